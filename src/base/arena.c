@@ -1,0 +1,65 @@
+#include "base/arena.h"
+
+#include <stdlib.h>
+
+struct arena_chunk {
+    struct arena_chunk *next;
+    size_t pad; /* keeps the bytes behind aligned to 16 */
+};
+
+static void *take(struct arena *a, size_t size, size_t align)
+{
+    size_t at = (a->used + align - 1) & ~(align - 1);
+
+    if (!a->chunk || at > a->cap || size > a->cap - at) {
+        size_t cap = a->cap ? a->cap * 2 : 1024 - sizeof(struct arena_chunk);
+        if (cap > 65536)
+            cap = 65536;
+        if (cap < size)
+            cap = size;
+        struct arena_chunk *c = malloc(sizeof *c + cap);
+        ASSERT(c);
+        c->next = a->chunk;
+        a->chunk = c;
+        a->cap = cap;
+        a->total += sizeof *c + cap;
+        at = 0;
+    }
+    a->used = at + size;
+    return (char *)(a->chunk + 1) + at;
+}
+
+void arena_fini(struct arena *a)
+{
+    struct arena_chunk *c = a->chunk;
+
+    while (c) {
+        struct arena_chunk *next = c->next;
+        free(c);
+        c = next;
+    }
+    *a = (struct arena){0};
+}
+
+void *arena_alloc(struct arena *a, size_t size)
+{
+    void *ptr = take(a, size, 16);
+
+    memset(ptr, 0, size);
+    return ptr;
+}
+
+char *arena_bytes(struct arena *a, size_t size)
+{
+    return take(a, size, 1);
+}
+
+struct slice arena_copy(struct arena *a, struct slice s)
+{
+    if (!s.ptr)
+        return s;
+    char *ptr = take(a, s.len + 1, 1);
+    memcpy(ptr, s.ptr, s.len);
+    ptr[s.len] = 0;
+    return (struct slice){ptr, s.len};
+}

@@ -1,0 +1,231 @@
+#include "base/test.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/every.h"
+#include "base/heap.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/prng.h"
+#include "base/when.h"
+
+static void durations_are_read_and_written(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t ms; /* -1: refused */
+        const char *back;
+    } cases[] = {
+        {"0s", 0, "0s"},       {"200ms", 200, "200ms"},   {"30s", 30000, "30s"},
+        {"90s", 90000, "90s"}, {"120s", 120000, "2m"},    {"15m", 900000, "15m"},
+        {"2h", 7200000, "2h"}, {"7d", 7 * MS_PER_D, "7d"}, {"", -1, ""},
+        {"s", -1, ""},         {"5", -1, ""},             {"5 s", -1, ""},
+        {"-5s", -1, ""},       {"1.5s", -1, ""},          {"10001d", -1, ""},
+        {"5sx", -1, ""},       {"99999999999999ms", -1, ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        CLEANUP(buf_fini) struct buf b = {0};
+        int64_t ms = -1;
+        bool ok = duration_parse(slice_of(cases[i].text), &ms);
+        CHECK(ok == (cases[i].ms >= 0), "%s", cases[i].text);
+        if (!ok)
+            continue;
+        CHECK(ms == cases[i].ms, "%s", cases[i].text);
+        duration_write(&b, ms);
+        CHECK(slice_is(buf_view(&b), cases[i].back), "%s became %s", cases[i].text, b.ptr);
+    }
+}
+
+static void times_are_read_and_written(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t at;
+    } cases[] = {
+        {"1970-01-01T00:00:00Z", 0},
+        {"2026-01-31T10:00:00.000Z", INT64_C(1769853600000)},
+        {"2026-01-31T12:30:00.1239+02:30", INT64_C(1769853600123)},
+        {"2024-02-29T23:59:59.999Z", INT64_C(1709251199999)},
+        {"2023-02-29T00:00:00Z", -1},
+        {"2023-13-01T00:00:00Z", -1},
+        {"2023-01-01 00:00", -1},
+        {"2023-01-01T00:00:00", -1},
+        {"2023-01-01T00:00:00.Z", -1},
+        {"2023-01-01T00:00:00Zz", -1},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        int64_t at = -1;
+        CHECK(time_parse(slice_of(cases[i].text), &at) == (cases[i].at >= 0), "%s", cases[i].text);
+        CHECK(at == cases[i].at, "%s became %" PRId64, cases[i].text, at);
+    }
+    for (int64_t day = 0; day < 60000; day += 13) {
+        CLEANUP(buf_fini) struct buf b = {0};
+        int64_t back = -1;
+        int64_t at = day * MS_PER_D + day % MS_PER_D;
+        time_write(&b, at);
+        CHECK(time_parse(buf_view(&b), &back) && back == at, "%s", b.ptr);
+    }
+}
+
+static void a_buf_stops_at_its_maximum(void **state)
+{
+    CLEANUP(buf_fini) struct buf b = {.max = 10};
+    (void)state;
+    buf_str(&b, "0123456789");
+    CHECK(!b.overflow && b.len == 10, "ten fit");
+    buf_byte(&b, 'x');
+    CHECK(b.overflow && slice_is(buf_view(&b), "0123456789"), "the eleventh does not");
+    buf_clear(&b);
+    buf_i64(&b, -120);
+    buf_fmt(&b, "%d", 7);
+    CHECK(slice_is(buf_view(&b), "-1207"), "got %s", b.ptr);
+    buf_clear(&b);
+    b.max = 0;
+    buf_i64(&b, INT64_MIN);
+    CHECK(slice_is(buf_view(&b), "-9223372036854775808"), "got %s", b.ptr);
+}
+
+struct item {
+    struct heap_node node;
+    struct link link;
+    char key[16];
+    bool in;
+};
+
+static void a_heap_gives_the_least_first_whatever_was_removed(void **state)
+{
+    enum { N = 300 };
+    static struct item items[N];
+    struct heap h = {0};
+    struct prng p = {7};
+    (void)state;
+
+    for (size_t round = 0; round < 20; round++) {
+        size_t len = 0;
+        for (size_t i = 0; i < N; i++) {
+            heap_push(&h, &items[i].node, prng_below(&p, 50));
+            items[i].in = true;
+            len++;
+        }
+        for (size_t i = 0; i < N; i++)
+            if (prng_chance(&p, 40)) {
+                heap_remove(&h, &items[i].node);
+                heap_remove(&h, &items[i].node);
+                items[i].in = false;
+                len--;
+            }
+        int64_t last = -1;
+        uint64_t seq = 0;
+        for (struct heap_node *n; (n = heap_min(&h)); len--) {
+            CHECK(n->key > last || (n->key == last && n->seq > seq), "order");
+            last = n->key;
+            seq = n->seq;
+            CHECK(CONTAINER_OF(n, struct item, node)->in, "removed ones stay away");
+            heap_remove(&h, n);
+        }
+        CHECK(len == 0, "%zu left over", len);
+    }
+    heap_fini(&h);
+}
+
+static void a_map_agrees_with_a_plain_array(void **state)
+{
+    enum { N = 200 };
+    static struct item items[N];
+    struct map m = {0};
+    struct prng p = {3};
+    size_t len = 0;
+    (void)state;
+
+    for (size_t i = 0; i < N; i++)
+        (void)snprintf(items[i].key, sizeof items[i].key, "key-%zu", i);
+    for (size_t round = 0; round < 20000; round++) {
+        struct item *it = &items[prng_below(&p, N)];
+        if (prng_chance(&p, 50)) {
+            map_put(&m, slice_of(it->key), it);
+            len += !it->in;
+            it->in = true;
+        } else {
+            CHECK(map_remove(&m, slice_of(it->key)) == (it->in ? it : NULL), "remove");
+            len -= it->in;
+            it->in = false;
+        }
+        struct item *other = &items[prng_below(&p, N)];
+        CHECK(map_get(&m, slice_of(other->key)) == (other->in ? other : NULL), "get");
+        CHECK(m.len == len, "length");
+    }
+    size_t seen = 0;
+    size_t i = 0;
+    while (map_next(&m, &i))
+        seen++;
+    CHECK(seen == len, "walked %zu of %zu", seen, len);
+    map_fini(&m);
+}
+
+static void a_list_keeps_its_order(void **state)
+{
+    struct link head;
+    struct item items[4] = {0};
+    (void)state;
+
+    list_init(&head);
+    for (size_t i = 0; i < 4; i++)
+        list_push(&head, &items[i].link);
+    link_remove(&items[1].link);
+    link_remove(&items[1].link);
+    list_push_front(&head, &items[1].link);
+    const size_t want[] = {1, 0, 2, 3};
+    size_t n = 0;
+    LIST_FOREACH(l, after, &head)
+    {
+        CHECK(CONTAINER_OF(l, struct item, link) == &items[want[n++]], "place %zu", n);
+        link_remove(l);
+    }
+    CHECK(n == 4 && list_empty(&head) && !list_first(&head), "all seen");
+}
+
+static void an_arena_aligns_and_copies(void **state)
+{
+    struct arena a = {0};
+    (void)state;
+    for (size_t i = 1; i < 3000; i += 7) {
+        char *p = arena_alloc(&a, i);
+        CHECK(((uintptr_t)p & 15) == 0, "aligned");
+        memset(p, 1, i);
+        struct slice s = arena_copy(&a, (struct slice){p, i});
+        CHECK(s.len == i && memcmp(s.ptr, p, i) == 0, "copied");
+    }
+    CHECK(arena_copy(&a, SLICE_NONE).ptr == NULL, "none stays none");
+    arena_fini(&a);
+}
+
+static void every_visits_each_combination_once(void **state)
+{
+    struct every e = {0};
+    unsigned met = 0;
+    (void)state;
+    while (every_next(&e)) {
+        uint32_t a = every_pick(&e, 4);
+        for (uint32_t i = 0; i < a; i++)
+            (void)every_pick(&e, 2);
+        met++;
+    }
+    CHECK(met == 1 + 2 + 4 + 8, "met %u", met);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(durations_are_read_and_written),
+        cmocka_unit_test(times_are_read_and_written),
+        cmocka_unit_test(a_buf_stops_at_its_maximum),
+        cmocka_unit_test(a_heap_gives_the_least_first_whatever_was_removed),
+        cmocka_unit_test(a_map_agrees_with_a_plain_array),
+        cmocka_unit_test(a_list_keeps_its_order),
+        cmocka_unit_test(an_arena_aligns_and_copies),
+        cmocka_unit_test(every_visits_each_combination_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

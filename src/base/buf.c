@@ -1,0 +1,98 @@
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void buf_fini(struct buf *b)
+{
+    free(b->ptr);
+    *b = (struct buf){.max = b->max};
+}
+
+void buf_clear(struct buf *b)
+{
+    b->len = 0;
+    b->overflow = false;
+    if (b->ptr)
+        b->ptr[0] = 0;
+}
+
+char *buf_room(struct buf *b, size_t len)
+{
+    size_t max = b->max ? b->max : SIZE_MAX / 4;
+
+    if (b->overflow || len > max - b->len) {
+        b->overflow = true;
+        return NULL;
+    }
+    if (b->len + len + 1 > b->cap) {
+        size_t cap = b->cap ? b->cap : 128;
+        while (cap < b->len + len + 1)
+            cap *= 2;
+        b->ptr = realloc(b->ptr, cap);
+        ASSERT(b->ptr);
+        b->cap = cap;
+    }
+    return b->ptr + b->len;
+}
+
+void buf_add(struct buf *b, const void *ptr, size_t len)
+{
+    char *at = buf_room(b, len);
+
+    if (!at)
+        return;
+    if (len > 0)
+        memcpy(at, ptr, len);
+    b->len += len;
+    b->ptr[b->len] = 0;
+}
+
+void buf_slice(struct buf *b, struct slice s)
+{
+    buf_add(b, s.ptr, s.len);
+}
+
+void buf_str(struct buf *b, const char *s)
+{
+    buf_add(b, s, strlen(s));
+}
+
+void buf_byte(struct buf *b, char c)
+{
+    buf_add(b, &c, 1);
+}
+
+void buf_i64(struct buf *b, int64_t v)
+{
+    char digits[24];
+    size_t at = sizeof digits;
+    uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+
+    do {
+        digits[--at] = (char)('0' + u % 10);
+        u /= 10;
+    } while (u);
+    if (v < 0)
+        digits[--at] = '-';
+    buf_add(b, digits + at, sizeof digits - at);
+}
+
+void buf_fmt(struct buf *b, const char *fmt, ...)
+{
+    va_list ap;
+    va_list again;
+
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int len = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    ASSERT(len >= 0);
+    char *at = buf_room(b, (size_t)len);
+    if (at) {
+        (void)vsnprintf(at, (size_t)len + 1, fmt, again); /* measured above */
+        b->len += (size_t)len;
+    }
+    va_end(again);
+}

@@ -1,0 +1,55 @@
+#ifndef BASE_ERR_H
+#define BASE_ERR_H
+
+/*
+ * Every way an operation can fail, and what each failure means.
+ *
+ * A step that failed is not an error: it is a result, and lives in the state of
+ * the step. An error is what stops *us* from doing what we were asked to do.
+ */
+
+#include "base/base.h"
+
+/* clang-format off */
+/*      name       text                                           retry  http */
+#define ERR_MAP(X)                                                              \
+    X(OK,          "success",                                     false, 200)   \
+    X(PARSE,       "cannot be parsed",                            false, 400)   \
+    X(INVALID,     "is not valid",                                false, 422)   \
+    X(NOT_FOUND,   "not found",                                   false, 404)   \
+    X(CONFLICT,    "was changed by someone else, or exists",      false, 409)   \
+    X(TOO_BIG,     "exceeds its limit",                           false, 413)   \
+    X(CORRUPT,     "stored record breaks an invariant",           false, 500)   \
+    X(NOT_A_STORE, "file is not a state store of ours",           false, 500)   \
+    X(NEWER,       "state store was written by a newer version",  false, 500)   \
+    X(LOCKED,      "state store is in use by another server",     false, 503)   \
+    X(FULL,        "disk is full",                                true,  503)   \
+    X(IO,          "store or network failed",                     true,  503)   \
+    X(UNKNOWN,     "outcome of the commit is unknown",            true,  503)   \
+    X(BUSY,        "too much to do at the moment",                true,  503)
+/* clang-format on */
+
+enum err {
+#define X(name, text, retry, http) ERR_##name,
+    ERR_MAP(X)
+#undef X
+};
+
+/* Where the story of one failure is told: the innermost fault first written,
+ * then each caller that knows more puts its own words in front. */
+struct error {
+    enum err code;
+    char text[400];
+};
+
+const char *err_text(enum err code);
+bool err_is_transient(enum err code);
+int err_http_status(enum err code);
+
+/* Writes the story and returns `code`. Longer texts are cut. */
+enum err error_set(struct error *e, enum err code, const char *fmt, ...) PRINTF(3, 4);
+
+/* Puts words in front of the story; returns its code, which must not be ERR_OK. */
+enum err error_wrap(struct error *e, const char *fmt, ...) PRINTF(2, 3);
+
+#endif

@@ -1,0 +1,20 @@
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+/*
+ * One line for each thing that happened, key=value, on standard error:
+ *
+ *     2026-01-31T10:00:00.000Z info event=started listen=127.0.0.1:7420
+ *
+ * `error` means that a person must act. Library layers never log; the layer that
+ * gives up logs, once. Thread-safe: one write(2) a line.
+ */
+
+#include "base/base.h"
+
+enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_OFF };
+
+void log_level_set(enum log_level level); /* lines below it are dropped; default LOG_INFO */
+void log_line(enum log_level level, const char *fmt, ...) PRINTF(2, 3);
+
+#endif

@@ -1,0 +1,96 @@
+#include "base/map.h"
+
+#include <stdlib.h>
+
+uint64_t hash_bytes(const void *ptr, size_t len)
+{
+    const unsigned char *p = ptr;
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+    for (size_t i = 0; i < len; i++)
+        h = (h ^ p[i]) * UINT64_C(0x100000001b3);
+    h ^= h >> 32;
+    h *= UINT64_C(0xd6e8feb86659fd93);
+    return h ^ (h >> 32);
+}
+
+static size_t slot_of(const struct map *m, struct slice key, uint64_t hash)
+{
+    size_t i = hash & (m->cap - 1);
+
+    while (m->entries[i].value
+           && !(m->entries[i].hash == hash && slice_eq(m->entries[i].key, key)))
+        i = (i + 1) & (m->cap - 1);
+    return i;
+}
+
+static void grow(struct map *m)
+{
+    struct map old = *m;
+
+    m->cap = old.cap ? old.cap * 2 : 16;
+    m->entries = calloc(m->cap, sizeof *m->entries);
+    ASSERT(m->entries);
+    for (size_t i = 0; i < old.cap; i++)
+        if (old.entries[i].value)
+            m->entries[slot_of(m, old.entries[i].key, old.entries[i].hash)] = old.entries[i];
+    free(old.entries);
+}
+
+void map_fini(struct map *m)
+{
+    free(m->entries);
+    *m = (struct map){0};
+}
+
+void *map_get(const struct map *m, struct slice key)
+{
+    if (m->len == 0)
+        return NULL;
+    return m->entries[slot_of(m, key, hash_bytes(key.ptr, key.len))].value;
+}
+
+void map_put(struct map *m, struct slice key, void *value)
+{
+    ASSERT(value);
+    ASSERT(key.ptr);
+    if ((m->len + 1) * 4 > m->cap * 3)
+        grow(m);
+    uint64_t hash = hash_bytes(key.ptr, key.len);
+    struct map_entry *e = &m->entries[slot_of(m, key, hash)];
+    if (!e->value)
+        m->len++;
+    *e = (struct map_entry){key, hash, value};
+}
+
+/* Deletion without tombstones (Knuth, vol. 3, 6.4, algorithm R): entries behind
+ * the hole that may live in it move up. */
+void *map_remove(struct map *m, struct slice key)
+{
+    if (m->len == 0)
+        return NULL;
+    size_t hole = slot_of(m, key, hash_bytes(key.ptr, key.len));
+    void *value = m->entries[hole].value;
+    if (!value)
+        return NULL;
+    for (size_t i = (hole + 1) & (m->cap - 1); m->entries[i].value; i = (i + 1) & (m->cap - 1)) {
+        size_t home = m->entries[i].hash & (m->cap - 1);
+        if (((i - home) & (m->cap - 1)) >= ((i - hole) & (m->cap - 1))) {
+            m->entries[hole] = m->entries[i];
+            hole = i;
+        }
+    }
+    m->entries[hole] = (struct map_entry){0};
+    m->len--;
+    return value;
+}
+
+void *map_next(const struct map *m, size_t *i)
+{
+    while (*i < m->cap) {
+        void *value = m->entries[(*i)++].value;
+        if (value)
+            return value;
+    }
+    return NULL;
+}
