@@ -1,0 +1,111 @@
+#ifndef CORE_DECIDE_H
+#define CORE_DECIDE_H
+
+/*
+ * What happens to a task: decide(state, event, now) -> state, effects. Pure: the same arguments
+ * give the same answer, for the owner of a task, the supervisor, the simulator and a test.
+ *
+ * An event may come too late, twice, or from somebody who has the wrong idea; that is normal,
+ * changes nothing, and the answer says so. Events are therefore safe to evaluate again on a
+ * fresher state, which is what the scheduler does after a conflict.
+ *
+ * The caller stores the state, and only then acts on the effects.
+ */
+
+#include "core/task.h"
+
+/* After an attempt's complete-by, a step in doubt is left alone for this long before it is
+ * compensated: clocks differ, answers travel. */
+#define CLOCK_MARGIN_MS INT64_C(1000)
+
+enum event_kind {
+    EVENT_START,     /* a place is free on `instance`; `input` was evaluated (if not before) */
+    EVENT_NOT_SENT,  /* the attempt never left the node */
+    EVENT_RESULT,    /* an agent's answer: `output`, or `error` with its attributes */
+    EVENT_TIMEOUT,   /* the attempt's complete-by passed (a request of the supervisor) */
+    EVENT_DEADLINE,  /* the task's complete-by passed, in whichever direction it goes */
+    EVENT_CONDITION, /* the step's `if` was evaluated, to false */
+    EVENT_BAD_INPUT, /* an expression of the step failed: `error` says which and why */
+    EVENT_CLAIM,     /* a scheduler takes the task: `instance` is its node/boot */
+    EVENT_RELEASE,   /* its owner lets go of it */
+    EVENT_RETRY,     /* the operator: try the step (or all that failed) again, now */
+    EVENT_SKIP,      /* the operator: go on without the step, with `output` if given */
+    EVENT_UNDO,      /* the operator: undo the task */
+};
+
+struct event {
+    enum event_kind kind;
+    int step;                 /* index; -1 for the whole task */
+    enum direction direction; /* of the attempt; with the next two: START, NOT_SENT, RESULT, TIMEOUT */
+    uint32_t attempt;         /* its number; START names the one it would be */
+    struct slice instance;
+    struct value input, output;
+    bool failed; /* RESULT: it is an error */
+    struct fault_note error;
+    bool retryable;
+    enum effect effect; /* RESULT with an error: NONE or UNKNOWN */
+    int64_t retry_after_ms;
+};
+
+enum answer {
+    ANSWER_ACCEPTED, /* the state has changed */
+    ANSWER_REPEATED, /* this was accepted before; nothing changed */
+    ANSWER_LATE,     /* a result of an attempt given up: kept with it, or was kept before */
+    ANSWER_UNKNOWN,  /* there is no such step or attempt */
+    ANSWER_REFUSED,  /* not in this state; nothing changed */
+};
+
+/* What the caller must see to, once the state is durable. */
+struct effects {
+    bool stop_running; /* tell the agents of all open forward attempts to stop */
+    bool ended;        /* the task reached processed or compensated: evaluate its output first */
+    bool alert;        /* a person is needed; task.error says why */
+    bool changed;      /* the state differs from before (true also for a late result now kept) */
+};
+
+/* Makes `event` happen to *t, or refuses it and leaves *t alone. Effects are added to *fx.
+ * Before EVENT_START the step must have room for one more attempt (step_needs_room). */
+enum answer decide(const struct workflow *w, struct task *t, const struct event *event, int64_t now,
+                   struct effects *fx) MUST_USE;
+
+/* Does the step's attempt array have to grow before the next EVENT_START? */
+bool step_needs_room(const struct step *s);
+
+/* A step that is next to be started, in the direction in which its task goes. */
+struct ready {
+    uint16_t step;
+    int64_t at; /* not before; a time in the past (or 0) means that it wants a place now */
+};
+
+/*
+ * All steps that are next to be started, at most step_count of them. Steps going forward whose `if` was
+ * not evaluated yet are among them: the caller evaluates it and says EVENT_CONDITION. Steps whose deadline
+ * (that of the task) has passed are not: they wait for EVENT_DEADLINE.
+ */
+size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, struct ready *ret);
+
+/* Is there something to compensate in this step? */
+bool step_needs_undo(const struct workflow_step *ws, const struct step *s);
+
+/* The attempt that EVENT_START would make now. */
+struct attempt task_next_attempt(const struct workflow *w, const struct task *t, int step,
+                                 int64_t now);
+
+/* The earliest moment at which somebody must look whether the task is overdue: an attempt's
+ * complete-by or the task's own. 0: there is none. */
+int64_t task_wake_at(const struct task *t);
+
+/* Time that we lost (down, suspended, without a store) is not the agents' fault: deadlines of what
+ * began before `until` and that fell into [from, until + grace) move to until + grace. */
+struct lost_time {
+    int64_t from, until, grace_ms; /* until == 0: none was lost */
+};
+
+/* complete_by, unless it fell into lost time. */
+int64_t deadline_at(int64_t complete_by, const struct lost_time *lost);
+
+/* Is the step's current attempt overdue? / Is the task itself? */
+bool step_is_overdue(const struct step *s, int64_t now, const struct lost_time *lost);
+bool task_is_overdue(const struct task *t, int64_t now, const struct lost_time *lost);
+
+#endif

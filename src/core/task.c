@@ -1,0 +1,261 @@
+#include "core/task.h"
+
+#include "core/undo.h"
+
+static const char *const task_state_texts[] = {
+#define X(name, text, to) text,
+    TASK_STATES(X)
+#undef X
+};
+
+static const char *const step_state_texts[] = {
+#define X(name, text, to) text,
+    STEP_STATES(X)
+#undef X
+};
+
+static const uint32_t task_edges[] = {
+#define TO(name)          BIT(TASK_##name)
+#define X(name, text, to) to,
+    TASK_STATES(X)
+#undef X
+#undef TO
+};
+
+static const uint32_t step_edges[] = {
+#define TO(name)          BIT(STEP_##name)
+#define X(name, text, to) to,
+    STEP_STATES(X)
+#undef X
+#undef TO
+};
+
+#define X(name, text) text,
+static const char *const outcome_texts[] = {OUTCOMES(X)};
+static const char *const effect_texts[] = {EFFECTS(X)};
+static const char *const direction_texts[] = {DIRECTIONS(X)};
+static const char *const stop_texts[] = {STOPS(X)};
+#undef X
+
+static bool parse(const char *const *texts, size_t count, struct slice text, size_t *ret)
+{
+    for (size_t i = 0; i < count; i++)
+        if (slice_is(text, texts[i])) {
+            *ret = i;
+            return true;
+        }
+    return false;
+}
+
+/* The two functions of each word list. */
+#define WORDS(type, name, texts)                              \
+    const char *name##_text(enum type v)                      \
+    {                                                         \
+        ASSERT((size_t)v < COUNT_OF(texts));                  \
+        return (texts)[v];                                    \
+    }                                                         \
+    bool name##_parse(struct slice text, enum type *ret)      \
+    {                                                         \
+        size_t i = 0;                                         \
+        if (!parse((texts), COUNT_OF(texts), text, &i))       \
+            return false;                                     \
+        *ret = (enum type)i;                                  \
+        return true;                                          \
+    }
+
+WORDS(task_state, task_state, task_state_texts)
+WORDS(step_state, step_state, step_state_texts)
+WORDS(outcome, outcome, outcome_texts)
+WORDS(effect, effect, effect_texts)
+WORDS(direction, direction, direction_texts)
+WORDS(stop, stop, stop_texts)
+
+bool task_state_can(enum task_state from, enum task_state to)
+{
+    return (task_edges[from] & BIT(to)) != 0;
+}
+
+bool step_state_can(enum step_state from, enum step_state to)
+{
+    return (step_edges[from] & BIT(to)) != 0;
+}
+
+bool task_state_is_end(enum task_state s)
+{
+    return s == TASK_PROCESSED || s == TASK_COMPENSATED;
+}
+
+struct attempt *step_open_attempt(const struct step *s)
+{
+    if (s->attempt_count == 0)
+        return NULL;
+    struct attempt *last = &s->attempts[s->attempt_count - 1];
+    return last->outcome == OUTCOME_OPEN ? last : NULL;
+}
+
+bool step_is_open(const struct step *s)
+{
+    return step_open_attempt(s) != NULL;
+}
+
+struct attempt *step_find_attempt(const struct step *s, enum direction d, uint32_t number)
+{
+    for (uint16_t i = s->attempt_count; i-- > 0;)
+        if (s->attempts[i].number == number && s->attempts[i].direction == d)
+            return &s->attempts[i];
+    return NULL;
+}
+
+bool step_in_doubt(const struct step *s)
+{
+    for (uint16_t i = s->attempt_count; i-- > 0;) {
+        const struct attempt *a = &s->attempts[i];
+        if (a->direction == DIRECTION_UNDO || a->outcome == OUTCOME_OPEN)
+            continue;
+        if (a->effect == EFFECT_HAPPENED)
+            return false; /* the same idempotency key: it settles those before it */
+        if (a->effect == EFFECT_UNKNOWN)
+            return true;
+    }
+    return s->dropped_effect == EFFECT_UNKNOWN;
+}
+
+bool step_has_effect(const struct step *s)
+{
+    for (uint16_t i = 0; i < s->attempt_count; i++)
+        if (s->attempts[i].direction == DIRECTION_FORWARD
+            && s->attempts[i].effect == EFFECT_HAPPENED)
+            return true;
+    return s->dropped_effect == EFFECT_HAPPENED;
+}
+
+/* An attempt that answered is at rest once a later one completed; one that never answered
+ * may be at work until its complete-by, whatever others did. */
+int64_t step_doubt_until(const struct step *s)
+{
+    bool in_doubt = step_in_doubt(s);
+    int64_t until = s->dropped_until;
+
+    for (uint16_t i = 0; i < s->attempt_count; i++) {
+        const struct attempt *a = &s->attempts[i];
+        if (a->direction == DIRECTION_UNDO || a->outcome == OUTCOME_OPEN
+            || a->effect != EFFECT_UNKNOWN)
+            continue;
+        if (in_doubt || a->outcome == OUTCOME_TIMED_OUT)
+            until = max_i64(until, a->complete_by);
+    }
+    return until;
+}
+
+static bool attempts_valid(const struct step *s)
+{
+    uint32_t number = 0;
+    enum direction d = DIRECTION_FORWARD;
+
+    if (s->attempt_count > s->attempt_cap || s->attempt_count > ATTEMPTS_KEPT)
+        return false;
+    for (uint16_t i = 0; i < s->attempt_count; i++) {
+        const struct attempt *a = &s->attempts[i];
+        bool open = a->outcome == OUTCOME_OPEN;
+        if (a->direction < d || (a->direction == d && a->number <= number))
+            return false;
+        if (open != (a->ended_at == 0) || (open && i + 1 != s->attempt_count))
+            return false;
+        if (a->complete_by <= 0 || a->started_at <= 0 || (open && a->effect != EFFECT_UNKNOWN))
+            return false;
+        if (a->outcome == OUTCOME_COMPLETED && a->effect != EFFECT_HAPPENED)
+            return false;
+        d = a->direction;
+        number = a->number;
+    }
+    if (s->attempt_count > 0 && d == s->direction && number != s->attempt)
+        return false;
+    return true;
+}
+
+static bool step_valid(const struct step *s)
+{
+    const struct attempt *open = step_open_attempt(s);
+
+    if (!attempts_valid(s) || (open && open->direction != s->direction))
+        return false;
+    switch (s->state) {
+    case STEP_WAITING:
+        return !open && s->direction == DIRECTION_FORWARD;
+    case STEP_RUNNING:
+        return open && s->direction == DIRECTION_FORWARD;
+    case STEP_COMPLETED:
+        return !open && s->direction == DIRECTION_FORWARD && step_has_effect(s)
+               && s->output.json.ptr;
+    case STEP_FAILED:
+        return !open && s->error.code.ptr;
+    case STEP_SKIPPED:
+        return !open && s->direction == DIRECTION_FORWARD;
+    case STEP_UNDOING:
+        return s->direction == DIRECTION_UNDO;
+    case STEP_UNDONE:
+        return !open && s->direction == DIRECTION_UNDO;
+    }
+    return false;
+}
+
+/* Invariant 4 for steps going forward, as far as the present state can show it. */
+static bool predecessors_valid(const struct workflow *w, const struct task *t, uint16_t i)
+{
+    if (t->steps[i].state != STEP_RUNNING && t->steps[i].state != STEP_COMPLETED)
+        return true;
+    if (t->direction == DIRECTION_UNDO)
+        return true; /* successors are being undone before it */
+    for (uint16_t k = 0; k < w->steps[i].before_count; k++) {
+        uint16_t b = w->steps[i].before[k];
+        if (!step_has_ended(&w->steps[b], &t->steps[b]))
+            return false;
+    }
+    return true;
+}
+
+/* Invariant 5, both halves; and what an end means otherwise. */
+static bool end_valid(const struct workflow *w, const struct task *t)
+{
+    for (uint16_t i = 0; i < t->step_count; i++) {
+        const struct workflow_step *ws = &w->steps[i];
+        const struct step *s = &t->steps[i];
+        if (step_is_open(s))
+            return false;
+        if (t->state == TASK_PROCESSED && !step_has_ended(ws, s))
+            return false;
+        if (t->state == TASK_COMPENSATED
+            && (step_needs_undo(ws, s) || (ws->undo_kind == UNDO_PIVOT && pivot_stands(s))))
+            return false;
+    }
+    return true;
+}
+
+static bool columns_valid(const struct task *t)
+{
+    bool owned = t->state == TASK_PROCESSING || t->state == TASK_COMPENSATING;
+
+    if (t->locked_by.ptr && !owned)
+        return false;
+    if (t->state == TASK_COMPENSATING && t->direction != DIRECTION_UNDO)
+        return false;
+    if (t->state == TASK_PROCESSING && t->direction != DIRECTION_FORWARD)
+        return false;
+    return t->priority >= 0 && t->priority <= 9 && t->submitted_at > 0;
+}
+
+bool task_valid(const struct workflow *w, const struct task *t)
+{
+    if (t->step_count != w->step_count || !columns_valid(t))
+        return false;
+    for (uint16_t i = 0; i < t->step_count; i++) {
+        const struct step *s = &t->steps[i];
+        if (!step_valid(s) || !predecessors_valid(w, t, i))
+            return false;
+        if (s->direction == DIRECTION_UNDO && t->direction == DIRECTION_FORWARD)
+            return false;
+    }
+    if (task_state_is_end(t->state) || t->state == TASK_ERROR)
+        return t->state == TASK_ERROR ? t->error.code.ptr != NULL : end_valid(w, t);
+    return true;
+}

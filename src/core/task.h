@@ -1,0 +1,224 @@
+#ifndef CORE_TASK_H
+#define CORE_TASK_H
+
+/*
+ * A task: one run of a workflow. This is the aggregate: what is here is written in one row, by
+ * one fenced change. The tables below are the state machines; decide.c makes every move, and
+ * asserts each against them. docs/states.md is drawn from them.
+ *
+ * Memory: slices and arrays are borrowed; whoever loads a task owns an arena for it. The core
+ * allocates nothing: room for one more attempt is the caller's to provide (task_room).
+ * Times are milliseconds UTC of the store's clock; 0 means "none".
+ */
+
+#include "core/workflow.h"
+
+/* clang-format off */
+/*    name          stored as        may go to                                                    */
+#define TASK_STATES(X)                                                                              \
+    X(PENDING,      "pending",       TO(PROCESSING)     /* claimed */                               \
+                                     | TO(COMPENSATING) /* claimed going back; undone unclaimed */  \
+                                     | TO(PROCESSED)    /* the operator skipped what was left */    \
+                                     | TO(COMPENSATED)  /* the same, going back */                  \
+                                     | TO(ERROR))       /* held by its deadline, unclaimed */       \
+    X(PROCESSING,   "processing",    TO(PENDING)        /* released: nothing of it runs */          \
+                                     | TO(PROCESSED)                                                \
+                                     | TO(COMPENSATING) /* undo begins */                           \
+                                     | TO(ERROR))                                                   \
+    X(PROCESSED,    "processed",     0)                                                             \
+    X(COMPENSATING, "compensating",  TO(PENDING) | TO(COMPENSATED) | TO(ERROR))                     \
+    X(COMPENSATED,  "compensated",   0)                                                             \
+    X(ERROR,        "error",         TO(PROCESSING)     /* the operator retries or skips */         \
+                                     | TO(COMPENSATING)) /* the same going back; or undoes */
+
+/*    name          stored as      may go to: by whom                                             */
+#define STEP_STATES(X)                                                                              \
+    X(WAITING,      "waiting",     TO(RUNNING)    /* a place was free */                            \
+                                   | TO(SKIPPED)  /* `if` is false; the operator skips */           \
+                                   | TO(FAILED)   /* its input cannot be evaluated */               \
+                                   | TO(UNDOING)  /* in doubt, and the task is undone */            \
+                                   | TO(UNDONE))  /* the same, skipped by the operator */           \
+    X(RUNNING,      "running",     TO(COMPLETED)  /* the agent said so */                           \
+                                   | TO(WAITING)  /* another try; request was not sent */           \
+                                   | TO(FAILED))  /* no try left */                                 \
+    X(COMPLETED,    "completed",   TO(UNDOING)    /* the task is undone */                          \
+                                   | TO(UNDONE)   /* the operator undid it by hand */               \
+                                   | TO(FAILED))  /* its undo input cannot be evaluated */          \
+    X(FAILED,       "failed",      TO(WAITING)    /* the operator retries, going forward */         \
+                                   | TO(SKIPPED)  /* the operator skips */                          \
+                                   | TO(UNDOING)  /* in doubt and undone; retried undo */           \
+                                   | TO(UNDONE))  /* the operator undid it by hand */               \
+    X(SKIPPED,      "skipped",     TO(UNDOING)    /* skipped in doubt, and undone later */          \
+                                   | TO(UNDONE)                                                     \
+                                   | TO(FAILED))                                                    \
+    X(UNDOING,      "undoing",     TO(UNDONE)     /* the agent said so; the operator skips */       \
+                                   | TO(FAILED))  /* the compensation has no try left */            \
+    X(UNDONE,       "undone",      0)
+
+/*    name          stored as       the attempt ...                                               */
+#define OUTCOMES(X)                                                                                 \
+    X(OPEN,         "open")         /* is the current one */                                        \
+    X(COMPLETED,    "completed")    /* took effect, told in time */                                 \
+    X(FAILED,       "failed")       /* answered with an error */                                    \
+    X(TIMED_OUT,    "timed_out")    /* was not answered by its complete-by */                       \
+    X(NOT_SENT,     "not_sent")     /* never left the node: no failure, no effect */                \
+    X(LATE,         "late")         /* was answered after it had been given up */
+
+/*    What an attempt did to the world; the greater one wins when attempts are merged. */
+#define EFFECTS(X)                                                                                  \
+    X(NONE,         "none")                                                                         \
+    X(UNKNOWN,      "unknown")                                                                      \
+    X(HAPPENED,     "happened")
+
+#define DIRECTIONS(X)                                                                               \
+    X(FORWARD,      "forward")                                                                      \
+    X(UNDO,         "undo")
+
+/*    Why a task that goes forward starts nothing more. */
+#define STOPS(X)                                                                                    \
+    X(NONE,         "none")                                                                         \
+    X(UNDO,         "undo")         /* undo is wanted, as soon as no pivot stands in the way */     \
+    X(HOLD,         "hold")         /* stops in error as soon as nothing runs */
+/* clang-format on */
+
+enum task_state {
+#define X(name, text, to) TASK_##name,
+    TASK_STATES(X)
+#undef X
+};
+
+enum step_state {
+#define X(name, text, to) STEP_##name,
+    STEP_STATES(X)
+#undef X
+};
+
+enum outcome {
+#define X(name, text) OUTCOME_##name,
+    OUTCOMES(X)
+#undef X
+};
+
+enum effect {
+#define X(name, text) EFFECT_##name,
+    EFFECTS(X)
+#undef X
+};
+
+enum direction {
+#define X(name, text) DIRECTION_##name,
+    DIRECTIONS(X)
+#undef X
+};
+
+enum stop {
+#define X(name, text) STOP_##name,
+    STOPS(X)
+#undef X
+};
+
+/* The stored form of each, and back (false: no such word). */
+const char *task_state_text(enum task_state s);
+const char *step_state_text(enum step_state s);
+const char *outcome_text(enum outcome o);
+const char *effect_text(enum effect e);
+const char *direction_text(enum direction d);
+const char *stop_text(enum stop s);
+bool task_state_parse(struct slice text, enum task_state *ret) MUST_USE;
+bool step_state_parse(struct slice text, enum step_state *ret) MUST_USE;
+bool outcome_parse(struct slice text, enum outcome *ret) MUST_USE;
+bool effect_parse(struct slice text, enum effect *ret) MUST_USE;
+bool direction_parse(struct slice text, enum direction *ret) MUST_USE;
+bool stop_parse(struct slice text, enum stop *ret) MUST_USE;
+
+/* Does the table have that edge? */
+bool task_state_can(enum task_state from, enum task_state to);
+bool step_state_can(enum step_state from, enum step_state to);
+
+/* A JSON value, as its text. A long one lives in the payload table: then `payload` is the
+ * number of its row (numbered from 1 within the task; 0: it lies in the task's document). */
+struct value {
+    struct slice json; /* NONE: there is no value, which is not the same as null */
+    uint32_t payload;
+};
+
+/* What went wrong, in the agent's words or ours. `code` is NONE if nothing did. */
+struct fault_note {
+    struct slice code, message;
+};
+
+enum {
+    ATTEMPTS_HEAD = 5,  /* of a step with many attempts the first ones are kept ... */
+    ATTEMPTS_TAIL = 20, /* ... and the last ones; what was between is merged */
+    ATTEMPTS_KEPT = ATTEMPTS_HEAD + ATTEMPTS_TAIL,
+};
+
+struct attempt {
+    uint32_t number; /* from 1, in its direction */
+    enum direction direction;
+    enum outcome outcome;
+    enum effect effect; /* UNKNOWN while it is open */
+    int64_t started_at, ended_at, complete_by;
+    struct slice instance;
+    struct value output; /* of a late result only; otherwise it is the step's */
+    struct fault_note error;
+};
+
+struct step {
+    enum step_state state;
+    enum direction direction; /* of its latest attempts: UNDO once its compensation began */
+    uint32_t attempt;         /* number of the latest attempt in that direction; 0: none yet */
+    uint32_t failure_count;   /* in that direction */
+    int64_t wait_until;       /* no next attempt before; 0: at once */
+    struct value input, output, undo_input; /* evaluated once, recorded at the first start */
+    struct fault_note error;                /* of the latest failure */
+    struct attempt *attempts;               /* oldest first; an open one is always the last */
+    uint16_t attempt_count, attempt_cap;
+    uint32_t dropped_count;     /* attempts that are no longer kept ... */
+    enum effect dropped_effect; /* ... what they may have done, going forward ... */
+    int64_t dropped_until;      /* ... and the latest complete-by of those in doubt */
+};
+
+struct task {
+    struct slice id;
+    struct slice locked_by; /* "node/boot", or NONE */
+    uint64_t revision;      /* of the row; raised by every change */
+    enum task_state state;
+    enum direction direction;
+    enum stop stop;
+    int priority;             /* 0 to 9, higher first */
+    bool deadline_passed;     /* complete_by was acted on; it does so once */
+    int64_t complete_by;      /* of the task, going forward */
+    int64_t undo_complete_by; /* set when undo begins */
+    int64_t not_before;
+    int64_t submitted_at, started_at, ended_at;
+    uint32_t failure_count; /* of all steps, ever */
+    uint32_t payload_count; /* numbers given out in the payload table */
+    uint64_t content;       /* hash of the submission, to tell "the same again" */
+    struct value input, output;
+    struct fault_note error; /* why it stopped */
+    struct slice reply_to;
+    struct slice tags; /* JSON object, or NONE */
+    struct step *steps;
+    uint16_t step_count;
+};
+
+bool task_state_is_end(enum task_state s); /* processed or compensated: nothing follows */
+bool step_is_open(const struct step *s);   /* has a current attempt */
+struct attempt *step_open_attempt(const struct step *s); /* NULL if there is none */
+struct attempt *step_find_attempt(const struct step *s, enum direction d, uint32_t number);
+
+/* Some forward attempt has unknown effect, and none completed. */
+bool step_in_doubt(const struct step *s);
+
+/* Going forward, it did something, or something happened late: certain, not in doubt. */
+bool step_has_effect(const struct step *s);
+
+/* Until when an attempt in doubt may still work (0: none is in doubt). */
+int64_t step_doubt_until(const struct step *s);
+
+/* Does every field hold what its state says, does everything fit the workflow? Asserted before
+ * a write, tested after a read. */
+bool task_valid(const struct workflow *w, const struct task *t);
+
+#endif

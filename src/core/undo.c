@@ -1,0 +1,34 @@
+#include "core/undo.h"
+
+bool step_has_ended(const struct workflow_step *ws, const struct step *s)
+{
+    return s->state == STEP_COMPLETED || s->state == STEP_SKIPPED
+           || (s->state == STEP_FAILED && s->direction == DIRECTION_FORWARD
+               && ws->on_failure == ON_FAILURE_CONTINUE);
+}
+
+bool pivot_stands(const struct step *s)
+{
+    return s->state == STEP_COMPLETED || step_has_effect(s) || step_in_doubt(s);
+}
+
+bool step_needs_undo(const struct workflow_step *ws, const struct step *s)
+{
+    return ws->undo_kind == UNDO_CALL && s->state != STEP_UNDONE
+           && (step_has_effect(s) || step_in_doubt(s));
+}
+
+void undo_order_make(const struct workflow *w, const struct task *t, struct undo_order *ret)
+{
+    for (uint16_t k = w->step_count; k-- > 0;) {
+        uint16_t i = w->order[k];
+        const struct workflow_step *ws = &w->steps[i];
+        bool blocked = false;
+        for (uint16_t n = 0; n < ws->after_count && !blocked; n++) {
+            uint16_t q = ws->after[n];
+            blocked = ret->blocked[q] || step_is_open(&t->steps[q])
+                      || step_needs_undo(&w->steps[q], &t->steps[q]);
+        }
+        ret->blocked[i] = blocked;
+    }
+}

@@ -1,0 +1,82 @@
+#include "core/workflow.h"
+
+static bool rule_valid(const struct retry_rule *r)
+{
+    return r->attempts >= 1 && r->factor_milli >= 1000 && r->wait_ms >= 0
+           && r->max_wait_ms >= 0 && r->defer_ms >= 0;
+}
+
+static bool call_valid(const struct call_spec *c)
+{
+    return c->agent.len > 0 && c->action.len > 0 && c->complete_by_ms > 0
+           && rule_valid(&c->retry);
+}
+
+static bool contains(const uint16_t *list, uint16_t count, uint16_t step)
+{
+    for (uint16_t i = 0; i < count; i++)
+        if (list[i] == step)
+            return true;
+    return false;
+}
+
+static bool edges_valid(const struct workflow *w, uint16_t i)
+{
+    const struct workflow_step *s = &w->steps[i];
+
+    for (uint16_t k = 0; k < s->before_count; k++) {
+        if (s->before[k] >= w->step_count)
+            return false;
+        const struct workflow_step *b = &w->steps[s->before[k]];
+        if (!contains(b->after, b->after_count, i))
+            return false;
+    }
+    for (uint16_t k = 0; k < s->after_count; k++) {
+        if (s->after[k] >= w->step_count)
+            return false;
+        const struct workflow_step *a = &w->steps[s->after[k]];
+        if (!contains(a->before, a->before_count, i))
+            return false;
+    }
+    return true;
+}
+
+/* `order` names each step once, and after all of its predecessors. */
+static bool order_valid(const struct workflow *w)
+{
+    bool seen[STEPS_MAX] = {0};
+
+    for (uint16_t k = 0; k < w->step_count; k++) {
+        uint16_t i = w->order[k];
+        if (i >= w->step_count || seen[i])
+            return false;
+        for (uint16_t b = 0; b < w->steps[i].before_count; b++)
+            if (!seen[w->steps[i].before[b]])
+                return false;
+        seen[i] = true;
+    }
+    return true;
+}
+
+bool workflow_valid(const struct workflow *w)
+{
+    if (w->step_count == 0 || w->step_count > STEPS_MAX || w->name.len == 0
+        || w->complete_by_ms < 0 || w->undo_complete_by_ms < 0)
+        return false;
+    for (uint16_t i = 0; i < w->step_count; i++) {
+        const struct workflow_step *s = &w->steps[i];
+        if (s->name.len == 0 || !call_valid(&s->call) || !edges_valid(w, i))
+            return false;
+        if (s->undo_kind == UNDO_CALL && !call_valid(&s->undo))
+            return false;
+    }
+    return order_valid(w);
+}
+
+int workflow_step_index(const struct workflow *w, struct slice name)
+{
+    for (uint16_t i = 0; i < w->step_count; i++)
+        if (slice_eq(w->steps[i].name, name))
+            return i;
+    return -1;
+}

@@ -1,0 +1,73 @@
+#ifndef CORE_WORKFLOW_H
+#define CORE_WORKFLOW_H
+
+/*
+ * A workflow: the steps of a task, their order, deadlines, retries and compensations,
+ * compiled from a definition. Immutable once made, shared by all its tasks.
+ *
+ * The core knows the graph and the rules; what a step's input looks like is the business
+ * of definition/, which hangs its compiled templates on `templates`.
+ */
+
+#include "base/base.h"
+
+enum { STEPS_MAX = 1000 }; /* of one workflow */
+
+/* What happens to a task when one of its steps has failed for good. */
+enum on_failure { ON_FAILURE_UNDO, ON_FAILURE_HOLD, ON_FAILURE_CONTINUE };
+
+/*
+ * Which tries a step has. `attempts` counts the first one; between them the waits grow from
+ * `wait_ms` by `factor_milli`/1000 up to `max_wait_ms`. After them come `defers` more, each
+ * after the extended wait `defer_ms`. Then on_failure.
+ */
+struct retry_rule {
+    uint32_t attempts;
+    uint32_t factor_milli;
+    int64_t wait_ms, max_wait_ms;
+    uint32_t defers;
+    int64_t defer_ms;
+    bool jitter;
+};
+
+/* One thing that an agent can be asked: the step itself, or its compensation. */
+struct call_spec {
+    struct slice agent, action;
+    int64_t complete_by_ms; /* length of each attempt */
+    struct retry_rule retry;
+};
+
+/* How a step is undone. */
+enum undo_kind { UNDO_CALL, UNDO_NONE, UNDO_PIVOT };
+
+struct workflow_step {
+    struct slice name;
+    struct call_spec call;
+    enum undo_kind undo_kind;
+    struct call_spec undo; /* if undo_kind is UNDO_CALL */
+    enum on_failure on_failure;
+    const uint16_t *before; /* its predecessors: they end before it starts */
+    const uint16_t *after;  /* its successors */
+    uint16_t before_count, after_count;
+};
+
+struct workflow {
+    struct slice name;
+    int64_t version;
+    int64_t complete_by_ms;      /* of the whole task; 0: none */
+    int64_t undo_complete_by_ms; /* of the whole undo; 0: none */
+    enum on_failure on_failure;  /* when the task's complete-by passes */
+    const struct workflow_step *steps;
+    const uint16_t *order; /* all steps, each after its predecessors */
+    uint16_t step_count;
+    const void *templates; /* of definition/; the core never looks at it */
+};
+
+/* Is the graph in order, are all rules within their limits? Tested after reading a
+ * definition, asserted everywhere else. */
+bool workflow_valid(const struct workflow *w);
+
+/* The step of that name, or -1. */
+int workflow_step_index(const struct workflow *w, struct slice name);
+
+#endif

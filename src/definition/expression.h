@@ -1,0 +1,40 @@
+#ifndef DEFINITION_EXPRESSION_H
+#define DEFINITION_EXPRESSION_H
+
+/*
+ * Expressions: a documented subset of jq's syntax, compiled once and evaluated on a JSON tree. Whatever is outside the
+ * subset is an error with its column when the definition is stored, never when a task runs.
+ *
+ * Evaluation is bounded: EXPRESSION_STEPS_MAX steps and EXPRESSION_BYTES_MAX bytes of memory. Integers are exact
+ * in 64 bits; larger numbers pass through untouched, arithmetic on them is an error.
+ *
+ * A template is a JSON value in whose strings ${ ... } is replaced; a string that is nothing else keeps the type of
+ * its value. Inside ${ } quotes and braces nest as the expression's own syntax has them; "$${" is a literal "${".
+ */
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "json/json.h"
+
+enum { EXPRESSION_STEPS_MAX = 100000, EXPRESSION_BYTES_MAX = 4 << 20 };
+
+struct expression;
+struct template;
+
+/* *ret lies in `a`. ERR_INVALID: *ret_column (from 1, in bytes of `text`) and *e say where and why. */
+enum err expression_compile(struct slice text, struct arena *a, struct expression **ret,
+                            size_t *ret_column, struct error *e) MUST_USE;
+
+/* Exactly one value: an expression that yields none or several is ERR_INVALID. */
+enum err expression_eval(const struct expression *x, const struct json *root, struct arena *a,
+                         const struct json **ret, struct error *e) MUST_USE;
+
+/* null and false are false, all else is true. */
+bool json_truth(const struct json *j);
+
+enum err template_compile(const struct json *value, struct arena *a, struct template **ret,
+                          size_t *ret_offset, struct error *e) MUST_USE;
+enum err template_eval(const struct template *t, const struct json *root, struct arena *a,
+                       struct slice *ret, struct error *e) MUST_USE;
+
+#endif

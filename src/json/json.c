@@ -1,0 +1,371 @@
+#include "json/json.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <yajl/yajl_parse.h>
+
+#include "json/text.h"
+
+struct level {
+    struct json *parent;
+    struct json **end; /* where the next member is hung */
+};
+
+struct parser {
+    struct arena *arena;
+    struct slice text;
+    yajl_handle yajl;
+    bool is_finishing; /* YAJL was told that the text ends */
+    size_t at;         /* behind the last token that we were told of */
+    uint32_t depth;
+    struct level levels[JSON_DEPTH_MAX];
+    struct json *root;
+    struct slice key;
+    size_t key_at;
+    bool has_fault;
+    struct json_fault fault;
+};
+
+static PRINTF(3, 4) int refuse(struct parser *p, size_t offset, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(p->fault.what, sizeof p->fault.what, fmt, ap); /* cut if need be */
+    va_end(ap);
+    p->fault.offset = offset;
+    p->has_fault = true;
+    return 0;
+}
+
+/* Where the token ends that YAJL tells of just now. A number that ends the text is told of only
+ * when YAJL is finishing, and its count of bytes then is of something else. */
+static size_t token_end(const struct parser *p)
+{
+    return p->is_finishing ? p->text.len : yajl_get_bytes_consumed(p->yajl);
+}
+
+static bool is_between(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == ',' || c == ':';
+}
+
+/* Between two tokens that we are told of lies nothing but white space, commas and colons. */
+static size_t token_start(const struct parser *p)
+{
+    size_t at = p->at;
+
+    while (is_between(p->text.ptr[at]))
+        at++;
+    return at;
+}
+
+/* Makes the node of a value and hangs it into the tree; `size` more bytes lie behind the node. */
+static struct json *hang(struct parser *p, enum json_type type, size_t start, size_t end,
+                         size_t size)
+{
+    struct json *j = arena_alloc(p->arena, sizeof *j + size);
+
+    ASSERT(start < end);
+    j->type = type;
+    j->raw = (struct slice){p->text.ptr + start, end - start};
+    p->at = end;
+    if (p->depth == 0) {
+        ASSERT(!p->root);
+        p->root = j;
+        return j;
+    }
+    struct level *l = &p->levels[p->depth - 1];
+    if (l->parent->type == JSON_OBJECT) {
+        j->key = p->key;
+        j->key_at = p->key_at;
+    }
+    l->parent->count++;
+    *l->end = j;
+    l->end = &j->next;
+    return j;
+}
+
+static int take_word(struct parser *p, enum json_type type, size_t len)
+{
+    size_t end = token_end(p);
+
+    (void)hang(p, type, end - len, end, 0);
+    return 1;
+}
+
+static int take_null(void *arg)
+{
+    return take_word(arg, JSON_NULL, 4);
+}
+
+static int take_boolean(void *arg, int value)
+{
+    return value ? take_word(arg, JSON_TRUE, 4) : take_word(arg, JSON_FALSE, 5);
+}
+
+static int take_number(void *arg, const char *ptr, size_t len)
+{
+    struct parser *p = arg;
+    size_t end = token_end(p);
+    struct json *j = hang(p, JSON_NUMBER, end - len, end, 0);
+
+    (void)ptr; /* may be YAJL's copy */
+    j->text = j->raw;
+    return 1;
+}
+
+/* Checks what YAJL does not; `start` is where the opening quote stands. */
+static bool check_string(struct parser *p, size_t start, size_t end, bool has_escapes)
+{
+    struct slice inside = {p->text.ptr + start + 1, end - start - 2};
+    const char *why = NULL;
+    size_t bad = text_utf8_end(inside);
+
+    if (bad < inside.len)
+        return refuse(p, start + 1 + bad, "bytes that are not UTF-8");
+    if (!has_escapes)
+        return true;
+    bad = text_escapes_end(inside, &why);
+    if (bad < inside.len)
+        return refuse(p, start + 1 + bad, "%s", why);
+    return true;
+}
+
+static int take_string(void *arg, const unsigned char *ptr, size_t len)
+{
+    struct parser *p = arg;
+    size_t end = token_end(p);
+    size_t start = token_start(p);
+
+    ASSERT(p->text.ptr[start] == '"');
+    if (!check_string(p, start, end, end - start - 2 != len))
+        return 0;
+    struct json *j = hang(p, JSON_STRING, start, end, len + 1);
+    char *text = (char *)(j + 1);
+    memcpy(text, ptr, len);
+    j->text = (struct slice){text, len};
+    return 1;
+}
+
+static int take_key(void *arg, const unsigned char *ptr, size_t len)
+{
+    struct parser *p = arg;
+    size_t end = token_end(p);
+    size_t start = token_start(p);
+    bool has_escapes = end - start - 2 != len;
+
+    ASSERT(p->text.ptr[start] == '"');
+    if (!check_string(p, start, end, has_escapes))
+        return 0;
+    p->key = has_escapes ? arena_copy(p->arena, (struct slice){(const char *)ptr, len})
+                         : (struct slice){p->text.ptr + start + 1, len};
+    p->key_at = start;
+    p->at = end;
+    return 1;
+}
+
+static int open_container(struct parser *p, enum json_type type)
+{
+    size_t end = token_end(p);
+
+    if (p->depth == JSON_DEPTH_MAX)
+        return refuse(p, end - 1, "nested deeper than %d levels", JSON_DEPTH_MAX);
+    struct json *j = hang(p, type, end - 1, end, 0);
+    p->levels[p->depth++] = (struct level){j, &j->child};
+    return 1;
+}
+
+static struct json *close_container(struct parser *p)
+{
+    ASSERT(p->depth > 0);
+    struct json *j = p->levels[--p->depth].parent;
+
+    p->at = token_end(p);
+    j->raw.len = (size_t)(p->text.ptr + p->at - j->raw.ptr);
+    return j;
+}
+
+static int take_array_start(void *arg)
+{
+    return open_container(arg, JSON_ARRAY);
+}
+
+static int take_array_end(void *arg)
+{
+    (void)close_container(arg);
+    return 1;
+}
+
+static int take_object_start(void *arg)
+{
+    return open_container(arg, JSON_OBJECT);
+}
+
+static const struct json *find_twice_few(const struct json *object)
+{
+    for (const struct json *j = object->child; j; j = j->next)
+        for (const struct json *k = object->child; k != j; k = k->next)
+            if (slice_eq(k->key, j->key))
+                return j;
+    return NULL;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct json *x = *(const struct json *const *)a;
+    const struct json *y = *(const struct json *const *)b;
+
+    if (x->key.len != y->key.len)
+        return x->key.len < y->key.len ? -1 : 1;
+    int order = memcmp(x->key.ptr, y->key.ptr, x->key.len);
+    if (order != 0)
+        return order;
+    return x->key_at < y->key_at ? -1 : x->key_at > y->key_at;
+}
+
+/* Sorted rather than hashed: nobody can choose keys that make sorting slow. */
+static const struct json *find_twice_many(const struct json *object)
+{
+    const struct json **members = malloc(object->count * sizeof *members);
+    const struct json *found = NULL;
+    size_t n = 0;
+
+    ASSERT(members);
+    for (const struct json *j = object->child; j; j = j->next)
+        members[n++] = j;
+    ASSERT(n == object->count);
+    qsort(members, n, sizeof *members, by_key);
+    for (size_t i = 1; i < n; i++)
+        if (slice_eq(members[i - 1]->key, members[i]->key)
+            && (!found || members[i]->key_at < found->key_at))
+            found = members[i];
+    free(members);
+    return found;
+}
+
+static int take_object_end(void *arg)
+{
+    struct parser *p = arg;
+    const struct json *object = close_container(p);
+    const struct json *twice =
+        object->count <= 12 ? find_twice_few(object) : find_twice_many(object);
+
+    if (twice)
+        return refuse(p, twice->key_at, "key \"%.*s\" stands here twice",
+                      (int)min_i64((int64_t)twice->key.len, 80), twice->key.ptr);
+    return 1;
+}
+
+static const yajl_callbacks callbacks = {
+    .yajl_null = take_null,
+    .yajl_boolean = take_boolean,
+    .yajl_number = take_number,
+    .yajl_string = take_string,
+    .yajl_start_map = take_object_start,
+    .yajl_map_key = take_key,
+    .yajl_end_map = take_object_end,
+    .yajl_start_array = take_array_start,
+    .yajl_end_array = take_array_end,
+};
+
+static void *yajl_malloc(void *arg, size_t size)
+{
+    void *ptr = malloc(size);
+
+    (void)arg;
+    ASSERT(ptr);
+    return ptr;
+}
+
+static void *yajl_realloc(void *arg, void *old, size_t size)
+{
+    void *ptr = realloc(old, size);
+
+    (void)arg;
+    ASSERT(ptr);
+    return ptr;
+}
+
+static void yajl_release(void *arg, void *ptr)
+{
+    (void)arg;
+    free(ptr);
+}
+
+/* The offset of what YAJL did not like, which ends at `end`: the token itself, or within a string
+ * the byte. */
+static size_t fault_offset(const struct parser *p, size_t end)
+{
+    size_t at = p->at;
+
+    while (at + 1 < end && is_between(p->text.ptr[at]))
+        at++;
+    if (at < end && p->text.ptr[at] == '"')
+        return end - 1;
+    return at;
+}
+
+/* YAJL's words without their ornaments. */
+static void explain(struct parser *p)
+{
+    unsigned char *words = yajl_get_error(p->yajl, 0, NULL, 0);
+    const char *from = strstr((const char *)words, ": ");
+    const char *what = from ? from + 2 : (const char *)words;
+    size_t end = yajl_get_bytes_consumed(p->yajl);
+
+    if (p->is_finishing)
+        (void)refuse(p, p->text.len, "the text ends too early");
+    else
+        (void)refuse(p, fault_offset(p, end), "%.*s", (int)strcspn(what, "\n"), what);
+    yajl_free_error(p->yajl, words);
+}
+
+static void run(struct parser *p)
+{
+    yajl_alloc_funcs memory = {yajl_malloc, yajl_realloc, yajl_release, NULL};
+
+    p->yajl = yajl_alloc(&callbacks, &memory, p);
+    ASSERT(p->yajl);
+    (void)yajl_config(p->yajl, yajl_dont_validate_strings, 1); /* text.c is stricter, and faster */
+    yajl_status status = yajl_parse(p->yajl, (const unsigned char *)p->text.ptr, p->text.len);
+    if (status == yajl_status_ok) {
+        p->is_finishing = true;
+        status = yajl_complete_parse(p->yajl);
+    }
+    if (status != yajl_status_ok && !p->has_fault)
+        explain(p);
+    ASSERT(p->has_fault || p->root);
+    yajl_free(p->yajl);
+}
+
+enum err json_parse(struct arena *a, struct slice text, struct json **ret, struct json_fault *fault)
+{
+    struct parser p = {.arena = a, .text = text.ptr ? text : SLICE("")};
+
+    run(&p);
+    if (p.has_fault) {
+        json_position(p.text, p.fault.offset, &p.fault.line, &p.fault.column);
+        if (fault)
+            *fault = p.fault;
+        return ERR_PARSE;
+    }
+    *ret = p.root;
+    return ERR_OK;
+}
+
+void json_position(struct slice text, size_t offset, uint32_t *ret_line, uint32_t *ret_column)
+{
+    uint32_t line = 1;
+    size_t start = 0;
+
+    ASSERT(offset <= text.len);
+    for (size_t i = 0; i < offset; i++)
+        if (text.ptr[i] == '\n') {
+            line++;
+            start = i + 1;
+        }
+    *ret_line = line;
+    *ret_column = (uint32_t)(offset - start + 1);
+}

@@ -1,0 +1,86 @@
+#ifndef JSON_JSON_H
+#define JSON_JSON_H
+
+/*
+ * JSON texts as trees in an arena, read by YAJL. Every node knows its exact text (`raw`), so that
+ * values are passed on as they came and never printed again; numbers are kept as text.
+ *
+ * Refused: bytes that are not UTF-8, duplicate keys, lone surrogates, NUL characters (as bytes or
+ * as \u0000: PostgreSQL cannot hold them), nesting deeper than the limit, anything after the value.
+ */
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+
+enum json_type {
+    JSON_NULL,
+    JSON_FALSE,
+    JSON_TRUE,
+    JSON_NUMBER,
+    JSON_STRING,
+    JSON_ARRAY,
+    JSON_OBJECT
+};
+
+enum { JSON_DEPTH_MAX = 64 };
+
+struct json {
+    enum json_type type;
+    uint32_t count;     /* members of an array or object */
+    struct slice raw;   /* the value as it stands in the input */
+    struct slice text;  /* number: its text; string: decoded, with a NUL behind it */
+    struct slice key;   /* in an object: decoded name of this member */
+    size_t key_at;      /* offset of the name in the input */
+    struct json *child; /* first member */
+    struct json *next;  /* next member of the same parent */
+};
+
+/* Where and why a text was refused. Lines and columns count from 1, columns in bytes. */
+struct json_fault {
+    size_t offset;
+    uint32_t line, column;
+    char what[160];
+};
+
+/* Parses the whole text. The tree lies in `a` and points into `text`, which must outlive it.
+ * ERR_PARSE with *fault filled in (fault may be NULL). */
+enum err json_parse(struct arena *a, struct slice text, struct json **ret,
+                    struct json_fault *fault) MUST_USE;
+
+void json_position(struct slice text, size_t offset, uint32_t *ret_line, uint32_t *ret_column);
+const char *json_type_text(enum json_type t); /* "an object", "a string", ... */
+
+/* The member of that name; NULL if `j` is NULL, no object, or has none. */
+const struct json *json_get(const struct json *j, const char *key);
+struct slice json_get_text(const struct json *j, const char *key); /* a string member, or NONE */
+struct slice json_get_raw(const struct json *j, const char *key);  /* any member's text, or NONE */
+bool json_get_bool(const struct json *j, const char *key, bool otherwise);
+
+/* A number without fraction or exponent that fits int64_t. */
+bool json_int(const struct json *j, int64_t *ret) MUST_USE;
+int64_t json_get_int(const struct json *j, const char *key, int64_t otherwise);
+
+/* The same for equal values, whatever their white space, order of keys and escapes. */
+uint64_t json_hash(const struct json *j);
+
+/*
+ * Writing. A writer adds commas by itself:
+ *
+ *     json_open(b, '{');  json_key(b, "id");  json_string(b, id);  json_close(b, '}');
+ *
+ * json_key takes names of ours that need no escaping. The comma rule looks at the last byte
+ * written, so these functions can be mixed with buf_* as long as whole values are added.
+ */
+void json_open(struct buf *b, char bracket);
+void json_close(struct buf *b, char bracket);
+void json_key(struct buf *b, const char *key);
+void json_key_slice(struct buf *b, struct slice key); /* escaped */
+void json_string(struct buf *b, struct slice s);      /* null for NONE; bytes must be UTF-8 */
+void json_raw(struct buf *b, struct slice json);      /* null for NONE */
+void json_number(struct buf *b, int64_t v);
+void json_bool(struct buf *b, bool v);
+void json_null(struct buf *b);
+void json_time(struct buf *b, int64_t at); /* RFC 3339; null for 0 */
+
+#endif

@@ -1,0 +1,151 @@
+#include "json/json.h"
+
+#include "base/when.h"
+
+/* After the end of a value comes a comma, after anything else none. */
+static void comma(struct buf *b)
+{
+    if (b->len > 0 && memchr("}]\"0123456789el", b->ptr[b->len - 1], 15))
+        buf_byte(b, ',');
+}
+
+void json_open(struct buf *b, char bracket)
+{
+    ASSERT(bracket == '{' || bracket == '[');
+    comma(b);
+    buf_byte(b, bracket);
+}
+
+void json_close(struct buf *b, char bracket)
+{
+    ASSERT(bracket == '}' || bracket == ']');
+    buf_byte(b, bracket);
+}
+
+void json_key(struct buf *b, const char *key)
+{
+    size_t len = strlen(key);
+    char *at;
+
+    comma(b);
+    at = buf_room(b, len + 3);
+    if (!at)
+        return;
+    at[0] = '"';
+    memcpy(at + 1, key, len);
+    memcpy(at + 1 + len, "\":", 3);
+    b->len += len + 3;
+}
+
+/* The length of the run that needs no escape. */
+static size_t plain_run(const char *ptr, size_t len)
+{
+    size_t i = 0;
+
+    while (i < len && (unsigned char)ptr[i] >= 0x20 && ptr[i] != '"' && ptr[i] != '\\')
+        i++;
+    return i;
+}
+
+static void escape(struct buf *b, unsigned char c)
+{
+    static const char *const hex = "0123456789abcdef";
+    char text[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
+    char brief = c == '\n'   ? 'n'
+                 : c == '\t' ? 't'
+                 : c == '\r' ? 'r'
+                 : c == '\b' ? 'b'
+                 : c == '\f' ? 'f'
+                 : c < 0x20  ? 0
+                             : (char)c;
+
+    if (brief) {
+        text[1] = brief;
+        buf_add(b, text, 2);
+    } else {
+        buf_add(b, text, sizeof text);
+    }
+}
+
+static void quoted(struct buf *b, struct slice s)
+{
+    size_t at = 0;
+
+    buf_byte(b, '"');
+    for (;;) {
+        size_t run = plain_run(s.ptr + at, s.len - at);
+        buf_add(b, s.ptr + at, run);
+        at += run;
+        if (at == s.len)
+            break;
+        escape(b, (unsigned char)s.ptr[at++]);
+    }
+    buf_byte(b, '"');
+}
+
+void json_key_slice(struct buf *b, struct slice key)
+{
+    ASSERT(key.ptr);
+    comma(b);
+    quoted(b, key);
+    buf_byte(b, ':');
+}
+
+void json_string(struct buf *b, struct slice s)
+{
+    if (!s.ptr) {
+        json_null(b);
+        return;
+    }
+    comma(b);
+    quoted(b, s);
+}
+
+/* White space behind a value would hide its end from the comma rule. */
+static struct slice trimmed(struct slice s)
+{
+    while (s.len > 0 && memchr(" \t\r\n", s.ptr[s.len - 1], 4))
+        s.len--;
+    return s;
+}
+
+void json_raw(struct buf *b, struct slice json)
+{
+    if (!json.ptr) {
+        json_null(b);
+        return;
+    }
+    ASSERT(json.len > 0);
+    comma(b);
+    buf_slice(b, trimmed(json));
+}
+
+void json_number(struct buf *b, int64_t v)
+{
+    comma(b);
+    buf_i64(b, v);
+}
+
+void json_bool(struct buf *b, bool v)
+{
+    comma(b);
+    buf_str(b, v ? "true" : "false");
+}
+
+void json_null(struct buf *b)
+{
+    comma(b);
+    buf_str(b, "null");
+}
+
+void json_time(struct buf *b, int64_t at)
+{
+    if (at == 0) {
+        json_null(b);
+        return;
+    }
+    comma(b);
+    buf_byte(b, '"');
+    time_write(b, at);
+    buf_byte(b, '"');
+}

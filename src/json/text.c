@@ -1,0 +1,89 @@
+#include "json/text.h"
+
+/* How many bytes the character at p takes, or 0 if it is not one. `left` > 0. */
+static size_t character_size(const unsigned char *p, size_t left)
+{
+    size_t size = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+
+    if (size == 0 || size > left || p[0] > 0xf4)
+        return 0;
+    for (size_t i = 1; i < size; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    if (p[0] == 0xe0 && p[1] < 0xa0) /* could be shorter */
+        return 0;
+    if (p[0] == 0xed && p[1] > 0x9f) /* half a surrogate pair */
+        return 0;
+    if (p[0] == 0xf0 && p[1] < 0x90)
+        return 0;
+    if (p[0] == 0xf4 && p[1] > 0x8f) /* beyond U+10FFFF */
+        return 0;
+    return size;
+}
+
+static size_t ascii_run(const char *ptr, size_t len)
+{
+    size_t i = 0;
+    uint64_t eight;
+
+    for (; i + sizeof eight <= len; i += sizeof eight) {
+        memcpy(&eight, ptr + i, sizeof eight);
+        if (eight & UINT64_C(0x8080808080808080))
+            break;
+    }
+    while (i < len && (unsigned char)ptr[i] < 0x80)
+        i++;
+    return i;
+}
+
+size_t text_utf8_end(struct slice s)
+{
+    size_t at = 0;
+
+    for (;;) {
+        at += ascii_run(s.ptr + at, s.len - at);
+        if (at == s.len)
+            return at;
+        size_t size = character_size((const unsigned char *)s.ptr + at, s.len - at);
+        if (size == 0)
+            return at;
+        at += size;
+    }
+}
+
+static unsigned hex4(const char *p)
+{
+    unsigned v = 0;
+
+    for (int i = 0; i < 4; i++)
+        v = v * 16 + ((unsigned)p[i] & 15) + (p[i] > '9' ? 9u : 0u);
+    return v;
+}
+
+static bool is_low_escape(const char *p, const char *end)
+{
+    return end - p >= 6 && p[0] == '\\' && p[1] == 'u' && (hex4(p + 2) & 0xfc00) == 0xdc00;
+}
+
+size_t text_escapes_end(struct slice s, const char **ret_why)
+{
+    const char *end = s.ptr + s.len;
+    const char *p = s.ptr;
+
+    while (p < end && (p = memchr(p, '\\', (size_t)(end - p))) != NULL) {
+        if (p[1] != 'u') {
+            p += 2;
+            continue;
+        }
+        ASSERT(end - p >= 6); /* the parser saw four digits */
+        unsigned unit = hex4(p + 2);
+        bool high = (unit & 0xfc00) == 0xd800;
+        bool low = (unit & 0xfc00) == 0xdc00;
+        if (unit == 0 || low || (high && !is_low_escape(p + 6, end))) {
+            *ret_why = unit ? "half of a surrogate pair" : "\\u0000 is not allowed";
+            return (size_t)(p - s.ptr);
+        }
+        p += high ? 12 : 6;
+    }
+    return s.len;
+}

@@ -1,0 +1,37 @@
+#ifndef STORE_CODEC_H
+#define STORE_CODEC_H
+
+/*
+ * A task as a row, and back. The document holds, as JSON, what has no column of its own; names in
+ * it are those of the API, so that plain SQL (views task_step, task_attempt) reads well:
+ *
+ *   {"input":..., "output":..., "error":{"code","message"}, "stop":"undo", "content":"16 hex digits",
+ *    "deadline_passed":true, "undo_complete_by":ms, "payloads":n,
+ *    "steps":[{"name","state","direction","attempt","failure_count","wait_until","in_doubt",
+ *              "input","output","undo_input","error",
+ *              "dropped":{"count","effect","until"},
+ *              "attempts":[{"attempt","direction","outcome","effect","instance","started_at",
+ *                           "ended_at","complete_by","output","error"}]}]}
+ *
+ * What is zero, empty or NONE is left out; times in it are ms. A value longer than
+ * PAYLOAD_INLINE_MAX is written as "input_payload": number, and its text goes to the payload table.
+ * To change the format: add keys, never give a key a second meaning; readers ignore what they do not
+ * know. task_valid() is tested after decoding.
+ */
+
+#include "base/buf.h"
+#include "store/store.h"
+
+/* Fills *ret from *t: columns and document (which is appended to `doc`), and the payloads that were
+ * given numbers just now (they lie in `a`; the task's values get their numbers, so that they are stored
+ * once). Columns that are the scheduler's business are left for the caller: workflow and version
+ * are copied from `w`, but waiting_for, rank, request, wake_at are zeroed. */
+void task_encode(const struct workflow *w, struct task *t, struct arena *a, struct buf *doc,
+                 struct task_row *ret);
+
+/* Fills *ret from a row; everything is copied to or allocated in `a`. ERR_CORRUPT if the document does
+ * not parse, does not fit the workflow, or breaks task_valid(). */
+enum err task_decode(const struct workflow *w, const struct task_row *row, struct arena *a,
+                     struct task *ret, struct error *e) MUST_USE;
+
+#endif

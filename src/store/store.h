@@ -1,0 +1,187 @@
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+/*
+ * The state store: durable home of tasks and workflows. This is the whole interface, and all that
+ * a body (sqlite.c, memory.c) implements. It is synchronous; in the server it is called on the store
+ * thread alone, in the simulation by the one thread that there is.
+ *
+ * Fencing: every change of a task names the revision on which it was decided, and raises it by
+ * one. A change whose revision is not that of the row does nothing and ends ERR_CONFLICT. Leases
+ * are for liveness only.
+ *
+ * A batch is one transaction. Each of its changes has an outcome of its own:
+ *   ERR_OK        it is durable;
+ *   ERR_CONFLICT  the row has another revision, or (insert) the id exists, or (update) is gone;
+ *   ERR_INVALID, ERR_TOO_BIG  this change alone cannot be stored; the others are not concerned;
+ *   ERR_FULL, ERR_IO, ERR_BUSY, ...  nothing of the batch was stored, of that we are certain;
+ *   ERR_UNKNOWN   the commit itself failed: it may or may not be durable. Drop what memory says
+ *                 and read the rows again.
+ * After a failure the store stays usable: the next call tries again, and succeeds once disk or
+ * permission are back.
+ *
+ * Memory: rows handed in are borrowed for the call; rows handed out lie in the caller's arena.
+ */
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "core/task.h"
+
+struct store;
+
+/* A row of the payload table: a value too long for the task's document. Insert-only. */
+struct payload {
+    uint32_t number; /* from 1 within the task */
+    struct slice json;
+};
+
+/* A row of the task table. Times are ms UTC, 0 is stored as NULL. */
+struct task_row {
+    int64_t seq; /* order of insertion; given by the store */
+    struct slice id, workflow;
+    int64_t version;
+    uint64_t revision; /* 1 at insertion */
+    enum task_state state;
+    enum direction direction;
+    int priority;
+    struct slice locked_by; /* "node/boot"; NONE: unlocked */
+    int64_t complete_by, wake_at, not_before;
+    struct slice waiting_for; /* agent without a place for it, or "time"; NONE while it is locked */
+    int64_t rank;             /* order of claims, least first; for "time" the moment it is due */
+    struct slice request;     /* of the supervisor, JSON; NONE */
+    uint32_t failure_count;
+    int64_t submitted_at, started_at, ended_at;
+    struct slice reply_to, tags, doc; /* tags: JSON object or NONE */
+    const struct payload *payloads;   /* to insert with it; on reading: all of them */
+    size_t payload_count;
+};
+
+enum change_kind {
+    CHANGE_INSERT,  /* a new task: row.revision is 1. Conflict if the id exists (or is reserved) */
+    CHANGE_UPDATE,  /* every mutable column of `row`; expected revision is row.revision - 1 */
+    CHANGE_REQUEST, /* the supervisor's: sets request and raises the revision; with `release` also
+                       state pending, locked_by NULL, waiting_for and rank from `row`; moves wake_at
+                       to row.wake_at. Expected revision is row.revision - 1 */
+};
+
+struct change {
+    enum change_kind kind;
+    bool release;  /* REQUEST */
+    bool wake_moved; /* UPDATE: row.wake_at differs from what the row holds; if false the column (an
+                        index) is left alone */
+    struct task_row row;
+    enum err outcome; /* set by commit */
+};
+
+enum claim_kind {
+    CLAIM_AGENT, /* pending, unlocked, waiting_for == agent; least rank first */
+    CLAIM_TIME,  /* pending, unlocked, waiting_for == "time", rank <= now; least rank first */
+    CLAIM_BOOT,  /* locked by an older boot of this node: "node/" + a number below ours. Taken over
+                    as they are, running steps included */
+};
+
+/* Takes up to `limit` tasks for `locked_by`: state processing (compensating where direction is undo),
+ * started_at set if it was not, waiting_for NULL, revision raised. CLAIM_BOOT keeps the state. */
+struct claim {
+    enum claim_kind kind;
+    struct slice agent;
+    struct slice locked_by; /* "node/boot" of the claimer */
+    int64_t now;
+    size_t limit;
+    struct task_row *rows; /* out: the rows as they are after the claim */
+    size_t row_count;      /* out */
+    bool more;             /* out: there were more than `limit` */
+    int64_t next_rank;     /* out, CLAIM_TIME: when the next one is due; 0: there is none */
+};
+
+/* The leader's proof. A batch with a fence whose epoch is no longer that of the lease ends
+ * ERR_CONFLICT as a whole. */
+struct fence {
+    struct slice lease;
+    uint64_t epoch;
+};
+
+struct batch {
+    struct change *changes;
+    size_t change_count;
+    struct claim *claims; /* done after the changes, in the same transaction */
+    size_t claim_count;
+    const struct fence *fence; /* may be NULL */
+};
+
+struct row_page {
+    struct task_row *rows;
+    size_t count;
+    bool more;
+};
+
+struct list_query {
+    bool any_state;
+    enum task_state state;
+    struct slice workflow; /* NONE: any */
+    int64_t before_seq;    /* newest first, seq below this one; 0: from the newest */
+    size_t limit;
+};
+
+struct lease {
+    struct slice holder; /* who has it */
+    uint64_t epoch;      /* raised whenever the holder changes */
+    int64_t until;
+};
+
+struct workflow_row {
+    struct slice name;
+    int64_t version;
+    struct slice text; /* the definition as it was stored */
+    int64_t created_at;
+};
+
+struct store_ops {
+    void (*close)(struct store *s);
+
+    /* ERR_OK if the transaction was committed (look at each outcome); otherwise the outcome of
+     * all of its changes, and *e tells the story. Claims then have no rows. */
+    enum err (*commit)(struct store *s, struct batch *b, struct arena *a, struct error *e);
+
+    /* ERR_NOT_FOUND if there is none. Payloads are read with it. */
+    enum err (*get)(struct store *s, struct slice id, struct arena *a, struct task_row *ret,
+                    struct error *e);
+
+    /* Rows with wake_at <= now, earliest first, from (after_wake_at, after_seq) on, exclusive. */
+    enum err (*overdue)(struct store *s, int64_t now, int64_t after_wake_at, int64_t after_seq,
+                        size_t limit, struct arena *a, struct row_page *ret, struct error *e);
+
+    /* Pages of a listing; docs are read, payloads are not. */
+    enum err (*list)(struct store *s, const struct list_query *q, struct arena *a,
+                     struct row_page *ret, struct error *e);
+
+    /* Stores a definition under the next version of its name. If the newest version has the very
+     * same text, nothing is stored: *ret_new is false and *ret_version its number. */
+    enum err (*workflow_put)(struct store *s, struct slice name, struct slice text, int64_t now,
+                             int64_t *ret_version, bool *ret_new, struct error *e);
+    enum err (*workflow_get)(struct store *s, struct slice name, int64_t version, struct arena *a,
+                             struct workflow_row *ret, struct error *e); /* version 0: the newest */
+    enum err (*workflow_list)(struct store *s, struct arena *a, struct workflow_row **ret,
+                              size_t *ret_count, struct error *e); /* all versions, by name, version */
+
+    /* Takes or renews a lease for `holder` until `until`, if it is free, run out at `now`, or its
+     * own. *ret is the lease as it stands afterwards, whoever holds it. Where a lock excludes other
+     * servers (SQLite) it is always the caller's, and nothing is written. */
+    enum err (*lease)(struct store *s, struct slice name, struct slice holder, int64_t now,
+                      int64_t until, struct arena *a, struct lease *ret, struct error *e);
+
+    /* Some 32 secret random bytes, made at creation, the same for all nodes: the key of tokens. */
+    const unsigned char *(*secret)(struct store *s);
+
+    /* The number of this start of this node: one more than at the last one. */
+    uint64_t (*boot)(struct store *s);
+};
+
+/* Every body begins with this. */
+struct store {
+    const struct store_ops *ops;
+};
+
+enum { PAYLOAD_INLINE_MAX = 2048 }; /* longer values go to the payload table */
+
+#endif
