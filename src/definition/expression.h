@@ -16,7 +16,11 @@
 #include "base/err.h"
 #include "json/json.h"
 
-enum { EXPRESSION_STEPS_MAX = 100000, EXPRESSION_BYTES_MAX = 4 << 20 };
+enum {
+    EXPRESSION_STEPS_MAX = 100000,
+    EXPRESSION_BYTES_MAX = 4 << 20,
+    EXPRESSION_DEPTH_MAX = 48, /* of results: less than JSON_DEPTH_MAX, since they are stored inside others */
+};
 
 struct expression;
 struct template;

@@ -9,8 +9,15 @@
  * live until the server has written the answer or the client has gone; in both cases `done` is called,
  * once, and afterwards the request must not be touched. A request may be parked: answer it whenever.
  *
+ * `done` never comes from inside http_answer, so that whoever answers may go on with the request until
+ * it returns to the loop. A client that closes its side while its request is parked has gone; one that
+ * does so while it is being answered still gets its answer.
+ *
+ * Path and query hold visible ASCII and well-formed percent-encodings only. libuv writes with write(2), so
+ * http_listen makes the process ignore SIGPIPE.
+ *
  * All on the loop's thread. Limits (each in struct http_limits) hold for every client; who exceeds one
- * gets 400, 408, 413, 431 or 503 as a problem document, and the connection is closed.
+ * gets 400, 408, 413, 414, 431 or 503 as a problem document, and the connection is closed.
  */
 
 #include <uv.h>
@@ -52,7 +59,7 @@ struct http_request {
     void *user;           /* the handler's */
 };
 
-/* Listens on "ADDR:PORT" ("[::1]:7420"; port 0: any free one). The error names address and reason. */
+/* Listens on "ADDR:PORT" ("[::1]:7420"; port 0: any free one). `limits` may be NULL for the default ones. The error names address and reason. */
 enum err http_listen(uv_loop_t *loop, const char *address, const struct http_limits *limits,
                      const struct http_handler *handler, struct http_server **ret,
                      struct error *e) MUST_USE;
@@ -63,12 +70,18 @@ size_t http_connection_count(const struct http_server *s);
 /* Takes no more connections; answers from now on say "Connection: close"; idle ones are closed. */
 void http_drain(struct http_server *s);
 
-/* Closes everything at once (`done` is called for open requests) and frees the server when libuv has let
+/* Closes everything at once (`done` is called for open requests, before it returns; for the one whose
+ * handler calls this, when that handler returns) and frees the server when libuv has let
  * go of its handles; run the loop once more after it. */
 void http_close(struct http_server *s);
 
 struct slice http_header(const struct http_request *r, const char *name); /* NONE if absent */
 struct slice http_query(struct http_request *r, const char *name); /* decoded; NONE if absent */
+
+/* Walks over all of the query: for (size_t at = 0; http_query_next(r, &at, &name, &value);). Decoded; what is
+ * broken is NONE, a name without '=' has an empty value. */
+bool http_query_next(struct http_request *r, size_t *at, struct slice *ret_name,
+                     struct slice *ret_value);
 
 /* The n-th segment of the path (from 0), percent-decoded into the request's arena; NONE if there is
  * none or the encoding is broken. */

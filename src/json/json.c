@@ -294,32 +294,51 @@ static void yajl_release(void *arg, void *ptr)
     free(ptr);
 }
 
-/* The offset of what YAJL did not like, which ends at `end`: the token itself, or within a string
- * the byte. */
-static size_t fault_offset(const struct parser *p, size_t end)
+/* Where the token begins that YAJL did not like and that ends at `end`. */
+static size_t fault_start(const struct parser *p, size_t end)
 {
     size_t at = p->at;
 
-    while (at + 1 < end && is_between(p->text.ptr[at]))
+    while (at < p->text.len && is_between(p->text.ptr[at])) {
+        bool is_space = p->text.ptr[at] != ',' && p->text.ptr[at] != ':';
+        if (!is_space && at + 1 >= end)
+            break;
         at++;
-    if (at < end && p->text.ptr[at] == '"')
-        return end - 1;
+    }
     return at;
 }
 
-/* YAJL's words without their ornaments. */
+/* YAJL's words without their ornaments ("lexical error: ... .\n"). */
 static void explain(struct parser *p)
 {
     unsigned char *words = yajl_get_error(p->yajl, 0, NULL, 0);
-    const char *from = strstr((const char *)words, ": ");
-    const char *what = from ? from + 2 : (const char *)words;
-    size_t end = yajl_get_bytes_consumed(p->yajl);
+    const char *colon = strstr((const char *)words, ": ");
+    const char *what = colon ? colon + 2 : (const char *)words;
+    size_t end = p->is_finishing ? p->text.len : yajl_get_bytes_consumed(p->yajl);
+    size_t start = fault_start(p, end);
+    bool is_lexical = memcmp(words, "lexical", 7) == 0;
 
-    if (p->is_finishing)
+    if (strncmp(what, "premature EOF", 13) == 0)
         (void)refuse(p, p->text.len, "the text ends too early");
+    else if (is_lexical && start < p->text.len && p->text.ptr[start] == '"')
+        (void)refuse(p, end, "%.*s", (int)strcspn(what, ".\n"), what); /* the very byte */
     else
-        (void)refuse(p, fault_offset(p, end), "%.*s", (int)strcspn(what, "\n"), what);
+        (void)refuse(p, start, "%.*s", (int)strcspn(what, ".\n"), what);
     yajl_free_error(p->yajl, words);
+}
+
+/* YAJL takes vertical tabs and form feeds for white space; nowhere in a JSON text may they stand.
+ */
+static bool check_feeds(struct parser *p)
+{
+    static const char feeds[] = "\v\f";
+
+    for (size_t i = 0; i < 2; i++) {
+        const char *at = memchr(p->text.ptr, feeds[i], p->text.len);
+        if (at)
+            return refuse(p, (size_t)(at - p->text.ptr), "invalid char in json text");
+    }
+    return true;
 }
 
 static void run(struct parser *p)
@@ -344,7 +363,8 @@ enum err json_parse(struct arena *a, struct slice text, struct json **ret, struc
 {
     struct parser p = {.arena = a, .text = text.ptr ? text : SLICE("")};
 
-    run(&p);
+    if (check_feeds(&p))
+        run(&p);
     if (p.has_fault) {
         json_position(p.text, p.fault.offset, &p.fault.line, &p.fault.column);
         if (fault)

@@ -52,7 +52,7 @@ struct task_row {
     uint32_t failure_count;
     int64_t submitted_at, started_at, ended_at;
     struct slice reply_to, tags, doc; /* tags: JSON object or NONE */
-    const struct payload *payloads;   /* to insert with it; on reading: all of them */
+    const struct payload *payloads;   /* to insert with it; read by get and claims: all of them */
     size_t payload_count;
 };
 
@@ -182,6 +182,10 @@ struct store {
     const struct store_ops *ops;
 };
 
-enum { PAYLOAD_INLINE_MAX = 2048 }; /* longer values go to the payload table */
+enum {
+    PAYLOAD_INLINE_MAX = 2048,          /* longer values go to the payload table */
+    PAYLOAD_NUMBER_MAX = (1 << 20) - 1, /* within one task; beyond it a change is ERR_INVALID */
+    ROW_SIZE_MAX = 64 << 20,            /* of a change with its payloads; beyond it ERR_TOO_BIG */
+};
 
 #endif

@@ -1,0 +1,350 @@
+#include "core/core_test_kit.h"
+
+#include <stdlib.h>
+
+#include "base/when.h"
+
+/* ---- graphs ---- */
+
+static struct call_spec call_of(struct slice agent, int64_t complete_by_ms)
+{
+    return (struct call_spec){
+        .agent = agent,
+        .action = SLICE("act"),
+        .complete_by_ms = complete_by_ms,
+        .retry = {.attempts = 1,
+                  .factor_milli = 1000,
+                  .wait_ms = GRAPH_WAIT_MS,
+                  .max_wait_ms = GRAPH_WAIT_MS,
+                  .defer_ms = GRAPH_DEFER_MS},
+    };
+}
+
+static void graph_edge(struct graph *g, uint16_t from, uint16_t to)
+{
+    struct workflow_step *f = &g->steps[from];
+    struct workflow_step *t = &g->steps[to];
+
+    g->before[to][t->before_count++] = from;
+    g->after[from][f->after_count++] = to;
+}
+
+static void graph_step(struct graph *g, const char *word)
+{
+    uint16_t i = (uint16_t)(word[0] - 'a');
+    struct workflow_step *s = &g->steps[i];
+
+    CHECK(i < GRAPH_STEPS, "step %s", word);
+    for (const char *p = word + 1; *p; p++) {
+        if (*p >= '1' && *p <= '9')
+            s->call.retry.attempts = s->undo.retry.attempts = (uint32_t)(*p - '0');
+        else if (*p == '!')
+            s->undo_kind = UNDO_PIVOT;
+        else if (*p == '-')
+            s->undo_kind = UNDO_NONE;
+        else if (*p == '#')
+            s->on_failure = ON_FAILURE_HOLD;
+        else if (*p == '?')
+            s->on_failure = ON_FAILURE_CONTINUE;
+        else if (*p != '<')
+            graph_edge(g, (uint16_t)(*p - 'a'), i);
+    }
+    g->order[g->w.step_count++] = i;
+}
+
+static int64_t ms_of(const char *text)
+{
+    int64_t ms = 0;
+
+    CHECK(duration_parse(slice_of(text), &ms), "%s", text);
+    return ms;
+}
+
+static void graph_word(struct graph *g, const char *word)
+{
+    if (strncmp(word, "by=", 3) == 0) {
+        g->w.complete_by_ms = ms_of(word + 3);
+    } else if (strncmp(word, "undo=", 5) == 0) {
+        g->w.undo_complete_by_ms = ms_of(word + 5);
+    } else if (strcmp(word, "hold") == 0) {
+        g->w.on_failure = ON_FAILURE_HOLD;
+    } else if (strcmp(word, "continue") == 0) {
+        g->w.on_failure = ON_FAILURE_CONTINUE;
+    } else if (strncmp(word, "defers=", 7) == 0) {
+        for (size_t i = 0; i < GRAPH_STEPS; i++) {
+            g->steps[i].call.retry.defers = (uint32_t)(word[7] - '0');
+            g->steps[i].undo.retry.defers = (uint32_t)(word[7] - '0');
+        }
+    } else {
+        graph_step(g, word);
+    }
+}
+
+void graph_make(struct graph *g, const char *text)
+{
+    char words[200];
+    char *save = NULL;
+
+    *g = (struct graph){.w = {.name = SLICE("w"), .version = 1}};
+    for (size_t i = 0; i < GRAPH_STEPS; i++) {
+        g->names[i][0] = (char)('a' + i);
+        g->steps[i] = (struct workflow_step){
+            .name = slice_of(g->names[i]),
+            .call = call_of(SLICE("agent"), GRAPH_STEP_MS),
+            .undo = call_of(SLICE("agent"), GRAPH_UNDO_MS),
+            .before = g->before[i],
+            .after = g->after[i],
+        };
+    }
+    g->w.steps = g->steps;
+    g->w.order = g->order;
+    (void)snprintf(words, sizeof words, "%s", text);
+    for (char *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save))
+        graph_word(g, w);
+    CHECK(workflow_valid(&g->w), "%s", text);
+}
+
+/* ---- tasks ---- */
+
+void kit_make(struct kit *k, const char *about, const char *graph)
+{
+    *k = (struct kit){.now = KIT_BEGIN, .about = about};
+    graph_make(&k->g, graph);
+    k->t = (struct task){
+        .id = SLICE("t"),
+        .priority = 5,
+        .submitted_at = k->now,
+        .complete_by = k->g.w.complete_by_ms ? k->now + k->g.w.complete_by_ms : 0,
+        .input = {.json = SLICE("{}")},
+        .steps = k->steps,
+        .step_count = k->g.w.step_count,
+    };
+    for (size_t i = 0; i < k->t.step_count; i++) {
+        k->steps[i].attempts = k->attempts[i];
+        k->steps[i].attempt_cap = ATTEMPTS_KEPT;
+    }
+}
+
+const char *kit_answer_text(enum answer a)
+{
+    static const char *const texts[] = {"accepted", "repeated", "late", "unknown", "refused"};
+    return texts[a];
+}
+
+/* An event that was not accepted leaves no trace, except for a late result being kept. Settling
+ * what is settled changes nothing: effects gathered from several events do no harm. */
+static void check_no_trace(struct kit *k, const struct kit *before, const struct event *ev)
+{
+    static struct kit again;
+    struct effects full = {.changed = true};
+
+    CHECK(memcmp(&k->t, &before->t, sizeof k->t) == 0, "%s: the task changed", k->about);
+    CHECK(memcmp(k->steps, before->steps, sizeof k->steps) == 0, "%s: a step changed", k->about);
+    CHECK(memcmp(k->attempts, before->attempts, sizeof k->attempts) == 0, "%s: an attempt changed",
+          k->about);
+    CHECK(!k->fx.changed && !k->fx.alert && !k->fx.ended && !k->fx.stop_running, "%s: effects",
+          k->about);
+    memcpy(&again, k, sizeof again);
+    enum answer answer = decide(&k->g.w, &k->t, ev, k->now, &full);
+    CHECK(answer != ANSWER_ACCEPTED, "%s: accepted at the second time", k->about);
+    CHECK(memcmp(&k->t, &again.t, sizeof k->t) == 0
+              && memcmp(k->steps, again.steps, sizeof k->steps) == 0
+              && memcmp(k->attempts, again.attempts, sizeof k->attempts) == 0,
+          "%s: settling twice differs", k->about);
+}
+
+enum answer kit_event(struct kit *k, const struct event *ev)
+{
+    static struct kit before;
+
+    memcpy(&before, k, sizeof before);
+    k->fx = (struct effects){0};
+    enum answer answer = decide(&k->g.w, &k->t, ev, k->now, &k->fx);
+    if (!k->fx.changed)
+        check_no_trace(k, &before, ev);
+    CHECK(k->fx.changed == (answer == ANSWER_ACCEPTED) || answer == ANSWER_LATE, "%s: %s",
+          k->about, kit_answer_text(answer));
+    bool ended = task_state_is_end(k->t.state) && !task_state_is_end(before.t.state);
+    CHECK(k->fx.ended == ended, "%s: ended", k->about);
+    CHECK(task_valid(&k->g.w, &k->t), "%s: valid", k->about);
+    return answer;
+}
+
+/* ---- scripts ---- */
+
+struct command {
+    const char *verb, *step, *attempt;
+    enum answer answer;
+    bool alert, stop;
+};
+
+static bool expected_word(struct command *c, const char *word)
+{
+    for (enum answer a = ANSWER_ACCEPTED; a <= ANSWER_REFUSED; a++)
+        if (strcmp(word, kit_answer_text(a)) == 0) {
+            c->answer = a;
+            return true;
+        }
+    c->alert |= strcmp(word, "alert") == 0;
+    c->stop |= strcmp(word, "stop") == 0;
+    return strcmp(word, "alert") == 0 || strcmp(word, "stop") == 0;
+}
+
+static struct command command_of(char *text)
+{
+    struct command c = {0};
+    char *save = NULL;
+    bool expected = false;
+
+    for (char *w = strtok_r(text, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
+        if (strcmp(w, "=") == 0)
+            expected = true;
+        else if (expected)
+            CHECK(expected_word(&c, w), "expected: %s", w);
+        else if (!c.verb)
+            c.verb = w;
+        else if (!c.step)
+            c.step = w;
+        else
+            c.attempt = w;
+    }
+    return c;
+}
+
+static struct event result_of(const char *verb)
+{
+    struct event ev = {.kind = EVENT_RESULT, .output = {.json = SLICE("{\"id\":1}")}};
+
+    if (strcmp(verb, "ok") == 0)
+        return ev;
+    ev.output = (struct value){0};
+    ev.failed = true;
+    ev.error = (struct fault_note){SLICE("broken"), SLICE("it broke")};
+    ev.retryable = strcmp(verb, "again") == 0 || strcmp(verb, "lost") == 0;
+    bool unknown = strcmp(verb, "doubt") == 0 || strcmp(verb, "lost") == 0;
+    ev.effect = unknown ? EFFECT_UNKNOWN : EFFECT_NONE;
+    return ev;
+}
+
+static struct event event_of(const char *verb)
+{
+    static const struct {
+        const char *verb;
+        enum event_kind kind;
+    } verbs[] = {
+        {"start", EVENT_START},     {"notsent", EVENT_NOT_SENT},   {"timeout", EVENT_TIMEOUT},
+        {"ok", EVENT_RESULT},       {"fail", EVENT_RESULT},        {"doubt", EVENT_RESULT},
+        {"again", EVENT_RESULT},    {"lost", EVENT_RESULT},        {"cond", EVENT_CONDITION},
+        {"bad", EVENT_BAD_INPUT},   {"claim", EVENT_CLAIM},        {"release", EVENT_RELEASE},
+        {"retry", EVENT_RETRY},     {"skip", EVENT_SKIP},          {"undo", EVENT_UNDO},
+        {"deadline", EVENT_DEADLINE}, {"early", EVENT_DEADLINE}, {"hasty", EVENT_TIMEOUT},
+    };
+    for (size_t i = 0; i < COUNT_OF(verbs); i++)
+        if (strcmp(verb, verbs[i].verb) == 0) {
+            struct event ev = {.kind = verbs[i].kind};
+            if (ev.kind == EVENT_RESULT)
+                ev = result_of(verb);
+            if (ev.kind == EVENT_BAD_INPUT)
+                ev.error = (struct fault_note){SLICE("expression"), SLICE("no such field")};
+            if (ev.kind == EVENT_UNDO)
+                ev.error = (struct fault_note){SLICE("operator"), SLICE("changed my mind")};
+            return ev;
+        }
+    CHECK(false, "no verb: %s", verb);
+    return (struct event){0};
+}
+
+/* Which attempt is meant: the one named, the one that START makes, or the one that is open. */
+static void aim(struct kit *k, struct event *ev, const struct command *c)
+{
+    ev->step = c->step ? c->step[0] - 'a' : -1;
+    ev->instance = SLICE("node/1");
+    if (ev->kind == EVENT_CLAIM && c->step) {
+        ev->instance = slice_of(c->step);
+        ev->step = -1;
+    }
+    if (ev->step < 0 || ev->step >= k->t.step_count)
+        return;
+    const struct step *s = &k->steps[ev->step];
+    ev->direction = s->direction;
+    ev->attempt = s->attempt;
+    if (ev->kind == EVENT_START) {
+        struct attempt a = task_next_attempt(&k->g.w, &k->t, ev->step, k->now);
+        ev->direction = a.direction;
+        ev->attempt = a.number;
+        ev->input.json = SLICE("{\"in\":1}");
+    }
+    if (c->attempt) {
+        ev->direction = c->attempt[0] == 'u' ? DIRECTION_UNDO : DIRECTION_FORWARD;
+        ev->attempt = (uint32_t)strtoul(c->attempt + 1, NULL, 10);
+    }
+}
+
+static void let_time_pass(struct kit *k, const struct event *ev, const char *verb)
+{
+    const struct attempt *a = ev->step >= 0 ? step_open_attempt(&k->steps[ev->step]) : NULL;
+    bool undo = k->t.direction == DIRECTION_UNDO;
+
+    if (strcmp(verb, "timeout") == 0 && a)
+        k->now = max_i64(k->now, a->complete_by);
+    if (strcmp(verb, "deadline") == 0)
+        k->now = max_i64(k->now, undo ? k->t.undo_complete_by : k->t.complete_by);
+}
+
+static void play_one(struct kit *k, char *text)
+{
+    char copy[100];
+    (void)snprintf(copy, sizeof copy, "%s", text);
+    struct command c = command_of(text);
+
+    if (strcmp(c.verb, "wait") == 0) {
+        k->now += ms_of(c.step);
+        return;
+    }
+    struct event ev = event_of(c.verb);
+    bool erred = k->t.state == TASK_ERROR;
+    aim(k, &ev, &c);
+    let_time_pass(k, &ev, c.verb);
+    enum answer answer = kit_event(k, &ev);
+    CHECK(answer == c.answer, "%s: '%s' was %s", k->about, copy, kit_answer_text(answer));
+    CHECK(k->fx.alert == (c.alert || (k->t.state == TASK_ERROR && !erred)), "%s: '%s' alert",
+          k->about, copy);
+    CHECK(k->fx.stop_running == c.stop, "%s: '%s' tells agents to stop: %d", k->about, copy,
+          k->fx.stop_running);
+}
+
+void kit_play(struct kit *k, const char *script)
+{
+    char commands[800];
+    char *save = NULL;
+
+    CHECK(strlen(script) < sizeof commands, "%s: too long", k->about);
+    (void)snprintf(commands, sizeof commands, "%s", script);
+    for (char *c = strtok_r(commands, ",", &save); c; c = strtok_r(NULL, ",", &save))
+        play_one(k, c);
+}
+
+void kit_expect(struct kit *k, const char *want)
+{
+    char got[200];
+    size_t at = 0;
+
+    at += (size_t)snprintf(got, sizeof got, "%s", task_state_text(k->t.state));
+    if (k->t.stop != STOP_NONE)
+        at += (size_t)snprintf(got + at, sizeof got - at, "/%s", stop_text(k->t.stop));
+    for (size_t i = 0; i < k->t.step_count; i++)
+        at += (size_t)snprintf(got + at, sizeof got - at, " %s:%s", k->g.names[i],
+                               step_state_text(k->steps[i].state));
+    CHECK(strcmp(got, want) == 0, "%s: is '%s', not '%s'", k->about, got, want);
+}
+
+void kit_run(const struct kit_case *cases, size_t count)
+{
+    static struct kit k;
+
+    for (size_t i = 0; i < count; i++) {
+        kit_make(&k, cases[i].what, cases[i].graph);
+        kit_play(&k, cases[i].script);
+        kit_expect(&k, cases[i].want);
+    }
+}

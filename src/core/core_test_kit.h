@@ -1,0 +1,92 @@
+#ifndef CORE_CORE_TEST_KIT_H
+#define CORE_CORE_TEST_KIT_H
+
+/*
+ * What the tests of the core share: workflows written as one line of text, and scripts that
+ * play events to a task and say what is expected of each.
+ */
+
+#include "base/test.h"
+
+#include "core/decide.h"
+#include "core/retry.h"
+#include "core/undo.h"
+
+enum { GRAPH_STEPS = 6 };
+
+/*
+ * A workflow made from text: "by=60s a b2!<a c?<ab". Steps are letters, the first is `a` and has
+ * index 0; they are written in topological order, which need not be the alphabet's. After a letter:
+ *
+ *     2     attempts, in both directions (default 1)     !     a pivot
+ *     #     on_failure: hold                             -     undo: none
+ *     ?     on_failure: continue                         <ab   its predecessors
+ *
+ * Words before the steps: by= and undo= (complete-by of the task and of its undo), defers=,
+ * and hold or continue (the workflow's own on_failure).
+ */
+struct graph {
+    struct workflow w;
+    struct workflow_step steps[GRAPH_STEPS];
+    uint16_t before[GRAPH_STEPS][GRAPH_STEPS], after[GRAPH_STEPS][GRAPH_STEPS];
+    uint16_t order[GRAPH_STEPS];
+    char names[GRAPH_STEPS][2];
+};
+
+#define GRAPH_STEP_MS  INT64_C(10000) /* complete-by of each attempt, forward ... */
+#define GRAPH_UNDO_MS  INT64_C(20000) /* ... and back */
+#define GRAPH_WAIT_MS  INT64_C(1000)  /* between tries, always the same */
+#define GRAPH_DEFER_MS INT64_C(60000)
+#define KIT_BEGIN      INT64_C(1000000) /* the time at which a test begins */
+
+void graph_make(struct graph *g, const char *text);
+
+/* A task of such a workflow, with room for all attempts. */
+struct kit {
+    struct graph g;
+    struct task t;
+    struct step steps[GRAPH_STEPS];
+    struct attempt attempts[GRAPH_STEPS][ATTEMPTS_KEPT];
+    int64_t now;
+    struct effects fx;   /* of the latest event */
+    const char *about;   /* what is being tested */
+};
+
+void kit_make(struct kit *k, const char *about, const char *graph);
+
+/* Makes one event happen. Whatever the answer, checks all that holds of every event. */
+enum answer kit_event(struct kit *k, const struct event *ev);
+
+/*
+ * Plays a script: commands between commas, each "VERB [STEP [ATTEMPT]] [= EXPECTED...]".
+ *
+ *     claim, release, retry [a], undo, skip a, start a, notsent a, cond a, bad a
+ *     ok a        a result; of the open attempt, or of the one named: f2 (second forward), u1
+ *     fail a      an error: permanent, without effect        doubt a   ... with unknown effect
+ *     again a     an error: retryable, without effect        lost a    ... with unknown effect
+ *     timeout a   at the complete-by of its open attempt     hasty a   the same event, but now
+ *     deadline    at the complete-by of the task             early     the same event, but now
+ *     wait 30s    time passes
+ *
+ * EXPECTED is an answer (default: accepted), `alert` (default: if and only if the task stops in
+ * error), `stop` (agents are told to stop; default: not).
+ */
+void kit_play(struct kit *k, const char *script);
+
+/* Is the task as `want` says? "compensating a:undoing b:undone"; a stop other than none comes
+ * after the task's state: "processing/undo a:running". */
+void kit_expect(struct kit *k, const char *want);
+
+/* A row of a table of examples, and the test of them. */
+struct kit_case {
+    const char *what;   /* the sentence that it proves */
+    const char *graph;
+    const char *script;
+    const char *want;
+};
+
+void kit_run(const struct kit_case *cases, size_t count);
+
+const char *kit_answer_text(enum answer a);
+
+#endif

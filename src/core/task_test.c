@@ -1,0 +1,2 @@
+#include "base/test.h"
+int main(void) { return 0; }

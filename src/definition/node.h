@@ -1,0 +1,77 @@
+#ifndef DEFINITION_NODE_H
+#define DEFINITION_NODE_H
+
+/* The syntax tree of an expression, between parser.c and evaluator.c. */
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "json/json.h"
+
+/* An expression may nest this deep and have this many nodes; both bound the stack that evaluation takes. */
+enum { NODE_DEPTH_MAX = 100, NODE_COUNT_MAX = 1000 };
+
+enum node_kind {
+    NODE_IDENTITY, /* . */
+    NODE_LITERAL,  /* value */
+    NODE_STRING,   /* "..\(..)..": parts in list, literals among them */
+    NODE_FIELD,    /* a.name */
+    NODE_INDEX,    /* a[b] */
+    NODE_SLICE,    /* a[b:c]; b or c may be NULL */
+    NODE_ITERATE,  /* a[] */
+    NODE_TRY,      /* a? */
+    NODE_PIPE,     /* a | b */
+    NODE_COMMA,    /* list: a, b, ... */
+    NODE_ALTERNATIVE, /* a // b */
+    NODE_AND,
+    NODE_OR,
+    NODE_BINARY, /* a op b */
+    NODE_NEGATE,
+    NODE_ARRAY,  /* [a]; a is NULL for [] */
+    NODE_OBJECT, /* list of NODE_MEMBER */
+    NODE_MEMBER, /* a: key, b: value */
+    NODE_IF,     /* if a then b else c */
+    NODE_CALL,   /* function(list) */
+};
+
+enum operator {
+    OP_ADD,
+    OP_SUBTRACT,
+    OP_MULTIPLY,
+    OP_DIVIDE,
+    OP_MODULO,
+    OP_EQUAL,
+    OP_UNEQUAL,
+    OP_LESS,
+    OP_LESS_EQUAL,
+    OP_GREATER,
+    OP_GREATER_EQUAL,
+};
+
+struct function;
+
+struct node {
+    enum node_kind kind;
+    enum operator op;
+    bool is_optional;  /* FIELD, INDEX, SLICE, ITERATE: with ? behind it */
+    bool is_simple;    /* exactly one value, made without others: identity, literal, fields of such */
+    uint16_t depth;    /* of the tree below */
+    uint32_t list_count;
+    size_t at;         /* offset in the text */
+    struct slice name; /* FIELD */
+    const struct json *value;
+    struct node *a, *b, *c;
+    struct node *list; /* first one */
+    struct node *next; /* in the list of the parent */
+    const struct function *function;
+};
+
+struct expression {
+    struct node *root;
+};
+
+/* Parses the expression that begins at text.ptr[0]. If `is_embedded` it ends before a "}" of its own, whose
+ * offset is *ret_end; otherwise the text must end with it. */
+enum err node_parse(struct slice text, bool is_embedded, struct arena *a, struct expression **ret,
+                    size_t *ret_end, size_t *ret_column, struct error *e) MUST_USE;
+
+#endif

@@ -1,0 +1,25 @@
+#ifndef DEFINITION_NUMBER_H
+#define DEFINITION_NUMBER_H
+
+/* Numbers of expressions: exact 64-bit integers where the text is one, doubles otherwise. */
+
+#include "definition/value.h"
+
+struct number {
+    bool is_int;
+    int64_t i;
+    double d; /* set in both cases */
+};
+
+/* Fails for what fits neither exactly an integer nor a double. */
+bool number_of(struct machine *m, const struct json *j, struct number *ret) MUST_USE;
+const struct json *number_int(struct machine *m, int64_t v);
+const struct json *number_double(struct machine *m, double v); /* fails if it is not finite */
+const struct json *number_apply(struct machine *m, enum operator op, const struct json *a,
+                                const struct json *b);
+const struct json *number_negate(struct machine *m, const struct json *a);
+
+/* Whatever their size. */
+int number_compare(struct slice a, struct slice b);
+
+#endif

@@ -1,0 +1,65 @@
+#include "definition/registry.h"
+
+#include <stdlib.h>
+
+/* The versions of one workflow, ascending. */
+struct versions {
+    struct definition **list;
+    size_t count, cap;
+};
+
+void registry_fini(struct registry *r)
+{
+    struct versions *v = NULL;
+
+    for (size_t i = 0; (v = map_next(&r->names, &i));) {
+        for (size_t k = 0; k < v->count; k++)
+            definition_free(v->list[k]);
+        free(v->list);
+        free(v);
+    }
+    map_fini(&r->names);
+}
+
+static struct definition *find(const struct versions *v, int64_t version)
+{
+    for (size_t i = v->count; i-- > 0;)
+        if (v->list[i]->workflow.version == version)
+            return v->list[i];
+    return NULL;
+}
+
+void registry_add(struct registry *r, struct definition *d, int64_t version)
+{
+    struct versions *v = map_get(&r->names, d->workflow.name);
+
+    ASSERT(version > 0);
+    if (!v) {
+        v = calloc(1, sizeof *v);
+        ASSERT(v);
+        map_put(&r->names, d->workflow.name, v); /* the first version's name is the key */
+    }
+    if (find(v, version)) {
+        definition_free(d);
+        return;
+    }
+    if (v->count == v->cap) {
+        v->cap = v->cap ? v->cap * 2 : 4;
+        v->list = realloc(v->list, v->cap * sizeof(struct definition *));
+        ASSERT(v->list);
+    }
+    d->workflow.version = version;
+    size_t at = v->count++;
+    for (; at > 0 && v->list[at - 1]->workflow.version > version; at--)
+        v->list[at] = v->list[at - 1];
+    v->list[at] = d;
+}
+
+const struct definition *registry_find(const struct registry *r, struct slice name, int64_t version)
+{
+    const struct versions *v = name.ptr ? map_get(&r->names, name) : NULL;
+
+    if (!v)
+        return NULL;
+    return version == 0 ? v->list[v->count - 1] : find(v, version);
+}

@@ -1,0 +1,187 @@
+#include "dispatch/dispatch.h"
+
+#include <stdlib.h>
+
+enum {
+    INSTANCE_FORGOTTEN_MS = 600000,
+    PARKED_SEEN_MS = 60000, /* longer than a call is usually parked */
+};
+
+struct work *work_new(void)
+{
+    struct arena a = {0};
+    struct work *w = arena_alloc(&a, sizeof *w);
+
+    w->arena = a;
+    list_init(&w->turn);
+    list_init(&w->assigned);
+    return w;
+}
+
+void work_free(struct work *w)
+{
+    ASSERT(!link_is_in(&w->turn));
+    ASSERT(list_empty(&w->assigned));
+    ASSERT(w->timer.pos == 0);
+    struct arena a = w->arena; /* w lies in it */
+    arena_fini(&a);
+}
+
+const char *result_status_text(enum result_status s)
+{
+    static const char *const texts[] = {
+#define X(name, text) text,
+        RESULT_STATUSES(X)
+#undef X
+    };
+    return texts[s];
+}
+
+static struct slice name_copy(struct slice name)
+{
+    char *copy = malloc(name.len + 1);
+
+    ASSERT(copy);
+    memcpy(copy, name.ptr, name.len);
+    copy[name.len] = 0;
+    return (struct slice){copy, name.len};
+}
+
+static void name_free(struct slice name)
+{
+    union {
+        const char *in;
+        void *out;
+    } ptr = {name.ptr}; /* ours, from name_copy */
+
+    free(ptr.out);
+}
+
+static void instance_free(struct instance *i)
+{
+    ASSERT(list_empty(&i->sent));
+    name_free(i->name);
+    free(i);
+}
+
+void dispatch_fini(struct dispatch *d)
+{
+    struct agent *a = NULL;
+
+    for (size_t i = 0; (a = map_next(&d->agents, &i));) {
+        struct instance *in = NULL;
+        for (size_t k = 0; (in = map_next(&a->instances, &k));)
+            instance_free(in);
+        map_fini(&a->instances);
+        heap_fini(&a->queue);
+        name_free(a->name);
+        free(a);
+    }
+    map_fini(&d->agents);
+}
+
+struct agent *dispatch_agent(struct dispatch *d, struct slice name)
+{
+    struct agent *a = map_get(&d->agents, name);
+
+    if (a)
+        return a;
+    a = calloc(1, sizeof *a);
+    ASSERT(a);
+    a->name = name_copy(name);
+    a->backlog = true; /* unknown: the store will tell */
+    list_init(&a->calls);
+    map_put(&d->agents, a->name, a);
+    return a;
+}
+
+struct instance *dispatch_instance(struct agent *a, struct slice name)
+{
+    struct instance *i = map_get(&a->instances, name);
+
+    if (i)
+        return i;
+    i = calloc(1, sizeof *i);
+    ASSERT(i);
+    i->name = name_copy(name);
+    i->agent = a;
+    list_init(&i->sent);
+    map_put(&a->instances, i->name, i);
+    return i;
+}
+
+void dispatch_park(struct dispatch *d, struct work *w, int64_t now)
+{
+    w->agent = dispatch_agent(d, w->agent_name);
+    w->instance = dispatch_instance(w->agent, w->instance_name);
+    w->arrived_at = now;
+    w->agent->seen_at = now;
+    w->instance->seen_at = now;
+    if (w->max == 0)
+        return;
+    w->instance->places = w->max;
+    w->parked = true;
+    w->agent->parked++;
+    list_push(&w->agent->calls, &w->turn);
+}
+
+void dispatch_close(struct work *w)
+{
+    w->closed = true;
+    link_remove(&w->turn);
+}
+
+void dispatch_unpark(struct work *w, int64_t now)
+{
+    dispatch_close(w);
+    if (!w->parked)
+        return;
+    w->parked = false;
+    w->agent->seen_at = now;
+    w->instance->seen_at = now;
+    ASSERT(w->agent->parked > 0);
+    w->agent->parked--;
+}
+
+bool dispatch_is_connected(const struct agent *a, int64_t now)
+{
+    return a->parked > 0 || now - a->seen_at < AGENT_ABSENT_MS;
+}
+
+uint32_t dispatch_places(const struct agent *a, int64_t now)
+{
+    struct instance *i = NULL;
+    uint64_t places = 0;
+
+    if (!dispatch_is_connected(a, now))
+        return 0;
+    for (size_t k = 0; (i = map_next(&a->instances, &k));)
+        if (now - i->seen_at < (a->parked > 0 ? PARKED_SEEN_MS : AGENT_ABSENT_MS))
+            places += i->places;
+    return places > 100000 ? 100000 : (uint32_t)places;
+}
+
+static void sweep_agent(struct agent *a, int64_t now)
+{
+    struct instance *i = NULL;
+    bool again = true;
+
+    while (again) { /* a removal may move entries: start over */
+        again = false;
+        for (size_t k = 0; !again && (i = map_next(&a->instances, &k));)
+            if (list_empty(&i->sent) && now - i->seen_at > INSTANCE_FORGOTTEN_MS) {
+                (void)map_remove(&a->instances, i->name);
+                instance_free(i);
+                again = true;
+            }
+    }
+}
+
+void dispatch_sweep(struct dispatch *d, int64_t now)
+{
+    struct agent *a = NULL;
+
+    for (size_t i = 0; (a = map_next(&d->agents, &i));)
+        if (a->parked == 0)
+            sweep_agent(a, now);
+}

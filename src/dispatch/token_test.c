@@ -1,0 +1,60 @@
+#include "base/test.h"
+
+#include "dispatch/token.h"
+
+static const unsigned char secret[SECRET_SIZE] = "some thirty-two bytes of secret";
+
+static void a_token_is_believed_only_unchanged_and_from_its_agent(void **state)
+{
+    struct token_key *k = token_key_new(secret);
+    struct token t = {slice_of("o-17"), 999, DIRECTION_UNDO, UINT32_MAX};
+    struct token back;
+    CLEANUP(buf_fini) struct buf b = {0};
+    (void)state;
+
+    token_write(k, &t, slice_of("payment"), &b);
+    CHECK(token_check(k, buf_view(&b), slice_of("payment"), &back), "its own");
+    CHECK(slice_is(back.task, "o-17") && back.step == 999 && back.direction == DIRECTION_UNDO
+              && back.attempt == UINT32_MAX,
+          "fields");
+    CHECK(!token_check(k, buf_view(&b), slice_of("stock"), &back), "another agent's");
+    for (size_t i = 0; i < b.len; i++)
+        for (int bit = 0; bit < 8; bit++) {
+            b.ptr[i] = (char)(b.ptr[i] ^ (1 << bit));
+            CHECK(!token_check(k, buf_view(&b), slice_of("payment"), &back), "byte %zu", i);
+            b.ptr[i] = (char)(b.ptr[i] ^ (1 << bit));
+        }
+    for (size_t i = 0; i < b.len; i++)
+        CHECK(!token_check(k, (struct slice){b.ptr, i}, slice_of("payment"), &back), "cut");
+    token_key_free(k);
+}
+
+static void tokens_survive_with_the_secret_and_die_with_it(void **state)
+{
+    struct token_key *k = token_key_new(secret);
+    struct token_key *same = token_key_new(secret);
+    struct token_key *other = token_key_new((const unsigned char *)"another secret of 32 bytes here");
+    struct token t = {slice_of("a"), 0, DIRECTION_FORWARD, 1};
+    struct token back;
+    CLEANUP(buf_fini) struct buf b = {0};
+    (void)state;
+
+    token_write(k, &t, slice_of("x"), &b);
+    token_write(k, &t, slice_of("x"), &b); /* the kept context starts afresh each time */
+    CHECK(memcmp(b.ptr, b.ptr + b.len / 2, b.len / 2) == 0, "same again");
+    struct slice one = {b.ptr, b.len / 2};
+    CHECK(token_check(same, one, slice_of("x"), &back), "after a restart");
+    CHECK(!token_check(other, one, slice_of("x"), &back), "in another store");
+    token_key_free(k);
+    token_key_free(same);
+    token_key_free(other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_token_is_believed_only_unchanged_and_from_its_agent),
+        cmocka_unit_test(tokens_survive_with_the_secret_and_die_with_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,466 @@
+#include "http/connection.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "http/answer.h"
+
+enum { READ_AHEAD_MAX = 16 * 1024 };
+
+/* What the kernel did not take of an answer. */
+struct rest {
+    uv_write_t req;
+    char bytes[];
+};
+
+static uv_stream_t *stream_of(struct http_connection *c)
+{
+    return (uv_stream_t *)&c->tcp;
+}
+
+static uv_handle_t *handle_of(struct http_connection *c)
+{
+    return (uv_handle_t *)&c->tcp;
+}
+
+static int fd_of(const struct http_connection *c)
+{
+    uv_os_fd_t fd = -1;
+
+    (void)uv_fileno((const uv_handle_t *)&c->tcp, &fd); /* fails only if closed: -1 then */
+    return fd;
+}
+
+static size_t pending_len(const struct http_connection *c)
+{
+    return c->in.len - c->in_at;
+}
+
+/* --- waiting --- */
+
+static void wait_for(struct http_connection *c, enum http_wait what)
+{
+    struct http_server *s = c->server;
+
+    if (c->wait == what)
+        return; /* the deadlines are total ones: progress does not move them */
+    link_remove(&c->waiting);
+    c->wait = what;
+    if (what == HTTP_WAIT_NOTHING)
+        return;
+    c->deadline = uv_now(s->loop) + s->wait_ms[what];
+    list_push(&s->waiting[what], &c->waiting);
+    http_server_arm(s, c->deadline);
+}
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
+{
+    struct http_connection *c = handle->data;
+    size_t room = sizeof c->server->bytes;
+
+    (void)suggested;
+    if (c->phase != HTTP_READING && c->phase != HTTP_LINGERING) {
+        ASSERT(pending_len(c) < READ_AHEAD_MAX);
+        room = READ_AHEAD_MAX - pending_len(c);
+    }
+    *ret = uv_buf_init(c->server->bytes, (unsigned)room);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf);
+
+static void read_set(struct http_connection *c, bool is_reading)
+{
+    is_reading = is_reading && !c->is_ended;
+    if (c->is_reading == is_reading)
+        return;
+    c->is_reading = is_reading;
+    if (!is_reading)
+        (void)uv_read_stop(stream_of(c)); /* always succeeds */
+    else if (uv_read_start(stream_of(c), on_alloc, on_read) != 0)
+        http_connection_close(c);
+}
+
+static bool is_idle(const struct http_connection *c)
+{
+    return c->phase == HTTP_READING && pending_len(c) == 0 && !http_reader_is_in_body(&c->reader);
+}
+
+/* Called when anything about the connection has changed: here alone is decided what it waits for. */
+static void settle(struct http_connection *c)
+{
+    bool has_room = pending_len(c) < READ_AHEAD_MAX;
+
+    switch (c->phase) {
+    case HTTP_READING:
+        if (c->is_ended || (c->server->is_draining && is_idle(c))) {
+            http_connection_close(c);
+            return;
+        }
+        if (is_idle(c))
+            wait_for(c, HTTP_WAIT_IDLE);
+        else
+            wait_for(c, http_reader_is_in_body(&c->reader) ? HTTP_WAIT_BODY : HTTP_WAIT_HEAD);
+        read_set(c, true);
+        return;
+    case HTTP_PARKED:
+        if (c->is_ended) {
+            http_connection_close(c);
+            return;
+        }
+        wait_for(c, has_room ? HTTP_WAIT_NOTHING : HTTP_WAIT_PEEK);
+        read_set(c, has_room);
+        return;
+    case HTTP_WRITING:
+        wait_for(c, HTTP_WAIT_WRITE);
+        read_set(c, has_room);
+        return;
+    case HTTP_ANSWERED:
+        wait_for(c, HTTP_WAIT_NOTHING);
+        read_set(c, has_room);
+        return;
+    case HTTP_LINGERING:
+        if (c->is_ended) {
+            http_connection_close(c);
+            return;
+        }
+        wait_for(c, HTTP_WAIT_LINGER);
+        read_set(c, true);
+        return;
+    case HTTP_CLOSED:
+        return;
+    }
+    UNREACHABLE();
+}
+
+/* --- the end --- */
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct http_connection *c = handle->data;
+    struct http_server *s = c->server;
+
+    ASSERT(!c->message);
+    http_reader_fini(&c->reader);
+    buf_fini(&c->in);
+    free(c);
+    http_server_release(s);
+}
+
+static void message_end(struct http_connection *c, bool is_sent)
+{
+    struct http_message *m = c->message;
+    const struct http_handler *h = &c->server->handler;
+
+    if (!m)
+        return;
+    c->message = NULL;
+    if (h->done)
+        h->done(h->arg, &m->request, is_sent);
+    http_message_free(m);
+}
+
+void http_connection_close(struct http_connection *c)
+{
+    bool is_sent = c->phase == HTTP_ANSWERED && c->is_sent;
+
+    if (c->phase == HTTP_CLOSED)
+        return;
+    c->phase = HTTP_CLOSED;
+    wait_for(c, HTTP_WAIT_NOTHING);
+    link_remove(&c->answered);
+    link_remove(&c->all);
+    http_server_forget(c->server);
+    uv_close(handle_of(c), on_closed);
+    if (!c->is_in_handler) /* else when it returns: it may be using the request */
+        message_end(c, is_sent);
+}
+
+static void linger(struct http_connection *c)
+{
+    if (c->is_ended || shutdown(fd_of(c), SHUT_WR) != 0) {
+        http_connection_close(c);
+        return;
+    }
+    buf_fini(&c->in);
+    c->in_at = 0;
+    c->phase = HTTP_LINGERING;
+    settle(c);
+}
+
+/* The answer was written, or never will be. */
+static void finish(struct http_connection *c)
+{
+    bool is_sent = c->is_sent;
+
+    ASSERT(c->phase == HTTP_ANSWERED);
+    link_remove(&c->answered);
+    message_end(c, is_sent);
+    if (c->phase == HTTP_CLOSED)
+        return; /* by `done` */
+    if (!is_sent)
+        http_connection_close(c);
+    else if (c->closes)
+        linger(c);
+    else
+        c->phase = HTTP_READING;
+}
+
+/* --- writing --- */
+
+static void on_written(uv_write_t *req, int status)
+{
+    struct rest *rest = CONTAINER_OF(req, struct rest, req);
+    struct http_connection *c = req->handle->data;
+
+    free(rest);
+    if (c->phase == HTTP_CLOSED)
+        return;
+    ASSERT(c->phase == HTTP_WRITING);
+    c->phase = HTTP_ANSWERED;
+    c->is_sent = status == 0;
+    http_connection_resume(c);
+}
+
+/* Leaves what was not sent of head and body to libuv. */
+static bool rest_send(struct http_connection *c, const uv_buf_t bufs[2], size_t sent)
+{
+    size_t len = bufs[0].len + bufs[1].len - sent;
+    struct rest *rest = malloc(sizeof *rest + len);
+    char *at = rest->bytes;
+
+    ASSERT(rest);
+    for (unsigned i = 0; i < 2; i++) {
+        size_t skip = sent < bufs[i].len ? sent : bufs[i].len;
+        sent -= skip;
+        if (bufs[i].len > skip) {
+            memcpy(at, bufs[i].base + skip, bufs[i].len - skip);
+            at += bufs[i].len - skip;
+        }
+    }
+    uv_buf_t whole = {rest->bytes, len};
+    if (uv_write(&rest->req, stream_of(c), &whole, 1, on_written) == 0)
+        return true;
+    free(rest);
+    return false;
+}
+
+void http_connection_answer(struct http_connection *c, const struct slice head, struct slice body)
+{
+    uv_buf_t bufs[2] = {{.base = (char *)(uintptr_t)head.ptr, .len = head.len},
+                        {.base = (char *)(uintptr_t)body.ptr, .len = body.len}};
+    int n = uv_try_write(stream_of(c), bufs, body.len > 0 ? 2 : 1);
+    size_t sent = n > 0 ? (size_t)n : 0;
+
+    c->is_sent = sent == head.len + body.len;
+    c->phase = HTTP_ANSWERED;
+    if (!c->is_sent && (n >= 0 || n == UV_EAGAIN) && rest_send(c, bufs, sent))
+        c->phase = HTTP_WRITING;
+    if (c->is_in_handler)
+        return; /* serve() goes on with it */
+    if (c->phase == HTTP_ANSWERED)
+        http_server_defer(c->server, c);
+    settle(c);
+}
+
+static void refuse(struct http_connection *c, const struct http_fault *f)
+{
+    CLEANUP(buf_fini) struct buf body = {0};
+    struct buf *head = &c->server->head;
+
+    ASSERT(!c->message);
+    http_reader_fini(&c->reader);
+    http_problem_write(&body, f->status, f->type, slice_of(f->reason));
+    buf_clear(head);
+    http_answer_head(head, &(struct http_answer){.status = f->status,
+                                                 .content_type = "application/problem+json",
+                                                 .body_len = body.len,
+                                                 .closes = true});
+    c->closes = true;
+    http_connection_answer(c, buf_view(head), buf_view(&body));
+}
+
+/* A hint only: a client may send its body without having got it, so a full socket is no fault. */
+static void continue_send(struct http_connection *c)
+{
+    char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    uv_buf_t buf = {text, sizeof text - 1};
+    int n = uv_try_write(stream_of(c), &buf, 1);
+
+    if (n != (int)buf.len && n != UV_EAGAIN)
+        http_connection_close(c);
+}
+
+/* --- reading --- */
+
+static void serve(struct http_connection *c, struct http_message *m)
+{
+    const struct http_handler *h = &c->server->handler;
+
+    wait_for(c, HTTP_WAIT_NOTHING);
+    c->message = m;
+    m->connection = c;
+    c->phase = HTTP_PARKED;
+    c->is_in_handler = true;
+    h->handle(h->arg, &m->request);
+    c->is_in_handler = false;
+    if (c->phase == HTTP_CLOSED)
+        message_end(c, false);
+    else if (c->phase == HTTP_ANSWERED)
+        finish(c);
+}
+
+/* Serves what `in` holds, as far as the answers come at once; returns what is left of it. */
+static struct slice digest(struct http_connection *c, struct slice in)
+{
+    while (c->phase == HTTP_READING && in.len > 0) {
+        size_t used = 0;
+        enum http_read got = http_reader_feed(&c->reader, in, &used);
+        in = (struct slice){in.ptr + used, in.len - used};
+        switch (got) {
+        case HTTP_READ_MORE:
+            if (http_reader_wants_continue(&c->reader))
+                continue_send(c);
+            return in;
+        case HTTP_READ_WHOLE:
+            serve(c, http_reader_take(&c->reader));
+            break;
+        case HTTP_READ_BAD:
+            refuse(c, &c->reader.fault);
+            return SLICE("");
+        }
+    }
+    return in;
+}
+
+static void keep(struct http_connection *c, struct slice in)
+{
+    if (c->in_at > 0) {
+        memmove(c->in.ptr, c->in.ptr + c->in_at, pending_len(c));
+        c->in.len -= c->in_at;
+        c->in_at = 0;
+    }
+    buf_add(&c->in, in.ptr, in.len);
+}
+
+/* Goes on with what was read before. */
+static void digest_kept(struct http_connection *c)
+{
+    if (c->phase != HTTP_READING || pending_len(c) == 0)
+        return;
+    struct slice rest = digest(c, (struct slice){c->in.ptr + c->in_at, pending_len(c)});
+    if (c->phase == HTTP_LINGERING || c->phase == HTTP_CLOSED)
+        return;
+    c->in_at = c->in.len - rest.len;
+    if (rest.len == 0) {
+        buf_fini(&c->in); /* parked and idle connections are many: they hold nothing */
+        c->in_at = 0;
+    }
+}
+
+static void receive(struct http_connection *c, struct slice in)
+{
+    if (c->phase == HTTP_LINGERING || c->phase == HTTP_CLOSED)
+        return;
+    if (c->phase != HTTP_READING) {
+        keep(c, in);
+    } else if (pending_len(c) > 0) {
+        keep(c, in);
+        digest_kept(c);
+    } else {
+        struct slice rest = digest(c, in);
+        if (rest.len > 0 && c->phase != HTTP_LINGERING && c->phase != HTTP_CLOSED)
+            keep(c, rest);
+    }
+    settle(c);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
+{
+    struct http_connection *c = stream->data;
+
+    if (len > 0) {
+        receive(c, (struct slice){buf->base, (size_t)len});
+    } else if (len == UV_EOF) {
+        c->is_ended = true;
+        c->is_reading = false; /* libuv has stopped */
+        settle(c);
+    } else if (len < 0) {
+        http_connection_close(c);
+    }
+}
+
+void http_connection_resume(struct http_connection *c)
+{
+    finish(c);
+    digest_kept(c);
+    settle(c);
+}
+
+/* --- life and death --- */
+
+void http_connection_open(struct http_server *s, int fd)
+{
+    struct http_connection *c = calloc(1, sizeof *c);
+
+    ASSERT(c);
+    int err = uv_tcp_init(s->loop, &c->tcp);
+    ASSERT(err == 0); /* it allocates nothing */
+    c->tcp.data = c;
+    c->server = s;
+    c->wait = HTTP_WAIT_NOTHING;
+    http_reader_init(&c->reader, &s->limits);
+    s->handles++;
+    s->count++;
+    list_push(&s->connections, &c->all);
+    if (uv_tcp_open(&c->tcp, fd) != 0) {
+        (void)close(fd); /* libuv did not take it */
+        http_connection_close(c);
+        return;
+    }
+    settle(c);
+}
+
+/* The client's end of a connection from which we do not read. */
+static bool is_hung_up(const struct http_connection *c)
+{
+    struct pollfd p = {.fd = fd_of(c), .events = POLLRDHUP};
+
+    return poll(&p, 1, 0) > 0;
+}
+
+void http_connection_expire(struct http_connection *c)
+{
+    static const struct http_fault slow = {408, "timeout",
+                                           "the request did not come in the time that it may take"};
+    enum http_wait what = c->wait;
+
+    wait_for(c, HTTP_WAIT_NOTHING);
+    switch (what) {
+    case HTTP_WAIT_HEAD:
+    case HTTP_WAIT_BODY:
+        refuse(c, &slow);
+        return;
+    case HTTP_WAIT_PEEK:
+        if (!is_hung_up(c)) {
+            settle(c);
+            return;
+        }
+        http_connection_close(c);
+        return;
+    case HTTP_WAIT_IDLE:
+    case HTTP_WAIT_WRITE:
+    case HTTP_WAIT_LINGER:
+        http_connection_close(c);
+        return;
+    case HTTP_WAIT_NOTHING:
+        break;
+    }
+    UNREACHABLE();
+}
+
+void http_connection_drain(struct http_connection *c)
+{
+    settle(c);
+}

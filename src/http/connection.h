@@ -1,0 +1,106 @@
+#ifndef HTTP_CONNECTION_H
+#define HTTP_CONNECTION_H
+
+/*
+ * One client's connection. One request at a time: the next is read when the present one is answered,
+ * so answers leave in the order of the requests.
+ *
+ *      READING -----> PARKED -----> WRITING -----> ANSWERED ----> READING
+ *         |     whole    |   answer     ^   with the   |
+ *         |    request   +--------------+------------->+--------> LINGERING
+ *         |                 (what the kernel takes     |  closes
+ *         +---- refused ---> at once skips WRITING) ---+
+ *
+ *      Every state goes to CLOSED when the client has gone or the server closes.
+ *
+ * While a request is parked or written, what the client sends on is kept up to READ_AHEAD_MAX, then it
+ * is no longer read; an end of the connection is then noticed by looking once a second.
+ *
+ * LINGERING: our side is shut down, what still comes is thrown away, until the client closes or
+ * two seconds are over. Closing at once would answer its last bytes with a reset, which may destroy our
+ * answer before it is read (RFC 9112, 9.6).
+ *
+ * Deadlines: each connection waits for one thing at most. The things that last equally long form a
+ * queue in order of their deadlines, and the server has one timer for the earliest of all: whatever
+ * happens costs a few pointers.
+ */
+
+#include "base/list.h"
+#include "http/reader.h"
+
+enum http_phase {
+    HTTP_READING,
+    HTTP_PARKED,
+    HTTP_WRITING,
+    HTTP_ANSWERED,
+    HTTP_LINGERING,
+    HTTP_CLOSED
+};
+
+enum http_wait {
+    HTTP_WAIT_IDLE,
+    HTTP_WAIT_HEAD,
+    HTTP_WAIT_BODY,
+    HTTP_WAIT_WRITE,
+    HTTP_WAIT_LINGER,
+    HTTP_WAIT_PEEK, /* is it still there? asked of those that we do not read from */
+    HTTP_WAIT_COUNT,
+    HTTP_WAIT_NOTHING = HTTP_WAIT_COUNT
+};
+
+struct http_server {
+    uv_loop_t *loop;
+    struct http_limits limits;
+    struct http_handler handler;
+    uv_poll_t listener;
+    uv_timer_t timer;
+    uv_idle_t finisher; /* active while `answered` is not empty */
+    int fd;             /* that listens; -1 once drained */
+    int port;
+    unsigned handles;         /* that libuv has not let go of */
+    size_t count;             /* of connections that are not closed */
+    struct link connections;  /* all of these */
+    struct link answered;     /* whose requests were answered from outside their handler */
+    struct link waiting[HTTP_WAIT_COUNT];
+    uint64_t wait_ms[HTTP_WAIT_COUNT];
+    uint64_t timer_at;  /* 0: not armed */
+    uint64_t accept_at; /* when to accept again after running out of something; 0: accepting */
+    bool is_draining, is_closing;
+    struct buf head; /* of the answer being written */
+    char bytes[64 * 1024]; /* being read */
+};
+
+struct http_connection {
+    uv_tcp_t tcp;
+    struct http_server *server;
+    struct http_message *message; /* that the handler has */
+    struct http_reader reader;
+    struct buf in; /* read and not understood yet: its first `in_at` bytes are done with */
+    size_t in_at;
+    struct link all, answered, waiting;
+    uint64_t deadline;
+    enum http_phase phase;
+    enum http_wait wait;
+    bool is_in_handler;
+    bool is_reading;
+    bool is_sent;  /* ANSWERED: all bytes are with the kernel */
+    bool is_ended; /* the client will send nothing more */
+    bool closes;   /* after this answer */
+};
+
+/* Takes the socket. Harmless if libuv refuses it: then it is closed. */
+void http_connection_open(struct http_server *s, int fd);
+void http_connection_close(struct http_connection *c);
+void http_connection_answer(struct http_connection *c, const struct slice head,
+                            struct slice body);
+void http_connection_expire(struct http_connection *c); /* its deadline has passed */
+void http_connection_drain(struct http_connection *c);  /* closes it if it is idle */
+void http_connection_resume(struct http_connection *c); /* its answer was written */
+
+/* In http.c. */
+void http_server_arm(struct http_server *s, uint64_t at); /* wake up then at the latest */
+void http_server_defer(struct http_server *s, struct http_connection *c);
+void http_server_forget(struct http_server *s);  /* a connection was closed */
+void http_server_release(struct http_server *s); /* libuv let go of a handle */
+
+#endif

@@ -1,0 +1,414 @@
+#include "http/http.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "http/answer.h"
+#include "http/connection.h"
+
+enum {
+    ACCEPT_MAX = 64,      /* connections in one go: others want to be heard as well */
+    ACCEPT_PAUSE_MS = 100, /* after running out of descriptors or memory */
+    SWEEP_MS = 50,        /* deadlines may be noticed that much too late */
+    LINGER_MS = 2000,
+    PEEK_MS = 1000,
+};
+
+const struct http_limits http_limits_default = {
+    .body_max = 4 * 1024 * 1024,
+    .head_max = 16 * 1024,
+    .header_count_max = 64,
+    .connection_max = 20000,
+    .head_ms = 10000,
+    .body_ms = 60000,
+    .idle_ms = 75000,
+    .write_ms = 60000,
+};
+
+/* --- deadlines --- */
+
+static void on_timer(uv_timer_t *timer);
+
+void http_server_arm(struct http_server *s, uint64_t at)
+{
+    uint64_t now = uv_now(s->loop);
+
+    if (s->is_closing || (s->timer_at && s->timer_at <= at + SWEEP_MS))
+        return;
+    s->timer_at = at > now + SWEEP_MS ? at : now + SWEEP_MS;
+    int err = uv_timer_start(&s->timer, on_timer, s->timer_at - now, 0);
+    ASSERT(err == 0); /* fails only without a callback, or closing */
+}
+
+/* Without connections there is nothing to wait for: the process sleeps. */
+void http_server_forget(struct http_server *s)
+{
+    ASSERT(s->count > 0);
+    s->count--;
+    if (s->count > 0 || s->accept_at || s->is_closing)
+        return;
+    (void)uv_timer_stop(&s->timer); /* always succeeds */
+    s->timer_at = 0;
+}
+
+static struct http_connection *first_waiting(struct http_server *s, enum http_wait what)
+{
+    struct link *l = list_first(&s->waiting[what]);
+
+    return l ? CONTAINER_OF(l, struct http_connection, waiting) : NULL;
+}
+
+static void accept_start(struct http_server *s);
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct http_server *s = timer->data;
+    uint64_t now = uv_now(s->loop);
+
+    s->timer_at = 0;
+    if (s->accept_at && s->accept_at <= now)
+        accept_start(s);
+    for (unsigned i = 0; i < HTTP_WAIT_COUNT; i++) {
+        struct http_connection *c = first_waiting(s, (enum http_wait)i);
+        while (c && c->deadline <= now) {
+            http_connection_expire(c);
+            c = first_waiting(s, (enum http_wait)i);
+        }
+        if (c)
+            http_server_arm(s, c->deadline);
+    }
+    if (s->accept_at)
+        http_server_arm(s, s->accept_at);
+}
+
+/* --- answers from outside the handler --- */
+
+static void on_answered(uv_idle_t *idle)
+{
+    struct http_server *s = idle->data;
+    struct link *l;
+
+    for (l = list_first(&s->answered); l; l = list_first(&s->answered))
+        http_connection_resume(CONTAINER_OF(l, struct http_connection, answered));
+    if (!s->is_closing)
+        (void)uv_idle_stop(idle); /* always succeeds */
+}
+
+/* `done` must not come from inside http_answer, and the loop is about to sleep: an idle handle is what
+ * makes libuv come round once more. It costs no system call. */
+void http_server_defer(struct http_server *s, struct http_connection *c)
+{
+    list_push(&s->answered, &c->answered);
+    if (!s->is_closing)
+        (void)uv_idle_start(&s->finisher, on_answered); /* fails only without a callback */
+}
+
+/* --- accepting --- */
+
+/* Says why, if the kernel takes it at once, and hangs up. */
+static void turn_away(int fd)
+{
+    CLEANUP(buf_fini) struct buf body = {0};
+    CLEANUP(buf_fini) struct buf text = {0};
+
+    http_problem_write(&body, 503, "busy", SLICE("too many connections"));
+    http_answer_head(&text, &(struct http_answer){.status = 503,
+                                                  .content_type = "application/problem+json",
+                                                  .headers = "Retry-After: 1\r\n",
+                                                  .body_len = body.len,
+                                                  .closes = true});
+    buf_slice(&text, buf_view(&body));
+    (void)send(fd, text.ptr, text.len, MSG_DONTWAIT | MSG_NOSIGNAL); /* a courtesy */
+    (void)close(fd);
+}
+
+static void accept_pause(struct http_server *s)
+{
+    (void)uv_poll_stop(&s->listener); /* always succeeds */
+    s->accept_at = uv_now(s->loop) + ACCEPT_PAUSE_MS;
+    http_server_arm(s, s->accept_at);
+}
+
+static void on_acceptable(uv_poll_t *poll, int status, int events)
+{
+    struct http_server *s = poll->data;
+
+    (void)events;
+    if (status < 0) {
+        accept_pause(s);
+        return;
+    }
+    for (unsigned i = 0; i < ACCEPT_MAX; i++) {
+        int fd = accept4(s->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0 && s->count < s->limits.connection_max) {
+            http_connection_open(s, fd);
+            continue;
+        }
+        if (fd >= 0) {
+            turn_away(fd);
+            continue;
+        }
+        if (errno == EAGAIN)
+            return;
+        /* The connection died while it waited: accept(2) lists the errors that are its, not ours. */
+        if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO || errno == ENETDOWN
+            || errno == EHOSTDOWN || errno == EHOSTUNREACH || errno == ENETUNREACH)
+            continue;
+        accept_pause(s); /* EMFILE, ENFILE, ENOBUFS, ENOMEM: the socket stays readable, do not spin */
+        return;
+    }
+}
+
+static void accept_start(struct http_server *s)
+{
+    s->accept_at = 0;
+    if (s->fd < 0)
+        return;
+    if (uv_poll_start(&s->listener, UV_READABLE, on_acceptable) != 0)
+        accept_pause(s);
+}
+
+/* --- listening --- */
+
+/* Cuts "ADDR:PORT" or "[ADDR]:PORT" in two. */
+static bool address_split(const char *address, char *host, size_t host_size, const char **ret_port)
+{
+    const char *colon = strrchr(address, ':');
+    size_t len = colon ? (size_t)(colon - address) : 0;
+
+    if (len >= 2 && address[0] == '[' && address[len - 1] == ']') {
+        address++;
+        len -= 2;
+    } else if (len > 0 && memchr(address, ':', len)) {
+        return false; /* an IPv6 address without its brackets */
+    }
+    if (len == 0 || len >= host_size || colon[1] == 0)
+        return false;
+    memcpy(host, address, len);
+    host[len] = 0;
+    *ret_port = colon + 1;
+    return true;
+}
+
+/* Accepted sockets inherit these, so that they cost nothing for each. Keep-alive probes find parked
+ * clients whose machine is gone without a word. */
+static bool options_set(int fd)
+{
+    int on = 1;
+    int idle = 60;
+    int interval = 15;
+    int count = 4;
+
+    return setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0
+           && setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0
+           && setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on) == 0
+           && setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle) == 0
+           && setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval) == 0
+           && setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count) == 0;
+}
+
+static int port_of(int fd)
+{
+    struct sockaddr_storage a = {0};
+    socklen_t len = sizeof a;
+
+    if (getsockname(fd, (struct sockaddr *)&a, &len) != 0)
+        return -1;
+    if (a.ss_family == AF_INET6)
+        return ntohs(((struct sockaddr_in6 *)&a)->sin6_port);
+    return ntohs(((struct sockaddr_in *)&a)->sin_port);
+}
+
+static void fd_close(const int *fd)
+{
+    if (*fd >= 0)
+        (void)close(*fd);
+}
+
+static enum err socket_open(const char *address, int *ret_fd, int *ret_port, struct error *e)
+{
+    struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
+    CLEANUP(fd_close) int fd = -1;
+    char host[256];
+    const char *service = NULL;
+    struct addrinfo *found = NULL;
+
+    if (!address_split(address, host, sizeof host, &service))
+        return error_set(e, ERR_INVALID, "listen on %s: expected ADDR:PORT or [ADDR]:PORT", address);
+    int err = getaddrinfo(host, service, &hints, &found);
+    if (err != 0)
+        return error_set(e, ERR_INVALID, "listen on %s: %s", address, gai_strerror(err));
+    fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    bool ok = fd >= 0 && options_set(fd) && bind(fd, found->ai_addr, found->ai_addrlen) == 0
+              && listen(fd, SOMAXCONN) == 0;
+    int reason = errno;
+    freeaddrinfo(found);
+    if (!ok)
+        return error_set(e, ERR_IO, "listen on %s: %s", address, strerror(reason));
+    *ret_port = port_of(fd);
+    *ret_fd = fd;
+    fd = -1;
+    return ERR_OK;
+}
+
+static struct http_server *server_new(uv_loop_t *loop, const struct http_limits *limits,
+                                      const struct http_handler *handler)
+{
+    struct http_server *s = calloc(1, sizeof *s);
+
+    ASSERT(s);
+    s->loop = loop;
+    s->limits = limits ? *limits : http_limits_default;
+    s->handler = *handler;
+    list_init(&s->connections);
+    list_init(&s->answered);
+    for (unsigned i = 0; i < HTTP_WAIT_COUNT; i++)
+        list_init(&s->waiting[i]);
+    s->wait_ms[HTTP_WAIT_IDLE] = s->limits.idle_ms;
+    s->wait_ms[HTTP_WAIT_HEAD] = s->limits.head_ms;
+    s->wait_ms[HTTP_WAIT_BODY] = s->limits.body_ms;
+    s->wait_ms[HTTP_WAIT_WRITE] = s->limits.write_ms;
+    s->wait_ms[HTTP_WAIT_LINGER] = LINGER_MS;
+    s->wait_ms[HTTP_WAIT_PEEK] = PEEK_MS;
+    return s;
+}
+
+enum err http_listen(uv_loop_t *loop, const char *address, const struct http_limits *limits,
+                     const struct http_handler *handler, struct http_server **ret, struct error *e)
+{
+    int fd = -1;
+    int port = -1;
+    enum err err = socket_open(address, &fd, &port, e);
+
+    if (err != ERR_OK)
+        return err;
+    (void)signal(SIGPIPE, SIG_IGN); /* fails only for a wrong number */
+    struct http_server *s = server_new(loop, limits, handler);
+    int status = uv_poll_init(loop, &s->listener, fd);
+    if (status != 0) {
+        (void)close(fd);
+        free(s);
+        return error_set(e, ERR_IO, "listen on %s: %s", address, uv_strerror(status));
+    }
+    (void)uv_timer_init(loop, &s->timer); /* these two always succeed */
+    (void)uv_idle_init(loop, &s->finisher);
+    s->listener.data = s->timer.data = s->finisher.data = s;
+    s->handles = 3;
+    s->fd = fd;
+    s->port = port;
+    accept_start(s);
+    *ret = s;
+    return ERR_OK;
+}
+
+int http_port(const struct http_server *s)
+{
+    return s->port;
+}
+
+size_t http_connection_count(const struct http_server *s)
+{
+    return s->count;
+}
+
+/* --- the end --- */
+
+void http_server_release(struct http_server *s)
+{
+    ASSERT(s->handles > 0);
+    s->handles--;
+    if (s->handles == 0 && s->is_closing) {
+        buf_fini(&s->head);
+        free(s);
+    }
+}
+
+static void on_released(uv_handle_t *handle)
+{
+    http_server_release(handle->data);
+}
+
+static void listener_close(struct http_server *s)
+{
+    if (s->fd < 0)
+        return;
+    uv_close((uv_handle_t *)&s->listener, on_released);
+    (void)close(s->fd);
+    s->fd = -1;
+    s->accept_at = 0;
+}
+
+void http_drain(struct http_server *s)
+{
+    listener_close(s);
+    s->is_draining = true;
+    LIST_FOREACH (l, after, &s->connections)
+        http_connection_drain(CONTAINER_OF(l, struct http_connection, all));
+}
+
+void http_close(struct http_server *s)
+{
+    ASSERT(!s->is_closing);
+    s->is_closing = true;
+    s->is_draining = true;
+    listener_close(s);
+    uv_close((uv_handle_t *)&s->timer, on_released);
+    uv_close((uv_handle_t *)&s->finisher, on_released);
+    for (struct link *l = list_first(&s->connections); l; l = list_first(&s->connections))
+        http_connection_close(CONTAINER_OF(l, struct http_connection, all));
+}
+
+/* --- answering --- */
+
+void http_answer(struct http_request *r, int status, const char *content_type, struct slice body,
+                 const char *headers)
+{
+    struct http_message *m = http_message_of(r);
+    struct http_connection *c = m->connection;
+
+    ASSERT(!m->is_answered);
+    m->is_answered = true;
+    if (c->phase == HTTP_CLOSED)
+        return;
+    ASSERT(c->phase == HTTP_PARKED);
+    ASSERT(c->message == m);
+    struct http_server *s = c->server;
+    c->closes = !m->keeps_alive || s->is_draining;
+    buf_clear(&s->head);
+    http_answer_head(&s->head, &(struct http_answer){.status = status,
+                                                     .content_type = content_type,
+                                                     .headers = headers,
+                                                     .body_len = body.len,
+                                                     .closes = c->closes,
+                                                     .says_1_0 = http_message_is_1_0(m)});
+    if (!http_status_has_body(status) || slice_is(r->method, "HEAD"))
+        body = SLICE("");
+    http_connection_answer(c, buf_view(&s->head), body);
+}
+
+void http_problem(struct http_request *r, int status, const char *type, const char *fmt, ...)
+{
+    CLEANUP(buf_fini) struct buf body = {0};
+    char detail[1024];
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(detail, sizeof detail, fmt, ap); /* longer ones are cut */
+    va_end(ap);
+    http_problem_write(&body, status, type, slice_of(detail));
+    http_answer(r, status, "application/problem+json", buf_view(&body), NULL);
+}
+
+bool http_is_alive(const struct http_request *r)
+{
+    return http_message_of(r)->connection->phase != HTTP_CLOSED;
+}

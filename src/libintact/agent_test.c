@@ -1,0 +1,713 @@
+#include "base/test.h"
+
+#include <intact/agent.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/prng.h"
+#include "libintact/fake.h"
+#include "libintact/peer.h"
+#include "json/json.h"
+
+/*
+ * The other side of the protocol, small: jobs are given to whoever asks, and given again if the
+ * agent does not hold them, as the real server does. Faults are switched on by the tests.
+ */
+struct job {
+    char token[24];
+    const char *action;
+    const char *direction;
+    int64_t left_ms;
+    enum { JOB_NEW, JOB_GIVEN, JOB_DONE } state;
+    unsigned given, told; /* how often it went out, how often its result came in */
+    char result[400];
+};
+
+enum { JOBS_MAX = 600 };
+
+static struct model {
+    struct fake fake;
+    struct job jobs[JOBS_MAX];
+    size_t count;
+    unsigned calls, fetches; /* all; those that asked for work */
+    unsigned serial;         /* of the latest main call: an older one is no longer parked */
+    unsigned lose_call, lose_answer, refuse; /* how many of the next calls */
+    int status;                              /* with which calls are refused */
+    const char *poison;                      /* a call with this token's result gets a 400 */
+    const char *stop;                        /* token that is to stop */
+    const char *outcome;                     /* of every result; NULL: as it should be */
+    bool twice;                              /* every request stands in the answer twice */
+    struct prng *storm;                      /* faults at random */
+    char last_holding[200];
+} m;
+
+static atomic_uint runs, early_ends;
+
+static struct job *job_of(struct slice token)
+{
+    for (size_t i = 0; i < m.count; i++)
+        if (slice_is(token, m.jobs[i].token))
+            return &m.jobs[i];
+    return NULL;
+}
+
+static size_t take_results(const struct json *results, struct buf *ret)
+{
+    size_t count = 0;
+
+    json_key(ret, "outcomes");
+    json_open(ret, '[');
+    for (const struct json *j = results ? results->child : NULL; j; j = j->next, count++) {
+        struct job *job = job_of(json_get_text(j, "token"));
+        const char *status = !job ? "unknown" : job->state == JOB_DONE ? "repeated" : "accepted";
+        json_open(ret, '{');
+        json_key(ret, "token");
+        json_string(ret, json_get_text(j, "token"));
+        json_key(ret, "status");
+        json_string(ret, slice_of(m.outcome ? m.outcome : status));
+        json_close(ret, '}');
+        if (!job)
+            continue;
+        job->told++;
+        job->state = JOB_DONE;
+        snprintf(job->result, sizeof(job->result), "%.*s", SLICE_ARG(j->raw));
+    }
+    json_close(ret, ']');
+    return count;
+}
+
+static bool holds(const struct json *holding, const char *token)
+{
+    for (const struct json *j = holding->child; j; j = j->next)
+        if (slice_is(j->text, token))
+            return true;
+    return false;
+}
+
+static void give_again_what_was_lost(const struct json *holding)
+{
+    for (size_t i = 0; holding && i < m.count; i++)
+        if (m.jobs[i].state == JOB_GIVEN && m.jobs[i].left_ms > 300 && !holds(holding, m.jobs[i].token))
+            m.jobs[i].state = JOB_NEW;
+    if (holding)
+        snprintf(m.last_holding, sizeof(m.last_holding), "%.*s", SLICE_ARG(holding->raw));
+}
+
+static void write_job(struct buf *ret, const struct job *job)
+{
+    json_open(ret, '{');
+    buf_fmt(
+        ret,
+        "\"token\":\"%s\",\"task\":\"t-%s\",\"step\":\"s\",\"action\":\"%s\",\"direction\":\"%s\","
+        "\"attempt\":%u,\"idempotency_key\":\"t-%s/s\",\"input\":{\"n\": [1, 2]},"
+        "\"complete_by\":\"2026-01-31T10:00:00.000Z\",\"time_left_ms\":%" PRId64,
+        job->token, job->token, job->action, job->direction, job->given, job->token, job->left_ms);
+    if (strcmp(job->direction, "undo") == 0)
+        buf_fmt(ret, ",\"forward\":{\"idempotency_key\":\"t-%s/f\",\"input\":1,\"output\":null}",
+                job->token);
+    json_close(ret, '}');
+}
+
+static size_t give_jobs(size_t max, struct buf *ret)
+{
+    size_t count = 0;
+
+    json_key(ret, "requests");
+    json_open(ret, '[');
+    for (size_t i = 0; i < m.count && count < max; i++) {
+        struct job *job = &m.jobs[i];
+        if (job->state != JOB_NEW)
+            continue;
+        job->state = JOB_GIVEN;
+        job->given++;
+        count++;
+        for (int n = 0; n < (m.twice ? 2 : 1); n++) {
+            if (count > 1 || n > 0)
+                buf_byte(ret, ',');
+            write_job(ret, job);
+        }
+    }
+    json_close(ret, ']');
+    return count;
+}
+
+static bool anything_new(void)
+{
+    bool any = m.stop;
+
+    for (size_t i = 0; i < m.count; i++)
+        any = any || m.jobs[i].state == JOB_NEW;
+    return any;
+}
+
+static bool count_down(unsigned *n, uint32_t percent)
+{
+    if (m.storm && prng_chance(m.storm, percent))
+        return true;
+    if (*n == 0)
+        return false;
+    --*n;
+    return true;
+}
+
+static bool is_poisoned(const struct json *results)
+{
+    for (const struct json *j = results ? results->child : NULL; j && m.poison; j = j->next)
+        if (slice_is(json_get_text(j, "token"), m.poison))
+            return true;
+    return false;
+}
+
+static int answer_work(struct fake *f, const char *line, struct slice body, struct buf *ret)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct json *call = NULL;
+
+    m.calls++;
+    if (strcmp(line, "POST /v1/agents/pay%20desk/work") != 0)
+        return 404;
+    if (json_parse(&a, body, &call, NULL) != ERR_OK)
+        return 400;
+    const struct json *results = json_get(call, "results");
+    size_t max = (size_t)json_get_int(call, "max", 0);
+    bool main = json_get(call, "holding");
+    m.fetches += max > 0;
+    if (is_poisoned(results))
+        return 400;
+    if (count_down(&m.refuse, 5))
+        return m.status ? m.status : 503;
+    if (count_down(&m.lose_call, 5))
+        return 0;
+    unsigned serial = main ? ++m.serial : 0;
+    json_open(ret, '{');
+    size_t handed_in = take_results(results, ret);
+    if (main)
+        give_again_what_was_lost(json_get(call, "holding"));
+    int64_t waited = 0;
+    while (!handed_in && max > 0 && !anything_new() && waited < 1000 && fake_wait(f)
+           && serial == m.serial)
+        waited += 50;
+    give_jobs(serial == m.serial || !main ? max : 0, ret);
+    buf_fmt(ret, ",\"waited_ms\":%" PRId64, waited);
+    if (m.stop && main) {
+        buf_fmt(ret, ",\"stop\":[\"%s\"]", m.stop);
+        m.stop = NULL;
+    }
+    json_close(ret, '}');
+    pthread_cond_broadcast(&f->changed);
+    return count_down(&m.lose_answer, 10) ? 0 : 200;
+}
+
+static void add_jobs(size_t count, const char *action, const char *direction, int64_t left_ms)
+{
+    pthread_mutex_lock(&m.fake.lock);
+    for (size_t i = 0; i < count; i++) {
+        struct job *job = &m.jobs[m.count];
+        ASSERT(m.count < JOBS_MAX);
+        *job = (struct job){.action = action, .direction = direction, .left_ms = left_ms};
+        snprintf(job->token, sizeof(job->token), "%zu", m.count++);
+    }
+    pthread_cond_broadcast(&m.fake.changed);
+    pthread_mutex_unlock(&m.fake.lock);
+}
+
+/* Waits until `count` jobs are done; for ever, if they never are: the test's time limit ends it. */
+static void wait_done(size_t count)
+{
+    size_t done;
+
+    pthread_mutex_lock(&m.fake.lock);
+    do {
+        fake_wait(&m.fake);
+        done = 0;
+        for (size_t i = 0; i < m.count; i++)
+            done += m.jobs[i].state == JOB_DONE;
+    } while (done < count);
+    pthread_mutex_unlock(&m.fake.lock);
+}
+
+static void wait_until(const atomic_uint *counter, unsigned value)
+{
+    while (atomic_load(counter) < value)
+        usleep(1000);
+}
+
+static void echo(struct intact_request *r, void *arg)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    (void)arg;
+    atomic_fetch_add(&runs, 1);
+    buf_fmt(&b, "{\"task\":\"%s\",\"key\":\"%s\",\"input\":%s,\"forward\":%s,\"fkey\":\"%s\"}",
+            intact_request_task(r), intact_request_idempotency_key(r), intact_request_input(r),
+            intact_request_forward(r) ? intact_request_forward(r) : "0",
+            intact_request_forward_key(r) ? intact_request_forward_key(r) : "");
+    intact_answer(r, b.ptr);
+    intact_answer(r, "\"the second answer\"");
+}
+
+static void decline(struct intact_request *r, void *arg)
+{
+    (void)arg;
+    intact_answer_error(r, &(struct intact_error){.code = "declined",
+                                                  .message = "no \"money\"",
+                                                  .retryable = true,
+                                                  .effect = INTACT_EFFECT_NONE,
+                                                  .retry_after_ms = 1500});
+}
+
+static void babble(struct intact_request *r, void *arg)
+{
+    (void)arg;
+    intact_answer(r, "1, \"x\": 2");
+}
+
+static void babble_error(struct intact_request *r, void *arg)
+{
+    (void)arg;
+    intact_answer_error(r, &(struct intact_error){.code = "x", .message = "\xff\xfe"});
+}
+
+static void keep_silent(struct intact_request *r, void *arg)
+{
+    (void)r;
+    (void)arg;
+}
+
+static void until_told(struct intact_request *r, void *arg)
+{
+    (void)arg;
+    atomic_fetch_add(&runs, 1);
+    while (!intact_request_should_stop(r))
+        usleep(1000);
+    atomic_fetch_add(&early_ends, 1);
+    intact_answer(r, "\"stopped\"");
+}
+
+static atomic_bool gate;
+
+static void at_gate(struct intact_request *r, void *arg)
+{
+    (void)arg;
+    atomic_fetch_add(&runs, 1);
+    while (!atomic_load(&gate))
+        usleep(1000);
+    intact_answer(r, "true");
+}
+
+static const struct intact_handler handlers[] = {
+    {.action = "echo", .direction = INTACT_ANY, .run = echo},
+    {.action = "decline", .run = decline},
+    {.action = "babble", .run = babble},
+    {.action = "babble_error", .run = babble_error},
+    {.action = "silent", .run = keep_silent},
+    {.action = "until_told", .run = until_told},
+    {.action = "at_gate", .run = at_gate},
+};
+
+struct run {
+    struct intact_agent_options options;
+    enum intact_agent_result result;
+    char url[90];
+    pthread_t thread;
+};
+
+static void no_log(void *arg, enum intact_log_level level, const char *line)
+{
+    (void)arg;
+    if (getenv("VERBOSE"))
+        fprintf(stderr, "%d %s\n", (int)level, line);
+}
+
+static void *run_agent(void *arg)
+{
+    struct run *r = arg;
+
+    r->result = intact_agent_run(&r->options);
+    return NULL;
+}
+
+static struct run begin(unsigned concurrency, bool inline_handlers)
+{
+    struct run r = {0};
+
+    memset(&m, 0, sizeof(m));
+    m.fake.answer = answer_work;
+    atomic_store(&runs, 0);
+    atomic_store(&early_ends, 0);
+    atomic_store(&gate, false);
+    fake_open(&m.fake);
+    fake_url(&m.fake, r.url);
+    r.options = (struct intact_agent_options){.agent = "pay desk",
+                                              .instance = "p-1",
+                                              .token = "secret",
+                                              .handlers = handlers,
+                                              .handler_count = COUNT_OF(handlers),
+                                              .concurrency = concurrency,
+                                              .inline_handlers = inline_handlers,
+                                              .stop_wait_ms = 2000,
+                                              .log = no_log};
+    return r;
+}
+
+static void start(struct run *r)
+{
+    r->options.server = r->url;
+    pthread_create(&r->thread, NULL, run_agent, r);
+}
+
+static void end(struct run *r, enum intact_agent_result expected)
+{
+    intact_agent_stop();
+    pthread_join(r->thread, NULL);
+    CHECK(r->result == expected, "ended %d", (int)r->result);
+    fake_close(&m.fake);
+}
+
+static void every_request_is_run_and_answered_once(void **state)
+{
+    (void)state;
+    for (unsigned concurrency = 1; concurrency <= 16; concurrency *= 4)
+        for (int inl = 0; inl < 2; inl++) {
+            struct run r = begin(concurrency, inl);
+            start(&r);
+            add_jobs(100, "echo", "forward", 60000);
+            wait_done(100);
+            end(&r, INTACT_AGENT_STOPPED);
+            CHECK(atomic_load(&runs) == 100, "%u runs", atomic_load(&runs));
+            for (size_t i = 0; i < 100; i++)
+                CHECK(m.jobs[i].given == 1 && m.jobs[i].told == 1, "job %zu: %u, %u", i,
+                      m.jobs[i].given, m.jobs[i].told);
+        }
+}
+
+static void a_handler_sees_the_whole_request(void **state)
+{
+    struct run r = begin(1, false);
+
+    (void)state;
+    start(&r);
+    add_jobs(1, "echo", "undo", 60000);
+    wait_done(1);
+    end(&r, INTACT_AGENT_STOPPED);
+    CHECK(
+        strcmp(
+            m.jobs[0].result,
+            "{\"token\":\"0\",\"output\":{\"task\":\"t-0\",\"key\":\"t-0/s\",\"input\":{\"n\": [1, "
+            "2]},\"forward\":{\"idempotency_key\":\"t-0/f\",\"input\":1,\"output\":null},"
+            "\"fkey\":\"t-0/f\"}}")
+            == 0,
+        "%s", m.jobs[0].result);
+    CHECK(strcmp(m.fake.authorization, "Bearer secret") == 0, "%s", m.fake.authorization);
+}
+
+static void what_a_handler_says_badly_is_told_as_an_error(void **state)
+{
+    static const struct {
+        const char *action, *result;
+    } cases[] = {
+        {"decline",
+         "\"error\":{\"code\":\"declined\",\"message\":\"no \\\"money\\\"\",\"retryable\":"
+         "true,\"effect\":\"none\",\"retry_after\":\"1500ms\"}"},
+        {"babble", "\"code\":\"output_not_json\""},
+        {"babble_error", "\"message\":\"the handler's words are not valid text\""},
+        {"silent", "\"error\":{\"code\":\"no_answer\",\"message\":\"the handler did not answer\","
+                   "\"retryable\":true}"},
+        {"nobody", "\"code\":\"unknown_action\""},
+    };
+    struct run r = begin(4, false);
+
+    (void)state;
+    start(&r);
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        add_jobs(1, cases[i].action, "forward", 60000);
+    add_jobs(1, "decline", "undo", 60000); /* the handler is for the other direction only */
+    wait_done(COUNT_OF(cases) + 1);
+    end(&r, INTACT_AGENT_STOPPED);
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        CHECK(strstr(m.jobs[i].result, cases[i].result), "%s: %s", cases[i].action,
+              m.jobs[i].result);
+    CHECK(strstr(m.jobs[COUNT_OF(cases)].result, "unknown_action"), "an undo ran forward");
+}
+
+static void results_and_new_work_share_one_round_trip(void **state)
+{
+    struct run r = begin(16, true);
+
+    (void)state;
+    add_jobs(160, "echo", "forward", 60000);
+    start(&r);
+    wait_done(160);
+    /* ten batches, each but the first brings the results of the one before; then one to park */
+    CHECK(m.calls <= 12, "%u calls", m.calls);
+    end(&r, INTACT_AGENT_STOPPED);
+}
+
+static void results_are_sent_until_they_are_acknowledged(void **state)
+{
+    struct run r = begin(4, false);
+
+    (void)state;
+    m.lose_answer = 3;
+    m.lose_call = 2;
+    m.refuse = 2;
+    start(&r);
+    add_jobs(40, "echo", "forward", 60000);
+    wait_done(40);
+    pthread_mutex_lock(&m.fake.lock);
+    m.lose_answer = 4;
+    pthread_mutex_unlock(&m.fake.lock);
+    add_jobs(40, "echo", "forward", 60000);
+    wait_done(80);
+    end(&r, INTACT_AGENT_STOPPED);
+    CHECK(atomic_load(&runs) == 80, "%u runs: an answer lost is no reason to work again",
+          atomic_load(&runs));
+}
+
+static void any_outcome_ends_a_result(void **state)
+{
+    static const char *const outcomes[] = {"accepted", "repeated", "late", "unknown", "novel"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(outcomes); i++) {
+        struct run r = begin(2, false);
+        m.outcome = outcomes[i];
+        start(&r);
+        add_jobs(5, "echo", "forward", 60000);
+        wait_done(5);
+        end(&r, INTACT_AGENT_STOPPED);
+        for (size_t j = 0; j < 5; j++)
+            CHECK(m.jobs[j].told == 1, "%s: told %u times", outcomes[i], m.jobs[j].told);
+    }
+}
+
+static void a_token_that_is_held_is_not_run_again(void **state)
+{
+    struct run r = begin(3, false);
+
+    (void)state;
+    m.twice = true;
+    start(&r);
+    add_jobs(2, "at_gate", "forward", 60000);
+    wait_until(&runs, 2);
+    pthread_mutex_lock(&m.fake.lock);
+    m.jobs[0].state = m.jobs[1].state = JOB_NEW; /* the server believes that they were lost */
+    pthread_cond_broadcast(&m.fake.changed);
+    pthread_mutex_unlock(&m.fake.lock);
+    for (unsigned given = 0; given < 2; usleep(1000)) {
+        pthread_mutex_lock(&m.fake.lock);
+        given = m.jobs[0].given;
+        pthread_mutex_unlock(&m.fake.lock);
+    }
+    atomic_store(&gate, true);
+    wait_done(2);
+    end(&r, INTACT_AGENT_STOPPED);
+    CHECK(atomic_load(&runs) == 2, "%u runs", atomic_load(&runs));
+}
+
+static void a_request_past_its_deadline_is_not_started(void **state)
+{
+    struct run r = begin(1, false);
+
+    (void)state;
+    add_jobs(3, "echo", "forward", 0);
+    add_jobs(1, "echo", "forward", 60000);
+    start(&r);
+    wait_done(1);
+    end(&r, INTACT_AGENT_STOPPED);
+    CHECK(atomic_load(&runs) == 1, "%u runs", atomic_load(&runs));
+    CHECK(m.jobs[3].told == 1 && m.jobs[0].told == 0, "the wrong one was told");
+}
+
+static void a_result_after_the_deadline_is_not_sent(void **state)
+{
+    struct run r = begin(2, false);
+
+    (void)state;
+    add_jobs(1, "until_told", "forward", 300); /* its handler works until the deadline */
+    start(&r);
+    wait_until(&early_ends, 1);
+    add_jobs(1, "echo", "forward", 60000);
+    wait_done(1);
+    end(&r, INTACT_AGENT_STOPPED);
+    CHECK(m.jobs[0].told == 0, "told %s", m.jobs[0].result);
+    CHECK(strcmp(m.last_holding, "[]") == 0 || !strstr(m.last_holding, "\"0\""), "held: %s",
+          m.last_holding);
+}
+
+static void a_full_agent_hears_whom_to_stop(void **state)
+{
+    struct run r = begin(1, false);
+
+    (void)state;
+    start(&r);
+    add_jobs(1, "until_told", "forward", 600000);
+    wait_until(&runs, 1);
+    pthread_mutex_lock(&m.fake.lock);
+    m.stop = "0";
+    pthread_mutex_unlock(&m.fake.lock);
+    wait_done(1);
+    end(&r, INTACT_AGENT_STOPPED);
+    CHECK(strstr(m.jobs[0].result, "\"stopped\""), "%s", m.jobs[0].result);
+}
+
+static void results_outlive_the_server(void **state)
+{
+    struct run r = begin(4, false);
+
+    (void)state;
+    start(&r);
+    add_jobs(4, "at_gate", "forward", 60000);
+    wait_until(&runs, 4);
+    fake_close(&m.fake);
+    atomic_store(&gate, true);
+    usleep(100000);
+    fake_open(&m.fake);
+    wait_done(4);
+    add_jobs(4, "echo", "forward", 60000);
+    wait_done(8);
+    end(&r, INTACT_AGENT_STOPPED);
+    CHECK(atomic_load(&runs) == 8, "%u runs", atomic_load(&runs));
+}
+
+static void a_stopping_agent_finishes_what_it_holds(void **state)
+{
+    struct run r = begin(4, false);
+
+    (void)state;
+    start(&r);
+    add_jobs(2, "at_gate", "forward", 60000);
+    wait_until(&runs, 2);
+    usleep(50000); /* the next call is parked, or not: both must do */
+    intact_agent_stop();
+    usleep(50000);
+    pthread_mutex_lock(&m.fake.lock);
+    unsigned fetches = m.fetches;
+    pthread_mutex_unlock(&m.fake.lock);
+    add_jobs(1, "echo", "forward", 60000);
+    atomic_store(&gate, true);
+    pthread_join(r.thread, NULL);
+    CHECK(r.result == INTACT_AGENT_STOPPED, "ended %d", (int)r.result);
+    CHECK(m.jobs[0].told == 1 && m.jobs[1].told == 1, "results were lost");
+    CHECK(m.fetches == fetches, "it asked for more");
+    CHECK(m.jobs[2].told == 0, "it took more");
+    fake_close(&m.fake);
+}
+
+static void an_agent_that_cannot_deliver_says_so(void **state)
+{
+    struct run r = begin(1, false);
+
+    (void)state;
+    r.options.stop_wait_ms = 200;
+    start(&r);
+    add_jobs(1, "at_gate", "forward", 60000);
+    wait_until(&runs, 1);
+    fake_close(&m.fake);
+    atomic_store(&gate, true);
+    intact_agent_stop();
+    pthread_join(r.thread, NULL);
+    CHECK(r.result == INTACT_AGENT_UNDELIVERED, "ended %d", (int)r.result);
+}
+
+static void a_refused_result_does_not_hold_up_the_others(void **state)
+{
+    struct run r = begin(8, true);
+
+    (void)state;
+    m.poison = "3";
+    add_jobs(8, "echo", "forward", 60000);
+    start(&r);
+    wait_done(7);
+    end(&r, INTACT_AGENT_STOPPED);
+    CHECK(m.jobs[3].told == 0, "it was taken");
+}
+
+static void what_one_server_cannot_take_another_one_does(void **state)
+{
+    struct run r = begin(2, false);
+    struct fake gone = {.answer = answer_work};
+    char url[40];
+
+    (void)state;
+    fake_open(&gone); /* shares the model, but for the lock: only one is called at a time here */
+    fake_url(&gone, url);
+    fake_close(&gone);
+    snprintf(r.url + strlen(r.url), sizeof(r.url) - strlen(r.url), ",%s/", url);
+    start(&r);
+    add_jobs(30, "echo", "forward", 60000);
+    wait_done(30);
+    end(&r, INTACT_AGENT_STOPPED);
+    CHECK(atomic_load(&runs) == 30, "%u runs", atomic_load(&runs));
+}
+
+/* Calls and answers are lost and refused at random, in both directions; then the faults stop. */
+static void whatever_is_lost_every_job_is_done(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        struct run r = begin(seed % 2 ? 8 : 3, seed % 3 == 0);
+        struct prng storm = {seed};
+
+        m.storm = &storm;
+        start(&r);
+        for (int i = 0; i < 10; i++) {
+            add_jobs(20, "echo", i % 2 ? "undo" : "forward", 60000);
+            usleep(5000);
+        }
+        wait_done(200);
+        pthread_mutex_lock(&m.fake.lock);
+        m.storm = NULL;
+        pthread_mutex_unlock(&m.fake.lock);
+        end(&r, INTACT_AGENT_STOPPED);
+        CHECK(atomic_load(&runs) == 200, "seed %" PRIu64 ": %u runs", seed, atomic_load(&runs));
+    }
+}
+
+static void an_agent_without_a_name_does_not_start(void **state)
+{
+    struct run r = begin(1, false);
+
+    (void)state;
+    r.options.agent = NULL;
+    CHECK(intact_agent_run(&r.options) == INTACT_AGENT_FAILED, "no name");
+    r.options.agent = "a";
+    r.options.concurrency = 1025;
+    CHECK(intact_agent_run(&r.options) == INTACT_AGENT_FAILED, "too many places");
+    r.options.concurrency = 1;
+    intact_agent_stop(); /* before it runs: it returns at once */
+    CHECK(intact_agent_run(&r.options) == INTACT_AGENT_STOPPED, "stopped before it ran");
+    fake_close(&m.fake);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_request_is_run_and_answered_once),
+        cmocka_unit_test(a_handler_sees_the_whole_request),
+        cmocka_unit_test(what_a_handler_says_badly_is_told_as_an_error),
+        cmocka_unit_test(results_and_new_work_share_one_round_trip),
+        cmocka_unit_test(results_are_sent_until_they_are_acknowledged),
+        cmocka_unit_test(any_outcome_ends_a_result),
+        cmocka_unit_test(a_token_that_is_held_is_not_run_again),
+        cmocka_unit_test(a_request_past_its_deadline_is_not_started),
+        cmocka_unit_test(a_result_after_the_deadline_is_not_sent),
+        cmocka_unit_test(a_full_agent_hears_whom_to_stop),
+        cmocka_unit_test(results_outlive_the_server),
+        cmocka_unit_test(a_stopping_agent_finishes_what_it_holds),
+        cmocka_unit_test(an_agent_that_cannot_deliver_says_so),
+        cmocka_unit_test(a_refused_result_does_not_hold_up_the_others),
+        cmocka_unit_test(what_one_server_cannot_take_another_one_does),
+        cmocka_unit_test(whatever_is_lost_every_job_is_done),
+        cmocka_unit_test(an_agent_without_a_name_does_not_start),
+    };
+
+    peer_timing.retry_ms = 5;
+    peer_timing.retry_max_ms = 50;
+    peer_timing.refused_ms = 5;
+    peer_timing.refused_max_ms = 20;
+    peer_timing.poll_ms = 20;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,135 @@
+#include "libintact/call.h"
+
+#include "base/when.h"
+#include "libintact/agent.h"
+
+enum { CALL_MARGIN_MS = 15000 }; /* beyond `wait`: then we take the server for lost */
+
+bool call_init(struct call *c, struct peer *p, const char *url, struct curl_slist *headers)
+{
+    bool ok = true;
+
+    *c = (struct call){.peer = p, .easy = curl_easy_init()};
+    list_init(&c->results);
+    if (!c->easy)
+        return false;
+    ok &= curl_easy_setopt(c->easy, CURLOPT_URL, url) == CURLE_OK;
+    ok &= curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, headers) == CURLE_OK;
+    ok &= curl_easy_setopt(c->easy, CURLOPT_PRIVATE, (void *)c) == CURLE_OK;
+    /* A server whose machine died says nothing, not even that. */
+    ok &= curl_easy_setopt(c->easy, CURLOPT_TCP_KEEPALIVE, 1L) == CURLE_OK;
+    ok &= curl_easy_setopt(c->easy, CURLOPT_TCP_KEEPIDLE, 5L) == CURLE_OK;
+    ok &= curl_easy_setopt(c->easy, CURLOPT_TCP_KEEPINTVL, 5L) == CURLE_OK;
+    return ok;
+}
+
+void call_fini(struct call *c)
+{
+    ASSERT(!c->busy);
+    ASSERT(!c->easy || list_empty(&c->results));
+    curl_easy_cleanup(c->easy);
+    buf_fini(&c->body);
+}
+
+static void write_holding(struct buf *b, const struct agent *a)
+{
+    struct intact_request *r;
+
+    json_key(b, "holding");
+    json_open(b, '[');
+    for (size_t i = 0; (r = map_next(&a->held, &i));)
+        json_string(b, r->token);
+    json_close(b, ']');
+}
+
+static void write_results(struct call *c, size_t result_max, struct link *ready)
+{
+    struct buf *b = &c->body;
+
+    json_key(b, "results");
+    json_open(b, '[');
+    LIST_FOREACH (l, after, ready) {
+        struct intact_request *r = CONTAINER_OF(l, struct intact_request, link);
+        if (c->result_count == result_max || b->len > CALL_BODY_SOFT_MAX)
+            break;
+        link_remove(l);
+        list_push(&c->results, l);
+        c->result_count++;
+        r->call = c;
+        json_raw(b, buf_view(&r->result));
+    }
+    json_close(b, ']');
+}
+
+static void write_body(struct call *c, const struct agent *a, const struct call_form *f,
+                       struct link *ready)
+{
+    struct buf *b = &c->body;
+
+    buf_clear(b);
+    json_open(b, '{');
+    json_key(b, "instance");
+    json_string(b, slice_of(a->options.instance));
+    json_key(b, "max");
+    json_number(b, (int64_t)f->max);
+    json_key(b, "wait");
+    buf_fmt(b, "\"%" PRId64 "ms\"", f->wait_ms);
+    if (f->holding)
+        write_holding(b, a);
+    if (!list_empty(ready))
+        write_results(c, f->result_max, ready);
+    json_close(b, '}');
+}
+
+bool call_start(struct call *c, struct agent *a, const struct call_form *f, struct link *ready)
+{
+    bool ok = true;
+
+    ASSERT(!c->busy);
+    ASSERT(c->result_count == 0);
+    write_body(c, a, f, ready);
+    c->answer = delivery_new();
+    ok &= wire_prepare(c->easy, &c->answer->text, c->why);
+    ok &= curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, c->body.ptr) == CURLE_OK;
+    ok &=
+        curl_easy_setopt(c->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->body.len) == CURLE_OK;
+    ok &= curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)f->wait_ms + CALL_MARGIN_MS)
+          == CURLE_OK;
+    c->why[0] = 0;
+    c->max = f->max;
+    c->sent_at = wire_now_ms(); /* deadlines count from here: before the first byte can leave */
+    c->busy = ok && curl_multi_add_handle(a->multi, c->easy) == CURLM_OK;
+    if (!c->busy) {
+        call_return_results(c, ready);
+        delivery_unuse(c->answer);
+        c->answer = NULL;
+    }
+    return c->busy;
+}
+
+void call_return_results(struct call *c, struct link *ready)
+{
+    LIST_FOREACH (l, after, &c->results) {
+        CONTAINER_OF(l, struct intact_request, link)->call = NULL;
+        link_remove(l);
+        list_push(ready, l);
+    }
+    c->result_count = 0;
+}
+
+void call_end(struct call *c, CURLM *multi)
+{
+    ASSERT(c->busy);
+    (void)curl_multi_remove_handle(multi, c->easy); /* it is in there */
+    c->busy = false;
+}
+
+bool call_heard_nothing(const struct call *c)
+{
+    curl_off_t body = 0;
+    long head = 0;
+
+    (void)curl_easy_getinfo(c->easy, CURLINFO_SIZE_DOWNLOAD_T, &body); /* else they stay 0 */
+    (void)curl_easy_getinfo(c->easy, CURLINFO_HEADER_SIZE, &head);
+    return body == 0 && head == 0;
+}

@@ -1,0 +1,47 @@
+#ifndef LIBINTACT_CALL_H
+#define LIBINTACT_CALL_H
+
+/* One POST to /v1/agents/{agent}/work, again and again over a connection that is kept. */
+
+#include "libintact/request.h"
+#include "libintact/wire.h"
+
+struct agent;
+
+struct call {
+    struct peer *peer;
+    CURL *easy;
+    bool busy;
+    size_t max; /* requests it asks for */
+    int64_t sent_at;
+    struct buf body;
+    struct delivery *answer; /* being received */
+    struct link results;     /* being handed in */
+    size_t result_count;
+    char why[CURL_ERROR_SIZE];
+};
+
+struct call_form {
+    size_t max;
+    int64_t wait_ms;
+    bool holding;      /* say which tokens we hold */
+    size_t result_max; /* hand in no more results than this */
+};
+
+enum { CALL_BODY_SOFT_MAX = 1 << 20 }; /* no result is added to a body that is longer */
+
+bool call_init(struct call *c, struct peer *p, const char *url,
+               struct curl_slist *headers) MUST_USE;
+void call_fini(struct call *c); /* not while it is busy */
+
+/* Sends it, with results taken from `ready`. False: out of memory; nothing was taken. */
+bool call_start(struct call *c, struct agent *a, const struct call_form *f,
+                struct link *ready) MUST_USE;
+
+/* Takes it from the wire, finished or not. */
+void call_end(struct call *c, CURLM *multi);
+void call_return_results(struct call *c, struct link *ready); /* to its end */
+
+bool call_heard_nothing(const struct call *c); /* no byte of the answer has come */
+
+#endif

@@ -1,0 +1,305 @@
+#include <intact/client.h>
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "libintact/wire.h"
+#include "json/json.h"
+
+enum {
+    CALL_MS = 60000,       /* a server that says nothing for so long, beyond what it may wait */
+    WAIT_PIECE_MS = 30000, /* of a long wait, in one call */
+    AGAIN_MS = 250,        /* between two tries to reach a server while waiting */
+};
+
+struct intact_client {
+    CURL *easy;
+    char *server, *token;
+    struct buf body, error, path;
+    long status;
+    char why[CURL_ERROR_SIZE];
+};
+
+struct intact_client *intact_client_new(const char *server, const char *token)
+{
+    struct intact_client *c = wire_init() ? calloc(1, sizeof(*c)) : NULL;
+
+    if (!c)
+        return NULL;
+    token = wire_token(token);
+    c->easy = curl_easy_init();
+    c->server = strdup(wire_server(server));
+    c->token = token ? strdup(token) : NULL;
+    if (!c->easy || !c->server || (token && !c->token)) {
+        intact_client_free(c);
+        return NULL;
+    }
+    size_t len = strcspn(c->server, ","); /* of several servers any one will do */
+    while (len > 0 && c->server[len - 1] == '/')
+        len--;
+    c->server[len] = 0;
+    return c;
+}
+
+void intact_client_free(struct intact_client *c)
+{
+    if (!c)
+        return;
+    curl_easy_cleanup(c->easy);
+    free(c->server);
+    free(c->token);
+    buf_fini(&c->body);
+    buf_fini(&c->error);
+    buf_fini(&c->path);
+    free(c);
+}
+
+const char *intact_client_server(const struct intact_client *c)
+{
+    return c->server;
+}
+
+const char *intact_client_body(const struct intact_client *c)
+{
+    return buf_view(&c->body).ptr;
+}
+
+size_t intact_client_body_size(const struct intact_client *c)
+{
+    return c->body.len;
+}
+
+int intact_client_http_status(const struct intact_client *c)
+{
+    return (int)c->status;
+}
+
+const char *intact_client_error(const struct intact_client *c)
+{
+    return buf_view(&c->error).ptr;
+}
+
+/* One line for each mistake of a definition or an input. */
+static void explain_mistakes(struct buf *e, const struct json *errors)
+{
+    for (const struct json *j = errors ? errors->child : NULL; j; j = j->next) {
+        struct slice path = json_get_text(j, "path");
+        struct slice found = json_get_text(j, "found");
+        int64_t line = json_get_int(j, "line", 0);
+
+        buf_str(e, "\n  ");
+        if (line > 0)
+            buf_fmt(e, "%" PRId64 ":%" PRId64 ": ", line, json_get_int(j, "column", 0));
+        if (path.len)
+            buf_fmt(e, "%.*s: ", SLICE_ARG(path));
+        if (found.len)
+            buf_fmt(e, "found %.*s, ", SLICE_ARG(found));
+        buf_fmt(e, "expected %.*s", SLICE_ARG(json_get_text(j, "expected")));
+    }
+}
+
+static const char *advice(long status)
+{
+    switch (status) {
+    case 401:
+        return "\nGive a token with INTACT_TOKEN; `intact token` makes one.";
+    case 403:
+        return "\nThe token lacks the role for this; ask the server's administrator.";
+    case 429:
+    case 503:
+        return "\nThe server has too much to do or is about to stop; try again in a moment.";
+    default:
+        return "";
+    }
+}
+
+static void explain_refusal(struct intact_client *c)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct buf *e = &c->error;
+    struct json *problem = NULL;
+    enum err err = json_parse(&a, buf_view(&c->body), &problem, NULL);
+    struct slice title = err == ERR_OK ? json_get_text(problem, "title") : SLICE_NONE;
+    struct slice detail = err == ERR_OK ? json_get_text(problem, "detail") : SLICE_NONE;
+
+    if (!title.len && !detail.len)
+        buf_fmt(e, "%s answered with status %ld", c->server, c->status);
+    else
+        buf_fmt(e, "%.*s%s%.*s", SLICE_ARG(title), title.len && detail.len ? ": " : "",
+                SLICE_ARG(detail));
+    if (err == ERR_OK)
+        explain_mistakes(e, json_get(problem, "errors"));
+    buf_str(e, advice(c->status));
+}
+
+static enum intact_status conclude(struct intact_client *c, CURLcode code)
+{
+    if (code != CURLE_OK) {
+        c->status = 0;
+        buf_clear(&c->body);
+        buf_fmt(&c->error,
+                "cannot reach %s: %s\nIs the server running? `intact serve` starts one; --server "
+                "or INTACT_SERVER names another.",
+                c->server, c->why[0] ? c->why : curl_easy_strerror(code));
+        return INTACT_UNREACHABLE;
+    }
+    if (c->status >= 200 && c->status < 300)
+        return INTACT_OK;
+    explain_refusal(c);
+    return c->status == 429 || c->status >= 500 ? INTACT_BUSY : INTACT_REFUSED;
+}
+
+static bool set_call(struct intact_client *c, const char *method, const char *url, const char *body,
+                     size_t size, int64_t wait_ms)
+{
+    bool ok = wire_prepare(c->easy, &c->body, c->why);
+
+    ok &= curl_easy_setopt(c->easy, CURLOPT_URL, url) == CURLE_OK;
+    ok &= curl_easy_setopt(c->easy, CURLOPT_CUSTOMREQUEST, method) == CURLE_OK;
+    ok &= curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)(CALL_MS + wait_ms)) == CURLE_OK;
+    if (body) {
+        ok &= curl_easy_setopt(c->easy, CURLOPT_POST, 1L) == CURLE_OK;
+        ok &= curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, body) == CURLE_OK;
+        ok &= curl_easy_setopt(c->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size) == CURLE_OK;
+    }
+    return ok;
+}
+
+static enum intact_status call(struct intact_client *c, const char *method, const char *path,
+                               const char *type, const char *body, size_t size, int64_t wait_ms)
+{
+    CLEANUP(buf_fini) struct buf url = {0};
+    struct curl_slist *headers = wire_headers(c->token, type);
+    struct wire_sigpipe sigpipe;
+    CURLcode code = CURLE_OUT_OF_MEMORY;
+
+    buf_clear(&c->body);
+    buf_clear(&c->error);
+    c->body.overflow = false;
+    c->why[0] = 0;
+    c->status = 0;
+    buf_fmt(&url, "%s%s", c->server, path);
+    curl_easy_reset(c->easy); /* options only; the connection stays */
+    if (set_call(c, method, url.ptr, body, size, wait_ms)
+        && curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, headers) == CURLE_OK) {
+        wire_sigpipe_block(&sigpipe);
+        code = curl_easy_perform(c->easy);
+        wire_sigpipe_restore(&sigpipe);
+        (void)curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &c->status); /* or it stays 0 */
+    }
+    curl_slist_free_all(headers);
+    return conclude(c, code);
+}
+
+enum intact_status intact_client_call(struct intact_client *c, const char *method, const char *path,
+                                      const char *content_type, const char *body, size_t size)
+{
+    return call(c, method, path, content_type, body, size, 0);
+}
+
+static void add_escaped(struct intact_client *c, struct buf *b, const char *text)
+{
+    char *escaped = text[0] ? curl_easy_escape(c->easy, text, 0) : NULL;
+
+    buf_str(b, escaped ? escaped : "");
+    curl_free(escaped);
+}
+
+static bool is_json_text(const char *text)
+{
+    return text[strspn(text, " \t\r\n")] == '{';
+}
+
+enum intact_status intact_client_put_workflow(struct intact_client *c, const char *name,
+                                              const char *definition)
+{
+    const char *type = is_json_text(definition) ? "application/json" : "application/yaml";
+
+    buf_clear(&c->path);
+    buf_str(&c->path, "/v1/workflows/");
+    add_escaped(c, &c->path, name);
+    return call(c, "PUT", c->path.ptr, type, definition, strlen(definition), 0);
+}
+
+static void add_wait(struct buf *path, int64_t wait_ms)
+{
+    if (wait_ms > 0)
+        buf_fmt(path, "?wait=%" PRId64 "ms", wait_ms);
+}
+
+enum intact_status intact_client_submit(struct intact_client *c, const char *task_json,
+                                        int64_t wait_ms)
+{
+    buf_clear(&c->path);
+    buf_str(&c->path, "/v1/tasks");
+    add_wait(&c->path, wait_ms);
+    return call(c, "POST", c->path.ptr, "application/json", task_json, strlen(task_json), wait_ms);
+}
+
+enum intact_status intact_client_submit_many(struct intact_client *c, const char *ndjson,
+                                             size_t size)
+{
+    return call(c, "POST", "/v1/tasks", "application/x-ndjson", ndjson, size, 0);
+}
+
+enum intact_status intact_client_get(struct intact_client *c, const char *id, int64_t wait_ms)
+{
+    buf_clear(&c->path);
+    buf_str(&c->path, "/v1/tasks/");
+    add_escaped(c, &c->path, id);
+    add_wait(&c->path, wait_ms);
+    return call(c, "GET", c->path.ptr, NULL, NULL, 0, wait_ms);
+}
+
+/* INTACT_OK: it has ended, whichever way. INTACT_TIMEOUT: not yet. */
+static enum intact_status ended(struct intact_client *c)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct json *task = NULL;
+
+    if (json_parse(&a, buf_view(&c->body), &task, NULL) != ERR_OK)
+        task = NULL;
+    struct slice state = json_get_text(task, "state");
+    if (slice_is(state, "processed") || slice_is(state, "compensated") || slice_is(state, "error"))
+        return INTACT_OK;
+    return INTACT_TIMEOUT;
+}
+
+static void pause_ms(int64_t ms)
+{
+    const struct timespec t = {ms / 1000, (long)(ms % 1000) * 1000000};
+
+    (void)nanosleep(&t, NULL); /* woken early is fine */
+}
+
+enum intact_status intact_client_wait(struct intact_client *c, const char *id, int64_t timeout_ms)
+{
+    const int64_t end = wire_now_ms() + max_i64(timeout_ms, 0);
+
+    for (;;) {
+        int64_t called = wire_now_ms();
+        int64_t left = max_i64(end - called, 0);
+        enum intact_status status = intact_client_get(c, id, min_i64(left, WAIT_PIECE_MS));
+
+        if (status == INTACT_REFUSED)
+            return status;
+        if (status == INTACT_OK)
+            status = ended(c);
+        int64_t now = wire_now_ms();
+        if (status == INTACT_OK || now >= end) {
+            if (status == INTACT_TIMEOUT)
+                buf_str(&c->error, "the task has not ended yet");
+            return status;
+        }
+        /* It did not wait: it could not be reached, or answers its waiting calls to restart. */
+        if (now - called < AGAIN_MS)
+            pause_ms(min_i64(AGAIN_MS, end - now));
+    }
+}
+
+enum intact_status intact_client_list(struct intact_client *c, const char *query)
+{
+    buf_clear(&c->path);
+    buf_fmt(&c->path, "/v1/tasks%s%s", query && query[0] ? "?" : "", query ? query : "");
+    return call(c, "GET", c->path.ptr, NULL, NULL, 0, 0);
+}

@@ -1,0 +1,259 @@
+#include <intact/ledger.h>
+
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "libintact/request.h"
+
+/* clang-format off */
+#define STATEMENTS(X)                                                                           \
+    X(BEGIN,    "BEGIN IMMEDIATE")                                                              \
+    X(COMMIT,   "COMMIT")                                                                       \
+    X(ROLLBACK, "ROLLBACK")                                                                     \
+    X(FIND,     "SELECT outcome, output FROM effect WHERE idempotency_key = ?1")                \
+    X(RECORD,   "INSERT INTO effect(idempotency_key, task, step, action, direction, outcome,"   \
+                " output, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")
+/* clang-format on */
+
+static const char SCHEMA[] =
+    "CREATE TABLE IF NOT EXISTS effect("
+    " idempotency_key TEXT NOT NULL PRIMARY KEY, task TEXT NOT NULL, step TEXT NOT NULL,"
+    " action TEXT NOT NULL, direction TEXT NOT NULL CHECK (direction IN ('forward', 'undo')),"
+    " outcome TEXT NOT NULL CHECK (outcome IN ('done', 'barred', 'nothing')),"
+    " output TEXT, at INTEGER NOT NULL) WITHOUT ROWID;";
+
+enum statement {
+#define X(name, sql) ST_##name,
+    STATEMENTS(X)
+#undef X
+        ST_COUNT
+};
+
+static const char *const sql[] = {
+#define X(name, text) [ST_##name] = (text),
+    STATEMENTS(X)
+#undef X
+};
+
+struct intact_ledger {
+    pthread_mutex_t lock; /* held from begin to commit or rollback */
+    sqlite3 *db;
+    sqlite3_stmt *statements[ST_COUNT];
+};
+
+struct finding {
+    bool found;
+    struct buf outcome, output;
+};
+
+static void finding_fini(struct finding *f)
+{
+    buf_fini(&f->outcome);
+    buf_fini(&f->output);
+}
+
+/* Runs a statement that gives no rows. */
+static bool run(struct intact_ledger *l, enum statement which)
+{
+    sqlite3_stmt *st = l->statements[which];
+    int rc = sqlite3_step(st);
+
+    (void)sqlite3_reset(st); /* tells the error of the step again */
+    return rc == SQLITE_DONE;
+}
+
+static void add_column(struct buf *b, sqlite3_stmt *st, int column)
+{
+    const void *text = sqlite3_column_text(st, column);
+
+    if (text)
+        buf_add(b, text, (size_t)sqlite3_column_bytes(st, column));
+}
+
+static bool find(struct intact_ledger *l, const char *key, struct finding *f)
+{
+    sqlite3_stmt *st = l->statements[ST_FIND];
+
+    if (sqlite3_bind_text(st, 1, key, -1, SQLITE_STATIC) != SQLITE_OK)
+        return false;
+    int rc = sqlite3_step(st);
+    f->found = rc == SQLITE_ROW;
+    if (f->found) {
+        add_column(&f->outcome, st, 0);
+        add_column(&f->output, st, 1);
+    }
+    (void)sqlite3_reset(st);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_REALTIME, &t); /* always there */
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static bool record(struct intact_ledger *l, const struct intact_request *r,
+                   enum intact_direction direction, const char *outcome, const char *output)
+{
+    sqlite3_stmt *st = l->statements[ST_RECORD];
+    bool undo = direction == INTACT_UNDO;
+    bool own = direction == r->direction;
+    const char *key = own ? r->idempotency_key : r->forward_key;
+    bool ok = true;
+
+    ok &= sqlite3_bind_text(st, 1, key, -1, SQLITE_STATIC) == SQLITE_OK;
+    ok &= sqlite3_bind_text(st, 2, r->task, -1, SQLITE_STATIC) == SQLITE_OK;
+    ok &= sqlite3_bind_text(st, 3, r->step, -1, SQLITE_STATIC) == SQLITE_OK;
+    ok &= sqlite3_bind_text(st, 4, own ? r->action : "", -1, SQLITE_STATIC) == SQLITE_OK;
+    ok &= sqlite3_bind_text(st, 5, undo ? "undo" : "forward", -1, SQLITE_STATIC) == SQLITE_OK;
+    ok &= sqlite3_bind_text(st, 6, outcome, -1, SQLITE_STATIC) == SQLITE_OK;
+    ok &= sqlite3_bind_text(st, 7, output, -1, SQLITE_STATIC) == SQLITE_OK;
+    ok &= sqlite3_bind_int64(st, 8, now_ms()) == SQLITE_OK;
+    return run(l, ST_RECORD) && ok;
+}
+
+struct intact_ledger *intact_ledger_open(const char *path, char *why, size_t why_size)
+{
+    struct intact_ledger *l = calloc(1, sizeof(*l));
+    int rc = SQLITE_NOMEM;
+
+    if (l) {
+        pthread_mutex_init(&l->lock, NULL);
+        rc =
+            sqlite3_open_v2(path, &l->db,
+                            SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+    }
+    if (rc == SQLITE_OK)
+        rc = sqlite3_busy_timeout(l->db, 5000);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(l->db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;", NULL,
+                          NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(l->db, SCHEMA, NULL, NULL, NULL);
+    for (size_t i = 0; rc == SQLITE_OK && i < ST_COUNT; i++)
+        rc = sqlite3_prepare_v3(l->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT, &l->statements[i],
+                                NULL);
+    if (rc == SQLITE_OK)
+        return l;
+    if (why_size > 0)
+        snprintf(why, why_size, "cannot open the ledger %s: %s", path,
+                 l && l->db ? sqlite3_errmsg(l->db) : sqlite3_errstr(rc));
+    intact_ledger_close(l);
+    return NULL;
+}
+
+void intact_ledger_close(struct intact_ledger *l)
+{
+    if (!l)
+        return;
+    for (size_t i = 0; i < ST_COUNT; i++)
+        (void)sqlite3_finalize(l->statements[i]); /* repeats an old error, if any */
+    (void)sqlite3_close(l->db);
+    pthread_mutex_destroy(&l->lock);
+    free(l);
+}
+
+struct sqlite3 *intact_ledger_db(struct intact_ledger *l)
+{
+    return l->db;
+}
+
+static void answer_trouble(struct intact_request *r, enum intact_effect effect)
+{
+    intact_answer_error(r, &(struct intact_error){.code = "ledger",
+                                                  .message = "the agent's ledger cannot be written",
+                                                  .retryable = true,
+                                                  .effect = effect});
+}
+
+static void end_without_effect(struct intact_ledger *l)
+{
+    if (!sqlite3_get_autocommit(l->db)) /* some errors have rolled back already */
+        (void)run(l, ST_ROLLBACK);      /* what cannot be rolled back is so with the connection */
+    pthread_mutex_unlock(&l->lock);
+}
+
+void intact_ledger_rollback(struct intact_ledger *l)
+{
+    end_without_effect(l);
+}
+
+bool intact_ledger_commit(struct intact_ledger *l, struct intact_request *r,
+                          const char *output_json)
+{
+    const char *output = output_json ? output_json : "null";
+
+    /* The deadline is the last moment at which anybody counts with this effect. */
+    if (intact_request_time_left_ms(r) == 0) {
+        end_without_effect(l);
+        intact_answer_nothing(r);
+        return false;
+    }
+    if (!record(l, r, r->direction, "done", output)) {
+        end_without_effect(l);
+        answer_trouble(r, INTACT_EFFECT_NONE);
+        return false;
+    }
+    if (!run(l, ST_COMMIT)) {
+        end_without_effect(l);
+        answer_trouble(r, INTACT_EFFECT_UNKNOWN);
+        return false;
+    }
+    pthread_mutex_unlock(&l->lock);
+    return true;
+}
+
+/* An undo that came before what it undoes, or instead of it. */
+static void leave_tombstone(struct intact_ledger *l, struct intact_request *r, bool barred_already)
+{
+    bool ok = barred_already || record(l, r, INTACT_FORWARD, "barred", NULL);
+
+    ok = ok && record(l, r, INTACT_UNDO, "nothing", "null") && run(l, ST_COMMIT);
+    if (!ok) {
+        end_without_effect(l);
+        answer_trouble(r, INTACT_EFFECT_UNKNOWN);
+        return;
+    }
+    pthread_mutex_unlock(&l->lock);
+    intact_answer(r, "null");
+}
+
+static void answer_recorded(struct intact_ledger *l, struct intact_request *r, struct finding *own)
+{
+    end_without_effect(l);
+    if (slice_is(buf_view(&own->outcome), "barred"))
+        intact_answer_error(r,
+                            &(struct intact_error){.code = "undone",
+                                                   .message =
+                                                       "this step was undone before it took effect",
+                                                   .effect = INTACT_EFFECT_NONE});
+    else
+        intact_answer(r, own->output.len ? own->output.ptr : "null");
+}
+
+bool intact_ledger_begin(struct intact_ledger *l, struct intact_request *r)
+{
+    CLEANUP(finding_fini) struct finding own = {0};
+    CLEANUP(finding_fini) struct finding forward = {0};
+
+    pthread_mutex_lock(&l->lock);
+    if (!run(l, ST_BEGIN) || !find(l, r->idempotency_key, &own)
+        || (r->direction == INTACT_UNDO && !find(l, r->forward_key, &forward))) {
+        end_without_effect(l);
+        answer_trouble(r, INTACT_EFFECT_NONE);
+        return false;
+    }
+    if (own.found) {
+        answer_recorded(l, r, &own);
+        return false;
+    }
+    if (r->direction == INTACT_FORWARD || slice_is(buf_view(&forward.outcome), "done"))
+        return true;
+    leave_tombstone(l, r, forward.found);
+    return false;
+}

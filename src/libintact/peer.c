@@ -1,0 +1,334 @@
+#include "libintact/peer.h"
+
+#include <stdlib.h>
+
+#include "libintact/agent.h"
+
+struct peer_timing peer_timing = {
+    .retry_ms = 50,
+    .retry_max_ms = 2000,
+    .refused_ms = 2000,
+    .refused_max_ms = 30000,
+    .linger_ms = 2,
+    .poll_ms = 1000,
+};
+
+enum {
+    REFUSED_MAX = 3,      /* a result that alone is refused so often will never be taken */
+    RETRY_AFTER_MAX = 60, /* seconds that we let a server put us off */
+};
+
+bool peer_init(struct peer *p, struct agent *a, const char *server, size_t len, size_t share)
+{
+    struct buf url = {0};
+
+    *p = (struct peer){.agent = a, .share = share, .result_max = SIZE_MAX, .quick = true};
+    list_init(&p->ready);
+    while (len > 0 && server[len - 1] == '/')
+        len--;
+    char *name = curl_easy_escape(NULL, a->options.agent, 0);
+    buf_fmt(&url, "%.*s/v1/agents/%s/work", (int)len, server, name ? name : "");
+    curl_free(name);
+    p->url = url.ptr;
+    bool main = call_init(&p->main, p, p->url, a->headers);
+    bool side = call_init(&p->side, p, p->url, a->headers);
+    return main && side;
+}
+
+void peer_fini(struct peer *p)
+{
+    call_fini(&p->main);
+    call_fini(&p->side);
+    free(p->url);
+}
+
+static size_t places(const struct peer *p)
+{
+    if (p->agent->stopping || p->working >= p->share)
+        return 0;
+    return p->share - p->working;
+}
+
+static bool lingers(const struct peer *p, int64_t now)
+{
+    return p->quick && p->working > 0 && places(p) > 0 && now < p->linger_until;
+}
+
+static bool main_is_due(const struct peer *p, int64_t now)
+{
+    if (p->main.busy || lingers(p, now))
+        return false;
+    if (places(p) > 0 || p->farewell || !list_empty(&p->ready))
+        return true;
+    return !p->agent->stopping && now >= p->poll_at;
+}
+
+/* A call that hands in results is answered when they are durable, so the next ones wait for it. */
+static bool side_is_due(const struct peer *p)
+{
+    return p->main.busy && p->main.result_count == 0 && !p->side.busy && !list_empty(&p->ready);
+}
+
+static void start(struct peer *p, struct call *c, const struct call_form *f, int64_t now)
+{
+    if (call_start(c, p->agent, f, &p->ready))
+        return;
+    agent_log(p->agent, LOG_ERROR, "event=call_failed server=%s error=\"out of memory\"", p->url);
+    p->retry_at = now + peer_timing.retry_max_ms;
+}
+
+void peer_tick(struct peer *p, int64_t now)
+{
+    if (now < p->retry_at)
+        return;
+    if (main_is_due(p, now)) {
+        size_t max = places(p);
+        const struct call_form form = {.max = max,
+                                       .wait_ms = max > 0 ? p->agent->options.wait_ms : 0,
+                                       .holding = true,
+                                       .result_max = p->result_max};
+        if (now >= p->linger_until && p->working > 0)
+            p->quick = false;
+        p->farewell = false;
+        p->poll_at = now + peer_timing.poll_ms;
+        start(p, &p->main, &form, now);
+    }
+    if (side_is_due(p))
+        start(p, &p->side, &(struct call_form){.result_max = p->result_max}, now);
+}
+
+int64_t peer_wake_at(const struct peer *p, int64_t now)
+{
+    int64_t at = INT64_MAX;
+
+    if (p->retry_at > now)
+        return p->retry_at;
+    if (!p->main.busy && lingers(p, now))
+        at = p->linger_until;
+    if (!p->main.busy && places(p) == 0 && !p->agent->stopping)
+        at = min_i64(at, p->poll_at);
+    return at;
+}
+
+void peer_done(struct peer *p, struct intact_request *r, int64_t now)
+{
+    ASSERT(p->working > 0);
+    p->working--;
+    if (p->working == 0 && now < p->linger_until)
+        p->quick = true;
+    if (r->result.len > 0)
+        list_push(&p->ready, &r->link);
+    else
+        agent_release(p->agent, r);
+}
+
+/* Full jitter on the upper half: agents that lost the same server do not come back together. */
+static int64_t backoff(struct agent *a, int64_t first, int64_t most, uint32_t failures)
+{
+    int64_t delay = first;
+
+    for (uint32_t i = 1; i < failures && delay < most; i++)
+        delay *= 2;
+    delay = min_i64(delay, most);
+    return delay / 2 + prng_below(&a->prng, (uint32_t)(delay / 2) + 1);
+}
+
+static bool is_refusal(long status)
+{
+    return status >= 400 && status < 500 && status != 408 && status != 429;
+}
+
+static void drop_if_hopeless(struct peer *p, struct call *c)
+{
+    struct link *first = list_first(&c->results);
+    struct intact_request *r = first ? CONTAINER_OF(first, struct intact_request, link) : NULL;
+
+    if (!r || c->result_count > 1 || ++r->refused < REFUSED_MAX)
+        return;
+    agent_log(p->agent, LOG_ERROR, "event=result_dropped task=%s step=%s reason=\"refused\"",
+              r->task, r->step);
+    link_remove(first);
+    c->result_count = 0;
+    agent_release(p->agent, r);
+}
+
+static int64_t failure_delay(struct peer *p, const struct call *c, long status)
+{
+    const struct peer_timing *t = &peer_timing;
+    curl_off_t seconds = 0;
+
+    if (is_refusal(status))
+        return backoff(p->agent, t->refused_ms, t->refused_max_ms, p->failures);
+    (void)curl_easy_getinfo(c->easy, CURLINFO_RETRY_AFTER, &seconds); /* 0 if there is none */
+    return max_i64(backoff(p->agent, t->retry_ms, t->retry_max_ms, p->failures),
+                   min_i64(seconds, RETRY_AFTER_MAX) * 1000);
+}
+
+/* The call did nothing that we know of. Its results are handed in again. */
+static void fail_call(struct peer *p, struct call *c, long status, const char *why)
+{
+    p->failures++;
+    if (p->failures == 1 || p->failures % 64 == 0)
+        agent_log(p->agent, is_refusal(status) ? LOG_ERROR : LOG_WARN,
+                  "event=call_failed server=%s status=%ld failures=%u error=\"%s\"", p->url, status,
+                  p->failures, why);
+    if (is_refusal(status)) {
+        if (c->result_count > 0)
+            p->result_max = 1;
+        drop_if_hopeless(p, c);
+    }
+    call_return_results(c, &p->ready);
+    p->retry_at = wire_now_ms() + failure_delay(p, c, status);
+}
+
+/* Each result that has an outcome has done its work, whatever the outcome is. */
+static void read_outcomes(struct peer *p, struct call *c, const struct json *outcomes)
+{
+    for (const struct json *j = outcomes ? outcomes->child : NULL; j; j = j->next) {
+        struct intact_request *r = map_get(&p->agent->held, json_get_text(j, "token"));
+        struct slice status = json_get_text(j, "status");
+
+        if (!r || r->call != c || !status.ptr)
+            continue;
+        if (!slice_is(status, "accepted") && !slice_is(status, "repeated"))
+            agent_log(p->agent, LOG_WARN, "event=result_not_taken task=%s step=%s outcome=%.*s",
+                      r->task, r->step, SLICE_ARG(status));
+        link_remove(&r->link);
+        c->result_count--;
+        agent_release(p->agent, r);
+    }
+}
+
+static void read_stops(struct peer *p, const struct json *stops)
+{
+    for (const struct json *j = stops ? stops->child : NULL; j; j = j->next) {
+        struct intact_request *r =
+            j->type == JSON_STRING ? map_get(&p->agent->held, j->text) : NULL;
+        if (r)
+            atomic_store_explicit(&r->stopped, true, memory_order_relaxed);
+    }
+}
+
+/* The server counts the time left from when it wrote the answer, `waited` after our call came in;
+ * we cannot know more of that moment than that it lies between the sending and now. */
+static size_t read_requests(struct peer *p, struct call *c, const struct json *answer)
+{
+    struct agent *a = p->agent;
+    const struct json *requests = json_get(answer, "requests");
+    int64_t waited = json_get_int(answer, "waited_ms", 0);
+    int64_t elapsed = wire_now_ms() - c->sent_at;
+    struct link fresh;
+    size_t count = 0;
+
+    list_init(&fresh);
+    waited = max_i64(0, min_i64(waited, elapsed));
+    for (const struct json *j = requests ? requests->child : NULL; j; j = j->next) {
+        if (map_get(&a->held, json_get_text(j, "token")))
+            continue; /* delivered again: it is in work, or its result on the way */
+        struct intact_request *r = request_read(c->answer, j, c->sent_at + waited);
+        if (!r) {
+            agent_log(a, LOG_ERROR, "event=request_unusable server=%s", p->url);
+            continue;
+        }
+        r->peer = p;
+        r->handler = agent_handler(a, r->action, r->direction);
+        map_put(&a->held, r->token, r);
+        list_push(&fresh, &r->link);
+        count++;
+    }
+    p->working += count;
+    if (count > 0) {
+        p->linger_until = wire_now_ms() + peer_timing.linger_ms;
+        agent_take(a, &fresh);
+    }
+    return count;
+}
+
+/* A server that answers at once, and with nothing, would be called in a circle. */
+static void slow_down_if_idle(struct peer *p, const struct call *c, bool useful)
+{
+    int64_t now = wire_now_ms();
+
+    if (useful || c->max == 0 || now - c->sent_at >= p->agent->options.wait_ms / 2) {
+        p->idle_answers = 0;
+        return;
+    }
+    p->idle_answers++;
+    if (p->idle_answers > 2)
+        p->retry_at = now + backoff(p->agent, 10, peer_timing.retry_max_ms, p->idle_answers - 2);
+}
+
+static void read_answer(struct peer *p, struct call *c, const struct json *answer)
+{
+    bool handed_in = c->result_count > 0;
+
+    if (p->failures > 0)
+        agent_log(p->agent, LOG_INFO, "event=connected server=%s", p->url);
+    p->failures = 0;
+    read_outcomes(p, c, json_get(answer, "outcomes"));
+    if (c->result_count > 0) {
+        fail_call(p, c, 200, "the answer lacks outcomes of results");
+    } else if (handed_in) {
+        p->result_max = p->result_max > SIZE_MAX / 2 ? SIZE_MAX : p->result_max * 2;
+    }
+    const struct json *stop = json_get(answer, "stop");
+    read_stops(p, stop);
+    size_t fresh = read_requests(p, c, answer);
+    slow_down_if_idle(p, c, handed_in || fresh > 0 || (stop && stop->child));
+}
+
+void peer_answered(struct peer *p, struct call *c, CURLcode code)
+{
+    struct delivery *d = c->answer;
+    struct json *answer = NULL;
+    long status = 0;
+
+    call_end(c, p->agent->multi);
+    c->answer = NULL;
+    (void)curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status); /* 0 without an answer */
+    if (code != CURLE_OK)
+        fail_call(p, c, 0, c->why[0] ? c->why : curl_easy_strerror(code));
+    else if (status != 200)
+        fail_call(p, c, status, "the server refused the call");
+    else if (json_parse(&d->arena, buf_view(&d->text), &answer, NULL) != ERR_OK)
+        fail_call(p, c, status, "the answer is not JSON");
+    if (answer) {
+        c->answer = d;
+        read_answer(p, c, answer);
+        c->answer = NULL;
+    }
+    delivery_unuse(d);
+}
+
+static void break_off(struct peer *p, struct call *c)
+{
+    call_end(c, p->agent->multi);
+    call_return_results(c, &p->ready);
+    delivery_unuse(c->answer);
+    c->answer = NULL;
+}
+
+void peer_stop(struct peer *p)
+{
+    if (!p->main.busy || p->main.max == 0 || p->main.result_count > 0
+        || !call_heard_nothing(&p->main))
+        return;
+    break_off(p, &p->main);
+    /* An answer may have been on its way: our next call says that we do not hold what it brought.
+     */
+    p->farewell = p->failures == 0;
+}
+
+void peer_abandon(struct peer *p)
+{
+    if (p->main.busy)
+        break_off(p, &p->main);
+    if (p->side.busy)
+        break_off(p, &p->side);
+}
+
+bool peer_is_idle(const struct peer *p)
+{
+    return !p->main.busy && !p->side.busy && !p->farewell && p->working == 0
+           && list_empty(&p->ready);
+}

@@ -1,0 +1,123 @@
+#include "libintact/pool.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+static void move_all(struct link *from, struct link *to)
+{
+    LIST_FOREACH (l, after, from) {
+        link_remove(l);
+        list_push(to, l);
+    }
+}
+
+static struct intact_request *next_request(struct pool *p) /* locked; NULL: the pool closes */
+{
+    while (list_empty(&p->queue) && !p->closing) {
+        p->idle++;
+        pthread_cond_wait(&p->work, &p->lock);
+        p->idle--;
+    }
+    struct link *first = list_first(&p->queue);
+    if (!first)
+        return NULL;
+    link_remove(first);
+    return CONTAINER_OF(first, struct intact_request, link);
+}
+
+static void hand_over(struct pool *p, struct intact_request *r) /* locked */
+{
+    const uint64_t one = 1;
+    bool first = list_empty(&p->done);
+
+    list_push(&p->done, &r->link);
+    if (first)
+        (void)!write(p->fd, &one, sizeof(one)); /* can only fail if it is readable already */
+}
+
+static void *work(void *arg)
+{
+    struct pool *p = arg;
+    struct intact_request *r;
+
+    pthread_mutex_lock(&p->lock);
+    for (r = next_request(p); r; r = next_request(p)) {
+        pthread_mutex_unlock(&p->lock);
+        request_run(r);
+        pthread_mutex_lock(&p->lock);
+        hand_over(p, r);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+/* Signals are for the program's own threads: a SIGTERM must find the one that waits for it. */
+static bool start_threads(struct pool *p, size_t count)
+{
+    sigset_t all, before;
+
+    sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* cannot fail: the arguments are valid */
+    while (p->thread_count < count
+           && pthread_create(&p->threads[p->thread_count], NULL, work, p) == 0)
+        p->thread_count++;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return p->thread_count == count;
+}
+
+bool pool_open(struct pool *p, size_t thread_count)
+{
+    *p = (struct pool){.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->work, NULL);
+    list_init(&p->queue);
+    list_init(&p->done);
+    p->threads = calloc(thread_count + 1, sizeof(*p->threads));
+    if (p->fd >= 0 && p->threads && start_threads(p, thread_count))
+        return true;
+    pool_close(p);
+    return false;
+}
+
+void pool_close(struct pool *p)
+{
+    pthread_mutex_lock(&p->lock);
+    p->closing = true;
+    pthread_cond_broadcast(&p->work);
+    pthread_mutex_unlock(&p->lock);
+    for (size_t i = 0; i < p->thread_count; i++)
+        pthread_join(p->threads[i], NULL);
+    free(p->threads);
+    if (p->fd >= 0)
+        close(p->fd);
+    pthread_cond_destroy(&p->work);
+    pthread_mutex_destroy(&p->lock);
+}
+
+void pool_add(struct pool *p, struct link *requests)
+{
+    size_t count = 0;
+
+    pthread_mutex_lock(&p->lock);
+    LIST_FOREACH (l, after, requests) {
+        link_remove(l);
+        list_push(&p->queue, l);
+        count++;
+    }
+    /* No more are woken than there is work for; those that run look for more by themselves. */
+    for (size_t woken = 0; woken < count && woken < p->idle; woken++)
+        pthread_cond_signal(&p->work);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void pool_take_done(struct pool *p, struct link *ret)
+{
+    uint64_t ignored;
+
+    (void)!read(p->fd, &ignored, sizeof(ignored)); /* nothing to read is fine */
+    pthread_mutex_lock(&p->lock);
+    move_all(&p->done, ret);
+    pthread_mutex_unlock(&p->lock);
+}

@@ -1,0 +1,252 @@
+#include "libintact/request.h"
+
+#include <stdlib.h>
+
+#include "libintact/wire.h"
+
+struct delivery *delivery_new(void)
+{
+    struct delivery *d = calloc(1, sizeof(*d));
+
+    if (!d)
+        abort();
+    d->uses = 1;
+    return d;
+}
+
+void delivery_unuse(struct delivery *d)
+{
+    ASSERT(d->uses > 0);
+    if (--d->uses > 0)
+        return;
+    buf_fini(&d->text);
+    arena_fini(&d->arena);
+    free(d);
+}
+
+/* Decoded strings have a NUL behind them already. */
+static const char *text_or_null(const struct json *j, const char *key)
+{
+    return json_get_text(j, key).ptr;
+}
+
+static const char *raw_or_null(struct delivery *d, const struct json *j, const char *key)
+{
+    return arena_copy(&d->arena, json_get_raw(j, key)).ptr;
+}
+
+struct intact_request *request_read(struct delivery *d, const struct json *j, int64_t base)
+{
+    struct slice direction = json_get_text(j, "direction");
+    int64_t left = -1;
+    struct intact_request *r = arena_alloc(&d->arena, sizeof(*r));
+
+    *r = (struct intact_request){
+        .delivery = d,
+        .token = json_get_text(j, "token"),
+        .task = text_or_null(j, "task"),
+        .step = text_or_null(j, "step"),
+        .action = text_or_null(j, "action"),
+        .idempotency_key = text_or_null(j, "idempotency_key"),
+        .input = raw_or_null(d, j, "input"),
+        .direction = slice_is(direction, "undo") ? INTACT_UNDO : INTACT_FORWARD,
+        .attempt = (unsigned)json_get_int(j, "attempt", 1),
+        .traceparent = text_or_null(j, "traceparent"),
+        .result = {.max = RESULT_MAX},
+    };
+    if (!r->token.len || !r->task || !r->step || !r->action || !r->idempotency_key || !direction.ptr
+        || !json_int(json_get(j, "time_left_ms"), &left))
+        return NULL;
+    if (!r->input)
+        r->input = "null";
+    if (r->direction == INTACT_UNDO) {
+        r->forward = raw_or_null(d, j, "forward");
+        r->forward_key = text_or_null(json_get(j, "forward"), "idempotency_key");
+        if (!r->forward || !r->forward_key)
+            return NULL;
+    }
+    r->deadline = base + max_i64(left, 0);
+    d->uses++;
+    return r;
+}
+
+void request_free(struct intact_request *r)
+{
+    buf_fini(&r->result);
+    delivery_unuse(r->delivery);
+}
+
+const char *intact_request_task(const struct intact_request *r)
+{
+    return r->task;
+}
+
+const char *intact_request_step(const struct intact_request *r)
+{
+    return r->step;
+}
+
+const char *intact_request_action(const struct intact_request *r)
+{
+    return r->action;
+}
+
+enum intact_direction intact_request_direction(const struct intact_request *r)
+{
+    return r->direction;
+}
+
+unsigned intact_request_attempt(const struct intact_request *r)
+{
+    return r->attempt;
+}
+
+const char *intact_request_idempotency_key(const struct intact_request *r)
+{
+    return r->idempotency_key;
+}
+
+const char *intact_request_input(const struct intact_request *r)
+{
+    return r->input;
+}
+
+const char *intact_request_forward(const struct intact_request *r)
+{
+    return r->forward;
+}
+
+const char *intact_request_forward_key(const struct intact_request *r)
+{
+    return r->forward_key;
+}
+
+const char *intact_request_traceparent(const struct intact_request *r)
+{
+    return r->traceparent;
+}
+
+int64_t intact_request_time_left_ms(const struct intact_request *r)
+{
+    return max_i64(r->deadline - wire_now_ms(), 0);
+}
+
+bool intact_request_should_stop(const struct intact_request *r)
+{
+    return atomic_load_explicit(&r->stopped, memory_order_relaxed)
+           || intact_request_time_left_ms(r) == 0;
+}
+
+/* An output must be one JSON value, or it would spoil the call for all other results in it. */
+static bool is_json(struct slice text)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct json *ignored;
+
+    return json_parse(&a, text, &ignored, NULL) == ERR_OK;
+}
+
+static void write_error(struct intact_request *r, const struct intact_error *e)
+{
+    struct buf *b = &r->result;
+
+    buf_clear(b);
+    b->overflow = false;
+    json_open(b, '{');
+    json_key(b, "token");
+    json_string(b, r->token);
+    json_key(b, "error");
+    json_open(b, '{');
+    json_key(b, "code");
+    json_string(b, slice_of(e->code ? e->code : "error"));
+    json_key(b, "message");
+    json_string(b, slice_of(e->message ? e->message : ""));
+    json_key(b, "retryable");
+    json_bool(b, e->retryable);
+    if (e->effect != INTACT_EFFECT_DEFAULT) {
+        json_key(b, "effect");
+        json_string(b, slice_of(e->effect == INTACT_EFFECT_NONE ? "none" : "unknown"));
+    }
+    if (e->retry_after_ms > 0) {
+        json_key(b, "retry_after");
+        buf_fmt(b, "\"%" PRId64 "ms\"", e->retry_after_ms);
+    }
+    json_close(b, '}');
+    json_close(b, '}');
+}
+
+/* The handler's words cannot be sent on. It may well have taken effect. */
+static void write_unusable(struct intact_request *r, const char *code, const char *message)
+{
+    write_error(r, &(struct intact_error){.code = code,
+                                          .message = message,
+                                          .effect = INTACT_EFFECT_UNKNOWN});
+}
+
+void intact_answer(struct intact_request *r, const char *output_json)
+{
+    struct slice output = slice_of(output_json ? output_json : "null");
+    struct buf *b = &r->result;
+
+    if (r->answered)
+        return;
+    r->answered = true;
+    if (output.len > RESULT_MAX / 2) {
+        write_unusable(r, "output_too_long", "the handler's output is longer than 512 KiB");
+        return;
+    }
+    if (!is_json(output)) {
+        write_unusable(r, "output_not_json", "the handler's output is not valid JSON");
+        return;
+    }
+    json_open(b, '{');
+    json_key(b, "token");
+    json_string(b, r->token);
+    json_key(b, "output");
+    json_raw(b, output);
+    json_close(b, '}');
+}
+
+void intact_answer_error(struct intact_request *r, const struct intact_error *error)
+{
+    if (r->answered)
+        return;
+    r->answered = true;
+    write_error(r, error);
+    if (r->result.overflow || !is_json(buf_view(&r->result)))
+        write_error(r, &(struct intact_error){.code = "error",
+                                              .message = "the handler's words are not valid text",
+                                              .retryable = error->retryable,
+                                              .effect = error->effect});
+}
+
+void intact_answer_nothing(struct intact_request *r)
+{
+    r->answered = true;
+}
+
+static void run_handler(struct intact_request *r)
+{
+    if (!r->handler) {
+        intact_answer_error(r,
+                            &(struct intact_error){.code = "unknown_action",
+                                                   .message =
+                                                       "this agent has no handler for the action"});
+        return;
+    }
+    r->handler->run(r, r->handler->arg);
+    if (!r->answered)
+        intact_answer_error(r, &(struct intact_error){.code = "no_answer",
+                                                      .message = "the handler did not answer",
+                                                      .retryable = true});
+}
+
+void request_run(struct intact_request *r)
+{
+    if (intact_request_time_left_ms(r) == 0)
+        return;
+    run_handler(r);
+    /* The attempt is over: whatever came of it, the server has acted on our silence by now. */
+    if (intact_request_time_left_ms(r) == 0)
+        buf_fini(&r->result);
+}

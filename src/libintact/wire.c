@@ -1,0 +1,120 @@
+#include "libintact/wire.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool usable;
+
+static void init_once(void)
+{
+    usable = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+}
+
+bool wire_init(void)
+{
+    return pthread_once(&once, init_once) == 0 && usable;
+}
+
+static const char *given_or_env(const char *given, const char *name)
+{
+    const char *env = given ? NULL : getenv(name);
+    const char *found = given ? given : env;
+
+    return found && found[0] ? found : NULL;
+}
+
+const char *wire_server(const char *given)
+{
+    const char *server = given_or_env(given, "INTACT_SERVER");
+    return server ? server : "http://127.0.0.1:7420";
+}
+
+const char *wire_token(const char *given)
+{
+    return given_or_env(given, "INTACT_TOKEN");
+}
+
+static struct curl_slist *with_header(struct curl_slist *list, const char *name, const char *value)
+{
+    CLEANUP(buf_fini) struct buf line = {0};
+
+    buf_fmt(&line, "%s:%s%s", name, value[0] ? " " : "", value);
+    struct curl_slist *longer = curl_slist_append(list, line.ptr);
+    return longer ? longer : list;
+}
+
+struct curl_slist *wire_headers(const char *token, const char *type)
+{
+    CLEANUP(buf_fini) struct buf bearer = {0};
+    /* Without this curl asks leave before a long body, and waits a second for it. */
+    struct curl_slist *list = with_header(NULL, "Expect", "");
+
+    list = with_header(list, "Accept", "application/json");
+    if (type)
+        list = with_header(list, "Content-Type", type);
+    if (token) {
+        buf_fmt(&bearer, "Bearer %s", token);
+        list = with_header(list, "Authorization", bearer.ptr);
+    }
+    return list;
+}
+
+static size_t gather(char *ptr, size_t size, size_t count, void *arg)
+{
+    struct buf *answer = arg;
+
+    buf_add(answer, ptr, size * count);
+    return answer->overflow ? 0 : size * count; /* 0 ends the transfer with an error */
+}
+
+bool wire_prepare(CURL *easy, struct buf *answer, char *why)
+{
+    bool ok = true;
+
+    answer->max = WIRE_ANSWER_MAX;
+    ok &= curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK;
+    ok &= curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, why) == CURLE_OK;
+    ok &= curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, gather) == CURLE_OK;
+    ok &= curl_easy_setopt(easy, CURLOPT_WRITEDATA, answer) == CURLE_OK;
+    ok &= curl_easy_setopt(easy, CURLOPT_USERAGENT, "libintact/" INTACT_VERSION) == CURLE_OK;
+    ok &= curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK;
+    ok &= curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, 5000L) == CURLE_OK;
+    /* Requests are small and the server is near: HTTP/2 would only cost. */
+    ok &= curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) == CURLE_OK;
+    return ok;
+}
+
+void wire_sigpipe_block(struct wire_sigpipe *s)
+{
+    sigset_t pipe, pending;
+
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    sigemptyset(&pending);
+    (void)sigpending(&pending); /* cannot fail with a valid pointer */
+    s->was_pending = sigismember(&pending, SIGPIPE) == 1;
+    (void)pthread_sigmask(SIG_BLOCK, &pipe, &s->before); /* the same */
+}
+
+void wire_sigpipe_restore(struct wire_sigpipe *s)
+{
+    const struct timespec at_once = {0};
+    sigset_t pipe;
+
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    if (!s->was_pending)
+        while (sigtimedwait(&pipe, NULL, &at_once) > 0)
+            continue;
+    (void)pthread_sigmask(SIG_SETMASK, &s->before, NULL);
+}
+
+int64_t wire_now_ms(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_BOOTTIME, &t); /* Linux has it since 2.6.39 */
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}

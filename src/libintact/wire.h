@@ -1,0 +1,39 @@
+#ifndef LIBINTACT_WIRE_H
+#define LIBINTACT_WIRE_H
+
+/* What client and agent share of speaking HTTP with libcurl. */
+
+#include <curl/curl.h>
+#include <signal.h>
+
+#include "base/buf.h"
+
+enum { WIRE_ANSWER_MAX = 64 << 20 }; /* bytes of an answer; a longer one fails the call */
+
+/* Initialises libcurl, once per process. False: it cannot be used. */
+bool wire_init(void) MUST_USE;
+
+/* What was given, or the environment's INTACT_SERVER, or our default. Never NULL. */
+const char *wire_server(const char *given);
+const char *wire_token(const char *given); /* or INTACT_TOKEN; NULL: none */
+
+/* Headers of a call, to be freed with curl_slist_free_all. `token` and `type` may be NULL. */
+struct curl_slist *wire_headers(const char *token, const char *type);
+
+/* Options that every handle has: the answer goes to `answer`, the reason of a failure to `why`
+ * (CURL_ERROR_SIZE bytes). False: out of memory. */
+bool wire_prepare(CURL *easy, struct buf *answer, char *why) MUST_USE;
+
+/* A broken TLS connection raises SIGPIPE in the thread that writes to it. The caller's thread does
+ * without it between these two, whatever the program does with that signal elsewhere. */
+struct wire_sigpipe {
+    sigset_t before;
+    bool was_pending;
+};
+
+void wire_sigpipe_block(struct wire_sigpipe *s);
+void wire_sigpipe_restore(struct wire_sigpipe *s);
+
+int64_t wire_now_ms(void); /* CLOCK_BOOTTIME: goes on while the machine sleeps */
+
+#endif

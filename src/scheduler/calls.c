@@ -1,0 +1,314 @@
+#include "scheduler/internal.h"
+
+#include <stdlib.h>
+
+/* ---- arrival ---- */
+
+static struct live_step *step_of_token(struct scheduler *s, struct slice text)
+{
+    struct token t;
+
+    if (!token_parse(text, &t))
+        return NULL;
+    struct live *l = live_find(s, t.task);
+    if (!l || !l->loaded || t.step >= l->task.step_count)
+        return NULL;
+    const struct attempt *a = step_open_attempt(&l->task.steps[t.step]);
+    return a && a->direction == t.direction && a->number == t.attempt ? &l->steps[t.step] : NULL;
+}
+
+static void mark_seen(struct scheduler *s, struct work *w, struct slice token)
+{
+    struct live_step *ls = step_of_token(s, token);
+
+    if (ls)
+        ls->seen = w->instance->call_seq;
+}
+
+/* An attempt that we answered a call with, and that the instance neither holds nor hands in: the answer
+ * was lost on the way, or the instance was restarted. It is sent again, under the same token. */
+static void send_lost_again(struct scheduler *s, struct work *w)
+{
+    if (!w->says_holding || w->max == 0)
+        return;
+    w->instance->called = true;
+    w->instance->call_seq++;
+    for (size_t i = 0; i < w->holding_count; i++)
+        mark_seen(s, w, w->holding[i]);
+    for (size_t i = 0; i < w->result_count; i++)
+        mark_seen(s, w, w->results[i].token);
+    LIST_FOREACH(link, after, &w->instance->sent)
+    {
+        struct live_step *ls = CONTAINER_OF(link, struct live_step, sent);
+        if (ls->delivered && !ls->work && ls->seen != w->instance->call_seq
+            && w->assigned_count < w->max)
+            call_assign(s, w, ls);
+    }
+}
+
+static void post_results(struct scheduler *s, struct work *w)
+{
+    for (size_t i = 0; i < w->result_count; i++) {
+        struct work_result *r = &w->results[i];
+        struct token t;
+        r->status = RESULT_UNKNOWN;
+        if (!token_check(s->key, r->token, w->agent_name, &t))
+            continue;
+        struct command *c = arena_alloc(&w->arena, sizeof *c);
+        *c = (struct command){.kind = COMMAND_RESULT, .work = w, .result = r};
+        c->event = (struct event){.kind = EVENT_RESULT,
+                                  .step = t.step,
+                                  .direction = t.direction,
+                                  .attempt = t.attempt};
+        w->unsettled++;
+        inbox_post(s, t.task, c);
+    }
+}
+
+void scheduler_work(struct scheduler *s, struct work *w)
+{
+    int64_t now = scheduler_now(s);
+
+    dispatch_park(&s->dispatch, w, now);
+    if (w->max > 0)
+        heap_push(&s->waits, &w->timer, now + w->wait_ms);
+    post_results(s, w);
+    send_lost_again(s, w);
+    if (s->draining || w->result_count > 0 || w->assigned_count > 0 || w->max == 0) {
+        if (w->unsettled == 0)
+            call_close(s, w);
+        else if (s->draining)
+            dispatch_close(w);
+    }
+    if (!w->closed && w->assigned_count >= w->max)
+        link_remove(&w->turn); /* no room is left */
+}
+
+void scheduler_work_gone(struct scheduler *s, struct work *w)
+{
+    w->gone = true;
+    w->user = NULL;
+    call_close(s, w);
+}
+
+/* ---- places ---- */
+
+void call_assign(struct scheduler *s, struct work *w, struct live_step *ls)
+{
+    (void)s;
+    ASSERT(!w->closed);
+    ASSERT(!ls->work);
+    ls->work = w;
+    list_push(&w->assigned, &ls->assigned);
+    w->assigned_count++;
+}
+
+void call_close(struct scheduler *s, struct work *w)
+{
+    if (!w->closed)
+        dispatch_close(w);
+    if (w->unsettled == 0 && !link_is_in(&w->turn))
+        list_push(&s->answerable, &w->turn);
+}
+
+void call_settle(struct scheduler *s, struct work *w, uint32_t count)
+{
+    ASSERT(w->unsettled >= count);
+    w->unsettled -= count;
+    if (w->unsettled == 0 && (w->closed || w->result_count > 0 || w->assigned_count > 0))
+        call_close(s, w);
+    else if (!w->closed && w->assigned_count < w->max && !link_is_in(&w->turn))
+        list_push(&w->agent->calls, &w->turn); /* it was full, and what it was to carry fell away */
+}
+
+static struct work *open_call_of(const struct instance *i)
+{
+    LIST_FOREACH(link, after, &i->agent->calls)
+    {
+        struct work *w = CONTAINER_OF(link, struct work, turn);
+        if (w->instance == i)
+            return w;
+    }
+    return NULL;
+}
+
+void call_poke(struct scheduler *s, struct instance *i)
+{
+    struct work *w = open_call_of(i);
+
+    if (w)
+        call_close(s, w);
+}
+
+void call_tell_stop(struct scheduler *s, struct live *l)
+{
+    for (uint16_t i = 0; i < l->task.step_count; i++) {
+        struct live_step *ls = &l->steps[i];
+        const struct attempt *a = step_open_attempt(&l->task.steps[i]);
+        if (!a || a->direction == DIRECTION_UNDO || !ls->instance)
+            continue;
+        ls->stop = true;
+        call_poke(s, ls->instance);
+    }
+}
+
+void call_expire(struct scheduler *s, int64_t now)
+{
+    for (;;) {
+        struct heap_node *n = heap_min(&s->waits);
+        if (!n || n->key > now)
+            return;
+        heap_remove(&s->waits, n);
+        call_close(s, CONTAINER_OF(n, struct work, timer));
+    }
+}
+
+/* ---- the answer ---- */
+
+static struct slice traceparent_of(struct arena *a, struct slice task, uint16_t step,
+                                   const struct attempt *at)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    uint64_t trace = hash_bytes(task.ptr, task.len);
+    uint64_t span = trace ^ ((uint64_t)at->number << 20) ^ ((uint64_t)at->direction << 60);
+
+    span = hash_bytes(&span, sizeof span) ^ step;
+    buf_fmt(&b, "00-%016" PRIx64 "%016" PRIx64 "-%016" PRIx64 "-01", trace,
+            ~trace * UINT64_C(0x9e3779b97f4a7c15), span ? span : 1);
+    return arena_copy(a, buf_view(&b));
+}
+
+static struct slice key_of(struct scheduler *s, struct arena *a, const struct live_step *ls,
+                           enum direction d)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    buf_slice(&b, s->config.key_prefix);
+    buf_slice(&b, ls->live->id);
+    buf_byte(&b, '/');
+    buf_slice(&b, ls->live->definition->workflow.steps[ls->step].name);
+    if (d == DIRECTION_UNDO)
+        buf_str(&b, "/undo");
+    return arena_copy(a, buf_view(&b));
+}
+
+static struct slice token_of(struct scheduler *s, struct arena *a, const struct live_step *ls,
+                             const struct attempt *at)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    const struct token t = {ls->live->id, ls->step, at->direction, at->number};
+
+    token_write(s->key, &t, ls->instance->agent->name, &b);
+    return arena_copy(a, buf_view(&b));
+}
+
+static uint32_t forward_attempts(const struct step *st)
+{
+    uint32_t last = 0;
+
+    for (uint16_t i = 0; i < st->attempt_count; i++)
+        if (st->attempts[i].direction == DIRECTION_FORWARD)
+            last = st->attempts[i].number;
+    return last;
+}
+
+static void fill_request(struct scheduler *s, struct work *w, const struct live_step *ls,
+                         struct work_request *r)
+{
+    const struct step *st = &ls->live->task.steps[ls->step];
+    const struct attempt *at = step_open_attempt(st);
+    const struct workflow_step *ws = &ls->live->definition->workflow.steps[ls->step];
+    bool undo = at->direction == DIRECTION_UNDO;
+
+    *r = (struct work_request){
+        .token = token_of(s, &w->arena, ls, at),
+        .task = ls->live->id,
+        .step = ws->name,
+        .action = undo ? ws->undo.action : ws->call.action,
+        .direction = at->direction,
+        .attempt = at->number,
+        .idempotency_key = key_of(s, &w->arena, ls, at->direction),
+        .input = undo ? st->undo_input.json : st->input.json,
+        .traceparent = traceparent_of(&w->arena, ls->live->id, ls->step, at),
+        .complete_by = at->complete_by,
+    };
+    if (!undo)
+        return;
+    r->forward_key = key_of(s, &w->arena, ls, DIRECTION_FORWARD);
+    r->forward_input = st->input.json;
+    r->forward_output = step_known_output(st);
+    r->forward_attempts = forward_attempts(st);
+    r->forward_in_doubt = step_in_doubt(st);
+}
+
+static void fill_answer(struct scheduler *s, struct work *w)
+{
+    size_t stops = 0;
+
+    w->waited_ms = scheduler_now(s) - w->arrived_at;
+    w->requests = arena_alloc(&w->arena, (w->assigned_count + 1) * sizeof *w->requests);
+    LIST_FOREACH(link, after, &w->assigned)
+    {
+        fill_request(s, w, CONTAINER_OF(link, struct live_step, assigned),
+                     &w->requests[w->request_count++]);
+    }
+    LIST_FOREACH(link, after, &w->instance->sent)
+    {
+        const struct live_step *ls = CONTAINER_OF(link, struct live_step, sent);
+        stops += ls->stop && !ls->stop_told;
+    }
+    if (stops == 0)
+        return;
+    w->stop = arena_alloc(&w->arena, stops * sizeof *w->stop);
+    LIST_FOREACH(link, after, &w->instance->sent)
+    {
+        struct live_step *ls = CONTAINER_OF(link, struct live_step, sent);
+        if (!ls->stop || ls->stop_told)
+            continue;
+        const struct attempt *at = step_open_attempt(&ls->live->task.steps[ls->step]);
+        w->stop[w->stop_count++] = token_of(s, &w->arena, ls, at);
+        ls->stop_told = true;
+    }
+}
+
+static void not_sent(struct scheduler *s, const struct live_step *ls)
+{
+    const struct attempt *at = step_open_attempt(&ls->live->task.steps[ls->step]);
+    const struct event e = {.kind = EVENT_NOT_SENT,
+                            .step = ls->step,
+                            .direction = at->direction,
+                            .attempt = at->number};
+
+    inbox_post_event(s, ls->live->id, &e);
+}
+
+static void answer(struct scheduler *s, struct work *w)
+{
+    heap_remove(&s->waits, &w->timer);
+    dispatch_unpark(w, scheduler_now(s));
+    fill_answer(s, w);
+    bool sent = !w->gone && s->outside.work_answer(s->outside.arg, w) && !w->failed;
+    LIST_FOREACH(link, after, &w->assigned)
+    {
+        struct live_step *ls = CONTAINER_OF(link, struct live_step, assigned);
+        link_remove(link);
+        ls->work = NULL;
+        w->assigned_count--;
+        if (sent)
+            ls->delivered = true;
+        else if (!ls->delivered) /* if it was before, the instance may have it */
+            not_sent(s, ls);
+    }
+    work_free(w);
+}
+
+void call_answer_ready(struct scheduler *s)
+{
+    for (;;) {
+        struct link *first = list_first(&s->answerable);
+        if (!first)
+            return;
+        link_remove(first);
+        answer(s, CONTAINER_OF(first, struct work, turn));
+    }
+}

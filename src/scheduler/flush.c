@@ -1,0 +1,248 @@
+#include "scheduler/internal.h"
+
+#include <stdlib.h>
+
+enum { CLAIM_MAX = 512, LOAD_MAX = 512, CLAIMS_MAX = 64 };
+
+struct load {
+    struct live *live;
+    struct slice id;
+    struct task_row row;
+    enum err err;
+    struct error error;
+};
+
+/* One batch on its way: changes, then claims, in one transaction; then readings. */
+struct job {
+    struct store_job store_job;
+    struct scheduler *s;
+    struct arena arena;
+    struct batch batch;
+    struct live **lives; /* of the changes */
+    struct load *loads;
+    size_t load_count;
+    enum err err;
+    struct error error;
+};
+
+/* ---- on the store's thread ---- */
+
+static void job_run(struct store_job *sj, struct store *store)
+{
+    struct job *j = CONTAINER_OF(sj, struct job, store_job);
+
+    if (j->batch.change_count + j->batch.claim_count > 0)
+        j->err = store->ops->commit(store, &j->batch, &j->arena, &j->error);
+    for (size_t i = 0; i < j->load_count; i++) {
+        struct load *l = &j->loads[i];
+        l->err = store->ops->get(store, l->id, &j->arena, &l->row, &l->error);
+    }
+}
+
+/* ---- landing, on the loop ---- */
+
+static void job_free(struct job *j)
+{
+    struct arena a = j->arena; /* it lies in it */
+
+    arena_fini(&a);
+}
+
+static void job_done(struct store_job *sj)
+{
+    struct job *j = CONTAINER_OF(sj, struct job, store_job);
+    struct scheduler *s = j->s;
+    enum err err = j->err;
+
+    ASSERT(s->job == j);
+    s->job = NULL;
+    for (size_t i = 0; i < j->load_count && err == ERR_OK; i++)
+        if (j->loads[i].err != ERR_OK && err_is_transient(j->loads[i].err)) {
+            err = j->loads[i].err;
+            j->error = j->loads[i].error;
+        }
+    landed_trouble(s, err, &j->error);
+    for (size_t i = 0; i < j->batch.change_count; i++) {
+        j->lives[i]->in_flight = false;
+        if (j->err != ERR_OK)
+            j->batch.changes[i].outcome = j->err;
+        landed_change(s, j->lives[i], &j->batch.changes[i]);
+    }
+    for (size_t i = 0; i < j->batch.claim_count && j->err == ERR_OK; i++)
+        landed_claim(s, &j->batch.claims[i]);
+    for (size_t i = 0; i < j->load_count; i++)
+        landed_load(s, j->loads[i].live, j->loads[i].err, &j->loads[i].row, j->loads[i].error.text);
+    job_free(j);
+}
+
+/* ---- gathering ---- */
+
+static void set_wake_at(const struct live *l, struct change *c)
+{
+    int64_t wake_at = task_wake_at(&l->task);
+
+    if (l->fresh) {
+        c->row.wake_at = wake_at;
+        return;
+    }
+    /* A lower bound is enough: the column moves only when it must come earlier, or go. */
+    bool keep = wake_at != 0 && l->row_wake_at != 0 && l->row_wake_at <= wake_at;
+    c->row.wake_at = keep ? l->row_wake_at : wake_at;
+    c->wake_moved = c->row.wake_at != l->row_wake_at;
+}
+
+/* Calls that have something in this batch are answered with it; what comes now is for the next one. */
+static void close_calls(struct live *l)
+{
+    for (uint16_t i = 0; i < l->task.step_count; i++)
+        if (l->steps[i].work && l->steps[i].pending)
+            dispatch_close(l->steps[i].work);
+    LIST_FOREACH(link, after, &l->applied)
+    {
+        struct command *c = CONTAINER_OF(link, struct command, link);
+        if (c->kind == COMMAND_RESULT)
+            dispatch_close(c->work);
+    }
+}
+
+static void release_if_idle(struct scheduler *s, struct live *l)
+{
+    const struct event release = {.kind = EVENT_RELEASE, .step = -1};
+
+    if (!start_should_release(s, l))
+        return;
+    enum answer answer =
+        decide(&l->definition->workflow, &l->task, &release, scheduler_now(s), &l->fx);
+    ASSERT(answer == ANSWER_ACCEPTED);
+}
+
+static void fill_change(struct scheduler *s, struct job *j, struct live *l, struct change *c)
+{
+    CLEANUP(buf_fini) struct buf doc = {0};
+
+    *c = (struct change){.kind = l->fresh ? CHANGE_INSERT : CHANGE_UPDATE};
+    task_encode(&l->definition->workflow, &l->task, &j->arena, &doc, &c->row);
+    c->row.doc = arena_copy(&j->arena, buf_view(&doc));
+    c->row.revision = l->fresh ? 1 : l->task.revision + 1;
+    l->waiting_for = SLICE_NONE;
+    l->rank = task_rank(&l->task);
+    if (l->task.state == TASK_PENDING && !l->task.locked_by.ptr)
+        start_wait_fields(s, l);
+    c->row.waiting_for = l->waiting_for;
+    c->row.rank = l->rank;
+    set_wake_at(l, c);
+}
+
+/* Nothing of it changed after all: what was answered on the way needs no commit. */
+static void not_changed(struct scheduler *s, struct live *l)
+{
+    for (struct link *first = NULL; (first = list_first(&l->applied));) {
+        link_remove(first);
+        command_done(s, l, CONTAINER_OF(first, struct command, link));
+    }
+}
+
+static void gather_changes(struct scheduler *s, struct job *j)
+{
+    size_t max = s->config.batch_max;
+
+    if (list_empty(&s->dirty))
+        return;
+    j->batch.changes = arena_alloc(&j->arena, max * sizeof *j->batch.changes);
+    j->lives = arena_alloc(&j->arena, max * sizeof(struct live *));
+    while (j->batch.change_count < max && !list_empty(&s->dirty)) {
+        struct live *l = CONTAINER_OF(list_first(&s->dirty), struct live, dirty_link);
+        link_remove(&l->dirty_link);
+        release_if_idle(s, l);
+        if (!l->fx.changed && !l->fresh) {
+            not_changed(s, l);
+            continue;
+        }
+        if (l->fx.ended && l->task.state == TASK_PROCESSED)
+            input_output(s, l);
+        size_t n = j->batch.change_count++;
+        fill_change(s, j, l, &j->batch.changes[n]);
+        j->lives[n] = l;
+        start_unqueue(s, l);
+        close_calls(l);
+        l->in_flight = true;
+    }
+}
+
+static struct claim *add_claim(struct scheduler *s, struct job *j, enum claim_kind kind)
+{
+    if (j->batch.claim_count == CLAIMS_MAX)
+        return NULL;
+    struct claim *c = &j->batch.claims[j->batch.claim_count++];
+    *c = (struct claim){
+        .kind = kind, .locked_by = s->me, .now = scheduler_now(s), .limit = CLAIM_MAX};
+    return c;
+}
+
+static void claim_for_agent(struct scheduler *s, struct job *j, struct agent *a)
+{
+    int64_t now = scheduler_now(s);
+    size_t want = 2 * (size_t)dispatch_places(a, now);
+
+    if (!a->backlog || !dispatch_is_connected(a, now) || a->queue.len >= want)
+        return;
+    struct claim *c = add_claim(s, j, CLAIM_AGENT);
+    if (!c)
+        return;
+    c->agent = a->name;
+    if (want - a->queue.len < c->limit)
+        c->limit = want - a->queue.len;
+}
+
+static void gather_claims(struct scheduler *s, struct job *j)
+{
+    struct agent *a = NULL;
+
+    if (s->draining || s->stats.live >= s->config.live_max)
+        return;
+    j->batch.claims = arena_alloc(&j->arena, CLAIMS_MAX * sizeof *j->batch.claims);
+    if (s->taking_over)
+        (void)add_claim(s, j, CLAIM_BOOT);
+    if (s->time_next_at != 0 && s->time_next_at <= scheduler_now(s))
+        (void)add_claim(s, j, CLAIM_TIME);
+    for (size_t i = 0; (a = map_next(&s->dispatch.agents, &i));)
+        claim_for_agent(s, j, a);
+}
+
+static void gather_loads(struct scheduler *s, struct job *j)
+{
+    if (list_empty(&s->loads))
+        return;
+    j->loads = arena_alloc(&j->arena, LOAD_MAX * sizeof *j->loads);
+    while (j->load_count < LOAD_MAX && !list_empty(&s->loads)) {
+        struct live *l = CONTAINER_OF(list_first(&s->loads), struct live, load_link);
+        link_remove(&l->load_link);
+        l->in_flight = true; /* nothing may be decided until it is read */
+        j->loads[j->load_count++] = (struct load){.live = l, .id = l->id};
+    }
+}
+
+bool flush(struct scheduler *s)
+{
+    struct arena a = {0};
+
+    if (s->job || scheduler_now(s) < s->retry_at)
+        return false;
+    struct job *j = arena_alloc(&a, sizeof *j);
+    j->arena = a;
+    j->s = s;
+    gather_changes(s, j);
+    gather_claims(s, j);
+    gather_loads(s, j);
+    if (j->batch.change_count + j->batch.claim_count + j->load_count == 0) {
+        job_free(j);
+        return false;
+    }
+    s->stats.batches++;
+    s->stats.changes += j->batch.change_count;
+    j->store_job.run = job_run;
+    j->store_job.done = job_done;
+    s->job = j;
+    s->store->submit(s->store, &j->store_job);
+    return true;
+}

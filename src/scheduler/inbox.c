@@ -1,0 +1,236 @@
+#include "scheduler/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void inbox_post(struct scheduler *s, struct slice id, struct command *c)
+{
+    struct live *l = live_find(s, id);
+
+    if (!l) {
+        l = live_stub(s, id);
+        bool submission = c->kind == COMMAND_ASK && c->ask->kind == ASK_SUBMIT;
+        if (!submission) /* a submission first tries to be the first */
+            list_push(&s->loads, &l->load_link);
+    }
+    list_push(&l->inbox, &c->link);
+    if (!link_is_in(&l->inbox_link))
+        list_push(&s->inboxes, &l->inbox_link);
+}
+
+void inbox_post_event(struct scheduler *s, struct slice id, const struct event *e)
+{
+    struct command *c = calloc(1, sizeof *c);
+
+    ASSERT(c);
+    c->kind = COMMAND_EVENT;
+    c->event = *e;
+    c->owned = true;
+    inbox_post(s, id, c);
+}
+
+static void command_free(struct command *c)
+{
+    ASSERT(!link_is_in(&c->link));
+    if (c->owned)
+        free(c);
+}
+
+/* What the state keeps of a result is copied from the call's memory to the task's. */
+static struct event result_event(struct live *l, const struct command *c)
+{
+    struct event e = c->event;
+
+    e.output.json = arena_copy(&l->arena, c->result->output);
+    e.failed = c->result->failed;
+    e.error.code = arena_copy(&l->arena, c->result->error.code);
+    e.error.message = arena_copy(&l->arena, c->result->error.message);
+    e.retryable = c->result->retryable;
+    e.effect = c->result->effect;
+    e.retry_after_ms = c->result->retry_after_ms;
+    return e;
+}
+
+static const char *operator_code(enum ask_kind kind)
+{
+    switch (kind) {
+    case ASK_RETRY:
+        return "retried_by_operator";
+    case ASK_SKIP:
+        return "skipped_by_operator";
+    case ASK_UNDO:
+        return "undone_by_operator";
+    case ASK_SUBMIT:
+        break;
+    }
+    UNREACHABLE();
+}
+
+static struct event operator_event(struct live *l, const struct ask *a)
+{
+    struct event e = {.step = -1};
+
+    e.kind = a->kind == ASK_RETRY ? EVENT_RETRY : a->kind == ASK_SKIP ? EVENT_SKIP : EVENT_UNDO;
+    if (a->step.ptr) {
+        e.step = workflow_step_index(&l->definition->workflow, a->step);
+        if (e.step < 0)
+            e.step = l->task.step_count; /* there is no such step */
+    }
+    e.output.json = arena_copy(&l->arena, a->output);
+    e.error.code = slice_of(operator_code(a->kind));
+    e.error.message = arena_copy(&l->arena, a->reason);
+    return e;
+}
+
+/* What was decided makes us the owner: any node takes any result. */
+static void take_ownership(struct scheduler *s, struct live *l)
+{
+    const struct event claim = {.kind = EVENT_CLAIM, .step = -1, .instance = s->me};
+    enum task_state st = l->task.state;
+
+    if (st == TASK_PENDING || st == TASK_PROCESSING || st == TASK_COMPENSATING)
+        if (!live_is_ours(s, l))
+            (void)live_decide(s, l, &claim); /* cannot be refused in these states */
+}
+
+/* An attempt that ended has no place any more. */
+static void clear_ended(struct scheduler *s, struct live *l)
+{
+    for (uint16_t i = 0; i < l->task.step_count; i++) {
+        struct live_step *ls = &l->steps[i];
+        if (ls->instance && !step_is_open(&l->task.steps[i])) {
+            s->stats.open_attempts -= link_is_in(&ls->sent);
+            live_detach_step(ls);
+        }
+    }
+}
+
+static void apply(struct scheduler *s, struct live *l, struct command *c)
+{
+    if (c->kind == COMMAND_ASK && c->ask->kind == ASK_SUBMIT) {
+        submit_apply(s, l, c);
+        return;
+    }
+    struct event e = c->event;
+    if (c->kind == COMMAND_RESULT)
+        e = result_event(l, c);
+    else if (c->kind == COMMAND_ASK)
+        e = operator_event(l, c->ask);
+    c->answer = live_decide(s, l, &e);
+    if (c->answer == ANSWER_ACCEPTED)
+        take_ownership(s, l);
+    clear_ended(s, l);
+}
+
+void inbox_process(struct scheduler *s, struct live *l)
+{
+    link_remove(&l->inbox_link);
+    for (;;) {
+        struct link *first = list_first(&l->inbox);
+        if (!first)
+            break;
+        struct command *c = CONTAINER_OF(first, struct command, link);
+        bool submission = c->kind == COMMAND_ASK && c->ask->kind == ASK_SUBMIT;
+        if (!l->loaded && !submission)
+            return; /* a reading is under way */
+        if (l->in_flight || link_is_in(&l->load_link))
+            return;
+        link_remove(first);
+        apply(s, l, c);
+        if (l->loaded && (link_is_in(&l->dirty_link)))
+            list_push(&l->applied, &c->link); /* answered when that is durable */
+        else
+            command_done(s, l, c);
+    }
+    if (!l->loaded) {
+        if (!link_is_in(&l->load_link))
+            live_drop(s, l);
+        return;
+    }
+    if (live_is_ours(s, l))
+        start_refresh(s, l);
+    else if (!link_is_in(&l->dirty_link))
+        live_drop(s, l);
+}
+
+static void result_done(struct scheduler *s, struct command *c)
+{
+    switch (c->answer) {
+    case ANSWER_ACCEPTED:
+        c->result->status = RESULT_ACCEPTED;
+        break;
+    case ANSWER_REPEATED:
+        c->result->status = RESULT_REPEATED;
+        break;
+    case ANSWER_LATE:
+        c->result->status = RESULT_LATE;
+        break;
+    case ANSWER_UNKNOWN:
+    case ANSWER_REFUSED:
+        c->result->status = RESULT_UNKNOWN;
+        break;
+    }
+    call_settle(s, c->work, 1);
+}
+
+static void operator_done(struct scheduler *s, struct live *l, struct command *c)
+{
+    struct ask *a = c->ask;
+
+    a->outcome = ERR_OK;
+    if (c->answer == ANSWER_UNKNOWN) {
+        a->outcome = ERR_NOT_FOUND;
+        (void)snprintf(a->story, sizeof a->story, "task %.*s has no step \"%.*s\"",
+                       SLICE_ARG(l->id), SLICE_ARG(a->step));
+    } else if (c->answer == ANSWER_REFUSED) {
+        a->outcome = ERR_CONFLICT;
+        (void)snprintf(a->story, sizeof a->story, "not possible while task %.*s is %s%s",
+                       SLICE_ARG(l->id), task_state_text(l->task.state),
+                       l->task.direction == DIRECTION_UNDO ? ", being undone" : "");
+    }
+    s->outside.ask_answer(s->outside.arg, a);
+}
+
+void command_done(struct scheduler *s, struct live *l, struct command *c)
+{
+    switch (c->kind) {
+    case COMMAND_RESULT:
+        result_done(s, c);
+        break;
+    case COMMAND_ASK:
+        if (c->ask->kind == ASK_SUBMIT)
+            submit_done(s, l, c);
+        else
+            operator_done(s, l, c);
+        break;
+    case COMMAND_EVENT:
+        break;
+    }
+    command_free(c);
+}
+
+void inbox_fail(struct scheduler *s, struct live *l, struct link *commands, enum err err,
+                const char *story)
+{
+    MAYBE(l->loaded);
+    for (;;) {
+        struct link *first = list_first(commands);
+        if (!first)
+            return;
+        struct command *c = CONTAINER_OF(first, struct command, link);
+        link_remove(first);
+        if (c->kind == COMMAND_RESULT) {
+            /* A task that does not exist: the token is ours, so it was deleted. */
+            if (err == ERR_NOT_FOUND || err == ERR_CORRUPT)
+                c->result->status = RESULT_UNKNOWN;
+            else
+                c->work->failed = true;
+            call_settle(s, c->work, 1);
+        } else if (c->kind == COMMAND_ASK) {
+            c->ask->outcome = err;
+            (void)snprintf(c->ask->story, sizeof c->ask->story, "%s", story);
+            s->outside.ask_answer(s->outside.arg, c->ask);
+        }
+        command_free(c);
+    }
+}

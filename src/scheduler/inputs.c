@@ -1,0 +1,109 @@
+#include "scheduler/internal.h"
+
+/* The output of a step as far as it is known: its own, or that of a late result, which an undo may need. */
+struct slice step_known_output(const struct step *s)
+{
+    if (s->output.json.ptr)
+        return s->output.json;
+    for (uint16_t i = s->attempt_count; i-- > 0;)
+        if (s->attempts[i].direction == DIRECTION_FORWARD
+            && s->attempts[i].outcome == OUTCOME_LATE && s->attempts[i].output.json.ptr)
+            return s->attempts[i].output.json;
+    return SLICE_NONE;
+}
+
+static struct slice scope_step_input(void *arg, int step)
+{
+    const struct live *l = arg;
+
+    return l->task.steps[step].input.json;
+}
+
+static struct slice scope_step_output(void *arg, int step)
+{
+    const struct live *l = arg;
+
+    return step_known_output(&l->task.steps[step]);
+}
+
+static struct scope scope_of(struct live *l, struct arena *a)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    json_open(&b, '{');
+    json_key(&b, "id");
+    json_string(&b, l->task.id);
+    json_key(&b, "workflow");
+    json_string(&b, l->definition->workflow.name);
+    json_key(&b, "version");
+    json_number(&b, l->definition->workflow.version);
+    json_key(&b, "submitted_at");
+    json_time(&b, l->task.submitted_at);
+    json_close(&b, '}');
+    return (struct scope){
+        .definition = l->definition,
+        .input = l->task.input.json,
+        .task = arena_copy(a, buf_view(&b)),
+        .step_input = scope_step_input,
+        .step_output = scope_step_output,
+        .arg = l,
+    };
+}
+
+bool input_of_step(struct scheduler *s, struct live *l, uint16_t step, struct value *ret,
+                   struct error *e)
+{
+    bool undo = l->task.direction == DIRECTION_UNDO;
+    const struct value *known =
+        undo ? &l->task.steps[step].undo_input : &l->task.steps[step].input;
+    struct arena a = {0};
+    struct slice json = SLICE_NONE;
+    (void)s;
+
+    if (known->json.ptr) { /* evaluated once, and recorded */
+        *ret = *known;
+        return true;
+    }
+    struct scope scope = scope_of(l, &a);
+    enum err err = undo ? definition_undo_input(&scope, step, &a, &json, e)
+                        : definition_step_input(&scope, step, &a, &json, e);
+    *ret = (struct value){.json = arena_copy(&l->arena, json)};
+    arena_fini(&a);
+    return err == ERR_OK;
+}
+
+enum err input_condition(struct scheduler *s, struct live *l, uint16_t step, bool *ret,
+                         struct error *e)
+{
+    struct arena a = {0};
+    (void)s;
+
+    *ret = true;
+    if (!l->definition->steps[step].condition)
+        return ERR_OK;
+    struct scope scope = scope_of(l, &a);
+    enum err err = definition_condition(&scope, step, &a, ret, e);
+    arena_fini(&a);
+    return err;
+}
+
+/* A processed task stays processed even if its output cannot be evaluated: every step took effect. The error
+ * is on record. */
+void input_output(struct scheduler *s, struct live *l)
+{
+    struct arena a = {0};
+    struct error e = {0};
+    struct slice json = SLICE_NONE;
+    (void)s;
+
+    if (!l->definition->output)
+        return;
+    struct scope scope = scope_of(l, &a);
+    if (definition_output(&scope, &a, &json, &e) == ERR_OK) {
+        l->task.output.json = arena_copy(&l->arena, json);
+    } else {
+        l->task.error.code = SLICE("expression");
+        l->task.error.message = arena_copy(&l->arena, slice_of(e.text));
+    }
+    arena_fini(&a);
+}

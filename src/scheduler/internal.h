@@ -1,0 +1,160 @@
+#ifndef SCHEDULER_INTERNAL_H
+#define SCHEDULER_INTERNAL_H
+
+/*
+ * What the files of the scheduler share. Who may change what, and when:
+ *
+ *   a live task is   loading   its row is being read; commands gather in its inbox
+ *                    loaded    commands are decided at once, and make it dirty
+ *                    dirty     it has a change in the batch that gathers
+ *                    in flight its change is with the store: nothing of it may be decided, since nobody
+ *                              knows yet on what; commands gather in its inbox
+ *
+ * A step is in one place: in its agent's queue (wants a place), or in its instance's `sent` (its attempt is
+ * open), or nowhere.
+ */
+
+#include "scheduler/scheduler.h"
+#include "store/codec.h"
+
+enum command_kind { COMMAND_RESULT, COMMAND_ASK, COMMAND_EVENT };
+
+/* Something to be done to one task. */
+struct command {
+    struct link link;
+    enum command_kind kind;
+    struct event event;
+    struct work *work; /* RESULT */
+    struct work_result *result;
+    struct ask *ask;     /* ASK */
+    enum answer answer;  /* of the last evaluation */
+    bool owned;          /* from the heap; freed when it is done */
+};
+
+struct live;
+
+/* The volatile side of a step. */
+struct live_step {
+    struct heap_node want; /* in its agent's queue */
+    struct agent *queue_of;
+    struct link sent;      /* in its instance's list, while its attempt is open */
+    struct instance *instance;
+    struct link assigned;  /* in the list of the call that is to carry it */
+    struct work *work;
+    struct live *live;
+    uint64_t seen; /* the instance's call that last said to hold it */
+    uint16_t step;
+    bool pending;   /* its start is not durable yet; its call waits for that */
+    bool delivered; /* an answer with it was sent, or (after a restart) may have been */
+    bool stop, stop_told;
+};
+
+struct live {
+    struct slice id; /* in `keys` */
+    struct arena arena, keys; /* of the loaded state / of the stub */
+    const struct definition *definition;
+    struct task task;
+    struct live_step *steps;
+    struct effects fx;      /* of what was decided since the last commit */
+    struct link inbox, applied;
+    struct link dirty_link, load_link, inbox_link;
+    struct heap_node nap;   /* the next moment at which a step wants a place */
+    int64_t row_wake_at;    /* what the row has */
+    struct slice waiting_for;
+    int64_t rank;
+    bool loaded, fresh, in_flight, reload;
+};
+
+struct job;
+
+struct scheduler {
+    struct scheduler_config config;
+    struct slice me; /* "node/boot" */
+    struct store_queue *store;
+    struct registry *workflows;
+    struct token_key *key;
+    struct clock clock;
+    struct outside outside;
+    struct dispatch dispatch;
+    struct map lives;
+    struct link dirty, loads, inboxes; /* of struct live */
+    struct link answerable;            /* of struct work, by `turn`: closed and settled */
+    struct heap waits;                 /* of struct work: end of the wait */
+    struct heap naps;                  /* of struct live */
+    struct job *job;                   /* with the store; NULL: it is idle */
+    int64_t retry_at;                  /* after trouble, nothing is committed before */
+    int64_t time_next_at;              /* when to claim what sleeps; 0: nothing does */
+    int64_t sweep_at;
+    bool taking_over; /* rows of older boots may be left */
+    bool draining, troubled;
+    struct scheduler_stats stats;
+    char me_text[80];
+};
+
+int64_t scheduler_now(const struct scheduler *s);
+
+/* live.c: tasks in memory */
+struct live *live_find(struct scheduler *s, struct slice id);
+struct live *live_stub(struct scheduler *s, struct slice id); /* new, loading */
+bool live_load(struct scheduler *s, struct live *l, const struct task_row *row,
+               struct error *e); /* the row is ours to work on */
+void live_unload(struct scheduler *s, struct live *l);  /* forgets the state, keeps the inbox */
+void live_reload(struct scheduler *s, struct live *l);  /* and reads it again */
+void live_drop(struct scheduler *s, struct live *l);    /* frees it; its inbox is empty */
+void live_dirty(struct scheduler *s, struct live *l);
+bool live_is_ours(const struct scheduler *s, const struct live *l);
+bool live_any_open(const struct live *l);
+void live_detach_step(struct live_step *ls); /* out of all lists */
+enum answer live_decide(struct scheduler *s, struct live *l, const struct event *e);
+
+/* inbox.c: commands */
+void inbox_post(struct scheduler *s, struct slice id, struct command *c);
+void inbox_post_event(struct scheduler *s, struct slice id, const struct event *e);
+void inbox_process(struct scheduler *s, struct live *l);
+void inbox_fail(struct scheduler *s, struct live *l, struct link *commands, enum err err,
+                const char *story);
+void command_done(struct scheduler *s, struct live *l, struct command *c); /* it is durable */
+
+/* submit.c: new tasks */
+void submit_apply(struct scheduler *s, struct live *l, struct command *c);
+void submit_done(struct scheduler *s, struct live *l, struct command *c);
+
+/* start.c: from ready to running */
+void start_refresh(struct scheduler *s, struct live *l); /* queues what is ready, naps for what will be */
+void start_unqueue(struct scheduler *s, struct live *l); /* takes all of it out of the queues */
+void start_match(struct scheduler *s);                   /* gives wants to places */
+bool start_has_room(struct scheduler *s, const struct live *l); /* may a submission be claimed? */
+/* Should the task go back to the store? Then its waiting_for and rank are set. */
+bool start_should_release(struct scheduler *s, struct live *l);
+void start_wait_fields(struct scheduler *s, struct live *l);
+int64_t task_rank(const struct task *t);
+
+/* inputs.c: expressions of a task */
+bool input_of_step(struct scheduler *s, struct live *l, uint16_t step, struct value *ret,
+                   struct error *e);
+enum err input_condition(struct scheduler *s, struct live *l, uint16_t step, bool *ret,
+                         struct error *e);
+void input_output(struct scheduler *s, struct live *l); /* of the processed task */
+struct slice step_known_output(const struct step *s);
+
+/* calls.c: work calls */
+void call_settle(struct scheduler *s, struct work *w, uint32_t count); /* of its items are durable */
+void call_answer_ready(struct scheduler *s);
+void call_assign(struct scheduler *s, struct work *w, struct live_step *ls);
+void call_tell_stop(struct scheduler *s, struct live *l);
+void call_expire(struct scheduler *s, int64_t now);
+void call_close(struct scheduler *s, struct work *w); /* answered as soon as it is settled */
+void call_poke(struct scheduler *s, struct instance *i); /* so that it says what it holds */
+
+/* flush.c: batches */
+bool flush(struct scheduler *s); /* hands a batch to the store, if there is one */
+
+/* landed.c: what became of a batch */
+struct change;
+void landed_change(struct scheduler *s, struct live *l, const struct change *c);
+void landed_claim(struct scheduler *s, const struct claim *c);
+void landed_load(struct scheduler *s, struct live *l, enum err err, const struct task_row *row,
+                 const char *story);
+void landed_trouble(struct scheduler *s, enum err err, const struct error *e);
+
+#endif

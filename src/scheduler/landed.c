@@ -1,0 +1,179 @@
+#include "scheduler/internal.h"
+
+#include "base/log.h"
+
+enum { TROUBLE_PAUSE_MS = 250 };
+
+void landed_trouble(struct scheduler *s, enum err err, const struct error *e)
+{
+    bool trouble = err != ERR_OK && err_is_transient(err);
+
+    if (trouble)
+        s->retry_at = scheduler_now(s) + TROUBLE_PAUSE_MS;
+    if (trouble != s->troubled && (trouble || err == ERR_OK)) {
+        s->troubled = trouble;
+        s->outside.store_trouble(s->outside.arg, trouble ? e : NULL);
+    }
+}
+
+static void starts_are_durable(struct scheduler *s, struct live *l)
+{
+    for (uint16_t i = 0; i < l->task.step_count; i++) {
+        struct live_step *ls = &l->steps[i];
+        if (!ls->pending)
+            continue;
+        ls->pending = false;
+        call_settle(s, ls->work, 1);
+    }
+}
+
+static void commands_are_durable(struct scheduler *s, struct live *l)
+{
+    for (struct link *first = NULL; (first = list_first(&l->applied));) {
+        link_remove(first);
+        command_done(s, l, CONTAINER_OF(first, struct command, link));
+    }
+}
+
+/* What comes after a commit, or a reading: the commands that gathered meanwhile, or the next steps. */
+static void go_on(struct scheduler *s, struct live *l)
+{
+    if (l->reload)
+        live_reload(s, l);
+    else if (!list_empty(&l->inbox))
+        inbox_process(s, l);
+    else if (live_is_ours(s, l))
+        start_refresh(s, l);
+    else
+        live_drop(s, l);
+}
+
+static void landed_ok(struct scheduler *s, struct live *l, const struct change *c)
+{
+    struct effects fx = l->fx;
+    enum task_state state = l->task.state;
+
+    l->task.revision = c->row.revision;
+    l->row_wake_at = c->row.wake_at;
+    l->fresh = false;
+    l->fx = (struct effects){0};
+    commands_are_durable(s, l);
+    starts_are_durable(s, l);
+    if (fx.stop_running)
+        call_tell_stop(s, l);
+    if (fx.alert)
+        s->outside.alert(s->outside.arg, &l->task);
+    if (fx.ended || (fx.alert && state == TASK_ERROR)) {
+        s->stats.ended++;
+        s->outside.task_ended(s->outside.arg, l->id, state);
+    }
+    go_on(s, l);
+}
+
+/* The store did not take it. Whoever asked is told so; what the row says now has to be read. */
+static void landed_badly(struct scheduler *s, struct live *l, enum err err)
+{
+    bool gone = l->fresh && err != ERR_UNKNOWN; /* it never came to be */
+
+    inbox_fail(s, l, &l->applied, err, err_text(err));
+    if (gone && list_empty(&l->inbox))
+        live_drop(s, l);
+    else
+        live_reload(s, l);
+}
+
+void landed_change(struct scheduler *s, struct live *l, const struct change *c)
+{
+    if (c->outcome == ERR_OK) {
+        landed_ok(s, l, c);
+    } else if (c->outcome == ERR_CONFLICT) {
+        s->stats.conflicts++;
+        live_reload(s, l);
+    } else {
+        landed_badly(s, l, c->outcome);
+    }
+}
+
+static void set_aside(struct scheduler *s, struct live *l, const char *story)
+{
+    log_line(LOG_ERROR, "event=task_unreadable task=%.*s reason=\"%s\"", SLICE_ARG(l->id), story);
+    inbox_fail(s, l, &l->inbox, ERR_CORRUPT, story);
+    live_drop(s, l);
+}
+
+static void landed_row(struct scheduler *s, const struct task_row *row)
+{
+    struct live *l = live_find(s, row->id);
+    struct error e = {0};
+
+    if (l && (l->loaded || l->in_flight)) { /* it has to be seen as it is now */
+        if (l->in_flight)
+            l->reload = true;
+        else
+            live_reload(s, l);
+        return;
+    }
+    if (!l)
+        l = live_stub(s, row->id);
+    link_remove(&l->load_link);
+    if (!live_load(s, l, row, &e))
+        set_aside(s, l, e.text);
+    else
+        go_on(s, l);
+}
+
+void landed_claim(struct scheduler *s, const struct claim *c)
+{
+    s->stats.claims += c->row_count;
+    for (size_t i = 0; i < c->row_count; i++)
+        landed_row(s, &c->rows[i]);
+    switch (c->kind) {
+    case CLAIM_BOOT:
+        s->taking_over = c->more;
+        break;
+    case CLAIM_TIME:
+        s->time_next_at = c->more ? scheduler_now(s) : c->next_rank;
+        break;
+    case CLAIM_AGENT:
+        if (!c->more) /* what is submitted or released from now on says so itself */
+            dispatch_agent(&s->dispatch, c->agent)->backlog = false;
+        break;
+    }
+}
+
+/* There is no such task: only a submission can make sense of that. */
+static void not_there(struct scheduler *s, struct live *l)
+{
+    struct link others;
+
+    list_init(&others);
+    LIST_FOREACH(link, after, &l->inbox)
+    {
+        const struct command *c = CONTAINER_OF(link, struct command, link);
+        if (c->kind != COMMAND_ASK || c->ask->kind != ASK_SUBMIT) {
+            link_remove(link);
+            list_push(&others, link);
+        }
+    }
+    inbox_fail(s, l, &others, ERR_NOT_FOUND, "there is no such task");
+    inbox_process(s, l); /* drops it if nothing is left */
+}
+
+void landed_load(struct scheduler *s, struct live *l, enum err err, const struct task_row *row,
+                 const char *story)
+{
+    struct error e = {0};
+
+    l->in_flight = false;
+    l->reload = false;
+    if (err == ERR_NOT_FOUND) {
+        not_there(s, l);
+    } else if (err != ERR_OK) {
+        inbox_fail(s, l, &l->inbox, err, story);
+        list_push(&s->loads, &l->load_link); /* and again: it may be ours */
+    } else if (!live_load(s, l, row, &e)) {
+        set_aside(s, l, e.text);
+    } else {
+        go_on(s, l);
+    }
+}

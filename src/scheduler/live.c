@@ -1,0 +1,196 @@
+#include "scheduler/internal.h"
+
+#include <stdlib.h>
+
+struct live *live_find(struct scheduler *s, struct slice id)
+{
+    return map_get(&s->lives, id);
+}
+
+struct live *live_stub(struct scheduler *s, struct slice id)
+{
+    struct live *l = calloc(1, sizeof *l);
+
+    ASSERT(l);
+    l->id = arena_copy(&l->keys, id);
+    list_init(&l->inbox);
+    list_init(&l->applied);
+    map_put(&s->lives, l->id, l);
+    s->stats.live++;
+    return l;
+}
+
+bool live_is_ours(const struct scheduler *s, const struct live *l)
+{
+    return slice_eq(l->task.locked_by, s->me);
+}
+
+bool live_any_open(const struct live *l)
+{
+    for (uint16_t i = 0; i < l->task.step_count; i++)
+        if (step_is_open(&l->task.steps[i]))
+            return true;
+    return false;
+}
+
+void live_detach_step(struct live_step *ls)
+{
+    link_remove(&ls->sent);
+    link_remove(&ls->assigned);
+    if (ls->queue_of)
+        heap_remove(&ls->queue_of->queue, &ls->want);
+    ls->queue_of = NULL;
+    if (ls->work) {
+        ASSERT(ls->work->assigned_count > 0);
+        ls->work->assigned_count--;
+        ls->work = NULL;
+    }
+    ls->instance = NULL;
+    ls->pending = ls->delivered = ls->stop = ls->stop_told = false;
+}
+
+void live_unload(struct scheduler *s, struct live *l)
+{
+    if (!l->loaded)
+        return;
+    for (uint16_t i = 0; i < l->task.step_count; i++) {
+        struct live_step *ls = &l->steps[i];
+        struct work *w = ls->pending ? ls->work : NULL;
+        s->stats.open_attempts -= link_is_in(&ls->sent);
+        s->stats.waiting -= ls->queue_of != NULL;
+        live_detach_step(ls);
+        if (w)
+            call_settle(s, w, 1); /* the call will not carry it */
+    }
+    heap_remove(&s->naps, &l->nap);
+    link_remove(&l->dirty_link);
+    arena_fini(&l->arena);
+    l->task = (struct task){0};
+    l->steps = NULL;
+    l->definition = NULL;
+    l->fx = (struct effects){0};
+    l->loaded = l->fresh = false;
+}
+
+/* What was decided on a state that is no longer true will be decided again, before what came later. */
+static void rewind_commands(struct live *l)
+{
+    while (!list_empty(&l->applied)) {
+        struct link *last = l->applied.prev;
+        link_remove(last);
+        list_push_front(&l->inbox, last);
+    }
+}
+
+void live_reload(struct scheduler *s, struct live *l)
+{
+    ASSERT(!l->in_flight);
+    rewind_commands(l);
+    live_unload(s, l);
+    l->reload = false;
+    link_remove(&l->load_link);
+    list_push(&s->loads, &l->load_link);
+}
+
+void live_drop(struct scheduler *s, struct live *l)
+{
+    ASSERT(list_empty(&l->inbox));
+    ASSERT(list_empty(&l->applied));
+    ASSERT(!l->in_flight);
+    live_unload(s, l);
+    link_remove(&l->load_link);
+    link_remove(&l->inbox_link);
+    (void)map_remove(&s->lives, l->id);
+    s->stats.live--;
+    arena_fini(&l->keys);
+    free(l);
+}
+
+void live_dirty(struct scheduler *s, struct live *l)
+{
+    ASSERT(l->loaded);
+    ASSERT(!l->in_flight);
+    if (!link_is_in(&l->dirty_link))
+        list_push(&s->dirty, &l->dirty_link);
+}
+
+enum answer live_decide(struct scheduler *s, struct live *l, const struct event *e)
+{
+    enum answer answer = decide(&l->definition->workflow, &l->task, e, scheduler_now(s), &l->fx);
+
+    if (l->fx.changed)
+        live_dirty(s, l);
+    return answer;
+}
+
+/* After a restart we cannot know whether an open attempt ever reached its instance: it counts as
+ * delivered, and what the instance says it is holding will tell. */
+static void adopt_open_attempt(struct scheduler *s, struct live *l, uint16_t i)
+{
+    const struct attempt *a = step_open_attempt(&l->task.steps[i]);
+    struct live_step *ls = &l->steps[i];
+
+    if (!a)
+        return;
+    const struct workflow_step *ws = &l->definition->workflow.steps[i];
+    const struct call_spec *spec = a->direction == DIRECTION_UNDO ? &ws->undo : &ws->call;
+    struct agent *agent = dispatch_agent(&s->dispatch, spec->agent);
+    ls->instance = dispatch_instance(agent, a->instance);
+    ls->delivered = true;
+    list_push(&ls->instance->sent, &ls->sent);
+    s->stats.open_attempts++;
+    if (ls->instance->called)
+        call_poke(s, ls->instance);
+}
+
+static void post_requests(struct scheduler *s, struct live *l, struct slice request)
+{
+    struct arena a = {0};
+    struct json *j = NULL;
+
+    if (!request.ptr || json_parse(&a, request, &j, NULL) != ERR_OK || j->type != JSON_ARRAY) {
+        arena_fini(&a);
+        return;
+    }
+    for (const struct json *r = j->child; r; r = r->next) {
+        struct event e = {.kind = EVENT_DEADLINE, .step = -1};
+        struct slice step = json_get_text(r, "step");
+        if (step.ptr) {
+            e.kind = EVENT_TIMEOUT;
+            e.step = workflow_step_index(&l->definition->workflow, step);
+            e.attempt = (uint32_t)json_get_int(r, "attempt", 0);
+            if (!direction_parse(json_get_text(r, "direction"), &e.direction) || e.step < 0)
+                continue;
+        }
+        inbox_post_event(s, l->id, &e);
+    }
+    arena_fini(&a);
+}
+
+bool live_load(struct scheduler *s, struct live *l, const struct task_row *row, struct error *e)
+{
+    ASSERT(!l->loaded);
+    l->definition = registry_find(s->workflows, row->workflow, row->version);
+    if (!l->definition) {
+        (void)error_set(e, ERR_CORRUPT, "workflow %.*s version %" PRId64 " is not in the store",
+                        SLICE_ARG(row->workflow), row->version);
+        return false;
+    }
+    if (task_decode(&l->definition->workflow, row, &l->arena, &l->task, e) != ERR_OK) {
+        arena_fini(&l->arena);
+        return false;
+    }
+    l->loaded = true;
+    l->row_wake_at = row->wake_at;
+    l->steps = arena_alloc(&l->arena, l->task.step_count * sizeof *l->steps);
+    for (uint16_t i = 0; i < l->task.step_count; i++) {
+        struct live_step *ls = &l->steps[i];
+        list_init(&ls->sent);
+        list_init(&ls->assigned);
+        ls->live = l;
+        ls->step = i;
+        adopt_open_attempt(s, l, i);
+    }
+    post_requests(s, l, row->request);
+    return true;
+}

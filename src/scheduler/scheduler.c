@@ -1,0 +1,219 @@
+#include "scheduler/scheduler.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "scheduler/internal.h"
+
+enum { SWEEP_MS = 500 };
+
+int64_t scheduler_now(const struct scheduler *s)
+{
+    return s->clock.now(s->clock.arg);
+}
+
+struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_queue *store,
+                                struct registry *workflows, struct token_key *key,
+                                const struct clock *clock, const struct outside *outside)
+{
+    struct scheduler *s = calloc(1, sizeof *s);
+
+    ASSERT(s);
+    s->config = *c;
+    s->config.live_max = c->live_max ? c->live_max : 50000;
+    s->config.batch_max = c->batch_max ? c->batch_max : 1024;
+    s->store = store;
+    s->workflows = workflows;
+    s->key = key;
+    s->clock = *clock;
+    s->outside = *outside;
+    (void)snprintf(s->me_text, sizeof s->me_text, "%.*s/%" PRIu64, SLICE_ARG(c->node), c->boot);
+    s->me = slice_of(s->me_text);
+    list_init(&s->dirty);
+    list_init(&s->loads);
+    list_init(&s->inboxes);
+    list_init(&s->answerable);
+    s->taking_over = true;
+    s->time_next_at = 1; /* unknown: ask at once */
+    return s;
+}
+
+static void drop_all_lives(struct scheduler *s)
+{
+    for (;;) {
+        size_t i = 0;
+        struct live *l = map_next(&s->lives, &i);
+        if (!l)
+            return;
+        inbox_fail(s, l, &l->applied, ERR_BUSY, "the server ends");
+        inbox_fail(s, l, &l->inbox, ERR_BUSY, "the server ends");
+        l->in_flight = false;
+        live_drop(s, l);
+    }
+}
+
+static void drop_all_calls(struct scheduler *s)
+{
+    for (struct heap_node *n = NULL; (n = heap_min(&s->waits));) {
+        struct work *w = CONTAINER_OF(n, struct work, timer);
+        heap_remove(&s->waits, n);
+        w->gone = true;
+        call_close(s, w);
+    }
+    call_answer_ready(s);
+}
+
+void scheduler_free(struct scheduler *s)
+{
+    if (!s)
+        return;
+    ASSERT(!s->job);
+    drop_all_lives(s);
+    drop_all_calls(s);
+    heap_fini(&s->waits);
+    heap_fini(&s->naps);
+    map_fini(&s->lives);
+    dispatch_fini(&s->dispatch);
+    free(s);
+}
+
+void scheduler_ask(struct scheduler *s, struct ask *a)
+{
+    struct command *c = calloc(1, sizeof *c);
+
+    ASSERT(c);
+    c->kind = COMMAND_ASK;
+    c->ask = a;
+    c->owned = true;
+    inbox_post(s, a->id, c);
+}
+
+void scheduler_requested(struct scheduler *s, struct slice id, bool released)
+{
+    struct live *l = live_find(s, id);
+
+    if (l && l->in_flight)
+        l->reload = true;
+    else if (l && l->loaded)
+        live_reload(s, l);
+    if (released)
+        s->time_next_at = scheduler_now(s);
+}
+
+static void wake_naps(struct scheduler *s, int64_t now)
+{
+    for (struct heap_node *n = NULL; (n = heap_min(&s->naps)) && n->key <= now;)
+        start_refresh(s, CONTAINER_OF(n, struct live, nap));
+}
+
+static void process_inboxes(struct scheduler *s)
+{
+    LIST_FOREACH(link, after, &s->inboxes)
+    {
+        inbox_process(s, CONTAINER_OF(link, struct live, inbox_link));
+    }
+}
+
+/* Tasks that wait in vain go back to the store, where another node may find them. */
+static void sweep(struct scheduler *s, int64_t now)
+{
+    struct agent *a = NULL;
+
+    if (now < s->sweep_at)
+        return;
+    s->sweep_at = now + SWEEP_MS;
+    for (size_t i = 0; (a = map_next(&s->dispatch.agents, &i));) {
+        if (a->queue.len == 0 || dispatch_is_connected(a, now))
+            continue;
+        for (size_t k = 0; k < a->queue.len; k++) {
+            struct live *l = CONTAINER_OF(a->queue.nodes[k], struct live_step, want)->live;
+            if (start_should_release(s, l))
+                live_dirty(s, l);
+        }
+    }
+    dispatch_sweep(&s->dispatch, now);
+}
+
+static int64_t earlier(int64_t a, int64_t b) /* 0: never */
+{
+    return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+static int64_t next_turn(const struct scheduler *s)
+{
+    const struct heap_node *wait = heap_min(&s->waits);
+    const struct heap_node *nap = heap_min(&s->naps);
+    int64_t at = earlier(wait ? wait->key : 0, nap ? nap->key : 0);
+
+    if (s->stats.waiting > 0)
+        at = earlier(at, s->sweep_at);
+    if (s->job)
+        return at; /* its landing will be a turn */
+    if (!s->draining && s->stats.live < s->config.live_max)
+        at = earlier(at, s->time_next_at);
+    if (s->retry_at > scheduler_now(s))
+        return earlier(at, s->retry_at);
+    bool more = !list_empty(&s->dirty) || !list_empty(&s->loads) || !list_empty(&s->inboxes);
+    return more ? scheduler_now(s) : at;
+}
+
+int64_t scheduler_turn(struct scheduler *s)
+{
+    int64_t now = scheduler_now(s);
+
+    call_expire(s, now);
+    wake_naps(s, now);
+    process_inboxes(s);
+    sweep(s, now);
+    start_match(s);
+    (void)flush(s);
+    call_answer_ready(s);
+    process_inboxes(s); /* what was not sent is decided now, and committed next */
+    return next_turn(s);
+}
+
+void scheduler_drain(struct scheduler *s)
+{
+    struct live *l = NULL;
+    struct agent *a = NULL;
+
+    s->draining = true;
+    for (size_t i = 0; (l = map_next(&s->lives, &i));)
+        if (l->loaded && !l->in_flight && start_should_release(s, l))
+            live_dirty(s, l);
+    for (size_t i = 0; (a = map_next(&s->dispatch.agents, &i));)
+        for (struct link *first = NULL; (first = list_first(&a->calls));)
+            call_close(s, CONTAINER_OF(first, struct work, turn));
+}
+
+bool scheduler_is_busy(const struct scheduler *s)
+{
+    return s->job != NULL;
+}
+
+bool scheduler_is_drained(const struct scheduler *s)
+{
+    return s->draining && !s->job && list_empty(&s->dirty) && list_empty(&s->inboxes)
+           && list_empty(&s->loads) && list_empty(&s->answerable);
+}
+
+static size_t parked_calls(const struct scheduler *s)
+{
+    const struct agent *a = NULL;
+    size_t parked = 0;
+
+    for (size_t i = 0; (a = map_next(&s->dispatch.agents, &i));)
+        parked += a->parked;
+    return parked;
+}
+
+void scheduler_stats(const struct scheduler *s, struct scheduler_stats *ret)
+{
+    *ret = s->stats;
+    ret->parked = parked_calls(s);
+}
+
+const struct dispatch *scheduler_dispatch(const struct scheduler *s)
+{
+    return &s->dispatch;
+}

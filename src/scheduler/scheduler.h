@@ -1,0 +1,118 @@
+#ifndef SCHEDULER_SCHEDULER_H
+#define SCHEDULER_SCHEDULER_H
+
+/*
+ * The scheduler: claims tasks, runs their workflows, records every change of state before anything
+ * of it is acted on, and asks agents to work.
+ *
+ * It lives on one thread and never blocks: commands come in (work calls, submissions, the operator's
+ * verbs), are gathered, decided by core/, and committed as one batch while the next one gathers.
+ * Answers and requests leave when their batch is durable, and not before.
+ *
+ *     arrivals --> inbox of the task --> decide --> batch --> store --> answers, requests
+ *                       ^                                      |
+ *                       +---- conflict: reload, again ---------+
+ *
+ * Every command is a function of the fresh row. On a conflict the row is read again and the command
+ * evaluated anew; it is never dropped. If the store fails, the caller is told to try again.
+ *
+ * A task is in memory only while it is in work: attempts are open, a place for it is near, or its next
+ * try is less than NAP_MS away. All others live in the store alone, and are claimed when it is time.
+ */
+
+#include "definition/registry.h"
+#include "dispatch/dispatch.h"
+#include "dispatch/token.h"
+#include "store/job.h"
+
+/* What sleeps longer than this is released to the store. */
+#define NAP_MS INT64_C(2000)
+
+/* One level of priority counts as much as this much waiting, so that nothing starves. */
+#define AGING_MS INT64_C(60000)
+
+struct scheduler;
+
+/* The time of the store, ms UTC; it never goes backwards. */
+struct clock {
+    int64_t (*now)(void *arg);
+    void *arg;
+};
+
+enum ask_kind { ASK_SUBMIT, ASK_RETRY, ASK_SKIP, ASK_UNDO };
+
+/* A client's command on one task. The maker owns it again once it was answered. */
+struct ask {
+    enum ask_kind kind;
+    void *user;
+    struct slice id; /* with all other slices: lives until the answer */
+    /* ASK_SUBMIT */
+    const struct definition *definition;
+    struct slice input, reply_to, tags;
+    int priority;
+    int64_t not_before;
+    uint64_t content;
+    /* the operator's: */
+    struct slice step; /* NONE: the whole task */
+    struct slice output, reason;
+    /* The answer: ERR_OK; ERR_CONFLICT: other content, or not in this state; ERR_NOT_FOUND; or the
+     * store's trouble. */
+    enum err outcome;
+    bool existed; /* ASK_SUBMIT: the same task was there before */
+    char story[200];
+};
+
+/* The world, told only of what is durable. */
+struct outside {
+    void *arg;
+    /* Sends the answer. False: the client had gone before a byte was written. `w` is freed after it. */
+    bool (*work_answer)(void *arg, struct work *w);
+    void (*ask_answer)(void *arg, struct ask *a);
+    /* The task reached processed, compensated or error. */
+    void (*task_ended)(void *arg, struct slice id, enum task_state state);
+    /* A person is needed. */
+    void (*alert)(void *arg, const struct task *t);
+    /* The store failed (error is set) or works again (NULL). Told once for each change. */
+    void (*store_trouble)(void *arg, const struct error *error);
+};
+
+struct scheduler_config {
+    struct slice node;       /* "n1" */
+    uint64_t boot;
+    size_t live_max;         /* tasks in memory beyond which nothing is claimed; default 50 000 */
+    size_t batch_max;        /* changes in one transaction; default 1 024 */
+    struct slice key_prefix; /* before idempotency keys; may be NONE */
+};
+
+struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_queue *store,
+                                struct registry *workflows, struct token_key *key,
+                                const struct clock *clock, const struct outside *outside);
+
+/* No job of it may be with the store any more. Parked calls are dropped, not answered. */
+void scheduler_free(struct scheduler *s);
+
+/* Does everything that is due. To be called after every arrival and at the time it returned (0: nothing is
+ * due by itself). */
+int64_t scheduler_turn(struct scheduler *s);
+
+void scheduler_work(struct scheduler *s, struct work *w);      /* takes w */
+void scheduler_work_gone(struct scheduler *s, struct work *w); /* its client has gone */
+void scheduler_ask(struct scheduler *s, struct ask *a);
+
+/* The supervisor wrote a request into that task's row, or moved its wake_at; `released`: the task is
+ * unlocked and due. */
+void scheduler_requested(struct scheduler *s, struct slice id, bool released);
+
+/* No more claims; parked calls are answered; what is not running is released. */
+void scheduler_drain(struct scheduler *s);
+bool scheduler_is_drained(const struct scheduler *s); /* nothing is left to commit or to release */
+bool scheduler_is_busy(const struct scheduler *s);    /* a job is with the store */
+
+struct scheduler_stats {
+    size_t live, open_attempts, waiting, parked;
+    uint64_t changes, batches, conflicts, claims, submitted, ended;
+};
+void scheduler_stats(const struct scheduler *s, struct scheduler_stats *ret);
+const struct dispatch *scheduler_dispatch(const struct scheduler *s);
+
+#endif

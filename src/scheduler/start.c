@@ -1,0 +1,248 @@
+#include "scheduler/internal.h"
+
+#include <stdlib.h>
+
+int64_t task_rank(const struct task *t)
+{
+    return max_i64(t->submitted_at, t->not_before) - t->priority * AGING_MS;
+}
+
+static const struct call_spec *spec_of(const struct live *l, uint16_t step)
+{
+    const struct workflow_step *ws = &l->definition->workflow.steps[step];
+
+    return l->task.direction == DIRECTION_UNDO ? &ws->undo : &ws->call;
+}
+
+static struct agent *agent_of(struct scheduler *s, const struct live *l, uint16_t step)
+{
+    return dispatch_agent(&s->dispatch, spec_of(l, step)->agent);
+}
+
+/* How many tasks it is worth holding for an agent: what its places take, and as much again, so that
+ * they never wait for the store. */
+static size_t room_of(const struct agent *a, int64_t now)
+{
+    return 2 * (size_t)dispatch_places(a, now);
+}
+
+/* The ready steps of a task, with the task's own not_before. */
+static size_t ready_of(struct scheduler *s, struct live *l, struct ready **ret)
+{
+    static struct ready list[STEPS_MAX]; /* one thread; too large for its stack */
+    size_t count = task_ready(&l->definition->workflow, &l->task, scheduler_now(s), list);
+
+    if (l->task.direction == DIRECTION_FORWARD)
+        for (size_t i = 0; i < count; i++)
+            list[i].at = max_i64(list[i].at, l->task.not_before);
+    *ret = list;
+    return count;
+}
+
+void start_unqueue(struct scheduler *s, struct live *l)
+{
+    for (uint16_t i = 0; i < l->task.step_count; i++) {
+        struct live_step *ls = &l->steps[i];
+        if (!ls->queue_of)
+            continue;
+        heap_remove(&ls->queue_of->queue, &ls->want);
+        ls->queue_of = NULL;
+        s->stats.waiting--;
+    }
+    heap_remove(&s->naps, &l->nap);
+}
+
+static void bad_input(struct scheduler *s, struct live *l, uint16_t step, const struct error *e)
+{
+    const struct event bad = {
+        .kind = EVENT_BAD_INPUT,
+        .step = step,
+        .error = {SLICE("expression"), arena_copy(&l->arena, slice_of(e->text))},
+    };
+    enum answer answer = live_decide(s, l, &bad);
+
+    ASSERT(answer == ANSWER_ACCEPTED);
+}
+
+/* Evaluates `if` of what became ready; true if that changed the task. */
+static bool conditions_change(struct scheduler *s, struct live *l)
+{
+    struct ready *ready = NULL;
+    size_t count = ready_of(s, l, &ready);
+
+    if (l->task.direction == DIRECTION_UNDO)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        uint16_t step = ready[i].step;
+        struct error e = {0};
+        bool holds = true;
+        if (ready[i].at > scheduler_now(s) || l->task.steps[step].attempt != 0)
+            continue;
+        if (input_condition(s, l, step, &holds, &e) != ERR_OK) {
+            bad_input(s, l, step, &e);
+            return true;
+        }
+        if (!holds) {
+            const struct event skip = {.kind = EVENT_CONDITION, .step = step};
+            enum answer answer = live_decide(s, l, &skip);
+            ASSERT(answer == ANSWER_ACCEPTED);
+            return true;
+        }
+    }
+    return false;
+}
+
+void start_refresh(struct scheduler *s, struct live *l)
+{
+    struct ready *ready = NULL;
+    int64_t now = scheduler_now(s);
+    int64_t nap_until = 0;
+
+    ASSERT(l->loaded);
+    if (l->in_flight)
+        return;
+    start_unqueue(s, l);
+    while (conditions_change(s, l))
+        ;
+    if (!live_is_ours(s, l))
+        return;
+    size_t count = ready_of(s, l, &ready);
+    for (size_t i = 0; i < count; i++) {
+        struct live_step *ls = &l->steps[ready[i].step];
+        if (ready[i].at > now) {
+            nap_until = nap_until ? min_i64(nap_until, ready[i].at) : ready[i].at;
+            continue;
+        }
+        ls->queue_of = agent_of(s, l, ready[i].step);
+        heap_push(&ls->queue_of->queue, &ls->want, task_rank(&l->task));
+        s->stats.waiting++;
+    }
+    if (nap_until)
+        heap_push(&s->naps, &l->nap, nap_until);
+    if (start_should_release(s, l))
+        live_dirty(s, l); /* the batch will see to it */
+}
+
+bool start_has_room(struct scheduler *s, const struct live *l)
+{
+    const struct workflow *w = &l->definition->workflow;
+    struct agent *a = dispatch_agent(&s->dispatch, w->steps[w->order[0]].call.agent);
+    int64_t now = scheduler_now(s);
+
+    return !s->draining && l->task.not_before <= now && s->stats.live < s->config.live_max
+           && !a->backlog && a->queue.len < room_of(a, now);
+}
+
+/* For a row without owner: whom it waits for, and since when. */
+void start_wait_fields(struct scheduler *s, struct live *l)
+{
+    struct ready *ready = NULL;
+    size_t count = ready_of(s, l, &ready);
+    int64_t due = 0;
+
+    l->waiting_for = SLICE("time");
+    for (size_t i = 0; i < count; i++) {
+        if (ready[i].at <= scheduler_now(s)) {
+            struct agent *a = agent_of(s, l, ready[i].step);
+            a->backlog = true;
+            l->waiting_for = a->name;
+            l->rank = task_rank(&l->task);
+            return;
+        }
+        due = due ? min_i64(due, ready[i].at) : ready[i].at;
+    }
+    if (due == 0) /* its deadline has passed: the supervisor's request is due */
+        due = scheduler_now(s);
+    l->rank = due;
+    if (s->time_next_at == 0 || due < s->time_next_at)
+        s->time_next_at = due;
+}
+
+bool start_should_release(struct scheduler *s, struct live *l)
+{
+    struct ready *ready = NULL;
+    int64_t now = scheduler_now(s);
+
+    if (!live_is_ours(s, l) || live_any_open(l) || task_state_is_end(l->task.state))
+        return false;
+    size_t count = ready_of(s, l, &ready);
+    for (size_t i = 0; i < count; i++) {
+        const struct agent *a = agent_of(s, l, ready[i].step);
+        if (s->draining)
+            continue;
+        if (ready[i].at > now ? ready[i].at - now <= NAP_MS
+                              : dispatch_is_connected(a, now) && a->queue.len <= room_of(a, now) + 64)
+            return false;
+    }
+    return count > 0 || s->draining;
+}
+
+static void grow_attempts(struct live *l, struct step *st)
+{
+    if (!step_needs_room(st))
+        return;
+    uint16_t cap = st->attempt_cap ? (uint16_t)(st->attempt_cap * 2) : 2;
+    if (cap > ATTEMPTS_KEPT)
+        cap = ATTEMPTS_KEPT;
+    struct attempt *more = arena_alloc(&l->arena, cap * sizeof *more);
+    if (st->attempt_count > 0)
+        memcpy(more, st->attempts, st->attempt_count * sizeof *more);
+    st->attempts = more;
+    st->attempt_cap = cap;
+}
+
+/* Gives a step that is ready to a call that has a place. False: it did not start after all. */
+static bool start_step(struct scheduler *s, struct live_step *ls, struct work *w)
+{
+    struct live *l = ls->live;
+    struct step *st = &l->task.steps[ls->step];
+    struct error e = {0};
+    struct event start = {.kind = EVENT_START, .step = ls->step};
+
+    if (!input_of_step(s, l, ls->step, &start.input, &e)) {
+        bad_input(s, l, ls->step, &e);
+        start_refresh(s, l);
+        return false;
+    }
+    struct attempt next =
+        task_next_attempt(&l->definition->workflow, &l->task, ls->step, scheduler_now(s));
+    start.direction = next.direction;
+    start.attempt = next.number;
+    start.instance = arena_copy(&l->arena, w->instance_name);
+    grow_attempts(l, st);
+    if (live_decide(s, l, &start) != ANSWER_ACCEPTED)
+        return false; /* its deadline passed while it was in the queue */
+    ls->instance = w->instance;
+    list_push(&w->instance->sent, &ls->sent);
+    s->stats.open_attempts++;
+    call_assign(s, w, ls);
+    ls->pending = true;
+    w->unsettled++;
+    return true;
+}
+
+static void match_agent(struct scheduler *s, struct agent *a)
+{
+    while (a->queue.len > 0 && !list_empty(&a->calls)) {
+        struct live_step *ls = CONTAINER_OF(a->queue.nodes[0], struct live_step, want);
+        heap_remove(&a->queue, &ls->want);
+        ls->queue_of = NULL;
+        s->stats.waiting--;
+        struct work *w = CONTAINER_OF(a->calls.next, struct work, turn);
+        ASSERT(w->assigned_count < w->max);
+        if (start_step(s, ls, w)) {
+            link_remove(&w->turn); /* instances take turns */
+            if (w->assigned_count < w->max)
+                list_push(&a->calls, &w->turn);
+        }
+    }
+}
+
+void start_match(struct scheduler *s)
+{
+    struct agent *a = NULL;
+
+    for (size_t i = 0; (a = map_next(&s->dispatch.agents, &i));)
+        if (a->queue.len > 0 && !list_empty(&a->calls))
+            match_agent(s, a);
+}

@@ -1,0 +1,69 @@
+#include "scheduler/internal.h"
+
+#include <stdio.h>
+
+static void begin(struct scheduler *s, struct live *l, const struct ask *a)
+{
+    const struct workflow *w = &a->definition->workflow;
+    int64_t now = scheduler_now(s);
+    struct task *t = &l->task;
+
+    l->loaded = l->fresh = true;
+    l->definition = a->definition;
+    *t = (struct task){
+        .id = l->id,
+        .state = TASK_PENDING,
+        .priority = a->priority,
+        .not_before = a->not_before,
+        .submitted_at = now,
+        .content = a->content,
+        .input.json = arena_copy(&l->arena, a->input),
+        .reply_to = arena_copy(&l->arena, a->reply_to),
+        .tags = arena_copy(&l->arena, a->tags),
+        .step_count = w->step_count,
+    };
+    if (w->complete_by_ms)
+        t->complete_by = max_i64(now, a->not_before) + w->complete_by_ms;
+    t->steps = arena_alloc(&l->arena, w->step_count * sizeof *t->steps);
+    l->steps = arena_alloc(&l->arena, w->step_count * sizeof *l->steps);
+    for (uint16_t i = 0; i < w->step_count; i++) {
+        l->steps[i].live = l;
+        l->steps[i].step = i;
+        list_init(&l->steps[i].sent);
+        list_init(&l->steps[i].assigned);
+    }
+    s->stats.submitted++;
+}
+
+/* The first with that id makes the task; who comes later gets the same one, or a conflict. */
+void submit_apply(struct scheduler *s, struct live *l, struct command *c)
+{
+    struct ask *a = c->ask;
+
+    a->existed = l->loaded;
+    a->outcome = ERR_OK;
+    if (l->loaded) {
+        c->answer = l->task.content == a->content ? ANSWER_REPEATED : ANSWER_REFUSED;
+        return;
+    }
+    begin(s, l, a);
+    live_dirty(s, l);
+    c->answer = ANSWER_ACCEPTED;
+    if (start_has_room(s, l)) {
+        const struct event claim = {.kind = EVENT_CLAIM, .step = -1, .instance = s->me};
+        enum answer answer = live_decide(s, l, &claim);
+        ASSERT(answer == ANSWER_ACCEPTED);
+    }
+}
+
+void submit_done(struct scheduler *s, struct live *l, struct command *c)
+{
+    struct ask *a = c->ask;
+
+    if (c->answer == ANSWER_REFUSED) {
+        a->outcome = ERR_CONFLICT;
+        (void)snprintf(a->story, sizeof a->story,
+                       "task %.*s exists, and was submitted with other content", SLICE_ARG(l->id));
+    }
+    s->outside.ask_answer(s->outside.arg, a);
+}

@@ -1,0 +1,277 @@
+#include "store/codec.h"
+
+#include "json/json.h"
+
+struct decoder {
+    struct arena *arena;
+    const struct task_row *row;
+    uint32_t payload_count;
+    const char *bad; /* the first thing that was wrong; NULL: nothing yet */
+};
+
+static void found_bad(struct decoder *d, const char *what)
+{
+    if (!d->bad)
+        d->bad = what;
+}
+
+/* A number from 0 to max; 0 if it is left out. */
+static int64_t get_number(struct decoder *d, const struct json *j, const char *key, int64_t max)
+{
+    const struct json *m = json_get(j, key);
+    int64_t v = 0;
+
+    if (m && (!json_int(m, &v) || v < 0 || v > max)) {
+        found_bad(d, key);
+        return 0;
+    }
+    return v;
+}
+
+static uint32_t get_u32(struct decoder *d, const struct json *j, const char *key)
+{
+    return (uint32_t)get_number(d, j, key, UINT32_MAX);
+}
+
+static int64_t get_time(struct decoder *d, const struct json *j, const char *key)
+{
+    return get_number(d, j, key, INT64_MAX);
+}
+
+static struct slice get_text(struct decoder *d, const struct json *j, const char *key)
+{
+    const struct json *m = json_get(j, key);
+
+    if (!m)
+        return SLICE_NONE;
+    if (m->type != JSON_STRING)
+        found_bad(d, key);
+    return m->type == JSON_STRING ? m->text : SLICE_NONE;
+}
+
+static bool get_bool(struct decoder *d, const struct json *j, const char *key)
+{
+    const struct json *m = json_get(j, key);
+
+    if (m && m->type != JSON_TRUE && m->type != JSON_FALSE)
+        found_bad(d, key);
+    return m && m->type == JSON_TRUE;
+}
+
+static struct fault_note get_note(struct decoder *d, const struct json *j)
+{
+    const struct json *m = json_get(j, "error");
+
+    if (m && m->type != JSON_OBJECT)
+        found_bad(d, "error");
+    return (struct fault_note){get_text(d, m, "code"), get_text(d, m, "message")};
+}
+
+/* A row that was read without its payloads is good as well: the value is there, its text is not. */
+static struct slice payload_text(struct decoder *d, uint32_t number)
+{
+    const struct task_row *row = d->row;
+
+    if (number == 0 || number > d->payload_count) {
+        found_bad(d, "number of a payload");
+        return SLICE_NONE;
+    }
+    if (row->payload_count == 0)
+        return SLICE("");
+    for (size_t i = 0; i < row->payload_count; i++)
+        if (row->payloads[i].number == number)
+            return arena_copy(d->arena, row->payloads[i].json);
+    found_bad(d, "a payload that is not there");
+    return SLICE_NONE;
+}
+
+static struct value get_value(struct decoder *d, const struct json *j, const char *key,
+                              const char *payload_key)
+{
+    struct value v = {json_get_raw(j, key), 0};
+
+    if (json_get(j, payload_key)) {
+        v.payload = get_u32(d, j, payload_key);
+        v.json = payload_text(d, v.payload);
+    }
+    return v;
+}
+
+static enum direction get_direction(struct decoder *d, const struct json *j)
+{
+    struct slice word = get_text(d, j, "direction");
+    enum direction dir = DIRECTION_FORWARD;
+
+    if (word.ptr && !direction_parse(word, &dir))
+        found_bad(d, "direction");
+    return dir;
+}
+
+static enum effect get_effect(struct decoder *d, const struct json *j)
+{
+    struct slice word = get_text(d, j, "effect");
+    enum effect effect = EFFECT_NONE;
+
+    if (word.ptr && !effect_parse(word, &effect))
+        found_bad(d, "effect");
+    return effect;
+}
+
+static struct attempt get_attempt(struct decoder *d, const struct json *j)
+{
+    struct attempt at = {
+        .number = get_u32(d, j, "attempt"),
+        .direction = get_direction(d, j),
+        .effect = get_effect(d, j),
+        .started_at = get_time(d, j, "started_at"),
+        .ended_at = get_time(d, j, "ended_at"),
+        .complete_by = get_time(d, j, "complete_by"),
+        .instance = get_text(d, j, "instance"),
+        .output = get_value(d, j, "output", "output_payload"),
+        .error = get_note(d, j),
+    };
+
+    if (!outcome_parse(get_text(d, j, "outcome"), &at.outcome))
+        found_bad(d, "outcome");
+    return at;
+}
+
+static void get_attempts(struct decoder *d, const struct json *j, struct step *s)
+{
+    const struct json *list = json_get(j, "attempts");
+    uint32_t count = list ? list->count : 0;
+
+    if (list && (list->type != JSON_ARRAY || count > ATTEMPTS_KEPT)) {
+        found_bad(d, "attempts");
+        return;
+    }
+    if (count == 0)
+        return;
+    s->attempt_cap = (uint16_t)(count + 1); /* most have one more before they are written again */
+    s->attempts = arena_alloc(d->arena, s->attempt_cap * sizeof *s->attempts);
+    for (const struct json *m = list->child; m; m = m->next)
+        s->attempts[s->attempt_count++] = get_attempt(d, m);
+}
+
+static void get_step(struct decoder *d, const struct json *j, struct slice name, struct step *s)
+{
+    const struct json *dropped = json_get(j, "dropped");
+
+    *s = (struct step){
+        .direction = get_direction(d, j),
+        .attempt = get_u32(d, j, "attempt"),
+        .failure_count = get_u32(d, j, "failure_count"),
+        .wait_until = get_time(d, j, "wait_until"),
+        .input = get_value(d, j, "input", "input_payload"),
+        .output = get_value(d, j, "output", "output_payload"),
+        .undo_input = get_value(d, j, "undo_input", "undo_input_payload"),
+        .error = get_note(d, j),
+        .dropped_count = get_u32(d, dropped, "count"),
+        .dropped_effect = get_effect(d, dropped),
+        .dropped_until = get_time(d, dropped, "until"),
+    };
+    if (!step_state_parse(get_text(d, j, "state"), &s->state))
+        found_bad(d, "state of a step");
+    if (!slice_eq(get_text(d, j, "name"), name))
+        found_bad(d, "a step that its workflow does not have there");
+    get_attempts(d, j, s);
+}
+
+static void get_steps(struct decoder *d, const struct json *j, const struct workflow *w,
+                      struct task *t)
+{
+    const struct json *list = json_get(j, "steps");
+    const struct json *m = list ? list->child : NULL;
+
+    if (!list || list->type != JSON_ARRAY || list->count != w->step_count) {
+        found_bad(d, "steps");
+        return;
+    }
+    t->step_count = w->step_count;
+    t->steps = arena_alloc(d->arena, (size_t)w->step_count * sizeof *t->steps);
+    for (uint16_t i = 0; i < w->step_count; i++, m = m->next)
+        get_step(d, m, w->steps[i].name, &t->steps[i]);
+}
+
+static uint64_t get_content(struct decoder *d, const struct json *j)
+{
+    struct slice text = get_text(d, j, "content");
+    uint64_t content = 0;
+
+    if (text.ptr && text.len != 16)
+        found_bad(d, "content");
+    for (size_t i = 0; i < text.len && !d->bad; i++) {
+        const char *digits = "0123456789abcdef";
+        const char *at = memchr(digits, text.ptr[i], 16);
+        if (!at)
+            found_bad(d, "content");
+        else
+            content = content << 4 | (uint64_t)(at - digits);
+    }
+    return content;
+}
+
+static void get_doc(struct decoder *d, const struct json *j, const struct workflow *w,
+                    struct task *t)
+{
+    struct slice stop = get_text(d, j, "stop");
+
+    if (j->type != JSON_OBJECT)
+        found_bad(d, "type");
+    t->payload_count = d->payload_count = get_u32(d, j, "payloads");
+    t->input = get_value(d, j, "input", "input_payload");
+    t->output = get_value(d, j, "output", "output_payload");
+    t->error = get_note(d, j);
+    if (stop.ptr && !stop_parse(stop, &t->stop))
+        found_bad(d, "stop");
+    t->content = get_content(d, j);
+    t->deadline_passed = get_bool(d, j, "deadline_passed");
+    t->undo_complete_by = get_time(d, j, "undo_complete_by");
+    get_steps(d, j, w, t);
+}
+
+static struct task columns(struct arena *a, const struct task_row *row)
+{
+    return (struct task){
+        .id = arena_copy(a, row->id),
+        .locked_by = arena_copy(a, row->locked_by),
+        .revision = row->revision,
+        .state = row->state,
+        .direction = row->direction,
+        .priority = row->priority,
+        .complete_by = row->complete_by,
+        .not_before = row->not_before,
+        .submitted_at = row->submitted_at,
+        .started_at = row->started_at,
+        .ended_at = row->ended_at,
+        .failure_count = row->failure_count,
+        .reply_to = arena_copy(a, row->reply_to),
+        .tags = arena_copy(a, row->tags),
+    };
+}
+
+enum err task_decode(const struct workflow *w, const struct task_row *row, struct arena *a,
+                     struct task *ret, struct error *e)
+{
+    struct decoder d = {.arena = a, .row = row};
+    struct json_fault fault;
+    struct json *j;
+
+    if (!slice_eq(row->workflow, w->name) || row->version != w->version)
+        return error_set(e, ERR_CORRUPT, "task %.*s is of another workflow or version",
+                         SLICE_ARG(row->id));
+    struct slice doc = arena_copy(a, row->doc); /* the tree points into it */
+    if (json_parse(a, doc, &j, &fault) != ERR_OK)
+        return error_set(e, ERR_CORRUPT, "document of task %.*s: line %u, column %u: %s",
+                         SLICE_ARG(row->id), fault.line, fault.column, fault.what);
+
+    struct task t = columns(a, row);
+    get_doc(&d, j, w, &t);
+    if (d.bad)
+        return error_set(e, ERR_CORRUPT, "document of task %.*s: wrong: %s", SLICE_ARG(row->id),
+                         d.bad);
+    if (!task_valid(w, &t))
+        return error_set(e, ERR_CORRUPT, "task %.*s breaks an invariant", SLICE_ARG(row->id));
+    *ret = t;
+    return ERR_OK;
+}

@@ -1,0 +1,215 @@
+#include "store/codec.h"
+
+#include <stdio.h>
+
+#include "json/json.h"
+
+struct encoder {
+    struct buf *b;
+    struct task *task;
+    struct arena *arena;
+    struct payload *payloads; /* given numbers just now */
+    size_t count, cap;
+};
+
+static void payload_add(struct encoder *en, struct value *v)
+{
+    if (en->count == en->cap) {
+        size_t cap = en->cap ? en->cap * 2 : 4;
+        struct payload *more = arena_alloc(en->arena, cap * sizeof *more);
+        if (en->count)
+            memcpy(more, en->payloads, en->count * sizeof *more);
+        en->payloads = more;
+        en->cap = cap;
+    }
+    v->payload = ++en->task->payload_count;
+    en->payloads[en->count++] = (struct payload){v->payload, v->json};
+}
+
+static void put_value(struct encoder *en, const char *key, const char *payload_key,
+                      struct value *v)
+{
+    if (!v->payload && v->json.len > PAYLOAD_INLINE_MAX)
+        payload_add(en, v);
+    if (v->payload) {
+        json_key(en->b, payload_key);
+        json_number(en->b, v->payload);
+    } else if (v->json.ptr) {
+        json_key(en->b, key);
+        json_raw(en->b, v->json);
+    }
+}
+
+static void put_number(struct buf *b, const char *key, int64_t v)
+{
+    if (v == 0)
+        return;
+    json_key(b, key);
+    json_number(b, v);
+}
+
+static void put_true(struct buf *b, const char *key, bool v)
+{
+    if (!v)
+        return;
+    json_key(b, key);
+    json_bool(b, true);
+}
+
+static void put_text(struct buf *b, const char *key, struct slice s)
+{
+    if (!s.ptr)
+        return;
+    json_key(b, key);
+    json_string(b, s);
+}
+
+/* A word of ours: nothing in it needs an escape. */
+static void put_word(struct buf *b, const char *key, const char *word)
+{
+    json_key(b, key);
+    buf_byte(b, '"');
+    buf_str(b, word);
+    buf_byte(b, '"');
+}
+
+static void put_note(struct buf *b, const struct fault_note *n)
+{
+    if (!n->code.ptr && !n->message.ptr)
+        return;
+    json_key(b, "error");
+    json_open(b, '{');
+    put_text(b, "code", n->code);
+    put_text(b, "message", n->message);
+    json_close(b, '}');
+}
+
+static void put_attempt(struct encoder *en, struct attempt *at)
+{
+    struct buf *b = en->b;
+
+    json_open(b, '{');
+    put_number(b, "attempt", at->number);
+    if (at->direction != DIRECTION_FORWARD)
+        put_word(b, "direction", direction_text(at->direction));
+    put_word(b, "outcome", outcome_text(at->outcome));
+    if (at->effect != EFFECT_NONE)
+        put_word(b, "effect", effect_text(at->effect));
+    put_text(b, "instance", at->instance);
+    put_number(b, "started_at", at->started_at);
+    put_number(b, "ended_at", at->ended_at);
+    put_number(b, "complete_by", at->complete_by);
+    put_value(en, "output", "output_payload", &at->output);
+    put_note(b, &at->error);
+    json_close(b, '}');
+}
+
+static void put_dropped(struct buf *b, const struct step *s)
+{
+    if (s->dropped_count == 0 && s->dropped_effect == EFFECT_NONE && s->dropped_until == 0)
+        return;
+    json_key(b, "dropped");
+    json_open(b, '{');
+    put_number(b, "count", s->dropped_count);
+    if (s->dropped_effect != EFFECT_NONE)
+        put_word(b, "effect", effect_text(s->dropped_effect));
+    put_number(b, "until", s->dropped_until);
+    json_close(b, '}');
+}
+
+static void put_attempts(struct encoder *en, struct step *s)
+{
+    if (s->attempt_count == 0)
+        return;
+    json_key(en->b, "attempts");
+    json_open(en->b, '[');
+    for (uint16_t i = 0; i < s->attempt_count; i++)
+        put_attempt(en, &s->attempts[i]);
+    json_close(en->b, ']');
+}
+
+static void put_step(struct encoder *en, struct slice name, struct step *s)
+{
+    struct buf *b = en->b;
+
+    json_open(b, '{');
+    put_text(b, "name", name);
+    put_word(b, "state", step_state_text(s->state));
+    if (s->direction != DIRECTION_FORWARD)
+        put_word(b, "direction", direction_text(s->direction));
+    put_number(b, "attempt", s->attempt);
+    put_number(b, "failure_count", s->failure_count);
+    put_number(b, "wait_until", s->wait_until);
+    put_true(b, "in_doubt", step_in_doubt(s)); /* for people; not read back */
+    put_value(en, "input", "input_payload", &s->input);
+    put_value(en, "output", "output_payload", &s->output);
+    put_value(en, "undo_input", "undo_input_payload", &s->undo_input);
+    put_note(b, &s->error);
+    put_dropped(b, s);
+    put_attempts(en, s);
+    json_close(b, '}');
+}
+
+static void put_content(struct buf *b, uint64_t content)
+{
+    char text[17];
+
+    if (content == 0)
+        return;
+    (void)snprintf(text, sizeof text, "%016" PRIx64, content); /* always fits */
+    put_word(b, "content", text);
+}
+
+static void put_doc(struct encoder *en, const struct workflow *w)
+{
+    struct task *t = en->task;
+    struct buf *b = en->b;
+
+    buf_byte(b, '{'); /* not json_open: whatever stands before it is none of its array */
+    put_value(en, "input", "input_payload", &t->input);
+    put_value(en, "output", "output_payload", &t->output);
+    put_note(b, &t->error);
+    if (t->stop != STOP_NONE)
+        put_word(b, "stop", stop_text(t->stop));
+    put_content(b, t->content);
+    put_true(b, "deadline_passed", t->deadline_passed);
+    put_number(b, "undo_complete_by", t->undo_complete_by);
+    json_key(b, "steps");
+    json_open(b, '[');
+    for (uint16_t i = 0; i < t->step_count; i++)
+        put_step(en, w->steps[i].name, &t->steps[i]);
+    json_close(b, ']');
+    put_number(b, "payloads", t->payload_count); /* last: by now all numbers are given out */
+    json_close(b, '}');
+}
+
+void task_encode(const struct workflow *w, struct task *t, struct arena *a, struct buf *doc,
+                 struct task_row *ret)
+{
+    struct encoder en = {.b = doc, .task = t, .arena = a};
+    size_t at = doc->len;
+
+    ASSERT(task_valid(w, t));
+    put_doc(&en, w);
+    *ret = (struct task_row){
+        .id = t->id,
+        .workflow = w->name,
+        .version = w->version,
+        .revision = t->revision,
+        .state = t->state,
+        .direction = t->direction,
+        .priority = t->priority,
+        .locked_by = t->locked_by,
+        .complete_by = t->complete_by,
+        .not_before = t->not_before,
+        .failure_count = t->failure_count,
+        .submitted_at = t->submitted_at,
+        .started_at = t->started_at,
+        .ended_at = t->ended_at,
+        .reply_to = t->reply_to,
+        .tags = t->tags,
+        .doc = {doc->ptr + at, doc->len - at},
+        .payloads = en.payloads,
+        .payload_count = en.count,
+    };
+}

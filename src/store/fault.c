@@ -1,0 +1,3 @@
+#include "base/fault.h"
+
+struct fault_plan fault_plan;

@@ -1,0 +1,25 @@
+#ifndef STORE_JOB_H
+#define STORE_JOB_H
+
+/*
+ * Work for the store that must not hold up the loop: `run` is called where the store lives (its
+ * thread; in the simulation after a delay), `done` later on the loop. Jobs run one at a time, in the
+ * order in which they were handed over, so what one wrote the next one reads.
+ *
+ * Embed struct store_job in what the job works on; nobody else touches that in between.
+ */
+
+#include "base/list.h"
+#include "store/store.h"
+
+struct store_job {
+    struct link link; /* of the queue */
+    void (*run)(struct store_job *j, struct store *s);
+    void (*done)(struct store_job *j);
+};
+
+struct store_queue {
+    void (*submit)(struct store_queue *q, struct store_job *j);
+};
+
+#endif

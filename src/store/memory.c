@@ -1,0 +1,602 @@
+#include "store/memory.h"
+
+#include <stdlib.h>
+
+#include "base/fault.h"
+#include "base/map.h"
+#include "store/row.h"
+
+struct mem_task {
+    struct slice id;
+    struct arena life;      /* of the id and the payloads */
+    struct arena row_arena; /* of the row as it is now */
+    struct task_row row;
+    struct payload *payloads;
+    size_t payload_count;
+};
+
+struct mem_workflow {
+    struct arena arena;
+    struct workflow_row row;
+};
+
+struct mem_lease {
+    struct arena arena;
+    struct slice name;
+    struct lease lease;
+};
+
+struct memory_store {
+    struct store base;
+    struct map by_id;
+    struct mem_task **tasks; /* tasks[seq - 1] */
+    size_t task_count, task_cap;
+    struct mem_workflow *workflows; /* by name and version */
+    size_t workflow_count;
+    struct mem_lease *leases;
+    size_t lease_count;
+    uint64_t boot;
+    unsigned char secret[32];
+};
+
+static struct memory_store *memory_store_of(struct store *s)
+{
+    return CONTAINER_OF(s, struct memory_store, base);
+}
+
+static void *grow(void *ptr, size_t count, size_t size)
+{
+    void *more = reallocarray(ptr, count, size);
+
+    ASSERT(more);
+    return more;
+}
+
+static enum err fails(struct error *e)
+{
+    return error_set(e, ERR_IO, "state store in memory: a fault was injected");
+}
+
+/* --- changes --- */
+
+static void task_set(struct mem_task *t, const struct task_row *row)
+{
+    struct arena fresh = {0};
+    struct task_row copy = row_copy(&fresh, row); /* before the old one goes: it may be its source */
+
+    arena_fini(&t->row_arena);
+    t->row_arena = fresh;
+    t->row = copy;
+    t->row.id = t->id;
+}
+
+/* What the payload table's key would refuse. */
+static bool payloads_are_new(const struct mem_task *t, const struct task_row *row)
+{
+    for (size_t i = 0; i < row->payload_count; i++) {
+        for (size_t k = 0; t && k < t->payload_count; k++)
+            if (t->payloads[k].number == row->payloads[i].number)
+                return false;
+        for (size_t k = 0; k < i; k++)
+            if (row->payloads[k].number == row->payloads[i].number)
+                return false;
+    }
+    return true;
+}
+
+static int payload_order(const void *a, const void *b)
+{
+    uint32_t x = ((const struct payload *)a)->number;
+    uint32_t y = ((const struct payload *)b)->number;
+
+    return (x > y) - (x < y);
+}
+
+static void payloads_add(struct mem_task *t, const struct task_row *row)
+{
+    size_t count = t->payload_count + row->payload_count;
+
+    if (row->payload_count == 0)
+        return;
+    t->payloads = grow(t->payloads, count, sizeof *t->payloads);
+    for (size_t i = 0; i < row->payload_count; i++)
+        t->payloads[t->payload_count++] = (struct payload){
+            row->payloads[i].number, arena_copy(&t->life, row->payloads[i].json)};
+    qsort(t->payloads, count, sizeof *t->payloads, payload_order);
+}
+
+static enum err task_insert(struct memory_store *s, struct change *c)
+{
+    if (map_get(&s->by_id, c->row.id))
+        return ERR_CONFLICT;
+    if (!payloads_are_new(NULL, &c->row))
+        return ERR_INVALID;
+    if (s->task_count == s->task_cap) {
+        s->task_cap = s->task_cap ? s->task_cap * 2 : 64;
+        s->tasks = grow(s->tasks, s->task_cap, sizeof(struct mem_task *));
+    }
+    struct mem_task *t = calloc(1, sizeof *t);
+    ASSERT(t);
+    s->tasks[s->task_count++] = t;
+    c->row.seq = (int64_t)s->task_count;
+    t->id = arena_copy(&t->life, c->row.id);
+    map_put(&s->by_id, t->id, t);
+    task_set(t, &c->row);
+    payloads_add(t, &c->row);
+    return ERR_OK;
+}
+
+static void task_update(struct mem_task *t, const struct change *c)
+{
+    struct task_row row = c->row;
+
+    row.seq = t->row.seq;
+    row.workflow = t->row.workflow;
+    row.version = t->row.version;
+    row.submitted_at = t->row.submitted_at;
+    row.reply_to = t->row.reply_to;
+    row.tags = t->row.tags;
+    if (!c->wake_moved)
+        row.wake_at = t->row.wake_at;
+    task_set(t, &row);
+}
+
+static void task_request(struct mem_task *t, const struct change *c)
+{
+    struct task_row row = t->row;
+
+    row.revision = c->row.revision;
+    row.request = c->row.request;
+    row.wake_at = c->row.wake_at;
+    if (c->release) {
+        row.state = TASK_PENDING;
+        row.locked_by = SLICE_NONE;
+        row.waiting_for = c->row.waiting_for;
+        row.rank = c->row.rank;
+    }
+    task_set(t, &row);
+}
+
+static enum err change_apply(struct memory_store *s, struct change *c)
+{
+    enum err err = row_check(c);
+    if (err != ERR_OK)
+        return err;
+    if (c->kind == CHANGE_INSERT)
+        return task_insert(s, c);
+
+    struct mem_task *t = map_get(&s->by_id, c->row.id);
+    if (!t || t->row.revision != c->row.revision - 1)
+        return ERR_CONFLICT;
+    if (!payloads_are_new(t, &c->row))
+        return ERR_INVALID;
+    if (c->kind == CHANGE_UPDATE)
+        task_update(t, c);
+    else
+        task_request(t, c);
+    payloads_add(t, &c->row);
+    return ERR_OK;
+}
+
+/* --- claims --- */
+
+static bool claim_wants(const struct claim *c, const struct task_row *row)
+{
+    struct slice node;
+
+    switch (c->kind) {
+    case CLAIM_AGENT:
+        return row->state == TASK_PENDING && !row->locked_by.ptr
+               && slice_eq(row->waiting_for, c->agent);
+    case CLAIM_TIME:
+        return row->state == TASK_PENDING && !row->locked_by.ptr
+               && slice_is(row->waiting_for, "time");
+    case CLAIM_BOOT:
+        node = owner_node(c->locked_by);
+        return row->locked_by.len > node.len && memcmp(row->locked_by.ptr, node.ptr, node.len) == 0
+               && owner_boot(row->locked_by) < owner_boot(c->locked_by);
+    }
+    UNREACHABLE();
+}
+
+static int rank_order(const void *a, const void *b)
+{
+    const struct task_row *x = &(*(struct mem_task *const *)a)->row;
+    const struct task_row *y = &(*(struct mem_task *const *)b)->row;
+
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+static int owner_order(const void *a, const void *b)
+{
+    const struct task_row *x = &(*(struct mem_task *const *)a)->row;
+    const struct task_row *y = &(*(struct mem_task *const *)b)->row;
+    int order = slice_order(x->locked_by, y->locked_by);
+
+    return order ? order : (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+static struct task_row row_out(const struct mem_task *t, struct arena *a, bool payloads)
+{
+    struct task_row row = row_copy(a, &t->row);
+
+    if (!payloads || t->payload_count == 0)
+        return row;
+    struct payload *list = arena_alloc(a, t->payload_count * sizeof *list);
+    for (size_t i = 0; i < t->payload_count; i++)
+        list[i] = (struct payload){t->payloads[i].number, arena_copy(a, t->payloads[i].json)};
+    row.payloads = list;
+    row.payload_count = t->payload_count;
+    return row;
+}
+
+static void task_take(struct mem_task *t, const struct claim *c)
+{
+    struct task_row row = t->row;
+
+    row.revision++;
+    row.locked_by = c->locked_by;
+    row.waiting_for = SLICE_NONE;
+    if (c->kind != CLAIM_BOOT) {
+        row.state = row.direction == DIRECTION_UNDO ? TASK_COMPENSATING : TASK_PROCESSING;
+        row.started_at = row.started_at ? row.started_at : c->now;
+    }
+    task_set(t, &row);
+}
+
+static void claim_run(struct memory_store *s, struct claim *c, struct arena *a)
+{
+    struct mem_task **found = grow(NULL, s->task_count + 1, sizeof(struct mem_task *));
+    size_t count = 0;
+    size_t taken = 0;
+
+    for (size_t i = 0; i < s->task_count; i++)
+        if (claim_wants(c, &s->tasks[i]->row))
+            found[count++] = s->tasks[i];
+    qsort(found, count, sizeof(struct mem_task *),
+          c->kind == CLAIM_BOOT ? owner_order : rank_order);
+
+    while (taken < count && taken < c->limit
+           && (c->kind != CLAIM_TIME || found[taken]->row.rank <= c->now))
+        taken++;
+    if (taken < count) {
+        c->more = c->kind != CLAIM_TIME || found[taken]->row.rank <= c->now;
+        c->next_rank = c->kind == CLAIM_TIME ? found[taken]->row.rank : 0;
+    }
+    c->rows = taken ? arena_alloc(a, taken * sizeof *c->rows) : NULL;
+    c->row_count = taken;
+    for (size_t i = 0; i < taken; i++) {
+        task_take(found[i], c);
+        c->rows[i] = row_out(found[i], a, true);
+    }
+    free(found);
+}
+
+/* --- the batch --- */
+
+static void claims_empty(struct batch *b)
+{
+    for (size_t i = 0; i < b->claim_count; i++) {
+        b->claims[i].rows = NULL;
+        b->claims[i].row_count = 0;
+        b->claims[i].more = false;
+        b->claims[i].next_rank = 0;
+    }
+}
+
+static struct mem_lease *lease_find(struct memory_store *s, struct slice name)
+{
+    for (size_t i = 0; i < s->lease_count; i++)
+        if (slice_eq(s->leases[i].name, name))
+            return &s->leases[i];
+    return NULL;
+}
+
+/* Nothing is undone here: whatever is to fail does so before the first change. */
+static enum err batch_refused(struct memory_store *s, const struct batch *b, struct error *e)
+{
+    const struct mem_lease *l = b->fence ? lease_find(s, b->fence->lease) : NULL;
+
+    for (size_t i = 0; i < 1 + b->change_count + b->claim_count; i++)
+        if (fault())
+            return fails(e);
+    if (b->fence && (!l || l->lease.epoch != b->fence->epoch))
+        return error_set(e, ERR_CONFLICT, "lease %.*s has another epoch",
+                         SLICE_ARG(b->fence->lease));
+    if (fault())
+        return error_set(e, ERR_UNKNOWN, "state store in memory: a commit failed");
+    return ERR_OK;
+}
+
+static enum err memory_commit(struct store *base, struct batch *b, struct arena *a,
+                              struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+
+    claims_empty(b);
+    enum err err = batch_refused(s, b, e);
+    if (err == ERR_OK) {
+        for (size_t i = 0; i < b->change_count; i++)
+            b->changes[i].outcome = change_apply(s, &b->changes[i]);
+        for (size_t i = 0; i < b->claim_count; i++)
+            claim_run(s, &b->claims[i], a);
+        if (!fault())
+            return ERR_OK;
+        err = error_set(e, ERR_UNKNOWN, "state store in memory: a commit's answer was lost");
+    }
+    claims_empty(b);
+    for (size_t i = 0; i < b->change_count; i++)
+        b->changes[i].outcome = err;
+    return err;
+}
+
+/* --- reading --- */
+
+static enum err memory_get(struct store *base, struct slice id, struct arena *a,
+                           struct task_row *ret, struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+
+    if (fault())
+        return fails(e);
+    const struct mem_task *t = map_get(&s->by_id, id);
+    if (!t)
+        return error_set(e, ERR_NOT_FOUND, "there is no task %.*s", SLICE_ARG(id));
+    *ret = row_out(t, a, true);
+    return ERR_OK;
+}
+
+static int wake_order(const void *a, const void *b)
+{
+    const struct task_row *x = &(*(struct mem_task *const *)a)->row;
+    const struct task_row *y = &(*(struct mem_task *const *)b)->row;
+
+    if (x->wake_at != y->wake_at)
+        return x->wake_at < y->wake_at ? -1 : 1;
+    return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+static void page_fill(struct mem_task **found, size_t count, size_t limit, struct arena *a,
+                      struct row_page *ret)
+{
+    *ret = (struct row_page){.count = count < limit ? count : limit, .more = count > limit};
+    if (ret->count)
+        ret->rows = arena_alloc(a, ret->count * sizeof *ret->rows);
+    for (size_t i = 0; i < ret->count; i++)
+        ret->rows[i] = row_out(found[i], a, false);
+}
+
+static enum err memory_overdue(struct store *base, int64_t now, int64_t after_wake_at,
+                               int64_t after_seq, size_t limit, struct arena *a,
+                               struct row_page *ret, struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+    size_t count = 0;
+
+    if (fault())
+        return fails(e);
+    struct mem_task **found = grow(NULL, s->task_count + 1, sizeof(struct mem_task *));
+    for (size_t i = 0; i < s->task_count; i++) {
+        const struct task_row *row = &s->tasks[i]->row;
+        if (row->wake_at == 0 || row->wake_at > now)
+            continue;
+        if (row->wake_at > after_wake_at || (row->wake_at == after_wake_at && row->seq > after_seq))
+            found[count++] = s->tasks[i];
+    }
+    qsort(found, count, sizeof(struct mem_task *), wake_order);
+    page_fill(found, count, limit, a, ret);
+    free(found);
+    return ERR_OK;
+}
+
+static enum err memory_list(struct store *base, const struct list_query *q, struct arena *a,
+                            struct row_page *ret, struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+    size_t count = 0;
+    size_t i = s->task_count;
+
+    if (fault())
+        return fails(e);
+    struct mem_task **found = grow(NULL, s->task_count + 1, sizeof(struct mem_task *));
+    if (q->before_seq > 0 && (uint64_t)q->before_seq <= i)
+        i = (size_t)q->before_seq - 1;
+    while (i-- > 0 && count <= q->limit) {
+        const struct task_row *row = &s->tasks[i]->row;
+        if (!q->any_state && row->state != q->state)
+            continue;
+        if (q->workflow.ptr && !slice_eq(row->workflow, q->workflow))
+            continue;
+        found[count++] = s->tasks[i];
+    }
+    page_fill(found, count, q->limit, a, ret);
+    free(found);
+    return ERR_OK;
+}
+
+/* --- workflows --- */
+
+static int workflow_order(const void *a, const void *b)
+{
+    const struct workflow_row *x = &((const struct mem_workflow *)a)->row;
+    const struct workflow_row *y = &((const struct mem_workflow *)b)->row;
+    int order = slice_order(x->name, y->name);
+
+    return order ? order : (x->version > y->version) - (x->version < y->version);
+}
+
+/* That version, or the newest for 0. */
+static const struct workflow_row *workflow_find(const struct memory_store *s, struct slice name,
+                                                int64_t version)
+{
+    for (size_t i = s->workflow_count; i-- > 0;) {
+        const struct workflow_row *row = &s->workflows[i].row;
+        if (slice_eq(row->name, name) && (version == 0 || row->version == version))
+            return row;
+    }
+    return NULL;
+}
+
+static struct workflow_row workflow_copy(struct arena *a, const struct workflow_row *row)
+{
+    return (struct workflow_row){arena_copy(a, row->name), row->version, arena_copy(a, row->text),
+                                 row->created_at};
+}
+
+static enum err memory_workflow_put(struct store *base, struct slice name, struct slice text,
+                                    int64_t now, int64_t *ret_version, bool *ret_new,
+                                    struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+
+    if (fault())
+        return fails(e);
+    const struct workflow_row *newest = workflow_find(s, name, 0);
+    bool is_new = !newest || !slice_eq(newest->text, text);
+    struct workflow_row row = {name, newest ? newest->version + is_new : 1, text, now};
+    if (fault())
+        return error_set(e, ERR_UNKNOWN, "state store in memory: a commit failed");
+    if (is_new) {
+        s->workflows = grow(s->workflows, s->workflow_count + 1, sizeof *s->workflows);
+        struct mem_workflow *w = &s->workflows[s->workflow_count++];
+        *w = (struct mem_workflow){0};
+        w->row = workflow_copy(&w->arena, &row);
+        qsort(s->workflows, s->workflow_count, sizeof *s->workflows, workflow_order);
+    }
+    if (fault())
+        return error_set(e, ERR_UNKNOWN, "state store in memory: a commit's answer was lost");
+    *ret_version = row.version;
+    *ret_new = is_new;
+    return ERR_OK;
+}
+
+static enum err memory_workflow_get(struct store *base, struct slice name, int64_t version,
+                                    struct arena *a, struct workflow_row *ret, struct error *e)
+{
+    if (fault())
+        return fails(e);
+    const struct workflow_row *row = workflow_find(memory_store_of(base), name, version);
+    if (!row)
+        return error_set(e, ERR_NOT_FOUND, "there is no workflow %.*s%s", SLICE_ARG(name),
+                         version ? " of that version" : "");
+    *ret = workflow_copy(a, row);
+    return ERR_OK;
+}
+
+static enum err memory_workflow_list(struct store *base, struct arena *a, struct workflow_row **ret,
+                                     size_t *ret_count, struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+    struct workflow_row *rows = NULL;
+
+    if (fault())
+        return fails(e);
+    if (s->workflow_count)
+        rows = arena_alloc(a, s->workflow_count * sizeof *rows);
+    for (size_t i = 0; i < s->workflow_count; i++)
+        rows[i] = workflow_copy(a, &s->workflows[i].row);
+    *ret = rows;
+    *ret_count = s->workflow_count;
+    return ERR_OK;
+}
+
+/* --- the node --- */
+
+static void lease_give(struct mem_lease *l, struct slice holder, int64_t until)
+{
+    if (!slice_eq(l->lease.holder, holder)) {
+        struct arena fresh = {0};
+        struct slice name = arena_copy(&fresh, l->name);
+        l->lease.holder = arena_copy(&fresh, holder);
+        l->lease.epoch++;
+        arena_fini(&l->arena);
+        l->arena = fresh;
+        l->name = name;
+    }
+    l->lease.until = until;
+}
+
+static enum err memory_lease(struct store *base, struct slice name, struct slice holder,
+                             int64_t now, int64_t until, struct arena *a, struct lease *ret,
+                             struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+
+    if (fault())
+        return fails(e);
+    struct mem_lease *l = lease_find(s, name);
+    if (!l) {
+        s->leases = grow(s->leases, s->lease_count + 1, sizeof *s->leases);
+        l = &s->leases[s->lease_count++];
+        *l = (struct mem_lease){0};
+        l->name = arena_copy(&l->arena, name);
+    }
+    if (l->lease.until <= now || slice_eq(l->lease.holder, holder))
+        lease_give(l, holder, until);
+    *ret = (struct lease){arena_copy(a, l->lease.holder), l->lease.epoch, l->lease.until};
+    return ERR_OK;
+}
+
+static const unsigned char *memory_secret(struct store *base)
+{
+    return memory_store_of(base)->secret;
+}
+
+static uint64_t memory_boot(struct store *base)
+{
+    return memory_store_of(base)->boot;
+}
+
+static void memory_close(struct store *base)
+{
+    struct memory_store *s = memory_store_of(base);
+
+    for (size_t i = 0; i < s->task_count; i++) {
+        arena_fini(&s->tasks[i]->life);
+        arena_fini(&s->tasks[i]->row_arena);
+        free(s->tasks[i]->payloads);
+        free(s->tasks[i]);
+    }
+    for (size_t i = 0; i < s->workflow_count; i++)
+        arena_fini(&s->workflows[i].arena);
+    for (size_t i = 0; i < s->lease_count; i++)
+        arena_fini(&s->leases[i].arena);
+    map_fini(&s->by_id);
+    free(s->tasks);
+    free(s->workflows);
+    free(s->leases);
+    free(s);
+}
+
+static const struct store_ops ops = {
+    .close = memory_close,
+    .commit = memory_commit,
+    .get = memory_get,
+    .overdue = memory_overdue,
+    .list = memory_list,
+    .workflow_put = memory_workflow_put,
+    .workflow_get = memory_workflow_get,
+    .workflow_list = memory_workflow_list,
+    .lease = memory_lease,
+    .secret = memory_secret,
+    .boot = memory_boot,
+};
+
+struct store *memory_store_new(void)
+{
+    struct memory_store *s = calloc(1, sizeof *s);
+
+    ASSERT(s);
+    s->base.ops = &ops;
+    s->boot = 1;
+    for (size_t i = 0; i < sizeof s->secret; i++)
+        s->secret[i] = (unsigned char)(i * 7 + 1); /* the same in every replay */
+    return &s->base;
+}
+
+void memory_store_boot(struct store *s)
+{
+    memory_store_of(s)->boot++;
+}

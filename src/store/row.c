@@ -1,0 +1,99 @@
+#include "store/row.h"
+
+#include "json/json.h"
+
+static size_t row_size(const struct task_row *row)
+{
+    size_t size = row->id.len + row->workflow.len + row->locked_by.len + row->waiting_for.len
+                  + row->request.len + row->reply_to.len + row->tags.len + row->doc.len;
+
+    for (size_t i = 0; i < row->payload_count; i++)
+        size += row->payloads[i].json.len;
+    return size;
+}
+
+static bool payloads_valid(const struct task_row *row)
+{
+    for (size_t i = 0; i < row->payload_count; i++)
+        if (!row->payloads[i].json.ptr || row->payloads[i].number == 0
+            || row->payloads[i].number > PAYLOAD_NUMBER_MAX)
+            return false;
+    return true;
+}
+
+static bool tags_valid(struct slice tags)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct json *j;
+
+    if (!tags.ptr)
+        return true;
+    return json_parse(&a, tags, &j, NULL) == ERR_OK && j->type == JSON_OBJECT;
+}
+
+enum err row_check(const struct change *c)
+{
+    const struct task_row *row = &c->row;
+
+    ASSERT(row->id.ptr);
+    ASSERT(c->kind == CHANGE_INSERT ? row->revision == 1 : row->revision > 1);
+    if (row_size(row) > ROW_SIZE_MAX)
+        return ERR_TOO_BIG;
+    if (row->id.len == 0 || row->revision > INT64_MAX || !payloads_valid(row))
+        return ERR_INVALID;
+    if (c->kind == CHANGE_REQUEST)
+        return ERR_OK;
+    if (!row->doc.ptr)
+        return ERR_INVALID;
+    if (c->kind == CHANGE_INSERT && (!row->workflow.ptr || !tags_valid(row->tags)))
+        return ERR_INVALID;
+    return ERR_OK;
+}
+
+struct task_row row_copy(struct arena *a, const struct task_row *row)
+{
+    struct task_row copy = *row;
+
+    copy.id = arena_copy(a, row->id);
+    copy.workflow = arena_copy(a, row->workflow);
+    copy.locked_by = arena_copy(a, row->locked_by);
+    copy.waiting_for = arena_copy(a, row->waiting_for);
+    copy.request = arena_copy(a, row->request);
+    copy.reply_to = arena_copy(a, row->reply_to);
+    copy.tags = arena_copy(a, row->tags);
+    copy.doc = arena_copy(a, row->doc);
+    copy.payloads = NULL;
+    copy.payload_count = 0;
+    return copy;
+}
+
+struct slice owner_node(struct slice locked_by)
+{
+    const char *slash = memrchr(locked_by.ptr, '/', locked_by.len);
+
+    ASSERT(slash);
+    return (struct slice){locked_by.ptr, (size_t)(slash - locked_by.ptr) + 1};
+}
+
+uint64_t owner_boot(struct slice locked_by)
+{
+    size_t at = owner_node(locked_by).len;
+    uint64_t boot = 0;
+
+    if (locked_by.len - at > 18)
+        return 0;
+    for (; at < locked_by.len; at++) {
+        if (locked_by.ptr[at] < '0' || locked_by.ptr[at] > '9')
+            return 0;
+        boot = boot * 10 + (uint64_t)(locked_by.ptr[at] - '0');
+    }
+    return boot;
+}
+
+int slice_order(struct slice a, struct slice b)
+{
+    size_t len = a.len < b.len ? a.len : b.len;
+    int order = len ? memcmp(a.ptr, b.ptr, len) : 0;
+
+    return order ? order : (a.len > b.len) - (a.len < b.len);
+}

@@ -1,0 +1,201 @@
+#include "store/sqlite_body.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+
+/* What the WAL of the writer has grown to, told by SQLite after each commit. */
+static int wal_grew(void *arg, sqlite3 *db, const char *name, int frames)
+{
+    struct sqlite_store *s = arg;
+
+    (void)db;
+    (void)name;
+    s->wal_frames = frames;
+    return SQLITE_OK;
+}
+
+/* Leaves nothing to checkpoint behind if it can: frames of a commit whose fsync failed may stand in
+ * the WAL without being on the disk, and must not be built upon after a restart. */
+static void wal_restart(struct sqlite_store *s)
+{
+    int frames = 0;
+    int done = 0;
+
+    if (!fault()
+        && sqlite3_wal_checkpoint_v2(s->writer.handle, "main", SQLITE_CHECKPOINT_RESTART, &frames,
+                                     &done)
+               == SQLITE_OK)
+        frames -= done;
+    s->wal_frames = frames > 0 ? frames : 0;
+    s->checkpoint_at = s->wal_frames + CHECKPOINT_FRAMES;
+}
+
+static int writer_settle(struct sqlite_store *s)
+{
+    struct db *d = &s->writer;
+    char limit[64];
+
+    int rc = db_exec(d, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; "
+                        "PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY; "
+                        "PRAGMA cache_size = -16000; PRAGMA mmap_size = 0; "
+                        "PRAGMA secure_delete = OFF");
+    (void)snprintf(limit, sizeof limit, "PRAGMA journal_size_limit = %d", WAL_SIZE_KEPT);
+    if (rc == SQLITE_OK)
+        rc = db_exec(d, limit);
+    if (rc != SQLITE_OK)
+        return rc;
+    (void)sqlite3_wal_hook(d->handle, wal_grew, s);
+    wal_restart(s);
+    return SQLITE_OK;
+}
+
+static enum err connect_writer(struct sqlite_store *s, bool first, struct error *e)
+{
+    int rc = db_open(&s->writer, s->path, SQLITE_OPEN_READWRITE);
+    if (rc != SQLITE_OK)
+        return store_failed(s, rc, e, "open the file");
+    /* until it is known to be ours, closing it changes nothing */
+    (void)sqlite3_db_config(s->writer.handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    enum err err = schema_check(s, first, e);
+    if (err != ERR_OK)
+        return err;
+    (void)sqlite3_db_config(s->writer.handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+    rc = writer_settle(s);
+    return rc == SQLITE_OK ? ERR_OK : store_failed(s, rc, e, "prepare the file for writing");
+}
+
+static enum err connect_reader(struct sqlite_store *s, struct error *e)
+{
+    int rc = db_open(&s->reader, s->path, SQLITE_OPEN_READONLY);
+    if (rc == SQLITE_OK)
+        rc = db_exec(&s->reader, "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -4000; "
+                                 "PRAGMA mmap_size = 0");
+    return rc == SQLITE_OK ? ERR_OK : store_failed(s, rc, e, "open the file for reading");
+}
+
+static enum err connect_both(struct sqlite_store *s, bool first, struct error *e)
+{
+    enum err err = connect_writer(s, first, e);
+    if (err == ERR_OK)
+        err = connect_reader(s, e);
+    if (err == ERR_OK)
+        err = schema_secret(s, e);
+    s->broken = err != ERR_OK;
+    return err;
+}
+
+enum err store_ready(struct sqlite_store *s, struct error *e)
+{
+    if (!s->broken)
+        return ERR_OK;
+    db_close(&s->reader);
+    db_close(&s->writer);
+    return connect_both(s, false, e);
+}
+
+static enum err sqlite_lease(struct store *base, struct slice name, struct slice holder,
+                             int64_t now, int64_t until, struct arena *a, struct lease *ret,
+                             struct error *e)
+{
+    (void)name;
+    (void)now;
+    (void)e;
+    /* the folder's lock excludes everybody else; older starts had older epochs */
+    *ret = (struct lease){arena_copy(a, holder), sqlite_store_of(base)->boot, until};
+    return ERR_OK;
+}
+
+static const unsigned char *sqlite_secret(struct store *base)
+{
+    return sqlite_store_of(base)->secret;
+}
+
+static uint64_t sqlite_boot(struct store *base)
+{
+    return sqlite_store_of(base)->boot;
+}
+
+static void sqlite_close(struct store *base)
+{
+    struct sqlite_store *s = sqlite_store_of(base);
+
+    db_close(&s->reader);
+    db_close(&s->writer); /* the last one: checkpoints and removes the WAL */
+    if (s->lock_fd >= 0)
+        (void)close(s->lock_fd);
+    free(s->path);
+    free(s->dir);
+    free(s);
+}
+
+static const struct store_ops ops = {
+    .close = sqlite_close,
+    .commit = sqlite_commit,
+    .get = sqlite_get,
+    .overdue = sqlite_overdue,
+    .list = sqlite_list,
+    .workflow_put = sqlite_workflow_put,
+    .workflow_get = sqlite_workflow_get,
+    .workflow_list = sqlite_workflow_list,
+    .lease = sqlite_lease,
+    .secret = sqlite_secret,
+    .boot = sqlite_boot,
+};
+
+enum err sqlite_store_open(const char *dir, struct store **ret, struct error *e)
+{
+    struct sqlite_store *s = calloc(1, sizeof *s);
+
+    ASSERT(s);
+    *s = (struct sqlite_store){.base.ops = &ops, .lock_fd = -1};
+    s->dir = strdup(dir);
+    ASSERT(s->dir);
+    int len = asprintf(&s->path, "%s/intact.db", dir);
+    ASSERT(len > 0);
+
+    enum err err = folder_lock(s, e);
+    if (err == ERR_OK)
+        err = folder_file(s, e);
+    if (err == ERR_OK)
+        err = connect_both(s, true, e);
+    if (err == ERR_OK)
+        err = schema_boot(s, e);
+    if (err != ERR_OK) {
+        sqlite_close(&s->base);
+        return err;
+    }
+    *ret = &s->base;
+    return ERR_OK;
+}
+
+/* PASSIVE: waits for nobody. What a reader still needs is left for another time. */
+static void checkpoint(struct sqlite_store *s)
+{
+    int frames = 0;
+    int done = 0;
+
+    int rc = fault() ? SQLITE_IOERR
+                     : sqlite3_wal_checkpoint_v2(s->writer.handle, "main",
+                                                 SQLITE_CHECKPOINT_PASSIVE, &frames, &done);
+    if (rc == SQLITE_OK && done == frames) {
+        s->wal_frames = 0; /* the next commit begins the WAL anew, over the old one */
+        s->checkpoint_at = CHECKPOINT_FRAMES;
+    } else {
+        s->checkpoint_at = s->wal_frames + CHECKPOINT_FRAMES;
+    }
+}
+
+bool sqlite_store_maintain(struct store *base, bool idle)
+{
+    struct sqlite_store *s = sqlite_store_of(base);
+
+    if (s->broken || s->wal_frames == 0)
+        return false;
+    if (idle || s->wal_frames >= s->checkpoint_at)
+        checkpoint(s);
+    return s->wal_frames > 0;
+}

@@ -1,0 +1,187 @@
+#ifndef STORE_SQLITE_BODY_H
+#define STORE_SQLITE_BODY_H
+
+/*
+ * What the files of the SQLite body share. Inside it, functions return SQLite's own result codes
+ * (`rc`, extended); the operations of the interface turn them into an enum err with a story,
+ * once, in store_failed(), which also decides whether the connections must be opened again.
+ *
+ *   sqlite_folder.c   the data folder: made, locked, the file in it looked at
+ *   sqlite_schema.c   migrations, and what is read once at start
+ *   sqlite_sql.c      every statement
+ *   sqlite_db.c       a connection and its prepared statements
+ *   sqlite_row.c      rows bound and read
+ *   sqlite_commit.c   a batch
+ *   sqlite_claim.c    its claims
+ *   sqlite_read.c     get, overdue, list
+ *   sqlite_workflow.c definitions
+ *   sqlite.c          open, close, maintain, the table of operations
+ */
+
+#include <sqlite3.h>
+
+#include "base/buf.h"
+#include "store/sqlite.h"
+
+enum {
+    SCHEMA_VERSION = 1,
+    APPLICATION_ID = 0x496e7463,     /* "Intc" */
+    SECRET_SIZE = 32,
+    CHECKPOINT_FRAMES = 4096,        /* of a page each: at 16 MiB of WAL it is worth the stall */
+    WAL_SIZE_KEPT = 64 * 1024 * 1024 /* a longer WAL is cut when it starts anew */
+};
+
+/* The columns of a task as parameters of a statement, and (after seq) of a result. Those that
+ * change stand last, so that an UPDATE may name few of the others and still take all. */
+enum column {
+    COL_SEQ,
+    COL_ID,
+    COL_WORKFLOW,
+    COL_VERSION,
+    COL_SUBMITTED_AT,
+    COL_REPLY_TO,
+    COL_TAGS,
+    COL_REVISION,
+    COL_STATE,
+    COL_DIRECTION,
+    COL_PRIORITY,
+    COL_LOCKED_BY,
+    COL_COMPLETE_BY,
+    COL_WAKE_AT,
+    COL_NOT_BEFORE,
+    COL_WAITING_FOR,
+    COL_RANK,
+    COL_REQUEST,
+    COL_FAILURE_COUNT,
+    COL_STARTED_AT,
+    COL_ENDED_AT,
+    COL_DOC,
+};
+
+enum sql {
+    SQL_BEGIN,
+    SQL_COMMIT,
+    SQL_INSERT,
+    SQL_UPDATE,      /* four variants of one UPDATE; the first two leave state and owner alone */
+    SQL_UPDATE_WAKE,
+    SQL_UPDATE_MOVE,
+    SQL_UPDATE_MOVE_WAKE,
+    SQL_REQUEST,
+    SQL_RELEASE,
+    SQL_PAYLOAD_INSERT,
+    SQL_TAG_INSERT,
+    SQL_CLAIM_WAITING,
+    SQL_CLAIM_OWNED,
+    SQL_TAKE,
+    SQL_GET,
+    SQL_PAYLOADS,
+    SQL_OVERDUE,
+    SQL_LIST,
+    SQL_LIST_STATE,
+    SQL_LIST_PROCESSED,
+    SQL_LIST_WORKFLOW,
+    SQL_LIST_WORKFLOW_STATE,
+    SQL_LIST_WORKFLOW_PROCESSED,
+    SQL_WORKFLOW_NEWEST,
+    SQL_WORKFLOW_INSERT,
+    SQL_WORKFLOW_GET,
+    SQL_WORKFLOW_LIST,
+    SQL_COUNT,
+};
+
+const char *sql_text(enum sql which);
+
+/* A connection. Statements are prepared when they are first used. */
+struct db {
+    sqlite3 *handle;
+    sqlite3_stmt *stmts[SQL_COUNT];
+};
+
+struct sqlite_store {
+    struct store base;
+    char *dir, *path; /* the folder, the file in it */
+    int lock_fd;
+    struct db writer, reader;
+    bool broken;        /* open both connections again before the next use */
+    int wal_frames;     /* in the WAL and not known to be in the file */
+    int checkpoint_at;  /* so many are worth the next try */
+    uint64_t boot;
+    unsigned char secret[SECRET_SIZE];
+};
+
+static inline struct sqlite_store *sqlite_store_of(struct store *s)
+{
+    return CONTAINER_OF(s, struct sqlite_store, base);
+}
+
+/* sqlite_folder.c */
+enum err folder_lock(struct sqlite_store *s, struct error *e) MUST_USE;
+enum err folder_file(struct sqlite_store *s, struct error *e) MUST_USE;
+
+/* sqlite_schema.c: on the writer. `first`: a file without a schema may get one. */
+enum err schema_check(struct sqlite_store *s, bool first, struct error *e) MUST_USE;
+enum err schema_secret(struct sqlite_store *s, struct error *e) MUST_USE;
+enum err schema_boot(struct sqlite_store *s, struct error *e) MUST_USE;
+
+/* sqlite_db.c */
+int db_open(struct db *d, const char *path, int flags) MUST_USE;
+void db_close(struct db *d);
+int db_exec(struct db *d, const char *sql) MUST_USE;
+int db_number(struct db *d, const char *sql, int64_t *ret) MUST_USE; /* of one row */
+
+/* A statement ready to be bound. CLEANUP(query_end) ends its use. */
+int db_query(struct db *d, enum sql which, sqlite3_stmt **ret) MUST_USE;
+int query_step(sqlite3_stmt *q) MUST_USE; /* SQLITE_ROW, SQLITE_DONE, or what went wrong */
+int query_run(sqlite3_stmt *q) MUST_USE;  /* a statement without rows: SQLITE_OK, or ... */
+void query_end(sqlite3_stmt **q);
+
+/* Binding fails only if our own statement is wrong, or without memory. */
+void bind_text(sqlite3_stmt *q, int i, struct slice s);
+void bind_number(sqlite3_stmt *q, int i, int64_t v);
+void bind_time(sqlite3_stmt *q, int i, int64_t at);
+struct slice query_text(sqlite3_stmt *q, int col); /* valid until the next step */
+
+/* Opens the connections again if an earlier failure asks for it. */
+enum err store_ready(struct sqlite_store *s, struct error *e) MUST_USE;
+
+/* Tells the story of `rc` while we were doing `what`, and returns its error. */
+enum err store_failed(struct sqlite_store *s, int rc, struct error *e, const char *what);
+enum err rc_err(int rc);
+
+/* Ends a transaction that still stands, if any. */
+void db_rollback(struct db *d);
+
+/* COMMIT. On failure *ret_unknown says whether it may have become durable nevertheless. */
+int db_commit(struct db *d, bool *ret_unknown) MUST_USE;
+
+/* sqlite_row.c */
+void row_bind(sqlite3_stmt *q, const struct task_row *row, bool whole);
+int row_read(sqlite3_stmt *q, struct arena *a, struct task_row *ret) MUST_USE;
+int row_read_payloads(struct db *d, struct arena *a, struct task_row *row) MUST_USE;
+
+/* Rows in the making. */
+struct rows {
+    struct task_row *rows;
+    size_t count, cap;
+};
+struct task_row *rows_add(struct rows *r, struct arena *a);
+/* Copies at most `limit` rows; the statement gives one more if there are more. */
+int rows_read(sqlite3_stmt *q, struct arena *a, size_t limit, struct row_page *ret) MUST_USE;
+
+/* sqlite_commit.c, sqlite_claim.c, sqlite_read.c, sqlite_workflow.c */
+enum err sqlite_commit(struct store *s, struct batch *b, struct arena *a, struct error *e);
+int sqlite_claim(struct sqlite_store *s, struct claim *c, struct arena *a) MUST_USE;
+enum err sqlite_get(struct store *s, struct slice id, struct arena *a, struct task_row *ret,
+                    struct error *e);
+enum err sqlite_overdue(struct store *s, int64_t now, int64_t after_wake_at, int64_t after_seq,
+                        size_t limit, struct arena *a, struct row_page *ret, struct error *e);
+enum err sqlite_list(struct store *s, const struct list_query *q, struct arena *a,
+                     struct row_page *ret, struct error *e);
+enum err sqlite_workflow_put(struct store *s, struct slice name, struct slice text, int64_t now,
+                             int64_t *ret_version, bool *ret_new, struct error *e);
+enum err sqlite_workflow_get(struct store *s, struct slice name, int64_t version, struct arena *a,
+                             struct workflow_row *ret, struct error *e);
+enum err sqlite_workflow_list(struct store *s, struct arena *a, struct workflow_row **ret,
+                              size_t *ret_count, struct error *e);
+
+#endif

@@ -1,0 +1,194 @@
+#include "store/sqlite_body.h"
+
+#include <stdio.h>
+
+#include "base/fault.h"
+
+int db_open(struct db *d, const char *path, int flags)
+{
+    ASSERT(!d->handle);
+    int rc = fault() ? SQLITE_CANTOPEN
+                     : sqlite3_open_v2(path, &d->handle,
+                                       flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
+    if (rc != SQLITE_OK)
+        db_close(d);
+    return rc;
+}
+
+void db_close(struct db *d)
+{
+    for (size_t i = 0; i < SQL_COUNT; i++)
+        (void)sqlite3_finalize(d->stmts[i]); /* repeats the last failure, which was told */
+    int rc = sqlite3_close(d->handle);
+    ASSERT(rc == SQLITE_OK); /* it only fails if a statement was forgotten */
+    *d = (struct db){0};
+}
+
+int db_exec(struct db *d, const char *sql)
+{
+    return fault() ? SQLITE_IOERR : sqlite3_exec(d->handle, sql, NULL, NULL, NULL);
+}
+
+int db_number(struct db *d, const char *sql, int64_t *ret)
+{
+    sqlite3_stmt *q = NULL;
+    int rc = fault() ? SQLITE_IOERR : sqlite3_prepare_v2(d->handle, sql, -1, &q, NULL);
+
+    if (rc == SQLITE_OK)
+        rc = query_step(q);
+    if (rc == SQLITE_ROW) {
+        *ret = sqlite3_column_int64(q, 0);
+        rc = SQLITE_OK;
+    }
+    (void)sqlite3_finalize(q);
+    return rc == SQLITE_DONE ? SQLITE_CORRUPT : rc;
+}
+
+int db_query(struct db *d, enum sql which, sqlite3_stmt **ret)
+{
+    sqlite3_stmt **q = &d->stmts[which];
+    int rc = SQLITE_OK;
+
+    if (!*q)
+        rc = fault() ? SQLITE_IOERR
+                     : sqlite3_prepare_v3(d->handle, sql_text(which), -1, SQLITE_PREPARE_PERSISTENT,
+                                          q, NULL);
+    if (rc == SQLITE_OK)
+        *ret = *q;
+    return rc;
+}
+
+int query_step(sqlite3_stmt *q)
+{
+    return fault() ? SQLITE_IOERR : sqlite3_step(q);
+}
+
+int query_run(sqlite3_stmt *q)
+{
+    int rc = query_step(q);
+
+    ASSERT(rc != SQLITE_ROW);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+void query_end(sqlite3_stmt **q)
+{
+    (void)sqlite3_reset(*q); /* repeats what the last step said */
+}
+
+void bind_text(sqlite3_stmt *q, int i, struct slice s)
+{
+    int rc = sqlite3_bind_text64(q, i, s.ptr, s.len, SQLITE_STATIC, SQLITE_UTF8);
+
+    ASSERT(rc == SQLITE_OK);
+}
+
+void bind_number(sqlite3_stmt *q, int i, int64_t v)
+{
+    int rc = sqlite3_bind_int64(q, i, v);
+
+    ASSERT(rc == SQLITE_OK);
+}
+
+void bind_time(sqlite3_stmt *q, int i, int64_t at)
+{
+    int rc = at ? sqlite3_bind_int64(q, i, at) : sqlite3_bind_null(q, i);
+
+    ASSERT(rc == SQLITE_OK);
+}
+
+struct slice query_text(sqlite3_stmt *q, int col)
+{
+    const char *text = (const char *)sqlite3_column_text(q, col);
+
+    return text ? (struct slice){text, (size_t)sqlite3_column_bytes(q, col)} : SLICE_NONE;
+}
+
+void db_rollback(struct db *d)
+{
+    if (d->handle && !sqlite3_get_autocommit(d->handle))
+        (void)sqlite3_exec(d->handle, "ROLLBACK", NULL, NULL, NULL); /* what led here was told */
+}
+
+/* A disk that is full stops the writing of the WAL before its commit mark; a lock was never had.
+ * After anything else the mark may or may not have reached the disk. The fault behind the commit
+ * stands for an answer that was lost. */
+int db_commit(struct db *d, bool *ret_unknown)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+    int rc = db_query(d, SQL_COMMIT, &q);
+
+    *ret_unknown = false;
+    if (rc != SQLITE_OK)
+        return rc;
+    rc = query_run(q);
+    if (rc == SQLITE_OK && fault())
+        rc = SQLITE_IOERR;
+    *ret_unknown = rc != SQLITE_OK && (rc & 0xff) != SQLITE_FULL && (rc & 0xff) != SQLITE_BUSY;
+    return rc;
+}
+
+enum err rc_err(int rc)
+{
+    switch (rc & 0xff) { /* the first byte is the kind, the rest says more */
+    case SQLITE_OK:
+    case SQLITE_ROW:
+    case SQLITE_DONE:
+        return ERR_OK;
+    case SQLITE_FULL:
+        return ERR_FULL;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_INTERRUPT:
+        return ERR_BUSY;
+    case SQLITE_NOTADB:
+        return ERR_NOT_A_STORE;
+    case SQLITE_CORRUPT:
+    case SQLITE_ERROR: /* a statement of ours does not fit the schema: it was tampered with */
+        return ERR_CORRUPT;
+    case SQLITE_TOOBIG:
+        return ERR_TOO_BIG;
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
+        return ERR_INVALID;
+    default: /* IOERR, CANTOPEN, READONLY, PERM, NOMEM, PROTOCOL, ... */
+        return ERR_IO;
+    }
+}
+
+static const char *advice(enum err err)
+{
+    switch (err) {
+    case ERR_FULL:
+        return "free some space on its disk; it goes on by itself";
+    case ERR_BUSY:
+        return "another program is writing to it; end that program, it goes on by itself";
+    case ERR_CORRUPT:
+    case ERR_NOT_A_STORE:
+        return "the file is damaged; stop the server and restore it from a backup";
+    case ERR_IO:
+        return "check its disk and the permissions of its folder; it goes on by itself";
+    case ERR_OK:
+    case ERR_UNKNOWN:
+    case ERR_PARSE:
+    case ERR_INVALID:
+    case ERR_NOT_FOUND:
+    case ERR_CONFLICT:
+    case ERR_TOO_BIG:
+    case ERR_NEWER:
+    case ERR_LOCKED:
+        break;
+    }
+    return "it cannot be stored";
+}
+
+enum err store_failed(struct sqlite_store *s, int rc, struct error *e, const char *what)
+{
+    enum err err = rc_err(rc);
+
+    ASSERT(err != ERR_OK);
+    if (err != ERR_FULL && err != ERR_BUSY && err != ERR_INVALID && err != ERR_TOO_BIG)
+        s->broken = true;
+    return error_set(e, err, "state store %s: cannot %s: %s (SQLite %d); %s", s->path, what,
+                     sqlite3_errstr(rc), rc, advice(err));
+}

@@ -1,0 +1,111 @@
+#include "store/sqlite_body.h"
+
+#include <stdio.h>
+#include <sys/random.h>
+
+#include "base/fault.h"
+#include "schema_0001.h"
+
+/* The n-th brings a file of version n - 1 to version n. Never change one that was released. */
+static const char *const migrations[] = {schema_0001};
+
+_Static_assert(COUNT_OF(migrations) == SCHEMA_VERSION, "every version has its migration");
+
+static int secret_make(struct db *d)
+{
+    unsigned char secret[SECRET_SIZE];
+    sqlite3_stmt *q = NULL;
+
+    if (fault() || getrandom(secret, sizeof secret, 0) != (ssize_t)sizeof secret)
+        return SQLITE_IOERR;
+    int rc = fault() ? SQLITE_IOERR
+                     : sqlite3_prepare_v2(d->handle,
+                                          "INSERT INTO meta (name, value) VALUES ('secret', ?1)", -1,
+                                          &q, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_blob(q, 1, secret, sizeof secret, SQLITE_STATIC);
+    if (rc == SQLITE_OK)
+        rc = query_run(q);
+    (void)sqlite3_finalize(q);
+    return rc;
+}
+
+static int migrate_all(struct db *d, int64_t version)
+{
+    char text[80];
+    bool fresh = version == 0;
+
+    int rc = db_exec(d, "BEGIN IMMEDIATE");
+    for (; rc == SQLITE_OK && version < SCHEMA_VERSION; version++)
+        rc = db_exec(d, migrations[version]);
+    if (rc == SQLITE_OK && fresh)
+        rc = secret_make(d);
+    (void)snprintf(text, sizeof text, "PRAGMA application_id = %d; PRAGMA user_version = %d",
+                   APPLICATION_ID, SCHEMA_VERSION); /* always fits */
+    if (rc == SQLITE_OK)
+        rc = db_exec(d, text);
+    if (rc == SQLITE_OK)
+        rc = db_exec(d, "COMMIT");
+    db_rollback(d);
+    return rc;
+}
+
+/* A fresh file gets its schema, its version and our mark in one transaction of the rollback
+ * journal, before it is switched to WAL: so the mark stands in the file itself, where
+ * folder_file() looks for it, or the file is still empty. */
+enum err schema_check(struct sqlite_store *s, bool first, struct error *e)
+{
+    int64_t version;
+    int64_t id;
+
+    int rc = db_number(&s->writer, "PRAGMA user_version", &version);
+    if (rc == SQLITE_OK)
+        rc = db_number(&s->writer, "PRAGMA application_id", &id);
+    if (rc != SQLITE_OK)
+        return store_failed(s, rc, e, "read its version");
+    if (version > SCHEMA_VERSION)
+        return error_set(e, ERR_NEWER,
+                         "the state store %s has schema version %" PRId64 ", this program knows up "
+                         "to %d; start the newer program, or restore a backup of before it",
+                         s->path, version, SCHEMA_VERSION);
+    if (version < 0 || (version == 0 && !first) || (version > 0 && id != APPLICATION_ID))
+        return error_set(e, ERR_CORRUPT, "the state store %s has lost its schema; restore it from "
+                                         "a backup",
+                         s->path);
+    if (version == SCHEMA_VERSION)
+        return ERR_OK;
+    rc = migrate_all(&s->writer, version);
+    return rc == SQLITE_OK ? ERR_OK : store_failed(s, rc, e, "bring its schema up to date");
+}
+
+enum err schema_secret(struct sqlite_store *s, struct error *e)
+{
+    sqlite3_stmt *q = NULL;
+
+    int rc = fault() ? SQLITE_IOERR
+                     : sqlite3_prepare_v2(s->writer.handle,
+                                          "SELECT value FROM meta WHERE name = 'secret'", -1, &q,
+                                          NULL);
+    if (rc == SQLITE_OK)
+        rc = query_step(q);
+    if (rc == SQLITE_DONE || (rc == SQLITE_ROW && sqlite3_column_bytes(q, 0) != SECRET_SIZE))
+        rc = SQLITE_CORRUPT;
+    if (rc == SQLITE_ROW)
+        memcpy(s->secret, sqlite3_column_blob(q, 0), SECRET_SIZE);
+    (void)sqlite3_finalize(q);
+    return rc == SQLITE_ROW ? ERR_OK : store_failed(s, rc, e, "read its secret");
+}
+
+enum err schema_boot(struct sqlite_store *s, struct error *e)
+{
+    int64_t boot = 0;
+
+    int rc = db_number(&s->writer,
+                       "INSERT INTO node (name, boot) VALUES ('n1', 1) "
+                       "ON CONFLICT (name) DO UPDATE SET boot = boot + 1 RETURNING boot",
+                       &boot);
+    if (rc != SQLITE_OK)
+        return store_failed(s, rc, e, "count its starts");
+    s->boot = (uint64_t)boot;
+    return ERR_OK;
+}

@@ -1,0 +1,83 @@
+#include "store/sqlite_body.h"
+
+/* In the order of enum column, from COL_SEQ on. */
+#define COLUMNS                                                                                   \
+    "seq, id, workflow, version, submitted_at, reply_to, tags, revision, state, direction, "      \
+    "priority, locked_by, complete_by, wake_at, not_before, waiting_for, rank, request, "         \
+    "failure_count, started_at, ended_at, doc"
+
+/* A column that an index covers is named in a SET only if it moves: SQLite deletes and inserts
+ * the entry of the index whatever the value is. Where state and owner stay as they are, which is
+ * what most changes do, the WHERE says so instead, and the indexes are left alone. */
+#define UPDATE                                                                                    \
+    "UPDATE task SET revision = ?7, direction = ?9, priority = ?10, complete_by = ?12, "          \
+    "not_before = ?14, waiting_for = ?15, rank = ?16, request = ?17, failure_count = ?18, "       \
+    "started_at = ?19, ended_at = ?20, doc = ?21"
+#define MOVE  ", state = ?8, locked_by = ?11"
+#define WAKE  ", wake_at = ?13"
+#define FENCE " WHERE id = ?1 AND revision = ?7 - 1"
+#define STAY  " AND state = ?8 AND locked_by IS ?11"
+
+#define LIST  "SELECT " COLUMNS " FROM task WHERE seq < ?1"
+#define PAGE  " ORDER BY seq DESC LIMIT ?2"
+
+const char *sql_text(enum sql which)
+{
+    /* clang-format off */
+    static const char *const texts[] = {
+        [SQL_BEGIN] = "BEGIN IMMEDIATE",
+        [SQL_COMMIT] = "COMMIT",
+        [SQL_INSERT] =
+            "INSERT INTO task (id, workflow, version, submitted_at, reply_to, tags, revision, "
+            "state, direction, priority, locked_by, complete_by, wake_at, not_before, waiting_for, "
+            "rank, request, failure_count, started_at, ended_at, doc) VALUES (?1, ?2, ?3, ?4, ?5, "
+            "?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21) "
+            "ON CONFLICT (id) DO NOTHING",
+        [SQL_UPDATE] = UPDATE FENCE STAY,
+        [SQL_UPDATE_WAKE] = UPDATE WAKE FENCE STAY,
+        [SQL_UPDATE_MOVE] = UPDATE MOVE FENCE,
+        [SQL_UPDATE_MOVE_WAKE] = UPDATE MOVE WAKE FENCE,
+        [SQL_REQUEST] = "UPDATE task SET revision = ?2, request = ?3, wake_at = ?4 "
+            "WHERE id = ?1 AND revision = ?2 - 1",
+        [SQL_RELEASE] = "UPDATE task SET revision = ?2, request = ?3, wake_at = ?4, "
+            "state = 'pending', locked_by = NULL, waiting_for = ?5, rank = ?6 "
+            "WHERE id = ?1 AND revision = ?2 - 1",
+        [SQL_PAYLOAD_INSERT] = "INSERT INTO payload (key, json) "
+            "SELECT seq * 1048576 + ?2, ?3 FROM task WHERE id = ?1",
+        [SQL_TAG_INSERT] = "INSERT OR IGNORE INTO tag (key, value, task) "
+            "SELECT j.key, CASE j.type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' "
+            "WHEN 'null' THEN 'null' ELSE CAST(j.value AS TEXT) END, t.seq "
+            "FROM task AS t, json_each(t.tags) AS j WHERE t.id = ?1",
+        [SQL_CLAIM_WAITING] = "SELECT " COLUMNS " FROM task WHERE state = 'pending' "
+            "AND locked_by IS NULL AND waiting_for = ?1 ORDER BY rank, seq LIMIT ?2",
+        [SQL_CLAIM_OWNED] = "SELECT " COLUMNS " FROM task WHERE locked_by > ?1 "
+            "AND locked_by < ?2 AND CAST(substr(locked_by, ?3) AS INTEGER) < ?4 "
+            "ORDER BY locked_by, seq LIMIT ?5",
+        [SQL_TAKE] = "UPDATE task SET revision = ?2, state = ?3, locked_by = ?4, started_at = ?5, "
+            "waiting_for = NULL WHERE seq = ?1",
+        [SQL_GET] = "SELECT " COLUMNS " FROM task WHERE id = ?1",
+        [SQL_PAYLOADS] = "SELECT key & 1048575, json FROM payload "
+            "WHERE key > ?1 * 1048576 AND key < (?1 + 1) * 1048576 ORDER BY key",
+        [SQL_OVERDUE] = "SELECT " COLUMNS " FROM task WHERE wake_at = ?2 AND wake_at <= ?1 "
+            "AND seq > ?3 UNION ALL SELECT " COLUMNS " FROM task WHERE wake_at > ?2 "
+            "AND wake_at <= ?1 ORDER BY wake_at, seq LIMIT ?4",
+        [SQL_LIST] = LIST PAGE,
+        [SQL_LIST_STATE] = LIST " AND state = ?3 AND state <> 'processed'" PAGE,
+        [SQL_LIST_PROCESSED] = LIST " AND state = 'processed'" PAGE,
+        [SQL_LIST_WORKFLOW] = LIST " AND workflow = ?4" PAGE,
+        [SQL_LIST_WORKFLOW_STATE] = LIST " AND state = ?3 AND state <> 'processed' "
+            "AND +workflow = ?4" PAGE,
+        [SQL_LIST_WORKFLOW_PROCESSED] = LIST " AND state = 'processed' AND workflow = ?4" PAGE,
+        [SQL_WORKFLOW_NEWEST] = "SELECT version, text FROM workflow WHERE name = ?1 "
+            "ORDER BY version DESC LIMIT 1",
+        [SQL_WORKFLOW_INSERT] = "INSERT INTO workflow (name, version, text, created_at) "
+            "VALUES (?1, ?2, ?3, ?4)",
+        [SQL_WORKFLOW_GET] = "SELECT name, version, text, created_at FROM workflow "
+            "WHERE name = ?1 AND (?2 = 0 OR version = ?2) ORDER BY version DESC LIMIT 1",
+        [SQL_WORKFLOW_LIST] = "SELECT name, version, text, created_at FROM workflow "
+            "ORDER BY name, version",
+    };
+    /* clang-format on */
+    _Static_assert(COUNT_OF(texts) == SQL_COUNT, "every statement has a text");
+    return texts[which];
+}

@@ -1,0 +1,87 @@
+#include "supervisor/overdue.h"
+
+#include "core/retry.h"
+#include "json/json.h"
+
+/* What the rules will say when the scheduler carries it out; here for those who read the row. */
+static const char *what_to_do(const struct workflow_step *ws, const struct step *s, int64_t now)
+{
+    bool undo = s->direction == DIRECTION_UNDO;
+    const struct call_spec *spec = undo ? &ws->undo : &ws->call;
+    struct failure f = {.count = s->failure_count + 1, .retryable = true};
+    int64_t at = 0;
+
+    if (retry_next(&spec->retry, &f, now, &at))
+        return "retry";
+    if (undo)
+        return "hold";
+    switch (ws->on_failure) {
+    case ON_FAILURE_UNDO:
+        return "undo";
+    case ON_FAILURE_HOLD:
+        return "hold";
+    case ON_FAILURE_CONTINUE:
+        return "continue";
+    }
+    UNREACHABLE();
+}
+
+static void request_step(struct buf *b, const struct workflow_step *ws, const struct step *s,
+                         int64_t now)
+{
+    json_open(b, '{');
+    json_key(b, "step");
+    json_string(b, ws->name);
+    json_key(b, "direction");
+    json_string(b, slice_of(direction_text(s->direction)));
+    json_key(b, "attempt");
+    json_number(b, s->attempt);
+    json_key(b, "do");
+    json_string(b, slice_of(what_to_do(ws, s, now)));
+    json_close(b, '}');
+}
+
+static int64_t earlier(int64_t a, int64_t b) /* 0: never */
+{
+    return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+void overdue_judge(const struct workflow *w, const struct task *t, int64_t now,
+                   const struct lost_time *lost, struct buf *text, struct verdict *ret)
+{
+    size_t overdue = 0;
+    size_t running = 0;
+    int64_t next = 0;
+
+    json_open(text, '[');
+    for (uint16_t i = 0; i < t->step_count; i++) {
+        const struct step *s = &t->steps[i];
+        const struct attempt *a = step_open_attempt(s);
+        if (!a)
+            continue;
+        if (step_is_overdue(s, now, lost)) {
+            request_step(text, &w->steps[i], s, now);
+            overdue++;
+        } else {
+            running++;
+            next = earlier(next, a->started_at >= lost->until ? a->complete_by
+                                                              : deadline_at(a->complete_by, lost));
+        }
+    }
+    if (task_is_overdue(t, now, lost)) {
+        json_open(text, '{');
+        json_key(text, "do");
+        json_string(text, SLICE("deadline"));
+        json_close(text, '}');
+        overdue++;
+    } else if (!t->deadline_passed && !task_state_is_end(t->state) && t->state != TASK_ERROR) {
+        int64_t at = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
+        next = earlier(next, at ? deadline_at(at, lost) : 0);
+    }
+    json_close(text, ']');
+    *ret = (struct verdict){
+        .request = overdue > 0,
+        .release = overdue > 0 && running == 0,
+        .wake_at = overdue > 0 ? earlier(next, now + REMINDER_MS) : next,
+    };
+}

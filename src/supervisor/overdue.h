@@ -1,0 +1,22 @@
+#ifndef SUPERVISOR_OVERDUE_H
+#define SUPERVISOR_OVERDUE_H
+
+/* What the supervisor wants done to one overdue task: pure, but for the decoding of its row. */
+
+#include "base/buf.h"
+#include "core/decide.h"
+
+/* How long after a request its task is looked at again, if nobody carried it out. */
+#define REMINDER_MS INT64_C(10000)
+
+struct verdict {
+    bool request;    /* there is something to be done; `text` says what, as JSON */
+    bool release;    /* nothing else of the task runs: any scheduler may take it */
+    int64_t wake_at; /* when to look next; 0: there is nothing to wait for */
+};
+
+/* [{"step":"charge","direction":"forward","attempt":2,"do":"retry"}, {"do":"deadline"}] */
+void overdue_judge(const struct workflow *w, const struct task *t, int64_t now,
+                   const struct lost_time *lost, struct buf *text, struct verdict *ret);
+
+#endif

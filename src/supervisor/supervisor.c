@@ -1,0 +1,254 @@
+#include "supervisor/supervisor.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "store/codec.h"
+#include "supervisor/overdue.h"
+
+enum { PAGE_MAX = 256 };
+
+#define LEASE_NAME SLICE("supervisor")
+
+enum phase { PHASE_IDLE, PHASE_READ, PHASE_WRITE };
+
+struct supervisor {
+    struct supervisor_config config;
+    struct store_queue *store;
+    struct registry *workflows;
+    struct supervisor_outside outside;
+    enum phase phase;
+    struct store_job job;
+    struct arena arena; /* of one page */
+    struct lease lease;
+    struct fence fence;
+    struct row_page page;
+    struct batch batch;
+    enum err err;
+    struct error error;
+    int64_t next_at;       /* of the next scan */
+    int64_t scan_at;       /* the present scan's "now" */
+    int64_t scan_steady;
+    int64_t seen_wake_at, seen_seq; /* how far the present scan has come */
+    int64_t last_at, last_steady;   /* the last scan that succeeded; 0: none yet */
+    struct lost_time lost;
+    struct supervisor_stats stats;
+    bool stopped;
+};
+
+struct supervisor *supervisor_new(const struct supervisor_config *c, struct store_queue *store,
+                                  struct registry *workflows,
+                                  const struct supervisor_outside *outside)
+{
+    struct supervisor *sv = calloc(1, sizeof *sv);
+
+    ASSERT(sv);
+    sv->config = *c;
+    sv->config.interval_ms = c->interval_ms ? c->interval_ms : 1000;
+    sv->config.grace_ms = c->grace_ms ? c->grace_ms : 10000;
+    sv->config.lease_ms = c->lease_ms ? c->lease_ms : 10000;
+    sv->store = store;
+    sv->workflows = workflows;
+    sv->outside = *outside;
+    sv->lost = (struct lost_time){1, outside->now(outside->arg), sv->config.grace_ms};
+    return sv;
+}
+
+void supervisor_free(struct supervisor *sv)
+{
+    if (!sv)
+        return;
+    ASSERT(sv->phase == PHASE_IDLE);
+    arena_fini(&sv->arena);
+    free(sv);
+}
+
+void supervisor_stop(struct supervisor *sv)
+{
+    sv->stopped = true;
+}
+
+bool supervisor_is_busy(const struct supervisor *sv)
+{
+    return sv->phase != PHASE_IDLE;
+}
+
+void supervisor_stats(const struct supervisor *sv, struct supervisor_stats *ret)
+{
+    *ret = sv->stats;
+}
+
+/* ---- reading a page ---- */
+
+static void read_run(struct store_job *j, struct store *store)
+{
+    struct supervisor *sv = CONTAINER_OF(j, struct supervisor, job);
+
+    sv->err = store->ops->lease(store, LEASE_NAME, sv->config.holder, sv->scan_at,
+                                sv->scan_at + sv->config.lease_ms, &sv->arena, &sv->lease,
+                                &sv->error);
+    if (sv->err != ERR_OK || !slice_eq(sv->lease.holder, sv->config.holder))
+        return;
+    sv->err = store->ops->overdue(store, sv->scan_at, sv->seen_wake_at, sv->seen_seq, PAGE_MAX,
+                                  &sv->arena, &sv->page, &sv->error);
+}
+
+static void scan_over(struct supervisor *sv, bool ok)
+{
+    arena_fini(&sv->arena);
+    sv->phase = PHASE_IDLE;
+    sv->next_at = sv->scan_at + sv->config.interval_ms;
+    if (ok) {
+        sv->last_at = sv->scan_at;
+        sv->last_steady = sv->scan_steady;
+        sv->stats.scans++;
+    } else {
+        sv->outside.failed(sv->outside.arg, &sv->error);
+    }
+}
+
+static bool judge(struct supervisor *sv, const struct task_row *row, struct change *ret)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+    const struct definition *d = registry_find(sv->workflows, row->workflow, row->version);
+    struct verdict v;
+    struct task t;
+    struct error e = {0};
+
+    if (!d || task_decode(&d->workflow, row, &sv->arena, &t, &e) != ERR_OK) {
+        log_line(LOG_ERROR, "event=task_unreadable task=%.*s reason=\"%s\"", SLICE_ARG(row->id),
+                 d ? e.text : "its workflow is not in the store");
+        return false;
+    }
+    overdue_judge(&d->workflow, &t, sv->scan_at, &sv->lost, &text, &v);
+    if (!v.request && v.wake_at == row->wake_at)
+        return false;
+    *ret = (struct change){.kind = CHANGE_REQUEST, .row = *row};
+    ret->row.revision = row->revision + 1;
+    ret->row.request = v.request ? arena_copy(&sv->arena, buf_view(&text)) : row->request;
+    ret->row.wake_at = v.wake_at;
+    /* A task that nobody owns stays where it waits, unless there is something to be done now. */
+    ret->release = v.release;
+    if (v.release) {
+        ret->row.waiting_for = SLICE("time");
+        ret->row.rank = sv->scan_at;
+    }
+    sv->stats.overdue++;
+    sv->stats.requests += v.request;
+    return true;
+}
+
+static void begin_read(struct supervisor *sv);
+static void begin_write(struct supervisor *sv);
+
+static void next_page(struct supervisor *sv)
+{
+    if (sv->page.more && !sv->stopped)
+        begin_read(sv);
+    else
+        scan_over(sv, true);
+}
+
+static void read_done(struct store_job *j)
+{
+    struct supervisor *sv = CONTAINER_OF(j, struct supervisor, job);
+
+    if (sv->err != ERR_OK) {
+        scan_over(sv, false);
+        return;
+    }
+    sv->stats.leads = slice_eq(sv->lease.holder, sv->config.holder);
+    if (!sv->stats.leads) {
+        scan_over(sv, true);
+        return;
+    }
+    sv->fence = (struct fence){LEASE_NAME, sv->lease.epoch};
+    sv->batch = (struct batch){.fence = &sv->fence};
+    sv->batch.changes = arena_alloc(&sv->arena, (sv->page.count + 1) * sizeof(struct change));
+    for (size_t i = 0; i < sv->page.count; i++) {
+        const struct task_row *row = &sv->page.rows[i];
+        sv->seen_wake_at = row->wake_at;
+        sv->seen_seq = row->seq;
+        if (judge(sv, row, &sv->batch.changes[sv->batch.change_count]))
+            sv->batch.change_count++;
+    }
+    if (sv->batch.change_count > 0)
+        begin_write(sv);
+    else
+        next_page(sv);
+}
+
+static void begin_read(struct supervisor *sv)
+{
+    arena_fini(&sv->arena);
+    sv->page = (struct row_page){0};
+    sv->phase = PHASE_READ;
+    sv->job = (struct store_job){.run = read_run, .done = read_done};
+    sv->store->submit(sv->store, &sv->job);
+}
+
+/* ---- writing requests ---- */
+
+static void write_run(struct store_job *j, struct store *store)
+{
+    struct supervisor *sv = CONTAINER_OF(j, struct supervisor, job);
+
+    sv->err = store->ops->commit(store, &sv->batch, &sv->arena, &sv->error);
+}
+
+static void write_done(struct store_job *j)
+{
+    struct supervisor *sv = CONTAINER_OF(j, struct supervisor, job);
+
+    for (size_t i = 0; i < sv->batch.change_count; i++) {
+        const struct change *c = &sv->batch.changes[i];
+        /* If the outcome is unknown, it may well be there: whoever owns the task had better look. */
+        if (sv->err == ERR_UNKNOWN || (sv->err == ERR_OK && c->outcome == ERR_OK))
+            sv->outside.requested(sv->outside.arg, c->row.id, c->release);
+        else if (sv->err == ERR_OK && c->outcome == ERR_CONFLICT)
+            sv->stats.conflicts++; /* it moved on: seen again at the next scan, if still overdue */
+    }
+    if (sv->err == ERR_OK)
+        next_page(sv);
+    else
+        scan_over(sv, false);
+}
+
+static void begin_write(struct supervisor *sv)
+{
+    sv->phase = PHASE_WRITE;
+    sv->job = (struct store_job){.run = write_run, .done = write_done};
+    sv->store->submit(sv->store, &sv->job);
+}
+
+/* ---- scans ---- */
+
+/* Scans that lie too far apart: nobody could hand in anything in between, or be heard. */
+static void notice_lost_time(struct supervisor *sv)
+{
+    int64_t gap = sv->scan_steady - sv->last_steady;
+
+    if (sv->last_at == 0 || gap <= 3 * sv->config.interval_ms)
+        return;
+    bool still = sv->last_at < sv->lost.until + sv->lost.grace_ms;
+    if (!still)
+        sv->lost.from = sv->last_at;
+    sv->lost.until = sv->scan_at;
+    log_line(LOG_WARN, "event=time_lost ms=%" PRId64 " grace_ms=%" PRId64, gap, sv->lost.grace_ms);
+}
+
+int64_t supervisor_turn(struct supervisor *sv)
+{
+    int64_t now = sv->outside.now(sv->outside.arg);
+
+    if (sv->phase != PHASE_IDLE || sv->stopped)
+        return 0;
+    if (now < sv->next_at)
+        return sv->next_at;
+    sv->scan_at = now;
+    sv->scan_steady = sv->outside.steady(sv->outside.arg);
+    sv->seen_wake_at = sv->seen_seq = 0;
+    notice_lost_time(sv);
+    begin_read(sv);
+    return 0;
+}
