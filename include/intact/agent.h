@@ -87,7 +87,7 @@ struct intact_agent_options {
                       that the server knows what was lost; default: HOST-PID (not the same) */
     const struct intact_handler *handlers;
     size_t handler_count;
-    unsigned concurrency; /* places: requests in work at a time, 1 to 1024; default 1 */
+    unsigned concurrency; /* places: requests in work at a time, 1 to 1000; default 1 */
     bool inline_handlers; /* run them one by one on the calling thread: for those that return at
                              once and never wait. Concurrency is then the size of a batch. */
     int64_t wait_ms;      /* how long a call for work may be parked; default 30 000 */

@@ -162,8 +162,8 @@ enum answer kit_event(struct kit *k, const struct event *ev)
     enum answer answer = decide(&k->g.w, &k->t, ev, k->now, &k->fx);
     if (!k->fx.changed)
         check_no_trace(k, &before, ev);
-    CHECK(k->fx.changed == (answer == ANSWER_ACCEPTED) || answer == ANSWER_LATE, "%s: %s",
-          k->about, kit_answer_text(answer));
+    CHECK(k->fx.changed == (answer == ANSWER_ACCEPTED) || answer == ANSWER_LATE, "%s: %s", k->about,
+          kit_answer_text(answer));
     bool ended = task_state_is_end(k->t.state) && !task_state_is_end(before.t.state);
     CHECK(k->fx.ended == ended, "%s: ended", k->about);
     CHECK(task_valid(&k->g.w, &k->t), "%s: valid", k->about);
@@ -232,12 +232,12 @@ static struct event event_of(const char *verb)
         const char *verb;
         enum event_kind kind;
     } verbs[] = {
-        {"start", EVENT_START},     {"notsent", EVENT_NOT_SENT},   {"timeout", EVENT_TIMEOUT},
-        {"ok", EVENT_RESULT},       {"fail", EVENT_RESULT},        {"doubt", EVENT_RESULT},
-        {"again", EVENT_RESULT},    {"lost", EVENT_RESULT},        {"cond", EVENT_CONDITION},
-        {"bad", EVENT_BAD_INPUT},   {"claim", EVENT_CLAIM},        {"release", EVENT_RELEASE},
-        {"retry", EVENT_RETRY},     {"skip", EVENT_SKIP},          {"undo", EVENT_UNDO},
-        {"deadline", EVENT_DEADLINE}, {"early", EVENT_DEADLINE}, {"hasty", EVENT_TIMEOUT},
+        {"start", EVENT_START},       {"notsent", EVENT_NOT_SENT}, {"timeout", EVENT_TIMEOUT},
+        {"ok", EVENT_RESULT},         {"fail", EVENT_RESULT},      {"doubt", EVENT_RESULT},
+        {"again", EVENT_RESULT},      {"lost", EVENT_RESULT},      {"cond", EVENT_CONDITION},
+        {"bad", EVENT_BAD_INPUT},     {"claim", EVENT_CLAIM},      {"release", EVENT_RELEASE},
+        {"retry", EVENT_RETRY},       {"skip", EVENT_SKIP},        {"undo", EVENT_UNDO},
+        {"deadline", EVENT_DEADLINE}, {"early", EVENT_DEADLINE},   {"hasty", EVENT_TIMEOUT},
     };
     for (size_t i = 0; i < COUNT_OF(verbs); i++)
         if (strcmp(verb, verbs[i].verb) == 0) {

@@ -48,8 +48,8 @@ struct kit {
     struct step steps[GRAPH_STEPS];
     struct attempt attempts[GRAPH_STEPS][ATTEMPTS_KEPT];
     int64_t now;
-    struct effects fx;   /* of the latest event */
-    const char *about;   /* what is being tested */
+    struct effects fx; /* of the latest event */
+    const char *about; /* what is being tested */
 };
 
 void kit_make(struct kit *k, const char *about, const char *graph);
@@ -79,7 +79,7 @@ void kit_expect(struct kit *k, const char *want);
 
 /* A row of a table of examples, and the test of them. */
 struct kit_case {
-    const char *what;   /* the sentence that it proves */
+    const char *what; /* the sentence that it proves */
     const char *graph;
     const char *script;
     const char *want;

@@ -1,5 +1,6 @@
 #include "core/decide.h"
 
+#include "core/ready.h"
 #include "core/retry.h"
 #include "core/undo.h"
 
@@ -77,8 +78,8 @@ static bool any_pivot_completed(const struct deed *d)
 
 enum pivots { PIVOTS_CLEAR, PIVOTS_UNRESOLVED, PIVOTS_COMPLETED, PIVOTS_STAND };
 
-/* Do pivots allow that the task turns back? UNRESOLVED: not yet known, an attempt is running or another
- * one will tell. STAND: one is in doubt, and nothing of ours will ever resolve it. */
+/* Do pivots allow that the task turns back? UNRESOLVED: not yet known, an attempt is running or
+ * another one will tell. STAND: one is in doubt, and nothing of ours will ever resolve it. */
 static enum pivots pivots_look(const struct deed *d)
 {
     enum pivots found = PIVOTS_CLEAR;
@@ -97,11 +98,27 @@ static enum pivots pivots_look(const struct deed *d)
     return found;
 }
 
+/* A task that stops in error says why, even if a resumed one stops for what stood before. */
+static void find_error(const struct deed *d)
+{
+    struct task *t = d->t;
+
+    for (uint16_t i = 0; i < t->step_count && !t->error.code.ptr; i++)
+        if (t->steps[i].direction == t->direction && stands_failed(&d->w->steps[i], &t->steps[i]))
+            t->error = t->steps[i].error;
+    if (!t->error.code.ptr)
+        note(&t->error, "stopped", "a pivot in doubt stands in the way of the undo");
+}
+
 static void end_in(struct deed *d, enum task_state end)
 {
     struct task *t = d->t;
 
     task_move(t, end);
+    if (end == TASK_ERROR)
+        find_error(d);
+    if (end == TASK_PROCESSED)
+        t->error = (struct fault_note){0};
     t->ended_at = d->now;
     t->locked_by = SLICE_NONE;
     t->stop = STOP_NONE;
@@ -158,6 +175,8 @@ static void settle_forward(struct deed *d)
     case STOP_NONE:
         if (all_ended(d))
             end_in(d, TASK_PROCESSED);
+        else if (!anything_open(t) && !task_may_go_forward(d->w, t))
+            end_in(d, TASK_ERROR); /* one step was retried, another still stands failed */
         return;
     case STOP_HOLD:
         settle_hold(d);
@@ -171,13 +190,14 @@ static void settle_forward(struct deed *d)
     case PIVOTS_CLEAR:
         turn_back(d);
         return;
-    case PIVOTS_STAND:
-        t->stop = STOP_HOLD;
+    case PIVOTS_STAND: /* unless a late answer resolves it while something still runs */
         settle_hold(d);
         return;
     case PIVOTS_COMPLETED: /* undo is refused, the task goes forward, or stops in error */
         t->stop = any_stands_failed(d) ? STOP_HOLD : STOP_NONE;
         settle_forward(d);
+        /* It goes on, although somebody wanted it undone: a person should know. */
+        d->fx->alert |= t->state == TASK_PROCESSING && t->stop == STOP_NONE;
         return;
     }
     UNREACHABLE();
@@ -205,21 +225,15 @@ static uint64_t seed_of(const struct task *t, int step, enum direction dir)
     return h ^ ((uint64_t)step << 32) ^ ((uint64_t)dir << 60);
 }
 
-static void stop_for_failure(struct deed *d, enum on_failure on_failure)
+/* The first failure decides how a task stops; it is the one that its error tells of. */
+static void stop_for_failure(struct deed *d, enum on_failure on_failure,
+                             const struct fault_note *why)
 {
-    if (d->t->direction == DIRECTION_UNDO || d->t->stop != STOP_NONE)
+    if (d->t->direction == DIRECTION_UNDO || d->t->stop != STOP_NONE
+        || on_failure == ON_FAILURE_CONTINUE)
         return;
-    switch (on_failure) {
-    case ON_FAILURE_UNDO:
-        d->t->stop = STOP_UNDO;
-        return;
-    case ON_FAILURE_HOLD:
-        d->t->stop = STOP_HOLD;
-        return;
-    case ON_FAILURE_CONTINUE:
-        return;
-    }
-    UNREACHABLE();
+    d->t->stop = on_failure == ON_FAILURE_HOLD ? STOP_HOLD : STOP_UNDO;
+    d->t->error = *why;
 }
 
 static void fail_for_good(struct deed *d, struct step *s)
@@ -227,10 +241,10 @@ static void fail_for_good(struct deed *d, struct step *s)
     const struct workflow_step *ws = &d->w->steps[d->ev->step];
 
     step_move(s, STEP_FAILED);
-    if (s->direction == DIRECTION_UNDO || ws->on_failure != ON_FAILURE_CONTINUE)
-        if (!d->t->error.code.ptr || s->direction == DIRECTION_UNDO)
-            d->t->error = s->error;
-    stop_for_failure(d, ws->on_failure);
+    if (s->direction == DIRECTION_UNDO)
+        d->t->error = s->error;
+    else
+        stop_for_failure(d, ws->on_failure, &s->error);
 }
 
 /* One more failure of a step: another try, or the end of its tries. */
@@ -283,112 +297,6 @@ static void drop_attempt(struct step *s)
             (size_t)(s->attempt_count - at) * sizeof *s->attempts);
 }
 
-/* The step's own deadline, capped by the task's unless that has been dealt with. */
-static int64_t attempt_deadline(const struct workflow *w, const struct task *t, int step,
-                                int64_t now)
-{
-    bool undo = t->direction == DIRECTION_UNDO;
-    const struct call_spec *spec = undo ? &w->steps[step].undo : &w->steps[step].call;
-    int64_t cap = undo ? t->undo_complete_by : t->complete_by;
-    int64_t at = now + spec->complete_by_ms;
-
-    return cap != 0 && !t->deadline_passed ? min_i64(at, cap) : at;
-}
-
-struct attempt task_next_attempt(const struct workflow *w, const struct task *t, int step,
-                                 int64_t now)
-{
-    const struct step *s = &t->steps[step];
-
-    return (struct attempt){
-        .number = s->direction == t->direction ? s->attempt + 1 : 1,
-        .direction = t->direction,
-        .outcome = OUTCOME_OPEN,
-        .effect = EFFECT_UNKNOWN,
-        .started_at = now,
-        .complete_by = attempt_deadline(w, t, step, now),
-    };
-}
-
-static bool predecessors_ended(const struct workflow *w, const struct task *t, uint16_t i)
-{
-    const struct workflow_step *ws = &w->steps[i];
-
-    for (uint16_t k = 0; k < ws->before_count; k++)
-        if (!step_has_ended(&w->steps[ws->before[k]], &t->steps[ws->before[k]]))
-            return false;
-    return true;
-}
-
-/* While undo is wanted only a pivot in doubt goes on: another try is how it gets resolved. */
-static bool forward_is_ready(const struct workflow *w, const struct task *t, uint16_t i)
-{
-    const struct step *s = &t->steps[i];
-
-    if (s->state != STEP_WAITING || !predecessors_ended(w, t, i))
-        return false;
-    return t->stop == STOP_NONE
-           || (t->stop == STOP_UNDO && w->steps[i].undo_kind == UNDO_PIVOT && pivot_stands(s));
-}
-
-static bool undo_is_ready(const struct workflow *w, const struct task *t, uint16_t i,
-                          const struct undo_order *order)
-{
-    const struct step *s = &t->steps[i];
-
-    return step_needs_undo(&w->steps[i], s) && !order->blocked[i] && !step_is_open(s)
-           && !step_undo_is_stuck(s) && t->stop == STOP_NONE;
-}
-
-static int64_t ready_at(const struct task *t, const struct step *s)
-{
-    int64_t at = s->direction == t->direction ? s->wait_until : 0;
-
-    if (t->direction == DIRECTION_UNDO) {
-        int64_t doubt = step_doubt_until(s);
-        at = max_i64(at, doubt ? doubt + CLOCK_MARGIN_MS : 0);
-    }
-    return at;
-}
-
-size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, struct ready *ret)
-{
-    struct undo_order order;
-    bool undo = t->direction == DIRECTION_UNDO;
-    size_t count = 0;
-
-    if (task_state_is_end(t->state) || t->state == TASK_ERROR)
-        return 0;
-    if (undo)
-        undo_order_make(w, t, &order);
-    for (uint16_t k = 0; k < w->step_count; k++) {
-        uint16_t i = w->order[k];
-        if (undo ? !undo_is_ready(w, t, i, &order) : !forward_is_ready(w, t, i))
-            continue;
-        if (attempt_deadline(w, t, i, now) <= now)
-            continue;
-        ret[count++] = (struct ready){i, ready_at(t, &t->steps[i])};
-    }
-    return count;
-}
-
-static bool step_is_ready_now(const struct deed *d)
-{
-    struct undo_order order;
-    uint16_t i = (uint16_t)d->ev->step;
-
-    if (d->t->state != TASK_PROCESSING && d->t->state != TASK_COMPENSATING)
-        return false;
-    if (d->t->direction == DIRECTION_UNDO) {
-        undo_order_make(d->w, d->t, &order);
-        if (!undo_is_ready(d->w, d->t, i, &order))
-            return false;
-    } else if (!forward_is_ready(d->w, d->t, i)) {
-        return false;
-    }
-    return ready_at(d->t, &d->t->steps[i]) <= d->now;
-}
-
 /* The step's compensation begins: it counts its attempts and failures anew. */
 static void begin_undo(struct step *s)
 {
@@ -405,8 +313,8 @@ static enum answer on_start(struct deed *d)
     struct step *s = &d->t->steps[d->ev->step];
     struct attempt a = task_next_attempt(d->w, d->t, d->ev->step, d->now);
 
-    if (!step_is_ready_now(d) || d->ev->direction != a.direction || d->ev->attempt != a.number
-        || a.complete_by <= d->now)
+    if (!step_is_ready(d->w, d->t, (uint16_t)d->ev->step, d->now) || d->ev->direction != a.direction
+        || d->ev->attempt != a.number || a.complete_by <= d->now)
         return ANSWER_REFUSED;
     ASSERT(!step_needs_room(s));
     a.instance = d->ev->instance;
@@ -464,7 +372,7 @@ static enum answer on_timeout(struct deed *d)
     struct step *s = &d->t->steps[d->ev->step];
     struct attempt *a = current(d, s);
 
-    if (!a)
+    if (!a || d->now < a->complete_by)
         return ANSWER_REFUSED;
     attempt_end(d, a, OUTCOME_TIMED_OUT, EFFECT_UNKNOWN);
     note(&a->error, "timeout", "no answer by complete-by");
@@ -494,6 +402,8 @@ static enum answer keep_late(struct deed *d, struct attempt *a)
         return ANSWER_LATE;
     if (a->outcome == OUTCOME_COMPLETED || a->outcome == OUTCOME_FAILED)
         return ANSWER_REPEATED;
+    if (a->outcome == OUTCOME_NOT_SENT)
+        return ANSWER_REFUSED; /* nobody was asked, so nobody can answer */
     a->outcome = OUTCOME_LATE;
     a->effect = d->ev->failed ? d->ev->effect : EFFECT_HAPPENED;
     if (d->ev->failed)
@@ -532,7 +442,7 @@ static enum answer on_bad_input(struct deed *d)
 {
     struct step *s = &d->t->steps[d->ev->step];
 
-    if (!step_is_ready_now(d))
+    if (!step_is_ready(d->w, d->t, (uint16_t)d->ev->step, d->now))
         return ANSWER_REFUSED;
     s->error = d->ev->error;
     if (d->t->direction == DIRECTION_UNDO)
@@ -551,7 +461,8 @@ static enum answer on_condition(struct deed *d)
 {
     struct step *s = &d->t->steps[d->ev->step];
 
-    if (d->t->direction == DIRECTION_UNDO || s->attempt != 0 || !step_is_ready_now(d))
+    if (d->t->direction == DIRECTION_UNDO || s->attempt != 0
+        || !step_is_ready(d->w, d->t, (uint16_t)d->ev->step, d->now))
         return ANSWER_REFUSED;
     step_move(s, STEP_SKIPPED);
     return ANSWER_ACCEPTED;
@@ -562,22 +473,25 @@ static enum answer on_deadline(struct deed *d)
     struct task *t = d->t;
     bool undo = t->direction == DIRECTION_UNDO;
     int64_t at = undo ? t->undo_complete_by : t->complete_by;
+    struct fault_note why;
 
-    if (task_state_is_end(t->state) || t->state == TASK_ERROR || at == 0 || t->deadline_passed)
+    if (task_state_is_end(t->state) || t->state == TASK_ERROR || at == 0 || d->now < at
+        || t->deadline_passed)
         return ANSWER_REFUSED;
     t->deadline_passed = true;
-    if (!undo && any_pivot_completed(d)) {
-        d->fx->alert = true; /* it can only go forward: a person should know, once */
-        return ANSWER_ACCEPTED;
-    }
-    if (!t->error.code.ptr || undo)
-        note(&t->error, "deadline",
-             undo ? "the undo's complete-by passed" : "the task's complete-by passed");
-    if (undo)
+    note(&why, "deadline",
+         undo ? "the undo's complete-by passed" : "the task's complete-by passed");
+    if (undo) {
+        t->error = why;
         t->stop = STOP_HOLD;
-    else
-        stop_for_failure(d, d->w->on_failure == ON_FAILURE_HOLD ? ON_FAILURE_HOLD
-                                                                : ON_FAILURE_UNDO);
+    } else if (any_pivot_completed(d)) {
+        if (t->stop == STOP_NONE)
+            t->error = why;
+        d->fx->alert = true; /* it can only go forward: a person should know, once */
+    } else {
+        stop_for_failure(d, d->w->on_failure == ON_FAILURE_HOLD ? ON_FAILURE_HOLD : ON_FAILURE_UNDO,
+                         &why);
+    }
     return ANSWER_ACCEPTED;
 }
 
@@ -613,9 +527,12 @@ static enum answer on_release(struct deed *d)
 static void resume(struct deed *d)
 {
     struct task *t = d->t;
+    int64_t at = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
 
     if (t->state != TASK_ERROR)
         return;
+    if (at != 0 && at <= d->now) /* it would undo at once what a person just asked for */
+        t->deadline_passed = true;
     t->ended_at = 0;
     t->stop = STOP_NONE;
     t->error = (struct fault_note){0};
@@ -627,8 +544,8 @@ static bool retry_step(struct deed *d, uint16_t i)
 {
     struct step *s = &d->t->steps[i];
 
-    if (s->state == STEP_FAILED && d->t->state == TASK_ERROR
-        && s->direction == d->t->direction && !step_has_ended(&d->w->steps[i], s)) {
+    if (s->state == STEP_FAILED && d->t->state == TASK_ERROR && s->direction == d->t->direction
+        && !step_has_ended(&d->w->steps[i], s)) {
         step_move(s, s->direction == DIRECTION_UNDO ? STEP_UNDOING : STEP_WAITING);
         s->failure_count = 0;
         s->wait_until = 0;
@@ -683,6 +600,7 @@ static enum answer on_skip(struct deed *d)
         return ANSWER_REFUSED;
     if (d->t->direction == DIRECTION_UNDO) {
         begin_undo(s);
+        s->wait_until = 0;
         step_move(s, STEP_UNDONE);
         if (!any_stuck(d->t))
             resume(d);
@@ -773,50 +691,4 @@ enum answer decide(const struct workflow *w, struct task *t, const struct event 
     ASSERT(before == DIRECTION_FORWARD || t->direction == DIRECTION_UNDO); /* invariant 8 */
     ASSERT(task_valid(w, t));
     return answer;
-}
-
-/* ---- deadlines ---- */
-
-int64_t task_wake_at(const struct task *t)
-{
-    int64_t at = 0;
-
-    if (task_state_is_end(t->state) || t->state == TASK_ERROR)
-        return 0;
-    if (!t->deadline_passed)
-        at = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
-    for (uint16_t i = 0; i < t->step_count; i++) {
-        const struct attempt *a = step_open_attempt(&t->steps[i]);
-        if (a && (at == 0 || a->complete_by < at))
-            at = a->complete_by;
-    }
-    return at;
-}
-
-int64_t deadline_at(int64_t complete_by, const struct lost_time *lost)
-{
-    int64_t grace_end = lost->until + lost->grace_ms;
-
-    if (lost->until == 0 || complete_by < lost->from || complete_by >= grace_end)
-        return complete_by;
-    return grace_end;
-}
-
-bool step_is_overdue(const struct step *s, int64_t now, const struct lost_time *lost)
-{
-    const struct attempt *a = step_open_attempt(s);
-
-    if (!a)
-        return false;
-    if (a->started_at >= lost->until)
-        return a->complete_by <= now; /* it began after the time was lost */
-    return deadline_at(a->complete_by, lost) <= now;
-}
-
-bool task_is_overdue(const struct task *t, int64_t now, const struct lost_time *lost)
-{
-    if (task_state_is_end(t->state) || t->state == TASK_ERROR || t->deadline_passed)
-        return false;
-    int64_t at = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
-    return at != 0 && deadline_at(at, lost) <= now;
 }

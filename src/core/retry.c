@@ -17,7 +17,9 @@ static int64_t backoff(const struct retry_rule *r, uint32_t failures)
     for (uint32_t i = 1; i < failures && wait < r->max_wait_ms; i++) {
         if (r->factor_milli == 1000 || wait == 0)
             break;
-        wait = wait * (int64_t)r->factor_milli / 1000;
+        if (__builtin_mul_overflow(wait, (int64_t)r->factor_milli, &wait))
+            wait = INT64_MAX;
+        wait /= 1000;
     }
     return min_i64(wait, max_i64(r->max_wait_ms, r->wait_ms));
 }

@@ -110,6 +110,8 @@ bool step_in_doubt(const struct step *s)
 {
     for (uint16_t i = s->attempt_count; i-- > 0;) {
         const struct attempt *a = &s->attempts[i];
+        if (i < ATTEMPTS_HEAD && s->dropped_effect == EFFECT_UNKNOWN)
+            return true; /* those merged came after the first ones */
         if (a->direction == DIRECTION_UNDO || a->outcome == OUTCOME_OPEN)
             continue;
         if (a->effect == EFFECT_HAPPENED)

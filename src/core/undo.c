@@ -14,8 +14,10 @@ bool pivot_stands(const struct step *s)
 
 bool step_needs_undo(const struct workflow_step *ws, const struct step *s)
 {
-    return ws->undo_kind == UNDO_CALL && s->state != STEP_UNDONE
-           && (step_has_effect(s) || step_in_doubt(s));
+    if (ws->undo_kind != UNDO_CALL || s->state == STEP_UNDONE)
+        return false;
+    /* A compensation that began is brought to its end, even if the doubt has gone since. */
+    return s->direction == DIRECTION_UNDO || step_has_effect(s) || step_in_doubt(s);
 }
 
 void undo_order_make(const struct workflow *w, const struct task *t, struct undo_order *ret)

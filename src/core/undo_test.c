@@ -52,7 +52,8 @@ static void what_runs_is_told_to_stop_and_waited_for(void **state)
         {"nothing that came before it is undone meanwhile", "a b<a c<a",
          "claim, start a, ok a, start b, start c, fail b = stop, start a = refused",
          "compensating a:completed b:failed c:running"},
-        {"a branch of its own is", "a b c", "claim, start a, ok a, start b, start c, fail b = stop, "
+        {"a branch of its own is", "a b c",
+         "claim, start a, ok a, start b, start c, fail b = stop, "
          "start a, ok a",
          "compensating a:undone b:failed c:running"},
         {"its result still counts: it is undone too", "a b<a c<a",
@@ -63,8 +64,10 @@ static void what_runs_is_told_to_stop_and_waited_for(void **state)
          "claim, start a, ok a, start b, start c, fail b = stop, again c, wait 1h, "
          "start c = refused, start a, ok a",
          "compensated a:undone b:failed c:waiting"},
-        {"a permanent error without effect ends all", "a b", "claim, start a, start b, "
-         "fail a = stop, fail b", "compensated a:failed b:failed"},
+        {"a permanent error without effect ends all", "a b",
+         "claim, start a, start b, "
+         "fail a = stop, fail b",
+         "compensated a:failed b:failed"},
         {"an attempt that never left needs no undo", "a b",
          "claim, start a, start b, fail a = stop, notsent b", "compensated a:failed b:waiting"},
         {"its own failure does not turn anything again", "a b#",
@@ -77,7 +80,8 @@ static void what_runs_is_told_to_stop_and_waited_for(void **state)
 static void what_is_in_doubt_is_undone_after_its_time(void **state)
 {
     static const struct kit_case cases[] = {
-        {"not before its complete-by and a margin", "a", "claim, start a, timeout a, "
+        {"not before its complete-by and a margin", "a",
+         "claim, start a, timeout a, "
          "start a = refused, wait 999ms, start a = refused, wait 1ms, start a, ok a",
          "compensated a:undone"},
         {"an answer of unknown effect waits as long", "a",
@@ -134,10 +138,14 @@ static void what_is_in_doubt_is_undone_after_its_time(void **state)
 static void a_compensation_has_tries_of_its_own(void **state)
 {
     static const struct kit_case cases[] = {
-        {"an error is retried", "a2 b#<a", "claim, start a, ok a, undo, start a, again a, "
-         "start a = refused, wait 1s, start a, ok a", "compensated a:undone b:waiting"},
-        {"so is a timeout", "a2 b<a", "claim, start a, ok a, undo, start a, timeout a, wait 1s, "
-         "start a, ok a", "compensated a:undone b:waiting"},
+        {"an error is retried", "a2 b#<a",
+         "claim, start a, ok a, undo, start a, again a, "
+         "start a = refused, wait 1s, start a, ok a",
+         "compensated a:undone b:waiting"},
+        {"so is a timeout", "a2 b<a",
+         "claim, start a, ok a, undo, start a, timeout a, wait 1s, "
+         "start a, ok a",
+         "compensated a:undone b:waiting"},
         {"so is a request that never left, at once", "a b<a",
          "claim, start a, ok a, undo, start a, notsent a, start a, ok a",
          "compensated a:undone b:waiting"},
@@ -152,8 +160,10 @@ static void a_compensation_has_tries_of_its_own(void **state)
          "claim, start a, ok a, undo, start a, again a", "error a:failed b:waiting"},
         {"a permanent error does so at once", "a9 b<a",
          "claim, start a, ok a, undo, start a, fail a", "error a:failed b:waiting"},
-        {"continue is no way out", "a b?<a c<b", "claim, start a, ok a, start b, ok b, undo, start b, "
-         "fail b", "error a:completed b:failed c:waiting"},
+        {"continue is no way out", "a b?<a c<b",
+         "claim, start a, ok a, start b, ok b, undo, start b, "
+         "fail b",
+         "error a:completed b:failed c:waiting"},
         {"other branches are still undone", "a b c<ab",
          "claim, start a, ok a, start b, ok b, undo, start a, fail a, start b",
          "compensating a:failed b:undoing c:waiting"},
@@ -209,8 +219,7 @@ static void a_pivot_stands_in_the_way(void **state)
     static const struct kit_case cases[] = {
         {"once it completed there is no way back: error", "a! b<a",
          "claim, start a, ok a, start b, fail b", "error a:completed b:failed"},
-        {"wherever it stands", "a b!<a c<b",
-         "claim, start a, ok a, start b, ok b, start c, fail c",
+        {"wherever it stands", "a b!<a c<b", "claim, start a, ok a, start b, ok b, start c, fail c",
          "error a:completed b:completed c:failed"},
         {"a branch beside it is tried to its end first", "a! b2",
          "claim, start a, ok a, start b, again b, wait 1s, start b, again b",
@@ -219,8 +228,10 @@ static void a_pivot_stands_in_the_way(void **state)
          "compensated a:undone b:waiting"},
         {"its own failure without effect is undone", "a b!<a",
          "claim, start a, ok a, start b, fail b, start a, ok a", "compensated a:undone b:failed"},
-        {"while it runs the undo is held", "a! b c", "claim, start b, ok b, start c, start a, fail c, "
-         "start b = refused", "processing/undo a:running b:completed c:failed"},
+        {"while it runs the undo is held", "a! b c",
+         "claim, start b, ok b, start c, start a, fail c, "
+         "start b = refused",
+         "processing/undo a:running b:completed c:failed"},
         {"held: it completed, so the task stops in error", "a! b c",
          "claim, start b, ok b, start c, start a, fail c, ok a",
          "error a:completed b:completed c:failed"},
@@ -239,7 +250,8 @@ static void a_pivot_stands_in_the_way(void **state)
         {"held: in doubt with a try left, that one decides", "a2! b",
          "claim, start b, start a, timeout a, fail b, start a = refused, wait 1s, start a",
          "processing/undo a:running b:failed"},
-        {"held: completed", "a2! b", "claim, start b, start a, timeout a, fail b, wait 1s, start a, ok a",
+        {"held: completed", "a2! b",
+         "claim, start b, start a, timeout a, fail b, wait 1s, start a, ok a",
          "error a:completed b:failed"},
         {"held: another error without effect leaves the doubt", "a2! b",
          "claim, start b, start a, timeout a, fail b, wait 1s, start a, fail a",
@@ -254,6 +266,9 @@ static void a_pivot_stands_in_the_way(void **state)
         {"held: a late effect leaves it to the next try", "a2! b",
          "claim, start b, start a, timeout a, fail b, ok a f1 = late, wait 1s, start a, ok a",
          "error a:completed b:failed"},
+        {"held: a late answer resolves even one without a try left, while another step runs",
+         "a! b", "claim, start a, start b, timeout a, fail a f1 = late stop, ok b, start b, ok b",
+         "compensated a:failed b:undone"},
         {"a pivot that waits without doubt holds nothing", "a2! b",
          "claim, start b, start a, again a, fail b", "compensated a:waiting b:failed"},
         {"an operator's undo waits for it as well", "a! b<a", "claim, start a, undo",
@@ -273,10 +288,11 @@ static void a_pivot_stands_in_the_way(void **state)
          "claim, start c, start a, start b, fail c, ok a, timeout b",
          "error a:completed b:failed c:failed"},
         {"two pivots: one that stands in doubt holds the task", "a! b2! c",
-         "claim, start c, start a, start b, fail c, timeout a, timeout b, wait 1s, start b = refused",
+         "claim, start c, start a, start b, fail c, timeout a, timeout b, wait 1s, start b = "
+         "refused",
          "error a:failed b:waiting c:failed"},
-        {"a pivot may fail where it is to continue", "a?! b<a", "claim, start a, fail a, start b, ok b",
-         "processed a:failed b:completed"},
+        {"a pivot may fail where it is to continue", "a?! b<a",
+         "claim, start a, fail a, start b, ok b", "processed a:failed b:completed"},
         {"but in doubt it stands in the way of a later undo", "a?! b<a",
          "claim, start a, doubt a, start b, fail b", "error a:failed b:failed"},
     };
@@ -339,12 +355,14 @@ static void undo_order_agrees_with_walking_the_graph(void **state)
             for (uint16_t i = 0; i < 4; i++)
                 if (done & BIT(i)) {
                     k.steps[i].attempt_count = 1;
-                    k.attempts[i][0] = (struct attempt){
-                        .number = 1, .outcome = OUTCOME_COMPLETED, .effect = EFFECT_HAPPENED};
+                    k.attempts[i][0] = (struct attempt){.number = 1,
+                                                        .outcome = OUTCOME_COMPLETED,
+                                                        .effect = EFFECT_HAPPENED};
                 }
             undo_order_make(&k.g.w, &k.t, &order);
             for (uint16_t i = 0; i < 4; i++)
-                CHECK(order.blocked[i] == blocked_by_walking(&k, i), "%s %u %u", graphs[g], done, i);
+                CHECK(order.blocked[i] == blocked_by_walking(&k, i), "%s %u %u", graphs[g], done,
+                      i);
         }
 }
 

@@ -1,2 +1,218 @@
-#include "base/test.h"
-int main(void) { return 0; }
+#include "core/core_test_kit.h"
+
+static struct graph g;
+
+static void no_name(void)
+{
+    g.w.name = SLICE("");
+}
+static void no_steps(void)
+{
+    g.w.step_count = 0;
+}
+static void too_many_steps(void)
+{
+    g.w.step_count = STEPS_MAX + 1;
+}
+static void negative_deadline(void)
+{
+    g.w.complete_by_ms = -1;
+}
+static void negative_undo_deadline(void)
+{
+    g.w.undo_complete_by_ms = -1;
+}
+static void no_step_name(void)
+{
+    g.steps[1].name = SLICE_NONE;
+}
+static void no_agent(void)
+{
+    g.steps[2].call.agent = SLICE("");
+}
+static void no_action(void)
+{
+    g.steps[2].call.action = SLICE_NONE;
+}
+static void no_complete_by(void)
+{
+    g.steps[0].call.complete_by_ms = 0;
+}
+static void negative_complete_by(void)
+{
+    g.steps[0].call.complete_by_ms = -5;
+}
+static void no_undo_agent(void)
+{
+    g.steps[0].undo.agent = SLICE_NONE;
+}
+static void no_undo_complete_by(void)
+{
+    g.steps[0].undo.complete_by_ms = 0;
+}
+static void no_undo_attempts(void)
+{
+    g.steps[0].undo.retry.attempts = 0;
+}
+static void no_attempts(void)
+{
+    g.steps[1].call.retry.attempts = 0;
+}
+static void shrinking(void)
+{
+    g.steps[1].call.retry.factor_milli = 999;
+}
+static void negative_wait(void)
+{
+    g.steps[1].call.retry.wait_ms = -1;
+}
+static void negative_max_wait(void)
+{
+    g.steps[1].call.retry.max_wait_ms = -1;
+}
+static void negative_defer(void)
+{
+    g.steps[1].call.retry.defer_ms = -1;
+}
+static void edge_before_to_nowhere(void)
+{
+    g.before[1][0] = 9;
+}
+static void edge_after_to_nowhere(void)
+{
+    g.after[0][0] = 9;
+}
+static void edge_known_to_its_end_alone(void)
+{
+    g.steps[0].after_count = 0;
+}
+static void edge_known_to_its_begin_alone(void)
+{
+    g.steps[1].before_count = 0;
+}
+static void edge_to_another(void)
+{
+    g.before[2][0] = 0;
+}
+static void order_names_one_twice(void)
+{
+    g.order[1] = 0;
+}
+static void order_names_nobody(void)
+{
+    g.order[2] = 3;
+}
+static void order_against_the_edges(void)
+{
+    g.order[0] = 1, g.order[1] = 0;
+}
+
+static void loop_of_two(void)
+{
+    g.before[0][g.steps[0].before_count++] = 1;
+    g.after[1][g.steps[1].after_count++] = 0;
+}
+
+static void loop_of_one(void)
+{
+    g.before[2][g.steps[2].before_count++] = 2;
+    g.after[2][g.steps[2].after_count++] = 2;
+}
+
+#define BAD(name)   \
+    {               \
+        #name, name \
+    }
+
+static void each_mistake_makes_a_workflow_invalid(void **state)
+{
+    static const struct {
+        const char *what;
+        void (*spoil)(void);
+    } mistakes[] = {
+        BAD(no_name),
+        BAD(no_steps),
+        BAD(too_many_steps),
+        BAD(negative_deadline),
+        BAD(negative_undo_deadline),
+        BAD(no_step_name),
+        BAD(no_agent),
+        BAD(no_action),
+        BAD(no_complete_by),
+        BAD(negative_complete_by),
+        BAD(no_undo_agent),
+        BAD(no_undo_complete_by),
+        BAD(no_undo_attempts),
+        BAD(no_attempts),
+        BAD(shrinking),
+        BAD(negative_wait),
+        BAD(negative_max_wait),
+        BAD(negative_defer),
+        BAD(edge_before_to_nowhere),
+        BAD(edge_after_to_nowhere),
+        BAD(edge_known_to_its_end_alone),
+        BAD(edge_known_to_its_begin_alone),
+        BAD(edge_to_another),
+        BAD(order_names_one_twice),
+        BAD(order_names_nobody),
+        BAD(order_against_the_edges),
+        BAD(loop_of_two),
+        BAD(loop_of_one),
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(mistakes); i++) {
+        graph_make(&g, "a b<a c<b");
+        CHECK(workflow_valid(&g.w), "before");
+        mistakes[i].spoil();
+        CHECK(!workflow_valid(&g.w), "%s", mistakes[i].what);
+    }
+}
+
+static void what_is_not_called_need_not_be_there(void **state)
+{
+    (void)state;
+    graph_make(&g, "a- b!<a");
+    g.steps[0].undo = (struct call_spec){0};
+    g.steps[1].undo = (struct call_spec){0};
+    CHECK(workflow_valid(&g.w), "no undo, no call for it");
+}
+
+static void the_largest_workflow_is_valid(void **state)
+{
+    static struct workflow_step steps[STEPS_MAX];
+    static uint16_t order[STEPS_MAX];
+    struct workflow w = {.name = SLICE("w"),
+                         .steps = steps,
+                         .order = order,
+                         .step_count = STEPS_MAX};
+    (void)state;
+    graph_make(&g, "a");
+    for (uint16_t i = 0; i < STEPS_MAX; i++) {
+        steps[i] = g.steps[0];
+        order[i] = (uint16_t)(STEPS_MAX - 1 - i);
+    }
+    CHECK(workflow_valid(&w), "in whatever order");
+}
+
+static void a_step_is_found_by_its_name(void **state)
+{
+    (void)state;
+    graph_make(&g, "c b<c a<b");
+    CHECK(workflow_step_index(&g.w, SLICE("a")) == 0, "a");
+    CHECK(workflow_step_index(&g.w, SLICE("c")) == 2, "c");
+    CHECK(workflow_step_index(&g.w, SLICE("d")) == -1, "d");
+    CHECK(workflow_step_index(&g.w, SLICE("ab")) == -1, "ab");
+    CHECK(workflow_step_index(&g.w, SLICE("")) == -1, "empty");
+    CHECK(workflow_step_index(&g.w, SLICE_NONE) == -1, "none");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_mistake_makes_a_workflow_invalid),
+        cmocka_unit_test(what_is_not_called_need_not_be_there),
+        cmocka_unit_test(the_largest_workflow_is_valid),
+        cmocka_unit_test(a_step_is_found_by_its_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

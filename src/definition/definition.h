@@ -4,8 +4,10 @@
 /*
  * Workflow definitions: JSON text -> a compiled workflow, or all its mistakes at once.
  *
- * The grammar is that of the blueprint; docs/definitions.md is its reference. Strings in `input` may hold
- * ${ expression }; see expression.h. A compiled definition is immutable and may be shared between threads.
+ * The grammar is that of the blueprint; docs/definitions.md is its reference. Strings in `input`
+ * may hold
+ * ${ expression }; see expression.h. A compiled definition is immutable and may be shared between
+ * threads.
  */
 
 #include "base/arena.h"
@@ -21,17 +23,17 @@ struct definition {
     struct arena arena;       /* holds all of it */
     struct template *output;  /* NULL: none */
     struct step_templates {
-        struct template *input;      /* NULL: the task's input */
-        struct template *undo_input; /* NULL: {input, output} of the step */
+        struct template *input;       /* NULL: the task's input */
+        struct template *undo_input;  /* NULL: {input, output} of the step */
         struct expression *condition; /* `if`; NULL: always */
-    } *steps;
+    } * steps;
     struct input_rule {
         struct slice name;
         enum json_type type; /* JSON_TRUE stands for boolean, JSON_NULL for any */
         bool integer;        /* of JSON_NUMBER: no fraction */
         bool required;
         struct slice preset; /* `default`, or NONE */
-    } *inputs;
+    } * inputs;
     size_t input_count;
     bool has_inputs; /* `inputs` was given: the input is checked, unknown names are mistakes */
 };
@@ -50,7 +52,8 @@ struct mistakes {
     size_t count; /* those beyond MISTAKES_MAX are not kept */
 };
 
-/* ERR_PARSE (one mistake: not JSON) or ERR_INVALID with all mistakes; otherwise *ret is the caller's. */
+/* ERR_PARSE (one mistake: not JSON) or ERR_INVALID with all mistakes; otherwise *ret is the
+ * caller's. */
 enum err definition_parse(struct slice text, struct definition **ret, struct mistakes *m) MUST_USE;
 void definition_free(struct definition *d); /* NULL is fine */
 
@@ -59,22 +62,24 @@ static inline const struct definition *definition_of(const struct workflow *w)
     return w->templates;
 }
 
-/* Checks a task's input against `inputs` and adds defaults: *ret is the input as it is to be recorded (in `a`, or
- * the same slice). ERR_INVALID with a story that names the input, what was found and expected. */
+/* Checks a task's input against `inputs` and adds defaults: *ret is the input as it is to be
+ * recorded (in `a`, or the same slice). ERR_INVALID with a story that names the input, what was
+ * found and expected. */
 enum err definition_check_input(const struct definition *d, struct slice input, struct arena *a,
                                 struct slice *ret, struct error *e) MUST_USE;
 
 /* What expressions see. Values are JSON texts; a step without output has NONE. */
 struct scope {
     const struct definition *definition;
-    struct slice input;                                      /* of the task */
-    struct slice task;                                       /* {"id":..., "workflow":..., ...} */
-    struct slice (*step_input)(void *arg, int step);         /* NONE: null */
+    struct slice input;                              /* of the task */
+    struct slice task;                               /* {"id":..., "workflow":..., ...} */
+    struct slice (*step_input)(void *arg, int step); /* NONE: null */
     struct slice (*step_output)(void *arg, int step);
     void *arg;
 };
 
-/* Each evaluates into `a`. ERR_INVALID: the expression failed; the story says which one, where and why. */
+/* Each evaluates into `a`. ERR_INVALID: the expression failed; the story says which one, where and
+ * why. */
 enum err definition_step_input(const struct scope *s, int step, struct arena *a, struct slice *ret,
                                struct error *e) MUST_USE;
 enum err definition_undo_input(const struct scope *s, int step, struct arena *a, struct slice *ret,

@@ -2,14 +2,17 @@
 #define DEFINITION_EXPRESSION_H
 
 /*
- * Expressions: a documented subset of jq's syntax, compiled once and evaluated on a JSON tree. Whatever is outside the
- * subset is an error with its column when the definition is stored, never when a task runs.
+ * Expressions: a documented subset of jq's syntax, compiled once and evaluated on a JSON tree.
+ * Whatever is outside the subset is an error with its column when the definition is stored, never
+ * when a task runs.
  *
- * Evaluation is bounded: EXPRESSION_STEPS_MAX steps and EXPRESSION_BYTES_MAX bytes of memory. Integers are exact
- * in 64 bits; larger numbers pass through untouched, arithmetic on them is an error.
+ * Evaluation is bounded: EXPRESSION_STEPS_MAX steps and EXPRESSION_BYTES_MAX bytes of memory.
+ * Integers are exact in 64 bits; larger numbers pass through untouched, arithmetic on them is an
+ * error.
  *
- * A template is a JSON value in whose strings ${ ... } is replaced; a string that is nothing else keeps the type of
- * its value. Inside ${ } quotes and braces nest as the expression's own syntax has them; "$${" is a literal "${".
+ * A template is a JSON value in whose strings ${ ... } is replaced; a string that is nothing else
+ * keeps the type of its value. Inside ${ } quotes and braces nest as the expression's own syntax
+ * has them; "$${" is a literal "${".
  */
 
 #include "base/arena.h"
@@ -19,13 +22,15 @@
 enum {
     EXPRESSION_STEPS_MAX = 100000,
     EXPRESSION_BYTES_MAX = 4 << 20,
-    EXPRESSION_DEPTH_MAX = 48, /* of results: less than JSON_DEPTH_MAX, since they are stored inside others */
+    EXPRESSION_DEPTH_MAX =
+        48, /* of results: less than JSON_DEPTH_MAX, since they are stored inside others */
 };
 
 struct expression;
 struct template;
 
-/* *ret lies in `a`. ERR_INVALID: *ret_column (from 1, in bytes of `text`) and *e say where and why. */
+/* *ret lies in `a`. ERR_INVALID: *ret_column (from 1, in bytes of `text`) and *e say where and why.
+ */
 enum err expression_compile(struct slice text, struct arena *a, struct expression **ret,
                             size_t *ret_column, struct error *e) MUST_USE;
 

@@ -1,7 +1,8 @@
 #ifndef DEFINITION_FUNCTION_H
 #define DEFINITION_FUNCTION_H
 
-/* The functions of expressions: one table for the parser, which checks names and counts, and for the evaluator. */
+/* The functions of expressions: one table for the parser, which checks names and counts, and for
+ * the evaluator. */
 
 #include "definition/machine.h"
 
@@ -15,7 +16,7 @@ struct function {
                                     const struct json *const *args);
     /* Of expressions: arguments are evaluated by the function itself, as often as it likes. */
     enum flow (*of_expressions)(struct machine *m, const struct node *call, const struct json *in,
-                                const struct sink *out);
+                                struct sink *out);
 };
 
 /* NULL if there is none of that name; *ret_known: there is, with another number of arguments. */

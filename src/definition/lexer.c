@@ -86,8 +86,9 @@ static const struct foreign {
     {"||", "write: or"},
 };
 
-static const char *const signs[] = {"//", "==", "!=", "<=", ">=", ".", "[", "]", "{", "}", "(", ")",
-                                    "|",  ",",  ":",  ";",  "?",  "+", "-", "*", "/", "%", "<", ">"};
+static const char *const signs[] = {"//", "==", "!=", "<=", ">=", ".", "[", "]",
+                                    "{",  "}",  "(",  ")",  "|",  ",", ":", ";",
+                                    "?",  "+",  "-",  "*",  "/",  "%", "<", ">"};
 
 static bool stands_at(struct slice text, size_t at, const char *sign)
 {

@@ -2,13 +2,13 @@
 #define DEFINITION_MACHINE_H
 
 /*
- * One evaluation of an expression. A node of the tree gives any number of values, each of which is handed to
- * a sink before the next one is made; what comes behind in the expression happens inside the sink. That is how jq
- * does it too, and gives the same order of values and errors. Every node is active at most once, so that the stack
- * is bounded by the number of nodes.
+ * One evaluation of an expression. A node of the tree gives any number of values, each of which is
+ * handed to a sink before the next one is made; what comes behind in the expression happens inside
+ * the sink. That is how jq does it too, and gives the same order of values and errors. Every node
+ * is active at most once, so that the stack is bounded by the number of nodes.
  *
- * Each node and each member looked at costs a step, each byte made counts: whoever exceeds a limit fails, and no `?`
- * catches that.
+ * Each node and each member looked at costs a step, each byte made counts: whoever exceeds a limit
+ * fails, and no `?` catches that.
  */
 
 #include "definition/expression.h"
@@ -24,20 +24,19 @@ struct machine {
     struct arena *arena;
     size_t bytes_left;
     uint32_t steps_left;
-    bool is_fatal;     /* a limit was exceeded */
-    bool is_passing;   /* the failure happened behind the sink of a `?` on the way */
-    const void *stop;  /* who unwinds */
-    size_t at;         /* offset of the node that failed */
+    bool is_fatal;    /* a limit was exceeded */
+    const void *stop; /* who unwinds */
+    size_t at;        /* offset of the node that failed */
     bool has_at;
     char what[200];
 };
 
 struct sink {
-    enum flow (*fn)(struct machine *m, const struct sink *self, const struct json *value);
+    enum flow (*fn)(struct machine *m, struct sink *self, const struct json *value);
 };
 
 enum flow node_eval(struct machine *m, const struct node *n, const struct json *in,
-                    const struct sink *out) MUST_USE;
+                    struct sink *out) MUST_USE;
 
 /* Says why it failed; FLOW_FAIL. */
 enum flow machine_fail(struct machine *m, const char *fmt, ...) PRINTF(2, 3);

@@ -7,20 +7,21 @@
 #include "base/err.h"
 #include "json/json.h"
 
-/* An expression may nest this deep and have this many nodes; both bound the stack that evaluation takes. */
+/* An expression may nest this deep and have this many nodes; both bound the stack that evaluation
+ * takes. */
 enum { NODE_DEPTH_MAX = 100, NODE_COUNT_MAX = 1000 };
 
 enum node_kind {
-    NODE_IDENTITY, /* . */
-    NODE_LITERAL,  /* value */
-    NODE_STRING,   /* "..\(..)..": parts in list, literals among them */
-    NODE_FIELD,    /* a.name */
-    NODE_INDEX,    /* a[b] */
-    NODE_SLICE,    /* a[b:c]; b or c may be NULL */
-    NODE_ITERATE,  /* a[] */
-    NODE_TRY,      /* a? */
-    NODE_PIPE,     /* a | b */
-    NODE_COMMA,    /* list: a, b, ... */
+    NODE_IDENTITY,    /* . */
+    NODE_LITERAL,     /* value */
+    NODE_STRING,      /* "..\(..)..": parts in list, literals among them */
+    NODE_FIELD,       /* a.name */
+    NODE_INDEX,       /* a[b] */
+    NODE_SLICE,       /* a[b:c]; b or c may be NULL */
+    NODE_ITERATE,     /* a[] */
+    NODE_TRY,         /* a? */
+    NODE_PIPE,        /* a | b */
+    NODE_COMMA,       /* list: a, b, ... */
     NODE_ALTERNATIVE, /* a // b */
     NODE_AND,
     NODE_OR,
@@ -33,7 +34,7 @@ enum node_kind {
     NODE_CALL,   /* function(list) */
 };
 
-enum operator {
+enum operator{
     OP_ADD,
     OP_SUBTRACT,
     OP_MULTIPLY,
@@ -52,9 +53,9 @@ struct function;
 struct node {
     enum node_kind kind;
     enum operator op;
-    bool is_optional;  /* FIELD, INDEX, SLICE, ITERATE: with ? behind it */
-    bool is_simple;    /* exactly one value, made without others: identity, literal, fields of such */
-    uint16_t depth;    /* of the tree below */
+    bool is_optional; /* FIELD, INDEX, SLICE, ITERATE: with ? behind it */
+    bool is_simple; /* exactly one value, made without others: identity, literal, fields of such */
+    uint16_t depth; /* of the tree below */
     uint32_t list_count;
     size_t at;         /* offset in the text */
     struct slice name; /* FIELD */
@@ -65,12 +66,22 @@ struct node {
     const struct function *function;
 };
 
-struct expression {
-    struct node *root;
+/* What of the root an expression or a template looks at; filled in by definition.c. */
+struct needs {
+    bool input, task;
+    bool all_steps;
+    uint16_t count;
+    uint16_t *steps; /* indexes, each once */
 };
 
-/* Parses the expression that begins at text.ptr[0]. If `is_embedded` it ends before a "}" of its own, whose
- * offset is *ret_end; otherwise the text must end with it. */
+struct expression {
+    struct node *root;
+    struct slice text; /* for messages */
+    struct needs needs;
+};
+
+/* Parses the expression that begins at text.ptr[0]. If `is_embedded` it ends before a "}" of its
+ * own, whose offset is *ret_end; otherwise the text must end with it. */
 enum err node_parse(struct slice text, bool is_embedded, struct arena *a, struct expression **ret,
                     size_t *ret_end, size_t *ret_column, struct error *e) MUST_USE;
 

@@ -1,5 +1,6 @@
 #include "definition/number.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,13 +76,15 @@ const struct json *number_int(struct machine *m, int64_t v)
     return number_text(m, text, (size_t)len);
 }
 
-/* The shortest digits that read back as v, without zeros at the end; returns their count, and where the
- * point stands, counted from the first digit. */
+/* The shortest digits that read back as v, without zeros at the end; returns their count, and where
+ * the point stands, counted from the first digit. */
 static int shortest_digits(double v, char digits[24], int *ret_point)
 {
     char text[40];
     int len = 0;
-    int precision = 15; /* below, zeros at the end are cut anyway */
+    /* Fifteen digits are always enough for a number that has fewer (zeros at its end are cut), unless it
+     * is so small that it has fewer bits than others. */
+    int precision = v < DBL_MIN ? 1 : DBL_DIG;
 
     do
         (void)snprintf(text, sizeof text, "%.*e", precision - 1, v);

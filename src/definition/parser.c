@@ -18,7 +18,16 @@ struct parser {
 };
 
 /* How tightly operators bind, as in jq's grammar. */
-enum binding { BIND_PIPE, BIND_COMMA, BIND_ALTERNATIVE, BIND_OR, BIND_AND, BIND_COMPARE, BIND_ADD, BIND_MULTIPLY };
+enum binding {
+    BIND_PIPE,
+    BIND_COMMA,
+    BIND_ALTERNATIVE,
+    BIND_OR,
+    BIND_AND,
+    BIND_COMPARE,
+    BIND_ADD,
+    BIND_MULTIPLY
+};
 
 static const struct operation {
     const char *sign;
@@ -47,7 +56,8 @@ static const struct operation {
 static struct node *parse_pipe(struct parser *p);
 static struct node *parse_binary(struct parser *p, enum binding least);
 
-/* The first fault counts. Every parse function returns a node all the same, so that nobody has to look. */
+/* The first fault counts. Every parse function returns a node all the same, so that nobody has to
+ * look. */
 static PRINTF(3, 4) void fail(struct parser *p, size_t at, const char *fmt, ...)
 {
     va_list ap;
@@ -236,8 +246,8 @@ static size_t unicode_escape(struct parser *p, struct buf *b, size_t at)
     }
     if (c >= 0xd800 && c <= 0xdbff) {
         struct slice t = p->text;
-        if (t.len - at < 10 || t.ptr[at + 4] != '\\' || t.ptr[at + 5] != 'u' || !hex4(t, at + 6, &low)
-            || low < 0xdc00 || low > 0xdfff) {
+        if (t.len - at < 10 || t.ptr[at + 4] != '\\' || t.ptr[at + 5] != 'u'
+            || !hex4(t, at + 6, &low) || low < 0xdc00 || low > 0xdfff) {
             fail(p, at - 2, "half of a surrogate pair");
             return at;
         }
@@ -432,7 +442,8 @@ static struct node *parse_if(struct parser *p, size_t at)
     return n;
 }
 
-static void unknown_function(struct parser *p, const struct token *name, uint32_t count, bool is_known)
+static void unknown_function(struct parser *p, const struct token *name, uint32_t count,
+                             bool is_known)
 {
     char before = name->at > 0 ? p->text.ptr[name->at - 1] : '\0';
 
@@ -440,7 +451,8 @@ static void unknown_function(struct parser *p, const struct token *name, uint32_
         fail(p, name->at, "function \"%.*s\" with %u arguments is not known", SLICE_ARG(name->text),
              count);
     else if (before == '-')
-        fail(p, name->at, "unknown function \"%.*s\"; a name with \"-\" in it is written .[\"a-b\"]",
+        fail(p, name->at,
+             "unknown function \"%.*s\"; a name with \"-\" in it is written .[\"a-b\"]",
              SLICE_ARG(name->text));
     else
         fail(p, name->at, "unknown function \"%.*s\"", (int)min_i64((int64_t)name->text.len, 60),
@@ -469,9 +481,9 @@ static struct node *parse_call(struct parser *p)
 
 static bool is_foreign_word(struct slice name)
 {
-    static const char *const words[] = {"def",    "as",  "reduce", "foreach", "try",  "catch", "label",
-                                        "import", "include", "__loc__", "then", "elif", "else", "end",
-                                        "and", "or"};
+    static const char *const words[] = {"def",   "as",     "reduce",  "foreach", "try",  "catch",
+                                        "label", "import", "include", "__loc__", "then", "elif",
+                                        "else",  "end",    "and",     "or"};
 
     for (size_t i = 0; i < COUNT_OF(words); i++)
         if (slice_is(name, words[i]))
@@ -576,7 +588,8 @@ static struct node *parse_bracket(struct parser *p, struct node *a)
     return n;
 }
 
-/* The question mark of a path says that it may not apply; behind anything else it catches every failure. */
+/* The question mark of a path says that it may not apply; behind anything else it catches every
+ * failure. */
 static struct node *parse_question(struct parser *p, struct node *a, bool is_group)
 {
     size_t at = p->token.at;
@@ -617,6 +630,17 @@ static struct node *parse_postfix(struct parser *p)
     }
 }
 
+/* -5 is a number, not a calculation: it may be of any size. */
+static struct node *negative_literal(struct parser *p, size_t at, struct slice digits)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+    bool is_negative = digits.ptr[0] == '-';
+
+    buf_str(&text, is_negative ? "" : "-");
+    buf_add(&text, digits.ptr + is_negative, digits.len - is_negative);
+    return literal(p, at, JSON_NUMBER, buf_view(&text));
+}
+
 static struct node *parse_unary(struct parser *p)
 {
     size_t at = p->token.at;
@@ -628,9 +652,11 @@ static struct node *parse_unary(struct parser *p)
     if (!take_sign(p, "-"))
         return parse_postfix(p);
     p->depth++;
-    struct node *n = node_of(p, NODE_NEGATE, at, parse_binary(p, BIND_MULTIPLY), NULL);
+    struct node *operand = parse_binary(p, BIND_MULTIPLY);
     p->depth--;
-    return n;
+    if (operand->kind == NODE_LITERAL && operand->value->type == JSON_NUMBER)
+        return negative_literal(p, at, operand->value->text);
+    return node_of(p, NODE_NEGATE, at, operand, NULL);
 }
 
 static const struct operation *operation_of(const struct parser *p)

@@ -1,8 +1,8 @@
 #ifndef DEFINITION_REGISTRY_H
 #define DEFINITION_REGISTRY_H
 
-/* All stored definitions, compiled, by name and version. On the loop's thread only; definitions once
- * added stay until the registry is freed, since tasks point to them. */
+/* All stored definitions, compiled, by name and version. On the loop's thread only; definitions
+ * once added stay until the registry is freed, since tasks point to them. */
 
 #include "base/map.h"
 #include "definition/definition.h"

@@ -138,8 +138,8 @@ static int key_order(struct machine *m, const struct json *a, const struct json 
 }
 
 /* A merge sort: stable, and with no bad cases. */
-static void merge_sort(struct machine *m, const struct json **v, const struct json **spare, size_t n,
-                       order_fn *order)
+static void merge_sort(struct machine *m, const struct json **v, const struct json **spare,
+                       size_t n, order_fn *order)
 {
     size_t half = n / 2;
     size_t i = 0;
@@ -299,7 +299,8 @@ const struct json *value_to_text(struct machine *m, const struct json *j)
     if (j->type == JSON_NUMBER)
         return value_text_copy(m, j->text);
     if (!value_write(&b, j) || !machine_spend(m, b.len / 64)) {
-        (void)machine_fail(m, "the text of %s is too long or nested too deeply", json_type_text(j->type));
+        (void)machine_fail(m, "the text of %s is too long or nested too deeply",
+                           json_type_text(j->type));
         return NULL;
     }
     return value_text_copy(m, buf_view(&b));

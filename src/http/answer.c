@@ -121,7 +121,8 @@ static void json_text(struct buf *b, struct slice s)
 
 void http_problem_write(struct buf *b, int status, const char *type, struct slice detail)
 {
-    buf_fmt(b, "{\"type\":\"urn:intact:problem:%s\",\"title\":\"%s\",\"status\":%d,\"detail\":", type,
+    buf_fmt(b,
+            "{\"type\":\"urn:intact:problem:%s\",\"title\":\"%s\",\"status\":%d,\"detail\":", type,
             http_status_text(status), status);
     json_text(b, detail);
     buf_str(b, "}");

@@ -20,7 +20,8 @@ void http_answer_head(struct buf *b, const struct http_answer *a);
 bool http_status_has_body(int status);
 const char *http_status_text(int status);
 
-/* A problem document (RFC 9457). `detail` may hold any bytes; what is not UTF-8 in it is replaced. */
+/* A problem document (RFC 9457). `detail` may hold any bytes; what is not UTF-8 in it is replaced.
+ */
 void http_problem_write(struct buf *b, int status, const char *type, struct slice detail);
 
 #endif

@@ -8,16 +8,19 @@
 struct http_case {
     const char *what;
     struct slice bytes;
-    int status;    /* of the last answer */
-    bool closes;   /* the connection ends with it */
+    int status;       /* of the last answer */
+    bool closes;      /* the connection ends with it */
     unsigned handled; /* requests that reach the handler; one too many is a smuggled one */
 };
 
-#define CASE(what, text, ...) {what, {text, sizeof(text) - 1}, __VA_ARGS__}
-#define BAD(what, text)       CASE(what, text, 400, true, 0)
-#define OK(what, text)        CASE(what, text, 200, false, 1)
-#define H                     " HTTP/1.1\r\nHost: a\r\n"
-#define NEXT                  "GET /smuggled" H "\r\n"
+#define CASE(what, text, ...)                       \
+    {                                               \
+        what, {text, sizeof(text) - 1}, __VA_ARGS__ \
+    }
+#define BAD(what, text) CASE(what, text, 400, true, 0)
+#define OK(what, text)  CASE(what, text, 200, false, 1)
+#define H               " HTTP/1.1\r\nHost: a\r\n"
+#define NEXT            "GET /smuggled" H "\r\n"
 
 /* clang-format off */
 static const struct http_case http_cases[] = {
@@ -97,6 +100,8 @@ static const struct http_case http_cases[] = {
     BAD("a lone LF at the end", CHUNKED "2\r\nhi\r\n0\r\n\n" NEXT),
     BAD("a folded trailer", CHUNKED "0\r\nA: b\r\n c\r\n\r\n" NEXT),
     BAD("a trailer that is none", CHUNKED "0\r\n" NEXT),
+    BAD("a trailer without a name", CHUNKED "0\r\n: b\r\n\r\n" NEXT),
+    BAD("a trailer with a space before its colon", CHUNKED "0\r\nA : b\r\n\r\n" NEXT),
     BAD("a NUL in a trailer", CHUNKED "0\r\nA: \0\r\n\r\n" NEXT),
 
     /* lines and characters */

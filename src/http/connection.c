@@ -87,7 +87,8 @@ static bool is_idle(const struct http_connection *c)
     return c->phase == HTTP_READING && pending_len(c) == 0 && !http_reader_is_in_body(&c->reader);
 }
 
-/* Called when anything about the connection has changed: here alone is decided what it waits for. */
+/* Called when anything about the connection has changed: here alone is decided what it waits for.
+ */
 static void settle(struct http_connection *c)
 {
     bool has_room = pending_len(c) < READ_AHEAD_MAX;

@@ -2,8 +2,8 @@
 #define HTTP_CONNECTION_H
 
 /*
- * One client's connection. One request at a time: the next is read when the present one is answered,
- * so answers leave in the order of the requests.
+ * One client's connection. One request at a time: the next is read when the present one is
+ * answered, so answers leave in the order of the requests.
  *
  *      READING -----> PARKED -----> WRITING -----> ANSWERED ----> READING
  *         |     whole    |   answer     ^   with the   |
@@ -13,12 +13,12 @@
  *
  *      Every state goes to CLOSED when the client has gone or the server closes.
  *
- * While a request is parked or written, what the client sends on is kept up to READ_AHEAD_MAX, then it
- * is no longer read; an end of the connection is then noticed by looking once a second.
+ * While a request is parked or written, what the client sends on is kept up to READ_AHEAD_MAX, then
+ * it is no longer read; an end of the connection is then noticed by looking once a second.
  *
  * LINGERING: our side is shut down, what still comes is thrown away, until the client closes or
- * two seconds are over. Closing at once would answer its last bytes with a reset, which may destroy our
- * answer before it is read (RFC 9112, 9.6).
+ * two seconds are over. Closing at once would answer its last bytes with a reset, which may destroy
+ * our answer before it is read (RFC 9112, 9.6).
  *
  * Deadlines: each connection waits for one thing at most. The things that last equally long form a
  * queue in order of their deadlines, and the server has one timer for the earliest of all: whatever
@@ -57,16 +57,16 @@ struct http_server {
     uv_idle_t finisher; /* active while `answered` is not empty */
     int fd;             /* that listens; -1 once drained */
     int port;
-    unsigned handles;         /* that libuv has not let go of */
-    size_t count;             /* of connections that are not closed */
-    struct link connections;  /* all of these */
-    struct link answered;     /* whose requests were answered from outside their handler */
+    unsigned handles;        /* that libuv has not let go of */
+    size_t count;            /* of connections that are not closed */
+    struct link connections; /* all of these */
+    struct link answered;    /* whose requests were answered from outside their handler */
     struct link waiting[HTTP_WAIT_COUNT];
     uint64_t wait_ms[HTTP_WAIT_COUNT];
     uint64_t timer_at;  /* 0: not armed */
     uint64_t accept_at; /* when to accept again after running out of something; 0: accepting */
     bool is_draining, is_closing;
-    struct buf head; /* of the answer being written */
+    struct buf head;       /* of the answer being written */
     char bytes[64 * 1024]; /* being read */
 };
 
@@ -91,8 +91,7 @@ struct http_connection {
 /* Takes the socket. Harmless if libuv refuses it: then it is closed. */
 void http_connection_open(struct http_server *s, int fd);
 void http_connection_close(struct http_connection *c);
-void http_connection_answer(struct http_connection *c, const struct slice head,
-                            struct slice body);
+void http_connection_answer(struct http_connection *c, const struct slice head, struct slice body);
 void http_connection_expire(struct http_connection *c); /* its deadline has passed */
 void http_connection_drain(struct http_connection *c);  /* closes it if it is idle */
 void http_connection_resume(struct http_connection *c); /* its answer was written */

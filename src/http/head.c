@@ -141,8 +141,7 @@ static bool authority_skip(struct slice *target, struct slice host, struct http_
     size_t end = at;
     while (end < target->len && target->ptr[end] != '/' && target->ptr[end] != '?')
         end++;
-    if (!host.ptr || end - at != host.len
-        || strncasecmp(target->ptr + at, host.ptr, host.len) != 0)
+    if (!host.ptr || end - at != host.len || strncasecmp(target->ptr + at, host.ptr, host.len) != 0)
         return malformed(f, "the target names another host than the Host field");
     *target = (struct slice){target->ptr + end, target->len - end};
     return true;

@@ -26,7 +26,9 @@ struct http_framing {
 /* Splits "METHOD SP target SP HTTP/x.y" into m->request.method, m->target, m->version. */
 bool http_head_line(struct http_message *m, struct slice line, struct http_fault *f) MUST_USE;
 
-/* Once all fields are there: Host, the framing, Expect, and the target, which gives path and query. */
-bool http_head_check(struct http_message *m, struct http_framing *ret, struct http_fault *f) MUST_USE;
+/* Once all fields are there: Host, the framing, Expect, and the target, which gives path and query.
+ */
+bool http_head_check(struct http_message *m, struct http_framing *ret,
+                     struct http_fault *f) MUST_USE;
 
 #endif

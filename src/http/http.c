@@ -16,9 +16,9 @@
 #include "http/connection.h"
 
 enum {
-    ACCEPT_MAX = 64,      /* connections in one go: others want to be heard as well */
+    ACCEPT_MAX = 64,       /* connections in one go: others want to be heard as well */
     ACCEPT_PAUSE_MS = 100, /* after running out of descriptors or memory */
-    SWEEP_MS = 50,        /* deadlines may be noticed that much too late */
+    SWEEP_MS = 50,         /* deadlines may be noticed that much too late */
     LINGER_MS = 2000,
     PEEK_MS = 1000,
 };
@@ -103,8 +103,8 @@ static void on_answered(uv_idle_t *idle)
         (void)uv_idle_stop(idle); /* always succeeds */
 }
 
-/* `done` must not come from inside http_answer, and the loop is about to sleep: an idle handle is what
- * makes libuv come round once more. It costs no system call. */
+/* `done` must not come from inside http_answer, and the loop is about to sleep: an idle handle is
+ * what makes libuv come round once more. It costs no system call. */
 void http_server_defer(struct http_server *s, struct http_connection *c)
 {
     list_push(&s->answered, &c->answered);
@@ -159,11 +159,13 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
         }
         if (errno == EAGAIN)
             return;
-        /* The connection died while it waited: accept(2) lists the errors that are its, not ours. */
+        /* The connection died while it waited: accept(2) lists the errors that are its, not ours.
+         */
         if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO || errno == ENETDOWN
             || errno == EHOSTDOWN || errno == EHOSTUNREACH || errno == ENETUNREACH)
             continue;
-        accept_pause(s); /* EMFILE, ENFILE, ENOBUFS, ENOMEM: the socket stays readable, do not spin */
+        accept_pause(
+            s); /* EMFILE, ENFILE, ENOBUFS, ENOMEM: the socket stays readable, do not spin */
         return;
     }
 }
@@ -243,7 +245,8 @@ static enum err socket_open(const char *address, int *ret_fd, int *ret_port, str
     struct addrinfo *found = NULL;
 
     if (!address_split(address, host, sizeof host, &service))
-        return error_set(e, ERR_INVALID, "listen on %s: expected ADDR:PORT or [ADDR]:PORT", address);
+        return error_set(e, ERR_INVALID, "listen on %s: expected ADDR:PORT or [ADDR]:PORT",
+                         address);
     int err = getaddrinfo(host, service, &hints, &found);
     if (err != 0)
         return error_set(e, ERR_INVALID, "listen on %s: %s", address, gai_strerror(err));

@@ -2,22 +2,23 @@
 #define HTTP_HTTP_H
 
 /*
- * An HTTP/1.1 server on a libuv loop, parsed by llhttp (strict). It knows nothing of what is served:
- * it hands each complete request to one function and takes one answer for it, now or later.
+ * An HTTP/1.1 server on a libuv loop, parsed by llhttp (strict). It knows nothing of what is
+ * served: it hands each complete request to one function and takes one answer for it, now or later.
  *
  * Life of a request: `handle` is called when head and body are complete. The request and its memory
- * live until the server has written the answer or the client has gone; in both cases `done` is called,
- * once, and afterwards the request must not be touched. A request may be parked: answer it whenever.
+ * live until the server has written the answer or the client has gone; in both cases `done` is
+ * called, once, and afterwards the request must not be touched. A request may be parked: answer it
+ * whenever.
  *
- * `done` never comes from inside http_answer, so that whoever answers may go on with the request until
- * it returns to the loop. A client that closes its side while its request is parked has gone; one that
- * does so while it is being answered still gets its answer.
+ * `done` never comes from inside http_answer, so that whoever answers may go on with the request
+ * until it returns to the loop. A client that closes its side while its request is parked has gone;
+ * one that does so while it is being answered still gets its answer.
  *
- * Path and query hold visible ASCII and well-formed percent-encodings only. libuv writes with write(2), so
- * http_listen makes the process ignore SIGPIPE.
+ * Path and query hold visible ASCII and well-formed percent-encodings only. libuv writes with
+ * write(2), so http_listen makes the process ignore SIGPIPE.
  *
- * All on the loop's thread. Limits (each in struct http_limits) hold for every client; who exceeds one
- * gets 400, 408, 413, 414, 431 or 503 as a problem document, and the connection is closed.
+ * All on the loop's thread. Limits (each in struct http_limits) hold for every client; who exceeds
+ * one gets 400, 408, 413, 414, 431 or 503 as a problem document, and the connection is closed.
  */
 
 #include <uv.h>
@@ -30,14 +31,14 @@ struct http_server;
 struct http_request;
 
 struct http_limits {
-    size_t body_max;          /* bytes of a request's body; default 4 MiB */
-    size_t head_max;          /* bytes of request line and headers; default 16 KiB */
-    size_t header_count_max;  /* default 64 */
-    size_t connection_max;    /* default 20 000; more are closed at once */
-    uint64_t head_ms;         /* from the first byte to the end of the headers; default 10 s */
-    uint64_t body_ms;         /* from the headers to the end of the body, in total; default 60 s */
-    uint64_t idle_ms;         /* between requests; default 75 s */
-    uint64_t write_ms;        /* for the client to take an answer, in total; default 60 s */
+    size_t body_max;         /* bytes of a request's body; default 4 MiB */
+    size_t head_max;         /* bytes of request line and headers; default 16 KiB */
+    size_t header_count_max; /* default 64 */
+    size_t connection_max;   /* default 20 000; more are closed at once */
+    uint64_t head_ms;        /* from the first byte to the end of the headers; default 10 s */
+    uint64_t body_ms;        /* from the headers to the end of the body, in total; default 60 s */
+    uint64_t idle_ms;        /* between requests; default 75 s */
+    uint64_t write_ms;       /* for the client to take an answer, in total; default 60 s */
 };
 
 extern const struct http_limits http_limits_default;
@@ -46,20 +47,22 @@ struct http_handler {
     void *arg;
     void (*handle)(void *arg, struct http_request *r);
     /* The answer was written (sent = true: its bytes are with the kernel), or the client went away
-     * before that. `r->user` is yours to free here. Called exactly once for each handled request. */
+     * before that. `r->user` is yours to free here. Called exactly once for each handled request.
+     */
     void (*done)(void *arg, struct http_request *r, bool sent);
 };
 
 struct http_request {
-    struct slice method;  /* "GET" */
-    struct slice path;    /* percent-decoding is done per segment by http_segment */
-    struct slice query;   /* behind the '?', raw; NONE if there is none */
-    struct slice body;    /* whole; empty if there is none */
-    struct arena arena;   /* dies with the request; free to use */
-    void *user;           /* the handler's */
+    struct slice method; /* "GET" */
+    struct slice path;   /* percent-decoding is done per segment by http_segment */
+    struct slice query;  /* behind the '?', raw; NONE if there is none */
+    struct slice body;   /* whole; empty if there is none */
+    struct arena arena;  /* dies with the request; free to use */
+    void *user;          /* the handler's */
 };
 
-/* Listens on "ADDR:PORT" ("[::1]:7420"; port 0: any free one). `limits` may be NULL for the default ones. The error names address and reason. */
+/* Listens on "ADDR:PORT" ("[::1]:7420"; port 0: any free one). `limits` may be NULL for the default
+ * ones. The error names address and reason. */
 enum err http_listen(uv_loop_t *loop, const char *address, const struct http_limits *limits,
                      const struct http_handler *handler, struct http_server **ret,
                      struct error *e) MUST_USE;
@@ -70,16 +73,16 @@ size_t http_connection_count(const struct http_server *s);
 /* Takes no more connections; answers from now on say "Connection: close"; idle ones are closed. */
 void http_drain(struct http_server *s);
 
-/* Closes everything at once (`done` is called for open requests, before it returns; for the one whose
- * handler calls this, when that handler returns) and frees the server when libuv has let
- * go of its handles; run the loop once more after it. */
+/* Closes everything at once (`done` is called for open requests, before it returns; for the one
+ * whose handler calls this, when that handler returns) and frees the server when libuv has let go
+ * of its handles; run the loop once more after it. */
 void http_close(struct http_server *s);
 
 struct slice http_header(const struct http_request *r, const char *name); /* NONE if absent */
 struct slice http_query(struct http_request *r, const char *name); /* decoded; NONE if absent */
 
-/* Walks over all of the query: for (size_t at = 0; http_query_next(r, &at, &name, &value);). Decoded; what is
- * broken is NONE, a name without '=' has an empty value. */
+/* Walks over all of the query: for (size_t at = 0; http_query_next(r, &at, &name, &value);).
+ * Decoded; what is broken is NONE, a name without '=' has an empty value. */
 bool http_query_next(struct http_request *r, size_t *at, struct slice *ret_name,
                      struct slice *ret_value);
 
@@ -88,8 +91,8 @@ bool http_query_next(struct http_request *r, size_t *at, struct slice *ret_name,
 struct slice http_segment(struct http_request *r, unsigned n);
 unsigned http_segment_count(const struct http_request *r);
 
-/* Sends the one answer. `body` is copied. `headers` are extra lines ("Retry-After: 1\r\n") or NULL. HEAD gets no
- * body. Answering a request whose client has gone is harmless. */
+/* Sends the one answer. `body` is copied. `headers` are extra lines ("Retry-After: 1\r\n") or NULL.
+ * HEAD gets no body. Answering a request whose client has gone is harmless. */
 void http_answer(struct http_request *r, int status, const char *content_type, struct slice body,
                  const char *headers);
 

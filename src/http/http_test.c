@@ -52,6 +52,10 @@ static void handle(void *arg, struct http_request *r)
         w.parked[w.parked_count++] = r;
     } else if (slice_is(r->path, "/problem")) {
         http_problem(r, 409, "state", "say \"%s\"\n\xff", "\xc3\xa4");
+    } else if (slice_is(r->path, "/release")) {
+        if (w.parked[0])
+            http_answer(w.parked[0], 200, NULL, SLICE("go"), NULL);
+        echo(r);
     } else if (slice_is(r->path, "/nothing")) {
         http_answer(r, 204, NULL, SLICE_NONE, NULL);
     } else if (slice_is(r->path, "/big")) {
@@ -115,7 +119,8 @@ static int client_socket(void)
 
 static void client_connect(const struct client *c)
 {
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)http_port(w.server))};
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_port = htons((uint16_t)http_port(w.server))};
 
     a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int err = connect(c->fd, (struct sockaddr *)&a, sizeof a);
@@ -140,16 +145,18 @@ static void client_reset(struct client *c)
 {
     struct linger hard = {.l_onoff = 1, .l_linger = 0};
 
+    if (c->fd < 0)
+        return;
     setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
     client_close(c);
 }
 
 static void client_poll(struct client *c)
 {
-    char bytes[65536];
+    char bytes[8192];
     ssize_t n = 1;
 
-    if (c->fd < 0)
+    if (!c || c->fd < 0)
         return;
     while (n > 0) {
         n = recv(c->fd, bytes, sizeof bytes, MSG_DONTWAIT);
@@ -168,16 +175,15 @@ static void turn(void)
 }
 
 /* Turns the loop until `cond`; `c` may be NULL. */
-#define UNTIL(c, cond, ...)                              \
-    do {                                                 \
-        for (int ms_ = 0; !(cond); ms_++) {              \
-            CHECK(ms_ < PATIENCE_MS, __VA_ARGS__);       \
-            turn();                                      \
-            if (c)                                       \
-                client_poll(c);                          \
-            if (!(cond) && ms_ > 50)                     \
-                usleep(1000);                            \
-        }                                                \
+#define UNTIL(c, cond, ...)                        \
+    do {                                           \
+        for (int ms_ = 0; !(cond); ms_++) {        \
+            CHECK(ms_ < PATIENCE_MS, __VA_ARGS__); \
+            turn();                                \
+            client_poll(c);                        \
+            if (!(cond) && ms_ > 50)               \
+                usleep(1000);                      \
+        }                                          \
     } while (0)
 
 static void client_send(struct client *c, struct slice s)
@@ -214,13 +220,14 @@ static unsigned client_count(const struct client *c, const char *text)
     return count;
 }
 
-/* The status of the last answer; bodies in these tests hold no "HTTP/1.1 ". */
+/* The status of the last answer. */
 static int client_status(const struct client *c)
 {
     int status = 0;
 
     for (const char *at = c->got.ptr; at && (at = strstr(at, "HTTP/1.1 ")); at += 9)
-        status = (int)strtol(at + 9, NULL, 10);
+        if (at[9] >= '0' && at[9] <= '9')
+            status = (int)strtol(at + 9, NULL, 10);
     return status;
 }
 
@@ -240,7 +247,7 @@ static void every_case_ends_as_it_must(void **state)
         client_send(&c, t->bytes);
         if (!t->closes)
             client_say(&c, "GET /ping HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-        EXPECT_END(&c);
+        UNTIL(&c, c.is_ended, "%s: the connection is open: %s", t->what, c.got.ptr);
         CHECK(!c.is_reset, "%s: reset", t->what);
         CHECK(client_status(&c) == t->status, "%s: %s", t->what, c.got.ptr);
         CHECK(client_has(&c, "GET /ping") == !t->closes, "%s: %s", t->what, c.got.ptr);
@@ -256,7 +263,9 @@ static void every_case_ends_as_it_must(void **state)
 
 static void the_way_bytes_are_cut_changes_nothing(void **state)
 {
-    static const struct http_limits tight = {.body_max = 100, .head_max = 120, .header_count_max = 3};
+    static const struct http_limits tight = {.body_max = 100,
+                                             .head_max = 120,
+                                             .header_count_max = 3};
     const struct http_limits *limits[] = {&http_limits_default, &tight};
     (void)state;
     for (size_t i = 0; i < COUNT_OF(http_cases) * 2; i++) {
@@ -423,7 +432,7 @@ static void parked_requests_are_answered_in_any_order(void **state)
         EXPECT(&c[i], text);
         client_close(&c[i]);
     }
-    UNTIL((struct client *)NULL, http_connection_count(w.server) == 0, "they have gone");
+    UNTIL(NULL, http_connection_count(w.server) == 0, "they have gone");
     CHECK(w.sent == count, "%u", w.sent);
     end();
 }
@@ -433,8 +442,9 @@ static void what_an_answer_looks_like(void **state)
     static const struct {
         const char *request, *answer;
     } cases[] = {
-        {"GET /a?b HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
-                                                 "Content-Length: 9\r\nX-Extra: 1\r\n\r\nGET /a?b "},
+        {"GET /a?b HTTP/1.1\r\nHost: a\r\n\r\n",
+         "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+         "Content-Length: 9\r\nX-Extra: 1\r\n\r\nGET /a?b "},
         {"HEAD /a HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
                                                 "Content-Length: 9\r\nX-Extra: 1\r\n\r\n"},
         {"GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 204 No Content\r\n\r\n"},
@@ -443,7 +453,7 @@ static void what_an_answer_looks_like(void **state)
          "Connection: keep-alive\r\nX-Extra: 1\r\n\r\nGET /? "},
         {"GET /problem HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
          "HTTP/1.1 409 Conflict\r\nContent-Type: application/problem+json\r\n"
-         "Content-Length: 107\r\nConnection: close\r\n\r\n"
+         "Content-Length: 98\r\nConnection: close\r\n\r\n"
          "{\"type\":\"urn:intact:problem:state\",\"title\":\"Conflict\",\"status\":409,"
          "\"detail\":\"say \\\"\xc3\xa4\\\"\\u000a\xef\xbf\xbd\"}"},
     };
@@ -485,6 +495,12 @@ static void a_client_that_asks_before_it_sends_is_told_to_go_on(void **state)
     CHECK(!client_has(&c, "100 Continue"), "it did not wait: %s", c.got.ptr);
 
     buf_clear(&c.got);
+    client_send(&c, (struct slice){all.ptr, all.len - 1});
+    client_say(&c, "p");
+    EXPECT(&c, "POST /? hp");
+    CHECK(!client_has(&c, "100 Continue"), "it had begun: %s", c.got.ptr);
+
+    buf_clear(&c.got);
     client_say(&c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999\r\n"
                    "Expect: 100-continue\r\n\r\n");
     EXPECT_END(&c);
@@ -500,7 +516,7 @@ static void a_big_answer_arrives_whole(void **state)
     size_t len = 0;
     (void)state;
     begin(NULL);
-    w.big = 20 * 1000 * 1000;
+    w.big = 20000000;
     client_open(&c);
     client_say(&c, "GET /big HTTP/1.1\r\nHost: a\r\n\r\nGET /after HTTP/1.1\r\nHost: a\r\n\r\n");
     for (int i = 0; i < 20; i++)
@@ -547,7 +563,7 @@ static void a_client_that_goes_while_parked_is_noticed(void **state)
             CHECK(w.lost == 0, "it is still there");
             client_close(&c);
         }
-        UNTIL((struct client *)NULL, w.lost == 1, "nobody noticed (%d)", how);
+        UNTIL(NULL, w.lost == 1, "nobody noticed (%d)", how);
         CHECK(!w.parked[0], "done was called for it");
         CHECK(http_connection_count(w.server) == 0, "closed");
         CHECK(w.handled == 1, "%u", w.handled);
@@ -577,8 +593,9 @@ static void much_is_read_ahead_and_served_later(void **state)
 
 static void a_client_may_go_after_any_byte(void **state)
 {
-    static const char text[] = "POST /park HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
-                               "5\r\nhello\r\n0\r\n\r\nGET /x HTTP/1.1\r\nHost: a\r\n\r\n";
+    static const char text[] =
+        "POST /park HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "5\r\nhello\r\n0\r\n\r\nGET /x HTTP/1.1\r\nHost: a\r\n\r\n";
     (void)state;
     begin(NULL);
     for (size_t len = 0; len < sizeof text * 2; len++) {
@@ -590,7 +607,7 @@ static void a_client_may_go_after_any_byte(void **state)
             client_reset(&c);
         else
             client_close(&c);
-        UNTIL((struct client *)NULL, http_connection_count(w.server) == 0, "open after %zu", len / 2);
+        UNTIL(NULL, http_connection_count(w.server) == 0, "open after %zu", len / 2);
         w.parked_count = 0;
     }
     CHECK(w.lost > 10, "some were parked: %u", w.lost);
@@ -602,7 +619,7 @@ static void a_client_that_closes_its_side_gets_its_answers(void **state)
     struct client c;
     (void)state;
     begin(NULL);
-    w.big = 10 * 1000 * 1000;
+    w.big = 10000000;
     client_open(&c);
     client_say(&c, "GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /big HTTP/1.1\r\nHost: a\r\n\r\n"
                    "GET /3 HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -620,12 +637,38 @@ static void a_client_that_goes_while_it_is_answered_is_noticed(void **state)
     struct client c;
     (void)state;
     begin(NULL);
-    w.big = 20 * 1000 * 1000;
+    w.big = 20000000;
     client_open(&c);
     client_say(&c, "GET /big HTTP/1.1\r\nHost: a\r\n\r\n");
-    UNTIL((struct client *)NULL, w.handled == 1, "handled");
+    UNTIL(NULL, w.handled == 1, "handled");
     client_reset(&c);
-    UNTIL((struct client *)NULL, w.lost == 1, "nobody noticed");
+    UNTIL(NULL, w.lost == 1, "nobody noticed");
+    end();
+}
+
+static void a_client_may_go_in_the_moment_of_its_answer(void **state)
+{
+    (void)state;
+    begin(NULL);
+    for (int i = 0; i < 20; i++) {
+        struct client parked;
+        struct client other;
+        client_open(&parked);
+        client_open(&other);
+        w.parked_count = 0;
+        client_say(&parked, "GET /park HTTP/1.1\r\nHost: a\r\n\r\n");
+        UNTIL(&parked, w.parked_count == 1, "parked");
+        /* Both are ready when the loop looks, in this order and in the other. */
+        static const char text[] = "GET /release HTTP/1.1\r\nHost: a\r\n\r\n";
+        if (i % 2)
+            client_reset(&parked);
+        CHECK(send(other.fd, text, sizeof text - 1, MSG_NOSIGNAL) > 0, "sent");
+        client_reset(&parked);
+        EXPECT(&other, "200 OK");
+        client_close(&other);
+        UNTIL(NULL, http_connection_count(w.server) == 0, "they have gone");
+    }
+    CHECK(w.handled == 40, "%u", w.handled);
     end();
 }
 
@@ -663,8 +706,8 @@ static void limits_hold(void **state)
         {"GET /" H, "A: b\r\n", 3, "\r\n", 200},
         {"GET /" H, "A: b\r\n", 4, "\r\n", 431},
         {"GET /" H, "A: b\r\n", 300, "", 431},
-        {"GET /" H "A: ", "x", 164, "\r\n\r\n", 200}, /* 200 in all */
-        {"GET /" H "A: ", "x", 165, "\r\n\r\n", 431},
+        {"GET /" H "A: ", "x", 168, "\r\n\r\n", 200}, /* 200 in all */
+        {"GET /" H "A: ", "x", 169, "\r\n\r\n", 431},
         {"", "\r\n", 300, "", 414},
     };
     (void)state;
@@ -702,7 +745,7 @@ static void a_refusal_survives_a_client_that_goes_on_sending(void **state)
     CHECK(client_status(&c) == 413, "%s", c.got.ptr);
     CHECK(!c.is_reset, "a reset may destroy the answer");
     client_close(&c);
-    UNTIL((struct client *)NULL, http_connection_count(w.server) == 0, "it is let go");
+    UNTIL(NULL, http_connection_count(w.server) == 0, "it is let go");
     end();
 }
 
@@ -780,10 +823,10 @@ static void a_client_that_does_not_take_its_answer_is_cut_off(void **state)
     struct client c;
     (void)state;
     begin(&l);
-    w.big = 30 * 1000 * 1000;
+    w.big = 30000000;
     client_open(&c);
     client_say(&c, "GET /big HTTP/1.1\r\nHost: a\r\n\r\n");
-    UNTIL((struct client *)NULL, w.lost == 1, "still waiting");
+    UNTIL(NULL, w.lost == 1, "still waiting");
     CHECK(http_connection_count(w.server) == 0, "closed");
     client_close(&c);
     end();
@@ -794,12 +837,13 @@ static void a_server_without_clients_sleeps(void **state)
     struct client c;
     (void)state;
     begin(NULL);
+    turn();
     CHECK(uv_backend_timeout(&w.loop) == -1, "nobody ever came");
     client_open(&c);
     client_say(&c, "GET /park HTTP/1.1\r\nHost: a\r\n\r\n");
     UNTIL(&c, w.parked_count == 1, "parked");
     client_close(&c);
-    UNTIL((struct client *)NULL, w.lost == 1, "gone");
+    UNTIL(NULL, w.lost == 1, "gone");
     turn();
     CHECK(uv_backend_timeout(&w.loop) == -1, "all have gone");
     end();
@@ -820,7 +864,7 @@ static void connections_beyond_the_limit_are_turned_away(void **state)
     CHECK(client_status(&c[2]) == 503, "%s", c[2].got.ptr);
     CHECK(http_connection_count(w.server) == 2, "%zu", http_connection_count(w.server));
     client_close(&c[0]);
-    UNTIL((struct client *)NULL, http_connection_count(w.server) == 1, "it has gone");
+    UNTIL(NULL, http_connection_count(w.server) == 1, "it has gone");
     client_open(&c[3]);
     client_say(&c[3], "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     EXPECT(&c[3], "200 OK");
@@ -847,8 +891,8 @@ static int descriptors_run_out(void)
         uv_run(&w.loop, UV_RUN_ONCE);
     if (turns > 50)
         return 3; /* it spins */
-    if (http_connection_count(w.server) != 2)
-        return 4;
+    if (http_connection_count(w.server) == 0 || http_connection_count(w.server) > 2)
+        return 4; /* libuv may take one of the two for itself */
     for (int i = 0; i < 8; i++) {
         client_say(&c[i], "GET /last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
         EXPECT_END(&c[i]);
@@ -891,7 +935,8 @@ static void a_draining_server_answers_what_it_has_and_no_more(void **state)
     http_drain(w.server);
     EXPECT_END(&c[0]);
     c[3] = (struct client){.fd = client_socket()};
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)http_port(w.server))};
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_port = htons((uint16_t)http_port(w.server))};
     a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     CHECK(connect(c[3].fd, (struct sockaddr *)&a, sizeof a) != 0, "it still listens");
     client_say(&c[2], "lf");
@@ -904,7 +949,7 @@ static void a_draining_server_answers_what_it_has_and_no_more(void **state)
     }
     for (int i = 0; i < 4; i++)
         client_close(&c[i]);
-    UNTIL((struct client *)NULL, http_connection_count(w.server) == 0, "they have gone");
+    UNTIL(NULL, http_connection_count(w.server) == 0, "they have gone");
     CHECK(uv_loop_alive(&w.loop) == 0, "nothing is left to do");
     end();
 }
@@ -914,7 +959,7 @@ static void closing_ends_every_request(void **state)
     struct client c[5];
     (void)state;
     begin(NULL);
-    w.big = 20 * 1000 * 1000;
+    w.big = 20000000;
     for (int i = 0; i < 5; i++)
         client_open(&c[i]);
     client_say(&c[0], "GET /park HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -1006,6 +1051,7 @@ int main(void)
         cmocka_unit_test(a_client_may_go_after_any_byte),
         cmocka_unit_test(a_client_that_closes_its_side_gets_its_answers),
         cmocka_unit_test(a_client_that_goes_while_it_is_answered_is_noticed),
+        cmocka_unit_test(a_client_may_go_in_the_moment_of_its_answer),
         cmocka_unit_test(limits_hold),
         cmocka_unit_test(a_refusal_survives_a_client_that_goes_on_sending),
         cmocka_unit_test(slow_clients_are_cut_off_even_if_they_make_progress),

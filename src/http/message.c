@@ -69,6 +69,8 @@ static struct slice cut(struct slice *s, char c)
  * or hides a NUL. A '+' means a space in queries, and itself in paths. */
 static struct slice decode(struct arena *a, struct slice s, bool is_query)
 {
+    if (s.len == 0)
+        return s;
     if (!memchr(s.ptr, '%', s.len) && !(is_query && memchr(s.ptr, '+', s.len)))
         return s;
 

@@ -20,21 +20,23 @@ struct http_message {
     struct http_connection *connection; /* who waits for the answer */
     struct http_field *fields;
     unsigned field_count, field_max;
-    struct slice target;     /* as it came */
-    struct slice version;    /* "HTTP/1.1" */
-    struct buf body;         /* if it came in more than one piece */
-    bool keeps_alive;        /* the client wants to go on after the answer */
-    bool expects_continue;   /* it waits for "100 Continue" before it sends the body */
+    struct slice target;   /* as it came */
+    struct slice version;  /* "HTTP/1.1" */
+    struct buf body;       /* if it came in more than one piece */
+    bool keeps_alive;      /* the client wants to go on after the answer */
+    bool expects_continue; /* it waits for "100 Continue" before it sends the body */
     bool is_answered;
 };
 
 /* With room for `field_max` fields, and a copy of `head` in *ret_head. */
-struct http_message *http_message_new(unsigned field_max, struct slice head, struct slice *ret_head);
+struct http_message *http_message_new(unsigned field_max, struct slice head,
+                                      struct slice *ret_head);
 void http_message_free(struct http_message *m); /* NULL is fine */
 
 static inline struct http_message *http_message_of(const struct http_request *r)
 {
-    return (struct http_message *)(uintptr_t)r; /* the message is ours to change, not the handler's */
+    return (
+        struct http_message *)(uintptr_t)r; /* the message is ours to change, not the handler's */
 }
 
 static inline bool http_message_is_1_0(const struct http_message *m)
@@ -42,8 +44,9 @@ static inline bool http_message_is_1_0(const struct http_message *m)
     return slice_is(m->version, "HTTP/1.0");
 }
 
-bool http_slice_is_like(struct slice s, const char *text); /* the same but for the case of letters */
-int http_hex_digit(char c);                                /* -1 if it is none */
+bool http_slice_is_like(struct slice s,
+                        const char *text); /* the same but for the case of letters */
+int http_hex_digit(char c);                /* -1 if it is none */
 
 _Static_assert(offsetof(struct http_message, request) == 0, "http_message_of relies on it");
 

@@ -1,6 +1,8 @@
 #include "http/reader.h"
 
-enum { CHUNK_SIZE_LEN = 18 }; /* sixteen digits and CRLF: what a chunk may cost without extensions */
+enum {
+    CHUNK_SIZE_LEN = 18
+}; /* sixteen digits and CRLF: what a chunk may cost without extensions */
 
 enum scan { SCAN_MORE, SCAN_END, SCAN_BAD };
 
@@ -155,7 +157,8 @@ static bool is_fit_for_line(char c)
 
 /* Looks on where it stopped the last time, to the end of a part: a line of chunk size ends with its
  * first line, a head or trailers end with an empty one (in front of a head, empty ones are skipped,
- * as RFC 9112, 2.2 wants it). */
+ * as RFC 9112, 2.2 wants it). A line that begins with white space continues the one before it, or
+ * does it not? One that begins with a colon is a field without a name. */
 static enum scan scan(struct http_reader *r, struct slice in, size_t *ret_end)
 {
     for (; r->seen < in.len; r->seen++) {
@@ -165,7 +168,7 @@ static enum scan scan(struct http_reader *r, struct slice in, size_t *ret_end)
         if (is_after_cr != (c == '\n'))
             return SCAN_BAD; /* lone CR or LF */
         if (c != '\n') {
-            if (!is_fit_for_line(c) || (i == r->line && (c == ' ' || c == '\t')))
+            if (!is_fit_for_line(c) || (i == r->line && strchr(" \t:", c)))
                 return SCAN_BAD;
             continue;
         }
@@ -237,7 +240,10 @@ static bool chunk_line_read(struct http_reader *r, struct slice line)
         return refuse(r, 400, "malformed", "the size of a chunk is not valid");
     if (line.len > CHUNK_SIZE_LEN)
         r->framing += line.len - CHUNK_SIZE_LEN;
-    return feed(r, line);
+    /* RFC 9112, 7.1.1: extensions that mean nothing to us are ignored. llhttp 8.1 refuses the
+     * second of two, so it gets to see none. */
+    return feed(r, (struct slice){line.ptr, digits})
+           && feed(r, (struct slice){line.ptr + line.len - 2, 2});
 }
 
 /* Each of these reads what it can of its part, says how much in *used, and is false on a fault. */

@@ -2,8 +2,8 @@
 #define HTTP_READER_H
 
 /*
- * Turns bytes into requests. No sockets, no clock: what comes out depends on the bytes alone, not on
- * how they were cut into pieces.
+ * Turns bytes into requests. No sockets, no clock: what comes out depends on the bytes alone, not
+ * on how they were cut into pieces.
  *
  * llhttp parses, but it never sees a byte that a scanner of ours has not passed: heads, lines of
  * chunk sizes and trailers are gathered until they are whole, every line must end in CRLF, and a
@@ -55,7 +55,8 @@ static inline bool http_reader_is_in_body(const struct http_reader *r)
     return r->part != HTTP_HEAD_PART;
 }
 
-/* True once for a request whose client waits for "100 Continue" and has sent nothing of the body. */
+/* True once for a request whose client waits for "100 Continue" and has sent nothing of the body.
+ */
 bool http_reader_wants_continue(struct http_reader *r);
 
 #endif

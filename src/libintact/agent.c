@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CONCURRENCY_MAX = 1024, PEERS_MAX = 64, LOOK_MS = 1000 };
+enum { CONCURRENCY_MAX = 1000, PEERS_MAX = 64, LOOK_MS = 1000 };
 
 /* What stops all agents of the process. The descriptor stays open once it was made: a signal
  * handler may hold its number. */
@@ -259,7 +259,7 @@ static bool fill_in(struct agent *a, const struct intact_agent_options *given)
         return false;
     }
     if (o->concurrency > CONCURRENCY_MAX) {
-        agent_log(a, LOG_ERROR, "event=start_failed error=\"concurrency is above 1024\"");
+        agent_log(a, LOG_ERROR, "event=start_failed error=\"concurrency is above 1000\"");
         return false;
     }
     return true;

@@ -89,7 +89,8 @@ static bool holds(const struct json *holding, const char *token)
 static void give_again_what_was_lost(const struct json *holding)
 {
     for (size_t i = 0; holding && i < m.count; i++)
-        if (m.jobs[i].state == JOB_GIVEN && m.jobs[i].left_ms > 300 && !holds(holding, m.jobs[i].token))
+        if (m.jobs[i].state == JOB_GIVEN && m.jobs[i].left_ms > 300
+            && !holds(holding, m.jobs[i].token))
             m.jobs[i].state = JOB_NEW;
     if (holding)
         snprintf(m.last_holding, sizeof(m.last_holding), "%.*s", SLICE_ARG(holding->raw));
@@ -674,7 +675,7 @@ static void an_agent_without_a_name_does_not_start(void **state)
     r.options.agent = NULL;
     CHECK(intact_agent_run(&r.options) == INTACT_AGENT_FAILED, "no name");
     r.options.agent = "a";
-    r.options.concurrency = 1025;
+    r.options.concurrency = 1001;
     CHECK(intact_agent_run(&r.options) == INTACT_AGENT_FAILED, "too many places");
     r.options.concurrency = 1;
     intact_agent_stop(); /* before it runs: it returns at once */

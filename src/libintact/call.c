@@ -34,10 +34,12 @@ void call_fini(struct call *c)
 static void write_holding(struct buf *b, const struct agent *a)
 {
     struct intact_request *r;
+    size_t count = 0;
 
+    /* Left out at worst: then it comes again, is known, and ignored. */
     json_key(b, "holding");
     json_open(b, '[');
-    for (size_t i = 0; (r = map_next(&a->held, &i));)
+    for (size_t i = 0; count < CALL_LIST_MAX && (r = map_next(&a->held, &i)); count++)
         json_string(b, r->token);
     json_close(b, ']');
 }
@@ -50,7 +52,8 @@ static void write_results(struct call *c, size_t result_max, struct link *ready)
     json_open(b, '[');
     LIST_FOREACH (l, after, ready) {
         struct intact_request *r = CONTAINER_OF(l, struct intact_request, link);
-        if (c->result_count == result_max || b->len > CALL_BODY_SOFT_MAX)
+        if (c->result_count == result_max || c->result_count == CALL_LIST_MAX
+            || b->len > CALL_BODY_SOFT_MAX)
             break;
         link_remove(l);
         list_push(&c->results, l);

@@ -28,7 +28,10 @@ struct call_form {
     size_t result_max; /* hand in no more results than this */
 };
 
-enum { CALL_BODY_SOFT_MAX = 1 << 20 }; /* no result is added to a body that is longer */
+enum {
+    CALL_BODY_SOFT_MAX = 1 << 20, /* no result is added to a body that is longer */
+    CALL_LIST_MAX = 1000,         /* results, tokens: what a server takes in one call */
+};
 
 bool call_init(struct call *c, struct peer *p, const char *url,
                struct curl_slist *headers) MUST_USE;

@@ -74,12 +74,8 @@ void scheduler_work(struct scheduler *s, struct work *w)
         heap_push(&s->waits, &w->timer, now + w->wait_ms);
     post_results(s, w);
     send_lost_again(s, w);
-    if (s->draining || w->result_count > 0 || w->assigned_count > 0 || w->max == 0) {
-        if (w->unsettled == 0)
-            call_close(s, w);
-        else if (s->draining)
-            dispatch_close(w);
-    }
+    if ((w->result_count > 0 || w->assigned_count > 0 || w->max == 0) && w->unsettled == 0)
+        call_close(s, w);
     if (!w->closed && w->assigned_count >= w->max)
         link_remove(&w->turn); /* no room is left */
 }

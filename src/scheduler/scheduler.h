@@ -103,7 +103,8 @@ void scheduler_ask(struct scheduler *s, struct ask *a);
  * unlocked and due. */
 void scheduler_requested(struct scheduler *s, struct slice id, bool released);
 
-/* No more claims; parked calls are answered; what is not running is released. */
+/* No more claims and starts; parked calls are answered, once; what is not running is released. Results are
+ * still taken. Calls that come without any stay parked, so that idle agents do not spin. */
 void scheduler_drain(struct scheduler *s);
 bool scheduler_is_drained(const struct scheduler *s); /* nothing is left to commit or to release */
 bool scheduler_is_busy(const struct scheduler *s);    /* a job is with the store */

@@ -242,6 +242,8 @@ void start_match(struct scheduler *s)
 {
     struct agent *a = NULL;
 
+    if (s->draining)
+        return;
     for (size_t i = 0; (a = map_next(&s->dispatch.agents, &i));)
         if (a->queue.len > 0 && !list_empty(&a->calls))
             match_agent(s, a);

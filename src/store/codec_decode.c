@@ -193,6 +193,14 @@ static void get_steps(struct decoder *d, const struct json *j, const struct work
         get_step(d, m, w->steps[i].name, &t->steps[i]);
 }
 
+/* The value of a hexadecimal digit as we write them, or -1. */
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 static uint64_t get_content(struct decoder *d, const struct json *j)
 {
     struct slice text = get_text(d, j, "content");
@@ -201,12 +209,11 @@ static uint64_t get_content(struct decoder *d, const struct json *j)
     if (text.ptr && text.len != 16)
         found_bad(d, "content");
     for (size_t i = 0; i < text.len && !d->bad; i++) {
-        const char *digits = "0123456789abcdef";
-        const char *at = memchr(digits, text.ptr[i], 16);
-        if (!at)
+        int digit = hex_digit(text.ptr[i]);
+        if (digit < 0)
             found_bad(d, "content");
         else
-            content = content << 4 | (uint64_t)(at - digits);
+            content = content << 4 | (uint64_t)digit;
     }
     return content;
 }

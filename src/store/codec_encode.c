@@ -23,11 +23,10 @@ static void payload_add(struct encoder *en, struct value *v)
         en->cap = cap;
     }
     v->payload = ++en->task->payload_count;
-    en->payloads[en->count++] = (struct payload){v->payload, v->json};
+    en->payloads[en->count++] = (struct payload){v->payload, arena_copy(en->arena, v->json)};
 }
 
-static void put_value(struct encoder *en, const char *key, const char *payload_key,
-                      struct value *v)
+static void put_value(struct encoder *en, const char *key, const char *payload_key, struct value *v)
 {
     if (!v->payload && v->json.len > PAYLOAD_INLINE_MAX)
         payload_add(en, v);

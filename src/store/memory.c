@@ -62,7 +62,8 @@ static enum err fails(struct error *e)
 static void task_set(struct mem_task *t, const struct task_row *row)
 {
     struct arena fresh = {0};
-    struct task_row copy = row_copy(&fresh, row); /* before the old one goes: it may be its source */
+    struct task_row copy =
+        row_copy(&fresh, row); /* before the old one goes: it may be its source */
 
     arena_fini(&t->row_arena);
     t->row_arena = fresh;
@@ -100,8 +101,8 @@ static void payloads_add(struct mem_task *t, const struct task_row *row)
         return;
     t->payloads = grow(t->payloads, count, sizeof *t->payloads);
     for (size_t i = 0; i < row->payload_count; i++)
-        t->payloads[t->payload_count++] = (struct payload){
-            row->payloads[i].number, arena_copy(&t->life, row->payloads[i].json)};
+        t->payloads[t->payload_count++] =
+            (struct payload){row->payloads[i].number, arena_copy(&t->life, row->payloads[i].json)};
     qsort(t->payloads, count, sizeof *t->payloads, payload_order);
 }
 
@@ -310,8 +311,7 @@ static enum err batch_refused(struct memory_store *s, const struct batch *b, str
     return ERR_OK;
 }
 
-static enum err memory_commit(struct store *base, struct batch *b, struct arena *a,
-                              struct error *e)
+static enum err memory_commit(struct store *base, struct batch *b, struct arena *a, struct error *e)
 {
     struct memory_store *s = memory_store_of(base);
 

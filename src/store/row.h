@@ -16,7 +16,8 @@ struct task_row row_copy(struct arena *a, const struct task_row *row);
 struct slice owner_node(struct slice locked_by);
 uint64_t owner_boot(struct slice locked_by); /* 12 of "n1/12"; 0 if that is not a number */
 
-/* Bytewise, a shorter text before a longer one that begins with it: the order of SQLite's BINARY. */
+/* Bytewise, a shorter text before a longer one that begins with it: the order of SQLite's BINARY.
+ */
 int slice_order(struct slice a, struct slice b);
 
 #endif

@@ -56,6 +56,8 @@ static int writer_settle(struct sqlite_store *s)
 static enum err connect_writer(struct sqlite_store *s, bool first, struct error *e)
 {
     int rc = db_open(&s->writer, s->path, SQLITE_OPEN_READWRITE);
+    if (rc == SQLITE_OK && sqlite3_db_readonly(s->writer.handle, "main") == 1)
+        rc = SQLITE_READONLY;
     if (rc != SQLITE_OK)
         return store_failed(s, rc, e, "open the file");
     /* until it is known to be ours, closing it changes nothing */
@@ -79,7 +81,9 @@ static enum err connect_reader(struct sqlite_store *s, struct error *e)
 
 static enum err connect_both(struct sqlite_store *s, bool first, struct error *e)
 {
-    enum err err = connect_writer(s, first, e);
+    enum err err = folder_file(s, first, e);
+    if (err == ERR_OK)
+        err = connect_writer(s, first, e);
     if (err == ERR_OK)
         err = connect_reader(s, e);
     if (err == ERR_OK)
@@ -158,8 +162,6 @@ enum err sqlite_store_open(const char *dir, struct store **ret, struct error *e)
     ASSERT(len > 0);
 
     enum err err = folder_lock(s, e);
-    if (err == ERR_OK)
-        err = folder_file(s, e);
     if (err == ERR_OK)
         err = connect_both(s, true, e);
     if (err == ERR_OK)

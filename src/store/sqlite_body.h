@@ -25,7 +25,7 @@
 
 enum {
     SCHEMA_VERSION = 1,
-    APPLICATION_ID = 0x496e7463,     /* "Intc" */
+    APPLICATION_ID = 0x496e7463, /* "Intc" */
     SECRET_SIZE = 32,
     CHECKPOINT_FRAMES = 4096,        /* of a page each: at 16 MiB of WAL it is worth the stall */
     WAL_SIZE_KEPT = 64 * 1024 * 1024 /* a longer WAL is cut when it starts anew */
@@ -62,7 +62,7 @@ enum sql {
     SQL_BEGIN,
     SQL_COMMIT,
     SQL_INSERT,
-    SQL_UPDATE,      /* four variants of one UPDATE; the first two leave state and owner alone */
+    SQL_UPDATE, /* four variants of one UPDATE; the first two leave state and owner alone */
     SQL_UPDATE_WAKE,
     SQL_UPDATE_MOVE,
     SQL_UPDATE_MOVE_WAKE,
@@ -102,9 +102,9 @@ struct sqlite_store {
     char *dir, *path; /* the folder, the file in it */
     int lock_fd;
     struct db writer, reader;
-    bool broken;        /* open both connections again before the next use */
-    int wal_frames;     /* in the WAL and not known to be in the file */
-    int checkpoint_at;  /* so many are worth the next try */
+    bool broken;       /* open both connections again before the next use */
+    int wal_frames;    /* in the WAL and not known to be in the file */
+    int checkpoint_at; /* so many are worth the next try */
     uint64_t boot;
     unsigned char secret[SECRET_SIZE];
 };
@@ -114,9 +114,9 @@ static inline struct sqlite_store *sqlite_store_of(struct store *s)
     return CONTAINER_OF(s, struct sqlite_store, base);
 }
 
-/* sqlite_folder.c */
+/* sqlite_folder.c. `first`: the file may be made. */
 enum err folder_lock(struct sqlite_store *s, struct error *e) MUST_USE;
-enum err folder_file(struct sqlite_store *s, struct error *e) MUST_USE;
+enum err folder_file(struct sqlite_store *s, bool first, struct error *e) MUST_USE;
 
 /* sqlite_schema.c: on the writer. `first`: a file without a schema may get one. */
 enum err schema_check(struct sqlite_store *s, bool first, struct error *e) MUST_USE;

@@ -74,16 +74,19 @@ static int update_by(struct db *d, enum sql which, const struct task_row *row, b
     return run_fenced(d, q, ret_done);
 }
 
-/* Most changes leave state and owner as they are, and then an UPDATE that knows it is cheaper
- * by four entries of indexes. Whether it is so, the row itself says. */
+/* Most changes of an owned task leave state and owner as they are, and then an UPDATE that knows
+ * it is cheaper by four entries of indexes. Whether it is so, the row itself says. */
 static int task_update(struct db *d, const struct change *c, bool *ret_done)
 {
-    int rc = update_by(d, c->wake_moved ? SQL_UPDATE_WAKE : SQL_UPDATE, &c->row, ret_done);
+    enum sql stay = c->wake_moved ? SQL_UPDATE_WAKE : SQL_UPDATE;
+    enum sql move = c->wake_moved ? SQL_UPDATE_MOVE_WAKE : SQL_UPDATE_MOVE;
 
-    if (rc == SQLITE_OK && !*ret_done)
-        rc = update_by(d, c->wake_moved ? SQL_UPDATE_MOVE_WAKE : SQL_UPDATE_MOVE, &c->row,
-                       ret_done);
-    return rc;
+    if (c->row.locked_by.ptr) {
+        int rc = update_by(d, stay, &c->row, ret_done);
+        if (rc != SQLITE_OK || *ret_done)
+            return rc;
+    }
+    return update_by(d, move, &c->row, ret_done);
 }
 
 static int task_request(struct db *d, const struct change *c, bool *ret_done)
@@ -151,8 +154,8 @@ static int change_apply(struct db *d, struct change *c)
         return rc;
     if (!has_parts(c))
         return SQLITE_OK;
-    return db_exec(d, c->outcome == ERR_OK ? "RELEASE change"
-                                           : "ROLLBACK TO change; RELEASE change");
+    return db_exec(d,
+                   c->outcome == ERR_OK ? "RELEASE change" : "ROLLBACK TO change; RELEASE change");
 }
 
 static int batch_run(struct sqlite_store *s, struct batch *b, struct arena *a)

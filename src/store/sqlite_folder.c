@@ -10,7 +10,7 @@
 
 #include "base/fault.h"
 
-static void fd_close(int *fd)
+static void fd_close(const int *fd)
 {
     if (*fd >= 0)
         (void)close(*fd); /* nothing that was written depends on it */
@@ -23,9 +23,10 @@ static enum err folder_failed(struct sqlite_store *s, struct error *e, const cha
     int code = errno;
     enum err err = code == ENOSPC || code == EDQUOT ? ERR_FULL : ERR_IO;
 
-    return error_set(e, err, "cannot %s %s%s%s: %s; the server needs a data folder in which it may "
-                             "write, choose one with --data",
-                     what, s->dir, name ? "/" : "", name ? name : "", strerror(code));
+    return error_set(e, err,
+                     "cannot %s %s%s%s: %s; give the server permissions and space in this "
+                     "folder, or choose another one with --data",
+                     what, s->dir, name ? "/" : "", name ? name : "", strerrordesc_np(code));
 }
 
 static bool outside_fails(void)
@@ -39,7 +40,8 @@ static bool outside_fails(void)
 /* Makes the names in a folder durable. */
 static bool folder_sync(const char *path)
 {
-    CLEANUP(fd_close) int fd = outside_fails() ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP(fd_close)
+    int fd = outside_fails() ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     return fd >= 0 && !outside_fails() && fsync(fd) == 0;
 }
@@ -81,7 +83,8 @@ enum err folder_lock(struct sqlite_store *s, struct error *e)
     int dir = outside_fails() ? -1 : open(s->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return folder_failed(s, e, "open the folder", NULL);
-    fd = outside_fails() ? -1 : openat(dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    fd =
+        outside_fails() ? -1 : openat(dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     int code = errno;
     (void)close(dir);
     errno = code;
@@ -113,12 +116,13 @@ static enum err file_make(struct sqlite_store *s, struct error *e)
     return ERR_OK;
 }
 
-/* Looks at the file without SQLite, which would write beside it: a journal, a WAL. */
-enum err folder_file(struct sqlite_store *s, struct error *e)
+/* Looks at the file without SQLite, which would write beside it (a journal, a WAL), and would
+ * content itself with reading where it may not write. */
+enum err folder_file(struct sqlite_store *s, bool first, struct error *e)
 {
     unsigned char head[100];
 
-    enum err err = file_make(s, e);
+    enum err err = first ? file_make(s, e) : ERR_OK;
     if (err != ERR_OK)
         return err;
     CLEANUP(fd_close)
@@ -133,8 +137,8 @@ enum err folder_file(struct sqlite_store *s, struct error *e)
     if (len < (ssize_t)sizeof head || memcmp(head, "SQLite format 3", 16) != 0)
         return error_set(e, ERR_NOT_A_STORE,
                          "%s is not a state store; choose another --data folder", s->path);
-    uint32_t id = (uint32_t)head[68] << 24 | (uint32_t)head[69] << 16 | (uint32_t)head[70] << 8
-                  | head[71];
+    uint32_t id =
+        (uint32_t)head[68] << 24 | (uint32_t)head[69] << 16 | (uint32_t)head[70] << 8 | head[71];
     if (id != APPLICATION_ID)
         return error_set(e, ERR_NOT_A_STORE,
                          "%s is the SQLite database of another program; choose another --data "

@@ -20,8 +20,8 @@ static int secret_make(struct db *d)
         return SQLITE_IOERR;
     int rc = fault() ? SQLITE_IOERR
                      : sqlite3_prepare_v2(d->handle,
-                                          "INSERT INTO meta (name, value) VALUES ('secret', ?1)", -1,
-                                          &q, NULL);
+                                          "INSERT INTO meta (name, value) VALUES ('secret', ?1)",
+                                          -1, &q, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_bind_blob(q, 1, secret, sizeof secret, SQLITE_STATIC);
     if (rc == SQLITE_OK)
@@ -55,8 +55,8 @@ static int migrate_all(struct db *d, int64_t version)
  * folder_file() looks for it, or the file is still empty. */
 enum err schema_check(struct sqlite_store *s, bool first, struct error *e)
 {
-    int64_t version;
-    int64_t id;
+    int64_t version = 0;
+    int64_t id = 0;
 
     int rc = db_number(&s->writer, "PRAGMA user_version", &version);
     if (rc == SQLITE_OK)
@@ -69,8 +69,9 @@ enum err schema_check(struct sqlite_store *s, bool first, struct error *e)
                          "to %d; start the newer program, or restore a backup of before it",
                          s->path, version, SCHEMA_VERSION);
     if (version < 0 || (version == 0 && !first) || (version > 0 && id != APPLICATION_ID))
-        return error_set(e, ERR_CORRUPT, "the state store %s has lost its schema; restore it from "
-                                         "a backup",
+        return error_set(e, ERR_CORRUPT,
+                         "the state store %s has lost its schema; restore it from "
+                         "a backup",
                          s->path);
     if (version == SCHEMA_VERSION)
         return ERR_OK;
@@ -82,10 +83,10 @@ enum err schema_secret(struct sqlite_store *s, struct error *e)
 {
     sqlite3_stmt *q = NULL;
 
-    int rc = fault() ? SQLITE_IOERR
-                     : sqlite3_prepare_v2(s->writer.handle,
-                                          "SELECT value FROM meta WHERE name = 'secret'", -1, &q,
-                                          NULL);
+    int rc = fault()
+                 ? SQLITE_IOERR
+                 : sqlite3_prepare_v2(s->writer.handle,
+                                      "SELECT value FROM meta WHERE name = 'secret'", -1, &q, NULL);
     if (rc == SQLITE_OK)
         rc = query_step(q);
     if (rc == SQLITE_DONE || (rc == SQLITE_ROW && sqlite3_column_bytes(q, 0) != SECRET_SIZE))

@@ -1,17 +1,17 @@
 #include "store/sqlite_body.h"
 
 /* In the order of enum column, from COL_SEQ on. */
-#define COLUMNS                                                                                   \
-    "seq, id, workflow, version, submitted_at, reply_to, tags, revision, state, direction, "      \
-    "priority, locked_by, complete_by, wake_at, not_before, waiting_for, rank, request, "         \
+#define COLUMNS                                                                              \
+    "seq, id, workflow, version, submitted_at, reply_to, tags, revision, state, direction, " \
+    "priority, locked_by, complete_by, wake_at, not_before, waiting_for, rank, request, "    \
     "failure_count, started_at, ended_at, doc"
 
 /* A column that an index covers is named in a SET only if it moves: SQLite deletes and inserts
  * the entry of the index whatever the value is. Where state and owner stay as they are, which is
  * what most changes do, the WHERE says so instead, and the indexes are left alone. */
-#define UPDATE                                                                                    \
-    "UPDATE task SET revision = ?7, direction = ?9, priority = ?10, complete_by = ?12, "          \
-    "not_before = ?14, waiting_for = ?15, rank = ?16, request = ?17, failure_count = ?18, "       \
+#define UPDATE                                                                              \
+    "UPDATE task SET revision = ?7, direction = ?9, priority = ?10, complete_by = ?12, "    \
+    "not_before = ?14, waiting_for = ?15, rank = ?16, request = ?17, failure_count = ?18, " \
     "started_at = ?19, ended_at = ?20, doc = ?21"
 #define MOVE  ", state = ?8, locked_by = ?11"
 #define WAKE  ", wake_at = ?13"

@@ -1,0 +1,294 @@
+#include "sim/agents.h"
+
+#include <stdio.h>
+
+#include "base/when.h"
+#include "sim/coverage.h"
+#include "sim/ledger.h"
+#include "sim/weather.h"
+#include "sim/world.h"
+
+static struct worker workers[WORKERS_MAX];
+static uint32_t worker_count;
+
+/* ---- what becomes of a gig ---- */
+
+static void gig_forget(struct gig *g)
+{
+    g->dead = true;
+    link_remove(&g->link);
+}
+
+void gig_done_with(struct gig *g)
+{
+    if (!g->dead)
+        gig_forget(g);
+}
+
+static struct slice output_of(const struct gig *g)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    const struct ledger *l = &g->task->ledger[g->step];
+
+    buf_fmt(&b, "{\"id\":\"%s-%u\",\"n\":%u", g->task->id, g->step, l->number);
+    if (l->number % 17 == 3) { /* too long for the task's document */
+        buf_str(&b, ",\"long\":\"");
+        for (int i = 0; i < 2100; i++)
+            buf_byte(&b, 'x');
+        buf_byte(&b, '"');
+    }
+    buf_byte(&b, '}');
+    return arena_copy(&world.arena, buf_view(&b));
+}
+
+static void gig_effect(void *arg, uint64_t n)
+{
+    struct gig *g = arg;
+    (void)n;
+
+    if (g->dead)
+        return;
+    if (g->direction == DIRECTION_UNDO) {
+        ledger_undo(g->task, g->step);
+    } else if (!ledger_forward(g->task, g->step)) {
+        g->failed = true;
+        g->retryable = false;
+        g->effect = EFFECT_NONE;
+        g->code = "undone_before";
+    }
+}
+
+static void gig_finish(void *arg, uint64_t n)
+{
+    struct gig *g = arg;
+    (void)n;
+
+    if (g->dead || g->finished)
+        return;
+    if (!g->failed)
+        g->output = output_of(g);
+    g->finished = true;
+    const struct said said = {NULL,      g->step,          g->attempt, g->direction,
+                              g->failed, g->retryable, g->retry_after_ms > 0, g->effect};
+    said_note(g->task, &said);
+    trace("%s says %s/s%u %s %u: %s", g->worker->name, g->task->id, g->step,
+          direction_text(g->direction), g->attempt, g->failed ? g->code : "done");
+    worker_wakes_up(g->worker, between(0, 3));
+}
+
+static void gig_deadline(void *arg, uint64_t n)
+{
+    struct gig *g = arg;
+    (void)n;
+
+    if (g->dead || g->hangs)
+        return;
+    if (g->finished && chance(500))
+        return; /* goes on handing in what it has */
+    gig_forget(g);
+    worker_wakes_up(g->worker, 0);
+}
+
+static void says_error(struct gig *g, const char *code, bool retryable, enum effect effect)
+{
+    g->failed = true;
+    g->code = code;
+    g->retryable = retryable;
+    g->effect = effect;
+    if (retryable && chance(weather.names_retry_after))
+        g->retry_after_ms = spread(1, 8000);
+}
+
+static void effect_in(struct gig *g, int64_t delay)
+{
+    later(delay, gig_effect, g, 0);
+}
+
+static void dies_with_it(void *arg, uint64_t n)
+{
+    struct gig *g = arg;
+    (void)n;
+
+    if (!g->dead)
+        worker_dies(g->worker, "at work");
+}
+
+/* Past its deadline the effect may still come, or an answer, or both. */
+static void hangs(struct gig *g, int64_t left)
+{
+    int64_t over = spread(1, MS_PER_MIN);
+
+    g->hangs = true;
+    covered(COVER_HANG);
+    if (chance(700))
+        effect_in(g, left + over);
+    else
+        says_error(g, "came to nothing", true, EFFECT_NONE);
+    later(left + over + 1, gig_finish, g, 0);
+}
+
+static void behave(struct gig *g)
+{
+    int64_t left = g->deadline - world.now;
+    int64_t takes = world.calm ? between(0, min_i64(left - 1, 40)) : spread(1, 4000);
+    uint32_t refusals = g->direction == DIRECTION_UNDO ? weather.undo_refuses : weather.refuses;
+
+    if (chance(weather.slow))
+        takes = spread(1, 2 * left);
+    if (chance(weather.hangs)) {
+        hangs(g, left);
+        return;
+    }
+    if (chance(weather.silent)) {
+        if (chance(500))
+            effect_in(g, between(0, left - 1));
+        return;
+    }
+    if (chance(weather.dies))
+        later(between(0, takes), dies_with_it, g, 0);
+    if (chance(refusals)) {
+        says_error(g, "refused", false, EFFECT_NONE);
+    } else if (chance(weather.fails_none)) {
+        says_error(g, "try again", true, EFFECT_NONE);
+    } else if (chance(weather.fails_unknown) || chance(weather.refuses_unknown)) {
+        says_error(g, "who knows", chance(600), EFFECT_UNKNOWN);
+        if (chance(500) && takes < left)
+            effect_in(g, between(0, takes));
+    } else if (takes < left) {
+        effect_in(g, between(0, takes));
+    }
+    later(takes, gig_finish, g, 0);
+}
+
+/* ---- workers ---- */
+
+static bool holds(const struct worker *w, struct slice token)
+{
+    for (const struct link *l = w->gigs.next; l != &w->gigs; l = l->next) {
+        const struct gig *g = (const struct gig *)(const void *)l; /* its link comes first */
+        if (slice_eq(g->token, token))
+            return true;
+    }
+    return false;
+}
+
+void worker_gets(struct worker *w, const struct errand *e)
+{
+    if (holds(w, e->token)) {
+        trace("%s has it already: %.*s", w->name, SLICE_ARG(e->task));
+        return;
+    }
+    if (e->deadline <= world.now) {
+        covered(COVER_ANSWER_TOO_LATE);
+        trace("%s has no time left for %.*s", w->name, SLICE_ARG(e->task));
+        return;
+    }
+    struct gig *g = arena_alloc(&world.arena, sizeof *g);
+    *g = (struct gig){.worker = w,
+                      .token = arena_copy(&world.arena, e->token),
+                      .task = subject_find(e->task),
+                      .step = (uint32_t)(e->step.ptr[1] - '0'),
+                      .attempt = e->attempt,
+                      .direction = e->direction,
+                      .deadline = e->deadline,
+                      .effect = EFFECT_NONE};
+    list_push(&w->gigs, &g->link);
+    later(g->deadline - world.now, gig_deadline, g, 0);
+    behave(g);
+}
+
+void worker_stops(struct worker *w, struct slice token)
+{
+    LIST_FOREACH(l, after, &w->gigs)
+    {
+        struct gig *g = CONTAINER_OF(l, struct gig, link);
+        if (!slice_eq(g->token, token) || g->finished || chance(weather.ignores_stop))
+            continue;
+        covered(COVER_STOPPED);
+        gig_forget(g);
+    }
+}
+
+static void wakes(void *arg, uint64_t life)
+{
+    struct worker *w = arg;
+    bool unsaid = false;
+
+    if (life != w->life || !w->up)
+        return;
+    LIST_FOREACH(l, after, &w->gigs)
+    {
+        const struct gig *g = CONTAINER_OF(l, struct gig, link);
+        unsaid |= g->finished && !g->in;
+    }
+    if (!w->poll)
+        wire_send(w, true);
+    else if (unsaid && !w->handing && chance(800))
+        wire_send(w, false);
+}
+
+void worker_wakes_up(struct worker *w, int64_t delay_ms)
+{
+    later(delay_ms, wakes, w, w->life);
+}
+
+static void name(struct worker *w, uint32_t number)
+{
+    (void)snprintf(w->name, sizeof w->name, "a%u-%u.%u", w->service, number % 100, w->names % 1000);
+}
+
+static void rises(void *arg, uint64_t life)
+{
+    struct worker *w = arg;
+
+    if (life != w->life || w->up)
+        return;
+    if (chance(300)) {
+        w->names++;
+        name(w, (uint32_t)(w - workers));
+    }
+    trace("%s is up", w->name);
+    w->up = true;
+    worker_wakes_up(w, 0);
+}
+
+void worker_dies(struct worker *w, const char *when)
+{
+    if (!w->up || world.calm)
+        return;
+    trace("%s dies %s", w->name, when);
+    w->up = false;
+    w->life++;
+    for (struct link *first = NULL; (first = list_first(&w->gigs));) {
+        struct gig *g = CONTAINER_OF(first, struct gig, link);
+        gig_forget(g);
+        g->dead = !chance(200); /* what it asked for elsewhere may still happen */
+        g->finished = true;     /* but nobody will say so */
+    }
+    wire_hang_up(w);
+    later(spread(5, 60000), rises, w, w->life);
+}
+
+void agents_begin(uint32_t services)
+{
+    worker_count = 0;
+    for (uint32_t s = 0; s < services; s++)
+        for (uint32_t n = 1 + below(WORKERS_MAX / SERVICES_MAX); n > 0; n--) {
+            struct worker *w = &workers[worker_count++];
+            *w = (struct worker){.service = s,
+                                 .up = true,
+                                 .concurrency = 1 + below(chance(200) ? 20 : 3),
+                                 .says_holding = chance(900)};
+            name(w, worker_count);
+            list_init(&w->gigs);
+            worker_wakes_up(w, spread(1, chance(200) ? 60000 : 500));
+        }
+    wire_begin();
+}
+
+void agents_calm(void)
+{
+    for (uint32_t i = 0; i < worker_count; i++)
+        if (!workers[i].up)
+            rises(&workers[i], workers[i].life);
+}

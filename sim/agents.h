@@ -1,0 +1,78 @@
+#ifndef SIM_AGENTS_H
+#define SIM_AGENTS_H
+
+/*
+ * Agents: some services, each with several instances (workers) that poll for work, do it, and hand in what came
+ * of it, as libintact does: it says what it is holding, hands a result in again until it was answered, and
+ * stops at its own deadline. They die, hang, refuse, lie silent, and misunderstand, as the weather has it.
+ *
+ * agents.c has the workers and what they do, wire.c the calls between them and the node.
+ */
+
+#include "dispatch/work.h"
+#include "sim/subject.h"
+
+enum { WORKERS_MAX = 12 };
+
+struct call;
+
+struct worker {
+    uint32_t service;
+    char name[16];
+    uint32_t names; /* how many it has had */
+    uint64_t life;  /* occurrences of an earlier one are void */
+    bool up;
+    uint32_t concurrency;
+    bool says_holding;
+    struct link gigs;     /* requests that it holds, of struct gig */
+    struct call *poll;    /* its call for work */
+    struct call *handing; /* its call that only hands in results */
+};
+
+/* A request that a worker holds. */
+struct gig {
+    struct link link;
+    struct worker *worker;
+    struct slice token;
+    struct subject *task;
+    uint32_t step, attempt;
+    enum direction direction;
+    int64_t deadline;
+    struct slice forward_output;
+    struct call *in; /* the call that hands in its result */
+    bool finished, dead, hangs;
+    /* what it will say */
+    bool failed, retryable;
+    enum effect effect;
+    int64_t retry_after_ms;
+    const char *code;
+    struct slice output;
+};
+
+/* A request as it comes over the wire. */
+struct errand {
+    struct slice token, task, step;
+    enum direction direction;
+    uint32_t attempt;
+    int64_t deadline; /* as the worker reckons it */
+};
+
+void agents_begin(uint32_t services);
+void agents_calm(void); /* all are up from now on */
+
+/* For wire.c */
+void worker_wakes_up(struct worker *w, int64_t delay_ms);
+void worker_dies(struct worker *w, const char *when);
+void worker_gets(struct worker *w, const struct errand *e);
+void worker_stops(struct worker *w, struct slice token);
+void gig_done_with(struct gig *g); /* its result was answered */
+
+/* wire.c */
+void wire_begin(void);
+void wire_send(struct worker *w, bool for_work);
+void wire_hang_up(struct worker *w); /* both of its calls */
+bool agents_answered(struct work *w); /* outside's work_answer */
+void agents_cut_off(void);            /* the node is gone: so are all calls at it */
+uint32_t wire_parked(void);           /* calls at the node that ask for work */
+
+#endif

@@ -1,0 +1,269 @@
+#include "sim/flow.h"
+
+#include <stdio.h>
+
+#include "base/when.h"
+#include "json/json.h"
+#include "sim/world.h"
+
+/* ---- drawing ---- */
+
+static struct flow_retry draw_retry(void)
+{
+    struct flow_retry r = {
+        .attempts = 1 + below(4),
+        .wait_ms = spread(1, 3000),
+        .defers = chance(150) ? 1 + below(2) : 0,
+        .defer_ms = spread(3000, 90000),
+    };
+
+    if (chance(30)) { /* so many that not all of its attempts are kept */
+        r.attempts = 30 + below(20);
+        r.wait_ms = 1 + below(20);
+    }
+    r.max_wait_ms = r.wait_ms * (1 + below(8));
+    return r;
+}
+
+static uint32_t draw_before(uint32_t step, bool graph)
+{
+    if (step == 0)
+        return 0;
+    if (!graph)
+        return BIT(step - 1);
+    uint32_t before = below(BIT(step));
+    return chance(300) ? before : before & below(BIT(step)); /* mostly few edges */
+}
+
+static enum on_failure draw_on_failure(void)
+{
+    uint32_t roll = below(10);
+
+    return roll < 7 ? ON_FAILURE_UNDO : roll < 8 ? ON_FAILURE_HOLD : ON_FAILURE_CONTINUE;
+}
+
+static void draw_step(struct flow *f, uint32_t i, bool graph, uint32_t services, bool pivot)
+{
+    struct flow_step *s = &f->steps[i];
+    uint32_t roll = below(10);
+
+    *s = (struct flow_step){
+        .service = below(services),
+        .undo_service = below(services),
+        .undo = pivot ? UNDO_PIVOT : roll < 8 ? UNDO_CALL : UNDO_NONE,
+        .on_failure = draw_on_failure(),
+        .before = draw_before(i, graph),
+        .complete_by_ms = spread(60, 30000),
+        .undo_complete_by_ms = spread(60, 30000),
+        .retry = draw_retry(),
+        .undo_retry = draw_retry(),
+    };
+    for (uint32_t b = 0; b < i; b++)
+        if (s->before & BIT(b))
+            s->past |= BIT(b) | f->steps[b].past;
+    for (uint32_t b = 0; b < i; b++)
+        if (s->past & BIT(b))
+            f->steps[b].future |= BIT(i);
+}
+
+static void draw(struct flow *f, uint32_t number)
+{
+    bool graph = chance(500);
+    uint32_t services = 1 + below(SERVICES_MAX);
+
+    *f = (struct flow){.step_count = 1 + below(FLOW_STEPS_MAX)};
+    (void)snprintf(f->name, sizeof f->name, "f%u", number);
+    f->on_failure = chance(700) ? ON_FAILURE_UNDO : ON_FAILURE_HOLD;
+    f->complete_by_ms = chance(300) ? spread(500, 5 * MS_PER_MIN) : 0;
+    f->undo_complete_by_ms = chance(200) ? spread(300, MS_PER_MIN) : 0;
+    uint32_t pivot = chance(400) ? below(f->step_count) : FLOW_STEPS_MAX;
+    for (uint32_t i = 0; i < f->step_count; i++)
+        draw_step(f, i, graph, services, i == pivot);
+}
+
+/* ---- as JSON ---- */
+
+static void put_duration(struct buf *b, const char *key, int64_t ms)
+{
+    json_key(b, key);
+    buf_byte(b, '"');
+    duration_write(b, ms);
+    buf_byte(b, '"');
+}
+
+static void put_retry(struct buf *b, const struct flow_retry *r)
+{
+    json_key(b, "retry");
+    json_open(b, '{');
+    json_key(b, "attempts");
+    json_number(b, r->attempts);
+    put_duration(b, "wait", r->wait_ms);
+    put_duration(b, "max_wait", r->max_wait_ms);
+    if (r->defers) {
+        put_duration(b, "defer", r->defer_ms);
+        json_key(b, "defers");
+        json_number(b, r->defers);
+    }
+    json_close(b, '}');
+}
+
+static void put_text(struct buf *b, const char *key, struct slice text)
+{
+    json_key(b, key);
+    json_string(b, text);
+}
+
+/* A predecessor whose output the step may refer to, or -1. */
+static int known_step(const struct flow_step *s)
+{
+    int known = -1;
+
+    for (int b = 0; b < FLOW_STEPS_MAX; b++)
+        if (s->past & BIT(b) && (known < 0 || chance(400)))
+            known = b;
+    return known;
+}
+
+static void put_condition(struct buf *b, struct flow_step *s)
+{
+    int known = known_step(s);
+
+    if (!chance(200))
+        return;
+    s->may_break = true;
+    uint32_t roll = below(10);
+    if (roll < 5 || known < 0)
+        put_text(b, "if", SLICE(".input.flag"));
+    else if (roll < 9)
+        put_text(b, "if", text_of(".steps.s%d.output.n > 30", known));
+    else
+        put_text(b, "if", SLICE(".input.text.nothing"));
+}
+
+static void put_input(struct buf *b, struct flow_step *s)
+{
+    int known = known_step(s);
+    uint32_t roll = below(20);
+
+    if (roll < 8)
+        return;
+    json_key(b, "input");
+    json_open(b, '{');
+    put_text(b, "n", SLICE("${ .input.n }"));
+    if (known >= 0)
+        put_text(b, "of", text_of("${ .steps.s%d.output.id }", known));
+    if (roll == 19) {
+        put_text(b, "bad", SLICE("${ .input.text.nothing }"));
+        s->may_break = true;
+    }
+    json_close(b, '}');
+}
+
+static void put_undo(struct buf *b, struct flow_step *s, uint32_t i)
+{
+    uint32_t roll = below(20);
+
+    if (s->undo == UNDO_PIVOT) {
+        json_key(b, "pivot");
+        json_bool(b, true);
+        return;
+    }
+    if (s->undo == UNDO_NONE) {
+        put_text(b, "undo", SLICE("none"));
+        return;
+    }
+    json_key(b, "undo");
+    json_open(b, '{');
+    put_text(b, "agent", text_of("a%u", s->undo_service));
+    put_text(b, "action", text_of("undo%u", i));
+    put_duration(b, "complete_by", s->undo_complete_by_ms);
+    put_retry(b, &s->undo_retry);
+    if (roll < 8) {
+        json_key(b, "input");
+        json_open(b, '{');
+        put_text(b, "id", text_of("${ .steps.s%u.output.id }", i));
+        if (roll == 0) {
+            put_text(b, "bad", SLICE("${ .input.text.nothing }"));
+            s->may_break = true;
+        }
+        json_close(b, '}');
+    }
+    json_close(b, '}');
+}
+
+static const char *on_failure_text(enum on_failure o)
+{
+    return o == ON_FAILURE_UNDO ? "undo" : o == ON_FAILURE_HOLD ? "hold" : "continue";
+}
+
+static void put_after(struct buf *b, const struct flow_step *s, uint32_t i)
+{
+    if (s->before == (i == 0 ? 0 : BIT(i - 1)))
+        return; /* that is what is meant if nothing is said */
+    json_key(b, "after");
+    json_open(b, '[');
+    for (uint32_t k = 0; k < i; k++)
+        if (s->before & BIT(k))
+            json_string(b, text_of("s%u", k));
+    json_close(b, ']');
+}
+
+static void put_step(struct buf *b, struct flow_step *s, uint32_t i)
+{
+    json_open(b, '{');
+    put_text(b, "name", text_of("s%u", i));
+    put_text(b, "agent", text_of("a%u", s->service));
+    put_text(b, "action", text_of("act%u", i));
+    put_duration(b, "complete_by", s->complete_by_ms);
+    put_text(b, "on_failure", slice_of(on_failure_text(s->on_failure)));
+    put_retry(b, &s->retry);
+    put_after(b, s, i);
+    put_condition(b, s);
+    put_input(b, s);
+    put_undo(b, s, i);
+    json_close(b, '}');
+}
+
+static struct slice write(struct flow *f)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    json_open(&b, '{');
+    json_key(&b, "intact");
+    json_number(&b, 1);
+    put_text(&b, "workflow", slice_of(f->name));
+    put_text(&b, "on_failure", slice_of(on_failure_text(f->on_failure)));
+    if (f->complete_by_ms)
+        put_duration(&b, "complete_by", f->complete_by_ms);
+    if (f->undo_complete_by_ms)
+        put_duration(&b, "undo_complete_by", f->undo_complete_by_ms);
+    json_key(&b, "steps");
+    json_open(&b, '[');
+    for (uint32_t i = 0; i < f->step_count; i++)
+        put_step(&b, &f->steps[i], i);
+    json_close(&b, ']');
+    put_text(&b, "output", SLICE("${ .steps.s0.output }"));
+    json_close(&b, '}');
+    return arena_copy(&world.arena, buf_view(&b));
+}
+
+void flows_draw(struct flow *flows, uint32_t count, struct registry *r)
+{
+    static struct mistakes mistakes;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct definition *d = NULL;
+        draw(&flows[i], i);
+        struct slice text = write(&flows[i]);
+        if (world.loud)
+            fprintf(stderr, "%.*s\n", SLICE_ARG(text));
+        mistakes.count = 0;
+        if (definition_parse(text, &d, &mistakes) != ERR_OK)
+            broken("definitions are accepted", "%s: found %s, expected %s: %.*s",
+                   mistakes.list[0].path, mistakes.list[0].found, mistakes.list[0].expected,
+                   SLICE_ARG(text));
+        registry_add(r, d, 1);
+        flows[i].definition = registry_find(r, slice_of(flows[i].name), 1);
+        ASSERT(flows[i].definition);
+    }
+}

@@ -1,0 +1,42 @@
+#ifndef SIM_FLOW_H
+#define SIM_FLOW_H
+
+/*
+ * Workflows drawn from the seed: written as JSON for the definition parser, and kept here as the
+ * checkers see them. The two are made side by side, so that neither is derived from the other.
+ */
+
+#include "definition/registry.h"
+
+enum { FLOWS_MAX = 4, FLOW_STEPS_MAX = 7, SERVICES_MAX = 3 };
+
+struct flow_retry {
+    uint32_t attempts, defers;
+    int64_t wait_ms, max_wait_ms, defer_ms; /* the factor is 2 */
+};
+
+struct flow_step {
+    uint32_t service, undo_service; /* agents, by number */
+    enum undo_kind undo;
+    enum on_failure on_failure;
+    uint32_t before; /* bits: direct predecessors */
+    uint32_t past;   /* all that have to end before it */
+    uint32_t future; /* all that it has to end before */
+    int64_t complete_by_ms, undo_complete_by_ms;
+    struct flow_retry retry, undo_retry;
+    bool may_break; /* one of its expressions may fail, or skip it */
+};
+
+struct flow {
+    char name[8];
+    struct flow_step steps[FLOW_STEPS_MAX];
+    uint32_t step_count;
+    enum on_failure on_failure;
+    int64_t complete_by_ms, undo_complete_by_ms; /* 0: none */
+    const struct definition *definition;
+};
+
+/* Draws `count` of them into flows[], parsed and registered. */
+void flows_draw(struct flow *flows, uint32_t count, struct registry *r);
+
+#endif

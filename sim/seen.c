@@ -1,0 +1,175 @@
+#include "sim/seen.h"
+
+#include <stdio.h>
+
+#include "json/json.h"
+#include "sim/world.h"
+
+static int64_t number_of(const struct json *j, const char *key)
+{
+    return json_get_int(j, key, 0);
+}
+
+static void must(bool ok, const struct task_row *row, const char *what)
+{
+    if (!ok)
+        broken("rows can be read", "%s of %.*s: %.*s", what, SLICE_ARG(row->id),
+               SLICE_ARG(row->doc));
+}
+
+static enum direction direction_of(const struct task_row *row, const struct json *j)
+{
+    struct slice word = json_get_text(j, "direction");
+    enum direction d = DIRECTION_FORWARD;
+
+    must(!word.ptr || direction_parse(word, &d), row, "direction");
+    return d;
+}
+
+static enum effect effect_of(const struct task_row *row, const struct json *j)
+{
+    struct slice word = json_get_text(j, "effect");
+    enum effect e = EFFECT_NONE;
+
+    must(!word.ptr || effect_parse(word, &e), row, "effect");
+    return e;
+}
+
+static void read_attempt(const struct task_row *row, const struct json *j, struct seen_attempt *a)
+{
+    *a = (struct seen_attempt){
+        .number = (uint32_t)number_of(j, "attempt"),
+        .direction = direction_of(row, j),
+        .effect = effect_of(row, j),
+        .started_at = number_of(j, "started_at"),
+        .ended_at = number_of(j, "ended_at"),
+        .complete_by = number_of(j, "complete_by"),
+    };
+    must(outcome_parse(json_get_text(j, "outcome"), &a->outcome), row, "outcome");
+    (void)snprintf(a->instance, sizeof a->instance, "%.*s",
+                   SLICE_ARG(json_get_text(j, "instance")));
+}
+
+static void read_step(const struct task_row *row, const struct json *j, struct seen_step *s)
+{
+    const struct json *attempts = json_get(j, "attempts");
+    const struct json *dropped = json_get(j, "dropped");
+
+    *s = (struct seen_step){
+        .direction = direction_of(row, j),
+        .failure_count = (uint32_t)number_of(j, "failure_count"),
+        .attempt = (uint32_t)number_of(j, "attempt"),
+        .wait_until = number_of(j, "wait_until"),
+        .has_output = json_get(j, "output") || json_get(j, "output_payload"),
+        .dropped_count = (uint32_t)number_of(dropped, "count"),
+        .dropped_effect = effect_of(row, dropped),
+        .dropped_until = number_of(dropped, "until"),
+    };
+    must(step_state_parse(json_get_text(j, "state"), &s->state), row, "state of a step");
+    for (const struct json *a = attempts ? attempts->child : NULL; a; a = a->next) {
+        must(s->attempt_count < COUNT_OF(s->attempts), row, "number of attempts");
+        read_attempt(row, a, &s->attempts[s->attempt_count++]);
+    }
+}
+
+static uint64_t boot_of(struct slice owner)
+{
+    uint64_t boot = 0;
+    size_t at = 0;
+
+    while (at < owner.len && owner.ptr[at] != '/')
+        at++;
+    for (at++; at < owner.len; at++)
+        boot = boot * 10 + (uint64_t)(owner.ptr[at] - '0');
+    return boot;
+}
+
+void seen_read(const struct task_row *row, const struct flow *f, struct seen *ret)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct json *doc = NULL;
+    struct slice stop;
+
+    must(json_parse(&a, row->doc, &doc, NULL) == ERR_OK, row, "document");
+    *ret = (struct seen){
+        .revision = row->revision,
+        .state = row->state,
+        .direction = row->direction,
+        .locked = row->locked_by.ptr != NULL,
+        .boot = boot_of(row->locked_by),
+        .complete_by = row->complete_by,
+        .wake_at = row->wake_at,
+        .not_before = row->not_before,
+        .submitted_at = row->submitted_at,
+        .ended_at = row->ended_at,
+        .failure_count = row->failure_count,
+        .requested = row->request.ptr != NULL,
+        .undo_complete_by = number_of(doc, "undo_complete_by"),
+        .deadline_passed = json_get_bool(doc, "deadline_passed", false),
+        .has_error = json_get(doc, "error") != NULL,
+    };
+    stop = json_get_text(doc, "stop");
+    must(!stop.ptr || stop_parse(stop, &ret->stop), row, "stop");
+    const struct json *steps = json_get(doc, "steps");
+    must(steps && steps->count == f->step_count, row, "steps");
+    for (const struct json *s = steps->child; s; s = s->next)
+        read_step(row, s, &ret->steps[ret->step_count++]);
+}
+
+const struct seen_attempt *seen_open(const struct seen_step *s)
+{
+    for (uint32_t i = 0; i < s->attempt_count; i++)
+        if (s->attempts[i].outcome == OUTCOME_OPEN)
+            return &s->attempts[i];
+    return NULL;
+}
+
+const struct seen_attempt *seen_find(const struct seen_step *s, enum direction d, uint32_t number)
+{
+    for (uint32_t i = 0; i < s->attempt_count; i++)
+        if (s->attempts[i].direction == d && s->attempts[i].number == number)
+            return &s->attempts[i];
+    return NULL;
+}
+
+static bool counts(const struct seen_attempt *a, enum effect e)
+{
+    return a->direction == DIRECTION_FORWARD && a->outcome != OUTCOME_OPEN && a->effect == e;
+}
+
+bool seen_happened(const struct seen_step *s)
+{
+    for (uint32_t i = 0; i < s->attempt_count; i++)
+        if (counts(&s->attempts[i], EFFECT_HAPPENED))
+            return true;
+    return s->dropped_effect == EFFECT_HAPPENED;
+}
+
+/* Some attempt may have had an effect, and none later is known to have had one. */
+bool seen_in_doubt(const struct seen_step *s)
+{
+    bool doubt = s->dropped_effect == EFFECT_UNKNOWN;
+
+    for (uint32_t i = 0; i < s->attempt_count; i++) {
+        doubt |= counts(&s->attempts[i], EFFECT_UNKNOWN);
+        if (counts(&s->attempts[i], EFFECT_HAPPENED))
+            doubt = false;
+    }
+    return doubt;
+}
+
+/* An attempt that never answered may be at work until its complete-by. */
+int64_t seen_doubt_until(const struct seen_step *s)
+{
+    int64_t until = 0;
+
+    for (uint32_t i = 0; i < s->attempt_count; i++)
+        if (counts(&s->attempts[i], EFFECT_UNKNOWN) && s->attempts[i].outcome == OUTCOME_TIMED_OUT)
+            until = max_i64(until, s->attempts[i].complete_by);
+    return until;
+}
+
+bool seen_is_end(const struct seen *t)
+{
+    return t->state == TASK_PROCESSED || t->state == TASK_COMPENSATED || t->state == TASK_ERROR;
+}

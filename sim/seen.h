@@ -1,0 +1,61 @@
+#ifndef SIM_SEEN_H
+#define SIM_SEEN_H
+
+/*
+ * A task's row as a checker sees it: read from columns and document by JSON alone, with none of the
+ * code that is to be judged.
+ */
+
+#include "sim/flow.h"
+#include "store/store.h"
+
+struct seen_attempt {
+    uint32_t number;
+    enum direction direction;
+    enum outcome outcome;
+    enum effect effect;
+    int64_t started_at, ended_at, complete_by;
+    char instance[16];
+};
+
+struct seen_step {
+    enum step_state state;
+    enum direction direction;
+    uint32_t failure_count;
+    int64_t wait_until;
+    bool has_output;
+    struct seen_attempt attempts[ATTEMPTS_KEPT];
+    uint32_t attempt_count, attempt; /* kept; number of the latest in its direction */
+    uint32_t dropped_count;
+    enum effect dropped_effect;
+    int64_t dropped_until;
+};
+
+struct seen {
+    uint64_t revision; /* 0: there is no such row */
+    enum task_state state;
+    enum direction direction;
+    enum stop stop;
+    bool locked, deadline_passed, requested;
+    uint64_t boot; /* of its owner */
+    int64_t complete_by, undo_complete_by, wake_at, not_before, submitted_at, ended_at;
+    uint32_t failure_count;
+    bool has_error;
+    struct seen_step steps[FLOW_STEPS_MAX];
+    uint32_t step_count;
+};
+
+/* Ends the run if the row cannot be read. */
+void seen_read(const struct task_row *row, const struct flow *f, struct seen *ret);
+
+const struct seen_attempt *seen_open(const struct seen_step *s); /* NULL: none */
+const struct seen_attempt *seen_find(const struct seen_step *s, enum direction d, uint32_t number);
+
+/* What the record says of the step's forward attempts (open ones do not count). */
+bool seen_happened(const struct seen_step *s);
+bool seen_in_doubt(const struct seen_step *s);
+int64_t seen_doubt_until(const struct seen_step *s); /* 0: nothing can come any more */
+
+bool seen_is_end(const struct seen *t); /* processed, compensated or error */
+
+#endif

@@ -1,0 +1,34 @@
+#include "sim/subject.h"
+
+#include "sim/world.h"
+
+struct subjects subjects;
+
+struct subject *subject_find(struct slice id)
+{
+    uint32_t n = 0;
+
+    if (id.len < 2 || id.ptr[0] != 't')
+        return NULL;
+    for (size_t i = 1; i < id.len; i++)
+        n = n * 10 + (uint32_t)(id.ptr[i] - '0');
+    return n < subjects.count ? &subjects.list[n] : NULL;
+}
+
+void said_note(struct subject *t, const struct said *s)
+{
+    struct said *copy = arena_alloc(&world.arena, sizeof *copy);
+
+    *copy = *s;
+    copy->next = t->said;
+    t->said = copy;
+}
+
+const struct said *said_find(const struct subject *t, uint32_t step, enum direction d,
+                             uint32_t number, bool failed)
+{
+    for (const struct said *s = t->said; s; s = s->next)
+        if (s->step == step && s->direction == d && s->number == number && s->failed == failed)
+            return s;
+    return NULL;
+}

@@ -1,0 +1,60 @@
+#ifndef SIM_SUBJECT_H
+#define SIM_SUBJECT_H
+
+/*
+ * A task of the simulated world, and all that the world knows of it: who wanted what, what agents really
+ * did (the ledger), what they said, and the row as it was last durable. The node never sees any of it.
+ */
+
+#include "sim/seen.h"
+
+enum { SUBJECTS_MAX = 400 };
+
+/* What really happened under one step's two idempotency keys. */
+struct ledger {
+    int64_t happened_at, undone_at; /* 0: it did not */
+    bool tombstone;                 /* an undo came first: refuses what comes later */
+    uint32_t number;                /* in the output that was recorded */
+};
+
+/* What an agent said of one attempt, when it made up its mind. */
+struct said {
+    struct said *next;
+    uint32_t step, number;
+    enum direction direction;
+    bool failed, retryable, wished; /* wished: it named a delay of its own */
+    enum effect effect;
+};
+
+struct subject {
+    char id[16];
+    const struct flow *flow;
+    struct slice input;
+    uint64_t content;
+    int priority;
+    int64_t not_before;
+    bool accepted;      /* a submission was answered ERR_OK */
+    bool verbs;         /* an operator wanted something of it */
+    bool skipped[FLOW_STEPS_MAX]; /* an operator wanted that step skipped */
+    struct ledger ledger[FLOW_STEPS_MAX];
+    struct said *said;
+    struct seen seen;
+    bool alert_due; /* its stop is durable and known to the node, nobody was told yet */
+    int64_t changed_at;
+};
+
+struct subjects {
+    struct subject *list;
+    uint32_t count;
+};
+
+extern struct subjects subjects;
+
+struct subject *subject_find(struct slice id); /* NULL: not one of ours */
+
+void said_note(struct subject *t, const struct said *s); /* copied */
+/* Did any agent say so of that attempt? */
+const struct said *said_find(const struct subject *t, uint32_t step, enum direction d,
+                             uint32_t number, bool failed);
+
+#endif

@@ -1,0 +1,66 @@
+#include "sim/weather.h"
+
+#include "base/when.h"
+#include "sim/world.h"
+
+struct weather weather;
+
+/* Nothing of it, a little, or much. */
+static uint32_t some(uint32_t most)
+{
+    switch (below(4)) {
+    case 0:
+    case 1:
+        return 0;
+    case 2:
+        return 1 + below(most / 10 + 1);
+    }
+    return 1 + below(most);
+}
+
+static int64_t mean_time(int64_t least, int64_t most)
+{
+    return chance(450) ? 0 : spread(least, most);
+}
+
+void weather_draw(void)
+{
+    weather = (struct weather){
+        .call_lost = some(150),
+        .call_doubled = some(150),
+        .call_slow = some(200),
+        .answer_lost = some(200),
+        .answer_slow = some(200),
+        .gone_noticed = below(1001),
+        .refuses = some(250),
+        .fails_none = some(400),
+        .fails_unknown = some(300),
+        .refuses_unknown = some(200),
+        .silent = some(200),
+        .hangs = some(150),
+        .slow = some(300),
+        .dies = some(100),
+        .undo_refuses = some(200),
+        .names_retry_after = some(500),
+        .ignores_stop = some(800),
+        .deaf = some(100),
+        .store_fails = some(100),
+        .store_unknown = some(100),
+        .store_stalls = some(30),
+        .store_refuses = some(20),
+        .read_fails = some(100),
+        .store_ms = 1 + below(chance(200) ? 400 : 10),
+        .crash_ms = mean_time(3000, 10 * MS_PER_MIN),
+        .suspend_ms = mean_time(10000, 10 * MS_PER_MIN),
+        .drain_ms = mean_time(10000, 10 * MS_PER_MIN),
+        .crash_inside = some(60),
+        .outage_max_ms = spread(100, 10 * MS_PER_MIN),
+        .operator_ms = mean_time(500, 2 * MS_PER_MIN),
+        .operator_answers = below(3) * 450,
+    };
+}
+
+void weather_calm(void)
+{
+    weather = (struct weather){.gone_noticed = 1000, .store_ms = 5};
+}

@@ -1,0 +1,37 @@
+#ifndef SIM_WEATHER_H
+#define SIM_WEATHER_H
+
+/*
+ * What goes wrong in a run, and how often: drawn from its seed, each thing by itself, so that runs
+ * differ in kind (some have only lost messages, some only a bad disk, some everything). Chances are
+ * per mille.
+ */
+
+#include "base/base.h"
+
+struct weather {
+    /* messages */
+    uint32_t call_lost, call_doubled, call_slow;
+    uint32_t answer_lost, answer_slow;
+    uint32_t gone_noticed; /* the server learns that a client has gone */
+    /* agents, of each request */
+    uint32_t refuses, fails_none, fails_unknown, refuses_unknown, silent, hangs, slow, dies;
+    uint32_t undo_refuses, names_retry_after, ignores_stop, deaf; /* deaf: dies before it reads the answer */
+    /* the store, of each transaction */
+    uint32_t store_fails, store_unknown, store_stalls, store_refuses, read_fails;
+    uint32_t store_ms; /* what a transaction takes at most, if it does not stall */
+    /* the node: mean times between, in ms; 0: never */
+    int64_t crash_ms, suspend_ms, drain_ms;
+    uint32_t crash_inside; /* at one of the bad moments inside a transaction's life */
+    int64_t outage_max_ms; /* the longest a node is away */
+    /* people */
+    int64_t operator_ms;
+    uint32_t operator_answers; /* alerts that a person reacts to */
+};
+
+extern struct weather weather;
+
+void weather_draw(void);
+void weather_calm(void); /* from now on nothing goes wrong */
+
+#endif

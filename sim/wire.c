@@ -1,0 +1,361 @@
+#include <stdio.h>
+
+#include "sim/agents.h"
+#include "sim/check.h"
+#include "sim/coverage.h"
+#include "sim/disk.h"
+#include "sim/node.h"
+#include "sim/weather.h"
+#include "sim/world.h"
+
+enum { PATIENCE_MS = 5000, CALL_SLACK_MS = 4000 };
+
+/* A call as its worker made it. */
+struct call {
+    struct worker *worker;
+    uint64_t life; /* of the worker */
+    uint64_t number;
+    int64_t sent_at, wait_ms;
+    uint32_t max;
+    bool over; /* the worker got an answer, or gave up */
+    bool says_holding;
+    struct slice *holding;
+    size_t holding_count;
+    struct gig **results;
+    size_t result_count;
+};
+
+/* A call at the node: the same one may arrive twice. */
+struct visit {
+    struct link link; /* of open ones */
+    struct call *call;
+    struct work *work;
+    uint64_t boot;
+    int64_t arrived_at;
+    bool calm; /* it arrived in the second act */
+};
+
+struct reply {
+    struct call *call;
+    bool failed;
+    struct errand *errands;
+    size_t errand_count;
+    enum result_status *statuses;
+    struct slice *stop;
+    size_t stop_count;
+};
+
+static struct link visits;
+static uint64_t call_count;
+
+void wire_begin(void)
+{
+    list_init(&visits);
+    call_count = 0;
+}
+
+/* ---- the worker's end ---- */
+
+static void call_over(struct call *c)
+{
+    if (c->over)
+        return;
+    c->over = true;
+    for (size_t i = 0; i < c->result_count; i++)
+        if (c->results[i]->in == c)
+            c->results[i]->in = NULL;
+    if (c->life != c->worker->life)
+        return;
+    if (c->worker->poll == c)
+        c->worker->poll = NULL;
+    if (c->worker->handing == c)
+        c->worker->handing = NULL;
+}
+
+/* It was broken, or nobody answered. */
+static void call_fails(void *arg, uint64_t n)
+{
+    struct call *c = arg;
+    (void)n;
+
+    if (c->over)
+        return;
+    trace("call %" PRIu64 " of %s fails", c->number, c->worker->name);
+    call_over(c);
+    worker_wakes_up(c->worker, world.calm ? between(1, 200) : spread(1, 2000));
+}
+
+void wire_hang_up(struct worker *w)
+{
+    if (w->poll)
+        w->poll->over = true;
+    if (w->handing)
+        w->handing->over = true;
+    w->poll = w->handing = NULL;
+}
+
+static void reply_arrives(void *arg, uint64_t n)
+{
+    const struct reply *r = arg;
+    struct call *c = r->call;
+    struct worker *w = c->worker;
+    (void)n;
+
+    if (c->over || c->life != w->life) {
+        trace("answer to call %" PRIu64 " finds nobody", c->number);
+        return;
+    }
+    call_over(c);
+    if (r->errand_count > 0 && chance(weather.deaf)) {
+        worker_dies(w, "before it reads its requests");
+        return;
+    }
+    for (size_t i = 0; i < c->result_count && !r->failed; i++)
+        gig_done_with(c->results[i]);
+    for (size_t i = 0; i < r->stop_count; i++)
+        worker_stops(w, r->stop[i]);
+    for (size_t i = 0; i < r->errand_count; i++)
+        worker_gets(w, &r->errands[i]);
+    if (w->up && c->life == w->life)
+        worker_wakes_up(w, r->failed ? spread(50, 1000) : between(0, 5));
+}
+
+/* ---- the node's end ---- */
+
+static void gone_noticed(void *arg, uint64_t n)
+{
+    struct visit *v = arg;
+
+    if (node_sleeps(gone_noticed, arg, n))
+        return;
+    if (!link_is_in(&v->link) || v->boot != node.boot || !node_is_up())
+        return;
+    trace("call %" PRIu64 " is gone", v->call->number);
+    link_remove(&v->link);
+    scheduler_work_gone(node.scheduler, v->work);
+    node_turn_soon();
+}
+
+/* Has it been answered in time? Asked if nothing got in the way. */
+static void look_at_visit(void *arg, uint64_t n)
+{
+    struct visit *v = arg;
+
+    if (node_sleeps(look_at_visit, arg, n))
+        return;
+    if (!link_is_in(&v->link) || v->boot != node.boot || !node_is_up())
+        return;
+    if (v->call->over && chance(weather.gone_noticed)) {
+        gone_noticed(v, 0);
+        return;
+    }
+    bool disturbed = disk.trouble_at + 1000 >= v->arrived_at || node.sleeps_until >= v->arrived_at
+                     || weather.store_ms > 20 || world.calm != v->calm;
+    if (!disturbed)
+        broken("no call is left unanswered past its wait", "call %" PRIu64 " of %s",
+               v->call->number, v->call->worker->name);
+}
+
+static void fill_result(struct work *w, const struct gig *g, struct work_result *r)
+{
+    *r = (struct work_result){.token = arena_copy(&w->arena, g->token),
+                              .failed = g->failed,
+                              .retryable = g->retryable,
+                              .effect = g->effect,
+                              .retry_after_ms = g->retry_after_ms};
+    if (g->failed)
+        r->error = (struct fault_note){slice_of(g->code), SLICE("said the agent")};
+    else
+        r->output = g->output;
+}
+
+static struct work *work_of(const struct call *c)
+{
+    struct work *w = work_new();
+
+    w->agent_name = arena_copy(&w->arena, text_of("a%u", c->worker->service));
+    w->instance_name = arena_copy(&w->arena, slice_of(c->worker->name));
+    w->max = c->max;
+    w->wait_ms = c->wait_ms;
+    w->says_holding = c->says_holding;
+    w->holding = c->holding;
+    w->holding_count = c->holding_count;
+    w->result_count = c->result_count;
+    if (c->result_count > 0)
+        w->results = arena_alloc(&w->arena, c->result_count * sizeof *w->results);
+    for (size_t i = 0; i < c->result_count; i++)
+        fill_result(w, c->results[i], &w->results[i]);
+    return w;
+}
+
+static void call_arrives(void *arg, uint64_t n)
+{
+    struct call *c = arg;
+
+    if (node_sleeps(call_arrives, arg, n))
+        return;
+    if (!node_is_up()) {
+        later(between(1, 50), call_fails, c, 0); /* nobody listens there */
+        return;
+    }
+    if (c->life != c->worker->life)
+        return; /* its worker died before it was sent */
+    struct visit *v = arena_alloc(&world.arena, sizeof *v);
+    *v = (struct visit){.call = c, .boot = node.boot, .arrived_at = world.now, .calm = world.calm};
+    v->work = work_of(c);
+    v->work->user = v;
+    list_push(&visits, &v->link);
+    later(c->wait_ms + CALL_SLACK_MS, look_at_visit, v, 0);
+    trace("call %" PRIu64 " of %s: max %u, holding %zu, results %zu", c->number, c->worker->name,
+          c->max, c->holding_count, c->result_count);
+    scheduler_work(node.scheduler, v->work);
+    node_turn_soon();
+}
+
+static struct reply *reply_of(struct call *c, const struct work *w)
+{
+    struct reply *r = arena_alloc(&world.arena, sizeof *r);
+
+    *r = (struct reply){.call = c, .failed = w->failed};
+    r->errand_count = w->request_count;
+    r->errands = arena_alloc(&world.arena, (w->request_count + 1) * sizeof *r->errands);
+    for (size_t i = 0; i < w->request_count; i++) {
+        const struct work_request *q = &w->requests[i];
+        r->errands[i] = (struct errand){
+            .token = arena_copy(&world.arena, q->token),
+            .task = arena_copy(&world.arena, q->task),
+            .step = arena_copy(&world.arena, q->step),
+            .direction = q->direction,
+            .attempt = q->attempt,
+            .deadline = c->sent_at + w->waited_ms + (q->complete_by - world.now),
+        };
+    }
+    r->stop_count = w->stop_count;
+    r->stop = arena_alloc(&world.arena, (w->stop_count + 1) * sizeof *r->stop);
+    for (size_t i = 0; i < w->stop_count; i++)
+        r->stop[i] = arena_copy(&world.arena, w->stop[i]);
+    return r;
+}
+
+bool agents_answered(struct work *w)
+{
+    struct visit *v = w->user;
+    struct call *c = v->call;
+
+    trace("answer to call %" PRIu64 ": requests %zu, stop %zu%s", c->number, w->request_count,
+          w->stop_count, w->failed ? ", failed" : "");
+    check_answer(w, c->max);
+    link_remove(&v->link);
+    if (chance(weather.crash_inside))
+        node_crash("while it answers");
+    if (c->over || c->life != c->worker->life) {
+        if (w->request_count > 0)
+            covered(COVER_GONE_BEFORE_WORK);
+        return chance(300); /* was it noticed, before the first byte was written? */
+    }
+    if (chance(weather.answer_lost)) {
+        trace("the answer to call %" PRIu64 " is lost", c->number);
+        later(chance(500) ? between(1, 100) : c->wait_ms + PATIENCE_MS, call_fails, c, 0);
+        return true;
+    }
+    int64_t delay = chance(weather.answer_slow) ? spread(50, 20000) : between(0, 3);
+    later(delay, reply_arrives, reply_of(c, w), 0);
+    return true;
+}
+
+void agents_cut_off(void)
+{
+    for (struct link *first = NULL; (first = list_first(&visits));) {
+        struct visit *v = CONTAINER_OF(first, struct visit, link);
+        link_remove(first);
+        later(chance(700) ? between(0, 50) : PATIENCE_MS, call_fails, v->call, 0);
+    }
+}
+
+uint32_t wire_parked(void)
+{
+    uint32_t count = 0;
+
+    LIST_FOREACH(l, after, &visits)
+    {
+        count += CONTAINER_OF(l, struct visit, link)->call->max > 0;
+    }
+    return count;
+}
+
+/* ---- sending ---- */
+
+static void give_up(void *arg, uint64_t n)
+{
+    struct call *c = arg;
+    (void)n;
+
+    if (c->over)
+        return;
+    call_fails(c, 0);
+    LIST_FOREACH(l, after, &visits)
+    {
+        struct visit *v = CONTAINER_OF(l, struct visit, link);
+        if (v->call == c && chance(weather.gone_noticed))
+            later(spread(1, 5000), gone_noticed, v, 0);
+    }
+}
+
+static void collect(struct worker *w, struct call *c)
+{
+    size_t held = 0;
+    uint32_t working = 0;
+
+    LIST_FOREACH(l, after, &w->gigs)
+    {
+        held++;
+    }
+    c->holding = arena_alloc(&world.arena, (held + 1) * sizeof *c->holding);
+    c->results = arena_alloc(&world.arena, (held + 1) * sizeof(struct gig *));
+    LIST_FOREACH(l, after, &w->gigs)
+    {
+        struct gig *g = CONTAINER_OF(l, struct gig, link);
+        working += !g->finished;
+        if (g->finished && !g->in) {
+            c->results[c->result_count++] = g;
+            g->in = c;
+        } else {
+            c->holding[c->holding_count++] = g->token;
+        }
+    }
+    c->max = w->concurrency > working ? w->concurrency - working : 0;
+}
+
+/* On its way it may be lost, delayed, or doubled. */
+static void post(struct call *c)
+{
+    for (int copies = chance(weather.call_doubled) ? 2 : 1; copies > 0; copies--) {
+        int64_t delay = chance(weather.call_slow) ? spread(20, 10000) : between(0, 3);
+        if (chance(weather.call_lost))
+            trace("call %" PRIu64 " of %s is lost", c->number, c->worker->name);
+        else
+            later(delay, call_arrives, c, 0);
+    }
+    later(c->wait_ms + PATIENCE_MS, give_up, c, 0);
+}
+
+void wire_send(struct worker *w, bool for_work)
+{
+    struct call *c = arena_alloc(&world.arena, sizeof *c);
+
+    *c = (struct call){.worker = w, .life = w->life, .number = ++call_count, .sent_at = world.now};
+    collect(w, c);
+    c->says_holding = w->says_holding && for_work;
+    if (!for_work)
+        c->max = 0;
+    if (c->max == 0 && c->result_count == 0)
+        return;
+    c->wait_ms = c->max == 0 ? 0 : spread(100, 30000);
+    if (c->max == 0)
+        w->handing = c;
+    else
+        w->poll = c;
+    if (c->max > 0 && chance(weather.deaf))
+        worker_dies(w, "as soon as it has asked for work");
+    post(c);
+}

@@ -1,0 +1,173 @@
+#include "sim/world.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+
+enum { RING_LINES = 200, LINE_SIZE = 240 };
+
+struct occurrence {
+    struct heap_node node;
+    void (*happen)(void *arg, uint64_t n);
+    void *arg;
+    uint64_t n;
+};
+
+struct world world;
+
+/* The last events, for the story. */
+static struct {
+    char lines[RING_LINES][LINE_SIZE];
+    uint64_t count;
+} ring;
+
+/* Occurrences that happened, to be used again. */
+static struct occurrence *spare[1024];
+static size_t spare_count;
+
+static void story(void)
+{
+    uint64_t from = ring.count > RING_LINES ? ring.count - RING_LINES : 0;
+
+    for (uint64_t i = from; i < ring.count && !world.loud; i++)
+        fprintf(stderr, "%s\n", ring.lines[i % RING_LINES]);
+    fprintf(stderr, "seed %" PRIu64 ", act %d, %.3f s after its begin\n", world.seed,
+            world.calm ? 2 : 1, (double)(world.now - INT64_C(1700000000000)) / 1000);
+}
+
+/* Tells the story of a crash, too, where a sanitizer sees it. */
+extern void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
+
+void world_begin(uint64_t seed, bool loud)
+{
+    world = (struct world){.seed = seed, .now = INT64_C(1700000000000), .loud = loud};
+    world.prng.state = seed * UINT64_C(0x9e3779b97f4a7c15);
+    world.digest = UINT64_C(0xcbf29ce484222325);
+    ring.count = 0;
+    assert_story = story;
+    if (__sanitizer_set_death_callback)
+        __sanitizer_set_death_callback(story);
+}
+
+static void recycle(struct occurrence *o)
+{
+    if (spare_count < COUNT_OF(spare))
+        spare[spare_count++] = o;
+    else
+        free(o);
+}
+
+void world_end(void)
+{
+    for (struct heap_node *n = NULL; (n = heap_min(&world.heap));) {
+        heap_remove(&world.heap, n);
+        recycle(CONTAINER_OF(n, struct occurrence, node));
+    }
+    heap_fini(&world.heap);
+    arena_fini(&world.arena);
+    while (spare_count > 0)
+        free(spare[--spare_count]);
+}
+
+void later(int64_t delay_ms, void (*happen)(void *arg, uint64_t n), void *arg, uint64_t n)
+{
+    struct occurrence *o = spare_count > 0 ? spare[--spare_count] : malloc(sizeof *o);
+
+    ASSERT(o);
+    ASSERT(delay_ms >= 0);
+    *o = (struct occurrence){.happen = happen, .arg = arg, .n = n};
+    heap_push(&world.heap, &o->node, world.now + delay_ms);
+}
+
+bool world_step(int64_t until)
+{
+    struct heap_node *n = heap_min(&world.heap);
+
+    if (!n || n->key > until)
+        return false;
+    heap_remove(&world.heap, n);
+    ASSERT(n->key >= world.now);
+    world.now = n->key;
+    world.occurrences++;
+    struct occurrence *o = CONTAINER_OF(n, struct occurrence, node);
+    const struct occurrence copy = *o;
+    recycle(o);
+    copy.happen(copy.arg, copy.n);
+    return true;
+}
+
+bool chance(uint32_t per_mille)
+{
+    return prng_below(&world.prng, 1000) < per_mille;
+}
+
+uint32_t below(uint32_t bound)
+{
+    return prng_below(&world.prng, bound);
+}
+
+int64_t between(int64_t least, int64_t most)
+{
+    ASSERT(least <= most);
+    return least + (int64_t)(prng_next(&world.prng) % (uint64_t)(most - least + 1));
+}
+
+int64_t spread(int64_t least, int64_t most)
+{
+    int64_t top = least > 0 ? least : 1;
+    int decades = 0;
+
+    ASSERT(least <= most);
+    for (; top < most; top *= 4)
+        decades++;
+    top = least > 0 ? least : 1;
+    for (uint32_t k = below((uint32_t)decades + 1); k > 0; k--)
+        top *= 4;
+    return between(least, min_i64(top, most));
+}
+
+struct slice text_of(const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+
+    va_start(args, fmt);
+    int len = vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    ASSERT(len >= 0);
+    ASSERT((size_t)len < sizeof text);
+    return arena_copy(&world.arena, (struct slice){text, (size_t)len});
+}
+
+void trace(const char *fmt, ...)
+{
+    char *line = ring.lines[ring.count++ % RING_LINES];
+    int64_t ms = world.now - INT64_C(1700000000000);
+    va_list args;
+
+    int at = snprintf(line, LINE_SIZE, "%6" PRId64 ".%03d ", ms / 1000, (int)(ms % 1000));
+    ASSERT(at > 0);
+    va_start(args, fmt);
+    (void)vsnprintf(line + at, LINE_SIZE - (size_t)at, fmt, args); /* long ones are cut */
+    va_end(args);
+    for (const char *p = line; *p; p++)
+        world.digest = (world.digest ^ (unsigned char)*p) * UINT64_C(0x100000001b3);
+    if (world.loud)
+        fprintf(stderr, "%s\n", line);
+}
+
+void broken(const char *rule, const char *fmt, ...)
+{
+    char text[600];
+    va_list args;
+
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    story();
+    fprintf(stderr, "broken: %s: %s\n", rule, text);
+    fflush(stderr);
+    _Exit(1);
+}

@@ -1,0 +1,268 @@
+#include "base/test.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "libintact/fake.h"
+
+/* Each verb against a server that answers as it is told. */
+
+static struct {
+    struct fake fake;
+    int status;
+    const char *answers[4]; /* one after another; the last one for good */
+    unsigned calls;
+    char seen[2000]; /* all calls: "METHOD PATH|BODY\n" */
+} s;
+
+static int answer(struct fake *f, const char *line, struct slice body, struct buf *ret)
+{
+    size_t len = strlen(s.seen);
+    size_t last = 0;
+    (void)f;
+
+    snprintf(s.seen + len, sizeof(s.seen) - len, "%s|%.*s\n", line, SLICE_ARG(body));
+    while (last + 1 < COUNT_OF(s.answers) && s.answers[last + 1])
+        last++;
+    buf_str(ret, s.answers[s.calls < last ? s.calls : last]);
+    s.calls++;
+    return s.status;
+}
+
+static char out[8000], err[8000];
+
+static void read_back(int fd, char text[8000])
+{
+    ssize_t n = pread(fd, text, 7999, 0);
+
+    text[n > 0 ? n : 0] = 0;
+    close(fd);
+}
+
+/* Runs a verb with its output caught. */
+static int run(int (*verb)(int argc, char **argv), const char *const *args)
+{
+    char *argv[12] = {0};
+    char names[2][40] = {"/tmp/intact-cli-out-XXXXXX", "/tmp/intact-cli-err-XXXXXX"};
+    int argc = 0;
+    int before[2] = {dup(1), dup(2)};
+    int files[2] = {mkstemp(names[0]), mkstemp(names[1])};
+
+    for (; args[argc]; argc++)
+        argv[argc] = strdup(args[argc]);
+    for (int i = 0; i < 2; i++) {
+        unlink(names[i]);
+        dup2(files[i], i + 1);
+    }
+    int status = verb(argc, argv);
+    fflush(stdout);
+    fflush(stderr);
+    for (int i = 0; i < 2; i++) {
+        dup2(before[i], i + 1);
+        close(before[i]);
+    }
+    read_back(files[0], out);
+    read_back(files[1], err);
+    for (int i = 0; i < argc; i++)
+        free(argv[i]);
+    return status;
+}
+
+static const char processed[] = "{\"id\":\"o-1\",\"state\":\"processed\"}";
+static const char compensated[] = "{\"id\":\"o-1\",\"state\":\"compensated\"}";
+static const char pending[] = "{\"id\":\"o-1\",\"state\":\"pending\"}";
+static const char record[] =
+    "{\"id\":\"o-1\",\"workflow\":\"order\",\"version\":3,\"state\":\"error\","
+    "\"error\":{\"code\":\"declined\",\"message\":\"no money\"},\"steps\":[{"
+    "\"name\":\"charge\",\"state\":\"failed\",\"agent\":\"payment\","
+    "\"action\":\"charge\",\"failure_count\":1,\"in_doubt\":true,\"error\":{"
+    "\"code\":\"declined\"},\"attempts\":[{},{}]}]}";
+static const char mistakes[] =
+    "{\"title\":\"The definition has mistakes\",\"errors\":[{\"line\":4,"
+    "\"column\":9,\"path\":\"steps[0]\",\"found\":\"5\",\"expected\":\"a "
+    "name\"}]}";
+
+/* clang-format off */
+static const struct {
+    int (*verb)(int argc, char **argv);
+    const char *args[10];
+    int http;
+    const char *answers[4];
+    int exit;
+    const char *seen, *out, *err; /* what must be in each; NULL: anything */
+} cases[] = {
+    {cli_submit, {"submit", "order", "--input", "{\"a\": 1}", "--id", "o-1", "--priority", "7"}, 201, {pending},
+     0, "POST /v1/tasks|{\"workflow\":\"order\",\"id\":\"o-1\",\"priority\":7,\"input\":{\"a\": 1}}\n", "o-1\n", ""},
+    {cli_submit, {"submit", "order", "--tag", "k=v", "--tag", "l=", "--version", "2"}, 201, {pending},
+     0, "POST /v1/tasks|{\"workflow\":\"order\",\"version\":2,\"input\":{},\"tags\":{\"k\":\"v\",\"l\":\"\"}}", "o-1\n", ""},
+    {cli_submit, {"submit", "order", "--json"}, 201, {pending}, 0, NULL, pending, ""},
+    {cli_submit, {"submit", "order", "--wait", "30s"}, 200, {pending, processed}, 0, "GET /v1/tasks/o-1?wait=30000ms|",
+     "state       processed\n", ""},
+    {cli_submit, {"submit", "order", "--wait", "30s"}, 200, {pending, compensated}, 1, NULL, "compensated", ""},
+    {cli_submit, {"submit", "order", "--wait", "0s"}, 200, {pending}, 1, NULL, "pending", "has not ended yet"},
+    {cli_submit, {"submit", "order"}, 409, {"{\"title\":\"conflict\",\"detail\":\"exists\"}"}, 1, NULL, "", "conflict: exists"},
+    {cli_submit, {"submit", "order"}, 503, {"{\"title\":\"busy\"}"}, 3, NULL, "", "busy"},
+    {cli_submit, {"submit", "order", "--input", "{\"a\": }"}, 200, {pending}, 2, "", "", "not JSON: line 1, column 7"},
+    {cli_submit, {"submit", "order", "--input", "@/nonexistent"}, 200, {pending}, 2, "", "", "/nonexistent: No such file"},
+    {cli_submit, {"submit", "order", "--priority", "x"}, 200, {pending}, 2, "", "", "--priority is \"x\", expected a number"},
+    {cli_submit, {"submit", "order", "--wait", "30"}, 200, {pending}, 2, "", "", "expected a duration"},
+    {cli_submit, {"submit", "order", "--tag", "k"}, 200, {pending}, 2, "", "", "expected KEY=VALUE"},
+    {cli_submit, {"submit"}, 200, {pending}, 2, "", "", "usage: intact submit"},
+    {cli_submit, {"submit", "order", "-f", "x"}, 200, {pending}, 2, "", "", "usage: intact submit"},
+    {cli_submit, {"submit", "--nonsense"}, 200, {pending}, 2, "", "", "usage: intact submit"},
+    {cli_submit, {"submit", "--help"}, 200, {pending}, 0, "", "usage: intact submit", ""},
+    {cli_submit, {"submit", "-f", "/nonexistent"}, 200, {pending}, 2, "", "", "/nonexistent: No such file"},
+    {cli_get, {"get", "o-1"}, 200, {record}, 0, "GET /v1/tasks/o-1|",
+     "task        o-1\nworkflow    order, version 3\nstate       error\nerror       declined: no money\n\n"
+     "STEP    STATE   AGENT    ACTION  TRIES  FAILURES  IN DOUBT  ERROR\n"
+     "charge  failed  payment  charge  2      1         yes       declined\n", ""},
+    {cli_get, {"get", "o-1", "--json"}, 200, {record}, 0, NULL, record, ""},
+    {cli_get, {"get", "o-1", "--wait", "1s"}, 200, {processed}, 0, "GET /v1/tasks/o-1?wait=1000ms|", "processed", ""},
+    {cli_get, {"get", "o-1", "--wait", "1s"}, 200, {compensated}, 1, NULL, "compensated", ""},
+    {cli_get, {"get", "o-1"}, 404, {"{\"title\":\"not found\"}"}, 1, NULL, "", "not found"},
+    {cli_get, {"get", "o-1"}, 200, {"<html>"}, 1, NULL, "", "does not answer like an Intact server"},
+    {cli_get, {"get"}, 200, {record}, 2, "", "", "usage: intact get"},
+    {cli_list, {"list", "--state", "error", "--tag", "a b=c&d", "--limit", "2"}, 200,
+     {"{\"tasks\":[{\"id\":\"a\",\"state\":\"error\",\"priority\":5},{\"id\":\"long-id\",\"state\":\"x\"}],\"next\":null}"},
+     0, "GET /v1/tasks?state=error&tag.a%20b=c%26d&limit=2|", "a        -         error  5", ""},
+    {cli_list, {"list", "--all"}, 200, {"{\"tasks\":[],\"next\":\"17\"}", "{\"tasks\":[{\"id\":\"z\"}],\"next\":null}"},
+     0, "GET /v1/tasks|\nGET /v1/tasks?cursor=17|\n", "\nz ", ""},
+    {cli_list, {"list"}, 200, {"{\"tasks\":[],\"next\":\"17\"}"}, 0, "GET /v1/tasks|\n", "ID  WORKFLOW", ""},
+    {cli_list, {"list", "x"}, 200, {pending}, 2, "", "", "usage: intact list"},
+    {cli_workflow, {"workflow", "list"}, 200, {"{\"workflows\":[{\"name\":\"order\",\"version\":3,\"steps\":2}]}"}, 0,
+     "GET /v1/workflows|", "WORKFLOW  VERSION  STEPS\norder     3        2\n", ""},
+    {cli_workflow, {"workflow", "get", "order"}, 200, {"{\"name\":\"order\",\"definition\":{\"intact\":1}}"}, 0,
+     "GET /v1/workflows/order|", "{\"intact\":1}\n", ""},
+    {cli_workflow, {"workflow", "get", "order", "2"}, 404, {"{\"title\":\"not found\"}"}, 1,
+     "GET /v1/workflows/order/versions/2|", "", "not found"},
+    {cli_workflow, {"workflow", "get", "a?b"}, 200, {pending}, 2, "", "", "is no name of a workflow"},
+    {cli_workflow, {"workflow", "drop", "order"}, 200, {pending}, 2, "", "", "usage: intact workflow"},
+    {cli_workflow, {"workflow", "put", "/nonexistent"}, 200, {pending}, 2, "", "", "/nonexistent: No such file"},
+};
+/* clang-format on */
+
+static void begin(int status, const char *const answers[4])
+{
+    char url[40];
+
+    memset(&s, 0, sizeof(s));
+    s.fake.answer = answer;
+    s.status = status;
+    memcpy(s.answers, answers, sizeof(s.answers));
+    fake_open(&s.fake);
+    fake_url(&s.fake, url);
+    setenv("INTACT_SERVER", url, 1);
+}
+
+static void each_verb_asks_shows_and_ends_as_it_should(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        begin(cases[i].http, cases[i].answers);
+        int status = run(cases[i].verb, cases[i].args);
+        fake_close(&s.fake);
+        CHECK(status == cases[i].exit, "case %zu: exit %d\n%s%s", i, status, out, err);
+        CHECK(!cases[i].seen || strstr(s.seen, cases[i].seen), "case %zu: asked %s", i, s.seen);
+        CHECK(!cases[i].seen || cases[i].seen[0] || !s.seen[0], "case %zu: asked %s", i, s.seen);
+        CHECK(!cases[i].out || strstr(out, cases[i].out), "case %zu: showed\n%s", i, out);
+        CHECK(!cases[i].err || strstr(err, cases[i].err), "case %zu: said\n%s", i, err);
+        CHECK(!cases[i].err || cases[i].err[0] || !err[0], "case %zu: said\n%s", i, err);
+    }
+}
+
+static void a_server_that_is_not_there_is_exit_status_3(void **state)
+{
+    static const char *const answers[4] = {"{}"};
+    static const char *const args[][4] = {{"get", "x"}, {"list"}, {"submit", "w"}};
+    static int (*const verbs[])(int, char **) = {cli_get, cli_list, cli_submit};
+
+    (void)state;
+    begin(200, answers);
+    fake_close(&s.fake);
+    for (size_t i = 0; i < COUNT_OF(verbs); i++) {
+        CHECK(run(verbs[i], args[i]) == 3, "%s", args[i][0]);
+        CHECK(strstr(err, "Is the server running?"), "%s", err);
+    }
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+
+    CHECK(f, "%s", path);
+    fputs(text, f);
+    fclose(f);
+}
+
+static void a_file_of_tasks_is_submitted_in_batches_and_its_lines_are_named(void **state)
+{
+    static const char *const answers[4] = {
+        "{\"line\":1,\"status\":201,\"id\":\"a\"}\n{\"line\":2,\"status\":422,\"id\":null,"
+        "\"problem\":{"
+        "\"detail\":\"no input\"}}\n{\"line\":3,\"status\":200,\"id\":\"c\"}\n"};
+    static const char *const args[] = {"submit", "-f", "/tmp/intact-cli-test.ndjson", NULL};
+
+    (void)state;
+    begin(200, answers);
+    write_file(args[2], "{\"n\":1}\n\n  \n{\"n\":2}\n{\"n\":3}");
+    CHECK(run(cli_submit, args) == 1, "one was refused");
+    CHECK(strcmp(s.seen, "POST /v1/tasks|{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n\n") == 0, "%s", s.seen);
+    CHECK(strcmp(out, "1 submitted, 1 existed already, 1 refused\n") == 0, "%s", out);
+    CHECK(strcmp(err, "/tmp/intact-cli-test.ndjson:4: no input (status 422)\n") == 0, "%s", err);
+
+    FILE *f = fopen(args[2], "w");
+    CHECK(f, "%s", args[2]);
+    for (int i = 0; i < 1001; i++)
+        fputs("{}\n", f);
+    fclose(f);
+    s.calls = 0;
+    (void)run(cli_submit, args); /* stops at once: the server answers only three lines of 500 */
+    CHECK(s.calls == 1 && strstr(err, "500 tasks submitted, 3 answered"), "%u: %s", s.calls, err);
+    unlink(args[2]);
+    fake_close(&s.fake);
+}
+
+static void a_definition_with_mistakes_is_told_as_compilers_do(void **state)
+{
+    static const char *const answers[4] = {mistakes};
+    static const char *const right[4] = {"{\"name\":\"order\",\"version\":4}"};
+    static const char *const put[] = {"workflow", "put", "/tmp/intact-cli-test.def", NULL};
+    static const char *const validate[] = {"validate", "/tmp/intact-cli-test.def", NULL};
+
+    (void)state;
+    begin(422, answers);
+    write_file(put[2], "{\"intact\":1,\"workflow\":\"order\"}");
+    CHECK(run(cli_workflow, put) == 1, "put");
+    CHECK(strcmp(err, "/tmp/intact-cli-test.def:4:9: steps[0]: found 5, expected a name\n") == 0,
+          "%s", err);
+    CHECK(run(cli_validate, validate) == 1, "validate");
+    CHECK(strstr(err, ":4:9: steps[0]"), "%s", err);
+    fake_close(&s.fake);
+
+    begin(201, right);
+    CHECK(run(cli_workflow, put) == 0, "put");
+    CHECK(strcmp(out, "order, version 4\n") == 0, "%s", out);
+    CHECK(run(cli_validate, validate) == 0, "validate");
+    write_file(put[2], "# yaml\nintact: 1\nworkflow: 'order'  # the name\n");
+    CHECK(run(cli_workflow, put) == 0, "put");
+    CHECK(strstr(s.seen, "PUT /v1/workflows/order|# yaml"), "%s", s.seen);
+    write_file(put[2], "{\"intact\":1, }");
+    CHECK(run(cli_workflow, put) == 1, "put");
+    CHECK(strstr(err, "intact-cli-test.def:1:14: "), "%s", err);
+    unlink(put[2]);
+    fake_close(&s.fake);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_verb_asks_shows_and_ends_as_it_should),
+        cmocka_unit_test(a_server_that_is_not_there_is_exit_status_3),
+        cmocka_unit_test(a_file_of_tasks_is_submitted_in_batches_and_its_lines_are_named),
+        cmocka_unit_test(a_definition_with_mistakes_is_told_as_compilers_do),
+    };
+
+    unsetenv("INTACT_TOKEN");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,146 @@
+#include "cli/cli.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/when.h"
+#include "server/server.h"
+#include "store/sqlite.h"
+
+static const char usage[] =
+    "usage: intact serve [--data DIR] [--listen ADDR:PORT]\n"
+    "\n"
+    "Runs the server: state store in DIR/intact.db, HTTP API on ADDR:PORT.\n"
+    "\n"
+    "  --data DIR            folder of the state store, made if missing   [./intact-data]\n"
+    "  --listen ADDR:PORT    loopback only; port 0 takes any free one     [127.0.0.1:7420]\n"
+    "  --scan-every TIME     how often the supervisor looks               [1s]\n"
+    "  --grace TIME          more time for agents after a restart         [10s]\n"
+    "  --drain TIME          how long SIGTERM waits for results           [5s]\n"
+    "  --key-prefix TEXT     put before every idempotency key\n"
+    "  --log LEVEL           debug, info, warn or error                   [info]\n"
+    "\n"
+    "SIGTERM drains and ends it; a second one ends it at once, and nothing is lost.\n";
+
+struct options {
+    const char *data, *listen, *key_prefix;
+    int64_t scan_every_ms, grace_ms, drain_ms;
+};
+
+static int complain(const char *flag, const char *found, const char *expected)
+{
+    fprintf(stderr, "intact serve: %s is \"%s\", expected %s\n", flag, found, expected);
+    return 2;
+}
+
+static int read_duration(const char *flag, const char *text, int64_t *ret)
+{
+    if (duration_parse(slice_of(text), ret) && *ret > 0)
+        return 0;
+    return complain(flag, text, "a duration such as 200ms, 30s or 15m");
+}
+
+static int read_level(const char *text)
+{
+    static const char *const names[] = {"debug", "info", "warn", "error"};
+
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (strcmp(text, names[i]) == 0) {
+            log_level_set((enum log_level)i);
+            return 0;
+        }
+    return complain("--log", text, "debug, info, warn or error");
+}
+
+static int read_option(struct options *o, int c)
+{
+    switch (c) {
+    case 'd':
+        o->data = optarg;
+        return 0;
+    case 'l':
+        o->listen = optarg;
+        return 0;
+    case 'k':
+        o->key_prefix = optarg;
+        return 0;
+    case 's':
+        return read_duration("--scan-every", optarg, &o->scan_every_ms);
+    case 'g':
+        return read_duration("--grace", optarg, &o->grace_ms);
+    case 'r':
+        return read_duration("--drain", optarg, &o->drain_ms);
+    case 'v':
+        return read_level(optarg);
+    default:
+        fputs(usage, c == 'h' ? stdout : stderr);
+        return c == 'h' ? -1 : 2;
+    }
+}
+
+static int read_options(struct options *o, int argc, char **argv)
+{
+    static const struct option longs[] = {
+        {"data", required_argument, NULL, 'd'},       {"listen", required_argument, NULL, 'l'},
+        {"scan-every", required_argument, NULL, 's'}, {"grace", required_argument, NULL, 'g'},
+        {"drain", required_argument, NULL, 'r'},      {"key-prefix", required_argument, NULL, 'k'},
+        {"log", required_argument, NULL, 'v'},        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    int c = 0;
+
+    while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
+        int bad = read_option(o, c);
+        if (bad)
+            return bad;
+    }
+    if (optind < argc)
+        return complain("the command line", argv[optind], "options only; see intact serve --help");
+    return 0;
+}
+
+/* Without tokens only this machine is let in. */
+static bool is_loopback(const char *address)
+{
+    return strncmp(address, "127.", 4) == 0 || strncmp(address, "[::1]:", 6) == 0
+           || strncmp(address, "localhost:", 10) == 0;
+}
+
+int cli_serve(int argc, char **argv)
+{
+    struct options o = {.data = "intact-data", .listen = "127.0.0.1:7420"};
+    struct store *store = NULL;
+    struct error e = {0};
+    int bad = read_options(&o, argc, argv);
+
+    if (bad)
+        return bad < 0 ? 0 : bad;
+    if (!is_loopback(o.listen))
+        return complain("--listen", o.listen,
+                        "an address on loopback (127.0.0.1:PORT or [::1]:PORT): there are no "
+                        "access tokens and no TLS in this version");
+    if (sqlite_store_open(o.data, &store, &e) != ERR_OK) {
+        fprintf(stderr, "intact serve: %s\n", e.text);
+        return 1;
+    }
+    const struct server_config c = {
+        .listen = o.listen,
+        .store = store,
+        .maintain = sqlite_store_maintain,
+        .node = "n1",
+        .key_prefix = o.key_prefix,
+        .supervisor_interval_ms = o.scan_every_ms,
+        .grace_ms = o.grace_ms,
+        .drain_ms = o.drain_ms,
+        .print_ready = true,
+    };
+    enum err err = server_run(&c, &e);
+    store->ops->close(store);
+    if (err == ERR_OK)
+        return 0;
+    fprintf(stderr, "intact serve: %s\n", e.text);
+    return 1;
+}

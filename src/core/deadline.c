@@ -1,0 +1,47 @@
+#include "core/decide.h"
+
+int64_t task_wake_at(const struct task *t)
+{
+    int64_t at = 0;
+
+    if (task_state_is_end(t->state) || t->state == TASK_ERROR)
+        return 0;
+    if (!t->deadline_passed)
+        at = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
+    for (uint16_t i = 0; i < t->step_count; i++) {
+        const struct attempt *a = step_open_attempt(&t->steps[i]);
+        if (a && (at == 0 || a->complete_by < at))
+            at = a->complete_by;
+    }
+    return at;
+}
+
+int64_t deadline_at(int64_t complete_by, const struct lost_time *lost)
+{
+    int64_t grace_end = lost->until + lost->grace_ms;
+
+    if (lost->until == 0 || complete_by < lost->from || complete_by >= grace_end)
+        return complete_by;
+    return grace_end;
+}
+
+bool step_is_overdue(const struct step *s, int64_t now, const struct lost_time *lost)
+{
+    const struct attempt *a = step_open_attempt(s);
+
+    if (!a)
+        return false;
+    if (a->started_at >= lost->until)
+        return a->complete_by <= now; /* it began after the time was lost */
+    return deadline_at(a->complete_by, lost) <= now;
+}
+
+bool task_is_overdue(const struct task *t, int64_t now, const struct lost_time *lost)
+{
+    if (task_state_is_end(t->state) || t->state == TASK_ERROR || t->deadline_passed)
+        return false;
+    int64_t at = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
+    if (t->direction == DIRECTION_FORWARD && max_i64(t->submitted_at, t->not_before) >= lost->until)
+        return at != 0 && at <= now; /* it began after the time was lost */
+    return at != 0 && deadline_at(at, lost) <= now;
+}

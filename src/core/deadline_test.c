@@ -1,0 +1,142 @@
+#include "core/core_test_kit.h"
+
+static void deadlines_in_lost_time_move_to_its_end_and_a_grace(void **state)
+{
+    static const struct {
+        const char *what;
+        int64_t at;
+        struct lost_time lost;
+        int64_t want;
+    } cases[] = {
+        {"no time was lost", 500, {0}, 500},
+        {"before it was lost", 99, {100, 200, 50}, 99},
+        {"as it began to be lost", 100, {100, 200, 50}, 250},
+        {"in the middle", 150, {100, 200, 50}, 250},
+        {"as it ended", 200, {100, 200, 50}, 250},
+        {"in the grace", 249, {100, 200, 50}, 250},
+        {"as the grace ends", 250, {100, 200, 50}, 250},
+        {"after it", 251, {100, 200, 50}, 251},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        CHECK(deadline_at(cases[i].at, &cases[i].lost) == cases[i].want, "%s", cases[i].what);
+}
+
+static struct kit k;
+#define MINUTE INT64_C(60000)
+
+static const struct lost_time none = {0};
+
+static void a_step_is_overdue_from_its_complete_by_on(void **state)
+{
+    (void)state;
+    kit_make(&k, "overdue", "a b<a");
+    CHECK(!step_is_overdue(&k.steps[0], k.now + MINUTE, &none), "not started");
+    kit_play(&k, "claim, start a");
+    int64_t at = k.attempts[0][0].complete_by;
+    CHECK(!step_is_overdue(&k.steps[0], at - 1, &none), "not yet");
+    CHECK(step_is_overdue(&k.steps[0], at, &none), "now");
+    CHECK(step_is_overdue(&k.steps[0], at + 1, &none), "later");
+    kit_play(&k, "ok a");
+    CHECK(!step_is_overdue(&k.steps[0], at + 1, &none), "completed");
+}
+
+static void lost_time_is_not_the_steps_fault(void **state)
+{
+    (void)state;
+    kit_make(&k, "lost", "a");
+    kit_play(&k, "claim, start a");
+    int64_t at = k.attempts[0][0].complete_by;
+    struct lost_time lost = {at - 10, at + 100, 5000};
+    CHECK(!step_is_overdue(&k.steps[0], at + 5099, &lost), "within the grace");
+    CHECK(step_is_overdue(&k.steps[0], at + 5100, &lost), "after it");
+    lost = (struct lost_time){at - 50000, k.now, 60000};
+    CHECK(step_is_overdue(&k.steps[0], at, &lost), "it began after the time was lost");
+    lost = (struct lost_time){at - 50000, k.now + 1, 60000};
+    CHECK(!step_is_overdue(&k.steps[0], at, &lost), "it began just before");
+}
+
+static void a_task_is_overdue_from_its_complete_by_on(void **state)
+{
+    (void)state;
+    kit_make(&k, "overdue", "by=60s undo=30s a! b<a");
+    int64_t at = k.t.complete_by;
+    CHECK(!task_is_overdue(&k.t, at - 1, &none) && task_is_overdue(&k.t, at, &none), "pending");
+    kit_play(&k, "claim, start a, ok a, deadline = alert");
+    CHECK(!task_is_overdue(&k.t, at + MINUTE, &none), "once");
+    kit_make(&k, "overdue", "by=60s a");
+    kit_play(&k, "claim, start a, ok a");
+    CHECK(!task_is_overdue(&k.t, at + MINUTE, &none), "not after the end");
+    kit_make(&k, "overdue", "by=60s a#");
+    kit_play(&k, "claim, start a, fail a");
+    CHECK(!task_is_overdue(&k.t, at + MINUTE, &none), "not while it stands in error");
+    kit_make(&k, "overdue", "a");
+    CHECK(!task_is_overdue(&k.t, INT64_MAX, &none), "never without one");
+    kit_make(&k, "overdue", "by=60s undo=30s a b<a");
+    kit_play(&k, "claim, start a, ok a, undo");
+    at = k.t.undo_complete_by;
+    CHECK(at == k.now + 30000, "the undo's own");
+    CHECK(!task_is_overdue(&k.t, at - 1, &none) && task_is_overdue(&k.t, at, &none), "undo");
+}
+
+static void lost_time_is_not_the_task_s_fault(void **state)
+{
+    (void)state;
+    kit_make(&k, "lost", "by=60s undo=30s a b<a");
+    int64_t at = k.t.complete_by;
+    struct lost_time lost = {at - 10, at + 100, 5000};
+    CHECK(!task_is_overdue(&k.t, at + 5099, &lost), "within the grace");
+    CHECK(task_is_overdue(&k.t, at + 5100, &lost), "after it");
+    lost = (struct lost_time){at - MINUTE * 9, k.now, MINUTE * 5};
+    CHECK(task_is_overdue(&k.t, at, &lost), "submitted after the time was lost");
+    k.t.submitted_at--;
+    CHECK(!task_is_overdue(&k.t, at, &lost), "submitted just before");
+    k.t.not_before = k.now;
+    CHECK(task_is_overdue(&k.t, at, &lost), "but was not to begin before");
+    k.t.not_before = 0;
+    kit_play(&k, "claim, start a, ok a, undo");
+    at = k.t.undo_complete_by;
+    lost = (struct lost_time){at - 10, at + 100, 5000};
+    CHECK(!task_is_overdue(&k.t, at + 5099, &lost) && task_is_overdue(&k.t, at + 5100, &lost),
+          "going back");
+}
+
+static void a_task_wakes_at_its_earliest_deadline(void **state)
+{
+    (void)state;
+    kit_make(&k, "wake", "a b c");
+    CHECK(task_wake_at(&k.t) == 0, "nothing to wait for");
+    kit_make(&k, "wake", "by=60s undo=90s a b c<ab");
+    CHECK(task_wake_at(&k.t) == k.t.complete_by, "its own");
+    kit_play(&k, "claim, start a");
+    int64_t first = k.attempts[0][0].complete_by;
+    CHECK(task_wake_at(&k.t) == first, "an attempt's");
+    kit_play(&k, "wait 1s, start b");
+    CHECK(task_wake_at(&k.t) == first, "the earlier one's");
+    kit_play(&k, "ok a");
+    CHECK(task_wake_at(&k.t) == k.attempts[1][0].complete_by, "the one that is left");
+    kit_play(&k, "ok b, undo");
+    CHECK(task_wake_at(&k.t) == k.t.undo_complete_by, "the undo's");
+    kit_play(&k, "start a, fail a, start b, ok b");
+    kit_expect(&k, "error a:failed b:undone c:waiting");
+    CHECK(task_wake_at(&k.t) == 0, "nothing while it stands in error");
+    kit_play(&k, "skip a");
+    kit_expect(&k, "compensated a:undone b:undone c:waiting");
+    CHECK(task_wake_at(&k.t) == 0, "nothing after the end");
+    kit_make(&k, "wake", "by=60s a! b<a");
+    kit_play(&k, "claim, start a, ok a, deadline = alert");
+    CHECK(task_wake_at(&k.t) == 0, "nor for one that was acted on");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(deadlines_in_lost_time_move_to_its_end_and_a_grace),
+        cmocka_unit_test(a_step_is_overdue_from_its_complete_by_on),
+        cmocka_unit_test(lost_time_is_not_the_steps_fault),
+        cmocka_unit_test(a_task_is_overdue_from_its_complete_by_on),
+        cmocka_unit_test(lost_time_is_not_the_task_s_fault),
+        cmocka_unit_test(a_task_wakes_at_its_earliest_deadline),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,363 @@
+#include "core/history_world.h"
+
+void world_make(struct world *w, const struct graph *g)
+{
+    memset(w, 0, sizeof *w);
+    w->graph = g;
+    w->step_count = g->w.step_count;
+    w->deadline[0] = g->w.complete_by_ms ? KIT_BEGIN + g->w.complete_by_ms : 0;
+}
+
+void world_turned(struct world *w, int64_t now)
+{
+    int64_t ms = w->graph->w.undo_complete_by_ms;
+
+    w->back = true;
+    w->deadline[1] = ms ? now + ms : 0;
+}
+
+void world_resumed(struct world *w, int64_t now)
+{
+    w->resumed = true;
+    w->due[w->back] |= w->deadline[w->back] <= now;
+}
+
+static const struct workflow_step *spec_of(const struct world *w, uint16_t i)
+{
+    return &w->graph->steps[i];
+}
+
+bool world_effect(const struct world_step *s)
+{
+    for (uint32_t n = 0; n < s->count[0]; n++)
+        if (s->attempts[0][n].fate == FATE_DONE)
+            return true;
+    return false;
+}
+
+bool world_doubt(const struct world_step *s)
+{
+    bool doubt = false;
+
+    for (uint32_t n = 0; n < s->count[0]; n++) {
+        enum fate f = s->attempts[0][n].fate;
+        if (f == FATE_SILENT || f == FATE_UNKNOWN)
+            doubt = true;
+        else if (f == FATE_DONE)
+            doubt = false;
+    }
+    return doubt;
+}
+
+int64_t world_doubt_until(const struct world_step *s)
+{
+    bool doubt = world_doubt(s);
+    int64_t until = 0;
+
+    for (uint32_t n = 0; n < s->count[0]; n++) {
+        const struct world_attempt *a = &s->attempts[0][n];
+        bool counts = a->fate == FATE_SILENT || (a->fate == FATE_UNKNOWN && doubt);
+        if (counts && a->complete_by > until)
+            until = a->complete_by;
+    }
+    return until;
+}
+
+bool world_open(const struct world_step *s)
+{
+    for (int d = 0; d < 2; d++)
+        for (uint32_t n = 0; n < s->count[d]; n++)
+            if (s->attempts[d][n].fate == FATE_OPEN)
+                return true;
+    return false;
+}
+
+bool world_ended(const struct world *w, uint16_t i)
+{
+    const struct world_step *s = &w->steps[i];
+
+    if (s->back)
+        return false;
+    return s->phase == PHASE_DONE || s->phase == PHASE_SKIPPED
+           || (s->phase == PHASE_GAVE_UP && spec_of(w, i)->on_failure == ON_FAILURE_CONTINUE);
+}
+
+bool world_pivot_clear(const struct world_step *s)
+{
+    return !world_open(s) && !world_effect(s) && !world_doubt(s);
+}
+
+/* ---- order ---- */
+
+static bool to_undo(const struct world *w, uint16_t i)
+{
+    const struct world_step *s = &w->steps[i];
+
+    if (spec_of(w, i)->undo_kind != UNDO_CALL || (s->back && s->phase == PHASE_DONE))
+        return false;
+    return s->back || world_effect(s) || world_doubt(s);
+}
+
+/* Is everything that came after the step, near and far, at rest and undone? */
+static bool after_is_undone(const struct world *w, uint16_t i)
+{
+    const struct workflow_step *spec = spec_of(w, i);
+
+    for (uint16_t n = 0; n < spec->after_count; n++) {
+        uint16_t q = spec->after[n];
+        if (world_open(&w->steps[q]) || to_undo(w, q) || !after_is_undone(w, q))
+            return false;
+    }
+    return true;
+}
+
+static bool before_ended(const struct world *w, uint16_t i)
+{
+    const struct workflow_step *spec = spec_of(w, i);
+
+    for (uint16_t n = 0; n < spec->before_count; n++)
+        if (!world_ended(w, spec->before[n]))
+            return false;
+    return true;
+}
+
+bool world_startable(const struct world *w, uint16_t i, int64_t now)
+{
+    const struct world_step *s = &w->steps[i];
+    int64_t doubt = world_doubt_until(s);
+
+    if (!w->back)
+        return s->phase == PHASE_IDLE && before_ended(w, i) && now >= s->wait_until;
+    if (!to_undo(w, i) || world_open(s) || (s->back && s->phase != PHASE_IDLE))
+        return false;
+    return after_is_undone(w, i) && (doubt == 0 || now >= doubt + 1000)
+           && (!s->back || now >= s->wait_until);
+}
+
+/* ---- events ---- */
+
+static const struct world_attempt *attempt_of(const struct world *w, const struct event *ev)
+{
+    const struct world_step *s = &w->steps[ev->step];
+
+    return ev->attempt >= 1 && ev->attempt <= s->count[ev->direction]
+               ? &s->attempts[ev->direction][ev->attempt - 1]
+               : NULL;
+}
+
+enum answer world_answer(const struct world *w, const struct event *ev, int64_t now)
+{
+    const struct world_attempt *a = attempt_of(w, ev);
+
+    if (ev->kind == EVENT_TIMEOUT)
+        return a && a->fate == FATE_OPEN && now >= a->complete_by ? ANSWER_ACCEPTED
+                                                                  : ANSWER_REFUSED;
+    if (ev->kind == EVENT_NOT_SENT)
+        return a && a->fate == FATE_OPEN ? ANSWER_ACCEPTED : ANSWER_REFUSED;
+    if (!a)
+        return ANSWER_UNKNOWN;
+    if (a->fate == FATE_OPEN)
+        return ANSWER_ACCEPTED;
+    if (a->fate == FATE_NOT_SENT)
+        return ANSWER_REFUSED;
+    return a->fate == FATE_SILENT || a->late ? ANSWER_LATE : ANSWER_REPEATED;
+}
+
+static void gave_up(struct world *w, uint16_t i)
+{
+    struct world_step *s = &w->steps[i];
+    enum on_failure f = spec_of(w, i)->on_failure;
+
+    s->phase = PHASE_GAVE_UP;
+    if (!s->back && w->wish == STOP_NONE && f != ON_FAILURE_CONTINUE)
+        w->wish = f == ON_FAILURE_HOLD ? STOP_HOLD : STOP_UNDO;
+}
+
+static void failed(struct world *w, uint16_t i, bool retryable, int64_t now)
+{
+    struct world_step *s = &w->steps[i];
+    const struct call_spec *call = s->back ? &spec_of(w, i)->undo : &spec_of(w, i)->call;
+
+    s->failures++;
+    s->phase = PHASE_IDLE;
+    if (!retryable || s->failures >= call->retry.attempts + call->retry.defers)
+        gave_up(w, i);
+    else
+        s->wait_until = now + (s->failures < call->retry.attempts ? GRAPH_WAIT_MS : GRAPH_DEFER_MS);
+}
+
+static void answered(struct world *w, const struct event *ev, int64_t now)
+{
+    struct world_step *s = &w->steps[ev->step];
+    struct world_attempt *a = &s->attempts[ev->direction][ev->attempt - 1];
+    bool open = a->fate == FATE_OPEN;
+
+    a->late = !open;
+    if (ev->failed)
+        a->fate = ev->effect == EFFECT_NONE ? FATE_NOTHING : FATE_UNKNOWN;
+    else
+        a->fate = FATE_DONE;
+    if (open && ev->failed)
+        failed(w, (uint16_t)ev->step, ev->retryable, now);
+    else if (open)
+        s->phase = PHASE_DONE;
+}
+
+static void started(struct world *w, const struct event *ev, int64_t now)
+{
+    struct world_step *s = &w->steps[ev->step];
+    const struct workflow_step *spec = spec_of(w, (uint16_t)ev->step);
+
+    if (w->back && !s->back) {
+        s->back = true;
+        s->failures = 0;
+    }
+    int64_t at = now + (w->back ? spec->undo : spec->call).complete_by_ms;
+    int64_t cap = w->due[w->back] ? 0 : w->deadline[w->back];
+    s->phase = PHASE_OPEN;
+    s->wait_until = 0;
+    s->attempts[w->back][s->count[w->back]++] =
+        (struct world_attempt){.complete_by = cap != 0 && cap < at ? cap : at};
+}
+
+static void retried(struct world *w, const struct event *ev, enum task_state state)
+{
+    if (state == TASK_ERROR && w->back)
+        w->deadline[1] = 0;
+    for (uint16_t i = 0; i < w->step_count; i++) {
+        struct world_step *s = &w->steps[i];
+        if (ev->step >= 0 && ev->step != i)
+            continue;
+        if (s->phase == PHASE_GAVE_UP && s->back == w->back && state == TASK_ERROR
+            && !world_ended(w, i)) {
+            s->phase = PHASE_IDLE;
+            s->failures = 0;
+        }
+        if (s->back == w->back)
+            s->wait_until = 0;
+    }
+}
+
+static void given_up(struct world *w, const struct event *ev, int64_t now)
+{
+    struct world_step *s = &w->steps[ev->step];
+
+    if (ev->kind == EVENT_NOT_SENT) {
+        s->attempts[ev->direction][ev->attempt - 1].fate = FATE_NOT_SENT;
+        s->phase = PHASE_IDLE;
+    } else {
+        s->attempts[ev->direction][ev->attempt - 1].fate = FATE_SILENT;
+        failed(w, (uint16_t)ev->step, true, now);
+    }
+}
+
+static void skipped(struct world *w, const struct event *ev)
+{
+    struct world_step *s = &w->steps[ev->step];
+
+    s->phase = w->back ? PHASE_DONE : PHASE_SKIPPED;
+    if (w->back && !s->back)
+        s->failures = 0;
+    s->back = w->back;
+    s->wait_until = 0;
+}
+
+static void bad_input(struct world *w, const struct event *ev)
+{
+    struct world_step *s = &w->steps[ev->step];
+
+    if (w->back && !s->back) {
+        s->back = true;
+        s->failures = 0;
+        s->wait_until = 0;
+    }
+    failed(w, (uint16_t)ev->step, false, 0);
+}
+
+void world_event(struct world *w, const struct event *ev, enum task_state state, int64_t now)
+{
+    switch (ev->kind) {
+    case EVENT_START:
+        started(w, ev, now);
+        return;
+    case EVENT_NOT_SENT:
+    case EVENT_TIMEOUT:
+        given_up(w, ev, now);
+        return;
+    case EVENT_RESULT:
+        answered(w, ev, now);
+        return;
+    case EVENT_DEADLINE:
+        w->due[w->back] = true;
+        return;
+    case EVENT_CONDITION:
+    case EVENT_SKIP:
+        skipped(w, ev);
+        return;
+    case EVENT_BAD_INPUT:
+        bad_input(w, ev);
+        return;
+    case EVENT_CLAIM:
+    case EVENT_RELEASE:
+        return;
+    case EVENT_RETRY:
+        retried(w, ev, state);
+        return;
+    case EVENT_UNDO:
+        w->asked = true;
+        return;
+    }
+}
+
+/* ---- the core, compared with it ---- */
+
+static enum step_state state_of(const struct world_step *s)
+{
+    static const enum step_state forward[] = {STEP_WAITING, STEP_RUNNING, STEP_COMPLETED,
+                                              STEP_FAILED, STEP_SKIPPED};
+    static const enum step_state back[] = {STEP_UNDOING, STEP_UNDOING, STEP_UNDONE, STEP_FAILED};
+
+    return s->back ? back[s->phase] : forward[s->phase];
+}
+
+static void check_attempts(const struct world_step *s, const struct step *c,
+                           const char *(*about)(void))
+{
+    static const enum effect effects[] = {EFFECT_UNKNOWN, EFFECT_NONE,    EFFECT_UNKNOWN,
+                                          EFFECT_NONE,    EFFECT_UNKNOWN, EFFECT_HAPPENED};
+    uint16_t at = 0;
+
+    for (int d = 0; d < 2; d++)
+        for (uint32_t n = 0; n < s->count[d]; n++) {
+            const struct world_attempt *a = &s->attempts[d][n];
+            CHECK(at < c->attempt_count, "%s: an attempt is missing", about());
+            const struct attempt *k = &c->attempts[at++];
+            CHECK(k->number == n + 1 && (int)k->direction == d, "%s: numbers", about());
+            CHECK(k->complete_by == a->complete_by, "%s: complete-by", about());
+            CHECK(k->effect == effects[a->fate], "%s: the effect of %u", about(), n + 1);
+            CHECK((k->outcome == OUTCOME_OPEN) == (a->fate == FATE_OPEN), "%s: open", about());
+            CHECK((k->outcome == OUTCOME_LATE) == a->late, "%s: late", about());
+        }
+    CHECK(at == c->attempt_count, "%s: an attempt too many", about());
+}
+
+void world_check(const struct world *w, const struct task *t, int64_t now,
+                 const char *(*about)(void))
+{
+    for (uint16_t i = 0; i < w->step_count; i++) {
+        const struct world_step *s = &w->steps[i];
+        const struct step *c = &t->steps[i];
+        CHECK(c->state == state_of(s), "%s: step %u is %s, not %s", about(), i,
+              step_state_text(c->state), step_state_text(state_of(s)));
+        CHECK((c->direction == DIRECTION_UNDO) == s->back, "%s: step %u: direction", about(), i);
+        CHECK(c->attempt == s->count[s->back], "%s: step %u: attempt", about(), i);
+        CHECK(c->failure_count == s->failures, "%s: step %u: failures", about(), i);
+        CHECK(c->wait_until == s->wait_until || s->phase != PHASE_IDLE
+                  || (c->wait_until <= now && s->wait_until <= now),
+              "%s: step %u: wait", about(), i);
+        CHECK(step_in_doubt(c) == world_doubt(s), "%s: step %u: doubt", about(), i);
+        CHECK(step_has_effect(c) == world_effect(s), "%s: step %u: effect", about(), i);
+        CHECK(step_doubt_until(c) == world_doubt_until(s), "%s: step %u: doubt until", about(), i);
+        check_attempts(s, c, about);
+    }
+}

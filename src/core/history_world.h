@@ -1,0 +1,85 @@
+#ifndef CORE_HISTORY_WORLD_H
+#define CORE_HISTORY_WORLD_H
+
+/*
+ * The world as an independent observer sees it: which attempts were made, what their agents said,
+ * and hence what may have happened out there. It shares no code with the core; history_test.c
+ * compares the two after every event, and holds the core's every move against the invariants.
+ */
+
+#include "core/core_test_kit.h"
+
+enum { WORLD_STEPS = 4, WORLD_ATTEMPTS = 12 }; /* of a step, in both directions together */
+
+enum fate {
+    FATE_OPEN,     /* sent, not answered yet */
+    FATE_NOT_SENT, /* never left */
+    FATE_SILENT,   /* given up without an answer: may have happened, may be at work still */
+    FATE_NOTHING,  /* answered: an error without effect */
+    FATE_UNKNOWN,  /* answered: an error with unknown effect */
+    FATE_DONE,     /* answered: it took effect */
+};
+
+enum phase {
+    PHASE_IDLE,
+    PHASE_OPEN,
+    PHASE_DONE,    /* completed, or undone */
+    PHASE_GAVE_UP, /* failed for good */
+    PHASE_SKIPPED, /* going forward only */
+};
+
+struct world_attempt {
+    enum fate fate;
+    bool late; /* answered after it had been given up */
+    int64_t complete_by;
+};
+
+struct world_step {
+    struct world_attempt attempts[2][WORLD_ATTEMPTS]; /* by direction */
+    uint32_t count[2];
+    enum phase phase;
+    bool back; /* its compensation began */
+    uint32_t failures;
+    int64_t wait_until;
+};
+
+struct world {
+    const struct graph *graph;
+    struct world_step steps[WORLD_STEPS];
+    uint16_t step_count;
+    bool back;
+    bool resumed;        /* the operator made a stopped task go on */
+    bool asked;          /* the operator asked for undo */
+    bool due[2];         /* the deadline of that direction was acted on, or does not count */
+    int64_t deadline[2]; /* by direction; 0: none */
+    enum stop wish;      /* of the first failure */
+};
+
+void world_make(struct world *w, const struct graph *g);
+
+/* What the world knows of a step. */
+bool world_effect(const struct world_step *s);
+bool world_doubt(const struct world_step *s);
+int64_t world_doubt_until(const struct world_step *s);
+bool world_ended(const struct world *w, uint16_t i); /* its successors may start */
+bool world_open(const struct world_step *s);
+bool world_pivot_clear(const struct world_step *s); /* this pivot allows undo */
+
+/* May the step be started, going by order and time alone? */
+bool world_startable(const struct world *w, uint16_t i, int64_t now);
+
+/* The answer that a result, a timeout, or NOT_SENT must get. */
+enum answer world_answer(const struct world *w, const struct event *ev, int64_t now);
+
+/* The event was accepted (or came late) in a task that was in `state` before. */
+void world_event(struct world *w, const struct event *ev, enum task_state state, int64_t now);
+
+/* The task turned back; it went on after it had stopped in error. */
+void world_turned(struct world *w, int64_t now);
+void world_resumed(struct world *w, int64_t now);
+
+/* Does the core see each step as the world does? */
+void world_check(const struct world *w, const struct task *t, int64_t now,
+                 const char *(*about)(void));
+
+#endif

@@ -1,0 +1,116 @@
+#include "core/ready.h"
+
+#include "core/undo.h"
+
+/* The step's own deadline, capped by the task's unless that has been dealt with. */
+static int64_t attempt_deadline(const struct workflow *w, const struct task *t, int step,
+                                int64_t now)
+{
+    bool undo = t->direction == DIRECTION_UNDO;
+    const struct call_spec *spec = undo ? &w->steps[step].undo : &w->steps[step].call;
+    int64_t cap = undo ? t->undo_complete_by : t->complete_by;
+    int64_t at = now + spec->complete_by_ms;
+
+    return cap != 0 && !t->deadline_passed ? min_i64(at, cap) : at;
+}
+
+struct attempt task_next_attempt(const struct workflow *w, const struct task *t, int step,
+                                 int64_t now)
+{
+    const struct step *s = &t->steps[step];
+
+    return (struct attempt){
+        .number = s->direction == t->direction ? s->attempt + 1 : 1,
+        .direction = t->direction,
+        .outcome = OUTCOME_OPEN,
+        .effect = EFFECT_UNKNOWN,
+        .started_at = now,
+        .complete_by = attempt_deadline(w, t, step, now),
+    };
+}
+
+static bool predecessors_ended(const struct workflow *w, const struct task *t, uint16_t i)
+{
+    const struct workflow_step *ws = &w->steps[i];
+
+    for (uint16_t k = 0; k < ws->before_count; k++)
+        if (!step_has_ended(&w->steps[ws->before[k]], &t->steps[ws->before[k]]))
+            return false;
+    return true;
+}
+
+/* While undo is wanted only a pivot in doubt goes on: another try is how it gets resolved. */
+static bool forward_is_ready(const struct workflow *w, const struct task *t, uint16_t i)
+{
+    const struct step *s = &t->steps[i];
+
+    if (s->state != STEP_WAITING || !predecessors_ended(w, t, i))
+        return false;
+    return t->stop == STOP_NONE
+           || (t->stop == STOP_UNDO && w->steps[i].undo_kind == UNDO_PIVOT && pivot_stands(s));
+}
+
+static bool undo_is_ready(const struct workflow *w, const struct task *t, uint16_t i,
+                          const struct undo_order *order)
+{
+    const struct step *s = &t->steps[i];
+
+    return step_needs_undo(&w->steps[i], s) && !order->blocked[i] && !step_is_open(s)
+           && !step_undo_is_stuck(s) && t->stop == STOP_NONE;
+}
+
+static int64_t ready_at(const struct task *t, const struct step *s)
+{
+    int64_t at = s->direction == t->direction ? s->wait_until : 0;
+
+    if (t->direction == DIRECTION_UNDO) {
+        int64_t doubt = step_doubt_until(s);
+        at = max_i64(at, doubt ? doubt + CLOCK_MARGIN_MS : 0);
+    }
+    return at;
+}
+
+size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, struct ready *ret)
+{
+    struct undo_order order;
+    bool undo = t->direction == DIRECTION_UNDO;
+    size_t count = 0;
+
+    if (task_state_is_end(t->state) || t->state == TASK_ERROR)
+        return 0;
+    if (undo)
+        undo_order_make(w, t, &order);
+    for (uint16_t k = 0; k < w->step_count; k++) {
+        uint16_t i = w->order[k];
+        if (undo ? !undo_is_ready(w, t, i, &order) : !forward_is_ready(w, t, i))
+            continue;
+        if (attempt_deadline(w, t, i, now) <= now)
+            continue;
+        ret[count++] = (struct ready){i, ready_at(t, &t->steps[i])};
+    }
+    return count;
+}
+
+bool step_is_ready(const struct workflow *w, const struct task *t, uint16_t i, int64_t now)
+{
+    struct undo_order order;
+
+    if (t->state != TASK_PROCESSING && t->state != TASK_COMPENSATING)
+        return false;
+    if (t->direction == DIRECTION_UNDO) {
+        undo_order_make(w, t, &order);
+        if (!undo_is_ready(w, t, i, &order))
+            return false;
+    } else if (!forward_is_ready(w, t, i)) {
+        return false;
+    }
+    return ready_at(t, &t->steps[i]) <= now;
+}
+
+bool task_may_go_forward(const struct workflow *w, const struct task *t)
+{
+    for (uint16_t i = 0; i < t->step_count; i++)
+        if (forward_is_ready(w, t, i))
+            return true;
+    return false;
+}

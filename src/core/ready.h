@@ -1,0 +1,14 @@
+#ifndef CORE_READY_H
+#define CORE_READY_H
+
+/* Which steps are next, and what their next attempt looks like: see task_ready in decide.h. */
+
+#include "core/decide.h"
+
+/* May this step be started now? (If there is also time left for it: task_next_attempt.) */
+bool step_is_ready(const struct workflow *w, const struct task *t, uint16_t i, int64_t now);
+
+/* Is there a step that starts now or later without anything else happening first? */
+bool task_may_go_forward(const struct workflow *w, const struct task *t);
+
+#endif

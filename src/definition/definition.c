@@ -1,0 +1,320 @@
+#include "definition/definition.h"
+
+#include <stdlib.h>
+
+#include "definition/reader.h"
+#include "definition/template.h"
+
+enum { COMPLETE_BY_DEFAULT_MS = 30000 };
+
+/* A step while it is read: what follows from other fields is found at the end. */
+struct draft {
+    struct workflow_step step;
+    struct step_templates templates;
+    const struct json *after, *undo, *pivot, *on_failure, *retry, *undo_retry;
+    bool is_pivot;
+};
+
+static void read_step_retry(struct reader *r, const struct json *j, const struct path *path,
+                            void *target)
+{
+    struct draft *d = target;
+
+    d->retry = j;
+    read_retry(r, j, path, &d->step.call.retry);
+}
+
+static void read_step_on_failure(struct reader *r, const struct json *j, const struct path *path,
+                                 void *target)
+{
+    struct draft *d = target;
+
+    d->on_failure = j;
+    read_on_failure(r, j, path, &d->step.on_failure);
+}
+
+static void read_pivot(struct reader *r, const struct json *j, const struct path *path,
+                       void *target)
+{
+    struct draft *d = target;
+
+    d->pivot = j;
+    read_bool(r, j, path, &d->is_pivot);
+}
+
+static void read_undo_retry(struct reader *r, const struct json *j, const struct path *path,
+                            void *target)
+{
+    struct draft *d = target;
+
+    d->undo_retry = j;
+    read_retry(r, j, path, &d->step.undo.retry);
+}
+
+/* When a task is undone all of its steps have ended or never will: an undo may look at any of them.
+ */
+static void read_undo_input(struct reader *r, const struct json *j, const struct path *path,
+                            void *target)
+{
+    struct draft *d = target;
+
+    r->is_before = false;
+    read_template(r, j, path, &d->templates.undo_input);
+    r->is_before = true;
+}
+
+static void read_undo(struct reader *r, const struct json *j, const struct path *path, void *target)
+{
+    static const struct field fields[] = {
+        {"action", read_action, offsetof(struct draft, step.undo.action), true},
+        {"agent", read_name, offsetof(struct draft, step.undo.agent), false},
+        {"input", read_undo_input, 0, false},
+        {"complete_by", read_length, offsetof(struct draft, step.undo.complete_by_ms), false},
+        {"retry", read_undo_retry, 0, false},
+    };
+    struct draft *d = target;
+
+    d->undo = j;
+    if (j->type == JSON_STRING && slice_is(j->text, "none"))
+        return;
+    if (j->type != JSON_OBJECT) {
+        mistake_in(r, path, j, "none, or an object with an action");
+        return;
+    }
+    d->step.undo_kind = UNDO_CALL;
+    read_object(r, j, path, fields, COUNT_OF(fields), d);
+}
+
+static const struct field step_fields[] = {
+    {"name", read_name, offsetof(struct draft, step.name), true},
+    {"agent", read_name, offsetof(struct draft, step.call.agent), true},
+    {"action", read_action, offsetof(struct draft, step.call.action), true},
+    {"input", read_template, offsetof(struct draft, templates.input), false},
+    {"if", read_condition, offsetof(struct draft, templates.condition), false},
+    {"after", read_node, offsetof(struct draft, after), false},
+    {"complete_by", read_length, offsetof(struct draft, step.call.complete_by_ms), false},
+    {"retry", read_step_retry, 0, false},
+    {"on_failure", read_step_on_failure, 0, false},
+    {"undo", read_undo, 0, false},
+    {"pivot", read_pivot, 0, false},
+};
+
+/* Every step says how it is undone. */
+static void settle_undo(struct reader *r, const struct json *j, const struct path *path,
+                        struct draft *d)
+{
+    struct path at_pivot = {path, SLICE("pivot"), 0};
+    struct path at_undo = {path, SLICE("undo"), 0};
+
+    if (!d->undo && !d->is_pivot && !(d->pivot && d->pivot->type != JSON_FALSE))
+        mistake_at(r, &at_undo, reader_offset(r, j), "nothing",
+                   "undo: {action: ...}, undo: none, or pivot: true");
+    if (d->undo && d->is_pivot)
+        mistake_in(r, &at_pivot, d->pivot, "no pivot: what has an undo (none, too) is not one");
+    if (d->is_pivot)
+        d->step.undo_kind = UNDO_PIVOT;
+    if (d->step.undo_kind == UNDO_CALL && !d->step.undo.agent.ptr)
+        d->step.undo.agent = d->step.call.agent;
+}
+
+static void read_step(struct reader *r, const struct json *j, const struct path *path,
+                      struct draft *d)
+{
+    *d = (struct draft){0};
+    d->step.undo_kind = UNDO_NONE;
+    d->step.call.complete_by_ms = d->step.undo.complete_by_ms = COMPLETE_BY_DEFAULT_MS;
+    d->step.call.retry = d->step.undo.retry = retry_default;
+    read_object(r, j, path, step_fields, COUNT_OF(step_fields), d);
+    if (j->type != JSON_OBJECT)
+        return;
+    settle_undo(r, j, path, d);
+    struct slice name = json_get_text(j, "name");
+    if (name.ptr && reader_step_index(r, name) != r->step) {
+        struct path at = {path, SLICE("name"), 0};
+        mistake_in(r, &at, json_get(j, "name"), "a name that no other step has");
+    }
+}
+
+/* What depends on the rest of the definition. */
+static void settle_step(struct reader *r, uint16_t i, struct draft *d)
+{
+    const struct workflow *w = &r->definition->workflow;
+    struct path steps = {NULL, SLICE("steps"), 0};
+    struct path step = {&steps, SLICE_NONE, i};
+    struct path undo = {&step, SLICE("undo"), 0};
+    struct path retry = {d->retry ? &step : &undo, SLICE("retry"), 0};
+
+    if (!d->on_failure)
+        d->step.on_failure = w->on_failure;
+    if (d->retry)
+        check_schedule(r, d->retry, &retry, &d->step.call.retry, w->complete_by_ms,
+                       "task's complete_by");
+    retry.up = &undo;
+    if (d->undo_retry)
+        check_schedule(r, d->undo_retry, &retry, &d->step.undo.retry, w->undo_complete_by_ms,
+                       "undo_complete_by");
+}
+
+static void keep_steps(struct reader *r, const struct draft *drafts, struct workflow_step *steps)
+{
+    struct definition *d = r->definition;
+
+    d->steps = arena_alloc(r->arena, (r->step_count + 1u) * sizeof *d->steps);
+    for (uint16_t i = 0; i < r->step_count; i++) {
+        steps[i] = drafts[i].step;
+        d->steps[i] = drafts[i].templates;
+    }
+    d->workflow.steps = steps;
+    d->workflow.step_count = r->step_count;
+}
+
+static bool check_steps(struct reader *r, const struct json *j, const struct path *path)
+{
+    if (!j)
+        return false;
+    if (j->type != JSON_ARRAY)
+        mistake_in(r, path, j, "an array of steps");
+    else if (j->count == 0)
+        mistake_in(r, path, j, "at least one step");
+    else if (j->count > STEPS_MAX)
+        mistake_at(r, path, reader_offset(r, j), "too many steps", "%d of them at most", STEPS_MAX);
+    else
+        return true;
+    return false;
+}
+
+static void read_steps(struct reader *r, const struct json *j)
+{
+    struct path steps = {NULL, SLICE("steps"), 0};
+
+    if (!check_steps(r, j, &steps))
+        return;
+    reader_learn_names(r, j);
+    r->step_count = (uint16_t)j->count;
+    struct draft *drafts = calloc(r->step_count, sizeof *drafts);
+    const struct json **after = calloc(r->step_count, sizeof *after);
+    struct workflow_step *kept = arena_alloc(r->arena, r->step_count * sizeof *kept);
+    ASSERT(drafts && after);
+    r->is_before = true;
+    r->step = 0;
+    for (const struct json *m = j->child; m; m = m->next, r->step++) {
+        struct path at = {&steps, SLICE_NONE, r->step};
+        read_step(r, m, &at, &drafts[r->step]);
+    }
+    r->is_before = false;
+    for (uint16_t i = 0; i < r->step_count; i++) {
+        settle_step(r, i, &drafts[i]);
+        after[i] = drafts[i].after;
+    }
+    keep_steps(r, drafts, kept);
+    read_graph(r, kept, after);
+    free(drafts);
+    free(after);
+}
+
+static void read_version(struct reader *r, const struct json *j, const struct path *path,
+                         void *target)
+{
+    int64_t v = 0;
+
+    (void)target;
+    if (!json_int(j, &v) || v != 1)
+        mistake_in(r, path, j, "1, the version of this grammar");
+}
+
+struct top {
+    struct definition *definition;
+    const struct json *inputs, *steps, *output;
+    struct slice name;
+    int64_t complete_by_ms, undo_complete_by_ms;
+    enum on_failure on_failure;
+};
+
+static void read_definition(struct reader *r, const struct json *root)
+{
+    static const struct field fields[] = {
+        {"intact", read_version, 0, true},
+        {"workflow", read_name, offsetof(struct top, name), true},
+        {"complete_by", read_length, offsetof(struct top, complete_by_ms), false},
+        {"undo_complete_by", read_length, offsetof(struct top, undo_complete_by_ms), false},
+        {"on_failure", read_on_failure, offsetof(struct top, on_failure), false},
+        {"inputs", read_node, offsetof(struct top, inputs), false},
+        {"steps", read_node, offsetof(struct top, steps), true},
+        {"output", read_node, offsetof(struct top, output), false},
+    };
+    struct top top = {.on_failure = ON_FAILURE_UNDO};
+    struct definition *d = r->definition;
+    struct path at_root = {0};
+    struct path at_inputs = {NULL, SLICE("inputs"), 0};
+    struct path at_output = {NULL, SLICE("output"), 0};
+
+    read_object(r, root, &at_root, fields, COUNT_OF(fields), &top);
+    d->workflow = (struct workflow){
+        .name = top.name,
+        .complete_by_ms = top.complete_by_ms,
+        .undo_complete_by_ms = top.undo_complete_by_ms,
+        .on_failure = top.on_failure,
+        .templates = d,
+    };
+    if (top.inputs)
+        read_inputs(r, top.inputs, &at_inputs, d);
+    read_steps(r, top.steps);
+    if (top.output)
+        read_template(r, top.output, &at_output, &d->output);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct mistake *x = a;
+    const struct mistake *y = b;
+
+    if (x->line != y->line)
+        return x->line < y->line ? -1 : 1;
+    return x->column < y->column ? -1 : x->column > y->column;
+}
+
+static enum err not_json(struct mistakes *m, const struct json_fault *fault)
+{
+    struct mistake *first = &m->list[0];
+
+    *first = (struct mistake){.line = fault->line, .column = fault->column};
+    memcpy(first->found, fault->what, sizeof first->found - 1);
+    memcpy(first->expected, "JSON", 5);
+    m->count = 1;
+    return ERR_PARSE;
+}
+
+enum err definition_parse(struct slice text, struct definition **ret, struct mistakes *m)
+{
+    struct definition *d = calloc(1, sizeof *d);
+    struct json_fault fault = {0};
+    struct json *root = NULL;
+
+    ASSERT(d);
+    m->count = 0;
+    d->text = arena_copy(&d->arena, text.ptr ? text : SLICE(""));
+    if (json_parse(&d->arena, d->text, &root, &fault) != ERR_OK) {
+        definition_free(d);
+        return not_json(m, &fault);
+    }
+    struct reader r = {.definition = d, .arena = &d->arena, .mistakes = m, .text = d->text};
+    read_definition(&r, root);
+    free(r.looks);
+    map_fini(&r.names);
+    if (m->count > 0) {
+        qsort(m->list, m->count, sizeof m->list[0], by_place);
+        definition_free(d);
+        return ERR_INVALID;
+    }
+    ASSERT(workflow_valid(&d->workflow));
+    *ret = d;
+    return ERR_OK;
+}
+
+void definition_free(struct definition *d)
+{
+    if (!d)
+        return;
+    arena_fini(&d->arena);
+    free(d);
+}

@@ -1,0 +1,75 @@
+#include "definition/expression.h"
+
+#include "definition/machine.h"
+#include "definition/node.h"
+#include "definition/value.h"
+
+enum err expression_compile(struct slice text, struct arena *a, struct expression **ret,
+                            size_t *ret_column, struct error *e)
+{
+    size_t end = 0;
+
+    return node_parse(text, false, a, ret, &end, ret_column, e);
+}
+
+bool json_truth(const struct json *j)
+{
+    return j->type != JSON_NULL && j->type != JSON_FALSE;
+}
+
+/* Takes the one value. */
+struct taker {
+    struct sink sink;
+    const struct json *value;
+    bool is_several;
+};
+
+static enum flow take(struct machine *m, struct sink *self, const struct json *v)
+{
+    struct taker *t = CONTAINER_OF(self, struct taker, sink);
+
+    if (t->value) {
+        t->is_several = true;
+        m->stop = t;
+        return FLOW_STOP;
+    }
+    t->value = v;
+    return FLOW_ON;
+}
+
+/* The same value with its text, which what an expression made has not. */
+static enum err with_raw(const struct json *j, struct arena *a, const struct json **ret,
+                         struct error *e)
+{
+    CLEANUP(buf_fini) struct buf b = {.max = EXPRESSION_BYTES_MAX};
+
+    if (!value_write(&b, j))
+        return error_set(e, b.overflow ? ERR_TOO_BIG : ERR_INVALID, "the result is %s",
+                         b.overflow ? "too big" : "nested too deeply");
+    struct json *copy = arena_alloc(a, sizeof *copy);
+    *copy = *j;
+    copy->raw = arena_copy(a, buf_view(&b));
+    *ret = copy;
+    return ERR_OK;
+}
+
+enum err expression_eval(const struct expression *x, const struct json *root, struct arena *a,
+                         const struct json **ret, struct error *e)
+{
+    struct machine m = {.arena = a,
+                        .bytes_left = EXPRESSION_BYTES_MAX,
+                        .steps_left = EXPRESSION_STEPS_MAX};
+    struct taker t = {{take}, NULL, false};
+    enum flow flow = node_eval(&m, x->root, root, &t.sink);
+
+    if (flow == FLOW_FAIL)
+        return error_set(e, ERR_INVALID, "column %zu: %s", m.at + 1, m.what);
+    if (t.is_several)
+        return error_set(e, ERR_INVALID, "yields several values; [...] makes an array of them");
+    if (!t.value)
+        return error_set(e, ERR_INVALID, "yields no value; // null would be one");
+    if (!t.value->raw.ptr)
+        return with_raw(t.value, a, ret, e);
+    *ret = t.value;
+    return ERR_OK;
+}

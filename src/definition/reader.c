@@ -1,0 +1,401 @@
+#include "definition/reader.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/when.h"
+#include "definition/template.h"
+
+enum { STEP_NAME_MAX = 64, ACTION_MAX = 128 };
+
+void path_write(struct buf *b, const struct path *path)
+{
+    if (!path || (!path->up && !path->name.ptr))
+        return;
+    path_write(b, path->up);
+    if (!path->name.ptr) {
+        buf_fmt(b, "[%zu]", path->index);
+        return;
+    }
+    if (b->len > 0)
+        buf_byte(b, '.');
+    buf_slice(b, path->name);
+}
+
+/* As much of the text as fits, and never half a character. */
+static void put_text(char *to, size_t size, struct slice text)
+{
+    size_t len = text.len < size - 1 ? text.len : size - 1;
+
+    while (len < text.len && len > 0 && ((unsigned char)text.ptr[len] & 0xc0) == 0x80)
+        len--;
+    memcpy(to, text.ptr, len);
+    to[len] = 0;
+}
+
+static void add_mistake(struct reader *r, const struct path *path, size_t offset,
+                        struct slice found, const char *expected, va_list ap)
+{
+    CLEANUP(buf_fini) struct buf where = {0};
+    char text[400];
+
+    if (r->mistakes->count == MISTAKES_MAX)
+        return;
+    struct mistake *m = &r->mistakes->list[r->mistakes->count++];
+    *m = (struct mistake){0};
+    json_position(r->text, offset, &m->line, &m->column);
+    path_write(&where, path);
+    put_text(m->path, sizeof m->path, buf_view(&where));
+    put_text(m->found, sizeof m->found, found);
+    (void)vsnprintf(text, sizeof text, expected, ap); /* cut if need be */
+    put_text(m->expected, sizeof m->expected, slice_of(text));
+}
+
+void mistake_at(struct reader *r, const struct path *path, size_t offset, const char *found,
+                const char *expected, ...)
+{
+    va_list ap;
+
+    va_start(ap, expected);
+    add_mistake(r, path, offset, slice_of(found), expected, ap);
+    va_end(ap);
+}
+
+void mistake_in(struct reader *r, const struct path *path, const struct json *j,
+                const char *expected, ...)
+{
+    bool is_container = j->type == JSON_ARRAY || j->type == JSON_OBJECT;
+    va_list ap;
+
+    va_start(ap, expected);
+    add_mistake(r, path, reader_offset(r, j),
+                is_container ? slice_of(json_type_text(j->type)) : j->raw, expected, ap);
+    va_end(ap);
+}
+
+size_t reader_offset(const struct reader *r, const struct json *j)
+{
+    return (size_t)(j->raw.ptr - r->text.ptr);
+}
+
+bool name_is_near(struct slice text, struct slice name)
+{
+    size_t i = 0;
+    size_t a = text.len;
+    size_t b = name.len;
+
+    if (a > b + 1 || b > a + 1)
+        return false;
+    while (i < a && i < b && text.ptr[i] == name.ptr[i])
+        i++;
+    while (a > i && b > i && text.ptr[a - 1] == name.ptr[b - 1]) {
+        a--;
+        b--;
+    }
+    if (a - i <= 1 && b - i <= 1)
+        return true;
+    return a - i == 2 && b - i == 2 && text.ptr[i] == name.ptr[i + 1]
+           && text.ptr[i + 1] == name.ptr[i];
+}
+
+static const struct {
+    const char *name, *why;
+} reserved[] = {
+    {"for_each", "\"for_each\" is reserved for later"},
+    {"wait", "\"wait\" is reserved for later"},
+    {"signal", "\"signal\" is reserved for later"},
+    {"task", "\"task\" is reserved for later"},
+    {"concurrency", "\"concurrency\" is reserved for later"},
+    {"schedule", "\"schedule\" is reserved for later"},
+    {"needs", "\"needs\" is not known, write after"},
+};
+
+static void list_fields(struct buf *b, const struct field *fields, size_t count)
+{
+    buf_str(b, "one of ");
+    for (size_t i = 0; i < count; i++)
+        buf_fmt(b, "%s%s", i ? ", " : "", fields[i].name);
+}
+
+static void unknown_key(struct reader *r, const struct json *member, const struct path *path,
+                        const struct field *fields, size_t count)
+{
+    CLEANUP(buf_fini) struct buf known = {0};
+    char found[100];
+
+    (void)snprintf(found, sizeof found, "key \"%.*s\"", (int)min_i64((int64_t)member->key.len, 80),
+                   member->key.ptr);
+    for (size_t i = 0; i < COUNT_OF(reserved); i++)
+        if (slice_is(member->key, reserved[i].name)) {
+            mistake_at(r, path, member->key_at, found, "%s", reserved[i].why);
+            return;
+        }
+    for (size_t i = 0; i < count; i++)
+        if (name_is_near(member->key, slice_of(fields[i].name))) {
+            mistake_at(r, path, member->key_at, found, "did you mean \"%s\"?", fields[i].name);
+            return;
+        }
+    list_fields(&known, fields, count);
+    mistake_at(r, path, member->key_at, found, "%s", known.ptr);
+}
+
+void read_object(struct reader *r, const struct json *j, const struct path *path,
+                 const struct field *fields, size_t count, void *target)
+{
+    uint32_t seen = 0;
+
+    ASSERT(count <= 32);
+    if (j->type != JSON_OBJECT) {
+        mistake_in(r, path, j, "an object");
+        return;
+    }
+    for (const struct json *m = j->child; m; m = m->next) {
+        struct path at = {path, m->key, 0};
+        size_t i = 0;
+        while (i < count && !slice_is(m->key, fields[i].name))
+            i++;
+        if (i == count) {
+            unknown_key(r, m, &at, fields, count);
+            continue;
+        }
+        seen |= BIT(i);
+        fields[i].read(r, m, &at, (char *)target + fields[i].offset);
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct path at = {path, slice_of(fields[i].name), 0};
+        if (fields[i].is_required && !(seen & BIT(i)))
+            mistake_at(r, &at, reader_offset(r, j), "nothing", "a key \"%s\"", fields[i].name);
+    }
+}
+
+void read_duration(struct reader *r, const struct json *j, const struct path *path, void *target)
+{
+    int64_t ms = 0;
+
+    if (j->type != JSON_STRING || !duration_parse(j->text, &ms))
+        mistake_in(r, path, j, "a duration such as 200ms, 30s, 15m, 2h or 7d");
+    else
+        *(int64_t *)target = ms;
+}
+
+void read_length(struct reader *r, const struct json *j, const struct path *path, void *target)
+{
+    int64_t ms = -1;
+
+    read_duration(r, j, path, &ms);
+    if (ms == 0)
+        mistake_in(r, path, j, "a duration longer than 0");
+    else if (ms > 0)
+        *(int64_t *)target = ms;
+}
+
+static bool is_made_of(struct slice text, const char *allowed, size_t max)
+{
+    if (text.len == 0 || text.len > max)
+        return false;
+    for (size_t i = 0; i < text.len; i++)
+        if (!strchr(allowed, text.ptr[i])) /* no NUL: the parser refuses it */
+            return false;
+    return true;
+}
+
+void read_name(struct reader *r, const struct json *j, const struct path *path, void *target)
+{
+    if (j->type != JSON_STRING
+        || !is_made_of(j->text, "abcdefghijklmnopqrstuvwxyz0123456789_-", STEP_NAME_MAX))
+        mistake_in(r, path, j, "a name: 1 to %d of a-z, 0-9, _ and -", STEP_NAME_MAX);
+    else
+        *(struct slice *)target = j->text;
+}
+
+void read_action(struct reader *r, const struct json *j, const struct path *path, void *target)
+{
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-";
+
+    if (j->type != JSON_STRING || !is_made_of(j->text, allowed, ACTION_MAX))
+        mistake_in(r, path, j, "an action: 1 to %d of A-Z, a-z, 0-9, and . _ : -", ACTION_MAX);
+    else
+        *(struct slice *)target = j->text;
+}
+
+void read_bool(struct reader *r, const struct json *j, const struct path *path, void *target)
+{
+    if (j->type != JSON_TRUE && j->type != JSON_FALSE)
+        mistake_in(r, path, j, "true or false");
+    else
+        *(bool *)target = j->type == JSON_TRUE;
+}
+
+void read_on_failure(struct reader *r, const struct json *j, const struct path *path, void *target)
+{
+    static const char *const words[] = {
+        [ON_FAILURE_UNDO] = "undo",
+        [ON_FAILURE_HOLD] = "hold",
+        [ON_FAILURE_CONTINUE] = "continue",
+    };
+
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (j->type == JSON_STRING && slice_is(j->text, words[i])) {
+            *(enum on_failure *)target = (enum on_failure)i;
+            return;
+        }
+    mistake_in(r, path, j, "undo, hold or continue");
+}
+
+void read_node(struct reader *r, const struct json *j, const struct path *path, void *target)
+{
+    (void)r;
+    (void)path;
+    *(const struct json **)target = j;
+}
+
+void reader_learn_names(struct reader *r, const struct json *steps)
+{
+    uint16_t *indexes = arena_alloc(r->arena, (steps->count + 1u) * sizeof *indexes);
+    uint16_t i = 0;
+
+    ASSERT(steps->count <= STEPS_MAX);
+    r->steps = steps;
+    for (const struct json *s = steps->child; s; s = s->next, i++) {
+        struct slice name = json_get_text(s, "name");
+        indexes[i] = i;
+        if (name.ptr && !map_get(&r->names, name))
+            map_put(&r->names, name, &indexes[i]);
+    }
+}
+
+int reader_step_index(const struct reader *r, struct slice name)
+{
+    const uint16_t *index = map_get(&r->names, name);
+
+    return index ? *index : -1;
+}
+
+struct slice reader_step_near(const struct reader *r, struct slice text)
+{
+    for (const struct json *s = r->steps ? r->steps->child : NULL; s; s = s->next) {
+        struct slice name = json_get_text(s, "name");
+        if (name.ptr && name_is_near(text, name))
+            return name;
+    }
+    return SLICE_NONE;
+}
+
+/* ---- expressions ---- */
+
+struct watcher {
+    struct reader *reader;
+    const struct path *path;
+    size_t base; /* offset of the value */
+    uint16_t *steps;
+    uint16_t count, cap;
+};
+
+static void tell_fault(void *arg, size_t offset, const char *what)
+{
+    struct watcher *w = arg;
+
+    mistake_at(w->reader, w->path, w->base + offset, what, "an expression");
+}
+
+static void unknown_step(struct watcher *w, size_t offset, struct slice name)
+{
+    char found[100];
+    struct slice near = reader_step_near(w->reader, name);
+
+    (void)snprintf(found, sizeof found, "step \"%.*s\"", (int)min_i64((int64_t)name.len, 80),
+                   name.ptr);
+    if (near.ptr)
+        mistake_at(w->reader, w->path, w->base + offset, found, "did you mean \"%.*s\"?",
+                   SLICE_ARG(near));
+    else
+        mistake_at(w->reader, w->path, w->base + offset, found, "the name of a step");
+}
+
+static void add_look(struct reader *r, const struct watcher *w, uint16_t to, size_t offset)
+{
+    CLEANUP(buf_fini) struct buf path = {0};
+
+    if (r->look_count == r->look_cap) {
+        r->look_cap = r->look_cap ? r->look_cap * 2 : 16;
+        r->looks = realloc(r->looks, r->look_cap * sizeof *r->looks);
+        ASSERT(r->looks);
+    }
+    struct look *l = &r->looks[r->look_count++];
+    *l = (struct look){.from = r->step, .to = to, .offset = w->base + offset};
+    path_write(&path, w->path);
+    put_text(l->path, sizeof l->path, buf_view(&path));
+}
+
+static void tell_reference(void *arg, size_t offset, struct slice name)
+{
+    struct watcher *w = arg;
+    int index = reader_step_index(w->reader, name);
+
+    if (!w->reader->steps) /* they could not be read; that was told */
+        return;
+    if (index < 0) {
+        unknown_step(w, offset, name);
+        return;
+    }
+    if (w->reader->is_before)
+        add_look(w->reader, w, (uint16_t)index, offset);
+    for (uint16_t i = 0; i < w->count; i++)
+        if (w->steps[i] == index)
+            return;
+    if (w->count == w->cap) {
+        w->cap = w->cap ? (uint16_t)(w->cap * 2) : 8;
+        w->steps = realloc(w->steps, w->cap * sizeof *w->steps);
+        ASSERT(w->steps);
+    }
+    w->steps[w->count++] = (uint16_t)index;
+}
+
+/* What was looked at, as the evaluation wants to know it. Frees the watcher's list. */
+static struct needs needs_of(struct watcher *w, const struct references *refs)
+{
+    struct needs n = {refs->input, refs->task, refs->steps, w->count, NULL};
+
+    if (w->count > 0) {
+        n.steps = arena_alloc(w->reader->arena, w->count * sizeof *n.steps);
+        memcpy(n.steps, w->steps, w->count * sizeof *n.steps);
+    }
+    free(w->steps);
+    return n;
+}
+
+void read_condition(struct reader *r, const struct json *j, const struct path *path, void *target)
+{
+    struct watcher w = {.reader = r, .path = path, .base = reader_offset(r, j)};
+    struct references refs = {0};
+    struct expression *x = NULL;
+    struct error e = {0};
+    size_t column = 0;
+
+    if (j->type != JSON_STRING) {
+        mistake_in(r, path, j, "an expression in a string");
+        return;
+    }
+    if (expression_compile(j->text, r->arena, &x, &column, &e) != ERR_OK) {
+        tell_fault(&w, string_raw_offset(j, column - 1), e.text);
+        return;
+    }
+    references_collect(x, r->arena, &refs);
+    for (const struct reference *one = refs.list; one; one = one->next)
+        tell_reference(&w, string_raw_offset(j, one->at), one->step);
+    x->needs = needs_of(&w, &refs);
+    x->text = j->text;
+    *(struct expression **)target = x;
+}
+
+void read_template(struct reader *r, const struct json *j, const struct path *path, void *target)
+{
+    struct watcher watcher = {.reader = r, .path = path, .base = reader_offset(r, j)};
+    struct template_watch w = {&watcher, tell_fault, tell_reference, {0}};
+    struct template *t = template_read(j, r->arena, &w);
+
+    *template_needs(t) = needs_of(&watcher, &w.refs);
+    *(struct template **)target = t;
+}

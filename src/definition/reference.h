@@ -1,0 +1,27 @@
+#ifndef DEFINITION_REFERENCE_H
+#define DEFINITION_REFERENCE_H
+
+/*
+ * What an expression looks at, found when it is compiled: so that no more than that is read when it
+ * is evaluated, and that names of steps which do not exist are mistakes. Where it cannot be told
+ * (`.steps[.input.x]`) the answer is "everything".
+ */
+
+#include "definition/node.h"
+
+struct reference {
+    struct slice step;
+    size_t at; /* of the name's node in the text of the expression */
+    struct reference *next;
+};
+
+struct references {
+    bool input, task; /* of the task */
+    bool steps;       /* all of them */
+    struct reference *list;
+};
+
+/* Adds to *r what x refers to. The first ones of r->list are the newest. */
+void references_collect(const struct expression *x, struct arena *a, struct references *r);
+
+#endif

@@ -1,0 +1,157 @@
+#include "definition/definition.h"
+#include "definition/template.h"
+
+/* Puts together what expressions see, as far as one of them looks, and evaluates it. */
+
+struct builder {
+    const struct scope *scope;
+    struct arena *arena;
+    struct error *error;
+    bool has_failed;
+};
+
+static struct json *object_new(struct builder *b)
+{
+    struct json *j = arena_alloc(b->arena, sizeof *j);
+
+    j->type = JSON_OBJECT;
+    return j;
+}
+
+/* In front of the others. */
+static void add(struct json *object, struct slice key, struct json *member)
+{
+    member->key = key;
+    member->next = object->child;
+    object->child = member;
+    object->count++;
+}
+
+/* A value that we recorded ourselves: it parses unless the store is broken. */
+static struct json *parse(struct builder *b, struct slice text, const char *what)
+{
+    struct json *j = NULL;
+    struct json_fault fault = {0};
+
+    if (!text.ptr)
+        text = SLICE("null");
+    if (json_parse(b->arena, text, &j, &fault) == ERR_OK)
+        return j;
+    b->has_failed = true;
+    (void)error_set(b->error, ERR_CORRUPT, "%s: %s", what, fault.what);
+    return object_new(b);
+}
+
+static void add_step(struct builder *b, struct json *steps, uint16_t i)
+{
+    const struct scope *s = b->scope;
+    struct json *step = object_new(b);
+
+    add(step, SLICE("output"), parse(b, s->step_output(s->arg, i), "output of a step"));
+    add(step, SLICE("input"), parse(b, s->step_input(s->arg, i), "input of a step"));
+    add(steps, s->definition->workflow.steps[i].name, step);
+}
+
+static struct json *root_of(struct builder *b, const struct needs *n)
+{
+    struct json *root = object_new(b);
+    struct json *steps = object_new(b);
+
+    for (uint16_t i = b->scope->definition->workflow.step_count; n->all_steps && i-- > 0;)
+        add_step(b, steps, i);
+    for (uint16_t i = 0; !n->all_steps && i < n->count; i++)
+        add_step(b, steps, n->steps[i]);
+    if (n->task)
+        add(root, SLICE("task"), parse(b, b->scope->task, "task"));
+    add(root, SLICE("steps"), steps);
+    if (n->input)
+        add(root, SLICE("input"), parse(b, b->scope->input, "input of the task"));
+    return root;
+}
+
+static enum err evaluate(const struct scope *s, struct template *t, struct arena *a,
+                         struct slice *ret, struct error *e)
+{
+    struct builder b = {s, a, e, false};
+    struct json *root = root_of(&b, template_needs(t));
+
+    if (b.has_failed)
+        return e->code;
+    return template_eval(t, root, a, ret, e);
+}
+
+static struct slice step_name(const struct scope *s, int step)
+{
+    ASSERT(step >= 0);
+    ASSERT(step < s->definition->workflow.step_count);
+    return s->definition->workflow.steps[step].name;
+}
+
+enum err definition_step_input(const struct scope *s, int step, struct arena *a, struct slice *ret,
+                               struct error *e)
+{
+    struct slice name = step_name(s, step);
+    struct template *t = s->definition->steps[step].input;
+
+    if (!t) {
+        *ret = s->input.ptr ? s->input : SLICE("null");
+        return ERR_OK;
+    }
+    if (evaluate(s, t, a, ret, e) != ERR_OK)
+        return error_wrap(e, "input of step \"%.*s\"", SLICE_ARG(name));
+    return ERR_OK;
+}
+
+enum err definition_undo_input(const struct scope *s, int step, struct arena *a, struct slice *ret,
+                               struct error *e)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    struct slice name = step_name(s, step);
+    struct template *t = s->definition->steps[step].undo_input;
+
+    if (t) {
+        if (evaluate(s, t, a, ret, e) != ERR_OK)
+            return error_wrap(e, "undo input of step \"%.*s\"", SLICE_ARG(name));
+        return ERR_OK;
+    }
+    json_open(&b, '{');
+    json_key(&b, "input");
+    json_raw(&b, s->step_input(s->arg, step));
+    json_key(&b, "output");
+    json_raw(&b, s->step_output(s->arg, step));
+    json_close(&b, '}');
+    *ret = arena_copy(a, buf_view(&b));
+    return ERR_OK;
+}
+
+enum err definition_condition(const struct scope *s, int step, struct arena *a, bool *ret,
+                              struct error *e)
+{
+    struct slice name = step_name(s, step);
+    const struct expression *x = s->definition->steps[step].condition;
+    struct builder b = {s, a, e, false};
+    const struct json *j = NULL;
+
+    if (!x) {
+        *ret = true;
+        return ERR_OK;
+    }
+    struct json *root = root_of(&b, &x->needs);
+    if (b.has_failed || expression_eval(x, root, a, &j, e) != ERR_OK)
+        return error_wrap(e, "if of step \"%.*s\": %.*s", SLICE_ARG(name),
+                          (int)min_i64((int64_t)x->text.len, 80), x->text.ptr);
+    *ret = json_truth(j);
+    return ERR_OK;
+}
+
+enum err definition_output(const struct scope *s, struct arena *a, struct slice *ret,
+                           struct error *e)
+{
+    if (!s->definition->output) {
+        *ret = SLICE_NONE;
+        return ERR_OK;
+    }
+    if (evaluate(s, s->definition->output, a, ret, e) != ERR_OK)
+        return error_wrap(e, "output of the task");
+    return ERR_OK;
+}

@@ -1,0 +1,379 @@
+#include "definition/template.h"
+
+#include "definition/node.h"
+#include "definition/value.h"
+
+enum template_kind {
+    TEMPLATE_RAW,   /* nothing in it is replaced: `text` is JSON */
+    TEMPLATE_PLAIN, /* part of a string: `text` is decoded */
+    TEMPLATE_VALUE, /* an expression: by itself, or part of a string */
+    TEMPLATE_STRING,
+    TEMPLATE_ARRAY,
+    TEMPLATE_OBJECT,
+};
+
+struct template
+{
+    enum template_kind kind;
+    struct slice text; /* of an expression: its own, for messages */
+    struct slice key;
+    struct expression *expression;
+    struct template *child, *next;
+    struct needs needs; /* of the outermost one */
+};
+
+struct reader {
+    struct arena *arena;
+    struct template_watch *watch;
+    const char *base; /* offsets count from here */
+};
+
+static size_t escape_size(const char *p)
+{
+    return p[1] == 'u' ? 6 : 2;
+}
+
+/* How many bytes the escape at p is decoded to; a pair of surrogates counts 4 for its first half.
+ */
+static size_t escape_decoded(const char *p)
+{
+    unsigned unit = 0;
+
+    if (p[1] != 'u')
+        return 1;
+    for (int i = 2; i < 6; i++)
+        unit = unit * 16 + ((unsigned)p[i] & 15) + (p[i] > '9' ? 9u : 0u);
+    if ((unit & 0xf800) == 0xd800)
+        return unit < 0xdc00 ? 4 : 0;
+    return unit < 0x80 ? 1 : unit < 0x800 ? 2 : 3;
+}
+
+size_t string_raw_offset(const struct json *string, size_t at)
+{
+    size_t raw = 1; /* the quote */
+    size_t decoded = 0;
+
+    ASSERT(string->type == JSON_STRING);
+    while (decoded < at && raw + 1 < string->raw.len) {
+        const char *p = string->raw.ptr + raw;
+        decoded += *p == '\\' ? escape_decoded(p) : 1;
+        raw += *p == '\\' ? escape_size(p) : 1;
+    }
+    return raw;
+}
+
+static struct template *template_new(struct reader *r, enum template_kind kind, struct slice text)
+{
+    struct template *t = arena_alloc(r->arena, sizeof *t);
+
+    t->kind = kind;
+    t->text = text;
+    return t;
+}
+
+static size_t offset_in(const struct reader *r, const struct json *string, size_t at)
+{
+    return (size_t)(string->raw.ptr - r->base) + string_raw_offset(string, at);
+}
+
+static void tell_references(struct reader *r, const struct json *string, size_t at,
+                            const struct expression *x)
+{
+    struct references own = {0};
+    struct template_watch *w = r->watch;
+
+    references_collect(x, r->arena, &own);
+    w->refs.input |= own.input;
+    w->refs.task |= own.task;
+    w->refs.steps |= own.steps;
+    for (const struct reference *one = own.list; one; one = one->next)
+        w->reference(w->arg, offset_in(r, string, at + one->at), one->step);
+}
+
+/* The expression whose "${" is at `at`; returns where its "}" ends. After a fault: the end of the
+ * string. */
+static size_t read_expression(struct reader *r, const struct json *string, size_t at,
+                              struct template **ret)
+{
+    struct slice rest = {string->text.ptr + at + 2, string->text.len - at - 2};
+    struct expression *x = NULL;
+    struct error e = {0};
+    size_t end = 0;
+    size_t column = 0;
+
+    if (node_parse(rest, true, r->arena, &x, &end, &column, &e) != ERR_OK) {
+        r->watch->fault(r->watch->arg, offset_in(r, string, at + 2 + column - 1), e.text);
+        *ret = template_new(r, TEMPLATE_PLAIN, SLICE(""));
+        return string->text.len;
+    }
+    tell_references(r, string, at + 2, x);
+    *ret = template_new(r, TEMPLATE_VALUE, arena_copy(r->arena, (struct slice){rest.ptr, end}));
+    (*ret)->expression = x;
+    return at + 2 + end + 1;
+}
+
+/* Where the next "${" or "$${" begins, at `at` or later; text.len: there is none. */
+static size_t find_mark(struct slice text, size_t at)
+{
+    for (; at + 1 < text.len; at++) {
+        if (text.ptr[at] != '$')
+            continue;
+        if (text.ptr[at + 1] == '{')
+            return at;
+        if (at + 2 < text.len && text.ptr[at + 1] == '$' && text.ptr[at + 2] == '{')
+            return at;
+    }
+    return text.len;
+}
+
+static void add_child(struct template *t, struct template ***end, struct template *child)
+{
+    if (!*end)
+        *end = &t->child;
+    **end = child;
+    *end = &child->next;
+}
+
+static void add_plain(struct reader *r, struct template *t, struct template ***end,
+                      struct slice text)
+{
+    if (text.len > 0)
+        add_child(t, end, template_new(r, TEMPLATE_PLAIN, arena_copy(r->arena, text)));
+}
+
+/* A string without expressions, "$${" made "${". */
+static struct template *plain_string(struct reader *r, const struct template *string)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+    CLEANUP(buf_fini) struct buf json = {0};
+
+    for (const struct template *part = string->child; part; part = part->next)
+        buf_slice(&text, part->text);
+    json_string(&json, buf_view(&text));
+    return template_new(r, TEMPLATE_RAW, arena_copy(r->arena, buf_view(&json)));
+}
+
+static struct template *read_string(struct reader *r, const struct json *j)
+{
+    struct template *t = NULL;
+    struct template **end = NULL;
+    struct slice text = j->text;
+    bool any = false;
+    size_t at = find_mark(text, 0);
+    size_t from = 0;
+
+    if (at == text.len)
+        return template_new(r, TEMPLATE_RAW, arena_copy(r->arena, j->raw));
+    t = template_new(r, TEMPLATE_STRING, SLICE_NONE);
+    for (; at < text.len; at = find_mark(text, from)) {
+        bool is_literal = text.ptr[at + 1] == '$';
+        struct template *part = NULL;
+        add_plain(r, t, &end, (struct slice){text.ptr + from, at - from});
+        if (is_literal) {
+            part = template_new(r, TEMPLATE_PLAIN, SLICE("${"));
+            from = at + 3;
+        } else {
+            from = read_expression(r, j, at, &part);
+            any = true;
+        }
+        add_child(t, &end, part);
+    }
+    add_plain(r, t, &end, (struct slice){text.ptr + from, text.len - from});
+    if (!any)
+        return plain_string(r, t);
+    return t->child->next ? t : t->child; /* alone it keeps its type */
+}
+
+static struct template *read_value(struct reader *r, const struct json *j)
+{
+    struct template *t = NULL;
+    struct template **end = NULL;
+    bool any = false;
+
+    if (j->type == JSON_STRING)
+        return read_string(r, j);
+    t = template_new(r, j->type == JSON_OBJECT ? TEMPLATE_OBJECT : TEMPLATE_ARRAY, SLICE_NONE);
+    for (const struct json *m = j->child; m; m = m->next) {
+        struct template *child = read_value(r, m);
+        child->key = m->key.ptr ? arena_copy(r->arena, m->key) : SLICE_NONE;
+        any |= child->kind != TEMPLATE_RAW || !slice_eq(child->text, m->raw); /* "$${" was one */
+        add_child(t, &end, child);
+    }
+    if (any)
+        return t;
+    return template_new(r, TEMPLATE_RAW, arena_copy(r->arena, j->raw));
+}
+
+struct template *template_read(const struct json *value, struct arena *a, struct template_watch *w)
+{
+    struct reader r = {a, w, value->raw.ptr};
+
+    return read_value(&r, value);
+}
+
+struct needs *template_needs(struct template *t)
+{
+    return &t->needs;
+}
+
+struct first_fault {
+    size_t *offset;
+    struct error *error;
+    bool any;
+};
+
+static void keep_first(void *arg, size_t offset, const char *what)
+{
+    struct first_fault *f = arg;
+
+    if (f->any)
+        return;
+    f->any = true;
+    *f->offset = offset;
+    (void)error_set(f->error, ERR_INVALID, "%s", what);
+}
+
+static void ignore_reference(void *arg, size_t offset, struct slice step)
+{
+    (void)arg;
+    (void)offset;
+    (void)step;
+}
+
+enum err template_compile(const struct json *value, struct arena *a, struct template **ret,
+                          size_t *ret_offset, struct error *e)
+{
+    struct first_fault f = {ret_offset, e, false};
+    struct template_watch w = {&f, keep_first, ignore_reference, {0}};
+    struct template *t = template_read(value, a, &w);
+
+    if (f.any)
+        return e->code;
+    *ret = t;
+    return ERR_OK;
+}
+
+/* ---- evaluation ---- */
+
+struct writer {
+    struct buf out;
+    const struct json *root;
+    struct arena *arena;
+    struct error *error;
+};
+
+static uint32_t nesting(const struct json *j)
+{
+    uint32_t deepest = 0;
+
+    for (const struct json *m = j->child; m; m = m->next) {
+        uint32_t depth = nesting(m);
+        deepest = depth > deepest ? depth : deepest;
+    }
+    return deepest + (j->type == JSON_ARRAY || j->type == JSON_OBJECT);
+}
+
+static enum err value_of(struct writer *w, const struct template *t, const struct json **ret)
+{
+    enum err err = expression_eval(t->expression, w->root, w->arena, ret, w->error);
+
+    if (err != ERR_OK)
+        return error_wrap(w->error, "${%.*s}", (int)min_i64((int64_t)t->text.len, 80), t->text.ptr);
+    return ERR_OK;
+}
+
+static enum err write_value(struct writer *w, const struct template *t, uint32_t depth)
+{
+    const struct json *j = NULL;
+    enum err err = value_of(w, t, &j);
+
+    if (err != ERR_OK)
+        return err;
+    if (depth + nesting(j) > EXPRESSION_DEPTH_MAX)
+        return error_set(w->error, ERR_INVALID, "${%.*s}: the result is nested too deeply",
+                         (int)min_i64((int64_t)t->text.len, 80), t->text.ptr);
+    json_raw(&w->out, j->raw);
+    return ERR_OK;
+}
+
+static void add_text(struct buf *b, const struct json *j)
+{
+    CLEANUP(buf_fini) struct buf text = {.max = EXPRESSION_BYTES_MAX};
+
+    if (j->type == JSON_STRING) {
+        buf_slice(b, j->text);
+        return;
+    }
+    (void)value_write(&text, j); /* its depth was checked */
+    b->overflow |= text.overflow;
+    buf_slice(b, buf_view(&text));
+}
+
+static enum err write_string(struct writer *w, const struct template *t)
+{
+    CLEANUP(buf_fini) struct buf text = {.max = EXPRESSION_BYTES_MAX};
+
+    for (const struct template *part = t->child; part; part = part->next) {
+        const struct json *j = NULL;
+        if (part->kind == TEMPLATE_PLAIN) {
+            buf_slice(&text, part->text);
+            continue;
+        }
+        ASSERT(part->kind == TEMPLATE_VALUE);
+        enum err err = value_of(w, part, &j);
+        if (err != ERR_OK)
+            return err;
+        add_text(&text, j);
+    }
+    w->out.overflow |= text.overflow;
+    json_string(&w->out, buf_view(&text));
+    return ERR_OK;
+}
+
+static enum err write_template(struct writer *w, const struct template *t, uint32_t depth)
+{
+    bool is_object = t->kind == TEMPLATE_OBJECT;
+
+    switch (t->kind) {
+    case TEMPLATE_RAW:
+        json_raw(&w->out, t->text);
+        return ERR_OK;
+    case TEMPLATE_VALUE:
+        return write_value(w, t, depth);
+    case TEMPLATE_STRING:
+        return write_string(w, t);
+    case TEMPLATE_ARRAY:
+    case TEMPLATE_OBJECT:
+        json_open(&w->out, is_object ? '{' : '[');
+        for (const struct template *m = t->child; m; m = m->next) {
+            if (is_object)
+                json_key_slice(&w->out, m->key);
+            enum err err = write_template(w, m, depth + 1);
+            if (err != ERR_OK)
+                return err;
+        }
+        json_close(&w->out, is_object ? '}' : ']');
+        return ERR_OK;
+    case TEMPLATE_PLAIN:
+        break;
+    }
+    UNREACHABLE();
+}
+
+enum err template_eval(const struct template *t, const struct json *root, struct arena *a,
+                       struct slice *ret, struct error *e)
+{
+    struct writer w = {{.max = EXPRESSION_BYTES_MAX}, root, a, e};
+
+    if (t->kind == TEMPLATE_RAW) {
+        *ret = t->text;
+        return ERR_OK;
+    }
+    enum err err = write_template(&w, t, 0);
+    if (err == ERR_OK && w.out.overflow)
+        err = error_set(e, ERR_INVALID, "the result is longer than %d bytes", EXPRESSION_BYTES_MAX);
+    if (err == ERR_OK)
+        *ret = arena_copy(a, buf_view(&w.out));
+    buf_fini(&w.out);
+    return err;
+}

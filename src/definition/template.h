@@ -1,0 +1,27 @@
+#ifndef DEFINITION_TEMPLATE_H
+#define DEFINITION_TEMPLATE_H
+
+/* Templates, as definition.c needs them: all faults at once, and what their expressions refer to.
+ */
+
+#include "definition/expression.h"
+#include "definition/reference.h"
+
+struct template_watch {
+    void *arg;
+    /* Offsets count from value->raw.ptr. */
+    void (*fault)(void *arg, size_t offset, const char *what);
+    void (*reference)(void *arg, size_t offset, struct slice step);
+    struct references refs; /* all of them together */
+};
+
+/* Always returns a template, which must not be used if there were faults. */
+struct template *template_read(const struct json *value, struct arena *a, struct template_watch *w);
+
+/* What all of its expressions need; for its owner to fill in and to read. */
+struct needs *template_needs(struct template *t);
+
+/* Where, in the raw text of a string, the byte stands that is decoded to its byte `at`. */
+size_t string_raw_offset(const struct json *string, size_t at);
+
+#endif

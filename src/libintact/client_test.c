@@ -1,0 +1,147 @@
+#include "base/test.h"
+
+#include <intact/client.h>
+
+#include "libintact/fake.h"
+#include "json/json.h"
+
+static struct {
+    struct fake fake;
+    const char *line; /* the call that is expected */
+    const char *body; /* with this body; NULL: any */
+    int status;
+    const char *answer;
+    unsigned calls, fail_calls; /* hang up on that many */
+    char seen[200];
+} s;
+
+static int answer(struct fake *f, const char *line, struct slice body, struct buf *ret)
+{
+    (void)f;
+    s.calls++;
+    snprintf(s.seen, sizeof(s.seen), "%s|%.*s", line, SLICE_ARG(body));
+    if (s.fail_calls > 0) {
+        s.fail_calls--;
+        return 0;
+    }
+    buf_str(ret, s.answer);
+    return s.status;
+}
+
+static struct intact_client *begin(int status, const char *text)
+{
+    char url[40];
+
+    memset(&s, 0, sizeof(s));
+    s.fake.answer = answer;
+    s.status = status;
+    s.answer = text;
+    fake_open(&s.fake);
+    fake_url(&s.fake, url);
+    return intact_client_new(url, "tok");
+}
+
+static void end(struct intact_client *c)
+{
+    intact_client_free(c);
+    fake_close(&s.fake);
+}
+
+static void each_call_goes_where_it_should(void **state)
+{
+    struct intact_client *c = begin(201, "{\"id\":\"x\"}");
+
+    (void)state;
+    CHECK(intact_client_put_workflow(c, "or der", " {\"intact\":1}") == INTACT_OK, "put");
+    CHECK(strcmp(s.seen, "PUT /v1/workflows/or%20der| {\"intact\":1}") == 0, "%s", s.seen);
+    CHECK(intact_client_submit(c, "{\"a\":1}", 0) == INTACT_OK, "submit");
+    CHECK(strcmp(s.seen, "POST /v1/tasks|{\"a\":1}") == 0, "%s", s.seen);
+    CHECK(intact_client_submit(c, "{}", 1500) == INTACT_OK, "submit and wait");
+    CHECK(strcmp(s.seen, "POST /v1/tasks?wait=1500ms|{}") == 0, "%s", s.seen);
+    CHECK(intact_client_submit_many(c, "{}\n{}\n", 6) == INTACT_OK, "many");
+    CHECK(strcmp(s.seen, "POST /v1/tasks|{}\n{}\n") == 0, "%s", s.seen);
+    CHECK(intact_client_get(c, "a/b", 0) == INTACT_OK, "get");
+    CHECK(strcmp(s.seen, "GET /v1/tasks/a%2Fb|") == 0, "%s", s.seen);
+    CHECK(intact_client_list(c, "state=error") == INTACT_OK, "list");
+    CHECK(strcmp(s.seen, "GET /v1/tasks?state=error|") == 0, "%s", s.seen);
+    CHECK(intact_client_call(c, "DELETE", "/v1/tokens/1", NULL, NULL, 0) == INTACT_OK, "any");
+    CHECK(strcmp(s.seen, "DELETE /v1/tokens/1|") == 0, "%s", s.seen);
+    CHECK(strcmp(s.fake.authorization, "Bearer tok") == 0, "%s", s.fake.authorization);
+    CHECK(strcmp(intact_client_body(c), "{\"id\":\"x\"}") == 0, "%s", intact_client_body(c));
+    CHECK(intact_client_http_status(c) == 201, "%d", intact_client_http_status(c));
+    CHECK(intact_client_error(c)[0] == 0, "%s", intact_client_error(c));
+    CHECK(s.fake.connection_count == 1, "the connection is kept");
+    end(c);
+}
+
+static void an_error_says_what_is_wrong_and_what_to_do(void **state)
+{
+    static const struct {
+        int http;
+        const char *answer;
+        enum intact_status status;
+        const char *says;
+    } cases[] = {
+        {409, "{\"title\":\"conflict\",\"detail\":\"task x exists with other content\"}",
+         INTACT_REFUSED, "conflict: task x exists with other content"},
+        {422,
+         "{\"title\":\"invalid\",\"errors\":[{\"line\":3,\"column\":7,\"path\":\"steps[0]\","
+         "\"found\":\"5 "
+         "s\",\"expected\":\"a duration\"},{\"expected\":\"a name\"}]}",
+         INTACT_REFUSED,
+         "invalid\n  3:7: steps[0]: found 5 s, expected a duration\n  expected a name"},
+        {401, "{\"title\":\"no token\"}", INTACT_REFUSED,
+         "no token\nGive a token with INTACT_TOKEN; `intact token` makes one."},
+        {503, "<html>", INTACT_BUSY, "answered with status 503\nThe server has too much to do"},
+        {500, "", INTACT_BUSY, "answered with status 500"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct intact_client *c = begin(cases[i].http, cases[i].answer);
+        CHECK(intact_client_get(c, "x", 0) == cases[i].status, "case %zu", i);
+        CHECK(strstr(intact_client_error(c), cases[i].says), "case %zu: %s", i,
+              intact_client_error(c));
+        end(c);
+    }
+}
+
+static void a_server_that_is_not_there_is_named(void **state)
+{
+    struct intact_client *c = begin(200, "{}");
+
+    (void)state;
+    fake_close(&s.fake);
+    CHECK(intact_client_get(c, "x", 0) == INTACT_UNREACHABLE, "status");
+    CHECK(strstr(intact_client_error(c), intact_client_server(c)), "%s", intact_client_error(c));
+    CHECK(strstr(intact_client_error(c), "INTACT_SERVER"), "%s", intact_client_error(c));
+    CHECK(intact_client_http_status(c) == 0, "%d", intact_client_http_status(c));
+    intact_client_free(c);
+}
+
+static void waiting_goes_on_through_a_restart(void **state)
+{
+    struct intact_client *c = begin(200, "{\"state\":\"compensated\"}");
+
+    (void)state;
+    s.fail_calls = 3;
+    CHECK(intact_client_wait(c, "x", 60000) == INTACT_OK, "%s", intact_client_error(c));
+    CHECK(s.calls > 3, "%u calls", s.calls);
+    s.answer = "{\"state\":\"processing\"}";
+    CHECK(intact_client_wait(c, "x", 0) == INTACT_TIMEOUT, "it has not ended");
+    s.status = 404;
+    s.answer = "{\"title\":\"not found\"}";
+    CHECK(intact_client_wait(c, "x", 60000) == INTACT_REFUSED, "it does not exist");
+    end(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_call_goes_where_it_should),
+        cmocka_unit_test(an_error_says_what_is_wrong_and_what_to_do),
+        cmocka_unit_test(a_server_that_is_not_there_is_named),
+        cmocka_unit_test(waiting_goes_on_through_a_restart),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,53 @@
+#include "server/internal.h"
+
+#include <strings.h>
+
+#include "base/when.h"
+#include "json/json.h"
+
+bool content_type_is(const struct http_request *r, const char *type)
+{
+    struct slice s = http_header(r, "content-type");
+    size_t len = strlen(type);
+
+    return s.ptr && s.len >= len && strncasecmp(s.ptr, type, len) == 0
+           && (s.len == len || s.ptr[len] == ';' || s.ptr[len] == ' ');
+}
+
+struct json *body_json(struct http_request *r)
+{
+    struct json_fault fault = {0};
+    struct json *j = NULL;
+
+    if (!content_type_is(r, "application/json")) {
+        http_problem(r, 415, "content-type", "send the body as application/json");
+        return NULL;
+    }
+    if (json_parse(&r->arena, r->body, &j, &fault) != ERR_OK) {
+        http_problem(r, 400, "not-json", "the body is not JSON: line %u, column %u: %s", fault.line,
+                     fault.column, fault.what);
+        return NULL;
+    }
+    if (j->type != JSON_OBJECT) {
+        http_problem(r, 422, "not-an-object", "the body is %s, expected an object",
+                     json_type_text(j->type));
+        return NULL;
+    }
+    return j;
+}
+
+bool wait_of(struct http_request *r, int64_t *ret_ms)
+{
+    struct slice wait = http_query(r, "wait");
+
+    *ret_ms = 0;
+    if (!wait.ptr)
+        return true;
+    if (!duration_parse(wait, ret_ms)) {
+        http_problem(r, 422, "bad-wait", "wait is \"%.*s\", expected a duration such as 30s",
+                     SLICE_ARG(wait));
+        return false;
+    }
+    *ret_ms = min_i64(*ret_ms, 5 * MS_PER_MIN);
+    return true;
+}

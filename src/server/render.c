@@ -1,0 +1,149 @@
+#include "server/internal.h"
+
+#include "json/json.h"
+
+static void member(struct buf *b, const char *key, struct slice text)
+{
+    json_key(b, key);
+    json_string(b, text);
+}
+
+static void member_int(struct buf *b, const char *key, int64_t v)
+{
+    json_key(b, key);
+    json_number(b, v);
+}
+
+static void member_time(struct buf *b, const char *key, int64_t at)
+{
+    json_key(b, key);
+    json_time(b, at);
+}
+
+static void member_raw(struct buf *b, const char *key, struct slice json)
+{
+    json_key(b, key);
+    json_raw(b, json);
+}
+
+static void member_error(struct buf *b, const struct fault_note *n)
+{
+    json_key(b, "error");
+    if (!n->code.ptr) {
+        json_null(b);
+        return;
+    }
+    json_open(b, '{');
+    member(b, "code", n->code);
+    member(b, "message", n->message);
+    json_close(b, '}');
+}
+
+static void render_attempt(struct buf *b, const struct attempt *a)
+{
+    json_open(b, '{');
+    member_int(b, "attempt", a->number);
+    member(b, "direction", slice_of(direction_text(a->direction)));
+    member(b, "instance", a->instance);
+    member_time(b, "started_at", a->started_at);
+    member_time(b, "ended_at", a->ended_at);
+    member_time(b, "complete_by", a->complete_by);
+    member(b, "outcome", slice_of(outcome_text(a->outcome)));
+    member(b, "effect", slice_of(effect_text(a->effect)));
+    if (a->output.json.ptr)
+        member_raw(b, "output", a->output.json);
+    if (a->error.code.ptr)
+        member_error(b, &a->error);
+    json_close(b, '}');
+}
+
+static void render_step(struct buf *b, const struct workflow_step *ws, const struct step *s)
+{
+    const struct attempt *open = step_open_attempt(s);
+
+    json_open(b, '{');
+    member(b, "name", ws->name);
+    member(b, "state", slice_of(step_state_text(s->state)));
+    member(b, "agent", ws->call.agent);
+    member(b, "action", ws->call.action);
+    member_int(b, "failure_count", s->failure_count);
+    json_key(b, "in_doubt");
+    json_bool(b, step_in_doubt(s));
+    member_time(b, "complete_by", open ? open->complete_by : 0);
+    member_time(b, "wait_until", s->wait_until);
+    member_raw(b, "input", s->input.json);
+    member_raw(b, "output", s->output.json);
+    member_error(b, &s->error);
+    json_key(b, "attempts");
+    json_open(b, '[');
+    for (uint16_t i = 0; i < s->attempt_count; i++)
+        render_attempt(b, &s->attempts[i]);
+    json_close(b, ']');
+    json_close(b, '}');
+}
+
+static void render_columns(struct buf *b, const struct task_row *row)
+{
+    member(b, "id", row->id);
+    member(b, "workflow", row->workflow);
+    member_int(b, "version", row->version);
+    member(b, "state", slice_of(task_state_text(row->state)));
+    member(b, "direction", slice_of(direction_text(row->direction)));
+    member_int(b, "priority", row->priority);
+    member_int(b, "failure_count", row->failure_count);
+    member(b, "locked_by", row->locked_by);
+    member_time(b, "complete_by", row->complete_by);
+    member_time(b, "not_before", row->not_before);
+    member(b, "waiting_for", row->waiting_for);
+    member_time(b, "submitted_at", row->submitted_at);
+    member_time(b, "started_at", row->started_at);
+    member_time(b, "ended_at", row->ended_at);
+    member_raw(b, "tags", row->tags);
+}
+
+void render_summary(struct buf *b, const struct task_row *row)
+{
+    json_open(b, '{');
+    render_columns(b, row);
+    json_close(b, '}');
+}
+
+void render_task(struct buf *b, const struct workflow *w, const struct task *t,
+                 const struct task_row *row)
+{
+    json_open(b, '{');
+    render_columns(b, row);
+    member_raw(b, "input", t->input.json);
+    member_raw(b, "output", t->output.json);
+    member_error(b, &t->error);
+    json_key(b, "steps");
+    json_open(b, '[');
+    for (uint16_t i = 0; i < t->step_count; i++)
+        render_step(b, &w->steps[i], &t->steps[i]);
+    json_close(b, ']');
+    json_close(b, '}');
+}
+
+void answer_json(struct http_request *r, int status, const struct buf *b, const char *headers)
+{
+    http_answer(r, status, "application/json", buf_view(b), headers);
+}
+
+void answer_trouble(struct http_request *r, enum err err, const char *story)
+{
+    static const char *const types[] = {
+#define X(name, text, retry, http) [ERR_##name] = #name,
+        ERR_MAP(X)
+#undef X
+    };
+    char type[32] = "";
+    int status = err_http_status(err);
+
+    for (size_t i = 0; types[err][i] && i + 1 < sizeof type; i++) /* ERR_NOT_FOUND: "not-found" */
+        type[i] = types[err][i] == '_' ? '-' : (char)(types[err][i] | 0x20);
+    if (status == 503) {
+        http_problem(r, 503, type, "%s; try again", story);
+        return;
+    }
+    http_problem(r, status, type, "%s", story);
+}

@@ -1,0 +1,117 @@
+#include "server/internal.h"
+
+struct route {
+    const char *method;
+    const char *path; /* "*" stands for one segment */
+    void (*serve)(struct server *sv, struct http_request *r);
+};
+
+static void task_retry(struct server *sv, struct http_request *r)
+{
+    task_operate(sv, r, ASK_RETRY);
+}
+
+static void task_skip(struct server *sv, struct http_request *r)
+{
+    task_operate(sv, r, ASK_SKIP);
+}
+
+static void task_undo(struct server *sv, struct http_request *r)
+{
+    task_operate(sv, r, ASK_UNDO);
+}
+
+static const struct route routes[] = {
+    {"POST", "v1/agents/*/work", work_post},
+    {"POST", "v1/tasks", tasks_post},
+    {"GET", "v1/tasks/*", task_get},
+    {"GET", "v1/tasks", tasks_list},
+    {"POST", "v1/tasks/*/retry", task_retry},
+    {"POST", "v1/tasks/*/skip", task_skip},
+    {"POST", "v1/tasks/*/undo", task_undo},
+    {"PUT", "v1/workflows/*", workflow_put},
+    {"GET", "v1/workflows/*/versions/*", workflow_get},
+    {"GET", "v1/workflows/*", workflow_get},
+    {"GET", "v1/workflows", workflows_list},
+    {"POST", "v1/validate", validate_post},
+    {"GET", "v1/agents", agents_get},
+    {"GET", "v1/nodes", nodes_get},
+    {"GET", "metrics", metrics_get},
+    {"GET", "healthz", healthz_get},
+    {"GET", "readyz", readyz_get},
+};
+
+static bool path_matches(const char *pattern, struct slice path)
+{
+    const char *p = path.ptr;
+    const char *end = p + path.len;
+
+    if (p < end && *p == '/')
+        p++;
+    while (*pattern) {
+        if (*pattern == '*') {
+            const char *from = p;
+            while (p < end && *p != '/')
+                p++;
+            if (p == from)
+                return false;
+            pattern++;
+        } else if (p < end && *p == *pattern) {
+            p++;
+            pattern++;
+        } else {
+            return false;
+        }
+    }
+    return p == end;
+}
+
+static bool method_matches(const struct route *rt, struct slice method)
+{
+    return slice_is(method, rt->method)
+           || (slice_is(method, "HEAD") && strcmp(rt->method, "GET") == 0);
+}
+
+/* A page in a browser may not use a server on loopback as its own: what carries an Origin comes
+ * from one, and nothing here is made for it. Host has to name us as one can reach us. */
+static bool is_foreign(const struct http_request *r)
+{
+    struct slice host = http_header(r, "host");
+    static const char *const ours[] = {"localhost", "127.", "[::1]"};
+
+    if (http_header(r, "origin").ptr)
+        return true;
+    for (size_t i = 0; host.ptr && i < COUNT_OF(ours); i++) {
+        size_t len = strlen(ours[i]);
+        if (host.len >= len && memcmp(host.ptr, ours[i], len) == 0)
+            return false;
+    }
+    return host.ptr != NULL;
+}
+
+void route(void *arg, struct http_request *r)
+{
+    struct server *sv = arg;
+    bool known = false;
+
+    sv->requests++;
+    if (is_foreign(r)) {
+        http_problem(r, 403, "foreign",
+                     "requests from web pages, or to a Host that is not loopback, are refused");
+        return;
+    }
+    for (size_t i = 0; i < COUNT_OF(routes); i++) {
+        if (!path_matches(routes[i].path, r->path))
+            continue;
+        known = true;
+        if (method_matches(&routes[i], r->method)) {
+            routes[i].serve(sv, r);
+            return;
+        }
+    }
+    if (known)
+        http_problem(r, 405, "method", "%.*s is not possible on %.*s", SLICE_ARG(r->method),
+                     SLICE_ARG(r->path));
+    else
+        http_problem(r, 404, "no-route", "there is nothing at %.*s", SLICE_ARG(r->path));
+}

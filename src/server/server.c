@@ -1,0 +1,345 @@
+#include "server/server.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "server/internal.h"
+
+enum { DRAIN_MS = 5000, SHUT_MS = 20 };
+
+/* ---- time ---- */
+
+static int64_t clock_ms(clockid_t id)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(id, &ts); /* cannot fail for these clocks */
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+int64_t server_steady(void *arg)
+{
+    (void)arg;
+    return clock_ms(CLOCK_BOOTTIME);
+}
+
+/* Wall time as it was at the start, carried on by the clock that never jumps: nothing expires
+ * because somebody set the clock. */
+int64_t server_now(void *arg)
+{
+    const struct server *sv = arg;
+
+    return server_steady(NULL) + sv->wall_minus_steady_ms;
+}
+
+/* ---- exchanges ---- */
+
+void exchange_begin(struct exchange *x, struct server *sv, struct http_request *r)
+{
+    x->server = sv;
+    x->http = r;
+    r->user = x;
+}
+
+void exchange_untie(struct exchange *x)
+{
+    if (x->http)
+        x->http->user = NULL;
+    x->http = NULL;
+}
+
+static void http_done(void *arg, struct http_request *r, bool sent)
+{
+    struct exchange *x = r->user;
+    (void)arg;
+    (void)sent;
+
+    if (!x)
+        return; /* answered */
+    exchange_untie(x);
+    if (x->gone)
+        x->gone(x);
+}
+
+/* ---- turns ---- */
+
+static void take_turn(struct server *sv);
+
+static void timer_fired(uv_timer_t *t)
+{
+    struct server *sv = t->data;
+
+    sv->timer_at = 0;
+    take_turn(sv);
+}
+
+static void checked(uv_check_t *c)
+{
+    take_turn(c->data);
+}
+
+static void take_turn(struct server *sv)
+{
+    if (sv->ended)
+        return;
+    int64_t at = scheduler_turn(sv->scheduler);
+    int64_t scan = supervisor_turn(sv->supervisor);
+
+    if (scan != 0 && (at == 0 || scan < at))
+        at = scan;
+    if (at == sv->timer_at)
+        return;
+    sv->timer_at = at;
+    if (at == 0) {
+        (void)uv_timer_stop(&sv->timer);
+        return;
+    }
+    int64_t left = max_i64(0, at - server_now(sv));
+    uv_update_time(&sv->loop);
+    (void)uv_timer_start(&sv->timer, timer_fired, (uint64_t)left, 0);
+}
+
+/* ---- what scheduler and supervisor tell ---- */
+
+static void task_ended(void *arg, struct slice id, enum task_state state)
+{
+    (void)state;
+    waiters_tell(arg, id);
+}
+
+static void alert(void *arg, const struct task *t)
+{
+    (void)arg;
+    log_line(LOG_ERROR, "event=operator_needed task=%.*s state=%s code=%.*s reason=\"%.*s\"",
+             SLICE_ARG(t->id), task_state_text(t->state), SLICE_ARG(t->error.code),
+             SLICE_ARG(t->error.message));
+}
+
+static void store_trouble(void *arg, const struct error *e)
+{
+    struct server *sv = arg;
+
+    if (e) {
+        (void)snprintf(sv->trouble, sizeof sv->trouble, "%s", e->text);
+        log_line(LOG_ERROR, "event=store_trouble reason=\"%s\"", e->text);
+    } else {
+        sv->trouble[0] = 0;
+        log_line(LOG_INFO, "event=store_works_again");
+    }
+}
+
+static void requested(void *arg, struct slice id, bool released)
+{
+    struct server *sv = arg;
+
+    scheduler_requested(sv->scheduler, id, released);
+}
+
+static void scan_failed(void *arg, const struct error *e)
+{
+    struct server *sv = arg;
+
+    if (!sv->trouble[0])
+        log_line(LOG_WARN, "event=scan_failed reason=\"%s\"", e->text);
+}
+
+/* ---- the end ---- */
+
+static void end_now(struct server *sv)
+{
+    sv->ended = true;
+    supervisor_stop(sv->supervisor);
+    uv_stop(&sv->loop);
+}
+
+static bool may_end(const struct server *sv)
+{
+    struct scheduler_stats st;
+
+    scheduler_stats(sv->scheduler, &st);
+    return st.open_attempts == 0 && scheduler_is_drained(sv->scheduler) && sv->exchange_count == 0
+           && !supervisor_is_busy(sv->supervisor);
+}
+
+static void drain_step(uv_timer_t *t)
+{
+    struct server *sv = t->data;
+
+    sv->config.drain_ms -= SHUT_MS;
+    if (may_end(sv) || sv->config.drain_ms <= 0)
+        end_now(sv);
+}
+
+static void on_signal(uv_signal_t *s, int signum)
+{
+    struct server *sv = s->data;
+
+    if (sv->draining) {
+        log_line(LOG_WARN, "event=ended_at_once signal=%d", signum);
+        _exit(128 + signum); /* all that was acknowledged is durable */
+    }
+    log_line(LOG_INFO, "event=draining signal=%d", signum);
+    sv->draining = true;
+    scheduler_drain(sv->scheduler);
+    (void)uv_timer_start(&sv->drain_timer, drain_step, SHUT_MS, SHUT_MS);
+    take_turn(sv);
+}
+
+/* ---- start ---- */
+
+static enum err load_workflows(struct server *sv, struct error *e)
+{
+    struct store *st = sv->config.store;
+    struct workflow_row *rows = NULL;
+    struct arena a = {0};
+    size_t count = 0;
+    enum err err = st->ops->workflow_list(st, &a, &rows, &count, e);
+
+    for (size_t i = 0; i < count && err == ERR_OK; i++) {
+        struct mistakes *m = calloc(1, sizeof *m);
+        struct definition *d = NULL;
+        ASSERT(m);
+        if (definition_parse(rows[i].text, &d, m) == ERR_OK)
+            registry_add(&sv->workflows, d, rows[i].version);
+        else
+            log_line(LOG_ERROR, "event=workflow_unreadable workflow=%.*s version=%" PRId64,
+                     SLICE_ARG(rows[i].name), rows[i].version);
+        free(m);
+    }
+    arena_fini(&a);
+    return err;
+}
+
+static void make_parts(struct server *sv)
+{
+    const struct server_config *c = &sv->config;
+    const struct clock clock = {server_now, sv};
+    const struct outside outside = {
+        .arg = sv,
+        .work_answer = work_answered,
+        .ask_answer = ask_answered,
+        .task_ended = task_ended,
+        .alert = alert,
+        .store_trouble = store_trouble,
+    };
+    const struct supervisor_outside sv_outside = {
+        .arg = sv,
+        .now = server_now,
+        .steady = server_steady,
+        .requested = requested,
+        .failed = scan_failed,
+    };
+    const struct scheduler_config sc = {
+        .node = slice_of(c->node),
+        .boot = c->store->ops->boot(c->store),
+        .key_prefix = slice_of(c->key_prefix),
+    };
+    const struct supervisor_config suc = {
+        .holder = slice_of(c->node),
+        .interval_ms = c->supervisor_interval_ms,
+        .grace_ms = c->grace_ms,
+    };
+
+    sv->key = token_key_new(c->store->ops->secret(c->store));
+    sv->scheduler =
+        scheduler_new(&sc, sv->store, &sv->workflows, sv->key, &clock, &outside);
+    sv->supervisor = supervisor_new(&suc, sv->store, &sv->workflows, &sv_outside);
+}
+
+static void start_handles(struct server *sv)
+{
+    int rc = uv_check_init(&sv->loop, &sv->check) | uv_timer_init(&sv->loop, &sv->timer)
+             | uv_timer_init(&sv->loop, &sv->drain_timer)
+             | uv_signal_init(&sv->loop, &sv->sigterm) | uv_signal_init(&sv->loop, &sv->sigint);
+
+    ASSERT(rc == 0);
+    sv->check.data = sv->timer.data = sv->drain_timer.data = sv;
+    sv->sigterm.data = sv->sigint.data = sv;
+    rc = uv_check_start(&sv->check, checked) | uv_signal_start(&sv->sigterm, on_signal, SIGTERM)
+         | uv_signal_start(&sv->sigint, on_signal, SIGINT);
+    ASSERT(rc == 0);
+}
+
+static void close_handle(uv_handle_t *h, void *arg)
+{
+    (void)arg;
+    if (!uv_is_closing(h))
+        uv_close(h, NULL);
+}
+
+/* First the clients are let go, which unties whatever waits for them; then the jobs that the store
+ * has land; then nothing is left that could ask the scheduler. */
+static void take_down(struct server *sv)
+{
+    if (sv->http)
+        http_close(sv->http);
+    while (scheduler_is_busy(sv->scheduler) || supervisor_is_busy(sv->supervisor)
+           || sv->exchange_count > 0)
+        (void)uv_run(&sv->loop, UV_RUN_ONCE);
+    scheduler_free(sv->scheduler);
+    supervisor_free(sv->supervisor);
+    store_thread_stop(sv->thread);
+    close_handle((uv_handle_t *)&sv->check, NULL);
+    close_handle((uv_handle_t *)&sv->timer, NULL);
+    close_handle((uv_handle_t *)&sv->drain_timer, NULL);
+    close_handle((uv_handle_t *)&sv->sigterm, NULL);
+    close_handle((uv_handle_t *)&sv->sigint, NULL);
+    while (uv_run(&sv->loop, UV_RUN_DEFAULT) != 0)
+        ;
+    int rc = uv_loop_close(&sv->loop);
+    ASSERT(rc == 0);
+    token_key_free(sv->key);
+    registry_fini(&sv->workflows);
+    map_fini(&sv->waits);
+}
+
+static enum err open_door(struct server *sv, struct error *e)
+{
+    const struct http_handler handler = {.arg = sv, .handle = route, .done = http_done};
+    enum err err =
+        http_listen(&sv->loop, sv->config.listen, &http_limits_default, &handler, &sv->http, e);
+
+    if (err != ERR_OK)
+        return err;
+    log_line(LOG_INFO, "event=started listen=%s port=%d version=%s boot=%" PRIu64,
+             sv->config.listen, http_port(sv->http), INTACT_VERSION,
+             sv->config.store->ops->boot(sv->config.store));
+    if (sv->config.print_ready) {
+        printf("listening on port %d\n", http_port(sv->http));
+        (void)fflush(stdout);
+    }
+    return ERR_OK;
+}
+
+enum err server_run(const struct server_config *c, struct error *e)
+{
+    struct server *sv = calloc(1, sizeof *sv);
+
+    ASSERT(sv);
+    sv->config = *c;
+    sv->config.drain_ms = c->drain_ms ? c->drain_ms : DRAIN_MS;
+    sv->wall_minus_steady_ms = clock_ms(CLOCK_REALTIME) - server_steady(NULL);
+    (void)signal(SIGPIPE, SIG_IGN); /* clients that go away are no news */
+    int rc = uv_loop_init(&sv->loop);
+    ASSERT(rc == 0);
+    enum err err = load_workflows(sv, e);
+    const struct store_thread_config tc = {c->store, c->maintain};
+    sv->thread = store_thread_start(&sv->loop, &tc);
+    sv->store = store_thread_queue(sv->thread);
+    make_parts(sv);
+    start_handles(sv);
+    if (err == ERR_OK)
+        err = open_door(sv, e);
+    if (err == ERR_OK) {
+        take_turn(sv);
+        (void)uv_run(&sv->loop, UV_RUN_DEFAULT);
+        log_line(LOG_INFO, "event=ended");
+    }
+    sv->ended = true;
+    take_down(sv);
+    free(sv);
+    return err;
+}

@@ -1,0 +1,165 @@
+#include "server/store_thread.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { QUIET_MS = 200 /* without work, before it counts as idle */ };
+
+struct store_thread {
+    struct store_queue queue; /* what others see of it */
+    struct store_thread_config config;
+    pthread_t thread;
+    pthread_mutex_t lock; /* of the next three */
+    pthread_cond_t wake;
+    struct link todo, finished;
+    bool stop;
+    uv_async_t async;
+};
+
+static void take_all(struct link *from, struct link *to)
+{
+    for (struct link *l = NULL; (l = list_first(from));) {
+        link_remove(l);
+        list_push(to, l);
+    }
+}
+
+/* ---- on the loop ---- */
+
+static void hand_back(uv_async_t *async)
+{
+    struct store_thread *t = async->data;
+    struct link finished;
+
+    list_init(&finished);
+    (void)pthread_mutex_lock(&t->lock);
+    take_all(&t->finished, &finished);
+    (void)pthread_mutex_unlock(&t->lock);
+    for (struct link *l = NULL; (l = list_first(&finished));) {
+        struct store_job *j = CONTAINER_OF(l, struct store_job, link);
+        link_remove(l);
+        j->done(j);
+    }
+}
+
+static void submit(struct store_queue *q, struct store_job *j)
+{
+    struct store_thread *t = CONTAINER_OF(q, struct store_thread, queue);
+
+    (void)pthread_mutex_lock(&t->lock);
+    list_push(&t->todo, &j->link);
+    (void)pthread_cond_signal(&t->wake);
+    (void)pthread_mutex_unlock(&t->lock);
+}
+
+/* ---- on its own thread ---- */
+
+static struct timespec quiet_end(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts); /* cannot fail for this clock */
+    ts.tv_nsec += QUIET_MS * 1000000L;
+    ts.tv_sec += ts.tv_nsec / 1000000000L;
+    ts.tv_nsec %= 1000000000L;
+    return ts;
+}
+
+/* Waits for work; looks after the store when there is none for a while. Lock held. */
+static void wait_for_work(struct store_thread *t)
+{
+    bool again = t->config.maintain != NULL;
+
+    while (list_empty(&t->todo) && !t->stop) {
+        if (!again) {
+            (void)pthread_cond_wait(&t->wake, &t->lock);
+            continue;
+        }
+        struct timespec ts = quiet_end();
+        if (pthread_cond_timedwait(&t->wake, &t->lock, &ts) == 0)
+            continue;
+        (void)pthread_mutex_unlock(&t->lock);
+        again = t->config.maintain(t->config.store, true);
+        (void)pthread_mutex_lock(&t->lock);
+    }
+}
+
+static void *body(void *arg)
+{
+    struct store_thread *t = arg;
+    struct link todo;
+
+    list_init(&todo);
+    (void)pthread_mutex_lock(&t->lock);
+    for (;;) {
+        wait_for_work(t);
+        if (list_empty(&t->todo))
+            break; /* told to stop, and done */
+        take_all(&t->todo, &todo);
+        (void)pthread_mutex_unlock(&t->lock);
+        for (struct link *l = NULL; (l = list_first(&todo));) {
+            struct store_job *j = CONTAINER_OF(l, struct store_job, link);
+            link_remove(l);
+            j->run(j, t->config.store);
+            (void)pthread_mutex_lock(&t->lock);
+            list_push(&t->finished, l);
+            (void)pthread_mutex_unlock(&t->lock);
+            (void)uv_async_send(&t->async);
+        }
+        if (t->config.maintain)
+            (void)t->config.maintain(t->config.store, false);
+        (void)pthread_mutex_lock(&t->lock);
+    }
+    (void)pthread_mutex_unlock(&t->lock);
+    return NULL;
+}
+
+/* ---- life ---- */
+
+struct store_thread *store_thread_start(uv_loop_t *loop, const struct store_thread_config *c)
+{
+    struct store_thread *t = calloc(1, sizeof *t);
+    pthread_condattr_t attr;
+
+    ASSERT(t);
+    t->queue.submit = submit;
+    t->config = *c;
+    list_init(&t->todo);
+    list_init(&t->finished);
+    (void)pthread_mutex_init(&t->lock, NULL);
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&t->wake, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    int rc = uv_async_init(loop, &t->async, hand_back);
+    ASSERT(rc == 0);
+    t->async.data = t;
+    rc = pthread_create(&t->thread, NULL, body, t);
+    ASSERT(rc == 0);
+    return t;
+}
+
+struct store_queue *store_thread_queue(struct store_thread *t)
+{
+    return &t->queue;
+}
+
+static void closed(uv_handle_t *h)
+{
+    struct store_thread *t = h->data;
+
+    (void)pthread_cond_destroy(&t->wake);
+    (void)pthread_mutex_destroy(&t->lock);
+    free(t);
+}
+
+void store_thread_stop(struct store_thread *t)
+{
+    (void)pthread_mutex_lock(&t->lock);
+    t->stop = true;
+    (void)pthread_cond_signal(&t->wake);
+    (void)pthread_mutex_unlock(&t->lock);
+    (void)pthread_join(t->thread, NULL);
+    uv_close((uv_handle_t *)&t->async, closed);
+}

@@ -1,0 +1,247 @@
+#include "server/internal.h"
+
+#include "base/when.h"
+#include "json/json.h"
+
+/* The exchange of a work call lies in the call's own memory. */
+struct work_exchange {
+    struct exchange x;
+    struct work *work;
+};
+
+static void work_gone(struct exchange *x)
+{
+    struct work_exchange *wx = CONTAINER_OF(x, struct work_exchange, x);
+
+    scheduler_work_gone(x->server->scheduler, wx->work);
+}
+
+static bool name_ok(struct slice s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.ptr[i];
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
+              || strchr("._:-", c)))
+            return false;
+    }
+    return s.ptr && s.len >= 1 && s.len <= 128;
+}
+
+static bool delay_of(const struct json *j, const char *key, int64_t *ret_ms)
+{
+    const struct json *v = json_get(j, key);
+
+    *ret_ms = 0;
+    return !v || v->type == JSON_NULL || (v->type == JSON_STRING && duration_parse(v->text, ret_ms));
+}
+
+static void read_error(struct arena *a, const struct json *error, struct work_result *r)
+{
+    struct slice code = json_get_text(error, "code");
+    struct slice message = json_get_text(error, "message");
+    struct slice effect = json_get_text(error, "effect");
+
+    r->failed = true;
+    r->error.code = code.ptr ? arena_copy(a, code) : SLICE("error");
+    r->error.message = message.ptr ? arena_copy(a, message) : SLICE("");
+    r->retryable = json_get_bool(error, "retryable", true);
+    r->effect = r->retryable ? EFFECT_UNKNOWN : EFFECT_NONE;
+    if (slice_is(effect, "none"))
+        r->effect = EFFECT_NONE;
+    else if (slice_is(effect, "unknown"))
+        r->effect = EFFECT_UNKNOWN;
+    (void)delay_of(error, "retry_after", &r->retry_after_ms); /* a wish; a broken one is none */
+}
+
+/* One bad result fails only itself: its token, if it has one, gets the status "unknown". */
+static void read_result(struct arena *a, const struct json *j, struct work_result *r)
+{
+    const struct json *error = json_get(j, "error");
+
+    r->token = arena_copy(a, json_get_text(j, "token"));
+    if (error && error->type == JSON_OBJECT)
+        read_error(a, error, r);
+    else
+        r->output = arena_copy(a, json_get_raw(j, "output"));
+}
+
+static const struct json *array_of(struct http_request *r, const struct json *j, const char *key,
+                                   bool *bad)
+{
+    const struct json *list = json_get(j, key);
+
+    if (!list)
+        return NULL;
+    if (list->type != JSON_ARRAY || list->count > WORK_MAX) {
+        http_problem(r, 422, "bad-work", "%s is %s, expected an array of at most %d", key,
+                     json_type_text(list->type), WORK_MAX);
+        *bad = true;
+    }
+    return list;
+}
+
+static bool read_lists(struct http_request *r, const struct json *j, struct work *w)
+{
+    bool bad = false;
+    const struct json *results = array_of(r, j, "results", &bad);
+    const struct json *holding = bad ? NULL : array_of(r, j, "holding", &bad);
+
+    if (bad)
+        return false;
+    w->says_holding = holding != NULL;
+    if (holding) {
+        w->holding = arena_alloc(&w->arena, (holding->count + 1) * sizeof *w->holding);
+        for (const struct json *h = holding->child; h; h = h->next)
+            if (h->type == JSON_STRING)
+                w->holding[w->holding_count++] = arena_copy(&w->arena, h->text);
+    }
+    if (results) {
+        w->results = arena_alloc(&w->arena, (results->count + 1) * sizeof *w->results);
+        for (const struct json *one = results->child; one; one = one->next)
+            read_result(&w->arena, one, &w->results[w->result_count++]);
+    }
+    return true;
+}
+
+static bool read_work(struct http_request *r, const struct json *j, struct work *w)
+{
+    struct slice instance = json_get_text(j, "instance");
+    int64_t max = json_get_int(j, "max", json_get(j, "max") ? -1 : 1);
+
+    w->agent_name = arena_copy(&w->arena, http_segment(r, 2));
+    w->instance_name = arena_copy(&w->arena, instance);
+    if (!name_ok(w->agent_name) || !name_ok(instance)) {
+        http_problem(r, 422, "bad-work",
+                     "agent and instance must be names of 1 to 128 characters of [A-Za-z0-9._:-]");
+        return false;
+    }
+    if (max < 0 || max > WORK_MAX) {
+        http_problem(r, 422, "bad-work", "max must be a number from 0 to %d", WORK_MAX);
+        return false;
+    }
+    w->max = (uint32_t)max;
+    if (!delay_of(j, "wait", &w->wait_ms)) {
+        http_problem(r, 422, "bad-work", "wait must be a duration such as 30s");
+        return false;
+    }
+    w->wait_ms = min_i64(w->wait_ms, 5 * MS_PER_MIN);
+    return read_lists(r, j, w);
+}
+
+void work_post(struct server *sv, struct http_request *r)
+{
+    struct json *j = body_json(r);
+
+    if (!j)
+        return;
+    struct work *w = work_new();
+    if (!read_work(r, j, w)) {
+        work_free(w);
+        return;
+    }
+    struct work_exchange *wx = arena_alloc(&w->arena, sizeof *wx);
+    wx->work = w;
+    exchange_begin(&wx->x, sv, r);
+    wx->x.gone = work_gone;
+    w->user = wx;
+    scheduler_work(sv->scheduler, w);
+}
+
+/* ---- the answer ---- */
+
+static void render_forward(struct buf *b, const struct work_request *q)
+{
+    json_key(b, "forward");
+    json_open(b, '{');
+    json_key(b, "idempotency_key");
+    json_string(b, q->forward_key);
+    json_key(b, "input");
+    json_raw(b, q->forward_input);
+    json_key(b, "output");
+    json_raw(b, q->forward_output);
+    json_key(b, "attempts");
+    json_number(b, q->forward_attempts);
+    json_key(b, "in_doubt");
+    json_bool(b, q->forward_in_doubt);
+    json_close(b, '}');
+}
+
+static void render_request(struct buf *b, const struct work_request *q, int64_t now)
+{
+    json_open(b, '{');
+    json_key(b, "token");
+    json_string(b, q->token);
+    json_key(b, "task");
+    json_string(b, q->task);
+    json_key(b, "step");
+    json_string(b, q->step);
+    json_key(b, "action");
+    json_string(b, q->action);
+    json_key(b, "direction");
+    json_string(b, slice_of(direction_text(q->direction)));
+    json_key(b, "attempt");
+    json_number(b, q->attempt);
+    json_key(b, "idempotency_key");
+    json_string(b, q->idempotency_key);
+    json_key(b, "input");
+    json_raw(b, q->input);
+    json_key(b, "complete_by");
+    json_time(b, q->complete_by);
+    json_key(b, "time_left_ms");
+    json_number(b, max_i64(0, q->complete_by - now));
+    json_key(b, "traceparent");
+    json_string(b, q->traceparent);
+    if (q->direction == DIRECTION_UNDO)
+        render_forward(b, q);
+    json_close(b, '}');
+}
+
+static void render_answer(struct buf *b, const struct work *w, int64_t now)
+{
+    json_open(b, '{');
+    json_key(b, "now");
+    json_time(b, now);
+    json_key(b, "waited_ms");
+    json_number(b, w->waited_ms);
+    json_key(b, "requests");
+    json_open(b, '[');
+    for (size_t i = 0; i < w->request_count; i++)
+        render_request(b, &w->requests[i], now);
+    json_close(b, ']');
+    json_key(b, "outcomes");
+    json_open(b, '[');
+    for (size_t i = 0; i < w->result_count; i++) {
+        json_open(b, '{');
+        json_key(b, "token");
+        json_string(b, w->results[i].token);
+        json_key(b, "status");
+        json_string(b, slice_of(result_status_text(w->results[i].status)));
+        json_close(b, '}');
+    }
+    json_close(b, ']');
+    json_key(b, "stop");
+    json_open(b, '[');
+    for (size_t i = 0; i < w->stop_count; i++)
+        json_string(b, w->stop[i]);
+    json_close(b, ']');
+    json_close(b, '}');
+}
+
+bool work_answered(void *arg, struct work *w)
+{
+    struct server *sv = arg;
+    struct work_exchange *wx = w->user;
+    struct http_request *r = wx ? wx->x.http : NULL;
+
+    if (!r || !http_is_alive(r))
+        return false;
+    exchange_untie(&wx->x);
+    if (w->failed) {
+        answer_trouble(r, ERR_BUSY, sv->trouble[0] ? sv->trouble : "the store did not take it");
+        return true;
+    }
+    CLEANUP(buf_fini) struct buf b = {0};
+    render_answer(&b, w, server_now(sv));
+    answer_json(r, 200, &b, NULL);
+    return true;
+}

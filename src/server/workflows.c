@@ -1,0 +1,207 @@
+#include "server/internal.h"
+
+#include <stdlib.h>
+
+#include "json/json.h"
+
+static void render_mistakes(struct buf *b, const struct mistakes *m)
+{
+    json_open(b, '[');
+    for (size_t i = 0; i < m->count; i++) {
+        const struct mistake *k = &m->list[i];
+        json_open(b, '{');
+        json_key(b, "line");
+        json_number(b, k->line);
+        json_key(b, "column");
+        json_number(b, k->column);
+        json_key(b, "path");
+        json_string(b, slice_of(k->path));
+        json_key(b, "found");
+        json_string(b, slice_of(k->found));
+        json_key(b, "expected");
+        json_string(b, slice_of(k->expected));
+        json_close(b, '}');
+    }
+    json_close(b, ']');
+}
+
+static void answer_mistakes(struct http_request *r, enum err err, const struct mistakes *m)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    int status = err == ERR_PARSE ? 400 : 422;
+
+    json_open(&b, '{');
+    json_key(&b, "type");
+    json_string(&b, SLICE("urn:intact:problem:bad-definition"));
+    json_key(&b, "title");
+    json_string(&b, SLICE("The definition has mistakes"));
+    json_key(&b, "status");
+    json_number(&b, status);
+    json_key(&b, "errors");
+    render_mistakes(&b, m);
+    json_close(&b, '}');
+    http_answer(r, status, "application/problem+json", buf_view(&b), NULL);
+}
+
+/* The definition in the body, compiled; NULL: answered with its mistakes. */
+static struct definition *definition_in(struct http_request *r)
+{
+    struct mistakes *m = calloc(1, sizeof *m);
+    struct definition *d = NULL;
+
+    ASSERT(m);
+    if (!content_type_is(r, "application/json")) {
+        http_problem(r, 415, "content-type", "send the definition as application/json");
+    } else {
+        enum err err = definition_parse(r->body, &d, m);
+        if (err != ERR_OK)
+            answer_mistakes(r, err, m);
+    }
+    free(m);
+    return d;
+}
+
+void validate_post(struct server *sv, struct http_request *r)
+{
+    struct definition *d = definition_in(r);
+    (void)sv;
+
+    if (!d)
+        return;
+    definition_free(d);
+    http_answer(r, 200, "application/json", SLICE("{\"errors\":[]}"), NULL);
+}
+
+/* ---- PUT /v1/workflows/{name} ---- */
+
+struct putter {
+    struct exchange x;
+    struct store_job job;
+    struct definition *definition;
+    int64_t now, version;
+    bool is_new;
+    enum err err;
+    struct error error;
+};
+
+static void put_run(struct store_job *j, struct store *store)
+{
+    struct putter *p = CONTAINER_OF(j, struct putter, job);
+
+    p->err = store->ops->workflow_put(store, p->definition->workflow.name, p->definition->text,
+                                      p->now, &p->version, &p->is_new, &p->error);
+}
+
+static void answer_put(struct http_request *r, const struct putter *p, struct slice name)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    json_open(&b, '{');
+    json_key(&b, "name");
+    json_string(&b, name);
+    json_key(&b, "version");
+    json_number(&b, p->version);
+    json_close(&b, '}');
+    answer_json(r, p->is_new ? 201 : 200, &b, NULL);
+}
+
+static void put_done(struct store_job *j)
+{
+    struct putter *p = CONTAINER_OF(j, struct putter, job);
+    struct server *sv = p->x.server;
+    struct http_request *r = p->x.http;
+
+    if (r) {
+        exchange_untie(&p->x);
+        if (p->err == ERR_OK)
+            answer_put(r, p, p->definition->workflow.name);
+        else
+            answer_trouble(r, p->err, p->error.text);
+    }
+    if (p->err == ERR_OK)
+        registry_add(&sv->workflows, p->definition, p->version);
+    else
+        definition_free(p->definition);
+    sv->exchange_count--;
+    free(p);
+}
+
+void workflow_put(struct server *sv, struct http_request *r)
+{
+    struct slice name = http_segment(r, 2);
+    struct definition *d = definition_in(r);
+
+    if (!d)
+        return;
+    if (!slice_eq(name, d->workflow.name)) {
+        http_problem(r, 422, "other-name", "the definition is of workflow \"%.*s\", the path says \"%.*s\"",
+                     SLICE_ARG(d->workflow.name), SLICE_ARG(name));
+        definition_free(d);
+        return;
+    }
+    struct putter *p = calloc(1, sizeof *p);
+    ASSERT(p);
+    p->definition = d;
+    p->now = server_now(sv);
+    exchange_begin(&p->x, sv, r);
+    sv->exchange_count++;
+    p->job = (struct store_job){.run = put_run, .done = put_done};
+    sv->store->submit(sv->store, &p->job);
+}
+
+/* ---- GET ---- */
+
+static void render_definition(struct buf *b, const struct definition *d, bool text)
+{
+    json_open(b, '{');
+    json_key(b, "name");
+    json_string(b, d->workflow.name);
+    json_key(b, "version");
+    json_number(b, d->workflow.version);
+    json_key(b, "steps");
+    json_number(b, d->workflow.step_count);
+    if (text) {
+        json_key(b, "definition");
+        json_raw(b, d->text);
+    }
+    json_close(b, '}');
+}
+
+void workflow_get(struct server *sv, struct http_request *r)
+{
+    struct slice version = http_segment(r, 4);
+    struct slice name = http_segment(r, 2);
+    CLEANUP(buf_fini) struct buf b = {0};
+    int64_t v = 0;
+
+    if (version.ptr) {
+        char *end = NULL;
+        v = strtoll(version.ptr, &end, 10); /* segments end with a NUL */
+        v = *end || v < 1 ? -1 : v;
+    }
+    const struct definition *d = registry_find(&sv->workflows, name, v);
+    if (!d) {
+        http_problem(r, 404, "no-such-workflow", "there is no workflow \"%.*s\"%s", SLICE_ARG(name),
+                     v ? " of that version" : "");
+        return;
+    }
+    render_definition(&b, d, true);
+    answer_json(r, 200, &b, NULL);
+}
+
+void workflows_list(struct server *sv, struct http_request *r)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    json_open(&b, '{');
+    json_key(&b, "workflows");
+    json_open(&b, '[');
+    for (size_t i = 0; i < sv->workflows.names.cap; i++) {
+        const struct map_entry *e = &sv->workflows.names.entries[i];
+        if (e->value)
+            render_definition(&b, registry_find(&sv->workflows, e->key, 0), false);
+    }
+    json_close(&b, ']');
+    json_close(&b, '}');
+    answer_json(r, 200, &b, NULL);
+}

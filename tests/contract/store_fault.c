@@ -1,0 +1,253 @@
+/*
+ * Every call to the outside fails once, the n-th for n from 0 on, until an operation meets no
+ * fault any more: by then every way out was taken. Each is done twice: with one fault, and with an
+ * outage that lasts to the end of the operation. Afterwards nothing half-done may be visible, and
+ * the store works again.
+ */
+
+#include "store_world.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+
+static const struct payload a_payload = {1, {"\"long\"", 6}};
+
+/* What the operations are tried on. */
+static void furnish(struct world *w)
+{
+    struct task_row row = a_row("claimable");
+
+    row.payloads = &a_payload;
+    row.payload_count = 1;
+    must(insert_row(w, row), "claimable");
+    row = a_row("old");
+    row.waiting_for = SLICE("b");
+    row.wake_at = 5;
+    must(insert_row(w, row), "old");
+    int64_t version;
+    bool is_new;
+    must(w->s->ops->workflow_put(w->s, SLICE("order"), SLICE("A"), 1, &version, &is_new, &w->e),
+         "workflow");
+}
+
+/* Everything that the store holds, as a text. */
+static void tell_all(struct world *w, struct buf *b)
+{
+    struct list_query q = {.any_state = true, .limit = 100};
+    struct row_page page;
+    struct workflow_row *list;
+    size_t count;
+
+    must(w->s->ops->list(w->s, &q, &w->a, &page, &w->e), w->e.text);
+    for (size_t i = 0; i < page.count; i++) {
+        struct task_row row = fetch(w, page.rows[i].id.ptr);
+        rows_equal(&row, &row, "itself");
+        buf_fmt(b, "%.*s %" PRIu64 " %s %.*s %.*s %.*s %zu\n", SLICE_ARG(row.id), row.revision,
+                task_state_text(row.state), SLICE_ARG(row.locked_by), SLICE_ARG(row.doc),
+                SLICE_ARG(row.waiting_for), row.payload_count);
+    }
+    must(w->s->ops->workflow_list(w->s, &w->a, &list, &count, &w->e), w->e.text);
+    for (size_t i = 0; i < count; i++)
+        buf_fmt(b, "%.*s %" PRId64 " %.*s\n", SLICE_ARG(list[i].name), list[i].version,
+                SLICE_ARG(list[i].text));
+}
+
+typedef enum err operation(struct world *w);
+
+static enum err op_commit(struct world *w)
+{
+    struct change c[4] = {{.kind = CHANGE_INSERT, .row = a_row("new")},
+                          {.kind = CHANGE_UPDATE, .row = a_row("old")},
+                          {.kind = CHANGE_INSERT, .row = a_row("old")},
+                          {.kind = CHANGE_REQUEST, .release = true, .row = a_row("claimable")}};
+    struct claim claim = claim_of(w, CLAIM_AGENT, "b", 9, 3);
+    struct batch b = {.changes = c, .change_count = 4, .claims = &claim, .claim_count = 1};
+    static const enum err want[] = {ERR_OK, ERR_OK, ERR_CONFLICT, ERR_OK};
+
+    c[0].row.tags = SLICE("{\"k\":\"v\"}");
+    c[0].row.payloads = &a_payload;
+    c[0].row.payload_count = 1;
+    c[1].row.revision = 2;
+    c[1].row.state = TASK_PROCESSING;
+    c[1].row.locked_by = SLICE("n1/1");
+    c[3].row.revision = 2;
+    c[3].row.waiting_for = SLICE("b");
+    enum err err = w->s->ops->commit(w->s, &b, &w->a, &w->e);
+    for (size_t i = 0; i < 4; i++)
+        CHECK(c[i].outcome == (err == ERR_OK ? want[i] : err), "outcome of change %zu", i);
+    CHECK(claim.row_count == (err == ERR_OK), "rows of the claim");
+    return err;
+}
+
+static enum err op_claim_boot(struct world *w)
+{
+    struct claim claim = claim_of(w, CLAIM_BOOT, NULL, 9, 3);
+    struct batch b = {.claims = &claim, .claim_count = 1};
+
+    return w->s->ops->commit(w->s, &b, &w->a, &w->e);
+}
+
+static enum err op_get(struct world *w)
+{
+    struct task_row row = {0};
+    enum err err = w->s->ops->get(w->s, SLICE("claimable"), &w->a, &row, &w->e);
+
+    CHECK(err == ERR_OK || !row.id.ptr, "out-parameters are left alone");
+    return err;
+}
+
+static enum err op_overdue(struct world *w)
+{
+    struct row_page page = {.count = 77};
+    enum err err = w->s->ops->overdue(w->s, 9, 0, 0, 9, &w->a, &page, &w->e);
+
+    CHECK(page.count == (err == ERR_OK ? 1 : 77), "out-parameters are left alone");
+    return err;
+}
+
+static enum err op_list(struct world *w)
+{
+    struct list_query q = {.any_state = true, .limit = 1};
+    struct row_page page;
+
+    return w->s->ops->list(w->s, &q, &w->a, &page, &w->e);
+}
+
+static enum err op_workflow_put(struct world *w)
+{
+    int64_t version = -1;
+    bool is_new;
+    enum err err =
+        w->s->ops->workflow_put(w->s, SLICE("order"), SLICE("B"), 1, &version, &is_new, &w->e);
+
+    CHECK(version == (err == ERR_OK ? 2 : -1), "out-parameters are left alone");
+    return err;
+}
+
+static enum err op_workflow_get(struct world *w)
+{
+    struct workflow_row row;
+
+    return w->s->ops->workflow_get(w->s, SLICE("order"), 0, &w->a, &row, &w->e);
+}
+
+static enum err op_workflow_list(struct world *w)
+{
+    struct workflow_row *rows;
+    size_t count;
+
+    return w->s->ops->workflow_list(w->s, &w->a, &rows, &count, &w->e);
+}
+
+/* SQLite opens its connections again after a failure: its ways out are taken as well. */
+static enum err op_after_failure(struct world *w)
+{
+    struct fault_plan armed = fault_plan;
+
+    fault_plan = (struct fault_plan){.fire = 1};
+    CHECK(op_get(w) != ERR_OK, "a failure to recover from");
+    fault_plan = armed;
+    return op_commit(w);
+}
+
+/* Runs `op` with the n-th call failing; says whether there was such a call. */
+static bool one_fault(struct world *w, operation *op, uint32_t n, uint32_t fire)
+{
+    CLEANUP(buf_fini) struct buf before = {0};
+    CLEANUP(buf_fini) struct buf after = {0};
+
+    furnish(w);
+    tell_all(w, &before);
+    fault_plan = (struct fault_plan){.skip = n, .fire = fire};
+    enum err err = op(w);
+    bool fired = fault_plan.fired > 0;
+    fault_plan = (struct fault_plan){0};
+
+    CHECK(fired || err == ERR_OK, "call %u: %s", n, w->e.text);
+    CHECK(err == ERR_OK || err_is_transient(err), "call %u: %s", n, err_text(err));
+    tell_all(w, &after);
+    bool same = slice_eq(buf_view(&before), buf_view(&after));
+    CHECK(err == ERR_OK || err == ERR_UNKNOWN || same, "call %u left something behind:\n%s", n,
+          after.ptr);
+    if (!same)
+        return fired; /* it is done: the answer was lost, if anything */
+    CHECK(op(w) == ERR_OK, "call %u: afterwards: %s", n, w->e.text);
+    must(insert_row(w, a_row("afterwards")), "afterwards");
+    return fired;
+}
+
+static void loop(operation *op, bool sqlite, const char *what)
+{
+    static const uint32_t fires[] = {1, UINT32_MAX};
+
+    for (size_t i = 0; i < COUNT_OF(fires); i++) {
+        bool fired = true;
+        uint32_t n;
+        for (n = 0; fired; n++) {
+            void *world;
+            CHECK(n < 200, "%s never ends", what);
+            (void)(sqlite ? world_setup_sqlite : world_setup_memory)(&world);
+            fired = one_fault(world, op, n, fires[i]);
+            (void)world_teardown(&world);
+        }
+        CHECK(n > 1, "%s met %u places that can fail", what, n - 1);
+    }
+}
+
+static void no_failure_leaves_anything_half_done(void **state)
+{
+    static const struct {
+        operation *op;
+        const char *what;
+    } operations[] = {
+        {op_commit, "commit"},
+        {op_claim_boot, "claim of a boot"},
+        {op_get, "get"},
+        {op_overdue, "overdue"},
+        {op_list, "list"},
+        {op_workflow_put, "workflow_put"},
+        {op_workflow_get, "workflow_get"},
+        {op_workflow_list, "workflow_list"},
+    };
+    (void)state;
+    for (size_t i = 0; i < 2 * COUNT_OF(operations); i++)
+        loop(operations[i / 2].op, i % 2, operations[i / 2].what);
+    loop(op_after_failure, true, "commit after a failure");
+}
+
+/* A start that fails can be tried again, and counts as one start only if it succeeded. */
+static void a_start_that_failed_leaves_a_folder_that_can_be_started(void **state)
+{
+    struct world *w = *state;
+    struct error e;
+
+    for (unsigned kind = 0; kind < 4; kind++) { /* of a new folder or an old one */
+        bool fired = true;
+        for (uint32_t n = 0; fired; n++) {
+            CHECK(n < 200, "never ends");
+            char dir[sizeof w->dir + 16];
+            (void)snprintf(dir, sizeof dir, "%s/%u-%u", w->dir, kind, kind % 2 ? n : 0);
+            struct store *s = NULL;
+            fault_plan = (struct fault_plan){.skip = n, .fire = kind / 2 ? 1 : UINT32_MAX};
+            enum err err = sqlite_store_open(dir, &s, &e);
+            fired = fault_plan.fired > 0;
+            fault_plan = (struct fault_plan){0};
+            CHECK((err == ERR_OK) == (s != NULL), "a store or an error");
+            CHECK(fired || err == ERR_OK, "call %u: %s", n, e.text);
+            if (s)
+                s->ops->close(s);
+            CHECK(sqlite_store_open(dir, &s, &e) == ERR_OK, "call %u: %s", n, e.text);
+            s->ops->close(s);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_failure_leaves_anything_half_done),
+        ON_SQLITE(a_start_that_failed_leaves_a_folder_that_can_be_started),
+    };
+    return cmocka_run_group_tests_name("store faults", tests, NULL, NULL);
+}

@@ -1,0 +1,201 @@
+#include "store_world.h"
+
+#include <ftw.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void sqlite_start(struct world *w)
+{
+    enum err err = sqlite_store_open(w->dir, &w->s, &w->e);
+
+    CHECK(err == ERR_OK, "%s", w->e.text);
+}
+
+static struct world *world_new(bool sqlite)
+{
+    struct world *w = calloc(1, sizeof *w);
+
+    ASSERT(w);
+    w->sqlite = sqlite;
+    fault_plan = (struct fault_plan){0};
+    return w;
+}
+
+int world_setup_memory(void **state)
+{
+    struct world *w = world_new(false);
+
+    w->s = memory_store_new();
+    *state = w;
+    return 0;
+}
+
+int world_setup_sqlite(void **state)
+{
+    struct world *w = world_new(true);
+
+    (void)snprintf(w->dir, sizeof w->dir, "/tmp/intact-store-XXXXXX");
+    CHECK(mkdtemp(w->dir), "a folder for the test");
+    sqlite_start(w);
+    *state = w;
+    return 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+int world_teardown(void **state)
+{
+    struct world *w = *state;
+
+    fault_plan = (struct fault_plan){0};
+    if (w->s)
+        w->s->ops->close(w->s);
+    if (w->sqlite)
+        (void)nftw(w->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    arena_fini(&w->a);
+    free(w);
+    return 0;
+}
+
+void world_restart(struct world *w)
+{
+    if (!w->sqlite) {
+        memory_store_boot(w->s);
+        return;
+    }
+    w->s->ops->close(w->s);
+    w->s = NULL;
+    sqlite_start(w);
+}
+
+struct task_row a_row(const char *id)
+{
+    return (struct task_row){
+        .id = slice_of(id),
+        .workflow = SLICE("order"),
+        .version = 1,
+        .revision = 1,
+        .state = TASK_PENDING,
+        .priority = 5,
+        .waiting_for = SLICE("a"),
+        .rank = 100,
+        .submitted_at = 1000,
+        .doc = SLICE("{\"steps\":[]}"),
+    };
+}
+
+void must(enum err outcome, const char *what)
+{
+    CHECK(outcome == ERR_OK, "%s: %s", what, err_text(outcome));
+}
+
+enum err put_change(struct world *w, struct change c)
+{
+    struct batch b = {.changes = &c, .change_count = 1};
+    enum err err = w->s->ops->commit(w->s, &b, &w->a, &w->e);
+
+    CHECK(err == ERR_OK || c.outcome == err, "a failed batch is the outcome of its changes");
+    return c.outcome;
+}
+
+enum err insert_row(struct world *w, struct task_row row)
+{
+    return put_change(w, (struct change){.kind = CHANGE_INSERT, .row = row});
+}
+
+enum err update_row(struct world *w, struct task_row row)
+{
+    return put_change(w, (struct change){.kind = CHANGE_UPDATE, .wake_moved = true, .row = row});
+}
+
+struct task_row fetch(struct world *w, const char *id)
+{
+    struct task_row row;
+    enum err err = w->s->ops->get(w->s, slice_of(id), &w->a, &row, &w->e);
+
+    CHECK(err == ERR_OK, "%s: %s", id, w->e.text);
+    return row;
+}
+
+bool exists(struct world *w, const char *id)
+{
+    struct task_row row;
+    enum err err = w->s->ops->get(w->s, slice_of(id), &w->a, &row, &w->e);
+
+    CHECK(err == ERR_OK || err == ERR_NOT_FOUND, "%s: %s", id, w->e.text);
+    return err == ERR_OK;
+}
+
+struct claim claim_of(struct world *w, enum claim_kind kind, const char *agent, size_t limit,
+                      int64_t now)
+{
+    char owner[40];
+
+    (void)snprintf(owner, sizeof owner, "n1/%" PRIu64, w->s->ops->boot(w->s));
+    return (struct claim){
+        .kind = kind,
+        .agent = slice_of(agent),
+        .locked_by = arena_copy(&w->a, slice_of(owner)),
+        .limit = limit,
+        .now = now,
+    };
+}
+
+void claim_commit(struct world *w, struct claim *c)
+{
+    struct batch b = {.claims = c, .claim_count = 1};
+    enum err err = w->s->ops->commit(w->s, &b, &w->a, &w->e);
+
+    CHECK(err == ERR_OK, "%s", w->e.text);
+}
+
+static void texts_equal(struct slice x, struct slice y, const char *field, const char *what)
+{
+    CHECK(slice_eq(x, y), "%s: %s is '%.*s' and '%.*s'", what, field, SLICE_ARG(x), SLICE_ARG(y));
+}
+
+static void numbers_equal(int64_t x, int64_t y, const char *field, const char *what)
+{
+    CHECK(x == y, "%s: %s is %" PRId64 " and %" PRId64, what, field, x, y);
+}
+
+void rows_equal(const struct task_row *x, const struct task_row *y, const char *what)
+{
+#define TEXT(f)   texts_equal(x->f, y->f, #f, what)
+#define NUMBER(f) numbers_equal((int64_t)x->f, (int64_t)y->f, #f, what)
+    TEXT(id);
+    TEXT(workflow);
+    TEXT(locked_by);
+    TEXT(waiting_for);
+    TEXT(request);
+    TEXT(reply_to);
+    TEXT(tags);
+    TEXT(doc);
+    NUMBER(seq);
+    NUMBER(version);
+    NUMBER(revision);
+    NUMBER(state);
+    NUMBER(direction);
+    NUMBER(priority);
+    NUMBER(complete_by);
+    NUMBER(wake_at);
+    NUMBER(not_before);
+    NUMBER(rank);
+    NUMBER(failure_count);
+    NUMBER(submitted_at);
+    NUMBER(started_at);
+    NUMBER(ended_at);
+    NUMBER(payload_count);
+    for (size_t i = 0; i < x->payload_count; i++) {
+        NUMBER(payloads[i].number);
+        TEXT(payloads[i].json);
+    }
+#undef TEXT
+#undef NUMBER
+}

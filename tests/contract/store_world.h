@@ -1,0 +1,62 @@
+#ifndef TESTS_STORE_WORLD_H
+#define TESTS_STORE_WORLD_H
+
+/*
+ * A store to try things on: either body, made anew for each test, in a folder that goes with it.
+ * Tests are listed once and run on both:
+ *
+ *     const struct CMUnitTest tests[] = {BOTH(a_stale_revision_changes_nothing), ...};
+ */
+
+#include "base/test.h"
+
+#include "base/fault.h"
+#include "store/memory.h"
+#include "store/sqlite.h"
+
+struct world {
+    struct store *s;
+    bool sqlite;
+    char dir[64]; /* SQLite's folder; removed at the end */
+    struct arena a;
+    struct error e;
+};
+
+int world_setup_memory(void **state);
+int world_setup_sqlite(void **state);
+int world_teardown(void **state);
+
+#define ON_SQLITE(f)                                                \
+    {                                                               \
+        #f " (sqlite)", f, world_setup_sqlite, world_teardown, NULL \
+    }
+#define ON_MEMORY(f)                                                \
+    {                                                               \
+        #f " (memory)", f, world_setup_memory, world_teardown, NULL \
+    }
+#define BOTH(f) ON_MEMORY(f), ON_SQLITE(f)
+
+/* A new start of the node: the file is closed and opened, memory keeps its content. */
+void world_restart(struct world *w);
+
+/* A pending task that waits for agent "a". */
+struct task_row a_row(const char *id);
+
+/* One change as a batch of its own; its outcome. */
+enum err put_change(struct world *w, struct change c);
+enum err insert_row(struct world *w, struct task_row row);
+enum err update_row(struct world *w, struct task_row row);
+void must(enum err outcome, const char *what);
+
+struct task_row fetch(struct world *w, const char *id); /* it must be there */
+bool exists(struct world *w, const char *id);
+
+/* A claim as a batch of its own, for "n1/BOOT" with the store's boot. */
+struct claim claim_of(struct world *w, enum claim_kind kind, const char *agent, size_t limit,
+                      int64_t now);
+void claim_commit(struct world *w, struct claim *c);
+
+/* Fails the test unless the rows are equal, payloads included. */
+void rows_equal(const struct task_row *x, const struct task_row *y, const char *what);
+
+#endif
