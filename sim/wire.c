@@ -13,7 +13,8 @@ enum { PATIENCE_MS = 5000, CALL_SLACK_MS = 4000 };
 /* A call as its worker made it. */
 struct call {
     struct worker *worker;
-    uint64_t life; /* of the worker */
+    char name[16]; /* of the worker, at that time */
+    uint64_t life; /* the same */
     uint64_t number;
     int64_t sent_at, wait_ms;
     uint32_t max;
@@ -80,7 +81,7 @@ static void call_fails(void *arg, uint64_t n)
 
     if (c->over)
         return;
-    trace("call %" PRIu64 " of %s fails", c->number, c->worker->name);
+    trace("call %" PRIu64 " of %s fails", c->number, c->name);
     call_over(c);
     worker_wakes_up(c->worker, world.calm ? between(1, 200) : spread(1, 2000));
 }
@@ -174,7 +175,7 @@ static struct work *work_of(const struct call *c)
     struct work *w = work_new();
 
     w->agent_name = arena_copy(&w->arena, text_of("a%u", c->worker->service));
-    w->instance_name = arena_copy(&w->arena, slice_of(c->worker->name));
+    w->instance_name = arena_copy(&w->arena, slice_of(c->name));
     w->max = c->max;
     w->wait_ms = c->wait_ms;
     w->says_holding = c->says_holding;
@@ -198,15 +199,13 @@ static void call_arrives(void *arg, uint64_t n)
         later(between(1, 50), call_fails, c, 0); /* nobody listens there */
         return;
     }
-    if (c->life != c->worker->life)
-        return; /* its worker died before it was sent */
     struct visit *v = arena_alloc(&world.arena, sizeof *v);
     *v = (struct visit){.call = c, .boot = node.boot, .arrived_at = world.now, .calm = world.calm};
     v->work = work_of(c);
     v->work->user = v;
     list_push(&visits, &v->link);
     later(c->wait_ms + CALL_SLACK_MS, look_at_visit, v, 0);
-    trace("call %" PRIu64 " of %s: max %u, holding %zu, results %zu", c->number, c->worker->name,
+    trace("call %" PRIu64 " of %s: max %u, holding %zu, results %zu", c->number, c->name,
           c->max, c->holding_count, c->result_count);
     scheduler_work(node.scheduler, v->work);
     node_turn_soon();
@@ -332,7 +331,7 @@ static void post(struct call *c)
     for (int copies = chance(weather.call_doubled) ? 2 : 1; copies > 0; copies--) {
         int64_t delay = chance(weather.call_slow) ? spread(20, 10000) : between(0, 3);
         if (chance(weather.call_lost))
-            trace("call %" PRIu64 " of %s is lost", c->number, c->worker->name);
+            trace("call %" PRIu64 " of %s is lost", c->number, c->name);
         else
             later(delay, call_arrives, c, 0);
     }
@@ -344,6 +343,7 @@ void wire_send(struct worker *w, bool for_work)
     struct call *c = arena_alloc(&world.arena, sizeof *c);
 
     *c = (struct call){.worker = w, .life = w->life, .number = ++call_count, .sent_at = world.now};
+    (void)snprintf(c->name, sizeof c->name, "%s", w->name);
     collect(w, c);
     c->says_holding = w->says_holding && for_work;
     if (!for_work)

@@ -15,7 +15,7 @@ keep() {
         while [ ! -e "$work/$name.stop" ]; do
             "$@" >>"$work/$name.out" 2>>"$work/$name.log" &
             echo $! >"$work/$name.pid"
-            wait $! 2>/dev/null
+            wait $! 2>/dev/null || true
             [ -e "$work/$name.stop" ] || sleep 0.1
         done
     ) 2>/dev/null &

@@ -98,7 +98,7 @@ static enum pivots pivots_look(const struct deed *d)
     return found;
 }
 
-/* A task that stops in error says why, even if a resumed one stops for what stood before. */
+/* A resumed task may stop in error again for what stood failed before: its error says so. */
 static void find_error(const struct deed *d)
 {
     struct task *t = d->t;
@@ -106,8 +106,6 @@ static void find_error(const struct deed *d)
     for (uint16_t i = 0; i < t->step_count && !t->error.code.ptr; i++)
         if (t->steps[i].direction == t->direction && stands_failed(&d->w->steps[i], &t->steps[i]))
             t->error = t->steps[i].error;
-    if (!t->error.code.ptr)
-        note(&t->error, "stopped", "a pivot in doubt stands in the way of the undo");
 }
 
 static void end_in(struct deed *d, enum task_state end)
@@ -580,8 +578,7 @@ static bool may_skip(const struct deed *d, const struct step *s)
         return false;
     if (d->t->direction == DIRECTION_UNDO)
         return step_needs_undo(&d->w->steps[d->ev->step], s);
-    return (s->state == STEP_WAITING || s->state == STEP_FAILED)
-           && (d->t->stop != STOP_UNDO || d->t->state == TASK_ERROR);
+    return (s->state == STEP_WAITING || s->state == STEP_FAILED) && d->t->stop != STOP_UNDO;
 }
 
 static bool any_stuck(const struct task *t)
@@ -628,6 +625,8 @@ static enum answer on_undo(struct deed *d)
         return ANSWER_REFUSED;
     if (!t->error.code.ptr)
         t->error = d->ev->error;
+    if (!t->error.code.ptr)
+        note(&t->error, "undo", "the operator asked for it");
     t->stop = STOP_UNDO;
     if (t->state == TASK_ERROR) {
         t->ended_at = 0;

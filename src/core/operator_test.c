@@ -245,6 +245,18 @@ static void resuming_clears_what_stopped_it(void **state)
     CHECK(slice_is(k.t.error.code, "broken"), "the error of the step that still stands");
 }
 
+static void an_undo_without_a_reason_gets_one(void **state)
+{
+    struct event ev = {.kind = EVENT_UNDO, .step = -1};
+    (void)state;
+    kit_make(&k, "reason", "a?! b");
+    kit_play(&k, "claim, start a");
+    CHECK(kit_event(&k, &ev) == ANSWER_ACCEPTED, "asked");
+    kit_play(&k, "timeout a");
+    kit_expect(&k, "error a:failed b:waiting");
+    CHECK(slice_is(k.t.error.code, "undo"), "the reason");
+}
+
 static void a_task_stopped_again_says_what_stopped_it_now(void **state)
 {
     (void)state;
@@ -256,6 +268,19 @@ static void a_task_stopped_again_says_what_stopped_it_now(void **state)
     kit_make(&k, "reason", "by=15s a! b<a");
     kit_play(&k, "claim, start a, ok a, deadline = alert, start b, ok b");
     CHECK(!k.t.error.code.ptr, "a processed task has none");
+    kit_make(&k, "reason", "by=15s a! b# c");
+    kit_play(&k, "claim, start a, ok a, wait 10s, start b, start c, fail b, deadline = alert");
+    CHECK(slice_is(k.t.error.code, "broken"), "what stops it, not what came later");
+    kit_make(&k, "reason", "b c a<bc");
+    kit_play(&k, "claim, start b, ok b, start c, ok c, start a, doubt a, wait 11s, skip a, "
+                 "start b, start c, bad b = refused, fail b, again c, retry b, start b, ok b");
+    kit_expect(&k, "error a:undone b:undone c:failed");
+    CHECK(slice_is(k.t.error.code, "broken"), "the one that is still stuck");
+    kit_make(&k, "reason", "b c a<bc");
+    kit_play(&k, "claim, start b, ok b, start c, ok c, bad a, start b, start c, fail b, again c, "
+                 "retry b, start b, ok b");
+    kit_expect(&k, "error a:failed b:undone c:failed");
+    CHECK(slice_is(k.t.error.code, "broken"), "not what failed going forward");
 }
 
 int main(void)
@@ -266,6 +291,7 @@ int main(void)
         cmocka_unit_test(the_operator_undoes),
         cmocka_unit_test(a_skipped_step_gets_the_output_it_was_given),
         cmocka_unit_test(resuming_clears_what_stopped_it),
+        cmocka_unit_test(an_undo_without_a_reason_gets_one),
         cmocka_unit_test(a_task_stopped_again_says_what_stopped_it_now),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

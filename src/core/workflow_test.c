@@ -76,7 +76,7 @@ static void negative_defer(void)
 }
 static void edge_before_to_nowhere(void)
 {
-    g.before[1][0] = 9;
+    g.before[0][g.steps[0].before_count++] = 9;
 }
 static void edge_after_to_nowhere(void)
 {
@@ -104,7 +104,8 @@ static void order_names_nobody(void)
 }
 static void order_against_the_edges(void)
 {
-    g.order[0] = 1, g.order[1] = 0;
+    g.order[0] = 1;
+    g.order[1] = 0;
 }
 
 static void loop_of_two(void)

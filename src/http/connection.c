@@ -247,10 +247,21 @@ static bool rest_send(struct http_connection *c, const uv_buf_t bufs[2], size_t 
     return false;
 }
 
-void http_connection_answer(struct http_connection *c, const struct slice head, struct slice body)
+/* libuv has one type for what it reads into and what it writes from; it does not change the latter.
+ */
+static uv_buf_t buf_of(struct slice s)
 {
-    uv_buf_t bufs[2] = {{.base = (char *)(uintptr_t)head.ptr, .len = head.len},
-                        {.base = (char *)(uintptr_t)body.ptr, .len = body.len}};
+    union {
+        const char *ours;
+        char *libuvs;
+    } ptr = {.ours = s.ptr};
+
+    return (uv_buf_t){.base = ptr.libuvs, .len = s.len};
+}
+
+void http_connection_answer(struct http_connection *c, struct slice head, struct slice body)
+{
+    uv_buf_t bufs[2] = {buf_of(head), buf_of(body)};
     int n = uv_try_write(stream_of(c), bufs, body.len > 0 ? 2 : 1);
     size_t sent = n > 0 ? (size_t)n : 0;
 

@@ -91,7 +91,7 @@ struct http_connection {
 /* Takes the socket. Harmless if libuv refuses it: then it is closed. */
 void http_connection_open(struct http_server *s, int fd);
 void http_connection_close(struct http_connection *c);
-void http_connection_answer(struct http_connection *c, const struct slice head, struct slice body);
+void http_connection_answer(struct http_connection *c, struct slice head, struct slice body);
 void http_connection_expire(struct http_connection *c); /* its deadline has passed */
 void http_connection_drain(struct http_connection *c);  /* closes it if it is idle */
 void http_connection_resume(struct http_connection *c); /* its answer was written */

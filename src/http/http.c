@@ -24,8 +24,8 @@ enum {
 };
 
 const struct http_limits http_limits_default = {
-    .body_max = 4 * 1024 * 1024,
-    .head_max = 16 * 1024,
+    .body_max = 4194304,
+    .head_max = 16384,
     .header_count_max = 64,
     .connection_max = 20000,
     .head_ms = 10000,
@@ -230,36 +230,38 @@ static int port_of(int fd)
     return ntohs(((struct sockaddr_in *)&a)->sin_port);
 }
 
-static void fd_close(const int *fd)
+/* A listening socket, or the reason why not as a negative errno. */
+static int socket_listen(const struct addrinfo *at)
 {
-    if (*fd >= 0)
-        (void)close(*fd);
+    int fd = socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return -errno;
+    if (options_set(fd) && bind(fd, at->ai_addr, at->ai_addrlen) == 0 && listen(fd, SOMAXCONN) == 0)
+        return fd;
+    int reason = errno;
+    (void)close(fd);
+    return -reason;
 }
 
-static enum err socket_open(const char *address, int *ret_fd, int *ret_port, struct error *e)
+static enum err socket_open(const char *address, int *ret_fd, struct error *e)
 {
     struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
-    CLEANUP(fd_close) int fd = -1;
-    char host[256];
-    const char *service = NULL;
     struct addrinfo *found = NULL;
+    const char *service = NULL;
+    char host[256];
 
     if (!address_split(address, host, sizeof host, &service))
         return error_set(e, ERR_INVALID, "listen on %s: expected ADDR:PORT or [ADDR]:PORT",
                          address);
-    int err = getaddrinfo(host, service, &hints, &found);
-    if (err != 0)
-        return error_set(e, ERR_INVALID, "listen on %s: %s", address, gai_strerror(err));
-    fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    bool ok = fd >= 0 && options_set(fd) && bind(fd, found->ai_addr, found->ai_addrlen) == 0
-              && listen(fd, SOMAXCONN) == 0;
-    int reason = errno;
+    int status = getaddrinfo(host, service, &hints, &found);
+    if (status != 0)
+        return error_set(e, ERR_INVALID, "listen on %s: %s", address, gai_strerror(status));
+    int fd = socket_listen(found);
     freeaddrinfo(found);
-    if (!ok)
-        return error_set(e, ERR_IO, "listen on %s: %s", address, strerror(reason));
-    *ret_port = port_of(fd);
+    if (fd < 0)
+        return error_set(e, ERR_IO, "listen on %s: %s", address, uv_strerror(fd));
     *ret_fd = fd;
-    fd = -1;
     return ERR_OK;
 }
 
@@ -289,8 +291,7 @@ enum err http_listen(uv_loop_t *loop, const char *address, const struct http_lim
                      const struct http_handler *handler, struct http_server **ret, struct error *e)
 {
     int fd = -1;
-    int port = -1;
-    enum err err = socket_open(address, &fd, &port, e);
+    enum err err = socket_open(address, &fd, e);
 
     if (err != ERR_OK)
         return err;
@@ -307,7 +308,7 @@ enum err http_listen(uv_loop_t *loop, const char *address, const struct http_lim
     s->listener.data = s->timer.data = s->finisher.data = s;
     s->handles = 3;
     s->fd = fd;
-    s->port = port;
+    s->port = port_of(fd);
     accept_start(s);
     *ret = s;
     return ERR_OK;

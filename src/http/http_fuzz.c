@@ -57,20 +57,21 @@ static void replay(const char *path)
 
 static unsigned replay_folder(const char *path)
 {
-    DIR *folder = opendir(path);
-    unsigned count = 0;
+    struct dirent **entries = NULL;
+    int count = scandir(path, &entries, NULL, alphasort);
+    unsigned replayed = 0;
 
-    ASSERT(folder);
-    for (const struct dirent *e = readdir(folder); e; e = readdir(folder)) {
+    for (int i = 0; i < count; i++) {
         CLEANUP(buf_fini) struct buf name = {0};
-        if (e->d_name[0] == '.')
-            continue;
-        buf_fmt(&name, "%s/%s", path, e->d_name);
-        replay(name.ptr);
-        count++;
+        buf_fmt(&name, "%s/%s", path, entries[i]->d_name);
+        if (entries[i]->d_name[0] != '.') {
+            replay(name.ptr);
+            replayed++;
+        }
+        free(entries[i]);
     }
-    (void)closedir(folder); /* it was only read */
-    return count;
+    free(entries);
+    return replayed;
 }
 
 int main(int argc, char **argv)

@@ -235,6 +235,15 @@ static void wait_until(const atomic_uint *counter, unsigned value)
         usleep(1000);
 }
 
+/* Waits until a main call has said that it holds one or the other. */
+static void wait_holding(const char *one, const char *other)
+{
+    pthread_mutex_lock(&m.fake.lock);
+    while (strcmp(m.last_holding, one) != 0 && strcmp(m.last_holding, other) != 0)
+        fake_wait(&m.fake);
+    pthread_mutex_unlock(&m.fake.lock);
+}
+
 static void echo(struct intact_request *r, void *arg)
 {
     CLEANUP(buf_fini) struct buf b = {0};
@@ -446,6 +455,21 @@ static void results_and_new_work_share_one_round_trip(void **state)
     end(&r, INTACT_AGENT_STOPPED);
 }
 
+static void a_call_lingers_for_handlers_that_are_quick(void **state)
+{
+    struct run r = begin(16, false);
+
+    (void)state;
+    const int64_t before = peer_timing.linger_ms;
+    peer_timing.linger_ms = 60000; /* so long that no machine is too slow */
+    add_jobs(160, "echo", "forward", 60000);
+    start(&r);
+    wait_done(160);
+    CHECK(m.calls <= 12, "%u calls", m.calls);
+    end(&r, INTACT_AGENT_STOPPED);
+    peer_timing.linger_ms = before;
+}
+
 static void results_are_sent_until_they_are_acknowledged(void **state)
 {
     struct run r = begin(4, false);
@@ -493,6 +517,7 @@ static void a_token_that_is_held_is_not_run_again(void **state)
     start(&r);
     add_jobs(2, "at_gate", "forward", 60000);
     wait_until(&runs, 2);
+    wait_holding("[\"0\",\"1\"]", "[\"1\",\"0\"]");
     pthread_mutex_lock(&m.fake.lock);
     m.jobs[0].state = m.jobs[1].state = JOB_NEW; /* the server believes that they were lost */
     pthread_cond_broadcast(&m.fake.changed);
@@ -626,22 +651,50 @@ static void a_refused_result_does_not_hold_up_the_others(void **state)
     CHECK(m.jobs[3].told == 0, "it was taken");
 }
 
+/* A second server, which has no jobs to give, but takes results. */
+static int answer_other(struct fake *f, const char *line, struct slice body, struct buf *ret)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct json *call = NULL;
+    (void)f;
+    (void)line;
+
+    if (json_parse(&a, body, &call, NULL) != ERR_OK)
+        return 400;
+    pthread_mutex_lock(&m.fake.lock);
+    json_open(ret, '{');
+    take_results(json_get(call, "results"), ret);
+    json_close(ret, '}');
+    pthread_mutex_unlock(&m.fake.lock);
+    return 200;
+}
+
 static void what_one_server_cannot_take_another_one_does(void **state)
 {
-    struct run r = begin(2, false);
-    struct fake gone = {.answer = answer_work};
+    struct run r = begin(4, false);
+    static struct fake other;
     char url[40];
 
     (void)state;
-    fake_open(&gone); /* shares the model, but for the lock: only one is called at a time here */
-    fake_url(&gone, url);
-    fake_close(&gone);
+    memset(&other, 0, sizeof(other));
+    other.answer = answer_other;
+    fake_open(&other);
+    fake_url(&other, url);
     snprintf(r.url + strlen(r.url), sizeof(r.url) - strlen(r.url), ",%s/", url);
     start(&r);
-    add_jobs(30, "echo", "forward", 60000);
-    wait_done(30);
-    end(&r, INTACT_AGENT_STOPPED);
-    CHECK(atomic_load(&runs) == 30, "%u runs", atomic_load(&runs));
+    add_jobs(2, "at_gate", "forward", 60000);
+    wait_until(&runs, 2);
+    fake_close(&m.fake); /* for good */
+    atomic_store(&gate, true);
+    for (bool done = false; !done; usleep(1000)) {
+        pthread_mutex_lock(&m.fake.lock);
+        done = m.jobs[0].state == JOB_DONE && m.jobs[1].state == JOB_DONE;
+        pthread_mutex_unlock(&m.fake.lock);
+    }
+    intact_agent_stop();
+    pthread_join(r.thread, NULL);
+    CHECK(r.result == INTACT_AGENT_STOPPED, "ended %d", (int)r.result);
+    fake_close(&other);
 }
 
 /* Calls and answers are lost and refused at random, in both directions; then the faults stop. */
@@ -690,6 +743,7 @@ int main(void)
         cmocka_unit_test(a_handler_sees_the_whole_request),
         cmocka_unit_test(what_a_handler_says_badly_is_told_as_an_error),
         cmocka_unit_test(results_and_new_work_share_one_round_trip),
+        cmocka_unit_test(a_call_lingers_for_handlers_that_are_quick),
         cmocka_unit_test(results_are_sent_until_they_are_acknowledged),
         cmocka_unit_test(any_outcome_ends_a_result),
         cmocka_unit_test(a_token_that_is_held_is_not_run_again),

@@ -1,0 +1,235 @@
+#include <stdio.h>
+
+#include "base/when.h"
+#include "sim/people.h"
+
+#include "sim/check.h"
+#include "sim/coverage.h"
+#include "sim/node.h"
+#include "sim/subject.h"
+#include "sim/weather.h"
+#include "sim/world.h"
+
+enum { ASK_PATIENCE_MS = 8000, TRIES_MAX = 6 };
+
+/* One thing that somebody wants, tried until it is answered. */
+struct wish {
+    struct link link; /* of those asked at the node */
+    struct subject *task;
+    enum ask_kind kind;
+    bool other;   /* a submission under an id that is somebody else's */
+    bool settled; /* it was answered, or given up */
+    uint32_t tries;
+    int step; /* of an operator's; -1: the whole task */
+    struct slice output;
+};
+
+/* One attempt to have it, at the node. */
+struct asking {
+    struct ask ask;
+    struct link link;
+    struct wish *wish;
+    uint64_t revision; /* of the row when it was asked */
+    bool gone;
+};
+
+static struct link askings;
+
+static void wish_tried(void *arg, uint64_t n);
+
+static void try_again(struct wish *w, int64_t delay)
+{
+    if (!w->settled)
+        later(delay, wish_tried, w, w->tries);
+}
+
+static void no_answer(void *arg, uint64_t tries)
+{
+    struct wish *w = arg;
+
+    if (w->settled || tries != w->tries)
+        return;
+    bool patient = w->kind == ASK_SUBMIT && (world.calm || w->task->accepted);
+    if (!patient && w->tries >= TRIES_MAX) {
+        trace("nobody waits for %s any more", w->task->id);
+        w->settled = true;
+        return;
+    }
+    try_again(w, world.calm ? 100 : spread(1, 10000));
+}
+
+static struct ask ask_of(const struct wish *w)
+{
+    const struct subject *t = w->task;
+    struct ask a = {.kind = w->kind, .id = slice_of(t->id)};
+
+    if (w->kind == ASK_SUBMIT) {
+        a.definition = t->flow->definition;
+        a.input = t->input;
+        a.priority = t->priority;
+        a.not_before = t->not_before;
+        a.content = t->content ^ (w->other ? 1 : 0);
+        return a;
+    }
+    a.reason = SLICE("somebody wanted it");
+    a.output = w->output;
+    if (w->step >= 0)
+        a.step = text_of("s%d", w->step);
+    return a;
+}
+
+static void arrives(void *arg, uint64_t tries)
+{
+    struct wish *w = arg;
+
+    if (node_sleeps(arrives, arg, tries))
+        return;
+    if (!node_is_up()) {
+        later(between(1, 20), no_answer, w, tries);
+        return;
+    }
+    struct asking *q = arena_alloc(&world.arena, sizeof *q);
+    *q = (struct asking){.ask = ask_of(w), .wish = w, .revision = w->task->seen.revision};
+    q->ask.user = q;
+    list_push(&askings, &q->link);
+    if (w->kind == ASK_SKIP && w->step >= 0)
+        w->task->skipped[w->step] = true;
+    if (w->kind != ASK_SUBMIT)
+        w->task->verbs = true;
+    trace("asked: %s %s step %d",
+          w->kind == ASK_SUBMIT  ? "submit"
+          : w->kind == ASK_RETRY ? "retry"
+          : w->kind == ASK_SKIP  ? "skip"
+                                 : "undo",
+          w->task->id, w->step);
+    scheduler_ask(node.scheduler, &q->ask);
+    node_turn_soon();
+}
+
+static void wish_tried(void *arg, uint64_t tries)
+{
+    struct wish *w = arg;
+
+    if (w->settled || tries != w->tries)
+        return;
+    w->tries++;
+    if (w->tries > 1 && w->kind == ASK_SUBMIT)
+        covered(COVER_SUBMITTED_AGAIN);
+    if (!chance(weather.call_lost)) {
+        later(between(0, 5), arrives, w, w->tries);
+        if (chance(weather.call_doubled))
+            later(spread(1, 5000), arrives, w, w->tries);
+    }
+    later(ASK_PATIENCE_MS, no_answer, w, w->tries);
+}
+
+void people_answered(struct ask *a)
+{
+    struct asking *q = a->user;
+    struct wish *w = q->wish;
+
+    link_remove(&q->link);
+    trace("answered: %s: %s", w->task->id, err_text(a->outcome));
+    check_asked(w->task, a, q->revision, w->other);
+    if (w->settled)
+        return;
+    if (chance(weather.answer_lost)) {
+        trace("the answer for %s is lost", w->task->id);
+        return; /* no_answer will see to it */
+    }
+    if (w->kind == ASK_SUBMIT && a->outcome == ERR_OK)
+        w->task->accepted = true;
+    if (err_is_transient(a->outcome) || a->outcome == ERR_TOO_BIG)
+        later(spread(1, 2000), no_answer, w, w->tries);
+    else
+        w->settled = true;
+}
+
+void people_cut_off(void)
+{
+    for (struct link *first = NULL; (first = list_first(&askings));) {
+        struct asking *q = CONTAINER_OF(first, struct asking, link);
+        link_remove(first);
+        later(between(0, 50), no_answer, q->wish, q->wish->tries);
+    }
+}
+
+/* ---- operators ---- */
+
+static void wants(struct subject *t, enum ask_kind kind, int64_t delay)
+{
+    struct wish *w = arena_alloc(&world.arena, sizeof *w);
+
+    *w = (struct wish){.task = t, .kind = kind, .step = -1};
+    if (kind == ASK_SKIP || (kind == ASK_RETRY && chance(500)))
+        w->step = (int)below(t->flow->step_count);
+    if (kind == ASK_SKIP && chance(500))
+        w->output = SLICE("{\"id\":\"by hand\",\"n\":7}");
+    try_again(w, delay);
+}
+
+static enum ask_kind any_verb(void)
+{
+    return chance(450) ? ASK_RETRY : chance(500) ? ASK_SKIP : ASK_UNDO;
+}
+
+static void meddles(void *arg, uint64_t n)
+{
+    (void)arg;
+    (void)n;
+    if (world.calm)
+        return;
+    wants(&subjects.list[below(subjects.count)], any_verb(), 0);
+    later(between(1, 2 * weather.operator_ms), meddles, NULL, 0);
+}
+
+void people_alerted(struct slice id)
+{
+    if (chance(weather.operator_answers))
+        wants(subject_find(id), any_verb(), spread(1, 60000));
+}
+
+/* ---- submitters ---- */
+
+static void submits(struct subject *t, int64_t at)
+{
+    struct wish *w = arena_alloc(&world.arena, sizeof *w);
+
+    *w = (struct wish){.task = t, .kind = ASK_SUBMIT, .step = -1};
+    try_again(w, at);
+    if (!chance(50))
+        return;
+    struct wish *rival = arena_alloc(&world.arena, sizeof *rival);
+    *rival = *w;
+    rival->other = chance(500);
+    try_again(rival, at + spread(1, 20000));
+}
+
+static void make(struct subject *t, uint32_t number, const struct flow *f, int64_t at)
+{
+    *t = (struct subject){
+        .flow = f,
+        .input = text_of("{\"n\":%u,\"flag\":%s,\"text\":\"x\"}", below(100),
+                         chance(500) ? "true" : "false"),
+        .content = prng_next(&world.prng) << 1 | 2,
+        .priority = (int)below(10),
+        .not_before = chance(100) ? world.now + at + between(-1000, 60000) : 0,
+    };
+    (void)snprintf(t->id, sizeof t->id, "t%u", number);
+}
+
+void people_begin(uint32_t tasks, int64_t first_act_ms, uint32_t flow_count, struct flow *flows)
+{
+    static struct subject list[SUBJECTS_MAX];
+
+    ASSERT(tasks <= SUBJECTS_MAX);
+    list_init(&askings);
+    subjects = (struct subjects){list, tasks};
+    for (uint32_t i = 0; i < tasks; i++) {
+        int64_t at = between(0, first_act_ms * 7 / 10);
+        make(&list[i], i, &flows[below(flow_count)], at);
+        submits(&list[i], at);
+    }
+    if (weather.operator_ms)
+        later(weather.operator_ms, meddles, NULL, 0);
+}

@@ -1,0 +1,16 @@
+#ifndef SIM_PEOPLE_H
+#define SIM_PEOPLE_H
+
+/*
+ * Those who submit tasks, and submit them again when the answer does not come; and operators, who retry,
+ * skip and undo, at bad moments too, and react to alerts.
+ */
+
+#include "scheduler/scheduler.h"
+
+void people_begin(uint32_t tasks, int64_t first_act_ms, uint32_t flow_count, struct flow *flows);
+void people_answered(struct ask *a); /* outside's ask_answer */
+void people_alerted(struct slice id);
+void people_cut_off(void); /* the node is gone: nobody answers what was asked of it */
+
+#endif

@@ -1,0 +1,68 @@
+#ifndef HTTP_TEST_KIT_H
+#define HTTP_TEST_KIT_H
+
+/*
+ * A server and its raw clients on one loop in one thread. Nothing here measures time: whatever is
+ * waited for comes, or the test fails after a long time.
+ */
+
+#include "base/test.h"
+#include "http/http.h"
+
+enum { PARKED_MAX = 1200, PATIENCE_MS = 20000 };
+
+/* The server answers what it was asked, but for these paths: /park is left to the test, /release
+ * answers the first one parked as well, /big, /nothing, /problem are what they say. */
+struct world {
+    uv_loop_t loop;
+    struct http_server *server;
+    struct http_request *parked[PARKED_MAX]; /* NULL once done */
+    unsigned parked_count;
+    unsigned handled, sent, lost;
+    bool closes_in_handler;
+    bool is_closed;
+    size_t big; /* bytes of the answer to /big */
+};
+
+extern struct world w;
+
+void begin(const struct http_limits *limits); /* NULL: the default ones */
+void end(void); /* checks that nothing was left behind, and every request done with once */
+void turn(void);
+
+struct client {
+    int fd;
+    struct buf got;
+    bool is_ended, is_reset;
+};
+
+void client_open(struct client *c);
+int client_socket(int flags);
+int client_connect(const struct client *c); /* 0 or why not, as an errno */
+void client_close(struct client *c);
+void client_reset(struct client *c);
+void client_poll(struct client *c); /* reads what is there; NULL is fine */
+void client_send(struct client *c, struct slice s);
+void client_say(struct client *c, const char *text);
+bool client_has(const struct client *c, const char *text);
+unsigned client_count(const struct client *c, const char *text);
+int client_status(const struct client *c); /* of the last answer */
+
+/* Turns the loop until `cond`; `c` may be NULL. */
+#define UNTIL(c, cond, ...)                        \
+    do {                                           \
+        for (int ms_ = 0; !(cond); ms_++) {        \
+            CHECK(ms_ < PATIENCE_MS, __VA_ARGS__); \
+            turn();                                \
+            client_poll(c);                        \
+            if (!(cond) && ms_ > 50)               \
+                test_pause();                      \
+        }                                          \
+    } while (0)
+
+void test_pause(void); /* lets the kernel, and the clock, go on */
+
+#define EXPECT(c, text) UNTIL(c, client_has(c, text), "%s came, not %s", (c)->got.ptr, text)
+#define EXPECT_END(c)   UNTIL(c, (c)->is_ended, "the connection is open: %s", (c)->got.ptr)
+
+#endif
