@@ -19,6 +19,7 @@ struct disk {
     bool scheduled;           /* the next run is an occurrence */
     bool dead;                /* the node has crashed: nothing is stored any more */
     uint64_t life;            /* occurrences of an earlier one are void */
+    uint64_t runs, dones;     /* how many jobs ran, and of how many the node heard */
     int64_t done_at;          /* of the last one that ran */
     int64_t trouble_at;       /* the last moment at which something went wrong */
 };

@@ -1,6 +1,7 @@
 #include "sim/seen.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "json/json.h"
 #include "sim/world.h"
@@ -110,6 +111,8 @@ void seen_read(const struct task_row *row, const struct flow *f, struct seen *re
     };
     stop = json_get_text(doc, "stop");
     must(!stop.ptr || stop_parse(stop, &ret->stop), row, "stop");
+    struct slice content = json_get_text(doc, "content");
+    ret->content = content.ptr ? strtoull(content.ptr, NULL, 16) : 0;
     const struct json *steps = json_get(doc, "steps");
     must(steps && steps->count == f->step_count, row, "steps");
     for (const struct json *s = steps->child; s; s = s->next)
@@ -158,18 +161,41 @@ bool seen_in_doubt(const struct seen_step *s)
     return doubt;
 }
 
-/* An attempt that never answered may be at work until its complete-by. */
+/* What never answered may be at work until its complete-by; so may what is in doubt for another reason. */
 int64_t seen_doubt_until(const struct seen_step *s)
 {
-    int64_t until = 0;
+    bool doubt = seen_in_doubt(s);
+    int64_t until = s->dropped_until;
 
     for (uint32_t i = 0; i < s->attempt_count; i++)
-        if (counts(&s->attempts[i], EFFECT_UNKNOWN) && s->attempts[i].outcome == OUTCOME_TIMED_OUT)
+        if (counts(&s->attempts[i], EFFECT_UNKNOWN)
+            && (doubt || s->attempts[i].outcome == OUTCOME_TIMED_OUT))
             until = max_i64(until, s->attempts[i].complete_by);
     return until;
+}
+
+bool seen_undone_by_hand(const struct seen_step *s)
+{
+    for (uint32_t i = 0; i < s->attempt_count; i++)
+        if (s->attempts[i].direction == DIRECTION_UNDO
+            && s->attempts[i].outcome == OUTCOME_COMPLETED)
+            return false;
+    return s->state == STEP_UNDONE;
 }
 
 bool seen_is_end(const struct seen *t)
 {
     return t->state == TASK_PROCESSED || t->state == TASK_COMPENSATED || t->state == TASK_ERROR;
+}
+
+bool seen_passed(const struct flow_step *f, const struct seen_step *s)
+{
+    return s->state == STEP_COMPLETED || s->state == STEP_SKIPPED
+           || (s->state == STEP_FAILED && f->on_failure == ON_FAILURE_CONTINUE);
+}
+
+bool seen_needs_undo(const struct flow_step *f, const struct seen_step *s)
+{
+    return f->undo == UNDO_CALL && s->state != STEP_UNDONE
+           && (s->direction == DIRECTION_UNDO || seen_happened(s) || seen_in_doubt(s));
 }

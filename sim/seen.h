@@ -40,6 +40,7 @@ struct seen {
     uint64_t boot; /* of its owner */
     int64_t complete_by, undo_complete_by, wake_at, not_before, submitted_at, ended_at;
     uint32_t failure_count;
+    uint64_t content;
     bool has_error;
     struct seen_step steps[FLOW_STEPS_MAX];
     uint32_t step_count;
@@ -51,11 +52,20 @@ void seen_read(const struct task_row *row, const struct flow *f, struct seen *re
 const struct seen_attempt *seen_open(const struct seen_step *s); /* NULL: none */
 const struct seen_attempt *seen_find(const struct seen_step *s, enum direction d, uint32_t number);
 
+/* It was undone by an operator, not by its agent. */
+bool seen_undone_by_hand(const struct seen_step *s);
+
 /* What the record says of the step's forward attempts (open ones do not count). */
 bool seen_happened(const struct seen_step *s);
 bool seen_in_doubt(const struct seen_step *s);
 int64_t seen_doubt_until(const struct seen_step *s); /* 0: nothing can come any more */
 
 bool seen_is_end(const struct seen *t); /* processed, compensated or error */
+
+/* Going forward, is there nothing more to come of it? */
+bool seen_passed(const struct flow_step *f, const struct seen_step *s);
+
+/* Does its record say that there is something to compensate? */
+bool seen_needs_undo(const struct flow_step *f, const struct seen_step *s);
 
 #endif

@@ -24,11 +24,47 @@ void said_note(struct subject *t, const struct said *s)
     t->said = copy;
 }
 
+static bool is_of(const struct said *s, uint32_t step, enum direction d, uint32_t number)
+{
+    return s->step == step && s->direction == d && s->number == number;
+}
+
 const struct said *said_find(const struct subject *t, uint32_t step, enum direction d,
                              uint32_t number, bool failed)
 {
     for (const struct said *s = t->said; s; s = s->next)
-        if (s->step == step && s->direction == d && s->number == number && s->failed == failed)
+        if (is_of(s, step, d, number) && s->failed == failed)
             return s;
     return NULL;
+}
+
+bool said_effect(const struct subject *t, uint32_t step, enum direction d, uint32_t number,
+                 enum effect effect)
+{
+    for (const struct said *s = t->said; s; s = s->next)
+        if (is_of(s, step, d, number) && s->failed && s->effect == effect)
+            return true;
+    return false;
+}
+
+bool said_only_permanent(const struct subject *t, uint32_t step, enum direction d, uint32_t number)
+{
+    bool any = false;
+
+    for (const struct said *s = t->said; s; s = s->next) {
+        if (!is_of(s, step, d, number) || !s->failed)
+            continue;
+        if (s->retryable)
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+bool said_wish(const struct subject *t, uint32_t step, enum direction d, uint32_t number)
+{
+    for (const struct said *s = t->said; s; s = s->next)
+        if (is_of(s, step, d, number) && s->wished)
+            return true;
+    return false;
 }

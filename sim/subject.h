@@ -39,8 +39,8 @@ struct subject {
     struct ledger ledger[FLOW_STEPS_MAX];
     struct said *said;
     struct seen seen;
-    bool alert_due; /* its stop is durable and known to the node, nobody was told yet */
-    int64_t changed_at;
+    uint32_t sent[FLOW_STEPS_MAX][2]; /* the latest attempt that left the node, by direction */
+    uint64_t alert_due; /* it stopped in that run of the disk, and nobody was told yet; 0: no */
 };
 
 struct subjects {
@@ -56,5 +56,9 @@ void said_note(struct subject *t, const struct said *s); /* copied */
 /* Did any agent say so of that attempt? */
 const struct said *said_find(const struct subject *t, uint32_t step, enum direction d,
                              uint32_t number, bool failed);
+bool said_effect(const struct subject *t, uint32_t step, enum direction d, uint32_t number,
+                 enum effect effect); /* with an error */
+bool said_only_permanent(const struct subject *t, uint32_t step, enum direction d, uint32_t number);
+bool said_wish(const struct subject *t, uint32_t step, enum direction d, uint32_t number);
 
 #endif

@@ -82,8 +82,8 @@ static int shortest_digits(double v, char digits[24], int *ret_point)
 {
     char text[40];
     int len = 0;
-    /* Fifteen digits are always enough for a number that has fewer (zeros at its end are cut), unless it
-     * is so small that it has fewer bits than others. */
+    /* Fifteen digits are always enough for a number that has fewer (zeros at its end are cut),
+     * unless it is so small that it has fewer bits than others. */
     int precision = v < DBL_MIN ? 1 : DBL_DIG;
 
     do

@@ -251,7 +251,9 @@ int value_compare(struct machine *m, const struct json *a, const struct json *b)
 
 static bool write_at(struct buf *b, const struct json *j, uint32_t depth)
 {
-    if (depth > EXPRESSION_DEPTH_MAX || b->overflow)
+    bool is_container = j->type == JSON_ARRAY || j->type == JSON_OBJECT;
+
+    if (depth + is_container > EXPRESSION_DEPTH_MAX || b->overflow)
         return false;
     switch (j->type) {
     case JSON_NULL:

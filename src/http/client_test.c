@@ -3,7 +3,6 @@
 #include "http/test_kit.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>

@@ -1,7 +1,6 @@
 #include "http/test_kit.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 
 #include "http/cases.h"

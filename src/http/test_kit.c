@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -88,6 +89,8 @@ int client_socket(int flags)
     int fd = socket(AF_INET, SOCK_STREAM | flags, 0);
 
     CHECK(fd >= 0, "a socket");
+    int on = 1;
+    CHECK(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0, "no delay");
     return fd;
 }
 

@@ -280,6 +280,13 @@ static void babble_error(struct intact_request *r, void *arg)
     intact_answer_error(r, &(struct intact_error){.code = "x", .message = "\xff\xfe"});
 }
 
+static void nap(struct intact_request *r, void *arg)
+{
+    (void)arg;
+    usleep(3000);
+    intact_answer(r, NULL);
+}
+
 static void keep_silent(struct intact_request *r, void *arg)
 {
     (void)r;
@@ -312,6 +319,7 @@ static const struct intact_handler handlers[] = {
     {.action = "decline", .run = decline},
     {.action = "babble", .run = babble},
     {.action = "babble_error", .run = babble_error},
+    {.action = "nap", .run = nap},
     {.action = "silent", .run = keep_silent},
     {.action = "until_told", .run = until_told},
     {.action = "at_gate", .run = at_gate},
@@ -462,7 +470,7 @@ static void a_call_lingers_for_handlers_that_are_quick(void **state)
     (void)state;
     const int64_t before = peer_timing.linger_ms;
     peer_timing.linger_ms = 60000; /* so long that no machine is too slow */
-    add_jobs(160, "echo", "forward", 60000);
+    add_jobs(160, "nap", "forward", 60000);
     start(&r);
     wait_done(160);
     CHECK(m.calls <= 12, "%u calls", m.calls);

@@ -1,0 +1,71 @@
+/* Agents without ledgers, for measuring the server: each answers at once with some 300 bytes. All
+ * named agents run in this one process, a thread each. Usage: bench-agent PLACES AGENT... */
+
+#include <intact/agent.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { AGENTS_MAX = 16 };
+
+static const char output[] =
+    "{\"id\":\"0123456789abcdef\",\"text\":\"three hundred bytes of payload are what figures are "
+    "quoted with unless something else is said, so here they are: a receipt, a parcel's number, an "
+    "address, whatever a service is likely to answer with when it was asked to do something and "
+    "did so without much ado\",\"n\":12345}";
+
+static unsigned places;
+
+static void answer(struct intact_request *r, void *arg)
+{
+    (void)arg;
+    intact_answer(r, output);
+}
+
+static void *run(void *arg)
+{
+    static const struct intact_handler handlers[] = {
+        {.action = "do", .direction = INTACT_ANY, .run = answer},
+        {.action = "undo", .direction = INTACT_ANY, .run = answer},
+    };
+    const char *agent = arg;
+    char instance[64];
+
+    (void)snprintf(instance, sizeof instance, "%s-1", agent);
+    const struct intact_agent_options o = {
+        .agent = agent,
+        .instance = instance,
+        .handlers = handlers,
+        .handler_count = 2,
+        .concurrency = places,
+        .inline_handlers = true,
+    };
+    (void)intact_agent_run(&o);
+    return NULL;
+}
+
+static void on_signal(int signum)
+{
+    (void)signum;
+    intact_agent_stop();
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t threads[AGENTS_MAX];
+    int count = argc - 2;
+
+    if (count < 1 || count > AGENTS_MAX) {
+        (void)fprintf(stderr, "usage: bench-agent PLACES AGENT...\n");
+        return 2;
+    }
+    places = (unsigned)strtoul(argv[1], NULL, 10);
+    (void)signal(SIGTERM, on_signal);
+    for (int i = 0; i < count; i++)
+        if (pthread_create(&threads[i], NULL, run, argv[i + 2]) != 0)
+            return 1;
+    for (int i = 0; i < count; i++)
+        (void)pthread_join(threads[i], NULL);
+    return 0;
+}

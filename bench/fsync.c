@@ -1,0 +1,58 @@
+/* The disk's floor: the median of appending 4 KiB and fdatasync, in a folder. Usage: bench-fsync DIR [COUNT] */
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now_ms(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+int main(int argc, char **argv)
+{
+    static char block[4096];
+    static double ms[100000];
+    char path[4096];
+    long count = argc > 2 ? strtol(argv[2], NULL, 10) : 1000;
+
+    if (argc < 2 || count < 1 || count > 100000) {
+        (void)fprintf(stderr, "usage: bench-fsync DIR [COUNT]\n");
+        return 2;
+    }
+    (void)snprintf(path, sizeof path, "%s/fsync.tmp", argv[1]);
+    int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0600);
+    if (fd < 0) {
+        perror(path);
+        return 1;
+    }
+    memset(block, 'x', sizeof block);
+    for (long i = 0; i < count; i++) {
+        double start = now_ms();
+        if (write(fd, block, sizeof block) != (ssize_t)sizeof block || fdatasync(fd) != 0) {
+            perror(path);
+            return 1;
+        }
+        ms[i] = now_ms() - start;
+    }
+    (void)close(fd);
+    (void)unlink(path);
+    qsort(ms, (size_t)count, sizeof *ms, by_value);
+    printf("{\"fdatasync_p50_ms\": %.3f, \"fdatasync_p99_ms\": %.3f}\n", ms[count / 2],
+           ms[count * 99 / 100]);
+    return 0;
+}

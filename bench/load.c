@@ -1,0 +1,143 @@
+/*
+ * Measures from the outside, over HTTP. Prints one JSON object. Usage:
+ *   bench-load one N          submits N tasks one after another, waiting for the end of each
+ *   bench-load many N [LINES] submits N tasks in batches of LINES, and waits until all have ended
+ *   bench-load pending N      submits N tasks that nobody will do
+ */
+
+#include <intact/client.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const char payload[] =
+    "{\"sku\":\"widget\",\"quantity\":1,\"text\":\"three hundred bytes of payload are what figures "
+    "are quoted with unless something else is said, so here they are: an order, its customer, a "
+    "card, an address, whatever a shop is likely to send along when somebody has pressed the "
+    "button at last and waits\"}";
+
+static double now_ms(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static int fail(struct intact_client *c)
+{
+    (void)fprintf(stderr, "bench-load: %s\n", intact_client_error(c));
+    return 1;
+}
+
+static int one_by_one(struct intact_client *c, long count)
+{
+    double *ms = calloc((size_t)count, sizeof *ms);
+    char body[1024];
+
+    if (!ms)
+        return 1;
+    for (long i = 0; i < count; i++) {
+        (void)snprintf(body, sizeof body, "{\"workflow\":\"bench\",\"input\":%s}", payload);
+        double start = now_ms();
+        if (intact_client_submit(c, body, 30000) != INTACT_OK
+            || !strstr(intact_client_body(c), "\"state\":\"processed\"")) {
+            free(ms);
+            return fail(c);
+        }
+        ms[i] = now_ms() - start;
+    }
+    qsort(ms, (size_t)count, sizeof *ms, by_value);
+    printf("{\"tasks\": %ld, \"p50_ms\": %.3f, \"p99_ms\": %.3f, \"max_ms\": %.3f}\n", count,
+           ms[count / 2], ms[count * 99 / 100], ms[count - 1]);
+    free(ms);
+    return 0;
+}
+
+static int submit_all(struct intact_client *c, long count, long lines, const char *workflow)
+{
+    size_t cap = (size_t)lines * (sizeof payload + 100);
+    char *body = malloc(cap);
+    int rc = 0;
+
+    for (long done = 0; body && done < count && rc == 0;) {
+        size_t len = 0;
+        for (long i = 0; i < lines && done < count; i++, done++) {
+            int n = snprintf(body + len, cap - len,
+                             "{\"workflow\":\"%s\",\"id\":\"%s-%ld\",\"input\":%s}\n", workflow,
+                             workflow, done, payload);
+            len += (size_t)n;
+        }
+        if (intact_client_submit_many(c, body, len) != INTACT_OK)
+            rc = fail(c);
+    }
+    free(body);
+    return rc;
+}
+
+/* Those not ended are pending or processing: both lists empty means all have ended. */
+static int count_open(struct intact_client *c, bool *ret)
+{
+    static const char *const states[] = {"state=pending&limit=1", "state=processing&limit=1",
+                                         "state=compensating&limit=1"};
+
+    *ret = false;
+    for (int i = 0; i < 3 && !*ret; i++) {
+        if (intact_client_list(c, states[i]) != INTACT_OK)
+            return fail(c);
+        *ret = strstr(intact_client_body(c), "\"id\"") != NULL;
+    }
+    return 0;
+}
+
+static int many(struct intact_client *c, long count, long lines)
+{
+    const struct timespec nap = {0, 20000000};
+    double start = now_ms();
+    bool open = true;
+    int rc = submit_all(c, count, lines, "bench");
+    double submitted = now_ms();
+
+    while (rc == 0 && open) {
+        rc = count_open(c, &open);
+        (void)nanosleep(&nap, NULL);
+    }
+    double end = now_ms();
+    if (rc == 0)
+        printf("{\"tasks\": %ld, \"submit_s\": %.3f, \"seconds\": %.3f, \"tasks_per_s\": %.0f}\n",
+               count, (submitted - start) / 1e3, (end - start) / 1e3,
+               (double)count / ((end - start) / 1e3));
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    long count = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
+    long lines = argc > 3 ? strtol(argv[3], NULL, 10) : 500;
+    int rc = 2;
+
+    if (count <= 0 || lines <= 0) {
+        (void)fprintf(stderr, "usage: bench-load one|many|pending COUNT [LINES]\n");
+        return 2;
+    }
+    struct intact_client *c = intact_client_new(NULL, NULL);
+    if (strcmp(argv[1], "one") == 0)
+        rc = one_by_one(c, count);
+    else if (strcmp(argv[1], "many") == 0)
+        rc = many(c, count, lines);
+    else if (strcmp(argv[1], "pending") == 0)
+        rc = submit_all(c, count, lines, "nobody");
+    intact_client_free(c);
+    return rc;
+}

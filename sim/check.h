@@ -1,0 +1,50 @@
+#ifndef SIM_CHECK_H
+#define SIM_CHECK_H
+
+/*
+ * The rules. They look at rows as they become durable (seen.h), at what agents really did (ledger.h), and at what
+ * leaves the node; never at the memory of what is judged, nor do they use its code.
+ *
+ *   check_row.c    what a change may do to a row: revisions, states, attempts
+ *   check_start.c  when an attempt may begin: order, margins, waits, deadlines
+ *   check_world.c  what may happen in the world, and what an end must mean
+ *   check_wire.c   what may leave the node, and when
+ *   check_time.c   nothing is given up too early, nothing overdue is left lying
+ */
+
+#include "scheduler/scheduler.h"
+#include "sim/subject.h"
+
+enum { GRACE_MS = 10000, MARGIN_MS = 1000 };
+
+/* A row as it is now, after that many changes; `told`: the node will hear that it was stored. */
+void check_row(const struct task_row *row, uint64_t changes, bool told);
+void check_conflict(const struct task_row *row); /* what was to be written */
+void check_claim(const struct claim *c);
+
+void check_start(const struct subject *t, uint32_t step, const struct seen *old,
+                 const struct seen *new, const struct seen_attempt *a);
+
+void check_effect(const struct subject *t, uint32_t step);      /* about to happen */
+void check_undo_effect(const struct subject *t, uint32_t step); /* the same */
+void check_end_of(const struct subject *t);   /* processed or compensated */
+void check_turn_back(const struct subject *t, const struct seen *new);
+bool world_is_done(void);                     /* everything that was begun has ended */
+void check_world_end(void);
+void check_drained(void);
+
+void check_answer(const struct work *w, uint32_t max);
+void check_asked(const struct subject *t, const struct ask *a, uint64_t revision, bool other);
+void check_ended(struct slice id, enum task_state state);
+void check_alert(struct slice id);
+void check_told(uint64_t done); /* the node has heard of that run of the disk */
+
+void check_boot(void);
+void check_timeout(const struct subject *t, const struct seen_attempt *a);
+void check_deadline(const struct subject *t, const struct seen *old, const struct seen *new);
+void check_overdue(void); /* asked now and then in the second act */
+
+/* For the story. */
+void describe(const struct subject *t);
+
+#endif

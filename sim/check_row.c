@@ -1,0 +1,451 @@
+#include <stdio.h>
+
+#include "sim/check.h"
+#include "sim/coverage.h"
+#include "sim/disk.h"
+#include "sim/ledger.h"
+#include "sim/world.h"
+
+/* One step before and after a change. */
+struct turn {
+    struct subject *t;
+    const struct flow_step *f;
+    uint32_t i;
+    const struct seen *old, *new;
+    const struct seen_step *before, *after;
+};
+
+static void must(const struct turn *u, bool ok, const char *rule)
+{
+    if (ok)
+        return;
+    describe(u->t);
+    broken(rule, "%s/s%u, from %s to %s", u->t->id, u->i, step_state_text(u->before->state),
+           step_state_text(u->after->state));
+}
+
+/* ---- states ---- */
+
+/* Several moves may be one commit; these are all that can come of them. */
+static bool state_may(const struct turn *u)
+{
+    bool verbs = u->t->verbs;
+    bool undo = u->new->direction == DIRECTION_UNDO;
+    enum step_state to = u->after->state;
+
+    if (to == u->before->state)
+        return true;
+    switch (u->before->state) {
+    case STEP_WAITING:
+        return to == STEP_RUNNING || to == STEP_SKIPPED || (to == STEP_FAILED && u->f->may_break)
+               || (to == STEP_UNDOING && undo) || (to == STEP_UNDONE && verbs);
+    case STEP_RUNNING:
+        return to == STEP_WAITING || to == STEP_COMPLETED || to == STEP_FAILED
+               || (to == STEP_SKIPPED && verbs) || (to == STEP_UNDOING && undo);
+    case STEP_COMPLETED:
+    case STEP_SKIPPED:
+        return undo
+               && (to == STEP_UNDOING || (to == STEP_UNDONE && verbs)
+                   || (to == STEP_FAILED && u->f->may_break));
+    case STEP_FAILED:
+        return (to == STEP_UNDOING && undo)
+               || (verbs
+                   && (to == STEP_WAITING || to == STEP_RUNNING || to == STEP_SKIPPED
+                       || to == STEP_UNDONE));
+    case STEP_UNDOING:
+        return to == STEP_UNDONE || to == STEP_FAILED;
+    case STEP_UNDONE:
+        return false;
+    }
+    UNREACHABLE();
+}
+
+static bool has_completed(const struct seen_step *s, enum direction d)
+{
+    for (uint32_t i = 0; i < s->attempt_count; i++)
+        if (s->attempts[i].direction == d && s->attempts[i].outcome == OUTCOME_COMPLETED)
+            return true;
+    return false;
+}
+
+static uint32_t tries_of(const struct turn *u)
+{
+    const struct flow_retry *r =
+        u->after->direction == DIRECTION_UNDO ? &u->f->undo_retry : &u->f->retry;
+
+    return r->attempts + r->defers;
+}
+
+static void check_state(const struct turn *u)
+{
+    const struct seen_step *s = u->after;
+    bool spent = s->failure_count >= tries_of(u);
+
+    must(u, state_may(u), "steps move along their edges");
+    must(u, s->state != STEP_RUNNING || seen_open(s), "a running step has an attempt");
+    must(u, s->state != STEP_WAITING || !seen_open(s), "a waiting step has no open attempt");
+    must(u, s->state != STEP_COMPLETED || has_completed(s, DIRECTION_FORWARD),
+         "a step completes by an attempt");
+    must(u, s->state != STEP_COMPLETED || s->has_output, "a completed step has an output");
+    must(u, s->direction == DIRECTION_FORWARD || u->f->undo == UNDO_CALL,
+         "only what has an undo is undone");
+    if (s->state == STEP_UNDONE)
+        must(u, has_completed(s, DIRECTION_UNDO) || u->t->skipped[u->i],
+             "a step is undone by its agent or by hand");
+    if (s->state == STEP_SKIPPED)
+        must(u, u->t->skipped[u->i] || u->f->may_break, "a step is skipped for a reason");
+    if (s->state == STEP_WAITING || s->state == STEP_UNDOING)
+        must(u, !spent || u->t->verbs, "tries come to an end");
+    if (s->state == STEP_FAILED && u->before->state != STEP_FAILED && s->attempt_count > 0)
+        must(u,
+             spent || u->f->may_break
+                 || said_only_permanent(u->t, u->i, s->direction, s->attempt),
+             "a step fails when its tries are spent, or for good");
+}
+
+/* ---- attempts ---- */
+
+static void check_truth(const struct turn *u, const struct seen_attempt *a)
+{
+    const struct ledger *l = &u->t->ledger[u->i];
+    bool told = said_find(u->t, u->i, a->direction, a->number, false);
+
+    if (a->effect == EFFECT_HAPPENED)
+        must(u, told, "an agent said so");
+    if (a->outcome == OUTCOME_FAILED || (a->outcome == OUTCOME_LATE && a->effect != EFFECT_HAPPENED))
+        must(u, said_effect(u->t, u->i, a->direction, a->number, a->effect), "an agent said so");
+    if (a->effect == EFFECT_HAPPENED && a->direction == DIRECTION_FORWARD)
+        must(u, l->happened_at != 0, "what is said to have happened has happened");
+    if (a->effect == EFFECT_HAPPENED && a->direction == DIRECTION_UNDO)
+        must(u, l->undone_at != 0 || l->tombstone, "what is said to be undone is undone");
+}
+
+static bool outcome_may(const struct seen_attempt *a, enum outcome to)
+{
+    switch (a->outcome) {
+    case OUTCOME_OPEN:
+        return to != OUTCOME_LATE || world.now >= a->complete_by;
+    case OUTCOME_TIMED_OUT:
+        return to == OUTCOME_TIMED_OUT || to == OUTCOME_LATE;
+    case OUTCOME_COMPLETED:
+    case OUTCOME_FAILED:
+    case OUTCOME_NOT_SENT:
+    case OUTCOME_LATE:
+        return to == a->outcome;
+    }
+    UNREACHABLE();
+}
+
+static void cover_outcome(const struct turn *u, const struct seen_attempt *a)
+{
+    if (a->outcome == OUTCOME_NOT_SENT)
+        covered(COVER_NOT_SENT);
+    if (a->outcome == OUTCOME_LATE) {
+        covered(COVER_LATE);
+        if (a->effect == EFFECT_HAPPENED)
+            covered(COVER_LATE_EFFECT);
+    }
+    if (u->f->undo == UNDO_PIVOT && u->after->state != STEP_COMPLETED && seen_in_doubt(u->after))
+        covered(COVER_PIVOT_IN_DOUBT);
+}
+
+static void check_wait(const struct turn *u, const struct seen_attempt *a);
+
+/* An attempt that was there before. Returns true if it ended as a failure. */
+static bool check_kept(const struct turn *u, const struct seen_attempt *was,
+                       const struct seen_attempt *is)
+{
+    must(u, outcome_may(was, is->outcome), "what became of an attempt stays so");
+    must(u, was->started_at == is->started_at && was->complete_by == is->complete_by,
+         "an attempt keeps its times");
+    if (was->outcome == is->outcome)
+        return false;
+    check_truth(u, is);
+    cover_outcome(u, is);
+    if (was->outcome != OUTCOME_OPEN)
+        return false;
+    must(u, is->ended_at > 0 && is->ended_at <= world.now, "an attempt ends now");
+    if (is->outcome == OUTCOME_TIMED_OUT || is->outcome == OUTCOME_LATE)
+        check_timeout(u->t, is);
+    if (is->outcome == OUTCOME_COMPLETED || is->outcome == OUTCOME_NOT_SENT)
+        return false;
+    if (is->outcome == OUTCOME_FAILED
+        && said_only_permanent(u->t, u->i, is->direction, is->number))
+        must(u, u->after->state == STEP_FAILED || u->t->verbs || u->new->direction != is->direction,
+             "a permanent error is not tried again");
+    check_wait(u, is);
+    return true;
+}
+
+static void check_missing(const struct turn *u, const struct seen_attempt *was)
+{
+    must(u, u->after->dropped_count > u->before->dropped_count, "attempts are not forgotten");
+    if (was->direction == DIRECTION_FORWARD)
+        must(u, u->after->dropped_effect >= was->effect, "what a dropped attempt did is kept");
+    if (was->direction == DIRECTION_FORWARD && was->effect == EFFECT_UNKNOWN)
+        must(u, u->after->dropped_until >= was->complete_by, "until when it may work is kept");
+    covered(COVER_DROPPED);
+}
+
+static void check_new(const struct turn *u, const struct seen_attempt *a, uint32_t at)
+{
+    bool same = u->before->direction == a->direction;
+
+    must(u, a->outcome == OUTCOME_OPEN && at + 1 == u->after->attempt_count,
+         "an attempt begins open");
+    must(u, a->number == (same ? u->before->attempt + 1 : 1), "attempts are numbered");
+    must(u, u->new->wake_at != 0 && u->new->wake_at <= a->complete_by,
+         "the row's alarm is no later than what it is for");
+    check_start(u->t, u->i, u->old, u->new, a);
+}
+
+static void check_attempts(const struct turn *u)
+{
+    const struct seen_step *s = u->after;
+    uint32_t failures = 0;
+    uint32_t fresh = 0;
+    uint32_t open = 0;
+
+    for (uint32_t i = 0; i < u->before->attempt_count; i++) {
+        const struct seen_attempt *was = &u->before->attempts[i];
+        const struct seen_attempt *is = seen_find(s, was->direction, was->number);
+        if (is)
+            failures += check_kept(u, was, is) && is->direction == s->direction;
+        else
+            check_missing(u, was);
+    }
+    for (uint32_t i = 0; i < s->attempt_count; i++) {
+        const struct seen_attempt *a = &s->attempts[i];
+        open += a->outcome == OUTCOME_OPEN;
+        if (seen_find(u->before, a->direction, a->number))
+            continue;
+        fresh++;
+        check_new(u, a, i);
+    }
+    must(u, open <= 1, "a step has at most one open attempt");
+    must(u, fresh <= 1, "a step starts once in a change");
+    if (u->t->verbs || u->f->may_break)
+        return;
+    uint32_t base = u->before->direction == s->direction ? u->before->failure_count : 0;
+    must(u, s->failure_count == base + failures, "failures are counted");
+}
+
+/* ---- retries ---- */
+
+static void check_wait(const struct turn *u, const struct seen_attempt *a)
+{
+    const struct flow_retry *r =
+        a->direction == DIRECTION_UNDO ? &u->f->undo_retry : &u->f->retry;
+    const struct seen_step *s = u->after;
+    int64_t wait = r->wait_ms;
+
+    if (s->direction != a->direction || s->wait_until == 0 || seen_open(s) || u->t->verbs
+        || s->state == STEP_FAILED || said_wish(u->t, u->i, a->direction, a->number))
+        return;
+    if (s->failure_count >= r->attempts) {
+        covered(COVER_DEFERRED);
+        must(u, s->wait_until == a->ended_at + r->defer_ms, "the extended wait is as long as it says");
+        return;
+    }
+    for (uint32_t k = 1; k < s->failure_count && wait < r->max_wait_ms; k++)
+        wait *= 2;
+    wait = min_i64(wait, r->max_wait_ms);
+    must(u, s->wait_until <= a->ended_at + wait, "waits are no longer than they may be");
+    must(u, s->wait_until >= a->ended_at + wait / 2, "waits grow");
+}
+
+/* ---- the step as a whole ---- */
+
+static void cover_step(const struct turn *u)
+{
+    const struct seen_step *s = u->after;
+    bool late = false;
+    bool refused = false;
+
+    if (s->state == u->before->state)
+        return;
+    for (uint32_t i = 0; i < s->attempt_count; i++) {
+        const struct seen_attempt *a = &s->attempts[i];
+        if (a->direction == DIRECTION_UNDO)
+            continue;
+        late |= a->outcome == OUTCOME_TIMED_OUT;
+        refused |= late && a->outcome == OUTCOME_FAILED && a->effect == EFFECT_NONE;
+    }
+    if (s->state == STEP_UNDONE && refused)
+        covered(COVER_REFUSED_IN_DOUBT);
+    if (s->state == STEP_UNDONE && seen_undone_by_hand(s))
+        covered(COVER_SKIP_IN_UNDO);
+    if (s->state == STEP_UNDONE && s->failure_count > 0)
+        covered(COVER_UNDO_RETRIED);
+    if (s->state == STEP_FAILED && s->direction == DIRECTION_UNDO)
+        covered(COVER_UNDO_STUCK);
+    if (s->state == STEP_SKIPPED)
+        covered(seen_in_doubt(s)           ? COVER_SKIP_IN_DOUBT
+                : u->t->skipped[u->i] ? COVER_RESUMED
+                                           : COVER_CONDITION);
+    if (s->state == STEP_FAILED && s->attempt_count == 0)
+        covered(COVER_EXPRESSION);
+    if (s->state == STEP_FAILED && u->f->on_failure == ON_FAILURE_CONTINUE)
+        covered(COVER_CONTINUED);
+    if (s->state == STEP_COMPLETED && u->f->undo == UNDO_PIVOT && late)
+        covered(COVER_PIVOT_RESOLVED);
+}
+
+static void check_step(struct subject *t, uint32_t i, const struct seen *old,
+                       const struct seen *new)
+{
+    const struct turn u = {t, &t->flow->steps[i], i, old, new, &old->steps[i], &new->steps[i]};
+
+    check_attempts(&u);
+    check_state(&u);
+    cover_step(&u);
+}
+
+/* ---- the task ---- */
+
+static void must_be(const struct subject *t, bool ok, const char *rule)
+{
+    if (ok)
+        return;
+    describe(t);
+    broken(rule, "%s", t->id);
+}
+
+static bool any_open(const struct seen *s)
+{
+    for (uint32_t i = 0; i < s->step_count; i++)
+        if (seen_open(&s->steps[i]))
+            return true;
+    return false;
+}
+
+static void check_columns(const struct subject *t, const struct seen *new)
+{
+    bool owned = new->state == TASK_PROCESSING || new->state == TASK_COMPENSATING;
+    bool back = new->direction == DIRECTION_UNDO;
+
+    must_be(t, new->locked == owned, "who is in work has an owner, and nobody else");
+    must_be(t, new->state != TASK_PROCESSING || !back, "processing is forward");
+    must_be(t, new->state != TASK_PROCESSED || !back, "processed is forward");
+    must_be(t, new->state != TASK_COMPENSATING || back, "compensating is backward");
+    must_be(t, new->state != TASK_COMPENSATED || back, "compensated is backward");
+    must_be(t, new->state != TASK_ERROR || new->has_error, "a stopped task says why");
+    must_be(t, !any_open(new) || !seen_is_end(new), "nothing runs after the end");
+    must_be(t, !any_open(new) || new->wake_at != 0, "what runs has an alarm");
+    must_be(t, new->state != TASK_PENDING || !any_open(new) || new->requested,
+            "what is released does not run");
+    must_be(t, seen_is_end(new) == (new->ended_at != 0), "an end has its time");
+}
+
+static void check_first(const struct subject *t, const struct seen *new)
+{
+    const struct flow *f = t->flow;
+    int64_t from = max_i64(new->submitted_at, new->not_before);
+
+    must_be(t, new->complete_by == (f->complete_by_ms ? from + f->complete_by_ms : 0),
+            "complete-by counts from submission");
+    must_be(t, new->direction == DIRECTION_FORWARD, "a task begins forward");
+}
+
+static void cover_task(const struct subject *t, const struct seen *old, const struct seen *new)
+{
+    if (old->state == new->state && old->direction == new->direction)
+        return;
+    if (new->state == TASK_PENDING)
+        covered(COVER_RELEASED);
+    if (new->state == TASK_PROCESSED)
+        covered(COVER_PROCESSED);
+    if (new->state == TASK_COMPENSATED)
+        covered(COVER_COMPENSATED);
+    if (old->state == TASK_ERROR)
+        covered(COVER_RESUMED);
+    if (new->state != TASK_ERROR)
+        return;
+    covered(COVER_ERROR);
+    for (uint32_t i = 0; i < new->step_count; i++)
+        if (t->flow->steps[i].undo == UNDO_PIVOT && new->direction == DIRECTION_FORWARD) {
+            if (new->steps[i].state == STEP_COMPLETED)
+                covered(COVER_PIVOT_COMPLETED_FAIL);
+            else if (seen_in_doubt(&new->steps[i]))
+                covered(COVER_PIVOT_STANDS);
+        }
+}
+
+static void trace_row(const struct subject *t, const struct seen *s)
+{
+    char steps[FLOW_STEPS_MAX * 24] = "";
+    size_t at = 0;
+
+    for (uint32_t i = 0; i < s->step_count; i++) {
+        const struct seen_step *p = &s->steps[i];
+        at += (size_t)snprintf(steps + at, sizeof steps - at, " %s%s%u%s",
+                               step_state_text(p->state),
+                               p->direction == DIRECTION_UNDO ? "<" : ">", p->attempt,
+                               seen_open(p) ? "*" : "");
+    }
+    trace("row %s r%" PRIu64 " %s%s%s:%s", t->id, s->revision, task_state_text(s->state),
+          s->stop == STOP_NONE ? "" : " stop ", s->stop == STOP_NONE ? "" : stop_text(s->stop),
+          steps);
+}
+
+void check_row(const struct task_row *row, uint64_t changes, bool told)
+{
+    struct subject *t = subject_find(row->id);
+    const struct seen old = t->seen;
+    struct seen new;
+
+    seen_read(row, t->flow, &new);
+    t->seen = new;
+    trace_row(t, &new);
+    must_be(t, new.revision == old.revision + changes, "a change raises the revision by one");
+    must_be(t, old.state != TASK_PROCESSED && old.state != TASK_COMPENSATED, "an end is final");
+    must_be(t, old.direction == DIRECTION_FORWARD || new.direction == DIRECTION_UNDO,
+            "a task turns back at most once");
+    must_be(t, old.state != TASK_ERROR || t->verbs, "only an operator resumes a task");
+    must_be(t, new.failure_count >= old.failure_count, "failures are never forgotten");
+    if (old.revision == 0)
+        check_first(t, &new);
+    check_columns(t, &new);
+    check_deadline(t, &old, &new);
+    for (uint32_t i = 0; i < new.step_count; i++)
+        check_step(t, i, &old, &new);
+    if (old.direction != new.direction)
+        check_turn_back(t, &new);
+    cover_task(t, &old, &new);
+    if (new.state == TASK_PROCESSED || new.state == TASK_COMPENSATED)
+        check_end_of(t);
+    if (new.state == TASK_ERROR && told)
+        t->alert_due = disk.runs;
+}
+
+/* ---- for coverage only ---- */
+
+void check_conflict(const struct task_row *row)
+{
+    const struct subject *t = subject_find(row->id);
+    struct seen wanted;
+
+    if (!row->doc.ptr || t->seen.revision == 0)
+        return;
+    seen_read(row, t->flow, &wanted);
+    trace("conflict: %s r%" PRIu64, t->id, wanted.revision);
+    for (uint32_t i = 0; i < wanted.step_count; i++) {
+        const struct seen_attempt *open = seen_open(&t->seen.steps[i]);
+        if (open && seen_find(&wanted.steps[i], open->direction, open->number)
+            && !seen_open(&wanted.steps[i]))
+            covered(COVER_CONFLICT_RESULT);
+    }
+}
+
+void check_claim(const struct claim *c)
+{
+    for (size_t i = 0; i < c->row_count; i++) {
+        const struct subject *t = subject_find(c->rows[i].id);
+        if (c->kind == CLAIM_BOOT && any_open(&t->seen))
+            covered(COVER_TAKE_OVER);
+        if (c->kind == CLAIM_AGENT)
+            covered(COVER_AGENT_CLAIM);
+        if (c->kind == CLAIM_TIME)
+            covered(COVER_TIME_CLAIM);
+    }
+}

@@ -1,0 +1,768 @@
+#include "base/test.h"
+
+#include <stdlib.h>
+
+#include "base/prng.h"
+#include "core/workflow.h"
+#include "definition/definition.h"
+#include "definition/template.h"
+
+/* The example of the blueprint. */
+static const char order_text[] =
+    "{\n"
+    "  \"intact\": 1,\n"
+    "  \"workflow\": \"order\",\n"
+    "  \"complete_by\": \"2h\",\n"
+    "  \"on_failure\": \"undo\",\n"
+    "  \"inputs\": {\n"
+    "    \"sku\": {\"type\": \"string\", \"required\": true},\n"
+    "    \"quantity\": {\"type\": \"integer\", \"default\": 1}\n"
+    "  },\n"
+    "  \"steps\": [\n"
+    "    {\"name\": \"reserve\", \"agent\": \"inventory\", \"action\": \"reserve\",\n"
+    "     \"input\": {\"sku\": \"${ .input.sku }\", \"quantity\": \"${ .input.quantity }\"},\n"
+    "     \"complete_by\": \"30s\",\n"
+    "     \"retry\": {\"attempts\": 5, \"wait\": \"200ms\", \"factor\": 2, \"max_wait\": \"10s\",\n"
+    "               \"defer\": \"15m\", \"defers\": 2},\n"
+    "     \"undo\": {\"action\": \"release\",\n"
+    "              \"input\": {\"reservation\": \"${ .steps.reserve.output.id }\"}}},\n"
+    "    {\"name\": \"charge\", \"agent\": \"payment\", \"action\": \"charge\",\n"
+    "     \"if\": \".input.total > 0\", \"undo\": {\"action\": \"refund\"}},\n"
+    "    {\"name\": \"ship\", \"after\": [\"reserve\", \"charge\"], \"agent\": \"shipping\",\n"
+    "     \"action\": \"ship\", \"pivot\": true}\n"
+    "  ],\n"
+    "  \"output\": {\"parcel\": \"${ .steps.ship.output.id }\"}\n"
+    "}\n";
+
+static struct definition *defined(const char *text)
+{
+    static struct mistakes m;
+    struct definition *d = NULL;
+    enum err err = definition_parse(slice_of(text), &d, &m);
+
+    CHECK(err == ERR_OK, "%s: %u:%u %s: %s, expected %s", text, m.list[0].line, m.list[0].column,
+          m.list[0].path, m.list[0].found, m.list[0].expected);
+    return d;
+}
+
+static void the_order_example_becomes_its_graph(void **state)
+{
+    struct definition *d = defined(order_text);
+    const struct workflow *w = &d->workflow;
+    (void)state;
+
+    CHECK(slice_is(w->name, "order") && w->complete_by_ms == 7200000 && w->undo_complete_by_ms == 0,
+          "head");
+    CHECK(w->on_failure == ON_FAILURE_UNDO && w->step_count == 3 && definition_of(w) == d, "head");
+    const struct workflow_step *reserve = &w->steps[0];
+    const struct workflow_step *charge = &w->steps[1];
+    const struct workflow_step *ship = &w->steps[2];
+    CHECK(slice_is(reserve->name, "reserve") && slice_is(reserve->call.agent, "inventory")
+              && slice_is(reserve->call.action, "reserve") && reserve->call.complete_by_ms == 30000,
+          "reserve");
+    const struct retry_rule *r = &reserve->call.retry;
+    CHECK(r->attempts == 5 && r->wait_ms == 200 && r->factor_milli == 2000
+              && r->max_wait_ms == 10000 && r->defer_ms == 900000 && r->defers == 2 && r->jitter,
+          "retry as it is written");
+    CHECK(reserve->undo_kind == UNDO_CALL && slice_is(reserve->undo.agent, "inventory")
+              && slice_is(reserve->undo.action, "release") && reserve->undo.complete_by_ms == 30000,
+          "undo, by the agent of the step");
+    r = &charge->call.retry;
+    CHECK(r->attempts == 5 && r->wait_ms == 1000 && r->factor_milli == 2000
+              && r->max_wait_ms == 60000 && r->defers == 0 && r->jitter,
+          "retry by default");
+    r = &charge->undo.retry;
+    CHECK(r->attempts == 5 && r->wait_ms == 1000 && charge->call.complete_by_ms == 30000,
+          "defaults");
+    CHECK(ship->undo_kind == UNDO_PIVOT, "pivot");
+    CHECK(reserve->before_count == 0 && reserve->after_count == 2 && reserve->after[0] == 1
+              && reserve->after[1] == 2,
+          "edges of reserve");
+    CHECK(charge->before_count == 1 && charge->before[0] == 0 && charge->after_count == 1,
+          "of charge");
+    CHECK(ship->before_count == 2 && ship->before[0] == 0 && ship->before[1] == 1, "edges of ship");
+    CHECK(w->order[0] == 0 && w->order[1] == 1 && w->order[2] == 2, "order");
+    CHECK(slice_is(d->text, order_text) && d->text.ptr != order_text, "its own copy of the text");
+    definition_free(d);
+    definition_free(NULL);
+}
+
+/* Steps of one letter each: "a", "b<a", "c<" (starts at once), "d<b,c". */
+static struct definition *graph_of(const char *shape)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    bool inside = false;
+
+    buf_str(&b, "{\"intact\":1,\"workflow\":\"w\",\"steps\":[");
+    for (const char *p = shape; *p; p++) {
+        if (*p == ' ') {
+            buf_str(&b, inside ? "]}," : "},");
+            inside = false;
+        } else if (*p == '<') {
+            buf_str(&b, ",\"after\":[");
+            inside = true;
+        } else if (inside && *p != ',') {
+            buf_fmt(&b, "\"%c\"", *p);
+        } else if (inside) {
+            buf_byte(&b, ',');
+        } else {
+            buf_fmt(&b, "{\"name\":\"%c\",\"agent\":\"x\",\"action\":\"y\",\"undo\":\"none\"", *p);
+        }
+    }
+    buf_str(&b, inside ? "]}]}" : "}]}");
+    return defined(b.ptr);
+}
+
+static void steps_follow_the_one_before_unless_they_say_otherwise(void **state)
+{
+    static const struct {
+        const char *shape, *order;
+    } shapes[] = {
+        {"a", "a"},
+        {"a b c", "abc"},
+        {"a b< c<a,b", "abc"},
+        {"a<c b<a c<", "cab"},
+        {"d<c c<b b<a a<", "abcd"},
+        {"a b<a c<a d<b,c", "abcd"},
+        {"a<b b<", "ba"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
+        struct definition *d = graph_of(shapes[i].shape);
+        char order[32] = "";
+        for (uint16_t k = 0; k < d->workflow.step_count; k++)
+            order[k] = d->workflow.steps[d->workflow.order[k]].name.ptr[0];
+        CHECK(strcmp(order, shapes[i].order) == 0, "%s gives %s", shapes[i].shape, order);
+        definition_free(d);
+    }
+}
+
+/* A definition with one step, S standing for more of its fields; T for more at the top. */
+#define TOP(more) "{\"intact\":1,\"workflow\":\"w\"" more ",\n\"steps\":[" STEP("a", "") "]}"
+#define STEP(name, more) \
+    "{\"name\":\"" name "\",\"agent\":\"x\",\"action\":\"y\",\"undo\":\"none\"" more "}"
+#define ONE(more) "{\"intact\":1,\"workflow\":\"w\",\"steps\":[\n" STEP("a", more) "]}"
+#define TWO(more) \
+    "{\"intact\":1,\"workflow\":\"w\",\"steps\":[\n" STEP("a", "") ",\n" STEP("b", more) "]}"
+#define BARE(fields) "{\"intact\":1,\"workflow\":\"w\",\"steps\":[\n{" fields "}]}"
+#define UNDO(more) \
+    BARE("\"name\":\"a\",\"agent\":\"x\",\"action\":\"y\",\n\"undo\":{\"action\":\"z\"" more "}")
+#define RETRY(more) ONE(",\n\"retry\":{" more "}")
+
+/* clang-format off */
+static const struct mistake_case {
+    const char *text;
+    uint32_t line, column;
+    const char *path, *found, *expected; /* found and expected begin with these */
+} mistake_cases[] = {
+    {"[]", 1, 1, "", "an array", "an object"},
+    {"{\"intact\":1,\"workflow\":\"w\"}", 1, 1, "steps", "nothing", "a key \"steps\""},
+    {"{\"workflow\":\"w\",\"steps\":[" STEP("a", "") "]}", 1, 1, "intact", "nothing", "a key \"intact\""},
+    {"{\"intact\":1,\"steps\":[" STEP("a", "") "]}", 1, 1, "workflow", "nothing", "a key \"workflow\""},
+    {"{\"intact\":2,\"workflow\":\"w\",\"steps\":[" STEP("a", "") "]}", 1, 11, "intact", "2", "1, the version"},
+    {"{\"intact\":\"1\",\"workflow\":\"w\",\"steps\":[" STEP("a", "") "]}", 1, 11, "intact", "\"1\"", "1, the version"},
+    {"{\"intact\":1,\"workflow\":\"W w\",\"steps\":[" STEP("a", "") "]}", 1, 24, "workflow", "\"W w\"", "a name"},
+    {TOP(",\n \"complete_by\":30"), 2, 16, "complete_by", "30", "a duration"},
+    {TOP(",\n \"complete_by\":\"5 s\""), 2, 16, "complete_by", "\"5 s\"", "a duration such as 200ms, 30s, 15m, 2h or 7d"},
+    {TOP(",\n \"complete_by\":\"0s\""), 2, 16, "complete_by", "\"0s\"", "a duration longer than 0"},
+    {TOP(",\n \"undo_complete_by\":[]"), 2, 21, "undo_complete_by", "an array", "a duration"},
+    {TOP(",\n \"on_failure\":\"stop\""), 2, 15, "on_failure", "\"stop\"", "undo, hold or continue"},
+    {TOP(",\n \"complete_bi\":\"1s\""), 2, 2, "complete_bi", "key \"complete_bi\"", "did you mean \"complete_by\"?"},
+    {TOP(",\n \"unknown\":{}"), 2, 2, "unknown", "key \"unknown\"", "one of intact, workflow, complete_by"},
+    {TOP(",\n \"concurrency\":1"), 2, 2, "concurrency", "key \"concurrency\"", "\"concurrency\" is reserved"},
+    {TOP(",\n \"schedule\":1"), 2, 2, "schedule", "key \"schedule\"", "\"schedule\" is reserved"},
+    {TOP(",\n \"inputs\":[]"), 2, 11, "inputs", "an array", "an object"},
+    {TOP(",\n \"inputs\":{\"a\":1}"), 2, 16, "inputs.a", "1", "an object"},
+    {TOP(",\n \"inputs\":{\"a\":{}}"), 2, 16, "inputs.a.type", "nothing", "a key \"type\""},
+    {TOP(",\n \"inputs\":{\"a\":{\"type\":\"text\"}}"), 2, 24, "inputs.a.type", "\"text\"", "string, integer"},
+    {TOP(",\n \"inputs\":{\"a\":{\"type\":\"any\",\"required\":1}}"), 2, 41, "inputs.a.required", "1", "true or false"},
+    {TOP(",\n \"inputs\":{\"a\":{\"type\":\"integer\",\"default\":1.5}}"), 2, 44, "inputs.a.default", "1.5", "an integer"},
+    {TOP(",\n \"inputs\":{\"a\":{\"type\":\"any\",\"default\":1,\"required\":true}}"), 2, 40, "inputs.a.default", "1", "no default"},
+    {TOP(",\n \"inputs\":{\"a\":{\"type\":\"any\",\"defualt\":1}}"), 2, 30, "inputs.a.defualt", "key \"defualt\"", "did you mean \"default\"?"},
+    {TOP(",\n \"output\":\"${ .input. }\""), 2, 23, "output", "found \"}\", expected a name", "an expression"},
+    {TOP(",\n \"output\":\"${ .steps.b.output }\""), 2, 21, "output", "step \"b\"", "the name of a step"},
+    {"{\"intact\":1,\"workflow\":\"w\",\"steps\":{}}", 1, 36, "steps", "an object", "an array of steps"},
+    {"{\"intact\":1,\"workflow\":\"w\",\"steps\":[]}", 1, 36, "steps", "an array", "at least one step"},
+    {"{\"intact\":1,\"workflow\":\"w\",\"steps\":[7]}", 1, 37, "steps[0]", "7", "an object"},
+    {BARE("\"agent\":\"x\",\"action\":\"y\",\"undo\":\"none\""), 2, 1, "steps[0].name", "nothing", "a key \"name\""},
+    {BARE("\"name\":\"a\",\"action\":\"y\",\"undo\":\"none\""), 2, 1, "steps[0].agent", "nothing", "a key \"agent\""},
+    {BARE("\"name\":\"a\",\"agent\":\"x\",\"undo\":\"none\""), 2, 1, "steps[0].action", "nothing", "a key \"action\""},
+    {BARE("\"name\":\"a\",\"agent\":\"x\",\"action\":\"y\""), 2, 1, "steps[0].undo", "nothing", "undo: {action: ...}, undo: none, or pivot: true"},
+    {BARE("\"name\":\"a\",\"agent\":\"x\",\"action\":\"y\",\"pivot\":false"), 2, 1, "steps[0].undo", "nothing", "undo: {"},
+    {BARE("\"name\":\"a\",\"agent\":\"x\",\"action\":\"y\",\"pivot\":1"), 2, 49, "steps[0].pivot", "1", "true or false"},
+    {ONE(",\n\"pivot\":true"), 3, 9, "steps[0].pivot", "true", "no pivot"},
+    {BARE("\"name\":\"a b\",\"agent\":\"x\",\"action\":\"y\",\"undo\":\"none\""), 2, 9, "steps[0].name", "\"a b\"", "a name: 1 to 64 of a-z, 0-9, _ and -"},
+    {BARE("\"name\":\"\",\"agent\":\"x\",\"action\":\"y\",\"undo\":\"none\""), 2, 9, "steps[0].name", "\"\"", "a name"},
+    {BARE("\"name\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\",\"agent\":\"x\",\"action\":\"y\",\"undo\":\"none\""),
+     2, 9, "steps[0].name", "\"aaaa", "a name"},
+    {BARE("\"name\":\"a\",\"agent\":\"X\",\"action\":\"y\",\"undo\":\"none\""), 2, 21, "steps[0].agent", "\"X\"", "a name"},
+    {BARE("\"name\":\"a\",\"agent\":\"x\",\"action\":\"y z\",\"undo\":\"none\""), 2, 34, "steps[0].action", "\"y z\"", "an action"},
+    {ONE(",\n\"agnet\":1"), 3, 1, "steps[0].agnet", "key \"agnet\"", "did you mean \"agent\"?"},
+    {ONE(",\n\"retries\":1"), 3, 1, "steps[0].retries", "key \"retries\"", "one of name, agent, action, input, if, after"},
+    {ONE(",\n\"needs\":[]"), 3, 1, "steps[0].needs", "key \"needs\"", "\"needs\" is not known, write after"},
+    {ONE(",\n\"for_each\":[]"), 3, 1, "steps[0].for_each", "key \"for_each\"", "\"for_each\" is reserved for later"},
+    {ONE(",\n\"wait\":\"1s\""), 3, 1, "steps[0].wait", "key \"wait\"", "\"wait\" is reserved for later"},
+    {ONE(",\n\"signal\":1"), 3, 1, "steps[0].signal", "key \"signal\"", "\"signal\" is reserved for later"},
+    {ONE(",\n\"task\":1"), 3, 1, "steps[0].task", "key \"task\"", "\"task\" is reserved for later"},
+    {ONE(",\n\"complete_by\":\"1 hour\""), 3, 15, "steps[0].complete_by", "\"1 hour\"", "a duration"},
+    {ONE(",\n\"on_failure\":true"), 3, 14, "steps[0].on_failure", "true", "undo, hold or continue"},
+    {ONE(",\n\"if\":true"), 3, 6, "steps[0].if", "true", "an expression in a string"},
+    {ONE(",\n\"if\":\".input.a >\""), 3, 17, "steps[0].if", "the expression ends", "an expression"},
+    {ONE(",\n\"if\":\"\\\"\\u00e9\\\" == foo\""), 3, 21, "steps[0].if", "unknown function \"foo\"", "an expression"},
+    {ONE(",\n\"input\":{\"k\":[1,\"x ${ .a + } y\"]}"), 3, 28, "steps[0].input", "found \"}\", expected an expression", "an expression"},
+    {ONE(",\n\"input\":\"\\n\\u00e9\\ud83d\\ude00${ $x }\""), 3, 33, "steps[0].input", "\"$\": variables", "an expression"},
+    {ONE(",\n\"input\":\"${ .a\""), 3, 15, "steps[0].input", "the expression ends, expected", "an expression"},
+    {ONE(",\n\"input\":\"${ .steps.b.output.id }\""), 3, 19, "steps[0].input", "step \"b\"", "the name of a step"},
+    {ONE(",\n\"input\":\"${ .steps.a.output.id }\""), 3, 19, "steps[0].input", "step \"a\"", "a step that ends before"},
+    {ONE(",\n\"if\":\".steps.a.output\""), 3, 13, "steps[0].if", "step \"a\"", "a step that ends before"},
+    {TWO(",\"after\":[],\n\"input\":\"${ .steps.a.output.id }\""), 4, 19, "steps[1].input", "step \"a\"", "a step that ends before"},
+    {TWO(",\n\"input\":\"${ .steps[\\\"A\\\"].output.id }\""), 4, 19, "steps[1].input", "step \"A\"", "did you mean \"a\"?"},
+    {TWO(",\n\"after\":\"a\""), 4, 9, "steps[1].after", "\"a\"", "an array of names"},
+    {TWO(",\n\"after\":[1]"), 4, 10, "steps[1].after[0]", "1", "the name of a step"},
+    {TWO(",\n\"after\":[\"a\",\"xyz\"]"), 4, 14, "steps[1].after[1]", "\"xyz\"", "the name of a step"},
+    {TWO(",\n\"after\":[\"ab\"]"), 4, 10, "steps[1].after[0]", "\"ab\"", "did you mean \"a\"?"},
+    {TWO(",\n\"after\":[\"b\"]"), 4, 10, "steps[1].after[0]", "\"b\"", "another step"},
+    {TWO(",\n\"after\":[\"a\",\"a\"]"), 4, 14, "steps[1].after[1]", "\"a\"", "each name once"},
+    {"{\"intact\":1,\"workflow\":\"w\",\"steps\":[" STEP("a", "") ",\n" STEP("a", "") "]}", 2, 9, "steps[1].name", "\"a\"", "a name that no other step has"},
+    {"{\"intact\":1,\"workflow\":\"w\",\"steps\":[\n" STEP("a", ",\"after\":[\"b\"]") "," STEP("b", "") "]}", 2, 66, "steps[0].after", "a after b after a", "steps without a cycle"},
+    {"{\"intact\":1,\"workflow\":\"w\",\"steps\":[" STEP("x", "") ",\n" STEP("a", ",\"after\":[\"x\",\"c\"]") ",\n" STEP("b", ",\"after\":[\"a\"]") "," STEP("c", ",\"after\":[\"b\"]") "," STEP("d", ",\"after\":[\"c\"]") "]}",
+     2, 66, "steps[1].after", "a after c after b after a", "steps without a cycle"},
+    {RETRY("\"attempts\":0"), 3, 21, "steps[0].retry.attempts", "0", "a whole number from 1 to 1000"},
+    {RETRY("\"attempts\":1.5"), 3, 21, "steps[0].retry.attempts", "1.5", "a whole number"},
+    {RETRY("\"attempts\":1001"), 3, 21, "steps[0].retry.attempts", "1001", "a whole number"},
+    {RETRY("\"wait\":\"x\""), 3, 17, "steps[0].retry.wait", "\"x\"", "a duration"},
+    {RETRY("\"factor\":0.5"), 3, 19, "steps[0].retry.factor", "0.5", "a number from 1 to 100"},
+    {RETRY("\"factor\":\"2\""), 3, 19, "steps[0].retry.factor", "\"2\"", "a number from 1 to 100"},
+    {RETRY("\"factor\":1e99"), 3, 19, "steps[0].retry.factor", "1e99", "a number from 1 to 100"},
+    {RETRY("\"wait\":\"10s\",\"max_wait\":\"5s\""), 3, 34, "steps[0].retry.max_wait", "\"5s\"", "at least as long as wait"},
+    {RETRY("\"jitter\":\"on\""), 3, 19, "steps[0].retry.jitter", "\"on\"", "true or false"},
+    {RETRY("\"defer\":\"15m\""), 3, 9, "steps[0].retry.defers", "nothing", "defers: how often"},
+    {RETRY("\"defers\":2"), 3, 9, "steps[0].retry.defer", "nothing", "defer: how long"},
+    {RETRY("\"defers\":-1"), 3, 19, "steps[0].retry.defers", "-1", "a whole number from 0 to 1000"},
+    {RETRY("\"atempts\":1"), 3, 10, "steps[0].retry.atempts", "key \"atempts\"", "did you mean \"attempts\"?"},
+    {ONE(",\n\"retry\":5"), 3, 9, "steps[0].retry", "5", "an object"},
+    {"{\"intact\":1,\"workflow\":\"w\",\"complete_by\":\"30m\",\"steps\":[\n" STEP("a", ",\n\"retry\":{\"defer\":\"15m\",\"defers\":2}") "]}",
+     3, 9, "steps[0].retry", "tries that wait for at least 1807s", "less than the task's complete_by"},
+    {BARE("\"name\":\"a\",\"agent\":\"x\",\"action\":\"y\",\"undo\":true"), 2, 48, "steps[0].undo", "true", "none, or an object with an action"},
+    {BARE("\"name\":\"a\",\"agent\":\"x\",\"action\":\"y\",\"undo\":\"nothing\""), 2, 48, "steps[0].undo", "\"nothing\"", "none, or"},
+    {BARE("\"name\":\"a\",\"agent\":\"x\",\"action\":\"y\",\"undo\":{}"), 2, 48, "steps[0].undo.action", "nothing", "a key \"action\""},
+    {UNDO(",\"on_failure\":\"hold\""), 3, 23, "steps[0].undo.on_failure", "key \"on_failure\"", "one of action, agent, input, complete_by, retry"},
+    {UNDO(",\"agent\":7"), 3, 31, "steps[0].undo.agent", "7", "a name"},
+    {UNDO(",\"input\":\"${ foo }\""), 3, 35, "steps[0].undo.input", "unknown function \"foo\"", "an expression"},
+    {UNDO(",\"retry\":{\"attempts\":0}"), 3, 43, "steps[0].undo.retry.attempts", "0", "a whole number"},
+    {"{\"intact\":1,\"workflow\":\"w\",\"undo_complete_by\":\"1m\",\"steps\":[\n{\"name\":\"a\",\"agent\":\"x\",\"action\":\"y\",\n"
+     "\"undo\":{\"action\":\"z\",\"retry\":{\"defer\":\"1m\",\"defers\":1}}}]}",
+     3, 31, "steps[0].undo.retry", "tries that wait for at least 67s", "less than the undo_complete_by"},
+    {"{\"intact\":1,", 1, 13, "", "the text ends too early", "JSON"},
+    {"{\"intact\":1,\n\"intact\":2}", 2, 1, "", "key \"intact\" stands here twice", "JSON"},
+};
+/* clang-format on */
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+static void every_mistake_is_told_where_it_is(void **state)
+{
+    static struct mistakes m;
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(mistake_cases); i++) {
+        const struct mistake_case *c = &mistake_cases[i];
+        struct definition *d = NULL;
+        const struct mistake *k = &m.list[0];
+        CHECK(definition_parse(slice_of(c->text), &d, &m) != ERR_OK, "%s", c->text);
+        CHECK(!d && m.count == 1, "%s: %zu mistakes, the second %u:%u %s: %s, expected %s", c->text,
+              m.count, m.list[1].line, m.list[1].column, m.list[1].path, m.list[1].found,
+              m.list[1].expected);
+        CHECK(k->line == c->line && k->column == c->column, "%s: %u:%u %s", c->text, k->line,
+              k->column, k->found);
+        CHECK(strcmp(k->path, c->path) == 0, "%s: path %s", c->text, k->path);
+        CHECK(begins(k->found, c->found), "%s: found %s", c->text, k->found);
+        CHECK(begins(k->expected, c->expected), "%s: expected %s", c->text, k->expected);
+    }
+}
+
+static void all_mistakes_are_told_at_once_in_the_order_of_the_text(void **state)
+{
+    static struct mistakes m;
+    static const char text[] = "{\"intact\":3,\n"
+                               "\"workflow\":\"W\",\n"
+                               "\"steps\":[{\"nmae\":\"a\",\n"
+                               "\"agent\":1,\n"
+                               "\"action\":\"y\",\"after\":[\"q\"],\n"
+                               "\"input\":[\"${ 1 + }\",\"${ foo }\"]}],\n"
+                               "\"output\":\"${ bar }\",\n"
+                               "\"complete_by\":5}";
+    static const uint32_t lines[] = {1, 2, 3, 3, 3, 4, 5, 6, 6, 7, 8};
+    struct definition *d = NULL;
+    (void)state;
+    CHECK(definition_parse(slice_of(text), &d, &m) == ERR_INVALID, "mistakes");
+    CHECK(m.count == COUNT_OF(lines), "%zu mistakes", m.count);
+    for (size_t i = 0; i < m.count; i++)
+        CHECK(m.list[i].line == lines[i], "mistake %zu at %u:%u %s: %s", i, m.list[i].line,
+              m.list[i].column, m.list[i].path, m.list[i].found);
+}
+
+static void many_steps(struct buf *b, int count, const char *more)
+{
+    buf_str(b, "{\"intact\":1,\"workflow\":\"w\",\"steps\":[");
+    for (int i = 0; i < count; i++)
+        buf_fmt(b, "%s{\"name\":\"s%d\",\"agent\":\"x\",\"action\":\"y\",\"undo\":\"none\"%s}",
+                i ? "," : "", i, more);
+    buf_str(b, "]}");
+}
+
+static void there_is_room_for_so_many_steps_and_mistakes_and_no_more(void **state)
+{
+    static struct mistakes m;
+    (void)state;
+    for (int count = STEPS_MAX - 1; count <= STEPS_MAX + 1; count++) {
+        CLEANUP(buf_fini) struct buf b = {0};
+        struct definition *d = NULL;
+        many_steps(&b, count, "");
+        enum err err = definition_parse(buf_view(&b), &d, &m);
+        CHECK((err == ERR_OK) == (count <= STEPS_MAX), "%d steps", count);
+        CHECK(err == ERR_OK || strcmp(m.list[0].found, "too many steps") == 0, "%s",
+              m.list[0].found);
+        definition_free(d);
+    }
+    CLEANUP(buf_fini) struct buf b = {0};
+    struct definition *d = NULL;
+    many_steps(&b, 150, ",\"foo\":1");
+    CHECK(definition_parse(buf_view(&b), &d, &m) == ERR_INVALID && m.count == MISTAKES_MAX, "%zu",
+          m.count);
+}
+
+/* ---- evaluation ---- */
+
+struct world {
+    const char *input[4], *output[4];
+    int asked;
+};
+
+static struct slice world_input(void *arg, int step)
+{
+    struct world *w = arg;
+
+    w->asked++;
+    return slice_of(w->input[step]);
+}
+
+static struct slice world_output(void *arg, int step)
+{
+    struct world *w = arg;
+
+    w->asked++;
+    return slice_of(w->output[step]);
+}
+
+static struct scope scope_of(const struct definition *d, const char *input, struct world *w)
+{
+    return (struct scope){
+        d,           slice_of(input), SLICE("{\"id\":\"o-17\",\"workflow\":\"order\"}"),
+        world_input, world_output,    w};
+}
+
+static void inputs_see_input_steps_and_task(void **state)
+{
+    static const struct {
+        const char *template, *result; /* "!": the failure says that */
+    } in[] = {
+        {"{\"sku\":\"${ .input.sku }\"}", "{\"sku\":\"A-1\"}"},
+        {"\"${ .input.quantity }\"", "2.50"},
+        {"\"n=${ .input.quantity }\"", "\"n=2.50\""},
+        {"\"${ .input }\"", "{ \"sku\":\"A-1\", \"quantity\":2.50,\"total\":0 }"},
+        {"\"x ${ .input }\"",
+         "\"x {\\\"sku\\\":\\\"A-1\\\",\\\"quantity\\\":2.50,\\\"total\\\":0}\""},
+        {"[1, {\"a\": [\"${ .steps.a.output.id }\", null]}]", "[1,{\"a\":[\"r-1\",null]}]"},
+        {"\"${ .steps.a.input.k }-${ .steps.a.output.id }\"", "\"v-r-1\""},
+        {"\"${ .task.id }\"", "\"o-17\""},
+        {"{\"raw\": [1.0,  \"\\u00e9\"]}", "{\"raw\": [1.0,  \"\\u00e9\"]}"},
+        {"\"$${ .input.sku }\"", "\"${ .input.sku }\""},
+        {"\"a $${x} ${ 1 + 1 } b\"", "\"a ${x} 2 b\""},
+        {"\"$$${ 1 }\"", "\"$${ 1 }\""},
+        {"\"100$ and {}\"", "\"100$ and {}\""},
+        {"\"${ \\\"}\\\" }\"", "\"}\""},
+        {"\"${ {a: {b: \\\"}${\\\"}} }\"", "{\"a\":{\"b\":\"}${\"}}"},
+        {"\"${ \\\"\\\\(.input.sku)!\\\" }\"", "\"A-1!\""},
+        {"\"${ .input.sku }${ .input.sku }\"", "\"A-1A-1\""},
+        {"\" ${ 1 }\"", "\" 1\""},
+        {"\"${ null }\"", "null"},
+        {"\"n: ${ null }\"", "\"n: null\""},
+        {"{\"${ 1 }\": 2}", "{\"${ 1 }\": 2}"},
+        {"{\"${ 1 }\": \"${ 2 }\"}", "{\"${ 1 }\":2}"},
+        {"\"${ .input.sku.x }\"",
+         "!input of step \"b\": ${ .input.sku.x }: column 12: cannot index string"},
+        {"\"${ .input.list[] }\"", "!cannot iterate over null"},
+        {"\"${ empty }\"", "!yields no value"},
+        {"\"${ 1, 2 }\"", "!yields several values"},
+        {"\"${ .steps | keys }\"", "[\"a\",\"b\"]"},
+        {"\"${ .steps | map(.output.id) }\"", "[\"r-1\",null]"},
+        {"\"${ keys }\"", "[\"input\",\"steps\",\"task\"]"},
+        {"\"${ [.input.sku, .steps.a.output.id] | join(\\\"/\\\") }\"", "\"A-1/r-1\""},
+        {"\"${ .steps[.input.name // \\\"a\\\"].output.id }\"", "\"r-1\""},
+        {"\"${ if .input.total > 0 then .steps.a.output.id else .task.id end }\"", "\"o-17\""},
+        {"\"\xc3\xa9 ${ .input.sku } \\n\"", "\"\xc3\xa9 A-1 \\n\""},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(in); i++) {
+        CLEANUP(buf_fini) struct buf b = {0};
+        CLEANUP(arena_fini) struct arena a = {0};
+        struct world w = {{"{\"k\":\"v\"}"}, {"{\"id\":\"r-1\"}"}, 0};
+        struct slice ret = SLICE_NONE;
+        struct error e = {0};
+        buf_fmt(&b,
+                "{\"intact\":1,\"workflow\":\"w\",\"steps\":[" STEP(
+                    "a", "") ","
+                             "{\"name\":\"b\",\"agent\":\"x\",\"action\":\"y\",\"undo\":\"none\","
+                             "\"input\":%s}]}",
+                in[i].template);
+        struct definition *d = defined(b.ptr);
+        struct scope s = scope_of(d, "{ \"sku\":\"A-1\", \"quantity\":2.50,\"total\":0 }", &w);
+        enum err err = definition_step_input(&s, 1, &a, &ret, &e);
+        if (in[i].result[0] == '!')
+            CHECK(err == ERR_INVALID && strstr(e.text, in[i].result + 1), "%s: %s", in[i].template,
+                  e.text);
+        else
+            CHECK(err == ERR_OK && slice_is(ret, in[i].result), "%s gives %.*s %s", in[i].template,
+                  SLICE_ARG(ret), e.text);
+        definition_free(d);
+    }
+}
+
+static void only_what_is_looked_at_is_asked_for(void **state)
+{
+    static const struct {
+        const char *template;
+        int asked;
+    } in[] = {
+        {"{\"a\":1}", 0},
+        {"\"${ .input.x }\"", 0},
+        {"\"${ .task.id }\"", 0},
+        {"\"${ .steps.a.output }\"", 2},
+        {"\"${ .steps.a.output } ${ .steps.a.input }\"", 2},
+        {"\"${ .steps[\\\"b\\\"].output | .id }\"", 2},
+        {"[\"${ .steps.a.output }\", \"${ .steps.b.output }\"]", 4},
+        {"\"${ .steps }\"", 6},
+        {"\"${ . | length }\"", 6},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(in); i++) {
+        CLEANUP(buf_fini) struct buf b = {0};
+        CLEANUP(arena_fini) struct arena a = {0};
+        struct world w = {0};
+        struct slice ret = SLICE_NONE;
+        struct error e = {0};
+        buf_fmt(&b,
+                "{\"intact\":1,\"workflow\":\"w\",\"steps\":[" STEP("a", "") "," STEP(
+                    "b", "") ","
+                             "{\"name\":\"c\",\"agent\":\"x\",\"action\":\"y\",\"undo\":\"none\","
+                             "\"input\":%s}]}",
+                in[i].template);
+        struct definition *d = defined(b.ptr);
+        struct scope s = scope_of(d, "{}", &w);
+        CHECK(definition_step_input(&s, 2, &a, &ret, &e) == ERR_OK, "%s", e.text);
+        CHECK(w.asked == in[i].asked, "%s asked %d times", in[i].template, w.asked);
+        definition_free(d);
+    }
+}
+
+static void the_order_example_evaluates(void **state)
+{
+    struct definition *d = defined(order_text);
+    struct world w = {{"{\"sku\":\"A-1\",\"quantity\":2}"},
+                      {"{\"id\":\"r-1\"}", NULL, "{\"id\":\"p-9\"}"},
+                      0};
+    struct scope s = scope_of(d, "{\"sku\":\"A-1\",\"quantity\":2,\"total\":5}", &w);
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct slice ret = SLICE_NONE;
+    struct error e = {0};
+    bool yes = false;
+    (void)state;
+
+    CHECK(definition_step_input(&s, 0, &a, &ret, &e) == ERR_OK, "%s", e.text);
+    CHECK(slice_is(ret, "{\"sku\":\"A-1\",\"quantity\":2}"), "%.*s", SLICE_ARG(ret));
+    CHECK(definition_step_input(&s, 2, &a, &ret, &e) == ERR_OK && slice_eq(ret, s.input),
+          "the task's");
+    CHECK(definition_undo_input(&s, 0, &a, &ret, &e) == ERR_OK, "%s", e.text);
+    CHECK(slice_is(ret, "{\"reservation\":\"r-1\"}"), "%.*s", SLICE_ARG(ret));
+    CHECK(definition_undo_input(&s, 1, &a, &ret, &e) == ERR_OK, "%s", e.text);
+    CHECK(slice_is(ret, "{\"input\":null,\"output\":null}"), "%.*s", SLICE_ARG(ret));
+    CHECK(definition_output(&s, &a, &ret, &e) == ERR_OK && slice_is(ret, "{\"parcel\":\"p-9\"}"),
+          "%.*s", SLICE_ARG(ret));
+    CHECK(definition_condition(&s, 1, &a, &yes, &e) == ERR_OK && yes, "%s", e.text);
+    CHECK(definition_condition(&s, 0, &a, &yes, &e) == ERR_OK && yes,
+          "no condition is always true");
+    s.input = SLICE("{\"total\":0}");
+    CHECK(definition_condition(&s, 1, &a, &yes, &e) == ERR_OK && !yes, "total is 0");
+    s.input = SLICE("5");
+    CHECK(definition_condition(&s, 1, &a, &yes, &e) == ERR_INVALID, "no object");
+    CHECK(begins(e.text, "if of step \"charge\": .input.total > 0: column 7: cannot index number"),
+          "%s", e.text);
+    w.output[2] = "{broken";
+    CHECK(definition_output(&s, &a, &ret, &e) == ERR_CORRUPT, "what we recorded does not parse");
+    definition_free(d);
+    d = graph_of("a");
+    s.definition = d;
+    CHECK(definition_output(&s, &a, &ret, &e) == ERR_OK && !ret.ptr, "no output is NONE");
+    definition_free(d);
+}
+
+static void a_result_stays_within_its_limits(void **state)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf b = {0};
+    struct definition *d = defined(ONE(",\"input\":[\"${ .input }\"]"));
+    struct world w = {0};
+    struct slice ret = SLICE_NONE;
+    struct error e = {0};
+    (void)state;
+    for (int i = 0; i < EXPRESSION_DEPTH_MAX; i++)
+        buf_str(&b, "[");
+    for (int i = 0; i < EXPRESSION_DEPTH_MAX; i++)
+        buf_str(&b, "]");
+    struct scope s = scope_of(d, b.ptr, &w);
+    CHECK(definition_step_input(&s, 0, &a, &ret, &e) == ERR_INVALID, "one level too deep");
+    CHECK(strstr(e.text, "nested too deeply"), "%s", e.text);
+    s.input = (struct slice){b.ptr + 1, b.len - 2};
+    CHECK(definition_step_input(&s, 0, &a, &ret, &e) == ERR_OK, "%s", e.text);
+    definition_free(d);
+
+    d = defined(ONE(",\"input\":[\"${ \\\"x\\\" * 3000000 }\",\"${ \\\"x\\\" * 3000000 }\"]"));
+    s.definition = d;
+    CHECK(definition_step_input(&s, 0, &a, &ret, &e) == ERR_INVALID, "too long");
+    CHECK(strstr(e.text, "longer than"), "%s", e.text);
+    definition_free(d);
+}
+
+/* ---- inputs of a task ---- */
+
+static void an_input_is_checked_and_completed(void **state)
+{
+    static const char inputs[] = TOP(",\"inputs\":{\"s\":{\"type\":\"string\",\"required\":true},"
+                                     "\"i\":{\"type\":\"integer\",\"default\":1},"
+                                     "\"n\":{\"type\":\"number\"},\"b\":{\"type\":\"boolean\"},"
+                                     "\"a\":{\"type\":\"array\",\"default\":[]},"
+                                     "\"o\":{\"type\":\"object\"},\"any_of\":{\"type\":\"any\"}}");
+    static const struct {
+        const char *input, *result; /* "!": the failure says that */
+    } in[] = {
+        {"{\"s\":\"x\",\"i\":2,\"a\":[1]}", "{\"s\":\"x\",\"i\":2,\"a\":[1]}"},
+        {" {\"s\":\"x\",  \"i\":2,\"a\":[1]}", " {\"s\":\"x\",  \"i\":2,\"a\":[1]}"},
+        {"{\"s\":\"x\"}", "{\"s\":\"x\",\"i\":1,\"a\":[]}"},
+        {"{\"s\":\"\\u00e9\",\"n\":1.50,\"b\":false,\"o\":{ },\"any_of\":null}",
+         "{\"s\":\"\\u00e9\",\"n\":1.50,\"b\":false,\"o\":{ },\"any_of\":null,\"i\":1,\"a\":[]}"},
+        {"{\"s\":\"x\",\"i\":123456789012345678901234567890,\"a\":[]}",
+         "{\"s\":\"x\",\"i\":123456789012345678901234567890,\"a\":[]}"},
+        {"{}", "!input \"s\" is missing, expected a string"},
+        {"null", "!input \"s\" is missing"},
+        {"[]", "!input: found an array, expected an object"},
+        {"{\"s\":5}", "!input \"s\": found 5, expected a string"},
+        {"{\"s\":\"x\",\"i\":1.5}", "!input \"i\": found 1.5, expected an integer"},
+        {"{\"s\":\"x\",\"i\":\"1\"}", "!input \"i\": found \"1\", expected an integer"},
+        {"{\"s\":\"x\",\"b\":null}", "!input \"b\": found null, expected true or false"},
+        {"{\"s\":\"x\",\"o\":[]}", "!input \"o\": found [], expected an object"},
+        {"{\"s\":\"x\",\"a\":{}}", "!input \"a\": found {}, expected an array"},
+        {"{\"s\":\"x\",\"n\":true}", "!input \"n\": found true, expected a number"},
+        {"{\"s\":\"x\",\"any-of\":1}", "!input \"any-of\" is unknown, did you mean \"any_of\"?"},
+        {"{\"s\":\"x\",\"foo\":1}", "!input \"foo\" is unknown"},
+        {"{\"foo\":1,\"i\":\"1\"}", "!input \"foo\" is unknown; input \"s\" is missing, expected a "
+                                    "string; input \"i\": found \"1\""},
+    };
+    struct definition *d = defined(inputs);
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(in); i++) {
+        CLEANUP(arena_fini) struct arena a = {0};
+        struct slice ret = SLICE_NONE;
+        struct error e = {0};
+        enum err err = definition_check_input(d, slice_of(in[i].input), &a, &ret, &e);
+        if (in[i].result[0] == '!')
+            CHECK(err == ERR_INVALID && strstr(e.text, in[i].result + 1), "%s: %s", in[i].input,
+                  e.text);
+        else
+            CHECK(err == ERR_OK && slice_is(ret, in[i].result), "%s gives %.*s", in[i].input,
+                  SLICE_ARG(ret));
+    }
+    definition_free(d);
+}
+
+static void without_inputs_any_value_goes(void **state)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct definition *d = defined(ONE(""));
+    struct slice ret = SLICE_NONE;
+    struct error e = {0};
+    (void)state;
+    CHECK(definition_check_input(d, SLICE("[1, 2]"), &a, &ret, &e) == ERR_OK
+              && slice_is(ret, "[1, 2]"),
+          "any");
+    CHECK(definition_check_input(d, SLICE_NONE, &a, &ret, &e) == ERR_OK && slice_is(ret, "null"),
+          "none");
+    CHECK(definition_check_input(d, SLICE("{"), &a, &ret, &e) == ERR_INVALID, "no JSON");
+    definition_free(d);
+    d = defined(TOP(",\"inputs\":{}"));
+    CHECK(definition_check_input(d, SLICE("null"), &a, &ret, &e) == ERR_OK && slice_is(ret, "{}"),
+          "no inputs");
+    CHECK(definition_check_input(d, SLICE("{\"a\":1}"), &a, &ret, &e) == ERR_INVALID,
+          "none are known");
+    definition_free(d);
+}
+
+static void rules_depend_on_where_they_stand(void **state)
+{
+    struct definition *d = defined(
+        "{\"intact\":1,\"workflow\":\"w\",\"on_failure\":\"hold\",\"steps\":["
+        "{\"name\":\"a\",\"agent\":\"x\",\"action\":\"y\",\"undo\":{\"action\":\"z\","
+        "\"agent\":\"q\",\"complete_by\":\"5s\",\"retry\":{\"wait\":\"2m\"}},"
+        "\"on_failure\":\"continue\",\"retry\":{\"factor\":1.5,\"jitter\":false}}," STEP("b",
+                                                                                         "") "]}");
+    const struct workflow_step *a = &d->workflow.steps[0];
+    (void)state;
+    CHECK(d->workflow.on_failure == ON_FAILURE_HOLD && a->on_failure == ON_FAILURE_CONTINUE,
+          "its own");
+    CHECK(d->workflow.steps[1].on_failure == ON_FAILURE_HOLD, "the workflow's");
+    CHECK(slice_is(a->undo.agent, "q") && a->undo.complete_by_ms == 5000, "undo");
+    CHECK(a->undo.retry.wait_ms == 120000 && a->undo.retry.max_wait_ms == 120000,
+          "max_wait grows with wait");
+    CHECK(a->call.retry.factor_milli == 1500 && !a->call.retry.jitter, "retry");
+    definition_free(d);
+}
+
+/* ---- any bytes ---- */
+
+static void try_definition(const char *ptr, size_t len)
+{
+    static struct mistakes m;
+    char *copy =
+        malloc(len ? len : 1); /* of exactly its size: the sanitizer sees what lies behind it */
+    struct definition *d = NULL;
+
+    assert_non_null(copy);
+    memcpy(copy, ptr, len);
+    enum err err = definition_parse((struct slice){copy, len}, &d, &m);
+    free(copy);
+    CHECK((err == ERR_OK) == (d != NULL), "%s", err_text(err));
+    CHECK((err == ERR_OK) == (m.count == 0), "%zu mistakes", m.count);
+    for (size_t i = 0; i < m.count; i++)
+        CHECK(m.list[i].line >= 1 && m.list[i].column >= 1 && m.list[i].found[0]
+                  && m.list[i].expected[0],
+              "a mistake says all");
+    if (d) {
+        CLEANUP(arena_fini) struct arena a = {0};
+        struct world w = {0};
+        struct scope s = scope_of(d, "{\"total\":1,\"sku\":\"x\"}", &w);
+        struct slice ret = SLICE_NONE;
+        struct error e = {0};
+        if (d->workflow.step_count <= 3 && definition_step_input(&s, 0, &a, &ret, &e) == ERR_OK)
+            CHECK(ret.len > 0, "a value");
+        definition_free(d);
+    }
+}
+
+static void no_definition_breaks_the_reader(void **state)
+{
+    static const char *const bits[] = {"\"",     "{",       "}",     "[",        "]",
+                                       ",",      ":",       "1",     "null",     "true",
+                                       "${ ",    " }",      "\"a\"", "\"none\"", "\"after\":",
+                                       "\"1s\"", "\\u0000", "\xff"};
+    char text[sizeof order_text];
+    size_t len = sizeof order_text - 1;
+    struct prng p = {9};
+    (void)state;
+    for (size_t i = 0; i < len; i += 3)
+        try_definition(order_text, i);
+    for (int i = 0; i < 6000; i++) {
+        memcpy(text, order_text, len);
+        for (uint32_t n = 1 + prng_below(&p, 3); n > 0; n--) {
+            const char *bit = bits[prng_below(&p, COUNT_OF(bits))];
+            size_t at = prng_below(&p, (uint32_t)(len - strlen(bit)));
+            if (prng_chance(&p, 50))
+                text[at] = (char)prng_below(&p, 256);
+            else
+                memcpy(text + at, bit, strlen(bit));
+        }
+        try_definition(text, len);
+    }
+    for (int i = 0; i < 3000; i++) { /* values of the wrong kind in the right places */
+        CLEANUP(buf_fini) struct buf b = {0};
+        CLEANUP(arena_fini) struct arena a = {0};
+        struct json *j = NULL;
+        CHECK(json_parse(&a, slice_of(order_text), &j, NULL) == ERR_OK, "the example");
+        const struct json *v = json_get(j, "steps")->child;
+        while (prng_chance(&p, 70) && (v->child || v->next))
+            v = v->child && (!v->next || prng_chance(&p, 60)) ? v->child : v->next;
+        buf_add(&b, order_text, (size_t)(v->raw.ptr - order_text));
+        buf_str(&b, prng_chance(&p, 50)   ? "[\"reserve\",1]"
+                    : prng_chance(&p, 50) ? "{\"a\":7}"
+                                          : "-1");
+        buf_str(&b, v->raw.ptr + v->raw.len);
+        try_definition(b.ptr, b.len);
+    }
+}
+
+static void a_place_in_a_decoded_string_is_found_in_its_text(void **state)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct json *j = NULL;
+    static const size_t offsets[] = {1, 2, 4, 10, 10, 16, 16, 16, 28, 28, 28, 28, 29};
+    (void)state;
+    CHECK(json_parse(&a, SLICE("\"a\\n\\u00e9\\u20ac\\ud83d\\ude00b\""), &j, NULL) == ERR_OK,
+          "string");
+    CHECK(j->text.len == 12, "%zu", j->text.len);
+    for (size_t i = 0; i <= j->text.len; i++)
+        CHECK(string_raw_offset(j, i) == offsets[i], "%zu is at %zu", i, string_raw_offset(j, i));
+}
+
+/* ---- the manual ---- */
+
+static const char *manual; /* the path of docs/definitions.md */
+
+static void the_example_of_the_manual_has_no_mistakes(void **state)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    FILE *f = fopen(manual, "r");
+    char line[1024];
+    bool inside = false;
+    size_t examples = 0;
+    (void)state;
+    CHECK(f, "%s", manual);
+    while (fgets(line, sizeof line, f)) {
+        if (strncmp(line, "```", 3) == 0) {
+            if (inside && begins(b.ptr ? b.ptr : "", "{\n  \"intact\"")) {
+                definition_free(defined(b.ptr));
+                examples++;
+            }
+            inside = strncmp(line, "```json", 7) == 0;
+            buf_clear(&b);
+        } else if (inside) {
+            buf_str(&b, line);
+        }
+    }
+    (void)fclose(f);
+    CHECK(examples >= 1, "%zu examples", examples);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_order_example_becomes_its_graph),
+        cmocka_unit_test(steps_follow_the_one_before_unless_they_say_otherwise),
+        cmocka_unit_test(every_mistake_is_told_where_it_is),
+        cmocka_unit_test(all_mistakes_are_told_at_once_in_the_order_of_the_text),
+        cmocka_unit_test(there_is_room_for_so_many_steps_and_mistakes_and_no_more),
+        cmocka_unit_test(inputs_see_input_steps_and_task),
+        cmocka_unit_test(only_what_is_looked_at_is_asked_for),
+        cmocka_unit_test(the_order_example_evaluates),
+        cmocka_unit_test(a_result_stays_within_its_limits),
+        cmocka_unit_test(an_input_is_checked_and_completed),
+        cmocka_unit_test(without_inputs_any_value_goes),
+        cmocka_unit_test(rules_depend_on_where_they_stand),
+        cmocka_unit_test(no_definition_breaks_the_reader),
+        cmocka_unit_test(a_place_in_a_decoded_string_is_found_in_its_text),
+        cmocka_unit_test(the_example_of_the_manual_has_no_mistakes),
+    };
+
+    manual = argc > 1 ? argv[1] : "docs/definitions.md";
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
