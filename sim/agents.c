@@ -68,8 +68,9 @@ static void gig_finish(void *arg, uint64_t n)
     if (!g->failed)
         g->output = output_of(g);
     g->finished = true;
-    const struct said said = {NULL,      g->step,          g->attempt, g->direction,
-                              g->failed, g->retryable, g->retry_after_ms > 0, g->effect};
+    const struct said said = {
+        NULL,     g->step, g->attempt, g->direction, g->failed, g->retryable, g->retry_after_ms > 0,
+        g->effect};
     said_note(g->task, &said);
     trace("%s says %s/s%u %s %u: %s", g->worker->name, g->task->id, g->step,
           direction_text(g->direction), g->attempt, g->failed ? g->code : "done");
@@ -199,8 +200,7 @@ void worker_gets(struct worker *w, const struct errand *e)
 
 void worker_stops(struct worker *w, struct slice token)
 {
-    LIST_FOREACH(l, after, &w->gigs)
-    {
+    LIST_FOREACH (l, after, &w->gigs) {
         struct gig *g = CONTAINER_OF(l, struct gig, link);
         if (!slice_eq(g->token, token) || g->finished || chance(weather.ignores_stop))
             continue;
@@ -216,8 +216,7 @@ static void wakes(void *arg, uint64_t life)
 
     if (life != w->life || !w->up)
         return;
-    LIST_FOREACH(l, after, &w->gigs)
-    {
+    LIST_FOREACH (l, after, &w->gigs) {
         const struct gig *g = CONTAINER_OF(l, struct gig, link);
         unsaid |= g->finished && !g->in;
     }

@@ -2,9 +2,10 @@
 #define SIM_AGENTS_H
 
 /*
- * Agents: some services, each with several instances (workers) that poll for work, do it, and hand in what came
- * of it, as libintact does: it says what it is holding, hands a result in again until it was answered, and
- * stops at its own deadline. They die, hang, refuse, lie silent, and misunderstand, as the weather has it.
+ * Agents: some services, each with several instances (workers) that poll for work, do it, and hand
+ * in what came of it, as libintact does: it says what it is holding, hands a result in again until
+ * it was answered, and stops at its own deadline. They die, hang, refuse, lie silent, and
+ * misunderstand, as the weather has it.
  *
  * agents.c has the workers and what they do, wire.c the calls between them and the node.
  */
@@ -18,7 +19,7 @@ struct call;
 
 struct worker {
     uint32_t service;
-    char name[16];
+    char name[24];
     uint32_t names; /* how many it has had */
     uint64_t life;  /* occurrences of an earlier one are void */
     bool up;
@@ -70,7 +71,7 @@ void gig_done_with(struct gig *g); /* its result was answered */
 /* wire.c */
 void wire_begin(void);
 void wire_send(struct worker *w, bool for_work);
-void wire_hang_up(struct worker *w); /* both of its calls */
+void wire_hang_up(struct worker *w);  /* both of its calls */
 bool agents_answered(struct work *w); /* outside's work_answer */
 void agents_cut_off(void);            /* the node is gone: so are all calls at it */
 uint32_t wire_parked(void);           /* calls at the node that ask for work */

@@ -2,8 +2,9 @@
 #define SIM_CHECK_H
 
 /*
- * The rules. They look at rows as they become durable (seen.h), at what agents really did (ledger.h), and at what
- * leaves the node; never at the memory of what is judged, nor do they use its code.
+ * The rules. They look at rows as they become durable (seen.h), at what agents really did
+ * (ledger.h), and at what leaves the node; never at the memory of what is judged, nor do they use
+ * its code.
  *
  *   check_row.c    what a change may do to a row: revisions, states, attempts
  *   check_start.c  when an attempt may begin: order, margins, waits, deadlines
@@ -27,9 +28,9 @@ void check_start(const struct subject *t, uint32_t step, const struct seen *old,
 
 void check_effect(const struct subject *t, uint32_t step);      /* about to happen */
 void check_undo_effect(const struct subject *t, uint32_t step); /* the same */
-void check_end_of(const struct subject *t);   /* processed or compensated */
+void check_end_of(const struct subject *t);                     /* processed or compensated */
 void check_turn_back(const struct subject *t, const struct seen *new);
-bool world_is_done(void);                     /* everything that was begun has ended */
+bool world_is_done(void); /* everything that was begun has ended */
 void check_world_end(void);
 void check_drained(void);
 

@@ -97,9 +97,7 @@ static void check_state(const struct turn *u)
     if (s->state == STEP_WAITING || s->state == STEP_UNDOING)
         must(u, !spent || u->t->verbs, "tries come to an end");
     if (s->state == STEP_FAILED && u->before->state != STEP_FAILED && s->attempt_count > 0)
-        must(u,
-             spent || u->f->may_break
-                 || said_only_permanent(u->t, u->i, s->direction, s->attempt),
+        must(u, spent || u->f->may_break || said_permanent(u->t, u->i, s->direction, s->attempt),
              "a step fails when its tries are spent, or for good");
 }
 
@@ -112,7 +110,8 @@ static void check_truth(const struct turn *u, const struct seen_attempt *a)
 
     if (a->effect == EFFECT_HAPPENED)
         must(u, told, "an agent said so");
-    if (a->outcome == OUTCOME_FAILED || (a->outcome == OUTCOME_LATE && a->effect != EFFECT_HAPPENED))
+    if (a->outcome == OUTCOME_FAILED
+        || (a->outcome == OUTCOME_LATE && a->effect != EFFECT_HAPPENED))
         must(u, said_effect(u->t, u->i, a->direction, a->number, a->effect), "an agent said so");
     if (a->effect == EFFECT_HAPPENED && a->direction == DIRECTION_FORWARD)
         must(u, l->happened_at != 0, "what is said to have happened has happened");
@@ -169,8 +168,7 @@ static bool check_kept(const struct turn *u, const struct seen_attempt *was,
         check_timeout(u->t, is);
     if (is->outcome == OUTCOME_COMPLETED || is->outcome == OUTCOME_NOT_SENT)
         return false;
-    if (is->outcome == OUTCOME_FAILED
-        && said_only_permanent(u->t, u->i, is->direction, is->number))
+    if (is->outcome == OUTCOME_FAILED && said_only_permanent(u->t, u->i, is->direction, is->number))
         must(u, u->after->state == STEP_FAILED || u->t->verbs || u->new->direction != is->direction,
              "a permanent error is not tried again");
     check_wait(u, is);
@@ -234,8 +232,7 @@ static void check_attempts(const struct turn *u)
 
 static void check_wait(const struct turn *u, const struct seen_attempt *a)
 {
-    const struct flow_retry *r =
-        a->direction == DIRECTION_UNDO ? &u->f->undo_retry : &u->f->retry;
+    const struct flow_retry *r = a->direction == DIRECTION_UNDO ? &u->f->undo_retry : &u->f->retry;
     const struct seen_step *s = u->after;
     int64_t wait = r->wait_ms;
 
@@ -244,7 +241,8 @@ static void check_wait(const struct turn *u, const struct seen_attempt *a)
         return;
     if (s->failure_count >= r->attempts) {
         covered(COVER_DEFERRED);
-        must(u, s->wait_until == a->ended_at + r->defer_ms, "the extended wait is as long as it says");
+        must(u, s->wait_until == a->ended_at + r->defer_ms,
+             "the extended wait is as long as it says");
         return;
     }
     for (uint32_t k = 1; k < s->failure_count && wait < r->max_wait_ms; k++)
@@ -280,9 +278,9 @@ static void cover_step(const struct turn *u)
     if (s->state == STEP_FAILED && s->direction == DIRECTION_UNDO)
         covered(COVER_UNDO_STUCK);
     if (s->state == STEP_SKIPPED)
-        covered(seen_in_doubt(s)           ? COVER_SKIP_IN_DOUBT
+        covered(seen_in_doubt(s)      ? COVER_SKIP_IN_DOUBT
                 : u->t->skipped[u->i] ? COVER_RESUMED
-                                           : COVER_CONDITION);
+                                      : COVER_CONDITION);
     if (s->state == STEP_FAILED && s->attempt_count == 0)
         covered(COVER_EXPRESSION);
     if (s->state == STEP_FAILED && u->f->on_failure == ON_FAILURE_CONTINUE)
@@ -337,6 +335,16 @@ static void check_columns(const struct subject *t, const struct seen *new)
     must_be(t, seen_is_end(new) == (new->ended_at != 0), "an end has its time");
 }
 
+/* After the end a late result may still be kept, and nothing else. */
+static void check_final(const struct subject *t, const struct seen *old, const struct seen *new)
+{
+    must_be(t, new->state == old->state, "an end is final; only an operator resumes a task");
+    for (uint32_t i = 0; i < new->step_count; i++) {
+        must_be(t, new->steps[i].state == old->steps[i].state, "an end is final");
+        must_be(t, new->steps[i].attempt == old->steps[i].attempt, "nothing starts after the end");
+    }
+}
+
 static void check_first(const struct subject *t, const struct seen *new)
 {
     const struct flow *f = t->flow;
@@ -344,7 +352,6 @@ static void check_first(const struct subject *t, const struct seen *new)
 
     must_be(t, new->complete_by == (f->complete_by_ms ? from + f->complete_by_ms : 0),
             "complete-by counts from submission");
-    must_be(t, new->direction == DIRECTION_FORWARD, "a task begins forward");
 }
 
 static void cover_task(const struct subject *t, const struct seen *old, const struct seen *new)
@@ -378,10 +385,10 @@ static void trace_row(const struct subject *t, const struct seen *s)
 
     for (uint32_t i = 0; i < s->step_count; i++) {
         const struct seen_step *p = &s->steps[i];
-        at += (size_t)snprintf(steps + at, sizeof steps - at, " %s%s%u%s",
-                               step_state_text(p->state),
-                               p->direction == DIRECTION_UNDO ? "<" : ">", p->attempt,
-                               seen_open(p) ? "*" : "");
+        at +=
+            (size_t)snprintf(steps + at, sizeof steps - at, " %s%s%u%s", step_state_text(p->state),
+                             p->direction == DIRECTION_UNDO ? "<" : ">", p->attempt,
+                             seen_open(p) ? "*" : "");
     }
     trace("row %s r%" PRIu64 " %s%s%s:%s", t->id, s->revision, task_state_text(s->state),
           s->stop == STOP_NONE ? "" : " stop ", s->stop == STOP_NONE ? "" : stop_text(s->stop),
@@ -390,18 +397,19 @@ static void trace_row(const struct subject *t, const struct seen *s)
 
 void check_row(const struct task_row *row, uint64_t changes, bool told)
 {
+    static struct seen old; /* these two are too large for the stack */
+    static struct seen new;
     struct subject *t = subject_find(row->id);
-    const struct seen old = t->seen;
-    struct seen new;
 
+    old = t->seen;
     seen_read(row, t->flow, &new);
     t->seen = new;
     trace_row(t, &new);
     must_be(t, new.revision == old.revision + changes, "a change raises the revision by one");
-    must_be(t, old.state != TASK_PROCESSED && old.state != TASK_COMPENSATED, "an end is final");
+    if (seen_is_end(&old) && (!t->verbs || old.state != TASK_ERROR))
+        check_final(t, &old, &new);
     must_be(t, old.direction == DIRECTION_FORWARD || new.direction == DIRECTION_UNDO,
             "a task turns back at most once");
-    must_be(t, old.state != TASK_ERROR || t->verbs, "only an operator resumes a task");
     must_be(t, new.failure_count >= old.failure_count, "failures are never forgotten");
     if (old.revision == 0)
         check_first(t, &new);
@@ -414,7 +422,7 @@ void check_row(const struct task_row *row, uint64_t changes, bool told)
     cover_task(t, &old, &new);
     if (new.state == TASK_PROCESSED || new.state == TASK_COMPENSATED)
         check_end_of(t);
-    if (new.state == TASK_ERROR && told)
+    if (new.state == TASK_ERROR && old.state != TASK_ERROR &&told)
         t->alert_due = disk.runs;
 }
 
@@ -422,8 +430,8 @@ void check_row(const struct task_row *row, uint64_t changes, bool told)
 
 void check_conflict(const struct task_row *row)
 {
+    static struct seen wanted;
     const struct subject *t = subject_find(row->id);
-    struct seen wanted;
 
     if (!row->doc.ptr || t->seen.revision == 0)
         return;

@@ -2,7 +2,8 @@
 #define SIM_COVERAGE_H
 
 /*
- * How often the runs met what is most likely to go wrong: a simulator that never gets there proves nothing.
+ * How often the runs met what is most likely to go wrong: a simulator that never gets there proves
+ * nothing.
  */
 
 #include "base/base.h"
@@ -56,6 +57,7 @@
     X(AGENT_CLAIM,        "tasks claimed for an agent")                                              \
     X(SUBMITTED_AGAIN,    "submissions repeated")                                                    \
     X(SUBMIT_CONFLICT,    "submissions in conflict")                                                 \
+    X(ALERT_LOST,         "alerts that died with the node")                                          \
     X(PROCESSED,          "tasks processed")                                                         \
     X(COMPENSATED,        "tasks compensated")                                                       \
     X(ERROR,              "tasks stopped in error")

@@ -78,7 +78,8 @@ static void show_batch(struct batch *b, bool told)
     }
 }
 
-/* One change of the batch cannot be stored; it is put last, and the others are committed without it. */
+/* One change of the batch cannot be stored; it is put last, and the others are committed without
+ * it. */
 static enum err commit_without_one(struct batch *b, struct arena *a, struct error *e)
 {
     struct change *last = &b->changes[b->change_count - 1];
@@ -146,6 +147,13 @@ static enum err overdue(struct store *s, int64_t now, int64_t after_wake_at, int
     return disk.inner->ops->overdue(disk.inner, now, after_wake_at, after_seq, limit, a, ret, e);
 }
 
+static enum err list(struct store *s, const struct list_query *q, struct arena *a,
+                     struct row_page *ret, struct error *e)
+{
+    (void)s;
+    return read_fails(e) ? ERR_IO : disk.inner->ops->list(disk.inner, q, a, ret, e);
+}
+
 static enum err lease(struct store *s, struct slice name, struct slice holder, int64_t now,
                       int64_t until, struct arena *a, struct lease *ret, struct error *e)
 {
@@ -156,7 +164,7 @@ static enum err lease(struct store *s, struct slice name, struct slice holder, i
 }
 
 static const struct store_ops ops = {
-    .commit = commit, .get = get, .overdue = overdue, .lease = lease};
+    .commit = commit, .get = get, .overdue = overdue, .list = list, .lease = lease};
 
 /* ---- the queue ---- */
 
@@ -165,7 +173,7 @@ static void run_one(void *arg, uint64_t life);
 static void done_one(void *arg, uint64_t life)
 {
     (void)arg;
-    if (life != disk.life || node_sleeps(done_one, arg, life))
+    if (life != disk.life || node.dead || node_sleeps(done_one, arg, life))
         return;
     struct link *first = list_first(&disk.ran);
     ASSERT(first);
@@ -195,7 +203,7 @@ static void schedule_run(void)
 
 static void run_one(void *arg, uint64_t life)
 {
-    if (life != disk.life || node_sleeps(run_one, arg, life))
+    if (life != disk.life || node.dead || node_sleeps(run_one, arg, life))
         return;
     struct link *first = list_first(&disk.waiting);
     ASSERT(first);

@@ -2,9 +2,10 @@
 #define SIM_DISK_H
 
 /*
- * The store of the simulated node: the memory store behind a body that fails as disks do, and the queue
- * that leads to it. A transaction may fail with nothing stored, end unknown (stored or not), stall for
- * seconds, or refuse one of its changes. Everything that becomes durable passes the checkers here.
+ * The store of the simulated node: the memory store behind a body that fails as disks do, and the
+ * queue that leads to it. A transaction may fail with nothing stored, end unknown (stored or not),
+ * stall for seconds, or refuse one of its changes. Everything that becomes durable passes the
+ * checkers here.
  *
  * A job is waiting, or it ran and its `done` is on its way. A crash finds jobs in both states.
  */
@@ -29,8 +30,8 @@ extern struct disk disk;
 void disk_begin(void);
 void disk_end(void);
 
-/* The node has crashed: some of the jobs that wait still reach the disk, none comes back. Their memory is given
- * back by calling `done`, so the node must be deaf by now. */
+/* The node has crashed: some of the jobs that wait still reach the disk, none comes back. Their
+ * memory is given back by calling `done`, so the node must be deaf by now. */
 void disk_crash(void);
 void disk_boot(void);
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "base/when.h"
-#include "json/json.h"
 #include "sim/world.h"
+#include "json/json.h"
 
 /* ---- drawing ---- */
 
@@ -23,6 +23,30 @@ static struct flow_retry draw_retry(void)
     }
     r.max_wait_ms = r.wait_ms * (1 + below(8));
     return r;
+}
+
+/* A definition is refused if its tries take longer than its complete-by. */
+static int64_t waits_of(const struct flow_retry *r)
+{
+    int64_t sum = r->defers * r->defer_ms;
+    int64_t wait = r->wait_ms;
+
+    for (uint32_t i = 1; i < r->attempts; i++) {
+        sum += wait - wait / 2;
+        wait = min_i64(2 * wait, r->max_wait_ms);
+    }
+    return sum;
+}
+
+static void fit_deadlines(struct flow *f)
+{
+    for (uint32_t i = 0; i < f->step_count; i++) {
+        const struct flow_step *s = &f->steps[i];
+        if (f->complete_by_ms)
+            f->complete_by_ms = max_i64(f->complete_by_ms, waits_of(&s->retry) + 1);
+        if (f->undo_complete_by_ms && s->undo == UNDO_CALL)
+            f->undo_complete_by_ms = max_i64(f->undo_complete_by_ms, waits_of(&s->undo_retry) + 1);
+    }
 }
 
 static uint32_t draw_before(uint32_t step, bool graph)
@@ -50,7 +74,9 @@ static void draw_step(struct flow *f, uint32_t i, bool graph, uint32_t services,
     *s = (struct flow_step){
         .service = below(services),
         .undo_service = below(services),
-        .undo = pivot ? UNDO_PIVOT : roll < 8 ? UNDO_CALL : UNDO_NONE,
+        .undo = pivot      ? UNDO_PIVOT
+                : roll < 8 ? UNDO_CALL
+                           : UNDO_NONE,
         .on_failure = draw_on_failure(),
         .before = draw_before(i, graph),
         .complete_by_ms = spread(60, 30000),
@@ -79,6 +105,7 @@ static void draw(struct flow *f, uint32_t number)
     uint32_t pivot = chance(400) ? below(f->step_count) : FLOW_STEPS_MAX;
     for (uint32_t i = 0; i < f->step_count; i++)
         draw_step(f, i, graph, services, i == pivot);
+    fit_deadlines(f);
 }
 
 /* ---- as JSON ---- */

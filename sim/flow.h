@@ -28,7 +28,7 @@ struct flow_step {
 };
 
 struct flow {
-    char name[8];
+    char name[16];
     struct flow_step steps[FLOW_STEPS_MAX];
     uint32_t step_count;
     enum on_failure on_failure;

@@ -2,9 +2,9 @@
 #define SIM_LEDGER_H
 
 /*
- * What agents really do to the world, by idempotency key, with the durable record that libintact keeps: a
- * repeated forward request is answered from the record, an undo that finds nothing leaves a tombstone, and
- * the tombstone refuses a forward request that comes later.
+ * What agents really do to the world, by idempotency key, with the durable record that libintact
+ * keeps: a repeated forward request is answered from the record, an undo that finds nothing leaves
+ * a tombstone, and the tombstone refuses a forward request that comes later.
  */
 
 #include "sim/subject.h"

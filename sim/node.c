@@ -148,14 +148,15 @@ void node_boot(void)
         .key_prefix = SLICE("sim:"),
     };
     const struct clock clock = {clock_now, NULL};
-    const struct outside outside = {
-        NULL, on_work_answer, on_ask_answer, on_task_ended, on_alert, on_store_trouble};
+    const struct outside outside = {NULL,          on_work_answer, on_ask_answer,
+                                    on_task_ended, on_alert,       on_store_trouble};
     const struct supervisor_config supervision = {.holder = text_of("n1/%" PRIu64, config.boot)};
     const struct supervisor_outside watched = {NULL, clock_now, clock_now, on_requested,
                                                on_scan_failed};
 
     node.boot = config.boot;
-    node.scheduler = scheduler_new(&config, &disk.queue, &node.registry, node.key, &clock, &outside);
+    node.scheduler =
+        scheduler_new(&config, &disk.queue, &node.registry, node.key, &clock, &outside);
     node.supervisor = supervisor_new(&supervision, &disk.queue, &node.registry, &watched);
     node.up = true;
     node.dead = node.draining = false;

@@ -2,8 +2,9 @@
 #define SIM_NODE_H
 
 /*
- * The node: the real scheduler and the real supervisor over the simulated disk, with crashes, drains,
- * suspensions and restarts. Arrivals come in through here, answers leave through agents.h and people.h.
+ * The node: the real scheduler and the real supervisor over the simulated disk, with crashes,
+ * drains, suspensions and restarts. Arrivals come in through here, answers leave through agents.h
+ * and people.h.
  */
 
 #include "scheduler/scheduler.h"
@@ -22,8 +23,8 @@ struct node {
     struct registry registry;
     struct token_key *key;
     uint64_t boot;
-    bool up;       /* arrivals are taken */
-    bool dead;     /* it has crashed, its remains are not cleared away yet */
+    bool up;   /* arrivals are taken */
+    bool dead; /* it has crashed, its remains are not cleared away yet */
     bool draining;
     int64_t drain_until;
     int64_t sleeps_until; /* suspended */

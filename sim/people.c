@@ -218,7 +218,8 @@ static void make(struct subject *t, uint32_t number, const struct flow *f, int64
     (void)snprintf(t->id, sizeof t->id, "t%u", number);
 }
 
-void people_begin(uint32_t tasks, int64_t first_act_ms, uint32_t flow_count, struct flow *flows)
+void people_begin(uint32_t tasks, int64_t first_act_ms, uint32_t flow_count,
+                  const struct flow *flows)
 {
     static struct subject list[SUBJECTS_MAX];
 

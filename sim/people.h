@@ -2,13 +2,15 @@
 #define SIM_PEOPLE_H
 
 /*
- * Those who submit tasks, and submit them again when the answer does not come; and operators, who retry,
- * skip and undo, at bad moments too, and react to alerts.
+ * Those who submit tasks, and submit them again when the answer does not come; and operators, who
+ * retry, skip and undo, at bad moments too, and react to alerts.
  */
 
 #include "scheduler/scheduler.h"
+#include "sim/flow.h"
 
-void people_begin(uint32_t tasks, int64_t first_act_ms, uint32_t flow_count, struct flow *flows);
+void people_begin(uint32_t tasks, int64_t first_act_ms, uint32_t flow_count,
+                  const struct flow *flows);
 void people_answered(struct ask *a); /* outside's ask_answer */
 void people_alerted(struct slice id);
 void people_cut_off(void); /* the node is gone: nobody answers what was asked of it */

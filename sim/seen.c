@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "json/json.h"
 #include "sim/world.h"
+#include "json/json.h"
 
 static int64_t number_of(const struct json *j, const char *key)
 {
@@ -161,7 +161,8 @@ bool seen_in_doubt(const struct seen_step *s)
     return doubt;
 }
 
-/* What never answered may be at work until its complete-by; so may what is in doubt for another reason. */
+/* What never answered may be at work until its complete-by; so may what is in doubt for another
+ * reason. */
 int64_t seen_doubt_until(const struct seen_step *s)
 {
     bool doubt = seen_in_doubt(s);
@@ -198,4 +199,14 @@ bool seen_needs_undo(const struct flow_step *f, const struct seen_step *s)
 {
     return f->undo == UNDO_CALL && s->state != STEP_UNDONE
            && (s->direction == DIRECTION_UNDO || seen_happened(s) || seen_in_doubt(s));
+}
+
+uint32_t seen_past(const struct flow *f, const struct seen *t, uint32_t step)
+{
+    uint32_t past = f->steps[step].before;
+
+    for (uint32_t p = step; p-- > 0;)
+        if (past & BIT(p) && t->steps[p].state != STEP_SKIPPED)
+            past |= f->steps[p].before;
+    return past;
 }

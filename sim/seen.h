@@ -15,7 +15,7 @@ struct seen_attempt {
     enum outcome outcome;
     enum effect effect;
     int64_t started_at, ended_at, complete_by;
-    char instance[16];
+    char instance[24];
 };
 
 struct seen_step {
@@ -64,6 +64,10 @@ bool seen_is_end(const struct seen *t); /* processed, compensated or error */
 
 /* Going forward, is there nothing more to come of it? */
 bool seen_passed(const struct flow_step *f, const struct seen_step *s);
+
+/* Bits: what has to have ended before the step. An operator who skips a step ahead of its time
+ * skips what it waited for as well. */
+uint32_t seen_past(const struct flow *f, const struct seen *t, uint32_t step);
 
 /* Does its record say that there is something to compensate? */
 bool seen_needs_undo(const struct flow_step *f, const struct seen_step *s);

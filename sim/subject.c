@@ -61,6 +61,14 @@ bool said_only_permanent(const struct subject *t, uint32_t step, enum direction 
     return any;
 }
 
+bool said_permanent(const struct subject *t, uint32_t step, enum direction d, uint32_t number)
+{
+    for (const struct said *s = t->said; s; s = s->next)
+        if (is_of(s, step, d, number) && s->failed && !s->retryable)
+            return true;
+    return false;
+}
+
 bool said_wish(const struct subject *t, uint32_t step, enum direction d, uint32_t number)
 {
     for (const struct said *s = t->said; s; s = s->next)

@@ -2,8 +2,9 @@
 #define SIM_SUBJECT_H
 
 /*
- * A task of the simulated world, and all that the world knows of it: who wanted what, what agents really
- * did (the ledger), what they said, and the row as it was last durable. The node never sees any of it.
+ * A task of the simulated world, and all that the world knows of it: who wanted what, what agents
+ * really did (the ledger), what they said, and the row as it was last durable. The node never sees
+ * any of it.
  */
 
 #include "sim/seen.h"
@@ -33,8 +34,8 @@ struct subject {
     uint64_t content;
     int priority;
     int64_t not_before;
-    bool accepted;      /* a submission was answered ERR_OK */
-    bool verbs;         /* an operator wanted something of it */
+    bool accepted;                /* a submission was answered ERR_OK */
+    bool verbs;                   /* an operator wanted something of it */
     bool skipped[FLOW_STEPS_MAX]; /* an operator wanted that step skipped */
     struct ledger ledger[FLOW_STEPS_MAX];
     struct said *said;
@@ -59,6 +60,7 @@ const struct said *said_find(const struct subject *t, uint32_t step, enum direct
 bool said_effect(const struct subject *t, uint32_t step, enum direction d, uint32_t number,
                  enum effect effect); /* with an error */
 bool said_only_permanent(const struct subject *t, uint32_t step, enum direction d, uint32_t number);
+bool said_permanent(const struct subject *t, uint32_t step, enum direction d, uint32_t number);
 bool said_wish(const struct subject *t, uint32_t step, enum direction d, uint32_t number);
 
 #endif

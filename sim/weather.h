@@ -16,7 +16,8 @@ struct weather {
     uint32_t gone_noticed; /* the server learns that a client has gone */
     /* agents, of each request */
     uint32_t refuses, fails_none, fails_unknown, refuses_unknown, silent, hangs, slow, dies;
-    uint32_t undo_refuses, names_retry_after, ignores_stop, deaf; /* deaf: dies before it reads the answer */
+    uint32_t undo_refuses, names_retry_after, ignores_stop,
+        deaf; /* deaf: dies before it reads the answer */
     /* the store, of each transaction */
     uint32_t store_fails, store_unknown, store_stalls, store_refuses, read_fails;
     uint32_t store_ms; /* what a transaction takes at most, if it does not stall */

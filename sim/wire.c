@@ -13,7 +13,7 @@ enum { PATIENCE_MS = 5000, CALL_SLACK_MS = 4000 };
 /* A call as its worker made it. */
 struct call {
     struct worker *worker;
-    char name[16]; /* of the worker, at that time */
+    char name[24]; /* of the worker, at that time */
     uint64_t life; /* the same */
     uint64_t number;
     int64_t sent_at, wait_ms;
@@ -83,7 +83,7 @@ static void call_fails(void *arg, uint64_t n)
         return;
     trace("call %" PRIu64 " of %s fails", c->number, c->name);
     call_over(c);
-    worker_wakes_up(c->worker, world.calm ? between(1, 200) : spread(1, 2000));
+    worker_wakes_up(c->worker, world.calm ? between(100, 2000) : spread(1, 2000));
 }
 
 void wire_hang_up(struct worker *w)
@@ -205,8 +205,8 @@ static void call_arrives(void *arg, uint64_t n)
     v->work->user = v;
     list_push(&visits, &v->link);
     later(c->wait_ms + CALL_SLACK_MS, look_at_visit, v, 0);
-    trace("call %" PRIu64 " of %s: max %u, holding %zu, results %zu", c->number, c->name,
-          c->max, c->holding_count, c->result_count);
+    trace("call %" PRIu64 " of %s: max %u, holding %zu, results %zu", c->number, c->name, c->max,
+          c->holding_count, c->result_count);
     scheduler_work(node.scheduler, v->work);
     node_turn_soon();
 }
@@ -275,8 +275,7 @@ uint32_t wire_parked(void)
 {
     uint32_t count = 0;
 
-    LIST_FOREACH(l, after, &visits)
-    {
+    LIST_FOREACH (l, after, &visits) {
         count += CONTAINER_OF(l, struct visit, link)->call->max > 0;
     }
     return count;
@@ -292,8 +291,7 @@ static void give_up(void *arg, uint64_t n)
     if (c->over)
         return;
     call_fails(c, 0);
-    LIST_FOREACH(l, after, &visits)
-    {
+    LIST_FOREACH (l, after, &visits) {
         struct visit *v = CONTAINER_OF(l, struct visit, link);
         if (v->call == c && chance(weather.gone_noticed))
             later(spread(1, 5000), gone_noticed, v, 0);
@@ -305,14 +303,12 @@ static void collect(struct worker *w, struct call *c)
     size_t held = 0;
     uint32_t working = 0;
 
-    LIST_FOREACH(l, after, &w->gigs)
-    {
+    LIST_FOREACH (l, after, &w->gigs) {
         held++;
     }
     c->holding = arena_alloc(&world.arena, (held + 1) * sizeof *c->holding);
     c->results = arena_alloc(&world.arena, (held + 1) * sizeof(struct gig *));
-    LIST_FOREACH(l, after, &w->gigs)
-    {
+    LIST_FOREACH (l, after, &w->gigs) {
         struct gig *g = CONTAINER_OF(l, struct gig, link);
         working += !g->finished;
         if (g->finished && !g->in) {

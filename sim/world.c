@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/map.h"
 
 enum { RING_LINES = 200, LINE_SIZE = 240 };
 
@@ -43,7 +44,7 @@ extern void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__
 void world_begin(uint64_t seed, bool loud)
 {
     world = (struct world){.seed = seed, .now = INT64_C(1700000000000), .loud = loud};
-    world.prng.state = seed * UINT64_C(0x9e3779b97f4a7c15);
+    world.prng.state = hash_bytes(&seed, sizeof seed); /* neighbours have nothing in common */
     world.digest = UINT64_C(0xcbf29ce484222325);
     ring.count = 0;
     assert_story = story;

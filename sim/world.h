@@ -7,8 +7,8 @@
  * byte, whatever the compiler.
  *
  * A run has two acts. In the first, messages are lost, doubled and delayed, agents, node and store
- * fail; nothing wrong may happen (safety). In the second (`calm`) faults stop, and all that was begun
- * must come to an end in bounded time (liveness).
+ * fail; nothing wrong may happen (safety). In the second (`calm`) faults stop, and all that was
+ * begun must come to an end in bounded time (liveness).
  */
 
 #include "base/arena.h"
@@ -21,7 +21,7 @@ struct world {
     int64_t now;
     int64_t calm_at; /* when the second act begins */
     bool calm;
-    bool loud; /* print every event as it happens */
+    bool loud;          /* print every event as it happens */
     struct arena arena; /* of the run: what occurrences point to lives as long as it */
     struct heap heap;
     uint64_t occurrences;
@@ -39,7 +39,8 @@ void later(int64_t delay_ms, void (*happen)(void *arg, uint64_t n), void *arg, u
 /* The next occurrence happens. False: it lies behind `until`, or there is none. */
 bool world_step(int64_t until);
 
-/* Draws. Chances are per mille. `spread` favours short lengths: each order of magnitude counts the same. */
+/* Draws. Chances are per mille. `spread` favours short lengths: each order of magnitude counts the
+ * same. */
 bool chance(uint32_t per_mille);
 uint32_t below(uint32_t bound);
 int64_t between(int64_t least, int64_t most);

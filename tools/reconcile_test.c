@@ -68,7 +68,6 @@ static const char *const contents[FILES] = {
             FORWARD("c1", "ship", "ship") UNDO("c1", "ship", "cancel"),
 };
 
-/* clang-format off */
 static const struct {
     int file;
     const char *sql;
@@ -79,15 +78,20 @@ static const struct {
      "task p1 step ship: compensated, but not undone"},
     {SERVER, "UPDATE task SET state = 'processed' WHERE id = 'c1'",
      "task c1 step charge: processed, but undone"},
-    {SERVER, "DELETE FROM task WHERE id = 'p1'", "task p1 step charge: an effect (p1/charge) without a step"},
+    {SERVER, "DELETE FROM task WHERE id = 'p1'",
+     "task p1 step charge: an effect (p1/charge) without a step"},
     {SERVER, "UPDATE task SET doc = replace(doc, 'skipped', 'completed') WHERE id = 'p2'",
      "task p2 step charge: completed, but there is no effect"},
     {SERVER, "UPDATE task SET doc = replace(doc, 'completed', 'skipped') WHERE id = 'p1'",
      "task p1 step ship: skipped, but took effect"},
-    {STOCK, "INSERT INTO effect SELECT 'again', task, step, action, direction, outcome, output, at"
-     " FROM effect WHERE idempotency_key = 'p1/reserve'", "task p1 step reserve: forward happened 2 times"},
-    {STOCK, "INSERT INTO effect SELECT 'again', task, step, action, direction, outcome, output, at"
-     " FROM effect WHERE idempotency_key = 'c1/reserve/undo'", "task c1 step reserve: undo happened 2 times"},
+    {STOCK,
+     "INSERT INTO effect SELECT 'again', task, step, action, direction, outcome, output, at"
+     " FROM effect WHERE idempotency_key = 'p1/reserve'",
+     "task p1 step reserve: forward happened 2 times"},
+    {STOCK,
+     "INSERT INTO effect SELECT 'again', task, step, action, direction, outcome, output, at"
+     " FROM effect WHERE idempotency_key = 'c1/reserve/undo'",
+     "task c1 step reserve: undo happened 2 times"},
     {STOCK, "DELETE FROM effect WHERE idempotency_key = 'p1/reserve'",
      "task p1 step reserve: completed, but there is no effect"},
     {STOCK, "DELETE FROM effect WHERE idempotency_key = 'c1/reserve/undo'",
@@ -96,32 +100,39 @@ static const struct {
      "task c1 step reserve: undone, but it had not happened"},
     {STOCK, "UPDATE effect SET outcome = 'done' WHERE idempotency_key = 'c2/reserve'",
      "task c2 step reserve: a tombstone that bars nothing"},
-    {STOCK, "UPDATE stock SET on_hand = 95 WHERE sku = 'widget'", "sku widget: 95 on hand and 6 reserved of 100"},
-    {STOCK, "DELETE FROM reservation WHERE task = 'e1'", "task e1: reserve is on record, the reservation is not"},
+    {STOCK, "UPDATE stock SET on_hand = 95 WHERE sku = 'widget'",
+     "sku widget: 95 on hand and 6 reserved of 100"},
+    {STOCK, "DELETE FROM reservation WHERE task = 'e1'",
+     "task e1: reserve is on record, the reservation is not"},
     {STOCK, "DELETE FROM effect WHERE idempotency_key = 'e1/reserve'",
      "task e1: a reservation of 2 without a record"},
-    {STOCK, "UPDATE reservation SET quantity = 3 WHERE task = 'p1'", "task p1: reserved 3 where 2 were ordered"},
+    {STOCK, "UPDATE reservation SET quantity = 3 WHERE task = 'p1'",
+     "task p1: reserved 3 where 2 were ordered"},
     {STOCK, "UPDATE reservation SET released = 0 WHERE task = 'c1'",
      "task c1: released is 0, its undo says otherwise"},
     {STOCK, "UPDATE reservation SET released = 1 WHERE task = 'p1'",
      "task p1: released is 1, its undo says otherwise"},
     {PAYMENT, "DELETE FROM entry WHERE idempotency_key = 'c1/charge/undo'",
      "task c1 refund: on record, but no money moved"},
-    {PAYMENT, "DELETE FROM effect WHERE idempotency_key = 'p1/charge'", "task p1: 50 moved without a record"},
+    {PAYMENT, "DELETE FROM effect WHERE idempotency_key = 'p1/charge'",
+     "task p1: 50 moved without a record"},
     {PAYMENT, "UPDATE entry SET amount = 51 WHERE task = 'p1'",
      "task p1 is processed and should have cost 50, not 51"},
     {PAYMENT, "UPDATE entry SET amount = -60 WHERE amount = -70",
      "task c1 is compensated and should have cost 0, not 10"},
-    {SHIPPING, "DELETE FROM parcel WHERE task = 'p2'", "task p2: ship is on record, the parcel is not"},
-    {SHIPPING, "INSERT INTO parcel VALUES ('e1/ship', 'e1', 'x', 0)", "task e1: a parcel without a record"},
+    {SHIPPING, "DELETE FROM parcel WHERE task = 'p2'",
+     "task p2: ship is on record, the parcel is not"},
+    {SHIPPING, "INSERT INTO parcel VALUES ('e1/ship', 'e1', 'x', 0)",
+     "task e1: a parcel without a record"},
     {SHIPPING, "UPDATE parcel SET cancelled = 1 WHERE task = 'p1'",
      "task p1 is processed: its parcel is cancelled"},
     {SHIPPING, "UPDATE parcel SET cancelled = 0 WHERE task = 'c1'",
      "task c1 is compensated: its parcel is on its way"},
-    {SHIPPING, "INSERT INTO parcel SELECT idempotency_key, 'c1', address, cancelled FROM parcel"
-     " WHERE task = 'p1'", "task c1 is compensated: its parcel is on its way"},
+    {SHIPPING,
+     "INSERT INTO parcel SELECT idempotency_key, 'c1', address, cancelled FROM parcel"
+     " WHERE task = 'p1'",
+     "task c1 is compensated: its parcel is on its way"},
 };
-/* clang-format on */
 
 static void execute(int file, const char *sql)
 {

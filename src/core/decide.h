@@ -23,14 +23,15 @@ enum event_kind {
     EVENT_NOT_SENT,  /* the attempt never left the node */
     EVENT_RESULT,    /* an agent's answer: `output`, or `error` with its attributes */
     EVENT_TIMEOUT,   /* the attempt's complete-by passed (a request of the supervisor) */
-    EVENT_DEADLINE,  /* the task's complete-by passed, in whichever direction it goes */
+    EVENT_DEADLINE,  /* the task's complete-by passed, in whichever direction it goes;
+                      * both are refused before that moment */
     EVENT_CONDITION, /* the step's `if` was evaluated, to false */
     EVENT_BAD_INPUT, /* an expression of the step failed: `error` says which and why */
     EVENT_CLAIM,     /* a scheduler takes the task: `instance` is its node/boot */
     EVENT_RELEASE,   /* its owner lets go of it */
     EVENT_RETRY,     /* the operator: try the step (or all that failed) again, now */
     EVENT_SKIP,      /* the operator: go on without the step, with `output` if given */
-    EVENT_UNDO,      /* the operator: undo the task */
+    EVENT_UNDO,      /* the operator: undo the task; `error` may say why */
 };
 
 struct event {
@@ -84,7 +85,7 @@ struct ready {
  */
 size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, struct ready *ret);
 
-/* Is there something to compensate in this step? */
+/* Is there something to compensate in this step? A compensation that began is brought to its end. */
 bool step_needs_undo(const struct workflow_step *ws, const struct step *s);
 
 /* The attempt that EVENT_START would make now. */

@@ -281,6 +281,55 @@ static void failures_are_counted_and_told(void **state)
     CHECK(slice_is(k.t.error.code, "broken"), "why the task stopped: b failed");
 }
 
+static void a_completed_step_forgets_its_error(void **state)
+{
+    (void)state;
+    kit_make(&k, "error", "a2 b<a");
+    kit_play(&k, "claim, start a, again a, wait 1s, start a, ok a");
+    CHECK(!k.steps[0].error.code.ptr, "its own");
+    CHECK(slice_is(k.attempts[0][0].error.code, "broken"), "the attempt keeps it");
+    kit_play(&k, "undo, start a, again a, wait 1s, start a, ok a");
+    CHECK(!k.steps[0].error.code.ptr, "going back too");
+}
+
+static void the_first_claim_is_the_start_of_a_task(void **state)
+{
+    (void)state;
+    kit_make(&k, "start", "a b<a");
+    kit_play(&k, "wait 3s, claim");
+    CHECK(k.t.started_at == KIT_BEGIN + 3000, "claimed");
+    CHECK(slice_is(k.t.locked_by, "node/1"), "by whom");
+    kit_play(&k, "wait 1s, release, wait 1s, claim other");
+    CHECK(k.t.started_at == KIT_BEGIN + 3000, "the first one counts");
+    CHECK(slice_is(k.t.locked_by, "other"), "by whom");
+}
+
+/* How long the step waits after that script. */
+static int64_t jittered_wait(const char *id, int step, const char *script)
+{
+    kit_make(&k, "jitter", "a9 b9");
+    for (int i = 0; i < 2; i++) {
+        k.g.steps[i].call.retry.jitter = k.g.steps[i].undo.retry.jitter = true;
+        k.g.steps[i].call.retry.max_wait_ms = k.g.steps[i].call.retry.wait_ms = 1000000;
+        k.g.steps[i].undo.retry = k.g.steps[i].call.retry;
+    }
+    k.t.id = slice_of(id);
+    kit_play(&k, script);
+    return k.steps[step].wait_until - k.now;
+}
+
+static void jitter_differs_by_task_step_and_direction(void **state)
+{
+    (void)state;
+    int64_t a = jittered_wait("t-1", 0, "claim, start a, again a");
+    CHECK(a >= 500000 && a <= 1000000, "%" PRId64, a);
+    CHECK(a == jittered_wait("t-1", 0, "claim, start a, again a"), "the same again");
+    CHECK(a != jittered_wait("t-2", 0, "claim, start a, again a"), "by task");
+    CHECK(a != jittered_wait("t-1", 1, "claim, start b, again b"), "by step");
+    CHECK(a != jittered_wait("t-1", 0, "claim, start a, ok a, undo, start a, again a"),
+          "by direction");
+}
+
 static void an_agent_may_name_its_own_delay(void **state)
 {
     struct event ev = {.kind = EVENT_RESULT,
@@ -361,6 +410,9 @@ int main(void)
         cmocka_unit_test(an_output_is_kept_and_none_is_null),
         cmocka_unit_test(a_late_output_is_kept_with_its_attempt),
         cmocka_unit_test(failures_are_counted_and_told),
+        cmocka_unit_test(a_completed_step_forgets_its_error),
+        cmocka_unit_test(the_first_claim_is_the_start_of_a_task),
+        cmocka_unit_test(jitter_differs_by_task_step_and_direction),
         cmocka_unit_test(an_agent_may_name_its_own_delay),
         cmocka_unit_test(a_start_names_its_attempt),
         cmocka_unit_test(a_step_deadline_is_capped_by_the_task_s),

@@ -1,4 +1,4 @@
-#include "core/history_world.h"
+#include "core/history_node.h"
 
 #include <stdlib.h>
 
@@ -8,53 +8,12 @@
  * (history_world.h) and held against the invariants of the design; from each state reached, the
  * task must find an end if only its agents succeed from now on.
  *
- * Two states are the same if they differ in nothing that may matter later: times count relative to
- * now, and what is past is past. What may happen without end (late results, requests that were not
- * sent, releases, the operator's commands) happens as often as the budget of a case says.
+ * What may happen without end (late results, requests that were not sent, releases, the operator's
+ * commands) happens as often as the budget of a case says.
  */
 
-struct budget {
-    uint8_t late, not_sent, releases, acts, bad;
-};
-
-struct node {
-    struct task t;
-    struct step steps[WORLD_STEPS];
-    struct attempt attempts[WORLD_STEPS][WORLD_ATTEMPTS];
-    struct world world;
-    struct budget left;
-    int64_t now;
-};
-
 static struct graph graph;
-
-static void node_copy(struct node *to, const struct node *from)
-{
-    memcpy(to, from, sizeof *to);
-    to->t.steps = to->steps;
-    for (size_t i = 0; i < WORLD_STEPS; i++)
-        to->steps[i].attempts = to->attempts[i];
-}
-
-static void node_make(struct node *n, struct budget budget)
-{
-    memset(n, 0, sizeof *n);
-    n->now = KIT_BEGIN;
-    n->left = budget;
-    n->t = (struct task){
-        .id = SLICE("t"),
-        .priority = 5,
-        .submitted_at = n->now,
-        .complete_by = graph.w.complete_by_ms ? n->now + graph.w.complete_by_ms : 0,
-        .steps = n->steps,
-        .step_count = graph.w.step_count,
-    };
-    for (size_t i = 0; i < WORLD_STEPS; i++) {
-        n->steps[i].attempts = n->attempts[i];
-        n->steps[i].attempt_cap = WORLD_ATTEMPTS;
-    }
-    world_make(&n->world, &graph);
-}
+static struct seen seen;
 
 static bool is_active(const struct task *t)
 {
@@ -67,106 +26,6 @@ static bool anything_open(const struct world *w)
         if (world_open(&w->steps[i]))
             return true;
     return false;
-}
-
-/* ---- states that were met ---- */
-
-struct seen {
-    uint64_t *keys;
-    size_t len, cap; /* cap: a power of two */
-};
-
-static struct seen seen;
-
-static bool seen_insert(uint64_t key)
-{
-    size_t i = key & (seen.cap - 1);
-
-    while (seen.keys[i] != 0) {
-        if (seen.keys[i] == key)
-            return false;
-        i = (i + 1) & (seen.cap - 1);
-    }
-    seen.keys[i] = key;
-    seen.len++;
-    return true;
-}
-
-static void seen_add_room(void)
-{
-    struct seen old = seen;
-
-    if (old.len * 2 < old.cap)
-        return;
-    seen.cap = old.cap ? old.cap * 2 : 1024;
-    seen.len = 0;
-    seen.keys = calloc(seen.cap, sizeof *seen.keys);
-    CHECK(seen.keys, "memory");
-    for (size_t i = 0; i < old.cap; i++)
-        if (old.keys[i] != 0)
-            (void)seen_insert(old.keys[i]);
-    free(old.keys);
-}
-
-static bool is_new(uint64_t key)
-{
-    seen_add_room();
-    return seen_insert(key | 1);
-}
-
-static void put(uint64_t *h, uint64_t v)
-{
-    *h = (*h ^ v) * UINT64_C(0x9e3779b97f4a7c15);
-    *h ^= *h >> 29;
-}
-
-/* A time that is past by more than the margin is like any other such. */
-static void put_time(uint64_t *h, int64_t at, int64_t now, int64_t margin)
-{
-    int64_t left = at - now;
-
-    put(h, at == 0 ? UINT64_MAX : (uint64_t)(left < -margin ? -margin - 1 : left));
-}
-
-static void put_step(uint64_t *h, const struct node *n, uint16_t i)
-{
-    const struct step *s = &n->steps[i];
-    const struct world_step *w = &n->world.steps[i];
-
-    put(h, (uint64_t)s->state << 8 | (uint64_t)s->direction);
-    put(h, (uint64_t)s->failure_count << 16 | s->attempt_count);
-    put(h, (uint64_t)w->phase << 8 | (uint64_t)w->back);
-    put(h, (s->output.json.ptr ? 1u : 0u) | (s->error.code.ptr ? 2u : 0u));
-    put_time(h, s->wait_until, n->now, 0);
-    for (uint16_t k = 0; k < s->attempt_count; k++) {
-        const struct attempt *a = &s->attempts[k];
-        put(h, (uint64_t)a->number << 32 | (uint64_t)a->direction << 16 | (uint64_t)a->outcome << 8
-                   | (uint64_t)a->effect);
-        put_time(h, a->complete_by, n->now, CLOCK_MARGIN_MS);
-    }
-    for (int d = 0; d < 2; d++)
-        for (uint32_t k = 0; k < w->count[d]; k++)
-            put(h, (uint64_t)w->attempts[d][k].fate << 1 | w->attempts[d][k].late);
-}
-
-static uint64_t node_key(const struct node *n)
-{
-    uint64_t h = 1;
-    const struct world *w = &n->world;
-
-    put(&h, (uint64_t)n->t.state << 32 | (uint64_t)n->t.direction << 16 | (uint64_t)n->t.stop);
-    put(&h, (n->t.locked_by.ptr ? 1u : 0u) | (n->t.deadline_passed ? 2u : 0u)
-                | (n->t.error.code.ptr ? 4u : 0u));
-    put_time(&h, n->t.complete_by, n->now, 0);
-    put_time(&h, n->t.undo_complete_by, n->now, 0);
-    put(&h, (uint64_t)w->back << 5 | (uint64_t)w->resumed << 4 | (uint64_t)w->asked << 3
-                | (uint64_t)w->due[0] << 2 | (uint64_t)w->due[1] << 1);
-    put(&h, (uint64_t)w->wish);
-    put(&h, (uint64_t)n->left.late << 32 | (uint64_t)n->left.not_sent << 24
-                | (uint64_t)n->left.releases << 16 | (uint64_t)n->left.acts << 8 | n->left.bad);
-    for (uint16_t i = 0; i < n->t.step_count; i++)
-        put_step(&h, n, i);
-    return h;
 }
 
 /* ---- the story so far, told when a check fails ---- */
@@ -256,13 +115,15 @@ static void check_start(const struct node *was, const struct event *ev)
     const struct world *w = &was->world;
 
     CHECK(world_startable(w, (uint16_t)ev->step, was->now), "%s: out of order", story());
+    bool pivot = graph.steps[ev->step].undo_kind == UNDO_PIVOT;
+    bool resolves = pivot && !world_pivot_clear(&w->steps[ev->step]);
+    CHECK(was->t.stop == STOP_NONE || (was->t.stop == STOP_UNDO && resolves),
+          "%s: started, although the task is to stop", story());
     if (w->back || w->resumed)
         return;
-    bool pivot = graph.steps[ev->step].undo_kind == UNDO_PIVOT;
     for (uint16_t i = 0; i < w->step_count; i++)
         if (w->steps[i].phase == PHASE_GAVE_UP && !world_ended(w, i))
-            CHECK(pivot && !world_pivot_clear(&w->steps[ev->step]), "%s: step %u stands failed",
-                  story(), i);
+            CHECK(resolves, "%s: step %u stands failed", story(), i);
 }
 
 static bool pivots_clear(const struct world *w)
@@ -721,7 +582,7 @@ static void try_task(struct trial *x)
 
 static void explore(const struct node *n)
 {
-    if (!is_new(node_key(n)))
+    if (!seen_add(&seen, node_key(n)))
         return;
     check_end_is_found(n);
     static struct node nodes[COUNT_OF(path)]; /* by depth */
@@ -796,12 +657,11 @@ static void every_history_keeps_the_invariants(void **state)
         static struct node first;
         what = cases[i].graph;
         graph_make(&graph, what);
-        node_make(&first, full ? cases[i].full : cases[i].brief);
+        node_make(&first, &graph, full ? cases[i].full : cases[i].brief);
         explore(&first);
         if (much)
             fprintf(stderr, "%9zu states, %10lu events: %s\n", seen.len, events, what);
-        free(seen.keys);
-        seen = (struct seen){0};
+        seen_fini(&seen);
         events = 0;
     }
 }

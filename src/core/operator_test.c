@@ -101,6 +101,8 @@ static void the_operator_skips(void **state)
          "processing a:completed b:waiting"},
         {"one that waits for its next try", "a2 b<a",
          "claim, start a, again a, skip a, start b, ok b", "processed a:skipped b:completed"},
+        {"it waits no more", "a2 b<a", "claim, start a, again a, skip a, retry = refused",
+         "processing a:skipped b:waiting"},
         {"one that failed: the task goes on", "a# b<a",
          "claim, start a, fail a, skip a, start b, ok b", "processed a:skipped b:completed"},
         {"the last one that failed: the task is processed", "a b#<a",
@@ -243,6 +245,9 @@ static void resuming_clears_what_stopped_it(void **state)
     kit_play(&k, "claim, start a, ok a");
     kit_expect(&k, "error a:completed b:failed");
     CHECK(slice_is(k.t.error.code, "broken"), "the error of the step that still stands");
+    kit_play(&k, "undo");
+    kit_expect(&k, "compensating a:completed b:failed");
+    CHECK(k.t.ended_at == 0, "it goes on, going back");
 }
 
 static void an_undo_without_a_reason_gets_one(void **state)

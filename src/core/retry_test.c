@@ -150,6 +150,16 @@ static void the_same_failure_waits_equally_long(void **state)
         differ += a != c;
     }
     CHECK(differ > 190, "only %u of 200 seeds differ from their neighbour", differ);
+    differ = 0;
+    r.factor_milli = 1000;
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        int64_t a = 0;
+        int64_t b = 0;
+        CHECK(retry_next(&r, &(struct failure){1, true, 0, seed}, NOW, &a), "first");
+        CHECK(retry_next(&r, &(struct failure){2, true, 0, seed}, NOW, &b), "second");
+        differ += a != b;
+    }
+    CHECK(differ > 190, "only %u of 200 second waits differ from the first", differ);
 }
 
 int main(void)

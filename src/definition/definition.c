@@ -192,7 +192,7 @@ static void read_steps(struct reader *r, const struct json *j)
     reader_learn_names(r, j);
     r->step_count = (uint16_t)j->count;
     struct draft *drafts = calloc(r->step_count, sizeof *drafts);
-    const struct json **after = calloc(r->step_count, sizeof *after);
+    const struct json **after = calloc(r->step_count, sizeof(void *));
     struct workflow_step *kept = arena_alloc(r->arena, r->step_count * sizeof *kept);
     ASSERT(drafts && after);
     r->is_before = true;

@@ -138,7 +138,8 @@ static const struct json *round_(struct machine *m, const struct json *in, args_
     return rounded(m, in, round);
 }
 
-static const struct json *with_case(struct machine *m, const struct json *in, char from, char to)
+/* `shift` is added to the letters from `from` on. */
+static const struct json *with_case(struct machine *m, const struct json *in, char from, int shift)
 {
     if (in->type != JSON_STRING)
         return refuse(m, in, "is not a string");
@@ -146,9 +147,9 @@ static const struct json *with_case(struct machine *m, const struct json *in, ch
     if (!ptr)
         return NULL;
     for (size_t i = 0; i < in->text.len; i++) {
-        char c = in->text.ptr[i];
+        int c = in->text.ptr[i];
         bool is_letter = c >= from && c <= from + 25;
-        ptr[i] = is_letter ? (char)(c - from + to) : c;
+        ptr[i] = (char)(is_letter ? c + shift : c);
     }
     return value_text(m, (struct slice){ptr, in->text.len});
 }
@@ -156,13 +157,13 @@ static const struct json *with_case(struct machine *m, const struct json *in, ch
 static const struct json *ascii_downcase(struct machine *m, const struct json *in, args_t args)
 {
     (void)args;
-    return with_case(m, in, 'A', 'a');
+    return with_case(m, in, 'A', 'a' - 'A');
 }
 
 static const struct json *ascii_upcase(struct machine *m, const struct json *in, args_t args)
 {
     (void)args;
-    return with_case(m, in, 'a', 'A');
+    return with_case(m, in, 'a', 'A' - 'a');
 }
 
 /* ---- of the members of one value ---- */

@@ -12,7 +12,9 @@ static bool begins_name(char c)
 
 static char char_at(struct slice text, size_t at)
 {
-    return at < text.len ? text.ptr[at] : '\0';
+    if (at < text.len)
+        return text.ptr[at];
+    return '\0'; /* in a text there is none */
 }
 
 static size_t name_end(struct slice text, size_t at)

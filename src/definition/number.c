@@ -130,7 +130,7 @@ const struct json *number_double(struct machine *m, double v)
         for (int i = 0; i < count || i < point; i++) {
             if (i == point)
                 buf_byte(&b, '.');
-            buf_byte(&b, i < count ? digits[i] : '0');
+            buf_str(&b, i < count ? (char[]){digits[i], 0} : "0");
         }
     }
     return number_text(m, b.ptr, b.len);

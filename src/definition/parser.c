@@ -6,6 +6,7 @@
 #include "definition/expression.h"
 #include "definition/function.h"
 #include "definition/lexer.h"
+#include "json/text.h"
 
 struct parser {
     struct slice text;
@@ -197,6 +198,17 @@ static struct node *literal(struct parser *p, size_t at, enum json_type type, st
 
 /* ---- strings ---- */
 
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
 static bool hex4(struct slice text, size_t at, uint32_t *ret)
 {
     uint32_t v = 0;
@@ -204,15 +216,21 @@ static bool hex4(struct slice text, size_t at, uint32_t *ret)
     if (text.len - at < 4)
         return false;
     for (size_t i = at; i < at + 4; i++) {
-        static const char digits[] = "0123456789abcdef";
-        char c = text.ptr[i];
-        const char *digit = memchr(digits, c >= 'A' && c <= 'F' ? c + 32 : c, 16);
-        if (!digit)
+        int digit = hex_digit(text.ptr[i]);
+        if (digit < 0)
             return false;
-        v = v * 16 + (uint32_t)(digit - digits);
+        v = v * 16 + (uint32_t)digit;
     }
     *ret = v;
     return true;
+}
+
+/* NUL behind the end; in a text there is none. */
+static char char_at(const struct parser *p, size_t at)
+{
+    if (at < p->text.len)
+        return p->text.ptr[at];
+    return '\0';
 }
 
 static void utf8_add(struct buf *b, uint32_t c)
@@ -265,7 +283,7 @@ static size_t escape(struct parser *p, struct buf *b, size_t at)
 {
     static const char names[] = "\"\\/bfnrt";
     static const char values[] = "\"\\/\b\f\n\r\t";
-    char c = at + 1 < p->text.len ? p->text.ptr[at + 1] : '\0';
+    char c = char_at(p, at + 1);
     const char *name = c ? strchr(names, c) : NULL;
 
     if (c == 'u')
@@ -306,12 +324,12 @@ static struct node *parse_string(struct parser *p)
     for (;;) {
         if (p->has_failed)
             return string;
-        char c = at < p->text.len ? p->text.ptr[at] : '\0';
+        char c = char_at(p, at);
         if (c == '"')
             break;
         if (c == '\0') {
             fail(p, start, "this string has no end");
-        } else if (c == '\\' && at + 1 < p->text.len && p->text.ptr[at + 1] == '(') {
+        } else if (c == '\\' && char_at(p, at + 1) == '(') {
             string_part(p, string, &b, at);
             at = interpolation(p, string, at + 2);
         } else if (c == '\\') {
@@ -360,33 +378,56 @@ static struct node *field_of(struct parser *p, struct node *a, struct slice name
 /* a["name"] is the same as a.name. */
 static struct node *index_of(struct parser *p, struct node *a, struct node *key, size_t at)
 {
+    ASSERT(key);
     if (key->kind == NODE_LITERAL && key->value->type == JSON_STRING)
         return field_of(p, a, key->value->text, at);
     return node_of(p, NODE_INDEX, at, a, key);
+}
+
+/* a, "a b" or (.x); *ret_short: it may stand without a value. */
+static struct node *parse_key(struct parser *p, bool *ret_short)
+{
+    size_t at = p->token.at;
+    struct node *key = NULL;
+
+    *ret_short = p->token.kind == TOKEN_NAME || p->token.kind == TOKEN_QUOTE;
+    if (p->token.kind == TOKEN_QUOTE)
+        return parse_string(p);
+    if (p->token.kind == TOKEN_NAME) {
+        key = literal(p, at, JSON_STRING, p->token.text);
+        advance(p, p->token.end);
+        return key;
+    }
+    if (!take_sign(p, "(")) {
+        unexpected(p, "a key: a name, a string, or an expression in parentheses");
+        return node_new(p, NODE_IDENTITY, at);
+    }
+    key = parse_pipe(p);
+    expect_sign(p, ")");
+    return key;
+}
+
+/* Unlike in jq 1.6, operators need no parentheses. */
+static struct node *parse_member_value(struct parser *p)
+{
+    struct node *value = parse_binary(p, BIND_ALTERNATIVE);
+
+    while (is_sign(p, "|")) {
+        size_t at = p->token.at;
+        expect_sign(p, "|");
+        value = node_of(p, NODE_PIPE, at, value, parse_binary(p, BIND_ALTERNATIVE));
+    }
+    return value;
 }
 
 /* {a}, {"a b"}, {a: 1}, {"a": 1}, {(.x): 1} */
 static struct node *parse_member(struct parser *p)
 {
     size_t at = p->token.at;
-    struct node *key = NULL;
-    struct node *value = NULL;
-    bool is_name = p->token.kind == TOKEN_NAME;
-    bool is_string = p->token.kind == TOKEN_QUOTE;
+    bool may_be_short = false;
+    struct node *key = parse_key(p, &may_be_short);
 
-    if (is_name) {
-        key = literal(p, at, JSON_STRING, p->token.text);
-        advance(p, p->token.end);
-    } else if (is_string) {
-        key = parse_string(p);
-    } else if (take_sign(p, "(")) {
-        key = parse_pipe(p);
-        expect_sign(p, ")");
-    } else {
-        unexpected(p, "a key: a name, a string, or an expression in parentheses");
-        key = node_new(p, NODE_IDENTITY, at);
-    }
-    if ((is_name || is_string) && (is_sign(p, ",") || is_sign(p, "}"))) {
+    if (may_be_short && (is_sign(p, ",") || is_sign(p, "}"))) {
         struct node *self = node_new(p, NODE_IDENTITY, at);
         struct node *again = node_new(p, key->kind, at);
         self->is_simple = true;
@@ -394,13 +435,7 @@ static struct node *parse_member(struct parser *p)
         return node_of(p, NODE_MEMBER, at, key, index_of(p, self, again, at));
     }
     expect_sign(p, ":");
-    value = parse_binary(p, BIND_ALTERNATIVE);
-    while (is_sign(p, "|")) {
-        size_t pipe_at = p->token.at;
-        expect_sign(p, "|");
-        value = node_of(p, NODE_PIPE, pipe_at, value, parse_binary(p, BIND_ALTERNATIVE));
-    }
-    return node_of(p, NODE_MEMBER, at, key, value);
+    return node_of(p, NODE_MEMBER, at, key, parse_member_value(p));
 }
 
 static struct node *parse_object(struct parser *p)
@@ -445,12 +480,12 @@ static struct node *parse_if(struct parser *p, size_t at)
 static void unknown_function(struct parser *p, const struct token *name, uint32_t count,
                              bool is_known)
 {
-    char before = name->at > 0 ? p->text.ptr[name->at - 1] : '\0';
+    bool is_behind_minus = name->at > 0 && p->text.ptr[name->at - 1] == '-';
 
     if (is_known)
         fail(p, name->at, "function \"%.*s\" with %u arguments is not known", SLICE_ARG(name->text),
              count);
-    else if (before == '-')
+    else if (is_behind_minus)
         fail(p, name->at,
              "unknown function \"%.*s\"; a name with \"-\" in it is written .[\"a-b\"]",
              SLICE_ARG(name->text));
@@ -733,7 +768,11 @@ enum err node_parse(struct slice text, bool is_embedded, struct arena *a, struct
     struct parser p = {.text = text, .arena = a, .error = e};
     struct expression *x = arena_alloc(a, sizeof *x);
 
+    size_t valid = is_embedded ? text.len : text_utf8_end(text); /* what embeds it was looked at */
+
     advance(&p, 0);
+    if (valid < text.len)
+        fail(&p, valid, "bytes that are not UTF-8");
     x->root = parse_pipe(&p);
     *ret_end = p.token.at;
     if (is_embedded && !is_sign(&p, "}"))

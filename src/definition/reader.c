@@ -34,8 +34,8 @@ static void put_text(char *to, size_t size, struct slice text)
     to[len] = 0;
 }
 
-static void add_mistake(struct reader *r, const struct path *path, size_t offset,
-                        struct slice found, const char *expected, va_list ap)
+static PRINTF(5, 0) void add_mistake(struct reader *r, const struct path *path, size_t offset,
+                                     struct slice found, const char *expected, va_list ap)
 {
     CLEANUP(buf_fini) struct buf where = {0};
     char text[400];
@@ -85,7 +85,7 @@ bool name_is_near(struct slice text, struct slice name)
     size_t a = text.len;
     size_t b = name.len;
 
-    if (a > b + 1 || b > a + 1)
+    if (a > b + 1 || b > a + 1 || a + b < 5) /* among short names everything is near */
         return false;
     while (i < a && i < b && text.ptr[i] == name.ptr[i])
         i++;

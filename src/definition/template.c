@@ -28,24 +28,22 @@ struct reader {
     const char *base; /* offsets count from here */
 };
 
-static size_t escape_size(const char *p)
-{
-    return p[1] == 'u' ? 6 : 2;
-}
-
-/* How many bytes the escape at p is decoded to; a pair of surrogates counts 4 for its first half.
- */
-static size_t escape_decoded(const char *p)
+/* How many bytes the escape at p takes, and how many it is decoded to. */
+static size_t escape_size(const char *p, size_t *ret_decoded)
 {
     unsigned unit = 0;
 
+    *ret_decoded = 1;
     if (p[1] != 'u')
-        return 1;
+        return 2;
     for (int i = 2; i < 6; i++)
         unit = unit * 16 + ((unsigned)p[i] & 15) + (p[i] > '9' ? 9u : 0u);
-    if ((unit & 0xf800) == 0xd800)
-        return unit < 0xdc00 ? 4 : 0;
-    return unit < 0x80 ? 1 : unit < 0x800 ? 2 : 3;
+    if ((unit & 0xf800) == 0xd800) { /* the parser takes them in pairs only */
+        *ret_decoded = 4;
+        return 12;
+    }
+    *ret_decoded = unit < 0x80 ? 1 : unit < 0x800 ? 2 : 3;
+    return 6;
 }
 
 size_t string_raw_offset(const struct json *string, size_t at)
@@ -56,8 +54,9 @@ size_t string_raw_offset(const struct json *string, size_t at)
     ASSERT(string->type == JSON_STRING);
     while (decoded < at && raw + 1 < string->raw.len) {
         const char *p = string->raw.ptr + raw;
-        decoded += *p == '\\' ? escape_decoded(p) : 1;
-        raw += *p == '\\' ? escape_size(p) : 1;
+        size_t size = 1;
+        raw += *p == '\\' ? escape_size(p, &size) : 1;
+        decoded += size;
     }
     return raw;
 }

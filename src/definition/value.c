@@ -153,7 +153,7 @@ static void merge_sort(struct machine *m, const struct json **v, const struct js
         bool left = k == n || (i < half && order(m, v[i], v[k]) <= 0);
         spare[at] = left ? v[i++] : v[k++];
     }
-    memcpy(v, spare, n * sizeof *v);
+    memcpy(v, spare, n * sizeof(void *));
 }
 
 static bool sort(struct machine *m, const struct json **values, size_t count, order_fn *order)

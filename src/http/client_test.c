@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "http/cases.h"
+#include "http/connection.h"
 
 static void a_client_that_goes_while_parked_is_noticed(void **state)
 {
@@ -262,6 +263,36 @@ static void slow_clients_are_cut_off_even_if_they_make_progress(void **state)
     }
 }
 
+static uint64_t head_deadline(void)
+{
+    struct link *first = list_first(&w.server->waiting[HTTP_WAIT_HEAD]);
+
+    return first ? CONTAINER_OF(first, struct http_connection, waiting)->deadline : 0;
+}
+
+static void every_request_has_its_own_deadline(void **state)
+{
+    struct client c;
+    (void)state;
+    begin(NULL);
+    client_open(&c);
+    client_say(&c, "GET / HTTP/1.1\r\nHo");
+    UNTIL(&c, head_deadline() > 0, "half a head");
+    uint64_t first = head_deadline();
+    while (uv_now(&w.loop) + w.server->limits.head_ms == first) {
+        test_pause();
+        turn();
+    }
+    client_say(&c, "st: ");
+    turn();
+    CHECK(head_deadline() == first, "progress does not move it");
+    client_say(&c, "a\r\n\r\nGET / HTTP/1.1\r\nHo");
+    EXPECT(&c, "200 OK");
+    CHECK(head_deadline() > first, "it is another request");
+    client_close(&c);
+    end();
+}
+
 static void idle_clients_are_closed_and_parked_ones_are_not(void **state)
 {
     struct http_limits l = patience(100, 100, 100, 100);
@@ -401,6 +432,7 @@ int main(void)
         cmocka_unit_test(limits_hold),
         cmocka_unit_test(a_refusal_survives_a_client_that_goes_on_sending),
         cmocka_unit_test(slow_clients_are_cut_off_even_if_they_make_progress),
+        cmocka_unit_test(every_request_has_its_own_deadline),
         cmocka_unit_test(idle_clients_are_closed_and_parked_ones_are_not),
         cmocka_unit_test(a_client_that_does_not_take_its_answer_is_cut_off),
         cmocka_unit_test(a_server_without_clients_sleeps),

@@ -164,8 +164,8 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
         if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO || errno == ENETDOWN
             || errno == EHOSTDOWN || errno == EHOSTUNREACH || errno == ENETUNREACH)
             continue;
-        accept_pause(
-            s); /* EMFILE, ENFILE, ENOBUFS, ENOMEM: the socket stays readable, do not spin */
+        /* EMFILE, ENFILE, ENOBUFS, ENOMEM: the socket stays readable, and we must not spin. */
+        accept_pause(s);
         return;
     }
 }

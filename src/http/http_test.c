@@ -299,6 +299,28 @@ static void a_handler_may_close_the_server(void **state)
     end();
 }
 
+static void the_end_of_a_request_may_close_the_server(void **state)
+{
+    struct client c[3];
+    (void)state;
+    begin(NULL);
+    for (unsigned i = 0; i < 3; i++) {
+        client_open(&c[i]);
+        client_say(&c[i], "GET /park HTTP/1.1\r\nHost: a\r\n\r\n");
+        UNTIL(&c[i], w.parked_count == i + 1, "parked");
+    }
+    w.closes_in_done = true;
+    for (unsigned i = 0; i < 3; i++)
+        http_answer(w.parked[i], 200, NULL, SLICE("x"), NULL);
+    for (unsigned i = 0; i < 3; i++) {
+        EXPECT_END(&c[i]);
+        CHECK(client_status(&c[i]) == 200, "%s", c[i].got.ptr);
+        client_close(&c[i]);
+    }
+    CHECK(w.sent == 3, "%u", w.sent);
+    end();
+}
+
 static void addresses_are_understood_or_refused_with_a_reason(void **state)
 {
     static const struct {
@@ -351,6 +373,7 @@ int main(void)
         cmocka_unit_test(a_draining_server_answers_what_it_has_and_no_more),
         cmocka_unit_test(closing_ends_every_request),
         cmocka_unit_test(a_handler_may_close_the_server),
+        cmocka_unit_test(the_end_of_a_request_may_close_the_server),
         cmocka_unit_test(addresses_are_understood_or_refused_with_a_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

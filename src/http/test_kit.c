@@ -60,6 +60,10 @@ static void done(void *arg, struct http_request *r, bool sent)
     for (unsigned i = 0; i < w.parked_count; i++)
         if (w.parked[i] == r)
             w.parked[i] = NULL;
+    if (w.closes_in_done && !w.is_closed) {
+        w.is_closed = true;
+        http_close(w.server);
+    }
 }
 
 void begin(const struct http_limits *limits)

@@ -19,7 +19,7 @@ struct world {
     struct http_request *parked[PARKED_MAX]; /* NULL once done */
     unsigned parked_count;
     unsigned handled, sent, lost;
-    bool closes_in_handler;
+    bool closes_in_handler, closes_in_done;
     bool is_closed;
     size_t big; /* bytes of the answer to /big */
 };

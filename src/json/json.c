@@ -228,7 +228,7 @@ static int by_key(const void *a, const void *b)
 /* Sorted rather than hashed: nobody can choose keys that make sorting slow. */
 static const struct json *find_twice_many(const struct json *object)
 {
-    const struct json **members = malloc(object->count * sizeof *members);
+    const struct json **members = calloc(object->count, sizeof(void *));
     const struct json *found = NULL;
     size_t n = 0;
 
@@ -236,7 +236,7 @@ static const struct json *find_twice_many(const struct json *object)
     for (const struct json *j = object->child; j; j = j->next)
         members[n++] = j;
     ASSERT(n == object->count);
-    qsort(members, n, sizeof *members, by_key);
+    qsort(members, n, sizeof(void *), by_key);
     for (size_t i = 1; i < n; i++)
         if (slice_eq(members[i - 1]->key, members[i]->key)
             && (!found || members[i]->key_at < found->key_at))

@@ -5,7 +5,11 @@
 /* After the end of a value comes a comma, after anything else none. */
 static void comma(struct buf *b)
 {
-    if (b->len > 0 && memchr("}]\"0123456789el", b->ptr[b->len - 1], 15))
+    char last = '\0';
+
+    if (b->len > 0)
+        last = b->ptr[b->len - 1];
+    if (last && strchr("}]\"0123456789el", last))
         buf_byte(b, ',');
 }
 
@@ -25,15 +29,16 @@ void json_close(struct buf *b, char bracket)
 void json_key(struct buf *b, const char *key)
 {
     size_t len = strlen(key);
-    char *at;
 
     comma(b);
-    at = buf_room(b, len + 3);
+    char *at = buf_room(b, len + 3); /* and a NUL */
     if (!at)
         return;
     at[0] = '"';
     memcpy(at + 1, key, len);
-    memcpy(at + 1 + len, "\":", 3);
+    at[len + 1] = '"';
+    at[len + 2] = ':';
+    at[len + 3] = 0;
     b->len += len + 3;
 }
 
@@ -47,20 +52,37 @@ static size_t plain_run(const char *ptr, size_t len)
     return i;
 }
 
-static void escape(struct buf *b, unsigned char c)
+/* The letter of the short escape, or NUL if there is none. */
+static char short_escape(char c)
 {
-    static const char *const hex = "0123456789abcdef";
-    char text[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
-    char brief = c == '\n'   ? 'n'
-                 : c == '\t' ? 't'
-                 : c == '\r' ? 'r'
-                 : c == '\b' ? 'b'
-                 : c == '\f' ? 'f'
-                 : c < 0x20  ? 0
-                             : (char)c;
+    switch (c) {
+    case '"':
+    case '\\':
+        return c;
+    case '\n':
+        return 'n';
+    case '\t':
+        return 't';
+    case '\r':
+        return 'r';
+    case '\b':
+        return 'b';
+    case '\f':
+        return 'f';
+    default:
+        return '\0';
+    }
+}
 
-    if (brief) {
-        text[1] = brief;
+static void escape(struct buf *b, char c)
+{
+    static const char hex[] = "0123456789abcdef";
+    unsigned value = (unsigned char)c;
+    char text[6] = {'\\', 'u', '0', '0', hex[value >> 4], hex[value & 15]};
+    char letter = short_escape(c);
+
+    if (letter) {
+        text[1] = letter;
         buf_add(b, text, 2);
     } else {
         buf_add(b, text, sizeof text);
@@ -78,7 +100,7 @@ static void quoted(struct buf *b, struct slice s)
         at += run;
         if (at == s.len)
             break;
-        escape(b, (unsigned char)s.ptr[at++]);
+        escape(b, s.ptr[at++]);
     }
     buf_byte(b, '"');
 }
@@ -104,7 +126,7 @@ void json_string(struct buf *b, struct slice s)
 /* White space behind a value would hide its end from the comma rule. */
 static struct slice trimmed(struct slice s)
 {
-    while (s.len > 0 && memchr(" \t\r\n", s.ptr[s.len - 1], 4))
+    while (s.len > 0 && (unsigned char)s.ptr[s.len - 1] <= ' ')
         s.len--;
     return s;
 }

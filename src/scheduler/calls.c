@@ -25,8 +25,17 @@ static void mark_seen(struct scheduler *s, struct work *w, struct slice token)
         ls->seen = w->instance->call_seq;
 }
 
-/* An attempt that we answered a call with, and that the instance neither holds nor hands in: the answer
- * was lost on the way, or the instance was restarted. It is sent again, under the same token. */
+/* Whoever gets a request after its complete-by can only let it lie. */
+static bool has_time_left(const struct scheduler *s, const struct live_step *ls)
+{
+    const struct attempt *a = step_open_attempt(&ls->live->task.steps[ls->step]);
+
+    return a->complete_by > scheduler_now(s);
+}
+
+/* An attempt that we answered a call with, and that the instance neither holds nor hands in: the
+ * answer was lost on the way, or the instance was restarted. It is sent again, under the same
+ * token. */
 static void send_lost_again(struct scheduler *s, struct work *w)
 {
     if (!w->says_holding || w->max == 0)
@@ -37,11 +46,10 @@ static void send_lost_again(struct scheduler *s, struct work *w)
         mark_seen(s, w, w->holding[i]);
     for (size_t i = 0; i < w->result_count; i++)
         mark_seen(s, w, w->results[i].token);
-    LIST_FOREACH(link, after, &w->instance->sent)
-    {
+    LIST_FOREACH (link, after, &w->instance->sent) {
         struct live_step *ls = CONTAINER_OF(link, struct live_step, sent);
         if (ls->delivered && !ls->work && ls->seen != w->instance->call_seq
-            && w->assigned_count < w->max)
+            && w->assigned_count < w->max && has_time_left(s, ls))
             call_assign(s, w, ls);
     }
 }
@@ -119,8 +127,7 @@ void call_settle(struct scheduler *s, struct work *w, uint32_t count)
 
 static struct work *open_call_of(const struct instance *i)
 {
-    LIST_FOREACH(link, after, &i->agent->calls)
-    {
+    LIST_FOREACH (link, after, &i->agent->calls) {
         struct work *w = CONTAINER_OF(link, struct work, turn);
         if (w->instance == i)
             return w;
@@ -243,21 +250,18 @@ static void fill_answer(struct scheduler *s, struct work *w)
 
     w->waited_ms = scheduler_now(s) - w->arrived_at;
     w->requests = arena_alloc(&w->arena, (w->assigned_count + 1) * sizeof *w->requests);
-    LIST_FOREACH(link, after, &w->assigned)
-    {
+    LIST_FOREACH (link, after, &w->assigned) {
         fill_request(s, w, CONTAINER_OF(link, struct live_step, assigned),
                      &w->requests[w->request_count++]);
     }
-    LIST_FOREACH(link, after, &w->instance->sent)
-    {
+    LIST_FOREACH (link, after, &w->instance->sent) {
         const struct live_step *ls = CONTAINER_OF(link, struct live_step, sent);
         stops += ls->stop && !ls->stop_told;
     }
     if (stops == 0)
         return;
     w->stop = arena_alloc(&w->arena, stops * sizeof *w->stop);
-    LIST_FOREACH(link, after, &w->instance->sent)
-    {
+    LIST_FOREACH (link, after, &w->instance->sent) {
         struct live_step *ls = CONTAINER_OF(link, struct live_step, sent);
         if (!ls->stop || ls->stop_told)
             continue;
@@ -278,18 +282,36 @@ static void not_sent(struct scheduler *s, const struct live_step *ls)
     inbox_post_event(s, ls->live->id, &e);
 }
 
+static void unassign(struct work *w, struct live_step *ls)
+{
+    link_remove(&ls->assigned);
+    ls->work = NULL;
+    w->assigned_count--;
+}
+
+/* The store took longer than the attempt had: nobody is asked, so nothing can have happened. */
+static void keep_back_expired(struct scheduler *s, struct work *w)
+{
+    LIST_FOREACH (link, after, &w->assigned) {
+        struct live_step *ls = CONTAINER_OF(link, struct live_step, assigned);
+        if (has_time_left(s, ls))
+            continue;
+        unassign(w, ls);
+        if (!ls->delivered)
+            not_sent(s, ls);
+    }
+}
+
 static void answer(struct scheduler *s, struct work *w)
 {
     heap_remove(&s->waits, &w->timer);
     dispatch_unpark(w, scheduler_now(s));
+    keep_back_expired(s, w);
     fill_answer(s, w);
     bool sent = !w->gone && s->outside.work_answer(s->outside.arg, w) && !w->failed;
-    LIST_FOREACH(link, after, &w->assigned)
-    {
+    LIST_FOREACH (link, after, &w->assigned) {
         struct live_step *ls = CONTAINER_OF(link, struct live_step, assigned);
-        link_remove(link);
-        ls->work = NULL;
-        w->assigned_count--;
+        unassign(w, ls);
         if (sent)
             ls->delivered = true;
         else if (!ls->delivered) /* if it was before, the instance may have it */

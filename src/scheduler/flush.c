@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-enum { CLAIM_MAX = 512, LOAD_MAX = 512, CLAIMS_MAX = 64 };
+enum { CLAIM_MAX = 512, LOAD_MAX = 512, CLAIMS_MAX = 64, LOOK_MAX = 256 };
 
 struct load {
     struct live *live;
@@ -21,6 +21,10 @@ struct job {
     struct live **lives; /* of the changes */
     struct load *loads;
     size_t load_count;
+    bool looks;
+    struct list_query look;
+    struct row_page looked;
+    enum err look_err;
     enum err err;
     struct error error;
 };
@@ -37,6 +41,8 @@ static void job_run(struct store_job *sj, struct store *store)
         struct load *l = &j->loads[i];
         l->err = store->ops->get(store, l->id, &j->arena, &l->row, &l->error);
     }
+    if (j->looks)
+        j->look_err = store->ops->list(store, &j->look, &j->arena, &j->looked, &j->error);
 }
 
 /* ---- landing, on the loop ---- */
@@ -56,6 +62,8 @@ static void job_done(struct store_job *sj)
 
     ASSERT(s->job == j);
     s->job = NULL;
+    if (err == ERR_OK)
+        err = j->look_err;
     for (size_t i = 0; i < j->load_count && err == ERR_OK; i++)
         if (j->loads[i].err != ERR_OK && err_is_transient(j->loads[i].err)) {
             err = j->loads[i].err;
@@ -70,6 +78,10 @@ static void job_done(struct store_job *sj)
     }
     for (size_t i = 0; i < j->batch.claim_count && j->err == ERR_OK; i++)
         landed_claim(s, &j->batch.claims[i]);
+    if (j->looks && j->look_err == ERR_OK)
+        landed_look(s, &j->looked);
+    if (j->batch.claim_count > 0 && j->err == ERR_UNKNOWN)
+        landed_claims_unknown(s);
     for (size_t i = 0; i < j->load_count; i++)
         landed_load(s, j->loads[i].live, j->loads[i].err, &j->loads[i].row, j->loads[i].error.text);
     job_free(j);
@@ -91,14 +103,14 @@ static void set_wake_at(const struct live *l, struct change *c)
     c->wake_moved = c->row.wake_at != l->row_wake_at;
 }
 
-/* Calls that have something in this batch are answered with it; what comes now is for the next one. */
+/* Calls that have something in this batch are answered with it; what comes now is for the next one.
+ */
 static void close_calls(struct live *l)
 {
     for (uint16_t i = 0; i < l->task.step_count; i++)
         if (l->steps[i].work && l->steps[i].pending)
             dispatch_close(l->steps[i].work);
-    LIST_FOREACH(link, after, &l->applied)
-    {
+    LIST_FOREACH (link, after, &l->applied) {
         struct command *c = CONTAINER_OF(link, struct command, link);
         if (c->kind == COMMAND_RESULT)
             dispatch_close(c->work);
@@ -174,8 +186,10 @@ static struct claim *add_claim(struct scheduler *s, struct job *j, enum claim_ki
     if (j->batch.claim_count == CLAIMS_MAX)
         return NULL;
     struct claim *c = &j->batch.claims[j->batch.claim_count++];
-    *c = (struct claim){
-        .kind = kind, .locked_by = s->me, .now = scheduler_now(s), .limit = CLAIM_MAX};
+    *c = (struct claim){.kind = kind,
+                        .locked_by = s->me,
+                        .now = scheduler_now(s),
+                        .limit = CLAIM_MAX};
     return c;
 }
 
@@ -222,6 +236,14 @@ static void gather_loads(struct scheduler *s, struct job *j)
     }
 }
 
+static void gather_look(struct scheduler *s, struct job *j)
+{
+    j->looks = s->looking;
+    j->look = (struct list_query){.state = s->look_state,
+                                  .before_seq = s->look_before_seq,
+                                  .limit = LOOK_MAX};
+}
+
 bool flush(struct scheduler *s)
 {
     struct arena a = {0};
@@ -234,7 +256,8 @@ bool flush(struct scheduler *s)
     gather_changes(s, j);
     gather_claims(s, j);
     gather_loads(s, j);
-    if (j->batch.change_count + j->batch.claim_count + j->load_count == 0) {
+    gather_look(s, j);
+    if (j->batch.change_count + j->batch.claim_count + j->load_count + j->looks == 0) {
         job_free(j);
         return false;
     }

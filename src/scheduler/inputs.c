@@ -1,13 +1,14 @@
 #include "scheduler/internal.h"
 
-/* The output of a step as far as it is known: its own, or that of a late result, which an undo may need. */
+/* The output of a step as far as it is known: its own, or that of a late result, which an undo may
+ * need. */
 struct slice step_known_output(const struct step *s)
 {
     if (s->output.json.ptr)
         return s->output.json;
     for (uint16_t i = s->attempt_count; i-- > 0;)
-        if (s->attempts[i].direction == DIRECTION_FORWARD
-            && s->attempts[i].outcome == OUTCOME_LATE && s->attempts[i].output.json.ptr)
+        if (s->attempts[i].direction == DIRECTION_FORWARD && s->attempts[i].outcome == OUTCOME_LATE
+            && s->attempts[i].output.json.ptr)
             return s->attempts[i].output.json;
     return SLICE_NONE;
 }
@@ -54,8 +55,7 @@ bool input_of_step(struct scheduler *s, struct live *l, uint16_t step, struct va
                    struct error *e)
 {
     bool undo = l->task.direction == DIRECTION_UNDO;
-    const struct value *known =
-        undo ? &l->task.steps[step].undo_input : &l->task.steps[step].input;
+    const struct value *known = undo ? &l->task.steps[step].undo_input : &l->task.steps[step].input;
     struct arena a = {0};
     struct slice json = SLICE_NONE;
     (void)s;
@@ -87,8 +87,8 @@ enum err input_condition(struct scheduler *s, struct live *l, uint16_t step, boo
     return err;
 }
 
-/* A processed task stays processed even if its output cannot be evaluated: every step took effect. The error
- * is on record. */
+/* A processed task stays processed even if its output cannot be evaluated: every step took effect.
+ * The error is on record. */
 void input_output(struct scheduler *s, struct live *l)
 {
     struct arena a = {0};

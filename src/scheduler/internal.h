@@ -7,11 +7,11 @@
  *   a live task is   loading   its row is being read; commands gather in its inbox
  *                    loaded    commands are decided at once, and make it dirty
  *                    dirty     it has a change in the batch that gathers
- *                    in flight its change is with the store: nothing of it may be decided, since nobody
- *                              knows yet on what; commands gather in its inbox
+ *                    in flight its change is with the store: nothing of it may be decided, since
+ * nobody knows yet on what; commands gather in its inbox
  *
- * A step is in one place: in its agent's queue (wants a place), or in its instance's `sent` (its attempt is
- * open), or nowhere.
+ * A step is in one place: in its agent's queue (wants a place), or in its instance's `sent` (its
+ * attempt is open), or nowhere.
  */
 
 #include "scheduler/scheduler.h"
@@ -26,9 +26,9 @@ struct command {
     struct event event;
     struct work *work; /* RESULT */
     struct work_result *result;
-    struct ask *ask;     /* ASK */
-    enum answer answer;  /* of the last evaluation */
-    bool owned;          /* from the heap; freed when it is done */
+    struct ask *ask;    /* ASK */
+    enum answer answer; /* of the last evaluation */
+    bool owned;         /* from the heap; freed when it is done */
 };
 
 struct live;
@@ -37,9 +37,9 @@ struct live;
 struct live_step {
     struct heap_node want; /* in its agent's queue */
     struct agent *queue_of;
-    struct link sent;      /* in its instance's list, while its attempt is open */
+    struct link sent; /* in its instance's list, while its attempt is open */
     struct instance *instance;
-    struct link assigned;  /* in the list of the call that is to carry it */
+    struct link assigned; /* in the list of the call that is to carry it */
     struct work *work;
     struct live *live;
     uint64_t seen; /* the instance's call that last said to hold it */
@@ -50,16 +50,16 @@ struct live_step {
 };
 
 struct live {
-    struct slice id; /* in `keys` */
+    struct slice id;          /* in `keys` */
     struct arena arena, keys; /* of the loaded state / of the stub */
     const struct definition *definition;
     struct task task;
     struct live_step *steps;
-    struct effects fx;      /* of what was decided since the last commit */
+    struct effects fx; /* of what was decided since the last commit */
     struct link inbox, applied;
     struct link dirty_link, load_link, inbox_link;
-    struct heap_node nap;   /* the next moment at which a step wants a place */
-    int64_t row_wake_at;    /* what the row has */
+    struct heap_node nap; /* the next moment at which a step wants a place */
+    int64_t row_wake_at;  /* what the row has */
     struct slice waiting_for;
     int64_t rank;
     bool loaded, fresh, in_flight, reload;
@@ -86,6 +86,11 @@ struct scheduler {
     int64_t time_next_at;              /* when to claim what sleeps; 0: nothing does */
     int64_t sweep_at;
     bool taking_over; /* rows of older boots may be left */
+    /* After a claim of unknown outcome we may own rows that we do not know: all that are in work
+     * are looked at. */
+    bool looking;
+    enum task_state look_state;
+    int64_t look_before_seq;
     bool draining, troubled;
     struct scheduler_stats stats;
     char me_text[80];
@@ -97,10 +102,10 @@ int64_t scheduler_now(const struct scheduler *s);
 struct live *live_find(struct scheduler *s, struct slice id);
 struct live *live_stub(struct scheduler *s, struct slice id); /* new, loading */
 bool live_load(struct scheduler *s, struct live *l, const struct task_row *row,
-               struct error *e); /* the row is ours to work on */
-void live_unload(struct scheduler *s, struct live *l);  /* forgets the state, keeps the inbox */
-void live_reload(struct scheduler *s, struct live *l);  /* and reads it again */
-void live_drop(struct scheduler *s, struct live *l);    /* frees it; its inbox is empty */
+               struct error *e);                       /* the row is ours to work on */
+void live_unload(struct scheduler *s, struct live *l); /* forgets the state, keeps the inbox */
+void live_reload(struct scheduler *s, struct live *l); /* and reads it again */
+void live_drop(struct scheduler *s, struct live *l);   /* frees it; its inbox is empty */
 void live_dirty(struct scheduler *s, struct live *l);
 bool live_is_ours(const struct scheduler *s, const struct live *l);
 bool live_any_open(const struct live *l);
@@ -120,7 +125,8 @@ void submit_apply(struct scheduler *s, struct live *l, struct command *c);
 void submit_done(struct scheduler *s, struct live *l, struct command *c);
 
 /* start.c: from ready to running */
-void start_refresh(struct scheduler *s, struct live *l); /* queues what is ready, naps for what will be */
+void start_refresh(struct scheduler *s,
+                   struct live *l); /* queues what is ready, naps for what will be */
 void start_unqueue(struct scheduler *s, struct live *l); /* takes all of it out of the queues */
 void start_match(struct scheduler *s);                   /* gives wants to places */
 bool start_has_room(struct scheduler *s, const struct live *l); /* may a submission be claimed? */
@@ -138,12 +144,13 @@ void input_output(struct scheduler *s, struct live *l); /* of the processed task
 struct slice step_known_output(const struct step *s);
 
 /* calls.c: work calls */
-void call_settle(struct scheduler *s, struct work *w, uint32_t count); /* of its items are durable */
+void call_settle(struct scheduler *s, struct work *w,
+                 uint32_t count); /* of its items are durable */
 void call_answer_ready(struct scheduler *s);
 void call_assign(struct scheduler *s, struct work *w, struct live_step *ls);
 void call_tell_stop(struct scheduler *s, struct live *l);
 void call_expire(struct scheduler *s, int64_t now);
-void call_close(struct scheduler *s, struct work *w); /* answered as soon as it is settled */
+void call_close(struct scheduler *s, struct work *w);    /* answered as soon as it is settled */
 void call_poke(struct scheduler *s, struct instance *i); /* so that it says what it holds */
 
 /* flush.c: batches */
@@ -153,6 +160,8 @@ bool flush(struct scheduler *s); /* hands a batch to the store, if there is one 
 struct change;
 void landed_change(struct scheduler *s, struct live *l, const struct change *c);
 void landed_claim(struct scheduler *s, const struct claim *c);
+void landed_claims_unknown(struct scheduler *s);
+void landed_look(struct scheduler *s, const struct row_page *page);
 void landed_load(struct scheduler *s, struct live *l, enum err err, const struct task_row *row,
                  const char *story);
 void landed_trouble(struct scheduler *s, enum err err, const struct error *e);

@@ -35,7 +35,8 @@ static void commands_are_durable(struct scheduler *s, struct live *l)
     }
 }
 
-/* What comes after a commit, or a reading: the commands that gathered meanwhile, or the next steps. */
+/* What comes after a commit, or a reading: the commands that gathered meanwhile, or the next steps.
+ */
 static void go_on(struct scheduler *s, struct live *l)
 {
     if (l->reload)
@@ -141,14 +142,36 @@ void landed_claim(struct scheduler *s, const struct claim *c)
     }
 }
 
+void landed_claims_unknown(struct scheduler *s)
+{
+    s->looking = true;
+    s->look_state = TASK_PROCESSING;
+    s->look_before_seq = 0;
+}
+
+/* Rows in work, newest first: those that are ours without our knowing are loaded. */
+void landed_look(struct scheduler *s, const struct row_page *page)
+{
+    for (size_t i = 0; i < page->count; i++) {
+        const struct task_row *row = &page->rows[i];
+        s->look_before_seq = row->seq;
+        if (slice_eq(row->locked_by, s->me) && !live_find(s, row->id))
+            list_push(&s->loads, &live_stub(s, row->id)->load_link);
+    }
+    if (page->more)
+        return;
+    s->looking = s->look_state == TASK_PROCESSING;
+    s->look_state = TASK_COMPENSATING;
+    s->look_before_seq = 0;
+}
+
 /* There is no such task: only a submission can make sense of that. */
 static void not_there(struct scheduler *s, struct live *l)
 {
     struct link others;
 
     list_init(&others);
-    LIST_FOREACH(link, after, &l->inbox)
-    {
+    LIST_FOREACH (link, after, &l->inbox) {
         const struct command *c = CONTAINER_OF(link, struct command, link);
         if (c->kind != COMMAND_ASK || c->ask->kind != ASK_SUBMIT) {
             link_remove(link);

@@ -72,7 +72,8 @@ void live_unload(struct scheduler *s, struct live *l)
     l->loaded = l->fresh = false;
 }
 
-/* What was decided on a state that is no longer true will be decided again, before what came later. */
+/* What was decided on a state that is no longer true will be decided again, before what came later.
+ */
 static void rewind_commands(struct live *l)
 {
     while (!list_empty(&l->applied)) {

@@ -108,8 +108,7 @@ static void wake_naps(struct scheduler *s, int64_t now)
 
 static void process_inboxes(struct scheduler *s)
 {
-    LIST_FOREACH(link, after, &s->inboxes)
-    {
+    LIST_FOREACH (link, after, &s->inboxes) {
         inbox_process(s, CONTAINER_OF(link, struct live, inbox_link));
     }
 }
@@ -148,12 +147,13 @@ static int64_t next_turn(const struct scheduler *s)
     if (s->stats.waiting > 0)
         at = earlier(at, s->sweep_at);
     if (s->job)
-        return at; /* its landing will be a turn */
+        return at;                      /* its landing will be a turn */
+    if (s->retry_at > scheduler_now(s)) /* until then the store is left alone */
+        return earlier(at, s->retry_at);
     if (!s->draining && s->stats.live < s->config.live_max)
         at = earlier(at, s->time_next_at);
-    if (s->retry_at > scheduler_now(s))
-        return earlier(at, s->retry_at);
-    bool more = !list_empty(&s->dirty) || !list_empty(&s->loads) || !list_empty(&s->inboxes);
+    bool more =
+        !list_empty(&s->dirty) || !list_empty(&s->loads) || !list_empty(&s->inboxes) || s->looking;
     return more ? scheduler_now(s) : at;
 }
 
@@ -194,7 +194,7 @@ bool scheduler_is_busy(const struct scheduler *s)
 bool scheduler_is_drained(const struct scheduler *s)
 {
     return s->draining && !s->job && list_empty(&s->dirty) && list_empty(&s->inboxes)
-           && list_empty(&s->loads) && list_empty(&s->answerable);
+           && list_empty(&s->loads) && list_empty(&s->answerable) && !s->looking;
 }
 
 static size_t parked_calls(const struct scheduler *s)

@@ -5,9 +5,9 @@
  * The scheduler: claims tasks, runs their workflows, records every change of state before anything
  * of it is acted on, and asks agents to work.
  *
- * It lives on one thread and never blocks: commands come in (work calls, submissions, the operator's
- * verbs), are gathered, decided by core/, and committed as one batch while the next one gathers.
- * Answers and requests leave when their batch is durable, and not before.
+ * It lives on one thread and never blocks: commands come in (work calls, submissions, the
+ * operator's verbs), are gathered, decided by core/, and committed as one batch while the next one
+ * gathers. Answers and requests leave when their batch is durable, and not before.
  *
  *     arrivals --> inbox of the task --> decide --> batch --> store --> answers, requests
  *                       ^                                      |
@@ -16,8 +16,9 @@
  * Every command is a function of the fresh row. On a conflict the row is read again and the command
  * evaluated anew; it is never dropped. If the store fails, the caller is told to try again.
  *
- * A task is in memory only while it is in work: attempts are open, a place for it is near, or its next
- * try is less than NAP_MS away. All others live in the store alone, and are claimed when it is time.
+ * A task is in memory only while it is in work: attempts are open, a place for it is near, or its
+ * next try is less than NAP_MS away. All others live in the store alone, and are claimed when it is
+ * time.
  */
 
 #include "definition/registry.h"
@@ -65,7 +66,8 @@ struct ask {
 /* The world, told only of what is durable. */
 struct outside {
     void *arg;
-    /* Sends the answer. False: the client had gone before a byte was written. `w` is freed after it. */
+    /* Sends the answer. False: the client had gone before a byte was written. `w` is freed after
+     * it. */
     bool (*work_answer)(void *arg, struct work *w);
     void (*ask_answer)(void *arg, struct ask *a);
     /* The task reached processed, compensated or error. */
@@ -77,7 +79,7 @@ struct outside {
 };
 
 struct scheduler_config {
-    struct slice node;       /* "n1" */
+    struct slice node; /* "n1" */
     uint64_t boot;
     size_t live_max;         /* tasks in memory beyond which nothing is claimed; default 50 000 */
     size_t batch_max;        /* changes in one transaction; default 1 024 */
@@ -91,20 +93,21 @@ struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_q
 /* No job of it may be with the store any more. Parked calls are dropped, not answered. */
 void scheduler_free(struct scheduler *s);
 
-/* Does everything that is due. To be called after every arrival and at the time it returned (0: nothing is
- * due by itself). */
+/* Does everything that is due. To be called after every arrival and at the time it returned (0:
+ * nothing is due by itself). */
 int64_t scheduler_turn(struct scheduler *s);
 
 void scheduler_work(struct scheduler *s, struct work *w);      /* takes w */
 void scheduler_work_gone(struct scheduler *s, struct work *w); /* its client has gone */
 void scheduler_ask(struct scheduler *s, struct ask *a);
 
-/* The supervisor wrote a request into that task's row, or moved its wake_at; `released`: the task is
- * unlocked and due. */
+/* The supervisor wrote a request into that task's row, or moved its wake_at; `released`: the task
+ * is unlocked and due. */
 void scheduler_requested(struct scheduler *s, struct slice id, bool released);
 
-/* No more claims and starts; parked calls are answered, once; what is not running is released. Results are
- * still taken. Calls that come without any stay parked, so that idle agents do not spin. */
+/* No more claims and starts; parked calls are answered, once; what is not running is released.
+ * Results are still taken. Calls that come without any stay parked, so that idle agents do not
+ * spin. */
 void scheduler_drain(struct scheduler *s);
 bool scheduler_is_drained(const struct scheduler *s); /* nothing is left to commit or to release */
 bool scheduler_is_busy(const struct scheduler *s);    /* a job is with the store */

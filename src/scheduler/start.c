@@ -170,8 +170,9 @@ bool start_should_release(struct scheduler *s, struct live *l)
         const struct agent *a = agent_of(s, l, ready[i].step);
         if (s->draining)
             continue;
-        if (ready[i].at > now ? ready[i].at - now <= NAP_MS
-                              : dispatch_is_connected(a, now) && a->queue.len <= room_of(a, now) + 64)
+        if (ready[i].at > now
+                ? ready[i].at - now <= NAP_MS
+                : dispatch_is_connected(a, now) && a->queue.len <= room_of(a, now) + 64)
             return false;
     }
     return count > 0 || s->draining;

@@ -1,0 +1,95 @@
+#include "sim/check.h"
+#include "sim/coverage.h"
+#include "sim/world.h"
+
+/* An attempt that begins with this change. */
+struct begin {
+    const struct subject *t;
+    const struct flow_step *f;
+    uint32_t i;
+    const struct seen *old, *new;
+    const struct seen_attempt *a;
+};
+
+static void must(const struct begin *b, bool ok, const char *rule)
+{
+    if (ok)
+        return;
+    describe(b->t);
+    broken(rule, "%s/s%u, %s attempt %u", b->t->id, b->i, direction_text(b->a->direction),
+           b->a->number);
+}
+
+static void check_forward(const struct begin *b)
+{
+    const struct seen_step *s = &b->new->steps[b->i];
+    const struct flow *flow = b->t->flow;
+
+    must(b, b->old->direction == DIRECTION_FORWARD, "nothing starts forward on the way back");
+    must(b, b->t->not_before <= b->a->started_at, "nothing starts before not_before");
+    uint32_t past = seen_past(flow, b->new, b->i);
+    for (uint32_t p = 0; p < flow->step_count; p++)
+        if (past & BIT(p))
+            must(b, seen_passed(&flow->steps[p], &b->new->steps[p]),
+                 "a step starts after its predecessors ended");
+    if (b->old->stop != STOP_NONE && b->new->stop != STOP_NONE && !b->t->verbs)
+        must(b, b->f->undo == UNDO_PIVOT && (seen_in_doubt(s) || seen_happened(s)),
+             "a task that stops starts nothing but a pivot in doubt");
+}
+
+static void check_backward(const struct begin *b)
+{
+    const struct seen_step *s = &b->new->steps[b->i];
+    const struct flow *flow = b->t->flow;
+    int64_t doubt = seen_doubt_until(s);
+
+    must(b, b->new->direction == DIRECTION_UNDO, "nothing is undone going forward");
+    must(b, b->f->undo == UNDO_CALL, "only what has an undo is undone");
+    must(b, b->old->steps[b->i].direction == DIRECTION_UNDO || seen_happened(s) || seen_in_doubt(s),
+         "only what may have happened is undone");
+    for (uint32_t q = 0; q < flow->step_count; q++)
+        if (b->f->future & BIT(q))
+            must(b,
+                 !seen_open(&b->new->steps[q])
+                     && !seen_needs_undo(&flow->steps[q], &b->new->steps[q]),
+                 "a compensation starts after those of its successors ended");
+    must(b, doubt == 0 || b->a->started_at >= doubt + MARGIN_MS,
+         "what is in doubt is undone only after its complete-by and a margin");
+    if (!s->has_output)
+        covered(COVER_UNDO_NO_OUTPUT);
+    if (seen_in_doubt(s))
+        covered(COVER_UNDO_IN_DOUBT);
+}
+
+/* The step's own deadline, capped by the task's as long as that was not dealt with. */
+static int64_t complete_by_of(const struct begin *b)
+{
+    bool undo = b->a->direction == DIRECTION_UNDO;
+    int64_t at = b->a->started_at + (undo ? b->f->undo_complete_by_ms : b->f->complete_by_ms);
+    int64_t cap = undo ? b->new->undo_complete_by : b->new->complete_by;
+
+    return cap != 0 && cap < at ? cap : at;
+}
+
+void check_start(const struct subject *t, uint32_t step, const struct seen *old,
+                 const struct seen *new, const struct seen_attempt *a)
+{
+    const struct begin b = {t, &t->flow->steps[step], step, old, new, a};
+    const struct seen_step *before = &old->steps[step];
+    int64_t full =
+        a->started_at
+        + (a->direction == DIRECTION_UNDO ? b.f->undo_complete_by_ms : b.f->complete_by_ms);
+
+    must(&b, new->locked, "an owner starts it");
+    must(&b, a->started_at <= world.now, "an attempt starts now");
+    must(&b, a->complete_by > a->started_at, "there is time left for an attempt");
+    must(&b,
+         a->complete_by == complete_by_of(&b) || (new->deadline_passed && a->complete_by == full),
+         "an attempt has its complete-by");
+    if (before->direction == a->direction && !t->verbs)
+        must(&b, a->started_at >= before->wait_until, "a try waits as long as it should");
+    if (a->direction == DIRECTION_FORWARD)
+        check_forward(&b);
+    else
+        check_backward(&b);
+}

@@ -1,0 +1,111 @@
+#include "sim/check.h"
+#include "sim/coverage.h"
+#include "sim/node.h"
+#include "sim/world.h"
+
+/* A scan each second, some time for the store, and for who has to carry it out. */
+enum { INTERVAL_MS = 1000, SLACK_MS = 4000, REMINDER_MS = 10000 };
+
+/* Until when what began at `from` with that deadline must be left alone, by all the time that was
+ * lost. */
+static int64_t grace_until(int64_t from, int64_t deadline)
+{
+    int64_t until = deadline;
+
+    for (uint32_t i = 0; i < node.lost_count; i++) {
+        const struct lost_period *p = &node.lost[i];
+        if (from < p->until && p->from <= deadline && deadline < p->until + GRACE_MS)
+            until = max_i64(until, p->until + GRACE_MS);
+    }
+    return until;
+}
+
+void check_timeout(const struct subject *t, const struct seen_attempt *a)
+{
+    int64_t until = grace_until(a->started_at, a->complete_by);
+
+    covered(COVER_TIMED_OUT);
+    if (until > a->complete_by)
+        covered(COVER_GRACE);
+    if (a->ended_at >= until)
+        return;
+    describe(t);
+    broken("no attempt is given up before its complete-by, or grace",
+           "%s %s attempt %u: %" PRId64 " ms too early", t->id, direction_text(a->direction),
+           a->number, until - a->ended_at);
+}
+
+void check_deadline(const struct subject *t, const struct seen *old, const struct seen *new)
+{
+    bool undo = new->direction == DIRECTION_UNDO;
+    int64_t at = undo ? new->undo_complete_by : new->complete_by;
+
+    if (undo && new->complete_by != 0 && new->complete_by <= world.now &&new->wake_at != 0)
+        covered(COVER_DEADLINE_IN_UNDO);
+    if (old->deadline_passed || !new->deadline_passed)
+        return;
+    covered(undo ? COVER_UNDO_DEADLINE : COVER_DEADLINE);
+    if (!undo) /* what began going back began no later than now, so grace for it is up to the node
+                */
+        at = t->verbs ? at : grace_until(max_i64(new->submitted_at, new->not_before), at);
+    if (at != 0 && world.now >= at)
+        return;
+    describe(t);
+    broken("no task is given up before its complete-by, or grace", "%s: %" PRId64 " ms too early",
+           t->id, at - world.now);
+}
+
+static bool all_due(const struct seen *s, bool *ret_any)
+{
+    for (uint32_t i = 0; i < s->step_count; i++) {
+        const struct seen_attempt *a = seen_open(&s->steps[i]);
+        *ret_any |= a != NULL;
+        if (a && a->complete_by > world.now)
+            return false;
+    }
+    return true;
+}
+
+/* What the node owes alerts for died with it. */
+void check_boot(void)
+{
+    for (uint32_t i = 0; i < subjects.count; i++) {
+        struct subject *t = &subjects.list[i];
+        bool any = false;
+        if (t->alert_due)
+            covered(COVER_ALERT_LOST);
+        t->alert_due = 0;
+        if (t->seen.revision && all_due(&t->seen, &any) && any)
+            covered(COVER_LONG_OUTAGE);
+    }
+}
+
+static void late(const struct subject *t, const char *what, int64_t due)
+{
+    int64_t since = max_i64(due, max_i64(max_i64(world.calm_at, node.up_at), node.sleeps_until)
+                                     + GRACE_MS + REMINDER_MS);
+
+    if (world.now <= since + INTERVAL_MS + SLACK_MS)
+        return;
+    describe(t);
+    broken("what is overdue is acted on", "%s: %s since %" PRId64 " ms", t->id, what,
+           world.now - since);
+}
+
+void check_overdue(void)
+{
+    if (!node_is_up() || node.sleeps_until > world.now)
+        return;
+    for (uint32_t i = 0; i < subjects.count; i++) {
+        const struct subject *t = &subjects.list[i];
+        const struct seen *s = &t->seen;
+        if (s->revision == 0 || seen_is_end(s))
+            continue;
+        for (uint32_t k = 0; k < s->step_count; k++)
+            if (seen_open(&s->steps[k]))
+                late(t, "an attempt", seen_open(&s->steps[k])->complete_by);
+        int64_t at = s->direction == DIRECTION_UNDO ? s->undo_complete_by : s->complete_by;
+        if (at != 0 && !s->deadline_passed)
+            late(t, "the task", at);
+    }
+}

@@ -1,0 +1,192 @@
+#include "dispatch/token.h"
+#include "sim/agents.h"
+#include "sim/check.h"
+#include "sim/coverage.h"
+#include "sim/disk.h"
+#include "sim/world.h"
+
+static void must(const struct subject *t, bool ok, const char *rule, const char *what)
+{
+    if (ok)
+        return;
+    if (t)
+        describe(t);
+    broken(rule, "%s: %s", t ? t->id : "?", what);
+}
+
+/* ---- requests ---- */
+
+static bool is_key(struct slice key, const struct subject *t, uint32_t step, bool undo)
+{
+    return slice_eq(key, text_of("sim:%s/s%u%s", t->id, step, undo ? "/undo" : ""));
+}
+
+static void check_forward_part(const struct subject *t, uint32_t step, const struct work_request *r)
+{
+    const struct seen_step *s = &t->seen.steps[step];
+    uint32_t last = 0;
+    bool late = false;
+    bool told = false; /* a late result that is not durable yet may be known already */
+
+    for (uint32_t i = 0; i < s->attempt_count; i++)
+        if (s->attempts[i].direction == DIRECTION_FORWARD) {
+            last = s->attempts[i].number;
+            late |=
+                s->attempts[i].outcome == OUTCOME_LATE && s->attempts[i].effect == EFFECT_HAPPENED;
+            told |= said_find(t, step, DIRECTION_FORWARD, last, false)
+                    || said_effect(t, step, DIRECTION_FORWARD, last, EFFECT_NONE);
+        }
+    must(t, is_key(r->forward_key, t, step, false), "an undo says what it undoes", "key");
+    must(t, r->forward_attempts == last, "an undo says what it undoes", "attempts");
+    must(t, r->forward_in_doubt == seen_in_doubt(s) || (!r->forward_in_doubt && told),
+         "an undo says what it undoes", "in doubt");
+    must(t,
+         (r->forward_output.ptr != NULL) == (s->has_output || late)
+             || (r->forward_output.ptr && told),
+         "an undo says what it undoes", "output");
+    must(t, r->forward_input.ptr != NULL, "an undo says what it undoes", "input");
+}
+
+static void check_request(const struct work *w, const struct work_request *r)
+{
+    struct subject *t = subject_find(r->task);
+    uint32_t step = (uint32_t)(r->step.ptr[1] - '0');
+    const struct seen_attempt *a = seen_find(&t->seen.steps[step], r->direction, r->attempt);
+    bool undo = r->direction == DIRECTION_UNDO;
+
+    must(t, a, "no request leaves before it is durable", "attempt is not in the store");
+    must(t, a->outcome == OUTCOME_OPEN || disk_has_unheard(), "no request leaves for what is over",
+         outcome_text(a->outcome));
+    must(t, slice_is(w->instance_name, a->instance), "a request goes to the instance on record",
+         a->instance);
+    must(t,
+         slice_is(w->agent_name, text_of("a%u", undo ? t->flow->steps[step].undo_service
+                                                     : t->flow->steps[step].service)
+                                     .ptr),
+         "a request goes to its agent", "agent");
+    must(t, r->complete_by == a->complete_by, "a request tells its complete-by", "complete-by");
+    must(t, is_key(r->idempotency_key, t, step, undo), "keys are stable", "key");
+    must(t, r->input.ptr != NULL, "a request has an input", "input");
+    if (undo)
+        check_forward_part(t, step, r);
+    must(t, r->attempt >= t->sent[step][undo], "attempts leave in order", "number");
+    if (r->attempt == t->sent[step][undo])
+        covered(COVER_SENT_AGAIN);
+    t->sent[step][undo] = r->attempt;
+}
+
+/* ---- outcomes ---- */
+
+static void check_status(const struct work_result *r)
+{
+    struct token k;
+    bool ok = token_parse(r->token, &k);
+    ASSERT(ok);
+    const struct subject *t = subject_find(k.task);
+    const struct seen_step *s = &t->seen.steps[k.step];
+    const struct seen_attempt *a = seen_find(s, k.direction, k.attempt);
+
+    if (!a) {
+        must(t, s->dropped_count > 0 || r->status == RESULT_UNKNOWN,
+             "a result is answered by what is durable", "no such attempt");
+        return;
+    }
+    switch (r->status) {
+    case RESULT_ACCEPTED:
+        must(t, a->outcome == (r->failed ? OUTCOME_FAILED : OUTCOME_COMPLETED),
+             "what is accepted is durable", outcome_text(a->outcome));
+        return;
+    case RESULT_REPEATED:
+        covered(COVER_REPEATED);
+        must(t, a->outcome == OUTCOME_FAILED || a->outcome == OUTCOME_COMPLETED,
+             "what is repeated was accepted", outcome_text(a->outcome));
+        return;
+    case RESULT_LATE:
+        must(t, a->outcome == OUTCOME_LATE, "what is late is kept", outcome_text(a->outcome));
+        return;
+    case RESULT_UNKNOWN:
+        must(t, a->outcome == OUTCOME_NOT_SENT, "what was sent is known", outcome_text(a->outcome));
+        return;
+    }
+    UNREACHABLE();
+}
+
+void check_answer(const struct work *w, uint32_t max)
+{
+    if (w->request_count > max)
+        broken("no agent gets more than it has places for", "%zu for %u", w->request_count, max);
+    for (size_t i = 0; i < w->request_count; i++) {
+        check_request(w, &w->requests[i]);
+        for (size_t k = 0; k < i; k++)
+            if (slice_eq(w->requests[i].token, w->requests[k].token))
+                broken("no request is doubled", "%.*s", SLICE_ARG(w->requests[i].task));
+    }
+    for (size_t i = 0; i < w->result_count && !w->failed; i++)
+        check_status(&w->results[i]);
+}
+
+/* ---- submitters and operators ---- */
+
+static void check_submitted(const struct subject *t, const struct ask *a, bool other)
+{
+    uint64_t content = t->content ^ (other ? 1 : 0);
+
+    if (a->outcome == ERR_OK) {
+        must(t, t->seen.revision != 0, "what is accepted is durable", "submission");
+        must(t, t->seen.content == content, "an id has one content", "other content accepted");
+    }
+    if (a->outcome == ERR_CONFLICT) {
+        covered(COVER_SUBMIT_CONFLICT);
+        must(t, t->seen.revision != 0 && t->seen.content != content, "an id has one content",
+             "conflict without one");
+    }
+}
+
+void check_asked(const struct subject *t, const struct ask *a, uint64_t revision, bool other)
+{
+    const struct seen *s = &t->seen;
+
+    if (a->kind == ASK_SUBMIT) {
+        check_submitted(t, a, other);
+        return;
+    }
+    if (a->outcome == ERR_NOT_FOUND)
+        must(t, revision == 0, "a task that is there is found", "operator");
+    if (a->outcome != ERR_OK)
+        return;
+    bool undone = a->kind == ASK_UNDO && (s->direction == DIRECTION_UNDO || s->stop == STOP_UNDO);
+    must(t, s->revision > revision || undone, "what is accepted is durable", "operator");
+    if (a->kind == ASK_UNDO)
+        covered(COVER_OPERATOR_UNDO);
+}
+
+/* ---- what the world is told ---- */
+
+void check_ended(struct slice id, enum task_state state)
+{
+    const struct subject *t = subject_find(id);
+
+    trace("told: %s is %s", t->id, task_state_text(state));
+    must(t, t->seen.state == state, "what is told has become durable", "end");
+}
+
+void check_alert(struct slice id)
+{
+    struct subject *t = subject_find(id);
+
+    trace("alert: %s", t->id);
+    must(t,
+         t->seen.revision != 0
+             && (t->seen.state == TASK_ERROR || !seen_is_end(&t->seen) || t->verbs),
+         "what is told has become durable", "alert");
+    t->alert_due = 0;
+}
+
+void check_told(uint64_t done)
+{
+    for (uint32_t i = 0; i < subjects.count; i++) {
+        const struct subject *t = &subjects.list[i];
+        must(t, t->alert_due == 0 || t->alert_due > done, "who stops in error alerts a person",
+             "nobody was told");
+    }
+}

@@ -1,0 +1,182 @@
+#include <stdio.h>
+
+#include "sim/agents.h"
+#include "sim/check.h"
+#include "sim/coverage.h"
+#include "sim/ledger.h"
+#include "sim/node.h"
+#include "sim/world.h"
+
+static void must(const struct subject *t, uint32_t step, bool ok, const char *rule)
+{
+    if (ok)
+        return;
+    describe(t);
+    broken(rule, "%s/s%u", t->id, step);
+}
+
+/* ---- effects ---- */
+
+/* Before a forward effect takes place: its step was asked for, its predecessors are done and stand.
+ */
+void check_effect(const struct subject *t, uint32_t step)
+{
+    const struct flow_step *f = &t->flow->steps[step];
+
+    must(t, step, t->seen.steps[step].attempt > 0, "nothing happens that is not on record");
+    if (f->undo == UNDO_NONE || seen_undone_by_hand(&t->seen.steps[step]))
+        return; /* nobody waits for it any more */
+    uint32_t past = seen_past(t->flow, &t->seen, step);
+    for (uint32_t p = 0; p < t->flow->step_count; p++) {
+        if (!(past & BIT(p)))
+            continue;
+        const struct seen_step *s = &t->seen.steps[p];
+        if (t->seen.direction == DIRECTION_FORWARD)
+            must(t, p, seen_passed(&t->flow->steps[p], s), "effects follow the graph");
+        must(t, p, t->ledger[p].undone_at == 0 || seen_undone_by_hand(s),
+             "nothing happens on ground that is gone");
+        if (s->state == STEP_COMPLETED)
+            must(t, p, t->ledger[p].happened_at != 0, "what is completed has happened");
+    }
+}
+
+void check_undo_effect(const struct subject *t, uint32_t step)
+{
+    const struct flow_step *f = &t->flow->steps[step];
+
+    must(t, step, t->seen.direction == DIRECTION_UNDO, "nothing is undone going forward");
+    for (uint32_t q = 0; q < t->flow->step_count; q++) {
+        const struct flow_step *g = &t->flow->steps[q];
+        bool stands = ledger_stands(&t->ledger[q]);
+        if (f->future & BIT(q) && g->undo == UNDO_CALL)
+            must(t, q, !stands || seen_undone_by_hand(&t->seen.steps[q]),
+                 "effects are undone in reverse order");
+        if (g->undo == UNDO_PIVOT)
+            must(t, q, !stands, "nothing is undone behind a pivot");
+    }
+}
+
+/* ---- turns and ends ---- */
+
+void check_turn_back(const struct subject *t, const struct seen *new)
+{
+    must(t, 0, t->verbs || new->complete_by != 0 || new->failure_count > 0,
+         "a task turns back for a reason");
+    for (uint32_t i = 0; i < new->step_count; i++) {
+        const struct seen_step *s = &new->steps[i];
+        if (seen_open(s))
+            covered(COVER_BRANCH_RUNNING);
+        if (t->flow->steps[i].undo != UNDO_PIVOT)
+            continue;
+        must(t, i, !seen_open(s) && !seen_happened(s) && !seen_in_doubt(s),
+             "a task does not turn back while a pivot stands, or may");
+        must(t, i, t->ledger[i].happened_at == 0, "a task does not turn back behind its pivot");
+    }
+}
+
+void check_end_of(const struct subject *t)
+{
+    for (uint32_t i = 0; i < t->seen.step_count; i++) {
+        const struct flow_step *f = &t->flow->steps[i];
+        const struct seen_step *s = &t->seen.steps[i];
+        const struct ledger *l = &t->ledger[i];
+        if (t->seen.state == TASK_PROCESSED) {
+            must(t, i, seen_passed(f, s), "processed: every step has ended");
+            must(t, i, s->state != STEP_COMPLETED || ledger_stands(l),
+                 "processed: every step took effect");
+        } else if (f->undo == UNDO_CALL) {
+            must(t, i, !ledger_stands(l) || seen_undone_by_hand(s),
+                 "compensated: every effect was undone");
+        } else if (f->undo == UNDO_PIVOT) {
+            must(t, i, l->happened_at == 0, "compensated: no pivot took effect");
+        }
+    }
+}
+
+/* ---- the end of the world ---- */
+
+bool world_is_done(void)
+{
+    for (uint32_t i = 0; i < subjects.count; i++) {
+        const struct subject *t = &subjects.list[i];
+        if (t->seen.revision == 0 ? t->accepted : !seen_is_end(&t->seen))
+            return false;
+    }
+    return node_is_up();
+}
+
+/* Nothing accepted is lost; ends are as true at the end of all days as when they were reached; and
+ * the node has forgotten everything. */
+void check_world_end(void)
+{
+    struct scheduler_stats stats;
+
+    for (uint32_t i = 0; i < subjects.count; i++) {
+        const struct subject *t = &subjects.list[i];
+        must(t, 0, !t->accepted || t->seen.revision != 0, "nothing accepted is lost");
+        must(t, 0, t->seen.revision == 0 || seen_is_end(&t->seen),
+             "everything ends in bounded time");
+        if (t->seen.state == TASK_PROCESSED || t->seen.state == TASK_COMPENSATED)
+            check_end_of(t);
+    }
+    scheduler_stats(node.scheduler, &stats);
+    if (stats.live != 0 || stats.open_attempts != 0 || stats.waiting != 0)
+        broken("memory returns to nothing", "%zu tasks, %zu attempts, %zu wants", stats.live,
+               stats.open_attempts, stats.waiting);
+    if (stats.parked != wire_parked())
+        broken("every parked call is known", "%zu, and there are %u", stats.parked, wire_parked());
+}
+
+void check_drained(void)
+{
+    for (uint32_t i = 0; i < subjects.count; i++) {
+        const struct subject *t = &subjects.list[i];
+        bool open = false;
+        for (uint32_t k = 0; k < t->seen.step_count; k++)
+            open |= seen_open(&t->seen.steps[k]) != NULL;
+        must(t, 0, !t->seen.locked || t->seen.boot != node.boot || open,
+             "a drained node holds nothing that does not run");
+    }
+}
+
+/* ---- the story ---- */
+
+static void describe_step(const struct subject *t, uint32_t i)
+{
+    const struct seen_step *s = &t->seen.steps[i];
+    const struct flow_step *f = &t->flow->steps[i];
+    const struct ledger *l = &t->ledger[i];
+
+    fprintf(stderr,
+            "  s%u after %02x %s %s%s, failures %u, wait until %" PRId64
+            "; world: happened %" PRId64 ", undone %" PRId64 "%s%s\n",
+            i, f->past,
+            f->undo == UNDO_CALL   ? "call"
+            : f->undo == UNDO_NONE ? "none"
+                                   : "pivot",
+            step_state_text(s->state), s->direction == DIRECTION_UNDO ? " (undo)" : "",
+            s->failure_count, s->wait_until, l->happened_at, l->undone_at,
+            l->tombstone ? ", tombstone" : "", t->skipped[i] ? ", skip wanted" : "");
+    for (uint32_t k = 0; k < s->attempt_count; k++) {
+        const struct seen_attempt *a = &s->attempts[k];
+        fprintf(stderr,
+                "    %s %u %s %s by %s from %" PRId64 " to %" PRId64 ", complete by %" PRId64 "\n",
+                direction_text(a->direction), a->number, outcome_text(a->outcome),
+                effect_text(a->effect), a->instance, a->started_at, a->ended_at, a->complete_by);
+    }
+}
+
+void describe(const struct subject *t)
+{
+    const struct seen *s = &t->seen;
+
+    fprintf(stderr,
+            "%s of %s: revision %" PRIu64 ", %s, %s, stop %s, %s%s, now %" PRId64
+            ", wake at %" PRId64 ", complete by %" PRId64 " and %" PRId64 "\n",
+            t->id, t->flow->name, s->revision, task_state_text(s->state),
+            direction_text(s->direction), stop_text(s->stop), s->locked ? "locked" : "not locked",
+            s->requested ? ", requested" : "", world.now, s->wake_at, s->complete_by,
+            s->undo_complete_by);
+    for (uint32_t i = 0; i < s->step_count; i++)
+        describe_step(t, i);
+}

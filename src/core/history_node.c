@@ -1,0 +1,130 @@
+#include "core/history_node.h"
+
+#include <stdlib.h>
+
+void node_copy(struct node *to, const struct node *from)
+{
+    memcpy(to, from, sizeof *to);
+    to->t.steps = to->steps;
+    for (size_t i = 0; i < WORLD_STEPS; i++)
+        to->steps[i].attempts = to->attempts[i];
+}
+
+void node_make(struct node *n, const struct graph *g, struct budget budget)
+{
+    memset(n, 0, sizeof *n);
+    n->now = KIT_BEGIN;
+    n->left = budget;
+    n->t = (struct task){
+        .id = SLICE("t"),
+        .priority = 5,
+        .submitted_at = n->now,
+        .complete_by = g->w.complete_by_ms ? n->now + g->w.complete_by_ms : 0,
+        .steps = n->steps,
+        .step_count = g->w.step_count,
+    };
+    for (size_t i = 0; i < WORLD_STEPS; i++) {
+        n->steps[i].attempts = n->attempts[i];
+        n->steps[i].attempt_cap = WORLD_ATTEMPTS;
+    }
+    world_make(&n->world, g);
+}
+
+/* ---- states that were met ---- */
+
+static bool seen_insert(struct seen *seen, uint64_t key)
+{
+    size_t i = key & (seen->cap - 1);
+
+    while (seen->keys[i] != 0) {
+        if (seen->keys[i] == key)
+            return false;
+        i = (i + 1) & (seen->cap - 1);
+    }
+    seen->keys[i] = key;
+    seen->len++;
+    return true;
+}
+
+static void seen_add_room(struct seen *seen)
+{
+    struct seen old = *seen;
+
+    if (old.len * 2 < old.cap)
+        return;
+    seen->cap = old.cap ? old.cap * 2 : 1024;
+    seen->len = 0;
+    seen->keys = calloc(seen->cap, sizeof *seen->keys);
+    CHECK(seen->keys, "memory");
+    for (size_t i = 0; i < old.cap; i++)
+        if (old.keys[i] != 0)
+            (void)seen_insert(seen, old.keys[i]);
+    free(old.keys);
+}
+
+bool seen_add(struct seen *seen, uint64_t key)
+{
+    seen_add_room(seen);
+    return seen_insert(seen, key | 1);
+}
+
+static void put(uint64_t *h, uint64_t v)
+{
+    *h = (*h ^ v) * UINT64_C(0x9e3779b97f4a7c15);
+    *h ^= *h >> 29;
+}
+
+/* A time that is past by more than the margin is like any other such. */
+static void put_time(uint64_t *h, int64_t at, int64_t now, int64_t margin)
+{
+    int64_t left = at - now;
+
+    put(h, at == 0 ? UINT64_MAX : (uint64_t)(left < -margin ? -margin - 1 : left));
+}
+
+static void put_step(uint64_t *h, const struct node *n, uint16_t i)
+{
+    const struct step *s = &n->steps[i];
+    const struct world_step *w = &n->world.steps[i];
+
+    put(h, (uint64_t)s->state << 8 | (uint64_t)s->direction);
+    put(h, (uint64_t)s->failure_count << 16 | s->attempt_count);
+    put(h, (uint64_t)w->phase << 8 | (uint64_t)w->back);
+    put(h, (s->output.json.ptr ? 1u : 0u) | (s->error.code.ptr ? 2u : 0u));
+    put_time(h, s->wait_until, n->now, 0);
+    for (uint16_t k = 0; k < s->attempt_count; k++) {
+        const struct attempt *a = &s->attempts[k];
+        put(h, (uint64_t)a->number << 32 | (uint64_t)a->direction << 16 | (uint64_t)a->outcome << 8
+                   | (uint64_t)a->effect);
+        put_time(h, a->complete_by, n->now, CLOCK_MARGIN_MS);
+    }
+    for (int d = 0; d < 2; d++)
+        for (uint32_t k = 0; k < w->count[d]; k++)
+            put(h, (uint64_t)w->attempts[d][k].fate << 1 | w->attempts[d][k].late);
+}
+
+uint64_t node_key(const struct node *n)
+{
+    uint64_t h = 1;
+    const struct world *w = &n->world;
+
+    put(&h, (uint64_t)n->t.state << 32 | (uint64_t)n->t.direction << 16 | (uint64_t)n->t.stop);
+    put(&h, (n->t.locked_by.ptr ? 1u : 0u) | (n->t.deadline_passed ? 2u : 0u)
+                | (n->t.error.code.ptr ? 4u : 0u));
+    put_time(&h, n->t.complete_by, n->now, 0);
+    put_time(&h, n->t.undo_complete_by, n->now, 0);
+    put(&h, (uint64_t)w->back << 5 | (uint64_t)w->resumed << 4 | (uint64_t)w->asked << 3
+                | (uint64_t)w->due[0] << 2 | (uint64_t)w->due[1] << 1);
+    put(&h, (uint64_t)w->wish);
+    put(&h, (uint64_t)n->left.late << 32 | (uint64_t)n->left.not_sent << 24
+                | (uint64_t)n->left.releases << 16 | (uint64_t)n->left.acts << 8 | n->left.bad);
+    for (uint16_t i = 0; i < n->t.step_count; i++)
+        put_step(&h, n, i);
+    return h;
+}
+
+void seen_fini(struct seen *seen)
+{
+    free(seen->keys);
+    *seen = (struct seen){0};
+}

@@ -1,0 +1,37 @@
+#ifndef CORE_HISTORY_NODE_H
+#define CORE_HISTORY_NODE_H
+
+/*
+ * One state of a task, of the world around it and of the clock, and the set of those that
+ * history_test.c has met. Two are the same if they differ in nothing that may matter later: times
+ * count relative to now, and what is past is past.
+ */
+
+#include "core/history_world.h"
+
+struct budget {
+    uint8_t late, not_sent, releases, acts, bad;
+};
+
+struct node {
+    struct task t;
+    struct step steps[WORLD_STEPS];
+    struct attempt attempts[WORLD_STEPS][WORLD_ATTEMPTS];
+    struct world world;
+    struct budget left;
+    int64_t now;
+};
+
+void node_make(struct node *n, const struct graph *g, struct budget budget);
+void node_copy(struct node *to, const struct node *from);
+uint64_t node_key(const struct node *n);
+
+struct seen {
+    uint64_t *keys;
+    size_t len, cap; /* cap: a power of two */
+};
+
+bool seen_add(struct seen *seen, uint64_t key); /* false: it was there */
+void seen_fini(struct seen *seen);
+
+#endif

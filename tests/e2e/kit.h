@@ -1,0 +1,125 @@
+#ifndef E2E_KIT_H
+#define E2E_KIT_H
+
+/*
+ * What the end-to-end tests share: a real server in a temporary folder, a client that says exactly
+ * what it is told to, and what the server answered. Everything fails the test that finds it wrong.
+ *
+ * The program under test is the first argument of the test's own command line.
+ */
+
+#include <sys/types.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/test.h"
+#include "json/json.h"
+
+enum { PATIENCE_MS = 30000 /* for what must happen; nothing takes that long */ };
+
+struct node {
+    pid_t pid;      /* 0: it does not run */
+    int port;       /* 0: any; kept over restarts */
+    char home[64];  /* holds data folder and log */
+    char data[80];  /* --data */
+    char log[80];   /* what it wrote to standard error */
+};
+
+void kit_program(int argc, char **argv); /* first of main */
+int64_t now_ms(void);                    /* wall clock */
+int64_t steady_ms(void);
+void sleep_ms(int ms);
+
+/* ---- servers ---- */
+
+#define FLAGS(...) ((const char *const[]){__VA_ARGS__ __VA_OPT__(, ) NULL})
+
+void node_init(struct node *n);                               /* a new, empty home */
+void node_start(struct node *n, const char *const *flags);    /* returns when it listens */
+int node_wait(struct node *n, int ms);                        /* its wait status; -1: runs still */
+void node_signal(struct node *n, int signal);
+void node_kill(struct node *n);                               /* SIGKILL, and it is gone */
+void node_stop(struct node *n);                               /* SIGTERM; it must end with 0 */
+void node_fini(struct node *n);                               /* kills it, looks at its log, removes its home */
+bool node_log_has(const struct node *n, const char *text);
+int64_t node_resident_kb(const struct node *n);
+
+/* Runs `intact serve` with these flags until it ends; its exit status, and standard error. */
+int serve_briefly(const char *const *flags, struct buf *ret_stderr);
+
+/* ---- requests ---- */
+
+struct reply {
+    int status; /* 0: the connection was closed without an answer */
+    char *raw;
+    struct slice head, body;
+    struct arena arena;
+    struct json *json; /* of the body, if it is JSON */
+};
+
+void reply_fini(struct reply *r); /* usable again */
+
+#define REPLY CLEANUP(reply_fini) struct reply
+
+int dial(const struct node *n);
+void say(int fd, struct slice bytes); /* what the other side does not take is dropped */
+void hear(int fd, struct reply *ret); /* one answer; closes fd */
+
+/* Sends a whole request; hear() its answer. `type` NULL: no body. */
+int ask(const struct node *n, const char *method, const char *path, const char *type,
+        struct slice body);
+void get(const struct node *n, struct reply *ret, const char *fmt, ...) PRINTF(3, 4);
+void post(const struct node *n, struct reply *ret, const char *path, const char *fmt, ...)
+    PRINTF(4, 5);
+void put(const struct node *n, struct reply *ret, const char *path, const char *fmt, ...)
+    PRINTF(4, 5);
+void send_as(const struct node *n, struct reply *ret, const char *method, const char *path,
+             const char *type, struct slice body);
+
+/* ---- what was answered ---- */
+
+/* "steps.0.attempts.1.outcome"; NULL if there is no such thing. */
+const struct json *at(const struct reply *r, const char *path);
+const char *text_at(const struct reply *r, const char *path); /* "" if there is none; no number */
+int64_t int_at(const struct reply *r, const char *path);      /* INT64_MIN if there is none */
+int64_t time_at(const struct reply *r, const char *path);     /* 0: null */
+bool raw_is(const struct reply *r, const char *path, const char *json);
+bool head_has(const struct reply *r, const char *text);
+
+#define EXPECT(r, code)                                                                     \
+    CHECK((r)->status == (code), "answered %d: %.*s", (r)->status, SLICE_ARG((r)->body))
+#define EXPECT_TEXT(r, path, expected)                                                       \
+    CHECK(strcmp(text_at((r), (path)), (expected)) == 0, "%s is \"%s\", expected \"%s\": %.*s", \
+          (path), text_at((r), (path)), (expected), SLICE_ARG((r)->body))
+#define EXPECT_INT(r, path, expected)                                                        \
+    CHECK(int_at((r), (path)) == (expected), "%s is %" PRId64 ": %.*s", (path),              \
+          int_at((r), (path)), SLICE_ARG((r)->body))
+#define EXPECT_RAW(r, path, expected)                                                        \
+    CHECK(raw_is((r), (path), (expected)), "%s is not %s: %.*s", (path), (expected),         \
+          SLICE_ARG((r)->body))
+
+/* A problem document of that type, with all that one has. */
+void expect_problem(const struct reply *r, int status, const char *type);
+
+/* ---- tasks and agents ---- */
+
+/* Stores a definition: the name is in it. Returns its version. */
+int64_t define(const struct node *n, const char *name, const char *rest);
+void submit(const struct node *n, const char *workflow, const char *id);
+void wait_for_state(const struct node *n, const char *id, const char *state);
+void task_of(const struct node *n, struct reply *ret, const char *id);
+
+/* One work call with room for one; waits until there is a request. */
+void fetch(const struct node *n, struct reply *ret, const char *agent, const char *instance);
+char *token_in(const struct reply *r, int index); /* to be freed */
+/* Hands in `result` ("\"output\": 1") for the token. Its status must be the one expected. */
+void hand_in(const struct node *n, const char *agent, const char *instance, const char *token,
+             const char *result, const char *expected_status);
+/* Fetches and completes with that output. */
+void serve_step(const struct node *n, const char *agent, const char *instance, const char *output);
+
+/* One value of an SQL query, on the database of the running server. To be freed. */
+char *sql(const struct node *n, const char *query);
+int64_t sql_int(const struct node *n, const char *query);
+
+#endif

@@ -1,0 +1,126 @@
+#include <sqlite3.h>
+#include <stdlib.h>
+
+#include "kit.h"
+
+int64_t define(const struct node *n, const char *name, const char *rest)
+{
+    REPLY r = {0};
+    char path[100];
+
+    (void)snprintf(path, sizeof path, "/v1/workflows/%s", name);
+    put(n, &r, path, "{\"intact\": 1, \"workflow\": \"%s\", %s}", name, rest);
+    CHECK(r.status == 201 || r.status == 200, "%d: %.*s", r.status, SLICE_ARG(r.body));
+    return int_at(&r, "version");
+}
+
+void submit(const struct node *n, const char *workflow, const char *id)
+{
+    REPLY r = {0};
+
+    post(n, &r, "/v1/tasks", "{\"workflow\": \"%s\", \"id\": \"%s\"}", workflow, id);
+    EXPECT(&r, 201);
+}
+
+void task_of(const struct node *n, struct reply *ret, const char *id)
+{
+    get(n, ret, "/v1/tasks/%s", id);
+    EXPECT(ret, 200);
+}
+
+void wait_for_state(const struct node *n, const char *id, const char *state)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+    REPLY r = {0};
+
+    for (;;) {
+        task_of(n, &r, id);
+        if (strcmp(text_at(&r, "state"), state) == 0)
+            return;
+        CHECK(steady_ms() < until, "%s does not become %s: %.*s", id, state, SLICE_ARG(r.body));
+        sleep_ms(10);
+    }
+}
+
+void fetch(const struct node *n, struct reply *ret, const char *agent, const char *instance)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+    char path[200];
+
+    (void)snprintf(path, sizeof path, "/v1/agents/%s/work", agent);
+    do {
+        post(n, ret, path, "{\"instance\": \"%s\", \"max\": 1, \"wait\": \"10s\"}", instance);
+        EXPECT(ret, 200);
+        if (at(ret, "requests.0"))
+            return;
+    } while (steady_ms() < until);
+    CHECK(false, "no request for %s", agent);
+}
+
+char *token_in(const struct reply *r, int index)
+{
+    char path[40];
+
+    (void)snprintf(path, sizeof path, "requests.%d.token", index);
+    char *token = strdup(text_at(r, path));
+    CHECK(token && *token, "no token: %.*s", SLICE_ARG(r->body));
+    return token;
+}
+
+void hand_in(const struct node *n, const char *agent, const char *instance, const char *token,
+             const char *result, const char *expected_status)
+{
+    REPLY r = {0};
+    char path[200];
+
+    (void)snprintf(path, sizeof path, "/v1/agents/%s/work", agent);
+    post(n, &r, path,
+         "{\"instance\": \"%s\", \"max\": 0, \"results\": [{\"token\": \"%s\", %s}]}", instance,
+         token, result);
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "outcomes.0.status", expected_status);
+    EXPECT_TEXT(&r, "outcomes.0.token", token);
+}
+
+void serve_step(const struct node *n, const char *agent, const char *instance, const char *output)
+{
+    REPLY r = {0};
+    CLEANUP(buf_fini) struct buf result = {0};
+
+    fetch(n, &r, agent, instance);
+    char *token = token_in(&r, 0);
+    buf_fmt(&result, "\"output\": %s", output);
+    hand_in(n, agent, instance, token, result.ptr, "accepted");
+    free(token);
+}
+
+char *sql(const struct node *n, const char *query)
+{
+    char path[100];
+    sqlite3 *db = NULL;
+    sqlite3_stmt *q = NULL;
+
+    (void)snprintf(path, sizeof path, "%s/intact.db", n->data);
+    int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL);
+    CHECK(rc == SQLITE_OK, "%s: %s", path, sqlite3_errmsg(db));
+    (void)sqlite3_busy_timeout(db, 5000);
+    rc = sqlite3_prepare_v2(db, query, -1, &q, NULL);
+    CHECK(rc == SQLITE_OK, "%s: %s", query, sqlite3_errmsg(db));
+    rc = sqlite3_step(q);
+    CHECK(rc == SQLITE_ROW, "%s: %s", query, sqlite3_errmsg(db));
+    const unsigned char *text = sqlite3_column_text(q, 0);
+    char *ret = strdup(text ? (const char *)text : "");
+    CHECK(ret, "no memory");
+    (void)sqlite3_finalize(q);
+    (void)sqlite3_close(db);
+    return ret;
+}
+
+int64_t sql_int(const struct node *n, const char *query)
+{
+    char *text = sql(n, query);
+    int64_t v = strtoll(text, NULL, 10);
+
+    free(text);
+    return v;
+}
