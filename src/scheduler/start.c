@@ -26,6 +26,13 @@ static size_t room_of(const struct agent *a, int64_t now)
     return 2 * (size_t)dispatch_places(a, now);
 }
 
+/* And how many that have begun are kept when they come faster than it works: letting go of a task
+ * and claiming it again are two writes. */
+static size_t keep_of(const struct agent *a, int64_t now)
+{
+    return 2 * room_of(a, now) + 1024;
+}
+
 /* The ready steps of a task, with the task's own not_before. */
 static size_t ready_of(struct scheduler *s, struct live *l, struct ready **ret)
 {
@@ -170,9 +177,8 @@ bool start_should_release(struct scheduler *s, struct live *l)
         const struct agent *a = agent_of(s, l, ready[i].step);
         if (s->draining)
             continue;
-        if (ready[i].at > now
-                ? ready[i].at - now <= NAP_MS
-                : dispatch_is_connected(a, now) && a->queue.len <= room_of(a, now) + 64)
+        if (ready[i].at > now ? ready[i].at - now <= NAP_MS
+                              : dispatch_is_connected(a, now) && a->queue.len <= keep_of(a, now))
             return false;
     }
     return count > 0 || s->draining;
