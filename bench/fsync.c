@@ -1,4 +1,5 @@
-/* The disk's floor: the median of appending 4 KiB and fdatasync, in a folder. Usage: bench-fsync DIR [COUNT] */
+/* The disk's floor: the median of appending 4 KiB and fdatasync, in a folder. Usage: bench-fsync
+ * DIR [COUNT] */
 
 #include <fcntl.h>
 #include <stdio.h>

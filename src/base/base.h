@@ -17,7 +17,7 @@
 
 /* The struct of `type` whose field `field` lies at `ptr`. */
 #define CONTAINER_OF(ptr, type, field) \
-    ((type *)(void *)((char *)(ptr) - offsetof(type, field))) /* intrusive lists and heaps */
+    ((type *)(void *)((char *)(ptr)-offsetof(type, field))) /* intrusive lists and heaps */
 
 /* ASSERT states what our own code guarantees. It is never compiled out, so its
  * condition must be free of side effects. Errors of the outside world are not

@@ -16,12 +16,23 @@ static void durations_are_read_and_written(void **state)
         int64_t ms; /* -1: refused */
         const char *back;
     } cases[] = {
-        {"0s", 0, "0s"},       {"200ms", 200, "200ms"},   {"30s", 30000, "30s"},
-        {"90s", 90000, "90s"}, {"120s", 120000, "2m"},    {"15m", 900000, "15m"},
-        {"2h", 7200000, "2h"}, {"7d", 7 * MS_PER_D, "7d"}, {"", -1, ""},
-        {"s", -1, ""},         {"5", -1, ""},             {"5 s", -1, ""},
-        {"-5s", -1, ""},       {"1.5s", -1, ""},          {"10001d", -1, ""},
-        {"5sx", -1, ""},       {"99999999999999ms", -1, ""},
+        {"0s", 0, "0s"},
+        {"200ms", 200, "200ms"},
+        {"30s", 30000, "30s"},
+        {"90s", 90000, "90s"},
+        {"120s", 120000, "2m"},
+        {"15m", 900000, "15m"},
+        {"2h", 7200000, "2h"},
+        {"7d", 7 * MS_PER_D, "7d"},
+        {"", -1, ""},
+        {"s", -1, ""},
+        {"5", -1, ""},
+        {"5 s", -1, ""},
+        {"-5s", -1, ""},
+        {"1.5s", -1, ""},
+        {"10001d", -1, ""},
+        {"5sx", -1, ""},
+        {"99999999999999ms", -1, ""},
     };
     (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -178,8 +189,7 @@ static void a_list_keeps_its_order(void **state)
     list_push_front(&head, &items[1].link);
     const size_t want[] = {1, 0, 2, 3};
     size_t n = 0;
-    LIST_FOREACH(l, after, &head)
-    {
+    LIST_FOREACH (l, after, &head) {
         CHECK(CONTAINER_OF(l, struct item, link) == &items[want[n++]], "place %zu", n);
         link_remove(l);
     }

@@ -21,7 +21,8 @@ struct buf {
 
 void buf_fini(struct buf *b);  /* frees; the buf is empty and usable again */
 void buf_clear(struct buf *b); /* keeps the memory */
-char *buf_room(struct buf *b, size_t len); /* room for len more bytes at the end, or NULL on overflow */
+char *buf_room(struct buf *b,
+               size_t len); /* room for len more bytes at the end, or NULL on overflow */
 void buf_add(struct buf *b, const void *ptr, size_t len);
 void buf_slice(struct buf *b, struct slice s);
 void buf_str(struct buf *b, const char *s);

@@ -18,8 +18,7 @@ static size_t slot_of(const struct map *m, struct slice key, uint64_t hash)
 {
     size_t i = hash & (m->cap - 1);
 
-    while (m->entries[i].value
-           && !(m->entries[i].hash == hash && slice_eq(m->entries[i].key, key)))
+    while (m->entries[i].value && !(m->entries[i].hash == hash && slice_eq(m->entries[i].key, key)))
         i = (i + 1) & (m->cap - 1);
     return i;
 }

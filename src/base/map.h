@@ -23,10 +23,10 @@ struct map {
 
 uint64_t hash_bytes(const void *ptr, size_t len); /* FNV-1a with a final mix; not for secrets */
 
-void map_fini(struct map *m); /* frees the table, not the values */
-void *map_get(const struct map *m, struct slice key); /* NULL if there is none */
+void map_fini(struct map *m);                               /* frees the table, not the values */
+void *map_get(const struct map *m, struct slice key);       /* NULL if there is none */
 void map_put(struct map *m, struct slice key, void *value); /* replaces key and value */
-void *map_remove(struct map *m, struct slice key);    /* the value that was there, or NULL */
+void *map_remove(struct map *m, struct slice key);          /* the value that was there, or NULL */
 
 /* for (size_t i = 0; (value = map_next(m, &i));) ... the body must not change the map. */
 void *map_next(const struct map *m, size_t *i);

@@ -140,8 +140,8 @@ bool time_parse(struct slice text, int64_t *ret_at)
         return false;
     if (mo == 2 && d == 29 && !(y % 4 == 0 && (y % 100 != 0 || y % 400 == 0)))
         return false;
-    *ret_at = days_from_civil(y, mo, d) * MS_PER_D + h * MS_PER_H + mi * MS_PER_MIN
-              + s * MS_PER_S + ms - offset;
+    *ret_at = days_from_civil(y, mo, d) * MS_PER_D + h * MS_PER_H + mi * MS_PER_MIN + s * MS_PER_S
+              + ms - offset;
     return true;
 }
 

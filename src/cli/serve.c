@@ -84,10 +84,14 @@ static int read_option(struct options *o, int c)
 static int read_options(struct options *o, int argc, char **argv)
 {
     static const struct option longs[] = {
-        {"data", required_argument, NULL, 'd'},       {"listen", required_argument, NULL, 'l'},
-        {"scan-every", required_argument, NULL, 's'}, {"grace", required_argument, NULL, 'g'},
-        {"drain", required_argument, NULL, 'r'},      {"key-prefix", required_argument, NULL, 'k'},
-        {"log", required_argument, NULL, 'v'},        {"help", no_argument, NULL, 'h'},
+        {"data", required_argument, NULL, 'd'},
+        {"listen", required_argument, NULL, 'l'},
+        {"scan-every", required_argument, NULL, 's'},
+        {"grace", required_argument, NULL, 'g'},
+        {"drain", required_argument, NULL, 'r'},
+        {"key-prefix", required_argument, NULL, 'k'},
+        {"log", required_argument, NULL, 'v'},
+        {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
     int c = 0;

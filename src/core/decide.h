@@ -36,9 +36,10 @@ enum event_kind {
 
 struct event {
     enum event_kind kind;
-    int step;                 /* index; -1 for the whole task */
-    enum direction direction; /* of the attempt; with the next two: START, NOT_SENT, RESULT, TIMEOUT */
-    uint32_t attempt;         /* its number; START names the one it would be */
+    int step; /* index; -1 for the whole task */
+    enum direction
+        direction;    /* of the attempt; with the next two: START, NOT_SENT, RESULT, TIMEOUT */
+    uint32_t attempt; /* its number; START names the one it would be */
     struct slice instance;
     struct value input, output;
     bool failed; /* RESULT: it is an error */
@@ -79,13 +80,14 @@ struct ready {
 };
 
 /*
- * All steps that are next to be started, at most step_count of them. Steps going forward whose `if` was
- * not evaluated yet are among them: the caller evaluates it and says EVENT_CONDITION. Steps whose deadline
- * (that of the task) has passed are not: they wait for EVENT_DEADLINE.
+ * All steps that are next to be started, at most step_count of them. Steps going forward whose `if`
+ * was not evaluated yet are among them: the caller evaluates it and says EVENT_CONDITION. Steps
+ * whose deadline (that of the task) has passed are not: they wait for EVENT_DEADLINE.
  */
 size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, struct ready *ret);
 
-/* Is there something to compensate in this step? A compensation that began is brought to its end. */
+/* Is there something to compensate in this step? A compensation that began is brought to its end.
+ */
 bool step_needs_undo(const struct workflow_step *ws, const struct step *s);
 
 /* The attempt that EVENT_START would make now. */

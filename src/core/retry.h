@@ -9,7 +9,7 @@
 #include "core/workflow.h"
 
 struct failure {
-    uint32_t count;         /* failures in this direction, this one included; at least 1 */
+    uint32_t count; /* failures in this direction, this one included; at least 1 */
     bool retryable;
     int64_t retry_after_ms; /* the agent's own wish; 0: none */
     uint64_t seed;          /* of the jitter: the same failure waits equally long in a replay */

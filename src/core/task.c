@@ -48,19 +48,19 @@ static bool parse(const char *const *texts, size_t count, struct slice text, siz
 }
 
 /* The two functions of each word list. */
-#define WORDS(type, name, texts)                              \
-    const char *name##_text(enum type v)                      \
-    {                                                         \
-        ASSERT((size_t)v < COUNT_OF(texts));                  \
-        return (texts)[v];                                    \
-    }                                                         \
-    bool name##_parse(struct slice text, enum type *ret)      \
-    {                                                         \
-        size_t i = 0;                                         \
-        if (!parse((texts), COUNT_OF(texts), text, &i))       \
-            return false;                                     \
-        *ret = (enum type)i;                                  \
-        return true;                                          \
+#define WORDS(type, name, texts)                         \
+    const char *name##_text(enum type v)                 \
+    {                                                    \
+        ASSERT((size_t)v < COUNT_OF(texts));             \
+        return (texts)[v];                               \
+    }                                                    \
+    bool name##_parse(struct slice text, enum type *ret) \
+    {                                                    \
+        size_t i = 0;                                    \
+        if (!parse((texts), COUNT_OF(texts), text, &i))  \
+            return false;                                \
+        *ret = (enum type)i;                             \
+        return true;                                     \
     }
 
 WORDS(task_state, task_state, task_state_texts)

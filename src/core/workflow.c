@@ -2,14 +2,13 @@
 
 static bool rule_valid(const struct retry_rule *r)
 {
-    return r->attempts >= 1 && r->factor_milli >= 1000 && r->wait_ms >= 0
-           && r->max_wait_ms >= 0 && r->defer_ms >= 0;
+    return r->attempts >= 1 && r->factor_milli >= 1000 && r->wait_ms >= 0 && r->max_wait_ms >= 0
+           && r->defer_ms >= 0;
 }
 
 static bool call_valid(const struct call_spec *c)
 {
-    return c->agent.len > 0 && c->action.len > 0 && c->complete_by_ms > 0
-           && rule_valid(&c->retry);
+    return c->agent.len > 0 && c->action.len > 0 && c->complete_by_ms > 0 && rule_valid(&c->retry);
 }
 
 static bool contains(const uint16_t *list, uint16_t count, uint16_t step)
@@ -60,8 +59,8 @@ static bool order_valid(const struct workflow *w)
 
 bool workflow_valid(const struct workflow *w)
 {
-    if (w->step_count == 0 || w->step_count > STEPS_MAX || w->name.len == 0
-        || w->complete_by_ms < 0 || w->undo_complete_by_ms < 0)
+    if (w->step_count == 0 || w->step_count > STEPS_MAX || w->name.len == 0 || w->complete_by_ms < 0
+        || w->undo_complete_by_ms < 0)
         return false;
     for (uint16_t i = 0; i < w->step_count; i++) {
         const struct workflow_step *s = &w->steps[i];

@@ -147,7 +147,7 @@ static const struct json *with_case(struct machine *m, const struct json *in, ch
     if (!ptr)
         return NULL;
     for (size_t i = 0; i < in->text.len; i++) {
-        int c = in->text.ptr[i];
+        int c = (unsigned char)in->text.ptr[i];
         bool is_letter = c >= from && c <= from + 25;
         ptr[i] = (char)(is_letter ? c + shift : c);
     }
@@ -342,13 +342,14 @@ static const struct json *all(struct machine *m, const struct json *in, args_t a
 static const struct json *to_entries(struct machine *m, const struct json *in, args_t args)
 {
     struct builder b = builder_begin(m, JSON_ARRAY);
+    int64_t i = 0;
 
     (void)args;
-    if (in->type != JSON_OBJECT)
+    if (!is_container(in))
         return refuse(m, in, "has no keys");
-    for (const struct json *j = in->child; j; j = j->next) {
+    for (const struct json *j = in->child; j; j = j->next, i++) {
         struct builder entry = builder_begin(m, JSON_OBJECT);
-        const struct json *key = value_text(m, j->key);
+        const struct json *key = in->type == JSON_OBJECT ? value_text(m, j->key) : number_int(m, i);
         if (!machine_spend(m, 1) || !key || !builder_set_new(&entry, SLICE("key"), key)
             || !builder_set_new(&entry, SLICE("value"), j) || !builder_add(&b, entry.container))
             return NULL;
@@ -406,7 +407,7 @@ static const struct json *has(struct machine *m, const struct json *in, args_t a
     const struct json *key = args[0];
     struct number n;
 
-    if (in->type == JSON_NULL && (key->type == JSON_STRING || key->type == JSON_NUMBER))
+    if (in->type == JSON_NULL)
         return &value_false;
     if (in->type == JSON_OBJECT && key->type == JSON_STRING) {
         const struct json *j = value_get(m, in, key->text);

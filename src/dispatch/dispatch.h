@@ -35,11 +35,11 @@ struct agent {
 struct instance {
     struct slice name;
     struct agent *agent;
-    struct link sent;   /* open attempts that it was given, the scheduler's elements */
-    uint32_t places;    /* announced by its latest call that asked for work */
+    struct link sent; /* open attempts that it was given, the scheduler's elements */
+    uint32_t places;  /* announced by its latest call that asked for work */
     int64_t seen_at;
-    uint64_t call_seq;  /* counts its calls that said what it is holding */
-    bool called;        /* has it called since we started? */
+    uint64_t call_seq; /* counts its calls that said what it is holding */
+    bool called;       /* has it called since we started? */
 };
 
 struct dispatch {
@@ -47,7 +47,7 @@ struct dispatch {
 };
 
 void dispatch_fini(struct dispatch *d);
-struct agent *dispatch_agent(struct dispatch *d, struct slice name); /* made if there is none */
+struct agent *dispatch_agent(struct dispatch *d, struct slice name);    /* made if there is none */
 struct instance *dispatch_instance(struct agent *a, struct slice name); /* the same */
 
 /* A call arrives: it counts as sign of life, and its room as places. */

@@ -33,7 +33,8 @@ static void tokens_survive_with_the_secret_and_die_with_it(void **state)
 {
     struct token_key *k = token_key_new(secret);
     struct token_key *same = token_key_new(secret);
-    struct token_key *other = token_key_new((const unsigned char *)"another secret of 32 bytes here");
+    struct token_key *other =
+        token_key_new((const unsigned char *)"another secret of 32 bytes here");
     struct token t = {slice_of("a"), 0, DIRECTION_FORWARD, 1};
     struct token back;
     CLEANUP(buf_fini) struct buf b = {0};

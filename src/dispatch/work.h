@@ -15,10 +15,10 @@
 enum { WORK_MAX = 1000 /* places and results of one call */ };
 
 /* What became of a result: the words of the protocol. */
-#define RESULT_STATUSES(X)    \
-    X(ACCEPTED, "accepted")   \
-    X(REPEATED, "repeated")   \
-    X(LATE, "late")           \
+#define RESULT_STATUSES(X)  \
+    X(ACCEPTED, "accepted") \
+    X(REPEATED, "repeated") \
+    X(LATE, "late")         \
     X(UNKNOWN, "unknown")
 
 enum result_status {
@@ -59,7 +59,7 @@ struct work {
     struct arena arena; /* holds the work itself and all it points to */
     void *user;         /* the server's; it clears this when the client has gone */
     struct slice agent_name, instance_name;
-    uint32_t max;       /* places; 0: results only */
+    uint32_t max; /* places; 0: results only */
     int64_t wait_ms;
     bool says_holding;
     struct slice *holding; /* tokens */
@@ -68,10 +68,10 @@ struct work {
     size_t result_count;
 
     /* The answer. */
-    bool failed;              /* the store did not take it: try again */
+    bool failed; /* the store did not take it: try again */
     struct work_request *requests;
     size_t request_count;
-    struct slice *stop;       /* tokens of attempts to be stopped */
+    struct slice *stop; /* tokens of attempts to be stopped */
     size_t stop_count;
     int64_t waited_ms;
 
@@ -82,7 +82,7 @@ struct work {
     struct heap_node timer; /* the end of its wait */
     struct link assigned;   /* of the scheduler's elements: attempts it is to carry */
     uint32_t assigned_count;
-    uint32_t unsettled;     /* results and attempts of it that are not durable yet */
+    uint32_t unsettled; /* results and attempts of it that are not durable yet */
     int64_t arrived_at;
     bool parked, closed, gone;
 };

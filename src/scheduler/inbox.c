@@ -149,7 +149,9 @@ void inbox_process(struct scheduler *s, struct live *l)
     }
     if (live_is_ours(s, l))
         start_refresh(s, l);
-    else if (!link_is_in(&l->dirty_link))
+    else if (link_is_in(&l->dirty_link))
+        start_unqueue(s, l); /* it ended: what wanted a place wants it no more */
+    else
         live_drop(s, l);
 }
 

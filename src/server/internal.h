@@ -61,6 +61,7 @@ void task_get(struct server *sv, struct http_request *r);
 void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind);
 void ask_answered(void *arg, struct ask *a);
 void waiters_tell(struct server *sv, struct slice id); /* it ended */
+void waiters_drain(struct server *sv); /* all are answered with what there is */
 void task_get_when_ended(struct server *sv, struct http_request *r, struct slice id,
                          int64_t wait_ms, int status);
 

@@ -1,3 +1,6 @@
+#include <arpa/inet.h>
+#include <strings.h>
+
 #include "server/internal.h"
 
 struct route {
@@ -72,21 +75,38 @@ static bool method_matches(const struct route *rt, struct slice method)
            || (slice_is(method, "HEAD") && strcmp(rt->method, "GET") == 0);
 }
 
+/* "127.0.0.1" and its like: all of it is an address, so that no name that only begins so (and that
+ * somebody else's DNS answers for) passes. */
+static bool is_loopback_address(struct slice s)
+{
+    char text[16] = "";
+    struct in_addr address;
+
+    if (s.len == 0 || s.len >= sizeof text)
+        return false;
+    memcpy(text, s.ptr, s.len);
+    return inet_pton(AF_INET, text, &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
+}
+
+static bool is_our_host(struct slice host)
+{
+    size_t len = host.len;
+
+    while (len > 0 && host.ptr[len - 1] >= '0' && host.ptr[len - 1] <= '9')
+        len--;
+    if (len > 0 && len < host.len && host.ptr[len - 1] == ':')
+        host.len = len - 1; /* the port does not matter */
+    return slice_is(host, "[::1]") || is_loopback_address(host)
+           || (host.len == strlen("localhost") && strncasecmp(host.ptr, "localhost", host.len) == 0);
+}
+
 /* A page in a browser may not use a server on loopback as its own: what carries an Origin comes
  * from one, and nothing here is made for it. Host has to name us as one can reach us. */
 static bool is_foreign(const struct http_request *r)
 {
     struct slice host = http_header(r, "host");
-    static const char *const ours[] = {"localhost", "127.", "[::1]"};
 
-    if (http_header(r, "origin").ptr)
-        return true;
-    for (size_t i = 0; host.ptr && i < COUNT_OF(ours); i++) {
-        size_t len = strlen(ours[i]);
-        if (host.len >= len && memcmp(host.ptr, ours[i], len) == 0)
-            return false;
-    }
-    return host.ptr != NULL;
+    return http_header(r, "origin").ptr || (host.ptr && !is_our_host(host));
 }
 
 void route(void *arg, struct http_request *r)

@@ -184,6 +184,7 @@ static void on_signal(uv_signal_t *s, int signum)
     log_line(LOG_INFO, "event=draining signal=%d", signum);
     sv->draining = true;
     scheduler_drain(sv->scheduler);
+    waiters_drain(sv);
     (void)uv_timer_start(&sv->drain_timer, drain_step, SHUT_MS, SHUT_MS);
     take_turn(sv);
 }

@@ -26,21 +26,44 @@ static void operated(struct ask *a)
     arena_fini(&arena);
 }
 
+static bool body_ok(struct http_request *r, const struct json *j, enum ask_kind kind)
+{
+    static const char *const known[] = {"step", "output", "reason"};
+    const struct json *step = json_get(j, "step");
+
+    for (const struct json *m = j->child; m; m = m->next) {
+        bool found = false;
+        for (size_t i = 0; i < COUNT_OF(known); i++)
+            found |= slice_is(m->key, known[i]);
+        if (!found) {
+            http_problem(r, 422, "unknown-member", "there is no member \"%.*s\" in an operation",
+                         SLICE_ARG(m->key));
+            return false;
+        }
+    }
+    if (json_get_text(j, "reason").len == 0) {
+        http_problem(r, 422, "no-reason", "say why: {\"reason\": \"...\"}; it is kept on record");
+        return false;
+    }
+    if (step && step->type != JSON_NULL && step->type != JSON_STRING) { /* to be taken for all of the task? */
+        http_problem(r, 422, "bad-step", "step is %s, expected the name of a step",
+                     json_type_text(step->type));
+        return false;
+    }
+    if (kind == ASK_SKIP && !json_get_text(j, "step").ptr) {
+        http_problem(r, 422, "no-step", "say which step to skip: {\"step\": \"...\"}");
+        return false;
+    }
+    return true;
+}
+
 void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind)
 {
     struct json *j = body_json(r);
     struct arena a = {0};
 
-    if (!j)
+    if (!j || !body_ok(r, j, kind))
         return;
-    if (!json_get_text(j, "reason").ptr) {
-        http_problem(r, 422, "no-reason", "say why: {\"reason\": \"...\"}; it is kept on record");
-        return;
-    }
-    if (kind == ASK_SKIP && !json_get_text(j, "step").ptr) {
-        http_problem(r, 422, "no-step", "say which step to skip: {\"step\": \"...\"}");
-        return;
-    }
     struct operation *op = arena_alloc(&a, sizeof *op);
     op->arena = a;
     op->answered = operated;

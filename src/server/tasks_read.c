@@ -154,7 +154,7 @@ static void read_done(struct store_job *j)
     rd->reading = false;
     if (!rd->x.http) {
         reader_end(rd);
-    } else if (!ended && rd->wait_until > server_now(rd->x.server)) {
+    } else if (!ended && !rd->x.server->draining && rd->wait_until > server_now(rd->x.server)) {
         begin_waiting(rd);
     } else {
         answer_task(rd);
@@ -191,6 +191,14 @@ void waiters_tell(struct server *sv, struct slice id)
         begin_reading(rd);
     }
     wait_list_free(list);
+}
+
+void waiters_drain(struct server *sv)
+{
+    const struct wait_list *list = NULL;
+
+    for (size_t i = 0; (list = map_next(&sv->waits, &i)); i = 0)
+        waiters_tell(sv, list->id);
 }
 
 void task_get_when_ended(struct server *sv, struct http_request *r, struct slice id,
@@ -295,6 +303,26 @@ static bool number_of(struct slice text, int64_t max, int64_t *ret)
     return text.len > 0 && v > 0 && v <= max;
 }
 
+/* What is misspelt must not list everything. */
+static bool query_is_known(struct http_request *r)
+{
+    static const char *const known[] = {"state", "workflow", "limit", "cursor"};
+    struct slice name, value;
+
+    for (size_t at = 0; http_query_next(r, &at, &name, &value);) {
+        bool found = false;
+        for (size_t i = 0; i < COUNT_OF(known); i++)
+            found |= slice_is(name, known[i]);
+        if (!found) {
+            http_problem(r, 422, "unknown-parameter",
+                         "there is no parameter \"%.*s\", expected state, workflow, limit or cursor",
+                         SLICE_ARG(name));
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool read_query(struct http_request *r, struct list_query *q)
 {
     struct slice state = http_query(r, "state");
@@ -328,7 +356,7 @@ void tasks_list(struct server *sv, struct http_request *r)
     struct arena a = {0};
     struct list_query q = {0};
 
-    if (!read_query(r, &q))
+    if (!query_is_known(r) || !read_query(r, &q))
         return;
     struct lister *ls = arena_alloc(&a, sizeof *ls);
     ls->arena = a;

@@ -128,6 +128,12 @@ static bool read_options(struct submission *s, const struct json *j)
                 "not_before must be a time such as 2026-01-31T10:00:00.000Z");
         return false;
     }
+    const struct json *reply_to = json_get(j, "reply_to");
+    if (reply_to && reply_to->type != JSON_NULL && reply_to->type != JSON_STRING) {
+        problem(s, 422, "bad-reply-to", "reply_to must be an address, this is %s",
+                json_type_text(reply_to->type));
+        return false;
+    }
     s->ask.reply_to = json_get_text(j, "reply_to");
     return tags_ok(s, json_get(j, "tags"));
 }
@@ -166,6 +172,21 @@ static bool read_input(struct submission *s, const struct json *j, struct arena 
     return false;
 }
 
+/* Read first, so that the answer to a line can name it whatever else is wrong. */
+static bool read_id(struct submission *s, const struct json *j)
+{
+    const struct json *id = json_get(j, "id");
+
+    if (!id)
+        return true;
+    if (id->type == JSON_STRING && id_ok(id->text)) {
+        s->ask.id = id->text;
+        return true;
+    }
+    problem(s, 422, "bad-id", "id must be 1 to 128 characters of [A-Za-z0-9._:-], not . or ..");
+    return false;
+}
+
 static bool read_submission(struct server *sv, struct submission *s, struct slice text,
                             struct arena *a)
 {
@@ -184,20 +205,13 @@ static bool read_submission(struct server *sv, struct submission *s, struct slic
                 json_type_text(j->type));
         return false;
     }
-    if (!keys_ok(s, j) || !read_workflow(sv, s, j) || !read_options(s, j) || !read_input(s, j, a))
+    if (!read_id(s, j) || !keys_ok(s, j) || !read_workflow(sv, s, j) || !read_options(s, j)
+        || !read_input(s, j, a))
         return false;
-    const struct json *id = json_get(j, "id");
     s->ask.content = json_hash(j);
-    if (!id) {
+    if (!s->ask.id.ptr)
         give_id(sv, s);
-        return true;
-    }
-    s->ask.id = id->type == JSON_STRING ? id->text : SLICE("");
-    if (id_ok(s->ask.id))
-        return true;
-    problem(s, 422, "bad-id", "id must be 1 to 128 characters of [A-Za-z0-9._:-], not . or ..");
-    s->ask.id = SLICE_NONE;
-    return false;
+    return true;
 }
 
 /* ---- answering ---- */

@@ -7,6 +7,7 @@
 struct work_exchange {
     struct exchange x;
     struct work *work;
+    struct slice *tokens; /* of the results, as they came */
 };
 
 static void work_gone(struct exchange *x)
@@ -53,11 +54,14 @@ static void read_error(struct arena *a, const struct json *error, struct work_re
     (void)delay_of(error, "retry_after", &r->retry_after_ms); /* a wish; a broken one is none */
 }
 
-/* One bad result fails only itself: its token, if it has one, gets the status "unknown". */
+/* One bad result fails only itself: without a token its status is "unknown". An error that is no
+ * object must not pass for success, so such a result loses its token. */
 static void read_result(struct arena *a, const struct json *j, struct work_result *r)
 {
     const struct json *error = json_get(j, "error");
 
+    if (error && error->type != JSON_NULL && error->type != JSON_OBJECT)
+        return;
     r->token = arena_copy(a, json_get_text(j, "token"));
     if (error && error->type == JSON_OBJECT)
         read_error(a, error, r);
@@ -70,7 +74,7 @@ static const struct json *array_of(struct http_request *r, const struct json *j,
 {
     const struct json *list = json_get(j, key);
 
-    if (!list)
+    if (!list || list->type == JSON_NULL)
         return NULL;
     if (list->type != JSON_ARRAY || list->count > WORK_MAX) {
         http_problem(r, 422, "bad-work", "%s is %s, expected an array of at most %d", key,
@@ -82,6 +86,7 @@ static const struct json *array_of(struct http_request *r, const struct json *j,
 
 static bool read_lists(struct http_request *r, const struct json *j, struct work *w)
 {
+    struct work_exchange *wx = w->user;
     bool bad = false;
     const struct json *results = array_of(r, j, "results", &bad);
     const struct json *holding = bad ? NULL : array_of(r, j, "holding", &bad);
@@ -97,8 +102,11 @@ static bool read_lists(struct http_request *r, const struct json *j, struct work
     }
     if (results) {
         w->results = arena_alloc(&w->arena, (results->count + 1) * sizeof *w->results);
-        for (const struct json *one = results->child; one; one = one->next)
+        wx->tokens = arena_alloc(&w->arena, (results->count + 1) * sizeof *wx->tokens);
+        for (const struct json *one = results->child; one; one = one->next) {
+            wx->tokens[w->result_count] = arena_copy(&w->arena, json_get_text(one, "token"));
             read_result(&w->arena, one, &w->results[w->result_count++]);
+        }
     }
     return true;
 }
@@ -135,15 +143,15 @@ void work_post(struct server *sv, struct http_request *r)
     if (!j)
         return;
     struct work *w = work_new();
+    struct work_exchange *wx = arena_alloc(&w->arena, sizeof *wx);
+    wx->work = w;
+    w->user = wx;
     if (!read_work(r, j, w)) {
         work_free(w);
         return;
     }
-    struct work_exchange *wx = arena_alloc(&w->arena, sizeof *wx);
-    wx->work = w;
     exchange_begin(&wx->x, sv, r);
     wx->x.gone = work_gone;
-    w->user = wx;
     scheduler_work(sv->scheduler, w);
 }
 
@@ -198,6 +206,8 @@ static void render_request(struct buf *b, const struct work_request *q, int64_t 
 
 static void render_answer(struct buf *b, const struct work *w, int64_t now)
 {
+    const struct work_exchange *wx = w->user;
+
     json_open(b, '{');
     json_key(b, "now");
     json_time(b, now);
@@ -213,7 +223,7 @@ static void render_answer(struct buf *b, const struct work *w, int64_t now)
     for (size_t i = 0; i < w->result_count; i++) {
         json_open(b, '{');
         json_key(b, "token");
-        json_string(b, w->results[i].token);
+        json_string(b, wx->tokens[i]);
         json_key(b, "status");
         json_string(b, slice_of(result_status_text(w->results[i].status)));
         json_close(b, '}');

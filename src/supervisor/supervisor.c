@@ -26,8 +26,8 @@ struct supervisor {
     struct batch batch;
     enum err err;
     struct error error;
-    int64_t next_at;       /* of the next scan */
-    int64_t scan_at;       /* the present scan's "now" */
+    int64_t next_at; /* of the next scan */
+    int64_t scan_at; /* the present scan's "now" */
     int64_t scan_steady;
     int64_t seen_wake_at, seen_seq; /* how far the present scan has come */
     int64_t last_at, last_steady;   /* the last scan that succeeded; 0: none yet */
@@ -84,9 +84,9 @@ static void read_run(struct store_job *j, struct store *store)
 {
     struct supervisor *sv = CONTAINER_OF(j, struct supervisor, job);
 
-    sv->err = store->ops->lease(store, LEASE_NAME, sv->config.holder, sv->scan_at,
-                                sv->scan_at + sv->config.lease_ms, &sv->arena, &sv->lease,
-                                &sv->error);
+    sv->err =
+        store->ops->lease(store, LEASE_NAME, sv->config.holder, sv->scan_at,
+                          sv->scan_at + sv->config.lease_ms, &sv->arena, &sv->lease, &sv->error);
     if (sv->err != ERR_OK || !slice_eq(sv->lease.holder, sv->config.holder))
         return;
     sv->err = store->ops->overdue(store, sv->scan_at, sv->seen_wake_at, sv->seen_seq, PAGE_MAX,
@@ -202,7 +202,8 @@ static void write_done(struct store_job *j)
 
     for (size_t i = 0; i < sv->batch.change_count; i++) {
         const struct change *c = &sv->batch.changes[i];
-        /* If the outcome is unknown, it may well be there: whoever owns the task had better look. */
+        /* If the outcome is unknown, it may well be there: whoever owns the task had better look.
+         */
         if (sv->err == ERR_UNKNOWN || (sv->err == ERR_OK && c->outcome == ERR_OK))
             sv->outside.requested(sv->outside.arg, c->row.id, c->release);
         else if (sv->err == ERR_OK && c->outcome == ERR_CONFLICT)

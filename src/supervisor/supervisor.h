@@ -6,14 +6,15 @@
  * nobody has said so, and writes a request into their rows: retry, undo, hold. It decides by the
  * same rules as everybody (core/), carries nothing out, and knows nothing of what steps do.
  *
- * A scan reads an index range: it costs as much as there is overdue, not as much as there is stored.
+ * A scan reads an index range: it costs as much as there is overdue, not as much as there is
+ * stored.
  *
  * One supervisor leads at a time, by a lease whose epoch fences its writes.
  *
- * Time that we lost is not the agents' fault. After a start, and after a gap of more than three intervals
- * between scans (the machine slept, the store was away), what fell due in the gap gets `grace_ms` more. At a
- * start the gap reaches back for ever: whatever fell due while we ran has been acted on, so what is overdue
- * now fell due while we did not.
+ * Time that we lost is not the agents' fault. After a start, and after a gap of more than three
+ * intervals between scans (the machine slept, the store was away), what fell due in the gap gets
+ * `grace_ms` more. At a start the gap reaches back for ever: whatever fell due while we ran has
+ * been acted on, so what is overdue now fell due while we did not.
  */
 
 #include "definition/registry.h"
@@ -22,17 +23,18 @@
 struct supervisor;
 
 struct supervisor_config {
-    struct slice holder;  /* who we are, for the lease */
-    int64_t interval_ms;  /* default 1 s */
-    int64_t grace_ms;     /* default 10 s */
-    int64_t lease_ms;     /* default 10 s */
+    struct slice holder; /* who we are, for the lease */
+    int64_t interval_ms; /* default 1 s */
+    int64_t grace_ms;    /* default 10 s */
+    int64_t lease_ms;    /* default 10 s */
 };
 
 struct supervisor_outside {
     void *arg;
     int64_t (*now)(void *arg);    /* the store's time, ms UTC */
     int64_t (*steady)(void *arg); /* ms that never jump but go on in suspend; for gaps */
-    /* A request is durable in that task's row (or its wake_at was moved); `released`: the task is unlocked. */
+    /* A request is durable in that task's row (or its wake_at was moved); `released`: the task is
+     * unlocked. */
     void (*requested)(void *arg, struct slice id, bool released);
     /* A scan did not succeed (told each time), for the log. */
     void (*failed)(void *arg, const struct error *e);
