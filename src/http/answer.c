@@ -78,6 +78,8 @@ void http_answer_head(struct buf *b, const struct http_answer *a)
     buf_str(b, "\r\n");
     if (a->headers)
         buf_str(b, a->headers);
+    else if (a->status == 429 || a->status == 503)
+        buf_str(b, "Retry-After: 1\r\n"); /* unless who answers knows better */
     buf_str(b, "\r\n");
 }
 

@@ -19,6 +19,7 @@ struct parser {
     bool is_finishing; /* YAJL was told that the text ends */
     size_t at;         /* behind the last token that we were told of */
     uint32_t depth;
+    uint32_t depth_max;
     struct level levels[JSON_DEPTH_MAX];
     struct json *root;
     struct slice key;
@@ -170,8 +171,8 @@ static int open_container(struct parser *p, enum json_type type)
 {
     size_t end = token_end(p);
 
-    if (p->depth == JSON_DEPTH_MAX)
-        return refuse(p, end - 1, "nested deeper than %d levels", JSON_DEPTH_MAX);
+    if (p->depth == p->depth_max)
+        return refuse(p, end - 1, "nested deeper than %u levels", p->depth_max);
     struct json *j = hang(p, type, end - 1, end, 0);
     p->levels[p->depth++] = (struct level){j, &j->child};
     return 1;
@@ -361,8 +362,15 @@ static void run(struct parser *p)
 
 enum err json_parse(struct arena *a, struct slice text, struct json **ret, struct json_fault *fault)
 {
-    struct parser p = {.arena = a, .text = text.ptr ? text : SLICE("")};
+    return json_parse_within(a, text, JSON_DEPTH_MAX, ret, fault);
+}
 
+enum err json_parse_within(struct arena *a, struct slice text, uint32_t depth_max,
+                           struct json **ret, struct json_fault *fault)
+{
+    struct parser p = {.arena = a, .text = text.ptr ? text : SLICE(""), .depth_max = depth_max};
+
+    ASSERT(depth_max <= JSON_DEPTH_MAX);
     if (check_feeds(&p))
         run(&p);
     if (p.has_fault) {

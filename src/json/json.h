@@ -23,7 +23,10 @@ enum json_type {
     JSON_OBJECT
 };
 
-enum { JSON_DEPTH_MAX = 64 };
+enum {
+    JSON_DEPTH_MAX = 64,
+    JSON_DEPTH_OUTSIDE = 48, /* of what others send: it is stored and passed on inside of more */
+};
 
 struct json {
     enum json_type type;
@@ -47,6 +50,10 @@ struct json_fault {
  * ERR_PARSE with *fault filled in (fault may be NULL). */
 enum err json_parse(struct arena *a, struct slice text, struct json **ret,
                     struct json_fault *fault) MUST_USE;
+
+/* The same for texts from outside, with a lower limit of nesting. */
+enum err json_parse_within(struct arena *a, struct slice text, uint32_t depth_max,
+                           struct json **ret, struct json_fault *fault) MUST_USE;
 
 void json_position(struct slice text, size_t offset, uint32_t *ret_line, uint32_t *ret_column);
 const char *json_type_text(enum json_type t); /* "an object", "a string", ... */

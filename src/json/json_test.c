@@ -221,6 +221,21 @@ static void a_repeated_key_is_found_among_any_number(void **state)
     }
 }
 
+static void of_several_repeated_keys_the_first_is_told(void **state)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    static const char text[] = "{\"a\":0,\"b\":0,\"c\":0,\"d\":0,\"e\":0,\"f\":0,\"g\":0,\"h\":0,"
+                               "\"i\":0,\"j\":0,\"k\":0,\"l\":0,\"m\":0,\"n\":0,\n"
+                               "\"n\":1,\"a\":1,\"m\":1}";
+    struct json *j = NULL;
+    struct json_fault f = {0};
+    (void)state;
+    CHECK(json_parse(&a, SLICE("{\"a\":0,\"b\":0,\"b\":1,\"a\":1}"), &j, &f) == ERR_PARSE, "few");
+    CHECK(f.column == 14, "column %u", f.column);
+    CHECK(json_parse(&a, slice_of(text), &j, &f) == ERR_PARSE, "many");
+    CHECK(f.line == 2 && f.column == 1, "%u:%u %s", f.line, f.column, f.what);
+}
+
 static void every_code_point_is_told_from_what_is_none(void **state)
 {
     (void)state;
@@ -526,6 +541,7 @@ int main(void)
         cmocka_unit_test(scalars_stand_alone_and_end_with_the_text),
         cmocka_unit_test(nesting_ends_at_its_limit),
         cmocka_unit_test(a_repeated_key_is_found_among_any_number),
+        cmocka_unit_test(of_several_repeated_keys_the_first_is_told),
         cmocka_unit_test(every_code_point_is_told_from_what_is_none),
         cmocka_unit_test(numbers_are_whole_only_if_they_fit),
         cmocka_unit_test(members_are_read_by_name),
