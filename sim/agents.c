@@ -95,7 +95,7 @@ static void says_error(struct gig *g, const char *code, bool retryable, enum eff
     g->failed = true;
     g->code = code;
     g->retryable = retryable;
-    g->effect = effect;
+    g->effect = g->again ? EFFECT_UNKNOWN : effect; /* its record says that it was begun before */
     if (retryable && chance(weather.names_retry_after))
         g->retry_after_ms = spread(1, 8000);
 }
@@ -161,6 +161,21 @@ static void behave(struct gig *g)
     later(takes, gig_finish, g, 0);
 }
 
+/* An attempt that its agent answered before is answered the same way again, from the record. */
+static bool repeats(struct gig *g)
+{
+    const struct said *s = said_find(g->task, g->step, g->direction, g->attempt, true);
+
+    if (!s)
+        return false;
+    g->failed = true;
+    g->code = "as said before";
+    g->retryable = s->retryable;
+    g->effect = s->effect;
+    later(between(0, 5), gig_finish, g, 0);
+    return true;
+}
+
 /* ---- workers ---- */
 
 static bool holds(const struct worker *w, struct slice token)
@@ -193,9 +208,13 @@ void worker_gets(struct worker *w, const struct errand *e)
                       .direction = e->direction,
                       .deadline = e->deadline,
                       .effect = EFFECT_NONE};
+    uint32_t *begun = &g->task->ledger[g->step].begun[g->direction];
+    g->again = *begun == g->attempt;
+    *begun = g->attempt;
     list_push(&w->gigs, &g->link);
     later(g->deadline - world.now, gig_deadline, g, 0);
-    behave(g);
+    if (!repeats(g))
+        behave(g);
 }
 
 void worker_stops(struct worker *w, struct slice token)

@@ -42,6 +42,7 @@ struct gig {
     struct slice forward_output;
     struct call *in; /* the call that hands in its result */
     bool finished, dead, hangs;
+    bool again; /* somebody began to work on this attempt before, and may have had an effect */
     /* what it will say */
     bool failed, retryable;
     enum effect effect;

@@ -35,13 +35,14 @@ void check_world_end(void);
 void check_drained(void);
 
 void check_answer(const struct work *w, uint32_t max);
+void check_unsent(const struct work *w); /* nobody was there any more to read the answer */
 void check_asked(const struct subject *t, const struct ask *a, uint64_t revision, bool other);
 void check_ended(struct slice id, enum task_state state);
 void check_alert(struct slice id);
 void check_told(uint64_t done); /* the node has heard of that run of the disk */
 
 void check_boot(void);
-void check_timeout(const struct subject *t, const struct seen_attempt *a);
+void check_timeout(const struct subject *t, uint32_t step, const struct seen_attempt *a);
 void check_deadline(const struct subject *t, const struct seen *old, const struct seen *new);
 void check_overdue(void); /* asked now and then in the second act */
 

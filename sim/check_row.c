@@ -41,7 +41,8 @@ static bool state_may(const struct turn *u)
                || (to == STEP_UNDOING && undo) || (to == STEP_UNDONE && verbs);
     case STEP_RUNNING:
         return to == STEP_WAITING || to == STEP_COMPLETED || to == STEP_FAILED
-               || (to == STEP_SKIPPED && verbs) || (to == STEP_UNDOING && undo);
+               || (verbs && (to == STEP_SKIPPED || (to == STEP_UNDONE && undo)))
+               || (to == STEP_UNDOING && undo);
     case STEP_COMPLETED:
     case STEP_SKIPPED:
         return undo
@@ -165,7 +166,7 @@ static bool check_kept(const struct turn *u, const struct seen_attempt *was,
         return false;
     must(u, is->ended_at > 0 && is->ended_at <= world.now, "an attempt ends now");
     if (is->outcome == OUTCOME_TIMED_OUT || is->outcome == OUTCOME_LATE)
-        check_timeout(u->t, is);
+        check_timeout(u->t, u->i, is);
     if (is->outcome == OUTCOME_COMPLETED || is->outcome == OUTCOME_NOT_SENT)
         return false;
     if (is->outcome == OUTCOME_FAILED && said_only_permanent(u->t, u->i, is->direction, is->number))
@@ -390,9 +391,9 @@ static void trace_row(const struct subject *t, const struct seen *s)
                              p->direction == DIRECTION_UNDO ? "<" : ">", p->attempt,
                              seen_open(p) ? "*" : "");
     }
-    trace("row %s r%" PRIu64 " %s%s%s:%s", t->id, s->revision, task_state_text(s->state),
+    trace("row %s r%" PRIu64 " %s%s%s%s%s:%s", t->id, s->revision, task_state_text(s->state),
           s->stop == STOP_NONE ? "" : " stop ", s->stop == STOP_NONE ? "" : stop_text(s->stop),
-          steps);
+          s->waiting_for[0] ? " for " : "", s->waiting_for, steps);
 }
 
 void check_row(const struct task_row *row, uint64_t changes, bool told)
@@ -404,6 +405,7 @@ void check_row(const struct task_row *row, uint64_t changes, bool told)
     old = t->seen;
     seen_read(row, t->flow, &new);
     t->seen = new;
+    t->changed_at = world.now;
     trace_row(t, &new);
     must_be(t, new.revision == old.revision + changes, "a change raises the revision by one");
     if (seen_is_end(&old) && (!t->verbs || old.state != TASK_ERROR))
@@ -415,8 +417,11 @@ void check_row(const struct task_row *row, uint64_t changes, bool told)
         check_first(t, &new);
     check_columns(t, &new);
     check_deadline(t, &old, &new);
-    for (uint32_t i = 0; i < new.step_count; i++)
+    for (uint32_t i = 0; i < new.step_count; i++) {
         check_step(t, i, &old, &new);
+        if (new.steps[i].attempt != old.steps[i].attempt)
+            t->started[i] = told ? new.revision : 0;
+    }
     if (old.direction != new.direction)
         check_turn_back(t, &new);
     cover_task(t, &old, &new);

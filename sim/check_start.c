@@ -30,9 +30,11 @@ static void check_forward(const struct begin *b)
     uint32_t past = seen_past(flow, b->new, b->i);
     for (uint32_t p = 0; p < flow->step_count; p++)
         if (past & BIT(p))
-            must(b, seen_passed(&flow->steps[p], &b->new->steps[p]),
+            must(b,
+                 seen_passed(&flow->steps[p], &b->new->steps[p])
+                     || seen_undone_by_hand(&b->new->steps[p]), /* at once, by an operator */
                  "a step starts after its predecessors ended");
-    if (b->old->stop != STOP_NONE && b->new->stop != STOP_NONE && !b->t->verbs)
+    if (b->old->stop != STOP_NONE && b->new->stop == b->old->stop && !b->t->verbs)
         must(b, b->f->undo == UNDO_PIVOT && (seen_in_doubt(s) || seen_happened(s)),
              "a task that stops starts nothing but a pivot in doubt");
 }
@@ -45,7 +47,9 @@ static void check_backward(const struct begin *b)
 
     must(b, b->new->direction == DIRECTION_UNDO, "nothing is undone going forward");
     must(b, b->f->undo == UNDO_CALL, "only what has an undo is undone");
-    must(b, b->old->steps[b->i].direction == DIRECTION_UNDO || seen_happened(s) || seen_in_doubt(s),
+    must(b,
+         b->old->steps[b->i].direction == DIRECTION_UNDO || seen_happened(s) || seen_in_doubt(s)
+             || seen_in_doubt(&b->old->steps[b->i]), /* its doubt may go in the same change */
          "only what may have happened is undone");
     for (uint32_t q = 0; q < flow->step_count; q++)
         if (b->f->future & BIT(q))
@@ -84,7 +88,9 @@ void check_start(const struct subject *t, uint32_t step, const struct seen *old,
     must(&b, a->started_at <= world.now, "an attempt starts now");
     must(&b, a->complete_by > a->started_at, "there is time left for an attempt");
     must(&b,
-         a->complete_by == complete_by_of(&b) || (new->deadline_passed && a->complete_by == full),
+         a->complete_by == complete_by_of(&b)
+             || ((new->deadline_passed || old->deadline_passed || t->verbs)
+                 && a->complete_by == full),
          "an attempt has its complete-by");
     if (before->direction == a->direction && !t->verbs)
         must(&b, a->started_at >= before->wait_until, "a try waits as long as it should");

@@ -1,5 +1,6 @@
 #include "sim/check.h"
 #include "sim/coverage.h"
+#include "sim/disk.h"
 #include "sim/node.h"
 #include "sim/world.h"
 
@@ -20,10 +21,13 @@ static int64_t grace_until(int64_t from, int64_t deadline)
     return until;
 }
 
-void check_timeout(const struct subject *t, const struct seen_attempt *a)
+void check_timeout(const struct subject *t, uint32_t step, const struct seen_attempt *a)
 {
+    if (t->unsent_boot == node.boot && t->unsent[step][a->direction] == a->number) {
+        describe(t);
+        broken("what was not sent cannot time out", "%s/s%u", t->id, step);
+    }
     int64_t until = grace_until(a->started_at, a->complete_by);
-
     covered(COVER_TIMED_OUT);
     if (until > a->complete_by)
         covered(COVER_GRACE);
@@ -82,8 +86,8 @@ void check_boot(void)
 
 static void late(const struct subject *t, const char *what, int64_t due)
 {
-    int64_t since = max_i64(due, max_i64(max_i64(world.calm_at, node.up_at), node.sleeps_until)
-                                     + GRACE_MS + REMINDER_MS);
+    int64_t quiet = max_i64(disk.trouble_at, max_i64(node.up_at, node.sleeps_until));
+    int64_t since = max_i64(due, max_i64(world.calm_at, quiet) + GRACE_MS + REMINDER_MS);
 
     if (world.now <= since + INTERVAL_MS + SLACK_MS)
         return;
@@ -105,7 +109,7 @@ void check_overdue(void)
             if (seen_open(&s->steps[k]))
                 late(t, "an attempt", seen_open(&s->steps[k])->complete_by);
         int64_t at = s->direction == DIRECTION_UNDO ? s->undo_complete_by : s->complete_by;
-        if (at != 0 && !s->deadline_passed)
+        if (at != 0 && !s->deadline_passed && (s->locked || !node.narrow))
             late(t, "the task", at);
     }
 }

@@ -5,6 +5,7 @@
 #include "sim/coverage.h"
 #include "sim/ledger.h"
 #include "sim/node.h"
+#include "sim/people.h"
 #include "sim/world.h"
 
 static void must(const struct subject *t, uint32_t step, bool ok, const char *rule)
@@ -23,7 +24,7 @@ void check_effect(const struct subject *t, uint32_t step)
 {
     const struct flow_step *f = &t->flow->steps[step];
 
-    must(t, step, t->seen.steps[step].attempt > 0, "nothing happens that is not on record");
+    must(t, step, seen_asked(&t->seen.steps[step]), "nothing happens that is not on record");
     if (f->undo == UNDO_NONE || seen_undone_by_hand(&t->seen.steps[step]))
         return; /* nobody waits for it any more */
     uint32_t past = seen_past(t->flow, &t->seen, step);
@@ -102,7 +103,7 @@ bool world_is_done(void)
         if (t->seen.revision == 0 ? t->accepted : !seen_is_end(&t->seen))
             return false;
     }
-    return node_is_up();
+    return node_is_up() && !node.draining && node.sleeps_until <= world.now && people_are_content();
 }
 
 /* Nothing accepted is lost; ends are as true at the end of all days as when they were reached; and
@@ -119,6 +120,7 @@ void check_world_end(void)
         if (t->seen.state == TASK_PROCESSED || t->seen.state == TASK_COMPENSATED)
             check_end_of(t);
     }
+    node_turn(); /* it may have heard of something without having acted on it */
     scheduler_stats(node.scheduler, &stats);
     if (stats.live != 0 || stats.open_attempts != 0 || stats.waiting != 0)
         broken("memory returns to nothing", "%zu tasks, %zu attempts, %zu wants", stats.live,

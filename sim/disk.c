@@ -131,6 +131,14 @@ static bool read_fails(struct error *e)
     return true;
 }
 
+static enum err probe(struct store *s, struct error *e)
+{
+    (void)s;
+    if (disk.dead || chance(weather.store_fails))
+        return error_set(e, ERR_IO, "simulated: cannot be written");
+    return disk.inner->ops->probe(disk.inner, e);
+}
+
 static enum err get(struct store *s, struct slice id, struct arena *a, struct task_row *ret,
                     struct error *e)
 {
@@ -164,7 +172,7 @@ static enum err lease(struct store *s, struct slice name, struct slice holder, i
 }
 
 static const struct store_ops ops = {
-    .commit = commit, .get = get, .overdue = overdue, .list = list, .lease = lease};
+    .commit = commit, .probe = probe, .get = get, .overdue = overdue, .list = list, .lease = lease};
 
 /* ---- the queue ---- */
 

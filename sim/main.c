@@ -15,7 +15,7 @@
 #include "sim/world.h"
 
 /* Everything must have ended by then, after the faults stopped. */
-enum { SECOND_ACT_S = 4 * 3600, AFTERWARDS_S = 100 };
+enum { SECOND_ACT_S = 4 * 3600, AFTERWARDS_S = 100, LAST_S = 5 };
 
 struct options {
     uint64_t seed, runs;
@@ -67,6 +67,11 @@ static uint64_t run(uint64_t seed, const struct options *o)
         ;
     int64_t after =
         world.now + AFTERWARDS_S * MS_PER_S; /* late effects, waits, results of no use */
+    while (world_step(after))
+        ;
+    while (!world_is_done() && world_step(end)) /* what only arrived now */
+        ;
+    after = world.now + LAST_S * MS_PER_S;
     while (world_step(after))
         ;
     check_world_end();

@@ -155,6 +155,7 @@ void node_boot(void)
                                                on_scan_failed};
 
     node.boot = config.boot;
+    node.narrow = config.live_max > 0;
     node.scheduler =
         scheduler_new(&config, &disk.queue, &node.registry, node.key, &clock, &outside);
     node.supervisor = supervisor_new(&supervision, &disk.queue, &node.registry, &watched);
@@ -205,6 +206,7 @@ void node_crash(const char *when)
     trace("the node crashes %s", when);
     covered(COVER_CRASH);
     node.dead = true; /* from now on nobody hears of it, whatever its remains may say */
+    node.sleeps_until = 0;
     later(0, crash_happens, NULL, 0);
 }
 
@@ -240,10 +242,11 @@ void node_drain(void)
     later(DRAIN_LOOK_MS, drain_look, NULL, node.boot);
 }
 
-static void wakes_up(void *arg, uint64_t from)
+static void wakes_up(void *arg, uint64_t boot)
 {
     (void)arg;
-    lost((int64_t)from);
+    if (boot == node.boot && node_is_up())
+        lost(node.asleep_at);
 }
 
 void node_suspend(int64_t ms)
@@ -252,9 +255,10 @@ void node_suspend(int64_t ms)
         return;
     trace("suspended for %" PRId64 " ms", ms);
     covered(COVER_SUSPEND);
+    node.asleep_at = world.now;
     node.sleeps_until = world.now + ms;
     if (ms > 4000) /* shorter ones need not be noticed */
-        later(ms, wakes_up, NULL, (uint64_t)world.now);
+        later(ms, wakes_up, NULL, node.boot);
 }
 
 bool node_sleeps(void (*happen)(void *arg, uint64_t n), void *arg, uint64_t n)

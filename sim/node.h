@@ -26,8 +26,9 @@ struct node {
     bool up;   /* arrivals are taken */
     bool dead; /* it has crashed, its remains are not cleared away yet */
     bool draining;
+    bool narrow; /* few tasks fit in its memory: the others have to wait */
     int64_t drain_until;
-    int64_t sleeps_until; /* suspended */
+    int64_t asleep_at, sleeps_until; /* suspended */
     int64_t down_at, up_at;
     int64_t turn_at;
     uint64_t turn_number; /* of the turn that is scheduled */

@@ -34,6 +34,19 @@ struct asking {
 };
 
 static struct link askings;
+static uint32_t submitting; /* submissions that are not settled */
+
+static void settle(struct wish *w)
+{
+    if (!w->settled && w->kind == ASK_SUBMIT)
+        submitting--;
+    w->settled = true;
+}
+
+bool people_are_content(void)
+{
+    return submitting == 0;
+}
 
 static void wish_tried(void *arg, uint64_t n);
 
@@ -52,7 +65,7 @@ static void no_answer(void *arg, uint64_t tries)
     bool patient = w->kind == ASK_SUBMIT && (world.calm || w->task->accepted);
     if (!patient && w->tries >= TRIES_MAX) {
         trace("nobody waits for %s any more", w->task->id);
-        w->settled = true;
+        settle(w);
         return;
     }
     try_again(w, world.calm ? 100 : spread(1, 10000));
@@ -142,7 +155,7 @@ void people_answered(struct ask *a)
     if (err_is_transient(a->outcome) || a->outcome == ERR_TOO_BIG)
         later(spread(1, 2000), no_answer, w, w->tries);
     else
-        w->settled = true;
+        settle(w);
 }
 
 void people_cut_off(void)
@@ -196,11 +209,13 @@ static void submits(struct subject *t, int64_t at)
     struct wish *w = arena_alloc(&world.arena, sizeof *w);
 
     *w = (struct wish){.task = t, .kind = ASK_SUBMIT, .step = -1};
+    submitting++;
     try_again(w, at);
     if (!chance(50))
         return;
     struct wish *rival = arena_alloc(&world.arena, sizeof *rival);
     *rival = *w;
+    submitting++;
     rival->other = chance(500);
     try_again(rival, at + spread(1, 20000));
 }
@@ -225,6 +240,7 @@ void people_begin(uint32_t tasks, int64_t first_act_ms, uint32_t flow_count,
 
     ASSERT(tasks <= SUBJECTS_MAX);
     list_init(&askings);
+    submitting = 0;
     subjects = (struct subjects){list, tasks};
     for (uint32_t i = 0; i < tasks; i++) {
         int64_t at = between(0, first_act_ms * 7 / 10);

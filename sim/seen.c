@@ -109,6 +109,7 @@ void seen_read(const struct task_row *row, const struct flow *f, struct seen *re
         .deadline_passed = json_get_bool(doc, "deadline_passed", false),
         .has_error = json_get(doc, "error") != NULL,
     };
+    (void)snprintf(ret->waiting_for, sizeof ret->waiting_for, "%.*s", SLICE_ARG(row->waiting_for));
     stop = json_get_text(doc, "stop");
     must(!stop.ptr || stop_parse(stop, &ret->stop), row, "stop");
     struct slice content = json_get_text(doc, "content");
@@ -209,4 +210,12 @@ uint32_t seen_past(const struct flow *f, const struct seen *t, uint32_t step)
         if (past & BIT(p) && t->steps[p].state != STEP_SKIPPED)
             past |= f->steps[p].before;
     return past;
+}
+
+bool seen_asked(const struct seen_step *s)
+{
+    for (uint32_t i = 0; i < s->attempt_count; i++)
+        if (s->attempts[i].direction == DIRECTION_FORWARD)
+            return true;
+    return s->dropped_count > 0;
 }

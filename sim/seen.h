@@ -38,6 +38,7 @@ struct seen {
     enum stop stop;
     bool locked, deadline_passed, requested;
     uint64_t boot; /* of its owner */
+    char waiting_for[16];
     int64_t complete_by, undo_complete_by, wake_at, not_before, submitted_at, ended_at;
     uint32_t failure_count;
     uint64_t content;
@@ -54,6 +55,8 @@ const struct seen_attempt *seen_find(const struct seen_step *s, enum direction d
 
 /* It was undone by an operator, not by its agent. */
 bool seen_undone_by_hand(const struct seen_step *s);
+
+bool seen_asked(const struct seen_step *s); /* some forward attempt is on record */
 
 /* What the record says of the step's forward attempts (open ones do not count). */
 bool seen_happened(const struct seen_step *s);

@@ -16,6 +16,7 @@ struct ledger {
     int64_t happened_at, undone_at; /* 0: it did not */
     bool tombstone;                 /* an undo came first: refuses what comes later */
     uint32_t number;                /* in the output that was recorded */
+    uint32_t begun[2]; /* the latest attempt that somebody began to work on, by direction */
 };
 
 /* What an agent said of one attempt, when it made up its mind. */
@@ -41,6 +42,12 @@ struct subject {
     struct said *said;
     struct seen seen;
     uint32_t sent[FLOW_STEPS_MAX][2]; /* the latest attempt that left the node, by direction */
+    int64_t sent_at[FLOW_STEPS_MAX][2];
+    uint32_t sent_twice[FLOW_STEPS_MAX][2]; /* the latest that left it more than once */
+    uint64_t started[FLOW_STEPS_MAX];   /* revision at which its latest attempt began; 0: untold */
+    uint32_t unsent[FLOW_STEPS_MAX][2]; /* the latest one that certainly did not ... */
+    uint64_t unsent_boot;               /* ... as that boot of the node was told */
+    int64_t changed_at;                 /* the row's latest change */
     uint64_t alert_due; /* it stopped in that run of the disk, and nobody was told yet; 0: no */
 };
 

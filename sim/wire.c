@@ -216,6 +216,8 @@ static struct reply *reply_of(struct call *c, const struct work *w)
     struct reply *r = arena_alloc(&world.arena, sizeof *r);
 
     *r = (struct reply){.call = c, .failed = w->failed};
+    if (w->failed)
+        return r; /* "try again" is all it says */
     r->errand_count = w->request_count;
     r->errands = arena_alloc(&world.arena, (w->request_count + 1) * sizeof *r->errands);
     for (size_t i = 0; i < w->request_count; i++) {
@@ -250,7 +252,10 @@ bool agents_answered(struct work *w)
     if (c->over || c->life != c->worker->life) {
         if (w->request_count > 0)
             covered(COVER_GONE_BEFORE_WORK);
-        return chance(300); /* was it noticed, before the first byte was written? */
+        if (chance(300))
+            return true; /* it was not noticed: the bytes go nowhere */
+        check_unsent(w);
+        return false;
     }
     if (chance(weather.answer_lost)) {
         trace("the answer to call %" PRIu64 " is lost", c->number);

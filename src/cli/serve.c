@@ -1,5 +1,6 @@
 #include "cli/cli.h"
 
+#include <arpa/inet.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,9 +77,22 @@ static int read_option(struct options *o, int c)
     case 'v':
         return read_level(optarg);
     default:
-        fputs(usage, c == 'h' ? stdout : stderr);
-        return c == 'h' ? -1 : 2;
+        fputs(usage, stdout);
+        return -1;
     }
+}
+
+static int refuse_option(int c, const char *flag)
+{
+    const char letter[] = {'-', (char)optopt, 0};
+
+    if (c == '?' && optopt) /* one of several in a word */
+        flag = letter;
+    if (c == ':')
+        fprintf(stderr, "intact serve: %s needs a value; see intact serve --help\n", flag);
+    else
+        fprintf(stderr, "intact serve: there is no option %s; see intact serve --help\n", flag);
+    return 2;
 }
 
 static int read_options(struct options *o, int argc, char **argv)
@@ -96,8 +110,9 @@ static int read_options(struct options *o, int argc, char **argv)
     };
     int c = 0;
 
-    while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-        int bad = read_option(o, c);
+    opterr = 0;
+    while ((c = getopt_long(argc, argv, ":h", longs, NULL)) != -1) {
+        int bad = c == '?' || c == ':' ? refuse_option(c, argv[optind - 1]) : read_option(o, c);
         if (bad)
             return bad;
     }
@@ -106,11 +121,25 @@ static int read_options(struct options *o, int argc, char **argv)
     return 0;
 }
 
+static bool is_port(const char *text)
+{
+    size_t digits = strspn(text, "0123456789");
+
+    return digits >= 1 && digits <= 5 && !text[digits] && strtol(text, NULL, 10) <= 65535;
+}
+
 /* Without tokens only this machine is let in. */
 static bool is_loopback(const char *address)
 {
-    return strncmp(address, "127.", 4) == 0 || strncmp(address, "[::1]:", 6) == 0
-           || strncmp(address, "localhost:", 10) == 0;
+    const char *colon = strrchr(address, ':');
+    char host[16] = "";
+    struct in_addr ip;
+
+    if (!colon || !is_port(colon + 1) || (size_t)(colon - address) >= sizeof host)
+        return false;
+    memcpy(host, address, (size_t)(colon - address));
+    return strcmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0
+           || (inet_pton(AF_INET, host, &ip) == 1 && ntohl(ip.s_addr) >> 24 == 127);
 }
 
 int cli_serve(int argc, char **argv)
@@ -122,6 +151,8 @@ int cli_serve(int argc, char **argv)
 
     if (bad)
         return bad < 0 ? 0 : bad;
+    if (!*o.data)
+        return complain("--data", o.data, "a folder");
     if (!is_loopback(o.listen))
         return complain("--listen", o.listen,
                         "an address on loopback (127.0.0.1:PORT or [::1]:PORT): there are no "

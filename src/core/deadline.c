@@ -25,23 +25,39 @@ int64_t deadline_at(int64_t complete_by, const struct lost_time *lost)
     return grace_end;
 }
 
-bool step_is_overdue(const struct step *s, int64_t now, const struct lost_time *lost)
+int64_t step_overdue_at(const struct step *s, const struct lost_time *lost)
 {
     const struct attempt *a = step_open_attempt(s);
 
     if (!a)
-        return false;
+        return 0;
     if (a->started_at >= lost->until)
-        return a->complete_by <= now; /* it began after the time was lost */
-    return deadline_at(a->complete_by, lost) <= now;
+        return a->complete_by; /* it began after the time was lost */
+    return deadline_at(a->complete_by, lost);
+}
+
+int64_t task_overdue_at(const struct task *t, const struct lost_time *lost)
+{
+    if (task_state_is_end(t->state) || t->state == TASK_ERROR || t->deadline_passed)
+        return 0;
+    int64_t at = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
+    if (at == 0)
+        return 0;
+    if (t->direction == DIRECTION_FORWARD && max_i64(t->submitted_at, t->not_before) >= lost->until)
+        return at; /* it began after the time was lost */
+    return deadline_at(at, lost);
+}
+
+bool step_is_overdue(const struct step *s, int64_t now, const struct lost_time *lost)
+{
+    int64_t at = step_overdue_at(s, lost);
+
+    return at != 0 && at <= now;
 }
 
 bool task_is_overdue(const struct task *t, int64_t now, const struct lost_time *lost)
 {
-    if (task_state_is_end(t->state) || t->state == TASK_ERROR || t->deadline_passed)
-        return false;
-    int64_t at = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
-    if (t->direction == DIRECTION_FORWARD && max_i64(t->submitted_at, t->not_before) >= lost->until)
-        return at != 0 && at <= now; /* it began after the time was lost */
-    return at != 0 && deadline_at(at, lost) <= now;
+    int64_t at = task_overdue_at(t, lost);
+
+    return at != 0 && at <= now;
 }

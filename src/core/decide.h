@@ -107,6 +107,10 @@ struct lost_time {
 /* complete_by, unless it fell into lost time. */
 int64_t deadline_at(int64_t complete_by, const struct lost_time *lost);
 
+/* When the step's current attempt, or the task itself, is overdue. 0: never, as it stands. */
+int64_t step_overdue_at(const struct step *s, const struct lost_time *lost);
+int64_t task_overdue_at(const struct task *t, const struct lost_time *lost);
+
 /* Is the step's current attempt overdue? / Is the task itself? */
 bool step_is_overdue(const struct step *s, int64_t now, const struct lost_time *lost);
 bool task_is_overdue(const struct task *t, int64_t now, const struct lost_time *lost);

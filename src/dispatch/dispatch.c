@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 enum {
-    INSTANCE_FORGOTTEN_MS = 600000,
-    PARKED_SEEN_MS = 60000, /* longer than a call is usually parked */
+    FORGOTTEN_MS = 600000,
+    SWEEP_MAX = 64, /* forgotten at a time: the rest has time until the next sweep */
 };
 
 struct work *work_new(void)
@@ -64,19 +64,24 @@ static void instance_free(struct instance *i)
     free(i);
 }
 
+static void agent_free(struct agent *a)
+{
+    struct instance *in = NULL;
+
+    for (size_t k = 0; (in = map_next(&a->instances, &k));)
+        instance_free(in);
+    map_fini(&a->instances);
+    heap_fini(&a->queue);
+    name_free(a->name);
+    free(a);
+}
+
 void dispatch_fini(struct dispatch *d)
 {
     struct agent *a = NULL;
 
-    for (size_t i = 0; (a = map_next(&d->agents, &i));) {
-        struct instance *in = NULL;
-        for (size_t k = 0; (in = map_next(&a->instances, &k));)
-            instance_free(in);
-        map_fini(&a->instances);
-        heap_fini(&a->queue);
-        name_free(a->name);
-        free(a);
-    }
+    for (size_t i = 0; (a = map_next(&d->agents, &i));)
+        agent_free(a);
     map_fini(&d->agents);
 }
 
@@ -122,6 +127,7 @@ void dispatch_park(struct dispatch *d, struct work *w, int64_t now)
     w->instance->places = w->max;
     w->parked = true;
     w->agent->parked++;
+    w->instance->parked++;
     list_push(&w->agent->calls, &w->turn);
 }
 
@@ -140,7 +146,9 @@ void dispatch_unpark(struct work *w, int64_t now)
     w->agent->seen_at = now;
     w->instance->seen_at = now;
     ASSERT(w->agent->parked > 0);
+    ASSERT(w->instance->parked > 0);
     w->agent->parked--;
+    w->instance->parked--;
 }
 
 bool dispatch_is_connected(const struct agent *a, int64_t now)
@@ -156,32 +164,45 @@ uint32_t dispatch_places(const struct agent *a, int64_t now)
     if (!dispatch_is_connected(a, now))
         return 0;
     for (size_t k = 0; (i = map_next(&a->instances, &k));)
-        if (now - i->seen_at < (a->parked > 0 ? PARKED_SEEN_MS : AGENT_ABSENT_MS))
+        if (i->parked > 0 || now - i->seen_at < AGENT_ABSENT_MS)
             places += i->places;
     return places > 100000 ? 100000 : (uint32_t)places;
 }
 
 static void sweep_agent(struct agent *a, int64_t now)
 {
+    struct instance *forgotten[SWEEP_MAX];
     struct instance *i = NULL;
-    bool again = true;
+    size_t count = 0;
 
-    while (again) { /* a removal may move entries: start over */
-        again = false;
-        for (size_t k = 0; !again && (i = map_next(&a->instances, &k));)
-            if (list_empty(&i->sent) && now - i->seen_at > INSTANCE_FORGOTTEN_MS) {
-                (void)map_remove(&a->instances, i->name);
-                instance_free(i);
-                again = true;
-            }
+    for (size_t k = 0; count < SWEEP_MAX && (i = map_next(&a->instances, &k));)
+        if (i->parked == 0 && list_empty(&i->sent) && now - i->seen_at > FORGOTTEN_MS)
+            forgotten[count++] = i;
+    for (size_t n = 0; n < count; n++) {
+        (void)map_remove(&a->instances, forgotten[n]->name);
+        instance_free(forgotten[n]);
     }
+}
+
+static bool is_of_no_use(const struct agent *a, int64_t now)
+{
+    return a->instances.len == 0 && a->queue.len == 0 && a->parked == 0
+           && now - a->seen_at > FORGOTTEN_MS;
 }
 
 void dispatch_sweep(struct dispatch *d, int64_t now)
 {
+    struct agent *forgotten[SWEEP_MAX];
     struct agent *a = NULL;
+    size_t count = 0;
 
-    for (size_t i = 0; (a = map_next(&d->agents, &i));)
-        if (a->parked == 0)
-            sweep_agent(a, now);
+    for (size_t i = 0; (a = map_next(&d->agents, &i));) {
+        sweep_agent(a, now);
+        if (count < SWEEP_MAX && is_of_no_use(a, now))
+            forgotten[count++] = a;
+    }
+    for (size_t n = 0; n < count; n++) {
+        (void)map_remove(&d->agents, forgotten[n]->name);
+        agent_free(forgotten[n]);
+    }
 }

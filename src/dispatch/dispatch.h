@@ -36,6 +36,7 @@ struct instance {
     struct slice name;
     struct agent *agent;
     struct link sent; /* open attempts that it was given, the scheduler's elements */
+    uint32_t parked;  /* its calls with places that are not answered yet */
     uint32_t places;  /* announced by its latest call that asked for work */
     int64_t seen_at;
     uint64_t call_seq; /* counts its calls that said what it is holding */
@@ -62,7 +63,8 @@ uint32_t dispatch_places(const struct agent *a, int64_t now);
 
 bool dispatch_is_connected(const struct agent *a, int64_t now);
 
-/* Forgets instances without open attempts that were not heard of for 10 minutes. */
+/* Forgets instances without open attempts that were not heard of for 10 minutes, and agents that
+ * have none left and that nothing waits for. Agents must not be pointed to from elsewhere then. */
 void dispatch_sweep(struct dispatch *d, int64_t now);
 
 #endif

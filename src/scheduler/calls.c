@@ -267,7 +267,16 @@ static void fill_answer(struct scheduler *s, struct work *w)
             continue;
         const struct attempt *at = step_open_attempt(&ls->live->task.steps[ls->step]);
         w->stop[w->stop_count++] = token_of(s, &w->arena, ls, at);
-        ls->stop_told = true;
+    }
+}
+
+static void stops_are_told(struct work *w)
+{
+    if (w->stop_count == 0)
+        return;
+    LIST_FOREACH (link, after, &w->instance->sent) {
+        struct live_step *ls = CONTAINER_OF(link, struct live_step, sent);
+        ls->stop_told |= ls->stop;
     }
 }
 
@@ -309,12 +318,14 @@ static void answer(struct scheduler *s, struct work *w)
     keep_back_expired(s, w);
     fill_answer(s, w);
     bool sent = !w->gone && s->outside.work_answer(s->outside.arg, w) && !w->failed;
+    if (sent)
+        stops_are_told(w);
     LIST_FOREACH (link, after, &w->assigned) {
         struct live_step *ls = CONTAINER_OF(link, struct live_step, assigned);
         unassign(w, ls);
         if (sent)
-            ls->delivered = true;
-        else if (!ls->delivered) /* if it was before, the instance may have it */
+            ls->delivered = true; /* as far as we can know */
+        else if (!ls->delivered)  /* if it was before, the instance may have it */
             not_sent(s, ls);
     }
     work_free(w);

@@ -25,6 +25,7 @@ struct job {
     struct list_query look;
     struct row_page looked;
     enum err look_err;
+    bool probe; /* nothing is to be done, but does the store work again? */
     enum err err;
     struct error error;
 };
@@ -37,6 +38,8 @@ static void job_run(struct store_job *sj, struct store *store)
 
     if (j->batch.change_count + j->batch.claim_count > 0)
         j->err = store->ops->commit(store, &j->batch, &j->arena, &j->error);
+    else if (j->probe)
+        j->err = store->ops->probe(store, &j->error);
     for (size_t i = 0; i < j->load_count; i++) {
         struct load *l = &j->loads[i];
         l->err = store->ops->get(store, l->id, &j->arena, &l->row, &l->error);
@@ -69,7 +72,7 @@ static void job_done(struct store_job *sj)
             err = j->loads[i].err;
             j->error = j->loads[i].error;
         }
-    landed_trouble(s, err, &j->error);
+    landed_trouble(s, err, j->batch.change_count + j->batch.claim_count > 0 || j->probe, &j->error);
     for (size_t i = 0; i < j->batch.change_count; i++) {
         j->lives[i]->in_flight = false;
         if (j->err != ERR_OK)
@@ -140,18 +143,9 @@ static void fill_change(struct scheduler *s, struct job *j, struct live *l, stru
     l->rank = task_rank(&l->task);
     if (l->task.state == TASK_PENDING && !l->task.locked_by.ptr)
         start_wait_fields(s, l);
-    c->row.waiting_for = l->waiting_for;
+    c->row.waiting_for = arena_copy(&j->arena, l->waiting_for); /* the agent may be forgotten */
     c->row.rank = l->rank;
     set_wake_at(l, c);
-}
-
-/* Nothing of it changed after all: what was answered on the way needs no commit. */
-static void not_changed(struct scheduler *s, struct live *l)
-{
-    for (struct link *first = NULL; (first = list_first(&l->applied));) {
-        link_remove(first);
-        command_done(s, l, CONTAINER_OF(first, struct command, link));
-    }
 }
 
 static void gather_changes(struct scheduler *s, struct job *j)
@@ -167,7 +161,7 @@ static void gather_changes(struct scheduler *s, struct job *j)
         link_remove(&l->dirty_link);
         release_if_idle(s, l);
         if (!l->fx.changed && !l->fresh) {
-            not_changed(s, l);
+            inbox_applied_done(s, l); /* what was answered on the way needs no commit */
             continue;
         }
         if (l->fx.ended && l->task.state == TASK_PROCESSED)
@@ -196,14 +190,14 @@ static struct claim *add_claim(struct scheduler *s, struct job *j, enum claim_ki
 static void claim_for_agent(struct scheduler *s, struct job *j, struct agent *a)
 {
     int64_t now = scheduler_now(s);
-    size_t want = 2 * (size_t)dispatch_places(a, now);
+    size_t want = start_room(a, now);
 
     if (!a->backlog || !dispatch_is_connected(a, now) || a->queue.len >= want)
         return;
     struct claim *c = add_claim(s, j, CLAIM_AGENT);
     if (!c)
         return;
-    c->agent = a->name;
+    c->agent = arena_copy(&j->arena, a->name);
     if (want - a->queue.len < c->limit)
         c->limit = want - a->queue.len;
 }
@@ -219,8 +213,16 @@ static void gather_claims(struct scheduler *s, struct job *j)
         (void)add_claim(s, j, CLAIM_BOOT);
     if (s->time_next_at != 0 && s->time_next_at <= scheduler_now(s))
         (void)add_claim(s, j, CLAIM_TIME);
-    for (size_t i = 0; (a = map_next(&s->dispatch.agents, &i));)
+    /* Begins where the last batch ended, if that had more agents to claim for than claims. */
+    size_t i = s->claim_from;
+    s->claim_from = 0;
+    while ((a = map_next(&s->dispatch.agents, &i))) {
+        if (j->batch.claim_count == CLAIMS_MAX) {
+            s->claim_from = i - 1;
+            return;
+        }
         claim_for_agent(s, j, a);
+    }
 }
 
 static void gather_loads(struct scheduler *s, struct job *j)
@@ -257,7 +259,8 @@ bool flush(struct scheduler *s)
     gather_claims(s, j);
     gather_loads(s, j);
     gather_look(s, j);
-    if (j->batch.change_count + j->batch.claim_count + j->load_count + j->looks == 0) {
+    j->probe = s->troubled;
+    if (j->batch.change_count + j->batch.claim_count + j->load_count + j->looks + j->probe == 0) {
         job_free(j);
         return false;
     }

@@ -10,7 +10,7 @@ void inbox_post(struct scheduler *s, struct slice id, struct command *c)
     if (!l) {
         l = live_stub(s, id);
         bool submission = c->kind == COMMAND_ASK && c->ask->kind == ASK_SUBMIT;
-        if (!submission) /* a submission first tries to be the first */
+        if (!submission || c->ask->only_if_exists) /* others first try to be the first */
             list_push(&s->loads, &l->load_link);
     }
     list_push(&l->inbox, &c->link);
@@ -36,11 +36,25 @@ static void command_free(struct command *c)
         free(c);
 }
 
+/* Will anything of this result be kept? A repeated one must not cost memory each time. */
+static bool will_be_kept(const struct live *l, const struct event *e)
+{
+    if (e->step < 0 || e->step >= l->task.step_count)
+        return false;
+    const struct attempt *a = step_find_attempt(&l->task.steps[e->step], e->direction, e->attempt);
+    return a && (a->outcome == OUTCOME_OPEN || a->outcome == OUTCOME_TIMED_OUT);
+}
+
 /* What the state keeps of a result is copied from the call's memory to the task's. */
 static struct event result_event(struct live *l, const struct command *c)
 {
     struct event e = c->event;
 
+    if (!will_be_kept(l, &e)) {
+        e.failed = true;
+        e.error.code = SLICE("repeated");
+        return e;
+    }
     e.output.json = arena_copy(&l->arena, c->result->output);
     e.failed = c->result->failed;
     e.error.code = arena_copy(&l->arena, c->result->error.code);
@@ -93,6 +107,13 @@ static void take_ownership(struct scheduler *s, struct live *l)
             (void)live_decide(s, l, &claim); /* cannot be refused in these states */
 }
 
+/* A late result, too, may turn back a task that waits in the store. */
+static bool is_in_work_unowned(const struct live *l)
+{
+    return (l->task.state == TASK_PROCESSING || l->task.state == TASK_COMPENSATING)
+           && !l->task.locked_by.ptr;
+}
+
 /* An attempt that ended has no place any more. */
 static void clear_ended(struct scheduler *s, struct live *l)
 {
@@ -100,7 +121,7 @@ static void clear_ended(struct scheduler *s, struct live *l)
         struct live_step *ls = &l->steps[i];
         if (ls->instance && !step_is_open(&l->task.steps[i])) {
             s->stats.open_attempts -= link_is_in(&ls->sent);
-            live_detach_step(ls);
+            live_detach_step(s, ls);
         }
     }
 }
@@ -117,7 +138,7 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
     else if (c->kind == COMMAND_ASK)
         e = operator_event(l, c->ask);
     c->answer = live_decide(s, l, &e);
-    if (c->answer == ANSWER_ACCEPTED)
+    if (c->answer == ANSWER_ACCEPTED || is_in_work_unowned(l))
         take_ownership(s, l);
     clear_ended(s, l);
 }
@@ -211,6 +232,14 @@ void command_done(struct scheduler *s, struct live *l, struct command *c)
     command_free(c);
 }
 
+void inbox_applied_done(struct scheduler *s, struct live *l)
+{
+    for (struct link *first = NULL; (first = list_first(&l->applied));) {
+        link_remove(first);
+        command_done(s, l, CONTAINER_OF(first, struct command, link));
+    }
+}
+
 void inbox_fail(struct scheduler *s, struct live *l, struct link *commands, enum err err,
                 const char *story)
 {
@@ -222,7 +251,8 @@ void inbox_fail(struct scheduler *s, struct live *l, struct link *commands, enum
         struct command *c = CONTAINER_OF(first, struct command, link);
         link_remove(first);
         if (c->kind == COMMAND_RESULT) {
-            /* A task that does not exist: the token is ours, so it was deleted. */
+            /* A task that does not exist (the token is ours, so it was deleted), or cannot be read.
+             */
             if (err == ERR_NOT_FOUND || err == ERR_CORRUPT)
                 c->result->status = RESULT_UNKNOWN;
             else

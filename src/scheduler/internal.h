@@ -63,6 +63,7 @@ struct live {
     struct slice waiting_for;
     int64_t rank;
     bool loaded, fresh, in_flight, reload;
+    bool unsure; /* the outcome of its last commit is unknown */
 };
 
 struct job;
@@ -85,7 +86,8 @@ struct scheduler {
     int64_t retry_at;                  /* after trouble, nothing is committed before */
     int64_t time_next_at;              /* when to claim what sleeps; 0: nothing does */
     int64_t sweep_at;
-    bool taking_over; /* rows of older boots may be left */
+    size_t claim_from; /* where in the map of agents the next batch begins to claim */
+    bool taking_over;  /* rows of older boots may be left */
     /* After a claim of unknown outcome we may own rows that we do not know: all that are in work
      * are looked at. */
     bool looking;
@@ -109,7 +111,7 @@ void live_drop(struct scheduler *s, struct live *l);   /* frees it; its inbox is
 void live_dirty(struct scheduler *s, struct live *l);
 bool live_is_ours(const struct scheduler *s, const struct live *l);
 bool live_any_open(const struct live *l);
-void live_detach_step(struct live_step *ls); /* out of all lists */
+void live_detach_step(struct scheduler *s, struct live_step *ls); /* out of all lists */
 enum answer live_decide(struct scheduler *s, struct live *l, const struct event *e);
 
 /* inbox.c: commands */
@@ -118,6 +120,7 @@ void inbox_post_event(struct scheduler *s, struct slice id, const struct event *
 void inbox_process(struct scheduler *s, struct live *l);
 void inbox_fail(struct scheduler *s, struct live *l, struct link *commands, enum err err,
                 const char *story);
+void inbox_applied_done(struct scheduler *s, struct live *l); /* all that was applied is durable */
 void command_done(struct scheduler *s, struct live *l, struct command *c); /* it is durable */
 
 /* submit.c: new tasks */
@@ -127,9 +130,10 @@ void submit_done(struct scheduler *s, struct live *l, struct command *c);
 /* start.c: from ready to running */
 void start_refresh(struct scheduler *s,
                    struct live *l); /* queues what is ready, naps for what will be */
-void start_unqueue(struct scheduler *s, struct live *l); /* takes all of it out of the queues */
-void start_match(struct scheduler *s);                   /* gives wants to places */
-bool start_has_room(struct scheduler *s, const struct live *l); /* may a submission be claimed? */
+void start_unqueue(struct scheduler *s, struct live *l);  /* takes all of it out of the queues */
+size_t start_room(const struct agent *a, int64_t now);    /* tasks worth holding for it */
+void start_match(struct scheduler *s);                    /* gives wants to places */
+bool start_has_room(struct scheduler *s, struct live *l); /* may a submission be claimed? */
 /* Should the task go back to the store? Then its waiting_for and rank are set. */
 bool start_should_release(struct scheduler *s, struct live *l);
 void start_wait_fields(struct scheduler *s, struct live *l);
@@ -164,6 +168,6 @@ void landed_claims_unknown(struct scheduler *s);
 void landed_look(struct scheduler *s, const struct row_page *page);
 void landed_load(struct scheduler *s, struct live *l, enum err err, const struct task_row *row,
                  const char *story);
-void landed_trouble(struct scheduler *s, enum err err, const struct error *e);
+void landed_trouble(struct scheduler *s, enum err err, bool committed, const struct error *e);
 
 #endif

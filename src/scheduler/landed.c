@@ -4,15 +4,18 @@
 
 enum { TROUBLE_PAUSE_MS = 250 };
 
-void landed_trouble(struct scheduler *s, enum err err, const struct error *e)
+/* A job as a whole: whatever its error is, the next one waits a little. Only a commit can say that
+ * the trouble is over: on a full disk one can still read. */
+void landed_trouble(struct scheduler *s, enum err err, bool committed, const struct error *e)
 {
-    bool trouble = err != ERR_OK && err_is_transient(err);
-
-    if (trouble)
+    if (err != ERR_OK)
         s->retry_at = scheduler_now(s) + TROUBLE_PAUSE_MS;
-    if (trouble != s->troubled && (trouble || err == ERR_OK)) {
-        s->troubled = trouble;
-        s->outside.store_trouble(s->outside.arg, trouble ? e : NULL);
+    if (err != ERR_OK && !s->troubled) {
+        s->troubled = true;
+        s->outside.store_trouble(s->outside.arg, e);
+    } else if (err == ERR_OK && committed && s->troubled) {
+        s->troubled = false;
+        s->outside.store_trouble(s->outside.arg, NULL);
     }
 }
 
@@ -24,14 +27,6 @@ static void starts_are_durable(struct scheduler *s, struct live *l)
             continue;
         ls->pending = false;
         call_settle(s, ls->work, 1);
-    }
-}
-
-static void commands_are_durable(struct scheduler *s, struct live *l)
-{
-    for (struct link *first = NULL; (first = list_first(&l->applied));) {
-        link_remove(first);
-        command_done(s, l, CONTAINER_OF(first, struct command, link));
     }
 }
 
@@ -49,26 +44,54 @@ static void go_on(struct scheduler *s, struct live *l)
         live_drop(s, l);
 }
 
-static void landed_ok(struct scheduler *s, struct live *l, const struct change *c)
+static void tell_end(struct scheduler *s, struct live *l, struct effects fx)
 {
-    struct effects fx = l->fx;
     enum task_state state = l->task.state;
 
-    l->task.revision = c->row.revision;
-    l->row_wake_at = c->row.wake_at;
-    l->fresh = false;
-    l->fx = (struct effects){0};
-    commands_are_durable(s, l);
-    starts_are_durable(s, l);
-    if (fx.stop_running)
-        call_tell_stop(s, l);
     if (fx.alert)
         s->outside.alert(s->outside.arg, &l->task);
     if (fx.ended || (fx.alert && state == TASK_ERROR)) {
         s->stats.ended++;
         s->outside.task_ended(s->outside.arg, l->id, state);
     }
+}
+
+static void landed_ok(struct scheduler *s, struct live *l, const struct change *c)
+{
+    struct effects fx = l->fx;
+
+    l->task.revision = c->row.revision;
+    l->row_wake_at = c->row.wake_at;
+    l->fresh = false;
+    l->fx = (struct effects){0};
+    inbox_applied_done(s, l);
+    starts_are_durable(s, l);
+    if (fx.stop_running)
+        call_tell_stop(s, l);
+    tell_end(s, l, fx);
     go_on(s, l);
+}
+
+/* Callers are told of trouble and try again. What nobody would say again is kept. */
+static void fail_callers(struct scheduler *s, struct live *l, struct link *commands, enum err err,
+                         const char *story)
+{
+    struct link events;
+
+    list_init(&events);
+    LIST_FOREACH (link, after, commands) {
+        const struct command *c = CONTAINER_OF(link, struct command, link);
+        if (c->kind != COMMAND_EVENT || !err_is_transient(err))
+            continue;
+        link_remove(link);
+        list_push(&events, link);
+    }
+    inbox_fail(s, l, commands, err, story);
+    while (!list_empty(&events)) {
+        struct link *last = events.prev;
+        link_remove(last);
+        list_push_front(&l->inbox, last);
+    }
 }
 
 /* The store did not take it. Whoever asked is told so; what the row says now has to be read. */
@@ -76,7 +99,9 @@ static void landed_badly(struct scheduler *s, struct live *l, enum err err)
 {
     bool gone = l->fresh && err != ERR_UNKNOWN; /* it never came to be */
 
-    inbox_fail(s, l, &l->applied, err, err_text(err));
+    l->unsure = err == ERR_UNKNOWN;
+
+    fail_callers(s, l, &l->applied, err, err_text(err));
     if (gone && list_empty(&l->inbox))
         live_drop(s, l);
     else
@@ -182,6 +207,19 @@ static void not_there(struct scheduler *s, struct live *l)
     inbox_process(s, l); /* drops it if nothing is left */
 }
 
+/* A commit whose outcome was unknown may have ended the task: then nobody was told yet. */
+static void tell_what_was_unsure(struct scheduler *s, struct live *l)
+{
+    const struct effects fx = {
+        .ended = task_state_is_end(l->task.state),
+        .alert = l->task.state == TASK_ERROR,
+    };
+
+    if (l->unsure)
+        tell_end(s, l, fx);
+    l->unsure = false;
+}
+
 void landed_load(struct scheduler *s, struct live *l, enum err err, const struct task_row *row,
                  const char *story)
 {
@@ -191,12 +229,15 @@ void landed_load(struct scheduler *s, struct live *l, enum err err, const struct
     l->reload = false;
     if (err == ERR_NOT_FOUND) {
         not_there(s, l);
+    } else if (err == ERR_CORRUPT) {
+        set_aside(s, l, story);
     } else if (err != ERR_OK) {
-        inbox_fail(s, l, &l->inbox, err, story);
+        fail_callers(s, l, &l->inbox, err, story);
         list_push(&s->loads, &l->load_link); /* and again: it may be ours */
     } else if (!live_load(s, l, row, &e)) {
         set_aside(s, l, e.text);
     } else {
+        tell_what_was_unsure(s, l);
         go_on(s, l);
     }
 }

@@ -33,8 +33,10 @@ bool live_any_open(const struct live *l)
     return false;
 }
 
-void live_detach_step(struct live_step *ls)
+void live_detach_step(struct scheduler *s, struct live_step *ls)
 {
+    struct work *w = ls->pending ? ls->work : NULL;
+
     link_remove(&ls->sent);
     link_remove(&ls->assigned);
     if (ls->queue_of)
@@ -47,6 +49,8 @@ void live_detach_step(struct live_step *ls)
     }
     ls->instance = NULL;
     ls->pending = ls->delivered = ls->stop = ls->stop_told = false;
+    if (w)
+        call_settle(s, w, 1); /* the call will not carry it */
 }
 
 void live_unload(struct scheduler *s, struct live *l)
@@ -55,12 +59,9 @@ void live_unload(struct scheduler *s, struct live *l)
         return;
     for (uint16_t i = 0; i < l->task.step_count; i++) {
         struct live_step *ls = &l->steps[i];
-        struct work *w = ls->pending ? ls->work : NULL;
         s->stats.open_attempts -= link_is_in(&ls->sent);
         s->stats.waiting -= ls->queue_of != NULL;
-        live_detach_step(ls);
-        if (w)
-            call_settle(s, w, 1); /* the call will not carry it */
+        live_detach_step(s, ls);
     }
     heap_remove(&s->naps, &l->nap);
     link_remove(&l->dirty_link);
@@ -138,6 +139,7 @@ static void adopt_open_attempt(struct scheduler *s, struct live *l, uint16_t i)
     struct agent *agent = dispatch_agent(&s->dispatch, spec->agent);
     ls->instance = dispatch_instance(agent, a->instance);
     ls->delivered = true;
+    ls->stop = l->task.direction == DIRECTION_UNDO && a->direction == DIRECTION_FORWARD;
     list_push(&ls->instance->sent, &ls->sent);
     s->stats.open_attempts++;
     if (ls->instance->called)

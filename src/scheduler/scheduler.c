@@ -152,8 +152,8 @@ static int64_t next_turn(const struct scheduler *s)
         return earlier(at, s->retry_at);
     if (!s->draining && s->stats.live < s->config.live_max)
         at = earlier(at, s->time_next_at);
-    bool more =
-        !list_empty(&s->dirty) || !list_empty(&s->loads) || !list_empty(&s->inboxes) || s->looking;
+    bool more = !list_empty(&s->dirty) || !list_empty(&s->loads) || !list_empty(&s->inboxes)
+                || s->looking || s->troubled;
     return more ? scheduler_now(s) : at;
 }
 
@@ -161,11 +161,11 @@ int64_t scheduler_turn(struct scheduler *s)
 {
     int64_t now = scheduler_now(s);
 
-    call_expire(s, now);
     wake_naps(s, now);
     process_inboxes(s);
     sweep(s, now);
     start_match(s);
+    call_expire(s, now); /* after that: a call that does not wait takes what there is */
     (void)flush(s);
     call_answer_ready(s);
     process_inboxes(s); /* what was not sent is decided now, and committed next */

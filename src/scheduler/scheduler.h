@@ -49,6 +49,7 @@ struct ask {
     struct slice id; /* with all other slices: lives until the answer */
     /* ASK_SUBMIT */
     const struct definition *definition;
+    bool only_if_exists; /* its content is wrong for a new task: ERR_INVALID, unless it is there */
     struct slice input, reply_to, tags;
     int priority;
     int64_t not_before;
@@ -59,7 +60,8 @@ struct ask {
     /* The answer: ERR_OK; ERR_CONFLICT: other content, or not in this state; ERR_NOT_FOUND; or the
      * store's trouble. */
     enum err outcome;
-    bool existed; /* ASK_SUBMIT: the same task was there before */
+    bool existed;    /* ASK_SUBMIT: the same task was there before */
+    int64_t version; /* ASK_SUBMIT: of its workflow */
     char story[200];
 };
 

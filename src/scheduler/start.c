@@ -21,7 +21,7 @@ static struct agent *agent_of(struct scheduler *s, const struct live *l, uint16_
 
 /* How many tasks it is worth holding for an agent: what its places take, and as much again, so that
  * they never wait for the store. */
-static size_t room_of(const struct agent *a, int64_t now)
+size_t start_room(const struct agent *a, int64_t now)
 {
     return 2 * (size_t)dispatch_places(a, now);
 }
@@ -30,7 +30,7 @@ static size_t room_of(const struct agent *a, int64_t now)
  * and claiming it again are two writes. */
 static size_t keep_of(const struct agent *a, int64_t now)
 {
-    return 2 * room_of(a, now) + 1024;
+    return 2 * start_room(a, now) + 1024;
 }
 
 /* The ready steps of a task, with the task's own not_before. */
@@ -130,14 +130,20 @@ void start_refresh(struct scheduler *s, struct live *l)
         live_dirty(s, l); /* the batch will see to it */
 }
 
-bool start_has_room(struct scheduler *s, const struct live *l)
+bool start_has_room(struct scheduler *s, struct live *l)
 {
-    const struct workflow *w = &l->definition->workflow;
-    struct agent *a = dispatch_agent(&s->dispatch, w->steps[w->order[0]].call.agent);
+    struct ready *ready = NULL;
     int64_t now = scheduler_now(s);
+    size_t count = ready_of(s, l, &ready);
 
-    return !s->draining && l->task.not_before <= now && s->stats.live < s->config.live_max
-           && !a->backlog && a->queue.len < room_of(a, now);
+    if (s->draining || s->stats.live >= s->config.live_max)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const struct agent *a = agent_of(s, l, ready[i].step);
+        if (ready[i].at <= now && !a->backlog && a->queue.len < start_room(a, now))
+            return true;
+    }
+    return false;
 }
 
 /* For a row without owner: whom it waits for, and since when. */
@@ -145,19 +151,25 @@ void start_wait_fields(struct scheduler *s, struct live *l)
 {
     struct ready *ready = NULL;
     size_t count = ready_of(s, l, &ready);
+    int64_t now = scheduler_now(s);
+    struct agent *waits_for = NULL;
     int64_t due = 0;
 
-    l->waiting_for = SLICE("time");
     for (size_t i = 0; i < count; i++) {
-        if (ready[i].at <= scheduler_now(s)) {
-            struct agent *a = agent_of(s, l, ready[i].step);
-            a->backlog = true;
-            l->waiting_for = a->name;
-            l->rank = task_rank(&l->task);
-            return;
-        }
-        due = due ? min_i64(due, ready[i].at) : ready[i].at;
+        struct agent *a = agent_of(s, l, ready[i].step);
+        if (ready[i].at > now)
+            due = due ? min_i64(due, ready[i].at) : ready[i].at;
+        else if (!waits_for
+                 || (dispatch_is_connected(a, now) && !dispatch_is_connected(waits_for, now)))
+            waits_for = a; /* one who can be reached, if any */
     }
+    if (waits_for) {
+        waits_for->backlog = true;
+        l->waiting_for = waits_for->name;
+        l->rank = task_rank(&l->task);
+        return;
+    }
+    l->waiting_for = SLICE("time");
     if (due == 0) /* its deadline has passed: the supervisor's request is due */
         due = scheduler_now(s);
     l->rank = due;

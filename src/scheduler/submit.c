@@ -42,8 +42,15 @@ void submit_apply(struct scheduler *s, struct live *l, struct command *c)
 
     a->existed = l->loaded;
     a->outcome = ERR_OK;
+    a->version = a->definition->workflow.version;
     if (l->loaded) {
+        a->version = l->definition->workflow.version;
         c->answer = l->task.content == a->content ? ANSWER_REPEATED : ANSWER_REFUSED;
+        return;
+    }
+    if (a->only_if_exists) {
+        a->outcome = ERR_INVALID;
+        c->answer = ANSWER_UNKNOWN;
         return;
     }
     begin(s, l, a);

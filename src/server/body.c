@@ -23,7 +23,7 @@ struct json *body_json(struct http_request *r)
         http_problem(r, 415, "content-type", "send the body as application/json");
         return NULL;
     }
-    if (json_parse(&r->arena, r->body, &j, &fault) != ERR_OK) {
+    if (json_parse_within(&r->arena, r->body, JSON_DEPTH_OUTSIDE, &j, &fault) != ERR_OK) {
         http_problem(r, 400, "not-json", "the body is not JSON: line %u, column %u: %s", fault.line,
                      fault.column, fault.what);
         return NULL;
@@ -50,4 +50,17 @@ bool wait_of(struct http_request *r, int64_t *ret_ms)
     }
     *ret_ms = min_i64(*ret_ms, 5 * MS_PER_MIN);
     return true;
+}
+
+bool count_of(struct slice text, int64_t max, int64_t *ret)
+{
+    int64_t v = 0;
+
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] < '0' || text.ptr[i] > '9' || v > INT64_MAX / 10 - 10)
+            return false;
+        v = v * 10 + (text.ptr[i] - '0');
+    }
+    *ret = v;
+    return text.len > 0 && v > 0 && v <= max;
 }

@@ -2,8 +2,9 @@
 #define SERVER_INTERNAL_H
 
 /*
- * What the files of the server share: the node, and one exchange for each request that cannot be answered at
- * once. An exchange outlives its client: when that goes, `http` becomes NULL, and the answer is dropped.
+ * What the files of the server share: the node, and one exchange for each request that cannot be
+ * answered at once. An exchange outlives its client: when that goes, `http` becomes NULL, and the
+ * answer is dropped.
  */
 
 #include <uv.h>
@@ -28,11 +29,12 @@ struct server {
     struct token_key *key;
     struct scheduler *scheduler;
     struct supervisor *supervisor;
-    struct map waits;        /* of struct wait_list, by task id */
-    size_t exchange_count;   /* open ones that the store works on */
+    struct map waits;      /* of struct wait_list, by task id */
+    size_t exchange_count; /* open ones that the store works on */
     int64_t wall_minus_steady_ms;
     int64_t timer_at;
-    char trouble[400];       /* of the store; empty: none */
+    enum err trouble_err; /* of the store; ERR_OK: it works */
+    char trouble[400];
     bool draining, ended;
     uint64_t requests;
 };
@@ -40,11 +42,11 @@ struct server {
 /* The first field of whatever hangs on http_request.user. */
 struct exchange {
     struct server *server;
-    struct http_request *http; /* NULL: the client has gone */
+    struct http_request *http;        /* NULL: the client has gone */
     void (*gone)(struct exchange *x); /* may be NULL */
 };
 
-int64_t server_now(void *arg);    /* the store's time; arg is the server */
+int64_t server_now(void *arg); /* the store's time; arg is the server */
 int64_t server_steady(void *arg);
 
 /* A request that waits for something: its memory, and the tie to its client. */
@@ -61,7 +63,7 @@ void task_get(struct server *sv, struct http_request *r);
 void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind);
 void ask_answered(void *arg, struct ask *a);
 void waiters_tell(struct server *sv, struct slice id); /* it ended */
-void waiters_drain(struct server *sv); /* all are answered with what there is */
+void waiters_drain(struct server *sv);                 /* all are answered with what there is */
 void task_get_when_ended(struct server *sv, struct http_request *r, struct slice id,
                          int64_t wait_ms, int status);
 
@@ -83,8 +85,9 @@ void nodes_get(struct server *sv, struct http_request *r);
 void metrics_get(struct server *sv, struct http_request *r);
 
 /* body.c: reading requests */
-struct json *body_json(struct http_request *r); /* NULL: answered with a problem */
-bool wait_of(struct http_request *r, int64_t *ret_ms); /* ?wait=; false: answered */
+struct json *body_json(struct http_request *r);              /* NULL: answered with a problem */
+bool wait_of(struct http_request *r, int64_t *ret_ms);       /* ?wait=; false: answered */
+bool count_of(struct slice text, int64_t max, int64_t *ret); /* digits only, from 1 to max */
 bool content_type_is(const struct http_request *r, const char *type);
 
 /* render.c */
@@ -92,6 +95,7 @@ void render_task(struct buf *b, const struct workflow *w, const struct task *t,
                  const struct task_row *row);
 void render_summary(struct buf *b, const struct task_row *row);
 void answer_json(struct http_request *r, int status, const struct buf *b, const char *headers);
+const char *trouble_type(enum err err); /* as problem documents name it */
 void answer_trouble(struct http_request *r, enum err err, const char *story);
 
 #endif

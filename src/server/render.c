@@ -129,21 +129,24 @@ void answer_json(struct http_request *r, int status, const struct buf *b, const 
     http_answer(r, status, "application/json", buf_view(b), headers);
 }
 
-void answer_trouble(struct http_request *r, enum err err, const char *story)
+const char *trouble_type(enum err err)
 {
     static const char *const types[] = {
-#define X(name, text, retry, http) [ERR_##name] = #name,
-        ERR_MAP(X)
-#undef X
+        [ERR_OK] = "none",           [ERR_PARSE] = "not-json",
+        [ERR_INVALID] = "invalid",   [ERR_NOT_FOUND] = "not-found",
+        [ERR_CONFLICT] = "conflict", [ERR_TOO_BIG] = "too-big",
+        [ERR_CORRUPT] = "corrupt",   [ERR_NOT_A_STORE] = "not-a-store",
+        [ERR_NEWER] = "newer",       [ERR_LOCKED] = "locked",
+        [ERR_FULL] = "full",         [ERR_IO] = "io",
+        [ERR_UNKNOWN] = "unknown",   [ERR_BUSY] = "busy",
     };
-    char type[32] = "";
+
+    return types[err];
+}
+
+void answer_trouble(struct http_request *r, enum err err, const char *story)
+{
     int status = err_http_status(err);
 
-    for (size_t i = 0; types[err][i] && i + 1 < sizeof type; i++) /* ERR_NOT_FOUND: "not-found" */
-        type[i] = types[err][i] == '_' ? '-' : (char)(types[err][i] | 0x20);
-    if (status == 503) {
-        http_problem(r, 503, type, "%s; try again", story);
-        return;
-    }
-    http_problem(r, status, type, "%s", story);
+    http_problem(r, status, trouble_type(err), "%s%s", story, status == 503 ? "; try again" : "");
 }

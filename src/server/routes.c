@@ -2,6 +2,7 @@
 #include <strings.h>
 
 #include "server/internal.h"
+#include "json/json.h"
 
 struct route {
     const char *method;
@@ -97,7 +98,8 @@ static bool is_our_host(struct slice host)
     if (len > 0 && len < host.len && host.ptr[len - 1] == ':')
         host.len = len - 1; /* the port does not matter */
     return slice_is(host, "[::1]") || is_loopback_address(host)
-           || (host.len == strlen("localhost") && strncasecmp(host.ptr, "localhost", host.len) == 0);
+           || (host.len == strlen("localhost")
+               && strncasecmp(host.ptr, "localhost", host.len) == 0);
 }
 
 /* A page in a browser may not use a server on loopback as its own: what carries an Origin comes
@@ -107,6 +109,34 @@ static bool is_foreign(const struct http_request *r)
     struct slice host = http_header(r, "host");
 
     return http_header(r, "origin").ptr || (host.ptr && !is_our_host(host));
+}
+
+/* RFC 9110, 15.5.6: says what is possible. */
+static void answer_wrong_method(struct http_request *r)
+{
+    CLEANUP(buf_fini) struct buf allow = {0};
+
+    buf_str(&allow, "Allow: ");
+    size_t start = allow.len;
+    for (size_t i = 0; i < COUNT_OF(routes); i++)
+        if (path_matches(routes[i].path, r->path))
+            buf_fmt(&allow, "%s%s%s", allow.len > start ? ", " : "", routes[i].method,
+                    strcmp(routes[i].method, "GET") == 0 ? ", HEAD" : "");
+    buf_str(&allow, "\r\n");
+    CLEANUP(buf_fini) struct buf detail = {0};
+    buf_fmt(&detail, "%.*s is not possible on %.*s", SLICE_ARG(r->method), SLICE_ARG(r->path));
+    CLEANUP(buf_fini) struct buf b = {0};
+    json_open(&b, '{');
+    json_key(&b, "type");
+    json_string(&b, SLICE("urn:intact:problem:method"));
+    json_key(&b, "title");
+    json_string(&b, SLICE("Method Not Allowed"));
+    json_key(&b, "status");
+    json_number(&b, 405);
+    json_key(&b, "detail");
+    json_string(&b, buf_view(&detail));
+    json_close(&b, '}');
+    http_answer(r, 405, "application/problem+json", buf_view(&b), allow.ptr);
 }
 
 void route(void *arg, struct http_request *r)
@@ -130,8 +160,7 @@ void route(void *arg, struct http_request *r)
         }
     }
     if (known)
-        http_problem(r, 405, "method", "%.*s is not possible on %.*s", SLICE_ARG(r->method),
-                     SLICE_ARG(r->path));
+        answer_wrong_method(r);
     else
         http_problem(r, 404, "no-route", "there is nothing at %.*s", SLICE_ARG(r->path));
 }

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "server/internal.h"
+#include "json/json.h"
 
 enum { DRAIN_MS = 5000, SHUT_MS = 20 };
 
@@ -112,23 +113,24 @@ static void task_ended(void *arg, struct slice id, enum task_state state)
 
 static void alert(void *arg, const struct task *t)
 {
+    CLEANUP(buf_fini) struct buf reason = {0};
     (void)arg;
-    log_line(LOG_ERROR, "event=operator_needed task=%.*s state=%s code=%.*s reason=\"%.*s\"",
-             SLICE_ARG(t->id), task_state_text(t->state), SLICE_ARG(t->error.code),
-             SLICE_ARG(t->error.message));
+
+    json_string(&reason, t->error.message); /* an agent's words: quoted, nothing can be forged */
+    log_line(LOG_ERROR, "event=operator_needed task=%.*s state=%s code=%.*s reason=%s",
+             SLICE_ARG(t->id), task_state_text(t->state), SLICE_ARG(t->error.code), reason.ptr);
 }
 
 static void store_trouble(void *arg, const struct error *e)
 {
     struct server *sv = arg;
 
-    if (e) {
-        (void)snprintf(sv->trouble, sizeof sv->trouble, "%s", e->text);
+    sv->trouble_err = e ? e->code : ERR_OK;
+    (void)snprintf(sv->trouble, sizeof sv->trouble, "%s", e ? e->text : "");
+    if (e)
         log_line(LOG_ERROR, "event=store_trouble reason=\"%s\"", e->text);
-    } else {
-        sv->trouble[0] = 0;
+    else
         log_line(LOG_INFO, "event=store_works_again");
-    }
 }
 
 static void requested(void *arg, struct slice id, bool released)
@@ -142,7 +144,7 @@ static void scan_failed(void *arg, const struct error *e)
 {
     struct server *sv = arg;
 
-    if (!sv->trouble[0])
+    if (sv->trouble_err == ERR_OK)
         log_line(LOG_WARN, "event=scan_failed reason=\"%s\"", e->text);
 }
 
@@ -245,16 +247,15 @@ static void make_parts(struct server *sv)
     };
 
     sv->key = token_key_new(c->store->ops->secret(c->store));
-    sv->scheduler =
-        scheduler_new(&sc, sv->store, &sv->workflows, sv->key, &clock, &outside);
+    sv->scheduler = scheduler_new(&sc, sv->store, &sv->workflows, sv->key, &clock, &outside);
     sv->supervisor = supervisor_new(&suc, sv->store, &sv->workflows, &sv_outside);
 }
 
 static void start_handles(struct server *sv)
 {
     int rc = uv_check_init(&sv->loop, &sv->check) | uv_timer_init(&sv->loop, &sv->timer)
-             | uv_timer_init(&sv->loop, &sv->drain_timer)
-             | uv_signal_init(&sv->loop, &sv->sigterm) | uv_signal_init(&sv->loop, &sv->sigint);
+             | uv_timer_init(&sv->loop, &sv->drain_timer) | uv_signal_init(&sv->loop, &sv->sigterm)
+             | uv_signal_init(&sv->loop, &sv->sigint);
 
     ASSERT(rc == 0);
     sv->check.data = sv->timer.data = sv->drain_timer.data = sv;

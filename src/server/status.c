@@ -12,7 +12,7 @@ void readyz_get(struct server *sv, struct http_request *r)
 {
     if (sv->draining)
         http_problem(r, 503, "draining", "the server is ending");
-    else if (sv->trouble[0])
+    else if (sv->trouble_err != ERR_OK)
         http_problem(r, 503, "store", "%s", sv->trouble);
     else
         http_answer(r, 200, "application/json", SLICE("{\"status\":\"ready\"}"), NULL);
@@ -91,8 +91,8 @@ void nodes_get(struct server *sv, struct http_request *r)
 
 static void metric(struct buf *b, const char *name, const char *type, const char *help, uint64_t v)
 {
-    buf_fmt(b, "# HELP intact_%s %s\n# TYPE intact_%s %s\nintact_%s %" PRIu64 "\n", name, help, name,
-            type, name, v);
+    buf_fmt(b, "# HELP intact_%s %s\n# TYPE intact_%s %s\nintact_%s %" PRIu64 "\n", name, help,
+            name, type, name, v);
 }
 
 void metrics_get(struct server *sv, struct http_request *r)

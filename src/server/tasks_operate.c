@@ -1,5 +1,6 @@
 #include "server/internal.h"
 
+#include "base/log.h"
 #include "json/json.h"
 
 /* The operator's hands: POST /v1/tasks/{id}/retry|skip|undo {step?, output?, reason}. */
@@ -10,12 +11,38 @@ struct operation {
     struct ask ask;
 };
 
+static const char *verb_text(enum ask_kind kind)
+{
+    switch (kind) {
+    case ASK_RETRY:
+        return "retry";
+    case ASK_SKIP:
+        return "skip";
+    case ASK_UNDO:
+        return "undo";
+    case ASK_SUBMIT:
+        break;
+    }
+    UNREACHABLE();
+}
+
+static void log_operation(const struct ask *a)
+{
+    CLEANUP(buf_fini) struct buf reason = {0};
+
+    json_string(&reason, a->reason);
+    log_line(LOG_WARN, "event=operated verb=%s task=%.*s step=%.*s reason=%s", verb_text(a->kind),
+             SLICE_ARG(a->id), SLICE_ARG(a->step), reason.ptr);
+}
+
 static void operated(struct ask *a)
 {
     struct operation *op = a->user;
     struct http_request *r = op->x.http;
     struct arena arena = op->arena; /* op lies in it */
 
+    if (a->outcome == ERR_OK)
+        log_operation(a);
     if (r && http_is_alive(r)) {
         exchange_untie(&op->x);
         if (a->outcome == ERR_OK)
@@ -42,12 +69,22 @@ static bool body_ok(struct http_request *r, const struct json *j, enum ask_kind 
         }
     }
     if (json_get_text(j, "reason").len == 0) {
-        http_problem(r, 422, "no-reason", "say why: {\"reason\": \"...\"}; it is kept on record");
+        http_problem(r, 422, "no-reason", "say why: {\"reason\": \"...\"}; it goes into the log");
         return false;
     }
-    if (step && step->type != JSON_NULL && step->type != JSON_STRING) { /* to be taken for all of the task? */
+    if (step && step->type != JSON_NULL
+        && step->type != JSON_STRING) { /* to be taken for all of the task? */
         http_problem(r, 422, "bad-step", "step is %s, expected the name of a step",
                      json_type_text(step->type));
+        return false;
+    }
+    if (kind == ASK_UNDO && step) {
+        http_problem(r, 422, "no-single-step",
+                     "undo is of the whole task; a single step cannot be undone");
+        return false;
+    }
+    if (kind != ASK_SKIP && json_get(j, "output")) {
+        http_problem(r, 422, "no-output", "an output can be given only to a step that is skipped");
         return false;
     }
     if (kind == ASK_SKIP && !json_get_text(j, "step").ptr) {

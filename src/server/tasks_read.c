@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "base/when.h"
-#include "json/json.h"
 #include "store/codec.h"
+#include "json/json.h"
 
 /* ---- GET /v1/tasks/{id}, with ?wait= ---- */
 
@@ -142,7 +142,8 @@ static void begin_waiting(struct reader *rd)
     rd->timer.data = rd;
     rd->timer_open = true;
     int64_t left = max_i64(1, rd->wait_until - server_now(sv));
-    (void)uv_timer_start(&rd->timer, wait_over, (uint64_t)left, 0); /* cannot fail: it has a callback */
+    (void)uv_timer_start(&rd->timer, wait_over, (uint64_t)left,
+                         0); /* cannot fail: it has a callback */
 }
 
 static void read_done(struct store_job *j)
@@ -290,19 +291,6 @@ static void list_done(struct store_job *j)
     arena_fini(&a);
 }
 
-static bool number_of(struct slice text, int64_t max, int64_t *ret)
-{
-    int64_t v = 0;
-
-    for (size_t i = 0; i < text.len; i++) {
-        if (text.ptr[i] < '0' || text.ptr[i] > '9' || v > INT64_MAX / 10 - 10)
-            return false;
-        v = v * 10 + (text.ptr[i] - '0');
-    }
-    *ret = v;
-    return text.len > 0 && v > 0 && v <= max;
-}
-
 /* What is misspelt must not list everything. */
 static bool query_is_known(struct http_request *r)
 {
@@ -314,9 +302,10 @@ static bool query_is_known(struct http_request *r)
         for (size_t i = 0; i < COUNT_OF(known); i++)
             found |= slice_is(name, known[i]);
         if (!found) {
-            http_problem(r, 422, "unknown-parameter",
-                         "there is no parameter \"%.*s\", expected state, workflow, limit or cursor",
-                         SLICE_ARG(name));
+            http_problem(
+                r, 422, "unknown-parameter",
+                "there is no parameter \"%.*s\", expected state, workflow, limit or cursor",
+                SLICE_ARG(name));
             return false;
         }
     }
@@ -338,12 +327,12 @@ static bool read_query(struct http_request *r, struct list_query *q)
                      SLICE_ARG(state));
         return false;
     }
-    if (limit.ptr && !number_of(limit, LIST_MAX, &n)) {
+    if (limit.ptr && !count_of(limit, LIST_MAX, &n)) {
         http_problem(r, 422, "bad-limit", "limit must be a number from 1 to %d", LIST_MAX);
         return false;
     }
     q->limit = (size_t)n;
-    if (cursor.ptr && !number_of(cursor, INT64_MAX, &q->before_seq)) {
+    if (cursor.ptr && !count_of(cursor, INT64_MAX, &q->before_seq)) {
         http_problem(r, 422, "bad-cursor", "cursor must be the `next` of an earlier page");
         return false;
     }

@@ -195,7 +195,7 @@ static bool read_submission(struct server *sv, struct submission *s, struct slic
 
     s->ask.kind = ASK_SUBMIT;
     s->ask.user = s;
-    if (json_parse(a, text, &j, &fault) != ERR_OK) {
+    if (json_parse_within(a, text, JSON_DEPTH_OUTSIDE, &j, &fault) != ERR_OK) {
         problem(s, 400, "not-json", "not JSON: line %u, column %u: %s", fault.line, fault.column,
                 fault.what);
         return false;
@@ -205,10 +205,13 @@ static bool read_submission(struct server *sv, struct submission *s, struct slic
                 json_type_text(j->type));
         return false;
     }
-    if (!read_id(s, j) || !keys_ok(s, j) || !read_workflow(sv, s, j) || !read_options(s, j)
-        || !read_input(s, j, a))
+    if (!read_id(s, j) || !keys_ok(s, j) || !read_workflow(sv, s, j) || !read_options(s, j))
         return false;
     s->ask.content = json_hash(j);
+    /* What was accepted once is accepted again, even if a newer version asks for other inputs. */
+    s->ask.only_if_exists = !read_input(s, j, a);
+    if (s->ask.only_if_exists && !s->ask.id.ptr)
+        return false;
     if (!s->ask.id.ptr)
         give_id(sv, s);
     return true;
@@ -261,10 +264,7 @@ static void answer_one(struct submissions *all)
     CLEANUP(buf_fini) struct buf location = {0};
 
     if (s->problem_type) {
-        if (s->status == 503)
-            answer_trouble(r, ERR_BUSY, s->problem);
-        else
-            http_problem(r, s->status, s->problem_type, "%s", s->problem);
+        http_problem(r, s->status, s->problem_type, "%s", s->problem);
         return;
     }
     if (all->wait_ms > 0) {
@@ -277,7 +277,7 @@ static void answer_one(struct submissions *all)
     json_key(&b, "workflow");
     json_string(&b, s->ask.definition->workflow.name);
     json_key(&b, "version");
-    json_number(&b, s->ask.definition->workflow.version);
+    json_number(&b, s->ask.version);
     json_close(&b, '}');
     buf_fmt(&location, "Location: /v1/tasks/%.*s\r\n", SLICE_ARG(s->ask.id));
     answer_json(r, s->status, &b, location.ptr);
@@ -300,6 +300,12 @@ static void answer_if_complete(struct submissions *all)
     arena_fini(&a);
 }
 
+static void accepted(struct submission *s)
+{
+    s->status = s->ask.existed ? 200 : 201;
+    s->problem_type = NULL;
+}
+
 void ask_answered(void *arg, struct ask *a)
 {
     struct submission *s = a->user;
@@ -310,12 +316,15 @@ void ask_answered(void *arg, struct ask *a)
         (*answered)(a);
         return;
     }
-    if (a->outcome == ERR_OK)
-        s->status = a->existed ? 200 : 201;
+    if (a->outcome == ERR_INVALID && a->only_if_exists)
+        ; /* the problem stands as it was found */
+    else if (a->outcome == ERR_OK)
+        accepted(s);
     else if (a->outcome == ERR_CONFLICT)
         problem(s, 409, "task-exists", "%s", a->story);
     else
-        problem(s, err_http_status(a->outcome), "store", "%s", a->story);
+        problem(s, err_http_status(a->outcome), trouble_type(a->outcome), "%s%s", a->story,
+                err_is_transient(a->outcome) ? "; try again" : "");
     s->all->open--;
     answer_if_complete(s->all);
 }

@@ -33,7 +33,20 @@ static bool delay_of(const struct json *j, const char *key, int64_t *ret_ms)
     const struct json *v = json_get(j, key);
 
     *ret_ms = 0;
-    return !v || v->type == JSON_NULL || (v->type == JSON_STRING && duration_parse(v->text, ret_ms));
+    return !v || v->type == JSON_NULL
+           || (v->type == JSON_STRING && duration_parse(v->text, ret_ms));
+}
+
+/* Texts of errors stand in the task's document: long ones are cut, between characters. */
+enum { ERROR_CODE_MAX = 128, ERROR_MESSAGE_MAX = 4096 };
+
+static struct slice cut(struct slice s, size_t max)
+{
+    if (s.len <= max)
+        return s;
+    while (max > 0 && ((unsigned char)s.ptr[max] & 0xc0) == 0x80)
+        max--;
+    return (struct slice){s.ptr, max};
 }
 
 static void read_error(struct arena *a, const struct json *error, struct work_result *r)
@@ -43,8 +56,8 @@ static void read_error(struct arena *a, const struct json *error, struct work_re
     struct slice effect = json_get_text(error, "effect");
 
     r->failed = true;
-    r->error.code = code.ptr ? arena_copy(a, code) : SLICE("error");
-    r->error.message = message.ptr ? arena_copy(a, message) : SLICE("");
+    r->error.code = code.len ? arena_copy(a, cut(code, ERROR_CODE_MAX)) : SLICE("error");
+    r->error.message = arena_copy(a, message.ptr ? cut(message, ERROR_MESSAGE_MAX) : SLICE(""));
     r->retryable = json_get_bool(error, "retryable", true);
     r->effect = r->retryable ? EFFECT_UNKNOWN : EFFECT_NONE;
     if (slice_is(effect, "none"))
@@ -247,7 +260,8 @@ bool work_answered(void *arg, struct work *w)
         return false;
     exchange_untie(&wx->x);
     if (w->failed) {
-        answer_trouble(r, ERR_BUSY, sv->trouble[0] ? sv->trouble : "the store did not take it");
+        bool known = sv->trouble_err != ERR_OK;
+        answer_trouble(r, ERR_BUSY, known ? sv->trouble : "the store did not take it");
         return true;
     }
     CLEANUP(buf_fini) struct buf b = {0};

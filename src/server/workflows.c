@@ -134,7 +134,8 @@ void workflow_put(struct server *sv, struct http_request *r)
     if (!d)
         return;
     if (!slice_eq(name, d->workflow.name)) {
-        http_problem(r, 422, "other-name", "the definition is of workflow \"%.*s\", the path says \"%.*s\"",
+        http_problem(r, 422, "other-name",
+                     "the definition is of workflow \"%.*s\", the path says \"%.*s\"",
                      SLICE_ARG(d->workflow.name), SLICE_ARG(name));
         definition_free(d);
         return;
@@ -174,11 +175,8 @@ void workflow_get(struct server *sv, struct http_request *r)
     CLEANUP(buf_fini) struct buf b = {0};
     int64_t v = 0;
 
-    if (version.ptr) {
-        char *end = NULL;
-        v = strtoll(version.ptr, &end, 10); /* segments end with a NUL */
-        v = *end || v < 1 ? -1 : v;
-    }
+    if (version.ptr && !count_of(version, INT64_MAX, &v))
+        v = -1; /* no version is called so */
     const struct definition *d = registry_find(&sv->workflows, name, v);
     if (!d) {
         http_problem(r, 404, "no-such-workflow", "there is no workflow \"%.*s\"%s", SLICE_ARG(name),

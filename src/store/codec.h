@@ -5,8 +5,8 @@
  * A task as a row, and back. The document holds, as JSON, what has no column of its own; names in
  * it are those of the API, so that plain SQL (views task_step, task_attempt) reads well:
  *
- *   {"input":..., "output":..., "error":{"code","message"}, "stop":"undo", "content":"16 hex digits",
- *    "deadline_passed":true, "undo_complete_by":ms, "payloads":n,
+ *   {"input":..., "output":..., "error":{"code","message"}, "stop":"undo", "content":"16 hex
+ * digits", "deadline_passed":true, "undo_complete_by":ms, "payloads":n,
  *    "steps":[{"name","state","direction","attempt","failure_count","wait_until","in_doubt",
  *              "input","output","undo_input","error",
  *              "dropped":{"count","effect","until"},
@@ -15,26 +15,27 @@
  *
  * What is zero, false or NONE is left out; times in it are ms. A value longer than
  * PAYLOAD_INLINE_MAX is written as "input_payload": number, and its text goes to the payload table.
- * To change the format: add keys, never give a key a second meaning; readers ignore what they do not
- * know. task_valid() is tested after decoding.
+ * To change the format: add keys, never give a key a second meaning; readers ignore what they do
+ * not know. task_valid() is tested after decoding.
  */
 
 #include "base/buf.h"
 #include "store/store.h"
 
 /* Fills *ret from *t: columns and document (which is appended to `doc`), and the payloads that were
- * given numbers just now (they lie in `a`; the task's values get their numbers, so that they are stored
- * once). Columns that are the scheduler's business are left for the caller: workflow and version
- * are copied from `w`, but waiting_for, rank, request, wake_at are zeroed. ret->doc points into `doc` and
- * is good until more is appended; the texts of columns are borrowed from *t and *w. */
+ * given numbers just now (they lie in `a`; the task's values get their numbers, so that they are
+ * stored once). Columns that are the scheduler's business are left for the caller: workflow and
+ * version are copied from `w`, but waiting_for, rank, request, wake_at are zeroed. ret->doc points
+ * into `doc` and is good until more is appended; the texts of columns are borrowed from *t and *w.
+ */
 void task_encode(const struct workflow *w, struct task *t, struct arena *a, struct buf *doc,
                  struct task_row *ret);
 
 /* A value in the payload table whose row was read without its payloads (overdue, list) decodes with
  * its number and an empty text, and is encoded again by its number.
  *
- * Fills *ret from a row; everything is copied to or allocated in `a`. ERR_CORRUPT if the document does
- * not parse, does not fit the workflow, or breaks task_valid(). */
+ * Fills *ret from a row; everything is copied to or allocated in `a`. ERR_CORRUPT if the document
+ * does not parse, does not fit the workflow, or breaks task_valid(). */
 enum err task_decode(const struct workflow *w, const struct task_row *row, struct arena *a,
                      struct task *ret, struct error *e) MUST_USE;
 

@@ -3,8 +3,8 @@
 
 /*
  * Work for the store that must not hold up the loop: `run` is called where the store lives (its
- * thread; in the simulation after a delay), `done` later on the loop. Jobs run one at a time, in the
- * order in which they were handed over, so what one wrote the next one reads.
+ * thread; in the simulation after a delay), `done` later on the loop. Jobs run one at a time, in
+ * the order in which they were handed over, so what one wrote the next one reads.
  *
  * Embed struct store_job in what the job works on; nobody else touches that in between.
  */

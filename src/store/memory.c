@@ -445,6 +445,12 @@ static struct workflow_row workflow_copy(struct arena *a, const struct workflow_
                                  row->created_at};
 }
 
+static enum err memory_probe(struct store *base, struct error *e)
+{
+    (void)base;
+    return fault() ? fails(e) : ERR_OK;
+}
+
 static enum err memory_workflow_put(struct store *base, struct slice name, struct slice text,
                                     int64_t now, int64_t *ret_version, bool *ret_new,
                                     struct error *e)
@@ -573,6 +579,7 @@ static void memory_close(struct store *base)
 static const struct store_ops ops = {
     .close = memory_close,
     .commit = memory_commit,
+    .probe = memory_probe,
     .get = memory_get,
     .overdue = memory_overdue,
     .list = memory_list,

@@ -139,6 +139,7 @@ static void sqlite_close(struct store *base)
 static const struct store_ops ops = {
     .close = sqlite_close,
     .commit = sqlite_commit,
+    .probe = sqlite_probe,
     .get = sqlite_get,
     .overdue = sqlite_overdue,
     .list = sqlite_list,

@@ -17,8 +17,8 @@
 
 enum err sqlite_store_open(const char *dir, struct store **ret, struct error *e) MUST_USE;
 
-/* Does what was put off: checkpoints when the WAL is long, or when `idle`, which the store thread says
- * after a while (say a second) without work. Returns true if something is left to do then; if
+/* Does what was put off: checkpoints when the WAL is long, or when `idle`, which the store thread
+ * says after a while (say a second) without work. Returns true if something is left to do then; if
  * false the store thread may sleep until the next call of anything else. */
 bool sqlite_store_maintain(struct store *s, bool idle);
 

@@ -170,6 +170,7 @@ int rows_read(sqlite3_stmt *q, struct arena *a, size_t limit, struct row_page *r
 
 /* sqlite_commit.c, sqlite_claim.c, sqlite_read.c, sqlite_workflow.c */
 enum err sqlite_commit(struct store *s, struct batch *b, struct arena *a, struct error *e);
+enum err sqlite_probe(struct store *s, struct error *e);
 int sqlite_claim(struct sqlite_store *s, struct claim *c, struct arena *a) MUST_USE;
 enum err sqlite_get(struct store *s, struct slice id, struct arena *a, struct task_row *ret,
                     struct error *e);

@@ -227,3 +227,28 @@ enum err sqlite_commit(struct store *base, struct batch *b, struct arena *a, str
         b->changes[i].outcome = err;
     return err;
 }
+
+/* The row of the node is written as it is: a page of the WAL all the same. */
+static int probe(struct db *d, bool *ret_unknown)
+{
+    int rc = db_exec(d, "BEGIN IMMEDIATE");
+
+    if (rc == SQLITE_OK)
+        rc = db_exec(d, "UPDATE node SET boot = boot");
+    return rc == SQLITE_OK ? db_commit(d, ret_unknown) : rc;
+}
+
+enum err sqlite_probe(struct store *base, struct error *e)
+{
+    struct sqlite_store *s = sqlite_store_of(base);
+    bool unknown = false;
+
+    enum err err = store_ready(s, e);
+    if (err != ERR_OK)
+        return err;
+    int rc = probe(&s->writer, &unknown);
+    if (rc == SQLITE_OK)
+        return ERR_OK;
+    db_rollback(&s->writer);
+    return store_failed(s, rc, e, "write");
+}

@@ -59,8 +59,10 @@ int row_read(sqlite3_stmt *q, struct arena *a, struct task_row *ret)
     };
 
     if (!task_state_parse(query_text(q, COL_STATE), &row.state)
-        || !direction_parse(query_text(q, COL_DIRECTION), &row.direction) || row.revision == 0)
-        return SQLITE_CORRUPT;
+        || !direction_parse(query_text(q, COL_DIRECTION), &row.direction) || row.revision == 0) {
+        row.state = TASK_ERROR; /* one bad row must not hold up the others: without a document */
+        row.doc = SLICE_NONE;   /* whoever decodes it will find it corrupt, and set it aside */
+    }
     *ret = row;
     return SQLITE_OK;
 }

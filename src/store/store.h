@@ -3,8 +3,8 @@
 
 /*
  * The state store: durable home of tasks and workflows. This is the whole interface, and all that
- * a body (sqlite.c, memory.c) implements. It is synchronous; in the server it is called on the store
- * thread alone, in the simulation by the one thread that there is.
+ * a body (sqlite.c, memory.c) implements. It is synchronous; in the server it is called on the
+ * store thread alone, in the simulation by the one thread that there is.
  *
  * Fencing: every change of a task names the revision on which it was decided, and raises it by
  * one. A change whose revision is not that of the row does nothing and ends ERR_CONFLICT. Leases
@@ -66,7 +66,7 @@ enum change_kind {
 
 struct change {
     enum change_kind kind;
-    bool release;  /* REQUEST */
+    bool release;    /* REQUEST */
     bool wake_moved; /* UPDATE: row.wake_at differs from what the row holds; if false the column (an
                         index) is left alone */
     struct task_row row;
@@ -80,8 +80,9 @@ enum claim_kind {
                     as they are, running steps included */
 };
 
-/* Takes up to `limit` tasks for `locked_by`: state processing (compensating where direction is undo),
- * started_at set if it was not, waiting_for NULL, revision raised. CLAIM_BOOT keeps the state. */
+/* Takes up to `limit` tasks for `locked_by`: state processing (compensating where direction is
+ * undo), started_at set if it was not, waiting_for NULL, revision raised. CLAIM_BOOT keeps the
+ * state. */
 struct claim {
     enum claim_kind kind;
     struct slice agent;
@@ -143,6 +144,9 @@ struct store_ops {
      * all of its changes, and *e tells the story. Claims then have no rows. */
     enum err (*commit)(struct store *s, struct batch *b, struct arena *a, struct error *e);
 
+    /* Writes next to nothing, durably: does the store take changes (again)? */
+    enum err (*probe)(struct store *s, struct error *e);
+
     /* ERR_NOT_FOUND if there is none. Payloads are read with it. */
     enum err (*get)(struct store *s, struct slice id, struct arena *a, struct task_row *ret,
                     struct error *e);
@@ -162,7 +166,8 @@ struct store_ops {
     enum err (*workflow_get)(struct store *s, struct slice name, int64_t version, struct arena *a,
                              struct workflow_row *ret, struct error *e); /* version 0: the newest */
     enum err (*workflow_list)(struct store *s, struct arena *a, struct workflow_row **ret,
-                              size_t *ret_count, struct error *e); /* all versions, by name, version */
+                              size_t *ret_count,
+                              struct error *e); /* all versions, by name, version */
 
     /* Takes or renews a lease for `holder` until `until`, if it is free, run out at `now`, or its
      * own. *ret is the lease as it stands afterwards, whoever holds it. Where a lock excludes other

@@ -56,27 +56,24 @@ void overdue_judge(const struct workflow *w, const struct task *t, int64_t now,
     json_open(text, '[');
     for (uint16_t i = 0; i < t->step_count; i++) {
         const struct step *s = &t->steps[i];
-        const struct attempt *a = step_open_attempt(s);
-        if (!a)
-            continue;
-        if (step_is_overdue(s, now, lost)) {
+        int64_t at = step_overdue_at(s, lost);
+        if (at != 0 && at <= now) {
             request_step(text, &w->steps[i], s, now);
             overdue++;
-        } else {
+        } else if (at != 0) {
             running++;
-            next = earlier(next, a->started_at >= lost->until ? a->complete_by
-                                                              : deadline_at(a->complete_by, lost));
+            next = earlier(next, at);
         }
     }
-    if (task_is_overdue(t, now, lost)) {
+    int64_t at = task_overdue_at(t, lost);
+    if (at != 0 && at <= now) {
         json_open(text, '{');
         json_key(text, "do");
         json_string(text, SLICE("deadline"));
         json_close(text, '}');
         overdue++;
-    } else if (!t->deadline_passed && !task_state_is_end(t->state) && t->state != TASK_ERROR) {
-        int64_t at = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
-        next = earlier(next, at ? deadline_at(at, lost) : 0);
+    } else {
+        next = earlier(next, at);
     }
     json_close(text, ']');
     *ret = (struct verdict){

@@ -6,7 +6,10 @@
 #include "store/codec.h"
 #include "supervisor/overdue.h"
 
-enum { PAGE_MAX = 256 };
+enum {
+    PAGE_MAX = 256,
+    UNREADABLE_MS = 3600000, /* until a row that cannot be read is complained about again */
+};
 
 #define LEASE_NAME SLICE("supervisor")
 
@@ -118,7 +121,10 @@ static bool judge(struct supervisor *sv, const struct task_row *row, struct chan
     if (!d || task_decode(&d->workflow, row, &sv->arena, &t, &e) != ERR_OK) {
         log_line(LOG_ERROR, "event=task_unreadable task=%.*s reason=\"%s\"", SLICE_ARG(row->id),
                  d ? e.text : "its workflow is not in the store");
-        return false;
+        *ret = (struct change){.kind = CHANGE_REQUEST, .row = *row};
+        ret->row.revision = row->revision + 1;
+        ret->row.wake_at = sv->scan_at + UNREADABLE_MS;
+        return true;
     }
     overdue_judge(&d->workflow, &t, sv->scan_at, &sv->lost, &text, &v);
     if (!v.request && v.wake_at == row->wake_at)

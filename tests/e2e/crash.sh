@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
 # Real processes, real disk, random kills: after each round the agents' ledgers and the tasks must
-# agree. Usage: crash.sh ROOT BUILD [ROUNDS] [SEED]
+# agree. Usage: crash.sh ROOT BUILD [ROUNDS] [SEED] [KIND]
+# Kinds: any (one of them at a time), server (five times a second), agents (all at once),
+# submission (the server, while orders come in), pause (nobody is killed, some are stopped for a while).
 set -eu
 root=$1
 build=$2
 rounds=${3:-3}
-RANDOM=${4:-$((SECONDS + $$))}
+seed=${4:-$((SECONDS + $$))}
+RANDOM=$seed
+kind=${5:-any}
 work=$(mktemp -d "${TMPDIR:-/tmp}/intact-crash.XXXXXX")
 . "$root/tools/installation.sh"
 good=
@@ -14,7 +18,7 @@ finish() {
     if [ -n "$good" ]; then
         rm -rf "$work"
     else
-        echo "what is left of it: $work" >&2
+        echo "seed $seed, kind $kind; what is left of it: $work" >&2
     fi
 }
 trap finish EXIT
@@ -29,17 +33,67 @@ for n in 1 2; do
 done
 names=(server server stock-1 stock-2 payment-1 payment-2 shipping-1 shipping-2)
 
-for round in $(seq "$rounds"); do
-    # The submitter asks again until it is told: what is accepted twice is one task.
-    orders "r$round" 150 >"$work/orders"
-    (
-        until "$server_bin" submit -f "$work/orders" >/dev/null 2>&1; do sleep 0.1; done
-    ) &
-    submitter=$!
-    for kill in $(seq 8); do
-        sleep "0.$((RANDOM % 9))"
-        strike "${names[RANDOM % ${#names[@]}]}"
+kill_some() {
+    local kill name
+    case $kind in
+    any)
+        for kill in $(seq 8); do
+            sleep "0.$((RANDOM % 9))"
+            strike "${names[RANDOM % ${#names[@]}]}"
+        done
+        ;;
+    server)
+        for kill in $(seq 20); do
+            sleep 0.2
+            strike server
+        done
+        ;;
+    agents)
+        for kill in $(seq 6); do
+            sleep "0.$((RANDOM % 9))"
+            for name in "${names[@]:2}"; do strike "$name"; done
+        done
+        ;;
+    pause)
+        for kill in $(seq 3); do
+            name=${names[RANDOM % ${#names[@]}]}
+            kill -STOP "$(cat "$work/$name.pid")" 2>/dev/null || true
+            sleep 1.5
+            kill -CONT "$(cat "$work/$name.pid")" 2>/dev/null || true
+        done
+        ;;
+    submission)
+        for kill in $(seq 12); do
+            sleep "0.$(printf %03d $((100 + RANDOM % 100)))"
+            strike server
+        done
+        ;;
+    *)
+        echo "there is no kind \"$kind\"" >&2
+        exit 2
+        ;;
+    esac
+}
+
+# The submitter asks again until it is told: what is accepted twice is one task.
+submit_orders() { # FILE
+    local part
+    rm -f "$work"/part.*
+    if [ "$kind" = submission ]; then
+        split -l 5 "$1" "$work/part."
+    else
+        cp "$1" "$work/part.all"
+    fi
+    for part in "$work"/part.*; do
+        until "$server_bin" submit -f "$part" >/dev/null 2>&1; do sleep 0.05; done
     done
+}
+
+for round in $(seq "$rounds"); do
+    orders "r$round" 150 >"$work/orders"
+    submit_orders "$work/orders" &
+    submitter=$!
+    kill_some
     wait $submitter
     wait_ready
     for i in $(seq 600); do

@@ -11,8 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-extern char **environ;
-
 static const char *program;
 
 void kit_program(int argc, char **argv)
@@ -106,8 +104,8 @@ void node_start(struct node *n, const char *const *flags)
     n->pid = spawn(argv, pipes[1], n->log);
     (void)close(pipes[1]);
     FILE *f = fdopen(pipes[0], "r");
-    bool ready = f && fgets(line, sizeof line, f)
-                 && sscanf(line, "listening on port %d", &n->port) == 1;
+    bool ready =
+        f && fgets(line, sizeof line, f) && sscanf(line, "listening on port %d", &n->port) == 1;
     if (!ready)
         print_file(n->log);
     CHECK(ready, "it does not start; it said \"%s\"", line);
@@ -172,8 +170,8 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
 
 void node_fini(struct node *n)
 {
-    static const char *const bad[] = {"assertion failed", "AddressSanitizer", "runtime error:",
-                                      "LeakSanitizer", "ThreadSanitizer"};
+    static const char *const bad[] = {"assertion failed", "AddressSanitizer",
+                                      "runtime error:", "LeakSanitizer", "ThreadSanitizer"};
 
     if (n->pid)
         node_kill(n);

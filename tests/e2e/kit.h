@@ -18,11 +18,11 @@
 enum { PATIENCE_MS = 30000 /* for what must happen; nothing takes that long */ };
 
 struct node {
-    pid_t pid;      /* 0: it does not run */
-    int port;       /* 0: any; kept over restarts */
-    char home[64];  /* holds data folder and log */
-    char data[80];  /* --data */
-    char log[80];   /* what it wrote to standard error */
+    pid_t pid;     /* 0: it does not run */
+    int port;      /* 0: any; kept over restarts */
+    char home[64]; /* holds data folder and log */
+    char data[80]; /* --data */
+    char log[80];  /* what it wrote to standard error */
 };
 
 void kit_program(int argc, char **argv); /* first of main */
@@ -32,15 +32,15 @@ void sleep_ms(int ms);
 
 /* ---- servers ---- */
 
-#define FLAGS(...) ((const char *const[]){__VA_ARGS__ __VA_OPT__(, ) NULL})
+#define FLAGS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-void node_init(struct node *n);                               /* a new, empty home */
-void node_start(struct node *n, const char *const *flags);    /* returns when it listens */
-int node_wait(struct node *n, int ms);                        /* its wait status; -1: runs still */
+void node_init(struct node *n);                            /* a new, empty home */
+void node_start(struct node *n, const char *const *flags); /* returns when it listens */
+int node_wait(struct node *n, int ms);                     /* its wait status; -1: runs still */
 void node_signal(struct node *n, int signal);
-void node_kill(struct node *n);                               /* SIGKILL, and it is gone */
-void node_stop(struct node *n);                               /* SIGTERM; it must end with 0 */
-void node_fini(struct node *n);                               /* kills it, looks at its log, removes its home */
+void node_kill(struct node *n); /* SIGKILL, and it is gone */
+void node_stop(struct node *n); /* SIGTERM; it must end with 0 */
+void node_fini(struct node *n); /* kills it, looks at its log, removes its home */
 bool node_log_has(const struct node *n, const char *text);
 int64_t node_resident_kb(const struct node *n);
 
@@ -86,16 +86,16 @@ int64_t time_at(const struct reply *r, const char *path);     /* 0: null */
 bool raw_is(const struct reply *r, const char *path, const char *json);
 bool head_has(const struct reply *r, const char *text);
 
-#define EXPECT(r, code)                                                                     \
+#define EXPECT(r, code) \
     CHECK((r)->status == (code), "answered %d: %.*s", (r)->status, SLICE_ARG((r)->body))
-#define EXPECT_TEXT(r, path, expected)                                                       \
+#define EXPECT_TEXT(r, path, expected)                                                          \
     CHECK(strcmp(text_at((r), (path)), (expected)) == 0, "%s is \"%s\", expected \"%s\": %.*s", \
           (path), text_at((r), (path)), (expected), SLICE_ARG((r)->body))
-#define EXPECT_INT(r, path, expected)                                                        \
-    CHECK(int_at((r), (path)) == (expected), "%s is %" PRId64 ": %.*s", (path),              \
+#define EXPECT_INT(r, path, expected)                                           \
+    CHECK(int_at((r), (path)) == (expected), "%s is %" PRId64 ": %.*s", (path), \
           int_at((r), (path)), SLICE_ARG((r)->body))
-#define EXPECT_RAW(r, path, expected)                                                        \
-    CHECK(raw_is((r), (path), (expected)), "%s is not %s: %.*s", (path), (expected),         \
+#define EXPECT_RAW(r, path, expected)                                                \
+    CHECK(raw_is((r), (path), (expected)), "%s is not %s: %.*s", (path), (expected), \
           SLICE_ARG((r)->body))
 
 /* A problem document of that type, with all that one has. */

@@ -74,9 +74,8 @@ void hand_in(const struct node *n, const char *agent, const char *instance, cons
     char path[200];
 
     (void)snprintf(path, sizeof path, "/v1/agents/%s/work", agent);
-    post(n, &r, path,
-         "{\"instance\": \"%s\", \"max\": 0, \"results\": [{\"token\": \"%s\", %s}]}", instance,
-         token, result);
+    post(n, &r, path, "{\"instance\": \"%s\", \"max\": 0, \"results\": [{\"token\": \"%s\", %s}]}",
+         instance, token, result);
     EXPECT(&r, 200);
     EXPECT_TEXT(&r, "outcomes.0.status", expected_status);
     EXPECT_TEXT(&r, "outcomes.0.token", token);

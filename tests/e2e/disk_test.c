@@ -1,0 +1,281 @@
+/*
+ * A disk that is full while the server runs, and one that may not be written. The disk is a small
+ * tmpfs in a mount namespace of this process; where that is not allowed the tests are skipped.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "kit.h"
+
+static struct node node;
+static char filler[100];
+static bool may_mount;
+
+static void write_text(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    ssize_t written = write(fd, text, strlen(text));
+    (void)written; /* if it does not work, the mount says so */
+    (void)close(fd);
+}
+
+/* Mounts that vanish with this process. */
+static bool own_mounts(void)
+{
+    char map[40];
+    unsigned uid = getuid();
+    unsigned gid = getgid();
+
+    if (unshare(CLONE_NEWNS) != 0) {
+        if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
+            return false;
+        write_text("/proc/self/setgroups", "deny");
+        (void)snprintf(map, sizeof map, "0 %u 1", uid);
+        write_text("/proc/self/uid_map", map);
+        (void)snprintf(map, sizeof map, "0 %u 1", gid);
+        write_text("/proc/self/gid_map", map);
+    }
+    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+}
+
+static int start(void **state)
+{
+    (void)state;
+    node_init(&node);
+    (void)snprintf(filler, sizeof filler, "%s/filler", node.data);
+    assert_int_equal(mkdir(node.data, 0700), 0);
+    may_mount = own_mounts() && mount("tmpfs", node.data, "tmpfs", 0, "size=4m,mode=0700") == 0;
+    if (!may_mount) {
+        fprintf(stderr, "skipped: no mounts are allowed here (%s)\n", strerror(errno));
+        return 0;
+    }
+    node_start(&node, FLAGS("--scan-every", "100ms", "--grace", "200ms", "--drain", "500ms"));
+    (void)define(&node, "one",
+                 "\"on_failure\": \"hold\", \"steps\": [{\"name\": \"a\", \"agent\": "
+                 "\"ag\", \"action\": \"x\", \"undo\": \"none\"}]");
+    (void)define(&node, "held",
+                 "\"on_failure\": \"hold\", \"steps\": [{\"name\": \"a\", \"agent\": "
+                 "\"he\", \"action\": \"x\", \"undo\": \"none\"}]");
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    if (may_mount) {
+        node_stop(&node);
+        (void)umount(node.data);
+    }
+    node_fini(&node);
+    return 0;
+}
+
+static void fill_disk(void)
+{
+    static char block[65536];
+    int fd = open(filler, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+    assert_true(fd >= 0);
+    for (size_t size = sizeof block; size > 0;)
+        if (write(fd, block, size) <= 0)
+            size /= 2;
+    (void)close(fd);
+}
+
+static void free_disk(void)
+{
+    assert_int_equal(unlink(filler), 0);
+}
+
+/* Submits until it is refused; how many were accepted. */
+static int submit_until_refused(struct reply *r, const char *prefix)
+{
+    static char text[2000];
+    int accepted = 0;
+
+    memset(text, 'x', sizeof text - 1);
+    for (; accepted < 10000; accepted++) {
+        post(&node, r, "/v1/tasks", "{\"workflow\": \"one\", \"id\": \"%s-%d\", \"input\": \"%s\"}",
+             prefix, accepted, text);
+        if (r->status != 201)
+            return accepted;
+    }
+    CHECK(false, "it is never full");
+    return 0;
+}
+
+static void wait_until_ready(void)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+    REPLY r = {0};
+
+    for (;;) {
+        get(&node, &r, "/readyz");
+        if (r.status == 200)
+            return;
+        CHECK(steady_ms() < until, "it does not recover: %.*s", SLICE_ARG(r.body));
+        sleep_ms(50);
+    }
+}
+
+static int64_t tasks_like(const char *pattern)
+{
+    char query[100];
+
+    (void)snprintf(query, sizeof query, "SELECT count(*) FROM task WHERE id LIKE '%s'", pattern);
+    return sql_int(&node, query);
+}
+
+static void a_full_disk_is_told_and_gone_when_it_is_gone(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    if (!may_mount)
+        skip();
+    submit(&node, "held", "held-1");
+    fetch(&node, &r, "he", "h");
+    char *token = token_in(&r, 0);
+    hand_in(&node, "he", "h", token, "\"error\": {\"code\": \"c\", \"retryable\": false}",
+            "accepted");
+    free(token);
+    submit(&node, "one", "before");
+    fetch(&node, &r, "ag", "i");
+    token = token_in(&r, 0);
+    fill_disk();
+
+    int accepted = submit_until_refused(&r, "full");
+    expect_problem(&r, 503, "full");
+    get(&node, &r, "/readyz");
+    expect_problem(&r, 503, "store");
+    CHECK(strstr(text_at(&r, "detail"), "full"), "%.*s", SLICE_ARG(r.body));
+    get(&node, &r, "/healthz");
+    EXPECT(&r, 200);
+    task_of(&node, &r, "before"); /* reading goes on */
+    EXPECT_TEXT(&r, "state", "processing");
+    get(&node, &r, "/v1/tasks?limit=500");
+    EXPECT(&r, 200);
+
+    send_as(&node, &r, "POST", "/v1/agents/ag/work", "application/json",
+            SLICE("{\"instance\": \"i\", \"max\": 1, \"wait\": \"10ms\"}"));
+    CHECK(r.status == 200 || r.status == 503, "%d", r.status); /* but without work */
+    CHECK(!at(&r, "requests.0"), "%.*s", SLICE_ARG(r.body));
+    CLEANUP(buf_fini) struct buf b = {0};
+    buf_fmt(&b,
+            "{\"instance\": \"i\", \"max\": 0, \"results\": [{\"token\": \"%s\", \"output\": "
+            "\"%04000d\"}]}",
+            token, 7);
+    send_as(&node, &r, "POST", "/v1/agents/ag/work", "application/json", buf_view(&b));
+    CHECK(r.status == 503, "%d %.*s", r.status, SLICE_ARG(r.body));
+    expect_problem(&r, 503, "full");
+    post(&node, &r, "/v1/tasks/held-1/retry", "{\"reason\": \"try\"}");
+    CHECK(r.status == 503, "%d %.*s", r.status, SLICE_ARG(r.body));
+    expect_problem(&r, 503, "full");
+    CHECK(tasks_like("full-%") == accepted, "%d accepted", accepted);
+
+    free_disk();
+    wait_until_ready(); /* by itself, nobody asking for anything that writes */
+    CHECK(tasks_like("full-%") == accepted, "%d accepted", accepted);
+    send_as(&node, &r, "POST", "/v1/agents/ag/work", "application/json", buf_view(&b));
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "outcomes.0.status", "accepted");
+    wait_for_state(&node, "before", "processed");
+    post(&node, &r, "/v1/tasks/held-1/retry", "{\"reason\": \"try\"}");
+    EXPECT(&r, 200);
+    for (int i = 0; i < accepted; i++)
+        serve_step(&node, "ag", "i", "1");
+    assert_int_equal(
+        sql_int(&node, "SELECT count(*) FROM task WHERE workflow = 'one' AND state <> 'processed'"),
+        0);
+    free(token);
+}
+
+static void lines_of_many_say_for_themselves_that_the_disk_is_full(void **state)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    REPLY r = {0};
+    (void)state;
+
+    if (!may_mount)
+        skip();
+    fill_disk();
+    (void)submit_until_refused(&r, "lines");
+    buf_str(&b, "nonsense\n");
+    buf_fmt(&b, "{\"workflow\": \"one\", \"id\": \"line-2\", \"input\": \"%04000d\"}\n", 7);
+    send_as(&node, &r, "POST", "/v1/tasks", "application/x-ndjson", buf_view(&b));
+    EXPECT(&r, 200);
+    CHECK(memmem(r.body.ptr, r.body.len, "\"line\":1,\"status\":400", 21), "%.*s",
+          SLICE_ARG(r.body));
+    CHECK(memmem(r.body.ptr, r.body.len, "\"line\":2,\"status\":503,\"id\":\"line-2\"", 35), "%.*s",
+          SLICE_ARG(r.body));
+    put(&node, &r, "/v1/workflows/bigger",
+        "{\"intact\": 1, \"workflow\": \"bigger\", \"steps\": [{\"name\": \"a\", \"agent\": "
+        "\"ag\", "
+        "\"action\": \"x\", \"input\": \"%04000d\", \"undo\": \"none\"}]}",
+        7);
+    expect_problem(&r, 503, "full");
+    get(&node, &r, "/v1/workflows/bigger");
+    EXPECT(&r, 404);
+    free_disk();
+    wait_until_ready();
+    assert_int_equal(tasks_like("line-2"), 0);
+    send_as(&node, &r, "POST", "/v1/tasks", "application/x-ndjson", buf_view(&b));
+    CHECK(memmem(r.body.ptr, r.body.len, "\"line\":2,\"status\":201", 21), "%.*s",
+          SLICE_ARG(r.body));
+}
+
+static void what_was_accepted_before_the_disk_was_full_outlives_a_kill(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    if (!may_mount)
+        skip();
+    fill_disk();
+    int accepted = submit_until_refused(&r, "killed");
+    node_kill(&node);
+    free_disk();
+    node_start(&node, FLAGS("--scan-every", "100ms", "--drain", "500ms"));
+    assert_int_equal(tasks_like("killed-%"), accepted);
+}
+
+static void a_disk_that_may_not_be_written_is_refused_until_it_may(void **state)
+{
+    CLEANUP(buf_fini) struct buf err = {0};
+    REPLY r = {0};
+    (void)state;
+
+    if (!may_mount)
+        skip();
+    submit(&node, "one", "read-only");
+    node_stop(&node);
+    assert_int_equal(mount(NULL, node.data, NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
+    int status = serve_briefly(FLAGS("--data", node.data, "--listen", "127.0.0.1:0"), &err);
+    assert_int_equal(mount(NULL, node.data, NULL, MS_REMOUNT, NULL), 0);
+    assert_int_equal(status, 1);
+    CHECK(strstr(err.ptr, "ead-only") && strstr(err.ptr, node.data), "%s", err.ptr);
+    node_start(&node, FLAGS("--scan-every", "100ms", "--drain", "500ms"));
+    task_of(&node, &r, "read-only");
+    EXPECT_TEXT(&r, "state", "pending");
+}
+
+int main(int argc, char **argv)
+{
+    kit_program(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_full_disk_is_told_and_gone_when_it_is_gone),
+        cmocka_unit_test(lines_of_many_say_for_themselves_that_the_disk_is_full),
+        cmocka_unit_test(what_was_accepted_before_the_disk_was_full_outlives_a_kill),
+        cmocka_unit_test(a_disk_that_may_not_be_written_is_refused_until_it_may),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}

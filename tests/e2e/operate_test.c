@@ -1,0 +1,199 @@
+/* The operator's hands: retry, skip and undo. */
+
+#include <stdlib.h>
+
+#include "kit.h"
+
+static struct node node;
+
+static int start(void **state)
+{
+    (void)state;
+    node_init(&node);
+    node_start(&node, FLAGS("--scan-every", "100ms", "--drain", "200ms"));
+    (void)define(&node, "held",
+                 "\"on_failure\": \"hold\", \"steps\": [{\"name\": \"a\", \"agent\": \"ag\", "
+                 "\"action\": \"x\", \"undo\": {\"action\": \"unx\"}}, {\"name\": \"b\", "
+                 "\"agent\": \"ag\", \"action\": \"y\", \"input\": \"${ .steps.a.output }\", "
+                 "\"undo\": {\"action\": \"uny\"}}], \"output\": \"${ .steps.b.output }\"");
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    node_stop(&node);
+    node_fini(&node);
+    return 0;
+}
+
+static void fail_step(const char *code)
+{
+    REPLY r = {0};
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    fetch(&node, &r, "ag", "i");
+    char *token = token_in(&r, 0);
+    buf_fmt(&b, "\"error\": {\"code\": \"%s\", \"message\": \"why\", \"retryable\": false}", code);
+    hand_in(&node, "ag", "i", token, b.ptr, "accepted");
+    free(token);
+}
+
+static void operate(struct reply *ret, const char *id, const char *verb, const char *body)
+{
+    char path[100];
+
+    (void)snprintf(path, sizeof path, "/v1/tasks/%s/%s", id, verb);
+    post(&node, ret, path, "%s", body);
+}
+
+static void a_task_in_error_is_retried_where_it_stopped(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    submit(&node, "held", "retried");
+    serve_step(&node, "ag", "i", "1");
+    fail_step("broken");
+    task_of(&node, &r, "retried");
+    EXPECT_TEXT(&r, "state", "error");
+    EXPECT_TEXT(&r, "error.code", "broken");
+    EXPECT_TEXT(&r, "error.message", "why");
+    assert_true(node_log_has(&node, "event=operator_needed task=retried"));
+    operate(&r, "retried", "retry", "{\"reason\": \"mended\"}");
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "id", "retried");
+    EXPECT_TEXT(&r, "direction", "forward");
+    operate(&r, "retried", "retry", "{\"reason\": \"again\"}");
+    expect_problem(&r, 409, "conflict");
+    fetch(&node, &r, "ag", "i");
+    EXPECT_TEXT(&r, "requests.0.step", "b");
+    EXPECT_INT(&r, "requests.0.attempt", 2);
+    char *token = token_in(&r, 0);
+    hand_in(&node, "ag", "i", token, "\"output\": 2", "accepted");
+    free(token);
+    task_of(&node, &r, "retried");
+    EXPECT_TEXT(&r, "state", "processed");
+    EXPECT_INT(&r, "output", 2);
+    EXPECT_RAW(&r, "error", "null");
+}
+
+static void a_step_is_skipped_with_an_output_for_those_after_it(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    submit(&node, "held", "skipped");
+    fail_step("broken");
+    operate(&r, "skipped", "skip",
+            "{\"step\": \"a\", \"output\": {\"by\": \"hand\"}, \"reason\": \"done\"}");
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "steps.0.state", "skipped");
+    fetch(&node, &r, "ag", "i");
+    EXPECT_TEXT(&r, "requests.0.step", "b");
+    EXPECT_TEXT(&r, "requests.0.input.by", "hand");
+    char *token = token_in(&r, 0);
+    hand_in(&node, "ag", "i", token, "\"output\": 3", "accepted");
+    free(token);
+    wait_for_state(&node, "skipped", "processed");
+}
+
+static void a_task_in_error_is_undone(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    submit(&node, "held", "undone");
+    serve_step(&node, "ag", "i", "1");
+    fail_step("broken");
+    operate(&r, "undone", "undo", "{\"reason\": \"customer left\"}");
+    assert_true(node_log_has(&node, "verb=undo task=undone step= reason=\"customer left\""));
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "direction", "undo");
+    fetch(&node, &r, "ag", "i");
+    EXPECT_TEXT(&r, "requests.0.action", "unx");
+    char *token = token_in(&r, 0);
+    operate(&r, "undone", "undo", "{\"reason\": \"twice\"}");
+    EXPECT(&r, 200); /* it is being undone already */
+    operate(&r, "undone", "retry", "{\"reason\": \"too early\"}");
+    expect_problem(&r, 409, "conflict");
+    hand_in(&node, "ag", "i", token, "\"output\": null", "accepted");
+    free(token);
+    task_of(&node, &r, "undone");
+    EXPECT_TEXT(&r, "state", "compensated");
+    EXPECT_TEXT(&r, "steps.0.state", "undone");
+}
+
+static void undo_of_what_never_began_ends_at_once(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    post(&node, &r, "/v1/tasks",
+         "{\"workflow\": \"held\", \"id\": \"early\", \"not_before\": \"2199-01-01T00:00:00Z\"}");
+    EXPECT(&r, 201);
+    operate(&r, "early", "undo", "{\"reason\": \"not wanted\"}");
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "state", "compensated");
+    static const char *const verbs[] = {"undo", "retry"};
+    for (size_t i = 0; i < COUNT_OF(verbs); i++) { /* the end is the end */
+        operate(&r, "early", verbs[i], "{\"reason\": \"x\"}");
+        expect_problem(&r, 409, "conflict");
+    }
+    operate(&r, "early", "skip", "{\"step\": \"a\", \"reason\": \"x\"}");
+    expect_problem(&r, 409, "conflict");
+}
+
+static void operations_that_are_wrong_are_refused(void **state)
+{
+    static const struct {
+        const char *verb, *body;
+        int status;
+        const char *type;
+    } cases[] = {
+        {"retry", "{}", 422, "no-reason"},
+        {"retry", "{\"reason\": 5}", 422, "no-reason"},
+        {"retry", "{\"reason\": \"\"}", 422, "no-reason"},
+        {"retry", "{\"reason\": \"x\", \"step\": 5}", 422, "bad-step"},
+        {"undo", "{\"reason\": \"x\", \"step\": []}", 422, "bad-step"},
+        {"skip", "{\"reason\": \"x\"}", 422, "no-step"},
+        {"skip", "{\"reason\": \"x\", \"step\": null}", 422, "no-step"},
+        {"retry", "{\"reason\": \"x\", \"stepp\": \"a\"}", 422, "unknown-member"},
+        {"retry", "[]", 422, "not-an-object"},
+        {"retry", "{", 400, "not-json"},
+        {"retry", "{\"reason\": \"x\", \"step\": \"nosuch\"}", 404, "not-found"},
+        {"skip", "{\"reason\": \"x\", \"step\": \"nosuch\"}", 404, "not-found"},
+        {"retry", "{\"reason\": \"x\"}", 409, "conflict"},
+    };
+    REPLY r = {0};
+    (void)state;
+
+    post(&node, &r, "/v1/tasks",
+         "{\"workflow\": \"held\", \"id\": \"wrong\", \"not_before\": \"2199-01-01T00:00:00Z\"}");
+    EXPECT(&r, 201);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        operate(&r, "wrong", cases[i].verb, cases[i].body);
+        CHECK(r.status == cases[i].status, "%s %s: %d %.*s", cases[i].verb, cases[i].body, r.status,
+              SLICE_ARG(r.body));
+        expect_problem(&r, cases[i].status, cases[i].type);
+    }
+    operate(&r, "nobody", "retry", "{\"reason\": \"x\"}");
+    expect_problem(&r, 404, "not-found");
+    send_as(&node, &r, "POST", "/v1/tasks/wrong/retry", "text/plain", SLICE("{}"));
+    expect_problem(&r, 415, "content-type");
+    task_of(&node, &r, "wrong");
+    EXPECT_TEXT(&r, "state", "pending");
+}
+
+int main(int argc, char **argv)
+{
+    kit_program(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_task_in_error_is_retried_where_it_stopped),
+        cmocka_unit_test(a_step_is_skipped_with_an_output_for_those_after_it),
+        cmocka_unit_test(a_task_in_error_is_undone),
+        cmocka_unit_test(undo_of_what_never_began_ends_at_once),
+        cmocka_unit_test(operations_that_are_wrong_are_refused),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}

@@ -1,0 +1,339 @@
+/* What the supervisor finds, what sleeps, what comes first, what a restart keeps; and plain SQL. */
+
+#include <stdlib.h>
+
+#include "base/when.h"
+#include "kit.h"
+
+static struct node node;
+static const char *const *flags =
+    FLAGS("--scan-every", "100ms", "--grace", "200ms", "--drain", "200ms");
+
+static int start(void **state)
+{
+    (void)state;
+    node_init(&node);
+    node_start(&node, flags);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    node_stop(&node);
+    node_fini(&node);
+    return 0;
+}
+
+static void who_never_answers_is_given_up_retried_and_undone(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    (void)define(
+        &node, "silent",
+        "\"steps\": [{\"name\": \"ok\", \"agent\": \"si\", \"action\": \"x\", \"undo\": "
+        "{\"action\": \"unx\"}}, {\"name\": \"never\", \"agent\": \"si\", \"action\": \"y\", "
+        "\"complete_by\": \"150ms\", \"retry\": {\"attempts\": 2, \"wait\": \"1ms\"}, "
+        "\"undo\": {\"action\": \"uny\"}}]");
+    submit(&node, "silent", "silent-1");
+    serve_step(&node, "si", "a", "1");
+    for (int i = 1; i <= 2; i++) {
+        fetch(&node, &r, "si", "a");
+        EXPECT_TEXT(&r, "requests.0.step", "never");
+        EXPECT_INT(&r, "requests.0.attempt", i);
+    }
+    static const char *const undone[] = {"uny", "unx"};
+    for (size_t i = 0; i < COUNT_OF(undone); i++) {
+        fetch(&node, &r, "si", "a");
+        EXPECT_TEXT(&r, "requests.0.action", undone[i]);
+        char *token = token_in(&r, 0);
+        hand_in(&node, "si", "a", token, "\"output\": null", "accepted");
+        free(token);
+    }
+    task_of(&node, &r, "silent-1");
+    EXPECT_TEXT(&r, "state", "compensated");
+    EXPECT_INT(&r, "failure_count", 2);
+    for (int i = 0; i < 2; i++) { /* given up after its complete-by, by one of the next scans */
+        char path[60];
+        (void)snprintf(path, sizeof path, "steps.1.attempts.%d.outcome", i);
+        EXPECT_TEXT(&r, path, "timed_out");
+        (void)snprintf(path, sizeof path, "steps.1.attempts.%d.ended_at", i);
+        int64_t ended = time_at(&r, path);
+        (void)snprintf(path, sizeof path, "steps.1.attempts.%d.complete_by", i);
+        assert_true(ended >= time_at(&r, path));
+    }
+}
+
+static void a_task_past_its_complete_by_is_undone(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    (void)define(
+        &node, "hurry",
+        "\"complete_by\": \"300ms\", \"steps\": [{\"name\": \"a\", \"agent\": \"hu\", "
+        "\"action\": \"x\", \"retry\": {\"attempts\": 1}, \"undo\": {\"action\": \"unx\"}}]");
+    submit(&node, "hurry", "hurry-1"); /* nobody takes it */
+    wait_for_state(&node, "hurry-1", "compensated");
+    task_of(&node, &r, "hurry-1");
+    assert_true(time_at(&r, "ended_at") >= time_at(&r, "complete_by"));
+    assert_int_equal(time_at(&r, "complete_by"), time_at(&r, "submitted_at") + 300);
+    assert_true(*text_at(&r, "error.code"));
+
+    submit(&node, "hurry", "hurry-2"); /* somebody takes it, and is silent */
+    fetch(&node, &r, "hu", "a");
+    assert_true(int_at(&r, "requests.0.time_left_ms") <= 300); /* not the 30 s of a step */
+    fetch(&node, &r, "hu", "a");
+    EXPECT_TEXT(&r, "requests.0.direction", "undo");
+    char *token = token_in(&r, 0);
+    hand_in(&node, "hu", "a", token, "\"output\": null", "accepted");
+    free(token);
+    wait_for_state(&node, "hurry-2", "compensated");
+}
+
+static void what_sleeps_wakes_at_its_time(void **state)
+{
+    CLEANUP(buf_fini) struct buf when = {0};
+    REPLY r = {0};
+    int64_t due = now_ms() + 700;
+    (void)state;
+
+    (void)define(&node, "sleeps",
+                 "\"complete_by\": \"10s\", \"steps\": [{\"name\": \"a\", "
+                 "\"agent\": \"sl\", \"action\": \"x\", \"undo\": \"none\"}]");
+    time_write(&when, due);
+    post(&node, &r, "/v1/tasks",
+         "{\"workflow\": \"sleeps\", \"id\": \"sleeps-1\", \"not_before\": \"%s\"}", when.ptr);
+    EXPECT(&r, 201);
+    submit(&node, "sleeps", "sleeps-2"); /* awake; it goes first */
+    task_of(&node, &r, "sleeps-1");
+    EXPECT_TEXT(&r, "state", "pending");
+    EXPECT_TEXT(&r, "waiting_for", "time");
+    assert_int_equal(time_at(&r, "complete_by"), due + 10000);
+    fetch(&node, &r, "sl", "a");
+    EXPECT_TEXT(&r, "requests.0.task", "sleeps-2");
+    fetch(&node, &r, "sl", "a");
+    EXPECT_TEXT(&r, "requests.0.task", "sleeps-1");
+    assert_true(time_at(&r, "now") >= due);
+}
+
+static void the_higher_priority_is_claimed_first(void **state)
+{
+    static const int priorities[] = {5, 0, 9, 3, 9, 7};
+    static const int order[] = {2, 4, 5, 0, 3, 1};
+    REPLY r = {0};
+    (void)state;
+
+    (void)define(&node, "first",
+                 "\"steps\": [{\"name\": \"a\", \"agent\": \"fi\", \"action\": "
+                 "\"x\", \"undo\": \"none\"}]");
+    for (size_t i = 0; i < COUNT_OF(priorities); i++) {
+        post(&node, &r, "/v1/tasks",
+             "{\"workflow\": \"first\", \"id\": \"first-%zu\", \"priority\": %d}", i,
+             priorities[i]);
+        EXPECT(&r, 201);
+        sleep_ms(2); /* so that age decides between equals */
+    }
+    for (size_t i = 0; i < COUNT_OF(order); i++) {
+        char id[20];
+        fetch(&node, &r, "fi", "a");
+        (void)snprintf(id, sizeof id, "first-%d", order[i]);
+        EXPECT_TEXT(&r, "requests.0.task", id);
+        char *token = token_in(&r, 0);
+        hand_in(&node, "fi", "a", token, "\"output\": 1", "accepted");
+        free(token);
+    }
+}
+
+/* ---- restarts ---- */
+
+static void results_are_taken_by_the_server_that_comes_after(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    (void)define(&node, "again",
+                 "\"steps\": [{\"name\": \"a\", \"agent\": \"re\", \"action\": "
+                 "\"x\", \"undo\": \"none\"}, {\"name\": \"b\", \"agent\": \"re\", "
+                 "\"action\": \"y\", \"undo\": \"none\"}]");
+    submit(&node, "again", "again-1");
+    submit(&node, "again", "again-2");
+    fetch(&node, &r, "re", "i1");
+    EXPECT_TEXT(&r, "requests.0.task", "again-1");
+    char *kept = token_in(&r, 0);
+    fetch(&node, &r, "re", "i1");
+    EXPECT_TEXT(&r, "requests.0.task", "again-2");
+    char *lost = token_in(&r, 0);
+    node_kill(&node);
+    node_start(&node, flags);
+
+    /* the agent has the first and never saw the second: only that is sent again */
+    do /* a call that came before the rows were read is answered, so that it comes again */
+        post(&node, &r, "/v1/agents/re/work",
+             "{\"instance\": \"i1\", \"max\": 1, \"wait\": \"10s\", \"holding\": [\"%s\"]}", kept);
+    while (r.status == 200 && !at(&r, "requests.0"));
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "requests.0.token", lost);
+    EXPECT_TEXT(&r, "requests.0.task", "again-2");
+    EXPECT_INT(&r, "requests.0.attempt", 1);
+    hand_in(&node, "re", "i1", kept, "\"output\": 1", "accepted");
+    hand_in(&node, "re", "i1", kept, "\"output\": 1", "repeated");
+    hand_in(&node, "re", "i1", lost, "\"output\": 1", "accepted");
+    for (int i = 0; i < 2; i++)
+        serve_step(&node, "re", "i1", "2");
+    wait_for_state(&node, "again-1", "processed");
+    wait_for_state(&node, "again-2", "processed");
+    task_of(&node, &r, "again-2");
+    EXPECT_INT(&r, "failure_count", 0);
+    assert_int_equal(at(&r, "steps.0.attempts")->count, 1);
+    get(&node, &r, "/v1/nodes");
+    EXPECT_INT(&r, "nodes.0.boot", 2);
+    free(kept);
+    free(lost);
+}
+
+static void what_fell_due_while_it_was_down_has_a_grace_time(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    (void)define(&node, "grace",
+                 "\"steps\": [{\"name\": \"a\", \"agent\": \"gr\", \"action\": \"x\", "
+                 "\"complete_by\": \"100ms\", \"undo\": \"none\"}]");
+    submit(&node, "grace", "grace-1");
+    fetch(&node, &r, "gr", "i1");
+    char *token = token_in(&r, 0);
+    node_kill(&node);
+    sleep_ms(150);
+    node_start(&node, FLAGS("--scan-every", "50ms", "--grace", "20s", "--drain", "200ms"));
+    sleep_ms(300); /* several scans */
+    hand_in(&node, "gr", "i1", token, "\"output\": 1", "accepted");
+    task_of(&node, &r, "grace-1");
+    EXPECT_TEXT(&r, "state", "processed");
+    EXPECT_INT(&r, "failure_count", 0);
+    free(token);
+    node_kill(&node);
+    node_start(&node, flags);
+}
+
+static void what_waits_and_sleeps_outlives_a_restart(void **state)
+{
+    CLEANUP(buf_fini) struct buf when = {0};
+    REPLY r = {0};
+    (void)state;
+
+    (void)define(&node, "outlive",
+                 "\"steps\": [{\"name\": \"a\", \"agent\": \"ou\", \"action\": "
+                 "\"x\", \"undo\": \"none\"}]");
+    time_write(&when, now_ms() + 500);
+    post(&node, &r, "/v1/tasks",
+         "{\"workflow\": \"outlive\", \"id\": \"outlive-1\", \"not_before\": \"%s\"}", when.ptr);
+    EXPECT(&r, 201);
+    submit(&node, "outlive", "outlive-2");
+    node_kill(&node);
+    node_start(&node, flags);
+    serve_step(&node, "ou", "i", "1");
+    serve_step(&node, "ou", "i", "1");
+    wait_for_state(&node, "outlive-1", "processed");
+    wait_for_state(&node, "outlive-2", "processed");
+}
+
+static void a_parked_agent_of_before_the_restart_is_not_needed(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    (void)define(&node, "other",
+                 "\"steps\": [{\"name\": \"a\", \"agent\": \"ot\", \"action\": "
+                 "\"x\", \"complete_by\": \"300ms\", \"undo\": \"none\"}]");
+    submit(&node, "other", "other-1");
+    fetch(&node, &r, "ot", "gone-for-good");
+    node_kill(&node);
+    node_start(&node, flags);
+    fetch(&node, &r, "ot", "another"); /* once the first attempt is given up */
+    EXPECT_INT(&r, "requests.0.attempt", 2);
+    char *token = token_in(&r, 0);
+    hand_in(&node, "ot", "another", token, "\"output\": 1", "accepted");
+    free(token);
+    wait_for_state(&node, "other-1", "processed");
+}
+
+/* ---- plain SQL ---- */
+
+static void expect_sql(const char *query, const char *expected)
+{
+    char *value = sql(&node, query);
+
+    CHECK(strcmp(value, expected) == 0, "%s: \"%s\", expected \"%s\"", query, value, expected);
+    free(value);
+}
+
+static void views_show_what_the_api_shows_while_it_runs(void **state)
+{
+    static char big[6000];
+    CLEANUP(buf_fini) struct buf b = {0};
+    REPLY r = {0};
+    (void)state;
+
+    memset(big, 'x', sizeof big - 1);
+    (void)define(&node, "seen",
+                 "\"steps\": [{\"name\": \"a\", \"agent\": \"se\", \"action\": \"x\", \"retry\": "
+                 "{\"attempts\": 2, \"wait\": \"1ms\"}, \"undo\": \"none\"}], \"output\": \"${ "
+                 ".steps.a.output.n }\"");
+    post(&node, &r, "/v1/tasks",
+         "{\"workflow\": \"seen\", \"id\": \"seen-1\", \"input\": {\"big\": \"%s\"}, \"tags\": "
+         "{\"k\": \"v\"}}",
+         big);
+    EXPECT(&r, 201);
+    fetch(&node, &r, "se", "i1");
+    char *token = token_in(&r, 0);
+    hand_in(&node, "se", "i1", token, "\"error\": {\"code\": \"c1\", \"message\": \"m1\"}",
+            "accepted");
+    free(token);
+    fetch(&node, &r, "se", "i2");
+    token = token_in(&r, 0);
+    expect_sql("SELECT state || attempt FROM task_step WHERE task = 'seen-1'", "running2");
+    expect_sql("SELECT outcome FROM task_attempt WHERE task = 'seen-1' AND attempt = 2", "open");
+    buf_fmt(&b, "\"output\": {\"n\": 8, \"big\": \"%s\"}", big);
+    hand_in(&node, "se", "i2", token, b.ptr, "accepted");
+    free(token);
+
+    task_of(&node, &r, "seen-1");
+    expect_sql("SELECT state FROM task_view WHERE id = 'seen-1'", "processed");
+    expect_sql("SELECT ended_at FROM task_view WHERE id = 'seen-1'", text_at(&r, "ended_at"));
+    expect_sql("SELECT output FROM task_view WHERE id = 'seen-1'", "8");
+    expect_sql("SELECT length(input ->> '$.big') FROM task_view WHERE id = 'seen-1'", "5999");
+    expect_sql("SELECT tags ->> '$.k' FROM task_view WHERE id = 'seen-1'", "v");
+    expect_sql("SELECT failure_count FROM task_view WHERE id = 'seen-1'", "1");
+    expect_sql("SELECT state FROM task_step WHERE task = 'seen-1' AND name = 'a'", "completed");
+    expect_sql("SELECT length(output ->> '$.big') FROM task_step WHERE task = 'seen-1'", "5999");
+    expect_sql("SELECT group_concat(outcome || ' ' || effect || ' ' || instance) FROM task_attempt "
+               "WHERE task = 'seen-1'",
+               "failed unknown i1,completed happened i2");
+    expect_sql("SELECT error_code || error_message FROM task_attempt WHERE task = 'seen-1' AND "
+               "attempt = 1",
+               "c1m1");
+    expect_sql("SELECT started_at FROM task_attempt WHERE task = 'seen-1' AND attempt = 2",
+               text_at(&r, "steps.0.attempts.1.started_at"));
+    expect_sql("SELECT value FROM tag JOIN task ON tag.task = task.seq WHERE id = 'seen-1' AND "
+               "key = 'k'",
+               "v");
+}
+
+int main(int argc, char **argv)
+{
+    kit_program(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_never_answers_is_given_up_retried_and_undone),
+        cmocka_unit_test(a_task_past_its_complete_by_is_undone),
+        cmocka_unit_test(what_sleeps_wakes_at_its_time),
+        cmocka_unit_test(the_higher_priority_is_claimed_first),
+        cmocka_unit_test(results_are_taken_by_the_server_that_comes_after),
+        cmocka_unit_test(what_fell_due_while_it_was_down_has_a_grace_time),
+        cmocka_unit_test(what_waits_and_sleeps_outlives_a_restart),
+        cmocka_unit_test(a_parked_agent_of_before_the_restart_is_not_needed),
+        cmocka_unit_test(views_show_what_the_api_shows_while_it_runs),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
