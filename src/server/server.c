@@ -9,7 +9,7 @@
 #include "server/internal.h"
 #include "json/json.h"
 
-enum { DRAIN_MS = 5000, SHUT_MS = 20 };
+enum { DRAIN_MS = 5000, SHUT_MS = 20, ERRORS_MAX = 100 };
 
 /* ---- time ---- */
 
@@ -216,6 +216,22 @@ static enum err load_workflows(struct server *sv, struct error *e)
     return err;
 }
 
+/* An alert may have died with the process that was about to log it: who reads the log learns at
+ * each start how many tasks wait for a person. */
+static void tell_of_errors(struct server *sv)
+{
+    const struct list_query q = {.state = TASK_ERROR, .limit = ERRORS_MAX};
+    struct store *st = sv->config.store;
+    struct row_page page = {0};
+    struct arena a = {0};
+    struct error e = {0};
+
+    if (st->ops->list(st, &q, &a, &page, &e) == ERR_OK && page.count > 0)
+        log_line(LOG_ERROR, "event=operator_needed tasks_in_error=%zu%s newest=%.*s", page.count,
+                 page.more ? "+" : "", SLICE_ARG(page.rows[0].id));
+    arena_fini(&a);
+}
+
 static void make_parts(struct server *sv)
 {
     const struct server_config *c = &sv->config;
@@ -328,6 +344,7 @@ enum err server_run(const struct server_config *c, struct error *e)
     int rc = uv_loop_init(&sv->loop);
     ASSERT(rc == 0);
     enum err err = load_workflows(sv, e);
+    tell_of_errors(sv);
     const struct store_thread_config tc = {c->store, c->maintain};
     sv->thread = store_thread_start(&sv->loop, &tc);
     sv->store = store_thread_queue(sv->thread);
