@@ -121,7 +121,7 @@ static void hangs(struct gig *g, int64_t left)
 
     g->hangs = true;
     covered(COVER_HANG);
-    if (chance(700))
+    if (chance(weather.pivots ? 300 : 700))
         effect_in(g, left + over);
     else
         says_error(g, "came to nothing", true, EFFECT_NONE);

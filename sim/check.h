@@ -33,6 +33,7 @@ void check_turn_back(const struct subject *t, const struct seen *new);
 bool world_is_done(void); /* everything that was begun has ended */
 void check_world_end(void);
 void check_drained(void);
+void check_owned(void); /* asked now and then: what the node owns it also knows */
 
 void check_answer(const struct work *w, uint32_t max);
 void check_unsent(const struct work *w); /* nobody was there any more to read the answer */

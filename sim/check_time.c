@@ -52,7 +52,7 @@ void check_deadline(const struct subject *t, const struct seen *old, const struc
     if (!undo) /* what began going back began no later than now, so grace for it is up to the node
                 */
         at = t->verbs ? at : grace_until(max_i64(new->submitted_at, new->not_before), at);
-    if (at != 0 && world.now >= at)
+    if (at != 0 ? world.now >= at : t->verbs) /* an operator's retry lifts it */
         return;
     describe(t);
     broken("no task is given up before its complete-by, or grace", "%s: %" PRId64 " ms too early",

@@ -70,6 +70,7 @@ static void check_request(const struct work *w, const struct work_request *r)
     must(t, r->complete_by == a->complete_by, "a request tells its complete-by", "complete-by");
     must(t, is_key(r->idempotency_key, t, step, undo), "keys are stable", "key");
     must(t, r->input.ptr != NULL, "a request has an input", "input");
+    must(t, r->complete_by > world.now, "nothing is asked after its complete-by", "expired");
     if (undo)
         check_forward_part(t, step, r);
     must(t, r->attempt >= t->sent[step][undo], "attempts leave in order", "number");
@@ -138,11 +139,10 @@ static void check_held(const struct work *w, const struct subject *t, uint32_t s
         max_i64(max_i64(disk.trouble_at, t->changed_at), max_i64(node.up_at, node.sleeps_until));
 
     must(t, !has || !sent, "what an instance holds is not sent again", "twice");
-    if (has || sent || t->sent[step][a->direction] != a->number
+    if (has || sent || t->sent_at[step][a->direction] >= w->arrived_at
         || t->unsent[step][a->direction] == a->number
         || said_find(t, step, a->direction, a->number, false) /* which may be on its way */
-        || said_find(t, step, a->direction, a->number, true)
-        || t->sent_at[step][a->direction] >= w->arrived_at || quiet + QUIET_MS >= w->arrived_at
+        || said_find(t, step, a->direction, a->number, true) || quiet + QUIET_MS >= w->arrived_at
         || a->complete_by <= world.now || w->request_count == w->max || !t->seen.locked)
         return;
     must(t, false, "what an instance has lost is sent again", "lost");

@@ -3,6 +3,7 @@
 #include "sim/agents.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
+#include "sim/disk.h"
 #include "sim/ledger.h"
 #include "sim/node.h"
 #include "sim/people.h"
@@ -127,6 +128,22 @@ void check_world_end(void)
                stats.open_attempts, stats.waiting);
     if (stats.parked != wire_parked())
         broken("every parked call is known", "%zu, and there are %u", stats.parked, wire_parked());
+}
+
+void check_owned(void)
+{
+    enum { QUIET_MS = 2000 };
+    struct scheduler_stats stats;
+    size_t owned = 0;
+
+    if (!node_is_up() || !disk_is_idle()
+        || max_i64(max_i64(node.sleeps_until, node.up_at), disk.trouble_at) + QUIET_MS > world.now)
+        return;
+    for (uint32_t i = 0; i < subjects.count; i++)
+        owned += subjects.list[i].seen.locked && subjects.list[i].seen.boot == node.boot;
+    scheduler_stats(node.scheduler, &stats);
+    if (stats.live < owned)
+        broken("what the node owns it also knows", "%zu tasks of %zu", stats.live, owned);
 }
 
 void check_drained(void)

@@ -90,6 +90,7 @@ static enum err commit_without_one(struct batch *b, struct arena *a, struct erro
         show_batch(b, true);
     b->change_count++;
     last->outcome = err == ERR_OK ? ERR_TOO_BIG : err;
+    subject_find(last->row.id)->unsent_boot = 0; /* what it was to say is lost, as it must be */
     return err;
 }
 
@@ -189,6 +190,7 @@ static void done_one(void *arg, uint64_t life)
     struct store_job *j = CONTAINER_OF(first, struct store_job, link);
     j->done(j);
     check_told(++disk.dones);
+    node.spins = 0;
     if (chance(weather.crash_inside))
         node_crash("before it could speak");
     node_turn();
@@ -232,6 +234,7 @@ static void run_one(void *arg, uint64_t life)
 static void submit(struct store_queue *q, struct store_job *j)
 {
     (void)q;
+    node.deeds++;
     list_init(&j->link);
     list_push(&disk.waiting, &j->link);
     if (!disk.dead)
@@ -262,7 +265,7 @@ void disk_crash(void)
     while (!list_empty(&disk.waiting) || !list_empty(&disk.ran)) {
         struct link *first = list_first(&disk.ran);
         if (!first) {
-            first = list_first(&disk.waiting);
+            first = disk.waiting.next; /* not empty: the loop goes on */
             disk.dead = !reaches;
             reaches = false;
             struct store_job *w = CONTAINER_OF(first, struct store_job, link);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/when.h"
+#include "sim/weather.h"
 #include "sim/world.h"
 #include "json/json.h"
 
@@ -84,6 +85,11 @@ static void draw_step(struct flow *f, uint32_t i, bool graph, uint32_t services,
         .retry = draw_retry(),
         .undo_retry = draw_retry(),
     };
+    if (pivot && chance(weather.pivots ? 900 : 300)) { /* soon in doubt, and long in between */
+        s->complete_by_ms = between(60, 400);
+        s->retry.attempts = 1 + below(2);
+        s->retry.defers = 1 + below(2);
+    }
     for (uint32_t b = 0; b < i; b++)
         if (s->before & BIT(b))
             s->past |= BIT(b) | f->steps[b].past;
@@ -92,19 +98,32 @@ static void draw_step(struct flow *f, uint32_t i, bool graph, uint32_t services,
             f->steps[b].future |= BIT(i);
 }
 
+/* Beside the pivot that is in doubt, something that wants the task undone. */
+static void draw_failing_branches(struct flow *f, uint32_t pivot)
+{
+    for (uint32_t i = 0; i < f->step_count; i++)
+        if (i != pivot && chance(600)) {
+            f->steps[i].retry.attempts = 1;
+            f->steps[i].retry.defers = 0;
+            f->steps[i].on_failure = ON_FAILURE_UNDO;
+        }
+}
+
 static void draw(struct flow *f, uint32_t number)
 {
-    bool graph = chance(500);
-    uint32_t services = 1 + below(SERVICES_MAX);
+    bool graph = chance(weather.bad_expressions || weather.pivots ? 900 : 500);
+    uint32_t services = weather.bad_expressions ? 1 : 1 + below(SERVICES_MAX);
 
     *f = (struct flow){.step_count = 1 + below(FLOW_STEPS_MAX)};
     (void)snprintf(f->name, sizeof f->name, "f%u", number);
     f->on_failure = chance(700) ? ON_FAILURE_UNDO : ON_FAILURE_HOLD;
     f->complete_by_ms = chance(300) ? spread(500, 5 * MS_PER_MIN) : 0;
     f->undo_complete_by_ms = chance(200) ? spread(300, MS_PER_MIN) : 0;
-    uint32_t pivot = chance(400) ? below(f->step_count) : FLOW_STEPS_MAX;
+    uint32_t pivot = chance(weather.pivots ? 900 : 400) ? below(f->step_count) : FLOW_STEPS_MAX;
     for (uint32_t i = 0; i < f->step_count; i++)
         draw_step(f, i, graph, services, i == pivot);
+    if (weather.pivots)
+        draw_failing_branches(f, pivot);
     fit_deadlines(f);
 }
 
@@ -179,7 +198,7 @@ static void put_input(struct buf *b, struct flow_step *s)
     put_text(b, "n", SLICE("${ .input.n }"));
     if (known >= 0)
         put_text(b, "of", text_of("${ .steps.s%d.output.id }", known));
-    if (roll == 19) {
+    if (roll >= (weather.bad_expressions ? 15 : 18)) {
         put_text(b, "bad", SLICE("${ .input.text.nothing }"));
         s->may_break = true;
     }
@@ -209,7 +228,7 @@ static void put_undo(struct buf *b, struct flow_step *s, uint32_t i)
         json_key(b, "input");
         json_open(b, '{');
         put_text(b, "id", text_of("${ .steps.s%u.output.id }", i));
-        if (roll == 0) {
+        if (roll < (weather.bad_expressions ? 7u : 2u)) {
             put_text(b, "bad", SLICE("${ .input.text.nothing }"));
             s->may_break = true;
         }

@@ -39,7 +39,9 @@ static void becomes_calm(void *arg, uint64_t n)
 
 static void looks_around(void *arg, uint64_t n)
 {
-    check_overdue();
+    check_owned();
+    if (world.calm)
+        check_overdue();
     later(1000, looks_around, arg, n);
 }
 
@@ -47,6 +49,7 @@ static uint64_t run(uint64_t seed, const struct options *o)
 {
     world_begin(seed, o->trace);
     weather_draw();
+    weather_theme();
     int64_t first_act = spread(20 * MS_PER_S, 12 * MS_PER_MIN);
     uint32_t flow_count = 1 + below(FLOWS_MAX);
     disk_begin();
@@ -58,10 +61,10 @@ static uint64_t run(uint64_t seed, const struct options *o)
     node_boot();
     storm_begin();
     later(first_act, becomes_calm, NULL, 0);
+    later(0, looks_around, NULL, 0);
     int64_t end = world.now + first_act;
     while (world_step(end))
         ;
-    later(0, looks_around, NULL, 0);
     end = world.now + SECOND_ACT_S * MS_PER_S;
     while (!world_is_done() && world_step(end))
         ;

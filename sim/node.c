@@ -8,7 +8,7 @@
 #include "sim/weather.h"
 #include "sim/world.h"
 
-enum { SPINS_MAX = 3000, DRAIN_LOOK_MS = 50, DRAIN_LIMIT_MS = 20000 };
+enum { SPINS_MAX = 60, DRAIN_LOOK_MS = 50, DRAIN_LIMIT_MS = 20000 };
 
 struct node node;
 
@@ -23,12 +23,14 @@ static int64_t clock_now(void *arg)
 static bool on_work_answer(void *arg, struct work *w)
 {
     (void)arg;
+    node.deeds++;
     return node.dead ? false : agents_answered(w);
 }
 
 static void on_ask_answer(void *arg, struct ask *a)
 {
     (void)arg;
+    node.deeds++;
     if (!node.dead)
         people_answered(a);
 }
@@ -88,20 +90,21 @@ static void schedule_turn(int64_t at)
     later(at - world.now, turn_happens, NULL, ++node.turn_number);
 }
 
-static void count_spins(void)
+/* Turns of which nothing came, one soon after the other, are a loop that does not rest. */
+static void count_spins(uint64_t deeds)
 {
-    if (node.spin_at != world.now)
+    if (deeds != node.deeds || world.now - node.turned_at > 5)
         node.spins = 0;
-    node.spin_at = world.now;
+    node.turned_at = world.now;
     if (++node.spins > SPINS_MAX)
-        broken("the loop comes to rest", "%d turns at one moment", SPINS_MAX);
+        broken("the loop comes to rest", "%d turns without any need", SPINS_MAX);
 }
 
 void node_turn(void)
 {
     if (!node_is_up())
         return;
-    count_spins();
+    uint64_t deeds = node.deeds;
     node.turn_at = 0;
     int64_t next = scheduler_turn(node.scheduler);
     if (node.dead)
@@ -111,10 +114,13 @@ void node_turn(void)
         schedule_turn(next + between(0, 1));
     if (scan)
         schedule_turn(scan + between(0, 1));
+    count_spins(deeds);
 }
 
 void node_turn_soon(void)
 {
+    node.deeds++;
+    node.spins = 0;
     if (chance(500))
         node_turn();
     else

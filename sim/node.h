@@ -32,8 +32,9 @@ struct node {
     int64_t down_at, up_at;
     int64_t turn_at;
     uint64_t turn_number; /* of the turn that is scheduled */
-    int64_t spin_at;      /* turns at one moment are counted */
-    uint32_t spins;
+    int64_t turned_at;
+    uint32_t spins; /* turns of which nothing came */
+    uint64_t deeds; /* arrivals, jobs and answers */
     struct lost_period lost[LOST_PERIODS_MAX];
     uint32_t lost_count;
 };

@@ -10,7 +10,7 @@
 #include "sim/weather.h"
 #include "sim/world.h"
 
-enum { ASK_PATIENCE_MS = 8000, TRIES_MAX = 6 };
+enum { ASK_PATIENCE_MS = 8000, FOREVER = 1000000 };
 
 /* One thing that somebody wants, tried until it is answered. */
 struct wish {
@@ -19,7 +19,7 @@ struct wish {
     enum ask_kind kind;
     bool other;   /* a submission under an id that is somebody else's */
     bool settled; /* it was answered, or given up */
-    uint32_t tries;
+    uint32_t tries, patience;
     int step; /* of an operator's; -1: the whole task */
     struct slice output;
 };
@@ -62,8 +62,7 @@ static void no_answer(void *arg, uint64_t tries)
 
     if (w->settled || tries != w->tries)
         return;
-    bool patient = w->kind == ASK_SUBMIT && (world.calm || w->task->accepted);
-    if (!patient && w->tries >= TRIES_MAX) {
+    if (w->tries >= w->patience) {
         trace("nobody waits for %s any more", w->task->id);
         settle(w);
         return;
@@ -173,7 +172,7 @@ static void wants(struct subject *t, enum ask_kind kind, int64_t delay)
 {
     struct wish *w = arena_alloc(&world.arena, sizeof *w);
 
-    *w = (struct wish){.task = t, .kind = kind, .step = -1};
+    *w = (struct wish){.task = t, .kind = kind, .step = -1, .patience = 1 + below(5)};
     if (kind == ASK_SKIP || (kind == ASK_RETRY && chance(500)))
         w->step = (int)below(t->flow->step_count);
     if (kind == ASK_SKIP && chance(500))
@@ -209,6 +208,7 @@ static void submits(struct subject *t, int64_t at)
     struct wish *w = arena_alloc(&world.arena, sizeof *w);
 
     *w = (struct wish){.task = t, .kind = ASK_SUBMIT, .step = -1};
+    w->patience = chance(500) ? 1 + below(3) : FOREVER;
     submitting++;
     try_again(w, at);
     if (!chance(50))

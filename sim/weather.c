@@ -60,6 +60,37 @@ void weather_draw(void)
     };
 }
 
+/* Some troubles hide others: a node that crashes often finds again what it had lost. These runs
+ * have one kind of trouble, and much of it. */
+void weather_theme(void)
+{
+    switch (below(14)) {
+    case 0: /* a bad disk under a node that stays up */
+    case 1:
+        weather.crash_ms = weather.drain_ms = weather.suspend_ms = 0;
+        weather.crash_inside = 0;
+        weather.store_unknown = (uint32_t)between(50, 300);
+        weather.store_fails = (uint32_t)between(50, 200);
+        weather.deaf = (uint32_t)between(0, 300);
+        weather.gone_noticed = 1000;
+        break;
+    case 2: /* pivots in doubt */
+    case 3:
+        weather.pivots = true;
+        weather.hangs = (uint32_t)between(100, 400);
+        weather.refuses = (uint32_t)between(100, 300);
+        weather.silent = weather.dies = weather.slow = 0;
+        weather.operator_ms = 0;
+        break;
+    case 4: /* expressions that fail while other things happen */
+    case 5:
+        weather.bad_expressions = true;
+        weather.refuses = (uint32_t)between(100, 400);
+        weather.store_ms = (uint32_t)between(50, 400);
+        break;
+    }
+}
+
 void weather_calm(void)
 {
     weather = (struct weather){.gone_noticed = 1000, .store_ms = 5};

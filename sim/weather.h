@@ -25,6 +25,8 @@ struct weather {
     int64_t crash_ms, suspend_ms, drain_ms;
     uint32_t crash_inside; /* at one of the bad moments inside a transaction's life */
     int64_t outage_max_ms; /* the longest a node is away */
+    /* workflows */
+    bool pivots, bad_expressions; /* many of them */
     /* people */
     int64_t operator_ms;
     uint32_t operator_answers; /* alerts that a person reacts to */
@@ -33,6 +35,7 @@ struct weather {
 extern struct weather weather;
 
 void weather_draw(void);
-void weather_calm(void); /* from now on nothing goes wrong */
+void weather_theme(void); /* after it: sometimes one thing goes wrong above all */
+void weather_calm(void);  /* from now on nothing goes wrong */
 
 #endif

@@ -252,7 +252,7 @@ bool agents_answered(struct work *w)
     if (c->over || c->life != c->worker->life) {
         if (w->request_count > 0)
             covered(COVER_GONE_BEFORE_WORK);
-        if (chance(300))
+        if (chance(250))
             return true; /* it was not noticed: the bytes go nowhere */
         check_unsent(w);
         return false;

@@ -29,9 +29,17 @@ strike() {
 
 # Ends it for good. Usage: retire NAME [SIGNAL]
 retire() {
+    local keeper pid told=
+    keeper=$(cat "$work/$1.keeper" 2>/dev/null || true)
     touch "$work/$1.stop"
-    kill "-${2:-TERM}" "$(cat "$work/$1.pid" 2>/dev/null)" 2>/dev/null || true
-    wait "$(cat "$work/$1.keeper" 2>/dev/null)" 2>/dev/null || true
+    # Its keeper may be starting it again at this very moment: each one it starts is told, once.
+    while kill -0 "$keeper" 2>/dev/null; do
+        pid=$(cat "$work/$1.pid" 2>/dev/null || true)
+        [ "$pid" = "$told" ] || kill "-${2:-TERM}" "$pid" 2>/dev/null || true
+        told=$pid
+        sleep 0.02
+    done
+    wait "$keeper" 2>/dev/null || true
 }
 
 retire_all() {

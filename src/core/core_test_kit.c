@@ -260,7 +260,8 @@ static void aim(struct kit *k, struct event *ev, const struct command *c)
     ev->step = c->step ? c->step[0] - 'a' : -1;
     ev->instance = SLICE("node/1");
     if (ev->kind == EVENT_CLAIM && c->step) {
-        ev->instance = slice_of(c->step);
+        (void)snprintf(k->owner, sizeof k->owner, "%s", c->step); /* it outlives the script */
+        ev->instance = slice_of(k->owner);
         ev->step = -1;
     }
     if (ev->step < 0 || ev->step >= k->t.step_count)

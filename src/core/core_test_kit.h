@@ -43,6 +43,7 @@ void graph_make(struct graph *g, const char *text);
 
 /* A task of such a workflow, with room for all attempts. */
 struct kit {
+    char owner[40];
     struct graph g;
     struct task t;
     struct step steps[GRAPH_STEPS];

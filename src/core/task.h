@@ -4,7 +4,7 @@
 /*
  * A task: one run of a workflow. This is the aggregate: what is here is written in one row, by
  * one fenced change. The tables below are the state machines; decide.c makes every move, and
- * asserts each against them. docs/states.md is drawn from them.
+ * asserts each against them.
  *
  * Memory: slices and arrays are borrowed; whoever loads a task owns an arena for it. The core
  * allocates nothing: room for one more attempt is the caller's to provide (task_room).

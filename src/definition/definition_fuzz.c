@@ -43,7 +43,8 @@ static void as_json_and_expression(struct slice text)
         struct json *j = NULL;
         enum err err = json_parse(&a, slice_of(input), &j, NULL);
         ASSERT(err == ERR_OK);
-        (void)expression_eval(x, j, &a, &value, &e);
+        err = expression_eval(x, j, &a, &value, &e);
+        ASSERT(err == ERR_OK || e.text[0]);
     }
     arena_fini(&a);
 }

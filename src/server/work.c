@@ -261,7 +261,8 @@ bool work_answered(void *arg, struct work *w)
     exchange_untie(&wx->x);
     if (w->failed) {
         bool known = sv->trouble_err != ERR_OK;
-        answer_trouble(r, ERR_BUSY, known ? sv->trouble : "the store did not take it");
+        answer_trouble(r, known ? sv->trouble_err : ERR_BUSY,
+                       known ? sv->trouble : "the store did not take it");
         return true;
     }
     CLEANUP(buf_fini) struct buf b = {0};

@@ -228,13 +228,15 @@ enum err sqlite_commit(struct store *base, struct batch *b, struct arena *a, str
     return err;
 }
 
-/* The row of the node is written as it is: a page of the WAL all the same. */
+/* As much as a batch of some tasks: on a disk that is all but full one page would still find room,
+ * and the next batch would not. */
 static int probe(struct db *d, bool *ret_unknown)
 {
     int rc = db_exec(d, "BEGIN IMMEDIATE");
 
     if (rc == SQLITE_OK)
-        rc = db_exec(d, "UPDATE node SET boot = boot");
+        rc = db_exec(d, "INSERT INTO meta (name, value) VALUES ('probe', randomblob(65536)) "
+                        "ON CONFLICT (name) DO UPDATE SET value = excluded.value");
     return rc == SQLITE_OK ? db_commit(d, ret_unknown) : rc;
 }
 

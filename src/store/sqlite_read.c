@@ -33,6 +33,8 @@ enum err sqlite_get(struct store *base, struct slice id, struct arena *a, struct
         return store_failed(s, rc, e, "read a task");
     if (!found)
         return error_set(e, ERR_NOT_FOUND, "there is no task %.*s", SLICE_ARG(id));
+    if (!row.doc.ptr)
+        return error_set(e, ERR_CORRUPT, "task %.*s cannot be read", SLICE_ARG(id));
     *ret = row;
     return ERR_OK;
 }

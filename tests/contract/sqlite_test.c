@@ -455,6 +455,16 @@ static void a_row_that_was_tampered_with_hurts_nobody_else(void **state)
     CHECK(w->s->ops->get(w->s, SLICE("bad"), &w->a, &row, &w->e) == ERR_CORRUPT, "bad");
     CHECK(exists(w, "good"), "good");
     must(insert_row(w, a_row("next")), "and it goes on");
+    struct claim c = {.kind = CLAIM_AGENT,
+                      .agent = a_row("x").waiting_for,
+                      .locked_by = SLICE("n1/1"),
+                      .now = 1,
+                      .limit = 10};
+    struct batch b = {.claims = &c, .claim_count = 1};
+    must(w->s->ops->commit(w->s, &b, &w->a, &w->e), "a claim that meets it");
+    CHECK(c.row_count == 3, "claimed %zu", c.row_count);
+    for (size_t i = 0; i < c.row_count; i++)
+        CHECK(slice_is(c.rows[i].id, "bad") == !c.rows[i].doc.ptr, "the bad one has no document");
 }
 
 static void another_writer_makes_it_busy_for_a_while(void **state)

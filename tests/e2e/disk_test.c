@@ -96,17 +96,28 @@ static void free_disk(void)
     assert_int_equal(unlink(filler), 0);
 }
 
-/* Submits until it is refused; how many were accepted. */
-static int submit_until_refused(struct reply *r, const char *prefix)
+/* Submits until nothing at all fits any more, and the server knows; how many were accepted. *r is
+ * the last refusal. */
+static int submit_until_full(struct reply *r, const char *prefix)
 {
-    static char text[2000];
+    REPLY ready = {0};
     int accepted = 0;
+    size_t len = 2000;
 
-    memset(text, 'x', sizeof text - 1);
-    for (; accepted < 10000; accepted++) {
-        post(&node, r, "/v1/tasks", "{\"workflow\": \"one\", \"id\": \"%s-%d\", \"input\": \"%s\"}",
-             prefix, accepted, text);
-        if (r->status != 201)
+    for (int64_t until = steady_ms() + PATIENCE_MS; steady_ms() < until;) {
+        post(&node, r, "/v1/tasks",
+             "{\"workflow\": \"one\", \"id\": \"%s-%d\", \"input\": \"%0*d\"}", prefix, accepted,
+             (int)len, 7);
+        accepted += r->status == 201;
+        if (r->status == 201)
+            continue;
+        if (len > 1) { /* what is left may do for a smaller one */
+            len /= 10;
+            continue;
+        }
+        sleep_ms(400); /* or for the server's own look whether it works again */
+        get(&node, &ready, "/readyz");
+        if (ready.status == 503)
             return accepted;
     }
     CHECK(false, "it is never full");
@@ -153,7 +164,7 @@ static void a_full_disk_is_told_and_gone_when_it_is_gone(void **state)
     token = token_in(&r, 0);
     fill_disk();
 
-    int accepted = submit_until_refused(&r, "full");
+    int accepted = submit_until_full(&r, "full");
     expect_problem(&r, 503, "full");
     get(&node, &r, "/readyz");
     expect_problem(&r, 503, "store");
@@ -208,7 +219,7 @@ static void lines_of_many_say_for_themselves_that_the_disk_is_full(void **state)
     if (!may_mount)
         skip();
     fill_disk();
-    (void)submit_until_refused(&r, "lines");
+    (void)submit_until_full(&r, "lines");
     buf_str(&b, "nonsense\n");
     buf_fmt(&b, "{\"workflow\": \"one\", \"id\": \"line-2\", \"input\": \"%04000d\"}\n", 7);
     send_as(&node, &r, "POST", "/v1/tasks", "application/x-ndjson", buf_view(&b));
@@ -241,7 +252,7 @@ static void what_was_accepted_before_the_disk_was_full_outlives_a_kill(void **st
     if (!may_mount)
         skip();
     fill_disk();
-    int accepted = submit_until_refused(&r, "killed");
+    int accepted = submit_until_full(&r, "killed");
     node_kill(&node);
     free_disk();
     node_start(&node, FLAGS("--scan-every", "100ms", "--drain", "500ms"));

@@ -123,7 +123,7 @@ void send_as(const struct node *n, struct reply *ret, const char *method, const 
     hear_any(ask(n, method, path, type, body), ret, strcmp(method, "HEAD") == 0);
 }
 
-static char *format(const char *fmt, va_list ap)
+PRINTF(1, 0) static char *format(const char *fmt, va_list ap)
 {
     char *text = NULL;
 

@@ -4,7 +4,7 @@
 # the token that was answered. Usage: readme.sh ROOT INTACT
 set -eu
 root=$1
-intact=$2
+intact=$(realpath "$2")
 work=$(mktemp -d "${TMPDIR:-/tmp}/intact-readme.XXXXXX")
 section="A first workflow of your own"
 
