@@ -72,9 +72,10 @@ void gig_done_with(struct gig *g); /* its result was answered */
 /* wire.c */
 void wire_begin(void);
 void wire_send(struct worker *w, bool for_work);
-void wire_hang_up(struct worker *w);  /* both of its calls */
-bool agents_answered(struct work *w); /* outside's work_answer */
-void agents_cut_off(void);            /* the node is gone: so are all calls at it */
-uint32_t wire_parked(void);           /* calls at the node that ask for work */
+void wire_hang_up(struct worker *w);       /* both of its calls */
+bool agents_answered(struct work *w);      /* outside's work_answer */
+void agents_cut_off(void);                 /* the node is gone: so are all calls at it */
+uint32_t wire_calls_of(struct slice name); /* calls of that instance at the node */
+uint32_t wire_parked(void);                /* calls at the node that ask for work */
 
 #endif

@@ -6,7 +6,7 @@
 #include "sim/node.h"
 #include "sim/world.h"
 
-enum { QUIET_MS = 3000 };
+enum { QUIET_MS = 3000, LANDING_MS = 5 /* from a transaction to what comes of it */ };
 
 static void must(const struct subject *t, bool ok, const char *rule, const char *what)
 {
@@ -90,7 +90,8 @@ void check_unsent(const struct work *w)
         const struct work_request *r = &w->requests[i];
         struct subject *t = subject_find(r->task);
         uint32_t step = (uint32_t)(r->step.ptr[1] - '0');
-        if (t->sent_twice[step][r->direction] == r->attempt || t->started[step] != t->seen.revision)
+        if (t->sent_twice[step][r->direction] == r->attempt || t->started[step] != t->seen.revision
+            || world.now - t->changed_at > LANDING_MS)
             continue; /* the node may have lost track of whether it was sent */
         t->unsent[step][r->direction] = r->attempt;
         t->unsent_boot = node.boot;
@@ -150,8 +151,8 @@ static void check_held(const struct work *w, const struct subject *t, uint32_t s
 
 static void check_holding(const struct work *w)
 {
-    if (!w->says_holding || w->max == 0 || node.narrow)
-        return;
+    if (!w->says_holding || w->max == 0 || node.narrow || wire_calls_of(w->instance_name) > 1)
+        return; /* another call may carry it */
     for (uint32_t i = 0; i < subjects.count; i++)
         for (uint32_t k = 0; k < subjects.list[i].seen.step_count; k++) {
             const struct subject *t = &subjects.list[i];

@@ -9,57 +9,57 @@
 #include "base/base.h"
 
 /* clang-format off */
-#define COVERAGE(X)                                                                                  \
-    X(CRASH,              "crashes of the node")                                                     \
-    X(DRAIN,              "drains that came to their end")                                           \
-    X(SUSPEND,            "suspensions")                                                             \
-    X(UNKNOWN_STORED,     "commits of unknown outcome that were stored")                             \
-    X(UNKNOWN_LOST,       "commits of unknown outcome that were not")                                \
-    X(CONFLICT_RESULT,    "results decided on a row that had changed")                               \
-    X(TAKE_OVER,          "tasks taken over with attempts open")                                     \
-    X(LONG_OUTAGE,        "tasks of which all attempts fell due while the node was away")            \
-    X(GRACE,              "attempts that were given grace")                                          \
-    X(TIMED_OUT,          "attempts that timed out")                                                 \
-    X(NOT_SENT,           "attempts that were not sent")                                             \
-    X(LATE,               "late results that were kept")                                             \
-    X(LATE_EFFECT,        "late results that told of an effect")                                     \
-    X(REPEATED,           "results repeated after their answer was lost")                            \
-    X(SENT_AGAIN,         "requests sent again under the same token")                                \
-    X(ANSWER_TOO_LATE,    "answers that came after the request's deadline")                          \
-    X(GONE_BEFORE_WORK,   "agents gone between poll and work")                                       \
-    X(HANG,               "agents that hung past their deadline")                                    \
-    X(STOPPED,            "agents told to stop")                                                     \
-    X(TOMBSTONE,          "forward effects refused by a tombstone")                                  \
-    X(REFUSED_IN_DOUBT,   "steps undone after one attempt timed out and another was refused")        \
-    X(UNDO_NO_OUTPUT,     "undo requests for a step without output")                                 \
-    X(UNDO_IN_DOUBT,      "undo requests for a step in doubt")                                       \
-    X(UNDO_RETRIED,       "compensations that were tried again")                                     \
-    X(UNDO_STUCK,         "compensations that failed for good")                                      \
-    X(PIVOT_IN_DOUBT,     "pivots in doubt")                                                         \
-    X(PIVOT_RESOLVED,     "pivots in doubt that turned out completed")                               \
-    X(PIVOT_STANDS,       "tasks stopped by a pivot in doubt")                                       \
-    X(PIVOT_COMPLETED_FAIL, "tasks stopped by a failure after their pivot")                          \
-    X(BRANCH_RUNNING,     "undos begun while another branch was running")                            \
-    X(DEADLINE,           "tasks whose complete-by passed")                                          \
-    X(DEADLINE_IN_UNDO,   "tasks whose complete-by passed during undo")                              \
-    X(UNDO_DEADLINE,      "undos whose complete-by passed")                                          \
-    X(SKIP_IN_DOUBT,      "steps skipped in doubt")                                                  \
-    X(SKIP_IN_UNDO,       "compensations done by hand")                                              \
-    X(OPERATOR_UNDO,      "undos that an operator asked for")                                        \
-    X(RESUMED,            "tasks resumed from error")                                                \
-    X(CONTINUED,          "steps failed where on_failure is continue")                               \
-    X(EXPRESSION,         "expressions that failed")                                                 \
-    X(CONDITION,          "steps skipped by their condition")                                        \
-    X(DEFERRED,           "extended waits")                                                          \
-    X(DROPPED,            "steps with more attempts than are kept")                                  \
-    X(RELEASED,           "tasks released to the store")                                             \
-    X(TIME_CLAIM,         "tasks claimed when they were due")                                        \
-    X(AGENT_CLAIM,        "tasks claimed for an agent")                                              \
-    X(SUBMITTED_AGAIN,    "submissions repeated")                                                    \
-    X(SUBMIT_CONFLICT,    "submissions in conflict")                                                 \
-    X(ALERT_LOST,         "alerts that died with the node")                                          \
-    X(PROCESSED,          "tasks processed")                                                         \
-    X(COMPENSATED,        "tasks compensated")                                                       \
+#define COVERAGE(X)                                                                               \
+    X(CRASH,              "crashes of the node")                                                  \
+    X(DRAIN,              "drains that came to their end")                                        \
+    X(SUSPEND,            "suspensions")                                                          \
+    X(UNKNOWN_STORED,     "commits of unknown outcome that were stored")                          \
+    X(UNKNOWN_LOST,       "commits of unknown outcome that were not")                             \
+    X(CONFLICT_RESULT,    "results decided on a row that had changed")                            \
+    X(TAKE_OVER,          "tasks taken over with attempts open")                                  \
+    X(LONG_OUTAGE,        "tasks of which all attempts fell due while the node was away")         \
+    X(GRACE,              "attempts that were given grace")                                       \
+    X(TIMED_OUT,          "attempts that timed out")                                              \
+    X(NOT_SENT,           "attempts that were not sent")                                          \
+    X(LATE,               "late results that were kept")                                          \
+    X(LATE_EFFECT,        "late results that told of an effect")                                  \
+    X(REPEATED,           "results repeated after their answer was lost")                         \
+    X(SENT_AGAIN,         "requests sent again under the same token")                             \
+    X(ANSWER_TOO_LATE,    "answers that came after the request's deadline")                       \
+    X(GONE_BEFORE_WORK,   "agents gone between poll and work")                                    \
+    X(HANG,               "agents that hung past their deadline")                                 \
+    X(STOPPED,            "agents told to stop")                                                  \
+    X(TOMBSTONE,          "forward effects refused by a tombstone")                               \
+    X(REFUSED_IN_DOUBT,   "steps undone after one attempt timed out and another was refused")     \
+    X(UNDO_NO_OUTPUT,     "undo requests for a step without output")                              \
+    X(UNDO_IN_DOUBT,      "undo requests for a step in doubt")                                    \
+    X(UNDO_RETRIED,       "compensations that were tried again")                                  \
+    X(UNDO_STUCK,         "compensations that failed for good")                                   \
+    X(PIVOT_IN_DOUBT,     "pivots in doubt")                                                      \
+    X(PIVOT_RESOLVED,     "pivots in doubt that turned out completed")                            \
+    X(PIVOT_STANDS,       "tasks stopped by a pivot in doubt")                                    \
+    X(PIVOT_COMPLETED_FAIL, "tasks stopped by a failure after their pivot")                       \
+    X(BRANCH_RUNNING,     "undos begun while another branch was running")                         \
+    X(DEADLINE,           "tasks whose complete-by passed")                                       \
+    X(DEADLINE_IN_UNDO,   "tasks whose complete-by passed during undo")                           \
+    X(UNDO_DEADLINE,      "undos whose complete-by passed")                                       \
+    X(SKIP_IN_DOUBT,      "steps skipped in doubt")                                               \
+    X(SKIP_IN_UNDO,       "compensations done by hand")                                           \
+    X(OPERATOR_UNDO,      "undos that an operator asked for")                                     \
+    X(RESUMED,            "tasks resumed from error")                                             \
+    X(CONTINUED,          "steps failed where on_failure is continue")                            \
+    X(EXPRESSION,         "expressions that failed")                                              \
+    X(CONDITION,          "steps skipped by their condition")                                     \
+    X(DEFERRED,           "extended waits")                                                       \
+    X(DROPPED,            "steps with more attempts than are kept")                               \
+    X(RELEASED,           "tasks released to the store")                                          \
+    X(TIME_CLAIM,         "tasks claimed when they were due")                                     \
+    X(AGENT_CLAIM,        "tasks claimed for an agent")                                           \
+    X(SUBMITTED_AGAIN,    "submissions repeated")                                                 \
+    X(SUBMIT_CONFLICT,    "submissions in conflict")                                              \
+    X(ALERT_LOST,         "alerts that died with the node")                                       \
+    X(PROCESSED,          "tasks processed")                                                      \
+    X(COMPENSATED,        "tasks compensated")                                                    \
     X(ERROR,              "tasks stopped in error")
 /* clang-format on */
 

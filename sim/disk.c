@@ -90,7 +90,8 @@ static enum err commit_without_one(struct batch *b, struct arena *a, struct erro
         show_batch(b, true);
     b->change_count++;
     last->outcome = err == ERR_OK ? ERR_TOO_BIG : err;
-    subject_find(last->row.id)->unsent_boot = 0; /* what it was to say is lost, as it must be */
+    struct subject *t = subject_find(last->row.id);
+    memset(t->unsent, 0, sizeof t->unsent); /* what was to be said of it is lost, as it must be */
     return err;
 }
 

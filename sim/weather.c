@@ -76,8 +76,9 @@ void weather_theme(void)
         break;
     case 2: /* pivots in doubt */
     case 3:
+    case 6:
         weather.pivots = true;
-        weather.hangs = (uint32_t)between(100, 400);
+        weather.hangs = (uint32_t)between(200, 600);
         weather.refuses = (uint32_t)between(100, 300);
         weather.silent = weather.dies = weather.slow = 0;
         weather.operator_ms = 0;

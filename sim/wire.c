@@ -276,6 +276,16 @@ void agents_cut_off(void)
     }
 }
 
+uint32_t wire_calls_of(struct slice name)
+{
+    uint32_t count = 0;
+
+    LIST_FOREACH (l, after, &visits) {
+        count += slice_is(name, CONTAINER_OF(l, struct visit, link)->call->name);
+    }
+    return count;
+}
+
 uint32_t wire_parked(void)
 {
     uint32_t count = 0;

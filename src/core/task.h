@@ -15,69 +15,69 @@
 
 /* clang-format off */
 /*    name          stored as        may go to                                                    */
-#define TASK_STATES(X)                                                                              \
-    X(PENDING,      "pending",       TO(PROCESSING)     /* claimed */                               \
-                                     | TO(COMPENSATING) /* claimed going back; undone unclaimed */  \
-                                     | TO(PROCESSED)    /* the operator skipped what was left */    \
-                                     | TO(COMPENSATED)  /* the same, going back */                  \
-                                     | TO(ERROR))       /* held by its deadline, unclaimed */       \
-    X(PROCESSING,   "processing",    TO(PENDING)        /* released: nothing of it runs */          \
-                                     | TO(PROCESSED)                                                \
-                                     | TO(COMPENSATING) /* undo begins */                           \
-                                     | TO(ERROR))                                                   \
-    X(PROCESSED,    "processed",     0)                                                             \
-    X(COMPENSATING, "compensating",  TO(PENDING) | TO(COMPENSATED) | TO(ERROR))                     \
-    X(COMPENSATED,  "compensated",   0)                                                             \
-    X(ERROR,        "error",         TO(PROCESSING)     /* the operator retries or skips */         \
+#define TASK_STATES(X)                                                                            \
+    X(PENDING,      "pending",       TO(PROCESSING)     /* claimed */                             \
+                                     | TO(COMPENSATING) /* claimed going back; undone unclaimed */\
+                                     | TO(PROCESSED)    /* the operator skipped what was left */  \
+                                     | TO(COMPENSATED)  /* the same, going back */                \
+                                     | TO(ERROR))       /* held by its deadline, unclaimed */     \
+    X(PROCESSING,   "processing",    TO(PENDING)        /* released: nothing of it runs */        \
+                                     | TO(PROCESSED)                                              \
+                                     | TO(COMPENSATING) /* undo begins */                         \
+                                     | TO(ERROR))                                                 \
+    X(PROCESSED,    "processed",     0)                                                           \
+    X(COMPENSATING, "compensating",  TO(PENDING) | TO(COMPENSATED) | TO(ERROR))                   \
+    X(COMPENSATED,  "compensated",   0)                                                           \
+    X(ERROR,        "error",         TO(PROCESSING)     /* the operator retries or skips */       \
                                      | TO(COMPENSATING)) /* the same going back; or undoes */
 
 /*    name          stored as      may go to: by whom                                             */
-#define STEP_STATES(X)                                                                              \
-    X(WAITING,      "waiting",     TO(RUNNING)    /* a place was free */                            \
-                                   | TO(SKIPPED)  /* `if` is false; the operator skips */           \
-                                   | TO(FAILED)   /* its input cannot be evaluated */               \
-                                   | TO(UNDOING)  /* in doubt, and the task is undone */            \
-                                   | TO(UNDONE))  /* the same, skipped by the operator */           \
-    X(RUNNING,      "running",     TO(COMPLETED)  /* the agent said so */                           \
-                                   | TO(WAITING)  /* another try; request was not sent */           \
-                                   | TO(FAILED))  /* no try left */                                 \
-    X(COMPLETED,    "completed",   TO(UNDOING)    /* the task is undone */                          \
-                                   | TO(UNDONE)   /* the operator undid it by hand */               \
-                                   | TO(FAILED))  /* its undo input cannot be evaluated */          \
-    X(FAILED,       "failed",      TO(WAITING)    /* the operator retries, going forward */         \
-                                   | TO(SKIPPED)  /* the operator skips */                          \
-                                   | TO(UNDOING)  /* in doubt and undone; retried undo */           \
-                                   | TO(UNDONE))  /* the operator undid it by hand */               \
-    X(SKIPPED,      "skipped",     TO(UNDOING)    /* skipped in doubt, and undone later */          \
-                                   | TO(UNDONE)                                                     \
-                                   | TO(FAILED))                                                    \
-    X(UNDOING,      "undoing",     TO(UNDONE)     /* the agent said so; the operator skips */       \
-                                   | TO(FAILED))  /* the compensation has no try left */            \
+#define STEP_STATES(X)                                                                            \
+    X(WAITING,      "waiting",     TO(RUNNING)    /* a place was free */                          \
+                                   | TO(SKIPPED)  /* `if` is false; the operator skips */         \
+                                   | TO(FAILED)   /* its input cannot be evaluated */             \
+                                   | TO(UNDOING)  /* in doubt, and the task is undone */          \
+                                   | TO(UNDONE))  /* the same, skipped by the operator */         \
+    X(RUNNING,      "running",     TO(COMPLETED)  /* the agent said so */                         \
+                                   | TO(WAITING)  /* another try; request was not sent */         \
+                                   | TO(FAILED))  /* no try left */                               \
+    X(COMPLETED,    "completed",   TO(UNDOING)    /* the task is undone */                        \
+                                   | TO(UNDONE)   /* the operator undid it by hand */             \
+                                   | TO(FAILED))  /* its undo input cannot be evaluated */        \
+    X(FAILED,       "failed",      TO(WAITING)    /* the operator retries, going forward */       \
+                                   | TO(SKIPPED)  /* the operator skips */                        \
+                                   | TO(UNDOING)  /* in doubt and undone; retried undo */         \
+                                   | TO(UNDONE))  /* the operator undid it by hand */             \
+    X(SKIPPED,      "skipped",     TO(UNDOING)    /* skipped in doubt, and undone later */        \
+                                   | TO(UNDONE)                                                   \
+                                   | TO(FAILED))                                                  \
+    X(UNDOING,      "undoing",     TO(UNDONE)     /* the agent said so; the operator skips */     \
+                                   | TO(FAILED))  /* the compensation has no try left */          \
     X(UNDONE,       "undone",      0)
 
 /*    name          stored as       the attempt ...                                               */
-#define OUTCOMES(X)                                                                                 \
-    X(OPEN,         "open")         /* is the current one */                                        \
-    X(COMPLETED,    "completed")    /* took effect, told in time */                                 \
-    X(FAILED,       "failed")       /* answered with an error */                                    \
-    X(TIMED_OUT,    "timed_out")    /* was not answered by its complete-by */                       \
-    X(NOT_SENT,     "not_sent")     /* never left the node: no failure, no effect */                \
+#define OUTCOMES(X)                                                                               \
+    X(OPEN,         "open")         /* is the current one */                                      \
+    X(COMPLETED,    "completed")    /* took effect, told in time */                               \
+    X(FAILED,       "failed")       /* answered with an error */                                  \
+    X(TIMED_OUT,    "timed_out")    /* was not answered by its complete-by */                     \
+    X(NOT_SENT,     "not_sent")     /* never left the node: no failure, no effect */              \
     X(LATE,         "late")         /* was answered after it had been given up */
 
 /*    What an attempt did to the world; the greater one wins when attempts are merged. */
-#define EFFECTS(X)                                                                                  \
-    X(NONE,         "none")                                                                         \
-    X(UNKNOWN,      "unknown")                                                                      \
+#define EFFECTS(X)                                                                                \
+    X(NONE,         "none")                                                                       \
+    X(UNKNOWN,      "unknown")                                                                    \
     X(HAPPENED,     "happened")
 
-#define DIRECTIONS(X)                                                                               \
-    X(FORWARD,      "forward")                                                                      \
+#define DIRECTIONS(X)                                                                             \
+    X(FORWARD,      "forward")                                                                    \
     X(UNDO,         "undo")
 
 /*    Why a task that goes forward starts nothing more. */
-#define STOPS(X)                                                                                    \
-    X(NONE,         "none")                                                                         \
-    X(UNDO,         "undo")         /* undo is wanted, as soon as no pivot stands in the way */     \
+#define STOPS(X)                                                                                  \
+    X(NONE,         "none")                                                                       \
+    X(UNDO,         "undo")         /* undo is wanted, as soon as no pivot stands in the way */   \
     X(HOLD,         "hold")         /* stops in error as soon as nothing runs */
 /* clang-format on */
 

@@ -12,15 +12,16 @@ struct store_thread;
 
 struct store_thread_config {
     struct store *store;
-    /* Called when there is nothing to do, with idle = true after a quiet while. True: call again soon. */
+    /* Called when there is nothing to do, with idle = true after a quiet while. True: call again
+     * soon. */
     bool (*maintain)(struct store *s, bool idle);
 };
 
 struct store_thread *store_thread_start(uv_loop_t *loop, const struct store_thread_config *c);
 struct store_queue *store_thread_queue(struct store_thread *t);
 
-/* Finishes what it was given, then ends the thread; `done` of those jobs is not called any more. The memory is
- * freed when libuv has let go of the handle. */
+/* Finishes what it was given, then ends the thread; `done` of those jobs is not called any more.
+ * The memory is freed when libuv has let go of the handle. */
 void store_thread_stop(struct store_thread *t);
 
 #endif
