@@ -20,6 +20,14 @@ static void must(const struct begin *b, bool ok, const char *rule)
            b->a->number);
 }
 
+/* A doubt may come, be acted on, and go, all in one change. */
+static bool was_in_doubt(const struct begin *b)
+{
+    const struct seen_step *s = &b->old->steps[b->i];
+
+    return seen_in_doubt(s) || seen_open(s);
+}
+
 static void check_forward(const struct begin *b)
 {
     const struct seen_step *s = &b->new->steps[b->i];
@@ -35,7 +43,8 @@ static void check_forward(const struct begin *b)
                      || seen_undone_by_hand(&b->new->steps[p]), /* at once, by an operator */
                  "a step starts after its predecessors ended");
     if (b->old->stop != STOP_NONE && b->new->stop == b->old->stop && !b->t->verbs)
-        must(b, b->f->undo == UNDO_PIVOT && (seen_in_doubt(s) || seen_happened(s)),
+        must(b,
+             b->f->undo == UNDO_PIVOT && (seen_in_doubt(s) || seen_happened(s) || was_in_doubt(b)),
              "a task that stops starts nothing but a pivot in doubt");
 }
 
@@ -49,7 +58,7 @@ static void check_backward(const struct begin *b)
     must(b, b->f->undo == UNDO_CALL, "only what has an undo is undone");
     must(b,
          b->old->steps[b->i].direction == DIRECTION_UNDO || seen_happened(s) || seen_in_doubt(s)
-             || seen_in_doubt(&b->old->steps[b->i]), /* its doubt may go in the same change */
+             || was_in_doubt(b),
          "only what may have happened is undone");
     for (uint32_t q = 0; q < flow->step_count; q++)
         if (b->f->future & BIT(q))

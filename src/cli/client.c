@@ -202,7 +202,7 @@ static size_t column_width(const struct table *t, size_t column)
 
 void table_print(const struct table *t)
 {
-    size_t widths[16];
+    size_t widths[16] = {0};
 
     ASSERT(t->columns <= COUNT_OF(widths));
     ASSERT(t->count % t->columns == 0);

@@ -53,7 +53,9 @@ struct supervisor *supervisor_new(const struct supervisor_config *c, struct stor
     sv->store = store;
     sv->workflows = workflows;
     sv->outside = *outside;
-    sv->lost = (struct lost_time){1, outside->now(outside->arg), sv->config.grace_ms};
+    sv->last_at = outside->now(outside->arg); /* gaps count from the start, not from the first scan */
+    sv->last_steady = outside->steady(outside->arg);
+    sv->lost = (struct lost_time){1, sv->last_at, sv->config.grace_ms};
     return sv;
 }
 
@@ -235,7 +237,7 @@ static void notice_lost_time(struct supervisor *sv)
 {
     int64_t gap = sv->scan_steady - sv->last_steady;
 
-    if (sv->last_at == 0 || gap <= 3 * sv->config.interval_ms)
+    if (gap <= 3 * sv->config.interval_ms)
         return;
     bool still = sv->last_at < sv->lost.until + sv->lost.grace_ms;
     if (!still)
