@@ -63,10 +63,11 @@ static void insert(struct store *s, const char *agent, long count)
             .priority = 5,
             .wake_at = INT64_C(4000000000000) + next_id,
             .waiting_for = slice_of(agent),
-            .rank = next_id++,
+            .rank = next_id,
             .submitted_at = 1,
             .doc = slice_of(doc),
         };
+        next_id++;
     }
     struct batch b = {.changes = changes, .change_count = (size_t)count};
     if (s->ops->commit(s, &b, &a, &e) != ERR_OK)

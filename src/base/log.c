@@ -30,7 +30,7 @@ void log_line(enum log_level level, const char *fmt, ...)
     (void)vsnprintf(text, sizeof text, fmt, ap); /* longer lines are cut */
     va_end(ap);
     for (char *p = text; *p; p++)
-        if (*p == '\n')
+        if ((unsigned char)*p < ' ' || *p == 0x7f) /* one line, and no orders to a terminal */
             *p = ' ';
     buf_fmt(&b, " %s %s\n", names[level], text);
     ssize_t written = write(STDERR_FILENO, b.ptr, b.len);

@@ -244,6 +244,8 @@ static void fill_request(struct scheduler *s, struct work *w, const struct live_
     r->forward_in_doubt = step_in_doubt(st);
 }
 
+/* Stops are told with every answer until the attempt has ended: the one that told them first may
+ * have got lost. */
 static void fill_answer(struct scheduler *s, struct work *w)
 {
     size_t stops = 0;
@@ -256,27 +258,17 @@ static void fill_answer(struct scheduler *s, struct work *w)
     }
     LIST_FOREACH (link, after, &w->instance->sent) {
         const struct live_step *ls = CONTAINER_OF(link, struct live_step, sent);
-        stops += ls->stop && !ls->stop_told;
+        stops += ls->stop;
     }
     if (stops == 0)
         return;
     w->stop = arena_alloc(&w->arena, stops * sizeof *w->stop);
     LIST_FOREACH (link, after, &w->instance->sent) {
         struct live_step *ls = CONTAINER_OF(link, struct live_step, sent);
-        if (!ls->stop || ls->stop_told)
+        if (!ls->stop)
             continue;
         const struct attempt *at = step_open_attempt(&ls->live->task.steps[ls->step]);
         w->stop[w->stop_count++] = token_of(s, &w->arena, ls, at);
-    }
-}
-
-static void stops_are_told(struct work *w)
-{
-    if (w->stop_count == 0)
-        return;
-    LIST_FOREACH (link, after, &w->instance->sent) {
-        struct live_step *ls = CONTAINER_OF(link, struct live_step, sent);
-        ls->stop_told |= ls->stop;
     }
 }
 
@@ -318,8 +310,6 @@ static void answer(struct scheduler *s, struct work *w)
     keep_back_expired(s, w);
     fill_answer(s, w);
     bool sent = !w->gone && s->outside.work_answer(s->outside.arg, w) && !w->failed;
-    if (sent)
-        stops_are_told(w);
     LIST_FOREACH (link, after, &w->assigned) {
         struct live_step *ls = CONTAINER_OF(link, struct live_step, assigned);
         unassign(w, ls);

@@ -46,7 +46,7 @@ struct live_step {
     uint16_t step;
     bool pending;   /* its start is not durable yet; its call waits for that */
     bool delivered; /* an answer with it was sent, or (after a restart) may have been */
-    bool stop, stop_told;
+    bool stop;      /* its agent is to be told to stop */
 };
 
 struct live {

@@ -48,7 +48,7 @@ void live_detach_step(struct scheduler *s, struct live_step *ls)
         ls->work = NULL;
     }
     ls->instance = NULL;
-    ls->pending = ls->delivered = ls->stop = ls->stop_told = false;
+    ls->pending = ls->delivered = ls->stop = false;
     ls->seen = 0; /* calls are counted for each instance, and the next attempt may go to another */
     if (w)
         call_settle(s, w, 1); /* the call will not carry it */

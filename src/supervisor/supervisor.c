@@ -33,7 +33,7 @@ struct supervisor {
     int64_t scan_at; /* the present scan's "now" */
     int64_t scan_steady;
     int64_t seen_wake_at, seen_seq; /* how far the present scan has come */
-    int64_t last_at, last_steady;   /* the last scan that succeeded; 0: none yet */
+    int64_t last_at, last_steady;   /* the last scan that succeeded; at first, our start */
     struct lost_time lost;
     struct supervisor_stats stats;
     bool stopped;
@@ -53,7 +53,8 @@ struct supervisor *supervisor_new(const struct supervisor_config *c, struct stor
     sv->store = store;
     sv->workflows = workflows;
     sv->outside = *outside;
-    sv->last_at = outside->now(outside->arg); /* gaps count from the start, not from the first scan */
+    /* Gaps count from the start, not from the first scan. */
+    sv->last_at = outside->now(outside->arg);
     sv->last_steady = outside->steady(outside->arg);
     sv->lost = (struct lost_time){1, sv->last_at, sv->config.grace_ms};
     return sv;
