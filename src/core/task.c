@@ -47,7 +47,7 @@ static bool parse(const char *const *texts, size_t count, struct slice text, siz
     return false;
 }
 
-/* The two functions of each word list. */
+/* The two functions of each word list. NOLINTBEGIN(bugprone-macro-parentheses): types and names */
 #define WORDS(type, name, texts)                         \
     const char *name##_text(enum type v)                 \
     {                                                    \
@@ -69,6 +69,7 @@ WORDS(outcome, outcome, outcome_texts)
 WORDS(effect, effect, effect_texts)
 WORDS(direction, direction, direction_texts)
 WORDS(stop, stop, stop_texts)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 bool task_state_can(enum task_state from, enum task_state to)
 {

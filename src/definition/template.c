@@ -240,7 +240,7 @@ static void ignore_reference(void *arg, size_t offset, struct slice step)
 }
 
 enum err template_compile(const struct json *value, struct arena *a, struct template **ret,
-                          size_t *ret_offset, struct error *e)
+                          size_t *ret_offset, struct error *e) /* NOLINT: written through f */
 {
     struct first_fault f = {ret_offset, e, false};
     struct template_watch w = {&f, keep_first, ignore_reference, {0}};

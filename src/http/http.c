@@ -227,7 +227,7 @@ static int port_of(int fd)
         return -1;
     if (a.ss_family == AF_INET6)
         return ntohs(((struct sockaddr_in6 *)&a)->sin6_port);
-    return ntohs(((struct sockaddr_in *)&a)->sin_port);
+    return ntohs(((struct sockaddr_in *)&a)->sin_port); /* NOLINT: getsockname has set it */
 }
 
 /* A listening socket, or the reason why not as a negative errno. */

@@ -98,7 +98,7 @@ enum err folder_lock(struct sqlite_store *s, struct error *e)
     if (outside_fails() || ftruncate(fd, 0) != 0 || pwrite(fd, pid, (size_t)len, 0) != len)
         return folder_failed(s, e, "write", "lock");
     s->lock_fd = fd;
-    fd = -1;
+    fd = -1; /* NOLINT: moved out, its cleanup reads it */
     return ERR_OK;
 }
 
