@@ -23,7 +23,7 @@ static int64_t grace_until(int64_t from, int64_t deadline)
 
 void check_timeout(const struct subject *t, uint32_t step, const struct seen_attempt *a)
 {
-    if (t->unsent_boot == node.boot && t->unsent[step][a->direction] == a->number) {
+    if (t->unsent[step][a->direction] == a->number) {
         describe(t);
         broken("what was not sent cannot time out", "%s/s%u", t->id, step);
     }
@@ -79,6 +79,7 @@ void check_boot(void)
         if (t->alert_due)
             covered(COVER_ALERT_LOST);
         t->alert_due = 0;
+        memset(t->unsent, 0, sizeof t->unsent);
         if (t->seen.revision && all_due(&t->seen, &any) && any)
             covered(COVER_LONG_OUTAGE);
     }

@@ -94,7 +94,6 @@ void check_unsent(const struct work *w)
             || world.now - t->changed_at > LANDING_MS)
             continue; /* the node may have lost track of whether it was sent */
         t->unsent[step][r->direction] = r->attempt;
-        t->unsent_boot = node.boot;
     }
 }
 

@@ -18,7 +18,7 @@ static struct flow_retry draw_retry(void)
         .defer_ms = spread(3000, 90000),
     };
 
-    if (chance(30)) { /* so many that not all of its attempts are kept */
+    if (chance(80)) { /* so many that not all of its attempts are kept */
         r.attempts = 30 + below(20);
         r.wait_ms = 1 + below(20);
     }

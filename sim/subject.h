@@ -45,8 +45,7 @@ struct subject {
     int64_t sent_at[FLOW_STEPS_MAX][2];
     uint32_t sent_twice[FLOW_STEPS_MAX][2]; /* the latest that left it more than once */
     uint64_t started[FLOW_STEPS_MAX];   /* revision at which its latest attempt began; 0: untold */
-    uint32_t unsent[FLOW_STEPS_MAX][2]; /* the latest one that certainly did not ... */
-    uint64_t unsent_boot;               /* ... as that boot of the node was told */
+    uint32_t unsent[FLOW_STEPS_MAX][2]; /* the latest one that did not, as this boot was told */
     int64_t changed_at;                 /* the row's latest change */
     uint64_t alert_due; /* it stopped in that run of the disk, and nobody was told yet; 0: no */
 };

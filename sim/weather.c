@@ -89,6 +89,18 @@ void weather_theme(void)
         weather.refuses = (uint32_t)between(100, 400);
         weather.store_ms = (uint32_t)between(50, 400);
         break;
+    case 7: /* a machine that is suspended again and again, and can hardly read its disk */
+        weather.crash_ms = between(10000, 30000);
+        weather.suspend_ms = between(2000, 6000);
+        weather.outage_max_ms = between(5000, 20000);
+        weather.read_fails = (uint32_t)between(400, 700);
+        break;
+    case 8: /* many answers are lost, and nothing else */
+        weather.answer_lost = (uint32_t)between(200, 600);
+        weather.silent = weather.dies = weather.deaf = 0;
+        weather.crash_ms = weather.suspend_ms = weather.drain_ms = 0;
+        weather.crash_inside = 0;
+        break;
     }
 }
 
