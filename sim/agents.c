@@ -293,10 +293,9 @@ void agents_begin(uint32_t services)
     for (uint32_t s = 0; s < services; s++)
         for (uint32_t n = 1 + below(WORKERS_MAX / SERVICES_MAX); n > 0; n--) {
             struct worker *w = &workers[worker_count++];
-            *w = (struct worker){.service = s,
-                                 .up = true,
-                                 .concurrency = 1 + below(chance(200) ? 20 : 3),
-                                 .says_holding = chance(900)};
+            *w = (struct worker){.service = s, .up = true};
+            w->concurrency = 1 + below(chance(200) ? 20 : 3);
+            w->says_holding = chance(900);
             name(w, worker_count);
             list_init(&w->gigs);
             worker_wakes_up(w, spread(1, chance(200) ? 60000 : 500));

@@ -91,7 +91,7 @@ void check_unsent(const struct work *w)
         struct subject *t = subject_find(r->task);
         uint32_t step = (uint32_t)(r->step.ptr[1] - '0');
         if (t->sent_twice[step][r->direction] == r->attempt || t->started[step] != t->seen.revision
-            || world.now - t->changed_at > LANDING_MS)
+            || disk.trouble_at >= t->changed_at || world.now - t->changed_at > LANDING_MS)
             continue; /* the node may have lost track of whether it was sent */
         t->unsent[step][r->direction] = r->attempt;
     }

@@ -11,12 +11,12 @@
 
 static struct flow_retry draw_retry(void)
 {
-    struct flow_retry r = {
-        .attempts = 1 + below(4),
-        .wait_ms = spread(1, 3000),
-        .defers = chance(150) ? 1 + below(2) : 0,
-        .defer_ms = spread(3000, 90000),
-    };
+    struct flow_retry r = {0};
+
+    r.attempts = 1 + below(4);
+    r.wait_ms = spread(1, 3000);
+    r.defers = chance(150) ? 1 + below(2) : 0;
+    r.defer_ms = spread(3000, 90000);
 
     if (chance(80)) { /* so many that not all of its attempts are kept */
         r.attempts = 30 + below(20);
@@ -72,19 +72,16 @@ static void draw_step(struct flow *f, uint32_t i, bool graph, uint32_t services,
     struct flow_step *s = &f->steps[i];
     uint32_t roll = below(10);
 
-    *s = (struct flow_step){
-        .service = below(services),
-        .undo_service = below(services),
-        .undo = pivot      ? UNDO_PIVOT
-                : roll < 8 ? UNDO_CALL
-                           : UNDO_NONE,
-        .on_failure = draw_on_failure(),
-        .before = draw_before(i, graph),
-        .complete_by_ms = spread(60, 30000),
-        .undo_complete_by_ms = spread(60, 30000),
-        .retry = draw_retry(),
-        .undo_retry = draw_retry(),
-    };
+    *s = (struct flow_step){0};
+    s->service = below(services);
+    s->undo_service = below(services);
+    s->undo = pivot ? UNDO_PIVOT : roll < 8 ? UNDO_CALL : UNDO_NONE;
+    s->on_failure = draw_on_failure();
+    s->before = draw_before(i, graph);
+    s->complete_by_ms = spread(60, 30000);
+    s->undo_complete_by_ms = spread(60, 30000);
+    s->retry = draw_retry();
+    s->undo_retry = draw_retry();
     if (pivot && chance(weather.pivots ? 900 : 300)) { /* soon in doubt, and long in between */
         s->complete_by_ms = between(60, 400);
         s->retry.attempts = 1 + below(2);

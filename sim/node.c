@@ -146,11 +146,13 @@ static void boot_happens(void *arg, uint64_t n)
 
 void node_boot(void)
 {
+    uint32_t live_max = chance(150) ? 1 + below(6) : 0;
+    uint32_t batch_max = chance(150) ? 1 + below(4) : 0;
     const struct scheduler_config config = {
         .node = SLICE("n1"),
         .boot = disk.inner->ops->boot(disk.inner),
-        .live_max = chance(150) ? 1 + below(6) : 0,
-        .batch_max = chance(150) ? 1 + below(4) : 0,
+        .live_max = live_max,
+        .batch_max = batch_max,
         .key_prefix = SLICE("sim:"),
     };
     const struct clock clock = {clock_now, NULL};

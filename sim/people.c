@@ -191,14 +191,17 @@ static void meddles(void *arg, uint64_t n)
     (void)n;
     if (world.calm)
         return;
-    wants(&subjects.list[below(subjects.count)], any_verb(), 0);
+    enum ask_kind kind = any_verb(); /* one draw after the other: arguments have no order */
+    wants(&subjects.list[below(subjects.count)], kind, 0);
     later(between(1, 2 * weather.operator_ms), meddles, NULL, 0);
 }
 
 void people_alerted(struct slice id)
 {
-    if (chance(weather.operator_answers))
-        wants(subject_find(id), any_verb(), spread(1, 60000));
+    if (!chance(weather.operator_answers))
+        return;
+    enum ask_kind kind = any_verb();
+    wants(subject_find(id), kind, spread(1, 60000));
 }
 
 /* ---- submitters ---- */
@@ -222,14 +225,14 @@ static void submits(struct subject *t, int64_t at)
 
 static void make(struct subject *t, uint32_t number, const struct flow *f, int64_t at)
 {
-    *t = (struct subject){
-        .flow = f,
-        .input = text_of("{\"n\":%u,\"flag\":%s,\"text\":\"x\"}", below(100),
-                         chance(500) ? "true" : "false"),
-        .content = prng_next(&world.prng) << 1 | 2,
-        .priority = (int)below(10),
-        .not_before = chance(100) ? world.now + at + between(-1000, 60000) : 0,
-    };
+    uint32_t n = below(100);
+    bool flag = chance(500);
+
+    *t = (struct subject){.flow = f};
+    t->input = text_of("{\"n\":%u,\"flag\":%s,\"text\":\"x\"}", n, flag ? "true" : "false");
+    t->content = prng_next(&world.prng) << 1 | 2;
+    t->priority = (int)below(10);
+    t->not_before = chance(100) ? world.now + at + between(-1000, 60000) : 0;
     (void)snprintf(t->id, sizeof t->id, "t%u", number);
 }
 

@@ -150,16 +150,19 @@ bool seen_happened(const struct seen_step *s)
 }
 
 /* Some attempt may have had an effect, and none later is known to have had one. */
+/* The attempts that are no longer kept one by one came after the first five. */
 bool seen_in_doubt(const struct seen_step *s)
 {
-    bool doubt = s->dropped_effect == EFFECT_UNKNOWN;
+    enum { KEPT_FIRST = 5 };
+    bool merged = s->dropped_effect == EFFECT_UNKNOWN;
+    bool doubt = false;
 
     for (uint32_t i = 0; i < s->attempt_count; i++) {
-        doubt |= counts(&s->attempts[i], EFFECT_UNKNOWN);
+        doubt |= (merged && i == KEPT_FIRST) || counts(&s->attempts[i], EFFECT_UNKNOWN);
         if (counts(&s->attempts[i], EFFECT_HAPPENED))
             doubt = false;
     }
-    return doubt;
+    return doubt || (merged && s->attempt_count <= KEPT_FIRST);
 }
 
 /* What never answered may be at work until its complete-by; so may what is in doubt for another

@@ -23,41 +23,41 @@ static int64_t mean_time(int64_t least, int64_t most)
     return chance(450) ? 0 : spread(least, most);
 }
 
+/* One statement for each draw: the order of initializers is up to the compiler. */
 void weather_draw(void)
 {
-    weather = (struct weather){
-        .call_lost = some(150),
-        .call_doubled = some(150),
-        .call_slow = some(200),
-        .answer_lost = some(200),
-        .answer_slow = some(200),
-        .gone_noticed = below(1001),
-        .refuses = some(250),
-        .fails_none = some(400),
-        .fails_unknown = some(300),
-        .refuses_unknown = some(200),
-        .silent = some(200),
-        .hangs = some(150),
-        .slow = some(300),
-        .dies = some(100),
-        .undo_refuses = some(200),
-        .names_retry_after = some(500),
-        .ignores_stop = some(800),
-        .deaf = some(100),
-        .store_fails = some(100),
-        .store_unknown = some(100),
-        .store_stalls = some(30),
-        .store_refuses = some(20),
-        .read_fails = some(100),
-        .store_ms = 1 + below(chance(200) ? 400 : 10),
-        .crash_ms = mean_time(3000, 10 * MS_PER_MIN),
-        .suspend_ms = mean_time(10000, 10 * MS_PER_MIN),
-        .drain_ms = mean_time(10000, 10 * MS_PER_MIN),
-        .crash_inside = some(60),
-        .outage_max_ms = spread(100, 10 * MS_PER_MIN),
-        .operator_ms = mean_time(500, 2 * MS_PER_MIN),
-        .operator_answers = below(3) * 450,
-    };
+    weather = (struct weather){0};
+    weather.call_lost = some(150);
+    weather.call_doubled = some(150);
+    weather.call_slow = some(200);
+    weather.answer_lost = some(200);
+    weather.answer_slow = some(200);
+    weather.gone_noticed = below(1001);
+    weather.refuses = some(250);
+    weather.fails_none = some(400);
+    weather.fails_unknown = some(300);
+    weather.refuses_unknown = some(200);
+    weather.silent = some(200);
+    weather.hangs = some(150);
+    weather.slow = some(300);
+    weather.dies = some(100);
+    weather.undo_refuses = some(200);
+    weather.names_retry_after = some(500);
+    weather.ignores_stop = some(800);
+    weather.deaf = some(100);
+    weather.store_fails = some(100);
+    weather.store_unknown = some(100);
+    weather.store_stalls = some(30);
+    weather.store_refuses = some(20);
+    weather.read_fails = some(100);
+    weather.store_ms = 1 + below(chance(200) ? 400 : 10);
+    weather.crash_ms = mean_time(3000, 10 * MS_PER_MIN);
+    weather.suspend_ms = mean_time(10000, 10 * MS_PER_MIN);
+    weather.drain_ms = mean_time(10000, 10 * MS_PER_MIN);
+    weather.crash_inside = some(60);
+    weather.outage_max_ms = spread(100, 10 * MS_PER_MIN);
+    weather.operator_ms = mean_time(500, 2 * MS_PER_MIN);
+    weather.operator_answers = below(3) * 450;
 }
 
 /* Some troubles hide others: a node that crashes often finds again what it had lost. These runs
@@ -94,6 +94,12 @@ void weather_theme(void)
         weather.suspend_ms = between(2000, 6000);
         weather.outage_max_ms = between(5000, 20000);
         weather.read_fails = (uint32_t)between(400, 700);
+        break;
+    case 9: /* busy operators over agents that leave much in doubt */
+        weather.operator_ms = between(300, 3000);
+        weather.operator_answers = 900;
+        weather.fails_unknown = (uint32_t)between(100, 400);
+        weather.crash_ms = weather.drain_ms = weather.suspend_ms = 0;
         break;
     case 8: /* many answers are lost, and nothing else */
         weather.answer_lost = (uint32_t)between(200, 600);

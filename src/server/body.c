@@ -64,3 +64,14 @@ bool count_of(struct slice text, int64_t max, int64_t *ret)
     *ret = v;
     return text.len > 0 && v > 0 && v <= max;
 }
+
+bool is_name(struct slice s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.ptr[i];
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
+              || (c && strchr("._:-", c))))
+            return false;
+    }
+    return s.ptr && s.len >= 1 && s.len <= 128;
+}

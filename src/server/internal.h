@@ -88,6 +88,7 @@ void metrics_get(struct server *sv, struct http_request *r);
 struct json *body_json(struct http_request *r);              /* NULL: answered with a problem */
 bool wait_of(struct http_request *r, int64_t *ret_ms);       /* ?wait=; false: answered */
 bool count_of(struct slice text, int64_t max, int64_t *ret); /* digits only, from 1 to max */
+bool is_name(struct slice s); /* of an id, agent, instance: 1 to 128 of [A-Za-z0-9._:-] */
 bool content_type_is(const struct http_request *r, const char *type);
 
 /* render.c */

@@ -63,15 +63,7 @@ static void give_id(struct server *sv, struct submission *s)
 
 static bool id_ok(struct slice id)
 {
-    if (id.len < 1 || id.len > 128 || slice_is(id, ".") || slice_is(id, ".."))
-        return false;
-    for (size_t i = 0; i < id.len; i++) {
-        char c = id.ptr[i];
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
-              || strchr("._:-", c)))
-            return false;
-    }
-    return true;
+    return is_name(id) && !slice_is(id, ".") && !slice_is(id, "..");
 }
 
 static bool keys_ok(struct submission *s, const struct json *j)

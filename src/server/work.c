@@ -17,17 +17,6 @@ static void work_gone(struct exchange *x)
     scheduler_work_gone(x->server->scheduler, wx->work);
 }
 
-static bool name_ok(struct slice s)
-{
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.ptr[i];
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
-              || strchr("._:-", c)))
-            return false;
-    }
-    return s.ptr && s.len >= 1 && s.len <= 128;
-}
-
 static bool delay_of(const struct json *j, const char *key, int64_t *ret_ms)
 {
     const struct json *v = json_get(j, key);
@@ -131,7 +120,7 @@ static bool read_work(struct http_request *r, const struct json *j, struct work 
 
     w->agent_name = arena_copy(&w->arena, http_segment(r, 2));
     w->instance_name = arena_copy(&w->arena, instance);
-    if (!name_ok(w->agent_name) || !name_ok(instance)) {
+    if (!is_name(w->agent_name) || !is_name(instance)) {
         http_problem(r, 422, "bad-work",
                      "agent and instance must be names of 1 to 128 characters of [A-Za-z0-9._:-]");
         return false;
