@@ -122,6 +122,7 @@ void dispatch_park(struct dispatch *d, struct work *w, int64_t now)
     w->arrived_at = now;
     w->agent->seen_at = now;
     w->instance->seen_at = now;
+    w->instance->calls++;
     if (w->max == 0)
         return;
     w->instance->places = w->max;
@@ -140,6 +141,8 @@ void dispatch_close(struct work *w)
 void dispatch_unpark(struct work *w, int64_t now)
 {
     dispatch_close(w);
+    ASSERT(w->instance->calls > 0);
+    w->instance->calls--;
     if (!w->parked)
         return;
     w->parked = false;
@@ -176,7 +179,7 @@ static void sweep_agent(struct agent *a, int64_t now)
     size_t count = 0;
 
     for (size_t k = 0; count < SWEEP_MAX && (i = map_next(&a->instances, &k));)
-        if (i->parked == 0 && list_empty(&i->sent) && now - i->seen_at > FORGOTTEN_MS)
+        if (i->calls == 0 && list_empty(&i->sent) && now - i->seen_at > FORGOTTEN_MS)
             forgotten[count++] = i;
     for (size_t n = 0; n < count; n++) {
         (void)map_remove(&a->instances, forgotten[n]->name);

@@ -37,6 +37,7 @@ struct instance {
     struct agent *agent;
     struct link sent; /* open attempts that it was given, the scheduler's elements */
     uint32_t parked;  /* its calls with places that are not answered yet */
+    uint32_t calls;   /* all of its calls that are not answered yet */
     uint32_t places;  /* announced by its latest call that asked for work */
     int64_t seen_at;
     uint64_t call_seq; /* counts its calls that said what it is holding */
