@@ -116,8 +116,8 @@ static bool before_ended(const struct world *w, uint16_t i)
     const struct workflow_step *spec = spec_of(w, i);
 
     for (uint16_t n = 0; n < spec->before_count; n++)
-        if (!world_ended(w, spec->before[n]))
-            return false;
+        if (!world_ended(w, spec->before[n]) || !before_ended(w, spec->before[n]))
+            return false; /* near and far: one may have been skipped ahead of time */
     return true;
 }
 

@@ -29,14 +29,37 @@ struct attempt task_next_attempt(const struct workflow *w, const struct task *t,
     };
 }
 
+/* Have all that come before the step ended, near and far? An operator may have skipped one of them
+ * ahead of time; that lets nobody past those before it. */
+static bool all_before_ended(const struct workflow *w, const struct task *t, uint16_t step)
+{
+    bool passed[STEPS_MAX]; /* it and all before it ended; each is set before it is read */
+
+    for (uint16_t k = 0; k < w->step_count; k++) {
+        uint16_t i = w->order[k];
+        const struct workflow_step *ws = &w->steps[i];
+        bool before = true;
+        for (uint16_t n = 0; n < ws->before_count; n++)
+            before = before && passed[ws->before[n]];
+        if (i == step)
+            return before;
+        passed[i] = before && step_has_ended(ws, &t->steps[i]);
+    }
+    UNREACHABLE();
+}
+
 static bool predecessors_ended(const struct workflow *w, const struct task *t, uint16_t i)
 {
     const struct workflow_step *ws = &w->steps[i];
+    bool skipped = false;
 
-    for (uint16_t k = 0; k < ws->before_count; k++)
-        if (!step_has_ended(&w->steps[ws->before[k]], &t->steps[ws->before[k]]))
+    for (uint16_t k = 0; k < ws->before_count; k++) {
+        uint16_t b = ws->before[k];
+        if (!step_has_ended(&w->steps[b], &t->steps[b]))
             return false;
-    return true;
+        skipped |= t->steps[b].state == STEP_SKIPPED;
+    }
+    return !skipped || all_before_ended(w, t, i); /* what was started came after all before it */
 }
 
 /* While undo is wanted only a pivot in doubt goes on: another try is how it gets resolved. */
