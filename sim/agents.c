@@ -188,7 +188,7 @@ static bool holds(const struct worker *w, struct slice token)
     return false;
 }
 
-void worker_gets(struct worker *w, const struct errand *e)
+void worker_gets(struct worker *w, const struct errand *e, uint32_t from)
 {
     if (holds(w, e->token)) {
         trace("%s has it already: %.*s", w->name, SLICE_ARG(e->task));
@@ -206,6 +206,7 @@ void worker_gets(struct worker *w, const struct errand *e)
                       .step = (uint32_t)(e->step.ptr[1] - '0'),
                       .attempt = e->attempt,
                       .direction = e->direction,
+                      .home = from,
                       .deadline = e->deadline,
                       .effect = EFFECT_NONE};
     uint32_t *begun = &g->task->ledger[g->step].begun[g->direction];
@@ -231,18 +232,19 @@ void worker_stops(struct worker *w, struct slice token)
 static void wakes(void *arg, uint64_t life)
 {
     struct worker *w = arg;
-    bool unsaid = false;
+    bool unsaid[NAMES_MAX] = {0};
 
     if (life != w->life || !w->up)
         return;
     LIST_FOREACH (l, after, &w->gigs) {
         const struct gig *g = CONTAINER_OF(l, struct gig, link);
-        unsaid |= g->finished && !g->in;
+        unsaid[g->home] |= g->finished && !g->in;
     }
-    if (!w->poll)
-        wire_send(w, true);
-    else if (unsaid && !w->handing && chance(800))
-        wire_send(w, false);
+    for (uint32_t to = 0; to < nodes.names && w->up && life == w->life; to++)
+        if (!w->poll[to])
+            wire_send(w, to, true);
+        else if (unsaid[to] && !w->handing[to] && chance(800))
+            wire_send(w, to, false);
 }
 
 void worker_wakes_up(struct worker *w, int64_t delay_ms)

@@ -7,10 +7,12 @@
  * it was answered, and stops at its own deadline. They die, hang, refuse, lie silent, and
  * misunderstand, as the weather has it.
  *
- * agents.c has the workers and what they do, wire.c the calls between them and the node.
+ * agents.c has the workers and what they do, wire.c the calls between them and the nodes. An agent
+ * polls all nodes.
  */
 
 #include "dispatch/work.h"
+#include "sim/node.h"
 #include "sim/subject.h"
 
 enum { WORKERS_MAX = 12 };
@@ -25,9 +27,9 @@ struct worker {
     bool up;
     uint32_t concurrency;
     bool says_holding;
-    struct link gigs;     /* requests that it holds, of struct gig */
-    struct call *poll;    /* its call for work */
-    struct call *handing; /* its call that only hands in results */
+    struct link gigs;                /* requests that it holds, of struct gig */
+    struct call *poll[NAMES_MAX];    /* its call for work, at each node */
+    struct call *handing[NAMES_MAX]; /* its call that only hands in results */
 };
 
 /* A request that a worker holds. */
@@ -40,6 +42,7 @@ struct gig {
     enum direction direction;
     int64_t deadline;
     struct slice forward_output;
+    uint32_t home;   /* the node that gets its result */
     struct call *in; /* the call that hands in its result */
     bool finished, dead, hangs;
     bool again; /* somebody began to work on this attempt before, and may have had an effect */
@@ -65,17 +68,17 @@ void agents_calm(void); /* all are up from now on */
 /* For wire.c */
 void worker_wakes_up(struct worker *w, int64_t delay_ms);
 void worker_dies(struct worker *w, const char *when);
-void worker_gets(struct worker *w, const struct errand *e);
+void worker_gets(struct worker *w, const struct errand *e, uint32_t from);
 void worker_stops(struct worker *w, struct slice token);
 void gig_done_with(struct gig *g); /* its result was answered */
 
 /* wire.c */
 void wire_begin(void);
-void wire_send(struct worker *w, bool for_work);
-void wire_hang_up(struct worker *w);       /* both of its calls */
-bool agents_answered(struct work *w);      /* outside's work_answer */
-void agents_cut_off(void);                 /* the node is gone: so are all calls at it */
-uint32_t wire_calls_of(struct slice name); /* calls of that instance at the node */
-uint32_t wire_parked(void);                /* calls at the node that ask for work */
+void wire_send(struct worker *w, uint32_t to, bool for_work);
+void wire_hang_up(struct worker *w);                  /* both of its calls */
+bool agents_answered(struct node *n, struct work *w); /* outside's work_answer */
+void agents_cut_off(const struct node *n);            /* it is gone: so are all calls at it */
+uint32_t wire_calls_of(const struct node *n, struct slice name); /* calls of that instance */
+uint32_t wire_parked(const struct node *n); /* calls at the node that ask for work */
 
 #endif

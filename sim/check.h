@@ -11,17 +11,26 @@
  *   check_world.c  what may happen in the world, and what an end must mean
  *   check_wire.c   what may leave the node, and when
  *   check_time.c   nothing is given up too early, nothing overdue is left lying
+ *   check_nodes.c  who may lead, take over, and claim
  */
 
 #include "scheduler/scheduler.h"
+#include "sim/node.h"
 #include "sim/subject.h"
 
 enum { GRACE_MS = 10000, MARGIN_MS = 1000 };
 
 /* A row as it is now, after that many changes; `told`: the node will hear that it was stored. */
-void check_row(const struct task_row *row, uint64_t changes, bool told);
+void check_row(const struct node *n, const struct task_row *row, uint64_t changes, bool told);
 void check_conflict(const struct task_row *row); /* what was to be written */
-void check_claim(const struct claim *c);
+
+/* What the clock that is most ahead may say. */
+int64_t latest_now(void);
+
+void check_nodes_begin(void);
+void check_lease(const struct node *n, const struct lease_try *want, const struct lease *got);
+void check_requests(const struct node *n, const struct batch *b);
+void check_claim(const struct node *n, const struct claim *c); /* before its rows are shown */
 
 void check_start(const struct subject *t, uint32_t step, const struct seen *old,
                  const struct seen *new, const struct seen_attempt *a);
@@ -32,17 +41,18 @@ void check_end_of(const struct subject *t);                     /* processed or 
 void check_turn_back(const struct subject *t, const struct seen *new);
 bool world_is_done(void); /* everything that was begun has ended */
 void check_world_end(void);
-void check_drained(void);
-void check_owned(void); /* asked now and then: what the node owns it also knows */
+void check_drained(const struct node *n);
+void check_owned(void); /* asked now and then: what a node owns it also knows */
 
-void check_answer(const struct work *w, uint32_t max);
-void check_unsent(const struct work *w); /* nobody was there any more to read the answer */
+void check_answer(const struct node *n, const struct work *w, uint32_t max);
+void check_unsent(const struct node *n,
+                  const struct work *w); /* nobody was there any more to read the answer */
 void check_asked(const struct subject *t, const struct ask *a, uint64_t revision, bool other);
-void check_ended(struct slice id, enum task_state state);
-void check_alert(struct slice id);
-void check_told(uint64_t done); /* the node has heard of that run of the disk */
+void check_ended(const struct node *n, struct slice id, enum task_state state);
+void check_alert(const struct node *n, struct slice id);
+void check_told(const struct node *n, uint64_t done); /* it has heard of that run of its disk */
 
-void check_boot(void);
+void check_boot(const struct node *n);
 void check_timeout(const struct subject *t, uint32_t step, const struct seen_attempt *a);
 void check_deadline(const struct subject *t, const struct seen *old, const struct seen *new);
 void check_overdue(void); /* asked now and then in the second act */

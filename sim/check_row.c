@@ -2,7 +2,6 @@
 
 #include "sim/check.h"
 #include "sim/coverage.h"
-#include "sim/disk.h"
 #include "sim/ledger.h"
 #include "sim/world.h"
 
@@ -124,7 +123,7 @@ static bool outcome_may(const struct seen_attempt *a, enum outcome to)
 {
     switch (a->outcome) {
     case OUTCOME_OPEN:
-        return to != OUTCOME_LATE || world.now >= a->complete_by;
+        return to != OUTCOME_LATE || latest_now() >= a->complete_by;
     case OUTCOME_TIMED_OUT:
         return to == OUTCOME_TIMED_OUT || to == OUTCOME_LATE;
     case OUTCOME_COMPLETED:
@@ -164,7 +163,7 @@ static bool check_kept(const struct turn *u, const struct seen_attempt *was,
     cover_outcome(u, is);
     if (was->outcome != OUTCOME_OPEN)
         return false;
-    must(u, is->ended_at > 0 && is->ended_at <= world.now, "an attempt ends now");
+    must(u, is->ended_at > 0 && is->ended_at <= latest_now(), "an attempt ends now");
     if (is->outcome == OUTCOME_TIMED_OUT || is->outcome == OUTCOME_LATE)
         check_timeout(u->t, u->i, is);
     if (is->outcome == OUTCOME_COMPLETED || is->outcome == OUTCOME_NOT_SENT)
@@ -379,7 +378,7 @@ static void cover_task(const struct subject *t, const struct seen *old, const st
         }
 }
 
-static void trace_row(const struct subject *t, const struct seen *s)
+static void trace_row(const struct node *n, const struct subject *t, const struct seen *s)
 {
     char steps[FLOW_STEPS_MAX * 24] = "";
     size_t at = 0;
@@ -391,12 +390,21 @@ static void trace_row(const struct subject *t, const struct seen *s)
                              p->direction == DIRECTION_UNDO ? "<" : ">", p->attempt,
                              seen_open(p) ? "*" : "");
     }
-    trace("row %s r%" PRIu64 " %s%s%s%s%s:%s", t->id, s->revision, task_state_text(s->state),
-          s->stop == STOP_NONE ? "" : " stop ", s->stop == STOP_NONE ? "" : stop_text(s->stop),
-          s->waiting_for[0] ? " for " : "", s->waiting_for, steps);
+    trace("row %s by %s r%" PRIu64 " %s%s%s%s%s:%s", t->id, n->me, s->revision,
+          task_state_text(s->state), s->stop == STOP_NONE ? "" : " stop ",
+          s->stop == STOP_NONE ? "" : stop_text(s->stop), s->waiting_for[0] ? " for " : "",
+          s->waiting_for, steps);
 }
 
-void check_row(const struct task_row *row, uint64_t changes, bool told)
+static bool same_open(const struct seen_step *a, const struct seen_step *b)
+{
+    const struct seen_attempt *x = seen_open(a);
+    const struct seen_attempt *y = seen_open(b);
+
+    return x && y && x->direction == y->direction && x->number == y->number;
+}
+
+void check_row(const struct node *n, const struct task_row *row, uint64_t changes, bool told)
 {
     static struct seen old; /* these two are too large for the stack */
     static struct seen new;
@@ -406,19 +414,24 @@ void check_row(const struct task_row *row, uint64_t changes, bool told)
     seen_read(row, t->flow, &new);
     t->seen = new;
     t->changed_at = world.now;
-    trace_row(t, &new);
+    t->writer = n;
+    trace_row(n, t, &new);
     must_be(t, new.revision == old.revision + changes, "a change raises the revision by one");
     if (seen_is_end(&old) && (!t->verbs || old.state != TASK_ERROR))
         check_final(t, &old, &new);
     must_be(t, old.direction == DIRECTION_FORWARD || new.direction == DIRECTION_UNDO,
             "a task turns back at most once");
     must_be(t, new.failure_count >= old.failure_count, "failures are never forgotten");
-    if (old.revision == 0)
+    if (old.revision == 0) {
+        t->made_at = world.now;
         check_first(t, &new);
+    }
     check_columns(t, &new);
     check_deadline(t, &old, &new);
     for (uint32_t i = 0; i < new.step_count; i++) {
         check_step(t, i, &old, &new);
+        if (seen_open(&new.steps[i]) && !same_open(&old.steps[i], &new.steps[i]))
+            t->began_at[i] = world.now;
         if (new.steps[i].attempt != old.steps[i].attempt)
             t->started[i] = told ? new.revision : 0;
     }
@@ -427,8 +440,10 @@ void check_row(const struct task_row *row, uint64_t changes, bool told)
     cover_task(t, &old, &new);
     if (new.state == TASK_PROCESSED || new.state == TASK_COMPENSATED)
         check_end_of(t);
-    if (new.state == TASK_ERROR && old.state != TASK_ERROR &&told)
-        t->alert_due = disk.runs;
+    if (new.state == TASK_ERROR && old.state != TASK_ERROR &&told) {
+        t->alert_due = n->disk.runs;
+        t->alert_by = n;
+    }
 }
 
 /* ---- for coverage only ---- */
@@ -447,18 +462,5 @@ void check_conflict(const struct task_row *row)
         if (open && seen_find(&wanted.steps[i], open->direction, open->number)
             && !seen_open(&wanted.steps[i]))
             covered(COVER_CONFLICT_RESULT);
-    }
-}
-
-void check_claim(const struct claim *c)
-{
-    for (size_t i = 0; i < c->row_count; i++) {
-        const struct subject *t = subject_find(c->rows[i].id);
-        if (c->kind == CLAIM_BOOT && any_open(&t->seen))
-            covered(COVER_TAKE_OVER);
-        if (c->kind == CLAIM_AGENT)
-            covered(COVER_AGENT_CLAIM);
-        if (c->kind == CLAIM_TIME)
-            covered(COVER_TIME_CLAIM);
     }
 }

@@ -94,7 +94,7 @@ void check_start(const struct subject *t, uint32_t step, const struct seen *old,
         + (a->direction == DIRECTION_UNDO ? b.f->undo_complete_by_ms : b.f->complete_by_ms);
 
     must(&b, new->locked, "an owner starts it");
-    must(&b, a->started_at <= world.now, "an attempt starts now");
+    must(&b, a->started_at <= latest_now(), "an attempt starts now");
     must(&b, a->complete_by > a->started_at, "there is time left for an attempt");
     must(&b,
          a->complete_by == complete_by_of(&b)

@@ -1,21 +1,25 @@
 #include "sim/check.h"
 #include "sim/coverage.h"
-#include "sim/disk.h"
-#include "sim/node.h"
 #include "sim/world.h"
 
 /* A scan each second, some time for the store, and for who has to carry it out. */
-enum { INTERVAL_MS = 1000, SLACK_MS = 4000, REMINDER_MS = 10000 };
+enum { INTERVAL_MS = 1000, SLACK_MS = 4000, REMINDER_MS = 10000, LEASE_MS = 10000 };
 
-/* Until when what began at `from` with that deadline must be left alone, by all the time that was
- * lost. */
-static int64_t grace_until(int64_t from, int64_t deadline)
+int64_t latest_now(void)
+{
+    return store_now() + nodes.skew_max;
+}
+
+/* Until when what began at `from`, in the world `began_at`, with that deadline must be left alone,
+ * by all the time that was lost. */
+static int64_t grace_until(int64_t from, int64_t began_at, int64_t deadline)
 {
     int64_t until = deadline;
 
-    for (uint32_t i = 0; i < node.lost_count; i++) {
-        const struct lost_period *p = &node.lost[i];
-        if (from < p->until && p->from <= deadline && deadline < p->until + GRACE_MS)
+    for (uint32_t i = 0; i < nodes.lost_count; i++) {
+        const struct lost_period *p = &nodes.lost[i];
+        if (began_at <= p->ended_at && from < p->until && p->from <= deadline
+            && deadline < p->until + GRACE_MS)
             until = max_i64(until, p->until + GRACE_MS);
     }
     return until;
@@ -23,15 +27,15 @@ static int64_t grace_until(int64_t from, int64_t deadline)
 
 void check_timeout(const struct subject *t, uint32_t step, const struct seen_attempt *a)
 {
-    if (t->unsent[step][a->direction] == a->number) {
+    if (t->unsent[step][a->direction] == a->number && t->unsent_by == t->writer) {
         describe(t);
         broken("what was not sent cannot time out", "%s/s%u", t->id, step);
     }
-    int64_t until = grace_until(a->started_at, a->complete_by);
+    int64_t until = grace_until(a->started_at, t->began_at[step], a->complete_by);
     covered(COVER_TIMED_OUT);
     if (until > a->complete_by)
         covered(COVER_GRACE);
-    if (a->ended_at >= until)
+    if (a->ended_at >= (until > a->complete_by ? until - 2 * nodes.skew_max : until))
         return;
     describe(t);
     broken("no attempt is given up before its complete-by, or grace",
@@ -44,19 +48,20 @@ void check_deadline(const struct subject *t, const struct seen *old, const struc
     bool undo = new->direction == DIRECTION_UNDO;
     int64_t at = undo ? new->undo_complete_by : new->complete_by;
 
-    if (undo && new->complete_by != 0 && new->complete_by <= world.now &&new->wake_at != 0)
+    if (undo && new->complete_by != 0 && new->complete_by <= store_now() && new->wake_at != 0)
         covered(COVER_DEADLINE_IN_UNDO);
     if (old->deadline_passed || !new->deadline_passed)
         return;
     covered(undo ? COVER_UNDO_DEADLINE : COVER_DEADLINE);
     if (!undo) /* what began going back began no later than now, so grace for it is up to the node
                 */
-        at = t->verbs ? at : grace_until(max_i64(new->submitted_at, new->not_before), at);
-    if (at != 0 ? world.now >= at : t->verbs) /* an operator's retry lifts it */
+        at = t->verbs ? at
+                      : grace_until(max_i64(new->submitted_at, new->not_before), t->made_at, at);
+    if (at != 0 ? latest_now() >= at - nodes.skew_max : t->verbs) /* an operator's retry lifts it */
         return;
     describe(t);
     broken("no task is given up before its complete-by, or grace", "%s: %" PRId64 " ms too early",
-           t->id, at - world.now);
+           t->id, at - store_now());
 }
 
 static bool all_due(const struct seen *s, bool *ret_any)
@@ -64,22 +69,25 @@ static bool all_due(const struct seen *s, bool *ret_any)
     for (uint32_t i = 0; i < s->step_count; i++) {
         const struct seen_attempt *a = seen_open(&s->steps[i]);
         *ret_any |= a != NULL;
-        if (a && a->complete_by > world.now)
+        if (a && a->complete_by > store_now())
             return false;
     }
     return true;
 }
 
 /* What the node owes alerts for died with it. */
-void check_boot(void)
+void check_boot(const struct node *n)
 {
     for (uint32_t i = 0; i < subjects.count; i++) {
         struct subject *t = &subjects.list[i];
         bool any = false;
-        if (t->alert_due)
-            covered(COVER_ALERT_LOST);
-        t->alert_due = 0;
-        memset(t->unsent, 0, sizeof t->unsent);
+        if (t->alert_by == n) {
+            if (t->alert_due)
+                covered(COVER_ALERT_LOST);
+            t->alert_due = 0;
+        }
+        if (t->unsent_by == n)
+            memset(t->unsent, 0, sizeof t->unsent);
         if (t->seen.revision && all_due(&t->seen, &any) && any)
             covered(COVER_LONG_OUTAGE);
     }
@@ -87,8 +95,11 @@ void check_boot(void)
 
 static void late(const struct subject *t, const char *what, int64_t due)
 {
-    int64_t quiet = max_i64(disk.trouble_at, max_i64(node.up_at, node.sleeps_until));
-    int64_t since = max_i64(due, max_i64(world.calm_at, quiet) + GRACE_MS + REMINDER_MS);
+    int64_t quiet = max_i64(world.calm_at, nodes_quiet_since());
+    if (world.set_back) /* then so is the row's alarm */
+        due = max_i64(due, t->seen.wake_at);
+    int64_t elected = nodes.shared ? 2 * LEASE_MS : 0; /* to lead, and to own its tasks */
+    int64_t since = max_i64(due - world.ahead, quiet + elected + GRACE_MS + REMINDER_MS);
 
     if (world.now <= since + INTERVAL_MS + SLACK_MS)
         return;
@@ -99,7 +110,7 @@ static void late(const struct subject *t, const char *what, int64_t due)
 
 void check_overdue(void)
 {
-    if (!node_is_up() || node.sleeps_until > world.now)
+    if (!nodes_are_well())
         return;
     for (uint32_t i = 0; i < subjects.count; i++) {
         const struct subject *t = &subjects.list[i];
@@ -110,7 +121,7 @@ void check_overdue(void)
             if (seen_open(&s->steps[k]))
                 late(t, "an attempt", seen_open(&s->steps[k])->complete_by);
         int64_t at = s->direction == DIRECTION_UNDO ? s->undo_complete_by : s->complete_by;
-        if (at != 0 && !s->deadline_passed && (s->locked || !node.narrow))
+        if (at != 0 && !s->deadline_passed && (s->locked || !nodes_are_narrow()))
             late(t, "the task", at);
     }
 }

@@ -2,8 +2,6 @@
 #include "sim/agents.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
-#include "sim/disk.h"
-#include "sim/node.h"
 #include "sim/world.h"
 
 enum { QUIET_MS = 3000, LANDING_MS = 5 /* from a transaction to what comes of it */ };
@@ -50,7 +48,7 @@ static void check_forward_part(const struct subject *t, uint32_t step, const str
     must(t, r->forward_input.ptr != NULL, "an undo says what it undoes", "input");
 }
 
-static void check_request(const struct work *w, const struct work_request *r)
+static void check_request(const struct node *n, const struct work *w, const struct work_request *r)
 {
     struct subject *t = subject_find(r->task);
     uint32_t step = (uint32_t)(r->step.ptr[1] - '0');
@@ -58,8 +56,8 @@ static void check_request(const struct work *w, const struct work_request *r)
     bool undo = r->direction == DIRECTION_UNDO;
 
     must(t, a, "no request leaves before it is durable", "attempt is not in the store");
-    must(t, a->outcome == OUTCOME_OPEN || disk_has_unheard(), "no request leaves for what is over",
-         outcome_text(a->outcome));
+    must(t, a->outcome == OUTCOME_OPEN || disk_has_unheard(&n->disk) || t->writer != n,
+         "no request leaves for what is over", outcome_text(a->outcome));
     must(t, slice_is(w->instance_name, a->instance), "a request goes to the instance on record",
          a->instance);
     must(t,
@@ -70,10 +68,11 @@ static void check_request(const struct work *w, const struct work_request *r)
     must(t, r->complete_by == a->complete_by, "a request tells its complete-by", "complete-by");
     must(t, is_key(r->idempotency_key, t, step, undo), "keys are stable", "key");
     must(t, r->input.ptr != NULL, "a request has an input", "input");
-    must(t, r->complete_by > world.now, "nothing is asked after its complete-by", "expired");
+    must(t, r->complete_by > node_now(n), "nothing is asked after its complete-by", "expired");
     if (undo)
         check_forward_part(t, step, r);
-    must(t, r->attempt >= t->sent[step][undo], "attempts leave in order", "number");
+    must(t, r->attempt >= t->sent[step][undo] || t->writer != n, "attempts leave in order",
+         "number");
     if (w->failed)
         return; /* it does not leave */
     if (r->attempt == t->sent[step][undo]) {
@@ -81,19 +80,24 @@ static void check_request(const struct work *w, const struct work_request *r)
         t->sent_twice[step][undo] = r->attempt;
     }
     t->sent[step][undo] = r->attempt;
+    t->missed[step] = 0;
     t->sent_at[step][undo] = world.now;
 }
 
-void check_unsent(const struct work *w)
+void check_unsent(const struct node *n, const struct work *w)
 {
     for (size_t i = 0; i < w->request_count && !w->failed; i++) {
         const struct work_request *r = &w->requests[i];
         struct subject *t = subject_find(r->task);
         uint32_t step = (uint32_t)(r->step.ptr[1] - '0');
         if (t->sent_twice[step][r->direction] == r->attempt || t->started[step] != t->seen.revision
-            || disk.trouble_at >= t->changed_at || world.now - t->changed_at > LANDING_MS)
+            || t->writer != n || n->disk.trouble_at >= t->changed_at
+            || world.now - t->changed_at > LANDING_MS)
             continue; /* the node may have lost track of whether it was sent */
+        if (t->unsent_by != n)
+            memset(t->unsent, 0, sizeof t->unsent);
         t->unsent[step][r->direction] = r->attempt;
+        t->unsent_by = n;
     }
 }
 
@@ -130,34 +134,37 @@ static bool is_requested(const struct work *w, const struct subject *t, uint32_t
 }
 
 /* An open attempt of this instance: it has it, or it is sent (again). */
-static void check_held(const struct work *w, const struct subject *t, uint32_t step,
+static void check_held(const struct node *n, const struct work *w, struct subject *t, uint32_t step,
                        const struct seen_attempt *a)
 {
     bool has = said_to_have(w, t, step, a);
     bool sent = is_requested(w, t, step, a);
-    int64_t quiet =
-        max_i64(max_i64(disk.trouble_at, t->changed_at), max_i64(node.up_at, node.sleeps_until));
+    int64_t quiet = max_i64(t->changed_at, nodes_quiet_since());
+    int64_t arrived_at = w->arrived_at - (node_now(n) - world.now);
 
+    if (!node_owns(n, t->seen.owner))
+        return; /* what it thinks of it may be of yesterday */
     must(t, !has || !sent, "what an instance holds is not sent again", "twice");
-    if (has || sent || t->sent_at[step][a->direction] >= w->arrived_at
+    if (has || sent || t->sent_at[step][a->direction] >= arrived_at
         || t->unsent[step][a->direction] == a->number
         || said_find(t, step, a->direction, a->number, false) /* which may be on its way */
-        || said_find(t, step, a->direction, a->number, true) || quiet + QUIET_MS >= w->arrived_at
-        || a->complete_by <= world.now || w->request_count == w->max || !t->seen.locked)
+        || said_find(t, step, a->direction, a->number, true) || quiet + QUIET_MS >= arrived_at
+        || a->complete_by <= latest_now() || w->request_count == w->max)
         return;
-    must(t, false, "what an instance has lost is sent again", "lost");
+    t->missed[step]++; /* where others may own the task by now, the node looks first */
+    must(t, nodes.shared && t->missed[step] < 5, "what an instance has lost is sent again", "lost");
 }
 
-static void check_holding(const struct work *w)
+static void check_holding(const struct node *n, const struct work *w)
 {
-    if (!w->says_holding || w->max == 0 || node.narrow || wire_calls_of(w->instance_name) > 1)
+    if (!w->says_holding || w->max == 0 || n->narrow || wire_calls_of(n, w->instance_name) > 1)
         return; /* another call may carry it */
     for (uint32_t i = 0; i < subjects.count; i++)
         for (uint32_t k = 0; k < subjects.list[i].seen.step_count; k++) {
-            const struct subject *t = &subjects.list[i];
+            struct subject *t = &subjects.list[i];
             const struct seen_attempt *a = seen_open(&t->seen.steps[k]);
             if (a && slice_is(w->instance_name, a->instance))
-                check_held(w, t, k, a);
+                check_held(n, w, t, k, a);
         }
 }
 
@@ -197,19 +204,19 @@ static void check_status(const struct work_result *r)
     UNREACHABLE();
 }
 
-void check_answer(const struct work *w, uint32_t max)
+void check_answer(const struct node *n, const struct work *w, uint32_t max)
 {
     if (w->request_count > max)
         broken("no agent gets more than it has places for", "%zu for %u", w->request_count, max);
     for (size_t i = 0; i < w->request_count; i++) {
-        check_request(w, &w->requests[i]);
+        check_request(n, w, &w->requests[i]);
         for (size_t k = 0; k < i; k++)
             if (slice_eq(w->requests[i].token, w->requests[k].token))
                 broken("no request is doubled", "%.*s", SLICE_ARG(w->requests[i].task));
     }
     if (w->failed)
         return; /* it tells nothing else */
-    check_holding(w);
+    check_holding(n, w);
     for (size_t i = 0; i < w->result_count; i++)
         check_status(&w->results[i]);
 }
@@ -251,28 +258,29 @@ void check_asked(const struct subject *t, const struct ask *a, uint64_t revision
 
 /* ---- what the world is told ---- */
 
-void check_ended(struct slice id, enum task_state state)
+void check_ended(const struct node *n, struct slice id, enum task_state state)
 {
     const struct subject *t = subject_find(id);
 
-    trace("told: %s is %s", t->id, task_state_text(state));
+    trace("%s tells: %s is %s", n->me, t->id, task_state_text(state));
     must(t, t->seen.state == state, "what is told has become durable", "end");
 }
 
-void check_alert(struct slice id)
+void check_alert(const struct node *n, struct slice id)
 {
     struct subject *t = subject_find(id);
 
-    trace("alert: %s", t->id);
+    trace("%s alerts: %s", n->me, t->id);
     must(t, t->seen.revision != 0, "what is told has become durable", "alert");
-    t->alert_due = 0;
+    if (t->alert_by == n)
+        t->alert_due = 0;
 }
 
-void check_told(uint64_t done)
+void check_told(const struct node *n, uint64_t done)
 {
     for (uint32_t i = 0; i < subjects.count; i++) {
         const struct subject *t = &subjects.list[i];
-        must(t, t->alert_due == 0 || t->alert_due > done, "who stops in error alerts a person",
-             "nobody was told");
+        must(t, t->alert_by != n || t->alert_due == 0 || t->alert_due > done,
+             "who stops in error alerts a person", "nobody was told");
     }
 }

@@ -3,9 +3,7 @@
 #include "sim/agents.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
-#include "sim/disk.h"
 #include "sim/ledger.h"
-#include "sim/node.h"
 #include "sim/people.h"
 #include "sim/world.h"
 
@@ -104,15 +102,27 @@ bool world_is_done(void)
         if (t->seen.revision == 0 ? t->accepted : !seen_is_end(&t->seen))
             return false;
     }
-    return node_is_up() && !node.draining && node.sleeps_until <= world.now && people_are_content();
+    return nodes_are_well() && people_are_content();
 }
 
 /* Nothing accepted is lost; ends are as true at the end of all days as when they were reached; and
- * the node has forgotten everything. */
-void check_world_end(void)
+ * the nodes have forgotten everything. */
+static void check_memory(struct node *n)
 {
     struct scheduler_stats stats;
 
+    node_turn(n); /* it may have heard of something without having acted on it */
+    scheduler_stats(n->scheduler, &stats);
+    if (stats.live != 0 || stats.open_attempts != 0 || stats.waiting != 0)
+        broken("memory returns to nothing", "%s: %zu tasks, %zu attempts, %zu wants", n->me,
+               stats.live, stats.open_attempts, stats.waiting);
+    if (stats.parked != wire_parked(n))
+        broken("every parked call is known", "%s: %zu, and there are %u", n->me, stats.parked,
+               wire_parked(n));
+}
+
+void check_world_end(void)
+{
     for (uint32_t i = 0; i < subjects.count; i++) {
         const struct subject *t = &subjects.list[i];
         must(t, 0, !t->accepted || t->seen.revision != 0, "nothing accepted is lost");
@@ -121,39 +131,40 @@ void check_world_end(void)
         if (t->seen.state == TASK_PROCESSED || t->seen.state == TASK_COMPENSATED)
             check_end_of(t);
     }
-    node_turn(); /* it may have heard of something without having acted on it */
-    scheduler_stats(node.scheduler, &stats);
-    if (stats.live != 0 || stats.open_attempts != 0 || stats.waiting != 0)
-        broken("memory returns to nothing", "%zu tasks, %zu attempts, %zu wants", stats.live,
-               stats.open_attempts, stats.waiting);
-    if (stats.parked != wire_parked())
-        broken("every parked call is known", "%zu, and there are %u", stats.parked, wire_parked());
+    NODES_FOREACH(n)
+    if (node_is_up(n))
+        check_memory(n);
 }
 
-void check_owned(void)
+static void check_owned_by(const struct node *n)
 {
     enum { QUIET_MS = 2000 };
     struct scheduler_stats stats;
     size_t owned = 0;
 
-    if (!node_is_up() || !disk_is_idle()
-        || max_i64(max_i64(node.sleeps_until, node.up_at), disk.trouble_at) + QUIET_MS > world.now)
+    if (!node_is_awake(n) || !disk_is_idle(&n->disk) || nodes_quiet_since() + QUIET_MS > world.now)
         return;
     for (uint32_t i = 0; i < subjects.count; i++)
-        owned += subjects.list[i].seen.locked && subjects.list[i].seen.boot == node.boot;
-    scheduler_stats(node.scheduler, &stats);
+        owned += node_owns(n, subjects.list[i].seen.owner);
+    scheduler_stats(n->scheduler, &stats);
     if (stats.live < owned)
-        broken("what the node owns it also knows", "%zu tasks of %zu", stats.live, owned);
+        broken("what a node owns it also knows", "%s: %zu tasks of %zu", n->me, stats.live, owned);
 }
 
-void check_drained(void)
+void check_owned(void)
+{
+    NODES_FOREACH(n)
+    check_owned_by(n);
+}
+
+void check_drained(const struct node *n)
 {
     for (uint32_t i = 0; i < subjects.count; i++) {
         const struct subject *t = &subjects.list[i];
         bool open = false;
         for (uint32_t k = 0; k < t->seen.step_count; k++)
             open |= seen_open(&t->seen.steps[k]) != NULL;
-        must(t, 0, !t->seen.locked || t->seen.boot != node.boot || open,
+        must(t, 0, !node_owns(n, t->seen.owner) || open,
              "a drained node holds nothing that does not run");
     }
 }
@@ -194,7 +205,7 @@ void describe(const struct subject *t)
             ", wake at %" PRId64 ", complete by %" PRId64 " and %" PRId64 "\n",
             t->id, t->flow->name, s->revision, task_state_text(s->state),
             direction_text(s->direction), stop_text(s->stop), s->locked ? "locked" : "not locked",
-            s->requested ? ", requested" : "", world.now, s->wake_at, s->complete_by,
+            s->requested ? ", requested" : "", store_now(), s->wake_at, s->complete_by,
             s->undo_complete_by);
     for (uint32_t i = 0; i < s->step_count; i++)
         describe_step(t, i);

@@ -13,6 +13,17 @@
     X(CRASH,              "crashes of the node")                                                  \
     X(DRAIN,              "drains that came to their end")                                        \
     X(SUSPEND,            "suspensions")                                                          \
+    X(USURP,              "nodes started again while their old process lived")                    \
+    X(REPLACED,           "processes that noticed that they were replaced")                       \
+    X(NEVER_BACK,         "nodes that never came back")                                           \
+    X(CUT,                "nodes cut off from the store")                                         \
+    X(DEAF,               "nodes cut off from everybody else")                                    \
+    X(CLOCK_JUMP,         "clocks set while the node was down")                                   \
+    X(DEPOSED,            "requests of leaders that were deposed")                                \
+    X(LEADER_CHANGE,      "changes of the leading supervisor")                                    \
+    X(NODE_CLAIM,         "tasks taken over from nodes whose lease had run out")                  \
+    X(ANOTHER_NODE,       "results at a node that did not own the task")                          \
+    X(FOUND_REQUEST,      "requests of another node's supervisor that were found")                \
     X(UNKNOWN_STORED,     "commits of unknown outcome that were stored")                          \
     X(UNKNOWN_LOST,       "commits of unknown outcome that were not")                             \
     X(CONFLICT_RESULT,    "results decided on a row that had changed")                            \

@@ -9,7 +9,12 @@
 #include "sim/world.h"
 #include "store/memory.h"
 
-struct disk disk;
+struct store *inner;
+
+static struct disk *disk_of(struct store *s)
+{
+    return CONTAINER_OF(s, struct disk, store);
+}
 
 /* ---- a body that fails ---- */
 
@@ -23,9 +28,9 @@ static void claims_empty(struct batch *b)
     }
 }
 
-static enum err fails(struct batch *b, enum err err, struct error *e)
+static enum err fails(struct disk *d, struct batch *b, enum err err, struct error *e)
 {
-    disk.trouble_at = world.now;
+    d->trouble_at = world.now;
     claims_empty(b);
     for (size_t i = 0; i < b->change_count; i++)
         b->changes[i].outcome = err;
@@ -33,15 +38,15 @@ static enum err fails(struct batch *b, enum err err, struct error *e)
 }
 
 /* What became durable is read back and shown to the checkers. */
-static void show(struct slice id, uint64_t changes, bool told)
+static void show(struct disk *d, struct slice id, uint64_t changes, bool told)
 {
     CLEANUP(arena_fini) struct arena a = {0};
     struct task_row row;
     struct error e = {0};
 
-    enum err err = disk.inner->ops->get(disk.inner, id, &a, &row, &e);
+    enum err err = inner->ops->get(inner, id, &a, &row, &e);
     ASSERT(err == ERR_OK);
-    check_row(&row, changes, told);
+    check_row(d->node, &row, changes, told);
 }
 
 static bool is_claimed(const struct batch *b, struct slice id)
@@ -61,33 +66,35 @@ static bool is_changed(const struct batch *b, struct slice id)
     return false;
 }
 
-static void show_batch(struct batch *b, bool told)
+static void show_batch(struct disk *d, struct batch *b, bool told)
 {
     for (size_t i = 0; i < b->change_count; i++) {
         const struct change *c = &b->changes[i];
         if (c->outcome == ERR_OK)
-            show(c->row.id, 1 + is_claimed(b, c->row.id), told);
+            show(d, c->row.id, 1 + is_claimed(b, c->row.id), told);
         else if (c->outcome == ERR_CONFLICT)
             check_conflict(&c->row);
     }
+    check_requests(d->node, b);
     for (size_t i = 0; i < b->claim_count; i++) {
-        check_claim(&b->claims[i]);
+        check_claim(d->node, &b->claims[i]);
         for (size_t k = 0; k < b->claims[i].row_count; k++)
             if (!is_changed(b, b->claims[i].rows[k].id))
-                show(b->claims[i].rows[k].id, 1, told);
+                show(d, b->claims[i].rows[k].id, 1, told);
     }
 }
 
 /* One change of the batch cannot be stored; it is put last, and the others are committed without
  * it. */
-static enum err commit_without_one(struct batch *b, struct arena *a, struct error *e)
+static enum err commit_without_one(struct disk *d, struct batch *b, struct arena *a,
+                                   struct error *e)
 {
     struct change *last = &b->changes[b->change_count - 1];
 
     b->change_count--;
-    enum err err = disk.inner->ops->commit(disk.inner, b, a, e);
+    enum err err = inner->ops->commit(inner, b, a, e);
     if (err == ERR_OK)
-        show_batch(b, true);
+        show_batch(d, b, true);
     b->change_count++;
     last->outcome = err == ERR_OK ? ERR_TOO_BIG : err;
     struct subject *t = subject_find(last->row.id);
@@ -97,84 +104,113 @@ static enum err commit_without_one(struct batch *b, struct arena *a, struct erro
 
 static enum err commit(struct store *s, struct batch *b, struct arena *a, struct error *e)
 {
-    (void)s;
-    if (disk.dead)
-        return fails(b, ERR_IO, e);
-    trace("commit: %zu changes, %zu claims", b->change_count, b->claim_count);
+    struct disk *d = disk_of(s);
+
+    if (d->dead || d->cut_until > world.now)
+        return fails(d, b, ERR_IO, e);
+    if (!inner->shared)
+        b->fence = NULL; /* nobody else can be the leader */
+    trace("%s commits: %zu changes, %zu claims", d->node->me, b->change_count, b->claim_count);
     if (chance(weather.store_fails)) {
         trace("commit fails");
-        return fails(b, chance(300) ? ERR_FULL : chance(500) ? ERR_BUSY : ERR_IO, e);
+        return fails(d, b, chance(300) ? ERR_FULL : chance(500) ? ERR_BUSY : ERR_IO, e);
     }
     bool unknown = chance(weather.store_unknown);
     if (unknown && chance(500)) {
         covered(COVER_UNKNOWN_LOST);
         trace("commit is lost, outcome unknown");
-        return fails(b, ERR_UNKNOWN, e);
+        return fails(d, b, ERR_UNKNOWN, e);
     }
     if (!unknown && b->change_count > 0 && chance(weather.store_refuses))
-        return commit_without_one(b, a, e);
-    enum err err = disk.inner->ops->commit(disk.inner, b, a, e);
+        return commit_without_one(d, b, a, e);
+    enum err err = inner->ops->commit(inner, b, a, e);
+    if (err == ERR_CONFLICT && b->fence)
+        covered(COVER_DEPOSED);
     if (err != ERR_OK)
         return err;
-    show_batch(b, !unknown);
+    show_batch(d, b, !unknown);
     if (!unknown)
         return ERR_OK;
     covered(COVER_UNKNOWN_STORED);
     trace("commit is stored, outcome unknown");
-    return fails(b, ERR_UNKNOWN, e);
+    return fails(d, b, ERR_UNKNOWN, e);
 }
 
-static bool read_fails(struct error *e)
+static bool read_fails(struct disk *d, struct error *e)
 {
-    if (!disk.dead && !chance(weather.read_fails))
+    bool cut = d->dead || d->cut_until > world.now;
+
+    if (!cut && !chance(weather.read_fails))
         return false;
-    disk.trouble_at = world.now;
+    d->trouble_at = world.now;
     (void)error_set(e, ERR_IO, "simulated: cannot be read");
     return true;
 }
 
 static enum err probe(struct store *s, struct error *e)
 {
-    (void)s;
-    if (disk.dead || chance(weather.store_fails))
+    const struct disk *d = disk_of(s);
+
+    if (d->dead || d->cut_until > world.now || chance(weather.store_fails))
         return error_set(e, ERR_IO, "simulated: cannot be written");
-    return disk.inner->ops->probe(disk.inner, e);
+    return inner->ops->probe(inner, e);
 }
 
 static enum err get(struct store *s, struct slice id, struct arena *a, struct task_row *ret,
                     struct error *e)
 {
-    (void)s;
-    return read_fails(e) ? ERR_IO : disk.inner->ops->get(disk.inner, id, a, ret, e);
+    return read_fails(disk_of(s), e) ? ERR_IO : inner->ops->get(inner, id, a, ret, e);
 }
 
 static enum err overdue(struct store *s, int64_t now, int64_t after_wake_at, int64_t after_seq,
                         size_t limit, struct arena *a, struct row_page *ret, struct error *e)
 {
-    (void)s;
-    if (read_fails(e))
+    if (read_fails(disk_of(s), e))
         return ERR_IO;
-    return disk.inner->ops->overdue(disk.inner, now, after_wake_at, after_seq, limit, a, ret, e);
+    return inner->ops->overdue(inner, now, after_wake_at, after_seq, limit, a, ret, e);
 }
 
 static enum err list(struct store *s, const struct list_query *q, struct arena *a,
                      struct row_page *ret, struct error *e)
 {
-    (void)s;
-    return read_fails(e) ? ERR_IO : disk.inner->ops->list(disk.inner, q, a, ret, e);
+    return read_fails(disk_of(s), e) ? ERR_IO : inner->ops->list(inner, q, a, ret, e);
 }
 
-static enum err lease(struct store *s, struct slice name, struct slice holder, int64_t now,
-                      int64_t until, struct arena *a, struct lease *ret, struct error *e)
+static enum err requested(struct store *s, struct slice locked_by, size_t limit, struct arena *a,
+                          struct row_page *ret, struct error *e)
 {
-    (void)s;
-    if (read_fails(e))
+    if (read_fails(disk_of(s), e))
         return ERR_IO;
-    return disk.inner->ops->lease(disk.inner, name, holder, now, until, a, ret, e);
+    enum err err = inner->ops->requested(inner, locked_by, limit, a, ret, e);
+    if (err == ERR_OK && ret->count > 0)
+        covered(COVER_FOUND_REQUEST);
+    return err;
 }
 
-static const struct store_ops ops = {
-    .commit = commit, .probe = probe, .get = get, .overdue = overdue, .list = list, .lease = lease};
+static enum err lease(struct store *s, const struct lease_try *want, struct arena *a,
+                      struct lease *ret, struct error *e)
+{
+    struct disk *d = disk_of(s);
+
+    if (read_fails(d, e))
+        return ERR_IO;
+    if (!inner->shared) { /* as the bodies do that have it for themselves */
+        *ret = (struct lease){arena_copy(a, want->holder), d->node->boot, want->until, SLICE_NONE};
+        return ERR_OK;
+    }
+    enum err err = inner->ops->lease(inner, want, a, ret, e);
+    if (err == ERR_OK)
+        check_lease(d->node, want, ret);
+    return err;
+}
+
+static const struct store_ops ops = {.commit = commit,
+                                     .probe = probe,
+                                     .get = get,
+                                     .overdue = overdue,
+                                     .list = list,
+                                     .requested = requested,
+                                     .lease = lease};
 
 /* ---- the queue ---- */
 
@@ -182,121 +218,137 @@ static void run_one(void *arg, uint64_t life);
 
 static void done_one(void *arg, uint64_t life)
 {
-    (void)arg;
-    if (life != disk.life || node.dead || node_sleeps(done_one, arg, life))
+    struct disk *d = arg;
+
+    if (life != d->life || d->node->dead || node_sleeps(d->node, done_one, arg, life))
         return;
-    struct link *first = list_first(&disk.ran);
+    struct link *first = list_first(&d->ran);
     ASSERT(first);
     link_remove(first);
     struct store_job *j = CONTAINER_OF(first, struct store_job, link);
     j->done(j);
-    check_told(++disk.dones);
-    node.spins = 0;
+    check_told(d->node, ++d->dones);
+    d->node->spins = 0;
     if (chance(weather.crash_inside))
-        node_crash("before it could speak");
-    node_turn();
+        node_crash(d->node, "before it could speak");
+    node_turn(d->node);
 }
 
-static void schedule_run(void)
+static void schedule_run(struct disk *d)
 {
     int64_t delay = between(0, weather.store_ms);
 
-    if (disk.scheduled || list_empty(&disk.waiting))
+    if (d->scheduled || list_empty(&d->waiting))
         return;
     if (chance(weather.store_stalls)) {
         delay = spread(500, 20000);
         trace("the store stalls for %" PRId64 " ms", delay);
-        disk.trouble_at = world.now + delay;
+        d->trouble_at = world.now + delay;
     }
-    disk.scheduled = true;
-    later(delay, run_one, NULL, disk.life);
+    d->scheduled = true;
+    later(delay, run_one, d, d->life);
 }
 
 static void run_one(void *arg, uint64_t life)
 {
-    if (life != disk.life || node.dead || node_sleeps(run_one, arg, life))
+    struct disk *d = arg;
+
+    if (life != d->life || d->node->dead || node_sleeps(d->node, run_one, arg, life))
         return;
-    struct link *first = list_first(&disk.waiting);
+    struct link *first = list_first(&d->waiting);
     ASSERT(first);
     link_remove(first);
-    list_push(&disk.ran, first);
+    list_push(&d->ran, first);
     struct store_job *j = CONTAINER_OF(first, struct store_job, link);
-    disk.runs++;
-    j->run(j, &disk.store);
-    disk.scheduled = false;
-    disk.done_at = max_i64(disk.done_at, world.now + between(0, 2));
-    later(disk.done_at - world.now, done_one, NULL, life);
+    d->runs++;
+    j->run(j, &d->store);
+    d->scheduled = false;
+    d->done_at = max_i64(d->done_at, world.now + between(0, 2));
+    later(d->done_at - world.now, done_one, d, life);
     if (chance(weather.crash_inside))
-        node_crash("before it heard of its commit");
+        node_crash(d->node, "before it heard of its commit");
     else
-        schedule_run();
+        schedule_run(d);
 }
 
 static void submit(struct store_queue *q, struct store_job *j)
 {
-    (void)q;
-    node.deeds++;
+    struct disk *d = CONTAINER_OF(q, struct disk, queue);
+
+    d->node->deeds++;
     list_init(&j->link);
-    list_push(&disk.waiting, &j->link);
-    if (!disk.dead)
-        schedule_run();
+    list_push(&d->waiting, &j->link);
+    if (!d->dead)
+        schedule_run(d);
 }
 
 /* ---- its life ---- */
 
-void disk_begin(void)
+void store_begin(bool shared)
 {
-    disk = (struct disk){.inner = memory_store_new()};
-    disk.store.ops = &ops;
-    disk.queue.submit = submit;
-    list_init(&disk.waiting);
-    list_init(&disk.ran);
+    inner = memory_store_new();
+    inner->shared = shared;
 }
 
-void disk_end(void)
+void store_end(void)
 {
-    disk.inner->ops->close(disk.inner);
+    inner->ops->close(inner);
 }
 
-void disk_crash(void)
+void disk_begin(struct disk *d, struct node *n)
+{
+    *d = (struct disk){.node = n};
+    d->store = (struct store){&ops, inner->shared};
+    d->queue.submit = submit;
+    list_init(&d->waiting);
+    list_init(&d->ran);
+}
+
+void disk_crash(struct disk *d)
 {
     bool reaches = chance(500);
 
-    disk.life++;
-    while (!list_empty(&disk.waiting) || !list_empty(&disk.ran)) {
-        struct link *first = list_first(&disk.ran);
+    d->life++;
+    while (!list_empty(&d->waiting) || !list_empty(&d->ran)) {
+        struct link *first = list_first(&d->ran);
         if (!first) {
-            first = disk.waiting.next; /* not empty: the loop goes on */
-            disk.dead = !reaches;
+            first = d->waiting.next; /* not empty: the loop goes on */
+            d->dead = !reaches;
             reaches = false;
             struct store_job *w = CONTAINER_OF(first, struct store_job, link);
-            w->run(w, &disk.store);
+            w->run(w, &d->store);
         }
-        disk.dead = true;
+        d->dead = true;
         link_remove(first);
         struct store_job *j = CONTAINER_OF(first, struct store_job, link);
         j->done(j);
     }
-    disk.dead = true;
+    d->dead = true;
 }
 
-void disk_boot(void)
+void disk_boot(struct disk *d)
 {
-    ASSERT(disk_is_idle());
-    memory_store_boot(disk.inner);
-    disk.dead = false;
-    disk.scheduled = false;
-    disk.done_at = 0;
-    disk.dones = disk.runs;
-    disk.life++;
+    ASSERT(disk_is_idle(d));
+    d->dead = false;
+    d->scheduled = false;
+    d->done_at = 0;
+    d->cut_until = 0;
+    d->dones = d->runs;
+    d->life++;
 }
 
-bool disk_is_idle(void)
+void disk_cut(struct disk *d, int64_t ms)
 {
-    return list_empty(&disk.waiting) && list_empty(&disk.ran);
+    covered(COVER_CUT);
+    d->cut_until = world.now + ms;
 }
 
-bool disk_has_unheard(void)
+bool disk_is_idle(const struct disk *d)
 {
-    return !list_empty(&disk.ran);
+    return list_empty(&d->waiting) && list_empty(&d->ran);
+}
+
+bool disk_has_unheard(const struct disk *d)
+{
+    return !list_empty(&d->ran);
 }

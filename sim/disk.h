@@ -2,20 +2,22 @@
 #define SIM_DISK_H
 
 /*
- * The store of the simulated node: the memory store behind a body that fails as disks do, and the
- * queue that leads to it. A transaction may fail with nothing stored, end unknown (stored or not),
- * stall for seconds, or refuse one of its changes. Everything that becomes durable passes the
- * checkers here.
+ * A node's way to the state store: the memory store behind a body that fails as disks and databases
+ * do, and the queue that leads to it. A transaction may fail with nothing stored, end unknown
+ * (stored or not), stall for seconds, or refuse one of its changes; the way may be cut. Everything
+ * that becomes durable passes the checkers here.
  *
  * A job is waiting, or it ran and its `done` is on its way. A crash finds jobs in both states.
  */
 
 #include "store/job.h"
 
+struct node;
+
 struct disk {
     struct store store;       /* what the node is given */
     struct store_queue queue; /* the same */
-    struct store *inner;
+    struct node *node;
     struct link waiting, ran; /* of struct store_job, by its link */
     bool scheduled;           /* the next run is an occurrence */
     bool dead;                /* the node has crashed: nothing is stored any more */
@@ -23,19 +25,23 @@ struct disk {
     uint64_t runs, dones;     /* how many jobs ran, and of how many the node heard */
     int64_t done_at;          /* of the last one that ran */
     int64_t trouble_at;       /* the last moment at which something went wrong */
+    int64_t cut_until;        /* no way to the store until then */
 };
 
-extern struct disk disk;
+extern struct store *inner; /* the state store itself */
 
-void disk_begin(void);
-void disk_end(void);
+void store_begin(bool shared);
+void store_end(void);
+void disk_begin(struct disk *d, struct node *n);
 
 /* The node has crashed: some of the jobs that wait still reach the disk, none comes back. Their
  * memory is given back by calling `done`, so the node must be deaf by now. */
-void disk_crash(void);
-void disk_boot(void);
+void disk_crash(struct disk *d);
+void disk_boot(struct disk *d);
 
-bool disk_is_idle(void);
-bool disk_has_unheard(void); /* something ran of which the node does not know yet */
+void disk_cut(struct disk *d, int64_t ms);
+
+bool disk_is_idle(const struct disk *d);
+bool disk_has_unheard(const struct disk *d); /* something ran of which the node does not know yet */
 
 #endif

@@ -7,7 +7,6 @@
 #include "sim/agents.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
-#include "sim/disk.h"
 #include "sim/node.h"
 #include "sim/people.h"
 #include "sim/storm.h"
@@ -34,6 +33,7 @@ static void becomes_calm(void *arg, uint64_t n)
     world.calm = true;
     world.calm_at = world.now;
     weather_calm();
+    nodes_calm();
     agents_calm();
 }
 
@@ -52,13 +52,15 @@ static uint64_t run(uint64_t seed, const struct options *o)
     weather_theme();
     int64_t first_act = spread(20 * MS_PER_S, 12 * MS_PER_MIN);
     uint32_t flow_count = 1 + below(FLOWS_MAX);
-    disk_begin();
-    node_begin();
-    flows_draw(flows, flow_count, &node.registry);
+    bool shared = chance(550);
+    store_begin(shared);
+    nodes_begin(shared);
+    check_nodes_begin();
+    flows_draw(flows, flow_count, &nodes.registry);
     people_begin(o->tasks ? o->tasks : 1 + below(chance(100) ? 60 : 15), first_act, flow_count,
                  flows);
     agents_begin(SERVICES_MAX);
-    node_boot();
+    nodes_boot();
     storm_begin();
     later(first_act, becomes_calm, NULL, 0);
     later(0, looks_around, NULL, 0);
@@ -80,8 +82,8 @@ static uint64_t run(uint64_t seed, const struct options *o)
     check_world_end();
     uint64_t digest = world.digest;
     trace("the end");
-    node_end();
-    disk_end();
+    nodes_end();
+    store_end();
     world_end();
     return digest;
 }

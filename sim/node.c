@@ -1,301 +1,518 @@
 #include "sim/node.h"
 
+#include <stdio.h>
+
 #include "sim/agents.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
-#include "sim/disk.h"
 #include "sim/people.h"
 #include "sim/weather.h"
 #include "sim/world.h"
 
-enum { SPINS_MAX = 60, DRAIN_LOOK_MS = 50, DRAIN_LIMIT_MS = 20000 };
+enum { SPINS_MAX = 60, DRAIN_LOOK_MS = 50, DRAIN_LIMIT_MS = 20000, UNNOTICED_MS = 4500 };
 
-struct node node;
+struct nodes nodes;
 
-/* ---- what the node sees of the world ---- */
+/* ---- what a node sees of the world ---- */
+
+int64_t node_now(const struct node *n)
+{
+    return store_now() + n->skew;
+}
 
 static int64_t clock_now(void *arg)
 {
-    (void)arg;
-    return world.now;
+    return node_now(arg);
 }
 
 static bool on_work_answer(void *arg, struct work *w)
 {
-    (void)arg;
-    node.deeds++;
-    return node.dead ? false : agents_answered(w);
+    struct node *n = arg;
+
+    n->deeds++;
+    return n->dead ? false : agents_answered(n, w);
 }
 
 static void on_ask_answer(void *arg, struct ask *a)
 {
-    (void)arg;
-    node.deeds++;
-    if (!node.dead)
-        people_answered(a);
+    struct node *n = arg;
+
+    n->deeds++;
+    if (!n->dead)
+        people_answered(n, a);
 }
 
 static void on_task_ended(void *arg, struct slice id, enum task_state state)
 {
-    (void)arg;
-    if (!node.dead)
-        check_ended(id, state);
+    const struct node *n = arg;
+
+    if (!n->dead)
+        check_ended(n, id, state);
 }
 
 static void on_alert(void *arg, const struct task *t)
 {
-    (void)arg;
-    if (node.dead)
+    const struct node *n = arg;
+
+    if (n->dead)
         return;
-    check_alert(t->id);
+    check_alert(n, t->id);
     people_alerted(t->id);
 }
 
 static void on_store_trouble(void *arg, const struct error *e)
 {
-    (void)arg;
-    if (!node.dead)
-        trace("the node says: the store %s", e ? e->text : "works again");
+    const struct node *n = arg;
+
+    if (!n->dead)
+        trace("%s says: the store %s", n->me, e ? e->text : "works again");
 }
 
 static void on_requested(void *arg, struct slice id, bool released)
 {
-    (void)arg;
-    if (!node.dead)
-        scheduler_requested(node.scheduler, id, released);
+    const struct node *n = arg;
+
+    if (!n->dead)
+        scheduler_requested(n->scheduler, id, released);
 }
 
 static void on_scan_failed(void *arg, const struct error *e)
 {
-    (void)arg;
-    if (!node.dead)
-        trace("a scan fails: %s", e->text);
+    const struct node *n = arg;
+
+    if (!n->dead)
+        trace("a scan of %s fails: %s", n->me, e->text);
 }
 
 /* ---- turns ---- */
 
 static void turn_happens(void *arg, uint64_t number)
 {
-    if (number != node.turn_number || !node_is_up() || node_sleeps(turn_happens, arg, number))
+    struct node *n = arg;
+
+    if (number != n->turn_number || !node_is_up(n) || node_sleeps(n, turn_happens, arg, number))
         return;
-    node_turn();
+    node_turn(n);
 }
 
-static void schedule_turn(int64_t at)
+static void schedule_turn(struct node *n, int64_t at)
 {
     at = max_i64(at, world.now);
-    if (node.turn_at != 0 && node.turn_at <= at)
+    if (n->turn_at != 0 && n->turn_at <= at)
         return;
-    node.turn_at = at;
-    later(at - world.now, turn_happens, NULL, ++node.turn_number);
+    n->turn_at = at;
+    later(at - world.now, turn_happens, n, ++n->turn_number);
 }
 
 /* Turns of which nothing came, one soon after the other, are a loop that does not rest. */
-static void count_spins(uint64_t deeds)
+static void count_spins(struct node *n, uint64_t deeds)
 {
-    if (deeds != node.deeds || world.now - node.turned_at > 5)
-        node.spins = 0;
-    node.turned_at = world.now;
-    if (++node.spins > SPINS_MAX)
+    if (deeds != n->deeds || world.now - n->turned_at > 5)
+        n->spins = 0;
+    n->turned_at = world.now;
+    if (++n->spins > SPINS_MAX)
         broken("the loop comes to rest", "%d turns without any need", SPINS_MAX);
 }
 
-void node_turn(void)
+void node_turn(struct node *n)
 {
-    if (!node_is_up())
+    if (!node_is_up(n))
         return;
-    uint64_t deeds = node.deeds;
-    node.turn_at = 0;
-    int64_t next = scheduler_turn(node.scheduler);
-    if (node.dead)
+    uint64_t deeds = n->deeds;
+    int64_t ahead = node_now(n) - world.now;
+    n->turn_at = 0;
+    int64_t next = scheduler_turn(n->scheduler);
+    if (n->dead)
         return;
-    int64_t scan = supervisor_turn(node.supervisor);
+    int64_t scan = supervisor_turn(n->supervisor);
     if (next)
-        schedule_turn(next + between(0, 1));
+        schedule_turn(n, next - ahead + between(0, 1));
     if (scan)
-        schedule_turn(scan + between(0, 1));
-    count_spins(deeds);
+        schedule_turn(n, scan - ahead + between(0, 1));
+    count_spins(n, deeds);
 }
 
-void node_turn_soon(void)
+void node_turn_soon(struct node *n)
 {
-    node.deeds++;
-    node.spins = 0;
+    n->deeds++;
+    n->spins = 0;
     if (chance(500))
-        node_turn();
+        node_turn(n);
     else
-        schedule_turn(world.now + between(0, 2));
+        schedule_turn(n, world.now + between(0, 2));
+}
+
+/* ---- lost time ---- */
+
+static bool any_awake(void)
+{
+    NODES_FOREACH(n)
+    if (node_is_awake(n))
+        return true;
+    return false;
+}
+
+/* To be called whenever a node goes or comes. One that has the store for itself gives grace for
+ * each start; nodes that share it notice a gap between scans if it is long enough. */
+static void notice_dark(bool started)
+{
+    bool awake = any_awake();
+
+    nodes.troubled_at = world.now;
+    if (!awake && nodes.dark_since == 0)
+        nodes.dark_since = store_now();
+    if (!awake || nodes.dark_since == 0)
+        return;
+    bool noticed = (started && !nodes.shared) || store_now() - nodes.dark_since > UNNOTICED_MS;
+    if (noticed && nodes.lost_count < LOST_PERIODS_MAX)
+        nodes.lost[nodes.lost_count++] =
+            (struct lost_period){nodes.dark_since, store_now(), world.now};
+    nodes.dark_since = 0;
 }
 
 /* ---- its life ---- */
 
-static void lost(int64_t from)
-{
-    if (node.lost_count < LOST_PERIODS_MAX)
-        node.lost[node.lost_count++] = (struct lost_period){from, world.now};
-}
-
-static void boot_happens(void *arg, uint64_t n)
-{
-    (void)arg;
-    (void)n;
-    disk_boot();
-    lost(node.down_at);
-    node_boot();
-}
-
-void node_boot(void)
+static void node_boot(struct node *n)
 {
     uint32_t live_max = chance(150) ? 1 + below(6) : 0;
     uint32_t batch_max = chance(150) ? 1 + below(4) : 0;
-    const struct scheduler_config config = {
-        .node = SLICE("n1"),
-        .boot = disk.inner->ops->boot(disk.inner),
+    struct scheduler_config config = {
+        .node = text_of("n%u", n->name + 1),
+        .boot = ++nodes.boots[n->name],
+        .shared = nodes.shared,
         .live_max = live_max,
         .batch_max = batch_max,
         .key_prefix = SLICE("sim:"),
     };
-    const struct clock clock = {clock_now, NULL};
-    const struct outside outside = {NULL,          on_work_answer, on_ask_answer,
-                                    on_task_ended, on_alert,       on_store_trouble};
-    const struct supervisor_config supervision = {.holder = text_of("n1/%" PRIu64, config.boot)};
-    const struct supervisor_outside watched = {NULL, clock_now, clock_now, on_requested,
+    const struct clock clock = {clock_now, n};
+    const struct outside outside = {n,        on_work_answer,  on_ask_answer, on_task_ended,
+                                    on_alert, on_store_trouble};
+    const struct supervisor_outside watched = {n, clock_now, clock_now, on_requested,
                                                on_scan_failed};
 
-    node.boot = config.boot;
-    node.narrow = config.live_max > 0;
-    node.scheduler =
-        scheduler_new(&config, &disk.queue, &node.registry, node.key, &clock, &outside);
-    node.supervisor = supervisor_new(&supervision, &disk.queue, &node.registry, &watched);
-    node.up = true;
-    node.dead = node.draining = false;
-    node.up_at = world.now;
-    node.turn_at = 0;
-    trace("boot %" PRIu64 ", live_max %zu, batch_max %zu", config.boot, config.live_max,
-          config.batch_max);
-    check_boot();
-    node_turn();
+    n->boot = config.boot;
+    n->narrow = config.live_max > 0;
+    n->skew = nodes.skew_max ? between(-nodes.skew_max, nodes.skew_max) : 0;
+    (void)snprintf(n->me, sizeof n->me, "n%u/%" PRIu64, n->name + 1, n->boot);
+    const struct supervisor_config supervision = {.holder = text_of("%s", n->me)};
+    disk_boot(&n->disk);
+    n->scheduler =
+        scheduler_new(&config, &n->disk.queue, &nodes.registry, nodes.key, &clock, &outside);
+    n->supervisor = supervisor_new(&supervision, &n->disk.queue, &nodes.registry, &watched);
+    n->used = n->up = true;
+    n->dead = n->draining = false;
+    n->sleeps_until = n->deaf_until = 0;
+    n->up_at = world.now;
+    n->turn_at = 0;
+    n->spins = 0;
+    notice_dark(true);
+    trace("%s boots, live_max %zu, batch_max %zu", n->me, config.live_max, config.batch_max);
+    check_boot(n);
+    node_turn(n);
 }
 
-static void clear_away(void)
+/* A wall clock that was set while nothing ran: what one node has for itself counts by it. */
+static void clock_jumps(void)
 {
-    scheduler_free(node.scheduler);
-    supervisor_free(node.supervisor);
-    node.scheduler = NULL;
-    node.supervisor = NULL;
-    node.up = false;
-    node.turn_number++;
-    agents_cut_off();
-    people_cut_off();
-}
-
-static void go_down(int64_t least_ms)
-{
-    int64_t away = world.calm ? 10 : spread(least_ms, max_i64(least_ms, weather.outage_max_ms));
-
-    node.down_at = world.now;
-    trace("down for %" PRId64 " ms", away);
-    later(away, boot_happens, NULL, 0);
-}
-
-static void crash_happens(void *arg, uint64_t n)
-{
-    (void)arg;
-    (void)n;
-    disk_crash();
-    clear_away();
-    go_down(10);
-}
-
-void node_crash(const char *when)
-{
-    if (!node_is_up())
+    if (nodes.shared || !chance(weather.clock_jumps))
         return;
-    trace("the node crashes %s", when);
+    int64_t by = spread(1, weather.clock_jump_max_ms);
+    if (chance(400)) {
+        by = -by;
+        world.set_back = true;
+    }
+    world.ahead += by;
+    covered(COVER_CLOCK_JUMP);
+    trace("the clock jumps, to %" PRId64 " ms ahead", world.ahead);
+}
+
+static void boot_happens(void *arg, uint64_t boot)
+{
+    struct node *n = arg;
+
+    if (!n->used || n->up || n->boot != boot)
+        return;
+    clock_jumps();
+    node_boot(n);
+}
+
+static void clear_away(struct node *n)
+{
+    scheduler_free(n->scheduler);
+    supervisor_free(n->supervisor);
+    n->scheduler = NULL;
+    n->supervisor = NULL;
+    n->up = false;
+    n->turn_number++;
+    agents_cut_off(n);
+    people_cut_off(n);
+}
+
+/* Somebody else has its name by now. */
+static bool is_replaced(const struct node *n)
+{
+    return nodes.boots[n->name] != n->boot;
+}
+
+static void go_down(struct node *n, int64_t least_ms)
+{
+    n->down_at = world.now;
+    notice_dark(false);
+    if (is_replaced(n) || n->last) {
+        trace("%s is no more", n->me);
+        n->used = false;
+        return;
+    }
+    int64_t away = world.calm ? 10 : spread(least_ms, max_i64(least_ms, weather.outage_max_ms));
+    trace("%s is down for %" PRId64 " ms", n->me, away);
+    later(away, boot_happens, n, n->boot);
+}
+
+static void crash_happens(void *arg, uint64_t boot)
+{
+    struct node *n = arg;
+
+    ASSERT(n->boot == boot);
+    disk_crash(&n->disk);
+    clear_away(n);
+    go_down(n, 10);
+}
+
+void node_crash(struct node *n, const char *when)
+{
+    if (!node_is_up(n))
+        return;
+    trace("%s crashes %s", n->me, when);
     covered(COVER_CRASH);
-    node.dead = true; /* from now on nobody hears of it, whatever its remains may say */
-    node.sleeps_until = 0;
-    later(0, crash_happens, NULL, 0);
+    n->dead = true; /* from now on nobody hears of it, whatever its remains may say */
+    n->sleeps_until = 0;
+    notice_dark(false);
+    later(0, crash_happens, n, n->boot);
 }
 
 static void drain_look(void *arg, uint64_t boot)
 {
-    if (boot != node.boot || !node_is_up() || node_sleeps(drain_look, arg, boot))
+    struct node *n = arg;
+
+    if (boot != n->boot || !node_is_up(n) || node_sleeps(n, drain_look, arg, boot))
         return;
-    if (!scheduler_is_drained(node.scheduler) || scheduler_is_busy(node.scheduler)
-        || supervisor_is_busy(node.supervisor)) {
-        if (world.now >= node.drain_until)
-            node_crash("as its drain takes too long");
+    if (!scheduler_is_drained(n->scheduler) || scheduler_is_busy(n->scheduler)
+        || supervisor_is_busy(n->supervisor)) {
+        if (world.now >= n->drain_until)
+            node_crash(n, "as its drain takes too long");
         else
-            later(DRAIN_LOOK_MS, drain_look, NULL, boot);
+            later(DRAIN_LOOK_MS, drain_look, n, n->boot);
         return;
     }
-    check_drained();
+    check_drained(n);
     covered(COVER_DRAIN);
-    clear_away();
-    disk.life++;
-    go_down(10);
+    clear_away(n);
+    n->disk.life++;
+    go_down(n, 10);
 }
 
-void node_drain(void)
+void node_drain(struct node *n)
 {
-    if (!node_is_up() || node.draining)
+    if (!node_is_up(n) || n->draining)
         return;
-    trace("drain");
-    node.draining = true;
-    node.drain_until = world.now + DRAIN_LIMIT_MS;
-    scheduler_drain(node.scheduler);
-    supervisor_stop(node.supervisor);
-    node_turn();
-    later(DRAIN_LOOK_MS, drain_look, NULL, node.boot);
+    trace("%s drains", n->me);
+    n->draining = true;
+    n->drain_until = world.now + DRAIN_LIMIT_MS;
+    scheduler_drain(n->scheduler);
+    supervisor_stop(n->supervisor);
+    node_turn(n);
+    later(DRAIN_LOOK_MS, drain_look, n, n->boot);
 }
 
 static void wakes_up(void *arg, uint64_t boot)
 {
-    (void)arg;
-    if (boot == node.boot && node_is_up())
-        lost(node.asleep_at);
+    const struct node *n = arg;
+
+    if (boot == n->boot && node_is_up(n))
+        notice_dark(false);
 }
 
-void node_suspend(int64_t ms)
+void node_suspend(struct node *n, int64_t ms)
 {
-    if (!node_is_up() || node.sleeps_until > world.now)
+    if (!node_is_awake(n))
         return;
-    trace("suspended for %" PRId64 " ms", ms);
+    trace("%s is suspended for %" PRId64 " ms", n->me, ms);
     covered(COVER_SUSPEND);
-    node.asleep_at = world.now;
-    node.sleeps_until = world.now + ms;
-    if (ms > 4000) /* shorter ones need not be noticed */
-        later(ms, wakes_up, NULL, node.boot);
+    n->asleep_at = world.now;
+    n->sleeps_until = world.now + ms;
+    notice_dark(false);
+    later(ms, wakes_up, n, n->boot);
 }
 
-bool node_sleeps(void (*happen)(void *arg, uint64_t n), void *arg, uint64_t n)
+bool node_sleeps(const struct node *n, void (*happen)(void *arg, uint64_t n), void *arg,
+                 uint64_t number)
 {
-    if (node.sleeps_until <= world.now)
+    if (n->sleeps_until <= world.now)
         return false;
-    later(node.sleeps_until - world.now, happen, arg, n);
+    later(n->sleeps_until - world.now, happen, arg, number);
     return true;
 }
 
-bool node_is_up(void)
+/* The process that was replaced ends as soon as it has noticed. */
+static void looks_at_its_name(void *arg, uint64_t boot)
 {
-    return node.up && !node.dead;
-}
+    struct node *n = arg;
+    struct scheduler_stats stats;
 
-void node_begin(void)
-{
-    node = (struct node){0};
-    node.key = token_key_new(disk.inner->ops->secret(disk.inner));
-}
-
-void node_end(void)
-{
-    if (node.up) {
-        node.dead = true;
-        disk_crash();
-        clear_away();
+    if (boot != n->boot || !node_is_up(n) || node_sleeps(n, looks_at_its_name, arg, boot))
+        return;
+    scheduler_stats(n->scheduler, &stats);
+    if (stats.replaced) {
+        covered(COVER_REPLACED);
+        node_drain(n);
+    } else {
+        later(1000, looks_at_its_name, n, boot);
     }
-    registry_fini(&node.registry);
-    token_key_free(node.key);
-    node = (struct node){0};
+}
+
+void node_usurp(struct node *n)
+{
+    if (!nodes.shared || !node_is_up(n) || is_replaced(n))
+        return;
+    for (struct node *free = nodes.list; free < nodes.list + NODES_MAX; free++) {
+        if (free->used)
+            continue;
+        trace("%s is started again, and lives", n->me);
+        covered(COVER_USURP);
+        later(1000, looks_at_its_name, n, n->boot);
+        free->name = n->name;
+        node_boot(free);
+        return;
+    }
+}
+
+/* ---- all of them ---- */
+
+bool node_is_up(const struct node *n)
+{
+    return n->up && !n->dead;
+}
+
+bool node_is_awake(const struct node *n)
+{
+    return node_is_up(n) && n->sleeps_until <= world.now;
+}
+
+bool node_hears(const struct node *n)
+{
+    return node_is_up(n) && n->deaf_until <= world.now;
+}
+
+bool node_owns(const struct node *n, const char *owner)
+{
+    return strcmp(n->me, owner) == 0;
+}
+
+struct node *node_any(void)
+{
+    uint32_t used = 0;
+
+    NODES_FOREACH(n)
+    used++;
+    if (used == 0)
+        return NULL;
+    uint32_t pick = below(used);
+    NODES_FOREACH(n)
+    if (pick-- == 0)
+        return n;
+    UNREACHABLE();
+}
+
+struct node *node_named(uint32_t name)
+{
+    struct node *newest = NULL;
+
+    NODES_FOREACH(n)
+    if (n->name == name && (!newest || newest->boot < n->boot))
+        newest = n;
+    return newest;
+}
+
+bool nodes_are_well(void)
+{
+    NODES_FOREACH(n)
+    if (!node_is_awake(n) || n->draining || !node_hears(n) || n->disk.cut_until > world.now)
+        return false;
+    return true;
+}
+
+bool nodes_are_narrow(void)
+{
+    NODES_FOREACH(n)
+    if (n->narrow)
+        return true;
+    return false;
+}
+
+int64_t nodes_quiet_since(void)
+{
+    int64_t since = nodes.troubled_at;
+
+    NODES_FOREACH(n)
+    {
+        since = max_i64(since, max_i64(n->up_at, n->sleeps_until));
+        since = max_i64(since, max_i64(n->disk.trouble_at, n->deaf_until));
+        since = max_i64(since, n->disk.cut_until);
+    }
+    return since;
+}
+
+void nodes_begin(bool shared)
+{
+    nodes = (struct nodes){.shared = shared};
+    nodes.names = shared ? 2 + below(NAMES_MAX - 1) : 1;
+    nodes.skew_max = shared && chance(600) ? spread(1, 300) : 0;
+    nodes.key = token_key_new(inner->ops->secret(inner));
+    for (uint32_t i = 0; i < NODES_MAX; i++) {
+        nodes.list[i].slot = nodes.list[i].name = i;
+        disk_begin(&nodes.list[i].disk, &nodes.list[i]);
+    }
+}
+
+void nodes_boot(void)
+{
+    for (uint32_t i = 0; i < nodes.names; i++)
+        node_boot(&nodes.list[i]);
+}
+
+/* What is away comes back soon; but where others are left, some never do. */
+void nodes_calm(void)
+{
+    uint32_t left = 0;
+
+    NODES_FOREACH(n)
+    left += !is_replaced(n);
+    NODES_FOREACH(n)
+    {
+        n->last = left > 1 && !is_replaced(n) && chance(250);
+        left -= n->last;
+        if (n->last)
+            covered(COVER_NEVER_BACK);
+        if (n->last && n->up)
+            node_crash(n, "for good");
+        else if (n->last)
+            n->used = false;
+        else if (!n->up)
+            later(10, boot_happens, n, n->boot);
+    }
+    notice_dark(false);
+}
+
+void nodes_end(void)
+{
+    NODES_FOREACH(n)
+    {
+        if (!n->up)
+            continue;
+        n->dead = true;
+        disk_crash(&n->disk);
+        clear_away(n);
+    }
+    registry_fini(&nodes.registry);
+    token_key_free(nodes.key);
 }

@@ -2,59 +2,99 @@
 #define SIM_NODE_H
 
 /*
- * The node: the real scheduler and the real supervisor over the simulated disk, with crashes,
- * drains, suspensions and restarts. Arrivals come in through here, answers leave through agents.h
- * and people.h.
+ * The nodes: each has the real scheduler and the real supervisor over its own way to the simulated
+ * store, with crashes, drains, suspensions and restarts. Arrivals come in through here, answers
+ * leave through agents.h and people.h.
+ *
+ * A run has one node that has the store for itself (as over SQLite), or several that share it (as
+ * over PostgreSQL). A slot is a process: two may have the same name for a while, when a node is
+ * started again while its old process still lives.
  */
 
 #include "scheduler/scheduler.h"
+#include "sim/disk.h"
 #include "supervisor/supervisor.h"
 
-enum { LOST_PERIODS_MAX = 500 };
+enum { NODES_MAX = 5, NAMES_MAX = 3, LOST_PERIODS_MAX = 500 };
 
-/* Time that the node lost, as the world knows it. */
+/* Time that all nodes lost, as the world knows it. */
 struct lost_period {
-    int64_t from, until;
+    int64_t from, until; /* in the store's time */
+    int64_t ended_at;    /* in the world's, which never goes back */
 };
 
 struct node {
+    uint32_t slot, name; /* the name is "n" and one more than that */
+    char me[24];         /* "n1/3", as its rows have it */
+    struct disk disk;
     struct scheduler *scheduler;
     struct supervisor *supervisor;
-    struct registry registry;
-    struct token_key *key;
     uint64_t boot;
+    bool used; /* the slot is a process, up or down */
     bool up;   /* arrivals are taken */
     bool dead; /* it has crashed, its remains are not cleared away yet */
     bool draining;
-    bool narrow; /* few tasks fit in its memory: the others have to wait */
+    bool last;    /* it will not come back */
+    bool narrow;  /* few tasks fit in its memory: the others have to wait */
+    int64_t skew; /* of its clock against the store's */
     int64_t drain_until;
     int64_t asleep_at, sleeps_until; /* suspended */
+    int64_t deaf_until;              /* the network does not reach it */
     int64_t down_at, up_at;
     int64_t turn_at;
     uint64_t turn_number; /* of the turn that is scheduled */
     int64_t turned_at;
     uint32_t spins; /* turns of which nothing came */
     uint64_t deeds; /* arrivals, jobs and answers */
-    struct lost_period lost[LOST_PERIODS_MAX];
-    uint32_t lost_count;
 };
 
-extern struct node node;
+struct nodes {
+    struct node list[NODES_MAX];
+    uint32_t names; /* how many nodes there are */
+    bool shared;
+    int64_t skew_max;
+    uint64_t boots[NAMES_MAX];
+    struct registry registry;
+    struct token_key *key;
+    int64_t dark_since; /* no node is awake; 0: some are */
+    struct lost_period lost[LOST_PERIODS_MAX];
+    uint32_t lost_count;
+    int64_t troubled_at; /* the last moment at which something befell any of them */
+};
 
-void node_begin(void);
-void node_end(void);
-void node_boot(void);
+extern struct nodes nodes;
 
-bool node_is_up(void);
-void node_crash(const char *when);
-void node_drain(void);
-void node_suspend(int64_t ms);
+#define NODES_FOREACH(n)                                                   \
+    for (struct node *n = nodes.list; (n) < nodes.list + NODES_MAX; (n)++) \
+        if ((n)->used)
+
+void nodes_begin(bool shared);
+void nodes_boot(void); /* the first time */
+void nodes_end(void);
+void nodes_calm(void); /* some that are away never come back, all the others do */
+
+struct node *node_any(void);            /* one that is a process, or NULL */
+struct node *node_named(uint32_t name); /* the newest process of that name, or NULL */
+bool nodes_are_well(void);              /* all are up, awake, and here to stay */
+int64_t nodes_quiet_since(void);        /* since when nothing befell any of them */
+bool nodes_are_narrow(void);
+
+int64_t node_now(const struct node *n); /* by its clock, of the store's time */
+bool node_is_up(const struct node *n);
+bool node_is_awake(const struct node *n);
+bool node_hears(const struct node *n); /* the network reaches it */
+bool node_owns(const struct node *n, const char *owner);
+void node_crash(struct node *n, const char *when);
+void node_drain(struct node *n);
+void node_suspend(struct node *n, int64_t ms);
+void node_usurp(struct node *n); /* it is started again while it lives */
 
 /* While the node is suspended, what it would do is put off until it wakes up. */
-bool node_sleeps(void (*happen)(void *arg, uint64_t n), void *arg, uint64_t n);
+bool node_sleeps(const struct node *n, void (*happen)(void *arg, uint64_t n), void *arg,
+                 uint64_t number);
 
 /* The loop: at once, or some time soon, as a loop does that has other things to do. */
-void node_turn(void);
-void node_turn_soon(void);
+void node_turn(struct node *n);
+void node_turn_soon(struct node *n);
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "sim/check.h"
 #include "sim/coverage.h"
-#include "sim/node.h"
 #include "sim/subject.h"
 #include "sim/weather.h"
 #include "sim/world.h"
@@ -29,6 +28,7 @@ struct asking {
     struct ask ask;
     struct link link;
     struct wish *wish;
+    const struct node *node;
     uint64_t revision; /* of the row when it was asked */
     bool gone;
 };
@@ -93,29 +93,31 @@ static struct ask ask_of(const struct wish *w)
 static void arrives(void *arg, uint64_t tries)
 {
     struct wish *w = arg;
+    struct node *n = node_any();
 
-    if (node_sleeps(arrives, arg, tries))
+    if (n && node_sleeps(n, arrives, arg, tries))
         return;
-    if (!node_is_up()) {
+    if (!n || !node_hears(n)) {
         later(between(1, 20), no_answer, w, tries);
         return;
     }
     struct asking *q = arena_alloc(&world.arena, sizeof *q);
-    *q = (struct asking){.ask = ask_of(w), .wish = w, .revision = w->task->seen.revision};
+    *q =
+        (struct asking){.ask = ask_of(w), .wish = w, .node = n, .revision = w->task->seen.revision};
     q->ask.user = q;
     list_push(&askings, &q->link);
     if (w->kind == ASK_SKIP && w->step >= 0)
         w->task->skipped[w->step] = true;
     if (w->kind != ASK_SUBMIT)
         w->task->verbs = true;
-    trace("asked: %s %s step %d",
+    trace("asked of %s: %s %s step %d", n->me,
           w->kind == ASK_SUBMIT  ? "submit"
           : w->kind == ASK_RETRY ? "retry"
           : w->kind == ASK_SKIP  ? "skip"
                                  : "undo",
           w->task->id, w->step);
-    scheduler_ask(node.scheduler, &q->ask);
-    node_turn_soon();
+    scheduler_ask(n->scheduler, &q->ask);
+    node_turn_soon(n);
 }
 
 static void wish_tried(void *arg, uint64_t tries)
@@ -135,7 +137,7 @@ static void wish_tried(void *arg, uint64_t tries)
     later(ASK_PATIENCE_MS, no_answer, w, w->tries);
 }
 
-void people_answered(struct ask *a)
+void people_answered(const struct node *n, struct ask *a)
 {
     struct asking *q = a->user;
     struct wish *w = q->wish;
@@ -145,7 +147,7 @@ void people_answered(struct ask *a)
     check_asked(w->task, a, q->revision, w->other);
     if (w->settled)
         return;
-    if (chance(weather.answer_lost)) {
+    if (chance(weather.answer_lost) || !node_hears(n)) {
         trace("the answer for %s is lost", w->task->id);
         return; /* no_answer will see to it */
     }
@@ -157,11 +159,13 @@ void people_answered(struct ask *a)
         settle(w);
 }
 
-void people_cut_off(void)
+void people_cut_off(const struct node *n)
 {
-    for (struct link *first = NULL; (first = list_first(&askings));) {
-        struct asking *q = CONTAINER_OF(first, struct asking, link);
-        link_remove(first);
+    LIST_FOREACH (l, after, &askings) {
+        const struct asking *q = CONTAINER_OF(l, struct asking, link);
+        if (q->node != n)
+            continue;
+        link_remove(l);
         later(between(0, 50), no_answer, q->wish, q->wish->tries);
     }
 }
@@ -232,7 +236,7 @@ static void make(struct subject *t, uint32_t number, const struct flow *f, int64
     t->input = text_of("{\"n\":%u,\"flag\":%s,\"text\":\"x\"}", n, flag ? "true" : "false");
     t->content = prng_next(&world.prng) << 1 | 2;
     t->priority = (int)below(10);
-    t->not_before = chance(100) ? world.now + at + between(-1000, 60000) : 0;
+    t->not_before = chance(100) ? store_now() + at + between(-1000, 60000) : 0;
     (void)snprintf(t->id, sizeof t->id, "t%u", number);
 }
 

@@ -8,12 +8,13 @@
 
 #include "scheduler/scheduler.h"
 #include "sim/flow.h"
+#include "sim/node.h"
 
 void people_begin(uint32_t tasks, int64_t first_act_ms, uint32_t flow_count,
                   const struct flow *flows);
-void people_answered(struct ask *a); /* outside's ask_answer */
+void people_answered(const struct node *n, struct ask *a); /* outside's ask_answer */
 void people_alerted(struct slice id);
-bool people_are_content(void); /* nobody is about to submit anything */
-void people_cut_off(void);     /* the node is gone: nobody answers what was asked of it */
+bool people_are_content(void);             /* nobody is about to submit anything */
+void people_cut_off(const struct node *n); /* it is gone: nobody answers what was asked of it */
 
 #endif

@@ -73,18 +73,6 @@ static void read_step(const struct task_row *row, const struct json *j, struct s
     }
 }
 
-static uint64_t boot_of(struct slice owner)
-{
-    uint64_t boot = 0;
-    size_t at = 0;
-
-    while (at < owner.len && owner.ptr[at] != '/')
-        at++;
-    for (at++; at < owner.len; at++)
-        boot = boot * 10 + (uint64_t)(owner.ptr[at] - '0');
-    return boot;
-}
-
 void seen_read(const struct task_row *row, const struct flow *f, struct seen *ret)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -97,7 +85,6 @@ void seen_read(const struct task_row *row, const struct flow *f, struct seen *re
         .state = row->state,
         .direction = row->direction,
         .locked = row->locked_by.ptr != NULL,
-        .boot = boot_of(row->locked_by),
         .complete_by = row->complete_by,
         .wake_at = row->wake_at,
         .not_before = row->not_before,
@@ -109,6 +96,7 @@ void seen_read(const struct task_row *row, const struct flow *f, struct seen *re
         .deadline_passed = json_get_bool(doc, "deadline_passed", false),
         .has_error = json_get(doc, "error") != NULL,
     };
+    (void)snprintf(ret->owner, sizeof ret->owner, "%.*s", SLICE_ARG(row->locked_by));
     (void)snprintf(ret->waiting_for, sizeof ret->waiting_for, "%.*s", SLICE_ARG(row->waiting_for));
     stop = json_get_text(doc, "stop");
     must(!stop.ptr || stop_parse(stop, &ret->stop), row, "stop");

@@ -37,7 +37,7 @@ struct seen {
     enum direction direction;
     enum stop stop;
     bool locked, deadline_passed, requested;
-    uint64_t boot; /* of its owner */
+    char owner[24]; /* "n1/3" */
     char waiting_for[16];
     int64_t complete_by, undo_complete_by, wake_at, not_before, submitted_at, ended_at;
     uint32_t failure_count;

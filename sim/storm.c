@@ -1,5 +1,7 @@
 #include "sim/storm.h"
 
+#include "base/when.h"
+#include "sim/coverage.h"
 #include "sim/node.h"
 #include "sim/weather.h"
 #include "sim/world.h"
@@ -13,30 +15,87 @@ static void next(int64_t mean, void (*happen)(void *arg, uint64_t n))
 
 static void crashes(void *arg, uint64_t n)
 {
+    struct node *node = node_any();
     (void)arg;
     (void)n;
+
     if (world.calm)
         return;
-    node_crash("out of the blue");
+    if (node)
+        node_crash(node, "out of the blue");
     next(weather.crash_ms, crashes);
 }
 
 static void suspends(void *arg, uint64_t n)
 {
+    struct node *node = node_any();
     (void)arg;
     (void)n;
+
     if (world.calm)
         return;
-    node_suspend(spread(10, weather.outage_max_ms));
+    if (node)
+        node_suspend(node, spread(10, weather.outage_max_ms));
     next(weather.suspend_ms, suspends);
 }
 
 static void drains(void *arg, uint64_t n)
 {
-    if (world.calm || node_sleeps(drains, arg, n))
+    struct node *node = node_any();
+    (void)arg;
+    (void)n;
+
+    if (world.calm)
         return;
-    node_drain();
+    if (node && node_is_awake(node))
+        node_drain(node);
     next(weather.drain_ms, drains);
+}
+
+static void usurps(void *arg, uint64_t n)
+{
+    struct node *node = node_any();
+    (void)arg;
+    (void)n;
+
+    if (world.calm)
+        return;
+    if (node)
+        node_usurp(node);
+    next(weather.usurp_ms, usurps);
+}
+
+static void cuts(void *arg, uint64_t n)
+{
+    struct node *node = node_any();
+    (void)arg;
+    (void)n;
+
+    if (world.calm)
+        return;
+    int64_t ms = spread(100, MS_PER_MIN);
+    if (node && node->disk.cut_until <= world.now) {
+        trace("%s is cut off from the store for %" PRId64 " ms", node->me, ms);
+        disk_cut(&node->disk, ms);
+    }
+    next(weather.cut_ms, cuts);
+}
+
+static void deafens(void *arg, uint64_t n)
+{
+    struct node *node = node_any();
+    (void)arg;
+    (void)n;
+
+    if (world.calm)
+        return;
+    int64_t ms = spread(100, MS_PER_MIN);
+    if (node && node_is_up(node) && node_hears(node)) {
+        trace("nobody reaches %s for %" PRId64 " ms", node->me, ms);
+        covered(COVER_DEAF);
+        node->deaf_until = world.now + ms;
+    }
+    next(weather.deaf_ms, deafens);
 }
 
 void storm_begin(void)
@@ -44,4 +103,7 @@ void storm_begin(void)
     next(weather.crash_ms, crashes);
     next(weather.suspend_ms, suspends);
     next(weather.drain_ms, drains);
+    next(weather.usurp_ms, usurps);
+    next(weather.cut_ms, cuts);
+    next(weather.deaf_ms, deafens);
 }

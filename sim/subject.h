@@ -11,6 +11,8 @@
 
 enum { SUBJECTS_MAX = 400 };
 
+struct node;
+
 /* What really happened under one step's two idempotency keys. */
 struct ledger {
     int64_t happened_at, undone_at; /* 0: it did not */
@@ -44,10 +46,14 @@ struct subject {
     uint32_t sent[FLOW_STEPS_MAX][2]; /* the latest attempt that left the node, by direction */
     int64_t sent_at[FLOW_STEPS_MAX][2];
     uint32_t sent_twice[FLOW_STEPS_MAX][2]; /* the latest that left it more than once */
+    uint32_t missed[FLOW_STEPS_MAX];    /* answers that did not bring what its instance has lost */
     uint64_t started[FLOW_STEPS_MAX];   /* revision at which its latest attempt began; 0: untold */
     uint32_t unsent[FLOW_STEPS_MAX][2]; /* the latest one that did not, as this boot was told */
-    int64_t changed_at;                 /* the row's latest change */
-    uint64_t alert_due; /* it stopped in that run of the disk, and nobody was told yet; 0: no */
+    int64_t made_at, began_at[FLOW_STEPS_MAX]; /* it, its latest attempts; in the world's time */
+    int64_t changed_at;                        /* the row's latest change, in the world's time */
+    const struct node *writer;                 /* who made it */
+    uint64_t alert_due; /* it stopped in that run of its writer's disk, and nobody was told yet */
+    const struct node *alert_by, *unsent_by; /* whose alert_due and unsent these are */
 };
 
 struct subjects {

@@ -56,6 +56,11 @@ void weather_draw(void)
     weather.drain_ms = mean_time(10000, 10 * MS_PER_MIN);
     weather.crash_inside = some(60);
     weather.outage_max_ms = spread(100, 10 * MS_PER_MIN);
+    weather.usurp_ms = mean_time(20000, 10 * MS_PER_MIN);
+    weather.cut_ms = mean_time(10000, 10 * MS_PER_MIN);
+    weather.deaf_ms = mean_time(10000, 10 * MS_PER_MIN);
+    weather.clock_jumps = some(800);
+    weather.clock_jump_max_ms = spread(1000, MS_PER_H);
     weather.operator_ms = mean_time(500, 2 * MS_PER_MIN);
     weather.operator_answers = below(3) * 450;
 }

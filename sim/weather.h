@@ -23,8 +23,11 @@ struct weather {
     uint32_t store_ms; /* what a transaction takes at most, if it does not stall */
     /* the node: mean times between, in ms; 0: never */
     int64_t crash_ms, suspend_ms, drain_ms;
-    uint32_t crash_inside; /* at one of the bad moments inside a transaction's life */
-    int64_t outage_max_ms; /* the longest a node is away */
+    uint32_t crash_inside;             /* at one of the bad moments inside a transaction's life */
+    int64_t outage_max_ms;             /* the longest a node is away */
+    int64_t usurp_ms, cut_ms, deaf_ms; /* two processes of a name; no way to the store, to agents */
+    uint32_t clock_jumps;              /* of each start */
+    int64_t clock_jump_max_ms;
     /* workflows */
     bool pivots, bad_expressions; /* many of them */
     /* people */

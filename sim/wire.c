@@ -3,7 +3,6 @@
 #include "sim/agents.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
-#include "sim/disk.h"
 #include "sim/node.h"
 #include "sim/weather.h"
 #include "sim/world.h"
@@ -15,6 +14,7 @@ struct call {
     struct worker *worker;
     char name[24]; /* of the worker, at that time */
     uint64_t life; /* the same */
+    uint32_t to;   /* the node, by its name */
     uint64_t number;
     int64_t sent_at, wait_ms;
     uint32_t max;
@@ -31,6 +31,7 @@ struct visit {
     struct link link; /* of open ones */
     struct call *call;
     struct work *work;
+    struct node *node;
     uint64_t boot;
     int64_t arrived_at;
     bool calm; /* it arrived in the second act */
@@ -67,10 +68,10 @@ static void call_over(struct call *c)
             c->results[i]->in = NULL;
     if (c->life != c->worker->life)
         return;
-    if (c->worker->poll == c)
-        c->worker->poll = NULL;
-    if (c->worker->handing == c)
-        c->worker->handing = NULL;
+    if (c->worker->poll[c->to] == c)
+        c->worker->poll[c->to] = NULL;
+    if (c->worker->handing[c->to] == c)
+        c->worker->handing[c->to] = NULL;
 }
 
 /* It was broken, or nobody answered. */
@@ -82,17 +83,22 @@ static void call_fails(void *arg, uint64_t n)
     if (c->over)
         return;
     trace("call %" PRIu64 " of %s fails", c->number, c->name);
+    for (size_t i = 0; i < c->result_count; i++)
+        if (chance(world.calm ? 1000 : 500))
+            c->results[i]->home = below(nodes.names); /* any node takes any result */
     call_over(c);
     worker_wakes_up(c->worker, world.calm ? between(100, 2000) : spread(1, 2000));
 }
 
 void wire_hang_up(struct worker *w)
 {
-    if (w->poll)
-        w->poll->over = true;
-    if (w->handing)
-        w->handing->over = true;
-    w->poll = w->handing = NULL;
+    for (uint32_t i = 0; i < NAMES_MAX; i++) {
+        if (w->poll[i])
+            w->poll[i]->over = true;
+        if (w->handing[i])
+            w->handing[i]->over = true;
+        w->poll[i] = w->handing[i] = NULL;
+    }
 }
 
 static void reply_arrives(void *arg, uint64_t n)
@@ -116,25 +122,30 @@ static void reply_arrives(void *arg, uint64_t n)
     for (size_t i = 0; i < r->stop_count; i++)
         worker_stops(w, r->stop[i]);
     for (size_t i = 0; i < r->errand_count; i++)
-        worker_gets(w, &r->errands[i]);
+        worker_gets(w, &r->errands[i], c->to);
     if (w->up && c->life == w->life)
         worker_wakes_up(w, r->failed ? spread(50, 1000) : between(0, 5));
 }
 
 /* ---- the node's end ---- */
 
+static bool is_there(const struct visit *v)
+{
+    return link_is_in(&v->link) && v->boot == v->node->boot && node_is_up(v->node);
+}
+
 static void gone_noticed(void *arg, uint64_t n)
 {
     struct visit *v = arg;
 
-    if (node_sleeps(gone_noticed, arg, n))
+    if (node_sleeps(v->node, gone_noticed, arg, n))
         return;
-    if (!link_is_in(&v->link) || v->boot != node.boot || !node_is_up())
+    if (!is_there(v))
         return;
     trace("call %" PRIu64 " is gone", v->call->number);
     link_remove(&v->link);
-    scheduler_work_gone(node.scheduler, v->work);
-    node_turn_soon();
+    scheduler_work_gone(v->node->scheduler, v->work);
+    node_turn_soon(v->node);
 }
 
 /* Has it been answered in time? Asked if nothing got in the way. */
@@ -142,16 +153,18 @@ static void look_at_visit(void *arg, uint64_t n)
 {
     struct visit *v = arg;
 
-    if (node_sleeps(look_at_visit, arg, n))
+    if (node_sleeps(v->node, look_at_visit, arg, n))
         return;
-    if (!link_is_in(&v->link) || v->boot != node.boot || !node_is_up())
+    if (!is_there(v))
         return;
     if (v->call->over && chance(weather.gone_noticed)) {
         gone_noticed(v, 0);
         return;
     }
-    bool disturbed = disk.trouble_at + 1000 >= v->arrived_at || node.sleeps_until >= v->arrived_at
-                     || weather.store_ms > 20 || world.calm != v->calm;
+    const struct disk *d = &v->node->disk;
+    bool disturbed = max_i64(d->trouble_at, d->cut_until) + 1000 >= v->arrived_at
+                     || v->node->sleeps_until >= v->arrived_at || weather.store_ms > 20
+                     || world.calm != v->calm;
     if (!disturbed)
         broken("no call is left unanswered past its wait", "call %" PRIu64 " of %s",
                v->call->number, v->call->worker->name);
@@ -189,29 +202,47 @@ static struct work *work_of(const struct call *c)
     return w;
 }
 
-static void call_arrives(void *arg, uint64_t n)
+/* Two processes may listen under one name for a while. */
+static struct node *listener(uint32_t name)
 {
-    struct call *c = arg;
+    struct node *newest = node_named(name);
 
-    if (node_sleeps(call_arrives, arg, n))
-        return;
-    if (!node_is_up()) {
-        later(between(1, 50), call_fails, c, 0); /* nobody listens there */
-        return;
-    }
+    NODES_FOREACH(n)
+    if (n->name == name && n != newest && node_hears(n) && chance(500))
+        return n;
+    return newest;
+}
+
+static void arrives_at(struct call *c, struct node *n)
+{
     struct visit *v = arena_alloc(&world.arena, sizeof *v);
-    *v = (struct visit){.call = c, .boot = node.boot, .arrived_at = world.now, .calm = world.calm};
+
+    *v = (struct visit){
+        .call = c, .node = n, .boot = n->boot, .arrived_at = world.now, .calm = world.calm};
     v->work = work_of(c);
     v->work->user = v;
     list_push(&visits, &v->link);
     later(c->wait_ms + CALL_SLACK_MS, look_at_visit, v, 0);
-    trace("call %" PRIu64 " of %s: max %u, holding %zu, results %zu", c->number, c->name, c->max,
-          c->holding_count, c->result_count);
-    scheduler_work(node.scheduler, v->work);
-    node_turn_soon();
+    trace("call %" PRIu64 " of %s at %s: max %u, holding %zu, results %zu", c->number, c->name,
+          n->me, c->max, c->holding_count, c->result_count);
+    scheduler_work(n->scheduler, v->work);
+    node_turn_soon(n);
 }
 
-static struct reply *reply_of(struct call *c, const struct work *w)
+static void call_arrives(void *arg, uint64_t n)
+{
+    struct call *c = arg;
+    struct node *node = listener(c->to);
+
+    if (node && node_sleeps(node, call_arrives, arg, n))
+        return;
+    if (!node || !node_is_up(node))
+        later(between(1, 50), call_fails, c, 0); /* nobody listens there */
+    else if (node_hears(node))
+        arrives_at(c, node);
+}
+
+static struct reply *reply_of(const struct node *n, struct call *c, const struct work *w)
 {
     struct reply *r = arena_alloc(&world.arena, sizeof *r);
 
@@ -228,7 +259,7 @@ static struct reply *reply_of(struct call *c, const struct work *w)
             .step = arena_copy(&world.arena, q->step),
             .direction = q->direction,
             .attempt = q->attempt,
-            .deadline = c->sent_at + w->waited_ms + (q->complete_by - world.now),
+            .deadline = c->sent_at + w->waited_ms + (q->complete_by - node_now(n)),
         };
     }
     r->stop_count = w->stop_count;
@@ -238,60 +269,64 @@ static struct reply *reply_of(struct call *c, const struct work *w)
     return r;
 }
 
-bool agents_answered(struct work *w)
+bool agents_answered(struct node *n, struct work *w)
 {
     struct visit *v = w->user;
     struct call *c = v->call;
 
-    trace("answer to call %" PRIu64 ": requests %zu, stop %zu%s", c->number, w->request_count,
-          w->stop_count, w->failed ? ", failed" : "");
-    check_answer(w, c->max);
+    trace("answer of %s to call %" PRIu64 ": requests %zu, stop %zu%s", n->me, c->number,
+          w->request_count, w->stop_count, w->failed ? ", failed" : "");
+    check_answer(n, w, c->max);
     link_remove(&v->link);
     if (chance(weather.crash_inside))
-        node_crash("while it answers");
+        node_crash(n, "while it answers");
     if (c->over || c->life != c->worker->life) {
         if (w->request_count > 0)
             covered(COVER_GONE_BEFORE_WORK);
         if (chance(250))
             return true; /* it was not noticed: the bytes go nowhere */
-        check_unsent(w);
+        check_unsent(n, w);
         return false;
     }
-    if (chance(weather.answer_lost)) {
+    if (chance(weather.answer_lost) || !node_hears(n)) {
         trace("the answer to call %" PRIu64 " is lost", c->number);
         later(chance(500) ? between(1, 100) : c->wait_ms + PATIENCE_MS, call_fails, c, 0);
         return true;
     }
     int64_t delay = chance(weather.answer_slow) ? spread(50, 20000) : between(0, 3);
-    later(delay, reply_arrives, reply_of(c, w), 0);
+    later(delay, reply_arrives, reply_of(n, c, w), 0);
     return true;
 }
 
-void agents_cut_off(void)
+void agents_cut_off(const struct node *n)
 {
-    for (struct link *first = NULL; (first = list_first(&visits));) {
-        struct visit *v = CONTAINER_OF(first, struct visit, link);
-        link_remove(first);
+    LIST_FOREACH (l, after, &visits) {
+        struct visit *v = CONTAINER_OF(l, struct visit, link);
+        if (v->node != n)
+            continue;
+        link_remove(l);
         later(chance(700) ? between(0, 50) : PATIENCE_MS, call_fails, v->call, 0);
     }
 }
 
-uint32_t wire_calls_of(struct slice name)
+uint32_t wire_calls_of(const struct node *n, struct slice name)
 {
     uint32_t count = 0;
 
     LIST_FOREACH (l, after, &visits) {
-        count += slice_is(name, CONTAINER_OF(l, struct visit, link)->call->name);
+        const struct visit *v = CONTAINER_OF(l, struct visit, link);
+        count += v->node == n && slice_is(name, v->call->name);
     }
     return count;
 }
 
-uint32_t wire_parked(void)
+uint32_t wire_parked(const struct node *n)
 {
     uint32_t count = 0;
 
     LIST_FOREACH (l, after, &visits) {
-        count += CONTAINER_OF(l, struct visit, link)->call->max > 0;
+        const struct visit *v = CONTAINER_OF(l, struct visit, link);
+        count += v->node == n && v->call->max > 0;
     }
     return count;
 }
@@ -326,7 +361,7 @@ static void collect(struct worker *w, struct call *c)
     LIST_FOREACH (l, after, &w->gigs) {
         struct gig *g = CONTAINER_OF(l, struct gig, link);
         working += !g->finished;
-        if (g->finished && !g->in) {
+        if (g->finished && !g->in && g->home == c->to) {
             c->results[c->result_count++] = g;
             g->in = c;
         } else {
@@ -349,11 +384,12 @@ static void post(struct call *c)
     later(c->wait_ms + PATIENCE_MS, give_up, c, 0);
 }
 
-void wire_send(struct worker *w, bool for_work)
+void wire_send(struct worker *w, uint32_t to, bool for_work)
 {
     struct call *c = arena_alloc(&world.arena, sizeof *c);
 
-    *c = (struct call){.worker = w, .life = w->life, .number = ++call_count, .sent_at = world.now};
+    *c = (struct call){
+        .worker = w, .life = w->life, .to = to, .number = ++call_count, .sent_at = world.now};
     (void)snprintf(c->name, sizeof c->name, "%s", w->name);
     collect(w, c);
     c->says_holding = w->says_holding && for_work;
@@ -363,9 +399,9 @@ void wire_send(struct worker *w, bool for_work)
         return;
     c->wait_ms = c->max == 0 ? 0 : spread(100, 30000);
     if (c->max == 0)
-        w->handing = c;
+        w->handing[to] = c;
     else
-        w->poll = c;
+        w->poll[to] = c;
     if (c->max > 0 && chance(weather.deaf))
         worker_dies(w, "as soon as it has asked for work");
     post(c);

@@ -19,6 +19,8 @@ struct world {
     uint64_t seed;
     struct prng prng;
     int64_t now;
+    int64_t ahead;   /* the store's clock is so far ahead of that */
+    bool set_back;   /* it was set back */
     int64_t calm_at; /* when the second act begins */
     bool calm;
     bool loud;          /* print every event as it happens */
@@ -29,6 +31,12 @@ struct world {
 };
 
 extern struct world world;
+
+/* The time of rows and deadlines. */
+static inline int64_t store_now(void)
+{
+    return world.now + world.ahead;
+}
 
 void world_begin(uint64_t seed, bool loud);
 void world_end(void);

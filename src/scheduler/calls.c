@@ -33,6 +33,33 @@ static bool has_time_left(const struct scheduler *s, const struct live_step *ls)
     return a->complete_by > scheduler_now(s);
 }
 
+/* Is this one that its instance should have, and has not? */
+static bool is_lost(const struct scheduler *s, const struct live_step *ls)
+{
+    return ls->delivered && !ls->work && ls->seen != ls->instance->call_seq && has_time_left(s, ls);
+}
+
+/* Where nodes share a store, an attempt that seems lost may have ended at another one. Such tasks
+ * are read again, and their instances asked to call again. */
+static void read_uncertain(struct scheduler *s, const struct instance *i)
+{
+    int64_t now = scheduler_now(s);
+
+again:
+    LIST_FOREACH (link, after, &i->sent) {
+        const struct live_step *ls = CONTAINER_OF(link, struct live_step, sent);
+        struct live *l = ls->live;
+        if (!is_lost(s, ls) || now - l->certain_at < CERTAIN_MS)
+            continue;
+        if (l->in_flight) {
+            l->reload = true;
+            continue;
+        }
+        live_reload(s, l);
+        goto again; /* it took all of its steps out of the list */
+    }
+}
+
 /* An attempt that we answered a call with, and that the instance neither holds nor hands in: the
  * answer was lost on the way, or the instance was restarted. It is sent again, under the same
  * token. */
@@ -46,10 +73,11 @@ static void send_lost_again(struct scheduler *s, struct work *w)
         mark_seen(s, w, w->holding[i]);
     for (size_t i = 0; i < w->result_count; i++)
         mark_seen(s, w, w->results[i].token);
+    if (s->config.shared)
+        read_uncertain(s, w->instance);
     LIST_FOREACH (link, after, &w->instance->sent) {
         struct live_step *ls = CONTAINER_OF(link, struct live_step, sent);
-        if (ls->delivered && !ls->work && ls->seen != w->instance->call_seq
-            && w->assigned_count < w->max && has_time_left(s, ls))
+        if (is_lost(s, ls) && w->assigned_count < w->max && !ls->live->reload)
             call_assign(s, w, ls);
     }
 }

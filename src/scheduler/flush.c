@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-enum { CLAIM_MAX = 512, LOAD_MAX = 512, CLAIMS_MAX = 64, LOOK_MAX = 256 };
+enum { CLAIM_MAX = 512, LOAD_MAX = 512, CLAIMS_MAX = 64, LOOK_MAX = 256, POLL_MAX = 256 };
 
 struct load {
     struct live *live;
@@ -21,6 +21,11 @@ struct job {
     struct live **lives; /* of the changes */
     struct load *loads;
     size_t load_count;
+    bool leases, polls;
+    struct lease_try lease_try;
+    struct lease lease;
+    struct row_page polled;
+    enum err lease_err, poll_err;
     bool looks;
     struct list_query look;
     struct row_page looked;
@@ -36,6 +41,8 @@ static void job_run(struct store_job *sj, struct store *store)
 {
     struct job *j = CONTAINER_OF(sj, struct job, store_job);
 
+    if (j->leases)
+        j->lease_err = store->ops->lease(store, &j->lease_try, &j->arena, &j->lease, &j->error);
     if (j->batch.change_count + j->batch.claim_count > 0)
         j->err = store->ops->commit(store, &j->batch, &j->arena, &j->error);
     else if (j->probe)
@@ -46,6 +53,9 @@ static void job_run(struct store_job *sj, struct store *store)
     }
     if (j->looks)
         j->look_err = store->ops->list(store, &j->look, &j->arena, &j->looked, &j->error);
+    if (j->polls)
+        j->poll_err =
+            store->ops->requested(store, j->s->me, POLL_MAX, &j->arena, &j->polled, &j->error);
 }
 
 /* ---- landing, on the loop ---- */
@@ -66,12 +76,14 @@ static void job_done(struct store_job *sj)
     ASSERT(s->job == j);
     s->job = NULL;
     if (err == ERR_OK)
-        err = j->look_err;
+        err = j->look_err ? j->look_err : j->poll_err ? j->poll_err : j->lease_err;
     for (size_t i = 0; i < j->load_count && err == ERR_OK; i++)
         if (j->loads[i].err != ERR_OK && err_is_transient(j->loads[i].err)) {
             err = j->loads[i].err;
             j->error = j->loads[i].error;
         }
+    if (j->leases && j->lease_err == ERR_OK)
+        shared_leased(s, &j->lease);
     landed_trouble(s, err, j->batch.change_count + j->batch.claim_count > 0 || j->probe, &j->error);
     for (size_t i = 0; i < j->batch.change_count; i++) {
         j->lives[i]->in_flight = false;
@@ -83,6 +95,8 @@ static void job_done(struct store_job *sj)
         landed_claim(s, &j->batch.claims[i]);
     if (j->looks && j->look_err == ERR_OK)
         landed_look(s, &j->looked);
+    if (j->polls && j->poll_err == ERR_OK)
+        shared_polled(s, &j->polled);
     if (j->batch.claim_count > 0 && j->err == ERR_UNKNOWN)
         landed_claims_unknown(s);
     for (size_t i = 0; i < j->load_count; i++)
@@ -206,11 +220,13 @@ static void gather_claims(struct scheduler *s, struct job *j)
 {
     struct agent *a = NULL;
 
-    if (s->draining || s->stats.live >= s->config.live_max)
+    if (s->draining || s->stats.live >= s->config.live_max || !shared_may_claim(s))
         return;
     j->batch.claims = arena_alloc(&j->arena, CLAIMS_MAX * sizeof *j->batch.claims);
     if (s->taking_over)
         (void)add_claim(s, j, CLAIM_BOOT);
+    if (s->reclaiming)
+        (void)add_claim(s, j, CLAIM_NODE);
     if (s->time_next_at != 0 && s->time_next_at <= scheduler_now(s))
         (void)add_claim(s, j, CLAIM_TIME);
     /* Begins where the last batch ended, if that had more agents to claim for than claims. */
@@ -259,8 +275,12 @@ bool flush(struct scheduler *s)
     gather_claims(s, j);
     gather_loads(s, j);
     gather_look(s, j);
+    j->leases = shared_try_lease(s, &j->arena, &j->lease_try);
+    j->polls = s->polling;
     j->probe = s->troubled;
-    if (j->batch.change_count + j->batch.claim_count + j->load_count + j->looks + j->probe == 0) {
+    if (j->leases + j->polls + j->batch.change_count + j->batch.claim_count + j->load_count
+            + j->looks + j->probe
+        == 0) {
         job_free(j);
         return false;
     }

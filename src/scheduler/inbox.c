@@ -143,6 +143,13 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
     clear_ended(s, l);
 }
 
+/* What changes nothing is fenced by nothing: where other nodes may have changed the row, such an
+ * answer counts only if the row was read for it. */
+static bool is_certain(const struct scheduler *s, const struct live *l)
+{
+    return !s->config.shared || !l->loaded || s->just_read == l;
+}
+
 void inbox_process(struct scheduler *s, struct live *l)
 {
     link_remove(&l->inbox_link);
@@ -158,10 +165,15 @@ void inbox_process(struct scheduler *s, struct live *l)
             return;
         link_remove(first);
         apply(s, l, c);
-        if (l->loaded && (link_is_in(&l->dirty_link)))
+        if (l->loaded && (link_is_in(&l->dirty_link))) {
             list_push(&l->applied, &c->link); /* answered when that is durable */
-        else
+        } else if (!is_certain(s, l)) {
+            list_push_front(&l->inbox, &c->link);
+            live_reload(s, l);
+            return;
+        } else {
             command_done(s, l, c);
+        }
     }
     if (!l->loaded) {
         if (!link_is_in(&l->load_link))

@@ -17,6 +17,12 @@
 #include "scheduler/scheduler.h"
 #include "store/codec.h"
 
+/* What is this long overdue should have been dealt with, whoever owns its task. */
+#define STALE_MS INT64_C(5000)
+
+/* For so long after it was read or written, a row is taken for what it was. */
+#define CERTAIN_MS INT64_C(1000)
+
 enum command_kind { COMMAND_RESULT, COMMAND_ASK, COMMAND_EVENT };
 
 /* Something to be done to one task. */
@@ -60,6 +66,7 @@ struct live {
     struct link dirty_link, load_link, inbox_link;
     struct heap_node nap; /* the next moment at which a step wants a place */
     int64_t row_wake_at;  /* what the row has */
+    int64_t certain_at;   /* when what we know was last what the row said */
     struct slice waiting_for;
     int64_t rank;
     bool loaded, fresh, in_flight, reload;
@@ -93,7 +100,14 @@ struct scheduler {
     bool looking;
     enum task_state look_state;
     int64_t look_before_seq;
+    const struct live *just_read; /* what it says is what the row says, at this moment */
     bool draining, troubled;
+    /* Where the store is shared (shared.c): */
+    int64_t lease_until, lease_try_at, poll_at;
+    bool seizing;    /* the lease is an older boot's: it is taken from it */
+    bool replaced;   /* it is a newer boot's */
+    bool polling;    /* requests of others are to be read */
+    bool reclaiming; /* tasks of dead nodes may be left */
     struct scheduler_stats stats;
     char me_text[80];
 };
@@ -156,6 +170,16 @@ void call_tell_stop(struct scheduler *s, struct live *l);
 void call_expire(struct scheduler *s, int64_t now);
 void call_close(struct scheduler *s, struct work *w);    /* answered as soon as it is settled */
 void call_poke(struct scheduler *s, struct instance *i); /* so that it says what it holds */
+
+/* shared.c: where several nodes work on the same store */
+bool shared_may_claim(const struct scheduler *s);
+bool shared_try_lease(struct scheduler *s, struct arena *a,
+                      struct lease_try *ret); /* false: it is not the time */
+void shared_leased(struct scheduler *s, const struct lease *l);
+void shared_poll(struct scheduler *s, int64_t now);
+void shared_polled(struct scheduler *s, const struct row_page *page);
+int64_t shared_next(const struct scheduler *s);                           /* 0: never */
+int64_t shared_stale_at(const struct scheduler *s, const struct live *l); /* the same */
 
 /* flush.c: batches */
 bool flush(struct scheduler *s); /* hands a batch to the store, if there is one */

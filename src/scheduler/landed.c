@@ -44,6 +44,13 @@ static void go_on(struct scheduler *s, struct live *l)
         live_drop(s, l);
 }
 
+static void go_on_from_row(struct scheduler *s, struct live *l)
+{
+    s->just_read = l;
+    go_on(s, l);
+    s->just_read = NULL;
+}
+
 static void tell_end(struct scheduler *s, struct live *l, struct effects fx)
 {
     enum task_state state = l->task.state;
@@ -62,6 +69,7 @@ static void landed_ok(struct scheduler *s, struct live *l, const struct change *
 
     l->task.revision = c->row.revision;
     l->row_wake_at = c->row.wake_at;
+    l->certain_at = scheduler_now(s);
     l->fresh = false;
     l->fx = (struct effects){0};
     inbox_applied_done(s, l);
@@ -145,7 +153,7 @@ static void landed_row(struct scheduler *s, const struct task_row *row)
     if (!live_load(s, l, row, &e))
         set_aside(s, l, e.text);
     else
-        go_on(s, l);
+        go_on_from_row(s, l);
 }
 
 void landed_claim(struct scheduler *s, const struct claim *c)
@@ -156,6 +164,9 @@ void landed_claim(struct scheduler *s, const struct claim *c)
     switch (c->kind) {
     case CLAIM_BOOT:
         s->taking_over = c->more;
+        break;
+    case CLAIM_NODE:
+        s->reclaiming = c->more;
         break;
     case CLAIM_TIME:
         s->time_next_at = c->more ? scheduler_now(s) : c->next_rank;
@@ -238,6 +249,6 @@ void landed_load(struct scheduler *s, struct live *l, enum err err, const struct
         set_aside(s, l, e.text);
     } else {
         tell_what_was_unsure(s, l);
-        go_on(s, l);
+        go_on_from_row(s, l);
     }
 }

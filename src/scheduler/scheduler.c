@@ -22,6 +22,7 @@ struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_q
     s->config = *c;
     s->config.live_max = c->live_max ? c->live_max : 50000;
     s->config.batch_max = c->batch_max ? c->batch_max : 1024;
+    s->config.lease_ms = c->lease_ms ? c->lease_ms : 10000;
     s->store = store;
     s->workflows = workflows;
     s->key = key;
@@ -102,8 +103,14 @@ void scheduler_requested(struct scheduler *s, struct slice id, bool released)
 
 static void wake_naps(struct scheduler *s, int64_t now)
 {
-    for (struct heap_node *n = NULL; (n = heap_min(&s->naps)) && n->key <= now;)
-        start_refresh(s, CONTAINER_OF(n, struct live, nap));
+    for (struct heap_node *n = NULL; (n = heap_min(&s->naps)) && n->key <= now;) {
+        struct live *l = CONTAINER_OF(n, struct live, nap);
+        int64_t stale = shared_stale_at(s, l);
+        if (stale != 0 && stale <= now)
+            live_reload(s, l);
+        else
+            start_refresh(s, l);
+    }
 }
 
 static void process_inboxes(struct scheduler *s)
@@ -150,7 +157,8 @@ static int64_t next_turn(const struct scheduler *s)
         return at;                      /* its landing will be a turn */
     if (s->retry_at > scheduler_now(s)) /* until then the store is left alone */
         return earlier(at, s->retry_at);
-    if (!s->draining && s->stats.live < s->config.live_max)
+    at = earlier(at, shared_next(s));
+    if (!s->draining && s->stats.live < s->config.live_max && shared_may_claim(s))
         at = earlier(at, s->time_next_at);
     bool more = !list_empty(&s->dirty) || !list_empty(&s->loads) || !list_empty(&s->inboxes)
                 || s->looking || s->troubled;
@@ -165,6 +173,7 @@ int64_t scheduler_turn(struct scheduler *s)
     process_inboxes(s);
     sweep(s, now);
     start_match(s);
+    shared_poll(s, now);
     call_expire(s, now); /* after that: a call that does not wait takes what there is */
     (void)flush(s);
     call_answer_ready(s);

@@ -83,8 +83,11 @@ struct outside {
 struct scheduler_config {
     struct slice node; /* "n1" */
     uint64_t boot;
-    size_t live_max;         /* tasks in memory beyond which nothing is claimed; default 50 000 */
-    size_t batch_max;        /* changes in one transaction; default 1 024 */
+    bool shared;      /* other nodes may work on the same store */
+    int64_t lease_ms; /* where it is shared: without a sign of life for so long, the others take
+                         over what this node owns; default 10 s */
+    size_t live_max;  /* tasks in memory beyond which nothing is claimed; default 50 000 */
+    size_t batch_max; /* changes in one transaction; default 1 024 */
     struct slice key_prefix; /* before idempotency keys; may be NONE */
 };
 
@@ -117,6 +120,7 @@ bool scheduler_is_busy(const struct scheduler *s);    /* a job is with the store
 struct scheduler_stats {
     size_t live, open_attempts, waiting, parked;
     uint64_t changes, batches, conflicts, claims, submitted, ended;
+    bool replaced; /* a newer boot of this node is at work: it drains for good */
 };
 void scheduler_stats(const struct scheduler *s, struct scheduler_stats *ret);
 const struct dispatch *scheduler_dispatch(const struct scheduler *s);

@@ -124,6 +124,9 @@ void start_refresh(struct scheduler *s, struct live *l)
         heap_push(&ls->queue_of->queue, &ls->want, task_rank(&l->task));
         s->stats.waiting++;
     }
+    int64_t stale = shared_stale_at(s, l);
+    if (stale != 0 && (nap_until == 0 || stale < nap_until))
+        nap_until = max_i64(stale, now + STALE_MS);
     if (nap_until)
         heap_push(&s->naps, &l->nap, nap_until);
     if (start_should_release(s, l))
@@ -136,7 +139,7 @@ bool start_has_room(struct scheduler *s, struct live *l)
     int64_t now = scheduler_now(s);
     size_t count = ready_of(s, l, &ready);
 
-    if (s->draining || s->stats.live >= s->config.live_max)
+    if (s->draining || s->stats.live >= s->config.live_max || !shared_may_claim(s))
         return false;
     for (size_t i = 0; i < count; i++) {
         const struct agent *a = agent_of(s, l, ready[i].step);

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/buf.h"
 #include "base/fault.h"
 #include "base/map.h"
 #include "store/row.h"
@@ -181,7 +182,28 @@ static enum err change_apply(struct memory_store *s, struct change *c)
 
 /* --- claims --- */
 
-static bool claim_wants(const struct claim *c, const struct task_row *row)
+static const struct mem_lease *lease_find(const struct memory_store *s, struct slice name)
+{
+    for (size_t i = 0; i < s->lease_count; i++)
+        if (slice_eq(s->leases[i].name, name))
+            return &s->leases[i];
+    return NULL;
+}
+
+/* The owner "n1/3" lives as long as it holds the lease "node/n1". */
+static bool owner_lives(const struct memory_store *s, struct slice owner, int64_t now)
+{
+    CLEANUP(buf_fini) struct buf name = {0};
+    struct slice node = owner_node(owner);
+
+    buf_str(&name, NODE_LEASE);
+    buf_slice(&name, (struct slice){node.ptr, node.len - 1}); /* without its slash */
+    const struct mem_lease *l = lease_find(s, buf_view(&name));
+    return l && slice_eq(l->lease.holder, owner) && l->lease.until > now;
+}
+
+static bool claim_wants(const struct memory_store *s, const struct claim *c,
+                        const struct task_row *row)
 {
     struct slice node;
 
@@ -192,6 +214,9 @@ static bool claim_wants(const struct claim *c, const struct task_row *row)
     case CLAIM_TIME:
         return row->state == TASK_PENDING && !row->locked_by.ptr
                && slice_is(row->waiting_for, "time");
+    case CLAIM_NODE:
+        return row->locked_by.ptr && !slice_eq(row->locked_by, c->locked_by)
+               && !owner_lives(s, row->locked_by, c->now);
     case CLAIM_BOOT:
         node = owner_node(c->locked_by);
         return row->locked_by.len > node.len && memcmp(row->locked_by.ptr, node.ptr, node.len) == 0
@@ -240,7 +265,7 @@ static void task_take(struct mem_task *t, const struct claim *c)
     row.revision++;
     row.locked_by = c->locked_by;
     row.waiting_for = SLICE_NONE;
-    if (c->kind != CLAIM_BOOT) {
+    if (c->kind == CLAIM_AGENT || c->kind == CLAIM_TIME) {
         row.state = row.direction == DIRECTION_UNDO ? TASK_COMPENSATING : TASK_PROCESSING;
         row.started_at = row.started_at ? row.started_at : c->now;
     }
@@ -254,10 +279,10 @@ static void claim_run(struct memory_store *s, struct claim *c, struct arena *a)
     size_t taken = 0;
 
     for (size_t i = 0; i < s->task_count; i++)
-        if (claim_wants(c, &s->tasks[i]->row))
+        if (claim_wants(s, c, &s->tasks[i]->row))
             found[count++] = s->tasks[i];
     qsort(found, count, sizeof(struct mem_task *),
-          c->kind == CLAIM_BOOT ? owner_order : rank_order);
+          c->kind == CLAIM_BOOT || c->kind == CLAIM_NODE ? owner_order : rank_order);
 
     while (taken < count && taken < c->limit
            && (c->kind != CLAIM_TIME || found[taken]->row.rank <= c->now))
@@ -285,14 +310,6 @@ static void claims_empty(struct batch *b)
         b->claims[i].more = false;
         b->claims[i].next_rank = 0;
     }
-}
-
-static struct mem_lease *lease_find(struct memory_store *s, struct slice name)
-{
-    for (size_t i = 0; i < s->lease_count; i++)
-        if (slice_eq(s->leases[i].name, name))
-            return &s->leases[i];
-    return NULL;
 }
 
 /* Nothing is undone here: whatever is to fail does so before the first change. */
@@ -510,38 +527,59 @@ static enum err memory_workflow_list(struct store *base, struct arena *a, struct
 
 /* --- the node --- */
 
-static void lease_give(struct mem_lease *l, struct slice holder, int64_t until)
+static void lease_give(struct mem_lease *l, const struct lease_try *want)
 {
-    if (!slice_eq(l->lease.holder, holder)) {
-        struct arena fresh = {0};
-        struct slice name = arena_copy(&fresh, l->name);
-        l->lease.holder = arena_copy(&fresh, holder);
-        l->lease.epoch++;
-        arena_fini(&l->arena);
-        l->arena = fresh;
-        l->name = name;
-    }
-    l->lease.until = until;
+    struct arena fresh = {0};
+    struct slice name = arena_copy(&fresh, l->name);
+    struct lease lease = l->lease;
+
+    lease.epoch += !slice_eq(lease.holder, want->holder);
+    lease.holder = arena_copy(&fresh, want->holder);
+    lease.note = arena_copy(&fresh, want->note.ptr ? want->note : lease.note);
+    lease.until = want->until;
+    arena_fini(&l->arena); /* after what is kept of it was copied */
+    *l = (struct mem_lease){fresh, name, lease};
 }
 
-static enum err memory_lease(struct store *base, struct slice name, struct slice holder,
-                             int64_t now, int64_t until, struct arena *a, struct lease *ret,
-                             struct error *e)
+static struct mem_lease *lease_make(struct memory_store *s, struct slice name)
+{
+    s->leases = grow(s->leases, s->lease_count + 1, sizeof *s->leases);
+    struct mem_lease *l = &s->leases[s->lease_count++];
+    *l = (struct mem_lease){0};
+    l->name = arena_copy(&l->arena, name);
+    return l;
+}
+
+static enum err memory_lease(struct store *base, const struct lease_try *want, struct arena *a,
+                             struct lease *ret, struct error *e)
 {
     struct memory_store *s = memory_store_of(base);
 
     if (fault())
         return fails(e);
-    struct mem_lease *l = lease_find(s, name);
-    if (!l) {
-        s->leases = grow(s->leases, s->lease_count + 1, sizeof *s->leases);
-        l = &s->leases[s->lease_count++];
-        *l = (struct mem_lease){0};
-        l->name = arena_copy(&l->arena, name);
-    }
-    if (l->lease.until <= now || slice_eq(l->lease.holder, holder))
-        lease_give(l, holder, until);
-    *ret = (struct lease){arena_copy(a, l->lease.holder), l->lease.epoch, l->lease.until};
+    const struct mem_lease *found = lease_find(s, want->name);
+    struct mem_lease *l = found ? &s->leases[found - s->leases] : lease_make(s, want->name);
+    struct slice note = arena_copy(a, l->lease.note);
+    if (l->lease.until <= want->now || want->seize || slice_eq(l->lease.holder, want->holder))
+        lease_give(l, want);
+    *ret = (struct lease){arena_copy(a, l->lease.holder), l->lease.epoch, l->lease.until, note};
+    return ERR_OK;
+}
+
+static enum err memory_requested(struct store *base, struct slice locked_by, size_t limit,
+                                 struct arena *a, struct row_page *ret, struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+    size_t count = 0;
+
+    if (fault())
+        return fails(e);
+    struct mem_task **found = grow(NULL, s->task_count + 1, sizeof(struct mem_task *));
+    for (size_t i = 0; i < s->task_count && count <= limit; i++)
+        if (s->tasks[i]->row.request.ptr && slice_eq(s->tasks[i]->row.locked_by, locked_by))
+            found[count++] = s->tasks[i];
+    page_fill(found, count, limit, a, ret);
+    free(found);
     return ERR_OK;
 }
 
@@ -586,6 +624,7 @@ static const struct store_ops ops = {
     .workflow_put = memory_workflow_put,
     .workflow_get = memory_workflow_get,
     .workflow_list = memory_workflow_list,
+    .requested = memory_requested,
     .lease = memory_lease,
     .secret = memory_secret,
     .boot = memory_boot,
@@ -596,7 +635,7 @@ struct store *memory_store_new(void)
     struct memory_store *s = calloc(1, sizeof *s);
 
     ASSERT(s);
-    s->base.ops = &ops;
+    s->base = (struct store){&ops, true};
     s->boot = 1;
     for (size_t i = 0; i < sizeof s->secret; i++)
         s->secret[i] = (unsigned char)(i * 7 + 1); /* the same in every replay */

@@ -101,15 +101,26 @@ enum err store_ready(struct sqlite_store *s, struct error *e)
     return connect_both(s, false, e);
 }
 
-static enum err sqlite_lease(struct store *base, struct slice name, struct slice holder,
-                             int64_t now, int64_t until, struct arena *a, struct lease *ret,
-                             struct error *e)
+static enum err sqlite_lease(struct store *base, const struct lease_try *want, struct arena *a,
+                             struct lease *ret, struct error *e)
 {
-    (void)name;
-    (void)now;
     (void)e;
     /* the folder's lock excludes everybody else; older starts had older epochs */
-    *ret = (struct lease){arena_copy(a, holder), sqlite_store_of(base)->boot, until};
+    *ret = (struct lease){arena_copy(a, want->holder), sqlite_store_of(base)->boot, want->until,
+                          SLICE_NONE};
+    return ERR_OK;
+}
+
+/* Whoever writes a request here is in the same process as the owner, and tells it. */
+static enum err sqlite_requested(struct store *base, struct slice locked_by, size_t limit,
+                                 struct arena *a, struct row_page *ret, struct error *e)
+{
+    (void)base;
+    (void)locked_by;
+    (void)limit;
+    (void)a;
+    (void)e;
+    *ret = (struct row_page){0};
     return ERR_OK;
 }
 
@@ -146,6 +157,7 @@ static const struct store_ops ops = {
     .workflow_put = sqlite_workflow_put,
     .workflow_get = sqlite_workflow_get,
     .workflow_list = sqlite_workflow_list,
+    .requested = sqlite_requested,
     .lease = sqlite_lease,
     .secret = sqlite_secret,
     .boot = sqlite_boot,

@@ -71,7 +71,7 @@ static int take(struct db *d, const struct claim *c, struct arena *a, struct tas
     row->revision++;
     row->locked_by = arena_copy(a, c->locked_by);
     row->waiting_for = SLICE_NONE;
-    if (c->kind != CLAIM_BOOT) {
+    if (c->kind == CLAIM_AGENT || c->kind == CLAIM_TIME) {
         row->state = row->direction == DIRECTION_UNDO ? TASK_COMPENSATING : TASK_PROCESSING;
         row->started_at = row->started_at ? row->started_at : c->now;
     }
@@ -91,8 +91,12 @@ int sqlite_claim(struct sqlite_store *s, struct claim *c, struct arena *a)
 {
     struct db *d = &s->writer;
     struct rows list = {0};
+    int rc = SQLITE_OK; /* nor is there any other node */
 
-    int rc = c->kind == CLAIM_BOOT ? claim_boot(d, c, a, &list) : claim_waiting(d, c, a, &list);
+    if (c->kind == CLAIM_BOOT)
+        rc = claim_boot(d, c, a, &list);
+    else if (c->kind != CLAIM_NODE)
+        rc = claim_waiting(d, c, a, &list);
     for (size_t i = 0; rc == SQLITE_OK && i < list.count; i++)
         rc = take(d, c, a, &list.rows[i]);
     c->rows = list.rows;

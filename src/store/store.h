@@ -77,12 +77,15 @@ enum claim_kind {
     CLAIM_AGENT, /* pending, unlocked, waiting_for == agent; least rank first */
     CLAIM_TIME,  /* pending, unlocked, waiting_for == "time", rank <= now; least rank first */
     CLAIM_BOOT,  /* locked by an older boot of this node: "node/" + a number below ours. Taken over
-                    as they are, running steps included */
+                   as they are, running steps included */
+    CLAIM_NODE,  /* locked by an owner that no longer holds its node's lease (NODE_LEASE), or whose
+                   lease has run out by `now`. Taken over in the same way. None where the store is
+                   not shared */
 };
 
 /* Takes up to `limit` tasks for `locked_by`: state processing (compensating where direction is
- * undo), started_at set if it was not, waiting_for NULL, revision raised. CLAIM_BOOT keeps the
- * state. */
+ * undo), started_at set if it was not, waiting_for NULL, revision raised. CLAIM_BOOT and CLAIM_NODE
+ * keep the state. */
 struct claim {
     enum claim_kind kind;
     struct slice agent;
@@ -124,10 +127,22 @@ struct list_query {
     size_t limit;
 };
 
+/* Before a node's name: the lease that its scheduler holds as "node/boot" while it lives. */
+#define NODE_LEASE "node/"
+
+/* An attempt to take or renew a lease. */
+struct lease_try {
+    struct slice name, holder;
+    struct slice note;  /* kept with the lease for whoever holds it next; NONE: as it was */
+    int64_t now, until; /* until <= now: the holder gives it up */
+    bool seize;         /* whoever has it: an older boot of the same node, say */
+};
+
 struct lease {
     struct slice holder; /* who has it */
     uint64_t epoch;      /* raised whenever the holder changes */
     int64_t until;
+    struct slice note; /* as it was before */
 };
 
 struct workflow_row {
@@ -169,11 +184,16 @@ struct store_ops {
                               size_t *ret_count,
                               struct error *e); /* all versions, by name, version */
 
-    /* Takes or renews a lease for `holder` until `until`, if it is free, run out at `now`, or its
-     * own. *ret is the lease as it stands afterwards, whoever holds it. Where a lock excludes other
-     * servers (SQLite) it is always the caller's, and nothing is written. */
-    enum err (*lease)(struct store *s, struct slice name, struct slice holder, int64_t now,
-                      int64_t until, struct arena *a, struct lease *ret, struct error *e);
+    /* Rows of that owner with a request, oldest task first. Asked by nodes that share a store:
+     * somebody else's supervisor may have written it. Where it is not shared there are none. */
+    enum err (*requested)(struct store *s, struct slice locked_by, size_t limit, struct arena *a,
+                          struct row_page *ret, struct error *e);
+
+    /* Takes or renews a lease if it is free, run out at `now`, or the holder's own. *ret is the
+     * lease as it stands afterwards, whoever holds it. Where a lock excludes other servers it is
+     * always the caller's, nothing is written, and there is no note. */
+    enum err (*lease)(struct store *s, const struct lease_try *want, struct arena *a,
+                      struct lease *ret, struct error *e);
 
     /* Some 32 secret random bytes, made at creation, the same for all nodes: the key of tokens. */
     const unsigned char *(*secret)(struct store *s);
@@ -185,6 +205,7 @@ struct store_ops {
 /* Every body begins with this. */
 struct store {
     const struct store_ops *ops;
+    bool shared; /* other nodes may work on it at the same time; false: a lock excludes them */
 };
 
 enum {

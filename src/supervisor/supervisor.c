@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "store/codec.h"
 #include "supervisor/overdue.h"
+#include "json/json.h"
 
 enum {
     PAGE_MAX = 256,
@@ -24,6 +25,7 @@ struct supervisor {
     struct store_job job;
     struct arena arena; /* of one page */
     struct lease lease;
+    struct slice note; /* for the next leader */
     struct fence fence;
     struct row_page page;
     struct batch batch;
@@ -34,6 +36,7 @@ struct supervisor {
     int64_t scan_steady;
     int64_t seen_wake_at, seen_seq; /* how far the present scan has come */
     int64_t last_at, last_steady;   /* the last scan that succeeded; at first, our start */
+    bool scanned;                   /* as the leader, at last_at */
     struct lost_time lost;
     struct supervisor_stats stats;
     bool stopped;
@@ -84,22 +87,75 @@ void supervisor_stats(const struct supervisor *sv, struct supervisor_stats *ret)
     *ret = sv->stats;
 }
 
+/* ---- lost time ---- */
+
+/* Scans that lie too far apart: nobody could hand in anything in between, or be heard. */
+static void notice_lost_time(struct supervisor *sv, int64_t last_at, int64_t gap)
+{
+    if (gap <= 3 * sv->config.interval_ms)
+        return;
+    bool still = last_at < sv->lost.until + sv->lost.grace_ms;
+    if (!still)
+        sv->lost.from = last_at;
+    sv->lost.until = sv->scan_at;
+    log_line(LOG_WARN, "event=time_lost ms=%" PRId64 " grace_ms=%" PRId64, gap, sv->lost.grace_ms);
+}
+
+/* Until the next leader has written one of its own, an older note stays: with the same lost time,
+ * or with a scan so long ago that the next one finds out by itself. */
+static struct slice write_note(struct supervisor *sv)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    if (!sv->scanned)
+        return SLICE_NONE;
+    json_open(&b, '{');
+    json_key(&b, "scanned_at");
+    json_number(&b, sv->last_at);
+    json_key(&b, "lost_from");
+    json_number(&b, sv->lost.from);
+    json_key(&b, "lost_until");
+    json_number(&b, sv->lost.until);
+    json_close(&b, '}');
+    return arena_copy(&sv->arena, buf_view(&b));
+}
+
+/* We lead from now on. What was lost is what the leaders before us lost, and whatever lies between
+ * their last scan and now; not what we missed ourselves. */
+static void take_note(struct supervisor *sv)
+{
+    struct json *j = NULL;
+
+    if (json_parse(&sv->arena, sv->lease.note, &j, NULL) != ERR_OK)
+        return; /* then all that is overdue gets grace, as at a first start */
+    sv->lost.from = json_get_int(j, "lost_from", 0);
+    sv->lost.until = json_get_int(j, "lost_until", 0);
+    int64_t scanned_at = json_get_int(j, "scanned_at", 0);
+    notice_lost_time(sv, scanned_at, sv->scan_at - scanned_at);
+    sv->scanned = true;
+    sv->last_at = scanned_at;
+}
+
 /* ---- reading a page ---- */
 
 static void read_run(struct store_job *j, struct store *store)
 {
     struct supervisor *sv = CONTAINER_OF(j, struct supervisor, job);
 
-    sv->err =
-        store->ops->lease(store, LEASE_NAME, sv->config.holder, sv->scan_at,
-                          sv->scan_at + sv->config.lease_ms, &sv->arena, &sv->lease, &sv->error);
+    const struct lease_try want = {.name = LEASE_NAME,
+                                   .holder = sv->config.holder,
+                                   .note = sv->note,
+                                   .now = sv->scan_at,
+                                   .until = sv->scan_at + sv->config.lease_ms};
+
+    sv->err = store->ops->lease(store, &want, &sv->arena, &sv->lease, &sv->error);
     if (sv->err != ERR_OK || !slice_eq(sv->lease.holder, sv->config.holder))
         return;
     sv->err = store->ops->overdue(store, sv->scan_at, sv->seen_wake_at, sv->seen_seq, PAGE_MAX,
                                   &sv->arena, &sv->page, &sv->error);
 }
 
-static void scan_over(struct supervisor *sv, bool ok)
+static void scan_over(struct supervisor *sv, bool ok, bool led)
 {
     arena_fini(&sv->arena);
     sv->phase = PHASE_IDLE;
@@ -107,6 +163,7 @@ static void scan_over(struct supervisor *sv, bool ok)
     if (ok) {
         sv->last_at = sv->scan_at;
         sv->last_steady = sv->scan_steady;
+        sv->scanned = led;
         sv->stats.scans++;
     } else {
         sv->outside.failed(sv->outside.arg, &sv->error);
@@ -155,7 +212,7 @@ static void next_page(struct supervisor *sv)
     if (sv->page.more && !sv->stopped)
         begin_read(sv);
     else
-        scan_over(sv, true);
+        scan_over(sv, true, true);
 }
 
 static void read_done(struct store_job *j)
@@ -163,14 +220,16 @@ static void read_done(struct store_job *j)
     struct supervisor *sv = CONTAINER_OF(j, struct supervisor, job);
 
     if (sv->err != ERR_OK) {
-        scan_over(sv, false);
+        scan_over(sv, false, false);
         return;
     }
     sv->stats.leads = slice_eq(sv->lease.holder, sv->config.holder);
     if (!sv->stats.leads) {
-        scan_over(sv, true);
+        scan_over(sv, true, false);
         return;
     }
+    if (!sv->scanned && sv->lease.note.ptr)
+        take_note(sv);
     sv->fence = (struct fence){LEASE_NAME, sv->lease.epoch};
     sv->batch = (struct batch){.fence = &sv->fence};
     sv->batch.changes = arena_alloc(&sv->arena, (sv->page.count + 1) * sizeof(struct change));
@@ -190,6 +249,7 @@ static void read_done(struct store_job *j)
 static void begin_read(struct supervisor *sv)
 {
     arena_fini(&sv->arena);
+    sv->note = write_note(sv);
     sv->page = (struct row_page){0};
     sv->phase = PHASE_READ;
     sv->job = (struct store_job){.run = read_run, .done = read_done};
@@ -221,7 +281,7 @@ static void write_done(struct store_job *j)
     if (sv->err == ERR_OK)
         next_page(sv);
     else
-        scan_over(sv, false);
+        scan_over(sv, false, false);
 }
 
 static void begin_write(struct supervisor *sv)
@@ -232,20 +292,6 @@ static void begin_write(struct supervisor *sv)
 }
 
 /* ---- scans ---- */
-
-/* Scans that lie too far apart: nobody could hand in anything in between, or be heard. */
-static void notice_lost_time(struct supervisor *sv)
-{
-    int64_t gap = sv->scan_steady - sv->last_steady;
-
-    if (gap <= 3 * sv->config.interval_ms)
-        return;
-    bool still = sv->last_at < sv->lost.until + sv->lost.grace_ms;
-    if (!still)
-        sv->lost.from = sv->last_at;
-    sv->lost.until = sv->scan_at;
-    log_line(LOG_WARN, "event=time_lost ms=%" PRId64 " grace_ms=%" PRId64, gap, sv->lost.grace_ms);
-}
 
 int64_t supervisor_turn(struct supervisor *sv)
 {
@@ -258,7 +304,7 @@ int64_t supervisor_turn(struct supervisor *sv)
     sv->scan_at = now;
     sv->scan_steady = sv->outside.steady(sv->outside.arg);
     sv->seen_wake_at = sv->seen_seq = 0;
-    notice_lost_time(sv);
+    notice_lost_time(sv, sv->last_at, sv->scan_steady - sv->last_steady);
     begin_read(sv);
     return 0;
 }

@@ -15,6 +15,10 @@
  * intervals between scans (the machine slept, the store was away), what fell due in the gap gets
  * `grace_ms` more. At a start the gap reaches back for ever: whatever fell due while we ran has
  * been acted on, so what is overdue now fell due while we did not.
+ *
+ * Where nodes share a store, it is the scans of all leaders that count: the leader writes the time
+ * of its last scan, and what it knows of lost time, into the note of the lease, and the next leader
+ * reads it there.
  */
 
 #include "definition/registry.h"

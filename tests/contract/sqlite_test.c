@@ -542,7 +542,11 @@ static void a_store_where_nothing_happens_writes_nothing(void **state)
         c = claim_of(w, CLAIM_BOOT, NULL, 5, 5);
         claim_commit(w, &c);
         CHECK(insert_row(w, a_row("x")) == ERR_CONFLICT, "refused");
-        must(w->s->ops->lease(w->s, SLICE("s"), SLICE("n1/1"), 1, 2, &w->a, &l, &w->e), "lease");
+        const struct lease_try want = {.name = SLICE("s"),
+                                       .holder = SLICE("n1/1"),
+                                       .now = 1,
+                                       .until = 2};
+        must(w->s->ops->lease(w->s, &want, &w->a, &l, &w->e), "lease");
         must(w->s->ops->overdue(w->s, 9, 0, 0, 9, &w->a, &page, &w->e), "overdue");
         must(w->s->ops->workflow_put(w->s, SLICE("o"), SLICE("A"), 1, &version, &is_new, &w->e),
              "put");

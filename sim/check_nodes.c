@@ -1,0 +1,144 @@
+#include <stdio.h>
+
+#include "sim/check.h"
+#include "sim/coverage.h"
+#include "sim/world.h"
+
+/* Leases as they were given out; kept here by watching, not by asking the store. */
+struct given {
+    char name[24], holder[24];
+    int64_t until;
+};
+
+static struct {
+    struct given list[1 + NAMES_MAX];
+    uint32_t count;
+} leases;
+
+void check_nodes_begin(void)
+{
+    leases.count = 0;
+}
+
+static struct given *given_of(struct slice name)
+{
+    for (uint32_t i = 0; i < leases.count; i++)
+        if (slice_is(name, leases.list[i].name))
+            return &leases.list[i];
+    return NULL;
+}
+
+/* A lease is nobody's, was its holder's already, has run out, or is taken by a newer boot. */
+void check_lease(const struct node *n, const struct lease_try *want, const struct lease *got)
+{
+    struct given *g = given_of(want->name);
+
+    if (!slice_is(got->holder, n->me)) {
+        if (!g || !slice_is(got->holder, g->holder))
+            broken("a lease has one holder", "%.*s: %.*s", SLICE_ARG(want->name),
+                   SLICE_ARG(got->holder));
+        return;
+    }
+    if (!g) {
+        ASSERT(leases.count < COUNT_OF(leases.list));
+        g = &leases.list[leases.count++];
+        *g = (struct given){0};
+        (void)snprintf(g->name, sizeof g->name, "%.*s", SLICE_ARG(want->name));
+    }
+    if (g->holder[0] && strcmp(g->holder, n->me) != 0) {
+        if (g->until > node_now(n) && !want->seize)
+            broken("a lease is not taken from who holds it", "%s of %s by %s", g->name, g->holder,
+                   n->me);
+        if (slice_is(want->name, "supervisor"))
+            covered(COVER_LEADER_CHANGE);
+        trace("%s: %s has it, after %s", g->name, n->me, g->holder);
+    }
+    (void)snprintf(g->holder, sizeof g->holder, "%s", n->me);
+    g->until = got->until;
+}
+
+/* Requests that were stored: only who leads may write any. */
+void check_requests(const struct node *n, const struct batch *b)
+{
+    const struct given *g = given_of(SLICE("supervisor"));
+
+    if (!nodes.shared)
+        return;
+    for (size_t i = 0; i < b->change_count; i++)
+        if (b->changes[i].kind == CHANGE_REQUEST && b->changes[i].outcome == ERR_OK
+            && (!g || strcmp(g->holder, n->me) != 0))
+            broken("only the leading supervisor writes requests", "%s, and %s leads", n->me,
+                   g ? g->holder : "nobody");
+}
+
+/* The owner holds its node's lease, as far as anybody can tell. */
+static bool owner_lives(const char *owner)
+{
+    char name[24];
+
+    (void)snprintf(name, sizeof name, "node/%.*s", (int)strcspn(owner, "/"), owner);
+    const struct given *g = given_of(slice_of(name));
+    return g && strcmp(g->holder, owner) == 0 && g->until > latest_now() + nodes.skew_max;
+}
+
+static bool any_open(const struct seen *s)
+{
+    for (uint32_t i = 0; i < s->step_count; i++)
+        if (seen_open(&s->steps[i]))
+            return true;
+    return false;
+}
+
+static bool waits_for_the_same(const struct claim *c, const struct seen *s)
+{
+    return s->state == TASK_PENDING && !s->locked
+           && (c->kind == CLAIM_AGENT ? slice_is(c->agent, s->waiting_for)
+                                      : strcmp(s->waiting_for, "time") == 0);
+}
+
+/* One level of priority is worth a minute. */
+static int64_t rank_of(const struct subject *t)
+{
+    return max_i64(t->seen.submitted_at, t->seen.not_before) - t->priority * INT64_C(60000);
+}
+
+/* By priority, then age, a level of it being worth a minute: nobody who came first stays behind. */
+static void check_fairness(const struct claim *c)
+{
+    int64_t last = INT64_MIN;
+
+    if (c->kind != CLAIM_AGENT)
+        return;
+    for (size_t i = 0; i < c->row_count; i++)
+        last = max_i64(last, rank_of(subject_find(c->rows[i].id)));
+    for (uint32_t i = 0; i < subjects.count; i++) {
+        const struct subject *t = &subjects.list[i];
+        bool taken = false;
+        for (size_t k = 0; k < c->row_count; k++)
+            taken |= slice_is(c->rows[k].id, t->id);
+        if (taken || !waits_for_the_same(c, &t->seen) || rank_of(t) >= last)
+            continue;
+        describe(t);
+        broken("who comes first is claimed first", "%s", t->id);
+    }
+}
+
+void check_claim(const struct node *n, const struct claim *c)
+{
+    for (size_t i = 0; i < c->row_count; i++) {
+        const struct subject *t = subject_find(c->rows[i].id);
+        if (c->kind == CLAIM_NODE) {
+            covered(COVER_NODE_CLAIM);
+            if (owner_lives(t->seen.owner))
+                broken("the living are not robbed", "%s takes %s from %s", n->me, t->id,
+                       t->seen.owner);
+        }
+        if ((c->kind == CLAIM_BOOT || c->kind == CLAIM_NODE) && any_open(&t->seen))
+            covered(COVER_TAKE_OVER);
+        if (c->kind == CLAIM_AGENT)
+            covered(COVER_AGENT_CLAIM);
+        if (c->kind == CLAIM_TIME)
+            covered(COVER_TIME_CLAIM);
+    }
+    check_fairness(c);
+}

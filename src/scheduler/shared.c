@@ -1,0 +1,95 @@
+#include "scheduler/internal.h"
+
+#include "base/log.h"
+#include "store/row.h"
+
+/*
+ * What only nodes that share a store do. Each holds a lease under its name, so that the others know
+ * that it lives; and each looks now and then for what the others wrote, because nobody tells it:
+ * tasks that wait for its agents or for a moment that has come, tasks of a node whose lease has run
+ * out, and requests of another node's supervisor.
+ */
+
+enum { POLL_MS = 1000 };
+
+bool shared_may_claim(const struct scheduler *s)
+{
+    return !s->config.shared || s->lease_until > scheduler_now(s);
+}
+
+bool shared_try_lease(struct scheduler *s, struct arena *a, struct lease_try *ret)
+{
+    CLEANUP(buf_fini) struct buf name = {0};
+    int64_t now = scheduler_now(s);
+
+    if (!s->config.shared || s->replaced || now < s->lease_try_at)
+        return false;
+    buf_str(&name, NODE_LEASE);
+    buf_slice(&name, s->config.node);
+    *ret = (struct lease_try){.name = arena_copy(a, buf_view(&name)),
+                              .holder = s->me,
+                              .now = now,
+                              .until = now + s->config.lease_ms,
+                              .seize = s->seizing};
+    return true;
+}
+
+/* A process of our name that was started later is the node now: what we hold is taken over. */
+static void replaced_by(struct scheduler *s, struct slice holder)
+{
+    log_line(LOG_ERROR, "event=node_replaced node=%.*s by=%.*s", SLICE_ARG(s->me),
+             SLICE_ARG(holder));
+    s->replaced = s->stats.replaced = true;
+    s->lease_until = 0;
+    scheduler_drain(s);
+}
+
+void shared_leased(struct scheduler *s, const struct lease *l)
+{
+    if (slice_eq(l->holder, s->me)) {
+        s->lease_until = l->until;
+        s->lease_try_at = l->until - s->config.lease_ms * 2 / 3; /* from when it was asked for */
+        s->seizing = false;
+    } else if (owner_boot(l->holder) > s->config.boot) {
+        replaced_by(s, l->holder);
+    } else {
+        s->seizing = true; /* from what we were before */
+    }
+}
+
+void shared_poll(struct scheduler *s, int64_t now)
+{
+    struct agent *a = NULL;
+
+    if (!s->config.shared || now < s->poll_at || s->job || s->retry_at > now)
+        return;
+    s->poll_at = now + POLL_MS;
+    s->polling = true;
+    s->reclaiming = true;
+    s->time_next_at = now;
+    for (size_t i = 0; (a = map_next(&s->dispatch.agents, &i));)
+        a->backlog |= dispatch_is_connected(a, now);
+}
+
+void shared_polled(struct scheduler *s, const struct row_page *page)
+{
+    s->polling = page->more; /* those that are read again have no request any more */
+    for (size_t i = 0; i < page->count; i++)
+        scheduler_requested(s, page->rows[i].id, false);
+}
+
+int64_t shared_next(const struct scheduler *s)
+{
+    if (!s->config.shared)
+        return 0;
+    return s->replaced ? s->poll_at : min_i64(s->poll_at, s->lease_try_at);
+}
+
+/* When something of a task should have been dealt with, whoever owns it by then: it is read again.
+ */
+int64_t shared_stale_at(const struct scheduler *s, const struct live *l)
+{
+    int64_t wake_at = s->config.shared ? task_wake_at(&l->task) : 0;
+
+    return wake_at ? wake_at + STALE_MS : 0;
+}
