@@ -62,6 +62,16 @@ static inline bool slice_eq(struct slice a, struct slice b)
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
+/* As much of the text as `max` bytes hold, and never half a character. */
+static inline struct slice slice_cut(struct slice s, size_t max)
+{
+    if (s.len <= max)
+        return s;
+    while (max > 0 && ((unsigned char)s.ptr[max] & 0xc0) == 0x80)
+        max--;
+    return (struct slice){s.ptr, max};
+}
+
 static inline int64_t min_i64(int64_t a, int64_t b)
 {
     return a < b ? a : b;

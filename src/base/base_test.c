@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/err.h"
 #include "base/every.h"
 #include "base/heap.h"
 #include "base/list.h"
@@ -58,6 +59,11 @@ static void times_are_read_and_written(void **state)
         {"2026-01-31T10:00:00.000Z", INT64_C(1769853600000)},
         {"2026-01-31T12:30:00.1239+02:30", INT64_C(1769853600123)},
         {"2024-02-29T23:59:59.999Z", INT64_C(1709251199999)},
+        {"1970-01-01T01:00:00+01:00", 0},
+        {"9999-12-31T23:59:59.999Z", INT64_C(253402300799999)},
+        {"1970-01-01T00:00:00+01:00", -1}, /* before 1970 ... */
+        {"9999-12-31T23:59:59-00:01", -1}, /* ... and after 9999 */
+        {"9999-12-31T23:59:60Z", -1},
         {"2023-02-29T00:00:00Z", -1},
         {"2023-13-01T00:00:00Z", -1},
         {"2023-01-01 00:00", -1},
@@ -175,6 +181,57 @@ static void a_map_agrees_with_a_plain_array(void **state)
     map_fini(&m);
 }
 
+static void a_text_is_never_cut_in_half_a_character(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t max;
+        const char *want;
+    } cases[] = {
+        {"abc", 3, "abc"},
+        {"abcd", 3, "abc"},
+        {"", 0, ""},
+        {"a\xc3\xa4", 3, "a\xc3\xa4"},
+        {"a\xc3\xa4z", 3, "a\xc3\xa4"},
+        {"a\xc3\xa4z", 2, "a"},
+        {"\xc3\xa4", 1, ""},
+        {"\xe2\x82\xac\xe2\x82\xac", 3, "\xe2\x82\xac"},
+        {"\xe2\x82\xac\xe2\x82\xac", 4, "\xe2\x82\xac"},
+        {"\xe2\x82\xac\xe2\x82\xac", 5, "\xe2\x82\xac"},
+        {"\xf0\x9f\x98\x80!", 4, "\xf0\x9f\x98\x80"},
+        {"\xf0\x9f\x98\x80", 3, ""},
+        {"x\xf0\x9f\x98\x80", 2, "x"},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct slice cut = slice_cut(slice_of(cases[i].text), cases[i].max);
+        CHECK(slice_is(cut, cases[i].want), "%zu: %.*s", i, SLICE_ARG(cut));
+    }
+}
+
+static void stories_are_never_cut_in_half_a_character(void **state)
+{
+    struct error e = {0};
+    const size_t room = sizeof e.text - 1;
+    (void)state;
+
+    for (size_t fill = room - 5; fill <= room; fill++) {
+        static const struct {
+            const char *text;
+            size_t len;
+        } ends[] = {{"\xc3\xa4", 2}, {"\xe2\x82\xac", 3}, {"\xf0\x9f\x98\x80", 4}, {"x", 1}};
+        for (size_t i = 0; i < COUNT_OF(ends); i++) {
+            size_t want = fill + ends[i].len <= room ? fill + ends[i].len : fill;
+            (void)error_set(&e, ERR_INVALID, "%*s%s", (int)fill, "", ends[i].text);
+            CHECK(strlen(e.text) == want, "%zu of %s", fill, ends[i].text);
+            (void)error_set(&e, ERR_INVALID, "%s", ends[i].text);
+            (void)error_wrap(&e, "%*s", (int)fill - 2, "");
+            CHECK(strlen(e.text) == want, "wrapped: %zu of %s", fill, ends[i].text);
+        }
+    }
+}
+
 static void a_list_keeps_its_order(void **state)
 {
     struct link head;
@@ -233,6 +290,8 @@ int main(void)
         cmocka_unit_test(a_buf_stops_at_its_maximum),
         cmocka_unit_test(a_heap_gives_the_least_first_whatever_was_removed),
         cmocka_unit_test(a_map_agrees_with_a_plain_array),
+        cmocka_unit_test(a_text_is_never_cut_in_half_a_character),
+        cmocka_unit_test(stories_are_never_cut_in_half_a_character),
         cmocka_unit_test(a_list_keeps_its_order),
         cmocka_unit_test(an_arena_aligns_and_copies),
         cmocka_unit_test(every_visits_each_combination_once),

@@ -8,6 +8,8 @@
  * the step. An error is what stops *us* from doing what we were asked to do.
  */
 
+#include <stdarg.h>
+
 #include "base/base.h"
 
 /* clang-format off */
@@ -45,6 +47,10 @@ struct error {
 const char *err_text(enum err code);
 bool err_is_transient(enum err code);
 int err_http_status(enum err code);
+
+/* Into an array of `size` bytes. A longer text is cut, never in the middle of a character: stories
+ * are stored and sent as JSON. */
+void text_format(char *to, size_t size, const char *fmt, va_list ap) PRINTF(3, 0);
 
 /* Writes the story and returns `code`. Longer texts are cut. */
 enum err error_set(struct error *e, enum err code, const char *fmt, ...) PRINTF(3, 4);

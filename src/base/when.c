@@ -126,6 +126,8 @@ static bool decimals(struct slice *text, int64_t *ret_ms)
     return true;
 }
 
+#define TIME_MAX INT64_C(253402300799999) /* the last moment of the year 9999 */
+
 bool time_parse(struct slice text, int64_t *ret_at)
 {
     static const int64_t month_days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
@@ -140,8 +142,11 @@ bool time_parse(struct slice text, int64_t *ret_at)
         return false;
     if (mo == 2 && d == 29 && !(y % 4 == 0 && (y % 100 != 0 || y % 400 == 0)))
         return false;
-    *ret_at = days_from_civil(y, mo, d) * MS_PER_D + h * MS_PER_H + mi * MS_PER_MIN + s * MS_PER_S
-              + ms - offset;
+    int64_t at = days_from_civil(y, mo, d) * MS_PER_D + h * MS_PER_H + mi * MS_PER_MIN
+                 + s * MS_PER_S + ms - offset;
+    if (at < 0 || at > TIME_MAX) /* its offset, or a leap second, took it beyond */
+        return false;
+    *ret_at = at;
     return true;
 }
 

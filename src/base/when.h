@@ -19,7 +19,7 @@ bool duration_parse(struct slice text, int64_t *ret_ms) MUST_USE;
 void duration_write(struct buf *b, int64_t ms); /* in the largest unit that is exact */
 
 /* RFC 3339: "2026-01-31T10:00:00.000Z". Parsing takes offsets and 0 to 9 decimals;
- * what is finer than a millisecond is cut. */
+ * what is finer than a millisecond is cut. From 1970 to 9999 UTC. */
 bool time_parse(struct slice text, int64_t *ret_at) MUST_USE;
 void time_write(struct buf *b, int64_t at);
 

@@ -19,6 +19,7 @@ void world_turned(struct world *w, int64_t now)
 void world_resumed(struct world *w, int64_t now)
 {
     w->resumed = true;
+    w->wish = STOP_NONE; /* the next failure decides anew */
     w->due[w->back] |= w->deadline[w->back] <= now;
 }
 
@@ -320,25 +321,55 @@ static enum step_state state_of(const struct world_step *s)
     return s->back ? back[s->phase] : forward[s->phase];
 }
 
-static void check_attempts(const struct world_step *s, const struct step *c,
-                           const char *(*about)(void))
+static void check_attempt(const struct world_step *s, const struct attempt *k,
+                          const char *(*about)(void))
 {
     static const enum effect effects[] = {EFFECT_UNKNOWN, EFFECT_NONE,    EFFECT_UNKNOWN,
                                           EFFECT_NONE,    EFFECT_UNKNOWN, EFFECT_HAPPENED};
-    uint16_t at = 0;
 
-    for (int d = 0; d < 2; d++)
-        for (uint32_t n = 0; n < s->count[d]; n++) {
-            const struct world_attempt *a = &s->attempts[d][n];
-            CHECK(at < c->attempt_count, "%s: an attempt is missing", about());
-            const struct attempt *k = &c->attempts[at++];
-            CHECK(k->number == n + 1 && (int)k->direction == d, "%s: numbers", about());
-            CHECK(k->complete_by == a->complete_by, "%s: complete-by", about());
-            CHECK(k->effect == effects[a->fate], "%s: the effect of %u", about(), n + 1);
-            CHECK((k->outcome == OUTCOME_OPEN) == (a->fate == FATE_OPEN), "%s: open", about());
-            CHECK((k->outcome == OUTCOME_LATE) == a->late, "%s: late", about());
-        }
-    CHECK(at == c->attempt_count, "%s: an attempt too many", about());
+    CHECK(k->number >= 1 && k->number <= s->count[k->direction], "%s: numbers", about());
+    const struct world_attempt *a = &s->attempts[k->direction][k->number - 1];
+    CHECK(k->complete_by == a->complete_by, "%s: complete-by", about());
+    CHECK(k->effect == effects[a->fate], "%s: the effect of %u", about(), k->number);
+    CHECK((k->outcome == OUTCOME_OPEN) == (a->fate == FATE_OPEN), "%s: open", about());
+    CHECK((k->outcome == OUTCOME_LATE) == a->late, "%s: late", about());
+}
+
+/* All are there, in their order; or the first and last ones, and a count of the others. */
+static void check_attempts(const struct world_step *s, const struct step *c,
+                           const char *(*about)(void))
+{
+    CHECK(c->attempt_count + c->dropped_count == s->count[0] + s->count[1], "%s: a count", about());
+    for (uint16_t i = 0; i < c->attempt_count; i++) {
+        const struct attempt *k = &c->attempts[i];
+        CHECK(i == 0 || k->direction > k[-1].direction
+                  || (k->direction == k[-1].direction && k->number > k[-1].number),
+              "%s: order", about());
+        check_attempt(s, k, about);
+    }
+    CHECK(c->dropped_count == 0 || c->attempt_count >= ATTEMPTS_KEPT - 1, "%s: dropped", about());
+    for (uint16_t i = 0; i < c->attempt_count && i < ATTEMPTS_HEAD; i++) {
+        const struct attempt *k = &c->attempts[i];
+        uint32_t at = k->number + (k->direction == DIRECTION_UNDO ? s->count[0] : 0);
+        CHECK(at == i + 1u, "%s: the first ones stay", about());
+    }
+}
+
+/* Of attempts that were merged it may no longer be known in which order they took effect: doubt is
+ * kept rather than lost. */
+static void check_doubt(const struct world_step *s, const struct step *c,
+                        const char *(*about)(void))
+{
+    if (c->dropped_count == 0) {
+        CHECK(step_in_doubt(c) == world_doubt(s), "%s: doubt", about());
+        CHECK(step_has_effect(c) == world_effect(s), "%s: effect", about());
+        CHECK(step_doubt_until(c) == world_doubt_until(s), "%s: doubt until", about());
+        return;
+    }
+    CHECK((step_in_doubt(c) || step_has_effect(c)) == (world_doubt(s) || world_effect(s)),
+          "%s: merged: doubt or effect", about());
+    CHECK(!world_effect(s) || step_has_effect(c), "%s: merged: effect", about());
+    CHECK(step_doubt_until(c) >= world_doubt_until(s), "%s: merged: doubt until", about());
 }
 
 void world_check(const struct world *w, const struct task *t, int64_t now,
@@ -355,9 +386,7 @@ void world_check(const struct world *w, const struct task *t, int64_t now,
         CHECK(c->wait_until == s->wait_until || s->phase != PHASE_IDLE
                   || (c->wait_until <= now && s->wait_until <= now),
               "%s: step %u: wait", about(), i);
-        CHECK(step_in_doubt(c) == world_doubt(s), "%s: step %u: doubt", about(), i);
-        CHECK(step_has_effect(c) == world_effect(s), "%s: step %u: effect", about(), i);
-        CHECK(step_doubt_until(c) == world_doubt_until(s), "%s: step %u: doubt until", about(), i);
+        check_doubt(s, c, about);
         check_attempts(s, c, about);
     }
 }

@@ -9,7 +9,11 @@
 
 #include "core/core_test_kit.h"
 
-enum { WORLD_STEPS = 4, WORLD_ATTEMPTS = 12 }; /* of a step, in both directions together */
+/* Steps, and attempts of a step in both directions together; history_fuzz.c has more. */
+#ifndef WORLD_STEPS
+    #define WORLD_STEPS    4
+    #define WORLD_ATTEMPTS 12
+#endif
 
 enum fate {
     FATE_OPEN,     /* sent, not answered yet */
@@ -52,7 +56,7 @@ struct world {
     bool asked;          /* the operator asked for undo */
     bool due[2];         /* the deadline of that direction was acted on, or does not count */
     int64_t deadline[2]; /* by direction; 0: none */
-    enum stop wish;      /* of the first failure */
+    enum stop wish;      /* of the first failure since it went on */
 };
 
 void world_make(struct world *w, const struct graph *g);

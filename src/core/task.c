@@ -150,6 +150,25 @@ int64_t step_doubt_until(const struct step *s)
     return until;
 }
 
+/* What an attempt may have done, going by its outcome. */
+static bool effect_valid(const struct attempt *a)
+{
+    switch (a->outcome) {
+    case OUTCOME_OPEN:
+    case OUTCOME_TIMED_OUT:
+        return a->effect == EFFECT_UNKNOWN;
+    case OUTCOME_COMPLETED:
+        return a->effect == EFFECT_HAPPENED;
+    case OUTCOME_FAILED:
+        return a->effect != EFFECT_HAPPENED;
+    case OUTCOME_NOT_SENT:
+        return a->effect == EFFECT_NONE;
+    case OUTCOME_LATE:
+        return true;
+    }
+    UNREACHABLE();
+}
+
 static bool attempts_valid(const struct step *s)
 {
     uint32_t number = 0;
@@ -164,16 +183,14 @@ static bool attempts_valid(const struct step *s)
             return false;
         if (open != (a->ended_at == 0) || (open && i + 1 != s->attempt_count))
             return false;
-        if (a->complete_by <= 0 || a->started_at <= 0 || (open && a->effect != EFFECT_UNKNOWN))
-            return false;
-        if (a->outcome == OUTCOME_COMPLETED && a->effect != EFFECT_HAPPENED)
+        if (a->complete_by <= 0 || a->started_at <= 0 || !effect_valid(a))
             return false;
         d = a->direction;
         number = a->number;
     }
-    if (s->attempt_count > 0 && d == s->direction && number != s->attempt)
-        return false;
-    return true;
+    if (d > s->direction)
+        return false; /* its compensation has attempts, but never began */
+    return s->attempt == (d == s->direction ? number : 0);
 }
 
 static bool step_valid(const struct step *s)
@@ -257,6 +274,9 @@ bool task_valid(const struct workflow *w, const struct task *t)
             return false;
         if (s->direction == DIRECTION_UNDO && t->direction == DIRECTION_FORWARD)
             return false;
+        if (t->direction == DIRECTION_UNDO && w->steps[i].undo_kind == UNDO_PIVOT
+            && (step_is_open(s) || pivot_stands(s)))
+            return false; /* it would have held the turn */
     }
     if (task_state_is_end(t->state) || t->state == TASK_ERROR)
         return t->state == TASK_ERROR ? t->error.code.ptr != NULL : end_valid(w, t);

@@ -139,6 +139,13 @@ SPOIL(ended_attempt_without_time, k.attempts[0][0].ended_at = 0)
 SPOIL(open_attempt_of_known_effect, k.attempts[1][0].effect = EFFECT_NONE)
 SPOIL(open_attempt_of_the_other_direction, k.attempts[1][0].direction = DIRECTION_UNDO)
 SPOIL(completed_attempt_without_effect, k.attempts[0][1].effect = EFFECT_UNKNOWN)
+SPOIL(timed_out_without_doubt, k.attempts[0][0].outcome = OUTCOME_TIMED_OUT;
+      k.attempts[0][0].effect = EFFECT_HAPPENED)
+SPOIL(failed_with_an_effect, k.attempts[0][0].effect = EFFECT_HAPPENED)
+SPOIL(not_sent_with_an_effect, k.attempts[0][0].outcome = OUTCOME_NOT_SENT;
+      k.attempts[0][0].effect = EFFECT_UNKNOWN)
+SPOIL(attempt_back_of_a_step_forward, k.attempts[0][1].direction = DIRECTION_UNDO)
+SPOIL(number_without_attempts, k.steps[2].attempt = 1)
 SPOIL(numbers_fall, k.attempts[0][0].number = 2)
 SPOIL(number_of_another, k.steps[0].attempt = 7)
 SPOIL(directions_fall, k.attempts[0][0].direction = DIRECTION_UNDO)
@@ -188,6 +195,11 @@ static void each_contradiction_makes_a_task_invalid(void **state)
         BAD(open_attempt_of_known_effect),
         BAD(open_attempt_of_the_other_direction),
         BAD(completed_attempt_without_effect),
+        BAD(timed_out_without_doubt),
+        BAD(failed_with_an_effect),
+        BAD(not_sent_with_an_effect),
+        BAD(attempt_back_of_a_step_forward),
+        BAD(number_without_attempts),
         BAD(numbers_fall),
         BAD(number_of_another),
         BAD(directions_fall),
@@ -229,6 +241,26 @@ static void an_end_that_is_none_makes_a_task_invalid(void **state)
                                         .ended_at = 2,
                                         .complete_by = 2};
     CHECK(!task_valid(&k.g.w, &k.t), "a pivot is in doubt");
+}
+
+/* Somebody else may have written the row: what would hold the turn cannot stand after it. */
+static void no_pivot_runs_or_stands_in_a_task_that_turned_back(void **state)
+{
+    (void)state;
+    kit_make(&k, "pivot", "a b!");
+    kit_play(&k, "claim, start a, ok a, start b, fail b");
+    kit_expect(&k, "compensating a:completed b:failed");
+    struct attempt *b = &k.attempts[1][0];
+    CHECK(task_valid(&k.g.w, &k.t), "as it is");
+    b->effect = EFFECT_UNKNOWN;
+    CHECK(!task_valid(&k.g.w, &k.t), "in doubt");
+    b->outcome = OUTCOME_OPEN;
+    b->ended_at = 0;
+    k.steps[1].state = STEP_RUNNING;
+    CHECK(!task_valid(&k.g.w, &k.t), "running");
+    kit_make(&k, "the same of a step with an undo", "a b");
+    kit_play(&k, "claim, start a, ok a, start b, undo = stop");
+    CHECK(task_valid(&k.g.w, &k.t), "it is told to stop, and compensated");
 }
 
 /* ---- many attempts ---- */
@@ -386,6 +418,7 @@ int main(void)
         cmocka_unit_test(processed_and_compensated_are_the_ends),
         cmocka_unit_test(each_contradiction_makes_a_task_invalid),
         cmocka_unit_test(an_end_that_is_none_makes_a_task_invalid),
+        cmocka_unit_test(no_pivot_runs_or_stands_in_a_task_that_turned_back),
         cmocka_unit_test(room_is_asked_for_as_long_as_attempts_are_kept),
         cmocka_unit_test(the_first_and_the_last_attempts_are_kept),
         cmocka_unit_test(doubt_outlives_the_attempts_that_were_merged),

@@ -278,7 +278,8 @@ static enum err not_json(struct mistakes *m, const struct json_fault *fault)
     struct mistake *first = &m->list[0];
 
     *first = (struct mistake){.line = fault->line, .column = fault->column};
-    memcpy(first->found, fault->what, sizeof first->found - 1);
+    struct slice what = slice_cut(slice_of(fault->what), sizeof first->found - 1);
+    memcpy(first->found, what.ptr, what.len);
     memcpy(first->expected, "JSON", 5);
     m->count = 1;
     return ERR_PARSE;

@@ -1,79 +1,109 @@
-/*
- * Any bytes, as a definition, as a JSON text and as an expression. The oracle: no crash, and
- * whatever is accepted keeps its invariants (asserted inside).
- *
- * Built as a plain program it replays the files that it is given; `meson test` does so with
- * tests/corpus/definition. With libFuzzer: `./run fuzz definition`.
- */
-
-#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/fuzz.h"
 #include "definition/definition.h"
+#include "json/text.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
+/*
+ * Any text, as a definition. What is taken is a valid workflow whose every template can be
+ * evaluated, to JSON or to words that say why not; what is refused has mistakes, each with its
+ * place and in valid words.
+ */
 
-static void as_definition(struct slice text)
+static void check_words(const char *words)
+{
+    struct slice text = slice_of(words);
+
+    ASSERT(text_utf8_end(text) == text.len);
+}
+
+static void check_mistakes(const struct mistakes *m)
+{
+    ASSERT(m->count > 0);
+    ASSERT(m->count <= MISTAKES_MAX);
+    for (size_t i = 0; i < m->count; i++) {
+        const struct mistake *one = &m->list[i];
+        ASSERT(one->line >= 1);
+        ASSERT(one->column >= 1);
+        ASSERT(one->expected[0]);
+        check_words(one->path);
+        check_words(one->found);
+        check_words(one->expected);
+    }
+}
+
+static struct slice some_value(void *arg, int step)
+{
+    const struct definition *d = arg;
+
+    ASSERT(step >= 0);
+    ASSERT(step < d->workflow.step_count);
+    return step % 2 ? SLICE("{\"id\":[1,\"\xc3\xa4\"]}") : SLICE_NONE;
+}
+
+static void check_result(enum err err, struct slice json, const struct error *e)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct json *j = NULL;
+
+    if (err != ERR_OK) {
+        ASSERT(e->text[0]);
+        check_words(e->text);
+        return;
+    }
+    err = json_parse(&a, json, &j, NULL);
+    ASSERT(err == ERR_OK);
+}
+
+static void evaluate_step(const struct scope *s, int step, struct arena *a)
+{
+    struct slice json = SLICE_NONE;
+    struct error e = {0};
+    bool condition = false;
+
+    check_result(definition_step_input(s, step, a, &json, &e), json, &e);
+    check_result(definition_undo_input(s, step, a, &json, &e), json, &e);
+    check_result(definition_condition(s, step, a, &condition, &e), SLICE("true"), &e);
+}
+
+static void evaluate(const struct definition *d, struct slice given)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct slice input = given;
+    struct slice output = SLICE_NONE;
+    struct error e = {0};
+
+    enum err err = definition_check_input(d, given, &a, &input, &e);
+    check_result(err, input, &e);
+    struct scope s = {
+        .definition = d,
+        .input = input,
+        .task = SLICE("{\"id\":\"t\"}"),
+        .step_input = some_value,
+        .step_output = some_value,
+        .arg = (void *)(uintptr_t)d,
+    };
+    for (int i = 0; i < d->workflow.step_count; i++)
+        evaluate_step(&s, i, &a);
+    err = definition_output(&s, &a, &output, &e);
+    check_result(err, output.ptr ? output : SLICE("null"), &e);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
     struct mistakes *m = calloc(1, sizeof *m);
     struct definition *d = NULL;
 
     ASSERT(m);
-    if (definition_parse(text, &d, m) != ERR_OK)
-        ASSERT(m->count > 0);
+    if (definition_parse((struct slice){(const char *)bytes, len}, &d, m) == ERR_OK) {
+        ASSERT(workflow_valid(&d->workflow));
+        evaluate(d, SLICE("{\"sku\":\"s\",\"quantity\":2,\"total\":10.5,\"a\":[{}]}"));
+        evaluate(d, SLICE("{}"));
+        evaluate(d, SLICE("[null]"));
+    } else {
+        check_mistakes(m);
+    }
     definition_free(d);
     free(m);
-}
-
-static void as_json_and_expression(struct slice text)
-{
-    struct arena a = {0};
-    struct json *root = NULL;
-    struct expression *x = NULL;
-    const struct json *value = NULL;
-    struct error e = {0};
-    size_t column = 0;
-
-    if (json_parse(&a, text, &root, NULL) == ERR_OK)
-        (void)json_hash(root);
-    else
-        root = NULL;
-    if (expression_compile(text, &a, &x, &column, &e) == ERR_OK) {
-        static const char input[] = "{\"a\":[1,2,{\"b\":\"x\"}],\"n\":null,\"t\":true}";
-        struct json *j = NULL;
-        enum err err = json_parse(&a, slice_of(input), &j, NULL);
-        ASSERT(err == ERR_OK);
-        err = expression_eval(x, j, &a, &value, &e);
-        ASSERT(err == ERR_OK || e.text[0]);
-    }
-    arena_fini(&a);
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
-{
-    struct slice text = {(const char *)bytes, len};
-
-    as_definition(text);
-    as_json_and_expression(text);
     return 0;
 }
-
-#ifndef FUZZ
-int main(int argc, char **argv)
-{
-    static char bytes[1 << 20];
-
-    for (int i = 1; i < argc; i++) {
-        FILE *f = fopen(argv[i], "rb");
-        if (!f) {
-            perror(argv[i]);
-            return 1;
-        }
-        size_t len = fread(bytes, 1, sizeof bytes, f);
-        (void)fclose(f);
-        (void)LLVMFuzzerTestOneInput((const uint8_t *)bytes, len);
-    }
-    printf("%d inputs replayed\n", argc - 1);
-    return argc > 1 ? 0 : 1;
-}
-#endif

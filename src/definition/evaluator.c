@@ -16,7 +16,7 @@ enum flow machine_fail(struct machine *m, const char *fmt, ...)
     if (m->is_fatal) /* the first story is the true one */
         return FLOW_FAIL;
     va_start(ap, fmt);
-    (void)vsnprintf(m->what, sizeof m->what, fmt, ap); /* cut if need be */
+    text_format(m->what, sizeof m->what, fmt, ap);
     va_end(ap);
     m->has_at = false;
     return FLOW_FAIL;
@@ -67,7 +67,7 @@ static const struct json *get_member(struct machine *m, const struct json *of, s
     if (of->type == JSON_NULL)
         return &value_null;
     (void)machine_fail(m, "cannot index %s with \"%.*s\"", value_kind(of),
-                       (int)min_i64((int64_t)name.len, 60), name.ptr);
+                       SLICE_ARG(slice_cut(name, 60)));
     return NULL;
 }
 

@@ -425,7 +425,7 @@ static const struct json *error_of(struct machine *m, const struct json *in, arg
 
     (void)in;
     if (text)
-        (void)machine_fail(m, "%.*s", (int)min_i64((int64_t)text->text.len, 190), text->text.ptr);
+        (void)machine_fail(m, "%.*s", SLICE_ARG(slice_cut(text->text, 190)));
     return NULL;
 }
 

@@ -111,7 +111,7 @@ static PRINTF(2, 3) void complain(struct error *e, const char *fmt, ...)
         len += 2;
     }
     va_start(ap, fmt);
-    (void)vsnprintf(e->text + len, sizeof e->text - len, fmt, ap); /* cut if need be */
+    text_format(e->text + len, sizeof e->text - len, fmt, ap);
     va_end(ap);
     e->code = ERR_INVALID;
 }
@@ -148,7 +148,7 @@ static void check_rule(const struct input_rule *rule, const struct json *member,
                  expected_of(rule));
     if (member && !fits(rule, member))
         complain(e, "input \"%.*s\": found %.*s, expected %s", SLICE_ARG(rule->name),
-                 (int)min_i64((int64_t)member->raw.len, 60), member->raw.ptr, expected_of(rule));
+                 SLICE_ARG(slice_cut(member->raw, 60)), expected_of(rule));
 }
 
 static struct slice with_presets(const struct definition *d, const struct json *input,

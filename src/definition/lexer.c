@@ -59,9 +59,14 @@ static struct token made(enum token_kind kind, struct slice text, size_t at, siz
     return (struct token){kind, {text.ptr + at, end - at}, at, end, NULL};
 }
 
+/* The token is one character, whatever bytes it has. */
 static struct token bad(struct slice text, size_t at, const char *why)
 {
-    struct token t = made(TOKEN_BAD, text, at, at + (at < text.len));
+    size_t end = at + (at < text.len);
+
+    while (end < text.len && ((unsigned char)text.ptr[end] & 0xc0) == 0x80)
+        end++;
+    struct token t = made(TOKEN_BAD, text, at, end);
 
     t.why = why;
     return t;

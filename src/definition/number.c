@@ -33,8 +33,7 @@ static bool is_whole(struct slice text)
 
 static const char *shown(struct slice text, char buf[32])
 {
-    (void)snprintf(buf, 32, "%.*s%s", (int)min_i64((int64_t)text.len, 24), text.ptr,
-                   text.len > 24 ? "..." : "");
+    (void)snprintf(buf, 32, "%.*s%s", SLICE_ARG(slice_cut(text, 24)), text.len > 24 ? "..." : "");
     return buf;
 }
 
@@ -76,6 +75,9 @@ const struct json *number_int(struct machine *m, int64_t v)
     return number_text(m, text, (size_t)len);
 }
 
+/* Finding the digits of a number takes as long as so many steps do otherwise. */
+enum { DOUBLE_STEPS = 4 };
+
 /* The shortest digits that read back as v, without zeros at the end; returns their count, and where
  * the point stands, counted from the first digit. */
 static int shortest_digits(double v, char digits[24], int *ret_point)
@@ -112,6 +114,8 @@ const struct json *number_double(struct machine *m, double v)
     }
     if (v == 0)
         return number_text(m, "0", 1);
+    if (!machine_spend(m, DOUBLE_STEPS))
+        return NULL;
     int count = shortest_digits(fabs(v), digits, &point);
     if (v < 0)
         buf_byte(&b, '-');

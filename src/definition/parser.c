@@ -67,7 +67,7 @@ static PRINTF(3, 4) void fail(struct parser *p, size_t at, const char *fmt, ...)
     if (p->has_failed)
         return;
     va_start(ap, fmt);
-    (void)vsnprintf(what, sizeof what, fmt, ap); /* cut if need be */
+    text_format(what, sizeof what, fmt, ap);
     va_end(ap);
     p->has_failed = true;
     p->fault_at = at;
@@ -490,8 +490,7 @@ static void unknown_function(struct parser *p, const struct token *name, uint32_
              "unknown function \"%.*s\"; a name with \"-\" in it is written .[\"a-b\"]",
              SLICE_ARG(name->text));
     else
-        fail(p, name->at, "unknown function \"%.*s\"", (int)min_i64((int64_t)name->text.len, 60),
-             name->text.ptr);
+        fail(p, name->at, "unknown function \"%.*s\"", SLICE_ARG(slice_cut(name->text, 60)));
 }
 
 static struct node *parse_call(struct parser *p)

@@ -48,7 +48,7 @@ static PRINTF(5, 0) void add_mistake(struct reader *r, const struct path *path, 
     path_write(&where, path);
     put_text(m->path, sizeof m->path, buf_view(&where));
     put_text(m->found, sizeof m->found, found);
-    (void)vsnprintf(text, sizeof text, expected, ap); /* cut if need be */
+    text_format(text, sizeof text, expected, ap);
     put_text(m->expected, sizeof m->expected, slice_of(text));
 }
 
@@ -124,8 +124,7 @@ static void unknown_key(struct reader *r, const struct json *member, const struc
     CLEANUP(buf_fini) struct buf known = {0};
     char found[100];
 
-    (void)snprintf(found, sizeof found, "key \"%.*s\"", (int)min_i64((int64_t)member->key.len, 80),
-                   member->key.ptr);
+    (void)snprintf(found, sizeof found, "key \"%.*s\"", SLICE_ARG(slice_cut(member->key, 80)));
     for (size_t i = 0; i < COUNT_OF(reserved); i++)
         if (slice_is(member->key, reserved[i].name)) {
             mistake_at(r, path, member->key_at, found, "%s", reserved[i].why);
@@ -305,8 +304,7 @@ static void unknown_step(struct watcher *w, size_t offset, struct slice name)
     char found[100];
     struct slice near = reader_step_near(w->reader, name);
 
-    (void)snprintf(found, sizeof found, "step \"%.*s\"", (int)min_i64((int64_t)name.len, 80),
-                   name.ptr);
+    (void)snprintf(found, sizeof found, "step \"%.*s\"", SLICE_ARG(slice_cut(name, 80)));
     if (near.ptr)
         mistake_at(w->reader, w->path, w->base + offset, found, "did you mean \"%.*s\"?",
                    SLICE_ARG(near));

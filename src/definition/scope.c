@@ -139,7 +139,7 @@ enum err definition_condition(const struct scope *s, int step, struct arena *a, 
     struct json *root = root_of(&b, &x->needs);
     if (b.has_failed || expression_eval(x, root, a, &j, e) != ERR_OK)
         return error_wrap(e, "if of step \"%.*s\": %.*s", SLICE_ARG(name),
-                          (int)min_i64((int64_t)x->text.len, 80), x->text.ptr);
+                          SLICE_ARG(slice_cut(x->text, 80)));
     *ret = json_truth(j);
     return ERR_OK;
 }

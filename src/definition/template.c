@@ -277,7 +277,7 @@ static enum err value_of(struct writer *w, const struct template *t, const struc
     enum err err = expression_eval(t->expression, w->root, w->arena, ret, w->error);
 
     if (err != ERR_OK)
-        return error_wrap(w->error, "${%.*s}", (int)min_i64((int64_t)t->text.len, 80), t->text.ptr);
+        return error_wrap(w->error, "${%.*s}", SLICE_ARG(slice_cut(t->text, 80)));
     return ERR_OK;
 }
 
@@ -290,7 +290,7 @@ static enum err write_value(struct writer *w, const struct template *t, uint32_t
         return err;
     if (depth + nesting(j) > EXPRESSION_DEPTH_MAX)
         return error_set(w->error, ERR_INVALID, "${%.*s}: the result is nested too deeply",
-                         (int)min_i64((int64_t)t->text.len, 80), t->text.ptr);
+                         SLICE_ARG(slice_cut(t->text, 80)));
     json_raw(&w->out, j->raw);
     return ERR_OK;
 }

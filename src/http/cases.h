@@ -184,6 +184,8 @@ static const struct http_case http_cases[] = {
     BAD("a fragment", "GET /#a" H "\r\n" NEXT),
     BAD("a target beyond ASCII", "GET /\xc3\xa4" H "\r\n" NEXT),
     BAD("a broken percent-encoding", "GET /%4" H "\r\n" NEXT),
+    BAD("a NUL in the path", "GET /%00" H "\r\n" NEXT),
+    BAD("a NUL in the query", "GET /?a=%00" H "\r\n" NEXT),
     BAD("a percent-encoding of letters", "GET /?%zz" H "\r\n" NEXT),
 
     CASE("an expectation unknown here",

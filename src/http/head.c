@@ -109,17 +109,19 @@ static bool expect_check(struct http_message *m, struct slice expect, struct htt
     return true;
 }
 
-/* Every '%' stands before two hexadecimal digits, and there is nothing but visible ASCII and no
- * fragment. */
+/* Every '%' stands before two hexadecimal digits that are not a NUL, and there is nothing but
+ * visible ASCII and no fragment. */
 static bool target_is_clean(struct slice t)
 {
     for (size_t i = 0; i < t.len; i++) {
         char c = t.ptr[i];
         if (c <= ' ' || c > '~' || c == '#')
             return false;
-        if (c == '%'
-            && (i + 2 >= t.len || http_hex_digit(t.ptr[i + 1]) < 0
-                || http_hex_digit(t.ptr[i + 2]) < 0))
+        if (c != '%')
+            continue;
+        int high = i + 2 < t.len ? http_hex_digit(t.ptr[i + 1]) : -1;
+        int low = high >= 0 ? http_hex_digit(t.ptr[i + 2]) : -1;
+        if (low < 0 || high + low == 0) /* nothing here is called so, and JSON cannot hold it */
             return false;
     }
     return true;

@@ -33,7 +33,7 @@ static PRINTF(3, 4) int refuse(struct parser *p, size_t offset, const char *fmt,
     va_list ap;
 
     va_start(ap, fmt);
-    (void)vsnprintf(p->fault.what, sizeof p->fault.what, fmt, ap); /* cut if need be */
+    text_format(p->fault.what, sizeof p->fault.what, fmt, ap);
     va_end(ap);
     p->fault.offset = offset;
     p->has_fault = true;
@@ -255,7 +255,7 @@ static int take_object_end(void *arg)
 
     if (twice)
         return refuse(p, twice->key_at, "key \"%.*s\" stands here twice",
-                      (int)min_i64((int64_t)twice->key.len, 80), twice->key.ptr);
+                      SLICE_ARG(slice_cut(twice->key, 80)));
     return 1;
 }
 

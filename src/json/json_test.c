@@ -236,6 +236,25 @@ static void of_several_repeated_keys_the_first_is_told(void **state)
     CHECK(f.line == 2 && f.column == 1, "%u:%u %s", f.line, f.column, f.what);
 }
 
+static void a_long_key_is_quoted_up_to_a_whole_character(void **state)
+{
+    (void)state;
+    for (int shift = 0; shift < 2; shift++) {
+        CLEANUP(arena_fini) struct arena a = {0};
+        CLEANUP(buf_fini) struct buf key = {0};
+        CLEANUP(buf_fini) struct buf text = {0};
+        struct json *j = NULL;
+        struct json_fault f = {0};
+        buf_str(&key, shift ? "x" : "");
+        for (int i = 0; i < 60; i++)
+            buf_str(&key, "\xc3\xa4");
+        buf_fmt(&text, "{\"%s\":1,\"%s\":2}", key.ptr, key.ptr);
+        CHECK(json_parse(&a, buf_view(&text), &j, &f) == ERR_PARSE, "twice");
+        CHECK(text_utf8_end(slice_of(f.what)) == strlen(f.what), "%s", f.what);
+        CHECK(strstr(f.what, "\xc3\xa4\" stands here twice"), "%s", f.what);
+    }
+}
+
 static void every_code_point_is_told_from_what_is_none(void **state)
 {
     (void)state;
@@ -542,6 +561,7 @@ int main(void)
         cmocka_unit_test(nesting_ends_at_its_limit),
         cmocka_unit_test(a_repeated_key_is_found_among_any_number),
         cmocka_unit_test(of_several_repeated_keys_the_first_is_told),
+        cmocka_unit_test(a_long_key_is_quoted_up_to_a_whole_character),
         cmocka_unit_test(every_code_point_is_told_from_what_is_none),
         cmocka_unit_test(numbers_are_whole_only_if_they_fit),
         cmocka_unit_test(members_are_read_by_name),

@@ -39,6 +39,7 @@ static struct model {
     const char *stop;                        /* token that is to stop */
     const char *outcome;                     /* of every result; NULL: as it should be */
     bool twice;                              /* every request stands in the answer twice */
+    unsigned delay_ms;                       /* how long each answer is on its way */
     struct prng *storm;                      /* faults at random */
     char last_holding[200];
 } m;
@@ -198,6 +199,7 @@ static int answer_work(struct fake *f, const char *line, struct slice body, stru
     }
     json_close(ret, '}');
     pthread_cond_broadcast(&f->changed);
+    usleep(m.delay_ms * 1000);
     return count_down(&m.lose_answer, 10) ? 0 : 200;
 }
 
@@ -555,6 +557,21 @@ static void a_request_past_its_deadline_is_not_started(void **state)
     CHECK(m.jobs[3].told == 1 && m.jobs[0].told == 0, "the wrong one was told");
 }
 
+static void time_on_the_way_counts_against_the_deadline(void **state)
+{
+    struct run r = begin(1, false);
+
+    (void)state;
+    m.delay_ms = 400;
+    add_jobs(1, "echo", "forward", 200); /* over before the agent hears of it */
+    add_jobs(1, "echo", "forward", 60000);
+    start(&r);
+    wait_done(1);
+    end(&r, INTACT_AGENT_STOPPED);
+    CHECK(atomic_load(&runs) == 1, "%u runs", atomic_load(&runs));
+    CHECK(m.jobs[1].told == 1 && m.jobs[0].told == 0, "the wrong one was told");
+}
+
 static void a_result_after_the_deadline_is_not_sent(void **state)
 {
     struct run r = begin(2, false);
@@ -756,6 +773,7 @@ int main(void)
         cmocka_unit_test(any_outcome_ends_a_result),
         cmocka_unit_test(a_token_that_is_held_is_not_run_again),
         cmocka_unit_test(a_request_past_its_deadline_is_not_started),
+        cmocka_unit_test(time_on_the_way_counts_against_the_deadline),
         cmocka_unit_test(a_result_after_the_deadline_is_not_sent),
         cmocka_unit_test(a_full_agent_hears_whom_to_stop),
         cmocka_unit_test(results_outlive_the_server),

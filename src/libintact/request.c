@@ -4,6 +4,9 @@
 
 #include "libintact/wire.h"
 
+/* No attempt lasts longer; a server that says so is broken. */
+#define LEFT_MAX_MS INT64_C(864000000000) /* 10 000 days */
+
 struct delivery *delivery_new(void)
 {
     struct delivery *d = calloc(1, sizeof(*d));
@@ -65,7 +68,7 @@ struct intact_request *request_read(struct delivery *d, const struct json *j, in
         if (!r->forward || !r->forward_key)
             return NULL;
     }
-    r->deadline = base + max_i64(left, 0);
+    r->deadline = base + min_i64(max_i64(left, 0), LEFT_MAX_MS);
     d->uses++;
     return r;
 }

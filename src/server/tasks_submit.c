@@ -38,7 +38,7 @@ static void problem(struct submission *s, int status, const char *type, const ch
     s->status = status;
     s->problem_type = type;
     va_start(ap, fmt);
-    (void)vsnprintf(s->problem, sizeof s->problem, fmt, ap); /* cut if too long */
+    text_format(s->problem, sizeof s->problem, fmt, ap);
     va_end(ap);
 }
 
@@ -202,8 +202,10 @@ static bool read_submission(struct server *sv, struct submission *s, struct slic
     s->ask.content = json_hash(j);
     /* What was accepted once is accepted again, even if a newer version asks for other inputs. */
     s->ask.only_if_exists = !read_input(s, j, a);
-    if (s->ask.only_if_exists && !s->ask.id.ptr)
+    if (s->ask.only_if_exists && !s->ask.id.ptr) {
+        s->ask.only_if_exists = false; /* nobody is asked */
         return false;
+    }
     if (!s->ask.id.ptr)
         give_id(sv, s);
     return true;
@@ -381,7 +383,7 @@ void tasks_post(struct server *sv, struct http_request *r)
         all->open = read_submission(sv, &all->list[0], body, &all->arena) ? 1 : 0;
     }
     for (size_t i = 0; i < all->count; i++)
-        if (all->list[i].status == 0)
+        if (all->list[i].status == 0 || all->list[i].ask.only_if_exists)
             scheduler_ask(sv->scheduler, &all->list[i].ask);
     answer_if_complete(all);
 }

@@ -2,6 +2,11 @@
 
 #include "json/json.h"
 
+/* What a damaged row may not exceed, so that whoever adds to it need not look: times in years to
+ * come (of a task that begins at the end of 9999, too), and counts. */
+#define TIME_LIMIT  (INT64_C(1) << 50)
+#define COUNT_LIMIT (INT64_C(1) << 30)
+
 struct decoder {
     struct arena *arena;
     const struct task_row *row;
@@ -28,14 +33,14 @@ static int64_t get_number(struct decoder *d, const struct json *j, const char *k
     return v;
 }
 
-static uint32_t get_u32(struct decoder *d, const struct json *j, const char *key)
+static uint32_t get_count(struct decoder *d, const struct json *j, const char *key)
 {
-    return (uint32_t)get_number(d, j, key, UINT32_MAX);
+    return (uint32_t)get_number(d, j, key, COUNT_LIMIT);
 }
 
 static int64_t get_time(struct decoder *d, const struct json *j, const char *key)
 {
-    return get_number(d, j, key, INT64_MAX);
+    return get_number(d, j, key, TIME_LIMIT);
 }
 
 static struct slice get_text(struct decoder *d, const struct json *j, const char *key)
@@ -91,7 +96,7 @@ static struct value get_value(struct decoder *d, const struct json *j, const cha
     struct value v = {json_get_raw(j, key), 0};
 
     if (json_get(j, payload_key)) {
-        v.payload = get_u32(d, j, payload_key);
+        v.payload = get_count(d, j, payload_key);
         v.json = payload_text(d, v.payload);
     }
     return v;
@@ -120,7 +125,7 @@ static enum effect get_effect(struct decoder *d, const struct json *j)
 static struct attempt get_attempt(struct decoder *d, const struct json *j)
 {
     struct attempt at = {
-        .number = get_u32(d, j, "attempt"),
+        .number = get_count(d, j, "attempt"),
         .direction = get_direction(d, j),
         .effect = get_effect(d, j),
         .started_at = get_time(d, j, "started_at"),
@@ -159,14 +164,14 @@ static void get_step(struct decoder *d, const struct json *j, struct slice name,
 
     *s = (struct step){
         .direction = get_direction(d, j),
-        .attempt = get_u32(d, j, "attempt"),
-        .failure_count = get_u32(d, j, "failure_count"),
+        .attempt = get_count(d, j, "attempt"),
+        .failure_count = get_count(d, j, "failure_count"),
         .wait_until = get_time(d, j, "wait_until"),
         .input = get_value(d, j, "input", "input_payload"),
         .output = get_value(d, j, "output", "output_payload"),
         .undo_input = get_value(d, j, "undo_input", "undo_input_payload"),
         .error = get_note(d, j),
-        .dropped_count = get_u32(d, dropped, "count"),
+        .dropped_count = get_count(d, dropped, "count"),
         .dropped_effect = get_effect(d, dropped),
         .dropped_until = get_time(d, dropped, "until"),
     };
@@ -225,7 +230,7 @@ static void get_doc(struct decoder *d, const struct json *j, const struct workfl
 
     if (j->type != JSON_OBJECT)
         found_bad(d, "type");
-    t->payload_count = d->payload_count = get_u32(d, j, "payloads");
+    t->payload_count = d->payload_count = get_count(d, j, "payloads");
     t->input = get_value(d, j, "input", "input_payload");
     t->output = get_value(d, j, "output", "output_payload");
     t->error = get_note(d, j);
@@ -235,6 +240,17 @@ static void get_doc(struct decoder *d, const struct json *j, const struct workfl
     t->deadline_passed = get_bool(d, j, "deadline_passed");
     t->undo_complete_by = get_time(d, j, "undo_complete_by");
     get_steps(d, j, w, t);
+}
+
+static bool columns_valid(const struct task_row *row)
+{
+    const int64_t times[] = {row->complete_by, row->not_before, row->submitted_at, row->started_at,
+                             row->ended_at};
+
+    for (size_t i = 0; i < COUNT_OF(times); i++)
+        if (times[i] < 0 || times[i] > TIME_LIMIT)
+            return false;
+    return row->failure_count <= COUNT_LIMIT;
 }
 
 static struct task columns(struct arena *a, const struct task_row *row)
@@ -266,6 +282,9 @@ enum err task_decode(const struct workflow *w, const struct task_row *row, struc
 
     if (!slice_eq(row->workflow, w->name) || row->version != w->version)
         return error_set(e, ERR_CORRUPT, "task %.*s is of another workflow or version",
+                         SLICE_ARG(row->id));
+    if (!columns_valid(row))
+        return error_set(e, ERR_CORRUPT, "columns of task %.*s: a time or count is out of range",
                          SLICE_ARG(row->id));
     struct slice doc = arena_copy(a, row->doc); /* the tree points into it */
     if (json_parse(a, doc, &j, &fault) != ERR_OK)

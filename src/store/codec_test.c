@@ -95,7 +95,7 @@ static struct step random_step(struct prng *p, struct arena *a)
     struct step s = {
         .state = (enum step_state)prng_below(p, STEP_UNDONE + 1),
         .direction = (enum direction)prng_below(p, 2),
-        .failure_count = (uint32_t)prng_next(p) >> prng_below(p, 32),
+        .failure_count = (uint32_t)prng_next(p) >> (2 + prng_below(p, 30)),
         .wait_until = prng_chance(p, 50) ? random_time(p) : 0,
         .input = random_value(p, a),
         .output = random_value(p, a),
@@ -155,7 +155,7 @@ static struct task random_task(struct prng *p, struct arena *a)
             .submitted_at = random_time(p),
             .started_at = prng_chance(p, 50) ? random_time(p) : 0,
             .ended_at = prng_chance(p, 50) ? random_time(p) : 0,
-            .failure_count = (uint32_t)prng_next(p) >> prng_below(p, 32),
+            .failure_count = (uint32_t)prng_next(p) >> (2 + prng_below(p, 30)),
             .content = prng_next(p) >> prng_below(p, 64),
             .input = random_value(p, a),
             .output = random_value(p, a),
@@ -396,6 +396,9 @@ static void documents_that_do_not_fit_are_corrupt(void **state)
         DOC(KNOWN("\"attempt\":\"1\"")),
         DOC(KNOWN("\"wait_until\":1.5")),
         DOC(KNOWN("\"wait_until\":9223372036854775808")),
+        DOC(KNOWN("\"wait_until\":9223372036854775807")), /* nothing could be added to it */
+        DOC(KNOWN("\"failure_count\":4294967295")),
+        DOC(KNOWN("\"dropped\":{\"count\":1,\"until\":9223372036854775807}")),
         DOC(KNOWN("\"direction\":\"back\"")),
         DOC(KNOWN("\"error\":\"x\"")),
         DOC(KNOWN("\"error\":{\"code\":1}")),
@@ -419,6 +422,34 @@ static void documents_that_do_not_fit_are_corrupt(void **state)
         CHECK(decode_text(good[i], &e) == ERR_OK, "%s: %s", good[i], e.text);
     for (size_t i = 0; i < COUNT_OF(bad); i++)
         CHECK(decode_text(bad[i], &e) == ERR_CORRUPT, "%s", bad[i] ? bad[i] : "none");
+}
+
+static void columns_out_of_range_are_corrupt(void **state)
+{
+    static const int64_t bad[] = {-1, INT64_MIN, INT64_MAX, INT64_MAX - 1000};
+    const struct task_row good = {.id = SLICE("x"),
+                                  .workflow = SLICE("order"),
+                                  .version = 3,
+                                  .revision = 1,
+                                  .submitted_at = 1,
+                                  .doc = SLICE(DOC(STEP("reserve")))};
+    (void)state;
+
+    for (size_t i = 0; i < 5 * COUNT_OF(bad) + 2; i++) {
+        CLEANUP(arena_fini) struct arena a = {0};
+        struct task_row row = good;
+        int64_t *const times[] = {&row.submitted_at, &row.complete_by, &row.not_before,
+                                  &row.started_at, &row.ended_at};
+        struct task t;
+        struct error e = {0};
+        if (i < 5 * COUNT_OF(bad))
+            *times[i % 5] = bad[i / 5];
+        else if (i == 5 * COUNT_OF(bad))
+            row.failure_count = UINT32_MAX;
+        bool spoilt = i <= 5 * COUNT_OF(bad);
+        enum err err = task_decode(&workflow, &row, &a, &t, &e);
+        CHECK(err == (spoilt ? ERR_CORRUPT : ERR_OK), "%zu: %s", i, e.text);
+    }
 }
 
 static void a_task_of_another_workflow_is_corrupt(void **state)
@@ -499,6 +530,7 @@ int main(void)
         cmocka_unit_test(a_task_read_without_its_payloads_keeps_their_numbers),
         cmocka_unit_test(the_document_is_json_with_the_names_of_the_api),
         cmocka_unit_test(documents_that_do_not_fit_are_corrupt),
+        cmocka_unit_test(columns_out_of_range_are_corrupt),
         cmocka_unit_test(a_task_of_another_workflow_is_corrupt),
         cmocka_unit_test(damaged_documents_never_crash),
     };

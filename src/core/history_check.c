@@ -1,0 +1,475 @@
+#include "core/history_check.h"
+
+static bool is_active(const struct task *t)
+{
+    return t->state != TASK_PROCESSED && t->state != TASK_COMPENSATED && t->state != TASK_ERROR;
+}
+
+static bool anything_open(const struct world *w)
+{
+    for (uint16_t i = 0; i < w->step_count; i++)
+        if (world_open(&w->steps[i]))
+            return true;
+    return false;
+}
+
+/* ---- the story so far, told when a check fails ---- */
+
+struct history history;
+
+static size_t tell_deed(char *to, size_t size, const struct deed *d)
+{
+    static const char *const kinds[] = {"start",    "notsent", "result", "timeout",
+                                        "deadline", "cond",    "bad",    "claim",
+                                        "release",  "retry",   "skip",   "undo"};
+    const struct event *ev = &d->ev;
+    const char *kind = kinds[ev->kind];
+
+    if (d->wait != 0)
+        return (size_t)snprintf(to, size, " wait %dms,", (int)d->wait);
+    if (ev->kind == EVENT_RESULT && !ev->failed)
+        kind = "ok";
+    else if (ev->kind == EVENT_RESULT && ev->retryable)
+        kind = ev->effect == EFFECT_NONE ? "again" : "lost";
+    else if (ev->kind == EVENT_RESULT)
+        kind = ev->effect == EFFECT_NONE ? "fail" : "doubt";
+    if (ev->step < 0)
+        return (size_t)snprintf(to, size, " %s,", kind);
+    return (size_t)snprintf(to, size, " %s %c %c%u,", kind, 'a' + ev->step,
+                            ev->direction == DIRECTION_UNDO ? 'u' : 'f', ev->attempt);
+}
+
+const char *history_story(void)
+{
+    static char text[40 * HISTORY_MAX];
+    size_t at = (size_t)snprintf(text, sizeof text, "%s:", history.about);
+
+    for (int i = 0; i < history.depth; i++)
+        at += tell_deed(text + at, sizeof text - at, &history.path[i]);
+    return text;
+}
+
+void history_tell(void)
+{
+    fprintf(stderr, "%s\n", history_story());
+}
+
+static void path_push(struct deed d)
+{
+    CHECK(history.depth < (int)COUNT_OF(history.path), "%s too deep", history_story());
+    history.path[history.depth++] = d;
+}
+
+void history_wait(int64_t ms)
+{
+    path_push((struct deed){.wait = ms});
+}
+
+/* ---- what must hold of every event ---- */
+
+static bool task_path_exists(enum task_state from, enum task_state to)
+{
+    if (from == to || task_state_can(from, to))
+        return true;
+    for (enum task_state by = TASK_PENDING; by <= TASK_ERROR; by++)
+        if (task_state_can(from, by) && task_state_can(by, to))
+            return true;
+    return false;
+}
+
+static void check_edges(const struct node *was, const struct node *is, const struct event *ev)
+{
+    CHECK(task_path_exists(was->t.state, is->t.state), "%s", history_story());
+    history.task_edge_seen[was->t.state][is->t.state] = true;
+    for (uint16_t i = 0; i < is->t.step_count; i++) {
+        enum step_state from = was->steps[i].state;
+        enum step_state to = is->steps[i].state;
+        CHECK(from == to || step_state_can(from, to), "%s", history_story());
+        CHECK(from == to || ev->step == i || ev->kind == EVENT_RETRY, "%s step %u", history_story(),
+              i);
+        history.step_edge_seen[from][to] = true;
+    }
+}
+
+/* Invariant 4, and when a step may start besides. */
+static void check_start(const struct node *was, const struct event *ev)
+{
+    const struct world *w = &was->world;
+
+    CHECK(world_startable(w, (uint16_t)ev->step, was->now), "%s: out of order", history_story());
+    bool pivot = history.graph.steps[ev->step].undo_kind == UNDO_PIVOT;
+    bool resolves = pivot && !world_pivot_clear(&w->steps[ev->step]);
+    CHECK(was->t.stop == STOP_NONE || (was->t.stop == STOP_UNDO && resolves),
+          "%s: started, although the task is to stop", history_story());
+    if (w->back || w->resumed)
+        return;
+    for (uint16_t i = 0; i < w->step_count; i++)
+        if (w->steps[i].phase == PHASE_GAVE_UP && !world_ended(w, i))
+            CHECK(resolves, "%s: step %u stands failed", history_story(), i);
+}
+
+static bool pivots_clear(const struct world *w)
+{
+    for (uint16_t i = 0; i < w->step_count; i++)
+        if (history.graph.steps[i].undo_kind == UNDO_PIVOT && !world_pivot_clear(&w->steps[i]))
+            return false;
+    return true;
+}
+
+static bool any_stands_failed(const struct world *w)
+{
+    for (uint16_t i = 0; i < w->step_count; i++)
+        if (w->steps[i].phase == PHASE_GAVE_UP && !w->steps[i].back && !world_ended(w, i))
+            return true;
+    return false;
+}
+
+/* Invariant 5, and what an end means otherwise. */
+static void check_end(const struct node *is)
+{
+    const struct world *w = &is->world;
+
+    CHECK(!anything_open(w), "%s: something still runs", history_story());
+    CHECK(is->t.ended_at > 0 && !is->t.locked_by.ptr && is->t.stop == STOP_NONE, "%s",
+          history_story());
+    for (uint16_t i = 0; i < w->step_count; i++) {
+        const struct world_step *s = &w->steps[i];
+        bool effect = world_effect(s) || world_doubt(s);
+        bool undone = s->back && s->phase == PHASE_DONE;
+        if (is->t.state == TASK_PROCESSED)
+            CHECK(world_ended(w, i), "%s: step %u did not end", history_story(), i);
+        else if (history.graph.steps[i].undo_kind == UNDO_CALL)
+            CHECK(undone || (!effect && !s->back), "%s: step %u was not undone", history_story(),
+                  i);
+        else if (history.graph.steps[i].undo_kind == UNDO_PIVOT)
+            CHECK(!effect, "%s: step %u is a pivot", history_story(), i);
+    }
+    CHECK(is->t.direction == (is->t.state == TASK_PROCESSED ? DIRECTION_FORWARD : DIRECTION_UNDO),
+          "%s", history_story());
+}
+
+static void check_stop_in_error(const struct node *is)
+{
+    const struct world *w = &is->world;
+
+    CHECK(!anything_open(w), "%s: something still runs", history_story());
+    CHECK(is->t.error.code.ptr && is->t.ended_at > 0 && !is->t.locked_by.ptr, "%s",
+          history_story());
+    if (w->back || w->resumed)
+        return;
+    bool due = w->due[0] && history.graph.w.on_failure == ON_FAILURE_HOLD;
+    CHECK(due || w->wish == STOP_HOLD || !pivots_clear(w), "%s: nothing stops it", history_story());
+}
+
+static void check_turn(const struct node *was, const struct node *is, const struct effects *fx)
+{
+    const struct world *w = &is->world;
+
+    CHECK(pivots_clear(w), "%s: a pivot stands in the way", history_story());
+    CHECK(w->asked || w->due[0] || w->wish == STOP_UNDO, "%s: nobody wants it undone",
+          history_story());
+    CHECK(fx->stop_running == anything_open(w), "%s: stop", history_story());
+    CHECK(was->t.direction == DIRECTION_FORWARD, "%s", history_story());
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+static void check_wake(const struct node *is)
+{
+    const struct world *w = &is->world;
+    int64_t at = w->due[w->back] ? 0 : w->deadline[w->back];
+
+    for (uint16_t i = 0; i < w->step_count; i++)
+        for (int d = 0; d < 2; d++)
+            for (uint32_t n = 0; n < w->steps[i].count[d]; n++)
+                if (w->steps[i].attempts[d][n].fate == FATE_OPEN)
+                    at = earlier(at, w->steps[i].attempts[d][n].complete_by);
+    CHECK(task_wake_at(&is->t) == (is_active(&is->t) ? at : 0), "%s: wake", history_story());
+}
+
+/* An agent's answer that no longer counts changes no step, and the task only by ending a doubt. */
+static void check_late(const struct node *was, const struct node *is)
+{
+    for (uint16_t i = 0; i < is->t.step_count; i++) {
+        const struct step *a = &was->steps[i];
+        const struct step *b = &is->steps[i];
+        CHECK(a->state == b->state && a->attempt == b->attempt && a->direction == b->direction
+                  && a->failure_count == b->failure_count && a->wait_until == b->wait_until
+                  && slice_eq(a->output.json, b->output.json)
+                  && slice_eq(a->error.code, b->error.code),
+              "%s: step %u changed", history_story(), i);
+    }
+    if (was->t.state != is->t.state)
+        CHECK(is_active(&was->t)
+                  && (is->t.direction == DIRECTION_UNDO || is->t.state == TASK_ERROR),
+              "%s: a late result moved the task", history_story());
+}
+
+static void check_change(const struct node *was, const struct node *is, const struct event *ev,
+                         const struct effects *fx)
+{
+    bool ended = task_state_is_end(is->t.state);
+    bool erred = is->t.state == TASK_ERROR && was->t.state != TASK_ERROR;
+
+    check_edges(was, is, ev);
+    CHECK(!task_state_is_end(was->t.state) || was->t.state == is->t.state, "%s", history_story());
+    CHECK(was->t.direction == is->t.direction || was->t.direction == DIRECTION_FORWARD, "%s",
+          history_story());
+    if (was->t.direction != is->t.direction)
+        check_turn(was, is, fx);
+    if (ended)
+        check_end(is);
+    CHECK(fx->ended == (ended && !task_state_is_end(was->t.state)), "%s: ended", history_story());
+    if (erred)
+        check_stop_in_error(is);
+    CHECK(!erred || fx->alert, "%s: nobody is told", history_story());
+    CHECK(!fx->alert || is->t.error.code.ptr, "%s: an alert without a reason", history_story());
+    if (!is->world.back && is_active(&is->t) && !is->world.resumed && any_stands_failed(&is->world))
+        CHECK(is->t.stop != STOP_NONE, "%s: a failure was overlooked", history_story());
+    check_wake(is);
+}
+
+/* ---- one event ---- */
+
+static void spend(uint8_t *left, bool so)
+{
+    if (so)
+        (*left)--;
+}
+
+static void remember(struct node *is, const struct node *was, const struct event *ev,
+                     enum answer answer)
+{
+    struct world *w = &is->world;
+
+    world_event(w, ev, was->t.state, is->now);
+    enum event_kind kind = ev->kind;
+    spend(&is->left.late, answer == ANSWER_LATE);
+    spend(&is->left.not_sent, kind == EVENT_NOT_SENT);
+    spend(&is->left.releases, kind == EVENT_RELEASE);
+    spend(&is->left.bad, kind == EVENT_BAD_INPUT || kind == EVENT_CONDITION);
+    spend(&is->left.acts, kind == EVENT_RETRY || kind == EVENT_SKIP || kind == EVENT_UNDO);
+    if (was->t.direction != is->t.direction)
+        world_turned(w, is->now);
+    else if (was->t.state == TASK_ERROR && is->t.state != TASK_ERROR)
+        world_resumed(w, is->now);
+}
+
+/* An attempt that was made, and of which only the sum with others is kept. */
+static bool is_merged(const struct node *was, const struct event *ev)
+{
+    if (ev->step < 0 || ev->attempt == 0
+        || ev->attempt > was->world.steps[ev->step].count[ev->direction])
+        return false;
+    const struct step *s = &was->steps[ev->step];
+    for (uint16_t i = 0; i < s->attempt_count; i++)
+        if (s->attempts[i].direction == ev->direction && s->attempts[i].number == ev->attempt)
+            return false;
+    return ev->kind == EVENT_RESULT || ev->kind == EVENT_TIMEOUT || ev->kind == EVENT_NOT_SENT;
+}
+
+static void check_answer(const struct node *was, const struct event *ev, enum answer answer)
+{
+    const struct task *t = &was->t;
+    bool foreseen =
+        ev->kind == EVENT_RESULT || ev->kind == EVENT_TIMEOUT || ev->kind == EVENT_NOT_SENT;
+
+    if (is_merged(was, ev))
+        CHECK(answer == (ev->kind == EVENT_RESULT ? ANSWER_UNKNOWN : ANSWER_REFUSED), "%s: was %s",
+              history_story(), kit_answer_text(answer));
+    else if (foreseen)
+        CHECK(answer == world_answer(&was->world, ev, was->now), "%s: was %s", history_story(),
+              kit_answer_text(answer));
+    if (ev->kind == EVENT_CLAIM)
+        CHECK((answer == ANSWER_ACCEPTED) == (is_active(t) && !t->locked_by.ptr), "%s",
+              history_story());
+    if (ev->kind == EVENT_RELEASE)
+        CHECK((answer == ANSWER_ACCEPTED) == (t->locked_by.ptr && !anything_open(&was->world)),
+              "%s", history_story());
+    if (ev->kind == EVENT_DEADLINE) {
+        int64_t at = was->world.deadline[was->world.back];
+        bool due = at != 0 && at <= was->now && !was->world.due[was->world.back];
+        CHECK((answer == ANSWER_ACCEPTED) == (due && is_active(t)), "%s: was %s", history_story(),
+              kit_answer_text(answer));
+    }
+    if (answer != ANSWER_ACCEPTED)
+        return;
+    if (ev->kind == EVENT_START || ev->kind == EVENT_CONDITION || ev->kind == EVENT_BAD_INPUT)
+        check_start(was, ev);
+    if (ev->kind == EVENT_SKIP)
+        CHECK(!world_open(&was->world.steps[ev->step]), "%s: it runs", history_story());
+    CHECK(ev->kind == EVENT_RESULT || !task_state_is_end(t->state), "%s: after the end",
+          history_story());
+}
+
+/* A step that is next by order and time, in a task that wants it, can be started. */
+static bool must_start(const struct node *was, const struct event *ev)
+{
+    const struct world *w = &was->world;
+    int64_t at = w->due[w->back] ? 0 : w->deadline[w->back];
+    bool owned = was->t.state == TASK_PROCESSING || was->t.state == TASK_COMPENSATING;
+
+    if (was->steps[ev->step].dropped_count > 0)
+        return false; /* it may wait for longer than the world knows it must */
+    return owned && was->t.stop == STOP_NONE && world_startable(w, (uint16_t)ev->step, was->now)
+           && (at == 0 || was->now < at) && (ev->direction == DIRECTION_UNDO) == w->back
+           && ev->attempt == w->steps[ev->step].count[w->back] + 1;
+}
+
+bool history_event(const struct node *was, struct node *is, const struct event *ev)
+{
+    static struct node image; /* of *is before */
+    struct effects fx = {0};
+
+    history.events++;
+    path_push((struct deed){.ev = *ev});
+    memcpy(&image, is, sizeof image);
+    enum answer answer = decide(&history.graph.w, &is->t, ev, is->now, &fx);
+    check_answer(was, ev, answer);
+    if (ev->kind == EVENT_START)
+        CHECK(answer == ANSWER_ACCEPTED || !must_start(was, ev), "%s: cannot be started",
+              history_story());
+    if (!fx.changed) {
+        CHECK(answer != ANSWER_ACCEPTED, "%s: accepted, but not changed", history_story());
+        CHECK(memcmp(&image, is, sizeof image) == 0, "%s: refused, but changed", history_story());
+        CHECK(!fx.alert && !fx.ended && !fx.stop_running, "%s: refused with effects",
+              history_story());
+        return false;
+    }
+    CHECK(answer == ANSWER_ACCEPTED || answer == ANSWER_LATE, "%s: changed", history_story());
+    CHECK(memcmp(&image, is, sizeof image) != 0, "%s: accepted, but the same", history_story());
+    CHECK(task_valid(&history.graph.w, &is->t), "%s: not valid", history_story());
+    remember(is, was, ev, answer);
+    world_check(&is->world, &is->t, is->now, history_story);
+    check_change(was, is, ev, &fx);
+    if (answer == ANSWER_LATE)
+        check_late(was, is);
+    return true;
+}
+
+/* ---- what time it can be next ---- */
+
+static void later_only(int64_t *next, int64_t at, int64_t now)
+{
+    if (at > now && (*next == 0 || at < *next))
+        *next = at;
+}
+
+int64_t history_next_time(const struct node *n)
+{
+    const struct world *w = &n->world;
+    int64_t next = 0;
+
+    if (!is_active(&n->t))
+        return 0;
+    for (uint16_t i = 0; i < w->step_count; i++) {
+        const struct world_step *s = &w->steps[i];
+        later_only(&next, s->wait_until, n->now);
+        if (w->back && world_doubt_until(s))
+            later_only(&next, world_doubt_until(s) + CLOCK_MARGIN_MS, n->now);
+        for (int d = 0; d < 2; d++)
+            for (uint32_t k = 0; k < s->count[d]; k++)
+                if (s->attempts[d][k].fate == FATE_OPEN)
+                    later_only(&next, s->attempts[d][k].complete_by, n->now);
+    }
+    if (!w->due[w->back])
+        later_only(&next, w->deadline[w->back], n->now);
+    return next;
+}
+
+/* ---- every task finds an end ---- */
+
+static bool happens(struct node *n, struct event ev)
+{
+    struct effects fx = {0};
+
+    return decide(&history.graph.w, &n->t, &ev, n->now, &fx) == ANSWER_ACCEPTED;
+}
+
+struct event history_event_at(enum event_kind kind, int step, const struct step *s)
+{
+    return (struct event){.kind = kind,
+                          .step = step,
+                          .direction = s->direction,
+                          .attempt = s->attempt,
+                          .instance = SLICE("n/1"),
+                          .error = {SLICE("code"), SLICE("words")}};
+}
+
+/* One event of a world in which all goes well from now on; or in which what runs is never heard of
+ * again (`silence`), and only what starts anew succeeds. */
+static bool goes_well(struct node *n, bool silence)
+{
+    const struct lost_time none = {0};
+    struct ready ready[WORLD_STEPS];
+
+    if (happens(n, history_event_at(EVENT_CLAIM, -1, &n->steps[0])))
+        return true;
+    for (int i = 0; i < n->t.step_count; i++) {
+        if (step_is_open(&n->steps[i]) && !silence)
+            return happens(n, history_event_at(EVENT_RESULT, i, &n->steps[i]));
+        if (step_is_overdue(&n->steps[i], n->now, &none))
+            return happens(n, history_event_at(EVENT_TIMEOUT, i, &n->steps[i]));
+    }
+    if (task_is_overdue(&n->t, n->now, &none))
+        return happens(n, history_event_at(EVENT_DEADLINE, -1, &n->steps[0]));
+    size_t count = silence ? 0 : task_ready(&history.graph.w, &n->t, n->now, ready);
+    for (size_t k = 0; k < count; k++) {
+        if (ready[k].at > n->now)
+            continue;
+        struct attempt a = task_next_attempt(&history.graph.w, &n->t, ready[k].step, n->now);
+        struct event ev = history_event_at(EVENT_START, ready[k].step, &n->steps[ready[k].step]);
+        ev.direction = a.direction;
+        ev.attempt = a.number;
+        return happens(n, ev);
+    }
+    return false;
+}
+
+/* The clock moves to where something can be done; there is always such a moment before the end. */
+static void let_time_pass(struct node *n)
+{
+    struct ready ready[WORLD_STEPS];
+    int64_t next = 0;
+    size_t count = task_ready(&history.graph.w, &n->t, n->now, ready);
+
+    for (size_t k = 0; k < count; k++)
+        later_only(&next, ready[k].at, n->now);
+    later_only(&next, task_wake_at(&n->t), n->now);
+    CHECK(next != 0, "%s: nothing can ever happen again", history_story());
+    n->now = next;
+}
+
+static void run_to_end(struct node *n, bool silence)
+{
+    int left = 400;
+
+    while (is_active(&n->t)) {
+        bool open = false;
+        for (int i = 0; i < n->t.step_count; i++)
+            open |= step_is_open(&n->steps[i]);
+        if (!goes_well(n, silence && open))
+            let_time_pass(n);
+        silence &= open;
+        CHECK(left-- > 0, "%s: does not end", history_story());
+    }
+}
+
+void history_check_end(const struct node *from)
+{
+    static struct node n;
+
+    for (int silence = 0; silence < 2; silence++) {
+        node_copy(&n, from);
+        run_to_end(&n, silence != 0);
+        if (n.t.state != TASK_ERROR)
+            continue;
+        CHECK(happens(&n, history_event_at(EVENT_RETRY, -1, &n.steps[0])), "%s: retry",
+              history_story());
+        run_to_end(&n, false);
+        CHECK(task_state_is_end(n.t.state), "%s: cannot be brought to an end", history_story());
+    }
+}

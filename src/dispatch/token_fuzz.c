@@ -1,0 +1,64 @@
+#include "base/fuzz.h"
+#include "dispatch/token.h"
+
+/*
+ * Any bytes, as a token, and as what a token is made of. Of what is taken for one, all parts can be
+ * told; what was written is taken; nothing else is, not even what differs in one byte.
+ */
+
+static const unsigned char secret[SECRET_SIZE] = "a secret that is not one";
+
+static void any_text(struct token_key *k, struct slice text)
+{
+    CLEANUP(buf_fini) struct buf again = {0};
+    struct token t;
+
+    if (!token_parse(text, &t))
+        return;
+    ASSERT(t.task.len > 0);
+    ASSERT(t.step < STEPS_MAX);
+    if (!token_check(k, text, SLICE("agent"), &t))
+        return;
+    token_write(k, &t, SLICE("agent"), &again);
+    ASSERT(slice_eq(text, buf_view(&again)));
+}
+
+static void any_token(struct token_key *k, struct fuzz *f)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+    uint8_t at = fuzz_byte(f);
+    uint8_t flip = fuzz_byte(f);
+    struct token t = {.step = (uint16_t)(fuzz_number(f, 2) % STEPS_MAX),
+                      .direction = fuzz_byte(f) % 2 ? DIRECTION_UNDO : DIRECTION_FORWARD,
+                      .attempt = (uint32_t)fuzz_number(f, 4)};
+    struct slice agent = fuzz_until(f, '\n');
+    struct token found;
+
+    t.task = fuzz_rest(f);
+    if (t.task.len == 0 || t.task.len > 128)
+        return;
+    token_write(k, &t, agent, &text);
+    bool ok = token_check(k, buf_view(&text), agent, &found);
+    ASSERT(ok);
+    ASSERT(slice_eq(found.task, t.task));
+    ASSERT(found.step == t.step);
+    ASSERT(found.direction == t.direction);
+    ASSERT(found.attempt == t.attempt);
+    if (flip == 0)
+        return;
+    text.ptr[at % text.len] ^= (char)flip;
+    ok = token_check(k, buf_view(&text), agent, &found);
+    ASSERT(!ok);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+{
+    static struct token_key *k;
+    struct fuzz f = {bytes, len};
+
+    if (!k)
+        k = token_key_new(secret);
+    any_text(k, (struct slice){(const char *)bytes, len});
+    any_token(k, &f);
+    return 0;
+}

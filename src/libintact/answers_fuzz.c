@@ -1,0 +1,139 @@
+#include <stdlib.h>
+
+#include "base/fuzz.h"
+
+/* Their reading is private to them. */
+#include "libintact/client.c"
+#include "libintact/peer.c"
+
+#include "libintact/agent.h"
+
+/*
+ * Any bytes, as what a server answers: to an agent's work calls (parts between NULs are the answers
+ * to calls that follow each other), and to a client. A broken or hostile server may make an agent
+ * do no more than the requests say; every request that was taken is answered or given up, once, and
+ * nothing leaks.
+ */
+
+static void echo(struct intact_request *r, void *arg)
+{
+    unsigned *handled = arg;
+
+    (*handled)++;
+    ASSERT(intact_request_task(r));
+    ASSERT(intact_request_step(r));
+    ASSERT(intact_request_action(r));
+    ASSERT(intact_request_idempotency_key(r));
+    ASSERT(intact_request_time_left_ms(r) >= 0);
+    if (intact_request_direction(r) == INTACT_UNDO) {
+        ASSERT(intact_request_forward(r));
+        ASSERT(intact_request_forward_key(r));
+    }
+    if (*handled % 3 == 0)
+        intact_answer_error(r, &(struct intact_error){.code = "no", .message = r->task});
+    else
+        intact_answer(r, intact_request_input(r));
+}
+
+static void be_silent(void *arg, enum intact_log_level level, const char *line)
+{
+    (void)arg;
+    (void)level;
+    ASSERT(line[0]);
+}
+
+/* What peer_answered() does once the bytes are there. */
+static void answered(struct peer *p, struct slice text)
+{
+    struct call *c = &p->main;
+    struct delivery *d = c->answer;
+    struct json *answer = NULL;
+
+    buf_slice(&d->text, text);
+    call_end(c, p->agent->multi);
+    if (json_parse(&d->arena, buf_view(&d->text), &answer, NULL) != ERR_OK)
+        fail_call(p, c, 200, "the answer is not JSON");
+    else
+        read_answer(p, c, answer);
+    c->answer = NULL;
+    delivery_unuse(d);
+}
+
+static void check_agent(const struct agent *a, const struct peer *p)
+{
+    struct intact_request *r = NULL;
+    size_t ready = 0;
+
+    ASSERT(p->working == 0); /* handlers run inside */
+    for (const struct link *l = p->ready.next; l != &p->ready; l = l->next)
+        ready++;
+    ASSERT(ready == a->held.len);
+    for (size_t i = 0; (r = map_next(&a->held, &i));) {
+        CLEANUP(arena_fini) struct arena arena = {0};
+        struct json *j = NULL;
+        enum err err = json_parse(&arena, buf_view(&r->result), &j, NULL);
+        ASSERT(err == ERR_OK);
+        ASSERT(!r->call);
+    }
+}
+
+static void as_server_of_agent(struct fuzz f)
+{
+    unsigned handled = 0;
+    const struct intact_handler handlers[] = {
+        {.action = "pay", .direction = INTACT_FORWARD, .run = echo, .arg = &handled},
+        {.action = "pay", .direction = INTACT_UNDO, .run = echo, .arg = &handled},
+    };
+    struct agent a = {.options = {.agent = "payment",
+                                  .instance = "i",
+                                  .concurrency = 4,
+                                  .wait_ms = 30000,
+                                  .handlers = handlers,
+                                  .handler_count = COUNT_OF(handlers),
+                                  .inline_handlers = true,
+                                  .log = be_silent}};
+    struct peer p;
+
+    a.multi = curl_multi_init();
+    bool ok = peer_init(&p, &a, "http://127.0.0.1:1", strlen("http://127.0.0.1:1"), 4);
+    ASSERT(ok);
+    while (f.left > 0) {
+        struct call_form form = {4, 30000, true, SIZE_MAX};
+        ok = call_start(&p.main, &a, &form, &p.ready);
+        ASSERT(ok);
+        answered(&p, fuzz_until(&f, 0));
+        check_agent(&a, &p);
+    }
+    LIST_FOREACH (l, after, &p.ready) {
+        link_remove(l);
+        agent_release(&a, CONTAINER_OF(l, struct intact_request, link));
+    }
+    ASSERT(a.held.len == 0);
+    map_fini(&a.held);
+    peer_fini(&p);
+    curl_multi_cleanup(a.multi);
+}
+
+static void as_server_of_client(struct slice body)
+{
+    struct intact_client c = {.server = NULL, .status = 422};
+
+    buf_slice(&c.body, body);
+    enum intact_status status = conclude(&c, CURLE_OK);
+    ASSERT(status == INTACT_REFUSED);
+    ASSERT(intact_client_error(&c)[0]);
+    status = ended(&c);
+    ASSERT(status == INTACT_OK || status == INTACT_TIMEOUT);
+    buf_fini(&c.body);
+    buf_fini(&c.error);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+{
+    bool ok = wire_init();
+
+    ASSERT(ok);
+    as_server_of_agent((struct fuzz){bytes, len});
+    as_server_of_client((struct slice){(const char *)bytes, len});
+    return 0;
+}
