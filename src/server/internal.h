@@ -29,9 +29,11 @@ struct server {
     struct token_key *key;
     struct scheduler *scheduler;
     struct supervisor *supervisor;
-    struct map waits;      /* of struct wait_list, by task id */
-    size_t exchange_count; /* open ones that the store works on */
-    int64_t wall_minus_steady_ms;
+    struct map waits;             /* of struct wait_list, by task id */
+    size_t exchange_count;        /* open ones that the store works on */
+    int64_t wall_minus_steady_ms; /* at the start: the anchor of all our times */
+    int64_t wall_off_told_ms;     /* by how much the wall clock is off it, as last logged */
+    int64_t clock_look_at;        /* steady */
     int64_t timer_at;
     enum err trouble_err; /* of the store; ERR_OK: it works */
     char trouble[400];

@@ -9,7 +9,13 @@
 #include "server/internal.h"
 #include "json/json.h"
 
-enum { DRAIN_MS = 5000, SHUT_MS = 20, ERRORS_MAX = 100 };
+enum {
+    DRAIN_MS = 5000,
+    SHUT_MS = 20,
+    ERRORS_MAX = 100,
+    CLOCK_LOOK_MS = 1000,
+    CLOCK_JUMP_MS = 5000
+};
 
 /* ---- time ---- */
 
@@ -34,6 +40,23 @@ int64_t server_now(void *arg)
     const struct server *sv = arg;
 
     return server_steady(NULL) + sv->wall_minus_steady_ms;
+}
+
+/* The wall clock is looked at only to tell of it: whoever reads the log beside others, or expects
+ * times of now in the API, should know. A clock that drifts is told of when it has come so far. */
+static void notice_clock_jump(struct server *sv)
+{
+    int64_t steady = server_steady(NULL);
+
+    if (steady < sv->clock_look_at)
+        return;
+    sv->clock_look_at = steady + CLOCK_LOOK_MS;
+    int64_t off = clock_ms(CLOCK_REALTIME) - steady - sv->wall_minus_steady_ms;
+    int64_t jump = off - sv->wall_off_told_ms;
+    if (jump >= -CLOCK_JUMP_MS && jump <= CLOCK_JUMP_MS)
+        return;
+    sv->wall_off_told_ms = off;
+    log_line(LOG_WARN, "event=clock_jump ms=%" PRId64 " off_ms=%" PRId64, jump, off);
 }
 
 /* ---- exchanges ---- */
@@ -86,6 +109,7 @@ static void take_turn(struct server *sv)
 {
     if (sv->ended)
         return;
+    notice_clock_jump(sv);
     int64_t at = scheduler_turn(sv->scheduler);
     int64_t scan = supervisor_turn(sv->supervisor);
 

@@ -18,20 +18,20 @@ static int wal_grew(void *arg, sqlite3 *db, const char *name, int frames)
     return SQLITE_OK;
 }
 
-/* Leaves nothing to checkpoint behind if it can: frames of a commit whose fsync failed may stand in
- * the WAL without being on the disk, and must not be built upon after a restart. */
-static void wal_restart(struct sqlite_store *s)
+/* Leaves nothing to checkpoint behind: frames of a commit whose fsync failed may stand in the WAL
+ * without being on the disk, and must be neither read nor built upon. Somebody else's reader or a
+ * full disk may be in the way, but only after the WAL was synced. */
+static int wal_restart(struct sqlite_store *s)
 {
     int frames = 0;
     int done = 0;
 
-    if (!fault()
-        && sqlite3_wal_checkpoint_v2(s->writer.handle, "main", SQLITE_CHECKPOINT_RESTART, &frames,
-                                     &done)
-               == SQLITE_OK)
-        frames -= done;
-    s->wal_frames = frames > 0 ? frames : 0;
+    int rc = fault() ? SQLITE_IOERR
+                     : sqlite3_wal_checkpoint_v2(s->writer.handle, "main",
+                                                 SQLITE_CHECKPOINT_RESTART, &frames, &done);
+    s->wal_frames = frames > done ? frames - done : 0;
     s->checkpoint_at = s->wal_frames + CHECKPOINT_FRAMES;
+    return (rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_FULL ? SQLITE_OK : rc;
 }
 
 static int writer_settle(struct sqlite_store *s)
@@ -49,8 +49,7 @@ static int writer_settle(struct sqlite_store *s)
     if (rc != SQLITE_OK)
         return rc;
     (void)sqlite3_wal_hook(d->handle, wal_grew, s);
-    wal_restart(s);
-    return SQLITE_OK;
+    return wal_restart(s);
 }
 
 static enum err connect_writer(struct sqlite_store *s, bool first, struct error *e)

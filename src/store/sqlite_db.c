@@ -36,12 +36,14 @@ int db_number(struct db *d, const char *sql, int64_t *ret)
 
     if (rc == SQLITE_OK)
         rc = query_step(q);
+    if (rc == SQLITE_DONE)
+        rc = SQLITE_CORRUPT;
     if (rc == SQLITE_ROW) {
         *ret = sqlite3_column_int64(q, 0);
-        rc = SQLITE_OK;
+        rc = query_step(q); /* what changes something is committed only at its end */
     }
     (void)sqlite3_finalize(q);
-    return rc == SQLITE_DONE ? SQLITE_CORRUPT : rc;
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
 int db_query(struct db *d, enum sql which, sqlite3_stmt **ret)

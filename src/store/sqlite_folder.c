@@ -116,6 +116,18 @@ static enum err file_make(struct sqlite_store *s, struct error *e)
     return ERR_OK;
 }
 
+/* A power cut while the file was made leaves zeros, and the journal by which SQLite will empty it. */
+static bool cut_short(struct sqlite_store *s, const unsigned char *head, size_t len)
+{
+    CLEANUP(buf_fini) struct buf journal = {0};
+
+    for (size_t i = 0; i < len; i++)
+        if (head[i] != 0)
+            return false;
+    buf_fmt(&journal, "%s-journal", s->path);
+    return access(journal.ptr, F_OK) == 0;
+}
+
 /* Looks at the file without SQLite, which would write beside it (a journal, a WAL), and would
  * content itself with reading where it may not write. */
 enum err folder_file(struct sqlite_store *s, bool first, struct error *e)
@@ -132,7 +144,7 @@ enum err folder_file(struct sqlite_store *s, bool first, struct error *e)
     ssize_t len = outside_fails() ? -1 : pread(fd, head, sizeof head, 0);
     if (len < 0)
         return folder_failed(s, e, "read", "intact.db");
-    if (len == 0)
+    if (len == 0 || cut_short(s, head, (size_t)len))
         return ERR_OK; /* made just now, or by a start that was cut short */
     if (len < (ssize_t)sizeof head || memcmp(head, "SQLite format 3", 16) != 0)
         return error_set(e, ERR_NOT_A_STORE,

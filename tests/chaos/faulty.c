@@ -1,0 +1,91 @@
+/*
+ * The ordinary program on a disk that fails: its main is linked with this file, which makes the VFS
+ * (vfs.h) SQLite's default before main runs. The file named by INTACT_FAULTS steers it while it
+ * runs, and is read again every few milliseconds. It holds one line:
+ *
+ *     PERMILLE HOW CALLS        such as "300 io all", "1000 full write", "20 tear write,sync"
+ *
+ * HOW: io, full, short, tear. Missing or empty: nothing fails.
+ */
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "vfs.h"
+
+enum { LOOK_EVERY_MS = 5 };
+
+static const char *control;
+
+static bool read_how(const char *text, enum vfs_how *ret)
+{
+    static const char *const names[] = {"io", "full", "short", "tear"};
+
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (strcmp(text, names[i]) == 0) {
+            *ret = (enum vfs_how)i;
+            return true;
+        }
+    return false;
+}
+
+static uint32_t read_calls(char *text)
+{
+    uint32_t calls = 0;
+    char *rest = NULL;
+
+    for (char *word = strtok_r(text, ",", &rest); word; word = strtok_r(NULL, ",", &rest))
+        for (enum vfs_call c = 0; c < VFS_CALL_COUNT; c++)
+            if (strcmp(word, "all") == 0 || strcmp(word, vfs_call_text(c)) == 0)
+                calls |= BIT(c);
+    return calls;
+}
+
+static void read_plan(char *text)
+{
+    unsigned permille = 0;
+    char how[16] = "";
+    char calls[160] = "";
+    struct vfs_plan plan = {0};
+
+    if (sscanf(text, "%u %15s %159s", &permille, how, calls) == 3 && read_how(how, &plan.how)) {
+        plan.calls = read_calls(calls);
+        plan.permille = permille;
+    }
+    vfs_plan = plan;
+}
+
+/* SQLite is used by one thread at a time here: at first by the main one, then by the store's. */
+static void steer(void)
+{
+    static int64_t next_at;
+    struct timespec ts;
+    char text[200];
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts); /* cannot fail for this clock */
+    int64_t now = (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+    if (now < next_at)
+        return;
+    next_at = now + LOOK_EVERY_MS;
+    int fd = open(control, O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    text[len > 0 ? len : 0] = 0;
+    if (fd >= 0)
+        (void)close(fd);
+    read_plan(text);
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+    struct timespec ts;
+
+    control = getenv("INTACT_FAULTS");
+    if (!control)
+        return;
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    vfs_register((uint64_t)ts.tv_nsec ^ (uint64_t)getpid() << 32, true);
+    vfs_steer = steer;
+}

@@ -1,0 +1,279 @@
+# The kinds of trouble, to be sourced by chaos.sh. Of each kind: prepare_KIND starts the server,
+# trouble_KIND makes the trouble while orders are processed and ends it, after_KIND looks at what
+# concerns this kind alone, when all has ended; it may set $note.
+# shellcheck shell=bash disable=SC2154,SC2034 # variables are shared with chaos.sh
+
+mischief=1 # agents fail, hang, answer late and kill themselves now and then
+names=(server server stock-1 stock-2 payment-1 payment-2 shipping-1 shipping-2)
+
+start_agents() {
+    local n hang=() late=() common
+    for n in 1 2; do
+        common=(--delay 5)
+        if [ -n "$mischief" ]; then
+            common+=(--fail 40 --crash-before 4 --crash-after 4)
+            hang=(--hang 5)
+            late=(--late 5)
+        fi
+        start_agent stock $n "${common[@]}" "${hang[@]}" --seed $RANDOM
+        start_agent payment $n "${common[@]}" "${late[@]}" --seed $RANDOM
+        start_agent shipping $n "${common[@]}" "${hang[@]}" --seed $RANDOM
+    done
+}
+
+start_plainly() { start_server --scan-every 200ms --grace 1s; }
+some() { echo "${names[RANDOM % ${#names[@]}]}"; }
+nap() { sleep "0.$(printf %03d $((RANDOM % 900)))"; }
+long() { [ "$size" = long ]; }
+pid_of() { cat "$work/$1.pid"; }
+
+# ---- SIGKILL ----
+
+# one of all, at random
+prepare_any() { start_plainly; }
+after_any() { :; }
+trouble_any() {
+    local i
+    for i in $(seq 8); do
+        nap
+        strike "$(some)"
+    done
+}
+
+# the server, five times a second
+prepare_server() { start_plainly; }
+after_server() { :; }
+trouble_server() {
+    local i
+    for i in $(seq "$(long && echo 20 || echo 8)"); do
+        sleep 0.2
+        strike server
+    done
+}
+
+# all agents at once
+prepare_agents() { start_plainly; }
+after_agents() { :; }
+trouble_agents() {
+    local i name
+    for i in $(seq "$(long && echo 6 || echo 3)"); do
+        nap
+        for name in "${names[@]:2}"; do strike "$name"; done
+    done
+}
+
+# the server, while orders come in by a few at a time
+prepare_submission() {
+    lines=5
+    start_plainly
+}
+after_submission() { :; }
+trouble_submission() {
+    local i
+    for i in $(seq 12); do
+        sleep "0.$(printf %03d $((100 + RANDOM % 100)))"
+        strike server
+    done
+}
+
+# ---- SIGSTOP ----
+
+# Nobody is killed; some stand still, for less and for more than a complete-by (2 s and 3 s) and, the
+# server, than the grace time.
+prepare_pause() {
+    if long; then start_server --scan-every 200ms; else start_plainly; fi
+}
+after_pause() { :; }
+
+stop_for() { # NAME SECONDS
+    local pid
+    pid=$(pid_of "$1")
+    kill -STOP "$pid" 2>/dev/null || return 0
+    sleep "$2"
+    kill -CONT "$pid" 2>/dev/null || true
+}
+
+trouble_pause() {
+    local i lengths=(0.3 1.5) stopped=()
+    if long; then lengths=(0.3 1.5 2.5 4 11); fi
+    for i in $(seq 3); do
+        stop_for "$(some)" "${lengths[RANDOM % ${#lengths[@]}]}" &
+        stopped+=($!)
+        nap
+    done
+    if long; then
+        stop_for server 11 &
+        stopped+=($!)
+    fi
+    wait "${stopped[@]}"
+}
+
+# ---- a full disk ----
+
+prepare_disk() {
+    mkdir -m 700 "$work/data"
+    mount -t tmpfs -o size=48m,mode=0700 tmpfs "$work/data" 2>/dev/null || {
+        echo "disk: skipped, no mounts are allowed here"
+        good=1
+        exit 77
+    }
+    touch "$work/mounted"
+    lines=10
+    start_plainly
+}
+after_disk() { note="full $fulls times"; }
+
+# Fills it but for some KiB. Usage: fill_disk KIB
+fill_disk() {
+    dd if=/dev/zero of="$work/data/filler" bs=4k 2>/dev/null || true
+    [ "$1" = 0 ] || truncate -s "-${1}K" "$work/data/filler"
+}
+
+trouble_disk() {
+    local i before
+    fulls=0
+    for i in $(seq "$(long && echo 5 || echo 2)"); do
+        nap
+        fill_disk $((RANDOM % 4 * RANDOM % 200))
+        fulls=$((fulls + 1))
+        [ $((RANDOM % 2)) = 0 ] || strike server # it must start as soon as there is room
+        nap
+        rm -f "$work/data/filler"
+    done
+    # As long as it is full and somebody writes, the server says so, and goes on afterwards by itself.
+    wait_until 30 "the server is ready" is_ready
+    before=$(pid_of server)
+    fill_disk 0
+    wait_until 30 "the server says that the disk is full" submit_more_and_look
+    [ "$(pid_of server)" = "$before" ] || fail "the server was restarted"
+    rm -f "$work/data/filler"
+    wait_until 30 "the server goes on" is_ready
+}
+
+# Submits orders that may be refused, so that there is something to write: is there trouble?
+submit_more_and_look() {
+    more=$((${more:-0} + 1))
+    orders "more$more" 40 >"$work/more"
+    "$program" submit -f "$work/more" >/dev/null 2>&1 || true
+    is_troubled
+}
+
+# ---- I/O errors ----
+
+# The program is the ordinary one on a VFS that fails as $work/faults says.
+prepare_io() {
+    lines=10
+    export INTACT_FAULTS=$work/faults
+    server_bin=$build/tests/chaos/intact-faulty start_server --scan-every 500ms --grace 1s
+}
+
+faults() { # PERMILLE HOW CALLS, or nothing
+    echo "$*" >"$work/faults.new"
+    mv "$work/faults.new" "$work/faults"
+}
+
+trouble_io() {
+    local i before plans=("30 io all" "300 io all" "500 io sync" "200 full write" "100 short read"
+        "500 io shm_map,shm_lock,lock" "300 io read" "900 io truncate,delete,file_size,open")
+    for i in $(seq "$(long && echo 6 || echo 2)"); do
+        nap
+        # shellcheck disable=SC2086 # three words
+        faults ${plans[RANDOM % ${#plans[@]}]}
+        nap
+        faults
+    done
+    # A disk that is broken altogether: the server lives, says so, and goes on by itself.
+    wait_until 30 "the server is ready" is_ready
+    before=$(pid_of server)
+    faults 1000 io write,sync
+    wait_until 30 "the server says that it cannot write" submit_more_and_look
+    faults
+    wait_until 30 "the server goes on" is_ready
+    [ "$(pid_of server)" = "$before" ] || fail "the server was restarted"
+    grep -q 'event=store_trouble' "$work/server.log" || fail "the log does not tell of the trouble"
+    grep -q 'event=store_works_again' "$work/server.log" || fail "the log does not tell of its end"
+    # Dead in the middle of a write, of the WAL or (in a checkpoint) of the database.
+    for i in $(seq "$(long && echo 4 || echo 1)"); do
+        faults 20 tear write
+        submit_more_and_look || true
+        nap
+        ! long || sleep 2 # when nothing moves for a while, there is a checkpoint
+        faults
+    done
+}
+logged() { grep -c "event=$1" "$work/server.log"; }
+after_io() { note="$(logged store_trouble) times in trouble, $(logged started) starts"; }
+
+# ---- the wall clock ----
+
+# The server's wall clock is set while it runs; its steady clock is not. Agents are well-behaved, so
+# that an attempt that expires can only have expired by the clock.
+prepare_clock() {
+    local lib
+    lib=$(find /usr/lib -name libfaketime.so.1 2>/dev/null | head -n 1)
+    [ -n "$lib" ] || fail "libfaketime is missing: apt-get install faketime"
+    mischief=
+    echo "+0" >"$work/offset"
+    cat >"$work/faked" <<TEXT
+#!/bin/sh
+export LD_PRELOAD=$lib FAKETIME_TIMESTAMP_FILE=$work/offset FAKETIME_NO_CACHE=1 DONT_FAKE_MONOTONIC=1
+exec "$program" "\$@"
+TEXT
+    chmod +x "$work/faked"
+    jumps=0
+    lines=30
+    began=$(date +%s)
+    server_bin=$work/faked start_plainly
+}
+
+jumps_told() { [ "$(grep -c 'event=clock_jump' "$work/server.log")" = "$jumps" ]; }
+
+trouble_clock() {
+    local to
+    for to in +3600 -3600 +86400 +86403 +0; do
+        echo "$to" >"$work/offset.new"
+        mv "$work/offset.new" "$work/offset"
+        [ "$to" = +86403 ] || jumps=$((jumps + 1)) # 3 s are no jump
+        nap
+        sleep 0.5
+        wait_until 20 "the log tells of jump $jumps (to $to)" jumps_told
+    done
+}
+
+after_clock() {
+    local bad
+    bad=$(sql "SELECT count(*) FROM task_attempt WHERE outcome = 'timed_out'")
+    [ "$bad" = 0 ] || fail "$bad attempts expired by the clock"
+    ! grep -q 'event=time_lost' "$work/server.log" || fail "time was lost by the clock"
+    # Stored times went on from the start of the server: an hour off would show.
+    bad=$(sql "SELECT count(*) FROM task, (SELECT $began - 60 AS a, $(date +%s) + 60 AS b)
+        WHERE submitted_at / 1000 NOT BETWEEN a AND b OR ended_at / 1000 NOT BETWEEN a AND b")
+    [ "$bad" = 0 ] || fail "$bad tasks with times of the wrong clock"
+    note="$jumps jumps told"
+}
+
+# ---- restarts ----
+
+# 25 restarts a round, SIGKILL some milliseconds after the server is ready or before. After each one it
+# is ready again, has counted its start, and no task is lost. What runs must come to rest before it can
+# be reconciled, so that is done once a round.
+prepare_restarts() {
+    lines=5
+    start_plainly
+}
+after_restarts() { note="boot $(sql "SELECT boot FROM node")"; }
+
+trouble_restarts() {
+    local i tasks=0 boots=0 now
+    for i in $(seq "$(long && echo 25 || echo 5)"); do
+        strike server
+        [ $((RANDOM % 3)) = 0 ] || wait_until 30 "the server is ready again" is_ready
+        now=$(sql "SELECT count(*) FROM task")
+        [ "$now" -ge "$tasks" ] || fail "tasks were lost: $tasks, then $now"
+        tasks=$now
+        now=$(sql "SELECT boot FROM node")
+        [ "$now" -ge "$boots" ] || fail "boots were lost: $boots, then $now"
+        boots=$now
+        sleep "0.$(printf %03d $((RANDOM % 150)))"
+    done
+}
