@@ -10,6 +10,7 @@
 
 static struct worker workers[WORKERS_MAX];
 static uint32_t worker_count;
+static void (*script)(struct gig *g); /* of the scene; NULL: there is none */
 
 /* ---- what becomes of a gig ---- */
 
@@ -58,6 +59,11 @@ static void gig_effect(void *arg, uint64_t n)
     }
 }
 
+static uint64_t process_of(const struct worker *w)
+{
+    return w->life << 8 | (uint64_t)(w - workers);
+}
+
 static void gig_finish(void *arg, uint64_t n)
 {
     struct gig *g = arg;
@@ -68,9 +74,9 @@ static void gig_finish(void *arg, uint64_t n)
     if (!g->failed)
         g->output = output_of(g);
     g->finished = true;
-    const struct said said = {
-        NULL,     g->step, g->attempt, g->direction, g->failed, g->retryable, g->retry_after_ms > 0,
-        g->effect};
+    const struct said said = {NULL,         process_of(g->worker), g->step,
+                              g->attempt,   g->direction,          g->failed,
+                              g->retryable, g->retry_after_ms > 0, g->effect};
     said_note(g->task, &said);
     trace("%s says %s/s%u %s %u: %s", g->worker->name, g->task->id, g->step,
           direction_text(g->direction), g->attempt, g->failed ? g->code : "done");
@@ -161,12 +167,12 @@ static void behave(struct gig *g)
     later(takes, gig_finish, g, 0);
 }
 
-/* An attempt that its agent answered before is answered the same way again, from the record. */
+/* An attempt that this process answered before is answered the same way again. */
 static bool repeats(struct gig *g)
 {
     const struct said *s = said_find(g->task, g->step, g->direction, g->attempt, true);
 
-    if (!s)
+    if (!s || s->by != process_of(g->worker))
         return false;
     g->failed = true;
     g->code = "as said before";
@@ -210,11 +216,15 @@ void worker_gets(struct worker *w, const struct errand *e, uint32_t from)
                       .deadline = e->deadline,
                       .effect = EFFECT_NONE};
     uint32_t *begun = &g->task->ledger[g->step].begun[g->direction];
-    g->again = *begun == g->attempt;
+    g->again = *begun == g->attempt && weather.records;
     *begun = g->attempt;
     list_push(&w->gigs, &g->link);
     later(g->deadline - world.now, gig_deadline, g, 0);
-    if (!repeats(g))
+    if (repeats(g))
+        return;
+    if (script)
+        script(g);
+    else
         behave(g);
 }
 
@@ -243,7 +253,7 @@ static void wakes(void *arg, uint64_t life)
     for (uint32_t to = 0; to < nodes.names && w->up && life == w->life; to++)
         if (!w->poll[to])
             wire_send(w, to, true);
-        else if (unsaid[to] && !w->handing[to] && chance(800))
+        else if (unsaid[to] && !w->handing[to] && (script || chance(800)))
             wire_send(w, to, false);
 }
 
@@ -292,6 +302,7 @@ void worker_dies(struct worker *w, const char *when)
 void agents_begin(uint32_t services)
 {
     worker_count = 0;
+    script = NULL;
     for (uint32_t s = 0; s < services; s++)
         for (uint32_t n = 1 + below(WORKERS_MAX / SERVICES_MAX); n > 0; n--) {
             struct worker *w = &workers[worker_count++];
@@ -310,4 +321,73 @@ void agents_calm(void)
     for (uint32_t i = 0; i < worker_count; i++)
         if (!workers[i].up)
             rises(&workers[i], workers[i].life);
+}
+
+/* ---- for scenes ---- */
+
+static void acts_past_deadline(struct gig *g, const struct act *a, int64_t left)
+{
+    g->hangs = true;
+    covered(COVER_HANG);
+    if (a->effect || a->says == SAYS_DONE)
+        effect_in(g, left + a->takes);
+    later(left + a->takes, gig_finish, g, 0);
+}
+
+void gig_acts(struct gig *g, const struct act *a)
+{
+    bool unknown = a->says == SAYS_WHO_KNOWS;
+
+    if (a->says != SAYS_DONE && a->says != SAYS_NOTHING)
+        says_error(g,
+                   a->says == SAYS_REFUSED ? "refused"
+                   : unknown               ? "who knows"
+                                           : "try again",
+                   a->says != SAYS_REFUSED, unknown ? EFFECT_UNKNOWN : EFFECT_NONE);
+    if (a->past) {
+        acts_past_deadline(g, a, g->deadline - world.now);
+        return;
+    }
+    g->hangs = a->keeps;
+    if (a->effect || a->says == SAYS_DONE)
+        effect_in(g, between(0, a->takes));
+    if (a->dies)
+        later(a->takes, dies_with_it, g, 0);
+    else if (a->says != SAYS_NOTHING)
+        later(a->takes, gig_finish, g, 0);
+}
+
+void agents_begin_scene(uint32_t places, uint32_t absent, void (*asked)(struct gig *g))
+{
+    worker_count = 0;
+    script = asked;
+    for (uint32_t s = 0; s < SERVICES_MAX; s++) {
+        struct worker *w = &workers[worker_count++];
+        *w = (struct worker){.service = s, .concurrency = places, .says_holding = true};
+        name(w, worker_count);
+        list_init(&w->gigs);
+        w->up = !(absent & BIT(s));
+        if (w->up)
+            worker_wakes_up(w, between(0, 50));
+    }
+    wire_begin();
+}
+
+void agents_come(uint32_t service)
+{
+    rises(&workers[service], workers[service].life);
+}
+
+void agents_die(uint32_t service)
+{
+    worker_dies(&workers[service], "for the scene");
+}
+
+void agents_turn_to(uint32_t to)
+{
+    for (uint32_t i = 0; i < worker_count; i++)
+        LIST_FOREACH (l, after, &workers[i].gigs) {
+            struct gig *g = CONTAINER_OF(l, struct gig, link);
+            g->home = to;
+        }
 }

@@ -65,6 +65,28 @@ struct errand {
 void agents_begin(uint32_t services);
 void agents_calm(void); /* all are up from now on */
 
+/* For scenes, where nothing that agents do is drawn. */
+
+enum says { SAYS_UNSCRIPTED, SAYS_DONE, SAYS_REFUSED, SAYS_AGAIN, SAYS_WHO_KNOWS, SAYS_NOTHING };
+
+/* What becomes of one request. */
+struct act {
+    enum says says; /* AGAIN: retryable, without effect; WHO_KNOWS: retryable, effect unknown */
+    int64_t takes;  /* until it says so */
+    bool past;      /* that counts from its deadline, which it ignores */
+    bool keeps;     /* it holds on to what it has done past its deadline */
+    bool effect;    /* it takes effect before that; what is DONE always does */
+    bool dies;      /* instead of saying anything */
+};
+
+/* Each service gets one worker with `places`; those in the bits of `absent` are not there yet.
+ * `script` is asked what is to become of each request. */
+void agents_begin_scene(uint32_t places, uint32_t absent, void (*script)(struct gig *g));
+void gig_acts(struct gig *g, const struct act *a);
+void agents_come(uint32_t service);
+void agents_die(uint32_t service);
+void agents_turn_to(uint32_t name); /* whatever they have to say, they say to that node */
+
 /* For wire.c */
 void worker_wakes_up(struct worker *w, int64_t delay_ms);
 void worker_dies(struct worker *w, const char *when);

@@ -29,8 +29,10 @@ int64_t latest_now(void);
 
 void check_nodes_begin(void);
 void check_lease(const struct node *n, const struct lease_try *want, const struct lease *got);
+void check_left(const struct node *n); /* it has drained */
 void check_requests(const struct node *n, const struct batch *b);
-void check_claim(const struct node *n, const struct claim *c); /* before its rows are shown */
+void check_claims(const struct node *n, const struct batch *b); /* before the batch is shown */
+void check_claim(const struct claim *c);                        /* before its rows are shown */
 
 void check_start(const struct subject *t, uint32_t step, const struct seen *old,
                  const struct seen *new, const struct seen_attempt *a);

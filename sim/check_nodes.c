@@ -4,10 +4,15 @@
 #include "sim/coverage.h"
 #include "sim/world.h"
 
+/* A lease and what it may take to hear of it: the store stalls for 20 s. */
+enum { UNHEARD_MS = 32000 };
+
 /* Leases as they were given out; kept here by watching, not by asking the store. */
 struct given {
     char name[24], holder[24];
     int64_t until;
+    int64_t asked_at; /* by its holder's clock, the last time */
+    int64_t since;    /* it has this holder, in the world's time */
 };
 
 static struct {
@@ -45,16 +50,30 @@ void check_lease(const struct node *n, const struct lease_try *want, const struc
         *g = (struct given){0};
         (void)snprintf(g->name, sizeof g->name, "%.*s", SLICE_ARG(want->name));
     }
+    if (strcmp(g->holder, n->me) != 0)
+        g->since = world.now;
     if (g->holder[0] && strcmp(g->holder, n->me) != 0) {
         if (g->until > node_now(n) && !want->seize)
             broken("a lease is not taken from who holds it", "%s of %s by %s", g->name, g->holder,
                    n->me);
         if (slice_is(want->name, "supervisor"))
             covered(COVER_LEADER_CHANGE);
+        if (g->until <= g->asked_at)
+            covered(COVER_HANDED_ON);
         trace("%s: %s has it, after %s", g->name, n->me, g->holder);
     }
     (void)snprintf(g->holder, sizeof g->holder, "%s", n->me);
     g->until = got->until;
+    g->asked_at = want->now;
+}
+
+void check_left(const struct node *n)
+{
+    const struct given *g = given_of(SLICE("supervisor"));
+
+    if (g && strcmp(g->holder, n->me) == 0 && g->until > g->asked_at
+        && n->disk.trouble_at + g->until - g->asked_at < world.now)
+        broken("a leader that drains gives up its lease", "%s", n->me);
 }
 
 /* Requests that were stored: only who leads may write any. */
@@ -123,16 +142,43 @@ static void check_fairness(const struct claim *c)
     }
 }
 
-void check_claim(const struct node *n, const struct claim *c)
+static void check_robbed(const struct node *n, const struct claim *c)
+{
+    for (size_t i = 0; i < c->row_count && c->kind == CLAIM_NODE; i++) {
+        const struct subject *t = subject_find(c->rows[i].id);
+        if (owner_lives(t->seen.owner))
+            broken("the living are not robbed", "%s takes %s from %s", n->me, t->id, t->seen.owner);
+    }
+}
+
+/* Whoever claims holds its node's lease, or has not yet heard that it has not. */
+static void check_claimer(const struct node *n)
+{
+    char name[24];
+
+    (void)snprintf(name, sizeof name, "node/n%u", n->name + 1);
+    const struct given *g = given_of(slice_of(name));
+    if (!g
+        || (strcmp(g->holder, n->me) != 0 && world.now > g->since + UNHEARD_MS
+            && n->sleeps_until + UNHEARD_MS < world.now))
+        broken("who claims has a lease", "%s, and %s is %s's", n->me, name,
+               g ? g->holder : "nobody");
+}
+
+void check_claims(const struct node *n, const struct batch *b)
+{
+    if (nodes.shared && b->claim_count > 0 && !n->dead)
+        check_claimer(n);
+    for (size_t i = 0; i < b->claim_count; i++)
+        check_robbed(n, &b->claims[i]);
+}
+
+void check_claim(const struct claim *c)
 {
     for (size_t i = 0; i < c->row_count; i++) {
         const struct subject *t = subject_find(c->rows[i].id);
-        if (c->kind == CLAIM_NODE) {
+        if (c->kind == CLAIM_NODE)
             covered(COVER_NODE_CLAIM);
-            if (owner_lives(t->seen.owner))
-                broken("the living are not robbed", "%s takes %s from %s", n->me, t->id,
-                       t->seen.owner);
-        }
         if ((c->kind == CLAIM_BOOT || c->kind == CLAIM_NODE) && any_open(&t->seen))
             covered(COVER_TAKE_OVER);
         if (c->kind == CLAIM_AGENT)

@@ -112,7 +112,13 @@ static void check_truth(const struct turn *u, const struct seen_attempt *a)
         must(u, told, "an agent said so");
     if (a->outcome == OUTCOME_FAILED
         || (a->outcome == OUTCOME_LATE && a->effect != EFFECT_HAPPENED))
-        must(u, said_effect(u->t, u->i, a->direction, a->number, a->effect), "an agent said so");
+        must(u,
+             said_effect(u->t, u->i, a->direction, a->number, a->effect)
+                 || (a->resent > 0 && a->effect == EFFECT_UNKNOWN
+                     && said_effect(u->t, u->i, a->direction, a->number, EFFECT_NONE)),
+             "an agent said so");
+    must(u, a->resent == 0 || a->effect != EFFECT_NONE,
+         "who was asked twice does not know of all that happened");
     if (a->effect == EFFECT_HAPPENED && a->direction == DIRECTION_FORWARD)
         must(u, l->happened_at != 0, "what is said to have happened has happened");
     if (a->effect == EFFECT_HAPPENED && a->direction == DIRECTION_UNDO)
@@ -166,6 +172,8 @@ static bool check_kept(const struct turn *u, const struct seen_attempt *was,
     must(u, is->ended_at > 0 && is->ended_at <= latest_now(), "an attempt ends now");
     if (is->outcome == OUTCOME_TIMED_OUT || is->outcome == OUTCOME_LATE)
         check_timeout(u->t, u->i, is);
+    if (u->old->locked && u->new->locked &&strcmp(u->old->owner, u->new->owner) != 0)
+        covered(COVER_ANOTHER_NODE);
     if (is->outcome == OUTCOME_COMPLETED || is->outcome == OUTCOME_NOT_SENT)
         return false;
     if (is->outcome == OUTCOME_FAILED && said_only_permanent(u->t, u->i, is->direction, is->number))
@@ -415,6 +423,7 @@ void check_row(const struct node *n, const struct task_row *row, uint64_t change
     t->seen = new;
     t->changed_at = world.now;
     t->writer = n;
+    t->requested_before = old.requested;
     trace_row(n, t, &new);
     must_be(t, new.revision == old.revision + changes, "a change raises the revision by one");
     if (seen_is_end(&old) && (!t->verbs || old.state != TASK_ERROR))

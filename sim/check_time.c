@@ -27,7 +27,8 @@ static int64_t grace_until(int64_t from, int64_t began_at, int64_t deadline)
 
 void check_timeout(const struct subject *t, uint32_t step, const struct seen_attempt *a)
 {
-    if (t->unsent[step][a->direction] == a->number && t->unsent_by == t->writer) {
+    if (t->unsent[step][a->direction] == a->number && t->unsent_by == t->writer
+        && a->resent == 0) {
         describe(t);
         broken("what was not sent cannot time out", "%s/s%u", t->id, step);
     }
@@ -35,6 +36,8 @@ void check_timeout(const struct subject *t, uint32_t step, const struct seen_att
     covered(COVER_TIMED_OUT);
     if (until > a->complete_by)
         covered(COVER_GRACE);
+    if (world.set_back && t->requested_before) /* it was decided by the clock as it was then */
+        until = a->complete_by;
     if (a->ended_at >= (until > a->complete_by ? until - 2 * nodes.skew_max : until))
         return;
     describe(t);
@@ -55,8 +58,9 @@ void check_deadline(const struct subject *t, const struct seen *old, const struc
     covered(undo ? COVER_UNDO_DEADLINE : COVER_DEADLINE);
     if (!undo) /* what began going back began no later than now, so grace for it is up to the node
                 */
-        at = t->verbs ? at
-                      : grace_until(max_i64(new->submitted_at, new->not_before), t->made_at, at);
+        at = t->verbs || world.set_back
+                 ? at
+                 : grace_until(max_i64(new->submitted_at, new->not_before), t->made_at, at);
     if (at != 0 ? latest_now() >= at - nodes.skew_max : t->verbs) /* an operator's retry lifts it */
         return;
     describe(t);
@@ -98,7 +102,8 @@ static void late(const struct subject *t, const char *what, int64_t due)
     int64_t quiet = max_i64(world.calm_at, nodes_quiet_since());
     if (world.set_back) /* then so is the row's alarm */
         due = max_i64(due, t->seen.wake_at);
-    int64_t elected = nodes.shared ? 2 * LEASE_MS : 0; /* to lead, and to own its tasks */
+    /* To lead, and to own its tasks; a lease may be from a clock that was ahead. */
+    int64_t elected = nodes.shared ? 2 * LEASE_MS + 2 * nodes.skew_max : 0;
     int64_t since = max_i64(due - world.ahead, quiet + elected + GRACE_MS + REMINDER_MS);
 
     if (world.now <= since + INTERVAL_MS + SLACK_MS)

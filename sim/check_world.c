@@ -131,9 +131,9 @@ void check_world_end(void)
         if (t->seen.state == TASK_PROCESSED || t->seen.state == TASK_COMPENSATED)
             check_end_of(t);
     }
-    NODES_FOREACH(n)
-    if (node_is_up(n))
-        check_memory(n);
+    NODES_FOREACH (n)
+        if (node_is_up(n))
+            check_memory(n);
 }
 
 static void check_owned_by(const struct node *n)
@@ -153,8 +153,8 @@ static void check_owned_by(const struct node *n)
 
 void check_owned(void)
 {
-    NODES_FOREACH(n)
-    check_owned_by(n);
+    NODES_FOREACH (n)
+        check_owned_by(n);
 }
 
 void check_drained(const struct node *n)

@@ -15,6 +15,9 @@
     X(SUSPEND,            "suspensions")                                                          \
     X(USURP,              "nodes started again while their old process lived")                    \
     X(REPLACED,           "processes that noticed that they were replaced")                       \
+    X(BLACKOUT,           "blackouts of all nodes")                                               \
+    X(WILD_CLOCKS,        "runs in which clocks disagree by more than a lease")                   \
+    X(HANDED_ON,          "leases given up by the leader")                                        \
     X(NEVER_BACK,         "nodes that never came back")                                           \
     X(CUT,                "nodes cut off from the store")                                         \
     X(DEAF,               "nodes cut off from everybody else")                                    \
@@ -82,5 +85,9 @@ enum cover {
 
 void covered(enum cover c);
 void coverage_print(void);
+
+/* Counts go there from now on: memory, zeroed, that several processes share. */
+size_t coverage_size(void);
+void coverage_share(void *page);
 
 #endif

@@ -68,6 +68,7 @@ static bool is_changed(const struct batch *b, struct slice id)
 
 static void show_batch(struct disk *d, struct batch *b, bool told)
 {
+    check_claims(d->node, b);
     for (size_t i = 0; i < b->change_count; i++) {
         const struct change *c = &b->changes[i];
         if (c->outcome == ERR_OK)
@@ -77,7 +78,7 @@ static void show_batch(struct disk *d, struct batch *b, bool told)
     }
     check_requests(d->node, b);
     for (size_t i = 0; i < b->claim_count; i++) {
-        check_claim(d->node, &b->claims[i]);
+        check_claim(&b->claims[i]);
         for (size_t k = 0; k < b->claims[i].row_count; k++)
             if (!is_changed(b, b->claims[i].rows[k].id))
                 show(d, b->claims[i].rows[k].id, 1, told);
@@ -91,6 +92,7 @@ static enum err commit_without_one(struct disk *d, struct batch *b, struct arena
 {
     struct change *last = &b->changes[b->change_count - 1];
 
+    d->trouble_at = world.now;
     b->change_count--;
     enum err err = inner->ops->commit(inner, b, a, e);
     if (err == ERR_OK)
@@ -187,6 +189,26 @@ static enum err requested(struct store *s, struct slice locked_by, size_t limit,
     return err;
 }
 
+/* As soon as it leads, somebody else does. */
+static void depose(const struct node *n, const struct lease_try *want)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    const struct node *other = node_any();
+    struct lease_try seizes = *want;
+    struct lease got;
+    struct error e = {0};
+
+    if (!other || other == n || !node_is_up(other) || want->until <= want->now)
+        return;
+    seizes.holder = slice_of(other->me);
+    seizes.seize = true;
+    seizes.now = seizes.until; /* it does not know */
+    enum err err = inner->ops->lease(inner, &seizes, &a, &got, &e);
+    ASSERT(err == ERR_OK);
+    trace("%s loses its leadership to %s", n->me, other->me);
+    check_lease(other, &seizes, &got);
+}
+
 static enum err lease(struct store *s, const struct lease_try *want, struct arena *a,
                       struct lease *ret, struct error *e)
 {
@@ -195,13 +217,17 @@ static enum err lease(struct store *s, const struct lease_try *want, struct aren
     if (read_fails(d, e))
         return ERR_IO;
     if (!inner->shared) { /* as the bodies do that have it for themselves */
-        *ret = (struct lease){arena_copy(a, want->holder), d->node->boot, want->until, SLICE_NONE};
+        *ret = (struct lease){arena_copy(a, want->holder), d->node->boot, want->until};
         return ERR_OK;
     }
     enum err err = inner->ops->lease(inner, want, a, ret, e);
-    if (err == ERR_OK)
-        check_lease(d->node, want, ret);
-    return err;
+    if (err != ERR_OK)
+        return err;
+    check_lease(d->node, want, ret);
+    if (slice_is(want->name, "supervisor") && slice_is(ret->holder, d->node->me)
+        && chance(weather.deposes))
+        depose(d->node, want);
+    return ERR_OK;
 }
 
 static const struct store_ops ops = {.commit = commit,

@@ -33,10 +33,15 @@ struct flow {
     uint32_t step_count;
     enum on_failure on_failure;
     int64_t complete_by_ms, undo_complete_by_ms; /* 0: none */
+    bool fixed;                                  /* made for a scene: nothing of it is drawn */
     const struct definition *definition;
 };
 
 /* Draws `count` of them into flows[], parsed and registered. */
 void flows_draw(struct flow *flows, uint32_t count, struct registry *r);
+
+/* Fills in what a scene left out (deadlines of a second, one attempt), parses and registers it.
+ * Each undo refers to its step's output, which is null where there is none. */
+void flow_fix(struct flow *f, struct registry *r);
 
 #endif

@@ -7,8 +7,10 @@
 #include "sim/agents.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
+#include "sim/many.h"
 #include "sim/node.h"
 #include "sim/people.h"
+#include "sim/scene.h"
 #include "sim/storm.h"
 #include "sim/weather.h"
 #include "sim/world.h"
@@ -19,8 +21,12 @@ enum { SECOND_ACT_S = 4 * 3600, AFTERWARDS_S = 100, LAST_S = 5 };
 struct options {
     uint64_t seed, runs;
     uint32_t tasks; /* 0: drawn */
-    bool trace, twice, quiet;
-    const char *seeds; /* a file of seeds that once failed */
+    uint32_t jobs;  /* processes */
+    bool trace, twice, quiet, digests, keep_going;
+    const char *seeds;    /* a file of seeds that once failed */
+    const char *failures; /* to which those are added that do now */
+    const char *scene;
+    bool scenes;
 };
 
 static struct flow flows[FLOWS_MAX];
@@ -74,11 +80,13 @@ static uint64_t run(uint64_t seed, const struct options *o)
         world.now + AFTERWARDS_S * MS_PER_S; /* late effects, waits, results of no use */
     while (world_step(after))
         ;
-    while (!world_is_done() && world_step(end)) /* what only arrived now */
-        ;
-    after = world.now + LAST_S * MS_PER_S;
-    while (world_step(after))
-        ;
+    do { /* what only arrived now */
+        while (!world_is_done() && world_step(end))
+            ;
+        after = world.now + LAST_S * MS_PER_S;
+        while (world_step(after))
+            ;
+    } while (!world_is_done() && world.now < end);
     check_world_end();
     uint64_t digest = world.digest;
     trace("the end");
@@ -92,39 +100,70 @@ static void run_seed(uint64_t seed, const struct options *o)
 {
     uint64_t digest = run(seed, o);
 
-    if (o->twice && run(seed, o) != digest) {
-        fprintf(stderr, "broken: a seed is one run: seed %" PRIu64 "\n", seed);
-        exit(1);
-    }
-    if (!o->quiet && o->runs == 1)
+    if (o->twice && run(seed, o) != digest)
+        broken("a seed is one run", "%016" PRIx64 " at first", digest);
+    if (o->digests)
+        printf("%" PRIu64 " %016" PRIx64 "\n", seed, digest);
+    else if (!o->quiet && o->runs == 1)
         printf("seed %" PRIu64 ": passed, digest %016" PRIx64 "\n", seed, digest);
 }
 
-/* One a line; what follows a number, or a #, is for people. */
+static void run_one_of_many(uint64_t seed, const void *arg)
+{
+    run_seed(seed, arg);
+}
+
+/* One a line: SEED or SEED/TASKS; what follows is for people. */
 static void run_file(const struct options *o)
 {
-    char line[200];
+    char line[300];
     FILE *f = fopen(o->seeds, "r");
 
     if (!f) {
         perror(o->seeds);
         exit(2);
     }
-    while (fgets(line, sizeof line, f))
-        if (line[0] >= '0' && line[0] <= '9')
-            run_seed(strtoull(line, NULL, 10), o);
+    while (fgets(line, sizeof line, f)) {
+        char *rest = line;
+        struct options this = *o;
+        if (line[0] < '0' || line[0] > '9')
+            continue;
+        uint64_t seed = strtoull(line, &rest, 10);
+        if (*rest == '/')
+            this.tasks = (uint32_t)strtoul(rest + 1, NULL, 10);
+        run_seed(seed, &this);
+    }
     (void)fclose(f); /* it was only read */
+}
+
+/* A seed that failed is replayed by every test run from now on. */
+static void keep_seed(uint64_t seed, const char *rule, const void *arg)
+{
+    const struct options *o = arg;
+    FILE *f = o->failures ? fopen(o->failures, "a") : NULL;
+
+    if (!f)
+        return;
+    fprintf(f, "%" PRIu64, seed);
+    if (o->tasks)
+        fprintf(f, "/%u", o->tasks);
+    fprintf(f, "\t%s\n", rule);
+    if (fclose(f) == 0)
+        fprintf(stderr, "seed %" PRIu64 " is in %s now\n", seed, o->failures);
 }
 
 static struct options options_of(int argc, char **argv)
 {
     static const struct option known[] = {
-        {"seed", required_argument, NULL, 's'},  {"runs", required_argument, NULL, 'r'},
-        {"tasks", required_argument, NULL, 'n'}, {"trace", no_argument, NULL, 't'},
-        {"twice", no_argument, NULL, '2'},       {"quiet", no_argument, NULL, 'q'},
-        {"seeds", required_argument, NULL, 'f'}, {NULL, 0, NULL, 0},
+        {"seed", required_argument, NULL, 's'},     {"runs", required_argument, NULL, 'r'},
+        {"tasks", required_argument, NULL, 'n'},    {"trace", no_argument, NULL, 't'},
+        {"twice", no_argument, NULL, '2'},          {"quiet", no_argument, NULL, 'q'},
+        {"seeds", required_argument, NULL, 'f'},    {"digests", no_argument, NULL, 'd'},
+        {"jobs", required_argument, NULL, 'j'},     {"keep-going", no_argument, NULL, 'k'},
+        {"failures", required_argument, NULL, 'F'}, {"scene", required_argument, NULL, 'S'},
+        {"scenes", no_argument, NULL, 'l'},         {NULL, 0, NULL, 0},
     };
-    struct options o = {.seed = 1, .runs = 1};
+    struct options o = {.seed = 1, .runs = 1, .jobs = 1};
 
     for (int c = 0; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         if (c == 's')
@@ -141,6 +180,18 @@ static struct options options_of(int argc, char **argv)
             o.quiet = true;
         else if (c == 'f')
             o.seeds = optarg;
+        else if (c == 'F')
+            o.failures = optarg;
+        else if (c == 'S')
+            o.scene = optarg;
+        else if (c == 'l')
+            o.scenes = true;
+        else if (c == 'j')
+            o.jobs = (uint32_t)strtoul(optarg, NULL, 10);
+        else if (c == 'd')
+            o.digests = true;
+        else if (c == 'k')
+            o.keep_going = true;
         else
             exit(2);
     }
@@ -156,13 +207,30 @@ int main(int argc, char **argv)
     const struct options o = options_of(argc, argv);
 
     log_level_set(LOG_OFF);
+    if (o.scenes)
+        return scenes_print();
+    if (o.scene)
+        return scene_play(o.scene, o.seed, o.runs, o.trace);
     if (o.seeds)
         run_file(&o);
-    for (uint64_t i = 0; i < o.runs; i++)
-        run_seed(o.seed + i, &o);
-    if (!o.quiet && o.runs > 1) {
-        printf("%" PRIu64 " runs passed, from seed %" PRIu64 " on\n", o.runs, o.seed);
-        coverage_print();
+    if (o.trace || o.digests) {
+        for (uint64_t i = 0; i < o.runs; i++)
+            run_seed(o.seed + i, &o);
+        return 0;
     }
-    return 0;
+    const struct many many = {.from = o.seed,
+                              .count = o.runs,
+                              .jobs = o.jobs,
+                              .keep_going = o.keep_going,
+                              .run = run_one_of_many,
+                              .failed = keep_seed,
+                              .arg = &o};
+    uint64_t failures = many_run(&many);
+    if (!o.quiet && o.runs > 1) {
+        printf("%" PRIu64 " runs from seed %" PRIu64 " on, %" PRIu64 " failed\n", o.runs, o.seed,
+               failures);
+        if (failures == 0)
+            coverage_print();
+    }
+    return failures > 0;
 }

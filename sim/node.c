@@ -9,7 +9,13 @@
 #include "sim/weather.h"
 #include "sim/world.h"
 
-enum { SPINS_MAX = 60, DRAIN_LOOK_MS = 50, DRAIN_LIMIT_MS = 20000, UNNOTICED_MS = 4500 };
+enum {
+    SPINS_MAX = 60,
+    DRAIN_LOOK_MS = 50,
+    DRAIN_LIMIT_MS = 20000,
+    UNNOTICED_MS = 4500,
+    WILD_MS = 300
+};
 
 struct nodes nodes;
 
@@ -146,9 +152,9 @@ void node_turn_soon(struct node *n)
 
 static bool any_awake(void)
 {
-    NODES_FOREACH(n)
-    if (node_is_awake(n))
-        return true;
+    NODES_FOREACH (n)
+        if (node_is_awake(n))
+            return true;
     return false;
 }
 
@@ -172,6 +178,13 @@ static void notice_dark(bool started)
 
 /* ---- its life ---- */
 
+static int64_t skew(void)
+{
+    int64_t most = nodes.calm ? min_i64(nodes.skew_max, WILD_MS) : nodes.skew_max;
+
+    return most ? between(-most, most) : 0;
+}
+
 static void node_boot(struct node *n)
 {
     uint32_t live_max = chance(150) ? 1 + below(6) : 0;
@@ -192,7 +205,7 @@ static void node_boot(struct node *n)
 
     n->boot = config.boot;
     n->narrow = config.live_max > 0;
-    n->skew = nodes.skew_max ? between(-nodes.skew_max, nodes.skew_max) : 0;
+    n->skew = skew();
     (void)snprintf(n->me, sizeof n->me, "n%u/%" PRIu64, n->name + 1, n->boot);
     const struct supervisor_config supervision = {.holder = text_of("%s", n->me)};
     disk_boot(&n->disk);
@@ -305,6 +318,7 @@ static void drain_look(void *arg, uint64_t boot)
         return;
     }
     check_drained(n);
+    check_left(n);
     covered(COVER_DRAIN);
     clear_away(n);
     n->disk.life++;
@@ -412,14 +426,14 @@ struct node *node_any(void)
 {
     uint32_t used = 0;
 
-    NODES_FOREACH(n)
-    used++;
+    NODES_FOREACH (n)
+        used++;
     if (used == 0)
         return NULL;
     uint32_t pick = below(used);
-    NODES_FOREACH(n)
-    if (pick-- == 0)
-        return n;
+    NODES_FOREACH (n)
+        if (pick-- == 0)
+            return n;
     UNREACHABLE();
 }
 
@@ -427,25 +441,25 @@ struct node *node_named(uint32_t name)
 {
     struct node *newest = NULL;
 
-    NODES_FOREACH(n)
-    if (n->name == name && (!newest || newest->boot < n->boot))
-        newest = n;
+    NODES_FOREACH (n)
+        if (n->name == name && (!newest || newest->boot < n->boot))
+            newest = n;
     return newest;
 }
 
 bool nodes_are_well(void)
 {
-    NODES_FOREACH(n)
-    if (!node_is_awake(n) || n->draining || !node_hears(n) || n->disk.cut_until > world.now)
-        return false;
+    NODES_FOREACH (n)
+        if (!node_is_awake(n) || n->draining || !node_hears(n) || n->disk.cut_until > world.now)
+            return false;
     return true;
 }
 
 bool nodes_are_narrow(void)
 {
-    NODES_FOREACH(n)
-    if (n->narrow)
-        return true;
+    NODES_FOREACH (n)
+        if (n->narrow)
+            return true;
     return false;
 }
 
@@ -453,8 +467,7 @@ int64_t nodes_quiet_since(void)
 {
     int64_t since = nodes.troubled_at;
 
-    NODES_FOREACH(n)
-    {
+    NODES_FOREACH (n) {
         since = max_i64(since, max_i64(n->up_at, n->sleeps_until));
         since = max_i64(since, max_i64(n->disk.trouble_at, n->deaf_until));
         since = max_i64(since, n->disk.cut_until);
@@ -467,6 +480,11 @@ void nodes_begin(bool shared)
     nodes = (struct nodes){.shared = shared};
     nodes.names = shared ? 2 + below(NAMES_MAX - 1) : 1;
     nodes.skew_max = shared && chance(600) ? spread(1, 300) : 0;
+    if (shared
+        && weather.wild_clocks) { /* so wrong that leases are worth nothing: only fencing is left */
+        covered(COVER_WILD_CLOCKS);
+        nodes.skew_max = between(6000, 30000);
+    }
     nodes.key = token_key_new(inner->ops->secret(inner));
     for (uint32_t i = 0; i < NODES_MAX; i++) {
         nodes.list[i].slot = nodes.list[i].name = i;
@@ -484,11 +502,12 @@ void nodes_boot(void)
 void nodes_calm(void)
 {
     uint32_t left = 0;
+    bool wild = nodes.skew_max > WILD_MS;
 
-    NODES_FOREACH(n)
-    left += !is_replaced(n);
-    NODES_FOREACH(n)
-    {
+    nodes.calm = true;
+    NODES_FOREACH (n)
+        left += !is_replaced(n);
+    NODES_FOREACH (n) {
         n->last = left > 1 && !is_replaced(n) && chance(250);
         left -= n->last;
         if (n->last)
@@ -499,14 +518,15 @@ void nodes_calm(void)
             n->used = false;
         else if (!n->up)
             later(10, boot_happens, n, n->boot);
+        else if (wild)
+            node_crash(n, "to have its clock set right");
     }
     notice_dark(false);
 }
 
 void nodes_end(void)
 {
-    NODES_FOREACH(n)
-    {
+    NODES_FOREACH (n) {
         if (!n->up)
             continue;
         n->dead = true;

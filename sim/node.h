@@ -51,8 +51,8 @@ struct node {
 struct nodes {
     struct node list[NODES_MAX];
     uint32_t names; /* how many nodes there are */
-    bool shared;
-    int64_t skew_max;
+    bool shared, calm;
+    int64_t skew_max; /* of the whole run */
     uint64_t boots[NAMES_MAX];
     struct registry registry;
     struct token_key *key;
@@ -66,7 +66,8 @@ extern struct nodes nodes;
 
 #define NODES_FOREACH(n)                                                   \
     for (struct node *n = nodes.list; (n) < nodes.list + NODES_MAX; (n)++) \
-        if ((n)->used)
+        if (!(n)->used) {                                                  \
+        } else
 
 void nodes_begin(bool shared);
 void nodes_boot(void); /* the first time */

@@ -20,6 +20,7 @@ struct wish {
     bool settled; /* it was answered, or given up */
     uint32_t tries, patience;
     int step; /* of an operator's; -1: the whole task */
+    int at;   /* the node that is asked, by its name; ANY_NODE */
     struct slice output;
 };
 
@@ -33,6 +34,7 @@ struct asking {
     bool gone;
 };
 
+static struct subject list[SUBJECTS_MAX];
 static struct link askings;
 static uint32_t submitting; /* submissions that are not settled */
 
@@ -93,7 +95,7 @@ static struct ask ask_of(const struct wish *w)
 static void arrives(void *arg, uint64_t tries)
 {
     struct wish *w = arg;
-    struct node *n = node_any();
+    struct node *n = w->at == ANY_NODE ? node_any() : node_named((uint32_t)w->at);
 
     if (n && node_sleeps(n, arrives, arg, tries))
         return;
@@ -176,7 +178,8 @@ static void wants(struct subject *t, enum ask_kind kind, int64_t delay)
 {
     struct wish *w = arena_alloc(&world.arena, sizeof *w);
 
-    *w = (struct wish){.task = t, .kind = kind, .step = -1, .patience = 1 + below(5)};
+    *w = (struct wish){
+        .task = t, .kind = kind, .step = -1, .at = ANY_NODE, .patience = 1 + below(5)};
     if (kind == ASK_SKIP || (kind == ASK_RETRY && chance(500)))
         w->step = (int)below(t->flow->step_count);
     if (kind == ASK_SKIP && chance(500))
@@ -214,7 +217,7 @@ static void submits(struct subject *t, int64_t at)
 {
     struct wish *w = arena_alloc(&world.arena, sizeof *w);
 
-    *w = (struct wish){.task = t, .kind = ASK_SUBMIT, .step = -1};
+    *w = (struct wish){.task = t, .kind = ASK_SUBMIT, .step = -1, .at = ANY_NODE};
     w->patience = chance(500) ? 1 + below(3) : FOREVER;
     submitting++;
     try_again(w, at);
@@ -243,8 +246,6 @@ static void make(struct subject *t, uint32_t number, const struct flow *f, int64
 void people_begin(uint32_t tasks, int64_t first_act_ms, uint32_t flow_count,
                   const struct flow *flows)
 {
-    static struct subject list[SUBJECTS_MAX];
-
     ASSERT(tasks <= SUBJECTS_MAX);
     list_init(&askings);
     submitting = 0;
@@ -256,4 +257,30 @@ void people_begin(uint32_t tasks, int64_t first_act_ms, uint32_t flow_count,
     }
     if (weather.operator_ms)
         later(weather.operator_ms, meddles, NULL, 0);
+}
+
+/* ---- for scenes ---- */
+
+void people_begin_scene(uint32_t tasks, const struct flow *f)
+{
+    ASSERT(tasks <= SUBJECTS_MAX);
+    list_init(&askings);
+    submitting = 0;
+    subjects = (struct subjects){list, tasks};
+    for (uint32_t i = 0; i < tasks; i++) {
+        make(&list[i], i, f, 0);
+        list[i].not_before = 0;
+        list[i].priority = 5;
+    }
+}
+
+void people_want(struct subject *t, enum ask_kind kind, int step, int at)
+{
+    struct wish *w = arena_alloc(&world.arena, sizeof *w);
+
+    *w = (struct wish){.task = t, .kind = kind, .step = step, .at = at, .patience = FOREVER};
+    submitting += kind == ASK_SUBMIT;
+    if (kind == ASK_SKIP)
+        w->output = SLICE("{\"id\":\"by hand\",\"n\":7}");
+    try_again(w, 0);
 }

@@ -9,9 +9,17 @@
 #include "scheduler/scheduler.h"
 #include "sim/flow.h"
 #include "sim/node.h"
+#include "sim/subject.h"
 
 void people_begin(uint32_t tasks, int64_t first_act_ms, uint32_t flow_count,
                   const struct flow *flows);
+
+/* For scenes: tasks of one flow, which nobody submits by himself. What is wanted then is wanted
+ * until it is answered; `at` is the node that is asked, or ANY_NODE. */
+enum { ANY_NODE = -1 };
+void people_begin_scene(uint32_t tasks, const struct flow *f);
+void people_want(struct subject *t, enum ask_kind kind, int step, int at);
+
 void people_answered(const struct node *n, struct ask *a); /* outside's ask_answer */
 void people_alerted(struct slice id);
 bool people_are_content(void);             /* nobody is about to submit anything */

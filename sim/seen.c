@@ -40,6 +40,7 @@ static void read_attempt(const struct task_row *row, const struct json *j, struc
 {
     *a = (struct seen_attempt){
         .number = (uint32_t)number_of(j, "attempt"),
+        .resent = (uint32_t)number_of(j, "resent"),
         .direction = direction_of(row, j),
         .effect = effect_of(row, j),
         .started_at = number_of(j, "started_at"),

@@ -10,7 +10,7 @@
 #include "store/store.h"
 
 struct seen_attempt {
-    uint32_t number;
+    uint32_t number, resent;
     enum direction direction;
     enum outcome outcome;
     enum effect effect;

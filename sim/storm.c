@@ -39,17 +39,39 @@ static void suspends(void *arg, uint64_t n)
     next(weather.suspend_ms, suspends);
 }
 
-static void drains(void *arg, uint64_t n)
+static void drains_once(void *arg, uint64_t n)
 {
     struct node *node = node_any();
     (void)arg;
     (void)n;
 
+    if (!world.calm && node && node_is_awake(node))
+        node_drain(node);
+}
+
+static void drains(void *arg, uint64_t n)
+{
+    drains_once(arg, n);
+    next(weather.drain_ms, drains);
+}
+
+/* The lights go out, and soon after they are on again, one more goes. */
+static void blackouts(void *arg, uint64_t n)
+{
+    (void)arg;
+    (void)n;
     if (world.calm)
         return;
-    if (node && node_is_awake(node))
-        node_drain(node);
-    next(weather.drain_ms, drains);
+    covered(COVER_BLACKOUT);
+    int64_t away = spread(5000, weather.outage_max_ms + 5000);
+    NODES_FOREACH (node)
+        if (chance(500))
+            node_crash(node, "in the blackout");
+        else
+            node_suspend(node, away);
+    if (chance(600))
+        later(away + between(1000, 12000), drains_once, NULL, 0);
+    next(weather.blackout_ms, blackouts);
 }
 
 static void usurps(void *arg, uint64_t n)
@@ -103,6 +125,7 @@ void storm_begin(void)
     next(weather.crash_ms, crashes);
     next(weather.suspend_ms, suspends);
     next(weather.drain_ms, drains);
+    next(weather.blackout_ms, blackouts);
     next(weather.usurp_ms, usurps);
     next(weather.cut_ms, cuts);
     next(weather.deaf_ms, deafens);

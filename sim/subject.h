@@ -24,6 +24,7 @@ struct ledger {
 /* What an agent said of one attempt, when it made up its mind. */
 struct said {
     struct said *next;
+    uint64_t by; /* the process that said it */
     uint32_t step, number;
     enum direction direction;
     bool failed, retryable, wished; /* wished: it named a delay of its own */
@@ -51,6 +52,7 @@ struct subject {
     uint32_t unsent[FLOW_STEPS_MAX][2]; /* the latest one that did not, as this boot was told */
     int64_t made_at, began_at[FLOW_STEPS_MAX]; /* it, its latest attempts; in the world's time */
     int64_t changed_at;                        /* the row's latest change, in the world's time */
+    bool requested_before;                     /* there was a request in the row when it was made */
     const struct node *writer;                 /* who made it */
     uint64_t alert_due; /* it stopped in that run of its writer's disk, and nobody was told yet */
     const struct node *alert_by, *unsent_by; /* whose alert_due and unsent these are */

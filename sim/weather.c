@@ -41,6 +41,7 @@ void weather_draw(void)
     weather.hangs = some(150);
     weather.slow = some(300);
     weather.dies = some(100);
+    weather.records = chance(500);
     weather.undo_refuses = some(200);
     weather.names_retry_after = some(500);
     weather.ignores_stop = some(800);
@@ -56,6 +57,7 @@ void weather_draw(void)
     weather.drain_ms = mean_time(10000, 10 * MS_PER_MIN);
     weather.crash_inside = some(60);
     weather.outage_max_ms = spread(100, 10 * MS_PER_MIN);
+    weather.blackout_ms = chance(700) ? 0 : spread(20000, 5 * MS_PER_MIN);
     weather.usurp_ms = mean_time(20000, 10 * MS_PER_MIN);
     weather.cut_ms = mean_time(10000, 10 * MS_PER_MIN);
     weather.deaf_ms = mean_time(10000, 10 * MS_PER_MIN);
@@ -63,6 +65,8 @@ void weather_draw(void)
     weather.clock_jump_max_ms = spread(1000, MS_PER_H);
     weather.operator_ms = mean_time(500, 2 * MS_PER_MIN);
     weather.operator_answers = below(3) * 450;
+    weather.wild_clocks = chance(50);
+    weather.deposes = some(100);
 }
 
 /* Some troubles hide others: a node that crashes often finds again what it had lost. These runs
@@ -106,6 +110,12 @@ void weather_theme(void)
         weather.fails_unknown = (uint32_t)between(100, 400);
         weather.crash_ms = weather.drain_ms = weather.suspend_ms = 0;
         break;
+    case 10: /* leaders whose lease has run out when they come to write */
+        weather.wild_clocks = true;
+        weather.crash_ms = weather.drain_ms = weather.cut_ms = 0;
+        weather.store_ms = (uint32_t)between(300, 2000);
+        weather.silent = (uint32_t)between(200, 600);
+        break;
     case 8: /* many answers are lost, and nothing else */
         weather.answer_lost = (uint32_t)between(200, 600);
         weather.silent = weather.dies = weather.deaf = 0;
@@ -117,5 +127,5 @@ void weather_theme(void)
 
 void weather_calm(void)
 {
-    weather = (struct weather){.gone_noticed = 1000, .store_ms = 5};
+    weather = (struct weather){.gone_noticed = 1000, .store_ms = 5, .records = weather.records};
 }

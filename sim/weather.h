@@ -16,6 +16,7 @@ struct weather {
     uint32_t gone_noticed; /* the server learns that a client has gone */
     /* agents, of each request */
     uint32_t refuses, fails_none, fails_unknown, refuses_unknown, silent, hangs, slow, dies;
+    bool records; /* they know what was begun before they were started */
     uint32_t undo_refuses, names_retry_after, ignores_stop,
         deaf; /* deaf: dies before it reads the answer */
     /* the store, of each transaction */
@@ -25,10 +26,13 @@ struct weather {
     int64_t crash_ms, suspend_ms, drain_ms;
     uint32_t crash_inside;             /* at one of the bad moments inside a transaction's life */
     int64_t outage_max_ms;             /* the longest a node is away */
+    int64_t blackout_ms;               /* all nodes at once */
     int64_t usurp_ms, cut_ms, deaf_ms; /* two processes of a name; no way to the store, to agents */
     uint32_t clock_jumps;              /* of each start */
     int64_t clock_jump_max_ms;
     /* workflows */
+    bool wild_clocks;
+    uint32_t deposes;             /* leaders, in mid-scan */
     bool pivots, bad_expressions; /* many of them */
     /* people */
     int64_t operator_ms;

@@ -207,9 +207,9 @@ static struct node *listener(uint32_t name)
 {
     struct node *newest = node_named(name);
 
-    NODES_FOREACH(n)
-    if (n->name == name && n != newest && node_hears(n) && chance(500))
-        return n;
+    NODES_FOREACH (n)
+        if (n->name == name && n != newest && node_hears(n) && chance(500))
+            return n;
     return newest;
 }
 

@@ -17,6 +17,8 @@ struct occurrence {
 };
 
 struct world world;
+char *broken_rule;
+size_t broken_rule_size;
 
 /* The last events, for the story. */
 static struct {
@@ -169,6 +171,8 @@ void broken(const char *rule, const char *fmt, ...)
     va_end(args);
     story();
     fprintf(stderr, "broken: %s: %s\n", rule, text);
+    if (broken_rule)
+        (void)snprintf(broken_rule, broken_rule_size, "%s: %s", rule, text);
     fflush(stderr);
     _Exit(1);
 }

@@ -60,6 +60,10 @@ struct slice text_of(const char *fmt, ...) PRINTF(1, 2);
 /* An event, for the digest and for the story of a failure. */
 void trace(const char *fmt, ...) PRINTF(1, 2);
 
+/* Where a broken rule is also written, if anywhere. */
+extern char *broken_rule;
+extern size_t broken_rule_size;
+
 /* A rule was broken: tells the story and ends the process. */
 _Noreturn void broken(const char *rule, const char *fmt, ...) PRINTF(2, 3);
 

@@ -232,12 +232,13 @@ static struct event event_of(const char *verb)
         const char *verb;
         enum event_kind kind;
     } verbs[] = {
-        {"start", EVENT_START},       {"notsent", EVENT_NOT_SENT}, {"timeout", EVENT_TIMEOUT},
-        {"ok", EVENT_RESULT},         {"fail", EVENT_RESULT},      {"doubt", EVENT_RESULT},
-        {"again", EVENT_RESULT},      {"lost", EVENT_RESULT},      {"cond", EVENT_CONDITION},
-        {"bad", EVENT_BAD_INPUT},     {"claim", EVENT_CLAIM},      {"release", EVENT_RELEASE},
-        {"retry", EVENT_RETRY},       {"skip", EVENT_SKIP},        {"undo", EVENT_UNDO},
-        {"deadline", EVENT_DEADLINE}, {"early", EVENT_DEADLINE},   {"hasty", EVENT_TIMEOUT},
+        {"start", EVENT_START},       {"notsent", EVENT_NOT_SENT},  {"timeout", EVENT_TIMEOUT},
+        {"resend", EVENT_SEND_AGAIN}, {"ok", EVENT_RESULT},         {"fail", EVENT_RESULT},
+        {"doubt", EVENT_RESULT},      {"again", EVENT_RESULT},      {"lost", EVENT_RESULT},
+        {"cond", EVENT_CONDITION},    {"bad", EVENT_BAD_INPUT},     {"claim", EVENT_CLAIM},
+        {"release", EVENT_RELEASE},   {"retry", EVENT_RETRY},       {"skip", EVENT_SKIP},
+        {"undo", EVENT_UNDO},         {"deadline", EVENT_DEADLINE}, {"early", EVENT_DEADLINE},
+        {"hasty", EVENT_TIMEOUT},
     };
     for (size_t i = 0; i < COUNT_OF(verbs); i++)
         if (strcmp(verb, verbs[i].verb) == 0) {

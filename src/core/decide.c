@@ -357,12 +357,30 @@ static enum answer on_not_sent(struct deed *d)
     struct step *s = &d->t->steps[d->ev->step];
     struct attempt *a = current(d, s);
 
-    if (!a)
+    if (!a || a->resent > 0) /* somebody else sent it again */
         return ANSWER_REFUSED;
     attempt_end(d, a, OUTCOME_NOT_SENT, EFFECT_NONE);
     if (s->direction == DIRECTION_FORWARD)
         step_move(s, STEP_WAITING);
     return ANSWER_ACCEPTED;
+}
+
+static enum answer on_send_again(struct deed *d)
+{
+    struct attempt *a = current(d, &d->t->steps[d->ev->step]);
+
+    if (!a || d->now >= a->complete_by)
+        return ANSWER_REFUSED;
+    a->resent++;
+    return ANSWER_ACCEPTED;
+}
+
+/* What an error says of its attempt's effect. Who was asked more than once, perhaps by way of two
+ * processes of one name, answers for one time of them: the other may still take effect. */
+static enum effect effect_of_error(const struct deed *d, const struct attempt *a)
+{
+    ASSERT(d->ev->effect != EFFECT_HAPPENED);
+    return a->resent > 0 ? EFFECT_UNKNOWN : d->ev->effect;
 }
 
 static enum answer on_timeout(struct deed *d)
@@ -403,7 +421,7 @@ static enum answer keep_late(struct deed *d, struct attempt *a)
     if (a->outcome == OUTCOME_NOT_SENT)
         return ANSWER_REFUSED; /* nobody was asked, so nobody can answer */
     a->outcome = OUTCOME_LATE;
-    a->effect = d->ev->failed ? d->ev->effect : EFFECT_HAPPENED;
+    a->effect = d->ev->failed ? effect_of_error(d, a) : EFFECT_HAPPENED;
     if (d->ev->failed)
         a->error = d->ev->error;
     else
@@ -426,8 +444,7 @@ static enum answer on_result(struct deed *d)
         step_completes(d, s);
         return ANSWER_ACCEPTED;
     }
-    ASSERT(d->ev->effect != EFFECT_HAPPENED);
-    attempt_end(d, a, OUTCOME_FAILED, d->ev->effect);
+    attempt_end(d, a, OUTCOME_FAILED, effect_of_error(d, a));
     a->error = d->ev->error;
     s->error = d->ev->error;
     step_fails(d, s,
@@ -642,6 +659,8 @@ static enum answer happen(struct deed *d)
         return on_start(d);
     case EVENT_NOT_SENT:
         return on_not_sent(d);
+    case EVENT_SEND_AGAIN:
+        return on_send_again(d);
     case EVENT_RESULT:
         return on_result(d);
     case EVENT_TIMEOUT:

@@ -19,27 +19,28 @@
 #define CLOCK_MARGIN_MS INT64_C(1000)
 
 enum event_kind {
-    EVENT_START,     /* a place is free on `instance`; `input` was evaluated (if not before) */
-    EVENT_NOT_SENT,  /* the attempt never left the node */
-    EVENT_RESULT,    /* an agent's answer: `output`, or `error` with its attributes */
-    EVENT_TIMEOUT,   /* the attempt's complete-by passed (a request of the supervisor) */
-    EVENT_DEADLINE,  /* the task's complete-by passed, in whichever direction it goes;
-                      * both are refused before that moment */
-    EVENT_CONDITION, /* the step's `if` was evaluated, to false */
-    EVENT_BAD_INPUT, /* an expression of the step failed: `error` says which and why */
-    EVENT_CLAIM,     /* a scheduler takes the task: `instance` is its node/boot */
-    EVENT_RELEASE,   /* its owner lets go of it */
-    EVENT_RETRY,     /* the operator: try the step (or all that failed) again, now */
-    EVENT_SKIP,      /* the operator: go on without the step, with `output` if given */
-    EVENT_UNDO,      /* the operator: undo the task; `error` may say why */
+    EVENT_START,      /* a place is free on `instance`; `input` was evaluated (if not before) */
+    EVENT_NOT_SENT,   /* the attempt never left the node */
+    EVENT_SEND_AGAIN, /* its instance has lost it, and is to get it once more */
+    EVENT_RESULT,     /* an agent's answer: `output`, or `error` with its attributes */
+    EVENT_TIMEOUT,    /* the attempt's complete-by passed (a request of the supervisor) */
+    EVENT_DEADLINE,   /* the task's complete-by passed, in whichever direction it goes;
+                       * both are refused before that moment */
+    EVENT_CONDITION,  /* the step's `if` was evaluated, to false */
+    EVENT_BAD_INPUT,  /* an expression of the step failed: `error` says which and why */
+    EVENT_CLAIM,      /* a scheduler takes the task: `instance` is its node/boot */
+    EVENT_RELEASE,    /* its owner lets go of it */
+    EVENT_RETRY,      /* the operator: try the step (or all that failed) again, now */
+    EVENT_SKIP,       /* the operator: go on without the step, with `output` if given */
+    EVENT_UNDO,       /* the operator: undo the task; `error` may say why */
 };
 
 struct event {
     enum event_kind kind;
-    int step; /* index; -1 for the whole task */
-    enum direction
-        direction;    /* of the attempt; with the next two: START, NOT_SENT, RESULT, TIMEOUT */
-    uint32_t attempt; /* its number; START names the one it would be */
+    int step;                 /* index; -1 for the whole task */
+    enum direction direction; /* of the attempt; with the next two: START, NOT_SENT, SEND_AGAIN,
+                                 RESULT, TIMEOUT */
+    uint32_t attempt;         /* its number; START names the one it would be */
     struct slice instance;
     struct value input, output;
     bool failed; /* RESULT: it is an error */

@@ -268,6 +268,25 @@ static void a_late_output_is_kept_with_its_attempt(void **state)
     CHECK(!step_in_doubt(&k.steps[0]) && step_has_effect(&k.steps[0]), "certain");
 }
 
+static void who_is_asked_twice_answers_for_one_time(void **state)
+{
+    (void)state;
+    kit_make(&k, "resent", "a2");
+    kit_play(&k, "claim, start a, resend a, notsent a = refused, fail a");
+    CHECK(k.attempts[0][0].resent == 1, "it is on record");
+    CHECK(step_in_doubt(&k.steps[0]), "the other time may have had an effect");
+    kit_expect(&k, "compensating a:failed");
+    kit_make(&k, "resent, then late", "a2");
+    kit_play(&k, "claim, start a, resend a, timeout a, fail a f1 = late");
+    CHECK(step_in_doubt(&k.steps[0]), "a late error clears it no more");
+    kit_play(&k, "resend a = refused");
+    kit_make(&k, "too late to be sent again", "a2");
+    kit_play(&k, "claim, start a, wait 10s, resend a = refused, timeout a");
+    kit_make(&k, "resent, and done", "a2");
+    kit_play(&k, "claim, start a, resend a, ok a");
+    CHECK(!step_in_doubt(&k.steps[0]) && step_has_effect(&k.steps[0]), "certain");
+}
+
 static void failures_are_counted_and_told(void **state)
 {
     (void)state;
@@ -409,6 +428,7 @@ int main(void)
         cmocka_unit_test(the_first_input_is_recorded_and_stays),
         cmocka_unit_test(an_output_is_kept_and_none_is_null),
         cmocka_unit_test(a_late_output_is_kept_with_its_attempt),
+        cmocka_unit_test(who_is_asked_twice_answers_for_one_time),
         cmocka_unit_test(failures_are_counted_and_told),
         cmocka_unit_test(a_completed_step_forgets_its_error),
         cmocka_unit_test(the_first_claim_is_the_start_of_a_task),

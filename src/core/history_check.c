@@ -249,6 +249,7 @@ static void remember(struct node *is, const struct node *was, const struct event
     enum event_kind kind = ev->kind;
     spend(&is->left.late, answer == ANSWER_LATE);
     spend(&is->left.not_sent, kind == EVENT_NOT_SENT);
+    spend(&is->left.again, kind == EVENT_SEND_AGAIN);
     spend(&is->left.releases, kind == EVENT_RELEASE);
     spend(&is->left.bad, kind == EVENT_BAD_INPUT || kind == EVENT_CONDITION);
     spend(&is->left.acts, kind == EVENT_RETRY || kind == EVENT_SKIP || kind == EVENT_UNDO);
@@ -256,6 +257,12 @@ static void remember(struct node *is, const struct node *was, const struct event
         world_turned(w, is->now);
     else if (was->t.state == TASK_ERROR && is->t.state != TASK_ERROR)
         world_resumed(w, is->now);
+}
+
+static bool is_of_attempt(enum event_kind kind)
+{
+    return kind == EVENT_RESULT || kind == EVENT_TIMEOUT || kind == EVENT_NOT_SENT
+           || kind == EVENT_SEND_AGAIN;
 }
 
 /* An attempt that was made, and of which only the sum with others is kept. */
@@ -268,19 +275,17 @@ static bool is_merged(const struct node *was, const struct event *ev)
     for (uint16_t i = 0; i < s->attempt_count; i++)
         if (s->attempts[i].direction == ev->direction && s->attempts[i].number == ev->attempt)
             return false;
-    return ev->kind == EVENT_RESULT || ev->kind == EVENT_TIMEOUT || ev->kind == EVENT_NOT_SENT;
+    return is_of_attempt(ev->kind);
 }
 
 static void check_answer(const struct node *was, const struct event *ev, enum answer answer)
 {
     const struct task *t = &was->t;
-    bool foreseen =
-        ev->kind == EVENT_RESULT || ev->kind == EVENT_TIMEOUT || ev->kind == EVENT_NOT_SENT;
 
     if (is_merged(was, ev))
         CHECK(answer == (ev->kind == EVENT_RESULT ? ANSWER_UNKNOWN : ANSWER_REFUSED), "%s: was %s",
               history_story(), kit_answer_text(answer));
-    else if (foreseen)
+    else if (is_of_attempt(ev->kind))
         CHECK(answer == world_answer(&was->world, ev, was->now), "%s: was %s", history_story(),
               kit_answer_text(answer));
     if (ev->kind == EVENT_CLAIM)

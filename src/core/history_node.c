@@ -100,7 +100,8 @@ static void put_step(uint64_t *h, const struct node *n, uint16_t i)
     }
     for (int d = 0; d < 2; d++)
         for (uint32_t k = 0; k < w->count[d]; k++)
-            put(h, (uint64_t)w->attempts[d][k].fate << 1 | w->attempts[d][k].late);
+            put(h, (uint64_t)w->attempts[d][k].fate << 2 | (uint64_t)w->attempts[d][k].again << 1
+                       | w->attempts[d][k].late);
 }
 
 uint64_t node_key(const struct node *n)
@@ -116,8 +117,9 @@ uint64_t node_key(const struct node *n)
     put(&h, (uint64_t)w->back << 5 | (uint64_t)w->resumed << 4 | (uint64_t)w->asked << 3
                 | (uint64_t)w->due[0] << 2 | (uint64_t)w->due[1] << 1);
     put(&h, (uint64_t)w->wish);
-    put(&h, (uint64_t)n->left.late << 32 | (uint64_t)n->left.not_sent << 24
-                | (uint64_t)n->left.releases << 16 | (uint64_t)n->left.acts << 8 | n->left.bad);
+    put(&h, (uint64_t)n->left.again << 40 | (uint64_t)n->left.late << 32
+                | (uint64_t)n->left.not_sent << 24 | (uint64_t)n->left.releases << 16
+                | (uint64_t)n->left.acts << 8 | n->left.bad);
     for (uint16_t i = 0; i < n->t.step_count; i++)
         put_step(&h, n, i);
     return h;

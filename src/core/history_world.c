@@ -154,7 +154,9 @@ enum answer world_answer(const struct world *w, const struct event *ev, int64_t 
         return a && a->fate == FATE_OPEN && now >= a->complete_by ? ANSWER_ACCEPTED
                                                                   : ANSWER_REFUSED;
     if (ev->kind == EVENT_NOT_SENT)
-        return a && a->fate == FATE_OPEN ? ANSWER_ACCEPTED : ANSWER_REFUSED;
+        return a && a->fate == FATE_OPEN && !a->again ? ANSWER_ACCEPTED : ANSWER_REFUSED;
+    if (ev->kind == EVENT_SEND_AGAIN)
+        return a && a->fate == FATE_OPEN && now < a->complete_by ? ANSWER_ACCEPTED : ANSWER_REFUSED;
     if (!a)
         return ANSWER_UNKNOWN;
     if (a->fate == FATE_OPEN)
@@ -195,7 +197,7 @@ static void answered(struct world *w, const struct event *ev, int64_t now)
 
     a->late = !open;
     if (ev->failed)
-        a->fate = ev->effect == EFFECT_NONE ? FATE_NOTHING : FATE_UNKNOWN;
+        a->fate = ev->effect == EFFECT_NONE && !a->again ? FATE_NOTHING : FATE_UNKNOWN;
     else
         a->fate = FATE_DONE;
     if (open && ev->failed)
@@ -284,6 +286,9 @@ void world_event(struct world *w, const struct event *ev, enum task_state state,
     case EVENT_NOT_SENT:
     case EVENT_TIMEOUT:
         given_up(w, ev, now);
+        return;
+    case EVENT_SEND_AGAIN:
+        w->steps[ev->step].attempts[ev->direction][ev->attempt - 1].again = true;
         return;
     case EVENT_RESULT:
         answered(w, ev, now);

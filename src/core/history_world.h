@@ -34,7 +34,8 @@ enum phase {
 
 struct world_attempt {
     enum fate fate;
-    bool late; /* answered after it had been given up */
+    bool late;  /* answered after it had been given up */
+    bool again; /* its instance was asked once more */
     int64_t complete_by;
 };
 
@@ -72,7 +73,7 @@ bool world_pivot_clear(const struct world_step *s); /* this pivot allows undo */
 /* May the step be started, going by order and time alone? */
 bool world_startable(const struct world *w, uint16_t i, int64_t now);
 
-/* The answer that a result, a timeout, or NOT_SENT must get. */
+/* The answer that a result, a timeout, NOT_SENT or SEND_AGAIN must get. */
 enum answer world_answer(const struct world *w, const struct event *ev, int64_t now);
 
 /* The event was accepted (or came late) in a task that was in `state` before. */

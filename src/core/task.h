@@ -159,6 +159,7 @@ struct attempt {
     enum outcome outcome;
     enum effect effect; /* UNKNOWN while it is open */
     int64_t started_at, ended_at, complete_by;
+    uint32_t resent; /* how often it was sent again, because its instance had lost it */
     struct slice instance;
     struct value output; /* of a late result only; otherwise it is the step's */
     struct fault_note error;

@@ -39,25 +39,21 @@ static bool is_lost(const struct scheduler *s, const struct live_step *ls)
     return ls->delivered && !ls->work && ls->seen != ls->instance->call_seq && has_time_left(s, ls);
 }
 
-/* Where nodes share a store, an attempt that seems lost may have ended at another one. Such tasks
- * are read again, and their instances asked to call again. */
-static void read_uncertain(struct scheduler *s, const struct instance *i)
+/* It is written down before it leaves, as every request is: what an error then says of its effect
+ * has another meaning, and whoever else owns the task by now must be heard. */
+static void send_again(struct scheduler *s, struct work *w, struct live_step *ls)
 {
-    int64_t now = scheduler_now(s);
+    const struct attempt *a = step_open_attempt(&ls->live->task.steps[ls->step]);
+    const struct event e = {.kind = EVENT_SEND_AGAIN,
+                            .step = ls->step,
+                            .direction = a->direction,
+                            .attempt = a->number};
+    enum answer answer = live_decide(s, ls->live, &e);
 
-again:
-    LIST_FOREACH (link, after, &i->sent) {
-        const struct live_step *ls = CONTAINER_OF(link, struct live_step, sent);
-        struct live *l = ls->live;
-        if (!is_lost(s, ls) || now - l->certain_at < CERTAIN_MS)
-            continue;
-        if (l->in_flight) {
-            l->reload = true;
-            continue;
-        }
-        live_reload(s, l);
-        goto again; /* it took all of its steps out of the list */
-    }
+    ASSERT(answer == ANSWER_ACCEPTED);
+    call_assign(s, w, ls);
+    ls->pending = true;
+    w->unsettled++;
 }
 
 /* An attempt that we answered a call with, and that the instance neither holds nor hands in: the
@@ -65,6 +61,8 @@ again:
  * token. */
 static void send_lost_again(struct scheduler *s, struct work *w)
 {
+    bool busy = false;
+
     if (!w->says_holding || w->max == 0)
         return;
     w->instance->called = true;
@@ -73,13 +71,17 @@ static void send_lost_again(struct scheduler *s, struct work *w)
         mark_seen(s, w, w->holding[i]);
     for (size_t i = 0; i < w->result_count; i++)
         mark_seen(s, w, w->results[i].token);
-    if (s->config.shared)
-        read_uncertain(s, w->instance);
     LIST_FOREACH (link, after, &w->instance->sent) {
         struct live_step *ls = CONTAINER_OF(link, struct live_step, sent);
-        if (is_lost(s, ls) && w->assigned_count < w->max && !ls->live->reload)
-            call_assign(s, w, ls);
+        if (!is_lost(s, ls) || w->assigned_count == w->max)
+            continue;
+        if (ls->live->in_flight)
+            busy = true;
+        else
+            send_again(s, w, ls);
     }
+    if (busy) /* nothing can be decided just now: the instance is to come again */
+        call_close(s, w);
 }
 
 static void post_results(struct scheduler *s, struct work *w)

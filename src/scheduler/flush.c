@@ -162,6 +162,15 @@ static void fill_change(struct scheduler *s, struct job *j, struct live *l, stru
     set_wake_at(l, c);
 }
 
+/* What was answered on the way needs no commit; but others may have made the answer untrue. */
+static void answer_without_commit(struct scheduler *s, struct live *l)
+{
+    if (s->config.shared && !list_empty(&l->applied))
+        live_reload(s, l);
+    else
+        inbox_applied_done(s, l);
+}
+
 static void gather_changes(struct scheduler *s, struct job *j)
 {
     size_t max = s->config.batch_max;
@@ -175,7 +184,7 @@ static void gather_changes(struct scheduler *s, struct job *j)
         link_remove(&l->dirty_link);
         release_if_idle(s, l);
         if (!l->fx.changed && !l->fresh) {
-            inbox_applied_done(s, l); /* what was answered on the way needs no commit */
+            answer_without_commit(s, l);
             continue;
         }
         if (l->fx.ended && l->task.state == TASK_PROCESSED)

@@ -20,9 +20,6 @@
 /* What is this long overdue should have been dealt with, whoever owns its task. */
 #define STALE_MS INT64_C(5000)
 
-/* For so long after it was read or written, a row is taken for what it was. */
-#define CERTAIN_MS INT64_C(1000)
-
 enum command_kind { COMMAND_RESULT, COMMAND_ASK, COMMAND_EVENT };
 
 /* Something to be done to one task. */
@@ -66,7 +63,6 @@ struct live {
     struct link dirty_link, load_link, inbox_link;
     struct heap_node nap; /* the next moment at which a step wants a place */
     int64_t row_wake_at;  /* what the row has */
-    int64_t certain_at;   /* when what we know was last what the row said */
     struct slice waiting_for;
     int64_t rank;
     bool loaded, fresh, in_flight, reload;

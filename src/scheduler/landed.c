@@ -69,7 +69,6 @@ static void landed_ok(struct scheduler *s, struct live *l, const struct change *
 
     l->task.revision = c->row.revision;
     l->row_wake_at = c->row.wake_at;
-    l->certain_at = scheduler_now(s);
     l->fresh = false;
     l->fx = (struct effects){0};
     inbox_applied_done(s, l);
@@ -185,14 +184,27 @@ void landed_claims_unknown(struct scheduler *s)
     s->look_before_seq = 0;
 }
 
+/* It is ours: do we know, and as it is now? */
+static void look_at(struct scheduler *s, const struct task_row *row)
+{
+    struct live *l = live_find(s, row->id);
+
+    if (!l)
+        list_push(&s->loads, &live_stub(s, row->id)->load_link);
+    else if (l->in_flight)
+        l->reload = true;
+    else if (l->loaded && l->task.revision != row->revision)
+        live_reload(s, l);
+}
+
 /* Rows in work, newest first: those that are ours without our knowing are loaded. */
 void landed_look(struct scheduler *s, const struct row_page *page)
 {
     for (size_t i = 0; i < page->count; i++) {
         const struct task_row *row = &page->rows[i];
         s->look_before_seq = row->seq;
-        if (slice_eq(row->locked_by, s->me) && !live_find(s, row->id))
-            list_push(&s->loads, &live_stub(s, row->id)->load_link);
+        if (slice_eq(row->locked_by, s->me))
+            look_at(s, row);
     }
     if (page->more)
         return;

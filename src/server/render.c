@@ -50,6 +50,8 @@ static void render_attempt(struct buf *b, const struct attempt *a)
     member_time(b, "complete_by", a->complete_by);
     member(b, "outcome", slice_of(outcome_text(a->outcome)));
     member(b, "effect", slice_of(effect_text(a->effect)));
+    if (a->resent > 0)
+        member_int(b, "resent", a->resent);
     if (a->output.json.ptr)
         member_raw(b, "output", a->output.json);
     if (a->error.code.ptr)

@@ -131,6 +131,7 @@ static struct attempt get_attempt(struct decoder *d, const struct json *j)
         .started_at = get_time(d, j, "started_at"),
         .ended_at = get_time(d, j, "ended_at"),
         .complete_by = get_time(d, j, "complete_by"),
+        .resent = get_count(d, j, "resent"),
         .instance = get_text(d, j, "instance"),
         .output = get_value(d, j, "output", "output_payload"),
         .error = get_note(d, j),

@@ -98,6 +98,7 @@ static void put_attempt(struct encoder *en, struct attempt *at)
     put_number(b, "started_at", at->started_at);
     put_number(b, "ended_at", at->ended_at);
     put_number(b, "complete_by", at->complete_by);
+    put_number(b, "resent", at->resent);
     put_value(en, "output", "output_payload", &at->output);
     put_note(b, &at->error);
     json_close(b, '}');

@@ -66,6 +66,7 @@ static struct attempt random_attempt(struct prng *p, struct arena *a, enum direc
         .started_at = random_time(p),
         .ended_at = random_time(p),
         .complete_by = random_time(p),
+        .resent = prng_chance(p, 500) ? prng_below(p, 5) : 0,
         .instance = random_text(p),
         .output = random_value(p, a),
         .error = random_note(p),
@@ -198,6 +199,7 @@ static void attempts_equal(const struct attempt *x, const struct attempt *y)
     NUMBER(started_at);
     NUMBER(ended_at);
     NUMBER(complete_by);
+    NUMBER(resent);
     TEXT(instance);
     VALUE(output);
     NOTE(error);

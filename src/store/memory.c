@@ -535,7 +535,6 @@ static void lease_give(struct mem_lease *l, const struct lease_try *want)
 
     lease.epoch += !slice_eq(lease.holder, want->holder);
     lease.holder = arena_copy(&fresh, want->holder);
-    lease.note = arena_copy(&fresh, want->note.ptr ? want->note : lease.note);
     lease.until = want->until;
     arena_fini(&l->arena); /* after what is kept of it was copied */
     *l = (struct mem_lease){fresh, name, lease};
@@ -559,10 +558,9 @@ static enum err memory_lease(struct store *base, const struct lease_try *want, s
         return fails(e);
     const struct mem_lease *found = lease_find(s, want->name);
     struct mem_lease *l = found ? &s->leases[found - s->leases] : lease_make(s, want->name);
-    struct slice note = arena_copy(a, l->lease.note);
     if (l->lease.until <= want->now || want->seize || slice_eq(l->lease.holder, want->holder))
         lease_give(l, want);
-    *ret = (struct lease){arena_copy(a, l->lease.holder), l->lease.epoch, l->lease.until, note};
+    *ret = (struct lease){arena_copy(a, l->lease.holder), l->lease.epoch, l->lease.until};
     return ERR_OK;
 }
 

@@ -105,8 +105,7 @@ static enum err sqlite_lease(struct store *base, const struct lease_try *want, s
 {
     (void)e;
     /* the folder's lock excludes everybody else; older starts had older epochs */
-    *ret = (struct lease){arena_copy(a, want->holder), sqlite_store_of(base)->boot, want->until,
-                          SLICE_NONE};
+    *ret = (struct lease){arena_copy(a, want->holder), sqlite_store_of(base)->boot, want->until};
     return ERR_OK;
 }
 

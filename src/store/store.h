@@ -133,7 +133,7 @@ struct list_query {
 /* An attempt to take or renew a lease. */
 struct lease_try {
     struct slice name, holder;
-    struct slice note;  /* kept with the lease for whoever holds it next; NONE: as it was */
+
     int64_t now, until; /* until <= now: the holder gives it up */
     bool seize;         /* whoever has it: an older boot of the same node, say */
 };
@@ -142,7 +142,6 @@ struct lease {
     struct slice holder; /* who has it */
     uint64_t epoch;      /* raised whenever the holder changes */
     int64_t until;
-    struct slice note; /* as it was before */
 };
 
 struct workflow_row {
@@ -191,7 +190,7 @@ struct store_ops {
 
     /* Takes or renews a lease if it is free, run out at `now`, or the holder's own. *ret is the
      * lease as it stands afterwards, whoever holds it. Where a lock excludes other servers it is
-     * always the caller's, nothing is written, and there is no note. */
+     * always the caller's, and nothing is written. */
     enum err (*lease)(struct store *s, const struct lease_try *want, struct arena *a,
                       struct lease *ret, struct error *e);
 

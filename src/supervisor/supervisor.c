@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "store/codec.h"
 #include "supervisor/overdue.h"
-#include "json/json.h"
 
 enum {
     PAGE_MAX = 256,
@@ -14,7 +13,7 @@ enum {
 
 #define LEASE_NAME SLICE("supervisor")
 
-enum phase { PHASE_IDLE, PHASE_READ, PHASE_WRITE };
+enum phase { PHASE_IDLE, PHASE_READ, PHASE_WRITE, PHASE_LEAVE };
 
 struct supervisor {
     struct supervisor_config config;
@@ -25,7 +24,6 @@ struct supervisor {
     struct store_job job;
     struct arena arena; /* of one page */
     struct lease lease;
-    struct slice note; /* for the next leader */
     struct fence fence;
     struct row_page page;
     struct batch batch;
@@ -36,7 +34,6 @@ struct supervisor {
     int64_t scan_steady;
     int64_t seen_wake_at, seen_seq; /* how far the present scan has come */
     int64_t last_at, last_steady;   /* the last scan that succeeded; at first, our start */
-    bool scanned;                   /* as the leader, at last_at */
     struct lost_time lost;
     struct supervisor_stats stats;
     bool stopped;
@@ -72,11 +69,6 @@ void supervisor_free(struct supervisor *sv)
     free(sv);
 }
 
-void supervisor_stop(struct supervisor *sv)
-{
-    sv->stopped = true;
-}
-
 bool supervisor_is_busy(const struct supervisor *sv)
 {
     return sv->phase != PHASE_IDLE;
@@ -90,50 +82,17 @@ void supervisor_stats(const struct supervisor *sv, struct supervisor_stats *ret)
 /* ---- lost time ---- */
 
 /* Scans that lie too far apart: nobody could hand in anything in between, or be heard. */
-static void notice_lost_time(struct supervisor *sv, int64_t last_at, int64_t gap)
+static void notice_lost_time(struct supervisor *sv)
 {
+    int64_t gap = sv->scan_steady - sv->last_steady;
+
     if (gap <= 3 * sv->config.interval_ms)
         return;
-    bool still = last_at < sv->lost.until + sv->lost.grace_ms;
+    bool still = sv->last_at < sv->lost.until + sv->lost.grace_ms;
     if (!still)
-        sv->lost.from = last_at;
+        sv->lost.from = sv->last_at;
     sv->lost.until = sv->scan_at;
     log_line(LOG_WARN, "event=time_lost ms=%" PRId64 " grace_ms=%" PRId64, gap, sv->lost.grace_ms);
-}
-
-/* Until the next leader has written one of its own, an older note stays: with the same lost time,
- * or with a scan so long ago that the next one finds out by itself. */
-static struct slice write_note(struct supervisor *sv)
-{
-    CLEANUP(buf_fini) struct buf b = {0};
-
-    if (!sv->scanned)
-        return SLICE_NONE;
-    json_open(&b, '{');
-    json_key(&b, "scanned_at");
-    json_number(&b, sv->last_at);
-    json_key(&b, "lost_from");
-    json_number(&b, sv->lost.from);
-    json_key(&b, "lost_until");
-    json_number(&b, sv->lost.until);
-    json_close(&b, '}');
-    return arena_copy(&sv->arena, buf_view(&b));
-}
-
-/* We lead from now on. What was lost is what the leaders before us lost, and whatever lies between
- * their last scan and now; not what we missed ourselves. */
-static void take_note(struct supervisor *sv)
-{
-    struct json *j = NULL;
-
-    if (json_parse(&sv->arena, sv->lease.note, &j, NULL) != ERR_OK)
-        return; /* then all that is overdue gets grace, as at a first start */
-    sv->lost.from = json_get_int(j, "lost_from", 0);
-    sv->lost.until = json_get_int(j, "lost_until", 0);
-    int64_t scanned_at = json_get_int(j, "scanned_at", 0);
-    notice_lost_time(sv, scanned_at, sv->scan_at - scanned_at);
-    sv->scanned = true;
-    sv->last_at = scanned_at;
 }
 
 /* ---- reading a page ---- */
@@ -144,7 +103,6 @@ static void read_run(struct store_job *j, struct store *store)
 
     const struct lease_try want = {.name = LEASE_NAME,
                                    .holder = sv->config.holder,
-                                   .note = sv->note,
                                    .now = sv->scan_at,
                                    .until = sv->scan_at + sv->config.lease_ms};
 
@@ -155,7 +113,7 @@ static void read_run(struct store_job *j, struct store *store)
                                   &sv->arena, &sv->page, &sv->error);
 }
 
-static void scan_over(struct supervisor *sv, bool ok, bool led)
+static void scan_over(struct supervisor *sv, bool ok)
 {
     arena_fini(&sv->arena);
     sv->phase = PHASE_IDLE;
@@ -163,7 +121,6 @@ static void scan_over(struct supervisor *sv, bool ok, bool led)
     if (ok) {
         sv->last_at = sv->scan_at;
         sv->last_steady = sv->scan_steady;
-        sv->scanned = led;
         sv->stats.scans++;
     } else {
         sv->outside.failed(sv->outside.arg, &sv->error);
@@ -212,7 +169,7 @@ static void next_page(struct supervisor *sv)
     if (sv->page.more && !sv->stopped)
         begin_read(sv);
     else
-        scan_over(sv, true, true);
+        scan_over(sv, true);
 }
 
 static void read_done(struct store_job *j)
@@ -220,16 +177,14 @@ static void read_done(struct store_job *j)
     struct supervisor *sv = CONTAINER_OF(j, struct supervisor, job);
 
     if (sv->err != ERR_OK) {
-        scan_over(sv, false, false);
+        scan_over(sv, false);
         return;
     }
     sv->stats.leads = slice_eq(sv->lease.holder, sv->config.holder);
     if (!sv->stats.leads) {
-        scan_over(sv, true, false);
+        scan_over(sv, true);
         return;
     }
-    if (!sv->scanned && sv->lease.note.ptr)
-        take_note(sv);
     sv->fence = (struct fence){LEASE_NAME, sv->lease.epoch};
     sv->batch = (struct batch){.fence = &sv->fence};
     sv->batch.changes = arena_alloc(&sv->arena, (sv->page.count + 1) * sizeof(struct change));
@@ -249,7 +204,6 @@ static void read_done(struct store_job *j)
 static void begin_read(struct supervisor *sv)
 {
     arena_fini(&sv->arena);
-    sv->note = write_note(sv);
     sv->page = (struct row_page){0};
     sv->phase = PHASE_READ;
     sv->job = (struct store_job){.run = read_run, .done = read_done};
@@ -281,7 +235,7 @@ static void write_done(struct store_job *j)
     if (sv->err == ERR_OK)
         next_page(sv);
     else
-        scan_over(sv, false, false);
+        scan_over(sv, false);
 }
 
 static void begin_write(struct supervisor *sv)
@@ -291,12 +245,54 @@ static void begin_write(struct supervisor *sv)
     sv->store->submit(sv->store, &sv->job);
 }
 
+/* ---- the end ---- */
+
+static void leave_run(struct store_job *j, struct store *store)
+{
+    struct supervisor *sv = CONTAINER_OF(j, struct supervisor, job);
+    const struct lease_try want = {.name = LEASE_NAME,
+                                   .holder = sv->config.holder,
+                                   .now = sv->scan_at,
+                                   .until = sv->scan_at};
+
+    /* If that fails, the lease runs out by itself. */
+    sv->err = store->ops->lease(store, &want, &sv->arena, &sv->lease, &sv->error);
+}
+
+static void leave_done(struct store_job *j)
+{
+    struct supervisor *sv = CONTAINER_OF(j, struct supervisor, job);
+
+    arena_fini(&sv->arena);
+    sv->phase = PHASE_IDLE;
+}
+
+/* Who leads gives up its lease, so that the next one need not wait until it has run out. */
+static void leave(struct supervisor *sv)
+{
+    if (sv->phase != PHASE_IDLE || !sv->stats.leads)
+        return;
+    sv->stats.leads = false;
+    sv->scan_at = sv->outside.now(sv->outside.arg);
+    sv->phase = PHASE_LEAVE;
+    sv->job = (struct store_job){.run = leave_run, .done = leave_done};
+    sv->store->submit(sv->store, &sv->job);
+}
+
+void supervisor_stop(struct supervisor *sv)
+{
+    sv->stopped = true;
+    leave(sv);
+}
+
 /* ---- scans ---- */
 
 int64_t supervisor_turn(struct supervisor *sv)
 {
     int64_t now = sv->outside.now(sv->outside.arg);
 
+    if (sv->stopped)
+        leave(sv); /* now that its scan is over */
     if (sv->phase != PHASE_IDLE || sv->stopped)
         return 0;
     if (now < sv->next_at)
@@ -304,7 +300,7 @@ int64_t supervisor_turn(struct supervisor *sv)
     sv->scan_at = now;
     sv->scan_steady = sv->outside.steady(sv->outside.arg);
     sv->seen_wake_at = sv->seen_seq = 0;
-    notice_lost_time(sv, sv->last_at, sv->scan_steady - sv->last_steady);
+    notice_lost_time(sv);
     begin_read(sv);
     return 0;
 }

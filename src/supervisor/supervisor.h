@@ -16,9 +16,8 @@
  * `grace_ms` more. At a start the gap reaches back for ever: whatever fell due while we ran has
  * been acted on, so what is overdue now fell due while we did not.
  *
- * Where nodes share a store, it is the scans of all leaders that count: the leader writes the time
- * of its last scan, and what it knows of lost time, into the note of the lease, and the next leader
- * reads it there.
+ * A supervisor that does not lead looks as often as one that does, so that it knows by itself what
+ * time was lost when it comes to lead. A leader that ends gives up its lease.
  */
 
 #include "definition/registry.h"

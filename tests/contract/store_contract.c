@@ -582,28 +582,6 @@ static void a_lease_can_be_seized(void **state)
     CHECK(!w->s->shared || seized.epoch == l.epoch + 1, "under another epoch");
 }
 
-static void a_lease_keeps_a_note(void **state)
-{
-    struct world *w = *state;
-    struct lease_try want = {.name = SLICE("l"),
-                             .holder = SLICE("n1/1"),
-                             .note = SLICE("so far"),
-                             .now = 100,
-                             .until = 200};
-    struct lease l;
-
-    if (!w->s->shared)
-        return;
-    must(w->s->ops->lease(w->s, &want, &w->a, &l, &w->e), "lease");
-    CHECK(!l.note.ptr, "there was none");
-    l = try_lease(w, "l", "n1/1", 110, 210);
-    CHECK(slice_is(l.note, "so far"), "kept");
-    l = try_lease(w, "l", "n2/1", 120, 220);
-    CHECK(slice_is(l.note, "so far") && slice_is(l.holder, "n1/1"), "shown to who does not get it");
-    l = try_lease(w, "l", "n2/1", 210, 310);
-    CHECK(slice_is(l.note, "so far") && slice_is(l.holder, "n2/1"), "and to who does");
-}
-
 static void tasks_of_a_node_without_lease_are_claimed(void **state)
 {
     struct world *w = *state;
@@ -850,7 +828,6 @@ int main(void)
         BOTH(a_batch_of_a_deposed_leader_does_nothing),
         BOTH(a_lease_is_renewed_by_its_holder),
         BOTH(a_lease_can_be_seized),
-        BOTH(a_lease_keeps_a_note),
         BOTH(tasks_of_a_node_without_lease_are_claimed),
         BOTH(requests_of_others_are_found),
         BOTH(every_start_has_its_number),

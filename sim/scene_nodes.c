@@ -1,0 +1,512 @@
+#include "base/when.h"
+#include "sim/scene.h"
+#include "sim/weather.h"
+#include "sim/world.h"
+
+/* Nodes that are away, asleep, replaced, deposed or gone, and time that is lost. */
+
+static uint32_t other;   /* than the node that something befell */
+static struct node *old; /* the process that was replaced */
+
+static bool first_begun(void)
+{
+    return begun(0, DIRECTION_FORWARD, 1) && the_owner();
+}
+
+static bool both_begun(void)
+{
+    return first_begun() && begun(1, DIRECTION_FORWARD, 1);
+}
+
+static bool nobody_gave_up(void)
+{
+    return is_open(0, DIRECTION_FORWARD, 1);
+}
+
+static void nothing_failed(void)
+{
+    const struct seen *s = &the_task()->seen;
+
+    scene_must(s->failure_count == 0, "nothing counts as a failure");
+    scene_must(!s->deadline_passed, "no deadline passed");
+}
+
+/* ---- one node ---- */
+
+/* The world's nodes come back by themselves, after a while that is drawn; one that is the last of
+ * its name does not. */
+static void goes_away(struct node *n)
+{
+    n->last = true;
+    node_crash(n, "for the scene");
+}
+
+static void only_node_goes_away(void)
+{
+    goes_away(&nodes.list[0]);
+}
+
+static bool only_node_is_away(void)
+{
+    return !nodes.list[0].used;
+}
+
+static void only_node_comes_back(void)
+{
+    nodes.list[0].last = false;
+    nodes_boot();
+}
+
+static bool all_fell_due(void)
+{
+    return met(COVER_LONG_OUTAGE);
+}
+
+static void only_node_falls_asleep(void)
+{
+    node_suspend(&nodes.list[0], 10 * MS_PER_MIN);
+}
+
+static bool asleep_past_the_deadline(void)
+{
+    return is_open(0, DIRECTION_FORWARD, 1)
+           && store_now() > the_attempt(0, DIRECTION_FORWARD, 1)->complete_by + MS_PER_MIN;
+}
+
+static bool only_node_is_awake(void)
+{
+    return node_is_awake(&nodes.list[0]);
+}
+
+static void comes_back_ahead(void)
+{
+    world.ahead += between(2 * MS_PER_MIN, MS_PER_H);
+    trace("the clock jumps, to %" PRId64 " ms ahead", world.ahead);
+    only_node_comes_back();
+}
+
+static void comes_back_behind(void)
+{
+    world.ahead -= between(2 * MS_PER_MIN, MS_PER_H);
+    world.set_back = true;
+    trace("the clock jumps, to %" PRId64 " ms ahead", world.ahead);
+    only_node_comes_back();
+}
+
+static bool before_it_began(void)
+{
+    const struct seen_attempt *a = the_attempt(0, DIRECTION_FORWARD, 1);
+
+    return a->outcome == OUTCOME_COMPLETED && a->ended_at < a->started_at;
+}
+
+static void store_is_cut_off(void)
+{
+    disk_cut(&nodes.list[0].disk, 2 * MS_PER_MIN);
+}
+
+static bool store_is_back_too_late(void)
+{
+    const struct seen_attempt *a = the_attempt(0, DIRECTION_FORWARD, 1);
+
+    return nodes.list[0].disk.cut_until <= world.now && is_open(0, DIRECTION_FORWARD, 1)
+           && a->complete_by < store_now();
+}
+
+/* ---- results elsewhere ---- */
+
+static void result_goes_elsewhere(void)
+{
+    other = 1 - the_owner()->name;
+    agents_turn_to(other);
+}
+
+static bool other_owns_it(void)
+{
+    return the_owner() && the_owner()->name == other;
+}
+
+static bool second_begun(void)
+{
+    return begun(1, DIRECTION_FORWARD, 1) && the_owner();
+}
+
+static void undo_is_asked_elsewhere(void)
+{
+    other = 1 - the_owner()->name;
+    people_want(the_task(), ASK_UNDO, -1, (int)other);
+}
+
+static bool other_told_the_agent_to_stop(void)
+{
+    return other_owns_it() && met(COVER_STOPPED) && is_open(1, DIRECTION_FORWARD, 1);
+}
+
+static bool second_begun_there(void)
+{
+    return begun(1, DIRECTION_FORWARD, 1) && other_owns_it();
+}
+
+static bool result_lost_the_race(void)
+{
+    return met(COVER_CONFLICT_RESULT);
+}
+
+/* ---- take-over ---- */
+
+static void owner_is_started_again(void)
+{
+    old = the_owner();
+    node_usurp(old);
+}
+
+static bool taken_over_from_the_living(void)
+{
+    return node_is_up(old) && is_open(0, DIRECTION_FORWARD, 1) && the_owner() && the_owner() != old;
+}
+
+static bool old_process_noticed(void)
+{
+    return met(COVER_REPLACED);
+}
+
+static void owner_goes_for_good(void)
+{
+    other = 1 - the_owner()->name;
+    goes_away(the_owner());
+}
+
+static bool taken_over_running(void)
+{
+    return met(COVER_NODE_CLAIM) && other_owns_it() && is_open(0, DIRECTION_FORWARD, 1);
+}
+
+/* ---- supervisors ---- */
+
+static struct node *writing_leader(void)
+{
+    struct supervisor_stats stats;
+    struct node *leader = the_leader();
+
+    if (!leader)
+        return NULL;
+    supervisor_stats(leader->supervisor, &stats);
+    return stats.requests > 0 && supervisor_is_busy(leader->supervisor) ? leader : NULL;
+}
+
+static bool leader_is_about_to_write(void)
+{
+    return writing_leader() != NULL;
+}
+
+static void leader_falls_asleep(void)
+{
+    node_suspend(writing_leader(), 40 * MS_PER_S);
+}
+
+static bool leader_was_deposed(void)
+{
+    return met(COVER_LEADER_CHANGE) && met(COVER_DEPOSED);
+}
+
+static bool somebody_leads(void)
+{
+    return the_leader() != NULL;
+}
+
+static bool agents_wait_at_the_other(void)
+{
+    if (!somebody_leads())
+        return false;
+    other = 1 - the_leader()->name;
+    return wire_parked(node_named(other)) >= SERVICES_MAX;
+}
+
+static void other_is_asked(void)
+{
+    people_want(the_task(), ASK_SUBMIT, -1, (int)other);
+}
+
+static bool other_than_the_leader_owns_it(void)
+{
+    return first_begun() && other_owns_it() && the_leader() && the_leader()->name != other;
+}
+
+static bool request_was_found(void)
+{
+    return met(COVER_FOUND_REQUEST);
+}
+
+static bool begun_and_led(void)
+{
+    return first_begun() && somebody_leads();
+}
+
+static void all_fall_asleep(void)
+{
+    NODES_FOREACH (n)
+        node_suspend(n, 20 * MS_PER_S);
+}
+
+static bool all_are_awake(void)
+{
+    return nodes_are_well() && somebody_leads();
+}
+
+static void leader_ends(void)
+{
+    struct node *n = the_leader();
+
+    other = 1 - n->name;
+    n->last = true;
+    node_drain(n);
+    agents_turn_to(other);
+}
+
+static bool other_leads(void)
+{
+    return the_leader() && the_leader()->name == other;
+}
+
+/* Attempts and their task fall due while no node is there; the agents have their results ready. */
+#define DUE_FLOW                                             \
+    {                                                        \
+        .step_count = 2, .complete_by_ms = 60000, .steps = { \
+            {.complete_by_ms = 10000},                       \
+            {.service = 1, .complete_by_ms = 10000},         \
+        }                                                    \
+    }
+
+#define KEEPS_RESULT(i)                                                 \
+    {                                                                   \
+        .step = (i), .act = { SAYS_DONE, .takes = 3000, .keeps = true } \
+    }
+
+#define BOTH_DONE                                                     \
+    {                                                                 \
+        {STEP_COMPLETED, "C", STANDS}, {STEP_COMPLETED, "C", STANDS}, \
+    }
+
+const struct scene scenes_of_nodes[] = {
+    {
+        .name = "ten_minutes_down",
+        .sentence = "the node is down for ten minutes: what fell due is nobody else's fault",
+        .flow = DUE_FLOW,
+        .parts = {KEEPS_RESULT(0), KEEPS_RESULT(1)},
+        .beats = {{.what = "agents are at work", .until = both_begun, .then = only_node_goes_away},
+                  {.what = "ten minutes went by",
+                   .until = only_node_is_away,
+                   .after_ms = 10 * MS_PER_MIN,
+                   .then = only_node_comes_back},
+                  {.what = "everything had fallen due", .until = all_fell_due}},
+        .end = TASK_PROCESSED,
+        .fates = BOTH_DONE,
+        .expect = nothing_failed,
+    },
+    {
+        .name = "suspended",
+        .sentence =
+            "the machine of the node is suspended for ten minutes: an answer soon after that is"
+            " in time",
+        .flow = {.step_count = 2,
+                 .steps = {{.complete_by_ms = 10000}, {.before = BIT(0), .complete_by_ms = 60000}}},
+        .parts = {{.act = {SAYS_DONE, .takes = 10 * MS_PER_MIN + 4000, .keeps = true}}},
+        .beats = {{.what = "an agent is at work",
+                   .until = first_begun,
+                   .then = only_node_falls_asleep},
+                  {.what = "it fell due meanwhile", .until = asleep_past_the_deadline},
+                  {.what = "the node woke up", .until = only_node_is_awake},
+                  {.what = "it does not give up", .until = nobody_gave_up, .after_ms = 2000}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "C", STANDS}, {STEP_COMPLETED, "N*C", STANDS}},
+        .expect = nothing_failed,
+    },
+    {
+        .name = "clock_ahead",
+        .sentence = "the clock is set ahead while the node restarts",
+        .flow = DUE_FLOW,
+        .parts = {KEEPS_RESULT(0), KEEPS_RESULT(1)},
+        .beats = {{.what = "agents are at work", .until = both_begun, .then = only_node_goes_away},
+                  {.what = "the node is down",
+                   .until = only_node_is_away,
+                   .after_ms = 500,
+                   .then = comes_back_ahead},
+                  {.what = "everything had fallen due", .until = all_fell_due}},
+        .end = TASK_PROCESSED,
+        .fates = BOTH_DONE,
+        .expect = nothing_failed,
+    },
+    {
+        .name = "clock_back",
+        .sentence = "the clock is set back while the node restarts",
+        .flow = DUE_FLOW,
+        .parts = {KEEPS_RESULT(0), KEEPS_RESULT(1)},
+        .beats = {{.what = "agents are at work", .until = both_begun, .then = only_node_goes_away},
+                  {.what = "the node is down",
+                   .until = only_node_is_away,
+                   .after_ms = 500,
+                   .then = comes_back_behind},
+                  {.what = "the attempt ended before it began", .until = before_it_began}},
+        .end = TASK_PROCESSED,
+        .fates = BOTH_DONE,
+        .expect = nothing_failed,
+    },
+    {
+        .name = "store_away",
+        .sentence = "the node cannot reach its store for two minutes",
+        .flow = DUE_FLOW,
+        .parts = {KEEPS_RESULT(0), KEEPS_RESULT(1)},
+        .beats = {{.what = "agents are at work", .until = both_begun, .then = store_is_cut_off},
+                  {.what = "the store is back, and attempts fell due",
+                   .until = store_is_back_too_late}},
+        .end = TASK_PROCESSED,
+        .fates = BOTH_DONE,
+        .expect = nothing_failed,
+    },
+    {
+        .name = "result_elsewhere",
+        .sentence = "a result comes to a node that does not own the task, twice",
+        .nodes = 2,
+        .flow = {.step_count = 3,
+                 .steps = {{.complete_by_ms = 5000},
+                           {.before = BIT(0), .complete_by_ms = 5000},
+                           {.before = BIT(1)}}},
+        .parts = {{.act = {SAYS_DONE, .takes = 1000}},
+                  {.step = 1, .act = {SAYS_DONE, .takes = 1000}}},
+        .beats = {{.what = "an agent is at work",
+                   .until = first_begun,
+                   .then = result_goes_elsewhere},
+                  {.what = "the other node owns the task",
+                   .until = second_begun_there,
+                   .then = result_goes_elsewhere},
+                  {.what = "and the first one again", .until = other_owns_it}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "C", STANDS},
+                  {STEP_COMPLETED, "C", STANDS},
+                  {STEP_COMPLETED, "C", STANDS}},
+        .expect = nothing_failed,
+    },
+    {
+        .name = "verb_elsewhere",
+        .sentence = "an operator wants a task undone at a node that does not own it, while an agent"
+                    " is at work: the agent is told to stop, and what it left in doubt is undone",
+        .nodes = 2,
+        .flow = {.step_count = 2, .steps = {{0}, {.before = BIT(0), .complete_by_ms = 60000}}},
+        .parts = {{.step = 1, .act = {SAYS_NOTHING, .takes = 100}}},
+        .beats = {{.what = "an agent is at work",
+                   .until = second_begun,
+                   .then = undo_is_asked_elsewhere},
+                  {.what = "it was told to stop", .until = other_told_the_agent_to_stop}},
+        .end = TASK_COMPENSATED,
+        .fates = {{STEP_UNDONE, "C/C", UNDONE}, {STEP_UNDONE, "T/C", BARRED}},
+    },
+    {
+        .name = "race_for_revision",
+        .sentence = "results of one task come to two nodes at once: one of them loses the race for"
+                    " the revision, and is decided again",
+        .nodes = 2,
+        .tasks = 8,
+        .places = 20,
+        .scattered = true,
+        .flow = {.step_count = 6, .steps = {{0}, {0}, {0}, {0}, {0}, {0}}},
+        .parts = {{.act = {SAYS_DONE, .takes = 100}},
+                  {.step = 1, .act = {SAYS_DONE, .takes = 100}},
+                  {.step = 2, .act = {SAYS_DONE, .takes = 100}},
+                  {.step = 3, .act = {SAYS_DONE, .takes = 100}},
+                  {.step = 4, .act = {SAYS_DONE, .takes = 100}},
+                  {.step = 5, .act = {SAYS_DONE, .takes = 100}}},
+        .beats = {{.what = "a result lost the race", .until = result_lost_the_race}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "C", STANDS},
+                  {STEP_COMPLETED, "C", STANDS},
+                  {STEP_COMPLETED, "C", STANDS},
+                  {STEP_COMPLETED, "C", STANDS},
+                  {STEP_COMPLETED, "C", STANDS},
+                  {STEP_COMPLETED, "C", STANDS}},
+        .expect = nothing_failed,
+    },
+    {
+        .name = "usurped",
+        .sentence =
+            "a node is started again while its old process lives, whose tasks are taken over",
+        .nodes = 2,
+        .flow = {.step_count = 2, .steps = {{.complete_by_ms = 60000}, {.before = BIT(0)}}},
+        .parts = {{.act = {SAYS_DONE, .takes = 12000}}},
+        .beats = {{.what = "an agent is at work",
+                   .until = first_begun,
+                   .then = owner_is_started_again},
+                  {.what = "it was taken over from a living process",
+                   .until = taken_over_from_the_living},
+                  {.what = "the old process noticed", .until = old_process_noticed}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "C", STANDS}, {STEP_COMPLETED, "N*C", STANDS}},
+        .expect = nothing_failed,
+    },
+    {
+        .name = "node_gone",
+        .sentence = "a node never comes back: another one takes over what it owned",
+        .nodes = 2,
+        .flow = {.step_count = 2, .steps = {{.complete_by_ms = 60000}, {.before = BIT(0)}}},
+        .parts = {{.act = {SAYS_DONE, .takes = 25000}}},
+        .beats = {{.what = "an agent is at work",
+                   .until = first_begun,
+                   .then = owner_goes_for_good},
+                  {.what = "it was taken over while it ran", .until = taken_over_running}},
+        .end = TASK_PROCESSED,
+        .fates = BOTH_DONE,
+        .expect = nothing_failed,
+    },
+    {
+        .name = "leader_deposed",
+        .sentence = "a supervisor loses its leadership in mid-scan: what it wrote down is refused",
+        .nodes = 2,
+        .flow = {.step_count = 2,
+                 .steps = {{.complete_by_ms = 500, .retry = {.attempts = 2}}, {.before = BIT(0)}}},
+        .parts = {{.attempt = 1, .act = {SAYS_NOTHING, .takes = 100}}},
+        .beats = {{.what = "the leader is about to write a request",
+                   .until = leader_is_about_to_write,
+                   .then = leader_falls_asleep},
+                  {.what = "it was deposed", .until = leader_was_deposed}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "TC", STANDS}, {STEP_COMPLETED, "N*C", STANDS}},
+    },
+    {
+        .name = "request_found",
+        .sentence = "a node finds the request that another node's supervisor wrote for its task",
+        .nodes = 2,
+        .unasked = true,
+        .flow = {.step_count = 2,
+                 .steps = {{.complete_by_ms = 500, .retry = {.attempts = 2}},
+                           {.service = 1, .complete_by_ms = 30000}}},
+        .parts = {{.attempt = 1, .act = {SAYS_NOTHING, .takes = 100}},
+                  {.step = 1, .act = {SAYS_DONE, .takes = 10000}}},
+        .beats = {{.what = "somebody leads, and agents wait at the other node",
+                   .until = agents_wait_at_the_other,
+                   .after_ms = 500,
+                   .then = other_is_asked},
+                  {.what = "the other node owns the task", .until = other_than_the_leader_owns_it},
+                  {.what = "it found a request", .until = request_was_found}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "TC", STANDS}, {STEP_COMPLETED, "C", STANDS}},
+    },
+    {
+        .name = "lost_time_handed_on",
+        .sentence =
+            "all nodes sleep, and the leader ends before grace is over: the next leader knows of"
+            " the lost time, and gives grace too",
+        .nodes = 2,
+        .flow = {.step_count = 2, .steps = {{.complete_by_ms = 5000}, {.before = BIT(0)}}},
+        .parts = {{.act = {SAYS_DONE, .takes = 26500, .keeps = true}}},
+        .beats = {{.what = "an agent is at work", .until = begun_and_led, .then = all_fall_asleep},
+                  {.what = "the nodes woke up",
+                   .until = all_are_awake,
+                   .after_ms = 22 * MS_PER_S,
+                   .then = leader_ends},
+                  {.what = "the other one leads within grace", .until = other_leads},
+                  {.what = "it does not give up", .until = nobody_gave_up, .after_ms = 2000}},
+        .end = TASK_PROCESSED,
+        .fates = BOTH_DONE,
+        .expect = nothing_failed,
+    },
+    {.name = NULL},
+};
