@@ -18,7 +18,7 @@ static int64_t grace_until(int64_t from, int64_t began_at, int64_t deadline)
 
     for (uint32_t i = 0; i < nodes.lost_count; i++) {
         const struct lost_period *p = &nodes.lost[i];
-        if (began_at <= p->ended_at && from < p->until && p->from <= deadline
+        if (began_at <= p->ended_at && from < p->until && p->from + 2 * nodes.skew_max <= deadline
             && deadline < p->until + GRACE_MS)
             until = max_i64(until, p->until + GRACE_MS);
     }
@@ -27,8 +27,7 @@ static int64_t grace_until(int64_t from, int64_t began_at, int64_t deadline)
 
 void check_timeout(const struct subject *t, uint32_t step, const struct seen_attempt *a)
 {
-    if (t->unsent[step][a->direction] == a->number && t->unsent_by == t->writer
-        && a->resent == 0) {
+    if (t->unsent[step][a->direction] == a->number && t->unsent_by == t->writer && a->resent == 0) {
         describe(t);
         broken("what was not sent cannot time out", "%s/s%u", t->id, step);
     }

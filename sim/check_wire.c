@@ -155,7 +155,7 @@ static void check_held(const struct node *n, const struct work *w, struct subjec
         || said_find(t, step, a->direction, a->number, false) /* which may be on its way */
         || said_find(t, step, a->direction, a->number, true) || quiet + QUIET_MS >= arrived_at
         || a->complete_by <= latest_now() || w->request_count == w->max
-        || weather.store_ms > QUIET_MS / 10 /* the task may just be at the store */)
+        || weather.store_ms > 10 /* the task may just be at the store */)
         return;
     t->missed[step]++; /* where others may own the task by now, the node looks first */
     must(t, nodes.shared && t->missed[step] < 5, "what an instance has lost is sent again", "lost");

@@ -304,6 +304,25 @@ const struct scene scenes_of_nodes[] = {
         .expect = nothing_failed,
     },
     {
+        .name = "deadline_while_down",
+        .sentence = "the complete-by of a task passes while the node is down: within grace its next"
+                    " step may start",
+        .flow = {.step_count = 2,
+                 .complete_by_ms = 60000,
+                 .steps = {{.complete_by_ms = 10000}, {.before = BIT(0)}}},
+        .parts = {KEEPS_RESULT(0)},
+        .beats = {{.what = "an agent is at work",
+                   .until = first_begun,
+                   .then = only_node_goes_away},
+                  {.what = "ten minutes went by",
+                   .until = only_node_is_away,
+                   .after_ms = 10 * MS_PER_MIN,
+                   .then = only_node_comes_back}},
+        .end = TASK_PROCESSED,
+        .fates = BOTH_DONE,
+        .expect = nothing_failed,
+    },
+    {
         .name = "suspended",
         .sentence =
             "the machine of the node is suspended for ten minutes: an answer soon after that is"

@@ -36,14 +36,22 @@ int64_t step_overdue_at(const struct step *s, const struct lost_time *lost)
     return deadline_at(a->complete_by, lost);
 }
 
-int64_t task_overdue_at(const struct task *t, const struct lost_time *lost)
+/* When the time began that the task has, in its present direction. */
+static int64_t began_at(const struct workflow *w, const struct task *t)
+{
+    return t->direction == DIRECTION_UNDO ? t->undo_complete_by - w->undo_complete_by_ms
+                                          : max_i64(t->submitted_at, t->not_before);
+}
+
+int64_t task_overdue_at(const struct workflow *w, const struct task *t,
+                        const struct lost_time *lost)
 {
     if (task_state_is_end(t->state) || t->state == TASK_ERROR || t->deadline_passed)
         return 0;
     int64_t at = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
     if (at == 0)
         return 0;
-    if (t->direction == DIRECTION_FORWARD && max_i64(t->submitted_at, t->not_before) >= lost->until)
+    if (began_at(w, t) >= lost->until)
         return at; /* it began after the time was lost */
     return deadline_at(at, lost);
 }
@@ -55,9 +63,10 @@ bool step_is_overdue(const struct step *s, int64_t now, const struct lost_time *
     return at != 0 && at <= now;
 }
 
-bool task_is_overdue(const struct task *t, int64_t now, const struct lost_time *lost)
+bool task_is_overdue(const struct workflow *w, const struct task *t, int64_t now,
+                     const struct lost_time *lost)
 {
-    int64_t at = task_overdue_at(t, lost);
+    int64_t at = task_overdue_at(w, t, lost);
 
     return at != 0 && at <= now;
 }

@@ -61,22 +61,24 @@ static void a_task_is_overdue_from_its_complete_by_on(void **state)
     (void)state;
     kit_make(&k, "overdue", "by=60s undo=30s a! b<a");
     int64_t at = k.t.complete_by;
-    CHECK(!task_is_overdue(&k.t, at - 1, &none) && task_is_overdue(&k.t, at, &none), "pending");
+    CHECK(!task_is_overdue(&k.g.w, &k.t, at - 1, &none) && task_is_overdue(&k.g.w, &k.t, at, &none),
+          "pending");
     kit_play(&k, "claim, start a, ok a, deadline = alert");
-    CHECK(!task_is_overdue(&k.t, at + MINUTE, &none), "once");
+    CHECK(!task_is_overdue(&k.g.w, &k.t, at + MINUTE, &none), "once");
     kit_make(&k, "overdue", "by=60s a");
     kit_play(&k, "claim, start a, ok a");
-    CHECK(!task_is_overdue(&k.t, at + MINUTE, &none), "not after the end");
+    CHECK(!task_is_overdue(&k.g.w, &k.t, at + MINUTE, &none), "not after the end");
     kit_make(&k, "overdue", "by=60s a#");
     kit_play(&k, "claim, start a, fail a");
-    CHECK(!task_is_overdue(&k.t, at + MINUTE, &none), "not while it stands in error");
+    CHECK(!task_is_overdue(&k.g.w, &k.t, at + MINUTE, &none), "not while it stands in error");
     kit_make(&k, "overdue", "a");
-    CHECK(!task_is_overdue(&k.t, INT64_MAX, &none), "never without one");
+    CHECK(!task_is_overdue(&k.g.w, &k.t, INT64_MAX, &none), "never without one");
     kit_make(&k, "overdue", "by=60s undo=30s a b<a");
     kit_play(&k, "claim, start a, ok a, undo");
     at = k.t.undo_complete_by;
     CHECK(at == k.now + 30000, "the undo's own");
-    CHECK(!task_is_overdue(&k.t, at - 1, &none) && task_is_overdue(&k.t, at, &none), "undo");
+    CHECK(!task_is_overdue(&k.g.w, &k.t, at - 1, &none) && task_is_overdue(&k.g.w, &k.t, at, &none),
+          "undo");
 }
 
 static void lost_time_is_not_the_task_s_fault(void **state)
@@ -85,19 +87,20 @@ static void lost_time_is_not_the_task_s_fault(void **state)
     kit_make(&k, "lost", "by=60s undo=30s a b<a");
     int64_t at = k.t.complete_by;
     struct lost_time lost = {at - 10, at + 100, 5000};
-    CHECK(!task_is_overdue(&k.t, at + 5099, &lost), "within the grace");
-    CHECK(task_is_overdue(&k.t, at + 5100, &lost), "after it");
+    CHECK(!task_is_overdue(&k.g.w, &k.t, at + 5099, &lost), "within the grace");
+    CHECK(task_is_overdue(&k.g.w, &k.t, at + 5100, &lost), "after it");
     lost = (struct lost_time){at - MINUTE * 9, k.now, MINUTE * 5};
-    CHECK(task_is_overdue(&k.t, at, &lost), "submitted after the time was lost");
+    CHECK(task_is_overdue(&k.g.w, &k.t, at, &lost), "submitted after the time was lost");
     k.t.submitted_at--;
-    CHECK(!task_is_overdue(&k.t, at, &lost), "submitted just before");
+    CHECK(!task_is_overdue(&k.g.w, &k.t, at, &lost), "submitted just before");
     k.t.not_before = k.now;
-    CHECK(task_is_overdue(&k.t, at, &lost), "but was not to begin before");
+    CHECK(task_is_overdue(&k.g.w, &k.t, at, &lost), "but was not to begin before");
     k.t.not_before = 0;
     kit_play(&k, "claim, start a, ok a, undo");
     at = k.t.undo_complete_by;
     lost = (struct lost_time){at - 10, at + 100, 5000};
-    CHECK(!task_is_overdue(&k.t, at + 5099, &lost) && task_is_overdue(&k.t, at + 5100, &lost),
+    CHECK(!task_is_overdue(&k.g.w, &k.t, at + 5099, &lost)
+              && task_is_overdue(&k.g.w, &k.t, at + 5100, &lost),
           "going back");
 }
 

@@ -453,6 +453,17 @@ static enum answer on_result(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
+static enum answer on_extend(struct deed *d)
+{
+    struct task *t = d->t;
+    int64_t *at = t->direction == DIRECTION_UNDO ? &t->undo_complete_by : &t->complete_by;
+
+    if (task_state_is_end(t->state) || t->deadline_passed || *at == 0 || d->ev->until <= *at)
+        return ANSWER_REFUSED;
+    *at = d->ev->until;
+    return ANSWER_ACCEPTED;
+}
+
 static enum answer on_bad_input(struct deed *d)
 {
     struct step *s = &d->t->steps[d->ev->step];
@@ -667,6 +678,8 @@ static enum answer happen(struct deed *d)
         return on_timeout(d);
     case EVENT_DEADLINE:
         return on_deadline(d);
+    case EVENT_EXTEND:
+        return on_extend(d);
     case EVENT_CONDITION:
         return on_condition(d);
     case EVENT_BAD_INPUT:
@@ -687,8 +700,8 @@ static enum answer happen(struct deed *d)
 
 static bool names_a_step(enum event_kind k)
 {
-    return k != EVENT_DEADLINE && k != EVENT_CLAIM && k != EVENT_RELEASE && k != EVENT_RETRY
-           && k != EVENT_UNDO;
+    return k != EVENT_DEADLINE && k != EVENT_EXTEND && k != EVENT_CLAIM && k != EVENT_RELEASE
+           && k != EVENT_RETRY && k != EVENT_UNDO;
 }
 
 enum answer decide(const struct workflow *w, struct task *t, const struct event *event, int64_t now,

@@ -26,13 +26,14 @@ enum event_kind {
     EVENT_TIMEOUT,    /* the attempt's complete-by passed (a request of the supervisor) */
     EVENT_DEADLINE,   /* the task's complete-by passed, in whichever direction it goes;
                        * both are refused before that moment */
-    EVENT_CONDITION,  /* the step's `if` was evaluated, to false */
-    EVENT_BAD_INPUT,  /* an expression of the step failed: `error` says which and why */
-    EVENT_CLAIM,      /* a scheduler takes the task: `instance` is its node/boot */
-    EVENT_RELEASE,    /* its owner lets go of it */
-    EVENT_RETRY,      /* the operator: try the step (or all that failed) again, now */
-    EVENT_SKIP,       /* the operator: go on without the step, with `output` if given */
-    EVENT_UNDO,       /* the operator: undo the task; `error` may say why */
+    EVENT_EXTEND,    /* time was lost: the task's complete-by, in its direction, moves to `until` */
+    EVENT_CONDITION, /* the step's `if` was evaluated, to false */
+    EVENT_BAD_INPUT, /* an expression of the step failed: `error` says which and why */
+    EVENT_CLAIM,     /* a scheduler takes the task: `instance` is its node/boot */
+    EVENT_RELEASE,   /* its owner lets go of it */
+    EVENT_RETRY,     /* the operator: try the step (or all that failed) again, now */
+    EVENT_SKIP,      /* the operator: go on without the step, with `output` if given */
+    EVENT_UNDO,      /* the operator: undo the task; `error` may say why */
 };
 
 struct event {
@@ -48,6 +49,7 @@ struct event {
     bool retryable;
     enum effect effect; /* RESULT with an error: NONE or UNKNOWN */
     int64_t retry_after_ms;
+    int64_t until; /* EXTEND */
 };
 
 enum answer {
@@ -110,10 +112,12 @@ int64_t deadline_at(int64_t complete_by, const struct lost_time *lost);
 
 /* When the step's current attempt, or the task itself, is overdue. 0: never, as it stands. */
 int64_t step_overdue_at(const struct step *s, const struct lost_time *lost);
-int64_t task_overdue_at(const struct task *t, const struct lost_time *lost);
+int64_t task_overdue_at(const struct workflow *w, const struct task *t,
+                        const struct lost_time *lost);
 
 /* Is the step's current attempt overdue? / Is the task itself? */
 bool step_is_overdue(const struct step *s, int64_t now, const struct lost_time *lost);
-bool task_is_overdue(const struct task *t, int64_t now, const struct lost_time *lost);
+bool task_is_overdue(const struct workflow *w, const struct task *t, int64_t now,
+                     const struct lost_time *lost);
 
 #endif

@@ -287,6 +287,33 @@ static void who_is_asked_twice_answers_for_one_time(void **state)
     CHECK(!step_in_doubt(&k.steps[0]) && step_has_effect(&k.steps[0]), "certain");
 }
 
+static void a_complete_by_can_move_to_a_later_time(void **state)
+{
+    struct event ev = {.kind = EVENT_EXTEND, .step = -1};
+    (void)state;
+    kit_make(&k, "extended", "by=20s undo=9s a b<a");
+    kit_play(&k, "claim, start a, ok a, wait 20s, start b = refused");
+    ev.until = k.t.complete_by;
+    CHECK(kit_event(&k, &ev) == ANSWER_REFUSED, "not later");
+    ev.until = k.now + 5000;
+    CHECK(kit_event(&k, &ev) == ANSWER_ACCEPTED, "later");
+    kit_play(&k, "early = refused, start b");
+    CHECK(k.attempts[1][0].complete_by == k.now + 5000, "capped anew");
+    kit_play(&k, "fail b");
+    ev.until = k.t.undo_complete_by;
+    CHECK(kit_event(&k, &ev) == ANSWER_REFUSED, "that of the undo is no earlier");
+    ev.until = k.t.undo_complete_by + 1;
+    CHECK(kit_event(&k, &ev) == ANSWER_ACCEPTED && k.t.undo_complete_by == ev.until, "undo");
+    kit_play(&k, "deadline");
+    ev.until += 1000;
+    CHECK(kit_event(&k, &ev) == ANSWER_REFUSED, "it was acted on");
+    kit_make(&k, "no complete-by", "a");
+    kit_play(&k, "claim");
+    CHECK(kit_event(&k, &ev) == ANSWER_REFUSED, "there is none");
+    kit_play(&k, "start a, ok a");
+    CHECK(kit_event(&k, &ev) == ANSWER_REFUSED, "it has ended");
+}
+
 static void failures_are_counted_and_told(void **state)
 {
     (void)state;
@@ -429,6 +456,7 @@ int main(void)
         cmocka_unit_test(an_output_is_kept_and_none_is_null),
         cmocka_unit_test(a_late_output_is_kept_with_its_attempt),
         cmocka_unit_test(who_is_asked_twice_answers_for_one_time),
+        cmocka_unit_test(a_complete_by_can_move_to_a_later_time),
         cmocka_unit_test(failures_are_counted_and_told),
         cmocka_unit_test(a_completed_step_forgets_its_error),
         cmocka_unit_test(the_first_claim_is_the_start_of_a_task),

@@ -419,7 +419,7 @@ static bool goes_well(struct node *n, bool silence)
         if (step_is_overdue(&n->steps[i], n->now, &none))
             return happens(n, history_event_at(EVENT_TIMEOUT, i, &n->steps[i]));
     }
-    if (task_is_overdue(&n->t, n->now, &none))
+    if (task_is_overdue(&history.graph.w, &n->t, n->now, &none))
         return happens(n, history_event_at(EVENT_DEADLINE, -1, &n->steps[0]));
     size_t count = silence ? 0 : task_ready(&history.graph.w, &n->t, n->now, ready);
     for (size_t k = 0; k < count; k++) {

@@ -103,6 +103,17 @@ static void post_results(struct scheduler *s, struct work *w)
     }
 }
 
+/* Its last call had left when it was decided that it should stop. */
+static bool has_untold_stop(const struct instance *i)
+{
+    LIST_FOREACH (link, after, &i->sent) {
+        const struct live_step *ls = CONTAINER_OF(link, struct live_step, sent);
+        if (ls->stop && !ls->stop_told)
+            return true;
+    }
+    return false;
+}
+
 void scheduler_work(struct scheduler *s, struct work *w)
 {
     int64_t now = scheduler_now(s);
@@ -113,6 +124,8 @@ void scheduler_work(struct scheduler *s, struct work *w)
     post_results(s, w);
     send_lost_again(s, w);
     if ((w->result_count > 0 || w->assigned_count > 0 || w->max == 0) && w->unsettled == 0)
+        call_close(s, w);
+    if (!w->closed && has_untold_stop(w->instance))
         call_close(s, w);
     if (!w->closed && w->assigned_count >= w->max)
         link_remove(&w->turn); /* no room is left */
@@ -299,6 +312,7 @@ static void fill_answer(struct scheduler *s, struct work *w)
             continue;
         const struct attempt *at = step_open_attempt(&ls->live->task.steps[ls->step]);
         w->stop[w->stop_count++] = token_of(s, &w->arena, ls, at);
+        ls->stop_told = true;
     }
 }
 

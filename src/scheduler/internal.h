@@ -50,6 +50,7 @@ struct live_step {
     bool pending;   /* its start is not durable yet; its call waits for that */
     bool delivered; /* an answer with it was sent, or (after a restart) may have been */
     bool stop;      /* its agent is to be told to stop */
+    bool stop_told; /* an answer said so */
 };
 
 struct live {

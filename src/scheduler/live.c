@@ -48,7 +48,7 @@ void live_detach_step(struct scheduler *s, struct live_step *ls)
         ls->work = NULL;
     }
     ls->instance = NULL;
-    ls->pending = ls->delivered = ls->stop = false;
+    ls->pending = ls->delivered = ls->stop = ls->stop_told = false;
     ls->seen = 0; /* calls are counted for each instance, and the next attempt may go to another */
     if (w)
         call_settle(s, w, 1); /* the call will not carry it */
@@ -159,6 +159,10 @@ static void post_requests(struct scheduler *s, struct live *l, struct slice requ
     for (const struct json *r = j->child; r; r = r->next) {
         struct event e = {.kind = EVENT_DEADLINE, .step = -1};
         struct slice step = json_get_text(r, "step");
+        if (slice_is(json_get_text(r, "do"), "extend")) {
+            e.kind = EVENT_EXTEND;
+            e.until = json_get_int(r, "until", 0);
+        }
         if (step.ptr) {
             e.kind = EVENT_TIMEOUT;
             e.step = workflow_step_index(&l->definition->workflow, step);

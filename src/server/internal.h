@@ -37,6 +37,8 @@ struct server {
     int64_t timer_at;
     enum err trouble_err; /* of the store; ERR_OK: it works */
     char trouble[400];
+    bool scans_fail;      /* it is the supervisor who said so ... */
+    uint64_t scans_until; /* ... after so many scans that did not */
     bool draining, ended;
     uint64_t requests;
 };

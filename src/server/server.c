@@ -14,7 +14,9 @@ enum {
     SHUT_MS = 20,
     ERRORS_MAX = 100,
     CLOCK_LOOK_MS = 1000,
-    CLOCK_JUMP_MS = 5000
+    CLOCK_JUMP_MS = 5000,
+    CLOCK_BEHIND_MS = 1000,     /* is worth telling */
+    CLOCK_BELIEVE_MS = 86400000 /* of a past that lies so far ahead nothing is believed */
 };
 
 /* ---- time ---- */
@@ -40,6 +42,23 @@ int64_t server_now(void *arg)
     const struct server *sv = arg;
 
     return server_steady(NULL) + sv->wall_minus_steady_ms;
+}
+
+/* Where our time begins. If the wall clock was set back since the server last ran, it goes on from
+ * where it stood then: what is stored would otherwise not be due for just as long. Further ahead
+ * than a day it must have been wrong then, and not now. */
+static int64_t time_at_start(const struct server *sv)
+{
+    struct store *st = sv->config.store;
+    int64_t wall = clock_ms(CLOCK_REALTIME);
+    int64_t used_until = st->ops->used_until(st);
+    int64_t behind = used_until - wall;
+    bool believed = behind <= CLOCK_BELIEVE_MS;
+
+    if (behind >= CLOCK_BEHIND_MS)
+        log_line(LOG_WARN, "event=clock_behind ms=%" PRId64 " going_by=%s", behind,
+                 believed ? "store" : "clock");
+    return believed ? max_i64(wall, used_until) : wall;
 }
 
 /* The wall clock is looked at only to tell of it: whoever reads the log beside others, or expects
@@ -91,6 +110,7 @@ static void http_done(void *arg, struct http_request *r, bool sent)
 /* ---- turns ---- */
 
 static void take_turn(struct server *sv);
+static void notice_scan(struct server *sv);
 
 static void timer_fired(uv_timer_t *t)
 {
@@ -110,6 +130,7 @@ static void take_turn(struct server *sv)
     if (sv->ended)
         return;
     notice_clock_jump(sv);
+    notice_scan(sv);
     int64_t at = scheduler_turn(sv->scheduler);
     int64_t scan = supervisor_turn(sv->supervisor);
 
@@ -149,6 +170,7 @@ static void store_trouble(void *arg, const struct error *e)
 {
     struct server *sv = arg;
 
+    sv->scans_fail = false;
     sv->trouble_err = e ? e->code : ERR_OK;
     (void)snprintf(sv->trouble, sizeof sv->trouble, "%s", e ? e->text : "");
     if (e)
@@ -164,12 +186,35 @@ static void requested(void *arg, struct slice id, bool released)
     scheduler_requested(sv->scheduler, id, released);
 }
 
+static uint64_t scans(const struct server *sv)
+{
+    struct supervisor_stats st;
+
+    supervisor_stats(sv->supervisor, &st);
+    return st.scans;
+}
+
+/* Where nothing is to be written, nobody but the supervisor notices that the store is in trouble.
+ */
 static void scan_failed(void *arg, const struct error *e)
 {
     struct server *sv = arg;
 
-    if (sv->trouble_err == ERR_OK)
+    if (sv->trouble_err != ERR_OK)
+        return;
+    if (e->code == ERR_CONFLICT) { /* another supervisor leads */
         log_line(LOG_WARN, "event=scan_failed reason=\"%s\"", e->text);
+        return;
+    }
+    store_trouble(sv, e);
+    sv->scans_fail = true;
+    sv->scans_until = scans(sv);
+}
+
+static void notice_scan(struct server *sv)
+{
+    if (sv->scans_fail && scans(sv) > sv->scans_until)
+        store_trouble(sv, NULL);
 }
 
 /* ---- the end ---- */
@@ -363,7 +408,8 @@ enum err server_run(const struct server_config *c, struct error *e)
     ASSERT(sv);
     sv->config = *c;
     sv->config.drain_ms = c->drain_ms ? c->drain_ms : DRAIN_MS;
-    sv->wall_minus_steady_ms = clock_ms(CLOCK_REALTIME) - server_steady(NULL);
+    sv->wall_minus_steady_ms = time_at_start(sv) - server_steady(NULL);
+    sv->wall_off_told_ms = min_i64(0, clock_ms(CLOCK_REALTIME) - server_now(sv));
     (void)signal(SIGPIPE, SIG_IGN); /* clients that go away are no news */
     int rc = uv_loop_init(&sv->loop);
     ASSERT(rc == 0);

@@ -3,9 +3,18 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fault.h"
+
+static int64_t steady_ms(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts); /* cannot fail for this clock */
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
 
 /* What the WAL of the writer has grown to, told by SQLite after each commit. */
 static int wal_grew(void *arg, sqlite3 *db, const char *name, int frames)
@@ -15,6 +24,8 @@ static int wal_grew(void *arg, sqlite3 *db, const char *name, int frames)
     (void)db;
     (void)name;
     s->wal_frames = frames;
+    s->quiet_at = steady_ms() + QUIET_MS;
+    s->wrote = true;
     return SQLITE_OK;
 }
 
@@ -87,18 +98,93 @@ static enum err connect_both(struct sqlite_store *s, bool first, struct error *e
         err = connect_reader(s, e);
     if (err == ERR_OK)
         err = schema_secret(s, e);
+    if (err == ERR_OK)
+        err = folder_wal(s, e);
     s->broken = err != ERR_OK;
     return err;
 }
 
+/* ---- what becomes of the files' names ---- */
+
+/* A new start would not find the WAL, but the open connections can still read it: once all of it
+ * stands in the file, they may be closed, and the next ones begin a new WAL. */
+static enum err wal_rescue(struct sqlite_store *s, struct error *e)
+{
+    int frames = 0;
+    int done = 0;
+
+    int rc = fault() ? SQLITE_IOERR
+                     : sqlite3_wal_checkpoint_v2(s->writer.handle, "main",
+                                                 SQLITE_CHECKPOINT_PASSIVE, &frames, &done);
+    if (rc != SQLITE_OK || done != frames)
+        return error_set(e, ERR_IO,
+                         "state store %s: its -wal was moved, removed or replaced while it was in "
+                         "use, and what it holds cannot be saved yet (SQLite %d); do not stop the "
+                         "server, or move that file back first",
+                         s->path, rc);
+    s->wal = (struct file_id){0};
+    s->broken = true;
+    return error_set(e, ERR_IO,
+                     "state store %s: its -wal was moved, removed or replaced while it was in use; "
+                     "what it held is saved in intact.db, and it goes on by itself",
+                     s->path);
+}
+
+static enum err wal_in_place(struct sqlite_store *s, struct error *e)
+{
+    enum place place = s->wal.ino ? folder_place(s, s->wal_path, &s->wal, e) : PLACE_KEPT;
+
+    if (place == PLACE_LOST)
+        return wal_rescue(s, e);
+    return place == PLACE_KEPT ? ERR_OK : e->code;
+}
+
+static enum err file_in_place(struct sqlite_store *s, struct error *e)
+{
+    enum place place = folder_place(s, s->path, &s->file, e);
+
+    if (place == PLACE_LOST)
+        return folder_lost(s, e);
+    return place == PLACE_KEPT ? ERR_OK : e->code;
+}
+
+/* As long as a name is lost, the connections stay open: they are the only way to what it held. */
 enum err store_ready(struct sqlite_store *s, struct error *e)
 {
-    if (!s->broken)
-        return ERR_OK;
+    enum err err = file_in_place(s, e);
+
+    if (err != ERR_OK || !s->broken)
+        return err;
+    err = wal_in_place(s, e);
+    if (err != ERR_OK)
+        return err;
     db_close(&s->reader);
     db_close(&s->writer);
+    s->wal = (struct file_id){0};
     return connect_both(s, false, e);
 }
+
+enum err store_ready_to_write(struct sqlite_store *s, struct error *e)
+{
+    enum err err = store_ready(s, e);
+
+    return err == ERR_OK ? wal_in_place(s, e) : err;
+}
+
+/* Before the commit its place was looked at, to write nothing in vain; but it may have been lost
+ * since then. */
+enum err store_committed(struct sqlite_store *s, struct error *e)
+{
+    enum err err = file_in_place(s, e);
+
+    if (err == ERR_OK)
+        err = wal_in_place(s, e);
+    if (err != ERR_OK)
+        e->code = err = ERR_UNKNOWN;
+    return err;
+}
+
+/* ---- the rest of the interface ---- */
 
 static enum err sqlite_lease(struct store *base, const struct lease_try *want, struct arena *a,
                              struct lease *ret, struct error *e)
@@ -132,6 +218,11 @@ static uint64_t sqlite_boot(struct store *base)
     return sqlite_store_of(base)->boot;
 }
 
+static int64_t sqlite_used_until(struct store *base)
+{
+    return sqlite_store_of(base)->used_until;
+}
+
 static void sqlite_close(struct store *base)
 {
     struct sqlite_store *s = sqlite_store_of(base);
@@ -140,6 +231,7 @@ static void sqlite_close(struct store *base)
     db_close(&s->writer); /* the last one: checkpoints and removes the WAL */
     if (s->lock_fd >= 0)
         (void)close(s->lock_fd);
+    free(s->wal_path);
     free(s->path);
     free(s->dir);
     free(s);
@@ -159,6 +251,7 @@ static const struct store_ops ops = {
     .lease = sqlite_lease,
     .secret = sqlite_secret,
     .boot = sqlite_boot,
+    .used_until = sqlite_used_until,
 };
 
 enum err sqlite_store_open(const char *dir, struct store **ret, struct error *e)
@@ -171,8 +264,12 @@ enum err sqlite_store_open(const char *dir, struct store **ret, struct error *e)
     ASSERT(s->dir);
     int len = asprintf(&s->path, "%s/intact.db", dir);
     ASSERT(len > 0);
+    len = asprintf(&s->wal_path, "%s-wal", s->path);
+    ASSERT(len > 0);
 
     enum err err = folder_lock(s, e);
+    if (err == ERR_OK)
+        folder_used(s);
     if (err == ERR_OK)
         err = connect_both(s, true, e);
     if (err == ERR_OK)
@@ -199,16 +296,28 @@ static void checkpoint(struct sqlite_store *s)
         s->checkpoint_at = CHECKPOINT_FRAMES;
     } else {
         s->checkpoint_at = s->wal_frames + CHECKPOINT_FRAMES;
+        s->quiet_at = steady_ms() + QUIET_MS;
     }
+}
+
+static void mark_time(struct sqlite_store *s)
+{
+    if (s->now >= s->marked_at && s->now < s->marked_at + MARK_EVERY_MS)
+        return;
+    folder_mark_time(s);
+    s->marked_at = s->now;
 }
 
 bool sqlite_store_maintain(struct store *base, bool idle)
 {
     struct sqlite_store *s = sqlite_store_of(base);
 
+    if (s->wrote && s->now)
+        mark_time(s);
+    s->wrote = false;
     if (s->broken || s->wal_frames == 0)
         return false;
-    if (idle || s->wal_frames >= s->checkpoint_at)
+    if (idle || s->wal_frames >= s->checkpoint_at || steady_ms() >= s->quiet_at)
         checkpoint(s);
     return s->wal_frames > 0;
 }

@@ -19,6 +19,7 @@
  */
 
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "store/sqlite.h"
@@ -27,8 +28,10 @@ enum {
     SCHEMA_VERSION = 1,
     APPLICATION_ID = 0x496e7463, /* "Intc" */
     SECRET_SIZE = 32,
-    CHECKPOINT_FRAMES = 4096,        /* of a page each: at 16 MiB of WAL it is worth the stall */
-    WAL_SIZE_KEPT = 64 * 1024 * 1024 /* a longer WAL is cut when it starts anew */
+    CHECKPOINT_FRAMES = 4096,         /* of a page each: at 16 MiB of WAL it is worth the stall */
+    WAL_SIZE_KEPT = 64 * 1024 * 1024, /* a longer WAL is cut when it starts anew */
+    QUIET_MS = 200,                   /* without a change, before the WAL is emptied */
+    MARK_EVERY_MS = 1000              /* the server's time goes into the lock file */
 };
 
 /* The columns of a task as parameters of a statement, and (after seq) of a result. Those that
@@ -97,14 +100,27 @@ struct db {
     sqlite3_stmt *stmts[SQL_COUNT];
 };
 
+/* Which file a name stands for. */
+struct file_id {
+    dev_t dev;
+    ino_t ino; /* 0: none */
+};
+
 struct sqlite_store {
     struct store base;
-    char *dir, *path; /* the folder, the file in it */
+    char *dir, *path, *wal_path; /* the folder, the files in it */
+    struct file_id file;         /* intact.db as it was first opened: no other one will do */
+    struct file_id wal;          /* intact.db-wal of the open connections */
     int lock_fd;
     struct db writer, reader;
     bool broken;       /* open both connections again before the next use */
     int wal_frames;    /* in the WAL and not known to be in the file */
     int checkpoint_at; /* so many are worth the next try */
+    int64_t quiet_at;  /* steady: from then on any number is, if nothing is written until then */
+    bool wrote;        /* since the last look whether the time is to be marked */
+    int64_t now;       /* the server's, as last heard; 0: not yet */
+    int64_t marked_at; /* what the lock file says of it */
+    int64_t used_until;
     uint64_t boot;
     unsigned char secret[SECRET_SIZE];
 };
@@ -117,6 +133,15 @@ static inline struct sqlite_store *sqlite_store_of(struct store *s)
 /* sqlite_folder.c. `first`: the file may be made. */
 enum err folder_lock(struct sqlite_store *s, struct error *e) MUST_USE;
 enum err folder_file(struct sqlite_store *s, bool first, struct error *e) MUST_USE;
+/* When the folder was last used, before anything in it is changed by us. */
+void folder_used(struct sqlite_store *s);
+void folder_mark_time(struct sqlite_store *s);
+/* Whether the names still stand for the files that we have open: PLACE_UNKNOWN tells why. */
+enum place { PLACE_KEPT, PLACE_LOST, PLACE_UNKNOWN };
+enum place folder_place(struct sqlite_store *s, const char *path, const struct file_id *id,
+                        struct error *e) MUST_USE;
+enum err folder_lost(struct sqlite_store *s, struct error *e);         /* intact.db */
+enum err folder_wal(struct sqlite_store *s, struct error *e) MUST_USE; /* remembers it */
 
 /* sqlite_schema.c: on the writer. `first`: a file without a schema may get one. */
 enum err schema_check(struct sqlite_store *s, bool first, struct error *e) MUST_USE;
@@ -141,8 +166,13 @@ void bind_number(sqlite3_stmt *q, int i, int64_t v);
 void bind_time(sqlite3_stmt *q, int i, int64_t at);
 struct slice query_text(sqlite3_stmt *q, int col); /* valid until the next step */
 
-/* Opens the connections again if an earlier failure asks for it. */
+/* Opens the connections again if an earlier failure asks for it. Fails if intact.db is not where it
+ * was. */
 enum err store_ready(struct sqlite_store *s, struct error *e) MUST_USE;
+/* The same, before something is written. */
+enum err store_ready_to_write(struct sqlite_store *s, struct error *e) MUST_USE;
+/* After a commit: it is durable if a new start would find it. If not: ERR_UNKNOWN. */
+enum err store_committed(struct sqlite_store *s, struct error *e) MUST_USE;
 
 /* Tells the story of `rc` while we were doing `what`, and returns its error. */
 enum err store_failed(struct sqlite_store *s, int rc, struct error *e, const char *what);

@@ -182,7 +182,7 @@ static enum err batch_commit(struct sqlite_store *s, struct batch *b, struct are
 {
     bool unknown;
 
-    enum err err = store_ready(s, e);
+    enum err err = store_ready_to_write(s, e);
     if (err != ERR_OK)
         return err;
     if (b->fence && b->fence->epoch != s->boot)
@@ -196,7 +196,7 @@ static enum err batch_commit(struct sqlite_store *s, struct batch *b, struct are
         return store_failed(s, rc, e, "write");
     rc = db_commit(&s->writer, &unknown);
     if (rc == SQLITE_OK)
-        return ERR_OK;
+        return store_committed(s, e);
     err = store_failed(s, rc, e, "commit");
     if (unknown)
         e->code = err = ERR_UNKNOWN;
@@ -245,12 +245,12 @@ enum err sqlite_probe(struct store *base, struct error *e)
     struct sqlite_store *s = sqlite_store_of(base);
     bool unknown = false;
 
-    enum err err = store_ready(s, e);
+    enum err err = store_ready_to_write(s, e);
     if (err != ERR_OK)
         return err;
     int rc = probe(&s->writer, &unknown);
     if (rc == SQLITE_OK)
-        return ERR_OK;
+        return store_committed(s, e);
     db_rollback(&s->writer);
     return store_failed(s, rc, e, "write");
 }

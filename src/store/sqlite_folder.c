@@ -9,6 +9,11 @@
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "base/when.h"
+
+/* The lock file: the pid of its holder, and on the second line the time when it last wrote. The
+ * first line has always this length, so that the two are written one without the other. */
+enum { PID_LINE = 11, TIME_LINE = 25, LOCK_SIZE = PID_LINE + TIME_LINE };
 
 static void fd_close(const int *fd)
 {
@@ -48,12 +53,11 @@ static bool folder_sync(const char *path)
 
 static enum err locked_by_another(struct sqlite_store *s, int fd, struct error *e)
 {
-    char pid[32] = "";
-    ssize_t len = pread(fd, pid, sizeof pid - 1, 0);
+    char pid[PID_LINE + 1] = "";
 
-    while (len > 0 && (pid[len - 1] < '0' || pid[len - 1] > '9'))
-        len--;
-    pid[len > 0 ? len : 0] = 0;
+    if (pread(fd, pid, PID_LINE, 0) < 0)
+        pid[0] = 0;
+    pid[strspn(pid, "0123456789")] = 0;
     return error_set(e, ERR_LOCKED,
                      "the state store %s is in use by another server (pid %s); stop it, or choose "
                      "another --data folder",
@@ -94,11 +98,125 @@ enum err folder_lock(struct sqlite_store *s, struct error *e)
     if (outside_fails() || flock(fd, LOCK_EX | LOCK_NB) != 0)
         return errno == EWOULDBLOCK ? locked_by_another(s, fd, e)
                                     : folder_failed(s, e, "lock", "lock");
-    int len = snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
-    if (outside_fails() || ftruncate(fd, 0) != 0 || pwrite(fd, pid, (size_t)len, 0) != len)
+    int len = snprintf(pid, sizeof pid, "%-10ld\n", (long)getpid());
+    ASSERT(len == PID_LINE);
+    if (outside_fails() || pwrite(fd, pid, PID_LINE, 0) != PID_LINE)
         return folder_failed(s, e, "write", "lock");
     s->lock_fd = fd;
     fd = -1; /* NOLINT: moved out, its cleanup reads it */
+    return ERR_OK;
+}
+
+/* ---- times ---- */
+
+static int64_t changed_at(const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) != 0)
+        return 0;
+    return (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+}
+
+/* The lock file tells it by the server's own clock. Should the power have failed before that line
+ * reached the disk, there are the times of the files. */
+void folder_used(struct sqlite_store *s)
+{
+    char lock[LOCK_SIZE];
+    int64_t marked_at = 0;
+
+    if (pread(s->lock_fd, lock, LOCK_SIZE, 0) == LOCK_SIZE
+        && !time_parse((struct slice){lock + PID_LINE, TIME_LINE - 1}, &marked_at))
+        marked_at = 0;
+    s->used_until = max_i64(marked_at, max_i64(changed_at(s->path), changed_at(s->wal_path)));
+}
+
+/* Neither synced nor waited for: it is wanted after the clock was set, and can be missed. */
+void folder_mark_time(struct sqlite_store *s)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    time_write(&b, s->now);
+    buf_byte(&b, '\n');
+    if (b.len == TIME_LINE)
+        (void)pwrite(s->lock_fd, b.ptr, b.len, PID_LINE);
+}
+
+/* ---- the file ---- */
+
+static struct file_id file_id(const struct stat *st)
+{
+    return (struct file_id){st->st_dev, st->st_ino};
+}
+
+static bool file_id_eq(const struct file_id *x, const struct file_id *y)
+{
+    return x->dev == y->dev && x->ino == y->ino;
+}
+
+static bool file_id_of(const char *path, struct file_id *ret)
+{
+    struct stat st;
+
+    if (outside_fails() || stat(path, &st) != 0)
+        return false;
+    *ret = file_id(&st);
+    return true;
+}
+
+/* Not SQLITE_FCNTL_HAS_MOVED: that knows nothing of the WAL. */
+enum place folder_place(struct sqlite_store *s, const char *path, const struct file_id *id,
+                        struct error *e)
+{
+    struct file_id now;
+
+    if (file_id_of(path, &now))
+        return file_id_eq(&now, id) ? PLACE_KEPT : PLACE_LOST;
+    if (errno == ENOENT || errno == ENOTDIR)
+        return PLACE_LOST;
+    (void)folder_failed(s, e, "look at", path + strlen(s->dir) + 1);
+    return PLACE_UNKNOWN;
+}
+
+enum err folder_lost(struct sqlite_store *s, struct error *e)
+{
+    return error_set(e, ERR_IO,
+                     "state store %s: the file was moved, removed or replaced while it was in use, "
+                     "and nothing is accepted until it is back; move it back, or stop the server "
+                     "and restore a backup",
+                     s->path);
+}
+
+enum err folder_wal(struct sqlite_store *s, struct error *e)
+{
+    return file_id_of(s->wal_path, &s->wal) ? ERR_OK
+                                            : folder_failed(s, e, "look at", "intact.db-wal");
+}
+
+/* Without the file its companions are of no use, but what was accepted last may stand in them: a
+ * new and empty store beside them would be a loss in silence. A start of ours that was cut short
+ * leaves none of them: the file has its name, and then its schema, before there is a WAL. */
+static enum err refuse_remains(struct sqlite_store *s, struct error *e)
+{
+    static const char *const ends[] = {"wal", "shm", "journal"};
+    struct stat st;
+    bool there = stat(s->path, &st) == 0;
+
+    if (there ? st.st_size > 0 : errno != ENOENT)
+        return ERR_OK; /* for others to judge */
+    for (size_t i = 0; i < COUNT_OF(ends); i++) {
+        CLEANUP(buf_fini) struct buf path = {0};
+        buf_fmt(&path, "%s-%s", s->path, ends[i]);
+        if (stat(path.ptr, &st) != 0 || (there && (i > 0 || st.st_size == 0)))
+            continue;
+        return error_set(
+            e, ERR_CORRUPT,
+            "%s is %s, but intact.db-%s, which belongs to it, is there: its tasks were "
+            "moved or removed; put both files back as they were or restore a backup; "
+            "to begin without these tasks, remove intact.db-%s or choose another "
+            "--data folder",
+            s->path, there ? "empty" : "missing", ends[i], ends[i]);
+    }
     return ERR_OK;
 }
 
@@ -116,7 +234,8 @@ static enum err file_make(struct sqlite_store *s, struct error *e)
     return ERR_OK;
 }
 
-/* A power cut while the file was made leaves zeros, and the journal by which SQLite will empty it. */
+/* A power cut while the file was made leaves zeros, and the journal by which SQLite will empty it.
+ */
 static bool cut_short(struct sqlite_store *s, const unsigned char *head, size_t len)
 {
     CLEANUP(buf_fini) struct buf journal = {0};
@@ -128,19 +247,37 @@ static bool cut_short(struct sqlite_store *s, const unsigned char *head, size_t 
     return access(journal.ptr, F_OK) == 0;
 }
 
+/* The first time it is remembered which one it is. */
+static enum err same_file(struct sqlite_store *s, int fd, bool first, struct error *e)
+{
+    struct stat st;
+
+    if (outside_fails() || fstat(fd, &st) != 0)
+        return folder_failed(s, e, "look at", "intact.db");
+    const struct file_id id = file_id(&st);
+    if (first)
+        s->file = id;
+    return file_id_eq(&id, &s->file) ? ERR_OK : folder_lost(s, e);
+}
+
 /* Looks at the file without SQLite, which would write beside it (a journal, a WAL), and would
  * content itself with reading where it may not write. */
 enum err folder_file(struct sqlite_store *s, bool first, struct error *e)
 {
     unsigned char head[100];
 
-    enum err err = first ? file_make(s, e) : ERR_OK;
+    enum err err = first ? refuse_remains(s, e) : ERR_OK;
+    if (err == ERR_OK && first)
+        err = file_make(s, e);
     if (err != ERR_OK)
         return err;
     CLEANUP(fd_close)
     int fd = outside_fails() ? -1 : open(s->path, O_RDWR | O_CLOEXEC); /* may we write? */
     if (fd < 0)
         return folder_failed(s, e, "open", "intact.db");
+    err = same_file(s, fd, first, e);
+    if (err != ERR_OK)
+        return err;
     ssize_t len = outside_fails() ? -1 : pread(fd, head, sizeof head, 0);
     if (len < 0)
         return folder_failed(s, e, "read", "intact.db");

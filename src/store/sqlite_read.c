@@ -59,6 +59,7 @@ enum err sqlite_overdue(struct store *base, int64_t now, int64_t after_wake_at, 
 {
     struct sqlite_store *s = sqlite_store_of(base);
 
+    s->now = now;
     enum err err = store_ready(s, e);
     if (err != ERR_OK)
         return err;

@@ -54,7 +54,7 @@ enum err sqlite_workflow_put(struct store *base, struct slice name, struct slice
     struct put p = {.name = name, .text = text, .now = now};
     bool unknown = false;
 
-    enum err err = store_ready(s, e);
+    enum err err = store_ready_to_write(s, e);
     if (err != ERR_OK)
         return err;
     int rc = put(&s->writer, &p, &unknown);
@@ -65,6 +65,9 @@ enum err sqlite_workflow_put(struct store *base, struct slice name, struct slice
             e->code = err = ERR_UNKNOWN;
         return err;
     }
+    err = store_committed(s, e);
+    if (err != ERR_OK)
+        return err;
     *ret_version = p.version;
     *ret_new = p.is_new;
     return ERR_OK;

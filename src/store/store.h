@@ -199,6 +199,10 @@ struct store_ops {
 
     /* The number of this start of this node: one more than at the last one. */
     uint64_t (*boot)(struct store *s);
+
+    /* A moment, ms UTC, up to which a server was at work on it before this start; 0: none is known.
+     * A lower bound, and close to the truth. */
+    int64_t (*used_until)(struct store *s);
 };
 
 /* Every body begins with this. */

@@ -41,6 +41,16 @@ static void request_step(struct buf *b, const struct workflow_step *ws, const st
     json_close(b, '}');
 }
 
+static void request_extension(struct buf *b, int64_t until)
+{
+    json_open(b, '{');
+    json_key(b, "do");
+    json_string(b, SLICE("extend"));
+    json_key(b, "until");
+    json_number(b, until);
+    json_close(b, '}');
+}
+
 static int64_t earlier(int64_t a, int64_t b) /* 0: never */
 {
     return a == 0 || (b != 0 && b < a) ? b : a;
@@ -65,7 +75,11 @@ void overdue_judge(const struct workflow *w, const struct task *t, int64_t now,
             next = earlier(next, at);
         }
     }
-    int64_t at = task_overdue_at(t, lost);
+    int64_t at = task_overdue_at(w, t, lost);
+    int64_t said = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
+    bool extend = said <= now && said < at && at > now; /* or nothing more of it could start */
+    if (extend)
+        request_extension(text, at);
     if (at != 0 && at <= now) {
         json_open(text, '{');
         json_key(text, "do");
@@ -77,7 +91,7 @@ void overdue_judge(const struct workflow *w, const struct task *t, int64_t now,
     }
     json_close(text, ']');
     *ret = (struct verdict){
-        .request = overdue > 0,
+        .request = overdue > 0 || extend,
         .release = overdue > 0 && running == 0,
         .wake_at = overdue > 0 ? earlier(next, now + REMINDER_MS) : next,
     };

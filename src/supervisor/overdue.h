@@ -15,7 +15,8 @@ struct verdict {
     int64_t wake_at; /* when to look next; 0: there is nothing to wait for */
 };
 
-/* [{"step":"charge","direction":"forward","attempt":2,"do":"retry"}, {"do":"deadline"}] */
+/* [{"step":"charge","direction":"forward","attempt":2,"do":"retry"}, {"do":"deadline"}], or
+ * {"do":"extend","until":MS} if the task's complete-by fell into lost time. */
 void overdue_judge(const struct workflow *w, const struct task *t, int64_t now,
                    const struct lost_time *lost, struct buf *text, struct verdict *ret);
 

@@ -35,6 +35,7 @@ struct supervisor {
     int64_t seen_wake_at, seen_seq; /* how far the present scan has come */
     int64_t last_at, last_steady;   /* the last scan that succeeded; at first, our start */
     struct lost_time lost;
+    int64_t lost_ms, lost_told_ms; /* of an outage that is not over; 0: there is none */
     struct supervisor_stats stats;
     bool stopped;
 };
@@ -92,7 +93,19 @@ static void notice_lost_time(struct supervisor *sv)
     if (!still)
         sv->lost.from = sv->last_at;
     sv->lost.until = sv->scan_at;
+    sv->lost_ms = gap;
+    if (sv->lost_told_ms)
+        return; /* the same outage: the scan before failed */
+    sv->lost_told_ms = gap;
     log_line(LOG_WARN, "event=time_lost ms=%" PRId64 " grace_ms=%" PRId64, gap, sv->lost.grace_ms);
+}
+
+/* A scan succeeded. If the outage has become longer since it was noticed, how long it was. */
+static void lost_time_over(struct supervisor *sv)
+{
+    if (sv->lost_ms > sv->lost_told_ms)
+        log_line(LOG_WARN, "event=time_lost_over ms=%" PRId64, sv->lost_ms);
+    sv->lost_ms = sv->lost_told_ms = 0;
 }
 
 /* ---- reading a page ---- */
@@ -122,6 +135,7 @@ static void scan_over(struct supervisor *sv, bool ok)
         sv->last_at = sv->scan_at;
         sv->last_steady = sv->scan_steady;
         sv->stats.scans++;
+        lost_time_over(sv);
     } else {
         sv->outside.failed(sv->outside.arg, &sv->error);
     }
