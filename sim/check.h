@@ -32,6 +32,7 @@ void check_lease(const struct node *n, const struct lease_try *want, const struc
 void check_left(const struct node *n); /* it has drained */
 void check_requests(const struct node *n, const struct batch *b);
 void check_claims(const struct node *n, const struct batch *b); /* before the batch is shown */
+void check_starts(const struct node *n, const struct batch *b); /* after it was shown */
 void check_claim(const struct claim *c);                        /* before its rows are shown */
 
 void check_start(const struct subject *t, uint32_t step, const struct seen *old,

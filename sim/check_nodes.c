@@ -2,10 +2,11 @@
 
 #include "sim/check.h"
 #include "sim/coverage.h"
+#include "sim/weather.h"
 #include "sim/world.h"
 
 /* A lease and what it may take to hear of it: the store stalls for 20 s. */
-enum { UNHEARD_MS = 32000 };
+enum { UNHEARD_MS = 32000, SETTLED_MS = 3000 };
 
 /* Leases as they were given out; kept here by watching, not by asking the store. */
 struct given {
@@ -163,6 +164,65 @@ static void check_claimer(const struct node *n)
             && n->sleeps_until + UNHEARD_MS < world.now))
         broken("who claims has a lease", "%s, and %s is %s's", n->me, name,
                g ? g->holder : "nobody");
+}
+
+/* ---- who is served first ---- */
+
+/* A step that wants a place, and has wanted it for a while: nothing stands in its way. */
+static bool wants_place(const struct subject *t, uint32_t i, uint32_t service)
+{
+    const struct seen_step *s = &t->seen.steps[i];
+    const struct flow_step *f = &t->flow->steps[i];
+    bool calm = t->seen.state == TASK_PROCESSING && t->seen.stop == STOP_NONE && !t->seen.requested
+                && !t->verbs && t->changed_at + SETTLED_MS < world.now;
+
+    if (!calm || s->state != STEP_WAITING || f->may_break || f->service != service
+        || max_i64(s->wait_until, t->not_before) + SETTLED_MS > store_now()
+        || (t->seen.complete_by != 0 && t->seen.complete_by <= latest_now()))
+        return false;
+    for (uint32_t p = 0; p < t->flow->step_count; p++)
+        if (f->past & BIT(p) && t->seen.steps[p].state != STEP_COMPLETED)
+            return false;
+    return true;
+}
+
+static bool any_wants_place(const struct subject *t, uint32_t service)
+{
+    for (uint32_t i = 0; i < t->flow->step_count; i++)
+        if (wants_place(t, i, service))
+            return true;
+    return false;
+}
+
+static void check_served(const struct node *n, const struct subject *t, uint32_t service)
+{
+    for (uint32_t i = 0; i < subjects.count; i++) {
+        const struct subject *other = &subjects.list[i];
+        if (other == t || !node_owns(n, other->seen.owner) || rank_of(other) >= rank_of(t)
+            || !any_wants_place(other, service))
+            continue;
+        describe(t);
+        describe(other);
+        broken("who comes first is served first", "%s before %s, by a%u", t->id, other->id,
+               service);
+    }
+}
+
+/* What began with this batch at an agent came before all that still wait for it in this node. */
+void check_starts(const struct node *n, const struct batch *b)
+{
+    if (nodes_quiet_since() + SETTLED_MS > world.now || weather.store_ms > 20 || n->narrow)
+        return;
+    for (size_t i = 0; i < b->change_count; i++) {
+        const struct subject *t = subject_find(b->changes[i].row.id);
+        if (b->changes[i].outcome != ERR_OK || t->seen.direction == DIRECTION_UNDO)
+            continue;
+        for (uint32_t k = 0; k < t->flow->step_count; k++)
+            if (seen_open(&t->seen.steps[k]) && t->began_at[k] == world.now) {
+                covered(COVER_SERVED);
+                check_served(n, t, t->flow->steps[k].service);
+            }
+    }
 }
 
 void check_claims(const struct node *n, const struct batch *b)

@@ -17,6 +17,7 @@
     X(REPLACED,           "processes that noticed that they were replaced")                       \
     X(BLACKOUT,           "blackouts of all nodes")                                               \
     X(WILD_CLOCKS,        "runs in which clocks disagree by more than a lease")                   \
+    X(SERVED,             "starts compared with all that wait for the same agent")                \
     X(HANDED_ON,          "leases given up by the leader")                                        \
     X(NEVER_BACK,         "nodes that never came back")                                           \
     X(CUT,                "nodes cut off from the store")                                         \
