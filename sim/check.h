@@ -42,6 +42,12 @@ void check_effect(const struct subject *t, uint32_t step);      /* about to happ
 void check_undo_effect(const struct subject *t, uint32_t step); /* the same */
 void check_end_of(const struct subject *t);                     /* processed or compensated */
 void check_turn_back(const struct subject *t, const struct seen *new);
+/* From now on, what is asked now and then is asked. */
+void check_regularly(void);
+
+/* Until all is done, but no later than `end`; then as long again as late effects, waits and results
+ * of no use may take, and what only arrived then. */
+void world_runs_out(int64_t end, int64_t after_ms);
 bool world_is_done(void); /* everything that was begun has ended */
 void check_world_end(void);
 void check_drained(const struct node *n);

@@ -105,8 +105,30 @@ bool world_is_done(void)
     return nodes_are_well() && people_are_content();
 }
 
-/* Nothing accepted is lost; ends are as true at the end of all days as when they were reached; and
- * the nodes have forgotten everything. */
+static void looks_around(void *arg, uint64_t n)
+{
+    check_owned();
+    if (world.calm)
+        check_overdue();
+    later(1000, looks_around, arg, n);
+}
+
+void check_regularly(void)
+{
+    later(0, looks_around, NULL, 0);
+}
+
+void world_runs_out(int64_t end, int64_t after_ms)
+{
+    do {
+        while (!world_is_done() && world_step(end))
+            ;
+        int64_t after = world.now + after_ms;
+        while (world_step(after))
+            ;
+    } while (!world_is_done() && world.now < end);
+}
+
 static void check_memory(struct node *n)
 {
     struct scheduler_stats stats;
@@ -121,6 +143,8 @@ static void check_memory(struct node *n)
                wire_parked(n));
 }
 
+/* Nothing accepted is lost; ends are as true at the end of all days as when they were reached; and
+ * the nodes have forgotten everything. */
 void check_world_end(void)
 {
     for (uint32_t i = 0; i < subjects.count; i++) {

@@ -16,7 +16,7 @@
 #include "sim/world.h"
 
 /* Everything must have ended by then, after the faults stopped. */
-enum { SECOND_ACT_S = 4 * 3600, AFTERWARDS_S = 100, LAST_S = 5 };
+enum { SECOND_ACT_S = 4 * 3600, AFTERWARDS_MS = 100 * MS_PER_S };
 
 struct options {
     uint64_t seed, runs;
@@ -43,14 +43,6 @@ static void becomes_calm(void *arg, uint64_t n)
     agents_calm();
 }
 
-static void looks_around(void *arg, uint64_t n)
-{
-    check_owned();
-    if (world.calm)
-        check_overdue();
-    later(1000, looks_around, arg, n);
-}
-
 static uint64_t run(uint64_t seed, const struct options *o)
 {
     world_begin(seed, o->trace);
@@ -69,24 +61,12 @@ static uint64_t run(uint64_t seed, const struct options *o)
     nodes_boot();
     storm_begin();
     later(first_act, becomes_calm, NULL, 0);
-    later(0, looks_around, NULL, 0);
+    check_regularly();
     int64_t end = world.now + first_act;
     while (world_step(end))
         ;
     end = world.now + SECOND_ACT_S * MS_PER_S;
-    while (!world_is_done() && world_step(end))
-        ;
-    int64_t after =
-        world.now + AFTERWARDS_S * MS_PER_S; /* late effects, waits, results of no use */
-    while (world_step(after))
-        ;
-    do { /* what only arrived now */
-        while (!world_is_done() && world_step(end))
-            ;
-        after = world.now + LAST_S * MS_PER_S;
-        while (world_step(after))
-            ;
-    } while (!world_is_done() && world.now < end);
+    world_runs_out(end, AFTERWARDS_MS);
     check_world_end();
     uint64_t digest = world.digest;
     trace("the end");

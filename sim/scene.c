@@ -244,14 +244,6 @@ static void check_fates(void)
 
 /* ---- a run ---- */
 
-static void looks_around(void *arg, uint64_t n)
-{
-    check_owned();
-    if (world.calm)
-        check_overdue();
-    later(1000, looks_around, arg, n);
-}
-
 static void becomes_calm(void)
 {
     trace("the scene is over");
@@ -293,7 +285,7 @@ static void begin(uint64_t seed, bool loud)
     if (scene->narrow)
         seek_narrowness();
     nodes_boot();
-    later(0, looks_around, NULL, 0);
+    check_regularly();
     if (!scene->unasked)
         submit_all();
     beat = 0;
@@ -308,14 +300,7 @@ static void run(uint64_t seed, bool loud)
         play();
     while ((!play_is_over() || !world_is_done()) && world_step(end));
     becomes_calm();
-    end = world.now + ENDED_MS;
-    do { /* late effects, waits, results of no use, and what only arrived now */
-        while (!world_is_done() && world_step(end))
-            ;
-        int64_t after = world.now + AFTERWARDS_MS;
-        while (world_step(after))
-            ;
-    } while (!world_is_done() && world.now < end);
+    world_runs_out(world.now + ENDED_MS, AFTERWARDS_MS);
     check_world_end();
     check_fates();
     nodes_end();

@@ -458,7 +458,8 @@ static enum answer on_extend(struct deed *d)
     struct task *t = d->t;
     int64_t *at = t->direction == DIRECTION_UNDO ? &t->undo_complete_by : &t->complete_by;
 
-    if (task_state_is_end(t->state) || t->deadline_passed || *at == 0 || d->ev->until <= *at)
+    if (task_state_is_end(t->state) || t->state == TASK_ERROR || t->deadline_passed || *at == 0
+        || d->ev->until <= *at)
         return ANSWER_REFUSED;
     *at = d->ev->until;
     return ANSWER_ACCEPTED;

@@ -249,7 +249,7 @@ static void remember(struct node *is, const struct node *was, const struct event
     enum event_kind kind = ev->kind;
     spend(&is->left.late, answer == ANSWER_LATE);
     spend(&is->left.not_sent, kind == EVENT_NOT_SENT);
-    spend(&is->left.again, kind == EVENT_SEND_AGAIN);
+    spend(&is->left.again, kind == EVENT_SEND_AGAIN || kind == EVENT_EXTEND);
     spend(&is->left.releases, kind == EVENT_RELEASE);
     spend(&is->left.bad, kind == EVENT_BAD_INPUT || kind == EVENT_CONDITION);
     spend(&is->left.acts, kind == EVENT_RETRY || kind == EVENT_SKIP || kind == EVENT_UNDO);
@@ -299,6 +299,12 @@ static void check_answer(const struct node *was, const struct event *ev, enum an
         bool due = at != 0 && at <= was->now && !was->world.due[was->world.back];
         CHECK((answer == ANSWER_ACCEPTED) == (due && is_active(t)), "%s: was %s", history_story(),
               kit_answer_text(answer));
+    }
+    if (ev->kind == EVENT_EXTEND) {
+        int64_t at = was->world.deadline[was->world.back];
+        bool counts = at != 0 && at < ev->until && !was->world.due[was->world.back];
+        CHECK((answer == ANSWER_ACCEPTED) == (counts && is_active(t)), "%s: was %s",
+              history_story(), kit_answer_text(answer));
     }
     if (answer != ANSWER_ACCEPTED)
         return;

@@ -118,6 +118,10 @@ static void try_task(struct trial *x)
     trial(x, &ev);
     ev.kind = EVENT_DEADLINE;
     trial(x, &ev);
+    ev.kind = EVENT_EXTEND;
+    ev.until = x->was->world.deadline[x->was->world.back] + 5000;
+    if (x->was->left.again > 0)
+        trial(x, &ev);
     ev.kind = EVENT_RELEASE;
     if (x->was->left.releases > 0)
         trial(x, &ev);
@@ -151,7 +155,7 @@ static void explore(const struct node *n)
 }
 
 /* Budgets: late results, requests not sent, releases, the operator's acts, bad input or conditions,
- * requests sent again.
+ * requests sent again and complete-bys moved.
  * The second is for a long run, with HISTORY=full in the environment. */
 /* clang-format off */
 static const struct history_case {
@@ -166,6 +170,8 @@ static const struct history_case {
     {"a2",                      {1, 0, 0, 1, 0, 0}, {1, 1, 0, 1, 0, 0}},
     {"defers=1 a",              {1, 0, 0, 1, 0, 0}, {1, 0, 1, 1, 0, 0}},
     {"by=15s undo=25s a2",      {0, 0, 0, 1, 0, 0}, {1, 0, 0, 1, 0, 0}},
+    {"by=15s undo=25s a2",      {0, 0, 0, 0, 0, 1}, {0, 0, 0, 1, 0, 2}},
+    {"by=5s a! b<a",            {0, 0, 0, 0, 0, 1}, {1, 0, 0, 1, 0, 1}},
     {"by=15s hold a",           {1, 0, 1, 2, 0, 0}, {1, 1, 1, 2, 0, 0}},
     {"a!",                      {1, 1, 0, 2, 1, 0}, {2, 1, 1, 2, 1, 0}},
     {"a2!",                     {1, 0, 0, 1, 0, 0}, {2, 1, 0, 2, 0, 0}},

@@ -293,6 +293,9 @@ void world_event(struct world *w, const struct event *ev, enum task_state state,
     case EVENT_RESULT:
         answered(w, ev, now);
         return;
+    case EVENT_EXTEND:
+        w->deadline[w->back] = ev->until;
+        return;
     case EVENT_DEADLINE:
         w->due[w->back] = true;
         return;

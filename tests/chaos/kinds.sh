@@ -204,9 +204,54 @@ trouble_io() {
 logged() { grep -c "event=$1" "$work/server.log"; }
 after_io() { note="$(logged store_trouble) times in trouble, $(logged started) starts"; }
 
+# ---- the names of files ----
+
+# The files of the store are moved away and back, and the WAL is removed, while the server uses them.
+prepare_names() {
+    saved=0
+    lines=10
+    start_plainly
+}
+after_names() { note="$(logged store_trouble) times in trouble, $(logged started) starts"; }
+
+# Usage: move_away [strike]: the server cannot start again either, and makes no new store
+move_away() {
+    wait_until 30 "the server is ready" is_ready
+    mv "$work/data/intact.db" "$work/data/away"
+    wait_until 30 "the server says that its file is gone" submit_more_and_look
+    if [ -n "${1:-}" ]; then
+        strike server
+        wait_until 30 "the server refuses to start" grep -q 'intact.db is missing' "$work/server.log"
+    fi
+    [ ! -e "$work/data/intact.db" ] || fail "the server made a new file"
+    mv "$work/data/away" "$work/data/intact.db"
+    wait_until 30 "the server goes on" is_ready
+}
+
+wals_saved() {
+    submit_more_and_look || true
+    [ "$(grep -c 'saved in intact.db' "$work/server.log")" = "$saved" ]
+}
+
+trouble_names() {
+    local i
+    for i in $(seq "$(long && echo 4 || echo 1)"); do
+        nap
+        move_away
+        nap
+        rm "$work/data/intact.db-wal"
+        saved=$((saved + 1))
+        wait_until 30 "the server says that its WAL is gone" wals_saved
+        wait_until 30 "the server goes on" is_ready
+        [ $((RANDOM % 2)) = 0 ] || strike server
+        nap
+    done
+    move_away strike
+}
+
 # ---- the wall clock ----
 
-# The server's wall clock is set while it runs; its steady clock is not. Agents are well-behaved, so
+# The server's wall clock is set while it runs and while it does not; its steady clock is not. Agents are well-behaved, so
 # that an attempt that expires can only have expired by the clock.
 prepare_clock() {
     local lib
@@ -221,6 +266,7 @@ exec "$program" "\$@"
 TEXT
     chmod +x "$work/faked"
     jumps=0
+    behind=0
     lines=30
     began=$(date +%s)
     server_bin=$work/faked start_plainly
@@ -228,16 +274,35 @@ TEXT
 
 jumps_told() { [ "$(grep -c 'event=clock_jump' "$work/server.log")" = "$jumps" ]; }
 
+set_clock() { # OFFSET
+    echo "$1" >"$work/offset.new"
+    mv "$work/offset.new" "$work/offset"
+}
+
+# Started again with a clock that was set back, the server goes on from where its time stood.
+restart_back() {
+    behind=$((behind + 1))
+    set_clock -1800
+    strike server
+    wait_until 30 "the log tells that the clock is behind" behind_told
+    wait_until 30 "the server is ready again" is_ready
+    nap
+    set_clock +0
+    jumps=$((jumps + 1))
+    wait_until 20 "the log tells of jump $jumps (to +0)" jumps_told
+}
+behind_told() { [ "$(logged "clock_behind.*going_by=store")" = "$behind" ]; }
+
 trouble_clock() {
     local to
     for to in +3600 -3600 +86400 +86403 +0; do
-        echo "$to" >"$work/offset.new"
-        mv "$work/offset.new" "$work/offset"
+        set_clock "$to"
         [ "$to" = +86403 ] || jumps=$((jumps + 1)) # 3 s are no jump
         nap
         sleep 0.5
         wait_until 20 "the log tells of jump $jumps (to $to)" jumps_told
     done
+    restart_back
 }
 
 after_clock() {
@@ -249,7 +314,7 @@ after_clock() {
     bad=$(sql "SELECT count(*) FROM task, (SELECT $began - 60 AS a, $(date +%s) + 60 AS b)
         WHERE submitted_at / 1000 NOT BETWEEN a AND b OR ended_at / 1000 NOT BETWEEN a AND b")
     [ "$bad" = 0 ] || fail "$bad tasks with times of the wrong clock"
-    note="$jumps jumps told"
+    note="$jumps jumps told, $behind times behind"
 }
 
 # ---- restarts ----
