@@ -188,7 +188,7 @@ static void check_missing(const struct turn *u, const struct seen_attempt *was)
     must(u, u->after->dropped_count > u->before->dropped_count, "attempts are not forgotten");
     if (was->direction == DIRECTION_FORWARD)
         must(u, u->after->dropped_effect >= was->effect, "what a dropped attempt did is kept");
-    if (was->direction == DIRECTION_FORWARD && was->effect == EFFECT_UNKNOWN)
+    if (was->direction == DIRECTION_FORWARD && (was->effect == EFFECT_UNKNOWN || was->resent > 0))
         must(u, u->after->dropped_until >= was->complete_by, "until when it may work is kept");
     covered(COVER_DROPPED);
 }

@@ -154,6 +154,12 @@ bool seen_in_doubt(const struct seen_step *s)
     return doubt || (merged && s->attempt_count <= KEPT_FIRST);
 }
 
+/* One of those who were asked may be at work, whatever the other one said. */
+static bool was_sent_again(const struct seen_attempt *a)
+{
+    return a->direction == DIRECTION_FORWARD && a->outcome != OUTCOME_OPEN && a->resent > 0;
+}
+
 /* What never answered may be at work until its complete-by; so may what is in doubt for another
  * reason. */
 int64_t seen_doubt_until(const struct seen_step *s)
@@ -162,8 +168,9 @@ int64_t seen_doubt_until(const struct seen_step *s)
     int64_t until = s->dropped_until;
 
     for (uint32_t i = 0; i < s->attempt_count; i++)
-        if (counts(&s->attempts[i], EFFECT_UNKNOWN)
-            && (doubt || s->attempts[i].outcome == OUTCOME_TIMED_OUT))
+        if ((counts(&s->attempts[i], EFFECT_UNKNOWN)
+             && (doubt || s->attempts[i].outcome == OUTCOME_TIMED_OUT))
+            || was_sent_again(&s->attempts[i]))
             until = max_i64(until, s->attempts[i].complete_by);
     return until;
 }

@@ -1,8 +1,8 @@
 /*
  * The protocol of Intact: claim, fencing, lease, complete-by and undo, for one task of two steps,
  * two schedulers, two supervisors, two instances of agents. README.md says what is modelled, what
- * is bounded, and which function each transition stands for. REACHED(name) marks a transition that has to be
- * reached in some good run; its name is its row in the README's table.
+ * is bounded, and which function each transition stands for. REACHED(name) marks a transition that
+ * has to be reached in some good run; its name is its row in the README's table.
  *
  * Every option is one d_step: one transaction of the store, or one thing that happens in one
  * process.
@@ -27,8 +27,11 @@
 #ifndef LOSSES
 #define LOSSES 0
 #endif
-#ifndef DOUBLES
-#define DOUBLES 0
+#ifndef OVERTAKES /* a request is sent again although its instance has it */
+#define OVERTAKES 0
+#endif
+#ifndef SUCCESSORS /* a process is followed by one of the same name while it still works */
+#define SUCCESSORS 0
 #endif
 #ifndef UNSENT
 #define UNSENT 0
@@ -54,7 +57,8 @@ byte supervisor_crashes = SUPERVISOR_CRASHES;
 byte leader_lapses = LEADER_LAPSES;
 byte agent_crashes = AGENT_CRASHES;
 byte losses = LOSSES;
-byte doubles = DOUBLES;
+byte overtakes = OVERTAKES;
+byte successors = SUCCESSORS;
 byte unsent = UNSENT;
 byte failures = FAILURES;
 
@@ -66,15 +70,13 @@ byte failures = FAILURES;
 
 byte node[2] = UP;
 byte copy[2] = ABSENT;   /* the node's copy of the row */
-byte starting[2] = 0;    /* decided and not committed: 1 + step * 2 + instance */
+byte starting[2] = 0;    /* decided and not committed: 1 + step * 2 + instance, or AGAIN + job */
 bit node_lease[2] = 1;   /* it has not run out */
 #ifdef BROKEN_CLAIM
 bit seen_pending[2];
 #endif
-#ifdef BROKEN_RESEND
-byte remembered[2];      /* the open attempt as the stale copy shows it, and whose it is */
-bit remembered_of[2];
-#endif
+
+#define AGAIN 8
 
 /* ---- supervisors ---- */
 
@@ -83,7 +85,10 @@ byte scanned[2] = ABSENT; /* its copy of the overdue row */
 byte leader = 1;          /* holder of the lease: 0 nobody, else supervisor + 1 */
 bit leader_lapsed = 0;    /* the lease has run out */
 
-/* ---- agents: each instance has one place ---- */
+/* ---- agents: each instance has one place ----
+ *
+ * Process p has the name of instance p & 1. Processes 2 and 3 are older ones of that name, which
+ * still work, or whose last answer is still on its way; nobody asks them any more. */
 
 #define IDLE      0
 #define WORKING   1
@@ -91,19 +96,47 @@ bit leader_lapsed = 0;    /* the lease has run out */
 #define SAYS_NONE 3
 #define SAYS_UNKNOWN 4
 
+#define NAME(p) ((p) & 1)
+#if SUCCESSORS
+#define PROCESSES 4
+#else
+#define PROCESSES 2
+#endif
+
 byte agent[2] = UP;
-byte phase[2] = IDLE;
-byte job[2] = 0;
+byte phase[PROCESSES] = IDLE;
+byte job[PROCESSES] = 0;
 
 /* A request on its way to the instance. */
 byte message[2] = 0;     /* job */
 bit sender[2];           /* the node that it comes from */
-bit first[2];            /* nobody else can have sent it, as far as its sender knows */
+bit first[2];            /* its sender never sent it before, and knows of nobody who did */
 byte kept_back[2];       /* of each node: the job of a request that did not leave */
 
 #define says_something(a) (phase[a] >= SAYS_DONE)
 #define is_idle(a)        (agent[a] == UP && phase[a] == IDLE && message[a] == 0)
-#define command_for(n)    (says_something(0) || says_something(1) || kept_back[n] != 0)
+#if SUCCESSORS
+#define somebody_says     (says_something(0) || says_something(1) || \
+                           says_something(2) || says_something(3))
+#else
+#define somebody_says     (says_something(0) || says_something(1))
+#endif
+#define command_for(n)    (somebody_says || kept_back[n] != 0)
+
+/* What an answer says of the effect. Who was asked more than once answers for one time of them. */
+#ifdef BROKEN_NONE
+#define none_of(p)        NONE
+#else
+#define none_of(p)        (was_resent(job[p]) -> UNKNOWN : NONE)
+#endif
+#ifdef BROKEN_LATE_NONE
+#define late_none_of(p)   NONE
+#else
+#define late_none_of(p)   none_of(p)
+#endif
+#define says(p, none)     (phase[p] == SAYS_DONE -> HAPPENED : \
+                           (phase[p] == SAYS_NONE -> none : UNKNOWN))
+hidden byte said; /* within one transaction */
 
 inline message_drop(gone)
 {
@@ -117,8 +150,12 @@ inline forget_what_no_longer_matters()
 {
     copy[0] = ABSENT;
     copy[1] = ABSENT;
+#ifndef BROKEN_RESEND
     starting[0] = 0;
     starting[1] = 0;
+#endif
+    resent[0] = 0; resent[1] = 0; resent[2] = 0; resent[3] = 0;
+    resent[4] = 0; resent[5] = 0; resent[6] = 0; resent[7] = 0;
     kept_back[0] = 0;
     kept_back[1] = 0;
     scanned[0] = ABSENT;
@@ -136,48 +173,20 @@ inline forget_what_no_longer_matters()
     supervisor_crashes = 0;
     leader_lapses = 0;
     agent_crashes = 0;
+    overtakes = 0;
+    successors = 0;
     unsent = 0;
     failures = 0
 }
 
-/* Somebody else writes. What a node knows of a request that did not leave is void then: another one
- * may have sent it since. */
+/* Somebody else writes. A copy that nothing will be decided on is as good as none. */
 inline copy_spoils(other)
 {
     if
     :: copy[other] == FRESH ->
-        copy[other] = STALE;
-#ifndef BROKEN_RESEND
-        if /* a copy that nothing will be decided on is as good as none */
-        :: starting[other] == 0 && owner != other + 1 -> copy[other] = ABSENT
-        :: else
-        fi
-#endif
-#ifdef BROKEN_RESEND
-        remembered[other] = 0;
-        if
-        :: is_open(0) -> remembered[other] = JOB(0, (state[0] == RETURNING), attempt[0]);
-            remembered_of[other] = instance[0]
-        :: is_open(1) -> remembered[other] = JOB(1, (state[1] == RETURNING), attempt[1]);
-            remembered_of[other] = instance[1]
-        :: else
-        fi
-#endif
-    :: else
-    fi;
-#ifdef BROKEN_UNSENT
-    skip
-#else
-    kept_back[other] = 0;
-    if
-    :: message[0] != 0 && sender[0] == other -> first[0] = 0
-    :: else
-    fi;
-    if
-    :: message[1] != 0 && sender[1] == other -> first[1] = 0
+        copy[other] = (starting[other] == 0 && owner != other + 1 -> ABSENT : STALE)
     :: else
     fi
-#endif
 }
 
 inline scans_spoil()
@@ -227,25 +236,27 @@ inline claims(claimer)
 
 inline request_arrives(at, what_came)
 {
+#ifndef BROKEN_UNSENT /* there it is to fail by what comes of it */
     assert(DIR(what_came) == UNDO || EFF(STEP(what_came), NUMBER(what_came)) != NOT_MADE);
     assert(DIR(what_came) == FORWARD || (undo_began(STEP(what_came)) &&
            attempt[STEP(what_came)] >= NUMBER(what_came))); /* invariant 2: durable before sent */
+#endif
     if
     :: phase[at] == IDLE ->
         job[at] = what_came;
         phase[at] = WORKING
-    :: else /* it is in work */
+    :: else -> REACHED(arrives_again) /* it is in work */
     fi
 }
 
 /* Where nothing can happen to a request on its way, a slow message is the same as a slow agent. */
-#if LOSSES + DOUBLES + UNSENT + SCHEDULER_CRASHES > 0
+#if LOSSES + OVERTAKES + UNSENT + SCHEDULER_CRASHES > 0
 #define NETWORK 1
 #else
 #define NETWORK 0
 #endif
 
-inline sends(from, to, what)
+inline sends(from, to, what, for_the_first_time)
 {
     if
 #if !NETWORK
@@ -254,7 +265,7 @@ inline sends(from, to, what)
     :: NETWORK && agent[to] == UP && message[to] == 0 ->
         message[to] = what;
         sender[to] = from;
-        first[to] = 1
+        first[to] = for_the_first_time
     :: else /* the call that was to carry it is gone, or carries another */
     fi
 }
@@ -277,8 +288,12 @@ inline takes_answer(judge, by)
         node_writes(judge);
         takes_ownership(judge);
         request[STEP(job[by])] = 0;
-        step_answered(STEP(job[by]), (phase[by] == SAYS_DONE -> HAPPENED :
-                                     (phase[by] == SAYS_NONE -> NONE : UNKNOWN)));
+        if
+        :: phase[by] == SAYS_NONE && was_resent(job[by]) -> REACHED(none_doubted)
+        :: else
+        fi;
+        said = says(by, none_of(by));
+        step_answered(STEP(job[by]), said, (phase[by] == SAYS_NONE));
         settle()
     :: else ->
         if
@@ -286,8 +301,10 @@ inline takes_answer(judge, by)
            EFF(STEP(job[by]), NUMBER(job[by])) == TIMEDOUT ->
             REACHED(late_result);
             node_writes(judge);
-            EFF(STEP(job[by]), NUMBER(job[by])) =
-                (phase[by] == SAYS_DONE -> HAPPENED : (phase[by] == SAYS_NONE -> NONE : UNKNOWN));
+            EFF(STEP(job[by]), NUMBER(job[by])) = says(by, late_none_of(by));
+#ifdef BROKEN_HASTY
+            was_resent(job[by]) = 0;
+#endif
             settle()
         :: else
         fi
@@ -300,12 +317,6 @@ inline takes_answer(judge, by)
 
 inline agent_rests(rested)
 {
-#ifndef BROKEN_REPEAT
-    if /* the same one again, on its way: it would be known, and dropped */
-    :: message[rested] == job[rested] -> message_drop(rested)
-    :: else
-    fi;
-#endif
     phase[rested] = IDLE;
     job[rested] = 0
 }
@@ -314,6 +325,11 @@ inline agent_rests(rested)
 #define may_commit(n) true
 #else
 #define may_commit(n) (copy[n] == FRESH)
+#endif
+#ifdef BROKEN_RESEND
+#define may_resend(n) true
+#else
+#define may_resend(n) may_commit(n)
 #endif
 
 /* Then to give a step to number 1 would be no different from giving it to number 0. */
@@ -328,14 +344,50 @@ inline agent_rests(rested)
         SEND_EARLY(n, s, a) }
 
 #ifdef BROKEN_SEND
-#define SEND_EARLY(n, s, a) sends(n, a, JOB(s, direction, next_number(s)))
+#define SEND_EARLY(n, s, a) sends(n, a, JOB(s, direction, next_number(s)), 1)
 #define SEND_DURABLE(n) skip
 #else
 #define SEND_EARLY(n, s, a) skip
 #define SEND_DURABLE(n) \
     sends(n, given_to(starting[n]), \
-          JOB(step_of(starting[n]), direction, attempt[step_of(starting[n])]))
+          JOB(step_of(starting[n]), direction, attempt[step_of(starting[n])]), 1)
 #endif
+
+/* Its instance does not hold what it was given. Where a call was overtaken by what happened since,
+ * that may be untrue by now. */
+#define sends_again(n, s) \
+    d_step { rests(n) && copy[n] == FRESH && is_owner(n) && is_open(s) && !is_overdue(s) && \
+             is_idle(instance[s]) -> \
+        REACHED(decide_send_again); \
+        starting[n] = AGAIN + current_job(s) }
+#define sends_needlessly(n, s) \
+    d_step { overtakes > 0 && \
+             rests(n) && copy[n] == FRESH && is_owner(n) && is_open(s) && !is_overdue(s) && \
+             agent[instance[s]] == UP && phase[instance[s]] != IDLE -> \
+        REACHED(send_needlessly); \
+        overtakes--; \
+        starting[n] = AGAIN + current_job(s) }
+#define resending(n) (starting[n] - AGAIN)
+
+/* A resend is on record before it leaves. */
+inline written_down(resender)
+{
+    node_writes(resender);
+    was_resent(resending(resender)) = 1
+}
+
+#if defined(BROKEN_RESENT) /* it is not */
+#define write_resend(n) skip
+#elif defined(BROKEN_RESEND) /* it leaves even where others wrote meanwhile */
+#define write_resend(n) if :: copy[n] == FRESH -> written_down(n) :: else fi
+#else
+#define write_resend(n) written_down(n)
+#endif
+
+#define takes(n, p) \
+    d_step { rests(n) && copy[n] == FRESH && says_something(p) -> \
+        takes_answer(n, p); \
+        agent_rests(p) }
 
 /* A process dies with all it knew. What it had sent may be on its way, or die with it. */
 inline node_dies(dead)
@@ -347,7 +399,15 @@ inline node_dies(dead)
     :: owner == dead + 1 -> old_boot = 1
     :: else
     fi;
-    kept_back[dead] = 0
+    kept_back[dead] = 0;
+    if /* nobody will tell whether it left */
+    :: message[0] != 0 && sender[0] == dead -> first[0] = 0
+    :: else
+    fi;
+    if
+    :: message[1] != 0 && sender[1] == dead -> first[1] = 0
+    :: else
+    fi
 }
 
 inline requests_die(dying)
@@ -362,7 +422,11 @@ inline requests_die(dying)
     fi
 }
 
-#define SENT_BEFORE(a) first[a] = 0
+#ifdef BROKEN_UNSENT
+#define others_sent(j) false
+#else
+#define others_sent(j) was_resent(j)
+#endif
 
 proctype Scheduler(bit n)
 {
@@ -400,7 +464,8 @@ end:
     :: decides(n, 0, 1)
     :: decides(n, 1, 0)
     :: decides(n, 1, 1)
-    :: d_step { node[n] == UP && starting[n] != 0 && may_commit(n) -> REACHED(commit_start);
+    :: d_step { node[n] == UP && starting[n] != 0 && starting[n] <= AGAIN && may_commit(n) ->
+        REACHED(commit_start);
         node_writes(n);
         step_starts(step_of(starting[n]), given_to(starting[n]));
         SEND_DURABLE(n);
@@ -408,13 +473,29 @@ end:
     :: d_step { node[n] == UP && starting[n] != 0 && copy[n] == STALE -> REACHED(start_conflict);
         starting[n] = 0 }
 
+    /* what an instance has lost: written down, then sent */
+    :: sends_again(n, 0)
+    :: sends_again(n, 1)
+#if OVERTAKES
+    :: sends_needlessly(n, 0)
+    :: sends_needlessly(n, 1)
+#endif
+    :: d_step { node[n] == UP && starting[n] > AGAIN && may_resend(n) -> REACHED(commit_send_again);
+        write_resend(n);
+        sends(n, instance[STEP(resending(n))], resending(n), 0);
+        starting[n] = 0 }
+
     /* results: any node takes any */
     :: d_step { rests(n) && copy[n] == FRESH && says_something(0) -> REACHED(result);
         takes_answer(n, 0);
         agent_rests(0) }
-    :: d_step { rests(n) && copy[n] == FRESH && says_something(1) ->
-        takes_answer(n, 1);
-        agent_rests(1) }
+    :: takes(n, 1)
+#if SUCCESSORS
+    :: d_step { rests(n) && copy[n] == FRESH && says_something(2) -> REACHED(result_of_old);
+        takes_answer(n, 2);
+        agent_rests(2) }
+    :: takes(n, 3)
+#endif
     :: d_step { rests(n) && copy[n] == FRESH && says_something(0) && losses > 0 ->
         REACHED(outcome_lost);
         losses--;
@@ -448,28 +529,17 @@ end:
         request_deadline = 0;
         settle() }
 
-    /* requests to agents: one that did not leave, one that got lost */
-    :: d_step { rests(n) && copy[n] == FRESH && kept_back[n] != 0 -> REACHED(not_sent);
+    /* a request that did not leave; unless somebody else sent it again */
+    :: d_step { rests(n) && copy[n] == FRESH && kept_back[n] != 0 ->
         if
-        :: is_current(kept_back[n]) ->
-            node_writes(n); takes_ownership(n); step_not_sent(STEP(kept_back[n])); settle()
-        :: else
+        :: is_current(kept_back[n]) && !others_sent(kept_back[n]) -> REACHED(not_sent);
+            node_writes(n);
+            takes_ownership(n);
+            step_not_sent(STEP(kept_back[n]));
+            settle()
+        :: else -> REACHED(not_sent_refused)
         fi;
         kept_back[n] = 0 }
-    :: d_step { rests(n) && copy[n] == FRESH && is_owner(n) && is_open(0) && !is_overdue(0) &&
-                is_idle(instance[0]) && kept_back[n] == 0 -> REACHED(send_again);
-        sends(n, instance[0], JOB(0, (state[0] == RETURNING), attempt[0]));
-        SENT_BEFORE(instance[0]) }
-    :: d_step { rests(n) && copy[n] == FRESH && is_owner(n) && is_open(1) && !is_overdue(1) &&
-                is_idle(instance[1]) && kept_back[n] == 0 ->
-        sends(n, instance[1], JOB(1, (state[1] == RETURNING), attempt[1]));
-        SENT_BEFORE(instance[1]) }
-#ifdef BROKEN_RESEND
-    :: d_step { rests(n) && copy[n] == STALE && remembered[n] != 0 && is_idle(remembered_of[n]) ->
-        sends(n, remembered_of[n], remembered[n]);
-        SENT_BEFORE(remembered_of[n]) }
-#endif
-
     :: d_step { rests(n) && copy[n] == FRESH && is_owner(n) && !is_open(0) && !is_open(1) &&
                 !somebody_to_work && !has_request -> REACHED(release);
         node_writes(n);
@@ -564,45 +634,41 @@ end:
 #define has_time(s) true
 #endif
 
-#ifdef BROKEN_RECORD
-#define has_looked(s) true
-#else
-#define has_looked(s) (forward_key[s] == 0)
+/* An agent without record (and timely) does what it is told, each time it is told. */
+#ifndef RECORDLESS
+#define RECORDLESS 0
 #endif
-
 #define given_up(j) (DIR(j) == FORWARD -> \
     (clock[STEP(j)] > 0 || EFF(STEP(j), NUMBER(j)) != OPEN) : \
     (undo_late[STEP(j)] || !is_current(j)))
 
-proctype Agent(bit a)
+proctype Agent(byte a)
 {
 end:
     do
-    :: d_step { agent[a] == UP && message[a] != 0 &&
-                (phase[a] == IDLE || job[a] == message[a]) -> REACHED(arrives);
-        request_arrives(a, message[a]);
-        message_drop(a) }
-    :: d_step { agent[a] == UP && message[a] != 0 && doubles > 0 &&
-                phase[a] == IDLE -> REACHED(arrives_twice);
-        doubles--;
-        request_arrives(a, message[a]);
-        first[a] = 0 }
+    :: d_step { a < 2 && agent[NAME(a)] == UP && message[NAME(a)] != 0 &&
+                (phase[a] == IDLE || job[a] == message[NAME(a)]) -> REACHED(arrives);
+        request_arrives(a, message[NAME(a)]);
+        message_drop(NAME(a)) }
 
     /* the work: nothing else comes between looking at the record and writing it */
     :: d_step { phase[a] == WORKING && DIR(job[a]) == FORWARD &&
-                forward_key[STEP(job[a])] == 0 && has_time(STEP(job[a])) -> REACHED(effect);
+                (forward_key[STEP(job[a])] == 0 || RECORDLESS) && has_time(STEP(job[a])) ->
+        REACHED(effect);
         assert(task_state != COMPENSATED); /* invariant 5: nothing can stand afterwards */
         forward_key[STEP(job[a])] = DONE;
         stands[STEP(job[a])] = 1;
         phase[a] = SAYS_DONE }
     :: d_step { phase[a] == WORKING && DIR(job[a]) == FORWARD &&
-                forward_key[STEP(job[a])] != 0 -> REACHED(effect_recorded);
+                forward_key[STEP(job[a])] != 0 && !RECORDLESS -> REACHED(effect_recorded);
         phase[a] = (forward_key[STEP(job[a])] == DONE -> SAYS_DONE : SAYS_NONE) }
     :: d_step { phase[a] == WORKING && DIR(job[a]) == UNDO -> REACHED(undo);
         assert(task_state != PROCESSED);
         if
-        :: undo_key[STEP(job[a])] -> skip
-        :: !undo_key[STEP(job[a])] && forward_key[STEP(job[a])] == DONE -> stands[STEP(job[a])] = 0
+        :: RECORDLESS -> stands[STEP(job[a])] = 0
+        :: !RECORDLESS && undo_key[STEP(job[a])] -> skip
+        :: !RECORDLESS && !undo_key[STEP(job[a])] && forward_key[STEP(job[a])] == DONE ->
+            stands[STEP(job[a])] = 0
         :: else ->
 #if !defined(TIMELY) && !defined(BROKEN_TOMBSTONE)
             REACHED(tombstone); forward_key[STEP(job[a])] = BARRED
@@ -612,9 +678,8 @@ end:
         fi;
         undo_key[STEP(job[a])] = 1;
         phase[a] = SAYS_DONE }
-    /* who says "no effect" has looked at the record, whichever instance may have written it */
-    :: d_step { phase[a] == WORKING && failures > 0 && !has_ended &&
-                (DIR(job[a]) == UNDO || has_looked(STEP(job[a]))) -> REACHED(fails_none);
+    /* "no effect" is only what this process knows of this attempt */
+    :: d_step { phase[a] == WORKING && failures > 0 && !has_ended -> REACHED(fails_none);
         failures--;
         phase[a] = SAYS_NONE }
     :: d_step { phase[a] == WORKING && failures > 0 && !has_ended -> REACHED(fails_unknown);
@@ -624,16 +689,29 @@ end:
         phase[a] = IDLE;
         job[a] = 0 }
 
-    :: d_step { agent[a] == UP && agent_crashes > 0 && !has_ended -> REACHED(agent_dies);
+    :: d_step { a < 2 && agent[NAME(a)] == UP && agent_crashes > 0 && !has_ended ->
+        REACHED(agent_dies);
         agent_crashes--;
-        agent[a] = DOWN;
+        agent[NAME(a)] = DOWN;
         phase[a] = IDLE;
         job[a] = 0;
-        message_drop(a) }
-    :: d_step { agent[a] == DOWN -> REACHED(agent_starts);
-        agent[a] = UP }
-    :: d_step { agent[a] == DOWN && agent[1 - a] != GONE -> REACHED(agent_gone);
-        agent[a] = GONE }
+        message_drop(NAME(a)) }
+    :: d_step { a < 2 && agent[NAME(a)] == DOWN -> REACHED(agent_starts);
+        agent[NAME(a)] = UP }
+    :: d_step { a < 2 && agent[NAME(a)] == DOWN && agent[1 - NAME(a)] != GONE ->
+        REACHED(agent_gone);
+        agent[NAME(a)] = GONE }
+#if SUCCESSORS
+    /* what was on its way to the old process dies with its connections */
+    :: d_step { a < 2 && agent[NAME(a)] == UP && phase[a] != IDLE && phase[2 + NAME(a)] == IDLE &&
+                successors > 0 && !has_ended -> REACHED(successor_starts);
+        successors--;
+        phase[2 + NAME(a)] = phase[a];
+        job[2 + NAME(a)] = job[a];
+        phase[a] = IDLE;
+        job[a] = 0;
+        message_drop(NAME(a)) }
+#endif
     od
 }
 
@@ -701,6 +779,9 @@ init {
         run Scheduler(0); run Scheduler(1);
         run Supervisor(0); run Supervisor(1);
         run Agent(0); run Agent(1);
+#if SUCCESSORS
+        run Agent(2); run Agent(3);
+#endif
         run World()
     }
 }

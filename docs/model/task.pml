@@ -1,6 +1,6 @@
 /*
- * The row of the one task, and what decide() does to it (src/core). All of it is plain inlines: each
- * is used inside a d_step, which is one transaction of the store.
+ * The row of the one task, and what decide() does to it (src/core). All of it is plain inlines:
+ * each is used inside a d_step, which is one transaction of the store.
  *
  * Revisions are not counted, since counting has no end. What matters of a revision is whether the
  * copy that somebody decided on is still the row: each holder of a copy has a word that says FRESH
@@ -68,6 +68,7 @@ byte state[2];       /* of each step */
 byte attempt[2];     /* number of the latest, in the direction of the step */
 bit instance[2];     /* to whom it was given */
 byte effect[4];      /* of forward attempt k of step s: [s * 2 + k - 1] */
+bit resent[8];       /* the attempt was sent again: [job - 1]; only while that can matter */
 bit request[2];      /* the supervisor's: attempt of that step is overdue */
 bit request_deadline;
 bit deadline_passed; /* the task's complete-by was acted on */
@@ -89,6 +90,8 @@ bit undo_key[2];    /* ... the undo was done, or found nothing */
 
 /* ---- looking at the row ---- */
 
+#define was_resent(j) resent[(j) - 1]
+#define current_job(s) JOB(s, undo_began(s), attempt[s])
 #define has_ended    (task_state >= PROCESSED)
 #define EFF(s, k)    effect[(s) * 2 + (k) - 1]
 #define is_open(s)   (state[s] == RUNNING || state[s] == RETURNING)
@@ -97,7 +100,13 @@ bit undo_key[2];    /* ... the undo was done, or found nothing */
 #define has_effect(s) (EFF(s, 1) == HAPPENED || EFF(s, 2) == HAPPENED)
 #define undo_began(s) (state[s] >= UNDOING)
 #define needs_undo(s) (state[s] != UNDONE && (undo_began(s) || has_effect(s) || in_doubt(s)))
-#define must_wait(s) (in_doubt(s) || EFF(s, 1) == TIMEDOUT || EFF(s, 2) == TIMEDOUT)
+#ifndef BROKEN_HASTY /* of two who were asked, one may still be at work when the other has answered */
+#define may_be_at_work(s) (was_resent(JOB(s, FORWARD, 1)) || was_resent(JOB(s, FORWARD, 2)))
+#else
+#define may_be_at_work(s) false
+#endif
+#define must_wait(s) (in_doubt(s) || EFF(s, 1) == TIMEDOUT || EFF(s, 2) == TIMEDOUT || \
+                      may_be_at_work(s))
 
 /* Is job j the current attempt of its step? */
 #define is_current(j) (attempt[STEP(j)] == NUMBER(j) && \
@@ -181,10 +190,19 @@ inline turn_back()
     fi
 }
 
-/* What was known of the attempt's time and place is forgotten; that only gives its agent more
- * freedom, since who has to wait for the time to pass waits for all of it. */
+/* Whether it was sent again matters as long as an answer to it would be looked at. What was known
+ * of the attempt's time and place is forgotten; that only gives its agent more freedom, since who
+ * has to wait for the time to pass waits for all of it. */
 inline attempt_over(over)
 {
+    if
+#ifndef BROKEN_HASTY
+    :: undo_began(over) -> was_resent(current_job(over)) = 0
+#else
+    :: undo_began(over) || EFF(over, attempt[over]) != TIMEDOUT -> was_resent(current_job(over)) = 0
+#endif
+    :: else
+    fi;
     instance[over] = 0;
     clock[over] = (clock[over] == 2 -> 2 : 0);
     undo_late[over] = 0;
@@ -192,7 +210,7 @@ inline attempt_over(over)
 }
 
 /* step_fails(): another try, or the end of its tries */
-inline step_fails(failed, final)
+inline step_fails(failed, for_good)
 {
     if
     :: state[failed] == RETURNING ->
@@ -203,7 +221,7 @@ inline step_fails(failed, final)
     :: else ->
         assert(state[failed] == RUNNING);
         if
-        :: final || attempt[failed] == FORWARD_TRIES ->
+        :: for_good || attempt[failed] == FORWARD_TRIES ->
             state[failed] = FAILED;
             if
             :: direction == FORWARD -> turn_back()
@@ -250,8 +268,8 @@ inline step_not_sent(unsent_step)
         state[unsent_step] = WAITING
     :: else -> state[unsent_step] = UNDOING
     fi;
-    attempt[unsent_step]--;
-    attempt_over(unsent_step)
+    attempt_over(unsent_step);
+    attempt[unsent_step]--
 }
 
 /* on_timeout() */
@@ -272,19 +290,19 @@ inline step_times_out(late_step)
     attempt_over(late_step)
 }
 
-/* on_result(), of the current attempt. `said`: HAPPENED, NONE (for good), UNKNOWN (try again) */
-inline step_answered(told, said)
+/* on_result(), of the current attempt. `final`: an error after which another try makes no sense */
+inline step_answered(told, its_effect, final)
 {
     if
     :: state[told] == RUNNING ->
-        EFF(told, attempt[told]) = said;
+        EFF(told, attempt[told]) = its_effect;
         if
-        :: said == HAPPENED -> state[told] = COMPLETED
-        :: else -> step_fails(told, said == NONE)
+        :: its_effect == HAPPENED -> state[told] = COMPLETED
+        :: else -> step_fails(told, final)
         fi
     :: else ->
         if
-        :: said == HAPPENED -> state[told] = UNDONE
+        :: its_effect == HAPPENED -> state[told] = UNDONE
         :: else -> step_fails(told, false)
         fi
     fi;

@@ -286,7 +286,7 @@ static void drop_attempt(struct step *s)
     const struct attempt *a = &s->attempts[at];
     if (a->direction == DIRECTION_FORWARD) {
         s->dropped_effect = a->effect > s->dropped_effect ? a->effect : s->dropped_effect;
-        if (a->effect == EFFECT_UNKNOWN)
+        if (a->effect == EFFECT_UNKNOWN || a->resent > 0)
             s->dropped_until = max_i64(s->dropped_until, a->complete_by);
     }
     s->dropped_count++;

@@ -285,6 +285,9 @@ static void who_is_asked_twice_answers_for_one_time(void **state)
     kit_make(&k, "resent, and done", "a2");
     kit_play(&k, "claim, start a, resend a, ok a");
     CHECK(!step_in_doubt(&k.steps[0]) && step_has_effect(&k.steps[0]), "certain");
+    kit_make(&k, "resent, done, and undone", "a b<a");
+    kit_play(&k, "claim, start a, resend a, ok a, start b, fail b, start a = refused, wait 11s, "
+                 "start a, ok a");
 }
 
 static void a_complete_by_can_move_to_a_later_time(void **state)

@@ -57,7 +57,8 @@ int64_t world_doubt_until(const struct world_step *s)
 
     for (uint32_t n = 0; n < s->count[0]; n++) {
         const struct world_attempt *a = &s->attempts[0][n];
-        bool counts = a->fate == FATE_SILENT || (a->fate == FATE_UNKNOWN && doubt);
+        bool counts = a->fate == FATE_SILENT || (a->fate == FATE_UNKNOWN && doubt)
+                      || (a->again && a->fate != FATE_OPEN);
         if (counts && a->complete_by > until)
             until = a->complete_by;
     }

@@ -141,10 +141,11 @@ int64_t step_doubt_until(const struct step *s)
 
     for (uint16_t i = 0; i < s->attempt_count; i++) {
         const struct attempt *a = &s->attempts[i];
-        if (a->direction == DIRECTION_UNDO || a->outcome == OUTCOME_OPEN
-            || a->effect != EFFECT_UNKNOWN)
+        bool unknown = a->effect == EFFECT_UNKNOWN;
+        if (a->direction == DIRECTION_UNDO || a->outcome == OUTCOME_OPEN)
             continue;
-        if (in_doubt || a->outcome == OUTCOME_TIMED_OUT)
+        /* Of what was sent again, somebody may be at work still, whatever was answered. */
+        if (a->resent > 0 || (unknown && (in_doubt || a->outcome == OUTCOME_TIMED_OUT)))
             until = max_i64(until, a->complete_by);
     }
     return until;

@@ -215,7 +215,8 @@ bool step_in_doubt(const struct step *s);
 /* Going forward, it did something, or something happened late: certain, not in doubt. */
 bool step_has_effect(const struct step *s);
 
-/* Until when an attempt in doubt may still work (0: none is in doubt). */
+/* Until when an attempt may still be at work that nobody waits for: one in doubt, or one of those
+ * asked for an attempt that was sent again (0: none). */
 int64_t step_doubt_until(const struct step *s);
 
 /* Does every field hold what its state says, does everything fit the workflow? Asserted before

@@ -343,23 +343,6 @@ static void a_store_outside_its_caller_keeps_copies(void **state)
 
 /* --- claims --- */
 
-static void insert_ranked(struct world *w, const char *id, const char *waiting_for, int64_t rank)
-{
-    struct task_row row = a_row(id);
-
-    row.waiting_for = slice_of(waiting_for);
-    row.rank = rank;
-    must(insert_row(w, row), id);
-}
-
-static void claimed(const struct claim *c, const char *const *ids, size_t count, bool more)
-{
-    CHECK(c->row_count == count, "claimed %zu instead of %zu", c->row_count, count);
-    for (size_t i = 0; i < count; i++)
-        CHECK(slice_is(c->rows[i].id, ids[i]), "place %zu has %.*s", i, SLICE_ARG(c->rows[i].id));
-    CHECK(c->more == more, "more is %d", c->more);
-}
-
 static void a_claim_takes_the_least_ranks_of_its_agent(void **state)
 {
     struct world *w = *state;
@@ -454,48 +437,6 @@ static void sleepers_are_claimed_when_they_are_due(void **state)
     CHECK(c.next_rank == 0, "nothing sleeps");
 }
 
-static void insert_owned(struct world *w, const char *id, const char *owner)
-{
-    struct task_row row = a_row(id);
-
-    row.state = TASK_COMPENSATING;
-    row.direction = DIRECTION_UNDO;
-    row.locked_by = slice_of(owner);
-    row.started_at = 3;
-    must(insert_row(w, row), id);
-}
-
-static void what_older_boots_held_is_taken_over_as_it_is(void **state)
-{
-    struct world *w = *state;
-
-    while (w->s->ops->boot(w->s) < 10)
-        world_restart(w);
-    insert_owned(w, "of-9", "n1/9");
-    insert_owned(w, "of-us", "n1/10");
-    insert_owned(w, "of-2", "n1/2");
-    insert_owned(w, "of-1", "n1/1");
-    insert_owned(w, "newer", "n1/100");
-    insert_owned(w, "neighbour", "n2/1");
-    insert_owned(w, "alike", "n11/1");
-    insert_ranked(w, "nobody's", "a", 1);
-
-    struct claim c = claim_of(w, CLAIM_BOOT, NULL, 2, 777);
-    claim_commit(w, &c);
-    claimed(&c, (const char *const[]){"of-1", "of-2"}, 2, true);
-    CHECK(c.rows[0].state == TASK_COMPENSATING && c.rows[0].started_at == 3, "as they are");
-    CHECK(c.rows[0].revision == 2 && !c.rows[0].waiting_for.ptr, "but ours");
-    struct task_row seen = fetch(w, "of-1");
-    rows_equal(&seen, &c.rows[0], "the same in the store");
-    c = claim_of(w, CLAIM_BOOT, NULL, 2, 777);
-    claim_commit(w, &c);
-    claimed(&c, (const char *const[]){"of-9"}, 1, false);
-    c = claim_of(w, CLAIM_BOOT, NULL, 2, 777);
-    claim_commit(w, &c);
-    claimed(&c, NULL, 0, false);
-    CHECK(fetch(w, "of-us").revision == 1, "ours were left alone");
-}
-
 static void a_claim_sees_the_changes_of_its_batch(void **state)
 {
     struct world *w = *state;
@@ -508,145 +449,6 @@ static void a_claim_sees_the_changes_of_its_batch(void **state)
     must(w->s->ops->commit(w->s, &b, &w->a, &w->e), "the batch");
     claimed(&claims[0], (const char *const[]){"x"}, 1, true);
     claimed(&claims[1], (const char *const[]){"y"}, 1, false);
-}
-
-/* --- fence and lease --- */
-
-static struct lease try_lease(struct world *w, const char *name, const char *holder, int64_t now,
-                              int64_t until)
-{
-    const struct lease_try want = {.name = slice_of(name),
-                                   .holder = slice_of(holder),
-                                   .now = now,
-                                   .until = until};
-    struct lease l;
-
-    must(w->s->ops->lease(w->s, &want, &w->a, &l, &w->e), "lease");
-    return l;
-}
-
-static void a_batch_of_a_deposed_leader_does_nothing(void **state)
-{
-    struct world *w = *state;
-    struct lease l;
-
-    l = try_lease(w, "supervisor", "n1/1", 100, 200);
-    CHECK(slice_is(l.holder, "n1/1") && l.until == 200 && l.epoch > 0, "taken");
-    struct fence fence = {SLICE("supervisor"), l.epoch};
-    struct change c = {.kind = CHANGE_INSERT, .row = a_row("x")};
-    struct claim claim = claim_of(w, CLAIM_AGENT, "a", 1, 5);
-    struct batch b = {
-        .changes = &c, .change_count = 1, .claims = &claim, .claim_count = 1, .fence = &fence};
-
-    fence.epoch++;
-    CHECK(w->s->ops->commit(w->s, &b, &w->a, &w->e) == ERR_CONFLICT, "another epoch");
-    CHECK(c.outcome == ERR_CONFLICT && claim.row_count == 0, "as a whole");
-    CHECK(!exists(w, "x"), "nothing was stored");
-    fence.epoch--;
-    must(w->s->ops->commit(w->s, &b, &w->a, &w->e), "its own epoch");
-    CHECK(c.outcome == ERR_OK && claim.row_count == 1, "done");
-}
-
-static void a_lease_is_renewed_by_its_holder(void **state)
-{
-    struct world *w = *state;
-
-    struct lease l = try_lease(w, "l", "n1/1", 100, 200);
-    struct lease again = try_lease(w, "l", "n1/1", 150, 250);
-    CHECK(again.epoch == l.epoch && again.until == 250, "the same epoch");
-    if (!w->s->shared)
-        return; /* a lock excludes everybody else */
-    l = try_lease(w, "l", "n2/1", 249, 349);
-    CHECK(slice_is(l.holder, "n1/1") && l.until == 250, "still theirs");
-    l = try_lease(w, "l", "n2/1", 250, 350);
-    CHECK(slice_is(l.holder, "n2/1") && l.epoch == again.epoch + 1, "another epoch");
-    again = try_lease(w, "l", "n1/1", 260, 360);
-    CHECK(slice_is(again.holder, "n2/1"), "too late");
-    l = try_lease(w, "l", "n2/1", 270, 270);
-    again = try_lease(w, "l", "n1/1", 271, 371);
-    CHECK(slice_is(again.holder, "n1/1") && again.epoch == l.epoch + 1, "it was given up");
-    l = try_lease(w, "other", "n2/1", 280, 380);
-    CHECK(slice_is(l.holder, "n2/1"), "leases have nothing to do with each other");
-}
-
-static void a_lease_can_be_seized(void **state)
-{
-    struct world *w = *state;
-    struct lease_try want = {
-        .name = SLICE("node/n1"), .holder = SLICE("n1/2"), .now = 110, .until = 210, .seize = true};
-    struct lease l = try_lease(w, "node/n1", "n1/1", 100, 200);
-    struct lease seized;
-
-    must(w->s->ops->lease(w->s, &want, &w->a, &seized, &w->e), "seize");
-    CHECK(slice_is(seized.holder, "n1/2"), "it is the newer boot's");
-    CHECK(!w->s->shared || seized.epoch == l.epoch + 1, "under another epoch");
-}
-
-static void tasks_of_a_node_without_lease_are_claimed(void **state)
-{
-    struct world *w = *state;
-
-    insert_owned(w, "of-us", "n1/10");
-    insert_owned(w, "of-the-living", "n2/3");
-    insert_owned(w, "of-its-older-boot", "n2/2");
-    insert_owned(w, "of-the-late", "n3/1");
-    insert_owned(w, "of-the-unknown", "n4/1");
-    insert_ranked(w, "nobody's", "a", 1);
-    (void)try_lease(w, "node/n2", "n2/3", 100, 200);
-    (void)try_lease(w, "node/n3", "n3/1", 50, 150);
-    while (w->s->ops->boot(w->s) < 10)
-        world_restart(w);
-    struct claim c = claim_of(w, CLAIM_NODE, NULL, 2, 150);
-    claim_commit(w, &c);
-    if (!w->s->shared) {
-        claimed(&c, NULL, 0, false);
-        return;
-    }
-    claimed(&c, (const char *const[]){"of-its-older-boot", "of-the-late"}, 2, true);
-    CHECK(c.rows[0].state == TASK_COMPENSATING && c.rows[0].started_at == 3, "as they are");
-    CHECK(c.rows[0].revision == 2 && slice_is(c.rows[0].locked_by, "n1/10"), "but ours");
-    c = claim_of(w, CLAIM_NODE, NULL, 2, 150);
-    claim_commit(w, &c);
-    claimed(&c, (const char *const[]){"of-the-unknown"}, 1, false);
-    c = claim_of(w, CLAIM_NODE, NULL, 2, 199);
-    claim_commit(w, &c);
-    claimed(&c, NULL, 0, false);
-    c = claim_of(w, CLAIM_NODE, NULL, 2, 200);
-    claim_commit(w, &c);
-    claimed(&c, (const char *const[]){"of-the-living"}, 1, false);
-}
-
-static void requests_of_others_are_found(void **state)
-{
-    struct world *w = *state;
-    struct row_page page;
-
-    insert_owned(w, "x", "n1/1");
-    insert_owned(w, "quiet", "n1/1");
-    insert_owned(w, "theirs", "n2/1");
-    for (size_t i = 0; i < 2; i++) {
-        struct task_row row = fetch(w, i ? "theirs" : "x");
-        row.revision++;
-        row.request = SLICE("[]");
-        must(put_change(w, (struct change){.kind = CHANGE_REQUEST, .row = row}), "request");
-    }
-    must(w->s->ops->requested(w->s, SLICE("n1/1"), 9, &w->a, &page, &w->e), "requested");
-    CHECK(page.count == w->s->shared && !page.more, "%zu", page.count);
-    if (page.count)
-        CHECK(slice_is(page.rows[0].id, "x") && slice_is(page.rows[0].request, "[]"), "it");
-}
-
-static void every_start_has_its_number(void **state)
-{
-    struct world *w = *state;
-    unsigned char secret[32];
-
-    memcpy(secret, w->s->ops->secret(w->s), sizeof secret);
-    for (uint64_t boot = 1; boot < 5; boot++) {
-        CHECK(w->s->ops->boot(w->s) == boot, "boot %" PRIu64, boot);
-        CHECK(memcmp(secret, w->s->ops->secret(w->s), sizeof secret) == 0, "one secret for all");
-        world_restart(w);
-    }
 }
 
 /* --- reading --- */
@@ -823,14 +625,7 @@ int main(void)
         BOTH(a_claim_keeps_direction_and_first_start),
         BOTH(only_pending_unlocked_tasks_are_claimed),
         BOTH(sleepers_are_claimed_when_they_are_due),
-        BOTH(what_older_boots_held_is_taken_over_as_it_is),
         BOTH(a_claim_sees_the_changes_of_its_batch),
-        BOTH(a_batch_of_a_deposed_leader_does_nothing),
-        BOTH(a_lease_is_renewed_by_its_holder),
-        BOTH(a_lease_can_be_seized),
-        BOTH(tasks_of_a_node_without_lease_are_claimed),
-        BOTH(requests_of_others_are_found),
-        BOTH(every_start_has_its_number),
         BOTH(what_is_overdue_comes_in_pages_earliest_first),
         BOTH(listings_come_in_pages_newest_first),
         BOTH(what_is_not_there_is_not_found),

@@ -199,3 +199,20 @@ void rows_equal(const struct task_row *x, const struct task_row *y, const char *
 #undef TEXT
 #undef NUMBER
 }
+
+void insert_ranked(struct world *w, const char *id, const char *waiting_for, int64_t rank)
+{
+    struct task_row row = a_row(id);
+
+    row.waiting_for = slice_of(waiting_for);
+    row.rank = rank;
+    must(insert_row(w, row), id);
+}
+
+void claimed(const struct claim *c, const char *const *ids, size_t count, bool more)
+{
+    CHECK(c->row_count == count, "claimed %zu instead of %zu", c->row_count, count);
+    for (size_t i = 0; i < count; i++)
+        CHECK(slice_is(c->rows[i].id, ids[i]), "place %zu has %.*s", i, SLICE_ARG(c->rows[i].id));
+    CHECK(c->more == more, "more is %d", c->more);
+}

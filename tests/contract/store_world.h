@@ -56,6 +56,12 @@ struct claim claim_of(struct world *w, enum claim_kind kind, const char *agent, 
                       int64_t now);
 void claim_commit(struct world *w, struct claim *c);
 
+/* A task that waits for that agent, or "time", at that rank. */
+void insert_ranked(struct world *w, const char *id, const char *waiting_for, int64_t rank);
+
+/* The claim took these, in that order; `more`: there were others. */
+void claimed(const struct claim *c, const char *const *ids, size_t count, bool more);
+
 /* Fails the test unless the rows are equal, payloads included. */
 void rows_equal(const struct task_row *x, const struct task_row *y, const char *what);
 
