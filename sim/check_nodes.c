@@ -198,8 +198,8 @@ static void check_served(const struct node *n, const struct subject *t, uint32_t
 {
     for (uint32_t i = 0; i < subjects.count; i++) {
         const struct subject *other = &subjects.list[i];
-        if (other == t || !node_owns(n, other->seen.owner) || rank_of(other) >= rank_of(t)
-            || !any_wants_place(other, service))
+        if (other == t || !node_owns(n, other->seen.owner) || other->writer != n
+            || rank_of(other) >= rank_of(t) || !any_wants_place(other, service))
             continue;
         describe(t);
         describe(other);

@@ -179,12 +179,12 @@ static enum err list(struct store *s, const struct list_query *q, struct arena *
     return read_fails(disk_of(s), e) ? ERR_IO : inner->ops->list(inner, q, a, ret, e);
 }
 
-static enum err requested(struct store *s, struct slice locked_by, size_t limit, struct arena *a,
-                          struct row_page *ret, struct error *e)
+static enum err requested(struct store *s, struct slice locked_by, int64_t after_seq, size_t limit,
+                          struct arena *a, struct row_page *ret, struct error *e)
 {
     if (read_fails(disk_of(s), e))
         return ERR_IO;
-    enum err err = inner->ops->requested(inner, locked_by, limit, a, ret, e);
+    enum err err = inner->ops->requested(inner, locked_by, after_seq, limit, a, ret, e);
     if (err == ERR_OK && ret->count > 0)
         covered(COVER_FOUND_REQUEST);
     return err;

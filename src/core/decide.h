@@ -47,7 +47,7 @@ struct event {
     bool failed; /* RESULT: it is an error */
     struct fault_note error;
     bool retryable;
-    enum effect effect; /* RESULT with an error: NONE or UNKNOWN */
+    enum effect effect; /* RESULT with an error: NONE or UNKNOWN; if it was sent again: UNKNOWN */
     int64_t retry_after_ms;
     int64_t until; /* EXTEND */
 };

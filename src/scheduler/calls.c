@@ -48,9 +48,9 @@ static void send_again(struct scheduler *s, struct work *w, struct live_step *ls
                             .step = ls->step,
                             .direction = a->direction,
                             .attempt = a->number};
-    enum answer answer = live_decide(s, ls->live, &e);
 
-    ASSERT(answer == ANSWER_ACCEPTED);
+    if (live_decide(s, ls->live, &e) != ANSWER_ACCEPTED)
+        return; /* its complete-by passed just now */
     call_assign(s, w, ls);
     ls->pending = true;
     w->unsettled++;
@@ -61,8 +61,6 @@ static void send_again(struct scheduler *s, struct work *w, struct live_step *ls
  * token. */
 static void send_lost_again(struct scheduler *s, struct work *w)
 {
-    bool busy = false;
-
     if (!w->says_holding || w->max == 0)
         return;
     w->instance->called = true;
@@ -76,12 +74,10 @@ static void send_lost_again(struct scheduler *s, struct work *w)
         if (!is_lost(s, ls) || w->assigned_count == w->max)
             continue;
         if (ls->live->in_flight)
-            busy = true;
+            ls->live->asked_for = true; /* nothing can be decided just now */
         else
             send_again(s, w, ls);
     }
-    if (busy) /* nothing can be decided just now: the instance is to come again */
-        call_close(s, w);
 }
 
 static void post_results(struct scheduler *s, struct work *w)
@@ -184,6 +180,14 @@ void call_poke(struct scheduler *s, struct instance *i)
 
     if (w)
         call_close(s, w);
+}
+
+void call_poke_all(struct scheduler *s, struct live *l)
+{
+    l->asked_for = false;
+    for (uint16_t i = 0; i < l->task.step_count; i++)
+        if (l->steps[i].instance && l->steps[i].delivered)
+            call_poke(s, l->steps[i].instance);
 }
 
 void call_tell_stop(struct scheduler *s, struct live *l)
@@ -312,7 +316,6 @@ static void fill_answer(struct scheduler *s, struct work *w)
             continue;
         const struct attempt *at = step_open_attempt(&ls->live->task.steps[ls->step]);
         w->stop[w->stop_count++] = token_of(s, &w->arena, ls, at);
-        ls->stop_told = true;
     }
 }
 
@@ -354,6 +357,10 @@ static void answer(struct scheduler *s, struct work *w)
     keep_back_expired(s, w);
     fill_answer(s, w);
     bool sent = !w->gone && s->outside.work_answer(s->outside.arg, w) && !w->failed;
+    LIST_FOREACH (link, after, &w->instance->sent) {
+        struct live_step *ls = CONTAINER_OF(link, struct live_step, sent);
+        ls->stop_told |= ls->stop && sent;
+    }
     LIST_FOREACH (link, after, &w->assigned) {
         struct live_step *ls = CONTAINER_OF(link, struct live_step, assigned);
         unassign(w, ls);

@@ -24,6 +24,7 @@ struct job {
     bool leases, polls;
     struct lease_try lease_try;
     struct lease lease;
+    int64_t poll_after_seq;
     struct row_page polled;
     enum err lease_err, poll_err;
     bool looks;
@@ -54,8 +55,8 @@ static void job_run(struct store_job *sj, struct store *store)
     if (j->looks)
         j->look_err = store->ops->list(store, &j->look, &j->arena, &j->looked, &j->error);
     if (j->polls)
-        j->poll_err =
-            store->ops->requested(store, j->s->me, POLL_MAX, &j->arena, &j->polled, &j->error);
+        j->poll_err = store->ops->requested(store, j->s->me, j->poll_after_seq, POLL_MAX, &j->arena,
+                                            &j->polled, &j->error);
 }
 
 /* ---- landing, on the loop ---- */
@@ -286,6 +287,7 @@ bool flush(struct scheduler *s)
     gather_look(s, j);
     j->leases = shared_try_lease(s, &j->arena, &j->lease_try);
     j->polls = s->polling;
+    j->poll_after_seq = s->poll_after_seq;
     j->probe = s->troubled;
     if (j->leases + j->polls + j->batch.change_count + j->batch.claim_count + j->load_count
             + j->looks + j->probe

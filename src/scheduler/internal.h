@@ -67,7 +67,8 @@ struct live {
     struct slice waiting_for;
     int64_t rank;
     bool loaded, fresh, in_flight, reload;
-    bool unsure; /* the outcome of its last commit is unknown */
+    bool asked_for; /* while it was in flight, an instance came that had lost an attempt of it */
+    bool unsure;    /* the outcome of its last commit is unknown */
 };
 
 struct job;
@@ -101,10 +102,11 @@ struct scheduler {
     bool draining, troubled;
     /* Where the store is shared (shared.c): */
     int64_t lease_until, lease_try_at, poll_at;
-    bool seizing;    /* the lease is an older boot's: it is taken from it */
-    bool replaced;   /* it is a newer boot's */
-    bool polling;    /* requests of others are to be read */
-    bool reclaiming; /* tasks of dead nodes may be left */
+    bool seizing;           /* the lease is an older boot's: it is taken from it */
+    bool replaced;          /* it is a newer boot's */
+    bool polling;           /* requests of others are to be read ... */
+    int64_t poll_after_seq; /* ... from there on */
+    bool reclaiming;        /* tasks of dead nodes may be left */
     struct scheduler_stats stats;
     char me_text[80];
 };
@@ -166,6 +168,7 @@ void call_assign(struct scheduler *s, struct work *w, struct live_step *ls);
 void call_tell_stop(struct scheduler *s, struct live *l);
 void call_expire(struct scheduler *s, int64_t now);
 void call_close(struct scheduler *s, struct work *w);    /* answered as soon as it is settled */
+void call_poke_all(struct scheduler *s, struct live *l); /* all instances at work on it */
 void call_poke(struct scheduler *s, struct instance *i); /* so that it says what it holds */
 
 /* shared.c: where several nodes work on the same store */

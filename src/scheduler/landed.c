@@ -76,6 +76,8 @@ static void landed_ok(struct scheduler *s, struct live *l, const struct change *
     if (fx.stop_running)
         call_tell_stop(s, l);
     tell_end(s, l, fx);
+    if (l->asked_for)
+        call_poke_all(s, l);
     go_on(s, l);
 }
 

@@ -190,6 +190,7 @@ bool live_load(struct scheduler *s, struct live *l, const struct task_row *row, 
     }
     l->loaded = true;
     l->row_wake_at = row->wake_at;
+    l->asked_for = false; /* who is at work on it is poked below */
     l->steps = arena_alloc(&l->arena, l->task.step_count * sizeof *l->steps);
     for (uint16_t i = 0; i < l->task.step_count; i++) {
         struct live_step *ls = &l->steps[i];

@@ -73,7 +73,8 @@ void shared_poll(struct scheduler *s, int64_t now)
 
 void shared_polled(struct scheduler *s, const struct row_page *page)
 {
-    s->polling = page->more; /* those that are read again have no request any more */
+    s->polling = page->more;
+    s->poll_after_seq = page->more ? page->rows[page->count - 1].seq : 0;
     for (size_t i = 0; i < page->count; i++)
         scheduler_requested(s, page->rows[i].id, false);
 }

@@ -125,8 +125,10 @@ void start_refresh(struct scheduler *s, struct live *l)
         s->stats.waiting++;
     }
     int64_t stale = shared_stale_at(s, l);
-    if (stale != 0 && (nap_until == 0 || stale < nap_until))
-        nap_until = max_i64(stale, now + STALE_MS);
+    if (stale != 0) {
+        stale = max_i64(stale, now + STALE_MS);
+        nap_until = nap_until ? min_i64(nap_until, stale) : stale;
+    }
     if (nap_until)
         heap_push(&s->naps, &l->nap, nap_until);
     if (start_should_release(s, l))

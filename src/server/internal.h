@@ -17,6 +17,7 @@
 
 struct server {
     struct server_config config;
+    char holder[80]; /* "node/boot": who we are for leases */
     uv_loop_t loop;
     uv_check_t check; /* after each round of arrivals: a turn */
     uv_timer_t timer; /* for turns that are due by themselves */

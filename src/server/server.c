@@ -323,10 +323,12 @@ static void make_parts(struct server *sv)
     const struct scheduler_config sc = {
         .node = slice_of(c->node),
         .boot = c->store->ops->boot(c->store),
+        .shared = c->store->shared,
         .key_prefix = slice_of(c->key_prefix),
     };
+    (void)snprintf(sv->holder, sizeof sv->holder, "%s/%" PRIu64, c->node, sc.boot);
     const struct supervisor_config suc = {
-        .holder = slice_of(c->node),
+        .holder = slice_of(sv->holder),
         .interval_ms = c->supervisor_interval_ms,
         .grace_ms = c->grace_ms,
     };

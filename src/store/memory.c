@@ -564,8 +564,9 @@ static enum err memory_lease(struct store *base, const struct lease_try *want, s
     return ERR_OK;
 }
 
-static enum err memory_requested(struct store *base, struct slice locked_by, size_t limit,
-                                 struct arena *a, struct row_page *ret, struct error *e)
+static enum err memory_requested(struct store *base, struct slice locked_by, int64_t after_seq,
+                                 size_t limit, struct arena *a, struct row_page *ret,
+                                 struct error *e)
 {
     struct memory_store *s = memory_store_of(base);
     size_t count = 0;
@@ -573,7 +574,7 @@ static enum err memory_requested(struct store *base, struct slice locked_by, siz
     if (fault())
         return fails(e);
     struct mem_task **found = grow(NULL, s->task_count + 1, sizeof(struct mem_task *));
-    for (size_t i = 0; i < s->task_count && count <= limit; i++)
+    for (size_t i = (size_t)after_seq; i < s->task_count && count <= limit; i++)
         if (s->tasks[i]->row.request.ptr && slice_eq(s->tasks[i]->row.locked_by, locked_by))
             found[count++] = s->tasks[i];
     page_fill(found, count, limit, a, ret);

@@ -196,11 +196,13 @@ static enum err sqlite_lease(struct store *base, const struct lease_try *want, s
 }
 
 /* Whoever writes a request here is in the same process as the owner, and tells it. */
-static enum err sqlite_requested(struct store *base, struct slice locked_by, size_t limit,
-                                 struct arena *a, struct row_page *ret, struct error *e)
+static enum err sqlite_requested(struct store *base, struct slice locked_by, int64_t after_seq,
+                                 size_t limit, struct arena *a, struct row_page *ret,
+                                 struct error *e)
 {
     (void)base;
     (void)locked_by;
+    (void)after_seq;
     (void)limit;
     (void)a;
     (void)e;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "base/log.h"
 #include "base/when.h"
 
 /* The lock file: the pid of its holder, and on the second line the time when it last wrote. The
@@ -138,8 +139,8 @@ void folder_mark_time(struct sqlite_store *s)
 
     time_write(&b, s->now);
     buf_byte(&b, '\n');
-    if (b.len == TIME_LINE)
-        (void)pwrite(s->lock_fd, b.ptr, b.len, PID_LINE);
+    if (b.len == TIME_LINE && pwrite(s->lock_fd, b.ptr, b.len, PID_LINE) != TIME_LINE)
+        log_line(LOG_DEBUG, "event=time_not_marked errno=%d", errno);
 }
 
 /* ---- the file ---- */

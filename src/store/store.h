@@ -183,10 +183,11 @@ struct store_ops {
                               size_t *ret_count,
                               struct error *e); /* all versions, by name, version */
 
-    /* Rows of that owner with a request, oldest task first. Asked by nodes that share a store:
-     * somebody else's supervisor may have written it. Where it is not shared there are none. */
-    enum err (*requested)(struct store *s, struct slice locked_by, size_t limit, struct arena *a,
-                          struct row_page *ret, struct error *e);
+    /* Rows of that owner with a request, oldest task first, from after_seq on, exclusive. Asked by
+     * nodes that share a store: somebody else's supervisor may have written it. Where it is not
+     * shared there are none. */
+    enum err (*requested)(struct store *s, struct slice locked_by, int64_t after_seq, size_t limit,
+                          struct arena *a, struct row_page *ret, struct error *e);
 
     /* Takes or renews a lease if it is free, run out at `now`, or the holder's own. *ret is the
      * lease as it stands afterwards, whoever holds it. Where a lock excludes other servers it is

@@ -108,6 +108,46 @@ static void lost_time_over(struct supervisor *sv)
     sv->lost_ms = sv->lost_told_ms = 0;
 }
 
+/* ---- the end ---- */
+
+static void leave_run(struct store_job *j, struct store *store)
+{
+    struct supervisor *sv = CONTAINER_OF(j, struct supervisor, job);
+    const struct lease_try want = {.name = LEASE_NAME,
+                                   .holder = sv->config.holder,
+                                   .now = sv->scan_at,
+                                   .until = sv->scan_at};
+
+    /* If that fails, the lease runs out by itself. */
+    sv->err = store->ops->lease(store, &want, &sv->arena, &sv->lease, &sv->error);
+}
+
+static void leave_done(struct store_job *j)
+{
+    struct supervisor *sv = CONTAINER_OF(j, struct supervisor, job);
+
+    arena_fini(&sv->arena);
+    sv->phase = PHASE_IDLE;
+}
+
+/* Who leads gives up its lease, so that the next one need not wait until it has run out. */
+static void leave(struct supervisor *sv)
+{
+    if (sv->phase != PHASE_IDLE || !sv->stats.leads)
+        return;
+    sv->stats.leads = false;
+    sv->scan_at = sv->outside.now(sv->outside.arg);
+    sv->phase = PHASE_LEAVE;
+    sv->job = (struct store_job){.run = leave_run, .done = leave_done};
+    sv->store->submit(sv->store, &sv->job);
+}
+
+void supervisor_stop(struct supervisor *sv)
+{
+    sv->stopped = true;
+    leave(sv);
+}
+
 /* ---- reading a page ---- */
 
 static void read_run(struct store_job *j, struct store *store)
@@ -139,6 +179,8 @@ static void scan_over(struct supervisor *sv, bool ok)
     } else {
         sv->outside.failed(sv->outside.arg, &sv->error);
     }
+    if (sv->stopped)
+        leave(sv);
 }
 
 static bool judge(struct supervisor *sv, const struct task_row *row, struct change *ret)
@@ -259,54 +301,12 @@ static void begin_write(struct supervisor *sv)
     sv->store->submit(sv->store, &sv->job);
 }
 
-/* ---- the end ---- */
-
-static void leave_run(struct store_job *j, struct store *store)
-{
-    struct supervisor *sv = CONTAINER_OF(j, struct supervisor, job);
-    const struct lease_try want = {.name = LEASE_NAME,
-                                   .holder = sv->config.holder,
-                                   .now = sv->scan_at,
-                                   .until = sv->scan_at};
-
-    /* If that fails, the lease runs out by itself. */
-    sv->err = store->ops->lease(store, &want, &sv->arena, &sv->lease, &sv->error);
-}
-
-static void leave_done(struct store_job *j)
-{
-    struct supervisor *sv = CONTAINER_OF(j, struct supervisor, job);
-
-    arena_fini(&sv->arena);
-    sv->phase = PHASE_IDLE;
-}
-
-/* Who leads gives up its lease, so that the next one need not wait until it has run out. */
-static void leave(struct supervisor *sv)
-{
-    if (sv->phase != PHASE_IDLE || !sv->stats.leads)
-        return;
-    sv->stats.leads = false;
-    sv->scan_at = sv->outside.now(sv->outside.arg);
-    sv->phase = PHASE_LEAVE;
-    sv->job = (struct store_job){.run = leave_run, .done = leave_done};
-    sv->store->submit(sv->store, &sv->job);
-}
-
-void supervisor_stop(struct supervisor *sv)
-{
-    sv->stopped = true;
-    leave(sv);
-}
-
 /* ---- scans ---- */
 
 int64_t supervisor_turn(struct supervisor *sv)
 {
     int64_t now = sv->outside.now(sv->outside.arg);
 
-    if (sv->stopped)
-        leave(sv); /* now that its scan is over */
     if (sv->phase != PHASE_IDLE || sv->stopped)
         return 0;
     if (now < sv->next_at)

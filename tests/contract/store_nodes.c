@@ -167,10 +167,14 @@ static void requests_of_others_are_found(void **state)
         row.request = SLICE("[]");
         must(put_change(w, (struct change){.kind = CHANGE_REQUEST, .row = row}), "request");
     }
-    must(w->s->ops->requested(w->s, SLICE("n1/1"), 9, &w->a, &page, &w->e), "requested");
+    must(w->s->ops->requested(w->s, SLICE("n1/1"), 0, 9, &w->a, &page, &w->e), "requested");
     CHECK(page.count == w->s->shared && !page.more, "%zu", page.count);
-    if (page.count)
+    if (page.count) {
+        int64_t seq = page.rows[0].seq;
         CHECK(slice_is(page.rows[0].id, "x") && slice_is(page.rows[0].request, "[]"), "it");
+        must(w->s->ops->requested(w->s, SLICE("n1/1"), seq, 9, &w->a, &page, &w->e), "requested");
+        CHECK(page.count == 0, "nothing is behind it");
+    }
 }
 
 static void every_start_has_its_number(void **state)
