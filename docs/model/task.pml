@@ -269,6 +269,7 @@ inline step_not_sent(unsent_step)
     :: else -> state[unsent_step] = UNDOING
     fi;
     attempt_over(unsent_step);
+    was_resent(current_job(unsent_step)) = 0;
     attempt[unsent_step]--
 }
 
