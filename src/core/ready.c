@@ -33,7 +33,7 @@ struct attempt task_next_attempt(const struct workflow *w, const struct task *t,
  * ahead of time; that lets nobody past those before it. */
 static bool all_before_ended(const struct workflow *w, const struct task *t, uint16_t step)
 {
-    bool passed[STEPS_MAX]; /* it and all before it ended; each is set before it is read */
+    bool passed[STEPS_MAX] = {0}; /* it and all before it ended */
 
     for (uint16_t k = 0; k < w->step_count; k++) {
         uint16_t i = w->order[k];
