@@ -99,8 +99,8 @@ void check_boot(const struct node *n)
 static void late(const struct subject *t, const char *what, int64_t due)
 {
     int64_t quiet = max_i64(world.calm_at, nodes_quiet_since());
-    if (world.set_back) /* then so is the row's alarm */
-        due = max_i64(due, t->seen.wake_at);
+    if (world.set_back) /* then so is the row's alarm, until it is written anew */
+        due = max_i64(due, max_i64(t->seen.wake_at, t->changed_at + world.ahead));
     /* To lead, and to own its tasks; a lease may be from a clock that was ahead. */
     int64_t elected = nodes.shared ? 2 * LEASE_MS + 2 * nodes.skew_max : 0;
     int64_t since = max_i64(due - world.ahead, quiet + elected + GRACE_MS + REMINDER_MS);
