@@ -157,8 +157,9 @@ static void check_held(const struct node *n, const struct work *w, struct subjec
         || a->complete_by <= latest_now() || w->request_count == w->max
         || weather.store_ms > 10 /* the task may just be at the store */)
         return;
-    t->missed[step]++; /* where others may own the task by now, the node looks first */
-    must(t, nodes.shared && t->missed[step] < 5, "what an instance has lost is sent again", "lost");
+    t->missed[step]++; /* its task may just be at the store: then the instance is asked to come
+                          again */
+    must(t, t->missed[step] < 5, "what an instance has lost is sent again", "lost");
 }
 
 static void check_holding(const struct node *n, const struct work *w)

@@ -50,7 +50,7 @@ static uint64_t run(uint64_t seed, const struct options *o)
     weather_theme();
     int64_t first_act = spread(20 * MS_PER_S, 12 * MS_PER_MIN);
     uint32_t flow_count = 1 + below(FLOWS_MAX);
-    bool shared = chance(550);
+    bool shared = chance(550) && !weather.alone;
     store_begin(shared);
     nodes_begin(shared);
     check_nodes_begin();

@@ -99,6 +99,7 @@ void weather_theme(void)
         weather.store_ms = (uint32_t)between(50, 400);
         break;
     case 7: /* a machine that is suspended again and again, and can hardly read its disk */
+        weather.alone = true;
         weather.crash_ms = between(10000, 30000);
         weather.suspend_ms = between(2000, 6000);
         weather.outage_max_ms = between(5000, 20000);

@@ -31,6 +31,7 @@ struct weather {
     uint32_t clock_jumps;              /* of each start */
     int64_t clock_jump_max_ms;
     /* workflows */
+    bool alone; /* one node, with a store for itself */
     bool wild_clocks;
     uint32_t deposes;             /* leaders, in mid-scan */
     bool pivots, bad_expressions; /* many of them */

@@ -6,8 +6,9 @@
 
 #include "base/buf.h"
 #include "base/map.h"
+#include "base/when.h"
 
-enum { RING_LINES = 200, LINE_SIZE = 240 };
+enum { RING_LINES = 200, LINE_SIZE = 240, SECOND_MAX = 200000, ALL_MAX = 3000000 };
 
 struct occurrence {
     struct heap_node node;
@@ -92,8 +93,11 @@ bool world_step(int64_t until)
         return false;
     heap_remove(&world.heap, n);
     ASSERT(n->key >= world.now);
+    if (n->key / MS_PER_S != world.now / MS_PER_S)
+        world.second = world.occurrences;
     world.now = n->key;
-    world.occurrences++;
+    if (++world.occurrences - world.second > SECOND_MAX || world.occurrences > ALL_MAX)
+        broken("the world comes to rest", "%" PRIu64 " occurrences", world.occurrences);
     struct occurrence *o = CONTAINER_OF(n, struct occurrence, node);
     const struct occurrence copy = *o;
     recycle(o);

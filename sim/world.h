@@ -26,8 +26,8 @@ struct world {
     bool loud;          /* print every event as it happens */
     struct arena arena; /* of the run: what occurrences point to lives as long as it */
     struct heap heap;
-    uint64_t occurrences;
-    uint64_t digest; /* of all that was traced */
+    uint64_t occurrences, second; /* second: how many there were before the present one */
+    uint64_t digest;              /* of all that was traced */
 };
 
 extern struct world world;
