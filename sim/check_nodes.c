@@ -174,7 +174,8 @@ static bool wants_place(const struct subject *t, uint32_t i, uint32_t service)
     const struct seen_step *s = &t->seen.steps[i];
     const struct flow_step *f = &t->flow->steps[i];
     bool calm = t->seen.state == TASK_PROCESSING && t->seen.stop == STOP_NONE && !t->seen.requested
-                && !t->verbs && t->changed_at + SETTLED_MS < world.now;
+                && !t->verbs && (t->seen.wake_at == 0 || t->seen.wake_at > latest_now())
+                && t->changed_at + SETTLED_MS < world.now;
 
     if (!calm || s->state != STEP_WAITING || f->may_break || f->service != service
         || max_i64(s->wait_until, t->not_before) + SETTLED_MS > store_now()
@@ -211,7 +212,8 @@ static void check_served(const struct node *n, const struct subject *t, uint32_t
 /* What began with this batch at an agent came before all that still wait for it in this node. */
 void check_starts(const struct node *n, const struct batch *b)
 {
-    if (nodes_quiet_since() + SETTLED_MS > world.now || weather.store_ms > 20 || n->narrow)
+    if (nodes_quiet_since() + SETTLED_MS > world.now || weather.store_ms > 20 || n->narrow
+        || n->short_batches)
         return;
     for (size_t i = 0; i < b->change_count; i++) {
         const struct subject *t = subject_find(b->changes[i].row.id);

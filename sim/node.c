@@ -205,6 +205,7 @@ static void node_boot(struct node *n)
 
     n->boot = config.boot;
     n->narrow = config.live_max > 0;
+    n->short_batches = config.batch_max > 0;
     n->skew = skew();
     (void)snprintf(n->me, sizeof n->me, "n%u/%" PRIu64, n->name + 1, n->boot);
     const struct supervisor_config supervision = {.holder = text_of("%s", n->me)};

@@ -34,9 +34,10 @@ struct node {
     bool up;   /* arrivals are taken */
     bool dead; /* it has crashed, its remains are not cleared away yet */
     bool draining;
-    bool last;    /* it will not come back */
-    bool narrow;  /* few tasks fit in its memory: the others have to wait */
-    int64_t skew; /* of its clock against the store's */
+    bool last;          /* it will not come back */
+    bool narrow;        /* few tasks fit in its memory: the others have to wait */
+    bool short_batches; /* what was decided at once may be committed in any order */
+    int64_t skew;       /* of its clock against the store's */
     int64_t drain_until;
     int64_t asleep_at, sleeps_until; /* suspended */
     int64_t deaf_until;              /* the network does not reach it */
