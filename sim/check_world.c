@@ -7,6 +7,8 @@
 #include "sim/people.h"
 #include "sim/world.h"
 
+enum { SETTLED_MS = 60000 };
+
 static void must(const struct subject *t, uint32_t step, bool ok, const char *rule)
 {
     if (ok)
@@ -118,6 +120,14 @@ void check_regularly(void)
     later(0, looks_around, NULL, 0);
 }
 
+static bool nothing_changed_for(int64_t ms)
+{
+    for (uint32_t i = 0; i < subjects.count; i++)
+        if (subjects.list[i].changed_at + ms > world.now)
+            return false;
+    return true;
+}
+
 void world_runs_out(int64_t end, int64_t after_ms)
 {
     do {
@@ -126,7 +136,7 @@ void world_runs_out(int64_t end, int64_t after_ms)
         int64_t after = world.now + after_ms;
         while (world_step(after))
             ;
-    } while (!world_is_done() && world.now < end);
+    } while (!(world_is_done() && nothing_changed_for(SETTLED_MS)) && world.now < end);
 }
 
 static void check_memory(struct node *n)
