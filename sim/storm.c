@@ -6,62 +6,66 @@
 #include "sim/weather.h"
 #include "sim/world.h"
 
-/* The next one of its kind, some time around its mean. */
-static void next(int64_t mean, void (*happen)(void *arg, uint64_t n))
+/* ---- what befalls a node; NULL: there is none just now ---- */
+
+static void crash(struct node *n)
 {
-    if (mean > 0 && !world.calm)
-        later(between(1, 2 * mean), happen, NULL, 0);
+    if (n)
+        node_crash(n, "out of the blue");
 }
 
-static void crashes(void *arg, uint64_t n)
+static void suspend(struct node *n)
 {
-    struct node *node = node_any();
-    (void)arg;
-    (void)n;
+    if (n)
+        node_suspend(n, spread(10, weather.outage_max_ms));
+}
 
-    if (world.calm)
+static void drain(struct node *n)
+{
+    if (n && node_is_awake(n))
+        node_drain(n);
+}
+
+static void usurp(struct node *n)
+{
+    if (n)
+        node_usurp(n);
+}
+
+static void cut(struct node *n)
+{
+    int64_t ms = spread(100, MS_PER_MIN);
+
+    if (!n || n->disk.cut_until > world.now)
         return;
-    if (node)
-        node_crash(node, "out of the blue");
-    next(weather.crash_ms, crashes);
+    trace("%s is cut off from the store for %" PRId64 " ms", n->me, ms);
+    disk_cut(&n->disk, ms);
 }
 
-static void suspends(void *arg, uint64_t n)
+static void deafen(struct node *n)
 {
-    struct node *node = node_any();
-    (void)arg;
-    (void)n;
+    int64_t ms = spread(100, MS_PER_MIN);
 
-    if (world.calm)
+    if (!n || !node_is_up(n) || !node_hears(n))
         return;
-    if (node)
-        node_suspend(node, spread(10, weather.outage_max_ms));
-    next(weather.suspend_ms, suspends);
+    trace("nobody reaches %s for %" PRId64 " ms", n->me, ms);
+    covered(COVER_DEAF);
+    n->deaf_until = world.now + ms;
 }
 
-static void drains_once(void *arg, uint64_t n)
+static void drains_later(void *arg, uint64_t n)
 {
-    struct node *node = node_any();
     (void)arg;
     (void)n;
-
-    if (!world.calm && node && node_is_awake(node))
-        node_drain(node);
-}
-
-static void drains(void *arg, uint64_t n)
-{
-    drains_once(arg, n);
-    next(weather.drain_ms, drains);
+    struct node *any = node_any();
+    if (!world.calm)
+        drain(any);
 }
 
 /* The lights go out, and soon after they are on again, one more goes. */
-static void blackouts(void *arg, uint64_t n)
+static void black_out(struct node *n)
 {
-    (void)arg;
     (void)n;
-    if (world.calm)
-        return;
     covered(COVER_BLACKOUT);
     int64_t away = spread(5000, weather.outage_max_ms + 5000);
     NODES_FOREACH (node)
@@ -70,63 +74,46 @@ static void blackouts(void *arg, uint64_t n)
         else
             node_suspend(node, away);
     if (chance(600))
-        later(away + between(1000, 12000), drains_once, NULL, 0);
-    next(weather.blackout_ms, blackouts);
+        later(away + between(1000, 12000), drains_later, NULL, 0);
 }
 
-static void usurps(void *arg, uint64_t n)
+/* ---- one after the other ---- */
+
+static const struct kind {
+    const int64_t *mean_ms; /* 0: never */
+    void (*befalls)(struct node *n);
+    bool all; /* it befalls all nodes at once */
+} kinds[] = {
+    {&weather.crash_ms, crash, false}, {&weather.suspend_ms, suspend, false},
+    {&weather.drain_ms, drain, false}, {&weather.blackout_ms, black_out, true},
+    {&weather.usurp_ms, usurp, false}, {&weather.cut_ms, cut, false},
+    {&weather.deaf_ms, deafen, false},
+};
+
+static void strikes(void *arg, uint64_t kind);
+
+/* The next one of its kind, some time around its mean. */
+static void next(uint64_t kind)
 {
-    struct node *node = node_any();
+    int64_t mean = *kinds[kind].mean_ms;
+
+    if (mean > 0 && !world.calm)
+        later(between(1, 2 * mean), strikes, NULL, kind);
+}
+
+static void strikes(void *arg, uint64_t kind)
+{
+    struct node *n = kinds[kind].all ? NULL : node_any();
     (void)arg;
-    (void)n;
 
     if (world.calm)
         return;
-    if (node)
-        node_usurp(node);
-    next(weather.usurp_ms, usurps);
-}
-
-static void cuts(void *arg, uint64_t n)
-{
-    struct node *node = node_any();
-    (void)arg;
-    (void)n;
-
-    if (world.calm)
-        return;
-    int64_t ms = spread(100, MS_PER_MIN);
-    if (node && node->disk.cut_until <= world.now) {
-        trace("%s is cut off from the store for %" PRId64 " ms", node->me, ms);
-        disk_cut(&node->disk, ms);
-    }
-    next(weather.cut_ms, cuts);
-}
-
-static void deafens(void *arg, uint64_t n)
-{
-    struct node *node = node_any();
-    (void)arg;
-    (void)n;
-
-    if (world.calm)
-        return;
-    int64_t ms = spread(100, MS_PER_MIN);
-    if (node && node_is_up(node) && node_hears(node)) {
-        trace("nobody reaches %s for %" PRId64 " ms", node->me, ms);
-        covered(COVER_DEAF);
-        node->deaf_until = world.now + ms;
-    }
-    next(weather.deaf_ms, deafens);
+    kinds[kind].befalls(n);
+    next(kind);
 }
 
 void storm_begin(void)
 {
-    next(weather.crash_ms, crashes);
-    next(weather.suspend_ms, suspends);
-    next(weather.drain_ms, drains);
-    next(weather.blackout_ms, blackouts);
-    next(weather.usurp_ms, usurps);
-    next(weather.cut_ms, cuts);
-    next(weather.deaf_ms, deafens);
+    for (uint64_t kind = 0; kind < COUNT_OF(kinds); kind++)
+        next(kind);
 }

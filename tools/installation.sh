@@ -50,10 +50,14 @@ retire_all() {
     return 0
 }
 
+# Below the ports that the kernel gives to outgoing connections: one of those could take the port of a
+# server that is down for a moment.
 free_port() {
-    local port
+    local port lowest
+    lowest=$(cut -f1 /proc/sys/net/ipv4/ip_local_port_range)
+    [ "$lowest" -gt 4096 ] || lowest=32768
     while :; do
-        port=$((20000 + RANDOM % 20000))
+        port=$((2048 + (RANDOM * 32768 + RANDOM) % (lowest - 2048)))
         (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
     done
     echo "$port"

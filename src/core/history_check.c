@@ -19,9 +19,14 @@ struct history history;
 
 static size_t tell_deed(char *to, size_t size, const struct deed *d)
 {
-    static const char *const kinds[] = {"start",    "notsent", "result", "timeout",
-                                        "deadline", "cond",    "bad",    "claim",
-                                        "release",  "retry",   "skip",   "undo"};
+    static const char *const kinds[] = {
+        [EVENT_START] = "start",   [EVENT_NOT_SENT] = "notsent", [EVENT_SEND_AGAIN] = "resend",
+        [EVENT_RESULT] = "result", [EVENT_TIMEOUT] = "timeout",  [EVENT_DEADLINE] = "deadline",
+        [EVENT_EXTEND] = "extend", [EVENT_CONDITION] = "cond",   [EVENT_BAD_INPUT] = "bad",
+        [EVENT_CLAIM] = "claim",   [EVENT_RELEASE] = "release",  [EVENT_RETRY] = "retry",
+        [EVENT_SKIP] = "skip",     [EVENT_UNDO] = "undo",
+    };
+    _Static_assert(COUNT_OF(kinds) == EVENT_UNDO + 1, "every kind has a name");
     const struct event *ev = &d->ev;
     const char *kind = kinds[ev->kind];
 

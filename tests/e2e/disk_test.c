@@ -196,6 +196,9 @@ static void a_full_disk_is_told_and_gone_when_it_is_gone(void **state)
     bool retried = r.status == 200; /* so little may still find room in the log */
     if (!retried)
         expect_problem(&r, 503, "full");
+    assert_int_equal(sql_int(&node,
+                             "SELECT count(*) FROM task WHERE id = 'held-1' AND state = 'error'"),
+                     !retried); /* what was answered is what is stored */
     CHECK(tasks_like("full-%") == accepted, "%d accepted", accepted);
 
     free_disk();
