@@ -154,8 +154,16 @@ static void operations_want_what_they_need(void **state)
         {"retry", "{\"reason\": \"r\", \"step\": 5}", "bad-step"},
         {"retry", "{\"reason\": \"r\", \"output\": 1}", "no-output"},
         {"retry", "{\"step\": \"a\"}", "no-reason"},
-        {"undo", "{\"reason\": \"r\", \"step\": \"a\"}", "no-single-step"},
+        {"retry", "{\"reason\": \"r\", \"steps\": 1}", "unknown-member"},
+        {"skip", "{\"reason\": \"r\", \"step\": 5}", "bad-step"},
         {"skip", OPERATOR, "no-step"},
+        {"skip", "{\"step\": \"a\"}", "no-reason"},
+        {"skip", "{\"reason\": \"r\", \"steps\": 1}", "unknown-member"},
+        {"undo", "{\"reason\": \"r\", \"step\": 5}", "bad-step"},
+        {"undo", "{\"reason\": \"r\", \"step\": \"a\"}", "no-single-step"},
+        {"undo", "{\"reason\": \"r\", \"output\": 1}", "no-output"},
+        {"undo", "{}", "no-reason"},
+        {"undo", "{\"reason\": \"r\", \"steps\": 1}", "unknown-member"},
     };
     REPLY r = {0};
     (void)state;

@@ -47,6 +47,15 @@ class Document:
             return []
         return [told(e) for e in validator.iter_errors(value)]
 
+    def types_of(self, schema):
+        """The types of problems that a schema names one by one."""
+        schema = self.follow(schema)
+        named = schema.get("properties", {}).get("type", {})
+        for urn in named.get("enum", [named["const"]] if "const" in named else []):
+            yield urn[len(PREFIX) :]
+        for part in schema.get("allOf", []) + schema.get("anyOf", []):
+            yield from self.types_of(part)
+
     def matching(self, segments):
         return [op for op in self.operations if op.matches(segments)]
 
