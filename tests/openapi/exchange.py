@@ -223,7 +223,6 @@ def events_of(body):
                 event["data"] = event.get("data", "") + value
             elif name not in ("", "retry"):
                 raise ValueError(f"there is no field {name!r} in an event")
-        if "data" in event:
+        if "data" in event:  # others are comments, or tell an id alone
             event["data"] = strict_json(event["data"])
-        if event:
             yield event
