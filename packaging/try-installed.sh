@@ -15,7 +15,7 @@ fail() {
     exit 1
 }
 
-apt-get update >/dev/null
+apt-get update >/dev/null 2>&1
 apt-get install -y --no-install-recommends /tmp/*.deb gcc libc6-dev make pkg-config curl procps \
     >/tmp/apt.log 2>&1 || { tail -n 20 /tmp/apt.log >&2; fail "install"; }
 ok "the packages install"
