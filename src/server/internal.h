@@ -23,6 +23,7 @@ struct server {
     uv_timer_t timer; /* for turns that are due by themselves */
     uv_signal_t sigterm, sigint;
     uv_timer_t drain_timer;
+    uv_timer_t watchdog;
     struct http_server *http;
     struct store_thread *thread;
     struct store_queue *store;

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "server/internal.h"
+#include "server/notify.h"
 #include "json/json.h"
 
 enum {
@@ -254,6 +255,7 @@ static void on_signal(uv_signal_t *s, int signum)
     }
     log_line(LOG_INFO, "event=draining signal=%d", signum);
     sv->draining = true;
+    notify("STOPPING=1");
     scheduler_drain(sv->scheduler);
     waiters_drain(sv);
     (void)uv_timer_start(&sv->drain_timer, drain_step, SHUT_MS, SHUT_MS);
@@ -338,17 +340,27 @@ static void make_parts(struct server *sv)
     sv->supervisor = supervisor_new(&suc, sv->store, &sv->workflows, &sv_outside);
 }
 
+/* That the loop turns is what the service manager wants to know: it restarts one that hangs. */
+static void watchdog_fired(uv_timer_t *t)
+{
+    (void)t;
+    notify("WATCHDOG=1");
+}
+
 static void start_handles(struct server *sv)
 {
+    uint64_t watchdog_ms = (uint64_t)notify_watchdog_ms();
     int rc = uv_check_init(&sv->loop, &sv->check) | uv_timer_init(&sv->loop, &sv->timer)
-             | uv_timer_init(&sv->loop, &sv->drain_timer) | uv_signal_init(&sv->loop, &sv->sigterm)
-             | uv_signal_init(&sv->loop, &sv->sigint);
+             | uv_timer_init(&sv->loop, &sv->drain_timer) | uv_timer_init(&sv->loop, &sv->watchdog)
+             | uv_signal_init(&sv->loop, &sv->sigterm) | uv_signal_init(&sv->loop, &sv->sigint);
 
     ASSERT(rc == 0);
     sv->check.data = sv->timer.data = sv->drain_timer.data = sv;
     sv->sigterm.data = sv->sigint.data = sv;
     rc = uv_check_start(&sv->check, checked) | uv_signal_start(&sv->sigterm, on_signal, SIGTERM)
          | uv_signal_start(&sv->sigint, on_signal, SIGINT);
+    if (watchdog_ms > 0)
+        rc |= uv_timer_start(&sv->watchdog, watchdog_fired, watchdog_ms, watchdog_ms);
     ASSERT(rc == 0);
 }
 
@@ -374,6 +386,7 @@ static void take_down(struct server *sv)
     close_handle((uv_handle_t *)&sv->check, NULL);
     close_handle((uv_handle_t *)&sv->timer, NULL);
     close_handle((uv_handle_t *)&sv->drain_timer, NULL);
+    close_handle((uv_handle_t *)&sv->watchdog, NULL);
     close_handle((uv_handle_t *)&sv->sigterm, NULL);
     close_handle((uv_handle_t *)&sv->sigint, NULL);
     while (uv_run(&sv->loop, UV_RUN_DEFAULT) != 0)
@@ -396,6 +409,7 @@ static enum err open_door(struct server *sv, struct error *e)
     log_line(LOG_INFO, "event=started listen=%s port=%d version=%s boot=%" PRIu64,
              sv->config.listen, http_port(sv->http), INTACT_VERSION,
              sv->config.store->ops->boot(sv->config.store));
+    notify("READY=1");
     if (sv->config.print_ready) {
         printf("listening on port %d\n", http_port(sv->http));
         (void)fflush(stdout);

@@ -1,0 +1,72 @@
+#!/bin/bash
+# Run by `tools/package --test` inside a minimal system: installs the packages from /tmp as a user would, starts
+# the service as its unit does, compiles an agent against the installed library, and removes it all.
+set -eu
+export DEBIAN_FRONTEND=noninteractive
+passed=0
+
+ok() {
+    passed=$((passed + 1))
+    echo "ok $passed - $1"
+}
+
+fail() {
+    echo "not ok - $1" >&2
+    exit 1
+}
+
+apt-get update >/dev/null 2>&1
+apt-get install -y --no-install-recommends /tmp/*.deb gcc libc6-dev make pkg-config curl procps \
+    >/tmp/apt.log 2>&1 || { tail -n 20 /tmp/apt.log >&2; fail "install"; }
+ok "the packages install"
+getent passwd intact | grep -q /var/lib/intact || fail "no user intact"
+ok "the service has a user of its own"
+[ -f /usr/lib/systemd/system/intact.service ] || [ -f /lib/systemd/system/intact.service ] || fail "no unit"
+intact --version | grep -q . || fail "intact --version"
+ok "the program runs"
+
+install -d -o intact -g intact -m 0700 /var/lib/intact
+# As the unit does it.
+serve() {
+    setpriv --reuid intact --regid intact --clear-groups --no-new-privs \
+        intact serve --data /var/lib/intact >/tmp/ready 2>/tmp/server.log &
+    for _ in $(seq 200); do
+        curl -fs -o /dev/null http://127.0.0.1:7420/readyz && return 0
+        sleep 0.05
+    done
+    cat /tmp/server.log >&2
+    fail "the server does not become ready"
+}
+serve
+ok "the server runs as that user"
+if [ -e /var/lib/intact/admin-token ]; then
+    INTACT_TOKEN=$(cat /var/lib/intact/admin-token)
+    export INTACT_TOKEN
+fi
+
+cd /tmp/installed
+make CFLAGS=-Werror >/tmp/make.log 2>&1 || { cat /tmp/make.log >&2; fail "the example does not compile"; }
+ok "an agent compiles against the installed library"
+./greeter &
+agent=$!
+intact workflow put greeting.json >/dev/null || fail "the workflow is not taken"
+intact submit greeting --input '{"name": "you"}' --id g-1 --wait 30s >/dev/null || fail "the task does not end well"
+intact get g-1 | grep -q '"hello"\|hello' || fail "no greeting"
+ok "a task ends whole through it"
+kill "$agent"
+wait "$agent" || fail "the agent ends with $?"
+pkill -TERM -x intact
+for _ in $(seq 100); do pgrep -x intact >/dev/null || break; sleep 0.1; done
+pgrep -x intact >/dev/null && fail "the server does not end"
+ok "both end when told to"
+
+apt-get install -y --reinstall /tmp/intact_*.deb >/tmp/apt.log 2>&1 || fail "reinstall"
+serve
+intact get g-1 >/dev/null || fail "the task is gone after an upgrade"
+pkill -TERM -x intact
+ok "what was stored outlives an upgrade"
+apt-get purge -y intact >/tmp/apt.log 2>&1 || { tail /tmp/apt.log >&2; fail "purge"; }
+[ -e /var/lib/intact/intact.db ] || fail "purge removed the data"
+[ ! -e /usr/bin/intact ] || fail "purge left the program"
+ok "removal leaves the data alone"
+echo "$passed passed, 0 failed"
