@@ -267,7 +267,7 @@ static void gather_loads(struct scheduler *s, struct job *j)
 static void gather_look(struct scheduler *s, struct job *j)
 {
     j->looks = s->looking;
-    j->look = (struct list_query){.state = s->look_state,
+    j->look = (struct list_query){.states = 1U << s->look_state,
                                   .before_seq = s->look_before_seq,
                                   .limit = LOOK_MAX};
 }

@@ -74,6 +74,8 @@ static const char *operator_code(enum ask_kind kind)
         return "skipped_by_operator";
     case ASK_UNDO:
         return "undone_by_operator";
+    case ASK_CANCEL:
+        return "cancelled";
     case ASK_SUBMIT:
         break;
     }
@@ -126,12 +128,21 @@ static void clear_ended(struct scheduler *s, struct live *l)
     }
 }
 
+/* What a cancel is told by the state alone. */
+static bool cancel_is_settled(const struct live *l, enum answer *ret)
+{
+    *ret = l->task.state == TASK_COMPENSATED ? ANSWER_REPEATED : ANSWER_REFUSED;
+    return task_state_is_end(l->task.state) || l->task.state == TASK_ERROR;
+}
+
 static void apply(struct scheduler *s, struct live *l, struct command *c)
 {
     if (c->kind == COMMAND_ASK && c->ask->kind == ASK_SUBMIT) {
         submit_apply(s, l, c);
         return;
     }
+    if (c->kind == COMMAND_ASK && c->ask->kind == ASK_CANCEL && cancel_is_settled(l, &c->answer))
+        return;
     struct event e = c->event;
     if (c->kind == COMMAND_RESULT)
         e = result_event(l, c);

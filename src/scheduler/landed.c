@@ -204,10 +204,10 @@ void landed_look(struct scheduler *s, const struct row_page *page)
 {
     for (size_t i = 0; i < page->count; i++) {
         const struct task_row *row = &page->rows[i];
-        s->look_before_seq = row->seq;
         if (slice_eq(row->locked_by, s->me))
             look_at(s, row);
     }
+    s->look_before_seq = page->next_seq;
     if (page->more)
         return;
     s->looking = s->look_state == TASK_PROCESSING;
