@@ -62,9 +62,10 @@ void exchange_untie(struct exchange *x); /* before answering: `gone` will not be
 /* routes.c */
 void route(void *arg, struct http_request *r);
 
+enum { TAGS_MAX = 32, TAG_VALUE_MAX = 256 };
+
 /* tasks_submit.c, tasks_read.c, tasks_operate.c */
 void tasks_post(struct server *sv, struct http_request *r);
-void tasks_list(struct server *sv, struct http_request *r);
 void task_get(struct server *sv, struct http_request *r);
 void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind);
 void ask_answered(void *arg, struct ask *a);
@@ -72,6 +73,9 @@ void waiters_tell(struct server *sv, struct slice id); /* it ended */
 void waiters_drain(struct server *sv);                 /* all are answered with what there is */
 void task_get_when_ended(struct server *sv, struct http_request *r, struct slice id,
                          int64_t wait_ms, int status);
+
+/* tasks_list.c */
+void tasks_list(struct server *sv, struct http_request *r);
 
 /* work.c */
 void work_post(struct server *sv, struct http_request *r);
@@ -94,7 +98,8 @@ void metrics_get(struct server *sv, struct http_request *r);
 struct json *body_json(struct http_request *r);              /* NULL: answered with a problem */
 bool wait_of(struct http_request *r, int64_t *ret_ms);       /* ?wait=; false: answered */
 bool count_of(struct slice text, int64_t max, int64_t *ret); /* digits only, from 1 to max */
-bool is_name(struct slice s); /* of an id, agent, instance: 1 to 128 of [A-Za-z0-9._:-] */
+bool is_name(struct slice s);    /* of an id, agent, instance: 1 to 128 of [A-Za-z0-9._:-] */
+bool is_tag_key(struct slice s); /* 1 to 64 of [A-Za-z0-9._-] */
 bool content_type_is(const struct http_request *r, const char *type);
 
 /* render.c */
