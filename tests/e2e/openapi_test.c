@@ -47,6 +47,7 @@ static const struct call calls[] = {
     {"POST", "/v1/tasks/held/retry", OPERATOR, true},
     {"POST", "/v1/tasks/held/skip", "{\"reason\": \"why\", \"step\": \"a\"}", true},
     {"POST", "/v1/tasks/held/undo", OPERATOR, true},
+    {"POST", "/v1/tasks/active/cancel", OPERATOR, true},
     {"POST", "/v1/agents/ag/work", "{\"instance\": \"i\", \"max\": 1, \"wait\": \"0s\"}", true},
 };
 
@@ -167,6 +168,11 @@ static void operations_want_what_they_need(void **state)
         {"undo", "{\"reason\": \"r\", \"output\": 1}", "no-output"},
         {"undo", "{}", "no-reason"},
         {"undo", "{\"reason\": \"r\", \"steps\": 1}", "unknown-member"},
+        {"cancel", "{\"reason\": \"r\", \"step\": 5}", "bad-step"},
+        {"cancel", "{\"reason\": \"r\", \"step\": \"a\"}", "no-single-step"},
+        {"cancel", "{\"reason\": \"r\", \"output\": 1}", "no-output"},
+        {"cancel", "{}", "no-reason"},
+        {"cancel", "{\"reason\": \"r\", \"steps\": 1}", "unknown-member"},
     };
     REPLY r = {0};
     (void)state;
@@ -179,7 +185,7 @@ static void operations_want_what_they_need(void **state)
         (void)snprintf(path, sizeof path, "/v1/tasks/nobody/%s", cases[i].verb);
         send_as(&node, &r, "POST", path, "application/json",
                 SLICE("{\"reason\": \"r\", \"step\": \"a\"}"));
-        if (strcmp(cases[i].verb, "undo") == 0)
+        if (strcmp(cases[i].verb, "undo") == 0 || strcmp(cases[i].verb, "cancel") == 0)
             send_as(&node, &r, "POST", path, "application/json", SLICE(OPERATOR));
         expect_problem(&r, 404, "not-found");
     }
@@ -258,7 +264,7 @@ static void what_cannot_be_written_is_not_promised(void **state)
     REPLY r = {0};
     (void)state;
 
-    submit(&node, "one", "at-work");
+    submit(&node, "one", "active");
     fetch(&node, &r, "ag", "i");
     char *token = token_in(&r, 0);
     buf_fmt(&result,
@@ -279,7 +285,7 @@ static void what_cannot_be_written_is_not_promised(void **state)
     task_of(&node, &r, "held");
     EXPECT_TEXT(&r, "state", "error");
     hand_in(&node, "ag", "i", token, "\"output\": 1", "accepted");
-    wait_for_state(&node, "at-work", "processed");
+    wait_for_state(&node, "active", "processed");
     free(token);
 }
 
@@ -327,6 +333,7 @@ static void a_task_that_cannot_be_read_says_so(void **state)
         {"POST", "/v1/tasks/broken/retry", OPERATOR, true},
         {"POST", "/v1/tasks/broken/skip", "{\"reason\": \"why\", \"step\": \"a\"}", true},
         {"POST", "/v1/tasks/broken/undo", OPERATOR, true},
+        {"POST", "/v1/tasks/broken/cancel", OPERATOR, true},
     };
     REPLY r = {0};
     (void)state;

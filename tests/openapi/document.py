@@ -1,6 +1,7 @@
 """docs/openapi.yaml, as the checks look at it."""
 
 import re
+import sys
 
 import yaml
 from jsonschema import Draft202012Validator
@@ -13,7 +14,10 @@ PREFIX = "urn:intact:problem:"
 class Document:
     def __init__(self, path):
         with open(path, encoding="utf-8") as file:
-            self.root = yaml.load(file, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+            try:
+                self.root = yaml.load(file, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+            except yaml.YAMLError as e:
+                sys.exit(f"{path}: {e}")
         self.components = self.root["components"]
         self.validators = {}
         self.operations = [

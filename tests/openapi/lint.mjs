@@ -24,7 +24,13 @@ const config = await createConfig({
     'no-server-example.com': 'off',
   },
 });
-const problems = await lint({ ref: process.argv[2], config });
+let problems;
+try {
+  problems = await lint({ ref: process.argv[2], config });
+} catch (e) {
+  console.log(String(e.message)); // it is no YAML, and the rest of `e` is all of the document
+  process.exit(1);
+}
 const totals = getTotals(problems);
 formatProblems(problems, { format: 'stylish', totals, version });
 console.log(`lint: ${totals.errors} errors, ${totals.warnings} warnings`);
