@@ -89,7 +89,7 @@ static void put_run(struct store_job *j, struct store *store)
     struct putter *p = CONTAINER_OF(j, struct putter, job);
 
     p->err = store->ops->workflow_put(store, p->definition->workflow.name, p->definition->text,
-                                      p->now, &p->version, &p->is_new, &p->error);
+                                      p->now, NULL, &p->version, &p->is_new, &p->error);
 }
 
 static void answer_put(struct http_request *r, const struct putter *p, struct slice name)

@@ -12,6 +12,10 @@ enum err row_check(const struct change *c) MUST_USE;
 /* A copy of *row whose texts (not its payloads) lie in `a`. */
 struct task_row row_copy(struct arena *a, const struct task_row *row);
 
+struct audit audit_copy(struct arena *a, const struct audit *audit);
+/* The reason of a definition that was stored: "order, version 3". */
+struct slice audit_workflow_reason(struct arena *a, struct slice name, int64_t version);
+
 /* The text's part before the slash, slash included: "n1/" of "n1/12". ASSERTs that it has one. */
 struct slice owner_node(struct slice locked_by);
 uint64_t owner_boot(struct slice locked_by); /* 12 of "n1/12"; 0 if that is not a number */
