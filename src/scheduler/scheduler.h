@@ -42,6 +42,8 @@ struct clock {
 
 enum ask_kind { ASK_SUBMIT, ASK_RETRY, ASK_SKIP, ASK_UNDO };
 
+const char *ask_kind_text(enum ask_kind kind); /* "retry": as the audit and the log have it */
+
 /* A client's command on one task. The maker owns it again once it was answered. */
 struct ask {
     enum ask_kind kind;
@@ -57,6 +59,7 @@ struct ask {
     /* the operator's: */
     struct slice step; /* NONE: the whole task */
     struct slice output, reason;
+    struct slice actor; /* who asks; goes into the audit with what is done. NONE: nobody is named */
     /* The answer: ERR_OK; ERR_CONFLICT: other content, or not in this state; ERR_NOT_FOUND; or the
      * store's trouble. */
     enum err outcome;

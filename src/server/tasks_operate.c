@@ -11,28 +11,14 @@ struct operation {
     struct ask ask;
 };
 
-static const char *verb_text(enum ask_kind kind)
-{
-    switch (kind) {
-    case ASK_RETRY:
-        return "retry";
-    case ASK_SKIP:
-        return "skip";
-    case ASK_UNDO:
-        return "undo";
-    case ASK_SUBMIT:
-        break;
-    }
-    UNREACHABLE();
-}
-
 static void log_operation(const struct ask *a)
 {
     CLEANUP(buf_fini) struct buf reason = {0};
 
     json_string(&reason, a->reason);
-    log_line(LOG_WARN, "event=operated verb=%s task=%.*s step=%.*s reason=%s", verb_text(a->kind),
-             SLICE_ARG(a->id), SLICE_ARG(a->step), reason.ptr);
+    log_line(LOG_WARN, "event=operated verb=%s task=%.*s step=%.*s by=%.*s reason=%s",
+             ask_kind_text(a->kind), SLICE_ARG(a->id), SLICE_ARG(a->step), SLICE_ARG(a->actor),
+             reason.ptr);
 }
 
 static void operated(struct ask *a)
@@ -111,6 +97,7 @@ void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind)
         .step = arena_copy(&op->arena, json_get_text(j, "step")),
         .output = arena_copy(&op->arena, json_get_raw(j, "output")),
         .reason = arena_copy(&op->arena, json_get_text(j, "reason")),
+        .actor = arena_copy(&op->arena, sv->caller),
     };
     exchange_begin(&op->x, sv, r);
     scheduler_ask(sv->scheduler, &op->ask);
