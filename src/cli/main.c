@@ -14,6 +14,7 @@ static const struct verb {
     {"get", cli_get, "show one task"},
     {"list", cli_list, "list tasks, newest first"},
     {"workflow", cli_workflow, "store, show and list workflow definitions"},
+    {"token", cli_token, "make, list and delete access tokens"},
     {"validate", cli_validate, "check a definition without storing it"},
 };
 

@@ -91,7 +91,13 @@ static void an_error_says_what_is_wrong_and_what_to_do(void **state)
          INTACT_REFUSED,
          "invalid\n  3:7: steps[0]: found 5 s, expected a duration\n  expected a name"},
         {401, "{\"title\":\"no token\"}", INTACT_REFUSED,
-         "no token\nGive a token with INTACT_TOKEN; `intact token` makes one."},
+         "the server wants a token\nGive one with INTACT_TOKEN or --token-file; `intact token "
+         "create` "
+         "makes one."},
+        {401, "{\"title\":\"Unauthorized\",\"detail\":\"the token has expired\"}", INTACT_REFUSED,
+         "the server wants a token: the token has expired\nGive one with"},
+        {403, "{\"title\":\"Forbidden\",\"detail\":\"it takes the role admin\"}", INTACT_REFUSED,
+         "Forbidden: it takes the role admin"},
         {503, "<html>", INTACT_BUSY, "answered with status 503\nThe server has too much to do"},
         {500, "", INTACT_BUSY, "answered with status 500"},
     };

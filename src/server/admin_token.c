@@ -92,8 +92,6 @@ static enum err make(struct server *sv, const char *path, struct error *e)
     if (err == ERR_OK)
         err = file_write(path, text, e);
     OPENSSL_cleanse(text, sizeof text);
-    if (err == ERR_OK)
-        log_line(LOG_INFO, "event=admin_token_made file=%s", path);
     return err;
 }
 
@@ -108,13 +106,16 @@ static bool file_read(const char *path, char ret[ACCESS_TOKEN_SIZE + 2])
     return n == ACCESS_TOKEN_SIZE + 1 && ret[ACCESS_TOKEN_SIZE] == '\n';
 }
 
-/* A file that is there stays as it is; whoever uses it should know if that is in vain. */
-static void look_at(struct server *sv, const char *path)
+/* Who reads the log should know where a token lies, and which one is there in vain. */
+void admin_token_tell(struct server *sv)
 {
+    const char *path = sv->config.token_file;
     CLEANUP(buf_fini) struct buf header = {0};
     char line[ACCESS_TOKEN_SIZE + 2];
     const char *why = "it does not hold a token";
 
+    if (access_is_open(sv->access))
+        return;
     if (file_read(path, line)) {
         line[ACCESS_TOKEN_SIZE] = 0;
         buf_fmt(&header, "Bearer %s", line);
@@ -123,7 +124,9 @@ static void look_at(struct server *sv, const char *path)
         OPENSSL_cleanse(header.ptr, header.len);
     }
     OPENSSL_cleanse(line, sizeof line);
-    if (why)
+    if (sv->token_made)
+        log_line(LOG_INFO, "event=admin_token_made file=%s", path);
+    else if (why)
         log_line(
             LOG_WARN,
             "event=admin_token_useless file=%s reason=\"%s\" advice=\"remove the file, and the "
@@ -131,17 +134,17 @@ static void look_at(struct server *sv, const char *path)
             path, why);
 }
 
+/* A file that is there stays as it is. */
 enum err admin_token_ensure(struct server *sv, struct error *e)
 {
     const char *path = sv->config.token_file;
     struct stat st;
 
-    if (lstat(path, &st) == 0) {
-        look_at(sv, path);
+    if (lstat(path, &st) == 0)
         return ERR_OK;
-    }
     if (errno != ENOENT)
         return failed(e, path, "look for the admin's token");
     enum err err = make(sv, path, e);
+    sv->token_made = err == ERR_OK;
     return err == ERR_OK ? tokens_load(sv, e) : err;
 }

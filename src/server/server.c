@@ -408,6 +408,7 @@ static enum err open_door(struct server *sv, struct error *e)
     log_line(LOG_INFO, "event=started listen=%s port=%d version=%s boot=%" PRIu64,
              sv->config.listen, http_port(sv->http), INTACT_VERSION,
              sv->config.store->ops->boot(sv->config.store));
+    admin_token_tell(sv);
     if (sv->config.print_ready) {
         printf("listening on port %d\n", http_port(sv->http));
         (void)fflush(stdout);

@@ -16,9 +16,9 @@ static void log_operation(const struct ask *a)
     CLEANUP(buf_fini) struct buf reason = {0};
 
     json_string(&reason, a->reason);
-    log_line(LOG_WARN, "event=operated verb=%s task=%.*s step=%.*s by=%.*s reason=%s",
-             ask_kind_text(a->kind), SLICE_ARG(a->id), SLICE_ARG(a->step), SLICE_ARG(a->actor),
-             reason.ptr);
+    log_line(LOG_WARN, "event=operated verb=%s task=%.*s step=%.*s reason=%s by=%.*s",
+             ask_kind_text(a->kind), SLICE_ARG(a->id), SLICE_ARG(a->step), reason.ptr,
+             SLICE_ARG(a->actor));
 }
 
 static void operated(struct ask *a)

@@ -118,6 +118,19 @@ static int lasting_port(void)
     }
 }
 
+void node_read_token(struct node *n)
+{
+    char path[100];
+
+    (void)snprintf(path, sizeof path, "%s/admin-token", n->data);
+    FILE *f = fopen(path, "r");
+    n->token[0] = 0;
+    if (f && fgets(n->token, sizeof n->token, f))
+        n->token[strcspn(n->token, "\n")] = 0;
+    if (f)
+        (void)fclose(f);
+}
+
 void node_start(struct node *n, const char *const *flags)
 {
     const char *argv[24] = {"intact", "serve", "--data", n->data, "--listen"};
@@ -142,6 +155,7 @@ void node_start(struct node *n, const char *const *flags)
         print_file(n->log);
     CHECK(ready, "it does not start; it said \"%s\"", line);
     (void)fclose(f);
+    node_read_token(n);
 }
 
 int node_wait(struct node *n, int ms)

@@ -18,11 +18,12 @@
 enum { PATIENCE_MS = 30000 /* for what must happen; nothing takes that long */ };
 
 struct node {
-    pid_t pid;     /* 0: it does not run */
-    int port;      /* 0: any; kept over restarts */
-    char home[64]; /* holds data folder and log */
-    char data[80]; /* --data */
-    char log[80];  /* what it wrote to standard error */
+    pid_t pid;      /* 0: it does not run */
+    int port;       /* 0: any; kept over restarts */
+    char home[64];  /* holds data folder and log */
+    char data[80];  /* --data */
+    char log[80];   /* what it wrote to standard error */
+    char token[64]; /* sent with every request: the admin's since node_start; "": none is */
 };
 
 void kit_program(int argc, char **argv); /* first of main */
@@ -47,7 +48,12 @@ int64_t node_resident_kb(const struct node *n);
 /* Runs `intact serve` with these flags until it ends; its exit status, and standard error. */
 int serve_briefly(const char *const *flags, struct buf *ret_stderr);
 
+void node_read_token(struct node *n); /* the admin's; none if there is none */
+
 /* ---- requests ---- */
+
+/* What to put into a request that is written by hand. */
+struct slice authorization(const struct node *n); /* a whole header line, or empty */
 
 struct reply {
     int status; /* 0: the connection was closed without an answer */
