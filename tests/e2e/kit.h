@@ -37,6 +37,7 @@ void sleep_ms(int ms);
 
 void node_init(struct node *n);                            /* a new, empty home */
 void node_start(struct node *n, const char *const *flags); /* returns when it listens */
+void node_begin(struct node *n, const char *const *flags); /* returns at once */
 int node_wait(struct node *n, int ms);                     /* its wait status; -1: runs still */
 void node_signal(struct node *n, int signal);
 void node_kill(struct node *n); /* SIGKILL, and it is gone */
@@ -123,6 +124,12 @@ void hand_in(const struct node *n, const char *agent, const char *instance, cons
              const char *result, const char *expected_status);
 /* Fetches and completes with that output. */
 void serve_step(const struct node *n, const char *agent, const char *instance, const char *output);
+
+/* A new token, made by the one whose `n` has: ("ci", "\"submit\", \"read\"", "30d" or NULL). */
+void make_token(const struct node *n, const char *name, const char *roles, const char *expires_in,
+                char ret[64]);
+/* The same server, as somebody with that token calls it; "": with none. */
+struct node as(const struct node *server, const char *token);
 
 /* One value of an SQL query, on the database of the running server. To be freed. */
 char *sql(const struct node *n, const char *query);
