@@ -14,10 +14,12 @@ fail() {
 }
 
 stop() {
-    [ -n "${server:-}" ] && kill "$server" 2>/dev/null && wait "$server" 2>/dev/null
-    [ -n "${liar:-}" ] && kill "$liar" 2>/dev/null && wait "$liar" 2>/dev/null
-    server= liar=
-    return 0
+    local pid
+    for pid in ${server:-} ${liar:-}; do
+        kill "$pid" 2>/dev/null || true
+        wait "$pid" 2>/dev/null || true
+    done
+    server='' liar=''
 }
 
 finish() {
@@ -58,7 +60,7 @@ admin=$(cat "$file")
 expect 0 STATE list
 http_proxy=http://127.0.0.1:1 ALL_PROXY=http://127.0.0.1:1 expect 0 STATE list
 expect 0 STATE list --server "http://localhost:$port/"
-INTACT_TOKEN= expect 0 STATE list # empty is none
+INTACT_TOKEN='' expect 0 STATE list # empty is none
 # A token that is given counts, even a wrong one.
 INTACT_TOKEN=intact_wrong expect 1 "the server wants a token: what was sent does not look like a token" list
 grep -qF -- "--token-file" "$work/out" || fail "no advice: $(cat "$work/out")"
@@ -130,13 +132,13 @@ lie() {
     local named=$1
     shift
     rm -f "$work/told/port" "$work/told/seen"
-    "$@" python3 "$work/liar.py" "$work/told/port" "$work/told/seen" "$named" &
+    "$@" /usr/bin/python3 "$work/liar.py" "$work/told/port" "$work/told/seen" "$named" &
     liar=$!
     until [ -s "$work/told/port" ]; do
         kill -0 "$liar" 2>/dev/null || fail "no liar"
         sleep 0.02
     done
-    export INTACT_SERVER=http://127.0.0.1:$(awk '{print $2}' "$work/told/port")
+    INTACT_SERVER=http://127.0.0.1:$(awk '{print $2}' "$work/told/port")
 }
 mkdir "$work/told" && chmod 777 "$work/told"
 kept_secret() {
