@@ -42,6 +42,12 @@ void check_audit(struct subject *t, const struct audit_page *all, enum task_stat
 
 void check_verb_told(struct subject *t, const struct ask *a)
 {
+    if (a->kind == ASK_SUBMIT)
+        return;
+    if (!err_is_transient(a->outcome) && a->outcome != ERR_OK)
+        t->refused[a->kind]++;
+    if (t->audited[a->kind] + t->refused[a->kind] > t->wanted[a->kind])
+        broken("what was refused is not said to be done", "%s: %s", t->id, verbs[a->kind]);
     if (a->outcome != ERR_OK || (a->kind != ASK_RETRY && a->kind != ASK_SKIP))
         return; /* an undo may find that it is under way */
     if (++t->verbs_told[a->kind] > t->audited[a->kind])

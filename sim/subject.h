@@ -40,7 +40,8 @@ struct subject {
     int64_t not_before;
     bool accepted; /* a submission was answered ERR_OK */
     bool verbs;    /* an operator wanted something of it */
-    uint32_t wanted[ASK_KINDS], audited[ASK_KINDS], verbs_told[ASK_KINDS]; /* verbs of operators */
+    uint32_t wanted[ASK_KINDS], audited[ASK_KINDS], verbs_told[ASK_KINDS],
+        refused[ASK_KINDS];       /* verbs of operators */
     size_t audit_count;           /* entries of it in the audit */
     bool skipped[FLOW_STEPS_MAX]; /* an operator wanted that step skipped */
     struct ledger ledger[FLOW_STEPS_MAX];

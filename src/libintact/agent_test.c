@@ -676,33 +676,6 @@ static void a_refused_result_does_not_hold_up_the_others(void **state)
     CHECK(m.jobs[3].told == 0, "it was taken");
 }
 
-/* A token that was deleted or has expired says nothing of the results: they wait for a good one. */
-static void results_outlive_a_token_that_is_refused(void **state)
-{
-    static const int statuses[] = {401, 403};
-
-    (void)state;
-    for (size_t i = 0; i < COUNT_OF(statuses); i++) {
-        struct run r = begin(2, false);
-        start(&r);
-        add_jobs(2, "at_gate", "forward", 60000);
-        wait_until(&runs, 2);
-        pthread_mutex_lock(&m.fake.lock);
-        m.status = statuses[i];
-        m.refuse = 12;
-        pthread_mutex_unlock(&m.fake.lock);
-        atomic_store(&gate, true);
-        for (unsigned left = 12; left > 0; usleep(1000)) {
-            pthread_mutex_lock(&m.fake.lock);
-            left = m.refuse;
-            pthread_mutex_unlock(&m.fake.lock);
-        }
-        wait_done(2);
-        end(&r, INTACT_AGENT_STOPPED);
-        CHECK(m.jobs[0].told == 1 && m.jobs[1].told == 1, "told once each");
-    }
-}
-
 /* A second server, which has no jobs to give, but takes results. */
 static int answer_other(struct fake *f, const char *line, struct slice body, struct buf *ret)
 {
@@ -807,7 +780,6 @@ int main(void)
         cmocka_unit_test(a_stopping_agent_finishes_what_it_holds),
         cmocka_unit_test(an_agent_that_cannot_deliver_says_so),
         cmocka_unit_test(a_refused_result_does_not_hold_up_the_others),
-        cmocka_unit_test(results_outlive_a_token_that_is_refused),
         cmocka_unit_test(what_one_server_cannot_take_another_one_does),
         cmocka_unit_test(whatever_is_lost_every_job_is_done),
         cmocka_unit_test(an_agent_without_a_name_does_not_start),

@@ -95,7 +95,7 @@ void token_delete(struct server *sv, struct http_request *r);
 void tokens_reload(uv_timer_t *t);
 enum err tokens_load(struct server *sv, struct error *e) MUST_USE; /* before the store's thread */
 enum err admin_token_ensure(struct server *sv, struct error *e) MUST_USE; /* the same */
-void admin_token_tell(struct server *sv); /* in the log */
+void admin_token_tell(struct server *sv);                                 /* in the log */
 void audit_get(struct server *sv, struct http_request *r);
 void render_audit(struct buf *b, const struct audit *a);
 
