@@ -14,6 +14,7 @@ enum { REFUSALS = 12 };
 static struct {
     struct fake fake;
     int status;
+    unsigned idle;
     unsigned refused; /* calls that brought the result */
     bool given, told;
 } s;
@@ -47,6 +48,8 @@ static int answer(struct fake *f, const char *line, struct slice body, struct bu
                 "\"input\":null,\"complete_by\":\"2026-01-31T10:00:00.000Z\","
                 "\"time_left_ms\":600000}]}");
     } else {
+        if (++s.idle == 5) /* it has forgotten it */
+            intact_agent_stop();
         buf_str(ret, "{}");
     }
     return 200;
