@@ -202,6 +202,10 @@ int cli_serve(int argc, char **argv)
         return bad < 0 ? 0 : bad;
     if (!*o.data)
         return complain("--data", o.data, "a folder");
+    if (o.open && !is_loopback(o.listen))
+        return complain("--listen", o.listen,
+                        "an address on loopback (127.0.0.1:PORT or [::1]:PORT): --open asks nobody "
+                        "for a token");
     if (!is_loopback(o.listen))
         return complain("--listen", o.listen,
                         "an address on loopback (127.0.0.1:PORT or [::1]:PORT): there is no "
