@@ -30,7 +30,11 @@ bool machine_spend(struct machine *m, size_t steps)
         m->steps_left -= (uint32_t)steps;
         return true;
     }
-    (void)machine_fail(m, "the expression takes more than %d steps", EXPRESSION_STEPS_MAX);
+    if (m->is_late)
+        (void)machine_fail(m, "all expressions here together take more than %d steps",
+                           TEMPLATE_STEPS_MAX);
+    else
+        (void)machine_fail(m, "the expression takes more than %d steps", EXPRESSION_STEPS_MAX);
     m->is_fatal = true;
     return false;
 }
@@ -43,7 +47,11 @@ bool machine_claim(struct machine *m, size_t bytes)
         m->bytes_left -= bytes;
         return true;
     }
-    (void)machine_fail(m, "the expression makes more than %d bytes", EXPRESSION_BYTES_MAX);
+    if (m->is_fat)
+        (void)machine_fail(m, "all expressions here together make more than %d bytes",
+                           TEMPLATE_BYTES_MAX);
+    else
+        (void)machine_fail(m, "the expression makes more than %d bytes", EXPRESSION_BYTES_MAX);
     m->is_fatal = true;
     return false;
 }
@@ -562,6 +570,10 @@ static enum flow args_eval(struct machine *m, struct call *c)
 {
     const struct node *n = c->node;
 
+    if (c->count == n->list_count && n->function->generate) {
+        enum flow flow = n->function->generate(m, c->in, c->args, c->count, c->out);
+        return flow == FLOW_FAIL ? failed_at(m, n) : flow;
+    }
     if (c->count == n->list_count)
         return pass(m, n, n->function->of_values(m, c->in, c->args), c->out);
     const struct node *arg = n->list;
@@ -576,7 +588,7 @@ static enum flow call_eval(struct machine *m, const struct node *n, const struct
     struct call c = {{arg_then}, n, in, {NULL}, 0, out};
 
     ASSERT(n->list_count <= FUNCTION_ARGS_MAX);
-    if (n->function->of_values)
+    if (!n->function->of_expressions)
         return args_eval(m, &c);
     enum flow flow = n->function->of_expressions(m, n, in, out);
     return flow == FLOW_FAIL ? failed_at(m, n) : flow;
