@@ -106,6 +106,8 @@ static const struct json *get_index(struct machine *m, const struct json *of,
         return get_element(m, of, index);
     if (index->type == JSON_NUMBER && of->type == JSON_NULL)
         return &value_null;
+    if (index->type == JSON_ARRAY && of->type == JSON_ARRAY)
+        return operator_indices(m, of, index->child, index->count);
     (void)machine_fail(m, "cannot index %s with %s", value_kind(of), value_kind(index));
     return NULL;
 }

@@ -44,7 +44,8 @@ enum err expression_eval(const struct expression *x, const struct json *root, st
 /* null and false are false, all else is true. */
 bool json_truth(const struct json *j);
 
-/* ERR_INVALID: *ret_offset in value->raw, and *e, say where and why the first expression is none. */
+/* ERR_INVALID: *ret_offset in value->raw, and *e, say where and why the first expression is none.
+ */
 enum err template_compile(const struct json *value, struct arena *a, struct template **ret,
                           size_t *ret_offset, struct error *e) MUST_USE;
 /* *ret is JSON and lies in `a`, or with the template. ERR_INVALID: *e says where in the value, and

@@ -167,7 +167,7 @@ VALUE_FUNCTION(flatten_to)
         return function_refuse(m, args[0], "is no number of levels");
     if (!number_of(m, args[0], &levels))
         return NULL;
-    if (levels.d < 0)
-        return function_refuse(m, args[0], "is no number of levels: it is negative");
+    if (levels.d < 0 || !levels.is_int)
+        return function_refuse(m, args[0], "is no number of levels");
     return flattened(m, in, levels.d);
 }

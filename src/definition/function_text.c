@@ -124,13 +124,6 @@ VALUE_FUNCTION(rtrimstr)
 
 /* ---- where something stands in something else ---- */
 
-static bool add_position(struct machine *m, struct builder *b, size_t at)
-{
-    const struct json *j = number_int(m, (int64_t)at);
-
-    return j && builder_add(b, j);
-}
-
 /* Positions are characters. */
 static const struct json *indices_of_text(struct machine *m, struct slice text, struct slice part)
 {
@@ -147,40 +140,13 @@ static const struct json *indices_of_text(struct machine *m, struct slice text, 
         if (!at)
             return b.container;
         characters += text_length((struct slice){text.ptr, skipped});
-        if (!add_position(m, &b, characters))
+        if (!builder_add_int(&b, characters))
             return NULL;
         characters++;
         skipped += text_prefix((struct slice){at, text.len - skipped}, 1);
         text = (struct slice){text.ptr + skipped, text.len - skipped};
     }
     return NULL;
-}
-
-/* Do the members from `at` on begin with `part`'s first `count`? */
-static bool is_run(struct machine *m, const struct json *at, const struct json *part,
-                   uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++, at = at->next, part = part->next)
-        if (!at || value_compare(m, at, part) != 0 || m->is_fatal)
-            return false;
-    return true;
-}
-
-/* As jq has it: null instead of an array without members. */
-static const struct json *indices_of_array(struct machine *m, const struct json *in,
-                                           const struct json *part, uint32_t count)
-{
-    struct builder b = builder_begin(m, JSON_ARRAY);
-    size_t i = 0;
-
-    for (const struct json *j = in->child; j && count > 0; j = j->next, i++) {
-        bool found = is_run(m, j, part, count);
-        if (!machine_spend(m, 1) || (found && !add_position(m, &b, i)))
-            return NULL;
-    }
-    if (!b.container)
-        return NULL;
-    return b.container->count ? b.container : &value_null;
 }
 
 VALUE_FUNCTION(indices)
@@ -192,9 +158,9 @@ VALUE_FUNCTION(indices)
     if (in->type == JSON_STRING && part->type == JSON_STRING)
         return indices_of_text(m, in->text, part->text);
     if (in->type == JSON_ARRAY && part->type == JSON_ARRAY)
-        return indices_of_array(m, in, part->child, part->count);
+        return operator_indices(m, in, part->child, part->count);
     if (in->type == JSON_ARRAY)
-        return indices_of_array(m, in, part, 1);
+        return operator_indices(m, in, part, 1);
     (void)machine_fail(m, "cannot look for %s in %s", value_kind(part), value_kind(in));
     return NULL;
 }
@@ -204,9 +170,7 @@ VALUE_FUNCTION(index)
 {
     const struct json *all = function_indices(m, in, args);
 
-    if (!all)
-        return NULL;
-    return all->child ? all->child : &value_null;
+    return all && all->type == JSON_ARRAY ? function_first(m, all, NULL) : all;
 }
 
 VALUE_FUNCTION(rindex)

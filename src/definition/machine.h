@@ -32,8 +32,8 @@ struct machine {
     uint32_t steps_left;
     bool is_late, is_fat; /* others have spent of the steps, or bytes, that are left */
     bool is_fatal;        /* a limit was exceeded */
-    const void *stop; /* who unwinds */
-    size_t at;        /* offset of the node that failed */
+    const void *stop;     /* who unwinds */
+    size_t at;            /* offset of the node that failed */
     bool has_at;
     char what[200];
 };

@@ -113,6 +113,13 @@ const struct json *number_int(struct machine *m, int64_t v)
     return number_text(m, text, (size_t)len);
 }
 
+bool builder_add_int(struct builder *b, size_t v)
+{
+    const struct json *j = number_int(b->machine, (int64_t)v);
+
+    return j && builder_add(b, j);
+}
+
 /* Finding the digits of a number takes as long as so many steps do otherwise. */
 enum { DOUBLE_STEPS = 4 };
 

@@ -19,6 +19,7 @@ struct number {
 /* Fails for what is neither exactly an integer nor a double. */
 bool number_of(struct machine *m, const struct json *j, struct number *ret) MUST_USE;
 const struct json *number_int(struct machine *m, int64_t v);
+bool builder_add_int(struct builder *b, size_t v);             /* to an array */
 const struct json *number_double(struct machine *m, double v); /* fails if it is not finite */
 const struct json *number_apply(struct machine *m, enum operator op, const struct json *a,
                                 const struct json *b);
