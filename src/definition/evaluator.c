@@ -236,22 +236,23 @@ static enum flow slice_of_then(struct machine *m, struct sink *self, const struc
     return pass_path(m, t->node, operator_slice(m, v, t->first, t->second), t->out);
 }
 
-static enum flow slice_from_then(struct machine *m, struct sink *self, const struct json *v)
+static enum flow slice_to_then(struct machine *m, struct sink *self, const struct json *v)
 {
     const struct then *t = THEN(self);
-    struct then of = {{slice_of_then}, t->node, t->in, v, t->first, t->out};
+    struct then of = {{slice_of_then}, t->node, t->in, t->first, v, t->out};
 
     return node_eval(m, t->node->a, t->in, &of.sink);
 }
 
-static enum flow slice_to_then(struct machine *m, struct sink *self, const struct json *v)
+/* The start goes on slowest, then the end, then what is cut. */
+static enum flow slice_from_then(struct machine *m, struct sink *self, const struct json *v)
 {
     const struct then *t = THEN(self);
-    struct then from = {{slice_from_then}, t->node, t->in, v, NULL, t->out};
+    struct then to = {{slice_to_then}, t->node, t->in, v, NULL, t->out};
 
-    if (!t->node->b)
-        return slice_from_then(m, &from.sink, &value_null);
-    return node_eval(m, t->node->b, t->in, &from.sink);
+    if (!t->node->c)
+        return slice_to_then(m, &to.sink, &value_null);
+    return node_eval(m, t->node->c, t->in, &to.sink);
 }
 
 static enum flow path_eval(struct machine *m, const struct node *n, const struct json *in,
@@ -270,8 +271,8 @@ static enum flow path_eval(struct machine *m, const struct node *n, const struct
         return node_eval(m, n->b, in, &t.sink);
     }
     ASSERT(n->kind == NODE_SLICE);
-    t.sink.fn = slice_to_then;
-    return n->c ? node_eval(m, n->c, in, &t.sink) : slice_to_then(m, &t.sink, &value_null);
+    t.sink.fn = slice_from_then;
+    return n->b ? node_eval(m, n->b, in, &t.sink) : slice_from_then(m, &t.sink, &value_null);
 }
 
 /* ---- pipes and choices ---- */

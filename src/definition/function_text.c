@@ -124,7 +124,7 @@ VALUE_FUNCTION(rtrimstr)
 
 /* ---- where something stands in something else ---- */
 
-/* Positions are characters. */
+/* Positions are characters; as in jq 1.6 a place counts once. */
 static const struct json *indices_of_text(struct machine *m, struct slice text, struct slice part)
 {
     struct builder b = builder_begin(m, JSON_ARRAY);
@@ -142,8 +142,8 @@ static const struct json *indices_of_text(struct machine *m, struct slice text, 
         characters += text_length((struct slice){text.ptr, skipped});
         if (!builder_add_int(&b, characters))
             return NULL;
-        characters++;
-        skipped += text_prefix((struct slice){at, text.len - skipped}, 1);
+        characters += text_length(part);
+        skipped += part.len;
         text = (struct slice){text.ptr + skipped, text.len - skipped};
     }
     return NULL;

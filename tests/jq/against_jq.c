@@ -40,8 +40,10 @@ static void one_fini(struct one *c)
  * takes for a slice. */
 static bool is_limit(const char *why)
 {
-    static const char *const words[] = {" steps",     " bytes",   "64 bits",    "too large",
-                                        "too deeply", "too long", "with object"};
+    static const char *const words[] = {" steps",      " bytes",
+                                        "64 bits",     "too large",
+                                        "too deeply",  "too long",
+                                        "with object", "be parsed as a number"};
 
     for (size_t i = 0; i < COUNT_OF(words); i++)
         if (strstr(why, words[i]))

@@ -17,6 +17,7 @@
  * - index and its kin count bytes; on an object they are paths; of an empty string they never end.
  * - reverse of "", {} and 0 is []; join of one member does not look at the separator.
  * - flatten(0.5) flattens all; {a: 1 + 2} wants parentheses; 1 / 0 fails when it is compiled.
+ * - {if} is no shorthand; "00" is a number.
  * - from_entries does not know the short names k and v.
  * - Numbers beyond 2^53 are doubles; 1.0 and 1e2 become 1 and 100 even if they are only passed on.
  */
@@ -44,16 +45,16 @@ static const char *const arrays[] = {
     "($s|split($t))", "($s/$t)", "($a|.[$i:$i])", "($a|.[$i:])", "($a|.[:$n])", "[limit($j;$v)]", "[range($i;$i)]",
     "[range($i;$i;$i)]", "[range($n)]", "[$x?]", "[($v)?]", "[.[]?]", "($a|tojson|fromjson)", "[$a[]]",
     "[$o[]]", "($t|indices($T))", "($a|arrays|indices($l))", "($a|arrays|indices([$l]))", "($a|map(arrays,strings,nulls))",
-    "($a|map(scalars))", "($a|map(iterables))", "($a|map_values($x))", "[first($v)]", "[$x|values]", "(.a//$a)",
+    "($a|map(scalars))", "($a|map(iterables))", "($a|map_values([$v]))", "[first($v)]", "[$x|values]", "(.a//$a)",
     "[.[]?|.a?]", "($a|map(booleans,objects))", "[$a|first,last]", "[{($k,$k):$v}]", "[if ($b,$b) then $x else $v end]",
     "[($b,$b) and ($b,$b)]", "[($b,$b) or ($b,$b)]", "[($v)//($v)]", "[($v)+($v)]", "[($v)|$x]", "[$a|.[$v]]",
     "[{a:($v),b:($v)}]", "[\"\\($v)-\\($v)\"]", "[$a|.[$v:$v]]", "($a|sort_by($x,$x))", "[limit($j,$j;$v)]",
 };
 static const char *const objects[] = {
-    "{}", ".o", ".o", "{$K:$x}", "{$K:$x,$K:$x}", "{$K}", "{($s):$x}", "{\"\\($x)\":$x}", "($o+$o)", "($o*$o)",
-    "($a|map(objects)|add)", "($o|with_entries(select($b)))", "($o|map_values($x))", "($o|map_values(select($b)))",
+    "{}", ".o", ".o", "{$K:$x}", "{$K:$x,$K:$x}", "{$h}", "{($s):$x}", "{\"\\($x)\":$x}", "($o+$o)", "($o*$o)",
+    "($a|map(objects)|add)", "($o|with_entries(select($b)))", "($o|objects|map_values($x))", "($o|objects|map_values(select($b)))",
     "($o|to_entries|from_entries)", "($a|map({key:($x|tostring),value:.})|from_entries)", "(.o//$o)",
-    "($a|map({(tostring):.})|add)", "($o|tojson|fromjson)", "{a,b,$k}", "(if $b then $o else $o end)",
+    "($a|map({(tostring):.})|add)", "($o|tojson|fromjson)", "{a,$h}", "(if $b then $o else $o end)",
     "($a|group_by($x)|map({($s):length})|add)", "($o|with_entries({key:(.key+$t),value:.value}))", "($x|objects)",
 };
 static const char *const booleans[] = {
@@ -75,6 +76,7 @@ static const char *const texts[] = {"\"\"", "\"a\"", "\"b\"", "\"ab\"", "\"b,c\"
 static const char *const some_text[] = {"\"a\"", "\"b\"", "\"ab\"", "\"b,\"", "\",\"", "\"bc\""};
 static const char *const keys[] = {"\"a\"", "\"b\"", "\"x y\"", "\"é\"", "\"n\""};
 static const char *const names[] = {"a", "b", "\"x y\"", "if", "\"é\"", "n"};
+static const char *const shorthands[] = {"a", "b", "\"x y\"", "\"é\"", "n"};
 static const char *const conditions[] = {".==$l", ".>$i", ".!=null", "type==\"string\"", "not", ".<$l", "tostring|length>$j"};
 static const char *const anything[] = {"$n", "$s", "$a", "$o", "$b", "$l", "$e", "$p", "(if $x then $x else $x end)",
     "($x//$x)", "($x|$x)", "null", "(if $b then $x elif $b then $x else $x end)", "first($v)", "last($v)",
@@ -89,14 +91,15 @@ static const struct table {
     const char *const *texts;
     size_t count;
 } tables[] = {
-    {'n', numbers, COUNT_OF(numbers)},     {'s', strings, COUNT_OF(strings)},
-    {'a', arrays, COUNT_OF(arrays)},       {'o', objects, COUNT_OF(objects)},
-    {'b', booleans, COUNT_OF(booleans)},   {'v', values, COUNT_OF(values)},
-    {'l', literals, COUNT_OF(literals)},   {'i', small, COUNT_OF(small)},
-    {'j', positive, COUNT_OF(positive)},   {'t', texts, COUNT_OF(texts)},
-    {'T', some_text, COUNT_OF(some_text)}, {'k', keys, COUNT_OF(keys)},
-    {'K', names, COUNT_OF(names)},         {'c', conditions, COUNT_OF(conditions)},
-    {'x', anything, COUNT_OF(anything)},   {'p', paths, COUNT_OF(paths)},
+    {'n', numbers, COUNT_OF(numbers)},       {'s', strings, COUNT_OF(strings)},
+    {'a', arrays, COUNT_OF(arrays)},         {'o', objects, COUNT_OF(objects)},
+    {'b', booleans, COUNT_OF(booleans)},     {'v', values, COUNT_OF(values)},
+    {'l', literals, COUNT_OF(literals)},     {'i', small, COUNT_OF(small)},
+    {'j', positive, COUNT_OF(positive)},     {'t', texts, COUNT_OF(texts)},
+    {'T', some_text, COUNT_OF(some_text)},   {'k', keys, COUNT_OF(keys)},
+    {'K', names, COUNT_OF(names)},           {'h', shorthands, COUNT_OF(shorthands)},
+    {'c', conditions, COUNT_OF(conditions)}, {'x', anything, COUNT_OF(anything)},
+    {'p', paths, COUNT_OF(paths)},
 };
 
 /* What stands for a production when it must end. */
