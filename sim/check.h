@@ -11,6 +11,7 @@
  *   check_world.c  what may happen in the world, and what an end must mean
  *   check_wire.c   what may leave the node, and when
  *   check_time.c   nothing is given up too early, nothing overdue is left lying
+ *   check_audit.c  what is written down of what people did
  *   check_nodes.c  who may lead, take over, and claim
  */
 
@@ -26,6 +27,11 @@ void check_conflict(const struct task_row *row); /* what was to be written */
 
 /* What the clock that is most ahead may say. */
 int64_t latest_now(void);
+
+/* All entries of the task, newest first, after a change that made `new` of `old`. */
+void check_audit(struct subject *t, const struct audit_page *all, enum task_state old,
+                 enum task_state new);
+void check_verb_told(struct subject *t, const struct ask *a); /* the operator is answered */
 
 void check_nodes_begin(void);
 void check_lease(const struct node *n, const struct lease_try *want, const struct lease *got);

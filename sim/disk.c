@@ -37,6 +37,18 @@ static enum err fails(struct disk *d, struct batch *b, enum err err, struct erro
     return error_set(e, err, "simulated: %s", err_text(err));
 }
 
+static void show_audit(struct subject *t, enum task_state old, struct arena *a)
+{
+    const struct audit_query q = {.task = slice_of(t->id), .limit = 1000};
+    struct audit_page all;
+    struct error e = {0};
+
+    enum err err = inner->ops->audit_list(inner, &q, a, &all, &e);
+    ASSERT(err == ERR_OK);
+    ASSERT(!all.more);
+    check_audit(t, &all, old, t->seen.state);
+}
+
 /* What became durable is read back and shown to the checkers. */
 static void show(struct disk *d, struct slice id, uint64_t changes, bool told)
 {
@@ -46,7 +58,11 @@ static void show(struct disk *d, struct slice id, uint64_t changes, bool told)
 
     enum err err = inner->ops->get(inner, id, &a, &row, &e);
     ASSERT(err == ERR_OK);
+    struct subject *t = subject_find(id);
+    enum task_state old = t->seen.revision ? t->seen.state : TASK_PENDING;
     check_row(d->node, &row, changes, told);
+    if (t->verbs)
+        show_audit(t, old, &a);
 }
 
 static bool is_claimed(const struct batch *b, struct slice id)

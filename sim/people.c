@@ -86,6 +86,7 @@ static struct ask ask_of(const struct wish *w)
         return a;
     }
     a.reason = SLICE("somebody wanted it");
+    a.actor = SLICE("operator");
     a.output = w->output;
     if (w->step >= 0)
         a.step = text_of("s%d", w->step);
@@ -118,6 +119,7 @@ static void arrives(void *arg, uint64_t tries)
     if (w->kind != ASK_SUBMIT && w->kind != ASK_CANCEL)
         w->task->verbs = true;
     w->task->cancel |= w->kind == ASK_CANCEL;
+    w->task->wanted[w->kind]++;
     trace("asked of %s: %s %s step %d", n->me, verbs[w->kind], w->task->id, w->step);
     scheduler_ask(n->scheduler, &q->ask);
     node_turn_soon(n);
@@ -148,6 +150,7 @@ void people_answered(const struct node *n, struct ask *a)
     link_remove(&q->link);
     trace("answered: %s: %s", w->task->id, err_text(a->outcome));
     check_asked(w->task, a, q->revision, w->other);
+    check_verb_told(w->task, a);
     if (w->settled)
         return;
     if (chance(weather.answer_lost) || !node_hears(n)) {

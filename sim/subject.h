@@ -9,7 +9,7 @@
 
 #include "sim/seen.h"
 
-enum { SUBJECTS_MAX = 400 };
+enum { SUBJECTS_MAX = 400, ASK_KINDS = 8 /* at least as many as enum ask_kind has */ };
 
 struct node;
 
@@ -38,10 +38,13 @@ struct subject {
     uint64_t content;
     int priority;
     int64_t not_before;
-    bool accepted;                /* a submission was answered ERR_OK */
-    bool verbs;                   /* an operator wanted something of it */
-    bool cancel;                  /* its submitter wanted it undone */
-    bool cancelled;               /* a submitter's cancel was answered ERR_OK */
+    bool accepted;  /* a submission was answered ERR_OK */
+    bool verbs;     /* an operator wanted something of it */
+    bool cancel;    /* its submitter wanted it undone */
+    bool cancelled; /* a submitter's cancel was answered ERR_OK */
+    uint32_t wanted[ASK_KINDS], audited[ASK_KINDS], verbs_told[ASK_KINDS],
+        refused[ASK_KINDS];       /* verbs of operators */
+    size_t audit_count;           /* entries of it in the audit */
     bool skipped[FLOW_STEPS_MAX]; /* an operator wanted that step skipped */
     struct ledger ledger[FLOW_STEPS_MAX];
     struct said *said;

@@ -3,7 +3,7 @@
 # shellcheck shell=bash
 
 server_bin=$build/src/cli/intact
-export INTACT_SERVER=
+export INTACT_SERVER= INTACT_TOKEN=
 
 # Keeps a program running until its stop file appears. Usage: keep NAME COMMAND...
 keep() {
@@ -70,10 +70,14 @@ start_server() {
     keep server "$server_bin" serve --data "$work/data" --listen "127.0.0.1:$(cat "$work/port")" "$@"
 }
 
+# Agents and clients that are started afterwards are let in as the admin.
 wait_ready() {
     local i
     for i in $(seq 200); do
-        curl -fs -o /dev/null "$INTACT_SERVER/readyz" && return 0
+        if curl -fs -o /dev/null "$INTACT_SERVER/readyz"; then
+            INTACT_TOKEN=$(cat "$work/data/admin-token")
+            return 0
+        fi
         sleep 0.05
     done
     echo "the server did not become ready:" >&2

@@ -80,7 +80,11 @@ struct intact_agent_options {
     const char *server; /* "http://127.0.0.1:7420", or several with commas between; default:
                            $INTACT_SERVER, then http://127.0.0.1:7420. All of them are polled, and
                            the places are shared out among them, at least one each. */
-    const char *token;  /* bearer token; default: $INTACT_TOKEN, then none */
+    const char *token;  /* bearer token with the role agent:NAME of this agent; default:
+                           $INTACT_TOKEN, then none. While it is refused (unknown, expired, another
+                           role), answers are kept and tried again for ever. */
+    const char *ca;     /* file of certificates (PEM) that an https:// server's must be signed by;
+                           default: $INTACT_CA, then those of the system */
     const char *agent;  /* name of the agent; required */
     const char
         *instance; /* unique among the agent's processes and the same after a restart, so

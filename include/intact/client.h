@@ -48,6 +48,19 @@ enum intact_status {
 /* `server`: "http://127.0.0.1:7420"; NULL: $INTACT_SERVER, then that address. `token`: the bearer
  * token; NULL: $INTACT_TOKEN, then none. Both are copied. NULL if memory or libcurl fail. */
 INTACT_API struct intact_client *intact_client_new(const char *server, const char *token);
+/* The same with more to say. Fields left NULL have the default; what is not NULL is copied. */
+struct intact_client_options {
+    const char *server, *token; /* as above */
+    const char *ca; /* file of certificates (PEM) that an https:// server's must be signed by;
+                       default: $INTACT_CA, then those of the system */
+    /* Asked once, when the server first answers 401 and no token was given: a token, which the call
+     * is repeated with and the client keeps; from malloc, freed by the client. NULL: there is none.
+     * May look at `c`, but not make calls with it. */
+    char *(*find_token)(void *arg, const struct intact_client *c);
+    void *arg; /* handed to it; not touched */
+};
+INTACT_API struct intact_client *intact_client_open(const struct intact_client_options *options);
+
 INTACT_API void intact_client_free(struct intact_client *c); /* NULL is fine */
 
 INTACT_API const char *intact_client_server(const struct intact_client *c); /* in use */
@@ -58,6 +71,8 @@ INTACT_API const char *intact_client_body(const struct intact_client *c); /* end
 INTACT_API size_t intact_client_body_size(const struct intact_client *c);
 INTACT_API int intact_client_http_status(const struct intact_client *c); /* 0: no answer */
 INTACT_API const char *intact_client_error(const struct intact_client *c);
+/* A header of the answer, by its name in any case; NULL if there is none. */
+INTACT_API const char *intact_client_header(const struct intact_client *c, const char *name);
 
 /* Stores a definition (JSON, or YAML if it does not begin with a brace): 201 and the new version,
  * 200 if the newest has the same content. */

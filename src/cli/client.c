@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/when.h"
+#include "cli/token_file.h"
 
 int client_read_flags(int argc, char **argv, const struct flag_reader *r, struct client_flags *ret)
 {
@@ -15,6 +16,10 @@ int client_read_flags(int argc, char **argv, const struct flag_reader *r, struct
             ret->server = optarg;
         } else if (f == 'T') {
             ret->token = optarg;
+        } else if (f == 'F') {
+            ret->token_file = optarg;
+        } else if (f == 'C') {
+            ret->ca = optarg;
         } else if (f == 'J') {
             ret->json = true;
         } else if (f == 'h') {
@@ -32,7 +37,15 @@ int client_read_flags(int argc, char **argv, const struct flag_reader *r, struct
 
 struct intact_client *client_open(const struct client_flags *f)
 {
-    struct intact_client *c = intact_client_new(f->server, f->token);
+    char token[128] = "";
+
+    if (f->token_file && !token_file_read(f->token_file, token, sizeof token))
+        exit(CLI_USAGE);
+    const struct intact_client_options o = {.server = f->server,
+                                            .token = f->token_file ? token : f->token,
+                                            .ca = f->ca,
+                                            .find_token = token_find};
+    struct intact_client *c = intact_client_open(&o);
 
     if (!c) {
         fputs("intact: libcurl cannot be used\n", stderr);

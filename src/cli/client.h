@@ -11,20 +11,23 @@
 #include "json/json.h"
 
 struct client_flags {
-    const char *server, *token;
+    const char *server, *token, *token_file, *ca;
     bool json;
 };
 
 /* First in the list of every verb's flags; their letters are taken. */
-#define CLIENT_FLAGS                                                                   \
-    {"server", required_argument, NULL, 'S'}, {"token", required_argument, NULL, 'T'}, \
-        {"json", no_argument, NULL, 'J'},                                              \
-    {                                                                                  \
-        "help", no_argument, NULL, 'h'                                                 \
+#define CLIENT_FLAGS                                                                        \
+    {"server", required_argument, NULL, 'S'}, {"token", required_argument, NULL, 'T'},      \
+        {"token-file", required_argument, NULL, 'F'}, {"ca", required_argument, NULL, 'C'}, \
+        {"json", no_argument, NULL, 'J'},                                                   \
+    {                                                                                       \
+        "help", no_argument, NULL, 'h'                                                      \
     }
-#define CLIENT_USAGE                                                    \
-    "  --server URL      [INTACT_SERVER, then http://127.0.0.1:7420]\n" \
-    "  --token TOKEN     better by the environment: [INTACT_TOKEN]\n"   \
+#define CLIENT_USAGE                                                                             \
+    "  --server URL      [INTACT_SERVER, then http://127.0.0.1:7420]\n"                          \
+    "  --token-file FILE file that holds the token       [INTACT_TOKEN, then the admin's of a\n" \
+    "                    server on this machine, if its file is ours to read]\n"                 \
+    "  --ca FILE         certificates that an https server's is signed by  [INTACT_CA]\n"        \
     "  --json            the server's answer, as it came\n"
 
 /*

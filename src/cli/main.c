@@ -18,6 +18,7 @@ static const struct verb {
     {"skip", cli_operate, "take a step for done"},
     {"undo", cli_operate, "turn a task back"},
     {"workflow", cli_workflow, "store, show and list workflow definitions"},
+    {"token", cli_token, "make, list and delete access tokens"},
     {"validate", cli_validate, "check a definition without storing it"},
 };
 

@@ -1,6 +1,7 @@
 #include "cli/cli.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +15,12 @@
 static const char usage[] =
     "usage: intact serve [--data DIR] [--listen ADDR:PORT]\n"
     "\n"
-    "Runs the server: state store in DIR/intact.db, HTTP API on ADDR:PORT.\n"
+    "Runs the server: state store in DIR/intact.db, HTTP API on ADDR:PORT. Who calls it needs a\n"
+    "token; the first one, which may do everything, is written to DIR/admin-token.\n"
     "\n"
     "  --data DIR            folder of the state store, made if missing   [./intact-data]\n"
     "  --listen ADDR:PORT    loopback only; port 0 takes any free one     [127.0.0.1:7420]\n"
+    "  --open                no tokens: whoever reaches it may do everything; loopback only\n"
     "  --scan-every TIME     how often the supervisor looks               [1s]\n"
     "  --grace TIME          more time for agents after a restart         [10s]\n"
     "  --drain TIME          how long SIGTERM waits for results           [5s]\n"
@@ -29,6 +32,7 @@ static const char usage[] =
 struct options {
     const char *data, *listen, *key_prefix;
     int64_t scan_every_ms, grace_ms, drain_ms;
+    bool open;
 };
 
 static int complain(const char *flag, const char *found, const char *expected)
@@ -65,6 +69,9 @@ static int read_option(struct options *o, int c)
     case 'l':
         o->listen = optarg;
         return 0;
+    case 'o':
+        o->open = true;
+        return 0;
     case 'k':
         o->key_prefix = optarg;
         return 0;
@@ -100,6 +107,7 @@ static int read_options(struct options *o, int argc, char **argv)
     static const struct option longs[] = {
         {"data", required_argument, NULL, 'd'},
         {"listen", required_argument, NULL, 'l'},
+        {"open", no_argument, NULL, 'o'},
         {"scan-every", required_argument, NULL, 's'},
         {"grace", required_argument, NULL, 'g'},
         {"drain", required_argument, NULL, 'r'},
@@ -128,7 +136,7 @@ static bool is_port(const char *text)
     return digits >= 1 && digits <= 5 && !text[digits] && strtol(text, NULL, 10) <= 65535;
 }
 
-/* Without tokens only this machine is let in. */
+/* Without TLS only this machine is let in. */
 static bool is_loopback(const char *address)
 {
     const char *colon = strrchr(address, ':');
@@ -142,6 +150,47 @@ static bool is_loopback(const char *address)
            || (inet_pton(AF_INET, host, &ip) == 1 && ntohl(ip.s_addr) >> 24 == 127);
 }
 
+/* Absolute, since clients are told of it; NULL: it has said what is wrong. To be freed. */
+static char *token_file_of(const char *data)
+{
+    char *folder = realpath(data, NULL);
+    char *file = NULL;
+
+    if (!folder || asprintf(&file, "%s/admin-token", folder) < 0) {
+        fprintf(stderr, "intact serve: %s: %s\n", data, strerror(errno));
+        file = NULL;
+    }
+    free(folder);
+    return file;
+}
+
+static int run(const struct options *o, struct store *store)
+{
+    struct error e = {0};
+    char *token_file = o->open ? NULL : token_file_of(o->data);
+
+    if (!o->open && !token_file)
+        return 1;
+    const struct server_config c = {
+        .listen = o->listen,
+        .store = store,
+        .maintain = sqlite_store_maintain,
+        .token_file = token_file,
+        .node = "n1",
+        .key_prefix = o->key_prefix,
+        .supervisor_interval_ms = o->scan_every_ms,
+        .grace_ms = o->grace_ms,
+        .drain_ms = o->drain_ms,
+        .print_ready = true,
+    };
+    enum err err = server_run(&c, &e);
+    free(token_file);
+    if (err == ERR_OK)
+        return 0;
+    fprintf(stderr, "intact serve: %s\n", e.text);
+    return 1;
+}
+
 int cli_serve(int argc, char **argv)
 {
     struct options o = {.data = "intact-data", .listen = "127.0.0.1:7420"};
@@ -153,29 +202,19 @@ int cli_serve(int argc, char **argv)
         return bad < 0 ? 0 : bad;
     if (!*o.data)
         return complain("--data", o.data, "a folder");
+    if (o.open && !is_loopback(o.listen))
+        return complain("--listen", o.listen,
+                        "an address on loopback (127.0.0.1:PORT or [::1]:PORT): --open asks nobody "
+                        "for a token");
     if (!is_loopback(o.listen))
         return complain("--listen", o.listen,
-                        "an address on loopback (127.0.0.1:PORT or [::1]:PORT): there are no "
-                        "access tokens and no TLS in this version");
+                        "an address on loopback (127.0.0.1:PORT or [::1]:PORT): there is no "
+                        "TLS in this version");
     if (sqlite_store_open(o.data, &store, &e) != ERR_OK) {
         fprintf(stderr, "intact serve: %s\n", e.text);
         return 1;
     }
-    const struct server_config c = {
-        .listen = o.listen,
-        .store = store,
-        .maintain = sqlite_store_maintain,
-        .node = "n1",
-        .key_prefix = o.key_prefix,
-        .supervisor_interval_ms = o.scan_every_ms,
-        .grace_ms = o.grace_ms,
-        .drain_ms = o.drain_ms,
-        .print_ready = true,
-    };
-    enum err err = server_run(&c, &e);
+    int status = run(&o, store);
     store->ops->close(store);
-    if (err == ERR_OK)
-        return 0;
-    fprintf(stderr, "intact serve: %s\n", e.text);
-    return 1;
+    return status;
 }

@@ -396,7 +396,7 @@ static void inputs_see_input_steps_and_task(void **state)
         {"{\"${ 1 }\": 2}", "{\"${ 1 }\": 2}"},
         {"{\"${ 1 }\": \"${ 2 }\"}", "{\"${ 1 }\":2}"},
         {"\"${ .input.sku.x }\"",
-         "!input of step \"b\": ${ .input.sku.x }: column 12: cannot index string"},
+         "!steps[1].input of step \"b\": ${ .input.sku.x }: column 12: cannot index string"},
         {"\"${ .input.list[] }\"", "!cannot iterate over null"},
         {"\"${ empty }\"", "!yields no value"},
         {"\"${ 1, 2 }\"", "!yields several values"},
@@ -501,7 +501,8 @@ static void the_order_example_evaluates(void **state)
     CHECK(definition_condition(&s, 1, &a, &yes, &e) == ERR_OK && !yes, "total is 0");
     s.input = SLICE("5");
     CHECK(definition_condition(&s, 1, &a, &yes, &e) == ERR_INVALID, "no object");
-    CHECK(begins(e.text, "if of step \"charge\": .input.total > 0: column 7: cannot index number"),
+    CHECK(begins(e.text,
+                 "steps[1].if of step \"charge\": .input.total > 0: column 7: cannot index number"),
           "%s", e.text);
     w.output[2] = "{broken";
     CHECK(definition_output(&s, &a, &ret, &e) == ERR_CORRUPT, "what we recorded does not parse");

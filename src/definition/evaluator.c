@@ -30,7 +30,11 @@ bool machine_spend(struct machine *m, size_t steps)
         m->steps_left -= (uint32_t)steps;
         return true;
     }
-    (void)machine_fail(m, "the expression takes more than %d steps", EXPRESSION_STEPS_MAX);
+    if (m->is_late)
+        (void)machine_fail(m, "all expressions here together take more than %d steps",
+                           TEMPLATE_STEPS_MAX);
+    else
+        (void)machine_fail(m, "the expression takes more than %d steps", EXPRESSION_STEPS_MAX);
     m->is_fatal = true;
     return false;
 }
@@ -43,7 +47,11 @@ bool machine_claim(struct machine *m, size_t bytes)
         m->bytes_left -= bytes;
         return true;
     }
-    (void)machine_fail(m, "the expression makes more than %d bytes", EXPRESSION_BYTES_MAX);
+    if (m->is_fat)
+        (void)machine_fail(m, "all expressions here together make more than %d bytes",
+                           TEMPLATE_BYTES_MAX);
+    else
+        (void)machine_fail(m, "the expression makes more than %d bytes", EXPRESSION_BYTES_MAX);
     m->is_fatal = true;
     return false;
 }
@@ -98,6 +106,8 @@ static const struct json *get_index(struct machine *m, const struct json *of,
         return get_element(m, of, index);
     if (index->type == JSON_NUMBER && of->type == JSON_NULL)
         return &value_null;
+    if (index->type == JSON_ARRAY && of->type == JSON_ARRAY)
+        return operator_indices(m, of, index->child, index->count);
     (void)machine_fail(m, "cannot index %s with %s", value_kind(of), value_kind(index));
     return NULL;
 }
@@ -226,22 +236,23 @@ static enum flow slice_of_then(struct machine *m, struct sink *self, const struc
     return pass_path(m, t->node, operator_slice(m, v, t->first, t->second), t->out);
 }
 
-static enum flow slice_from_then(struct machine *m, struct sink *self, const struct json *v)
+static enum flow slice_to_then(struct machine *m, struct sink *self, const struct json *v)
 {
     const struct then *t = THEN(self);
-    struct then of = {{slice_of_then}, t->node, t->in, v, t->first, t->out};
+    struct then of = {{slice_of_then}, t->node, t->in, t->first, v, t->out};
 
     return node_eval(m, t->node->a, t->in, &of.sink);
 }
 
-static enum flow slice_to_then(struct machine *m, struct sink *self, const struct json *v)
+/* The start goes on slowest, then the end, then what is cut. */
+static enum flow slice_from_then(struct machine *m, struct sink *self, const struct json *v)
 {
     const struct then *t = THEN(self);
-    struct then from = {{slice_from_then}, t->node, t->in, v, NULL, t->out};
+    struct then to = {{slice_to_then}, t->node, t->in, v, NULL, t->out};
 
-    if (!t->node->b)
-        return slice_from_then(m, &from.sink, &value_null);
-    return node_eval(m, t->node->b, t->in, &from.sink);
+    if (!t->node->c)
+        return slice_to_then(m, &to.sink, &value_null);
+    return node_eval(m, t->node->c, t->in, &to.sink);
 }
 
 static enum flow path_eval(struct machine *m, const struct node *n, const struct json *in,
@@ -260,8 +271,8 @@ static enum flow path_eval(struct machine *m, const struct node *n, const struct
         return node_eval(m, n->b, in, &t.sink);
     }
     ASSERT(n->kind == NODE_SLICE);
-    t.sink.fn = slice_to_then;
-    return n->c ? node_eval(m, n->c, in, &t.sink) : slice_to_then(m, &t.sink, &value_null);
+    t.sink.fn = slice_from_then;
+    return n->b ? node_eval(m, n->b, in, &t.sink) : slice_from_then(m, &t.sink, &value_null);
 }
 
 /* ---- pipes and choices ---- */
@@ -562,6 +573,10 @@ static enum flow args_eval(struct machine *m, struct call *c)
 {
     const struct node *n = c->node;
 
+    if (c->count == n->list_count && n->function->generate) {
+        enum flow flow = n->function->generate(m, c->in, c->args, c->count, c->out);
+        return flow == FLOW_FAIL ? failed_at(m, n) : flow;
+    }
     if (c->count == n->list_count)
         return pass(m, n, n->function->of_values(m, c->in, c->args), c->out);
     const struct node *arg = n->list;
@@ -576,7 +591,7 @@ static enum flow call_eval(struct machine *m, const struct node *n, const struct
     struct call c = {{arg_then}, n, in, {NULL}, 0, out};
 
     ASSERT(n->list_count <= FUNCTION_ARGS_MAX);
-    if (n->function->of_values)
+    if (!n->function->of_expressions)
         return args_eval(m, &c);
     enum flow flow = n->function->of_expressions(m, n, in, out);
     return flow == FLOW_FAIL ? failed_at(m, n) : flow;

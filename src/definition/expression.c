@@ -53,23 +53,51 @@ static enum err with_raw(const struct json *j, struct arena *a, const struct jso
     return ERR_OK;
 }
 
-enum err expression_eval(const struct expression *x, const struct json *root, struct arena *a,
-                         const struct json **ret, struct error *e)
+static enum err one_value(const struct machine *m, const struct taker *t, enum flow flow,
+                          struct error *e)
+{
+    if (flow == FLOW_FAIL)
+        return error_set(e, ERR_INVALID, "column %zu: %s", m->at + 1, m->what);
+    if (t->is_several)
+        return error_set(e, ERR_INVALID, "yields several values; [...] makes an array of them");
+    if (!t->value)
+        return error_set(e, ERR_INVALID, "yields no value; // null would be one");
+    return ERR_OK;
+}
+
+enum err machine_run(const struct expression *x, const struct json *root, struct arena *a,
+                     struct budget *budget, const struct json **ret, struct error *e)
 {
     struct machine m = {.arena = a,
                         .bytes_left = EXPRESSION_BYTES_MAX,
-                        .steps_left = EXPRESSION_STEPS_MAX};
+                        .steps_left = EXPRESSION_STEPS_MAX,
+                        .is_late = budget->steps < EXPRESSION_STEPS_MAX,
+                        .is_fat = budget->bytes < EXPRESSION_BYTES_MAX};
+
+    if (m.is_late)
+        m.steps_left = budget->steps;
+    if (m.is_fat)
+        m.bytes_left = budget->bytes;
+    uint32_t steps = m.steps_left;
+    size_t bytes = m.bytes_left;
     struct taker t = {{take}, NULL, false};
     enum flow flow = node_eval(&m, x->root, root, &t.sink);
 
-    if (flow == FLOW_FAIL)
-        return error_set(e, ERR_INVALID, "column %zu: %s", m.at + 1, m.what);
-    if (t.is_several)
-        return error_set(e, ERR_INVALID, "yields several values; [...] makes an array of them");
-    if (!t.value)
-        return error_set(e, ERR_INVALID, "yields no value; // null would be one");
+    budget->steps -= steps - m.steps_left;
+    budget->bytes -= bytes - m.bytes_left;
+    enum err err = one_value(&m, &t, flow, e);
+    if (err != ERR_OK)
+        return err;
     if (!t.value->raw.ptr)
         return with_raw(t.value, a, ret, e);
     *ret = t.value;
     return ERR_OK;
+}
+
+enum err expression_eval(const struct expression *x, const struct json *root, struct arena *a,
+                         const struct json **ret, struct error *e)
+{
+    struct budget budget = {EXPRESSION_BYTES_MAX, EXPRESSION_STEPS_MAX};
+
+    return machine_run(x, root, a, &budget, ret, e);
 }

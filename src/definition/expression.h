@@ -6,7 +6,8 @@
  * Whatever is outside the subset is an error with its column when the definition is stored, never
  * when a task runs.
  *
- * Evaluation is bounded: EXPRESSION_STEPS_MAX steps and EXPRESSION_BYTES_MAX bytes of memory.
+ * Evaluation is bounded: EXPRESSION_STEPS_MAX steps and EXPRESSION_BYTES_MAX bytes of memory; all
+ * expressions of one template share TEMPLATE_STEPS_MAX and TEMPLATE_BYTES_MAX.
  * Integers are exact in 64 bits; larger numbers pass through untouched, arithmetic on them is an
  * error.
  *
@@ -21,7 +22,9 @@
 
 enum {
     EXPRESSION_STEPS_MAX = 100000,
+    TEMPLATE_STEPS_MAX = 5 * EXPRESSION_STEPS_MAX,
     EXPRESSION_BYTES_MAX = 4 << 20,
+    TEMPLATE_BYTES_MAX = 2 * EXPRESSION_BYTES_MAX,
     EXPRESSION_DEPTH_MAX =
         48, /* of results: less than JSON_DEPTH_MAX, since they are stored inside others */
 };
@@ -41,8 +44,12 @@ enum err expression_eval(const struct expression *x, const struct json *root, st
 /* null and false are false, all else is true. */
 bool json_truth(const struct json *j);
 
+/* ERR_INVALID: *ret_offset in value->raw, and *e, say where and why the first expression is none.
+ */
 enum err template_compile(const struct json *value, struct arena *a, struct template **ret,
                           size_t *ret_offset, struct error *e) MUST_USE;
+/* *ret is JSON and lies in `a`, or with the template. ERR_INVALID: *e says where in the value, and
+ * which expression failed at which of its columns, and why. */
 enum err template_eval(const struct template *t, const struct json *root, struct arena *a,
                        struct slice *ret, struct error *e) MUST_USE;
 

@@ -20,13 +20,20 @@ enum flow {
     FLOW_STOP, /* somebody has enough: unwind to machine.stop */
 };
 
+/* What may be spent, by one expression or by several that share it. */
+struct budget {
+    size_t bytes;
+    uint32_t steps;
+};
+
 struct machine {
     struct arena *arena;
     size_t bytes_left;
     uint32_t steps_left;
-    bool is_fatal;    /* a limit was exceeded */
-    const void *stop; /* who unwinds */
-    size_t at;        /* offset of the node that failed */
+    bool is_late, is_fat; /* others have spent of the steps, or bytes, that are left */
+    bool is_fatal;        /* a limit was exceeded */
+    const void *stop;     /* who unwinds */
+    size_t at;            /* offset of the node that failed */
     bool has_at;
     char what[200];
 };
@@ -37,6 +44,10 @@ struct sink {
 
 enum flow node_eval(struct machine *m, const struct node *n, const struct json *in,
                     struct sink *out) MUST_USE;
+
+/* As expression_eval, within what is left of a budget: it goes down by what was spent. */
+enum err machine_run(const struct expression *x, const struct json *root, struct arena *a,
+                     struct budget *budget, const struct json **ret, struct error *e) MUST_USE;
 
 /* Says why it failed; FLOW_FAIL. */
 enum flow machine_fail(struct machine *m, const char *fmt, ...) PRINTF(2, 3);

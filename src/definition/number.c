@@ -23,6 +23,8 @@ static double text_double(struct slice text)
     return d;
 }
 
+/* ---- arithmetic ---- */
+
 static bool is_whole(struct slice text)
 {
     for (size_t i = 0; i < text.len; i++)
@@ -37,9 +39,34 @@ static const char *shown(struct slice text, char buf[32])
     return buf;
 }
 
-bool number_of(struct machine *m, const struct json *j, struct number *ret)
+/* More digits than these a double does not tell apart. */
+enum { DIGITS_MAX = 17 };
+
+/* Significant ones: without zeros in front and at the end. */
+static size_t digits_of(struct slice text)
+{
+    size_t count = 0;
+    size_t zeros = 0;
+
+    for (size_t i = 0; i < text.len && text.ptr[i] != 'e' && text.ptr[i] != 'E'; i++) {
+        if (text.ptr[i] < '0' || text.ptr[i] > '9' || (text.ptr[i] == '0' && count == 0))
+            continue;
+        zeros = text.ptr[i] == '0' ? zeros + 1 : 0;
+        count++;
+    }
+    return count - zeros;
+}
+
+static bool refuse(struct machine *m, const struct json *j, const char *why)
 {
     char buf[32];
+
+    (void)machine_fail(m, "number %s %s to calculate with", shown(j->text, buf), why);
+    return false;
+}
+
+bool number_of(struct machine *m, const struct json *j, struct number *ret)
+{
     struct number n = {0};
 
     ASSERT(j->type == JSON_NUMBER);
@@ -47,12 +74,23 @@ bool number_of(struct machine *m, const struct json *j, struct number *ret)
         return false;
     n.is_int = json_int(j, &n.i);
     n.d = n.is_int ? (double)n.i : text_double(j->text);
-    if ((!n.is_int && is_whole(j->text)) || !isfinite(n.d)) {
-        (void)machine_fail(m, "number %s is too large to calculate with", shown(j->text, buf));
-        return false;
-    }
+    if ((!n.is_int && is_whole(j->text)) || !isfinite(n.d))
+        return refuse(m, j, "is too large");
+    if (!n.is_int && j->text.len > DIGITS_MAX && digits_of(j->text) > DIGITS_MAX)
+        return refuse(m, j, "has too many digits");
+    if (n.d == 0 && !n.is_int && digits_of(j->text) > 0)
+        return refuse(m, j, "is too close to zero");
     *ret = n;
     return true;
+}
+
+/* Of two numbers that meet as doubles: an integer that no double is equal to would be changed
+ * unseen. */
+static bool check_double(struct machine *m, const struct json *j, const struct number *n)
+{
+    bool is_exact = !n->is_int || (n->d < 0x1p63 && (int64_t)n->d == n->i);
+
+    return is_exact || refuse(m, j, "is too large for a fraction");
 }
 
 static const struct json *number_text(struct machine *m, const char *text, size_t len)
@@ -73,6 +111,13 @@ const struct json *number_int(struct machine *m, int64_t v)
     int len = snprintf(text, sizeof text, "%" PRId64, v);
 
     return number_text(m, text, (size_t)len);
+}
+
+bool builder_add_int(struct builder *b, size_t v)
+{
+    const struct json *j = number_int(b->machine, (int64_t)v);
+
+    return j && builder_add(b, j);
 }
 
 /* Finding the digits of a number takes as long as so many steps do otherwise. */
@@ -130,6 +175,8 @@ const struct json *number_double(struct machine *m, double v)
         for (int i = point; i < 0; i++)
             buf_byte(&b, '0');
         buf_add(&b, digits, (size_t)count);
+    } else if (point > DBL_DIG && point >= count && fabs(v) < 0x1p63) {
+        buf_fmt(&b, "%.0f", fabs(v)); /* whole: its last digits are no zeros, as they would be */
     } else {
         for (int i = 0; i < count || i < point; i++) {
             if (i == point)
@@ -168,13 +215,24 @@ static const struct json *by_zero(struct machine *m)
     return NULL;
 }
 
-static const struct json *divide(struct machine *m, const struct number *a, const struct number *b)
+/* INT64_MIN / -1 would trap. */
+static bool divides(int64_t a, int64_t b)
 {
-    if (b->d == 0)
+    return b != -1 && a % b == 0;
+}
+
+static const struct json *divide(struct machine *m, const struct json *a, const struct json *b,
+                                 const struct number *x, const struct number *y)
+{
+    if (y->d == 0)
         return by_zero(m);
-    if (a->is_int && b->is_int && !(a->i == INT64_MIN && b->i == -1) && a->i % b->i == 0)
-        return number_int(m, a->i / b->i);
-    return number_double(m, a->d / b->d);
+    if (x->is_int && y->is_int && y->i == -1)
+        return number_negate(m, a);
+    if (x->is_int && y->is_int && divides(x->i, y->i))
+        return number_int(m, x->i / y->i);
+    if (!check_double(m, a, x) || !check_double(m, b, y))
+        return NULL;
+    return number_double(m, x->d / y->d);
 }
 
 /* The fraction is cut before, as jq does it. */
@@ -207,11 +265,13 @@ const struct json *number_apply(struct machine *m, enum operator op, const struc
     if (!number_of(m, a, &x) || !number_of(m, b, &y))
         return NULL;
     if (op == OP_DIVIDE)
-        return divide(m, &x, &y);
+        return divide(m, a, b, &x, &y);
     if (op == OP_MODULO)
         return modulo(m, &x, &y);
     if (x.is_int && y.is_int)
         return int_apply(m, op, x.i, y.i);
+    if (!check_double(m, a, &x) || !check_double(m, b, &y))
+        return NULL;
     if (op == OP_ADD)
         return number_double(m, x.d + y.d);
     if (op == OP_SUBTRACT)
@@ -231,31 +291,123 @@ const struct json *number_negate(struct machine *m, const struct json *a)
     return n.i == INT64_MIN ? overflow(m) : number_int(m, -n.i);
 }
 
-/* Of integers of any length. */
-static int whole_compare(struct slice a, struct slice b)
-{
-    bool negative = a.ptr[0] == '-';
+/* ---- comparison: of the decimals as they are written, so that nothing is rounded ---- */
 
-    if (negative != (b.ptr[0] == '-'))
-        return negative ? -1 : 1;
-    int order = a.len != b.len ? (a.len < b.len ? -1 : 1) : memcmp(a.ptr, b.ptr, a.len);
-    return negative ? -order : order;
+/* 0.DIGITS * 10^exponent; the digits begin and end with none of 0. */
+struct decimal {
+    bool is_negative;
+    struct slice digits; /* may hold a point; empty: zero */
+    int64_t exponent;
+};
+
+/* Beyond this the exponents themselves would have to be compared as texts. */
+enum { EXPONENT_DIGITS_MAX = 15 };
+
+/* Where the exponent begins; text.len: there is none. */
+static size_t exponent_at(struct slice text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (text.ptr[i] == 'e' || text.ptr[i] == 'E')
+            return i;
+    return text.len;
 }
 
-int number_compare(struct slice a, struct slice b)
+/* False: it has too many digits. */
+static bool exponent_of(struct slice text, int64_t *ret)
 {
-    struct json x = {.type = JSON_NUMBER, .text = a};
-    struct json y = {.type = JSON_NUMBER, .text = b};
+    size_t at = 0;
+    bool is_negative = text.len > 0 && text.ptr[0] == '-';
+    int64_t v = 0;
+
+    while (at < text.len && (text.ptr[at] == '-' || text.ptr[at] == '+' || text.ptr[at] == '0'))
+        at++;
+    if (text.len - at > EXPONENT_DIGITS_MAX)
+        return false;
+    for (; at < text.len; at++)
+        v = v * 10 + (text.ptr[at] - '0');
+    *ret = is_negative ? -v : v;
+    return true;
+}
+
+static bool decimal_of(struct slice text, struct decimal *ret)
+{
+    struct decimal d = {.is_negative = text.ptr[0] == '-'};
+    size_t end = exponent_at(text);
+    size_t from = d.is_negative ? 1 : 0;
+    size_t point = from;
+
+    if (end < text.len
+        && !exponent_of((struct slice){text.ptr + end + 1, text.len - end - 1}, &d.exponent))
+        return false;
+    while (point < end && text.ptr[point] != '.')
+        point++;
+    while (from < end && (text.ptr[from] == '0' || text.ptr[from] == '.'))
+        from++;
+    while (end > from && (text.ptr[end - 1] == '0' || text.ptr[end - 1] == '.'))
+        end--;
+    d.digits = (struct slice){text.ptr + from, end - from};
+    d.exponent += (int64_t)point - (int64_t)from + (from > point);
+    d.is_negative &= d.digits.len > 0;
+    *ret = d;
+    return true;
+}
+
+/* The digit at *at, which goes on to the next one; behind the end: 0. */
+static char next_digit(struct slice digits, size_t *at)
+{
+    if (*at < digits.len && digits.ptr[*at] == '.')
+        ++*at;
+    return *at < digits.len ? digits.ptr[(*at)++] : '0';
+}
+
+/* Of two that are not zero, without their signs. */
+static int size_compare(const struct decimal *x, const struct decimal *y)
+{
+    size_t i = 0;
+    size_t k = 0;
+
+    if (x->exponent != y->exponent)
+        return x->exponent < y->exponent ? -1 : 1;
+    while (i < x->digits.len || k < y->digits.len) {
+        char a = next_digit(x->digits, &i);
+        char b = next_digit(y->digits, &k);
+        if (a != b)
+            return a < b ? -1 : 1;
+    }
+    return 0;
+}
+
+/* -1, 0, 1 */
+static int sign_of(const struct decimal *d)
+{
+    if (d->digits.len == 0)
+        return 0;
+    return d->is_negative ? -1 : 1;
+}
+
+static int decimal_compare(struct machine *m, struct slice a, struct slice b)
+{
+    struct decimal x;
+    struct decimal y;
+
+    if (!machine_spend(m, (a.len + b.len) / 64))
+        return 0;
+    if (!decimal_of(a, &x) || !decimal_of(b, &y)) {
+        (void)machine_fail(m, "a number with such an exponent cannot be compared");
+        m->is_fatal = true;
+        return 0;
+    }
+    if (sign_of(&x) != sign_of(&y))
+        return sign_of(&x) < sign_of(&y) ? -1 : 1;
+    return sign_of(&x) == 0 ? 0 : sign_of(&x) * size_compare(&x, &y);
+}
+
+int number_compare(struct machine *m, const struct json *a, const struct json *b)
+{
     int64_t i = 0;
     int64_t k = 0;
-    bool fits_i = json_int(&x, &i);
-    bool fits_k = json_int(&y, &k);
 
-    if (fits_i && fits_k)
+    if (json_int(a, &i) && json_int(b, &k))
         return (i > k) - (i < k);
-    if (is_whole(a) && is_whole(b))
-        return whole_compare(a, b);
-    long double d = fits_i ? (long double)i : (long double)text_double(a);
-    long double e = fits_k ? (long double)k : (long double)text_double(b);
-    return (d > e) - (d < e);
+    return decimal_compare(m, a->text, b->text);
 }

@@ -298,3 +298,27 @@ const struct json *operator_slice(struct machine *m, const struct json *of, cons
     struct slice rest = {of->text.ptr + skipped, of->text.len - skipped};
     return value_text_copy(m, (struct slice){rest.ptr, text_prefix(rest, end - start)});
 }
+
+/* Do the members from `at` on begin with `part`'s first `count`? */
+static bool is_run(struct machine *m, const struct json *at, const struct json *part,
+                   uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++, at = at->next, part = part->next)
+        if (!at || value_compare(m, at, part) != 0 || m->is_fatal)
+            return false;
+    return true;
+}
+
+const struct json *operator_indices(struct machine *m, const struct json *in,
+                                    const struct json *part, uint32_t count)
+{
+    struct builder b = builder_begin(m, JSON_ARRAY);
+    size_t i = 0;
+
+    for (const struct json *j = in->child; j && count > 0; j = j->next, i++) {
+        bool found = is_run(m, j, part, count);
+        if (!machine_spend(m, 1) || (found && !builder_add_int(&b, i)))
+            return NULL;
+    }
+    return b.container;
+}

@@ -19,6 +19,10 @@ const struct json *operator_split(struct machine *m, struct slice text, struct s
 const struct json *operator_merge(struct machine *m, const struct json *a, const struct json *b,
                                   bool deep);
 
+/* Where in the array `in` the first `count` of `part` and those behind it stand in a row. */
+const struct json *operator_indices(struct machine *m, const struct json *in,
+                                    const struct json *part, uint32_t count);
+
 /* Bytes of the first `characters` characters of a text. */
 size_t text_prefix(struct slice text, size_t characters);
 size_t text_length(struct slice text);

@@ -480,6 +480,7 @@ static struct node *parse_if(struct parser *p, size_t at)
 static void unknown_function(struct parser *p, const struct token *name, uint32_t count,
                              bool is_known)
 {
+    const char *why = function_why_outside(name->text);
     bool is_behind_minus = name->at > 0 && p->text.ptr[name->at - 1] == '-';
 
     if (is_known)
@@ -488,7 +489,9 @@ static void unknown_function(struct parser *p, const struct token *name, uint32_
     else if (is_behind_minus)
         fail(p, name->at,
              "unknown function \"%.*s\"; a name with \"-\" in it is written .[\"a-b\"]",
-             SLICE_ARG(name->text));
+             SLICE_ARG(slice_cut(name->text, 60)));
+    else if (why)
+        fail(p, name->at, "unknown function \"%.*s\": %s", SLICE_ARG(name->text), why);
     else
         fail(p, name->at, "unknown function \"%.*s\"", SLICE_ARG(slice_cut(name->text, 60)));
 }

@@ -70,14 +70,15 @@ static struct json *root_of(struct builder *b, const struct needs *n)
 }
 
 static enum err evaluate(const struct scope *s, struct template *t, struct arena *a,
-                         struct slice *ret, struct error *e)
+                         struct slice *ret, struct template_place *ret_place, struct error *e)
 {
     struct builder b = {s, a, e, false};
     struct json *root = root_of(&b, template_needs(t));
 
+    *ret_place = (struct template_place){""};
     if (b.has_failed)
         return e->code;
-    return template_eval(t, root, a, ret, e);
+    return template_run(t, root, a, ret, ret_place, e);
 }
 
 static struct slice step_name(const struct scope *s, int step)
@@ -92,13 +93,15 @@ enum err definition_step_input(const struct scope *s, int step, struct arena *a,
 {
     struct slice name = step_name(s, step);
     struct template *t = s->definition->steps[step].input;
+    struct template_place place;
 
     if (!t) {
         *ret = s->input.ptr ? s->input : SLICE("null");
         return ERR_OK;
     }
-    if (evaluate(s, t, a, ret, e) != ERR_OK)
-        return error_wrap(e, "input of step \"%.*s\"", SLICE_ARG(name));
+    if (evaluate(s, t, a, ret, &place, e) != ERR_OK)
+        return error_wrap(e, "steps[%d].input%s of step \"%.*s\"", step, place.path,
+                          SLICE_ARG(name));
     return ERR_OK;
 }
 
@@ -108,10 +111,12 @@ enum err definition_undo_input(const struct scope *s, int step, struct arena *a,
     CLEANUP(buf_fini) struct buf b = {0};
     struct slice name = step_name(s, step);
     struct template *t = s->definition->steps[step].undo_input;
+    struct template_place place;
 
     if (t) {
-        if (evaluate(s, t, a, ret, e) != ERR_OK)
-            return error_wrap(e, "undo input of step \"%.*s\"", SLICE_ARG(name));
+        if (evaluate(s, t, a, ret, &place, e) != ERR_OK)
+            return error_wrap(e, "steps[%d].undo.input%s of step \"%.*s\"", step, place.path,
+                              SLICE_ARG(name));
         return ERR_OK;
     }
     json_open(&b, '{');
@@ -138,8 +143,8 @@ enum err definition_condition(const struct scope *s, int step, struct arena *a, 
     }
     struct json *root = root_of(&b, &x->needs);
     if (b.has_failed || expression_eval(x, root, a, &j, e) != ERR_OK)
-        return error_wrap(e, "if of step \"%.*s\": %.*s", SLICE_ARG(name),
-                          SLICE_ARG(slice_cut(x->text, 80)));
+        return error_wrap(e, "steps[%d].if of step \"%.*s\": %.*s%s", step, SLICE_ARG(name),
+                          SLICE_ARG(slice_cut(x->text, 80)), x->text.len > 80 ? "..." : "");
     *ret = json_truth(j);
     return ERR_OK;
 }
@@ -147,11 +152,13 @@ enum err definition_condition(const struct scope *s, int step, struct arena *a, 
 enum err definition_output(const struct scope *s, struct arena *a, struct slice *ret,
                            struct error *e)
 {
+    struct template_place place;
+
     if (!s->definition->output) {
         *ret = SLICE_NONE;
         return ERR_OK;
     }
-    if (evaluate(s, s->definition->output, a, ret, e) != ERR_OK)
-        return error_wrap(e, "output of the task");
+    if (evaluate(s, s->definition->output, a, ret, &place, e) != ERR_OK)
+        return error_wrap(e, "output%s of the workflow", place.path);
     return ERR_OK;
 }

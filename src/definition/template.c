@@ -1,5 +1,8 @@
 #include "definition/template.h"
 
+#include <stdio.h>
+
+#include "definition/machine.h"
 #include "definition/node.h"
 #include "definition/value.h"
 
@@ -254,10 +257,19 @@ enum err template_compile(const struct json *value, struct arena *a, struct temp
 
 /* ---- evaluation ---- */
 
+/* Where in the value we are. */
+struct place {
+    const struct place *up; /* NULL: the whole */
+    struct slice key;       /* NONE: the index counts */
+    size_t index;
+};
+
 struct writer {
     struct buf out;
     const struct json *root;
     struct arena *arena;
+    struct budget budget;
+    struct template_place *failed_at;
     struct error *error;
 };
 
@@ -272,13 +284,70 @@ static uint32_t nesting(const struct json *j)
     return deepest + (j->type == JSON_ARRAY || j->type == JSON_OBJECT);
 }
 
+static bool is_plain_name(struct slice key)
+{
+    for (size_t i = 0; i < key.len; i++) {
+        char c = key.ptr[i];
+        bool is_digit = c >= '0' && c <= '9';
+        if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && c != '_' && (!is_digit || i == 0))
+            return false;
+    }
+    return key.len > 0;
+}
+
+static void write_place(struct buf *b, const struct place *p)
+{
+    if (!p)
+        return;
+    write_place(b, p->up);
+    if (!p->key.ptr) {
+        buf_fmt(b, "[%zu]", p->index);
+    } else if (is_plain_name(p->key)) {
+        buf_byte(b, '.');
+        buf_slice(b, p->key);
+    } else {
+        buf_byte(b, '[');
+        json_string(b, p->key);
+        buf_byte(b, ']');
+    }
+}
+
+/* Keeps the place of a failure; its code. */
+static enum err failed(struct writer *w, const struct place *p)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    struct template_place *to = w->failed_at;
+
+    write_place(&b, p);
+    (void)snprintf(to->path, sizeof to->path, "%.*s",
+                   SLICE_ARG(slice_cut(buf_view(&b), sizeof to->path - 1)));
+    return w->error->code;
+}
+
+static void name_expression(struct error *e, struct slice text)
+{
+    enum { SHOWN_MAX = 80 };
+
+    (void)error_wrap(e, "${%.*s%s}", SLICE_ARG(slice_cut(text, SHOWN_MAX)),
+                     text.len > SHOWN_MAX ? "..." : "");
+}
+
 static enum err value_of(struct writer *w, const struct template *t, const struct json **ret)
 {
-    enum err err = expression_eval(t->expression, w->root, w->arena, ret, w->error);
+    enum err err = machine_run(t->expression, w->root, w->arena, &w->budget, ret, w->error);
 
     if (err != ERR_OK)
-        return error_wrap(w->error, "${%.*s}", SLICE_ARG(slice_cut(t->text, 80)));
-    return ERR_OK;
+        name_expression(w->error, t->text);
+    return err;
+}
+
+/* What comes out is too long: seen at once, so that no more is made. */
+static enum err check_length(struct writer *w)
+{
+    if (!w->out.overflow)
+        return ERR_OK;
+    return error_set(w->error, ERR_INVALID, "the result is longer than %d bytes",
+                     EXPRESSION_BYTES_MAX);
 }
 
 static enum err write_value(struct writer *w, const struct template *t, uint32_t depth)
@@ -288,11 +357,13 @@ static enum err write_value(struct writer *w, const struct template *t, uint32_t
 
     if (err != ERR_OK)
         return err;
-    if (depth + nesting(j) > EXPRESSION_DEPTH_MAX)
-        return error_set(w->error, ERR_INVALID, "${%.*s}: the result is nested too deeply",
-                         SLICE_ARG(slice_cut(t->text, 80)));
+    if (depth + nesting(j) > EXPRESSION_DEPTH_MAX) {
+        err = error_set(w->error, ERR_INVALID, "the result is nested too deeply");
+        name_expression(w->error, t->text);
+        return err;
+    }
     json_raw(&w->out, j->raw);
-    return ERR_OK;
+    return check_length(w);
 }
 
 static void add_text(struct buf *b, const struct json *j)
@@ -323,56 +394,87 @@ static enum err write_string(struct writer *w, const struct template *t)
         if (err != ERR_OK)
             return err;
         add_text(&text, j);
+        w->out.overflow |= text.overflow;
+        if (text.overflow)
+            return check_length(w);
     }
-    w->out.overflow |= text.overflow;
     json_string(&w->out, buf_view(&text));
+    return check_length(w);
+}
+
+static enum err write_template(struct writer *w, const struct template *t, const struct place *p,
+                               uint32_t depth);
+
+static enum err write_members(struct writer *w, const struct template *t, const struct place *up,
+                              uint32_t depth)
+{
+    bool is_object = t->kind == TEMPLATE_OBJECT;
+    struct place p = {up, SLICE_NONE, 0};
+
+    json_open(&w->out, is_object ? '{' : '[');
+    for (const struct template *m = t->child; m; m = m->next, p.index++) {
+        if (is_object)
+            json_key_slice(&w->out, m->key);
+        p.key = m->key;
+        enum err err = write_template(w, m, &p, depth + 1);
+        if (err != ERR_OK)
+            return err;
+    }
+    json_close(&w->out, is_object ? '}' : ']');
     return ERR_OK;
 }
 
-static enum err write_template(struct writer *w, const struct template *t, uint32_t depth)
+static enum err write_template(struct writer *w, const struct template *t, const struct place *p,
+                               uint32_t depth)
 {
-    bool is_object = t->kind == TEMPLATE_OBJECT;
-
     switch (t->kind) {
     case TEMPLATE_RAW:
         json_raw(&w->out, t->text);
         return ERR_OK;
     case TEMPLATE_VALUE:
-        return write_value(w, t, depth);
+        return write_value(w, t, depth) == ERR_OK ? ERR_OK : failed(w, p);
     case TEMPLATE_STRING:
-        return write_string(w, t);
+        return write_string(w, t) == ERR_OK ? ERR_OK : failed(w, p);
     case TEMPLATE_ARRAY:
     case TEMPLATE_OBJECT:
-        json_open(&w->out, is_object ? '{' : '[');
-        for (const struct template *m = t->child; m; m = m->next) {
-            if (is_object)
-                json_key_slice(&w->out, m->key);
-            enum err err = write_template(w, m, depth + 1);
-            if (err != ERR_OK)
-                return err;
-        }
-        json_close(&w->out, is_object ? '}' : ']');
-        return ERR_OK;
+        return write_members(w, t, p, depth);
     case TEMPLATE_PLAIN:
         break;
     }
     UNREACHABLE();
 }
 
-enum err template_eval(const struct template *t, const struct json *root, struct arena *a,
-                       struct slice *ret, struct error *e)
+enum err template_run(const struct template *t, const struct json *root, struct arena *a,
+                      struct slice *ret, struct template_place *ret_place, struct error *e)
 {
-    struct writer w = {{.max = EXPRESSION_BYTES_MAX}, root, a, e};
+    struct writer w = {.out = {.max = EXPRESSION_BYTES_MAX},
+                       .root = root,
+                       .arena = a,
+                       .budget = {TEMPLATE_BYTES_MAX, TEMPLATE_STEPS_MAX},
+                       .failed_at = ret_place,
+                       .error = e};
 
+    *ret_place = (struct template_place){""};
     if (t->kind == TEMPLATE_RAW) {
         *ret = t->text;
         return ERR_OK;
     }
-    enum err err = write_template(&w, t, 0);
-    if (err == ERR_OK && w.out.overflow)
-        err = error_set(e, ERR_INVALID, "the result is longer than %d bytes", EXPRESSION_BYTES_MAX);
+    enum err err = write_template(&w, t, NULL, 0);
+    if (err == ERR_OK)
+        err = check_length(&w); /* what is no expression counts as well */
     if (err == ERR_OK)
         *ret = arena_copy(a, buf_view(&w.out));
     buf_fini(&w.out);
+    return err;
+}
+
+enum err template_eval(const struct template *t, const struct json *root, struct arena *a,
+                       struct slice *ret, struct error *e)
+{
+    struct template_place place;
+    enum err err = template_run(t, root, a, ret, &place, e);
+
+    if (err != ERR_OK && place.path[0])
+        return error_wrap(e, "%s", place.path);
     return err;
 }

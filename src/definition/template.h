@@ -21,6 +21,15 @@ struct template *template_read(const struct json *value, struct arena *a, struct
 /* What all of its expressions need; for its owner to fill in and to read. */
 struct needs *template_needs(struct template *t);
 
+/* As template_eval. After a failure *ret_place is the path of the string in the value (".a[2].b";
+ * cut if it is long), and *e says the rest. */
+struct template_place {
+    char path[120];
+};
+enum err template_run(const struct template *t, const struct json *root, struct arena *a,
+                      struct slice *ret, struct template_place *ret_place,
+                      struct error *e) MUST_USE;
+
 /* Where, in the raw text of a string, the byte stands that is decoded to its byte `at`. */
 size_t string_raw_offset(const struct json *string, size_t at);
 

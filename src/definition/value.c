@@ -91,9 +91,15 @@ bool builder_set_new(struct builder *b, struct slice key, const struct json *mem
     return j != NULL;
 }
 
+/* What it takes to compare a key with so many others: long ones may differ only at their ends. */
+static size_t look_steps(size_t count, struct slice key)
+{
+    return count * (1 + key.len / 64) / 8;
+}
+
 bool builder_set(struct builder *b, struct slice key, const struct json *member)
 {
-    if (!b->container || !machine_spend(b->machine, b->container->count / 8)) {
+    if (!b->container || !machine_spend(b->machine, look_steps(b->container->count, key))) {
         b->container = NULL;
         return false;
     }
@@ -116,8 +122,8 @@ const struct json *value_get(struct machine *m, const struct json *object, struc
     ASSERT(object->type == JSON_OBJECT);
     for (const struct json *j = object->child; j; j = j->next, looked++)
         if (slice_eq(j->key, key))
-            return j;
-    return machine_spend(m, looked / 8) ? &value_null : NULL;
+            return machine_spend(m, look_steps(looked, key)) ? j : NULL;
+    return machine_spend(m, look_steps(looked, key)) ? &value_null : NULL;
 }
 
 static int text_compare(struct machine *m, struct slice a, struct slice b)
@@ -238,7 +244,7 @@ int value_compare(struct machine *m, const struct json *a, const struct json *b)
     case JSON_TRUE:
         return 0;
     case JSON_NUMBER:
-        return number_compare(a->text, b->text);
+        return number_compare(m, a, b);
     case JSON_STRING:
         return text_compare(m, a->text, b->text);
     case JSON_ARRAY:
@@ -292,20 +298,25 @@ bool value_write(struct buf *b, const struct json *j)
     return write_at(b, j, 0) && !b->overflow;
 }
 
-const struct json *value_to_text(struct machine *m, const struct json *j)
+const struct json *value_to_json(struct machine *m, const struct json *j)
 {
     CLEANUP(buf_fini) struct buf b = {.max = m->bytes_left + 1};
 
-    if (j->type == JSON_STRING)
-        return j;
-    if (j->type == JSON_NUMBER)
-        return value_text_copy(m, j->text);
     if (!value_write(&b, j) || !machine_spend(m, b.len / 64)) {
         (void)machine_fail(m, "the text of %s is too long or nested too deeply",
                            json_type_text(j->type));
         return NULL;
     }
     return value_text_copy(m, buf_view(&b));
+}
+
+const struct json *value_to_text(struct machine *m, const struct json *j)
+{
+    if (j->type == JSON_STRING)
+        return j;
+    if (j->type == JSON_NUMBER)
+        return value_text_copy(m, j->text);
+    return value_to_json(m, j);
 }
 
 const char *value_kind(const struct json *j)

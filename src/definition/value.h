@@ -17,6 +17,11 @@ static inline const struct json *value_bool(bool b)
     return b ? &value_true : &value_false;
 }
 
+static inline bool value_is_container(const struct json *j)
+{
+    return j->type == JSON_ARRAY || j->type == JSON_OBJECT;
+}
+
 struct json *value_new(struct machine *m, enum json_type type);
 const struct json *value_text(struct machine *m,
                               struct slice text); /* borrows the text, which a NUL ends */
@@ -50,6 +55,7 @@ bool value_sort(struct machine *m, const struct json **values, size_t count);
 
 /* Compact text as jq writes it; false: deeper than the limit or longer than b->max. */
 bool value_write(struct buf *b, const struct json *j);
+const struct json *value_to_json(struct machine *m, const struct json *j);
 const struct json *value_to_text(struct machine *m,
                                  const struct json *j); /* strings stay as they are */
 

@@ -399,17 +399,53 @@ void http_answer(struct http_request *r, int status, const char *content_type, s
     http_connection_answer(c, buf_view(&s->head), body);
 }
 
-void http_problem(struct http_request *r, int status, const char *type, const char *fmt, ...)
+PRINTF(5, 0)
+static void answer_problem(struct http_request *r, int status, const char *type,
+                           const char *headers, const char *fmt, va_list ap)
 {
     CLEANUP(buf_fini) struct buf body = {0};
     char detail[1024];
+
+    (void)vsnprintf(detail, sizeof detail, fmt, ap); /* longer ones are cut */
+    http_problem_write(&body, status, type, slice_of(detail));
+    http_answer(r, status, "application/problem+json", buf_view(&body), headers);
+}
+
+void http_problem(struct http_request *r, int status, const char *type, const char *fmt, ...)
+{
     va_list ap;
 
     va_start(ap, fmt);
-    (void)vsnprintf(detail, sizeof detail, fmt, ap); /* longer ones are cut */
+    answer_problem(r, status, type, NULL, fmt, ap);
     va_end(ap);
-    http_problem_write(&body, status, type, slice_of(detail));
-    http_answer(r, status, "application/problem+json", buf_view(&body), NULL);
+}
+
+void http_problem_with(struct http_request *r, int status, const char *type, const char *headers,
+                       const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    answer_problem(r, status, type, headers, fmt, ap);
+    va_end(ap);
+}
+
+bool http_peer_is_loopback(const struct http_request *r)
+{
+    const struct http_connection *c = http_message_of(r)->connection;
+    struct sockaddr_storage from = {0};
+    int len = sizeof from;
+
+    if (c->phase == HTTP_CLOSED || uv_tcp_getpeername(&c->tcp, (struct sockaddr *)&from, &len) != 0)
+        return false;
+    if (from.ss_family == AF_INET) {
+        const struct sockaddr_in *v4 = (const struct sockaddr_in *)&from;
+        return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
+    }
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&from;
+    return from.ss_family == AF_INET6
+           && (IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr)
+               || (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr) && v6->sin6_addr.s6_addr[12] == 127));
 }
 
 bool http_is_alive(const struct http_request *r)

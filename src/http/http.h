@@ -78,7 +78,8 @@ void http_drain(struct http_server *s);
  * of its handles; run the loop once more after it. */
 void http_close(struct http_server *s);
 
-struct slice http_header(const struct http_request *r, const char *name); /* NONE if absent */
+struct slice http_header(const struct http_request *r, const char *name);   /* NONE if absent */
+unsigned http_header_count(const struct http_request *r, const char *name); /* fields so named */
 struct slice http_query(struct http_request *r, const char *name); /* decoded; NONE if absent */
 
 /* Walks over all of the query: for (size_t at = 0; http_query_next(r, &at, &name, &value);).
@@ -99,6 +100,13 @@ void http_answer(struct http_request *r, int status, const char *content_type, s
 /* The same as application/problem+json (RFC 9457): type is "urn:intact:problem:" + `type`. */
 void http_problem(struct http_request *r, int status, const char *type, const char *fmt, ...)
     PRINTF(4, 5);
+
+/* The same with extra header lines, as http_answer takes them. */
+void http_problem_with(struct http_request *r, int status, const char *type, const char *headers,
+                       const char *fmt, ...) PRINTF(5, 6);
+
+/* Does the client come from 127.0.0.0/8 or ::1? A proxy may stand there for somebody else. */
+bool http_peer_is_loopback(const struct http_request *r);
 
 /* Is the client still there (as far as we know)? */
 bool http_is_alive(const struct http_request *r);

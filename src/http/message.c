@@ -49,6 +49,16 @@ struct slice http_header(const struct http_request *r, const char *name)
     return SLICE_NONE;
 }
 
+unsigned http_header_count(const struct http_request *r, const char *name)
+{
+    const struct http_message *m = http_message_of(r);
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < m->field_count; i++)
+        count += http_slice_is_like(m->fields[i].name, name);
+    return count;
+}
+
 /* Cuts `s` at the first `c`: returns what stands before it and leaves in *s what stands behind it,
  * NONE if there is no `c`. */
 static struct slice cut(struct slice *s, char c)

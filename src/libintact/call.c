@@ -5,7 +5,8 @@
 
 enum { CALL_MARGIN_MS = 15000 }; /* beyond `wait`: then we take the server for lost */
 
-bool call_init(struct call *c, struct peer *p, const char *url, struct curl_slist *headers)
+bool call_init(struct call *c, struct peer *p, const char *url, const char *ca,
+               struct curl_slist *headers)
 {
     bool ok = true;
 
@@ -13,7 +14,7 @@ bool call_init(struct call *c, struct peer *p, const char *url, struct curl_slis
     list_init(&c->results);
     if (!c->easy)
         return false;
-    ok &= curl_easy_setopt(c->easy, CURLOPT_URL, url) == CURLE_OK;
+    ok &= wire_address(c->easy, url, ca);
     ok &= curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, headers) == CURLE_OK;
     ok &= curl_easy_setopt(c->easy, CURLOPT_PRIVATE, (void *)c) == CURLE_OK;
     /* A server whose machine died says nothing, not even that. */

@@ -33,7 +33,7 @@ enum {
     CALL_LIST_MAX = 1000,         /* results, tokens: what a server takes in one call */
 };
 
-bool call_init(struct call *c, struct peer *p, const char *url,
+bool call_init(struct call *c, struct peer *p, const char *url, const char *ca,
                struct curl_slist *headers) MUST_USE;
 void call_fini(struct call *c); /* not while it is busy */
 

@@ -14,23 +14,41 @@ enum {
 
 struct intact_client {
     CURL *easy;
-    char *server, *token;
+    char *server, *token, *ca;
+    char *(*find_token)(void *arg, const struct intact_client *c); /* NULL: not any more */
+    void *arg;
     struct buf body, error, path;
     long status;
     char why[CURL_ERROR_SIZE];
 };
 
+static char *copy_of(const char *text, bool *ok)
+{
+    char *copy = text ? strdup(text) : NULL;
+
+    *ok &= copy || !text;
+    return copy;
+}
+
 struct intact_client *intact_client_new(const char *server, const char *token)
 {
+    return intact_client_open(&(struct intact_client_options){.server = server, .token = token});
+}
+
+struct intact_client *intact_client_open(const struct intact_client_options *o)
+{
+    bool ok = true;
     struct intact_client *c = wire_init() ? calloc(1, sizeof(*c)) : NULL;
 
     if (!c)
         return NULL;
-    token = wire_token(token);
     c->easy = curl_easy_init();
-    c->server = strdup(wire_server(server));
-    c->token = token ? strdup(token) : NULL;
-    if (!c->easy || !c->server || (token && !c->token)) {
+    c->server = copy_of(wire_server(o->server), &ok);
+    c->token = copy_of(wire_token(o->token), &ok);
+    c->ca = copy_of(wire_ca(o->ca), &ok);
+    c->find_token = c->token ? NULL : o->find_token;
+    c->arg = o->arg;
+    if (!c->easy || !ok) {
         intact_client_free(c);
         return NULL;
     }
@@ -48,6 +66,7 @@ void intact_client_free(struct intact_client *c)
     curl_easy_cleanup(c->easy);
     free(c->server);
     free(c->token);
+    free(c->ca);
     buf_fini(&c->body);
     buf_fini(&c->error);
     buf_fini(&c->path);
@@ -79,6 +98,15 @@ const char *intact_client_error(const struct intact_client *c)
     return buf_view(&c->error).ptr;
 }
 
+const char *intact_client_header(const struct intact_client *c, const char *name)
+{
+    struct curl_header *h = NULL;
+
+    if (c->status == 0 || curl_easy_header(c->easy, name, 0, CURLH_HEADER, -1, &h) != CURLHE_OK)
+        return NULL;
+    return h->value;
+}
+
 /* One line for each mistake of a definition or an input. */
 static void explain_mistakes(struct buf *e, const struct json *errors)
 {
@@ -102,9 +130,7 @@ static const char *advice(long status)
 {
     switch (status) {
     case 401:
-        return "\nGive a token with INTACT_TOKEN; `intact token` makes one.";
-    case 403:
-        return "\nThe token lacks the role for this; ask the server's administrator.";
+        return "\nGive one with INTACT_TOKEN or --token-file; `intact token create` makes one.";
     case 429:
     case 503:
         return "\nThe server has too much to do or is about to stop; try again in a moment.";
@@ -122,6 +148,8 @@ static void explain_refusal(struct intact_client *c)
     struct slice title = err == ERR_OK ? json_get_text(problem, "title") : SLICE_NONE;
     struct slice detail = err == ERR_OK ? json_get_text(problem, "detail") : SLICE_NONE;
 
+    if (c->status == 401)
+        title = SLICE("the server wants a token");
     if (!title.len && !detail.len)
         buf_fmt(e, "%s answered with status %ld", c->server, c->status);
     else
@@ -154,7 +182,7 @@ static bool set_call(struct intact_client *c, const char *method, const char *ur
 {
     bool ok = wire_prepare(c->easy, &c->body, c->why);
 
-    ok &= curl_easy_setopt(c->easy, CURLOPT_URL, url) == CURLE_OK;
+    ok &= wire_address(c->easy, url, c->ca);
     ok &= curl_easy_setopt(c->easy, CURLOPT_CUSTOMREQUEST, method) == CURLE_OK;
     ok &= curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)(CALL_MS + wait_ms)) == CURLE_OK;
     if (body) {
@@ -165,8 +193,8 @@ static bool set_call(struct intact_client *c, const char *method, const char *ur
     return ok;
 }
 
-static enum intact_status call(struct intact_client *c, const char *method, const char *path,
-                               const char *type, const char *body, size_t size, int64_t wait_ms)
+static CURLcode call_once(struct intact_client *c, const char *method, const char *path,
+                          const char *type, const char *body, size_t size, int64_t wait_ms)
 {
     CLEANUP(buf_fini) struct buf url = {0};
     struct curl_slist *headers = wire_headers(c->token, type);
@@ -188,6 +216,20 @@ static enum intact_status call(struct intact_client *c, const char *method, cons
         (void)curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &c->status); /* or it stays 0 */
     }
     curl_slist_free_all(headers);
+    return code;
+}
+
+static enum intact_status call(struct intact_client *c, const char *method, const char *path,
+                               const char *type, const char *body, size_t size, int64_t wait_ms)
+{
+    CURLcode code = call_once(c, method, path, type, body, size, wait_ms);
+
+    if (code == CURLE_OK && c->status == 401 && c->find_token) {
+        c->token = c->find_token(c->arg, c);
+        c->find_token = NULL;
+        if (c->token)
+            code = call_once(c, method, path, type, body, size, wait_ms);
+    }
     return conclude(c, code);
 }
 

@@ -1,6 +1,7 @@
 #include "base/test.h"
 
 #include <intact/client.h>
+#include <stdlib.h>
 
 #include "libintact/fake.h"
 #include "json/json.h"
@@ -91,7 +92,13 @@ static void an_error_says_what_is_wrong_and_what_to_do(void **state)
          INTACT_REFUSED,
          "invalid\n  3:7: steps[0]: found 5 s, expected a duration\n  expected a name"},
         {401, "{\"title\":\"no token\"}", INTACT_REFUSED,
-         "no token\nGive a token with INTACT_TOKEN; `intact token` makes one."},
+         "the server wants a token\nGive one with INTACT_TOKEN or --token-file; `intact token "
+         "create` "
+         "makes one."},
+        {401, "{\"title\":\"Unauthorized\",\"detail\":\"the token has expired\"}", INTACT_REFUSED,
+         "the server wants a token: the token has expired\nGive one with"},
+        {403, "{\"title\":\"Forbidden\",\"detail\":\"it takes the role admin\"}", INTACT_REFUSED,
+         "Forbidden: it takes the role admin"},
         {503, "<html>", INTACT_BUSY, "answered with status 503\nThe server has too much to do"},
         {500, "", INTACT_BUSY, "answered with status 500"},
     };
@@ -102,6 +109,49 @@ static void an_error_says_what_is_wrong_and_what_to_do(void **state)
         CHECK(intact_client_get(c, "x", 0) == cases[i].status, "case %zu", i);
         CHECK(strstr(intact_client_error(c), cases[i].says), "case %zu: %s", i,
               intact_client_error(c));
+        end(c);
+    }
+}
+
+static char *find_token(void *arg, const struct intact_client *c)
+{
+    const char **found = arg;
+    const char *file = intact_client_header(c, "intact-token-FILE");
+
+    CHECK(intact_client_http_status(c) == 401, "%d", intact_client_http_status(c));
+    CHECK(file && strcmp(file, "/x/admin-token") == 0, "%s", file ? file : "no header");
+    CHECK(!intact_client_header(c, "Intact-Nothing"), "no such header");
+    s.status = 200;
+    return *found ? strdup(*found) : NULL;
+}
+
+static void a_token_is_looked_for_once_when_it_is_wanted(void **state)
+{
+    const char *found = "found";
+    char url[40];
+    (void)state;
+
+    for (int i = 0; i < 3; i++) { /* found, given, not found */
+        intact_client_free(begin(401, "{\"title\":\"no\"}"));
+        (void)snprintf(s.fake.header, sizeof s.fake.header,
+                       "Intact-Token-File: /x/admin-token\r\n");
+        fake_url(&s.fake, url);
+        found = i == 2 ? NULL : "found";
+        const struct intact_client_options o = {.server = url,
+                                                .token = i == 1 ? "given" : NULL,
+                                                .find_token = find_token,
+                                                .arg = &found};
+        struct intact_client *c = intact_client_open(&o);
+        enum intact_status status = intact_client_get(c, "x", 0);
+        CHECK(status == (i == 0 ? INTACT_OK : INTACT_REFUSED), "%d: %s", i, intact_client_error(c));
+        CHECK(s.calls == (i == 0 ? 2 : 1), "%u calls", s.calls);
+        s.status = 401;
+        CHECK(intact_client_get(c, "x", 0) == INTACT_REFUSED, "it is looked for once");
+        CHECK(strcmp(s.fake.authorization, i == 0   ? "Bearer found"
+                                           : i == 1 ? "Bearer given"
+                                                    : "")
+                  == 0,
+              "%s", s.fake.authorization);
         end(c);
     }
 }
@@ -140,6 +190,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_call_goes_where_it_should),
         cmocka_unit_test(an_error_says_what_is_wrong_and_what_to_do),
+        cmocka_unit_test(a_token_is_looked_for_once_when_it_is_wanted),
         cmocka_unit_test(a_server_that_is_not_there_is_named),
         cmocka_unit_test(waiting_goes_on_through_a_restart),
     };

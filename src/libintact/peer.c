@@ -30,8 +30,9 @@ bool peer_init(struct peer *p, struct agent *a, const char *server, size_t len, 
     buf_fmt(&url, "%.*s/v1/agents/%s/work", (int)len, server, name ? name : "");
     curl_free(name);
     p->url = url.ptr;
-    bool main = call_init(&p->main, p, p->url, a->headers);
-    bool side = call_init(&p->side, p, p->url, a->headers);
+    const char *ca = wire_ca(a->options.ca);
+    bool main = call_init(&p->main, p, p->url, ca, a->headers);
+    bool side = call_init(&p->side, p, p->url, ca, a->headers);
     return main && side;
 }
 
@@ -138,6 +139,21 @@ static bool is_refusal(long status)
     return status >= 400 && status < 500 && status != 408 && status != 429;
 }
 
+/* It is our token that is refused, and not what we say: that is kept until we are let in again. */
+static bool is_about_token(long status)
+{
+    return status == 401 || status == 403;
+}
+
+static const char *refusal_text(long status)
+{
+    if (status == 401)
+        return "the server wants a token: give a good one with INTACT_TOKEN";
+    if (status == 403)
+        return "the token lacks the role agent:NAME of this agent";
+    return "the server refused the call";
+}
+
 static void drop_if_hopeless(struct peer *p, struct call *c)
 {
     struct link *first = list_first(&c->results);
@@ -172,7 +188,7 @@ static void fail_call(struct peer *p, struct call *c, long status, const char *w
         agent_log(p->agent, is_refusal(status) ? LOG_ERROR : LOG_WARN,
                   "event=call_failed server=%s status=%ld failures=%u error=\"%s\"", p->url, status,
                   p->failures, why);
-    if (is_refusal(status)) {
+    if (is_refusal(status) && !is_about_token(status)) {
         if (c->result_count > 0)
             p->result_max = 1;
         drop_if_hopeless(p, c);
@@ -289,7 +305,7 @@ void peer_answered(struct peer *p, struct call *c, CURLcode code)
     if (code != CURLE_OK)
         fail_call(p, c, 0, c->why[0] ? c->why : curl_easy_strerror(code));
     else if (status != 200)
-        fail_call(p, c, status, "the server refused the call");
+        fail_call(p, c, status, refusal_text(status));
     else if (json_parse(&d->arena, buf_view(&d->text), &answer, NULL) != ERR_OK)
         fail_call(p, c, status, "the answer is not JSON");
     if (answer) {

@@ -1,5 +1,6 @@
 #include "libintact/wire.h"
 
+#include <arpa/inet.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -34,6 +35,48 @@ const char *wire_server(const char *given)
 const char *wire_token(const char *given)
 {
     return given_or_env(given, "INTACT_TOKEN");
+}
+
+const char *wire_ca(const char *given)
+{
+    return given_or_env(given, "INTACT_CA");
+}
+
+static bool is_loopback_host(const char *host)
+{
+    struct in_addr address;
+
+    return strcmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0
+           || (inet_pton(AF_INET, host, &address) == 1 && ntohl(address.s_addr) >> 24 == 127);
+}
+
+bool wire_is_loopback(const char *url, int *ret_port)
+{
+    CURLU *u = curl_url();
+    char *host = NULL;
+    char *port = NULL;
+
+    bool ok = u && curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK
+              && curl_url_get(u, CURLUPART_HOST, &host, 0) == CURLUE_OK
+              && curl_url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK
+              && is_loopback_host(host);
+    *ret_port = ok ? atoi(port) : 0;
+    curl_free(host);
+    curl_free(port);
+    curl_url_cleanup(u);
+    return ok;
+}
+
+bool wire_address(CURL *easy, const char *url, const char *ca)
+{
+    int port = 0;
+    bool ok = curl_easy_setopt(easy, CURLOPT_URL, url) == CURLE_OK;
+
+    if (wire_is_loopback(url, &port))
+        ok &= curl_easy_setopt(easy, CURLOPT_PROXY, "") == CURLE_OK;
+    if (ca)
+        ok &= curl_easy_setopt(easy, CURLOPT_CAINFO, ca) == CURLE_OK;
+    return ok;
 }
 
 static struct curl_slist *with_header(struct curl_slist *list, const char *name, const char *value)

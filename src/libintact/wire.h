@@ -17,8 +17,17 @@ bool wire_init(void) MUST_USE;
 const char *wire_server(const char *given);
 const char *wire_token(const char *given); /* or INTACT_TOKEN; NULL: none */
 
+const char *wire_ca(const char *given); /* or INTACT_CA; NULL: the system's */
+
+/* Is it a URL of this machine itself, and on which port? */
+bool wire_is_loopback(const char *url, int *ret_port);
+
 /* Headers of a call, to be freed with curl_slist_free_all. `token` and `type` may be NULL. */
 struct curl_slist *wire_headers(const char *token, const char *type);
+
+/* Where a handle calls, and whom it trusts (`ca` may be NULL: a file of certificates, PEM). What is
+ * on this machine is never asked for through a proxy: it would get our token. */
+bool wire_address(CURL *easy, const char *url, const char *ca) MUST_USE;
 
 /* Options that every handle has: the answer goes to `answer`, the reason of a failure to `why`
  * (CURL_ERROR_SIZE bytes). False: out of memory. */

@@ -146,6 +146,34 @@ static void release_if_idle(struct scheduler *s, struct live *l)
     ASSERT(answer == ANSWER_ACCEPTED);
 }
 
+/* What people did since the last commit is stored with what came of it: then both are known, or
+ * neither is. After a conflict it is decided, and told, anew. */
+static void fill_audits(struct scheduler *s, struct job *j, const struct live *l, struct change *c)
+{
+    struct audit *audits = NULL;
+    size_t count = 0;
+
+    LIST_FOREACH (link, after, &l->applied)
+        count += CONTAINER_OF(link, struct command, link)->kind == COMMAND_ASK;
+    if (count == 0)
+        return;
+    audits = arena_alloc(&j->arena, count * sizeof *audits);
+    c->audits = audits;
+    LIST_FOREACH (link, after, &l->applied) {
+        const struct command *cmd = CONTAINER_OF(link, struct command, link);
+        const struct ask *a = cmd->ask;
+        if (cmd->kind != COMMAND_ASK || a->kind == ASK_SUBMIT || !a->actor.ptr
+            || cmd->answer != ANSWER_ACCEPTED)
+            continue;
+        audits[c->audit_count++] = (struct audit){.at = scheduler_now(s),
+                                                  .actor = a->actor,
+                                                  .verb = slice_of(ask_kind_text(a->kind)),
+                                                  .task = l->id,
+                                                  .step = a->step,
+                                                  .reason = a->reason};
+    }
+}
+
 static void fill_change(struct scheduler *s, struct job *j, struct live *l, struct change *c)
 {
     CLEANUP(buf_fini) struct buf doc = {0};
@@ -161,6 +189,7 @@ static void fill_change(struct scheduler *s, struct job *j, struct live *l, stru
     c->row.waiting_for = arena_copy(&j->arena, l->waiting_for); /* the agent may be forgotten */
     c->row.rank = l->rank;
     set_wake_at(l, c);
+    fill_audits(s, j, l, c);
 }
 
 /* What was answered on the way needs no commit; but others may have made the answer untrue. */

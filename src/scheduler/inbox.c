@@ -66,6 +66,23 @@ static struct event result_event(struct live *l, const struct command *c)
     return e;
 }
 
+const char *ask_kind_text(enum ask_kind kind)
+{
+    switch (kind) {
+    case ASK_SUBMIT:
+        return "submit";
+    case ASK_RETRY:
+        return "retry";
+    case ASK_SKIP:
+        return "skip";
+    case ASK_UNDO:
+        return "undo";
+    case ASK_CANCEL:
+        return "cancel";
+    }
+    UNREACHABLE();
+}
+
 static const char *operator_code(enum ask_kind kind)
 {
     switch (kind) {

@@ -49,6 +49,8 @@ enum ask_kind {
                    whole; of one that is undone already it is no mistake */
 };
 
+const char *ask_kind_text(enum ask_kind kind); /* "retry": as the audit and the log have it */
+
 /* A client's command on one task. The maker owns it again once it was answered. */
 struct ask {
     enum ask_kind kind;
@@ -64,6 +66,7 @@ struct ask {
     /* the operator's: */
     struct slice step; /* NONE: the whole task */
     struct slice output, reason;
+    struct slice actor; /* who asks; goes into the audit with what is done. NONE: nobody is named */
     /* The answer: ERR_OK; ERR_CONFLICT: other content, or not in this state; ERR_NOT_FOUND; or the
      * store's trouble. */
     enum err outcome;

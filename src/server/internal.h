@@ -11,6 +11,7 @@
 
 #include "http/http.h"
 #include "scheduler/scheduler.h"
+#include "server/access.h"
 #include "server/server.h"
 #include "server/store_thread.h"
 #include "supervisor/supervisor.h"
@@ -29,6 +30,11 @@ struct server {
     struct store_queue *store;
     struct registry workflows;
     struct token_key *key;
+    struct access *access;
+    bool token_made;         /* the admin's, at this start */
+    struct slice caller;     /* whose request is being handled; until its handler returns */
+    uv_timer_t tokens_timer; /* reads the tokens again ... */
+    bool tokens_stale;       /* ... until that succeeds */
     struct scheduler *scheduler;
     struct supervisor *supervisor;
     struct map waits;             /* of struct wait_list, by task id */
@@ -87,6 +93,17 @@ void workflow_get(struct server *sv, struct http_request *r);
 void workflows_list(struct server *sv, struct http_request *r);
 void validate_post(struct server *sv, struct http_request *r);
 
+/* tokens.c, audit.c, admin_token.c */
+void tokens_list(struct server *sv, struct http_request *r);
+void token_post(struct server *sv, struct http_request *r);
+void token_delete(struct server *sv, struct http_request *r);
+void tokens_reload(uv_timer_t *t);
+enum err tokens_load(struct server *sv, struct error *e) MUST_USE; /* before the store's thread */
+enum err admin_token_ensure(struct server *sv, struct error *e) MUST_USE; /* the same */
+void admin_token_tell(struct server *sv);                                 /* in the log */
+void audit_get(struct server *sv, struct http_request *r);
+void render_audit(struct buf *b, const struct audit *a);
+
 /* status.c */
 void healthz_get(struct server *sv, struct http_request *r);
 void readyz_get(struct server *sv, struct http_request *r);
@@ -104,7 +121,7 @@ bool content_type_is(const struct http_request *r, const char *type);
 
 /* render.c */
 void render_task(struct buf *b, const struct workflow *w, const struct task *t,
-                 const struct task_row *row);
+                 const struct task_row *row, const struct audit_page *operations);
 void render_summary(struct buf *b, const struct task_row *row);
 void answer_json(struct http_request *r, int status, const struct buf *b, const char *headers);
 const char *trouble_type(enum err err); /* as problem documents name it */

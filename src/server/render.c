@@ -111,7 +111,7 @@ void render_summary(struct buf *b, const struct task_row *row)
 }
 
 void render_task(struct buf *b, const struct workflow *w, const struct task *t,
-                 const struct task_row *row)
+                 const struct task_row *row, const struct audit_page *operations)
 {
     json_open(b, '{');
     render_columns(b, row);
@@ -122,6 +122,11 @@ void render_task(struct buf *b, const struct workflow *w, const struct task *t,
     json_open(b, '[');
     for (uint16_t i = 0; i < t->step_count; i++)
         render_step(b, &w->steps[i], &t->steps[i]);
+    json_close(b, ']');
+    json_key(b, "operations");
+    json_open(b, '[');
+    for (size_t i = operations->count; i-- > 0;) /* it has the newest first */
+        render_audit(b, &operations->entries[i]);
     json_close(b, ']');
     json_close(b, '}');
 }

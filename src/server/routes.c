@@ -2,13 +2,16 @@
 #include <strings.h>
 
 #include "server/internal.h"
-#include "json/json.h"
 
 struct route {
     const char *method;
     const char *path; /* "*" stands for one segment */
     void (*serve)(struct server *sv, struct http_request *r);
+    unsigned may; /* enum role: who may use it; the admin may all */
 };
+
+/* Who may look at one thing, and who at all of them. */
+enum { SEE = ROLE_SUBMIT | ROLE_READ | ROLE_OPERATE, LIST = ROLE_READ | ROLE_OPERATE };
 
 static void task_retry(struct server *sv, struct http_request *r)
 {
@@ -31,15 +34,28 @@ static void task_cancel(struct server *sv, struct http_request *r)
 }
 
 static const struct route routes[] = {
-    {"POST", "v1/agents/*/work", work_post},  {"POST", "v1/tasks", tasks_post},
-    {"GET", "v1/tasks/*", task_get},          {"GET", "v1/tasks", tasks_list},
-    {"POST", "v1/tasks/*/retry", task_retry}, {"POST", "v1/tasks/*/skip", task_skip},
-    {"POST", "v1/tasks/*/undo", task_undo},   {"POST", "v1/tasks/*/cancel", task_cancel},
-    {"PUT", "v1/workflows/*", workflow_put},  {"GET", "v1/workflows/*/versions/*", workflow_get},
-    {"GET", "v1/workflows/*", workflow_get},  {"GET", "v1/workflows", workflows_list},
-    {"POST", "v1/validate", validate_post},   {"GET", "v1/agents", agents_get},
-    {"GET", "v1/nodes", nodes_get},           {"GET", "metrics", metrics_get},
-    {"GET", "healthz", healthz_get},          {"GET", "readyz", readyz_get},
+    {"POST", "v1/agents/*/work", work_post, ROLE_AGENT},
+    {"POST", "v1/tasks", tasks_post, ROLE_SUBMIT | ROLE_OPERATE},
+    {"GET", "v1/tasks/*", task_get, SEE},
+    {"GET", "v1/tasks", tasks_list, LIST},
+    {"POST", "v1/tasks/*/retry", task_retry, ROLE_OPERATE},
+    {"POST", "v1/tasks/*/skip", task_skip, ROLE_OPERATE},
+    {"POST", "v1/tasks/*/undo", task_undo, ROLE_OPERATE},
+    {"POST", "v1/tasks/*/cancel", task_cancel, ROLE_SUBMIT | ROLE_OPERATE},
+    {"PUT", "v1/workflows/*", workflow_put, ROLE_OPERATE},
+    {"GET", "v1/workflows/*/versions/*", workflow_get, SEE},
+    {"GET", "v1/workflows/*", workflow_get, SEE},
+    {"GET", "v1/workflows", workflows_list, SEE},
+    {"POST", "v1/validate", validate_post, SEE},
+    {"GET", "v1/agents", agents_get, LIST},
+    {"GET", "v1/nodes", nodes_get, ROLE_BEARER},
+    {"GET", "v1/audit", audit_get, ROLE_OPERATE},
+    {"GET", "v1/tokens", tokens_list, ROLE_ADMIN},
+    {"POST", "v1/tokens", token_post, ROLE_ADMIN},
+    {"DELETE", "v1/tokens/*", token_delete, ROLE_ADMIN},
+    {"GET", "metrics", metrics_get, LIST},
+    {"GET", "healthz", healthz_get, ROLE_ANYBODY},
+    {"GET", "readyz", readyz_get, ROLE_ANYBODY},
 };
 
 static bool path_matches(const char *pattern, struct slice path)
@@ -120,25 +136,79 @@ static void answer_wrong_method(struct http_request *r)
             buf_fmt(&allow, "%s%s%s", allow.len > start ? ", " : "", routes[i].method,
                     strcmp(routes[i].method, "GET") == 0 ? ", HEAD" : "");
     buf_str(&allow, "\r\n");
-    CLEANUP(buf_fini) struct buf detail = {0};
-    buf_fmt(&detail, "%.*s is not possible on %.*s", SLICE_ARG(r->method), SLICE_ARG(r->path));
-    CLEANUP(buf_fini) struct buf b = {0};
-    json_open(&b, '{');
-    json_key(&b, "type");
-    json_string(&b, SLICE("urn:intact:problem:method"));
-    json_key(&b, "title");
-    json_string(&b, SLICE("Method Not Allowed"));
-    json_key(&b, "status");
-    json_number(&b, 405);
-    json_key(&b, "detail");
-    json_string(&b, buf_view(&detail));
-    json_close(&b, '}');
-    http_answer(r, 405, "application/problem+json", buf_view(&b), allow.ptr);
+    http_problem_with(r, 405, "method", allow.ptr, "%.*s is not possible on %.*s",
+                      SLICE_ARG(r->method), SLICE_ARG(r->path));
+}
+
+/* Whoever sits at the same machine is told where a token lies; it lies there for its owner alone.
+ * What a proxy passes on comes from somebody else. */
+static void say_where(const struct server *sv, struct http_request *r, struct buf *headers)
+{
+    const char *file = access_file(sv->access);
+
+    if (!http_peer_is_loopback(r) || http_header(r, "forwarded").ptr
+        || http_header(r, "x-forwarded-for").ptr || http_header(r, "via").ptr)
+        return;
+    for (const char *c = file; *c; c++)
+        if (*c < ' ' || *c > '~')
+            return; /* no header can say it */
+    buf_fmt(headers, "Intact-Token-File: %s\r\n", file);
+}
+
+static void answer_stranger(const struct server *sv, struct http_request *r, const char *why)
+{
+    CLEANUP(buf_fini) struct buf headers = {0};
+
+    buf_str(&headers, "WWW-Authenticate: Bearer realm=\"intact\"\r\n");
+    say_where(sv, r, &headers);
+    http_problem_with(r, 401, "unauthenticated", headers.ptr, "%s", why);
+}
+
+static void answer_forbidden(struct http_request *r, const struct bearer *b, const struct route *rt)
+{
+    CLEANUP(buf_fini) struct buf wanted = {0};
+
+    role_write(&wanted, rt->may, http_segment(r, 2));
+    http_problem(r, 403, "forbidden", "the token \"%.*s\" may not do this: it takes the role %s",
+                 SLICE_ARG(b->name), wanted.ptr);
+}
+
+static const struct bearer *who(struct server *sv, struct http_request *r, const char **ret_why)
+{
+    if (http_header_count(r, "authorization") > 1) {
+        *ret_why = "there is more than one Authorization";
+        return access_is_open(sv->access) ? access_who(sv->access, SLICE_NONE, 0, ret_why) : NULL;
+    }
+    return access_who(sv->access, http_header(r, "authorization"), server_now(sv), ret_why);
+}
+
+/* Strangers learn nothing of what is there: only those who may look at all get a 404 or 405. */
+static void serve_known(struct server *sv, struct http_request *r, const struct route *rt,
+                        bool path_is_known)
+{
+    const char *why = "";
+    bool anybody = rt && rt->may == ROLE_ANYBODY;
+    const struct bearer *b = anybody ? NULL : who(sv, r, &why);
+
+    if (!b && !anybody) {
+        answer_stranger(sv, r, why);
+    } else if (!path_is_known) {
+        http_problem(r, 404, "no-route", "there is nothing at %.*s", SLICE_ARG(r->path));
+    } else if (!rt) {
+        answer_wrong_method(r);
+    } else if (b && !access_may(b, rt->may, http_segment(r, 2))) {
+        answer_forbidden(r, b, rt);
+    } else {
+        sv->caller = b ? b->name : SLICE_NONE;
+        rt->serve(sv, r);
+        sv->caller = SLICE_NONE;
+    }
 }
 
 void route(void *arg, struct http_request *r)
 {
     struct server *sv = arg;
+    const struct route *rt = NULL;
     bool known = false;
 
     sv->requests++;
@@ -147,17 +217,13 @@ void route(void *arg, struct http_request *r)
                      "requests from web pages, or to a Host that is not loopback, are refused");
         return;
     }
-    for (size_t i = 0; i < COUNT_OF(routes); i++) {
+    for (size_t i = 0; !rt && i < COUNT_OF(routes); i++) {
+        ASSERT(routes[i].may != 0);
         if (!path_matches(routes[i].path, r->path))
             continue;
         known = true;
-        if (method_matches(&routes[i], r->method)) {
-            routes[i].serve(sv, r);
-            return;
-        }
+        if (method_matches(&routes[i], r->method))
+            rt = &routes[i];
     }
-    if (known)
-        answer_wrong_method(r);
-    else
-        http_problem(r, 404, "no-route", "there is nothing at %.*s", SLICE_ARG(r->path));
+    serve_known(sv, r, rt, known);
 }

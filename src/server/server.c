@@ -303,6 +303,15 @@ static void tell_of_errors(struct server *sv)
     arena_fini(&a);
 }
 
+static enum err prepare_access(struct server *sv, struct error *e)
+{
+    enum err err = tokens_load(sv, e);
+
+    if (err == ERR_OK && !access_is_open(sv->access))
+        err = admin_token_ensure(sv, e);
+    return err;
+}
+
 static void make_parts(struct server *sv)
 {
     const struct server_config *c = &sv->config;
@@ -352,11 +361,12 @@ static void start_handles(struct server *sv)
     uint64_t watchdog_ms = (uint64_t)notify_watchdog_ms();
     int rc = uv_check_init(&sv->loop, &sv->check) | uv_timer_init(&sv->loop, &sv->timer)
              | uv_timer_init(&sv->loop, &sv->drain_timer) | uv_timer_init(&sv->loop, &sv->watchdog)
-             | uv_signal_init(&sv->loop, &sv->sigterm) | uv_signal_init(&sv->loop, &sv->sigint);
+             | uv_timer_init(&sv->loop, &sv->tokens_timer) | uv_signal_init(&sv->loop, &sv->sigterm)
+             | uv_signal_init(&sv->loop, &sv->sigint);
 
     ASSERT(rc == 0);
     sv->check.data = sv->timer.data = sv->drain_timer.data = sv;
-    sv->sigterm.data = sv->sigint.data = sv;
+    sv->sigterm.data = sv->sigint.data = sv->tokens_timer.data = sv;
     rc = uv_check_start(&sv->check, checked) | uv_signal_start(&sv->sigterm, on_signal, SIGTERM)
          | uv_signal_start(&sv->sigint, on_signal, SIGINT);
     if (watchdog_ms > 0)
@@ -386,6 +396,7 @@ static void take_down(struct server *sv)
     close_handle((uv_handle_t *)&sv->check, NULL);
     close_handle((uv_handle_t *)&sv->timer, NULL);
     close_handle((uv_handle_t *)&sv->drain_timer, NULL);
+    close_handle((uv_handle_t *)&sv->tokens_timer, NULL);
     close_handle((uv_handle_t *)&sv->watchdog, NULL);
     close_handle((uv_handle_t *)&sv->sigterm, NULL);
     close_handle((uv_handle_t *)&sv->sigint, NULL);
@@ -394,6 +405,7 @@ static void take_down(struct server *sv)
     int rc = uv_loop_close(&sv->loop);
     ASSERT(rc == 0);
     token_key_free(sv->key);
+    access_free(sv->access);
     registry_fini(&sv->workflows);
     map_fini(&sv->waits);
 }
@@ -410,6 +422,7 @@ static enum err open_door(struct server *sv, struct error *e)
              sv->config.listen, http_port(sv->http), INTACT_VERSION,
              sv->config.store->ops->boot(sv->config.store));
     notify("READY=1");
+    admin_token_tell(sv);
     if (sv->config.print_ready) {
         printf("listening on port %d\n", http_port(sv->http));
         (void)fflush(stdout);
@@ -429,7 +442,10 @@ enum err server_run(const struct server_config *c, struct error *e)
     (void)signal(SIGPIPE, SIG_IGN); /* clients that go away are no news */
     int rc = uv_loop_init(&sv->loop);
     ASSERT(rc == 0);
+    sv->access = access_new(c->token_file);
     enum err err = load_workflows(sv, e);
+    if (err == ERR_OK)
+        err = prepare_access(sv, e);
     tell_of_errors(sv);
     const struct store_thread_config tc = {c->store, c->maintain};
     sv->thread = store_thread_start(&sv->loop, &tc);

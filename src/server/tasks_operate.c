@@ -11,30 +11,14 @@ struct operation {
     struct ask ask;
 };
 
-static const char *verb_text(enum ask_kind kind)
-{
-    switch (kind) {
-    case ASK_RETRY:
-        return "retry";
-    case ASK_SKIP:
-        return "skip";
-    case ASK_UNDO:
-        return "undo";
-    case ASK_CANCEL:
-        return "cancel";
-    case ASK_SUBMIT:
-        break;
-    }
-    UNREACHABLE();
-}
-
 static void log_operation(const struct ask *a)
 {
     CLEANUP(buf_fini) struct buf reason = {0};
 
     json_string(&reason, a->reason);
-    log_line(LOG_WARN, "event=operated verb=%s task=%.*s step=%.*s reason=%s", verb_text(a->kind),
-             SLICE_ARG(a->id), SLICE_ARG(a->step), reason.ptr);
+    log_line(LOG_WARN, "event=operated verb=%s task=%.*s step=%.*s reason=%s by=%.*s",
+             ask_kind_text(a->kind), SLICE_ARG(a->id), SLICE_ARG(a->step), reason.ptr,
+             SLICE_ARG(a->actor));
 }
 
 static void operated(struct ask *a)
@@ -82,7 +66,8 @@ static bool body_ok(struct http_request *r, const struct json *j, enum ask_kind 
     }
     if ((kind == ASK_UNDO || kind == ASK_CANCEL) && step) {
         http_problem(r, 422, "no-single-step",
-                     "%s is of the whole task; a single step cannot be undone", verb_text(kind));
+                     "%s is of the whole task; a single step cannot be undone",
+                     ask_kind_text(kind));
         return false;
     }
     if (kind != ASK_SKIP && json_get(j, "output")) {
@@ -113,6 +98,7 @@ void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind)
         .step = arena_copy(&op->arena, json_get_text(j, "step")),
         .output = arena_copy(&op->arena, json_get_raw(j, "output")),
         .reason = arena_copy(&op->arena, json_get_text(j, "reason")),
+        .actor = arena_copy(&op->arena, sv->caller),
     };
     exchange_begin(&op->x, sv, r);
     scheduler_ask(sv->scheduler, &op->ask);

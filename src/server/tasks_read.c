@@ -8,6 +8,8 @@
 
 /* GET /v1/tasks/{id}, with ?wait= */
 
+enum { OPERATIONS_MAX = 100 }; /* of what people did to a task, so many of the latest are shown */
+
 /* Those who wait for the end of one task. */
 struct wait_list {
     struct arena arena; /* of the id */
@@ -27,6 +29,7 @@ struct reader {
     uv_timer_t timer; /* the end of the wait */
     bool timer_open, reading;
     struct task_row row;
+    struct audit_page operations; /* newest first */
     enum err err;
     struct error error;
 };
@@ -98,7 +101,7 @@ static void answer_task(struct reader *rd)
                      d ? rd->error.text : "its workflow is not in the store");
         return;
     }
-    render_task(&b, &d->workflow, &t, &rd->row);
+    render_task(&b, &d->workflow, &t, &rd->row, &rd->operations);
     answer_json(r, rd->status, &b, NULL);
 }
 
@@ -106,7 +109,12 @@ static void read_run(struct store_job *j, struct store *store)
 {
     struct reader *rd = CONTAINER_OF(j, struct reader, job);
 
+    const struct audit_query operations = {.task = rd->id, .limit = OPERATIONS_MAX};
+
     rd->err = store->ops->get(store, rd->id, &rd->arena, &rd->row, &rd->error);
+    if (rd->err == ERR_OK)
+        rd->err =
+            store->ops->audit_list(store, &operations, &rd->arena, &rd->operations, &rd->error);
 }
 
 static void begin_reading(struct reader *rd);

@@ -1,5 +1,6 @@
 #include "server/internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "json/json.h"
@@ -78,6 +79,7 @@ struct putter {
     struct exchange x;
     struct store_job job;
     struct definition *definition;
+    char actor[ACCESS_NAME_MAX + 1];
     int64_t now, version;
     bool is_new;
     enum err err;
@@ -87,9 +89,12 @@ struct putter {
 static void put_run(struct store_job *j, struct store *store)
 {
     struct putter *p = CONTAINER_OF(j, struct putter, job);
+    const struct audit audit = {.at = p->now,
+                                .actor = slice_of(p->actor),
+                                .verb = SLICE("workflow.put")};
 
     p->err = store->ops->workflow_put(store, p->definition->workflow.name, p->definition->text,
-                                      p->now, &p->version, &p->is_new, &p->error);
+                                      p->now, &audit, &p->version, &p->is_new, &p->error);
 }
 
 static void answer_put(struct http_request *r, const struct putter *p, struct slice name)
@@ -144,6 +149,7 @@ void workflow_put(struct server *sv, struct http_request *r)
     ASSERT(p);
     p->definition = d;
     p->now = server_now(sv);
+    (void)snprintf(p->actor, sizeof p->actor, "%.*s", SLICE_ARG(sv->caller)); /* always fits */
     exchange_begin(&p->x, sv, r);
     sv->exchange_count++;
     p->job = (struct store_job){.run = put_run, .done = put_done};

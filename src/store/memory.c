@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/fault.h"
 #include "base/map.h"
+#include "store/memory_access.h"
 #include "store/row.h"
 #include "json/json.h"
 
@@ -37,6 +38,7 @@ struct memory_store {
     size_t workflow_count;
     struct mem_lease *leases;
     size_t lease_count;
+    struct mem_access access;
     uint64_t boot;
     unsigned char secret[32];
 };
@@ -160,7 +162,7 @@ static void task_request(struct mem_task *t, const struct change *c)
     task_set(t, &row);
 }
 
-static enum err change_apply(struct memory_store *s, struct change *c)
+static enum err change_task(struct memory_store *s, struct change *c)
 {
     enum err err = row_check(c);
     if (err != ERR_OK)
@@ -179,6 +181,15 @@ static enum err change_apply(struct memory_store *s, struct change *c)
         task_request(t, c);
     payloads_add(t, &c->row);
     return ERR_OK;
+}
+
+static enum err change_apply(struct memory_store *s, struct change *c)
+{
+    enum err err = change_task(s, c);
+
+    for (size_t i = 0; err == ERR_OK && i < c->audit_count; i++)
+        mem_audit_add(&s->access, &c->audits[i]);
+    return err;
 }
 
 /* --- claims --- */
@@ -481,6 +492,18 @@ static struct workflow_row workflow_copy(struct arena *a, const struct workflow_
                                  row->created_at};
 }
 
+static void workflow_audit(struct memory_store *s, const struct audit *audit,
+                           const struct workflow_row *row)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+
+    if (!audit)
+        return;
+    struct audit whole = *audit;
+    whole.reason = audit_workflow_reason(&a, row->name, row->version);
+    mem_audit_add(&s->access, &whole);
+}
+
 static enum err memory_probe(struct store *base, struct error *e)
 {
     (void)base;
@@ -488,8 +511,8 @@ static enum err memory_probe(struct store *base, struct error *e)
 }
 
 static enum err memory_workflow_put(struct store *base, struct slice name, struct slice text,
-                                    int64_t now, int64_t *ret_version, bool *ret_new,
-                                    struct error *e)
+                                    int64_t now, const struct audit *audit, int64_t *ret_version,
+                                    bool *ret_new, struct error *e)
 {
     struct memory_store *s = memory_store_of(base);
 
@@ -506,6 +529,7 @@ static enum err memory_workflow_put(struct store *base, struct slice name, struc
         *w = (struct mem_workflow){0};
         w->row = workflow_copy(&w->arena, &row);
         qsort(s->workflows, s->workflow_count, sizeof *s->workflows, workflow_order);
+        workflow_audit(s, audit, &row);
     }
     if (fault())
         return error_set(e, ERR_UNKNOWN, "state store in memory: a commit's answer was lost");
@@ -541,6 +565,62 @@ static enum err memory_workflow_list(struct store *base, struct arena *a, struct
         rows[i] = workflow_copy(a, &s->workflows[i].row);
     *ret = rows;
     *ret_count = s->workflow_count;
+    return ERR_OK;
+}
+
+/* --- access --- */
+
+static enum err committed(struct error *e)
+{
+    return fault() ? error_set(e, ERR_UNKNOWN, "state store in memory: a commit's answer was lost")
+                   : ERR_OK;
+}
+
+static enum err memory_token_put(struct store *base, const struct token_row *t, bool replace,
+                                 const struct audit *audit, struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+
+    if (fault())
+        return fails(e);
+    if (!mem_token_fits(&s->access, t, replace))
+        return error_set(e, ERR_CONFLICT, "there is a token \"%.*s\"", SLICE_ARG(t->name));
+    mem_token_put(&s->access, t);
+    mem_audit_add(&s->access, audit);
+    return committed(e);
+}
+
+static enum err memory_token_delete(struct store *base, struct slice name, int64_t now,
+                                    const struct audit *audit, struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+
+    if (fault())
+        return fails(e);
+    if (mem_token_is_last_admin(&s->access, name, now))
+        return error_set(e, ERR_CONFLICT, "\"%.*s\" is the last admin's token", SLICE_ARG(name));
+    if (!mem_token_exists(&s->access, name))
+        return error_set(e, ERR_NOT_FOUND, "there is no token \"%.*s\"", SLICE_ARG(name));
+    mem_token_delete(&s->access, name);
+    mem_audit_add(&s->access, audit);
+    return committed(e);
+}
+
+static enum err memory_token_list(struct store *base, struct arena *a, struct token_row **ret,
+                                  size_t *ret_count, struct error *e)
+{
+    if (fault())
+        return fails(e);
+    mem_token_list(&memory_store_of(base)->access, a, ret, ret_count);
+    return ERR_OK;
+}
+
+static enum err memory_audit_list(struct store *base, const struct audit_query *q, struct arena *a,
+                                  struct audit_page *ret, struct error *e)
+{
+    if (fault())
+        return fails(e);
+    mem_audit_list(&memory_store_of(base)->access, q, a, ret);
     return ERR_OK;
 }
 
@@ -625,6 +705,7 @@ static void memory_close(struct store *base)
         arena_fini(&s->workflows[i].arena);
     for (size_t i = 0; i < s->lease_count; i++)
         arena_fini(&s->leases[i].arena);
+    mem_access_fini(&s->access);
     map_fini(&s->by_id);
     free(s->tasks);
     free(s->workflows);
@@ -649,6 +730,10 @@ static const struct store_ops ops = {
     .workflow_put = memory_workflow_put,
     .workflow_get = memory_workflow_get,
     .workflow_list = memory_workflow_list,
+    .token_put = memory_token_put,
+    .token_delete = memory_token_delete,
+    .token_list = memory_token_list,
+    .audit_list = memory_audit_list,
     .requested = memory_requested,
     .lease = memory_lease,
     .secret = memory_secret,

@@ -1,5 +1,6 @@
 #include "store/row.h"
 
+#include "base/buf.h"
 #include "json/json.h"
 
 static size_t row_size(const struct task_row *row)
@@ -17,6 +18,15 @@ static bool payloads_valid(const struct task_row *row)
     for (size_t i = 0; i < row->payload_count; i++)
         if (!row->payloads[i].json.ptr || row->payloads[i].number == 0
             || row->payloads[i].number > PAYLOAD_NUMBER_MAX)
+            return false;
+    return true;
+}
+
+/* What the table would refuse. */
+static bool audits_valid(const struct change *c)
+{
+    for (size_t i = 0; i < c->audit_count; i++)
+        if (!c->audits[i].actor.ptr || !c->audits[i].verb.ptr)
             return false;
     return true;
 }
@@ -39,7 +49,7 @@ enum err row_check(const struct change *c)
     ASSERT(c->kind == CHANGE_INSERT ? row->revision == 1 : row->revision > 1);
     if (row_size(row) > ROW_SIZE_MAX)
         return ERR_TOO_BIG;
-    if (row->id.len == 0 || row->revision > INT64_MAX || !payloads_valid(row))
+    if (row->id.len == 0 || row->revision > INT64_MAX || !payloads_valid(row) || !audits_valid(c))
         return ERR_INVALID;
     if (c->kind == CHANGE_REQUEST)
         return ERR_OK;
@@ -65,6 +75,26 @@ struct task_row row_copy(struct arena *a, const struct task_row *row)
     copy.payloads = NULL;
     copy.payload_count = 0;
     return copy;
+}
+
+struct audit audit_copy(struct arena *a, const struct audit *audit)
+{
+    return (struct audit){
+        .at = audit->at,
+        .actor = arena_copy(a, audit->actor),
+        .verb = arena_copy(a, audit->verb),
+        .task = arena_copy(a, audit->task),
+        .step = arena_copy(a, audit->step),
+        .reason = arena_copy(a, audit->reason),
+    };
+}
+
+struct slice audit_workflow_reason(struct arena *a, struct slice name, int64_t version)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    buf_fmt(&b, "%.*s, version %" PRId64, SLICE_ARG(name), version);
+    return arena_copy(a, buf_view(&b));
 }
 
 struct slice owner_node(struct slice locked_by)

@@ -15,6 +15,9 @@ struct task_row row_copy(struct arena *a, const struct task_row *row);
 /* Does the row belong to the listing, as far as state, workflow and time of submission go? */
 bool list_wants(const struct list_query *q, enum task_state state, struct slice workflow,
                 int64_t submitted_at);
+struct audit audit_copy(struct arena *a, const struct audit *audit);
+/* The reason of a definition that was stored: "order, version 3". */
+struct slice audit_workflow_reason(struct arena *a, struct slice name, int64_t version);
 
 /* The text's part before the slash, slash included: "n1/" of "n1/12". ASSERTs that it has one. */
 struct slice owner_node(struct slice locked_by);

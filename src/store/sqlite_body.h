@@ -15,6 +15,7 @@
  *   sqlite_claim.c    its claims
  *   sqlite_read.c     get, overdue, list
  *   sqlite_workflow.c definitions
+ *   sqlite_access.c   tokens, and the audit
  *   sqlite.c          open, close, maintain, the table of operations
  */
 
@@ -25,7 +26,7 @@
 #include "store/sqlite.h"
 
 enum {
-    SCHEMA_VERSION = 1,
+    SCHEMA_VERSION = 2,
     APPLICATION_ID = 0x496e7463, /* "Intc" */
     SECRET_SIZE = 32,
     CHECKPOINT_FRAMES = 4096,         /* of a page each: at 16 MiB of WAL it is worth the stall */
@@ -90,6 +91,13 @@ enum sql {
     SQL_WORKFLOW_INSERT,
     SQL_WORKFLOW_GET,
     SQL_WORKFLOW_LIST,
+    SQL_TOKEN_INSERT,
+    SQL_TOKEN_DELETE,
+    SQL_TOKEN_LAST_ADMIN,
+    SQL_TOKEN_LIST,
+    SQL_AUDIT_INSERT,
+    SQL_AUDIT_LIST,
+    SQL_AUDIT_TASK,
     SQL_COUNT,
 };
 
@@ -211,10 +219,22 @@ enum err sqlite_overdue(struct store *s, int64_t now, int64_t after_wake_at, int
 enum err sqlite_list(struct store *s, const struct list_query *q, struct arena *a,
                      struct row_page *ret, struct error *e);
 enum err sqlite_workflow_put(struct store *s, struct slice name, struct slice text, int64_t now,
-                             int64_t *ret_version, bool *ret_new, struct error *e);
+                             const struct audit *audit, int64_t *ret_version, bool *ret_new,
+                             struct error *e);
 enum err sqlite_workflow_get(struct store *s, struct slice name, int64_t version, struct arena *a,
                              struct workflow_row *ret, struct error *e);
 enum err sqlite_workflow_list(struct store *s, struct arena *a, struct workflow_row **ret,
                               size_t *ret_count, struct error *e);
+
+/* sqlite_access.c */
+int audit_insert(struct db *d, const struct audit *audit) MUST_USE; /* NULL: nothing */
+enum err sqlite_token_put(struct store *s, const struct token_row *t, bool replace,
+                          const struct audit *audit, struct error *e);
+enum err sqlite_token_delete(struct store *s, struct slice name, int64_t now,
+                             const struct audit *audit, struct error *e);
+enum err sqlite_token_list(struct store *s, struct arena *a, struct token_row **ret,
+                           size_t *ret_count, struct error *e);
+enum err sqlite_audit_list(struct store *s, const struct audit_query *q, struct arena *a,
+                           struct audit_page *ret, struct error *e);
 
 #endif

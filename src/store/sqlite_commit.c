@@ -38,6 +38,15 @@ static int tags_insert(struct db *d, const struct task_row *row)
     return query_run(q);
 }
 
+static int audits_insert(struct db *d, const struct change *c)
+{
+    int rc = SQLITE_OK;
+
+    for (size_t i = 0; rc == SQLITE_OK && i < c->audit_count; i++)
+        rc = audit_insert(d, &c->audits[i]);
+    return rc;
+}
+
 /* Sets *ret_done to whether the row was there, at the revision on which the change was decided. */
 static int run_fenced(struct db *d, sqlite3_stmt *q, bool *ret_done)
 {
@@ -125,13 +134,16 @@ static int change_run(struct db *d, struct change *c, bool *ret_done)
     }
     if (rc == SQLITE_OK && *ret_done)
         rc = payloads_insert(d, &c->row);
+    if (rc == SQLITE_OK && *ret_done)
+        rc = audits_insert(d, c);
     return rc;
 }
 
 /* A change of more than one statement needs a mark to go back to. */
 static bool has_parts(const struct change *c)
 {
-    return c->row.payload_count > 0 || (c->kind == CHANGE_INSERT && c->row.tags.ptr);
+    return c->row.payload_count > 0 || c->audit_count > 0
+           || (c->kind == CHANGE_INSERT && c->row.tags.ptr);
 }
 
 /* Fails only if the whole batch does; otherwise the outcome is set. */

@@ -19,6 +19,8 @@
 #define STAY  " AND state = ?8 AND locked_by IS ?11"
 
 #define SCAN  "SELECT t.seq, t.state, t.workflow, t.submitted_at "
+#define AUDIT "SELECT seq, at, actor, verb, task, step, reason FROM audit WHERE seq < ?1"
+#define PAGE  " ORDER BY seq DESC LIMIT ?2"
 
 const char *sql_text(enum sql which)
 {
@@ -79,6 +81,18 @@ const char *sql_text(enum sql which)
             "WHERE name = ?1 AND (?2 = 0 OR version = ?2) ORDER BY version DESC LIMIT 1",
         [SQL_WORKFLOW_LIST] = "SELECT name, version, text, created_at FROM workflow "
             "ORDER BY name, version",
+        [SQL_TOKEN_INSERT] = "INSERT INTO token (name, hash, roles, admin, created_at, expires_at) "
+            "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        [SQL_TOKEN_DELETE] = "DELETE FROM token WHERE name = ?1",
+        [SQL_TOKEN_LAST_ADMIN] = "SELECT 1 FROM token WHERE name = ?1 AND admin = 1 "
+            "AND NOT EXISTS (SELECT 1 FROM token WHERE name <> ?1 AND admin = 1 "
+            "AND (expires_at IS NULL OR expires_at > ?2))",
+        [SQL_TOKEN_LIST] = "SELECT name, hash, roles, admin, created_at, expires_at FROM token "
+            "ORDER BY name",
+        [SQL_AUDIT_INSERT] = "INSERT INTO audit (at, actor, verb, task, step, reason) "
+            "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        [SQL_AUDIT_LIST] = AUDIT PAGE,
+        [SQL_AUDIT_TASK] = AUDIT " AND task = ?3" PAGE,
     };
     /* clang-format on */
     _Static_assert(COUNT_OF(texts) == SQL_COUNT, "every statement has a text");

@@ -1,7 +1,10 @@
 #include "store/sqlite_body.h"
 
+#include "store/row.h"
+
 struct put {
     struct slice name, text;
+    const struct audit *audit;
     int64_t now, version;
     bool is_new;
 };
@@ -34,6 +37,17 @@ static int insert(struct db *d, const struct put *p)
     return query_run(q);
 }
 
+static int put_audit(struct db *d, const struct put *p)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+
+    if (!p->audit)
+        return SQLITE_OK;
+    struct audit audit = *p->audit;
+    audit.reason = audit_workflow_reason(&a, p->name, p->version);
+    return audit_insert(d, &audit);
+}
+
 static int put(struct db *d, struct put *p, bool *ret_unknown)
 {
     int rc = db_exec(d, "BEGIN IMMEDIATE");
@@ -43,15 +57,18 @@ static int put(struct db *d, struct put *p, bool *ret_unknown)
     if (rc == SQLITE_OK && p->is_new) {
         p->version++;
         rc = insert(d, p);
+        if (rc == SQLITE_OK)
+            rc = put_audit(d, p);
     }
     return rc == SQLITE_OK ? db_commit(d, ret_unknown) : rc;
 }
 
 enum err sqlite_workflow_put(struct store *base, struct slice name, struct slice text, int64_t now,
-                             int64_t *ret_version, bool *ret_new, struct error *e)
+                             const struct audit *audit, int64_t *ret_version, bool *ret_new,
+                             struct error *e)
 {
     struct sqlite_store *s = sqlite_store_of(base);
-    struct put p = {.name = name, .text = text, .now = now};
+    struct put p = {.name = name, .text = text, .audit = audit, .now = now};
     bool unknown = false;
 
     enum err err = store_ready_to_write(s, e);

@@ -56,6 +56,14 @@ struct task_row {
     size_t payload_count;
 };
 
+/* What somebody did by hand, to be kept for ever: a row of the audit table. It is written in the
+ * same transaction as the change that it tells of, or not at all. */
+struct audit {
+    int64_t at;
+    struct slice actor, verb;        /* the token's name; "retry", "token.create", ... */
+    struct slice task, step, reason; /* NONE: does not apply, or was not said */
+};
+
 enum change_kind {
     CHANGE_INSERT,  /* a new task: row.revision is 1. Conflict if the id exists (or is reserved) */
     CHANGE_UPDATE,  /* every mutable column of `row`; expected revision is row.revision - 1 */
@@ -70,6 +78,8 @@ struct change {
     bool wake_moved; /* UPDATE: row.wake_at differs from what the row holds; if false the column (an
                         index) is left alone */
     struct task_row row;
+    const struct audit *audits; /* of what people did to it in this change, in that order */
+    size_t audit_count;
     enum err outcome; /* set by commit */
 };
 
@@ -162,6 +172,30 @@ struct workflow_row {
     int64_t created_at;
 };
 
+/* A token that lets its bearer in. Its text is known to the bearer alone. */
+enum { TOKEN_HASH_SIZE = 32 };
+
+struct token_row {
+    struct slice name;
+    unsigned char hash[TOKEN_HASH_SIZE]; /* SHA-256 of the text */
+    struct slice roles;             /* a JSON array of texts; the store does not look into it */
+    bool admin;                     /* whether "admin" is one of them */
+    int64_t created_at, expires_at; /* expires_at 0: never */
+};
+
+struct audit_query {
+    struct slice task;  /* NONE: any */
+    int64_t before_seq; /* newest first, seq below this one; 0: from the newest */
+    size_t limit;
+};
+
+struct audit_page {
+    struct audit *entries;
+    int64_t *seqs; /* of the entries */
+    size_t count;
+    bool more;
+};
+
 struct store_ops {
     void (*close)(struct store *s);
 
@@ -185,14 +219,27 @@ struct store_ops {
                      struct row_page *ret, struct error *e);
 
     /* Stores a definition under the next version of its name. If the newest version has the very
-     * same text, nothing is stored: *ret_new is false and *ret_version its number. */
+     * same text, nothing is stored: *ret_new is false and *ret_version its number. `audit` (may be
+     * NULL) is written if something was stored; its reason is made here: "order, version 3". */
     enum err (*workflow_put)(struct store *s, struct slice name, struct slice text, int64_t now,
-                             int64_t *ret_version, bool *ret_new, struct error *e);
+                             const struct audit *audit, int64_t *ret_version, bool *ret_new,
+                             struct error *e);
     enum err (*workflow_get)(struct store *s, struct slice name, int64_t version, struct arena *a,
                              struct workflow_row *ret, struct error *e); /* version 0: the newest */
     enum err (*workflow_list)(struct store *s, struct arena *a, struct workflow_row **ret,
                               size_t *ret_count,
                               struct error *e); /* all versions, by name, version */
+
+    /* Stores a token. ERR_CONFLICT if the name is taken (unless `replace`), or the hash. */
+    enum err (*token_put)(struct store *s, const struct token_row *t, bool replace,
+                          const struct audit *audit, struct error *e);
+    /* Deletes one. ERR_NOT_FOUND; ERR_CONFLICT if no other admin's token would be good at `now`. */
+    enum err (*token_delete)(struct store *s, struct slice name, int64_t now,
+                             const struct audit *audit, struct error *e);
+    enum err (*token_list)(struct store *s, struct arena *a, struct token_row **ret,
+                           size_t *ret_count, struct error *e); /* all of them, by name */
+    enum err (*audit_list)(struct store *s, const struct audit_query *q, struct arena *a,
+                           struct audit_page *ret, struct error *e);
 
     /* Rows of that owner with a request, oldest task first, from after_seq on, exclusive. Asked by
      * nodes that share a store: somebody else's supervisor may have written it. Where it is not

@@ -261,7 +261,7 @@ static void op_workflow(struct script *s)
     if (s->workflow_in_doubt)
         return;
     (void)snprintf(text, sizeof text, "text-%" PRId64, s->workflow_version + 1);
-    enum err err = s->store->ops->workflow_put(s->store, SLICE("order"), slice_of(text), 1,
+    enum err err = s->store->ops->workflow_put(s->store, SLICE("order"), slice_of(text), 1, NULL,
                                                &version, &is_new, &s->error);
     s->workflow_in_doubt = err == ERR_UNKNOWN;
     if (failed(s, err, "workflow_put"))

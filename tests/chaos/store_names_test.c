@@ -74,7 +74,7 @@ static void refuses(struct world *w, enum err want, const char *story)
     CHECK(insert_row(w, a_row("refused")) == want, "%s", w->e.text);
     CHECK(strstr(w->e.text, story) && strstr(w->e.text, w->dir), "%s", w->e.text);
     CHECK(w->s->ops->probe(w->s, &w->e) == want, "probe");
-    CHECK(w->s->ops->workflow_put(w->s, SLICE("x"), SLICE("{}"), 1, &version, &is_new, &w->e)
+    CHECK(w->s->ops->workflow_put(w->s, SLICE("x"), SLICE("{}"), 1, NULL, &version, &is_new, &w->e)
               == want,
           "workflow_put");
     CHECK(w->s->ops->get(w->s, SLICE("a"), &w->a, &row, &w->e) == want, "get");

@@ -3,7 +3,7 @@
  * with a plain SQL shell.
  */
 
-#include "store_world.h"
+#include "shell.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -29,65 +29,6 @@ int fdatasync(int fd)
 {
     syncs++;
     return (int)syscall(SYS_fdatasync, fd);
-}
-
-static const char *path_of(struct world *w, const char *name)
-{
-    char path[128];
-
-    (void)snprintf(path, sizeof path, "%s/%s", w->dir, name);
-    return arena_copy(&w->a, slice_of(path)).ptr;
-}
-
-static void stop_store(struct world *w)
-{
-    w->s->ops->close(w->s);
-    w->s = NULL;
-}
-
-static void start_store(struct world *w)
-{
-    CHECK(sqlite_store_open(w->dir, &w->s, &w->e) == ERR_OK, "%s", w->e.text);
-}
-
-/* A connection of somebody else, as the shell would have it. */
-static sqlite3 *shell_open(const char *path)
-{
-    sqlite3 *db = NULL;
-
-    CHECK(sqlite3_open(path, &db) == SQLITE_OK, "%s", path);
-    return db;
-}
-
-static void shell_exec(const char *path, const char *sql)
-{
-    sqlite3 *db = shell_open(path);
-    char *why = NULL;
-
-    CHECK(sqlite3_exec(db, sql, NULL, NULL, &why) == SQLITE_OK, "%s: %s", sql, why);
-    (void)sqlite3_close(db);
-}
-
-static int add_columns(void *arg, int count, char **values, char **names)
-{
-    struct buf *b = arg;
-
-    (void)names;
-    for (int i = 0; i < count; i++)
-        buf_fmt(b, "%s%s", i ? "|" : "", values[i] ? values[i] : "NULL");
-    buf_byte(b, '\n');
-    return 0;
-}
-
-static void shell_says(const char *path, const char *sql, const char *want)
-{
-    CLEANUP(buf_fini) struct buf b = {0};
-    sqlite3 *db = shell_open(path);
-    char *why = NULL;
-
-    CHECK(sqlite3_exec(db, sql, add_columns, &b, &why) == SQLITE_OK, "%s: %s", sql, why);
-    (void)sqlite3_close(db);
-    CHECK(slice_is(buf_view(&b), want), "%s gives\n%s", sql, b.ptr ? b.ptr : "nothing");
 }
 
 static struct slice file_bytes(struct world *w, const char *path)
@@ -160,7 +101,7 @@ static void the_store_of_a_newer_version_is_refused(void **state)
     (void)sqlite3_close(db);
     refused(w, ERR_NEWER, "start the newer program");
     CHECK(file_bytes(w, path_of(w, "intact.db-wal")).len > 0, "the WAL is where it was");
-    shell_exec(path_of(w, "intact.db"), "PRAGMA user_version = 1");
+    shell_exec(path_of(w, "intact.db"), "PRAGMA user_version = 2");
     start_store(w);
     CHECK(exists(w, "x"), "nothing was lost");
 }
@@ -554,7 +495,8 @@ static void a_store_where_nothing_happens_writes_nothing(void **state)
     bool is_new;
 
     must(insert_row(w, a_row("x")), "insert");
-    must(w->s->ops->workflow_put(w->s, SLICE("o"), SLICE("A"), 1, &version, &is_new, &w->e), "put");
+    must(w->s->ops->workflow_put(w->s, SLICE("o"), SLICE("A"), 1, NULL, &version, &is_new, &w->e),
+         "put");
     CHECK(sqlite_store_maintain(w->s, false), "something is left to do");
     CHECK(!sqlite_store_maintain(w->s, true), "idle: it is done");
     struct slice before = all_bytes(w);
@@ -571,7 +513,8 @@ static void a_store_where_nothing_happens_writes_nothing(void **state)
                                        .until = 2};
         must(w->s->ops->lease(w->s, &want, &w->a, &l, &w->e), "lease");
         must(w->s->ops->overdue(w->s, 9, 0, 0, 9, &w->a, &page, &w->e), "overdue");
-        must(w->s->ops->workflow_put(w->s, SLICE("o"), SLICE("A"), 1, &version, &is_new, &w->e),
+        must(w->s->ops->workflow_put(w->s, SLICE("o"), SLICE("A"), 1, NULL, &version, &is_new,
+                                     &w->e),
              "put");
         CHECK(exists(w, "x"), "get");
     }
@@ -633,6 +576,9 @@ static void every_statement_goes_through_an_index(void **state)
         {SQL_ROW, "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)", false},
         {SQL_WORKFLOW_NEWEST, "(name=?)", false},
         {SQL_WORKFLOW_GET, "(name=?)", false},
+        {SQL_TOKEN_DELETE, "(name=?)", false},
+        {SQL_AUDIT_LIST, "SEARCH audit USING INTEGER PRIMARY KEY (rowid<?)", false},
+        {SQL_AUDIT_TASK, "SEARCH audit USING INDEX audit_task (task=? AND rowid<?)", false},
     };
 
     for (size_t i = 0; i < COUNT_OF(cases); i++)

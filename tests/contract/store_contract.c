@@ -680,8 +680,8 @@ static void put_workflow(struct world *w, const char *name, const char *text, in
     int64_t got = 0;
     bool got_new = !is_new;
 
-    must(w->s->ops->workflow_put(w->s, slice_of(name), slice_of(text), 10 + version, &got, &got_new,
-                                 &w->e),
+    must(w->s->ops->workflow_put(w->s, slice_of(name), slice_of(text), 10 + version, NULL, &got,
+                                 &got_new, &w->e),
          name);
     CHECK(got == version && got_new == is_new, "%s %s: version %" PRId64, name, text, got);
 }

@@ -27,8 +27,30 @@ static void furnish(struct world *w)
     must(insert_row(w, row), "old");
     int64_t version;
     bool is_new;
-    must(w->s->ops->workflow_put(w->s, SLICE("order"), SLICE("A"), 1, &version, &is_new, &w->e),
+    must(w->s->ops->workflow_put(w->s, SLICE("order"), SLICE("A"), 1, NULL, &version, &is_new,
+                                 &w->e),
          "workflow");
+    struct token_row t = {.name = SLICE("admin"), .roles = SLICE("[\"admin\"]"), .admin = true};
+    must(w->s->ops->token_put(w->s, &t, false, NULL, &w->e), "token");
+}
+
+static const struct audit an_audit = {
+    .at = 1, .actor = {"ann", 3}, .verb = {"retry", 5}, .task = {"old", 3}, .reason = {"why", 3}};
+
+static void tell_access(struct world *w, struct buf *b)
+{
+    const struct audit_query q = {.limit = 100};
+    struct token_row *tokens;
+    struct audit_page page;
+    size_t count;
+
+    must(w->s->ops->token_list(w->s, &w->a, &tokens, &count, &w->e), w->e.text);
+    for (size_t i = 0; i < count; i++)
+        buf_fmt(b, "%.*s %d\n", SLICE_ARG(tokens[i].name), tokens[i].hash[0]);
+    must(w->s->ops->audit_list(w->s, &q, &w->a, &page, &w->e), w->e.text);
+    for (size_t i = 0; i < page.count; i++)
+        buf_fmt(b, "%.*s %.*s\n", SLICE_ARG(page.entries[i].verb),
+                SLICE_ARG(page.entries[i].reason));
 }
 
 /* Everything that the store holds, as a text. */
@@ -51,6 +73,7 @@ static void tell_all(struct world *w, struct buf *b)
     for (size_t i = 0; i < count; i++)
         buf_fmt(b, "%.*s %" PRId64 " %.*s\n", SLICE_ARG(list[i].name), list[i].version,
                 SLICE_ARG(list[i].text));
+    tell_access(w, b);
 }
 
 typedef enum err operation(struct world *w);
@@ -68,6 +91,8 @@ static enum err op_commit(struct world *w)
     c[0].row.tags = SLICE("{\"k\":\"v\"}");
     c[0].row.payloads = &a_payload;
     c[0].row.payload_count = 1;
+    c[1].audits = c[2].audits = &an_audit;
+    c[1].audit_count = c[2].audit_count = 1;
     c[1].row.revision = 2;
     c[1].row.state = TASK_PROCESSING;
     c[1].row.locked_by = SLICE("n1/1");
@@ -118,8 +143,8 @@ static enum err op_workflow_put(struct world *w)
 {
     int64_t version = -1;
     bool is_new;
-    enum err err =
-        w->s->ops->workflow_put(w->s, SLICE("order"), SLICE("B"), 1, &version, &is_new, &w->e);
+    enum err err = w->s->ops->workflow_put(w->s, SLICE("order"), SLICE("B"), 1, &an_audit, &version,
+                                           &is_new, &w->e);
 
     CHECK(version == (err == ERR_OK ? 2 : -1), "out-parameters are left alone");
     return err;
@@ -138,6 +163,62 @@ static enum err op_workflow_list(struct world *w)
     size_t count;
 
     return w->s->ops->workflow_list(w->s, &w->a, &rows, &count, &w->e);
+}
+
+static enum err op_token_put(struct world *w)
+{
+    struct token_row t = {.name = SLICE("ci"), .roles = SLICE("[]"), .hash = {1}};
+
+    return w->s->ops->token_put(w->s, &t, false, &an_audit, &w->e);
+}
+
+/* In the place of another one, which must not be lost. */
+static enum err op_token_replace(struct world *w)
+{
+    struct token_row t = {.name = SLICE("admin"),
+                          .roles = SLICE("[\"admin\"]"),
+                          .admin = true,
+                          .hash = {2}};
+
+    return w->s->ops->token_put(w->s, &t, true, &an_audit, &w->e);
+}
+
+static enum err op_token_delete(struct world *w)
+{
+    struct token_row t = {.name = SLICE("other"),
+                          .roles = SLICE("[\"admin\"]"),
+                          .admin = true,
+                          .hash = {3}};
+    struct fault_plan armed = fault_plan;
+
+    fault_plan = (struct fault_plan){0};
+    must(w->s->ops->token_put(w->s, &t, true, NULL, &w->e), "another admin");
+    fault_plan = armed;
+    enum err err = w->s->ops->token_delete(w->s, SLICE("other"), 5, &an_audit, &w->e);
+    armed = fault_plan;
+    fault_plan = (struct fault_plan){0};
+    if (err != ERR_OK && err != ERR_UNKNOWN) /* as it was before this operation */
+        must(w->s->ops->token_delete(w->s, SLICE("other"), 5, NULL, &w->e), "it is still there");
+    fault_plan = armed;
+    return err;
+}
+
+static enum err op_token_list(struct world *w)
+{
+    struct token_row *rows;
+    size_t count;
+
+    return w->s->ops->token_list(w->s, &w->a, &rows, &count, &w->e);
+}
+
+static enum err op_audit_list(struct world *w)
+{
+    const struct audit_query q = {.limit = 9};
+    struct audit_page page = {.count = 77};
+    enum err err = w->s->ops->audit_list(w->s, &q, &w->a, &page, &w->e);
+
+    CHECK(page.count == (err == ERR_OK ? 0 : 77), "out-parameters are left alone");
+    return err;
 }
 
 /* SQLite opens its connections again after a failure: its ways out are taken as well. */
@@ -209,6 +290,11 @@ static void no_failure_leaves_anything_half_done(void **state)
         {op_workflow_put, "workflow_put"},
         {op_workflow_get, "workflow_get"},
         {op_workflow_list, "workflow_list"},
+        {op_token_put, "token_put"},
+        {op_token_replace, "token_put in another's place"},
+        {op_token_delete, "token_delete"},
+        {op_token_list, "token_list"},
+        {op_audit_list, "audit_list"},
     };
     (void)state;
     for (size_t i = 0; i < 2 * COUNT_OF(operations); i++)

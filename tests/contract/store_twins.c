@@ -50,6 +50,21 @@ static struct change random_change(struct prng *p, struct world *w)
     return c;
 }
 
+/* Of the same arena: both bodies get the very same change. */
+static void add_audits(struct prng *p, struct world *w, struct change *c)
+{
+    struct audit *audits = arena_alloc(&w->a, 2 * sizeof *audits);
+
+    c->audits = audits;
+    c->audit_count = prng_below(p, 3);
+    for (size_t i = 0; i < c->audit_count; i++)
+        audits[i] = (struct audit){.at = prng_below(p, 9),
+                                   .actor = slice_of(agents[prng_below(p, 3)]),
+                                   .verb = SLICE("retry"),
+                                   .task = c->row.id,
+                                   .reason = slice_of(owners[prng_below(p, 4)])};
+}
+
 static void claims_agree(const struct claim *x, const struct claim *y)
 {
     CHECK(x->row_count == y->row_count, "claimed %zu and %zu", x->row_count, y->row_count);
@@ -66,8 +81,11 @@ static void a_random_batch_agrees(struct prng *p, struct world *m, struct world 
     struct claim cx[2];
     struct claim cy[2];
 
-    for (size_t i = 0; i < N; i++)
-        x[i] = y[i] = random_change(p, m);
+    for (size_t i = 0; i < N; i++) {
+        x[i] = random_change(p, m);
+        add_audits(p, m, &x[i]);
+        y[i] = x[i];
+    }
     for (size_t i = 0; i < 2; i++) {
         enum claim_kind kind = (enum claim_kind)prng_below(p, 3);
         cx[i] = cy[i] =
@@ -131,6 +149,56 @@ static void random_reads_agree(struct prng *p, struct world *m, struct world *s)
     pages_agree(&x, &y);
 }
 
+static void audits_agree(struct prng *p, struct world *m, struct world *s)
+{
+    struct audit_query q = {.before_seq = prng_below(p, 500), .limit = 1 + prng_below(p, 9)};
+    struct audit_page x;
+    struct audit_page y;
+
+    if (prng_chance(p, 50))
+        q.task = slice_of(ids[prng_below(p, IDS)]);
+    must(m->s->ops->audit_list(m->s, &q, &m->a, &x, &m->e), "memory");
+    must(s->s->ops->audit_list(s->s, &q, &s->a, &y, &s->e), "sqlite");
+    CHECK(x.count == y.count && x.more == y.more, "audits of %zu and %zu", x.count, y.count);
+    for (size_t i = 0; i < x.count; i++) {
+        CHECK(x.seqs[i] == y.seqs[i] && x.entries[i].at == y.entries[i].at, "entry %zu", i);
+        CHECK(slice_eq(x.entries[i].actor, y.entries[i].actor), "actor %zu", i);
+        CHECK(slice_eq(x.entries[i].task, y.entries[i].task), "task %zu", i);
+        CHECK(slice_eq(x.entries[i].reason, y.entries[i].reason), "reason %zu", i);
+    }
+}
+
+static void a_random_token_agrees(struct prng *p, struct world *m, struct world *s)
+{
+    struct token_row t = {.name = slice_of(ids[prng_below(p, 6)]),
+                          .roles = SLICE("[]"),
+                          .admin = prng_chance(p, 50),
+                          .hash = {(unsigned char)prng_below(p, 9)},
+                          .expires_at = prng_below(p, 9)};
+    struct token_row *x;
+    struct token_row *y;
+    size_t nx;
+    size_t ny;
+    int64_t now = prng_below(p, 9);
+    bool replace = prng_chance(p, 50);
+
+    if (prng_chance(p, 50))
+        CHECK(m->s->ops->token_put(m->s, &t, replace, NULL, &m->e)
+                  == s->s->ops->token_put(s->s, &t, replace, NULL, &s->e),
+              "token_put");
+    else
+        CHECK(m->s->ops->token_delete(m->s, t.name, now, NULL, &m->e)
+                  == s->s->ops->token_delete(s->s, t.name, now, NULL, &s->e),
+              "token_delete");
+    must(m->s->ops->token_list(m->s, &m->a, &x, &nx, &m->e), "memory");
+    must(s->s->ops->token_list(s->s, &s->a, &y, &ny, &s->e), "sqlite");
+    CHECK(nx == ny, "%zu and %zu tokens", nx, ny);
+    for (size_t i = 0; i < nx; i++)
+        CHECK(slice_eq(x[i].name, y[i].name) && x[i].hash[0] == y[i].hash[0]
+                  && x[i].admin == y[i].admin && x[i].expires_at == y[i].expires_at,
+              "token %zu", i);
+}
+
 static void both_bodies_give_the_same_answers(void **state)
 {
     struct world *s = *state;
@@ -144,6 +212,8 @@ static void both_bodies_give_the_same_answers(void **state)
         struct prng p = {i};
         a_random_batch_agrees(&p, m, s);
         random_reads_agree(&p, m, s);
+        audits_agree(&p, m, s);
+        a_random_token_agrees(&p, m, s);
         if (i % 100 == 99) {
             world_restart(m);
             world_restart(s);

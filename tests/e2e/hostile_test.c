@@ -224,8 +224,10 @@ static void slow_senders_hold_up_nobody(void **state)
 
     for (int i = 0; i < CROWD; i++) {
         fds[i] = dial(&node);
-        say(fds[i], SLICE("POST /v1/tasks HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: "
-                          "application/json\r\nContent-Length: 34\r\n\r\n{\"workflow\""));
+        say(fds[i], SLICE("POST /v1/tasks HTTP/1.1\r\nHost: 127.0.0.1\r\n"));
+        say(fds[i], authorization(&node));
+        say(fds[i], SLICE("Content-Type: application/json\r\nContent-Length: 34\r\n\r\n"
+                          "{\"workflow\""));
     }
     others_are_served();
     for (int i = 0; i < CROWD; i += 2)
@@ -250,8 +252,11 @@ static void a_reader_that_does_not_read_holds_up_nobody(void **state)
     for (size_t i = 0; i < COUNT_OF(fds); i++) {
         fds[i] = dial(&node);
         (void)setsockopt(fds[i], SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
-        for (int k = 0; k < 5; k++) /* "large" is 4 MB */
-            say(fds[i], SLICE("GET /v1/tasks/large HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"));
+        for (int k = 0; k < 5; k++) { /* "large" is 4 MB */
+            say(fds[i], SLICE("GET /v1/tasks/large HTTP/1.1\r\nHost: 127.0.0.1\r\n"));
+            say(fds[i], authorization(&node));
+            say(fds[i], SLICE("\r\n"));
+        }
     }
     others_are_served();
     int64_t kb = node_resident_kb(&node);
@@ -272,7 +277,7 @@ static void requests_on_one_connection_are_answered_in_order(void **state)
 
     for (int i = 0; i < 50; i++) {
         buf_str(&b, get_one);
-        buf_str(&b, "GET /nowhere HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+        buf_fmt(&b, "GET /nowhere HTTP/1.1\r\nHost: 127.0.0.1\r\n%s\r\n", authorization(&node).ptr);
     }
     buf_str(&b, "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
     int fd = dial(&node);

@@ -118,12 +118,23 @@ static int lasting_port(void)
     }
 }
 
-void node_start(struct node *n, const char *const *flags)
+void node_read_token(struct node *n)
+{
+    char path[100];
+
+    (void)snprintf(path, sizeof path, "%s/admin-token", n->data);
+    FILE *f = fopen(path, "r");
+    n->token[0] = 0;
+    if (f && fgets(n->token, sizeof n->token, f))
+        n->token[strcspn(n->token, "\n")] = 0;
+    if (f)
+        (void)fclose(f);
+}
+
+static void spawn_node(struct node *n, const char *const *flags, int out)
 {
     const char *argv[24] = {"intact", "serve", "--data", n->data, "--listen"};
     char listen[32];
-    char line[100] = "";
-    int pipes[2];
     size_t argc = 6;
 
     if (!n->port)
@@ -132,8 +143,24 @@ void node_start(struct node *n, const char *const *flags)
     argv[5] = listen;
     while (*flags)
         argv[argc++] = *flags++;
+    n->pid = spawn(argv, out, n->log);
+}
+
+void node_begin(struct node *n, const char *const *flags)
+{
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+    spawn_node(n, flags, nowhere);
+    (void)close(nowhere);
+}
+
+void node_start(struct node *n, const char *const *flags)
+{
+    char line[100] = "";
+    int pipes[2];
+
     CHECK(pipe2(pipes, O_CLOEXEC) == 0, "%s", strerror(errno));
-    n->pid = spawn(argv, pipes[1], n->log);
+    spawn_node(n, flags, pipes[1]);
     (void)close(pipes[1]);
     FILE *f = fdopen(pipes[0], "r");
     bool ready =
@@ -142,6 +169,7 @@ void node_start(struct node *n, const char *const *flags)
         print_file(n->log);
     CHECK(ready, "it does not start; it said \"%s\"", line);
     (void)fclose(f);
+    node_read_token(n);
 }
 
 int node_wait(struct node *n, int ms)

@@ -18,11 +18,12 @@
 enum { PATIENCE_MS = 30000 /* for what must happen; nothing takes that long */ };
 
 struct node {
-    pid_t pid;     /* 0: it does not run */
-    int port;      /* 0: any; kept over restarts */
-    char home[64]; /* holds data folder and log */
-    char data[80]; /* --data */
-    char log[80];  /* what it wrote to standard error */
+    pid_t pid;      /* 0: it does not run */
+    int port;       /* 0: any; kept over restarts */
+    char home[64];  /* holds data folder and log */
+    char data[80];  /* --data */
+    char log[80];   /* what it wrote to standard error */
+    char token[64]; /* sent with every request: the admin's since node_start; "": none is */
 };
 
 void kit_program(int argc, char **argv); /* first of main */
@@ -36,6 +37,7 @@ void sleep_ms(int ms);
 
 void node_init(struct node *n);                            /* a new, empty home */
 void node_start(struct node *n, const char *const *flags); /* returns when it listens */
+void node_begin(struct node *n, const char *const *flags); /* returns at once */
 int node_wait(struct node *n, int ms);                     /* its wait status; -1: runs still */
 void node_signal(struct node *n, int signal);
 void node_kill(struct node *n); /* SIGKILL, and it is gone */
@@ -47,7 +49,12 @@ int64_t node_resident_kb(const struct node *n);
 /* Runs `intact serve` with these flags until it ends; its exit status, and standard error. */
 int serve_briefly(const char *const *flags, struct buf *ret_stderr);
 
+void node_read_token(struct node *n); /* the admin's; none if there is none */
+
 /* ---- requests ---- */
+
+/* What to put into a request that is written by hand. */
+struct slice authorization(const struct node *n); /* a whole header line, or empty */
 
 struct reply {
     int status; /* 0: the connection was closed without an answer */
@@ -123,6 +130,12 @@ void hand_in(const struct node *n, const char *agent, const char *instance, cons
              const char *result, const char *expected_status);
 /* Fetches and completes with that output. */
 void serve_step(const struct node *n, const char *agent, const char *instance, const char *output);
+
+/* A new token, made by the one whose `n` has: ("ci", "\"submit\", \"read\"", "30d" or NULL). */
+void make_token(const struct node *n, const char *name, const char *roles, const char *expires_in,
+                char ret[64]);
+/* The same server, as somebody with that token calls it; "": with none. */
+struct node as(const struct node *server, const char *token);
 
 /* One value of an SQL query, on the database of the running server. To be freed. */
 char *sql(const struct node *n, const char *query);

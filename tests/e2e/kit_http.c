@@ -103,6 +103,16 @@ void hear(int fd, struct reply *ret)
     hear_any(fd, ret, false);
 }
 
+struct slice authorization(const struct node *n)
+{
+    static char line[100];
+
+    if (!n->token[0])
+        return SLICE("");
+    (void)snprintf(line, sizeof line, "Authorization: Bearer %s\r\n", n->token);
+    return slice_of(line);
+}
+
 int ask(const struct node *n, const char *method, const char *path, const char *type,
         struct slice body)
 {
@@ -111,6 +121,7 @@ int ask(const struct node *n, const char *method, const char *path, const char *
 
     buf_fmt(&b, "%s %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nConnection: close\r\n", method, path,
             n->port);
+    buf_slice(&b, authorization(n));
     if (type)
         buf_fmt(&b, "Content-Type: %s\r\nContent-Length: %zu\r\n", type, body.len);
     buf_str(&b, "\r\n");

@@ -123,3 +123,26 @@ int64_t sql_int(const struct node *n, const char *query)
     free(text);
     return v;
 }
+
+void make_token(const struct node *n, const char *name, const char *roles, const char *expires_in,
+                char ret[64])
+{
+    REPLY r = {0};
+
+    post(n, &r, "/v1/tokens", "{\"name\": \"%s\", \"roles\": [%s]%s%s%s}", name, roles,
+         expires_in ? ", \"expires_in\": \"" : "", expires_in ? expires_in : "",
+         expires_in ? "\"" : "");
+    EXPECT(&r, 201);
+    EXPECT_TEXT(&r, "name", name);
+    CHECK(head_has(&r, "Cache-Control: no-store"), "%.*s", SLICE_ARG(r.head));
+    (void)snprintf(ret, 64, "%s", text_at(&r, "token"));
+    CHECK(strlen(ret) == 50 && strncmp(ret, "intact_", 7) == 0, "token \"%s\"", ret);
+}
+
+struct node as(const struct node *server, const char *token)
+{
+    struct node n = *server;
+
+    (void)snprintf(n.token, sizeof n.token, "%s", token);
+    return n;
+}

@@ -218,6 +218,8 @@ static void wrong_flags_are_named(void **state)
         {{"-x"}, "x"},
         {{"extra"}, "extra"},
         {{"--listen", "0.0.0.0:0"}, "loopback"},
+        {{"--open", "--listen", "0.0.0.0:0"}, "--open asks nobody for a token"},
+        {{"--listen", "example.com:80", "--open"}, "--open asks nobody for a token"},
         {{"--listen", "192.168.0.1:7420"}, "loopback"},
         {{"--listen", "127.0.0.1.example.com:7420"}, "loopback"},
         {{"--listen", "127.0.0.1"}, "127.0.0.1"},

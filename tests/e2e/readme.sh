@@ -43,7 +43,7 @@ awk -v section="## $section" -v work="$work" '
 mkdir -p "$work/clone/build/release/src/cli"
 ln -s "$intact" "$work/clone/build/release/src/cli/intact"
 cd "$work/clone"
-unset INTACT_SERVER
+unset INTACT_SERVER INTACT_TOKEN
 
 # Runs one block; what it starts in the background is the server. Usage: run_block FILE
 run_block() {

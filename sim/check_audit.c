@@ -1,0 +1,55 @@
+#include "sim/check.h"
+
+#include "sim/disk.h"
+#include "sim/world.h"
+
+/* What people do is written down with what comes of it: by whom, and nothing that nobody asked for.
+ */
+
+static const char *const verbs[] = {
+    [ASK_RETRY] = "retry", [ASK_SKIP] = "skip", [ASK_UNDO] = "undo", [ASK_CANCEL] = "cancel"};
+
+static void check_entry(struct subject *t, const struct audit *a)
+{
+    for (size_t i = 0; i < COUNT_OF(verbs); i++) {
+        if (!verbs[i] || !slice_is(a->verb, verbs[i]))
+            continue;
+        if (++t->audited[i] > t->wanted[i])
+            broken("nobody is said to have done what he did not ask for", "%s: %s", t->id,
+                   verbs[i]);
+        if (!slice_is(a->actor, "operator") || !slice_is(a->task, t->id)
+            || !slice_is(a->reason, "somebody wanted it"))
+            broken("the audit says who, of what and why", "%s: %.*s %.*s", t->id,
+                   SLICE_ARG(a->actor), SLICE_ARG(a->reason));
+        return;
+    }
+    broken("the audit has the operators' verbs", "%s: %.*s", t->id, SLICE_ARG(a->verb));
+}
+
+void check_audit(struct subject *t, const struct audit_page *all, enum task_state old,
+                 enum task_state new)
+{
+    if (all->count < t->audit_count)
+        broken("the audit is only added to", "%s: %zu entries, then %zu", t->id, t->audit_count,
+               all->count);
+    if (old == TASK_ERROR && new != TASK_ERROR && all->count == t->audit_count)
+        broken("who resumes a stopped task is written down", "%s is %s", t->id,
+               task_state_text(new));
+    for (size_t i = all->count - t->audit_count; i-- > 0;) /* the newest come first */
+        check_entry(t, &all->entries[i]);
+    t->audit_count = all->count;
+}
+
+void check_verb_told(struct subject *t, const struct ask *a)
+{
+    if (a->kind == ASK_SUBMIT)
+        return;
+    if (!err_is_transient(a->outcome) && a->outcome != ERR_OK)
+        t->refused[a->kind]++;
+    if (t->audited[a->kind] + t->refused[a->kind] > t->wanted[a->kind])
+        broken("what was refused is not said to be done", "%s: %s", t->id, verbs[a->kind]);
+    if (a->outcome != ERR_OK || (a->kind != ASK_RETRY && a->kind != ASK_SKIP))
+        return; /* an undo may find that it is under way */
+    if (++t->verbs_told[a->kind] > t->audited[a->kind])
+        broken("what is told to be done is in the audit", "%s: %s", t->id, verbs[a->kind]);
+}

@@ -1,0 +1,181 @@
+/* Functions of texts; index and its kin look into arrays as well. */
+
+#include "definition/function_parts.h"
+
+/* `shift` is added to the letters from `from` on. */
+static const struct json *with_case(struct machine *m, const struct json *in, char from, int shift)
+{
+    if (in->type != JSON_STRING)
+        return function_refuse(m, in, "is not a string");
+    char *ptr = machine_spend(m, in->text.len / 64) ? value_bytes(m, in->text.len) : NULL;
+    if (!ptr)
+        return NULL;
+    for (size_t i = 0; i < in->text.len; i++) {
+        int c = (unsigned char)in->text.ptr[i];
+        bool is_letter = c >= from && c <= from + 25;
+        ptr[i] = (char)(is_letter ? c + shift : c);
+    }
+    return value_text(m, (struct slice){ptr, in->text.len});
+}
+
+VALUE_FUNCTION(ascii_downcase)
+{
+    (void)args;
+    return with_case(m, in, 'A', 'a' - 'A');
+}
+
+VALUE_FUNCTION(ascii_upcase)
+{
+    (void)args;
+    return with_case(m, in, 'a', 'A' - 'a');
+}
+
+VALUE_FUNCTION(split)
+{
+    if (in->type == JSON_STRING && args[0]->type == JSON_STRING)
+        return operator_split(m, in->text, args[0]->text);
+    (void)machine_fail(m, "split input and separator must be strings");
+    return NULL;
+}
+
+/* What a member of an array becomes in a joined text; NULL: failed. */
+static const struct json *join_piece(struct machine *m, const struct json *j)
+{
+    if (j->type == JSON_NULL)
+        return value_text(m, SLICE(""));
+    if (value_is_container(j))
+        return function_refuse(m, j, "cannot be joined to a string");
+    return value_to_text(m, j);
+}
+
+VALUE_FUNCTION(join)
+{
+    CLEANUP(buf_fini) struct buf b = {.max = EXPRESSION_BYTES_MAX + 1};
+
+    if (!function_check_iterable(m, in))
+        return NULL;
+    if (in->count > 0 && args[0]->type != JSON_STRING && args[0]->type != JSON_NULL)
+        return function_refuse(m, args[0], "cannot join strings");
+    for (const struct json *j = in->child; j; j = j->next) {
+        const struct json *piece = join_piece(m, j);
+        if (!piece || !machine_spend(m, (piece->text.len + args[0]->text.len) / 64))
+            return NULL;
+        if (j != in->child)
+            buf_slice(&b, args[0]->text);
+        buf_slice(&b, piece->text);
+    }
+    if (b.overflow && !machine_claim(m, (size_t)EXPRESSION_BYTES_MAX + 1))
+        return NULL;
+    return value_text_copy(m, buf_view(&b));
+}
+
+static bool is_end(struct slice text, struct slice part, bool at_end)
+{
+    if (part.len > text.len)
+        return false;
+    const char *at = at_end ? text.ptr + text.len - part.len : text.ptr;
+    return part.len == 0 || memcmp(at, part.ptr, part.len) == 0;
+}
+
+static const struct json *ends(struct machine *m, const struct json *in, const struct json *part,
+                               bool at_end)
+{
+    if (in->type != JSON_STRING || part->type != JSON_STRING) {
+        (void)machine_fail(m, "%s() requires string inputs", at_end ? "endswith" : "startswith");
+        return NULL;
+    }
+    if (!machine_spend(m, part->text.len / 64))
+        return NULL;
+    return value_bool(is_end(in->text, part->text, at_end));
+}
+
+VALUE_FUNCTION(startswith)
+{
+    return ends(m, in, args[0], false);
+}
+
+VALUE_FUNCTION(endswith)
+{
+    return ends(m, in, args[0], true);
+}
+
+/* What is no string, or has not this end, stays as it is. */
+static const struct json *without_end(struct machine *m, const struct json *in,
+                                      const struct json *part, bool at_end)
+{
+    if (in->type != JSON_STRING || part->type != JSON_STRING
+        || !is_end(in->text, part->text, at_end))
+        return in;
+    if (!machine_spend(m, in->text.len / 64))
+        return NULL;
+    size_t len = in->text.len - part->text.len;
+    return value_text_copy(m, (struct slice){in->text.ptr + (at_end ? 0 : part->text.len), len});
+}
+
+VALUE_FUNCTION(ltrimstr)
+{
+    return without_end(m, in, args[0], false);
+}
+
+VALUE_FUNCTION(rtrimstr)
+{
+    return without_end(m, in, args[0], true);
+}
+
+/* ---- where something stands in something else ---- */
+
+/* Positions are characters; as in jq 1.6 a place counts once. */
+static const struct json *indices_of_text(struct machine *m, struct slice text, struct slice part)
+{
+    struct builder b = builder_begin(m, JSON_ARRAY);
+    size_t characters = 0;
+
+    if (part.len == 0)
+        return b.container;
+    for (const char *at = NULL; machine_spend(m, 1 + part.len / 64);) {
+        at = memmem(text.ptr, text.len, part.ptr, part.len);
+        size_t skipped = at ? (size_t)(at - text.ptr) : text.len;
+        if (!machine_spend(m, skipped / 64))
+            return NULL;
+        if (!at)
+            return b.container;
+        characters += text_length((struct slice){text.ptr, skipped});
+        if (!builder_add_int(&b, characters))
+            return NULL;
+        characters += text_length(part);
+        skipped += part.len;
+        text = (struct slice){text.ptr + skipped, text.len - skipped};
+    }
+    return NULL;
+}
+
+VALUE_FUNCTION(indices)
+{
+    const struct json *part = args[0];
+
+    if (in->type == JSON_NULL)
+        return in;
+    if (in->type == JSON_STRING && part->type == JSON_STRING)
+        return indices_of_text(m, in->text, part->text);
+    if (in->type == JSON_ARRAY && part->type == JSON_ARRAY)
+        return operator_indices(m, in, part->child, part->count);
+    if (in->type == JSON_ARRAY)
+        return operator_indices(m, in, part, 1);
+    (void)machine_fail(m, "cannot look for %s in %s", value_kind(part), value_kind(in));
+    return NULL;
+}
+
+/* jq's names: the first one, or null. */
+VALUE_FUNCTION(index)
+{
+    const struct json *all = function_indices(m, in, args);
+
+    return all && all->type == JSON_ARRAY ? function_first(m, all, NULL) : all;
+}
+
+VALUE_FUNCTION(rindex)
+{
+    const struct json *all = function_indices(m, in, args);
+
+    return all && all->type == JSON_ARRAY ? function_last(m, all, NULL) : all;
+}

@@ -1,0 +1,94 @@
+/* A token that was deleted or has expired says nothing of the results that come with it. */
+
+#include "base/test.h"
+
+#include <intact/agent.h>
+#include <pthread.h>
+
+#include "libintact/fake.h"
+#include "libintact/peer.h"
+#include "json/json.h"
+
+enum { REFUSALS = 12 };
+
+static struct {
+    struct fake fake;
+    int status;
+    unsigned idle;
+    unsigned refused; /* calls that brought the result */
+    bool given, told;
+} s;
+
+static bool brings_result(struct slice body)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct json *call = NULL;
+    enum err err = json_parse(&a, body, &call, NULL);
+    const struct json *results = err == ERR_OK ? json_get(call, "results") : NULL;
+
+    return results && results->child;
+}
+
+/* One request, whose result is refused a dozen times and then taken. */
+static int answer(struct fake *f, const char *line, struct slice body, struct buf *ret)
+{
+    (void)f;
+    (void)line;
+    if (brings_result(body)) {
+        if (s.refused++ < REFUSALS)
+            return s.status;
+        s.told = true;
+        intact_agent_stop();
+        buf_str(ret, "{\"outcomes\":[{\"token\":\"t\",\"status\":\"accepted\"}]}");
+    } else if (!s.given) {
+        s.given = true;
+        buf_str(ret,
+                "{\"requests\":[{\"token\":\"t\",\"task\":\"o\",\"step\":\"s\",\"action\":\"x\","
+                "\"direction\":\"forward\",\"attempt\":1,\"idempotency_key\":\"o/s\","
+                "\"input\":null,\"complete_by\":\"2026-01-31T10:00:00.000Z\","
+                "\"time_left_ms\":600000}]}");
+    } else {
+        if (++s.idle == 5) /* it has forgotten it */
+            intact_agent_stop();
+        buf_str(ret, "{}");
+    }
+    return 200;
+}
+
+static void do_it(struct intact_request *r, void *arg)
+{
+    (void)arg;
+    intact_answer(r, "1");
+}
+
+static void results_outlive_a_token_that_is_refused(void **state)
+{
+    static const int statuses[] = {401, 403};
+    static const struct intact_handler handler = {.action = "x", .run = do_it};
+    (void)state;
+
+    peer_timing.refused_ms = 2;
+    peer_timing.refused_max_ms = 5;
+    for (size_t i = 0; i < COUNT_OF(statuses); i++) {
+        char url[40];
+        memset(&s, 0, sizeof s);
+        s.status = statuses[i];
+        s.fake.answer = answer;
+        fake_open(&s.fake);
+        fake_url(&s.fake, url);
+        const struct intact_agent_options o = {.server = url,
+                                               .agent = "a",
+                                               .handlers = &handler,
+                                               .handler_count = 1};
+        CHECK(intact_agent_run(&o) == INTACT_AGENT_STOPPED, "it delivers and stops");
+        fake_close(&s.fake);
+        CHECK(s.told && s.refused == REFUSALS + 1, "after %u calls", s.refused);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(results_outlive_a_token_that_is_refused)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

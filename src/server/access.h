@@ -1,0 +1,76 @@
+#ifndef SERVER_ACCESS_H
+#define SERVER_ACCESS_H
+
+/*
+ * Who is let in. A token is "intact_" and 43 characters of base64url (32 random bytes); the server
+ * knows its SHA-256 alone. Checking one is one hash and one look into a map, which is loaded at the
+ * start and after every change of a token, when that is durable.
+ *
+ * Hashes of tokens are looked up like any key: who measures how long that takes learns something of
+ * a hash that he cannot choose, and from it nothing of a token.
+ *
+ * Used by the loop's thread alone.
+ */
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "store/store.h"
+
+enum {
+    ACCESS_TOKEN_SIZE = 50, /* characters of a token's text */
+    ACCESS_ROLES_MAX = 64,  /* of one token */
+    ACCESS_NAME_MAX = 64,   /* bytes of its name */
+};
+
+/* What a token may do, and (several of them) what a route asks for: any of these will do. */
+enum role {
+    ROLE_ANYBODY = 1, /* of routes: no token is needed */
+    ROLE_BEARER = 2,  /* of routes: any good token will do */
+    ROLE_SUBMIT = 4,
+    ROLE_READ = 8,
+    ROLE_OPERATE = 16,
+    ROLE_AGENT = 32, /* of the agent in the route's path */
+    ROLE_ADMIN = 64, /* may all */
+};
+
+/* A token in use. */
+struct bearer {
+    struct slice name, roles_json;
+    unsigned roles;       /* enum role; ROLE_AGENT: of every agent */
+    struct slice *agents; /* of "agent:NAME" */
+    size_t agent_count;
+    int64_t created_at, expires_at; /* expires_at 0: never */
+    unsigned char hash[TOKEN_HASH_SIZE];
+};
+
+struct access;
+
+/* `file`: where the admin's token lies, as clients are told; NULL: no tokens are asked for. */
+struct access *access_new(const char *file);
+void access_free(struct access *a);
+bool access_is_open(const struct access *a);
+const char *access_file(const struct access *a);
+
+/* These tokens, and no others, are good from now on. */
+void access_load(struct access *a, const struct token_row *rows, size_t count);
+
+/* All of them, by name. Valid until the next access_load. */
+const struct bearer *access_list(const struct access *a, size_t *ret_count);
+
+/* A new token's text (with its NUL), and the hash of one. */
+enum err access_make(char ret[ACCESS_TOKEN_SIZE + 1], struct error *e) MUST_USE;
+bool access_hash(struct access *a, struct slice text, unsigned char ret[TOKEN_HASH_SIZE]) MUST_USE;
+
+/* Who sends this Authorization header at `now`? NULL: nobody we know, and *ret_why tells more.
+ * Where no tokens are asked for, it is somebody called "open" who may all. */
+const struct bearer *access_who(struct access *a, struct slice authorization, int64_t now,
+                                const char **ret_why);
+
+/* May that one use a route that asks for `may`? `agent`: the one in its path, or NONE. */
+bool access_may(const struct bearer *b, unsigned may, struct slice agent);
+
+/* "submit", "agent:payment", ...: is it a role, and which? *ret_agent: the name, "*" for all. */
+bool role_parse(struct slice text, unsigned *ret, struct slice *ret_agent) MUST_USE;
+void role_write(struct buf *b, unsigned may, struct slice agent); /* "submit, read or admin" */
+
+#endif

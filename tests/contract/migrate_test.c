@@ -1,0 +1,115 @@
+/* From one version of the schema to the next, and what the schema itself holds on to. */
+
+#include "shell.h"
+
+#include <unistd.h>
+
+#include "schema_0001.h"
+
+/* As version 1 of this program left it: its schema, and a row of most tables. */
+static void make_version_1(struct world *w)
+{
+    const char *path = path_of(w, "intact.db");
+
+    CHECK(unlink(path) == 0, "removed");
+    shell_exec(path, "PRAGMA journal_mode = DELETE");
+    shell_exec(path, schema_0001);
+    shell_exec(path,
+               "INSERT INTO meta (name, value) VALUES ('secret', randomblob(32)); "
+               "INSERT INTO node (name, boot) VALUES ('n1', 6); "
+               "INSERT INTO workflow (name, version, text, created_at) VALUES ('o', 1, 'A', 5); "
+               "INSERT INTO task (id, workflow, version, submitted_at, tags, revision, state, "
+               "direction, priority, waiting_for, rank, failure_count, doc) "
+               "VALUES ('old', 'o', 1, 7, '{\"k\":\"v\"}', 3, 'pending', 'forward', 5, 'a', 1, 2, "
+               "'{\"steps\":[]}'); "
+               "INSERT INTO payload (key, json) VALUES (1048577, '\"long\"'); "
+               "INSERT INTO tag (key, value, task) VALUES ('k', 'v', 1); "
+               "PRAGMA application_id = 0x496e7463; PRAGMA user_version = 1; "
+               "PRAGMA journal_mode = WAL");
+}
+
+static void a_store_of_version_1_is_brought_up_to_date(void **state)
+{
+    struct world *w = *state;
+    const char *path = path_of(w, "intact.db");
+    const struct audit done = {.at = 1, .actor = SLICE("ann"), .verb = SLICE("retry")};
+    struct token_row t = {.name = SLICE("admin"), .roles = SLICE("[]")};
+
+    stop_store(w);
+    make_version_1(w);
+    start_store(w);
+    shell_says(path, "PRAGMA user_version", "2\n");
+    CHECK(w->s->ops->boot(w->s) == 7, "its starts are counted on");
+    struct task_row row = fetch(w, "old");
+    CHECK(row.revision == 3 && row.failure_count == 2 && row.payload_count == 1, "the task");
+    must(w->s->ops->token_put(w->s, &t, false, &done, &w->e), "a token");
+    row.revision = 4;
+    row.payload_count = 0;
+    must(put_change(
+             w,
+             (struct change){.kind = CHANGE_UPDATE, .row = row, .audits = &done, .audit_count = 1}),
+         "a change, and who did it");
+    shell_says(path, "SELECT count(*) FROM audit_view WHERE actor = 'ann'", "2\n");
+    stop_store(w);
+    start_store(w);
+    CHECK(fetch(w, "old").revision == 4, "and again");
+}
+
+/* A power cut, a full disk or a kill in the middle leaves version 1, which the next start finds. */
+static void a_migration_that_fails_leaves_the_old_version(void **state)
+{
+    struct world *w = *state;
+    const char *path = path_of(w, "intact.db");
+
+    stop_store(w);
+    make_version_1(w);
+    for (uint32_t n = 0;; n++) {
+        fault_plan = (struct fault_plan){.skip = n, .fire = 1};
+        enum err err = sqlite_store_open(w->dir, &w->s, &w->e);
+        bool fired = fault_plan.fired > 0;
+        fault_plan = (struct fault_plan){0};
+        if (err != ERR_OK) {
+            shell_says(path, "SELECT id, revision FROM task", "old|3\n");
+            continue;
+        }
+        stop_store(w);
+        if (!fired)
+            break;
+        make_version_1(w);
+    }
+    start_store(w);
+    shell_says(path, "PRAGMA user_version", "2\n");
+}
+
+static void the_audit_is_only_added_to(void **state)
+{
+    struct world *w = *state;
+    const char *path = path_of(w, "intact.db");
+    const struct audit done = {.at = 1769853600123,
+                               .actor = SLICE("ann"),
+                               .verb = SLICE("retry"),
+                               .task = SLICE("x")};
+    static const char *const tries[] = {"DELETE FROM audit", "UPDATE audit SET actor = 'bob'"};
+
+    must(put_change(w, (struct change){.kind = CHANGE_INSERT,
+                                       .row = a_row("x"),
+                                       .audits = &done,
+                                       .audit_count = 1}),
+         "insert");
+    sqlite3 *db = shell_open(path);
+    for (size_t i = 0; i < COUNT_OF(tries); i++)
+        CHECK(sqlite3_exec(db, tries[i], NULL, NULL, NULL) == SQLITE_CONSTRAINT, "%s", tries[i]);
+    (void)sqlite3_close(db);
+    shell_says(path, "SELECT at, actor, verb, task, step, reason FROM audit_view",
+               "2026-01-31T10:00:00.123Z|ann|retry|x|NULL|NULL\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ON_SQLITE(a_store_of_version_1_is_brought_up_to_date),
+        ON_SQLITE(a_migration_that_fails_leaves_the_old_version),
+        ON_SQLITE(the_audit_is_only_added_to),
+    };
+    return cmocka_run_group_tests_name("schema", tests, NULL, NULL);
+}

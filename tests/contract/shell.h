@@ -1,0 +1,19 @@
+#ifndef TESTS_SHELL_H
+#define TESTS_SHELL_H
+
+/* The file of a store in SQLite, as somebody else with a plain SQL shell has it. */
+
+#include <sqlite3.h>
+
+#include "store_world.h"
+
+const char *path_of(struct world *w, const char *name); /* of a file in its folder */
+void stop_store(struct world *w);
+void start_store(struct world *w);
+
+sqlite3 *shell_open(const char *path);
+void shell_exec(const char *path, const char *sql);
+/* The rows that it gives, one a line, columns with '|' between them. */
+void shell_says(const char *path, const char *sql, const char *want);
+
+#endif

@@ -1,0 +1,241 @@
+/*
+ * Tokens, and the audit of what people did: what every body of the store promises of them.
+ */
+
+#include "store_world.h"
+
+#include "base/buf.h"
+
+static struct audit an_audit(const char *verb, const char *reason)
+{
+    return (struct audit){.at = 1769853600123,
+                          .actor = SLICE("ann"),
+                          .verb = slice_of(verb),
+                          .reason = slice_of(reason)};
+}
+
+static struct token_row a_token(const char *name, unsigned char hash, bool admin)
+{
+    struct token_row t = {.name = slice_of(name),
+                          .roles = admin ? SLICE("[\"admin\"]") : SLICE("[\"submit\",\"agent:*\"]"),
+                          .admin = admin,
+                          .created_at = 1000 + hash};
+
+    memset(t.hash, hash, sizeof t.hash);
+    return t;
+}
+
+static enum err put_token(struct world *w, struct token_row t, bool replace)
+{
+    const struct audit audit = an_audit("token.create", NULL);
+
+    return w->s->ops->token_put(w->s, &t, replace, &audit, &w->e);
+}
+
+static enum err delete_token(struct world *w, const char *name, int64_t now)
+{
+    const struct audit audit = an_audit("token.delete", name);
+
+    return w->s->ops->token_delete(w->s, slice_of(name), now, &audit, &w->e);
+}
+
+static void tokens_are(struct world *w, const char *want)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    struct token_row *rows = NULL;
+    size_t count = 0;
+
+    must(w->s->ops->token_list(w->s, &w->a, &rows, &count, &w->e), "list");
+    for (size_t i = 0; i < count; i++)
+        buf_fmt(&b, "%.*s %d%d %.*s %d %" PRId64 " %" PRId64 "\n", SLICE_ARG(rows[i].name),
+                rows[i].hash[0], rows[i].hash[31], SLICE_ARG(rows[i].roles), rows[i].admin,
+                rows[i].created_at, rows[i].expires_at);
+    CHECK(slice_is(buf_view(&b), want), "tokens are\n%s", b.ptr ? b.ptr : "none");
+}
+
+/* "actor verb task/step reason", newest first; *ret_more if there are more. */
+static void audit_is(struct world *w, struct audit_query q, const char *want, bool more)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    struct audit_page p;
+
+    must(w->s->ops->audit_list(w->s, &q, &w->a, &p, &w->e), "audit");
+    for (size_t i = 0; i < p.count; i++) {
+        const struct audit *a = &p.entries[i];
+        CHECK(a->at == 1769853600123, "at %" PRId64, a->at);
+        buf_fmt(&b, "%.*s %.*s %.*s/%.*s %s%.*s\n", SLICE_ARG(a->actor), SLICE_ARG(a->verb),
+                SLICE_ARG(a->task), SLICE_ARG(a->step), a->reason.ptr ? "" : "-",
+                SLICE_ARG(a->reason));
+        CHECK(i == 0 || p.seqs[i] < p.seqs[i - 1], "newest first");
+    }
+    CHECK(slice_is(buf_view(&b), want), "the audit is\n%s", b.ptr ? b.ptr : "empty");
+    CHECK(p.more == more, "more");
+}
+
+static const struct audit_query all = {.limit = 100};
+
+static void tokens_are_kept_by_name_and_hash(void **state)
+{
+    struct world *w = *state;
+    struct token_row b = a_token("b", 2, false);
+
+    tokens_are(w, "");
+    b.expires_at = 77;
+    must(put_token(w, b, false), "b");
+    must(put_token(w, a_token("a", 1, true), false), "a");
+    static const char both[] =
+        "a 11 [\"admin\"] 1 1001 0\nb 22 [\"submit\",\"agent:*\"] 0 1002 77\n";
+    tokens_are(w, both);
+    CHECK(put_token(w, a_token("a", 3, false), false) == ERR_CONFLICT, "the name is taken");
+    CHECK(put_token(w, a_token("c", 2, false), false) == ERR_CONFLICT, "the hash is taken");
+    CHECK(put_token(w, a_token("a", 2, false), true) == ERR_CONFLICT, "by another name");
+    tokens_are(w, both);
+    world_restart(w);
+    tokens_are(w, both);
+    must(put_token(w, a_token("a", 9, true), true), "replaced");
+    must(put_token(w, a_token("d", 4, false), true), "nothing to replace");
+    must(delete_token(w, "b", 5), "deleted");
+    CHECK(delete_token(w, "b", 5) == ERR_NOT_FOUND, "it is gone");
+    tokens_are(w, "a 99 [\"admin\"] 1 1009 0\nd 44 [\"submit\",\"agent:*\"] 0 1004 0\n");
+    must(put_token(w, a_token("b", 2, false), false), "the name and the hash are free again");
+    audit_is(w, all,
+             "ann token.create / -\nann token.delete / b\nann token.create / -\n"
+             "ann token.create / -\nann token.create / -\nann token.create / -\n",
+             false);
+}
+
+static void the_last_admin_stays(void **state)
+{
+    struct world *w = *state;
+    struct token_row temporary = a_token("temporary", 2, true);
+
+    temporary.expires_at = 500;
+    must(put_token(w, a_token("a", 1, true), false), "a");
+    must(put_token(w, a_token("s", 3, false), false), "s");
+    CHECK(delete_token(w, "a", 100) == ERR_CONFLICT, "the only one");
+    must(put_token(w, temporary, false), "another one, for a time");
+    CHECK(delete_token(w, "a", 500) == ERR_CONFLICT, "which is over");
+    CHECK(delete_token(w, "nobody", 500) == ERR_NOT_FOUND, "nobody");
+    must(delete_token(w, "a", 499), "which is not over");
+    CHECK(delete_token(w, "temporary", 499) == ERR_CONFLICT, "now it is the only one");
+    must(delete_token(w, "s", 499), "no admin's");
+    must(put_token(w, a_token("a", 1, true), false), "a");
+    must(delete_token(w, "temporary", 900), "out of time");
+    tokens_are(w, "a 11 [\"admin\"] 1 1001 0\n");
+}
+
+static void what_people_did_is_stored_with_its_change(void **state)
+{
+    struct world *w = *state;
+    struct audit done[2] = {an_audit("skip", "tired"), an_audit("retry", "of \"it\"\n")};
+    struct change c = {.kind = CHANGE_INSERT, .row = a_row("x"), .audits = done, .audit_count = 2};
+
+    done[0].task = done[1].task = SLICE("x");
+    done[0].step = SLICE("charge");
+    must(put_change(w, c), "insert");
+    CHECK(put_change(w, c) == ERR_CONFLICT, "again");
+    static const char two[] = "ann retry x/ of \"it\"\n\nann skip x/charge tired\n";
+    audit_is(w, all, two, false);
+
+    c.kind = CHANGE_UPDATE;
+    c.row.revision = 3;
+    CHECK(put_change(w, c) == ERR_CONFLICT, "a stale revision");
+    c.row.revision = 2;
+    c.row.doc = SLICE_NONE;
+    CHECK(put_change(w, c) == ERR_INVALID, "a row that cannot be stored");
+    c.row.doc = SLICE("{}");
+    done[1].actor = SLICE_NONE;
+    CHECK(put_change(w, c) == ERR_INVALID, "nobody did it");
+    CHECK(fetch(w, "x").revision == 1, "then it was not done");
+    audit_is(w, all, two, false);
+
+    c.audits = &done[0];
+    c.audit_count = 1;
+    must(put_change(w, c), "update");
+    c.kind = CHANGE_REQUEST;
+    c.row.revision = 3;
+    c.row.request = SLICE("{}");
+    must(put_change(w, c), "request");
+    world_restart(w);
+    audit_is(w, all,
+             "ann skip x/charge tired\nann skip x/charge tired\nann retry x/ of \"it\"\n\n"
+             "ann skip x/charge tired\n",
+             false);
+}
+
+static void a_payload_that_is_refused_leaves_no_audit(void **state)
+{
+    struct world *w = *state;
+    const struct payload twice[] = {{1, SLICE("1")}, {1, SLICE("2")}};
+    const struct audit done = an_audit("retry", "x");
+    struct change c = {.kind = CHANGE_INSERT, .row = a_row("x"), .audits = &done, .audit_count = 1};
+
+    c.row.payloads = twice;
+    c.row.payload_count = 2;
+    CHECK(put_change(w, c) == ERR_INVALID, "the same number twice");
+    CHECK(!exists(w, "x"), "no task");
+    audit_is(w, all, "", false);
+}
+
+static void the_audit_comes_in_pages_newest_first(void **state)
+{
+    struct world *w = *state;
+    char text[3][16];
+
+    for (int i = 0; i < 9; i++) {
+        struct audit done = an_audit("retry", NULL);
+        (void)snprintf(text[0], sizeof text[0], "%d", i);
+        (void)snprintf(text[1], sizeof text[1], "t%d", i);
+        (void)snprintf(text[2], sizeof text[2], "t%d", i % 3);
+        done.reason = slice_of(text[0]);
+        done.task = slice_of(text[2]);
+        struct change c = {.kind = CHANGE_INSERT,
+                           .row = a_row(text[1]),
+                           .audits = &done,
+                           .audit_count = 1};
+        must(put_change(w, c), "insert");
+    }
+    audit_is(w, (struct audit_query){.limit = 2}, "ann retry t2/ 8\nann retry t1/ 7\n", true);
+    struct audit_page p;
+    const struct audit_query first = {.limit = 2};
+    must(w->s->ops->audit_list(w->s, &first, &w->a, &p, &w->e), "first");
+    audit_is(w, (struct audit_query){.limit = 2, .before_seq = p.seqs[1]},
+             "ann retry t0/ 6\nann retry t2/ 5\n", true);
+    audit_is(w, (struct audit_query){.limit = 3, .task = SLICE("t1")},
+             "ann retry t1/ 7\nann retry t1/ 4\nann retry t1/ 1\n", false);
+    audit_is(w, (struct audit_query){.limit = 1, .task = SLICE("t1"), .before_seq = p.seqs[1]},
+             "ann retry t1/ 4\n", true);
+    audit_is(w, (struct audit_query){.limit = 9, .task = SLICE("nobody")}, "", false);
+    audit_is(w, (struct audit_query){.limit = 9, .before_seq = 1}, "", false);
+}
+
+static void a_definition_is_stored_with_who_did_it(void **state)
+{
+    struct world *w = *state;
+    const struct audit done = an_audit("workflow.put", NULL);
+    int64_t version;
+    bool is_new;
+
+    for (int i = 0; i < 2; i++)
+        must(w->s->ops->workflow_put(w->s, SLICE("order"), SLICE("A"), 1, &done, &version, &is_new,
+                                     &w->e),
+             "put");
+    must(w->s->ops->workflow_put(w->s, SLICE("order"), SLICE("B"), 1, &done, &version, &is_new,
+                                 &w->e),
+         "put");
+    audit_is(w, all, "ann workflow.put / order, version 2\nann workflow.put / order, version 1\n",
+             false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        BOTH(tokens_are_kept_by_name_and_hash),
+        BOTH(the_last_admin_stays),
+        BOTH(what_people_did_is_stored_with_its_change),
+        BOTH(a_payload_that_is_refused_leaves_no_audit),
+        BOTH(the_audit_comes_in_pages_newest_first),
+        BOTH(a_definition_is_stored_with_who_did_it),
+    };
+    return cmocka_run_group_tests_name("store contract: access", tests, NULL, NULL);
+}

@@ -1,0 +1,653 @@
+/* Who is let in: tokens, their roles, and what is written down of what people did. */
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/prng.h"
+#include "kit.h"
+
+static struct node node;
+static const char *routes_path; /* src/server/routes.c */
+
+#define STEPS                                                                                  \
+    "\"on_failure\": \"hold\", \"steps\": [{\"name\": \"a\", \"agent\": \"ag\", \"action\": "  \
+    "\"x\", \"undo\": {\"action\": \"y\"}}, {\"name\": \"b\", \"agent\": \"ag\", \"action\": " \
+    "\"x\", \"undo\": \"none\"}]"
+
+static int start(void **state)
+{
+    (void)state;
+    node_init(&node);
+    node_start(&node, FLAGS("--log", "debug"));
+    define(&node, "held", STEPS);
+    return 0;
+}
+
+static int start_without_workflows(void **state)
+{
+    (void)state;
+    node_init(&node);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    if (node.pid)
+        node_stop(&node);
+    node_fini(&node);
+    return 0;
+}
+
+static int status_of(const struct node *n, const char *method, const char *path)
+{
+    REPLY r = {0};
+    bool has_body = strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0;
+
+    send_as(n, &r, method, path, has_body ? "application/json" : NULL, SLICE("{}"));
+    CHECK(r.status != 401 || head_has(&r, "\r\nWWW-Authenticate: Bearer realm=\"intact\"\r\n"),
+          "%.*s", SLICE_ARG(r.head));
+    if (strcmp(method, "HEAD") != 0 && r.status == 401)
+        expect_problem(&r, 401, "unauthenticated");
+    if (strcmp(method, "HEAD") != 0 && r.status == 403)
+        expect_problem(&r, 403, "forbidden");
+    return r.status;
+}
+
+/* ---- every route and every role ---- */
+
+enum who {
+    NONE = 1,
+    SUBMIT = 2,
+    READ = 4,
+    OPERATE = 8,
+    AG = 16,    /* agent:ag */
+    OTHER = 32, /* agent:other */
+    AGENTS = 64,
+    ADMIN = 128,
+    WORKERS = AG | AGENTS | ADMIN,
+    BEARERS = SUBMIT | READ | OPERATE | AG | OTHER | AGENTS | ADMIN,
+    SEERS = SUBMIT | READ | OPERATE | ADMIN,
+    LISTERS = READ | OPERATE | ADMIN,
+};
+
+static const struct {
+    const char *roles;
+    enum who who;
+} holders[] = {
+    {NULL, NONE},
+    {"\"submit\"", SUBMIT},
+    {"\"read\"", READ},
+    {"\"operate\"", OPERATE},
+    {"\"agent:ag\"", AG},
+    {"\"agent:other\"", OTHER},
+    {"\"agent:*\"", AGENTS},
+    {"\"admin\"", ADMIN},
+    {"\"submit\", \"agent:ag\"", SUBMIT | AG},
+};
+
+/* What the server serves, and whom. `pattern` is as in its own table, which may lack the last ones.
+ */
+static const struct {
+    const char *method, *pattern, *path;
+    unsigned may;
+} routes[] = {
+    {"GET", "healthz", "/healthz", NONE | BEARERS},
+    {"GET", "readyz", "/readyz", NONE | BEARERS},
+    {"GET", "metrics", "/metrics", LISTERS},
+    {"GET", "v1/tasks", "/v1/tasks", LISTERS},
+    {"GET", "v1/agents", "/v1/agents", LISTERS},
+    {"GET", "v1/audit", "/v1/audit", OPERATE | ADMIN},
+    {"GET", "v1/tasks/*", "/v1/tasks/x", SEERS},
+    {"POST", "v1/tasks", "/v1/tasks", SUBMIT | OPERATE | ADMIN},
+    {"POST", "v1/tasks/*/retry", "/v1/tasks/x/retry", OPERATE | ADMIN},
+    {"POST", "v1/tasks/*/skip", "/v1/tasks/x/skip", OPERATE | ADMIN},
+    {"POST", "v1/tasks/*/undo", "/v1/tasks/x/undo", OPERATE | ADMIN},
+    {"GET", "v1/workflows", "/v1/workflows", SEERS},
+    {"GET", "v1/workflows/*", "/v1/workflows/held", SEERS},
+    {"GET", "v1/workflows/*/versions/*", "/v1/workflows/held/versions/1", SEERS},
+    {"POST", "v1/validate", "/v1/validate", SEERS},
+    {"PUT", "v1/workflows/*", "/v1/workflows/held", OPERATE | ADMIN},
+    {"POST", "v1/agents/*/work", "/v1/agents/ag/work", WORKERS},
+    {"POST", "v1/agents/*/work", "/v1/agents/%61g/work", WORKERS},
+    {"GET", "v1/nodes", "/v1/nodes", BEARERS},
+    {"GET", "v1/tokens", "/v1/tokens", ADMIN},
+    {"POST", "v1/tokens", "/v1/tokens", ADMIN},
+    {"DELETE", "v1/tokens/*", "/v1/tokens/nobody", ADMIN},
+    {"GET", "v1/tasks/*/events", "/v1/tasks/x/events", SEERS},
+    {"POST", "v1/tasks/*/cancel", "/v1/tasks/x/cancel", SUBMIT | OPERATE | ADMIN},
+    {"POST", "v1/agents/*/heartbeats", "/v1/agents/ag/heartbeats", WORKERS},
+};
+
+/* "may" of a route is not known here: a line for it is missing above. */
+static bool is_listed(const char *method, const char *pattern)
+{
+    for (size_t i = 0; i < COUNT_OF(routes); i++)
+        if (strcmp(routes[i].method, method) == 0 && strcmp(routes[i].pattern, pattern) == 0)
+            return true;
+    return strcmp(pattern, "v1/events") == 0; /* never ends: tested with the other streams */
+}
+
+/* The routes of the server's own table. */
+static bool is_served(const char *method, const char *pattern)
+{
+    FILE *f = fopen(routes_path, "r");
+    char line[200];
+    char m[16];
+    char p[100];
+    bool served = false;
+
+    CHECK(f, "%s", routes_path);
+    while (fgets(line, sizeof line, f)) {
+        if (sscanf(line, " {\"%15[A-Z]\", \"%99[^\"]\",", m, p) != 2)
+            continue;
+        CHECK(is_listed(m, p), "%s %s: who may use it?", m, p);
+        served |= strcmp(m, method) == 0 && strcmp(p, pattern) == 0;
+    }
+    (void)fclose(f);
+    return served;
+}
+
+static void one_route(size_t i, const struct node *n, enum who who)
+{
+    const char *method = routes[i].method;
+    bool may = routes[i].may & who;
+
+    int status = status_of(n, method, routes[i].path);
+    bool in = status != 401 && status != 403;
+    CHECK(in == may, "%s %s by %d: %d", method, routes[i].path, (int)who, status);
+    CHECK(in || status == (who == NONE ? 401 : 403), "%s %s: %d", method, routes[i].path, status);
+    if (strcmp(method, "GET") == 0) {
+        int head = status_of(n, "HEAD", routes[i].path);
+        CHECK(head == status, "HEAD %s by %d: %d", routes[i].path, (int)who, head);
+    }
+}
+
+static void every_route_is_for_its_roles_alone(void **state)
+{
+    struct node n[COUNT_OF(holders)];
+    (void)state;
+
+    submit(&node, "held", "x");
+    for (size_t h = 0; h < COUNT_OF(holders); h++) {
+        char name[20];
+        char token[64] = "";
+        (void)snprintf(name, sizeof name, "holder-%zu", h);
+        if (holders[h].roles)
+            make_token(&node, name, holders[h].roles, NULL, token);
+        n[h] = as(&node, token);
+    }
+    for (size_t i = 0; i < COUNT_OF(routes); i++)
+        for (size_t h = 0; h < COUNT_OF(holders); h++)
+            if (is_served(routes[i].method, routes[i].pattern))
+                one_route(i, &n[h], holders[h].who);
+}
+
+static void strangers_do_not_learn_what_is_there(void **state)
+{
+    const struct node stranger = as(&node, "");
+    REPLY r = {0};
+    (void)state;
+
+    CHECK(status_of(&stranger, "GET", "/nowhere") == 401, "no such route");
+    CHECK(status_of(&stranger, "DELETE", "/v1/tasks") == 401, "no such method");
+    CHECK(status_of(&stranger, "POST", "/healthz") == 401, "nor there");
+    CHECK(status_of(&node, "GET", "/nowhere") == 404, "the admin does");
+    CHECK(status_of(&node, "DELETE", "/v1/tasks") == 405, "the admin does");
+    /* the role is looked at before the body */
+    char token[64];
+    make_token(&node, "reader", "\"read\"", NULL, token);
+    const struct node reader = as(&node, token);
+    CHECK(status_of(&reader, "DELETE", "/v1/tasks") == 405, "who may look learns the methods");
+    send_as(&reader, &r, "POST", "/v1/tasks", "text/plain", SLICE("garbage"));
+    expect_problem(&r, 403, "forbidden");
+    CHECK(strstr(text_at(&r, "detail"), "\"reader\" may not do this: it takes the role submit, "
+                                        "operate or admin"),
+          "%s", text_at(&r, "detail"));
+    send_as(&reader, &r, "POST", "/v1/agents/ag/work", "text/plain", SLICE("garbage"));
+    CHECK(strstr(text_at(&r, "detail"), "it takes the role agent:ag or admin"), "%s",
+          text_at(&r, "detail"));
+}
+
+/* ---- headers ---- */
+
+static int status_with(const char *headers, size_t len)
+{
+    REPLY r = {0};
+    int fd = dial(&node);
+
+    say(fd, SLICE("GET /v1/nodes HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"));
+    say(fd, (struct slice){headers, len});
+    say(fd, SLICE("\r\n"));
+    hear(fd, &r);
+    return r.status;
+}
+
+static int status_fmt(const char *fmt, ...) PRINTF(1, 2);
+static int status_fmt(const char *fmt, ...)
+{
+    char *text = NULL;
+    va_list ap;
+
+    va_start(ap, fmt);
+    int len = vasprintf(&text, fmt, ap);
+    va_end(ap);
+    CHECK(len >= 0, "no memory");
+    int status = status_with(text, (size_t)len);
+    free(text);
+    return status;
+}
+
+static void only_a_well_formed_header_lets_in(void **state)
+{
+    const char *t = node.token;
+    static const char *const bad[] = {
+        "Authorization: %s\r\n",
+        "Authorization: Basic %s\r\n",
+        "Authorization: Bearer: %s\r\n",
+        "Authorization: Bearer%s\r\n",
+        "Authorization: Bearer\t%s\r\n",
+        "Authorization: Bearer %s,\r\n",
+        "Authorization: Bearer %s=\r\n",
+        "Authorization: Bearer \"%s\"\r\n",
+        "Authorization: Bearer x%s\r\n",
+        "Authorization: Bearer %s x\r\n",
+        "Proxy-Authorization: Bearer %s\r\n",
+        "X-Authorization: Bearer %s\r\n",
+        "Cookie: token=%s\r\n",
+        "Authorization: Bearer intact_\r\nX: %s\r\n",
+        "Authorization: Bearer \r\nX: %s\r\n",
+        "Authorization:\r\nX: %s\r\n",
+        "Authorization: Bearer intact_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\r\nX: %s\r\n",
+    };
+    (void)state;
+
+    CHECK(status_fmt("Authorization: Bearer %s\r\n", t) == 200, "the plain one");
+    CHECK(status_fmt("authorization: bearer   %s  \r\n", t) == 200, "cases and blanks");
+    CHECK(status_fmt("AUTHORIZATION: BEARER %s\r\n", t) == 200, "cases");
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        char line[300];
+        int len = snprintf(line, sizeof line, "X-First: 1\r\n");
+        const char *at = strstr(bad[i], "%s");
+        (void)snprintf(line + len, sizeof line - (size_t)len, "%.*s%s%s", (int)(at - bad[i]),
+                       bad[i], t, at + 2);
+        int status = status_with(line, strlen(line));
+        CHECK(status == 401, "%s: %d", line, status);
+    }
+    CHECK(status_fmt("Authorization: Bearer %s\r\nAuthorization: Bearer %s\r\n", t, t) == 401,
+          "twice the same");
+    CHECK(status_fmt("Authorization: Bearer x\r\nAuthorization: Bearer %s\r\n", t) == 401, "two");
+    CHECK(status_fmt("Authorization: Bearer %s\r\nauthorization: Basic x\r\n", t) == 401, "two");
+}
+
+static void a_changed_or_endless_token_is_none(void **state)
+{
+    struct prng p = {11};
+    char *longer = NULL;
+    (void)state;
+
+    for (size_t i = 0; i < 50; i++) {
+        struct node n = as(&node, node.token);
+        n.token[i] = n.token[i] == 'A' ? 'B' : 'A';
+        CHECK(status_of(&n, "GET", "/v1/nodes") == 401, "%s", n.token);
+        n.token[i] = 0;
+        CHECK(status_of(&n, "GET", "/v1/nodes") == 401, "%s", n.token);
+    }
+    for (int size = 51; size < 16000; size *= 3) {
+        CHECK(asprintf(&longer, "%0*d", size, 7) > 0, "no memory");
+        CHECK(status_fmt("Authorization: Bearer %s\r\n", longer) == 401, "%d bytes", size);
+        CHECK(status_fmt("Authorization: Bearer %s%s\r\n", node.token, longer) == 401, "%d", size);
+        free(longer);
+    }
+    CHECK(asprintf(&longer, "%020000d", 7) > 0, "no memory");
+    CHECK(status_fmt("Authorization: Bearer %s\r\n", longer) == 431, "more than a head may have");
+    free(longer);
+    for (int i = 0; i < 300; i++) {
+        char line[200] = "Authorization: Bearer ";
+        size_t len = strlen(line);
+        for (size_t n = prng_below(&p, 100); n > 0; n--) {
+            line[len] = (char)prng_next(&p);
+            len += line[len] != '\r' && line[len] != '\n' && line[len] != 0;
+        }
+        memcpy(line + len, "\r\n", 2);
+        int status = status_with(line, len + 2);
+        CHECK(status == 401 || status == 400, "%d", status);
+    }
+    CHECK(status_of(&node, "GET", "/v1/nodes") == 200, "the right one still");
+}
+
+static void foreign_pages_are_refused_before_anything_else(void **state)
+{
+    (void)state;
+    CHECK(status_fmt("Origin: http://evil.example\r\n") == 403, "no token");
+    CHECK(status_fmt("Origin: http://evil.example\r\nAuthorization: Bearer %s\r\n", node.token)
+              == 403,
+          "even with one");
+}
+
+static void the_file_is_named_to_this_machine_alone(void **state)
+{
+    const struct node stranger = as(&node, "");
+    char want[120];
+    REPLY r = {0};
+    (void)state;
+
+    (void)snprintf(want, sizeof want, "\r\nIntact-Token-File: %s/admin-token\r\n", node.data);
+    get(&stranger, &r, "/v1/tasks");
+    CHECK(head_has(&r, want), "%.*s", SLICE_ARG(r.head));
+    static const char *const passed_on[] = {"Forwarded: for=192.0.2.1", "Via: 1.1 proxy",
+                                            "X-Forwarded-For: 192.0.2.1"};
+    for (size_t i = 0; i < COUNT_OF(passed_on); i++) {
+        int fd = dial(&node);
+        say(fd, SLICE("GET /v1/nodes HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"));
+        say(fd, slice_of(passed_on[i]));
+        say(fd, SLICE("\r\n\r\n"));
+        hear(fd, &r);
+        EXPECT(&r, 401);
+        CHECK(!head_has(&r, "Intact-Token-File"), "%.*s", SLICE_ARG(r.head));
+    }
+    get(&node, &r, "/v1/tasks");
+    CHECK(!head_has(&r, "Intact-Token-File"), "nobody who is in has to be told");
+}
+
+/* ---- the life of a token ---- */
+
+static void tokens_that_are_wrong_are_refused(void **state)
+{
+    static const struct {
+        const char *body, *type, *says;
+    } cases[] = {
+        {"{}", "bad-token", "name must be"},
+        {"{\"name\": 5, \"roles\": [\"read\"]}", "bad-token", "name must be"},
+        {"{\"name\": \"\", \"roles\": [\"read\"]}", "bad-token", "name must be"},
+        {"{\"name\": \"a b\", \"roles\": [\"read\"]}", "bad-token", "name must be"},
+        {"{\"name\": \"open\", \"roles\": [\"read\"]}", "bad-token", "\"open\""},
+        {"{\"name\": \"server\", \"roles\": [\"read\"]}", "bad-token", "\"server\""},
+        {"{\"name\": \"w\"}", "bad-token", "roles must be"},
+        {"{\"name\": \"w\", \"roles\": \"read\"}", "bad-token", "roles must be"},
+        {"{\"name\": \"w\", \"roles\": []}", "bad-token", "roles must be"},
+        {"{\"name\": \"w\", \"roles\": [\"write\"]}", "bad-token", "roles has \"write\""},
+        {"{\"name\": \"w\", \"roles\": [\"read\", 1]}", "bad-token", "roles has 1"},
+        {"{\"name\": \"w\", \"roles\": [\"agent:\"]}", "bad-token", "roles has \"agent:\""},
+        {"{\"name\": \"w\", \"roles\": [\"agent:a/b\"]}", "bad-token", "roles has"},
+        {"{\"name\": \"w\", \"roles\": [\"agent:**\"]}", "bad-token", "roles has"},
+        {"{\"name\": \"w\", \"roles\": [\"READ\"]}", "bad-token", "roles has"},
+        {"{\"name\": \"w\", \"roles\": [\"read\"], \"expires_in\": 5}", "bad-token", "duration"},
+        {"{\"name\": \"w\", \"roles\": [\"read\"], \"expires_in\": \"0s\"}", "bad-token",
+         "duration"},
+        {"{\"name\": \"w\", \"roles\": [\"read\"], \"expires_in\": \"-1s\"}", "bad-token",
+         "duration"},
+        {"{\"name\": \"w\", \"roles\": [\"read\"], \"expires\": \"1s\"}", "unknown-member",
+         "\"expires\""},
+        {"{\"name\": \"w\", \"roles\": [\"read\"], \"token\": \"intact_mine\"}", "unknown-member",
+         "\"token\""},
+    };
+    REPLY r = {0};
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        post(&node, &r, "/v1/tokens", "%s", cases[i].body);
+        expect_problem(&r, 422, cases[i].type);
+        CHECK(strstr(text_at(&r, "detail"), cases[i].says), "%s: %s", cases[i].body,
+              text_at(&r, "detail"));
+    }
+    char name[66];
+    memset(name, 'n', sizeof name);
+    name[65] = 0;
+    post(&node, &r, "/v1/tokens", "{\"name\": \"%s\", \"roles\": [\"read\"]}", name);
+    expect_problem(&r, 422, "bad-token");
+    post(&node, &r, "/v1/tokens", "{\"name\": \"%s\", \"roles\": [\"read\"]}", name + 1);
+    EXPECT(&r, 201);
+    get(&node, &r, "/v1/tokens");
+    EXPECT_TEXT(&r, "tokens.0.name", "admin");
+    EXPECT_TEXT(&r, "tokens.1.name", name + 1);
+    CHECK(!at(&r, "tokens.2"), "none of the others");
+    CHECK(!at(&r, "tokens.0.token"), "no text is shown again");
+}
+
+static void a_token_lives_until_it_is_deleted(void **state)
+{
+    char token[64];
+    char again[64];
+    REPLY r = {0};
+    (void)state;
+
+    make_token(&node, "ci", "\"submit\", \"agent:ag\", \"submit\"", "30d", token);
+    const struct node ci = as(&node, token);
+    CHECK(status_of(&ci, "GET", "/v1/nodes") == 200, "at once");
+    get(&node, &r, "/v1/tokens");
+    EXPECT_RAW(&r, "tokens.1.roles", "[\"submit\",\"agent:ag\"]");
+    CHECK(time_at(&r, "tokens.1.expires_at") - time_at(&r, "tokens.1.created_at")
+              == INT64_C(30) * 86400000,
+          "30 days");
+    CHECK(time_at(&r, "tokens.0.expires_at") == 0, "the admin's does not expire");
+    post(&node, &r, "/v1/tokens", "{\"name\": \"ci\", \"roles\": [\"read\"]}");
+    expect_problem(&r, 409, "token-exists");
+    node_kill(&node);
+    node_start(&node, FLAGS("--log", "debug"));
+    CHECK(status_of(&ci, "GET", "/v1/nodes") == 200, "and after a kill");
+    send_as(&node, &r, "DELETE", "/v1/tokens/ci", NULL, SLICE_NONE);
+    EXPECT(&r, 204);
+    CHECK(r.body.len == 0, "no body");
+    CHECK(status_of(&ci, "GET", "/v1/nodes") == 401, "deleted");
+    send_as(&node, &r, "DELETE", "/v1/tokens/ci", NULL, SLICE_NONE);
+    expect_problem(&r, 404, "no-such-token");
+    send_as(&node, &r, "DELETE", "/v1/tokens/%20", NULL, SLICE_NONE);
+    expect_problem(&r, 404, "no-such-token");
+    node_kill(&node);
+    node_start(&node, FLAGS("--log", "debug"));
+    CHECK(status_of(&ci, "GET", "/v1/nodes") == 401, "for ever");
+    make_token(&node, "ci", "\"submit\"", NULL, again);
+    CHECK(strcmp(token, again) != 0, "another one");
+    CHECK(status_of(&ci, "GET", "/v1/nodes") == 401, "of the same name");
+}
+
+static void a_token_expires(void **state)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+    char token[64];
+    REPLY r = {0};
+    (void)state;
+
+    make_token(&node, "brief", "\"read\"", "300ms", token);
+    const struct node brief = as(&node, token);
+    while (status_of(&brief, "GET", "/v1/nodes") != 401) {
+        CHECK(steady_ms() < until, "it does not expire");
+        sleep_ms(20);
+    }
+    get(&brief, &r, "/v1/nodes");
+    CHECK(strstr(text_at(&r, "detail"), "expired"), "%s", text_at(&r, "detail"));
+    node_kill(&node);
+    node_start(&node, FLAGS("--log", "debug"));
+    CHECK(status_of(&brief, "GET", "/v1/nodes") == 401, "after a restart");
+}
+
+static void the_last_admin_cannot_lock_everybody_out(void **state)
+{
+    char token[64];
+    struct reply r[2] = {{0}, {0}};
+    (void)state;
+
+    send_as(&node, &r[0], "DELETE", "/v1/tokens/admin", NULL, SLICE_NONE);
+    expect_problem(&r[0], 409, "last-admin");
+    for (int i = 0; i < 20; i++) { /* two who delete each other at the same moment */
+        make_token(&node, "second", "\"admin\"", NULL, token);
+        const struct node second = as(&node, token);
+        int a = ask(&node, "DELETE", "/v1/tokens/second", NULL, SLICE_NONE);
+        int b = ask(&second, "DELETE", "/v1/tokens/admin", NULL, SLICE_NONE);
+        hear(a, &r[0]);
+        hear(b, &r[1]);
+        bool first = status_of(&node, "GET", "/v1/tokens") == 200;
+        bool other = status_of(&second, "GET", "/v1/tokens") == 200;
+        CHECK(first != other, "one is left: %d and %d", r[0].status, r[1].status);
+        if (other) {
+            (void)snprintf(node.token, sizeof node.token, "%s", token);
+            make_token(&node, "admin", "\"admin\"", NULL, token);
+            send_as(&node, &r[0], "DELETE", "/v1/tokens/second", NULL, SLICE_NONE);
+            EXPECT(&r[0], 204);
+            (void)snprintf(node.token, sizeof node.token, "%s", token);
+        }
+    }
+    reply_fini(&r[0]);
+    reply_fini(&r[1]);
+}
+
+/* ---- the admin's file ---- */
+
+static void file_is_good(void)
+{
+    char path[100];
+    struct stat st;
+
+    (void)snprintf(path, sizeof path, "%s/admin-token", node.data);
+    CHECK(lstat(path, &st) == 0 && S_ISREG(st.st_mode), "%s", path);
+    CHECK((st.st_mode & 07777) == 0600, "mode %o", (unsigned)st.st_mode);
+    CHECK(st.st_size == 51, "a token and a newline: %ld", (long)st.st_size);
+    CHECK(strlen(node.token) == 50, "\"%s\"", node.token);
+    CHECK(status_of(&node, "GET", "/v1/tokens") == 200, "it lets in");
+}
+
+static void a_lost_file_gets_the_admin_a_new_token(void **state)
+{
+    char path[100];
+    char other[64];
+    REPLY r = {0};
+    (void)state;
+
+    node_start(&node, FLAGS("--log", "info"));
+    file_is_good();
+    make_token(&node, "other", "\"admin\"", NULL, other);
+    const struct node old = as(&node, node.token);
+    node_stop(&node);
+    (void)snprintf(path, sizeof path, "%s/admin-token", node.data);
+    CHECK(unlink(path) == 0, "removed");
+    node_start(&node, FLAGS("--log", "info"));
+    file_is_good();
+    CHECK(strcmp(old.token, node.token) != 0, "a new one");
+    CHECK(status_of(&old, "GET", "/v1/nodes") == 401, "the old one is out");
+    const struct node second = as(&node, other);
+    CHECK(status_of(&second, "GET", "/v1/tokens") == 200, "others stay");
+    get(&node, &r, "/v1/audit");
+    EXPECT_TEXT(&r, "entries.0.actor", "server");
+    EXPECT_TEXT(&r, "entries.0.verb", "token.create");
+    node_stop(&node);
+    node_start(&node, FLAGS("--log", "info"));
+    file_is_good();
+    CHECK(node_log_has(&node, "event=admin_token_made"), "it is told");
+    CHECK(!node_log_has(&node, "event=admin_token_useless"), "nothing is wrong");
+}
+
+static void a_file_that_is_useless_is_told_of_and_left_alone(void **state)
+{
+    static const char *const texts[] = {"", "not a token\n",
+                                        "intact_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n"};
+    char path[100];
+    (void)state;
+
+    node_start(&node, FLAGS("--log", "info"));
+    node_stop(&node);
+    (void)snprintf(path, sizeof path, "%s/admin-token", node.data);
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        FILE *f = fopen(path, "w");
+        CHECK(f && fputs(texts[i], f) >= 0 && fclose(f) == 0, "written");
+        (void)unlink(node.log);
+        node_start(&node, FLAGS("--log", "info"));
+        CHECK(node_log_has(&node, "event=admin_token_useless"), "\"%s\"", texts[i]);
+        CHECK(status_of(&node, "GET", "/v1/nodes") == 401, "it lets nobody in");
+        node_stop(&node);
+    }
+}
+
+/* Wherever a kill strikes, between the store and the file above all, the next start puts it right.
+ */
+static void a_kill_while_the_token_is_made_is_no_harm(void **state)
+{
+    struct prng p = {(uint64_t)now_ms()};
+    char data[80];
+    char temporary[120];
+    (void)state;
+
+    (void)snprintf(data, sizeof data, "%s", node.data);
+    for (int i = 0; i < 25; i++) {
+        (void)snprintf(node.data, sizeof node.data, "%.60s-%d", data, i);
+        node_begin(&node, FLAGS("--log", "info"));
+        sleep_ms((int)prng_below(&p, 60));
+        node_kill(&node);
+        node_start(&node, FLAGS("--log", "info"));
+        file_is_good();
+        (void)snprintf(temporary, sizeof temporary, "%s/admin-token.new", node.data);
+        CHECK(access(temporary, F_OK) != 0, "nothing is left over");
+        node_stop(&node);
+    }
+    (void)snprintf(node.data, sizeof node.data, "%s", data);
+}
+
+static void nothing_tells_a_token(void **state)
+{
+    static const char *const files[] = {"data/intact.db", "data/intact.db-wal", "data/lock", "log"};
+    char token[64];
+    REPLY r = {0};
+    (void)state;
+
+    make_token(&node, "secret", "\"submit\"", NULL, token);
+    const struct node secret = as(&node, token);
+    CHECK(status_of(&secret, "GET", "/v1/tokens") == 403, "refused");
+    send_as(&secret, &r, "GET", "/v1/nodes", NULL, SLICE_NONE);
+    EXPECT(&r, 200);
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        char command[300];
+        (void)snprintf(command, sizeof command, "! grep -qaF -e %s -e %s %s/%s", token, node.token,
+                       node.home, files[i]);
+        CHECK(system(command) == 0, "a token stands in %s", files[i]);
+    }
+}
+
+static void an_open_server_asks_for_nothing(void **state)
+{
+    char path[100];
+    REPLY r = {0};
+    (void)state;
+
+    node_start(&node, FLAGS("--open"));
+    CHECK(!node.token[0], "no token");
+    (void)snprintf(path, sizeof path, "%s/admin-token", node.data);
+    CHECK(access(path, F_OK) != 0, "no file");
+    define(&node, "held", STEPS);
+    submit(&node, "held", "x");
+    CHECK(status_fmt("Authorization: Bearer x\r\nAuthorization: y\r\n") == 200, "whatever it says");
+    get(&node, &r, "/v1/audit");
+    EXPECT_TEXT(&r, "entries.0.actor", "open");
+    EXPECT_TEXT(&r, "entries.0.verb", "workflow.put");
+    EXPECT_TEXT(&r, "entries.0.reason", "held, version 1");
+    CHECK(status_fmt("Origin: http://evil.example\r\n") == 403, "but not pages");
+}
+
+#define ON(f)     cmocka_unit_test_setup_teardown(f, start, stop)
+#define BEFORE(f) cmocka_unit_test_setup_teardown(f, start_without_workflows, stop)
+
+int main(int argc, char **argv)
+{
+    kit_program(argc, argv);
+    CHECK(argc > 2, "usage: %s INTACT src/server/routes.c", argv[0]);
+    routes_path = argv[2];
+    const struct CMUnitTest tests[] = {
+        ON(every_route_is_for_its_roles_alone),
+        ON(strangers_do_not_learn_what_is_there),
+        ON(only_a_well_formed_header_lets_in),
+        ON(a_changed_or_endless_token_is_none),
+        ON(foreign_pages_are_refused_before_anything_else),
+        ON(the_file_is_named_to_this_machine_alone),
+        ON(tokens_that_are_wrong_are_refused),
+        ON(a_token_lives_until_it_is_deleted),
+        ON(a_token_expires),
+        ON(the_last_admin_cannot_lock_everybody_out),
+        BEFORE(a_lost_file_gets_the_admin_a_new_token),
+        BEFORE(a_file_that_is_useless_is_told_of_and_left_alone),
+        BEFORE(a_kill_while_the_token_is_made_is_no_harm),
+        ON(nothing_tells_a_token),
+        BEFORE(an_open_server_asks_for_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
