@@ -48,6 +48,10 @@ static const struct call calls[] = {
     {"POST", "/v1/tasks/held/skip", "{\"reason\": \"why\", \"step\": \"a\"}", true},
     {"POST", "/v1/tasks/held/undo", OPERATOR, true},
     {"POST", "/v1/tasks/active/cancel", OPERATOR, true},
+    {"GET", "/v1/audit", NULL, false},
+    {"GET", "/v1/tokens", NULL, false},
+    {"POST", "/v1/tokens", "{\"name\": \"ci\", \"roles\": [\"submit\"]}", true},
+    {"DELETE", "/v1/tokens/doomed", NULL, true},
     {"POST", "/v1/agents/ag/work", "{\"instance\": \"i\", \"max\": 1, \"wait\": \"0s\"}", true},
 };
 
@@ -80,6 +84,7 @@ static void hold(const char *id)
 
 static int start(void **state)
 {
+    char token[64];
     (void)state;
     (void)signal(SIGXFSZ, SIG_IGN); /* the server inherits it: writes beyond its limit fail */
     node_init(&node);
@@ -88,6 +93,7 @@ static int start(void **state)
                  "\"on_failure\": \"hold\", \"steps\": [{\"name\": \"a\", \"agent\": \"ag\", "
                  "\"action\": \"x\", \"undo\": {\"action\": \"y\"}}]");
     hold("held");
+    make_token(&node, "doomed", "\"read\"", NULL, token);
     return 0;
 }
 
