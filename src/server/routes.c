@@ -76,6 +76,12 @@ static bool method_matches(const struct route *rt, struct slice method)
            || (slice_is(method, "HEAD") && strcmp(rt->method, "GET") == 0);
 }
 
+/* Those that read the query by themselves; to all others no parameter means anything. */
+static bool reads_query(const struct route *rt)
+{
+    return rt->serve == tasks_post || rt->serve == tasks_list || rt->serve == task_get;
+}
+
 /* "127.0.0.1" and its like: all of it is an address, so that no name that only begins so (and that
  * somebody else's DNS answers for) passes. */
 static bool is_loopback_address(struct slice s)
@@ -155,7 +161,8 @@ void route(void *arg, struct http_request *r)
             continue;
         known = true;
         if (method_matches(&routes[i], r->method)) {
-            routes[i].serve(sv, r);
+            if (reads_query(&routes[i]) || parameters_ok(r, NAMES(NULL)))
+                routes[i].serve(sv, r);
             return;
         }
     }

@@ -118,6 +118,8 @@ static bool read_work(struct http_request *r, const struct json *j, struct work 
     struct slice instance = json_get_text(j, "instance");
     int64_t max = json_get_int(j, "max", json_get(j, "max") ? -1 : 1);
 
+    if (!members_ok(r, j, NAMES("instance", "max", "wait", "holding", "results"), "a work call"))
+        return false;
     w->agent_name = arena_copy(&w->arena, http_segment(r, 2));
     w->instance_name = arena_copy(&w->arena, instance);
     if (!is_name(w->agent_name) || !is_name(instance)) {
