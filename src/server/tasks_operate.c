@@ -53,6 +53,8 @@ static void operated(struct ask *a)
     arena_fini(&arena);
 }
 
+enum { REASON_MAX = 4096 }; /* it is stored with the task, and logged */
+
 static bool body_ok(struct http_request *r, const struct json *j, enum ask_kind kind)
 {
     const struct json *step = json_get(j, "step");
@@ -61,6 +63,11 @@ static bool body_ok(struct http_request *r, const struct json *j, enum ask_kind 
         return false;
     if (json_get_text(j, "reason").len == 0) {
         http_problem(r, 422, "no-reason", "say why: {\"reason\": \"...\"}; it goes into the log");
+        return false;
+    }
+    if (json_get_text(j, "reason").len > REASON_MAX) {
+        http_problem(r, 422, "bad-reason", "the reason has %zu bytes, expected at most %d",
+                     json_get_text(j, "reason").len, REASON_MAX);
         return false;
     }
     if (step && step->type != JSON_NULL

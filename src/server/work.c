@@ -78,11 +78,13 @@ static const struct json *array_of(struct http_request *r, const struct json *j,
 
     if (!list || list->type == JSON_NULL)
         return NULL;
-    if (list->type != JSON_ARRAY || list->count > WORK_MAX) {
+    *bad = list->type != JSON_ARRAY || list->count > WORK_MAX;
+    if (list->type != JSON_ARRAY)
         http_problem(r, 422, "bad-work", "%s is %s, expected an array of at most %d", key,
                      json_type_text(list->type), WORK_MAX);
-        *bad = true;
-    }
+    else if (*bad)
+        http_problem(r, 422, "bad-work", "%s has %" PRIu32 " entries, expected at most %d", key,
+                     list->count, WORK_MAX);
     return list;
 }
 

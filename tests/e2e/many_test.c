@@ -288,6 +288,9 @@ static void waited_lines_say_the_state(void **state)
     expect_lines(&r, ended, COUNT_OF(ended));
     send_lines(&r, "/v1/tasks?wait=5m", slice_of(body)); /* all have ended: no waiting */
     expect_lines(&r, again, COUNT_OF(again));
+    get(&node, &r, "/v1/tasks/w-2?wait=5m"); /* nor does one in error come further by itself */
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "state", "error");
 }
 
 static void a_wait_that_is_over_says_how_far_tasks_are(void **state)

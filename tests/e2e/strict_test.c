@@ -248,6 +248,32 @@ static void wrong_values_are_shown(void **state)
     expect_detail(&r, "a longer string");
 }
 
+static void reasons_and_lists_have_a_length(void **state)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    REPLY r = {0};
+    (void)state;
+
+    for (int len = 4096; len <= 4097; len++) {
+        buf_clear(&b);
+        buf_fmt(&b, "{\"reason\": \"%0*d\"}", len, 0);
+        post(&node, &r, "/v1/tasks/nobody/undo", "%s", b.ptr);
+        EXPECT(&r, len == 4096 ? 404 : 422);
+    }
+    expect_problem(&r, 422, "bad-reason");
+    expect_detail(&r, "4097 bytes, expected at most 4096");
+    buf_clear(&b);
+    buf_str(&b, "{\"instance\": \"i\", \"holding\": [");
+    for (int i = 0; i < 1001; i++)
+        buf_str(&b, i == 0 ? "\"\"" : ", \"\"");
+    buf_str(&b, "]}");
+    post(&node, &r, "/v1/agents/a/work", "%s", b.ptr);
+    expect_problem(&r, 422, "bad-work");
+    expect_detail(&r, "holding has 1001 entries, expected at most 1000");
+    post(&node, &r, "/v1/agents/a/work", "{\"instance\": \"i\", \"results\": {}}");
+    expect_detail(&r, "results is an object");
+}
+
 static void numbers_are_kept_as_they_came(void **state)
 {
     static const char *const numbers[] = {
@@ -362,6 +388,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(content_types_are_read_to_their_end),
         cmocka_unit_test(what_is_no_json_is_told_with_line_and_column),
         cmocka_unit_test(wrong_values_are_shown),
+        cmocka_unit_test(reasons_and_lists_have_a_length),
         cmocka_unit_test(numbers_are_kept_as_they_came),
         cmocka_unit_test(all_of_a_submission_is_its_content),
         cmocka_unit_test(head_is_get_and_options_says_what_is_possible),
