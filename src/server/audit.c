@@ -81,29 +81,24 @@ static void audit_done(struct store_job *j)
 
 static bool read_query(struct http_request *r, struct audit_query *q)
 {
-    struct slice name, value;
+    struct slice limit = http_query(r, "limit");
+    struct slice cursor = http_query(r, "cursor");
     int64_t n = AUDIT_DEFAULT;
 
-    for (size_t at = 0; http_query_next(r, &at, &name, &value);) {
-        if (slice_is(name, "task")) {
-            q->task = value.ptr ? value : SLICE("");
-        } else if (slice_is(name, "limit")) {
-            if (!count_of(value, AUDIT_MAX, &n)) {
-                http_problem(r, 422, "bad-limit", "limit must be a number from 1 to %d", AUDIT_MAX);
-                return false;
-            }
-        } else if (slice_is(name, "cursor")) {
-            if (!count_of(value, INT64_MAX, &q->before_seq)) {
-                http_problem(r, 422, "bad-cursor", "cursor must be one that `next` said");
-                return false;
-            }
-        } else {
-            http_problem(r, 422, "unknown-parameter",
-                         "there is no parameter \"%.*s\", expected task, limit or cursor",
-                         SLICE_ARG(name));
-            return false;
-        }
+    if (!parameters_ok(r, NAMES("task", "limit", "cursor")))
+        return false;
+    if (limit.ptr && !count_of(limit, AUDIT_MAX, &n)) {
+        http_problem(r, 422, "bad-limit", "limit is \"%.*s\", expected a number from 1 to %d",
+                     SLICE_ARG(limit), AUDIT_MAX);
+        return false;
     }
+    if (cursor.ptr && !count_of(cursor, INT64_MAX, &q->before_seq)) {
+        http_problem(r, 422, "bad-cursor",
+                     "cursor is \"%.*s\", expected the `next` of an earlier page",
+                     SLICE_ARG(cursor));
+        return false;
+    }
+    q->task = http_query(r, "task");
     q->limit = (size_t)n;
     return true;
 }

@@ -1,31 +1,23 @@
 #include "server/internal.h"
 
-#include <strings.h>
-
 #include "base/when.h"
 #include "json/json.h"
 
-bool content_type_is(const struct http_request *r, const char *type)
-{
-    struct slice s = http_header(r, "content-type");
-    size_t len = strlen(type);
-
-    return s.ptr && s.len >= len && strncasecmp(s.ptr, type, len) == 0
-           && (s.len == len || s.ptr[len] == ';' || s.ptr[len] == ' ');
-}
-
 struct json *body_json(struct http_request *r)
 {
+    CLEANUP(buf_fini) struct buf story = {0};
     struct json_fault fault = {0};
     struct json *j = NULL;
 
     if (!content_type_is(r, "application/json")) {
-        http_problem(r, 415, "content-type", "send the body as application/json");
+        answer_content_type(r, "application/json");
         return NULL;
     }
+    if (!content_encoding_ok(r))
+        return NULL;
     if (json_parse_within(&r->arena, r->body, JSON_DEPTH_OUTSIDE, &j, &fault) != ERR_OK) {
-        http_problem(r, 400, "not-json", "the body is not JSON: line %u, column %u: %s", fault.line,
-                     fault.column, fault.what);
+        refusal_write(&story, r->body, &fault, 1);
+        http_problem(r, 400, "not-json", "the body is not JSON: %s", story.ptr);
         return NULL;
     }
     if (j->type != JSON_OBJECT) {

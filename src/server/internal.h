@@ -14,6 +14,8 @@
 #include "server/access.h"
 #include "server/server.h"
 #include "server/store_thread.h"
+#include "server/strict.h"
+#include "server/waits.h"
 #include "supervisor/supervisor.h"
 
 struct server {
@@ -37,7 +39,10 @@ struct server {
     bool tokens_stale;       /* ... until that succeeds */
     struct scheduler *scheduler;
     struct supervisor *supervisor;
-    struct map waits;             /* of struct wait_list, by task id */
+    struct map waits;             /* for the ends of tasks */
+    struct link hungry;           /* of struct many: they have lines for the scheduler */
+    size_t asks_open, asks_bytes; /* with the scheduler, and what their requests hold */
+    size_t reads_open;            /* of single tasks, with the store */
     size_t exchange_count;        /* open ones that the store works on */
     int64_t wall_minus_steady_ms; /* at the start: the anchor of all our times */
     int64_t wall_off_told_ms;     /* by how much the wall clock is off it, as last logged */
@@ -75,13 +80,21 @@ void tasks_post(struct server *sv, struct http_request *r);
 void task_get(struct server *sv, struct http_request *r);
 void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind);
 void ask_answered(void *arg, struct ask *a);
-void waiters_tell(struct server *sv, struct slice id); /* it ended */
-void waiters_drain(struct server *sv);                 /* all are answered with what there is */
 void task_get_when_ended(struct server *sv, struct http_request *r, struct slice id,
                          int64_t wait_ms, int status);
 
 /* tasks_list.c */
 void tasks_list(struct server *sv, struct http_request *r);
+/* tasks_many.c: NDJSON */
+void many_post(struct server *sv, struct http_request *r, int64_t wait_ms);
+void many_go_on(struct server *sv);           /* hands in more lines; before each turn */
+bool many_may_go_on(const struct server *sv); /* and would do so at once */
+
+/* pressure.c: what waits for the store is bounded, whoever is still there to hear of it */
+bool asks_have_room(struct server *sv, struct http_request *r, size_t bytes); /* false: answered */
+bool asks_may_grow(const struct server *sv);                                  /* by one more line */
+bool reads_have_room(struct server *sv, struct http_request *r);              /* false: answered */
+void server_ask(struct server *sv, struct ask *a);                            /* and counts it */
 
 /* work.c */
 void work_post(struct server *sv, struct http_request *r);
@@ -117,7 +130,6 @@ bool wait_of(struct http_request *r, int64_t *ret_ms);       /* ?wait=; false: a
 bool count_of(struct slice text, int64_t max, int64_t *ret); /* digits only, from 1 to max */
 bool is_name(struct slice s);    /* of an id, agent, instance: 1 to 128 of [A-Za-z0-9._:-] */
 bool is_tag_key(struct slice s); /* 1 to 64 of [A-Za-z0-9._-] */
-bool content_type_is(const struct http_request *r, const char *type);
 
 /* render.c */
 void render_task(struct buf *b, const struct workflow *w, const struct task *t,

@@ -6,6 +6,7 @@
 #include "json/text.h"
 
 /* Their reading is private to them. */
+#include "server/tasks_many.c"
 #include "server/tasks_operate.c"
 #include "server/tasks_submit.c"
 #include "server/work.c"
@@ -137,7 +138,7 @@ static void check_refused(const struct submission *s)
     ASSERT(s->status == 400 || s->status == 422);
     ASSERT(s->problem_type);
     ASSERT(s->problem[0]);
-    render_problem(&b, s);
+    submission_problem(&b, s->status, s->problem_type, slice_of(s->problem));
     check_json(buf_view(&b));
 }
 
@@ -166,36 +167,38 @@ static void check_one(struct submission *s, bool taken)
         check_refused(s);
 }
 
-static void as_submission(struct slice body)
+static void read_one(struct slice text, uint32_t line)
 {
-    CLEANUP(arena_fini) struct arena a = {0};
-    struct submission s = {.line = 1};
+    struct submission s = {.line = line};
 
-    check_one(&s, read_submission(server_here(), &s, body, &a));
+    check_one(&s, submission_read(server_here(), &s, text));
+    arena_fini(&s.arena);
 }
 
+static void as_submission(struct slice body)
+{
+    read_one(body, 1);
+}
+
+/* Every byte of the body is in one line, or ends one. */
 static void as_many(struct slice body)
 {
-    struct arena a = {0};
-    struct submissions *all = arena_alloc(&a, sizeof *all);
+    struct slice rest = body;
     size_t lines = count_lines(body);
+    size_t bytes = 0;
+    size_t seen = 0;
 
-    all->arena = a;
-    all->list = arena_alloc(&all->arena, lines * sizeof *all->list);
-    read_lines(server_here(), all, body);
-    ASSERT(all->count <= lines);
-    size_t open = 0;
-    for (size_t i = 0; i < all->count; i++) {
-        struct submission *s = &all->list[i];
-        bool taken = s->status == 0 || s->ask.only_if_exists;
-        ASSERT(s->line >= 1);
-        ASSERT(s->line <= lines);
-        check_one(s, taken);
-        open += taken;
+    for (uint32_t line = 1; rest.len > 0; line++) {
+        struct slice text = next_line(&rest);
+        ASSERT(!memchr(text.ptr, '\n', text.len));
+        bytes += text.len + (text.ptr + text.len < body.ptr + body.len);
+        if (is_blank(text))
+            continue;
+        seen++;
+        read_one(text, line);
     }
-    ASSERT(open == all->open);
-    a = all->arena; /* all of it lies in it */
-    arena_fini(&a);
+    ASSERT(seen == lines);
+    ASSERT(bytes == body.len);
 }
 
 /* ---- the rest ---- */
@@ -226,7 +229,9 @@ static void as_query(struct slice query)
     int64_t ms = 0;
     int64_t n = 0;
 
-    if (wait_of(&m->request, &ms)) {
+    if (!parameters_ok(&m->request, NAMES("wait"))) {
+        m->is_answered = false;
+    } else if (wait_of(&m->request, &ms)) {
         ASSERT(ms >= 0);
         ASSERT(ms <= 5 * MS_PER_MIN);
     } else {
@@ -239,12 +244,32 @@ static void as_query(struct slice query)
     http_message_free(m);
 }
 
+/* A content type that passes names that type and nothing else. */
+static void as_content_type(struct slice value)
+{
+    struct http_message *m = message_of(SLICE("/v1/tasks"), SLICE_NONE, SLICE("{}"));
+
+    m->fields[0].value = value;
+    if (content_type_is(&m->request, "application/json")) {
+        ASSERT(value.len >= strlen("application/json"));
+        ASSERT(!content_type_is(&m->request, "application/x-ndjson"));
+    } else {
+        answer_content_type(&m->request, "application/json");
+        ASSERT(m->is_answered);
+    }
+    http_message_free(m);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
     struct fuzz f = {bytes, len};
     uint8_t what = fuzz_byte(&f);
     struct slice rest = fuzz_rest(&f);
 
+    if (what == UINT8_MAX) {
+        as_content_type(rest);
+        return 0;
+    }
     switch (what % 5) {
     case 0:
         as_work(rest);

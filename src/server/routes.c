@@ -89,6 +89,13 @@ static bool method_matches(const struct route *rt, struct slice method)
            || (slice_is(method, "HEAD") && strcmp(rt->method, "GET") == 0);
 }
 
+/* Those that read the query by themselves; to all others no parameter means anything. */
+static bool reads_query(const struct route *rt)
+{
+    return rt->serve == tasks_post || rt->serve == tasks_list || rt->serve == task_get
+           || rt->serve == audit_get;
+}
+
 /* "127.0.0.1" and its like: all of it is an address, so that no name that only begins so (and that
  * somebody else's DNS answers for) passes. */
 static bool is_loopback_address(struct slice s)
@@ -198,7 +205,7 @@ static void serve_known(struct server *sv, struct http_request *r, const struct 
         answer_wrong_method(r);
     } else if (b && !access_may(b, rt->may, http_segment(r, 2))) {
         answer_forbidden(r, b, rt);
-    } else {
+    } else if (reads_query(rt) || parameters_ok(r, NAMES(NULL))) {
         sv->caller = b ? b->name : SLICE_NONE;
         rt->serve(sv, r);
         sv->caller = SLICE_NONE;

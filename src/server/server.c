@@ -132,11 +132,14 @@ static void take_turn(struct server *sv)
         return;
     notice_clock_jump(sv);
     notice_scan(sv);
+    many_go_on(sv);
     int64_t at = scheduler_turn(sv->scheduler);
     int64_t scan = supervisor_turn(sv->supervisor);
 
     if (scan != 0 && (at == 0 || scan < at))
         at = scan;
+    if (many_may_go_on(sv))
+        at = server_now(sv);
     if (at == sv->timer_at)
         return;
     sv->timer_at = at;
@@ -153,8 +156,10 @@ static void take_turn(struct server *sv)
 
 static void task_ended(void *arg, struct slice id, enum task_state state)
 {
+    struct server *sv = arg;
     (void)state;
-    waiters_tell(arg, id);
+
+    waiters_of(&sv->waits, id);
 }
 
 static void alert(void *arg, const struct task *t)
@@ -233,7 +238,7 @@ static bool may_end(const struct server *sv)
 
     scheduler_stats(sv->scheduler, &st);
     return st.open_attempts == 0 && scheduler_is_drained(sv->scheduler) && sv->exchange_count == 0
-           && !supervisor_is_busy(sv->supervisor);
+           && list_empty(&sv->hungry) && !supervisor_is_busy(sv->supervisor);
 }
 
 static void drain_step(uv_timer_t *t)
@@ -257,7 +262,7 @@ static void on_signal(uv_signal_t *s, int signum)
     sv->draining = true;
     notify("STOPPING=1");
     scheduler_drain(sv->scheduler);
-    waiters_drain(sv);
+    waiters_all(&sv->waits);
     (void)uv_timer_start(&sv->drain_timer, drain_step, SHUT_MS, SHUT_MS);
     take_turn(sv);
 }
@@ -436,6 +441,7 @@ enum err server_run(const struct server_config *c, struct error *e)
 
     ASSERT(sv);
     sv->config = *c;
+    list_init(&sv->hungry);
     sv->config.drain_ms = c->drain_ms ? c->drain_ms : DRAIN_MS;
     sv->wall_minus_steady_ms = time_at_start(sv) - server_steady(NULL);
     sv->wall_off_told_ms = min_i64(0, clock_ms(CLOCK_REALTIME) - server_now(sv));

@@ -166,11 +166,17 @@ static const struct parameter {
 static bool read_parameter(struct http_request *r, struct lister *ls, struct slice name,
                            struct slice value, uint32_t *seen)
 {
+    if (!value.ptr) {
+        http_problem(r, 422, "bad-parameter", "the parameter \"%.*s\" is not well encoded",
+                     SLICE_ARG(name));
+        return false;
+    }
     for (size_t i = 0; i < COUNT_OF(parameters); i++) {
         if (!slice_is(name, parameters[i].name))
             continue;
         if (*seen & 1U << i) {
-            http_problem(r, 422, "repeated-parameter", "%s is given twice", parameters[i].name);
+            http_problem(r, 422, "bad-parameter", "the parameter \"%s\" stands here twice",
+                         parameters[i].name);
             return false;
         }
         *seen |= 1U << i;

@@ -39,23 +39,21 @@ static void operated(struct ask *a)
     arena_fini(&arena);
 }
 
+enum { REASON_MAX = 4096 }; /* it is stored with the task, and logged */
+
 static bool body_ok(struct http_request *r, const struct json *j, enum ask_kind kind)
 {
-    static const char *const known[] = {"step", "output", "reason"};
     const struct json *step = json_get(j, "step");
 
-    for (const struct json *m = j->child; m; m = m->next) {
-        bool found = false;
-        for (size_t i = 0; i < COUNT_OF(known); i++)
-            found |= slice_is(m->key, known[i]);
-        if (!found) {
-            http_problem(r, 422, "unknown-member", "there is no member \"%.*s\" in an operation",
-                         SLICE_ARG(m->key));
-            return false;
-        }
-    }
+    if (!members_ok(r, j, NAMES("step", "output", "reason"), "an operation"))
+        return false;
     if (json_get_text(j, "reason").len == 0) {
         http_problem(r, 422, "no-reason", "say why: {\"reason\": \"...\"}; it goes into the log");
+        return false;
+    }
+    if (json_get_text(j, "reason").len > REASON_MAX) {
+        http_problem(r, 422, "bad-reason", "the reason has %zu bytes, expected at most %d",
+                     json_get_text(j, "reason").len, REASON_MAX);
         return false;
     }
     if (step && step->type != JSON_NULL
@@ -86,7 +84,7 @@ void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind)
     struct json *j = body_json(r);
     struct arena a = {0};
 
-    if (!j || !body_ok(r, j, kind))
+    if (!j || !body_ok(r, j, kind) || !asks_have_room(sv, r, 0))
         return;
     struct operation *op = arena_alloc(&a, sizeof *op);
     op->arena = a;
@@ -101,5 +99,5 @@ void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind)
         .actor = arena_copy(&op->arena, sv->caller),
     };
     exchange_begin(&op->x, sv, r);
-    scheduler_ask(sv->scheduler, &op->ask);
+    server_ask(sv, &op->ask);
 }

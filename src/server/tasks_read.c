@@ -10,20 +10,12 @@
 
 enum { OPERATIONS_MAX = 100 }; /* of what people did to a task, so many of the latest are shown */
 
-/* Those who wait for the end of one task. */
-struct wait_list {
-    struct arena arena; /* of the id */
-    struct slice id;
-    struct link readers;
-};
-
 struct reader {
     struct exchange x;
     struct store_job job;
     struct arena arena;
     struct slice id;
-    struct link link; /* in its wait_list */
-    struct wait_list *waits_in;
+    struct waiter waiter;
     int64_t wait_until; /* 0: answers with whatever there is */
     int status;
     uv_timer_t timer; /* the end of the wait */
@@ -50,27 +42,9 @@ static void timer_closed(uv_handle_t *h)
         reader_free(rd);
 }
 
-static void wait_list_free(struct wait_list *list)
-{
-    arena_fini(&list->arena);
-    free(list);
-}
-
-static void stop_waiting(struct reader *rd)
-{
-    struct wait_list *list = rd->waits_in;
-
-    link_remove(&rd->link);
-    rd->waits_in = NULL;
-    if (!list || !list_empty(&list->readers))
-        return;
-    (void)map_remove(&rd->x.server->waits, list->id);
-    wait_list_free(list);
-}
-
 static void reader_end(struct reader *rd)
 {
-    stop_waiting(rd);
+    waiter_leave(&rd->x.server->waits, &rd->waiter);
     rd->x.server->exchange_count--;
     if (rd->timer_open)
         uv_close((uv_handle_t *)&rd->timer, timer_closed);
@@ -124,7 +98,7 @@ static void wait_over(uv_timer_t *t)
     struct reader *rd = t->data;
 
     rd->wait_until = 0;
-    stop_waiting(rd);
+    waiter_leave(&rd->x.server->waits, &rd->waiter);
     if (!rd->reading)
         begin_reading(rd);
 }
@@ -132,17 +106,8 @@ static void wait_over(uv_timer_t *t)
 static void begin_waiting(struct reader *rd)
 {
     struct server *sv = rd->x.server;
-    struct wait_list *list = map_get(&sv->waits, rd->id);
 
-    if (!list) {
-        list = calloc(1, sizeof *list);
-        ASSERT(list);
-        list->id = arena_copy(&list->arena, rd->id);
-        list_init(&list->readers);
-        map_put(&sv->waits, list->id, list);
-    }
-    rd->waits_in = list;
-    list_push(&list->readers, &rd->link);
+    waiter_join(&sv->waits, rd->id, &rd->waiter);
     if (rd->timer_open)
         return;
     int rc = uv_timer_init(&sv->loop, &rd->timer);
@@ -161,6 +126,7 @@ static void read_done(struct store_job *j)
     bool ended = rd->err != ERR_OK || task_state_is_end(st) || st == TASK_ERROR;
 
     rd->reading = false;
+    rd->x.server->reads_open--;
     if (!rd->x.http) {
         reader_end(rd);
     } else if (!ended && !rd->x.server->draining && rd->wait_until > server_now(rd->x.server)) {
@@ -175,6 +141,7 @@ static void begin_reading(struct reader *rd)
 {
     ASSERT(!rd->reading);
     rd->reading = true;
+    rd->x.server->reads_open++;
     rd->job = (struct store_job){.run = read_run, .done = read_done};
     rd->x.server->store->submit(rd->x.server->store, &rd->job);
 }
@@ -187,27 +154,9 @@ static void reader_gone(struct exchange *x)
         reader_end(rd);
 }
 
-void waiters_tell(struct server *sv, struct slice id)
+static void reader_told(struct waiter *w)
 {
-    struct wait_list *list = map_remove(&sv->waits, id);
-
-    if (!list)
-        return;
-    for (struct link *l = NULL; (l = list_first(&list->readers));) {
-        struct reader *rd = CONTAINER_OF(l, struct reader, link);
-        link_remove(l);
-        rd->waits_in = NULL;
-        begin_reading(rd);
-    }
-    wait_list_free(list);
-}
-
-void waiters_drain(struct server *sv)
-{
-    const struct wait_list *list = NULL;
-
-    for (size_t i = 0; (list = map_next(&sv->waits, &i)); i = 0)
-        waiters_tell(sv, list->id);
+    begin_reading(CONTAINER_OF(w, struct reader, waiter));
 }
 
 void task_get_when_ended(struct server *sv, struct http_request *r, struct slice id,
@@ -220,6 +169,7 @@ void task_get_when_ended(struct server *sv, struct http_request *r, struct slice
     rd->id = arena_copy(&rd->arena, id);
     rd->status = status;
     rd->wait_until = wait_ms > 0 ? server_now(sv) + wait_ms : 0;
+    rd->waiter.told = reader_told;
     exchange_begin(&rd->x, sv, r);
     rd->x.gone = reader_gone;
     sv->exchange_count++;
@@ -231,7 +181,7 @@ void task_get(struct server *sv, struct http_request *r)
     int64_t wait_ms = 0;
     struct slice id = http_segment(r, 2);
 
-    if (!wait_of(r, &wait_ms))
+    if (!parameters_ok(r, NAMES("wait")) || !wait_of(r, &wait_ms) || !reads_have_room(sv, r))
         return;
     if (!id.ptr)
         http_problem(r, 404, "no-such-task", "the id in the path is not well encoded");

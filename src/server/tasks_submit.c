@@ -1,32 +1,9 @@
-#include "server/internal.h"
+#include "server/submission.h"
 
 #include <openssl/rand.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/when.h"
-#include "json/json.h"
-
-/* One submission: of a single request, or a line of many. */
-struct submission {
-    struct ask ask;
-    struct submissions *all;
-    uint32_t line;
-    int status; /* 0: not answered yet */
-    const char *problem_type;
-    char problem[300];
-    char id[40]; /* if we gave it */
-};
-
-/* All submissions of one request, answered together. */
-struct submissions {
-    struct exchange x;
-    struct arena arena;
-    struct submission *list;
-    size_t count, open;
-    bool many;
-    int64_t wait_ms;
-};
 
 static void problem(struct submission *s, int status, const char *type, const char *fmt, ...)
     PRINTF(4, 5);
@@ -68,20 +45,21 @@ static bool id_ok(struct slice id)
 
 static bool keys_ok(struct submission *s, const struct json *j)
 {
-    static const char *const known[] = {"workflow", "version",    "id",       "input",
-                                        "priority", "not_before", "reply_to", "tags"};
+    CLEANUP(buf_fini) struct buf story = {0};
 
-    for (const struct json *m = j->child; m; m = m->next) {
-        bool found = false;
-        for (size_t i = 0; i < COUNT_OF(known); i++)
-            found |= slice_is(m->key, known[i]);
-        if (!found) {
-            problem(s, 422, "unknown-member", "there is no member \"%.*s\" in a submission",
-                    SLICE_ARG(m->key));
-            return false;
-        }
-    }
-    return true;
+    if (members_known(j,
+                      NAMES("workflow", "version", "id", "input", "priority", "not_before",
+                            "reply_to", "tags"),
+                      "a submission", &story))
+        return true;
+    problem(s, 422, "unknown-member", "%s", story.ptr);
+    return false;
+}
+
+/* How a wrong value is shown. */
+static struct slice shown(const struct json *j)
+{
+    return slice_cut(j->raw, 60);
 }
 
 static bool tags_ok(struct submission *s, const struct json *tags)
@@ -104,65 +82,108 @@ static bool tags_ok(struct submission *s, const struct json *tags)
     return true;
 }
 
-static bool read_options(struct submission *s, const struct json *j)
+static bool priority_ok(struct submission *s, const struct json *priority)
 {
-    const struct json *not_before = json_get(j, "not_before");
-    const struct json *priority = json_get(j, "priority");
     int64_t p = 5;
 
     if (priority && (!json_int(priority, &p) || p < 0 || p > 9)) {
-        problem(s, 422, "bad-priority", "priority must be a whole number from 0 to 9");
+        problem(s, 422, "bad-priority", "priority is %.*s, expected a whole number from 0 to 9",
+                SLICE_ARG(shown(priority)));
         return false;
     }
     s->ask.priority = (int)p;
-    if (not_before && not_before->type != JSON_NULL
-        && (not_before->type != JSON_STRING || !time_parse(not_before->text, &s->ask.not_before))) {
-        problem(s, 422, "bad-not-before",
-                "not_before must be a time such as 2026-01-31T10:00:00.000Z");
+    return true;
+}
+
+/* A moment and no length of time: who submits again, later, means the same moment. */
+static bool not_before_ok(struct submission *s, const struct json *not_before)
+{
+    if (!not_before || not_before->type == JSON_NULL)
+        return true;
+    if (not_before->type == JSON_STRING && time_parse(not_before->text, &s->ask.not_before))
+        return true;
+    problem(s, 422, "bad-not-before",
+            "not_before is %.*s, expected a time such as \"2026-01-31T10:00:00.000Z\"",
+            SLICE_ARG(shown(not_before)));
+    return false;
+}
+
+static bool reply_to_ok(struct submission *s, const struct json *reply_to)
+{
+    if (!reply_to || reply_to->type == JSON_NULL)
+        return true;
+    if (reply_to->type != JSON_STRING || reply_to->text.len == 0
+        || reply_to->text.len > REPLY_TO_MAX) {
+        problem(s, 422, "bad-reply-to", "reply_to is %s, expected an address of 1 to %d bytes",
+                reply_to->type == JSON_STRING && reply_to->text.len > 0 ? "a longer string"
+                : reply_to->type == JSON_STRING                         ? "empty"
+                                                : json_type_text(reply_to->type),
+                REPLY_TO_MAX);
         return false;
     }
-    const struct json *reply_to = json_get(j, "reply_to");
-    if (reply_to && reply_to->type != JSON_NULL && reply_to->type != JSON_STRING) {
-        problem(s, 422, "bad-reply-to", "reply_to must be an address, this is %s",
-                json_type_text(reply_to->type));
-        return false;
-    }
-    s->ask.reply_to = json_get_text(j, "reply_to");
-    return tags_ok(s, json_get(j, "tags"));
+    s->ask.reply_to = arena_copy(&s->arena, reply_to->text);
+    return true;
+}
+
+static bool read_options(struct submission *s, const struct json *j)
+{
+    return priority_ok(s, json_get(j, "priority")) && not_before_ok(s, json_get(j, "not_before"))
+           && reply_to_ok(s, json_get(j, "reply_to")) && tags_ok(s, json_get(j, "tags"));
+}
+
+static bool find_workflow(struct server *sv, struct submission *s, struct slice name, int64_t v)
+{
+    s->ask.definition = registry_find(&sv->workflows, name, v);
+    if (s->ask.definition)
+        return true;
+    const struct definition *newest = registry_find(&sv->workflows, name, 0);
+    struct slice short_name = slice_cut(name, 80);
+    if (newest)
+        problem(s, 422, "no-such-workflow",
+                "there is no version %" PRId64 " of workflow \"%.*s\", the newest is %" PRId64, v,
+                SLICE_ARG(short_name), newest->workflow.version);
+    else
+        problem(s, 422, "no-such-workflow",
+                "there is no workflow \"%.*s\"; store it with PUT /v1/workflows/%.*s",
+                SLICE_ARG(short_name), SLICE_ARG(short_name));
+    return false;
 }
 
 static bool read_workflow(struct server *sv, struct submission *s, const struct json *j)
 {
-    struct slice name = json_get_text(j, "workflow");
+    const struct json *workflow = json_get(j, "workflow");
     const struct json *version = json_get(j, "version");
     int64_t v = 0;
 
-    if (!name.ptr || (version && (!json_int(version, &v) || v < 1))) {
-        problem(s, 422, "bad-workflow",
-                "workflow must be a name, version (if given) a whole number from 1");
+    if (!workflow || workflow->type != JSON_STRING) {
+        problem(s, 422, "bad-workflow", "workflow is %s, expected the name of a workflow",
+                workflow ? json_type_text(workflow->type) : "missing");
         return false;
     }
-    s->ask.definition = registry_find(&sv->workflows, name, v);
-    if (!s->ask.definition) {
-        problem(s, 422, "no-such-workflow",
-                "there is no workflow \"%.*s\"%s; store it with PUT /v1/workflows/%.*s",
-                SLICE_ARG(name), v ? " of that version" : "", SLICE_ARG(name));
+    if (version && (!json_int(version, &v) || v < 1)) {
+        problem(s, 422, "bad-workflow", "version is %.*s, expected a whole number from 1",
+                SLICE_ARG(shown(version)));
         return false;
     }
-    return true;
+    return find_workflow(sv, s, workflow->text, v);
 }
 
-static bool read_input(struct submission *s, const struct json *j, struct arena *a)
+/* In memory of its own, most of which is not needed any longer: trees are many times as large as
+ * their texts. */
+static bool read_input(struct submission *s, struct slice input)
 {
-    struct slice input = json_get_raw(j, "input");
+    CLEANUP(arena_fini) struct arena trees = {0};
     struct error e = {0};
+    struct slice checked;
 
     if (!input.ptr)
         input = SLICE("null");
-    if (definition_check_input(s->ask.definition, input, a, &s->ask.input, &e) == ERR_OK)
-        return true;
-    problem(s, 422, "bad-input", "%s", e.text);
-    return false;
+    if (definition_check_input(s->ask.definition, input, &trees, &checked, &e) != ERR_OK) {
+        problem(s, 422, "bad-input", "%s", e.text);
+        return false;
+    }
+    s->ask.input = checked.ptr == input.ptr ? input : arena_copy(&s->arena, checked);
+    return true;
 }
 
 /* Read first, so that the answer to a line can name it whatever else is wrong. */
@@ -173,24 +194,26 @@ static bool read_id(struct submission *s, const struct json *j)
     if (!id)
         return true;
     if (id->type == JSON_STRING && id_ok(id->text)) {
-        s->ask.id = id->text;
+        s->ask.id = arena_copy(&s->arena, id->text);
         return true;
     }
-    problem(s, 422, "bad-id", "id must be 1 to 128 characters of [A-Za-z0-9._:-], not . or ..");
+    problem(s, 422, "bad-id",
+            "id is %.*s, expected 1 to 128 characters of [A-Za-z0-9._:-], not . or ..",
+            SLICE_ARG(shown(id)));
     return false;
 }
 
-static bool read_submission(struct server *sv, struct submission *s, struct slice text,
-                            struct arena *a)
+static bool read_tree(struct server *sv, struct submission *s, struct slice text,
+                      struct slice *ret_input)
 {
+    CLEANUP(arena_fini) struct arena tree = {0};
+    CLEANUP(buf_fini) struct buf story = {0};
     struct json_fault fault = {0};
     struct json *j = NULL;
 
-    s->ask.kind = ASK_SUBMIT;
-    s->ask.user = s;
-    if (json_parse_within(a, text, JSON_DEPTH_OUTSIDE, &j, &fault) != ERR_OK) {
-        problem(s, 400, "not-json", "not JSON: line %u, column %u: %s", fault.line, fault.column,
-                fault.what);
+    if (json_parse_within(&tree, text, JSON_DEPTH_OUTSIDE, &j, &fault) != ERR_OK) {
+        refusal_write(&story, text, &fault, s->line);
+        problem(s, 400, "not-json", "not JSON: %s", story.ptr);
         return false;
     }
     if (j->type != JSON_OBJECT) {
@@ -201,8 +224,20 @@ static bool read_submission(struct server *sv, struct submission *s, struct slic
     if (!read_id(s, j) || !keys_ok(s, j) || !read_workflow(sv, s, j) || !read_options(s, j))
         return false;
     s->ask.content = json_hash(j);
+    *ret_input = json_get_raw(j, "input");
+    return true;
+}
+
+bool submission_read(struct server *sv, struct submission *s, struct slice text)
+{
+    struct slice input;
+
+    s->ask.kind = ASK_SUBMIT;
+    s->ask.user = s;
+    if (!read_tree(sv, s, text, &input))
+        return false;
     /* What was accepted once is accepted again, even if a newer version asks for other inputs. */
-    s->ask.only_if_exists = !read_input(s, j, a);
+    s->ask.only_if_exists = !read_input(s, input);
     if (s->ask.only_if_exists && !s->ask.id.ptr) {
         s->ask.only_if_exists = false; /* nobody is asked */
         return false;
@@ -214,85 +249,19 @@ static bool read_submission(struct server *sv, struct submission *s, struct slic
 
 /* ---- answering ---- */
 
-static void render_problem(struct buf *b, const struct submission *s)
+void submission_problem(struct buf *b, int status, const char *type, struct slice detail)
 {
+    CLEANUP(buf_fini) struct buf urn = {0};
+
+    buf_fmt(&urn, "urn:intact:problem:%s", type);
     json_open(b, '{');
     json_key(b, "type");
-    CLEANUP(buf_fini) struct buf type = {0};
-    buf_fmt(&type, "urn:intact:problem:%s", s->problem_type);
-    json_string(b, buf_view(&type));
+    json_string(b, buf_view(&urn));
     json_key(b, "status");
-    json_number(b, s->status);
+    json_number(b, status);
     json_key(b, "detail");
-    json_string(b, slice_of(s->problem));
+    json_string(b, detail);
     json_close(b, '}');
-}
-
-static void answer_many(const struct submissions *all)
-{
-    CLEANUP(buf_fini) struct buf b = {0};
-
-    for (size_t i = 0; i < all->count; i++) {
-        const struct submission *s = &all->list[i];
-        json_open(&b, '{');
-        json_key(&b, "line");
-        json_number(&b, s->line);
-        json_key(&b, "status");
-        json_number(&b, s->status);
-        json_key(&b, "id");
-        json_string(&b, s->ask.id);
-        if (s->problem_type) {
-            json_key(&b, "problem");
-            render_problem(&b, s);
-        }
-        json_close(&b, '}');
-        buf_byte(&b, '\n');
-    }
-    http_answer(all->x.http, 200, "application/x-ndjson", buf_view(&b), NULL);
-}
-
-static void answer_one(struct submissions *all)
-{
-    const struct submission *s = &all->list[0];
-    struct http_request *r = all->x.http;
-    CLEANUP(buf_fini) struct buf b = {0};
-    CLEANUP(buf_fini) struct buf location = {0};
-
-    if (s->problem_type) {
-        http_problem(r, s->status, s->problem_type, "%s", s->problem);
-        return;
-    }
-    if (all->wait_ms > 0) {
-        task_get_when_ended(all->x.server, r, s->ask.id, all->wait_ms, s->status);
-        return;
-    }
-    json_open(&b, '{');
-    json_key(&b, "id");
-    json_string(&b, s->ask.id);
-    json_key(&b, "workflow");
-    json_string(&b, s->ask.definition->workflow.name);
-    json_key(&b, "version");
-    json_number(&b, s->ask.version);
-    json_close(&b, '}');
-    buf_fmt(&location, "Location: /v1/tasks/%.*s\r\n", SLICE_ARG(s->ask.id));
-    answer_json(r, s->status, &b, location.ptr);
-}
-
-static void answer_if_complete(struct submissions *all)
-{
-    if (all->open > 0)
-        return;
-    if (all->x.http && http_is_alive(all->x.http)) {
-        struct http_request *r = all->x.http;
-        exchange_untie(&all->x);
-        all->x.http = r;
-        if (all->many)
-            answer_many(all);
-        else
-            answer_one(all);
-    }
-    struct arena a = all->arena; /* all of it lies in it */
-    arena_fini(&a);
 }
 
 static void accepted(struct submission *s)
@@ -303,9 +272,11 @@ static void accepted(struct submission *s)
 
 void ask_answered(void *arg, struct ask *a)
 {
+    struct server *sv = arg;
     struct submission *s = a->user;
-    (void)arg;
 
+    ASSERT(sv->asks_open > 0);
+    sv->asks_open--;
     if (a->kind != ASK_SUBMIT) {
         void (**answered)(struct ask *) = a->user; /* see tasks_operate.c */
         (*answered)(a);
@@ -320,71 +291,96 @@ void ask_answered(void *arg, struct ask *a)
     else
         problem(s, err_http_status(a->outcome), trouble_type(a->outcome), "%s%s", a->story,
                 err_is_transient(a->outcome) ? "; try again" : "");
-    s->all->open--;
-    answer_if_complete(s->all);
+    s->answered(s);
 }
 
-/* ---- reading ---- */
+/* ---- one task ---- */
 
-static size_t count_lines(struct slice body)
+/* The request of a single submission; it lies in the submission's arena. */
+struct single {
+    struct exchange x;
+    struct submission s;
+    int64_t wait_ms;
+    size_t bytes;
+};
+
+static void single_answer(struct single *one)
 {
-    size_t n = 1;
+    const struct submission *s = &one->s;
+    struct http_request *r = one->x.http;
+    CLEANUP(buf_fini) struct buf b = {0};
+    CLEANUP(buf_fini) struct buf location = {0};
 
-    for (size_t i = 0; i < body.len; i++)
-        n += body.ptr[i] == '\n';
-    return n;
-}
-
-static void read_lines(struct server *sv, struct submissions *all, struct slice body)
-{
-    uint32_t line = 0;
-
-    while (body.len > 0) {
-        const char *nl = memchr(body.ptr, '\n', body.len);
-        size_t len = nl ? (size_t)(nl - body.ptr) : body.len;
-        struct slice text = {body.ptr, len};
-        body = (struct slice){body.ptr + len + (nl != NULL), body.len - len - (nl != NULL)};
-        line++;
-        if (len == 0 || (len == 1 && text.ptr[0] == '\r'))
-            continue;
-        struct submission *s = &all->list[all->count++];
-        s->all = all;
-        s->line = line;
-        if (read_submission(sv, s, text, &all->arena))
-            all->open++;
+    exchange_untie(&one->x);
+    if (s->problem_type) {
+        http_problem(r, s->status, s->problem_type, "%s", s->problem);
+        return;
     }
+    if (one->wait_ms > 0) {
+        task_get_when_ended(one->x.server, r, s->ask.id, one->wait_ms, s->status);
+        return;
+    }
+    json_open(&b, '{');
+    json_key(&b, "id");
+    json_string(&b, s->ask.id);
+    json_key(&b, "workflow");
+    json_string(&b, s->ask.definition->workflow.name);
+    json_key(&b, "version");
+    json_number(&b, s->ask.version);
+    json_close(&b, '}');
+    buf_fmt(&location, "Location: /v1/tasks/%.*s\r\n", SLICE_ARG(s->ask.id));
+    answer_json(r, s->status, &b, location.ptr);
+}
+
+static void single_end(struct single *one)
+{
+    struct arena a = one->s.arena; /* it lies in it */
+
+    if (one->x.http && http_is_alive(one->x.http))
+        single_answer(one);
+    exchange_untie(&one->x); /* whose client is about to be told to have gone */
+    one->x.server->asks_bytes -= one->bytes;
+    arena_fini(&a);
+}
+
+static void single_answered(struct submission *s)
+{
+    single_end(CONTAINER_OF(s, struct single, s));
+}
+
+static void single_post(struct server *sv, struct http_request *r, int64_t wait_ms)
+{
+    struct arena a = {0};
+    struct single *one = arena_alloc(&a, sizeof *one);
+
+    one->s.arena = a;
+    one->s.answered = single_answered;
+    one->s.line = 1;
+    one->wait_ms = wait_ms;
+    one->bytes = r->body.len;
+    sv->asks_bytes += one->bytes;
+    struct slice body = arena_copy(&one->s.arena, r->body); /* it may outlive the client */
+    exchange_begin(&one->x, sv, r);
+    if (submission_read(sv, &one->s, body))
+        server_ask(sv, &one->s.ask);
+    else
+        single_end(one);
 }
 
 void tasks_post(struct server *sv, struct http_request *r)
 {
-    struct arena a = {0};
     bool many = content_type_is(r, "application/x-ndjson");
     int64_t wait_ms = 0;
 
     if (!many && !content_type_is(r, "application/json")) {
-        http_problem(r, 415, "content-type",
-                     "send a task as application/json, or many as application/x-ndjson");
+        answer_content_type(r, "application/json, or application/x-ndjson for many tasks");
         return;
     }
-    if (!wait_of(r, &wait_ms))
+    if (!content_encoding_ok(r) || !parameters_ok(r, NAMES("wait")) || !wait_of(r, &wait_ms)
+        || !asks_have_room(sv, r, r->body.len))
         return;
-    struct submissions *all = arena_alloc(&a, sizeof *all);
-    all->arena = a;
-    all->many = many;
-    all->wait_ms = wait_ms;
-    struct slice body = arena_copy(&all->arena, r->body); /* it may outlive the client */
-    all->list = arena_alloc(&all->arena, (many ? count_lines(body) : 1) * sizeof *all->list);
-    exchange_begin(&all->x, sv, r);
-    if (many) {
-        read_lines(sv, all, body);
-    } else {
-        all->count = 1;
-        all->list[0].all = all;
-        all->list[0].line = 1;
-        all->open = read_submission(sv, &all->list[0], body, &all->arena) ? 1 : 0;
-    }
-    for (size_t i = 0; i < all->count; i++)
-        if (all->list[i].status == 0 || all->list[i].ask.only_if_exists)
-            scheduler_ask(sv->scheduler, &all->list[i].ask);
-    answer_if_complete(all);
+    if (many)
+        many_post(sv, r, wait_ms);
+    else
+        single_post(sv, r, wait_ms);
 }

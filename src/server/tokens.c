@@ -233,25 +233,6 @@ static void change_submit(struct token_change *c, struct server *sv, struct http
 
 /* ---- POST /v1/tokens ---- */
 
-static bool members_ok(struct http_request *r, const struct json *j)
-{
-    static const char *const known[] = {"name", "roles", "expires_in"};
-
-    for (const struct json *m = j->child; m; m = m->next) {
-        bool found = false;
-        for (size_t i = 0; i < COUNT_OF(known); i++)
-            found |= slice_is(m->key, known[i]);
-        if (!found) {
-            http_problem(r, 422, "unknown-member",
-                         "there is no member \"%.*s\" in a token, expected name, roles or "
-                         "expires_in",
-                         SLICE_ARG(m->key));
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Nobody shall be taken for somebody else in the audit. */
 static bool name_ok(struct http_request *r, const struct json *j)
 {
@@ -347,7 +328,8 @@ void token_post(struct server *sv, struct http_request *r)
     struct error e = {0};
     struct json *j = body_json(r);
 
-    if (!j || !members_ok(r, j) || !name_ok(r, j) || !has_room(sv, r))
+    if (!j || !members_ok(r, j, NAMES("name", "roles", "expires_in"), "a token") || !name_ok(r, j)
+        || !has_room(sv, r))
         return;
     struct token_change *c = change_new(sv, json_get_text(j, "name"), "token.create");
     if (!read_roles(r, j, c) || !read_expiry(r, j, c)) {

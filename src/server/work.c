@@ -78,11 +78,13 @@ static const struct json *array_of(struct http_request *r, const struct json *j,
 
     if (!list || list->type == JSON_NULL)
         return NULL;
-    if (list->type != JSON_ARRAY || list->count > WORK_MAX) {
+    *bad = list->type != JSON_ARRAY || list->count > WORK_MAX;
+    if (list->type != JSON_ARRAY)
         http_problem(r, 422, "bad-work", "%s is %s, expected an array of at most %d", key,
                      json_type_text(list->type), WORK_MAX);
-        *bad = true;
-    }
+    else if (*bad)
+        http_problem(r, 422, "bad-work", "%s has %" PRIu32 " entries, expected at most %d", key,
+                     list->count, WORK_MAX);
     return list;
 }
 
@@ -118,6 +120,8 @@ static bool read_work(struct http_request *r, const struct json *j, struct work 
     struct slice instance = json_get_text(j, "instance");
     int64_t max = json_get_int(j, "max", json_get(j, "max") ? -1 : 1);
 
+    if (!members_ok(r, j, NAMES("instance", "max", "wait", "holding", "results"), "a work call"))
+        return false;
     w->agent_name = arena_copy(&w->arena, http_segment(r, 2));
     w->instance_name = arena_copy(&w->arena, instance);
     if (!is_name(w->agent_name) || !is_name(instance)) {

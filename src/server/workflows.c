@@ -52,8 +52,8 @@ static struct definition *definition_in(struct http_request *r)
 
     ASSERT(m);
     if (!content_type_is(r, "application/json")) {
-        http_problem(r, 415, "content-type", "send the definition as application/json");
-    } else {
+        answer_content_type(r, "application/json");
+    } else if (content_encoding_ok(r)) {
         enum err err = definition_parse(r->body, &d, m);
         if (err != ERR_OK)
             answer_mistakes(r, err, m);

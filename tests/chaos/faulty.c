@@ -5,7 +5,8 @@
  *
  *     PERMILLE HOW CALLS        such as "300 io all", "1000 full write", "20 tear write,sync"
  *
- * HOW: io, full, short, tear. Missing or empty: nothing fails.
+ * HOW: io, full, short, tear. Missing or empty: nothing fails. A line "stall" is a disk that does
+ * not answer: every call waits until the line is another.
  */
 
 #include <fcntl.h>
@@ -44,6 +45,11 @@ static uint32_t read_calls(char *text)
     return calls;
 }
 
+static bool is_stalled(const char *text)
+{
+    return strncmp(text, "stall", 5) == 0;
+}
+
 static void read_plan(char *text)
 {
     unsigned permille = 0;
@@ -58,6 +64,16 @@ static void read_plan(char *text)
     vfs_plan = plan;
 }
 
+static void read_control(char *ret, size_t size)
+{
+    int fd = open(control, O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd < 0 ? 0 : read(fd, ret, size - 1);
+
+    ret[len > 0 ? len : 0] = 0;
+    if (fd >= 0)
+        (void)close(fd);
+}
+
 /* SQLite is used by one thread at a time here: at first by the main one, then by the store's. */
 static void steer(void)
 {
@@ -70,11 +86,9 @@ static void steer(void)
     if (now < next_at)
         return;
     next_at = now + LOOK_EVERY_MS;
-    int fd = open(control, O_RDONLY | O_CLOEXEC);
-    ssize_t len = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-    text[len > 0 ? len : 0] = 0;
-    if (fd >= 0)
-        (void)close(fd);
+    read_control(text, sizeof text);
+    for (; is_stalled(text); read_control(text, sizeof text))
+        (void)usleep(LOOK_EVERY_MS * 1000);
     read_plan(text);
 }
 

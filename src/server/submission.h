@@ -1,0 +1,31 @@
+#ifndef SERVER_SUBMISSION_H
+#define SERVER_SUBMISSION_H
+
+/*
+ * One submission, of a request of its own or a line of many: read, handed to the scheduler, and
+ * what became of it.
+ */
+
+#include "server/internal.h"
+
+enum { LINES_MAX = 100000, REPLY_TO_MAX = 2048 };
+
+struct submission {
+    struct ask ask;
+    struct arena arena; /* of what the ask refers to */
+    void (*answered)(struct submission *s);
+    uint32_t line;            /* of the text, from 1: where its first line stands in the body */
+    int status;               /* 0: not answered yet */
+    const char *problem_type; /* NULL: there is none */
+    char problem[300];
+    char id[40]; /* if we gave it */
+};
+
+/* Reads what was said. True: it is to be asked of the scheduler, by server_ask, and `answered` will
+ * be called. False: it has its problem already. `text` has to live as long as the ask. */
+bool submission_read(struct server *sv, struct submission *s, struct slice text);
+
+/* Of a problem document, for an answer to a line. */
+void submission_problem(struct buf *b, int status, const char *type, struct slice detail);
+
+#endif

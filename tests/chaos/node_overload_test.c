@@ -1,0 +1,224 @@
+/*
+ * A disk that does not answer, and clients that go on asking: what waits for the store is bounded,
+ * who does not fit is told so at once, and when the disk comes back all that was taken is there.
+ */
+
+#include "../e2e/kit.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum {
+    LARGE = 4000000,
+    LARGE_MAX = 16, /* of 64 MiB */
+    BATCHES = 8,    /* whose windows are all that the server takes */
+    BATCH_LINES = 2500,
+    READS_MAX = 8192,
+};
+
+static struct node node;
+static char control[100];
+
+static void write_control(const char *text)
+{
+    int fd = open(control, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    assert_true(fd >= 0);
+    assert_true(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+    (void)close(fd);
+}
+
+/* Returns when the store's thread is stuck: a reading, then, does not come back. */
+static void stall(void)
+{
+    REPLY r = {0};
+    int fds[2];
+
+    write_control("stall\n");
+    for (int i = 0; i < 2; i++) /* the first may still pass */
+        fds[i] = ask(&node, "GET", "/v1/tasks/nobody", NULL, SLICE_NONE);
+    sleep_ms(20);
+    get(&node, &r, "/healthz");
+    EXPECT(&r, 200);
+    for (int i = 0; i < 2; i++)
+        (void)close(fds[i]);
+}
+
+static int start(void **state)
+{
+    struct rlimit files = {4096, 4096};
+    (void)state;
+
+    (void)setrlimit(RLIMIT_NOFILE, &files); /* it may be enough as it is */
+    (void)setenv("ASAN_OPTIONS", "quarantine_size_mb=1:malloc_context_size=2", 1);
+    node_init(&node);
+    (void)snprintf(control, sizeof control, "%s/faults", node.home);
+    (void)setenv("INTACT_FAULTS", control, 1);
+    node_start(&node, FLAGS("--log", "error", "--drain", "20s"));
+    (void)define(&node, "one",
+                 "\"steps\": [{\"name\": \"a\", \"agent\": \"ag\", \"action\": \"x\", \"undo\": "
+                 "\"none\"}]");
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    write_control("\n");
+    node_stop(&node);
+    node_fini(&node);
+    return 0;
+}
+
+static bool has_answer(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+
+    return poll(&p, 1, 0) == 1;
+}
+
+static void expect_overloaded(const struct reply *r)
+{
+    expect_problem(r, 503, "overloaded");
+    CHECK(head_has(r, "\r\nRetry-After: 1\r\n"), "%.*s", SLICE_ARG(r->head));
+}
+
+static int ask_large(const char *id, int number)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    buf_fmt(&b, "{\"workflow\": \"one\", \"id\": \"%s-%d\", \"input\": \"%0*d\"}", id, number,
+            LARGE, 0);
+    return ask(&node, "POST", "/v1/tasks", "application/json", buf_view(&b));
+}
+
+static int count_answers(const int *fds, int count)
+{
+    int n = 0;
+
+    for (int i = 0; i < count; i++)
+        n += has_answer(fds[i]);
+    return n;
+}
+
+static void large_bodies_are_taken_as_far_as_there_is_room(void **state)
+{
+    int fds[LARGE_MAX + 4];
+    int64_t until = steady_ms() + PATIENCE_MS;
+    int64_t settled = 0;
+    int taken = 0;
+    REPLY r = {0};
+    (void)state;
+
+    stall();
+    for (int i = 0; i < LARGE_MAX + 4; i++)
+        fds[i] = ask_large("large", i);
+    while (count_answers(fds, LARGE_MAX + 4) < 4)
+        CHECK(steady_ms() < until, "%d answers", count_answers(fds, LARGE_MAX + 4));
+    for (int i = 0; i < 40; i++) {
+        hear(ask_large("refused", i), &r);
+        expect_overloaded(&r);
+        if (i == 10)
+            settled = node_resident_kb(&node);
+    }
+    int64_t last = node_resident_kb(&node);
+    CHECK(last < settled + 32768, "%" PRId64 " kB, then %" PRId64 " kB", settled, last);
+    assert_int_equal(count_answers(fds, LARGE_MAX + 4), 4);
+
+    write_control("\n");
+    for (int i = 0; i < LARGE_MAX + 4; i++) {
+        hear(fds[i], &r);
+        taken += r.status == 201;
+        if (r.status != 201)
+            expect_overloaded(&r);
+    }
+    assert_int_equal(taken, LARGE_MAX);
+    assert_int_equal(sql_int(&node, "SELECT count(*) FROM task"), LARGE_MAX);
+    hear(ask_large("refused", 0), &r);
+    EXPECT(&r, 201);
+}
+
+static void batches_wait_and_others_are_told_when_there_are_too_many(void **state)
+{
+    int fds[BATCHES];
+    CLEANUP(buf_fini) struct buf b = {0};
+    REPLY r = {0};
+    (void)state;
+
+    stall();
+    for (int k = 0; k < BATCHES; k++) {
+        buf_clear(&b);
+        for (int i = 0; i < BATCH_LINES; i++)
+            buf_fmt(&b, "{\"workflow\":\"one\",\"id\":\"batch-%d-%d\"}\n", k, i);
+        fds[k] = ask(&node, "POST", "/v1/tasks", "application/x-ndjson", buf_view(&b));
+    }
+    int64_t until = steady_ms() + PATIENCE_MS;
+    int probes = 0;
+    do {
+        /* what is taken meanwhile, while batches are still being read, is not to be lost either */
+        char body[80];
+        (void)snprintf(body, sizeof body, "{\"workflow\": \"one\", \"id\": \"probe-%d\"}", probes);
+        int fd = ask(&node, "POST", "/v1/tasks", "application/json", slice_of(body));
+        int64_t soon = steady_ms() + 200;
+        while (steady_ms() < soon && !has_answer(fd))
+            sleep_ms(2);
+        if (has_answer(fd)) {
+            hear(fd, &r);
+        } else {
+            (void)close(fd);
+            probes++;
+        }
+        CHECK(steady_ms() < until, "never refused");
+    } while (r.status == 0);
+    expect_overloaded(&r);
+    post(&node, &r, "/v1/tasks/batch-0-0/undo", "{\"reason\": \"test\"}");
+    expect_overloaded(&r);
+    get(&node, &r, "/healthz");
+    EXPECT(&r, 200);
+
+    write_control("\n");
+    for (int k = 0; k < BATCHES; k++) {
+        hear(fds[k], &r);
+        EXPECT(&r, 200);
+        int created = 0;
+        for (const char *p = r.body.ptr; (p = strstr(p, "\"status\":201")); p++)
+            created++;
+        assert_int_equal(created, BATCH_LINES);
+    }
+    assert_int_equal(sql_int(&node, "SELECT count(*) FROM task WHERE id LIKE 'batch-%'"),
+                     BATCHES * BATCH_LINES);
+    post(&node, &r, "/v1/tasks", "{\"workflow\": \"one\", \"id\": \"after\"}");
+    EXPECT(&r, 201);
+}
+
+static void readers_who_give_up_leave_no_more_than_so_much(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    stall();
+    for (int i = 0; i < READS_MAX + 1000; i++)
+        (void)close(ask(&node, "GET", "/v1/tasks/after", NULL, SLICE_NONE));
+    get(&node, &r, "/v1/tasks/after");
+    expect_overloaded(&r);
+    write_control("\n");
+    int64_t until = steady_ms() + PATIENCE_MS;
+    do {
+        get(&node, &r, "/v1/tasks/after");
+        CHECK(r.status == 200 || steady_ms() < until, "%d", r.status);
+    } while (r.status != 200);
+}
+
+int main(int argc, char **argv)
+{
+    kit_program(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(large_bodies_are_taken_as_far_as_there_is_room),
+        cmocka_unit_test(batches_wait_and_others_are_told_when_there_are_too_many),
+        cmocka_unit_test(readers_who_give_up_leave_no_more_than_so_much),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
