@@ -107,30 +107,33 @@ static int stop(void **state)
 
 /* ---- who asks, and with what ---- */
 
-static void call_from_page(const struct call *c)
+static void call_with(struct reply *r, const struct call *c, const char *fields)
 {
     CLEANUP(buf_fini) struct buf b = {0};
     const char *body = c->body ? c->body : "";
-    REPLY r = {0};
     int fd = dial(&node);
 
-    buf_fmt(&b, "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: https://example.com\r\n", c->method,
-            c->path);
+    buf_fmt(&b, "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\n%s", c->method, c->path, fields);
+    buf_slice(&b, authorization(&node));
     if (*body)
         buf_fmt(&b, "Content-Type: application/json\r\nContent-Length: %zu\r\n", strlen(body));
     buf_fmt(&b, "\r\n%s", body);
     say(fd, buf_view(&b));
-    hear(fd, &r);
-    expect_problem(&r, 403, "foreign");
+    hear(fd, r);
 }
 
 static void no_route_serves_web_pages(void **state)
 {
+    static const char page[] = "Origin: https://example.com\r\n";
+    REPLY r = {0};
     (void)state;
 
-    for (size_t i = 0; i < COUNT_OF(calls); i++)
-        call_from_page(&calls[i]);
-    call_from_page(&nowhere);
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        call_with(&r, &calls[i], page);
+        expect_problem(&r, 403, "foreign");
+    }
+    call_with(&r, &nowhere, page);
+    expect_problem(&r, 403, "foreign");
 }
 
 static void every_body_is_checked_before_anything_is_done(void **state)
@@ -145,6 +148,8 @@ static void every_body_is_checked_before_anything_is_done(void **state)
             continue;
         send_as(&node, &r, c->method, c->path, "text/plain", slice_of(c->body));
         expect_problem(&r, 415, "content-type");
+        call_with(&r, c, "Content-Encoding: gzip\r\n");
+        expect_problem(&r, 415, "content-encoding");
         send_as(&node, &r, c->method, c->path, "application/json", SLICE("{\"a\": "));
         expect_problem(&r, 400, defines ? "bad-definition" : "not-json");
         send_as(&node, &r, c->method, c->path, "application/json", SLICE("[]"));
@@ -154,6 +159,20 @@ static void every_body_is_checked_before_anything_is_done(void **state)
     EXPECT(&r, 404);
     task_of(&node, &r, "held");
     EXPECT_TEXT(&r, "state", "error");
+}
+
+static void reasons_have_their_limit(void **state)
+{
+    static const char *const verbs[] = {"retry", "skip", "undo", "cancel"};
+    REPLY r = {0};
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(verbs); i++) {
+        char path[60];
+        (void)snprintf(path, sizeof path, "/v1/tasks/held/%s", verbs[i]);
+        post(&node, &r, path, "{\"reason\": \"%05000d\"}", 0);
+        expect_problem(&r, 422, "bad-reason");
+    }
 }
 
 static void operations_want_what_they_need(void **state)
@@ -365,6 +384,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_route_serves_web_pages),
         cmocka_unit_test(every_body_is_checked_before_anything_is_done),
+        cmocka_unit_test(reasons_have_their_limit),
         cmocka_unit_test(operations_want_what_they_need),
         cmocka_unit_test(what_is_no_good_http_is_refused),
         cmocka_unit_test(what_cannot_be_written_is_not_promised),
