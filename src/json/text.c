@@ -1,5 +1,7 @@
 #include "json/text.h"
 
+#include <stdio.h>
+
 /* How many bytes the character at p takes, or 0 if it is not one. `left` > 0. */
 static size_t character_size(const unsigned char *p, size_t left)
 {
@@ -86,4 +88,23 @@ size_t text_escapes_end(struct slice s, const char **ret_why)
         p += high ? 12 : 6;
     }
     return s.len;
+}
+
+size_t text_line_end(struct slice text, size_t at)
+{
+    while (at < text.len && text.ptr[at] != '\n' && text.ptr[at] != '\r')
+        at++;
+    return at;
+}
+
+void text_quote(struct slice text, size_t at, char *to, size_t size)
+{
+    size_t end = text_line_end(text, at);
+    struct slice s = slice_cut((struct slice){text.ptr + at, end - at}, 40);
+
+    ASSERT(size > 50);
+    if (s.len > 0)
+        (void)snprintf(to, size, "\"%.*s\"%s", SLICE_ARG(s), s.len < end - at ? "..." : "");
+    else
+        (void)snprintf(to, size, "%s", at == text.len ? "the end of the text" : "the end of the line");
 }

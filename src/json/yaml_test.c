@@ -1,0 +1,3 @@
+#include "base/test.h"
+
+int main(void) { return 0; }
