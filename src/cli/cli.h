@@ -19,6 +19,6 @@ int cli_submit(int argc, char **argv);
 int cli_get(int argc, char **argv);
 int cli_list(int argc, char **argv);
 int cli_workflow(int argc, char **argv); /* put, list, get */
-int cli_validate(int argc, char **argv);
+int cli_validate(int argc, char **argv); /* asks no server */
 
 #endif

@@ -14,7 +14,7 @@ static const struct verb {
     {"get", cli_get, "show one task"},
     {"list", cli_list, "list tasks, newest first"},
     {"workflow", cli_workflow, "store, show and list workflow definitions"},
-    {"validate", cli_validate, "check a definition without storing it"},
+    {"validate", cli_validate, "check definitions, without a server"},
 };
 
 static void print_usage(FILE *to)

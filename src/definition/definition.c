@@ -324,8 +324,8 @@ static enum err read_all(struct reader *r, enum definition_format format)
     return r->mistakes->count > 0 ? ERR_INVALID : ERR_OK;
 }
 
-enum err definition_parse(struct slice text, enum definition_format format,
-                          struct definition **ret, struct mistakes *m, struct mistakes *warnings)
+enum err definition_parse(struct slice text, enum definition_format format, struct definition **ret,
+                          struct mistakes *m, struct mistakes *warnings)
 {
     struct definition *d = calloc(1, sizeof *d);
 
@@ -346,6 +346,19 @@ enum err definition_parse(struct slice text, enum definition_format format,
     ASSERT(workflow_valid(&d->workflow));
     *ret = d;
     return ERR_OK;
+}
+
+struct slice definition_name(struct slice text, enum definition_format format, struct arena *a)
+{
+    struct definition d = {.text = text.ptr ? text : SLICE("")};
+    struct mistakes *m = calloc(1, sizeof *m);
+    struct reader r = {.definition = &d, .arena = a, .mistakes = m};
+    struct json *root = NULL;
+
+    ASSERT(m);
+    enum err err = read_source(&r, format, &root);
+    free(m);
+    return err == ERR_OK ? json_get_text(root, "workflow") : SLICE_NONE;
 }
 
 void definition_free(struct definition *d)

@@ -61,12 +61,16 @@ struct mistakes {
     size_t count; /* those beyond MISTAKES_MAX are not kept */
 };
 
-/* ERR_PARSE (neither JSON nor YAML, the tree is not known) or ERR_INVALID, with all mistakes; otherwise *ret is
- * the caller's. *warnings gets what is allowed and hardly meant, in any case; it may be NULL.
- * What was stored is read back as DEFINITION_YAML: it takes whatever was taken once. */
-enum err definition_parse(struct slice text, enum definition_format format,
-                          struct definition **ret, struct mistakes *m,
-                          struct mistakes *warnings) MUST_USE;
+/* ERR_PARSE (neither JSON nor YAML, the tree is not known) or ERR_INVALID, with all mistakes;
+ * otherwise *ret is the caller's. *warnings gets what is allowed and hardly meant, in any case; it
+ * may be NULL. What was stored is read back as DEFINITION_YAML: it takes whatever was taken once.
+ */
+enum err definition_parse(struct slice text, enum definition_format format, struct definition **ret,
+                          struct mistakes *m, struct mistakes *warnings) MUST_USE;
+/* The name that stands in a definition, whatever mistakes it has otherwise; NONE: there is none to
+ * find. It lies in `a` and is terminated by a NUL. */
+struct slice definition_name(struct slice text, enum definition_format format, struct arena *a);
+
 void definition_free(struct definition *d); /* NULL is fine */
 
 static inline const struct definition *definition_of(const struct workflow *w)

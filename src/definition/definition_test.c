@@ -289,7 +289,8 @@ static void every_mistake_is_told_where_it_is(void **state)
         const struct mistake_case *c = &mistake_cases[i];
         struct definition *d = NULL;
         const struct mistake *k = &m.list[0];
-        CHECK(definition_parse(slice_of(c->text), DEFINITION_JSON, &d, &m, NULL) != ERR_OK, "%s", c->text);
+        CHECK(definition_parse(slice_of(c->text), DEFINITION_JSON, &d, &m, NULL) != ERR_OK, "%s",
+              c->text);
         CHECK(!d && m.count == 1, "%s: %zu mistakes, the second %u:%u %s: %s, expected %s", c->text,
               m.count, m.list[1].line, m.list[1].column, m.list[1].path, m.list[1].found,
               m.list[1].expected);
@@ -315,7 +316,8 @@ static void all_mistakes_are_told_at_once_in_the_order_of_the_text(void **state)
     static const uint32_t lines[] = {1, 2, 3, 3, 3, 4, 5, 6, 6, 7, 8};
     struct definition *d = NULL;
     (void)state;
-    CHECK(definition_parse(slice_of(text), DEFINITION_JSON, &d, &m, NULL) == ERR_INVALID, "mistakes");
+    CHECK(definition_parse(slice_of(text), DEFINITION_JSON, &d, &m, NULL) == ERR_INVALID,
+          "mistakes");
     CHECK(m.count == COUNT_OF(lines), "%zu mistakes", m.count);
     for (size_t i = 0; i < m.count; i++)
         CHECK(m.list[i].line == lines[i], "mistake %zu at %u:%u %s: %s", i, m.list[i].line,
@@ -348,8 +350,9 @@ static void there_is_room_for_so_many_steps_and_mistakes_and_no_more(void **stat
     CLEANUP(buf_fini) struct buf b = {0};
     struct definition *d = NULL;
     many_steps(&b, 150, ",\"foo\":1");
-    CHECK(definition_parse(buf_view(&b), DEFINITION_JSON, &d, &m, NULL) == ERR_INVALID && m.count == MISTAKES_MAX, "%zu",
-          m.count);
+    CHECK(definition_parse(buf_view(&b), DEFINITION_JSON, &d, &m, NULL) == ERR_INVALID
+              && m.count == MISTAKES_MAX,
+          "%zu", m.count);
 }
 
 /* ---- evaluation ---- */

@@ -200,7 +200,8 @@ static void mark_before(const struct graph *g, uint16_t step, bool *marks)
     }
 }
 
-/* The outcome of a step that is undone need not be known, nor that of those beside and behind it. */
+/* The outcome of a step that is undone need not be known, nor that of those beside and behind it.
+ */
 static void warn_output(struct graph *g, const struct look *l, const struct path *at)
 {
     CLEANUP(buf_fini) struct buf found = {0};

@@ -43,8 +43,10 @@ static void add_look(struct reader *r, const struct watcher *w, uint16_t to, siz
         ASSERT(r->looks);
     }
     struct look *l = &r->looks[r->look_count++];
-    *l = (struct look){
-        .from = r->step, .to = to, .is_undo = r->sight == SEES_UNDO, .offset = offset};
+    *l = (struct look){.from = r->step,
+                       .to = to,
+                       .is_undo = r->sight == SEES_UNDO,
+                       .offset = offset};
     path_write(&path, w->path);
     struct slice kept = slice_cut(buf_view(&path), sizeof l->path - 1);
     memcpy(l->path, kept.ptr, kept.len);

@@ -3,8 +3,8 @@
 
 /*
  * Reads the tree of a definition field by field and writes down every mistake on the way. It knows
- * a tree of struct json, and nothing of the syntax it was read from: `at` of a value and `key_at` of a
- * member say where they stand in the text, reader_string_offset knows the rest.
+ * a tree of struct json, and nothing of the syntax it was read from: `at` of a value and `key_at`
+ * of a member say where they stand in the text, reader_string_offset knows the rest.
  */
 
 #include "base/map.h"
@@ -72,9 +72,9 @@ void warn_at(struct reader *r, const struct path *path, size_t offset, struct sl
 /* Where in the text the byte stands that is byte `at` of a string's value. */
 size_t reader_string_offset(const struct reader *r, const struct json *string, size_t at);
 
-/* Reads r->definition->text into a tree, and tells of all that no definition may have, whatever it means: what
- * is neither JSON nor YAML (ERR_PARSE), what we do not take of YAML, and keys that stand twice. Sets r->text and
- * r->is_yaml, and json and is_yaml of the definition. */
+/* Reads r->definition->text into a tree, and tells of all that no definition may have, whatever it
+ * means: what is neither JSON nor YAML (ERR_PARSE), what we do not take of YAML, and keys that
+ * stand twice. Sets r->text and r->is_yaml, and json and is_yaml of the definition. */
 enum err read_source(struct reader *r, enum definition_format format, struct json **ret) MUST_USE;
 
 /* Every member is read by its field; others are mistakes, names that are reserved are explained. */

@@ -11,7 +11,7 @@
 
 struct reference {
     struct slice step;
-    size_t at; /* of the name's node in the text of the expression */
+    size_t at;         /* of the name's node in the text of the expression */
     bool needs_output; /* its output, and nothing is said for the case that there is none */
     struct reference *next;
 };

@@ -7,7 +7,8 @@
 
 /* From text to tree, before anything in it has a meaning. */
 
-/* Beyond so many members only the first of those that stand twice is told: each is compared with all. */
+/* Beyond so many members only the first of those that stand twice is told: each is compared with
+ * all. */
 enum { TWICE_MAX = 1000 };
 
 static bool begins_with_brace(struct slice text)
@@ -39,10 +40,13 @@ static const struct {
     {"after array element", NULL, "\",\" or \"]\""},
     {"unallowed token", NULL, "a value"},
     {"trailing garbage", NULL, "the end of the text"},
-    {"invalid char in json text", NULL, "a value: text in double quotes, a number, true, false or null"},
+    {"invalid char in json text", NULL,
+     "a value: text in double quotes, a number, true, false or null"},
     {"invalid string in json text", NULL, "true, false, null, or text in double quotes"},
-    {"inside a string, '\\' occurs", "a backslash that escapes nothing", "\\\" \\\\ \\/ \\b \\f \\n \\r \\t or \\u0041"},
-    {"invalid character inside string", "a line break or another control character in a text", "an escape such as \\n"},
+    {"inside a string, '\\' occurs", "a backslash that escapes nothing",
+     "\\\" \\\\ \\/ \\b \\f \\n \\r \\t or \\u0041"},
+    {"invalid character inside string", "a line break or another control character in a text",
+     "an escape such as \\n"},
     {"invalid (non-hex) character", "\\u without four hexadecimal digits", "\\u and four of them"},
     {"probable comment", "a comment", "JSON, which has none; YAML has"},
     {"malformed number", "a number without all of its digits", "a number such as -1, 0.5 or 1e3"},

@@ -396,8 +396,8 @@ enum err json_parse_within(struct arena *a, struct slice text, uint32_t depth_ma
     return parse(&p, ret, fault);
 }
 
-enum err json_parse_twice(struct arena *a, struct slice text, uint32_t depth_max,
-                          struct json **ret, struct json_fault *fault)
+enum err json_parse_twice(struct arena *a, struct slice text, uint32_t depth_max, struct json **ret,
+                          struct json_fault *fault)
 {
     struct parser p = {.arena = a,
                        .text = text.ptr ? text : SLICE(""),

@@ -6,7 +6,8 @@
  * values are passed on as they came and never printed again; numbers are kept as text.
  *
  * Refused: bytes that are not UTF-8, duplicate keys, lone surrogates, NUL characters (as bytes or
- * as \u0000: PostgreSQL cannot hold them), nesting deeper than the limit, anything after the value, texts of 4 GiB and more.
+ * as \u0000: PostgreSQL cannot hold them), nesting deeper than the limit, anything after the value,
+ * texts of 4 GiB and more.
  */
 
 #include "base/arena.h"
@@ -56,10 +57,10 @@ enum err json_parse(struct arena *a, struct slice text, struct json **ret,
 enum err json_parse_within(struct arena *a, struct slice text, uint32_t depth_max,
                            struct json **ret, struct json_fault *fault) MUST_USE;
 
-/* The same, but members whose name stood there before are kept beside the first: for a caller that tells of all
- * of them. */
-enum err json_parse_twice(struct arena *a, struct slice text, uint32_t depth_max,
-                          struct json **ret, struct json_fault *fault) MUST_USE;
+/* The same, but members whose name stood there before are kept beside the first: for a caller that
+ * tells of all of them. */
+enum err json_parse_twice(struct arena *a, struct slice text, uint32_t depth_max, struct json **ret,
+                          struct json_fault *fault) MUST_USE;
 
 /* The first member whose name another one before it has, too; NULL: there is none. */
 const struct json *json_twice(const struct json *object);

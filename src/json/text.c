@@ -106,5 +106,6 @@ void text_quote(struct slice text, size_t at, char *to, size_t size)
     if (s.len > 0)
         (void)snprintf(to, size, "\"%.*s\"%s", SLICE_ARG(s), s.len < end - at ? "..." : "");
     else
-        (void)snprintf(to, size, "%s", at == text.len ? "the end of the text" : "the end of the line");
+        (void)snprintf(to, size, "%s",
+                       at == text.len ? "the end of the text" : "the end of the line");
 }

@@ -2,8 +2,8 @@
 #include "json/yaml_read.h"
 
 /*
- * A value and the text it was read from are the same sequence of characters but for blanks, line breaks,
- * indentation and escapes, in every style that YAML has. So we count what is not blank.
+ * A value and the text it was read from are the same sequence of characters but for blanks, line
+ * breaks, indentation and escapes, in every style that YAML has. So we count what is not blank.
  */
 
 struct piece {

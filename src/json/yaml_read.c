@@ -20,8 +20,8 @@ struct reader {
     struct arena *arena;
     struct slice text;
     const struct yaml_watch *watch;
-    size_t chars, bytes; /* libyaml counts characters: this one begins at that byte */
-    struct buf out;      /* what was read, as JSON */
+    size_t chars, bytes;  /* libyaml counts characters: this one begins at that byte */
+    struct buf out;       /* what was read, as JSON */
     struct place *places; /* of its values, in the order in which they begin */
     size_t place_count, place_cap;
     size_t key_at;
@@ -79,14 +79,19 @@ static bool check_characters(const struct reader *r)
             why = c ? "a control character" : "a NUL character";
         else if (c == 0xc2 && (unsigned char)p[i + 1] < 0xa0)
             why = "a control character";
-        else if (c == 0xe2 && (memcmp(p + i, "\xe2\x80\xa8", 3) == 0 || memcmp(p + i, "\xe2\x80\xa9", 3) == 0))
+        else if (c == 0xe2
+                 && (memcmp(p + i, "\xe2\x80\xa8", 3) == 0
+                     || memcmp(p + i, "\xe2\x80\xa9", 3) == 0))
             why = "a line separator of Unicode";
         else if (c == 0xef && memcmp(p + i, "\xef\xbb\xbf", 3) == 0)
             why = "a byte order mark";
-        else if (c == 0xef && (memcmp(p + i, "\xef\xbf\xbe", 3) == 0 || memcmp(p + i, "\xef\xbf\xbf", 3) == 0))
+        else if (c == 0xef
+                 && (memcmp(p + i, "\xef\xbf\xbe", 3) == 0
+                     || memcmp(p + i, "\xef\xbf\xbf", 3) == 0))
             why = "a character that is none";
         if (why) {
-            tell(r, i, why, c ? "an escape in double quotes, such as \"\\u2028\"" : "text without it");
+            tell(r, i, why,
+                 c ? "an escape in double quotes, such as \"\\u2028\"" : "text without it");
             return false;
         }
     }
@@ -123,7 +128,8 @@ static void check_properties(struct reader *r, const yaml_event_t *e, const yaml
                              const yaml_char_t *tag)
 {
     if (anchor)
-        tell(r, offset_of(r, &e->start_mark), "an anchor (&)", "the value written out: anchors and aliases are not taken");
+        tell(r, offset_of(r, &e->start_mark), "an anchor (&)",
+             "the value written out: anchors and aliases are not taken");
     else if (tag)
         tell(r, offset_of(r, &e->start_mark), "a tag (!)", "a plain value: tags are not taken");
 }
@@ -160,7 +166,8 @@ static void take_plain(struct reader *r, struct slice text, size_t at)
     case YAML_ODD_NUMBER: {
         CLEANUP(buf_fini) struct buf found = {0};
         buf_fmt(&found, "%.*s", SLICE_ARG(slice_cut(text, 80)));
-        tell(r, at, found.ptr, "a number as JSON writes it (10, -1, 0.5, 1e3), or a text in quotes");
+        tell(r, at, found.ptr,
+             "a number as JSON writes it (10, -1, 0.5, 1e3), or a text in quotes");
         r->is_broken = true;
         json_null(&r->out);
         return;
@@ -201,7 +208,8 @@ static void take_alias(struct reader *r, const yaml_event_t *e)
 {
     struct level *l = parent_of(r);
 
-    tell(r, offset_of(r, &e->start_mark), "an alias (*)", "the value written out: anchors and aliases are not taken");
+    tell(r, offset_of(r, &e->start_mark), "an alias (*)",
+         "the value written out: anchors and aliases are not taken");
     r->is_broken = true;
     if (l && l->is_mapping && l->expects_key) {
         json_key_slice(&r->out, SLICE(""));
@@ -225,7 +233,8 @@ static void open_level(struct reader *r, const yaml_event_t *e, bool is_mapping)
         return;
     }
     if (l && l->is_mapping && l->expects_key) {
-        tell(r, at, is_mapping ? "a mapping as a key" : "a list as a key", "a text as a key: text that begins with { or [ needs quotes");
+        tell(r, at, is_mapping ? "a mapping as a key" : "a list as a key",
+             "a text as a key: text that begins with { or [ needs quotes");
         r->is_broken = true;
         json_key_slice(&r->out, SLICE(""));
     }
@@ -302,7 +311,8 @@ static void explain(struct reader *r)
     struct yaml_words w;
 
     ASSERT(p->error != YAML_MEMORY_ERROR);
-    yaml_explain(r->text, p->problem ? p->problem : "", has_context ? p->context : "", problem, context, &w);
+    yaml_explain(r->text, p->problem ? p->problem : "", has_context ? p->context : "", problem,
+                 context, &w);
     tell(r, w.at, w.found, w.expected);
     r->is_broken = r->is_over = true;
 }
@@ -350,7 +360,10 @@ static enum err make_tree(struct reader *r, struct json **ret)
 enum err yaml_read(struct arena *a, struct slice text, uint32_t depth_max, struct json **ret,
                    const struct yaml_watch *w)
 {
-    struct reader r = {.arena = a, .text = text.ptr ? text : SLICE(""), .watch = w, .depth_max = depth_max};
+    struct reader r = {.arena = a,
+                       .text = text.ptr ? text : SLICE(""),
+                       .watch = w,
+                       .depth_max = depth_max};
     enum err err = ERR_PARSE;
 
     ASSERT(depth_max <= JSON_DEPTH_MAX);

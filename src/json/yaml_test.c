@@ -1,3 +1,6 @@
 #include "base/test.h"
 
-int main(void) { return 0; }
+int main(void)
+{
+    return 0;
+}
