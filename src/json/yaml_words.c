@@ -129,7 +129,7 @@ static const struct words {
      "the end of the line: the text begins in the next one"},
     {"found unexpected ':'", NULL, false, "\":\" in a text without quotes",
      "quotes around the text"},
-    {"found unknown directive name", NULL, false, "a line that begins with %",
+    {"found unknown directive name", NULL, true, "a line that begins with %",
      "no directives, or the text in quotes"},
     {"found incompatible YAML document", NULL, false, "another version of YAML",
      "%YAML 1.2, or no such line"},
@@ -203,6 +203,8 @@ void yaml_explain(struct slice text, const char *problem, const char *context, s
     }
     if (w->at_context)
         ret->at = context_at;
+    else if (problem_at >= 2 && text.ptr[problem_at - 2] == '\\' && strstr(context, "quoted"))
+        ret->at = problem_at - 2; /* not behind the \\u, but where it begins */
     if (w->found)
         (void)snprintf(ret->found, sizeof ret->found, "%s", w->found);
     else
