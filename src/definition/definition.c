@@ -303,7 +303,10 @@ static int by_place(const void *a, const void *b)
 
     if (x->line != y->line)
         return x->line < y->line ? -1 : 1;
-    return x->column < y->column ? -1 : x->column > y->column;
+    if (x->column != y->column)
+        return x->column < y->column ? -1 : 1;
+    int order = strcmp(x->path, y->path);
+    return order ? order : strcmp(x->found, y->found);
 }
 
 static void sort_mistakes(struct mistakes *m)
