@@ -208,7 +208,7 @@ static void warn_output(struct graph *g, const struct look *l, const struct path
 
     buf_fmt(&found, "output of step \"%.*s\"", SLICE_ARG(name_of(g, l->to)));
     warn_at(g->reader, at, l->offset, buf_view(&found),
-            "// and what holds without it: the output is null if the outcome is not known");
+            "// and what holds without it: where the outcome is unknown there is no output");
 }
 
 /* What a step looks at must have ended by then; otherwise it sees now this, now that. */
