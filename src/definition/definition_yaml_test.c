@@ -361,6 +361,26 @@ static void keys_that_stand_twice_are_no_burden(void **state)
     CHECK(mistakes.count == MISTAKES_MAX, "%zu", mistakes.count);
 }
 
+/* It takes a moment: were each looked for in the text from its start, it would take minutes. */
+static void a_long_string_with_many_expressions_is_no_burden(void **state)
+{
+    static const char *const looks[] = {"${.steps.a.output}", "${.steps.z.output}", "${.stepz}"};
+    (void)state;
+
+    for (size_t i = 0; i < 2 * COUNT_OF(looks); i++) {
+        CLEANUP(buf_fini) struct buf b = {0};
+        struct definition *d = NULL;
+        buf_str(&b, HEAD "steps:\n" STEP("a") OPEN("b") "  undo:\n    action: z\n");
+        buf_str(&b, i % 2 ? "  input: \"" : "    input: \"");
+        for (int k = 0; k < 60000; k++)
+            buf_str(&b, looks[i / 2]);
+        buf_str(&b, "\"\n");
+        enum err err = definition_parse(buf_view(&b), DEFINITION_YAML, &d, &mistakes, &warnings);
+        CHECK((err == ERR_OK) == (i / 2 != 1), "%s", looks[i / 2]);
+        definition_free(d);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,6 +389,7 @@ int main(void)
         cmocka_unit_test(mistakes_in_yaml_are_told_where_they_are),
         cmocka_unit_test(what_is_hardly_meant_is_warned_of),
         cmocka_unit_test(keys_that_stand_twice_are_no_burden),
+        cmocka_unit_test(a_long_string_with_many_expressions_is_no_burden),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -200,6 +200,11 @@ static void mark_before(const struct graph *g, uint16_t step, bool *marks)
     }
 }
 
+static size_t place_of(const struct reader *r, const struct look *l)
+{
+    return reader_string_offset(r, l->string, l->at);
+}
+
 /* The outcome of a step that is undone need not be known, nor that of those beside and behind it.
  */
 static void warn_output(struct graph *g, const struct look *l, const struct path *at)
@@ -207,7 +212,7 @@ static void warn_output(struct graph *g, const struct look *l, const struct path
     CLEANUP(buf_fini) struct buf found = {0};
 
     buf_fmt(&found, "output of step \"%.*s\"", SLICE_ARG(name_of(g, l->to)));
-    warn_at(g->reader, at, l->offset, buf_view(&found),
+    warn_at(g->reader, at, place_of(g->reader, l), buf_view(&found),
             "// and what holds without it: where the outcome is unknown there is no output");
 }
 
@@ -224,12 +229,16 @@ static void check_looks(struct graph *g)
             mark_before(g, l->from, marks);
         if (marks[l->to])
             continue;
+        const struct mistakes *list = l->is_undo ? g->reader->warnings : g->reader->mistakes;
+        if (!list || list->count == MISTAKES_MAX)
+            continue;
         if (l->is_undo) {
             warn_output(g, l, &at);
             continue;
         }
         (void)snprintf(found, sizeof found, "step \"%.*s\"", SLICE_ARG(name_of(g, l->to)));
-        mistake_at(g->reader, &at, l->offset, found, "a step that ends before this one starts");
+        mistake_at(g->reader, &at, place_of(g->reader, l), found,
+                   "a step that ends before this one starts");
     }
 }
 

@@ -21,11 +21,16 @@ static void tell_fault(void *arg, const struct json *string, size_t at, const ch
                "an expression");
 }
 
-static void unknown_step(struct watcher *w, size_t offset, struct slice name)
+/* Places in the text are looked for only where something is told: that takes time in long strings.
+ */
+static void unknown_step(struct watcher *w, const struct json *string, size_t at, struct slice name)
 {
     char found[100];
-    struct slice near = reader_step_near(w->reader, name);
 
+    if (w->reader->mistakes->count == MISTAKES_MAX)
+        return;
+    size_t offset = reader_string_offset(w->reader, string, at);
+    struct slice near = reader_step_near(w->reader, name);
     (void)snprintf(found, sizeof found, "step \"%.*s\"", SLICE_ARG(slice_cut(name, 80)));
     if (near.ptr)
         mistake_at(w->reader, w->path, offset, found, "did you mean \"%.*s\"?", SLICE_ARG(near));
@@ -33,7 +38,8 @@ static void unknown_step(struct watcher *w, size_t offset, struct slice name)
         mistake_at(w->reader, w->path, offset, found, "the name of a step");
 }
 
-static void add_look(struct reader *r, const struct watcher *w, uint16_t to, size_t offset)
+static void add_look(struct reader *r, const struct watcher *w, uint16_t to,
+                     const struct json *string, size_t at)
 {
     CLEANUP(buf_fini) struct buf path = {0};
 
@@ -43,10 +49,8 @@ static void add_look(struct reader *r, const struct watcher *w, uint16_t to, siz
         ASSERT(r->looks);
     }
     struct look *l = &r->looks[r->look_count++];
-    *l = (struct look){.from = r->step,
-                       .to = to,
-                       .is_undo = r->sight == SEES_UNDO,
-                       .offset = offset};
+    *l = (struct look){
+        .from = r->step, .to = to, .is_undo = r->sight == SEES_UNDO, .string = string, .at = at};
     path_write(&path, w->path);
     struct slice kept = slice_cut(buf_view(&path), sizeof l->path - 1);
     memcpy(l->path, kept.ptr, kept.len);
@@ -70,17 +74,16 @@ static void tell_reference(void *arg, const struct json *string, size_t at,
 {
     struct watcher *w = arg;
     struct reader *r = w->reader;
-    size_t offset = reader_string_offset(r, string, at);
     int index = reader_step_index(r, ref->step);
 
     if (!r->steps) /* they could not be read; that was told */
         return;
     if (index < 0) {
-        unknown_step(w, offset, ref->step);
+        unknown_step(w, string, at, ref->step);
         return;
     }
     if (r->sight == SEES_BEFORE || (r->sight == SEES_UNDO && ref->needs_output))
-        add_look(r, w, (uint16_t)index, offset);
+        add_look(r, w, (uint16_t)index, string, at);
     remember_step(w, (uint16_t)index);
 }
 
@@ -89,6 +92,8 @@ static void tell_odd(void *arg, const struct json *string, size_t at, const stru
     CLEANUP(buf_fini) struct buf found = {0};
     struct watcher *w = arg;
 
+    if (!w->reader->warnings || w->reader->warnings->count == MISTAKES_MAX)
+        return;
     buf_fmt(&found, ".%.*s, which is always null", SLICE_ARG(slice_cut(odd->name, 60)));
     warn_at(w->reader, w->path, reader_string_offset(w->reader, string, at), buf_view(&found),
             odd->is_of_step ? ".input or .output of a step" : ".input, .steps or .task");

@@ -28,8 +28,9 @@ enum sight {
 /* An expression of a step looks at another step, or at itself. */
 struct look {
     uint16_t from, to;
-    bool is_undo; /* at an output, and makes nothing of it that could be null */
-    size_t offset;
+    bool is_undo;              /* at an output, and makes nothing of it that could be null */
+    const struct json *string; /* it is byte `at` of its text */
+    size_t at;
     char path[80];
 };
 
