@@ -58,28 +58,6 @@ enum definition_format format_of_file(const char *file)
     return dot && strcmp(dot, ".json") == 0 ? DEFINITION_JSON : DEFINITION_GUESS;
 }
 
-static void add_list(struct buf *b, const char *key, const struct mistakes *list)
-{
-    json_key(b, key);
-    json_open(b, '[');
-    for (size_t i = 0; i < list->count; i++) {
-        const struct mistake *m = &list->list[i];
-        json_open(b, '{');
-        json_key(b, "line");
-        json_number(b, m->line);
-        json_key(b, "column");
-        json_number(b, m->column);
-        json_key(b, "path");
-        json_string(b, slice_of(m->path));
-        json_key(b, "found");
-        json_string(b, slice_of(m->found));
-        json_key(b, "expected");
-        json_string(b, slice_of(m->expected));
-        json_close(b, '}');
-    }
-    json_close(b, ']');
-}
-
 static void add_file(struct validation *v, const char *file, bool was_read)
 {
     struct buf *b = &v->document;
@@ -91,8 +69,10 @@ static void add_file(struct validation *v, const char *file, bool was_read)
     json_string(b, name);
     json_key(b, "was_read");
     json_bool(b, was_read);
-    add_list(b, "errors", &v->errors);
-    add_list(b, "warnings", &v->warnings);
+    json_key(b, "errors");
+    mistakes_render(b, &v->errors);
+    json_key(b, "warnings");
+    mistakes_render(b, &v->warnings);
     json_close(b, '}');
 }
 

@@ -351,6 +351,27 @@ enum err definition_parse(struct slice text, enum definition_format format, stru
     return ERR_OK;
 }
 
+void mistakes_render(struct buf *b, const struct mistakes *m)
+{
+    json_open(b, '[');
+    for (size_t i = 0; i < m->count; i++) {
+        const struct mistake *k = &m->list[i];
+        json_open(b, '{');
+        json_key(b, "line");
+        json_number(b, k->line);
+        json_key(b, "column");
+        json_number(b, k->column);
+        json_key(b, "path");
+        json_string(b, slice_of(k->path));
+        json_key(b, "found");
+        json_string(b, slice_of(k->found));
+        json_key(b, "expected");
+        json_string(b, slice_of(k->expected));
+        json_close(b, '}');
+    }
+    json_close(b, ']');
+}
+
 struct slice definition_name(struct slice text, enum definition_format format, struct arena *a)
 {
     struct definition d = {.text = text.ptr ? text : SLICE("")};

@@ -67,6 +67,9 @@ struct mistakes {
  */
 enum err definition_parse(struct slice text, enum definition_format format, struct definition **ret,
                           struct mistakes *m, struct mistakes *warnings) MUST_USE;
+/* [{"line", "column", "path", "found", "expected"}, ...], as a JSON value. */
+void mistakes_render(struct buf *b, const struct mistakes *m);
+
 /* The name that stands in a definition, whatever mistakes it has otherwise; NONE: there is none to
  * find. It lies in `a` and is terminated by a NUL. */
 struct slice definition_name(struct slice text, enum definition_format format, struct arena *a);

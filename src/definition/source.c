@@ -15,7 +15,7 @@ static bool begins_with_brace(struct slice text)
 {
     size_t i = 0;
 
-    while (i < text.len && memchr(" \t\r\n", text.ptr[i], 4))
+    while (i < text.len && text.ptr[i] != 0 && strchr(" \t\r\n", text.ptr[i]))
         i++;
     return i < text.len && text.ptr[i] == '{';
 }

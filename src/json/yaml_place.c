@@ -36,7 +36,7 @@ static struct piece coded(const char *p, size_t digits)
 /* The escape at p; libyaml has found it right. */
 static struct piece escape(const char *p, size_t left)
 {
-    char c = left > 1 ? p[1] : ' ';
+    char c = p[left > 1]; /* the backslash itself: there is nothing behind it */
     size_t digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
 
     if (digits > 0 && left >= 2 + digits)
@@ -72,6 +72,14 @@ static struct piece piece_at(struct slice text, size_t at, char style)
     return (struct piece){1, !is_blank(*p)};
 }
 
+/* By how it begins; 0: at the end of the text stands nothing. */
+static char style_at(struct slice text, size_t at)
+{
+    if (at >= text.len)
+        return 0;
+    return text.ptr[at];
+}
+
 static size_t content_start(struct slice text, size_t at, char style)
 {
     if (style == '"' || style == '\'')
@@ -87,7 +95,7 @@ size_t yaml_string_offset(struct slice text, const struct json *string, size_t a
 {
     struct slice value = string->text;
     bool is_after_blanks = at < value.len && !is_blank(value.ptr[at]);
-    char style = string->at < text.len ? text.ptr[string->at] : ' ';
+    char style = style_at(text, string->at);
     size_t raw = content_start(text, string->at, style);
     size_t left = 0;
 

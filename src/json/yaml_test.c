@@ -309,8 +309,8 @@ static void a_place_in_a_string_is_found_in_every_style(void **state)
     static const char *const texts[] = {
         "a: .x + \"y\" and\n   foo\n\n   bar\nb: 1\n",
         "a: '.x ''y''\n   and\n\n\n   foo'\n",
-        "a: \".x \\\"\\\\\\x41\\u00e9\\U0001f600\\t \\\n    and \\/\\e\\_\\L\\\n    foo\\ \\n  "
-        "bar\"\n",
+        ("a: \".x \\\"\\\\\\x41\\u00e9\\U0001f600\\t \\\n    and \\/\\e\\_\\L\\\n    foo\\ \\n  "
+         "bar\"\n"),
         "a: |\n    .x \xc3\xa4\n      and\n\n    foo\n",
         "a: |2 # comment\n    .x\n  and\n",
         "a: >-\n    .x\n    and\n\n      foo\n    bar\n",

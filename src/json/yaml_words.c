@@ -118,7 +118,7 @@ static const struct words {
      "the closing quote"},
     {"found unknown escape character", NULL, false, NULL,
      "an escape that YAML knows, such as \\n, \\\" or \\\\; or single quotes"},
-    {"did not find expected hexdecimal number", NULL, false, NULL,
+    {"did not find expected hex", NULL, false, NULL,
      "hexadecimal digits: \\x41, \\u0041 or \\U00000041"},
     {"found invalid Unicode character escape", NULL, false, "an escape of no character",
      "a character; beyond \\uffff write \\U0001f600"},
@@ -176,8 +176,10 @@ static bool has_expression(struct slice text, size_t at)
 
 static void odd_character(struct slice text, struct yaml_words *ret)
 {
-    char c = ret->at < text.len ? text.ptr[ret->at] : ' ';
+    char c = ' ';
 
+    if (ret->at < text.len)
+        c = text.ptr[ret->at];
     (void)snprintf(ret->found, sizeof ret->found,
                    c == '\t' ? "a tab" : "a text that begins with %c", c);
     (void)snprintf(ret->expected, sizeof ret->expected, "%s",

@@ -4,31 +4,10 @@
 
 #include "json/json.h"
 
-static void render_mistakes(struct buf *b, const struct mistakes *m)
-{
-    json_open(b, '[');
-    for (size_t i = 0; i < m->count; i++) {
-        const struct mistake *k = &m->list[i];
-        json_open(b, '{');
-        json_key(b, "line");
-        json_number(b, k->line);
-        json_key(b, "column");
-        json_number(b, k->column);
-        json_key(b, "path");
-        json_string(b, slice_of(k->path));
-        json_key(b, "found");
-        json_string(b, slice_of(k->found));
-        json_key(b, "expected");
-        json_string(b, slice_of(k->expected));
-        json_close(b, '}');
-    }
-    json_close(b, ']');
-}
-
 static void render_warnings(struct buf *b, const struct mistakes *warnings)
 {
     json_key(b, "warnings");
-    render_mistakes(b, warnings);
+    mistakes_render(b, warnings);
 }
 
 static void answer_mistakes(struct http_request *r, enum err err, const struct mistakes *m,
@@ -45,7 +24,7 @@ static void answer_mistakes(struct http_request *r, enum err err, const struct m
     json_key(&b, "status");
     json_number(&b, status);
     json_key(&b, "errors");
-    render_mistakes(&b, m);
+    mistakes_render(&b, m);
     render_warnings(&b, warnings);
     json_close(&b, '}');
     http_answer(r, status, "application/problem+json", buf_view(&b), NULL);
