@@ -421,6 +421,25 @@ static void a_definition_with_mistakes_is_told_as_compilers_do(void **state)
     fake_close(&s.fake);
 }
 
+static void a_stored_definition_is_shown_as_it_was_written(void **state)
+{
+    static const char *const yaml[4] = {"{\"name\":\"w\",\"version\":1,\"steps\":1,\"format\":"
+                                        "\"yaml\",\"text\":\"# mine\\nintact: 1\\n\"}"};
+    static const char *const json[4] = {"{\"name\":\"w\",\"version\":1,\"steps\":1,\"format\":"
+                                        "\"json\",\"definition\":{\"intact\" : 1}}"};
+    static const char *const show[] = {"workflow", "get", "w", "1", NULL};
+
+    (void)state;
+    begin(200, yaml);
+    CHECK(run(cli_workflow, show) == 0, "%s", err);
+    CHECK(strcmp(out, "# mine\nintact: 1\n") == 0, "%s", out);
+    fake_close(&s.fake);
+    begin(200, json);
+    CHECK(run(cli_workflow, show) == 0, "%s", err);
+    CHECK(strcmp(out, "{\"intact\" : 1}\n") == 0, "%s", out);
+    fake_close(&s.fake);
+}
+
 static const char good_yaml[] = "intact: 1\nworkflow: w\nsteps:\n"
                                 "  - {name: a, agent: x, action: y, undo: none}\n";
 
@@ -480,6 +499,7 @@ int main(void)
         cmocka_unit_test(a_server_that_is_not_there_is_exit_status_3),
         cmocka_unit_test(a_file_of_tasks_is_submitted_in_batches_and_its_lines_are_named),
         cmocka_unit_test(a_definition_with_mistakes_is_told_as_compilers_do),
+        cmocka_unit_test(a_stored_definition_is_shown_as_it_was_written),
         cmocka_unit_test(definitions_are_validated_without_a_server),
     };
 
