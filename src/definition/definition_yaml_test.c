@@ -2,6 +2,7 @@
 
 #include "definition/definition.h"
 #include "definition/same.h"
+#include "json/text.h"
 
 /* Definitions in YAML, beside the same ones in JSON. */
 
@@ -361,6 +362,30 @@ static void keys_that_stand_twice_are_no_burden(void **state)
     CHECK(mistakes.count == MISTAKES_MAX, "%zu", mistakes.count);
 }
 
+static void what_is_quoted_of_a_text_is_text(void **state)
+{
+    static const struct {
+        const char *json, *found;
+    } cases[] = {
+        {"\":\":\"\x85\\", "the text ends too early"},
+        {"{\"a\" \x85}", "a byte that is no text"},
+        {"{\"a\" x\x85}", "\"x\"..."},
+        {"{\"a\" x\x1b[2J}", "\"x\"..."},
+        {"{\"a\" x\xc3\xa4}", "\"x\xc3\xa4}\""},
+    };
+    struct definition *d = NULL;
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        CHECK(definition_parse(slice_of(cases[i].json), DEFINITION_JSON, &d, &mistakes, NULL)
+                  == ERR_PARSE,
+              "%s", cases[i].json);
+        const char *found = mistakes.list[0].found;
+        CHECK(text_utf8_end(slice_of(found)) == strlen(found), "%s", cases[i].json);
+        CHECK(i == 0 || strcmp(found, cases[i].found) == 0, "%s: %s", cases[i].json, found);
+    }
+}
+
 /* It takes a moment: were each looked for in the text from its start, it would take minutes. */
 static void a_long_string_with_many_expressions_is_no_burden(void **state)
 {
@@ -388,6 +413,7 @@ int main(void)
         cmocka_unit_test(a_text_is_what_it_begins_like_unless_it_is_named),
         cmocka_unit_test(mistakes_in_yaml_are_told_where_they_are),
         cmocka_unit_test(what_is_hardly_meant_is_warned_of),
+        cmocka_unit_test(what_is_quoted_of_a_text_is_text),
         cmocka_unit_test(keys_that_stand_twice_are_no_burden),
         cmocka_unit_test(a_long_string_with_many_expressions_is_no_burden),
     };

@@ -101,10 +101,16 @@ void text_quote(struct slice text, size_t at, char *to, size_t size)
 {
     size_t end = text_line_end(text, at);
     struct slice s = slice_cut((struct slice){text.ptr + at, end - at}, 40);
+    size_t shown = 0;
 
     ASSERT(size > 50);
-    if (s.len > 0)
-        (void)snprintf(to, size, "\"%.*s\"%s", SLICE_ARG(s), s.len < end - at ? "..." : "");
+    s.len = text_utf8_end(s);
+    while (shown < s.len && ((unsigned char)s.ptr[shown] >= 0x20 || s.ptr[shown] == '\t'))
+        shown++;
+    if (shown > 0)
+        (void)snprintf(to, size, "\"%.*s\"%s", (int)shown, s.ptr, shown < end - at ? "..." : "");
+    else if (at < end)
+        (void)snprintf(to, size, "a byte that is no text");
     else
         (void)snprintf(to, size, "%s",
                        at == text.len ? "the end of the text" : "the end of the line");
