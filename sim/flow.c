@@ -311,7 +311,7 @@ static void enter(struct flow *f, struct registry *r)
     if (world.loud)
         fprintf(stderr, "%.*s\n", SLICE_ARG(text));
     mistakes.count = 0;
-    if (definition_parse(text, &d, &mistakes) != ERR_OK)
+    if (definition_parse(text, DEFINITION_GUESS, &d, &mistakes, NULL) != ERR_OK)
         broken("definitions are accepted", "%s: found %s, expected %s: %.*s", mistakes.list[0].path,
                mistakes.list[0].found, mistakes.list[0].expected, SLICE_ARG(text));
     registry_add(r, d, 1);

@@ -21,6 +21,6 @@ int cli_list(int argc, char **argv);
 int cli_operate(int argc, char **argv);  /* retry, skip, undo, cancel: by argv[0] */
 int cli_workflow(int argc, char **argv); /* put, list, get */
 int cli_token(int argc, char **argv);    /* create, list, delete */
-int cli_validate(int argc, char **argv);
+int cli_validate(int argc, char **argv); /* asks no server */
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "libintact/fake.h"
+#include "json/json.h"
 
 /* Each verb against a server that answers as it is told. */
 
@@ -386,32 +387,109 @@ static void a_file_of_tasks_is_submitted_in_batches_and_its_lines_are_named(void
 static void a_definition_with_mistakes_is_told_as_compilers_do(void **state)
 {
     static const char *const answers[4] = {mistakes};
-    static const char *const right[4] = {"{\"name\":\"order\",\"version\":4}"};
+    static const char *const right[4] = {
+        "{\"name\":\"order\",\"version\":4,\"warnings\":[{\"line\":2,\"column\":1,\"path\":\"a\","
+        "\"found\":\"b\",\"expected\":\"c\"}]}"};
     static const char *const put[] = {"workflow", "put", "/tmp/intact-cli-test.def", NULL};
-    static const char *const validate[] = {"validate", "/tmp/intact-cli-test.def", NULL};
 
     (void)state;
     begin(422, answers);
     write_file(put[2], "{\"intact\":1,\"workflow\":\"order\"}");
     CHECK(run(cli_workflow, put) == 1, "put");
-    CHECK(strcmp(err, "/tmp/intact-cli-test.def:4:9: steps[0]: found 5, expected a name\n") == 0,
+    CHECK(strcmp(err, "/tmp/intact-cli-test.def:4:9: error: steps[0]: found 5, expected a name\n")
+              == 0,
           "%s", err);
-    CHECK(run(cli_validate, validate) == 1, "validate");
-    CHECK(strstr(err, ":4:9: steps[0]"), "%s", err);
     fake_close(&s.fake);
 
     begin(201, right);
     CHECK(run(cli_workflow, put) == 0, "put");
     CHECK(strcmp(out, "order, version 4\n") == 0, "%s", out);
-    CHECK(run(cli_validate, validate) == 0, "validate");
+    CHECK(strcmp(err, "/tmp/intact-cli-test.def:2:1: warning: a: found b, expected c\n") == 0, "%s",
+          err);
     write_file(put[2], "# yaml\nintact: 1\nworkflow: 'order'  # the name\n");
     CHECK(run(cli_workflow, put) == 0, "put");
     CHECK(strstr(s.seen, "PUT /v1/workflows/order|# yaml"), "%s", s.seen);
+    unsigned calls = s.calls;
     write_file(put[2], "{\"intact\":1, }");
     CHECK(run(cli_workflow, put) == 1, "put");
-    CHECK(strstr(err, "intact-cli-test.def:1:14: "), "%s", err);
+    CHECK(strstr(err, "intact-cli-test.def:1:14: error: found \"}\""), "%s", err);
+    write_file(put[2], "intact: 1\nworkflow: a/b\n");
+    CHECK(run(cli_workflow, put) == 1, "put");
+    CHECK(strstr(err, "intact-cli-test.def:2:11: error: workflow: found \"a/b\""), "%s", err);
+    CHECK(s.calls == calls, "without a name there is nothing to ask a server");
     unlink(put[2]);
     fake_close(&s.fake);
+}
+
+static void a_stored_definition_is_shown_as_it_was_written(void **state)
+{
+    static const char *const yaml[4] = {"{\"name\":\"w\",\"version\":1,\"steps\":1,\"format\":"
+                                        "\"yaml\",\"text\":\"# mine\\nintact: 1\\n\"}"};
+    static const char *const json[4] = {"{\"name\":\"w\",\"version\":1,\"steps\":1,\"format\":"
+                                        "\"json\",\"definition\":{\"intact\" : 1}}"};
+    static const char *const show[] = {"workflow", "get", "w", "1", NULL};
+
+    (void)state;
+    begin(200, yaml);
+    CHECK(run(cli_workflow, show) == 0, "%s", err);
+    CHECK(strcmp(out, "# mine\nintact: 1\n") == 0, "%s", out);
+    fake_close(&s.fake);
+    begin(200, json);
+    CHECK(run(cli_workflow, show) == 0, "%s", err);
+    CHECK(strcmp(out, "{\"intact\" : 1}\n") == 0, "%s", out);
+    fake_close(&s.fake);
+}
+
+static const char good_yaml[] = "intact: 1\nworkflow: w\nsteps:\n"
+                                "  - {name: a, agent: x, action: y, undo: none}\n";
+
+static void definitions_are_validated_without_a_server(void **state)
+{
+    static const char *const one[] = {"validate", "/tmp/intact-cli-test.yml", NULL};
+    static const char *const two[] = {"validate", one[1], "/tmp/intact-cli-test.json", NULL};
+    static const char *const json[] = {"validate", "--json", one[1], two[2], NULL};
+    static const char *const strict[] = {"validate", "--warnings-are-errors", one[1], NULL};
+    static const char *const absent[] = {"validate", "/tmp/intact-cli-test.none", one[1], NULL};
+    static const char *const none[] = {"validate", NULL};
+    static const char *const odd[] = {"validate", "--server", "x", one[1], NULL};
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct json *j = NULL;
+
+    (void)state;
+    setenv("INTACT_SERVER", "http://127.0.0.1:1", 1);
+    write_file(one[1], good_yaml);
+    write_file(two[2], "{\"intact\":1,\n\"workflow\":\"w\",\n\"stepps\":[]}");
+    CHECK(run(cli_validate, one) == 0, "%s", err);
+    CHECK(strcmp(out, "/tmp/intact-cli-test.yml: no mistakes\n") == 0 && !*err, "%s%s", out, err);
+    CHECK(run(cli_validate, two) == 1, "one of two");
+    CHECK(strcmp(err, "/tmp/intact-cli-test.json:1:1: error: steps: found nothing, expected a key "
+                      "\"steps\"\n/tmp/intact-cli-test.json:3:1: error: stepps: found key "
+                      "\"stepps\": did you mean \"steps\"?\n")
+              == 0,
+          "%s", err);
+    CHECK(run(cli_validate, json) == 1, "json");
+    CHECK(json_parse(&a, slice_of(out), &j, NULL) == ERR_OK, "%s", out);
+    const struct json *files = json_get(j, "files");
+    CHECK(files && files->count == 2, "%s", out);
+    CHECK(json_get(files->child, "errors")->count == 0, "%s", out);
+    CHECK(json_get(files->child->next, "errors")->count == 2, "%s", out);
+    CHECK(slice_is(json_get_raw(files->child->next, "was_read"), "true"), "%s", out);
+    CHECK(run(cli_validate, absent) == 2, "a file that is not there");
+    CHECK(strstr(err, "No such file") && strstr(out, "no mistakes"), "%s%s", out, err);
+    CHECK(run(cli_validate, none) == 2 && strstr(err, "usage"), "%s", err);
+    CHECK(run(cli_validate, odd) == 2 && strstr(err, "usage"), "%s", err);
+
+    write_file(one[1], "intact: 1\nworkflow: w\nsteps:\n"
+                       "  - {name: a, agent: x, action: y, undo: none, if: \"true\"}\n");
+    CHECK(run(cli_validate, one) == 0 && !*out, "%s", out);
+    CHECK(strcmp(err, "/tmp/intact-cli-test.yml:4:52: warning: steps[0].if: found \"true\", "
+                      "expected a condition that depends on something\n")
+              == 0,
+          "%s", err);
+    CHECK(run(cli_validate, strict) == 1, "warnings count");
+    unlink(one[1]);
+    unlink(two[2]);
+    unsetenv("INTACT_SERVER");
 }
 
 int main(void)
@@ -421,6 +499,8 @@ int main(void)
         cmocka_unit_test(a_server_that_is_not_there_is_exit_status_3),
         cmocka_unit_test(a_file_of_tasks_is_submitted_in_batches_and_its_lines_are_named),
         cmocka_unit_test(a_definition_with_mistakes_is_told_as_compilers_do),
+        cmocka_unit_test(a_stored_definition_is_shown_as_it_was_written),
+        cmocka_unit_test(definitions_are_validated_without_a_server),
     };
 
     unsetenv("INTACT_TOKEN");

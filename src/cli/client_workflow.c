@@ -1,76 +1,95 @@
 #include "cli/client.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/mistakes.h"
 
 static const char usage[] = "usage: intact workflow put FILE\n"
                             "       intact workflow list\n"
                             "       intact workflow get NAME [VERSION]\n"
                             "\n"
-                            "Stores a definition (a file, or - for standard input) under the next "
-                            "version of its name, lists\n"
-                            "those that are stored, shows one.\n"
+                            "Stores a definition (a file, YAML or JSON, or - for standard input) "
+                            "under the next version of its\n"
+                            "name, lists those that are stored, shows one.\n"
                             "\n" CLIENT_USAGE;
-
-static const char validate_usage[] =
-    "usage: intact validate FILE\n"
-    "\n"
-    "Checks a workflow definition (a file, or - for standard input) without storing it. Exit "
-    "status 0\n"
-    "if it is right, 1 if it has mistakes: all of them are listed.\n"
-    "\n" CLIENT_USAGE;
 
 static const struct option flags[] = {CLIENT_FLAGS, {NULL, 0, NULL, 0}};
 
-/* FILE:LINE:COLUMN, as compilers do it, so that editors find the place. */
-static bool print_mistakes(const struct intact_client *c, const char *file)
+/* The mistakes or warnings of the server's answer. */
+static bool print_list(const struct intact_client *c, const char *file, const char *key,
+                       const char *kind)
 {
     CLEANUP(arena_fini) struct arena a = {0};
     struct slice body = {intact_client_body(c), intact_client_body_size(c)};
     struct json *answer = NULL;
     enum err err = json_parse(&a, body, &answer, NULL);
-    const struct json *errors = err == ERR_OK ? json_get(answer, "errors") : NULL;
+    const struct json *list = err == ERR_OK ? json_get(answer, key) : NULL;
 
-    for (const struct json *j = errors ? errors->child : NULL; j; j = j->next) {
+    for (const struct json *j = list ? list->child : NULL; j; j = j->next) {
+        struct mistake m = {.line = (uint32_t)json_get_int(j, "line", 1),
+                            .column = (uint32_t)json_get_int(j, "column", 1)};
         struct slice path = json_get_text(j, "path");
         struct slice found = json_get_text(j, "found");
-        fprintf(stderr, "%s:%" PRId64 ":%" PRId64 ": %.*s%sfound %.*s, expected %.*s\n", file,
-                json_get_int(j, "line", 1), json_get_int(j, "column", 1), SLICE_ARG(path),
-                path.len ? ": " : "", SLICE_ARG(found), SLICE_ARG(json_get_text(j, "expected")));
+        struct slice expected = json_get_text(j, "expected");
+        (void)snprintf(m.path, sizeof m.path, "%.*s", SLICE_ARG(path));
+        (void)snprintf(m.found, sizeof m.found, "%.*s", SLICE_ARG(found));
+        (void)snprintf(m.expected, sizeof m.expected, "%.*s", SLICE_ARG(expected));
+        mistake_print(file, kind, &m);
     }
-    return errors && errors->child;
+    return list && list->child;
 }
 
 static int complain(const struct intact_client *c, enum intact_status status, const char *file)
 {
-    if (status == INTACT_REFUSED && print_mistakes(c, file))
-        return CLI_NOT_WELL;
-    return client_complain(c, status);
+    bool has_errors = status == INTACT_REFUSED && print_list(c, file, "errors", "error");
+
+    if (!has_errors)
+        return client_complain(c, status);
+    (void)print_list(c, file, "warnings", "warning");
+    return CLI_NOT_WELL;
 }
 
-/* The name that stands in the definition: in JSON a member, in YAML a line of its own. */
-static bool name_of(const struct buf *definition, const char *file, struct buf *ret)
+/* The path to store it under needs its name. Without one that can stand in a path there is nothing
+ * to ask the server: we say ourselves what is wrong. */
+static bool name_of(const struct buf *text, const char *file, struct buf *ret)
 {
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
     CLEANUP(arena_fini) struct arena a = {0};
-    const char *text = definition->len ? definition->ptr : "";
-    struct json *j = NULL;
-    struct json_fault fault = {0};
+    struct slice name = definition_name(buf_view(text), format_of_file(file), &a);
 
-    if (text[strspn(text, " \t\r\n")] == '{') {
-        if (json_parse(&a, buf_view(definition), &j, &fault) != ERR_OK) {
-            fprintf(stderr, "%s:%u:%u: %s\n", file, fault.line, fault.column, fault.what);
-            return false;
-        }
-        buf_slice(ret, json_get_text(j, "workflow"));
-    } else {
-        const char *line = strncmp(text, "workflow:", 9) == 0 ? text : strstr(text, "\nworkflow:");
-        const char *at = line ? strchr(line, ':') + 1 : "";
-        at += strspn(at, " \t\"'");
-        buf_add(ret, at, strcspn(at, " \t\r\n\"'#"));
-    }
-    if (ret->len)
+    if (name.len > 0 && strspn(name.ptr, allowed) == name.len) {
+        buf_slice(ret, name);
         return true;
-    fprintf(stderr, "%s: found no name, expected \"workflow\": \"...\"\n", file);
+    }
+    struct mistakes *m = calloc(1, sizeof *m);
+    struct definition *d = NULL;
+    ASSERT(m);
+    enum err err = definition_parse(buf_view(text), format_of_file(file), &d, m, NULL);
+    ASSERT(err != ERR_OK);
+    mistakes_print(file, "error", m);
+    free(m);
     return false;
+}
+
+static enum intact_status send(struct intact_client *c, const char *name, const struct buf *text,
+                               bool is_yaml)
+{
+    CLEANUP(buf_fini) struct buf path = {0};
+
+    buf_fmt(&path, "/v1/workflows/%s", name);
+    return intact_client_call(c, "PUT", path.ptr, is_yaml ? "application/yaml" : "application/json",
+                              text->ptr, text->len);
+}
+
+/* "-" and names that say nothing: the content tells. */
+static bool is_yaml_file(const char *file, const struct buf *text)
+{
+    enum definition_format format = format_of_file(file);
+
+    if (format != DEFINITION_GUESS)
+        return format == DEFINITION_YAML;
+    return text->ptr[strspn(text->ptr, " \t\r\n")] != '{';
 }
 
 static int put(struct intact_client *c, const struct client_flags *f, const char *file)
@@ -83,12 +102,13 @@ static int put(struct intact_client *c, const struct client_flags *f, const char
         return CLI_USAGE;
     if (!name_of(&definition, file, &name))
         return CLI_NOT_WELL;
-    enum intact_status status = intact_client_put_workflow(c, name.ptr, definition.ptr);
+    enum intact_status status = send(c, name.ptr, &definition, is_yaml_file(file, &definition));
     if (status != INTACT_OK)
         return complain(c, status, file);
     const struct json *answer = client_answer(c, &a);
     if (!answer)
         return CLI_NOT_WELL;
+    (void)print_list(c, file, "warnings", "warning");
     if (f->json)
         client_print_body(c);
     else
@@ -141,8 +161,11 @@ static int get(struct intact_client *c, const struct client_flags *f, const char
     if (!answer)
         return status == INTACT_OK ? CLI_NOT_WELL : client_complain(c, status);
     struct slice definition = json_get_raw(answer, "definition");
-    if (f->json || !definition.ptr)
+    struct slice yaml = json_get_text(answer, "text");
+    if (f->json || (!definition.ptr && !yaml.ptr))
         client_print_body(c);
+    else if (yaml.ptr)
+        printf("%.*s%s", SLICE_ARG(yaml), yaml.len && yaml.ptr[yaml.len - 1] == '\n' ? "" : "\n");
     else
         printf("%.*s\n", SLICE_ARG(definition));
     return CLI_OK;
@@ -168,39 +191,6 @@ int cli_workflow(int argc, char **argv)
         end = get(c, &common, argv[optind + 1], count == 3 ? argv[optind + 2] : NULL);
     else
         fputs(usage, stderr);
-    intact_client_free(c);
-    return end;
-}
-
-int cli_validate(int argc, char **argv)
-{
-    CLEANUP(buf_fini) struct buf text = {0};
-    struct client_flags common = {0};
-    const struct flag_reader reader = {.usage = validate_usage, .flags = flags};
-    int end = client_read_flags(argc, argv, &reader, &common);
-
-    if (end)
-        return end < 0 ? CLI_OK : end;
-    if (argc - optind != 1) {
-        fputs(validate_usage, stderr);
-        return CLI_USAGE;
-    }
-    if (!client_read_file(argv[optind], &text))
-        return CLI_USAGE;
-    const char *start = text.len ? text.ptr : "";
-    bool is_json = start[strspn(start, " \t\r\n")] == '{';
-    struct intact_client *c = client_open(&common);
-    enum intact_status status =
-        intact_client_call(c, "POST", "/v1/validate",
-                           is_json ? "application/json" : "application/yaml", start, text.len);
-    if (common.json && (status == INTACT_OK || status == INTACT_REFUSED)) {
-        client_print_body(c);
-        end = status == INTACT_OK ? CLI_OK : CLI_NOT_WELL;
-    } else if (status != INTACT_OK) {
-        end = complain(c, status, argv[optind]);
-    } else {
-        printf("%s: no mistakes\n", argv[optind]);
-    }
     intact_client_free(c);
     return end;
 }

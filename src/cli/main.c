@@ -19,7 +19,7 @@ static const struct verb {
     {"undo", cli_operate, "turn a task back"},
     {"workflow", cli_workflow, "store, show and list workflow definitions"},
     {"token", cli_token, "make, list and delete access tokens"},
-    {"validate", cli_validate, "check a definition without storing it"},
+    {"validate", cli_validate, "check definitions, without a server"},
 };
 
 static void print_usage(FILE *to)

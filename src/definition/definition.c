@@ -12,6 +12,7 @@ struct draft {
     struct workflow_step step;
     struct step_templates templates;
     const struct json *after, *undo, *pivot, *on_failure, *retry, *undo_retry;
+    const struct json *complete_by, *undo_complete_by;
     bool is_pivot;
 };
 
@@ -22,6 +23,24 @@ static void read_step_retry(struct reader *r, const struct json *j, const struct
 
     d->retry = j;
     read_retry(r, j, path, &d->step.call.retry);
+}
+
+static void read_step_complete_by(struct reader *r, const struct json *j, const struct path *path,
+                                  void *target)
+{
+    struct draft *d = target;
+
+    d->complete_by = j;
+    read_length(r, j, path, &d->step.call.complete_by_ms);
+}
+
+static void read_undo_step_complete_by(struct reader *r, const struct json *j,
+                                       const struct path *path, void *target)
+{
+    struct draft *d = target;
+
+    d->undo_complete_by = j;
+    read_length(r, j, path, &d->step.undo.complete_by_ms);
 }
 
 static void read_step_on_failure(struct reader *r, const struct json *j, const struct path *path,
@@ -58,9 +77,9 @@ static void read_undo_input(struct reader *r, const struct json *j, const struct
 {
     struct draft *d = target;
 
-    r->is_before = false;
+    r->sight = SEES_UNDO;
     read_template(r, j, path, &d->templates.undo_input);
-    r->is_before = true;
+    r->sight = SEES_BEFORE;
 }
 
 static void read_undo(struct reader *r, const struct json *j, const struct path *path, void *target)
@@ -69,7 +88,7 @@ static void read_undo(struct reader *r, const struct json *j, const struct path 
         {"action", read_action, offsetof(struct draft, step.undo.action), true},
         {"agent", read_name, offsetof(struct draft, step.undo.agent), false},
         {"input", read_undo_input, 0, false},
-        {"complete_by", read_length, offsetof(struct draft, step.undo.complete_by_ms), false},
+        {"complete_by", read_undo_step_complete_by, 0, false},
         {"retry", read_undo_retry, 0, false},
     };
     struct draft *d = target;
@@ -92,7 +111,7 @@ static const struct field step_fields[] = {
     {"input", read_template, offsetof(struct draft, templates.input), false},
     {"if", read_condition, offsetof(struct draft, templates.condition), false},
     {"after", read_node, offsetof(struct draft, after), false},
-    {"complete_by", read_length, offsetof(struct draft, step.call.complete_by_ms), false},
+    {"complete_by", read_step_complete_by, 0, false},
     {"retry", read_step_retry, 0, false},
     {"on_failure", read_step_on_failure, 0, false},
     {"undo", read_undo, 0, false},
@@ -107,7 +126,7 @@ static void settle_undo(struct reader *r, const struct json *j, const struct pat
     struct path at_undo = {path, SLICE("undo"), 0};
 
     if (!d->undo && !d->is_pivot && !(d->pivot && d->pivot->type != JSON_FALSE))
-        mistake_at(r, &at_undo, reader_offset(r, j), "nothing",
+        mistake_at(r, &at_undo, j->at, "nothing",
                    "undo: {action: ...}, undo: none, or pivot: true");
     if (d->undo && d->is_pivot)
         mistake_in(r, &at_pivot, d->pivot, "no pivot: what has an undo (none, too) is not one");
@@ -135,6 +154,16 @@ static void read_step(struct reader *r, const struct json *j, const struct path 
     }
 }
 
+/* An attempt that may take longer than all of it: allowed, since the lesser one counts. */
+static void check_deadline(struct reader *r, const struct json *j, const struct path *up,
+                           int64_t ms, int64_t limit_ms, const char *limit)
+{
+    struct path at = {up, SLICE("complete_by"), 0};
+
+    if (j && limit_ms > 0 && ms > limit_ms)
+        warn_at(r, &at, j->at, j->raw, "no longer than the %s: it ends the attempt before", limit);
+}
+
 /* What depends on the rest of the definition. */
 static void settle_step(struct reader *r, uint16_t i, struct draft *d)
 {
@@ -153,6 +182,10 @@ static void settle_step(struct reader *r, uint16_t i, struct draft *d)
     if (d->undo_retry)
         check_schedule(r, d->undo_retry, &retry, &d->step.undo.retry, w->undo_complete_by_ms,
                        "undo_complete_by");
+    check_deadline(r, d->complete_by, &step, d->step.call.complete_by_ms, w->complete_by_ms,
+                   "task's complete_by");
+    check_deadline(r, d->undo_complete_by, &undo, d->step.undo.complete_by_ms,
+                   w->undo_complete_by_ms, "undo_complete_by");
 }
 
 static void keep_steps(struct reader *r, const struct draft *drafts, struct workflow_step *steps)
@@ -177,7 +210,7 @@ static bool check_steps(struct reader *r, const struct json *j, const struct pat
     else if (j->count == 0)
         mistake_in(r, path, j, "at least one step");
     else if (j->count > STEPS_MAX)
-        mistake_at(r, path, reader_offset(r, j), "too many steps", "%d of them at most", STEPS_MAX);
+        mistake_at(r, path, j->at, "too many steps", "%d of them at most", STEPS_MAX);
     else
         return true;
     return false;
@@ -195,13 +228,13 @@ static void read_steps(struct reader *r, const struct json *j)
     const struct json **after = calloc(r->step_count, sizeof(void *));
     struct workflow_step *kept = arena_alloc(r->arena, r->step_count * sizeof *kept);
     ASSERT(drafts && after);
-    r->is_before = true;
+    r->sight = SEES_BEFORE;
     r->step = 0;
     for (const struct json *m = j->child; m; m = m->next, r->step++) {
         struct path at = {&steps, SLICE_NONE, r->step};
         read_step(r, m, &at, &drafts[r->step]);
     }
-    r->is_before = false;
+    r->sight = SEES_ALL;
     for (uint16_t i = 0; i < r->step_count; i++) {
         settle_step(r, i, &drafts[i]);
         after[i] = drafts[i].after;
@@ -270,46 +303,86 @@ static int by_place(const void *a, const void *b)
 
     if (x->line != y->line)
         return x->line < y->line ? -1 : 1;
-    return x->column < y->column ? -1 : x->column > y->column;
+    if (x->column != y->column)
+        return x->column < y->column ? -1 : 1;
+    int order = strcmp(x->path, y->path);
+    return order ? order : strcmp(x->found, y->found);
 }
 
-static enum err not_json(struct mistakes *m, const struct json_fault *fault)
+static void sort_mistakes(struct mistakes *m)
 {
-    struct mistake *first = &m->list[0];
-
-    *first = (struct mistake){.line = fault->line, .column = fault->column};
-    struct slice what = slice_cut(slice_of(fault->what), sizeof first->found - 1);
-    memcpy(first->found, what.ptr, what.len);
-    memcpy(first->expected, "JSON", 5);
-    m->count = 1;
-    return ERR_PARSE;
+    qsort(m->list, m->count, sizeof m->list[0], by_place);
 }
 
-enum err definition_parse(struct slice text, struct definition **ret, struct mistakes *m)
+static enum err read_all(struct reader *r, enum definition_format format)
+{
+    struct json *root = NULL;
+    enum err err = read_source(r, format, &root);
+
+    if (err != ERR_OK)
+        return err;
+    read_definition(r, root);
+    free(r->looks);
+    map_fini(&r->names);
+    return r->mistakes->count > 0 ? ERR_INVALID : ERR_OK;
+}
+
+enum err definition_parse(struct slice text, enum definition_format format, struct definition **ret,
+                          struct mistakes *m, struct mistakes *warnings)
 {
     struct definition *d = calloc(1, sizeof *d);
-    struct json_fault fault = {0};
-    struct json *root = NULL;
 
     ASSERT(d);
     m->count = 0;
+    if (warnings)
+        warnings->count = 0;
     d->text = arena_copy(&d->arena, text.ptr ? text : SLICE(""));
-    if (json_parse(&d->arena, d->text, &root, &fault) != ERR_OK) {
+    struct reader r = {.definition = d, .arena = &d->arena, .mistakes = m, .warnings = warnings};
+    enum err err = read_all(&r, format);
+    if (warnings)
+        sort_mistakes(warnings);
+    if (err != ERR_OK) {
+        sort_mistakes(m);
         definition_free(d);
-        return not_json(m, &fault);
-    }
-    struct reader r = {.definition = d, .arena = &d->arena, .mistakes = m, .text = d->text};
-    read_definition(&r, root);
-    free(r.looks);
-    map_fini(&r.names);
-    if (m->count > 0) {
-        qsort(m->list, m->count, sizeof m->list[0], by_place);
-        definition_free(d);
-        return ERR_INVALID;
+        return err;
     }
     ASSERT(workflow_valid(&d->workflow));
     *ret = d;
     return ERR_OK;
+}
+
+void mistakes_render(struct buf *b, const struct mistakes *m)
+{
+    json_open(b, '[');
+    for (size_t i = 0; i < m->count; i++) {
+        const struct mistake *k = &m->list[i];
+        json_open(b, '{');
+        json_key(b, "line");
+        json_number(b, k->line);
+        json_key(b, "column");
+        json_number(b, k->column);
+        json_key(b, "path");
+        json_string(b, slice_of(k->path));
+        json_key(b, "found");
+        json_string(b, slice_of(k->found));
+        json_key(b, "expected");
+        json_string(b, slice_of(k->expected));
+        json_close(b, '}');
+    }
+    json_close(b, ']');
+}
+
+struct slice definition_name(struct slice text, enum definition_format format, struct arena *a)
+{
+    struct definition d = {.text = text.ptr ? text : SLICE("")};
+    struct mistakes *m = calloc(1, sizeof *m);
+    struct reader r = {.definition = &d, .arena = a, .mistakes = m};
+    struct json *root = NULL;
+
+    ASSERT(m);
+    enum err err = read_source(&r, format, &root);
+    free(m);
+    return err == ERR_OK ? json_get_text(root, "workflow") : SLICE_NONE;
 }
 
 void definition_free(struct definition *d)

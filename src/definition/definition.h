@@ -2,7 +2,7 @@
 #define DEFINITION_DEFINITION_H
 
 /*
- * Workflow definitions: JSON text -> a compiled workflow, or all its mistakes at once.
+ * Workflow definitions: YAML or JSON text -> a compiled workflow, or all its mistakes at once.
  *
  * The grammar is that of the blueprint; docs/definitions.md is its reference. Strings in `input`
  * may hold
@@ -17,9 +17,17 @@
 #include "definition/expression.h"
 #include "json/json.h"
 
+enum definition_format {
+    DEFINITION_GUESS, /* what begins with "{" is JSON, all else YAML */
+    DEFINITION_JSON,
+    DEFINITION_YAML, /* also what is JSON */
+};
+
 struct definition {
     struct workflow workflow; /* templates points back to this struct */
     struct slice text;        /* as it was given */
+    struct slice json;        /* the same as JSON; of a text that is JSON: itself */
+    bool is_yaml;             /* text that is JSON is not, whatever it was called */
     struct arena arena;       /* holds all of it */
     struct template *output;  /* NULL: none */
     struct step_templates {
@@ -39,22 +47,33 @@ struct definition {
 };
 
 struct mistake {
-    uint32_t line, column;
-    char path[80];      /* "steps[1].retry.attempts" */
-    char found[100];    /* "\"5 s\"" */
-    char expected[160]; /* "a duration such as 200ms, 30s, 15m, 2h or 7d" */
+    uint32_t line, column; /* from 1; columns in bytes */
+    char path[80];         /* "steps[1].retry.attempts" */
+    char found[100];       /* "\"5 s\"" */
+    char expected[160];    /* "a duration such as 200ms, 30s, 15m, 2h or 7d" */
 };
 
 enum { MISTAKES_MAX = 100 };
 
+/* In the order of the text. */
 struct mistakes {
     struct mistake list[MISTAKES_MAX];
     size_t count; /* those beyond MISTAKES_MAX are not kept */
 };
 
-/* ERR_PARSE (one mistake: not JSON) or ERR_INVALID with all mistakes; otherwise *ret is the
- * caller's. */
-enum err definition_parse(struct slice text, struct definition **ret, struct mistakes *m) MUST_USE;
+/* ERR_PARSE (neither JSON nor YAML, the tree is not known) or ERR_INVALID, with all mistakes;
+ * otherwise *ret is the caller's. *warnings gets what is allowed and hardly meant, in any case; it
+ * may be NULL. What was stored is read back as DEFINITION_YAML: it takes whatever was taken once.
+ */
+enum err definition_parse(struct slice text, enum definition_format format, struct definition **ret,
+                          struct mistakes *m, struct mistakes *warnings) MUST_USE;
+/* [{"line", "column", "path", "found", "expected"}, ...], as a JSON value. */
+void mistakes_render(struct buf *b, const struct mistakes *m);
+
+/* The name that stands in a definition, whatever mistakes it has otherwise; NONE: there is none to
+ * find. It lies in `a` and is terminated by a NUL. */
+struct slice definition_name(struct slice text, enum definition_format format, struct arena *a);
+
 void definition_free(struct definition *d); /* NULL is fine */
 
 static inline const struct definition *definition_of(const struct workflow *w)

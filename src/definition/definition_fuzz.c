@@ -95,7 +95,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     struct definition *d = NULL;
 
     ASSERT(m);
-    if (definition_parse((struct slice){(const char *)bytes, len}, &d, m) == ERR_OK) {
+    if (definition_parse((struct slice){(const char *)bytes, len}, DEFINITION_JSON, &d, m, NULL)
+        == ERR_OK) {
         ASSERT(workflow_valid(&d->workflow));
         evaluate(d, SLICE("{\"sku\":\"s\",\"quantity\":2,\"total\":10.5,\"a\":[{}]}"));
         evaluate(d, SLICE("{}"));

@@ -38,7 +38,7 @@ static struct definition *defined(const char *text)
 {
     static struct mistakes m;
     struct definition *d = NULL;
-    enum err err = definition_parse(slice_of(text), &d, &m);
+    enum err err = definition_parse(slice_of(text), DEFINITION_JSON, &d, &m, NULL);
 
     CHECK(err == ERR_OK, "%s: %u:%u %s: %s, expected %s", text, m.list[0].line, m.list[0].column,
           m.list[0].path, m.list[0].found, m.list[0].expected);
@@ -256,7 +256,23 @@ static const struct mistake_case {
      "\"undo\":{\"action\":\"z\",\"retry\":{\"defer\":\"1m\",\"defers\":1}}}]}",
      3, 30, "steps[0].undo.retry", "tries that wait for at least 67s", "less than the undo_complete_by"},
     {"{\"intact\":1,", 1, 13, "", "the text ends too early", "JSON"},
-    {"{\"intact\":1,\n\"intact\":2}", 2, 1, "", "key \"intact\" stands here twice", "JSON"},
+    {"{\"intact\":1,\n\"workflow\":\"w\",\"steps\":[" STEP("a", "") "],\n\"intact\":1}", 3, 1, "intact", "key \"intact\" once more", "each key once; it stands in line 1 already"},
+    {ONE(",\n\"input\":{\"k\":[{\"a\":1,\"b\":2,\n\"a\":3}]}"), 4, 1, "steps[0].input.k[0].a", "key \"a\" once more", "each key once; it stands in line 3 already"},
+    {"{\"intact\" 1}", 1, 11, "", "\"1}\"", "\":\" between key and value"},
+    {"{\"intact\":1 \"workflow\":2}", 1, 13, "", "\"\"workflow\":2}\"", "\",\" or \"}\""},
+    {"{\"intact\":1,\n}", 2, 1, "", "\"}\"", "a key in double quotes"},
+    {"{\"intact\":[1 2]}", 1, 14, "", "\"2]}\"", "\",\" or \"]\""},
+    {"{\"intact\":}", 1, 11, "", "\"}\"", "a value"},
+    {"{\"intact\":yes}", 1, 11, "", "\"yes}\"", "a value"},
+    {"{\"intact\":trye}", 1, 11, "", "\"trye}\"", "true, false, null, or text"},
+    {"{\"intact\":1} x", 1, 14, "", "\"x\"", "the end of the text"},
+    {"{\"intact\":1} 2", 1, 14, "", "\"2\"", "the end of the text"},
+    {"{\"intact\":1.}", 1, 11, "", "a number without all", "a number such as"},
+    {"{\"intact\":\"a\nb\"}", 1, 13, "", "a line break", "an escape such as \\n"},
+    {"{\"intact\":\"\\q\"}", 1, 13, "", "a backslash that escapes nothing", "\\\""},
+    {"{\"intact\":\"\\u12\"}", 1, 16, "", "\\u without four", "\\u and"},
+    {"{ // here\n\"intact\":1}", 1, 3, "", "a comment", "JSON, which has none"},
+    {"{\"intact\":\"\\u0000\"}", 1, 12, "", "\\u0000 is not allowed", "JSON"},
 };
 /* clang-format on */
 
@@ -273,7 +289,8 @@ static void every_mistake_is_told_where_it_is(void **state)
         const struct mistake_case *c = &mistake_cases[i];
         struct definition *d = NULL;
         const struct mistake *k = &m.list[0];
-        CHECK(definition_parse(slice_of(c->text), &d, &m) != ERR_OK, "%s", c->text);
+        CHECK(definition_parse(slice_of(c->text), DEFINITION_JSON, &d, &m, NULL) != ERR_OK, "%s",
+              c->text);
         CHECK(!d && m.count == 1, "%s: %zu mistakes, the second %u:%u %s: %s, expected %s", c->text,
               m.count, m.list[1].line, m.list[1].column, m.list[1].path, m.list[1].found,
               m.list[1].expected);
@@ -299,7 +316,8 @@ static void all_mistakes_are_told_at_once_in_the_order_of_the_text(void **state)
     static const uint32_t lines[] = {1, 2, 3, 3, 3, 4, 5, 6, 6, 7, 8};
     struct definition *d = NULL;
     (void)state;
-    CHECK(definition_parse(slice_of(text), &d, &m) == ERR_INVALID, "mistakes");
+    CHECK(definition_parse(slice_of(text), DEFINITION_JSON, &d, &m, NULL) == ERR_INVALID,
+          "mistakes");
     CHECK(m.count == COUNT_OF(lines), "%zu mistakes", m.count);
     for (size_t i = 0; i < m.count; i++)
         CHECK(m.list[i].line == lines[i], "mistake %zu at %u:%u %s: %s", i, m.list[i].line,
@@ -323,7 +341,7 @@ static void there_is_room_for_so_many_steps_and_mistakes_and_no_more(void **stat
         CLEANUP(buf_fini) struct buf b = {0};
         struct definition *d = NULL;
         many_steps(&b, count, "");
-        enum err err = definition_parse(buf_view(&b), &d, &m);
+        enum err err = definition_parse(buf_view(&b), DEFINITION_JSON, &d, &m, NULL);
         CHECK((err == ERR_OK) == (count <= STEPS_MAX), "%d steps", count);
         CHECK(err == ERR_OK || strcmp(m.list[0].found, "too many steps") == 0, "%s",
               m.list[0].found);
@@ -332,8 +350,9 @@ static void there_is_room_for_so_many_steps_and_mistakes_and_no_more(void **stat
     CLEANUP(buf_fini) struct buf b = {0};
     struct definition *d = NULL;
     many_steps(&b, 150, ",\"foo\":1");
-    CHECK(definition_parse(buf_view(&b), &d, &m) == ERR_INVALID && m.count == MISTAKES_MAX, "%zu",
-          m.count);
+    CHECK(definition_parse(buf_view(&b), DEFINITION_JSON, &d, &m, NULL) == ERR_INVALID
+              && m.count == MISTAKES_MAX,
+          "%zu", m.count);
 }
 
 /* ---- evaluation ---- */
@@ -644,7 +663,7 @@ static void try_definition(const char *ptr, size_t len)
 
     assert_non_null(copy);
     memcpy(copy, ptr, len);
-    enum err err = definition_parse((struct slice){copy, len}, &d, &m);
+    enum err err = definition_parse((struct slice){copy, len}, DEFINITION_JSON, &d, &m, NULL);
     free(copy);
     CHECK((err == ERR_OK) == (d != NULL), "%s", err_text(err));
     CHECK((err == ERR_OK) == (m.count == 0), "%zu mistakes", m.count);

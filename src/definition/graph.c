@@ -149,7 +149,7 @@ static void tell_cycle(struct graph *g, const uint16_t *missing, uint16_t step)
     at_step.index = least;
     const struct json *node = json_get(step_node(g->reader, least), "after");
     node = node ? node : step_node(g->reader, least);
-    mistake_at(g->reader, &at, reader_offset(g->reader, node), names.ptr, "steps without a cycle");
+    mistake_at(g->reader, &at, node->at, names.ptr, "steps without a cycle");
 }
 
 /* Steps whose predecessors are all ordered come next, in the order in which they were written. */
@@ -200,6 +200,22 @@ static void mark_before(const struct graph *g, uint16_t step, bool *marks)
     }
 }
 
+static size_t place_of(const struct reader *r, const struct look *l)
+{
+    return reader_string_offset(r, l->string, l->at);
+}
+
+/* The outcome of a step that is undone need not be known, nor that of those beside and behind it.
+ */
+static void warn_output(struct graph *g, const struct look *l, const struct path *at)
+{
+    CLEANUP(buf_fini) struct buf found = {0};
+
+    buf_fmt(&found, "output of step \"%.*s\"", SLICE_ARG(name_of(g, l->to)));
+    warn_at(g->reader, at, place_of(g->reader, l), buf_view(&found),
+            "// and what holds without it: where the outcome is unknown there is no output");
+}
+
 /* What a step looks at must have ended by then; otherwise it sees now this, now that. */
 static void check_looks(struct graph *g)
 {
@@ -213,8 +229,16 @@ static void check_looks(struct graph *g)
             mark_before(g, l->from, marks);
         if (marks[l->to])
             continue;
+        const struct mistakes *list = l->is_undo ? g->reader->warnings : g->reader->mistakes;
+        if (!list || list->count == MISTAKES_MAX)
+            continue;
+        if (l->is_undo) {
+            warn_output(g, l, &at);
+            continue;
+        }
         (void)snprintf(found, sizeof found, "step \"%.*s\"", SLICE_ARG(name_of(g, l->to)));
-        mistake_at(g->reader, &at, l->offset, found, "a step that ends before this one starts");
+        mistake_at(g->reader, &at, place_of(g->reader, l), found,
+                   "a step that ends before this one starts");
     }
 }
 

@@ -34,15 +34,16 @@ static void put_text(char *to, size_t size, struct slice text)
     to[len] = 0;
 }
 
-static PRINTF(5, 0) void add_mistake(struct reader *r, const struct path *path, size_t offset,
-                                     struct slice found, const char *expected, va_list ap)
+static PRINTF(6, 0) void add_mistake(const struct reader *r, struct mistakes *to,
+                                     const struct path *path, size_t offset, struct slice found,
+                                     const char *expected, va_list ap)
 {
     CLEANUP(buf_fini) struct buf where = {0};
     char text[400];
 
-    if (r->mistakes->count == MISTAKES_MAX)
+    if (to->count == MISTAKES_MAX)
         return;
-    struct mistake *m = &r->mistakes->list[r->mistakes->count++];
+    struct mistake *m = &to->list[to->count++];
     *m = (struct mistake){0};
     json_position(r->text, offset, &m->line, &m->column);
     path_write(&where, path);
@@ -58,7 +59,7 @@ void mistake_at(struct reader *r, const struct path *path, size_t offset, const 
     va_list ap;
 
     va_start(ap, expected);
-    add_mistake(r, path, offset, slice_of(found), expected, ap);
+    add_mistake(r, r->mistakes, path, offset, slice_of(found), expected, ap);
     va_end(ap);
 }
 
@@ -69,14 +70,21 @@ void mistake_in(struct reader *r, const struct path *path, const struct json *j,
     va_list ap;
 
     va_start(ap, expected);
-    add_mistake(r, path, reader_offset(r, j),
+    add_mistake(r, r->mistakes, path, j->at,
                 is_container ? slice_of(json_type_text(j->type)) : j->raw, expected, ap);
     va_end(ap);
 }
 
-size_t reader_offset(const struct reader *r, const struct json *j)
+void warn_at(struct reader *r, const struct path *path, size_t offset, struct slice found,
+             const char *expected, ...)
 {
-    return (size_t)(j->raw.ptr - r->text.ptr);
+    va_list ap;
+
+    if (!r->warnings)
+        return;
+    va_start(ap, expected);
+    add_mistake(r, r->warnings, path, offset, found, expected, ap);
+    va_end(ap);
 }
 
 bool name_is_near(struct slice text, struct slice name)
@@ -164,7 +172,7 @@ void read_object(struct reader *r, const struct json *j, const struct path *path
     for (size_t i = 0; i < count; i++) {
         struct path at = {path, slice_of(fields[i].name), 0};
         if (fields[i].is_required && !(seen & BIT(i)))
-            mistake_at(r, &at, reader_offset(r, j), "nothing", "a key \"%s\"", fields[i].name);
+            mistake_at(r, &at, j->at, "nothing", "a key \"%s\"", fields[i].name);
     }
 }
 
@@ -199,11 +207,21 @@ static bool is_made_of(struct slice text, const char *allowed, size_t max)
     return true;
 }
 
+/* In YAML 42 is a number, and no text unless it is quoted. */
+static const char *quotes_hint(const struct reader *r, const struct json *j)
+{
+    bool is_word = j->type == JSON_NUMBER || j->type == JSON_TRUE || j->type == JSON_FALSE
+                   || j->type == JSON_NULL;
+
+    return r->is_yaml && is_word ? "; as a text, in quotes" : "";
+}
+
 void read_name(struct reader *r, const struct json *j, const struct path *path, void *target)
 {
     if (j->type != JSON_STRING
         || !is_made_of(j->text, "abcdefghijklmnopqrstuvwxyz0123456789_-", STEP_NAME_MAX))
-        mistake_in(r, path, j, "a name: 1 to %d of a-z, 0-9, _ and -", STEP_NAME_MAX);
+        mistake_in(r, path, j, "a name: 1 to %d of a-z, 0-9, _ and -%s", STEP_NAME_MAX,
+                   quotes_hint(r, j));
     else
         *(struct slice *)target = j->text;
 }
@@ -214,7 +232,8 @@ void read_action(struct reader *r, const struct json *j, const struct path *path
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-";
 
     if (j->type != JSON_STRING || !is_made_of(j->text, allowed, ACTION_MAX))
-        mistake_in(r, path, j, "an action: 1 to %d of A-Z, a-z, 0-9, and . _ : -", ACTION_MAX);
+        mistake_in(r, path, j, "an action: 1 to %d of A-Z, a-z, 0-9, and . _ : -%s", ACTION_MAX,
+                   quotes_hint(r, j));
     else
         *(struct slice *)target = j->text;
 }
@@ -280,120 +299,4 @@ struct slice reader_step_near(const struct reader *r, struct slice text)
             return name;
     }
     return SLICE_NONE;
-}
-
-/* ---- expressions ---- */
-
-struct watcher {
-    struct reader *reader;
-    const struct path *path;
-    size_t base; /* offset of the value */
-    uint16_t *steps;
-    uint16_t count, cap;
-};
-
-static void tell_fault(void *arg, size_t offset, const char *what)
-{
-    struct watcher *w = arg;
-
-    mistake_at(w->reader, w->path, w->base + offset, what, "an expression");
-}
-
-static void unknown_step(struct watcher *w, size_t offset, struct slice name)
-{
-    char found[100];
-    struct slice near = reader_step_near(w->reader, name);
-
-    (void)snprintf(found, sizeof found, "step \"%.*s\"", SLICE_ARG(slice_cut(name, 80)));
-    if (near.ptr)
-        mistake_at(w->reader, w->path, w->base + offset, found, "did you mean \"%.*s\"?",
-                   SLICE_ARG(near));
-    else
-        mistake_at(w->reader, w->path, w->base + offset, found, "the name of a step");
-}
-
-static void add_look(struct reader *r, const struct watcher *w, uint16_t to, size_t offset)
-{
-    CLEANUP(buf_fini) struct buf path = {0};
-
-    if (r->look_count == r->look_cap) {
-        r->look_cap = r->look_cap ? r->look_cap * 2 : 16;
-        r->looks = realloc(r->looks, r->look_cap * sizeof *r->looks);
-        ASSERT(r->looks);
-    }
-    struct look *l = &r->looks[r->look_count++];
-    *l = (struct look){.from = r->step, .to = to, .offset = w->base + offset};
-    path_write(&path, w->path);
-    put_text(l->path, sizeof l->path, buf_view(&path));
-}
-
-static void tell_reference(void *arg, size_t offset, struct slice name)
-{
-    struct watcher *w = arg;
-    int index = reader_step_index(w->reader, name);
-
-    if (!w->reader->steps) /* they could not be read; that was told */
-        return;
-    if (index < 0) {
-        unknown_step(w, offset, name);
-        return;
-    }
-    if (w->reader->is_before)
-        add_look(w->reader, w, (uint16_t)index, offset);
-    for (uint16_t i = 0; i < w->count; i++)
-        if (w->steps[i] == index)
-            return;
-    if (w->count == w->cap) {
-        w->cap = w->cap ? (uint16_t)(w->cap * 2) : 8;
-        w->steps = realloc(w->steps, w->cap * sizeof *w->steps);
-        ASSERT(w->steps);
-    }
-    w->steps[w->count++] = (uint16_t)index;
-}
-
-/* What was looked at, as the evaluation wants to know it. Frees the watcher's list. */
-static struct needs needs_of(struct watcher *w, const struct references *refs)
-{
-    struct needs n = {refs->input, refs->task, refs->steps, w->count, NULL};
-
-    if (w->count > 0) {
-        n.steps = arena_alloc(w->reader->arena, w->count * sizeof *n.steps);
-        memcpy(n.steps, w->steps, w->count * sizeof *n.steps);
-    }
-    free(w->steps);
-    return n;
-}
-
-void read_condition(struct reader *r, const struct json *j, const struct path *path, void *target)
-{
-    struct watcher w = {.reader = r, .path = path, .base = reader_offset(r, j)};
-    struct references refs = {0};
-    struct expression *x = NULL;
-    struct error e = {0};
-    size_t column = 0;
-
-    if (j->type != JSON_STRING) {
-        mistake_in(r, path, j, "an expression in a string");
-        return;
-    }
-    if (expression_compile(j->text, r->arena, &x, &column, &e) != ERR_OK) {
-        tell_fault(&w, string_raw_offset(j, column - 1), e.text);
-        return;
-    }
-    references_collect(x, r->arena, &refs);
-    for (const struct reference *one = refs.list; one; one = one->next)
-        tell_reference(&w, string_raw_offset(j, one->at), one->step);
-    x->needs = needs_of(&w, &refs);
-    x->text = j->text;
-    *(struct expression **)target = x;
-}
-
-void read_template(struct reader *r, const struct json *j, const struct path *path, void *target)
-{
-    struct watcher watcher = {.reader = r, .path = path, .base = reader_offset(r, j)};
-    struct template_watch w = {&watcher, tell_fault, tell_reference, {0}};
-    struct template *t = template_read(j, r->arena, &w);
-
-    *template_needs(t) = needs_of(&watcher, &w.refs);
-    *(struct template **)target = t;
 }

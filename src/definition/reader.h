@@ -3,8 +3,8 @@
 
 /*
  * Reads the tree of a definition field by field and writes down every mistake on the way. It knows
- * a tree of struct json, and nothing of the syntax it was read from but this: `raw` of a value and
- * `key_at` of a member say where they stand in the text.
+ * a tree of struct json, and nothing of the syntax it was read from: `at` of a value and `key_at`
+ * of a member say where they stand in the text, reader_string_offset knows the rest.
  */
 
 #include "base/map.h"
@@ -18,10 +18,19 @@ struct path {
     size_t index;
 };
 
-/* An expression of a step looks at what another step put out. */
+/* What the expressions that are read now may look at. */
+enum sight {
+    SEES_ALL,    /* the task's output: all steps have ended */
+    SEES_BEFORE, /* a step: what ends before it starts */
+    SEES_UNDO,   /* an undo: all, but the outcome of some may not be known */
+};
+
+/* An expression of a step looks at another step, or at itself. */
 struct look {
     uint16_t from, to;
-    size_t offset;
+    bool is_undo;              /* at an output, and makes nothing of it that could be null */
+    const struct json *string; /* it is byte `at` of its text */
+    size_t at;
     char path[80];
 };
 
@@ -29,12 +38,14 @@ struct reader {
     struct definition *definition;
     struct arena *arena; /* of the definition */
     struct mistakes *mistakes;
-    struct slice text;
+    struct mistakes *warnings; /* NULL: nobody wants them */
+    struct slice text;         /* what offsets count in */
+    bool is_yaml;
     const struct json *steps; /* the array, for the names in it */
     struct map names;         /* of them, to their indexes: uint16_t */
     uint16_t step_count;
-    uint16_t step;  /* which one is read now ... */
-    bool is_before; /* ... and whether it sees only what ends before it */
+    uint16_t step; /* which one is read now */
+    enum sight sight;
     struct look *looks;
     size_t look_count, look_cap;
 };
@@ -54,7 +65,18 @@ void mistake_at(struct reader *r, const struct path *path, size_t offset, const 
                 const char *expected, ...) PRINTF(5, 6);
 void mistake_in(struct reader *r, const struct path *path, const struct json *j,
                 const char *expected, ...) PRINTF(4, 5);
-size_t reader_offset(const struct reader *r, const struct json *j);
+
+/* The same for what is allowed, and hardly meant. */
+void warn_at(struct reader *r, const struct path *path, size_t offset, struct slice found,
+             const char *expected, ...) PRINTF(5, 6);
+
+/* Where in the text the byte stands that is byte `at` of a string's value. */
+size_t reader_string_offset(const struct reader *r, const struct json *string, size_t at);
+
+/* Reads r->definition->text into a tree, and tells of all that no definition may have, whatever it
+ * means: what is neither JSON nor YAML (ERR_PARSE), what we do not take of YAML, and keys that
+ * stand twice. Sets r->text and r->is_yaml, and json and is_yaml of the definition. */
+enum err read_source(struct reader *r, enum definition_format format, struct json **ret) MUST_USE;
 
 /* Every member is read by its field; others are mistakes, names that are reserved are explained. */
 void read_object(struct reader *r, const struct json *j, const struct path *path,

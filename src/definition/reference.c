@@ -5,6 +5,7 @@
 struct collector {
     struct arena *arena;
     struct references *refs;
+    unsigned guards; /* around this place something is said for null: //, ? or if */
 };
 
 static void everything(struct references *r)
@@ -12,14 +13,26 @@ static void everything(struct references *r)
     r->input = r->task = r->steps = true;
 }
 
-static void add_step(struct collector *c, const struct node *n)
+static void add_step(struct collector *c, const struct node *n, bool is_output)
 {
     struct reference *r = arena_alloc(c->arena, sizeof *r);
 
     r->step = n->name;
     r->at = n->at;
+    r->needs_output = is_output && c->guards == 0;
     r->next = c->refs->list;
     c->refs->list = r;
+}
+
+static void add_odd(struct collector *c, const struct node *n, bool is_of_step)
+{
+    struct odd_name *o = arena_alloc(c->arena, sizeof *o);
+
+    o->name = n->name;
+    o->at = n->at;
+    o->is_of_step = is_of_step;
+    o->next = c->refs->odd;
+    c->refs->odd = o;
 }
 
 static bool is_root_field(const struct node *n)
@@ -27,20 +40,61 @@ static bool is_root_field(const struct node *n)
     return n->kind == NODE_FIELD && n->a->kind == NODE_IDENTITY;
 }
 
-/* A field: .input, .task, .steps, .steps.NAME, or deeper. False: of something else. */
+/* .steps.NAME */
+static bool is_step(const struct node *n)
+{
+    return n->kind == NODE_FIELD && is_root_field(n->a) && slice_is(n->a->name, "steps");
+}
+
+/* A field: .input, .task, .steps, .steps.NAME, .steps.NAME.output. False: of something else. */
 static bool collect_field(struct collector *c, const struct node *n)
 {
     if (is_root_field(n)) {
-        c->refs->input |= slice_is(n->name, "input");
-        c->refs->task |= slice_is(n->name, "task");
-        c->refs->steps |= slice_is(n->name, "steps");
+        bool input = slice_is(n->name, "input");
+        bool task = slice_is(n->name, "task");
+        bool steps = slice_is(n->name, "steps");
+        c->refs->input |= input;
+        c->refs->task |= task;
+        c->refs->steps |= steps;
+        if (!input && !task && !steps)
+            add_odd(c, n, false);
         return true;
     }
-    if (n->kind == NODE_FIELD && is_root_field(n->a) && slice_is(n->a->name, "steps")) {
-        add_step(c, n);
+    if (is_step(n)) {
+        add_step(c, n, false);
+        return true;
+    }
+    if (n->kind == NODE_FIELD && is_step(n->a)) {
+        bool is_output = slice_is(n->name, "output");
+        c->guards += n->is_optional;
+        add_step(c, n->a, is_output);
+        c->guards -= n->is_optional;
+        if (!is_output && !slice_is(n->name, "input"))
+            add_odd(c, n, true);
         return true;
     }
     return false;
+}
+
+static void collect(struct collector *c, const struct node *n);
+
+static void collect_guarded(struct collector *c, const struct node *n, bool is_guarded)
+{
+    c->guards += is_guarded;
+    collect(c, n);
+    c->guards -= is_guarded;
+}
+
+/* All below it are evaluated on the root, too. */
+static void collect_below(struct collector *c, const struct node *n)
+{
+    bool all = n->kind == NODE_IF || n->kind == NODE_TRY || n->is_optional;
+
+    collect_guarded(c, n->a, all || n->kind == NODE_ALTERNATIVE);
+    collect_guarded(c, n->b, all);
+    collect_guarded(c, n->c, all);
+    for (const struct node *one = n->list; one; one = one->next)
+        collect_guarded(c, one, all);
 }
 
 /* `n` is evaluated on the root. */
@@ -77,11 +131,7 @@ static void collect(struct collector *c, const struct node *n)
     case NODE_OBJECT:
     case NODE_MEMBER:
     case NODE_IF:
-        collect(c, n->a);
-        collect(c, n->b);
-        collect(c, n->c);
-        for (const struct node *one = n->list; one; one = one->next)
-            collect(c, one);
+        collect_below(c, n);
         return;
     }
     UNREACHABLE();
@@ -89,7 +139,7 @@ static void collect(struct collector *c, const struct node *n)
 
 void references_collect(const struct expression *x, struct arena *a, struct references *r)
 {
-    struct collector c = {a, r};
+    struct collector c = {a, r, 0};
 
     collect(&c, x->root);
 }

@@ -95,9 +95,9 @@ static void check_together(struct reader *r, const struct json *j, const struct 
     else if (d->rule.max_wait_ms < d->rule.wait_ms)
         mistake_in(r, &max_wait, d->max_wait, "at least as long as wait");
     if (d->defer && !d->defers)
-        mistake_at(r, &defers, reader_offset(r, j), "nothing", "defers: how often to wait so long");
+        mistake_at(r, &defers, j->at, "nothing", "defers: how often to wait so long");
     if (!d->defer && d->rule.defers > 0)
-        mistake_at(r, &defer, reader_offset(r, j), "nothing", "defer: how long to wait each time");
+        mistake_at(r, &defer, j->at, "nothing", "defer: how long to wait each time");
 }
 
 void read_retry(struct reader *r, const struct json *j, const struct path *path, void *target)
@@ -144,5 +144,5 @@ void check_schedule(struct reader *r, const struct json *j, const struct path *p
         return;
     buf_str(&found, "tries that wait for at least ");
     duration_write(&found, waits < MS_PER_MIN ? waits : waits / MS_PER_S * MS_PER_S);
-    mistake_at(r, path, reader_offset(r, j), found.ptr, "less than the %s", limit);
+    mistake_at(r, path, j->at, found.ptr, "less than the %s", limit);
 }

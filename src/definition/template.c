@@ -28,7 +28,6 @@ struct template
 struct reader {
     struct arena *arena;
     struct template_watch *watch;
-    const char *base; /* offsets count from here */
 };
 
 /* How many bytes the escape at p takes, and how many it is decoded to. */
@@ -73,11 +72,6 @@ static struct template *template_new(struct reader *r, enum template_kind kind, 
     return t;
 }
 
-static size_t offset_in(const struct reader *r, const struct json *string, size_t at)
-{
-    return (size_t)(string->raw.ptr - r->base) + string_raw_offset(string, at);
-}
-
 static void tell_references(struct reader *r, const struct json *string, size_t at,
                             const struct expression *x)
 {
@@ -89,7 +83,9 @@ static void tell_references(struct reader *r, const struct json *string, size_t 
     w->refs.task |= own.task;
     w->refs.steps |= own.steps;
     for (const struct reference *one = own.list; one; one = one->next)
-        w->reference(w->arg, offset_in(r, string, at + one->at), one->step);
+        w->reference(w->arg, string, at + one->at, one);
+    for (const struct odd_name *one = own.odd; one; one = one->next)
+        w->odd(w->arg, string, at + one->at, one);
 }
 
 /* The expression whose "${" is at `at`; returns where its "}" ends. After a fault: the end of the
@@ -104,7 +100,7 @@ static size_t read_expression(struct reader *r, const struct json *string, size_
     size_t column = 0;
 
     if (node_parse(rest, true, r->arena, &x, &end, &column, &e) != ERR_OK) {
-        r->watch->fault(r->watch->arg, offset_in(r, string, at + 2 + column - 1), e.text);
+        r->watch->fault(r->watch->arg, string, at + 2 + column - 1, e.text);
         *ret = template_new(r, TEMPLATE_PLAIN, SLICE(""));
         return string->text.len;
     }
@@ -208,7 +204,7 @@ static struct template *read_value(struct reader *r, const struct json *j)
 
 struct template *template_read(const struct json *value, struct arena *a, struct template_watch *w)
 {
-    struct reader r = {a, w, value->raw.ptr};
+    struct reader r = {a, w};
 
     return read_value(&r, value);
 }
@@ -219,34 +215,45 @@ struct needs *template_needs(struct template *t)
 }
 
 struct first_fault {
+    const char *base; /* offsets count from here */
     size_t *offset;
     struct error *error;
     bool any;
 };
 
-static void keep_first(void *arg, size_t offset, const char *what)
+static void keep_first(void *arg, const struct json *string, size_t at, const char *what)
 {
     struct first_fault *f = arg;
 
     if (f->any)
         return;
     f->any = true;
-    *f->offset = offset;
+    *f->offset = (size_t)(string->raw.ptr - f->base) + string_raw_offset(string, at);
     (void)error_set(f->error, ERR_INVALID, "%s", what);
 }
 
-static void ignore_reference(void *arg, size_t offset, struct slice step)
+static void ignore_reference(void *arg, const struct json *string, size_t at,
+                             const struct reference *ref)
 {
     (void)arg;
-    (void)offset;
-    (void)step;
+    (void)string;
+    (void)at;
+    (void)ref;
+}
+
+static void ignore_odd(void *arg, const struct json *string, size_t at, const struct odd_name *odd)
+{
+    (void)arg;
+    (void)string;
+    (void)at;
+    (void)odd;
 }
 
 enum err template_compile(const struct json *value, struct arena *a, struct template **ret,
                           size_t *ret_offset, struct error *e) /* NOLINT: written through f */
 {
-    struct first_fault f = {ret_offset, e, false};
-    struct template_watch w = {&f, keep_first, ignore_reference, {0}};
+    struct first_fault f = {value->raw.ptr, ret_offset, e, false};
+    struct template_watch w = {&f, keep_first, ignore_reference, ignore_odd, {0}};
     struct template *t = template_read(value, a, &w);
 
     if (f.any)

@@ -7,12 +7,13 @@
 #include "definition/expression.h"
 #include "definition/reference.h"
 
+/* Places are those in the decoded text of a string. */
 struct template_watch {
     void *arg;
-    /* Offsets count from value->raw.ptr. */
-    void (*fault)(void *arg, size_t offset, const char *what);
-    void (*reference)(void *arg, size_t offset, struct slice step);
-    struct references refs; /* all of them together */
+    void (*fault)(void *arg, const struct json *string, size_t at, const char *what);
+    void (*reference)(void *arg, const struct json *string, size_t at, const struct reference *ref);
+    void (*odd)(void *arg, const struct json *string, size_t at, const struct odd_name *odd);
+    struct references refs; /* all of them together, but for their lists */
 };
 
 /* Always returns a template, which must not be used if there were faults. */

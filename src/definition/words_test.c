@@ -33,7 +33,8 @@ static void words_are_never_cut_in_half_a_character(void **state)
                 more[i / 2].after);
         buf_str(&b, "}]}");
         struct definition *d = NULL;
-        CHECK(definition_parse(buf_view(&b), &d, &mistakes) == ERR_OK, "%s", b.ptr);
+        CHECK(definition_parse(buf_view(&b), DEFINITION_JSON, &d, &mistakes, NULL) == ERR_OK, "%s",
+              b.ptr);
         struct scope s = {.definition = d, .input = SLICE("{}"), .task = SLICE("{}")};
         enum err err = i / 2 == 0 ? definition_step_input(&s, 0, &a, &ret, &e)
                                   : definition_condition(&s, 0, &a, &truth, &e);
@@ -57,7 +58,8 @@ static void mistakes_are_told_in_whole_characters(void **state)
             buf_str(&name, "\xc3\xa4");
         buf_fmt(&b, "%s%s%s%s", texts[i / 2].before, i % 2 ? "x" : "", name.ptr,
                 texts[i / 2].after);
-        CHECK(definition_parse(buf_view(&b), &d, &mistakes) != ERR_OK, "%s", b.ptr);
+        CHECK(definition_parse(buf_view(&b), DEFINITION_JSON, &d, &mistakes, NULL) != ERR_OK, "%s",
+              b.ptr);
         for (size_t k = 0; k < mistakes.count; k++)
             CHECK(text_utf8_end(slice_of(mistakes.list[k].found)) == strlen(mistakes.list[k].found),
                   "%s", mistakes.list[k].found);

@@ -23,7 +23,8 @@ struct parser {
     struct level levels[JSON_DEPTH_MAX];
     struct json *root;
     struct slice key;
-    size_t key_at;
+    uint32_t key_at;
+    bool keeps_twice;
     bool has_fault;
     struct json_fault fault;
 };
@@ -71,6 +72,7 @@ static struct json *hang(struct parser *p, enum json_type type, size_t start, si
     ASSERT(start < end);
     j->type = type;
     j->raw = (struct slice){p->text.ptr + start, end - start};
+    j->at = (uint32_t)start;
     p->at = end;
     if (p->depth == 0) {
         ASSERT(!p->root);
@@ -162,7 +164,7 @@ static int take_key(void *arg, const unsigned char *ptr, size_t len)
         return 0;
     p->key = has_escapes ? arena_copy(p->arena, (struct slice){(const char *)ptr, len})
                          : (struct slice){p->text.ptr + start + 1, len};
-    p->key_at = start;
+    p->key_at = (uint32_t)start;
     p->at = end;
     return 1;
 }
@@ -246,12 +248,16 @@ static const struct json *find_twice_many(const struct json *object)
     return found;
 }
 
+const struct json *json_twice(const struct json *object)
+{
+    return object->count <= 12 ? find_twice_few(object) : find_twice_many(object);
+}
+
 static int take_object_end(void *arg)
 {
     struct parser *p = arg;
     const struct json *object = close_container(p);
-    const struct json *twice =
-        object->count <= 12 ? find_twice_few(object) : find_twice_many(object);
+    const struct json *twice = p->keeps_twice ? NULL : json_twice(object);
 
     if (twice)
         return refuse(p, twice->key_at, "key \"%.*s\" stands here twice",
@@ -360,6 +366,23 @@ static void run(struct parser *p)
     yajl_free(p->yajl);
 }
 
+static enum err parse(struct parser *p, struct json **ret, struct json_fault *fault)
+{
+    ASSERT(p->depth_max <= JSON_DEPTH_MAX);
+    if (p->text.len >= UINT32_MAX)
+        (void)refuse(p, 0, "longer than 4 GiB");
+    else if (check_feeds(p))
+        run(p);
+    if (p->has_fault) {
+        json_position(p->text, p->fault.offset, &p->fault.line, &p->fault.column);
+        if (fault)
+            *fault = p->fault;
+        return ERR_PARSE;
+    }
+    *ret = p->root;
+    return ERR_OK;
+}
+
 enum err json_parse(struct arena *a, struct slice text, struct json **ret, struct json_fault *fault)
 {
     return json_parse_within(a, text, JSON_DEPTH_MAX, ret, fault);
@@ -370,17 +393,18 @@ enum err json_parse_within(struct arena *a, struct slice text, uint32_t depth_ma
 {
     struct parser p = {.arena = a, .text = text.ptr ? text : SLICE(""), .depth_max = depth_max};
 
-    ASSERT(depth_max <= JSON_DEPTH_MAX);
-    if (check_feeds(&p))
-        run(&p);
-    if (p.has_fault) {
-        json_position(p.text, p.fault.offset, &p.fault.line, &p.fault.column);
-        if (fault)
-            *fault = p.fault;
-        return ERR_PARSE;
-    }
-    *ret = p.root;
-    return ERR_OK;
+    return parse(&p, ret, fault);
+}
+
+enum err json_parse_twice(struct arena *a, struct slice text, uint32_t depth_max, struct json **ret,
+                          struct json_fault *fault)
+{
+    struct parser p = {.arena = a,
+                       .text = text.ptr ? text : SLICE(""),
+                       .depth_max = depth_max,
+                       .keeps_twice = true};
+
+    return parse(&p, ret, fault);
 }
 
 void json_position(struct slice text, size_t offset, uint32_t *ret_line, uint32_t *ret_column)

@@ -6,7 +6,8 @@
  * values are passed on as they came and never printed again; numbers are kept as text.
  *
  * Refused: bytes that are not UTF-8, duplicate keys, lone surrogates, NUL characters (as bytes or
- * as \u0000: PostgreSQL cannot hold them), nesting deeper than the limit, anything after the value.
+ * as \u0000: PostgreSQL cannot hold them), nesting deeper than the limit, anything after the value,
+ * texts of 4 GiB and more.
  */
 
 #include "base/arena.h"
@@ -34,7 +35,8 @@ struct json {
     struct slice raw;   /* the value as it stands in the input */
     struct slice text;  /* number: its text; string: decoded, with a NUL behind it */
     struct slice key;   /* in an object: decoded name of this member */
-    size_t key_at;      /* offset of the name in the input */
+    uint32_t at;        /* offset of the value in the text it was read from */
+    uint32_t key_at;    /* of its name */
     struct json *child; /* first member */
     struct json *next;  /* next member of the same parent */
 };
@@ -54,6 +56,14 @@ enum err json_parse(struct arena *a, struct slice text, struct json **ret,
 /* The same for texts from outside, with a lower limit of nesting. */
 enum err json_parse_within(struct arena *a, struct slice text, uint32_t depth_max,
                            struct json **ret, struct json_fault *fault) MUST_USE;
+
+/* The same, but members whose name stood there before are kept beside the first: for a caller that
+ * tells of all of them. */
+enum err json_parse_twice(struct arena *a, struct slice text, uint32_t depth_max, struct json **ret,
+                          struct json_fault *fault) MUST_USE;
+
+/* The first member whose name another one before it has, too; NULL: there is none. */
+const struct json *json_twice(const struct json *object);
 
 void json_position(struct slice text, size_t offset, uint32_t *ret_line, uint32_t *ret_column);
 const char *json_type_text(enum json_type t); /* "an object", "a string", ... */

@@ -1,5 +1,7 @@
 #include "json/text.h"
 
+#include <stdio.h>
+
 /* How many bytes the character at p takes, or 0 if it is not one. `left` > 0. */
 static size_t character_size(const unsigned char *p, size_t left)
 {
@@ -86,4 +88,30 @@ size_t text_escapes_end(struct slice s, const char **ret_why)
         p += high ? 12 : 6;
     }
     return s.len;
+}
+
+size_t text_line_end(struct slice text, size_t at)
+{
+    while (at < text.len && text.ptr[at] != '\n' && text.ptr[at] != '\r')
+        at++;
+    return at;
+}
+
+void text_quote(struct slice text, size_t at, char *to, size_t size)
+{
+    size_t end = text_line_end(text, at);
+    struct slice s = slice_cut((struct slice){text.ptr + at, end - at}, 40);
+    size_t shown = 0;
+
+    ASSERT(size > 50);
+    s.len = text_utf8_end(s);
+    while (shown < s.len && ((unsigned char)s.ptr[shown] >= 0x20 || s.ptr[shown] == '\t'))
+        shown++;
+    if (shown > 0)
+        (void)snprintf(to, size, "\"%.*s\"%s", (int)shown, s.ptr, shown < end - at ? "..." : "");
+    else if (at < end)
+        (void)snprintf(to, size, "a byte that is no text");
+    else
+        (void)snprintf(to, size, "%s",
+                       at == text.len ? "the end of the text" : "the end of the line");
 }

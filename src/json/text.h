@@ -12,4 +12,11 @@ size_t text_utf8_end(struct slice s);
  * inside of a string that is otherwise well-formed. */
 size_t text_escapes_end(struct slice s, const char **ret_why);
 
+/* Where the line ends that the place is in. */
+size_t text_line_end(struct slice text, size_t at);
+
+/* For messages: what stands at a place, to the end of its line, in quotes and cut short; or that
+ * there is nothing more. */
+void text_quote(struct slice text, size_t at, char *to, size_t size);
+
 #endif

@@ -31,7 +31,7 @@ static struct server *server_here(void)
 
     if (sv.workflows.names.len > 0)
         return &sv;
-    enum err err = definition_parse(slice_of(definition), &d, &m);
+    enum err err = definition_parse(slice_of(definition), DEFINITION_JSON, &d, &m, NULL);
     ASSERT(err == ERR_OK);
     registry_add(&sv.workflows, d, 1);
     return &sv;

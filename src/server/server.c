@@ -281,7 +281,7 @@ static enum err load_workflows(struct server *sv, struct error *e)
         struct mistakes *m = calloc(1, sizeof *m);
         struct definition *d = NULL;
         ASSERT(m);
-        if (definition_parse(rows[i].text, &d, m) == ERR_OK)
+        if (definition_parse(rows[i].text, DEFINITION_YAML, &d, m, NULL) == ERR_OK)
             registry_add(&sv->workflows, d, rows[i].version);
         else
             log_line(LOG_ERROR, "event=workflow_unreadable workflow=%.*s version=%" PRId64,

@@ -5,28 +5,14 @@
 
 #include "json/json.h"
 
-static void render_mistakes(struct buf *b, const struct mistakes *m)
+static void render_warnings(struct buf *b, const struct mistakes *warnings)
 {
-    json_open(b, '[');
-    for (size_t i = 0; i < m->count; i++) {
-        const struct mistake *k = &m->list[i];
-        json_open(b, '{');
-        json_key(b, "line");
-        json_number(b, k->line);
-        json_key(b, "column");
-        json_number(b, k->column);
-        json_key(b, "path");
-        json_string(b, slice_of(k->path));
-        json_key(b, "found");
-        json_string(b, slice_of(k->found));
-        json_key(b, "expected");
-        json_string(b, slice_of(k->expected));
-        json_close(b, '}');
-    }
-    json_close(b, ']');
+    json_key(b, "warnings");
+    mistakes_render(b, warnings);
 }
 
-static void answer_mistakes(struct http_request *r, enum err err, const struct mistakes *m)
+static void answer_mistakes(struct http_request *r, enum err err, const struct mistakes *m,
+                            const struct mistakes *warnings)
 {
     CLEANUP(buf_fini) struct buf b = {0};
     int status = err == ERR_PARSE ? 400 : 422;
@@ -39,38 +25,64 @@ static void answer_mistakes(struct http_request *r, enum err err, const struct m
     json_key(&b, "status");
     json_number(&b, status);
     json_key(&b, "errors");
-    render_mistakes(&b, m);
+    mistakes_render(&b, m);
+    render_warnings(&b, warnings);
     json_close(&b, '}');
     http_answer(r, status, "application/problem+json", buf_view(&b), NULL);
 }
 
-/* The definition in the body, compiled; NULL: answered with its mistakes. */
-static struct definition *definition_in(struct http_request *r)
+/* False: it is neither JSON nor YAML by what the request says. */
+static bool format_of(const struct http_request *r, enum definition_format *ret)
 {
-    struct mistakes *m = calloc(1, sizeof *m);
+    static const char *const yaml[] = {"application/yaml", "text/yaml", "application/x-yaml"};
+
+    *ret = DEFINITION_YAML;
+    for (size_t i = 0; i < COUNT_OF(yaml); i++)
+        if (content_type_is(r, yaml[i]))
+            return true;
+    *ret = DEFINITION_JSON;
+    return content_type_is(r, "application/json");
+}
+
+/* The definition in the body, compiled, with *warnings of it; NULL: answered with its mistakes. */
+static struct definition *definition_in(struct http_request *r, struct mistakes *warnings)
+{
+    enum definition_format format;
     struct definition *d = NULL;
 
-    ASSERT(m);
-    if (!content_type_is(r, "application/json")) {
-        answer_content_type(r, "application/json");
-    } else if (content_encoding_ok(r)) {
-        enum err err = definition_parse(r->body, &d, m);
-        if (err != ERR_OK)
-            answer_mistakes(r, err, m);
+    if (!format_of(r, &format)) {
+        answer_content_type(r, "application/json or application/yaml");
+        return NULL;
     }
+    if (!content_encoding_ok(r))
+        return NULL;
+    struct mistakes *m = calloc(1, sizeof *m);
+    ASSERT(m);
+    enum err err = definition_parse(r->body, format, &d, m, warnings);
+    if (err != ERR_OK)
+        answer_mistakes(r, err, m, warnings);
     free(m);
     return d;
 }
 
 void validate_post(struct server *sv, struct http_request *r)
 {
-    struct definition *d = definition_in(r);
+    CLEANUP(buf_fini) struct buf b = {0};
+    struct mistakes *warnings = calloc(1, sizeof *warnings);
     (void)sv;
 
-    if (!d)
-        return;
-    definition_free(d);
-    http_answer(r, 200, "application/json", SLICE("{\"errors\":[]}"), NULL);
+    ASSERT(warnings);
+    struct definition *d = definition_in(r, warnings);
+    if (d) {
+        json_open(&b, '{');
+        json_key(&b, "errors");
+        json_raw(&b, SLICE("[]"));
+        render_warnings(&b, warnings);
+        json_close(&b, '}');
+        answer_json(r, 200, &b, NULL);
+        definition_free(d);
+    }
+    free(warnings);
 }
 
 /* ---- PUT /v1/workflows/{name} ---- */
@@ -80,6 +92,7 @@ struct putter {
     struct store_job job;
     struct definition *definition;
     char actor[ACCESS_NAME_MAX + 1];
+    struct mistakes *warnings;
     int64_t now, version;
     bool is_new;
     enum err err;
@@ -106,6 +119,7 @@ static void answer_put(struct http_request *r, const struct putter *p, struct sl
     json_string(&b, name);
     json_key(&b, "version");
     json_number(&b, p->version);
+    render_warnings(&b, p->warnings);
     json_close(&b, '}');
     answer_json(r, p->is_new ? 201 : 200, &b, NULL);
 }
@@ -128,32 +142,43 @@ static void put_done(struct store_job *j)
     else
         definition_free(p->definition);
     sv->exchange_count--;
+    free(p->warnings);
     free(p);
 }
 
-void workflow_put(struct server *sv, struct http_request *r)
+static void begin_put(struct server *sv, struct http_request *r, struct definition *d,
+                      struct mistakes *warnings)
 {
-    struct slice name = http_segment(r, 2);
-    struct definition *d = definition_in(r);
-
-    if (!d)
-        return;
-    if (!slice_eq(name, d->workflow.name)) {
-        http_problem(r, 422, "other-name",
-                     "the definition is of workflow \"%.*s\", the path says \"%.*s\"",
-                     SLICE_ARG(d->workflow.name), SLICE_ARG(name));
-        definition_free(d);
-        return;
-    }
     struct putter *p = calloc(1, sizeof *p);
+
     ASSERT(p);
     p->definition = d;
+    p->warnings = warnings;
     p->now = server_now(sv);
     (void)snprintf(p->actor, sizeof p->actor, "%.*s", SLICE_ARG(sv->caller)); /* always fits */
     exchange_begin(&p->x, sv, r);
     sv->exchange_count++;
     p->job = (struct store_job){.run = put_run, .done = put_done};
     sv->store->submit(sv->store, &p->job);
+}
+
+void workflow_put(struct server *sv, struct http_request *r)
+{
+    struct slice name = http_segment(r, 2);
+    struct mistakes *warnings = calloc(1, sizeof *warnings);
+
+    ASSERT(warnings);
+    struct definition *d = definition_in(r, warnings);
+    if (d && slice_eq(name, d->workflow.name)) {
+        begin_put(sv, r, d, warnings);
+        return;
+    }
+    if (d)
+        http_problem(r, 422, "other-name",
+                     "the definition is of workflow \"%.*s\", the path says \"%.*s\"",
+                     SLICE_ARG(d->workflow.name), SLICE_ARG(name));
+    definition_free(d);
+    free(warnings);
 }
 
 /* ---- GET ---- */
@@ -167,7 +192,12 @@ static void render_definition(struct buf *b, const struct definition *d, bool te
     json_number(b, d->workflow.version);
     json_key(b, "steps");
     json_number(b, d->workflow.step_count);
-    if (text) {
+    json_key(b, "format");
+    json_string(b, d->is_yaml ? SLICE("yaml") : SLICE("json"));
+    if (text && d->is_yaml) {
+        json_key(b, "text");
+        json_string(b, d->text);
+    } else if (text) {
         json_key(b, "definition");
         json_raw(b, d->text);
     }

@@ -38,7 +38,7 @@ static const struct workflow *workflow_of(uint8_t choice)
     size_t i = choice % COUNT_OF(texts);
 
     if (!made[i]) {
-        enum err err = definition_parse(slice_of(texts[i]), &made[i], &m);
+        enum err err = definition_parse(slice_of(texts[i]), DEFINITION_JSON, &made[i], &m, NULL);
         ASSERT(err == ERR_OK);
         made[i]->workflow.version = 1;
     }

@@ -88,7 +88,7 @@ tell_round() {
 
 prepare_"$kind"
 wait_ready
-"$program" workflow put "$root/examples/order/order.json" >/dev/null
+"$program" workflow put "$root/examples/order/order.yaml" >/dev/null
 start_agents
 for round in $(seq "$rounds"); do
     note=

@@ -115,12 +115,12 @@ static void unknown_members_are_named_with_the_probable_one(void **state)
 static void say_body(struct reply *ret, const char *headers, const char *body)
 {
     CLEANUP(buf_fini) struct buf b = {0};
-    int fd = dial(&node);
 
     buf_fmt(&b,
-            "POST /v1/tasks HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n%s"
-            "Content-Length: %zu\r\n\r\n%s",
-            headers, strlen(body), body);
+            "POST /v1/tasks HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+            "Authorization: Bearer %s\r\n%sContent-Length: %zu\r\n\r\n%s",
+            node.token, headers, strlen(body), body);
+    int fd = dial(&node);
     say(fd, buf_view(&b));
     hear(fd, ret);
 }

@@ -1,0 +1,106 @@
+/*
+ * What it takes to read and check a definition: the same one of many steps in YAML and in JSON,
+ * with all that a step can have. Usage: bench-definition [STEPS]
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "definition/definition.h"
+
+enum { ROUNDS = 500 };
+
+static double now_us(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec * 1e6 + (double)ts.tv_nsec / 1e3;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void write_step(struct buf *b, int i)
+{
+    buf_fmt(b, "  - name: step-%d\n    agent: agent-%d\n    action: do-this\n", i, i % 7);
+    buf_str(b, "    if: .input.total > 0 and (.input.kind // \"plain\") != \"none\"\n"
+               "    input:\n"
+               "      order: ${ .input.id }\n"
+               "      lines: ${ .input.lines | map(select(.quantity > 0)) }\n");
+    if (i > 0)
+        buf_fmt(b, "      before: ${ .steps[\"step-%d\"].output.id }\n", i - 1);
+    buf_str(
+        b,
+        "      text: |\n"
+        "        Dear ${ .input.name },\n"
+        "        this is about order ${ .input.id }.\n"
+        "    complete_by: 30s\n"
+        "    retry: {attempts: 5, wait: 200ms, factor: 2, max_wait: 10s, defer: 15m, defers: 2}\n"
+        "    undo:\n"
+        "      action: undo-this\n");
+    buf_fmt(b, "      input: {id: '${ .steps[\"step-%d\"].output.id // null }'}\n", i);
+    buf_str(b, "      retry: {attempts: 20, max_wait: 10m}\n");
+}
+
+static void write_definition(struct buf *b, int steps)
+{
+    buf_str(b, "intact: 1\nworkflow: bench\ncomplete_by: 2h\n"
+               "inputs:\n"
+               "  id: {type: string, required: true}\n"
+               "  name: {type: string, default: somebody}\n"
+               "  kind: {type: string}\n"
+               "  total: {type: number, default: 0}\n"
+               "  lines: {type: array, default: []}\n"
+               "steps:\n");
+    for (int i = 0; i < steps; i++)
+        write_step(b, i);
+    buf_fmt(b, "output: '${ .steps[\"step-%d\"].output }'\n", steps - 1);
+}
+
+static struct definition *read_one(struct slice text)
+{
+    static struct mistakes mistakes, warnings;
+    struct definition *d = NULL;
+
+    if (definition_parse(text, DEFINITION_GUESS, &d, &mistakes, &warnings) == ERR_OK)
+        return d;
+    fprintf(stderr, "%u:%u: %s, expected %s\n", mistakes.list[0].line, mistakes.list[0].column,
+            mistakes.list[0].found, mistakes.list[0].expected);
+    exit(1);
+}
+
+static void measure(const char *format, struct slice text, int steps)
+{
+    static double took[ROUNDS];
+
+    for (int i = 0; i < ROUNDS; i++) {
+        double begin = now_us();
+        definition_free(read_one(text));
+        took[i] = now_us() - begin;
+    }
+    qsort(took, ROUNDS, sizeof took[0], by_value);
+    printf("definition: %d steps in %s, %zu bytes: read and checked in %.0f us (median of %d), "
+           "p99 %.0f us\n",
+           steps, format, text.len, took[ROUNDS / 2], ROUNDS, took[ROUNDS * 99 / 100]);
+}
+
+int main(int argc, char **argv)
+{
+    CLEANUP(buf_fini) struct buf yaml = {0};
+    int steps = argc > 1 ? atoi(argv[1]) : 60;
+
+    write_definition(&yaml, steps > 0 && steps <= STEPS_MAX ? steps : 60);
+    struct definition *d = read_one(buf_view(&yaml));
+    measure("YAML", buf_view(&yaml), d->workflow.step_count);
+    measure("JSON", d->json, d->workflow.step_count);
+    definition_free(d);
+    return 0;
+}

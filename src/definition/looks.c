@@ -1,0 +1,156 @@
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "definition/reader.h"
+#include "definition/template.h"
+
+/* The expressions of a definition, and what they look at. */
+
+struct watcher {
+    struct reader *reader;
+    const struct path *path;
+    uint16_t *steps;
+    uint16_t count, cap;
+};
+
+static void tell_fault(void *arg, const struct json *string, size_t at, const char *what)
+{
+    struct watcher *w = arg;
+
+    mistake_at(w->reader, w->path, reader_string_offset(w->reader, string, at), what,
+               "an expression");
+}
+
+/* Places in the text are looked for only where something is told: that takes time in long strings.
+ */
+static void unknown_step(struct watcher *w, const struct json *string, size_t at, struct slice name)
+{
+    char found[100];
+
+    if (w->reader->mistakes->count == MISTAKES_MAX)
+        return;
+    size_t offset = reader_string_offset(w->reader, string, at);
+    struct slice near = reader_step_near(w->reader, name);
+    (void)snprintf(found, sizeof found, "step \"%.*s\"", SLICE_ARG(slice_cut(name, 80)));
+    if (near.ptr)
+        mistake_at(w->reader, w->path, offset, found, "did you mean \"%.*s\"?", SLICE_ARG(near));
+    else
+        mistake_at(w->reader, w->path, offset, found, "the name of a step");
+}
+
+static void add_look(struct reader *r, const struct watcher *w, uint16_t to,
+                     const struct json *string, size_t at)
+{
+    CLEANUP(buf_fini) struct buf path = {0};
+
+    if (r->look_count == r->look_cap) {
+        r->look_cap = r->look_cap ? r->look_cap * 2 : 16;
+        r->looks = realloc(r->looks, r->look_cap * sizeof *r->looks);
+        ASSERT(r->looks);
+    }
+    struct look *l = &r->looks[r->look_count++];
+    *l = (struct look){
+        .from = r->step, .to = to, .is_undo = r->sight == SEES_UNDO, .string = string, .at = at};
+    path_write(&path, w->path);
+    struct slice kept = slice_cut(buf_view(&path), sizeof l->path - 1);
+    memcpy(l->path, kept.ptr, kept.len);
+}
+
+static void remember_step(struct watcher *w, uint16_t step)
+{
+    for (uint16_t i = 0; i < w->count; i++)
+        if (w->steps[i] == step)
+            return;
+    if (w->count == w->cap) {
+        w->cap = w->cap ? (uint16_t)(w->cap * 2) : 8;
+        w->steps = realloc(w->steps, w->cap * sizeof *w->steps);
+        ASSERT(w->steps);
+    }
+    w->steps[w->count++] = step;
+}
+
+static void tell_reference(void *arg, const struct json *string, size_t at,
+                           const struct reference *ref)
+{
+    struct watcher *w = arg;
+    struct reader *r = w->reader;
+    int index = reader_step_index(r, ref->step);
+
+    if (!r->steps) /* they could not be read; that was told */
+        return;
+    if (index < 0) {
+        unknown_step(w, string, at, ref->step);
+        return;
+    }
+    if (r->sight == SEES_BEFORE || (r->sight == SEES_UNDO && ref->needs_output))
+        add_look(r, w, (uint16_t)index, string, at);
+    remember_step(w, (uint16_t)index);
+}
+
+static void tell_odd(void *arg, const struct json *string, size_t at, const struct odd_name *odd)
+{
+    CLEANUP(buf_fini) struct buf found = {0};
+    struct watcher *w = arg;
+
+    if (!w->reader->warnings || w->reader->warnings->count == MISTAKES_MAX)
+        return;
+    buf_fmt(&found, ".%.*s, which is always null", SLICE_ARG(slice_cut(odd->name, 60)));
+    warn_at(w->reader, w->path, reader_string_offset(w->reader, string, at), buf_view(&found),
+            odd->is_of_step ? ".input or .output of a step" : ".input, .steps or .task");
+}
+
+/* What was looked at, as the evaluation wants to know it. Frees the watcher's list. */
+static struct needs needs_of(struct watcher *w, const struct references *refs)
+{
+    struct needs n = {refs->input, refs->task, refs->steps, w->count, NULL};
+
+    if (w->count > 0) {
+        n.steps = arena_alloc(w->reader->arena, w->count * sizeof *n.steps);
+        memcpy(n.steps, w->steps, w->count * sizeof *n.steps);
+    }
+    free(w->steps);
+    return n;
+}
+
+static void tell_all(struct watcher *w, const struct json *j, const struct references *refs)
+{
+    for (const struct reference *one = refs->list; one; one = one->next)
+        tell_reference(w, j, one->at, one);
+    for (const struct odd_name *one = refs->odd; one; one = one->next)
+        tell_odd(w, j, one->at, one);
+}
+
+void read_condition(struct reader *r, const struct json *j, const struct path *path, void *target)
+{
+    struct watcher w = {.reader = r, .path = path};
+    struct references refs = {0};
+    struct expression *x = NULL;
+    struct error e = {0};
+    size_t column = 0;
+
+    if (j->type != JSON_STRING) {
+        mistake_in(r, path, j, "an expression in a string");
+        return;
+    }
+    if (expression_compile(j->text, r->arena, &x, &column, &e) != ERR_OK) {
+        tell_fault(&w, j, column - 1, e.text);
+        return;
+    }
+    references_collect(x, r->arena, &refs);
+    tell_all(&w, j, &refs);
+    if (!refs.input && !refs.task && !refs.steps && !refs.list && !refs.odd)
+        warn_at(r, path, j->at, j->raw, "a condition that depends on something");
+    x->needs = needs_of(&w, &refs);
+    x->text = j->text;
+    *(struct expression **)target = x;
+}
+
+void read_template(struct reader *r, const struct json *j, const struct path *path, void *target)
+{
+    struct watcher watcher = {.reader = r, .path = path};
+    struct template_watch w = {&watcher, tell_fault, tell_reference, tell_odd, {0}};
+    struct template *t = template_read(j, r->arena, &w);
+
+    *template_needs(t) = needs_of(&watcher, &w.refs);
+    *(struct template **)target = t;
+}

@@ -1,0 +1,63 @@
+#ifndef DEFINITION_SAME_H
+#define DEFINITION_SAME_H
+
+/* For tests: do two definitions say the same? */
+
+#include "definition/definition.h"
+
+static inline bool same_call(const struct call_spec *a, const struct call_spec *b)
+{
+    const struct retry_rule *x = &a->retry;
+    const struct retry_rule *y = &b->retry;
+
+    return slice_eq(a->agent, b->agent) && slice_eq(a->action, b->action)
+           && a->complete_by_ms == b->complete_by_ms && x->attempts == y->attempts
+           && x->factor_milli == y->factor_milli && x->wait_ms == y->wait_ms
+           && x->max_wait_ms == y->max_wait_ms && x->jitter == y->jitter
+           && x->defer_ms == y->defer_ms && x->defers == y->defers;
+}
+
+static inline bool same_indexes(const uint16_t *a, uint16_t a_count, const uint16_t *b,
+                                uint16_t b_count)
+{
+    return a_count == b_count && (a_count == 0 || memcmp(a, b, a_count * sizeof *a) == 0);
+}
+
+static inline bool same_step(const struct workflow_step *a, const struct workflow_step *b)
+{
+    return slice_eq(a->name, b->name) && same_call(&a->call, &b->call)
+           && a->on_failure == b->on_failure && a->undo_kind == b->undo_kind
+           && (a->undo_kind != UNDO_CALL || same_call(&a->undo, &b->undo))
+           && same_indexes(a->before, a->before_count, b->before, b->before_count)
+           && same_indexes(a->after, a->after_count, b->after, b->after_count);
+}
+
+static inline bool same_workflow(const struct workflow *a, const struct workflow *b)
+{
+    if (!slice_eq(a->name, b->name) || a->complete_by_ms != b->complete_by_ms
+        || a->undo_complete_by_ms != b->undo_complete_by_ms || a->on_failure != b->on_failure
+        || a->step_count != b->step_count
+        || memcmp(a->order, b->order, a->step_count * sizeof *a->order) != 0)
+        return false;
+    for (uint16_t i = 0; i < a->step_count; i++)
+        if (!same_step(&a->steps[i], &b->steps[i]))
+            return false;
+    return true;
+}
+
+/* Templates and rules of inputs are made of the tree alone. */
+static inline bool same_definition(const struct definition *a, const struct definition *b)
+{
+    CLEANUP(arena_fini) struct arena arena = {0};
+    struct json *x = NULL;
+    struct json *y = NULL;
+    enum err err = json_parse(&arena, a->json, &x, NULL);
+
+    ASSERT(err == ERR_OK);
+    err = json_parse(&arena, b->json, &y, NULL);
+    ASSERT(err == ERR_OK);
+    return same_workflow(&a->workflow, &b->workflow) && a->has_inputs == b->has_inputs
+           && a->input_count == b->input_count && json_hash(x) == json_hash(y);
+}
+
+#endif
