@@ -161,6 +161,26 @@ static void every_body_is_checked_before_anything_is_done(void **state)
     EXPECT_TEXT(&r, "state", "error");
 }
 
+static void definitions_come_in_yaml_by_any_of_its_names(void **state)
+{
+    static const char *const names[] = {"application/yaml", "application/x-yaml", "text/yaml"};
+    REPLY r = {0};
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        send_as(&node, &r, "POST", "/v1/validate", names[i],
+                SLICE(
+                    "intact: 1\nworkflow: yaml\nsteps:\n  - {name: a, agent: ag, action: x, undo: "
+                    "none}\n"));
+        EXPECT(&r, 200);
+        send_as(&node, &r, "PUT", "/v1/workflows/yaml", names[i],
+                SLICE(
+                    "intact: 1\nworkflow: yaml\nsteps:\n  - {name: a, agent: ag, action: x, undo: "
+                    "none}\n"));
+        EXPECT(&r, i == 0 ? 201 : 200);
+    }
+}
+
 static void reasons_have_their_limit(void **state)
 {
     static const char *const verbs[] = {"retry", "skip", "undo", "cancel"};
@@ -384,6 +404,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_route_serves_web_pages),
         cmocka_unit_test(every_body_is_checked_before_anything_is_done),
+        cmocka_unit_test(definitions_come_in_yaml_by_any_of_its_names),
         cmocka_unit_test(reasons_have_their_limit),
         cmocka_unit_test(operations_want_what_they_need),
         cmocka_unit_test(what_is_no_good_http_is_refused),
