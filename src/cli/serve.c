@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,10 +162,16 @@ int cli_serve(int argc, char **argv)
         fprintf(stderr, "intact serve: %s\n", e.text);
         return 1;
     }
+    char db[PATH_MAX], wal[PATH_MAX];
+    (void)snprintf(db, sizeof db, "%s/intact.db", o.data); /* a longer one was not opened */
+    (void)snprintf(wal, sizeof wal, "%s/intact.db-wal", o.data);
+    const struct store_file files[] = {{"database", db}, {"wal", wal}};
     const struct server_config c = {
         .listen = o.listen,
         .store = store,
         .maintain = sqlite_store_maintain,
+        .store_files = files,
+        .store_file_count = COUNT_OF(files),
         .node = "n1",
         .key_prefix = o.key_prefix,
         .supervisor_interval_ms = o.scan_every_ms,

@@ -381,6 +381,7 @@ void http_answer(struct http_request *r, int status, const char *content_type, s
 
     ASSERT(!m->is_answered);
     m->is_answered = true;
+    r->status = status;
     if (c->phase == HTTP_CLOSED)
         return;
     ASSERT(c->phase == HTTP_PARKED);

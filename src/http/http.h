@@ -59,6 +59,9 @@ struct http_request {
     struct slice body;   /* whole; empty if there is none */
     struct arena arena;  /* dies with the request; free to use */
     void *user;          /* the handler's */
+    int status;          /* of the answer; 0: there is none yet */
+    uint64_t began_ns;   /* the handler's, as the next one: for its books */
+    unsigned route;
 };
 
 /* Listens on "ADDR:PORT" ("[::1]:7420"; port 0: any free one). `limits` may be NULL for the default
@@ -99,6 +102,13 @@ void http_answer(struct http_request *r, int status, const char *content_type, s
 /* The same as application/problem+json (RFC 9457): type is "urn:intact:problem:" + `type`. */
 void http_problem(struct http_request *r, int status, const char *type, const char *fmt, ...)
     PRINTF(4, 5);
+
+/* Streams. */
+void http_stream_begin(struct http_request *r, int status, const char *content_type,
+                       const char *headers);
+bool http_stream_write(struct http_request *r, struct slice bytes);
+size_t http_stream_backlog(const struct http_request *r);
+void http_stream_end(struct http_request *r);
 
 /* Is the client still there (as far as we know)? */
 bool http_is_alive(const struct http_request *r);

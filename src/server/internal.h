@@ -11,6 +11,7 @@
 
 #include "http/http.h"
 #include "scheduler/scheduler.h"
+#include "server/metrics.h"
 #include "server/server.h"
 #include "server/store_thread.h"
 #include "supervisor/supervisor.h"
@@ -41,7 +42,8 @@ struct server {
     bool scans_fail;      /* it is the supervisor who said so ... */
     uint64_t scans_until; /* ... after so many scans that did not */
     bool draining, ended;
-    uint64_t requests;
+    struct metrics metrics;
+    struct events *events;
 };
 
 /* The first field of whatever hangs on http_request.user. */
@@ -54,12 +56,17 @@ struct exchange {
 int64_t server_now(void *arg); /* the store's time; arg is the server */
 int64_t server_steady(void *arg);
 
+/* What is wrong with the store: it fails, or has not answered for long. ERR_OK: nothing; then the
+ * story is not written. */
+enum err server_trouble(const struct server *sv, char *ret_story, size_t story_size);
+
 /* A request that waits for something: its memory, and the tie to its client. */
 void exchange_begin(struct exchange *x, struct server *sv, struct http_request *r);
 void exchange_untie(struct exchange *x); /* before answering: `gone` will not be called */
 
 /* routes.c */
 void route(void *arg, struct http_request *r);
+void route_label(struct buf *b, unsigned route); /* method="GET",route="/v1/tasks/" */
 
 /* tasks_submit.c, tasks_read.c, tasks_operate.c */
 void tasks_post(struct server *sv, struct http_request *r);
@@ -75,6 +82,25 @@ void task_get_when_ended(struct server *sv, struct http_request *r, struct slice
 /* work.c */
 void work_post(struct server *sv, struct http_request *r);
 bool work_answered(void *arg, struct work *w);
+
+/* heartbeats.c */
+void heartbeats_post(struct server *sv, struct http_request *r);
+
+/* events.c, events_task.c: streams of what happens */
+struct events_stats {
+    size_t listeners_all, listeners_task;
+};
+struct events *events_new(struct server *sv);
+void events_free(struct events *ev);  /* no stream is open any more */
+void events_drain(struct events *ev); /* all streams end */
+void events_close(struct events *ev); /* its timer goes; before the loop ends */
+void events_turn(struct events *ev);  /* writes what has gathered */
+void events_changed(struct events *ev, const struct workflow *w, const struct task *t);
+void events_touched(struct events *ev, struct slice task); /* its row may be another */
+void events_beat(struct events *ev, const struct heartbeat *b);
+void events_stats(const struct server *sv, struct events_stats *ret);
+void events_get(struct server *sv, struct http_request *r);
+void task_events_get(struct server *sv, struct http_request *r);
 
 /* workflows.c */
 void workflow_put(struct server *sv, struct http_request *r);
@@ -97,8 +123,8 @@ bool is_name(struct slice s); /* of an id, agent, instance: 1 to 128 of [A-Za-z0
 bool content_type_is(const struct http_request *r, const char *type);
 
 /* render.c */
-void render_task(struct buf *b, const struct workflow *w, const struct task *t,
-                 const struct task_row *row);
+void render_task(struct buf *b, const struct scheduler *s, const struct workflow *w,
+                 const struct task *t, const struct task_row *row);
 void render_summary(struct buf *b, const struct task_row *row);
 void answer_json(struct http_request *r, int status, const struct buf *b, const char *headers);
 const char *trouble_type(enum err err); /* as problem documents name it */

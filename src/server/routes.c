@@ -27,8 +27,11 @@ static void task_undo(struct server *sv, struct http_request *r)
 
 static const struct route routes[] = {
     {"POST", "v1/agents/*/work", work_post},
+    {"POST", "v1/agents/*/heartbeats", heartbeats_post},
     {"POST", "v1/tasks", tasks_post},
     {"GET", "v1/tasks/*", task_get},
+    {"GET", "v1/tasks/*/events", task_events_get},
+    {"GET", "v1/events", events_get},
     {"GET", "v1/tasks", tasks_list},
     {"POST", "v1/tasks/*/retry", task_retry},
     {"POST", "v1/tasks/*/skip", task_skip},
@@ -44,6 +47,16 @@ static const struct route routes[] = {
     {"GET", "healthz", healthz_get},
     {"GET", "readyz", readyz_get},
 };
+
+_Static_assert(COUNT_OF(routes) < ROUTES_MAX, "the last number is of what matches none");
+
+void route_label(struct buf *b, unsigned number)
+{
+    if (number < COUNT_OF(routes))
+        buf_fmt(b, "method=\"%s\",route=\"/%s\"", routes[number].method, routes[number].path);
+    else
+        buf_str(b, "method=\"any\",route=\"none\"");
+}
 
 static bool path_matches(const char *pattern, struct slice path)
 {
@@ -144,7 +157,7 @@ void route(void *arg, struct http_request *r)
     struct server *sv = arg;
     bool known = false;
 
-    sv->requests++;
+    metrics_request_begins(r);
     if (is_foreign(r)) {
         http_problem(r, 403, "foreign",
                      "requests from web pages, or to a Host that is not loopback, are refused");
@@ -155,6 +168,7 @@ void route(void *arg, struct http_request *r)
             continue;
         known = true;
         if (method_matches(&routes[i], r->method)) {
+            r->route = (unsigned)i;
             routes[i].serve(sv, r);
             return;
         }

@@ -98,7 +98,7 @@ static void answer_task(struct reader *rd)
                      d ? rd->error.text : "its workflow is not in the store");
         return;
     }
-    render_task(&b, &d->workflow, &t, &rd->row);
+    render_task(&b, sv->scheduler, &d->workflow, &t, &rd->row);
     answer_json(r, rd->status, &b, NULL);
 }
 
