@@ -69,7 +69,8 @@ void check_overdue(void); /* asked now and then in the second act */
 
 void check_changed(const struct node *n, const struct task *told);
 void check_tell(const struct node *n, struct subject *t); /* it will hear of its change */
-void check_all_told(void);                                /* at the end */
+void check_change_told(const struct node *n, const struct subject *t, uint64_t done);
+void check_all_told(void); /* at the end */
 void check_before_beat(const struct node *n);
 void check_beat(const struct node *n, const struct heartbeats *call, const struct heartbeat *b);
 

@@ -46,6 +46,19 @@ void check_tell(const struct node *n, struct subject *t)
 {
     t->tell_by = n;
     t->tell_boot = n->boot;
+    t->tell_due = n->disk.runs;
+}
+
+/* Where it met another change on its way, the row is read first: that is another run of the disk.
+ */
+void check_change_told(const struct node *n, const struct subject *t, uint64_t done)
+{
+    enum { RUNS = 3 };
+
+    must(t,
+         t->tell_by != n || t->tell_boot != n->boot || t->tell_due + RUNS > done
+             || n->disk.trouble_at >= t->changed_at,
+         "who changes a task tells of it", "nobody was told");
 }
 
 void check_all_told(void)

@@ -65,7 +65,7 @@ struct subject {
     struct told_to told[TOLD_MAX];           /* by the slots of nodes */
     const struct node
         *tell_by; /* who made the latest change, and has not told of it yet; or NULL */
-    uint64_t tell_boot;
+    uint64_t tell_boot, tell_due; /* in which run of its disk */
 };
 
 struct subjects {

@@ -103,13 +103,6 @@ void http_answer(struct http_request *r, int status, const char *content_type, s
 void http_problem(struct http_request *r, int status, const char *type, const char *fmt, ...)
     PRINTF(4, 5);
 
-/* Streams. */
-void http_stream_begin(struct http_request *r, int status, const char *content_type,
-                       const char *headers);
-bool http_stream_write(struct http_request *r, struct slice bytes);
-size_t http_stream_backlog(const struct http_request *r);
-void http_stream_end(struct http_request *r);
-
 /* Is the client still there (as far as we know)? */
 bool http_is_alive(const struct http_request *r);
 
