@@ -32,6 +32,7 @@ const struct http_limits http_limits_default = {
     .body_ms = 60000,
     .idle_ms = 75000,
     .write_ms = 60000,
+    .stream_backlog_max = 262144,
 };
 
 /* --- deadlines --- */
