@@ -18,6 +18,7 @@ void http_stream_begin(struct http_request *r, int status, const char *content_t
 
     ASSERT(!m->is_answered);
     m->is_answered = true;
+    r->status = status;
     if (c->phase == HTTP_CLOSED)
         return;
     ASSERT(c->phase == HTTP_PARKED);

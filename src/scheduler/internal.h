@@ -72,7 +72,7 @@ struct live {
     bool loaded, fresh, in_flight, reload;
     bool asked_for; /* while it was in flight, an instance came that had lost an attempt of it */
     bool unsure;    /* the outcome of its last commit is unknown */
-    bool found;     /* we had it without knowing: what its row says is news */
+    bool found;     /* it was claimed meanwhile: what its row says is news */
 };
 
 struct job;

@@ -162,6 +162,7 @@ static void landed_row(struct scheduler *s, const struct task_row *row)
     struct error e = {0};
 
     if (l && (l->loaded || l->in_flight)) { /* it has to be seen as it is now */
+        l->found = true;
         if (l->in_flight)
             l->reload = true;
         else
