@@ -129,7 +129,9 @@ static void check_beat_status(const struct node *n, const struct heartbeats *cal
         return;
     case BEAT_LATE:
         covered(COVER_LATE_BEAT);
-        must(t, !open || !knows_row(n, t), "only what is over is late", "it is open");
+        /* What the supervisor gave up is over as soon as anybody takes the task up again. */
+        must(t, !open || t->seen.requested || !knows_row(n, t), "only what is over is late",
+             "it is open");
         return;
     case BEAT_UNKNOWN:
         /* It may not have the task, or not yet; but what it has it knows. */

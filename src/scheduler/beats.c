@@ -74,7 +74,8 @@ static void keep(struct live *l, const struct heartbeat *b, int64_t now)
     list_push(&l->beats, &k->link);
 }
 
-/* Where tasks in work are all in memory, one that is not has ended, or nothing of it is at work. */
+/* Where tasks in work are all in memory, one that is not has ended, or nothing of it is at work, or
+ * the supervisor has given up what was. */
 static bool knows_all(const struct scheduler *s)
 {
     return !s->config.shared && !s->taking_over && !s->looking;
