@@ -103,7 +103,7 @@ static bool is_forged(const struct heartbeats *call, const struct heartbeat *b)
 /* The node has heard of all that became of the row, and was the last to change it. */
 static bool knows_row(const struct node *n, const struct subject *t)
 {
-    return t->writer == n && !disk_has_unheard(&n->disk) && disk_is_idle(&n->disk);
+    return t->writer == n && t->heard && !disk_has_unheard(&n->disk) && disk_is_idle(&n->disk);
 }
 
 static void check_beat_status(const struct node *n, const struct heartbeats *call,

@@ -60,6 +60,7 @@ struct subject {
     int64_t changed_at;                        /* the row's latest change, in the world's time */
     bool requested_before;                     /* there was a request in the row when it was made */
     const struct node *writer;                 /* who made it */
+    bool heard;                                /* it will hear that it was stored */
     uint64_t alert_due; /* it stopped in that run of its writer's disk, and nobody was told yet */
     const struct node *alert_by, *unsent_by; /* whose alert_due and unsent these are */
     struct told_to told[TOLD_MAX];           /* by the slots of nodes */

@@ -264,20 +264,14 @@ static void put_gap(struct events *ev)
     ev->server->metrics.gaps++;
 }
 
-/* Tells it what it was not told, as far as it has room for that. */
-static void pump(struct stream *st)
+/* Tells it more of what it was not told. False: it did not take it. */
+static bool pump_more(struct stream *st)
 {
     struct events *ev = st->ev;
     uint64_t next = st->next;
     uint64_t events = 0;
     char id[48];
 
-    if (next == ev->next)
-        return;
-    if (stream_is_full(st)) {
-        events_fall_behind(ev);
-        return;
-    }
     buf_clear(&ev->text);
     if (next < ev->first) {
         put_gap(ev);
@@ -292,10 +286,20 @@ static void pump(struct stream *st)
         event_put(ev, "task", id, (struct slice){h->text.ptr, h->json_len});
         events++;
     }
-    if (ev->text.len == 0 || stream_write(st, events))
-        st->next = next;
-    if (st->next < ev->next)
-        events_fall_behind(ev);
+    if (ev->text.len > 0 && !stream_write(st, events))
+        return false;
+    st->next = next;
+    return true;
+}
+
+/* As far as it has room for that: what the kernel takes is gone at once. */
+static void pump(struct stream *st)
+{
+    while (st->next < st->ev->next)
+        if (stream_is_full(st) || !pump_more(st)) {
+            events_fall_behind(st->ev);
+            return;
+        }
 }
 
 static void pump_all(struct events *ev)

@@ -20,9 +20,9 @@ enum {
     STREAMS_MAX = 10000,
     STREAM_FULL = 64 * 1024,
     STREAM_CHUNK_MAX = 64 * 1024, /* of what is written in one go */
-    RING_MAX = 4096,
+    RING_MAX = 8192,
     KEEP_ALIVE_MS = 15000,
-    BEHIND_MS = 100, /* slow readers are looked after so often */
+    BEHIND_MS = 20, /* slow readers are looked after so often */
     RECORD_MS = 60000,
 };
 
