@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/when.h"
+#include "sim/beats.h"
 #include "sim/coverage.h"
 #include "sim/ledger.h"
 #include "sim/weather.h"
@@ -220,6 +221,7 @@ void worker_gets(struct worker *w, const struct errand *e, uint32_t from)
     *begun = g->attempt;
     list_push(&w->gigs, &g->link);
     later(g->deadline - world.now, gig_deadline, g, 0);
+    beats_follow(g);
     if (repeats(g))
         return;
     if (script)

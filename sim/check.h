@@ -13,6 +13,7 @@
  *   check_time.c   nothing is given up too early, nothing overdue is left lying
  *   check_audit.c  what is written down of what people did
  *   check_nodes.c  who may lead, take over, and claim
+ *   check_told.c   what is told of changes; that heartbeats change nothing
  */
 
 #include "scheduler/scheduler.h"
@@ -72,6 +73,13 @@ void check_boot(const struct node *n);
 void check_timeout(const struct subject *t, uint32_t step, const struct seen_attempt *a);
 void check_deadline(const struct subject *t, const struct seen *old, const struct seen *new);
 void check_overdue(void); /* asked now and then in the second act */
+
+void check_changed(const struct node *n, const struct task *told);
+void check_tell(const struct node *n, struct subject *t); /* it will hear of its change */
+void check_change_told(const struct node *n, const struct subject *t, uint64_t done);
+void check_all_told(void); /* at the end */
+void check_before_beat(const struct node *n);
+void check_beat(const struct node *n, const struct heartbeats *call, const struct heartbeat *b);
 
 /* For the story. */
 void describe(const struct subject *t);

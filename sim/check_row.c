@@ -430,6 +430,10 @@ void check_row(const struct node *n, const struct task_row *row, uint64_t change
     t->changed_at = world.now;
     t->writer = n;
     t->requested_before = old.requested;
+    t->heard = told;
+    t->tell_by = NULL;
+    if (told)
+        check_tell(n, t);
     trace_row(n, t, &new);
     must_be(t, new.revision == old.revision + changes, "a change raises the revision by one");
     if (seen_is_end(&old) && (!t->verbs || old.state != TASK_ERROR))

@@ -310,5 +310,6 @@ void check_told(const struct node *n, uint64_t done)
         const struct subject *t = &subjects.list[i];
         must(t, t->alert_by != n || t->alert_due == 0 || t->alert_due > done,
              "who stops in error alerts a person", "nobody was told");
+        check_change_told(n, t, done);
     }
 }

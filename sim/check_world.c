@@ -177,6 +177,7 @@ void check_world_end(void)
         if (t->seen.state == TASK_PROCESSED || t->seen.state == TASK_COMPENSATED)
             check_end_of(t);
     }
+    check_all_told();
     NODES_FOREACH (n)
         if (node_is_up(n))
             check_memory(n);

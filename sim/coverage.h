@@ -39,6 +39,10 @@
     X(LATE,               "late results that were kept")                                          \
     X(LATE_EFFECT,        "late results that told of an effect")                                  \
     X(REPEATED,           "results repeated after their answer was lost")                         \
+    X(BEAT,               "heartbeats of current attempts")                                      \
+    X(LATE_BEAT,          "heartbeats of attempts that were over")                               \
+    X(FORGED_BEAT,        "forged heartbeats")                                                   \
+    X(BEAT_STOP,          "stops told to heartbeats")                                            \
     X(SENT_AGAIN,         "requests sent again under the same token")                             \
     X(ANSWER_TOO_LATE,    "answers that came after the request's deadline")                       \
     X(GONE_BEFORE_WORK,   "agents gone between poll and work")                                    \

@@ -88,7 +88,7 @@ static void show_batch(struct disk *d, struct batch *b, bool told)
     for (size_t i = 0; i < b->change_count; i++) {
         const struct change *c = &b->changes[i];
         if (c->outcome == ERR_OK)
-            show(d, c->row.id, 1 + is_claimed(b, c->row.id), told);
+            show(d, c->row.id, 1 + is_claimed(b, c->row.id), told && c->kind != CHANGE_REQUEST);
         else if (c->outcome == ERR_CONFLICT)
             check_conflict(&c->row);
     }

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/when.h"
 #include "sim/agents.h"
+#include "sim/beats.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/many.h"
@@ -43,7 +44,7 @@ static void becomes_calm(void *arg, uint64_t n)
     agents_calm();
 }
 
-static uint64_t run(uint64_t seed, const struct options *o)
+static uint64_t run(uint64_t seed, const struct options *o, bool heartbeats)
 {
     world_begin(seed, o->trace);
     weather_draw();
@@ -57,6 +58,7 @@ static uint64_t run(uint64_t seed, const struct options *o)
     flows_draw(flows, flow_count, &nodes.registry);
     people_begin(o->tasks ? o->tasks : 1 + below(chance(100) ? 60 : 15), first_act, flow_count,
                  flows);
+    beats_begin(heartbeats);
     agents_begin(SERVICES_MAX);
     nodes_boot();
     storm_begin();
@@ -78,10 +80,12 @@ static uint64_t run(uint64_t seed, const struct options *o)
 
 static void run_seed(uint64_t seed, const struct options *o)
 {
-    uint64_t digest = run(seed, o);
+    uint64_t digest = run(seed, o, true);
 
-    if (o->twice && run(seed, o) != digest)
+    if (o->twice && run(seed, o, true) != digest)
         broken("a seed is one run", "%016" PRIx64 " at first", digest);
+    if (o->twice && run(seed, o, false) != digest)
+        broken("heartbeats change nothing", "%016" PRIx64 " with them", digest);
     if (o->digests)
         printf("%" PRIu64 " %016" PRIx64 "\n", seed, digest);
     else if (!o->quiet && o->runs == 1)

@@ -19,6 +19,8 @@ enum {
 
 struct nodes nodes;
 
+_Static_assert((int)NODES_MAX <= (int)TOLD_MAX, "every slot has its place");
+
 /* ---- what a node sees of the world ---- */
 
 int64_t node_now(const struct node *n)
@@ -54,6 +56,15 @@ static void on_task_ended(void *arg, struct slice id, enum task_state state)
 
     if (!n->dead)
         check_ended(n, id, state);
+}
+
+static void on_task_changed(void *arg, const struct workflow *w, const struct task *t)
+{
+    const struct node *n = arg;
+    (void)w;
+
+    if (!n->dead)
+        check_changed(n, t);
 }
 
 static void on_alert(void *arg, const struct task *t)
@@ -198,8 +209,13 @@ static void node_boot(struct node *n)
         .key_prefix = SLICE("sim:"),
     };
     const struct clock clock = {clock_now, n};
-    const struct outside outside = {n,        on_work_answer,  on_ask_answer, on_task_ended,
-                                    on_alert, on_store_trouble};
+    const struct outside outside = {.arg = n,
+                                    .work_answer = on_work_answer,
+                                    .ask_answer = on_ask_answer,
+                                    .task_ended = on_task_ended,
+                                    .task_changed = on_task_changed,
+                                    .alert = on_alert,
+                                    .store_trouble = on_store_trouble};
     const struct supervisor_outside watched = {n, clock_now, clock_now, on_requested,
                                                on_scan_failed};
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/when.h"
+#include "sim/beats.h"
 #include "sim/check.h"
 #include "sim/ledger.h"
 #include "sim/weather.h"
@@ -281,6 +282,7 @@ static void begin(uint64_t seed, bool loud)
     flow = scene->flow;
     flow_fix(&flow, &nodes.registry);
     people_begin_scene(scene->tasks ? scene->tasks : 1, &flow);
+    beats_begin(true);
     agents_begin_scene(scene->places ? scene->places : 4, scene->absent, follows_script);
     if (scene->narrow)
         seek_narrowness();

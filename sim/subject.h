@@ -9,7 +9,11 @@
 
 #include "sim/seen.h"
 
-enum { SUBJECTS_MAX = 400, ASK_KINDS = 8 /* at least as many as enum ask_kind has */ };
+enum {
+    SUBJECTS_MAX = 400,
+    TOLD_MAX = 8,
+    ASK_KINDS = 8 /* at least as many as enum ask_kind has */
+};
 
 struct node;
 
@@ -29,6 +33,12 @@ struct said {
     enum direction direction;
     bool failed, retryable, wished; /* wished: it named a delay of its own */
     enum effect effect;
+};
+
+/* The latest revision that a process told of. */
+struct told_to {
+    uint64_t boot, revision;
+    int64_t at; /* in the world's time */
 };
 
 struct subject {
@@ -59,8 +69,13 @@ struct subject {
     int64_t changed_at;                        /* the row's latest change, in the world's time */
     bool requested_before;                     /* there was a request in the row when it was made */
     const struct node *writer;                 /* who made it */
+    bool heard;                                /* it will hear that it was stored */
     uint64_t alert_due; /* it stopped in that run of its writer's disk, and nobody was told yet */
     const struct node *alert_by, *unsent_by; /* whose alert_due and unsent these are */
+    struct told_to told[TOLD_MAX];           /* by the slots of nodes */
+    const struct node
+        *tell_by; /* who made the latest change, and has not told of it yet; or NULL */
+    uint64_t tell_boot, tell_due; /* in which run of its disk */
 };
 
 struct subjects {

@@ -148,21 +148,38 @@ struct slice text_of(const char *fmt, ...)
     return arena_copy(&world.arena, (struct slice){text, (size_t)len});
 }
 
-void trace(const char *fmt, ...)
+/* Returns the line, as it is in the ring. */
+static const char *tell(const char *fmt, va_list args)
 {
     char *line = ring.lines[ring.count++ % RING_LINES];
     int64_t ms = world.now - INT64_C(1700000000000);
-    va_list args;
 
     int at = snprintf(line, LINE_SIZE, "%6" PRId64 ".%03d ", ms / 1000, (int)(ms % 1000));
     ASSERT(at > 0);
-    va_start(args, fmt);
     (void)vsnprintf(line + at, LINE_SIZE - (size_t)at, fmt, args); /* long ones are cut */
+    if (world.loud)
+        fprintf(stderr, "%s\n", line);
+    return line;
+}
+
+void trace(const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    const char *line = tell(fmt, args);
     va_end(args);
     for (const char *p = line; *p; p++)
         world.digest = (world.digest ^ (unsigned char)*p) * UINT64_C(0x100000001b3);
-    if (world.loud)
-        fprintf(stderr, "%s\n", line);
+}
+
+void remark(const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    (void)tell(fmt, args);
+    va_end(args);
 }
 
 void broken(const char *rule, const char *fmt, ...)

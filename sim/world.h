@@ -60,6 +60,9 @@ struct slice text_of(const char *fmt, ...) PRINTF(1, 2);
 /* An event, for the digest and for the story of a failure. */
 void trace(const char *fmt, ...) PRINTF(1, 2);
 
+/* The same, for the story alone: what may come or not without changing the run. */
+void remark(const char *fmt, ...) PRINTF(1, 2);
+
 /* Where a broken rule is also written, if anywhere. */
 extern char *broken_rule;
 extern size_t broken_rule_size;

@@ -138,6 +138,16 @@ INTACT_API int64_t intact_request_time_left_ms(const struct intact_request *r);
  * long handler looks at it before each effect, and gives up if it can do so cleanly. Any thread. */
 INTACT_API bool intact_request_should_stop(const struct intact_request *r);
 
+/* Tells the server that this request is being worked on, and how far it is: shown in the task's
+ * record and its stream of events, and nothing else; it never moves the deadline. Returns at once:
+ * it is sent soon, at most a few times a second, the latest one only, and one that gets lost is not
+ * sent again. The server's answer may ask to stop (intact_request_should_stop). `progress_json` is
+ * any JSON value of at most 2048 bytes, `message` a text of which 256 bytes are sent; both may be
+ * NULL. Both are copied. False: progress is not JSON, or too long; nothing is sent. Any thread,
+ * until the handler returns. Of handlers that run inline nothing is sent while they run. */
+INTACT_API bool intact_heartbeat(struct intact_request *r, const char *progress_json,
+                                 const char *message);
+
 enum intact_effect {
     INTACT_EFFECT_DEFAULT, /* unknown if retryable, otherwise none */
     INTACT_EFFECT_NONE,    /* this attempt certainly changed nothing */

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,13 +170,21 @@ static int run(const struct options *o, struct store *store)
     struct error e = {0};
     char *token_file = o->open ? NULL : token_file_of(o->data);
 
+    char db[PATH_MAX];
+    char wal[PATH_MAX];
+
     if (!o->open && !token_file)
         return 1;
+    (void)snprintf(db, sizeof db, "%s/intact.db", o->data); /* a longer one was not opened */
+    (void)snprintf(wal, sizeof wal, "%s/intact.db-wal", o->data);
+    const struct store_file files[] = {{"database", db}, {"wal", wal}};
     const struct server_config c = {
         .listen = o->listen,
         .store = store,
         .maintain = sqlite_store_maintain,
         .token_file = token_file,
+        .store_files = files,
+        .store_file_count = COUNT_OF(files),
         .node = "n1",
         .key_prefix = o->key_prefix,
         .supervisor_interval_ms = o->scan_every_ms,

@@ -179,7 +179,8 @@ static void sweep_agent(struct agent *a, int64_t now)
     size_t count = 0;
 
     for (size_t k = 0; count < SWEEP_MAX && (i = map_next(&a->instances, &k));)
-        if (i->calls == 0 && list_empty(&i->sent) && now - i->seen_at > FORGOTTEN_MS)
+        if (i->calls == 0 && list_empty(&i->sent)
+            && now - max_i64(i->seen_at, i->heartbeat_at) > FORGOTTEN_MS)
             forgotten[count++] = i;
     for (size_t n = 0; n < count; n++) {
         (void)map_remove(&a->instances, forgotten[n]->name);

@@ -40,8 +40,9 @@ struct instance {
     uint32_t calls;   /* all of its calls that are not answered yet */
     uint32_t places;  /* announced by its latest call that asked for work */
     int64_t seen_at;
-    uint64_t call_seq; /* counts its calls that said what it is holding */
-    bool called;       /* has it called since we started? */
+    int64_t heartbeat_at; /* its latest heartbeats; 0: none. They do not make it connected */
+    uint64_t call_seq;    /* counts its calls that said what it is holding */
+    bool called;          /* has it called since we started? */
 };
 
 struct dispatch {

@@ -59,6 +59,7 @@ void http_answer_head(struct buf *b, const struct http_answer *a)
 {
     ASSERT(a->status >= 200);
     ASSERT(a->status <= 599);
+    ASSERT(a->is_stream || !a->is_chunked);
     buf_str(b, "HTTP/1.1 ");
     buf_i64(b, a->status);
     buf_byte(b, ' ');
@@ -68,8 +69,12 @@ void http_answer_head(struct buf *b, const struct http_answer *a)
             buf_str(b, "\r\nContent-Type: ");
             buf_str(b, a->content_type);
         }
-        buf_str(b, "\r\nContent-Length: ");
-        buf_i64(b, (int64_t)a->body_len);
+        if (a->is_chunked)
+            buf_str(b, "\r\nTransfer-Encoding: chunked");
+        if (!a->is_stream) {
+            buf_str(b, "\r\nContent-Length: ");
+            buf_i64(b, (int64_t)a->body_len);
+        }
     }
     if (a->closes)
         buf_str(b, "\r\nConnection: close");

@@ -10,8 +10,10 @@ struct http_answer {
     const char *content_type; /* NULL: none */
     const char *headers;      /* extra lines, each with its CRLF, or NULL */
     size_t body_len;
-    bool closes;   /* the connection ends with this answer */
-    bool says_1_0; /* to a client of HTTP/1.0 that asked to keep the connection */
+    bool is_stream;  /* its length is not known: the next one tells where it ends */
+    bool is_chunked; /* with a last chunk; else with the connection */
+    bool closes;     /* the connection ends with this answer */
+    bool says_1_0;   /* to a client of HTTP/1.0 that asked to keep the connection */
 };
 
 void http_answer_head(struct buf *b, const struct http_answer *a);

@@ -9,12 +9,6 @@
 
 enum { READ_AHEAD_MAX = 16 * 1024 };
 
-/* What the kernel did not take of an answer. */
-struct rest {
-    uv_write_t req;
-    char bytes[];
-};
-
 static uv_stream_t *stream_of(struct http_connection *c)
 {
     return (uv_stream_t *)&c->tcp;
@@ -50,6 +44,8 @@ static void wait_for(struct http_connection *c, enum http_wait what)
     c->wait = what;
     if (what == HTTP_WAIT_NOTHING)
         return;
+    if (what == HTTP_WAIT_WRITE)
+        c->taken = http_output_taken(c);
     c->deadline = uv_now(s->loop) + s->wait_ms[what];
     list_push(&s->waiting[what], &c->waiting);
     http_server_arm(s, c->deadline);
@@ -113,6 +109,17 @@ static void settle(struct http_connection *c)
         wait_for(c, has_room ? HTTP_WAIT_NOTHING : HTTP_WAIT_PEEK);
         read_set(c, has_room);
         return;
+    case HTTP_STREAMING:
+        if (c->is_ended) {
+            http_connection_close(c);
+            return;
+        }
+        if (http_output_backlog(c) > 0)
+            wait_for(c, HTTP_WAIT_WRITE);
+        else
+            wait_for(c, has_room ? HTTP_WAIT_NOTHING : HTTP_WAIT_PEEK);
+        read_set(c, has_room);
+        return;
     case HTTP_WRITING:
         wait_for(c, HTTP_WAIT_WRITE);
         read_set(c, has_room);
@@ -144,6 +151,7 @@ static void on_closed(uv_handle_t *handle)
 
     ASSERT(!c->message);
     http_reader_fini(&c->reader);
+    http_output_fini(c);
     buf_fini(&c->in);
     free(c);
     http_server_release(s);
@@ -210,70 +218,57 @@ static void finish(struct http_connection *c)
 
 /* --- writing --- */
 
-static void on_written(uv_write_t *req, int status)
+/* The answer is with the kernel as a whole, is kept in part, or cannot be sent. */
+static void answered(struct http_connection *c, bool ok)
 {
-    struct rest *rest = CONTAINER_OF(req, struct rest, req);
-    struct http_connection *c = req->handle->data;
+    bool is_kept = ok && http_output_backlog(c) > 0;
 
-    free(rest);
-    if (c->phase == HTTP_CLOSED)
-        return;
-    ASSERT(c->phase == HTTP_WRITING);
-    c->phase = HTTP_ANSWERED;
-    c->is_sent = status == 0;
-    http_connection_resume(c);
-}
-
-/* Leaves what was not sent of head and body to libuv. */
-static bool rest_send(struct http_connection *c, const uv_buf_t bufs[2], size_t sent)
-{
-    size_t len = bufs[0].len + bufs[1].len - sent;
-    struct rest *rest = malloc(sizeof *rest + len);
-    char *at = rest->bytes;
-
-    ASSERT(rest);
-    for (unsigned i = 0; i < 2; i++) {
-        size_t skip = sent < bufs[i].len ? sent : bufs[i].len;
-        sent -= skip;
-        if (bufs[i].len > skip) {
-            memcpy(at, bufs[i].base + skip, bufs[i].len - skip);
-            at += bufs[i].len - skip;
-        }
-    }
-    uv_buf_t whole = {rest->bytes, len};
-    if (uv_write(&rest->req, stream_of(c), &whole, 1, on_written) == 0)
-        return true;
-    free(rest);
-    return false;
-}
-
-/* libuv has one type for what it reads into and what it writes from; it does not change the latter.
- */
-static uv_buf_t buf_of(struct slice s)
-{
-    union {
-        const char *ours;
-        char *libuvs;
-    } ptr = {.ours = s.ptr};
-
-    return (uv_buf_t){.base = ptr.libuvs, .len = s.len};
-}
-
-void http_connection_answer(struct http_connection *c, struct slice head, struct slice body)
-{
-    uv_buf_t bufs[2] = {buf_of(head), buf_of(body)};
-    int n = uv_try_write(stream_of(c), bufs, body.len > 0 ? 2 : 1);
-    size_t sent = n > 0 ? (size_t)n : 0;
-
-    c->is_sent = sent == head.len + body.len;
-    c->phase = HTTP_ANSWERED;
-    if (!c->is_sent && (n >= 0 || n == UV_EAGAIN) && rest_send(c, bufs, sent))
-        c->phase = HTTP_WRITING;
+    wait_for(c, HTTP_WAIT_NOTHING); /* that of a stream was for its last piece */
+    c->is_sent = ok && !is_kept;
+    c->phase = is_kept ? HTTP_WRITING : HTTP_ANSWERED;
     if (c->is_in_handler)
         return; /* serve() goes on with it */
     if (c->phase == HTTP_ANSWERED)
         http_server_defer(c->server, c);
     settle(c);
+}
+
+void http_connection_answer(struct http_connection *c, struct slice head, struct slice body)
+{
+    const struct slice parts[] = {head, body};
+
+    answered(c, http_output_send(c, parts, COUNT_OF(parts)));
+}
+
+bool http_connection_stream_on(struct http_connection *c, const struct slice *parts, unsigned count)
+{
+    ASSERT(c->phase == HTTP_STREAMING);
+    if (!http_output_send(c, parts, count)) {
+        answered(c, false);
+        return false;
+    }
+    if (!c->is_in_handler)
+        settle(c);
+    return true;
+}
+
+void http_connection_stream(struct http_connection *c, struct slice head)
+{
+    c->phase = HTTP_STREAMING;
+    (void)http_connection_stream_on(c, &head, 1); /* its end is noticed by itself */
+}
+
+void http_connection_flushed(struct http_connection *c, bool ok)
+{
+    if (c->phase == HTTP_WRITING) {
+        c->phase = HTTP_ANSWERED;
+        c->is_sent = ok;
+        http_connection_resume(c);
+    } else if (ok) {
+        settle(c);
+    } else {
+        http_connection_close(c);
+    }
 }
 
 static void refuse(struct http_connection *c, const struct http_fault *f)
@@ -293,14 +288,11 @@ static void refuse(struct http_connection *c, const struct http_fault *f)
     http_connection_answer(c, buf_view(head), buf_view(&body));
 }
 
-/* A hint only: a client may send its body without having got it, so a full socket is no fault. */
 static void continue_send(struct http_connection *c)
 {
-    char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
-    uv_buf_t buf = {text, sizeof text - 1};
-    int n = uv_try_write(stream_of(c), &buf, 1);
+    const struct slice text = SLICE("HTTP/1.1 100 Continue\r\n\r\n");
 
-    if (n != (int)buf.len && n != UV_EAGAIN)
+    if (!http_output_send(c, &text, 1))
         http_connection_close(c);
 }
 
@@ -461,8 +453,14 @@ void http_connection_expire(struct http_connection *c)
         }
         http_connection_close(c);
         return;
-    case HTTP_WAIT_IDLE:
     case HTTP_WAIT_WRITE:
+        if (c->phase == HTTP_STREAMING && http_output_taken(c) > c->taken) {
+            settle(c); /* it goes on reading */
+            return;
+        }
+        http_connection_close(c);
+        return;
+    case HTTP_WAIT_IDLE:
     case HTTP_WAIT_LINGER:
         http_connection_close(c);
         return;

@@ -8,8 +8,11 @@
  *      READING -----> PARKED -----> WRITING -----> ANSWERED ----> READING
  *         |     whole    |   answer     ^   with the   |
  *         |    request   +--------------+------------->+--------> LINGERING
- *         |                 (what the kernel takes     |  closes
- *         +---- refused ---> at once skips WRITING) ---+
+ *         |              |  (what the kernel takes     |  closes
+ *         |              |   at once skips WRITING)    |
+ *         |              +-----> STREAMING ------------+
+ *         |                begin           end         |
+ *         +----------------- refused ------------------+
  *
  *      Every state goes to CLOSED when the client has gone or the server closes.
  *
@@ -26,11 +29,13 @@
  */
 
 #include "base/list.h"
+#include "http/output.h"
 #include "http/reader.h"
 
 enum http_phase {
     HTTP_READING,
     HTTP_PARKED,
+    HTTP_STREAMING,
     HTTP_WRITING,
     HTTP_ANSWERED,
     HTTP_LINGERING,
@@ -75,10 +80,12 @@ struct http_connection {
     struct http_server *server;
     struct http_message *message; /* that the handler has */
     struct http_reader reader;
+    struct http_output output;
     struct buf in; /* read and not understood yet: its first `in_at` bytes are done with */
     size_t in_at;
     struct link all, answered, waiting;
     uint64_t deadline;
+    uint64_t taken; /* what the kernel had taken when the wait for it to take more began */
     enum http_phase phase;
     enum http_wait wait;
     bool is_in_handler;
@@ -91,10 +98,16 @@ struct http_connection {
 /* Takes the socket. Harmless if libuv refuses it: then it is closed. */
 void http_connection_open(struct http_server *s, int fd);
 void http_connection_close(struct http_connection *c);
+/* The whole answer, or the last of a stream. */
 void http_connection_answer(struct http_connection *c, struct slice head, struct slice body);
-void http_connection_expire(struct http_connection *c); /* its deadline has passed */
-void http_connection_drain(struct http_connection *c);  /* closes it if it is idle */
-void http_connection_resume(struct http_connection *c); /* its answer was written */
+/* Begins a stream; goes on with it. False: it is broken, and its end follows by itself. */
+void http_connection_stream(struct http_connection *c, struct slice head);
+bool http_connection_stream_on(struct http_connection *c, const struct slice *parts,
+                               unsigned count);
+void http_connection_flushed(struct http_connection *c, bool ok); /* nothing is kept any longer */
+void http_connection_expire(struct http_connection *c);           /* its deadline has passed */
+void http_connection_drain(struct http_connection *c);            /* closes it if it is idle */
+void http_connection_resume(struct http_connection *c);           /* its answer was written */
 
 /* In http.c. */
 void http_server_arm(struct http_server *s, uint64_t at); /* wake up then at the latest */

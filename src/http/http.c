@@ -32,6 +32,7 @@ const struct http_limits http_limits_default = {
     .body_ms = 60000,
     .idle_ms = 75000,
     .write_ms = 60000,
+    .stream_backlog_max = 262144,
 };
 
 /* --- deadlines --- */
@@ -381,6 +382,7 @@ void http_answer(struct http_request *r, int status, const char *content_type, s
 
     ASSERT(!m->is_answered);
     m->is_answered = true;
+    r->status = status;
     if (c->phase == HTTP_CLOSED)
         return;
     ASSERT(c->phase == HTTP_PARKED);

@@ -31,14 +31,15 @@ struct http_server;
 struct http_request;
 
 struct http_limits {
-    size_t body_max;         /* bytes of a request's body; default 4 MiB */
-    size_t head_max;         /* bytes of request line and headers; default 16 KiB */
-    size_t header_count_max; /* default 64 */
-    size_t connection_max;   /* default 20 000; more are closed at once */
-    uint64_t head_ms;        /* from the first byte to the end of the headers; default 10 s */
-    uint64_t body_ms;        /* from the headers to the end of the body, in total; default 60 s */
-    uint64_t idle_ms;        /* between requests; default 75 s */
-    uint64_t write_ms;       /* for the client to take an answer, in total; default 60 s */
+    size_t body_max;           /* bytes of a request's body; default 4 MiB */
+    size_t head_max;           /* bytes of request line and headers; default 16 KiB */
+    size_t header_count_max;   /* default 64 */
+    size_t connection_max;     /* default 20 000; more are closed at once */
+    uint64_t head_ms;          /* from the first byte to the end of the headers; default 10 s */
+    uint64_t body_ms;          /* from the headers to the end of the body, in total; default 60 s */
+    uint64_t idle_ms;          /* between requests; default 75 s */
+    uint64_t write_ms;         /* for the client to take an answer, in total; default 60 s */
+    size_t stream_backlog_max; /* bytes that may wait for the reader of a stream; default 256 KiB */
 };
 
 extern const struct http_limits http_limits_default;
@@ -59,6 +60,9 @@ struct http_request {
     struct slice body;   /* whole; empty if there is none */
     struct arena arena;  /* dies with the request; free to use */
     void *user;          /* the handler's */
+    int status;          /* of the answer; 0: there is none yet */
+    uint64_t began_ns;   /* the handler's, as the next one: for its books */
+    unsigned route;
 };
 
 /* Listens on "ADDR:PORT" ("[::1]:7420"; port 0: any free one). `limits` may be NULL for the default
@@ -107,6 +111,29 @@ void http_problem_with(struct http_request *r, int status, const char *type, con
 
 /* Does the client come from 127.0.0.0/8 or ::1? A proxy may stand there for somebody else. */
 bool http_peer_is_loopback(const struct http_request *r);
+/*
+ * An answer that comes in pieces, for as long as the handler likes: begin, any number of writes,
+ * end; no other answer follows. HTTP/1.1 gets chunks, HTTP/1.0 bytes until the connection ends.
+ * `done` comes behind the end as for any answer, with sent = false if the client went away before;
+ * it closes its side to say so. None of these calls `done` from inside.
+ *
+ * A HEAD has its whole answer with the head, and so has a status without a body: `done` follows by
+ * itself. Then, and when the client has gone or the stream was ended, writes take nothing, and
+ * ending it (again) is harmless.
+ *
+ * A reader that takes nothing for limits.write_ms while something waits for it is cut off, after
+ * twice that time at the latest. A stream that is quiet has no deadline; who wants to know whether
+ * somebody still listens sends something now and then.
+ */
+void http_stream_begin(struct http_request *r, int status, const char *content_type,
+                       const char *headers);
+
+/* Copies the bytes. False: the client has gone, or more than limits.stream_backlog_max bytes wait
+ * for it: nothing was taken. A piece may be longer than that if little waits. */
+bool http_stream_write(struct http_request *r, struct slice bytes);
+
+size_t http_stream_backlog(const struct http_request *r); /* bytes not yet with the kernel */
+void http_stream_end(struct http_request *r);
 
 /* Is the client still there (as far as we know)? */
 bool http_is_alive(const struct http_request *r);

@@ -26,6 +26,7 @@ struct http_message {
     bool keeps_alive;      /* the client wants to go on after the answer */
     bool expects_continue; /* it waits for "100 Continue" before it sends the body */
     bool is_answered;
+    bool is_chunked; /* the answer, which is a stream */
 };
 
 /* With room for `field_max` fields, and a copy of `head` in *ret_head. */

@@ -31,6 +31,14 @@ static void handle(void *arg, struct http_request *r)
     }
     if (slice_is(r->path, "/park")) {
         w.parked[w.parked_count++] = r;
+    } else if (slice_is(r->path, "/stream")) {
+        w.parked[w.parked_count++] = r;
+        http_stream_begin(r, 200, "text/event-stream", "X-Extra: 1\r\n");
+        if (slice_is(r->query, "short")) {
+            CHECK(http_stream_write(r, SLICE("all")), "taken");
+            http_stream_end(r);
+            CHECK(!http_stream_write(r, SLICE("late")), "it has ended");
+        }
     } else if (slice_is(r->path, "/problem")) {
         http_problem(r, 409, "state", "say \"%s\"\n\xff", "\xc3\xa4");
     } else if (slice_is(r->path, "/release")) {

@@ -12,7 +12,8 @@
 enum { PARKED_MAX = 1200, PATIENCE_MS = 20000 };
 
 /* The server answers what it was asked, but for these paths: /park is left to the test, /release
- * answers the first one parked as well, /big, /nothing, /problem are what they say. */
+ * answers the first one parked as well, /stream begins a stream and leaves it to the test
+ * (/stream?short ends it at once), /big, /nothing, /problem are what they say. */
 struct world {
     uv_loop_t loop;
     struct http_server *server;

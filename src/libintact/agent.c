@@ -294,6 +294,7 @@ static void close_agent(struct agent *a)
         request_free(r);
     map_fini(&a->held);
     free(a->peers);
+    heartbeats_fini(&a->heartbeats);
     curl_multi_cleanup(a->multi);
     curl_slist_free_all(a->headers);
 }
@@ -306,6 +307,7 @@ static enum intact_agent_result run_open(struct agent *a)
         agent_log(a, LOG_ERROR, "event=start_failed error=\"no more threads or descriptors\"");
         return INTACT_AGENT_FAILED;
     }
+    a->heartbeats.wake_fd = a->pool.fd;
     agent_log(a, LOG_INFO, "event=started concurrency=%u", a->options.concurrency);
     wire_sigpipe_block(&sigpipe);
     loop(a);
@@ -327,6 +329,7 @@ enum intact_agent_result intact_agent_run(const struct intact_agent_options *opt
         agent_log(&a, LOG_ERROR, "event=start_failed error=\"no more descriptors\"");
         return result;
     }
+    heartbeats_init(&a.heartbeats);
     if (open_agent(&a))
         result = run_open(&a);
     close_agent(&a);

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/prng.h"
+#include "libintact/heartbeat.h"
 #include "libintact/peer.h"
 #include "libintact/pool.h"
 
@@ -21,6 +22,7 @@ struct agent {
     CURLM *multi;
     struct curl_slist *headers;
     struct pool pool;
+    struct heartbeats heartbeats;
     struct map held; /* token -> request: in work, or its result not yet acknowledged */
     struct peer *peers;
     size_t peer_count;

@@ -42,6 +42,8 @@ static struct model {
     unsigned delay_ms;                       /* how long each answer is on its way */
     struct prng *storm;                      /* faults at random */
     char last_holding[200];
+    unsigned beat_calls;
+    char last_beats[4000];
 } m;
 
 static atomic_uint runs, early_ends;
@@ -162,11 +164,27 @@ static bool is_poisoned(const struct json *results)
     return false;
 }
 
+static int answer_beats(struct slice body, struct buf *ret)
+{
+    if (count_down(&m.lose_call, 0))
+        return 0;
+    m.beat_calls++;
+    snprintf(m.last_beats, sizeof(m.last_beats), "%.*s", SLICE_ARG(body));
+    buf_str(ret, "{\"now\":\"2026-01-31T10:00:00.000Z\",\"outcomes\":[],\"stop\":[");
+    if (m.stop)
+        buf_fmt(ret, "\"%s\"", m.stop);
+    buf_str(ret, "]}");
+    m.stop = NULL;
+    return 200;
+}
+
 static int answer_work(struct fake *f, const char *line, struct slice body, struct buf *ret)
 {
     CLEANUP(arena_fini) struct arena a = {0};
     struct json *call = NULL;
 
+    if (strcmp(line, "POST /v1/agents/pay%20desk/heartbeats") == 0)
+        return answer_beats(body, ret);
     m.calls++;
     if (strcmp(line, "POST /v1/agents/pay%20desk/work") != 0)
         return 404;
@@ -305,6 +323,33 @@ static void until_told(struct intact_request *r, void *arg)
     intact_answer(r, "\"stopped\"");
 }
 
+/* Beats until a heartbeat's answer says to stop. */
+static void beats(struct intact_request *r, void *arg)
+{
+    char progress[40];
+    char message[400];
+
+    (void)arg;
+    memset(message, 'm', sizeof(message));
+    message[sizeof(message) - 1] = 0;
+    for (int i = 0; !intact_request_should_stop(r); i++) {
+        snprintf(progress, sizeof(progress), "{\"part\": %d}", i);
+        CHECK(intact_heartbeat(r, progress, message), "%s", progress);
+        CHECK(!intact_heartbeat(r, "{\"part\": 1", NULL), "it is not JSON");
+        usleep(1000);
+    }
+    atomic_fetch_add(&early_ends, 1);
+    intact_answer(r, NULL);
+}
+
+/* One that returns at once: what it left may be sent or not, and hurts nobody. */
+static void beats_once(struct intact_request *r, void *arg)
+{
+    (void)arg;
+    (void)intact_heartbeat(r, NULL, NULL);
+    intact_answer(r, NULL);
+}
+
 static atomic_bool gate;
 
 static void at_gate(struct intact_request *r, void *arg)
@@ -325,6 +370,8 @@ static const struct intact_handler handlers[] = {
     {.action = "silent", .run = keep_silent},
     {.action = "until_told", .run = until_told},
     {.action = "at_gate", .run = at_gate},
+    {.action = "beats", .run = beats},
+    {.action = "beats_once", .run = beats_once},
 };
 
 struct run {
@@ -745,6 +792,56 @@ static void whatever_is_lost_every_job_is_done(void **state)
     }
 }
 
+static void heartbeats_say_how_far_it_is_and_learn_of_stops(void **state)
+{
+    struct run r = begin(2, false);
+    char expected[400];
+
+    (void)state;
+    start(&r);
+    add_jobs(1, "beats", "forward", 60000);
+    pthread_mutex_lock(&m.fake.lock);
+    while (m.beat_calls < 3)
+        fake_wait(&m.fake);
+    m.stop = "0";
+    pthread_mutex_unlock(&m.fake.lock);
+    wait_done(1);
+    end(&r, INTACT_AGENT_STOPPED);
+    CHECK(atomic_load(&early_ends) == 1, "%u ended early", atomic_load(&early_ends));
+    const char *begins =
+        "{\"instance\":\"p-1\",\"beats\":[{\"token\":\"0\",\"progress\":{\"part\": ";
+    CHECK(strncmp(m.last_beats, begins, strlen(begins)) == 0, "%s", m.last_beats);
+    (void)snprintf(expected, sizeof(expected), ",\"message\":\"%0*d\"}]}", 256, 0);
+    for (char *p = expected; *p; p++)
+        *p = *p == '0' ? 'm' : *p;
+    CHECK(strstr(m.last_beats, expected), "%s", m.last_beats);
+}
+
+static void heartbeats_that_get_lost_hurt_nobody(void **state)
+{
+    (void)state;
+    for (int inl = 0; inl < 2; inl++) {
+        struct run r = begin(4, inl);
+        start(&r);
+        add_jobs(200, "beats_once", "forward", 60000);
+        add_jobs(1, "beats", "forward", inl ? 300 : 60000);
+        if (!inl) {
+            pthread_mutex_lock(&m.fake.lock);
+            while (!strstr(m.last_beats, "\"200\""))
+                fake_wait(&m.fake);
+            m.lose_call = 2;
+            while (m.lose_call > 0)
+                fake_wait(&m.fake);
+            m.stop = "200";
+            pthread_mutex_unlock(&m.fake.lock);
+            wait_done(201);
+        } else {
+            wait_done(200);
+        }
+        end(&r, INTACT_AGENT_STOPPED);
+    }
+}
+
 static void an_agent_without_a_name_does_not_start(void **state)
 {
     struct run r = begin(1, false);
@@ -782,6 +879,8 @@ int main(void)
         cmocka_unit_test(a_refused_result_does_not_hold_up_the_others),
         cmocka_unit_test(what_one_server_cannot_take_another_one_does),
         cmocka_unit_test(whatever_is_lost_every_job_is_done),
+        cmocka_unit_test(heartbeats_say_how_far_it_is_and_learn_of_stops),
+        cmocka_unit_test(heartbeats_that_get_lost_hurt_nobody),
         cmocka_unit_test(an_agent_without_a_name_does_not_start),
     };
 

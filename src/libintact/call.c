@@ -85,30 +85,36 @@ static void write_body(struct call *c, const struct agent *a, const struct call_
     json_close(b, '}');
 }
 
-bool call_start(struct call *c, struct agent *a, const struct call_form *f, struct link *ready)
+bool call_send(struct call *c, struct agent *a, int64_t within_ms)
 {
     bool ok = true;
 
-    ASSERT(!c->busy);
-    ASSERT(c->result_count == 0);
-    write_body(c, a, f, ready);
     c->answer = delivery_new();
     ok &= wire_prepare(c->easy, &c->answer->text, c->why);
     ok &= curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, c->body.ptr) == CURLE_OK;
     ok &=
         curl_easy_setopt(c->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->body.len) == CURLE_OK;
-    ok &= curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)f->wait_ms + CALL_MARGIN_MS)
-          == CURLE_OK;
+    ok &= curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)within_ms) == CURLE_OK;
     c->why[0] = 0;
-    c->max = f->max;
     c->sent_at = wire_now_ms(); /* deadlines count from here: before the first byte can leave */
     c->busy = ok && curl_multi_add_handle(a->multi, c->easy) == CURLM_OK;
     if (!c->busy) {
-        call_return_results(c, ready);
         delivery_unuse(c->answer);
         c->answer = NULL;
     }
     return c->busy;
+}
+
+bool call_start(struct call *c, struct agent *a, const struct call_form *f, struct link *ready)
+{
+    ASSERT(!c->busy);
+    ASSERT(c->result_count == 0);
+    write_body(c, a, f, ready);
+    c->max = f->max;
+    if (call_send(c, a, f->wait_ms + CALL_MARGIN_MS))
+        return true;
+    call_return_results(c, ready);
+    return false;
 }
 
 void call_return_results(struct call *c, struct link *ready)

@@ -1,7 +1,8 @@
 #ifndef LIBINTACT_CALL_H
 #define LIBINTACT_CALL_H
 
-/* One POST to /v1/agents/{agent}/work, again and again over a connection that is kept. */
+/* One POST to /v1/agents/{agent}/work (or /heartbeats), again and again over a connection that is
+ * kept. */
 
 #include "libintact/request.h"
 #include "libintact/wire.h"
@@ -40,6 +41,9 @@ void call_fini(struct call *c); /* not while it is busy */
 /* Sends it, with results taken from `ready`. False: out of memory; nothing was taken. */
 bool call_start(struct call *c, struct agent *a, const struct call_form *f,
                 struct link *ready) MUST_USE;
+
+/* Sends what stands in `body`; the answer has to come within that time. */
+bool call_send(struct call *c, struct agent *a, int64_t within_ms) MUST_USE;
 
 /* Takes it from the wire, finished or not. */
 void call_end(struct call *c, CURLM *multi);

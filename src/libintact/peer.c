@@ -11,16 +11,19 @@ struct peer_timing peer_timing = {
     .refused_max_ms = 30000,
     .linger_ms = 2,
     .poll_ms = 1000,
+    .beat_ms = 250,
 };
 
 enum {
-    REFUSED_MAX = 3,      /* a result that alone is refused so often will never be taken */
+    REFUSED_MAX = 3, /* a result that alone is refused so often will never be taken */
+    BEAT_WITHIN_MS = 5000,
     RETRY_AFTER_MAX = 60, /* seconds that we let a server put us off */
 };
 
 bool peer_init(struct peer *p, struct agent *a, const char *server, size_t len, size_t share)
 {
     struct buf url = {0};
+    struct buf beat_url = {0};
 
     *p = (struct peer){.agent = a, .share = share, .result_max = SIZE_MAX, .quick = true};
     list_init(&p->ready);
@@ -28,19 +31,24 @@ bool peer_init(struct peer *p, struct agent *a, const char *server, size_t len, 
         len--;
     char *name = curl_easy_escape(NULL, a->options.agent, 0);
     buf_fmt(&url, "%.*s/v1/agents/%s/work", (int)len, server, name ? name : "");
+    buf_fmt(&beat_url, "%.*s/v1/agents/%s/heartbeats", (int)len, server, name ? name : "");
     curl_free(name);
     p->url = url.ptr;
     const char *ca = wire_ca(a->options.ca);
+    p->beat_url = beat_url.ptr;
     bool main = call_init(&p->main, p, p->url, ca, a->headers);
     bool side = call_init(&p->side, p, p->url, ca, a->headers);
-    return main && side;
+    bool beat = call_init(&p->beat, p, p->beat_url, ca, a->headers);
+    return main && side && beat;
 }
 
 void peer_fini(struct peer *p)
 {
     call_fini(&p->main);
     call_fini(&p->side);
+    call_fini(&p->beat);
     free(p->url);
+    free(p->beat_url);
 }
 
 static size_t places(const struct peer *p)
@@ -78,8 +86,34 @@ static void start(struct peer *p, struct call *c, const struct call_form *f, int
     p->retry_at = now + peer_timing.retry_max_ms;
 }
 
+static bool beat_is_due(const struct peer *p, int64_t now)
+{
+    return !p->beat.busy && now >= p->beat_at && heartbeats_any(&p->agent->heartbeats, p);
+}
+
+/* What cannot be sent is dropped: it is only a sign of life. */
+static void send_beats(struct peer *p, int64_t now)
+{
+    struct buf *b = &p->beat.body;
+
+    p->beat_at = now + peer_timing.beat_ms;
+    buf_clear(b);
+    json_open(b, '{');
+    json_key(b, "instance");
+    json_string(b, slice_of(p->agent->options.instance));
+    json_key(b, "beats");
+    json_open(b, '[');
+    size_t count = heartbeats_take(&p->agent->heartbeats, p, b);
+    json_close(b, ']');
+    json_close(b, '}');
+    if (count > 0 && !call_send(&p->beat, p->agent, BEAT_WITHIN_MS))
+        agent_log(p->agent, LOG_WARN, "event=heartbeats_dropped count=%zu", count);
+}
+
 void peer_tick(struct peer *p, int64_t now)
 {
+    if (beat_is_due(p, now))
+        send_beats(p, now);
     if (now < p->retry_at)
         return;
     if (main_is_due(p, now)) {
@@ -102,10 +136,12 @@ int64_t peer_wake_at(const struct peer *p, int64_t now)
 {
     int64_t at = INT64_MAX;
 
+    if (!p->beat.busy && heartbeats_any(&p->agent->heartbeats, p))
+        at = p->beat_at;
     if (p->retry_at > now)
-        return p->retry_at;
+        return min_i64(at, p->retry_at);
     if (!p->main.busy && lingers(p, now))
-        at = p->linger_until;
+        at = min_i64(at, p->linger_until);
     if (!p->main.busy && places(p) == 0 && !p->agent->stopping)
         at = min_i64(at, p->poll_at);
     return at;
@@ -115,6 +151,7 @@ void peer_done(struct peer *p, struct intact_request *r, int64_t now)
 {
     ASSERT(p->working > 0);
     p->working--;
+    heartbeats_drop(&p->agent->heartbeats, r);
     if (p->working == 0 && now < p->linger_until)
         p->quick = true;
     if (r->result.len > 0)
@@ -293,8 +330,28 @@ static void read_answer(struct peer *p, struct call *c, const struct json *answe
     slow_down_if_idle(p, c, handed_in || fresh > 0 || (stop && stop->child));
 }
 
+/* One that failed is not sent again; what ails the server shows in the other calls. */
+static void beats_answered(struct peer *p, CURLcode code)
+{
+    struct delivery *d = p->beat.answer;
+    struct json *answer = NULL;
+    long status = 0;
+
+    call_end(&p->beat, p->agent->multi);
+    p->beat.answer = NULL;
+    (void)curl_easy_getinfo(p->beat.easy, CURLINFO_RESPONSE_CODE, &status); /* 0: no answer */
+    if (code == CURLE_OK && status == 200
+        && json_parse(&d->arena, buf_view(&d->text), &answer, NULL) == ERR_OK)
+        read_stops(p, json_get(answer, "stop"));
+    delivery_unuse(d);
+}
+
 void peer_answered(struct peer *p, struct call *c, CURLcode code)
 {
+    if (c == &p->beat) {
+        beats_answered(p, code);
+        return;
+    }
     struct delivery *d = c->answer;
     struct json *answer = NULL;
     long status = 0;
@@ -341,6 +398,8 @@ void peer_abandon(struct peer *p)
         break_off(p, &p->main);
     if (p->side.busy)
         break_off(p, &p->side);
+    if (p->beat.busy)
+        break_off(p, &p->beat);
 }
 
 bool peer_is_idle(const struct peer *p)

@@ -11,6 +11,8 @@
  * Lingering: handlers that return at once have their results ready a moment after their requests
  * came. Then the next main call waits for them, and one round trip does the work of two.
  *
+ * Heartbeats go by a call of their own: nothing else waits for them.
+ *
  * A peer whose places are all taken calls once a second, to hear which requests to stop.
  */
 
@@ -20,8 +22,9 @@ struct agent;
 
 struct peer {
     struct agent *agent;
-    char *url;
-    struct call main, side;
+    char *url, *beat_url;
+    struct call main, side, beat;
+    int64_t beat_at;   /* no heartbeats before */
     struct link ready; /* results to hand in */
     size_t share;      /* places of the agent that are for this server */
     size_t working;    /* requests of this server whose handler has not returned */
@@ -43,6 +46,7 @@ extern struct peer_timing {
     int64_t refused_ms, refused_max_ms; /* other 4xx: nothing changes until a person does */
     int64_t linger_ms;
     int64_t poll_ms;
+    int64_t beat_ms; /* from one call with heartbeats to the next, at least */
 } peer_timing;
 
 bool peer_init(struct peer *p, struct agent *a, const char *server, size_t len,

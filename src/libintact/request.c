@@ -57,6 +57,7 @@ struct intact_request *request_read(struct delivery *d, const struct json *j, in
         .traceparent = text_or_null(j, "traceparent"),
         .result = {.max = RESULT_MAX},
     };
+    list_init(&r->beat_link);
     if (!r->token.len || !r->task || !r->step || !r->action || !r->idempotency_key || !direction.ptr
         || !json_int(json_get(j, "time_left_ms"), &left))
         return NULL;
@@ -76,6 +77,7 @@ struct intact_request *request_read(struct delivery *d, const struct json *j, in
 void request_free(struct intact_request *r)
 {
     buf_fini(&r->result);
+    buf_fini(&r->beat);
     delivery_unuse(r->delivery);
 }
 

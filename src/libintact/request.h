@@ -40,9 +40,11 @@ struct intact_request {
     unsigned attempt;
     int64_t deadline; /* CLOCK_BOOTTIME, ms */
     atomic_bool stopped;
-    bool answered;     /* the handler spoke, even if it was to say nothing */
-    struct buf result; /* what goes into `results`; empty: nothing is to be said */
-    uint32_t refused;  /* how often a call with this result alone was refused */
+    bool answered;         /* the handler spoke, even if it was to say nothing */
+    struct buf result;     /* what goes into `results`; empty: nothing is to be said */
+    struct link beat_link; /* in the agent's heartbeats, while `beat` waits to be sent */
+    struct buf beat;
+    uint32_t refused; /* how often a call with this result alone was refused */
 };
 
 /* A result longer than this is refused here: a server would refuse all the call with it. */

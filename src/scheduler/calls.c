@@ -293,30 +293,38 @@ static void fill_request(struct scheduler *s, struct work *w, const struct live_
 
 /* Stops are told with every answer until the attempt has ended: the one that told them first may
  * have got lost. */
-static void fill_answer(struct scheduler *s, struct work *w)
+size_t call_stops(struct scheduler *s, const struct instance *i, struct arena *a,
+                  struct slice **ret)
 {
     size_t stops = 0;
+    size_t count = 0;
 
+    LIST_FOREACH (link, after, &i->sent) {
+        const struct live_step *ls = CONTAINER_OF(link, struct live_step, sent);
+        stops += ls->stop;
+    }
+    if (stops == 0)
+        return 0;
+    *ret = arena_alloc(a, stops * sizeof **ret);
+    LIST_FOREACH (link, after, &i->sent) {
+        struct live_step *ls = CONTAINER_OF(link, struct live_step, sent);
+        if (!ls->stop)
+            continue;
+        const struct attempt *at = step_open_attempt(&ls->live->task.steps[ls->step]);
+        (*ret)[count++] = token_of(s, a, ls, at);
+    }
+    return count;
+}
+
+static void fill_answer(struct scheduler *s, struct work *w)
+{
     w->waited_ms = scheduler_now(s) - w->arrived_at;
     w->requests = arena_alloc(&w->arena, (w->assigned_count + 1) * sizeof *w->requests);
     LIST_FOREACH (link, after, &w->assigned) {
         fill_request(s, w, CONTAINER_OF(link, struct live_step, assigned),
                      &w->requests[w->request_count++]);
     }
-    LIST_FOREACH (link, after, &w->instance->sent) {
-        const struct live_step *ls = CONTAINER_OF(link, struct live_step, sent);
-        stops += ls->stop;
-    }
-    if (stops == 0)
-        return;
-    w->stop = arena_alloc(&w->arena, stops * sizeof *w->stop);
-    LIST_FOREACH (link, after, &w->instance->sent) {
-        struct live_step *ls = CONTAINER_OF(link, struct live_step, sent);
-        if (!ls->stop)
-            continue;
-        const struct attempt *at = step_open_attempt(&ls->live->task.steps[ls->step]);
-        w->stop[w->stop_count++] = token_of(s, &w->arena, ls, at);
-    }
+    w->stop_count = call_stops(s, w->instance, &w->arena, &w->stop);
 }
 
 static void not_sent(struct scheduler *s, const struct live_step *ls)

@@ -85,6 +85,9 @@ static void job_done(struct store_job *sj)
         }
     if (j->leases && j->lease_err == ERR_OK)
         shared_leased(s, &j->lease);
+    if (j->err == ERR_OK && s->outside.committed
+        && j->batch.change_count + j->batch.claim_count > 0)
+        s->outside.committed(s->outside.arg, j->batch.change_count, sj->took_us);
     landed_trouble(s, err, j->batch.change_count + j->batch.claim_count > 0 || j->probe, &j->error);
     for (size_t i = 0; i < j->batch.change_count; i++) {
         j->lives[i]->in_flight = false;

@@ -134,6 +134,16 @@ static bool is_in_work_unowned(const struct live *l)
            && !l->task.locked_by.ptr;
 }
 
+static void count_end(struct live *l, uint16_t step)
+{
+    const struct step *st = &l->task.steps[step];
+
+    if (st->attempt_count == 0)
+        return;
+    const struct attempt *last = &st->attempts[st->attempt_count - 1];
+    l->ended[last->direction][last->outcome]++;
+}
+
 /* An attempt that ended has no place any more. */
 static void clear_ended(struct scheduler *s, struct live *l)
 {
@@ -142,6 +152,8 @@ static void clear_ended(struct scheduler *s, struct live *l)
         if (ls->instance && !step_is_open(&l->task.steps[i])) {
             s->stats.open_attempts -= link_is_in(&ls->sent);
             live_detach_step(s, ls);
+            beats_forget(l, i);
+            count_end(l, i);
         }
     }
 }
@@ -228,6 +240,7 @@ static void result_done(struct scheduler *s, struct command *c)
         break;
     case ANSWER_LATE:
         c->result->status = RESULT_LATE;
+        s->stats.attempts[c->event.direction][OUTCOME_LATE]++;
         break;
     case ANSWER_UNKNOWN:
     case ANSWER_REFUSED:

@@ -63,14 +63,18 @@ struct live {
     struct live_step *steps;
     struct effects fx; /* of what was decided since the last commit */
     struct link inbox, applied;
+    struct link beats; /* the latest heartbeat of each open attempt (beats.c) */
+    uint64_t told;     /* the revision that the world was told of, or was not to be told of */
     struct link dirty_link, load_link, inbox_link;
-    struct heap_node nap; /* the next moment at which a step wants a place */
-    int64_t row_wake_at;  /* what the row has */
+    struct heap_node nap;            /* the next moment at which a step wants a place */
+    int64_t row_wake_at;             /* what the row has */
+    uint16_t ended[2][ATTEMPT_ENDS]; /* attempts, since the last commit */
     struct slice waiting_for;
     int64_t rank;
     bool loaded, fresh, in_flight, reload;
     bool asked_for; /* while it was in flight, an instance came that had lost an attempt of it */
     bool unsure;    /* the outcome of its last commit is unknown */
+    bool found;     /* it was claimed meanwhile: what its row says is news */
 };
 
 struct job;
@@ -162,7 +166,14 @@ enum err input_condition(struct scheduler *s, struct live *l, uint16_t step, boo
 void input_output(struct scheduler *s, struct live *l); /* of the processed task */
 struct slice step_known_output(const struct step *s);
 
+/* beats.c: heartbeats */
+void beats_forget(struct live *l, uint16_t step); /* its attempt has ended */
+void beats_forget_all(struct live *l);
+
 /* calls.c: work calls */
+/* Tokens of what the instance is to stop, in `a`; their count. */
+size_t call_stops(struct scheduler *s, const struct instance *i, struct arena *a,
+                  struct slice **ret);
 void call_settle(struct scheduler *s, struct work *w,
                  uint32_t count); /* of its items are durable */
 void call_answer_ready(struct scheduler *s);

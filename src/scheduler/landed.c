@@ -63,6 +63,24 @@ static void tell_end(struct scheduler *s, struct live *l, struct effects fx)
     }
 }
 
+/* What was heard of already, or is nothing new, is not told again. */
+static void tell_change(struct scheduler *s, struct live *l)
+{
+    if (l->task.revision <= l->told)
+        return;
+    l->told = l->task.revision;
+    if (s->outside.task_changed)
+        s->outside.task_changed(s->outside.arg, &l->definition->workflow, &l->task);
+}
+
+static void count_ends(struct scheduler *s, struct live *l)
+{
+    for (size_t d = 0; d < COUNT_OF(l->ended); d++)
+        for (size_t o = 0; o < ATTEMPT_ENDS; o++)
+            s->stats.attempts[d][o] += l->ended[d][o];
+    memset(l->ended, 0, sizeof l->ended);
+}
+
 static void landed_ok(struct scheduler *s, struct live *l, const struct change *c)
 {
     struct effects fx = l->fx;
@@ -71,6 +89,8 @@ static void landed_ok(struct scheduler *s, struct live *l, const struct change *
     l->row_wake_at = c->row.wake_at;
     l->fresh = false;
     l->fx = (struct effects){0};
+    tell_change(s, l);
+    count_ends(s, l);
     inbox_applied_done(s, l);
     starts_are_durable(s, l);
     if (fx.stop_running)
@@ -142,6 +162,7 @@ static void landed_row(struct scheduler *s, const struct task_row *row)
     struct error e = {0};
 
     if (l && (l->loaded || l->in_flight)) { /* it has to be seen as it is now */
+        l->found = true;
         if (l->in_flight)
             l->reload = true;
         else
@@ -151,10 +172,12 @@ static void landed_row(struct scheduler *s, const struct task_row *row)
     if (!l)
         l = live_stub(s, row->id);
     link_remove(&l->load_link);
-    if (!live_load(s, l, row, &e))
+    if (!live_load(s, l, row, &e)) {
         set_aside(s, l, e.text);
-    else
-        go_on_from_row(s, l);
+        return;
+    }
+    tell_change(s, l); /* the claim changed it */
+    go_on_from_row(s, l);
 }
 
 void landed_claim(struct scheduler *s, const struct claim *c)
@@ -191,9 +214,11 @@ static void look_at(struct scheduler *s, const struct task_row *row)
 {
     struct live *l = live_find(s, row->id);
 
-    if (!l)
-        list_push(&s->loads, &live_stub(s, row->id)->load_link);
-    else if (l->in_flight)
+    if (!l) {
+        l = live_stub(s, row->id);
+        l->found = true;
+        list_push(&s->loads, &l->load_link);
+    } else if (l->in_flight)
         l->reload = true;
     else if (l->loaded && l->task.revision != row->revision)
         live_reload(s, l);
@@ -248,9 +273,12 @@ static void tell_what_was_unsure(struct scheduler *s, struct live *l)
         .alert = l->task.state == TASK_ERROR,
     };
 
+    if (l->unsure || l->found || l->told != 0)
+        tell_change(s, l);
+    l->told = l->task.revision; /* of one that is only read, nothing is new */
     if (l->unsure)
         tell_end(s, l, fx);
-    l->unsure = false;
+    l->unsure = l->found = false;
 }
 
 void landed_load(struct scheduler *s, struct live *l, enum err err, const struct task_row *row,

@@ -15,6 +15,7 @@ struct live *live_stub(struct scheduler *s, struct slice id)
     l->id = arena_copy(&l->keys, id);
     list_init(&l->inbox);
     list_init(&l->applied);
+    list_init(&l->beats);
     map_put(&s->lives, l->id, l);
     s->stats.live++;
     return l;
@@ -71,6 +72,7 @@ void live_unload(struct scheduler *s, struct live *l)
     l->steps = NULL;
     l->definition = NULL;
     l->fx = (struct effects){0};
+    memset(l->ended, 0, sizeof l->ended);
     l->loaded = l->fresh = false;
 }
 
@@ -103,6 +105,7 @@ void live_drop(struct scheduler *s, struct live *l)
     live_unload(s, l);
     link_remove(&l->load_link);
     link_remove(&l->inbox_link);
+    beats_forget_all(l);
     (void)map_remove(&s->lives, l->id);
     s->stats.live--;
     arena_fini(&l->keys);

@@ -75,6 +75,47 @@ struct ask {
     char story[200];
 };
 
+/* What became of a heartbeat: the words of the protocol. */
+#define BEAT_STATUSES(X)                                       \
+    X(ACCEPTED, "accepted") /* it is of the current attempt */ \
+    X(LATE, "late")         /* that attempt is over */         \
+    X(UNKNOWN, "unknown")   /* not ours, or of another instance, or this node cannot tell now */
+
+enum beat_status {
+#define X(name, text) BEAT_##name,
+    BEAT_STATUSES(X)
+#undef X
+        BEAT_STATUS_COUNT
+};
+const char *beat_status_text(enum beat_status st);
+
+enum { HEARTBEATS_MAX = 1024, BEAT_PROGRESS_MAX = 2048, BEAT_MESSAGE_MAX = 256 };
+
+/* A sign of life from an attempt at work. It changes nothing: see beats.c. */
+struct heartbeat {
+    struct slice token;
+    struct slice progress;   /* JSON, or NONE */
+    struct slice message;    /* text, or NONE */
+    enum beat_status status; /* out */
+    struct token of;         /* out, if it was accepted; points into `token` */
+};
+
+/* The heartbeats of one instance. All of it, the answer too, is in memory of its maker. */
+struct heartbeats {
+    struct slice agent_name, instance_name;
+    struct heartbeat *list;
+    size_t count;
+    struct arena *arena; /* for the answer: */
+    struct slice *stop;  /* tokens of attempts to be stopped */
+    size_t stop_count;
+};
+
+/* What the latest heartbeat of an attempt said. */
+struct pulse {
+    int64_t at;
+    struct slice progress, message; /* or NONE */
+};
+
 /* The world, told only of what is durable. */
 struct outside {
     void *arg;
@@ -84,6 +125,12 @@ struct outside {
     void (*ask_answer)(void *arg, struct ask *a);
     /* The task reached processed, compensated or error. */
     void (*task_ended)(void *arg, struct slice id, enum task_state state);
+    /* A revision of the task has become durable. Told once for each, in their order, unless one
+     * follows the other before it was heard of. NULL: nobody is to be told. */
+    void (*task_changed)(void *arg, const struct workflow *w, const struct task *t);
+    /* The store has taken a batch: so many changes, and the time that took (0: not measured). NULL:
+     * nobody is to be told. */
+    void (*committed)(void *arg, size_t changes, int64_t took_us);
     /* A person is needed. */
     void (*alert)(void *arg, const struct task *t);
     /* The store failed (error is set) or works again (NULL). Told once for each change. */
@@ -116,6 +163,14 @@ void scheduler_work(struct scheduler *s, struct work *w);      /* takes w */
 void scheduler_work_gone(struct scheduler *s, struct work *w); /* its client has gone */
 void scheduler_ask(struct scheduler *s, struct ask *a);
 
+/* Answers at once, without the store. */
+void scheduler_beats(struct scheduler *s, struct heartbeats *call);
+
+/* Of an open attempt; NULL: none came since this node has the task. Valid until the loop goes on.
+ */
+const struct pulse *scheduler_pulse(const struct scheduler *s, struct slice task, uint16_t step,
+                                    enum direction direction, uint32_t attempt);
+
 /* The supervisor wrote a request into that task's row, or moved its wake_at; `released`: the task
  * is unlocked and due. */
 void scheduler_requested(struct scheduler *s, struct slice id, bool released);
@@ -127,9 +182,13 @@ void scheduler_drain(struct scheduler *s);
 bool scheduler_is_drained(const struct scheduler *s); /* nothing is left to commit or to release */
 bool scheduler_is_busy(const struct scheduler *s);    /* a job is with the store */
 
+enum { ATTEMPT_ENDS = OUTCOME_LATE + 1 };
+
 struct scheduler_stats {
     size_t live, open_attempts, waiting, parked;
     uint64_t changes, batches, conflicts, claims, submitted, ended;
+    uint64_t beats[BEAT_STATUS_COUNT];
+    uint64_t attempts[2][ATTEMPT_ENDS]; /* that ended here, by direction and outcome */
     bool replaced; /* a newer boot of this node is at work: it drains for good */
 };
 void scheduler_stats(const struct scheduler *s, struct scheduler_stats *ret);

@@ -44,6 +44,29 @@ bool wait_of(struct http_request *r, int64_t *ret_ms)
     return true;
 }
 
+bool states_of(struct http_request *r, struct slice text, uint32_t *ret)
+{
+    const char *at = text.ptr;
+    const char *end = text.ptr + text.len;
+
+    *ret = 0;
+    while (at <= end) {
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        struct slice word = {at, (size_t)((comma ? comma : end) - at)};
+        enum task_state state;
+        if (!task_state_parse(word, &state)) {
+            http_problem(r, 422, "bad-state",
+                         "state is \"%.*s\", expected pending, processing, processed, "
+                         "compensating, compensated or error, or several with commas between",
+                         SLICE_ARG(word));
+            return false;
+        }
+        *ret |= 1U << state;
+        at += word.len + 1;
+    }
+    return true;
+}
+
 bool count_of(struct slice text, int64_t max, int64_t *ret)
 {
     int64_t v = 0;

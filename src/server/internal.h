@@ -12,6 +12,7 @@
 #include "http/http.h"
 #include "scheduler/scheduler.h"
 #include "server/access.h"
+#include "server/metrics.h"
 #include "server/server.h"
 #include "server/store_thread.h"
 #include "server/strict.h"
@@ -53,7 +54,8 @@ struct server {
     bool scans_fail;      /* it is the supervisor who said so ... */
     uint64_t scans_until; /* ... after so many scans that did not */
     bool draining, ended;
-    uint64_t requests;
+    struct metrics metrics;
+    struct events *events;
 };
 
 /* The first field of whatever hangs on http_request.user. */
@@ -66,18 +68,26 @@ struct exchange {
 int64_t server_now(void *arg); /* the store's time; arg is the server */
 int64_t server_steady(void *arg);
 
+/* What is wrong with the store: it fails, or has not answered for long. ERR_OK: nothing; then the
+ * story is not written. */
+enum err server_trouble(const struct server *sv, char *ret_story, size_t story_size);
+
 /* A request that waits for something: its memory, and the tie to its client. */
 void exchange_begin(struct exchange *x, struct server *sv, struct http_request *r);
 void exchange_untie(struct exchange *x); /* before answering: `gone` will not be called */
 
 /* routes.c */
 void route(void *arg, struct http_request *r);
+void route_label(struct buf *b, unsigned route); /* method="GET",route="/v1/tasks/" */
 
 enum { TAGS_MAX = 32, TAG_VALUE_MAX = 256 };
 
 /* tasks_submit.c, tasks_read.c, tasks_operate.c */
 void tasks_post(struct server *sv, struct http_request *r);
 void task_get(struct server *sv, struct http_request *r);
+/* All that its record shows; on the store thread. */
+enum err task_read(struct store *store, struct slice id, struct arena *a, struct task_row *ret,
+                   struct audit_page *ret_operations, struct error *e);
 void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind);
 void ask_answered(void *arg, struct ask *a);
 void task_get_when_ended(struct server *sv, struct http_request *r, struct slice id,
@@ -99,6 +109,25 @@ void server_ask(struct server *sv, struct ask *a);                            /*
 /* work.c */
 void work_post(struct server *sv, struct http_request *r);
 bool work_answered(void *arg, struct work *w);
+
+/* heartbeats.c */
+void heartbeats_post(struct server *sv, struct http_request *r);
+
+/* events.c, events_task.c: streams of what happens */
+struct events_stats {
+    size_t listeners_all, listeners_task;
+};
+struct events *events_new(struct server *sv);
+void events_free(struct events *ev);  /* no stream is open any more */
+void events_drain(struct events *ev); /* all streams end */
+void events_close(struct events *ev); /* its timer goes; before the loop ends */
+void events_turn(struct events *ev);  /* writes what has gathered */
+void events_changed(struct events *ev, const struct workflow *w, const struct task *t);
+void events_touched(struct events *ev, struct slice task); /* its row may be another */
+void events_beat(struct events *ev, const struct heartbeat *b);
+void events_stats(const struct server *sv, struct events_stats *ret);
+void events_get(struct server *sv, struct http_request *r);
+void task_events_get(struct server *sv, struct http_request *r);
 
 /* workflows.c */
 void workflow_put(struct server *sv, struct http_request *r);
@@ -125,15 +154,18 @@ void nodes_get(struct server *sv, struct http_request *r);
 void metrics_get(struct server *sv, struct http_request *r);
 
 /* body.c: reading requests */
-struct json *body_json(struct http_request *r);              /* NULL: answered with a problem */
-bool wait_of(struct http_request *r, int64_t *ret_ms);       /* ?wait=; false: answered */
+struct json *body_json(struct http_request *r);        /* NULL: answered with a problem */
+bool wait_of(struct http_request *r, int64_t *ret_ms); /* ?wait=; false: answered */
+/* "error,pending" as bits of (1 << enum task_state); false: answered. */
+bool states_of(struct http_request *r, struct slice text, uint32_t *ret);
 bool count_of(struct slice text, int64_t max, int64_t *ret); /* digits only, from 1 to max */
 bool is_name(struct slice s);    /* of an id, agent, instance: 1 to 128 of [A-Za-z0-9._:-] */
 bool is_tag_key(struct slice s); /* 1 to 64 of [A-Za-z0-9._-] */
 
 /* render.c */
-void render_task(struct buf *b, const struct workflow *w, const struct task *t,
-                 const struct task_row *row, const struct audit_page *operations);
+void render_task(struct buf *b, const struct scheduler *s, const struct workflow *w,
+                 const struct task *t, const struct task_row *row,
+                 const struct audit_page *operations);
 void render_summary(struct buf *b, const struct task_row *row);
 void answer_json(struct http_request *r, int status, const struct buf *b, const char *headers);
 const char *trouble_type(enum err err); /* as problem documents name it */

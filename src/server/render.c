@@ -39,7 +39,15 @@ static void member_error(struct buf *b, const struct fault_note *n)
     json_close(b, '}');
 }
 
-static void render_attempt(struct buf *b, const struct attempt *a)
+/* Only of an open attempt, and only what came to this node since it has the task. */
+static void render_pulse(struct buf *b, const struct pulse *p)
+{
+    member_time(b, "heartbeat_at", p ? p->at : 0);
+    member_raw(b, "progress", p ? p->progress : SLICE_NONE);
+    member(b, "message", p ? p->message : SLICE_NONE);
+}
+
+static void render_attempt(struct buf *b, const struct attempt *a, const struct pulse *p)
 {
     json_open(b, '{');
     member_int(b, "attempt", a->number);
@@ -56,11 +64,29 @@ static void render_attempt(struct buf *b, const struct attempt *a)
         member_raw(b, "output", a->output.json);
     if (a->error.code.ptr)
         member_error(b, &a->error);
+    if (a->outcome == OUTCOME_OPEN)
+        render_pulse(b, p);
     json_close(b, '}');
 }
 
-static void render_step(struct buf *b, const struct workflow_step *ws, const struct step *s)
+/* What a task's record is made of. */
+struct record {
+    const struct scheduler *scheduler;
+    const struct workflow *workflow;
+    const struct task *task;
+};
+
+static const struct pulse *pulse_of(const struct record *r, uint16_t step, const struct attempt *a)
 {
+    return a->outcome == OUTCOME_OPEN
+               ? scheduler_pulse(r->scheduler, r->task->id, step, a->direction, a->number)
+               : NULL;
+}
+
+static void render_step(struct buf *b, const struct record *r, uint16_t step)
+{
+    const struct workflow_step *ws = &r->workflow->steps[step];
+    const struct step *s = &r->task->steps[step];
     const struct attempt *open = step_open_attempt(s);
 
     json_open(b, '{');
@@ -79,7 +105,7 @@ static void render_step(struct buf *b, const struct workflow_step *ws, const str
     json_key(b, "attempts");
     json_open(b, '[');
     for (uint16_t i = 0; i < s->attempt_count; i++)
-        render_attempt(b, &s->attempts[i]);
+        render_attempt(b, &s->attempts[i], pulse_of(r, step, &s->attempts[i]));
     json_close(b, ']');
     json_close(b, '}');
 }
@@ -110,9 +136,12 @@ void render_summary(struct buf *b, const struct task_row *row)
     json_close(b, '}');
 }
 
-void render_task(struct buf *b, const struct workflow *w, const struct task *t,
-                 const struct task_row *row, const struct audit_page *operations)
+void render_task(struct buf *b, const struct scheduler *s, const struct workflow *w,
+                 const struct task *t, const struct task_row *row,
+                 const struct audit_page *operations)
 {
+    const struct record r = {s, w, t};
+
     json_open(b, '{');
     render_columns(b, row);
     member_raw(b, "input", t->input.json);
@@ -121,7 +150,7 @@ void render_task(struct buf *b, const struct workflow *w, const struct task *t,
     json_key(b, "steps");
     json_open(b, '[');
     for (uint16_t i = 0; i < t->step_count; i++)
-        render_step(b, &w->steps[i], &t->steps[i]);
+        render_step(b, &r, i);
     json_close(b, ']');
     json_key(b, "operations");
     json_open(b, '[');

@@ -35,8 +35,11 @@ static void task_cancel(struct server *sv, struct http_request *r)
 
 static const struct route routes[] = {
     {"POST", "v1/agents/*/work", work_post, ROLE_AGENT},
+    {"POST", "v1/agents/*/heartbeats", heartbeats_post, ROLE_AGENT},
     {"POST", "v1/tasks", tasks_post, ROLE_SUBMIT | ROLE_OPERATE},
     {"GET", "v1/tasks/*", task_get, SEE},
+    {"GET", "v1/tasks/*/events", task_events_get, SEE},
+    {"GET", "v1/events", events_get, LIST},
     {"GET", "v1/tasks", tasks_list, LIST},
     {"POST", "v1/tasks/*/retry", task_retry, ROLE_OPERATE},
     {"POST", "v1/tasks/*/skip", task_skip, ROLE_OPERATE},
@@ -57,6 +60,16 @@ static const struct route routes[] = {
     {"GET", "healthz", healthz_get, ROLE_ANYBODY},
     {"GET", "readyz", readyz_get, ROLE_ANYBODY},
 };
+
+_Static_assert(COUNT_OF(routes) < ROUTES_MAX, "the last number is of what matches none");
+
+void route_label(struct buf *b, unsigned number)
+{
+    if (number < COUNT_OF(routes))
+        buf_fmt(b, "method=\"%s\",route=\"/%s\"", routes[number].method, routes[number].path);
+    else
+        buf_str(b, "method=\"any\",route=\"none\"");
+}
 
 static bool path_matches(const char *pattern, struct slice path)
 {
@@ -93,7 +106,7 @@ static bool method_matches(const struct route *rt, struct slice method)
 static bool reads_query(const struct route *rt)
 {
     return rt->serve == tasks_post || rt->serve == tasks_list || rt->serve == task_get
-           || rt->serve == audit_get;
+           || rt->serve == audit_get || rt->serve == events_get;
 }
 
 /* "127.0.0.1" and its like: all of it is an address, so that no name that only begins so (and that
@@ -218,7 +231,7 @@ void route(void *arg, struct http_request *r)
     const struct route *rt = NULL;
     bool known = false;
 
-    sv->requests++;
+    metrics_request_begins(r);
     if (is_foreign(r)) {
         http_problem(r, 403, "foreign",
                      "requests from web pages, or to a Host that is not loopback, are refused");
@@ -229,8 +242,10 @@ void route(void *arg, struct http_request *r)
         if (!path_matches(routes[i].path, r->path))
             continue;
         known = true;
-        if (method_matches(&routes[i], r->method))
+        if (method_matches(&routes[i], r->method)) {
             rt = &routes[i];
+            r->route = (unsigned)i;
+        }
     }
     serve_known(sv, r, rt, known);
 }

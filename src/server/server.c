@@ -16,6 +16,7 @@ enum {
     ERRORS_MAX = 100,
     CLOCK_LOOK_MS = 1000,
     CLOCK_JUMP_MS = 5000,
+    STORE_SLOW_MS = 5000,       /* a job that takes longer counts as trouble */
     CLOCK_BEHIND_MS = 1000,     /* is worth telling */
     CLOCK_BELIEVE_MS = 86400000 /* of a past that lies so far ahead nothing is believed */
 };
@@ -98,8 +99,10 @@ void exchange_untie(struct exchange *x)
 static void http_done(void *arg, struct http_request *r, bool sent)
 {
     struct exchange *x = r->user;
-    (void)arg;
+    struct server *sv = arg;
     (void)sent;
+
+    metrics_request_done(&sv->metrics, r);
 
     if (!x)
         return; /* answered */
@@ -135,6 +138,7 @@ static void take_turn(struct server *sv)
     many_go_on(sv);
     int64_t at = scheduler_turn(sv->scheduler);
     int64_t scan = supervisor_turn(sv->supervisor);
+    events_turn(sv->events);
 
     if (scan != 0 && (at == 0 || scan < at))
         at = scan;
@@ -152,14 +156,44 @@ static void take_turn(struct server *sv)
     (void)uv_timer_start(&sv->timer, timer_fired, (uint64_t)left, 0);
 }
 
+enum err server_trouble(const struct server *sv, char *ret_story, size_t story_size)
+{
+    int64_t since = store_thread_busy_since_ms(sv->thread);
+    int64_t busy = since ? (int64_t)(uv_hrtime() / 1000000) - since : 0;
+
+    if (sv->trouble_err != ERR_OK) {
+        (void)snprintf(ret_story, story_size, "%s", sv->trouble);
+        return sv->trouble_err;
+    }
+    if (busy < STORE_SLOW_MS)
+        return ERR_OK;
+    (void)snprintf(ret_story, story_size, "the store has not answered for %" PRId64 " s",
+                   busy / 1000);
+    return ERR_BUSY;
+}
+
 /* ---- what scheduler and supervisor tell ---- */
 
 static void task_ended(void *arg, struct slice id, enum task_state state)
 {
     struct server *sv = arg;
-    (void)state;
 
+    sv->metrics.tasks_ended[state]++;
     waiters_of(&sv->waits, id);
+}
+
+static void task_changed(void *arg, const struct workflow *w, const struct task *t)
+{
+    struct server *sv = arg;
+
+    events_changed(sv->events, w, t);
+}
+
+static void committed(void *arg, size_t changes, int64_t took_us)
+{
+    struct server *sv = arg;
+
+    metrics_committed(&sv->metrics, changes, took_us);
 }
 
 static void alert(void *arg, const struct task *t)
@@ -177,6 +211,7 @@ static void store_trouble(void *arg, const struct error *e)
     struct server *sv = arg;
 
     sv->scans_fail = false;
+    sv->metrics.troubles += e && sv->trouble_err == ERR_OK;
     sv->trouble_err = e ? e->code : ERR_OK;
     (void)snprintf(sv->trouble, sizeof sv->trouble, "%s", e ? e->text : "");
     if (e)
@@ -190,6 +225,7 @@ static void requested(void *arg, struct slice id, bool released)
     struct server *sv = arg;
 
     scheduler_requested(sv->scheduler, id, released);
+    events_touched(sv->events, id);
 }
 
 static uint64_t scans(const struct server *sv)
@@ -263,6 +299,7 @@ static void on_signal(uv_signal_t *s, int signum)
     notify("STOPPING=1");
     scheduler_drain(sv->scheduler);
     waiters_all(&sv->waits);
+    events_drain(sv->events);
     (void)uv_timer_start(&sv->drain_timer, drain_step, SHUT_MS, SHUT_MS);
     take_turn(sv);
 }
@@ -326,6 +363,8 @@ static void make_parts(struct server *sv)
         .work_answer = work_answered,
         .ask_answer = ask_answered,
         .task_ended = task_ended,
+        .task_changed = task_changed,
+        .committed = committed,
         .alert = alert,
         .store_trouble = store_trouble,
     };
@@ -395,6 +434,7 @@ static void take_down(struct server *sv)
     while (scheduler_is_busy(sv->scheduler) || supervisor_is_busy(sv->supervisor)
            || sv->exchange_count > 0)
         (void)uv_run(&sv->loop, UV_RUN_ONCE);
+    events_close(sv->events);
     scheduler_free(sv->scheduler);
     supervisor_free(sv->supervisor);
     store_thread_stop(sv->thread);
@@ -409,6 +449,7 @@ static void take_down(struct server *sv)
         ;
     int rc = uv_loop_close(&sv->loop);
     ASSERT(rc == 0);
+    events_free(sv->events);
     token_key_free(sv->key);
     access_free(sv->access);
     registry_fini(&sv->workflows);
@@ -445,6 +486,7 @@ enum err server_run(const struct server_config *c, struct error *e)
     sv->config.drain_ms = c->drain_ms ? c->drain_ms : DRAIN_MS;
     sv->wall_minus_steady_ms = time_at_start(sv) - server_steady(NULL);
     sv->wall_off_told_ms = min_i64(0, clock_ms(CLOCK_REALTIME) - server_now(sv));
+    metrics_begin(&sv->metrics, clock_ms(CLOCK_REALTIME));
     (void)signal(SIGPIPE, SIG_IGN); /* clients that go away are no news */
     int rc = uv_loop_init(&sv->loop);
     ASSERT(rc == 0);
@@ -457,6 +499,7 @@ enum err server_run(const struct server_config *c, struct error *e)
     sv->thread = store_thread_start(&sv->loop, &tc);
     sv->store = store_thread_queue(sv->thread);
     make_parts(sv);
+    sv->events = events_new(sv);
     start_handles(sv);
     if (err == ERR_OK)
         err = open_door(sv, e);

@@ -9,14 +9,22 @@
 #include "base/err.h"
 #include "store/store.h"
 
+/* A file of the store, for the metrics. */
+struct store_file {
+    const char *name; /* "database" */
+    const char *path;
+};
+
 struct server_config {
     const char *listen;                           /* "127.0.0.1:7420" */
     struct store *store;                          /* open; stays the caller's */
     bool (*maintain)(struct store *s, bool idle); /* may be NULL */
     const char *token_file; /* absolute, where the admin's token is or will be; NULL: no tokens are
                                asked for */
-    const char *node;       /* "n1" */
-    const char *key_prefix; /* of idempotency keys; may be NULL */
+    const struct store_file *store_files; /* may be NULL */
+    size_t store_file_count;
+    const char *node;               /* "n1" */
+    const char *key_prefix;         /* of idempotency keys; may be NULL */
     int64_t supervisor_interval_ms; /* 0: default, as the next two */
     int64_t grace_ms;
     int64_t drain_ms; /* how long results are waited for after SIGTERM; default 5 s */

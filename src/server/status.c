@@ -1,19 +1,33 @@
 #include "server/internal.h"
 
+#include "http/answer.h"
 #include "json/json.h"
 
+/* The loop turns: that is all that it says. */
 void healthz_get(struct server *sv, struct http_request *r)
 {
     (void)sv;
     http_answer(r, 200, "application/json", SLICE("{\"status\":\"ok\"}"), NULL);
 }
 
+static void not_ready(struct http_request *r, const char *type, const char *why)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    http_problem_write(&b, 503, type, slice_of(why));
+    http_answer(r, 503, "application/problem+json", buf_view(&b), "Retry-After: 1\r\n");
+}
+
+/* Does the store work, as far as we know, and is this node to stay? Nothing is asked of the store
+ * for that: who asks is answered even while it hangs. */
 void readyz_get(struct server *sv, struct http_request *r)
 {
+    char story[sizeof sv->trouble];
+
     if (sv->draining)
-        http_problem(r, 503, "draining", "the server is ending");
-    else if (sv->trouble_err != ERR_OK)
-        http_problem(r, 503, "store", "%s", sv->trouble);
+        not_ready(r, "draining", "the server is ending");
+    else if (server_trouble(sv, story, sizeof story) != ERR_OK)
+        not_ready(r, "store", story);
     else
         http_answer(r, 200, "application/json", SLICE("{\"status\":\"ready\"}"), NULL);
 }
@@ -36,6 +50,8 @@ static void render_instances(struct buf *b, const struct agent *a)
         json_number(b, (int64_t)open);
         json_key(b, "seen_at");
         json_time(b, in->seen_at);
+        json_key(b, "heartbeat_at");
+        json_time(b, in->heartbeat_at);
         json_close(b, '}');
     }
     json_close(b, ']');
@@ -87,37 +103,4 @@ void nodes_get(struct server *sv, struct http_request *r)
     json_close(&b, ']');
     json_close(&b, '}');
     answer_json(r, 200, &b, NULL);
-}
-
-static void metric(struct buf *b, const char *name, const char *type, const char *help, uint64_t v)
-{
-    buf_fmt(b, "# HELP intact_%s %s\n# TYPE intact_%s %s\nintact_%s %" PRIu64 "\n", name, help,
-            name, type, name, v);
-}
-
-void metrics_get(struct server *sv, struct http_request *r)
-{
-    struct scheduler_stats st;
-    struct supervisor_stats su;
-    CLEANUP(buf_fini) struct buf b = {0};
-
-    scheduler_stats(sv->scheduler, &st);
-    supervisor_stats(sv->supervisor, &su);
-    metric(&b, "tasks_submitted_total", "counter", "Tasks taken in by this node.", st.submitted);
-    metric(&b, "tasks_ended_total", "counter",
-           "Tasks that this node brought to processed, compensated or error.", st.ended);
-    metric(&b, "state_changes_total", "counter", "Rows of tasks written.", st.changes);
-    metric(&b, "batches_total", "counter", "Transactions handed to the store.", st.batches);
-    metric(&b, "conflicts_total", "counter", "Changes that met another revision.", st.conflicts);
-    metric(&b, "claims_total", "counter", "Tasks claimed.", st.claims);
-    metric(&b, "tasks_in_memory", "gauge", "Tasks in work.", st.live);
-    metric(&b, "open_attempts", "gauge", "Attempts that agents have not answered.",
-           st.open_attempts);
-    metric(&b, "waiting_steps", "gauge", "Steps that wait for a place.", st.waiting);
-    metric(&b, "parked_calls", "gauge", "Work calls without work.", st.parked);
-    metric(&b, "supervisor_scans_total", "counter", "Scans for what is overdue.", su.scans);
-    metric(&b, "supervisor_requests_total", "counter", "Requests written by the supervisor.",
-           su.requests);
-    metric(&b, "http_requests_total", "counter", "Requests taken.", sv->requests);
-    http_answer(r, 200, "text/plain; version=0.0.4", buf_view(&b), NULL);
 }

@@ -1,6 +1,7 @@
 #include "server/store_thread.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -14,6 +15,7 @@ struct store_thread {
     pthread_cond_t wake;
     struct link todo, finished;
     bool stop;
+    atomic_int_fast64_t busy_since_ms;
     uv_async_t async;
 };
 
@@ -85,6 +87,16 @@ static void wait_for_work(struct store_thread *t)
     }
 }
 
+static void run(struct store_thread *t, struct store_job *j)
+{
+    uint64_t from = uv_hrtime();
+
+    atomic_store(&t->busy_since_ms, (int_fast64_t)(from / 1000000));
+    j->run(j, t->config.store);
+    atomic_store(&t->busy_since_ms, 0);
+    j->took_us = (int64_t)((uv_hrtime() - from) / 1000);
+}
+
 static void *body(void *arg)
 {
     struct store_thread *t = arg;
@@ -101,7 +113,7 @@ static void *body(void *arg)
         for (struct link *l = NULL; (l = list_first(&todo));) {
             struct store_job *j = CONTAINER_OF(l, struct store_job, link);
             link_remove(l);
-            j->run(j, t->config.store);
+            run(t, j);
             (void)pthread_mutex_lock(&t->lock);
             list_push(&t->finished, l);
             (void)pthread_mutex_unlock(&t->lock);
@@ -143,6 +155,11 @@ struct store_thread *store_thread_start(uv_loop_t *loop, const struct store_thre
 struct store_queue *store_thread_queue(struct store_thread *t)
 {
     return &t->queue;
+}
+
+int64_t store_thread_busy_since_ms(struct store_thread *t)
+{
+    return atomic_load(&t->busy_since_ms);
 }
 
 static void closed(uv_handle_t *h)

@@ -20,6 +20,9 @@ struct store_thread_config {
 struct store_thread *store_thread_start(uv_loop_t *loop, const struct store_thread_config *c);
 struct store_queue *store_thread_queue(struct store_thread *t);
 
+/* Since when the job at work has been so, on the monotonic clock; 0: none is. */
+int64_t store_thread_busy_since_ms(struct store_thread *t);
+
 /* Finishes what it was given, then ends the thread; `done` of those jobs is not called any more.
  * The memory is freed when libuv has let go of the handle. */
 void store_thread_stop(struct store_thread *t);

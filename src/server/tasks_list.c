@@ -68,24 +68,7 @@ static void list_done(struct store_job *j)
 
 static bool read_states(struct http_request *r, struct lister *ls, struct slice value)
 {
-    const char *at = value.ptr;
-    const char *end = value.ptr + value.len;
-
-    while (at <= end) {
-        const char *comma = memchr(at, ',', (size_t)(end - at));
-        struct slice word = {at, (size_t)((comma ? comma : end) - at)};
-        enum task_state state;
-        if (!task_state_parse(word, &state)) {
-            http_problem(r, 422, "bad-state",
-                         "state is \"%.*s\", expected pending, processing, processed, "
-                         "compensating, compensated or error, or several with commas between",
-                         SLICE_ARG(word));
-            return false;
-        }
-        ls->query.states |= 1U << state;
-        at += word.len + 1;
-    }
-    return true;
+    return states_of(r, value, &ls->query.states);
 }
 
 static bool read_workflow(struct http_request *r, struct lister *ls, struct slice value)

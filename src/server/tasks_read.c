@@ -75,20 +75,26 @@ static void answer_task(struct reader *rd)
                      d ? rd->error.text : "its workflow is not in the store");
         return;
     }
-    render_task(&b, &d->workflow, &t, &rd->row, &rd->operations);
+    render_task(&b, sv->scheduler, &d->workflow, &t, &rd->row, &rd->operations);
     answer_json(r, rd->status, &b, NULL);
+}
+
+enum err task_read(struct store *store, struct slice id, struct arena *a, struct task_row *ret,
+                   struct audit_page *ret_operations, struct error *e)
+{
+    const struct audit_query operations = {.task = id, .limit = OPERATIONS_MAX};
+    enum err err = store->ops->get(store, id, a, ret, e);
+
+    if (err == ERR_OK)
+        err = store->ops->audit_list(store, &operations, a, ret_operations, e);
+    return err;
 }
 
 static void read_run(struct store_job *j, struct store *store)
 {
     struct reader *rd = CONTAINER_OF(j, struct reader, job);
 
-    const struct audit_query operations = {.task = rd->id, .limit = OPERATIONS_MAX};
-
-    rd->err = store->ops->get(store, rd->id, &rd->arena, &rd->row, &rd->error);
-    if (rd->err == ERR_OK)
-        rd->err =
-            store->ops->audit_list(store, &operations, &rd->arena, &rd->operations, &rd->error);
+    rd->err = task_read(store, rd->id, &rd->arena, &rd->row, &rd->operations, &rd->error);
 }
 
 static void begin_reading(struct reader *rd);

@@ -187,14 +187,23 @@ static int64_t metric_of(const char *name)
 {
     REPLY r = {0};
     char line[80];
+    int64_t sum = 0;
+    bool any = false;
 
     get(&node, &r, "/metrics");
     EXPECT(&r, 200);
-    assert_true(head_has(&r, "\r\nContent-Type: text/plain; version=0.0.4\r\n"));
-    (void)snprintf(line, sizeof line, "\nintact_%s ", name);
-    const char *found = strstr(r.body.ptr, line);
-    CHECK(found, "no metric %s: %.*s", name, SLICE_ARG(r.body));
-    return strtoll(found + strlen(line), NULL, 10);
+    assert_true(head_has(&r, "\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
+    (void)snprintf(line, sizeof line, "\nintact_%s", name);
+    for (const char *p = r.body.ptr; (p = strstr(p, line));) { /* all samples, whatever labels */
+        p += strlen(line);
+        if (*p != ' ' && *p != '{')
+            continue;
+        p += strcspn(p, " \n");
+        sum += strtoll(p, NULL, 10);
+        any = true;
+    }
+    CHECK(any, "no metric %s: %.*s", name, SLICE_ARG(r.body));
+    return sum;
 }
 
 static void metrics_count(void **state)

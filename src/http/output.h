@@ -1,0 +1,34 @@
+#ifndef HTTP_OUTPUT_H
+#define HTTP_OUTPUT_H
+
+/*
+ * What a connection sends. The kernel gets it at once, as far as it takes it; the rest is kept, in
+ * order, and handed over as the client reads. libuv has one piece at a time, what comes meanwhile
+ * is gathered behind it, so that many small pieces cost no more than their bytes.
+ */
+
+#include <uv.h>
+
+#include "base/buf.h"
+
+struct http_connection;
+
+struct http_output {
+    struct http_rest *rest; /* with libuv; NULL: nothing is kept */
+    struct buf waiting;     /* behind it */
+    uint64_t accepted;      /* bytes that were ever sent or kept */
+};
+
+enum { HTTP_OUTPUT_PARTS = 3 };
+
+/* Sends the parts one behind the other, copying what it keeps of them. False: the connection is
+ * broken; nothing may be sent any more. When nothing is kept any longer http_connection_flushed is
+ * called, but never from inside this. */
+bool http_output_send(struct http_connection *c, const struct slice *parts,
+                      unsigned count) MUST_USE;
+
+size_t http_output_backlog(const struct http_connection *c); /* bytes kept: not with the kernel */
+uint64_t http_output_taken(const struct http_connection *c); /* bytes that the kernel ever took */
+void http_output_fini(struct http_connection *c);            /* after libuv has let go */
+
+#endif

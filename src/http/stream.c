@@ -1,0 +1,75 @@
+/* Answers that come in pieces: see http.h. */
+
+#include "http/answer.h"
+#include "http/connection.h"
+
+static struct http_connection *streaming(const struct http_request *r)
+{
+    struct http_connection *c = http_message_of(r)->connection;
+
+    return c->phase == HTTP_STREAMING && c->message == http_message_of(r) ? c : NULL;
+}
+
+void http_stream_begin(struct http_request *r, int status, const char *content_type,
+                       const char *headers)
+{
+    struct http_message *m = http_message_of(r);
+    struct http_connection *c = m->connection;
+
+    ASSERT(!m->is_answered);
+    m->is_answered = true;
+    r->status = status;
+    if (c->phase == HTTP_CLOSED)
+        return;
+    ASSERT(c->phase == HTTP_PARKED);
+    ASSERT(c->message == m);
+    struct http_server *s = c->server;
+    m->is_chunked = !http_message_is_1_0(m);
+    c->closes = !m->keeps_alive || s->is_draining || !m->is_chunked;
+    bool has_body = http_status_has_body(status) && !slice_is(r->method, "HEAD");
+    buf_clear(&s->head);
+    http_answer_head(&s->head, &(struct http_answer){.status = status,
+                                                     .content_type = content_type,
+                                                     .headers = headers,
+                                                     .is_stream = true,
+                                                     .is_chunked = m->is_chunked,
+                                                     .closes = c->closes});
+    if (has_body)
+        http_connection_stream(c, buf_view(&s->head));
+    else
+        http_connection_answer(c, buf_view(&s->head), SLICE(""));
+}
+
+bool http_stream_write(struct http_request *r, struct slice bytes)
+{
+    struct http_connection *c = streaming(r);
+    char size[24];
+
+    if (!c || http_output_backlog(c) > c->server->limits.stream_backlog_max)
+        return false;
+    if (bytes.len == 0)
+        return true; /* a chunk of no bytes would be the last one */
+    if (!c->message->is_chunked)
+        return http_connection_stream_on(c, &bytes, 1);
+    int len = snprintf(size, sizeof size, "%zx\r\n", bytes.len);
+    ASSERT(len > 0);
+    const struct slice chunk[] = {{size, (size_t)len}, bytes, SLICE("\r\n")};
+    return http_connection_stream_on(c, chunk, COUNT_OF(chunk));
+}
+
+size_t http_stream_backlog(const struct http_request *r)
+{
+    const struct http_connection *c = streaming(r);
+
+    return c ? http_output_backlog(c) : 0;
+}
+
+void http_stream_end(struct http_request *r)
+{
+    struct http_connection *c = streaming(r);
+
+    if (!c)
+        return;
+    c->closes = c->closes || c->server->is_draining;
+    http_connection_answer(c, c->message->is_chunked ? SLICE("0\r\n\r\n") : SLICE(""), SLICE(""));
+}

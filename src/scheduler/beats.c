@@ -1,0 +1,148 @@
+#include "scheduler/internal.h"
+
+#include <stdlib.h>
+
+/*
+ * Heartbeats. They are kept beside the task in memory and nowhere else: nothing is decided, nothing
+ * is written, no deadline moves. So they may be lost, late and doubled without harm, and a node
+ * that was started again knows of none until the next one comes.
+ */
+
+/* The latest one of an open attempt. */
+struct kept_beat {
+    struct link link; /* of its live task */
+    uint16_t step;
+    enum direction direction;
+    uint32_t attempt;
+    struct pulse pulse; /* points behind this struct */
+};
+
+static struct kept_beat *kept_of(const struct live *l, uint16_t step)
+{
+    LIST_FOREACH (link, after, &l->beats) {
+        struct kept_beat *k = CONTAINER_OF(link, struct kept_beat, link);
+        if (k->step == step)
+            return k;
+    }
+    return NULL;
+}
+
+static void kept_free(struct kept_beat *k)
+{
+    link_remove(&k->link);
+    free(k);
+}
+
+void beats_forget(struct live *l, uint16_t step)
+{
+    struct kept_beat *k = kept_of(l, step);
+
+    if (k)
+        kept_free(k);
+}
+
+void beats_forget_all(struct live *l)
+{
+    for (struct link *first = NULL; (first = list_first(&l->beats));)
+        kept_free(CONTAINER_OF(first, struct kept_beat, link));
+}
+
+static struct slice bytes_put(char **at, struct slice s)
+{
+    char *to = *at;
+
+    if (!s.ptr)
+        return SLICE_NONE;
+    memcpy(to, s.ptr, s.len);
+    *at += s.len;
+    return (struct slice){to, s.len};
+}
+
+static void keep(struct live *l, const struct heartbeat *b, int64_t now)
+{
+    struct kept_beat *k = malloc(sizeof *k + b->progress.len + b->message.len);
+
+    ASSERT(k);
+    char *at = (char *)(k + 1);
+    *k = (struct kept_beat){.step = b->of.step,
+                            .direction = b->of.direction,
+                            .attempt = b->of.attempt,
+                            .pulse.at = now};
+    k->pulse.progress = bytes_put(&at, b->progress);
+    k->pulse.message = bytes_put(&at, b->message);
+    beats_forget(l, b->of.step);
+    list_push(&l->beats, &k->link);
+}
+
+/* Where tasks in work are all in memory, one that is not has ended, or nothing of it is at work, or
+ * the supervisor has given up what was. */
+static bool knows_all(const struct scheduler *s)
+{
+    return !s->config.shared && !s->taking_over && !s->looking;
+}
+
+/* Could what memory says of the task still turn out not to be so? */
+static bool is_settled(const struct live *l)
+{
+    return !l->in_flight && !link_is_in(&l->dirty_link) && !link_is_in(&l->load_link);
+}
+
+static enum beat_status take_beat(struct scheduler *s, const struct heartbeats *call,
+                                  struct heartbeat *b)
+{
+    if (!token_check(s->key, b->token, call->agent_name, &b->of))
+        return BEAT_UNKNOWN;
+    struct live *l = live_find(s, b->of.task);
+    if (!l)
+        return knows_all(s) ? BEAT_LATE : BEAT_UNKNOWN;
+    if (!l->loaded || b->of.step >= l->task.step_count)
+        return BEAT_UNKNOWN;
+    const struct attempt *a = step_open_attempt(&l->task.steps[b->of.step]);
+    const struct live_step *ls = &l->steps[b->of.step];
+    if (!a || a->direction != b->of.direction || a->number != b->of.attempt)
+        return is_settled(l) ? BEAT_LATE : BEAT_UNKNOWN;
+    if (!slice_eq(a->instance, call->instance_name) || (ls->pending && !ls->delivered))
+        return BEAT_UNKNOWN;
+    keep(l, b, scheduler_now(s));
+    return BEAT_ACCEPTED;
+}
+
+static const struct instance *note_life(struct scheduler *s, const struct heartbeats *call)
+{
+    struct agent *a = map_get(&s->dispatch.agents, call->agent_name);
+    struct instance *i = a ? map_get(&a->instances, call->instance_name) : NULL;
+
+    if (i) /* others have never called, or are forgotten: beats alone make nobody known */
+        i->heartbeat_at = scheduler_now(s);
+    return i;
+}
+
+void scheduler_beats(struct scheduler *s, struct heartbeats *call)
+{
+    for (size_t i = 0; i < call->count; i++) {
+        call->list[i].status = take_beat(s, call, &call->list[i]);
+        s->stats.beats[call->list[i].status]++;
+    }
+    const struct instance *in = note_life(s, call);
+    if (in)
+        call->stop_count = call_stops(s, in, call->arena, &call->stop);
+}
+
+const struct pulse *scheduler_pulse(const struct scheduler *s, struct slice task, uint16_t step,
+                                    enum direction direction, uint32_t attempt)
+{
+    const struct live *l = map_get(&s->lives, task);
+    const struct kept_beat *k = l ? kept_of(l, step) : NULL;
+
+    return k && k->direction == direction && k->attempt == attempt ? &k->pulse : NULL;
+}
+
+const char *beat_status_text(enum beat_status st)
+{
+    static const char *const texts[] = {
+#define X(name, text) text,
+        BEAT_STATUSES(X)
+#undef X
+    };
+    return texts[st];
+}

@@ -1,0 +1,435 @@
+#include "server/events.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "http/answer.h"
+#include "json/json.h"
+
+/* ---- streams ---- */
+
+static void answer_unavailable(struct http_request *r, const char *type, const char *why)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    http_problem_write(&b, 503, type, slice_of(why));
+    http_answer(r, 503, "application/problem+json", buf_view(&b), "Retry-After: 1\r\n");
+}
+
+static void count_stream(struct stream *st, bool more)
+{
+    struct events_stats *s = &st->ev->stats;
+    size_t *n = st->of_task ? &s->listeners_task : &s->listeners_all;
+
+    ASSERT(more || *n > 0);
+    *n += more ? 1 : (size_t)-1;
+}
+
+void stream_free(struct stream *st)
+{
+    count_stream(st, false);
+    link_remove(&st->link);
+    if (st->watch)
+        watch_left(st);
+    free(st);
+}
+
+static void stream_gone(struct exchange *x)
+{
+    struct stream *st = CONTAINER_OF(x, struct stream, x);
+    struct events *ev = st->ev;
+    bool of_task = st->of_task;
+
+    stream_free(st);
+    if (!of_task && ev->stats.listeners_all == 0)
+        ev->record_until = server_steady(NULL) + RECORD_MS;
+}
+
+static void arm(struct events *ev);
+
+struct stream *stream_new(struct server *sv, struct http_request *r, bool of_task)
+{
+    struct events *ev = sv->events;
+
+    if (ev->drained) {
+        answer_unavailable(r, "draining", "the server is ending");
+        return NULL;
+    }
+    if (ev->stats.listeners_all + ev->stats.listeners_task >= STREAMS_MAX) {
+        answer_unavailable(r, "too-many-streams",
+                           "as many streams of events are open as there may be");
+        return NULL;
+    }
+    struct stream *st = calloc(1, sizeof *st);
+    ASSERT(st);
+    st->ev = ev;
+    st->of_task = of_task;
+    exchange_begin(&st->x, sv, r);
+    st->x.gone = stream_gone;
+    count_stream(st, true);
+    arm(ev);
+    return st;
+}
+
+void stream_begin(struct stream *st)
+{
+    ASSERT(!st->begun);
+    st->begun = true;
+    http_stream_begin(st->x.http, 200, "text/event-stream",
+                      "Cache-Control: no-store\r\nX-Accel-Buffering: no\r\n");
+}
+
+void stream_end(struct stream *st)
+{
+    struct http_request *r = st->x.http;
+
+    ASSERT(st->begun);
+    link_remove(&st->link);
+    http_stream_end(r);
+}
+
+bool stream_is_full(const struct stream *st)
+{
+    return http_stream_backlog(st->x.http) > STREAM_FULL;
+}
+
+bool stream_write(struct stream *st, uint64_t events)
+{
+    if (!http_stream_write(st->x.http, buf_view(&st->ev->text)))
+        return false;
+    st->ev->server->metrics.events_sent += events;
+    return true;
+}
+
+void event_put(struct events *ev, const char *name, const char *id, struct slice data)
+{
+    struct buf *b = &ev->text;
+
+    buf_fmt(b, "event: %s\n", name);
+    if (id)
+        buf_fmt(b, "id: %s\n", id);
+    buf_str(b, "data: ");
+    size_t from = b->len;
+    buf_slice(b, data);
+    for (size_t i = from; i < b->len; i++) /* between values; inside of texts they are escaped */
+        if (b->ptr[i] == '\n' || b->ptr[i] == '\r')
+            b->ptr[i] = ' ';
+    buf_str(b, "\n\n");
+}
+
+/* ---- the one timer ---- */
+
+static bool has_streams(const struct events *ev)
+{
+    return ev->stats.listeners_all + ev->stats.listeners_task > 0;
+}
+
+static void pump_all(struct events *ev);
+
+/* So that proxies, clients and we ourselves notice a connection that is dead. */
+static void keep_alive(struct events *ev)
+{
+    LIST_FOREACH (l, after, &ev->all) {
+        struct stream *st = CONTAINER_OF(l, struct stream, link);
+        buf_clear(&ev->text);
+        if (st->next == ev->next) /* what it was not told was not meant for it */
+            buf_fmt(&ev->text, "id: %" PRIu64 "-%" PRIu64 "\n", ev->boot, ev->next - 1);
+        buf_str(&ev->text, ":\n\n");
+        if (http_stream_backlog(st->x.http) == 0)
+            (void)stream_write(st, 0);
+    }
+    watches_keep_alive(ev);
+}
+
+static void timer_fired(uv_timer_t *t)
+{
+    struct events *ev = t->data;
+    bool behind = ev->behind;
+
+    ev->behind = false;
+    if (behind) {
+        pump_all(ev);
+        watches_catch_up(ev);
+    }
+    if (server_steady(NULL) >= ev->keep_alive_at) {
+        ev->keep_alive_at = 0;
+        keep_alive(ev);
+    }
+    arm(ev);
+}
+
+static void arm(struct events *ev)
+{
+    int64_t now = server_steady(NULL);
+
+    if (!ev->timer_open || !has_streams(ev))
+        return;
+    if (ev->keep_alive_at == 0)
+        ev->keep_alive_at = now + KEEP_ALIVE_MS;
+    int64_t left = max_i64(1, ev->keep_alive_at - now);
+    if (ev->behind)
+        left = min_i64(left, BEHIND_MS);
+    uv_update_time(&ev->server->loop);
+    (void)uv_timer_start(&ev->timer, timer_fired, (uint64_t)left, 0);
+}
+
+void events_fall_behind(struct events *ev)
+{
+    if (ev->behind)
+        return;
+    ev->behind = true;
+    arm(ev);
+}
+
+/* ---- the ring ---- */
+
+static bool is_recording(const struct events *ev)
+{
+    return ev->stats.listeners_all > 0 || server_steady(NULL) < ev->record_until;
+}
+
+static void render_happening(struct happening *h, const struct workflow *w, const struct task *t,
+                             int64_t now)
+{
+    struct buf *b = &h->text;
+
+    buf_clear(b);
+    json_open(b, '{');
+    json_key(b, "id");
+    json_string(b, t->id);
+    json_key(b, "workflow");
+    json_string(b, w->name);
+    json_key(b, "version");
+    json_number(b, w->version);
+    json_key(b, "revision");
+    json_number(b, (int64_t)t->revision);
+    json_key(b, "state");
+    json_string(b, slice_of(task_state_text(t->state)));
+    json_key(b, "direction");
+    json_string(b, slice_of(direction_text(t->direction)));
+    json_key(b, "failure_count");
+    json_number(b, t->failure_count);
+    json_key(b, "at");
+    json_time(b, now);
+    json_close(b, '}');
+    h->json_len = b->len;
+    buf_slice(b, w->name);
+    h->state = t->state;
+}
+
+static void record(struct events *ev, const struct workflow *w, const struct task *t)
+{
+    if (!ev->ring) {
+        ev->ring = calloc(RING_MAX, sizeof *ev->ring);
+        ASSERT(ev->ring);
+    }
+    render_happening(&ev->ring[ev->next % RING_MAX], w, t, server_now(ev->server));
+    ev->next++;
+    if (ev->next - ev->first > RING_MAX)
+        ev->first = ev->next - RING_MAX;
+    ev->fresh = ev->stats.listeners_all > 0;
+}
+
+void events_changed(struct events *ev, const struct workflow *w, const struct task *t)
+{
+    if (ev->stats.listeners_task > 0)
+        events_touched(ev, t->id);
+    if (ev->stats.listeners_all > 0 || (ev->record_until != 0 && is_recording(ev))) {
+        record(ev, w, t);
+        return;
+    }
+    ev->record_until = 0;
+    ev->first = ++ev->next;
+}
+
+static bool is_wanted(const struct stream *st, const struct happening *h)
+{
+    struct slice workflow = {h->text.ptr + h->json_len, h->text.len - h->json_len};
+
+    return (st->states == 0 || (st->states >> h->state & 1))
+           && (!st->wanted.ptr || slice_eq(st->wanted, workflow));
+}
+
+static void put_id(char *ret, size_t size, const struct events *ev, uint64_t n)
+{
+    (void)snprintf(ret, size, "%" PRIu64 "-%" PRIu64, ev->boot, n);
+}
+
+static void put_gap(struct events *ev)
+{
+    char id[48];
+
+    put_id(id, sizeof id, ev, ev->next - 1);
+    event_put(ev, "gap", id, SLICE("{\"reason\":\"events were missed: list the tasks again\"}"));
+    ev->server->metrics.gaps++;
+}
+
+/* Tells it more of what it was not told. False: it did not take it. */
+static bool pump_more(struct stream *st)
+{
+    struct events *ev = st->ev;
+    uint64_t next = st->next;
+    uint64_t events = 0;
+    char id[48];
+
+    buf_clear(&ev->text);
+    if (next < ev->first) {
+        put_gap(ev);
+        next = ev->next;
+        events++;
+    }
+    for (; next < ev->next && ev->text.len < STREAM_CHUNK_MAX; next++) {
+        const struct happening *h = &ev->ring[next % RING_MAX];
+        if (!is_wanted(st, h))
+            continue;
+        put_id(id, sizeof id, ev, next);
+        event_put(ev, "task", id, (struct slice){h->text.ptr, h->json_len});
+        events++;
+    }
+    if (ev->text.len > 0 && !stream_write(st, events))
+        return false;
+    st->next = next;
+    return true;
+}
+
+/* As far as it has room for that: what the kernel takes is gone at once. */
+static void pump(struct stream *st)
+{
+    while (st->next < st->ev->next)
+        if (stream_is_full(st) || !pump_more(st)) {
+            events_fall_behind(st->ev);
+            return;
+        }
+}
+
+static void pump_all(struct events *ev)
+{
+    ev->fresh = false;
+    LIST_FOREACH (l, after, &ev->all) {
+        pump(CONTAINER_OF(l, struct stream, link));
+    }
+}
+
+void events_turn(struct events *ev)
+{
+    if (ev->fresh)
+        pump_all(ev);
+}
+
+/* ---- GET /v1/events ---- */
+
+/* "BOOT-N"; false: not one of this boot, or of nobody. */
+static bool read_id(const struct events *ev, struct slice id, uint64_t *ret)
+{
+    uint64_t parts[2] = {0, 0};
+    size_t part = 0;
+
+    if (id.len == 0 || id.len > 40)
+        return false;
+    for (size_t i = 0; i < id.len; i++) {
+        char c = id.ptr[i];
+        if (c == '-' && part == 0) {
+            part++;
+        } else if (c < '0' || c > '9' || parts[part] > UINT64_MAX / 10 - 1) {
+            return false;
+        } else {
+            parts[part] = parts[part] * 10 + (uint64_t)(c - '0');
+        }
+    }
+    *ret = parts[1];
+    return part == 1 && parts[0] == ev->boot && parts[1] < ev->next;
+}
+
+static void begin_listening(struct stream *st)
+{
+    struct events *ev = st->ev;
+    struct slice last = http_header(st->x.http, "last-event-id");
+    uint64_t n = 0;
+    char id[48];
+
+    list_push(&ev->all, &st->link);
+    stream_begin(st);
+    buf_clear(&ev->text);
+    buf_str(&ev->text, "retry: 1000\n");
+    if (!last.ptr) { /* from now on; should the connection break, there is an id to go on from */
+        put_id(id, sizeof id, ev, ev->next - 1);
+        buf_fmt(&ev->text, "id: %s\n\n", id);
+        st->next = ev->next;
+    } else {
+        buf_str(&ev->text, "\n");
+        st->next = read_id(ev, last, &n) ? n + 1 : 0;
+    }
+    if (stream_write(st, 0))
+        pump(st);
+}
+
+void events_get(struct server *sv, struct http_request *r)
+{
+    struct slice state = http_query(r, "state");
+    uint32_t states = 0;
+
+    if (!parameters_ok(r, NAMES("workflow", "state"))
+        || (state.ptr && !states_of(r, state, &states)))
+        return;
+    if (slice_is(r->method, "HEAD")) {
+        http_answer(r, 200, "text/event-stream", SLICE(""), NULL);
+        return;
+    }
+    struct stream *st = stream_new(sv, r, false);
+    if (!st)
+        return;
+    st->states = states;
+    st->wanted = http_query(r, "workflow");
+    begin_listening(st);
+}
+
+/* ---- life ---- */
+
+struct events *events_new(struct server *sv)
+{
+    struct events *ev = calloc(1, sizeof *ev);
+
+    ASSERT(ev);
+    ev->server = sv;
+    ev->boot = sv->config.store->ops->boot(sv->config.store);
+    ev->first = ev->next = 1;
+    list_init(&ev->all);
+    int rc = uv_timer_init(&sv->loop, &ev->timer);
+    ASSERT(rc == 0);
+    ev->timer.data = ev;
+    ev->timer_open = true;
+    return ev;
+}
+
+void events_drain(struct events *ev)
+{
+    ev->drained = true;
+    pump_all(ev);
+    LIST_FOREACH (l, after, &ev->all) {
+        stream_end(CONTAINER_OF(l, struct stream, link));
+    }
+    watches_end(ev);
+}
+
+void events_close(struct events *ev)
+{
+    ev->timer_open = false;
+    uv_close((uv_handle_t *)&ev->timer, NULL);
+}
+
+void events_free(struct events *ev)
+{
+    ASSERT(list_empty(&ev->all));
+    ASSERT(ev->watches.len == 0);
+    for (size_t i = 0; ev->ring && i < RING_MAX; i++)
+        buf_fini(&ev->ring[i].text);
+    free(ev->ring);
+    buf_fini(&ev->text);
+    map_fini(&ev->watches);
+    free(ev);
+}
+
+void events_stats(const struct server *sv, struct events_stats *ret)
+{
+    *ret = sv->events->stats;
+}

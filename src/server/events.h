@@ -1,0 +1,94 @@
+#ifndef SERVER_EVENTS_H
+#define SERVER_EVENTS_H
+
+/*
+ * Streams of what happens (server-sent events), over http_stream_*.
+ *
+ *   events.c       what is common; GET /v1/events: a ring of recent changes, each listener at its
+ *                  own place in it
+ *   events_task.c  GET /v1/tasks/{id}/events: all listeners of a task share a watch, which reads
+ *                  the row again when it has changed
+ *
+ * Nobody waits for a slow reader. While more than STREAM_FULL bytes of its own wait for it, a
+ * stream gets nothing: a listener of a task then finds the latest state, one of all tasks is told
+ * of a gap if the ring has gone over it.
+ */
+
+#include "server/internal.h"
+
+enum {
+    STREAMS_MAX = 10000,
+    STREAM_FULL = 64 * 1024,
+    STREAM_CHUNK_MAX = 64 * 1024, /* of what is written in one go */
+    RING_MAX = 8192,
+    KEEP_ALIVE_MS = 15000,
+    BEHIND_MS = 20, /* slow readers are looked after so often */
+    RECORD_MS = 60000,
+};
+
+struct watch;
+
+/* One open stream; lives until `done` of its request. */
+struct stream {
+    struct exchange x;
+    struct events *ev;
+    struct link link; /* of its watch, or of all; in none once it has ended */
+    bool of_task;
+    bool begun; /* its head was sent */
+    /* of all tasks */
+    uint64_t next;       /* the number of the event that it is to be told next */
+    uint32_t states;     /* bits; 0: any */
+    struct slice wanted; /* workflow, in the request's memory; NONE: any */
+    /* of a task */
+    struct watch *watch;
+    uint64_t after; /* the revision that it knows */
+};
+
+/* A change as listeners of all tasks are told of it. */
+struct happening {
+    struct buf text; /* its JSON, then the workflow's name */
+    size_t json_len;
+    enum task_state state;
+};
+
+struct events {
+    struct server *server;
+    uint64_t boot;
+    uv_timer_t timer;
+    bool timer_open, drained;
+    bool fresh;  /* there are events that not all were told */
+    bool behind; /* somebody could not be told yet */
+    int64_t keep_alive_at;
+    struct link all;    /* of struct stream */
+    struct map watches; /* of struct watch, by task id */
+    struct events_stats stats;
+    /* The ring holds events first <= n < next; all changes are counted, told or not. */
+    struct happening *ring;
+    uint64_t first, next;
+    int64_t record_until; /* what happens with nobody listening is still kept until then */
+    struct buf text;      /* what is about to be written */
+};
+
+/* A new stream for the request; NULL: there are too many, or the server ends; it was answered. */
+struct stream *stream_new(struct server *sv, struct http_request *r, bool of_task);
+void stream_begin(struct stream *st);
+void stream_end(struct stream *st);  /* nothing more is written; memory goes with `done` */
+void stream_free(struct stream *st); /* one that did not begin and is answered otherwise */
+bool stream_is_full(const struct stream *st);
+
+/* Writes what stands in ev->text, all or nothing: so many events. False: nothing was taken; if it
+ * has gone we shall hear of that. */
+bool stream_write(struct stream *st, uint64_t events);
+
+/* "event: NAME", "id: ID" (NULL: none), "data: DATA" on one line, to ev->text. */
+void event_put(struct events *ev, const char *name, const char *id, struct slice data);
+
+void events_fall_behind(struct events *ev); /* somebody has to be told later */
+
+/* events_task.c */
+void watches_keep_alive(struct events *ev);
+void watches_catch_up(struct events *ev);
+void watches_end(struct events *ev);
+void watch_left(struct stream *st); /* it is no more */
+
+#endif

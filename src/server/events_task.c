@@ -1,0 +1,358 @@
+#include "server/events.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "store/codec.h"
+#include "json/json.h"
+
+/*
+ * Those who listen to one task share a watch. It reads the row when somebody comes and whenever it
+ * has changed; what changes while it reads is one more reading, so quick changes are told as one.
+ */
+struct watch {
+    struct events *ev;
+    struct arena keys; /* of the id, and the workflow once it is known */
+    struct slice id, workflow;
+    int64_t version;
+    struct link streams;
+    size_t users; /* streams that are not gone yet, ended ones too */
+    struct store_job job;
+    struct arena arena; /* of what is read */
+    struct task_row row;
+    struct audit_page operations;
+    enum err err;
+    struct error error;
+    bool reading, touched;
+    bool behind; /* somebody could not be told, or it could not be read */
+};
+
+static void begin_reading(struct watch *w);
+
+static void free_if_unused(struct watch *w)
+{
+    if (w->reading || w->users > 0)
+        return;
+    ASSERT(list_empty(&w->streams));
+    (void)map_remove(&w->ev->watches, w->id);
+    arena_fini(&w->keys);
+    free(w);
+}
+
+void watch_left(struct stream *st)
+{
+    struct watch *w = st->watch;
+
+    ASSERT(w->users > 0);
+    w->users--;
+    free_if_unused(w);
+}
+
+/* ---- what is told ---- */
+
+static void told_later(struct watch *w)
+{
+    w->behind = true;
+    events_fall_behind(w->ev);
+}
+
+/* It never began, and is answered as any request is. */
+static struct http_request *turn_away(struct stream *st)
+{
+    struct http_request *r = st->x.http;
+
+    exchange_untie(&st->x);
+    stream_free(st);
+    return r;
+}
+
+static void begin(struct stream *st)
+{
+    stream_begin(st);
+    buf_clear(&st->ev->text);
+    buf_str(&st->ev->text, "retry: 1000\n\n");
+    (void)stream_write(st, 0);
+}
+
+static void tell_end(struct stream *st, const struct task_row *row)
+{
+    CLEANUP(buf_fini) struct buf data = {0};
+
+    json_open(&data, '{');
+    json_key(&data, "id");
+    json_string(&data, row->id);
+    json_key(&data, "state");
+    json_string(&data, slice_of(task_state_text(row->state)));
+    json_close(&data, '}');
+    buf_clear(&st->ev->text);
+    event_put(st->ev, "end", NULL, buf_view(&data));
+    (void)stream_write(st, 1); /* who does not get it comes back, and gets 204 */
+    stream_end(st);
+}
+
+/* True: it knows the row now. */
+static bool tell_row(struct stream *st, const struct task_row *row, const struct buf *record)
+{
+    char id[24];
+
+    if (row->revision <= st->after)
+        return true;
+    if (stream_is_full(st))
+        return false;
+    (void)snprintf(id, sizeof id, "%" PRIu64, row->revision);
+    buf_clear(&st->ev->text);
+    event_put(st->ev, "task", id, buf_view(record));
+    if (!stream_write(st, 1))
+        return false;
+    st->after = row->revision;
+    return true;
+}
+
+static void tell(struct watch *w, struct stream *st, const struct buf *record)
+{
+    bool over = task_state_is_end(w->row.state);
+
+    if (!st->begun && over && w->row.revision <= st->after) {
+        http_answer(turn_away(st), 204, NULL, SLICE(""), NULL);
+        return;
+    }
+    if (!st->begun)
+        begin(st);
+    bool knows = tell_row(st, &w->row, record);
+    if (knows && over)
+        tell_end(st, &w->row);
+    else if (st->ev->drained)
+        stream_end(st);
+    else if (!knows)
+        told_later(w);
+}
+
+static bool render(struct watch *w, struct buf *b)
+{
+    struct server *sv = w->ev->server;
+    const struct definition *d = registry_find(&sv->workflows, w->row.workflow, w->row.version);
+    struct task t;
+
+    if (!d) {
+        w->err = error_set(&w->error, ERR_CORRUPT, "its workflow is not in the store");
+        return false;
+    }
+    w->err = task_decode(&d->workflow, &w->row, &w->arena, &t, &w->error);
+    if (w->err != ERR_OK)
+        return false;
+    render_task(b, sv->scheduler, &d->workflow, &t, &w->row, &w->operations);
+    if (!w->workflow.ptr) {
+        w->workflow = arena_copy(&w->keys, w->row.workflow);
+        w->version = w->row.version;
+    }
+    return true;
+}
+
+static void refuse(struct watch *w, struct http_request *r)
+{
+    if (w->err == ERR_NOT_FOUND)
+        http_problem(r, 404, "no-such-task", "there is no task %.*s", SLICE_ARG(w->id));
+    else if (w->err == ERR_CORRUPT)
+        http_problem(r, 500, "task-unreadable", "task %.*s cannot be read: %s", SLICE_ARG(w->id),
+                     w->error.text);
+    else
+        answer_trouble(r, w->err, w->error.text);
+}
+
+/* Who has just come is told why; the others are told the state when it can be read again, or are
+ * let go if there is nothing to be read any more. */
+static void could_not_read(struct watch *w)
+{
+    LIST_FOREACH (l, after, &w->streams) {
+        struct stream *st = CONTAINER_OF(l, struct stream, link);
+        if (!st->begun)
+            refuse(w, turn_away(st));
+        else if (!err_is_transient(w->err))
+            stream_end(st);
+        else
+            told_later(w);
+    }
+}
+
+/* ---- reading ---- */
+
+static void read_run(struct store_job *j, struct store *store)
+{
+    struct watch *w = CONTAINER_OF(j, struct watch, job);
+
+    w->err = task_read(store, w->id, &w->arena, &w->row, &w->operations, &w->error);
+}
+
+static void read_done(struct store_job *j)
+{
+    struct watch *w = CONTAINER_OF(j, struct watch, job);
+    CLEANUP(buf_fini) struct buf record = {0};
+
+    w->ev->server->exchange_count--;
+    if (w->err == ERR_OK && !list_empty(&w->streams) && render(w, &record)) {
+        LIST_FOREACH (l, after, &w->streams) {
+            tell(w, CONTAINER_OF(l, struct stream, link), &record);
+        }
+    }
+    if (w->err != ERR_OK)
+        could_not_read(w);
+    arena_fini(&w->arena);
+    w->arena = (struct arena){0};
+    w->reading = false;
+    if (w->touched && !list_empty(&w->streams))
+        begin_reading(w);
+    free_if_unused(w);
+}
+
+static void begin_reading(struct watch *w)
+{
+    struct server *sv = w->ev->server;
+
+    if (w->reading) {
+        w->touched = true;
+        return;
+    }
+    w->reading = true;
+    w->touched = false;
+    w->row = (struct task_row){0};
+    w->error = (struct error){0};
+    sv->exchange_count++;
+    w->job = (struct store_job){.run = read_run, .done = read_done};
+    sv->store->submit(sv->store, &w->job);
+}
+
+void events_touched(struct events *ev, struct slice task)
+{
+    struct watch *w = ev->stats.listeners_task > 0 ? map_get(&ev->watches, task) : NULL;
+
+    if (w)
+        begin_reading(w);
+}
+
+/* ---- heartbeats ---- */
+
+static void render_beat(struct buf *b, const struct definition *d, const struct heartbeat *beat,
+                        int64_t now)
+{
+    json_open(b, '{');
+    json_key(b, "step");
+    json_string(b, d->workflow.steps[beat->of.step].name);
+    json_key(b, "direction");
+    json_string(b, slice_of(direction_text(beat->of.direction)));
+    json_key(b, "attempt");
+    json_number(b, beat->of.attempt);
+    json_key(b, "at");
+    json_time(b, now);
+    json_key(b, "progress");
+    json_raw(b, beat->progress);
+    json_key(b, "message");
+    json_string(b, beat->message);
+    json_close(b, '}');
+}
+
+/* The next one tells more: who has no room for it goes without. */
+void events_beat(struct events *ev, const struct heartbeat *beat)
+{
+    struct server *sv = ev->server;
+    struct watch *w = ev->stats.listeners_task > 0 ? map_get(&ev->watches, beat->of.task) : NULL;
+    CLEANUP(buf_fini) struct buf data = {0};
+
+    if (!w || !w->workflow.ptr || (!beat->progress.ptr && !beat->message.ptr))
+        return;
+    const struct definition *d = registry_find(&sv->workflows, w->workflow, w->version);
+    if (!d || beat->of.step >= d->workflow.step_count)
+        return;
+    render_beat(&data, d, beat, server_now(sv));
+    buf_clear(&ev->text);
+    event_put(ev, "progress", NULL, buf_view(&data));
+    LIST_FOREACH (l, after, &w->streams) {
+        struct stream *st = CONTAINER_OF(l, struct stream, link);
+        if (st->begun && !stream_is_full(st))
+            (void)stream_write(st, 1);
+    }
+}
+
+/* ---- all watches ---- */
+
+void watches_keep_alive(struct events *ev)
+{
+    struct watch *w = NULL;
+
+    buf_clear(&ev->text);
+    buf_str(&ev->text, ":\n\n");
+    for (size_t i = 0; (w = map_next(&ev->watches, &i));)
+        LIST_FOREACH (l, after, &w->streams) {
+            struct stream *st = CONTAINER_OF(l, struct stream, link);
+            if (st->begun && http_stream_backlog(st->x.http) == 0)
+                (void)stream_write(st, 0);
+        }
+}
+
+void watches_catch_up(struct events *ev)
+{
+    struct watch *w = NULL;
+
+    for (size_t i = 0; (w = map_next(&ev->watches, &i));) {
+        if (!w->behind)
+            continue;
+        w->behind = false;
+        begin_reading(w);
+    }
+}
+
+/* Those that are being read are told what comes of it, and then end. */
+void watches_end(struct events *ev)
+{
+    struct watch *w = NULL;
+
+    for (size_t i = 0; (w = map_next(&ev->watches, &i));) {
+        LIST_FOREACH (l, after, &w->streams) {
+            struct stream *st = CONTAINER_OF(l, struct stream, link);
+            if (st->begun)
+                stream_end(st);
+        }
+    }
+}
+
+/* ---- GET /v1/tasks/{id}/events ---- */
+
+static struct watch *watch_of(struct events *ev, struct slice id)
+{
+    struct watch *w = map_get(&ev->watches, id);
+
+    if (w)
+        return w;
+    w = calloc(1, sizeof *w);
+    ASSERT(w);
+    w->ev = ev;
+    w->id = arena_copy(&w->keys, id);
+    list_init(&w->streams);
+    map_put(&ev->watches, w->id, w);
+    return w;
+}
+
+void task_events_get(struct server *sv, struct http_request *r)
+{
+    struct slice id = http_segment(r, 2);
+    struct slice last = http_header(r, "last-event-id");
+    int64_t after = 0;
+
+    if (!id.ptr) {
+        http_problem(r, 404, "no-such-task", "the id in the path is not well encoded");
+        return;
+    }
+    if (slice_is(r->method, "HEAD")) {
+        http_answer(r, 200, "text/event-stream", SLICE(""), NULL);
+        return;
+    }
+    if (last.ptr && !count_of(last, INT64_MAX, &after))
+        after = 0; /* of nobody's: from the start, so that nothing is missed */
+    struct stream *st = stream_new(sv, r, true);
+    if (!st)
+        return;
+    st->after = (uint64_t)after;
+    st->watch = watch_of(sv->events, id);
+    st->watch->users++;
+    list_push(&st->watch->streams, &st->link);
+    begin_reading(st->watch);
+}
