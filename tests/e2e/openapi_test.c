@@ -32,6 +32,8 @@ static const struct call calls[] = {
     {"GET", "/v1/agents", NULL, false},
     {"GET", "/v1/tasks", NULL, false},
     {"GET", "/v1/tasks/held", NULL, false},
+    {"GET", "/v1/tasks/held/events", NULL, false},
+    {"GET", "/v1/events", NULL, false},
     {"GET", "/v1/workflows", NULL, false},
     {"GET", "/v1/workflows/one", NULL, false},
     {"GET", "/v1/workflows/one/versions/1", NULL, false},
@@ -52,6 +54,7 @@ static const struct call calls[] = {
     {"GET", "/v1/tokens", NULL, false},
     {"POST", "/v1/tokens", "{\"name\": \"ci\", \"roles\": [\"submit\"]}", true},
     {"DELETE", "/v1/tokens/doomed", NULL, true},
+    {"POST", "/v1/agents/ag/heartbeats", "{\"instance\": \"i\", \"beats\": []}", false},
     {"POST", "/v1/agents/ag/work", "{\"instance\": \"i\", \"max\": 1, \"wait\": \"0s\"}", true},
 };
 
@@ -100,7 +103,6 @@ static int start(void **state)
 static int stop(void **state)
 {
     (void)state;
-    node_stop(&node);
     node_fini(&node);
     return 0;
 }
@@ -134,6 +136,34 @@ static void no_route_serves_web_pages(void **state)
     }
     call_with(&r, &nowhere, page);
     expect_problem(&r, 403, "foreign");
+}
+
+/* All but those that need no token, or any. */
+static bool needs_a_role(const struct call *c)
+{
+    return !is(c, "/healthz") && !is(c, "/readyz") && !is(c, "/v1/nodes");
+}
+
+static void no_route_serves_strangers(void **state)
+{
+    char token[64];
+    REPLY r = {0};
+    (void)state;
+
+    make_token(&node, "else", "\"agent:somebody-else\"", NULL, token);
+    struct node stranger = as(&node, "");
+    struct node other = as(&node, token);
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        const struct call *c = &calls[i];
+        const char *type = c->body ? "application/json" : NULL;
+        struct slice body = c->body ? slice_of(c->body) : SLICE_NONE;
+        if (!needs_a_role(c))
+            continue;
+        send_as(&stranger, &r, c->method, c->path, type, body);
+        expect_problem(&r, 401, "unauthenticated");
+        send_as(&other, &r, c->method, c->path, type, body);
+        expect_problem(&r, 403, "forbidden");
+    }
 }
 
 static void every_body_is_checked_before_anything_is_done(void **state)
@@ -395,7 +425,33 @@ static void a_task_that_cannot_be_read_says_so(void **state)
     }
     get(&node, &r, "/v1/tasks/broken");
     expect_problem(&r, 500, "task-unreadable");
+    get(&node, &r, "/v1/tasks/broken/events");
+    expect_problem(&r, 500, "task-unreadable");
     task_of(&node, &r, "held"); /* the others are served */
+}
+
+static void no_stream_begins_while_the_server_ends(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    node_stop(&node);
+    node_start(&node, FLAGS("--drain", "10m"));
+    submit(&node, "one", "last");
+    fetch(&node, &r, "ag", "i");
+    char *token = token_in(&r, 0);
+    node_signal(&node, SIGTERM);
+    do
+        get(&node, &r, "/readyz");
+    while (r.status == 200);
+    get(&node, &r, "/v1/events");
+    expect_problem(&r, 503, "draining");
+    get(&node, &r, "/v1/tasks/last/events");
+    expect_problem(&r, 503, "draining");
+    hand_in(&node, "ag", "i", token, "\"output\": 1", "accepted");
+    free(token);
+    int status = node_wait(&node, PATIENCE_MS);
+    CHECK(status == 0, "wait status %x", (unsigned)status);
 }
 
 int main(int argc, char **argv)
@@ -403,6 +459,7 @@ int main(int argc, char **argv)
     kit_program(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_route_serves_web_pages),
+        cmocka_unit_test(no_route_serves_strangers),
         cmocka_unit_test(every_body_is_checked_before_anything_is_done),
         cmocka_unit_test(definitions_come_in_yaml_by_any_of_its_names),
         cmocka_unit_test(reasons_have_their_limit),
@@ -411,6 +468,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_cannot_be_written_is_not_promised),
         cmocka_unit_test(a_store_that_somebody_else_writes_to_is_busy),
         cmocka_unit_test(a_task_that_cannot_be_read_says_so),
+        cmocka_unit_test(no_stream_begins_while_the_server_ends),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }
