@@ -333,6 +333,9 @@ void http_server_release(struct http_server *s)
     s->handles--;
     if (s->handles == 0 && s->is_closing) {
         buf_fini(&s->head);
+        buf_fini(&s->sealed);
+        buf_fini(&s->plain);
+        tls_keys_free(s->tls);
         free(s);
     }
 }

@@ -51,6 +51,9 @@ struct http_handler {
      * before that. `r->user` is yours to free here. Called exactly once for each handled request.
      */
     void (*done)(void *arg, struct http_request *r, bool sent);
+    /* The files of the certificate have changed: they were read (NULL), or could not be, and the
+     * certificate that was there stays. May be NULL. */
+    void (*certificate)(void *arg, const struct error *e);
 };
 
 struct http_request {
@@ -67,6 +70,16 @@ struct http_request {
 enum err http_listen(uv_loop_t *loop, const char *address, const struct http_limits *limits,
                      const struct http_handler *handler, struct http_server **ret,
                      struct error *e) MUST_USE;
+
+/* From the next connection on clients must speak TLS (see tls.h about the files). They are looked
+ * at again when a client connects, at most every two seconds, so that a server in peace does
+ * nothing for it. */
+enum err http_secure(struct http_server *s, const char *cert_file, const char *key_file,
+                     struct error *e) MUST_USE;
+bool http_is_secure(const struct http_server *s);
+
+/* Reads them again now. What comes of it is told by `handler.certificate`. */
+void http_secure_reload(struct http_server *s);
 
 int http_port(const struct http_server *s); /* on which it listens */
 size_t http_connection_count(const struct http_server *s);

@@ -4,6 +4,8 @@
 
 #include "http/connection.h"
 
+enum { SEALED_KEPT = 256 * 1024 };
+
 struct http_rest {
     uv_write_t req;
     struct buf bytes;
@@ -82,7 +84,7 @@ static void keep(struct http_output *o, const struct slice *parts, unsigned coun
     }
 }
 
-bool http_output_send(struct http_connection *c, const struct slice *parts, unsigned count)
+static bool send_parts(struct http_connection *c, const struct slice *parts, unsigned count)
 {
     struct http_output *o = &c->output;
     uv_buf_t bufs[HTTP_OUTPUT_PARTS];
@@ -107,6 +109,43 @@ bool http_output_send(struct http_connection *c, const struct slice *parts, unsi
         return true;
     keep(o, parts, count, sent);
     return o->rest || rest_send(c);
+}
+
+bool http_output_send_raw(struct http_connection *c, struct slice bytes)
+{
+    return send_parts(c, &bytes, 1);
+}
+
+/* A big answer makes it big; most are small. */
+static void sealed_clear(struct buf *b)
+{
+    if (b->cap > SEALED_KEPT)
+        buf_fini(b);
+    buf_clear(b);
+}
+
+bool http_output_send(struct http_connection *c, const struct slice *parts, unsigned count)
+{
+    struct buf *sealed = &c->server->sealed;
+
+    if (!c->tls)
+        return send_parts(c, parts, count);
+    sealed_clear(sealed);
+    for (unsigned i = 0; i < count; i++)
+        if (!tls_send(c->tls, parts[i], sealed))
+            return false;
+    return http_output_send_raw(c, buf_view(sealed));
+}
+
+bool http_output_end(struct http_connection *c)
+{
+    struct buf *sealed = &c->server->sealed;
+
+    if (!c->tls)
+        return true;
+    sealed_clear(sealed);
+    tls_end(c->tls, sealed);
+    return http_output_send_raw(c, buf_view(sealed));
 }
 
 size_t http_output_backlog(const struct http_connection *c)
