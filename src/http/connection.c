@@ -84,12 +84,40 @@ static bool is_idle(const struct http_connection *c)
            && (!c->tls || tls_is_up(c->tls));
 }
 
+/* Bytes of its requests and answers, and of nothing that every connection has. */
+static size_t held_by(const struct http_connection *c)
+{
+    const struct http_message *m = c->message ? c->message : c->reader.message;
+    size_t body = m ? m->request.body.len : 0;
+
+    if (m && m->body.cap > body)
+        body = m->body.cap;
+    return c->in.cap + body + http_output_backlog(c);
+}
+
+static void hold(struct http_connection *c, size_t bytes)
+{
+    ASSERT(c->server->held >= c->held);
+    c->server->held += bytes - c->held;
+    c->held = bytes;
+}
+
+/* Too much is held, and this one has to do with it. Small requests go on. */
+static bool is_too_much(const struct http_connection *c, size_t bytes)
+{
+    const struct http_server *s = c->server;
+
+    return bytes > READ_AHEAD_MAX && s->held - c->held + bytes > s->limits.memory_max;
+}
+
 /* Called when anything about the connection has changed: here alone is decided what it waits for.
  */
 static void settle(struct http_connection *c)
 {
     bool has_room = pending_len(c) < READ_AHEAD_MAX;
 
+    if (c->phase != HTTP_CLOSED)
+        hold(c, held_by(c));
     switch (c->phase) {
     case HTTP_READING:
         if (c->is_ended || (c->server->is_draining && is_idle(c))) {
@@ -167,6 +195,7 @@ static void message_end(struct http_connection *c, bool is_sent)
     if (!m)
         return;
     c->message = NULL;
+    c->server->request_count--;
     if (h->done)
         h->done(h->arg, &m->request, is_sent);
     http_message_free(m);
@@ -181,6 +210,7 @@ void http_connection_close(struct http_connection *c)
     if (c->phase == HTTP_READING)
         (void)http_output_end(c); /* a courtesy */
     c->phase = HTTP_CLOSED;
+    hold(c, 0);
     wait_for(c, HTTP_WAIT_NOTHING);
     link_remove(&c->answered);
     link_remove(&c->all);
@@ -228,6 +258,8 @@ static void answered(struct http_connection *c, bool ok)
 {
     bool is_kept = ok && http_output_backlog(c) > 0;
 
+    if (is_kept && is_too_much(c, http_output_backlog(c)))
+        ok = is_kept = false; /* it has not taken its answer, and there is no room to keep it */
     wait_for(c, HTTP_WAIT_NOTHING); /* that of a stream was for its last piece */
     c->is_sent = ok && !is_kept;
     c->phase = is_kept ? HTTP_WRITING : HTTP_ANSWERED;
@@ -251,7 +283,7 @@ void http_connection_answer(struct http_connection *c, struct slice head, struct
 bool http_connection_stream_on(struct http_connection *c, const struct slice *parts, unsigned count)
 {
     ASSERT(c->phase == HTTP_STREAMING);
-    if (!http_output_send(c, parts, count)) {
+    if (!http_output_send(c, parts, count) || is_too_much(c, http_output_backlog(c))) {
         answered(c, false);
         return false;
     }
@@ -316,6 +348,7 @@ static void serve(struct http_connection *c, struct http_message *m)
 
     wait_for(c, HTTP_WAIT_NOTHING);
     c->message = m;
+    c->server->request_count++;
     m->connection = c;
     c->phase = HTTP_PARKED;
     c->is_in_handler = true;
@@ -377,8 +410,15 @@ static void digest_kept(struct http_connection *c)
 
 void http_connection_receive(struct http_connection *c, struct slice in)
 {
+    static const struct http_fault full = {503, "busy",
+                                           "there is no room for more requests of this size"};
+
     if (c->phase == HTTP_LINGERING || c->phase == HTTP_CLOSED)
         return;
+    if (c->phase == HTTP_READING && is_too_much(c, held_by(c) + in.len)) {
+        http_connection_refuse(c, &full);
+        return;
+    }
     if (c->phase != HTTP_READING) {
         keep(c, in);
     } else if (pending_len(c) > 0) {

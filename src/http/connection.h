@@ -68,6 +68,8 @@ struct http_server {
     int port;
     unsigned handles;        /* that libuv has not let go of */
     size_t count;            /* of connections that are not closed */
+    size_t request_count;    /* that the handler has */
+    size_t held;             /* the sum of what connections hold */
     struct link connections; /* all of these */
     struct link answered;    /* whose requests were answered from outside their handler */
     struct link waiting[HTTP_WAIT_COUNT];
@@ -92,6 +94,7 @@ struct http_connection {
     struct tls *tls; /* NULL: it speaks in clear */
     struct buf in;   /* read and not understood yet: its first `in_at` bytes are done with */
     size_t in_at;
+    size_t held; /* bytes, as last counted */
     struct link all, answered, waiting;
     uint64_t deadline;
     uint64_t taken; /* what the kernel had taken when the wait for it to take more began */

@@ -25,9 +25,11 @@ enum {
 
 const struct http_limits http_limits_default = {
     .body_max = 4194304,
+    .line_max = 8192,
     .head_max = 16384,
     .header_count_max = 64,
     .connection_max = 20000,
+    .memory_max = 536870912,
     .head_ms = 10000,
     .body_ms = 60000,
     .idle_ms = 75000,
@@ -323,6 +325,21 @@ int http_port(const struct http_server *s)
 size_t http_connection_count(const struct http_server *s)
 {
     return s->count;
+}
+
+size_t http_request_count(const struct http_server *s)
+{
+    return s->request_count;
+}
+
+size_t http_held(const struct http_server *s)
+{
+    return s->held;
+}
+
+void *http_handler_arg(const struct http_request *r)
+{
+    return http_message_of(r)->connection->server->handler.arg;
 }
 
 /* --- the end --- */
