@@ -35,7 +35,7 @@ struct http_limits {
     size_t line_max;         /* bytes of the request line; default 8 KiB */
     size_t head_max;         /* bytes of request line and headers; default 16 KiB */
     size_t header_count_max; /* default 64 */
-    size_t connection_max;   /* default 20 000; more are closed at once */
+    size_t connection_max;   /* default 16 384; more are closed at once */
     /* Bytes of all requests and answers in work; default 512 MiB. Beyond it whoever sends much is
      * refused, and whoever does not take an answer is cut off. */
     size_t memory_max;

@@ -16,6 +16,7 @@ bool content_type_is(const struct http_request *r, const char *type)
 
 struct json *body_json(struct http_request *r)
 {
+    const struct server *sv = http_handler_arg(r);
     struct json_fault fault = {0};
     struct json *j = NULL;
 
@@ -23,7 +24,8 @@ struct json *body_json(struct http_request *r)
         http_problem(r, 415, "content-type", "send the body as application/json");
         return NULL;
     }
-    if (json_parse_within(&r->arena, r->body, JSON_DEPTH_OUTSIDE, &j, &fault) != ERR_OK) {
+    if (json_parse_within(&r->arena, r->body, (unsigned)sv->limits.json_depth, &j, &fault)
+        != ERR_OK) {
         http_problem(r, 400, "not-json", "the body is not JSON: line %u, column %u: %s", fault.line,
                      fault.column, fault.what);
         return NULL;

@@ -94,7 +94,7 @@ void exchange_untie(struct exchange *x)
     x->http = NULL;
 }
 
-static void http_done(void *arg, struct http_request *r, bool sent)
+void exchange_done(void *arg, struct http_request *r, bool sent)
 {
     struct exchange *x = r->user;
     (void)arg;
@@ -363,8 +363,7 @@ static void close_handle(uv_handle_t *h, void *arg)
  * has land; then nothing is left that could ask the scheduler. */
 static void take_down(struct server *sv)
 {
-    if (sv->http)
-        http_close(sv->http);
+    door_close(sv);
     while (scheduler_is_busy(sv->scheduler) || supervisor_is_busy(sv->supervisor)
            || sv->exchange_count > 0)
         (void)uv_run(&sv->loop, UV_RUN_ONCE);
@@ -383,24 +382,6 @@ static void take_down(struct server *sv)
     token_key_free(sv->key);
     registry_fini(&sv->workflows);
     map_fini(&sv->waits);
-}
-
-static enum err open_door(struct server *sv, struct error *e)
-{
-    const struct http_handler handler = {.arg = sv, .handle = route, .done = http_done};
-    enum err err =
-        http_listen(&sv->loop, sv->config.listen, &http_limits_default, &handler, &sv->http, e);
-
-    if (err != ERR_OK)
-        return err;
-    log_line(LOG_INFO, "event=started listen=%s port=%d version=%s boot=%" PRIu64,
-             sv->config.listen, http_port(sv->http), INTACT_VERSION,
-             sv->config.store->ops->boot(sv->config.store));
-    if (sv->config.print_ready) {
-        printf("listening on port %d\n", http_port(sv->http));
-        (void)fflush(stdout);
-    }
-    return ERR_OK;
 }
 
 enum err server_run(const struct server_config *c, struct error *e)
@@ -423,7 +404,7 @@ enum err server_run(const struct server_config *c, struct error *e)
     make_parts(sv);
     start_handles(sv);
     if (err == ERR_OK)
-        err = open_door(sv, e);
+        err = door_open(sv, e);
     if (err == ERR_OK) {
         take_turn(sv);
         (void)uv_run(&sv->loop, UV_RUN_DEFAULT);

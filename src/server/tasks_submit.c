@@ -187,7 +187,7 @@ static bool read_submission(struct server *sv, struct submission *s, struct slic
 
     s->ask.kind = ASK_SUBMIT;
     s->ask.user = s;
-    if (json_parse_within(a, text, JSON_DEPTH_OUTSIDE, &j, &fault) != ERR_OK) {
+    if (json_parse_within(a, text, (unsigned)sv->limits.json_depth, &j, &fault) != ERR_OK) {
         problem(s, 400, "not-json", "not JSON: line %u, column %u: %s", fault.line, fault.column,
                 fault.what);
         return false;
@@ -261,7 +261,7 @@ static void answer_one(struct submissions *all)
         http_problem(r, s->status, s->problem_type, "%s", s->problem);
         return;
     }
-    if (all->wait_ms > 0) {
+    if (all->wait_ms > 0 && door_may_wait(all->x.server)) {
         task_get_when_ended(all->x.server, r, s->ask.id, all->wait_ms, s->status);
         return;
     }
