@@ -81,6 +81,7 @@ struct http_server {
     uint64_t tls_look_at;  /* when to look at its files again */
     struct buf head;       /* of the answer being written */
     struct buf sealed;     /* the same with TLS */
+    struct buf joined;     /* what is sealed together */
     struct buf plain;      /* what came with TLS, opened */
     char bytes[64 * 1024]; /* being read */
 };

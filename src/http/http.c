@@ -351,6 +351,7 @@ void http_server_release(struct http_server *s)
     if (s->handles == 0 && s->is_closing) {
         buf_fini(&s->head);
         buf_fini(&s->sealed);
+        buf_fini(&s->joined);
         buf_fini(&s->plain);
         tls_keys_free(s->tls);
         free(s);

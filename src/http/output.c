@@ -4,7 +4,7 @@
 
 #include "http/connection.h"
 
-enum { SEALED_KEPT = 256 * 1024 };
+enum { SEALED_KEPT = 256 * 1024, JOINED_MAX = 16384 /* bytes of a record */ };
 
 struct http_rest {
     uv_write_t req;
@@ -124,17 +124,31 @@ static void sealed_clear(struct buf *b)
     buf_clear(b);
 }
 
+/* Head and body of a small answer, or the three parts of a chunk, share a record. */
+static bool seal(struct http_connection *c, const struct slice *parts, unsigned count)
+{
+    struct buf *joined = &c->server->joined;
+    struct buf *sealed = &c->server->sealed;
+    size_t len = 0;
+
+    sealed_clear(sealed);
+    buf_clear(joined);
+    for (unsigned i = 0; i < count; i++)
+        len += parts[i].len;
+    for (unsigned i = 0; i < count; i++) {
+        if (len <= JOINED_MAX)
+            buf_slice(joined, parts[i]);
+        else if (!tls_send(c->tls, parts[i], sealed))
+            return false;
+    }
+    return tls_send(c->tls, buf_view(joined), sealed);
+}
+
 bool http_output_send(struct http_connection *c, const struct slice *parts, unsigned count)
 {
-    struct buf *sealed = &c->server->sealed;
-
     if (!c->tls)
         return send_parts(c, parts, count);
-    sealed_clear(sealed);
-    for (unsigned i = 0; i < count; i++)
-        if (!tls_send(c->tls, parts[i], sealed))
-            return false;
-    return http_output_send_raw(c, buf_view(sealed));
+    return seal(c, parts, count) && http_output_send_raw(c, buf_view(&c->server->sealed));
 }
 
 bool http_output_end(struct http_connection *c)
