@@ -347,6 +347,76 @@ static void who_waits_is_counted(void **state)
     close_door();
 }
 
+/* Goes on for ever, unless it is told to stop. */
+static void pour(const char *begin, const char *drop, int status)
+{
+    CLEANUP(buf_fini) struct buf much = {0};
+    int fd = dial(&node);
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    REPLY r = {0};
+
+    while (much.len < 16384)
+        buf_str(&much, drop);
+    say(fd, slice_of(begin));
+    for (int i = 0; poll(&p, 1, 0) == 0; i++) {
+        CHECK(i < 10000, "it takes without end: %s", begin);
+        say(fd, buf_view(&much));
+    }
+    hear(fd, &r);
+    CHECK(r.status == status, "%s: %d %.*s", begin, r.status, SLICE_ARG(r.body));
+}
+
+static void what_never_ends_is_refused(void **state)
+{
+#define POST_CHUNKS                                                                    \
+    "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" \
+    "Transfer-Encoding: chunked\r\n\r\n"
+    (void)state;
+    open_door(FLAGS("--limit", "body=64KiB"));
+    int64_t before = node_resident_kb(&node);
+    for (int i = 0; i < 20; i++) {
+        pour("GET /", "x", 414);
+        pour("", "\r\n", 414);
+        pour("GET / HTTP/1.1\r\n", "A: b\r\n", 431);
+        pour("GET / HTTP/1.1\r\nA: ", "x", 431);
+        pour(POST_CHUNKS, "1\r\nx\r\n", 413);
+        pour(POST_CHUNKS "1;", "x", 431);
+        pour(POST_CHUNKS "0\r\n", "A: b\r\n", 431);
+        pour(POST_CHUNKS "fff0\r\n", "\xff", 400);
+        pour("POST /v1/tasks HTTP/1.1\r\nContent-Length: 9999999\r\nHost: localhost\r\n\r\n", "x",
+             413);
+    }
+    int64_t after = node_resident_kb(&node);
+    CHECK(after < before + 16384, "%" PRId64 " kB, then %" PRId64 " kB", before, after);
+    served();
+    close_door();
+}
+
+static void what_ends_early_is_no_request(void **state)
+{
+    static const char text[] =
+        "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        "Content-Length: 38\r\n\r\n{\"workflow\": \"one\", \"id\": \"half\"}    ";
+    REPLY r = {0};
+    (void)state;
+
+    open_door(FLAGS("--log", "warn"));
+    (void)define(&node, "one",
+                 "\"steps\": [{\"name\": \"a\", \"agent\": \"ag\", \"action\": \"x\", "
+                 "\"undo\": \"none\"}]");
+    for (size_t len = 0; len < sizeof text - 2; len++) { /* the last one is missing */
+        CLEANUP(buf_fini) struct buf got = {0};
+        int fd = dial(&node);
+        say(fd, (struct slice){text, len});
+        (void)shutdown(fd, SHUT_WR);
+        hear_all(fd, &got);
+        CHECK(status_of(&got, 0) == 0, "answered after %zu bytes: %s", len, got.ptr);
+    }
+    get(&node, &r, "/v1/tasks/half");
+    EXPECT(&r, 404);
+    close_door();
+}
+
 static void limits_that_are_none_are_refused(void **state)
 {
     static const struct {
@@ -515,6 +585,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(times_hold),
         cmocka_unit_test(a_thousand_slow_clients_disturb_nobody),
         cmocka_unit_test(who_waits_is_counted),
+        cmocka_unit_test(what_never_ends_is_refused),
+        cmocka_unit_test(what_ends_early_is_no_request),
         cmocka_unit_test(limits_that_are_none_are_refused),
         cmocka_unit_test(connections_beyond_the_limit_are_told_so),
         cmocka_unit_test(without_descriptors_it_waits_and_serves_who_is_there),
