@@ -90,7 +90,7 @@ static int on_alpn(SSL *ssl, const unsigned char **ret, unsigned char *ret_len,
     return SSL_TLSEXT_ERR_OK;
 }
 
-/* There is nobody to ask. */
+/* There is nobody to ask. NOLINTNEXTLINE: its parameters are as OpenSSL wants them. */
 static int no_passphrase(char *to, int max, int is_writing, void *arg)
 {
     (void)to;

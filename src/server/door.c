@@ -130,7 +130,8 @@ static void fit_to_files(struct http_limits *l)
         if (setrlimit(RLIMIT_NOFILE, &all) == 0)
             files = all;
     }
-    rlim_t room = files.rlim_cur > 2 * FILES_KEPT ? files.rlim_cur - FILES_KEPT : FILES_KEPT;
+    rlim_t room =
+        files.rlim_cur > (rlim_t)2 * FILES_KEPT ? files.rlim_cur - FILES_KEPT : FILES_KEPT;
     if (l->connection_max > room)
         l->connection_max = (size_t)room;
 }
