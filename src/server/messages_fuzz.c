@@ -34,15 +34,18 @@ static struct server *server_here(void)
     enum err err = definition_parse(slice_of(definition), DEFINITION_JSON, &d, &m, NULL);
     ASSERT(err == ERR_OK);
     registry_add(&sv.workflows, d, 1);
+    limits_init(&sv.limits);
     return &sv;
 }
 
 static struct http_message *message_of(struct slice path, struct slice query, struct slice body)
 {
-    static struct http_connection gone = {.phase = HTTP_CLOSED};
+    static struct http_server http;
+    static struct http_connection gone = {.phase = HTTP_CLOSED, .server = &http};
     struct slice head;
     struct http_message *m = http_message_new(1, SLICE("application/json"), &head);
 
+    http.handler.arg = server_here();
     m->fields[m->field_count++] = (struct http_field){SLICE("Content-Type"), head};
     m->connection = &gone;
     m->request.method = SLICE("POST");

@@ -305,7 +305,7 @@ static void many_is_read(struct many *m)
     release_body(m);
     if (!m->x.http)
         many_end(m);
-    else if (m->wait_ms > 0)
+    else if (m->wait_ms > 0 && door_may_wait(m->x.server))
         look(m);
     else
         answer(m);

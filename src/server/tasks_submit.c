@@ -211,7 +211,7 @@ static bool read_tree(struct server *sv, struct submission *s, struct slice text
     struct json_fault fault = {0};
     struct json *j = NULL;
 
-    if (json_parse_within(&tree, text, JSON_DEPTH_OUTSIDE, &j, &fault) != ERR_OK) {
+    if (json_parse_within(&tree, text, (unsigned)sv->limits.json_depth, &j, &fault) != ERR_OK) {
         refusal_write(&story, text, &fault, s->line);
         problem(s, 400, "not-json", "not JSON: %s", story.ptr);
         return false;
@@ -316,7 +316,7 @@ static void single_answer(struct single *one)
         http_problem(r, s->status, s->problem_type, "%s", s->problem);
         return;
     }
-    if (one->wait_ms > 0) {
+    if (one->wait_ms > 0 && door_may_wait(one->x.server)) {
         task_get_when_ended(one->x.server, r, s->ask.id, one->wait_ms, s->status);
         return;
     }
