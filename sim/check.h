@@ -56,7 +56,8 @@ void check_owned(void); /* asked now and then: what a node owns it also knows */
 void check_answer(const struct node *n, const struct work *w, uint32_t max);
 void check_unsent(const struct node *n,
                   const struct work *w); /* nobody was there any more to read the answer */
-void check_asked(const struct subject *t, const struct ask *a, uint64_t revision, bool other);
+bool pivot_holds(const struct subject *t);
+void check_asked(struct subject *t, const struct ask *a, uint64_t revision, bool other);
 void check_ended(const struct node *n, struct slice id, enum task_state state);
 void check_alert(const struct node *n, struct slice id);
 void check_told(const struct node *n, uint64_t done); /* it has heard of that run of its disk */

@@ -247,7 +247,23 @@ static void check_submitted(const struct subject *t, const struct ask *a, bool o
     }
 }
 
-void check_asked(const struct subject *t, const struct ask *a, uint64_t revision, bool other)
+/* It is refused only where nothing can be undone any more, or a person has to see to it. */
+static void check_cancel(struct subject *t, const struct ask *a)
+{
+    const struct seen *s = &t->seen;
+
+    if (a->outcome == ERR_OK) {
+        t->cancelled = true;
+        covered(COVER_CANCELLED);
+    }
+    if (a->outcome == ERR_CONFLICT && !t->verbs) {
+        covered(COVER_CANCEL_REFUSED);
+        must(t, s->state == TASK_PROCESSED || s->state == TASK_ERROR || pivot_holds(t),
+             "a cancel is refused only if it comes too late", "refused");
+    }
+}
+
+void check_asked(struct subject *t, const struct ask *a, uint64_t revision, bool other)
 {
     const struct seen *s = &t->seen;
 
@@ -257,9 +273,12 @@ void check_asked(const struct subject *t, const struct ask *a, uint64_t revision
     }
     if (a->outcome == ERR_NOT_FOUND)
         must(t, revision == 0, "a task that is there is found", "operator");
+    if (a->kind == ASK_CANCEL)
+        check_cancel(t, a);
     if (a->outcome != ERR_OK)
         return;
-    bool undone = a->kind == ASK_UNDO && (s->direction == DIRECTION_UNDO || s->stop == STOP_UNDO);
+    bool undoes = a->kind == ASK_UNDO || a->kind == ASK_CANCEL;
+    bool undone = undoes && (s->direction == DIRECTION_UNDO || s->stop == STOP_UNDO);
     must(t, s->revision > revision || undone, "what is accepted is durable", "operator");
     if (a->kind == ASK_UNDO)
         covered(COVER_OPERATOR_UNDO);

@@ -62,7 +62,7 @@ void check_undo_effect(const struct subject *t, uint32_t step)
 
 void check_turn_back(const struct subject *t, const struct seen *new)
 {
-    must(t, 0, t->verbs || new->complete_by != 0 || new->failure_count > 0,
+    must(t, 0, t->verbs || t->cancel || new->complete_by != 0 || new->failure_count > 0,
          "a task turns back for a reason");
     for (uint32_t i = 0; i < new->step_count; i++) {
         const struct seen_step *s = &new->steps[i];
@@ -76,8 +76,20 @@ void check_turn_back(const struct subject *t, const struct seen *new)
     }
 }
 
+/* Its pivot took effect, as the record or the world says. */
+bool pivot_holds(const struct subject *t)
+{
+    for (uint32_t i = 0; i < t->seen.step_count; i++)
+        if (t->flow->steps[i].undo == UNDO_PIVOT
+            && (seen_happened(&t->seen.steps[i]) || t->ledger[i].happened_at != 0))
+            return true;
+    return false;
+}
+
 void check_end_of(const struct subject *t)
 {
+    must(t, 0, !t->cancelled || t->verbs || t->seen.state == TASK_COMPENSATED || pivot_holds(t),
+         "cancelled: the task is undone, but for what its pivot made final");
     for (uint32_t i = 0; i < t->seen.step_count; i++) {
         const struct flow_step *f = &t->flow->steps[i];
         const struct seen_step *s = &t->seen.steps[i];

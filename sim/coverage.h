@@ -71,6 +71,8 @@
     X(TIME_CLAIM,         "tasks claimed when they were due")                                     \
     X(AGENT_CLAIM,        "tasks claimed for an agent")                                           \
     X(SUBMITTED_AGAIN,    "submissions repeated")                                                 \
+    X(CANCELLED,          "cancels that were taken")                                              \
+    X(CANCEL_REFUSED,     "cancels that came too late")                                           \
     X(SUBMIT_CONFLICT,    "submissions in conflict")                                              \
     X(ALERT_LOST,         "alerts that died with the node")                                       \
     X(PROCESSED,          "tasks processed")                                                      \

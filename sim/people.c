@@ -92,6 +92,11 @@ static struct ask ask_of(const struct wish *w)
     return a;
 }
 
+static const char *const verbs[] = {
+    [ASK_SUBMIT] = "submit", [ASK_RETRY] = "retry",   [ASK_SKIP] = "skip",
+    [ASK_UNDO] = "undo",     [ASK_CANCEL] = "cancel",
+};
+
 static void arrives(void *arg, uint64_t tries)
 {
     struct wish *w = arg;
@@ -110,14 +115,10 @@ static void arrives(void *arg, uint64_t tries)
     list_push(&askings, &q->link);
     if (w->kind == ASK_SKIP && w->step >= 0)
         w->task->skipped[w->step] = true;
-    if (w->kind != ASK_SUBMIT)
+    if (w->kind != ASK_SUBMIT && w->kind != ASK_CANCEL)
         w->task->verbs = true;
-    trace("asked of %s: %s %s step %d", n->me,
-          w->kind == ASK_SUBMIT  ? "submit"
-          : w->kind == ASK_RETRY ? "retry"
-          : w->kind == ASK_SKIP  ? "skip"
-                                 : "undo",
-          w->task->id, w->step);
+    w->task->cancel |= w->kind == ASK_CANCEL;
+    trace("asked of %s: %s %s step %d", n->me, verbs[w->kind], w->task->id, w->step);
     scheduler_ask(n->scheduler, &q->ask);
     node_turn_soon(n);
 }
@@ -221,6 +222,8 @@ static void submits(struct subject *t, int64_t at)
     w->patience = chance(500) ? 1 + below(3) : FOREVER;
     submitting++;
     try_again(w, at);
+    if (chance(40))
+        wants(t, ASK_CANCEL, at + spread(1, 60000)); /* changes their mind */
     if (!chance(50))
         return;
     struct wish *rival = arena_alloc(&world.arena, sizeof *rival);

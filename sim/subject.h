@@ -40,6 +40,8 @@ struct subject {
     int64_t not_before;
     bool accepted;                /* a submission was answered ERR_OK */
     bool verbs;                   /* an operator wanted something of it */
+    bool cancel;                  /* its submitter wanted it undone */
+    bool cancelled;               /* a submitter's cancel was answered ERR_OK */
     bool skipped[FLOW_STEPS_MAX]; /* an operator wanted that step skipped */
     struct ledger ledger[FLOW_STEPS_MAX];
     struct said *said;

@@ -216,3 +216,21 @@ void table_print(const struct table *t)
             printf("%-*.*s  ", (int)widths[c], SLICE_ARG(t->cells[i]));
     }
 }
+
+void client_escape(struct buf *b, struct slice s)
+{
+    static const char hex[] = "0123456789ABCDEF";
+
+    for (size_t i = 0; i < s.len; i++) {
+        unsigned char c = (unsigned char)s.ptr[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
+                     || c == '-' || c == '_' || c == '.';
+        if (plain) {
+            buf_byte(b, (char)c);
+        } else {
+            buf_byte(b, '%');
+            buf_byte(b, hex[c >> 4]);
+            buf_byte(b, hex[c & 15]);
+        }
+    }
+}

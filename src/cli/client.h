@@ -50,6 +50,9 @@ const struct json *client_answer(const struct intact_client *c, struct arena *a)
 
 bool client_duration(const char *flag, const char *text, int64_t *ret_ms); /* complains */
 
+/* Percent-encodes what is not plain in a URL. */
+void client_escape(struct buf *b, struct slice s);
+
 /* A file, "-" for standard input, as a whole. False: complained. */
 bool client_read_file(const char *path, struct buf *ret);
 

@@ -8,7 +8,11 @@ static const char usage[] =
     "\n"
     "Lists tasks, newest first.\n"
     "\n"
-    "  --state STATE     pending, processing, processed, compensating, compensated or error\n"
+    "  --state STATE     pending, processing, processed, compensating, compensated or error;\n"
+    "                    several with commas between\n"
+    "  --tag KEY=VALUE   with that tag; any number of times\n"
+    "  --after TIME      submitted at or after: 2026-01-31T10:00:00Z\n"
+    "  --before TIME     submitted before\n"
     "  --limit N         at most so many, up to 500      [50]\n"
     "  --all             page after page, all of them\n" CLIENT_USAGE;
 
@@ -17,32 +21,14 @@ struct list {
     bool all;
 };
 
-static const char hex[] = "0123456789ABCDEF";
-
-static void add_escaped(struct buf *b, struct slice s)
-{
-    for (size_t i = 0; i < s.len; i++) {
-        unsigned char c = (unsigned char)s.ptr[i];
-        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
-                     || c == '-' || c == '_' || c == '.';
-        if (plain) {
-            buf_byte(b, (char)c);
-        } else {
-            buf_byte(b, '%');
-            buf_byte(b, hex[c >> 4]);
-            buf_byte(b, hex[c & 15]);
-        }
-    }
-}
-
 static void add_query(struct buf *b, const char *prefix, struct slice name, struct slice value)
 {
     if (b->len)
         buf_byte(b, '&');
     buf_str(b, prefix);
-    add_escaped(b, name);
+    client_escape(b, name);
     buf_byte(b, '=');
-    add_escaped(b, value);
+    client_escape(b, value);
 }
 
 static bool take(void *arg, int flag, const char *value)
@@ -56,6 +42,12 @@ static bool take(void *arg, int flag, const char *value)
         return true;
     case 'w':
         add_query(&list->query, "", SLICE("workflow"), slice_of(value));
+        return true;
+    case 'A':
+        add_query(&list->query, "", SLICE("submitted_after"), slice_of(value));
+        return true;
+    case 'B':
+        add_query(&list->query, "", SLICE("submitted_before"), slice_of(value));
         return true;
     case 'l':
         add_query(&list->query, "", SLICE("limit"), slice_of(value));
@@ -133,6 +125,8 @@ int cli_list(int argc, char **argv)
                                           {"state", required_argument, NULL, 's'},
                                           {"workflow", required_argument, NULL, 'w'},
                                           {"tag", required_argument, NULL, 't'},
+                                          {"after", required_argument, NULL, 'A'},
+                                          {"before", required_argument, NULL, 'B'},
                                           {"limit", required_argument, NULL, 'l'},
                                           {"all", no_argument, NULL, 'a'},
                                           {NULL, 0, NULL, 0}};

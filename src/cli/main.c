@@ -13,6 +13,10 @@ static const struct verb {
     {"submit", cli_submit, "submit tasks: one, or many from a file"},
     {"get", cli_get, "show one task"},
     {"list", cli_list, "list tasks, newest first"},
+    {"cancel", cli_operate, "undo a task that is not wanted any more"},
+    {"retry", cli_operate, "try a task that stopped in error again"},
+    {"skip", cli_operate, "take a step for done"},
+    {"undo", cli_operate, "turn a task back"},
     {"workflow", cli_workflow, "store, show and list workflow definitions"},
     {"validate", cli_validate, "check a definition without storing it"},
 };

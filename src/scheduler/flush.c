@@ -260,6 +260,8 @@ static void gather_loads(struct scheduler *s, struct job *j)
         struct live *l = CONTAINER_OF(list_first(&s->loads), struct live, load_link);
         link_remove(&l->load_link);
         l->in_flight = true; /* nothing may be decided until it is read */
+        LIST_FOREACH (link, after, &l->inbox)
+            CONTAINER_OF(link, struct command, link)->overtook = false;
         j->loads[j->load_count++] = (struct load){.live = l, .id = l->id};
     }
 }
@@ -267,7 +269,7 @@ static void gather_loads(struct scheduler *s, struct job *j)
 static void gather_look(struct scheduler *s, struct job *j)
 {
     j->looks = s->looking;
-    j->look = (struct list_query){.state = s->look_state,
+    j->look = (struct list_query){.states = 1U << s->look_state,
                                   .before_seq = s->look_before_seq,
                                   .limit = LOOK_MAX};
 }

@@ -13,6 +13,7 @@ void inbox_post(struct scheduler *s, struct slice id, struct command *c)
         if (!submission || c->ask->only_if_exists) /* others first try to be the first */
             list_push(&s->loads, &l->load_link);
     }
+    c->overtook = l->in_flight;
     list_push(&l->inbox, &c->link);
     if (!link_is_in(&l->inbox_link))
         list_push(&s->inboxes, &l->inbox_link);
@@ -74,6 +75,8 @@ static const char *operator_code(enum ask_kind kind)
         return "skipped_by_operator";
     case ASK_UNDO:
         return "undone_by_operator";
+    case ASK_CANCEL:
+        return "cancelled";
     case ASK_SUBMIT:
         break;
     }
@@ -126,12 +129,21 @@ static void clear_ended(struct scheduler *s, struct live *l)
     }
 }
 
+/* What a cancel is told by the state alone. */
+static bool cancel_is_settled(const struct live *l, enum answer *ret)
+{
+    *ret = l->task.state == TASK_COMPENSATED ? ANSWER_REPEATED : ANSWER_REFUSED;
+    return task_state_is_end(l->task.state) || l->task.state == TASK_ERROR;
+}
+
 static void apply(struct scheduler *s, struct live *l, struct command *c)
 {
     if (c->kind == COMMAND_ASK && c->ask->kind == ASK_SUBMIT) {
         submit_apply(s, l, c);
         return;
     }
+    if (c->kind == COMMAND_ASK && c->ask->kind == ASK_CANCEL && cancel_is_settled(l, &c->answer))
+        return;
     struct event e = c->event;
     if (c->kind == COMMAND_RESULT)
         e = result_event(l, c);
@@ -145,9 +157,9 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
 
 /* What changes nothing is fenced by nothing: where other nodes may have changed the row, such an
  * answer counts only if the row was read for it. */
-static bool is_certain(const struct scheduler *s, const struct live *l)
+static bool is_certain(const struct scheduler *s, const struct live *l, const struct command *c)
 {
-    return !s->config.shared || !l->loaded || s->just_read == l;
+    return !s->config.shared || !l->loaded || (s->just_read == l && !c->overtook);
 }
 
 void inbox_process(struct scheduler *s, struct live *l)
@@ -167,7 +179,7 @@ void inbox_process(struct scheduler *s, struct live *l)
         apply(s, l, c);
         if (l->loaded && (link_is_in(&l->dirty_link))) {
             list_push(&l->applied, &c->link); /* answered when that is durable */
-        } else if (!is_certain(s, l)) {
+        } else if (!is_certain(s, l, c)) {
             list_push_front(&l->inbox, &c->link);
             live_reload(s, l);
             return;

@@ -32,6 +32,8 @@ struct command {
     struct ask *ask;    /* ASK */
     enum answer answer; /* of the last evaluation */
     bool owned;         /* from the heap; freed when it is done */
+    bool overtook;      /* it came while its task was being read: of what others did before it came,
+                           that reading may know nothing */
 };
 
 struct live;

@@ -204,10 +204,10 @@ void landed_look(struct scheduler *s, const struct row_page *page)
 {
     for (size_t i = 0; i < page->count; i++) {
         const struct task_row *row = &page->rows[i];
-        s->look_before_seq = row->seq;
         if (slice_eq(row->locked_by, s->me))
             look_at(s, row);
     }
+    s->look_before_seq = page->next_seq;
     if (page->more)
         return;
     s->looking = s->look_state == TASK_PROCESSING;
@@ -215,20 +215,28 @@ void landed_look(struct scheduler *s, const struct row_page *page)
     s->look_before_seq = 0;
 }
 
-/* There is no such task: only a submission can make sense of that. */
+/* There is no such task: only a submission can make sense of that. Others that came while we looked
+ * may know of one that another node took in meanwhile: we look again for them. */
 static void not_there(struct scheduler *s, struct live *l)
 {
     struct link others;
+    bool look_again = false;
 
     list_init(&others);
     LIST_FOREACH (link, after, &l->inbox) {
         const struct command *c = CONTAINER_OF(link, struct command, link);
-        if (c->kind != COMMAND_ASK || c->ask->kind != ASK_SUBMIT) {
+        if (c->kind == COMMAND_ASK && c->ask->kind == ASK_SUBMIT)
+            continue;
+        if (s->config.shared && c->overtook) {
+            look_again = true;
+        } else {
             link_remove(link);
             list_push(&others, link);
         }
     }
     inbox_fail(s, l, &others, ERR_NOT_FOUND, "there is no such task");
+    if (look_again)
+        list_push(&s->loads, &l->load_link);
     inbox_process(s, l); /* drops it if nothing is left */
 }
 

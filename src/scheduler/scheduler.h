@@ -40,7 +40,14 @@ struct clock {
     void *arg;
 };
 
-enum ask_kind { ASK_SUBMIT, ASK_RETRY, ASK_SKIP, ASK_UNDO };
+enum ask_kind {
+    ASK_SUBMIT,
+    ASK_RETRY,
+    ASK_SKIP,
+    ASK_UNDO,
+    ASK_CANCEL, /* the submitter's undo: not of a task that a person must see to, or that ended
+                   whole; of one that is undone already it is no mistake */
+};
 
 /* A client's command on one task. The maker owns it again once it was answered. */
 struct ask {

@@ -57,13 +57,23 @@ bool count_of(struct slice text, int64_t max, int64_t *ret)
     return text.len > 0 && v > 0 && v <= max;
 }
 
-bool is_name(struct slice s)
+static bool is_made_of(struct slice s, const char *more, size_t max)
 {
     for (size_t i = 0; i < s.len; i++) {
         char c = s.ptr[i];
         if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
-              || (c && strchr("._:-", c))))
+              || (c && strchr(more, c))))
             return false;
     }
-    return s.ptr && s.len >= 1 && s.len <= 128;
+    return s.ptr && s.len >= 1 && s.len <= max;
+}
+
+bool is_name(struct slice s)
+{
+    return is_made_of(s, "._:-", 128);
+}
+
+bool is_tag_key(struct slice s)
+{
+    return is_made_of(s, "._-", 64);
 }

@@ -35,7 +35,7 @@ struct server {
     struct map waits;             /* for the ends of tasks */
     struct link hungry;           /* of struct many: they have lines for the scheduler */
     size_t asks_open, asks_bytes; /* with the scheduler, and what their requests hold */
-    size_t reads_open;            /* of single tasks, with the store */
+    size_t reads_open;            /* with the store */
     size_t exchange_count;        /* open ones that the store works on */
     int64_t wall_minus_steady_ms; /* at the start: the anchor of all our times */
     int64_t wall_off_told_ms;     /* by how much the wall clock is off it, as last logged */
@@ -66,9 +66,10 @@ void exchange_untie(struct exchange *x); /* before answering: `gone` will not be
 /* routes.c */
 void route(void *arg, struct http_request *r);
 
+enum { TAGS_MAX = 32, TAG_VALUE_MAX = 256 };
+
 /* tasks_submit.c, tasks_read.c, tasks_operate.c */
 void tasks_post(struct server *sv, struct http_request *r);
-void tasks_list(struct server *sv, struct http_request *r);
 void task_get(struct server *sv, struct http_request *r);
 void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind);
 void ask_answered(void *arg, struct ask *a);
@@ -85,6 +86,9 @@ bool asks_have_room(struct server *sv, struct http_request *r, size_t bytes); /*
 bool asks_may_grow(const struct server *sv);                                  /* by one more line */
 bool reads_have_room(struct server *sv, struct http_request *r);              /* false: answered */
 void server_ask(struct server *sv, struct ask *a);                            /* and counts it */
+
+/* tasks_list.c */
+void tasks_list(struct server *sv, struct http_request *r);
 
 /* work.c */
 void work_post(struct server *sv, struct http_request *r);
@@ -107,7 +111,8 @@ void metrics_get(struct server *sv, struct http_request *r);
 struct json *body_json(struct http_request *r);              /* NULL: answered with a problem */
 bool wait_of(struct http_request *r, int64_t *ret_ms);       /* ?wait=; false: answered */
 bool count_of(struct slice text, int64_t max, int64_t *ret); /* digits only, from 1 to max */
-bool is_name(struct slice s); /* of an id, agent, instance: 1 to 128 of [A-Za-z0-9._:-] */
+bool is_name(struct slice s);    /* of an id, agent, instance: 1 to 128 of [A-Za-z0-9._:-] */
+bool is_tag_key(struct slice s); /* 1 to 64 of [A-Za-z0-9._-] */
 
 /* render.c */
 void render_task(struct buf *b, const struct workflow *w, const struct task *t,

@@ -25,24 +25,21 @@ static void task_undo(struct server *sv, struct http_request *r)
     task_operate(sv, r, ASK_UNDO);
 }
 
+static void task_cancel(struct server *sv, struct http_request *r)
+{
+    task_operate(sv, r, ASK_CANCEL);
+}
+
 static const struct route routes[] = {
-    {"POST", "v1/agents/*/work", work_post},
-    {"POST", "v1/tasks", tasks_post},
-    {"GET", "v1/tasks/*", task_get},
-    {"GET", "v1/tasks", tasks_list},
-    {"POST", "v1/tasks/*/retry", task_retry},
-    {"POST", "v1/tasks/*/skip", task_skip},
-    {"POST", "v1/tasks/*/undo", task_undo},
-    {"PUT", "v1/workflows/*", workflow_put},
-    {"GET", "v1/workflows/*/versions/*", workflow_get},
-    {"GET", "v1/workflows/*", workflow_get},
-    {"GET", "v1/workflows", workflows_list},
-    {"POST", "v1/validate", validate_post},
-    {"GET", "v1/agents", agents_get},
-    {"GET", "v1/nodes", nodes_get},
-    {"GET", "metrics", metrics_get},
-    {"GET", "healthz", healthz_get},
-    {"GET", "readyz", readyz_get},
+    {"POST", "v1/agents/*/work", work_post},  {"POST", "v1/tasks", tasks_post},
+    {"GET", "v1/tasks/*", task_get},          {"GET", "v1/tasks", tasks_list},
+    {"POST", "v1/tasks/*/retry", task_retry}, {"POST", "v1/tasks/*/skip", task_skip},
+    {"POST", "v1/tasks/*/undo", task_undo},   {"POST", "v1/tasks/*/cancel", task_cancel},
+    {"PUT", "v1/workflows/*", workflow_put},  {"GET", "v1/workflows/*/versions/*", workflow_get},
+    {"GET", "v1/workflows/*", workflow_get},  {"GET", "v1/workflows", workflows_list},
+    {"POST", "v1/validate", validate_post},   {"GET", "v1/agents", agents_get},
+    {"GET", "v1/nodes", nodes_get},           {"GET", "metrics", metrics_get},
+    {"GET", "healthz", healthz_get},          {"GET", "readyz", readyz_get},
 };
 
 static bool path_matches(const char *pattern, struct slice path)

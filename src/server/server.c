@@ -294,7 +294,7 @@ static enum err load_workflows(struct server *sv, struct error *e)
  * each start how many tasks wait for a person. */
 static void tell_of_errors(struct server *sv)
 {
-    const struct list_query q = {.state = TASK_ERROR, .limit = ERRORS_MAX};
+    const struct list_query q = {.states = 1U << TASK_ERROR, .limit = ERRORS_MAX};
     struct store *st = sv->config.store;
     struct row_page page = {0};
     struct arena a = {0};

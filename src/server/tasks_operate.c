@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "json/json.h"
 
-/* The operator's hands: POST /v1/tasks/{id}/retry|skip|undo {step?, output?, reason}. */
+/* The operator's hands: POST /v1/tasks/{id}/retry|skip|undo|cancel {step?, output?, reason}. */
 struct operation {
     void (*answered)(struct ask *a); /* first: ask_answered finds it through ask.user */
     struct exchange x;
@@ -20,6 +20,8 @@ static const char *verb_text(enum ask_kind kind)
         return "skip";
     case ASK_UNDO:
         return "undo";
+    case ASK_CANCEL:
+        return "cancel";
     case ASK_SUBMIT:
         break;
     }
@@ -76,9 +78,9 @@ static bool body_ok(struct http_request *r, const struct json *j, enum ask_kind 
                      json_type_text(step->type));
         return false;
     }
-    if (kind == ASK_UNDO && step) {
+    if ((kind == ASK_UNDO || kind == ASK_CANCEL) && step) {
         http_problem(r, 422, "no-single-step",
-                     "undo is of the whole task; a single step cannot be undone");
+                     "%s is of the whole task; a single step cannot be undone", verb_text(kind));
         return false;
     }
     if (kind != ASK_SKIP && json_get(j, "output")) {

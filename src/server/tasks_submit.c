@@ -66,15 +66,16 @@ static bool tags_ok(struct submission *s, const struct json *tags)
 {
     if (!tags || tags->type == JSON_NULL)
         return true;
-    if (tags->type != JSON_OBJECT || tags->count > 32) {
-        problem(s, 422, "bad-tags", "tags must be an object of at most 32 strings");
+    if (tags->type != JSON_OBJECT || tags->count > TAGS_MAX) {
+        problem(s, 422, "bad-tags", "tags must be an object of at most %d strings", TAGS_MAX);
         return false;
     }
     for (const struct json *m = tags->child; m; m = m->next)
-        if (m->type != JSON_STRING || m->text.len > 256 || m->key.len > 64 || m->key.len == 0) {
+        if (m->type != JSON_STRING || m->text.len > TAG_VALUE_MAX || !is_tag_key(m->key)) {
             problem(s, 422, "bad-tags",
-                    "tag \"%.*s\" must be a string of at most 256 bytes, its name of 1 to 64",
-                    SLICE_ARG(m->key));
+                    "tag \"%.*s\" must be a string of at most %d bytes, its key 1 to 64 of "
+                    "[A-Za-z0-9._-]",
+                    SLICE_ARG(m->key), TAG_VALUE_MAX);
             return false;
         }
     s->ask.tags = tags->raw;
@@ -148,7 +149,7 @@ static bool find_workflow(struct server *sv, struct submission *s, struct slice 
     return false;
 }
 
-static bool read_workflow(struct server *sv, struct submission *s, const struct json *j)
+static bool workflow_ok(struct server *sv, struct submission *s, const struct json *j)
 {
     const struct json *workflow = json_get(j, "workflow");
     const struct json *version = json_get(j, "version");
@@ -220,7 +221,7 @@ static bool read_tree(struct server *sv, struct submission *s, struct slice text
                 json_type_text(j->type));
         return false;
     }
-    if (!read_id(s, j) || !keys_ok(s, j) || !read_workflow(sv, s, j) || !read_options(s, j))
+    if (!read_id(s, j) || !keys_ok(s, j) || !workflow_ok(sv, s, j) || !read_options(s, j))
         return false;
     s->ask.content = json_hash(j);
     *ret_input = json_get_raw(j, "input");

@@ -6,6 +6,7 @@
 #include "base/fault.h"
 #include "base/map.h"
 #include "store/row.h"
+#include "json/json.h"
 
 struct mem_task {
     struct slice id;
@@ -408,6 +409,25 @@ static enum err memory_overdue(struct store *base, int64_t now, int64_t after_wa
     return ERR_OK;
 }
 
+static bool tags_hold(const struct list_query *q, const struct task_row *row)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct json *tags = NULL;
+
+    if (q->tag_count == 0)
+        return true;
+    if (!row->tags.ptr || json_parse(&a, row->tags, &tags, NULL) != ERR_OK)
+        return false;
+    for (size_t i = 0; i < q->tag_count; i++) {
+        CLEANUP(buf_fini) struct buf key = {0};
+        buf_slice(&key, q->tags[i].key);
+        const struct json *tag = json_get(tags, key.ptr);
+        if (!tag || !slice_eq(tag->text, q->tags[i].value))
+            return false;
+    }
+    return true;
+}
+
 static enum err memory_list(struct store *base, const struct list_query *q, struct arena *a,
                             struct row_page *ret, struct error *e)
 {
@@ -422,13 +442,12 @@ static enum err memory_list(struct store *base, const struct list_query *q, stru
         i = (size_t)q->before_seq - 1;
     while (i-- > 0 && count <= q->limit) {
         const struct task_row *row = &s->tasks[i]->row;
-        if (!q->any_state && row->state != q->state)
-            continue;
-        if (q->workflow.ptr && !slice_eq(row->workflow, q->workflow))
-            continue;
-        found[count++] = s->tasks[i];
+        if (list_wants(q, row->state, row->workflow, row->submitted_at) && tags_hold(q, row))
+            found[count++] = s->tasks[i];
     }
     page_fill(found, count, q->limit, a, ret);
+    if (ret->more)
+        ret->next_seq = found[q->limit ? q->limit - 1 : 0]->row.seq + !q->limit;
     free(found);
     return ERR_OK;
 }

@@ -97,3 +97,14 @@ int slice_order(struct slice a, struct slice b)
 
     return order ? order : (a.len > b.len) - (a.len < b.len);
 }
+
+bool list_wants(const struct list_query *q, enum task_state state, struct slice workflow,
+                int64_t submitted_at)
+{
+    if (q->states != 0 && !(q->states & 1U << state))
+        return false;
+    if (q->workflow.ptr && !slice_eq(workflow, q->workflow))
+        return false;
+    return (q->submitted_after == 0 || submitted_at >= q->submitted_after)
+           && (q->submitted_before == 0 || submitted_at < q->submitted_before);
+}

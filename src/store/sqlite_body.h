@@ -79,12 +79,13 @@ enum sql {
     SQL_GET,
     SQL_PAYLOADS,
     SQL_OVERDUE,
-    SQL_LIST,
-    SQL_LIST_STATE,
-    SQL_LIST_PROCESSED,
-    SQL_LIST_WORKFLOW,
-    SQL_LIST_WORKFLOW_STATE,
-    SQL_LIST_WORKFLOW_PROCESSED,
+    SQL_SCAN, /* what a listing looks at, newest first: by seq, state, workflow, tag */
+    SQL_SCAN_STATE,
+    SQL_SCAN_WORKFLOW,
+    SQL_SCAN_TAG,
+    SQL_HAS_TAG,
+    SQL_SEQ_BELOW,
+    SQL_ROW,
     SQL_WORKFLOW_NEWEST,
     SQL_WORKFLOW_INSERT,
     SQL_WORKFLOW_GET,
@@ -206,6 +207,7 @@ enum err sqlite_get(struct store *s, struct slice id, struct arena *a, struct ta
                     struct error *e);
 enum err sqlite_overdue(struct store *s, int64_t now, int64_t after_wake_at, int64_t after_seq,
                         size_t limit, struct arena *a, struct row_page *ret, struct error *e);
+/* sqlite_list.c */
 enum err sqlite_list(struct store *s, const struct list_query *q, struct arena *a,
                      struct row_page *ret, struct error *e);
 enum err sqlite_workflow_put(struct store *s, struct slice name, struct slice text, int64_t now,

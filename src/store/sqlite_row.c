@@ -122,6 +122,6 @@ int rows_read(sqlite3_stmt *q, struct arena *a, size_t limit, struct row_page *r
     }
     if (rc != SQLITE_DONE && rc != SQLITE_ROW)
         return rc;
-    *ret = (struct row_page){list.rows, list.count, more};
+    *ret = (struct row_page){.rows = list.rows, .count = list.count, .more = more};
     return SQLITE_OK;
 }

@@ -18,8 +18,7 @@
 #define FENCE " WHERE id = ?1 AND revision = ?7 - 1"
 #define STAY  " AND state = ?8 AND locked_by IS ?11"
 
-#define LIST  "SELECT " COLUMNS " FROM task WHERE seq < ?1"
-#define PAGE  " ORDER BY seq DESC LIMIT ?2"
+#define SCAN  "SELECT t.seq, t.state, t.workflow, t.submitted_at "
 
 const char *sql_text(enum sql which)
 {
@@ -61,13 +60,17 @@ const char *sql_text(enum sql which)
         [SQL_OVERDUE] = "SELECT " COLUMNS " FROM task WHERE wake_at = ?2 AND wake_at <= ?1 "
             "AND seq > ?3 UNION ALL SELECT " COLUMNS " FROM task WHERE wake_at > ?2 "
             "AND wake_at <= ?1 ORDER BY wake_at, seq LIMIT ?4",
-        [SQL_LIST] = LIST PAGE,
-        [SQL_LIST_STATE] = LIST " AND state = ?3 AND state <> 'processed'" PAGE,
-        [SQL_LIST_PROCESSED] = LIST " AND state = 'processed'" PAGE,
-        [SQL_LIST_WORKFLOW] = LIST " AND workflow = ?4" PAGE,
-        [SQL_LIST_WORKFLOW_STATE] = LIST " AND state = ?3 AND state <> 'processed' "
-            "AND +workflow = ?4" PAGE,
-        [SQL_LIST_WORKFLOW_PROCESSED] = LIST " AND state = 'processed' AND workflow = ?4" PAGE,
+        [SQL_SCAN] = SCAN "FROM task AS t WHERE t.seq < ?1 ORDER BY t.seq DESC",
+        [SQL_SCAN_STATE] = SCAN "FROM task AS t WHERE t.seq < ?1 AND t.state = ?2 "
+            "AND t.state <> 'processed' ORDER BY t.seq DESC",
+        [SQL_SCAN_WORKFLOW] = SCAN "FROM task AS t WHERE t.seq < ?1 AND t.workflow = ?2 "
+            "ORDER BY t.seq DESC",
+        [SQL_SCAN_TAG] = SCAN "FROM tag AS g CROSS JOIN task AS t ON t.seq = g.task "
+            "WHERE g.key = ?2 AND g.value = ?3 AND g.task < ?1 ORDER BY g.task DESC",
+        [SQL_HAS_TAG] = "SELECT 1 FROM tag WHERE key = ?1 AND value = ?2 AND task = ?3",
+        [SQL_SEQ_BELOW] = "SELECT seq, submitted_at FROM task WHERE seq < ?1 "
+            "ORDER BY seq DESC LIMIT 1",
+        [SQL_ROW] = "SELECT " COLUMNS " FROM task WHERE seq = ?1",
         [SQL_WORKFLOW_NEWEST] = "SELECT version, text FROM workflow WHERE name = ?1 "
             "ORDER BY version DESC LIMIT 1",
         [SQL_WORKFLOW_INSERT] = "INSERT INTO workflow (name, version, text, created_at) "

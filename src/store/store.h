@@ -117,14 +117,25 @@ struct row_page {
     struct task_row *rows;
     size_t count;
     bool more;
+    int64_t next_seq; /* of a listing with more: before_seq of the next page */
 };
 
+struct tag {
+    struct slice key, value;
+};
+
+/* What a listing shows: the tasks for which all of it holds, newest first. In which state a task is
+ * may change between pages, its place does not: no page repeats or misses one. */
 struct list_query {
-    bool any_state;
-    enum task_state state;
+    uint32_t states;       /* of (1 << enum task_state); 0: any */
     struct slice workflow; /* NONE: any */
-    int64_t before_seq;    /* newest first, seq below this one; 0: from the newest */
+    const struct tag *tags;
+    size_t tag_count;
+    int64_t submitted_after, submitted_before; /* at or after, before; 0: any */
+    int64_t before_seq;                        /* seq below this one; 0: from the newest */
     size_t limit;
+    size_t scan_max; /* rows that are looked at, at most, about; 0: a default. A page may so have
+                        less than `limit` rows, none even, with more to come */
 };
 
 /* Before a node's name: the lease that its scheduler holds as "node/boot" while it lives. */
@@ -211,6 +222,10 @@ struct store {
     const struct store_ops *ops;
     bool shared; /* other nodes may work on it at the same time; false: a lock excludes them */
 };
+
+/* Times of submission rise with seq, but for the clocks of nodes that disagree: by less than this.
+ */
+#define SUBMITTED_SLACK_MS INT64_C(60000)
 
 enum {
     PAYLOAD_INLINE_MAX = 2048,          /* longer values go to the payload table */

@@ -90,7 +90,7 @@ static void op_get(struct script *s, const char *id)
 
 static void op_list(struct script *s)
 {
-    const struct list_query q = {.any_state = true, .limit = SCRIPT_TASKS};
+    const struct list_query q = {.limit = SCRIPT_TASKS};
     struct row_page page = {0};
     size_t want = 0;
 

@@ -506,8 +506,9 @@ static void listings_come_in_pages_newest_first(void **state)
         must(insert_row(w, row), id);
     }
     for (unsigned pick = 0; pick < 2 * (TASK_ERROR + 2); pick++) {
-        struct list_query q = {.any_state = pick / 2 > TASK_ERROR, .limit = 7};
-        q.state = q.any_state ? TASK_PENDING : (enum task_state)(pick / 2);
+        struct list_query q = {.limit = 7};
+        if (pick / 2 <= TASK_ERROR)
+            q.states = 1U << (pick / 2);
         q.workflow = pick % 2 ? SLICE("order") : SLICE_NONE;
         struct row_page page = {.more = true};
         size_t at = COUNT_OF(states);
@@ -516,18 +517,147 @@ static void listings_come_in_pages_newest_first(void **state)
             for (size_t i = 0; i < page.count; i++) {
                 do
                     CHECK(at-- > 0, "too many");
-                while ((!q.any_state && states[at] != q.state) || (pick % 2 && !orders[at]));
+                while ((q.states && q.states != 1U << states[at]) || (pick % 2 && !orders[at]));
                 (void)snprintf(id, sizeof id, "t-%zu", at);
                 CHECK(slice_is(page.rows[i].id, id), "query %u: %.*s instead of %s", pick,
                       SLICE_ARG(page.rows[i].id), id);
-                q.before_seq = page.rows[i].seq;
             }
+            q.before_seq = page.next_seq;
             CHECK(page.count == 7 || !page.more, "full pages");
         }
         while (at-- > 0)
-            CHECK((!q.any_state && states[at] != q.state) || (pick % 2 && !orders[at]),
+            CHECK((q.states && q.states != 1U << states[at]) || (pick % 2 && !orders[at]),
                   "query %u left out %zu", pick, at);
     }
+}
+
+/* One task every ten minutes; of "city" every third, of "rare" one in all. */
+static void insert_hours(struct world *w, unsigned count, unsigned rare)
+{
+    for (unsigned i = 0; i < count; i++) {
+        char id[16];
+        struct task_row row = a_row(id);
+        (void)snprintf(id, sizeof id, "t-%u", i);
+        row.id = slice_of(id);
+        row.submitted_at = 1 + i * INT64_C(600000);
+        row.state = i % 5 ? TASK_PROCESSED : TASK_PENDING;
+        row.tags = i == rare    ? SLICE("{\"rare\":\"x\",\"city\":\"Bonn\"}")
+                   : i % 3 == 0 ? SLICE("{\"city\":\"Bonn\"}")
+                                : SLICE_NONE;
+        must(insert_row(w, row), id);
+    }
+}
+
+/* Goes through all pages: which tasks there are, as a bit each, newest first without repeating. */
+static uint64_t all_pages(struct world *w, struct list_query q)
+{
+    struct row_page page = {.more = true};
+    uint64_t seen = 0;
+    int64_t last = INT64_MAX;
+
+    while (page.more) {
+        must(w->s->ops->list(w->s, &q, &w->a, &page, &w->e), "page");
+        CHECK(page.count <= q.limit, "a page of %zu", page.count);
+        for (size_t i = 0; i < page.count; i++) {
+            CHECK(page.rows[i].seq < last, "in order");
+            last = page.rows[i].seq;
+            unsigned long n = strtoul(page.rows[i].id.ptr + 2, NULL, 10);
+            CHECK(n < 64, "there is none");
+            seen |= UINT64_C(1) << n;
+        }
+        CHECK(!page.more
+                  || (page.next_seq <= last && (!q.before_seq || page.next_seq < q.before_seq)),
+              "the next page begins where this one ends");
+        q.before_seq = page.next_seq;
+    }
+    return seen;
+}
+
+static uint64_t bits(unsigned from, unsigned to, unsigned step)
+{
+    uint64_t set = 0;
+
+    for (unsigned i = from; i < to; i++)
+        set |= i % step == 0 ? UINT64_C(1) << i : 0;
+    return set;
+}
+
+/* However few rows a page may look at, all pages together show what there is. */
+static void listings_are_narrowed_by_tags_and_times(void **state)
+{
+    const struct tag tags[] = {{SLICE("city"), SLICE("Bonn")}, {SLICE("rare"), SLICE("x")}};
+    struct world *w = *state;
+    const uint64_t all = bits(0, 60, 1);
+    const uint64_t tagged = bits(0, 60, 3) | UINT64_C(1) << 7;
+    const uint64_t hours = bits(18, 31, 1);
+    const uint32_t pending = 1U << TASK_PENDING;
+
+    insert_hours(w, 60, 7);
+    for (size_t scan_max = 0; scan_max < 12; scan_max += 1 + scan_max / 3)
+        for (size_t limit = 1; limit < 70; limit *= 4) {
+            struct list_query q = {.limit = limit, .scan_max = scan_max};
+            CHECK(all_pages(w, q) == all, "all");
+            q.states = pending;
+            CHECK(all_pages(w, q) == bits(0, 60, 5), "pending");
+            q.states = pending | 1U << TASK_ERROR;
+            CHECK(all_pages(w, q) == bits(0, 60, 5), "pending or error");
+            q.tags = tags;
+            q.tag_count = 1;
+            CHECK(all_pages(w, q) == (tagged & bits(0, 60, 5)), "pending in Bonn");
+            q.states = 0;
+            CHECK(all_pages(w, q) == tagged, "Bonn");
+            q.tag_count = 2;
+            CHECK(all_pages(w, q) == UINT64_C(1) << 7, "rare, in Bonn");
+            q.tags = tags + 1;
+            q.tag_count = 1;
+            CHECK(all_pages(w, q) == UINT64_C(1) << 7, "rare");
+            q = (struct list_query){.limit = limit,
+                                    .scan_max = scan_max,
+                                    .submitted_after = 1 + 18 * INT64_C(600000),
+                                    .submitted_before = 1 + 31 * INT64_C(600000)};
+            CHECK(all_pages(w, q) == hours, "some hours");
+            q.states = pending;
+            CHECK(all_pages(w, q) == (hours & bits(0, 60, 5)), "some hours, pending");
+            q.workflow = SLICE("nobody's");
+            CHECK(all_pages(w, q) == 0, "of no workflow");
+            q.states = 0;
+            CHECK(all_pages(w, q) == 0, "of no workflow, in any state");
+        }
+}
+
+/* Tasks that move from state to state between two pages stay where they are. */
+static void pages_neither_repeat_nor_miss_what_moves(void **state)
+{
+    struct world *w = *state;
+    struct prng p = {9};
+    struct list_query q = {.limit = 7};
+    struct row_page page = {.more = true};
+    unsigned next = 60;
+
+    insert_hours(w, 60, 0);
+    while (page.more) {
+        must(w->s->ops->list(w->s, &q, &w->a, &page, &w->e), "page");
+        for (size_t i = 0; i < page.count; i++) {
+            char id[16];
+            (void)snprintf(id, sizeof id, "t-%u", --next);
+            CHECK(slice_is(page.rows[i].id, id), "%.*s instead of %s", SLICE_ARG(page.rows[i].id),
+                  id);
+        }
+        q.before_seq = page.next_seq;
+        for (unsigned i = 0; i < 20; i++) {
+            char id[16];
+            struct task_row row;
+            (void)snprintf(id, sizeof id, "t-%u", prng_below(&p, 60));
+            must(w->s->ops->get(w->s, slice_of(id), &w->a, &row, &w->e), id);
+            row.revision++;
+            row.state = (enum task_state)prng_below(&p, TASK_ERROR + 1);
+            struct change c = {.kind = CHANGE_UPDATE, .row = row};
+            struct batch b = {.changes = &c, .change_count = 1};
+            must(w->s->ops->commit(w->s, &b, &w->a, &w->e), "move");
+            must(c.outcome, "move");
+        }
+    }
+    CHECK(next == 0, "%u were left out", next);
 }
 
 static void what_is_not_there_is_not_found(void **state)
@@ -628,6 +758,8 @@ int main(void)
         BOTH(a_claim_sees_the_changes_of_its_batch),
         BOTH(what_is_overdue_comes_in_pages_earliest_first),
         BOTH(listings_come_in_pages_newest_first),
+        BOTH(listings_are_narrowed_by_tags_and_times),
+        BOTH(pages_neither_repeat_nor_miss_what_moves),
         BOTH(what_is_not_there_is_not_found),
         BOTH(workflows_are_versioned_and_never_change),
         BOTH(what_was_committed_is_there_after_a_restart),

@@ -34,7 +34,7 @@ static void furnish(struct world *w)
 /* Everything that the store holds, as a text. */
 static void tell_all(struct world *w, struct buf *b)
 {
-    struct list_query q = {.any_state = true, .limit = 100};
+    struct list_query q = {.limit = 100};
     struct row_page page;
     struct workflow_row *list;
     size_t count;
@@ -108,7 +108,7 @@ static enum err op_overdue(struct world *w)
 
 static enum err op_list(struct world *w)
 {
-    struct list_query q = {.any_state = true, .limit = 1};
+    struct list_query q = {.limit = 1};
     struct row_page page;
 
     return w->s->ops->list(w->s, &q, &w->a, &page, &w->e);

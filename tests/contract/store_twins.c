@@ -13,6 +13,10 @@ static char ids[IDS][8];
 static const char *const agents[] = {"a", "b", "time"};
 static const char *const owners[] = {NULL, "n1/0", "n1/1", "n2/1"};
 
+static const char *const tag_sets[] = {NULL, "{}", "{\"k\":\"v\"}",
+                                       "{\"k\":\"w\",\"l\":\"\\u00e9\"}",
+                                       "{\"l\": \"\xc3\xa9\", \"k\": \"v\"}"};
+
 static struct change random_change(struct prng *p, struct world *w)
 {
     struct change c = {.row = a_row(ids[prng_below(p, IDS)])};
@@ -30,6 +34,8 @@ static struct change random_change(struct prng *p, struct world *w)
     c.row.locked_by = slice_of(owners[prng_below(p, COUNT_OF(owners))]);
     c.row.waiting_for = slice_of(agents[prng_below(p, COUNT_OF(agents))]);
     c.row.workflow = slice_of(agents[prng_below(p, COUNT_OF(agents))]);
+    c.row.submitted_at = 1 + prng_below(p, 9);
+    c.row.tags = slice_of(tag_sets[prng_below(p, COUNT_OF(tag_sets))]);
     c.row.rank = prng_below(p, 9);
     c.row.wake_at = prng_below(p, 9);
     c.row.started_at = prng_below(p, 2);
@@ -81,6 +87,8 @@ static void a_random_batch_agrees(struct prng *p, struct world *m, struct world 
 static void pages_agree(const struct row_page *x, const struct row_page *y)
 {
     CHECK(x->count == y->count && x->more == y->more, "pages of %zu and %zu", x->count, y->count);
+    CHECK(x->next_seq == y->next_seq, "then from %" PRId64 " and %" PRId64, x->next_seq,
+          y->next_seq);
     for (size_t i = 0; i < x->count; i++)
         rows_equal(&x->rows[i], &y->rows[i], "page");
 }
@@ -103,12 +111,21 @@ static void random_reads_agree(struct prng *p, struct world *m, struct world *s)
     must(m->s->ops->overdue(m->s, now, at, seq, 4, &m->a, &x, &m->e), "memory");
     must(s->s->ops->overdue(s->s, now, at, seq, 4, &s->a, &y, &s->e), "sqlite");
     pages_agree(&x, &y);
-    struct list_query q = {.any_state = prng_chance(p, 30),
-                           .state = (enum task_state)prng_below(p, TASK_ERROR + 1),
+    struct list_query q = {.states = prng_chance(p, 30)
+                                         ? 0
+                                         : (uint32_t)prng_below(p, 1U << (TASK_ERROR + 1)),
                            .before_seq = prng_below(p, IDS),
                            .limit = prng_below(p, 5)};
     if (prng_chance(p, 50))
         q.workflow = slice_of(agents[prng_below(p, 3)]);
+    if (prng_chance(p, 30))
+        q.submitted_after = prng_below(p, 9);
+    if (prng_chance(p, 30))
+        q.submitted_before = prng_below(p, 9);
+    const struct tag tags[] = {{SLICE("k"), prng_chance(p, 50) ? SLICE("v") : SLICE("w")},
+                               {SLICE("l"), SLICE("\xc3\xa9")}};
+    q.tag_count = prng_chance(p, 50) ? 0 : 1 + prng_below(p, 2);
+    q.tags = tags + (q.tag_count == 1 ? prng_below(p, 2) : 0);
     must(m->s->ops->list(m->s, &q, &m->a, &x, &m->e), "memory");
     must(s->s->ops->list(s->s, &q, &s->a, &y, &s->e), "sqlite");
     pages_agree(&x, &y);

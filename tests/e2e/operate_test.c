@@ -185,6 +185,97 @@ static void operations_that_are_wrong_are_refused(void **state)
     EXPECT_TEXT(&r, "state", "pending");
 }
 
+/* ---- cancel: the submitter's hand ---- */
+
+static void a_task_that_waits_is_cancelled(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    submit(&node, "held", "unwanted");
+    operate(&r, "unwanted", "cancel", "{\"reason\": \"ordered twice\"}");
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "state", "compensated");
+    EXPECT_TEXT(&r, "error.code", "cancelled");
+    EXPECT_TEXT(&r, "error.message", "ordered twice");
+    EXPECT_RAW(&r, "steps.0.attempts", "[]");
+    operate(&r, "unwanted", "cancel", "{\"reason\": \"to be sure\"}");
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "state", "compensated");
+    EXPECT_TEXT(&r, "error.message", "ordered twice");
+}
+
+static void a_task_that_runs_is_undone_by_a_cancel(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    submit(&node, "held", "half");
+    serve_step(&node, "ag", "i", "1");
+    fetch(&node, &r, "ag", "i");
+    EXPECT_TEXT(&r, "requests.0.step", "b");
+    char *token = token_in(&r, 0);
+    operate(&r, "half", "cancel", "{\"reason\": \"never mind\"}");
+    EXPECT(&r, 200);
+    operate(&r, "half", "cancel", "{\"reason\": \"never mind\"}");
+    EXPECT(&r, 200);
+    hand_in(&node, "ag", "i", token, "\"error\": {\"retryable\": false}", "accepted");
+    free(token);
+    fetch(&node, &r, "ag", "i");
+    EXPECT_TEXT(&r, "requests.0.step", "a");
+    EXPECT_TEXT(&r, "requests.0.direction", "undo");
+    token = token_in(&r, 0);
+    hand_in(&node, "ag", "i", token, "\"output\": null", "accepted");
+    free(token);
+    wait_for_state(&node, "half", "compensated");
+}
+
+static void what_is_over_or_needs_a_person_is_not_cancelled(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    operate(&r, "nobody-s", "cancel", "{\"reason\": \"x\"}");
+    EXPECT(&r, 404);
+    operate(&r, "unwanted", "cancel", "{}");
+    expect_problem(&r, 422, "no-reason");
+    operate(&r, "unwanted", "cancel", "{\"reason\": \"x\", \"step\": \"a\"}");
+    expect_problem(&r, 422, "no-single-step");
+    operate(&r, "unwanted", "cancel", "{\"reason\": \"x\", \"output\": 1}");
+    expect_problem(&r, 422, "no-output");
+    submit(&node, "held", "whole");
+    serve_step(&node, "ag", "i", "1");
+    serve_step(&node, "ag", "i", "2");
+    wait_for_state(&node, "whole", "processed");
+    operate(&r, "whole", "cancel", "{\"reason\": \"too late\"}");
+    expect_problem(&r, 409, "conflict");
+    submit(&node, "held", "stuck");
+    fail_step("broken");
+    wait_for_state(&node, "stuck", "error");
+    operate(&r, "stuck", "cancel", "{\"reason\": \"not mine\"}");
+    expect_problem(&r, 409, "conflict");
+    task_of(&node, &r, "stuck");
+    EXPECT_TEXT(&r, "state", "error");
+    EXPECT_TEXT(&r, "error.code", "broken");
+}
+
+static void a_completed_pivot_refuses_a_cancel(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    (void)define(&node, "final",
+                 "\"steps\": [{\"name\": \"a\", \"agent\": \"ag\", \"action\": \"x\", "
+                 "\"pivot\": true}, {\"name\": \"b\", \"agent\": \"ag\", \"action\": \"y\", "
+                 "\"undo\": \"none\"}]");
+    submit(&node, "final", "gone");
+    serve_step(&node, "ag", "i", "1");
+    operate(&r, "gone", "cancel", "{\"reason\": \"too late\"}");
+    expect_problem(&r, 409, "conflict");
+    serve_step(&node, "ag", "i", "2");
+    wait_for_state(&node, "gone", "processed");
+}
+
 int main(int argc, char **argv)
 {
     kit_program(argc, argv);
@@ -194,6 +285,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_task_in_error_is_undone),
         cmocka_unit_test(undo_of_what_never_began_ends_at_once),
         cmocka_unit_test(operations_that_are_wrong_are_refused),
+        cmocka_unit_test(a_task_that_waits_is_cancelled),
+        cmocka_unit_test(a_task_that_runs_is_undone_by_a_cancel),
+        cmocka_unit_test(what_is_over_or_needs_a_person_is_not_cancelled),
+        cmocka_unit_test(a_completed_pivot_refuses_a_cancel),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

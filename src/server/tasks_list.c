@@ -1,0 +1,219 @@
+#include "server/internal.h"
+
+#include "base/when.h"
+#include "json/json.h"
+
+/* GET /v1/tasks: pages of a listing, newest first. */
+
+enum { LIST_DEFAULT = 50, LIST_MAX = 500 };
+
+struct lister {
+    struct exchange x;
+    struct store_job job;
+    struct arena arena;
+    struct list_query query;
+    struct tag tags[TAGS_MAX];
+    struct row_page page;
+    enum err err;
+    struct error error;
+};
+
+static void list_run(struct store_job *j, struct store *store)
+{
+    struct lister *ls = CONTAINER_OF(j, struct lister, job);
+
+    ls->err = store->ops->list(store, &ls->query, &ls->arena, &ls->page, &ls->error);
+}
+
+static void answer_list(struct http_request *r, const struct lister *ls)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    json_open(&b, '{');
+    json_key(&b, "tasks");
+    json_open(&b, '[');
+    for (size_t i = 0; i < ls->page.count; i++)
+        render_summary(&b, &ls->page.rows[i]);
+    json_close(&b, ']');
+    json_key(&b, "next");
+    if (ls->page.more) {
+        CLEANUP(buf_fini) struct buf cursor = {0};
+        buf_i64(&cursor, ls->page.next_seq);
+        json_string(&b, buf_view(&cursor));
+    } else {
+        json_null(&b);
+    }
+    json_close(&b, '}');
+    answer_json(r, 200, &b, NULL);
+}
+
+static void list_done(struct store_job *j)
+{
+    struct lister *ls = CONTAINER_OF(j, struct lister, job);
+    struct http_request *r = ls->x.http;
+    struct arena a = ls->arena; /* it lies in it */
+
+    if (r) {
+        exchange_untie(&ls->x);
+        if (ls->err == ERR_OK)
+            answer_list(r, ls);
+        else
+            answer_trouble(r, ls->err, ls->error.text);
+    }
+    ls->x.server->exchange_count--;
+    ls->x.server->reads_open--;
+    arena_fini(&a);
+}
+
+/* ---- the query: each reads one parameter, and answers if it is wrong ---- */
+
+static bool read_states(struct http_request *r, struct lister *ls, struct slice value)
+{
+    const char *at = value.ptr;
+    const char *end = value.ptr + value.len;
+
+    while (at <= end) {
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        struct slice word = {at, (size_t)((comma ? comma : end) - at)};
+        enum task_state state;
+        if (!task_state_parse(word, &state)) {
+            http_problem(r, 422, "bad-state",
+                         "state is \"%.*s\", expected pending, processing, processed, "
+                         "compensating, compensated or error, or several with commas between",
+                         SLICE_ARG(word));
+            return false;
+        }
+        ls->query.states |= 1U << state;
+        at += word.len + 1;
+    }
+    return true;
+}
+
+static bool read_workflow(struct http_request *r, struct lister *ls, struct slice value)
+{
+    (void)r;
+    ls->query.workflow = arena_copy(&ls->arena, value);
+    return true;
+}
+
+static bool read_limit(struct http_request *r, struct lister *ls, struct slice value)
+{
+    int64_t n = 0;
+
+    if (!count_of(value, LIST_MAX, &n)) {
+        http_problem(r, 422, "bad-limit", "limit is \"%.*s\", expected a number from 1 to %d",
+                     SLICE_ARG(value), LIST_MAX);
+        return false;
+    }
+    ls->query.limit = (size_t)n;
+    return true;
+}
+
+static bool read_cursor(struct http_request *r, struct lister *ls, struct slice value)
+{
+    if (count_of(value, INT64_MAX, &ls->query.before_seq))
+        return true;
+    http_problem(r, 422, "bad-cursor", "cursor is \"%.*s\", expected the `next` of an earlier page",
+                 SLICE_ARG(value));
+    return false;
+}
+
+static bool read_time(struct http_request *r, const char *name, struct slice value, int64_t *ret)
+{
+    if (time_parse(value, ret) && *ret > 0)
+        return true;
+    http_problem(r, 422, "bad-time",
+                 "%s is \"%.*s\", expected a time such as 2026-01-31T10:00:00.000Z", name,
+                 SLICE_ARG(value));
+    return false;
+}
+
+static bool read_after(struct http_request *r, struct lister *ls, struct slice value)
+{
+    return read_time(r, "submitted_after", value, &ls->query.submitted_after);
+}
+
+static bool read_before(struct http_request *r, struct lister *ls, struct slice value)
+{
+    return read_time(r, "submitted_before", value, &ls->query.submitted_before);
+}
+
+static bool read_tag(struct http_request *r, struct lister *ls, struct slice key,
+                     struct slice value)
+{
+    if (!is_tag_key(key) || ls->query.tag_count == TAGS_MAX) {
+        http_problem(
+            r, 422, "bad-tags",
+            "\"tag.%.*s\" names no tag: expected tag.KEY=VALUE, at most %d of them, with a "
+            "key of 1 to 64 of [A-Za-z0-9._-]",
+            SLICE_ARG(key), TAGS_MAX);
+        return false;
+    }
+    ls->tags[ls->query.tag_count++] =
+        (struct tag){arena_copy(&ls->arena, key), arena_copy(&ls->arena, value)};
+    return true;
+}
+
+static const struct parameter {
+    const char *name;
+    bool (*read)(struct http_request *r, struct lister *ls, struct slice value);
+} parameters[] = {
+    {"state", read_states},          {"workflow", read_workflow},
+    {"submitted_after", read_after}, {"submitted_before", read_before},
+    {"limit", read_limit},           {"cursor", read_cursor},
+};
+
+/* What is misspelt must not list everything, and of two values none is meant for sure. */
+static bool read_parameter(struct http_request *r, struct lister *ls, struct slice name,
+                           struct slice value, uint32_t *seen)
+{
+    for (size_t i = 0; i < COUNT_OF(parameters); i++) {
+        if (!slice_is(name, parameters[i].name))
+            continue;
+        if (*seen & 1U << i) {
+            http_problem(r, 422, "repeated-parameter", "%s is given twice", parameters[i].name);
+            return false;
+        }
+        *seen |= 1U << i;
+        return parameters[i].read(r, ls, value);
+    }
+    if (name.len > 4 && memcmp(name.ptr, "tag.", 4) == 0)
+        return read_tag(r, ls, (struct slice){name.ptr + 4, name.len - 4}, value);
+    answer_unknown_parameter(r, name,
+                             NAMES("state", "workflow", "tag.KEY", "submitted_after",
+                                   "submitted_before", "limit", "cursor"));
+    return false;
+}
+
+static bool read_query(struct http_request *r, struct lister *ls)
+{
+    struct slice name, value;
+    uint32_t seen = 0;
+
+    ls->query.limit = LIST_DEFAULT;
+    ls->query.tags = ls->tags;
+    for (size_t at = 0; http_query_next(r, &at, &name, &value);)
+        if (!read_parameter(r, ls, name, value, &seen))
+            return false;
+    return true;
+}
+
+void tasks_list(struct server *sv, struct http_request *r)
+{
+    struct arena a = {0};
+
+    if (!reads_have_room(sv, r))
+        return;
+    struct lister *ls = arena_alloc(&a, sizeof *ls);
+    ls->arena = a;
+    if (!read_query(r, ls)) {
+        a = ls->arena;
+        arena_fini(&a);
+        return;
+    }
+    exchange_begin(&ls->x, sv, r);
+    sv->exchange_count++;
+    sv->reads_open++;
+    ls->job = (struct store_job){.run = list_run, .done = list_done};
+    sv->store->submit(sv->store, &ls->job);
+}
