@@ -45,7 +45,7 @@ struct server {
     struct map waits;             /* for the ends of tasks */
     struct link hungry;           /* of struct many: they have lines for the scheduler */
     size_t asks_open, asks_bytes; /* with the scheduler, and what their requests hold */
-    size_t reads_open;            /* of single tasks, with the store */
+    size_t reads_open;            /* with the store */
     size_t exchange_count;        /* open ones that the store works on */
     int64_t wall_minus_steady_ms; /* at the start: the anchor of all our times */
     int64_t wall_off_told_ms;     /* by how much the wall clock is off it, as last logged */
@@ -117,6 +117,7 @@ bool asks_have_room(struct server *sv, struct http_request *r, size_t bytes); /*
 bool asks_may_grow(const struct server *sv);                                  /* by one more line */
 bool reads_have_room(struct server *sv, struct http_request *r);              /* false: answered */
 void server_ask(struct server *sv, struct ask *a);                            /* and counts it */
+
 
 /* work.c */
 void work_post(struct server *sv, struct http_request *r);

@@ -149,7 +149,7 @@ static bool find_workflow(struct server *sv, struct submission *s, struct slice 
     return false;
 }
 
-static bool read_workflow(struct server *sv, struct submission *s, const struct json *j)
+static bool workflow_ok(struct server *sv, struct submission *s, const struct json *j)
 {
     const struct json *workflow = json_get(j, "workflow");
     const struct json *version = json_get(j, "version");
@@ -221,7 +221,7 @@ static bool read_tree(struct server *sv, struct submission *s, struct slice text
                 json_type_text(j->type));
         return false;
     }
-    if (!read_id(s, j) || !keys_ok(s, j) || !read_workflow(sv, s, j) || !read_options(s, j))
+    if (!read_id(s, j) || !keys_ok(s, j) || !workflow_ok(sv, s, j) || !read_options(s, j))
         return false;
     s->ask.content = json_hash(j);
     *ret_input = json_get_raw(j, "input");
