@@ -10,28 +10,45 @@
 
 #include "base/log.h"
 #include "base/when.h"
+#include "server/limit.h"
 #include "server/server.h"
 #include "store/sqlite.h"
 
 static const char usage[] =
-    "usage: intact serve [--data DIR] [--listen ADDR:PORT]\n"
+    "usage: intact serve [--data DIR] [--listen ADDR:PORT] [OPTION...]\n"
     "\n"
     "Runs the server: state store in DIR/intact.db, HTTP API on ADDR:PORT. Who calls it needs a\n"
     "token; the first one, which may do everything, is written to DIR/admin-token.\n"
     "\n"
     "  --data DIR            folder of the state store, made if missing   [./intact-data]\n"
-    "  --listen ADDR:PORT    loopback only; port 0 takes any free one     [127.0.0.1:7420]\n"
+    "  --listen ADDR:PORT    port 0 takes any free one; beyond loopback\n"
+    "                        with TLS or behind a proxy only              [127.0.0.1:7420]\n"
     "  --open                no tokens: whoever reaches it may do everything; loopback only\n"
+    "  --tls-cert FILE       speak TLS with this certificate (PEM, those on the way to its\n"
+    "                        root behind it); read again when it changes, and on SIGHUP\n"
+    "  --tls-key FILE        its key (PEM, no passphrase)\n"
+    "  --behind-proxy        a proxy ends TLS and alone can reach the address\n"
+    "  --host NAME           by which clients reach it, besides loopback; repeatable\n"
     "  --scan-every TIME     how often the supervisor looks               [1s]\n"
     "  --grace TIME          more time for agents after a restart         [10s]\n"
     "  --drain TIME          how long SIGTERM waits for results           [5s]\n"
     "  --key-prefix TEXT     put before every idempotency key\n"
     "  --log LEVEL           debug, info, warn or error                   [info]\n"
+    "  --limit NAME=VALUE    sets a limit; repeatable:\n";
+
+static const char usage_end[] =
     "\n"
     "SIGTERM drains and ends it; a second one ends it at once, and nothing is lost.\n";
 
+enum { HOSTS_MAX = 16 };
+
 struct options {
     const char *data, *listen, *key_prefix;
+    const char *tls_cert, *tls_key;
+    const char *hosts[HOSTS_MAX];
+    size_t host_count;
+    bool behind_proxy;
+    struct server_limits limits;
     int64_t scan_every_ms, grace_ms, drain_ms;
     bool open;
 };
@@ -61,9 +78,55 @@ static int read_level(const char *text)
     return complain("--log", text, "debug, info, warn or error");
 }
 
+/* As it stands in Host, where the port does not matter. */
+static int read_host(struct options *o, const char *name)
+{
+    bool is_v6 = name[0] == '[' && strspn(name + 1, "0123456789abcdefABCDEF:.") > 1
+                 && strcmp(name + 1 + strspn(name + 1, "0123456789abcdefABCDEF:."), "]") == 0;
+    size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_");
+
+    if (!is_v6 && (len == 0 || len > 253 || name[len]))
+        return complain("--host", name, "a name such as intact.example.org, without a port");
+    if (o->host_count == HOSTS_MAX)
+        return complain("--host", name, "at most 16 of them");
+    o->hosts[o->host_count++] = name;
+    return 0;
+}
+
+static int read_limit(struct options *o, const char *text)
+{
+    struct error e = {0};
+
+    if (limits_set(&o->limits, text, &e) == ERR_OK)
+        return 0;
+    fprintf(stderr, "intact serve: %s\n", e.text);
+    return 2;
+}
+
+static void print_usage(void)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    limits_describe(&b);
+    printf("%s%s%s", usage, b.ptr, usage_end);
+}
+
 static int read_option(struct options *o, int c)
 {
     switch (c) {
+    case 'c':
+        o->tls_cert = optarg;
+        return 0;
+    case 'y':
+        o->tls_key = optarg;
+        return 0;
+    case 'p':
+        o->behind_proxy = true;
+        return 0;
+    case 'n':
+        return read_host(o, optarg);
+    case 'm':
+        return read_limit(o, optarg);
     case 'd':
         o->data = optarg;
         return 0;
@@ -85,7 +148,7 @@ static int read_option(struct options *o, int c)
     case 'v':
         return read_level(optarg);
     default:
-        fputs(usage, stdout);
+        print_usage();
         return -1;
     }
 }
@@ -114,6 +177,11 @@ static int read_options(struct options *o, int argc, char **argv)
         {"drain", required_argument, NULL, 'r'},
         {"key-prefix", required_argument, NULL, 'k'},
         {"log", required_argument, NULL, 'v'},
+        {"tls-cert", required_argument, NULL, 'c'},
+        {"tls-key", required_argument, NULL, 'y'},
+        {"behind-proxy", no_argument, NULL, 'p'},
+        {"host", required_argument, NULL, 'n'},
+        {"limit", required_argument, NULL, 'm'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
@@ -137,7 +205,7 @@ static bool is_port(const char *text)
     return digits >= 1 && digits <= 5 && !text[digits] && strtol(text, NULL, 10) <= 65535;
 }
 
-/* Without TLS only this machine is let in. */
+/* What is sent beyond this machine is for nobody else to read. */
 static bool is_loopback(const char *address)
 {
     const char *colon = strrchr(address, ':');
@@ -165,11 +233,32 @@ static char *token_file_of(const char *data)
     return file;
 }
 
+static struct server_config config_of(const struct options *o, struct store *store)
+{
+    return (struct server_config){
+        .listen = o->listen,
+        .tls_cert = o->tls_cert,
+        .tls_key = o->tls_key,
+        .behind_proxy = o->behind_proxy,
+        .hosts = o->hosts,
+        .host_count = o->host_count,
+        .limits = &o->limits,
+        .store = store,
+        .maintain = sqlite_store_maintain,
+        .node = "n1",
+        .key_prefix = o->key_prefix,
+        .supervisor_interval_ms = o->scan_every_ms,
+        .grace_ms = o->grace_ms,
+        .drain_ms = o->drain_ms,
+        .print_ready = true,
+    };
+}
+
 static int run(const struct options *o, struct store *store)
 {
     struct error e = {0};
     char *token_file = o->open ? NULL : token_file_of(o->data);
-
+    struct server_config c = config_of(o, store);
     char db[PATH_MAX];
     char wal[PATH_MAX];
 
@@ -178,20 +267,9 @@ static int run(const struct options *o, struct store *store)
     (void)snprintf(db, sizeof db, "%s/intact.db", o->data); /* a longer one was not opened */
     (void)snprintf(wal, sizeof wal, "%s/intact.db-wal", o->data);
     const struct store_file files[] = {{"database", db}, {"wal", wal}};
-    const struct server_config c = {
-        .listen = o->listen,
-        .store = store,
-        .maintain = sqlite_store_maintain,
-        .token_file = token_file,
-        .store_files = files,
-        .store_file_count = COUNT_OF(files),
-        .node = "n1",
-        .key_prefix = o->key_prefix,
-        .supervisor_interval_ms = o->scan_every_ms,
-        .grace_ms = o->grace_ms,
-        .drain_ms = o->drain_ms,
-        .print_ready = true,
-    };
+    c.token_file = token_file;
+    c.store_files = files;
+    c.store_file_count = COUNT_OF(files);
     enum err err = server_run(&c, &e);
     free(token_file);
     if (err == ERR_OK)
@@ -200,25 +278,36 @@ static int run(const struct options *o, struct store *store)
     return 1;
 }
 
+static int check_options(const struct options *o)
+{
+    if (!*o->data)
+        return complain("--data", o->data, "a folder");
+    if (o->tls_cert && !o->tls_key)
+        return complain("--tls-cert", o->tls_cert, "--tls-key FILE beside it");
+    if (o->tls_key && !o->tls_cert)
+        return complain("--tls-key", o->tls_key, "--tls-cert FILE beside it");
+    if (o->open && (o->behind_proxy || !is_loopback(o->listen)))
+        return complain("--open", o->behind_proxy ? "given with --behind-proxy" : o->listen,
+                        "an address on loopback and no proxy: --open asks nobody for a token");
+    if (!is_loopback(o->listen) && !o->tls_cert && !o->behind_proxy)
+        return complain("--listen", o->listen,
+                        "an address on loopback (127.0.0.1:PORT or [::1]:PORT), or --tls-cert and "
+                        "--tls-key, or --behind-proxy if a proxy ends TLS");
+    return 0;
+}
+
 int cli_serve(int argc, char **argv)
 {
     struct options o = {.data = "intact-data", .listen = "127.0.0.1:7420"};
     struct store *store = NULL;
     struct error e = {0};
-    int bad = read_options(&o, argc, argv);
 
+    limits_init(&o.limits);
+    int bad = read_options(&o, argc, argv);
+    if (bad == 0)
+        bad = check_options(&o);
     if (bad)
         return bad < 0 ? 0 : bad;
-    if (!*o.data)
-        return complain("--data", o.data, "a folder");
-    if (o.open && !is_loopback(o.listen))
-        return complain("--listen", o.listen,
-                        "an address on loopback (127.0.0.1:PORT or [::1]:PORT): --open asks nobody "
-                        "for a token");
-    if (!is_loopback(o.listen))
-        return complain("--listen", o.listen,
-                        "an address on loopback (127.0.0.1:PORT or [::1]:PORT): there is no "
-                        "TLS in this version");
     if (sqlite_store_open(o.data, &store, &e) != ERR_OK) {
         fprintf(stderr, "intact serve: %s\n", e.text);
         return 1;

@@ -150,9 +150,11 @@ static void a_client_may_go_in_the_moment_of_its_answer(void **state)
 static void limits_hold(void **state)
 {
     static const struct http_limits limits = {.body_max = 10,
+                                              .line_max = 100,
                                               .head_max = 200,
                                               .header_count_max = 4,
                                               .connection_max = 10,
+                                              .memory_max = 1000000,
                                               .head_ms = 10000,
                                               .body_ms = 10000,
                                               .idle_ms = 10000,
@@ -176,6 +178,10 @@ static void limits_hold(void **state)
         {CHUNKED "0\r\n", "A: b\r\n", 30, "\r\n", 200},
         {CHUNKED "0\r\n", "A: b\r\n", 300, "", 431},
         {"GET /", "x", 300, "", 414},
+        {"GET /", "x", 86, H "\r\n", 200}, /* 100 in its line */
+        {"GET /", "x", 87, H "\r\n", 414},
+        {"\r\n\r\nGET /", "x", 86, H "\r\n", 200},
+        {"\r\n\r\nGET /", "x", 87, H "\r\n", 414},
         {"GET /" H, "A: b\r\n", 3, "\r\n", 200},
         {"GET /" H, "A: b\r\n", 4, "\r\n", 431},
         {"GET /" H, "A: b\r\n", 300, "", 431},
@@ -201,6 +207,66 @@ static void limits_hold(void **state)
         client_close(&c);
         end();
     }
+}
+
+static void bodies_beyond_the_memory_are_refused_and_small_requests_are_not(void **state)
+{
+    static const char head[] = "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 60001\r\n\r\n";
+    CLEANUP(buf_fini) struct buf most = {0};
+    struct http_limits l = http_limits_default;
+    struct client c[3];
+    (void)state;
+    l.memory_max = 140000;
+    begin(&l);
+    buf_str(&most, head);
+    memset(buf_room(&most, 60000), 'x', 60000);
+    most.len += 60000;
+    for (int i = 0; i < 3; i++)
+        client_open(&c[i]);
+    client_send(&c[0], buf_view(&most));
+    UNTIL(&c[0], http_held(w.server) >= 60000, "%zu held", http_held(w.server));
+    client_send(&c[1], buf_view(&most));
+    client_send(&c[1], buf_view(&most));
+    EXPECT_END(&c[1]);
+    CHECK(client_status(&c[1]) == 503, "%s", c[1].got.ptr);
+    CHECK(client_has(&c[1], "Retry-After: 1\r\n"), "%s", c[1].got.ptr);
+    CHECK(http_held(w.server) <= 140000, "%zu held", http_held(w.server));
+    client_say(&c[2], "GET /small HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT(&c[2], "GET /small? ");
+    client_say(&c[0], "x");
+    EXPECT(&c[0], "200 OK");
+    UNTIL(&c[0], c[0].got.len > 60000, "%zu bytes", c[0].got.len);
+    client_send(&c[2], buf_view(&most));
+    client_say(&c[2], "x");
+    UNTIL(&c[2], c[2].got.len > 60000, "there is room again: %s", c[2].got.ptr);
+    for (int i = 0; i < 3; i++)
+        client_close(&c[i]);
+    UNTIL(NULL, http_connection_count(w.server) == 0, "they have gone");
+    CHECK(http_held(w.server) == 0, "%zu held", http_held(w.server));
+    end();
+}
+
+static void who_does_not_take_its_answer_is_cut_off_when_memory_is_short(void **state)
+{
+    struct http_limits l = http_limits_default;
+    struct client c[2];
+    (void)state;
+    l.memory_max = 30000000;
+    begin(&l);
+    w.big = 20000000;
+    for (int i = 0; i < 2; i++) {
+        client_open(&c[i]);
+        client_say(&c[i], "GET /big HTTP/1.1\r\nHost: a\r\n\r\n");
+        UNTIL(NULL, w.handled == (unsigned)i + 1, "handled");
+        turn();
+    }
+    CHECK(w.lost == 1, "one of them: %u", w.lost);
+    CHECK(http_held(w.server) <= 30000000, "%zu held", http_held(w.server));
+    EXPECT_END(&c[1]);
+    UNTIL(&c[0], c[0].got.len > w.big, "only %zu bytes came", c[0].got.len);
+    for (int i = 0; i < 2; i++)
+        client_close(&c[i]);
+    end();
 }
 
 static void a_refusal_survives_a_client_that_goes_on_sending(void **state)
@@ -430,6 +496,8 @@ int main(void)
         cmocka_unit_test(a_client_that_goes_while_it_is_answered_is_noticed),
         cmocka_unit_test(a_client_may_go_in_the_moment_of_its_answer),
         cmocka_unit_test(limits_hold),
+        cmocka_unit_test(bodies_beyond_the_memory_are_refused_and_small_requests_are_not),
+        cmocka_unit_test(who_does_not_take_its_answer_is_cut_off_when_memory_is_short),
         cmocka_unit_test(a_refusal_survives_a_client_that_goes_on_sending),
         cmocka_unit_test(slow_clients_are_cut_off_even_if_they_make_progress),
         cmocka_unit_test(every_request_has_its_own_deadline),

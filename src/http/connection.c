@@ -80,7 +80,34 @@ static void read_set(struct http_connection *c, bool is_reading)
 
 static bool is_idle(const struct http_connection *c)
 {
-    return c->phase == HTTP_READING && pending_len(c) == 0 && !http_reader_is_in_body(&c->reader);
+    return c->phase == HTTP_READING && pending_len(c) == 0 && !http_reader_is_in_body(&c->reader)
+           && (!c->tls || tls_is_up(c->tls));
+}
+
+/* Bytes of its requests and answers, and of nothing that every connection has. */
+static size_t held_by(const struct http_connection *c)
+{
+    const struct http_message *m = c->message ? c->message : c->reader.message;
+    size_t body = m ? m->request.body.len : 0;
+
+    if (m && m->body.cap > body)
+        body = m->body.cap;
+    return c->in.cap + body + http_output_backlog(c);
+}
+
+static void hold(struct http_connection *c, size_t bytes)
+{
+    ASSERT(c->server->held >= c->held);
+    c->server->held += bytes - c->held;
+    c->held = bytes;
+}
+
+/* Too much is held, and this one has to do with it. Small requests go on. */
+static bool is_too_much(const struct http_connection *c, size_t bytes)
+{
+    const struct http_server *s = c->server;
+
+    return bytes > READ_AHEAD_MAX && s->held - c->held + bytes > s->limits.memory_max;
 }
 
 /* Called when anything about the connection has changed: here alone is decided what it waits for.
@@ -89,6 +116,8 @@ static void settle(struct http_connection *c)
 {
     bool has_room = pending_len(c) < READ_AHEAD_MAX;
 
+    if (c->phase != HTTP_CLOSED)
+        hold(c, held_by(c));
     switch (c->phase) {
     case HTTP_READING:
         if (c->is_ended || (c->server->is_draining && is_idle(c))) {
@@ -99,7 +128,7 @@ static void settle(struct http_connection *c)
             wait_for(c, HTTP_WAIT_IDLE);
         else
             wait_for(c, http_reader_is_in_body(&c->reader) ? HTTP_WAIT_BODY : HTTP_WAIT_HEAD);
-        read_set(c, true);
+        read_set(c, http_output_backlog(c) < READ_AHEAD_MAX); /* TLS answers by itself at times */
         return;
     case HTTP_PARKED:
         if (c->is_ended) {
@@ -152,6 +181,7 @@ static void on_closed(uv_handle_t *handle)
     ASSERT(!c->message);
     http_reader_fini(&c->reader);
     http_output_fini(c);
+    tls_free(c->tls);
     buf_fini(&c->in);
     free(c);
     http_server_release(s);
@@ -165,6 +195,7 @@ static void message_end(struct http_connection *c, bool is_sent)
     if (!m)
         return;
     c->message = NULL;
+    c->server->request_count--;
     if (h->done)
         h->done(h->arg, &m->request, is_sent);
     http_message_free(m);
@@ -176,7 +207,10 @@ void http_connection_close(struct http_connection *c)
 
     if (c->phase == HTTP_CLOSED)
         return;
+    if (c->phase == HTTP_READING)
+        (void)http_output_end(c); /* a courtesy */
     c->phase = HTTP_CLOSED;
+    hold(c, 0);
     wait_for(c, HTTP_WAIT_NOTHING);
     link_remove(&c->answered);
     link_remove(&c->all);
@@ -186,9 +220,10 @@ void http_connection_close(struct http_connection *c)
         message_end(c, is_sent);
 }
 
-static void linger(struct http_connection *c)
+void http_connection_hang_up(struct http_connection *c)
 {
-    if (c->is_ended || shutdown(fd_of(c), SHUT_WR) != 0) {
+    ASSERT(!c->message);
+    if (c->is_ended || http_output_backlog(c) > 0 || shutdown(fd_of(c), SHUT_WR) != 0) {
         http_connection_close(c);
         return;
     }
@@ -211,7 +246,7 @@ static void finish(struct http_connection *c)
     if (!is_sent)
         http_connection_close(c);
     else if (c->closes)
-        linger(c);
+        http_connection_hang_up(c);
     else
         c->phase = HTTP_READING;
 }
@@ -223,6 +258,8 @@ static void answered(struct http_connection *c, bool ok)
 {
     bool is_kept = ok && http_output_backlog(c) > 0;
 
+    if (is_kept && is_too_much(c, http_output_backlog(c)))
+        ok = is_kept = false; /* it has not taken its answer, and there is no room to keep it */
     wait_for(c, HTTP_WAIT_NOTHING); /* that of a stream was for its last piece */
     c->is_sent = ok && !is_kept;
     c->phase = is_kept ? HTTP_WRITING : HTTP_ANSWERED;
@@ -236,14 +273,17 @@ static void answered(struct http_connection *c, bool ok)
 void http_connection_answer(struct http_connection *c, struct slice head, struct slice body)
 {
     const struct slice parts[] = {head, body};
+    bool ok = http_output_send(c, parts, COUNT_OF(parts));
 
-    answered(c, http_output_send(c, parts, COUNT_OF(parts)));
+    if (ok && c->closes)
+        ok = http_output_end(c);
+    answered(c, ok);
 }
 
 bool http_connection_stream_on(struct http_connection *c, const struct slice *parts, unsigned count)
 {
     ASSERT(c->phase == HTTP_STREAMING);
-    if (!http_output_send(c, parts, count)) {
+    if (!http_output_send(c, parts, count) || is_too_much(c, http_output_backlog(c))) {
         answered(c, false);
         return false;
     }
@@ -271,12 +311,16 @@ void http_connection_flushed(struct http_connection *c, bool ok)
     }
 }
 
-static void refuse(struct http_connection *c, const struct http_fault *f)
+void http_connection_refuse(struct http_connection *c, const struct http_fault *f)
 {
     CLEANUP(buf_fini) struct buf body = {0};
     struct buf *head = &c->server->head;
 
     ASSERT(!c->message);
+    if (c->tls && !tls_is_up(c->tls)) {
+        http_connection_close(c); /* it would not understand us */
+        return;
+    }
     http_reader_fini(&c->reader);
     http_problem_write(&body, f->status, f->type, slice_of(f->reason));
     buf_clear(head);
@@ -304,6 +348,7 @@ static void serve(struct http_connection *c, struct http_message *m)
 
     wait_for(c, HTTP_WAIT_NOTHING);
     c->message = m;
+    c->server->request_count++;
     m->connection = c;
     c->phase = HTTP_PARKED;
     c->is_in_handler = true;
@@ -331,7 +376,7 @@ static struct slice digest(struct http_connection *c, struct slice in)
             serve(c, http_reader_take(&c->reader));
             break;
         case HTTP_READ_BAD:
-            refuse(c, &c->reader.fault);
+            http_connection_refuse(c, &c->reader.fault);
             return SLICE("");
         }
     }
@@ -363,10 +408,17 @@ static void digest_kept(struct http_connection *c)
     }
 }
 
-static void receive(struct http_connection *c, struct slice in)
+void http_connection_receive(struct http_connection *c, struct slice in)
 {
+    static const struct http_fault full = {503, "busy",
+                                           "there is no room for more requests of this size"};
+
     if (c->phase == HTTP_LINGERING || c->phase == HTTP_CLOSED)
         return;
+    if (c->phase == HTTP_READING && is_too_much(c, held_by(c) + in.len)) {
+        http_connection_refuse(c, &full);
+        return;
+    }
     if (c->phase != HTTP_READING) {
         keep(c, in);
     } else if (pending_len(c) > 0) {
@@ -380,16 +432,23 @@ static void receive(struct http_connection *c, struct slice in)
     settle(c);
 }
 
+void http_connection_ended(struct http_connection *c)
+{
+    c->is_ended = true;
+    settle(c);
+}
+
 static void on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
 {
     struct http_connection *c = stream->data;
 
-    if (len > 0) {
-        receive(c, (struct slice){buf->base, (size_t)len});
+    if (len > 0 && c->tls) {
+        http_secure_receive(c, (struct slice){buf->base, (size_t)len});
+    } else if (len > 0) {
+        http_connection_receive(c, (struct slice){buf->base, (size_t)len});
     } else if (len == UV_EOF) {
-        c->is_ended = true;
         c->is_reading = false; /* libuv has stopped */
-        settle(c);
+        http_connection_ended(c);
     } else if (len < 0) {
         http_connection_close(c);
     }
@@ -423,6 +482,7 @@ void http_connection_open(struct http_server *s, int fd)
         http_connection_close(c);
         return;
     }
+    http_secure_open(c);
     settle(c);
 }
 
@@ -444,7 +504,7 @@ void http_connection_expire(struct http_connection *c)
     switch (what) {
     case HTTP_WAIT_HEAD:
     case HTTP_WAIT_BODY:
-        refuse(c, &slow);
+        http_connection_refuse(c, &slow);
         return;
     case HTTP_WAIT_PEEK:
         if (!is_hung_up(c)) {

@@ -23,6 +23,9 @@
  * two seconds are over. Closing at once would answer its last bytes with a reset, which may destroy
  * our answer before it is read (RFC 9112, 9.6).
  *
+ * With TLS the handshake is part of reading the first head, and of its deadline, which then begins
+ * with the connection.
+ *
  * Deadlines: each connection waits for one thing at most. The things that last equally long form a
  * queue in order of their deadlines, and the server has one timer for the earliest of all: whatever
  * happens costs a few pointers.
@@ -31,6 +34,7 @@
 #include "base/list.h"
 #include "http/output.h"
 #include "http/reader.h"
+#include "http/tls.h"
 
 enum http_phase {
     HTTP_READING,
@@ -64,6 +68,8 @@ struct http_server {
     int port;
     unsigned handles;        /* that libuv has not let go of */
     size_t count;            /* of connections that are not closed */
+    size_t request_count;    /* that the handler has */
+    size_t held;             /* the sum of what connections hold */
     struct link connections; /* all of these */
     struct link answered;    /* whose requests were answered from outside their handler */
     struct link waiting[HTTP_WAIT_COUNT];
@@ -71,7 +77,12 @@ struct http_server {
     uint64_t timer_at;  /* 0: not armed */
     uint64_t accept_at; /* when to accept again after running out of something; 0: accepting */
     bool is_draining, is_closing;
+    struct tls_keys *tls;  /* NULL: clients speak in clear */
+    uint64_t tls_look_at;  /* when to look at its files again */
     struct buf head;       /* of the answer being written */
+    struct buf sealed;     /* the same with TLS */
+    struct buf joined;     /* what is sealed together */
+    struct buf plain;      /* what came with TLS, opened */
     char bytes[64 * 1024]; /* being read */
 };
 
@@ -81,8 +92,10 @@ struct http_connection {
     struct http_message *message; /* that the handler has */
     struct http_reader reader;
     struct http_output output;
-    struct buf in; /* read and not understood yet: its first `in_at` bytes are done with */
+    struct tls *tls; /* NULL: it speaks in clear */
+    struct buf in;   /* read and not understood yet: its first `in_at` bytes are done with */
     size_t in_at;
+    size_t held; /* bytes, as last counted */
     struct link all, answered, waiting;
     uint64_t deadline;
     uint64_t taken; /* what the kernel had taken when the wait for it to take more began */
@@ -108,6 +121,16 @@ void http_connection_flushed(struct http_connection *c, bool ok); /* nothing is 
 void http_connection_expire(struct http_connection *c);           /* its deadline has passed */
 void http_connection_drain(struct http_connection *c);            /* closes it if it is idle */
 void http_connection_resume(struct http_connection *c);           /* its answer was written */
+
+/* In secure.c: what came from a client that speaks TLS. */
+void http_secure_open(struct http_connection *c); /* before anything is read */
+void http_secure_receive(struct http_connection *c, struct slice wire);
+
+/* For secure.c. */
+void http_connection_receive(struct http_connection *c, struct slice in);
+void http_connection_ended(struct http_connection *c); /* the client sends nothing more */
+void http_connection_refuse(struct http_connection *c, const struct http_fault *f);
+void http_connection_hang_up(struct http_connection *c); /* when it may have read what was sent */
 
 /* In http.c. */
 void http_server_arm(struct http_server *s, uint64_t at); /* wake up then at the latest */

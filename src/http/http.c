@@ -25,9 +25,11 @@ enum {
 
 const struct http_limits http_limits_default = {
     .body_max = 4194304,
+    .line_max = 8192,
     .head_max = 16384,
     .header_count_max = 64,
-    .connection_max = 20000,
+    .connection_max = 16384,
+    .memory_max = 536870912,
     .head_ms = 10000,
     .body_ms = 60000,
     .idle_ms = 75000,
@@ -325,6 +327,21 @@ size_t http_connection_count(const struct http_server *s)
     return s->count;
 }
 
+size_t http_request_count(const struct http_server *s)
+{
+    return s->request_count;
+}
+
+size_t http_held(const struct http_server *s)
+{
+    return s->held;
+}
+
+void *http_handler_arg(const struct http_request *r)
+{
+    return http_message_of(r)->connection->server->handler.arg;
+}
+
 /* --- the end --- */
 
 void http_server_release(struct http_server *s)
@@ -333,6 +350,10 @@ void http_server_release(struct http_server *s)
     s->handles--;
     if (s->handles == 0 && s->is_closing) {
         buf_fini(&s->head);
+        buf_fini(&s->sealed);
+        buf_fini(&s->joined);
+        buf_fini(&s->plain);
+        tls_keys_free(s->tls);
         free(s);
     }
 }

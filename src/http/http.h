@@ -31,10 +31,14 @@ struct http_server;
 struct http_request;
 
 struct http_limits {
-    size_t body_max;           /* bytes of a request's body; default 4 MiB */
-    size_t head_max;           /* bytes of request line and headers; default 16 KiB */
-    size_t header_count_max;   /* default 64 */
-    size_t connection_max;     /* default 20 000; more are closed at once */
+    size_t body_max;         /* bytes of a request's body; default 4 MiB */
+    size_t line_max;         /* bytes of the request line; default 8 KiB */
+    size_t head_max;         /* bytes of request line and headers; default 16 KiB */
+    size_t header_count_max; /* default 64 */
+    size_t connection_max;   /* default 16 384; more are closed at once */
+    /* Bytes of all requests and answers in work; default 512 MiB. Beyond it whoever sends much is
+     * refused, and whoever does not take an answer is cut off. */
+    size_t memory_max;
     uint64_t head_ms;          /* from the first byte to the end of the headers; default 10 s */
     uint64_t body_ms;          /* from the headers to the end of the body, in total; default 60 s */
     uint64_t idle_ms;          /* between requests; default 75 s */
@@ -51,6 +55,9 @@ struct http_handler {
      * before that. `r->user` is yours to free here. Called exactly once for each handled request.
      */
     void (*done)(void *arg, struct http_request *r, bool sent);
+    /* The files of the certificate have changed: they were read (NULL), or could not be, and the
+     * certificate that was there stays. May be NULL. */
+    void (*certificate)(void *arg, const struct error *e);
 };
 
 struct http_request {
@@ -71,8 +78,21 @@ enum err http_listen(uv_loop_t *loop, const char *address, const struct http_lim
                      const struct http_handler *handler, struct http_server **ret,
                      struct error *e) MUST_USE;
 
+/* From the next connection on clients must speak TLS (see tls.h about the files). They are looked
+ * at again when a client connects, at most every two seconds, so that a server in peace does
+ * nothing for it. */
+enum err http_secure(struct http_server *s, const char *cert_file, const char *key_file,
+                     struct error *e) MUST_USE;
+bool http_is_secure(const struct http_server *s);
+
+/* Reads them again now. What comes of it is told by `handler.certificate`. */
+void http_secure_reload(struct http_server *s);
+
 int http_port(const struct http_server *s); /* on which it listens */
 size_t http_connection_count(const struct http_server *s);
+size_t http_request_count(const struct http_server *s); /* that are not done: parked for the most */
+size_t http_held(const struct http_server *s);          /* bytes of requests and answers in work */
+void *http_handler_arg(const struct http_request *r);   /* the handler's `arg` */
 
 /* Takes no more connections; answers from now on say "Connection: close"; idle ones are closed. */
 void http_drain(struct http_server *s);

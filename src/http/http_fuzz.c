@@ -6,7 +6,10 @@
  * the bytes are cut into pieces; paths and queries are taken apart on the way.
  */
 
-static const struct http_limits limits = {.body_max = 300, .head_max = 400, .header_count_max = 8};
+static const struct http_limits limits = {.body_max = 300,
+                                          .line_max = 100,
+                                          .head_max = 400,
+                                          .header_count_max = 8};
 
 static void compare(struct slice in, const struct buf *whole, size_t first, size_t further)
 {

@@ -4,6 +4,8 @@
 
 #include "http/connection.h"
 
+enum { SEALED_KEPT = 256 * 1024, JOINED_MAX = 16384 /* bytes of a record */ };
+
 struct http_rest {
     uv_write_t req;
     struct buf bytes;
@@ -82,7 +84,7 @@ static void keep(struct http_output *o, const struct slice *parts, unsigned coun
     }
 }
 
-bool http_output_send(struct http_connection *c, const struct slice *parts, unsigned count)
+static bool send_parts(struct http_connection *c, const struct slice *parts, unsigned count)
 {
     struct http_output *o = &c->output;
     uv_buf_t bufs[HTTP_OUTPUT_PARTS];
@@ -107,6 +109,57 @@ bool http_output_send(struct http_connection *c, const struct slice *parts, unsi
         return true;
     keep(o, parts, count, sent);
     return o->rest || rest_send(c);
+}
+
+bool http_output_send_raw(struct http_connection *c, struct slice bytes)
+{
+    return send_parts(c, &bytes, 1);
+}
+
+/* A big answer makes it big; most are small. */
+static void sealed_clear(struct buf *b)
+{
+    if (b->cap > SEALED_KEPT)
+        buf_fini(b);
+    buf_clear(b);
+}
+
+/* Head and body of a small answer, or the three parts of a chunk, share a record. */
+static bool seal(struct http_connection *c, const struct slice *parts, unsigned count)
+{
+    struct buf *joined = &c->server->joined;
+    struct buf *sealed = &c->server->sealed;
+    size_t len = 0;
+
+    sealed_clear(sealed);
+    buf_clear(joined);
+    for (unsigned i = 0; i < count; i++)
+        len += parts[i].len;
+    for (unsigned i = 0; i < count; i++) {
+        if (len <= JOINED_MAX)
+            buf_slice(joined, parts[i]);
+        else if (!tls_send(c->tls, parts[i], sealed))
+            return false;
+    }
+    return tls_send(c->tls, buf_view(joined), sealed);
+}
+
+bool http_output_send(struct http_connection *c, const struct slice *parts, unsigned count)
+{
+    if (!c->tls)
+        return send_parts(c, parts, count);
+    return seal(c, parts, count) && http_output_send_raw(c, buf_view(&c->server->sealed));
+}
+
+bool http_output_end(struct http_connection *c)
+{
+    struct buf *sealed = &c->server->sealed;
+
+    if (!c->tls)
+        return true;
+    sealed_clear(sealed);
+    tls_end(c->tls, sealed);
+    return http_output_send_raw(c, buf_view(sealed));
 }
 
 size_t http_output_backlog(const struct http_connection *c)

@@ -4,7 +4,8 @@
 /*
  * What a connection sends. The kernel gets it at once, as far as it takes it; the rest is kept, in
  * order, and handed over as the client reads. libuv has one piece at a time, what comes meanwhile
- * is gathered behind it, so that many small pieces cost no more than their bytes.
+ * is gathered behind it, so that many small pieces cost no more than their bytes. With TLS all of
+ * this is about sealed bytes: what is kept can be sent as it is.
  */
 
 #include <uv.h>
@@ -26,6 +27,12 @@ enum { HTTP_OUTPUT_PARTS = 3 };
  * called, but never from inside this. */
 bool http_output_send(struct http_connection *c, const struct slice *parts,
                       unsigned count) MUST_USE;
+
+/* The same for bytes of TLS's own. */
+bool http_output_send_raw(struct http_connection *c, struct slice bytes) MUST_USE;
+
+/* Says that nothing more comes, where TLS has a word for it. */
+bool http_output_end(struct http_connection *c);
 
 size_t http_output_backlog(const struct http_connection *c); /* bytes kept: not with the kernel */
 uint64_t http_output_taken(const struct http_connection *c); /* bytes that the kernel ever took */

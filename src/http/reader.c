@@ -4,7 +4,7 @@ enum {
     CHUNK_SIZE_LEN = 18
 }; /* sixteen digits and CRLF: what a chunk may cost without extensions */
 
-enum scan { SCAN_MORE, SCAN_END, SCAN_BAD };
+enum scan { SCAN_MORE, SCAN_END, SCAN_BAD, SCAN_LONG /* the request line */ };
 
 static struct http_reader *reader_of(llhttp_t *p)
 {
@@ -161,9 +161,14 @@ static bool is_fit_for_line(char c)
  * does it not? One that begins with a colon is a field without a name. */
 static enum scan scan(struct http_reader *r, struct slice in, size_t *ret_end)
 {
+    bool is_head = r->part == HTTP_HEAD_PART;
+    size_t line_max = is_head && r->lines == 0 ? r->limits->line_max : SIZE_MAX;
+
     for (; r->seen < in.len; r->seen++) {
         size_t i = r->seen;
         char c = in.ptr[i];
+        if (i - r->line > line_max && c != '\n') /* it stands behind CR */
+            return SCAN_LONG;
         bool is_after_cr = i > r->line && in.ptr[i - 1] == '\r';
         if (is_after_cr != (c == '\n'))
             return SCAN_BAD; /* lone CR or LF */
@@ -173,8 +178,10 @@ static enum scan scan(struct http_reader *r, struct slice in, size_t *ret_end)
             continue;
         }
         bool is_empty = i == r->line + 1;
-        if (!is_empty && r->lines++ == 0)
+        if (!is_empty && r->lines++ == 0) {
             r->begin = r->line;
+            line_max = SIZE_MAX;
+        }
         r->line = i + 1;
         if (r->part == HTTP_CHUNK_LINE
             || (is_empty && (r->lines > 0 || r->part == HTTP_TRAILERS))) {
@@ -194,7 +201,7 @@ static enum scan part_find(struct http_reader *r, struct slice in, size_t max, s
 
     if (found == SCAN_BAD)
         (void)refuse(r, 400, "malformed", "a line holds a character, or an end, that it may not");
-    if (found != SCAN_MORE || in.len < max)
+    if (found == SCAN_BAD || found == SCAN_END || (found == SCAN_MORE && in.len < max))
         return found;
     if (r->part == HTTP_HEAD_PART && r->lines == 0)
         (void)refuse(r, 414, "too-long", "the request line is longer than this server takes");

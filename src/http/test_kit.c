@@ -74,9 +74,20 @@ static void done(void *arg, struct http_request *r, bool sent)
     }
 }
 
+static void certificate(void *arg, const struct error *e)
+{
+    ASSERT(arg == &w);
+    if (e) {
+        w.certificates_refused++;
+        w.refusal = *e;
+    } else {
+        w.certificates++;
+    }
+}
+
 void begin(const struct http_limits *limits)
 {
-    static const struct http_handler handler = {&w, handle, done};
+    static const struct http_handler handler = {&w, handle, done, certificate};
     struct error e = {0};
 
     memset(&w, 0, sizeof w);
@@ -94,6 +105,81 @@ void end(void)
         ;
     CHECK(uv_loop_close(&w.loop) == 0, "a handle was left behind");
     CHECK(w.handled == w.sent + w.lost, "%u handled, %u sent, %u lost", w.handled, w.sent, w.lost);
+}
+
+static char folder[] = "/tmp/intact-tls.XXXXXX";
+static char files[2][64];
+
+void certificate_make(const char *cert, const char *key, const char *name)
+{
+    char command[400];
+
+    (void)snprintf(command, sizeof command,
+                   "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 "
+                   "-keyout %s -out %s -subj /CN=%s 2>/dev/null",
+                   key, cert, name);
+    CHECK(system(command) == 0, "%s", command);
+}
+
+const char *certificate_file(void)
+{
+    return files[0];
+}
+
+const char *key_file(void)
+{
+    return files[1];
+}
+
+void certificate_forget(void)
+{
+    if (!*files[0])
+        return;
+    (void)unlink(files[0]);
+    (void)unlink(files[1]);
+    (void)rmdir(folder);
+}
+
+void begin_secure(const struct http_limits *limits)
+{
+    struct error e = {0};
+
+    if (!*files[0]) {
+        CHECK(mkdtemp(folder), "%s", strerror(errno));
+        (void)snprintf(files[0], sizeof files[0], "%s/cert.pem", folder);
+        (void)snprintf(files[1], sizeof files[1], "%s/key.pem", folder);
+        certificate_make(files[0], files[1], "first");
+    }
+    begin(limits);
+    w.is_secure = true;
+    enum err err = http_secure(w.server, files[0], files[1], &e);
+    CHECK(err == ERR_OK, "%s", e.text);
+}
+
+SSL *client_tls(int version)
+{
+    SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
+
+    CHECK(ctx, "a context");
+    SSL_CTX_set_security_level(ctx, 0); /* so that it can try what nobody should */
+    (void)SSL_CTX_set_mode(ctx,
+                           SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    if (version) {
+        (void)SSL_CTX_set_min_proto_version(ctx, version);
+        (void)SSL_CTX_set_max_proto_version(ctx, version);
+    }
+    SSL *ssl = SSL_new(ctx);
+    SSL_CTX_free(ctx);
+    CHECK(ssl, "a client");
+    return ssl;
+}
+
+void client_secure(struct client *c)
+{
+    if (!c->ssl)
+        c->ssl = client_tls(0);
+    SSL_set_connect_state(c->ssl);
+    CHECK(SSL_set_fd(c->ssl, c->fd) == 1, "the socket");
 }
 
 int client_socket(int flags)
@@ -116,14 +202,23 @@ int client_connect(const struct client *c)
     return err == 0 || errno == EINPROGRESS ? 0 : errno;
 }
 
-void client_open(struct client *c)
+void client_open_in_clear(struct client *c)
 {
     *c = (struct client){.fd = client_socket(SOCK_NONBLOCK)};
     CHECK(client_connect(c) == 0, "connected");
 }
 
+void client_open(struct client *c)
+{
+    client_open_in_clear(c);
+    if (w.is_secure)
+        client_secure(c);
+}
+
 void client_close(struct client *c)
 {
+    SSL_free(c->ssl);
+    c->ssl = NULL;
     if (c->fd >= 0)
         close(c->fd);
     c->fd = -1;
@@ -140,6 +235,30 @@ void client_reset(struct client *c)
     client_close(c);
 }
 
+/* As recv and send, also with TLS. */
+static ssize_t client_io(struct client *c, char *in, size_t in_max, struct slice out)
+{
+    size_t n = 0;
+
+    if (!c->ssl)
+        return in ? recv(c->fd, in, in_max, MSG_DONTWAIT)
+                  : send(c->fd, out.ptr, out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    errno = 0;
+    int ok = in ? SSL_read_ex(c->ssl, in, in_max, &n) : SSL_write_ex(c->ssl, out.ptr, out.len, &n);
+    if (ok)
+        return (ssize_t)n;
+    int why = SSL_get_error(c->ssl, ok);
+    if (why == SSL_ERROR_ZERO_RETURN)
+        return 0;
+    if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE)
+        errno = EAGAIN;
+    else if (why == SSL_ERROR_SSL)
+        errno = EPROTO; /* refused, or cut off without a word */
+    else if (errno == 0)
+        errno = ECONNRESET;
+    return -1;
+}
+
 void client_poll(struct client *c)
 {
     char bytes[8192];
@@ -148,13 +267,13 @@ void client_poll(struct client *c)
     if (!c || c->fd < 0)
         return;
     while (n > 0) {
-        n = recv(c->fd, bytes, sizeof bytes, MSG_DONTWAIT);
+        n = client_io(c, bytes, sizeof bytes, SLICE_NONE);
         if (n > 0)
             buf_add(&c->got, bytes, (size_t)n);
     }
     if (n == 0)
         c->is_ended = true;
-    else if (errno == ECONNRESET)
+    else if (errno == ECONNRESET || errno == EPROTO || errno == EPIPE)
         c->is_ended = c->is_reset = true;
 }
 
@@ -166,7 +285,7 @@ void turn(void)
 void client_send(struct client *c, struct slice s)
 {
     for (int ms = 0; s.len > 0; ms++) {
-        ssize_t n = send(c->fd, s.ptr, s.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t n = client_io(c, NULL, 0, s);
         if (n > 0)
             s = (struct slice){s.ptr + n, s.len - (size_t)n};
         else if (errno != EAGAIN && errno != EINPROGRESS && errno != ENOTCONN)

@@ -6,6 +6,8 @@
  * waited for comes, or the test fails after a long time.
  */
 
+#include <openssl/ssl.h>
+
 #include "base/test.h"
 #include "http/http.h"
 
@@ -22,12 +24,23 @@ struct world {
     unsigned handled, sent, lost;
     bool closes_in_handler, closes_in_done;
     bool is_closed;
-    size_t big; /* bytes of the answer to /big */
+    bool is_secure;
+    unsigned certificates, certificates_refused; /* that were told of */
+    struct error refusal;                        /* of the last one */
+    size_t big;                                  /* bytes of the answer to /big */
 };
 
 extern struct world w;
 
 void begin(const struct http_limits *limits); /* NULL: the default ones */
+
+/* The same with TLS: clients opened from now on speak it. */
+void begin_secure(const struct http_limits *limits);
+const char *certificate_file(void); /* that it uses; in a folder of this process */
+const char *key_file(void);
+void certificate_make(const char *cert, const char *key, const char *name);
+void certificate_forget(void); /* at the end of the process */
+
 void end(void); /* checks that nothing was left behind, and every request done with once */
 void turn(void);
 
@@ -35,9 +48,13 @@ struct client {
     int fd;
     struct buf got;
     bool is_ended, is_reset;
+    SSL *ssl; /* NULL: in clear */
 };
 
 void client_open(struct client *c);
+void client_open_in_clear(struct client *c);
+void client_secure(struct client *c); /* speaks TLS from now on; set c->ssl before if it matters */
+SSL *client_tls(int version);         /* for that: any TLS, or just that version */
 int client_socket(int flags);
 int client_connect(const struct client *c); /* 0 or why not, as an errno */
 void client_close(struct client *c);

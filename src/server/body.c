@@ -6,6 +6,7 @@
 struct json *body_json(struct http_request *r)
 {
     CLEANUP(buf_fini) struct buf story = {0};
+    const struct server *sv = http_handler_arg(r);
     struct json_fault fault = {0};
     struct json *j = NULL;
 
@@ -15,7 +16,8 @@ struct json *body_json(struct http_request *r)
     }
     if (!content_encoding_ok(r))
         return NULL;
-    if (json_parse_within(&r->arena, r->body, JSON_DEPTH_OUTSIDE, &j, &fault) != ERR_OK) {
+    if (json_parse_within(&r->arena, r->body, (unsigned)sv->limits.json_depth, &j, &fault)
+        != ERR_OK) {
         refusal_write(&story, r->body, &fault, 1);
         http_problem(r, 400, "not-json", "the body is not JSON: %s", story.ptr);
         return NULL;

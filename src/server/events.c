@@ -8,14 +8,6 @@
 
 /* ---- streams ---- */
 
-static void answer_unavailable(struct http_request *r, const char *type, const char *why)
-{
-    CLEANUP(buf_fini) struct buf b = {0};
-
-    http_problem_write(&b, 503, type, slice_of(why));
-    http_answer(r, 503, "application/problem+json", buf_view(&b), "Retry-After: 1\r\n");
-}
-
 static void count_stream(struct stream *st, bool more)
 {
     struct events_stats *s = &st->ev->stats;
@@ -52,12 +44,11 @@ struct stream *stream_new(struct server *sv, struct http_request *r, bool of_tas
     struct events *ev = sv->events;
 
     if (ev->drained) {
-        answer_unavailable(r, "draining", "the server is ending");
+        http_problem(r, 503, "draining", "the server is ending");
         return NULL;
     }
-    if (ev->stats.listeners_all + ev->stats.listeners_task >= STREAMS_MAX) {
-        answer_unavailable(r, "too-many-streams",
-                           "as many streams of events are open as there may be");
+    if (!door_may_wait(sv)) {
+        door_refuse_to_wait(sv, r);
         return NULL;
     }
     struct stream *st = calloc(1, sizeof *st);

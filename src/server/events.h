@@ -17,7 +17,6 @@
 #include "server/internal.h"
 
 enum {
-    STREAMS_MAX = 10000,
     STREAM_FULL = 64 * 1024,
     STREAM_CHUNK_MAX = 64 * 1024, /* of what is written in one go */
     RING_MAX = 8192,

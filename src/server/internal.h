@@ -12,6 +12,7 @@
 #include "http/http.h"
 #include "scheduler/scheduler.h"
 #include "server/access.h"
+#include "server/limit.h"
 #include "server/metrics.h"
 #include "server/server.h"
 #include "server/store_thread.h"
@@ -23,11 +24,12 @@ struct server {
     struct server_config config;
     char holder[80]; /* "node/boot": who we are for leases */
     uv_loop_t loop;
-    uv_check_t check; /* after each round of arrivals: a turn */
-    uv_timer_t timer; /* for turns that are due by themselves */
-    uv_signal_t sigterm, sigint;
+    uv_check_t check;                    /* after each round of arrivals: a turn */
+    uv_timer_t timer;                    /* for turns that are due by themselves */
+    uv_signal_t sigterm, sigint, sighup; /* the last one only with TLS */
     uv_timer_t drain_timer;
     uv_timer_t watchdog;
+    struct server_limits limits;
     struct http_server *http;
     struct store_thread *thread;
     struct store_queue *store;
@@ -43,7 +45,7 @@ struct server {
     struct map waits;             /* for the ends of tasks */
     struct link hungry;           /* of struct many: they have lines for the scheduler */
     size_t asks_open, asks_bytes; /* with the scheduler, and what their requests hold */
-    size_t reads_open;            /* of single tasks, with the store */
+    size_t reads_open;            /* with the store */
     size_t exchange_count;        /* open ones that the store works on */
     int64_t wall_minus_steady_ms; /* at the start: the anchor of all our times */
     int64_t wall_off_told_ms;     /* by how much the wall clock is off it, as last logged */
@@ -76,6 +78,16 @@ enum err server_trouble(const struct server *sv, char *ret_story, size_t story_s
 void exchange_begin(struct exchange *x, struct server *sv, struct http_request *r);
 void exchange_untie(struct exchange *x); /* before answering: `gone` will not be called */
 
+void exchange_done(void *arg, struct http_request *r, bool sent); /* for the http server */
+
+/* door.c */
+enum err door_open(struct server *sv, struct error *e) MUST_USE; /* listens, and says so */
+void door_close(struct server *sv);
+bool door_is_foreign(const struct server *sv, const struct http_request *r); /* 403 */
+/* Ask this before a request is left to wait for more than the store; if not, refuse it (503). */
+bool door_may_wait(const struct server *sv);
+void door_refuse_to_wait(const struct server *sv, struct http_request *r);
+
 /* routes.c */
 void route(void *arg, struct http_request *r);
 void route_label(struct buf *b, unsigned route); /* method="GET",route="/v1/tasks/" */
@@ -105,6 +117,7 @@ bool asks_have_room(struct server *sv, struct http_request *r, size_t bytes); /*
 bool asks_may_grow(const struct server *sv);                                  /* by one more line */
 bool reads_have_room(struct server *sv, struct http_request *r);              /* false: answered */
 void server_ask(struct server *sv, struct ask *a);                            /* and counts it */
+
 
 /* work.c */
 void work_post(struct server *sv, struct http_request *r);

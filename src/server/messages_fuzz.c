@@ -6,6 +6,7 @@
 #include "json/text.h"
 
 /* Their reading is private to them. */
+#include "server/tasks_list.c"
 #include "server/tasks_many.c"
 #include "server/tasks_operate.c"
 #include "server/tasks_submit.c"
@@ -34,15 +35,18 @@ static struct server *server_here(void)
     enum err err = definition_parse(slice_of(definition), DEFINITION_JSON, &d, &m, NULL);
     ASSERT(err == ERR_OK);
     registry_add(&sv.workflows, d, 1);
+    limits_init(&sv.limits);
     return &sv;
 }
 
 static struct http_message *message_of(struct slice path, struct slice query, struct slice body)
 {
-    static struct http_connection gone = {.phase = HTTP_CLOSED};
+    static struct http_server http;
+    static struct http_connection gone = {.phase = HTTP_CLOSED, .server = &http};
     struct slice head;
     struct http_message *m = http_message_new(1, SLICE("application/json"), &head);
 
+    http.handler.arg = server_here();
     m->fields[m->field_count++] = (struct http_field){SLICE("Content-Type"), head};
     m->connection = &gone;
     m->request.method = SLICE("POST");
@@ -142,6 +146,18 @@ static void check_refused(const struct submission *s)
     check_json(buf_view(&b));
 }
 
+static void check_tags(struct slice tags)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct json *j = NULL;
+
+    enum err err = json_parse(&a, tags, &j, NULL);
+    ASSERT(err == ERR_OK);
+    ASSERT(j->type == JSON_OBJECT && j->count <= TAGS_MAX);
+    for (const struct json *m = j->child; m; m = m->next)
+        ASSERT(is_tag_key(m->key) && m->type == JSON_STRING && m->text.len <= TAG_VALUE_MAX);
+}
+
 static void check_submission(const struct submission *s)
 {
     const struct ask *a = &s->ask;
@@ -154,7 +170,7 @@ static void check_submission(const struct submission *s)
     json_time(&b, a->not_before);
     check_utf8(a->reply_to);
     if (a->tags.ptr)
-        check_json(a->tags);
+        check_tags(a->tags);
     if (!a->only_if_exists)
         check_json(a->input);
 }
@@ -206,7 +222,8 @@ static void as_many(struct slice body)
 static void as_operation(struct slice body)
 {
     struct http_message *m = message_of(SLICE("/v1/tasks/o-17/skip"), SLICE_NONE, body);
-    enum ask_kind kind = body.len % 3 == 0 ? ASK_UNDO : body.len % 3 == 1 ? ASK_SKIP : ASK_RETRY;
+    static const enum ask_kind kinds[] = {ASK_UNDO, ASK_SKIP, ASK_RETRY, ASK_CANCEL};
+    enum ask_kind kind = kinds[body.len % COUNT_OF(kinds)];
     struct json *j = body_json(&m->request);
 
     if (j && body_ok(&m->request, j, kind)) {
@@ -217,18 +234,60 @@ static void as_operation(struct slice body)
     http_message_free(m);
 }
 
+/* What head.c lets through decodes. */
+static bool decodes(struct http_request *r)
+{
+    struct slice name, value;
+
+    for (size_t i = 0; i < r->query.len; i++)
+        if (r->query.ptr[i] <= ' ' || r->query.ptr[i] > '~')
+            return false;
+    for (size_t at = 0; http_query_next(r, &at, &name, &value);)
+        if (!name.ptr || !value.ptr)
+            return false;
+    return true;
+}
+
+static void check_listing(const struct lister *ls)
+{
+    const struct list_query *q = &ls->query;
+
+    ASSERT(q->limit >= 1 && q->limit <= LIST_MAX);
+    ASSERT(q->before_seq >= 0);
+    ASSERT(q->states < 1U << (TASK_ERROR + 1));
+    ASSERT(q->tag_count <= TAGS_MAX);
+    for (size_t i = 0; i < q->tag_count; i++)
+        ASSERT(is_tag_key(q->tags[i].key));
+}
+
+static void as_listing(struct http_message *m)
+{
+    struct lister ls = {0};
+
+    if (read_query(&m->request, &ls)) {
+        check_listing(&ls);
+        ASSERT(!m->is_answered);
+    } else {
+        ASSERT(m->is_answered);
+        m->is_answered = false;
+    }
+    arena_fini(&ls.arena);
+}
+
 /* Whatever was decoded, a problem that quotes it is valid JSON. */
 static void as_query(struct slice query)
 {
-    for (size_t i = 0; i < query.len; i++)
-        if (query.ptr[i] <= ' ' || query.ptr[i] > '~')
-            return; /* it does not come so far: http/head.c */
     struct http_message *m = message_of(SLICE("/v1/tasks"), query, SLICE(""));
     CLEANUP(buf_fini) struct buf b = {0};
     struct slice wait = http_query(&m->request, "wait");
     int64_t ms = 0;
     int64_t n = 0;
 
+    if (!decodes(&m->request)) {
+        http_message_free(m);
+        return;
+    }
+    as_listing(m);
     if (!parameters_ok(&m->request, NAMES("wait"))) {
         m->is_answered = false;
     } else if (wait_of(&m->request, &ms)) {

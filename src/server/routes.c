@@ -1,6 +1,3 @@
-#include <arpa/inet.h>
-#include <strings.h>
-
 #include "server/internal.h"
 
 struct route {
@@ -102,46 +99,12 @@ static bool method_matches(const struct route *rt, struct slice method)
            || (slice_is(method, "HEAD") && strcmp(rt->method, "GET") == 0);
 }
 
-/* Those that read the query by themselves; to all others no parameter means anything. */
+/* Those that read the query by themselves, and those that whoever looks after the server may ask as
+ * they like; to all others no parameter means anything. */
 static bool reads_query(const struct route *rt)
 {
     return rt->serve == tasks_post || rt->serve == tasks_list || rt->serve == task_get
-           || rt->serve == audit_get || rt->serve == events_get;
-}
-
-/* "127.0.0.1" and its like: all of it is an address, so that no name that only begins so (and that
- * somebody else's DNS answers for) passes. */
-static bool is_loopback_address(struct slice s)
-{
-    char text[16] = "";
-    struct in_addr address;
-
-    if (s.len == 0 || s.len >= sizeof text)
-        return false;
-    memcpy(text, s.ptr, s.len);
-    return inet_pton(AF_INET, text, &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
-}
-
-static bool is_our_host(struct slice host)
-{
-    size_t len = host.len;
-
-    while (len > 0 && host.ptr[len - 1] >= '0' && host.ptr[len - 1] <= '9')
-        len--;
-    if (len > 0 && len < host.len && host.ptr[len - 1] == ':')
-        host.len = len - 1; /* the port does not matter */
-    return slice_is(host, "[::1]") || is_loopback_address(host)
-           || (host.len == strlen("localhost")
-               && strncasecmp(host.ptr, "localhost", host.len) == 0);
-}
-
-/* A page in a browser may not use a server on loopback as its own: what carries an Origin comes
- * from one, and nothing here is made for it. Host has to name us as one can reach us. */
-static bool is_foreign(const struct http_request *r)
-{
-    struct slice host = http_header(r, "host");
-
-    return http_header(r, "origin").ptr || (host.ptr && !is_our_host(host));
+           || rt->serve == audit_get || rt->serve == events_get || rt->may == ROLE_ANYBODY;
 }
 
 /* RFC 9110, 15.5.6: says what is possible. */
@@ -166,7 +129,7 @@ static void say_where(const struct server *sv, struct http_request *r, struct bu
 {
     const char *file = access_file(sv->access);
 
-    if (!http_peer_is_loopback(r) || http_header(r, "forwarded").ptr
+    if (sv->config.behind_proxy || !http_peer_is_loopback(r) || http_header(r, "forwarded").ptr
         || http_header(r, "x-forwarded-for").ptr || http_header(r, "via").ptr)
         return;
     for (const char *c = file; *c; c++)
@@ -232,9 +195,11 @@ void route(void *arg, struct http_request *r)
     bool known = false;
 
     metrics_request_begins(r);
-    if (is_foreign(r)) {
+    /* A page in a browser may not use this server as its own, by whatever name it reaches it. */
+    if (door_is_foreign(sv, r)) {
         http_problem(r, 403, "foreign",
-                     "requests from web pages, or to a Host that is not loopback, are refused");
+                     "requests from web pages of others, or to a Host that is neither loopback nor "
+                     "named by --host, are refused");
         return;
     }
     for (size_t i = 0; !rt && i < COUNT_OF(routes); i++) {

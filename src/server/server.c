@@ -96,7 +96,7 @@ void exchange_untie(struct exchange *x)
     x->http = NULL;
 }
 
-static void http_done(void *arg, struct http_request *r, bool sent)
+void exchange_done(void *arg, struct http_request *r, bool sent)
 {
     struct exchange *x = r->user;
     struct server *sv = arg;
@@ -429,8 +429,7 @@ static void close_handle(uv_handle_t *h, void *arg)
  * has land; then nothing is left that could ask the scheduler. */
 static void take_down(struct server *sv)
 {
-    if (sv->http)
-        http_close(sv->http);
+    door_close(sv);
     while (scheduler_is_busy(sv->scheduler) || supervisor_is_busy(sv->supervisor)
            || sv->exchange_count > 0)
         (void)uv_run(&sv->loop, UV_RUN_ONCE);
@@ -454,26 +453,6 @@ static void take_down(struct server *sv)
     access_free(sv->access);
     registry_fini(&sv->workflows);
     map_fini(&sv->waits);
-}
-
-static enum err open_door(struct server *sv, struct error *e)
-{
-    const struct http_handler handler = {.arg = sv, .handle = route, .done = http_done};
-    enum err err =
-        http_listen(&sv->loop, sv->config.listen, &http_limits_default, &handler, &sv->http, e);
-
-    if (err != ERR_OK)
-        return err;
-    log_line(LOG_INFO, "event=started listen=%s port=%d version=%s boot=%" PRIu64,
-             sv->config.listen, http_port(sv->http), INTACT_VERSION,
-             sv->config.store->ops->boot(sv->config.store));
-    notify("READY=1");
-    admin_token_tell(sv);
-    if (sv->config.print_ready) {
-        printf("listening on port %d\n", http_port(sv->http));
-        (void)fflush(stdout);
-    }
-    return ERR_OK;
 }
 
 enum err server_run(const struct server_config *c, struct error *e)
@@ -502,7 +481,7 @@ enum err server_run(const struct server_config *c, struct error *e)
     sv->events = events_new(sv);
     start_handles(sv);
     if (err == ERR_OK)
-        err = open_door(sv, e);
+        err = door_open(sv, e);
     if (err == ERR_OK) {
         take_turn(sv);
         (void)uv_run(&sv->loop, UV_RUN_DEFAULT);

@@ -9,6 +9,8 @@
 #include "base/err.h"
 #include "store/store.h"
 
+struct server_limits; /* limit.h */
+
 /* A file of the store, for the metrics. */
 struct store_file {
     const char *name; /* "database" */
@@ -16,7 +18,12 @@ struct store_file {
 };
 
 struct server_config {
-    const char *listen;                           /* "127.0.0.1:7420" */
+    const char *listen;             /* "127.0.0.1:7420" */
+    const char *tls_cert, *tls_key; /* files in PEM; NULL: no TLS */
+    bool behind_proxy;              /* which may have taken TLS off */
+    const char *const *hosts;       /* names that Host may have, besides loopback */
+    size_t host_count;
+    const struct server_limits *limits;           /* NULL: the default ones */
     struct store *store;                          /* open; stays the caller's */
     bool (*maintain)(struct store *s, bool idle); /* may be NULL */
     const char *token_file; /* absolute, where the admin's token is or will be; NULL: no tokens are

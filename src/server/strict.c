@@ -74,23 +74,28 @@ static bool stands_before(struct http_request *r, size_t end, struct slice name)
     return false;
 }
 
+void answer_unknown_parameter(struct http_request *r, struct slice name, const char *const *known)
+{
+    CLEANUP(buf_fini) struct buf story = {0};
+
+    buf_fmt(&story, "there is no parameter \"%.*s\" here",
+            SLICE_ARG(slice_cut(name, NAME_SHOWN_MAX)));
+    write_known(&story, name, known);
+    http_problem(r, 422, "unknown-parameter", "%s", story.ptr);
+}
+
 bool parameters_ok(struct http_request *r, const char *const *known)
 {
     struct slice name;
     struct slice value;
 
     for (size_t at = 0; http_query_next(r, &at, &name, &value);) {
-        CLEANUP(buf_fini) struct buf story = {0};
         if (!is_one_of(name, known)) {
-            buf_fmt(&story, "there is no parameter \"%.*s\" here",
-                    SLICE_ARG(slice_cut(name, NAME_SHOWN_MAX)));
-            write_known(&story, name, known);
-            http_problem(r, 422, "unknown-parameter", "%s", story.ptr);
+            answer_unknown_parameter(r, name, known);
             return false;
         }
-        if (!value.ptr || stands_before(r, at, name)) {
-            http_problem(r, 422, "bad-parameter", "the parameter \"%.*s\" %s", SLICE_ARG(name),
-                         value.ptr ? "stands here twice" : "is not well encoded");
+        if (stands_before(r, at, name)) {
+            http_problem(r, 422, "repeated-parameter", "%.*s is given twice", SLICE_ARG(name));
             return false;
         }
     }

@@ -22,7 +22,10 @@ bool members_known(const struct json *object, const char *const *known, const ch
 bool members_ok(struct http_request *r, const struct json *object, const char *const *known,
                 const char *where);
 
-/* Are these all the parameters of the query, well encoded, each at most once? False: answered. */
+/* Answers with 422: there is no such parameter. */
+void answer_unknown_parameter(struct http_request *r, struct slice name, const char *const *known);
+
+/* Are these all the parameters of the query, each at most once? False: answered. */
 bool parameters_ok(struct http_request *r, const char *const *known);
 
 /* Why the text is no JSON: "line 2, column 7: key "a" stands here twice, at "a": 5". `line` is the

@@ -61,6 +61,7 @@ static void list_done(struct store_job *j)
             answer_trouble(r, ls->err, ls->error.text);
     }
     ls->x.server->exchange_count--;
+    ls->x.server->reads_open--;
     arena_fini(&a);
 }
 
@@ -167,10 +168,9 @@ static bool read_parameter(struct http_request *r, struct lister *ls, struct sli
     }
     if (name.len > 4 && memcmp(name.ptr, "tag.", 4) == 0)
         return read_tag(r, ls, (struct slice){name.ptr + 4, name.len - 4}, value);
-    http_problem(r, 422, "unknown-parameter",
-                 "there is no parameter \"%.*s\", expected state, workflow, tag.KEY, "
-                 "submitted_after, submitted_before, limit or cursor",
-                 SLICE_ARG(name));
+    answer_unknown_parameter(r, name,
+                             NAMES("state", "workflow", "tag.KEY", "submitted_after",
+                                   "submitted_before", "limit", "cursor"));
     return false;
 }
 
@@ -190,8 +190,10 @@ static bool read_query(struct http_request *r, struct lister *ls)
 void tasks_list(struct server *sv, struct http_request *r)
 {
     struct arena a = {0};
-    struct lister *ls = arena_alloc(&a, sizeof *ls);
 
+    if (!reads_have_room(sv, r))
+        return;
+    struct lister *ls = arena_alloc(&a, sizeof *ls);
     ls->arena = a;
     if (!read_query(r, ls)) {
         a = ls->arena;
@@ -200,6 +202,7 @@ void tasks_list(struct server *sv, struct http_request *r)
     }
     exchange_begin(&ls->x, sv, r);
     sv->exchange_count++;
+    sv->reads_open++;
     ls->job = (struct store_job){.run = list_run, .done = list_done};
     sv->store->submit(sv->store, &ls->job);
 }

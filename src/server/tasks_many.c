@@ -182,7 +182,7 @@ static void states_run(struct store_job *j, struct store *store)
 static void states_done(struct store_job *j);
 static void look(struct many *m);
 
-static void read_states(struct many *m)
+static void begin_look(struct many *m)
 {
     m->reading = true;
     m->x.server->exchange_count++;
@@ -269,7 +269,7 @@ static void begin_timer(struct many *m)
 static void look(struct many *m)
 {
     if (choose_states(m))
-        read_states(m);
+        begin_look(m);
     else if (m->last_look)
         answer(m);
     else if (m->waiting > 0 && may_wait(m))
@@ -305,7 +305,7 @@ static void many_is_read(struct many *m)
     release_body(m);
     if (!m->x.http)
         many_end(m);
-    else if (m->wait_ms > 0)
+    else if (m->wait_ms > 0 && door_may_wait(m->x.server))
         look(m);
     else
         answer(m);

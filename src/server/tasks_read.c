@@ -191,6 +191,8 @@ void task_get(struct server *sv, struct http_request *r)
         return;
     if (!id.ptr)
         http_problem(r, 404, "no-such-task", "the id in the path is not well encoded");
+    else if (wait_ms > 0 && !door_may_wait(sv))
+        door_refuse_to_wait(sv, r);
     else
         task_get_when_ended(sv, r, id, wait_ms, 200);
 }

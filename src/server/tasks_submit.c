@@ -149,7 +149,7 @@ static bool find_workflow(struct server *sv, struct submission *s, struct slice 
     return false;
 }
 
-static bool read_workflow(struct server *sv, struct submission *s, const struct json *j)
+static bool workflow_ok(struct server *sv, struct submission *s, const struct json *j)
 {
     const struct json *workflow = json_get(j, "workflow");
     const struct json *version = json_get(j, "version");
@@ -211,7 +211,7 @@ static bool read_tree(struct server *sv, struct submission *s, struct slice text
     struct json_fault fault = {0};
     struct json *j = NULL;
 
-    if (json_parse_within(&tree, text, JSON_DEPTH_OUTSIDE, &j, &fault) != ERR_OK) {
+    if (json_parse_within(&tree, text, (unsigned)sv->limits.json_depth, &j, &fault) != ERR_OK) {
         refusal_write(&story, text, &fault, s->line);
         problem(s, 400, "not-json", "not JSON: %s", story.ptr);
         return false;
@@ -221,7 +221,7 @@ static bool read_tree(struct server *sv, struct submission *s, struct slice text
                 json_type_text(j->type));
         return false;
     }
-    if (!read_id(s, j) || !keys_ok(s, j) || !read_workflow(sv, s, j) || !read_options(s, j))
+    if (!read_id(s, j) || !keys_ok(s, j) || !workflow_ok(sv, s, j) || !read_options(s, j))
         return false;
     s->ask.content = json_hash(j);
     *ret_input = json_get_raw(j, "input");
@@ -316,7 +316,7 @@ static void single_answer(struct single *one)
         http_problem(r, s->status, s->problem_type, "%s", s->problem);
         return;
     }
-    if (one->wait_ms > 0) {
+    if (one->wait_ms > 0 && door_may_wait(one->x.server)) {
         task_get_when_ended(one->x.server, r, s->ask.id, one->wait_ms, s->status);
         return;
     }

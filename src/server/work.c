@@ -156,6 +156,13 @@ void work_post(struct server *sv, struct http_request *r)
         work_free(w);
         return;
     }
+    if (!door_may_wait(sv) && w->result_count > 0)
+        w->wait_ms = 0; /* results are never turned away */
+    if (!door_may_wait(sv) && w->wait_ms > 0) {
+        work_free(w);
+        door_refuse_to_wait(sv, r);
+        return;
+    }
     exchange_begin(&wx->x, sv, r);
     wx->x.gone = work_gone;
     scheduler_work(sv->scheduler, w);

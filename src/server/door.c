@@ -1,0 +1,214 @@
+/* Where clients come in: the address, TLS, and the names by which they may call us. */
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <strings.h>
+#include <sys/resource.h>
+
+#include "base/log.h"
+#include "server/internal.h"
+#include "server/notify.h"
+
+enum { FILES_KEPT = 64 /* descriptors for the store, the log and libuv */ };
+
+/* ---- names ---- */
+
+/* "127.0.0.1" and its like: all of it is an address, so that no name that only begins so (and that
+ * somebody else's DNS answers for) passes. */
+static bool is_loopback_address(struct slice s)
+{
+    char text[16] = "";
+    struct in_addr address;
+
+    if (s.len == 0 || s.len >= sizeof text)
+        return false;
+    memcpy(text, s.ptr, s.len);
+    return inet_pton(AF_INET, text, &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
+}
+
+static bool is_like(struct slice s, const char *text)
+{
+    return s.len == strlen(text) && strncasecmp(s.ptr, text, s.len) == 0;
+}
+
+/* Cuts a ":7420" off, if there is one. */
+static struct slice port_cut(struct slice *host)
+{
+    size_t len = host->len;
+
+    while (len > 0 && host->ptr[len - 1] >= '0' && host->ptr[len - 1] <= '9')
+        len--;
+    if (len == 0 || len == host->len || host->ptr[len - 1] != ':')
+        return SLICE_NONE;
+    struct slice port = {host->ptr + len, host->len - len};
+    host->len = len - 1;
+    return port;
+}
+
+/* The port does not matter: a proxy or a forwarded one may stand before ours. */
+static bool is_our_host(const struct server *sv, struct slice host)
+{
+    struct slice listens = slice_of(sv->config.listen);
+
+    (void)port_cut(&host);
+    (void)port_cut(&listens);
+    if (is_like(host, "[::1]") || is_loopback_address(host) || is_like(host, "localhost"))
+        return true;
+    for (size_t i = 0; i < sv->config.host_count; i++)
+        if (is_like(host, sv->config.hosts[i]))
+            return true;
+    return host.len == listens.len && host.len > 0
+           && strncasecmp(host.ptr, listens.ptr, host.len) == 0;
+}
+
+static bool same_authority(struct slice a, struct slice b, const char *default_port)
+{
+    struct slice port_a = port_cut(&a);
+    struct slice port_b = port_cut(&b);
+
+    if (!port_a.ptr)
+        port_a = slice_of(default_port);
+    if (!port_b.ptr)
+        port_b = slice_of(default_port);
+    return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0 && slice_eq(port_a, port_b);
+}
+
+/* Does the page come from where it asks? A proxy may have taken TLS off, so that we cannot tell. */
+static bool is_our_origin(const struct server *sv, struct slice origin, struct slice host)
+{
+    static const struct {
+        const char *scheme, *port;
+    } kinds[] = {{"http://", "80"}, {"https://", "443"}};
+    bool is_secure = http_is_secure(sv->http);
+
+    for (unsigned i = 0; i < COUNT_OF(kinds); i++) {
+        size_t len = strlen(kinds[i].scheme);
+        if (!sv->config.behind_proxy && is_secure != (i == 1))
+            continue;
+        if (origin.len > len && strncasecmp(origin.ptr, kinds[i].scheme, len) == 0)
+            return same_authority((struct slice){origin.ptr + len, origin.len - len}, host,
+                                  kinds[i].port);
+    }
+    return false;
+}
+
+bool door_is_foreign(const struct server *sv, const struct http_request *r)
+{
+    struct slice host = http_header(r, "host");
+    struct slice origin = http_header(r, "origin");
+
+    if (host.ptr && !is_our_host(sv, host))
+        return true;
+    return origin.ptr && !(host.ptr && is_our_origin(sv, origin, host));
+}
+
+/* ---- those who wait ---- */
+
+bool door_may_wait(const struct server *sv)
+{
+    return http_request_count(sv->http) <= sv->limits.waiting_max;
+}
+
+void door_refuse_to_wait(const struct server *sv, struct http_request *r)
+{
+    http_problem(r, 503, "busy",
+                 "%zu requests wait already, more than that this server does not let wait",
+                 sv->limits.waiting_max);
+}
+
+/* ---- opening ---- */
+
+/* Takes all descriptors that the process may have: connections beyond them would not even be told
+ * so. */
+static void fit_to_files(struct http_limits *l)
+{
+    struct rlimit files = {0};
+
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return;
+    if (files.rlim_cur < files.rlim_max) {
+        struct rlimit all = {files.rlim_max, files.rlim_max};
+        if (setrlimit(RLIMIT_NOFILE, &all) == 0)
+            files = all;
+    }
+    rlim_t room =
+        files.rlim_cur > (rlim_t)2 * FILES_KEPT ? files.rlim_cur - FILES_KEPT : FILES_KEPT;
+    if (l->connection_max > room)
+        l->connection_max = (size_t)room;
+}
+
+static void on_certificate(void *arg, const struct error *e)
+{
+    (void)arg;
+    if (e)
+        log_line(LOG_ERROR, "event=certificate_refused reason=\"%s\"", e->text);
+    else
+        log_line(LOG_INFO, "event=certificate_loaded");
+}
+
+static void on_hangup(uv_signal_t *s, int signum)
+{
+    struct server *sv = s->data;
+    (void)signum;
+
+    http_secure_reload(sv->http);
+}
+
+static enum err secure(struct server *sv, struct error *e)
+{
+    const struct server_config *c = &sv->config;
+
+    if (!c->tls_cert)
+        return ERR_OK; /* a hang-up ends the process, as it would any other */
+    enum err err = http_secure(sv->http, c->tls_cert, c->tls_key, e);
+    if (err != ERR_OK)
+        return err;
+    int rc = uv_signal_init(&sv->loop, &sv->sighup);
+    ASSERT(rc == 0);
+    sv->sighup.data = sv;
+    rc = uv_signal_start(&sv->sighup, on_hangup, SIGHUP);
+    ASSERT(rc == 0);
+    return ERR_OK;
+}
+
+enum err door_open(struct server *sv, struct error *e)
+{
+    const struct http_handler handler = {.arg = sv,
+                                         .handle = route,
+                                         .done = exchange_done,
+                                         .certificate = on_certificate};
+
+    if (sv->config.limits)
+        sv->limits = *sv->config.limits;
+    else
+        limits_init(&sv->limits);
+    size_t wanted = sv->limits.http.connection_max;
+    fit_to_files(&sv->limits.http);
+    enum err err =
+        http_listen(&sv->loop, sv->config.listen, &sv->limits.http, &handler, &sv->http, e);
+    if (err == ERR_OK)
+        err = secure(sv, e);
+    if (err != ERR_OK)
+        return err;
+    log_line(LOG_INFO, "event=started listen=%s port=%d tls=%s version=%s boot=%" PRIu64,
+             sv->config.listen, http_port(sv->http), http_is_secure(sv->http) ? "on" : "off",
+             INTACT_VERSION, sv->config.store->ops->boot(sv->config.store));
+    if (sv->limits.http.connection_max < wanted)
+        log_line(LOG_WARN, "event=few_descriptors connections=%zu wanted=%zu",
+                 sv->limits.http.connection_max, wanted);
+    notify("READY=1");
+    admin_token_tell(sv);
+    if (sv->config.print_ready) {
+        printf("listening on port %d\n", http_port(sv->http));
+        (void)fflush(stdout);
+    }
+    return ERR_OK;
+}
+
+void door_close(struct server *sv)
+{
+    if (sv->http)
+        http_close(sv->http);
+    if (sv->sighup.data)
+        uv_close((uv_handle_t *)&sv->sighup, NULL);
+}
