@@ -24,7 +24,7 @@
 
 /* clang-format off */
 static const char *const numbers[] = {
-    "$i", "$i", ".n", "($n+$n)", "($n-$n)", "($n*$n)", "($n/($n|.))", "($n%($n|.))", "(-$n)", "-$i",
+    "$i", "$i", ".n", "($n+$n)", "($n-$n)", "($n*$n)", "($n/(.|$n))", "($n%(.|$n))", "(-$n)", "-$i",
     "($a|length)", "($s|length)", "($o|length)", "($x|length)", "($a|map($n)|add)", "($a|add)",
     "($s|tonumber)", "($n|floor)", "($n|ceil)", "($n|round)", "($a|arrays|index($l))", "($a|arrays|rindex($l))",
     "first(range($j))", "([$v]|length)", "($a|map($n)|min)", "($a|map($n)|max)", "(if $b then $n else $n end)",
