@@ -8,7 +8,7 @@
                         the server is waited for.
 
 The output has to be as shown, where `...` in a line stands for any text, also none, and a line that is nothing but `...` for
-any number of lines. Where no output is shown, none is compared.
+any number of lines; how many spaces there are in a row does not matter. Where no output is shown, none is compared.
 
 Each document has a fresh folder that looks like a clone of the project (build/release/src/cli/intact, examples,
 docs), in which its commands run; /tmp/ and port 7420 become a folder and a port of its own. `intact` is found, as
@@ -18,7 +18,7 @@ with its data in ./intact-data. `./run build` does nothing: there is a build.
 <!-- pending --> on the line before a block: the block is not run, and is listed at the end. With a file, as in
 <!-- pending: tests/docs/meanwhile/x.sh -->, the commands of the file are run in its place.
 
-Usage: docs_test.py ROOT INTACT [DOCUMENT...]
+Usage: docs_test.py ROOT INTACT [--all] [DOCUMENT...]      --all: pending blocks are run like the others
 """
 
 import glob
@@ -96,10 +96,11 @@ def expect(shown, got, place):
         if line == "...":
             pattern += r"(?:[^\n]*\n)*"
         else:
-            pattern += r"[^\n]*".join(re.escape(part) for part in line.split("...")) + r"\n"
-    text = "".join(line.rstrip() + "\n" for line in got.rstrip("\n").split("\n"))
+            words = (re.escape(part) for part in re.sub(" +", " ", line).split("..."))
+            pattern += r"[^\n]*".join(words) + r"\n"
+    text = "".join(re.sub(" +", " ", line.rstrip()) + "\n" for line in got.rstrip("\n").split("\n"))
     if not re.fullmatch(pattern, text):
-        raise Mistake(f"{place}: shown is\n" + "\n".join(shown) + "\n--- but there was\n" + text)
+        raise Mistake(f"{place}: shown is\n" + "\n".join(shown) + "\n--- but there was\n" + got)
 
 
 class Place:
@@ -205,6 +206,8 @@ def run_block(place, document, block):
 def run_document(document):
     """Runs all of its blocks; the pending ones."""
     blocks = read_blocks(f"{ROOT}/{document}")
+    for block in blocks if "--all" in sys.argv else []:
+        block.pending = None
     pending = [f"{document}:{b.line}" for b in blocks if b.pending is not None]
     todo = [b for b in blocks if b.pending != ""]
     if not todo:
@@ -220,7 +223,7 @@ def run_document(document):
 
 
 def main():
-    documents = sys.argv[3:] or ["README.md"] + sorted(
+    documents = [arg for arg in sys.argv[3:] if arg != "--all"] or ["README.md"] + sorted(
         os.path.relpath(p, ROOT) for p in glob.glob(f"{ROOT}/docs/**/*.md", recursive=True))
     failed, pending = False, []
     for document in documents:
