@@ -541,7 +541,10 @@ class RealTest(unittest.TestCase):
         self.keep("server", [INTACT, "serve", "--data", f"{self.folder}/data", "--listen", f"127.0.0.1:{self.port}",
                              "--scan-every", "100ms", "--grace", "500ms", "--log", "error"])
         wait_for("a server", lambda: self.get("/readyz"))
-        self.token = open(token, encoding="utf-8").read().strip() if os.path.exists(token) else ""
+        self.token = ""
+        if os.path.exists(token):
+            with open(token, encoding="utf-8") as f:
+                self.token = f.read().strip()
 
     def tearDown(self):
         for process in self.kept.values():
