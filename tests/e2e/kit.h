@@ -83,6 +83,12 @@ void put(const struct node *n, struct reply *ret, const char *path, const char *
 void send_as(const struct node *n, struct reply *ret, const char *method, const char *path,
              const char *type, struct slice body);
 
+/* kit_record.c, called by what is above; tests that read from a descriptor themselves call
+ * record_heard with all that came, before they close it. Nothing happens without INTACT_RECORD. */
+void record_dialled(int fd);
+void record_said(int fd, struct slice bytes);
+void record_heard(int fd, struct slice bytes);
+
 /* ---- what was answered ---- */
 
 /* "steps.0.attempts.1.outcome"; NULL if there is no such thing. */

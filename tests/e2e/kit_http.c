@@ -25,11 +25,13 @@ int dial(const struct node *n)
     CHECK(fd >= 0, "%s", strerror(errno));
     CHECK(connect(fd, (const struct sockaddr *)&to, sizeof to) == 0, "port %d: %s", n->port,
           strerror(errno));
+    record_dialled(fd);
     return fd;
 }
 
 void say(int fd, struct slice bytes)
 {
+    record_said(fd, bytes);
     while (bytes.len > 0) {
         ssize_t sent = send(fd, bytes.ptr, bytes.len, MSG_NOSIGNAL);
         if (sent <= 0)
@@ -83,6 +85,7 @@ static void hear_any(int fd, struct reply *ret, bool no_body)
         b.len += (size_t)len;
         b.ptr[b.len] = 0;
     }
+    record_heard(fd, buf_view(&b));
     (void)close(fd);
     ret->raw = b.ptr;
     if (whole == 0 || b.len < whole)

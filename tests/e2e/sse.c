@@ -39,6 +39,7 @@ void sse_open_slow(const struct node *n, struct sse *s, const char *path)
     CHECK(rc == 0, "%s", strerror(errno));
     rc = connect(s->fd, (const struct sockaddr *)&to, sizeof to);
     CHECK(rc == 0, "%s", strerror(errno));
+    record_dialled(s->fd);
     ask_for(n, s, path, NULL);
 }
 
@@ -73,8 +74,10 @@ void sse_head(struct sse *s)
 
 void sse_fini(struct sse *s)
 {
-    if (s->fd > 0)
+    if (s->fd > 0) {
+        record_heard(s->fd, buf_view(&s->in)); /* unless it was, before some of it was forgotten */
         (void)close(s->fd);
+    }
     buf_fini(&s->in);
     *s = (struct sse){0};
 }
@@ -129,6 +132,7 @@ static void forget_read(struct sse *s)
 {
     if (s->at < 1 << 20)
         return;
+    record_heard(s->fd, buf_view(&s->in));
     memmove(s->in.ptr, s->in.ptr + s->at, s->in.len - s->at + 1);
     s->in.len -= s->at;
     s->at = 0;

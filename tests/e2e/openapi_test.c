@@ -1,0 +1,474 @@
+/*
+ * What docs/openapi.yaml says and no other test has reason to provoke: each route asked by a web
+ * page, with a body of another kind, while the store cannot write, of a task that cannot be read;
+ * and what the HTTP layer refuses before any route. tests/openapi compares all of it with the
+ * document.
+ */
+
+#include <errno.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "kit.h"
+
+#define OPERATOR "{\"reason\": \"why\"}"
+
+struct call {
+    const char *method, *path, *body;
+    bool writes; /* to the store, before it is answered */
+};
+
+static const struct call nowhere = {"GET", "/nowhere", NULL, false};
+
+/* Every route, each as it is used. */
+static const struct call calls[] = {
+    {"GET", "/healthz", NULL, false},
+    {"GET", "/readyz", NULL, false},
+    {"GET", "/metrics", NULL, false},
+    {"GET", "/v1/nodes", NULL, false},
+    {"GET", "/v1/agents", NULL, false},
+    {"GET", "/v1/tasks", NULL, false},
+    {"GET", "/v1/tasks/held", NULL, false},
+    {"GET", "/v1/tasks/held/events", NULL, false},
+    {"GET", "/v1/events", NULL, false},
+    {"GET", "/v1/workflows", NULL, false},
+    {"GET", "/v1/workflows/one", NULL, false},
+    {"GET", "/v1/workflows/one/versions/1", NULL, false},
+    {"PUT", "/v1/workflows/new",
+     "{\"intact\": 1, \"workflow\": \"new\", \"steps\": [{\"name\": \"a\", \"agent\": \"ag\", "
+     "\"action\": \"x\", \"undo\": \"none\"}]}",
+     true},
+    {"POST", "/v1/validate",
+     "{\"intact\": 1, \"workflow\": \"new\", \"steps\": [{\"name\": \"a\", \"agent\": \"ag\", "
+     "\"action\": \"x\", \"undo\": \"none\"}]}",
+     false},
+    {"POST", "/v1/tasks", "{\"workflow\": \"one\"}", true},
+    {"POST", "/v1/tasks/held/retry", OPERATOR, true},
+    {"POST", "/v1/tasks/held/skip", "{\"reason\": \"why\", \"step\": \"a\"}", true},
+    {"POST", "/v1/tasks/held/undo", OPERATOR, true},
+    {"POST", "/v1/tasks/active/cancel", OPERATOR, true},
+    {"GET", "/v1/audit", NULL, false},
+    {"GET", "/v1/tokens", NULL, false},
+    {"POST", "/v1/tokens", "{\"name\": \"ci\", \"roles\": [\"submit\"]}", true},
+    {"DELETE", "/v1/tokens/doomed", NULL, true},
+    {"POST", "/v1/agents/ag/heartbeats", "{\"instance\": \"i\", \"beats\": []}", false},
+    {"POST", "/v1/agents/ag/work", "{\"instance\": \"i\", \"max\": 1, \"wait\": \"0s\"}", true},
+};
+
+static struct node node;
+
+static bool is(const struct call *c, const char *path)
+{
+    return strcmp(c->path, path) == 0;
+}
+
+static void call(struct reply *r, const struct call *c)
+{
+    send_as(&node, r, c->method, c->path, c->body ? "application/json" : NULL,
+            c->body ? slice_of(c->body) : SLICE_NONE);
+}
+
+/* A task in error at its only step. */
+static void hold(const char *id)
+{
+    REPLY r = {0};
+
+    submit(&node, "one", id);
+    fetch(&node, &r, "ag", "i");
+    char *token = token_in(&r, 0);
+    hand_in(&node, "ag", "i", token, "\"error\": {\"code\": \"c\", \"retryable\": false}",
+            "accepted");
+    free(token);
+    wait_for_state(&node, id, "error");
+}
+
+static int start(void **state)
+{
+    char token[64];
+    (void)state;
+    (void)signal(SIGXFSZ, SIG_IGN); /* the server inherits it: writes beyond its limit fail */
+    node_init(&node);
+    node_start(&node, FLAGS("--scan-every", "100ms", "--grace", "200ms", "--drain", "500ms"));
+    (void)define(&node, "one",
+                 "\"on_failure\": \"hold\", \"steps\": [{\"name\": \"a\", \"agent\": \"ag\", "
+                 "\"action\": \"x\", \"undo\": {\"action\": \"y\"}}]");
+    hold("held");
+    make_token(&node, "doomed", "\"read\"", NULL, token);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    node_fini(&node);
+    return 0;
+}
+
+/* ---- who asks, and with what ---- */
+
+static void call_with(struct reply *r, const struct call *c, const char *fields)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    const char *body = c->body ? c->body : "";
+    int fd = dial(&node);
+
+    buf_fmt(&b, "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\n%s", c->method, c->path, fields);
+    buf_slice(&b, authorization(&node));
+    if (*body)
+        buf_fmt(&b, "Content-Type: application/json\r\nContent-Length: %zu\r\n", strlen(body));
+    buf_fmt(&b, "\r\n%s", body);
+    say(fd, buf_view(&b));
+    hear(fd, r);
+}
+
+static void no_route_serves_web_pages(void **state)
+{
+    static const char page[] = "Origin: https://example.com\r\n";
+    REPLY r = {0};
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        call_with(&r, &calls[i], page);
+        expect_problem(&r, 403, "foreign");
+    }
+    call_with(&r, &nowhere, page);
+    expect_problem(&r, 403, "foreign");
+}
+
+/* All but those that need no token, or any. */
+static bool needs_a_role(const struct call *c)
+{
+    return !is(c, "/healthz") && !is(c, "/readyz") && !is(c, "/v1/nodes");
+}
+
+static void no_route_serves_strangers(void **state)
+{
+    char token[64];
+    REPLY r = {0};
+    (void)state;
+
+    make_token(&node, "else", "\"agent:somebody-else\"", NULL, token);
+    struct node stranger = as(&node, "");
+    struct node other = as(&node, token);
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        const struct call *c = &calls[i];
+        const char *type = c->body ? "application/json" : NULL;
+        struct slice body = c->body ? slice_of(c->body) : SLICE_NONE;
+        if (!needs_a_role(c))
+            continue;
+        send_as(&stranger, &r, c->method, c->path, type, body);
+        expect_problem(&r, 401, "unauthenticated");
+        send_as(&other, &r, c->method, c->path, type, body);
+        expect_problem(&r, 403, "forbidden");
+    }
+}
+
+static void every_body_is_checked_before_anything_is_done(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        const struct call *c = &calls[i];
+        bool defines = is(c, "/v1/validate") || strcmp(c->method, "PUT") == 0;
+        if (!c->body)
+            continue;
+        send_as(&node, &r, c->method, c->path, "text/plain", slice_of(c->body));
+        expect_problem(&r, 415, "content-type");
+        call_with(&r, c, "Content-Encoding: gzip\r\n");
+        expect_problem(&r, 415, "content-encoding");
+        send_as(&node, &r, c->method, c->path, "application/json", SLICE("{\"a\": "));
+        expect_problem(&r, 400, defines ? "bad-definition" : "not-json");
+        send_as(&node, &r, c->method, c->path, "application/json", SLICE("[]"));
+        expect_problem(&r, 422, defines ? "bad-definition" : "not-an-object");
+    }
+    get(&node, &r, "/v1/workflows/new");
+    EXPECT(&r, 404);
+    task_of(&node, &r, "held");
+    EXPECT_TEXT(&r, "state", "error");
+}
+
+static void definitions_come_in_yaml_by_any_of_its_names(void **state)
+{
+    static const char *const names[] = {"application/yaml", "application/x-yaml", "text/yaml"};
+    REPLY r = {0};
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        send_as(&node, &r, "POST", "/v1/validate", names[i],
+                SLICE(
+                    "intact: 1\nworkflow: yaml\nsteps:\n  - {name: a, agent: ag, action: x, undo: "
+                    "none}\n"));
+        EXPECT(&r, 200);
+        send_as(&node, &r, "PUT", "/v1/workflows/yaml", names[i],
+                SLICE(
+                    "intact: 1\nworkflow: yaml\nsteps:\n  - {name: a, agent: ag, action: x, undo: "
+                    "none}\n"));
+        EXPECT(&r, i == 0 ? 201 : 200);
+    }
+}
+
+static void reasons_have_their_limit(void **state)
+{
+    static const char *const verbs[] = {"retry", "skip", "undo", "cancel"};
+    REPLY r = {0};
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(verbs); i++) {
+        char path[60];
+        (void)snprintf(path, sizeof path, "/v1/tasks/held/%s", verbs[i]);
+        post(&node, &r, path, "{\"reason\": \"%05000d\"}", 0);
+        expect_problem(&r, 422, "bad-reason");
+    }
+}
+
+static void operations_want_what_they_need(void **state)
+{
+    static const struct {
+        const char *verb, *body, *type;
+    } cases[] = {
+        {"retry", "{\"reason\": \"r\", \"step\": 5}", "bad-step"},
+        {"retry", "{\"reason\": \"r\", \"output\": 1}", "no-output"},
+        {"retry", "{\"step\": \"a\"}", "no-reason"},
+        {"retry", "{\"reason\": \"r\", \"steps\": 1}", "unknown-member"},
+        {"skip", "{\"reason\": \"r\", \"step\": 5}", "bad-step"},
+        {"skip", OPERATOR, "no-step"},
+        {"skip", "{\"step\": \"a\"}", "no-reason"},
+        {"skip", "{\"reason\": \"r\", \"steps\": 1}", "unknown-member"},
+        {"undo", "{\"reason\": \"r\", \"step\": 5}", "bad-step"},
+        {"undo", "{\"reason\": \"r\", \"step\": \"a\"}", "no-single-step"},
+        {"undo", "{\"reason\": \"r\", \"output\": 1}", "no-output"},
+        {"undo", "{}", "no-reason"},
+        {"undo", "{\"reason\": \"r\", \"steps\": 1}", "unknown-member"},
+        {"cancel", "{\"reason\": \"r\", \"step\": 5}", "bad-step"},
+        {"cancel", "{\"reason\": \"r\", \"step\": \"a\"}", "no-single-step"},
+        {"cancel", "{\"reason\": \"r\", \"output\": 1}", "no-output"},
+        {"cancel", "{}", "no-reason"},
+        {"cancel", "{\"reason\": \"r\", \"steps\": 1}", "unknown-member"},
+    };
+    REPLY r = {0};
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char path[60];
+        (void)snprintf(path, sizeof path, "/v1/tasks/held/%s", cases[i].verb);
+        send_as(&node, &r, "POST", path, "application/json", slice_of(cases[i].body));
+        expect_problem(&r, 422, cases[i].type);
+        (void)snprintf(path, sizeof path, "/v1/tasks/nobody/%s", cases[i].verb);
+        send_as(&node, &r, "POST", path, "application/json",
+                SLICE("{\"reason\": \"r\", \"step\": \"a\"}"));
+        if (strcmp(cases[i].verb, "undo") == 0 || strcmp(cases[i].verb, "cancel") == 0)
+            send_as(&node, &r, "POST", path, "application/json", SLICE(OPERATOR));
+        expect_problem(&r, 404, "not-found");
+    }
+}
+
+/* ---- what is refused before any route ---- */
+
+static void refused(const char *line, const char *fields, int status, const char *type)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    REPLY r = {0};
+    int fd = dial(&node);
+
+    buf_fmt(&b, "%s\r\nHost: 127.0.0.1\r\n%s\r\n", line, fields);
+    say(fd, buf_view(&b));
+    hear(fd, &r);
+    expect_problem(&r, status, type);
+}
+
+static void what_is_no_good_http_is_refused(void **state)
+{
+    CLEANUP(buf_fini) struct buf line = {0};
+    CLEANUP(buf_fini) struct buf many = {0};
+    CLEANUP(buf_fini) struct buf wide = {0};
+    (void)state;
+
+    buf_fmt(&line, "GET /%0*d HTTP/1.1", 20000, 0);
+    refused(line.ptr, "", 414, "too-long");
+    for (int i = 0; i < 200; i++)
+        buf_fmt(&many, "X-%d: x\r\n", i);
+    refused("GET /healthz HTTP/1.1", many.ptr, 431, "too-many");
+    buf_fmt(&wide, "X: %0*d\r\n", 20000, 0);
+    refused("GET /healthz HTTP/1.1", wide.ptr, 431, "too-long");
+    refused("GET /healthz HTTP/1.1", "Expect: wonders\r\n", 417, "expectation");
+    refused("POST /v1/tasks HTTP/1.1", "Transfer-Encoding: gzip\r\n", 501, "not-implemented");
+    refused("GET /healthz HTTP/1.7", "", 505, "version");
+    refused("GET /healthz HTTP/1.1", "X : x\r\n", 400, "malformed");
+}
+
+/* ---- a store in trouble ---- */
+
+/* How far the server may write into files. */
+static void limit_files(rlim_t size)
+{
+    const struct rlimit limit = {size, RLIM_INFINITY};
+
+    CHECK(prlimit(node.pid, RLIMIT_FSIZE, &limit, NULL) == 0, "%s", strerror(errno));
+}
+
+static void wait_until_ready(void)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+    REPLY r = {0};
+
+    for (get(&node, &r, "/readyz"); r.status != 200; get(&node, &r, "/readyz")) {
+        expect_problem(&r, 503, "store");
+        CHECK(steady_ms() < until, "it does not recover: %.*s", SLICE_ARG(r.body));
+        sleep_ms(50);
+    }
+}
+
+/* Until the answer has that status: what is asked first may find the store still working. */
+static void call_until(struct reply *r, const struct call *c, int status)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+
+    for (call(r, c); r->status != status; call(r, c)) {
+        CHECK(steady_ms() < until, "%s: %d: %.*s", c->path, r->status, SLICE_ARG(r->body));
+        sleep_ms(20);
+    }
+}
+
+static void what_cannot_be_written_is_not_promised(void **state)
+{
+    CLEANUP(buf_fini) struct buf result = {0};
+    REPLY r = {0};
+    (void)state;
+
+    submit(&node, "one", "active");
+    fetch(&node, &r, "ag", "i");
+    char *token = token_in(&r, 0);
+    buf_fmt(&result,
+            "{\"instance\": \"i\", \"max\": 0, \"results\": [{\"token\": \"%s\", \"output\": 1}]}",
+            token);
+    limit_files(1);
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        struct call c = calls[i];
+        if (!c.writes)
+            continue;
+        if (is(&c, "/v1/agents/ag/work"))
+            c.body = result.ptr;
+        call_until(&r, &c, 503);
+        expect_problem(&r, 503, "io");
+    }
+    limit_files(RLIM_INFINITY);
+    wait_until_ready();
+    task_of(&node, &r, "held");
+    EXPECT_TEXT(&r, "state", "error");
+    hand_in(&node, "ag", "i", token, "\"output\": 1", "accepted");
+    wait_for_state(&node, "active", "processed");
+    free(token);
+}
+
+static sqlite3 *open_store(void)
+{
+    char path[100];
+    sqlite3 *db = NULL;
+
+    (void)snprintf(path, sizeof path, "%s/intact.db", node.data);
+    int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL);
+    CHECK(rc == SQLITE_OK, "%s: %s", path, sqlite3_errmsg(db));
+    (void)sqlite3_busy_timeout(db, 5000);
+    return db;
+}
+
+static void execute(sqlite3 *db, const char *statement)
+{
+    int rc = sqlite3_exec(db, statement, NULL, NULL, NULL);
+
+    CHECK(rc == SQLITE_OK, "%s: %s", statement, sqlite3_errmsg(db));
+}
+
+static void a_store_that_somebody_else_writes_to_is_busy(void **state)
+{
+    const struct call c = {"POST", "/v1/tasks", "{\"workflow\": \"one\", \"id\": \"later\"}", true};
+    sqlite3 *db = open_store();
+    REPLY r = {0};
+    (void)state;
+
+    execute(db, "BEGIN IMMEDIATE");
+    call_until(&r, &c, 503);
+    expect_problem(&r, 503, "busy");
+    execute(db, "COMMIT");
+    (void)sqlite3_close(db);
+    wait_until_ready();
+    call(&r, &c);
+    EXPECT(&r, 201);
+    serve_step(&node, "ag", "i", "1");
+}
+
+static void a_task_that_cannot_be_read_says_so(void **state)
+{
+    static const struct call broken[] = {
+        {"POST", "/v1/tasks", "{\"workflow\": \"one\", \"id\": \"broken\"}", true},
+        {"POST", "/v1/tasks/broken/retry", OPERATOR, true},
+        {"POST", "/v1/tasks/broken/skip", "{\"reason\": \"why\", \"step\": \"a\"}", true},
+        {"POST", "/v1/tasks/broken/undo", OPERATOR, true},
+        {"POST", "/v1/tasks/broken/cancel", OPERATOR, true},
+    };
+    REPLY r = {0};
+    (void)state;
+
+    hold("broken");
+    node_stop(&node);
+    sqlite3 *db = open_store();
+    execute(db, "UPDATE task SET doc = '{}' WHERE id = 'broken'");
+    (void)sqlite3_close(db);
+    node_start(&node, FLAGS("--scan-every", "100ms", "--drain", "500ms"));
+    for (size_t i = 0; i < COUNT_OF(broken); i++) {
+        call(&r, &broken[i]);
+        expect_problem(&r, 500, "corrupt");
+    }
+    get(&node, &r, "/v1/tasks/broken");
+    expect_problem(&r, 500, "task-unreadable");
+    get(&node, &r, "/v1/tasks/broken/events");
+    expect_problem(&r, 500, "task-unreadable");
+    task_of(&node, &r, "held"); /* the others are served */
+}
+
+static void no_stream_begins_while_the_server_ends(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    node_stop(&node);
+    node_start(&node, FLAGS("--drain", "10m"));
+    submit(&node, "one", "last");
+    fetch(&node, &r, "ag", "i");
+    char *token = token_in(&r, 0);
+    node_signal(&node, SIGTERM);
+    do
+        get(&node, &r, "/readyz");
+    while (r.status == 200);
+    get(&node, &r, "/v1/events");
+    expect_problem(&r, 503, "draining");
+    get(&node, &r, "/v1/tasks/last/events");
+    expect_problem(&r, 503, "draining");
+    hand_in(&node, "ag", "i", token, "\"output\": 1", "accepted");
+    free(token);
+    int status = node_wait(&node, PATIENCE_MS);
+    CHECK(status == 0, "wait status %x", (unsigned)status);
+}
+
+int main(int argc, char **argv)
+{
+    kit_program(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_route_serves_web_pages),
+        cmocka_unit_test(no_route_serves_strangers),
+        cmocka_unit_test(every_body_is_checked_before_anything_is_done),
+        cmocka_unit_test(definitions_come_in_yaml_by_any_of_its_names),
+        cmocka_unit_test(reasons_have_their_limit),
+        cmocka_unit_test(operations_want_what_they_need),
+        cmocka_unit_test(what_is_no_good_http_is_refused),
+        cmocka_unit_test(what_cannot_be_written_is_not_promised),
+        cmocka_unit_test(a_store_that_somebody_else_writes_to_is_busy),
+        cmocka_unit_test(a_task_that_cannot_be_read_says_so),
+        cmocka_unit_test(no_stream_begins_while_the_server_ends),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}

@@ -1,0 +1,307 @@
+"""Is an exchange as the document says? And has everything that it says occurred?"""
+
+import re
+
+from document import PENDING
+from exchange import events_of, strict_json
+
+import yaml
+
+USUAL_FIELDS = {"content-type", "content-length", "connection", "transfer-encoding"}
+PROBLEM = "application/problem+json"
+
+
+class Judge:
+    def __init__(self, document):
+        self.document = document
+        self.seen = set()  # what occurred, as coverage names it
+        self.count = 0
+
+    # ---- one exchange ----
+
+    def faults(self, exchange):
+        """What is wrong with it, in words; and takes note of what it shows."""
+        self.count += 1
+        request, answer = exchange.request, exchange.answer
+        operations = self.document.matching(request.segments) if request else []
+        wanted = "GET" if request and request.method == "HEAD" else request and request.method
+        mine = [op for op in operations if op.method == wanted]
+        self.note_types(answer)
+        if mine:
+            return self.of_operation(mine[0], request, answer)
+        return self.of_nowhere(request, answer, operations)
+
+    def note_types(self, answer):
+        for name in re.findall(rb'"urn:intact:problem:([a-z0-9-]*)"', answer.body):
+            self.seen.add(("type", name.decode()))
+
+    def of_operation(self, op, request, answer):
+        response = op.responses.get(answer.status)
+        shared = self.shared_for(answer, is_known=not op.is_pending)
+        narrow = response and self.of_response(op, request, answer, response)
+        if shared and (not response or narrow):
+            return self.of_shared(answer, shared)
+        if not response:
+            return [f"{op.name} does not document {answer.status}"]
+        found = list(narrow)
+        if answer.status < 300:
+            found += self.of_request(op, request, answer)
+        if not found and request.method != "HEAD":
+            self.seen.add(("status", op.name, answer.status))
+            if answer.body:
+                self.seen.add(("answer", op.name, answer.status, answer.content_type()))
+            if answer.content_type() == PROBLEM:
+                self.seen.add(("problem", op.name, answer.status, answer.problem_type()))
+        return found
+
+    def of_nowhere(self, request, answer, operations):
+        """A path or method that is none, or a request that is no good HTTP."""
+        if request and request.method == "HEAD":
+            return [] if answer.status in (401, 403, 404, 405) else ["HEAD of nothing"]
+        shared = self.shared_for(answer, is_known=False)
+        if not shared:
+            what = "no route of the document" if request else "malformed"
+            return [f"{what}, answered {answer.status} {answer.problem_type()}"]
+        found = self.of_shared(answer, shared)
+        if answer.status == 405:
+            found += self.of_allow(answer, operations)
+        elif operations and answer.status == 404:
+            found.append("404, though the path is in the document")
+        return found
+
+    def of_allow(self, answer, operations):
+        allowed = {op.method for op in operations}
+        pending = {op.method for op in operations if op.is_pending}
+        if "GET" in allowed:
+            allowed.add("HEAD")
+        told = {m.strip() for m in (answer.get("allow") or "").split(",")}
+        if told - allowed or allowed - pending - told:
+            return [f"Allow says {sorted(told)}, expected {sorted(allowed)}"]
+        return []
+
+    # ---- what may come to any request ----
+
+    def shared_for(self, answer, is_known):
+        for entry in self.document.shared:
+            if entry.get("at") == "unknown paths" and is_known:
+                continue
+            if entry["status"] == answer.status and answer.problem_type() in entry["types"]:
+                return entry
+        return None
+
+    def of_shared(self, answer, entry):
+        schema = self.document.components["schemas"]["Problem"]
+        found = self.of_problem(answer, schema)
+        if "header" in entry and answer.get(entry["header"].lower()) is None:
+            found.append(f"there is no {entry['header']}")
+        if not found:
+            self.seen.add(("shared", answer.status, answer.problem_type()))
+        return found
+
+    def of_problem(self, answer, schema):
+        if answer.content_type() != PROBLEM:
+            return [f"content type {answer.content_type()!r}, expected {PROBLEM}"]
+        return self.of_json(schema, answer)
+
+    def of_json(self, schema, message):
+        if message.cut:
+            return []
+        try:
+            value = strict_json(message.body)
+        except ValueError as e:
+            return [f"not JSON: {e}"]
+        found = self.document.faults(schema, value)
+        if not found and message.content_type() == PROBLEM and value["status"] != message.status:
+            found.append(f"the body says status {value['status']}")
+        return found
+
+    # ---- answers ----
+
+    def of_response(self, op, request, answer, response):
+        found = self.of_fields(op, request, answer, response)
+        if request.method == "HEAD":
+            return found
+        content = response.get("content", {})
+        if not content:
+            return found + (["there is a body"] if answer.body else [])
+        media = content.get(answer.content_type())
+        if not media:
+            return found + [f"content type {answer.content_type()!r} is not documented"]
+        try:
+            return found + self.of_media(media["schema"], answer)
+        except (ValueError, UnicodeDecodeError) as e:
+            return found + [str(e)]
+
+    def of_fields(self, op, request, answer, response):
+        """Header fields: all are documented, and as documented. HEAD may leave some out."""
+        documented = {k.lower(): self.document.follow(v) for k, v in response.get("headers", {}).items()}
+        found = [
+            f"the header field {name} is not documented at {op.name} {answer.status}"
+            for name, _ in answer.fields
+            if name not in USUAL_FIELDS and name not in documented
+        ]
+        for name, node in documented.items():
+            value = answer.get(name)
+            if value is None:
+                is_wanted = node.get("required") and request.method != "HEAD"
+                found += [f"there is no {name}"] if is_wanted else []
+                continue
+            found += self.of_text(node["schema"], value, f"header field {name}")
+            self.seen.add(("header", op.name, answer.status, name))
+        return found
+
+    def of_media(self, schema, message):
+        kind = message.content_type()
+        if kind == "application/x-ndjson":
+            lines = message.body.decode("utf-8").split("\n")
+            if lines[-1] and not message.cut:
+                return ["the last line does not end"]
+            return self.of_all(schema["contentSchema"], [strict_json(t) for t in lines[:-1]])
+        if kind == "text/event-stream":
+            return self.of_all(schema["contentSchema"], list(events_of(message.body)))
+        if kind == "text/plain":
+            return self.document.faults(schema, message.body.decode("utf-8"))
+        return self.of_json(schema, message)
+
+    def of_all(self, schema, values):
+        return [f"{n}: {f}" for n, v in enumerate(values, 1) for f in self.document.faults(schema, v)]
+
+    # ---- requests that were taken ----
+
+    def of_request(self, op, request, answer):
+        found = self.of_path(op, request) + self.of_query(op, request)
+        if op.parameter("header", "Last-Event-ID") and request.get("last-event-id") is not None:
+            self.seen.add(("parameter", op.name, "Last-Event-ID"))
+        if request.method in ("GET", "HEAD") or request.cut:
+            return found
+        if not op.request:
+            return found + (["a body, where none is documented"] if request.body else [])
+        media = op.request.get(request.content_type())
+        if not media:
+            return found + [f"a body of {request.content_type()!r} was taken"]
+        self.seen.add(("request", op.name, request.content_type()))
+        return found + self.of_body(media["schema"], request, answer)
+
+    def of_body(self, schema, request, answer):
+        kind = request.content_type()
+        if kind == "application/x-ndjson":
+            return self.of_lines(schema["contentSchema"], request, answer)
+        if "yaml" in kind:
+            value = yaml.safe_load(request.body)
+            return self.document.faults(schema["contentSchema"], value)
+        try:
+            return [f"taken, though {f}" for f in self.document.faults(schema, strict_json(request.body))]
+        except (ValueError, UnicodeDecodeError) as e:
+            return [f"taken, though it is not JSON: {e}"]
+
+    def of_lines(self, schema, request, answer):
+        """Those lines that were taken."""
+        lines, found = request.body.split(b"\n"), []
+        if answer.cut:
+            return []
+        for outcome in answer.body.decode("utf-8").splitlines():
+            outcome = strict_json(outcome)
+            if outcome["status"] >= 300:
+                continue
+            value = strict_json(lines[outcome["line"] - 1])
+            found += [f"line {outcome['line']} was taken, though {f}" for f in self.document.faults(schema, value)]
+        return found
+
+    def of_path(self, op, request):
+        found = []
+        for name, value in op.path_values(request.segments).items():
+            found += self.of_text(op.parameter("path", name)["schema"], value, f"{name} in the path")
+        return found
+
+    def of_query(self, op, request):
+        found, free = [], {}
+        for name, value in request.query:
+            p = op.parameter("query", name)
+            if p and not p["schema"].get("patternProperties"):
+                found += self.of_text(p["schema"], value, f"parameter {name}")
+            elif op.free_parameter(name):
+                p = op.free_parameter(name)
+                free.setdefault(p["name"], {})[name] = value
+            else:
+                found.append(f"parameter {name!r} was taken, and is not documented")
+                continue
+            self.seen.add(("parameter", op.name, p["name"]))
+        for name, value in free.items():
+            found += self.document.faults(op.parameter("query", name)["schema"], value)
+        return found
+
+    def of_text(self, schema, text, what):
+        """A value that stands as text in a path, a query or a header field."""
+        kind = self.document.follow(schema).get("type")
+        value = text
+        if kind == "integer":
+            value = int(text) if re.fullmatch(r"-?[0-9]+", text) else text
+        elif kind == "array":
+            value = text.split(",")
+        return [f"{what}: {f}" for f in self.document.faults(schema, value)]
+
+    # ---- all of them ----
+
+    def missing(self, without_types=()):
+        """What the document says and no exchange has shown."""
+        for op in self.document.operations:
+            if not op.is_pending:
+                yield from self.missing_of(op)
+        for entry in self.document.shared:
+            for name in entry["types"]:
+                if PENDING not in entry and ("shared", entry["status"], name) not in self.seen:
+                    yield f"no answer {entry['status']} {name}"
+        for name in self.document.problem_types:
+            if name in self.document.pending_types or name in without_types:
+                continue
+            if ("type", name) not in self.seen:
+                yield f"no problem {name}"
+
+    def missing_of(self, op):
+        for status, response in op.responses.items():
+            if response.get(PENDING) is True:
+                continue
+            if ("status", op.name, status) not in self.seen:
+                yield f"{op.name}: no answer {status}"
+                continue
+            for kind, media in response.get("content", {}).items():
+                if PENDING not in media and ("answer", op.name, status, kind) not in self.seen:
+                    yield f"{op.name}: no answer {status} as {kind}"
+            yield from self.missing_problems(op, status, response)
+            for name, header in response.get("headers", {}).items():
+                if PENDING in self.document.follow(header):
+                    continue
+                if ("header", op.name, status, name.lower()) not in self.seen:
+                    yield f"{op.name}: no answer {status} with {name}"
+        for kind, media in op.request.items():
+            if PENDING not in media and ("request", op.name, kind) not in self.seen:
+                yield f"{op.name}: no body of {kind}"
+        for p in op.parameters:
+            if p["in"] == "path" or PENDING in p:
+                continue
+            if ("parameter", op.name, p["name"]) not in self.seen:
+                yield f"{op.name}: parameter {p['name']} is never used"
+
+    def missing_problems(self, op, status, response):
+        if response.get("x-intact-any"):  # which of them it is depends on the machine
+            return
+        media = response.get("content", {}).get(PROBLEM)
+        for name in self.document.types_of(media["schema"]) if media else []:
+            if name in self.document.pending_types or name in response.get(PENDING, []):
+                continue
+            if ("problem", op.name, status, name) not in self.seen:
+                yield f"{op.name}: no answer {status} {name}"
+
+    def overdue(self):
+        """What is said to be pending, and occurs."""
+        for op in self.document.operations:
+            for status, response in op.responses.items():
+                pending = response.get(PENDING, op.is_pending)
+                if pending is True and ("status", op.name, status) in self.seen:
+                    yield f"{op.name} {status}"
+                for name in pending if isinstance(pending, list) else []:
+                    if ("problem", op.name, status, name) in self.seen:
+                        yield f"{op.name} {status} {name}"
+        for name in self.document.pending_types:
+            if ("type", name) in self.seen:
+                yield f"problem {name}"
