@@ -426,7 +426,7 @@ struct choice {
     const struct node *member;
     const struct json *in;
     const struct choice *before;
-    struct slice key;
+    const struct json *key;
     const struct json *value;
     struct sink *out;
 };
@@ -443,7 +443,7 @@ static bool set_chosen(struct builder *b, const struct choice *c)
     for (; c; c = c->before)
         all[n++] = c;
     while (n-- > 0)
-        if (!builder_set(b, all[n]->key, all[n]->value))
+        if (!builder_set(b, all[n]->key->text, all[n]->value))
             return false;
     return true;
 }
@@ -462,6 +462,10 @@ static enum flow member_value_then(struct machine *m, struct sink *self, const s
 {
     struct choice c = *CONTAINER_OF(self, struct choice, sink);
 
+    if (c.key->type != JSON_STRING) {
+        (void)machine_fail(m, "cannot use %s as object key", value_story(c.key).text);
+        return failed_at(m, c.member);
+    }
     c.value = v;
     return member_eval(m, &c, c.object, c.member->next, c.in, c.out);
 }
@@ -470,12 +474,8 @@ static enum flow member_key_then(struct machine *m, struct sink *self, const str
 {
     struct choice c = *CONTAINER_OF(self, struct choice, sink);
 
-    if (v->type != JSON_STRING) {
-        (void)machine_fail(m, "cannot use %s as object key", value_story(v).text);
-        return failed_at(m, c.member);
-    }
-    c.sink.fn = member_value_then;
-    c.key = v->text;
+    c.sink.fn = member_value_then; /* looked at once there is a value, as jq does */
+    c.key = v;
     return node_eval(m, c.member->b, c.in, &c.sink);
 }
 
@@ -483,7 +483,7 @@ static enum flow member_eval(struct machine *m, const struct choice *before,
                              const struct node *object, const struct node *member,
                              const struct json *in, struct sink *out)
 {
-    struct choice c = {{member_key_then}, object, member, in, before, SLICE_NONE, NULL, out};
+    struct choice c = {{member_key_then}, object, member, in, before, NULL, NULL, out};
 
     if (!member)
         return object_done(m, before, object, out);

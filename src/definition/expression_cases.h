@@ -764,6 +764,8 @@ static const struct expression_case {
     {".[1:100]", "[1,2]", "[2]", 0},
     {".[:-2]", "[1,2,3]", "[1]", 0},
     {".[1.7:2.2]", "[0,1,2,3]", "[1,2]", 0},
+    {"[{(.): empty}]", "null", "[]", 0},
+    {"[{(.): 2}?]", "1", "[]", 0},
     /* what workflows ask */
     {".input.items|map(select(.qty>0)|{sku,qty})", "{\"input\":{\"items\":[{\"sku\":\"A\",\"qty\":0,\"x\":1},{\"sku\":\"B\",\"qty\":2,\"x\":1}]}}", "[{\"sku\":\"B\",\"qty\":2}]", 0},
     {"[.items[]|.price*.qty]|add > 100", "{\"items\":[{\"price\":60,\"qty\":1},{\"price\":25,\"qty\":2}]}", "true", 0},

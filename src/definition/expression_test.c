@@ -178,113 +178,6 @@ static void jq_says_the_same(void **state)
     CHECK(*line == 0, "jq says more: %s", line);
 }
 
-/* ---- limits ---- */
-
-static void nobody_takes_more_than_the_limits(void **state)
-{
-    static const struct {
-        const char *text, *story;
-    } greedy[] = {
-        {"map(.,.)|map(.,.)|map(.,.)|map(.,.)|map(.,.)|map(.,.)|map(.,.)|map(.,.)|map(.,.)|map(.,.)"
-         "|"
-         "map(.,.)|map(.,.)|map(.,.)|map(.,.)|map(.,.)|map(.,.)|map(.,.)|length",
-         "steps"},
-        {"[.[]|.,.|.,.|.,.|.,.|.,.|.,.|.,.|.,.|.,.|.,.|.,.|.,.|.,.|.,.|.,.|.,.|.,.|.,.|.,.|.,.]",
-         "steps"},
-        {"[(\"a,\" * 12000 | split(\",\"))[] | 1.5 * 1.1] | length", "steps"}, /* digits are dear */
-        {"\"x\" * 1000000000", "bytes"},
-        {"\"0123456789\" * 1000 | . * 1000 | . * 1000", "bytes"},
-        {"[\"0123456789\" * 100000 | ., ., ., ., . | . + .] | length", "bytes"},
-        {"[\"0123456789\" * 300000 | ., .] | join(\"\")", "bytes"},
-        {"(\"x\" * 1000000000)?", "bytes"},
-        {"[(\"x\" * 1000000000)?]", "bytes"},
-        {"(\"x\" * 1000000000) // 1", "bytes"},
-        {"first(\"x\" * 1000000000)", "bytes"},
-    };
-    (void)state;
-    for (size_t i = 0; i < COUNT_OF(greedy); i++) {
-        CLEANUP(arena_fini) struct arena a = {0};
-        const struct json *j = NULL;
-        struct error e = {0};
-        CHECK(evaluate(&a, greedy[i].text, "[1,2,3]", &j, &e) != ERR_OK, "%s", greedy[i].text);
-        CHECK(strstr(e.text, greedy[i].story), "%s: %s", greedy[i].text, e.text);
-        CHECK(a.total < 4 * (size_t)EXPRESSION_BYTES_MAX, "%s took %zu", greedy[i].text, a.total);
-    }
-}
-
-static void repeat(struct buf *b, const char *text, int count)
-{
-    while (count-- > 0)
-        buf_str(b, text);
-}
-
-/* Everything that nests, as deep as one likes: a mistake, never a stack that overflows. */
-static void no_expression_nests_too_deeply(void **state)
-{
-    static const struct {
-        const char *before, *inside, *after;
-    } shapes[] = {
-        {"(", "1", ")"},
-        {"[", "1", "]"},
-        {"{a:", "1", "}"},
-        {"-", "1", ""},
-        {"1+", "1", ""},
-        {"1|", "1", ""},
-        {".a", "", ""},
-        {"[.", "", "]"},
-        {"\"\\(", "1", ")\""},
-        {"map(", "1", ")"},
-        {"if 1 then ", "1", " else 2 end"},
-        {"1//", "1", ""},
-        {"if 1 then 2 elif ", "1 then 1 else 1 end", ""},
-        {".[", "0", "]"},
-        {".a?", "", ""},
-        {"not|", "1", ""},
-        {"1,", "1", ""},
-        {"{\"\\(", "1", ")\":1}"},
-        {".[1:", "0", "]"},
-        {"first(", "1", ")"},
-        {"1 and ", "1", ""},
-        {".[]", "", ""},
-    };
-    (void)state;
-    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
-        bool refused = false;
-        for (int depth = 1; depth < 40000; depth = depth < 120 ? depth + 1 : depth * 7) {
-            CLEANUP(arena_fini) struct arena a = {0};
-            CLEANUP(buf_fini) struct buf b = {0};
-            struct expression *x = NULL;
-            const struct json *j = NULL;
-            struct error e = {0};
-            size_t column = 0;
-            repeat(&b, shapes[i].before, depth);
-            buf_str(&b, shapes[i].inside);
-            repeat(&b, shapes[i].after, depth);
-            refused = expression_compile(buf_view(&b), &a, &x, &column, &e) != ERR_OK;
-            if (!refused && expression_eval(x, parsed(&a, "{\"a\":null}"), &a, &j, &e) == ERR_OK)
-                CHECK(j->raw.ptr, "%s", shapes[i].before);
-            bool is_flat =
-                strcmp(shapes[i].before, "1,") == 0; /* a list of any length is one node */
-            CHECK(refused || depth < 101 || is_flat, "%s: %d levels", shapes[i].before, depth);
-        }
-        CHECK(refused, "%s", shapes[i].before);
-    }
-}
-
-static void a_result_never_nests_deeper_than_a_task_can_hold(void **state)
-{
-    CLEANUP(arena_fini) struct arena a = {0};
-    CLEANUP(buf_fini) struct buf b = {0};
-    const struct json *j = NULL;
-    struct error e = {0};
-    (void)state;
-    repeat(&b, "[", EXPRESSION_DEPTH_MAX);
-    repeat(&b, "]", EXPRESSION_DEPTH_MAX);
-    CHECK(evaluate(&a, b.ptr, "null", &j, &e) == ERR_OK, "%s", e.text);
-    CHECK(evaluate(&a, "[.]", b.ptr, &j, &e) == ERR_INVALID, "one more");
-    CHECK(strstr(e.text, "nested too deeply"), "%s", e.text);
-}
-
 /* ---- any bytes ---- */
 
 static void try_bytes(const char *ptr, size_t len)
@@ -404,7 +297,7 @@ static void every_example_of_the_manual_is_true(void **state)
     while (fgets(line, sizeof line, f))
         examples += check_row(line, ++number);
     (void)fclose(f);
-    CHECK(examples >= 60, "%zu examples", examples);
+    CHECK(examples >= 170, "%zu examples", examples);
 }
 
 int main(int argc, char **argv)
@@ -415,9 +308,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_is_no_expression_is_refused_at_its_column),
         cmocka_unit_test(a_failure_names_its_column),
         cmocka_unit_test(jq_says_the_same),
-        cmocka_unit_test(nobody_takes_more_than_the_limits),
-        cmocka_unit_test(no_expression_nests_too_deeply),
-        cmocka_unit_test(a_result_never_nests_deeper_than_a_task_can_hold),
         cmocka_unit_test(no_bytes_break_it),
         cmocka_unit_test(every_example_of_the_manual_is_true),
     };

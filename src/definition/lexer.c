@@ -99,8 +99,9 @@ static const char *const signs[] = {"//", "==", "!=", "<=", ">=", ".", "[", "]",
 
 static bool stands_at(struct slice text, size_t at, const char *sign)
 {
+    if (text.ptr[at] != sign[0]) /* most are not */
+        return false;
     size_t len = strlen(sign);
-
     return text.len - at >= len && memcmp(text.ptr + at, sign, len) == 0;
 }
 

@@ -108,9 +108,16 @@ static const struct json *number_text(struct machine *m, const char *text, size_
 const struct json *number_int(struct machine *m, int64_t v)
 {
     char text[24];
-    int len = snprintf(text, sizeof text, "%" PRId64, v);
+    char *p = text + sizeof text;
+    uint64_t left = v < 0 ? -(uint64_t)v : (uint64_t)v;
 
-    return number_text(m, text, (size_t)len);
+    do {
+        *--p = (char)('0' + left % 10);
+        left /= 10;
+    } while (left > 0);
+    if (v < 0)
+        *--p = '-';
+    return number_text(m, p, (size_t)(text + sizeof text - p));
 }
 
 bool builder_add_int(struct builder *b, size_t v)

@@ -17,6 +17,7 @@
  * - index and its kin count bytes; on an object they are paths; of an empty string they never end.
  * - reverse of "", {} and 0 is []; join of one member does not look at the separator.
  * - flatten(0.5) flattens all; {a: 1 + 2} wants parentheses; 1 / 0 fails when it is compiled.
+ * - There is a zero with a minus sign, and in texts it counts two characters.
  * - {if} is no shorthand; "00" is a number.
  * - from_entries does not know the short names k and v.
  * - Numbers beyond 2^53 are doubles; 1.0 and 1e2 become 1 and 100 even if they are only passed on.
@@ -24,9 +25,9 @@
 
 /* clang-format off */
 static const char *const numbers[] = {
-    "$i", "$i", ".n", "($n+$n)", "($n-$n)", "($n*$n)", "($n/($n|.))", "($n%($n|.))", "(-$n)", "-$i",
+    "$i", "$i", ".n", "($n+$n)", "($n-$n)", "($n*$n+0)", "($n/(.|$n)+0)", "($n%(.|$n))", "(-$n+0)", "-$i",
     "($a|length)", "($s|length)", "($o|length)", "($x|length)", "($a|map($n)|add)", "($a|add)",
-    "($s|tonumber)", "($n|floor)", "($n|ceil)", "($n|round)", "($a|arrays|index($l))", "($a|arrays|rindex($l))",
+    "($s|tonumber)", "($n|floor)", "($n|ceil|.+0)", "($n|round|.+0)", "($a|arrays|index($l))", "($a|arrays|rindex($l))",
     "first(range($j))", "([$v]|length)", "($a|map($n)|min)", "($a|map($n)|max)", "(if $b then $n else $n end)",
     "($a|.[$i])", "(.n//$n)", "($n|tostring|tonumber)", "($a|map(numbers)|add)", "($t|index($T))",
     "last(range($i;$j))", "(.a|length)", "([$e]|length)", "($x|numbers)",

@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# An agent for Intact in shell, curl and jq. It fetches requests, one at a time, and runs a program for each:
+#
+#     agent.sh AGENT INSTANCE RECORD HANDLER
+#
+#   INSTANCE  unique among the agent's processes, the same after a restart
+#   RECORD    folder that remembers what was begun, done and undone; all processes of the agent share it
+#   HANDLER   gets the request as JSON on standard input (see docs/agents.md) and writes its output as JSON.
+#             Exit status 0: done. 1: refused, nothing happened. 2: may be tried again, nothing happened.
+#             Anything else: may be tried again, and may have happened. What it writes to standard error is
+#             the error's message. At the deadline it is killed, and nothing is answered.
+#
+# A handler that is killed half-way is asked again, with the same .idempotency_key: it has to see to it that its
+# effect is there once, as letters.sh does by the name of a file. INTACT_SERVER and INTACT_TOKEN as for all
+# clients; INTACT_CA is a file of certificates to trust, for https.
+set -u
+if [ $# != 4 ]; then
+    echo "usage: agent.sh AGENT INSTANCE RECORD HANDLER" >&2
+    exit 2
+fi
+agent=$1 instance=$2 record=$3 handler=$4
+server=${INTACT_SERVER:-http://127.0.0.1:7420}
+wait=10 # seconds that a call for work is parked; a stopping agent waits for the end of it
+mkdir -p "$record" || exit 1
+
+stopping=
+trap 'stopping=1' TERM INT
+
+# Milliseconds that also count while the machine sleeps, and that nobody sets.
+now() {
+    local up
+    read -r up _ </proc/uptime
+    up=${up/./}0
+    echo $((10#$up))
+}
+
+# Makes a work call. The answer is in $answer; without one the status is not 0. Usage: call BODY
+call() {
+    local settings='silent' status
+    [ -z "${INTACT_TOKEN:-}" ] || settings+=$'\n'"header = \"Authorization: Bearer $INTACT_TOKEN\""
+    [ -z "${INTACT_CA:-}" ] || settings+=$'\n'"cacert = \"$INTACT_CA\""
+    answer=$(curl -K <(echo "$settings") -m $((wait + 20)) -w '\n%{http_code}' --data-binary @- \
+        -H 'Content-Type: application/json' "$server/v1/agents/$agent/work" <<<"$1")
+    status=${answer##*$'\n'}
+    answer=${answer%$'\n'*}
+    case $status in
+    200) return 0 ;;
+    401 | 403)
+        echo "agent.sh: the server refuses INTACT_TOKEN: $answer" >&2
+        exit 1
+        ;;
+    000) echo "agent.sh: $server is not reached" >&2 ;;
+    *) echo "agent.sh: $server says $status $answer" >&2 ;;&
+    400 | 413 | 422) # it cannot read the result, and never will
+        results=$(jq -c --arg message "${answer:0:1000}" \
+            'map({token, error: {code: "unacceptable", message: $message}})' <<<"$results")
+        ;;
+    esac
+    return 1
+}
+
+field() { jq -r "$1" <<<"$request"; }
+
+# Leaves a mark for the key of the step: begun, done, undone or barred, with an output. Usage: mark WHAT [OUTPUT]
+mark() {
+    printf '%s\n' "${2-}" >"$marks.new" && sync "$marks.new" && mv "$marks.new" "$marks.$1" && sync "$record"
+}
+
+fail() { # CODE MESSAGE RETRYABLE EFFECT
+    jq -nc --arg code "$1" --arg message "$2" --argjson retryable "$3" --arg effect "$4" \
+        '{error: {code: $code, message: $message, retryable: $retryable, effect: $effect}}'
+}
+
+succeed() { jq -c '{output: .}' <<<"${1:-null}"; }
+
+# Runs the handler and prints the answer; nothing if the deadline passed. Usage: run_handler MARK
+run_handler() {
+    local left=$((deadline - $(now))) output status
+    [ "$left" -gt 0 ] || return
+    output=$(timeout -k 1 "$((left / 1000)).$(printf %03d $((left % 1000)))" "$handler" <<<"$request" 2>"$marks.err")
+    status=$?
+    [ "$status" != 0 ] || output=$(jq -c . <<<"${output:-null}" 2>"$marks.err") || status=3
+    case $status in
+    0) mark "$1" "$output" && succeed "$output" ;;
+    124 | 137) ;; # killed at the deadline: the server has given up too
+    1) fail refused "$(<"$marks.err")" false none ;;
+    2) fail later "$(<"$marks.err")" true none ;;
+    *) fail failed "$(<"$marks.err")" true unknown ;;
+    esac
+}
+
+# Answers $request by the marks of its step; prints nothing if nothing is to be said. The lock is also held by
+# the handler: one that outlives a killed agent.sh keeps the next one waiting.
+perform() {
+    local key wait_s
+    key=$(field 'if .direction == "undo" then .forward.idempotency_key else .idempotency_key end')
+    marks=$record/${key//\//=}
+    wait_s=$(((deadline - $(now)) / 1000))
+    [ "$wait_s" -ge 0 ] && exec 9>"$marks.lock" && flock -w "$wait_s" 9 || return
+    if [ "$(field .direction)" = forward ]; then
+        if [ -e "$marks.barred" ]; then
+            fail undone "this step was undone before it took effect" false none
+        elif [ -e "$marks.done" ]; then
+            succeed "$(<"$marks.done")"
+        else
+            mark begun && run_handler "done"
+        fi
+    elif [ -e "$marks.undone" ]; then
+        succeed "$(<"$marks.undone")"
+    elif mark barred; then # should the forward request come again, it is refused
+        if [ -e "$marks.begun" ]; then
+            run_handler undone
+        else
+            mark undone null && succeed null
+        fi
+    fi
+}
+
+results='[]' failures=0
+until [ -n "$stopping" ] && [ "$results" = '[]' ]; do
+    max=$([ -n "$stopping" ] && echo 0 || echo 1)
+    sent=$(now)
+    if ! call "$(jq -c --arg instance "$instance" --argjson max "$max" --arg wait "${wait}s" \
+        '{instance: $instance, max: $max, wait: $wait, holding: [], results: .}' <<<"$results")"; then
+        failures=$((failures + 1))
+        [ -z "$stopping" ] || [ "$failures" -lt 10 ] || exit 1 # what was done is on record
+        sleep "$((failures < 10 ? failures : 10)).$((RANDOM % 10))"
+        continue
+    fi
+    failures=0
+    results='[]' # with the server, whatever it says of them
+    request=$(jq -c '.requests[0] // empty' <<<"$answer")
+    [ -n "$request" ] || continue
+    # From when the call was sent: too early rather than too late, whatever the clocks say.
+    deadline=$((sent + $(jq '.waited_ms + .requests[0].time_left_ms' <<<"$answer")))
+    result=$(perform)
+    [ -z "$result" ] || results=$(jq -c --arg token "$(field .token)" '[. + {token: $token}]' <<<"$result")
+done

@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+"""Does what documents show: README.md and all docs/*.md, the blocks that begin with ```console.
+
+    $ a command         run by one bash for all of a document, from top to bottom. A line that ends with a
+    its output          backslash goes on in the next one; lines that begin with `> ` belong to the command
+                        before them; a here-document goes on to its last line. The command has to end with status 0.
+    $ another &         runs on beside the others; what it writes is not looked at. After `intact serve`
+                        the server is waited for.
+
+The output has to be as shown, where `...` in a line stands for any text, also none, and a line that is nothing but `...` for
+any number of lines; how many spaces there are in a row does not matter. Where no output is shown, none is compared.
+
+Each document has a fresh folder that looks like a clone of the project (build/release/src/cli/intact, examples,
+docs), in which its commands run; /tmp/ and port 7420 become a folder and a port of its own. `intact` is found, as
+if the program were installed, and INTACT_SERVER is set. A document that shows no `intact serve` finds a server running,
+with its data in ./intact-data. `./run build` does nothing: there is a build.
+
+<!-- pending --> on the line before a block: the block is not run, and is listed at the end. With a file, as in
+<!-- pending: tests/docs/meanwhile/x.sh -->, the commands of the file are run in its place.
+
+Usage: docs_test.py ROOT INTACT [--all] [DOCUMENT...]      --all: pending blocks are run like the others
+"""
+
+import glob
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+PATIENCE_S = 240  # only a failing test waits so long
+ROOT, INTACT = (os.path.realpath(p) for p in sys.argv[1:3])
+
+
+class Mistake(Exception):
+    pass
+
+
+class Block:
+    """A console block: its place, and commands with the output that is shown for each."""
+
+    def __init__(self, line, pending):
+        self.line, self.pending, self.commands = line, pending, []
+
+    def add(self, number, text):
+        if not self.is_whole():
+            self.commands[-1][1] += "\n" + text
+        elif text.startswith("$ "):
+            self.commands.append([number, text[2:], []])
+        elif text.startswith("> ") and self.commands and not self.commands[-1][2]:
+            self.commands[-1][1] += "\n" + text[2:]
+        elif self.commands:
+            self.commands[-1][2].append(text.rstrip())
+        else:
+            raise Mistake(f"line {number}: a console block begins with a command: $ ...")
+
+    def is_whole(self):
+        if not self.commands:
+            return True
+        command = self.commands[-1][1]
+        here = re.search(r"<<-?\s*['\"]?(\w+)['\"]?", command)
+        if here and here[1] not in command.split("\n")[1:]:
+            return False
+        return not command.endswith("\\") or bool(here)
+
+
+def read_blocks(path):
+    blocks, block, before = [], None, ""
+    with open(path, encoding="utf-8") as f:
+        for number, text in enumerate(f.read().split("\n"), 1):
+            if block and text.startswith("```"):
+                if not block.is_whole():
+                    raise Mistake(f"line {number}: the command does not end")
+                blocks.append(block)
+                block = None
+            elif block:
+                block.add(number, text)
+            elif text == "```console":
+                pending = re.fullmatch(r"<!-- pending(?:: (\S+))? -->", before)
+                block = Block(number, pending and (pending[1] or ""))
+            elif text.startswith("<!-- pending") and not re.fullmatch(r"<!-- pending(: \S+)? -->", text):
+                raise Mistake(f"line {number}: expected <!-- pending --> or <!-- pending: FILE -->")
+            before = text
+    return blocks
+
+
+def expect(shown, got, place):
+    """Compares output with what is shown for it."""
+    pattern = ""
+    for line in shown:
+        if line == "...":
+            pattern += r"(?:[^\n]*\n)*"
+        else:
+            words = (re.escape(part) for part in re.sub(" +", " ", line).split("..."))
+            pattern += r"[^\n]*".join(words) + r"\n"
+    text = "".join(re.sub(" +", " ", line.rstrip()) + "\n" for line in got.rstrip("\n").split("\n"))
+    if not re.fullmatch(pattern, text):
+        raise Mistake(f"{place}: shown is\n" + "\n".join(shown) + "\n--- but there was\n" + got)
+
+
+class Place:
+    """Where a document runs: a folder, a port, and a bash that keeps its variables."""
+
+    def __init__(self, starts_server):
+        self.work = tempfile.mkdtemp(prefix="intact-docs.")
+        self.port = free_port()
+        clone = f"{self.work}/clone"
+        programs = f"{clone}/build/release/src/cli"
+        os.makedirs(programs)
+        os.mkdir(f"{self.work}/tmp")
+        for name in ("examples", "docs", "README.md"):
+            os.symlink(f"{ROOT}/{name}", f"{clone}/{name}")
+        self.script(f"{clone}/run", "exit 0")
+        # Without --listen it takes the port that is ours.
+        self.script(f"{programs}/intact",
+                    f'[ "$1" = serve ] && set -- "$@" --listen 127.0.0.1:{self.port} --log error\nexec {INTACT} "$@"')
+        hidden = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "http_proxy", "HTTP_PROXY")
+        environment = {k: v for k, v in os.environ.items() if k not in hidden}
+        environment.update(PATH=f"{programs}:{environment['PATH']}", INTACT_SERVER=f"http://127.0.0.1:{self.port}",
+                           TMPDIR=f"{self.work}/tmp", LC_ALL="C.UTF-8")
+        self.bash = subprocess.Popen(["bash"], cwd=clone, env=environment, stdin=subprocess.PIPE,
+                                     stdout=subprocess.PIPE, text=True, start_new_session=True)
+        self.count = 0
+        if not starts_server:
+            self.run("intact serve &")
+
+    @staticmethod
+    def script(path, text):
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("#!/usr/bin/env bash\n" + text + "\n")
+        os.chmod(path, 0o755)
+
+    def here(self, text):
+        text = re.sub(r"(?<![\w.])/tmp/", f"{self.work}/tmp/", text)
+        return re.sub(r":7420\b", f":{self.port}", text)
+
+    def there(self, text):
+        text = text.replace(f"{self.work}/tmp/", "/tmp/")
+        return re.sub(rf":{self.port}\b", ":7420", text)
+
+    def run(self, command):
+        """Runs one command; its status and output."""
+        self.count += 1
+        path = f"{self.work}/{self.count}"
+        with open(path + ".sh", "w", encoding="utf-8") as f:
+            f.write(self.here(command) + "\n")
+        self.bash.stdin.write(f". {path}.sh >{path}.out 2>&1 </dev/null; echo $?\n")
+        self.bash.stdin.flush()
+        status = self.bash.stdout.readline().strip()
+        if re.search(r"\bintact serve\b.*&$", command):
+            self.wait_ready(path + ".out")
+        with open(path + ".out", encoding="utf-8", errors="replace") as f:
+            return status, self.there(f.read())
+
+    def wait_ready(self, log):
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=PATIENCE_S):
+                    return
+            except OSError:
+                time.sleep(0.05)
+        with open(log, encoding="utf-8", errors="replace") as f:
+            raise Mistake(f"the server does not become ready: {f.read()}")
+
+    def end(self):
+        """All that the document started, and its folder."""
+        group = self.bash.pid
+        os.killpg(group, signal.SIGKILL)
+        self.bash.communicate()
+        subprocess.run(["rm", "-rf", self.work], check=True)
+
+
+def free_port():
+    """Below those that the kernel gives to outgoing connections: one of those could take it."""
+    base = 2048 + os.getpid() % 20000
+    for port in list(range(base, 30000)) + list(range(2048, base)):
+        try:
+            with socket.create_server(("127.0.0.1", port)):
+                return port
+        except OSError:
+            pass
+    raise Mistake("there is no free port")
+
+
+def run_block(place, document, block):
+    if block.pending is None:
+        commands = block.commands
+    else:
+        with open(f"{ROOT}/{block.pending}", encoding="utf-8") as f:
+            commands = [[block.line, f.read(), []]]
+    for line, command, shown in commands:
+        where = f"{document}:{line}: $ {command}"
+        status, output = place.run(command)
+        if status != "0":
+            raise Mistake(f"{where}\nended with status {status}:\n{output}")
+        if shown:
+            expect(shown, output, where)
+
+
+def run_document(document):
+    """Runs all of its blocks; the pending ones."""
+    blocks = read_blocks(f"{ROOT}/{document}")
+    for block in blocks if "--all" in sys.argv else []:
+        block.pending = None
+    pending = [f"{document}:{b.line}" for b in blocks if b.pending is not None]
+    todo = [b for b in blocks if b.pending != ""]
+    if not todo:
+        return 0, pending
+    starts = any(re.search(r"\bintact serve\b.*&$", c[1]) for b in blocks for c in b.commands)
+    place = Place(starts)
+    try:
+        for block in todo:
+            run_block(place, document, block)
+    finally:
+        place.end()
+    return sum(len(b.commands) for b in todo), pending
+
+
+def main():
+    documents = [arg for arg in sys.argv[3:] if arg != "--all"] or ["README.md"] + sorted(
+        os.path.relpath(p, ROOT) for p in glob.glob(f"{ROOT}/docs/**/*.md", recursive=True))
+    failed, pending = False, []
+    for document in documents:
+        try:
+            count, skipped = run_document(document)
+            pending += skipped
+            if count:
+                print(f"{document}: {count} commands do what it shows")
+        except Mistake as mistake:
+            print(f"{document}: {mistake}", file=sys.stderr)
+            failed = True
+    if pending:
+        print("pending, not run as shown:\n  " + "\n  ".join(pending))
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
