@@ -21,6 +21,7 @@ enum {
 };
 
 static struct buf said[FD_MAX]; /* by descriptor: since it was dialled */
+static bool dialled[FD_MAX];    /* and not written down yet */
 static int file = -1;
 
 static bool is_on(int fd)
@@ -41,8 +42,10 @@ static bool is_on(int fd)
 
 void record_dialled(int fd)
 {
-    if (is_on(fd))
-        buf_fini(&said[fd]);
+    if (!is_on(fd))
+        return;
+    buf_fini(&said[fd]);
+    dialled[fd] = true;
 }
 
 void record_said(int fd, struct slice bytes)
@@ -70,8 +73,9 @@ void record_heard(int fd, struct slice bytes)
 {
     CLEANUP(buf_fini) struct buf line = {0};
 
-    if (!is_on(fd) || said[fd].len == 0)
+    if (!is_on(fd) || !dialled[fd] || bytes.len == 0)
         return;
+    dialled[fd] = false;
     buf_fmt(&line, "{\"test\":\"%s\",\"sent\":", program_invocation_short_name);
     bytes_write(&line, buf_view(&said[fd]));
     buf_str(&line, ",\"heard\":");

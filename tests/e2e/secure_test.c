@@ -70,7 +70,9 @@ static int curl(const char *flags)
 
 static void curl_is_served(void **state)
 {
+    REPLY r = {0};
     (void)state;
+
     CHECK(curl("") == 0, "plainly");
     CHECK(curl("--http1.1") == 0, "HTTP/1.1");
     CHECK(curl("--http2") == 0, "offers HTTP/2, takes 1.1");
@@ -85,6 +87,8 @@ static void curl_is_served(void **state)
             node.port)
             == 0,
         "in clear it is told");
+    get(&node, &r, "/healthz");
+    expect_problem(&r, 400, "tls");
 }
 
 static void openssl_is_served(void **state)

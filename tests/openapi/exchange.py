@@ -83,9 +83,11 @@ def read_chunks(data):
             return body, b"", False
         length = int(size[1], 16)
         data = data[size.end() :]
-        if length == 0:
-            trailer = data.find(b"\r\n")
-            return body, data[trailer + 2 :], trailer >= 0
+        if length == 0:  # an empty line ends it, with a trailer in front or without
+            if data.startswith(b"\r\n"):
+                return body, data[2:], True
+            _, end, rest = data.partition(b"\r\n\r\n")
+            return body, rest, bool(end)
         if len(data) < length + 2:
             return body + data[:length], b"", False
         if data[length : length + 2] != b"\r\n":
