@@ -118,7 +118,6 @@ bool asks_may_grow(const struct server *sv);                                  /*
 bool reads_have_room(struct server *sv, struct http_request *r);              /* false: answered */
 void server_ask(struct server *sv, struct ask *a);                            /* and counts it */
 
-
 /* work.c */
 void work_post(struct server *sv, struct http_request *r);
 bool work_answered(void *arg, struct work *w);

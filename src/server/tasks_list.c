@@ -159,8 +159,7 @@ static bool read_parameter(struct http_request *r, struct lister *ls, struct sli
         if (!slice_is(name, parameters[i].name))
             continue;
         if (*seen & 1U << i) {
-            http_problem(r, 422, "bad-parameter", "the parameter \"%s\" stands here twice",
-                         parameters[i].name);
+            http_problem(r, 422, "repeated-parameter", "%s is given twice", parameters[i].name);
             return false;
         }
         *seen |= 1U << i;
