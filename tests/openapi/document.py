@@ -7,7 +7,6 @@ import yaml
 from jsonschema import Draft202012Validator
 
 METHODS = ("get", "put", "post", "delete", "patch", "options", "head")
-PENDING = "x-intact-pending"
 PREFIX = "urn:intact:problem:"
 
 
@@ -29,7 +28,6 @@ class Document:
         self.shared = self.root["x-intact-shared"]
         types = self.components["schemas"]["ProblemType"]
         self.problem_types = [urn[len(PREFIX) :] for urn in types["enum"]]
-        self.pending_types = types.get(PENDING, [])
 
     def follow(self, node):
         """The node itself, or what its $ref names."""
@@ -79,7 +77,6 @@ class Operation:
         self.name = self.node["operationId"]
         self.method = method.upper()
         self.template = template.split("/")[1:]
-        self.is_pending = PENDING in item or PENDING in self.node
         listed = item.get("parameters", []) + self.node.get("parameters", [])
         self.parameters = [document.follow(p) for p in listed]
         self.responses = {

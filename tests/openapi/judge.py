@@ -2,7 +2,6 @@
 
 import re
 
-from document import PENDING
 from exchange import events_of, strict_json
 
 import yaml
@@ -37,7 +36,7 @@ class Judge:
 
     def of_operation(self, op, request, answer):
         response = op.responses.get(answer.status)
-        shared = self.shared_for(answer, is_known=not op.is_pending)
+        shared = self.shared_for(answer, is_known=True)
         narrow = response and self.of_response(op, request, answer, response)
         if shared and (not response or narrow):
             return self.of_shared(answer, shared)
@@ -71,13 +70,10 @@ class Judge:
 
     def of_allow(self, answer, operations):
         allowed = {op.method for op in operations}
-        pending = {op.method for op in operations if op.is_pending}
         if "GET" in allowed:
             allowed.add("HEAD")
         told = {m.strip() for m in (answer.get("allow") or "").split(",")}
-        if told - allowed or allowed - pending - told:
-            return [f"Allow says {sorted(told)}, expected {sorted(allowed)}"]
-        return []
+        return [] if told == allowed else [f"Allow says {sorted(told)}, expected {sorted(allowed)}"]
 
     # ---- what may come to any request ----
 
@@ -247,41 +243,32 @@ class Judge:
     def missing(self, without_types=()):
         """What the document says and no exchange has shown."""
         for op in self.document.operations:
-            if not op.is_pending:
-                yield from self.missing_of(op)
+            yield from self.missing_of(op)
         for entry in self.document.shared:
             for name in entry["types"]:
-                if PENDING not in entry and ("shared", entry["status"], name) not in self.seen:
+                if ("shared", entry["status"], name) not in self.seen:
                     yield f"no answer {entry['status']} {name}"
         for name in self.document.problem_types:
-            if name in self.document.pending_types or name in without_types:
-                continue
-            if ("type", name) not in self.seen:
+            if name not in without_types and ("type", name) not in self.seen:
                 yield f"no problem {name}"
 
     def missing_of(self, op):
         for status, response in op.responses.items():
-            if response.get(PENDING) is True:
-                continue
             if ("status", op.name, status) not in self.seen:
                 yield f"{op.name}: no answer {status}"
                 continue
-            for kind, media in response.get("content", {}).items():
-                if PENDING not in media and ("answer", op.name, status, kind) not in self.seen:
+            for kind in response.get("content", {}):
+                if ("answer", op.name, status, kind) not in self.seen:
                     yield f"{op.name}: no answer {status} as {kind}"
             yield from self.missing_problems(op, status, response)
-            for name, header in response.get("headers", {}).items():
-                if PENDING in self.document.follow(header):
-                    continue
+            for name in response.get("headers", {}):
                 if ("header", op.name, status, name.lower()) not in self.seen:
                     yield f"{op.name}: no answer {status} with {name}"
-        for kind, media in op.request.items():
-            if PENDING not in media and ("request", op.name, kind) not in self.seen:
+        for kind in op.request:
+            if ("request", op.name, kind) not in self.seen:
                 yield f"{op.name}: no body of {kind}"
         for p in op.parameters:
-            if p["in"] == "path" or PENDING in p:
-                continue
-            if ("parameter", op.name, p["name"]) not in self.seen:
+            if p["in"] != "path" and ("parameter", op.name, p["name"]) not in self.seen:
                 yield f"{op.name}: parameter {p['name']} is never used"
 
     def missing_problems(self, op, status, response):
@@ -289,21 +276,5 @@ class Judge:
             return
         media = response.get("content", {}).get(PROBLEM)
         for name in self.document.types_of(media["schema"]) if media else []:
-            if name in self.document.pending_types or name in response.get(PENDING, []):
-                continue
             if ("problem", op.name, status, name) not in self.seen:
                 yield f"{op.name}: no answer {status} {name}"
-
-    def overdue(self):
-        """What is said to be pending, and occurs."""
-        for op in self.document.operations:
-            for status, response in op.responses.items():
-                pending = response.get(PENDING, op.is_pending)
-                if pending is True and ("status", op.name, status) in self.seen:
-                    yield f"{op.name} {status}"
-                for name in pending if isinstance(pending, list) else []:
-                    if ("problem", op.name, status, name) in self.seen:
-                        yield f"{op.name} {status} {name}"
-        for name in self.document.pending_types:
-            if ("type", name) in self.seen:
-                yield f"problem {name}"
