@@ -247,6 +247,15 @@ static void check_submitted(const struct subject *t, const struct ask *a, bool o
     }
 }
 
+/* Nothing will ever tell what became of it. */
+static bool pivot_in_doubt(const struct subject *t)
+{
+    for (uint32_t i = 0; i < t->seen.step_count; i++)
+        if (t->flow->steps[i].undo == UNDO_PIVOT && seen_in_doubt(&t->seen.steps[i]))
+            return true;
+    return false;
+}
+
 /* It is refused only where nothing can be undone any more, or a person has to see to it. */
 static void check_cancel(struct subject *t, const struct ask *a)
 {
@@ -258,7 +267,9 @@ static void check_cancel(struct subject *t, const struct ask *a)
     }
     if (a->outcome == ERR_CONFLICT && !t->verbs) {
         covered(COVER_CANCEL_REFUSED);
-        must(t, s->state == TASK_PROCESSED || s->state == TASK_ERROR || pivot_holds(t),
+        must(t,
+             s->state == TASK_PROCESSED || s->state == TASK_ERROR || pivot_holds(t)
+                 || pivot_in_doubt(t),
              "a cancel is refused only if it comes too late", "refused");
     }
 }
