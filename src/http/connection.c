@@ -116,6 +116,9 @@ static void settle(struct http_connection *c)
 {
     bool has_room = pending_len(c) < READ_AHEAD_MAX;
 
+    /* TLS answers by itself at times: who does not take that is not listened to. */
+    if (c->tls && http_output_backlog(c) >= READ_AHEAD_MAX)
+        has_room = false;
     if (c->phase != HTTP_CLOSED)
         hold(c, held_by(c));
     switch (c->phase) {
@@ -128,7 +131,7 @@ static void settle(struct http_connection *c)
             wait_for(c, HTTP_WAIT_IDLE);
         else
             wait_for(c, http_reader_is_in_body(&c->reader) ? HTTP_WAIT_BODY : HTTP_WAIT_HEAD);
-        read_set(c, http_output_backlog(c) < READ_AHEAD_MAX); /* TLS answers by itself at times */
+        read_set(c, http_output_backlog(c) < READ_AHEAD_MAX);
         return;
     case HTTP_PARKED:
         if (c->is_ended) {

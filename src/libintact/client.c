@@ -219,6 +219,19 @@ static CURLcode call_once(struct intact_client *c, const char *method, const cha
     return code;
 }
 
+/* Whoever has this connection need not be who listens now, and it is the latter for whom a token
+ * was found. */
+static bool connect_anew(struct intact_client *c)
+{
+    CURL *easy = curl_easy_init();
+
+    if (!easy)
+        return false;
+    curl_easy_cleanup(c->easy);
+    c->easy = easy;
+    return true;
+}
+
 static enum intact_status call(struct intact_client *c, const char *method, const char *path,
                                const char *type, const char *body, size_t size, int64_t wait_ms)
 {
@@ -227,6 +240,11 @@ static enum intact_status call(struct intact_client *c, const char *method, cons
     if (code == CURLE_OK && c->status == 401 && c->find_token) {
         c->token = c->find_token(c->arg, c);
         c->find_token = NULL;
+        if (c->token && !connect_anew(c)) {
+            free(c->token);
+            c->token = NULL;
+            return conclude(c, CURLE_OUT_OF_MEMORY);
+        }
         if (c->token)
             code = call_once(c, method, path, type, body, size, wait_ms);
     }

@@ -3,7 +3,7 @@
 #include "base/when.h"
 #include "json/json.h"
 
-struct json *body_json(struct http_request *r)
+struct json *body_json(struct http_request *r, struct arena *tree)
 {
     CLEANUP(buf_fini) struct buf story = {0};
     const struct server *sv = http_handler_arg(r);
@@ -16,8 +16,7 @@ struct json *body_json(struct http_request *r)
     }
     if (!content_encoding_ok(r))
         return NULL;
-    if (json_parse_within(&r->arena, r->body, (unsigned)sv->limits.json_depth, &j, &fault)
-        != ERR_OK) {
+    if (json_parse_within(tree, r->body, (unsigned)sv->limits.json_depth, &j, &fault) != ERR_OK) {
         refusal_write(&story, r->body, &fault, 1);
         http_problem(r, 400, "not-json", "the body is not JSON: %s", story.ptr);
         return NULL;

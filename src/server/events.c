@@ -79,6 +79,18 @@ void stream_end(struct stream *st)
     http_stream_end(r);
 }
 
+/* What a stream tells, it tells to whom its request came from: a token is good until it expires or
+ * is deleted, however long somebody has been listening. */
+void stream_recheck(struct stream *st)
+{
+    struct server *sv = st->ev->server;
+    struct slice authorization = http_header(st->x.http, "authorization");
+    const char *why = NULL;
+
+    if (st->begun && !access_who(sv->access, authorization, server_now(sv), &why))
+        stream_end(st);
+}
+
 bool stream_is_full(const struct stream *st)
 {
     return http_stream_backlog(st->x.http) > STREAM_FULL;
@@ -132,6 +144,14 @@ static void keep_alive(struct events *ev)
     watches_keep_alive(ev);
 }
 
+void events_recheck(struct events *ev)
+{
+    LIST_FOREACH (l, after, &ev->all) {
+        stream_recheck(CONTAINER_OF(l, struct stream, link));
+    }
+    watches_recheck(ev);
+}
+
 static void timer_fired(uv_timer_t *t)
 {
     struct events *ev = t->data;
@@ -144,6 +164,7 @@ static void timer_fired(uv_timer_t *t)
     }
     if (server_steady(NULL) >= ev->keep_alive_at) {
         ev->keep_alive_at = 0;
+        events_recheck(ev); /* some may have expired */
         keep_alive(ev);
     }
     arm(ev);

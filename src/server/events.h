@@ -71,8 +71,9 @@ struct events {
 /* A new stream for the request; NULL: there are too many, or the server ends; it was answered. */
 struct stream *stream_new(struct server *sv, struct http_request *r, bool of_task);
 void stream_begin(struct stream *st);
-void stream_end(struct stream *st);  /* nothing more is written; memory goes with `done` */
-void stream_free(struct stream *st); /* one that did not begin and is answered otherwise */
+void stream_end(struct stream *st);     /* nothing more is written; memory goes with `done` */
+void stream_recheck(struct stream *st); /* ends it if its token is good no more */
+void stream_free(struct stream *st);    /* one that did not begin and is answered otherwise */
 bool stream_is_full(const struct stream *st);
 
 /* Writes what stands in ev->text, all or nothing: so many events. False: nothing was taken; if it
@@ -85,6 +86,7 @@ void event_put(struct events *ev, const char *name, const char *id, struct slice
 void events_fall_behind(struct events *ev); /* somebody has to be told later */
 
 /* events_task.c */
+void watches_recheck(struct events *ev);
 void watches_keep_alive(struct events *ev);
 void watches_catch_up(struct events *ev);
 void watches_end(struct events *ev);

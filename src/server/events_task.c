@@ -288,6 +288,16 @@ void watches_keep_alive(struct events *ev)
         }
 }
 
+void watches_recheck(struct events *ev)
+{
+    struct watch *w = NULL;
+
+    for (size_t i = 0; (w = map_next(&ev->watches, &i));)
+        LIST_FOREACH (l, after, &w->streams) {
+            stream_recheck(CONTAINER_OF(l, struct stream, link));
+        }
+}
+
 void watches_catch_up(struct events *ev)
 {
     struct watch *w = NULL;

@@ -126,7 +126,8 @@ static void render_outcomes(struct buf *b, const struct beats_read *br)
 void heartbeats_post(struct server *sv, struct http_request *r)
 {
     struct beats_read br = {0};
-    struct json *j = body_json(r);
+    CLEANUP(arena_fini) struct arena tree = {0};
+    struct json *j = body_json(r, &tree);
     CLEANUP(buf_fini) struct buf b = {0};
 
     if (!j || !read_call(r, j, &br))

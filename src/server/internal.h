@@ -91,6 +91,8 @@ void door_refuse_to_wait(const struct server *sv, struct http_request *r);
 /* routes.c */
 void route(void *arg, struct http_request *r);
 void route_label(struct buf *b, unsigned route); /* method="GET",route="/v1/tasks/" */
+/* Is the token of a request that has waited still good? False: it was answered that it is not. */
+bool route_recheck(struct server *sv, struct http_request *r);
 
 enum { TAGS_MAX = 32, TAG_VALUE_MAX = 256 };
 
@@ -130,10 +132,11 @@ struct events_stats {
     size_t listeners_all, listeners_task;
 };
 struct events *events_new(struct server *sv);
-void events_free(struct events *ev);  /* no stream is open any more */
-void events_drain(struct events *ev); /* all streams end */
-void events_close(struct events *ev); /* its timer goes; before the loop ends */
-void events_turn(struct events *ev);  /* writes what has gathered */
+void events_free(struct events *ev);    /* no stream is open any more */
+void events_drain(struct events *ev);   /* all streams end */
+void events_close(struct events *ev);   /* its timer goes; before the loop ends */
+void events_recheck(struct events *ev); /* whose tokens are good no more are let go */
+void events_turn(struct events *ev);    /* writes what has gathered */
 void events_changed(struct events *ev, const struct workflow *w, const struct task *t);
 void events_touched(struct events *ev, struct slice task); /* its row may be another */
 void events_beat(struct events *ev, const struct heartbeat *b);
@@ -166,7 +169,9 @@ void nodes_get(struct server *sv, struct http_request *r);
 void metrics_get(struct server *sv, struct http_request *r);
 
 /* body.c: reading requests */
-struct json *body_json(struct http_request *r);        /* NULL: answered with a problem */
+/* NULL: answered with a problem. Trees are many times as large as their texts: whose request may
+ * wait keeps its tree in memory of its own, and no longer than needed. */
+struct json *body_json(struct http_request *r, struct arena *tree);
 bool wait_of(struct http_request *r, int64_t *ret_ms); /* ?wait=; false: answered */
 /* "error,pending" as bits of (1 << enum task_state); false: answered. */
 bool states_of(struct http_request *r, struct slice text, uint32_t *ret);

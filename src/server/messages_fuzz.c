@@ -117,7 +117,7 @@ static void as_work(struct slice body)
 {
     CLEANUP(buf_fini) struct buf answer = {0};
     struct http_message *m = message_of(SLICE("/v1/agents/p%61yment/work"), SLICE_NONE, body);
-    struct json *j = body_json(&m->request);
+    struct json *j = body_json(&m->request, &m->request.arena);
 
     if (j) {
         struct work *w = work_new();
@@ -224,7 +224,7 @@ static void as_operation(struct slice body)
     struct http_message *m = message_of(SLICE("/v1/tasks/o-17/skip"), SLICE_NONE, body);
     static const enum ask_kind kinds[] = {ASK_UNDO, ASK_SKIP, ASK_RETRY, ASK_CANCEL};
     enum ask_kind kind = kinds[body.len % COUNT_OF(kinds)];
-    struct json *j = body_json(&m->request);
+    struct json *j = body_json(&m->request, &m->request.arena);
 
     if (j && body_ok(&m->request, j, kind)) {
         check_utf8(json_get_text(j, "reason"));

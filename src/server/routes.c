@@ -165,6 +165,16 @@ static const struct bearer *who(struct server *sv, struct http_request *r, const
     return access_who(sv->access, http_header(r, "authorization"), server_now(sv), ret_why);
 }
 
+bool route_recheck(struct server *sv, struct http_request *r)
+{
+    const char *why = "";
+
+    if (who(sv, r, &why))
+        return true;
+    answer_stranger(sv, r, why);
+    return false;
+}
+
 /* Strangers learn nothing of what is there: only those who may look at all get a 404 or 405. */
 static void serve_known(struct server *sv, struct http_request *r, const struct route *rt,
                         bool path_is_known)

@@ -81,7 +81,8 @@ static bool body_ok(struct http_request *r, const struct json *j, enum ask_kind 
 
 void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind)
 {
-    struct json *j = body_json(r);
+    CLEANUP(arena_fini) struct arena tree = {0};
+    struct json *j = body_json(r, &tree);
     struct arena a = {0};
 
     if (!j || !body_ok(r, j, kind) || !asks_have_room(sv, r, 0))

@@ -49,6 +49,7 @@ static void list_apply(struct server *sv, const struct token_list *list)
     }
     sv->tokens_stale = false;
     access_load(sv->access, list->rows, list->count);
+    events_recheck(sv->events);
 }
 
 static void reload_run(struct store_job *j, struct store *store)
@@ -326,7 +327,8 @@ static bool has_room(struct server *sv, struct http_request *r)
 void token_post(struct server *sv, struct http_request *r)
 {
     struct error e = {0};
-    struct json *j = body_json(r);
+    CLEANUP(arena_fini) struct arena tree = {0};
+    struct json *j = body_json(r, &tree);
 
     if (!j || !members_ok(r, j, NAMES("name", "roles", "expires_in"), "a token") || !name_ok(r, j)
         || !has_room(sv, r))

@@ -144,7 +144,8 @@ static bool read_work(struct http_request *r, const struct json *j, struct work 
 
 void work_post(struct server *sv, struct http_request *r)
 {
-    struct json *j = body_json(r);
+    CLEANUP(arena_fini) struct arena tree = {0};
+    struct json *j = body_json(r, &tree);
 
     if (!j)
         return;
@@ -259,6 +260,10 @@ bool work_answered(void *arg, struct work *w)
     if (!r || !http_is_alive(r))
         return false;
     exchange_untie(&wx->x);
+    /* Who was let in then, and would not be now, gets no work. (What came with results has not
+     * waited for work, and is told what became of them.) */
+    if (w->waited_ms > 0 && w->result_count == 0 && !route_recheck(sv, r))
+        return false;
     if (w->failed) {
         bool known = sv->trouble_err != ERR_OK;
         answer_trouble(r, known ? sv->trouble_err : ERR_BUSY,

@@ -624,6 +624,44 @@ static void an_open_server_asks_for_nothing(void **state)
     CHECK(status_fmt("Origin: http://evil.example\r\n") == 403, "but not pages");
 }
 
+static void wait_until_parked(int count)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+    char line[40];
+    REPLY r = {0};
+
+    int len = snprintf(line, sizeof line, "\nintact_parked_calls %d\n", count);
+    do {
+        get(&node, &r, "/metrics");
+        CHECK(steady_ms() < until, "it does not wait: %.*s", SLICE_ARG(r.body));
+    } while (!memmem(r.body.ptr, r.body.len, line, (size_t)len));
+}
+
+/* The work goes to who is still to be trusted, and without a failure. */
+static void a_parked_call_gets_no_work_for_a_deleted_token(void **state)
+{
+    const struct slice call = SLICE("{\"instance\": \"i\", \"wait\": \"5m\"}");
+    char token[64];
+    REPLY r = {0};
+    (void)state;
+
+    make_token(&node, "thief", "\"agent:ag\"", NULL, token);
+    const struct node thief = as(&node, token);
+    int parked = ask(&thief, "POST", "/v1/agents/ag/work", "application/json", call);
+    wait_until_parked(1);
+    send_as(&node, &r, "DELETE", "/v1/tokens/thief", NULL, SLICE_NONE);
+    EXPECT(&r, 204);
+    submit(&node, "held", "held-1");
+    hear(parked, &r);
+    expect_problem(&r, 401, "unauthenticated");
+    post(&node, &r, "/v1/agents/ag/work", "{\"instance\": \"honest\", \"wait\": \"30s\"}");
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "requests.0.task", "held-1");
+    get(&node, &r, "/v1/tasks/held-1");
+    EXPECT_RAW(&r, "failure_count", "0");
+    EXPECT_RAW(&r, "steps.0.failure_count", "0");
+}
+
 #define ON(f)     cmocka_unit_test_setup_teardown(f, start, stop)
 #define BEFORE(f) cmocka_unit_test_setup_teardown(f, start_without_workflows, stop)
 
@@ -642,6 +680,7 @@ int main(int argc, char **argv)
         ON(tokens_that_are_wrong_are_refused),
         ON(a_token_lives_until_it_is_deleted),
         ON(a_token_expires),
+        ON(a_parked_call_gets_no_work_for_a_deleted_token),
         ON(the_last_admin_cannot_lock_everybody_out),
         BEFORE(a_lost_file_gets_the_admin_a_new_token),
         BEFORE(a_file_that_is_useless_is_told_of_and_left_alone),

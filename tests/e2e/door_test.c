@@ -348,6 +348,35 @@ static void who_waits_is_counted(void **state)
     close_door();
 }
 
+/* The tree of a body is some forty times as large as its text. */
+static void who_waits_keeps_no_tree(void **state)
+{
+    enum { CALLS = 8, NUMBERS = 500000 };
+    CLEANUP(buf_fini) struct buf body = {0};
+    int waiting[CALLS];
+    REPLY r = {0};
+    (void)state;
+
+    open_door(FLAGS("--drain", "100ms"));
+    buf_str(&body, "{\"instance\": \"i\", \"wait\": \"5m\", \"holding\": [[0");
+    for (int i = 0; i < NUMBERS; i++)
+        buf_str(&body, ",0");
+    buf_str(&body, "]]}");
+    int64_t before = node_resident_kb(&node);
+    for (int i = 0; i < CALLS; i++)
+        waiting[i] = ask(&node, "POST", "/v1/agents/a/work", "application/json", buf_view(&body));
+    int64_t until = steady_ms() + PATIENCE_MS;
+    do {
+        get(&node, &r, "/metrics");
+        CHECK(steady_ms() < until, "they do not wait: %.*s", SLICE_ARG(r.body));
+    } while (!memmem(r.body.ptr, r.body.len, "\nintact_parked_calls 8\n", 23));
+    int64_t grown = node_resident_kb(&node) - before;
+    CHECK(grown < 160 * 1024, "%" PRId64 " kB for %d calls of %zu bytes", grown, CALLS, body.len);
+    for (int i = 0; i < CALLS; i++)
+        (void)close(waiting[i]);
+    close_door();
+}
+
 /* Goes on for ever, unless it is told to stop. */
 static void pour(const char *begin, const char *drop, int status)
 {
@@ -586,6 +615,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(times_hold),
         cmocka_unit_test(a_thousand_slow_clients_disturb_nobody),
         cmocka_unit_test(who_waits_is_counted),
+        cmocka_unit_test(who_waits_keeps_no_tree),
         cmocka_unit_test(what_never_ends_is_refused),
         cmocka_unit_test(what_ends_early_is_no_request),
         cmocka_unit_test(limits_that_are_none_are_refused),

@@ -421,6 +421,35 @@ static void who_goes_while_the_task_is_being_read_is_forgotten(void **state)
     wait_for_listeners("task", 0);
 }
 
+static void who_may_no_longer_look_is_told_nothing_more(void **state)
+{
+    SSE task = {0};
+    SSE all = {0};
+    SSE admins = {0};
+    SSE_EVENT e = {0};
+    REPLY r = {0};
+    char token[64];
+    (void)state;
+
+    (void)define(&node, "secret", "\"steps\": [" STEP("a", "secret") "]");
+    submit(&node, "secret", "secret-1");
+    make_token(&node, "spy", "\"read\"", NULL, token);
+    const struct node spy = as(&node, token);
+    sse_open(&spy, &task, "/v1/tasks/secret-1/events", NULL);
+    sse_open(&spy, &all, "/v1/events", NULL);
+    sse_open(&node, &admins, "/v1/events", NULL);
+    CHECK(sse_next(&task, &e), "no event");
+    sse_head(&all);
+    sse_head(&admins);
+    send_as(&node, &r, "DELETE", "/v1/tokens/spy", NULL, SLICE_NONE);
+    EXPECT(&r, 204);
+    CHECK(!sse_next(&all, &e), "it was told %s", e.name);
+    while (sse_next(&task, &e)) /* from before */
+        assert_string_equal(e.name, "task");
+    submit(&node, "secret", "secret-2");
+    CHECK(sse_next(&admins, &e), "others go on");
+}
+
 static void the_end_of_the_server_ends_the_streams(void **state)
 {
     SSE task = {0};
@@ -456,6 +485,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_slow_reader_of_a_task_is_told_the_latest),
         cmocka_unit_test(a_thousand_listeners_are_all_told),
         cmocka_unit_test(who_goes_while_the_task_is_being_read_is_forgotten),
+        cmocka_unit_test(who_may_no_longer_look_is_told_nothing_more),
         cmocka_unit_test(the_end_of_the_server_ends_the_streams),
     };
     return cmocka_run_group_tests(tests, start, stop);

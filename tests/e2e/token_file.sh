@@ -170,6 +170,35 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
     stop
 fi
 
+# Somebody takes our connection, leaves the port to the true server, and only then names its file.
+cat >"$work/heir.py" <<'PY'
+import socket, subprocess, sys
+intact, data, seen = sys.argv[1:]
+door = socket.create_server(("127.0.0.1", 0), backlog=8)
+port = door.getsockname()[1]
+url = "http://127.0.0.1:%d" % port
+client = subprocess.Popen([intact, "list", "--server", url])
+taken, _ = door.accept()
+told = taken.recv(65536)
+door.close()
+server = subprocess.Popen([intact, "serve", "--data", data, "--listen", url[len("http://"):]], stdout=subprocess.PIPE)
+server.stdout.readline()
+taken.sendall(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nIntact-Token-File: %s/admin-token\r\n\r\n" % data.encode())
+more = taken.recv(65536)
+with open(seen, "wb") as f:
+    f.write(told + more)
+if more:
+    client.kill()
+status = client.wait()
+server.terminate()
+server.wait()
+sys.exit(status)
+PY
+status=0
+/usr/bin/python3 "$work/heir.py" "$intact" "$work/data" "$work/told/seen" >"$work/out" 2>&1 || status=$?
+kept_secret
+[ "$status" = 0 ] && grep -q STATE "$work/out" || fail "the true server was not asked: $(cat "$work/out")"
+
 # An open server asks for nothing, and has no file.
 rm -rf "$work/data"
 start --open
