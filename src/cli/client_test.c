@@ -142,7 +142,7 @@ static const struct {
      1,
      NULL,
      "",
-     "conflict: exists"},
+     "intact: exists"},
     {cli_submit, {"submit", "order"}, 503, {"{\"title\":\"busy\"}"}, 3, NULL, "", "busy"},
     {cli_submit,
      {"submit", "order", "--input", "{\"a\": }"},
@@ -204,8 +204,8 @@ static const struct {
      "GET /v1/tasks/o-1|",
      "task        o-1\nworkflow    order, version 3\nstate       error\nerror       declined: no "
      "money\n\n"
-     "STEP    STATE   AGENT    ACTION  TRIES  FAILURES  IN DOUBT  ERROR\n"
-     "charge  failed  payment  charge  2      1         yes       declined\n",
+     "STEP    STATE   AGENT    ACTION  ATTEMPTS  FAILURES  IN DOUBT  ERROR\n"
+     "charge  failed  payment  charge  2         1         yes       declined\n",
      ""},
     {cli_get, {"get", "o-1", "--json"}, 200, {record}, 0, NULL, record, ""},
     {cli_get,
