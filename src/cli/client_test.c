@@ -445,13 +445,13 @@ static const char good_yaml[] = "intact: 1\nworkflow: w\nsteps:\n"
 
 static void definitions_are_validated_without_a_server(void **state)
 {
-    static const char *const one[] = {"validate", "/tmp/intact-cli-test.yml", NULL};
-    static const char *const two[] = {"validate", one[1], "/tmp/intact-cli-test.json", NULL};
-    static const char *const json[] = {"validate", "--json", one[1], two[2], NULL};
-    static const char *const strict[] = {"validate", "--warnings-are-errors", one[1], NULL};
-    static const char *const absent[] = {"validate", "/tmp/intact-cli-test.none", one[1], NULL};
-    static const char *const none[] = {"validate", NULL};
-    static const char *const odd[] = {"validate", "--server", "x", one[1], NULL};
+    const char *const one[] = {"validate", "/tmp/intact-cli-test.yml", NULL};
+    const char *const two[] = {"validate", one[1], "/tmp/intact-cli-test.json", NULL};
+    const char *const json[] = {"validate", "--json", one[1], two[2], NULL};
+    const char *const strict[] = {"validate", "--warnings-are-errors", one[1], NULL};
+    const char *const absent[] = {"validate", "/tmp/intact-cli-test.none", one[1], NULL};
+    const char *const none[] = {"validate", NULL};
+    const char *const odd[] = {"validate", "--server", "x", one[1], NULL};
     CLEANUP(arena_fini) struct arena a = {0};
     struct json *j = NULL;
 
