@@ -152,10 +152,8 @@ static void check_beat_stop(const struct node *n, const struct heartbeats *call,
 {
     struct token k;
 
-    if (!token_check(nodes.key, token, call->agent_name, &k)) {
+    if (!token_check(nodes.key, token, call->agent_name, &k))
         broken("what is to be stopped was asked of that agent", "%s", n->me);
-        return;
-    }
     const struct subject *t = subject_find(k.task);
     const struct seen_attempt *a = seen_find(&t->seen.steps[k.step], k.direction, k.attempt);
     covered(COVER_BEAT_STOP);

@@ -149,7 +149,7 @@ struct slice text_of(const char *fmt, ...)
 }
 
 /* Returns the line, as it is in the ring. */
-static const char *tell(const char *fmt, va_list args)
+static __attribute__((format(printf, 1, 0))) const char *tell(const char *fmt, va_list args)
 {
     char *line = ring.lines[ring.count++ % RING_LINES];
     int64_t ms = world.now - INT64_C(1700000000000);

@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include "base/when.h"
 #include "cli/token_file.h"
+#include "libintact/wire.h"
 
-int client_read_flags(int argc, char **argv, const struct flag_reader *r, struct client_flags *ret)
+static int read_flags(int argc, char **argv, const struct flag_reader *r, struct client_flags *ret)
 {
     optind = 1;
     for (int f = getopt_long(argc, argv, "f:", r->flags, NULL); f != -1;
@@ -35,10 +37,34 @@ int client_read_flags(int argc, char **argv, const struct flag_reader *r, struct
     return CLI_OK;
 }
 
+int client_read_flags(int argc, char **argv, const struct flag_reader *r, struct client_flags *ret)
+{
+    char name[32];
+    char *verb = argv[0];
+
+    (void)snprintf(name, sizeof name, "intact %s", verb); /* getopt's messages begin with it */
+    argv[0] = name;
+    int end = read_flags(argc, argv, r, ret);
+    argv[0] = verb;
+    return end;
+}
+
+/* Without a scheme curl would take port 80 for meant. */
+static void check_server(const char *server)
+{
+    if (strncasecmp(server, "http://", 7) == 0 || strncasecmp(server, "https://", 8) == 0)
+        return;
+    fprintf(stderr,
+            "intact: the server is \"%s\", expected http://HOST:PORT or https://HOST:PORT\n",
+            server);
+    exit(CLI_USAGE);
+}
+
 struct intact_client *client_open(const struct client_flags *f)
 {
     char token[128] = "";
 
+    check_server(wire_server(f->server));
     if (f->token_file && !token_file_read(f->token_file, token, sizeof token))
         exit(CLI_USAGE);
     const struct intact_client_options o = {.server = f->server,
@@ -150,8 +176,8 @@ static void add_step(struct table *t, const struct json *step)
 
 static void print_steps(const struct json *steps)
 {
-    static const char *const heads[] = {"STEP",  "STATE",    "AGENT",    "ACTION",
-                                        "TRIES", "FAILURES", "IN DOUBT", "ERROR"};
+    static const char *const heads[] = {"STEP",     "STATE",    "AGENT",    "ACTION",
+                                        "ATTEMPTS", "FAILURES", "IN DOUBT", "ERROR"};
     CLEANUP(table_fini) struct table t = {.columns = COUNT_OF(heads)};
 
     for (size_t i = 0; i < COUNT_OF(heads); i++)

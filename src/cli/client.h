@@ -27,6 +27,7 @@ struct client_flags {
     "  --server URL      [INTACT_SERVER, then http://127.0.0.1:7420]\n"                          \
     "  --token-file FILE file that holds the token       [INTACT_TOKEN, then the admin's of a\n" \
     "                    server on this machine, if its file is ours to read]\n"                 \
+    "  --token TOKEN     itself; others may see it in the list of processes\n"                   \
     "  --ca FILE         certificates that an https server's is signed by  [INTACT_CA]\n"        \
     "  --json            the server's answer, as it came\n"
 

@@ -10,7 +10,7 @@ struct operation {
     bool step, output;
 };
 
-#define REASON "  --reason TEXT     why: it stands in the record for good; required\n" CLIENT_USAGE
+#define REASON "  --reason TEXT     why: it stays on record; required\n" CLIENT_USAGE
 
 static const struct operation operations[] = {
     {"retry",
@@ -89,7 +89,7 @@ static bool is_complete(const struct arguments *a)
     const char *verb = a->op->verb;
 
     if (!a->reason || !*a->reason) {
-        fprintf(stderr, "intact %s: say why: --reason TEXT; it stands in the record\n", verb);
+        fprintf(stderr, "intact %s: say why: --reason TEXT; it stays on record\n", verb);
         return false;
     }
     if (a->op->output && !a->step) {

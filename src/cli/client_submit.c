@@ -1,5 +1,6 @@
 #include "cli/client.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -20,7 +21,7 @@ static const char usage[] =
     "  --priority N      0 to 9, higher first          [5]\n"
     "  --not-before TIME RFC 3339\n"
     "  --tag KEY=VALUE   any number of times\n"
-    "  --reply-to URL    told when the task has ended\n"
+    "  --reply-to URL    kept with the task; nothing is sent to it yet\n"
     "  --wait TIME       until it has ended, at most so long\n" CLIENT_USAGE;
 
 enum {
@@ -288,7 +289,7 @@ static int submit_file(struct batch *b)
     int end = CLI_OK;
 
     if (!f) {
-        perror(b->file);
+        fprintf(stderr, "intact: %s: %s\n", b->file, strerror(errno));
         return CLI_USAGE;
     }
     if (is_stdin)

@@ -142,7 +142,7 @@ static const struct {
      1,
      NULL,
      "",
-     "conflict: exists"},
+     "intact: exists"},
     {cli_submit, {"submit", "order"}, 503, {"{\"title\":\"busy\"}"}, 3, NULL, "", "busy"},
     {cli_submit,
      {"submit", "order", "--input", "{\"a\": }"},
@@ -204,8 +204,8 @@ static const struct {
      "GET /v1/tasks/o-1|",
      "task        o-1\nworkflow    order, version 3\nstate       error\nerror       declined: no "
      "money\n\n"
-     "STEP    STATE   AGENT    ACTION  TRIES  FAILURES  IN DOUBT  ERROR\n"
-     "charge  failed  payment  charge  2      1         yes       declined\n",
+     "STEP    STATE   AGENT    ACTION  ATTEMPTS  FAILURES  IN DOUBT  ERROR\n"
+     "charge  failed  payment  charge  2         1         yes       declined\n",
      ""},
     {cli_get, {"get", "o-1", "--json"}, 200, {record}, 0, NULL, record, ""},
     {cli_get,
@@ -445,13 +445,13 @@ static const char good_yaml[] = "intact: 1\nworkflow: w\nsteps:\n"
 
 static void definitions_are_validated_without_a_server(void **state)
 {
-    static const char *const one[] = {"validate", "/tmp/intact-cli-test.yml", NULL};
-    static const char *const two[] = {"validate", one[1], "/tmp/intact-cli-test.json", NULL};
-    static const char *const json[] = {"validate", "--json", one[1], two[2], NULL};
-    static const char *const strict[] = {"validate", "--warnings-are-errors", one[1], NULL};
-    static const char *const absent[] = {"validate", "/tmp/intact-cli-test.none", one[1], NULL};
-    static const char *const none[] = {"validate", NULL};
-    static const char *const odd[] = {"validate", "--server", "x", one[1], NULL};
+    const char *const one[] = {"validate", "/tmp/intact-cli-test.yml", NULL};
+    const char *const two[] = {"validate", one[1], "/tmp/intact-cli-test.json", NULL};
+    const char *const json[] = {"validate", "--json", one[1], two[2], NULL};
+    const char *const strict[] = {"validate", "--warnings-are-errors", one[1], NULL};
+    const char *const absent[] = {"validate", "/tmp/intact-cli-test.none", one[1], NULL};
+    const char *const none[] = {"validate", NULL};
+    const char *const odd[] = {"validate", "--server", "x", one[1], NULL};
     CLEANUP(arena_fini) struct arena a = {0};
     struct json *j = NULL;
 

@@ -205,6 +205,16 @@ static bool is_port(const char *text)
     return digits >= 1 && digits <= 5 && !text[digits] && strtol(text, NULL, 10) <= 65535;
 }
 
+/* Whether there is such an address, the system says later. */
+static bool is_address(const char *address)
+{
+    const char *colon = strrchr(address, ':');
+    bool is_v6 = address[0] == '[' && colon && colon[-1] == ']';
+
+    return colon && is_port(colon + 1)
+           && (is_v6 || !memchr(address, ':', (size_t)(colon - address)));
+}
+
 /* What is sent beyond this machine is for nobody else to read. */
 static bool is_loopback(const char *address)
 {
@@ -282,6 +292,8 @@ static int check_options(const struct options *o)
 {
     if (!*o->data)
         return complain("--data", o->data, "a folder");
+    if (!is_address(o->listen))
+        return complain("--listen", o->listen, "ADDR:PORT such as 127.0.0.1:7420 or [::1]:7420");
     if (o->tls_cert && !o->tls_key)
         return complain("--tls-cert", o->tls_cert, "--tls-key FILE beside it");
     if (o->tls_key && !o->tls_cert)

@@ -55,6 +55,7 @@ static bool listeners_are(const char *table, int port, uid_t uid, bool *ret_seen
         unsigned local = 0;
         unsigned state = 0;
         unsigned owner = 0;
+        /* NOLINTNEXTLINE(cert-err34-c): the kernel wrote it */
         if (sscanf(line, "%*d: %*[0-9A-Fa-f]:%x %*s %x %*s %*s %*s %u", &local, &state, &owner) != 3
             || state != 0x0a /* LISTEN */ || local != (unsigned)port)
             continue;

@@ -263,7 +263,8 @@ static enum err socket_open(const char *address, int *ret_fd, struct error *e)
     int fd = socket_listen(found);
     freeaddrinfo(found);
     if (fd < 0)
-        return error_set(e, ERR_IO, "listen on %s: %s", address, uv_strerror(fd));
+        return error_set(e, ERR_IO, "listen on %s: %s%s", address, uv_strerror(fd),
+                         fd == UV_EADDRINUSE ? "; is another server running there?" : "");
     *ret_fd = fd;
     return ERR_OK;
 }

@@ -104,6 +104,7 @@ void http_close(struct http_server *s);
 
 struct slice http_header(const struct http_request *r, const char *name);   /* NONE if absent */
 unsigned http_header_count(const struct http_request *r, const char *name); /* fields so named */
+bool http_slice_is_like(struct slice s, const char *text);                  /* whatever the case */
 struct slice http_query(struct http_request *r, const char *name); /* decoded; NONE if absent */
 
 /* Walks over all of the query: for (size_t at = 0; http_query_next(r, &at, &name, &value);).

@@ -45,9 +45,7 @@ static inline bool http_message_is_1_0(const struct http_message *m)
     return slice_is(m->version, "HTTP/1.0");
 }
 
-bool http_slice_is_like(struct slice s,
-                        const char *text); /* the same but for the case of letters */
-int http_hex_digit(char c);                /* -1 if it is none */
+int http_hex_digit(char c); /* -1 if it is none */
 
 _Static_assert(offsetof(struct http_message, request) == 0, "http_message_of relies on it");
 

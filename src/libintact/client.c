@@ -150,6 +150,8 @@ static void explain_refusal(struct intact_client *c)
 
     if (c->status == 401)
         title = SLICE("the server wants a token");
+    else if (detail.len)
+        title = SLICE_NONE; /* it is the status in words, and says less */
     if (!title.len && !detail.len)
         buf_fmt(e, "%s answered with status %ld", c->server, c->status);
     else

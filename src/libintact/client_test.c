@@ -84,7 +84,7 @@ static void an_error_says_what_is_wrong_and_what_to_do(void **state)
         const char *says;
     } cases[] = {
         {409, "{\"title\":\"conflict\",\"detail\":\"task x exists with other content\"}",
-         INTACT_REFUSED, "conflict: task x exists with other content"},
+         INTACT_REFUSED, "task x exists with other content"},
         {422,
          "{\"title\":\"invalid\",\"errors\":[{\"line\":3,\"column\":7,\"path\":\"steps[0]\","
          "\"found\":\"5 "
@@ -98,7 +98,7 @@ static void an_error_says_what_is_wrong_and_what_to_do(void **state)
         {401, "{\"title\":\"Unauthorized\",\"detail\":\"the token has expired\"}", INTACT_REFUSED,
          "the server wants a token: the token has expired\nGive one with"},
         {403, "{\"title\":\"Forbidden\",\"detail\":\"it takes the role admin\"}", INTACT_REFUSED,
-         "Forbidden: it takes the role admin"},
+         "it takes the role admin"},
         {503, "<html>", INTACT_BUSY, "answered with status 503\nThe server has too much to do"},
         {500, "", INTACT_BUSY, "answered with status 500"},
     };

@@ -256,7 +256,7 @@ static void operator_done(struct scheduler *s, struct live *l, struct command *c
 
     a->outcome = ERR_OK;
     if (c->answer == ANSWER_UNKNOWN) {
-        a->outcome = ERR_NOT_FOUND;
+        a->outcome = ERR_INVALID;
         (void)snprintf(a->story, sizeof a->story, "task %.*s has no step \"%.*s\"",
                        SLICE_ARG(l->id), SLICE_ARG(a->step));
     } else if (c->answer == ANSWER_REFUSED) {

@@ -67,8 +67,8 @@ struct ask {
     struct slice step; /* NONE: the whole task */
     struct slice output, reason;
     struct slice actor; /* who asks; goes into the audit with what is done. NONE: nobody is named */
-    /* The answer: ERR_OK; ERR_CONFLICT: other content, or not in this state; ERR_NOT_FOUND; or the
-     * store's trouble. */
+    /* The answer: ERR_OK; ERR_CONFLICT: other content, or not in this state; ERR_NOT_FOUND: no such
+     * task; ERR_INVALID: it has no such step; or the store's trouble. */
     enum err outcome;
     bool existed;    /* ASK_SUBMIT: the same task was there before */
     int64_t version; /* ASK_SUBMIT: of its workflow */

@@ -26,11 +26,6 @@ static bool is_loopback_address(struct slice s)
     return inet_pton(AF_INET, text, &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
 }
 
-static bool is_like(struct slice s, const char *text)
-{
-    return s.len == strlen(text) && strncasecmp(s.ptr, text, s.len) == 0;
-}
-
 /* Cuts a ":7420" off, if there is one. */
 static struct slice port_cut(struct slice *host)
 {
@@ -52,10 +47,11 @@ static bool is_our_host(const struct server *sv, struct slice host)
 
     (void)port_cut(&host);
     (void)port_cut(&listens);
-    if (is_like(host, "[::1]") || is_loopback_address(host) || is_like(host, "localhost"))
+    if (http_slice_is_like(host, "[::1]") || is_loopback_address(host)
+        || http_slice_is_like(host, "localhost"))
         return true;
     for (size_t i = 0; i < sv->config.host_count; i++)
-        if (is_like(host, sv->config.hosts[i]))
+        if (http_slice_is_like(host, sv->config.hosts[i]))
             return true;
     return host.len == listens.len && host.len > 0
            && strncasecmp(host.ptr, listens.ptr, host.len) == 0;

@@ -323,6 +323,7 @@ static void memory_pages(uint64_t *ret_virtual, uint64_t *ret_resident)
     *ret_virtual = *ret_resident = 0;
     if (!f)
         return;
+    /* NOLINTNEXTLINE(cert-err34-c): the kernel wrote it */
     if (fscanf(f, "%" SCNu64 " %" SCNu64, ret_virtual, ret_resident) != 2)
         *ret_virtual = *ret_resident = 0;
     (void)fclose(f); /* it was only read */

@@ -171,7 +171,7 @@ const char *trouble_type(enum err err)
 {
     switch (err) {
     case ERR_NOT_FOUND:
-        return "not-found";
+        return "no-such-task";
     case ERR_CONFLICT:
         return "conflict";
     case ERR_TOO_BIG:

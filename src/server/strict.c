@@ -1,7 +1,5 @@
 #include "server/strict.h"
 
-#include <strings.h>
-
 #include "definition/reader.h"
 
 /* ---- names ---- */
@@ -136,11 +134,6 @@ static struct slice trimmed(struct slice s)
     return s;
 }
 
-static bool is_like(struct slice s, const char *text)
-{
-    return s.len == strlen(text) && strncasecmp(s.ptr, text, s.len) == 0;
-}
-
 /* What stands before the next ';'; *rest goes on behind it. */
 static struct slice part(struct slice *rest)
 {
@@ -157,15 +150,15 @@ static struct slice part(struct slice *rest)
 /* JSON has no parameters; a charset that says what is so anyway does no harm. */
 static bool is_harmless(struct slice parameter)
 {
-    return parameter.len == 0 || is_like(parameter, "charset=utf-8")
-           || is_like(parameter, "charset=\"utf-8\"");
+    return parameter.len == 0 || http_slice_is_like(parameter, "charset=utf-8")
+           || http_slice_is_like(parameter, "charset=\"utf-8\"");
 }
 
 bool content_type_is(const struct http_request *r, const char *type)
 {
     struct slice rest = http_header(r, "content-type");
 
-    if (!rest.ptr || !is_like(part(&rest), type))
+    if (!rest.ptr || !http_slice_is_like(part(&rest), type))
         return false;
     while (rest.len > 0)
         if (!is_harmless(part(&rest)))
@@ -190,7 +183,7 @@ bool content_encoding_ok(struct http_request *r)
 {
     struct slice coding = http_header(r, "content-encoding");
 
-    if (coding.len == 0 || is_like(trimmed(coding), "identity"))
+    if (coding.len == 0 || http_slice_is_like(trimmed(coding), "identity"))
         return true;
     http_problem(r, 415, "content-encoding", "the body is encoded as %.*s, expected none",
                  SLICE_ARG(slice_cut(coding, NAME_SHOWN_MAX)));

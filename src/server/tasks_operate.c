@@ -21,6 +21,16 @@ static void log_operation(const struct ask *a)
              SLICE_ARG(a->actor));
 }
 
+static void answer_refusal(struct http_request *r, const struct ask *a)
+{
+    if (a->outcome == ERR_NOT_FOUND)
+        http_problem(r, 404, "no-such-task", "there is no task %.*s", SLICE_ARG(a->id));
+    else if (a->outcome == ERR_INVALID)
+        http_problem(r, 422, "bad-step", "%s", a->story);
+    else
+        answer_trouble(r, a->outcome, a->story);
+}
+
 static void operated(struct ask *a)
 {
     struct operation *op = a->user;
@@ -34,7 +44,7 @@ static void operated(struct ask *a)
         if (a->outcome == ERR_OK)
             task_get_when_ended(op->x.server, r, a->id, 0, 200);
         else
-            answer_trouble(r, a->outcome, a->story);
+            answer_refusal(r, a);
     }
     arena_fini(&arena);
 }
@@ -48,7 +58,7 @@ static bool body_ok(struct http_request *r, const struct json *j, enum ask_kind 
     if (!members_ok(r, j, NAMES("step", "output", "reason"), "an operation"))
         return false;
     if (json_get_text(j, "reason").len == 0) {
-        http_problem(r, 422, "no-reason", "say why: {\"reason\": \"...\"}; it goes into the log");
+        http_problem(r, 422, "no-reason", "say why: {\"reason\": \"...\"}; it stays on record");
         return false;
     }
     if (json_get_text(j, "reason").len > REASON_MAX) {

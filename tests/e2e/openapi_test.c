@@ -262,7 +262,7 @@ static void operations_want_what_they_need(void **state)
                 SLICE("{\"reason\": \"r\", \"step\": \"a\"}"));
         if (strcmp(cases[i].verb, "undo") == 0 || strcmp(cases[i].verb, "cancel") == 0)
             send_as(&node, &r, "POST", path, "application/json", SLICE(OPERATOR));
-        expect_problem(&r, 404, "not-found");
+        expect_problem(&r, 404, "no-such-task");
     }
 }
 

@@ -161,8 +161,8 @@ static void operations_that_are_wrong_are_refused(void **state)
         {"retry", "{\"reason\": \"x\", \"stepp\": \"a\"}", 422, "unknown-member"},
         {"retry", "[]", 422, "not-an-object"},
         {"retry", "{", 400, "not-json"},
-        {"retry", "{\"reason\": \"x\", \"step\": \"nosuch\"}", 404, "not-found"},
-        {"skip", "{\"reason\": \"x\", \"step\": \"nosuch\"}", 404, "not-found"},
+        {"retry", "{\"reason\": \"x\", \"step\": \"nosuch\"}", 422, "bad-step"},
+        {"skip", "{\"reason\": \"x\", \"step\": \"nosuch\"}", 422, "bad-step"},
         {"retry", "{\"reason\": \"x\"}", 409, "conflict"},
     };
     REPLY r = {0};
@@ -178,7 +178,7 @@ static void operations_that_are_wrong_are_refused(void **state)
         expect_problem(&r, cases[i].status, cases[i].type);
     }
     operate(&r, "nobody", "retry", "{\"reason\": \"x\"}");
-    expect_problem(&r, 404, "not-found");
+    expect_problem(&r, 404, "no-such-task");
     send_as(&node, &r, "POST", "/v1/tasks/wrong/retry", "text/plain", SLICE("{}"));
     expect_problem(&r, 415, "content-type");
     task_of(&node, &r, "wrong");

@@ -56,6 +56,10 @@ start
 file=$work/data/admin-token
 admin=$(cat "$file")
 
+# What is no address of a server, and no option, is told in words of ours.
+expect 2 "expected http://HOST:PORT" list --server "localhost:$port"
+expect 2 "intact list: unrecognized option '--frob'" list --frob
+
 # By itself, by every name of this machine, whatever proxy the environment names.
 expect 0 STATE list
 http_proxy=http://127.0.0.1:1 ALL_PROXY=http://127.0.0.1:1 expect 0 STATE list
@@ -78,7 +82,7 @@ expect 0 '"roles":["read"]' token create viewer --role read --json
 expect 0 "submit agent:payment" token list
 expect 0 '"name":"viewer"' token list --json
 grep -q "$ci" "$work/out" && fail "a token is shown again"
-INTACT_TOKEN=$ci expect 1 "Forbidden: the token \"ci\" may not do this: it takes the role read, operate or admin" list
+INTACT_TOKEN=$ci expect 1 "intact: the token \"ci\" may not do this: it takes the role read, operate or admin" list
 INTACT_TOKEN=$ci expect 1 "takes the role admin" token list
 expect 0 "" token delete viewer
 expect 1 'there is no token "viewer"' token delete viewer
