@@ -198,6 +198,7 @@ static void change_done(struct store_job *j)
         answer_change(r, c);
     }
     c->x.server->exchange_count--;
+    c->x.server->asks_open--;
     OPENSSL_cleanse(c->text, sizeof c->text);
     arena_fini(&a);
 }
@@ -228,6 +229,7 @@ static void change_submit(struct token_change *c, struct server *sv, struct http
 {
     exchange_begin(&c->x, sv, r);
     sv->exchange_count++;
+    sv->asks_open++;
     sv->store->submit(sv->store, &c->job);
 }
 
@@ -329,7 +331,7 @@ void token_post(struct server *sv, struct http_request *r)
     struct json *j = body_json(r);
 
     if (!j || !members_ok(r, j, NAMES("name", "roles", "expires_in"), "a token") || !name_ok(r, j)
-        || !has_room(sv, r))
+        || !has_room(sv, r) || !asks_have_room(sv, r, 0))
         return;
     struct token_change *c = change_new(sv, json_get_text(j, "name"), "token.create");
     if (!read_roles(r, j, c) || !read_expiry(r, j, c)) {
@@ -356,6 +358,8 @@ void token_delete(struct server *sv, struct http_request *r)
         http_problem(r, 404, "no-such-token", "no token can be called so");
         return;
     }
+    if (!asks_have_room(sv, r, 0))
+        return;
     change_submit(change_new(sv, name, "token.delete"), sv, r);
 }
 
