@@ -182,6 +182,15 @@ static void settle_unknown(struct token_change *c)
         c->err = ERR_OK;
 }
 
+/* The list cannot be read now; but what is answered to be so must be so. */
+static void apply_alone(const struct token_change *c)
+{
+    if (c->text[0])
+        access_add(c->x.server->access, &c->row);
+    else
+        access_remove(c->x.server->access, c->row.name);
+}
+
 static void change_done(struct store_job *j)
 {
     struct token_change *c = CONTAINER_OF(j, struct token_change, job);
@@ -190,6 +199,8 @@ static void change_done(struct store_job *j)
 
     settle_unknown(c);
     list_apply(c->x.server, &c->list);
+    if (c->err == ERR_OK && c->list.err != ERR_OK)
+        apply_alone(c);
     if (c->err == ERR_OK)
         log_line(LOG_WARN, "event=%.*s name=%.*s by=%.*s", SLICE_ARG(c->audit.verb),
                  SLICE_ARG(c->row.name), SLICE_ARG(c->audit.actor));

@@ -1,6 +1,7 @@
 /*
  * A disk that does not answer, and clients that go on asking: what waits for the store is bounded,
  * who does not fit is told so at once, and when the disk comes back all that was taken is there.
+ * And one that cannot be read.
  */
 
 #include "../e2e/kit.h"
@@ -275,6 +276,36 @@ static void definitions_are_bounded_too(void **state)
     assert_int_equal(taken, LARGE_MAX);
 }
 
+/* The list of tokens is read again after each change; if that fails, what was answered holds. */
+static void a_deleted_token_is_not_known_though_nothing_can_be_read(void **state)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+    char token[64];
+    REPLY made = {0};
+    REPLY r = {0};
+    (void)state;
+
+    do { /* until the store writes, and cannot read */
+        CHECK(steady_ms() < until, "DELETE answers %d", r.status);
+        write_control("\n");
+        do
+            post(&node, &made, "/v1/tokens", "{\"name\": \"short\", \"roles\": [\"read\"]}");
+        while (made.status == 503 && steady_ms() < until);
+        if (made.status != 409) {
+            EXPECT(&made, 201);
+            (void)snprintf(token, sizeof token, "%s", text_at(&made, "token"));
+        }
+        write_control("1000 io read\n");
+        sleep_ms(20); /* it looks there every few milliseconds */
+        send_as(&node, &r, "DELETE", "/v1/tokens/short", NULL, SLICE_NONE);
+    } while (r.status == 503);
+    EXPECT(&r, 204);
+    const struct node reader = as(&node, token);
+    get(&reader, &r, "/v1/agents");
+    EXPECT(&r, 401);
+    write_control("\n");
+}
+
 int main(int argc, char **argv)
 {
     kit_program(argc, argv);
@@ -284,6 +315,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(readers_who_give_up_leave_no_more_than_so_much),
         cmocka_unit_test(other_readings_are_bounded_too),
         cmocka_unit_test(definitions_are_bounded_too),
+        cmocka_unit_test(a_deleted_token_is_not_known_though_nothing_can_be_read),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }
