@@ -434,7 +434,7 @@ static void assert_nothing_open(const struct server *sv)
     ASSERT(sv->exchange_count == 0 && sv->reads_open == 0);
     ASSERT(sv->asks_open == 0 && sv->asks_bytes == 0);
     ASSERT(st.listeners_all == 0 && st.listeners_task == 0);
-    ASSERT(list_empty(&sv->hungry) && sv->waits.len == 0);
+    ASSERT(list_empty(&sv->hungry) && sv->waits.len == 0 && sv->lines_waiting == 0);
 }
 
 /* First the clients are let go, which unties whatever waits for them; then the jobs that the store
