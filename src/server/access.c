@@ -164,6 +164,39 @@ void access_load(struct access *a, const struct token_row *rows, size_t count)
         add_bearer(a, &rows[i]);
 }
 
+static void map_again(struct access *a)
+{
+    map_fini(&a->by_hash);
+    a->by_hash = (struct map){0};
+    for (size_t i = 0; i < a->count; i++) {
+        struct bearer *b = &a->bearers[i];
+        map_put(&a->by_hash, (struct slice){(const char *)b->hash, sizeof b->hash}, b);
+    }
+}
+
+void access_add(struct access *a, const struct token_row *row)
+{
+    struct bearer *more = arena_alloc(&a->arena, (a->count + 1) * sizeof *more);
+
+    access_remove(a, row->name);
+    if (a->count > 0)
+        memcpy(more, a->bearers, a->count * sizeof *more);
+    a->bearers = more;
+    add_bearer(a, row);
+    map_again(a);
+}
+
+void access_remove(struct access *a, struct slice name)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < a->count; i++)
+        if (!slice_eq(a->bearers[i].name, name))
+            a->bearers[kept++] = a->bearers[i];
+    a->count = kept;
+    map_again(a);
+}
+
 const struct bearer *access_list(const struct access *a, size_t *ret_count)
 {
     *ret_count = a->count;

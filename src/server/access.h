@@ -54,7 +54,11 @@ const char *access_file(const struct access *a);
 /* These tokens, and no others, are good from now on. */
 void access_load(struct access *a, const struct token_row *rows, size_t count);
 
-/* All of them, by name. Valid until the next access_load. */
+/* One more (instead of one of that name), one less; until the next access_load. */
+void access_add(struct access *a, const struct token_row *row);
+void access_remove(struct access *a, struct slice name);
+
+/* All of them, by name (added ones last). Valid until the next change. */
 const struct bearer *access_list(const struct access *a, size_t *ret_count);
 
 /* A new token's text (with its NUL), and the hash of one. */

@@ -76,6 +76,7 @@ static void audit_done(struct store_job *j)
             answer_trouble(r, ar->err, ar->error.text);
     }
     ar->x.server->exchange_count--;
+    ar->x.server->reads_open--;
     arena_fini(&a);
 }
 
@@ -108,13 +109,14 @@ void audit_get(struct server *sv, struct http_request *r)
     struct audit_query q = {0};
     struct arena a = {0};
 
-    if (!read_query(r, &q))
+    if (!read_query(r, &q) || !reads_have_room(sv, r))
         return;
     struct audit_reader *ar = arena_alloc(&a, sizeof *ar);
     *ar = (struct audit_reader){.arena = a, .query = q};
     ar->query.task = arena_copy(&ar->arena, q.task);
     exchange_begin(&ar->x, sv, r);
     sv->exchange_count++;
+    sv->reads_open++;
     ar->job = (struct store_job){.run = audit_run, .done = audit_done};
     sv->store->submit(sv->store, &ar->job);
 }

@@ -24,7 +24,8 @@ struct watch {
     enum err err;
     struct error error;
     bool reading, touched;
-    bool behind; /* somebody could not be told, or it could not be read */
+    bool behind;    /* somebody could not be told, or it could not be read */
+    uint64_t known; /* the revision last read; 0: it could not be read */
 };
 
 static void begin_reading(struct watch *w);
@@ -189,6 +190,7 @@ static void read_done(struct store_job *j)
     CLEANUP(buf_fini) struct buf record = {0};
 
     w->ev->server->exchange_count--;
+    w->ev->server->reads_open--;
     if (w->err == ERR_OK && !list_empty(&w->streams) && render(w, &record)) {
         LIST_FOREACH (l, after, &w->streams) {
             tell(w, CONTAINER_OF(l, struct stream, link), &record);
@@ -196,6 +198,7 @@ static void read_done(struct store_job *j)
     }
     if (w->err != ERR_OK)
         could_not_read(w);
+    w->known = w->err == ERR_OK ? w->row.revision : 0;
     arena_fini(&w->arena);
     w->arena = (struct arena){0};
     w->reading = false;
@@ -217,6 +220,7 @@ static void begin_reading(struct watch *w)
     w->row = (struct task_row){0};
     w->error = (struct error){0};
     sv->exchange_count++;
+    sv->reads_open++;
     w->job = (struct store_job){.run = read_run, .done = read_done};
     sv->store->submit(sv->store, &w->job);
 }
@@ -298,6 +302,19 @@ void watches_recheck(struct events *ev)
         }
 }
 
+/* Reading costs what the record is large: not before somebody could be told of it. */
+static bool is_worth_reading(const struct watch *w)
+{
+    if (w->known == 0)
+        return true;
+    LIST_FOREACH (l, after, &w->streams) {
+        const struct stream *st = CONTAINER_OF(l, struct stream, link);
+        if (st->after < w->known && !stream_is_full(st))
+            return true;
+    }
+    return list_empty(&w->streams);
+}
+
 void watches_catch_up(struct events *ev)
 {
     struct watch *w = NULL;
@@ -305,8 +322,13 @@ void watches_catch_up(struct events *ev)
     for (size_t i = 0; (w = map_next(&ev->watches, &i));) {
         if (!w->behind)
             continue;
+        if (!is_worth_reading(w)) {
+            events_fall_behind(ev);
+            continue;
+        }
         w->behind = false;
-        begin_reading(w);
+        if (!list_empty(&w->streams))
+            begin_reading(w);
     }
 }
 
@@ -355,6 +377,8 @@ void task_events_get(struct server *sv, struct http_request *r)
         http_answer(r, 200, "text/event-stream", SLICE(""), NULL);
         return;
     }
+    if (!reads_have_room(sv, r))
+        return;
     if (last.ptr && !count_of(last, INT64_MAX, &after))
         after = 0; /* of nobody's: from the start, so that nothing is missed */
     struct stream *st = stream_new(sv, r, true);

@@ -22,7 +22,7 @@ bool asks_have_room(struct server *sv, struct http_request *r, size_t bytes)
 {
     bool fits = sv->asks_bytes == 0 || sv->asks_bytes + bytes <= ASKS_BYTES_MAX;
 
-    return (fits && asks_may_grow(sv)) || answer_overloaded(r, "submissions");
+    return (fits && asks_may_grow(sv)) || answer_overloaded(r, "changes");
 }
 
 bool asks_may_grow(const struct server *sv)

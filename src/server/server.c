@@ -425,6 +425,18 @@ static void close_handle(uv_handle_t *h, void *arg)
         uv_close(h, NULL);
 }
 
+/* What is counted, so that it is bounded, must come to nothing when nobody is left. */
+static void assert_nothing_open(const struct server *sv)
+{
+    struct events_stats st;
+
+    events_stats(sv, &st);
+    ASSERT(sv->exchange_count == 0 && sv->reads_open == 0);
+    ASSERT(sv->asks_open == 0 && sv->asks_bytes == 0);
+    ASSERT(st.listeners_all == 0 && st.listeners_task == 0);
+    ASSERT(list_empty(&sv->hungry) && sv->waits.len == 0 && sv->lines_waiting == 0);
+}
+
 /* First the clients are let go, which unties whatever waits for them; then the jobs that the store
  * has land; then nothing is left that could ask the scheduler. */
 static void take_down(struct server *sv)
@@ -437,6 +449,7 @@ static void take_down(struct server *sv)
     scheduler_free(sv->scheduler);
     supervisor_free(sv->supervisor);
     store_thread_stop(sv->thread);
+    assert_nothing_open(sv);
     close_handle((uv_handle_t *)&sv->check, NULL);
     close_handle((uv_handle_t *)&sv->timer, NULL);
     close_handle((uv_handle_t *)&sv->drain_timer, NULL);

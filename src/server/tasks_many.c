@@ -19,6 +19,7 @@ enum {
     WINDOW = 2048,       /* lines of one request with the scheduler: a batch commits, one gathers */
     LINES_AT_ONCE = 512, /* read in one go: others want to be heard as well */
     STATES_AT_ONCE = 256,
+    LINES_WAITING_MAX = 500000, /* of all requests that wait for ends: some 100 bytes each */
 };
 
 /* What became of a line. */
@@ -49,6 +50,7 @@ struct many {
     struct store_job job;
     size_t from, to; /* whose states are being read */
     size_t waiting;  /* verdicts that wait for the end of their task */
+    size_t held;     /* lines that count as waiting */
     bool last_look;  /* whatever the states are now, they are told */
     bool reading, timer_open;
     uv_timer_t timer;
@@ -98,6 +100,7 @@ static void many_end(struct many *m)
     link_remove(&m->link);
     stop_waiting(m);
     release_body(m);
+    m->x.server->lines_waiting -= m->held;
     if (m->timer_open)
         uv_close((uv_handle_t *)&m->timer, timer_closed);
     else
@@ -299,6 +302,20 @@ struct line {
     size_t index; /* of its verdict */
 };
 
+/* Without room to wait, the states are told as they are. */
+static void begin_waiting(struct many *m)
+{
+    size_t *lines = &m->x.server->lines_waiting;
+
+    if (*lines + m->count > LINES_WAITING_MAX) {
+        look_for_the_last_time(m);
+        return;
+    }
+    m->held = m->count;
+    *lines += m->held;
+    look(m);
+}
+
 static void many_is_read(struct many *m)
 {
     link_remove(&m->link);
@@ -306,7 +323,7 @@ static void many_is_read(struct many *m)
     if (!m->x.http)
         many_end(m);
     else if (m->wait_ms > 0 && door_may_wait(m->x.server))
-        look(m);
+        begin_waiting(m);
     else
         answer(m);
 }

@@ -39,8 +39,8 @@ static void operated(struct ask *a)
 
     if (a->outcome == ERR_OK)
         log_operation(a);
+    exchange_untie(&op->x);
     if (r && http_is_alive(r)) {
-        exchange_untie(&op->x);
         if (a->outcome == ERR_OK)
             task_get_when_ended(op->x.server, r, a->id, 0, 200);
         else

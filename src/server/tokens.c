@@ -183,6 +183,15 @@ static void settle_unknown(struct token_change *c)
         c->err = ERR_OK;
 }
 
+/* The list cannot be read now; but what is answered to be so must be so. */
+static void apply_alone(const struct token_change *c)
+{
+    if (c->text[0])
+        access_add(c->x.server->access, &c->row);
+    else
+        access_remove(c->x.server->access, c->row.name);
+}
+
 static void change_done(struct store_job *j)
 {
     struct token_change *c = CONTAINER_OF(j, struct token_change, job);
@@ -191,6 +200,8 @@ static void change_done(struct store_job *j)
 
     settle_unknown(c);
     list_apply(c->x.server, &c->list);
+    if (c->err == ERR_OK && c->list.err != ERR_OK)
+        apply_alone(c);
     if (c->err == ERR_OK)
         log_line(LOG_WARN, "event=%.*s name=%.*s by=%.*s", SLICE_ARG(c->audit.verb),
                  SLICE_ARG(c->row.name), SLICE_ARG(c->audit.actor));
@@ -199,6 +210,7 @@ static void change_done(struct store_job *j)
         answer_change(r, c);
     }
     c->x.server->exchange_count--;
+    c->x.server->asks_open--;
     OPENSSL_cleanse(c->text, sizeof c->text);
     arena_fini(&a);
 }
@@ -229,6 +241,7 @@ static void change_submit(struct token_change *c, struct server *sv, struct http
 {
     exchange_begin(&c->x, sv, r);
     sv->exchange_count++;
+    sv->asks_open++;
     sv->store->submit(sv->store, &c->job);
 }
 
@@ -331,7 +344,7 @@ void token_post(struct server *sv, struct http_request *r)
     struct json *j = body_json(r, &tree);
 
     if (!j || !members_ok(r, j, NAMES("name", "roles", "expires_in"), "a token") || !name_ok(r, j)
-        || !has_room(sv, r))
+        || !has_room(sv, r) || !asks_have_room(sv, r, 0))
         return;
     struct token_change *c = change_new(sv, json_get_text(j, "name"), "token.create");
     if (!read_roles(r, j, c) || !read_expiry(r, j, c)) {
@@ -358,6 +371,8 @@ void token_delete(struct server *sv, struct http_request *r)
         http_problem(r, 404, "no-such-token", "no token can be called so");
         return;
     }
+    if (!asks_have_room(sv, r, 0))
+        return;
     change_submit(change_new(sv, name, "token.delete"), sv, r);
 }
 

@@ -94,6 +94,7 @@ struct putter {
     char actor[ACCESS_NAME_MAX + 1];
     struct mistakes *warnings;
     int64_t now, version;
+    size_t bytes; /* of its text */
     bool is_new;
     enum err err;
     struct error error;
@@ -142,6 +143,8 @@ static void put_done(struct store_job *j)
     else
         definition_free(p->definition);
     sv->exchange_count--;
+    sv->asks_open--;
+    sv->asks_bytes -= p->bytes;
     free(p->warnings);
     free(p);
 }
@@ -155,9 +158,12 @@ static void begin_put(struct server *sv, struct http_request *r, struct definiti
     p->definition = d;
     p->warnings = warnings;
     p->now = server_now(sv);
+    p->bytes = r->body.len;
     (void)snprintf(p->actor, sizeof p->actor, "%.*s", SLICE_ARG(sv->caller)); /* always fits */
     exchange_begin(&p->x, sv, r);
     sv->exchange_count++;
+    sv->asks_open++;
+    sv->asks_bytes += p->bytes;
     p->job = (struct store_job){.run = put_run, .done = put_done};
     sv->store->submit(sv->store, &p->job);
 }
@@ -165,8 +171,11 @@ static void begin_put(struct server *sv, struct http_request *r, struct definiti
 void workflow_put(struct server *sv, struct http_request *r)
 {
     struct slice name = http_segment(r, 2);
-    struct mistakes *warnings = calloc(1, sizeof *warnings);
+    struct mistakes *warnings = NULL;
 
+    if (!asks_have_room(sv, r, r->body.len))
+        return;
+    warnings = calloc(1, sizeof *warnings);
     ASSERT(warnings);
     struct definition *d = definition_in(r, warnings);
     if (d && slice_eq(name, d->workflow.name)) {

@@ -1,6 +1,7 @@
 /*
  * A disk that does not answer, and clients that go on asking: what waits for the store is bounded,
  * who does not fit is told so at once, and when the disk comes back all that was taken is there.
+ * And one that cannot be read.
  */
 
 #include "../e2e/kit.h"
@@ -212,6 +213,99 @@ static void readers_who_give_up_leave_no_more_than_so_much(void **state)
     } while (r.status != 200);
 }
 
+/* Whatever is read, and whoever reads it: of most requests nobody waits for the answer. */
+static void other_readings_are_bounded_too(void **state)
+{
+    char path[60] = "";
+    REPLY r = {0};
+    (void)state;
+
+    for (int p = 0; p < 2; p++) {
+        stall();
+        for (int i = 0; i < READS_MAX + 1000; i++) {
+            if (p == 0)
+                (void)snprintf(path, sizeof path, "/v1/audit?task=t-%d", i);
+            else
+                (void)snprintf(path, sizeof path, "/v1/tasks/t-%d/events", i);
+            (void)close(ask(&node, "GET", path, NULL, SLICE_NONE));
+        }
+        hear(ask(&node, "GET", path, NULL, SLICE_NONE), &r);
+        expect_overloaded(&r);
+        write_control("\n");
+        int64_t until = steady_ms() + PATIENCE_MS;
+        do {
+            get(&node, &r, "/v1/audit");
+            CHECK(r.status == 200 || steady_ms() < until, "%d", r.status);
+        } while (r.status != 200);
+    }
+}
+
+static int put_large(int number)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    char path[60];
+
+    (void)snprintf(path, sizeof path, "/v1/workflows/large-%d", number);
+    buf_fmt(&b,
+            "{\"intact\": 1, \"workflow\": \"large-%d\", \"steps\": [{\"name\": \"a\", "
+            "\"agent\": \"ag\", \"action\": \"x\", \"undo\": \"none\"}]%*s}",
+            number, LARGE, "");
+    return ask(&node, "PUT", path, "application/json", buf_view(&b));
+}
+
+static void definitions_are_bounded_too(void **state)
+{
+    int fds[LARGE_MAX + 4];
+    int64_t until = steady_ms() + PATIENCE_MS;
+    int taken = 0;
+    REPLY r = {0};
+    (void)state;
+
+    stall();
+    for (int i = 0; i < LARGE_MAX + 4; i++)
+        fds[i] = put_large(i);
+    while (count_answers(fds, LARGE_MAX + 4) < 4)
+        CHECK(steady_ms() < until, "%d answers", count_answers(fds, LARGE_MAX + 4));
+    write_control("\n");
+    for (int i = 0; i < LARGE_MAX + 4; i++) {
+        hear(fds[i], &r);
+        taken += r.status == 201;
+        if (r.status != 201)
+            expect_overloaded(&r);
+    }
+    assert_int_equal(taken, LARGE_MAX);
+}
+
+/* The list of tokens is read again after each change; if that fails, what was answered holds. */
+static void a_deleted_token_is_not_known_though_nothing_can_be_read(void **state)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+    char token[64];
+    REPLY made = {0};
+    REPLY r = {0};
+    (void)state;
+
+    do { /* until the store writes, and cannot read */
+        CHECK(steady_ms() < until, "DELETE answers %d", r.status);
+        write_control("\n");
+        do
+            post(&node, &made, "/v1/tokens", "{\"name\": \"short\", \"roles\": [\"read\"]}");
+        while (made.status == 503 && steady_ms() < until);
+        if (made.status != 409) {
+            EXPECT(&made, 201);
+            (void)snprintf(token, sizeof token, "%s", text_at(&made, "token"));
+        }
+        write_control("1000 io read\n");
+        sleep_ms(20); /* it looks there every few milliseconds */
+        send_as(&node, &r, "DELETE", "/v1/tokens/short", NULL, SLICE_NONE);
+    } while (r.status == 503);
+    EXPECT(&r, 204);
+    const struct node reader = as(&node, token);
+    get(&reader, &r, "/v1/agents");
+    EXPECT(&r, 401);
+    write_control("\n");
+}
+
 int main(int argc, char **argv)
 {
     kit_program(argc, argv);
@@ -219,6 +313,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(large_bodies_are_taken_as_far_as_there_is_room),
         cmocka_unit_test(batches_wait_and_others_are_told_when_there_are_too_many),
         cmocka_unit_test(readers_who_give_up_leave_no_more_than_so_much),
+        cmocka_unit_test(other_readings_are_bounded_too),
+        cmocka_unit_test(definitions_are_bounded_too),
+        cmocka_unit_test(a_deleted_token_is_not_known_though_nothing_can_be_read),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

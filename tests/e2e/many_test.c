@@ -371,6 +371,40 @@ static void who_waits_for_very_many_is_answered_once(void **state)
     assert_false(next_answer(&rest, &one));
 }
 
+/* Each line that waits costs memory: beyond so many of all requests nobody waits. Which of these
+ * are read first is open. */
+static void lines_that_wait_are_bounded(void **state)
+{
+    enum { LINES = 100000, REQUESTS = 6 };
+    CLEANUP(buf_fini) struct buf b = {0};
+    struct pollfd fds[REQUESTS];
+    REPLY r = {0};
+    REPLY one = {0};
+    (void)state;
+
+    buf_str(&b, "{\"workflow\": \"one\", \"id\": \"bound-1\", \"not_before\": "
+                "\"2199-01-01T00:00:00Z\"}");
+    for (int i = 1; i < LINES; i++)
+        buf_str(&b, "\n1");
+    for (int i = 0; i < REQUESTS; i++)
+        fds[i] =
+            (struct pollfd){.fd = ask(&node, "POST", "/v1/tasks?wait=5m", NDJSON, buf_view(&b)),
+                            .events = POLLIN};
+    CHECK(poll(fds, REQUESTS, PATIENCE_MS) > 0, "all of them wait");
+    for (int i = 0; i < REQUESTS; i++) {
+        if (!fds[i].revents || one.status != 0) {
+            (void)close(fds[i].fd);
+            continue;
+        }
+        hear(fds[i].fd, &r);
+        EXPECT(&r, 200);
+        struct slice rest = r.body;
+        assert_true(next_answer(&rest, &one));
+        EXPECT_TEXT(&one, "state", "pending");
+        one.status = 200;
+    }
+}
+
 static void a_draining_server_answers_those_who_wait(void **state)
 {
     static const struct expected expected[] = {{1, 201, "pending"}, {2, 201, "pending"}};
@@ -411,6 +445,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(so_many_lines_and_no_more),
         cmocka_unit_test(what_was_accepted_stays_when_the_client_leaves),
         cmocka_unit_test(who_does_not_read_the_answer_holds_up_nobody),
+        cmocka_unit_test(lines_that_wait_are_bounded),
         cmocka_unit_test(a_draining_server_answers_those_who_wait),
     };
     return cmocka_run_group_tests(tests, start, stop);
