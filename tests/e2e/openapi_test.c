@@ -211,6 +211,25 @@ static void definitions_come_in_yaml_by_any_of_its_names(void **state)
     }
 }
 
+/* What cannot be read must not count as left out. */
+static void parameters_hide_nothing(void **state)
+{
+    static const char *const paths[] = {
+        "/v1/tasks?workflow=%00",
+        "/v1/tasks?state=%00error",
+        "/v1/tasks/held?wait=1s%00",
+        "/v1/audit?task=held%00",
+    };
+    REPLY r = {0};
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(paths); i++) {
+        get(&node, &r, "%s", paths[i]);
+        CHECK(r.status == 400, "%s: %d", paths[i], r.status);
+        expect_problem(&r, 400, "malformed");
+    }
+}
+
 static void reasons_have_their_limit(void **state)
 {
     static const char *const verbs[] = {"retry", "skip", "undo", "cancel"};
@@ -462,6 +481,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(no_route_serves_strangers),
         cmocka_unit_test(every_body_is_checked_before_anything_is_done),
         cmocka_unit_test(definitions_come_in_yaml_by_any_of_its_names),
+        cmocka_unit_test(parameters_hide_nothing),
         cmocka_unit_test(reasons_have_their_limit),
         cmocka_unit_test(operations_want_what_they_need),
         cmocka_unit_test(what_is_no_good_http_is_refused),
