@@ -16,8 +16,8 @@
 #include "kit.h"
 
 enum {
-    FD_MAX = 4096,            /* connections beyond are not recorded */
-    RECORD_MAX = 2 * 1048576, /* bytes of one direction; longer exchanges are not recorded whole */
+    FD_MAX = 4096,           /* connections beyond are not recorded */
+    RECORD_MAX = 256 * 1024, /* bytes of one direction; longer exchanges are not recorded whole */
 };
 
 static struct buf said[FD_MAX]; /* by descriptor: since it was dialled */

@@ -74,25 +74,25 @@ def read_head(data, start_pattern):
 
 def read_chunks(data):
     """-> (body, rest, whole)"""
-    body = b""
+    parts, at = [], 0
     while True:
-        size = CHUNK.match(data)
+        size = CHUNK.match(data, at)
         if not size:
-            if b"\r\n" in data[:40]:
-                raise Malformed(f"chunk {data[:40]!r}")
-            return body, b"", False
-        length = int(size[1], 16)
-        data = data[size.end() :]
+            if b"\r\n" in data[at : at + 40]:
+                raise Malformed(f"chunk {data[at : at + 40]!r}")
+            return b"".join(parts), b"", False
+        length, at = int(size[1], 16), size.end()
         if length == 0:  # an empty line ends it, with a trailer in front or without
-            if data.startswith(b"\r\n"):
-                return body, data[2:], True
-            _, end, rest = data.partition(b"\r\n\r\n")
-            return body, rest, bool(end)
-        if len(data) < length + 2:
-            return body + data[:length], b"", False
-        if data[length : length + 2] != b"\r\n":
+            if data.startswith(b"\r\n", at):
+                return b"".join(parts), data[at + 2 :], True
+            _, end, rest = data[at:].partition(b"\r\n\r\n")
+            return b"".join(parts), rest, bool(end)
+        parts.append(data[at : at + length])
+        if len(data) < at + length + 2:
+            return b"".join(parts), b"", False
+        if data[at + length : at + length + 2] != b"\r\n":
             raise Malformed("a chunk does not end where it should")
-        body, data = body + data[:length], data[length + 2 :]
+        at += length + 2
 
 
 def read_body(message, data, until_close):
