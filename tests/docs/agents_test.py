@@ -197,7 +197,10 @@ class Kept:
                 self.process.terminate()
 
     def strike(self):
-        self.process.kill()
+        """Back when the next one was started: a process that is still dying would be taken for one that retires."""
+        struck = self.process
+        struck.kill()
+        wait_for("the next process", lambda: self.process is not struck)
 
     def retire(self, number=signal.SIGTERM):
         self.retired = True
