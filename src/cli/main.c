@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/surroundings.h"
 
 static const struct verb {
     const char *name;
@@ -32,7 +33,7 @@ static void print_usage(FILE *to)
           to);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     if (argc < 2) {
         print_usage(stderr);
@@ -52,4 +53,10 @@ int main(int argc, char **argv)
     fprintf(stderr, "intact: there is no verb \"%s\"\n\n", argv[1]);
     print_usage(stderr);
     return 2;
+}
+
+int main(int argc, char **argv)
+{
+    surroundings_settle();
+    return surroundings_leave(run(argc, argv));
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/log.h"
 #include "base/when.h"
@@ -314,13 +315,14 @@ int cli_serve(int argc, char **argv)
     struct store *store = NULL;
     struct error e = {0};
 
+    (void)umask(077); /* what we make has its mode, whoever started us */
     limits_init(&o.limits);
     int bad = read_options(&o, argc, argv);
     if (bad == 0)
         bad = check_options(&o);
     if (bad)
         return bad < 0 ? 0 : bad;
-    if (sqlite_store_open(o.data, &store, &e) != ERR_OK) {
+    if (server_take_files(&e) != ERR_OK || sqlite_store_open(o.data, &store, &e) != ERR_OK) {
         fprintf(stderr, "intact serve: %s\n", e.text);
         return 1;
     }

@@ -26,7 +26,7 @@ struct server {
     uv_loop_t loop;
     uv_check_t check;                    /* after each round of arrivals: a turn */
     uv_timer_t timer;                    /* for turns that are due by themselves */
-    uv_signal_t sigterm, sigint, sighup; /* the last one only with TLS */
+    uv_signal_t sigterm, sigint, sighup; /* the last one if its data is set */
     uv_timer_t drain_timer;
     uv_timer_t watchdog;
     struct server_limits limits;
@@ -80,6 +80,8 @@ void exchange_begin(struct exchange *x, struct server *sv, struct http_request *
 void exchange_untie(struct exchange *x); /* before answering: `gone` will not be called */
 
 void exchange_done(void *arg, struct http_request *r, bool sent); /* for the http server */
+
+void server_on_signal(uv_signal_t *s, int signum); /* drains; a second one ends the process */
 
 /* door.c */
 enum err door_open(struct server *sv, struct error *e) MUST_USE; /* listens, and says so */
