@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -210,7 +211,13 @@ static void store_trouble(void *arg, const struct error *e)
 {
     struct server *sv = arg;
 
+    /* the supervisor and the scheduler may both have met it */
+    bool told = e && sv->trouble_err == e->code
+                && strncmp(sv->trouble, e->text, sizeof sv->trouble - 1) == 0;
+
     sv->scans_fail = false;
+    if (told)
+        return;
     sv->metrics.troubles += e && sv->trouble_err == ERR_OK;
     sv->trouble_err = e ? e->code : ERR_OK;
     (void)snprintf(sv->trouble, sizeof sv->trouble, "%s", e ? e->text : "");

@@ -107,7 +107,6 @@ const char *sql_text(enum sql which);
 struct db {
     sqlite3 *handle;
     sqlite3_stmt *stmts[SQL_COUNT];
-    int open_errno; /* why it could not be opened; 0: not known */
 };
 
 /* Which file a name stands for. */

@@ -9,13 +9,14 @@
 int db_open(struct db *d, const char *path, int flags)
 {
     ASSERT(!d->handle);
+    errno = 0;
     int rc = fault() ? SQLITE_CANTOPEN
                      : sqlite3_open_v2(path, &d->handle,
                                        flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
     if (rc != SQLITE_OK) {
-        int code = sqlite3_system_errno(d->handle);
+        int code = errno;
         db_close(d);
-        d->open_errno = code;
+        errno = code;
     }
     return rc;
 }
@@ -31,6 +32,7 @@ void db_close(struct db *d)
 
 int db_exec(struct db *d, const char *sql)
 {
+    errno = 0;
     return fault() ? SQLITE_IOERR : sqlite3_exec(d->handle, sql, NULL, NULL, NULL);
 }
 
@@ -67,6 +69,7 @@ int db_query(struct db *d, enum sql which, sqlite3_stmt **ret)
 
 int query_step(sqlite3_stmt *q)
 {
+    errno = 0;
     return fault() ? SQLITE_IOERR : sqlite3_step(q);
 }
 
@@ -213,19 +216,27 @@ static const char *advice(enum err err)
     return "it cannot be stored";
 }
 
-/* What the system said to the connection that failed with rc; 0: nothing, or nothing is known. */
-static int system_errno(const struct sqlite_store *s, int rc)
+/* What the system said last, to a call of SQLite's that failed with rc: errno was 0 before it
+ * and is what its last failure left. 0: nothing, or nothing that explains it. SQLite tells it to
+ * its callers only for some statements, and COMMIT is none of them. */
+static int system_errno(int rc)
 {
-    const struct db *dbs[] = {&s->writer, &s->reader};
-
-    if ((rc & 0xff) != SQLITE_IOERR && (rc & 0xff) != SQLITE_CANTOPEN)
+    switch (rc) {
+    case SQLITE_IOERR_READ:
+    case SQLITE_IOERR_WRITE:
+    case SQLITE_IOERR_FSYNC:
+    case SQLITE_IOERR_DIR_FSYNC:
+    case SQLITE_IOERR_TRUNCATE:
+    case SQLITE_IOERR_FSTAT:
+    case SQLITE_IOERR_SHMOPEN:
+    case SQLITE_IOERR_SHMSIZE:
+    case SQLITE_IOERR_SHMMAP:
+    case SQLITE_IOERR_LOCK:
+    case SQLITE_CANTOPEN:
+        return errno;
+    default:
         return 0;
-    for (size_t i = 0; i < COUNT_OF(dbs); i++) { /* after such a failure both are opened again */
-        int code = dbs[i]->handle ? sqlite3_system_errno(dbs[i]->handle) : dbs[i]->open_errno;
-        if (code)
-            return code;
     }
-    return 0;
 }
 
 /* A server that runs tries again and again; one that starts does not. */
@@ -239,7 +250,7 @@ static const char *goes_on(const struct sqlite_store *s, enum err err)
 enum err store_failed(struct sqlite_store *s, int rc, struct error *e, const char *what)
 {
     enum err err = rc_err(rc);
-    int code = system_errno(s, rc);
+    int code = system_errno(rc);
     const char *why = code ? strerrordesc_np(code) : NULL;
 
     ASSERT(err != ERR_OK);

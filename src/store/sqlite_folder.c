@@ -34,6 +34,11 @@ static enum err folder_failed(struct sqlite_store *s, struct error *e, const cha
     enum err err = code == ENOSPC || code == EDQUOT ? ERR_FULL : ERR_IO;
     const char *remedy = errno_advice(code);
 
+    if (code == ENAMETOOLONG) /* it stands last, since it will be cut off */
+        return error_set(e, ERR_INVALID,
+                         "a name in the path of the data folder is too long; choose another folder "
+                         "with --data: %s",
+                         s->dir);
     return error_set(e, err, "cannot %s %s%s%s: %s; %s, or choose another folder with --data", what,
                      s->dir, name ? "/" : "", name ? name : "", strerrordesc_np(code),
                      remedy ? remedy : "make it a folder that the server can write to");
