@@ -317,6 +317,99 @@ after_clock() {
     note="$jumps jumps told, $behind times behind"
 }
 
+# The clock is set three days ahead, the server starts by that, the clock is set right, and it starts
+# again: by the clock, since a past that lies so far ahead is not believed. What it wrote in between
+# has times that have not come yet; nobody is given up for it, and all tasks end.
+prepare_far() { prepare_clock; }
+
+restarted() { [ "$(logged started)" = "$1" ]; }
+
+restart_by_clock() { # OFFSET
+    local starts
+    starts=$(logged started)
+    set_clock "$1"
+    jumps=$((jumps + 1))
+    wait_until 20 "the log tells of jump $jumps (to $1)" jumps_told
+    strike server
+    wait_until 30 "the server starts again" restarted $((starts + 1))
+    wait_until 30 "the server is ready again" is_ready
+}
+
+trouble_far() {
+    nap
+    restart_by_clock +259200
+    submit_more_and_look || true # so that something is written at that time
+    sleep 1.5
+    restart_by_clock +0
+    behind=$((behind + 1))
+    [ "$(logged "clock_behind.*going_by=clock")" = "$behind" ] || fail "the log does not tell that the clock is behind"
+}
+
+after_far() {
+    local bad
+    bad=$(sql "SELECT count(*) FROM task_attempt WHERE outcome = 'timed_out'")
+    [ "$bad" = 0 ] || fail "$bad attempts expired by the clock"
+    note="$jumps jumps told, $behind times behind"
+}
+
+# ---- memory ----
+
+# The server may have 200 MB of address space, and is sent more than that at once: it ends with a
+# message, is started again, and has all that it accepted.
+prepare_memory() {
+    mischief=
+    lines=10
+    cat >"$work/confined" <<TEXT
+#!/bin/sh
+exec prlimit --as=200000000 "$program" "\$@"
+TEXT
+    chmod +x "$work/confined"
+    floods=0
+    : >"$work/accepted"
+    server_bin=$work/confined start_plainly
+}
+
+post_large() { # ID
+    local status
+    {
+        printf '{"workflow":"order","id":"%s","input":{"sku":"widget","amount":1,"card":"c","address":"' "$1"
+        head -c 3500000 /dev/zero | tr '\0' x
+        printf '"}}'
+    } >"$work/large.$1"
+    status=$(curl -s -m 60 -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $INTACT_TOKEN" \
+        -H 'Content-Type: application/json' --data-binary "@$work/large.$1" "$INTACT_SERVER/v1/tasks") || true
+    [ "$status" != 201 ] || echo "$1" >>"$work/accepted"
+    rm -f "$work/large.$1"
+}
+
+starved() { logged_text 'out of memory: '; }
+logged_text() { grep -c "$1" "$work/server.log" || true; }
+
+trouble_memory() {
+    local i n sent before
+    before=$(starved)
+    for i in $(seq 6); do
+        floods=$((floods + 1))
+        sent=()
+        for n in $(seq 40); do
+            post_large "large-$floods-$n" &
+            sent+=($!)
+        done
+        wait "${sent[@]}"
+        wait_until 60 "the server is ready" is_ready
+        [ "$(starved)" = "$before" ] || return 0
+    done
+    fail "it never ran out of memory"
+}
+
+after_memory() {
+    local id
+    while read -r id; do
+        [ "$(sql "SELECT count(*) FROM task WHERE id = '$id'")" = 1 ] || fail "$id was accepted, and is lost"
+    done <"$work/accepted"
+    note="out of memory $(starved) times, $(wc -l <"$work/accepted") large ones accepted"
+}
+
 # ---- restarts ----
 
 # 25 restarts a round, SIGKILL some milliseconds after the server is ready or before. After each one it

@@ -108,6 +108,45 @@ static void a_log_that_nobody_reads_stops_nothing(void **state)
     node_stop(&node);
 }
 
+static int log_pipe[2];
+
+static void into_a_small_pipe(void)
+{
+    if (setsid() < 0 || dup2(log_pipe[1], 2) < 0)
+        _exit(126);
+}
+
+/* A terminal that was stopped, a journal that hangs: the reader is there, and does not read. */
+static void a_log_that_is_stuck_stops_nothing(void **state)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    int64_t until = steady_ms() + PATIENCE_MS;
+    (void)state;
+
+    CHECK(pipe2(log_pipe, O_CLOEXEC | O_NONBLOCK) == 0, "%s", strerror(errno));
+    CHECK(fcntl(log_pipe[1], F_SETFL, 0) == 0 && fcntl(log_pipe[1], F_SETPIPE_SZ, 4096) > 0, "%s",
+          strerror(errno));
+    odd_node(&node, QUICK, into_a_small_pipe);
+    for (int i = 0; i < 300; i++) { /* each one is a line, if it comes before the next */
+        REPLY r = {0};
+        node_signal(&node, SIGHUP);
+        get(&node, &r, "/healthz");
+        EXPECT(&r, 200);
+    }
+    whole_task("stuck");
+    do { /* read again, and it goes on; what is missing is told */
+        ssize_t len = read(log_pipe[0], buf_room(&b, 65536), 65536);
+        b.len += len > 0 ? (size_t)len : 0;
+        buf_str(&b, "");
+        node_signal(&node, SIGHUP);
+        sleep_ms(20);
+        CHECK(steady_ms() < until, "nothing is said of lost lines: %s", b.ptr);
+    } while (!strstr(b.ptr, "event=log_lost lines="));
+    (void)close(log_pipe[0]);
+    (void)close(log_pipe[1]);
+    node_stop(&node);
+}
+
 static void full_output(void)
 {
     int full = open("/dev/full", O_WRONLY);
@@ -400,6 +439,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(closed_descriptors_are_not_given_to_files, begin_stopped,
                                         end),
         cmocka_unit_test_setup_teardown(a_log_that_nobody_reads_stops_nothing, begin_stopped, end),
+        cmocka_unit_test_setup_teardown(a_log_that_is_stuck_stops_nothing, begin_stopped, end),
         cmocka_unit_test(an_answer_that_cannot_be_written_is_no_success),
         cmocka_unit_test_setup_teardown(too_few_descriptors_are_refused_at_the_start, begin_stopped,
                                         end),
