@@ -490,6 +490,16 @@ void reasons_find(const struct workflow *w, const struct task *t, const struct f
     sort(ret);
 }
 
+void reasons_limit(struct reasons *r, size_t max)
+{
+    ASSERT(max > 0);
+    if (r->count <= max)
+        return;
+    r->list[max - 1] =
+        (struct reason){.kind = REASON_MORE, .step = -1, .count = (uint32_t)(r->count - max + 1)};
+    r->count = max;
+}
+
 /* ---- which others ---- */
 
 static size_t waits_forward(const struct workflow *w, const struct task *t, uint16_t i,
