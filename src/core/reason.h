@@ -17,7 +17,7 @@
 #define REASONS(X)                                                                                 \
     X(PROCESSED,     "processed",     "the task has ended: every step took effect, or was let go") \
     X(COMPENSATED,   "compensated",   "the task has ended: what took effect was undone")           \
-    X(PIVOT_UNCLEAR, "pivot-unclear", "nobody knows if a pivot took effect, with no tries left")   \
+    X(PIVOT_UNCLEAR, "pivot-unclear", "it is not known if a pivot took effect; no tries are left")   \
     X(UNDO_FAILED,   "undo-failed",   "a compensation failed for good")                            \
     X(FAILED,        "failed",        "a step failed for good, and the task stopped in error")     \
     X(DEADLINE,      "deadline",      "the task stopped in error because its complete-by passed")  \

@@ -152,7 +152,7 @@ static void move_failed(struct buf *b, const struct why *y, const struct reason 
     if (may(y, EVENT_RETRY, r->step))
         command(b, y, "retry", r->step, "");
     if (may(y, EVENT_SKIP, r->step))
-        command(b, y, "skip", r->step, " --output '...'");
+        command(b, y, "skip", r->step, " --output '{}'");
 }
 
 static void move_stopped(struct buf *b, const struct why *y, const struct reason *r)
