@@ -29,21 +29,18 @@ static enum answer happens_at(const struct node *n, const struct event *ev, int6
 /* Could the step be at work from that moment on, if a scheduler takes the task? */
 static bool starts_at(const struct node *n, uint16_t i, int64_t now)
 {
-    static struct node owned;
     const struct event claim = {.kind = EVENT_CLAIM, .step = -1, .instance = SLICE("n/1")};
+    struct event ev = history_event_at(EVENT_START, i, &n->steps[i]);
     struct effects fx = {0};
 
-    node_copy(&owned, n);
-    if (owned.t.state == TASK_PENDING
-        && decide(&history.graph.w, &owned.t, &claim, now, &fx) != ANSWER_ACCEPTED)
+    if (step_needs_room(&n->steps[i]))
         return false;
-    const struct attempt a = task_next_attempt(&history.graph.w, &owned.t, i, now);
-    struct event ev = history_event_at(EVENT_START, i, &owned.steps[i]);
+    if (happens_at(n, &claim, now) == ANSWER_REFUSED)
+        return false;
+    const struct attempt a = task_next_attempt(&history.graph.w, &image.t, i, now);
     ev.direction = a.direction;
     ev.attempt = a.number;
-    if (step_needs_room(&owned.steps[i]))
-        return false;
-    return happens_at(&owned, &ev, now) == ANSWER_ACCEPTED;
+    return decide(&history.graph.w, &image.t, &ev, now, &fx) == ANSWER_ACCEPTED;
 }
 
 static bool times_out_at(const struct node *n, uint16_t i, int64_t now)
@@ -212,14 +209,10 @@ static void check_reason(const struct node *n, const struct reasons *all, const 
     case REASON_PIVOT_HOLDS:
         SO(n->t.direction == DIRECTION_FORWARD && n->t.stop == STOP_UNDO, r);
         return;
-    case REASON_NO_AGENT:
     case REASON_STARTING:
-        SO(starts_at(n, (uint16_t)r->step, n->now), r);
-        SO((r->kind == REASON_STARTING) == connected, r);
-        return;
+        return; /* check_steps */
     case REASON_UNDO_AFTER:
     case REASON_AFTER:
-        SO(!starts_at(n, (uint16_t)r->step, n->now), r);
         SO(reason_waits_for(&history.graph.w, &n->t, all, (uint16_t)r->step, others, 1) > 0, r);
         return;
     case REASON_LATE:
@@ -231,6 +224,7 @@ static void check_reason(const struct node *n, const struct reasons *all, const 
     case REASON_TAKING_OVER:
     case REASON_ELSEWHERE:
     case REASON_FULL:
+    case REASON_NO_AGENT:
     case REASON_OTHER_AGENT:
     case REASON_NOT_BEFORE:
     case REASON_NO_PLACE:
@@ -245,15 +239,13 @@ static void check_reason(const struct node *n, const struct reasons *all, const 
 
 static void check_steps(const struct node *n, const struct reasons *all)
 {
-    enum reason_kind ready = connected ? REASON_STARTING : REASON_NO_AGENT;
-
     for (uint16_t i = 0; i < n->t.step_count; i++) {
         size_t told = 0;
         for (size_t k = 0; k < all->count; k++)
             told += all->list[k].step == i && all->list[k].kind != REASON_HOLDING
                     && all->list[k].kind != REASON_PIVOT_HOLDS;
         CHECK(told <= 1, "%s: step %u has %zu reasons", history_story(), i, told);
-        CHECK(starts_at(n, i, n->now) == (reason_of(all, ready, i) != NULL),
+        CHECK(starts_at(n, i, n->now) == (reason_of(all, REASON_STARTING, i) != NULL),
               "%s: step %u starts, or does not", history_story(), i);
     }
 }
@@ -271,23 +263,37 @@ static void check_operator(const struct node *n)
         }
 }
 
+/* Without agents all is as it is with them, but that nothing starts. */
+static void check_absence(const struct node *n, struct facts *facts, const struct reasons *all)
+{
+    static struct reasons alone;
+
+    connected = false;
+    reasons_find(&history.graph.w, &n->t, facts, &alone);
+    CHECK(alone.count == all->count, "%s", history_story());
+    for (size_t k = 0; k < all->count; k++) {
+        const struct reason *r = &all->list[k];
+        enum reason_kind kind = r->kind == REASON_STARTING ? REASON_NO_AGENT : r->kind;
+        CHECK(reason_of(&alone, kind, r->step), "%s: no %s", history_story(), reason_word(kind));
+    }
+}
+
 void history_check_reasons(const struct node *n)
 {
     static struct reasons all;
-    const struct facts facts = {.now = n->now,
-                                .owner = n->t.locked_by.ptr ? OWNER_US : OWNER_NONE,
-                                .live = n->t.locked_by.ptr != NULL,
-                                .agent = look_at_agent};
+    struct facts facts = {.now = n->now,
+                          .owner = n->t.locked_by.ptr ? OWNER_US : OWNER_NONE,
+                          .live = n->t.locked_by.ptr != NULL,
+                          .agent = look_at_agent};
 
     check_operator(n);
-    for (int i = 0; i < 2; i++) {
-        connected = i == 0;
-        reasons_find(&history.graph.w, &n->t, &facts, &all);
-        CHECK(all.count > 0, "%s: no reason", history_story());
-        for (size_t k = 0; k < all.count; k++) {
-            CHECK(k == 0 || all.list[k - 1].kind <= all.list[k].kind, "%s", history_story());
-            check_reason(n, &all, &all.list[k]);
-        }
-        check_steps(n, &all);
+    connected = true;
+    reasons_find(&history.graph.w, &n->t, &facts, &all);
+    CHECK(all.count > 0, "%s: no reason", history_story());
+    for (size_t k = 0; k < all.count; k++) {
+        CHECK(k == 0 || all.list[k - 1].kind <= all.list[k].kind, "%s", history_story());
+        check_reason(n, &all, &all.list[k]);
     }
+    check_steps(n, &all);
+    check_absence(n, &facts, &all);
 }

@@ -502,36 +502,43 @@ void reasons_limit(struct reasons *r, size_t max)
 
 /* ---- which others ---- */
 
+static void list_one(uint16_t step, uint16_t *ret, size_t max, size_t *count)
+{
+    if (*count < max)
+        ret[*count] = step;
+    (*count)++;
+}
+
+/* An operator skipped one ahead of its time: those before it, near or far, are waited for. */
+static size_t waits_far(const struct workflow *w, const struct task *t, uint16_t i, uint16_t *ret,
+                        size_t max)
+{
+    bool before[STEPS_MAX] = {0};
+    size_t count = 0;
+
+    before[i] = true;
+    for (uint16_t k = w->step_count; k-- > 0;) {
+        uint16_t b = w->order[k];
+        if (!before[b])
+            continue;
+        for (uint16_t n = 0; n < w->steps[b].before_count; n++)
+            before[w->steps[b].before[n]] = true;
+        if (b != i && !step_has_ended(&w->steps[b], &t->steps[b]))
+            list_one(b, ret, max, &count);
+    }
+    return count;
+}
+
 static size_t waits_forward(const struct workflow *w, const struct task *t, uint16_t i,
                             uint16_t *ret, size_t max)
 {
-    bool before[STEPS_MAX] = {0}; /* near or far */
     const struct workflow_step *ws = &w->steps[i];
     size_t count = 0;
 
-    for (uint16_t n = 0; n < ws->before_count; n++) {
-        uint16_t b = ws->before[n];
-        before[b] = true;
-        if (step_has_ended(&w->steps[b], &t->steps[b]))
-            continue;
-        if (count < max)
-            ret[count] = b;
-        count++;
-    }
-    if (count > 0)
-        return count;
-    /* An operator skipped one ahead of its time: those before it are waited for. */
-    for (uint16_t k = w->step_count; k-- > 0;) {
-        uint16_t b = w->order[k];
-        for (uint16_t n = 0; n < w->steps[b].before_count && before[b]; n++)
-            before[w->steps[b].before[n]] = true;
-        if (!before[b] || step_has_ended(&w->steps[b], &t->steps[b]))
-            continue;
-        if (count < max)
-            ret[count] = b;
-        count++;
-    }
-    return count;
+    for (uint16_t n = 0; n < ws->before_count; n++)
+        if (!step_has_ended(&w->steps[ws->before[n]], &t->steps[ws->before[n]]))
+            list_one(ws->before[n], ret, max, &count);
+    return count > 0 ? count : waits_far(w, t, i, ret, max);
 }
 
 size_t reason_waits_for(const struct workflow *w, const struct task *t, const struct reasons *r,
@@ -547,9 +554,7 @@ size_t reason_waits_for(const struct workflow *w, const struct task *t, const st
         if (!r->order.blocked[b] && !step_is_open(&t->steps[b])
             && !step_needs_undo(&w->steps[b], &t->steps[b]))
             continue;
-        if (count < max)
-            ret[count] = b;
-        count++;
+        list_one(b, ret, max, &count);
     }
     return count;
 }

@@ -234,13 +234,13 @@ static void write_example(struct buf *b, struct stage *g, const struct example *
     write_moves(b, buf_view(&moves));
 }
 
-static const char *document;
+static const char *document, *openapi;
 
-static void read_document(struct buf *ret)
+static void read_file(struct buf *ret, const char *path)
 {
-    FILE *f = fopen(document, "re");
+    FILE *f = fopen(path, "re");
 
-    CHECK(f, "%s: %s", document, strerror(errno));
+    CHECK(f, "%s: %s", path, strerror(errno));
     for (int c = 0; (c = fgetc(f)) != EOF;)
         buf_byte(ret, (char)c);
     (void)fclose(f);
@@ -259,7 +259,7 @@ static void the_document_lists_every_kind_as_it_is(void **state)
         write_example(&list, &stage, &examples[i]);
     }
     CHECK(COUNT_OF(examples) == REASON_KINDS, "an example is missing");
-    read_document(&is);
+    read_file(&is, document);
     char *begin = strstr(is.ptr, LIST_BEGIN);
     CHECK(begin, "%s has no line %s", document, LIST_BEGIN);
     if (strcmp(begin, list.ptr) == 0)
@@ -275,6 +275,22 @@ static void the_document_lists_every_kind_as_it_is(void **state)
     CHECK(f, "%s: %s", document, strerror(errno));
     fprintf(f, "%.*s%s", (int)(begin - is.ptr), is.ptr, list.ptr);
     (void)fclose(f);
+}
+
+static void the_api_names_the_same_kinds(void **state)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+    CLEANUP(buf_fini) struct buf want = {0};
+    (void)state;
+
+    read_file(&text, openapi);
+    for (enum reason_kind k = 0; k < REASON_KINDS; k++)
+        buf_fmt(&want, "            * `%s`: %s\n", reason_word(k), reason_when(k));
+    buf_str(&want, "          type: string\n          enum:\n");
+    for (enum reason_kind k = 0; k < REASON_KINDS; k++)
+        buf_fmt(&want, "            - %s\n", reason_word(k));
+    CHECK(strstr(text.ptr, want.ptr), "%s does not list the kinds as they are:\n%s", openapi,
+          want.ptr);
 }
 
 /* What stops all of it is told before what concerns a single step. */
@@ -381,16 +397,18 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_document_lists_every_kind_as_it_is),
+        cmocka_unit_test(the_api_names_the_same_kinds),
         cmocka_unit_test(what_a_person_can_do_something_about_comes_first),
         cmocka_unit_test(of_what_is_not_known_nothing_is_said),
         cmocka_unit_test(acts_are_where_waits_begin),
         cmocka_unit_test(a_complete_by_before_the_next_try_is_told),
         cmocka_unit_test(words_of_agents_are_kept_short),
     };
-    if (argc != 2) {
-        fputs("usage: why_test docs/why.md\n", stderr);
+    if (argc != 3) {
+        fputs("usage: why_test docs/why.md docs/openapi.yaml\n", stderr);
         return 2;
     }
     document = argv[1];
+    openapi = argv[2];
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
