@@ -76,6 +76,9 @@ struct subject {
     const struct node
         *tell_by; /* who made the latest change, and has not told of it yet; or NULL */
     uint64_t tell_boot, tell_due; /* in which run of its disk */
+    int64_t foretold[FLOW_STEPS_MAX]; /* it was told that the step does not begin before */
+    enum direction foretold_way;      /* in that direction of the task */
+    bool foretold_end;                /* it was told that it has ended */
 };
 
 struct subjects {

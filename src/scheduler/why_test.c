@@ -376,6 +376,26 @@ static void a_complete_by_before_the_next_try_is_told(void **state)
           "%s", moves.ptr);
 }
 
+/* The simulator found that this was told as if it were of a step. */
+static void the_complete_by_of_a_task_may_be_put_off(void **state)
+{
+    static struct stage g;
+    static const struct example e = {REASON_GRACE, "by=15s a b<a", "claim, start a, ok a, wait 16s",
+                                     FREE, .facts = {.lost = {-5000, -500, 10000}}};
+    CLEANUP(buf_fini) struct buf words = {0};
+    (void)state;
+
+    stage_make(&g, &e);
+    const struct reason *r = stage_reason(&g, REASON_GRACE);
+    CHECK(r && r->step < 0 && r->until == g.kit.now + 9500, "no grace");
+    why_text(&words, &g.why, r);
+    assert_string_equal(words.ptr, "The task's complete-by fell into a time in which the server "
+                                   "was away, and was put off.");
+    buf_clear(&words);
+    why_moves(&words, &g.why, r);
+    assert_string_equal(words.ptr, "Its end. If it has not ended by then, the task is undone.");
+}
+
 /* Whatever an agent calls its error, it stays on one line and is not endless. */
 static void words_of_agents_are_kept_short(void **state)
 {
@@ -402,6 +422,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(of_what_is_not_known_nothing_is_said),
         cmocka_unit_test(acts_are_where_waits_begin),
         cmocka_unit_test(a_complete_by_before_the_next_try_is_told),
+        cmocka_unit_test(the_complete_by_of_a_task_may_be_put_off),
         cmocka_unit_test(words_of_agents_are_kept_short),
     };
     if (argc != 3) {

@@ -245,10 +245,6 @@ static void say_open(struct buf *b, const struct why *y, const struct reason *r)
     const struct attempt *a = step_open_attempt(step_of(y, r));
     uint32_t failures = step_of(y, r)->failure_count;
 
-    if (r->kind == REASON_GRACE && r->step < 0) {
-        say_deadline(b, y, r);
-        return;
-    }
     say_what(b, y, r, true);
     buf_fmt(b, " is at work at instance %.*s of agent %.*s, attempt %u", SLICE_ARG(a->instance),
             SLICE_ARG(r->agent), a->number);
@@ -263,6 +259,15 @@ static void say_open(struct buf *b, const struct why *y, const struct reason *r)
                    "off");
     buf_byte(b, '.');
     say_pulse(b, y, r, a);
+}
+
+/* Of an attempt, or of the task as a whole. */
+static void say_grace(struct buf *b, const struct why *y, const struct reason *r)
+{
+    if (r->step < 0)
+        say_deadline(b, y, r);
+    else
+        say_open(b, y, r);
 }
 
 static void say_sleeping(struct buf *b, const struct why *y, const struct reason *r)
@@ -359,7 +364,7 @@ void why_text(struct buf *b, const struct why *y, const struct reason *r)
         [REASON_NOT_BEFORE] = say_sleeping,
         [REASON_NO_PLACE] = say_ready,
         [REASON_QUEUED] = say_ready,
-        [REASON_GRACE] = say_open,
+        [REASON_GRACE] = say_grace,
         [REASON_STOPPING] = say_open,
         [REASON_UNDOING] = say_open,
         [REASON_RUNNING] = say_open,
