@@ -63,7 +63,7 @@ static int64_t acted_at(const struct search *x, uint16_t i)
     int64_t at = 0;
 
     for (size_t k = 0; k < x->f->act_count; k++) {
-        const struct act *a = &x->f->acts[k];
+        const struct intervention *a = &x->f->acts[k];
         bool concerns = a->step < 0 || a->step == i;
         for (uint16_t n = 0; n < count && !concerns; n++)
             concerns = a->step == others[n];

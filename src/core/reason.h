@@ -110,7 +110,7 @@ struct attempt_view {
 enum owner { OWNER_NONE, OWNER_US, OWNER_BEFORE_US, OWNER_OTHER };
 
 /* What an operator or submitter did to the task. */
-struct act {
+struct intervention {
     int64_t at;
     int step; /* -1: to the whole */
 };
@@ -128,7 +128,7 @@ struct facts {
     struct slice trouble;
     int64_t scan_ms; /* how often the supervisor looks */
     struct lost_time lost;
-    const struct act *acts;
+    const struct intervention *acts;
     size_t act_count;
     void (*agent)(void *arg, int step, struct slice name, struct agent_view *ret);
     void (*attempt)(void *arg, int step, const struct attempt *a, struct attempt_view *ret);

@@ -87,7 +87,8 @@ static void move_sleeping(struct buf *b, const struct why *y, const struct reaso
         buf_fmt(b, "%s complete-by comes before that; then %s.",
                 y->task->direction == DIRECTION_UNDO ? "The undo's" : "The task's", then(y, r));
     else if (r->kind == REASON_IN_DOUBT)
-        buf_str(b, "It is compensated by itself then.");
+        buf_str(
+            b, "It is compensated by itself then, or sooner if the attempt is answered after all.");
     else
         buf_str(b, "It is tried again by itself then.");
     if (r->kind != REASON_IN_DOUBT && may(y, EVENT_RETRY, r->step)) {

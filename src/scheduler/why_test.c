@@ -342,7 +342,7 @@ static void acts_are_where_waits_begin(void **state)
     static struct stage g;
     static const struct example e = {REASON_NO_AGENT, "a b# c<b",
                                      "claim, start b, fail b, wait 1m, skip b, wait 5s", ABSENT};
-    const struct act acts[] = {{KIT_BEGIN + 60000, 1}};
+    const struct intervention acts[] = {{KIT_BEGIN + 60000, 1}};
     (void)state;
 
     stage_make(&g, &e);

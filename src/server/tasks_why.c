@@ -89,13 +89,13 @@ static bool is_of_task(struct slice verb)
 
 static void gather_acts(struct asker *k, const struct workflow *w, struct facts *f)
 {
-    struct act *acts = arena_alloc(&k->arena, (k->operations.count + 1) * sizeof *acts);
+    struct intervention *acts = arena_alloc(&k->arena, (k->operations.count + 1) * sizeof *acts);
 
     for (size_t i = 0; i < k->operations.count; i++) {
         const struct audit *a = &k->operations.entries[i];
         if (is_of_task(a->verb))
             acts[f->act_count++] =
-                (struct act){a->at, a->step.ptr ? workflow_step_index(w, a->step) : -1};
+                (struct intervention){a->at, a->step.ptr ? workflow_step_index(w, a->step) : -1};
     }
     f->acts = acts;
 }

@@ -375,6 +375,8 @@ static void what_cannot_be_written_is_not_promised(void **state)
         call_until(&r, &c, 503);
         expect_problem(&r, 503, "io");
     }
+    const struct call why = {"GET", "/v1/tasks/active/why", NULL, false};
+    call_until(&r, &why, 503); /* and in the end nothing can be read */
     limit_files(RLIM_INFINITY);
     wait_until_ready();
     task_of(&node, &r, "held");
