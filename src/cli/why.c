@@ -29,7 +29,7 @@ static void clean(struct buf *b, struct slice text)
             buf_byte(b, '?');
             i++;
         } else {
-            buf_byte(b, c < ' ' || c == 0x7f ? '?' : (char)c);
+            buf_add(b, c < ' ' || c == 0x7f ? "?" : &text.ptr[i], 1);
         }
     }
 }

@@ -194,22 +194,28 @@ static int64_t deadline_of(const struct task *t)
 
 /* ---- the end ---- */
 
-static void find_failed(const struct search *x, uint16_t i)
+static enum reason_kind kind_of_failed(const struct search *x, uint16_t i)
 {
     const struct workflow_step *ws = &x->w->steps[i];
     const struct step *s = &x->t->steps[i];
-    enum reason_kind kind = REASON_FAILED;
+    bool given_up = s->state == STEP_FAILED || s->state == STEP_SKIPPED;
 
-    if (step_undo_is_stuck(s)) {
-        kind = REASON_UNDO_FAILED;
-    } else if (x->t->direction == DIRECTION_UNDO) {
+    if (step_undo_is_stuck(s))
+        return REASON_UNDO_FAILED;
+    if (x->t->direction == DIRECTION_UNDO)
+        return REASON_KINDS;
+    if (ws->undo_kind == UNDO_PIVOT && pivot_stands(s) && given_up)
+        return REASON_PIVOT_UNCLEAR;
+    return s->state == STEP_FAILED && !step_has_ended(ws, s) ? REASON_FAILED : REASON_KINDS;
+}
+
+static void find_failed(const struct search *x, uint16_t i)
+{
+    const struct step *s = &x->t->steps[i];
+    enum reason_kind kind = kind_of_failed(x, i);
+
+    if (kind == REASON_KINDS) /* it is none of them */
         return;
-    } else if (ws->undo_kind == UNDO_PIVOT && pivot_stands(s)
-               && (s->state == STEP_FAILED || s->state == STEP_SKIPPED)) {
-        kind = REASON_PIVOT_UNCLEAR;
-    } else if (s->state != STEP_FAILED || step_has_ended(ws, s)) {
-        return;
-    }
     struct reason *r = add(x, kind, i);
     r->agent = spec_of(x, i, s->direction)->agent;
     r->since = failed_since(x, i);

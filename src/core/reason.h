@@ -13,43 +13,43 @@
 #include "core/undo.h"
 
 /* clang-format off */
-/*    name           word             when */
-#define REASONS(X)                                                                                 \
-    X(PROCESSED,     "processed",     "the task has ended: every step took effect, or was let go") \
-    X(COMPENSATED,   "compensated",   "the task has ended: what took effect was undone")           \
-    X(PIVOT_UNCLEAR, "pivot-unclear", "it is not known if a pivot took effect; no tries are left")   \
-    X(UNDO_FAILED,   "undo-failed",   "a compensation failed for good")                            \
-    X(FAILED,        "failed",        "a step failed for good, and the task stopped in error")     \
-    X(DEADLINE,      "deadline",      "the task stopped in error because its complete-by passed")  \
-    X(STOPPED,       "stopped",       "the task stopped in error for another reason")              \
-    X(STORE,         "store-trouble", "the state store takes nothing at present")                  \
-    X(DRAINING,      "draining",      "the server is ending, and starts nothing more")             \
-    X(OWNER_GONE,    "owner-gone",    "the node that owns the task has gone")                      \
-    X(TAKING_OVER,   "taking-over",   "the server was started again, and takes the task over")     \
-    X(ELSEWHERE,     "other-node",    "another node works on the task")                            \
-    X(FULL,          "server-full",   "the server holds as many tasks as it takes at a time")      \
-    X(DEADLINE_DUE,  "deadline-due",  "the task's complete-by has passed, and is about to count")  \
-    X(OVERDUE,       "overdue",       "an attempt's complete-by has passed; it is about to be given up")\
-    X(HOLDING,       "holding",       "the task stops in error as soon as nothing of it is at work")\
-    X(PIVOT_HOLDS,   "pivot-holds",   "the task is to be undone, but a pivot may have taken effect")\
-    X(NO_AGENT,      "no-agent",      "a step is ready, and no instance of its agent is connected")\
-    X(OTHER_AGENT,   "other-agent",   "a step is ready, but its task waits for the agent of another")\
-    X(IN_DOUBT,      "in-doubt",      "a compensation waits until nobody can be at work on the step")\
-    X(DEFERRED,      "deferred",      "a step is in an extended wait before its next try")         \
-    X(BETWEEN,       "between-tries", "a step failed, and waits for its next try")                 \
-    X(NOT_BEFORE,    "not-before",    "the task is to begin later")                                \
-    X(NO_PLACE,      "no-place",      "a step is ready, and all places of its agent are taken")    \
-    X(QUEUED,        "queued",        "a step is ready, and others come before it at its agent")   \
-    X(GRACE,         "grace",         "a complete-by fell into a time when the server was away")   \
-    X(STOPPING,      "stopping",      "the task is being undone, and a forward attempt is still at work")\
-    X(UNDOING,       "undo-running",  "a compensation is at work")                                 \
-    X(RUNNING,       "running",       "a step is at work")                                         \
-    X(STARTING,      "starting",      "a step is ready, and there is a place for it")              \
-    X(UNDO_AFTER,    "undo-after",    "a compensation comes after those of later steps")           \
-    X(AFTER,         "after",         "a step comes after others that have not ended")             \
-    X(LATE,          "late",          "the task's complete-by has passed, and it goes on all the same")\
-    X(COMPLETE_BY,   "complete-by",   "the task as a whole has a complete-by")                     \
-    X(MORE,          "more",          "further reasons, of less weight, are left out")
+/*    name, word, when */
+#define REASONS(X)                                                                                \
+    X(PROCESSED, "processed", "the task has ended: every step took effect, or was let go")        \
+    X(COMPENSATED, "compensated", "the task has ended: what took effect was undone")              \
+    X(PIVOT_UNCLEAR, "pivot-unclear", "it is not known if a pivot took effect; no tries are left")\
+    X(UNDO_FAILED, "undo-failed", "a compensation failed for good")                               \
+    X(FAILED, "failed", "a step failed for good, and the task stopped in error")                  \
+    X(DEADLINE, "deadline", "the task stopped in error because its complete-by passed")           \
+    X(STOPPED, "stopped", "the task stopped in error for another reason")                         \
+    X(STORE, "store-trouble", "the state store takes nothing at present")                         \
+    X(DRAINING, "draining", "the server is ending, and starts nothing more")                      \
+    X(OWNER_GONE, "owner-gone", "the node that owns the task has gone")                           \
+    X(TAKING_OVER, "taking-over", "the server was started again, and takes the task over")        \
+    X(ELSEWHERE, "other-node", "another node works on the task")                                  \
+    X(FULL, "server-full", "the server holds as many tasks as it takes at a time")                \
+    X(DEADLINE_DUE, "deadline-due", "the task's complete-by has passed, and is about to count")   \
+    X(OVERDUE, "overdue", "an attempt's complete-by has passed; it is about to be given up")      \
+    X(HOLDING, "holding", "the task stops in error as soon as nothing of it is at work")          \
+    X(PIVOT_HOLDS, "pivot-holds", "the task is to be undone, but a pivot may have taken effect")  \
+    X(NO_AGENT, "no-agent", "a step is ready, and no instance of its agent is connected")         \
+    X(OTHER_AGENT, "other-agent", "a step is ready, but its task waits for the agent of another") \
+    X(IN_DOUBT, "in-doubt", "a compensation waits until nobody can be at work on the step")       \
+    X(DEFERRED, "deferred", "a step is in an extended wait before its next try")                  \
+    X(BETWEEN, "between-tries", "a step failed, and waits for its next try")                      \
+    X(NOT_BEFORE, "not-before", "the task is to begin later")                                     \
+    X(NO_PLACE, "no-place", "a step is ready, and all places of its agent are taken")             \
+    X(QUEUED, "queued", "a step is ready, and others come before it at its agent")                \
+    X(GRACE, "grace", "a complete-by fell into a time when the server was away")                  \
+    X(STOPPING, "stopping", "the task is being undone, and a forward attempt is still at work")   \
+    X(UNDOING, "undo-running", "a compensation is at work")                                       \
+    X(RUNNING, "running", "a step is at work")                                                    \
+    X(STARTING, "starting", "a step is ready, and there is a place for it")                       \
+    X(UNDO_AFTER, "undo-after", "a compensation comes after those of later steps")                \
+    X(AFTER, "after", "a step comes after others that have not ended")                            \
+    X(LATE, "late", "the task's complete-by has passed, and it goes on all the same")             \
+    X(COMPLETE_BY, "complete-by", "the task as a whole has a complete-by")                        \
+    X(MORE, "more", "further reasons, of less weight, are left out")
 /* clang-format on */
 
 enum reason_kind {

@@ -168,8 +168,8 @@ static const char *const fixed[REASON_KINDS] = {
     [REASON_PROCESSED] = "Nothing: it has ended.",
     [REASON_COMPENSATED] =
         "Nothing: it has ended. If it is wanted after all, submit it under another id.",
-    [REASON_STORE] = "Mend the store (the message and the server's log say what); all goes on by "
-                     "itself then.",
+    [REASON_STORE] =
+        "Mend the store, as the message and the server's log say; all goes on by itself then.",
     [REASON_DRAINING] = "Start the server again: the task goes on where it stands.",
     [REASON_OWNER_GONE] = "Another node takes it over by itself.",
     [REASON_TAKING_OVER] = "Nothing needs to be done: it is taken over at once.",

@@ -19,7 +19,6 @@ struct example {
     struct facts facts;         /* what differs from a server with nothing else to do */
     struct agent_view agent;
     struct attempt_view attempt;
-    int64_t since_ms; /* of the sight of instances and heartbeats: so long ago */
     int64_t not_before_ms;
     int64_t shown_max;
 };
@@ -69,7 +68,8 @@ static const struct example examples[] = {
     {REASON_STOPPING, "a b", "claim, start a, start b, fail a = stop, wait 3s", FREE},
     {REASON_UNDOING, "a b<a", "claim, start a, ok a, start b, fail b, start a, wait 3s", FREE},
     {REASON_RUNNING, "a3", "claim, start a, again a, wait 1s, start a, wait 3s", FREE,
-     .attempt = {.heartbeat_at = -1200, .message = {"half way", 8}, .progress = {"{\"parts\":3}", 11}}},
+     .attempt = {.heartbeat_at = -1200, .message = {"half way", 8},
+                 .progress = {"{\"parts\":3}", 11}}},
     {REASON_STARTING, "a", "claim", FREE},
     {REASON_UNDO_AFTER, "a b<a c<b",
      "claim, start a, ok a, start b, ok b, start c, fail c, start b, wait 3s", FREE},
@@ -255,7 +255,8 @@ static void the_document_lists_every_kind_as_it_is(void **state)
 
     buf_str(&list, LIST_BEGIN);
     for (size_t i = 0; i < COUNT_OF(examples); i++) {
-        CHECK(examples[i].kind == i, "an example of %s is missing", reason_word(i));
+        CHECK(examples[i].kind == i, "an example of %s is missing",
+              reason_word((enum reason_kind)i));
         write_example(&list, &stage, &examples[i]);
     }
     CHECK(COUNT_OF(examples) == REASON_KINDS, "an example is missing");

@@ -19,8 +19,10 @@ static void quote(struct buf *b, struct slice said)
 {
     struct slice kept = slice_cut(said, 200);
 
-    for (size_t i = 0; i < kept.len; i++)
-        buf_byte(b, (unsigned char)kept.ptr[i] < ' ' ? ' ' : kept.ptr[i]);
+    for (size_t i = 0; i < kept.len; i++) {
+        bool shown = (unsigned char)kept.ptr[i] >= ' ';
+        buf_add(b, shown ? &kept.ptr[i] : " ", 1);
+    }
     if (kept.len < said.len)
         buf_str(b, "...");
 }
