@@ -53,6 +53,7 @@ struct server {
     int64_t clock_look_at;        /* steady */
     int64_t timer_at;
     enum err trouble_err; /* of the store; ERR_OK: it works */
+    int64_t trouble_since;
     char trouble[400];
     bool scans_fail;      /* it is the supervisor who said so ... */
     uint64_t scans_until; /* ... after so many scans that did not */
@@ -109,6 +110,9 @@ void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind)
 void ask_answered(void *arg, struct ask *a);
 void task_get_when_ended(struct server *sv, struct http_request *r, struct slice id,
                          int64_t wait_ms, int status);
+
+/* tasks_why.c */
+void task_why_get(struct server *sv, struct http_request *r);
 
 /* tasks_list.c */
 void tasks_list(struct server *sv, struct http_request *r);

@@ -219,6 +219,8 @@ static void store_trouble(void *arg, const struct error *e)
     if (told)
         return;
     sv->metrics.troubles += e && sv->trouble_err == ERR_OK;
+    if (sv->trouble_err == ERR_OK)
+        sv->trouble_since = server_now(sv);
     sv->trouble_err = e ? e->code : ERR_OK;
     (void)snprintf(sv->trouble, sizeof sv->trouble, "%s", e ? e->text : "");
     if (e)

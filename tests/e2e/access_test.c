@@ -117,6 +117,7 @@ static const struct {
     {"POST", "v1/tokens", "/v1/tokens", ADMIN},
     {"DELETE", "v1/tokens/*", "/v1/tokens/nobody", ADMIN},
     {"GET", "v1/tasks/*/events", "/v1/tasks/x/events", SEERS},
+    {"GET", "v1/tasks/*/why", "/v1/tasks/x/why", SEERS},
     {"POST", "v1/tasks/*/cancel", "/v1/tasks/x/cancel", SUBMIT | OPERATE | ADMIN},
     {"POST", "v1/agents/*/heartbeats", "/v1/agents/ag/heartbeats", WORKERS},
 };

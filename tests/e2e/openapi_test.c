@@ -33,6 +33,7 @@ static const struct call calls[] = {
     {"GET", "/v1/tasks", NULL, false},
     {"GET", "/v1/tasks/held", NULL, false},
     {"GET", "/v1/tasks/held/events", NULL, false},
+    {"GET", "/v1/tasks/held/why", NULL, false},
     {"GET", "/v1/events", NULL, false},
     {"GET", "/v1/workflows", NULL, false},
     {"GET", "/v1/workflows/one", NULL, false},
@@ -374,6 +375,8 @@ static void what_cannot_be_written_is_not_promised(void **state)
         call_until(&r, &c, 503);
         expect_problem(&r, 503, "io");
     }
+    const struct call why = {"GET", "/v1/tasks/active/why", NULL, false};
+    call_until(&r, &why, 503); /* and in the end nothing can be read */
     limit_files(RLIM_INFINITY);
     wait_until_ready();
     task_of(&node, &r, "held");
@@ -409,14 +412,20 @@ static void a_store_that_somebody_else_writes_to_is_busy(void **state)
     REPLY r = {0};
     (void)state;
 
+    submit(&node, "one", "waits");
     execute(db, "BEGIN IMMEDIATE");
     call_until(&r, &c, 503);
     expect_problem(&r, 503, "busy");
+    get(&node, &r, "/v1/tasks/waits/why"); /* reading goes on, and says so */
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "reasons.0.kind", "store-trouble");
+    assert_true(time_at(&r, "reasons.0.since") > 0);
     execute(db, "COMMIT");
     (void)sqlite3_close(db);
     wait_until_ready();
     call(&r, &c);
     EXPECT(&r, 201);
+    serve_step(&node, "ag", "i", "1");
     serve_step(&node, "ag", "i", "1");
 }
 
@@ -446,6 +455,8 @@ static void a_task_that_cannot_be_read_says_so(void **state)
     expect_problem(&r, 500, "task-unreadable");
     get(&node, &r, "/v1/tasks/broken/events");
     expect_problem(&r, 500, "task-unreadable");
+    get(&node, &r, "/v1/tasks/broken/why");
+    expect_problem(&r, 500, "task-unreadable");
     task_of(&node, &r, "held"); /* the others are served */
 }
 
@@ -467,6 +478,10 @@ static void no_stream_begins_while_the_server_ends(void **state)
     expect_problem(&r, 503, "draining");
     get(&node, &r, "/v1/tasks/last/events");
     expect_problem(&r, 503, "draining");
+    get(&node, &r, "/v1/tasks/last/why");
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "reasons.0.kind", "draining");
+    EXPECT_TEXT(&r, "reasons.1.kind", "running");
     hand_in(&node, "ag", "i", token, "\"output\": 1", "accepted");
     free(token);
     int status = node_wait(&node, PATIENCE_MS);
