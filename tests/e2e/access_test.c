@@ -654,8 +654,7 @@ static void a_parked_call_gets_no_work_for_a_deleted_token(void **state)
     submit(&node, "held", "held-1");
     hear(parked, &r);
     expect_problem(&r, 401, "unauthenticated");
-    post(&node, &r, "/v1/agents/ag/work", "{\"instance\": \"honest\", \"wait\": \"30s\"}");
-    EXPECT(&r, 200);
+    fetch(&node, &r, "ag", "honest");
     EXPECT_TEXT(&r, "requests.0.task", "held-1");
     get(&node, &r, "/v1/tasks/held-1");
     EXPECT_RAW(&r, "failure_count", "0");

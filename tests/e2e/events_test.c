@@ -157,7 +157,7 @@ static void curl_follows_a_task_to_its_end(void **state)
     (void)define(&node, "curled", "\"steps\": [" STEP("a", "curled") "]");
     submit(&node, "curled", "curled-1");
     (void)snprintf(command, sizeof command,
-                   "curl -sSN --max-time 30 -H 'Authorization: Bearer %s' "
+                   "curl -sSN --max-time 180 -H 'Authorization: Bearer %s' "
                    "http://127.0.0.1:%d/v1/tasks/curled-1/events",
                    node.token, node.port);
     FILE *f = popen(command, "r");

@@ -23,7 +23,8 @@ static int start(void **state)
     /* what the sanitizer keeps of freed memory is not the server's */
     (void)setenv("ASAN_OPTIONS", "quarantine_size_mb=1:malloc_context_size=2", 1);
     node_init(&node);
-    node_start(&node, FLAGS("--log", "warn", "--drain", "200ms"));
+    node_start(&node, FLAGS("--log", "warn", "--drain", "200ms", "--limit", "head-time=10m",
+                            "--limit", "body-time=10m"));
     (void)define(&node, "one",
                  "\"steps\": [{\"name\": \"a\", \"agent\": \"ag\", \"action\": \"x\", "
                  "\"undo\": \"none\"}]");

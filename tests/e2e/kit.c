@@ -9,6 +9,7 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -16,6 +17,17 @@
 #include <unistd.h>
 
 static const char *program;
+
+/* Some tests hold a thousand connections, and their server too. */
+static void raise_file_limit(void)
+{
+    struct rlimit files = {0};
+
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= 4096)
+        return;
+    files.rlim_cur = files.rlim_max < 4096 ? files.rlim_max : 4096;
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+}
 
 void kit_program(int argc, char **argv)
 {
@@ -25,6 +37,8 @@ void kit_program(int argc, char **argv)
     }
     program = argv[1];
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)setenv("no_proxy", "*", 1); /* for curl, which some tests call */
+    raise_file_limit();
 }
 
 static int64_t clock_ms(clockid_t id)
@@ -277,7 +291,7 @@ int serve_briefly(const char *const *flags, struct buf *ret_stderr)
     n.pid = spawn(argv, nowhere, path);
     (void)close(nowhere);
     pid_t pid = n.pid;
-    int status = node_wait(&n, 10000);
+    int status = node_wait(&n, PATIENCE_MS);
     if (status < 0)
         (void)kill(pid, SIGKILL);
     while ((len = read(fd, buf_room(ret_stderr, 4096), 4096)) > 0)

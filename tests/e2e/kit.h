@@ -15,7 +15,7 @@
 #include "base/test.h"
 #include "json/json.h"
 
-enum { PATIENCE_MS = 30000 /* for what must happen; nothing takes that long */ };
+enum { PATIENCE_MS = 180000 /* for what must happen: only a failing test waits so long */ };
 
 struct node {
     pid_t pid;      /* 0: it does not run */
@@ -130,6 +130,11 @@ void hand_in(const struct node *n, const char *agent, const char *instance, cons
              const char *result, const char *expected_status);
 /* Fetches and completes with that output. */
 void serve_step(const struct node *n, const char *agent, const char *instance, const char *output);
+/* The same where attempts have little time: as often as they are past it before they are done. */
+void serve_in_time(const struct node *n, const char *agent, const char *instance,
+                   const char *output);
+/* Returns when all that was sent before was read: the server takes connections in their order. */
+void let_read(const struct node *n);
 
 /* A new token, made by the one whose `n` has: ("ci", "\"submit\", \"read\"", "30d" or NULL). */
 void make_token(const struct node *n, const char *name, const char *roles, const char *expires_in,

@@ -93,6 +93,36 @@ void serve_step(const struct node *n, const char *agent, const char *instance, c
     free(token);
 }
 
+void serve_in_time(const struct node *n, const char *agent, const char *instance,
+                   const char *output)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+    char path[200];
+    REPLY r = {0};
+
+    (void)snprintf(path, sizeof path, "/v1/agents/%s/work", agent);
+    do {
+        CHECK(steady_ms() < until, "no attempt of %s ends in its time", agent);
+        fetch(n, &r, agent, instance);
+        char *token = token_in(&r, 0);
+        post(n, &r, path,
+             "{\"instance\": \"%s\", \"max\": 0, \"results\": [{\"token\": \"%s\", \"output\": "
+             "%s}]}",
+             instance, token, output);
+        EXPECT(&r, 200);
+        free(token);
+    } while (strcmp(text_at(&r, "outcomes.0.status"), "late") == 0);
+    EXPECT_TEXT(&r, "outcomes.0.status", "accepted");
+}
+
+void let_read(const struct node *n)
+{
+    REPLY r = {0};
+
+    get(n, &r, "/healthz");
+    EXPECT(&r, 200);
+}
+
 char *sql(const struct node *n, const char *query)
 {
     char path[100];
@@ -102,7 +132,7 @@ char *sql(const struct node *n, const char *query)
     (void)snprintf(path, sizeof path, "%s/intact.db", n->data);
     int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL);
     CHECK(rc == SQLITE_OK, "%s: %s", path, sqlite3_errmsg(db));
-    (void)sqlite3_busy_timeout(db, 5000);
+    (void)sqlite3_busy_timeout(db, PATIENCE_MS);
     rc = sqlite3_prepare_v2(db, query, -1, &q, NULL);
     CHECK(rc == SQLITE_OK, "%s: %s", query, sqlite3_errmsg(db));
     rc = sqlite3_step(q);

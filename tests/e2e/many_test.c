@@ -421,6 +421,7 @@ static void a_draining_server_answers_those_who_wait(void **state)
     int other = ask(&node, "GET", "/v1/tasks/drain-1?wait=10000d", NULL, SLICE_NONE);
     struct pollfd p = {.fd = other, .events = POLLIN};
     assert_int_equal(poll(&p, 1, 50), 0);
+    let_read(&node);
     node_signal(&node, SIGTERM);
     hear(fd, &r);
     EXPECT(&r, 200);

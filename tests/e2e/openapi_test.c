@@ -94,7 +94,7 @@ static int start(void **state)
     node_start(&node, FLAGS("--scan-every", "100ms", "--grace", "200ms", "--drain", "500ms"));
     (void)define(&node, "one",
                  "\"on_failure\": \"hold\", \"steps\": [{\"name\": \"a\", \"agent\": \"ag\", "
-                 "\"action\": \"x\", \"undo\": {\"action\": \"y\"}}]");
+                 "\"action\": \"x\", \"complete_by\": \"10m\", \"undo\": {\"action\": \"y\"}}]");
     hold("held");
     make_token(&node, "doomed", "\"read\"", NULL, token);
     return 0;
@@ -391,7 +391,7 @@ static sqlite3 *open_store(void)
     (void)snprintf(path, sizeof path, "%s/intact.db", node.data);
     int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL);
     CHECK(rc == SQLITE_OK, "%s: %s", path, sqlite3_errmsg(db));
-    (void)sqlite3_busy_timeout(db, 5000);
+    (void)sqlite3_busy_timeout(db, PATIENCE_MS);
     return db;
 }
 

@@ -328,17 +328,17 @@ static void whoever_waits_is_answered_when_the_task_ends(void **state)
     (void)define(&node, "waits",
                  "\"steps\": [{\"name\": \"a\", \"agent\": \"w\", \"action\": "
                  "\"x\", \"undo\": \"none\"}], \"output\": \"${ .steps.a.output }\"");
-    int first = ask(&node, "POST", "/v1/tasks?wait=60s", "application/json",
+    int first = ask(&node, "POST", "/v1/tasks?wait=5m", "application/json",
                     SLICE("{\"workflow\": \"waits\", \"id\": \"waited\"}"));
     int64_t until = steady_ms() + PATIENCE_MS;
     while (sql_int(&node, "SELECT count(*) FROM task WHERE id = 'waited'") == 0) {
         assert_true(steady_ms() < until);
         sleep_ms(5);
     }
-    int second = ask(&node, "GET", "/v1/tasks/waited?wait=60s", NULL, SLICE_NONE);
-    int third = ask(&node, "POST", "/v1/tasks?wait=60s", "application/json",
+    int second = ask(&node, "GET", "/v1/tasks/waited?wait=5m", NULL, SLICE_NONE);
+    int third = ask(&node, "POST", "/v1/tasks?wait=5m", "application/json",
                     SLICE("{\"workflow\": \"waits\", \"id\": \"waited\"}"));
-    int leaver = ask(&node, "GET", "/v1/tasks/waited?wait=60s", NULL, SLICE_NONE);
+    int leaver = ask(&node, "GET", "/v1/tasks/waited?wait=5m", NULL, SLICE_NONE);
     sleep_ms(100);
     (void)close(leaver);
     serve_step(&node, "w", "w1", "{\"answer\": 42}");
@@ -352,7 +352,7 @@ static void whoever_waits_is_answered_when_the_task_ends(void **state)
     hear(third, &r);
     EXPECT(&r, 200);
     EXPECT_TEXT(&r, "state", "processed");
-    get(&node, &r, "/v1/tasks/waited?wait=60s"); /* it has ended: no waiting */
+    get(&node, &r, "/v1/tasks/waited?wait=5m"); /* it has ended: no waiting */
     EXPECT_TEXT(&r, "state", "processed");
 }
 
@@ -369,7 +369,7 @@ static void a_wait_ends_with_what_there_is(void **state)
     EXPECT_TEXT(&r, "state", "pending");
     get(&node, &r, "/v1/tasks/sits?wait=0s");
     EXPECT(&r, 200);
-    get(&node, &r, "/v1/tasks/nobody?wait=60s");
+    get(&node, &r, "/v1/tasks/nobody?wait=5m");
     expect_problem(&r, 404, "no-such-task");
     static const char *const bad[] = {"wait=",    "wait=5",       "wait=soon",
                                       "wait=-1s", "wait=%31%32x", "wait=1e3s"};
