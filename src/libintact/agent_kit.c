@@ -51,7 +51,7 @@ static bool holds(const struct json *holding, const char *token)
 static void give_again_what_was_lost(const struct json *holding)
 {
     for (size_t i = 0; holding && i < m.count; i++)
-        if (m.jobs[i].state == JOB_GIVEN && m.jobs[i].left_ms > 300
+        if (m.jobs[i].state == JOB_GIVEN && m.jobs[i].left_ms > BRIEF_MS
             && !holds(holding, m.jobs[i].token))
             m.jobs[i].state = JOB_NEW;
     if (holding)
@@ -153,6 +153,7 @@ int answer_work(struct fake *f, const char *line, struct slice body, struct buf 
     size_t max = (size_t)json_get_int(call, "max", 0);
     bool main = json_get(call, "holding");
     m.fetches += max > 0;
+    m.farewells += max == 0 && main;
     if (is_poisoned(results))
         return 400;
     if (count_down(&m.refuse, 5))

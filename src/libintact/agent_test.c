@@ -169,7 +169,7 @@ static struct run begin(unsigned concurrency, bool inline_handlers)
                                               .handler_count = COUNT_OF(handlers),
                                               .concurrency = concurrency,
                                               .inline_handlers = inline_handlers,
-                                              .stop_wait_ms = 2000,
+                                              .stop_wait_ms = 100000,
                                               .log = no_log};
     return r;
 }
@@ -379,7 +379,7 @@ static void a_result_after_the_deadline_is_not_sent(void **state)
     struct run r = begin(2, false);
 
     (void)state;
-    add_jobs(1, "until_told", "forward", 300); /* its handler works until the deadline */
+    add_jobs(1, "until_told", "forward", BRIEF_MS); /* its handler works until the deadline */
     start(&r);
     wait_until(&early_ends, 1);
     add_jobs(1, "echo", "forward", 60000);
@@ -433,10 +433,11 @@ static void a_stopping_agent_finishes_what_it_holds(void **state)
     start(&r);
     add_jobs(2, "at_gate", "forward", 60000);
     wait_until(&runs, 2);
-    usleep(50000); /* the next call is parked, or not: both must do */
+    wait_holding("[\"0\",\"1\"]", "[\"1\",\"0\"]"); /* the next call is parked */
     intact_agent_stop();
-    usleep(50000);
     pthread_mutex_lock(&m.fake.lock);
+    while (m.farewells == 0)
+        fake_wait(&m.fake);
     unsigned fetches = m.fetches;
     pthread_mutex_unlock(&m.fake.lock);
     add_jobs(1, "echo", "forward", 60000);
@@ -447,6 +448,25 @@ static void a_stopping_agent_finishes_what_it_holds(void **state)
     CHECK(m.fetches == fetches, "it asked for more");
     CHECK(m.jobs[2].told == 0, "it took more");
     fake_close(&m.fake);
+}
+
+/* Its next call is parked, or being sent, or not even that. */
+static void an_agent_may_be_stopped_at_any_moment(void **state)
+{
+    (void)state;
+    for (unsigned us = 0; us < 20000; us = us * 2 + 100) {
+        struct run r = begin(4, false);
+        start(&r);
+        add_jobs(2, "at_gate", "forward", 60000);
+        wait_until(&runs, 2);
+        usleep(us);
+        intact_agent_stop();
+        atomic_store(&gate, true);
+        pthread_join(r.thread, NULL);
+        CHECK(r.result == INTACT_AGENT_STOPPED, "ended %d", (int)r.result);
+        CHECK(m.jobs[0].told == 1 && m.jobs[1].told == 1, "results were lost");
+        fake_close(&m.fake);
+    }
 }
 
 static void an_agent_that_cannot_deliver_says_so(void **state)
@@ -630,6 +650,7 @@ int main(void)
         cmocka_unit_test(a_full_agent_hears_whom_to_stop),
         cmocka_unit_test(results_outlive_the_server),
         cmocka_unit_test(a_stopping_agent_finishes_what_it_holds),
+        cmocka_unit_test(an_agent_may_be_stopped_at_any_moment),
         cmocka_unit_test(an_agent_that_cannot_deliver_says_so),
         cmocka_unit_test(a_refused_result_does_not_hold_up_the_others),
         cmocka_unit_test(what_one_server_cannot_take_another_one_does),

@@ -1,20 +1,18 @@
 #include "kit.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/test_port.h"
 
 static const char *program;
 
@@ -106,32 +104,6 @@ static void print_file(const char *path)
         (void)fclose(f);
 }
 
-/* A port that is free now and, being below those that the kernel gives to outgoing connections,
-   still is when the node comes back after a crash. */
-static int lasting_port(void)
-{
-    FILE *f = fopen("/proc/sys/net/ipv4/ip_local_port_range", "r");
-    int lowest = 0;
-
-    if (!f || fscanf(f, "%d", &lowest) != 1 || lowest <= 4096)
-        lowest = 32768;
-    if (f)
-        (void)fclose(f);
-    for (;;) {
-        unsigned dice = 0;
-        CHECK(getrandom(&dice, sizeof dice, 0) == sizeof dice, "%s", strerror(errno));
-        int port = 2048 + (int)(dice % (unsigned)(lowest - 2048));
-        struct sockaddr_in to = {.sin_family = AF_INET,
-                                 .sin_port = htons((uint16_t)port),
-                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        bool is_free = bind(fd, (struct sockaddr *)&to, sizeof to) == 0;
-        (void)close(fd);
-        if (is_free)
-            return port;
-    }
-}
-
 void node_read_token(struct node *n)
 {
     char path[100];
@@ -152,7 +124,8 @@ static void spawn_node(struct node *n, const char *const *flags, int out)
     size_t argc = 6;
 
     if (!n->port)
-        n->port = lasting_port();
+        n->port = test_port();
+    CHECK(n->port, "no free port");
     (void)snprintf(listen, sizeof listen, "127.0.0.1:%d", n->port);
     argv[5] = listen;
     while (*flags)
