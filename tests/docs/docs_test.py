@@ -122,7 +122,7 @@ class Place:
         hidden = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "http_proxy", "HTTP_PROXY")
         environment = {k: v for k, v in os.environ.items() if k not in hidden}
         environment.update(PATH=f"{programs}:{environment['PATH']}", INTACT_SERVER=f"http://127.0.0.1:{self.port}",
-                           TMPDIR=f"{self.work}/tmp", LC_ALL="C.UTF-8")
+                           TMPDIR=f"{self.work}/tmp", LC_ALL="C.UTF-8", no_proxy="*")
         self.bash = subprocess.Popen(["bash"], cwd=clone, env=environment, stdin=subprocess.PIPE,
                                      stdout=subprocess.PIPE, text=True, start_new_session=True)
         self.count = 0
