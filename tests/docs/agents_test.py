@@ -477,7 +477,7 @@ class Wire(threading.Thread):
                         self.exchange(message)
                     elif chance < 0.10:
                         self.delayed += 1
-                        time.sleep(5.5)  # longer than complete_by
+                        time.sleep(3.5)  # longer than complete_by
                 answer = self.exchange(message)
                 if not self.calm and chance > 0.92:
                     self.lost += 1
@@ -517,18 +517,18 @@ class Wire(threading.Thread):
 WORKFLOW = {
     "intact": 1, "workflow": "sale",
     "steps": [
-        {"name": "pay", "agent": "payment", "action": "charge", "complete_by": "5s",
+        {"name": "pay", "agent": "payment", "action": "charge", "complete_by": "3s",
          "input": {"customer": "${ .input.customer }", "amount": "${ .input.amount }"},
          "retry": {"attempts": 1000, "wait": "50ms", "max_wait": "200ms"},
-         "undo": {"action": "refund", "complete_by": "5s", "retry": {"attempts": 1000, "wait": "50ms", "max_wait": "200ms"}}},
-        {"name": "thank", "agent": "letters", "action": "write", "complete_by": "5s",
+         "undo": {"action": "refund", "complete_by": "3s", "retry": {"attempts": 1000, "wait": "50ms", "max_wait": "200ms"}}},
+        {"name": "thank", "agent": "letters", "action": "write", "complete_by": "3s",
          "input": {"text": "Thank you, ${ .input.customer }"},
          "retry": {"attempts": 1000, "wait": "50ms", "max_wait": "200ms"},
-         "undo": {"action": "take-back", "complete_by": "5s", "retry": {"attempts": 1000, "wait": "50ms", "max_wait": "200ms"}}},
-        {"name": "tip", "agent": "payment", "action": "charge", "if": ".input.tip > 0", "complete_by": "5s",
+         "undo": {"action": "take-back", "complete_by": "3s", "retry": {"attempts": 1000, "wait": "50ms", "max_wait": "200ms"}}},
+        {"name": "tip", "agent": "payment", "action": "charge", "if": ".input.tip > 0", "complete_by": "3s",
          "input": {"customer": "${ .input.customer }", "amount": "${ .input.tip }"},
          "retry": {"attempts": 1000, "wait": "50ms", "max_wait": "200ms"},
-         "undo": {"action": "refund", "complete_by": "5s", "retry": {"attempts": 1000, "wait": "50ms", "max_wait": "200ms"}}},
+         "undo": {"action": "refund", "complete_by": "3s", "retry": {"attempts": 1000, "wait": "50ms", "max_wait": "200ms"}}},
     ],
 }
 
