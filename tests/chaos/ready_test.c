@@ -47,13 +47,6 @@ static void wait_for_ready(int status, const char *reason, struct reply *r)
     }
 }
 
-static void wait_until_ready(void)
-{
-    REPLY r = {0};
-
-    wait_for_ready(200, NULL, &r);
-}
-
 static void expect_trouble(const char *reason)
 {
     REPLY r = {0};
@@ -74,7 +67,7 @@ static void a_store_that_hangs_is_noticed_and_holds_up_nobody(void **state)
     int fd = -1;
     (void)state;
 
-    wait_until_ready();
+    wait_until_ready(&node);
     CHECK(mkfifo(plan, 0600) == 0, "%s", strerror(errno));
     expect_trouble("has not answered for");
     while ((fd = open(plan, O_WRONLY | O_NONBLOCK | O_CLOEXEC)) < 0) { /* until it is read */
@@ -83,7 +76,7 @@ static void a_store_that_hangs_is_noticed_and_holds_up_nobody(void **state)
     }
     CHECK(unlink(plan) == 0, "%s", strerror(errno));
     (void)close(fd);
-    wait_until_ready();
+    wait_until_ready(&node);
     submit(&node, "w", "after-1");
 }
 
@@ -99,7 +92,7 @@ static void a_store_that_fails_is_told_with_its_reason(void **state)
     (void)close(fd);
     expect_trouble("I/O");
     CHECK(unlink(plan) == 0, "%s", strerror(errno));
-    wait_until_ready();
+    wait_until_ready(&node);
     submit(&node, "w", "after-2");
 }
 

@@ -327,11 +327,7 @@ static void who_waits_is_counted(void **state)
     for (int i = 0; i < 3; i++)
         waiting[i] = ask(&node, "POST", "/v1/agents/a/work", "application/json",
                          SLICE("{\"instance\": \"i\", \"wait\": \"5m\"}"));
-    int64_t until = steady_ms() + PATIENCE_MS;
-    do {
-        get(&node, &r, "/metrics");
-        CHECK(steady_ms() < until, "they do not wait: %.*s", SLICE_ARG(r.body));
-    } while (!memmem(r.body.ptr, r.body.len, "\nintact_parked_calls 3\n", 23));
+    wait_for_parked(&node, 3);
     post(&node, &r, "/v1/agents/a/work", "{\"instance\": \"late\", \"wait\": \"5m\"}");
     expect_problem(&r, 503, "busy");
     get(&node, &r, "/v1/tasks/none?wait=1m");
@@ -346,6 +342,7 @@ static void who_waits_is_counted(void **state)
     EXPECT(&r, 200);
     CHECK(at(&r, "outcomes.0"), "%.*s", SLICE_ARG(r.body));
     (void)close(waiting[0]);
+    int64_t until = steady_ms() + PATIENCE_MS;
     do {
         post(&node, &r, "/v1/agents/a/work", "{\"instance\": \"late\", \"wait\": \"1ms\"}");
         CHECK(steady_ms() < until, "its place is not free");
@@ -380,11 +377,7 @@ static void who_waits_keeps_no_tree(void **state)
     int64_t before = node_resident_kb(&node);
     for (int i = 0; i < CALLS; i++)
         waiting[i] = ask(&node, "POST", "/v1/agents/a/work", "application/json", buf_view(&body));
-    int64_t until = steady_ms() + PATIENCE_MS;
-    do {
-        get(&node, &r, "/metrics");
-        CHECK(steady_ms() < until, "they do not wait: %.*s", SLICE_ARG(r.body));
-    } while (!memmem(r.body.ptr, r.body.len, "\nintact_parked_calls 8\n", 23));
+    wait_for_parked(&node, 8);
     int64_t grown = node_resident_kb(&node) - before;
     CHECK(grown < SHADOW * 160 * 1024, "%" PRId64 " kB for %d calls of %zu bytes", grown, CALLS,
           body.len);

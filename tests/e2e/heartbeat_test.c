@@ -11,17 +11,7 @@ static struct node node;
 
 static int start(void **state)
 {
-    (void)state;
-    node_init(&node);
-    node_start(&node, SERVER);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    node_stop(&node);
-    node_fini(&node);
+    *state = node_open(&node, SERVER);
     return 0;
 }
 
@@ -342,5 +332,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_heartbeat_learns_what_to_stop),
         cmocka_unit_test(after_a_crash_the_next_one_tells),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, node_end);
 }

@@ -36,6 +36,8 @@ void kit_program(int argc, char **argv)
     program = argv[1];
     (void)signal(SIGPIPE, SIG_IGN);
     (void)setenv("no_proxy", "*", 1); /* for curl, which some tests call */
+    (void)unsetenv("NOTIFY_SOCKET");  /* of who runs the tests */
+    (void)unsetenv("WATCHDOG_USEC");
     raise_file_limit();
 }
 
@@ -229,6 +231,25 @@ void node_fini(struct node *n)
         CHECK(!has, "the server's log has \"%s\"", bad[i]);
     }
     (void)nftw(n->home, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+struct node *node_open(struct node *n, const char *const *flags)
+{
+    node_init(n);
+    node_start(n, flags);
+    return n;
+}
+
+int node_end(void **state)
+{
+    struct node *n = *state;
+
+    if (!n)
+        return 0; /* there was no set-up */
+    if (n->pid)
+        node_stop(n);
+    node_fini(n);
+    return 0;
 }
 
 int64_t node_resident_kb(const struct node *n)

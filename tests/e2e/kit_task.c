@@ -115,6 +115,32 @@ void serve_in_time(const struct node *n, const char *agent, const char *instance
     EXPECT_TEXT(&r, "outcomes.0.status", "accepted");
 }
 
+void wait_until_ready(const struct node *n)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+    REPLY r = {0};
+
+    for (get(n, &r, "/readyz"); r.status != 200; get(n, &r, "/readyz")) {
+        expect_problem(&r, 503, "store");
+        CHECK(steady_ms() < until, "it does not recover: %.*s", SLICE_ARG(r.body));
+        sleep_ms(20);
+    }
+}
+
+void wait_for_parked(const struct node *n, int count)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+    char line[40];
+    REPLY r = {0};
+
+    int len = snprintf(line, sizeof line, "\nintact_parked_calls %d\n", count);
+    for (get(n, &r, "/metrics"); !memmem(r.body.ptr, r.body.len, line, (size_t)len);
+         get(n, &r, "/metrics")) {
+        CHECK(steady_ms() < until, "not %d: %.*s", count, SLICE_ARG(r.body));
+        sleep_ms(10);
+    }
+}
+
 void let_read(const struct node *n)
 {
     REPLY r = {0};

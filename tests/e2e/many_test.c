@@ -17,22 +17,12 @@ static struct node node;
 
 static int start(void **state)
 {
-    (void)state;
     /* what the sanitizer keeps of freed memory is not the server's */
     (void)setenv("ASAN_OPTIONS", "quarantine_size_mb=1:malloc_context_size=2", 1);
-    node_init(&node);
-    node_start(&node, FLAGS("--log", "warn", "--drain", "20s"));
+    *state = node_open(&node, FLAGS("--log", "warn", "--drain", "20s"));
     (void)define(&node, "one", STEP("one"));
     (void)define(&node, "held", "\"on_failure\": \"hold\", " STEP("he"));
     (void)define(&node, "waits", STEP("w"));
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    node_stop(&node);
-    node_fini(&node);
     return 0;
 }
 
@@ -449,5 +439,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(lines_that_wait_are_bounded),
         cmocka_unit_test(a_draining_server_answers_those_who_wait),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, node_end);
 }

@@ -329,18 +329,6 @@ static void limit_files(rlim_t size)
     CHECK(prlimit(node.pid, RLIMIT_FSIZE, &limit, NULL) == 0, "%s", strerror(errno));
 }
 
-static void wait_until_ready(void)
-{
-    int64_t until = steady_ms() + PATIENCE_MS;
-    REPLY r = {0};
-
-    for (get(&node, &r, "/readyz"); r.status != 200; get(&node, &r, "/readyz")) {
-        expect_problem(&r, 503, "store");
-        CHECK(steady_ms() < until, "it does not recover: %.*s", SLICE_ARG(r.body));
-        sleep_ms(50);
-    }
-}
-
 /* Until the answer has that status: what is asked first may find the store still working. */
 static void call_until(struct reply *r, const struct call *c, int status)
 {
@@ -375,7 +363,7 @@ static void what_cannot_be_written_is_not_promised(void **state)
         expect_problem(&r, 503, "io");
     }
     limit_files(RLIM_INFINITY);
-    wait_until_ready();
+    wait_until_ready(&node);
     task_of(&node, &r, "held");
     EXPECT_TEXT(&r, "state", "error");
     hand_in(&node, "ag", "i", token, "\"output\": 1", "accepted");
@@ -414,7 +402,7 @@ static void a_store_that_somebody_else_writes_to_is_busy(void **state)
     expect_problem(&r, 503, "busy");
     execute(db, "COMMIT");
     (void)sqlite3_close(db);
-    wait_until_ready();
+    wait_until_ready(&node);
     call(&r, &c);
     EXPECT(&r, 201);
     serve_step(&node, "ag", "i", "1");

@@ -43,21 +43,13 @@ static void make_certificate(const char *name)
 
 static int start(void **state)
 {
-    (void)state;
     node_init(&node);
+    *state = &node;
     (void)snprintf(cert, sizeof cert, "%s/cert.pem", node.home);
     (void)snprintf(key, sizeof key, "%s/key.pem", node.home);
     make_certificate("first");
     node_start(&node, FLAGS("--tls-cert", cert, "--tls-key", key, "--host", "a", "--limit",
                             "head-time=10m"));
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    node_stop(&node);
-    node_fini(&node);
     return 0;
 }
 
@@ -353,7 +345,7 @@ static void with_tls_it_listens_beyond_loopback(void **state)
 static int stop_all(void **state)
 {
     SSL_CTX_free(context);
-    return stop(state);
+    return node_end(state);
 }
 
 int main(int argc, char **argv)

@@ -9,9 +9,7 @@ static struct node node;
 
 static int start(void **state)
 {
-    (void)state;
-    node_init(&node);
-    node_start(&node, FLAGS("--log", "warn"));
+    *state = node_open(&node, FLAGS("--log", "warn"));
     (void)define(&node, "one",
                  "\"steps\": [{\"name\": \"a\", \"agent\": \"one\", \"action\": \"x\", \"undo\": "
                  "\"none\"}], \"output\": \"${ .steps.a.output }\"");
@@ -20,14 +18,6 @@ static int start(void **state)
         "\"inputs\": {\"sku\": {\"type\": \"string\", \"required\": true}, \"n\": {\"type\": "
         "\"integer\", \"default\": 1}}, \"steps\": [{\"name\": \"a\", \"agent\": \"two\", "
         "\"action\": \"x\", \"undo\": \"none\"}]");
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    node_stop(&node);
-    node_fini(&node);
     return 0;
 }
 
@@ -459,5 +449,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_task_shows_all_that_was_submitted),
         cmocka_unit_test(what_is_not_there_is_404),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, node_end);
 }

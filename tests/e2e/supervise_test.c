@@ -11,17 +11,7 @@ static const char *const *flags =
 
 static int start(void **state)
 {
-    (void)state;
-    node_init(&node);
-    node_start(&node, flags);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    node_stop(&node);
-    node_fini(&node);
+    *state = node_open(&node, flags);
     return 0;
 }
 
@@ -365,5 +355,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_parked_agent_of_before_the_restart_is_not_needed),
         cmocka_unit_test(views_show_what_the_api_shows_while_it_runs),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, node_end);
 }

@@ -10,18 +10,8 @@ static struct node node;
 
 static int start(void **state)
 {
-    (void)state;
-    node_init(&node);
-    node_start(&node, FLAGS("--log", "error", "--scan-every", "100ms", "--grace", "200ms",
-                            "--key-prefix", "shop:", "--drain", "200ms"));
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    node_stop(&node);
-    node_fini(&node);
+    *state = node_open(&node, FLAGS("--log", "error", "--scan-every", "100ms", "--grace", "200ms",
+                                    "--key-prefix", "shop:", "--drain", "200ms"));
     return 0;
 }
 
@@ -553,5 +543,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(an_agent_may_name_its_own_delay),
         cmocka_unit_test(calls_that_are_wrong_are_422),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, node_end);
 }
