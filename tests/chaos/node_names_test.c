@@ -180,6 +180,26 @@ static int64_t submitted_at(const char *id)
     return time_at(&r, "submitted_at");
 }
 
+/* Makes it write until its time, which it notes now and then, is noted as that or later. */
+static void until_noted(int64_t at)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+    char path[120];
+
+    path_of(path, sizeof path, "lock");
+    for (int64_t noted = 0, i = 0; noted < at; i++) {
+        char line[30] = "";
+        char id[20];
+        CHECK(steady_ms() < until, "its time is not noted");
+        (void)snprintf(id, sizeof id, "noted-%" PRId64, i);
+        (void)submitted_at(id);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        CHECK(fd >= 0 && pread(fd, line, 24, LOCK_TIME_AT) == 24, "%s", path);
+        (void)close(fd);
+        CHECK(time_parse(slice_of(line), &noted), "\"%s\" is no time", line);
+    }
+}
+
 static void time_goes_on_from_where_it_stood(void **state)
 {
     REPLY r = {0};
@@ -194,6 +214,7 @@ static void time_goes_on_from_where_it_stood(void **state)
     int64_t first = submitted_at("ahead-1");
     CHECK(first >= ahead && first < ahead + MS_PER_H / 2, "%" PRId64, first);
     fetch(&node, &r, "ag", "i"); /* a request that is not answered: it falls due by that clock */
+    until_noted(first);
     node_kill(&node);
     node_start(&node, flags);
     CHECK(submitted_at("ahead-2") >= first, "it went back");

@@ -31,6 +31,10 @@ AGENTS = os.path.join(ROOT, "examples/agents")
 PATIENCE_S = 240  # for what has to happen: only a failing test waits so long
 UNDO = {"direction": "undo"}
 
+os.environ["no_proxy"] = "*"  # of who runs the tests
+for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC"):
+    os.environ.pop(name, None)
+
 
 def wait_for(what, condition):
     end = time.monotonic() + PATIENCE_S
@@ -43,7 +47,7 @@ def wait_for(what, condition):
 
 def clean_environment(**more):
     names = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "http_proxy", "HTTP_PROXY")
-    return {**{k: v for k, v in os.environ.items() if k not in names}, "no_proxy": "*", **more}
+    return {**{k: v for k, v in os.environ.items() if k not in names}, **more}
 
 
 class PlayedServer(http.server.ThreadingHTTPServer):
