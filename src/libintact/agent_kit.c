@@ -33,6 +33,7 @@ size_t take_results(const struct json *results, struct buf *ret)
         if (!job)
             continue;
         job->told++;
+        m.result_calls = m.calls;
         job->state = JOB_DONE;
         snprintf(job->result, sizeof(job->result), "%.*s", SLICE_ARG(j->raw));
     }

@@ -30,6 +30,7 @@ struct model {
     size_t count;
     unsigned calls, fetches; /* all; those that asked for work */
     unsigned farewells;      /* main calls that wanted none */
+    unsigned result_calls;   /* calls until the latest result had come in */
     unsigned serial;         /* of the latest main call: an older one is no longer parked */
     unsigned lose_call, lose_answer, refuse; /* how many of the next calls */
     int status;                              /* with which calls are refused */
