@@ -366,7 +366,6 @@ static void who_waits_keeps_no_tree(void **state)
     enum { CALLS = 8, NUMBERS = 500000 };
     CLEANUP(buf_fini) struct buf body = {0};
     int waiting[CALLS];
-    REPLY r = {0};
     (void)state;
 
     open_door(FLAGS("--drain", "100ms"));
