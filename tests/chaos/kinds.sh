@@ -141,13 +141,13 @@ trouble_disk() {
         rm -f "$work/data/filler"
     done
     # As long as it is full and somebody writes, the server says so, and goes on afterwards by itself.
-    wait_until 30 "the server is ready" is_ready
+    wait_until "the server is ready" is_ready
     before=$(pid_of server)
     fill_disk 0
-    wait_until 30 "the server says that the disk is full" submit_more_and_look
+    wait_until "the server says that the disk is full" submit_more_and_look
     [ "$(pid_of server)" = "$before" ] || fail "the server was restarted"
     rm -f "$work/data/filler"
-    wait_until 30 "the server goes on" is_ready
+    wait_until "the server goes on" is_ready
 }
 
 # Submits orders that may be refused, so that there is something to write: is there trouble?
@@ -183,12 +183,12 @@ trouble_io() {
         faults
     done
     # A disk that is broken altogether: the server lives, says so, and goes on by itself.
-    wait_until 30 "the server is ready" is_ready
+    wait_until "the server is ready" is_ready
     before=$(pid_of server)
     faults 1000 io write,sync
-    wait_until 30 "the server says that it cannot write" submit_more_and_look
+    wait_until "the server says that it cannot write" submit_more_and_look
     faults
-    wait_until 30 "the server goes on" is_ready
+    wait_until "the server goes on" is_ready
     [ "$(pid_of server)" = "$before" ] || fail "the server was restarted"
     grep -q 'event=store_trouble' "$work/server.log" || fail "the log does not tell of the trouble"
     grep -q 'event=store_works_again' "$work/server.log" || fail "the log does not tell of its end"
@@ -216,16 +216,16 @@ after_names() { note="$(logged store_trouble) times in trouble, $(logged started
 
 # Usage: move_away [strike]: the server cannot start again either, and makes no new store
 move_away() {
-    wait_until 30 "the server is ready" is_ready
+    wait_until "the server is ready" is_ready
     mv "$work/data/intact.db" "$work/data/away"
-    wait_until 30 "the server says that its file is gone" submit_more_and_look
+    wait_until "the server says that its file is gone" submit_more_and_look
     if [ -n "${1:-}" ]; then
         strike server
-        wait_until 30 "the server refuses to start" grep -q 'intact.db is missing' "$work/server.log"
+        wait_until "the server refuses to start" grep -q 'intact.db is missing' "$work/server.log"
     fi
     [ ! -e "$work/data/intact.db" ] || fail "the server made a new file"
     mv "$work/data/away" "$work/data/intact.db"
-    wait_until 30 "the server goes on" is_ready
+    wait_until "the server goes on" is_ready
 }
 
 wals_saved() {
@@ -241,8 +241,8 @@ trouble_names() {
         nap
         rm "$work/data/intact.db-wal"
         saved=$((saved + 1))
-        wait_until 30 "the server says that its WAL is gone" wals_saved
-        wait_until 30 "the server goes on" is_ready
+        wait_until "the server says that its WAL is gone" wals_saved
+        wait_until "the server goes on" is_ready
         [ $((RANDOM % 2)) = 0 ] || strike server
         nap
     done
@@ -284,12 +284,12 @@ restart_back() {
     behind=$((behind + 1))
     set_clock -1800
     strike server
-    wait_until 30 "the log tells that the clock is behind" behind_told
-    wait_until 30 "the server is ready again" is_ready
+    wait_until "the log tells that the clock is behind" behind_told
+    wait_until "the server is ready again" is_ready
     nap
     set_clock +0
     jumps=$((jumps + 1))
-    wait_until 20 "the log tells of jump $jumps (to +0)" jumps_told
+    wait_until "the log tells of jump $jumps (to +0)" jumps_told
 }
 behind_told() { [ "$(logged "clock_behind.*going_by=store")" = "$behind" ]; }
 
@@ -300,7 +300,7 @@ trouble_clock() {
         [ "$to" = +86403 ] || jumps=$((jumps + 1)) # 3 s are no jump
         nap
         sleep 0.5
-        wait_until 20 "the log tells of jump $jumps (to $to)" jumps_told
+        wait_until "the log tells of jump $jumps (to $to)" jumps_told
     done
     restart_back
 }
@@ -425,7 +425,7 @@ trouble_restarts() {
     local i tasks=0 boots=0 now
     for i in $(seq "$(long && echo 25 || echo 5)"); do
         strike server
-        [ $((RANDOM % 3)) = 0 ] || wait_until 30 "the server is ready again" is_ready
+        [ $((RANDOM % 3)) = 0 ] || wait_until "the server is ready again" is_ready
         now=$(sql "SELECT count(*) FROM task")
         [ "$now" -ge "$tasks" ] || fail "tasks were lost: $tasks, then $now"
         tasks=$now

@@ -33,6 +33,7 @@ import time
 import urllib.error
 import urllib.request
 
+os.environ["no_proxy"] = "*"  # of who runs the tests
 PATIENCE_S = 240  # only a failing test waits so long
 ROOT, INTACT = (os.path.realpath(p) for p in sys.argv[1:3])
 
@@ -119,7 +120,8 @@ class Place:
         # Without --listen it takes the port that is ours.
         self.script(f"{programs}/intact",
                     f'[ "$1" = serve ] && set -- "$@" --listen 127.0.0.1:{self.port} --log error\nexec {INTACT} "$@"')
-        hidden = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "http_proxy", "HTTP_PROXY")
+        hidden = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "http_proxy", "HTTP_PROXY", "NOTIFY_SOCKET",
+                  "WATCHDOG_USEC")
         environment = {k: v for k, v in os.environ.items() if k not in hidden}
         environment.update(PATH=f"{programs}:{environment['PATH']}", INTACT_SERVER=f"http://127.0.0.1:{self.port}",
                            TMPDIR=f"{self.work}/tmp", LC_ALL="C.UTF-8")
