@@ -25,7 +25,6 @@ import glob
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -133,7 +132,7 @@ class Place:
         for name in ("examples", "include", "docs", "README.md"):
             os.symlink(f"{ROOT}/{name}", f"{clone}/{name}")
         os.symlink(f"{BUILD}/src/libintact", f"{clone}/build/release/src/libintact")
-        self.script(f"{programs}/cc", f'exec {shutil.which("cc")} {sanitizers()} "$@"')
+        self.script(f"{programs}/cc", f'PATH=${{PATH#*:}} exec {compiler()} "$@"')
         self.script(f"{clone}/run", "exit 0")
         # Without --listen it takes the port that is ours.
         self.script(f"{programs}/intact",
@@ -188,11 +187,15 @@ class Place:
         subprocess.run(["rm", "-rf", self.work], check=True)
 
 
-def sanitizers():
-    """What a program needs that uses the library of this build."""
-    with open(f"{BUILD}/meson-info/intro-buildoptions.json", encoding="utf-8") as f:
-        wanted = next(option["value"] for option in json.load(f) if option["name"] == "b_sanitize")
-    return "" if wanted == "none" else f"-fsanitize={wanted}"
+def compiler():
+    """The command that compiled this build: a program that uses its library needs the same sanitizers."""
+    def told(what):
+        with open(f"{BUILD}/meson-info/intro-{what}.json", encoding="utf-8") as f:
+            return json.load(f)
+
+    wanted = next(option["value"] for option in told("buildoptions") if option["name"] == "b_sanitize")
+    command = told("targets")[0]["target_sources"][0]["compiler"]
+    return " ".join(command + ([] if wanted == "none" else [f"-fsanitize={wanted}"]))
 
 
 def free_port():
