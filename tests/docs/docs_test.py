@@ -15,6 +15,8 @@ docs), in which its commands run; /tmp/ and port 7420 become a folder and a port
 if the program were installed, and INTACT_SERVER is set; `cc` compiles for the build that is tested. A document that
 shows no `intact serve` finds a server running, with its data in ./intact-data. `./run build` does nothing: there is a build.
 
+A command that is shown in another way is a mistake, but for those of ./run, and after <!-- not run: REASON -->.
+
 <!-- pending --> on the line before a block: the block is not run, and is listed at the end. With a file, as in
 <!-- pending: tests/docs/meanwhile/x.sh -->, the commands of the file are run in its place.
 
@@ -27,6 +29,7 @@ import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -69,6 +72,20 @@ class Block:
         if here and here[1] not in command.split("\n")[1:]:
             return False
         return not command.endswith("\\") or bool(here)
+
+
+def shown_otherwise(path):
+    """Commands that a reader would type, and this test would not."""
+    with open(path, encoding="utf-8") as f:
+        lines = f.read().split("\n")
+    fence = None
+    for number, text in enumerate(lines, 1):
+        if text.startswith("```"):
+            if not fence and re.match("```(sh|bash|shell)", text) and not re.fullmatch("<!-- not run: .+ -->", lines[number - 2]):
+                raise Mistake(f"line {number}: commands belong into a block ```console, or after <!-- not run: REASON -->")
+            fence = None if fence else text
+        elif not fence and re.match(r" {4,}(intact|curl|sudo|sqlite3|examples/|tools/|kill|python3)\b", text):
+            raise Mistake(f"line {number}: commands belong into a block ```console")
 
 
 def read_blocks(path):
@@ -135,8 +152,11 @@ class Place:
         self.script(f"{programs}/cc", f'PATH=${{PATH#*:}} exec {compiler()} "$@"')
         self.script(f"{clone}/run", "exit 0")
         # Without --listen it takes the port that is ours.
-        self.script(f"{programs}/intact",
-                    f'[ "$1" = serve ] && set -- "$@" --listen 127.0.0.1:{self.port} --log error\nexec {INTACT} "$@"')
+        self.script(f"{programs}/intact", f'''
+            listen=" --listen 127.0.0.1:{self.port}"
+            [[ "$*" != *--listen* ]] || listen=
+            [ "$1" != serve ] || set -- "$@" $listen --log error
+            exec {INTACT} "$@"''')
         self.environment.update(PATH=f"{programs}:{self.environment['PATH']}",
                                 INTACT_SERVER=f"http://127.0.0.1:{self.port}")
 
@@ -164,15 +184,16 @@ class Place:
         self.bash.stdin.flush()
         status = self.bash.stdout.readline().strip()
         if re.search(r"\bintact serve\b.*&$", command):
-            self.wait_ready(path + ".out")
+            self.wait_ready("https" if "--tls-cert" in command else "http", path + ".out")
         with open(path + ".out", encoding="utf-8", errors="replace") as f:
             return status, self.there(f.read())
 
-    def wait_ready(self, log):
+    def wait_ready(self, scheme, log):
         end = time.monotonic() + PATIENCE_S
+        trust = ssl._create_unverified_context()
         while time.monotonic() < end:
             try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=PATIENCE_S):
+                with urllib.request.urlopen(f"{scheme}://127.0.0.1:{self.port}/readyz", timeout=PATIENCE_S, context=trust):
                     return
             except OSError:
                 time.sleep(0.05)
@@ -227,6 +248,7 @@ def run_block(place, document, block):
 
 def run_document(document):
     """Runs all of its blocks; the pending ones."""
+    shown_otherwise(f"{ROOT}/{document}")
     blocks = read_blocks(f"{ROOT}/{document}")
     for block in blocks if "--all" in sys.argv else []:
         block.pending = None
