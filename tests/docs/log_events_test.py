@@ -5,7 +5,6 @@ Usage: log_events_test.py ROOT
 """
 
 import glob
-import os
 import re
 import sys
 
@@ -19,21 +18,23 @@ def read(path):
 
 
 def logged():
-    """By name: the levels at which it is written. A name made at run time is that of an entry of the audit."""
+    """By name: the levels at which it is written."""
     events = {}
     for layer in LAYERS:
         for path in glob.glob(f"{root}/src/{layer}/*.c"):
             if path.endswith(("_test.c", "_fuzz.c")):
                 continue
             text = read(path)
-            made = re.findall(r'"(token\.[a-z]+)"', text) if os.path.basename(path) == "tokens.c" else []
-            for level, name in re.findall(r'log_line\(\s*LOG_([A-Z]+),\s*"event=([a-z_.]+|%\.\*s)', text):
-                for one in made if name == "%.*s" else [name]:
-                    events.setdefault(one, set()).add(level.lower())
-            shown = len(re.findall(r'"event=', text))
-            found = len(re.findall(r'log_line\(\s*LOG_[A-Z]+,\s*"event=', text))
-            if shown != found:
+            calls = re.findall(r'log_line\(([^"]*),\s*"event=([^ "]+)([^;]*);', text)
+            if len(calls) != len(re.findall(r'"event=', text)):
                 sys.exit(f"{path}: writes an event in a way that this test does not understand")
+            for level, name, rest in calls:
+                names = [name]
+                if "%" in name:  # made at run time: of words that stand there, or of an entry of the audit
+                    words = re.findall(r'"([a-z_]+)"', rest) or re.findall(r'"(token\.[a-z]+)"', text)
+                    names = [re.sub(r"%(\.\*)?s", word, name) for word in words]
+                for one in names:
+                    events.setdefault(one, set()).update(word.lower() for word in re.findall("LOG_([A-Z]+)", level))
     return events
 
 
