@@ -115,11 +115,13 @@ static void print_step(void)
 
 int main(int argc, char **argv)
 {
-    if (argc == 2 && strcmp(argv[1], "task") == 0)
+    if (argc == 2 && strcmp(argv[1], "task") == 0) {
         print_task();
-    else if (argc == 2 && strcmp(argv[1], "step") == 0)
+    } else if (argc == 2 && strcmp(argv[1], "step") == 0) {
         print_step();
-    else
-        return fputs("usage: states task|step\n", stderr), 2;
+    } else {
+        fputs("usage: states task|step\n", stderr);
+        return 2;
+    }
     return 0;
 }
