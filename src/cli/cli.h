@@ -16,7 +16,6 @@ enum cli_status {
 int cli_serve(int argc, char **argv);
 
 int cli_submit(int argc, char **argv);
-int cli_get(int argc, char **argv);
 int cli_list(int argc, char **argv);
 int cli_operate(int argc, char **argv);  /* retry, skip, undo, cancel: by argv[0] */
 int cli_workflow(int argc, char **argv); /* put, list, get */

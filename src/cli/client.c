@@ -80,6 +80,36 @@ struct intact_client *client_open(const struct client_flags *f)
     return c;
 }
 
+struct intact_client *client_begin(const struct invocation *in)
+{
+    return client_open(&(struct client_flags){.server = given(in, "server"),
+                                              .token = given(in, "token"),
+                                              .token_file = given(in, "token-file"),
+                                              .ca = given(in, "ca")});
+}
+
+const struct flag client_flag_list[] = {
+    {.name = "server",
+     .value = "URL",
+     .help = "where it is",
+     .initial = "INTACT_SERVER, then http://127.0.0.1:7420"},
+    {.name = "token-file",
+     .value = "FILE",
+     .help = "file that holds the token",
+     .initial = "INTACT_TOKEN, then the admin's of a server on this machine",
+     .kind = WORD_FILE},
+    {.name = "token",
+     .value = "TOKEN",
+     .help = "itself; others may see it in the list of processes"},
+    {.name = "ca",
+     .value = "FILE",
+     .help = "certificates that an https server's is signed by",
+     .initial = "INTACT_CA, then the system's",
+     .kind = WORD_FILE},
+    {.name = "json", .help = "the server's answer, as it came"},
+    {0},
+};
+
 int client_complain(const struct intact_client *c, enum intact_status status)
 {
     ASSERT(status != INTACT_OK);

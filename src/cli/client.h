@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "cli/cli.h"
+#include "cli/verb.h"
 #include "json/json.h"
 
 struct client_flags {
@@ -45,6 +46,7 @@ struct flag_reader {
 int client_read_flags(int argc, char **argv, const struct flag_reader *r, struct client_flags *ret);
 
 struct intact_client *client_open(const struct client_flags *f); /* never NULL: ends the program */
+struct intact_client *client_begin(const struct invocation *in); /* the same, by its flags */
 
 /* Tells an answer that is not INTACT_OK, and what exit status it means. */
 int client_complain(const struct intact_client *c, enum intact_status status);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/verbs.h"
 #include "libintact/fake.h"
 #include "json/json.h"
 
@@ -29,6 +30,11 @@ static int answer(struct fake *f, const char *line, struct slice body, struct bu
     buf_str(ret, s.answers[s.calls < last ? s.calls : last]);
     s.calls++;
     return s.status;
+}
+
+static int cli_get(int argc, char **argv)
+{
+    return verb_run(&verb_get, argc, argv);
 }
 
 static char out[8000], err[8000];
@@ -226,7 +232,7 @@ static const struct {
      NULL,
      "",
      "does not answer like an Intact server"},
-    {cli_get, {"get"}, 200, {record}, 2, "", "", "usage: intact get"},
+    {cli_get, {"get"}, 200, {record}, 2, "", "", "TASK is missing; see intact get --help"},
     {cli_list,
      {"list", "--state", "error", "--tag", "a b=c&d", "--limit", "2"},
      200,
@@ -336,13 +342,13 @@ static void a_server_that_is_not_there_is_exit_status_3(void **state)
 {
     static const char *const answers[4] = {"{}"};
     static const char *const args[][4] = {{"get", "x"}, {"list"}, {"submit", "w"}};
-    static int (*const verbs[])(int, char **) = {cli_get, cli_list, cli_submit};
+    static int (*const those[])(int, char **) = {cli_get, cli_list, cli_submit};
 
     (void)state;
     begin(200, answers);
     fake_close(&s.fake);
-    for (size_t i = 0; i < COUNT_OF(verbs); i++) {
-        CHECK(run(verbs[i], args[i]) == 3, "%s", args[i][0]);
+    for (size_t i = 0; i < COUNT_OF(those); i++) {
+        CHECK(run(those[i], args[i]) == 3, "%s", args[i][0]);
         CHECK(strstr(err, "Is the server running?"), "%s", err);
     }
 }

@@ -2,54 +2,93 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "cli/cli.h"
+#include "cli/help.h"
+#include "cli/verb.h"
 
-static const struct verb {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *help;
-} verbs[] = {
-    {"serve", cli_serve, "run the server"},
-    {"submit", cli_submit, "submit tasks: one, or many from a file"},
-    {"get", cli_get, "show one task"},
-    {"list", cli_list, "list tasks, newest first"},
-    {"cancel", cli_operate, "undo a task that is not wanted any more"},
-    {"retry", cli_operate, "try a task that stopped in error again"},
-    {"skip", cli_operate, "take a step for done"},
-    {"undo", cli_operate, "turn a task back"},
-    {"workflow", cli_workflow, "store, show and list workflow definitions"},
-    {"token", cli_token, "make, list and delete access tokens"},
-    {"validate", cli_validate, "check definitions, without a server"},
-};
-
-static void print_usage(FILE *to)
+/* By one word, or by two: the words that it took are *ret_words. */
+static const struct verb *find_verb(int argc, char **argv, int *ret_words)
 {
-    fputs("usage: intact VERB [OPTIONS]\n\n", to);
-    for (size_t i = 0; i < COUNT_OF(verbs); i++)
-        fprintf(to, "  %-10s %s\n", verbs[i].name, verbs[i].help);
-    fputs("\nintact VERB --help tells more. Clients find the server by --server or INTACT_SERVER"
-          " [http://127.0.0.1:7420].\n",
-          to);
+    for (size_t i = 0; i < verb_count; i++) {
+        const struct verb *v = verbs[i];
+        *ret_words = v->noun ? 2 : 1;
+        if (argc > *ret_words && strcmp(argv[1], v->noun ? v->noun : v->name) == 0
+            && (!v->noun || strcmp(argv[2], v->name) == 0))
+            return v;
+    }
+    return NULL;
+}
+
+static bool is_noun(const char *word)
+{
+    for (size_t i = 0; i < verb_count; i++)
+        if (verbs[i]->noun && strcmp(verbs[i]->noun, word) == 0)
+            return true;
+    return false;
+}
+
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0;
+}
+
+/* "intact workflow", "intact workflow nonsense" */
+static int refuse_noun(int argc, char **argv)
+{
+    bool asked = argc > 2 && is_help(argv[2]);
+
+    if (argc > 2 && !asked)
+        fprintf(stderr, "intact %s: there is no verb \"%s\"\n\n", argv[1], argv[2]);
+    help_print_noun(argv[1], asked ? stdout : stderr);
+    return asked ? CLI_OK : CLI_USAGE;
+}
+
+static int refuse_verb(const char *word)
+{
+    fprintf(stderr, "intact: there is no verb \"%s\"\n\n", word);
+    help_print_all(stderr);
+    return CLI_USAGE;
+}
+
+/* "intact help get", "intact help workflow put" */
+static int help(int argc, char **argv)
+{
+    int words = 0;
+
+    if (argc == 2) {
+        help_print_all(stdout);
+        return CLI_OK;
+    }
+    const struct verb *v = find_verb(argc - 1, argv + 1, &words);
+    if (v && v->main) {
+        char asks[] = "--help";
+        char *args[] = {argv[2], asks, NULL};
+        return v->main(2, args);
+    }
+    if (v)
+        help_print(v, stdout);
+    else if (is_noun(argv[2]))
+        help_print_noun(argv[2], stdout);
+    else
+        return refuse_verb(argv[2]);
+    return CLI_OK;
 }
 
 int main(int argc, char **argv)
 {
+    int words = 0;
+
     if (argc < 2) {
-        print_usage(stderr);
-        return 2;
+        help_print_all(stderr);
+        return CLI_USAGE;
     }
     if (strcmp(argv[1], "--version") == 0) {
         puts("intact " INTACT_VERSION);
-        return 0;
+        return CLI_OK;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
-        print_usage(stdout);
-        return 0;
-    }
-    for (size_t i = 0; i < COUNT_OF(verbs); i++)
-        if (strcmp(argv[1], verbs[i].name) == 0)
-            return verbs[i].run(argc - 1, argv + 1);
-    fprintf(stderr, "intact: there is no verb \"%s\"\n\n", argv[1]);
-    print_usage(stderr);
-    return 2;
+    if (is_help(argv[1]))
+        return help(argc, argv);
+    const struct verb *v = find_verb(argc, argv, &words);
+    if (v)
+        return verb_run(v, argc - words, argv + words); /* its name stands where argv[0] does */
+    return is_noun(argv[1]) ? refuse_noun(argc, argv) : refuse_verb(argv[1]);
 }

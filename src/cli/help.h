@@ -1,0 +1,15 @@
+#ifndef CLI_HELP_H
+#define CLI_HELP_H
+
+/* What --help says, made of the description of a verb. */
+
+#include <stdio.h>
+
+#include "cli/verb.h"
+
+void help_print(const struct verb *v, FILE *to);          /* of one verb */
+void help_print_all(FILE *to);                            /* a line of each */
+void help_print_noun(const char *noun, FILE *to);         /* a line of each verb of a noun */
+void help_print_synopsis(const struct verb *v, FILE *to); /* "intact get TASK [--wait TIME]" */
+
+#endif

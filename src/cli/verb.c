@@ -1,0 +1,240 @@
+#include "cli/verb.h"
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/when.h"
+#include "cli/help.h"
+
+enum { FIRST_CODE = 256 }; /* of getopt_long for flags without a letter: beyond all letters */
+
+const struct flag *verb_flag(const struct verb *v, size_t i)
+{
+    size_t own = 0;
+
+    for (; v->flags && v->flags[own].name; own++)
+        if (own == i)
+            return &v->flags[i];
+    if (v->is_local)
+        return NULL;
+    for (size_t k = 0; client_flag_list[k].name; k++)
+        if (own + k == i)
+            return &client_flag_list[k];
+    return NULL;
+}
+
+static const char *verb_words(const struct verb *v, char *ret, size_t size)
+{
+    (void)snprintf(ret, size, "intact%s%s%s%s", v->noun ? " " : "", v->noun ? v->noun : "",
+                   *v->name ? " " : "", v->name);
+    return ret;
+}
+
+static void say(const struct verb *v, const char *fmt, va_list args)
+{
+    char words[64];
+
+    fprintf(stderr, "%s: ", verb_words(v, words, sizeof words));
+    (void)vfprintf(stderr, fmt, args);
+}
+
+int verb_misused(const struct invocation *in, const char *fmt, ...)
+{
+    char words[64];
+    va_list args;
+
+    va_start(args, fmt);
+    say(in->verb, fmt, args);
+    va_end(args);
+    fprintf(stderr, "; see %s --help\n", verb_words(in->verb, words, sizeof words));
+    return CLI_USAGE;
+}
+
+int verb_failed(const struct invocation *in, int status, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    say(in->verb, fmt, args);
+    va_end(args);
+    fputc('\n', stderr);
+    return status;
+}
+
+/* ---- what was given ---- */
+
+static bool is_flag_of(const struct verb *v, const char *name)
+{
+    for (size_t i = 0; verb_flag(v, i); i++)
+        if (strcmp(verb_flag(v, i)->name, name) == 0)
+            return true;
+    return false;
+}
+
+const char *given_next(const struct invocation *in, const char *flag, size_t *at)
+{
+    ASSERT(is_flag_of(in->verb, flag));
+    while (*at < in->given_count) {
+        const struct given_flag *g = &in->given[(*at)++];
+        if (strcmp(g->flag->name, flag) == 0)
+            return g->value;
+    }
+    return NULL;
+}
+
+const char *given(const struct invocation *in, const char *flag)
+{
+    const char *last = NULL;
+    const char *value = NULL;
+
+    for (size_t at = 0; (value = given_next(in, flag, &at));)
+        last = value;
+    return last;
+}
+
+bool given_duration(const struct invocation *in, const char *flag, int64_t *ret_ms)
+{
+    const char *text = given(in, flag);
+
+    if (!text || duration_parse(slice_of(text), ret_ms))
+        return true;
+    verb_misused(in, "--%s is \"%s\", expected a duration such as 200ms, 30s or 15m", flag, text);
+    return false;
+}
+
+bool given_number(const struct invocation *in, const char *flag, int64_t min, int64_t max,
+                  int64_t *ret)
+{
+    const char *text = given(in, flag);
+    char *end = NULL;
+
+    if (!text)
+        return true;
+    long long n = strtoll(text, &end, 10); /* what is too large is beyond max as well */
+    if (*text && !*end && n >= min && n <= max) {
+        *ret = n;
+        return true;
+    }
+    verb_misused(in, "--%s is \"%s\", expected a number from %lld to %lld", flag, text,
+                 (long long)min, (long long)max);
+    return false;
+}
+
+/* ---- reading ---- */
+
+struct reading {
+    struct option longs[VERB_FLAGS_MAX + 2];
+    char letters[2 * VERB_FLAGS_MAX + 4];
+};
+
+static int code_of(const struct flag *f, size_t i)
+{
+    return f->letter ? f->letter : FIRST_CODE + (int)i;
+}
+
+static void describe(struct reading *r, const struct verb *v)
+{
+    size_t n = 0;
+    size_t letters = 0;
+
+    r->letters[letters++] = ':';
+    r->letters[letters++] = 'h';
+    for (const struct flag *f = verb_flag(v, 0); f; f = verb_flag(v, ++n)) {
+        ASSERT(n < VERB_FLAGS_MAX);
+        r->longs[n] = (struct option){f->name, f->value ? required_argument : no_argument, NULL,
+                                      code_of(f, n)};
+        if (!f->letter)
+            continue;
+        r->letters[letters++] = f->letter;
+        if (f->value)
+            r->letters[letters++] = ':';
+    }
+    r->longs[n] = (struct option){"help", no_argument, NULL, 'h'};
+}
+
+static const struct flag *flag_of_code(const struct verb *v, int code)
+{
+    for (size_t i = 0; verb_flag(v, i); i++)
+        if (code_of(verb_flag(v, i), i) == code)
+            return verb_flag(v, i);
+    return NULL;
+}
+
+/* getopt permutes: behind an unknown flag argv[optind - 1] is the word it stood in. */
+static int refuse(const struct invocation *in, int code, char **argv)
+{
+    const char *word = argv[optind - 1];
+
+    if (code == ':')
+        return verb_misused(in, "%s needs a value", word);
+    if (optopt > 0 && optopt < FIRST_CODE && word[0] == '-' && word[1] != '-')
+        return verb_misused(in, "there is no flag -%c", optopt);
+    if (optopt >= FIRST_CODE || strchr(word, '='))
+        return verb_misused(in, "%s: this flag takes no value, or there is none of that name",
+                            word);
+    return verb_misused(in, "there is no flag %s", word);
+}
+
+/* CLI_OK; -1: --help was printed; CLI_USAGE: said what is wrong. */
+static int read_flags(struct invocation *in, int argc, char **argv)
+{
+    struct reading r = {0};
+    int code = 0;
+
+    describe(&r, in->verb);
+    opterr = 0;
+    optind = 0; /* glibc: begin anew, and forget the permutation of an earlier reading */
+    while ((code = getopt_long(argc, argv, r.letters, r.longs, NULL)) != -1) {
+        if (code == 'h') {
+            help_print(in->verb, stdout);
+            return -1;
+        }
+        if (code == '?' || code == ':')
+            return refuse(in, code, argv);
+        in->given[in->given_count++] =
+            (struct given_flag){flag_of_code(in->verb, code), optarg ? optarg : ""};
+    }
+    in->words = argv + optind;
+    in->word_count = (size_t)(argc - optind);
+    return CLI_OK;
+}
+
+static int check_words(const struct invocation *in)
+{
+    size_t least = 0;
+    size_t most = 0;
+    const struct argument *a = in->verb->arguments;
+
+    for (; most < VERB_ARGUMENTS_MAX && a[most].name; most++)
+        least += a[most].optional ? 0 : 1;
+    if (in->word_count < least)
+        return verb_misused(in, "%s is missing", a[in->word_count].name);
+    if (in->word_count > most && !(most && a[most - 1].repeats))
+        return verb_misused(in, "\"%s\" is one word too many", in->words[most]);
+    return CLI_OK;
+}
+
+int verb_run(const struct verb *v, int argc, char **argv)
+{
+    struct invocation in = {.verb = v};
+
+    if (v->main)
+        return v->main(argc, argv);
+    size_t flag_max = 1;
+    for (int i = 0; i < argc; i++) /* each takes a letter at least: -abc is three */
+        flag_max += strlen(argv[i]);
+    in.given = calloc(flag_max, sizeof(*in.given));
+    if (!in.given)
+        return verb_failed(&in, CLI_UNREACHED, "there is no memory");
+    int end = read_flags(&in, argc, argv);
+    if (end == CLI_OK)
+        end = check_words(&in);
+    if (end == CLI_OK)
+        end = v->run(&in);
+    free(in.given);
+    return end < 0 ? CLI_OK : end;
+}
