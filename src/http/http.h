@@ -58,6 +58,9 @@ struct http_handler {
     /* The files of the certificate have changed: they were read (NULL), or could not be, and the
      * certificate that was there stays. May be NULL. */
     void (*certificate)(void *arg, const struct error *e);
+    /* Nothing waits any more for the reader of this stream: time for its next piece. May be NULL.
+     * Not called where a write found that nothing has to wait. */
+    void (*flushed)(void *arg, struct http_request *r);
 };
 
 struct http_request {
@@ -148,6 +151,11 @@ bool http_peer_is_loopback(const struct http_request *r);
  */
 void http_stream_begin(struct http_request *r, int status, const char *content_type,
                        const char *headers);
+
+/* The same for an answer of which it is known how long it will be: exactly so many bytes are to be
+ * written before its end. Ended before, the connection is cut, so that the client knows. */
+void http_stream_begin_sized(struct http_request *r, int status, const char *content_type,
+                             const char *headers, uint64_t size);
 
 /* Copies the bytes. False: the client has gone, or more than limits.stream_backlog_max bytes wait
  * for it: nothing was taken. A piece may be longer than that if little waits. */

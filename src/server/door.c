@@ -142,6 +142,11 @@ static void on_certificate(void *arg, const struct error *e)
         log_line(LOG_INFO, "event=certificate_loaded");
 }
 
+static void on_flushed(void *arg, struct http_request *r)
+{
+    backup_flushed(arg, r);
+}
+
 static void on_hangup(uv_signal_t *s, int signum)
 {
     struct server *sv = s->data;
@@ -172,6 +177,7 @@ enum err door_open(struct server *sv, struct error *e)
     const struct http_handler handler = {.arg = sv,
                                          .handle = route,
                                          .done = exchange_done,
+                                         .flushed = on_flushed,
                                          .certificate = on_certificate};
 
     if (sv->config.limits)
