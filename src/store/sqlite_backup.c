@@ -148,9 +148,9 @@ enum err sqlite_backup_begin(struct store *base, const struct audit *audit, stru
         return store_failed(s, rc, e, "read its size");
     err = room_check(s, pages * size, e);
     if (err == ERR_OK)
-        err = audit_write(s, audit, e);
-    if (err == ERR_OK)
         err = copy_open(s, e);
+    if (err == ERR_OK)
+        err = audit_write(s, audit, e);
     if (err != ERR_OK)
         copy_drop(s);
     return err;
