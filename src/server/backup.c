@@ -36,6 +36,7 @@ struct backup {
     struct backup_step step;
     unsigned patience, steps;
     int64_t copied, left; /* since and at the last look */
+    int64_t longest_us;   /* of the steps */
     enum err err;
     struct error error;
     int fd; /* of the whole copy */
@@ -142,8 +143,9 @@ static void send_all(struct backup *b)
     }
     b->phase = BACKUP_SENDING;
     b->size = (uint64_t)st.st_size;
-    log_line(LOG_INFO, "event=backup_made bytes=%" PRIu64 " steps=%u ms=%" PRIu64, b->size,
-             b->steps, (uv_hrtime() - b->began_ns) / 1000000);
+    log_line(LOG_INFO,
+             "event=backup_made bytes=%" PRIu64 " steps=%u longest_us=%" PRId64 " ms=%" PRIu64,
+             b->size, b->steps, b->longest_us, (uv_hrtime() - b->began_ns) / 1000000);
     http_stream_begin_sized(b->x.http, 200, "application/vnd.sqlite3",
                             "Cache-Control: no-store\r\n", b->size);
     send_on(b);
@@ -169,6 +171,7 @@ static void backup_run(struct store_job *j, struct store *store)
 static void keep_pace(struct backup *b)
 {
     b->copied += b->step.copied;
+    b->longest_us = max_i64(b->longest_us, b->job.took_us);
     if (b->steps++ % LOOK_EVERY != 0)
         return;
     if (b->steps > 1 && b->left - b->step.left < b->copied / 2)
