@@ -18,6 +18,7 @@
 #include "base/fault.h"
 
 enum {
+    RESTARTS_MAX = 20,
     CHUNK_PAGES = 16,                 /* between two looks at the clock */
     ROOM_KEPT_MAX = 64 * 1024 * 1024, /* for the store itself ... */
     ROOM_KEPT_PART = 20               /* ... or this part of the disk, if it is less */
@@ -203,6 +204,22 @@ static int copy_pages(struct copy *c, struct backup_step *b, int64_t page_size)
     return rc;
 }
 
+/* Where every other transaction is undone, a copy that begins anew each time would never end. */
+static enum err restarts_check(struct sqlite_store *s, const struct backup_step *b, struct error *e)
+{
+    struct copy *c = &s->copy;
+    int64_t done = b->whole - b->left;
+
+    c->restarts += done < c->done;
+    c->done = done;
+    if (c->restarts <= RESTARTS_MAX)
+        return ERR_OK;
+    return error_set(e, ERR_BUSY,
+                     "the backup was given up: what is written into the state store %s fails again "
+                     "and again, and each time it has to begin anew",
+                     s->path);
+}
+
 static enum err copy_go_on(struct sqlite_store *s, struct backup_step *b, struct error *e)
 {
     int64_t page_size = 0;
@@ -213,7 +230,10 @@ static enum err copy_go_on(struct sqlite_store *s, struct backup_step *b, struct
     rc = copy_pages(&s->copy, b, page_size);
     if (rc == SQLITE_DONE)
         return copy_hand_over(s, &b->fd, e);
-    return rc == SQLITE_OK ? room_check(s, b->left, e) : copy_failed(s, rc, "copy the store", e);
+    if (rc != SQLITE_OK)
+        return copy_failed(s, rc, "copy the store", e);
+    enum err err = restarts_check(s, b, e);
+    return err == ERR_OK ? room_check(s, b->left, e) : err;
 }
 
 enum err sqlite_backup_step(struct store *base, struct backup_step *b, struct error *e)

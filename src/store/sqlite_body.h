@@ -128,8 +128,10 @@ struct file_id {
 struct copy {
     sqlite3_backup *handle; /* NULL: none is made */
     struct db to;
-    int fd;    /* of the same file */
-    bool lost; /* the store was opened again meanwhile, and it ended by that */
+    int fd;            /* of the same file */
+    bool lost;         /* the store was opened again meanwhile, and it ended by that */
+    int64_t done;      /* pages, at the last step */
+    unsigned restarts; /* how often that became less: by transactions that were undone */
 };
 
 struct sqlite_store {
