@@ -20,6 +20,7 @@
  * whoever gives ids of his own may repeat any call that ended INTACT_UNREACHABLE or INTACT_BUSY.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -108,6 +109,18 @@ INTACT_API enum intact_status intact_client_list(struct intact_client *c, const 
 INTACT_API enum intact_status intact_client_call(struct intact_client *c, const char *method,
                                                  const char *path, const char *content_type,
                                                  const char *body, size_t size);
+
+/* Gets the next bytes of an answer; `whole` is how many there will be, -1: not known. False: no
+ * more are wanted, the call ends. */
+typedef bool intact_take(void *arg, const char *bytes, size_t size, int64_t whole);
+
+/* A call whose answer may be larger than memory: what a good answer (2xx) brings goes to `take` as
+ * it comes, on the calling thread, and none of it is kept; the body of any other is, as always.
+ * INTACT_UNREACHABLE if the connection ended before its end, or `take` said no: then what was taken
+ * is of no use. It may last as long as it likes; that the server is there is asked by the kernel.
+ */
+INTACT_API enum intact_status intact_client_fetch(struct intact_client *c, const char *method,
+                                                  const char *path, intact_take *take, void *arg);
 
 #ifdef __cplusplus
 }

@@ -18,6 +18,7 @@
  *
  *     forward, never seen          true: take effect now
  *     forward, done                answered with the recorded output
+ *     forward, done and undone     answered with the permanent error "undone", effect none
  *     forward, barred by an undo   answered with the permanent error "undone", effect none
  *     undo, its forward was done   true: undo it now
  *     undo, done                   answered with the recorded output

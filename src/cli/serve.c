@@ -22,6 +22,7 @@ static const char usage[] =
     "token; the first one, which may do everything, is written to DIR/admin-token.\n"
     "\n"
     "  --data DIR            folder of the state store, made if missing   [./intact-data]\n"
+    "  --adopt               go on with a copied folder, whose original is not used any more\n"
     "  --listen ADDR:PORT    port 0 takes any free one; beyond loopback\n"
     "                        with TLS or behind a proxy only              [127.0.0.1:7420]\n"
     "  --open                no tokens: whoever reaches it may do everything; loopback only\n"
@@ -51,7 +52,7 @@ struct options {
     bool behind_proxy;
     struct server_limits limits;
     int64_t scan_every_ms, grace_ms, drain_ms;
-    bool open;
+    bool open, adopt;
 };
 
 static int complain(const char *flag, const char *found, const char *expected)
@@ -137,6 +138,9 @@ static int read_option(struct options *o, int c)
     case 'o':
         o->open = true;
         return 0;
+    case 'a':
+        o->adopt = true;
+        return 0;
     case 'k':
         o->key_prefix = optarg;
         return 0;
@@ -173,6 +177,7 @@ static int read_options(struct options *o, int argc, char **argv)
         {"data", required_argument, NULL, 'd'},
         {"listen", required_argument, NULL, 'l'},
         {"open", no_argument, NULL, 'o'},
+        {"adopt", no_argument, NULL, 'a'},
         {"scan-every", required_argument, NULL, 's'},
         {"grace", required_argument, NULL, 'g'},
         {"drain", required_argument, NULL, 'r'},
@@ -309,6 +314,17 @@ static int check_options(const struct options *o)
     return 0;
 }
 
+/* All of the file is read for it: only a copy is worth that. */
+static enum err adopt(const struct options *o, struct error *e)
+{
+    bool was_copy = false;
+    enum err err = sqlite_store_adopt(o->data, &was_copy, e);
+
+    if (err == ERR_OK)
+        log_line(LOG_INFO, "event=%s data=%s", was_copy ? "adopted" : "nothing_to_adopt", o->data);
+    return err;
+}
+
 int cli_serve(int argc, char **argv)
 {
     struct options o = {.data = "intact-data", .listen = "127.0.0.1:7420"};
@@ -322,7 +338,12 @@ int cli_serve(int argc, char **argv)
         bad = check_options(&o);
     if (bad)
         return bad < 0 ? 0 : bad;
-    if (server_take_files(&e) != ERR_OK || sqlite_store_open(o.data, &store, &e) != ERR_OK) {
+    enum err err = server_take_files(&e);
+    if (err == ERR_OK && o.adopt)
+        err = adopt(&o, &e);
+    if (err == ERR_OK)
+        err = sqlite_store_open(o.data, &store, &e);
+    if (err != ERR_OK) {
         fprintf(stderr, "intact serve: %s\n", e.text);
         return 1;
     }

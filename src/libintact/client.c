@@ -19,6 +19,9 @@ struct intact_client {
     void *arg;
     struct buf body, error, path;
     long status;
+    intact_take *take; /* of the call at work: gets the body of a good answer; NULL: `body` does */
+    void *take_arg;
+    bool refused; /* by `take` */
     char why[CURL_ERROR_SIZE];
 };
 
@@ -179,6 +182,39 @@ static enum intact_status conclude(struct intact_client *c, CURLcode code)
     return c->status == 429 || c->status >= 500 ? INTACT_BUSY : INTACT_REFUSED;
 }
 
+/* What a good answer brings goes to the caller as it comes; a problem is kept to be told. */
+static size_t hand_on(char *ptr, size_t size, size_t count, void *arg)
+{
+    struct intact_client *c = arg;
+    long status = 0;
+    curl_off_t whole = -1;
+
+    (void)curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status); /* or it stays 0 */
+    if (status < 200 || status >= 300) {
+        buf_add(&c->body, ptr, size * count);
+        return c->body.overflow ? 0 : size * count;
+    }
+    (void)curl_easy_getinfo(c->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &whole); /* the same */
+    c->refused = !c->take(c->take_arg, ptr, size * count, whole);
+    return c->refused ? 0 : size * count;
+}
+
+/* It may last; what must not last is that nothing at all comes. A server that has first to make
+ * what it sends says nothing meanwhile, and it is the kernel who knows whether it is still there.
+ */
+static bool set_long_call(struct intact_client *c)
+{
+    bool ok = curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, 0L) == CURLE_OK;
+
+    ok &= curl_easy_setopt(c->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CALL_MS) == CURLE_OK;
+    ok &= curl_easy_setopt(c->easy, CURLOPT_TCP_KEEPALIVE, 1L) == CURLE_OK;
+    ok &= curl_easy_setopt(c->easy, CURLOPT_TCP_KEEPIDLE, 15L) == CURLE_OK;
+    ok &= curl_easy_setopt(c->easy, CURLOPT_TCP_KEEPINTVL, 15L) == CURLE_OK;
+    ok &= curl_easy_setopt(c->easy, CURLOPT_WRITEFUNCTION, hand_on) == CURLE_OK;
+    ok &= curl_easy_setopt(c->easy, CURLOPT_WRITEDATA, (void *)c) == CURLE_OK;
+    return ok;
+}
+
 static bool set_call(struct intact_client *c, const char *method, const char *url, const char *body,
                      size_t size, int64_t wait_ms)
 {
@@ -192,6 +228,8 @@ static bool set_call(struct intact_client *c, const char *method, const char *ur
         ok &= curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, body) == CURLE_OK;
         ok &= curl_easy_setopt(c->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size) == CURLE_OK;
     }
+    if (c->take)
+        ok &= set_long_call(c);
     return ok;
 }
 
@@ -257,6 +295,21 @@ enum intact_status intact_client_call(struct intact_client *c, const char *metho
                                       const char *content_type, const char *body, size_t size)
 {
     return call(c, method, path, content_type, body, size, 0);
+}
+
+enum intact_status intact_client_fetch(struct intact_client *c, const char *method,
+                                       const char *path, intact_take *take, void *arg)
+{
+    c->take = take;
+    c->take_arg = arg;
+    c->refused = false;
+    enum intact_status status = call(c, method, path, NULL, "", 0, 0);
+    c->take = NULL;
+    if (c->refused) {
+        buf_clear(&c->error);
+        buf_str(&c->error, "given up: what came was not taken");
+    }
+    return status;
 }
 
 static void add_escaped(struct intact_client *c, struct buf *b, const char *text)
