@@ -163,12 +163,10 @@ struct sqlite3 *intact_ledger_db(struct intact_ledger *l)
     return l->db;
 }
 
-static void answer_trouble(struct intact_request *r, enum intact_effect effect)
+static void answer_trouble(struct intact_request *r, enum intact_error_flags effect)
 {
-    intact_answer_error(r, &(struct intact_error){.code = "ledger",
-                                                  .message = "the agent's ledger cannot be written",
-                                                  .retryable = true,
-                                                  .effect = effect});
+    intact_answer_error(r, "ledger", "the agent's ledger cannot be written",
+                        INTACT_RETRYABLE | (unsigned)effect);
 }
 
 static void end_without_effect(struct intact_ledger *l)
@@ -227,11 +225,8 @@ static void answer_recorded(struct intact_ledger *l, struct intact_request *r, s
 {
     end_without_effect(l);
     if (slice_is(buf_view(&own->outcome), "barred"))
-        intact_answer_error(r,
-                            &(struct intact_error){.code = "undone",
-                                                   .message =
-                                                       "this step was undone before it took effect",
-                                                   .effect = INTACT_EFFECT_NONE});
+        intact_answer_error(r, "undone", "this step was undone before it took effect",
+                            INTACT_EFFECT_NONE);
     else
         intact_answer(r, own->output.len ? own->output.ptr : "null");
 }
