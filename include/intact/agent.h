@@ -161,16 +161,16 @@ INTACT_API void intact_agent_stop_one(struct intact_agent *a);
  * Drive the agent whenever its descriptor is readable or its time is over; once too often does no
  * harm. Whichever call comes first starts it. */
 
-/* One descriptor, the same as long as the agent runs, for poll, epoll, libuv, libev and the like:
- * readable, for as long as that is so, when there is something to do. It is the agent's: do not
- * read or close it. -1: the agent could not start. */
+/* One descriptor, the same until the agent is freed, for poll, epoll, libuv, libev and the like:
+ * readable, for as long as that is so, when there is something to do; never when the agent is over.
+ * It is the agent's: do not read or close it. -1: the agent could not start. */
 INTACT_API int intact_agent_fd(struct intact_agent *a);
 
 /* How long to wait for it at most; -1: the agent is over. Ask anew after each drive. */
 INTACT_API int intact_agent_timeout_ms(struct intact_agent *a);
 
 /* Does what there is to do, and does not wait. Handlers that run inline are called in here. False:
- * the agent is over; its descriptor is closed. From one of its own handlers it does nothing. */
+ * the agent is over. From one of its own handlers it does nothing, and says true. */
 INTACT_API bool intact_agent_drive(struct intact_agent *a);
 
 /* How it ended, once intact_agent_drive has said false. */

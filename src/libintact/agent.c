@@ -377,7 +377,8 @@ static size_t close_parts(struct intact_agent *a)
     a->peer_count = 0;
     free(a->peers);
     a->peers = NULL;
-    reactor_close(&a->reactor);
+    reactor_unwatch(&a->reactor, atomic_load(&process.fd));
+    reactor_stop(&a->reactor);
     curl_slist_free_all(a->headers);
     a->headers = NULL;
     stop_leave();
@@ -404,6 +405,7 @@ static bool start_agent(struct intact_agent *a)
     const char *why = open_parts(a);
     if (why) {
         (void)close_parts(a); /* nothing was asked yet */
+        reactor_close(&a->reactor);
         return fail(a, why);
     }
     a->phase = AGENT_RUNS;
@@ -439,7 +441,8 @@ void agent_break_off(struct intact_agent *a)
 
 int intact_agent_fd(struct intact_agent *a)
 {
-    return is_running(a) ? a->reactor.fd : -1;
+    (void)is_running(a); /* a start that fails leaves none */
+    return a->reactor.fd;
 }
 
 int intact_agent_timeout_ms(struct intact_agent *a)

@@ -21,6 +21,13 @@ struct intact_call {
     void *arg;
 };
 
+/* By itself libcurl keeps no more of them than it has transfers at the moment, times four. */
+static void keep_connections(struct intact_client *c)
+{
+    if (c->reactor.multi)
+        (void)curl_multi_setopt(c->reactor.multi, CURLMOPT_MAXCONNECTS, (long)c->connections);
+}
+
 static bool is_open(struct intact_client *c)
 {
     if (c->reactor.fd >= 0)
@@ -30,6 +37,7 @@ static bool is_open(struct intact_client *c)
     c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     c->reactor.wake_fd = c->wake_fd;
     c->reactor.is_tls = strncasecmp(c->server, "https:", 6) == 0;
+    keep_connections(c);
     if (c->wake_fd >= 0 && reactor_watch(&c->reactor, c->wake_fd))
         return true;
     client_start_fini(c);
@@ -158,6 +166,7 @@ void intact_client_set_connections(struct intact_client *c, unsigned connections
     c->connections = connections < 1                 ? 1
                      : connections > CONNECTIONS_MAX ? CONNECTIONS_MAX
                                                      : connections;
+    keep_connections(c);
 }
 
 int intact_client_fd(struct intact_client *c)
@@ -177,8 +186,10 @@ int intact_client_timeout_ms(const struct intact_client *c)
 /* See `fresh`. */
 static void forget_connections(struct intact_client *c)
 {
-    if (c->fresh && c->started_count == 0 && reactor_forget(&c->reactor))
-        c->fresh = false;
+    if (!c->fresh || c->started_count > 0 || !reactor_forget(&c->reactor))
+        return;
+    keep_connections(c);
+    c->fresh = false;
 }
 
 static bool send_call(struct intact_client *c, struct intact_call *x)

@@ -155,6 +155,8 @@ static size_t done_count(void)
 
 static void end(struct intact_agent *a, enum intact_agent_result expected)
 {
+    struct pollfd p = {.fd = intact_agent_fd(a), .events = POLLIN};
+
     intact_agent_stop_one(a);
     while (turn(a))
         continue;
@@ -162,7 +164,8 @@ static void end(struct intact_agent *a, enum intact_agent_result expected)
           kept.log);
     CHECK(!intact_agent_drive(a), "it is over");
     CHECK(intact_agent_timeout_ms(a) == -1, "there is nothing to wait for");
-    CHECK(intact_agent_fd(a) == -1, "and no descriptor");
+    intact_agent_stop_one(a);
+    CHECK(poll(&p, 1, 0) == 0 && p.fd == intact_agent_fd(a), "its descriptor stays, and is silent");
     intact_agent_free(a);
     fake_close(&m.fake);
 }

@@ -63,12 +63,26 @@ bool reactor_open(struct reactor *r)
     return false;
 }
 
-void reactor_close(struct reactor *r)
+void reactor_unwatch(struct reactor *r, int fd)
+{
+    (void)epoll_ctl(r->fd, EPOLL_CTL_DEL, fd, NULL); /* not there is fine */
+}
+
+void reactor_stop(struct reactor *r)
 {
     curl_multi_cleanup(r->multi);
-    if (r->fd >= 0)
-        close(r->fd);
     r->multi = NULL;
+    if (r->wake_fd >= 0)
+        reactor_unwatch(r, r->wake_fd);
+    r->wake_fd = -1;
+}
+
+void reactor_close(struct reactor *r)
+{
+    if (r->fd < 0)
+        return;
+    reactor_stop(r);
+    close(r->fd);
     r->fd = -1;
 }
 
@@ -77,11 +91,6 @@ bool reactor_watch(struct reactor *r, int fd)
     struct epoll_event e = {.events = EPOLLIN, .data.fd = fd};
 
     return epoll_ctl(r->fd, EPOLL_CTL_ADD, fd, &e) == 0;
-}
-
-void reactor_unwatch(struct reactor *r, int fd)
-{
-    (void)epoll_ctl(r->fd, EPOLL_CTL_DEL, fd, NULL); /* not there is fine */
 }
 
 void reactor_due(struct reactor *r)

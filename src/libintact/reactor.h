@@ -19,7 +19,9 @@ struct reactor {
 };
 
 bool reactor_open(struct reactor *r) MUST_USE; /* false: nothing is open */
-void reactor_close(struct reactor *r); /* no transfer is in it any more; harmless if closed */
+/* No transfer is in it any more. The descriptor stays, and is never readable again. */
+void reactor_stop(struct reactor *r);
+void reactor_close(struct reactor *r); /* harmless if it is closed */
 
 /* Closes the connections that are kept for later. No transfer is in it. False: all is as it was. */
 bool reactor_forget(struct reactor *r) MUST_USE;

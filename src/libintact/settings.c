@@ -82,6 +82,7 @@ void intact_agent_free(struct intact_agent *a)
     if (!a)
         return;
     agent_break_off(a);
+    reactor_close(&a->reactor);
     agent_delist(a);
     outbox_unuse(a->outbox);
     for (size_t i = 0; i < a->options.handler_count; i++)
