@@ -15,6 +15,9 @@ docs), in which its commands run; /tmp/ and port 7420 become a folder and a port
 if the program were installed, and INTACT_SERVER is set. A document that shows no `intact serve` finds a server running,
 with its data in ./intact-data. `./run build` does nothing: there is a build.
 
+<!-- file: greeter.c --> on the line before a block of any language: what the block shows is written into that file of the
+folder, when its turn comes. pkg-config finds the library as it is installed, and `cc` compiles for it.
+
 <!-- pending --> on the line before a block: the block is not run, and is listed at the end. With a file, as in
 <!-- pending: tests/docs/meanwhile/x.sh -->, the commands of the file are run in its place.
 
@@ -33,12 +36,27 @@ import time
 import urllib.error
 import urllib.request
 
+INSTALLED = {}
 PATIENCE_S = 240  # only a failing test waits so long
 ROOT, INTACT = (os.path.realpath(p) for p in sys.argv[1:3])
 
 
 class Mistake(Exception):
     pass
+
+
+class Listing:
+    """A block that is written into a file."""
+
+    def __init__(self, line, name):
+        self.line, self.name, self.text, self.pending, self.commands = line, name, "", None, []
+
+    def add(self, number, text):
+        self.text += text + "\n"
+
+    @staticmethod
+    def is_whole():
+        return True
 
 
 class Block:
@@ -83,6 +101,8 @@ def read_blocks(path):
             elif text == "```console":
                 pending = re.fullmatch(r"<!-- pending(?:: (\S+))? -->", before)
                 block = Block(number, pending and (pending[1] or ""))
+            elif text.startswith("```") and re.fullmatch(r"<!-- file: [\w.-]+ -->", before):
+                block = Listing(number, before.split()[2])
             elif text.startswith("<!-- pending") and not re.fullmatch(r"<!-- pending(: \S+)? -->", text):
                 raise Mistake(f"line {number}: expected <!-- pending --> or <!-- pending: FILE -->")
             before = text
@@ -106,7 +126,7 @@ def expect(shown, got, place):
 class Place:
     """Where a document runs: a folder, a port, and a bash that keeps its variables."""
 
-    def __init__(self, starts_server):
+    def __init__(self, starts_server, has_listings=False):
         self.work = tempfile.mkdtemp(prefix="intact-docs.")
         self.port = free_port()
         clone = f"{self.work}/clone"
@@ -123,6 +143,11 @@ class Place:
         environment = {k: v for k, v in os.environ.items() if k not in hidden}
         environment.update(PATH=f"{programs}:{environment['PATH']}", INTACT_SERVER=f"http://127.0.0.1:{self.port}",
                            TMPDIR=f"{self.work}/tmp", LC_ALL="C.UTF-8")
+        if has_listings:
+            environment.update(installed())
+            sanitize = os.environ.get("INTACT_DOCS_SANITIZE", "none")
+            flag = "" if sanitize == "none" else f"-fsanitize={sanitize}"
+            self.script(f"{programs}/cc", f'exec {os.environ.get("CC", "/usr/bin/cc")} {flag} -Werror "$@"')
         self.bash = subprocess.Popen(["bash"], cwd=clone, env=environment, stdin=subprocess.PIPE,
                                      stdout=subprocess.PIPE, text=True, start_new_session=True)
         self.count = 0
@@ -176,6 +201,22 @@ class Place:
         subprocess.run(["rm", "-rf", self.work], check=True)
 
 
+def installed():
+    """The variables with which the library is found, as a package would install it; once for all documents."""
+    build = os.environ.get("INTACT_DOCS_BUILD")
+    if not build:
+        raise Mistake("documents with listings need INTACT_DOCS_BUILD, the folder of the build")
+    if not INSTALLED:
+        dest = tempfile.mkdtemp(prefix="intact-docs.")
+        INSTALLED["DEST"] = dest
+        subprocess.run(["meson", "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", dest], check=True,
+                       stdout=subprocess.DEVNULL)
+        pc = glob.glob(f"{dest}/**/libintact.pc", recursive=True)[0]
+        lib = os.path.dirname(os.path.dirname(pc))
+        INSTALLED.update(PKG_CONFIG_PATH=os.path.dirname(pc), PKG_CONFIG_SYSROOT_DIR=dest, LD_LIBRARY_PATH=lib)
+    return {k: v for k, v in INSTALLED.items() if k != "DEST"}
+
+
 def free_port():
     """Below those that the kernel gives to outgoing connections: one of those could take it."""
     base = 2048 + os.getpid() % 20000
@@ -189,6 +230,10 @@ def free_port():
 
 
 def run_block(place, document, block):
+    if isinstance(block, Listing):
+        with open(f"{place.work}/clone/{block.name}", "w", encoding="utf-8") as f:
+            f.write(block.text)
+        return
     if block.pending is None:
         commands = block.commands
     else:
@@ -213,7 +258,7 @@ def run_document(document):
     if not todo:
         return 0, pending
     starts = any(re.search(r"\bintact serve\b.*&$", c[1]) for b in blocks for c in b.commands)
-    place = Place(starts)
+    place = Place(starts, any(isinstance(b, Listing) for b in blocks))
     try:
         for block in todo:
             run_block(place, document, block)
@@ -235,6 +280,8 @@ def main():
         except Mistake as mistake:
             print(f"{document}: {mistake}", file=sys.stderr)
             failed = True
+    if INSTALLED:
+        subprocess.run(["rm", "-rf", INSTALLED["DEST"]], check=True)
     if pending:
         print("pending, not run as shown:\n  " + "\n  ".join(pending))
     sys.exit(1 if failed else 0)
