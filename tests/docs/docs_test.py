@@ -27,6 +27,7 @@ Usage: docs_test.py ROOT INTACT [--all] [DOCUMENT...]      --all: pending blocks
 import glob
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -147,7 +148,9 @@ class Place:
             environment.update(installed())
             sanitize = os.environ.get("INTACT_DOCS_SANITIZE", "none")
             flag = "" if sanitize == "none" else f"-fsanitize={sanitize}"
-            self.script(f"{programs}/cc", f'exec {os.environ.get("CC", "/usr/bin/cc")} {flag} -Werror "$@"')
+            words = os.environ.get("CC", "cc").split()
+            words[0] = shutil.which(words[0]) or words[0]  # else this very script would be found
+            self.script(f"{programs}/cc", f'exec {" ".join(words)} {flag} -Werror "$@"')
         self.bash = subprocess.Popen(["bash"], cwd=clone, env=environment, stdin=subprocess.PIPE,
                                      stdout=subprocess.PIPE, text=True, start_new_session=True)
         self.count = 0
