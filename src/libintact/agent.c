@@ -409,6 +409,7 @@ static bool start_agent(struct intact_agent *a)
         return fail(a, why);
     }
     a->phase = AGENT_RUNS;
+    outbox_wake(a->outbox); /* there is something to do: the first call */
     agent_log(a, LOG_INFO, "event=started concurrency=%u", a->options.concurrency);
     return true;
 }

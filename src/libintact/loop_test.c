@@ -328,12 +328,15 @@ static void a_handler_cannot_drive_its_agent(void **state)
 static void its_descriptor_is_readable_when_an_answer_comes(void **state)
 {
     struct intact_agent *a = begin(2, true);
+    struct pollfd first = {.fd = intact_agent_fd(a), .events = POLLIN};
 
     (void)state;
+    CHECK(poll(&first, 1, 0) == 1, "one that was started has its first call to make");
     add_jobs(1, "keep", "forward", 600000);
     while (kept_count() < 1)
         turn(a);
     struct pollfd p = {.fd = intact_agent_fd(a), .events = POLLIN};
+    CHECK(p.fd >= 0, "it runs");
     do /* until nothing is to be done any more */
         (void)intact_agent_drive(a);
     while (poll(&p, 1, 100) > 0);
