@@ -67,16 +67,14 @@ struct intact_client *client_open(const struct client_flags *f)
     check_server(wire_server(f->server));
     if (f->token_file && !token_file_read(f->token_file, token, sizeof token))
         exit(CLI_USAGE);
-    const struct intact_client_options o = {.server = f->server,
-                                            .token = f->token_file ? token : f->token,
-                                            .ca = f->ca,
-                                            .find_token = token_find};
-    struct intact_client *c = intact_client_open(&o);
+    struct intact_client *c = intact_client_new(f->server, f->token_file ? token : f->token);
 
     if (!c) {
         fputs("intact: libcurl cannot be used\n", stderr);
         exit(CLI_UNREACHED);
     }
+    intact_client_set_ca(c, f->ca);
+    intact_client_set_find_token(c, token_find, NULL);
     return c;
 }
 

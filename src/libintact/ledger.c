@@ -163,12 +163,10 @@ struct sqlite3 *intact_ledger_db(struct intact_ledger *l)
     return l->db;
 }
 
-static void answer_trouble(struct intact_request *r, enum intact_effect effect)
+static void answer_trouble(struct intact_request *r, enum intact_error_flags effect)
 {
-    intact_answer_error(r, &(struct intact_error){.code = "ledger",
-                                                  .message = "the agent's ledger cannot be written",
-                                                  .retryable = true,
-                                                  .effect = effect});
+    intact_answer_error(r, "ledger", "the agent's ledger cannot be written",
+                        INTACT_RETRYABLE | (unsigned)effect);
 }
 
 static void end_without_effect(struct intact_ledger *l)
@@ -241,9 +239,7 @@ static bool is_undone(struct intact_ledger *l, const struct intact_request *r, b
 
 static void answer_undone(struct intact_request *r, const char *message)
 {
-    intact_answer_error(r, &(struct intact_error){.code = "undone",
-                                                  .message = message,
-                                                  .effect = INTACT_EFFECT_NONE});
+    intact_answer_error(r, "undone", message, INTACT_EFFECT_NONE);
 }
 
 static void answer_recorded(struct intact_ledger *l, struct intact_request *r, struct finding *own,
