@@ -36,11 +36,11 @@ for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC"):
     os.environ.pop(name, None)
 
 
-def wait_for(what, condition):
-    end = time.monotonic() + PATIENCE_S
+def wait_for(what, condition, patience_s=PATIENCE_S):
+    end = time.monotonic() + patience_s
     while not (found := condition()):
         if time.monotonic() > end:
-            raise AssertionError(f"in {PATIENCE_S} s there was not: {what}")
+            raise AssertionError(f"in {patience_s} s there was not: {what}")
         time.sleep(0.02)
     return found
 
@@ -602,10 +602,11 @@ class RealTest(unittest.TestCase):
     def time_of_a_task(self):
         """In seconds, when nothing is in its way."""
         self.define("warm-up", 600)
-        begin = time.monotonic()
-        self.get("/v1/tasks", json.dumps({"workflow": "warm-up", "id": "w0", "input": {
-            "customer": "w", "amount": 10, "tip": 1}}).encode())
-        wait_for("the end of a task", lambda: not self.open_tasks())
+        for i in range(2):  # the first one waits for agents to start
+            begin = time.monotonic()
+            self.get("/v1/tasks", json.dumps({"workflow": "warm-up", "id": f"w{i}", "input": {
+                "customer": "w", "amount": 10, "tip": 1}}).encode())
+            wait_for("the end of a task", lambda: not self.open_tasks())
         return time.monotonic() - begin
 
     def test_effects_happen_once_whatever_is_killed(self):
@@ -627,7 +628,7 @@ class RealTest(unittest.TestCase):
             self.kept[self.random.choice(sorted(self.kept))].strike()
             kills += 1
         wire.calm = True
-        wait_for("the end of all tasks", lambda: not self.open_tasks())
+        wait_for("the end of all tasks", lambda: not self.open_tasks(), 5 * PATIENCE_S)
         for name in sorted(self.kept, key=lambda name: name == "server"):
             # One that was just started again may be told before it listens.
             self.assertIn(self.kept[name].retire(), (0, -signal.SIGTERM), name)
