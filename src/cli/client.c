@@ -107,6 +107,12 @@ const struct flag client_flag_list[] = {
      .initial = "INTACT_CA, then the system's",
      .kind = WORD_FILE},
     {.name = "json", .help = "the server's answer, as it came"},
+    {.name = "color",
+     .value = "WHEN",
+     .help = "auto, always or never; auto: on a terminal, unless NO_COLOR is set",
+     .initial = "auto",
+     .kind = WORD_CHOICE,
+     .choices = "auto always never"},
     {0},
 };
 
