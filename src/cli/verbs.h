@@ -6,5 +6,6 @@
 #include "cli/verb.h"
 
 extern const struct verb verb_get;
+extern const struct verb verb_watch;
 
 #endif
