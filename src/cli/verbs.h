@@ -7,5 +7,6 @@
 
 extern const struct verb verb_get;
 extern const struct verb verb_watch;
+extern const struct verb verb_top;
 
 #endif

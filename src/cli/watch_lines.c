@@ -105,12 +105,14 @@ static void tell_start(struct telling *t, const struct json *step, const struct 
     end(t, &l);
 }
 
-/* What is the step's state after this attempt? Its own, if it was the last one. */
+/* The step's state after this attempt: known of the last one, of the others by what came next. */
 static struct slice state_after(const struct json *step, const struct json *attempt)
 {
     if (!attempt->next)
         return json_get_text(step, "state");
-    return SLICE("waiting");
+    if (slice_is(json_get_text(attempt, "outcome"), "completed"))
+        return goes_back(attempt) ? SLICE("undone") : SLICE("completed");
+    return goes_back(attempt) == goes_back(attempt->next) ? SLICE("waiting") : SLICE("failed");
 }
 
 static void tell_end(struct telling *t, const struct json *step, const struct json *attempt)
