@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/when.h"
+#include "cli/stream.h"
 #include "cli/token_file.h"
 #include "libintact/wire.h"
 
@@ -60,6 +61,18 @@ static void check_server(const char *server)
     exit(CLI_USAGE);
 }
 
+/* Found by the client, for live verbs, which have connections of their own. */
+static char *found_token;
+
+static char *find_token(void *arg, const struct intact_client *c)
+{
+    char *token = token_find(arg, c);
+
+    free(found_token);
+    found_token = token ? strdup(token) : NULL;
+    return token;
+}
+
 struct intact_client *client_open(const struct client_flags *f)
 {
     char token[128] = "";
@@ -74,7 +87,7 @@ struct intact_client *client_open(const struct client_flags *f)
         exit(CLI_UNREACHED);
     }
     intact_client_set_ca(c, f->ca);
-    intact_client_set_find_token(c, token_find, NULL);
+    intact_client_set_find_token(c, find_token, NULL);
     return c;
 }
 
@@ -84,6 +97,25 @@ struct intact_client *client_begin(const struct invocation *in)
                                               .token = given(in, "token"),
                                               .token_file = given(in, "token-file"),
                                               .ca = given(in, "ca")});
+}
+
+struct live *client_begin_live(const struct invocation *in, const struct intact_client *c)
+{
+    const char *file = given(in, "token-file");
+    const char *token = wire_token(given(in, "token"));
+    char text[128] = "";
+
+    if (file && !token_file_read(file, text, sizeof text))
+        exit(CLI_USAGE);
+    if (file)
+        token = text;
+    struct live *l =
+        live_new(intact_client_server(c), token ? token : found_token, wire_ca(given(in, "ca")));
+    if (!l) {
+        fputs("intact: libcurl cannot be used\n", stderr);
+        exit(CLI_UNREACHED);
+    }
+    return l;
 }
 
 const struct flag client_flag_list[] = {
@@ -105,6 +137,12 @@ const struct flag client_flag_list[] = {
      .initial = "INTACT_CA, then the system's",
      .kind = WORD_FILE},
     {.name = "json", .help = "the server's answer, as it came"},
+    {.name = "color",
+     .value = "WHEN",
+     .help = "auto, always or never; auto: on a terminal, unless NO_COLOR is set",
+     .initial = "auto",
+     .kind = WORD_CHOICE,
+     .choices = "auto always never"},
     {0},
 };
 

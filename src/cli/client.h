@@ -48,6 +48,9 @@ int client_read_flags(int argc, char **argv, const struct flag_reader *r, struct
 struct intact_client *client_open(const struct client_flags *f); /* never NULL: ends the program */
 struct intact_client *client_begin(const struct invocation *in); /* the same, by its flags */
 
+/* The same for a live verb, by what its client found out: it has to have had an answer. */
+struct live *client_begin_live(const struct invocation *in, const struct intact_client *c);
+
 /* Tells an answer that is not INTACT_OK, and what exit status it means. */
 int client_complain(const struct intact_client *c, enum intact_status status);
 

@@ -35,8 +35,8 @@ static const struct verb verb_validate = {.name = "validate",
 
 /* In the order in which --help shows them. */
 const struct verb *const verbs[] = {
-    &verb_serve,  &verb_submit,   &verb_get,    &verb_list,    &verb_why,
-    &verb_cancel, &verb_retry,    &verb_skip,   &verb_undo,    &verb_workflow,
-    &verb_token,  &verb_validate, &verb_backup, &verb_restore,
+    &verb_serve, &verb_submit,   &verb_get,    &verb_list,    &verb_watch, &verb_why,
+    &verb_top,   &verb_cancel,   &verb_retry,  &verb_skip,    &verb_undo,  &verb_workflow,
+    &verb_token, &verb_validate, &verb_backup, &verb_restore,
 };
 const size_t verb_count = COUNT_OF(verbs);

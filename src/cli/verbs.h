@@ -5,6 +5,6 @@
 
 #include "cli/verb.h"
 
-extern const struct verb verb_backup, verb_get, verb_restore, verb_why;
+extern const struct verb verb_backup, verb_get, verb_restore, verb_top, verb_watch, verb_why;
 
 #endif
