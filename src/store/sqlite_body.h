@@ -33,6 +33,7 @@
 /* Files of the folder that are being made. */
 #define BACKUP_PART  "backup.part"
 #define RESTORE_PART "restore.part"
+#define ASIDE_PREFIX "before-restore-" /* of the folders that keep what a restore replaced */
 
 enum {
     SCHEMA_VERSION = 3,

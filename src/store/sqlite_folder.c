@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -317,6 +318,44 @@ static enum err same_file(struct sqlite_store *s, int fd, bool first, struct err
     return file_id_eq(&id, &s->file) ? ERR_OK : folder_lost(s, e);
 }
 
+static bool is_that_file(const char *path, const struct stat *file)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 && st.st_dev == file->st_dev && st.st_ino == file->st_ino;
+}
+
+static void unlink_store(const char *path)
+{
+    static const char *const ends[] = {"", "-wal", "-shm"};
+
+    for (size_t i = 0; i < COUNT_OF(ends); i++) {
+        CLEANUP(buf_fini) struct buf file = {0};
+        buf_fmt(&file, "%s%s", path, ends[i]);
+        (void)unlink(file.ptr); /* not each is there */
+    }
+}
+
+/* A restore names the old store a second time, in the folder that keeps it, before it takes away
+ * the first name. One that was cut short between the two has changed nothing: the second goes. */
+static bool drop_aside_name(struct sqlite_store *s, const struct stat *file)
+{
+    CLEANUP(buf_fini) struct buf pattern = {0};
+    glob_t found = {0};
+    bool dropped = false;
+
+    buf_fmt(&pattern, "%s/" ASIDE_PREFIX "*/intact.db", s->dir);
+    if (glob(pattern.ptr, GLOB_NOSORT, NULL, &found) != 0)
+        found.gl_pathc = 0;
+    for (size_t i = 0; i < found.gl_pathc && !dropped; i++) {
+        dropped = is_that_file(found.gl_pathv[i], file);
+        if (dropped)
+            unlink_store(found.gl_pathv[i]);
+    }
+    globfree(&found);
+    return dropped;
+}
+
 /* A file with two names has two WALs, one beside each: whoever opens it by the other name does not
  * see what stands in ours, and writes over what it belongs to. */
 static enum err one_name(struct sqlite_store *s, int fd, struct error *e)
@@ -325,6 +364,8 @@ static enum err one_name(struct sqlite_store *s, int fd, struct error *e)
 
     if (outside_fails() || fstat(fd, &st) != 0)
         return folder_failed(s->dir, e, "look at", "intact.db");
+    if (st.st_nlink == 2 && drop_aside_name(s, &st))
+        st.st_nlink--;
     if (st.st_nlink <= 1)
         return ERR_OK;
     return error_set(e, ERR_LOCKED,

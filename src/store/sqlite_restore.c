@@ -145,7 +145,7 @@ static enum err aside_make(struct sqlite_restore *r, struct buf *ret_path, struc
     struct tm tm;
 
     (void)gmtime_r(&now, &tm);
-    size_t len = strftime(r->aside, sizeof r->aside, "before-restore-%Y%m%dT%H%M%SZ", &tm);
+    size_t len = strftime(r->aside, sizeof r->aside, ASIDE_PREFIX "%Y%m%dT%H%M%SZ", &tm);
     for (int n = 2;; n++) {
         path_in(ret_path, r->dir, r->aside);
         if (!outside_fails() && mkdir(ret_path->ptr, 0700) == 0)
