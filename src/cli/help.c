@@ -18,8 +18,9 @@ static void print_arguments(const struct verb *v, FILE *to)
 
 void help_print_synopsis(const struct verb *v, FILE *to)
 {
-    fprintf(to, "intact%s%s%s%s", v->noun ? " " : "", v->noun ? v->noun : "", *v->name ? " " : "",
-            v->name);
+    char words[64];
+
+    fputs(verb_words(v, words, sizeof words), to);
     print_arguments(v, to);
     if (verb_flag(v, 0))
         fputs(" [FLAG...]", to);
@@ -98,6 +99,11 @@ void help_print(const struct verb *v, FILE *to)
     print_flags("flags:", v->flags, to);
     if (!v->is_local)
         print_flags("flags of all verbs that talk to a server:", client_flag_list, to);
+    if (v->more) {
+        CLEANUP(buf_fini) struct buf b = {0};
+        v->more(&b);
+        fprintf(to, "\n%s\n%s", v->more_title, b.ptr);
+    }
     fprintf(to, "\nexit status: 0, or %s%s\n",
             v->exits ? v->exits : "1 if the server refused what was asked",
             v->is_local ? ", 2 for a wrong command line"

@@ -5,6 +5,20 @@
 
 #include "cli/verb.h"
 
+extern const struct verb verb_cancel;
 extern const struct verb verb_get;
+extern const struct verb verb_list;
+extern const struct verb verb_retry;
+extern const struct verb verb_serve;
+extern const struct verb verb_skip;
+extern const struct verb verb_submit;
+extern const struct verb verb_token_create;
+extern const struct verb verb_token_delete;
+extern const struct verb verb_token_list;
+extern const struct verb verb_undo;
+extern const struct verb verb_validate;
+extern const struct verb verb_workflow_get;
+extern const struct verb verb_workflow_list;
+extern const struct verb verb_workflow_put;
 
 #endif

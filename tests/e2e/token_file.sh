@@ -58,7 +58,7 @@ admin=$(cat "$file")
 
 # What is no address of a server, and no option, is told in words of ours.
 expect 2 "expected http://HOST:PORT" list --server "localhost:$port"
-expect 2 "intact list: unrecognized option '--frob'" list --frob
+expect 2 "intact list: there is no flag --frob" list --frob
 
 # By itself, by every name of this machine, whatever proxy the environment names.
 expect 0 STATE list
@@ -91,7 +91,7 @@ expect 2 "say what the token may do" token create x
 expect 2 "12 parsecs" token create x --role read --expires-in "12 parsecs"
 expect 1 "roles has \"write\"" token create x --role write
 expect 2 "usage: intact token" token
-expect 2 "usage: intact token" token create
+expect 2 "NAME is missing; see intact token create --help" token create
 expect 2 "no name of a token" token delete "../tasks"
 
 # The file is used only as it was made. Usage: not_used WHY
