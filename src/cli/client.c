@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "cli/say.h"
 #include "cli/token_file.h"
 #include "libintact/wire.h"
 
@@ -71,7 +72,8 @@ const struct flag client_flag_list[] = {
 int client_complain(const struct intact_client *c, enum intact_status status)
 {
     ASSERT(status != INTACT_OK);
-    fprintf(stderr, "intact: %s\n", intact_client_error(c));
+    say_line(stderr, "intact: %s", intact_client_error(c));
+    (void)fputc('\n', stderr);
     return status == INTACT_UNREACHABLE || status == INTACT_BUSY ? CLI_UNREACHED : CLI_NOT_WELL;
 }
 
@@ -123,7 +125,8 @@ bool client_read_file(const char *path, struct buf *ret)
 
 void client_print_body(const struct intact_client *c)
 {
-    puts(intact_client_body(c));
+    say_text(stdout, (struct slice){intact_client_body(c), intact_client_body_size(c)});
+    putchar('\n');
 }
 
 int client_task_status(const struct json *task)

@@ -272,7 +272,13 @@ static const struct {
      "",
      "not found"},
     {{"workflow", "get", "a?b"}, 200, {pending}, 2, "", "", "is no name of a workflow"},
-    {{"workflow", "drop", "order"}, 200, {pending}, 2, "", "", "there is no verb \"drop\"; see intact workflow --help"},
+    {{"workflow", "drop", "order"},
+     200,
+     {pending},
+     2,
+     "",
+     "",
+     "there is no verb \"drop\"; see intact workflow --help"},
     {{"workflow", "put", "/nonexistent"}, 200, {pending}, 2, "", "", "/nonexistent: No such file"},
 };
 

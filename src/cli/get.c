@@ -12,7 +12,7 @@ static int show(const struct invocation *in, struct intact_client *c, bool judge
     if (given(in, "json"))
         client_print_body(c);
     else
-        task_show(task);
+        task_show(in, task);
     return judge ? client_task_status(task) : CLI_OK;
 }
 

@@ -56,29 +56,24 @@ static bool check_filters(const struct invocation *in)
            && given_moment(in, "before");
 }
 
-static void print_page(const struct json *tasks)
+static void print_page(const struct invocation *in, const struct json *tasks)
 {
-    static const struct {
-        const char *head, *key;
-    } columns[] = {
-        {"ID", "id"},
-        {"WORKFLOW", "workflow"},
-        {"STATE", "state"},
-        {"PRIORITY", "priority"},
-        {"FAILURES", "failure_count"},
-        {"SUBMITTED", "submitted_at"},
-        {"ENDED", "ended_at"},
-        {"WAITING FOR", "waiting_for"},
-    };
-    CLEANUP(table_fini) struct table t = {.columns = COUNT_OF(columns)};
+    static const char *const heads[] = {"ID",       "WORKFLOW",    "STATE",
+                                        "PRIORITY", "FAILURES",    "SUBMITTED",
+                                        "ENDED",    "WAITING FOR", NULL};
+    CLEANUP(table_fini) struct table t;
 
-    for (size_t i = 0; i < COUNT_OF(columns); i++)
-        table_add(&t, slice_of(columns[i].head));
-    for (const struct json *j = tasks ? tasks->child : NULL; j; j = j->next)
-        for (size_t i = 0; i < COUNT_OF(columns); i++) {
-            const struct json *cell = json_get(j, columns[i].key);
-            table_add(&t, cell ? cell->text : SLICE_NONE); /* numbers have a text too */
-        }
+    table_begin(&t, in, heads);
+    for (const struct json *j = tasks ? tasks->child : NULL; j; j = j->next) {
+        table_add(&t, json_get_text(j, "id"));
+        table_add(&t, json_get_text(j, "workflow"));
+        table_add_state(&t, json_get_text(j, "state"));
+        table_add(&t, json_get_raw(j, "priority"));
+        table_add(&t, json_get_raw(j, "failure_count"));
+        table_add_time(&t, json_get_text(j, "submitted_at"));
+        table_add_time(&t, json_get_text(j, "ended_at"));
+        table_add(&t, json_get_text(j, "waiting_for"));
+    }
     table_print(&t);
 }
 
@@ -97,7 +92,7 @@ static int list_pages(const struct invocation *in, struct intact_client *c, stru
         if (given(in, "json"))
             client_print_body(c);
         else
-            print_page(json_get(page, "tasks"));
+            print_page(in, json_get(page, "tasks"));
         if (!given(in, "all") || !next.len)
             return CLI_OK;
         query->len = plain;

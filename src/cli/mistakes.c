@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/say.h"
+
 /* What is expected is mostly a thing, but for some keys it is said in a sentence. */
 static bool is_sentence(const char *expected)
 {
@@ -12,9 +14,10 @@ static bool is_sentence(const char *expected)
 
 void mistake_print(const char *file, const char *kind, const struct mistake *m)
 {
-    fprintf(stderr, "%s:%u:%u: %s: %s%sfound %s%s%s\n", file, m->line, m->column, kind, m->path,
-            *m->path ? ": " : "", m->found, is_sentence(m->expected) ? ": " : ", expected ",
-            m->expected);
+    say_line(stderr, "%s:%u:%u: %s: %s%sfound %s%s%s", file, m->line, m->column, kind, m->path,
+             *m->path ? ": " : "", m->found, is_sentence(m->expected) ? ": " : ", expected ",
+             m->expected);
+    (void)fputc('\n', stderr);
 }
 
 void mistakes_print(const char *file, const char *kind, const struct mistakes *list)

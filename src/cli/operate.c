@@ -71,7 +71,7 @@ static int ask(const struct invocation *in, const struct buf *body)
     if (answer && given(in, "json"))
         client_print_body(c);
     else if (answer)
-        task_show(answer);
+        task_show(in, answer);
     intact_client_free(c);
     return end;
 }

@@ -1,6 +1,7 @@
 #include <stdio.h>
 
 #include "cli/client.h"
+#include "cli/say.h"
 #include "cli/submit_file.h"
 #include "cli/task_show.h"
 #include "cli/verbs.h"
@@ -100,9 +101,11 @@ static void show(const struct invocation *in, const struct intact_client *c,
     if (given(in, "json"))
         client_print_body(c);
     else if (whole)
-        task_show(task);
-    else
-        printf("%.*s\n", SLICE_ARG(json_get_text(task, "id")));
+        task_show(in, task);
+    else {
+        say_text(stdout, json_get_text(task, "id"));
+        putchar('\n');
+    }
 }
 
 static int wait_for_end(const struct invocation *in, struct intact_client *c, const char *id,

@@ -1,6 +1,7 @@
 #include <stdio.h>
 
 #include "cli/client.h"
+#include "cli/say.h"
 #include "cli/verbs.h"
 
 static bool render(const struct invocation *in, struct buf *body)
@@ -43,8 +44,10 @@ static int run(struct invocation *in)
     const struct json *answer = client_ask(c, "POST", "/v1/tokens", &body, &a, &end);
     if (answer && given(in, "json"))
         client_print_body(c);
-    else if (answer)
-        printf("%.*s\n", SLICE_ARG(json_get_text(answer, "token")));
+    else if (answer) {
+        say_text(stdout, json_get_text(answer, "token"));
+        putchar('\n');
+    }
     intact_client_free(c);
     return end;
 }

@@ -1,46 +1,26 @@
-#include "cli/client.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
 
-static void add_roles(struct table *t, const struct json *roles)
+static const char *const heads[] = {"NAME", "ROLES", "CREATED", "EXPIRES", NULL};
+
+static void add(struct table *t, const struct json *token)
 {
     CLEANUP(buf_fini) struct buf text = {0};
+    const struct json *roles = json_get(token, "roles");
 
     for (const struct json *j = roles ? roles->child : NULL; j; j = j->next)
         buf_fmt(&text, "%s%.*s", text.len ? " " : "", SLICE_ARG(j->text));
+    table_add(t, json_get_text(token, "name"));
     table_add(t, buf_view(&text));
-}
-
-static void show(const struct json *tokens)
-{
-    CLEANUP(table_fini) struct table t = {.columns = 4};
-
-    table_add(&t, SLICE("NAME"));
-    table_add(&t, SLICE("ROLES"));
-    table_add(&t, SLICE("CREATED"));
-    table_add(&t, SLICE("EXPIRES"));
-    for (const struct json *j = tokens ? tokens->child : NULL; j; j = j->next) {
-        table_add(&t, json_get_text(j, "name"));
-        add_roles(&t, json_get(j, "roles"));
-        table_add(&t, json_get_text(j, "created_at"));
-        table_add(&t, json_get_text(j, "expires_at"));
-    }
-    table_print(&t);
+    table_add_time(t, json_get_text(token, "created_at"));
+    table_add_time(t, json_get_text(token, "expires_at"));
 }
 
 static int run(struct invocation *in)
 {
-    CLEANUP(arena_fini) struct arena a = {0};
-    struct intact_client *c = client_begin(in);
-    int end = CLI_OK;
-    const struct json *answer = client_ask(c, "GET", "/v1/tokens", NULL, &a, &end);
+    static const struct table_view view = {"/v1/tokens", "tokens", heads, add};
 
-    if (answer && given(in, "json"))
-        client_print_body(c);
-    else if (answer)
-        show(json_get(answer, "tokens"));
-    intact_client_free(c);
-    return end;
+    return table_show(in, &view);
 }
 
 const struct verb verb_token_list = {

@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "base/when.h"
 #include "cli/help.h"
+#include "cli/say.h"
 #include "definition/reader.h"
 
 enum { FIRST_CODE = 256 }; /* of getopt_long for flags without a letter: beyond all letters */
@@ -40,7 +41,7 @@ static void say(const struct verb *v, const char *fmt, va_list args)
     char words[64];
 
     fprintf(stderr, "%s: ", verb_words(v, words, sizeof words));
-    (void)vfprintf(stderr, fmt, args);
+    say_line_of(stderr, fmt, args);
 }
 
 int verb_misused(const struct invocation *in, const char *fmt, ...)

@@ -3,10 +3,30 @@
 #include "base/base.h"
 
 /* In the order in which --help shows them. */
+/* clang-format off */
 const struct verb *const verbs[] = {
-    &verb_serve,        &verb_submit,       &verb_get,           &verb_list,
-    &verb_retry,        &verb_skip,         &verb_undo,          &verb_cancel,
-    &verb_workflow_put, &verb_workflow_get, &verb_workflow_list, &verb_token_create,
-    &verb_token_list,   &verb_token_delete, &verb_validate,
+    &verb_serve,
+
+    &verb_submit,
+    &verb_get,
+    &verb_list,
+
+    &verb_retry,
+    &verb_skip,
+    &verb_undo,
+    &verb_cancel,
+
+    &verb_workflow_put,
+    &verb_workflow_get,
+    &verb_workflow_list,
+    &verb_validate,
+
+    &verb_agent_list,
+    &verb_node_list,
+    &verb_audit_list,
+    &verb_token_create,
+    &verb_token_list,
+    &verb_token_delete,
 };
+/* clang-format on */
 const size_t verb_count = COUNT_OF(verbs);

@@ -5,9 +5,12 @@
 
 #include "cli/verb.h"
 
+extern const struct verb verb_agent_list;
+extern const struct verb verb_audit_list;
 extern const struct verb verb_cancel;
 extern const struct verb verb_get;
 extern const struct verb verb_list;
+extern const struct verb verb_node_list;
 extern const struct verb verb_retry;
 extern const struct verb verb_serve;
 extern const struct verb verb_skip;

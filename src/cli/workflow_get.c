@@ -1,6 +1,7 @@
 #include <stdio.h>
 
 #include "cli/client.h"
+#include "cli/say.h"
 #include "cli/verbs.h"
 
 static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
@@ -11,12 +12,15 @@ static void show(const struct intact_client *c, const struct json *answer)
     struct slice definition = json_get_raw(answer, "definition");
     struct slice yaml = json_get_text(answer, "text");
 
-    if (yaml.ptr)
-        printf("%.*s%s", SLICE_ARG(yaml), yaml.len && yaml.ptr[yaml.len - 1] == '\n' ? "" : "\n");
-    else if (definition.ptr)
-        printf("%.*s\n", SLICE_ARG(definition));
-    else
+    struct slice text = yaml.ptr ? yaml : definition;
+
+    if (!text.ptr) {
         client_print_body(c);
+        return;
+    }
+    say_text(stdout, text);
+    if (text.len == 0 || text.ptr[text.len - 1] != '\n')
+        putchar('\n');
 }
 
 static int ask(const struct invocation *in, const char *path)
