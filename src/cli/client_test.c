@@ -96,7 +96,7 @@ static const struct {
      201,
      {pending},
      0,
-     "POST /v1/tasks|{\"workflow\":\"order\",\"id\":\"o-1\",\"priority\":7,\"input\":{\"a\": 1}}\n",
+     "POST /v1/tasks|{\"workflow\":\"order\",\"priority\":7,\"id\":\"o-1\",\"input\":{\"a\": 1}}\n",
      "o-1\n",
      ""},
     {{"submit", "order", "--tag", "k=v", "--tag", "l=", "--version", "2"},
@@ -105,7 +105,7 @@ static const struct {
      0,
      "POST "
      "/v1/"
-     "tasks|{\"workflow\":\"order\",\"version\":2,\"input\":{},\"tags\":{\"k\":\"v\",\"l\":\"\"}}",
+     "tasks|{\"workflow\":\"order\",\"version\":2,\"tags\":{\"k\":\"v\",\"l\":\"\"},\"input\":{}}",
      "o-1\n",
      ""},
     {{"submit", "order", "--json"}, 201, {pending}, 0, NULL, pending, ""},
@@ -133,13 +133,13 @@ static const struct {
      "",
      "",
      "not JSON: line 1, column 7"},
-    {{"submit", "order", "--input", "@/nonexistent"},
+    {{"submit", "order", "--input", "@/nonexistent/file"},
      200,
      {pending},
      2,
      "",
      "",
-     "/nonexistent: No such file"},
+     "/nonexistent/file: No such file"},
     {{"submit", "order", "--priority", "x"},
      200,
      {pending},
@@ -156,7 +156,29 @@ static const struct {
      "",
      "",
      "WORKFLOW is missing, or --file FILE; see intact submit --help"},
-    {{"submit", "order", "-f", "x"}, 200, {pending}, 2, "", "", "see intact submit --help"},
+    {{"submit", "order", "-f", "x"}, 200, {pending}, 2, "", "", "x: No such file or directory"},
+    {{"submit", "order", "-f", "x", "--id", "a"},
+     200,
+     {pending},
+     2,
+     "",
+     "",
+     "--id is of one task, and --file has many"},
+    {{"submit", "-f", "x", "--tag", "a=b"},
+     200,
+     {pending},
+     2,
+     "",
+     "",
+     "--tag takes a WORKFLOW beside --file"},
+    {{"submit", "o", "--run-id", "a"}, 200, {pending}, 2, "", "", "--run-id goes with --file only"},
+    {{"submit", "-f", "x", "--run-id", "a b"},
+     200,
+     {pending},
+     2,
+     "",
+     "",
+     "--run-id is \"a b\", expected"},
     {{"submit", "--nonsense"},
      200,
      {pending},
@@ -204,7 +226,13 @@ static const struct {
      "",
      "intact workflow: there is no verb \"lits\", did you mean \"list\"?"},
     {{"submit", "--help"}, 200, {pending}, 0, "", "usage: intact submit", ""},
-    {{"submit", "-f", "/nonexistent"}, 200, {pending}, 2, "", "", "/nonexistent: No such file"},
+    {{"submit", "-f", "/nonexistent/file"},
+     200,
+     {pending},
+     2,
+     "",
+     "",
+     "/nonexistent/file: No such file"},
     {{"get", "o-1"},
      200,
      {record},
@@ -279,7 +307,13 @@ static const struct {
      "",
      "",
      "there is no verb \"drop\"; see intact workflow --help"},
-    {{"workflow", "put", "/nonexistent"}, 200, {pending}, 2, "", "", "/nonexistent: No such file"},
+    {{"workflow", "put", "/nonexistent/file"},
+     200,
+     {pending},
+     2,
+     "",
+     "",
+     "/nonexistent/file: No such file"},
 };
 
 static void begin(int status, const char *const answers[4])
@@ -340,13 +374,19 @@ static void a_file_of_tasks_is_submitted_in_batches_and_its_lines_are_named(void
         "{\"line\":1,\"status\":201,\"id\":\"a\"}\n{\"line\":2,\"status\":422,\"id\":null,"
         "\"problem\":{"
         "\"detail\":\"no input\"}}\n{\"line\":3,\"status\":200,\"id\":\"c\"}\n"};
-    static const char *const args[] = {"submit", "-f", "/tmp/intact-cli-test.ndjson", NULL};
+    static const char *const args[] = {"submit",   "-f", "/tmp/intact-cli-test.ndjson",
+                                       "--run-id", "r",  NULL};
 
     (void)state;
     begin(200, answers);
     write_file(args[2], "{\"n\":1}\n\n  \n{\"n\":2}\n{\"n\":3}");
     CHECK(run(args) == 1, "one was refused");
-    CHECK(strcmp(s.seen, "POST /v1/tasks|{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n\n") == 0, "%s", s.seen);
+    CHECK(strcmp(s.seen, "POST "
+                         "/v1/"
+                         "tasks|{\"id\":\"r-1\",\"n\":1}\n{\"id\":\"r-4\",\"n\":2}\n{\"id\":\"r-"
+                         "5\",\"n\":3}\n\n")
+              == 0,
+          "%s", s.seen);
     CHECK(strcmp(out, "1 submitted, 1 existed already, 1 refused\n") == 0, "%s", out);
     CHECK(strcmp(err, "/tmp/intact-cli-test.ndjson:4: no input (status 422)\n") == 0, "%s", err);
 

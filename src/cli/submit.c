@@ -70,27 +70,30 @@ static bool add_tags(const struct invocation *in, struct buf *b)
     return true;
 }
 
+/* What is the same for all tasks of a command line. */
+static bool write_head(const struct invocation *in, struct buf *b)
+{
+    add_text(b, "workflow", in->words[0]);
+    if (!add_number(in, b, "version", 1, INT32_MAX) || !add_number(in, b, "priority", 0, 9)
+        || !given_moment(in, "not-before"))
+        return false;
+    add_text(b, "not_before", given(in, "not-before"));
+    add_text(b, "reply_to", given(in, "reply-to"));
+    return add_tags(in, b);
+}
+
 static bool write_task(const struct invocation *in, struct buf *b)
 {
     CLEANUP(buf_fini) struct buf input = {0};
 
     json_open(b, '{');
-    add_text(b, "workflow", in->words[0]);
-    if (!add_number(in, b, "version", 1, INT32_MAX))
+    if (!write_head(in, b))
         return false;
     add_text(b, "id", given(in, "id"));
-    if (!add_number(in, b, "priority", 0, 9))
-        return false;
-    if (!given_moment(in, "not-before"))
-        return false;
-    add_text(b, "not_before", given(in, "not-before"));
-    add_text(b, "reply_to", given(in, "reply-to"));
     if (!read_input(in, &input))
         return false;
     json_key(b, "input");
     json_raw(b, buf_view(&input));
-    if (!add_tags(in, b))
-        return false;
     json_close(b, '}');
     return true;
 }
@@ -154,15 +157,49 @@ static int submit_one(const struct invocation *in)
     return submit(in, &body, wait_ms);
 }
 
+/* The first of those flags that was given; NULL: none. */
+static const char *one_of(const struct invocation *in, const char *const *names)
+{
+    for (; *names; names++)
+        if (given(in, *names))
+            return *names;
+    return NULL;
+}
+
+static int submit_many(const struct invocation *in)
+{
+    static const char *const of_one[] = {"id", "input", NULL};
+    static const char *const of_all[] = {"version",  "priority", "not-before", "tag",
+                                         "reply-to", "id-from",  NULL};
+    CLEANUP(buf_fini) struct buf head = {0};
+    const char *odd = one_of(in, of_one);
+
+    if (odd)
+        return verb_misused(in, "--%s is of one task, and --file has many", odd);
+    if (in->word_count > 0)
+        return write_head(in, &head) ? submit_file(in, buf_view(&head)) : CLI_USAGE;
+    odd = one_of(in, of_all);
+    if (odd)
+        return verb_misused(in,
+                            "--%s takes a WORKFLOW beside --file; without one each line says "
+                            "all of its task",
+                            odd);
+    return submit_file(in, SLICE_NONE);
+}
+
 static int run(struct invocation *in)
 {
-    bool file = given(in, "file");
+    static const char *const of_many[] = {"id-from",   "rejects",   "run-id",
+                                          "from-line", "retry-for", NULL};
+    const char *odd = one_of(in, of_many);
 
-    if (!file && in->word_count == 0)
+    if (given(in, "file"))
+        return submit_many(in);
+    if (in->word_count == 0)
         return verb_misused(in, "WORKFLOW is missing, or --file FILE");
-    if (file && in->word_count > 0)
-        return verb_misused(in, "WORKFLOW and --file are both given; lines of a file name theirs");
-    return file ? submit_file(in) : submit_one(in);
+    if (odd)
+        return verb_misused(in, "--%s goes with --file only", odd);
+    return submit_one(in);
 }
 
 static const struct flag flags[] = {
@@ -179,27 +216,60 @@ static const struct flag flags[] = {
     {.name = "not-before", .value = "DATE", .help = "it waits until then: 2026-01-31T10:00:00Z"},
     {.name = "tag", .value = "KEY=VALUE", .help = "to find it by", .repeats = true},
     {.name = "reply-to", .value = "URL", .help = "kept with the task; nothing is sent to it yet"},
-    {.name = "wait", .value = "TIME", .help = "until it has ended, at most so long"},
+    {.name = "wait",
+     .value = "TIME",
+     .help = "until it has ended, at most so long; with --file: each\nof them"},
     {.name = "file",
      .letter = 'f',
      .value = "FILE",
-     .help = "many tasks, one JSON object a line; - is standard input",
+     .help = "many tasks, a line each; - is standard input",
      .kind = WORD_FILE},
+    {.name = "id-from",
+     .value = "MEMBER",
+     .help = "of the input: it is the task's id; with --file and\nWORKFLOW"},
+    {.name = "rejects",
+     .value = "FILE",
+     .help = "the lines of --file that were refused, and why",
+     .kind = WORD_FILE},
+    {.name = "run-id",
+     .value = "ID",
+     .help = "lines of --file without an id get ID-1, ID-2, ...",
+     .initial = "random"},
+    {.name = "from-line",
+     .value = "N",
+     .help = "of --file: those before it were submitted",
+     .initial = "1"},
+    {.name = "retry-for",
+     .value = "TIME",
+     .help = "with --file: how long a server that is busy or away\nis asked again",
+     .initial = "1m"},
     {0},
 };
 
 const struct verb verb_submit = {
     .name = "submit",
     .summary = "submit tasks: one, or many from a file",
-    .about = "Submits one task, or many from a file with one JSON object a line: {\"workflow\": "
-             "\"order\", \"id\": \"o-1\", \"input\": {...}}.\n\nGive ids: then the same "
-             "submission again is the same task.",
+    .about =
+        "Submits one task, or many from a file or a pipe, a line each. A line is a whole "
+        "submission: {\"workflow\": \"order\", \"id\": \"o-1\", \"input\": {...}}; or, if WORKFLOW "
+        "is "
+        "given beside --file, the input of one.\n\n"
+        "Give ids: the same submission again is the same task. Lines of a file that have none get "
+        "them from --run-id and their number, so that a file may be sent again after a break.\n\n"
+        "A server that is busy or restarts is asked again. Ctrl-C stops in order and says how to "
+        "go on. --rejects writes {\"line\", \"status\", \"reason\", \"text\"} for each line that "
+        "was "
+        "refused.",
     .arguments = {{.name = "WORKFLOW", .kind = WORD_WORKFLOW, .optional = true}},
     .flags = flags,
     .examples = {{"intact submit order --id o-17 --input '{\"amount\": 5}'", "one task"},
                  {"intact submit order --input @order.json --wait 30s",
                   "wait for its end, and say by the exit status whether it is a good one"},
-                 {"intact submit --file orders.ndjson", "many"}},
-    .exits = "1 if the server refused any; with --wait 1 if it did not end, or not processed",
+                 {"intact submit --file orders.ndjson --rejects refused.ndjson", "many"},
+                 {"intact submit order --file inputs.ndjson --id-from number --tag shop=north",
+                  "many inputs of one workflow, each with its order number as id"},
+                 {"generate | intact submit --file - --run-id 2026-01-31",
+                  "from a pipe; may be repeated as a whole"}},
+    .exits = "1 if the server refused any; with --wait 1 if one did not end, or not processed",
     .run = run,
 };
