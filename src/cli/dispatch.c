@@ -6,18 +6,19 @@
 
 #include "base/base.h"
 #include "cli/help.h"
-#include "cli/verb.h"
+#include "cli/verbs.h"
 #include "definition/reader.h"
 
-/* By one word, or by two: the words that it took are *ret_words. */
-static const struct verb *find_verb(int argc, char **argv, int *ret_words)
+const struct verb *verb_find(char *const *words, size_t count, int *ret_taken)
 {
     for (size_t i = 0; i < verb_count; i++) {
         const struct verb *v = verbs[i];
-        *ret_words = v->noun ? 2 : 1;
-        if (argc > *ret_words && strcmp(argv[1], v->noun ? v->noun : v->name) == 0
-            && (!v->noun || strcmp(argv[2], v->name) == 0))
-            return v;
+        size_t taken = v->noun ? 2 : 1;
+        if (count < taken || strcmp(words[0], v->noun ? v->noun : v->name) != 0
+            || (v->noun && strcmp(words[1], v->name) != 0))
+            continue;
+        *ret_taken = (int)taken;
+        return v;
     }
     return NULL;
 }
@@ -48,7 +49,7 @@ static const char *word_near(const char *word, const char *noun)
     return NULL;
 }
 
-static void say_unknown(const char *word, const char *noun)
+static int say_unknown(const char *word, const char *noun)
 {
     const char *near = word_near(word, noun);
 
@@ -56,6 +57,7 @@ static void say_unknown(const char *word, const char *noun)
     if (near)
         fprintf(stderr, ", did you mean \"%s\"?", near);
     fprintf(stderr, "; see intact %s%s--help\n", noun ? noun : "", noun ? " " : "");
+    return CLI_USAGE;
 }
 
 /* "intact workflow", "intact workflow nonsense" */
@@ -64,36 +66,50 @@ static int refuse_noun(int argc, char **argv)
     bool asked = argc > 2 && is_help(argv[2]);
 
     if (argc > 2 && !asked)
-        say_unknown(argv[2], argv[1]);
-    else
-        help_print_noun(argv[1], asked ? stdout : stderr);
+        return say_unknown(argv[2], argv[1]);
+    help_print_noun(argv[1], asked ? stdout : stderr);
     return asked ? CLI_OK : CLI_USAGE;
 }
 
 static int refuse_verb(const char *word)
 {
-    say_unknown(word, NULL);
-    return CLI_USAGE;
+    return say_unknown(word, NULL);
 }
 
 /* "intact help get", "intact help workflow put" */
-static int help(int argc, char **argv)
+static int help(struct invocation *in)
 {
-    int words = 0;
+    int taken = 0;
 
-    if (argc == 2) {
+    if (in->word_count == 0) {
         help_print_all(stdout);
         return CLI_OK;
     }
-    const struct verb *v = find_verb(argc - 1, argv + 1, &words);
+    const struct verb *v = verb_find(in->words, in->word_count, &taken);
     if (v)
         help_print(v, stdout);
-    else if (is_noun(argv[2]))
-        help_print_noun(argv[2], stdout);
+    else if (!is_noun(in->words[0]))
+        return refuse_verb(in->words[0]);
+    else if (in->word_count == 1)
+        help_print_noun(in->words[0], stdout);
     else
-        return refuse_verb(argv[2]);
+        return say_unknown(in->words[1], in->words[0]);
     return CLI_OK;
 }
+
+const struct verb verb_help = {
+    .name = "help",
+    .summary = "say what a verb does, with examples",
+    .about =
+        "Says what a verb does, with examples; without one, which verbs there are. The same as "
+        "intact VERB --help.",
+    .arguments = {{.name = "VERB", .kind = WORD_VERB, .optional = true, .repeats = true}},
+    .examples = {{"intact help submit", "all about submit"},
+                 {"intact help workflow", "the verbs of workflows"}},
+    .exits = "nothing else",
+    .is_local = true,
+    .run = help,
+};
 
 static int dispatch(int argc, char **argv)
 {
@@ -107,9 +123,9 @@ static int dispatch(int argc, char **argv)
         puts("intact " INTACT_VERSION);
         return CLI_OK;
     }
-    if (is_help(argv[1]))
-        return help(argc, argv);
-    const struct verb *v = find_verb(argc, argv, &words);
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return verb_run(&verb_help, argc - 1, argv + 1);
+    const struct verb *v = verb_find(argv + 1, (size_t)argc - 1, &words);
     if (v)
         return verb_run(v, argc - words, argv + words); /* its name stands where argv[0] does */
     return is_noun(argv[1]) ? refuse_noun(argc, argv) : refuse_verb(argv[1]);

@@ -244,12 +244,12 @@ static const struct flag flags[] = {
      .kind = WORD_FOLDER},
     {.name = "listen",
      .value = "ADDR:PORT",
-     .help = "port 0 takes any free one; beyond loopback\nwith TLS or behind a proxy only",
+     .help = "port 0 takes any free one; beyond loopback with TLS or behind a proxy only",
      .initial = "127.0.0.1:7420"},
     {.name = "open", .help = "no tokens: whoever reaches it may do everything; loopback only"},
     {.name = "tls-cert",
      .value = "FILE",
-     .help = "speak TLS with this certificate (PEM, those on the way to its\nroot behind it); "
+     .help = "speak TLS with this certificate (PEM, those on the way to its root behind it); "
              "read again when it changes, and on SIGHUP",
      .kind = WORD_FILE},
     {.name = "tls-key", .value = "FILE", .help = "its key (PEM, no passphrase)", .kind = WORD_FILE},

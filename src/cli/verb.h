@@ -66,6 +66,7 @@ struct verb {
     const struct flag *flags; /* its own; ends with one without a name; NULL: none */
     struct example examples[VERB_EXAMPLES_MAX];
     const char *exits; /* what exit status 1 means here; NULL: as everywhere (enum cli_status) */
+    bool is_hidden;    /* for programs: --help and the manual do not name it */
     bool is_local;     /* talks to no server: it does not have the flags of those that do */
     int (*run)(struct invocation *in); /* returns the exit status */
     const char *more_title;            /* what --help shows behind the flags; NULL: nothing */
@@ -92,6 +93,9 @@ extern const size_t verb_count;
 
 /* The flags of all verbs that talk to a server; ends with one without a name. */
 extern const struct flag client_flag_list[];
+
+/* By the first word, or the first two, which are *ret_taken then. NULL: there is none. */
+const struct verb *verb_find(char *const *words, size_t count, int *ret_taken);
 
 /* The flags of a verb: its own, then the common ones. NULL behind the last one. */
 const struct flag *verb_flag(const struct verb *v, size_t i);

@@ -27,6 +27,10 @@ const struct verb *const verbs[] = {
     &verb_token_create,
     &verb_token_list,
     &verb_token_delete,
+
+    &verb_completion,
+    &verb_help,
+    &verb_complete,
 };
 /* clang-format on */
 const size_t verb_count = COUNT_OF(verbs);

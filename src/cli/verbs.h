@@ -8,7 +8,10 @@
 extern const struct verb verb_agent_list;
 extern const struct verb verb_audit_list;
 extern const struct verb verb_cancel;
+extern const struct verb verb_complete;
+extern const struct verb verb_completion;
 extern const struct verb verb_get;
+extern const struct verb verb_help;
 extern const struct verb verb_list;
 extern const struct verb verb_node_list;
 extern const struct verb verb_retry;
