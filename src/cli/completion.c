@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "cli/manual.h"
 #include "cli/verbs.h"
 
 /*
@@ -90,11 +91,14 @@ static const char fish[] =
     "end\n"
     "complete -c intact -f -a '(__intact_complete)'\n";
 
+const char *completion_script(const char *shell)
+{
+    return shell[0] == 'b' ? bash : shell[0] == 'z' ? zsh : fish;
+}
+
 static int run(struct invocation *in)
 {
-    const char *shell = in->words[0];
-
-    fputs(shell[0] == 'b' ? bash : shell[0] == 'z' ? zsh : fish, stdout);
+    fputs(completion_script(in->words[0]), stdout);
     return CLI_OK;
 }
 

@@ -24,24 +24,17 @@ static size_t text_width(FILE *to)
     return w.ws_col > TEXT_WIDTH_MIN ? w.ws_col - 1 : TEXT_WIDTH_MIN;
 }
 
-static void print_arguments(const struct verb *v, FILE *to)
-{
-    for (size_t i = 0; i < VERB_ARGUMENTS_MAX && v->arguments[i].name; i++) {
-        const struct argument *a = &v->arguments[i];
-        fprintf(to, a->optional ? " [%s]" : " %s", a->name);
-        if (a->repeats)
-            fputs("...", to);
-    }
-}
-
-void help_print_synopsis(const struct verb *v, FILE *to)
+void help_synopsis(const struct verb *v, struct buf *b)
 {
     char words[64];
 
-    fputs(verb_words(v, words, sizeof words), to);
-    print_arguments(v, to);
+    buf_str(b, verb_words(v, words, sizeof words));
+    for (size_t i = 0; i < VERB_ARGUMENTS_MAX && v->arguments[i].name; i++) {
+        const struct argument *a = &v->arguments[i];
+        buf_fmt(b, a->optional ? " [%s]%s" : " %s%s", a->name, a->repeats ? "..." : "");
+    }
     if (verb_flag(v, 0))
-        fputs(" [FLAG...]", to);
+        buf_str(b, " [FLAG...]");
 }
 
 /* Words between which lines are broken; each line but the first one begins with `indent` blanks. */
@@ -163,9 +156,10 @@ static void print_command(const char *command, FILE *to)
 
 void help_print(const struct verb *v, FILE *to)
 {
-    fputs("usage: ", to);
-    help_print_synopsis(v, to);
-    fputs("\n\n", to);
+    CLEANUP(buf_fini) struct buf synopsis = {0};
+
+    help_synopsis(v, &synopsis);
+    fprintf(to, "usage: %s\n\n", synopsis.ptr);
     print_text(v->about ? v->about : v->summary, to);
     if (v->examples[0].command)
         fputs("\nexamples:\n", to);
