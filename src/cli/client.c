@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "cli/advice.h"
 #include "cli/say.h"
 #include "cli/token_file.h"
 #include "libintact/wire.h"
@@ -69,12 +70,18 @@ const struct flag client_flag_list[] = {
     {0},
 };
 
-int client_complain(const struct intact_client *c, enum intact_status status)
+int client_complain(struct intact_client *c, enum intact_status status)
 {
+    CLEANUP(buf_fini) struct buf text = {0};
+    const struct invocation *in = verb_current();
+    int end = status == INTACT_UNREACHABLE || status == INTACT_BUSY ? CLI_UNREACHED : CLI_NOT_WELL;
+
     ASSERT(status != INTACT_OK);
-    say_line(stderr, "intact: %s", intact_client_error(c));
-    (void)fputc('\n', stderr);
-    return status == INTACT_UNREACHABLE || status == INTACT_BUSY ? CLI_UNREACHED : CLI_NOT_WELL;
+    buf_str(&text, intact_client_error(c));
+    if (intact_client_http_status(c) != 0)
+        advice_add(c, in, &text);
+    ASSERT(in); /* only verbs ask a server */
+    return verb_failed(in, end, "%s", text.ptr);
 }
 
 const struct json *client_answer(const struct intact_client *c, struct arena *a)

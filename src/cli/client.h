@@ -13,8 +13,9 @@
 /* By the flags of the command line. Never NULL: it ends the program, and says why. */
 struct intact_client *client_begin(const struct invocation *in);
 
-/* Tells an answer that is not INTACT_OK, and what exit status it means. */
-int client_complain(const struct intact_client *c, enum intact_status status);
+/* Tells of an answer that is not INTACT_OK, with what to do about it, and returns what exit status
+ * it means. The answer is gone then. */
+int client_complain(struct intact_client *c, enum intact_status status);
 
 /* The answer as a tree; NULL (and it has been said) if it is none. */
 const struct json *client_answer(const struct intact_client *c, struct arena *a);

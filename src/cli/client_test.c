@@ -124,7 +124,7 @@ static const struct {
      1,
      NULL,
      "",
-     "intact: exists"},
+     "intact submit: exists"},
     {{"submit", "order"}, 503, {"{\"title\":\"busy\"}"}, 3, NULL, "", "busy"},
     {{"submit", "order", "--input", "{\"a\": }"},
      200,

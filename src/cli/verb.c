@@ -324,6 +324,13 @@ static int check_words(const struct invocation *in)
     return CLI_OK;
 }
 
+static const struct invocation *current;
+
+const struct invocation *verb_current(void)
+{
+    return current;
+}
+
 int verb_run(const struct verb *v, int argc, char **argv)
 {
     struct invocation in = {.verb = v};
@@ -337,8 +344,11 @@ int verb_run(const struct verb *v, int argc, char **argv)
     int end = read_flags(&in, argc, argv);
     if (end == CLI_OK)
         end = check_words(&in);
-    if (end == CLI_OK)
+    if (end == CLI_OK) {
+        current = &in;
         end = v->run(&in);
+        current = NULL;
+    }
     free(in.given);
     return end < 0 ? CLI_OK : end;
 }

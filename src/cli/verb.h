@@ -123,6 +123,9 @@ bool given_number(const struct invocation *in, const char *flag, int64_t min, in
 bool number_read(const struct invocation *in, const char *what, const char *text, int64_t min,
                  int64_t max, int64_t *ret);
 
+/* The command line that is being carried out; NULL: none yet. */
+const struct invocation *verb_current(void);
+
 /* "intact VERB: what" on standard error, and a hint at --help; CLI_USAGE. */
 int verb_misused(const struct invocation *in, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

@@ -29,7 +29,7 @@ static bool print_list(const struct intact_client *c, const char *file, const ch
     return list && list->child;
 }
 
-static int complain(const struct intact_client *c, enum intact_status status, const char *file)
+static int complain(struct intact_client *c, enum intact_status status, const char *file)
 {
     bool has_errors = status == INTACT_REFUSED && print_list(c, file, "errors", "error");
 

@@ -82,7 +82,7 @@ expect 0 '"roles":["read"]' token create viewer --role read --json
 expect 0 "submit agent:payment" token list
 expect 0 '"name":"viewer"' token list --json
 grep -q "$ci" "$work/out" && fail "a token is shown again"
-INTACT_TOKEN=$ci expect 1 "intact: the token \"ci\" may not do this: it takes the role read, operate or admin" list
+INTACT_TOKEN=$ci expect 1 "intact list: the token \"ci\" may not do this: it takes the role read, operate or admin" list
 INTACT_TOKEN=$ci expect 1 "takes the role admin" token list
 expect 0 "" token delete viewer
 expect 1 'there is no token "viewer"' token delete viewer
