@@ -13,6 +13,7 @@
  *   check_time.c   nothing is given up too early, nothing overdue is left lying
  *   check_audit.c  what is written down of what people did
  *   check_nodes.c  who may lead, take over, and claim
+ *   check_why.c    what is told of why a task waits comes true
  *   check_told.c   what is told of changes; that heartbeats change nothing
  */
 
@@ -28,6 +29,10 @@ void check_conflict(const struct task_row *row); /* what was to be written */
 
 /* What the clock that is most ahead may say. */
 int64_t latest_now(void);
+
+/* After it was seen; `old`: as it was before. */
+void check_why(const struct node *n, struct subject *t, const struct task_row *row,
+               const struct seen *old);
 
 /* All entries of the task, newest first, after a change that made `new` of `old`. */
 void check_audit(struct subject *t, const struct audit_page *all, enum task_state old,

@@ -463,6 +463,7 @@ void check_row(const struct node *n, const struct task_row *row, uint64_t change
         t->alert_due = n->disk.runs;
         t->alert_by = n;
     }
+    check_why(n, t, row, &old);
 }
 
 /* ---- for coverage only ---- */

@@ -7,6 +7,7 @@
  * any of it.
  */
 
+#include "core/reason.h"
 #include "sim/seen.h"
 
 enum {
@@ -75,7 +76,11 @@ struct subject {
     struct told_to told[TOLD_MAX];           /* by the slots of nodes */
     const struct node
         *tell_by; /* who made the latest change, and has not told of it yet; or NULL */
-    uint64_t tell_boot, tell_due; /* in which run of its disk */
+    uint64_t tell_boot, tell_due;     /* in which run of its disk */
+    int64_t foretold[FLOW_STEPS_MAX]; /* it was told that the step does not begin before */
+    enum reason_kind foretold_kind[FLOW_STEPS_MAX]; /* because of that */
+    enum direction foretold_way;                    /* in that direction of the task */
+    bool foretold_end;                              /* it was told that it has ended */
 };
 
 struct subjects {

@@ -3,7 +3,7 @@
 # shellcheck shell=bash
 
 server_bin=$build/src/cli/intact
-export INTACT_SERVER= INTACT_TOKEN=
+export INTACT_SERVER= INTACT_TOKEN= no_proxy='*'
 
 # Keeps a program running until its stop file appears. Usage: keep NAME COMMAND...
 keep() {
@@ -72,8 +72,8 @@ start_server() {
 
 # Agents and clients that are started afterwards are let in as the admin.
 wait_ready() {
-    local i
-    for i in $(seq 200); do
+    local end=$((SECONDS + 300))
+    while [ "$SECONDS" -lt "$end" ]; do
         if curl -fs -o /dev/null "$INTACT_SERVER/readyz"; then
             INTACT_TOKEN=$(cat "$work/data/admin-token")
             return 0
@@ -94,7 +94,7 @@ start_agent() {
 }
 
 sql() {
-    sqlite3 -readonly -cmd '.timeout 2000' "$work/data/intact.db" "$1"
+    sqlite3 -readonly -cmd '.timeout 60000' "$work/data/intact.db" "$1"
 }
 
 # How many tasks have not ended yet (error is an end too).

@@ -18,7 +18,8 @@ static void *take(struct arena *a, size_t size, size_t align)
         if (cap < size)
             cap = size;
         struct arena_chunk *c = malloc(sizeof *c + cap);
-        ASSERT(c);
+        if (!c)
+            out_of_memory(sizeof *c + cap);
         c->next = a->chunk;
         a->chunk = c;
         a->cap = cap;

@@ -31,6 +31,10 @@
 
 _Noreturn void assert_failed(const char *cond, const char *file, int line);
 
+/* The system gives us no more. Says so and aborts: what was acknowledged is durable, and a new
+ * process begins with memory of its own. */
+_Noreturn void out_of_memory(size_t wanted);
+
 /* Called by assert_failed before it aborts, if set: the simulator prints its seed here. */
 extern void (*assert_story)(void);
 

@@ -10,6 +10,37 @@
 #include "base/prng.h"
 #include "base/when.h"
 
+static void durations_are_told(void **state)
+{
+    static const struct {
+        int64_t ms;
+        const char *text;
+    } cases[] = {
+        {0, "0ms"},
+        {340, "340ms"},
+        {999, "999ms"},
+        {1000, "1.0s"},
+        {3290, "3.2s"},
+        {9999, "9.9s"},
+        {10000, "10s"},
+        {59999, "59s"},
+        {60000, "1m 00s"},
+        {250000, "4m 10s"},
+        {3599999, "59m 59s"},
+        {7500000, "2h 05m"},
+        {86399999, "23h 59m"},
+        {MS_PER_D, "1d 0h"},
+        {3 * MS_PER_D + 4 * MS_PER_H, "3d 4h"},
+        {INT64_MAX, "106751991167d 7h"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        CLEANUP(buf_fini) struct buf b = {0};
+        duration_tell(&b, cases[i].ms);
+        CHECK(strcmp(b.ptr, cases[i].text) == 0, "%s, expected %s", b.ptr, cases[i].text);
+    }
+}
+
 static void durations_are_read_and_written(void **state)
 {
     static const struct {
@@ -286,6 +317,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(durations_are_read_and_written),
+        cmocka_unit_test(durations_are_told),
         cmocka_unit_test(times_are_read_and_written),
         cmocka_unit_test(a_buf_stops_at_its_maximum),
         cmocka_unit_test(a_heap_gives_the_least_first_whatever_was_removed),

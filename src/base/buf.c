@@ -31,7 +31,8 @@ char *buf_room(struct buf *b, size_t len)
         while (cap < b->len + len + 1)
             cap *= 2;
         b->ptr = realloc(b->ptr, cap);
-        ASSERT(b->ptr);
+        if (!b->ptr)
+            out_of_memory(cap);
         b->cap = cap;
     }
     return b->ptr + b->len;

@@ -48,7 +48,8 @@ void heap_push(struct heap *h, struct heap_node *n, int64_t key)
     if (h->len == h->cap) {
         h->cap = h->cap ? h->cap * 2 : 64;
         h->nodes = realloc(h->nodes, h->cap * sizeof(struct heap_node *));
-        ASSERT(h->nodes);
+        if (!h->nodes)
+            out_of_memory(h->cap * sizeof(struct heap_node *));
     }
     n->key = key;
     n->seq = h->seq++;

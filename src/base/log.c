@@ -1,17 +1,49 @@
 #include "base/log.h"
 
+#include <poll.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/when.h"
 
+enum { PATIENCE_MS = 100 };
+
 static enum log_level threshold = LOG_INFO;
+static atomic_uint lost; /* lines, since the last one that was taken */
 
 void log_level_set(enum log_level level)
 {
     threshold = level;
+}
+
+/* A reader that stands still (a terminal, a pipe, a journal) holds up nobody: once it has kept us
+ * waiting, lines are dropped until it takes some again. Files always take them. */
+static bool is_taken(void)
+{
+    struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+    return poll(&p, 1, atomic_load(&lost) ? 0 : PATIENCE_MS) != 0;
+}
+
+static void write_out(const struct buf *b)
+{
+    ssize_t written = write(STDERR_FILENO, b->ptr, b->len);
+    (void)written; /* nobody is left to tell */
+}
+
+static void tell_lost(const struct buf *line, size_t time_len)
+{
+    unsigned count = atomic_exchange(&lost, 0);
+
+    if (count == 0)
+        return;
+    CLEANUP(buf_fini) struct buf b = {0};
+    buf_add(&b, line->ptr, time_len);
+    buf_fmt(&b, " warn event=log_lost lines=%u\n", count);
+    write_out(&b);
 }
 
 void log_line(enum log_level level, const char *fmt, ...)
@@ -26,6 +58,7 @@ void log_line(enum log_level level, const char *fmt, ...)
     CLEANUP(buf_fini) struct buf b = {0};
     (void)clock_gettime(CLOCK_REALTIME, &ts); /* cannot fail for this clock */
     time_write(&b, (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000);
+    size_t time_len = b.len;
     va_start(ap, fmt);
     (void)vsnprintf(text, sizeof text, fmt, ap); /* longer lines are cut */
     va_end(ap);
@@ -33,6 +66,10 @@ void log_line(enum log_level level, const char *fmt, ...)
         if ((unsigned char)*p < ' ' || *p == 0x7f) /* one line, and no orders to a terminal */
             *p = ' ';
     buf_fmt(&b, " %s %s\n", names[level], text);
-    ssize_t written = write(STDERR_FILENO, b.ptr, b.len);
-    (void)written; /* nobody is left to tell */
+    if (!is_taken()) {
+        (void)atomic_fetch_add(&lost, 1);
+        return;
+    }
+    tell_lost(&b, time_len);
+    write_out(&b);
 }

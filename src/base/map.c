@@ -29,7 +29,8 @@ static void grow(struct map *m)
 
     m->cap = old.cap ? old.cap * 2 : 16;
     m->entries = calloc(m->cap, sizeof *m->entries);
-    ASSERT(m->entries);
+    if (!m->entries)
+        out_of_memory(m->cap * sizeof *m->entries);
     for (size_t i = 0; i < old.cap; i++)
         if (old.entries[i].value)
             m->entries[slot_of(m, old.entries[i].key, old.entries[i].hash)] = old.entries[i];

@@ -48,6 +48,25 @@ void duration_write(struct buf *b, int64_t ms)
     buf_str(b, units[i].name);
 }
 
+void duration_tell(struct buf *b, int64_t ms)
+{
+    int64_t s = ms / MS_PER_S;
+
+    ASSERT(ms >= 0);
+    if (s == 0)
+        buf_fmt(b, "%dms", (int)ms);
+    else if (s < 10)
+        buf_fmt(b, "%d.%ds", (int)s, (int)(ms % MS_PER_S / 100));
+    else if (ms < MS_PER_MIN)
+        buf_fmt(b, "%ds", (int)s);
+    else if (ms < MS_PER_H)
+        buf_fmt(b, "%dm %02ds", (int)(s / 60), (int)(s % 60));
+    else if (ms < MS_PER_D)
+        buf_fmt(b, "%dh %02dm", (int)(s / 3600), (int)(s % 3600 / 60));
+    else
+        buf_fmt(b, "%" PRId64 "d %dh", s / 86400, (int)(s % 86400 / 3600));
+}
+
 /* Days since 1970-01-01 of a civil date, and back; algorithms by Howard Hinnant
  * ("chrono-Compatible Low-Level Date Algorithms"). */
 static int64_t days_from_civil(int64_t y, int64_t m, int64_t d)

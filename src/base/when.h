@@ -17,6 +17,8 @@
 /* "200ms", "30s", "15m", "2h", "7d"; a whole number and one unit. At most 10 000 days. */
 bool duration_parse(struct slice text, int64_t *ret_ms) MUST_USE;
 void duration_write(struct buf *b, int64_t ms); /* in the largest unit that is exact */
+/* As people say it: "340ms", "3.2s", "32s", "4m 10s", "2h 05m", "3d 4h". ms >= 0. */
+void duration_tell(struct buf *b, int64_t ms);
 
 /* RFC 3339: "2026-01-31T10:00:00.000Z". Parsing takes offsets and 0 to 9 decimals;
  * what is finer than a millisecond is cut. From 1970 to 9999 UTC. */

@@ -1,6 +1,5 @@
 #include "cli/cli.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -111,7 +110,7 @@ const struct verb verb_help = {
     .run = help,
 };
 
-static int dispatch(int argc, char **argv)
+int cli_main(int argc, char **argv)
 {
     int words = 0;
 
@@ -129,20 +128,4 @@ static int dispatch(int argc, char **argv)
     if (v)
         return verb_run(v, argc - words, argv + words); /* its name stands where argv[0] does */
     return is_noun(argv[1]) ? refuse_noun(argc, argv) : refuse_verb(argv[1]);
-}
-
-/* A full disk, or a reader that went away: what was to be shown was not. */
-static bool was_written(void)
-{
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return true;
-    fprintf(stderr, "intact: standard output: %s\n", strerror(errno));
-    return false;
-}
-
-int cli_main(int argc, char **argv)
-{
-    int end = dispatch(argc, argv);
-
-    return was_written() || end != CLI_OK ? end : CLI_NOT_WELL;
 }

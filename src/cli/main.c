@@ -1,6 +1,8 @@
 #include "cli/cli.h"
+#include "cli/surroundings.h"
 
 int main(int argc, char **argv)
 {
-    return cli_main(argc, argv);
+    surroundings_settle();
+    return surroundings_leave(cli_main(argc, argv));
 }

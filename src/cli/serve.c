@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/log.h"
 #include "base/when.h"
@@ -229,7 +230,8 @@ static int run(struct invocation *in)
         bad = check_options(in, &o);
     if (bad)
         return bad;
-    if (sqlite_store_open(o.data, &store, &e) != ERR_OK)
+    (void)umask(077); /* what we make has its mode, whoever started us */
+    if (server_take_files(&e) != ERR_OK || sqlite_store_open(o.data, &store, &e) != ERR_OK)
         return verb_failed(in, CLI_NOT_WELL, "%s", e.text);
     int status = serve(&o, store);
     store->ops->close(store);

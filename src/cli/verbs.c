@@ -10,6 +10,7 @@ const struct verb *const verbs[] = {
     &verb_submit,
     &verb_get,
     &verb_list,
+    &verb_why,
 
     &verb_retry,
     &verb_skip,

@@ -23,6 +23,7 @@ extern const struct verb verb_token_delete;
 extern const struct verb verb_token_list;
 extern const struct verb verb_undo;
 extern const struct verb verb_validate;
+extern const struct verb verb_why;
 extern const struct verb verb_workflow_get;
 extern const struct verb verb_workflow_list;
 extern const struct verb verb_workflow_put;

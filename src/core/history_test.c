@@ -1,4 +1,5 @@
 #include "core/history_check.h"
+#include "core/history_reason.h"
 
 #include <stdlib.h>
 
@@ -138,6 +139,7 @@ static void explore(const struct node *n)
     if (!seen_add(&seen, node_key(n)))
         return;
     history_check_end(n);
+    history_check_reasons(n);
     static struct node nodes[HISTORY_MAX]; /* by depth */
     CHECK(history.depth < (int)COUNT_OF(nodes), "%s: too deep", history_story());
     struct node *next = &nodes[history.depth];

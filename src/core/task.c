@@ -15,7 +15,7 @@ static const char *const step_state_texts[] = {
 };
 
 static const uint32_t task_edges[] = {
-#define TO(name)          BIT(TASK_##name)
+#define TO(name, when)    BIT(TASK_##name)
 #define X(name, text, to) to,
     TASK_STATES(X)
 #undef X
@@ -23,7 +23,7 @@ static const uint32_t task_edges[] = {
 };
 
 static const uint32_t step_edges[] = {
-#define TO(name)          BIT(STEP_##name)
+#define TO(name, when)    BIT(STEP_##name)
 #define X(name, text, to) to,
     STEP_STATES(X)
 #undef X

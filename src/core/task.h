@@ -4,7 +4,7 @@
 /*
  * A task: one run of a workflow. This is the aggregate: what is here is written in one row, by
  * one fenced change. The tables below are the state machines; decide.c makes every move, and
- * asserts each against them.
+ * asserts each against them. What is said of an edge is for people: docs/img is drawn from it.
  *
  * Memory: slices and arrays are borrowed; whoever loads a task owns an arena for it. The core
  * allocates nothing: room for one more attempt is the caller's to provide (task_room).
@@ -14,45 +14,47 @@
 #include "core/workflow.h"
 
 /* clang-format off */
-/*    name          stored as        may go to                                                    */
+/*    name          stored as        may go to, and when                                          */
 #define TASK_STATES(X)                                                                            \
-    X(PENDING,      "pending",       TO(PROCESSING)     /* claimed */                             \
-                                     | TO(COMPENSATING) /* claimed going back; undone unclaimed */\
-                                     | TO(PROCESSED)    /* the operator skipped what was left */  \
-                                     | TO(COMPENSATED)  /* the same, going back */                \
-                                     | TO(ERROR))       /* held by its deadline, unclaimed */     \
-    X(PROCESSING,   "processing",    TO(PENDING)        /* released: nothing of it runs */        \
-                                     | TO(PROCESSED)                                              \
-                                     | TO(COMPENSATING) /* undo begins */                         \
-                                     | TO(ERROR))                                                 \
+    X(PENDING,      "pending",       TO(PROCESSING, "claimed")                                    \
+                                     | TO(COMPENSATING, "claimed, or undo begins")                \
+                                     | TO(PROCESSED, "the operator skips what is left")           \
+                                     | TO(COMPENSATED, "the operator skips what is left")         \
+                                     | TO(ERROR, "held: its deadline passed while it waited"))    \
+    X(PROCESSING,   "processing",    TO(PENDING, "released: nothing of it runs")                  \
+                                     | TO(PROCESSED, "every step has ended")                      \
+                                     | TO(COMPENSATING, "undo begins")                            \
+                                     | TO(ERROR, "held, or a pivot stays in doubt"))              \
     X(PROCESSED,    "processed",     0)                                                           \
-    X(COMPENSATING, "compensating",  TO(PENDING) | TO(COMPENSATED) | TO(ERROR))                   \
+    X(COMPENSATING, "compensating",  TO(PENDING, "released: nothing of it runs")                  \
+                                     | TO(COMPENSATED, "nothing is left to undo")                 \
+                                     | TO(ERROR, "an undo has no try, or no time, left"))         \
     X(COMPENSATED,  "compensated",   0)                                                           \
-    X(ERROR,        "error",         TO(PROCESSING)     /* the operator retries or skips */       \
-                                     | TO(COMPENSATING)) /* the same going back; or undoes */
+    X(ERROR,        "error",         TO(PROCESSING, "the operator retries or skips")              \
+                                     | TO(COMPENSATING, "the operator undoes, or retries an undo"))
 
-/*    name          stored as      may go to: by whom                                             */
+/*    name          stored as      may go to, and when                                            */
 #define STEP_STATES(X)                                                                            \
-    X(WAITING,      "waiting",     TO(RUNNING)    /* a place was free */                          \
-                                   | TO(SKIPPED)  /* `if` is false; the operator skips */         \
-                                   | TO(FAILED)   /* its input cannot be evaluated */             \
-                                   | TO(UNDOING)  /* in doubt, and the task is undone */          \
-                                   | TO(UNDONE))  /* the same, skipped by the operator */         \
-    X(RUNNING,      "running",     TO(COMPLETED)  /* the agent said so */                         \
-                                   | TO(WAITING)  /* another try; request was not sent */         \
-                                   | TO(FAILED))  /* no try left */                               \
-    X(COMPLETED,    "completed",   TO(UNDOING)    /* the task is undone */                        \
-                                   | TO(UNDONE)   /* the operator undid it by hand */             \
-                                   | TO(FAILED))  /* its undo input cannot be evaluated */        \
-    X(FAILED,       "failed",      TO(WAITING)    /* the operator retries, going forward */       \
-                                   | TO(SKIPPED)  /* the operator skips */                        \
-                                   | TO(UNDOING)  /* in doubt and undone; retried undo */         \
-                                   | TO(UNDONE))  /* the operator undid it by hand */             \
-    X(SKIPPED,      "skipped",     TO(UNDOING)    /* skipped in doubt, and undone later */        \
-                                   | TO(UNDONE)                                                   \
-                                   | TO(FAILED))                                                  \
-    X(UNDOING,      "undoing",     TO(UNDONE)     /* the agent said so; the operator skips */     \
-                                   | TO(FAILED))  /* the compensation has no try left */          \
+    X(WAITING,      "waiting",     TO(RUNNING, "a place is free")                                 \
+                                   | TO(SKIPPED, "its `if` is false, or the operator skips it")   \
+                                   | TO(FAILED, "its input cannot be evaluated")                  \
+                                   | TO(UNDOING, "in doubt, and the task goes back")              \
+                                   | TO(UNDONE, "the operator undid it, in doubt"))               \
+    X(RUNNING,      "running",     TO(COMPLETED, "the agent says so")                             \
+                                   | TO(WAITING, "another try, or its request was not sent")      \
+                                   | TO(FAILED, "no try is left"))                                \
+    X(COMPLETED,    "completed",   TO(UNDOING, "the task goes back")                              \
+                                   | TO(UNDONE, "the operator undid it")                          \
+                                   | TO(FAILED, "the input of its undo cannot be evaluated"))     \
+    X(FAILED,       "failed",      TO(WAITING, "the operator retries it")                         \
+                                   | TO(SKIPPED, "the operator skips it")                         \
+                                   | TO(UNDOING, "in doubt and undone, or its undo retried")      \
+                                   | TO(UNDONE, "the operator undid it"))                         \
+    X(SKIPPED,      "skipped",     TO(UNDOING, "skipped in doubt, and the task goes back")        \
+                                   | TO(UNDONE, "the operator undid it")                          \
+                                   | TO(FAILED, "the input of its undo cannot be evaluated"))     \
+    X(UNDOING,      "undoing",     TO(UNDONE, "the agent says so, or the operator")               \
+                                   | TO(FAILED, "its undo has no try left"))                      \
     X(UNDONE,       "undone",      0)
 
 /*    name          stored as       the attempt ...                                               */

@@ -76,6 +76,7 @@ struct http_server {
     uint64_t wait_ms[HTTP_WAIT_COUNT];
     uint64_t timer_at;  /* 0: not armed */
     uint64_t accept_at; /* when to accept again after running out of something; 0: accepting */
+    bool is_short;      /* the handler was told that we cannot accept */
     bool is_draining, is_closing;
     struct tls_keys *tls;  /* NULL: clients speak in clear */
     uint64_t tls_look_at;  /* when to look at its files again */

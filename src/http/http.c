@@ -134,6 +134,15 @@ static void turn_away(int fd)
     (void)close(fd);
 }
 
+static void tell_accepting(struct http_server *s, int reason)
+{
+    if (s->is_short == (reason != 0))
+        return;
+    s->is_short = reason != 0;
+    if (s->handler.accepting)
+        s->handler.accepting(s->handler.arg, reason);
+}
+
 static void accept_pause(struct http_server *s)
 {
     (void)uv_poll_stop(&s->listener); /* always succeeds */
@@ -152,6 +161,8 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
     }
     for (unsigned i = 0; i < ACCEPT_MAX; i++) {
         int fd = accept4(s->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0)
+            tell_accepting(s, 0);
         if (fd >= 0 && s->count < s->limits.connection_max) {
             http_connection_open(s, fd);
             continue;
@@ -168,6 +179,7 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
             || errno == EHOSTDOWN || errno == EHOSTUNREACH || errno == ENETUNREACH)
             continue;
         /* EMFILE, ENFILE, ENOBUFS, ENOMEM: the socket stays readable, and we must not spin. */
+        tell_accepting(s, errno);
         accept_pause(s);
         return;
     }

@@ -58,6 +58,9 @@ struct http_handler {
     /* The files of the certificate have changed: they were read (NULL), or could not be, and the
      * certificate that was there stays. May be NULL. */
     void (*certificate)(void *arg, const struct error *e);
+    /* Connections cannot be accepted for want of something of the system's (EMFILE, ENFILE, ENOMEM
+     * ...): told once, and again with 0 when they can. Meanwhile they wait. May be NULL. */
+    void (*accepting)(void *arg, int reason);
 };
 
 struct http_request {

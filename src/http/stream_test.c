@@ -215,14 +215,13 @@ static void a_reader_that_stops_is_cut_off_and_a_quiet_stream_is_not(void **stat
     struct client quiet;
     struct client c;
     (void)state;
-    l.write_ms = 100;
-    l.idle_ms = 100;
     begin(&l);
     struct http_request *q = begin_stream(&quiet, ASK("/stream"));
     turn();
     for (int i = 0; i < HTTP_WAIT_COUNT; i++)
         CHECK(!list_first(&w.server->waiting[i]), "it has a deadline (%d)", i);
     struct http_request *r = begin_stream(&c, ASK("/stream"));
+    w.server->wait_ms[HTTP_WAIT_WRITE] = w.server->wait_ms[HTTP_WAIT_IDLE] = 100; /* from now on */
     (void)fill(r);
     UNTIL(NULL, w.lost == 1, "still waiting");
     CHECK(w.parked[0] == q, "the quiet one is there");

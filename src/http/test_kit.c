@@ -87,7 +87,7 @@ static void certificate(void *arg, const struct error *e)
 
 void begin(const struct http_limits *limits)
 {
-    static const struct http_handler handler = {&w, handle, done, certificate};
+    static const struct http_handler handler = {&w, handle, done, certificate, NULL};
     struct error e = {0};
 
     memset(&w, 0, sizeof w);

@@ -11,7 +11,7 @@
 #include "base/test.h"
 #include "http/http.h"
 
-enum { PARKED_MAX = 1200, PATIENCE_MS = 20000 };
+enum { PARKED_MAX = 1200, PATIENCE_MS = 120000 };
 
 /* The server answers what it was asked, but for these paths: /park is left to the test, /release
  * answers the first one parked as well, /stream begins a stream and leaves it to the test

@@ -103,7 +103,7 @@ static void a_connection_ends_with_a_word(void **state)
     };
     struct http_limits l = http_limits_default;
     (void)state;
-    l.head_ms = l.idle_ms = 200;
+    l.head_ms = l.idle_ms = 2000;
     for (size_t i = 0; i < COUNT_OF(requests); i++) {
         struct client c;
         begin_secure(&l);

@@ -33,6 +33,7 @@ size_t take_results(const struct json *results, struct buf *ret)
         if (!job)
             continue;
         job->told++;
+        m.result_calls = m.calls;
         job->state = JOB_DONE;
         snprintf(job->result, sizeof(job->result), "%.*s", SLICE_ARG(j->raw));
     }
@@ -51,7 +52,7 @@ static bool holds(const struct json *holding, const char *token)
 static void give_again_what_was_lost(const struct json *holding)
 {
     for (size_t i = 0; holding && i < m.count; i++)
-        if (m.jobs[i].state == JOB_GIVEN && m.jobs[i].left_ms > 300
+        if (m.jobs[i].state == JOB_GIVEN && m.jobs[i].left_ms > BRIEF_MS
             && !holds(holding, m.jobs[i].token))
             m.jobs[i].state = JOB_NEW;
     if (holding)
@@ -153,6 +154,7 @@ int answer_work(struct fake *f, const char *line, struct slice body, struct buf 
     size_t max = (size_t)json_get_int(call, "max", 0);
     bool main = json_get(call, "holding");
     m.fetches += max > 0;
+    m.farewells += max == 0 && main;
     if (is_poisoned(results))
         return 400;
     if (count_down(&m.refuse, 5))

@@ -19,13 +19,18 @@ struct job {
     char result[400];
 };
 
-enum { JOBS_MAX = 600 };
+enum {
+    JOBS_MAX = 600,
+    BRIEF_MS = 2000, /* jobs with no more time than this are not given again */
+};
 
 struct model {
     struct fake fake;
     struct job jobs[JOBS_MAX];
     size_t count;
     unsigned calls, fetches; /* all; those that asked for work */
+    unsigned farewells;      /* main calls that wanted none */
+    unsigned result_calls;   /* calls until the latest result had come in */
     unsigned serial;         /* of the latest main call: an older one is no longer parked */
     unsigned lose_call, lose_answer, refuse; /* how many of the next calls */
     int status;                              /* with which calls are refused */

@@ -187,6 +187,7 @@ static void waiting_goes_on_through_a_restart(void **state)
 
 int main(void)
 {
+    unsetenv("INTACT_TOKEN"); /* of who runs the tests */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_call_goes_where_it_should),
         cmocka_unit_test(an_error_says_what_is_wrong_and_what_to_do),

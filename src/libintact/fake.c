@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/test_port.h"
+
 bool fake_wait(struct fake *f)
 {
     struct timespec t;
@@ -140,6 +142,8 @@ void fake_open(struct fake *f)
         pthread_mutex_init(&f->lock, NULL);
         pthread_cond_init(&f->changed, NULL);
     }
+    if (f->port == 0)
+        f->port = test_port();
     f->closing = false;
     f->connection_count = 0;
     a.sin_port = htons((uint16_t)f->port);

@@ -1,15 +1,22 @@
 /* Where clients come in: the address, TLS, and the names by which they may call us. */
 
 #include <arpa/inet.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <strings.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "server/internal.h"
 #include "server/notify.h"
 
-enum { FILES_KEPT = 64 /* descriptors for the store, the log and libuv */ };
+enum {
+    FILES_KEPT = 64, /* descriptors for the store, the log and libuv */
+    FILES_MIN = 64   /* with fewer of them there is no point in beginning */
+};
 
 /* ---- names ---- */
 
@@ -114,19 +121,34 @@ void door_refuse_to_wait(const struct server *sv, struct http_request *r)
 
 /* ---- opening ---- */
 
-/* Takes all descriptors that the process may have: connections beyond them would not even be told
- * so. */
+enum hangup { HANGUP_READS, HANGUP_ENDS, HANGUP_IGNORED };
+
+enum err server_take_files(struct error *e)
+{
+    struct rlimit files = {0};
+
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return ERR_OK; /* then it will show */
+    if (files.rlim_cur < files.rlim_max) {
+        struct rlimit all = {files.rlim_max, files.rlim_max};
+        if (setrlimit(RLIMIT_NOFILE, &all) == 0)
+            files = all;
+    }
+    if (files.rlim_cur >= FILES_MIN)
+        return ERR_OK;
+    return error_set(e, ERR_IO,
+                     "the system lets this process have %llu file descriptors, it needs %d and one "
+                     "for each connection; let it have more (ulimit -n, LimitNOFILE=)",
+                     (unsigned long long)files.rlim_cur, FILES_MIN);
+}
+
+/* Connections beyond the descriptors that we may have would not even be told so. */
 static void fit_to_files(struct http_limits *l)
 {
     struct rlimit files = {0};
 
     if (getrlimit(RLIMIT_NOFILE, &files) != 0)
         return;
-    if (files.rlim_cur < files.rlim_max) {
-        struct rlimit all = {files.rlim_max, files.rlim_max};
-        if (setrlimit(RLIMIT_NOFILE, &all) == 0)
-            files = all;
-    }
     rlim_t room =
         files.rlim_cur > (rlim_t)2 * FILES_KEPT ? files.rlim_cur - FILES_KEPT : FILES_KEPT;
     if (l->connection_max > room)
@@ -142,12 +164,58 @@ static void on_certificate(void *arg, const struct error *e)
         log_line(LOG_INFO, "event=certificate_loaded");
 }
 
+static void on_accepting(void *arg, int reason)
+{
+    (void)arg;
+    if (reason)
+        log_line(LOG_ERROR,
+                 "event=accept_trouble reason=\"%s; new connections wait, those that are there go "
+                 "on\"",
+                 strerrordesc_np(reason));
+    else
+        log_line(LOG_INFO, "event=accept_works_again");
+}
+
 static void on_hangup(uv_signal_t *s, int signum)
 {
     struct server *sv = s->data;
     (void)signum;
 
-    http_secure_reload(sv->http);
+    if (http_is_secure(sv->http))
+        http_secure_reload(sv->http);
+    else
+        log_line(LOG_INFO, "event=nothing_to_read_again");
+}
+
+/* With a terminal, and without TLS, a hang-up means that the terminal has gone; a service is asked
+ * to read its files again, and must not end because it has none. Who ignores it (nohup) goes on to.
+ */
+static enum hangup hangup_means(const struct server *sv)
+{
+    struct sigaction before = {0};
+
+    if (sv->config.tls_cert)
+        return HANGUP_READS;
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler == SIG_IGN)
+        return HANGUP_IGNORED;
+    int terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    if (terminal < 0)
+        return HANGUP_READS;
+    (void)close(terminal);
+    return HANGUP_ENDS;
+}
+
+static void listen_to_hangup(struct server *sv)
+{
+    enum hangup means = hangup_means(sv);
+
+    if (means == HANGUP_IGNORED)
+        return;
+    int rc = uv_signal_init(&sv->loop, &sv->sighup);
+    ASSERT(rc == 0);
+    sv->sighup.data = sv;
+    rc = uv_signal_start(&sv->sighup, means == HANGUP_ENDS ? server_on_signal : on_hangup, SIGHUP);
+    ASSERT(rc == 0);
 }
 
 static enum err secure(struct server *sv, struct error *e)
@@ -155,16 +223,8 @@ static enum err secure(struct server *sv, struct error *e)
     const struct server_config *c = &sv->config;
 
     if (!c->tls_cert)
-        return ERR_OK; /* a hang-up ends the process, as it would any other */
-    enum err err = http_secure(sv->http, c->tls_cert, c->tls_key, e);
-    if (err != ERR_OK)
-        return err;
-    int rc = uv_signal_init(&sv->loop, &sv->sighup);
-    ASSERT(rc == 0);
-    sv->sighup.data = sv;
-    rc = uv_signal_start(&sv->sighup, on_hangup, SIGHUP);
-    ASSERT(rc == 0);
-    return ERR_OK;
+        return ERR_OK;
+    return http_secure(sv->http, c->tls_cert, c->tls_key, e);
 }
 
 enum err door_open(struct server *sv, struct error *e)
@@ -172,7 +232,8 @@ enum err door_open(struct server *sv, struct error *e)
     const struct http_handler handler = {.arg = sv,
                                          .handle = route,
                                          .done = exchange_done,
-                                         .certificate = on_certificate};
+                                         .certificate = on_certificate,
+                                         .accepting = on_accepting};
 
     if (sv->config.limits)
         sv->limits = *sv->config.limits;
@@ -186,6 +247,7 @@ enum err door_open(struct server *sv, struct error *e)
         err = secure(sv, e);
     if (err != ERR_OK)
         return err;
+    listen_to_hangup(sv);
     log_line(LOG_INFO, "event=started listen=%s port=%d tls=%s version=%s boot=%" PRIu64,
              sv->config.listen, http_port(sv->http), http_is_secure(sv->http) ? "on" : "off",
              INTACT_VERSION, sv->config.store->ops->boot(sv->config.store));
@@ -194,10 +256,8 @@ enum err door_open(struct server *sv, struct error *e)
                  sv->limits.http.connection_max, wanted);
     notify("READY=1");
     admin_token_tell(sv);
-    if (sv->config.print_ready) {
-        printf("listening on port %d\n", http_port(sv->http));
-        (void)fflush(stdout);
-    }
+    if (sv->config.print_ready) /* if nobody takes it, the log has it */
+        (void)!dprintf(STDOUT_FILENO, "listening on port %d\n", http_port(sv->http));
     return ERR_OK;
 }
 

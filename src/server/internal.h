@@ -26,7 +26,7 @@ struct server {
     uv_loop_t loop;
     uv_check_t check;                    /* after each round of arrivals: a turn */
     uv_timer_t timer;                    /* for turns that are due by themselves */
-    uv_signal_t sigterm, sigint, sighup; /* the last one only with TLS */
+    uv_signal_t sigterm, sigint, sighup; /* the last one if its data is set */
     uv_timer_t drain_timer;
     uv_timer_t watchdog;
     struct server_limits limits;
@@ -53,6 +53,7 @@ struct server {
     int64_t clock_look_at;        /* steady */
     int64_t timer_at;
     enum err trouble_err; /* of the store; ERR_OK: it works */
+    int64_t trouble_since;
     char trouble[400];
     bool scans_fail;      /* it is the supervisor who said so ... */
     uint64_t scans_until; /* ... after so many scans that did not */
@@ -81,6 +82,8 @@ void exchange_untie(struct exchange *x); /* before answering: `gone` will not be
 
 void exchange_done(void *arg, struct http_request *r, bool sent); /* for the http server */
 
+void server_on_signal(uv_signal_t *s, int signum); /* drains; a second one ends the process */
+
 /* door.c */
 enum err door_open(struct server *sv, struct error *e) MUST_USE; /* listens, and says so */
 void door_close(struct server *sv);
@@ -107,6 +110,9 @@ void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind)
 void ask_answered(void *arg, struct ask *a);
 void task_get_when_ended(struct server *sv, struct http_request *r, struct slice id,
                          int64_t wait_ms, int status);
+
+/* tasks_why.c */
+void task_why_get(struct server *sv, struct http_request *r);
 
 /* tasks_list.c */
 void tasks_list(struct server *sv, struct http_request *r);

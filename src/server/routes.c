@@ -36,6 +36,7 @@ static const struct route routes[] = {
     {"POST", "v1/tasks", tasks_post, ROLE_SUBMIT | ROLE_OPERATE},
     {"GET", "v1/tasks/*", task_get, SEE},
     {"GET", "v1/tasks/*/events", task_events_get, SEE},
+    {"GET", "v1/tasks/*/why", task_why_get, SEE},
     {"GET", "v1/events", events_get, LIST},
     {"GET", "v1/tasks", tasks_list, LIST},
     {"POST", "v1/tasks/*/retry", task_retry, ROLE_OPERATE},

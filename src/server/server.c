@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -210,8 +211,16 @@ static void store_trouble(void *arg, const struct error *e)
 {
     struct server *sv = arg;
 
+    /* the supervisor and the scheduler may both have met it */
+    bool told = e && sv->trouble_err == e->code
+                && strncmp(sv->trouble, e->text, sizeof sv->trouble - 1) == 0;
+
     sv->scans_fail = false;
+    if (told)
+        return;
     sv->metrics.troubles += e && sv->trouble_err == ERR_OK;
+    if (sv->trouble_err == ERR_OK)
+        sv->trouble_since = server_now(sv);
     sv->trouble_err = e ? e->code : ERR_OK;
     (void)snprintf(sv->trouble, sizeof sv->trouble, "%s", e ? e->text : "");
     if (e)
@@ -286,7 +295,7 @@ static void drain_step(uv_timer_t *t)
         end_now(sv);
 }
 
-static void on_signal(uv_signal_t *s, int signum)
+void server_on_signal(uv_signal_t *s, int signum)
 {
     struct server *sv = s->data;
 
@@ -411,8 +420,9 @@ static void start_handles(struct server *sv)
     ASSERT(rc == 0);
     sv->check.data = sv->timer.data = sv->drain_timer.data = sv;
     sv->sigterm.data = sv->sigint.data = sv->tokens_timer.data = sv;
-    rc = uv_check_start(&sv->check, checked) | uv_signal_start(&sv->sigterm, on_signal, SIGTERM)
-         | uv_signal_start(&sv->sigint, on_signal, SIGINT);
+    rc = uv_check_start(&sv->check, checked)
+         | uv_signal_start(&sv->sigterm, server_on_signal, SIGTERM)
+         | uv_signal_start(&sv->sigint, server_on_signal, SIGINT);
     if (watchdog_ms > 0)
         rc |= uv_timer_start(&sv->watchdog, watchdog_fired, watchdog_ms, watchdog_ms);
     ASSERT(rc == 0);
@@ -468,6 +478,25 @@ static void take_down(struct server *sv)
     map_fini(&sv->waits);
 }
 
+/* For want of descriptors, memory or processes of the whole system. */
+static enum err cannot_start(struct server *sv, const char *what, int rc, struct error *e)
+{
+    free(sv);
+    return error_set(e, ERR_IO,
+                     "cannot start %s: %s; let the server have more descriptors, memory and "
+                     "processes (ulimit -a, TasksMax=, MemoryMax=)",
+                     what, uv_strerror(rc));
+}
+
+static enum err cannot_start_thread(struct server *sv, int rc, struct error *e)
+{
+    access_free(sv->access);
+    registry_fini(&sv->workflows);
+    int closed = uv_loop_close(&sv->loop);
+    ASSERT(closed == 0);
+    return cannot_start(sv, "the store's thread", rc, e);
+}
+
 enum err server_run(const struct server_config *c, struct error *e)
 {
     struct server *sv = calloc(1, sizeof *sv);
@@ -481,14 +510,17 @@ enum err server_run(const struct server_config *c, struct error *e)
     metrics_begin(&sv->metrics, clock_ms(CLOCK_REALTIME));
     (void)signal(SIGPIPE, SIG_IGN); /* clients that go away are no news */
     int rc = uv_loop_init(&sv->loop);
-    ASSERT(rc == 0);
+    if (rc != 0)
+        return cannot_start(sv, "the loop", rc, e);
     sv->access = access_new(c->token_file);
     enum err err = load_workflows(sv, e);
     if (err == ERR_OK)
         err = prepare_access(sv, e);
     tell_of_errors(sv);
     const struct store_thread_config tc = {c->store, c->maintain};
-    sv->thread = store_thread_start(&sv->loop, &tc);
+    rc = store_thread_start(&sv->loop, &tc, &sv->thread);
+    if (rc != 0)
+        return cannot_start_thread(sv, rc, e);
     sv->store = store_thread_queue(sv->thread);
     make_parts(sv);
     sv->events = events_new(sv);

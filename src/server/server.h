@@ -38,6 +38,9 @@ struct server_config {
     bool print_ready; /* write the address to standard output once it is ready */
 };
 
+/* Takes all file descriptors that the process may have. Before anything is opened. */
+enum err server_take_files(struct error *e) MUST_USE;
+
 /* Runs until SIGTERM or SIGINT. ERR_OK: drained and ended. A second signal ends the process at
  * once. */
 enum err server_run(const struct server_config *c, struct error *e) MUST_USE;

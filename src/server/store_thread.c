@@ -129,7 +129,8 @@ static void *body(void *arg)
 
 /* ---- life ---- */
 
-struct store_thread *store_thread_start(uv_loop_t *loop, const struct store_thread_config *c)
+int store_thread_start(uv_loop_t *loop, const struct store_thread_config *c,
+                       struct store_thread **ret)
 {
     struct store_thread *t = calloc(1, sizeof *t);
     pthread_condattr_t attr;
@@ -144,12 +145,18 @@ struct store_thread *store_thread_start(uv_loop_t *loop, const struct store_thre
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&t->wake, &attr);
     (void)pthread_condattr_destroy(&attr);
-    int rc = uv_async_init(loop, &t->async, hand_back);
-    ASSERT(rc == 0);
+    int rc = pthread_create(&t->thread, NULL, body, t);
+    if (rc != 0) {
+        (void)pthread_cond_destroy(&t->wake);
+        (void)pthread_mutex_destroy(&t->lock);
+        free(t);
+        return uv_translate_sys_error(rc);
+    }
+    rc = uv_async_init(loop, &t->async, hand_back); /* the thread uses it for jobs only */
+    ASSERT(rc == 0);                                /* the loop has what it needs for it already */
     t->async.data = t;
-    rc = pthread_create(&t->thread, NULL, body, t);
-    ASSERT(rc == 0);
-    return t;
+    *ret = t;
+    return 0;
 }
 
 struct store_queue *store_thread_queue(struct store_thread *t)

@@ -17,7 +17,9 @@ struct store_thread_config {
     bool (*maintain)(struct store *s, bool idle);
 };
 
-struct store_thread *store_thread_start(uv_loop_t *loop, const struct store_thread_config *c);
+/* 0, or why the system does not let us have a thread, as libuv's (negative) code. */
+int store_thread_start(uv_loop_t *loop, const struct store_thread_config *c,
+                       struct store_thread **ret);
 struct store_queue *store_thread_queue(struct store_thread *t);
 
 /* Since when the job at work has been so, on the monotonic clock; 0: none is. */

@@ -231,6 +231,8 @@ static void sqlite_close(struct store *base)
 
     db_close(&s->reader);
     db_close(&s->writer); /* the last one: checkpoints and removes the WAL */
+    if (s->file_fd >= 0)
+        (void)close(s->file_fd); /* not sooner: it would take SQLite's locks with it */
     if (s->lock_fd >= 0)
         (void)close(s->lock_fd);
     free(s->wal_path);
@@ -265,7 +267,7 @@ enum err sqlite_store_open(const char *dir, struct store **ret, struct error *e)
     struct sqlite_store *s = calloc(1, sizeof *s);
 
     ASSERT(s);
-    *s = (struct sqlite_store){.base.ops = &ops, .lock_fd = -1};
+    *s = (struct sqlite_store){.base.ops = &ops, .lock_fd = -1, .file_fd = -1};
     s->dir = strdup(dir);
     ASSERT(s->dir);
     int len = asprintf(&s->path, "%s/intact.db", dir);

@@ -121,6 +121,7 @@ struct sqlite_store {
     struct file_id file;         /* intact.db as it was first opened: no other one will do */
     struct file_id wal;          /* intact.db-wal of the open connections */
     int lock_fd;
+    int file_fd; /* of intact.db, with a lock of our own; closed after SQLite's */
     struct db writer, reader;
     bool broken;       /* open both connections again before the next use */
     int wal_frames;    /* in the WAL and not known to be in the file */
@@ -185,6 +186,7 @@ enum err store_committed(struct sqlite_store *s, struct error *e) MUST_USE;
 
 /* Tells the story of `rc` while we were doing `what`, and returns its error. */
 enum err store_failed(struct sqlite_store *s, int rc, struct error *e, const char *what);
+const char *errno_advice(int code); /* what to do about it; NULL: that depends */
 enum err rc_err(int rc);
 
 /* Ends a transaction that still stands, if any. */

@@ -1,17 +1,23 @@
 #include "store/sqlite_body.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/fault.h"
 
 int db_open(struct db *d, const char *path, int flags)
 {
     ASSERT(!d->handle);
+    errno = 0;
     int rc = fault() ? SQLITE_CANTOPEN
                      : sqlite3_open_v2(path, &d->handle,
                                        flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK) {
+        int code = errno;
         db_close(d);
+        errno = code;
+    }
     return rc;
 }
 
@@ -26,6 +32,7 @@ void db_close(struct db *d)
 
 int db_exec(struct db *d, const char *sql)
 {
+    errno = 0;
     return fault() ? SQLITE_IOERR : sqlite3_exec(d->handle, sql, NULL, NULL, NULL);
 }
 
@@ -62,6 +69,7 @@ int db_query(struct db *d, enum sql which, sqlite3_stmt **ret)
 
 int query_step(sqlite3_stmt *q)
 {
+    errno = 0;
     return fault() ? SQLITE_IOERR : sqlite3_step(q);
 }
 
@@ -158,18 +166,42 @@ enum err rc_err(int rc)
     }
 }
 
+const char *errno_advice(int code)
+{
+    switch (code) {
+    case ENOSPC:
+        return "free some space on its disk";
+    case EDQUOT:
+        return "free some space, or raise the quota of the server's user";
+    case EFBIG:
+        return "let the server write larger files (ulimit -f, LimitFSIZE=)";
+    case EMFILE:
+    case ENFILE:
+        return "let the server have more file descriptors (ulimit -n, LimitNOFILE=)";
+    case EROFS:
+        return "its file system is read-only: find out why (dmesg), and make it writable";
+    case EACCES:
+    case EPERM:
+        return "give the server's user permission to read and write it";
+    case EIO:
+        return "its disk fails: look at it (dmesg)";
+    default:
+        return NULL;
+    }
+}
+
 static const char *advice(enum err err)
 {
     switch (err) {
     case ERR_FULL:
-        return "free some space on its disk; it goes on by itself";
+        return errno_advice(ENOSPC);
     case ERR_BUSY:
-        return "another program is writing to it; end that program, it goes on by itself";
+        return "another program is writing to it; end that program";
     case ERR_CORRUPT:
     case ERR_NOT_A_STORE:
         return "the file is damaged; stop the server and restore it from a backup";
     case ERR_IO:
-        return "check its disk and the permissions of its folder; it goes on by itself";
+        return "check its disk and the permissions of its folder";
     case ERR_OK:
     case ERR_UNKNOWN:
     case ERR_PARSE:
@@ -184,13 +216,50 @@ static const char *advice(enum err err)
     return "it cannot be stored";
 }
 
+/* What the system said last, to a call of SQLite's that failed with rc: errno was 0 before it
+ * and is what its last failure left. 0: nothing, or nothing that explains it. SQLite tells it to
+ * its callers only for some statements, and COMMIT is none of them. */
+static int system_errno(int rc)
+{
+    switch (rc) {
+    case SQLITE_IOERR_READ:
+    case SQLITE_IOERR_WRITE:
+    case SQLITE_IOERR_FSYNC:
+    case SQLITE_IOERR_DIR_FSYNC:
+    case SQLITE_IOERR_TRUNCATE:
+    case SQLITE_IOERR_FSTAT:
+    case SQLITE_IOERR_SHMOPEN:
+    case SQLITE_IOERR_SHMSIZE:
+    case SQLITE_IOERR_SHMMAP:
+    case SQLITE_IOERR_LOCK:
+    case SQLITE_CANTOPEN:
+        return errno;
+    default:
+        return 0;
+    }
+}
+
+/* A server that runs tries again and again; one that starts does not. */
+static const char *goes_on(const struct sqlite_store *s, enum err err)
+{
+    bool will = err == ERR_FULL || err == ERR_BUSY || err == ERR_IO;
+
+    return s->boot && will ? "; it goes on by itself" : "";
+}
+
 enum err store_failed(struct sqlite_store *s, int rc, struct error *e, const char *what)
 {
     enum err err = rc_err(rc);
+    int code = system_errno(rc);
+    const char *why = code ? strerrordesc_np(code) : NULL;
 
     ASSERT(err != ERR_OK);
     if (err != ERR_FULL && err != ERR_BUSY && err != ERR_INVALID && err != ERR_TOO_BIG)
         s->broken = true;
-    return error_set(e, err, "state store %s: cannot %s: %s (SQLite %d); %s", s->path, what,
-                     sqlite3_errstr(rc), rc, advice(err));
+    if (err == ERR_IO && code == EDQUOT) /* SQLite knows only of disks that are full */
+        err = ERR_FULL;
+    const char *remedy = errno_advice(code);
+    return error_set(e, err, "state store %s: cannot %s: %s%s%s (SQLite %d); %s%s", s->path, what,
+                     sqlite3_errstr(rc), why ? ", " : "", why ? why : "", rc,
+                     remedy ? remedy : advice(err), goes_on(s, err));
 }

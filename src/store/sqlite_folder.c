@@ -16,6 +16,10 @@
  * first line has always this length, so that the two are written one without the other. */
 enum { PID_LINE = 11, TIME_LINE = 25, LOCK_SIZE = PID_LINE + TIME_LINE };
 
+enum { PATH_LEN_MAX = 511 };
+
+enum { FILE_LOCK_AT = 0x3ffffff0 /* of intact.db; SQLite locks 0x40000000 and 511 bytes more */ };
+
 static void fd_close(const int *fd)
 {
     if (*fd >= 0)
@@ -28,11 +32,16 @@ static enum err folder_failed(struct sqlite_store *s, struct error *e, const cha
 {
     int code = errno;
     enum err err = code == ENOSPC || code == EDQUOT ? ERR_FULL : ERR_IO;
+    const char *remedy = errno_advice(code);
 
-    return error_set(e, err,
-                     "cannot %s %s%s%s: %s; give the server permissions and space in this "
-                     "folder, or choose another one with --data",
-                     what, s->dir, name ? "/" : "", name ? name : "", strerrordesc_np(code));
+    if (code == ENAMETOOLONG) /* it stands last, since it will be cut off */
+        return error_set(e, ERR_INVALID,
+                         "a name in the path of the data folder is too long; choose another folder "
+                         "with --data: %s",
+                         s->dir);
+    return error_set(e, err, "cannot %s %s%s%s: %s; %s, or choose another folder with --data", what,
+                     s->dir, name ? "/" : "", name ? name : "", strerrordesc_np(code),
+                     remedy ? remedy : "make it a folder that the server can write to");
 }
 
 static bool outside_fails(void)
@@ -77,12 +86,32 @@ static enum err folder_make(struct sqlite_store *s, struct error *e)
     return ERR_OK;
 }
 
+/* SQLite makes names absolute, and then knows no longer ones than 511 bytes. */
+static enum err folder_fits(struct sqlite_store *s, struct error *e)
+{
+    char *whole = outside_fails() ? NULL : realpath(s->dir, NULL);
+
+    if (!whole)
+        return folder_failed(s, e, "find the folder", NULL);
+    size_t len = strlen(whole) + strlen("/intact.db-journal");
+    free(whole);
+    if (len <= PATH_LEN_MAX)
+        return ERR_OK;
+    return error_set(
+        e, ERR_INVALID,
+        "the path of the data folder is %zu bytes too long; choose another folder with "
+        "--data: %s",
+        len - PATH_LEN_MAX, s->dir);
+}
+
 enum err folder_lock(struct sqlite_store *s, struct error *e)
 {
     CLEANUP(fd_close) int fd = -1;
     char pid[32];
 
     enum err err = folder_make(s, e);
+    if (err == ERR_OK)
+        err = folder_fits(s, e);
     if (err != ERR_OK)
         return err;
     int dir = outside_fails() ? -1 : open(s->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -261,6 +290,57 @@ static enum err same_file(struct sqlite_store *s, int fd, bool first, struct err
     return file_id_eq(&id, &s->file) ? ERR_OK : folder_lost(s, e);
 }
 
+/* A file with two names has two WALs, one beside each: whoever opens it by the other name does not
+ * see what stands in ours, and writes over what it belongs to. */
+static enum err one_name(struct sqlite_store *s, int fd, struct error *e)
+{
+    struct stat st;
+
+    if (outside_fails() || fstat(fd, &st) != 0)
+        return folder_failed(s, e, "look at", "intact.db");
+    if (st.st_nlink <= 1)
+        return ERR_OK;
+    return error_set(e, ERR_LOCKED,
+                     "%s has %ld names (hard links): used by two of them it would be destroyed; "
+                     "remove the others (find / -xdev -samefile %s), or choose another --data "
+                     "folder",
+                     s->path, (long)st.st_nlink, s->path);
+}
+
+/* The lock file can be removed, and the file be reached by another folder: so it has a lock of its
+ * own, of a byte that SQLite does not lock, and of the kind that ends with its descriptor. */
+static enum err file_lock(struct sqlite_store *s, int fd, struct error *e)
+{
+    struct flock lock = {.l_type = F_WRLCK,
+                         .l_whence = SEEK_SET,
+                         .l_start = FILE_LOCK_AT,
+                         .l_len = 1};
+
+    if (!outside_fails() && fcntl(fd, F_OFD_SETLK, &lock) == 0)
+        return ERR_OK;
+    if (errno != EAGAIN && errno != EACCES)
+        return folder_failed(s, e, "lock", "intact.db");
+    return error_set(e, ERR_LOCKED,
+                     "the state store %s is in use by another server, which has it by another "
+                     "folder, or whose lock file was removed; stop that server, or choose another "
+                     "--data folder",
+                     s->path);
+}
+
+/* The descriptor is kept: closing it would take SQLite's locks on the same file with it. */
+static enum err file_hold(struct sqlite_store *s, int *fd, struct error *e)
+{
+    enum err err = one_name(s, *fd, e);
+
+    if (err == ERR_OK)
+        err = file_lock(s, *fd, e);
+    if (err != ERR_OK)
+        return err;
+    s->file_fd = *fd;
+    *fd = -1;
+    return ERR_OK;
+}
+
 /* Looks at the file without SQLite, which would write beside it (a journal, a WAL), and would
  * content itself with reading where it may not write. */
 enum err folder_file(struct sqlite_store *s, bool first, struct error *e)
@@ -282,8 +362,8 @@ enum err folder_file(struct sqlite_store *s, bool first, struct error *e)
     ssize_t len = outside_fails() ? -1 : pread(fd, head, sizeof head, 0);
     if (len < 0)
         return folder_failed(s, e, "read", "intact.db");
-    if (len == 0 || cut_short(s, head, (size_t)len))
-        return ERR_OK; /* made just now, or by a start that was cut short */
+    if (len == 0 || cut_short(s, head, (size_t)len)) /* by a start that did not come further */
+        return first ? file_hold(s, &fd, e) : ERR_OK;
     if (len < (ssize_t)sizeof head || memcmp(head, "SQLite format 3", 16) != 0)
         return error_set(e, ERR_NOT_A_STORE,
                          "%s is not a state store; choose another --data folder", s->path);
@@ -294,5 +374,5 @@ enum err folder_file(struct sqlite_store *s, bool first, struct error *e)
                          "%s is the SQLite database of another program; choose another --data "
                          "folder",
                          s->path);
-    return ERR_OK;
+    return first ? file_hold(s, &fd, e) : ERR_OK;
 }

@@ -80,6 +80,11 @@ void supervisor_stats(const struct supervisor *sv, struct supervisor_stats *ret)
     *ret = sv->stats;
 }
 
+struct lost_time supervisor_lost_time(const struct supervisor *sv)
+{
+    return sv->lost;
+}
+
 /* ---- lost time ---- */
 
 /* Scans that lie too far apart: nobody could hand in anything in between, or be heard. */

@@ -61,4 +61,7 @@ struct supervisor_stats {
 };
 void supervisor_stats(const struct supervisor *sv, struct supervisor_stats *ret);
 
+/* The time that was lost last; nothing that fell into it is overdue before its grace is over. */
+struct lost_time supervisor_lost_time(const struct supervisor *sv);
+
 #endif

@@ -52,25 +52,24 @@ submit_orders() {
     done
 }
 
-# Usage: wait_until SECONDS WHAT COMMAND...
+# Only what fails waits so long. Usage: wait_until WHAT COMMAND...
 wait_until() {
-    local left=$(($1 * 20)) what=$2
-    shift 2
+    local end=$((SECONDS + 300)) what=$1
+    shift
     until "$@"; do
-        left=$((left - 1))
-        [ "$left" -gt 0 ] || fail "waited for ever until $what"
+        [ "$SECONDS" -lt "$end" ] || fail "waited for ever until $what"
         sleep 0.05
     done
 }
 
 all_ended() { [ "$(open_tasks 2>/dev/null)" = 0 ]; }
-is_ready() { curl -fs -m 2 -o /dev/null "$INTACT_SERVER/readyz"; }
-is_troubled() { [ "$(curl -s -m 2 -o /dev/null -w '%{http_code}' "$INTACT_SERVER/readyz")" = 503 ]; }
+is_ready() { curl -fs -m 20 -o /dev/null "$INTACT_SERVER/readyz"; }
+is_troubled() { [ "$(curl -s -m 20 -o /dev/null -w '%{http_code}' "$INTACT_SERVER/readyz")" = 503 ]; }
 
 # All that was submitted is there, has ended, and is what the ledgers say.
 check_round() {
-    wait_until 60 "the server is ready" is_ready
-    wait_until 120 "all tasks have ended" all_ended
+    wait_until "the server is ready" is_ready
+    wait_until "all tasks have ended" all_ended
     [ "$(sql "SELECT count(*) FROM task WHERE id LIKE 'r$round-%'")" = "$count" ] ||
         fail "tasks are missing"
     [ "$(sql 'PRAGMA integrity_check')" = ok ] || fail "the database is damaged"

@@ -6,7 +6,8 @@
  *     PERMILLE HOW CALLS        such as "300 io all", "1000 full write", "20 tear write,sync"
  *
  * HOW: io, full, short, tear. Missing or empty: nothing fails. A line "stall" is a disk that does
- * not answer: every call waits until the line is another.
+ * not answer: every call waits until the line is another. As long as one waits, there is a file of
+ * that name with ".stalled" behind it.
  */
 
 #include <fcntl.h>
@@ -74,6 +75,16 @@ static void read_control(char *ret, size_t size)
         (void)close(fd);
 }
 
+static void tell_stalled(bool is)
+{
+    char path[500];
+
+    (void)snprintf(path, sizeof path, "%s.stalled", control);
+    int fd = is ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : unlink(path);
+    if (fd > 0)
+        (void)close(fd);
+}
+
 /* SQLite is used by one thread at a time here: at first by the main one, then by the store's. */
 static void steer(void)
 {
@@ -87,8 +98,12 @@ static void steer(void)
         return;
     next_at = now + LOOK_EVERY_MS;
     read_control(text, sizeof text);
-    for (; is_stalled(text); read_control(text, sizeof text))
-        (void)usleep(LOOK_EVERY_MS * 1000);
+    if (is_stalled(text)) {
+        tell_stalled(true);
+        for (; is_stalled(text); read_control(text, sizeof text))
+            (void)usleep(LOOK_EVERY_MS * 1000);
+        tell_stalled(false);
+    }
     read_plan(text);
 }
 

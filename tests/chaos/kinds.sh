@@ -141,13 +141,13 @@ trouble_disk() {
         rm -f "$work/data/filler"
     done
     # As long as it is full and somebody writes, the server says so, and goes on afterwards by itself.
-    wait_until 30 "the server is ready" is_ready
+    wait_until "the server is ready" is_ready
     before=$(pid_of server)
     fill_disk 0
-    wait_until 30 "the server says that the disk is full" submit_more_and_look
+    wait_until "the server says that the disk is full" submit_more_and_look
     [ "$(pid_of server)" = "$before" ] || fail "the server was restarted"
     rm -f "$work/data/filler"
-    wait_until 30 "the server goes on" is_ready
+    wait_until "the server goes on" is_ready
 }
 
 # Submits orders that may be refused, so that there is something to write: is there trouble?
@@ -183,12 +183,12 @@ trouble_io() {
         faults
     done
     # A disk that is broken altogether: the server lives, says so, and goes on by itself.
-    wait_until 30 "the server is ready" is_ready
+    wait_until "the server is ready" is_ready
     before=$(pid_of server)
     faults 1000 io write,sync
-    wait_until 30 "the server says that it cannot write" submit_more_and_look
+    wait_until "the server says that it cannot write" submit_more_and_look
     faults
-    wait_until 30 "the server goes on" is_ready
+    wait_until "the server goes on" is_ready
     [ "$(pid_of server)" = "$before" ] || fail "the server was restarted"
     grep -q 'event=store_trouble' "$work/server.log" || fail "the log does not tell of the trouble"
     grep -q 'event=store_works_again' "$work/server.log" || fail "the log does not tell of its end"
@@ -216,16 +216,16 @@ after_names() { note="$(logged store_trouble) times in trouble, $(logged started
 
 # Usage: move_away [strike]: the server cannot start again either, and makes no new store
 move_away() {
-    wait_until 30 "the server is ready" is_ready
+    wait_until "the server is ready" is_ready
     mv "$work/data/intact.db" "$work/data/away"
-    wait_until 30 "the server says that its file is gone" submit_more_and_look
+    wait_until "the server says that its file is gone" submit_more_and_look
     if [ -n "${1:-}" ]; then
         strike server
-        wait_until 30 "the server refuses to start" grep -q 'intact.db is missing' "$work/server.log"
+        wait_until "the server refuses to start" grep -q 'intact.db is missing' "$work/server.log"
     fi
     [ ! -e "$work/data/intact.db" ] || fail "the server made a new file"
     mv "$work/data/away" "$work/data/intact.db"
-    wait_until 30 "the server goes on" is_ready
+    wait_until "the server goes on" is_ready
 }
 
 wals_saved() {
@@ -241,8 +241,8 @@ trouble_names() {
         nap
         rm "$work/data/intact.db-wal"
         saved=$((saved + 1))
-        wait_until 30 "the server says that its WAL is gone" wals_saved
-        wait_until 30 "the server goes on" is_ready
+        wait_until "the server says that its WAL is gone" wals_saved
+        wait_until "the server goes on" is_ready
         [ $((RANDOM % 2)) = 0 ] || strike server
         nap
     done
@@ -284,12 +284,12 @@ restart_back() {
     behind=$((behind + 1))
     set_clock -1800
     strike server
-    wait_until 30 "the log tells that the clock is behind" behind_told
-    wait_until 30 "the server is ready again" is_ready
+    wait_until "the log tells that the clock is behind" behind_told
+    wait_until "the server is ready again" is_ready
     nap
     set_clock +0
     jumps=$((jumps + 1))
-    wait_until 20 "the log tells of jump $jumps (to +0)" jumps_told
+    wait_until "the log tells of jump $jumps (to +0)" jumps_told
 }
 behind_told() { [ "$(logged "clock_behind.*going_by=store")" = "$behind" ]; }
 
@@ -300,7 +300,7 @@ trouble_clock() {
         [ "$to" = +86403 ] || jumps=$((jumps + 1)) # 3 s are no jump
         nap
         sleep 0.5
-        wait_until 20 "the log tells of jump $jumps (to $to)" jumps_told
+        wait_until "the log tells of jump $jumps (to $to)" jumps_told
     done
     restart_back
 }
@@ -315,6 +315,99 @@ after_clock() {
         WHERE submitted_at / 1000 NOT BETWEEN a AND b OR ended_at / 1000 NOT BETWEEN a AND b")
     [ "$bad" = 0 ] || fail "$bad tasks with times of the wrong clock"
     note="$jumps jumps told, $behind times behind"
+}
+
+# The clock is set three days ahead, the server starts by that, the clock is set right, and it starts
+# again: by the clock, since a past that lies so far ahead is not believed. What it wrote in between
+# has times that have not come yet; nobody is given up for it, and all tasks end.
+prepare_far() { prepare_clock; }
+
+restarted() { [ "$(logged started)" = "$1" ]; }
+
+restart_by_clock() { # OFFSET
+    local starts
+    starts=$(logged started)
+    set_clock "$1"
+    jumps=$((jumps + 1))
+    wait_until 20 "the log tells of jump $jumps (to $1)" jumps_told
+    strike server
+    wait_until 30 "the server starts again" restarted $((starts + 1))
+    wait_until 30 "the server is ready again" is_ready
+}
+
+trouble_far() {
+    nap
+    restart_by_clock +259200
+    submit_more_and_look || true # so that something is written at that time
+    sleep 1.5
+    restart_by_clock +0
+    behind=$((behind + 1))
+    [ "$(logged "clock_behind.*going_by=clock")" = "$behind" ] || fail "the log does not tell that the clock is behind"
+}
+
+after_far() {
+    local bad
+    bad=$(sql "SELECT count(*) FROM task_attempt WHERE outcome = 'timed_out'")
+    [ "$bad" = 0 ] || fail "$bad attempts expired by the clock"
+    note="$jumps jumps told, $behind times behind"
+}
+
+# ---- memory ----
+
+# The server may have 200 MB of address space, and is sent more than that at once: it ends with a
+# message, is started again, and has all that it accepted.
+prepare_memory() {
+    mischief=
+    lines=10
+    cat >"$work/confined" <<TEXT
+#!/bin/sh
+exec prlimit --as=200000000 "$program" "\$@"
+TEXT
+    chmod +x "$work/confined"
+    floods=0
+    : >"$work/accepted"
+    server_bin=$work/confined start_plainly
+}
+
+post_large() { # ID
+    local status
+    {
+        printf '{"workflow":"order","id":"%s","input":{"sku":"widget","amount":1,"card":"c","address":"' "$1"
+        head -c 3500000 /dev/zero | tr '\0' x
+        printf '"}}'
+    } >"$work/large.$1"
+    status=$(curl -s -m 60 -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $INTACT_TOKEN" \
+        -H 'Content-Type: application/json' --data-binary "@$work/large.$1" "$INTACT_SERVER/v1/tasks") || true
+    [ "$status" != 201 ] || echo "$1" >>"$work/accepted"
+    rm -f "$work/large.$1"
+}
+
+starved() { logged_text 'out of memory: '; }
+logged_text() { grep -c "$1" "$work/server.log" || true; }
+
+trouble_memory() {
+    local i n sent before
+    before=$(starved)
+    for i in $(seq 6); do
+        floods=$((floods + 1))
+        sent=()
+        for n in $(seq 40); do
+            post_large "large-$floods-$n" &
+            sent+=($!)
+        done
+        wait "${sent[@]}"
+        wait_until 60 "the server is ready" is_ready
+        [ "$(starved)" = "$before" ] || return 0
+    done
+    fail "it never ran out of memory"
+}
+
+after_memory() {
+    local id
+    while read -r id; do
+        [ "$(sql "SELECT count(*) FROM task WHERE id = '$id'")" = 1 ] || fail "$id was accepted, and is lost"
+    done <"$work/accepted"
+    note="out of memory $(starved) times, $(wc -l <"$work/accepted") large ones accepted"
 }
 
 # ---- restarts ----
@@ -332,7 +425,7 @@ trouble_restarts() {
     local i tasks=0 boots=0 now
     for i in $(seq "$(long && echo 25 || echo 5)"); do
         strike server
-        [ $((RANDOM % 3)) = 0 ] || wait_until 30 "the server is ready again" is_ready
+        [ $((RANDOM % 3)) = 0 ] || wait_until "the server is ready again" is_ready
         now=$(sql "SELECT count(*) FROM task")
         [ "$now" -ge "$tasks" ] || fail "tasks were lost: $tasks, then $now"
         tasks=$now

@@ -126,8 +126,10 @@ static void an_outage_is_told_when_it_is_noticed_and_when_it_is_over(void **stat
     move("elsewhere", "intact.db");
     wait_until_ready_is(200, &r);
     wait_until_logged("event=time_lost_over ", over + 1);
-    assert_int_equal(logged("event=time_lost "), noticed + 1);
-    assert_int_equal(logged("event=time_lost_over "), over + 1);
+    /* told once, not with every scan; a machine that stands still has outages of its own */
+    unsigned outages = logged("event=time_lost ") - noticed;
+    CHECK(outages < 5, "%u outages", outages);
+    CHECK(logged("event=time_lost_over ") - over <= outages, "%u outages", outages);
     assert_int_equal(logged("event=store_trouble "), troubles + 1);
     assert_int_equal(logged("event=scan_failed "), 0);
 }
@@ -178,6 +180,26 @@ static int64_t submitted_at(const char *id)
     return time_at(&r, "submitted_at");
 }
 
+/* Makes it write until its time, which it notes now and then, is noted as that or later. */
+static void until_noted(int64_t at)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+    char path[120];
+
+    path_of(path, sizeof path, "lock");
+    for (int64_t noted = 0, i = 0; noted < at; i++) {
+        char line[30] = "";
+        char id[20];
+        CHECK(steady_ms() < until, "its time is not noted");
+        (void)snprintf(id, sizeof id, "noted-%" PRId64, i);
+        (void)submitted_at(id);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        CHECK(fd >= 0 && pread(fd, line, 24, LOCK_TIME_AT) == 24, "%s", path);
+        (void)close(fd);
+        CHECK(time_parse(slice_of(line), &noted), "\"%s\" is no time", line);
+    }
+}
+
 static void time_goes_on_from_where_it_stood(void **state)
 {
     REPLY r = {0};
@@ -192,6 +214,7 @@ static void time_goes_on_from_where_it_stood(void **state)
     int64_t first = submitted_at("ahead-1");
     CHECK(first >= ahead && first < ahead + MS_PER_H / 2, "%" PRId64, first);
     fetch(&node, &r, "ag", "i"); /* a request that is not answered: it falls due by that clock */
+    until_noted(first);
     node_kill(&node);
     node_start(&node, flags);
     CHECK(submitted_at("ahead-2") >= first, "it went back");

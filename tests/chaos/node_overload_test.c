@@ -32,20 +32,22 @@ static void write_control(const char *text)
     (void)close(fd);
 }
 
-/* Returns when the store's thread is stuck: a reading, then, does not come back. */
+/* Returns when the store's thread is stuck. */
 static void stall(void)
 {
+    int64_t until = steady_ms() + PATIENCE_MS;
+    char stalled[120];
     REPLY r = {0};
-    int fds[2];
 
+    (void)snprintf(stalled, sizeof stalled, "%s.stalled", control);
     write_control("stall\n");
-    for (int i = 0; i < 2; i++) /* the first may still pass */
-        fds[i] = ask(&node, "GET", "/v1/tasks/nobody", NULL, SLICE_NONE);
-    sleep_ms(20);
+    while (access(stalled, F_OK) != 0) { /* some readings may still pass */
+        CHECK(steady_ms() < until, "it never stalls");
+        (void)close(ask(&node, "GET", "/v1/tasks/nobody", NULL, SLICE_NONE));
+        sleep_ms(5);
+    }
     get(&node, &r, "/healthz");
     EXPECT(&r, 200);
-    for (int i = 0; i < 2; i++)
-        (void)close(fds[i]);
 }
 
 static int start(void **state)

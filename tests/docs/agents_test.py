@@ -31,6 +31,10 @@ AGENTS = os.path.join(ROOT, "examples/agents")
 PATIENCE_S = 240  # for what has to happen: only a failing test waits so long
 UNDO = {"direction": "undo"}
 
+os.environ["no_proxy"] = "*"  # of who runs the tests
+for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC"):
+    os.environ.pop(name, None)
+
 
 def wait_for(what, condition):
     end = time.monotonic() + PATIENCE_S
@@ -177,6 +181,7 @@ class Kept:
     def __init__(self, command, environment, log):
         self.command, self.environment, self.log = command, environment, log
         self.retired, self.status = False, None
+        self.lock = threading.Lock()  # each process that is to retire is told once
         self.process = self.spawn()
         self.thread = threading.Thread(target=self.keep, daemon=True)
         self.thread.start()
@@ -192,9 +197,10 @@ class Kept:
             if self.retired:
                 return
             time.sleep(0.05)
-            self.process = self.spawn()
-            if self.retired:
-                self.process.terminate()
+            with self.lock:
+                if self.retired:
+                    return
+                self.process = self.spawn()
 
     def strike(self):
         """Back when the next one was started: a process that is still dying would be taken for one that retires."""
@@ -203,8 +209,9 @@ class Kept:
         wait_for("the next process", lambda: self.process is not struck)
 
     def retire(self, number=signal.SIGTERM):
-        self.retired = True
-        self.process.send_signal(number)
+        with self.lock:
+            self.retired = True
+            self.process.send_signal(number)
         self.thread.join(PATIENCE_S)
         return self.status
 
@@ -474,7 +481,7 @@ class Wire(threading.Thread):
                         self.exchange(message)
                     elif chance < 0.10:
                         self.delayed += 1
-                        time.sleep(2.5)  # longer than complete_by
+                        time.sleep(3.5)  # longer than complete_by
                 answer = self.exchange(message)
                 if not self.calm and chance > 0.92:
                     self.lost += 1
@@ -514,18 +521,18 @@ class Wire(threading.Thread):
 WORKFLOW = {
     "intact": 1, "workflow": "sale",
     "steps": [
-        {"name": "pay", "agent": "payment", "action": "charge", "complete_by": "2s",
+        {"name": "pay", "agent": "payment", "action": "charge", "complete_by": "3s",
          "input": {"customer": "${ .input.customer }", "amount": "${ .input.amount }"},
-         "retry": {"attempts": 50, "wait": "50ms", "max_wait": "200ms"},
-         "undo": {"action": "refund", "complete_by": "2s", "retry": {"attempts": 100, "wait": "50ms", "max_wait": "200ms"}}},
-        {"name": "thank", "agent": "letters", "action": "write", "complete_by": "2s",
+         "retry": {"attempts": 1000, "wait": "50ms", "max_wait": "200ms"},
+         "undo": {"action": "refund", "complete_by": "3s", "retry": {"attempts": 1000, "wait": "50ms", "max_wait": "200ms"}}},
+        {"name": "thank", "agent": "letters", "action": "write", "complete_by": "3s",
          "input": {"text": "Thank you, ${ .input.customer }"},
-         "retry": {"attempts": 50, "wait": "50ms", "max_wait": "200ms"},
-         "undo": {"action": "take-back", "complete_by": "2s", "retry": {"attempts": 100, "wait": "50ms", "max_wait": "200ms"}}},
-        {"name": "tip", "agent": "payment", "action": "charge", "if": ".input.tip > 0", "complete_by": "2s",
+         "retry": {"attempts": 1000, "wait": "50ms", "max_wait": "200ms"},
+         "undo": {"action": "take-back", "complete_by": "3s", "retry": {"attempts": 1000, "wait": "50ms", "max_wait": "200ms"}}},
+        {"name": "tip", "agent": "payment", "action": "charge", "if": ".input.tip > 0", "complete_by": "3s",
          "input": {"customer": "${ .input.customer }", "amount": "${ .input.tip }"},
-         "retry": {"attempts": 50, "wait": "50ms", "max_wait": "200ms"},
-         "undo": {"action": "refund", "complete_by": "2s", "retry": {"attempts": 100, "wait": "50ms", "max_wait": "200ms"}}},
+         "retry": {"attempts": 1000, "wait": "50ms", "max_wait": "200ms"},
+         "undo": {"action": "refund", "complete_by": "3s", "retry": {"attempts": 1000, "wait": "50ms", "max_wait": "200ms"}}},
     ],
 }
 

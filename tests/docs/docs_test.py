@@ -10,10 +10,12 @@
 The output has to be as shown, where `...` in a line stands for any text, also none, and a line that is nothing but `...` for
 any number of lines; how many spaces there are in a row does not matter. Where no output is shown, none is compared.
 
-Each document has a fresh folder that looks like a clone of the project (build/release/src/cli/intact, examples,
+Each document has a fresh folder that looks like a clone of the project (build/release/src, include, examples,
 docs), in which its commands run; /tmp/ and port 7420 become a folder and a port of its own. `intact` is found, as
-if the program were installed, and INTACT_SERVER is set. A document that shows no `intact serve` finds a server running,
-with its data in ./intact-data. `./run build` does nothing: there is a build.
+if the program were installed, and INTACT_SERVER is set; `cc` compiles for the build that is tested. A document that
+shows no `intact serve` finds a server running, with its data in ./intact-data. `./run build` does nothing: there is a build.
+
+A command that is shown in another way is a mistake, but for those of ./run, and after <!-- not run: REASON -->.
 
 <!-- pending --> on the line before a block: the block is not run, and is listed at the end. With a file, as in
 <!-- pending: tests/docs/meanwhile/x.sh -->, the commands of the file are run in its place.
@@ -22,10 +24,12 @@ Usage: docs_test.py ROOT INTACT [--all] [DOCUMENT...]      --all: pending blocks
 """
 
 import glob
+import json
 import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -33,8 +37,10 @@ import time
 import urllib.error
 import urllib.request
 
+os.environ["no_proxy"] = "*"  # of who runs the tests
 PATIENCE_S = 240  # only a failing test waits so long
 ROOT, INTACT = (os.path.realpath(p) for p in sys.argv[1:3])
+BUILD = os.path.normpath(f"{INTACT}/../../..")
 
 
 class Mistake(Exception):
@@ -44,8 +50,8 @@ class Mistake(Exception):
 class Block:
     """A console block: its place, and commands with the output that is shown for each."""
 
-    def __init__(self, line, pending):
-        self.line, self.pending, self.commands = line, pending, []
+    def __init__(self, line, pending, heading):
+        self.line, self.pending, self.heading, self.commands = line, pending, heading, []
 
     def add(self, number, text):
         if not self.is_whole():
@@ -69,8 +75,22 @@ class Block:
         return not command.endswith("\\") or bool(here)
 
 
+def shown_otherwise(path):
+    """Commands that a reader would type, and this test would not."""
+    with open(path, encoding="utf-8") as f:
+        lines = f.read().split("\n")
+    fence = None
+    for number, text in enumerate(lines, 1):
+        if text.startswith("```"):
+            if not fence and re.match("```(sh|bash|shell)", text) and not re.fullmatch("<!-- not run: .+ -->", lines[number - 2]):
+                raise Mistake(f"line {number}: commands belong into a block ```console, or after <!-- not run: REASON -->")
+            fence = None if fence else text
+        elif not fence and re.match(r" {4,}(intact|curl|sudo|sqlite3|examples/|tools/|kill|python3)\b", text):
+            raise Mistake(f"line {number}: commands belong into a block ```console")
+
+
 def read_blocks(path):
-    blocks, block, before = [], None, ""
+    blocks, block, before, heading = [], None, "", ""
     with open(path, encoding="utf-8") as f:
         for number, text in enumerate(f.read().split("\n"), 1):
             if block and text.startswith("```"):
@@ -82,7 +102,9 @@ def read_blocks(path):
                 block.add(number, text)
             elif text == "```console":
                 pending = re.fullmatch(r"<!-- pending(?:: (\S+))? -->", before)
-                block = Block(number, pending and (pending[1] or ""))
+                block = Block(number, pending and (pending[1] or ""), heading)
+            elif re.match("#+ ", text):
+                heading = text.lstrip("# ")
             elif text.startswith("<!-- pending") and not re.fullmatch(r"<!-- pending(: \S+)? -->", text):
                 raise Mistake(f"line {number}: expected <!-- pending --> or <!-- pending: FILE -->")
             before = text
@@ -108,26 +130,37 @@ class Place:
 
     def __init__(self, starts_server):
         self.work = tempfile.mkdtemp(prefix="intact-docs.")
-        self.port = free_port()
-        clone = f"{self.work}/clone"
-        programs = f"{clone}/build/release/src/cli"
-        os.makedirs(programs)
         os.mkdir(f"{self.work}/tmp")
-        for name in ("examples", "docs", "README.md"):
-            os.symlink(f"{ROOT}/{name}", f"{clone}/{name}")
-        self.script(f"{clone}/run", "exit 0")
-        # Without --listen it takes the port that is ours.
-        self.script(f"{programs}/intact",
-                    f'[ "$1" = serve ] && set -- "$@" --listen 127.0.0.1:{self.port} --log error\nexec {INTACT} "$@"')
-        hidden = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "http_proxy", "HTTP_PROXY")
-        environment = {k: v for k, v in os.environ.items() if k not in hidden}
-        environment.update(PATH=f"{programs}:{environment['PATH']}", INTACT_SERVER=f"http://127.0.0.1:{self.port}",
-                           TMPDIR=f"{self.work}/tmp", LC_ALL="C.UTF-8")
-        self.bash = subprocess.Popen(["bash"], cwd=clone, env=environment, stdin=subprocess.PIPE,
+        hidden = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "http_proxy", "HTTP_PROXY", "NOTIFY_SOCKET",
+                  "WATCHDOG_USEC")
+        self.environment = {k: v for k, v in os.environ.items() if k not in hidden}
+        self.environment.update(TMPDIR=f"{self.work}/tmp", LC_ALL="C.UTF-8")
+        self.prepare()
+        self.bash = subprocess.Popen(["bash"], cwd=f"{self.work}/clone", env=self.environment, stdin=subprocess.PIPE,
                                      stdout=subprocess.PIPE, text=True, start_new_session=True)
         self.count = 0
         if not starts_server:
             self.run("intact serve &")
+
+    def prepare(self):
+        """What looks like a clone with a build, and its programs on the PATH."""
+        self.port = free_port()
+        clone = f"{self.work}/clone"
+        programs = f"{clone}/build/release/src/cli"
+        os.makedirs(programs)
+        for name in ("examples", "include", "docs", "README.md"):
+            os.symlink(f"{ROOT}/{name}", f"{clone}/{name}")
+        os.symlink(f"{BUILD}/src/libintact", f"{clone}/build/release/src/libintact")
+        self.script(f"{programs}/cc", f'PATH=${{PATH#*:}} exec {compiler()} "$@"')
+        self.script(f"{clone}/run", "exit 0")
+        # Without --listen it takes the port that is ours.
+        self.script(f"{programs}/intact", f'''
+            listen=" --listen 127.0.0.1:{self.port}"
+            [[ "$*" != *--listen* ]] || listen=
+            [ "$1" != serve ] || set -- "$@" $listen --log error
+            exec {INTACT} "$@"''')
+        self.environment.update(PATH=f"{programs}:{self.environment['PATH']}",
+                                INTACT_SERVER=f"http://127.0.0.1:{self.port}")
 
     @staticmethod
     def script(path, text):
@@ -153,15 +186,16 @@ class Place:
         self.bash.stdin.flush()
         status = self.bash.stdout.readline().strip()
         if re.search(r"\bintact serve\b.*&$", command):
-            self.wait_ready(path + ".out")
+            self.wait_ready("https" if "--tls-cert" in command else "http", path + ".out")
         with open(path + ".out", encoding="utf-8", errors="replace") as f:
             return status, self.there(f.read())
 
-    def wait_ready(self, log):
+    def wait_ready(self, scheme, log):
         end = time.monotonic() + PATIENCE_S
+        trust = ssl._create_unverified_context()
         while time.monotonic() < end:
             try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=PATIENCE_S):
+                with urllib.request.urlopen(f"{scheme}://127.0.0.1:{self.port}/readyz", timeout=PATIENCE_S, context=trust):
                     return
             except OSError:
                 time.sleep(0.05)
@@ -174,6 +208,17 @@ class Place:
         os.killpg(group, signal.SIGKILL)
         self.bash.communicate()
         subprocess.run(["rm", "-rf", self.work], check=True)
+
+
+def compiler():
+    """The command that compiled this build: a program that uses its library needs the same sanitizers."""
+    def told(what):
+        with open(f"{BUILD}/meson-info/intro-{what}.json", encoding="utf-8") as f:
+            return json.load(f)
+
+    wanted = next(option["value"] for option in told("buildoptions") if option["name"] == "b_sanitize")
+    command = told("targets")[0]["target_sources"][0]["compiler"]
+    return " ".join(command + ([] if wanted == "none" else [f"-fsanitize={wanted}"]))
 
 
 def free_port():
@@ -205,6 +250,7 @@ def run_block(place, document, block):
 
 def run_document(document):
     """Runs all of its blocks; the pending ones."""
+    shown_otherwise(f"{ROOT}/{document}")
     blocks = read_blocks(f"{ROOT}/{document}")
     for block in blocks if "--all" in sys.argv else []:
         block.pending = None

@@ -6,7 +6,8 @@ set -eu
 root=$1
 intact=$(realpath "$2")
 work=$(mktemp -d "${TMPDIR:-/tmp}/intact-doc.XXXXXX")
-unset INTACT_SERVER INTACT_TOKEN INTACT_CA
+unset INTACT_SERVER INTACT_TOKEN INTACT_CA NOTIFY_SOCKET WATCHDOG_USEC
+export no_proxy='*'
 
 finish() {
     local status=$?

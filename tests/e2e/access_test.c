@@ -18,26 +18,15 @@ static const char *routes_path; /* src/server/routes.c */
 
 static int start(void **state)
 {
-    (void)state;
-    node_init(&node);
-    node_start(&node, FLAGS("--log", "debug"));
+    *state = node_open(&node, FLAGS("--log", "debug"));
     define(&node, "held", STEPS);
     return 0;
 }
 
 static int start_without_workflows(void **state)
 {
-    (void)state;
     node_init(&node);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    if (node.pid)
-        node_stop(&node);
-    node_fini(&node);
+    *state = &node;
     return 0;
 }
 
@@ -117,6 +106,7 @@ static const struct {
     {"POST", "v1/tokens", "/v1/tokens", ADMIN},
     {"DELETE", "v1/tokens/*", "/v1/tokens/nobody", ADMIN},
     {"GET", "v1/tasks/*/events", "/v1/tasks/x/events", SEERS},
+    {"GET", "v1/tasks/*/why", "/v1/tasks/x/why", SEERS},
     {"POST", "v1/tasks/*/cancel", "/v1/tasks/x/cancel", SUBMIT | OPERATE | ADMIN},
     {"POST", "v1/agents/*/heartbeats", "/v1/agents/ag/heartbeats", WORKERS},
 };
@@ -624,19 +614,6 @@ static void an_open_server_asks_for_nothing(void **state)
     CHECK(status_fmt("Origin: http://evil.example\r\n") == 403, "but not pages");
 }
 
-static void wait_until_parked(int count)
-{
-    int64_t until = steady_ms() + PATIENCE_MS;
-    char line[40];
-    REPLY r = {0};
-
-    int len = snprintf(line, sizeof line, "\nintact_parked_calls %d\n", count);
-    do {
-        get(&node, &r, "/metrics");
-        CHECK(steady_ms() < until, "it does not wait: %.*s", SLICE_ARG(r.body));
-    } while (!memmem(r.body.ptr, r.body.len, line, (size_t)len));
-}
-
 /* The work goes to who is still to be trusted, and without a failure. */
 static void a_parked_call_gets_no_work_for_a_deleted_token(void **state)
 {
@@ -648,22 +625,21 @@ static void a_parked_call_gets_no_work_for_a_deleted_token(void **state)
     make_token(&node, "thief", "\"agent:ag\"", NULL, token);
     const struct node thief = as(&node, token);
     int parked = ask(&thief, "POST", "/v1/agents/ag/work", "application/json", call);
-    wait_until_parked(1);
+    wait_for_parked(&node, 1);
     send_as(&node, &r, "DELETE", "/v1/tokens/thief", NULL, SLICE_NONE);
     EXPECT(&r, 204);
     submit(&node, "held", "held-1");
     hear(parked, &r);
     expect_problem(&r, 401, "unauthenticated");
-    post(&node, &r, "/v1/agents/ag/work", "{\"instance\": \"honest\", \"wait\": \"30s\"}");
-    EXPECT(&r, 200);
+    fetch(&node, &r, "ag", "honest");
     EXPECT_TEXT(&r, "requests.0.task", "held-1");
     get(&node, &r, "/v1/tasks/held-1");
     EXPECT_RAW(&r, "failure_count", "0");
     EXPECT_RAW(&r, "steps.0.failure_count", "0");
 }
 
-#define ON(f)     cmocka_unit_test_setup_teardown(f, start, stop)
-#define BEFORE(f) cmocka_unit_test_setup_teardown(f, start_without_workflows, stop)
+#define ON(f)     cmocka_unit_test_setup_teardown(f, start, node_end)
+#define BEFORE(f) cmocka_unit_test_setup_teardown(f, start_without_workflows, node_end)
 
 int main(int argc, char **argv)
 {

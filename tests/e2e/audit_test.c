@@ -13,18 +13,8 @@ static struct node node;
 
 static int start(void **state)
 {
-    (void)state;
-    node_init(&node);
-    node_start(&node, FLAGS("--log", "debug"));
+    *state = node_open(&node, FLAGS("--log", "debug"));
     define(&node, "held", STEPS);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    node_stop(&node);
-    node_fini(&node);
     return 0;
 }
 
@@ -185,7 +175,7 @@ static void many_operations_are_shown_in_part(void **state)
     CHECK(!at(&r, "operations.100"), "no more");
 }
 
-#define ON(f) cmocka_unit_test_setup_teardown(f, start, stop)
+#define ON(f) cmocka_unit_test_setup_teardown(f, start, node_end)
 
 int main(int argc, char **argv)
 {

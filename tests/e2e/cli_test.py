@@ -384,7 +384,7 @@ class Shown(WithServer):
     def test_output_that_cannot_be_written_is_a_failure(self):
         with open("/dev/full", "w", encoding="utf-8") as full:
             done = subprocess.run([INTACT, "list"], env=self.s.env, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-        self.assertEqual((done.returncode, done.stderr), (1, "intact: standard output: No space left on device\n"))
+        self.assertEqual((done.returncode, done.stderr), (1, "intact: standard output cannot be written: No space left on device; the answer is not complete\n"))
 
 
 class Liar(BaseHTTPRequestHandler):

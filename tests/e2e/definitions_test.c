@@ -8,17 +8,7 @@ static struct node node;
 
 static int start(void **state)
 {
-    (void)state;
-    node_init(&node);
-    node_start(&node, FLAGS("--log", "warn"));
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    node_stop(&node);
-    node_fini(&node);
+    *state = node_open(&node, FLAGS("--log", "warn"));
     return 0;
 }
 
@@ -217,5 +207,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(mistakes_and_warnings_of_yaml_are_told),
         cmocka_unit_test(a_task_keeps_the_version_it_began_with),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, node_end);
 }

@@ -128,20 +128,6 @@ static int submit_until_full(struct reply *r, const char *prefix)
     return 0;
 }
 
-static void wait_until_ready(void)
-{
-    int64_t until = steady_ms() + PATIENCE_MS;
-    REPLY r = {0};
-
-    for (;;) {
-        get(&node, &r, "/readyz");
-        if (r.status == 200)
-            return;
-        CHECK(steady_ms() < until, "it does not recover: %.*s", SLICE_ARG(r.body));
-        sleep_ms(50);
-    }
-}
-
 static int64_t tasks_like(const char *pattern)
 {
     char query[100];
@@ -202,7 +188,7 @@ static void a_full_disk_is_told_and_gone_when_it_is_gone(void **state)
     CHECK(tasks_like("full-%") == accepted, "%d accepted", accepted);
 
     free_disk();
-    wait_until_ready(); /* by itself, nobody asking for anything that writes */
+    wait_until_ready(&node); /* by itself, nobody asking for anything that writes */
     CHECK(tasks_like("full-%") == accepted, "%d accepted", accepted);
     send_as(&node, &r, "POST", "/v1/agents/ag/work", "application/json", buf_view(&b));
     EXPECT(&r, 200);
@@ -247,7 +233,7 @@ static void lines_of_many_say_for_themselves_that_the_disk_is_full(void **state)
     get(&node, &r, "/v1/workflows/bigger");
     EXPECT(&r, 404);
     free_disk();
-    wait_until_ready();
+    wait_until_ready(&node);
     assert_int_equal(tasks_like("line-2"), 0);
     send_as(&node, &r, "POST", "/v1/tasks", "application/x-ndjson", buf_view(&b));
     CHECK(memmem(r.body.ptr, r.body.len, "\"line\":2,\"status\":201", 21), "%.*s",

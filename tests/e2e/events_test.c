@@ -12,17 +12,7 @@ static struct node node;
 
 static int start(void **state)
 {
-    (void)state;
-    node_init(&node);
-    node_start(&node, SERVER);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    node_stop(&node);
-    node_fini(&node);
+    *state = node_open(&node, SERVER);
     return 0;
 }
 
@@ -157,7 +147,7 @@ static void curl_follows_a_task_to_its_end(void **state)
     (void)define(&node, "curled", "\"steps\": [" STEP("a", "curled") "]");
     submit(&node, "curled", "curled-1");
     (void)snprintf(command, sizeof command,
-                   "curl -sSN --max-time 30 -H 'Authorization: Bearer %s' "
+                   "curl -sSN --max-time 180 -H 'Authorization: Bearer %s' "
                    "http://127.0.0.1:%d/v1/tasks/curled-1/events",
                    node.token, node.port);
     FILE *f = popen(command, "r");
@@ -488,5 +478,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(who_may_no_longer_look_is_told_nothing_more),
         cmocka_unit_test(the_end_of_the_server_ends_the_streams),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, node_end);
 }

@@ -7,17 +7,7 @@ static struct node node;
 
 static int start(void **state)
 {
-    (void)state;
-    node_init(&node);
-    node_start(&node, FLAGS("--scan-every", "100ms", "--drain", "200ms"));
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    node_stop(&node);
-    node_fini(&node);
+    *state = node_open(&node, FLAGS("--scan-every", "100ms", "--drain", "200ms"));
     return 0;
 }
 
@@ -213,5 +203,5 @@ int main(int argc, char **argv)
     };
 
     kit_program(argc, argv);
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, node_end);
 }

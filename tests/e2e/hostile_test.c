@@ -17,24 +17,15 @@ static struct node node;
 static int start(void **state)
 {
     struct rlimit files = {4096, 4096};
-    (void)state;
 
     (void)setrlimit(RLIMIT_NOFILE, &files); /* it may be enough as it is */
     /* what the sanitizer keeps of freed memory is not the server's */
     (void)setenv("ASAN_OPTIONS", "quarantine_size_mb=1:malloc_context_size=2", 1);
-    node_init(&node);
-    node_start(&node, FLAGS("--log", "warn", "--drain", "200ms"));
+    *state = node_open(&node, FLAGS("--log", "warn", "--drain", "200ms", "--limit", "head-time=10m",
+                                    "--limit", "body-time=10m"));
     (void)define(&node, "one",
                  "\"steps\": [{\"name\": \"a\", \"agent\": \"ag\", \"action\": \"x\", "
                  "\"undo\": \"none\"}]");
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    node_stop(&node);
-    node_fini(&node);
     return 0;
 }
 
@@ -136,23 +127,6 @@ static void what_fits_is_taken_whole(void **state)
     wait_for_state(&node, "large", "processed");
 }
 
-static void expect_parked(int64_t expected)
-{
-    int64_t until = steady_ms() + PATIENCE_MS;
-    char line[60];
-    REPLY r = {0};
-
-    (void)snprintf(line, sizeof line, "\nintact_parked_calls %" PRId64 "\n", expected);
-    for (;;) {
-        get(&node, &r, "/metrics");
-        EXPECT(&r, 200);
-        if (memmem(r.body.ptr, r.body.len, line, strlen(line)))
-            return;
-        CHECK(steady_ms() < until, "not %" PRId64 ": %.*s", expected, SLICE_ARG(r.body));
-        sleep_ms(10);
-    }
-}
-
 static void park_crowd(int *fds, const char *agent)
 {
     char path[60];
@@ -171,10 +145,10 @@ static void a_crowd_that_vanishes_leaves_nothing_behind(void **state)
     int64_t settled = 0;
     (void)state;
 
-    expect_parked(0);
+    wait_for_parked(&node, 0);
     for (int round = 0; round < 6; round++) {
         park_crowd(fds, "crowd");
-        expect_parked(CROWD);
+        wait_for_parked(&node, CROWD);
         others_are_served();
         for (int i = 0; i < CROWD; i++) {
             if (i % 2) { /* half of them without a word */
@@ -183,7 +157,7 @@ static void a_crowd_that_vanishes_leaves_nothing_behind(void **state)
             }
             (void)close(fds[i]);
         }
-        expect_parked(0);
+        wait_for_parked(&node, 0);
         if (round == 1)
             settled = node_resident_kb(&node);
     }
@@ -309,5 +283,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_reader_that_does_not_read_holds_up_nobody),
         cmocka_unit_test(requests_on_one_connection_are_answered_in_order),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, node_end);
 }

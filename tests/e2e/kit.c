@@ -1,21 +1,31 @@
 #include "kit.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
-#include <sys/random.h>
-#include <sys/socket.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/test_port.h"
+
 static const char *program;
+
+/* Some tests hold a thousand connections, and their server too. */
+static void raise_file_limit(void)
+{
+    struct rlimit files = {0};
+
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= 4096)
+        return;
+    files.rlim_cur = files.rlim_max < 4096 ? files.rlim_max : 4096;
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+}
 
 void kit_program(int argc, char **argv)
 {
@@ -25,6 +35,10 @@ void kit_program(int argc, char **argv)
     }
     program = argv[1];
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)setenv("no_proxy", "*", 1); /* for curl, which some tests call */
+    (void)unsetenv("NOTIFY_SOCKET");  /* of who runs the tests */
+    (void)unsetenv("WATCHDOG_USEC");
+    raise_file_limit();
 }
 
 static int64_t clock_ms(clockid_t id)
@@ -92,32 +106,6 @@ static void print_file(const char *path)
         (void)fclose(f);
 }
 
-/* A port that is free now and, being below those that the kernel gives to outgoing connections,
-   still is when the node comes back after a crash. */
-static int lasting_port(void)
-{
-    FILE *f = fopen("/proc/sys/net/ipv4/ip_local_port_range", "r");
-    int lowest = 0;
-
-    if (!f || fscanf(f, "%d", &lowest) != 1 || lowest <= 4096)
-        lowest = 32768;
-    if (f)
-        (void)fclose(f);
-    for (;;) {
-        unsigned dice = 0;
-        CHECK(getrandom(&dice, sizeof dice, 0) == sizeof dice, "%s", strerror(errno));
-        int port = 2048 + (int)(dice % (unsigned)(lowest - 2048));
-        struct sockaddr_in to = {.sin_family = AF_INET,
-                                 .sin_port = htons((uint16_t)port),
-                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        bool is_free = bind(fd, (struct sockaddr *)&to, sizeof to) == 0;
-        (void)close(fd);
-        if (is_free)
-            return port;
-    }
-}
-
 void node_read_token(struct node *n)
 {
     char path[100];
@@ -138,7 +126,8 @@ static void spawn_node(struct node *n, const char *const *flags, int out)
     size_t argc = 6;
 
     if (!n->port)
-        n->port = lasting_port();
+        n->port = test_port();
+    CHECK(n->port, "no free port");
     (void)snprintf(listen, sizeof listen, "127.0.0.1:%d", n->port);
     argv[5] = listen;
     while (*flags)
@@ -244,6 +233,25 @@ void node_fini(struct node *n)
     (void)nftw(n->home, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+struct node *node_open(struct node *n, const char *const *flags)
+{
+    node_init(n);
+    node_start(n, flags);
+    return n;
+}
+
+int node_end(void **state)
+{
+    struct node *n = *state;
+
+    if (!n)
+        return 0; /* there was no set-up */
+    if (n->pid)
+        node_stop(n);
+    node_fini(n);
+    return 0;
+}
+
 int64_t node_resident_kb(const struct node *n)
 {
     char path[64];
@@ -277,7 +285,7 @@ int serve_briefly(const char *const *flags, struct buf *ret_stderr)
     n.pid = spawn(argv, nowhere, path);
     (void)close(nowhere);
     pid_t pid = n.pid;
-    int status = node_wait(&n, 10000);
+    int status = node_wait(&n, PATIENCE_MS);
     if (status < 0)
         (void)kill(pid, SIGKILL);
     while ((len = read(fd, buf_room(ret_stderr, 4096), 4096)) > 0)

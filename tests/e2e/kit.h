@@ -15,7 +15,7 @@
 #include "base/test.h"
 #include "json/json.h"
 
-enum { PATIENCE_MS = 30000 /* for what must happen; nothing takes that long */ };
+enum { PATIENCE_MS = 180000 /* for what must happen: only a failing test waits so long */ };
 
 struct node {
     pid_t pid;      /* 0: it does not run */
@@ -43,6 +43,12 @@ void node_signal(struct node *n, int signal);
 void node_kill(struct node *n); /* SIGKILL, and it is gone */
 void node_stop(struct node *n); /* SIGTERM; it must end with 0 */
 void node_fini(struct node *n); /* kills it, looks at its log, removes its home */
+
+/* For the set-up of a test or of all of them, "*state = node_open(&node, FLAGS(...))", and its
+ * tear-down, as which it stops the server, should it run, and node_fini()s it. */
+struct node *node_open(struct node *n, const char *const *flags);
+int node_end(void **state);
+
 bool node_log_has(const struct node *n, const char *text);
 int64_t node_resident_kb(const struct node *n);
 
@@ -130,6 +136,13 @@ void hand_in(const struct node *n, const char *agent, const char *instance, cons
              const char *result, const char *expected_status);
 /* Fetches and completes with that output. */
 void serve_step(const struct node *n, const char *agent, const char *instance, const char *output);
+/* The same where attempts have little time: as often as they are past it before they are done. */
+void serve_in_time(const struct node *n, const char *agent, const char *instance,
+                   const char *output);
+void wait_until_ready(const struct node *n);
+void wait_for_parked(const struct node *n, int count); /* that many calls for work wait */
+/* Returns when all that was sent before was read: the server takes connections in their order. */
+void let_read(const struct node *n);
 
 /* A new token, made by the one whose `n` has: ("ci", "\"submit\", \"read\"", "30d" or NULL). */
 void make_token(const struct node *n, const char *name, const char *roles, const char *expires_in,

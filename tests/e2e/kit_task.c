@@ -93,6 +93,62 @@ void serve_step(const struct node *n, const char *agent, const char *instance, c
     free(token);
 }
 
+void serve_in_time(const struct node *n, const char *agent, const char *instance,
+                   const char *output)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+    char path[200];
+    REPLY r = {0};
+
+    (void)snprintf(path, sizeof path, "/v1/agents/%s/work", agent);
+    do {
+        CHECK(steady_ms() < until, "no attempt of %s ends in its time", agent);
+        fetch(n, &r, agent, instance);
+        char *token = token_in(&r, 0);
+        post(n, &r, path,
+             "{\"instance\": \"%s\", \"max\": 0, \"results\": [{\"token\": \"%s\", \"output\": "
+             "%s}]}",
+             instance, token, output);
+        EXPECT(&r, 200);
+        free(token);
+    } while (strcmp(text_at(&r, "outcomes.0.status"), "late") == 0);
+    EXPECT_TEXT(&r, "outcomes.0.status", "accepted");
+}
+
+void wait_until_ready(const struct node *n)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+    REPLY r = {0};
+
+    for (get(n, &r, "/readyz"); r.status != 200; get(n, &r, "/readyz")) {
+        expect_problem(&r, 503, "store");
+        CHECK(steady_ms() < until, "it does not recover: %.*s", SLICE_ARG(r.body));
+        sleep_ms(20);
+    }
+}
+
+void wait_for_parked(const struct node *n, int count)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+    char line[40];
+    REPLY r = {0};
+
+    int len = snprintf(line, sizeof line, "\nintact_parked_calls %d\n", count);
+    for (get(n, &r, "/metrics"); !memmem(r.body.ptr, r.body.len, line, (size_t)len);
+         get(n, &r, "/metrics")) {
+        CHECK(steady_ms() < until, "not %d: %.*s", count, SLICE_ARG(r.body));
+        sleep_ms(10);
+    }
+}
+
+void let_read(const struct node *n)
+{
+    REPLY r = {0};
+
+    get(n, &r, "/healthz");
+    EXPECT(&r, 200);
+}
+
 char *sql(const struct node *n, const char *query)
 {
     char path[100];
@@ -102,7 +158,7 @@ char *sql(const struct node *n, const char *query)
     (void)snprintf(path, sizeof path, "%s/intact.db", n->data);
     int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL);
     CHECK(rc == SQLITE_OK, "%s: %s", path, sqlite3_errmsg(db));
-    (void)sqlite3_busy_timeout(db, 5000);
+    (void)sqlite3_busy_timeout(db, PATIENCE_MS);
     rc = sqlite3_prepare_v2(db, query, -1, &q, NULL);
     CHECK(rc == SQLITE_OK, "%s: %s", query, sqlite3_errmsg(db));
     rc = sqlite3_step(q);

@@ -77,7 +77,7 @@ static void whoever_waits_is_answered_when_it_ends(void **state)
     do
         get(&node, &r, "/v1/tasks/waits-too");
     while (r.status == 404);
-    sleep_ms(100);
+    let_read(&node);
     node_signal(&node, SIGTERM);
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
         hear(calls[i], &r);

@@ -6,17 +6,7 @@ static struct node node;
 
 static int start(void **state)
 {
-    (void)state;
-    node_init(&node);
-    node_start(&node, FLAGS(NULL));
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    node_stop(&node);
-    node_fini(&node);
+    *state = node_open(&node, FLAGS(NULL));
     return 0;
 }
 
@@ -232,5 +222,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(times_narrow_a_listing),
         cmocka_unit_test(pages_stay_right_while_tasks_move),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, node_end);
 }

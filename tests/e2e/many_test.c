@@ -17,22 +17,12 @@ static struct node node;
 
 static int start(void **state)
 {
-    (void)state;
     /* what the sanitizer keeps of freed memory is not the server's */
     (void)setenv("ASAN_OPTIONS", "quarantine_size_mb=1:malloc_context_size=2", 1);
-    node_init(&node);
-    node_start(&node, FLAGS("--log", "warn", "--drain", "20s"));
+    *state = node_open(&node, FLAGS("--log", "warn", "--drain", "20s"));
     (void)define(&node, "one", STEP("one"));
     (void)define(&node, "held", "\"on_failure\": \"hold\", " STEP("he"));
     (void)define(&node, "waits", STEP("w"));
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    node_stop(&node);
-    node_fini(&node);
     return 0;
 }
 
@@ -421,6 +411,7 @@ static void a_draining_server_answers_those_who_wait(void **state)
     int other = ask(&node, "GET", "/v1/tasks/drain-1?wait=10000d", NULL, SLICE_NONE);
     struct pollfd p = {.fd = other, .events = POLLIN};
     assert_int_equal(poll(&p, 1, 50), 0);
+    let_read(&node);
     node_signal(&node, SIGTERM);
     hear(fd, &r);
     EXPECT(&r, 200);
@@ -448,5 +439,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(lines_that_wait_are_bounded),
         cmocka_unit_test(a_draining_server_answers_those_who_wait),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, node_end);
 }

@@ -6,7 +6,7 @@ root=$1
 intact=$(realpath "$2")
 promtool=$("$root/tools/promtool")
 work=$(mktemp -d "${TMPDIR:-/tmp}/intact-metrics.XXXXXX")
-export LC_ALL=C
+export LC_ALL=C no_proxy='*'
 trap '[ -z "${server:-}" ] || kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
 
 fail() {
@@ -18,16 +18,16 @@ flags=
 ! "$intact" serve --help | grep -q -- '--open' || flags=--open
 "$intact" serve --data "$work/data" --listen 127.0.0.1:0 $flags >"$work/ready" 2>"$work/log" &
 server=$!
-for _ in $(seq 200); do
-    [ -s "$work/ready" ] && break
+until grep -q listening "$work/ready"; do
+    kill -0 "$server" 2>/dev/null || fail "no server: $(cat "$work/log")"
     sleep 0.05
 done
 url=http://127.0.0.1:$(sed -n 's/^listening on port //p' "$work/ready")
 
 send() { # METHOD PATH BODY
-    curl -sS --fail-with-body --max-time 20 -o "$work/answer" -X "$1" -H 'Content-Type: application/json' -d "$3" "$url$2" || fail "$1 $2: $(cat "$work/answer")"
+    curl -sS --fail-with-body --max-time 180 -o "$work/answer" -X "$1" -H 'Content-Type: application/json' -d "$3" "$url$2" || fail "$1 $2: $(cat "$work/answer")"
 }
-scrape() { curl -fsS --max-time 20 -D "$work/head" "$url/metrics" >"$1"; }
+scrape() { curl -fsS --max-time 180 -D "$work/head" "$url/metrics" >"$1"; }
 
 check() { # FILE
     "$promtool" check metrics <"$1" >"$work/said" 2>&1 || fail "promtool: $(cat "$work/said")"
@@ -47,7 +47,7 @@ for i in 1 2 3; do send POST /v1/tasks "{\"workflow\": \"w\", \"id\": \"w-$i\"}"
 for i in $(seq 130); do
     send POST "/v1/agents/a:$i.-_/work" '{"instance": "i", "max": 1, "wait": "0s"}'
 done
-send POST /v1/agents/other/work '{"instance": "i", "max": 2, "wait": "10s"}'
+send POST /v1/agents/other/work '{"instance": "i", "max": 2, "wait": "2m"}'
 token=$(sed 's/.*"token":"\([^"]*\)".*/\1/' "$work/answer")
 send POST /v1/agents/other/heartbeats "{\"instance\": \"i\", \"beats\": [{\"token\": \"$token\"}]}"
 send POST /v1/agents/other/work "{\"instance\": \"i\", \"max\": 0, \"results\": [{\"token\": \"$token\", \"output\": 1}]}"

@@ -33,6 +33,7 @@ static const struct call calls[] = {
     {"GET", "/v1/tasks", NULL, false},
     {"GET", "/v1/tasks/held", NULL, false},
     {"GET", "/v1/tasks/held/events", NULL, false},
+    {"GET", "/v1/tasks/held/why", NULL, false},
     {"GET", "/v1/events", NULL, false},
     {"GET", "/v1/workflows", NULL, false},
     {"GET", "/v1/workflows/one", NULL, false},
@@ -94,7 +95,7 @@ static int start(void **state)
     node_start(&node, FLAGS("--scan-every", "100ms", "--grace", "200ms", "--drain", "500ms"));
     (void)define(&node, "one",
                  "\"on_failure\": \"hold\", \"steps\": [{\"name\": \"a\", \"agent\": \"ag\", "
-                 "\"action\": \"x\", \"undo\": {\"action\": \"y\"}}]");
+                 "\"action\": \"x\", \"complete_by\": \"10m\", \"undo\": {\"action\": \"y\"}}]");
     hold("held");
     make_token(&node, "doomed", "\"read\"", NULL, token);
     return 0;
@@ -329,18 +330,6 @@ static void limit_files(rlim_t size)
     CHECK(prlimit(node.pid, RLIMIT_FSIZE, &limit, NULL) == 0, "%s", strerror(errno));
 }
 
-static void wait_until_ready(void)
-{
-    int64_t until = steady_ms() + PATIENCE_MS;
-    REPLY r = {0};
-
-    for (get(&node, &r, "/readyz"); r.status != 200; get(&node, &r, "/readyz")) {
-        expect_problem(&r, 503, "store");
-        CHECK(steady_ms() < until, "it does not recover: %.*s", SLICE_ARG(r.body));
-        sleep_ms(50);
-    }
-}
-
 /* Until the answer has that status: what is asked first may find the store still working. */
 static void call_until(struct reply *r, const struct call *c, int status)
 {
@@ -374,8 +363,10 @@ static void what_cannot_be_written_is_not_promised(void **state)
         call_until(&r, &c, 503);
         expect_problem(&r, 503, "io");
     }
+    const struct call why = {"GET", "/v1/tasks/active/why", NULL, false};
+    call_until(&r, &why, 503); /* and in the end nothing can be read */
     limit_files(RLIM_INFINITY);
-    wait_until_ready();
+    wait_until_ready(&node);
     task_of(&node, &r, "held");
     EXPECT_TEXT(&r, "state", "error");
     hand_in(&node, "ag", "i", token, "\"output\": 1", "accepted");
@@ -391,7 +382,7 @@ static sqlite3 *open_store(void)
     (void)snprintf(path, sizeof path, "%s/intact.db", node.data);
     int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL);
     CHECK(rc == SQLITE_OK, "%s: %s", path, sqlite3_errmsg(db));
-    (void)sqlite3_busy_timeout(db, 5000);
+    (void)sqlite3_busy_timeout(db, PATIENCE_MS);
     return db;
 }
 
@@ -409,14 +400,20 @@ static void a_store_that_somebody_else_writes_to_is_busy(void **state)
     REPLY r = {0};
     (void)state;
 
+    submit(&node, "one", "waits");
     execute(db, "BEGIN IMMEDIATE");
     call_until(&r, &c, 503);
     expect_problem(&r, 503, "busy");
+    get(&node, &r, "/v1/tasks/waits/why"); /* reading goes on, and says so */
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "reasons.0.kind", "store-trouble");
+    assert_true(time_at(&r, "reasons.0.since") > 0);
     execute(db, "COMMIT");
     (void)sqlite3_close(db);
-    wait_until_ready();
+    wait_until_ready(&node);
     call(&r, &c);
     EXPECT(&r, 201);
+    serve_step(&node, "ag", "i", "1");
     serve_step(&node, "ag", "i", "1");
 }
 
@@ -446,6 +443,8 @@ static void a_task_that_cannot_be_read_says_so(void **state)
     expect_problem(&r, 500, "task-unreadable");
     get(&node, &r, "/v1/tasks/broken/events");
     expect_problem(&r, 500, "task-unreadable");
+    get(&node, &r, "/v1/tasks/broken/why");
+    expect_problem(&r, 500, "task-unreadable");
     task_of(&node, &r, "held"); /* the others are served */
 }
 
@@ -467,6 +466,10 @@ static void no_stream_begins_while_the_server_ends(void **state)
     expect_problem(&r, 503, "draining");
     get(&node, &r, "/v1/tasks/last/events");
     expect_problem(&r, 503, "draining");
+    get(&node, &r, "/v1/tasks/last/why");
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "reasons.0.kind", "draining");
+    EXPECT_TEXT(&r, "reasons.1.kind", "running");
     hand_in(&node, "ag", "i", token, "\"output\": 1", "accepted");
     free(token);
     int status = node_wait(&node, PATIENCE_MS);

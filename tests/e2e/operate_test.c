@@ -8,22 +8,12 @@ static struct node node;
 
 static int start(void **state)
 {
-    (void)state;
-    node_init(&node);
-    node_start(&node, FLAGS("--scan-every", "100ms", "--drain", "200ms"));
+    *state = node_open(&node, FLAGS("--scan-every", "100ms", "--drain", "200ms"));
     (void)define(&node, "held",
                  "\"on_failure\": \"hold\", \"steps\": [{\"name\": \"a\", \"agent\": \"ag\", "
                  "\"action\": \"x\", \"undo\": {\"action\": \"unx\"}}, {\"name\": \"b\", "
                  "\"agent\": \"ag\", \"action\": \"y\", \"input\": \"${ .steps.a.output }\", "
                  "\"undo\": {\"action\": \"uny\"}}], \"output\": \"${ .steps.b.output }\"");
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    node_stop(&node);
-    node_fini(&node);
     return 0;
 }
 
@@ -290,5 +280,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_is_over_or_needs_a_person_is_not_cancelled),
         cmocka_unit_test(a_completed_pivot_refuses_a_cancel),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, node_end);
 }

@@ -8,17 +8,7 @@ static struct node node;
 
 static int start(void **state)
 {
-    (void)state;
-    node_init(&node);
-    node_start(&node, FLAGS("--log", "warn"));
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    node_stop(&node);
-    node_fini(&node);
+    *state = node_open(&node, FLAGS("--log", "warn"));
     return 0;
 }
 
@@ -361,5 +351,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(only_hosts_on_loopback_and_no_web_pages_are_served),
         cmocka_unit_test(a_foreign_page_changes_nothing),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, node_end);
 }

@@ -43,29 +43,21 @@ static void make_certificate(const char *name)
 
 static int start(void **state)
 {
-    (void)state;
     node_init(&node);
+    *state = &node;
     (void)snprintf(cert, sizeof cert, "%s/cert.pem", node.home);
     (void)snprintf(key, sizeof key, "%s/key.pem", node.home);
     make_certificate("first");
     node_start(&node, FLAGS("--tls-cert", cert, "--tls-key", key, "--host", "a", "--limit",
-                            "head-time=2s"));
+                            "head-time=10m"));
     return 0;
 }
 
-static int stop(void **state)
-{
-    (void)state;
-    node_stop(&node);
-    node_fini(&node);
-    return 0;
-}
-
-static int curl(const char *flags)
+static int curl(int port, const char *flags)
 {
     return run("curl -sS -o /dev/null --fail --cacert %s %s https://localhost:%d/healthz "
                "2>>%s/curl",
-               cert, flags, node.port, node.home);
+               cert, flags, port, node.home);
 }
 
 static void curl_is_served(void **state)
@@ -73,12 +65,12 @@ static void curl_is_served(void **state)
     REPLY r = {0};
     (void)state;
 
-    CHECK(curl("") == 0, "plainly");
-    CHECK(curl("--http1.1") == 0, "HTTP/1.1");
-    CHECK(curl("--http2") == 0, "offers HTTP/2, takes 1.1");
-    CHECK(curl("--tlsv1.3") == 0, "TLS 1.3");
-    CHECK(curl("--tls-max 1.2") == 0, "TLS 1.2");
-    CHECK(curl("--tls-max 1.1") != 0, "TLS 1.1 is refused");
+    CHECK(curl(node.port, "") == 0, "plainly");
+    CHECK(curl(node.port, "--http1.1") == 0, "HTTP/1.1");
+    CHECK(curl(node.port, "--http2") == 0, "offers HTTP/2, takes 1.1");
+    CHECK(curl(node.port, "--tlsv1.3") == 0, "TLS 1.3");
+    CHECK(curl(node.port, "--tls-max 1.2") == 0, "TLS 1.2");
+    CHECK(curl(node.port, "--tls-max 1.1") != 0, "TLS 1.1 is refused");
     CHECK(run("curl -sS -o /dev/null https://localhost:%d/healthz 2>>%s/curl", node.port, node.home)
               == 60,
           "curl does not know the certificate");
@@ -182,13 +174,18 @@ static void half_handshakes_are_cut_off_and_disturb_nobody(void **state)
 {
     static int fds[200];
     struct pollfd p = {.events = POLLIN};
+    struct node strict;
+    int64_t until = steady_ms() + PATIENCE_MS;
     (void)state;
 
+    node_init(&strict);
+    node_start(&strict, FLAGS("--tls-cert", cert, "--tls-key", key, "--limit", "head-time=2s"));
     for (size_t i = 0; i < COUNT_OF(fds); i++) {
-        fds[i] = dial(&node);
+        fds[i] = dial(&strict);
         say(fds[i], i % 2 ? SLICE("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03") : SLICE(""));
     }
-    CHECK(curl("") == 0, "others are served");
+    while (curl(strict.port, "") != 0) /* a slow machine may be cut off itself */
+        CHECK(steady_ms() < until, "others are not served");
     for (size_t i = 0; i < COUNT_OF(fds); i++) {
         char byte = 0;
         p.fd = fds[i];
@@ -196,6 +193,8 @@ static void half_handshakes_are_cut_off_and_disturb_nobody(void **state)
         CHECK(recv(fds[i], &byte, 1, 0) <= 0, "it would not understand a word");
         (void)close(fds[i]);
     }
+    node_stop(&strict);
+    node_fini(&strict);
 }
 
 static void name_of(const SSL *ssl, char *ret, int size)
@@ -346,7 +345,7 @@ static void with_tls_it_listens_beyond_loopback(void **state)
 static int stop_all(void **state)
 {
     SSL_CTX_free(context);
-    return stop(state);
+    return node_end(state);
 }
 
 int main(int argc, char **argv)

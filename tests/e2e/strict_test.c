@@ -8,20 +8,10 @@ static struct node node;
 
 static int start(void **state)
 {
-    (void)state;
-    node_init(&node);
-    node_start(&node, FLAGS("--log", "warn"));
+    *state = node_open(&node, FLAGS("--log", "warn"));
     (void)define(&node, "one",
                  "\"steps\": [{\"name\": \"a\", \"agent\": \"one\", \"action\": \"x\", \"undo\": "
                  "\"none\"}]");
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    node_stop(&node);
-    node_fini(&node);
     return 0;
 }
 
@@ -397,5 +387,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(all_of_a_submission_is_its_content),
         cmocka_unit_test(head_is_get_and_options_says_what_is_possible),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, node_end);
 }

@@ -9,9 +9,7 @@ static struct node node;
 
 static int start(void **state)
 {
-    (void)state;
-    node_init(&node);
-    node_start(&node, FLAGS("--log", "warn"));
+    *state = node_open(&node, FLAGS("--log", "warn"));
     (void)define(&node, "one",
                  "\"steps\": [{\"name\": \"a\", \"agent\": \"one\", \"action\": \"x\", \"undo\": "
                  "\"none\"}], \"output\": \"${ .steps.a.output }\"");
@@ -20,14 +18,6 @@ static int start(void **state)
         "\"inputs\": {\"sku\": {\"type\": \"string\", \"required\": true}, \"n\": {\"type\": "
         "\"integer\", \"default\": 1}}, \"steps\": [{\"name\": \"a\", \"agent\": \"two\", "
         "\"action\": \"x\", \"undo\": \"none\"}]");
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    node_stop(&node);
-    node_fini(&node);
     return 0;
 }
 
@@ -328,17 +318,17 @@ static void whoever_waits_is_answered_when_the_task_ends(void **state)
     (void)define(&node, "waits",
                  "\"steps\": [{\"name\": \"a\", \"agent\": \"w\", \"action\": "
                  "\"x\", \"undo\": \"none\"}], \"output\": \"${ .steps.a.output }\"");
-    int first = ask(&node, "POST", "/v1/tasks?wait=60s", "application/json",
+    int first = ask(&node, "POST", "/v1/tasks?wait=5m", "application/json",
                     SLICE("{\"workflow\": \"waits\", \"id\": \"waited\"}"));
     int64_t until = steady_ms() + PATIENCE_MS;
     while (sql_int(&node, "SELECT count(*) FROM task WHERE id = 'waited'") == 0) {
         assert_true(steady_ms() < until);
         sleep_ms(5);
     }
-    int second = ask(&node, "GET", "/v1/tasks/waited?wait=60s", NULL, SLICE_NONE);
-    int third = ask(&node, "POST", "/v1/tasks?wait=60s", "application/json",
+    int second = ask(&node, "GET", "/v1/tasks/waited?wait=5m", NULL, SLICE_NONE);
+    int third = ask(&node, "POST", "/v1/tasks?wait=5m", "application/json",
                     SLICE("{\"workflow\": \"waits\", \"id\": \"waited\"}"));
-    int leaver = ask(&node, "GET", "/v1/tasks/waited?wait=60s", NULL, SLICE_NONE);
+    int leaver = ask(&node, "GET", "/v1/tasks/waited?wait=5m", NULL, SLICE_NONE);
     sleep_ms(100);
     (void)close(leaver);
     serve_step(&node, "w", "w1", "{\"answer\": 42}");
@@ -352,7 +342,7 @@ static void whoever_waits_is_answered_when_the_task_ends(void **state)
     hear(third, &r);
     EXPECT(&r, 200);
     EXPECT_TEXT(&r, "state", "processed");
-    get(&node, &r, "/v1/tasks/waited?wait=60s"); /* it has ended: no waiting */
+    get(&node, &r, "/v1/tasks/waited?wait=5m"); /* it has ended: no waiting */
     EXPECT_TEXT(&r, "state", "processed");
 }
 
@@ -369,7 +359,7 @@ static void a_wait_ends_with_what_there_is(void **state)
     EXPECT_TEXT(&r, "state", "pending");
     get(&node, &r, "/v1/tasks/sits?wait=0s");
     EXPECT(&r, 200);
-    get(&node, &r, "/v1/tasks/nobody?wait=60s");
+    get(&node, &r, "/v1/tasks/nobody?wait=5m");
     expect_problem(&r, 404, "no-such-task");
     static const char *const bad[] = {"wait=",    "wait=5",       "wait=soon",
                                       "wait=-1s", "wait=%31%32x", "wait=1e3s"};
@@ -459,5 +449,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_task_shows_all_that_was_submitted),
         cmocka_unit_test(what_is_not_there_is_404),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, node_end);
 }

@@ -2,10 +2,11 @@
 # The command line and its tokens: found by itself on the server's machine, from a file, from the environment,
 # and never sent to somebody who only has the server's port. Usage: token_file.sh INTACT
 set -eu
+umask 022 # somebody else is to read what we write here
 intact=$(realpath "$1")
 work=$(mktemp -d "${TMPDIR:-/tmp}/intact-token.XXXXXX")
 chmod 755 "$work"
-unset INTACT_SERVER INTACT_TOKEN INTACT_CA
+unset INTACT_SERVER INTACT_TOKEN INTACT_CA NOTIFY_SOCKET WATCHDOG_USEC
 export LC_ALL=C
 
 fail() {

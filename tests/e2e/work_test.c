@@ -10,18 +10,8 @@ static struct node node;
 
 static int start(void **state)
 {
-    (void)state;
-    node_init(&node);
-    node_start(&node, FLAGS("--log", "error", "--scan-every", "100ms", "--grace", "200ms",
-                            "--key-prefix", "shop:", "--drain", "200ms"));
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    node_stop(&node);
-    node_fini(&node);
+    *state = node_open(&node, FLAGS("--log", "error", "--scan-every", "100ms", "--grace", "200ms",
+                                    "--key-prefix", "shop:", "--drain", "200ms"));
     return 0;
 }
 
@@ -140,23 +130,31 @@ static void a_result_is_accepted_once_and_then_repeated(void **state)
 
 static void a_late_result_is_kept_and_changes_no_state(void **state)
 {
+    char path[60];
     REPLY r = {0};
     (void)state;
 
-    define_one("late", "\"undo\": \"none\", \"complete_by\": \"100ms\"");
+    (void)define(&node, "late",
+                 "\"steps\": [{\"name\": \"s\", \"agent\": \"late\", \"action\": \"x\", \"undo\": "
+                 "\"none\", \"complete_by\": \"100ms\", \"retry\": {\"attempts\": 1000, \"wait\": "
+                 "\"1ms\", \"max_wait\": \"1ms\"}}]");
     submit(&node, "late", "late-1");
     fetch(&node, &r, "late", "l1");
+    int n = (int)int_at(&r, "requests.0.attempt");
     char *first = token_in(&r, 0);
     fetch(&node, &r, "late", "l2"); /* the supervisor gave up the first */
-    EXPECT_INT(&r, "requests.0.attempt", 2);
+    assert_true(int_at(&r, "requests.0.attempt") > n);
     char *second = token_in(&r, 0);
     assert_string_not_equal(first, second);
     hand_in(&node, "late", "l1", first, "\"output\": \"first\"", "late");
     hand_in(&node, "late", "l1", first, "\"output\": \"first\"", "late");
-    task_of(&node, &r, "late-1");
-    EXPECT_TEXT(&r, "state", "processing");
-    EXPECT_TEXT(&r, "steps.0.attempts.0.outcome", "late");
-    EXPECT_TEXT(&r, "steps.0.attempts.0.output", "first");
+    task_of(&node, &r, "late-1"); /* the second may be past its time too, and nobody waits for it */
+    EXPECT_RAW(&r, "ended_at", "null");
+    EXPECT_RAW(&r, "steps.0.output", "null");
+    (void)snprintf(path, sizeof path, "steps.0.attempts.%d.outcome", n - 1);
+    EXPECT_TEXT(&r, path, "late");
+    (void)snprintf(path, sizeof path, "steps.0.attempts.%d.output", n - 1);
+    EXPECT_TEXT(&r, path, "first");
     free(first);
     free(second);
 }
@@ -297,7 +295,7 @@ static void what_an_instance_was_given_and_does_not_hold_is_sent_again(void **st
     REPLY r = {0};
     (void)state;
 
-    define_one("holds", "\"undo\": \"none\"");
+    define_one("holds", "\"undo\": \"none\", \"complete_by\": \"10m\"");
     submit(&node, "holds", "holds-1");
     fetch(&node, &r, "holds", "h1");
     char *token = token_in(&r, 0);
@@ -335,7 +333,7 @@ static void a_call_that_is_given_up_takes_nothing_with_it(void **state)
     REPLY r = {0};
     (void)state;
 
-    define_one("leaves", "\"undo\": \"none\"");
+    define_one("leaves", "\"undo\": \"none\", \"complete_by\": \"10m\"");
     for (int i = 0; i < 20; i++) {
         char id[20];
         (void)snprintf(id, sizeof id, "leaves-%d", i);
@@ -348,7 +346,7 @@ static void a_call_that_is_given_up_takes_nothing_with_it(void **state)
     }
     for (int i = 0; i < 20; i++) { /* what did leave for a closed connection is not held by v1 */
         post(&node, &r, "/v1/agents/leaves/work",
-             "{\"instance\": \"v1\", \"max\": 1, \"wait\": \"10s\", \"holding\": []}");
+             "{\"instance\": \"v1\", \"max\": 1, \"wait\": \"2m\", \"holding\": []}");
         char *token = token_in(&r, 0);
         hand_in(&node, "leaves", "v1", token, "\"output\": 1", "accepted");
         free(token);
@@ -445,6 +443,8 @@ static void an_undo_request_says_what_is_to_be_undone(void **state)
 
 static void a_step_in_doubt_is_undone_without_an_output(void **state)
 {
+    int64_t last = 0;
+    char path[60];
     REPLY r = {0};
     (void)state;
 
@@ -454,19 +454,21 @@ static void a_step_in_doubt_is_undone_without_an_output(void **state)
     for (int i = 0; i < 3; i++) {
         fetch(&node, &r, "doubt", "d1");
         EXPECT_TEXT(&r, "requests.0.direction", "forward");
-        EXPECT_INT(&r, "requests.0.attempt", i + 1);
+        assert_true(int_at(&r, "requests.0.attempt") > last); /* some may not be sent */
+        last = int_at(&r, "requests.0.attempt");
     }
     fetch(&node, &r, "doubt", "d1"); /* all three timed out */
     EXPECT_TEXT(&r, "requests.0.direction", "undo");
     EXPECT_RAW(&r, "requests.0.forward.output", "null");
     EXPECT_RAW(&r, "requests.0.forward.in_doubt", "true");
-    EXPECT_INT(&r, "requests.0.forward.attempts", 3);
+    assert_true(int_at(&r, "requests.0.forward.attempts") >= 3);
     char *token = token_in(&r, 0);
     hand_in(&node, "doubt", "d1", token, "\"output\": null", "accepted");
     free(token);
     task_of(&node, &r, "doubt-1");
     EXPECT_TEXT(&r, "state", "compensated");
-    EXPECT_TEXT(&r, "steps.0.attempts.0.outcome", "timed_out");
+    (void)snprintf(path, sizeof path, "steps.0.attempts.%d.outcome", (int)last - 1);
+    EXPECT_TEXT(&r, path, "timed_out");
 }
 
 static void an_agent_may_name_its_own_delay(void **state)
@@ -549,5 +551,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(an_agent_may_name_its_own_delay),
         cmocka_unit_test(calls_that_are_wrong_are_422),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, node_end);
 }

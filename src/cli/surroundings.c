@@ -1,0 +1,34 @@
+#include "cli/surroundings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+void surroundings_settle(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0)
+            continue;
+        /* the lowest free number is this one; without /dev, what can be neither read nor written */
+        if (open("/dev/null", O_RDWR) < 0) /* NOLINT: stays open for good, over exec too */
+            (void)!open("/", O_PATH);      /* NOLINT */
+    }
+    (void)signal(SIGXFSZ, SIG_IGN); /* fails only for a wrong number */
+}
+
+int surroundings_leave(int status)
+{
+    bool failed = ferror(stdout) != 0;
+
+    errno = 0;
+    failed = fflush(stdout) != 0 || failed;
+    if (!failed)
+        return status;
+    fprintf(stderr, "intact: standard output cannot be written%s%s; the answer is not complete\n",
+            errno ? ": " : "", errno ? strerror(errno) : "");
+    return status ? status : 1;
+}

@@ -1,0 +1,299 @@
+#include "core/history_reason.h"
+
+#include "core/history_check.h"
+#include "core/reason.h"
+
+static bool connected; /* are the agents there, with places? */
+
+static void look_at_agent(void *arg, int step, struct slice name, struct agent_view *ret)
+{
+    (void)arg;
+    (void)step;
+    (void)name;
+    *ret = (struct agent_view){.connected = connected, .free = connected};
+}
+
+/* ---- what would happen ---- */
+
+static struct node image; /* on which it is tried */
+
+static enum answer happens_at(const struct node *n, const struct event *ev, int64_t now)
+{
+    struct effects fx = {0};
+
+    node_copy(&image, n);
+    image.now = now;
+    return decide(&history.graph.w, &image.t, ev, now, &fx);
+}
+
+/* Could the step be at work from that moment on, if a scheduler takes the task? */
+static bool starts_at(const struct node *n, uint16_t i, int64_t now)
+{
+    const struct event claim = {.kind = EVENT_CLAIM, .step = -1, .instance = SLICE("n/1")};
+    struct event ev = history_event_at(EVENT_START, i, &n->steps[i]);
+    struct effects fx = {0};
+
+    if (step_needs_room(&n->steps[i]))
+        return false;
+    if (happens_at(n, &claim, now) == ANSWER_REFUSED)
+        return false;
+    const struct attempt a = task_next_attempt(&history.graph.w, &image.t, i, now);
+    ev.direction = a.direction;
+    ev.attempt = a.number;
+    return decide(&history.graph.w, &image.t, &ev, now, &fx) == ANSWER_ACCEPTED;
+}
+
+static bool times_out_at(const struct node *n, uint16_t i, int64_t now)
+{
+    const struct attempt *a = step_open_attempt(&n->steps[i]);
+    struct event ev = history_event_at(EVENT_TIMEOUT, i, &n->steps[i]);
+
+    ev.direction = a->direction;
+    ev.attempt = a->number;
+    return happens_at(n, &ev, now) == ANSWER_ACCEPTED;
+}
+
+static bool falls_due_at(const struct node *n, int64_t now)
+{
+    const struct event ev = history_event_at(EVENT_DEADLINE, -1, &n->steps[0]);
+
+    return happens_at(n, &ev, now) == ANSWER_ACCEPTED;
+}
+
+/* ---- what was said ---- */
+
+#define SO(cond, r) \
+    CHECK(cond, "%s: %s, step %d", history_story(), reason_word((r)->kind), (r)->step)
+
+static const struct reason *reason_of(const struct reasons *all, enum reason_kind kind, int step)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (all->list[i].kind == kind && all->list[i].step == step)
+            return &all->list[i];
+    return NULL;
+}
+
+/* `image` is what has become of it. */
+static void check_next(const struct node *n, const struct reason *r)
+{
+    bool back = image.t.direction == DIRECTION_UNDO;
+
+    switch (r->next) {
+    case NEXT_NONE:
+        return;
+    case NEXT_TRY:
+        SO(r->step >= 0 && image.steps[r->step].state != STEP_FAILED, r);
+        SO(image.t.state != TASK_ERROR, r);
+        return;
+    case NEXT_UNDO:
+        SO(back || image.t.stop == STOP_UNDO, r);
+        return;
+    case NEXT_ERROR: /* at once, or when the rest of it has come to its end */
+        SO(back == (n->t.direction == DIRECTION_UNDO), r);
+        SO(image.t.state == TASK_ERROR || image.t.stop != STOP_NONE
+               || (back && image.steps[r->step].state == STEP_FAILED),
+           r);
+        return;
+    case NEXT_ON:
+        SO(!back && image.t.stop == n->t.stop && image.t.state != TASK_ERROR, r);
+        return;
+    }
+    UNREACHABLE();
+}
+
+static void check_open(const struct node *n, const struct reason *r)
+{
+    uint16_t i = (uint16_t)r->step;
+
+    SO(step_open_attempt(&n->steps[i]), r);
+    if (r->kind == REASON_OVERDUE) {
+        SO(r->until == 0 && times_out_at(n, i, n->now), r);
+    } else {
+        SO(r->until > n->now && !times_out_at(n, i, r->until - 1), r);
+        SO(times_out_at(n, i, r->until), r);
+    }
+    check_next(n, r);
+}
+
+static void check_sleeping(const struct node *n, const struct reason *r)
+{
+    uint16_t i = (uint16_t)r->step;
+
+    SO(r->until > n->now && !starts_at(n, i, r->until - 1), r);
+    SO(starts_at(n, i, r->until) != r->capped, r);
+}
+
+static void check_deadline(const struct node *n, const struct reason *r)
+{
+    if (r->kind == REASON_DEADLINE_DUE) {
+        SO(falls_due_at(n, n->now), r);
+    } else {
+        SO(r->until > n->now && !falls_due_at(n, r->until - 1), r);
+        SO(falls_due_at(n, r->until), r);
+    }
+    check_next(n, r);
+}
+
+/* All that is at work succeeds, and then it has stopped. */
+static void check_holding(const struct node *n, const struct reason *r)
+{
+    static struct node done;
+    struct effects fx = {0};
+
+    node_copy(&done, n);
+    for (uint16_t i = 0; i < n->t.step_count; i++) {
+        const struct attempt *a = step_open_attempt(&done.steps[i]);
+        struct event ev = history_event_at(EVENT_RESULT, i, &done.steps[i]);
+        if (!a)
+            continue;
+        ev.direction = a->direction;
+        ev.attempt = a->number;
+        ev.output.json = SLICE("1");
+        SO(decide(&history.graph.w, &done.t, &ev, done.now, &fx) == ANSWER_ACCEPTED, r);
+    }
+    SO(done.t.state == TASK_ERROR
+           || (n->t.direction == DIRECTION_UNDO && done.t.state == TASK_COMPENSATED),
+       r);
+}
+
+static void check_stopped(const struct node *n, const struct reason *r)
+{
+    const struct event retry = history_event_at(EVENT_RETRY, r->step, &n->steps[0]);
+
+    SO(n->t.state == TASK_ERROR && r->until == 0, r);
+    SO(r->step < 0 || r->kind == REASON_PIVOT_UNCLEAR
+           || happens_at(n, &retry, n->now) == ANSWER_ACCEPTED,
+       r);
+}
+
+static void check_reason(const struct node *n, const struct reasons *all, const struct reason *r)
+{
+    uint16_t others[1];
+
+    SO(r->since >= 0 && r->since <= n->now, r);
+    switch (r->kind) {
+    case REASON_PROCESSED:
+    case REASON_COMPENSATED:
+        SO(task_state_is_end(n->t.state) && all->count == 1, r);
+        return;
+    case REASON_UNDO_FAILED:
+        SO(step_undo_is_stuck(&n->steps[r->step]), r);
+        if (n->t.state != TASK_ERROR)
+            return;
+        check_stopped(n, r);
+        return;
+    case REASON_PIVOT_UNCLEAR:
+    case REASON_FAILED:
+    case REASON_DEADLINE:
+    case REASON_STOPPED:
+        check_stopped(n, r);
+        return;
+    case REASON_OVERDUE:
+    case REASON_STOPPING:
+    case REASON_UNDOING:
+    case REASON_RUNNING:
+        check_open(n, r);
+        return;
+    case REASON_IN_DOUBT:
+    case REASON_DEFERRED:
+    case REASON_BETWEEN:
+        check_sleeping(n, r);
+        return;
+    case REASON_DEADLINE_DUE:
+    case REASON_COMPLETE_BY:
+        check_deadline(n, r);
+        return;
+    case REASON_HOLDING:
+        check_holding(n, r);
+        return;
+    case REASON_PIVOT_HOLDS:
+        SO(n->t.direction == DIRECTION_FORWARD && n->t.stop == STOP_UNDO, r);
+        return;
+    case REASON_STARTING:
+        return; /* check_steps */
+    case REASON_UNDO_AFTER:
+    case REASON_AFTER:
+        SO(reason_waits_for(&history.graph.w, &n->t, all, (uint16_t)r->step, others, 1) > 0, r);
+        return;
+    case REASON_LATE:
+        SO(!falls_due_at(n, n->now), r);
+        return;
+    case REASON_STORE:
+    case REASON_DRAINING:
+    case REASON_OWNER_GONE:
+    case REASON_TAKING_OVER:
+    case REASON_ELSEWHERE:
+    case REASON_FULL:
+    case REASON_NO_AGENT:
+    case REASON_OTHER_AGENT:
+    case REASON_NOT_BEFORE:
+    case REASON_NO_PLACE:
+    case REASON_QUEUED:
+    case REASON_GRACE:
+    case REASON_MORE:
+    case REASON_KINDS:
+        break;
+    }
+    CHECK(false, "%s: %s, of which nothing can be known", history_story(), reason_word(r->kind));
+}
+
+static void check_steps(const struct node *n, const struct reasons *all)
+{
+    for (uint16_t i = 0; i < n->t.step_count; i++) {
+        size_t told = 0;
+        for (size_t k = 0; k < all->count; k++)
+            told += all->list[k].step == i && all->list[k].kind != REASON_HOLDING
+                    && all->list[k].kind != REASON_PIVOT_HOLDS;
+        CHECK(told <= 1, "%s: step %u has %zu reasons", history_story(), i, told);
+        CHECK(starts_at(n, i, n->now) == (reason_of(all, REASON_STARTING, i) != NULL),
+              "%s: step %u starts, or does not", history_story(), i);
+    }
+}
+
+static void check_operator(const struct node *n)
+{
+    static const enum event_kind verbs[] = {EVENT_RETRY, EVENT_SKIP, EVENT_UNDO};
+
+    for (size_t v = 0; v < COUNT_OF(verbs); v++)
+        for (int i = verbs[v] == EVENT_SKIP ? 0 : -1; i < n->t.step_count; i++) {
+            const struct event ev = history_event_at(verbs[v], i, &n->steps[0]);
+            bool taken = happens_at(n, &ev, n->now) == ANSWER_ACCEPTED;
+            CHECK(operator_may(&history.graph.w, &n->t, verbs[v], i, n->now) == taken,
+                  "%s: verb %zu on step %d", history_story(), v, i);
+        }
+}
+
+/* Without agents all is as it is with them, but that nothing starts. */
+static void check_absence(const struct node *n, struct facts *facts, const struct reasons *all)
+{
+    static struct reasons alone;
+
+    connected = false;
+    reasons_find(&history.graph.w, &n->t, facts, &alone);
+    CHECK(alone.count == all->count, "%s", history_story());
+    for (size_t k = 0; k < all->count; k++) {
+        const struct reason *r = &all->list[k];
+        enum reason_kind kind = r->kind == REASON_STARTING ? REASON_NO_AGENT : r->kind;
+        CHECK(reason_of(&alone, kind, r->step), "%s: no %s", history_story(), reason_word(kind));
+    }
+}
+
+void history_check_reasons(const struct node *n)
+{
+    static struct reasons all;
+    struct facts facts = {.now = n->now,
+                          .owner = n->t.locked_by.ptr ? OWNER_US : OWNER_NONE,
+                          .live = n->t.locked_by.ptr != NULL,
+                          .agent = look_at_agent};
+
+    check_operator(n);
+    connected = true;
+    reasons_find(&history.graph.w, &n->t, &facts, &all);
+    CHECK(all.count > 0, "%s: no reason", history_story());
+    for (size_t k = 0; k < all.count; k++) {
+        CHECK(k == 0 || all.list[k - 1].kind <= all.list[k].kind, "%s", history_story());
+        check_reason(n, &all, &all.list[k]);
+    }
+    check_steps(n, &all);
+    check_absence(n, &facts, &all);
+}

@@ -1,0 +1,566 @@
+#include "core/reason.h"
+
+#include "core/ready.h"
+#include "core/retry.h"
+
+const char *reason_word(enum reason_kind k)
+{
+    static const char *const words[] = {
+#define X(name, word, when) word,
+        REASONS(X)
+#undef X
+    };
+    ASSERT(k < REASON_KINDS);
+    return words[k];
+}
+
+const char *reason_when(enum reason_kind k)
+{
+    static const char *const texts[] = {
+#define X(name, word, when) when,
+        REASONS(X)
+#undef X
+    };
+    ASSERT(k < REASON_KINDS);
+    return texts[k];
+}
+
+/* What one search works on. */
+struct search {
+    const struct workflow *w;
+    const struct task *t;
+    const struct facts *f;
+    struct reasons *out;
+};
+
+static struct reason *add(const struct search *x, enum reason_kind kind, int step)
+{
+    ASSERT(x->out->count < REASONS_MAX);
+    struct reason *r = &x->out->list[x->out->count++];
+
+    *r = (struct reason){.kind = kind, .step = step, .direction = x->t->direction};
+    return r;
+}
+
+/* ---- since when ---- */
+
+static int64_t last_end(const struct step *s)
+{
+    int64_t at = 0;
+
+    for (uint16_t i = 0; i < s->attempt_count; i++)
+        at = max_i64(at, s->attempts[i].ended_at);
+    return at;
+}
+
+/* The latest act that concerned the step, or one of those that it waited for. */
+static int64_t acted_at(const struct search *x, uint16_t i)
+{
+    const struct workflow_step *ws = &x->w->steps[i];
+    bool undo = x->t->direction == DIRECTION_UNDO;
+    const uint16_t *others = undo ? ws->after : ws->before;
+    uint16_t count = undo ? ws->after_count : ws->before_count;
+    int64_t at = 0;
+
+    for (size_t k = 0; k < x->f->act_count; k++) {
+        const struct intervention *a = &x->f->acts[k];
+        bool concerns = a->step < 0 || a->step == i;
+        for (uint16_t n = 0; n < count && !concerns; n++)
+            concerns = a->step == others[n];
+        if (concerns)
+            at = max_i64(at, a->at);
+    }
+    return at;
+}
+
+/* Since when it could be at work, as far as that is on record. */
+static int64_t ready_since(const struct search *x, uint16_t i, int64_t ready_at)
+{
+    const struct workflow_step *ws = &x->w->steps[i];
+    const struct task *t = x->t;
+    bool undo = t->direction == DIRECTION_UNDO;
+    const uint16_t *others = undo ? ws->after : ws->before;
+    uint16_t count = undo ? ws->after_count : ws->before_count;
+    int64_t at = max_i64(max_i64(t->submitted_at, undo ? 0 : t->not_before), ready_at);
+
+    for (uint16_t n = 0; n < count; n++)
+        at = max_i64(at, last_end(&t->steps[others[n]]));
+    at = max_i64(at, last_end(&t->steps[i]));
+    return min_i64(max_i64(at, acted_at(x, i)), x->f->now);
+}
+
+static int64_t failed_since(const struct search *x, uint16_t i)
+{
+    int64_t at = last_end(&x->t->steps[i]);
+
+    return at ? at : x->t->ended_at;
+}
+
+/* ---- what comes then ---- */
+
+static const struct call_spec *spec_of(const struct search *x, uint16_t i, enum direction d)
+{
+    return d == DIRECTION_UNDO ? &x->w->steps[i].undo : &x->w->steps[i].call;
+}
+
+static bool pivot_completed(const struct search *x)
+{
+    for (uint16_t i = 0; i < x->t->step_count; i++)
+        if (x->w->steps[i].undo_kind == UNDO_PIVOT && x->t->steps[i].state == STEP_COMPLETED)
+            return true;
+    return false;
+}
+
+/* It took effect, or may have, and nothing of ours will ever tell: the task cannot be undone. */
+static bool pivot_stands_for_good(const struct search *x)
+{
+    for (uint16_t i = 0; i < x->t->step_count; i++) {
+        const struct step *s = &x->t->steps[i];
+        if (x->w->steps[i].undo_kind == UNDO_PIVOT && !step_is_open(s) && s->state != STEP_WAITING
+            && pivot_stands(s))
+            return true;
+    }
+    return false;
+}
+
+static enum reason_next next_of_failure(const struct search *x, enum on_failure on)
+{
+    if (on == ON_FAILURE_CONTINUE)
+        return NEXT_ON;
+    return on == ON_FAILURE_HOLD || pivot_stands_for_good(x) ? NEXT_ERROR : NEXT_UNDO;
+}
+
+/* A pivot of which it will turn out whether it took effect; -1: there is none. */
+static int unresolved_pivot(const struct search *x)
+{
+    for (uint16_t i = 0; i < x->t->step_count; i++) {
+        const struct step *s = &x->t->steps[i];
+        if (x->w->steps[i].undo_kind == UNDO_PIVOT
+            && (step_is_open(s) || (s->state == STEP_WAITING && pivot_stands(s))))
+            return i;
+    }
+    return -1;
+}
+
+/* Of a task that starts nothing more, going forward. */
+static enum reason_next next_of_stop(const struct search *x)
+{
+    bool undo = x->t->stop == STOP_UNDO && unresolved_pivot(x) >= 0;
+
+    return undo ? NEXT_UNDO : NEXT_ERROR;
+}
+
+/* Of an attempt that runs into its complete-by. */
+static enum reason_next next_of_silence(const struct search *x, uint16_t i)
+{
+    const struct workflow_step *ws = &x->w->steps[i];
+    const struct step *s = &x->t->steps[i];
+    const struct failure f = {.count = s->failure_count + 1, .retryable = true};
+    bool is_pivot = ws->undo_kind == UNDO_PIVOT;
+    int64_t at = 0;
+    bool again = retry_next(&spec_of(x, i, s->direction)->retry, &f, x->f->now, &at);
+
+    if (s->direction == DIRECTION_FORWARD && x->t->direction == DIRECTION_UNDO)
+        return NEXT_UNDO;
+    if (x->t->stop != STOP_NONE && !(is_pivot && x->t->stop == STOP_UNDO))
+        return next_of_stop(x);
+    if (again)
+        return NEXT_TRY;
+    if (s->direction == DIRECTION_UNDO)
+        return NEXT_ERROR;
+    /* In doubt, and nothing will ever resolve it. */
+    if (is_pivot && (ws->on_failure != ON_FAILURE_CONTINUE || x->t->stop == STOP_UNDO))
+        return NEXT_ERROR;
+    return next_of_failure(x, ws->on_failure);
+}
+
+static enum reason_next next_of_deadline(const struct search *x)
+{
+    if (x->t->direction == DIRECTION_UNDO)
+        return NEXT_ERROR;
+    if (pivot_completed(x))
+        return NEXT_ON;
+    if (x->t->stop != STOP_NONE)
+        return next_of_stop(x);
+    return x->w->on_failure == ON_FAILURE_HOLD || pivot_stands_for_good(x) ? NEXT_ERROR : NEXT_UNDO;
+}
+
+static int64_t deadline_of(const struct task *t)
+{
+    if (t->deadline_passed)
+        return 0;
+    return t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
+}
+
+/* ---- the end ---- */
+
+static enum reason_kind kind_of_failed(const struct search *x, uint16_t i)
+{
+    const struct workflow_step *ws = &x->w->steps[i];
+    const struct step *s = &x->t->steps[i];
+    bool given_up = s->state == STEP_FAILED || s->state == STEP_SKIPPED;
+
+    if (step_undo_is_stuck(s))
+        return REASON_UNDO_FAILED;
+    if (x->t->direction == DIRECTION_UNDO)
+        return REASON_KINDS;
+    if (ws->undo_kind == UNDO_PIVOT && pivot_stands(s) && given_up)
+        return REASON_PIVOT_UNCLEAR;
+    return s->state == STEP_FAILED && !step_has_ended(ws, s) ? REASON_FAILED : REASON_KINDS;
+}
+
+static void find_failed(const struct search *x, uint16_t i)
+{
+    const struct step *s = &x->t->steps[i];
+    enum reason_kind kind = kind_of_failed(x, i);
+
+    if (kind == REASON_KINDS) /* it is none of them */
+        return;
+    struct reason *r = add(x, kind, i);
+    r->agent = spec_of(x, i, s->direction)->agent;
+    r->since = failed_since(x, i);
+}
+
+static void find_error(const struct search *x)
+{
+    for (uint16_t i = 0; i < x->t->step_count; i++)
+        find_failed(x, i);
+    if (slice_is(x->t->error.code, "deadline"))
+        add(x, REASON_DEADLINE, -1)->since = x->t->ended_at;
+    if (x->out->count == 0)
+        add(x, REASON_STOPPED, -1)->since = x->t->ended_at;
+}
+
+/* ---- what concerns the task as a whole ---- */
+
+static void find_owner(const struct search *x)
+{
+    const struct facts *f = x->f;
+    bool gone = f->owner_lease_until != 0 && f->owner_lease_until <= f->now;
+
+    if (f->owner == OWNER_BEFORE_US)
+        (void)add(x, REASON_TAKING_OVER, -1);
+    if (f->owner != OWNER_OTHER)
+        return;
+    struct reason *r = add(x, gone ? REASON_OWNER_GONE : REASON_ELSEWHERE, -1);
+    r->since = gone ? f->owner_lease_until : 0;
+}
+
+static void find_deadline(const struct search *x)
+{
+    const struct task *t = x->t;
+    int64_t said = deadline_of(t);
+    int64_t at = task_overdue_at(x->w, t, &x->f->lost);
+
+    if (t->deadline_passed) {
+        int64_t was = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
+        if (was != 0 && t->stop == STOP_NONE)
+            add(x, REASON_LATE, -1)->since = was;
+        return;
+    }
+    if (at == 0)
+        return;
+    struct reason *r = add(x,
+                           at <= x->f->now     ? REASON_DEADLINE_DUE
+                           : said <= x->f->now ? REASON_GRACE
+                                               : REASON_COMPLETE_BY,
+                           -1);
+    r->next = next_of_deadline(x);
+    r->since = r->kind == REASON_COMPLETE_BY ? 0 : said;
+    r->until = r->kind == REASON_DEADLINE_DUE ? 0 : at;
+}
+
+static uint32_t open_count(const struct task *t)
+{
+    uint32_t n = 0;
+
+    for (uint16_t i = 0; i < t->step_count; i++)
+        n += step_is_open(&t->steps[i]);
+    return n;
+}
+
+/* The step whose failure stops the task; -1: it is not one of them. */
+static int failed_step(const struct search *x)
+{
+    for (uint16_t i = 0; i < x->t->step_count; i++) {
+        const struct step *s = &x->t->steps[i];
+        if (s->state == STEP_FAILED && !step_has_ended(&x->w->steps[i], s)
+            && slice_eq(s->error.code, x->t->error.code))
+            return i;
+    }
+    return -1;
+}
+
+static void find_stop(const struct search *x)
+{
+    int pivot = x->t->stop == STOP_UNDO ? unresolved_pivot(x) : -1;
+    int failed = failed_step(x);
+
+    if (x->t->stop == STOP_NONE)
+        return;
+    struct reason *r =
+        add(x, pivot < 0 ? REASON_HOLDING : REASON_PIVOT_HOLDS, pivot < 0 ? failed : pivot);
+    r->count = open_count(x->t);
+    if (r->step >= 0)
+        r->agent = spec_of(x, (uint16_t)r->step, DIRECTION_FORWARD)->agent;
+    r->next = pivot < 0 ? NEXT_ERROR : NEXT_UNDO;
+    if (failed >= 0)
+        r->since = failed_since(x, (uint16_t)failed);
+    for (size_t i = 0; i < x->f->act_count && failed < 0; i++)
+        r->since = max_i64(r->since, x->f->acts[i].at);
+}
+
+static void find_task(const struct search *x)
+{
+    const struct facts *f = x->f;
+
+    if (f->troubled)
+        add(x, REASON_STORE, -1)->since = f->troubled_since;
+    if (f->draining)
+        (void)add(x, REASON_DRAINING, -1);
+    find_owner(x);
+    find_stop(x);
+    find_deadline(x);
+}
+
+/* ---- what concerns one step ---- */
+
+static void find_open(const struct search *x, uint16_t i)
+{
+    const struct step *s = &x->t->steps[i];
+    const struct attempt *a = step_open_attempt(s);
+    int64_t now = x->f->now;
+    int64_t at = step_overdue_at(s, &x->f->lost);
+    bool forward = a->direction == DIRECTION_FORWARD;
+    enum reason_kind kind = !forward                            ? REASON_UNDOING
+                            : x->t->direction == DIRECTION_UNDO ? REASON_STOPPING
+                                                                : REASON_RUNNING;
+
+    if (a->complete_by <= now)
+        kind = at <= now ? REASON_OVERDUE : REASON_GRACE;
+    struct reason *r = add(x, kind, i);
+    r->direction = a->direction;
+    r->agent = spec_of(x, i, a->direction)->agent;
+    r->since = a->complete_by <= now ? a->complete_by : a->started_at;
+    r->until = kind == REASON_OVERDUE ? 0 : at;
+    r->next = next_of_silence(x, i);
+}
+
+static void find_sleeping(const struct search *x, uint16_t i, int64_t at)
+{
+    const struct task *t = x->t;
+    const struct step *s = &t->steps[i];
+    bool undo = t->direction == DIRECTION_UNDO;
+    bool waits = s->direction == t->direction && s->wait_until > x->f->now;
+    enum reason_kind kind = REASON_NOT_BEFORE;
+
+    if (undo && (!waits || s->wait_until < at))
+        kind = REASON_IN_DOUBT;
+    else if (waits && s->wait_until == at)
+        kind = s->failure_count < spec_of(x, i, t->direction)->retry.attempts ? REASON_BETWEEN
+                                                                              : REASON_DEFERRED;
+    struct reason *r = add(x, kind, i);
+    r->agent = spec_of(x, i, t->direction)->agent;
+    r->until = at;
+    r->since = kind == REASON_NOT_BEFORE ? t->submitted_at : last_end(s);
+    int64_t cap = deadline_of(t);
+    r->capped = cap != 0 && cap <= at;
+    r->next = r->capped ? next_of_deadline(x) : NEXT_TRY;
+}
+
+/* What a ready step waits for, by what is known of its agent. */
+static enum reason_kind kind_of_ready(const struct facts *f, struct slice agent,
+                                      const struct agent_view *v)
+{
+    bool for_another = f->waiting_for.ptr && !f->live && !slice_is(f->waiting_for, "time")
+                       && !slice_eq(f->waiting_for, agent);
+
+    if (!v->connected)
+        return REASON_NO_AGENT;
+    if (for_another)
+        return REASON_OTHER_AGENT;
+    if (f->full && !f->live)
+        return REASON_FULL;
+    if (v->free)
+        return REASON_STARTING;
+    return v->ahead > 0 ? REASON_QUEUED : REASON_NO_PLACE;
+}
+
+static void find_ready(const struct search *x, uint16_t i, int64_t at)
+{
+    const struct facts *f = x->f;
+    struct slice agent = spec_of(x, i, x->t->direction)->agent;
+    struct agent_view v = {0};
+
+    /* Of queues that are not ours we know nothing, and where nothing starts they say nothing. */
+    if (f->owner == OWNER_BEFORE_US || f->owner == OWNER_OTHER)
+        return;
+    f->agent(f->arg, i, agent, &v);
+    enum reason_kind kind = kind_of_ready(f, agent, &v);
+    if (kind == REASON_STARTING && (f->draining || f->troubled))
+        return;
+    struct reason *r = add(x, kind, i);
+    r->agent = agent;
+    r->since = ready_since(x, i, at);
+}
+
+/* Neither at work nor ready, and it will be. */
+static void find_later(const struct search *x, uint16_t i)
+{
+    const struct workflow_step *ws = &x->w->steps[i];
+    const struct step *s = &x->t->steps[i];
+    bool undo = x->t->direction == DIRECTION_UNDO;
+
+    if (x->t->stop != STOP_NONE)
+        return;
+    if (undo && step_undo_is_stuck(s)) {
+        find_failed(x, i);
+        return;
+    }
+    if (undo ? !step_needs_undo(ws, s) || !x->out->order.blocked[i] : s->state != STEP_WAITING)
+        return;
+    if (!undo && reason_waits_for(x->w, x->t, x->out, i, NULL, 0) == 0)
+        return; /* its time has passed: that is told of the task */
+    add(x, undo ? REASON_UNDO_AFTER : REASON_AFTER, i)->agent =
+        spec_of(x, i, x->t->direction)->agent;
+}
+
+/* ---- all of it ---- */
+
+static bool waits_to_begin(const struct search *x)
+{
+    return x->t->direction == DIRECTION_FORWARD && x->t->not_before > x->f->now
+           && x->t->started_at == 0;
+}
+
+static void find_steps(const struct search *x)
+{
+    const struct task *t = x->t;
+    size_t count = task_ready(x->w, t, x->f->now, x->out->ready);
+    size_t next = 0;
+
+    if (t->direction == DIRECTION_UNDO)
+        undo_order_make(x->w, t, &x->out->order);
+    /* Both go by the order of the graph. */
+    for (uint16_t k = 0; k < x->w->step_count; k++) {
+        uint16_t i = x->w->order[k];
+        const struct ready *ready =
+            next < count && x->out->ready[next].step == i ? &x->out->ready[next++] : NULL;
+        int64_t at = ready ? ready->at : 0;
+        if (ready && t->direction == DIRECTION_FORWARD)
+            at = max_i64(at, t->not_before);
+        if (step_is_open(&t->steps[i]))
+            find_open(x, i);
+        else if (ready && at > x->f->now)
+            find_sleeping(x, i, at);
+        else if (ready)
+            find_ready(x, i, at);
+        else
+            find_later(x, i);
+    }
+}
+
+/* Stable: of one kind, by the order of the graph. */
+static void sort(struct reasons *r)
+{
+    for (size_t i = 1; i < r->count; i++) {
+        struct reason one = r->list[i];
+        size_t k = i;
+        for (; k > 0 && r->list[k - 1].kind > one.kind; k--)
+            r->list[k] = r->list[k - 1];
+        r->list[k] = one;
+    }
+}
+
+void reasons_find(const struct workflow *w, const struct task *t, const struct facts *f,
+                  struct reasons *ret)
+{
+    const struct search x = {w, t, f, ret};
+
+    ret->count = 0;
+    if (task_state_is_end(t->state)) {
+        struct reason *r =
+            add(&x, t->state == TASK_PROCESSED ? REASON_PROCESSED : REASON_COMPENSATED, -1);
+        r->since = t->ended_at;
+    } else if (t->state == TASK_ERROR) {
+        find_error(&x);
+    } else if (waits_to_begin(&x)) {
+        struct reason *r = add(&x, REASON_NOT_BEFORE, -1);
+        r->since = t->submitted_at;
+        r->until = t->not_before;
+        find_task(&x);
+    } else {
+        find_task(&x);
+        find_steps(&x);
+    }
+    sort(ret);
+}
+
+void reasons_limit(struct reasons *r, size_t max)
+{
+    ASSERT(max > 0);
+    if (r->count <= max)
+        return;
+    r->list[max - 1] =
+        (struct reason){.kind = REASON_MORE, .step = -1, .count = (uint32_t)(r->count - max + 1)};
+    r->count = max;
+}
+
+/* ---- which others ---- */
+
+static void list_one(uint16_t step, uint16_t *ret, size_t max, size_t *count)
+{
+    if (*count < max)
+        ret[*count] = step;
+    (*count)++;
+}
+
+/* An operator skipped one ahead of its time: those before it, near or far, are waited for. */
+static size_t waits_far(const struct workflow *w, const struct task *t, uint16_t i, uint16_t *ret,
+                        size_t max)
+{
+    bool before[STEPS_MAX] = {0};
+    size_t count = 0;
+
+    before[i] = true;
+    for (uint16_t k = w->step_count; k-- > 0;) {
+        uint16_t b = w->order[k];
+        if (!before[b])
+            continue;
+        for (uint16_t n = 0; n < w->steps[b].before_count; n++)
+            before[w->steps[b].before[n]] = true;
+        if (b != i && !step_has_ended(&w->steps[b], &t->steps[b]))
+            list_one(b, ret, max, &count);
+    }
+    return count;
+}
+
+static size_t waits_forward(const struct workflow *w, const struct task *t, uint16_t i,
+                            uint16_t *ret, size_t max)
+{
+    const struct workflow_step *ws = &w->steps[i];
+    size_t count = 0;
+
+    for (uint16_t n = 0; n < ws->before_count; n++)
+        if (!step_has_ended(&w->steps[ws->before[n]], &t->steps[ws->before[n]]))
+            list_one(ws->before[n], ret, max, &count);
+    return count > 0 ? count : waits_far(w, t, i, ret, max);
+}
+
+size_t reason_waits_for(const struct workflow *w, const struct task *t, const struct reasons *r,
+                        uint16_t i, uint16_t *ret, size_t max)
+{
+    const struct workflow_step *ws = &w->steps[i];
+    size_t count = 0;
+
+    if (t->direction == DIRECTION_FORWARD)
+        return waits_forward(w, t, i, ret, max);
+    for (uint16_t n = 0; n < ws->after_count; n++) {
+        uint16_t b = ws->after[n];
+        if (!r->order.blocked[b] && !step_is_open(&t->steps[b])
+            && !step_needs_undo(&w->steps[b], &t->steps[b]))
+            continue;
+        list_one(b, ret, max, &count);
+    }
+    return count;
+}

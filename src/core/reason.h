@@ -1,0 +1,169 @@
+#ifndef CORE_REASON_H
+#define CORE_REASON_H
+
+/*
+ * Why a task is where it is: for every state that a task can be in, what it waits for, since when,
+ * until when, and what comes next. Pure: facts in, reasons out. The words are made by
+ * scheduler/why.h.
+ *
+ * The table is all the kinds that there are, the most important first: reasons are told in its
+ * order. docs/why.md has a line and an example of each, and a test holds the two together.
+ */
+
+#include "core/undo.h"
+
+/* clang-format off */
+/*    name, word, when */
+#define REASONS(X)                                                                                \
+    X(PROCESSED, "processed", "the task has ended: every step took effect, or was let go")        \
+    X(COMPENSATED, "compensated", "the task has ended: what took effect was undone")              \
+    X(PIVOT_UNCLEAR, "pivot-unclear", "it is not known if a pivot took effect; no tries are left")\
+    X(UNDO_FAILED, "undo-failed", "a compensation failed for good")                               \
+    X(FAILED, "failed", "a step failed for good, and the task stopped in error")                  \
+    X(DEADLINE, "deadline", "the task stopped in error because its complete-by passed")           \
+    X(STOPPED, "stopped", "the task stopped in error for another reason")                         \
+    X(STORE, "store-trouble", "the state store takes nothing at present")                         \
+    X(DRAINING, "draining", "the server is ending, and starts nothing more")                      \
+    X(OWNER_GONE, "owner-gone", "the node that owns the task has gone")                           \
+    X(TAKING_OVER, "taking-over", "the server was started again, and takes the task over")        \
+    X(ELSEWHERE, "other-node", "another node works on the task")                                  \
+    X(FULL, "server-full", "the server holds as many tasks as it takes at a time")                \
+    X(DEADLINE_DUE, "deadline-due", "the task's complete-by has passed, and is about to count")   \
+    X(OVERDUE, "overdue", "an attempt's complete-by has passed; it is about to be given up")      \
+    X(HOLDING, "holding", "the task stops in error as soon as nothing of it is at work")          \
+    X(PIVOT_HOLDS, "pivot-holds", "the task is to be undone, but a pivot may have taken effect")  \
+    X(NO_AGENT, "no-agent", "a step is ready, and no instance of its agent is connected")         \
+    X(OTHER_AGENT, "other-agent", "a step is ready, but its task waits for the agent of another") \
+    X(IN_DOUBT, "in-doubt", "a compensation waits until nobody can be at work on the step")       \
+    X(DEFERRED, "deferred", "a step is in an extended wait before its next try")                  \
+    X(BETWEEN, "between-tries", "a step failed, and waits for its next try")                      \
+    X(NOT_BEFORE, "not-before", "the task is to begin later")                                     \
+    X(NO_PLACE, "no-place", "a step is ready, and all places of its agent are taken")             \
+    X(QUEUED, "queued", "a step is ready, and others come before it at its agent")                \
+    X(GRACE, "grace", "a complete-by fell into a time when the server was away")                  \
+    X(STOPPING, "stopping", "the task is being undone, and a forward attempt is still at work")   \
+    X(UNDOING, "undo-running", "a compensation is at work")                                       \
+    X(RUNNING, "running", "a step is at work")                                                    \
+    X(STARTING, "starting", "a step is ready, and there is a place for it")                       \
+    X(UNDO_AFTER, "undo-after", "a compensation comes after those of later steps")                \
+    X(AFTER, "after", "a step comes after others that have not ended")                            \
+    X(LATE, "late", "the task's complete-by has passed, and it goes on all the same")             \
+    X(COMPLETE_BY, "complete-by", "the task as a whole has a complete-by")                        \
+    X(MORE, "more", "further reasons, of less weight, are left out")
+/* clang-format on */
+
+enum reason_kind {
+#define X(name, word, when) REASON_##name,
+    REASONS(X)
+#undef X
+        REASON_KINDS
+};
+
+/* Told by no other: the task has ended, and nothing will ever happen to it. */
+static inline bool reason_is_end(enum reason_kind k)
+{
+    return k == REASON_PROCESSED || k == REASON_COMPENSATED;
+}
+
+/* What comes of an attempt, or of a task, that nobody answers for. */
+enum reason_next {
+    NEXT_NONE,
+    NEXT_TRY,   /* another try */
+    NEXT_UNDO,  /* the task is undone */
+    NEXT_ERROR, /* it stops in error */
+    NEXT_ON,    /* it goes on without the step, or all the same */
+};
+
+struct reason {
+    enum reason_kind kind;
+    int step;                 /* -1: the whole task */
+    enum direction direction; /* in which the step is, or would be, at work */
+    struct slice agent;       /* whom it is about; NONE */
+    int64_t since;            /* 0: not on record */
+    int64_t until;            /* nothing happens before, unless somebody acts; 0: no such moment */
+    enum reason_next next;    /* what comes then, if nothing else does */
+    bool capped;              /* the task's complete-by comes before `until` */
+    uint32_t count;           /* HOLDING: attempts still at work; MORE: reasons */
+};
+
+/* What may be known of an agent: by whoever holds its queue. */
+struct agent_view {
+    bool connected;
+    bool free;           /* an instance waits for work */
+    uint32_t places;     /* of all instances together */
+    uint32_t taken;      /* attempts that they have */
+    uint64_t ahead;      /* steps before this one in the queue ... */
+    bool ahead_at_least; /* ... or more: some wait in the store */
+    int64_t seen_at;     /* when it was last heard of; 0: not since this server started */
+    struct slice seen;   /* the instance that was heard of last, or NONE */
+    struct slice alike;  /* a connected agent whose name looks much the same, or NONE */
+    struct slice who;    /* "i-1 (3), i-2 (1)": where the places are taken */
+};
+
+/* What an attempt's instance told meanwhile. */
+struct attempt_view {
+    int64_t heartbeat_at; /* 0: none */
+    struct slice progress, message;
+    int64_t seen_at; /* when the instance last called, or told of itself; 0: not since our start */
+};
+
+enum owner { OWNER_NONE, OWNER_US, OWNER_BEFORE_US, OWNER_OTHER };
+
+/* What an operator or submitter did to the task. */
+struct intervention {
+    int64_t at;
+    int step; /* -1: to the whole */
+};
+
+/* All that is known besides the task itself. What is zero is not so, or not known. */
+struct facts {
+    int64_t now;
+    enum owner owner;
+    struct slice owner_name, waiting_for; /* as the row has them */
+    int64_t owner_lease_until;            /* of OWNER_OTHER; 0: not known */
+    bool live;                            /* it is in this server's memory */
+    bool draining, full;
+    bool troubled; /* the store is ... */
+    int64_t troubled_since;
+    struct slice trouble;
+    int64_t scan_ms; /* how often the supervisor looks */
+    struct lost_time lost;
+    const struct intervention *acts;
+    size_t act_count;
+    void (*agent)(void *arg, int step, struct slice name, struct agent_view *ret);
+    void (*attempt)(void *arg, int step, const struct attempt *a, struct attempt_view *ret);
+    void *arg;
+};
+
+enum { REASONS_MAX = STEPS_MAX + 8 };
+
+/* Large: not for the stack. */
+struct reasons {
+    size_t count;
+    struct reason list[REASONS_MAX]; /* the most important first */
+    struct ready ready[STEPS_MAX];
+    struct undo_order order;
+};
+
+const char *reason_word(enum reason_kind k); /* "no-agent" */
+const char *reason_when(enum reason_kind k); /* what the table says of it */
+
+/* All reasons, in order: at least one, whatever the state. */
+void reasons_find(const struct workflow *w, const struct task *t, const struct facts *f,
+                  struct reasons *ret);
+
+/* Keeps the first ones: `max` at most, the last of which tells how many others there were. */
+void reasons_limit(struct reasons *r, size_t max);
+
+/* Would decide() take this verb of the operator's (EVENT_RETRY, EVENT_SKIP, EVENT_UNDO), as it
+ * stands? `step` as in struct event. */
+bool operator_may(const struct workflow *w, const struct task *t, enum event_kind verb, int step,
+                  int64_t now);
+
+/* The steps that step i waits for, which is not ready: those before it that have not ended or,
+ * going back, those after it that are not settled. `r` is of the same state. Writes at most `max`
+ * of them; how many there are. */
+size_t reason_waits_for(const struct workflow *w, const struct task *t, const struct reasons *r,
+                        uint16_t i, uint16_t *ret, size_t max);
+
+#endif

@@ -1,0 +1,248 @@
+#include "base/when.h"
+#include "scheduler/why.h"
+
+/* What would move a task, in plain words; and the commands that do. */
+
+static struct slice step_name(const struct why *y, int step)
+{
+    return y->workflow->steps[step].name;
+}
+
+static bool may(const struct why *y, enum event_kind verb, int step)
+{
+    return operator_may(y->workflow, y->task, verb, step, y->facts->now);
+}
+
+/* ---- commands: ids and names need no quotes ---- */
+
+static void command(struct buf *b, const struct why *y, const char *verb, int step,
+                    const char *flags)
+{
+    buf_fmt(b, "\nintact %s %.*s", verb, SLICE_ARG(y->task->id));
+    if (step >= 0)
+        buf_fmt(b, " --step %.*s", SLICE_ARG(step_name(y, step)));
+    buf_fmt(b, "%s --reason '...'", flags);
+}
+
+static void commands(struct buf *b, const struct why *y, int step)
+{
+    if (may(y, EVENT_RETRY, step))
+        command(b, y, "retry", step, "");
+    if (step >= 0 && may(y, EVENT_SKIP, step))
+        command(b, y, "skip", step, "");
+    if (may(y, EVENT_UNDO, -1))
+        command(b, y, "undo", -1, "");
+}
+
+/* ---- what comes then ---- */
+
+static const char *then(const struct why *y, const struct reason *r)
+{
+    bool undo = r->direction == DIRECTION_UNDO;
+
+    switch (r->next) {
+    case NEXT_TRY:
+        return "it is tried again";
+    case NEXT_UNDO:
+        return y->task->direction == DIRECTION_UNDO ? "it is compensated, as one in doubt"
+                                                    : "the task is undone";
+    case NEXT_ERROR:
+        return undo ? "the task stops in error, on its way back" : "the task stops in error";
+    case NEXT_ON:
+        return r->step >= 0 ? "the task goes on without it"
+                            : "a person is told, and the task goes on";
+    case NEXT_NONE:
+        break;
+    }
+    UNREACHABLE();
+}
+
+static void look(struct buf *b, const struct why *y)
+{
+    buf_str(b, "The supervisor looks every ");
+    duration_tell(b, y->facts->scan_ms);
+}
+
+static void move_open(struct buf *b, const struct why *y, const struct reason *r)
+{
+    if (r->kind == REASON_GRACE && r->step < 0) {
+        buf_fmt(b, "Its end. If it has not ended by then, %s.", then(y, r));
+    } else if (r->kind == REASON_OVERDUE) {
+        look(b, y);
+        buf_fmt(b, ", and gives the attempt up; then %s.", then(y, r));
+    } else {
+        buf_fmt(b,
+                "The answer of its agent. If none comes by then, the attempt is given up, and %s.",
+                then(y, r));
+    }
+}
+
+static void move_sleeping(struct buf *b, const struct why *y, const struct reason *r)
+{
+    if (r->kind == REASON_NOT_BEFORE) {
+        buf_str(b, "It begins by itself then.");
+        return;
+    }
+    if (r->capped)
+        buf_fmt(b, "%s complete-by comes before that; then %s.",
+                y->task->direction == DIRECTION_UNDO ? "The undo's" : "The task's", then(y, r));
+    else if (r->kind == REASON_IN_DOUBT)
+        buf_str(
+            b, "It is compensated by itself then, or sooner if the attempt is answered after all.");
+    else
+        buf_str(b, "It is tried again by itself then.");
+    if (r->kind != REASON_IN_DOUBT && may(y, EVENT_RETRY, r->step)) {
+        buf_str(b, " To try it now:");
+        command(b, y, "retry", r->step, "");
+    }
+}
+
+static void move_place(struct buf *b, const struct why *y, const struct reason *r)
+{
+    if (r->kind == REASON_OTHER_AGENT) {
+        buf_fmt(b, "Start an instance of agent %.*s: when it connects, the task is taken up.",
+                SLICE_ARG(y->facts->waiting_for));
+        return;
+    }
+    buf_fmt(b,
+            "It starts when %s. More instances of agent %.*s, or more places of each, make that "
+            "sooner.",
+            r->kind == REASON_QUEUED ? "those before it have found a place" : "a place is free",
+            SLICE_ARG(r->agent));
+}
+
+static void move_no_agent(struct buf *b, const struct why *y, const struct reason *r)
+{
+    struct agent_view v = {0};
+
+    y->facts->agent(y->facts->arg, r->step, r->agent, &v);
+    buf_fmt(b,
+            "Start an instance of agent %.*s: a program that calls POST /v1/agents/%.*s/work. The "
+            "step starts when it calls.",
+            SLICE_ARG(r->agent), SLICE_ARG(r->agent));
+    if (!v.alike.ptr || !may(y, EVENT_UNDO, -1))
+        return;
+    buf_fmt(b,
+            " If agent %.*s is meant: correct the workflow, store it, take this task back, and "
+            "submit it again.",
+            SLICE_ARG(v.alike));
+    buf_fmt(b, "\nintact cancel %.*s --reason '...'", SLICE_ARG(y->task->id));
+}
+
+static void move_failed(struct buf *b, const struct why *y, const struct reason *r)
+{
+    bool stopped = y->task->state == TASK_ERROR;
+
+    if (r->kind == REASON_UNDO_FAILED && !stopped)
+        buf_str(b,
+                "The other compensations go on; then the task stops in error. Once it was undone "
+                "by hand:");
+    else if (r->kind == REASON_UNDO_FAILED)
+        buf_str(b, "Mend the cause and try again; or undo it by hand, and say so:");
+    else if (r->kind == REASON_PIVOT_UNCLEAR)
+        buf_str(b, "Find out. Try it again (its idempotency key is the same), or, if it took "
+                   "effect, take it for done, with what it would have answered:");
+    else
+        buf_str(b, may(y, EVENT_UNDO, -1)
+                       ? "Mend the cause and try again, go on without the step, or undo the task:"
+                       : "Mend the cause and try again, or go on without the step:");
+    if (r->kind != REASON_PIVOT_UNCLEAR) {
+        commands(b, y, r->step);
+        return;
+    }
+    if (may(y, EVENT_RETRY, r->step))
+        command(b, y, "retry", r->step, "");
+    if (may(y, EVENT_SKIP, r->step))
+        command(b, y, "skip", r->step, " --output '{}'");
+}
+
+static void move_stopped(struct buf *b, const struct why *y, const struct reason *r)
+{
+    (void)r;
+    buf_str(b, may(y, EVENT_UNDO, -1) ? "Let it go on, or undo it:" : "Let it go on:");
+    commands(b, y, -1);
+}
+
+/* Where it is always the same. */
+static const char *const fixed[REASON_KINDS] = {
+    [REASON_PROCESSED] = "Nothing: it has ended.",
+    [REASON_COMPENSATED] =
+        "Nothing: it has ended. If it is wanted after all, submit it under another id.",
+    [REASON_STORE] =
+        "Mend the store, as the message and the server's log say; all goes on by itself then.",
+    [REASON_DRAINING] = "Start the server again: the task goes on where it stands.",
+    [REASON_OWNER_GONE] = "Another node takes it over by itself.",
+    [REASON_TAKING_OVER] = "Nothing needs to be done: it is taken over at once.",
+    [REASON_ELSEWHERE] = "Ask that node. GET /v1/nodes names them.",
+    [REASON_FULL] = "It is taken up by itself when others have ended.",
+    [REASON_STARTING] = "Nothing needs to be done: it starts at once.",
+    [REASON_UNDO_AFTER] = "It starts by itself when they have ended.",
+    [REASON_AFTER] = "It starts by itself when they have ended.",
+    [REASON_LATE] = "Nothing more comes of that.",
+};
+
+static void move_deadline(struct buf *b, const struct why *y, const struct reason *r)
+{
+    if (r->kind == REASON_DEADLINE_DUE) {
+        look(b, y);
+        buf_fmt(b, "; then %s.", then(y, r));
+    } else {
+        buf_fmt(b, "If the task has not ended by then, %s.", then(y, r));
+    }
+}
+
+static void move_stop(struct buf *b, const struct why *y, const struct reason *r)
+{
+    if (r->kind == REASON_PIVOT_HOLDS)
+        buf_fmt(b,
+                "What becomes of step %.*s. If it took effect, the task goes forward; if not, it "
+                "is undone.",
+                SLICE_ARG(step_name(y, r->step)));
+    else if (y->task->direction == DIRECTION_UNDO)
+        buf_str(b, "When that has answered, or its complete-by has passed, the task stops in "
+                   "error, unless nothing is left to undo.");
+    else
+        buf_str(b, "When that has answered, or its complete-by has passed, the task stops in "
+                   "error; then an operator can retry, skip or undo.");
+}
+
+static void move_more(struct buf *b, const struct why *y, const struct reason *r)
+{
+    (void)r;
+    buf_fmt(b, "GET /v1/tasks/%.*s shows all steps.", SLICE_ARG(y->task->id));
+}
+
+void why_moves(struct buf *b, const struct why *y, const struct reason *r)
+{
+    static void (*const move[REASON_KINDS])(struct buf *, const struct why *,
+                                            const struct reason *) = {
+        [REASON_PIVOT_UNCLEAR] = move_failed,
+        [REASON_UNDO_FAILED] = move_failed,
+        [REASON_FAILED] = move_failed,
+        [REASON_DEADLINE] = move_stopped,
+        [REASON_STOPPED] = move_stopped,
+        [REASON_DEADLINE_DUE] = move_deadline,
+        [REASON_OVERDUE] = move_open,
+        [REASON_HOLDING] = move_stop,
+        [REASON_PIVOT_HOLDS] = move_stop,
+        [REASON_NO_AGENT] = move_no_agent,
+        [REASON_OTHER_AGENT] = move_place,
+        [REASON_IN_DOUBT] = move_sleeping,
+        [REASON_DEFERRED] = move_sleeping,
+        [REASON_BETWEEN] = move_sleeping,
+        [REASON_NOT_BEFORE] = move_sleeping,
+        [REASON_NO_PLACE] = move_place,
+        [REASON_QUEUED] = move_place,
+        [REASON_GRACE] = move_open,
+        [REASON_STOPPING] = move_open,
+        [REASON_UNDOING] = move_open,
+        [REASON_RUNNING] = move_open,
+        [REASON_COMPLETE_BY] = move_deadline,
+        [REASON_MORE] = move_more,
+    };
+    ASSERT(r->kind < REASON_KINDS && (fixed[r->kind] || move[r->kind]));
+    if (fixed[r->kind])
+        buf_str(b, fixed[r->kind]);
+    else
+        move[r->kind](b, y, r);
+}

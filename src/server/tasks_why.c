@@ -1,0 +1,188 @@
+#include "scheduler/why.h"
+
+#include "server/internal.h"
+#include "store/codec.h"
+#include "json/json.h"
+
+/* GET /v1/tasks/{id}/why: one reading, as of the task itself, and what this server knows besides.
+ */
+
+enum { SHOWN_MAX = 50 /* reasons in one answer */ };
+
+struct asker {
+    struct exchange x;
+    struct store_job job;
+    struct arena arena; /* it lies in it */
+    struct slice id;
+    struct task_row row;
+    struct audit_page operations;
+    enum err err;
+    struct error error;
+};
+
+static void asker_end(struct asker *k)
+{
+    struct arena a = k->arena;
+
+    k->x.server->exchange_count--;
+    arena_fini(&a);
+}
+
+/* ---- the answer ---- */
+
+static void member(struct buf *b, const char *key, struct slice text)
+{
+    json_key(b, key);
+    json_string(b, text);
+}
+
+static void member_time(struct buf *b, const char *key, int64_t at)
+{
+    json_key(b, key);
+    json_time(b, at);
+}
+
+static void render_reason(struct buf *b, const struct why *y, const struct reason *r)
+{
+    CLEANUP(buf_fini) struct buf words = {0};
+
+    json_open(b, '{');
+    member(b, "kind", slice_of(reason_word(r->kind)));
+    member(b, "step", r->step < 0 ? SLICE_NONE : y->workflow->steps[r->step].name);
+    member(b, "agent", r->agent);
+    member_time(b, "since", r->since);
+    member_time(b, "until", r->until);
+    why_text(&words, y, r);
+    member(b, "text", buf_view(&words));
+    buf_clear(&words);
+    why_moves(&words, y, r);
+    member(b, "moves", buf_view(&words));
+    json_close(b, '}');
+}
+
+static void render_why(struct buf *b, const struct why *y)
+{
+    CLEANUP(buf_fini) struct buf summary = {0};
+
+    why_summary(&summary, y);
+    json_open(b, '{');
+    member(b, "task", y->task->id);
+    member(b, "state", slice_of(task_state_text(y->task->state)));
+    member(b, "direction", slice_of(direction_text(y->task->direction)));
+    member(b, "summary", buf_view(&summary));
+    member_time(b, "since", y->reasons->list[0].since);
+    json_key(b, "reasons");
+    json_open(b, '[');
+    for (size_t i = 0; i < y->reasons->count; i++)
+        render_reason(b, y, &y->reasons->list[i]);
+    json_close(b, ']');
+    json_close(b, '}');
+}
+
+/* ---- what is known ---- */
+
+static bool is_of_task(struct slice verb)
+{
+    return slice_is(verb, ask_kind_text(ASK_RETRY)) || slice_is(verb, ask_kind_text(ASK_SKIP))
+           || slice_is(verb, ask_kind_text(ASK_UNDO)) || slice_is(verb, ask_kind_text(ASK_CANCEL));
+}
+
+static void gather_acts(struct asker *k, const struct workflow *w, struct facts *f)
+{
+    struct intervention *acts = arena_alloc(&k->arena, (k->operations.count + 1) * sizeof *acts);
+
+    for (size_t i = 0; i < k->operations.count; i++) {
+        const struct audit *a = &k->operations.entries[i];
+        if (is_of_task(a->verb))
+            acts[f->act_count++] =
+                (struct intervention){a->at, a->step.ptr ? workflow_step_index(w, a->step) : -1};
+    }
+    f->acts = acts;
+}
+
+static void gather(struct asker *k, const struct workflow *w, const struct task *t, struct facts *f)
+{
+    const struct server *sv = k->x.server;
+    char story[sizeof sv->trouble];
+
+    scheduler_facts(sv->scheduler, t, &k->row, &k->arena, f);
+    f->scan_ms = sv->config.supervisor_interval_ms ? sv->config.supervisor_interval_ms : 1000;
+    f->lost = supervisor_lost_time(sv->supervisor);
+    f->troubled = server_trouble(sv, story, sizeof story) != ERR_OK;
+    if (f->troubled) {
+        f->troubled_since = sv->trouble_err != ERR_OK ? sv->trouble_since : 0;
+        f->trouble = arena_copy(&k->arena, slice_of(story));
+    }
+    gather_acts(k, w, f);
+}
+
+static void answer(struct asker *k)
+{
+    struct server *sv = k->x.server;
+    struct http_request *r = k->x.http;
+    CLEANUP(buf_fini) struct buf b = {0};
+    struct facts facts;
+    struct task t;
+
+    exchange_untie(&k->x);
+    if (k->err == ERR_NOT_FOUND) {
+        http_problem(r, 404, "no-such-task", "there is no task %.*s", SLICE_ARG(k->id));
+        return;
+    }
+    if (k->err != ERR_OK) {
+        answer_trouble(r, k->err, k->error.text);
+        return;
+    }
+    const struct definition *d = registry_find(&sv->workflows, k->row.workflow, k->row.version);
+    if (!d || task_decode(&d->workflow, &k->row, &k->arena, &t, &k->error) != ERR_OK) {
+        http_problem(r, 500, "task-unreadable", "task %.*s cannot be read: %s", SLICE_ARG(k->id),
+                     d ? k->error.text : "its workflow is not in the store");
+        return;
+    }
+    gather(k, &d->workflow, &t, &facts);
+    struct reasons *reasons = arena_alloc(&k->arena, sizeof *reasons);
+    reasons_find(&d->workflow, &t, &facts, reasons);
+    reasons_limit(reasons, SHOWN_MAX);
+    render_why(&b, &(struct why){&d->workflow, &t, &facts, reasons});
+    answer_json(r, 200, &b, NULL);
+}
+
+/* ---- reading ---- */
+
+static void read_run(struct store_job *j, struct store *store)
+{
+    struct asker *k = CONTAINER_OF(j, struct asker, job);
+
+    k->err = task_read(store, k->id, &k->arena, &k->row, &k->operations, &k->error);
+}
+
+static void read_done(struct store_job *j)
+{
+    struct asker *k = CONTAINER_OF(j, struct asker, job);
+
+    k->x.server->reads_open--;
+    if (k->x.http)
+        answer(k);
+    asker_end(k);
+}
+
+void task_why_get(struct server *sv, struct http_request *r)
+{
+    struct slice id = http_segment(r, 2);
+    struct arena a = {0};
+
+    if (!reads_have_room(sv, r))
+        return;
+    if (!id.ptr) {
+        http_problem(r, 404, "no-such-task", "the id in the path is not well encoded");
+        return;
+    }
+    struct asker *k = arena_alloc(&a, sizeof *k);
+    k->arena = a;
+    k->id = arena_copy(&k->arena, id);
+    exchange_begin(&k->x, sv, r);
+    sv->exchange_count++;
+    sv->reads_open++;
+    k->job = (struct store_job){.run = read_run, .done = read_done};
+    sv->store->submit(sv->store, &k->job);
+}
