@@ -25,23 +25,18 @@ static void answer(struct intact_request *r, void *arg)
 
 static void *run(void *arg)
 {
-    static const struct intact_handler handlers[] = {
-        {.action = "do", .direction = INTACT_ANY, .run = answer},
-        {.action = "undo", .direction = INTACT_ANY, .run = answer},
-    };
-    const char *agent = arg;
+    const char *name = arg;
     char instance[64];
+    struct intact_agent *a = intact_agent_new(name);
 
-    (void)snprintf(instance, sizeof instance, "%s-1", agent);
-    const struct intact_agent_options o = {
-        .agent = agent,
-        .instance = instance,
-        .handlers = handlers,
-        .handler_count = 2,
-        .concurrency = places,
-        .inline_handlers = true,
-    };
-    (void)intact_agent_run(&o);
+    (void)snprintf(instance, sizeof instance, "%s-1", name);
+    intact_agent_on(a, "do", INTACT_ANY, answer, NULL);
+    intact_agent_on(a, "undo", INTACT_ANY, answer, NULL);
+    intact_agent_set_instance(a, instance);
+    intact_agent_set_concurrency(a, places);
+    intact_agent_set_inline(a, true);
+    (void)intact_agent_run(a);
+    intact_agent_free(a);
     return NULL;
 }
 

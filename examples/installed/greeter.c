@@ -12,7 +12,7 @@ static void greet(struct intact_request *r, void *arg)
     int len =
         snprintf(answer, sizeof answer, "{\"greeting\": [\"hello\", %s]}", intact_request_input(r));
     if (len < 0 || (size_t)len >= sizeof answer)
-        intact_answer_error(r, &(struct intact_error){.code = "too_long"});
+        intact_answer_error(r, "too_long", NULL, INTACT_PERMANENT);
     else
         intact_answer(r, answer);
 }
@@ -25,10 +25,11 @@ static void on_signal(int signal)
 
 int main(void)
 {
-    static const struct intact_handler handlers[] = {{.action = "greet", .run = greet}};
+    struct intact_agent *a = intact_agent_new("greeter");
 
     signal(SIGTERM, on_signal);
     signal(SIGINT, on_signal);
-    return (int)intact_agent_run(&(struct intact_agent_options){
-        .agent = "greeter", .instance = "greeter-1", .handlers = handlers, .handler_count = 1});
+    intact_agent_set_instance(a, "greeter-1");
+    intact_agent_on(a, "greet", INTACT_FORWARD, greet, NULL);
+    return (int)intact_agent_run(a);
 }

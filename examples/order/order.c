@@ -26,8 +26,6 @@ enum mischief {
         MISCHIEF_NONE
 };
 
-enum { EFFECTS_MAX = 8 };
-
 static struct {
     struct intact_ledger *ledger;
     unsigned chance[MISCHIEF_NONE]; /* per mille */
@@ -100,25 +98,23 @@ int work_run(struct work *w, const char *sql)
     if (rc == SQLITE_DONE)
         return sqlite3_changes(w->db);
     bool refused = rc == SQLITE_CONSTRAINT;
-    w->error = (struct intact_error){.code = refused ? "bad_input" : "ledger",
-                                     .message = sqlite3_errstr(rc),
-                                     .retryable = !refused,
-                                     .effect = INTACT_EFFECT_NONE};
+    w->error.code = refused ? "bad_input" : "ledger";
+    w->error.message = sqlite3_errstr(rc);
+    w->error.flags = INTACT_EFFECT_NONE | (refused ? INTACT_PERMANENT : INTACT_RETRYABLE);
     return -1;
 }
 
 bool work_refuse(struct work *w, const char *code, const char *message)
 {
-    w->error = (struct intact_error){.code = code, .message = message};
+    w->error.code = code;
+    w->error.message = message;
+    w->error.flags = INTACT_PERMANENT;
     return false;
 }
 
-static void fail(struct intact_request *r, enum intact_effect effect)
+static void fail(struct intact_request *r, enum intact_error_flags effect)
 {
-    intact_answer_error(r, &(struct intact_error){.code = "mischief",
-                                                  .message = "it was told to fail",
-                                                  .retryable = true,
-                                                  .effect = effect});
+    intact_answer_error(r, "mischief", "it was told to fail", INTACT_RETRYABLE | (unsigned)effect);
 }
 
 static void until_deadline(struct intact_request *r)
@@ -169,7 +165,7 @@ static void handle(struct intact_request *r, void *arg)
         return;
     if (!effect->write(&w)) {
         intact_ledger_rollback(order.ledger);
-        intact_answer_error(r, &w.error);
+        intact_answer_error(r, w.error.code, w.error.message, w.error.flags);
         return;
     }
     if (mischief == MISCHIEF_CRASH_BEFORE)
@@ -213,22 +209,22 @@ static long number(const char *text)
     return *text && !*end && n >= 0 ? n : -1;
 }
 
-static bool take_flag(int flag, struct intact_agent_options *o, const char **ledger)
+static bool take_flag(int flag, struct intact_agent *a, const char **ledger)
 {
     long n = number(optarg ? optarg : "");
 
     switch (flag) {
     case 's':
-        o->server = optarg;
+        intact_agent_set_server(a, optarg);
         return true;
     case 'i':
-        o->instance = optarg;
+        intact_agent_set_instance(a, optarg);
         return true;
     case 'l':
         *ledger = optarg;
         return true;
     case 'c':
-        o->concurrency = (unsigned)n;
+        intact_agent_set_concurrency(a, (unsigned)n);
         return n > 0 && n <= 1000;
     case 'd':
         order.delay_ms = n;
@@ -244,7 +240,7 @@ static bool take_flag(int flag, struct intact_agent_options *o, const char **led
     }
 }
 
-static bool take_flags(int argc, char **argv, struct intact_agent_options *o, const char **ledger)
+static bool take_flags(int argc, char **argv, struct intact_agent *a, const char **ledger)
 {
     static const struct option flags[] = {
         {"server", required_argument, NULL, 's'},
@@ -261,7 +257,7 @@ static bool take_flags(int argc, char **argv, struct intact_agent_options *o, co
 
     for (int f = getopt_long(argc, argv, "", flags, NULL); f != -1;
          f = getopt_long(argc, argv, "", flags, NULL))
-        if (!take_flag(f, o, ledger))
+        if (!take_flag(f, a, ledger))
             return false;
     return *ledger && optind == argc;
 }
@@ -281,36 +277,45 @@ static void stop_on_signals(void)
     (void)sigaction(SIGINT, &action, NULL);
 }
 
+/* Its flags, handlers and defaults. NULL: the flags are wrong, and it was said what they are. */
+static struct intact_agent *set_up(int argc, char **argv, const char *name,
+                                   const struct effect *effects, size_t effect_count,
+                                   const char **ledger)
+{
+    struct intact_agent *a = intact_agent_new(name);
+    char instance[64];
+
+    snprintf(instance, sizeof(instance), "%s-1", name);
+    intact_agent_set_instance(a, instance);
+    intact_agent_set_concurrency(a, 8);
+    for (size_t i = 0; i < effect_count; i++)
+        intact_agent_on(a, effects[i].action, effects[i].direction, handle,
+                        (void *)(uintptr_t)&effects[i]);
+    if (take_flags(argc, argv, a, ledger))
+        return a;
+    usage(name);
+    intact_agent_free(a);
+    return NULL;
+}
+
 int order_main(int argc, char **argv, const char *agent, const char *schema,
                const struct effect *effects, size_t effect_count)
 {
-    struct intact_handler handlers[EFFECTS_MAX];
-    char instance[64];
     char why[300];
     const char *ledger = NULL;
+    struct intact_agent *a = set_up(argc, argv, agent, effects, effect_count, &ledger);
 
-    snprintf(instance, sizeof(instance), "%s-1", agent);
-    struct intact_agent_options o = {.agent = agent,
-                                     .instance = instance,
-                                     .handlers = handlers,
-                                     .handler_count = effect_count,
-                                     .concurrency = 8};
-    if (!take_flags(argc, argv, &o, &ledger)) {
-        usage(agent);
+    if (!a)
         return 2;
-    }
-    for (size_t i = 0; i < effect_count && i < EFFECTS_MAX; i++)
-        handlers[i] = (struct intact_handler){.action = effects[i].action,
-                                              .direction = effects[i].direction,
-                                              .run = handle,
-                                              .arg = (void *)(uintptr_t)&effects[i]};
     order.ledger = intact_ledger_open(ledger, why, sizeof(why));
     if (!order.ledger) {
         fprintf(stderr, "%s\n", why);
+        intact_agent_free(a);
         return 1;
     }
     stop_on_signals();
-    bool ok = prepare(intact_ledger_db(order.ledger), schema) && intact_agent_run(&o) == 0;
+    bool ok = prepare(intact_ledger_db(order.ledger), schema) && intact_agent_run(a) == 0;
+    intact_agent_free(a);
     intact_ledger_close(order.ledger);
     return ok ? 0 : 1;
 }

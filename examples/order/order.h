@@ -13,8 +13,11 @@
 struct work {
     sqlite3 *db;
     struct intact_request *request;
-    char output[200];          /* JSON, if it took effect */
-    struct intact_error error; /* if it did not */
+    char output[200]; /* JSON, if it took effect */
+    struct {          /* if it did not */
+        const char *code, *message;
+        unsigned flags;
+    } error;
 };
 
 struct effect {

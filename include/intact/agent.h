@@ -13,16 +13,13 @@
  *         intact_answer(r, "{\"receipt\": 17}");
  *     }
  *
- *     static const struct intact_handler handlers[] = {
- *         {.action = "charge", .run = charge},
- *         {.action = "refund", .direction = INTACT_UNDO, .run = refund},
- *     };
- *
  *     int main(void)
  *     {
- *         signal(SIGTERM, on_term); // calls intact_agent_stop()
- *         return intact_agent_run(&(struct intact_agent_options){
- *             .agent = "payment", .handlers = handlers, .handler_count = 2, .concurrency = 8});
+ *         struct intact_agent *a = intact_agent_new("payment");
+ *
+ *         intact_agent_on(a, "charge", INTACT_FORWARD, charge, NULL);
+ *         intact_agent_on(a, "refund", INTACT_UNDO, refund, NULL);
+ *         return intact_agent_run(a);
  *     }
  *
  * What an agent has to know:
@@ -38,8 +35,16 @@
  *    breaks or the server restarts.
  *
  * All times are milliseconds. All strings are UTF-8 and end with a NUL; JSON comes as its text.
+ *
+ * Thread-safety. An agent is set up and driven by one thread at a time; only intact_agent_stop_one
+ * may be called by others meanwhile. Several agents may run in one process, each on a thread of
+ * its own. Of a request each function says who may call it.
+ *
+ * When memory runs out the process aborts, as it may at any moment by a kill: what an agent must
+ * not lose is with the server, and in its ledger.
  */
 
+#include <intact/api.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,59 +53,19 @@
 extern "C" {
 #endif
 
-#if defined(__GNUC__)
-    #define INTACT_API __attribute__((visibility("default")))
-#else
-    #define INTACT_API
-#endif
+struct intact_agent;
 
-/* One step's attempt, handed to us. Lives until its handler returns; its strings live as long. */
+/* One step's attempt, handed to us. It lives until its handler returns, and if it was kept, until
+ * it was answered; its strings live as long. */
 struct intact_request;
 
 enum intact_direction {
     INTACT_FORWARD, /* take effect */
     INTACT_UNDO,    /* undo an effect that happened, or may have happened */
-    INTACT_ANY,     /* in a handler: whichever */
-};
-
-struct intact_handler {
-    const char *action; /* as the workflow names it */
-    enum intact_direction direction;
-    /* Answers `r` (below) before it returns. Called on a thread of the pool, or on the thread of
-     * intact_agent_run if the agent runs its handlers inline; several calls at a time if
-     * concurrency is above 1. Those threads block all signals. */
-    void (*run)(struct intact_request *r, void *arg);
-    void *arg; /* handed to run; not touched */
+    INTACT_ANY,     /* for intact_agent_on: whichever */
 };
 
 enum intact_log_level { INTACT_LOG_INFO = 1, INTACT_LOG_WARN, INTACT_LOG_ERROR };
-
-/* Fields left zero have the default. Everything is borrowed until intact_agent_run returns. */
-struct intact_agent_options {
-    const char *server; /* "http://127.0.0.1:7420", or several with commas between; default:
-                           $INTACT_SERVER, then http://127.0.0.1:7420. All of them are polled, and
-                           the places are shared out among them, at least one each. */
-    const char *token;  /* bearer token with the role agent:NAME of this agent; default:
-                           $INTACT_TOKEN, then none. While it is refused (unknown, expired, another
-                           role), answers are kept and tried again for ever. */
-    const char *ca;     /* file of certificates (PEM) that an https:// server's must be signed by;
-                           default: $INTACT_CA, then those of the system */
-    const char *agent;  /* name of the agent; required */
-    const char
-        *instance; /* unique among the agent's processes and the same after a restart, so
-                      that the server knows what was lost; default: HOST-PID (not the same) */
-    const struct intact_handler *handlers;
-    size_t handler_count;
-    unsigned concurrency; /* places: requests in work at a time, 1 to 1000; default 1 */
-    bool inline_handlers; /* run them one by one on the calling thread: for those that return at
-                             once and never wait. Concurrency is then the size of a batch. */
-    int64_t wait_ms;      /* how long a call for work may be parked; default 30 000 */
-    int64_t stop_wait_ms; /* how long a stopping agent tries to deliver its last answers if the
-                             server cannot be reached; default 10 000 */
-    /* Where lines go ("event=... key=value"); default: standard error. Called on any thread. */
-    void (*log)(void *arg, enum intact_log_level level, const char *line);
-    void *log_arg;
-};
 
 enum intact_agent_result {
     INTACT_AGENT_STOPPED = 0,     /* stopped, every answer is with the server */
@@ -108,16 +73,112 @@ enum intact_agent_result {
     INTACT_AGENT_FAILED = 2,      /* could not start; the log says why */
 };
 
-/* Runs an agent until intact_agent_stop. A server that cannot be reached is tried again for ever.
- * Several agents may run in one process, each on a thread of its own. */
-INTACT_API enum intact_agent_result intact_agent_run(const struct intact_agent_options *options);
+/* Answers `r` (below) before it returns, or keeps it. Called on a thread of the library's pool, or,
+ * if the agent runs its handlers inline, on the thread that drives it; on a pool several calls at a
+ * time if concurrency is above 1. The pool's threads block all signals. */
+typedef void intact_handler(struct intact_request *r, void *arg);
 
-/* Stops every agent that runs in this process: no more work is fetched, handlers that run are
- * waited for, their answers delivered. If none runs, the next one to start returns at once. May be
- * called on any thread and from a signal handler. */
+/* Where lines go ("event=... key=value"). Called on any thread. */
+typedef void intact_logger(void *arg, enum intact_log_level level, const char *line);
+
+/* ---- Setting up ----
+ *
+ * Texts are copied. A setting that makes no sense (no handler, a thousand and one places) is
+ * reported when the agent starts, with one line in the log, and it does not start then. Settings
+ * are made before it starts; later ones are logged and change nothing. */
+
+/* An agent of that name, as the server knows it. Never NULL. */
+INTACT_API struct intact_agent *intact_agent_new(const char *name);
+
+/* Frees it. One that is still at work is broken off: handlers that run are waited for, what they
+ * say is lost here and asked of the agent again by the server. NULL is fine. Not from a handler,
+ * nor while another thread uses it. Who runs one agent to the end of the process may leave it out.
+ */
+INTACT_API void intact_agent_free(struct intact_agent *a);
+
+/* A handler for an action, as workflows name it, in that direction. `arg` is handed to `run` and
+ * not touched. For each action and direction there is one handler. */
+INTACT_API void intact_agent_on(struct intact_agent *a, const char *action,
+                                enum intact_direction direction, intact_handler *run, void *arg);
+
+/* "http://127.0.0.1:7420", or several with commas between: all of them are polled, and the places
+ * are shared out among them, at least one each. Default: $INTACT_SERVER, then that address. */
+INTACT_API void intact_agent_set_server(struct intact_agent *a, const char *urls);
+
+/* Bearer token with the role agent:NAME of this agent. Default: $INTACT_TOKEN, then none. While it
+ * is refused (unknown, expired, another role), answers are kept and tried again for ever. */
+INTACT_API void intact_agent_set_token(struct intact_agent *a, const char *token);
+
+/* File of certificates (PEM) that an https:// server's must be signed by. Default: $INTACT_CA, then
+ * those of the system. */
+INTACT_API void intact_agent_set_ca(struct intact_agent *a, const char *path);
+
+/* Unique among the agent's processes and the same after a restart, so that the server knows what
+ * was lost. Default: HOST-PID (not the same). At most 150 bytes. */
+INTACT_API void intact_agent_set_instance(struct intact_agent *a, const char *instance);
+
+/* Places: requests in work at a time, 1 to 1000, kept ones among them. Default 1. */
+INTACT_API void intact_agent_set_concurrency(struct intact_agent *a, unsigned places);
+
+/* True: handlers run one by one on the thread that drives the agent, for those that return at once
+ * and never wait: because there is nothing to wait for, or because they keep the request and
+ * answer later. Default: on a pool with a thread for each place. */
+INTACT_API void intact_agent_set_inline(struct intact_agent *a, bool is_inline);
+
+/* How long a call for work may be parked by the server. Default 30 000, at least 1. */
+INTACT_API void intact_agent_set_wait_ms(struct intact_agent *a, int64_t ms);
+
+/* How long a stopping agent tries to deliver its last answers if the server cannot be reached.
+ * Default 10 000, at least 1. */
+INTACT_API void intact_agent_set_stop_wait_ms(struct intact_agent *a, int64_t ms);
+
+/* Default (and with NULL): standard error. */
+INTACT_API void intact_agent_set_log(struct intact_agent *a, intact_logger *log, void *arg);
+
+/* ---- Running ---- */
+
+/* Runs an agent until it is stopped; once. A server that cannot be reached is tried again for ever.
+ * It is a loop over the three functions below. */
+INTACT_API enum intact_agent_result intact_agent_run(struct intact_agent *a);
+
+/* Stops every agent of this process that runs: no more work is fetched, handlers that run are
+ * waited for, kept requests until they are answered or their deadline has passed, and the answers
+ * delivered. If none runs, the next one to start is over at once. May be called on any thread and
+ * from a signal handler. */
 INTACT_API void intact_agent_stop(void);
 
-/* What is asked. Pointers are never NULL unless said so. */
+/* The same for one, whether it runs already or not. May be called on any thread and from a signal
+ * handler, until it is freed. */
+INTACT_API void intact_agent_stop_one(struct intact_agent *a);
+
+/* ---- Driven by your own loop ----
+ *
+ *     struct pollfd p = {.fd = intact_agent_fd(a), .events = POLLIN};
+ *     while (intact_agent_drive(a))
+ *         poll(&p, 1, intact_agent_timeout_ms(a));
+ *     return intact_agent_outcome(a);
+ *
+ * Drive the agent whenever its descriptor is readable or its time is over; once too often does no
+ * harm. Whichever call comes first starts it. */
+
+/* One descriptor, the same until the agent is freed, for poll, epoll, libuv, libev and the like:
+ * readable, for as long as that is so, when there is something to do; never when the agent is over.
+ * It is the agent's: do not read or close it. -1: the agent could not start. */
+INTACT_API int intact_agent_fd(struct intact_agent *a);
+
+/* How long to wait for it at most; -1: the agent is over. Ask anew after each drive. */
+INTACT_API int intact_agent_timeout_ms(struct intact_agent *a);
+
+/* Does what there is to do, and does not wait. Handlers that run inline are called in here. False:
+ * the agent is over. From one of its own handlers it does nothing, and says true. */
+INTACT_API bool intact_agent_drive(struct intact_agent *a);
+
+/* How it ended, once intact_agent_drive has said false. */
+INTACT_API enum intact_agent_result intact_agent_outcome(const struct intact_agent *a);
+
+/* ---- Requests ---- */
+
+/* What is asked. Pointers are never NULL unless said so. Any thread. */
 INTACT_API const char *intact_request_task(const struct intact_request *r);
 INTACT_API const char *intact_request_step(const struct intact_request *r);
 INTACT_API const char *intact_request_action(const struct intact_request *r);
@@ -138,35 +199,56 @@ INTACT_API int64_t intact_request_time_left_ms(const struct intact_request *r);
  * long handler looks at it before each effect, and gives up if it can do so cleanly. Any thread. */
 INTACT_API bool intact_request_should_stop(const struct intact_request *r);
 
+/* Keeps the request beyond the return of its handler: it is answered later, once, by any thread,
+ * even before the handler has returned. Whoever answers does not use it afterwards. It takes its
+ * place until then, also past its deadline. If its agent has ended meanwhile, the answer is lost
+ * without harm. From the handler, before anybody else is told of the request. */
+INTACT_API void intact_request_keep(struct intact_request *r);
+
+typedef void intact_stopper(struct intact_request *r, void *arg);
+
+/* For a request that is kept: calls `stop` once when intact_request_should_stop has become true, on
+ * the thread that drives the agent and after the handler has returned. It may answer. It is not
+ * called once the request was answered; if that happens on another thread, at that very moment, it
+ * may be, with `r` still valid: what lies behind `arg` is yours to guard. From the handler. */
+INTACT_API void intact_request_on_stop(struct intact_request *r, intact_stopper *stop, void *arg);
+
 /* Tells the server that this request is being worked on, and how far it is: shown in the task's
  * record and its stream of events, and nothing else; it never moves the deadline. Returns at once:
  * it is sent soon, at most a few times a second, the latest one only, and one that gets lost is not
  * sent again. The server's answer may ask to stop (intact_request_should_stop). `progress_json` is
  * any JSON value of at most 2048 bytes, `message` a text of which 256 bytes are sent; both may be
  * NULL. Both are copied. False: progress is not JSON, or too long; nothing is sent. Any thread,
- * until the handler returns. Of handlers that run inline nothing is sent while they run. */
+ * until the request is answered or its handler, unless it keeps it, has returned. It is sent when
+ * the agent is driven: not while a handler that runs inline has the thread. */
 INTACT_API bool intact_heartbeat(struct intact_request *r, const char *progress_json,
                                  const char *message);
 
-enum intact_effect {
-    INTACT_EFFECT_DEFAULT, /* unknown if retryable, otherwise none */
-    INTACT_EFFECT_NONE,    /* this attempt certainly changed nothing */
-    INTACT_EFFECT_UNKNOWN, /* it may have taken effect */
-};
+/* ---- Answers ----
+ *
+ * One of these, once, before the handler returns or, of a kept request, whenever you are ready, on
+ * any thread. The texts are copied. Of a request that is not kept the first answer counts, and a
+ * handler that returns without any has answered with a retryable error "no_answer" of unknown
+ * effect. */
 
-struct intact_error {
-    const char *code;    /* a short word: "card_declined"; default "error" */
-    const char *message; /* for people; may be NULL */
-    bool retryable;      /* trying again may help */
-    enum intact_effect effect;
-    int64_t retry_after_ms; /* try again no sooner; 0: as the workflow says */
-};
-
-/* The answer: one of these, once, before the handler returns. The texts are copied; the first
- * answer counts. A handler that returns without any has answered with a retryable error
- * "no_answer" of unknown effect. */
 INTACT_API void intact_answer(struct intact_request *r, const char *output_json); /* NULL: null */
-INTACT_API void intact_answer_error(struct intact_request *r, const struct intact_error *error);
+
+/* What an error says beyond its code; to be or-ed. */
+enum intact_error_flags {
+    INTACT_PERMANENT = 0,      /* trying again would not help, and nothing has changed */
+    INTACT_RETRYABLE = 1,      /* trying again may help; it may have taken effect */
+    INTACT_EFFECT_NONE = 2,    /* this attempt certainly changed nothing */
+    INTACT_EFFECT_UNKNOWN = 4, /* it may have taken effect */
+};
+
+/* `code`: a short word, "card_declined"; NULL: "error". `message`: for people; may be NULL. */
+INTACT_API void intact_answer_error(struct intact_request *r, const char *code, const char *message,
+                                    unsigned flags);
+
+/* A retryable error, to be tried again no sooner than after that time. */
+INTACT_API void intact_answer_retry(struct intact_request *r, const char *code, const char *message,
+                                    unsigned flags, int64_t after_ms);
+
 INTACT_API void intact_answer_nothing(struct intact_request *r); /* the deadline will tell */
 
 #ifdef __cplusplus

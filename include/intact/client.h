@@ -12,27 +12,25 @@
  *         puts(intact_client_body(c)); // the task, as JSON
  *     intact_client_free(c);
  *
- * Calls block. A client keeps one connection open and must be used by one thread at a time; use as
- * many clients as you like. What a call leaves behind (body, status, error) belongs to the client
- * and lives until its next call. Times are milliseconds. Texts are UTF-8.
+ * These calls block, over one connection that is kept open. What a call leaves behind (body,
+ * status, error) belongs to the client and lives until its next call. Calls that do not block are
+ * further down: as many at a time as you like, driven by your own loop.
+ *
+ * Thread-safety: a client is used by one thread at a time; use as many clients as you like.
+ *
+ * Times are milliseconds. Texts are UTF-8; what is given is copied where it is needed longer.
  *
  * Repeating: submitting the same content under the same id again gives the task that exists, so
  * whoever gives ids of his own may repeat any call that ended INTACT_UNREACHABLE or INTACT_BUSY.
  */
 
+#include <intact/api.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
-#endif
-
-#ifndef INTACT_API
-    #if defined(__GNUC__)
-        #define INTACT_API __attribute__((visibility("default")))
-    #else
-        #define INTACT_API
-    #endif
 #endif
 
 struct intact_client;
@@ -48,20 +46,20 @@ enum intact_status {
 /* `server`: "http://127.0.0.1:7420"; NULL: $INTACT_SERVER, then that address. `token`: the bearer
  * token; NULL: $INTACT_TOKEN, then none. Both are copied. NULL if memory or libcurl fail. */
 INTACT_API struct intact_client *intact_client_new(const char *server, const char *token);
-/* The same with more to say. Fields left NULL have the default; what is not NULL is copied. */
-struct intact_client_options {
-    const char *server, *token; /* as above */
-    const char *ca; /* file of certificates (PEM) that an https:// server's must be signed by;
-                       default: $INTACT_CA, then those of the system */
-    /* Asked once, when the server first answers 401 and no token was given: a token, which the call
-     * is repeated with and the client keeps; from malloc, freed by the client. NULL: there is none.
-     * May look at `c`, but not make calls with it. */
-    char *(*find_token)(void *arg, const struct intact_client *c);
-    void *arg; /* handed to it; not touched */
-};
-INTACT_API struct intact_client *intact_client_open(const struct intact_client_options *options);
 
-INTACT_API void intact_client_free(struct intact_client *c); /* NULL is fine */
+/* File of certificates (PEM) that an https:// server's must be signed by. Default: $INTACT_CA, then
+ * those of the system. NULL leaves it at that. */
+INTACT_API void intact_client_set_ca(struct intact_client *c, const char *path);
+
+/* Asked once, when the server first answers 401 and no token was given: a token, which the call is
+ * repeated with and the client keeps; from malloc, freed by the client. NULL: there is none. May
+ * look at `c`, which shows that answer, but not make calls with it. */
+typedef char *intact_token_finder(void *arg, const struct intact_client *c);
+INTACT_API void intact_client_set_find_token(struct intact_client *c, intact_token_finder *find,
+                                             void *arg);
+
+/* Frees it. Calls that were started and are not done are given up; nobody is told. NULL is fine. */
+INTACT_API void intact_client_free(struct intact_client *c);
 
 INTACT_API const char *intact_client_server(const struct intact_client *c); /* in use */
 
@@ -108,6 +106,84 @@ INTACT_API enum intact_status intact_client_list(struct intact_client *c, const 
 INTACT_API enum intact_status intact_client_call(struct intact_client *c, const char *method,
                                                  const char *path, const char *content_type,
                                                  const char *body, size_t size);
+
+/* Gets the next bytes of an answer; `whole` is how many there will be, -1: not known. False: no
+ * more are wanted, the call ends. */
+typedef bool intact_take(void *arg, const char *bytes, size_t size, int64_t whole);
+
+/* A call whose answer may be larger than memory: what a good answer (2xx) brings goes to `take` as
+ * it comes, on the calling thread, and none of it is kept; the body of any other is, as always.
+ * INTACT_UNREACHABLE if the connection ended before its end, or `take` said no: then what was taken
+ * is of no use. It may last as long as it likes; that the server is there is asked by the kernel.
+ */
+INTACT_API enum intact_status intact_client_fetch(struct intact_client *c, const char *method,
+                                                  const char *path, intact_take *take, void *arg);
+
+/* ---- Calls that do not block ----
+ *
+ *     static void on_answer(const struct intact_reply *reply, void *arg)
+ *     {
+ *         if (intact_reply_status(reply) == INTACT_OK)
+ *             puts(intact_reply_body(reply));
+ *     }
+ *
+ *     intact_client_start_submit(c, task_json, 0, on_answer, NULL);
+ *     struct pollfd p = {.fd = intact_client_fd(c), .events = POLLIN};
+ *     while (intact_client_drive(c) > 0)
+ *         poll(&p, 1, intact_client_timeout_ms(c));
+ *
+ * Nothing moves but in intact_client_drive: call it whenever the descriptor is readable or the time
+ * is over; once too often does no harm. Calls may be answered in any order. The blocking calls may
+ * be used between, and do not move the others. */
+
+struct intact_call;  /* one that was started; gone once its function was called */
+struct intact_reply; /* what came of it; gone when that function returns */
+
+/* Called once for each call, in intact_client_drive. It may start, cancel and make calls with the
+ * client, but not free it. */
+typedef void intact_client_done(const struct intact_reply *reply, void *arg);
+
+/* Starts any call, as intact_client_call makes it. What it is given is copied. `wait_ms` is what
+ * the path asks the server to wait (?wait=...), by so much longer it is waited for; otherwise 0.
+ * NULL: no method, path or function, or libcurl failed. */
+INTACT_API struct intact_call *intact_client_start(struct intact_client *c, const char *method,
+                                                   const char *path, const char *content_type,
+                                                   const char *body, size_t size, int64_t wait_ms,
+                                                   intact_client_done *done, void *arg);
+
+/* intact_client_submit and intact_client_get in this way. */
+INTACT_API struct intact_call *intact_client_start_submit(struct intact_client *c,
+                                                          const char *task_json, int64_t wait_ms,
+                                                          intact_client_done *done, void *arg);
+INTACT_API struct intact_call *intact_client_start_get(struct intact_client *c, const char *id,
+                                                       int64_t wait_ms, intact_client_done *done,
+                                                       void *arg);
+
+/* Gives a call up: its function is not called any more. Whether it takes effect is not known. From
+ * its own function it does nothing. */
+INTACT_API void intact_client_cancel(struct intact_client *c, struct intact_call *call);
+
+/* Connections that these calls share, 1 to 1000, default 16; what has none waits for one. */
+INTACT_API void intact_client_set_connections(struct intact_client *c, unsigned connections);
+
+/* One descriptor, always the same, for poll, epoll, libuv, libev and the like: readable, for as
+ * long as that is so, when there is something to do. It is the client's: do not read or close it.
+ * -1: the process has no descriptor left, or libcurl failed. */
+INTACT_API int intact_client_fd(struct intact_client *c);
+/* How long to wait for it at most; -1: for ever. Ask anew after each drive; a call that is started
+ * makes the descriptor readable. */
+INTACT_API int intact_client_timeout_ms(const struct intact_client *c);
+/* Does what there is to do, and does not wait. How many calls are not done. From one of its own
+ * functions it does nothing else than count. */
+INTACT_API size_t intact_client_drive(struct intact_client *c);
+
+/* As of the latest blocking call, above. */
+INTACT_API enum intact_status intact_reply_status(const struct intact_reply *r);
+INTACT_API const char *intact_reply_body(const struct intact_reply *r);
+INTACT_API size_t intact_reply_body_size(const struct intact_reply *r);
+INTACT_API int intact_reply_http_status(const struct intact_reply *r);
+INTACT_API const char *intact_reply_error(const struct intact_reply *r);
+INTACT_API const char *intact_reply_header(const struct intact_reply *r, const char *name);
 
 #ifdef __cplusplus
 }

@@ -18,6 +18,7 @@
  *
  *     forward, never seen          true: take effect now
  *     forward, done                answered with the recorded output
+ *     forward, done and undone     answered with the permanent error "undone", effect none
  *     forward, barred by an undo   answered with the permanent error "undone", effect none
  *     undo, its forward was done   true: undo it now
  *     undo, done                   answered with the recorded output
@@ -36,8 +37,12 @@
  * Effects outside of this file (another service) cannot be part of its transaction. Give such a
  * service the idempotency key, and commit after it has answered.
  *
- * Thread-safety: a ledger may be shared by all handlers; from a begin that returned true until the
- * commit or rollback the calling thread holds its lock.
+ * Thread-safety: a ledger may be shared by all handlers of all threads. From a begin that returned
+ * true until the commit or rollback the calling thread holds its lock, and others wait in their
+ * begin: handlers of one ledger take effect one by one, each with one fdatasync. So do what takes
+ * time (a call to another service) before begin, or use several ledgers, split by what never meets
+ * in one transaction: by customer, say, but always the same for a task. Of a kept request the
+ * thread that answers it does begin and commit, one right after the other.
  */
 
 #include <intact/agent.h>

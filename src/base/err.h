@@ -24,6 +24,7 @@
     X(CORRUPT,     "stored record breaks an invariant",           false, 500)   \
     X(NOT_A_STORE, "file is not a state store of ours",           false, 500)   \
     X(NEWER,       "state store was written by a newer version",  false, 500)   \
+    X(COPIED,      "state store is a copy of another one",        false, 500)   \
     X(LOCKED,      "state store is in use by another server",     false, 503)   \
     X(FULL,        "disk is full",                                true,  503)   \
     X(IO,          "store or network failed",                     true,  503)   \

@@ -29,16 +29,14 @@ struct intact_client *client_begin(const struct invocation *in)
     check_server(wire_server(given(in, "server")));
     if (file && !token_file_read(file, token, sizeof token))
         exit(CLI_USAGE);
-    const struct intact_client_options o = {.server = given(in, "server"),
-                                            .token = file ? token : given(in, "token"),
-                                            .ca = given(in, "ca"),
-                                            .find_token = token_find};
-    struct intact_client *c = intact_client_open(&o);
-
+    struct intact_client *c =
+        intact_client_new(given(in, "server"), file ? token : given(in, "token"));
     if (!c) {
         fputs("intact: libcurl cannot be used\n", stderr);
         exit(CLI_UNREACHED);
     }
+    intact_client_set_ca(c, given(in, "ca"));
+    intact_client_set_find_token(c, token_find, NULL);
     return c;
 }
 

@@ -24,7 +24,7 @@ struct options {
     bool behind_proxy;
     struct server_limits limits;
     int64_t scan_every_ms, grace_ms, drain_ms;
-    bool open;
+    bool open, adopt;
 };
 
 static bool read_time(const struct invocation *in, const char *flag, int64_t *ret_ms)
@@ -100,6 +100,7 @@ static int read_options(const struct invocation *in, struct options *o)
         .tls_key = given(in, "tls-key"),
         .behind_proxy = given(in, "behind-proxy"),
         .open = given(in, "open"),
+        .adopt = given(in, "adopt"),
     };
     read_level(in);
     if (!read_time(in, "scan-every", &o->scan_every_ms) || !read_time(in, "grace", &o->grace_ms)
@@ -219,6 +220,17 @@ static int check_options(const struct invocation *in, const struct options *o)
     return CLI_OK;
 }
 
+/* All of the file is read for it: only a copy is worth that. */
+static enum err adopt(const struct options *o, struct error *e)
+{
+    bool was_copy = false;
+    enum err err = sqlite_store_adopt(o->data, &was_copy, e);
+
+    if (err == ERR_OK)
+        log_line(LOG_INFO, "event=%s data=%s", was_copy ? "adopted" : "nothing_to_adopt", o->data);
+    return err;
+}
+
 static int run(struct invocation *in)
 {
     struct options o = {0};
@@ -231,7 +243,12 @@ static int run(struct invocation *in)
     if (bad)
         return bad;
     (void)umask(077); /* what we make has its mode, whoever started us */
-    if (server_take_files(&e) != ERR_OK || sqlite_store_open(o.data, &store, &e) != ERR_OK)
+    enum err err = server_take_files(&e);
+    if (err == ERR_OK && o.adopt)
+        err = adopt(&o, &e);
+    if (err == ERR_OK)
+        err = sqlite_store_open(o.data, &store, &e);
+    if (err != ERR_OK)
         return verb_failed(in, CLI_NOT_WELL, "%s", e.text);
     int status = serve(&o, store);
     store->ops->close(store);
@@ -260,6 +277,7 @@ static const struct flag flags[] = {
      .value = "NAME",
      .help = "by which clients reach it, besides loopback",
      .repeats = true},
+    {.name = "adopt", .help = "go on with a copied folder, whose original is not used any more"},
     {.name = "scan-every",
      .value = "TIME",
      .help = "how often the supervisor looks",

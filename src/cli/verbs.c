@@ -6,6 +6,8 @@
 /* clang-format off */
 const struct verb *const verbs[] = {
     &verb_serve,
+    &verb_backup,
+    &verb_restore,
 
     &verb_submit,
     &verb_get,

@@ -7,6 +7,7 @@
 
 extern const struct verb verb_agent_list;
 extern const struct verb verb_audit_list;
+extern const struct verb verb_backup;
 extern const struct verb verb_cancel;
 extern const struct verb verb_complete;
 extern const struct verb verb_completion;
@@ -14,6 +15,7 @@ extern const struct verb verb_get;
 extern const struct verb verb_help;
 extern const struct verb verb_list;
 extern const struct verb verb_node_list;
+extern const struct verb verb_restore;
 extern const struct verb verb_retry;
 extern const struct verb verb_serve;
 extern const struct verb verb_skip;

@@ -9,7 +9,7 @@ struct http_answer {
     int status;
     const char *content_type; /* NULL: none */
     const char *headers;      /* extra lines, each with its CRLF, or NULL */
-    size_t body_len;
+    uint64_t body_len;
     bool is_stream;  /* its length is not known: the next one tells where it ends */
     bool is_chunked; /* with a last chunk; else with the connection */
     bool closes;     /* the connection ends with this answer */

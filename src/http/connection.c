@@ -301,6 +301,21 @@ void http_connection_stream(struct http_connection *c, struct slice head)
     (void)http_connection_stream_on(c, &head, 1); /* its end is noticed by itself */
 }
 
+void http_connection_cut(struct http_connection *c)
+{
+    ASSERT(c->phase == HTTP_STREAMING);
+    answered(c, false);
+}
+
+/* The reader has taken all that there was. */
+static void stream_flushed(struct http_connection *c)
+{
+    const struct http_handler *h = &c->server->handler;
+
+    if (c->phase == HTTP_STREAMING && c->message && h->flushed)
+        h->flushed(h->arg, &c->message->request);
+}
+
 void http_connection_flushed(struct http_connection *c, bool ok)
 {
     if (c->phase == HTTP_WRITING) {
@@ -309,6 +324,7 @@ void http_connection_flushed(struct http_connection *c, bool ok)
         http_connection_resume(c);
     } else if (ok) {
         settle(c);
+        stream_flushed(c);
     } else {
         http_connection_close(c);
     }

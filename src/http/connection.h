@@ -118,6 +118,7 @@ void http_connection_answer(struct http_connection *c, struct slice head, struct
 void http_connection_stream(struct http_connection *c, struct slice head);
 bool http_connection_stream_on(struct http_connection *c, const struct slice *parts,
                                unsigned count);
+void http_connection_cut(struct http_connection *c);              /* a stream, before its end */
 void http_connection_flushed(struct http_connection *c, bool ok); /* nothing is kept any longer */
 void http_connection_expire(struct http_connection *c);           /* its deadline has passed */
 void http_connection_drain(struct http_connection *c);            /* closes it if it is idle */

@@ -61,6 +61,9 @@ struct http_handler {
     /* Connections cannot be accepted for want of something of the system's (EMFILE, ENFILE, ENOMEM
      * ...): told once, and again with 0 when they can. Meanwhile they wait. May be NULL. */
     void (*accepting)(void *arg, int reason);
+    /* Nothing waits any more for the reader of this stream: time for its next piece. May be NULL.
+     * Not called where a write found that nothing has to wait. */
+    void (*flushed)(void *arg, struct http_request *r);
 };
 
 struct http_request {
@@ -151,6 +154,11 @@ bool http_peer_is_loopback(const struct http_request *r);
  */
 void http_stream_begin(struct http_request *r, int status, const char *content_type,
                        const char *headers);
+
+/* The same for an answer of which it is known how long it will be: exactly so many bytes are to be
+ * written before its end. Ended before, the connection is cut, so that the client knows. */
+void http_stream_begin_sized(struct http_request *r, int status, const char *content_type,
+                             const char *headers, uint64_t size);
 
 /* Copies the bytes. False: the client has gone, or more than limits.stream_backlog_max bytes wait
  * for it: nothing was taken. A piece may be longer than that if little waits. */

@@ -27,6 +27,8 @@ struct http_message {
     bool expects_continue; /* it waits for "100 Continue" before it sends the body */
     bool is_answered;
     bool is_chunked; /* the answer, which is a stream */
+    bool is_sized;   /* the same, of known length */
+    uint64_t left;   /* bytes to come yet, if it is sized */
 };
 
 /* With room for `field_max` fields, and a copy of `head` in *ret_head. */

@@ -10,34 +10,53 @@ static struct http_connection *streaming(const struct http_request *r)
     return c->phase == HTTP_STREAMING && c->message == http_message_of(r) ? c : NULL;
 }
 
-void http_stream_begin(struct http_request *r, int status, const char *content_type,
-                       const char *headers)
+static void begin(struct http_request *r, struct http_answer *a)
 {
     struct http_message *m = http_message_of(r);
     struct http_connection *c = m->connection;
 
     ASSERT(!m->is_answered);
     m->is_answered = true;
-    r->status = status;
+    r->status = a->status;
     if (c->phase == HTTP_CLOSED)
         return;
     ASSERT(c->phase == HTTP_PARKED);
     ASSERT(c->message == m);
     struct http_server *s = c->server;
-    m->is_chunked = !http_message_is_1_0(m);
-    c->closes = !m->keeps_alive || s->is_draining || !m->is_chunked;
-    bool has_body = http_status_has_body(status) && !slice_is(r->method, "HEAD");
+    m->is_chunked = a->is_stream && !http_message_is_1_0(m);
+    c->closes = !m->keeps_alive || s->is_draining || (a->is_stream && !m->is_chunked);
+    bool has_body = http_status_has_body(a->status) && !slice_is(r->method, "HEAD");
+    a->is_chunked = m->is_chunked;
+    a->closes = c->closes;
+    a->says_1_0 = http_message_is_1_0(m);
     buf_clear(&s->head);
-    http_answer_head(&s->head, &(struct http_answer){.status = status,
-                                                     .content_type = content_type,
-                                                     .headers = headers,
-                                                     .is_stream = true,
-                                                     .is_chunked = m->is_chunked,
-                                                     .closes = c->closes});
+    http_answer_head(&s->head, a);
     if (has_body)
         http_connection_stream(c, buf_view(&s->head));
     else
         http_connection_answer(c, buf_view(&s->head), SLICE(""));
+}
+
+void http_stream_begin(struct http_request *r, int status, const char *content_type,
+                       const char *headers)
+{
+    begin(r, &(struct http_answer){.status = status,
+                                   .content_type = content_type,
+                                   .headers = headers,
+                                   .is_stream = true});
+}
+
+void http_stream_begin_sized(struct http_request *r, int status, const char *content_type,
+                             const char *headers, uint64_t size)
+{
+    struct http_message *m = http_message_of(r);
+
+    m->is_sized = true;
+    m->left = size;
+    begin(r, &(struct http_answer){.status = status,
+                                   .content_type = content_type,
+                                   .headers = headers,
+                                   .body_len = size});
 }
 
 bool http_stream_write(struct http_request *r, struct slice bytes)
@@ -49,6 +68,10 @@ bool http_stream_write(struct http_request *r, struct slice bytes)
         return false;
     if (bytes.len == 0)
         return true; /* a chunk of no bytes would be the last one */
+    if (c->message->is_sized) {
+        ASSERT(bytes.len <= c->message->left);
+        c->message->left -= bytes.len;
+    }
     if (!c->message->is_chunked)
         return http_connection_stream_on(c, &bytes, 1);
     int len = snprintf(size, sizeof size, "%zx\r\n", bytes.len);
@@ -70,6 +93,10 @@ void http_stream_end(struct http_request *r)
 
     if (!c)
         return;
+    if (c->message->is_sized && c->message->left > 0) {
+        http_connection_cut(c);
+        return;
+    }
     c->closes = c->closes || c->server->is_draining;
     http_connection_answer(c, c->message->is_chunked ? SLICE("0\r\n\r\n") : SLICE(""), SLICE(""));
 }

@@ -318,6 +318,83 @@ static void a_draining_server_says_so_at_the_end(void **state)
     end();
 }
 
+/* ---- of known length ---- */
+
+static struct http_request *begin_sized(struct client *c, const char *request, uint64_t size)
+{
+    unsigned before = w.parked_count;
+
+    client_open(c);
+    client_say(c, request);
+    UNTIL(c, w.parked_count == before + 1, "it is not handled");
+    http_stream_begin_sized(w.parked[before], 200, "application/x", NULL, size);
+    return w.parked[before];
+}
+
+static void a_sized_stream_says_how_long_it_is(void **state)
+{
+    static const char *const requests[] = {ASK("/park"),
+                                           "GET /park HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"};
+    static const char *const kept[] = {"", "Connection: keep-alive\r\n"};
+    CLEANUP(buf_fini) struct buf want = {0};
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(requests); i++) {
+        struct client c;
+        begin(NULL);
+        struct http_request *r = begin_sized(&c, requests[i], 8);
+        CHECK(http_stream_write(r, SLICE("hello")), "taken");
+        CHECK(http_stream_write(r, SLICE("")), "nothing");
+        CHECK(http_stream_write(r, SLICE(" me")), "taken");
+        http_stream_end(r);
+        EXPECT(&c, "hello me");
+        UNTIL(&c, w.sent == 1, "done");
+        buf_clear(&want);
+        buf_fmt(&want,
+                "HTTP/1.1 200 OK\r\nContent-Type: application/x\r\nContent-Length: 8\r\n%s\r\n"
+                "hello me",
+                kept[i]);
+        CHECK(slice_eq(buf_view(&c.got), buf_view(&want)), "%s", c.got.ptr);
+        client_say(&c, ASK("/after"));
+        EXPECT(&c, "GET /after? ");
+        client_close(&c);
+        end();
+    }
+}
+
+static void a_sized_stream_that_ends_early_is_cut(void **state)
+{
+    struct client c;
+    (void)state;
+    begin(NULL);
+    struct http_request *r = begin_sized(&c, ASK("/park"), 8);
+    CHECK(http_stream_write(r, SLICE("hello")), "taken");
+    http_stream_end(r);
+    EXPECT_END(&c);
+    CHECK(client_has(&c, "\r\n\r\nhello") && w.sent == 0 && w.lost == 1, "%s", c.got.ptr);
+    client_close(&c);
+    end();
+}
+
+static void it_is_told_when_all_was_taken(void **state)
+{
+    static char bytes[3 << 20];
+    struct client c;
+    (void)state;
+    begin(NULL);
+    struct http_request *r = begin_sized(&c, ASK("/park"), 2 * sizeof bytes);
+    CHECK(http_stream_write(r, (struct slice){bytes, sizeof bytes}), "taken");
+    CHECK(http_stream_backlog(r) > 0 && w.flushed == 0, "something waits");
+    UNTIL(&c, w.flushed == 1, "told");
+    CHECK(http_stream_backlog(r) == 0, "nothing waits");
+    CHECK(http_stream_write(r, (struct slice){bytes, sizeof bytes}), "taken");
+    http_stream_end(r);
+    UNTIL(&c, w.sent == 1, "done");
+    CHECK(w.flushed == 1, "not of the end");
+    client_close(&c);
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -334,6 +411,9 @@ int main(void)
         cmocka_unit_test(a_reader_that_makes_progress_is_not_cut_off),
         cmocka_unit_test(a_client_that_sends_on_is_not_read_for_ever),
         cmocka_unit_test(a_draining_server_says_so_at_the_end),
+        cmocka_unit_test(a_sized_stream_says_how_long_it_is),
+        cmocka_unit_test(a_sized_stream_that_ends_early_is_cut),
+        cmocka_unit_test(it_is_told_when_all_was_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

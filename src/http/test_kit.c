@@ -85,9 +85,16 @@ static void certificate(void *arg, const struct error *e)
     }
 }
 
+static void flushed(void *arg, struct http_request *r)
+{
+    (void)arg;
+    (void)r;
+    w.flushed++;
+}
+
 void begin(const struct http_limits *limits)
 {
-    static const struct http_handler handler = {&w, handle, done, certificate, NULL};
+    static const struct http_handler handler = {&w, handle, done, certificate, NULL, flushed};
     struct error e = {0};
 
     memset(&w, 0, sizeof w);

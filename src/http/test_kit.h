@@ -21,7 +21,7 @@ struct world {
     struct http_server *server;
     struct http_request *parked[PARKED_MAX]; /* NULL once done */
     unsigned parked_count;
-    unsigned handled, sent, lost;
+    unsigned handled, sent, lost, flushed;
     bool closes_in_handler, closes_in_done;
     bool is_closed;
     bool is_secure;

@@ -1,7 +1,7 @@
 #include "libintact/agent.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,38 +9,66 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CONCURRENCY_MAX = 1000, PEERS_MAX = 64, LOOK_MS = 1000 };
+#include "libintact/wire.h"
+
+enum { PEERS_MAX = 64, LOOK_MS = 1000 };
 
 /* What stops all agents of the process. The descriptor stays open once it was made: a signal
  * handler may hold its number. */
 static struct {
     pthread_mutex_t lock;
-    unsigned running; /* agents; under the lock */
+    struct link agents; /* all, so that one which is never freed is not lost either */
+    unsigned running;   /* agents; under the lock */
     atomic_bool wanted;
     atomic_int fd; /* eventfd, or -1 */
-} stop = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
+} process = {.lock = PTHREAD_MUTEX_INITIALIZER,
+             .agents = {&process.agents, &process.agents},
+             .fd = -1};
 
 void intact_agent_stop(void)
 {
     const uint64_t one = 1;
     int before = errno; /* a signal handler leaves it as it was */
-    atomic_store(&stop.wanted, true);
-    int fd = atomic_load(&stop.fd);
+    atomic_store(&process.wanted, true);
+    int fd = atomic_load(&process.fd);
 
     if (fd >= 0)
         (void)!write(fd, &one, sizeof(one)); /* can only fail if it is readable already */
     errno = before;
 }
 
+void intact_agent_stop_one(struct intact_agent *a)
+{
+    int before = errno;
+
+    atomic_store(&a->stop_wanted, true);
+    outbox_wake(a->outbox);
+    errno = before;
+}
+
+void agent_enlist(struct intact_agent *a)
+{
+    pthread_mutex_lock(&process.lock);
+    list_push(&process.agents, &a->of_process);
+    pthread_mutex_unlock(&process.lock);
+}
+
+void agent_delist(struct intact_agent *a)
+{
+    pthread_mutex_lock(&process.lock);
+    link_remove(&a->of_process);
+    pthread_mutex_unlock(&process.lock);
+}
+
 static bool stop_enter(void)
 {
-    pthread_mutex_lock(&stop.lock);
-    if (atomic_load(&stop.fd) < 0)
-        atomic_store(&stop.fd, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    bool ok = atomic_load(&stop.fd) >= 0;
+    pthread_mutex_lock(&process.lock);
+    if (atomic_load(&process.fd) < 0)
+        atomic_store(&process.fd, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    bool ok = atomic_load(&process.fd) >= 0;
     if (ok)
-        stop.running++;
-    pthread_mutex_unlock(&stop.lock);
+        process.running++;
+    pthread_mutex_unlock(&process.lock);
     return ok;
 }
 
@@ -48,42 +76,42 @@ static void stop_leave(void)
 {
     uint64_t ignored;
 
-    pthread_mutex_lock(&stop.lock);
-    ASSERT(stop.running > 0);
-    if (--stop.running == 0) {
-        atomic_store(&stop.wanted, false);
-        (void)!read(atomic_load(&stop.fd), &ignored, sizeof(ignored)); /* empty is fine */
+    pthread_mutex_lock(&process.lock);
+    ASSERT(process.running > 0);
+    if (--process.running == 0) {
+        atomic_store(&process.wanted, false);
+        (void)!read(atomic_load(&process.fd), &ignored, sizeof(ignored)); /* empty is fine */
     }
-    pthread_mutex_unlock(&stop.lock);
+    pthread_mutex_unlock(&process.lock);
 }
 
-void agent_log(const struct agent *a, enum log_level level, const char *fmt, ...)
+void agent_log(const struct intact_agent *a, enum log_level level, const char *fmt, ...)
 {
     char line[600];
     va_list args;
 
     va_start(args, fmt);
-    vsnprintf(line, sizeof(line), fmt, args);
+    (void)vsnprintf(line, sizeof(line), fmt, args);
     va_end(args);
     if (a->options.log)
         a->options.log(a->options.log_arg, (enum intact_log_level)level, line);
     else
-        log_line(level, "agent=%s instance=%s %s", a->options.agent, a->instance, line);
+        log_line(level, "agent=%s instance=%s %s", a->options.name, a->options.instance, line);
 }
 
-const struct intact_handler *agent_handler(const struct agent *a, const char *action,
-                                           enum intact_direction direction)
+void agent_find_handler(const struct intact_agent *a, struct intact_request *r)
 {
     for (size_t i = 0; i < a->options.handler_count; i++) {
-        const struct intact_handler *h = &a->options.handlers[i];
-        if ((h->direction == direction || h->direction == INTACT_ANY)
-            && strcmp(h->action, action) == 0)
-            return h;
+        const struct agent_handler *h = &a->options.handlers[i];
+        if ((h->direction == r->direction || h->direction == INTACT_ANY)
+            && strcmp(h->action, r->action) == 0) {
+            r->run = h->run;
+            r->arg = h->arg;
+        }
     }
-    return NULL;
 }
 
-void agent_release(struct agent *a, struct intact_request *r)
+void agent_release(struct intact_agent *a, struct intact_request *r)
 {
     void *was = map_remove(&a->held, r->token);
 
@@ -91,7 +119,7 @@ void agent_release(struct agent *a, struct intact_request *r)
     request_free(r);
 }
 
-void agent_take(struct agent *a, struct link *requests)
+void agent_take(struct intact_agent *a, struct link *requests)
 {
     if (!a->options.inline_handlers) {
         pool_add(&a->pool, requests);
@@ -99,19 +127,20 @@ void agent_take(struct agent *a, struct link *requests)
     }
     LIST_FOREACH (l, after, requests) {
         struct intact_request *r = CONTAINER_OF(l, struct intact_request, link);
+        struct peer *p = r->peer;
         link_remove(l);
-        request_run(r);
-        peer_done(r->peer, r, wire_now_ms());
+        if (request_run(r))
+            peer_done(p, r, wire_now_ms());
     }
 }
 
-static void collect(struct agent *a)
+static void collect(struct intact_agent *a)
 {
     int64_t now = wire_now_ms();
     struct link done;
 
     list_init(&done);
-    pool_take_done(&a->pool, &done);
+    outbox_take(a->outbox, &done);
     LIST_FOREACH (l, after, &done) {
         struct intact_request *r = CONTAINER_OF(l, struct intact_request, link);
         link_remove(l);
@@ -119,8 +148,75 @@ static void collect(struct agent *a)
     }
 }
 
+/* ---- telling those who wait for it that a request is to stop ---- */
+
+static size_t watched(struct intact_agent *a)
+{
+    pthread_mutex_lock(&a->outbox->lock);
+    size_t count = a->outbox->watched;
+    pthread_mutex_unlock(&a->outbox->lock);
+    return count;
+}
+
+void agent_unwatch(struct intact_agent *a, struct intact_request *r)
+{
+    pthread_mutex_lock(&a->outbox->lock);
+    if (r->on_stop)
+        a->outbox->watched--;
+    r->on_stop = NULL;
+    pthread_mutex_unlock(&a->outbox->lock);
+}
+
+/* Who is to be called now; NULL: nobody. He is called once. */
+static intact_stopper *stopper_of(struct intact_agent *a, struct intact_request *r, void **ret_arg)
+{
+    intact_stopper *found = NULL;
+
+    if (!r->in_work || !request_is_kept(r) || !intact_request_should_stop(r))
+        return NULL;
+    pthread_mutex_lock(&a->outbox->lock);
+    if (r->on_stop && !(atomic_load(&r->state) & REQUEST_CLAIMED)) {
+        found = r->on_stop;
+        *ret_arg = r->stop_arg;
+        r->on_stop = NULL;
+        a->outbox->watched--;
+    }
+    pthread_mutex_unlock(&a->outbox->lock);
+    return found;
+}
+
+static void tell_stops(struct intact_agent *a)
+{
+    struct intact_request *r;
+    void *arg = NULL;
+
+    if (watched(a) == 0)
+        return;
+    for (size_t i = 0; (r = map_next(&a->held, &i));) {
+        intact_stopper *stop = stopper_of(a, r, &arg);
+        if (stop)
+            stop(r, arg); /* what it answers is collected later: `held` does not change */
+    }
+}
+
+static int64_t next_stop_at(struct intact_agent *a)
+{
+    const int64_t now = wire_now_ms();
+    struct intact_request *r;
+    int64_t at = INT64_MAX;
+
+    if (!a->stopping && watched(a) == 0)
+        return at;
+    for (size_t i = 0; (r = map_next(&a->held, &i));)
+        if (r->in_work && r->deadline > now)
+            at = min_i64(at, r->deadline);
+    return at;
+}
+
+/* ---- one turn ---- */
+
 /* Any server takes any result: what one that is gone cannot take, another one can. */
-static void share_results(struct agent *a)
+static void share_results(struct intact_agent *a)
 {
     struct peer *healthy = NULL;
 
@@ -138,13 +234,13 @@ static void share_results(struct agent *a)
     }
 }
 
-static bool take_answers(struct agent *a)
+static bool take_answers(struct intact_agent *a)
 {
     bool any = false;
     int left = 0;
 
-    for (CURLMsg *m = curl_multi_info_read(a->multi, &left); m;
-         m = curl_multi_info_read(a->multi, &left)) {
+    for (CURLMsg *m = curl_multi_info_read(a->reactor.multi, &left); m;
+         m = curl_multi_info_read(a->reactor.multi, &left)) {
         char *private = NULL;
         if (m->msg != CURLMSG_DONE)
             continue;
@@ -157,61 +253,60 @@ static bool take_answers(struct agent *a)
     return any;
 }
 
-/* True: everything has come to its end, or cannot be waited for any longer. */
-static bool is_over(struct agent *a, int64_t now)
+static void notice_stop(struct intact_agent *a)
 {
-    bool idle = true;
-    size_t working = 0;
+    if (a->stopping || (!atomic_load(&process.wanted) && !atomic_load(&a->stop_wanted)))
+        return;
+    a->stopping = true;
+    /* It stays readable, and tells nothing new. */
+    reactor_unwatch(&a->reactor, atomic_load(&process.fd));
+    agent_log(a, LOG_INFO, "event=stopping holding=%zu", a->held.len);
+    for (size_t i = 0; i < a->peer_count; i++)
+        peer_stop(&a->peers[i]);
+}
 
-    if (!a->stopping && atomic_load(&stop.wanted)) {
-        a->stopping = true;
-        agent_log(a, LOG_INFO, "event=stopping holding=%zu", a->held.len);
-        for (size_t i = 0; i < a->peer_count; i++)
-            peer_stop(&a->peers[i]);
-    }
+/* Is it still worth while to wait for a handler, or for the answer to a kept request? */
+static bool is_waited_for(const struct intact_request *r, int64_t now)
+{
+    return r->in_work && (!request_is_kept(r) || now < r->deadline);
+}
+
+/* True: everything has come to its end, or cannot be waited for any longer. */
+static bool is_over(struct intact_agent *a, int64_t now)
+{
+    struct intact_request *r;
+    bool idle = true;
+    bool working = false;
+
     if (!a->stopping)
         return false;
-    for (size_t i = 0; i < a->peer_count; i++) {
-        idle = peer_is_idle(&a->peers[i]) && idle;
-        working += a->peers[i].working;
-    }
-    if (working > 0 || a->stop_by == 0)
-        a->stop_by = now + a->options.stop_wait_ms;
-    return idle || now >= a->stop_by;
-}
-
-static void wait_for_something(struct agent *a)
-{
-    struct curl_waitfd fds[2] = {{.fd = a->pool.fd, .events = CURL_WAIT_POLLIN},
-                                 {.fd = atomic_load(&stop.fd), .events = CURL_WAIT_POLLIN}};
-    int64_t now = wire_now_ms();
-    int64_t wake = now + LOOK_MS;
-    int ignored;
-
     for (size_t i = 0; i < a->peer_count; i++)
-        wake = min_i64(wake, peer_wake_at(&a->peers[i], now));
-    /* Once stopping, the descriptor stays readable and tells nothing new. */
-    (void)curl_multi_poll(a->multi, fds, a->stopping ? 1 : 2, (int)max_i64(0, wake - now),
-                          &ignored);
+        idle = peer_is_idle(&a->peers[i]) && idle;
+    for (size_t i = 0; (r = map_next(&a->held, &i));)
+        working = working || is_waited_for(r, now);
+    if (working || a->stop_by == 0)
+        a->stop_by = now + a->options.stop_wait_ms;
+    return (idle && !working) || now >= a->stop_by;
 }
 
-static void loop(struct agent *a)
+static void turn(struct intact_agent *a)
 {
-    int running;
-
-    while (!is_over(a, wire_now_ms())) {
+    reactor_turn(&a->reactor);
+    do {
+        notice_stop(a);
+        tell_stops(a);
         collect(a);
         if (a->peer_count > 1)
             share_results(a);
         for (size_t i = 0; i < a->peer_count; i++)
             peer_tick(&a->peers[i], wire_now_ms());
-        (void)curl_multi_perform(a->multi, &running); /* failures show in each call */
-        if (!take_answers(a))
-            wait_for_something(a);
-    }
+        reactor_due(&a->reactor);
+    } while (take_answers(a));
 }
 
-static bool open_peers(struct agent *a)
+/* ---- start and end ---- */
+
+static bool open_peers(struct intact_agent *a)
 {
     const char *server = wire_server(a->options.server);
     size_t count = 1;
@@ -228,111 +323,178 @@ static bool open_peers(struct agent *a)
         size_t len = strcspn(server, ",");
         size_t share = a->options.concurrency / count + (i < a->options.concurrency % count);
         ok = peer_init(&a->peers[i], a, server, len, share ? share : 1) && ok;
+        a->reactor.is_tls |= strncasecmp(server, "https:", 6) == 0;
         server += len + 1;
     }
     a->peer_count = count;
     return ok;
 }
 
-static bool fill_in(struct agent *a, const struct intact_agent_options *given)
-{
-    struct intact_agent_options *o = &a->options;
-    char host[100] = "";
-
-    *o = *given;
-    if (!o->concurrency)
-        o->concurrency = 1;
-    if (o->wait_ms <= 0)
-        o->wait_ms = 30000;
-    if (o->stop_wait_ms <= 0)
-        o->stop_wait_ms = 10000;
-    (void)gethostname(host, sizeof(host) - 1); /* then it is empty */
-    if (o->instance)
-        snprintf(a->instance, sizeof(a->instance), "%s", o->instance);
-    else
-        snprintf(a->instance, sizeof(a->instance), "%s-%ld", host, (long)getpid());
-    o->instance = a->instance;
-    if (!o->agent)
-        o->agent = "";
-    if (!o->agent[0] || !o->handlers || o->handler_count == 0) {
-        agent_log(a, LOG_ERROR, "event=start_failed error=\"an agent needs a name and handlers\"");
-        return false;
-    }
-    if (o->concurrency > CONCURRENCY_MAX) {
-        agent_log(a, LOG_ERROR, "event=start_failed error=\"concurrency is above 1000\"");
-        return false;
-    }
-    return true;
-}
-
-static bool open_agent(struct agent *a)
+static const char *open_parts(struct intact_agent *a) /* NULL, or what does not work */
 {
     struct timespec t;
 
     (void)clock_gettime(CLOCK_REALTIME, &t); /* any seed will do */
     a->prng.state = (uint64_t)t.tv_nsec ^ ((uint64_t)getpid() << 32);
-    a->multi = wire_init() ? curl_multi_init() : NULL;
+    if (!reactor_open(&a->reactor) || a->outbox->fd < 0
+        || !reactor_watch(&a->reactor, a->outbox->fd)
+        || !reactor_watch(&a->reactor, atomic_load(&process.fd)))
+        return "no more descriptors, or libcurl cannot be used";
+    a->reactor.wake_fd = a->outbox->fd;
     a->headers = wire_headers(wire_token(a->options.token), "application/json");
-    bool peers = a->multi && a->headers && open_peers(a);
-    if (!peers)
-        agent_log(a, LOG_ERROR, "event=start_failed error=\"libcurl or the servers' addresses\"");
-    return peers;
+    if (!a->headers || !open_peers(a))
+        return "libcurl or the servers' addresses";
+    if (!pool_open(&a->pool, a->options.inline_handlers ? 0 : a->options.concurrency))
+        return "no more threads";
+    return NULL;
 }
 
-static void close_agent(struct agent *a)
+static void leave_behind(struct intact_agent *a)
 {
     struct intact_request *r;
 
+    for (size_t i = 0; (r = map_next(&a->held, &i));)
+        if (r->in_work && request_is_kept(r))
+            agent_log(a, LOG_WARN, "event=request_not_answered task=%s step=%s attempt=%u", r->task,
+                      r->step, r->attempt);
+}
+
+/* How many answers are lost by that. */
+static size_t close_parts(struct intact_agent *a)
+{
     for (size_t i = 0; i < a->peer_count; i++) {
         peer_abandon(&a->peers[i]);
         LIST_FOREACH (l, after, &a->peers[i].ready) {
             link_remove(l);
         }
-        peer_fini(&a->peers[i]);
     }
-    for (size_t i = 0; (r = map_next(&a->held, &i));)
-        request_free(r);
-    map_fini(&a->held);
+    pool_close(&a->pool);
+    leave_behind(a);
+    size_t held = a->held.len;
+    size_t left = outbox_close(a->outbox, &a->held);
+    for (size_t i = 0; i < a->peer_count; i++)
+        peer_fini(&a->peers[i]);
+    a->peer_count = 0;
     free(a->peers);
-    heartbeats_fini(&a->heartbeats);
-    curl_multi_cleanup(a->multi);
+    a->peers = NULL;
+    reactor_unwatch(&a->reactor, atomic_load(&process.fd));
+    reactor_stop(&a->reactor);
     curl_slist_free_all(a->headers);
+    a->headers = NULL;
+    stop_leave();
+    a->phase = AGENT_OVER;
+    return held - left;
 }
 
-static enum intact_agent_result run_open(struct agent *a)
+static bool fail(struct intact_agent *a, const char *why)
+{
+    agent_log(a, LOG_ERROR, "event=start_failed error=\"%s\"", why);
+    a->phase = AGENT_OVER;
+    a->outcome = INTACT_AGENT_FAILED;
+    return false;
+}
+
+static bool start_agent(struct intact_agent *a)
+{
+    if (a->options.mistake[0])
+        return fail(a, a->options.mistake);
+    if (a->options.handler_count == 0)
+        return fail(a, "an agent needs handlers: intact_agent_on");
+    if (!stop_enter())
+        return fail(a, "no more descriptors");
+    const char *why = open_parts(a);
+    if (why) {
+        (void)close_parts(a); /* nothing was asked yet */
+        reactor_close(&a->reactor);
+        return fail(a, why);
+    }
+    a->phase = AGENT_RUNS;
+    outbox_wake(a->outbox); /* there is something to do: the first call */
+    agent_log(a, LOG_INFO, "event=started concurrency=%u", a->options.concurrency);
+    return true;
+}
+
+static bool is_running(struct intact_agent *a)
+{
+    return a->phase == AGENT_RUNS || (a->phase == AGENT_NEW && start_agent(a));
+}
+
+static void end_agent(struct intact_agent *a)
+{
+    size_t undelivered = close_parts(a);
+
+    a->outcome = undelivered ? INTACT_AGENT_UNDELIVERED : INTACT_AGENT_STOPPED;
+    agent_log(a, undelivered ? LOG_WARN : LOG_INFO, "event=stopped undelivered=%zu", undelivered);
+}
+
+void agent_break_off(struct intact_agent *a)
 {
     struct wire_sigpipe sigpipe;
 
-    if (!pool_open(&a->pool, a->options.inline_handlers ? 0 : a->options.concurrency)) {
-        agent_log(a, LOG_ERROR, "event=start_failed error=\"no more threads or descriptors\"");
-        return INTACT_AGENT_FAILED;
-    }
-    a->heartbeats.wake_fd = a->pool.fd;
-    agent_log(a, LOG_INFO, "event=started concurrency=%u", a->options.concurrency);
+    if (a->phase != AGENT_RUNS)
+        return;
     wire_sigpipe_block(&sigpipe);
-    loop(a);
+    end_agent(a);
     wire_sigpipe_restore(&sigpipe);
-    pool_close(&a->pool);
-    size_t undelivered = a->held.len;
-    agent_log(a, undelivered ? LOG_WARN : LOG_INFO, "event=stopped undelivered=%zu", undelivered);
-    return undelivered ? INTACT_AGENT_UNDELIVERED : INTACT_AGENT_STOPPED;
 }
 
-enum intact_agent_result intact_agent_run(const struct intact_agent_options *options)
-{
-    struct agent a = {0};
-    enum intact_agent_result result = INTACT_AGENT_FAILED;
+/* ---- what loops call ---- */
 
-    if (!fill_in(&a, options))
-        return result;
-    if (!stop_enter()) {
-        agent_log(&a, LOG_ERROR, "event=start_failed error=\"no more descriptors\"");
-        return result;
-    }
-    heartbeats_init(&a.heartbeats);
-    if (open_agent(&a))
-        result = run_open(&a);
-    close_agent(&a);
-    stop_leave();
-    return result;
+int intact_agent_fd(struct intact_agent *a)
+{
+    (void)is_running(a); /* a start that fails leaves none */
+    return a->reactor.fd;
+}
+
+int intact_agent_timeout_ms(struct intact_agent *a)
+{
+    int64_t now = wire_now_ms();
+    int64_t wake = now + LOOK_MS;
+
+    if (a->phase != AGENT_RUNS)
+        return a->phase == AGENT_NEW ? 0 : -1;
+    if (!a->stopping && (atomic_load(&process.wanted) || atomic_load(&a->stop_wanted)))
+        return 0;
+    wake = min_i64(wake, a->reactor.timer_at);
+    wake = min_i64(wake, next_stop_at(a));
+    if (a->stopping)
+        wake = min_i64(wake, a->stop_by);
+    for (size_t i = 0; i < a->peer_count; i++)
+        wake = min_i64(wake, peer_wake_at(&a->peers[i], now));
+    return (int)max_i64(0, wake - now);
+}
+
+bool intact_agent_drive(struct intact_agent *a)
+{
+    struct wire_sigpipe sigpipe;
+
+    if (a->driven)
+        return true;
+    if (!is_running(a))
+        return false;
+    a->driven = true;
+    if (a->reactor.is_tls)
+        wire_sigpipe_block(&sigpipe);
+    turn(a);
+    if (is_over(a, wire_now_ms()))
+        end_agent(a);
+    if (a->reactor.is_tls)
+        wire_sigpipe_restore(&sigpipe);
+    a->driven = false;
+    return a->phase == AGENT_RUNS;
+}
+
+enum intact_agent_result intact_agent_outcome(const struct intact_agent *a)
+{
+    return a->outcome;
+}
+
+enum intact_agent_result intact_agent_run(struct intact_agent *a)
+{
+    if (a->phase == AGENT_OVER)
+        agent_log(a, LOG_ERROR, "event=start_failed error=\"it has run: make a new agent\"");
+    struct pollfd p = {.fd = intact_agent_fd(a), .events = POLLIN};
+    while (intact_agent_drive(a))
+        (void)poll(&p, 1, intact_agent_timeout_ms(a)); /* a signal is a reason to look, too */
+    return a->outcome;
 }

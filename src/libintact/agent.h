@@ -2,43 +2,76 @@
 #define LIBINTACT_AGENT_H
 
 /*
- * A running agent. One thread (that of intact_agent_run, the comms thread) owns all of this; only
- * the pool is shared with the workers.
+ * An agent. The thread that drives it owns all of this; only the pool and the outbox are shared,
+ * and `stop_wanted`.
  *
  *     server --answer--> peer --requests--> agent_take --> pool (or inline)
- *     server <--call---- peer <--results--- agent_collect <---+
+ *     server <--call---- peer <--results--- collect <--- outbox <---+
  */
 
 #include "base/log.h"
 #include "base/map.h"
 #include "base/prng.h"
 #include "libintact/heartbeat.h"
+#include "libintact/outbox.h"
 #include "libintact/peer.h"
 #include "libintact/pool.h"
+#include "libintact/reactor.h"
 
-struct agent {
-    struct intact_agent_options options; /* with the defaults filled in */
-    char instance[160];
-    CURLM *multi;
+struct agent_handler {
+    char *action;
+    enum intact_direction direction;
+    intact_handler *run;
+    void *arg;
+};
+
+struct agent_options {
+    char *name, *instance;
+    char *server, *token, *ca; /* NULL: the default */
+    struct agent_handler *handlers;
+    size_t handler_count;
+    unsigned concurrency;
+    bool inline_handlers;
+    int64_t wait_ms, stop_wait_ms;
+    intact_logger *log;
+    void *log_arg;
+    char mistake[200]; /* the first one; "": none */
+};
+
+enum agent_phase { AGENT_NEW, AGENT_RUNS, AGENT_OVER };
+
+struct intact_agent {
+    struct link of_process; /* in the list of all agents */
+    struct agent_options options;
+    enum agent_phase phase;
+    enum intact_agent_result outcome;
+    struct reactor reactor;
     struct curl_slist *headers;
     struct pool pool;
-    struct heartbeats heartbeats;
+    struct outbox *outbox;
     struct map held; /* token -> request: in work, or its result not yet acknowledged */
     struct peer *peers;
     size_t peer_count;
     struct prng prng;
+    atomic_bool stop_wanted;
+    bool driven; /* by a call that has not returned */
     bool stopping;
     int64_t stop_by; /* when it stops trying to deliver */
 };
 
 /* Requests that a peer was handed; each is counted in its peer's `working` until it is done. */
-void agent_take(struct agent *a, struct link *requests);
+void agent_take(struct intact_agent *a, struct link *requests);
 
-/* The handler that is meant; NULL: there is none. */
-const struct intact_handler *agent_handler(const struct agent *a, const char *action,
-                                           enum intact_direction direction);
+/* Fills in run and arg. */
+void agent_find_handler(const struct intact_agent *a, struct intact_request *r);
 
-void agent_release(struct agent *a, struct intact_request *r); /* nobody wants it any more */
-void agent_log(const struct agent *a, enum log_level level, const char *fmt, ...) PRINTF(3, 4);
+void agent_unwatch(struct intact_agent *a, struct intact_request *r); /* its stop is no news now */
+void agent_release(struct intact_agent *a, struct intact_request *r); /* nobody wants it any more */
+void agent_log(const struct intact_agent *a, enum log_level level, const char *fmt, ...)
+    PRINTF(3, 4);
+
+void agent_enlist(struct intact_agent *a); /* among all of the process */
+void agent_delist(struct intact_agent *a);
+void agent_break_off(struct intact_agent *a); /* harmless if it does not run */
 
 #endif

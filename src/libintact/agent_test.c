@@ -36,11 +36,7 @@ static void echo(struct intact_request *r, void *arg)
 static void decline(struct intact_request *r, void *arg)
 {
     (void)arg;
-    intact_answer_error(r, &(struct intact_error){.code = "declined",
-                                                  .message = "no \"money\"",
-                                                  .retryable = true,
-                                                  .effect = INTACT_EFFECT_NONE,
-                                                  .retry_after_ms = 1500});
+    intact_answer_retry(r, "declined", "no \"money\"", INTACT_EFFECT_NONE, 1500);
 }
 
 static void babble(struct intact_request *r, void *arg)
@@ -52,7 +48,7 @@ static void babble(struct intact_request *r, void *arg)
 static void babble_error(struct intact_request *r, void *arg)
 {
     (void)arg;
-    intact_answer_error(r, &(struct intact_error){.code = "x", .message = "\xff\xfe"});
+    intact_answer_error(r, "x", "\xff\xfe", INTACT_PERMANENT);
 }
 
 static void nap(struct intact_request *r, void *arg)
@@ -116,21 +112,25 @@ static void at_gate(struct intact_request *r, void *arg)
     intact_answer(r, "true");
 }
 
-static const struct intact_handler handlers[] = {
-    {.action = "echo", .direction = INTACT_ANY, .run = echo},
-    {.action = "decline", .run = decline},
-    {.action = "babble", .run = babble},
-    {.action = "babble_error", .run = babble_error},
-    {.action = "nap", .run = nap},
-    {.action = "silent", .run = keep_silent},
-    {.action = "until_told", .run = until_told},
-    {.action = "at_gate", .run = at_gate},
-    {.action = "beats", .run = beats},
-    {.action = "beats_once", .run = beats_once},
+static const struct {
+    const char *action;
+    intact_handler *run;
+    enum intact_direction direction;
+} handlers[] = {
+    {"echo", echo, INTACT_ANY},
+    {"decline", decline, INTACT_FORWARD},
+    {"babble", babble, INTACT_FORWARD},
+    {"babble_error", babble_error, INTACT_FORWARD},
+    {"nap", nap, INTACT_FORWARD},
+    {"silent", keep_silent, INTACT_FORWARD},
+    {"until_told", until_told, INTACT_FORWARD},
+    {"at_gate", at_gate, INTACT_FORWARD},
+    {"beats", beats, INTACT_FORWARD},
+    {"beats_once", beats_once, INTACT_FORWARD},
 };
 
 struct run {
-    struct intact_agent_options options;
+    struct intact_agent *agent;
     enum intact_agent_result result;
     char url[90];
     pthread_t thread;
@@ -147,7 +147,7 @@ static void *run_agent(void *arg)
 {
     struct run *r = arg;
 
-    r->result = intact_agent_run(&r->options);
+    r->result = intact_agent_run(r->agent);
     return NULL;
 }
 
@@ -162,21 +162,21 @@ static struct run begin(unsigned concurrency, bool inline_handlers)
     atomic_store(&gate, false);
     fake_open(&m.fake);
     fake_url(&m.fake, r.url);
-    r.options = (struct intact_agent_options){.agent = "pay desk",
-                                              .instance = "p-1",
-                                              .token = "secret",
-                                              .handlers = handlers,
-                                              .handler_count = COUNT_OF(handlers),
-                                              .concurrency = concurrency,
-                                              .inline_handlers = inline_handlers,
-                                              .stop_wait_ms = 100000,
-                                              .log = no_log};
+    r.agent = intact_agent_new("pay desk");
+    for (size_t i = 0; i < COUNT_OF(handlers); i++)
+        intact_agent_on(r.agent, handlers[i].action, handlers[i].direction, handlers[i].run, NULL);
+    intact_agent_set_instance(r.agent, "p-1");
+    intact_agent_set_token(r.agent, "secret");
+    intact_agent_set_concurrency(r.agent, concurrency);
+    intact_agent_set_inline(r.agent, inline_handlers);
+    intact_agent_set_stop_wait_ms(r.agent, 100000);
+    intact_agent_set_log(r.agent, no_log, NULL);
     return r;
 }
 
 static void start(struct run *r)
 {
-    r->options.server = r->url;
+    intact_agent_set_server(r->agent, r->url);
     pthread_create(&r->thread, NULL, run_agent, r);
 }
 
@@ -185,6 +185,7 @@ static void end(struct run *r, enum intact_agent_result expected)
     intact_agent_stop();
     pthread_join(r->thread, NULL);
     CHECK(r->result == expected, "ended %d", (int)r->result);
+    intact_agent_free(r->agent);
     fake_close(&m.fake);
 }
 
@@ -446,6 +447,7 @@ static void a_stopping_agent_finishes_what_it_holds(void **state)
     add_jobs(1, "echo", "forward", 60000);
     atomic_store(&gate, true);
     pthread_join(r.thread, NULL);
+    intact_agent_free(r.agent);
     CHECK(r.result == INTACT_AGENT_STOPPED, "ended %d", (int)r.result);
     CHECK(m.jobs[0].told == 1 && m.jobs[1].told == 1, "told %u and %u times", m.jobs[0].told,
           m.jobs[1].told);
@@ -479,7 +481,7 @@ static void an_agent_that_cannot_deliver_says_so(void **state)
     struct run r = begin(1, false);
 
     (void)state;
-    r.options.stop_wait_ms = 200;
+    intact_agent_set_stop_wait_ms(r.agent, 200);
     start(&r);
     add_jobs(1, "at_gate", "forward", 60000);
     wait_until(&runs, 1);
@@ -487,6 +489,7 @@ static void an_agent_that_cannot_deliver_says_so(void **state)
     atomic_store(&gate, true);
     intact_agent_stop();
     pthread_join(r.thread, NULL);
+    intact_agent_free(r.agent);
     CHECK(r.result == INTACT_AGENT_UNDELIVERED, "ended %d", (int)r.result);
 }
 
@@ -545,6 +548,7 @@ static void what_one_server_cannot_take_another_one_does(void **state)
     }
     intact_agent_stop();
     pthread_join(r.thread, NULL);
+    intact_agent_free(r.agent);
     CHECK(r.result == INTACT_AGENT_STOPPED, "ended %d", (int)r.result);
     fake_close(&other);
 }
@@ -622,22 +626,6 @@ static void heartbeats_that_get_lost_hurt_nobody(void **state)
     }
 }
 
-static void an_agent_without_a_name_does_not_start(void **state)
-{
-    struct run r = begin(1, false);
-
-    (void)state;
-    r.options.agent = NULL;
-    CHECK(intact_agent_run(&r.options) == INTACT_AGENT_FAILED, "no name");
-    r.options.agent = "a";
-    r.options.concurrency = 1001;
-    CHECK(intact_agent_run(&r.options) == INTACT_AGENT_FAILED, "too many places");
-    r.options.concurrency = 1;
-    intact_agent_stop(); /* before it runs: it returns at once */
-    CHECK(intact_agent_run(&r.options) == INTACT_AGENT_STOPPED, "stopped before it ran");
-    fake_close(&m.fake);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -662,7 +650,6 @@ int main(void)
         cmocka_unit_test(whatever_is_lost_every_job_is_done),
         cmocka_unit_test(heartbeats_say_how_far_it_is_and_learn_of_stops),
         cmocka_unit_test(heartbeats_that_get_lost_hurt_nobody),
-        cmocka_unit_test(an_agent_without_a_name_does_not_start),
     };
 
     peer_timing.retry_ms = 5;

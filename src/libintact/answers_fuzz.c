@@ -30,7 +30,7 @@ static void echo(struct intact_request *r, void *arg)
         ASSERT(intact_request_forward_key(r));
     }
     if (*handled % 3 == 0)
-        intact_answer_error(r, &(struct intact_error){.code = "no", .message = r->task});
+        intact_answer_error(r, "no", r->task, INTACT_PERMANENT);
     else
         intact_answer(r, intact_request_input(r));
 }
@@ -50,7 +50,7 @@ static void answered(struct peer *p, struct slice text)
     struct json *answer = NULL;
 
     buf_slice(&d->text, text);
-    call_end(c, p->agent->multi);
+    call_end(c, p->agent->reactor.multi);
     if (json_parse(&d->arena, buf_view(&d->text), &answer, NULL) != ERR_OK)
         fail_call(p, c, 200, "the answer is not JSON");
     else
@@ -59,7 +59,7 @@ static void answered(struct peer *p, struct slice text)
     delivery_unuse(d);
 }
 
-static void check_agent(const struct agent *a, const struct peer *p)
+static void check_agent(const struct intact_agent *a, const struct peer *p)
 {
     struct intact_request *r = NULL;
     size_t ready = 0;
@@ -80,52 +80,48 @@ static void check_agent(const struct agent *a, const struct peer *p)
 static void as_server_of_agent(struct fuzz f)
 {
     unsigned handled = 0;
-    const struct intact_handler handlers[] = {
-        {.action = "pay", .direction = INTACT_FORWARD, .run = echo, .arg = &handled},
-        {.action = "pay", .direction = INTACT_UNDO, .run = echo, .arg = &handled},
-    };
-    struct agent a = {.options = {.agent = "payment",
-                                  .instance = "i",
-                                  .concurrency = 4,
-                                  .wait_ms = 30000,
-                                  .handlers = handlers,
-                                  .handler_count = COUNT_OF(handlers),
-                                  .inline_handlers = true,
-                                  .log = be_silent}};
+    struct intact_agent *a = intact_agent_new("payment");
     struct peer p;
 
-    a.multi = curl_multi_init();
-    bool ok = peer_init(&p, &a, "http://127.0.0.1:1", strlen("http://127.0.0.1:1"), 4);
+    intact_agent_on(a, "pay", INTACT_FORWARD, echo, &handled);
+    intact_agent_on(a, "pay", INTACT_UNDO, echo, &handled);
+    intact_agent_set_instance(a, "i");
+    intact_agent_set_concurrency(a, 4);
+    intact_agent_set_inline(a, true);
+    intact_agent_set_log(a, be_silent, NULL);
+    a->reactor.multi = curl_multi_init();
+    bool ok = peer_init(&p, a, "http://127.0.0.1:1", strlen("http://127.0.0.1:1"), 4);
     ASSERT(ok);
     while (f.left > 0) {
         struct call_form form = {4, 30000, true, SIZE_MAX};
-        ok = call_start(&p.main, &a, &form, &p.ready);
+        ok = call_start(&p.main, a, &form, &p.ready);
         ASSERT(ok);
         answered(&p, fuzz_until(&f, 0));
-        check_agent(&a, &p);
+        check_agent(a, &p);
     }
     LIST_FOREACH (l, after, &p.ready) {
         link_remove(l);
-        agent_release(&a, CONTAINER_OF(l, struct intact_request, link));
+        agent_release(a, CONTAINER_OF(l, struct intact_request, link));
     }
-    ASSERT(a.held.len == 0);
-    map_fini(&a.held);
+    ASSERT(a->held.len == 0);
+    map_fini(&a->held);
     peer_fini(&p);
-    curl_multi_cleanup(a.multi);
+    curl_multi_cleanup(a->reactor.multi);
+    intact_agent_free(a);
 }
 
 static void as_server_of_client(struct slice body)
 {
-    struct intact_client c = {.server = NULL, .status = 422};
+    struct intact_client c = {.last = {.status = 422}};
 
-    buf_slice(&c.body, body);
-    enum intact_status status = conclude(&c, CURLE_OK);
+    c.shown = &c.last;
+    buf_slice(&c.last.body, body);
+    enum intact_status status = reply_conclude(&c.last, "http://127.0.0.1:1", CURLE_OK);
     ASSERT(status == INTACT_REFUSED);
     ASSERT(intact_client_error(&c)[0]);
     status = ended(&c);
     ASSERT(status == INTACT_OK || status == INTACT_TIMEOUT);
-    buf_fini(&c.body);
-    buf_fini(&c.error);
+    reply_fini(&c.last);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)

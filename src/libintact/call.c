@@ -32,7 +32,7 @@ void call_fini(struct call *c)
     buf_fini(&c->body);
 }
 
-static void write_holding(struct buf *b, const struct agent *a)
+static void write_holding(struct buf *b, const struct intact_agent *a)
 {
     struct intact_request *r;
     size_t count = 0;
@@ -65,7 +65,7 @@ static void write_results(struct call *c, size_t result_max, struct link *ready)
     json_close(b, ']');
 }
 
-static void write_body(struct call *c, const struct agent *a, const struct call_form *f,
+static void write_body(struct call *c, const struct intact_agent *a, const struct call_form *f,
                        struct link *ready)
 {
     struct buf *b = &c->body;
@@ -85,7 +85,7 @@ static void write_body(struct call *c, const struct agent *a, const struct call_
     json_close(b, '}');
 }
 
-bool call_send(struct call *c, struct agent *a, int64_t within_ms)
+bool call_send(struct call *c, struct intact_agent *a, int64_t within_ms)
 {
     bool ok = true;
 
@@ -97,7 +97,7 @@ bool call_send(struct call *c, struct agent *a, int64_t within_ms)
     ok &= curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)within_ms) == CURLE_OK;
     c->why[0] = 0;
     c->sent_at = wire_now_ms(); /* deadlines count from here: before the first byte can leave */
-    c->busy = ok && curl_multi_add_handle(a->multi, c->easy) == CURLM_OK;
+    c->busy = ok && curl_multi_add_handle(a->reactor.multi, c->easy) == CURLM_OK;
     if (!c->busy) {
         delivery_unuse(c->answer);
         c->answer = NULL;
@@ -105,7 +105,8 @@ bool call_send(struct call *c, struct agent *a, int64_t within_ms)
     return c->busy;
 }
 
-bool call_start(struct call *c, struct agent *a, const struct call_form *f, struct link *ready)
+bool call_start(struct call *c, struct intact_agent *a, const struct call_form *f,
+                struct link *ready)
 {
     ASSERT(!c->busy);
     ASSERT(c->result_count == 0);

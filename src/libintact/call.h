@@ -7,7 +7,7 @@
 #include "libintact/request.h"
 #include "libintact/wire.h"
 
-struct agent;
+struct intact_agent;
 
 struct call {
     struct peer *peer;
@@ -39,11 +39,11 @@ bool call_init(struct call *c, struct peer *p, const char *url, const char *ca,
 void call_fini(struct call *c); /* not while it is busy */
 
 /* Sends it, with results taken from `ready`. False: out of memory; nothing was taken. */
-bool call_start(struct call *c, struct agent *a, const struct call_form *f,
+bool call_start(struct call *c, struct intact_agent *a, const struct call_form *f,
                 struct link *ready) MUST_USE;
 
 /* Sends what stands in `body`; the answer has to come within that time. */
-bool call_send(struct call *c, struct agent *a, int64_t within_ms) MUST_USE;
+bool call_send(struct call *c, struct intact_agent *a, int64_t within_ms) MUST_USE;
 
 /* Takes it from the wire, finished or not. */
 void call_end(struct call *c, CURLM *multi);

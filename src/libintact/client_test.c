@@ -137,11 +137,8 @@ static void a_token_is_looked_for_once_when_it_is_wanted(void **state)
                        "Intact-Token-File: /x/admin-token\r\n");
         fake_url(&s.fake, url);
         found = i == 2 ? NULL : "found";
-        const struct intact_client_options o = {.server = url,
-                                                .token = i == 1 ? "given" : NULL,
-                                                .find_token = find_token,
-                                                .arg = &found};
-        struct intact_client *c = intact_client_open(&o);
+        struct intact_client *c = intact_client_new(url, i == 1 ? "given" : NULL);
+        intact_client_set_find_token(c, find_token, &found);
         enum intact_status status = intact_client_get(c, "x", 0);
         CHECK(status == (i == 0 ? INTACT_OK : INTACT_REFUSED), "%d: %s", i, intact_client_error(c));
         CHECK(s.calls == (i == 0 ? 2 : 1), "%u calls", s.calls);

@@ -1,21 +1,26 @@
 #include "libintact/heartbeat.h"
 
-#include <unistd.h>
-
-#include "libintact/agent.h"
+#include "libintact/outbox.h"
 
 void heartbeats_init(struct heartbeats *h)
 {
     pthread_mutex_init(&h->lock, NULL);
     list_init(&h->pending);
-    h->wake_fd = -1;
+    h->closed = false;
+}
+
+void heartbeats_close(struct heartbeats *h)
+{
+    pthread_mutex_lock(&h->lock);
+    h->closed = true;
+    LIST_FOREACH (l, after, &h->pending) {
+        link_remove(l);
+    }
+    pthread_mutex_unlock(&h->lock);
 }
 
 void heartbeats_fini(struct heartbeats *h)
 {
-    LIST_FOREACH (l, after, &h->pending) {
-        link_remove(l);
-    }
     pthread_mutex_destroy(&h->lock);
 }
 
@@ -99,16 +104,18 @@ static void write_beat(struct buf *b, const struct intact_request *r, const char
 
 bool intact_heartbeat(struct intact_request *r, const char *progress_json, const char *message)
 {
-    struct heartbeats *h = &r->peer->agent->heartbeats;
-    const uint64_t one = 1;
+    struct heartbeats *h = &r->outbox->beats;
 
     if (progress_json && !is_progress(slice_of(progress_json)))
         return false;
     pthread_mutex_lock(&h->lock);
-    write_beat(&r->beat, r, progress_json, message);
-    if (!link_is_in(&r->beat_link))
+    bool first = !h->closed && !link_is_in(&r->beat_link);
+    if (!h->closed)
+        write_beat(&r->beat, r, progress_json, message);
+    if (first)
         list_push(&h->pending, &r->beat_link);
     pthread_mutex_unlock(&h->lock);
-    (void)!write(h->wake_fd, &one, sizeof(one)); /* can only fail if it is readable already */
+    if (first)
+        outbox_wake(r->outbox);
     return true;
 }

@@ -3,8 +3,8 @@
 
 /*
  * Heartbeats on their way from handlers to the server. A handler leaves its latest one with its
- * request; the comms thread takes what has gathered, a call at a time and not too often, and
- * forgets it: what gets lost is not sent again, the next one says more.
+ * request; the thread that drives the agent takes what has gathered, a call at a time and not too
+ * often, and forgets it: what gets lost is not sent again, the next one says more.
  */
 
 #include <pthread.h>
@@ -16,16 +16,17 @@ enum { HEARTBEAT_PROGRESS_MAX = 2048, HEARTBEAT_MESSAGE_MAX = 256, HEARTBEATS_MA
 struct heartbeats {
     pthread_mutex_t lock; /* of the list, and of `beat` of the requests in it */
     struct link pending;  /* of struct intact_request, by `beat_link` */
-    int wake_fd;          /* wakes the comms thread */
+    bool closed;          /* the agent has ended: none is taken */
 };
 
 void heartbeats_init(struct heartbeats *h);
+void heartbeats_close(struct heartbeats *h); /* what is in it is forgotten */
 void heartbeats_fini(struct heartbeats *h);
 
 /* Writes those that are meant for that server as members of `beats`; they are taken out. Their
  * count. */
 size_t heartbeats_take(struct heartbeats *h, const struct peer *p, struct buf *b);
 bool heartbeats_any(struct heartbeats *h, const struct peer *p);
-void heartbeats_drop(struct heartbeats *h, struct intact_request *r); /* its handler has returned */
+void heartbeats_drop(struct heartbeats *h, struct intact_request *r); /* it is done */
 
 #endif

@@ -163,12 +163,10 @@ struct sqlite3 *intact_ledger_db(struct intact_ledger *l)
     return l->db;
 }
 
-static void answer_trouble(struct intact_request *r, enum intact_effect effect)
+static void answer_trouble(struct intact_request *r, enum intact_error_flags effect)
 {
-    intact_answer_error(r, &(struct intact_error){.code = "ledger",
-                                                  .message = "the agent's ledger cannot be written",
-                                                  .retryable = true,
-                                                  .effect = effect});
+    intact_answer_error(r, "ledger", "the agent's ledger cannot be written",
+                        INTACT_RETRYABLE | (unsigned)effect);
 }
 
 static void end_without_effect(struct intact_ledger *l)
@@ -223,15 +221,35 @@ static void leave_tombstone(struct intact_ledger *l, struct intact_request *r, b
     intact_answer(r, "null");
 }
 
-static void answer_recorded(struct intact_ledger *l, struct intact_request *r, struct finding *own)
+/* Its effect happened, and is gone again. A server asks once more if it was restored to a moment
+ * before the undo: taking the step for done would build on what is not there. */
+static bool is_undone(struct intact_ledger *l, const struct intact_request *r, bool *ret)
+{
+    CLEANUP(finding_fini) struct finding undo = {0};
+    CLEANUP(buf_fini) struct buf key = {0};
+
+    *ret = false;
+    if (r->direction == INTACT_UNDO)
+        return true;
+    buf_fmt(&key, "%s/undo", r->idempotency_key);
+    bool ok = find(l, key.ptr, &undo);
+    *ret = undo.found && slice_is(buf_view(&undo.outcome), "done");
+    return ok;
+}
+
+static void answer_undone(struct intact_request *r, const char *message)
+{
+    intact_answer_error(r, "undone", message, INTACT_EFFECT_NONE);
+}
+
+static void answer_recorded(struct intact_ledger *l, struct intact_request *r, struct finding *own,
+                            bool undone)
 {
     end_without_effect(l);
     if (slice_is(buf_view(&own->outcome), "barred"))
-        intact_answer_error(r,
-                            &(struct intact_error){.code = "undone",
-                                                   .message =
-                                                       "this step was undone before it took effect",
-                                                   .effect = INTACT_EFFECT_NONE});
+        answer_undone(r, "this step was undone before it took effect");
+    else if (undone)
+        answer_undone(r, "this step took effect and was undone");
     else
         intact_answer(r, own->output.len ? own->output.ptr : "null");
 }
@@ -240,16 +258,17 @@ bool intact_ledger_begin(struct intact_ledger *l, struct intact_request *r)
 {
     CLEANUP(finding_fini) struct finding own = {0};
     CLEANUP(finding_fini) struct finding forward = {0};
+    bool undone = false;
 
     pthread_mutex_lock(&l->lock);
-    if (!run(l, ST_BEGIN) || !find(l, r->idempotency_key, &own)
+    if (!run(l, ST_BEGIN) || !find(l, r->idempotency_key, &own) || !is_undone(l, r, &undone)
         || (r->direction == INTACT_UNDO && !find(l, r->forward_key, &forward))) {
         end_without_effect(l);
         answer_trouble(r, INTACT_EFFECT_NONE);
         return false;
     }
     if (own.found) {
-        answer_recorded(l, r, &own);
+        answer_recorded(l, r, &own, undone);
         return false;
     }
     if (r->direction == INTACT_FORWARD || slice_is(buf_view(&forward.outcome), "done"))

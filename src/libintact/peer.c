@@ -20,7 +20,7 @@ enum {
     RETRY_AFTER_MAX = 60, /* seconds that we let a server put us off */
 };
 
-bool peer_init(struct peer *p, struct agent *a, const char *server, size_t len, size_t share)
+bool peer_init(struct peer *p, struct intact_agent *a, const char *server, size_t len, size_t share)
 {
     struct buf url = {0};
     struct buf beat_url = {0};
@@ -29,7 +29,7 @@ bool peer_init(struct peer *p, struct agent *a, const char *server, size_t len, 
     list_init(&p->ready);
     while (len > 0 && server[len - 1] == '/')
         len--;
-    char *name = curl_easy_escape(NULL, a->options.agent, 0);
+    char *name = curl_easy_escape(NULL, a->options.name, 0);
     buf_fmt(&url, "%.*s/v1/agents/%s/work", (int)len, server, name ? name : "");
     buf_fmt(&beat_url, "%.*s/v1/agents/%s/heartbeats", (int)len, server, name ? name : "");
     curl_free(name);
@@ -88,7 +88,7 @@ static void start(struct peer *p, struct call *c, const struct call_form *f, int
 
 static bool beat_is_due(const struct peer *p, int64_t now)
 {
-    return !p->beat.busy && now >= p->beat_at && heartbeats_any(&p->agent->heartbeats, p);
+    return !p->beat.busy && now >= p->beat_at && heartbeats_any(&p->agent->outbox->beats, p);
 }
 
 /* What cannot be sent is dropped: it is only a sign of life. */
@@ -103,7 +103,7 @@ static void send_beats(struct peer *p, int64_t now)
     json_string(b, slice_of(p->agent->options.instance));
     json_key(b, "beats");
     json_open(b, '[');
-    size_t count = heartbeats_take(&p->agent->heartbeats, p, b);
+    size_t count = heartbeats_take(&p->agent->outbox->beats, p, b);
     json_close(b, ']');
     json_close(b, '}');
     if (count > 0 && !call_send(&p->beat, p->agent, BEAT_WITHIN_MS))
@@ -136,7 +136,7 @@ int64_t peer_wake_at(const struct peer *p, int64_t now)
 {
     int64_t at = INT64_MAX;
 
-    if (!p->beat.busy && heartbeats_any(&p->agent->heartbeats, p))
+    if (!p->beat.busy && heartbeats_any(&p->agent->outbox->beats, p))
         at = p->beat_at;
     if (p->retry_at > now)
         return min_i64(at, p->retry_at);
@@ -151,7 +151,9 @@ void peer_done(struct peer *p, struct intact_request *r, int64_t now)
 {
     ASSERT(p->working > 0);
     p->working--;
-    heartbeats_drop(&p->agent->heartbeats, r);
+    r->in_work = false;
+    agent_unwatch(p->agent, r);
+    heartbeats_drop(&p->agent->outbox->beats, r);
     if (p->working == 0 && now < p->linger_until)
         p->quick = true;
     if (r->result.len > 0)
@@ -161,7 +163,7 @@ void peer_done(struct peer *p, struct intact_request *r, int64_t now)
 }
 
 /* Full jitter on the upper half: agents that lost the same server do not come back together. */
-static int64_t backoff(struct agent *a, int64_t first, int64_t most, uint32_t failures)
+static int64_t backoff(struct intact_agent *a, int64_t first, int64_t most, uint32_t failures)
 {
     int64_t delay = first;
 
@@ -266,7 +268,7 @@ static void read_stops(struct peer *p, const struct json *stops)
  * we cannot know more of that moment than that it lies between the sending and now. */
 static size_t read_requests(struct peer *p, struct call *c, const struct json *answer)
 {
-    struct agent *a = p->agent;
+    struct intact_agent *a = p->agent;
     const struct json *requests = json_get(answer, "requests");
     int64_t waited = json_get_int(answer, "waited_ms", 0);
     int64_t elapsed = wire_now_ms() - c->sent_at;
@@ -284,7 +286,9 @@ static size_t read_requests(struct peer *p, struct call *c, const struct json *a
             continue;
         }
         r->peer = p;
-        r->handler = agent_handler(a, r->action, r->direction);
+        r->outbox = a->outbox;
+        r->in_work = true;
+        agent_find_handler(a, r);
         map_put(&a->held, r->token, r);
         list_push(&fresh, &r->link);
         count++;
@@ -337,7 +341,7 @@ static void beats_answered(struct peer *p, CURLcode code)
     struct json *answer = NULL;
     long status = 0;
 
-    call_end(&p->beat, p->agent->multi);
+    call_end(&p->beat, p->agent->reactor.multi);
     p->beat.answer = NULL;
     (void)curl_easy_getinfo(p->beat.easy, CURLINFO_RESPONSE_CODE, &status); /* 0: no answer */
     if (code == CURLE_OK && status == 200
@@ -356,7 +360,7 @@ void peer_answered(struct peer *p, struct call *c, CURLcode code)
     struct json *answer = NULL;
     long status = 0;
 
-    call_end(c, p->agent->multi);
+    call_end(c, p->agent->reactor.multi);
     c->answer = NULL;
     (void)curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status); /* 0 without an answer */
     if (code != CURLE_OK)
@@ -375,7 +379,7 @@ void peer_answered(struct peer *p, struct call *c, CURLcode code)
 
 static void break_off(struct peer *p, struct call *c)
 {
-    call_end(c, p->agent->multi);
+    call_end(c, p->agent->reactor.multi);
     call_return_results(c, &p->ready);
     delivery_unuse(c->answer);
     c->answer = NULL;
@@ -404,6 +408,5 @@ void peer_abandon(struct peer *p)
 
 bool peer_is_idle(const struct peer *p)
 {
-    return !p->main.busy && !p->side.busy && !p->farewell && p->working == 0
-           && list_empty(&p->ready);
+    return !p->main.busy && !p->side.busy && !p->farewell && list_empty(&p->ready);
 }

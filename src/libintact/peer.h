@@ -18,16 +18,16 @@
 
 #include "libintact/call.h"
 
-struct agent;
+struct intact_agent;
 
 struct peer {
-    struct agent *agent;
+    struct intact_agent *agent;
     char *url, *beat_url;
     struct call main, side, beat;
     int64_t beat_at;   /* no heartbeats before */
     struct link ready; /* results to hand in */
     size_t share;      /* places of the agent that are for this server */
-    size_t working;    /* requests of this server whose handler has not returned */
+    size_t working;    /* requests of this server that are not done */
 
     uint32_t failures; /* of calls, one after another */
     int64_t retry_at;  /* no call before */
@@ -49,7 +49,7 @@ extern struct peer_timing {
     int64_t beat_ms; /* from one call with heartbeats to the next, at least */
 } peer_timing;
 
-bool peer_init(struct peer *p, struct agent *a, const char *server, size_t len,
+bool peer_init(struct peer *p, struct intact_agent *a, const char *server, size_t len,
                size_t share) MUST_USE;
 void peer_fini(struct peer *p);
 
@@ -57,10 +57,10 @@ void peer_tick(struct peer *p, int64_t now); /* starts the calls that are due */
 int64_t peer_wake_at(const struct peer *p,
                      int64_t now); /* when to tick although nothing happened */
 void peer_answered(struct peer *p, struct call *c, CURLcode code);     /* a call has ended */
-void peer_done(struct peer *p, struct intact_request *r, int64_t now); /* a handler has returned */
+void peer_done(struct peer *p, struct intact_request *r, int64_t now); /* it is done */
 
 void peer_stop(struct peer *p);          /* breaks off a parked call */
 void peer_abandon(struct peer *p);       /* breaks off all calls; results return to `ready` */
-bool peer_is_idle(const struct peer *p); /* nothing runs, nothing is to be said */
+bool peer_is_idle(const struct peer *p); /* no call runs, nothing is to be said */
 
 #endif

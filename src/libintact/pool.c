@@ -2,16 +2,8 @@
 
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
-static void move_all(struct link *from, struct link *to)
-{
-    LIST_FOREACH (l, after, from) {
-        link_remove(l);
-        list_push(to, l);
-    }
-}
+#include "libintact/outbox.h"
 
 static struct intact_request *next_request(struct pool *p) /* locked; NULL: the pool closes */
 {
@@ -27,16 +19,6 @@ static struct intact_request *next_request(struct pool *p) /* locked; NULL: the 
     return CONTAINER_OF(first, struct intact_request, link);
 }
 
-static void hand_over(struct pool *p, struct intact_request *r) /* locked */
-{
-    const uint64_t one = 1;
-    bool first = list_empty(&p->done);
-
-    list_push(&p->done, &r->link);
-    if (first)
-        (void)!write(p->fd, &one, sizeof(one)); /* can only fail if it is readable already */
-}
-
 static void *work(void *arg)
 {
     struct pool *p = arg;
@@ -45,9 +27,10 @@ static void *work(void *arg)
     pthread_mutex_lock(&p->lock);
     for (r = next_request(p); r; r = next_request(p)) {
         pthread_mutex_unlock(&p->lock);
-        request_run(r);
+        struct outbox *o = r->outbox;
+        if (request_run(r))
+            outbox_put(o, r);
         pthread_mutex_lock(&p->lock);
-        hand_over(p, r);
     }
     pthread_mutex_unlock(&p->lock);
     return NULL;
@@ -69,13 +52,12 @@ static bool start_threads(struct pool *p, size_t count)
 
 bool pool_open(struct pool *p, size_t thread_count)
 {
-    *p = (struct pool){.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    *p = (struct pool){.is_open = true};
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->work, NULL);
     list_init(&p->queue);
-    list_init(&p->done);
     p->threads = calloc(thread_count + 1, sizeof(*p->threads));
-    if (p->fd >= 0 && p->threads && start_threads(p, thread_count))
+    if (p->threads && start_threads(p, thread_count))
         return true;
     pool_close(p);
     return false;
@@ -83,15 +65,19 @@ bool pool_open(struct pool *p, size_t thread_count)
 
 void pool_close(struct pool *p)
 {
+    if (!p->is_open)
+        return;
+    p->is_open = false;
     pthread_mutex_lock(&p->lock);
     p->closing = true;
+    LIST_FOREACH (l, after, &p->queue) {
+        link_remove(l);
+    }
     pthread_cond_broadcast(&p->work);
     pthread_mutex_unlock(&p->lock);
     for (size_t i = 0; i < p->thread_count; i++)
         pthread_join(p->threads[i], NULL);
     free(p->threads);
-    if (p->fd >= 0)
-        close(p->fd);
     pthread_cond_destroy(&p->work);
     pthread_mutex_destroy(&p->lock);
 }
@@ -109,15 +95,5 @@ void pool_add(struct pool *p, struct link *requests)
     /* No more are woken than there is work for; those that run look for more by themselves. */
     for (size_t woken = 0; woken < count && woken < p->idle; woken++)
         pthread_cond_signal(&p->work);
-    pthread_mutex_unlock(&p->lock);
-}
-
-void pool_take_done(struct pool *p, struct link *ret)
-{
-    uint64_t ignored;
-
-    (void)!read(p->fd, &ignored, sizeof(ignored)); /* nothing to read is fine */
-    pthread_mutex_lock(&p->lock);
-    move_all(&p->done, ret);
     pthread_mutex_unlock(&p->lock);
 }

@@ -2,8 +2,8 @@
 #define LIBINTACT_POOL_H
 
 /*
- * Threads that run handlers. The comms thread puts requests in and takes finished ones out; `fd`
- * (an eventfd) becomes readable when the first of them is done.
+ * Threads that run handlers. The thread that drives the agent puts requests in; they put what is
+ * done into the request's outbox.
  */
 
 #include <pthread.h>
@@ -13,20 +13,20 @@
 struct pool {
     pthread_mutex_t lock;
     pthread_cond_t work;
-    struct link queue, done;
+    struct link queue;
     size_t idle; /* threads that wait */
-    bool closing;
-    int fd;
+    bool is_open, closing;
     pthread_t *threads;
     size_t thread_count;
 };
 
-/* False: the system has no thread or descriptor left; the pool is closed again. */
+/* False: the system has no thread left; the pool is closed again. */
 bool pool_open(struct pool *p, size_t thread_count) MUST_USE;
-void pool_close(struct pool *p); /* waits for handlers that run */
+
+/* Waits for handlers that run. What is in the queue is not run, and in no list any more. */
+void pool_close(struct pool *p); /* harmless if it is not open */
 
 void pool_add(struct pool *p,
               struct link *requests); /* takes all of them; the list is empty then */
-void pool_take_done(struct pool *p, struct link *ret); /* adds them to the end of the list */
 
 #endif

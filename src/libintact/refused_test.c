@@ -64,7 +64,6 @@ static void do_it(struct intact_request *r, void *arg)
 static void results_outlive_a_token_that_is_refused(void **state)
 {
     static const int statuses[] = {401, 403};
-    static const struct intact_handler handler = {.action = "x", .run = do_it};
     (void)state;
 
     peer_timing.refused_ms = 2;
@@ -76,11 +75,11 @@ static void results_outlive_a_token_that_is_refused(void **state)
         s.fake.answer = answer;
         fake_open(&s.fake);
         fake_url(&s.fake, url);
-        const struct intact_agent_options o = {.server = url,
-                                               .agent = "a",
-                                               .handlers = &handler,
-                                               .handler_count = 1};
-        CHECK(intact_agent_run(&o) == INTACT_AGENT_STOPPED, "it delivers and stops");
+        struct intact_agent *a = intact_agent_new("a");
+        intact_agent_set_server(a, url);
+        intact_agent_on(a, "x", INTACT_FORWARD, do_it, NULL);
+        CHECK(intact_agent_run(a) == INTACT_AGENT_STOPPED, "it delivers and stops");
+        intact_agent_free(a);
         fake_close(&s.fake);
         CHECK(s.told && s.refused == REFUSALS + 1, "after %u calls", s.refused);
     }

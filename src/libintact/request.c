@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "libintact/outbox.h"
 #include "libintact/wire.h"
 
 /* No attempt lasts longer; a server that says so is broken. */
@@ -13,14 +14,16 @@ struct delivery *delivery_new(void)
 
     if (!d)
         abort();
-    d->uses = 1;
+    atomic_init(&d->uses, 1);
     return d;
 }
 
 void delivery_unuse(struct delivery *d)
 {
-    ASSERT(d->uses > 0);
-    if (--d->uses > 0)
+    unsigned before = atomic_fetch_sub(&d->uses, 1);
+
+    ASSERT(before > 0);
+    if (before > 1)
         return;
     buf_fini(&d->text);
     arena_fini(&d->arena);
@@ -70,7 +73,7 @@ struct intact_request *request_read(struct delivery *d, const struct json *j, in
             return NULL;
     }
     r->deadline = base + min_i64(max_i64(left, 0), LEFT_MAX_MS);
-    d->uses++;
+    atomic_fetch_add(&d->uses, 1);
     return r;
 }
 
@@ -151,7 +154,38 @@ static bool is_json(struct slice text)
     return json_parse(&a, text, &ignored, NULL) == ERR_OK;
 }
 
-static void write_error(struct intact_request *r, const struct intact_error *e)
+void intact_request_keep(struct intact_request *r)
+{
+    atomic_fetch_or(&r->state, REQUEST_KEPT);
+}
+
+void intact_request_on_stop(struct intact_request *r, intact_stopper *stop, void *arg)
+{
+    struct outbox *o = r->outbox;
+
+    pthread_mutex_lock(&o->lock);
+    o->watched += (r->on_stop == NULL) && stop;
+    o->watched -= r->on_stop && !stop;
+    r->on_stop = stop;
+    r->stop_arg = arg;
+    pthread_mutex_unlock(&o->lock);
+    outbox_wake(o); /* for the deadline */
+}
+
+bool request_is_kept(const struct intact_request *r)
+{
+    return (atomic_load(&r->state) & REQUEST_RETURNED) != 0;
+}
+
+/* ---- answers ---- */
+
+struct trouble {
+    const char *code, *message;
+    unsigned flags;
+    int64_t after_ms;
+};
+
+static void write_error(struct intact_request *r, const struct trouble *t)
 {
     struct buf *b = &r->result;
 
@@ -163,45 +197,47 @@ static void write_error(struct intact_request *r, const struct intact_error *e)
     json_key(b, "error");
     json_open(b, '{');
     json_key(b, "code");
-    json_string(b, slice_of(e->code ? e->code : "error"));
+    json_string(b, slice_of(t->code ? t->code : "error"));
     json_key(b, "message");
-    json_string(b, slice_of(e->message ? e->message : ""));
+    json_string(b, slice_of(t->message ? t->message : ""));
     json_key(b, "retryable");
-    json_bool(b, e->retryable);
-    if (e->effect != INTACT_EFFECT_DEFAULT) {
+    json_bool(b, t->flags & INTACT_RETRYABLE);
+    if (t->flags & (INTACT_EFFECT_NONE | INTACT_EFFECT_UNKNOWN)) {
         json_key(b, "effect");
-        json_string(b, slice_of(e->effect == INTACT_EFFECT_NONE ? "none" : "unknown"));
+        json_string(b, slice_of(t->flags & INTACT_EFFECT_UNKNOWN ? "unknown" : "none"));
     }
-    if (e->retry_after_ms > 0) {
+    if (t->after_ms > 0) {
         json_key(b, "retry_after");
-        buf_fmt(b, "\"%" PRId64 "ms\"", e->retry_after_ms);
+        buf_fmt(b, "\"%" PRId64 "ms\"", t->after_ms);
     }
     json_close(b, '}');
     json_close(b, '}');
 }
 
-/* The handler's words cannot be sent on. It may well have taken effect. */
-static void write_unusable(struct intact_request *r, const char *code, const char *message)
+static void write_sound_error(struct intact_request *r, const struct trouble *t)
 {
-    write_error(r, &(struct intact_error){.code = code,
-                                          .message = message,
-                                          .effect = INTACT_EFFECT_UNKNOWN});
+    write_error(r, t);
+    if (r->result.overflow || !is_json(buf_view(&r->result)))
+        write_error(r, &(struct trouble){.code = "error",
+                                         .message = "the handler's words are not valid text",
+                                         .flags = t->flags});
 }
 
-void intact_answer(struct intact_request *r, const char *output_json)
+static void write_output(struct intact_request *r, struct slice output)
 {
-    struct slice output = slice_of(output_json ? output_json : "null");
     struct buf *b = &r->result;
+    struct trouble t = {.flags = INTACT_EFFECT_UNKNOWN}; /* it may well have taken effect */
 
-    if (r->answered)
-        return;
-    r->answered = true;
     if (output.len > RESULT_MAX / 2) {
-        write_unusable(r, "output_too_long", "the handler's output is longer than 512 KiB");
+        t.code = "output_too_long";
+        t.message = "the handler's output is longer than 512 KiB";
+        write_error(r, &t);
         return;
     }
     if (!is_json(output)) {
-        write_unusable(r, "output_not_json", "the handler's output is not valid JSON");
+        t.code = "output_not_json";
+        t.message = "the handler's output is not valid JSON";
+        write_error(r, &t);
         return;
     }
     json_open(b, '{');
@@ -212,46 +248,72 @@ void intact_answer(struct intact_request *r, const char *output_json)
     json_close(b, '}');
 }
 
-void intact_answer_error(struct intact_request *r, const struct intact_error *error)
+static bool claim(struct intact_request *r)
 {
-    if (r->answered)
+    return !(atomic_fetch_or(&r->state, REQUEST_CLAIMED) & REQUEST_CLAIMED);
+}
+
+/* The attempt is over: whatever came of it, the server has acted on our silence by now. */
+static void drop_if_late(struct intact_request *r)
+{
+    if (intact_request_time_left_ms(r) == 0)
+        buf_fini(&r->result);
+}
+
+/* The answer stands. If the handler has returned, it was waited for, and `r` goes its way. */
+static void settle(struct intact_request *r)
+{
+    if (!(atomic_fetch_or(&r->state, REQUEST_ANSWERED) & REQUEST_RETURNED))
         return;
-    r->answered = true;
-    write_error(r, error);
-    if (r->result.overflow || !is_json(buf_view(&r->result)))
-        write_error(r, &(struct intact_error){.code = "error",
-                                              .message = "the handler's words are not valid text",
-                                              .retryable = error->retryable,
-                                              .effect = error->effect});
+    drop_if_late(r);
+    outbox_put(r->outbox, r);
+}
+
+void intact_answer(struct intact_request *r, const char *output_json)
+{
+    if (!claim(r))
+        return;
+    write_output(r, slice_of(output_json ? output_json : "null"));
+    settle(r);
+}
+
+void intact_answer_error(struct intact_request *r, const char *code, const char *message,
+                         unsigned flags)
+{
+    if (!claim(r))
+        return;
+    write_sound_error(r, &(struct trouble){code, message, flags, 0});
+    settle(r);
+}
+
+void intact_answer_retry(struct intact_request *r, const char *code, const char *message,
+                         unsigned flags, int64_t after_ms)
+{
+    if (!claim(r))
+        return;
+    write_sound_error(r, &(struct trouble){code, message, flags | INTACT_RETRYABLE, after_ms});
+    settle(r);
 }
 
 void intact_answer_nothing(struct intact_request *r)
 {
-    r->answered = true;
+    if (claim(r))
+        settle(r);
 }
 
-static void run_handler(struct intact_request *r)
-{
-    if (!r->handler) {
-        intact_answer_error(r,
-                            &(struct intact_error){.code = "unknown_action",
-                                                   .message =
-                                                       "this agent has no handler for the action"});
-        return;
-    }
-    r->handler->run(r, r->handler->arg);
-    if (!r->answered)
-        intact_answer_error(r, &(struct intact_error){.code = "no_answer",
-                                                      .message = "the handler did not answer",
-                                                      .retryable = true});
-}
-
-void request_run(struct intact_request *r)
+bool request_run(struct intact_request *r)
 {
     if (intact_request_time_left_ms(r) == 0)
-        return;
-    run_handler(r);
-    /* The attempt is over: whatever came of it, the server has acted on our silence by now. */
-    if (intact_request_time_left_ms(r) == 0)
-        buf_fini(&r->result);
+        return true;
+    if (r->run)
+        r->run(r, r->arg);
+    else
+        intact_answer_error(r, "unknown_action", "this agent has no handler for the action",
+                            INTACT_PERMANENT);
+    if (!(atomic_load(&r->state) & REQUEST_KEPT))
+        intact_answer_error(r, "no_answer", "the handler did not answer", INTACT_RETRYABLE);
+    else if (!(atomic_fetch_or(&r->state, REQUEST_RETURNED) & REQUEST_ANSWERED))
+        return false;
+    drop_if_late(r);
+    return true;
 }

@@ -5,8 +5,9 @@
  * A request that an agent holds: from the answer of the server that brought it until the server
  * has acknowledged its result, or nobody wants one any more.
  *
- * A request belongs to one thread at a time: the comms thread, or the worker that runs its handler.
- * Only `stopped` is written by the one and read by the other.
+ * A request belongs to one thread at a time: the one that drives the agent; while it is in work,
+ * the one that runs its handler and, if it is kept, the one that answers it. What is atomic is
+ * shared.
  */
 
 #include <intact/agent.h>
@@ -21,18 +22,33 @@
 struct delivery {
     struct buf text;
     struct arena arena;
-    uint32_t uses; /* by the comms thread alone */
+    atomic_uint uses;
 };
 
 struct delivery *delivery_new(void); /* one use, the caller's */
 void delivery_unuse(struct delivery *d);
+
+/* How far the work is. Whoever finds both ANSWERED and RETURNED true of a kept request is done with
+ * it. */
+enum request_state {
+    REQUEST_KEPT = 1,     /* it is answered by somebody else than its handler */
+    REQUEST_CLAIMED = 2,  /* an answer is being written: others come too late */
+    REQUEST_ANSWERED = 4, /* it is written */
+    REQUEST_RETURNED = 8, /* the handler has returned and left a kept request behind */
+};
+
+struct outbox;
 
 struct intact_request {
     struct link link; /* in a queue of the pool, or the results of a peer or call */
     struct delivery *delivery;
     struct peer *peer; /* from which it came, and to which its result goes */
     struct call *call; /* that carries its result now; NULL: none */
-    const struct intact_handler *handler;
+    struct outbox *outbox;
+    intact_handler *run; /* NULL: there is none for its action */
+    void *arg;
+    intact_stopper *on_stop; /* NULL: nobody asks, or it was called; under the outbox's lock */
+    void *stop_arg;
     struct slice token;
     const char *task, *step, *action, *idempotency_key, *input, *forward, *forward_key,
         *traceparent;
@@ -40,7 +56,8 @@ struct intact_request {
     unsigned attempt;
     int64_t deadline; /* CLOCK_BOOTTIME, ms */
     atomic_bool stopped;
-    bool answered;         /* the handler spoke, even if it was to say nothing */
+    atomic_uint state;     /* of enum request_state */
+    bool in_work;          /* as the driving thread knows it: not done */
     struct buf result;     /* what goes into `results`; empty: nothing is to be said */
     struct link beat_link; /* in the agent's heartbeats, while `beat` waits to be sent */
     struct buf beat;
@@ -55,7 +72,10 @@ enum { RESULT_MAX = 1 << 20 };
 struct intact_request *request_read(struct delivery *d, const struct json *j, int64_t base);
 void request_free(struct intact_request *r);
 
-/* Runs the handler unless the deadline has passed; afterwards `result` is what is to be said. */
-void request_run(struct intact_request *r);
+/* Runs the handler unless the deadline has passed. True: it is done, `result` is what is to be
+ * said. False: it is kept, and may be gone. */
+bool request_run(struct intact_request *r) MUST_USE;
+
+bool request_is_kept(const struct intact_request *r); /* and its handler has returned */
 
 #endif

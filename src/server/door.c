@@ -176,6 +176,11 @@ static void on_accepting(void *arg, int reason)
         log_line(LOG_INFO, "event=accept_works_again");
 }
 
+static void on_flushed(void *arg, struct http_request *r)
+{
+    backup_flushed(arg, r);
+}
+
 static void on_hangup(uv_signal_t *s, int signum)
 {
     struct server *sv = s->data;
@@ -233,7 +238,8 @@ enum err door_open(struct server *sv, struct error *e)
                                          .handle = route,
                                          .done = exchange_done,
                                          .certificate = on_certificate,
-                                         .accepting = on_accepting};
+                                         .accepting = on_accepting,
+                                         .flushed = on_flushed};
 
     if (sv->config.limits)
         sv->limits = *sv->config.limits;

@@ -60,6 +60,7 @@ struct server {
     bool draining, ended;
     struct metrics metrics;
     struct events *events;
+    struct backup *backup; /* NULL: none is made */
 };
 
 /* The first field of whatever hangs on http_request.user. */
@@ -167,6 +168,11 @@ enum err admin_token_ensure(struct server *sv, struct error *e) MUST_USE; /* the
 void admin_token_tell(struct server *sv);                                 /* in the log */
 void audit_get(struct server *sv, struct http_request *r);
 void render_audit(struct buf *b, const struct audit *a);
+
+/* backup.c */
+void backup_post(struct server *sv, struct http_request *r);
+void backup_flushed(struct server *sv, struct http_request *r); /* its reader has taken all */
+void backup_drain(struct server *sv);                           /* the one at work ends */
 
 /* status.c */
 void healthz_get(struct server *sv, struct http_request *r);

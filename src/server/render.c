@@ -190,6 +190,7 @@ const char *trouble_type(enum err err)
     case ERR_CORRUPT:
     case ERR_NOT_A_STORE:
     case ERR_NEWER:
+    case ERR_COPIED:
         return "corrupt";
     }
     UNREACHABLE();

@@ -51,6 +51,7 @@ static const struct route routes[] = {
     {"GET", "v1/agents", agents_get, LIST},
     {"GET", "v1/nodes", nodes_get, ROLE_BEARER},
     {"GET", "v1/audit", audit_get, ROLE_OPERATE},
+    {"POST", "v1/backup", backup_post, ROLE_ADMIN},
     {"GET", "v1/tokens", tokens_list, ROLE_ADMIN},
     {"POST", "v1/tokens", token_post, ROLE_ADMIN},
     {"DELETE", "v1/tokens/*", token_delete, ROLE_ADMIN},

@@ -309,6 +309,7 @@ void server_on_signal(uv_signal_t *s, int signum)
     scheduler_drain(sv->scheduler);
     waiters_all(&sv->waits);
     events_drain(sv->events);
+    backup_drain(sv);
     (void)uv_timer_start(&sv->drain_timer, drain_step, SHUT_MS, SHUT_MS);
     take_turn(sv);
 }

@@ -11,10 +11,14 @@ struct store_thread {
     struct store_queue queue; /* what others see of it */
     struct store_thread_config config;
     pthread_t thread;
-    pthread_mutex_t lock; /* of the next three */
+    pthread_mutex_t lock; /* of the next five */
     pthread_cond_t wake;
     struct link todo, finished;
+    struct store_job *background;
+    unsigned patience; /* of the latter */
     bool stop;
+    int64_t background_us; /* what the last one took */
+    int64_t others_us;     /* and what the others did since */
     atomic_int_fast64_t busy_since_ms;
     uv_async_t async;
 };
@@ -55,6 +59,16 @@ static void submit(struct store_queue *q, struct store_job *j)
     (void)pthread_mutex_unlock(&t->lock);
 }
 
+void store_thread_background(struct store_thread *t, struct store_job *j, unsigned patience)
+{
+    (void)pthread_mutex_lock(&t->lock);
+    ASSERT(!t->background);
+    t->background = j;
+    t->patience = patience;
+    (void)pthread_cond_signal(&t->wake);
+    (void)pthread_mutex_unlock(&t->lock);
+}
+
 /* ---- on its own thread ---- */
 
 static struct timespec quiet_end(void)
@@ -73,7 +87,7 @@ static void wait_for_work(struct store_thread *t)
 {
     bool again = t->config.maintain != NULL;
 
-    while (list_empty(&t->todo) && !t->stop) {
+    while (list_empty(&t->todo) && !t->background && !t->stop) {
         if (!again) {
             (void)pthread_cond_wait(&t->wake, &t->lock);
             continue;
@@ -97,6 +111,35 @@ static void run(struct store_thread *t, struct store_job *j)
     j->took_us = (int64_t)((uv_hrtime() - from) / 1000);
 }
 
+static void run_and_return(struct store_thread *t, struct store_job *j)
+{
+    run(t, j);
+    (void)pthread_mutex_lock(&t->lock);
+    list_push(&t->finished, &j->link);
+    (void)pthread_mutex_unlock(&t->lock);
+    (void)uv_async_send(&t->async);
+}
+
+/* The part of something long that is due now. Lock held. */
+static struct store_job *take_background(struct store_thread *t, bool idle)
+{
+    struct store_job *j = t->background;
+
+    if (!j || (!idle && !t->stop && t->others_us < t->background_us * (int64_t)t->patience))
+        return NULL;
+    t->background = NULL;
+    return j;
+}
+
+static void run_background(struct store_thread *t, struct store_job *j)
+{
+    uint64_t from = uv_hrtime();
+
+    run_and_return(t, j);
+    t->background_us = (int64_t)((uv_hrtime() - from) / 1000);
+    t->others_us = 0;
+}
+
 static void *body(void *arg)
 {
     struct store_thread *t = arg;
@@ -106,19 +149,21 @@ static void *body(void *arg)
     (void)pthread_mutex_lock(&t->lock);
     for (;;) {
         wait_for_work(t);
-        if (list_empty(&t->todo))
+        bool idle = list_empty(&t->todo);
+        if (idle && !t->background)
             break; /* told to stop, and done */
         take_all(&t->todo, &todo);
+        struct store_job *background = take_background(t, idle);
         (void)pthread_mutex_unlock(&t->lock);
+        uint64_t from = uv_hrtime();
         for (struct link *l = NULL; (l = list_first(&todo));) {
             struct store_job *j = CONTAINER_OF(l, struct store_job, link);
             link_remove(l);
-            run(t, j);
-            (void)pthread_mutex_lock(&t->lock);
-            list_push(&t->finished, l);
-            (void)pthread_mutex_unlock(&t->lock);
-            (void)uv_async_send(&t->async);
+            run_and_return(t, j);
         }
+        t->others_us += (int64_t)((uv_hrtime() - from) / 1000);
+        if (background)
+            run_background(t, background);
         if (t->config.maintain)
             (void)t->config.maintain(t->config.store, false);
         (void)pthread_mutex_lock(&t->lock);

@@ -22,6 +22,13 @@ int store_thread_start(uv_loop_t *loop, const struct store_thread_config *c,
                        struct store_thread **ret);
 struct store_queue *store_thread_queue(struct store_thread *t);
 
+/*
+ * A job that is part of something long, of which nobody waits for the next part: run when there is
+ * nothing else to do, or when the others have had `patience` times the time that the last such job
+ * took (0: whenever a round of others is done). At most one is handed over at a time.
+ */
+void store_thread_background(struct store_thread *t, struct store_job *j, unsigned patience);
+
 /* Since when the job at work has been so, on the monotonic clock; 0: none is. */
 int64_t store_thread_busy_since_ms(struct store_thread *t);
 

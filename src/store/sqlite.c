@@ -158,6 +158,7 @@ enum err store_ready(struct sqlite_store *s, struct error *e)
     err = wal_in_place(s, e);
     if (err != ERR_OK)
         return err;
+    backup_lose(s);
     db_close(&s->reader);
     db_close(&s->writer);
     s->wal = (struct file_id){0};
@@ -225,10 +226,9 @@ static int64_t sqlite_used_until(struct store *base)
     return sqlite_store_of(base)->used_until;
 }
 
-static void sqlite_close(struct store *base)
+void sqlite_store_free(struct sqlite_store *s)
 {
-    struct sqlite_store *s = sqlite_store_of(base);
-
+    sqlite_backup_end(&s->base);
     db_close(&s->reader);
     db_close(&s->writer); /* the last one: checkpoints and removes the WAL */
     if (s->file_fd >= 0)
@@ -239,6 +239,11 @@ static void sqlite_close(struct store *base)
     free(s->path);
     free(s->dir);
     free(s);
+}
+
+static void sqlite_close(struct store *base)
+{
+    sqlite_store_free(sqlite_store_of(base));
 }
 
 static const struct store_ops ops = {
@@ -260,30 +265,41 @@ static const struct store_ops ops = {
     .secret = sqlite_secret,
     .boot = sqlite_boot,
     .used_until = sqlite_used_until,
+    .backup_begin = sqlite_backup_begin,
+    .backup_step = sqlite_backup_step,
+    .backup_end = sqlite_backup_end,
 };
 
-enum err sqlite_store_open(const char *dir, struct store **ret, struct error *e)
+struct sqlite_store *sqlite_store_new(const char *dir)
 {
     struct sqlite_store *s = calloc(1, sizeof *s);
 
     ASSERT(s);
-    *s = (struct sqlite_store){.base.ops = &ops, .lock_fd = -1, .file_fd = -1};
+    *s = (struct sqlite_store){.base.ops = &ops, .lock_fd = -1, .file_fd = -1, .copy.fd = -1};
     s->dir = strdup(dir);
     ASSERT(s->dir);
     int len = asprintf(&s->path, "%s/intact.db", dir);
     ASSERT(len > 0);
     len = asprintf(&s->wal_path, "%s-wal", s->path);
     ASSERT(len > 0);
+    return s;
+}
+
+enum err sqlite_store_open(const char *dir, struct store **ret, struct error *e)
+{
+    struct sqlite_store *s = sqlite_store_new(dir);
 
     enum err err = folder_lock(s, e);
-    if (err == ERR_OK)
+    if (err == ERR_OK) {
         folder_used(s);
+        folder_sweep(s);
+    }
     if (err == ERR_OK)
         err = connect_both(s, true, e);
     if (err == ERR_OK)
         err = schema_boot(s, e);
     if (err != ERR_OK) {
-        sqlite_close(&s->base);
+        sqlite_store_free(s);
         return err;
     }
     *ret = &s->base;

@@ -7,6 +7,7 @@
  * once, in store_failed(), which also decides whether the connections must be opened again.
  *
  *   sqlite_folder.c   the data folder: made, locked, the file in it looked at
+ *   sqlite_identity.c which file it is, to notice a copy
  *   sqlite_schema.c   migrations, and what is read once at start
  *   sqlite_sql.c      every statement
  *   sqlite_db.c       a connection and its prepared statements
@@ -16,6 +17,9 @@
  *   sqlite_read.c     get, overdue, list
  *   sqlite_workflow.c definitions
  *   sqlite_access.c   tokens, and the audit
+ *   sqlite_backup.c   a copy of the whole, while it is in use
+ *   sqlite_offline.c  checks and copies of a store that nobody uses
+ *   sqlite_restore.c  a folder made from a backup
  *   sqlite.c          open, close, maintain, the table of operations
  */
 
@@ -25,8 +29,13 @@
 #include "base/buf.h"
 #include "store/sqlite.h"
 
+/* Files of the folder that are being made. */
+#define BACKUP_PART  "backup.part"
+#define RESTORE_PART "restore.part"
+
 enum {
-    SCHEMA_VERSION = 2,
+    SCHEMA_VERSION = 3,
+    IDENTITY_VERSION = 3,        /* from which on the file knows which one it is */
     APPLICATION_ID = 0x496e7463, /* "Intc" */
     SECRET_SIZE = 32,
     CHECKPOINT_FRAMES = 4096,         /* of a page each: at 16 MiB of WAL it is worth the stall */
@@ -115,6 +124,16 @@ struct file_id {
     ino_t ino; /* 0: none */
 };
 
+/* A copy of the store in the making: DIR/backup.part. */
+struct copy {
+    sqlite3_backup *handle; /* NULL: none is made */
+    struct db to;
+    int fd;            /* of the same file */
+    bool lost;         /* the store was opened again meanwhile, and it ended by that */
+    int64_t done;      /* pages, at the last step */
+    unsigned restarts; /* how often that became less: by transactions that were undone */
+};
+
 struct sqlite_store {
     struct store base;
     char *dir, *path, *wal_path; /* the folder, the files in it */
@@ -133,6 +152,7 @@ struct sqlite_store {
     int64_t used_until;
     uint64_t boot;
     unsigned char secret[SECRET_SIZE];
+    struct copy copy; /* the backup that is being made */
 };
 
 static inline struct sqlite_store *sqlite_store_of(struct store *s)
@@ -152,6 +172,20 @@ enum place folder_place(struct sqlite_store *s, const char *path, const struct f
                         struct error *e) MUST_USE;
 enum err folder_lost(struct sqlite_store *s, struct error *e);         /* intact.db */
 enum err folder_wal(struct sqlite_store *s, struct error *e) MUST_USE; /* remembers it */
+/* Removes what a backup or a restore that was cut short has left. */
+void folder_sweep(struct sqlite_store *s);
+/* `what` failed with errno, at DIR/name; name may be NULL. */
+enum err folder_failed(const char *dir, struct error *e, const char *what, const char *name);
+bool folder_sync(const char *path); /* makes the names in it durable */
+bool outside_fails(void);           /* a fault(), with errno */
+
+/* sqlite_identity.c */
+int identity_write(struct db *d, const char *path) MUST_USE; /* `path` is the file of `d` */
+int identity_is_kept(struct db *d, const char *path, bool *ret) MUST_USE;
+/* The file goes on as a store of its own. The number of its next start is one that the original,
+ * which was perhaps started since, does not have. */
+int identity_renew(struct db *d, const char *path, int64_t version) MUST_USE;
+enum err identity_check(struct sqlite_store *s, struct error *e) MUST_USE; /* ERR_COPIED */
 
 /* sqlite_schema.c: on the writer. `first`: a file without a schema may get one. */
 enum err schema_check(struct sqlite_store *s, bool first, struct error *e) MUST_USE;
@@ -238,5 +272,25 @@ enum err sqlite_token_list(struct store *s, struct arena *a, struct token_row **
                            size_t *ret_count, struct error *e);
 enum err sqlite_audit_list(struct store *s, const struct audit_query *q, struct arena *a,
                            struct audit_page *ret, struct error *e);
+
+/* sqlite.c */
+struct sqlite_store *sqlite_store_new(const char *dir); /* nothing is opened; close frees it */
+void sqlite_store_free(struct sqlite_store *s);
+
+/* sqlite_backup.c */
+enum err sqlite_backup_begin(struct store *s, const struct audit *audit, struct error *e);
+enum err sqlite_backup_step(struct store *s, struct backup_step *b, struct error *e);
+void sqlite_backup_end(struct store *s);
+void backup_lose(struct sqlite_store *s); /* before the writer is closed */
+/* Of a whole copy that is closed: it gets rid of the mark that asks for a WAL. */
+bool backup_settle(int fd) MUST_USE;
+
+/* sqlite_offline.c */
+/* Is it ours, and of a version that we know? *ret_version is that. `name` is what people call it.
+ */
+enum err offline_version(struct db *d, const char *name, int64_t *ret_version,
+                         struct error *e) MUST_USE;
+enum err offline_integrity(struct db *d, const char *name, struct error *e) MUST_USE;
+enum err offline_failed(int rc, const char *name, const char *what, struct error *e);
 
 #endif

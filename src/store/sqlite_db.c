@@ -210,6 +210,7 @@ static const char *advice(enum err err)
     case ERR_CONFLICT:
     case ERR_TOO_BIG:
     case ERR_NEWER:
+    case ERR_COPIED:
     case ERR_LOCKED:
         break;
     }

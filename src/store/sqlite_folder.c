@@ -27,8 +27,7 @@ static void fd_close(const int *fd)
 }
 
 /* `what` failed with errno, at DIR/name. */
-static enum err folder_failed(struct sqlite_store *s, struct error *e, const char *what,
-                              const char *name)
+enum err folder_failed(const char *dir, struct error *e, const char *what, const char *name)
 {
     int code = errno;
     enum err err = code == ENOSPC || code == EDQUOT ? ERR_FULL : ERR_IO;
@@ -38,13 +37,13 @@ static enum err folder_failed(struct sqlite_store *s, struct error *e, const cha
         return error_set(e, ERR_INVALID,
                          "a name in the path of the data folder is too long; choose another folder "
                          "with --data: %s",
-                         s->dir);
+                         dir);
     return error_set(e, err, "cannot %s %s%s%s: %s; %s, or choose another folder with --data", what,
-                     s->dir, name ? "/" : "", name ? name : "", strerrordesc_np(code),
+                     dir, name ? "/" : "", name ? name : "", strerrordesc_np(code),
                      remedy ? remedy : "make it a folder that the server can write to");
 }
 
-static bool outside_fails(void)
+bool outside_fails(void)
 {
     if (!fault())
         return false;
@@ -53,7 +52,7 @@ static bool outside_fails(void)
 }
 
 /* Makes the names in a folder durable. */
-static bool folder_sync(const char *path)
+bool folder_sync(const char *path)
 {
     CLEANUP(fd_close)
     int fd = outside_fails() ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -79,7 +78,7 @@ static enum err folder_make(struct sqlite_store *s, struct error *e)
     CLEANUP(buf_fini) struct buf parent = {0};
 
     if (outside_fails() || (mkdir(s->dir, 0700) != 0 && errno != EEXIST))
-        return folder_failed(s, e, "make the folder", NULL);
+        return folder_failed(s->dir, e, "make the folder", NULL);
     buf_fmt(&parent, "%s/..", s->dir);
     /* not every parent may be opened; then its owner's journal must do */
     (void)folder_sync(parent.ptr);
@@ -92,7 +91,7 @@ static enum err folder_fits(struct sqlite_store *s, struct error *e)
     char *whole = outside_fails() ? NULL : realpath(s->dir, NULL);
 
     if (!whole)
-        return folder_failed(s, e, "find the folder", NULL);
+        return folder_failed(s->dir, e, "find the folder", NULL);
     size_t len = strlen(whole) + strlen("/intact.db-journal");
     free(whole);
     if (len <= PATH_LEN_MAX)
@@ -116,22 +115,22 @@ enum err folder_lock(struct sqlite_store *s, struct error *e)
         return err;
     int dir = outside_fails() ? -1 : open(s->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
-        return folder_failed(s, e, "open the folder", NULL);
+        return folder_failed(s->dir, e, "open the folder", NULL);
     fd =
         outside_fails() ? -1 : openat(dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     int code = errno;
     (void)close(dir);
     errno = code;
     if (fd < 0)
-        return folder_failed(s, e, "open", "lock");
+        return folder_failed(s->dir, e, "open", "lock");
 
     if (outside_fails() || flock(fd, LOCK_EX | LOCK_NB) != 0)
         return errno == EWOULDBLOCK ? locked_by_another(s, fd, e)
-                                    : folder_failed(s, e, "lock", "lock");
+                                    : folder_failed(s->dir, e, "lock", "lock");
     int len = snprintf(pid, sizeof pid, "%-10ld\n", (long)getpid());
     ASSERT(len == PID_LINE);
     if (outside_fails() || pwrite(fd, pid, PID_LINE, 0) != PID_LINE)
-        return folder_failed(s, e, "write", "lock");
+        return folder_failed(s->dir, e, "write", "lock");
     s->lock_fd = fd;
     fd = -1; /* NOLINT: moved out, its cleanup reads it */
     return ERR_OK;
@@ -204,7 +203,7 @@ enum place folder_place(struct sqlite_store *s, const char *path, const struct f
         return file_id_eq(&now, id) ? PLACE_KEPT : PLACE_LOST;
     if (errno == ENOENT || errno == ENOTDIR)
         return PLACE_LOST;
-    (void)folder_failed(s, e, "look at", path + strlen(s->dir) + 1);
+    (void)folder_failed(s->dir, e, "look at", path + strlen(s->dir) + 1);
     return PLACE_UNKNOWN;
 }
 
@@ -220,7 +219,35 @@ enum err folder_lost(struct sqlite_store *s, struct error *e)
 enum err folder_wal(struct sqlite_store *s, struct error *e)
 {
     return file_id_of(s->wal_path, &s->wal) ? ERR_OK
-                                            : folder_failed(s, e, "look at", "intact.db-wal");
+                                            : folder_failed(s->dir, e, "look at", "intact.db-wal");
+}
+
+void folder_sweep(struct sqlite_store *s)
+{
+    static const char *const parts[] = {BACKUP_PART, RESTORE_PART};
+    bool there = access(s->path, F_OK) == 0;
+
+    for (size_t i = 0; i < COUNT_OF(parts); i++) {
+        CLEANUP(buf_fini) struct buf path = {0};
+        buf_fmt(&path, "%s/%s", s->dir, parts[i]);
+        if ((there || i == 0) && unlink(path.ptr) == 0)
+            log_line(LOG_INFO, "event=removed file=%s reason=\"it was cut short\"", path.ptr);
+    }
+}
+
+/* A restore that was cut short has moved the old store away, or there was none. To begin with an
+ * empty one would pass for the restored one. */
+static enum err refuse_half_restored(struct sqlite_store *s, struct error *e)
+{
+    CLEANUP(buf_fini) struct buf path = {0};
+
+    buf_fmt(&path, "%s/" RESTORE_PART, s->dir);
+    if (access(s->path, F_OK) == 0 || access(path.ptr, F_OK) != 0)
+        return ERR_OK;
+    return error_set(e, ERR_CORRUPT,
+                     "%s is missing: a restore into this folder was cut short; run `intact restore "
+                     "--force` again, or remove %s",
+                     s->path, path.ptr);
 }
 
 /* Without the file its companions are of no use, but what was accepted last may stand in them: a
@@ -258,9 +285,9 @@ static enum err file_make(struct sqlite_store *s, struct error *e)
     int fd = outside_fails() ? -1 : open(s->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
     if (fd < 0)
-        return errno == EEXIST ? ERR_OK : folder_failed(s, e, "make", "intact.db");
+        return errno == EEXIST ? ERR_OK : folder_failed(s->dir, e, "make", "intact.db");
     if (outside_fails() || fsync(fd) != 0 || !folder_sync(s->dir))
-        return folder_failed(s, e, "make", "intact.db");
+        return folder_failed(s->dir, e, "make", "intact.db");
     return ERR_OK;
 }
 
@@ -283,7 +310,7 @@ static enum err same_file(struct sqlite_store *s, int fd, bool first, struct err
     struct stat st;
 
     if (outside_fails() || fstat(fd, &st) != 0)
-        return folder_failed(s, e, "look at", "intact.db");
+        return folder_failed(s->dir, e, "look at", "intact.db");
     const struct file_id id = file_id(&st);
     if (first)
         s->file = id;
@@ -297,7 +324,7 @@ static enum err one_name(struct sqlite_store *s, int fd, struct error *e)
     struct stat st;
 
     if (outside_fails() || fstat(fd, &st) != 0)
-        return folder_failed(s, e, "look at", "intact.db");
+        return folder_failed(s->dir, e, "look at", "intact.db");
     if (st.st_nlink <= 1)
         return ERR_OK;
     return error_set(e, ERR_LOCKED,
@@ -319,7 +346,7 @@ static enum err file_lock(struct sqlite_store *s, int fd, struct error *e)
     if (!outside_fails() && fcntl(fd, F_OFD_SETLK, &lock) == 0)
         return ERR_OK;
     if (errno != EAGAIN && errno != EACCES)
-        return folder_failed(s, e, "lock", "intact.db");
+        return folder_failed(s->dir, e, "lock", "intact.db");
     return error_set(e, ERR_LOCKED,
                      "the state store %s is in use by another server, which has it by another "
                      "folder, or whose lock file was removed; stop that server, or choose another "
@@ -347,7 +374,9 @@ enum err folder_file(struct sqlite_store *s, bool first, struct error *e)
 {
     unsigned char head[100];
 
-    enum err err = first ? refuse_remains(s, e) : ERR_OK;
+    enum err err = first ? refuse_half_restored(s, e) : ERR_OK;
+    if (err == ERR_OK && first)
+        err = refuse_remains(s, e);
     if (err == ERR_OK && first)
         err = file_make(s, e);
     if (err != ERR_OK)
@@ -355,13 +384,13 @@ enum err folder_file(struct sqlite_store *s, bool first, struct error *e)
     CLEANUP(fd_close)
     int fd = outside_fails() ? -1 : open(s->path, O_RDWR | O_CLOEXEC); /* may we write? */
     if (fd < 0)
-        return folder_failed(s, e, "open", "intact.db");
+        return folder_failed(s->dir, e, "open", "intact.db");
     err = same_file(s, fd, first, e);
     if (err != ERR_OK)
         return err;
     ssize_t len = outside_fails() ? -1 : pread(fd, head, sizeof head, 0);
     if (len < 0)
-        return folder_failed(s, e, "read", "intact.db");
+        return folder_failed(s->dir, e, "read", "intact.db");
     if (len == 0 || cut_short(s, head, (size_t)len)) /* by a start that did not come further */
         return first ? file_hold(s, &fd, e) : ERR_OK;
     if (len < (ssize_t)sizeof head || memcmp(head, "SQLite format 3", 16) != 0)

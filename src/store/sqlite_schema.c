@@ -6,9 +6,10 @@
 #include "base/fault.h"
 #include "schema_0001.h"
 #include "schema_0002.h"
+#include "schema_0003.h"
 
 /* The n-th brings a file of version n - 1 to version n. Never change one that was released. */
-static const char *const migrations[] = {schema_0001, schema_0002};
+static const char *const migrations[] = {schema_0001, schema_0002, schema_0003};
 
 _Static_assert(COUNT_OF(migrations) == SCHEMA_VERSION, "every version has its migration");
 
@@ -31,16 +32,20 @@ static int secret_make(struct db *d)
     return rc;
 }
 
-static int migrate_all(struct db *d, int64_t version)
+static int migrate_all(struct sqlite_store *s, int64_t version)
 {
+    struct db *d = &s->writer;
     char text[80];
     bool fresh = version == 0;
+    bool known = version >= IDENTITY_VERSION;
 
     int rc = db_exec(d, "BEGIN IMMEDIATE");
     for (; rc == SQLITE_OK && version < SCHEMA_VERSION; version++)
         rc = db_exec(d, migrations[version]);
     if (rc == SQLITE_OK && fresh)
         rc = secret_make(d);
+    if (rc == SQLITE_OK && !known)
+        rc = identity_write(d, s->path);
     (void)snprintf(text, sizeof text, "PRAGMA application_id = %d; PRAGMA user_version = %d",
                    APPLICATION_ID, SCHEMA_VERSION); /* always fits */
     if (rc == SQLITE_OK)
@@ -74,9 +79,10 @@ enum err schema_check(struct sqlite_store *s, bool first, struct error *e)
                          "the state store %s has lost its schema; restore it from "
                          "a backup",
                          s->path);
-    if (version == SCHEMA_VERSION)
-        return ERR_OK;
-    rc = migrate_all(&s->writer, version);
+    enum err err = first && version >= IDENTITY_VERSION ? identity_check(s, e) : ERR_OK;
+    if (err != ERR_OK || version == SCHEMA_VERSION)
+        return err;
+    rc = migrate_all(s, version);
     return rc == SQLITE_OK ? ERR_OK : store_failed(s, rc, e, "bring its schema up to date");
 }
 

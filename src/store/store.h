@@ -196,6 +196,15 @@ struct audit_page {
     bool more;
 };
 
+/* A part of making a backup. */
+struct backup_step {
+    int64_t budget_us;   /* how long it may take, about */
+    int64_t left, whole; /* out: bytes to be copied yet, and of the whole, as things are now */
+    int64_t copied;      /* out: bytes that this step copied; what is written meanwhile adds to
+                            `left`, and an undone transaction may even have it begin anew */
+    int fd;              /* out: -1: call again. Otherwise it is whole */
+};
+
 struct store_ops {
     void (*close)(struct store *s);
 
@@ -262,6 +271,16 @@ struct store_ops {
     /* A moment, ms UTC, up to which a server was at work on it before this start; 0: none is known.
      * A lower bound, and close to the truth. */
     int64_t (*used_until)(struct store *s);
+
+    /* A copy of all of it, for a body that keeps it in a file; NULL: this one does not. It is made
+     * in steps between other calls, and is the store as it stands at the last step. Begin writes
+     * the audit entry (may be NULL), durably. At most one is made at a time; after a failure of
+     * begin or a step none is, nothing of it is left, and ERR_FULL is told while the store itself
+     * still has room. At its end the caller gets a file without a name, open for reading, to
+     * close. */
+    enum err (*backup_begin)(struct store *s, const struct audit *audit, struct error *e);
+    enum err (*backup_step)(struct store *s, struct backup_step *b, struct error *e);
+    void (*backup_end)(struct store *s); /* gives it up; harmless if there is none */
 };
 
 /* Every body begins with this. */

@@ -330,13 +330,14 @@ void disk_return(void)
         struct disk_file *f = CONTAINER_OF(l, struct disk_file, link);
         (void)snprintf(path, sizeof path, "%s-shm", f->path);
         (void)unlink(path);
-        (void)unlink(f->path); /* what is to be there is written below */
     }
     for (struct link *l = NULL; (l = list_first(&disk.files));) {
         struct disk_file *f = CONTAINER_OF(l, struct disk_file, link);
         bool there = f->deleted || !f->named ? prng_chance(&disk.prng, 50) : true;
         if (there && (f->named || !f->deleted))
-            survive(f);
+            survive(f); /* as the same file: the store would not take another one for it */
+        else
+            (void)unlink(f->path);
         forget(f);
     }
     disk.recording = disk.cut = false;

@@ -249,6 +249,38 @@ trouble_names() {
     move_away strike
 }
 
+# ---- a restore ----
+
+# A backup is taken while orders are processed, some time later the server dies and its folder is lost: it
+# starts again on what was restored. The submitter sends its orders once more, as it would after any crash;
+# agents have their own records, so that what was done after the backup is not done again.
+prepare_restore() {
+    lines=5
+    start_plainly
+}
+after_restore() { note="$lost tasks were gone, boot $(sql "SELECT boot FROM node")"; }
+
+trouble_restore() {
+    lost=0
+    nap
+    wait_until 30 "the server is ready" is_ready
+    wait_until 30 "a backup is made" "$program" backup "$work/backup.db" --force
+    nap
+    nap
+    wait $submitter
+    retire server KILL
+    lost=$(sql "SELECT count(*) FROM task")
+    rm -rf "$work/data.lost"
+    mv "$work/data" "$work/data.lost"
+    cp "$work/data.lost/admin-token" "$work/token"
+    "$program" restore "$work/backup.db" --data "$work/data" 2>/dev/null || fail "it cannot be restored"
+    cp "$work/token" "$work/data/admin-token"
+    lost=$((lost - $(sql "SELECT count(*) FROM task")))
+    start_plainly
+    wait_until 30 "the restored server is ready" is_ready
+    submit_orders "$work/orders" 50
+}
+
 # ---- the wall clock ----
 
 # The server's wall clock is set while it runs and while it does not; its steady clock is not. Agents are well-behaved, so

@@ -53,9 +53,12 @@ static void kill_store(struct world *w)
     w->s = NULL;
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         (void)snprintf(saved, sizeof saved, "%s.saved", names[i]);
-        (void)unlink(path_of(w, names[i]));
-        if (access(path_of(w, saved), F_OK) == 0)
-            move(w, saved, names[i]);
+        if (access(path_of(w, saved), F_OK) != 0) {
+            (void)unlink(path_of(w, names[i]));
+            continue;
+        }
+        copy(w, saved, names[i]); /* into the same file: it is to know itself again */
+        (void)unlink(path_of(w, saved));
     }
 }
 

@@ -8,6 +8,7 @@
 #include "store_world.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 
@@ -221,6 +222,40 @@ static enum err op_audit_list(struct world *w)
     return err;
 }
 
+/* As long as it takes, with steps as short as they can be. */
+static enum err backup_all(struct world *w)
+{
+    struct backup_step b = {.fd = -1};
+    enum err err = ERR_OK;
+
+    while (err == ERR_OK && b.fd < 0)
+        err = w->s->ops->backup_step(w->s, &b, &w->e);
+    if (err == ERR_OK)
+        (void)close(b.fd);
+    return err;
+}
+
+static enum err op_backup(struct world *w)
+{
+    char part[sizeof w->dir + 16];
+    enum err err = w->s->ops->backup_begin(w->s, NULL, &w->e);
+
+    if (err == ERR_OK)
+        err = backup_all(w);
+    (void)snprintf(part, sizeof part, "%s/backup.part", w->dir);
+    CHECK(access(part, F_OK) != 0, "nothing of it is left");
+    return err;
+}
+
+static enum err op_backup_begin(struct world *w)
+{
+    enum err err = w->s->ops->backup_begin(w->s, &an_audit, &w->e);
+
+    if (err == ERR_OK)
+        w->s->ops->backup_end(w->s);
+    return err;
+}
+
 /* SQLite opens its connections again after a failure: its ways out are taken as well. */
 static enum err op_after_failure(struct world *w)
 {
@@ -300,6 +335,8 @@ static void no_failure_leaves_anything_half_done(void **state)
     for (size_t i = 0; i < 2 * COUNT_OF(operations); i++)
         loop(operations[i / 2].op, i % 2, operations[i / 2].what);
     loop(op_after_failure, true, "commit after a failure");
+    loop(op_backup, true, "backup");
+    loop(op_backup_begin, true, "begin of a backup");
 }
 
 /* A start that fails can be tried again, and counts as one start only if it succeeded. */

@@ -17,6 +17,9 @@ shows no `intact serve` finds a server running, with its data in ./intact-data. 
 
 A command that is shown in another way is a mistake, but for those of ./run, and after <!-- not run: REASON -->.
 
+<!-- file: greeter.c --> on the line before a block of any language: what the block shows is written into that file of the
+folder, when its turn comes. pkg-config finds the library as it is installed, and `cc` compiles for it.
+
 <!-- pending --> on the line before a block: the block is not run, and is listed at the end. With a file, as in
 <!-- pending: tests/docs/meanwhile/x.sh -->, the commands of the file are run in its place.
 
@@ -38,6 +41,7 @@ import urllib.error
 import urllib.request
 
 os.environ["no_proxy"] = "*"  # of who runs the tests
+INSTALLED = {}
 PATIENCE_S = 240  # only a failing test waits so long
 ROOT, INTACT = (os.path.realpath(p) for p in sys.argv[1:3])
 BUILD = os.path.normpath(f"{INTACT}/../../..")
@@ -45,6 +49,21 @@ BUILD = os.path.normpath(f"{INTACT}/../../..")
 
 class Mistake(Exception):
     pass
+
+
+class Listing:
+    """A block that is written into a file."""
+
+    def __init__(self, line, name, heading):
+        self.line, self.name, self.text, self.pending, self.commands = line, name, "", None, []
+        self.heading = heading
+
+    def add(self, number, text):
+        self.text += text + "\n"
+
+    @staticmethod
+    def is_whole():
+        return True
 
 
 class Block:
@@ -103,6 +122,8 @@ def read_blocks(path):
             elif text == "```console":
                 pending = re.fullmatch(r"<!-- pending(?:: (\S+))? -->", before)
                 block = Block(number, pending and (pending[1] or ""), heading)
+            elif text.startswith("```") and re.fullmatch(r"<!-- file: [\w.-]+ -->", before):
+                block = Listing(number, before.split()[2], heading)
             elif re.match("#+ ", text):
                 heading = text.lstrip("# ")
             elif text.startswith("<!-- pending") and not re.fullmatch(r"<!-- pending(: \S+)? -->", text):
@@ -128,7 +149,7 @@ def expect(shown, got, place):
 class Place:
     """Where a document runs: a folder, a port, and a bash that keeps its variables."""
 
-    def __init__(self, starts_server):
+    def __init__(self, starts_server, has_listings=False):
         self.work = tempfile.mkdtemp(prefix="intact-docs.")
         os.mkdir(f"{self.work}/tmp")
         hidden = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "http_proxy", "HTTP_PROXY", "NOTIFY_SOCKET",
@@ -136,6 +157,8 @@ class Place:
         self.environment = {k: v for k, v in os.environ.items() if k not in hidden}
         self.environment.update(TMPDIR=f"{self.work}/tmp", LC_ALL="C.UTF-8")
         self.prepare()
+        if has_listings:
+            self.environment.update(installed())
         self.bash = subprocess.Popen(["bash"], cwd=f"{self.work}/clone", env=self.environment, stdin=subprocess.PIPE,
                                      stdout=subprocess.PIPE, text=True, start_new_session=True)
         self.count = 0
@@ -221,6 +244,19 @@ def compiler():
     return " ".join(command + ([] if wanted == "none" else [f"-fsanitize={wanted}"]))
 
 
+def installed():
+    """The variables with which the library is found, as a package would install it; once for all documents."""
+    if not INSTALLED:
+        dest = tempfile.mkdtemp(prefix="intact-docs.")
+        INSTALLED["DEST"] = dest
+        subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", dest], check=True,
+                       stdout=subprocess.DEVNULL)
+        pc = glob.glob(f"{dest}/**/libintact.pc", recursive=True)[0]
+        lib = os.path.dirname(os.path.dirname(pc))
+        INSTALLED.update(PKG_CONFIG_PATH=os.path.dirname(pc), PKG_CONFIG_SYSROOT_DIR=dest, LD_LIBRARY_PATH=lib)
+    return {k: v for k, v in INSTALLED.items() if k != "DEST"}
+
+
 def free_port():
     """Below those that the kernel gives to outgoing connections: one of those could take it."""
     base = 2048 + os.getpid() % 20000
@@ -234,6 +270,10 @@ def free_port():
 
 
 def run_block(place, document, block):
+    if isinstance(block, Listing):
+        with open(f"{place.work}/clone/{block.name}", "w", encoding="utf-8") as f:
+            f.write(block.text)
+        return
     if block.pending is None:
         commands = block.commands
     else:
@@ -259,7 +299,7 @@ def run_document(document):
     if not todo:
         return 0, pending
     starts = any(re.search(r"\bintact serve\b.*&$", c[1]) for b in blocks for c in b.commands)
-    place = Place(starts)
+    place = Place(starts, any(isinstance(b, Listing) for b in blocks))
     try:
         for block in todo:
             run_block(place, document, block)
@@ -281,6 +321,8 @@ def main():
         except Mistake as mistake:
             print(f"{document}: {mistake}", file=sys.stderr)
             failed = True
+    if INSTALLED:
+        subprocess.run(["rm", "-rf", INSTALLED["DEST"]], check=True)
     if pending:
         print("pending, not run as shown:\n  " + "\n  ".join(pending))
     sys.exit(1 if failed else 0)

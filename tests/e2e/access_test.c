@@ -102,6 +102,7 @@ static const struct {
     {"POST", "v1/agents/*/work", "/v1/agents/ag/work", WORKERS},
     {"POST", "v1/agents/*/work", "/v1/agents/%61g/work", WORKERS},
     {"GET", "v1/nodes", "/v1/nodes", BEARERS},
+    {"POST", "v1/backup", "/v1/backup", ADMIN},
     {"GET", "v1/tokens", "/v1/tokens", ADMIN},
     {"POST", "v1/tokens", "/v1/tokens", ADMIN},
     {"DELETE", "v1/tokens/*", "/v1/tokens/nobody", ADMIN},

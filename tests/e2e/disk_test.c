@@ -91,6 +91,14 @@ static void fill_disk(void)
     (void)close(fd);
 }
 
+static off_t size_of(const char *path)
+{
+    struct stat st;
+
+    assert_int_equal(stat(path, &st), 0);
+    return st.st_size;
+}
+
 static void free_disk(void)
 {
     assert_int_equal(unlink(filler), 0);
@@ -206,6 +214,37 @@ static void a_full_disk_is_told_and_gone_when_it_is_gone(void **state)
     free(token);
 }
 
+/* It gives up while there is still room for those who write. */
+static void a_backup_does_not_take_the_last_of_the_disk(void **state)
+{
+    REPLY r = {0};
+    char part[120];
+    char id[32];
+    (void)state;
+
+    if (!may_mount)
+        skip();
+    for (int i = 0; i < 10; i++) {
+        (void)snprintf(id, sizeof id, "long-%d", i);
+        post(&node, &r, "/v1/tasks",
+             "{\"workflow\": \"held\", \"id\": \"%s\", \"input\": \"%0*d\"}", id, 50000, 7);
+        EXPECT(&r, 201);
+    }
+    fill_disk();
+    CHECK(truncate(filler, size_of(filler) - 500 * 1024) == 0, "%s", strerror(errno));
+    send_as(&node, &r, "POST", "/v1/backup", NULL, SLICE(""));
+    expect_problem(&r, 503, "full");
+    CHECK(strstr(text_at(&r, "detail"), "backup"), "%.*s", SLICE_ARG(r.body));
+    (void)snprintf(part, sizeof part, "%s/backup.part", node.data);
+    CHECK(access(part, F_OK) != 0, "nothing of it is left");
+    submit(&node, "one", "beside");
+    get(&node, &r, "/readyz");
+    EXPECT(&r, 200);
+    free_disk();
+    send_as(&node, &r, "POST", "/v1/backup", NULL, SLICE(""));
+    EXPECT(&r, 200);
+}
+
 static void lines_of_many_say_for_themselves_that_the_disk_is_full(void **state)
 {
     CLEANUP(buf_fini) struct buf b = {0};
@@ -280,6 +319,7 @@ int main(int argc, char **argv)
     kit_program(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_disk_is_told_and_gone_when_it_is_gone),
+        cmocka_unit_test(a_backup_does_not_take_the_last_of_the_disk),
         cmocka_unit_test(lines_of_many_say_for_themselves_that_the_disk_is_full),
         cmocka_unit_test(what_was_accepted_before_the_disk_was_full_outlives_a_kill),
         cmocka_unit_test(a_disk_that_may_not_be_written_is_refused_until_it_may),

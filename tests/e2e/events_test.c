@@ -8,7 +8,8 @@
 
 static struct node node;
 
-#define SERVER FLAGS("--log", "error", "--scan-every", "100ms", "--grace", "200ms")
+#define SERVER \
+    FLAGS("--log", "error", "--scan-every", "100ms", "--grace", "200ms", "--limit", "write-time=1h")
 
 static int start(void **state)
 {

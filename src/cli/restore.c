@@ -1,0 +1,107 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "cli/verbs.h"
+#include "store/sqlite.h"
+
+/* Of a file that was copied out of a folder by hand the newest part may stand beside it. */
+static int refuse_beside(const struct invocation *in, const char *name)
+{
+    CLEANUP(buf_fini) struct buf wal = {0};
+    struct stat st;
+
+    buf_fmt(&wal, "%s-wal", name);
+    if (stat(wal.ptr, &st) != 0 || st.st_size == 0)
+        return CLI_OK;
+    return verb_failed(in, CLI_USAGE,
+                       "%s holds changes that are not in %s yet: this is the file of a server, no "
+                       "backup; make one with `intact backup FILE --data DIR` of that folder",
+                       wal.ptr, name);
+}
+
+static int source_open(const struct invocation *in, const char *name, int *ret_fd)
+{
+    struct stat st;
+
+    if (strcmp(name, "-") == 0) {
+        if (isatty(STDIN_FILENO))
+            return verb_misused(in, "standard input is a terminal; name a file");
+        *ret_fd = STDIN_FILENO;
+        return CLI_OK;
+    }
+    int end = refuse_beside(in, name);
+    if (end != CLI_OK)
+        return end;
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+        (void)close(fd);
+        fd = -1;
+        errno = EISDIR;
+    }
+    if (fd < 0)
+        return verb_failed(in, CLI_USAGE, "%s: %s", name, strerror(errno));
+    *ret_fd = fd;
+    return CLI_OK;
+}
+
+/* Of whom is the mistake: the command line's, or that of the file and the disk? */
+static int status_of(enum err err)
+{
+    return err == ERR_CONFLICT || err == ERR_LOCKED ? CLI_USAGE : CLI_NOT_WELL;
+}
+
+static int run(struct invocation *in)
+{
+    const char *name = in->words[0];
+    const char *dir = given(in, "data");
+    struct error e = {0};
+    int fd = -1;
+
+    if (!dir || !*dir)
+        return verb_misused(in, "say where to: --data DIR");
+    int end = source_open(in, name, &fd);
+    if (end != CLI_OK)
+        return end;
+    struct sqlite_restore r = {.dir = dir,
+                               .fd = fd,
+                               .name = fd == STDIN_FILENO ? "standard input" : name,
+                               .replace = given(in, "force") != NULL};
+    enum err err = sqlite_folder_restore(&r, &e);
+    if (fd != STDIN_FILENO)
+        (void)close(fd); /* it was only read */
+    if (err != ERR_OK)
+        return verb_failed(in, status_of(err), "%s", e.text);
+    if (r.aside[0])
+        fprintf(stderr, "what was there before is in %s/%s\n", dir, r.aside);
+    fprintf(stderr, "restored; `intact serve --data %s` goes on from there\n", dir);
+    return CLI_OK;
+}
+
+static const struct flag flags[] = {
+    {.name = "data", .value = "DIR", .help = "folder to restore into", .kind = WORD_FOLDER},
+    {.name = "force", .help = "if there is a store, move it into a folder inside of DIR"},
+    {0},
+};
+
+const struct verb verb_restore = {
+    .name = "restore",
+    .summary = "make a state store out of a backup",
+    .about = "Puts what a backup holds into a folder that no server uses. The backup is checked as "
+             "a whole before anything else is touched, and an interrupted restore never leaves "
+             "half of one.\n\n"
+             "The store is then what it was when the backup was made. Stop the original for good "
+             "before a server starts on the restored one.",
+    .arguments = {{.name = "FILE", .kind = WORD_FILE}},
+    .flags = flags,
+    .examples = {{"intact restore /backups/intact-monday.db --data intact-data", "start again"},
+                 {"gunzip -c intact.db.gz | intact restore - --data intact-data",
+                  "from a file that was made smaller"}},
+    .exits = "1 if the backup is damaged, or the folder cannot be written",
+    .is_local = true,
+    .run = run,
+};

@@ -1,0 +1,52 @@
+#ifndef LIBINTACT_CLIENT_H
+#define LIBINTACT_CLIENT_H
+
+/* A client: its blocking calls (client.c), and those that it drives (client_start.c). */
+
+#include "base/list.h"
+#include "libintact/reactor.h"
+#include "libintact/reply.h"
+
+struct intact_client {
+    char *server, *token, *ca;
+    intact_token_finder *find_token; /* NULL: not any more */
+    void *arg;
+    struct intact_reply last; /* of the blocking calls */
+    const struct intact_reply
+        *shown; /* what the caller is shown: `last`, or what find_token sees */
+    struct buf path;
+    intact_take *take; /* of the blocking call at work: gets the body of a good answer; or NULL */
+    void *take_arg;
+    bool refused; /* by `take` */
+
+    struct reactor reactor;
+    int wake_fd;                  /* eventfd: something was started */
+    struct link waiting, started; /* of struct intact_call */
+    size_t connections;
+    size_t started_count, call_count;
+    bool driven; /* by a call that has not returned */
+    /* A token was found: connections from before are not used any more. Whoever has them need not
+     * be who listens now, and it is the latter for whom the token was found. */
+    bool fresh, stale; /* new ones for what is started; one that is kept for the blocking calls */
+    struct intact_call *current; /* whose function is running */
+};
+
+struct question {
+    const char *method, *path, *type, *body;
+    size_t size;
+    int64_t wait_ms;
+};
+
+/* Sets all options for a call. Its headers, to be freed when it is over; NULL: out of memory. */
+struct curl_slist *client_prepare(const struct intact_client *c, struct intact_reply *r,
+                                  const struct question *q);
+
+/* A 401 came, to a call without a token. True: there is one now. */
+bool client_finds_token(struct intact_client *c, const struct intact_reply *r);
+
+void client_add_escaped(struct buf *b, const char *text);
+void client_add_wait(struct buf *path, int64_t wait_ms);
+
+void client_start_fini(struct intact_client *c);
+
+#endif

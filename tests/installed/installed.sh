@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# Installs into a folder, as a package would, compiles the examples against what is there, as C11 and as C++17,
+# and runs them with the server of that folder.
+# Usage: installed.sh ROOT BUILD SANITIZERS (as meson names them)
+set -eu
+root=$1 build=$2 sanitize=$3
+work=$(mktemp -d)
+pids=()
+finish() {
+    [ ${#pids[@]} = 0 ] || kill -KILL "${pids[@]}" 2>/dev/null || true
+    wait
+    rm -rf "$work"
+}
+trap finish EXIT
+fail() {
+    echo "not so: $1" >&2
+    cat "$work"/*.log >&2 || true
+    exit 1
+}
+
+meson install -C "$build" --no-rebuild --quiet --destdir "$work/dest" >"$work/install.log" 2>&1 || fail "it installs"
+pc=$(find "$work/dest" -name libintact.pc)
+lib=$(dirname "$(dirname "$pc")")
+export PKG_CONFIG_PATH=${pc%/*} PKG_CONFIG_SYSROOT_DIR=$work/dest LD_LIBRARY_PATH=$lib
+intact=$(find "$work/dest" -type f -path '*/bin/intact')
+[ "$(cd "$lib" && echo libintact.so.0.*)" != 'libintact.so.0.*' ] || fail "libintact.so.0 is there"
+[ "$(readlink "$lib/libintact.so")" = libintact.so.0 ] || fail "libintact.so is for linking with"
+
+san=()
+[ "$sanitize" = none ] || san=("-fsanitize=$sanitize")
+strict=(-O1 -Wall -Wextra -Wpedantic -Werror)
+mkdir "$work/c" "$work/cpp" "$work/src"
+cp "$root"/examples/installed/* "$root"/examples/loops/* "$work/src" # nothing else of the tree is in reach
+cd "$work/src"
+compile() { # PROGRAM PACKAGE...
+    local program=$1 flags
+    shift
+    flags=$(pkg-config --cflags --libs "$@")
+    # shellcheck disable=SC2086 # flags are words
+    {
+        ${CC:-cc} -std=c11 "${strict[@]}" "${san[@]}" -o "$work/c/$program" "$program.c" $flags &&
+        ${CXX:-c++} -std=c++17 "${strict[@]}" "${san[@]}" -o "$work/cpp/$program" -x c++ "$program.c" -x none $flags
+    } 2>"$work/compile.log" || fail "$program compiles"
+}
+compile greeter libintact
+compile submit intact
+compile many_tasks intact
+compile poll_agent intact
+compile uv_agent intact libuv
+
+# Not one of those that the kernel gives to outgoing connections.
+port=$((2048 + $$ % 20000))
+start_server() { # false: the port is taken
+    "$intact" serve --data "$work/data" --listen "127.0.0.1:$port" --log warn >"$work/ready" 2>"$work/server.log" &
+    server=$!
+    until [ -s "$work/ready" ]; do
+        kill -0 $server 2>/dev/null || return 1
+        sleep 0.05
+    done
+}
+until start_server; do
+    grep -q 'in use' "$work/server.log" || fail "the server starts"
+    port=$((port + 1))
+done
+pids+=("$server")
+export INTACT_SERVER=http://127.0.0.1:$port
+until INTACT_TOKEN=$(cat "$work/data/admin-token" 2>/dev/null) && [ -n "$INTACT_TOKEN" ]; do sleep 0.05; done
+export INTACT_TOKEN
+"$intact" workflow put greeting.json >/dev/null || fail "a workflow is stored"
+"$intact" workflow put alarm.json >/dev/null || fail "a workflow is stored"
+
+play() { # FOLDER AGENT CLIENT ARGUMENTS...: runs the agent and the client; the agent must end well
+    local at=$work/$1 agent=$2 client=$3 pid
+    shift 3
+    "$at/$agent" 2>"$work/$agent.log" &
+    pid=$!
+    pids+=("$pid")
+    "$at/$client" "$@" >"$work/answer.log" 2>&1 || fail "$client ends well"
+    kill -TERM "$pid"
+    wait "$pid" || fail "$agent ends well"
+    grep -q 'event=stopped undelivered=0' "$work/$agent.log" || fail "$agent delivers all"
+}
+for language in c cpp; do
+    play $language greeter submit greeting '{"name": "you"}'
+    grep -q '"hello"' "$work/answer.log" || fail "it greets"
+    for agent in poll_agent uv_agent; do
+        play $language $agent many_tasks alarm '{"ms": 100}' 200
+        grep -q '^200 of 200 processed' "$work/answer.log" || fail "all alarms ring"
+    done
+done
+kill -TERM "$server"
+wait "$server" || fail "the server ends well"
