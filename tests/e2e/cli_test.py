@@ -10,6 +10,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import shutil
 import signal
 import subprocess
@@ -445,6 +446,17 @@ def verbs():
     return found
 
 
+def pipeline(line):
+    """The commands of a line, each as its words."""
+    commands = [[]]
+    for word in shlex.split(line):
+        if word == "|":
+            commands.append([])
+        else:
+            commands[-1].append(word)
+    return commands
+
+
 def help_of(verb):
     return subprocess.run([INTACT, *verb, "--help"], capture_output=True, text=True, check=True).stdout
 
@@ -496,6 +508,20 @@ class Described(WithServer):
         source = "".join(read(f) for f in glob.glob(ROOT + "/src/cli/*.c"))
         for name in set(re.findall(r'\.name = "([a-z-]+)",\s*\.(?:letter|value|help)', source)):
             self.assertRegex(source, rf'(?<!\.name = )"{name}"', name)
+
+    def test_the_examples_are_command_lines_that_are_understood(self):
+        tried = 0
+        for verb in verbs():
+            text = help_of(verb).split("\nexamples:\n")[1].split("\n\n")[0].replace("\\\n", " ")
+            for line in re.findall(r"^  ([^# ].*)$", text, re.M):
+                for words in pipeline(line):
+                    if words[0] != "intact" or words[1] in ("serve", "top", "watch", "backup", "restore") or ">" in words:
+                        continue
+                    done = self.s.run(*words[1:], status=None, input="", env={"INTACT_SERVER": "http://127.0.0.1:1"})
+                    tried += 1
+                    if "No such file" not in done.stderr:
+                        self.assertIn(done.returncode, (0, 1, 3), f"{line}: {done.stderr}")
+        self.assertGreater(tried, 25)
 
     def test_what_is_misspelt_is_guessed(self):
         for words, says in ((["sumbit"], 'did you mean "submit"?'), (["workflow", "lsit"], 'did you mean "list"?'),
