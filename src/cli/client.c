@@ -1,12 +1,14 @@
 #include "cli/client.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 
 #include "cli/advice.h"
 #include "cli/say.h"
+#include "cli/stream.h"
 #include "cli/token_file.h"
 #include "libintact/wire.h"
 
@@ -19,6 +21,22 @@ static void check_server(const char *server)
             "intact: the server is \"%s\", expected http://HOST:PORT or https://HOST:PORT\n",
             server);
     exit(CLI_USAGE);
+}
+
+/* Found by a client, for live verbs, which have connections of their own. */
+static char *found_token;
+
+/* Clients may be of several threads. */
+static char *find_token(void *arg, const struct intact_client *c)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+    (void)pthread_mutex_lock(&lock);
+    char *token = token_find(arg, c);
+    free(found_token);
+    found_token = token ? strdup(token) : NULL;
+    (void)pthread_mutex_unlock(&lock);
+    return token;
 }
 
 struct intact_client *client_begin(const struct invocation *in)
@@ -36,8 +54,27 @@ struct intact_client *client_begin(const struct invocation *in)
         exit(CLI_UNREACHED);
     }
     intact_client_set_ca(c, given(in, "ca"));
-    intact_client_set_find_token(c, token_find, NULL);
+    intact_client_set_find_token(c, find_token, NULL);
     return c;
+}
+
+struct live *client_begin_live(const struct invocation *in, const struct intact_client *c)
+{
+    const char *file = given(in, "token-file");
+    const char *token = wire_token(given(in, "token"));
+    char text[128] = "";
+
+    if (file && !token_file_read(file, text, sizeof text))
+        exit(CLI_USAGE);
+    if (file)
+        token = text;
+    struct live *l =
+        live_new(intact_client_server(c), token ? token : found_token, wire_ca(given(in, "ca")));
+    if (!l) {
+        fputs("intact: libcurl cannot be used\n", stderr);
+        exit(CLI_UNREACHED);
+    }
+    return l;
 }
 
 const struct flag client_flag_list[] = {

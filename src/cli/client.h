@@ -13,6 +13,9 @@
 /* By the flags of the command line. Never NULL: it ends the program, and says why. */
 struct intact_client *client_begin(const struct invocation *in);
 
+/* The same for a live verb, by what its client found out: it has to have had an answer. */
+struct live *client_begin_live(const struct invocation *in, const struct intact_client *c);
+
 /* Tells of an answer that is not INTACT_OK, with what to do about it, and returns what exit status
  * it means. The answer is gone then. */
 int client_complain(struct intact_client *c, enum intact_status status);

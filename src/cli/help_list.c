@@ -32,7 +32,7 @@ static const struct {
     {&verb_submit, "Tasks"},
     {&verb_retry, "Tasks that need a hand"},
     {&verb_workflow_put, "Workflows"},
-    {&verb_agent_list, "The installation"},
+    {&verb_top, "The installation"},
     {&verb_completion, "This program"},
 };
 

@@ -12,6 +12,7 @@ const struct verb *const verbs[] = {
     &verb_submit,
     &verb_get,
     &verb_list,
+    &verb_watch,
     &verb_why,
 
     &verb_retry,
@@ -24,6 +25,7 @@ const struct verb *const verbs[] = {
     &verb_workflow_list,
     &verb_validate,
 
+    &verb_top,
     &verb_agent_list,
     &verb_node_list,
     &verb_audit_list,

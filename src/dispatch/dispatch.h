@@ -25,11 +25,12 @@
 struct agent {
     struct slice name;
     struct map instances;
-    struct link calls; /* of struct work, by its `turn` */
-    struct heap queue; /* of struct heap_node, the scheduler's */
-    bool backlog;      /* the store may hold claimable tasks that wait for it */
-    int64_t seen_at;   /* when it last called, or let go of a parked call */
-    uint32_t parked;   /* calls with places that are not answered yet */
+    struct link calls;          /* of struct work, by its `turn` */
+    struct heap queue;          /* of struct heap_node, the scheduler's */
+    bool backlog;               /* the store may hold claimable tasks that wait for it */
+    int64_t seen_at;            /* when it last called, or let go of a parked call */
+    uint32_t parked;            /* calls with places that are not answered yet */
+    uint64_t completed, failed; /* attempts that ended here, since it came into being */
 };
 
 struct instance {

@@ -142,6 +142,10 @@ static void count_end(struct live *l, uint16_t step)
         return;
     const struct attempt *last = &st->attempts[st->attempt_count - 1];
     l->ended[last->direction][last->outcome]++;
+    if (last->outcome == OUTCOME_COMPLETED)
+        l->steps[step].completed[last->direction]++;
+    else if (last->outcome == OUTCOME_FAILED || last->outcome == OUTCOME_TIMED_OUT)
+        l->steps[step].failed[last->direction]++;
 }
 
 /* An attempt that ended has no place any more. */

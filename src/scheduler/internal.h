@@ -53,6 +53,7 @@ struct live_step {
     bool delivered; /* an answer with it was sent, or (after a restart) may have been */
     bool stop;      /* its agent is to be told to stop */
     bool stop_told; /* an answer said so */
+    uint8_t completed[2], failed[2]; /* attempts by direction, since the last commit */
 };
 
 struct live {

@@ -73,12 +73,31 @@ static void tell_change(struct scheduler *s, struct live *l)
         s->outside.task_changed(s->outside.arg, &l->definition->workflow, &l->task);
 }
 
+/* For the agents that had them. */
+static void count_step_ends(struct scheduler *s, struct live *l, uint16_t step)
+{
+    const struct workflow_step *ws = &l->definition->workflow.steps[step];
+    struct live_step *ls = &l->steps[step];
+
+    for (int d = DIRECTION_FORWARD; d <= DIRECTION_UNDO; d++) {
+        if (ls->completed[d] + ls->failed[d] == 0)
+            continue;
+        struct agent *a =
+            dispatch_agent(&s->dispatch, d == DIRECTION_FORWARD ? ws->call.agent : ws->undo.agent);
+        a->completed += ls->completed[d];
+        a->failed += ls->failed[d];
+        ls->completed[d] = ls->failed[d] = 0;
+    }
+}
+
 static void count_ends(struct scheduler *s, struct live *l)
 {
     for (size_t d = 0; d < COUNT_OF(l->ended); d++)
         for (size_t o = 0; o < ATTEMPT_ENDS; o++)
             s->stats.attempts[d][o] += l->ended[d][o];
     memset(l->ended, 0, sizeof l->ended);
+    for (uint16_t i = 0; i < l->task.step_count; i++)
+        count_step_ends(s, l, i);
 }
 
 static void landed_ok(struct scheduler *s, struct live *l, const struct change *c)

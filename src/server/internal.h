@@ -179,6 +179,7 @@ void healthz_get(struct server *sv, struct http_request *r);
 void readyz_get(struct server *sv, struct http_request *r);
 void agents_get(struct server *sv, struct http_request *r);
 void nodes_get(struct server *sv, struct http_request *r);
+void stats_get(struct server *sv, struct http_request *r);
 void metrics_get(struct server *sv, struct http_request *r);
 
 /* body.c: reading requests */

@@ -50,6 +50,7 @@ static const struct route routes[] = {
     {"POST", "v1/validate", validate_post, SEE},
     {"GET", "v1/agents", agents_get, LIST},
     {"GET", "v1/nodes", nodes_get, ROLE_BEARER},
+    {"GET", "v1/stats", stats_get, LIST},
     {"GET", "v1/audit", audit_get, ROLE_OPERATE},
     {"POST", "v1/backup", backup_post, ROLE_ADMIN},
     {"GET", "v1/tokens", tokens_list, ROLE_ADMIN},

@@ -253,6 +253,7 @@ static const struct store_ops ops = {
     .get = sqlite_get,
     .overdue = sqlite_overdue,
     .list = sqlite_list,
+    .census = sqlite_census,
     .workflow_put = sqlite_workflow_put,
     .workflow_get = sqlite_workflow_get,
     .workflow_list = sqlite_workflow_list,

@@ -15,6 +15,7 @@
  *   sqlite_commit.c   a batch
  *   sqlite_claim.c    its claims
  *   sqlite_read.c     get, overdue, list
+ *   sqlite_census.c   counts
  *   sqlite_workflow.c definitions
  *   sqlite_access.c   tokens, and the audit
  *   sqlite_backup.c   a copy of the whole, while it is in use
@@ -96,6 +97,9 @@ enum sql {
     SQL_HAS_TAG,
     SQL_SEQ_BELOW,
     SQL_ROW,
+    SQL_CENSUS, /* counts, and for each agent in turn what waits for it */
+    SQL_CENSUS_AGENT,
+    SQL_CENSUS_WAITING,
     SQL_WORKFLOW_NEWEST,
     SQL_WORKFLOW_INSERT,
     SQL_WORKFLOW_GET,
@@ -261,6 +265,10 @@ enum err sqlite_workflow_get(struct store *s, struct slice name, int64_t version
                              struct workflow_row *ret, struct error *e);
 enum err sqlite_workflow_list(struct store *s, struct arena *a, struct workflow_row **ret,
                               size_t *ret_count, struct error *e);
+
+/* sqlite_census.c */
+enum err sqlite_census(struct store *s, int64_t now, size_t most, struct arena *a,
+                       struct census *ret, struct error *e);
 
 /* sqlite_access.c */
 int audit_insert(struct db *d, const struct audit *audit) MUST_USE; /* NULL: nothing */

@@ -22,6 +22,10 @@
 #define AUDIT "SELECT seq, at, actor, verb, task, step, reason FROM audit WHERE seq < ?1"
 #define PAGE  " ORDER BY seq DESC LIMIT ?2"
 
+#define STATE(s)                                                  \
+    "(SELECT count(*) FROM (SELECT 1 FROM task WHERE state = '" s \
+    "' AND state <> 'processed' LIMIT ?1))"
+
 const char *sql_text(enum sql which)
 {
     /* clang-format off */
@@ -73,6 +77,14 @@ const char *sql_text(enum sql which)
         [SQL_SEQ_BELOW] = "SELECT seq, submitted_at FROM task WHERE seq < ?1 "
             "ORDER BY seq DESC LIMIT 1",
         [SQL_ROW] = "SELECT " COLUMNS " FROM task WHERE seq = ?1",
+        [SQL_CENSUS] = "SELECT " STATE("pending") ", " STATE("processing") ", "
+            STATE("compensating") ", " STATE("compensated") ", " STATE("error") ", "
+            "(SELECT count(*) FROM (SELECT 1 FROM task WHERE wake_at <= ?2 LIMIT ?1)), "
+            "(SELECT min(wake_at) FROM task WHERE wake_at <= ?2)",
+        [SQL_CENSUS_AGENT] = "SELECT waiting_for, submitted_at FROM task WHERE state = 'pending' "
+            "AND locked_by IS NULL AND waiting_for > ?1 ORDER BY waiting_for, rank LIMIT 1",
+        [SQL_CENSUS_WAITING] = "SELECT count(*) FROM (SELECT 1 FROM task WHERE state = 'pending' "
+            "AND locked_by IS NULL AND waiting_for = ?1 LIMIT ?2)",
         [SQL_WORKFLOW_NEWEST] = "SELECT version, text FROM workflow WHERE name = ?1 "
             "ORDER BY version DESC LIMIT 1",
         [SQL_WORKFLOW_INSERT] = "INSERT INTO workflow (name, version, text, created_at) "

@@ -151,6 +151,26 @@ struct list_query {
 /* Before a node's name: the lease that its scheduler holds as "node/boot" while it lives. */
 #define NODE_LEASE "node/"
 
+/* How much there is of what is not over: for who looks after it. Counting ends at `most`, so that
+ * it costs the same however much is stored. */
+struct census_agent {
+    struct slice agent;
+    uint64_t tasks;             /* unlocked, for when it has a place; at most `agents_most` */
+    int64_t first_submitted_at; /* of the one that is claimed next */
+};
+
+struct census {
+    uint64_t tasks[TASK_ERROR + 1]; /* at most `most` of each state; those processed: 0 */
+    uint64_t sleeping;              /* of those pending: until a time; at most `agents_most` */
+    uint64_t overdue;               /* rows with wake_at <= now; at most `most` */
+    int64_t overdue_since;          /* the least of these; 0: there is none */
+    struct census_agent *agents;    /* the first CENSUS_AGENTS by name */
+    size_t agents_most;             /* what `most` is for each of them: they share it */
+    size_t agent_count;
+};
+
+enum { CENSUS_AGENTS = 200 };
+
 /* An attempt to take or renew a lease. */
 struct lease_try {
     struct slice name, holder;
@@ -226,6 +246,10 @@ struct store_ops {
     /* Pages of a listing; docs are read, payloads are not. */
     enum err (*list)(struct store *s, const struct list_query *q, struct arena *a,
                      struct row_page *ret, struct error *e);
+
+    /* Counts. NULL in a body that cannot do so without reading all that is stored. */
+    enum err (*census)(struct store *s, int64_t now, size_t most, struct arena *a,
+                       struct census *ret, struct error *e);
 
     /* Stores a definition under the next version of its name. If the newest version has the very
      * same text, nothing is stored: *ret_new is false and *ret_version its number. `audit` (may be

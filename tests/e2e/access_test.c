@@ -88,6 +88,7 @@ static const struct {
     {"GET", "metrics", "/metrics", LISTERS},
     {"GET", "v1/tasks", "/v1/tasks", LISTERS},
     {"GET", "v1/agents", "/v1/agents", LISTERS},
+    {"GET", "v1/stats", "/v1/stats", LISTERS},
     {"GET", "v1/audit", "/v1/audit", OPERATE | ADMIN},
     {"GET", "v1/tasks/*", "/v1/tasks/x", SEERS},
     {"POST", "v1/tasks", "/v1/tasks", SUBMIT | OPERATE | ADMIN},

@@ -30,6 +30,7 @@ static const struct call calls[] = {
     {"GET", "/metrics", NULL, false},
     {"GET", "/v1/nodes", NULL, false},
     {"GET", "/v1/agents", NULL, false},
+    {"GET", "/v1/stats", NULL, false},
     {"GET", "/v1/tasks", NULL, false},
     {"GET", "/v1/tasks/held", NULL, false},
     {"GET", "/v1/tasks/held/events", NULL, false},
