@@ -24,6 +24,16 @@ ok "the service has a user of its own"
 [ -f /usr/lib/systemd/system/intact.service ] || [ -f /lib/systemd/system/intact.service ] || fail "no unit"
 intact --version | grep -q . || fail "intact --version"
 ok "the program runs"
+for file in bash-completion/completions/intact zsh/vendor-completions/_intact \
+    fish/vendor_completions.d/intact.fish; do
+    [ -s "/usr/share/$file" ] || fail "no /usr/share/$file"
+done
+ok "shells find the completions"
+# A minimal system leaves manual pages out; the package has them.
+for page in intact intact-serve intact-submit intact-workflow-put; do
+    dpkg-deb -c /tmp/intact_*.deb | grep -q "usr/share/man/man1/$page.1.gz" || fail "no page $page"
+done
+ok "the package has manual pages"
 
 install -d -o intact -g intact -m 0700 /var/lib/intact
 # As the unit does it.

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/verbs.h"
 #include "libintact/fake.h"
 #include "json/json.h"
 
@@ -32,11 +31,6 @@ static int answer(struct fake *f, const char *line, struct slice body, struct bu
     return s.status;
 }
 
-static int cli_get(int argc, char **argv)
-{
-    return verb_run(&verb_get, argc, argv);
-}
-
 static char out[8000], err[8000];
 
 static void read_back(int fd, char text[8000])
@@ -47,22 +41,23 @@ static void read_back(int fd, char text[8000])
     close(fd);
 }
 
-/* Runs a verb with its output caught. */
-static int run(int (*verb)(int argc, char **argv), const char *const *args)
+/* Runs the program with its output caught. */
+static int run(const char *const *args)
 {
-    char *argv[12] = {0};
+    char program[] = "intact";
+    char *argv[12] = {program};
     char names[2][40] = {"/tmp/intact-cli-out-XXXXXX", "/tmp/intact-cli-err-XXXXXX"};
-    int argc = 0;
+    int argc = 1;
     int before[2] = {dup(1), dup(2)};
     int files[2] = {mkstemp(names[0]), mkstemp(names[1])};
 
-    for (; args[argc]; argc++)
-        argv[argc] = strdup(args[argc]);
+    for (; args[argc - 1]; argc++)
+        argv[argc] = strdup(args[argc - 1]);
     for (int i = 0; i < 2; i++) {
         unlink(names[i]);
         dup2(files[i], i + 1);
     }
-    int status = verb(argc, argv);
+    int status = cli_main(argc, argv);
     fflush(stdout);
     fflush(stderr);
     for (int i = 0; i < 2; i++) {
@@ -71,7 +66,7 @@ static int run(int (*verb)(int argc, char **argv), const char *const *args)
     }
     read_back(files[0], out);
     read_back(files[1], err);
-    for (int i = 0; i < argc; i++)
+    for (int i = 1; i < argc; i++)
         free(argv[i]);
     return status;
 }
@@ -91,119 +86,154 @@ static const char mistakes[] =
     "name\"}]}";
 
 static const struct {
-    int (*verb)(int argc, char **argv);
     const char *args[10];
     int http;
     const char *answers[4];
     int exit;
     const char *seen, *out, *err; /* what must be in each; NULL: anything */
 } cases[] = {
-    {cli_submit,
-     {"submit", "order", "--input", "{\"a\": 1}", "--id", "o-1", "--priority", "7"},
+    {{"submit", "order", "--input", "{\"a\": 1}", "--id", "o-1", "--priority", "7"},
      201,
      {pending},
      0,
-     "POST /v1/tasks|{\"workflow\":\"order\",\"id\":\"o-1\",\"priority\":7,\"input\":{\"a\": 1}}\n",
+     "POST /v1/tasks|{\"workflow\":\"order\",\"priority\":7,\"id\":\"o-1\",\"input\":{\"a\": 1}}\n",
      "o-1\n",
      ""},
-    {cli_submit,
-     {"submit", "order", "--tag", "k=v", "--tag", "l=", "--version", "2"},
+    {{"submit", "order", "--tag", "k=v", "--tag", "l=", "--version", "2"},
      201,
      {pending},
      0,
      "POST "
      "/v1/"
-     "tasks|{\"workflow\":\"order\",\"version\":2,\"input\":{},\"tags\":{\"k\":\"v\",\"l\":\"\"}}",
+     "tasks|{\"workflow\":\"order\",\"version\":2,\"tags\":{\"k\":\"v\",\"l\":\"\"},\"input\":{}}",
      "o-1\n",
      ""},
-    {cli_submit, {"submit", "order", "--json"}, 201, {pending}, 0, NULL, pending, ""},
-    {cli_submit,
-     {"submit", "order", "--wait", "30s"},
+    {{"submit", "order", "--json"}, 201, {pending}, 0, NULL, pending, ""},
+    {{"submit", "order", "--wait", "30s"},
      200,
      {pending, processed},
      0,
      "GET /v1/tasks/o-1?wait=30000ms|",
      "state       processed\n",
      ""},
-    {cli_submit,
-     {"submit", "order", "--wait", "30s"},
-     200,
-     {pending, compensated},
-     1,
-     NULL,
-     "compensated",
-     ""},
-    {cli_submit,
-     {"submit", "order", "--wait", "0s"},
-     200,
-     {pending},
-     1,
-     NULL,
-     "pending",
-     "has not ended yet"},
-    {cli_submit,
-     {"submit", "order"},
+    {{"submit", "order", "--wait", "30s"}, 200, {pending, compensated}, 1, NULL, "compensated", ""},
+    {{"submit", "order", "--wait", "0s"}, 200, {pending}, 1, NULL, "pending", "has not ended yet"},
+    {{"submit", "order"},
      409,
      {"{\"title\":\"conflict\",\"detail\":\"exists\"}"},
      1,
      NULL,
      "",
-     "intact: exists"},
-    {cli_submit, {"submit", "order"}, 503, {"{\"title\":\"busy\"}"}, 3, NULL, "", "busy"},
-    {cli_submit,
-     {"submit", "order", "--input", "{\"a\": }"},
+     "intact submit: exists"},
+    {{"submit", "order"}, 503, {"{\"title\":\"busy\"}"}, 3, NULL, "", "busy"},
+    {{"submit", "order", "--input", "{\"a\": }"},
      200,
      {pending},
      2,
      "",
      "",
      "not JSON: line 1, column 7"},
-    {cli_submit,
-     {"submit", "order", "--input", "@/nonexistent"},
+    {{"submit", "order", "--input", "@/nonexistent/file"},
      200,
      {pending},
      2,
      "",
      "",
-     "/nonexistent: No such file"},
-    {cli_submit,
-     {"submit", "order", "--priority", "x"},
+     "/nonexistent/file: No such file"},
+    {{"submit", "order", "--priority", "x"},
      200,
      {pending},
      2,
      "",
      "",
      "--priority is \"x\", expected a number"},
-    {cli_submit,
-     {"submit", "order", "--wait", "30"},
+    {{"submit", "order", "--wait", "30"}, 200, {pending}, 2, "", "", "expected a duration"},
+    {{"submit", "order", "--tag", "k"}, 200, {pending}, 2, "", "", "expected KEY=VALUE"},
+    {{"submit"},
      200,
      {pending},
      2,
      "",
      "",
-     "expected a duration"},
-    {cli_submit,
-     {"submit", "order", "--tag", "k"},
+     "WORKFLOW is missing, or --file FILE; see intact submit --help"},
+    {{"submit", "order", "-f", "x"}, 200, {pending}, 2, "", "", "x: No such file or directory"},
+    {{"submit", "order", "-f", "x", "--id", "a"},
      200,
      {pending},
      2,
      "",
      "",
-     "expected KEY=VALUE"},
-    {cli_submit, {"submit"}, 200, {pending}, 2, "", "", "usage: intact submit"},
-    {cli_submit, {"submit", "order", "-f", "x"}, 200, {pending}, 2, "", "", "usage: intact submit"},
-    {cli_submit, {"submit", "--nonsense"}, 200, {pending}, 2, "", "", "usage: intact submit"},
-    {cli_submit, {"submit", "--help"}, 200, {pending}, 0, "", "usage: intact submit", ""},
-    {cli_submit,
-     {"submit", "-f", "/nonexistent"},
+     "--id is of one task, and --file has many"},
+    {{"submit", "-f", "x", "--tag", "a=b"},
      200,
      {pending},
      2,
      "",
      "",
-     "/nonexistent: No such file"},
-    {cli_get,
-     {"get", "o-1"},
+     "--tag takes a WORKFLOW beside --file"},
+    {{"submit", "o", "--run-id", "a"}, 200, {pending}, 2, "", "", "--run-id goes with --file only"},
+    {{"submit", "-f", "x", "--run-id", "a b"},
+     200,
+     {pending},
+     2,
+     "",
+     "",
+     "--run-id is \"a b\", expected"},
+    {{"submit", "--nonsense"},
+     200,
+     {pending},
+     2,
+     "",
+     "",
+     "intact submit: there is no flag --nonsense; see intact submit --help\n"},
+    {{"submit", "--verison", "2"},
+     200,
+     {pending},
+     2,
+     "",
+     "",
+     "there is no flag --verison, did you mean --version?"},
+    {{"submit", "--json=x"}, 200, {pending}, 2, "", "", "--json=x: this flag takes no value"},
+    {{"submit", "o", "--input"}, 200, {pending}, 2, "", "", "--input needs a value"},
+    {{"submit", "-x"}, 200, {pending}, 2, "", "", "there is no flag -x"},
+    {{"list", "--color", "alwys"},
+     200,
+     {pending},
+     2,
+     "",
+     "",
+     "--color is \"alwys\", expected auto, always or never; did you mean always?"},
+    {{"list", "--state", "error,proccessing"},
+     200,
+     {pending},
+     2,
+     "",
+     "",
+     "--state is \"proccessing\", expected pending"},
+    {{"sumbit"},
+     200,
+     {pending},
+     2,
+     "",
+     "",
+     "intact: there is no verb \"sumbit\", did you mean \"submit\"?; see intact --help"},
+    {{"worklfow", "list"}, 200, {pending}, 2, "", "", "did you mean \"workflow\"?"},
+    {{"workflow", "lits"},
+     200,
+     {pending},
+     2,
+     "",
+     "",
+     "intact workflow: there is no verb \"lits\", did you mean \"list\"?"},
+    {{"submit", "--help"}, 200, {pending}, 0, "", "usage: intact submit", ""},
+    {{"submit", "-f", "/nonexistent/file"},
+     200,
+     {pending},
+     2,
+     "",
+     "",
+     "/nonexistent/file: No such file"},
+    {{"get", "o-1"},
      200,
      {record},
      0,
@@ -213,100 +243,77 @@ static const struct {
      "STEP    STATE   AGENT    ACTION  ATTEMPTS  FAILURES  IN DOUBT  ERROR\n"
      "charge  failed  payment  charge  2         1         yes       declined\n",
      ""},
-    {cli_get, {"get", "o-1", "--json"}, 200, {record}, 0, NULL, record, ""},
-    {cli_get,
-     {"get", "o-1", "--wait", "1s"},
+    {{"get", "o-1", "--json"}, 200, {record}, 0, NULL, record, ""},
+    {{"get", "o-1", "--wait", "1s"},
      200,
      {processed},
      0,
      "GET /v1/tasks/o-1?wait=1000ms|",
      "processed",
      ""},
-    {cli_get, {"get", "o-1", "--wait", "1s"}, 200, {compensated}, 1, NULL, "compensated", ""},
-    {cli_get, {"get", "o-1"}, 404, {"{\"title\":\"not found\"}"}, 1, NULL, "", "not found"},
-    {cli_get,
-     {"get", "o-1"},
-     200,
-     {"<html>"},
-     1,
-     NULL,
-     "",
-     "does not answer like an Intact server"},
-    {cli_get, {"get"}, 200, {record}, 2, "", "", "TASK is missing; see intact get --help"},
-    {cli_list,
-     {"list", "--state", "error", "--tag", "a b=c&d", "--limit", "2"},
+    {{"get", "o-1", "--wait", "1s"}, 200, {compensated}, 1, NULL, "compensated", ""},
+    {{"get", "o-1"}, 404, {"{\"title\":\"not found\"}"}, 1, NULL, "", "not found"},
+    {{"get", "o-1"}, 200, {"<html>"}, 1, NULL, "", "does not answer like an Intact server"},
+    {{"get"}, 200, {record}, 2, "", "", "TASK is missing; see intact get --help"},
+    {{"list", "--state", "error", "--tag", "a b=c&d", "--limit", "2"},
      200,
      {"{\"tasks\":[{\"id\":\"a\",\"state\":\"error\",\"priority\":5},{\"id\":\"long-id\",\"state\":"
       "\"x\"}],\"next\":null}"},
      0,
-     "GET /v1/tasks?state=error&tag.a%20b=c%26d&limit=2|",
+     "GET /v1/tasks?state=error&limit=2&tag.a%20b=c%26d|",
      "a        -         error  5",
      ""},
-    {cli_list,
-     {"list", "--all"},
+    {{"list", "--all"},
      200,
      {"{\"tasks\":[],\"next\":\"17\"}", "{\"tasks\":[{\"id\":\"z\"}],\"next\":null}"},
      0,
      "GET /v1/tasks|\nGET /v1/tasks?cursor=17|\n",
      "\nz ",
      ""},
-    {cli_list,
-     {"list"},
+    {{"list"}, 200, {"{\"tasks\":[],\"next\":\"17\"}"}, 0, "GET /v1/tasks|\n", "ID  WORKFLOW", ""},
+    {{"list", "x"},
      200,
-     {"{\"tasks\":[],\"next\":\"17\"}"},
-     0,
-     "GET /v1/tasks|\n",
-     "ID  WORKFLOW",
-     ""},
-    {cli_list, {"list", "x"}, 200, {pending}, 2, "", "", "usage: intact list"},
-    {cli_workflow,
-     {"workflow", "list"},
+     {pending},
+     2,
+     "",
+     "",
+     "\"x\" is one word too many; see intact list --help"},
+    {{"workflow", "list"},
      200,
      {"{\"workflows\":[{\"name\":\"order\",\"version\":3,\"steps\":2}]}"},
      0,
      "GET /v1/workflows|",
      "WORKFLOW  VERSION  STEPS\norder     3        2\n",
      ""},
-    {cli_workflow,
-     {"workflow", "get", "order"},
+    {{"workflow", "get", "order"},
      200,
      {"{\"name\":\"order\",\"definition\":{\"intact\":1}}"},
      0,
      "GET /v1/workflows/order|",
      "{\"intact\":1}\n",
      ""},
-    {cli_workflow,
-     {"workflow", "get", "order", "2"},
+    {{"workflow", "get", "order", "2"},
      404,
      {"{\"title\":\"not found\"}"},
      1,
      "GET /v1/workflows/order/versions/2|",
      "",
      "not found"},
-    {cli_workflow,
-     {"workflow", "get", "a?b"},
+    {{"workflow", "get", "a?b"}, 200, {pending}, 2, "", "", "is no name of a workflow"},
+    {{"workflow", "drop", "order"},
      200,
      {pending},
      2,
      "",
      "",
-     "is no name of a workflow"},
-    {cli_workflow,
-     {"workflow", "drop", "order"},
+     "there is no verb \"drop\"; see intact workflow --help"},
+    {{"workflow", "put", "/nonexistent/file"},
      200,
      {pending},
      2,
      "",
      "",
-     "usage: intact workflow"},
-    {cli_workflow,
-     {"workflow", "put", "/nonexistent"},
-     200,
-     {pending},
-     2,
-     "",
-     "",
-     "/nonexistent: No such file"},
+     "/nonexistent/file: No such file"},
 };
 
 static void begin(int status, const char *const answers[4])
@@ -327,7 +334,7 @@ static void each_verb_asks_shows_and_ends_as_it_should(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         begin(cases[i].http, cases[i].answers);
-        int status = run(cases[i].verb, cases[i].args);
+        int status = run(cases[i].args);
         fake_close(&s.fake);
         CHECK(status == cases[i].exit, "case %zu: exit %d\n%s%s", i, status, out, err);
         CHECK(!cases[i].seen || strstr(s.seen, cases[i].seen), "case %zu: asked %s", i, s.seen);
@@ -342,13 +349,12 @@ static void a_server_that_is_not_there_is_exit_status_3(void **state)
 {
     static const char *const answers[4] = {"{}"};
     static const char *const args[][4] = {{"get", "x"}, {"list"}, {"submit", "w"}};
-    static int (*const those[])(int, char **) = {cli_get, cli_list, cli_submit};
 
     (void)state;
     begin(200, answers);
     fake_close(&s.fake);
-    for (size_t i = 0; i < COUNT_OF(those); i++) {
-        CHECK(run(those[i], args[i]) == 3, "%s", args[i][0]);
+    for (size_t i = 0; i < COUNT_OF(args); i++) {
+        CHECK(run(args[i]) == 3, "%s", args[i][0]);
         CHECK(strstr(err, "Is the server running?"), "%s", err);
     }
 }
@@ -368,13 +374,19 @@ static void a_file_of_tasks_is_submitted_in_batches_and_its_lines_are_named(void
         "{\"line\":1,\"status\":201,\"id\":\"a\"}\n{\"line\":2,\"status\":422,\"id\":null,"
         "\"problem\":{"
         "\"detail\":\"no input\"}}\n{\"line\":3,\"status\":200,\"id\":\"c\"}\n"};
-    static const char *const args[] = {"submit", "-f", "intact-cli-test.ndjson", NULL};
+    static const char *const args[] = {"submit",   "-f", "intact-cli-test.ndjson",
+                                       "--run-id", "r",  NULL};
 
     (void)state;
     begin(200, answers);
     write_file(args[2], "{\"n\":1}\n\n  \n{\"n\":2}\n{\"n\":3}");
-    CHECK(run(cli_submit, args) == 1, "one was refused");
-    CHECK(strcmp(s.seen, "POST /v1/tasks|{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n\n") == 0, "%s", s.seen);
+    CHECK(run(args) == 1, "one was refused");
+    CHECK(strcmp(s.seen, "POST "
+                         "/v1/"
+                         "tasks|{\"id\":\"r-1\",\"n\":1}\n{\"id\":\"r-4\",\"n\":2}\n{\"id\":\"r-"
+                         "5\",\"n\":3}\n\n")
+              == 0,
+          "%s", s.seen);
     CHECK(strcmp(out, "1 submitted, 1 existed already, 1 refused\n") == 0, "%s", out);
     CHECK(strcmp(err, "intact-cli-test.ndjson:4: no input (status 422)\n") == 0, "%s", err);
 
@@ -384,7 +396,7 @@ static void a_file_of_tasks_is_submitted_in_batches_and_its_lines_are_named(void
         fputs("{}\n", f);
     fclose(f);
     s.calls = 0;
-    (void)run(cli_submit, args); /* stops at once: the server answers only three lines of 500 */
+    (void)run(args); /* stops at once: the server answers only three lines of 500 */
     CHECK(s.calls == 1 && strstr(err, "500 tasks submitted, 3 answered"), "%u: %s", s.calls, err);
     unlink(args[2]);
     fake_close(&s.fake);
@@ -401,25 +413,25 @@ static void a_definition_with_mistakes_is_told_as_compilers_do(void **state)
     (void)state;
     begin(422, answers);
     write_file(put[2], "{\"intact\":1,\"workflow\":\"order\"}");
-    CHECK(run(cli_workflow, put) == 1, "put");
+    CHECK(run(put) == 1, "put");
     CHECK(strcmp(err, "intact-cli-test.def:4:9: error: steps[0]: found 5, expected a name\n") == 0,
           "%s", err);
     fake_close(&s.fake);
 
     begin(201, right);
-    CHECK(run(cli_workflow, put) == 0, "put");
+    CHECK(run(put) == 0, "put");
     CHECK(strcmp(out, "order, version 4\n") == 0, "%s", out);
     CHECK(strcmp(err, "intact-cli-test.def:2:1: warning: a: found b, expected c\n") == 0, "%s",
           err);
     write_file(put[2], "# yaml\nintact: 1\nworkflow: 'order'  # the name\n");
-    CHECK(run(cli_workflow, put) == 0, "put");
+    CHECK(run(put) == 0, "put");
     CHECK(strstr(s.seen, "PUT /v1/workflows/order|# yaml"), "%s", s.seen);
     unsigned calls = s.calls;
     write_file(put[2], "{\"intact\":1, }");
-    CHECK(run(cli_workflow, put) == 1, "put");
+    CHECK(run(put) == 1, "put");
     CHECK(strstr(err, "intact-cli-test.def:1:14: error: found \"}\""), "%s", err);
     write_file(put[2], "intact: 1\nworkflow: a/b\n");
-    CHECK(run(cli_workflow, put) == 1, "put");
+    CHECK(run(put) == 1, "put");
     CHECK(strstr(err, "intact-cli-test.def:2:11: error: workflow: found \"a/b\""), "%s", err);
     CHECK(s.calls == calls, "without a name there is nothing to ask a server");
     unlink(put[2]);
@@ -436,11 +448,11 @@ static void a_stored_definition_is_shown_as_it_was_written(void **state)
 
     (void)state;
     begin(200, yaml);
-    CHECK(run(cli_workflow, show) == 0, "%s", err);
+    CHECK(run(show) == 0, "%s", err);
     CHECK(strcmp(out, "# mine\nintact: 1\n") == 0, "%s", out);
     fake_close(&s.fake);
     begin(200, json);
-    CHECK(run(cli_workflow, show) == 0, "%s", err);
+    CHECK(run(show) == 0, "%s", err);
     CHECK(strcmp(out, "{\"intact\" : 1}\n") == 0, "%s", out);
     fake_close(&s.fake);
 }
@@ -464,34 +476,34 @@ static void definitions_are_validated_without_a_server(void **state)
     setenv("INTACT_SERVER", "http://127.0.0.1:1", 1);
     write_file(one[1], good_yaml);
     write_file(two[2], "{\"intact\":1,\n\"workflow\":\"w\",\n\"stepps\":[]}");
-    CHECK(run(cli_validate, one) == 0, "%s", err);
+    CHECK(run(one) == 0, "%s", err);
     CHECK(strcmp(out, "intact-cli-test.yml: no mistakes\n") == 0 && !*err, "%s%s", out, err);
-    CHECK(run(cli_validate, two) == 1, "one of two");
+    CHECK(run(two) == 1, "one of two");
     CHECK(strcmp(err, "intact-cli-test.json:1:1: error: steps: found nothing, expected a key "
                       "\"steps\"\nintact-cli-test.json:3:1: error: stepps: found key "
                       "\"stepps\": did you mean \"steps\"?\n")
               == 0,
           "%s", err);
-    CHECK(run(cli_validate, json) == 1, "json");
+    CHECK(run(json) == 1, "json");
     CHECK(json_parse(&a, slice_of(out), &j, NULL) == ERR_OK, "%s", out);
     const struct json *files = json_get(j, "files");
     CHECK(files && files->count == 2, "%s", out);
     CHECK(json_get(files->child, "errors")->count == 0, "%s", out);
     CHECK(json_get(files->child->next, "errors")->count == 2, "%s", out);
     CHECK(slice_is(json_get_raw(files->child->next, "was_read"), "true"), "%s", out);
-    CHECK(run(cli_validate, absent) == 2, "a file that is not there");
+    CHECK(run(absent) == 2, "a file that is not there");
     CHECK(strstr(err, "No such file") && strstr(out, "no mistakes"), "%s%s", out, err);
-    CHECK(run(cli_validate, none) == 2 && strstr(err, "usage"), "%s", err);
-    CHECK(run(cli_validate, odd) == 2 && strstr(err, "usage"), "%s", err);
+    CHECK(run(none) == 2 && strstr(err, "FILE is missing"), "%s", err);
+    CHECK(run(odd) == 2 && strstr(err, "no flag --server"), "%s", err);
 
     write_file(one[1], "intact: 1\nworkflow: w\nsteps:\n"
                        "  - {name: a, agent: x, action: y, undo: none, if: \"true\"}\n");
-    CHECK(run(cli_validate, one) == 0 && !*out, "%s", out);
+    CHECK(run(one) == 0 && !*out, "%s", out);
     CHECK(strcmp(err, "intact-cli-test.yml:4:52: warning: steps[0].if: found \"true\", "
                       "expected a condition that depends on something\n")
               == 0,
           "%s", err);
-    CHECK(run(cli_validate, strict) == 1, "warnings count");
+    CHECK(run(strict) == 1, "warnings count");
     unlink(one[1]);
     unlink(two[2]);
     unsetenv("INTACT_SERVER");

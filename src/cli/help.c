@@ -1,78 +1,120 @@
 #include "cli/help.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/base.h"
 
-enum { TEXT_WIDTH = 90, FLAG_COLUMN = 22 };
+enum {
+    TEXT_WIDTH_MIN = 40,
+    TEXT_WIDTH_MAX = 90, /* wider lines are hard to read */
+    FLAG_COLUMN = 22,
+};
 
-static void print_arguments(const struct verb *v, FILE *to)
+/* A terminal's, if it is narrower; read from a pipe all look alike. */
+static size_t text_width(FILE *to)
 {
+    struct winsize w = {0};
+
+    if (!isatty(fileno(to)) || ioctl(fileno(to), TIOCGWINSZ, &w) != 0 || w.ws_col == 0
+        || w.ws_col > TEXT_WIDTH_MAX)
+        return TEXT_WIDTH_MAX;
+    return w.ws_col > TEXT_WIDTH_MIN ? w.ws_col - 1 : TEXT_WIDTH_MIN;
+}
+
+void help_synopsis(const struct verb *v, struct buf *b)
+{
+    char words[64];
+
+    buf_str(b, verb_words(v, words, sizeof words));
     for (size_t i = 0; i < VERB_ARGUMENTS_MAX && v->arguments[i].name; i++) {
         const struct argument *a = &v->arguments[i];
-        fprintf(to, a->optional ? " [%s]" : " %s", a->name);
-        if (a->repeats)
-            fputs("...", to);
+        buf_fmt(b, a->optional ? " [%s]%s" : " %s%s", a->name, a->repeats ? "..." : "");
     }
-}
-
-void help_print_synopsis(const struct verb *v, FILE *to)
-{
-    fprintf(to, "intact%s%s%s%s", v->noun ? " " : "", v->noun ? v->noun : "", *v->name ? " " : "",
-            v->name);
-    print_arguments(v, to);
     if (verb_flag(v, 0))
-        fputs(" [FLAG...]", to);
+        buf_str(b, " [FLAG...]");
 }
 
-/* Paragraphs, wrapped between words. */
-static void print_text(const char *text, FILE *to)
-{
-    size_t column = 0;
+/* Words between which lines are broken; each line but the first one begins with `indent` blanks. */
+struct flow {
+    FILE *to;
+    size_t column, indent, width;
+};
 
+static void flow_line(struct flow *f)
+{
+    fprintf(f->to, "\n%*s", (int)f->indent, "");
+    f->column = f->indent;
+}
+
+static void flow_word(struct flow *f, const char *word, size_t len)
+{
+    bool first = f->column <= f->indent;
+
+    if (!first && f->column + 1 + len > f->width) {
+        flow_line(f);
+        first = true;
+    }
+    fprintf(f->to, "%s%.*s", first ? "" : " ", (int)len, word);
+    f->column += len + !first;
+}
+
+/* '\n' is a blank as well; "\n\n" ends a paragraph. */
+static void flow_text(struct flow *f, const char *text)
+{
     while (*text) {
-        size_t word = strcspn(text, " \n");
-        if (column > 0 && column + 1 + word > TEXT_WIDTH) {
-            fputc('\n', to);
-            column = 0;
-        }
-        fprintf(to, "%s%.*s", column ? " " : "", (int)word, text);
-        column += word + (column ? 1 : 0);
-        text += word;
+        size_t len = strcspn(text, " \n");
+        if (len > 0)
+            flow_word(f, text, len);
+        text += len;
         if (strncmp(text, "\n\n", 2) == 0) {
-            fputs("\n\n", to);
-            column = 0;
+            fputc('\n', f->to);
+            flow_line(f);
         }
         text += strspn(text, " \n");
     }
+}
+
+static void print_text(const char *text, FILE *to)
+{
+    struct flow f = {.to = to, .width = text_width(to)};
+
+    flow_text(&f, text);
     fputc('\n', to);
+}
+
+void help_flag_head(const struct flag *f, char ret[64])
+{
+    int n = f->letter ? snprintf(ret, 64, "-%c, --%s", f->letter, f->name)
+                      : snprintf(ret, 64, "--%s", f->name);
+
+    ASSERT(n > 0 && n < 64);
+    if (f->value)
+        (void)snprintf(ret + n, 64 - (size_t)n, " %s", f->value);
 }
 
 static void print_flag(const struct flag *f, FILE *to)
 {
+    struct flow flow = {.to = to,
+                        .column = FLAG_COLUMN + 3,
+                        .indent = FLAG_COLUMN + 3,
+                        .width = text_width(to)};
     char head[64];
-    const char *line = f->help;
 
-    int n = f->letter ? snprintf(head, sizeof head, "-%c, --%s", f->letter, f->name)
-                      : snprintf(head, sizeof head, "--%s", f->name);
-    ASSERT(n > 0 && (size_t)n < sizeof head);
-    if (f->value)
-        (void)snprintf(head + n, sizeof head - (size_t)n, " %s", f->value);
+    help_flag_head(f, head);
     fprintf(to, "  %-*s ", FLAG_COLUMN, head);
     if (strlen(head) > FLAG_COLUMN)
-        fprintf(to, "\n  %-*s ", FLAG_COLUMN, "");
-    for (;;) {
-        size_t len = strcspn(line, "\n");
-        fprintf(to, "%.*s", (int)len, line);
-        line += len;
-        if (!*line++)
-            break;
-        fprintf(to, "\n  %-*s ", FLAG_COLUMN, "");
-    }
+        flow_line(&flow);
+    flow_text(&flow, f->help);
     if (f->repeats)
-        fputs("; repeatable", to);
-    if (f->initial)
-        fprintf(to, "  [%s]", f->initial);
+        flow_text(&flow, "(repeatable)");
+    if (f->initial) {
+        CLEANUP(buf_fini) struct buf b = {0};
+        buf_fmt(&b, "[%s]", f->initial);
+        flow_text(&flow, b.ptr);
+    }
     fputc('\n', to);
 }
 
@@ -85,21 +127,60 @@ static void print_flags(const char *title, const struct flag *flags, FILE *to)
         print_flag(f, to);
 }
 
+void help_exits(const struct verb *v, struct buf *b)
+{
+    buf_fmt(b, "exit status: 0, or %s, 2 for a wrong command line or a file that it names",
+            v->exits ? v->exits : "1 if the server refused what was asked");
+    if (!v->is_local)
+        buf_str(b, ", 3 if the server was not reached or has too much to do");
+}
+
+/* A line that is too long goes on below, as a shell reads it. */
+static void print_command(const char *command, FILE *to)
+{
+    size_t width = text_width(to) - 4;
+
+    fputs("  ", to);
+    while (strlen(command) > width) {
+        size_t len = width;
+        while (len > 0
+               && !(command[len] == ' ' && (command[len + 1] == '-' || command[len + 1] == '|')))
+            len--;
+        if (len == 0)
+            break;
+        fprintf(to, "%.*s \\\n      ", (int)len, command);
+        command += len + 1;
+    }
+    fprintf(to, "%s\n", command);
+}
+
 void help_print(const struct verb *v, FILE *to)
 {
-    fputs("usage: ", to);
-    help_print_synopsis(v, to);
-    fputs("\n\n", to);
+    CLEANUP(buf_fini) struct buf synopsis = {0};
+
+    help_synopsis(v, &synopsis);
+    fprintf(to, "usage: %s\n\n", synopsis.ptr);
     print_text(v->about ? v->about : v->summary, to);
     if (v->examples[0].command)
         fputs("\nexamples:\n", to);
-    for (size_t i = 0; i < VERB_EXAMPLES_MAX && v->examples[i].command; i++)
-        fprintf(to, "  # %s\n  %s\n", v->examples[i].what, v->examples[i].command);
+    for (size_t i = 0; i < VERB_EXAMPLES_MAX && v->examples[i].command; i++) {
+        struct flow f = {.to = to, .indent = 4, .width = text_width(to)};
+        fputs("  # ", to);
+        f.column = 4;
+        flow_text(&f, v->examples[i].what);
+        fputc('\n', to);
+        print_command(v->examples[i].command, to);
+    }
     print_flags("flags:", v->flags, to);
     if (!v->is_local)
         print_flags("flags of all verbs that talk to a server:", client_flag_list, to);
-    fprintf(to, "\nexit status: 0, or %s%s\n",
-            v->exits ? v->exits : "1 if the server refused what was asked",
-            v->is_local ? ", 2 for a wrong command line"
-                        : ", 2 for a wrong command line, 3 if the server was not reached");
+    if (v->more) {
+        CLEANUP(buf_fini) struct buf b = {0};
+        v->more(&b);
+        fprintf(to, "\n%s\n%s", v->more_title, b.ptr);
+    }
+    CLEANUP(buf_fini) struct buf exits = {0};
+    help_exits(v, &exits);
+    fputc('\n', to);
+    print_text(exits.ptr, to);
 }

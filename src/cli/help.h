@@ -7,9 +7,11 @@
 
 #include "cli/verb.h"
 
-void help_print(const struct verb *v, FILE *to);          /* of one verb */
-void help_print_all(FILE *to);                            /* a line of each */
-void help_print_noun(const char *noun, FILE *to);         /* a line of each verb of a noun */
-void help_print_synopsis(const struct verb *v, FILE *to); /* "intact get TASK [--wait TIME]" */
+void help_print(const struct verb *v, FILE *to);         /* of one verb */
+void help_print_all(FILE *to);                           /* a line of each */
+void help_print_noun(const char *noun, FILE *to);        /* a line of each verb of a noun */
+void help_synopsis(const struct verb *v, struct buf *b); /* "intact get TASK [FLAG...]" */
+void help_flag_head(const struct flag *f, char ret[64]); /* "-f, --file FILE" */
+void help_exits(const struct verb *v, struct buf *b);    /* what the exit status means */
 
 #endif

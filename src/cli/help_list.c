@@ -1,6 +1,9 @@
+#include "cli/help.h"
+
 #include <string.h>
 
-#include "cli/help.h"
+#include "base/base.h"
+#include "cli/verbs.h"
 
 static void print_line(const struct verb *v, FILE *to)
 {
@@ -15,17 +18,40 @@ void help_print_noun(const char *noun, FILE *to)
 {
     fprintf(to, "usage: intact %s VERB [FLAG...]\n\n", noun);
     for (size_t i = 0; i < verb_count; i++)
-        if (verbs[i]->noun && strcmp(verbs[i]->noun, noun) == 0)
+        if (verbs[i]->noun && !verbs[i]->is_hidden && strcmp(verbs[i]->noun, noun) == 0)
             print_line(verbs[i], to);
     fprintf(to, "\nintact %s VERB --help tells more.\n", noun);
 }
 
+/* The verbs by what they are for: each group begins with one of these. */
+static const struct {
+    const struct verb *first;
+    const char *title;
+} groups[] = {
+    {&verb_serve, "The server"},
+    {&verb_submit, "Tasks"},
+    {&verb_retry, "Tasks that need a hand"},
+    {&verb_workflow_put, "Workflows"},
+    {&verb_top, "The installation"},
+    {&verb_completion, "This program"},
+};
+
 void help_print_all(FILE *to)
 {
-    fputs("usage: intact VERB [ARGUMENT...] [FLAG...]\n\n", to);
-    for (size_t i = 0; i < verb_count; i++)
-        print_line(verbs[i], to);
-    fputs("\nintact VERB --help tells more, with examples. Clients find the server by --server or "
+    fputs("usage: intact VERB [ARGUMENT...] [FLAG...]\n", to);
+    for (size_t i = 0; i < verb_count; i++) {
+        for (size_t g = 0; g < COUNT_OF(groups); g++)
+            if (groups[g].first == verbs[i])
+                fprintf(to, "\n%s:\n", groups[g].title);
+        if (!verbs[i]->is_hidden)
+            print_line(verbs[i], to);
+    }
+    fputs("\nFirst steps:\n"
+          "  intact serve &                                a server on this machine\n"
+          "  intact workflow put order.yaml                what is to be done\n"
+          "  intact submit order --input '{\"sku\": 5}'     do it\n"
+          "  intact list                                   how is it?\n"
+          "\nintact VERB --help tells more, with examples. Clients find the server by --server or "
           "INTACT_SERVER\n[http://127.0.0.1:7420].\n",
           to);
 }

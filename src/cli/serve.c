@@ -1,8 +1,7 @@
-#include "cli/cli.h"
+#include "cli/verbs.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,33 +13,6 @@
 #include "server/limit.h"
 #include "server/server.h"
 #include "store/sqlite.h"
-
-static const char usage[] =
-    "usage: intact serve [--data DIR] [--listen ADDR:PORT] [OPTION...]\n"
-    "\n"
-    "Runs the server: state store in DIR/intact.db, HTTP API on ADDR:PORT. Who calls it needs a\n"
-    "token; the first one, which may do everything, is written to DIR/admin-token.\n"
-    "\n"
-    "  --data DIR            folder of the state store, made if missing   [./intact-data]\n"
-    "  --adopt               go on with a copied folder, whose original is not used any more\n"
-    "  --listen ADDR:PORT    port 0 takes any free one; beyond loopback\n"
-    "                        with TLS or behind a proxy only              [127.0.0.1:7420]\n"
-    "  --open                no tokens: whoever reaches it may do everything; loopback only\n"
-    "  --tls-cert FILE       speak TLS with this certificate (PEM, those on the way to its\n"
-    "                        root behind it); read again when it changes, and on SIGHUP\n"
-    "  --tls-key FILE        its key (PEM, no passphrase)\n"
-    "  --behind-proxy        a proxy ends TLS and alone can reach the address\n"
-    "  --host NAME           by which clients reach it, besides loopback; repeatable\n"
-    "  --scan-every TIME     how often the supervisor looks               [1s]\n"
-    "  --grace TIME          more time for agents after a restart         [10s]\n"
-    "  --drain TIME          how long SIGTERM waits for results           [5s]\n"
-    "  --key-prefix TEXT     put before every idempotency key\n"
-    "  --log LEVEL           debug, info, warn or error                   [info]\n"
-    "  --limit NAME=VALUE    sets a limit; repeatable:\n";
-
-static const char usage_end[] =
-    "\n"
-    "SIGTERM drains and ends it; a second one ends it at once, and nothing is lost.\n";
 
 enum { HOSTS_MAX = 16 };
 
@@ -55,153 +27,87 @@ struct options {
     bool open, adopt;
 };
 
-static int complain(const char *flag, const char *found, const char *expected)
+static bool read_time(const struct invocation *in, const char *flag, int64_t *ret_ms)
 {
-    fprintf(stderr, "intact serve: %s is \"%s\", expected %s\n", flag, found, expected);
-    return 2;
+    if (!given_duration(in, flag, ret_ms))
+        return false;
+    if (!given(in, flag) || *ret_ms > 0)
+        return true;
+    verb_misused(in, "--%s is \"%s\", expected a duration such as 200ms, 30s or 15m", flag,
+                 given(in, flag));
+    return false;
 }
 
-static int read_duration(const char *flag, const char *text, int64_t *ret)
-{
-    if (duration_parse(slice_of(text), ret) && *ret > 0)
-        return 0;
-    return complain(flag, text, "a duration such as 200ms, 30s or 15m");
-}
-
-static int read_level(const char *text)
+static void read_level(const struct invocation *in)
 {
     static const char *const names[] = {"debug", "info", "warn", "error"};
+    const char *text = given(in, "log");
 
-    for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (strcmp(text, names[i]) == 0) {
+    for (size_t i = 0; text && i < COUNT_OF(names); i++)
+        if (strcmp(text, names[i]) == 0)
             log_level_set((enum log_level)i);
-            return 0;
-        }
-    return complain("--log", text, "debug, info, warn or error");
 }
 
 /* As it stands in Host, where the port does not matter. */
-static int read_host(struct options *o, const char *name)
+static bool is_host(const char *name)
 {
     bool is_v6 = name[0] == '[' && strspn(name + 1, "0123456789abcdefABCDEF:.") > 1
                  && strcmp(name + 1 + strspn(name + 1, "0123456789abcdefABCDEF:."), "]") == 0;
     size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_");
 
-    if (!is_v6 && (len == 0 || len > 253 || name[len]))
-        return complain("--host", name, "a name such as intact.example.org, without a port");
-    if (o->host_count == HOSTS_MAX)
-        return complain("--host", name, "at most 16 of them");
-    o->hosts[o->host_count++] = name;
-    return 0;
+    return is_v6 || (len > 0 && len <= 253 && !name[len]);
 }
 
-static int read_limit(struct options *o, const char *text)
+static int expected(const struct invocation *in, const char *flag, const char *found,
+                    const char *what)
+{
+    return verb_misused(in, "--%s is \"%s\", expected %s", flag, found, what);
+}
+
+static int read_hosts(const struct invocation *in, struct options *o)
+{
+    const char *name = NULL;
+
+    for (size_t at = 0; (name = given_next(in, "host", &at));) {
+        if (!is_host(name))
+            return expected(in, "host", name, "a name such as intact.example.org, without a port");
+        if (o->host_count == HOSTS_MAX)
+            return expected(in, "host", name, "at most 16 of them");
+        o->hosts[o->host_count++] = name;
+    }
+    return CLI_OK;
+}
+
+static int read_limits(const struct invocation *in, struct options *o)
 {
     struct error e = {0};
+    const char *text = NULL;
 
-    if (limits_set(&o->limits, text, &e) == ERR_OK)
-        return 0;
-    fprintf(stderr, "intact serve: %s\n", e.text);
-    return 2;
+    limits_init(&o->limits);
+    for (size_t at = 0; (text = given_next(in, "limit", &at));)
+        if (limits_set(&o->limits, text, &e) != ERR_OK)
+            return verb_misused(in, "%s", e.text);
+    return CLI_OK;
 }
 
-static void print_usage(void)
+static int read_options(const struct invocation *in, struct options *o)
 {
-    CLEANUP(buf_fini) struct buf b = {0};
-
-    limits_describe(&b);
-    printf("%s%s%s", usage, b.ptr, usage_end);
-}
-
-static int read_option(struct options *o, int c)
-{
-    switch (c) {
-    case 'c':
-        o->tls_cert = optarg;
-        return 0;
-    case 'y':
-        o->tls_key = optarg;
-        return 0;
-    case 'p':
-        o->behind_proxy = true;
-        return 0;
-    case 'n':
-        return read_host(o, optarg);
-    case 'm':
-        return read_limit(o, optarg);
-    case 'd':
-        o->data = optarg;
-        return 0;
-    case 'l':
-        o->listen = optarg;
-        return 0;
-    case 'o':
-        o->open = true;
-        return 0;
-    case 'a':
-        o->adopt = true;
-        return 0;
-    case 'k':
-        o->key_prefix = optarg;
-        return 0;
-    case 's':
-        return read_duration("--scan-every", optarg, &o->scan_every_ms);
-    case 'g':
-        return read_duration("--grace", optarg, &o->grace_ms);
-    case 'r':
-        return read_duration("--drain", optarg, &o->drain_ms);
-    case 'v':
-        return read_level(optarg);
-    default:
-        print_usage();
-        return -1;
-    }
-}
-
-static int refuse_option(int c, const char *flag)
-{
-    const char letter[] = {'-', (char)optopt, 0};
-
-    if (c == '?' && optopt) /* one of several in a word */
-        flag = letter;
-    if (c == ':')
-        fprintf(stderr, "intact serve: %s needs a value; see intact serve --help\n", flag);
-    else
-        fprintf(stderr, "intact serve: there is no option %s; see intact serve --help\n", flag);
-    return 2;
-}
-
-static int read_options(struct options *o, int argc, char **argv)
-{
-    static const struct option longs[] = {
-        {"data", required_argument, NULL, 'd'},
-        {"listen", required_argument, NULL, 'l'},
-        {"open", no_argument, NULL, 'o'},
-        {"adopt", no_argument, NULL, 'a'},
-        {"scan-every", required_argument, NULL, 's'},
-        {"grace", required_argument, NULL, 'g'},
-        {"drain", required_argument, NULL, 'r'},
-        {"key-prefix", required_argument, NULL, 'k'},
-        {"log", required_argument, NULL, 'v'},
-        {"tls-cert", required_argument, NULL, 'c'},
-        {"tls-key", required_argument, NULL, 'y'},
-        {"behind-proxy", no_argument, NULL, 'p'},
-        {"host", required_argument, NULL, 'n'},
-        {"limit", required_argument, NULL, 'm'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+    *o = (struct options){
+        .data = given(in, "data") ? given(in, "data") : "intact-data",
+        .listen = given(in, "listen") ? given(in, "listen") : "127.0.0.1:7420",
+        .key_prefix = given(in, "key-prefix"),
+        .tls_cert = given(in, "tls-cert"),
+        .tls_key = given(in, "tls-key"),
+        .behind_proxy = given(in, "behind-proxy"),
+        .open = given(in, "open"),
+        .adopt = given(in, "adopt"),
     };
-    int c = 0;
-
-    opterr = 0;
-    while ((c = getopt_long(argc, argv, ":h", longs, NULL)) != -1) {
-        int bad = c == '?' || c == ':' ? refuse_option(c, argv[optind - 1]) : read_option(o, c);
-        if (bad)
-            return bad;
-    }
-    if (optind < argc)
-        return complain("the command line", argv[optind], "options only; see intact serve --help");
-    return 0;
+    read_level(in);
+    if (!read_time(in, "scan-every", &o->scan_every_ms) || !read_time(in, "grace", &o->grace_ms)
+        || !read_time(in, "drain", &o->drain_ms))
+        return CLI_USAGE;
+    int bad = read_hosts(in, o);
+    return bad ? bad : read_limits(in, o);
 }
 
 static bool is_port(const char *text)
@@ -270,7 +176,7 @@ static struct server_config config_of(const struct options *o, struct store *sto
     };
 }
 
-static int run(const struct options *o, struct store *store)
+static int serve(const struct options *o, struct store *store)
 {
     struct error e = {0};
     char *token_file = o->open ? NULL : token_file_of(o->data);
@@ -279,7 +185,7 @@ static int run(const struct options *o, struct store *store)
     char wal[PATH_MAX];
 
     if (!o->open && !token_file)
-        return 1;
+        return CLI_NOT_WELL;
     (void)snprintf(db, sizeof db, "%s/intact.db", o->data); /* a longer one was not opened */
     (void)snprintf(wal, sizeof wal, "%s/intact.db-wal", o->data);
     const struct store_file files[] = {{"database", db}, {"wal", wal}};
@@ -294,24 +200,24 @@ static int run(const struct options *o, struct store *store)
     return 1;
 }
 
-static int check_options(const struct options *o)
+static int check_options(const struct invocation *in, const struct options *o)
 {
     if (!*o->data)
-        return complain("--data", o->data, "a folder");
+        return expected(in, "data", o->data, "a folder");
     if (!is_address(o->listen))
-        return complain("--listen", o->listen, "ADDR:PORT such as 127.0.0.1:7420 or [::1]:7420");
+        return expected(in, "listen", o->listen, "ADDR:PORT such as 127.0.0.1:7420 or [::1]:7420");
     if (o->tls_cert && !o->tls_key)
-        return complain("--tls-cert", o->tls_cert, "--tls-key FILE beside it");
+        return expected(in, "tls-cert", o->tls_cert, "--tls-key FILE beside it");
     if (o->tls_key && !o->tls_cert)
-        return complain("--tls-key", o->tls_key, "--tls-cert FILE beside it");
+        return expected(in, "tls-key", o->tls_key, "--tls-cert FILE beside it");
     if (o->open && (o->behind_proxy || !is_loopback(o->listen)))
-        return complain("--open", o->behind_proxy ? "given with --behind-proxy" : o->listen,
+        return expected(in, "open", o->behind_proxy ? "given with --behind-proxy" : o->listen,
                         "an address on loopback and no proxy: --open asks nobody for a token");
     if (!is_loopback(o->listen) && !o->tls_cert && !o->behind_proxy)
-        return complain("--listen", o->listen,
+        return expected(in, "listen", o->listen,
                         "an address on loopback (127.0.0.1:PORT or [::1]:PORT), or --tls-cert and "
                         "--tls-key, or --behind-proxy if a proxy ends TLS");
-    return 0;
+    return CLI_OK;
 }
 
 /* All of the file is read for it: only a copy is worth that. */
@@ -325,29 +231,96 @@ static enum err adopt(const struct options *o, struct error *e)
     return err;
 }
 
-int cli_serve(int argc, char **argv)
+static int run(struct invocation *in)
 {
-    struct options o = {.data = "intact-data", .listen = "127.0.0.1:7420"};
+    struct options o = {0};
     struct store *store = NULL;
     struct error e = {0};
+    int bad = read_options(in, &o);
 
-    (void)umask(077); /* what we make has its mode, whoever started us */
-    limits_init(&o.limits);
-    int bad = read_options(&o, argc, argv);
-    if (bad == 0)
-        bad = check_options(&o);
+    if (bad == CLI_OK)
+        bad = check_options(in, &o);
     if (bad)
-        return bad < 0 ? 0 : bad;
+        return bad;
+    (void)umask(077); /* what we make has its mode, whoever started us */
     enum err err = server_take_files(&e);
     if (err == ERR_OK && o.adopt)
         err = adopt(&o, &e);
     if (err == ERR_OK)
         err = sqlite_store_open(o.data, &store, &e);
-    if (err != ERR_OK) {
-        fprintf(stderr, "intact serve: %s\n", e.text);
-        return 1;
-    }
-    int status = run(&o, store);
+    if (err != ERR_OK)
+        return verb_failed(in, CLI_NOT_WELL, "%s", e.text);
+    int status = serve(&o, store);
     store->ops->close(store);
     return status;
 }
+
+static const struct flag flags[] = {
+    {.name = "data",
+     .value = "DIR",
+     .help = "folder of the state store, made if missing",
+     .initial = "./intact-data",
+     .kind = WORD_FOLDER},
+    {.name = "listen",
+     .value = "ADDR:PORT",
+     .help = "port 0 takes any free one; beyond loopback with TLS or behind a proxy only",
+     .initial = "127.0.0.1:7420"},
+    {.name = "open", .help = "no tokens: whoever reaches it may do everything; loopback only"},
+    {.name = "tls-cert",
+     .value = "FILE",
+     .help = "speak TLS with this certificate (PEM, those on the way to its root behind it); "
+             "read again when it changes, and on SIGHUP",
+     .kind = WORD_FILE},
+    {.name = "tls-key", .value = "FILE", .help = "its key (PEM, no passphrase)", .kind = WORD_FILE},
+    {.name = "behind-proxy", .help = "a proxy ends TLS and alone can reach the address"},
+    {.name = "host",
+     .value = "NAME",
+     .help = "by which clients reach it, besides loopback",
+     .repeats = true},
+    {.name = "adopt", .help = "go on with a copied folder, whose original is not used any more"},
+    {.name = "scan-every",
+     .value = "TIME",
+     .help = "how often the supervisor looks",
+     .initial = "1s"},
+    {.name = "grace",
+     .value = "TIME",
+     .help = "more time for agents after a restart",
+     .initial = "10s"},
+    {.name = "drain",
+     .value = "TIME",
+     .help = "how long SIGTERM waits for results",
+     .initial = "5s"},
+    {.name = "key-prefix", .value = "TEXT", .help = "put before every idempotency key"},
+    {.name = "log",
+     .value = "LEVEL",
+     .help = "debug, info, warn or error",
+     .initial = "info",
+     .kind = WORD_CHOICE,
+     .choices = "debug info warn error"},
+    {.name = "limit",
+     .value = "NAME=VALUE",
+     .help = "sets one of the limits below",
+     .kind = WORD_LIMIT,
+     .repeats = true},
+    {0},
+};
+
+const struct verb verb_serve = {
+    .name = "serve",
+    .summary = "run the server",
+    .about = "Runs the server: state store in DIR/intact.db, HTTP API on ADDR:PORT. Who calls it "
+             "needs a token; the first one, which may do everything, is written to "
+             "DIR/admin-token.\n\n"
+             "SIGTERM drains and ends it; a second one ends it at once, and nothing is lost.",
+    .flags = flags,
+    .more_title = "limits:",
+    .more = limits_describe,
+    .examples = {{"intact serve", "on this machine, in ./intact-data"},
+                 {"intact serve --data /var/lib/intact --listen 0.0.0.0:7420 --tls-cert "
+                  "cert.pem --tls-key key.pem --host intact.example.org",
+                  "for other machines"},
+                 {"intact serve --limit body=16MiB --limit connections=500", "other limits"}},
+    .exits = "1 if it cannot start, or had to stop",
+    .is_local = true,
+    .run = run,
+};

@@ -3,60 +3,14 @@
 
 #include "cli/client.h"
 #include "cli/mistakes.h"
+#include "cli/verbs.h"
 #include "json/text.h"
-
-static const char usage[] =
-    "usage: intact validate [--json] [--warnings-are-errors] FILE...\n"
-    "\n"
-    "Checks workflow definitions, YAML or JSON (- for standard input), without a server, and lists "
-    "all\n"
-    "mistakes of each: FILE:LINE:COLUMN: error: what was found, what was expected. Warnings are of "
-    "what is\n"
-    "allowed and hardly meant. Exit status 0 if all are right, 1 if one has mistakes, 2 if one "
-    "cannot be read.\n"
-    "\n"
-    "  --json                  one JSON document of all files, on standard output\n"
-    "  --warnings-are-errors   exit status 1 for warnings, too\n";
-
-static const struct option flags[] = {{"json", no_argument, NULL, 'J'},
-                                      {"warnings-are-errors", no_argument, NULL, 'W'},
-                                      {"help", no_argument, NULL, 'h'},
-                                      {NULL, 0, NULL, 0}};
 
 struct validation {
     bool json, is_strict;
     struct buf document;
     struct mistakes errors, warnings; /* of the file at hand */
 };
-
-/* What is expected is mostly a thing, but for some keys it is said in a sentence. */
-static bool is_sentence(const char *expected)
-{
-    return strncmp(expected, "did you mean", 12) == 0 || strstr(expected, " is reserved")
-           || strstr(expected, " is not known");
-}
-
-void mistake_print(const char *file, const char *kind, const struct mistake *m)
-{
-    fprintf(stderr, "%s:%u:%u: %s: %s%sfound %s%s%s\n", file, m->line, m->column, kind, m->path,
-            *m->path ? ": " : "", m->found, is_sentence(m->expected) ? ": " : ", expected ",
-            m->expected);
-}
-
-void mistakes_print(const char *file, const char *kind, const struct mistakes *list)
-{
-    for (size_t i = 0; i < list->count; i++)
-        mistake_print(file, kind, &list->list[i]);
-}
-
-enum definition_format format_of_file(const char *file)
-{
-    const char *dot = strrchr(file, '.');
-
-    if (dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0))
-        return DEFINITION_YAML;
-    return dot && strcmp(dot, ".json") == 0 ? DEFINITION_JSON : DEFINITION_GUESS;
-}
 
 static void add_file(struct validation *v, const char *file, bool was_read)
 {
@@ -105,14 +59,14 @@ static int check(struct validation *v, const char *file)
     return end;
 }
 
-static int check_all(struct validation *v, int count, char *const *files)
+static int check_all(struct validation *v, char *const *files, size_t count)
 {
     int end = CLI_OK;
 
     json_open(&v->document, '{');
     json_key(&v->document, "files");
     json_open(&v->document, '[');
-    for (int i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         int one = check(v, files[i]);
         end = one > end ? one : end;
     }
@@ -123,27 +77,36 @@ static int check_all(struct validation *v, int count, char *const *files)
     return end;
 }
 
-int cli_validate(int argc, char **argv)
+static int run(struct invocation *in)
 {
     struct validation *v = calloc(1, sizeof *v);
-    int end = CLI_USAGE;
-    int flag;
 
     ASSERT(v);
-    optind = 1;
-    while ((flag = getopt_long(argc, argv, "h", flags, NULL)) == 'J' || flag == 'W') {
-        v->json |= flag == 'J';
-        v->is_strict |= flag == 'W';
-    }
-    if (flag == 'h') {
-        fputs(usage, stdout);
-        end = CLI_OK;
-    } else if (flag != -1 || optind == argc) {
-        fputs(usage, stderr);
-    } else {
-        end = check_all(v, argc - optind, argv + optind);
-    }
+    v->json = given(in, "json");
+    v->is_strict = given(in, "warnings-are-errors");
+    int end = check_all(v, in->words, in->word_count);
     buf_fini(&v->document);
     free(v);
     return end;
 }
+
+static const struct flag flags[] = {
+    {.name = "json", .help = "one JSON document of all files, on standard output"},
+    {.name = "warnings-are-errors", .help = "exit status 1 for warnings, too"},
+    {0},
+};
+
+const struct verb verb_validate = {
+    .name = "validate",
+    .summary = "check workflow definitions, without a server",
+    .about = "Checks workflow definitions, YAML or JSON (- for standard input), without a server, "
+             "and lists all mistakes of each: FILE:LINE:COLUMN: error: what was found, what was "
+             "expected. Warnings are of what is allowed and hardly meant.",
+    .arguments = {{.name = "FILE", .kind = WORD_FILE, .repeats = true}},
+    .flags = flags,
+    .examples = {{"intact validate order.yaml", "is it right?"},
+                 {"intact validate --warnings-are-errors *.yaml", "before a commit"}},
+    .exits = "1 if one has mistakes",
+    .is_local = true,
+    .run = run,
+};

@@ -9,6 +9,8 @@
 #include "base/base.h"
 #include "base/when.h"
 #include "cli/help.h"
+#include "cli/say.h"
+#include "definition/reader.h"
 
 enum { FIRST_CODE = 256 }; /* of getopt_long for flags without a letter: beyond all letters */
 
@@ -27,7 +29,7 @@ const struct flag *verb_flag(const struct verb *v, size_t i)
     return NULL;
 }
 
-static const char *verb_words(const struct verb *v, char *ret, size_t size)
+const char *verb_words(const struct verb *v, char *ret, size_t size)
 {
     (void)snprintf(ret, size, "intact%s%s%s%s", v->noun ? " " : "", v->noun ? v->noun : "",
                    *v->name ? " " : "", v->name);
@@ -39,7 +41,7 @@ static void say(const struct verb *v, const char *fmt, va_list args)
     char words[64];
 
     fprintf(stderr, "%s: ", verb_words(v, words, sizeof words));
-    (void)vfprintf(stderr, fmt, args);
+    say_line_of(stderr, fmt, args);
 }
 
 int verb_misused(const struct invocation *in, const char *fmt, ...)
@@ -67,7 +69,7 @@ int verb_failed(const struct invocation *in, int status, const char *fmt, ...)
 
 /* ---- what was given ---- */
 
-static bool is_flag_of(const struct verb *v, const char *name)
+bool verb_has_flag(const struct verb *v, const char *name)
 {
     for (size_t i = 0; verb_flag(v, i); i++)
         if (strcmp(verb_flag(v, i)->name, name) == 0)
@@ -77,7 +79,7 @@ static bool is_flag_of(const struct verb *v, const char *name)
 
 const char *given_next(const struct invocation *in, const char *flag, size_t *at)
 {
-    ASSERT(is_flag_of(in->verb, flag));
+    ASSERT(verb_has_flag(in->verb, flag));
     while (*at < in->given_count) {
         const struct given_flag *g = &in->given[(*at)++];
         if (strcmp(g->flag->name, flag) == 0)
@@ -106,22 +108,42 @@ bool given_duration(const struct invocation *in, const char *flag, int64_t *ret_
     return false;
 }
 
+bool given_moment(const struct invocation *in, const char *flag)
+{
+    const char *text = given(in, flag);
+    int64_t at = 0;
+
+    if (!text || time_parse(slice_of(text), &at))
+        return true;
+    verb_misused(in, "--%s is \"%s\", expected a date and time such as 2026-01-31T10:00:00Z", flag,
+                 text);
+    return false;
+}
+
+bool number_read(const struct invocation *in, const char *what, const char *text, int64_t min,
+                 int64_t max, int64_t *ret)
+{
+    char *end = NULL;
+    bool plain = text[0] == '-' || (text[0] >= '0' && text[0] <= '9');
+    long long n = strtoll(text, &end, 10); /* what is too large is beyond max as well */
+
+    if (plain && !*end && n >= min && n <= max) {
+        *ret = n;
+        return true;
+    }
+    verb_misused(in, "%s is \"%s\", expected a number from %lld to %lld", what, text,
+                 (long long)min, (long long)max);
+    return false;
+}
+
 bool given_number(const struct invocation *in, const char *flag, int64_t min, int64_t max,
                   int64_t *ret)
 {
     const char *text = given(in, flag);
-    char *end = NULL;
+    char what[40];
 
-    if (!text)
-        return true;
-    long long n = strtoll(text, &end, 10); /* what is too large is beyond max as well */
-    if (*text && !*end && n >= min && n <= max) {
-        *ret = n;
-        return true;
-    }
-    verb_misused(in, "--%s is \"%s\", expected a number from %lld to %lld", flag, text,
-                 (long long)min, (long long)max);
-    return false;
+    (void)snprintf(what, sizeof what, "--%s", flag);
+    return !text || number_read(in, what, text, min, max, ret);
 }
 
 /* ---- reading ---- */
@@ -164,6 +186,26 @@ static const struct flag *flag_of_code(const struct verb *v, int code)
     return NULL;
 }
 
+static const char *flag_near(const struct verb *v, struct slice name)
+{
+    for (size_t i = 0; verb_flag(v, i); i++)
+        if (name_is_near(name, slice_of(verb_flag(v, i)->name)))
+            return verb_flag(v, i)->name;
+    return NULL;
+}
+
+/* "--wiat" or "--wiat=30s", which no flag is called, or the beginning of several. */
+static int refuse_name(const struct invocation *in, const char *word)
+{
+    struct slice name = {word + 2, strcspn(word + 2, "=")};
+    const char *near = flag_near(in->verb, name);
+
+    if (near)
+        return verb_misused(in, "there is no flag --%.*s, did you mean --%s?", SLICE_ARG(name),
+                            near);
+    return verb_misused(in, "there is no flag --%.*s", SLICE_ARG(name));
+}
+
 /* getopt permutes: behind an unknown flag argv[optind - 1] is the word it stood in. */
 static int refuse(const struct invocation *in, int code, char **argv)
 {
@@ -171,12 +213,66 @@ static int refuse(const struct invocation *in, int code, char **argv)
 
     if (code == ':')
         return verb_misused(in, "%s needs a value", word);
-    if (optopt > 0 && optopt < FIRST_CODE && word[0] == '-' && word[1] != '-')
+    if (word[0] == '-' && word[1] != '-')
         return verb_misused(in, "there is no flag -%c", optopt);
-    if (optopt >= FIRST_CODE || strchr(word, '='))
-        return verb_misused(in, "%s: this flag takes no value, or there is none of that name",
-                            word);
-    return verb_misused(in, "there is no flag %s", word);
+    if (optopt)
+        return verb_misused(in, "%s: this flag takes no value", word);
+    return refuse_name(in, word);
+}
+
+static bool is_choice(const char *choices, struct slice value)
+{
+    for (const char *at = choices; *at; at += strspn(at, " ")) {
+        size_t len = strcspn(at, " ");
+        if (len == value.len && memcmp(at, value.ptr, len) == 0)
+            return true;
+        at += len;
+    }
+    return false;
+}
+
+static void write_choices(const char *choices, struct slice value, struct buf *b)
+{
+    struct slice near = SLICE_NONE;
+
+    for (const char *at = choices; *at; at += strspn(at, " ")) {
+        struct slice one = {at, strcspn(at, " ")};
+        bool last = !strchr(at, ' ');
+        buf_fmt(b, "%s%.*s", b->len == 0 ? "" : last ? " or " : ", ", SLICE_ARG(one));
+        near = name_is_near(value, one) ? one : near;
+        at += one.len;
+    }
+    if (near.len)
+        buf_fmt(b, "; did you mean %.*s?", SLICE_ARG(near));
+}
+
+/* Of a flag or an argument, which `what` is the name of. */
+static int check_choice(const struct invocation *in, const char *what, const char *choices,
+                        struct slice value)
+{
+    CLEANUP(buf_fini) struct buf list = {0};
+
+    if (is_choice(choices, value))
+        return CLI_OK;
+    write_choices(choices, value, &list);
+    return verb_misused(in, "%s is \"%.*s\", expected %s", what, SLICE_ARG(value), list.ptr);
+}
+
+static int check_value(const struct invocation *in, const struct given_flag *g)
+{
+    char what[40];
+    int bad = CLI_OK;
+
+    if (g->flag->kind != WORD_CHOICE && g->flag->kind != WORD_CHOICES)
+        return CLI_OK;
+    (void)snprintf(what, sizeof what, "--%s", g->flag->name);
+    for (const char *at = g->value;; at++) {
+        size_t len = g->flag->kind == WORD_CHOICES ? strcspn(at, ",") : strlen(at);
+        bad = check_choice(in, what, g->flag->choices, (struct slice){at, len});
+        at += len;
+        if (bad || !*at)
+            return bad;
+    }
 }
 
 /* CLI_OK; -1: --help was printed; CLI_USAGE: said what is wrong. */
@@ -197,6 +293,9 @@ static int read_flags(struct invocation *in, int argc, char **argv)
             return refuse(in, code, argv);
         in->given[in->given_count++] =
             (struct given_flag){flag_of_code(in->verb, code), optarg ? optarg : ""};
+        int bad = check_value(in, &in->given[in->given_count - 1]);
+        if (bad)
+            return bad;
     }
     in->words = argv + optind;
     in->word_count = (size_t)(argc - optind);
@@ -215,15 +314,27 @@ static int check_words(const struct invocation *in)
         return verb_misused(in, "%s is missing", a[in->word_count].name);
     if (in->word_count > most && !(most && a[most - 1].repeats))
         return verb_misused(in, "\"%s\" is one word too many", in->words[most]);
+    for (size_t i = 0; i < in->word_count && i < most; i++) {
+        int bad = a[i].kind == WORD_CHOICE
+                      ? check_choice(in, a[i].name, a[i].choices, slice_of(in->words[i]))
+                      : CLI_OK;
+        if (bad)
+            return bad;
+    }
     return CLI_OK;
+}
+
+static const struct invocation *current;
+
+const struct invocation *verb_current(void)
+{
+    return current;
 }
 
 int verb_run(const struct verb *v, int argc, char **argv)
 {
     struct invocation in = {.verb = v};
 
-    if (v->main)
-        return v->main(argc, argv);
     size_t flag_max = 1;
     for (int i = 0; i < argc; i++) /* each takes a letter at least: -abc is three */
         flag_max += strlen(argv[i]);
@@ -233,8 +344,11 @@ int verb_run(const struct verb *v, int argc, char **argv)
     int end = read_flags(&in, argc, argv);
     if (end == CLI_OK)
         end = check_words(&in);
-    if (end == CLI_OK)
+    if (end == CLI_OK) {
+        current = &in;
         end = v->run(&in);
+        current = NULL;
+    }
     free(in.given);
     return end < 0 ? CLI_OK : end;
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "cli/cli.h"
 
 /* What a word on the command line stands for: completion offers accordingly. */
@@ -18,10 +19,15 @@ enum word_kind {
     WORD_ANY,
     WORD_FILE,
     WORD_FOLDER,
-    WORD_CHOICE, /* one of the description's `choices` */
+    WORD_CHOICE,  /* one of the description's `choices`; all else is refused */
+    WORD_CHOICES, /* several of them, with commas between */
+    WORD_HINTS,   /* they are offered, but others may do as well */
     WORD_WORKFLOW,
     WORD_TASK,
     WORD_AGENT,
+    WORD_TOKEN,
+    WORD_LIMIT, /* of a server */
+    WORD_VERB,
 };
 
 struct flag {
@@ -60,9 +66,11 @@ struct verb {
     const struct flag *flags; /* its own; ends with one without a name; NULL: none */
     struct example examples[VERB_EXAMPLES_MAX];
     const char *exits; /* what exit status 1 means here; NULL: as everywhere (enum cli_status) */
+    bool is_hidden;    /* for programs: --help and the manual do not name it */
     bool is_local;     /* talks to no server: it does not have the flags of those that do */
-    int (*run)(struct invocation *in);  /* returns the exit status */
-    int (*main)(int argc, char **argv); /* instead of `run`: a verb that reads its own flags */
+    int (*run)(struct invocation *in); /* returns the exit status */
+    const char *more_title;            /* what --help shows behind the flags; NULL: nothing */
+    void (*more)(struct buf *b);       /* the lines below that title, NAME and text in columns */
 };
 
 /* One command line, read. */
@@ -86,8 +94,14 @@ extern const size_t verb_count;
 /* The flags of all verbs that talk to a server; ends with one without a name. */
 extern const struct flag client_flag_list[];
 
-/* Calls `each` for the flags of a verb: its own, then the common ones. */
-const struct flag *verb_flag(const struct verb *v, size_t i); /* NULL behind the last one */
+/* By the first word, or the first two, which are *ret_taken then. NULL: there is none. */
+const struct verb *verb_find(char *const *words, size_t count, int *ret_taken);
+
+/* The flags of a verb: its own, then the common ones. NULL behind the last one. */
+const struct flag *verb_flag(const struct verb *v, size_t i);
+bool verb_has_flag(const struct verb *v, const char *name);
+/* "intact workflow put" */
+const char *verb_words(const struct verb *v, char *ret, size_t size);
 
 /* Reads a command line (argv[0] is the verb's name) and runs the verb. Handles --help. */
 int verb_run(const struct verb *v, int argc, char **argv);
@@ -100,9 +114,17 @@ const char *given_next(const struct invocation *in, const char *flag, size_t *at
 /* A duration such as 30s. False: it has been said what is wrong with it. Without the flag *ret is
  * left alone. */
 bool given_duration(const struct invocation *in, const char *flag, int64_t *ret_ms);
+/* A moment in RFC 3339 form is what was given, or nothing was; the same. */
+bool given_moment(const struct invocation *in, const char *flag);
 /* A whole number from min to max; the same. */
 bool given_number(const struct invocation *in, const char *flag, int64_t min, int64_t max,
                   int64_t *ret);
+/* The same of a word, which `what` is the name of. */
+bool number_read(const struct invocation *in, const char *what, const char *text, int64_t min,
+                 int64_t max, int64_t *ret);
+
+/* The command line that is being carried out; NULL: none yet. */
+const struct invocation *verb_current(void);
 
 /* "intact VERB: what" on standard error, and a hint at --help; CLI_USAGE. */
 int verb_misused(const struct invocation *in, const char *fmt, ...)

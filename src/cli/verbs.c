@@ -2,41 +2,40 @@
 
 #include "base/base.h"
 
-static const struct verb verb_serve = {.name = "serve",
-                                       .summary = "run the server",
-                                       .main = cli_serve};
-static const struct verb verb_submit = {.name = "submit",
-                                        .summary = "submit tasks: one, or many from a file",
-                                        .main = cli_submit};
-static const struct verb verb_list = {.name = "list",
-                                      .summary = "list tasks, newest first",
-                                      .main = cli_list};
-static const struct verb verb_cancel = {.name = "cancel",
-                                        .summary = "undo a task that is not wanted any more",
-                                        .main = cli_operate};
-static const struct verb verb_retry = {.name = "retry",
-                                       .summary = "try a task that stopped in error again",
-                                       .main = cli_operate};
-static const struct verb verb_skip = {.name = "skip",
-                                      .summary = "take a step for done",
-                                      .main = cli_operate};
-static const struct verb verb_undo = {.name = "undo",
-                                      .summary = "turn a task back",
-                                      .main = cli_operate};
-static const struct verb verb_workflow = {.name = "workflow",
-                                          .summary = "store, show and list workflow definitions",
-                                          .main = cli_workflow};
-static const struct verb verb_token = {.name = "token",
-                                       .summary = "make, list and delete access tokens",
-                                       .main = cli_token};
-static const struct verb verb_validate = {.name = "validate",
-                                          .summary = "check definitions, without a server",
-                                          .main = cli_validate};
-
 /* In the order in which --help shows them. */
+/* clang-format off */
 const struct verb *const verbs[] = {
-    &verb_serve, &verb_submit,   &verb_get,    &verb_list,    &verb_watch, &verb_why,
-    &verb_top,   &verb_cancel,   &verb_retry,  &verb_skip,    &verb_undo,  &verb_workflow,
-    &verb_token, &verb_validate, &verb_backup, &verb_restore,
+    &verb_serve,
+    &verb_backup,
+    &verb_restore,
+
+    &verb_submit,
+    &verb_get,
+    &verb_list,
+    &verb_watch,
+    &verb_why,
+
+    &verb_retry,
+    &verb_skip,
+    &verb_undo,
+    &verb_cancel,
+
+    &verb_workflow_put,
+    &verb_workflow_get,
+    &verb_workflow_list,
+    &verb_validate,
+
+    &verb_top,
+    &verb_agent_list,
+    &verb_node_list,
+    &verb_audit_list,
+    &verb_token_create,
+    &verb_token_list,
+    &verb_token_delete,
+
+    &verb_completion,
+    &verb_help,
+    &verb_complete,
 };
+/* clang-format on */
 const size_t verb_count = COUNT_OF(verbs);

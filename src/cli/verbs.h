@@ -5,6 +5,31 @@
 
 #include "cli/verb.h"
 
-extern const struct verb verb_backup, verb_get, verb_restore, verb_top, verb_watch, verb_why;
+extern const struct verb verb_agent_list;
+extern const struct verb verb_audit_list;
+extern const struct verb verb_backup;
+extern const struct verb verb_cancel;
+extern const struct verb verb_complete;
+extern const struct verb verb_completion;
+extern const struct verb verb_get;
+extern const struct verb verb_help;
+extern const struct verb verb_list;
+extern const struct verb verb_node_list;
+extern const struct verb verb_restore;
+extern const struct verb verb_retry;
+extern const struct verb verb_serve;
+extern const struct verb verb_skip;
+extern const struct verb verb_submit;
+extern const struct verb verb_token_create;
+extern const struct verb verb_token_delete;
+extern const struct verb verb_token_list;
+extern const struct verb verb_top;
+extern const struct verb verb_undo;
+extern const struct verb verb_validate;
+extern const struct verb verb_watch;
+extern const struct verb verb_why;
+extern const struct verb verb_workflow_get;
+extern const struct verb verb_workflow_list;
+extern const struct verb verb_workflow_put;
 
 #endif

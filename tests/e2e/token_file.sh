@@ -59,7 +59,7 @@ admin=$(cat "$file")
 
 # What is no address of a server, and no option, is told in words of ours.
 expect 2 "expected http://HOST:PORT" list --server "localhost:$port"
-expect 2 "intact list: unrecognized option '--frob'" list --frob
+expect 2 "intact list: there is no flag --frob" list --frob
 
 # By itself, by every name of this machine, whatever proxy the environment names.
 expect 0 STATE list
@@ -83,7 +83,7 @@ expect 0 '"roles":["read"]' token create viewer --role read --json
 expect 0 "submit agent:payment" token list
 expect 0 '"name":"viewer"' token list --json
 grep -q "$ci" "$work/out" && fail "a token is shown again"
-INTACT_TOKEN=$ci expect 1 "intact: the token \"ci\" may not do this: it takes the role read, operate or admin" list
+INTACT_TOKEN=$ci expect 1 "intact list: the token \"ci\" may not do this: it takes the role read, operate or admin" list
 INTACT_TOKEN=$ci expect 1 "takes the role admin" token list
 expect 0 "" token delete viewer
 expect 1 'there is no token "viewer"' token delete viewer
@@ -92,7 +92,7 @@ expect 2 "say what the token may do" token create x
 expect 2 "12 parsecs" token create x --role read --expires-in "12 parsecs"
 expect 1 "roles has \"write\"" token create x --role write
 expect 2 "usage: intact token" token
-expect 2 "usage: intact token" token create
+expect 2 "NAME is missing; see intact token create --help" token create
 expect 2 "no name of a token" token delete "../tasks"
 
 # The file is used only as it was made. Usage: not_used WHY

@@ -1,4 +1,5 @@
 #include "cli/client.h"
+#include "cli/task_show.h"
 #include "cli/verbs.h"
 
 static int show(const struct invocation *in, struct intact_client *c, bool judge)
@@ -11,7 +12,7 @@ static int show(const struct invocation *in, struct intact_client *c, bool judge
     if (given(in, "json"))
         client_print_body(c);
     else
-        client_print_task(task);
+        task_show(in, task);
     return judge ? client_task_status(task) : CLI_OK;
 }
 

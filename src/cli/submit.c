@@ -1,0 +1,275 @@
+#include <stdio.h>
+
+#include "cli/client.h"
+#include "cli/say.h"
+#include "cli/submit_file.h"
+#include "cli/task_show.h"
+#include "cli/verbs.h"
+
+/* What --input names. False: it has been said what is wrong with it. */
+static bool read_input(const struct invocation *in, struct buf *ret)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    const char *input = given(in, "input");
+    struct json_fault fault = {0};
+    struct json *j = NULL;
+
+    if (input && (input[0] == '@' || strcmp(input, "-") == 0)) {
+        if (!client_read_file(input[0] == '@' ? input + 1 : input, ret))
+            return false;
+    } else {
+        buf_str(ret, input ? input : "{}");
+    }
+    if (json_parse(&a, buf_view(ret), &j, &fault) == ERR_OK)
+        return true;
+    verb_misused(in, "--input is not JSON: line %u, column %u: %s", fault.line, fault.column,
+                 fault.what);
+    return false;
+}
+
+static void add_text(struct buf *b, const char *key, const char *value)
+{
+    if (!value)
+        return;
+    json_key(b, key);
+    json_string(b, slice_of(value));
+}
+
+static bool add_number(const struct invocation *in, struct buf *b, const char *flag, int64_t min,
+                       int64_t max)
+{
+    int64_t n = 0;
+
+    if (!given(in, flag))
+        return true;
+    if (!given_number(in, flag, min, max, &n))
+        return false;
+    json_key(b, flag);
+    json_number(b, n);
+    return true;
+}
+
+static bool add_tags(const struct invocation *in, struct buf *b)
+{
+    const char *tag = NULL;
+
+    if (!given(in, "tag"))
+        return true;
+    json_key(b, "tags");
+    json_open(b, '{');
+    for (size_t at = 0; (tag = given_next(in, "tag", &at));) {
+        const char *equals = strchr(tag, '=');
+        if (!equals) {
+            verb_misused(in, "--tag is \"%s\", expected KEY=VALUE", tag);
+            return false;
+        }
+        json_key_slice(b, (struct slice){tag, (size_t)(equals - tag)});
+        json_string(b, slice_of(equals + 1));
+    }
+    json_close(b, '}');
+    return true;
+}
+
+/* What is the same for all tasks of a command line. */
+static bool write_head(const struct invocation *in, struct buf *b)
+{
+    add_text(b, "workflow", in->words[0]);
+    if (!add_number(in, b, "version", 1, INT32_MAX) || !add_number(in, b, "priority", 0, 9)
+        || !given_moment(in, "not-before"))
+        return false;
+    add_text(b, "not_before", given(in, "not-before"));
+    add_text(b, "reply_to", given(in, "reply-to"));
+    return add_tags(in, b);
+}
+
+static bool write_task(const struct invocation *in, struct buf *b)
+{
+    CLEANUP(buf_fini) struct buf input = {0};
+
+    json_open(b, '{');
+    if (!write_head(in, b))
+        return false;
+    add_text(b, "id", given(in, "id"));
+    if (!read_input(in, &input))
+        return false;
+    json_key(b, "input");
+    json_raw(b, buf_view(&input));
+    json_close(b, '}');
+    return true;
+}
+
+static void show(const struct invocation *in, const struct intact_client *c,
+                 const struct json *task, bool whole)
+{
+    if (given(in, "json"))
+        client_print_body(c);
+    else if (whole)
+        task_show(in, task);
+    else {
+        say_text(stdout, json_get_text(task, "id"));
+        putchar('\n');
+    }
+}
+
+static int wait_for_end(const struct invocation *in, struct intact_client *c, const char *id,
+                        int64_t wait_ms)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    enum intact_status status = intact_client_wait(c, id, wait_ms);
+
+    if (status != INTACT_OK && status != INTACT_TIMEOUT)
+        return client_complain(c, status);
+    const struct json *task = client_answer(c, &a);
+    if (!task)
+        return CLI_NOT_WELL;
+    show(in, c, task, true);
+    int end = client_task_status(task);
+    return status == INTACT_TIMEOUT ? verb_failed(in, end, "%s", intact_client_error(c)) : end;
+}
+
+static int submit(const struct invocation *in, const struct buf *body, int64_t wait_ms)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct intact_client *c = client_begin(in);
+    enum intact_status status = intact_client_submit(c, body->ptr, 0);
+    const struct json *task = status == INTACT_OK ? client_answer(c, &a) : NULL;
+    int end = CLI_OK;
+
+    if (!task) {
+        end = status == INTACT_OK ? CLI_NOT_WELL : client_complain(c, status);
+    } else if (wait_ms >= 0) {
+        struct slice id = arena_copy(&a, json_get_text(task, "id")); /* the answer goes */
+        end = wait_for_end(in, c, id.ptr ? id.ptr : "", wait_ms);
+    } else {
+        show(in, c, task, false);
+    }
+    intact_client_free(c);
+    return end;
+}
+
+static int submit_one(const struct invocation *in)
+{
+    CLEANUP(buf_fini) struct buf body = {0};
+    int64_t wait_ms = -1;
+
+    if (!given_duration(in, "wait", &wait_ms) || !write_task(in, &body))
+        return CLI_USAGE;
+    return submit(in, &body, wait_ms);
+}
+
+/* The first of those flags that was given; NULL: none. */
+static const char *one_of(const struct invocation *in, const char *const *names)
+{
+    for (; *names; names++)
+        if (given(in, *names))
+            return *names;
+    return NULL;
+}
+
+static int submit_many(const struct invocation *in)
+{
+    static const char *const of_one[] = {"id", "input", NULL};
+    static const char *const of_all[] = {"version",  "priority", "not-before", "tag",
+                                         "reply-to", "id-from",  NULL};
+    CLEANUP(buf_fini) struct buf head = {0};
+    const char *odd = one_of(in, of_one);
+
+    if (odd)
+        return verb_misused(in, "--%s is of one task, and --file has many", odd);
+    if (in->word_count > 0)
+        return write_head(in, &head) ? submit_file(in, buf_view(&head)) : CLI_USAGE;
+    odd = one_of(in, of_all);
+    if (odd)
+        return verb_misused(in,
+                            "--%s takes a WORKFLOW beside --file; without one each line says "
+                            "all of its task",
+                            odd);
+    return submit_file(in, SLICE_NONE);
+}
+
+static int run(struct invocation *in)
+{
+    static const char *const of_many[] = {"id-from",   "rejects",   "run-id",
+                                          "from-line", "retry-for", NULL};
+    const char *odd = one_of(in, of_many);
+
+    if (given(in, "file"))
+        return submit_many(in);
+    if (in->word_count == 0)
+        return verb_misused(in, "WORKFLOW is missing, or --file FILE");
+    if (odd)
+        return verb_misused(in, "--%s goes with --file only", odd);
+    return submit_one(in);
+}
+
+static const struct flag flags[] = {
+    {.name = "input",
+     .value = "JSON",
+     .help = "of the task; @FILE reads a file, - standard input",
+     .initial = "{}"},
+    {.name = "id",
+     .value = "ID",
+     .help = "1 to 128 of [A-Za-z0-9._:-]",
+     .initial = "made by the server"},
+    {.name = "version", .value = "N", .help = "of the workflow", .initial = "the newest"},
+    {.name = "priority", .value = "N", .help = "0 to 9, higher first", .initial = "5"},
+    {.name = "not-before", .value = "DATE", .help = "it waits until then: 2026-01-31T10:00:00Z"},
+    {.name = "tag", .value = "KEY=VALUE", .help = "to find it by", .repeats = true},
+    {.name = "reply-to", .value = "URL", .help = "kept with the task; nothing is sent to it yet"},
+    {.name = "wait",
+     .value = "TIME",
+     .help = "until it has ended, at most so long; with --file: each of them"},
+    {.name = "file",
+     .letter = 'f',
+     .value = "FILE",
+     .help = "many tasks, a line each; - is standard input",
+     .kind = WORD_FILE},
+    {.name = "id-from",
+     .value = "MEMBER",
+     .help = "of the input: it is the task's id; with --file and WORKFLOW"},
+    {.name = "rejects",
+     .value = "FILE",
+     .help = "the lines of --file that were refused, and why",
+     .kind = WORD_FILE},
+    {.name = "run-id",
+     .value = "ID",
+     .help = "lines of --file without an id get ID-1, ID-2, ...",
+     .initial = "random"},
+    {.name = "from-line",
+     .value = "N",
+     .help = "of --file: those before it were submitted",
+     .initial = "1"},
+    {.name = "retry-for",
+     .value = "TIME",
+     .help = "with --file: how long a server that is busy or away is asked again",
+     .initial = "1m"},
+    {0},
+};
+
+const struct verb verb_submit = {
+    .name = "submit",
+    .summary = "submit tasks: one, or many from a file",
+    .about =
+        "Submits one task, or many from a file or a pipe, a line each. A line is a whole "
+        "submission: {\"workflow\": \"order\", \"id\": \"o-1\", \"input\": {...}}; or, if WORKFLOW "
+        "is "
+        "given beside --file, the input of one.\n\n"
+        "Give ids: the same submission again is the same task. Lines of a file that have none get "
+        "them from --run-id and their number, so that a file may be sent again after a break.\n\n"
+        "A server that is busy or restarts is asked again. Ctrl-C stops in order and says how to "
+        "go on. --rejects writes {\"line\", \"status\", \"reason\", \"text\"} for each line that "
+        "was "
+        "refused.",
+    .arguments = {{.name = "WORKFLOW", .kind = WORD_WORKFLOW, .optional = true}},
+    .flags = flags,
+    .examples = {{"intact submit order --id o-17 --input '{\"amount\": 5}'", "one task"},
+                 {"intact submit order --input @order.json --wait 30s",
+                  "wait for its end, and say by the exit status whether it is a good one"},
+                 {"intact submit --file orders.ndjson --rejects refused.ndjson", "many"},
+                 {"intact submit order --file inputs.ndjson --id-from number --tag shop=north",
+                  "many inputs of one workflow, each with its order number as id"},
+                 {"generate | intact submit --file - --run-id 2026-01-31",
+                  "from a pipe; may be repeated as a whole"}},
+    .exits = "1 if the server refused any; with --wait 1 if one did not end, or not processed",
+    .run = run,
+};

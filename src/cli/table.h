@@ -1,0 +1,49 @@
+#ifndef CLI_TABLE_H
+#define CLI_TABLE_H
+
+/*
+ * A table for people: columns as wide as their widest cell, a head, states in their colours. What
+ * cells hold is cleaned of control characters.
+ *
+ * On a terminal no cell makes all rows wide: one that is wider than TABLE_CELL_MAX has the rest of
+ * its row on the line below. Elsewhere every row is one line, for grep and awk.
+ */
+
+#include "cli/term.h"
+#include "json/json.h"
+
+enum { TABLE_CELL_MAX = 40, TABLE_COLUMNS_MAX = 16 };
+
+struct table_cell {
+    struct slice text;
+    enum term_look look;
+};
+
+struct table {
+    struct term term; /* standard output */
+    int64_t now;      /* wall clock, milliseconds: what is of today */
+    struct arena arena;
+    struct table_cell *cells;
+    size_t columns, count, cap;
+};
+
+/* The heads, with NULL behind the last one. */
+void table_begin(struct table *t, const struct invocation *in, const char *const *heads);
+void table_add(struct table *t, struct slice cell); /* NONE shows as "-" */
+void table_add_look(struct table *t, enum term_look look, struct slice cell);
+void table_add_state(struct table *t, struct slice state);
+void table_add_time(struct table *t, struct slice rfc3339); /* local, short */
+void table_add_number(struct table *t, int64_t n);
+void table_print(const struct table *t);
+void table_fini(struct table *t);
+
+/* A whole answer of the shape {KEY: [...]}: asks for it, and shows it by `add`, which adds the
+ * cells of one row. What --json asks for instead. The exit status. */
+struct table_view {
+    const char *path, *key;
+    const char *const *heads;
+    void (*add)(struct table *t, const struct json *row);
+};
+int table_show(const struct invocation *in, const struct table_view *v);
+
+#endif

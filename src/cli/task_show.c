@@ -1,0 +1,111 @@
+#include "cli/task_show.h"
+
+#include <stdio.h>
+
+#include "base/when.h"
+#include "cli/table.h"
+
+enum { NAME_COLUMNS = 12 };
+
+struct view {
+    const struct invocation *in;
+    struct table table; /* of the steps; its terminal and its clock serve for all */
+    struct buf b;
+};
+
+static void put_line(struct view *v, const char *name, enum term_look look, struct slice value)
+{
+    struct line l = line_begin(&v->table.term, &v->b);
+
+    if (value.len == 0)
+        return;
+    l.width = INT32_MAX / 2; /* outputs are shown whole */
+    line_text(&l, LOOK_PLAIN, slice_of(name));
+    line_to(&l, NAME_COLUMNS);
+    line_text(&l, look, value);
+    line_end(&l);
+}
+
+static void put_value(struct view *v, const char *name, const struct json *task, const char *key)
+{
+    struct slice raw = json_get_raw(task, key);
+
+    if (!slice_is(raw, "null"))
+        put_line(v, name, LOOK_PLAIN, raw);
+}
+
+static void put_time(struct view *v, const char *name, const struct json *task, const char *key)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    struct slice text = json_get_text(task, key);
+    int64_t at = 0;
+
+    if (text.len > 0 && time_parse(text, &at))
+        people_time(&b, at, v->table.now);
+    put_line(v, name, LOOK_PLAIN, b.len > 0 ? buf_view(&b) : text);
+}
+
+static void put_error(struct view *v, const struct json *task)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+    const struct json *e = json_get(task, "error");
+
+    if (!e || e->type != JSON_OBJECT)
+        return;
+    buf_fmt(&text, "%.*s: %.*s", SLICE_ARG(json_get_text(e, "code")),
+            SLICE_ARG(json_get_text(e, "message")));
+    put_line(v, "error", LOOK_BAD, buf_view(&text));
+}
+
+static void put_head(struct view *v, const struct json *task)
+{
+    CLEANUP(buf_fini) struct buf workflow = {0};
+    struct slice state = json_get_text(task, "state");
+
+    buf_fmt(&workflow, "%.*s, version %.*s", SLICE_ARG(json_get_text(task, "workflow")),
+            SLICE_ARG(json_get_raw(task, "version")));
+    put_line(v, "task", LOOK_PLAIN, json_get_text(task, "id"));
+    put_line(v, "workflow", LOOK_PLAIN, buf_view(&workflow));
+    put_line(v, "state", term_state_look(state), state);
+    put_line(v, "waiting for", LOOK_PLAIN, json_get_text(task, "waiting_for"));
+    put_time(v, "submitted", task, "submitted_at");
+    put_time(v, "not before", task, "not_before");
+    put_time(v, "complete by", task, "complete_by");
+    put_time(v, "ended", task, "ended_at");
+    put_value(v, "input", task, "input");
+    put_value(v, "output", task, "output");
+    put_error(v, task);
+}
+
+static void add_step(struct table *t, const struct json *step)
+{
+    const struct json *attempts = json_get(step, "attempts");
+    const struct json *error = json_get(step, "error");
+
+    table_add(t, json_get_text(step, "name"));
+    table_add_state(t, json_get_text(step, "state"));
+    table_add(t, json_get_text(step, "agent"));
+    table_add(t, json_get_text(step, "action"));
+    table_add_number(t, attempts ? attempts->count : 0);
+    table_add(t, json_get_raw(step, "failure_count"));
+    table_add(t, json_get_bool(step, "in_doubt", false) ? SLICE("yes") : SLICE_NONE);
+    table_add(t, json_get_text(error, "code"));
+}
+
+void task_show(const struct invocation *in, const struct json *task)
+{
+    static const char *const heads[] = {"STEP",     "STATE",    "AGENT", "ACTION", "ATTEMPTS",
+                                        "FAILURES", "IN DOUBT", "ERROR", NULL};
+    struct view v = {.in = in};
+    const struct json *steps = json_get(task, "steps");
+
+    table_begin(&v.table, in, heads);
+    for (const struct json *step = steps ? steps->child : NULL; step; step = step->next)
+        add_step(&v.table, step);
+    put_head(&v, task);
+    buf_byte(&v.b, '\n');
+    (void)fwrite(v.b.ptr, 1, v.b.len, stdout);
+    table_print(&v.table);
+    table_fini(&v.table);
+    buf_fini(&v.b);
+}

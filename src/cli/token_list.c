@@ -1,0 +1,34 @@
+#include "cli/table.h"
+#include "cli/verbs.h"
+
+static const char *const heads[] = {"NAME", "ROLES", "CREATED", "EXPIRES", NULL};
+
+static void add(struct table *t, const struct json *token)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+    const struct json *roles = json_get(token, "roles");
+
+    for (const struct json *j = roles ? roles->child : NULL; j; j = j->next)
+        buf_fmt(&text, "%s%.*s", text.len ? " " : "", SLICE_ARG(j->text));
+    table_add(t, json_get_text(token, "name"));
+    table_add(t, buf_view(&text));
+    table_add_time(t, json_get_text(token, "created_at"));
+    table_add_time(t, json_get_text(token, "expires_at"));
+}
+
+static int run(struct invocation *in)
+{
+    static const struct table_view view = {"/v1/tokens", "tokens", heads, add};
+
+    return table_show(in, &view);
+}
+
+const struct verb verb_token_list = {
+    .noun = "token",
+    .name = "list",
+    .summary = "list the access tokens",
+    .about = "Lists the access tokens: what each may do, and until when. Not the tokens "
+             "themselves: nobody has them but who was given them.",
+    .examples = {{"intact token list", "who may do what"}},
+    .run = run,
+};

@@ -1,0 +1,668 @@
+#!/usr/bin/env python3
+"""The command line as a whole: a real server, real pipes, real terminals, real shells.
+
+Usage: cli_test.py ROOT INTACT DOCUMENT [TEST...]      DOCUMENT: the program intact-document
+"""
+
+import glob
+import json
+import os
+import pty
+import re
+import select
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+ROOT, INTACT, DOCUMENT = (os.path.realpath(p) for p in sys.argv[1:4])
+PATIENCE_S = 240  # only a failing test waits so long
+WORKFLOW = """intact: 1
+workflow: order
+inputs:
+  sku: {type: string, required: true}
+steps:
+  - name: reserve
+    agent: stock
+    action: reserve
+    input: {sku: "${ .input.sku }"}
+    retry: {attempts: 1}
+    undo: none
+"""
+SGR = re.compile(r"\x1b\[[0-9;]*m")
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\u202e]")
+
+
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
+class Server:
+    """A server on a port of its own; the same one again after a kill."""
+
+    def __init__(self, *flags):
+        self.folder = tempfile.mkdtemp(prefix="intact-cli-")
+        self.flags = flags
+        self.port = 0
+        self.start()
+
+    def start(self):
+        with open(self.folder + "/log", "ab") as log:
+            self.process = self.popen(log)
+        line = self.process.stdout.readline()
+        if "listening" not in line:
+            raise RuntimeError(read(self.folder + "/log"))
+        self.port = int(line.split()[3])
+        self.token = read(self.folder + "/data/admin-token").strip()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.env = dict(os.environ, INTACT_SERVER=self.url, INTACT_TOKEN=self.token, LC_ALL="C.UTF-8", TERM="xterm")
+        self.env.pop("NO_COLOR", None)
+
+    def popen(self, log):
+        return subprocess.Popen(
+            [INTACT, "serve", "--data", self.folder + "/data", "--listen", f"127.0.0.1:{self.port}", "--drain", "100ms",
+             "--scan-every", "100ms", "--grace", "100ms", *self.flags],
+            stdout=subprocess.PIPE, stderr=log, text=True)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def close(self):
+        self.kill()
+        shutil.rmtree(self.folder)
+
+    def run(self, *words, status=0, input=None, env=None):
+        done = subprocess.run([INTACT, *words], env={**self.env, **(env or {})}, input=input, capture_output=True,
+                              text=True, timeout=PATIENCE_S, check=False)
+        if status is not None and done.returncode != status:
+            raise AssertionError(f"intact {' '.join(words)}: {done.returncode}, expected {status}: {done.stdout}{done.stderr}")
+        return done
+
+    def call(self, path, body=None):
+        request = urllib.request.Request(self.url + path, data=json.dumps(body).encode() if body is not None else None,
+                                         headers={"Authorization": "Bearer " + self.token,
+                                                  "Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+            return json.load(answer)
+
+    def count(self):
+        ids, cursor = [], ""
+        while True:
+            page = self.call("/v1/tasks?limit=500" + cursor)
+            ids += [t["id"] for t in page["tasks"]]
+            if not page["next"]:
+                return ids
+            cursor = "&cursor=" + page["next"]
+
+    def path(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        return path
+
+    def at_terminal(self, *words, env=None):
+        """What a terminal is sent."""
+        pid, fd = pty.fork()
+        if pid == 0:
+            os.execve(INTACT, [INTACT, *words], {**self.env, **(env or {})})
+        out = b""
+        while True:
+            try:
+                part = os.read(fd, 65536)
+            except OSError:
+                break
+            if not part:
+                break
+            out += part
+        os.close(fd)
+        os.waitpid(pid, 0)
+        return out.decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+class Agent(threading.Thread):
+    """Does all that it is given: what has "fail" for its sku fails."""
+
+    def __init__(self, server, error=None):
+        super().__init__(daemon=True)
+        self.server, self.error, self.ends = server, error, False
+        self.start()
+
+    def run(self):
+        results = []
+        while not self.ends:
+            answer = self.server.call("/v1/agents/stock/work", {"instance": "one", "max": 100, "wait": "200ms",
+                                                                "results": results})
+            results = []
+            for r in answer["requests"]:
+                result = {"token": r["token"]}
+                if "fail" in json.dumps(r["input"]):
+                    result["error"] = self.error or {"code": "sold_out", "message": "no more", "retry": "no"}
+                else:
+                    result["output"] = {"id": 7}
+                results.append(result)
+
+    def close(self):
+        self.ends = True
+        self.join()
+
+
+def wait_for(condition, what):
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError("not within patience: " + what)
+        time.sleep(0.02)
+
+
+def lines(count, start=0):
+    return "".join(f'{{"workflow": "order", "id": "o-{i}", "input": {{"sku": "s{i}"}}}}\n' for i in range(start, start + count))
+
+
+class WithServer(unittest.TestCase):
+    flags = ()
+
+    def setUp(self):
+        self.s = Server(*self.flags)
+        self.s.run("workflow", "put", self.s.path("order.yaml", WORKFLOW))
+
+    def tearDown(self):
+        self.s.close()
+
+
+class Bulk(WithServer):
+    def test_refused_lines_are_named_and_kept_and_a_repeat_is_harmless(self):
+        text = lines(700) + "\n{]\n" + '{"workflow": "order", "id": "x", "input": {}}\n' + lines(700, 700)
+        file, rejects = self.s.path("f", text), self.s.folder + "/rejects"
+        done = self.s.run("submit", "--file", file, "--rejects", rejects, status=1)
+        self.assertEqual(done.stdout, "1400 submitted, 0 existed already, 2 refused\n")
+        kept = [json.loads(line) for line in read(rejects).splitlines()]
+        self.assertEqual([(k["line"], k["status"], k["text"]) for k in kept],
+                         [(702, 400, "{]"), (703, 422, '{"workflow": "order", "id": "x", "input": {}}')])
+        self.assertIn("sku", kept[1]["reason"])
+        done = self.s.run("submit", "--file", file, status=1)
+        self.assertEqual(done.stdout, "0 submitted, 1400 existed already, 2 refused\n")
+        self.assertRegex(done.stderr, r"f:702: not JSON: column 2.*\n.*f:703: .*sku")
+        self.assertEqual(len(self.s.count()), 1400)
+
+    def test_answers_come_in_the_order_of_the_lines(self):
+        done = self.s.run("submit", "--file", self.s.path("f", lines(3000)), "--json")
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([(a["line"], a["id"], a["status"]) for a in answers],
+                         [(i + 1, f"o-{i}", 201) for i in range(3000)])
+
+    def test_inputs_of_one_workflow_get_ids_of_the_run_or_of_a_member(self):
+        file = self.s.path("f", '{"sku": "a"}\n\n{"sku": "b"}\n')
+        self.s.run("submit", "order", "--file", file, "--run-id", "r", "--tag", "shop=north", "--priority", "8")
+        self.assertEqual(self.s.call("/v1/tasks/r-3")["tags"], {"shop": "north"})
+        self.assertEqual(self.s.call("/v1/tasks/r-3")["priority"], 8)
+        self.s.run("submit", "order", "--file", file, "--id-from", "sku")
+        self.assertEqual(self.s.call("/v1/tasks/b")["input"], {"sku": "b"})
+        done = self.s.run("submit", "order", "--file", file, "--id-from", "nix", status=1)
+        self.assertIn('f:1: it has no member "nix" that can be its id', done.stderr)
+        for _ in range(2):  # without --run-id each run is one of its own
+            self.s.run("submit", "order", "--file", file)
+        self.assertEqual(len(self.s.count()), 8)
+
+    def test_a_slow_pipe_is_sent_as_it_comes_and_an_interrupted_one_goes_on(self):
+        p = subprocess.Popen([INTACT, "submit", "--file", "-", "--run-id", "r"], env=self.s.env, stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for i in range(3):
+            p.stdin.write('{"workflow": "order", "input": {"sku": "s"}}\n')
+            p.stdin.flush()
+            wait_for(lambda: len(self.s.count()) == i + 1, "a line that came is submitted")
+        p.stdin.write('{"workflow": "order"')  # half a line
+        p.stdin.flush()
+        p.send_signal(signal.SIGINT)
+        p.wait(PATIENCE_S)
+        out, err = p.stdout.read(), p.stderr.read()
+        p.stdin.close(), p.stdout.close(), p.stderr.close()
+        self.assertEqual((p.returncode, out), (1, "3 submitted, 0 existed already, 0 refused\n"))
+        self.assertIn("intact submit --file - --from-line 4 --run-id r", err)
+        again = '{"workflow": "order", "input": {"sku": "s"}}\n' * 5
+        done = self.s.run("submit", "--file", "-", "--run-id", "r", "--from-line", "4", input=again)
+        self.assertEqual(done.stdout, "2 submitted, 0 existed already, 0 refused\n")
+        self.assertEqual(sorted(self.s.count()), [f"r-{i}" for i in range(1, 6)])
+
+    def test_a_server_that_is_killed_again_and_again_has_each_line_once(self):
+        count = 20000
+        text = "".join('{"workflow": "order", "input": {"sku": "s"}}\n' for _ in range(count))
+        p = subprocess.Popen([INTACT, "submit", "--file", self.s.path("f", text), "--run-id", "r", "--retry-for", "3m"],
+                             env=self.s.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for n in range(3):
+            wait_for(lambda: len(self.s.count()) > n * count / 4 or p.poll() is not None, "some were submitted")
+            self.s.kill()
+            self.s.start()
+        out, err = p.communicate(timeout=PATIENCE_S)
+        self.assertEqual(p.returncode, 0, out + err)
+        fresh, existing, refused = map(int, re.findall(r"\d+", out))
+        self.assertEqual((fresh + existing, refused), (count, 0))
+        ids = self.s.count()
+        self.assertEqual(len(ids), count)
+        self.assertEqual(set(ids), {f"r-{i}" for i in range(1, count + 1)})
+
+    def test_a_server_that_stays_away_is_told_with_how_to_go_on(self):
+        p = subprocess.Popen([INTACT, "submit", "--file", "-", "--run-id", "r", "--retry-for", "100ms"], env=self.s.env,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        p.stdin.write(lines(2))
+        p.stdin.flush()
+        wait_for(lambda: len(self.s.count()) == 2, "the first are submitted")
+        self.s.kill()
+        p.stdin.write(lines(1, 2))
+        out, err = p.communicate(timeout=PATIENCE_S)
+        self.assertEqual((p.returncode, out), (3, "2 submitted, 0 existed already, 0 refused\n"))
+        self.assertIn("--from-line 3", err)
+        self.assertNotIn("--run-id", err)  # all had ids of their own
+        done = self.s.run("submit", "--file", self.s.path("f", lines(2)), status=3)  # not there from the start
+        self.assertIn("Is the server running?", done.stderr)
+        self.s.start()
+
+    def test_the_ends_of_all_are_waited_for(self):
+        agent = Agent(self.s)
+        text = lines(1200) + '{"workflow": "order", "id": "bad", "input": {"sku": "fail"}}\n'
+        done = self.s.run("submit", "--file", self.s.path("f", lines(1200)), "--wait", "3m")
+        self.assertEqual(done.stdout.splitlines()[1], "1200 processed, 0 compensated, 0 in error, 0 not ended")
+        done = self.s.run("submit", "--file", self.s.path("f", text), "--wait", "3m", status=1)
+        self.assertEqual(done.stdout.splitlines()[1], "1200 processed, 1 compensated, 0 in error, 0 not ended")
+        self.assertIn("f:1201: the task is compensated", done.stderr)
+        agent.close()
+        done = self.s.run("submit", "--file", self.s.path("f", lines(1, 5000)), "--wait", "50ms", status=1)
+        self.assertEqual(done.stdout.splitlines()[1], "0 processed, 0 compensated, 0 in error, 1 not ended")
+
+    def test_progress_is_drawn_on_a_terminal_and_only_there(self):
+        file = self.s.path("f", lines(2000))
+        shown = self.s.at_terminal("submit", "--file", file)
+        self.assertIn("2000 submitted, 0 existed already, 0 refused\n", shown)
+        self.assertEqual(self.s.run("submit", "--file", file).stderr, "")
+
+
+class Small(WithServer):
+    flags = ("--limit", "body=4KiB")
+
+    def test_a_server_with_small_limits_gets_smaller_calls(self):
+        text = lines(300) + json.dumps({"workflow": "order", "id": "long", "input": {"sku": "x" * 9000}}) + "\n"
+        done = self.s.run("submit", "--file", self.s.path("f", text), status=1)
+        self.assertEqual(done.stdout, "300 submitted, 0 existed already, 1 refused\n")
+        self.assertRegex(done.stderr, r"f:301: .*\(status 413\)")
+
+
+class Shown(WithServer):
+    def test_colours_are_for_terminals(self):
+        self.s.run("submit", "order", "--input", '{"sku": "fail"}', "--id", "o-1")
+        agent = Agent(self.s)
+        self.s.run("get", "o-1", "--wait", "3m", status=1)
+        agent.close()
+        for words in ("list",), ("get", "o-1"):
+            self.assertIn("\x1b[33mcompensated\x1b[0m", self.s.at_terminal(*words))
+            self.assertNotIn("\x1b", self.s.at_terminal(*words, "--color", "never"))
+            self.assertNotIn("\x1b", self.s.at_terminal(*words, env={"NO_COLOR": "1"}))
+            self.assertNotIn("\x1b", self.s.at_terminal(*words, env={"TERM": "dumb"}))
+            self.assertIn("\x1b[33m", self.s.at_terminal(*words, env={"NO_COLOR": ""}))
+            self.assertIn("\x1b[33m", self.s.at_terminal(*words, "--color", "always", env={"NO_COLOR": "1"}))
+            self.assertNotIn("\x1b", self.s.run(*words).stdout)
+            self.assertIn("\x1b[33m", self.s.run(*words, "--color", "always").stdout)
+
+    def test_what_an_agent_says_does_not_reach_the_terminal_as_commands(self):
+        evil = "\x1b]0;owned\x07\x1b[2J\u009b31m\u202e\x7f\r\nfake"
+        agent = Agent(self.s, {"code": "sold_out", "message": evil, "retry": "no"})
+        self.s.run("submit", "order", "--input", json.dumps({"sku": "fail" + evil}), "--id", "o-1")
+        self.s.run("get", "o-1", "--wait", "3m", status=1)
+        agent.close()
+        for words in ("get", "o-1"), ("list",), ("get", "o-1", "--json"):
+            shown = SGR.sub("", self.s.at_terminal(*words))
+            self.assertIsNone(CONTROLS.search(shown), shown)
+        shown = self.s.run("get", "o-1").stdout
+        self.assertIsNone(CONTROLS.search(shown), shown)
+        self.assertNotIn("\nfake", shown)
+        whole = json.loads(self.s.run("get", "o-1", "--json").stdout)  # as it came
+        self.assertEqual(whole["input"]["sku"], "fail" + evil)
+
+    def test_wide_characters_and_long_ids_do_not_break_tables(self):
+        long = "x" * 128
+        for name in "a", long:
+            self.s.run("submit", "order", "--input", '{"sku": "s"}', "--id", name)
+        rows = self.s.run("list").stdout.splitlines()
+        self.assertEqual(len(rows), 3)
+        self.assertEqual({row.find("order ") for row in rows[1:]}, {130})
+        rows = SGR.sub("", self.s.at_terminal("list", "--color", "never")).splitlines()
+        self.assertEqual(rows[1], long)
+        self.assertEqual(rows[2].strip().split()[0], "order")
+        self.assertEqual(rows[2].find("order"), rows[3].find("order"))
+
+    def test_lists_of_the_installation(self):
+        self.s.run("submit", "order", "--input", '{"sku": "s"}', "--id", "o-1")
+        agent = Agent(self.s)
+        self.s.run("get", "o-1", "--wait", "3m")
+        self.assertRegex(self.s.run("agent", "list").stdout, r"stock +0 +one +100 +0 +\d\d:\d\d:\d\d")
+        agent.close()
+        self.assertRegex(self.s.run("node", "list").stdout, r"n1 +1 +\d")
+        self.s.run("submit", "order", "--input", '{"sku": "s"}', "--id", "o-2")
+        self.s.run("cancel", "o-2", "--reason", "ordered twice")
+        listed = self.s.run("audit", "list", "--task", "o-2").stdout.splitlines()
+        self.assertEqual(len(listed), 2)
+        self.assertRegex(listed[1], r"admin +cancel +o-2 +- +ordered twice")
+        self.assertRegex(self.s.run("audit", "list").stdout, r"workflow\.put")
+        pages = self.s.run("audit", "list", "--limit", "1", "--all").stdout
+        self.assertRegex(pages, r"(?s)cancel.*workflow\.put")
+        self.assertEqual(self.s.run("workflow", "get", "order").stdout, WORKFLOW)
+        self.assertEqual(self.s.run("workflow", "get", "order", "--version", "1").stdout, WORKFLOW)
+        self.s.run("workflow", "get", "order", "--version", "2", status=1)
+
+    def test_refusals_say_what_to_do(self):
+        self.s.run("submit", "order", "--input", '{"sku": "s"}', "--id", "o-1")
+        weak = self.s.run("token", "create", "weak", "--role", "submit").stdout.strip()
+        for words, env, status, says in (
+            (("list",), {"INTACT_SERVER": "http://127.0.0.1:1"}, 3, "`intact serve` starts one; --server"),
+            (("list",), {"INTACT_TOKEN": "x"}, 1, "Give one with INTACT_TOKEN or --token-file; `intact token create`"),
+            (("list",), {"INTACT_TOKEN": weak}, 1, "it takes the role read, operate or admin; whoever has the role admin "
+             "makes such a token: intact token create NAME --role ROLE"),
+            (("submit", "ordr"), {}, 1, 'there is no workflow "ordr"; store it with PUT /v1/workflows/ordr; did you mean '
+             '"order"?'),
+            (("submit", "other"), {}, 1, "; intact workflow list shows those that there are"),
+            (("submit", "order", "--version", "9"), {}, 1, "the newest is 1; intact workflow list"),
+            (("submit", "order"), {}, 1, "sku"),
+            (("submit", "order", "--input", '{"sku": "other"}', "--id", "o-1"), {}, 1, "; take another --id"),
+            (("get", "nix"), {}, 1, "there is no task nix; intact list shows the newest"),
+            (("retry", "o-1", "--reason", "x"), {}, 1, "; intact why o-1 says what it waits for"),
+            (("token", "delete", "nix"), {}, 1, "; intact token list shows those that there are"),
+            (("token", "delete", "admin"), {}, 1, "; intact token create NAME --role admin first"),
+            (("token", "create", "weak", "--role", "read"), {}, 1, "; take another name"),
+            (("list", "--server", "localhost"), {}, 2, "expected http://HOST:PORT"),
+        ):
+            done = self.s.run(*words, env=env, status=status)
+            self.assertIn(says, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+    def test_output_that_cannot_be_written_is_a_failure(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([INTACT, "list"], env=self.s.env, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (1, "intact: standard output cannot be written: No space left on device; the answer is not complete\n"))
+
+
+class Liar(BaseHTTPRequestHandler):
+    """A server that answers with what a terminal would obey."""
+
+    def do_GET(self):
+        text = "\x1b[2J\x1b]0;owned\x07"
+        if self.path.startswith("/v1/workflows"):
+            body, status = {"workflows": [{"name": "$(touch x)"}, {"name": "a b"}, {"name": "good"}, {"name": "-x"},
+                                          {"name": text}]}, 200
+        else:
+            body, status = {"title": text, "detail": text}, 409
+        raw = json.dumps(body, ensure_ascii=False).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+
+    def log_message(self, *_):
+        pass
+
+
+class Distrust(unittest.TestCase):
+    def test_a_server_that_lies_cannot_write_to_the_terminal_or_the_command_line(self):
+        liar = ThreadingHTTPServer(("127.0.0.1", 0), Liar)
+        threading.Thread(target=liar.serve_forever, daemon=True).start()
+        env = dict(os.environ, INTACT_SERVER=f"http://127.0.0.1:{liar.server_port}", LC_ALL="C.UTF-8")
+        done = subprocess.run([INTACT, "get", "x"], env=env, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIsNone(CONTROLS.search(done.stdout + done.stderr), done.stderr)
+        done = subprocess.run([INTACT, "complete", "--", "workflow", "get", ""], env=env, capture_output=True, text=True,
+                              check=False)
+        self.assertEqual(done.stdout, "good\n")
+        liar.shutdown()
+        liar.server_close()
+
+
+VALUES = {  # for each kind of value, as --help names it: one that is right, and one that is not
+    "TIME": ("1s", "soon"), "N": ("1", "some"), "DATE": ("2026-01-31T10:00:00Z", "yesterday"),
+    "KEY=VALUE": ("a=b", "ab"), "WHEN": ("never", "sometimes"), "LEVEL": ("warn", "loud"), "STATE": ("error", "broken"),
+    "JSON": ('{"sku": "s"}', "{"), "ADDR:PORT": (None, "here"), "NAME=VALUE": ("body=1MiB", "body"),
+    "URL": (None, None), "FILE": (None, None), "TOKEN": (None, None), "DIR": (None, None), "TEXT": ("text", None),
+    "ID": ("id-1", None), "NAME": ("order", None), "STEP": ("reserve", None), "ROLE": ("read", None), "TASK": ("o-1", None),
+    "MEMBER": ("sku", None),
+}
+
+
+def verbs():
+    found = []
+    for line in subprocess.run([INTACT, "complete", "--", ""], capture_output=True, text=True, check=True).stdout.splitlines():
+        word = line.split("\t")[0]
+        below = subprocess.run([INTACT, "complete", "--", word, ""], capture_output=True, text=True, check=True).stdout
+        if "\t" in line:
+            found.append([word])
+        else:
+            found += [[word, b.split("\t")[0]] for b in below.splitlines()]
+    return found
+
+
+def pipeline(line):
+    """The commands of a line, each as its words."""
+    commands = [[]]
+    for word in shlex.split(line):
+        if word == "|":
+            commands.append([])
+        else:
+            commands[-1].append(word)
+    return commands
+
+
+def help_of(verb):
+    return subprocess.run([INTACT, *verb, "--help"], capture_output=True, text=True, check=True).stdout
+
+
+class Described(WithServer):
+    def test_help_of_every_verb_teaches_by_example_and_fits(self):
+        self.assertGreater(len(verbs()), 18)
+        for verb in verbs():
+            text = help_of(verb)
+            self.assertIn("\nexamples:\n", text, verb)
+            self.assertLessEqual(max(map(len, text.splitlines())), 100, verb)
+            asked = subprocess.run([INTACT, "help", *verb], capture_output=True, text=True, check=True).stdout
+            self.assertEqual(asked, text)
+            self.assertIn(" ".join(verb), subprocess.run([INTACT, "--help"], capture_output=True, text=True, check=True).stdout)
+
+    def test_every_flag_is_accepted_and_a_bad_value_is_refused_by_its_name(self):
+        self.s.run("submit", "order", "--input", '{"sku": "s"}', "--id", "o-1")
+        arguments = {"TASK": "o-1", "WORKFLOW": "order", "NAME": "order", "FILE": self.s.folder + "/order.yaml",
+                     "SHELL": "bash"}
+        needs = {"skip": ["--step", "reserve", "--reason", "x"], "token create": ["--role", "read"]}
+        for verb in verbs():
+            if verb[0] in ("serve", "top", "watch", "backup", "restore"):
+                continue  # they stay; they have tests of their own
+            text = help_of(verb)
+            words = [arguments[a] for a in re.findall(r" \[?([A-Z]+)", text.splitlines()[0].split("[FLAG")[0]) if a in arguments]
+            more = needs.get(" ".join(verb), ["--reason", "x"] if "--reason" in text else [])
+            for flag, value in re.findall(r"^  (?:-\w, )?(--[a-z-]+)(?: ([A-Z][A-Z=:]*))?", text, re.M):
+                good, bad = VALUES[value] if value else (None, None)
+                with self.subTest(verb=verb, flag=flag):
+                    if bad:
+                        done = self.s.run(*verb, *words, *more, flag, bad, status=None)
+                        self.assertEqual(done.returncode, 2, done.stderr)
+                        self.assertIn(flag, done.stderr)
+                    if good or not value:
+                        beside = ["--file", "/dev/null"] if flag in ("--id-from", "--rejects", "--run-id", "--from-line",
+                                                                     "--retry-for") else []
+                        done = self.s.run(*verb, *words, *more, *beside, flag, *([good] if good else []), status=None)
+                        self.assertIn(done.returncode, (0, 1), done.stderr)
+
+    def test_bad_values_of_serve_are_refused_by_the_flags_name(self):
+        for flag, value in re.findall(r"^  (--[a-z-]+)(?: ([A-Z][A-Z=:]*))?", help_of(["serve"]), re.M):
+            bad = VALUES[value][1] if value else None
+            if bad and flag != "--key-prefix":
+                done = self.s.run("serve", "--data", self.s.folder + "/never", flag, bad, status=2)
+                self.assertIn(flag.lstrip("-"), done.stderr)
+        self.assertFalse(os.path.exists(self.s.folder + "/never"))
+
+    def test_every_flag_is_read_somewhere(self):
+        source = "".join(read(f) for f in glob.glob(ROOT + "/src/cli/*.c"))
+        for name in set(re.findall(r'\.name = "([a-z-]+)",\s*\.(?:letter|value|help)', source)):
+            self.assertRegex(source, rf'(?<!\.name = )"{name}"', name)
+
+    def test_the_examples_are_command_lines_that_are_understood(self):
+        tried = 0
+        for verb in verbs():
+            text = help_of(verb).split("\nexamples:\n")[1].split("\n\n")[0].replace("\\\n", " ")
+            for line in re.findall(r"^  ([^# ].*)$", text, re.M):
+                for words in pipeline(line):
+                    if words[0] != "intact" or words[1] in ("serve", "top", "watch", "backup", "restore") or ">" in words:
+                        continue
+                    done = self.s.run(*words[1:], status=None, input="", env={"INTACT_SERVER": "http://127.0.0.1:1"})
+                    tried += 1
+                    if "No such file" not in done.stderr:
+                        self.assertIn(done.returncode, (0, 1, 3), f"{line}: {done.stderr}")
+        self.assertGreater(tried, 25)
+
+    def test_what_is_misspelt_is_guessed(self):
+        for words, says in ((["sumbit"], 'did you mean "submit"?'), (["workflow", "lsit"], 'did you mean "list"?'),
+                            (["list", "--sate", "x"], "did you mean --state?"), (["list", "--color", "nver"], "did you mean never?"),
+                            (["completion", "bsah"], "did you mean bash?"), (["help", "reti"], "no verb"),
+                            (["tokn", "list"], 'did you mean "token"?')):
+            self.assertIn(says, self.s.run(*words, status=2).stderr)
+
+
+class Written(unittest.TestCase):
+    def test_the_page_of_the_documentation_is_the_current_one(self):
+        page = subprocess.run([DOCUMENT, "page"], capture_output=True, text=True, check=True).stdout
+        self.assertEqual(page, read(ROOT + "/docs/command-line.md"),
+                         "make it anew: intact-document page > docs/command-line.md")
+
+    def test_the_manual_pages_are_without_fault(self):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([DOCUMENT, "man", folder], check=True)
+            pages = glob.glob(folder + "/man1/*.1")
+            self.assertEqual(len(pages), len(verbs()) + 1)
+            lint = subprocess.run(["mandoc", "-T", "lint", *pages], capture_output=True, text=True, check=False)
+            self.assertEqual((lint.returncode, lint.stdout), (0, ""))
+            for page in pages:
+                shown = subprocess.run(["man", "--warnings", "-l", page], capture_output=True, text=True, check=True,
+                                       env=dict(os.environ, LC_ALL="C.UTF-8", MANWIDTH="80"))
+                self.assertEqual(shown.stderr, "", page)
+                self.assertIn("EXIT STATUS", shown.stdout)
+
+
+class Completed(WithServer):
+    def setUp(self):
+        super().setUp()
+        self.s.run("submit", "order", "--input", '{"sku": "s"}', "--id", "o:17")
+        self.s.run("submit", "order", "--input", '{"sku": "s"}', "--id", "p-1")
+        os.mkdir(self.s.folder + "/here")
+        os.mkdir(self.s.folder + "/here/folder")
+        self.s.path("here/file.json", "{}")
+        os.mkdir(self.s.folder + "/bin")
+        os.symlink(INTACT, self.s.folder + "/bin/intact")
+        self.env = dict(self.s.env, PATH=self.s.folder + "/bin:" + os.environ["PATH"], HOME=self.s.folder)
+
+    def ask(self, shell, line):
+        return getattr(self, shell)(line)
+
+    def bash(self, line):
+        script = r"""
+source <(intact completion bash)
+COMP_LINE=$1 COMP_POINT=${#1}
+# as readline takes it apart
+mapfile -t COMP_WORDS < <(python3 - "$1" <<'PY'
+import re, sys
+words = []
+for w in re.split(r" +", sys.argv[1]):
+    words += [p for p in re.split(r"([:=])", w) if p] or [""]
+print("\n".join(words))
+PY
+)
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+_intact
+printf '%s\n' "${COMPREPLY[@]}"
+"""
+        return self.lines(["bash", "--norc", "-c", script, "bash", line])
+
+    def zsh(self, line):
+        script = r"""
+autoload -Uz compinit && compinit -u -D
+source <(intact completion zsh)
+# what would be offered, instead of a menu
+compadd() {
+    local -a offered
+    builtin compadd -O offered "$@"
+    print -rl -- $offered >> $OUT
+    builtin compadd "$@"
+}
+bindkey '^I' complete-word
+zle -C complete-word complete-word _main_complete
+PS1='ready> '
+"""
+        out = os.path.join(self.s.folder, "zsh-out")
+        self.s.path("zsh-out", "")
+        self.s.path(".zshrc", script)
+        pid, fd = pty.fork()
+        if pid == 0:
+            os.chdir(self.s.folder + "/here")
+            os.execvpe("zsh", ["zsh", "-d", "-i"], dict(self.env, OUT=out, ZDOTDIR=self.s.folder))
+        self.until(fd, b"ready> ")
+        os.write(fd, line.encode() + b"\t")
+        os.write(fd, b"\x15print done-\x01\x05$((40+2))\r")  # the line is thrown away
+        self.until(fd, b"done-42")
+        os.write(fd, b"exit\r")
+        os.close(fd)
+        os.waitpid(pid, 0)
+        return sorted(set(read(out).split()))
+
+    def until(self, fd, text):
+        seen, end = b"", time.monotonic() + PATIENCE_S
+        while text not in seen:
+            self.assertLess(time.monotonic(), end, seen)
+            if select.select([fd], [], [], 1)[0]:
+                seen += os.read(fd, 65536)
+
+    def fish(self, line):
+        script = "intact completion fish | source; complete -C $argv[1]"
+        return sorted({l.split("\t")[0] for l in self.lines(["fish", "-N", "-c", script, line])})
+
+    def lines(self, command):
+        done = subprocess.run(command, env=self.env, cwd=self.s.folder + "/here", capture_output=True, text=True,
+                              timeout=PATIENCE_S, check=False)
+        self.assertEqual(done.stderr, "")
+        return sorted(l for l in done.stdout.splitlines() if l)
+
+    def check(self, shell):
+        self.assertEqual(self.ask(shell, "intact wor"), ["workflow"])
+        self.assertEqual(self.ask(shell, "intact workflow "), ["get", "list", "put"])
+        self.assertEqual(self.ask(shell, "intact list --st"), ["--state"])
+        self.assertEqual(self.ask(shell, "intact list --color "), ["always", "auto", "never"])
+        self.assertEqual(self.ask(shell, "intact list --workflow o"), ["order"])
+        self.assertEqual(self.ask(shell, "intact get p"), ["p-1"])
+        self.assertEqual(self.ask(shell, "intact completion f"), ["fish"])
+        self.assertEqual(self.ask(shell, "intact token delete a"), ["admin"])
+        self.assertEqual(self.ask(shell, "intact help token c"), ["create"])
+        self.assertIn("file.json", self.ask(shell, "intact validate fi"))
+        self.assertIn("folder", [w.rstrip("/") for w in self.ask(shell, "intact serve --data fo")])
+        self.assertEqual(self.ask(shell, "intact nonsense "), [])
+        self.s.kill()  # nobody to ask is no mistake
+        self.assertEqual(self.ask(shell, "intact get p"), [])
+        self.s.start()
+
+    def test_bash(self):
+        self.check("bash")
+        self.assertEqual(self.bash("intact get o:1"), ["17"])  # readline has o: already
+        self.assertEqual(self.bash("intact list --color=n"), ["never"])
+
+    def test_zsh(self):
+        self.check("zsh")
+
+    def test_fish(self):
+        self.check("fish")
+        self.assertEqual(self.fish("intact get o:1"), ["o:17"])
+        self.assertEqual(self.fish("intact list --color=n"), ["--color=never"])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])
