@@ -56,7 +56,8 @@ static void put_verb(struct buf *b, const struct verb *v)
     buf_str(b, "`\n\n");
     put_about(b, v->about ? v->about : v->summary);
     if (v->examples[0].command)
-        buf_str(b, "```sh\n");
+        buf_str(b,
+                "<!-- not run: examples of --help, which tests/e2e/cli_test.py reads -->\n```sh\n");
     for (size_t i = 0; i < VERB_EXAMPLES_MAX && v->examples[i].command; i++)
         buf_fmt(b, "# %s\n%s\n", v->examples[i].what, v->examples[i].command);
     if (v->examples[0].command)
