@@ -225,6 +225,8 @@ static void write_example(struct buf *b, struct stage *g, const struct example *
     const struct reason *r = stage_reason(g, e->kind);
     CHECK(r, "%s: it is not so, but %s", reason_word(e->kind),
           reason_word(g->reasons.list[0].kind));
+    if (!r)
+        return; /* the compiler does not know that CHECK has ended it */
     buf_fmt(b, "\n### %s\n\n%c%s.\n\n> ", reason_word(e->kind), reason_when(e->kind)[0] - 'a' + 'A',
             reason_when(e->kind) + 1);
     why_text(b, &g->why, r);

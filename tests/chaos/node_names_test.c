@@ -189,7 +189,7 @@ static void until_noted(int64_t at)
     path_of(path, sizeof path, "lock");
     for (int64_t noted = 0, i = 0; noted < at; i++) {
         char line[30] = "";
-        char id[20];
+        char id[32];
         CHECK(steady_ms() < until, "its time is not noted");
         (void)snprintf(id, sizeof id, "noted-%" PRId64, i);
         (void)submitted_at(id);
