@@ -31,7 +31,7 @@ done
 ok "shells find the completions"
 # A minimal system leaves manual pages out; the package has them.
 for page in intact intact-serve intact-submit intact-workflow-put; do
-    dpkg-deb -c /tmp/intact_*.deb | grep -q "usr/share/man/man1/$page.1.gz" || fail "no page $page"
+    dpkg-deb -c /tmp/intact_*.deb | grep >/dev/null "usr/share/man/man1/$page.1.gz" || fail "no page $page"
 done
 ok "the package has manual pages"
 

@@ -20,7 +20,7 @@
                                      | TO(COMPENSATING, "claimed, or undo begins")                \
                                      | TO(PROCESSED, "the operator skips what is left")           \
                                      | TO(COMPENSATED, "the operator skips what is left")         \
-                                     | TO(ERROR, "held: its deadline passed while it waited"))    \
+                                     | TO(ERROR, "held: its complete-by passed while it waited")) \
     X(PROCESSING,   "processing",    TO(PENDING, "released: nothing of it runs")                  \
                                      | TO(PROCESSED, "every step has ended")                      \
                                      | TO(COMPENSATING, "undo begins")                            \

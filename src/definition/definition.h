@@ -4,8 +4,7 @@
 /*
  * Workflow definitions: YAML or JSON text -> a compiled workflow, or all its mistakes at once.
  *
- * The grammar is that of the blueprint; docs/definitions.md is its reference. Strings in `input`
- * may hold
+ * docs/definitions.md is the reference of the grammar. Strings in `input` may hold
  * ${ expression }; see expression.h. A compiled definition is immutable and may be shared between
  * threads.
  */

@@ -7,7 +7,7 @@
 #include "definition/definition.h"
 #include "definition/template.h"
 
-/* The example of the blueprint. */
+/* Every part of a definition, in small. */
 static const char order_text[] =
     "{\n"
     "  \"intact\": 1,\n"

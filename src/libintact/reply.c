@@ -80,7 +80,7 @@ static enum intact_status conclude(struct intact_reply *r, const char *server, C
         r->status = 0;
         buf_clear(&r->body);
         buf_fmt(&r->error,
-                "cannot reach %s: %s\nIs the server running? `intact serve` starts one; --server "
+                "cannot reach %s: %s.\nIs the server running? `intact serve` starts one; --server "
                 "or INTACT_SERVER names another.",
                 server, r->why[0] ? r->why : curl_easy_strerror(code));
         return INTACT_UNREACHABLE;

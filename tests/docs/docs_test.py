@@ -5,7 +5,8 @@
     its output          backslash goes on in the next one; lines that begin with `> ` belong to the command
                         before them; a here-document goes on to its last line. The command has to end with status 0.
     $ another &         runs on beside the others; what it writes is not looked at. After `intact serve`
-                        the server is waited for.
+                        the server is waited for; not so in the documents of PASTED, which newcomers paste a block at
+                        a time: these have to show how to wait.
 
 The output has to be as shown, where `...` in a line stands for any text, also none, and a line that is nothing but `...` for
 any number of lines; how many spaces there are in a row does not matter. Where no output is shown, none is compared.
@@ -43,6 +44,7 @@ import urllib.request
 os.environ["no_proxy"] = "*"  # of who runs the tests
 INSTALLED = {}
 PATIENCE_S = 240  # only a failing test waits so long
+PASTED = "README.md", "docs/tutorial.md"
 ROOT, INTACT = (os.path.realpath(p) for p in sys.argv[1:3])
 BUILD = os.path.normpath(f"{INTACT}/../../..")
 
@@ -149,7 +151,8 @@ def expect(shown, got, place):
 class Place:
     """Where a document runs: a folder, a port, and a bash that keeps its variables."""
 
-    def __init__(self, starts_server, has_listings=False):
+    def __init__(self, starts_server, has_listings=False, waits=True):
+        self.waits = waits
         self.work = tempfile.mkdtemp(prefix="intact-docs.")
         os.mkdir(f"{self.work}/tmp")
         hidden = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "http_proxy", "HTTP_PROXY", "NOTIFY_SOCKET",
@@ -208,7 +211,7 @@ class Place:
         self.bash.stdin.write(f". {path}.sh >{path}.out 2>&1 </dev/null; echo $?\n")
         self.bash.stdin.flush()
         status = self.bash.stdout.readline().strip()
-        if re.search(r"\bintact serve\b.*&$", command):
+        if self.waits and re.search(r"\bintact serve\b.*&$", command):
             self.wait_ready("https" if "--tls-cert" in command else "http", path + ".out")
         with open(path + ".out", encoding="utf-8", errors="replace") as f:
             return status, self.there(f.read())
@@ -299,7 +302,7 @@ def run_document(document):
     if not todo:
         return 0, pending
     starts = any(re.search(r"\bintact serve\b.*&$", c[1]) for b in blocks for c in b.commands)
-    place = Place(starts, any(isinstance(b, Listing) for b in blocks))
+    place = Place(starts, any(isinstance(b, Listing) for b in blocks), document not in PASTED)
     try:
         for block in todo:
             run_block(place, document, block)
