@@ -1,7 +1,6 @@
 #include "cli/top.h"
 
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/client.h"
@@ -24,14 +23,6 @@ struct watching {
     unsigned rounds; /* of answers */
     struct buf trouble;
 };
-
-static int64_t wall_now(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_REALTIME, &t); /* it is always there */
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* ---- answers ---- */
 
@@ -134,7 +125,7 @@ static int64_t until_asking(const struct watching *w)
 static void draw(struct watching *w, bool keys, struct buf *b)
 {
     const struct top_view v = {&w->term, intact_client_server(w->client), buf_view(&w->trouble).ptr,
-                               wall_now(), keys};
+                               client_now(), keys};
 
     if (w->top.samples[w->top.current].stats)
         top_draw(&w->top, &v, b);

@@ -302,7 +302,7 @@ class Live(unittest.TestCase):
         for columns, rows in ((50, 20), (30, 8), (120, 30)):
             p.resize(columns, rows)
             p.type(b"x")  # means nothing, and is drawn
-            p.wait(lambda text: text.count("q leaves") == 1 and text.count("sizes") == 1, "one view")
+            p.wait(lambda text: text.count("q leaves") == 1 and text.count("sizes  slow") == 1, "one view")
         p.type(b"\x03")
         self.assertEqual(p.end(), -signal.SIGINT)
 
@@ -389,7 +389,7 @@ class Live(unittest.TestCase):
 
     def test_all_tasks_are_a_line_for_each_change(self):
         s = self.server
-        watching = subprocess.Popen([INTACT, "watch", "--workflow", "order", "--state", "processed"],
+        watching = subprocess.Popen([INTACT, "watch", "--workflow", "order", "--state", "processed,error"],
                                     env=ENVIRONMENT | {"INTACT_SERVER": s.url}, stdin=subprocess.DEVNULL,
                                     stdout=subprocess.PIPE, text=True)
         listeners = 'intact_events_listeners{of="all"} 1'
@@ -407,7 +407,7 @@ class Live(unittest.TestCase):
         self.assertEqual(self.run_plain("watch", "nobody")[0], 1)
         self.assertIn("there is no task nobody", self.run_plain("watch", "nobody")[2])
         self.assertEqual(self.run_plain("watch", "nobody", "--state", "error")[0], 2)
-        self.assertEqual(self.run_plain("watch", "--state", "nonsense")[0], 1)
+        self.assertEqual(self.run_plain("watch", "--state", "error,nonsense")[0], 2)
         self.assertEqual(self.run_plain("watch", "x", "--color", "blue")[0], 2)
         self.assertEqual(self.run_plain("top", "--sort", "luck")[0], 2)
         self.assertEqual(self.run_plain("top", "--every", "1ms")[0], 2)
