@@ -187,8 +187,10 @@ static void tell_line(struct bulk *k, const struct batch *b, size_t i)
 {
     const struct line_outcome *o = &b->lines[i].outcome;
 
-    if (given(k->in, "json") && o->answer.ptr)
-        printf("%.*s\n", SLICE_ARG(o->answer));
+    if (given(k->in, "json") && o->answer.ptr) {
+        say_text(stdout, o->answer);
+        putchar('\n');
+    }
     k->tally.fresh += o->status == 201;
     k->tally.existing += o->status == 200;
     if (o->status == 200 || o->status == 201) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/client.h"
+#include "cli/say.h"
 #include "cli/stream.h"
 #include "cli/verbs.h"
 
@@ -57,7 +58,7 @@ static void take_stats(void *arg, const struct live_answer *a)
     }
     w->rounds++;
     if (w->json) {
-        (void)fwrite(a->body.ptr, 1, a->body.len, stdout);
+        say_text(stdout, a->body);
         putchar('\n');
         (void)fflush(stdout); /* what cannot be written is noticed in the loop */
     }

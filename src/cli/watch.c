@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli/client.h"
+#include "cli/say.h"
 #include "cli/stream.h"
 #include "cli/verbs.h"
 
@@ -56,7 +57,8 @@ static void print_json(struct slice name, struct slice data)
     json_raw(&b, data);
     json_close(&b, '}');
     buf_byte(&b, '\n');
-    print(&b);
+    say_text(stdout, buf_view(&b));
+    (void)fflush(stdout); /* as above */
 }
 
 static void take_record(struct watching *w, struct slice record)

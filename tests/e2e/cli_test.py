@@ -111,22 +111,26 @@ class Server:
         return path
 
     def at_terminal(self, *words, env=None):
-        """What a terminal is sent."""
-        pid, fd = pty.fork()
-        if pid == 0:
-            os.execve(INTACT, [INTACT, *words], {**self.env, **(env or {})})
-        out = b""
-        while True:
-            try:
-                part = os.read(fd, 65536)
-            except OSError:
-                break
-            if not part:
-                break
-            out += part
-        os.close(fd)
-        os.waitpid(pid, 0)
-        return out.decode("utf-8", "replace").replace("\r\n", "\n")
+        return on_terminal(words, {**self.env, **(env or {})})
+
+
+def on_terminal(words, env):
+    """What a terminal is sent."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execve(INTACT, [INTACT, *words], env)
+    out = b""
+    while True:
+        try:
+            part = os.read(fd, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        out += part
+    os.close(fd)
+    os.waitpid(pid, 0)
+    return out.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
 class Agent(threading.Thread):
@@ -470,6 +474,41 @@ class Liar(BaseHTTPRequestHandler):
         pass
 
 
+EVIL = "\x1b[2J\x1b]0;owned\x07\u009b31m\u202e\x7f\n"
+
+
+class Poet(Liar):
+    """A server that answers well, and has such words for all that there is to say."""
+
+    def evil_answer(self):
+        item = {key: EVIL for key in (
+            "id workflow state name agent action instance node version actor verb task step reason summary text moves kind "
+            "direction waiting_for error_code message code failure_count priority boot definition output input outcome "
+            "expected found line column complete_by submitted_at ended_at roles").split()}
+        attempt = item | {"attempt": 1, "error": item, "started_at": "2026-01-31T10:00:00.000Z", "direction": "forward"}
+        step = item | {"attempts": [attempt], "error": item, "in_doubt": True}
+        agent = item | {"instances": [item], "waiting_steps": 1, "connected": True}
+        lists = {key: [item | {"roles": [EVIL]}] for key in "tasks nodes workflows tokens entries reasons errors".split()}
+        stats = {"counters": {}, "now": "2026-01-31T10:00:00.000Z", "trouble": EVIL, "stored": {}, "store_files": {}}
+        return json.dumps(item | lists | stats | {"steps": [step], "error": item, "agents": [agent], "token": EVIL, "next": None},
+                          ensure_ascii=False)
+
+    def do_GET(self):
+        length = int(self.headers.get("Content-Length") or 0)
+        self.rfile.read(length)
+        raw = self.evil_answer().encode()
+        stream = "/events" in self.path
+        if stream:
+            raw = b"id: 1\nevent: task\ndata: " + raw + b"\n\nevent: end\ndata: {}\n\n"
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream" if stream else "application/json")
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+
+    do_POST = do_PUT = do_DELETE = do_GET
+
+
 class Ahead(Liar):
     """A server whose clock is three hours ahead of ours."""
 
@@ -488,6 +527,29 @@ class Ahead(Liar):
 
 
 class Distrust(unittest.TestCase):
+    def test_no_verb_lets_words_of_a_server_command_the_terminal(self):
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Poet)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        env = {"INTACT_SERVER": f"http://127.0.0.1:{server.server_port}", "LC_ALL": "C.UTF-8", "TERM": "xterm"}
+        folder = tempfile.mkdtemp(prefix="intact-cli-")
+        with open(folder + "/order.yaml", "w", encoding="utf-8") as f:
+            f.write(WORKFLOW)
+        by_hand = ("--reason", "x")
+        for words in (("get", "x"), ("get", "x", "--wait", "1s"), ("list",), ("watch", "x"), ("why", "x"), ("top", "--once", "--every", "100ms"),
+                      ("agent", "list"), ("node", "list"), ("audit", "list"), ("token", "list"), ("token", "create", "x", "--role", "read"),
+                      ("token", "delete", "x"), ("workflow", "list"), ("workflow", "get", "x"), ("submit", "order"),
+                      ("submit", "order", "--wait", "1s"), ("retry", "x", *by_hand), ("undo", "x", *by_hand), ("cancel", "x", *by_hand),
+                      ("skip", "x", "--step", "s", *by_hand), ("workflow", "put", folder + "/order.yaml"),
+                      ("complete", "--", "get", ""), ("complete", "--", "agent", "")):
+            for more in ((), ("--json",)) if words[0] != "complete" else ((),):
+                shown = on_terminal([*words, *more], env)
+                left = re.sub(r"\x1b\[(\?25[hl]|\d*[AJK])|\r", "", SGR.sub("", shown))
+                found = CONTROLS.search(left)
+                self.assertIsNone(found, (words, more, left[max(found.start() - 40, 0):][:80] if found else ""))
+        shutil.rmtree(folder)
+        server.shutdown()
+        server.server_close()
+
     def test_times_are_told_by_the_clock_of_the_server(self):
         server = ThreadingHTTPServer(("127.0.0.1", 0), Ahead)
         threading.Thread(target=server.serve_forever, daemon=True).start()
