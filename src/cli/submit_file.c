@@ -213,9 +213,12 @@ static void tell_batch(struct bulk *k, const struct batch *b)
         (void)snprintf(k->error, sizeof k->error, "%s", b->error);
         return;
     }
+    const struct tally before = k->tally;
     for (size_t i = 0; i < b->count; i++)
         tell_line(k, b, i);
     keep_rejects(k, b);
+    if (k->stopped)
+        k->tally = before; /* all of them come again */
 }
 
 /* In the order of the file; with the lock held. */

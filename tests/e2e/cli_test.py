@@ -290,6 +290,7 @@ class Bulk(WithServer):
         file = self.s.path("f", lines(600) + "nonsense\n" + lines(3000, 600))
         done = self.s.run("submit", "--file", file, "--rejects", "/dev/full", status=2)
         self.assertRegex(done.stderr, r"/dev/full: No space left.*\n.*go on with: intact submit --file \S+ --from-line 501 ")
+        self.assertEqual(done.stdout, "500 submitted, 0 existed already, 0 refused\n")
         rejects = self.s.path("rejects", "earlier\n")
         self.s.run("submit", "--file", file, "--rejects", rejects, "--from-line", "501", status=1)
         kept = read(rejects).splitlines()  # those of the first lines stay
