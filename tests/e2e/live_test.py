@@ -331,6 +331,19 @@ class Live(unittest.TestCase):
         p.type(b"q")
         self.assertEqual(p.end(), 1)
 
+    def test_a_terminal_that_is_gone_ends_a_view_that_ignores_hangups(self):
+        self.server.submit("slow", "alone")
+        for verb in (["watch", "alone"], ["top"]):
+            pid, fd = pty.fork()
+            if pid == 0:
+                signal.signal(signal.SIGHUP, signal.SIG_IGN)
+                os.execve(INTACT, [INTACT] + verb, ENVIRONMENT | {"INTACT_SERVER": self.server.url})
+            shown = b""
+            while b"q leaves" not in shown and b"q quits" not in shown:
+                shown += os.read(fd, 65536)
+            os.close(fd)
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), -signal.SIGHUP, verb)
+
     def test_ascii_and_no_colours_where_that_is_asked_for(self):
         self.server.submit("slow", "plain")
         p = self.watch("plain", environment={"LC_ALL": "C", "NO_COLOR": "1"})
