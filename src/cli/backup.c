@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/client.h"
+#include "cli/term.h"
 #include "cli/verbs.h"
 #include "store/sqlite.h"
 
-enum { TOLD_EVERY_MS = 200, MIB = 1 << 20 };
+enum { MIB = 1 << 20 };
 
 /* Where the backup goes: FILE.part until it is whole and checked, or standard output. */
 struct target {
@@ -22,49 +22,30 @@ struct target {
     struct buf part;  /* FILE.part */
     int fd;
     int64_t done;
-    int64_t told_at;
-    bool told;
+    enum term_color color;
+    struct term_progress progress;
     int failure; /* errno of a write; 0: none */
 };
 
-static int64_t steady_ms(void)
-{
-    struct timespec ts;
+/* ---- progress ---- */
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts); /* cannot fail for this clock */
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
-/* ---- progress, for somebody who watches ---- */
-
+/* It starts anew with the first that is known. */
 static void tell(struct target *t, const char *what, int64_t done, int64_t whole)
 {
-    int64_t now = steady_ms();
-
-    if (!isatty(STDERR_FILENO) || (t->told && now < t->told_at + TOLD_EVERY_MS && done < whole))
-        return;
-    t->told = true;
-    t->told_at = now;
-    if (whole > 0)
-        fprintf(stderr, "\r%s: %" PRId64 " of %" PRId64 " MiB, %d %% ", what, done / MIB,
-                whole / MIB, (int)(done * 100 / whole));
-    else
-        fprintf(stderr, "\r%s ... ", what);
-}
-
-static void tell_end(struct target *t)
-{
-    if (t->told)
-        fputs("\r\x1b[K", stderr);
-    t->told = false;
+    if (!t->progress.what || strcmp(t->progress.what, what) != 0) {
+        term_progress_end(&t->progress);
+        term_progress_begin(&t->progress, what, PROGRESS_BYTES, whole, t->color);
+    }
+    t->progress.total = max_i64(whole, 0);
+    term_progress_at(&t->progress, done);
 }
 
 static void tell_pages(void *arg, int64_t done, int64_t whole)
 {
-    enum { PAGES_PER_MIB = 256 };
+    enum { PAGE = 4096 };
     struct target *t = arg;
 
-    tell(t, "copied", done / PAGES_PER_MIB * MIB, whole / PAGES_PER_MIB * MIB);
+    tell(t, "copied", done * PAGE, whole * PAGE);
 }
 
 /* ---- the file ---- */
@@ -121,7 +102,7 @@ static void target_fini(struct target *t)
 {
     bool is_stream = target_is_stream(t);
 
-    tell_end(t);
+    term_progress_end(&t->progress);
     if (!is_stream && t->fd >= 0) {
         (void)unlink(t->part.ptr); /* only a whole one has lost this name */
         (void)close(t->fd);
@@ -147,10 +128,15 @@ static int target_finish(struct target *t)
 
     if (target_is_stream(t))
         return CLI_OK;
-    tell(t, "checking it", 0, 0);
-    if (fsync(t->fd) != 0)
+    term_progress_say(&t->progress, "checking it");
+    bool synced = fsync(t->fd) == 0;
+    int why = errno;
+    bool checked = synced && sqlite_file_check(t->part.ptr, &e) == ERR_OK;
+    term_progress_end(&t->progress); /* what is wrong has a line of its own */
+    errno = why;
+    if (!synced)
         return target_failed(t, t->part.ptr, "write it");
-    if (sqlite_file_check(t->part.ptr, &e) != ERR_OK)
+    if (!checked)
         return verb_failed(t->in, CLI_NOT_WELL, "%s", e.text);
     if (rename(t->part.ptr, t->name) != 0)
         return target_failed(t, t->name, "give it its name");
@@ -187,10 +173,10 @@ static int from_server(struct target *t)
 {
     struct intact_client *c = client_begin(t->in);
 
-    tell(t, "the server copies its store", 0, 0);
+    term_progress_say(&t->progress, "the server copies its store");
     enum intact_status status = intact_client_fetch(c, "POST", "/v1/backup", take, t);
     int end = CLI_OK;
-    tell_end(t);
+    term_progress_end(&t->progress);
     if (t->failure) {
         errno = t->failure;
         end = target_failed(t, target_is_stream(t) ? "standard output" : t->part.ptr, "write it");
@@ -214,7 +200,7 @@ static int from_folder(struct target *t, const char *dir)
     struct error e = {0};
 
     enum err err = sqlite_folder_backup(dir, t->part.ptr, &progress, &e);
-    tell_end(t);
+    term_progress_end(&t->progress);
     if (err == ERR_OK)
         return CLI_OK;
     if (err == ERR_LOCKED)
@@ -237,15 +223,15 @@ static int run(struct invocation *in)
     struct target t = {.in = in, .name = in->words[0], .fd = -1};
     const char *dir = given(in, "data");
 
+    (void)term_color_given(in, &t.color); /* it was checked when it was read */
+    term_progress_begin(&t.progress, "", PROGRESS_BYTES, 0, t.color);
     int end = target_open(&t);
     if (end == CLI_OK)
         end = dir ? from_folder(&t, dir) : from_server(&t);
     if (end == CLI_OK)
         end = target_finish(&t);
-    if (end == CLI_OK) {
-        tell_end(&t);
+    if (end == CLI_OK)
         report(&t);
-    }
     target_fini(&t);
     return end;
 }

@@ -5,12 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
+#include <time.h>
 
 #include "cli/advice.h"
 #include "cli/say.h"
 #include "cli/stream.h"
 #include "cli/token_file.h"
 #include "libintact/wire.h"
+
+#include <curl/curl.h>
 
 /* Without a scheme curl would take port 80 for meant. */
 static void check_server(const char *server)
@@ -174,6 +177,24 @@ void client_print_body(const struct intact_client *c)
 int client_task_status(const struct json *task)
 {
     return slice_is(json_get_text(task, "state"), "processed") ? CLI_OK : CLI_NOT_WELL;
+}
+
+int64_t client_now(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_REALTIME, &t); /* it is always there */
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* A header of whole seconds says nothing of differences that are smaller than it is coarse. */
+int64_t client_clock_offset(const struct intact_client *c)
+{
+    const char *date = intact_client_header(c, "Date");
+    time_t seconds = date ? curl_getdate(date, NULL) : -1;
+    int64_t offset = seconds > 0 ? (int64_t)seconds * 1000 + 500 - client_now() : 0;
+
+    return offset > 1500 || offset < -1500 ? offset : 0;
 }
 
 void client_escape(struct buf *b, struct slice s)

@@ -27,6 +27,11 @@ const struct json *client_answer(const struct intact_client *c, struct arena *a)
 const struct json *client_ask(struct intact_client *c, const char *method, const char *path,
                               const struct buf *body, struct arena *a, int *ret_end);
 
+/* Milliseconds UTC by our clock; and how far the server's is ahead of it, by its latest answer: 0
+ * unless it is more than that can tell. */
+int64_t client_now(void);
+int64_t client_clock_offset(const struct intact_client *c);
+
 /* Percent-encodes what is not plain in a URL. */
 void client_escape(struct buf *b, struct slice s);
 

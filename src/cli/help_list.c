@@ -49,7 +49,7 @@ void help_print_all(FILE *to)
     fputs("\nFirst steps:\n"
           "  intact serve &                                a server on this machine\n"
           "  intact workflow put order.yaml                what is to be done\n"
-          "  intact submit order --input '{\"sku\": 5}'     do it\n"
+          "  intact submit order --input '{\"sku\": 5}'      do it\n"
           "  intact list                                   how is it?\n"
           "\nintact VERB --help tells more, with examples. Clients find the server by --server or "
           "INTACT_SERVER\n[http://127.0.0.1:7420].\n",

@@ -48,6 +48,7 @@ struct bulk {
     const char *name; /* of the file */
     int fd;
     FILE *rejects;
+    off_t rejects_size; /* what of them is written for good */
     char run_id[40];
 
     pthread_mutex_t lock; /* of all below that senders touch */
@@ -120,7 +121,32 @@ static void reject(struct bulk *k, const struct batch *b, size_t i)
     json_key(&line, "text");
     add_text(&line, batch_line(b, i));
     json_close(&line, '}');
-    fprintf(k->rejects, "%s\n", line.ptr);
+    fprintf(k->rejects, "%s\n", line.ptr); /* keep_rejects looks whether it was */
+}
+
+static void stop_at(struct bulk *k, int end, size_t line)
+{
+    k->end = end;
+    k->stopped = true;
+    k->stopped_at = line;
+}
+
+/* A refused line that is not kept would be lost without a sign: then this is as far as it goes, and
+ * half a line is taken back. */
+static void keep_rejects(struct bulk *k, const struct batch *b)
+{
+    struct stat st;
+
+    if (!k->rejects || k->stopped)
+        return;
+    if (fflush(k->rejects) != 0 || ferror(k->rejects)) {
+        (void)snprintf(k->error, sizeof k->error, "%.200s: %s", given(k->in, "rejects"),
+                       strerror(errno));
+        stop_at(k, CLI_USAGE, b->lines[0].number);
+        (void)(k->rejects_size >= 0 && ftruncate(fileno(k->rejects), k->rejects_size) == 0);
+    } else if (k->rejects_size >= 0 && fstat(fileno(k->rejects), &st) == 0) {
+        k->rejects_size = st.st_size;
+    }
 }
 
 /* Progress is drawn on the same stream. */
@@ -161,8 +187,10 @@ static void tell_line(struct bulk *k, const struct batch *b, size_t i)
 {
     const struct line_outcome *o = &b->lines[i].outcome;
 
-    if (given(k->in, "json") && o->answer.ptr)
-        printf("%.*s\n", SLICE_ARG(o->answer));
+    if (given(k->in, "json") && o->answer.ptr) {
+        say_text(stdout, o->answer);
+        putchar('\n');
+    }
     k->tally.fresh += o->status == 201;
     k->tally.existing += o->status == 200;
     if (o->status == 200 || o->status == 201) {
@@ -181,14 +209,16 @@ static void tell_batch(struct bulk *k, const struct batch *b)
 {
     k->made_ids |= b->made_ids;
     if (b->end != CLI_OK) {
-        k->end = b->end;
-        k->stopped = true;
-        k->stopped_at = b->lines[0].number;
+        stop_at(k, b->end, b->lines[0].number);
         (void)snprintf(k->error, sizeof k->error, "%s", b->error);
         return;
     }
+    const struct tally before = k->tally;
     for (size_t i = 0; i < b->count; i++)
         tell_line(k, b, i);
+    keep_rejects(k, b);
+    if (k->stopped)
+        k->tally = before; /* all of them come again */
 }
 
 /* In the order of the file; with the lock held. */
@@ -412,18 +442,60 @@ static int read_file(struct bulk *k)
 
 /* ---- the end ---- */
 
+/* A word as a shell takes it. */
+static void add_word(struct buf *b, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "@%+=:,./_-";
+
+    buf_byte(b, ' ');
+    if (*word && !word[strspn(word, plain)]) {
+        buf_str(b, word);
+        return;
+    }
+    buf_byte(b, '\'');
+    for (; *word; word++)
+        if (*word == '\'')
+            buf_str(b, "'\\''");
+        else
+            buf_byte(b, *word);
+    buf_byte(b, '\'');
+}
+
+/* Whatever else was asked for: without it the rest would be other tasks. A token stays unsaid. */
+static void add_other_flags(const struct bulk *k, struct buf *b)
+{
+    static const char *const told[] = {"file", "from-line", "run-id", "token"};
+
+    for (size_t i = 0; i < k->in->given_count; i++) {
+        const struct given_flag *g = &k->in->given[i];
+        bool other = true;
+        for (size_t n = 0; n < COUNT_OF(told); n++)
+            other &= strcmp(g->flag->name, told[n]) != 0;
+        if (!other)
+            continue;
+        buf_fmt(b, " --%s", g->flag->name);
+        if (g->flag->value)
+            add_word(b, g->value);
+    }
+}
+
 static void tell_how_to_go_on(const struct bulk *k)
 {
+    CLEANUP(buf_fini) struct buf b = {0};
     bool is_pipe = k->fd == STDIN_FILENO;
 
-    fprintf(stderr,
-            "intact submit: the lines before %zu are submitted; go on with%s: intact submit",
-            k->stopped_at, is_pipe ? ", and the same input" : "");
     if (k->in->word_count > 0)
-        fprintf(stderr, " %s", k->in->words[0]);
-    fprintf(stderr, " --file %s --from-line %zu", is_pipe ? "-" : k->name, k->stopped_at);
+        add_word(&b, k->in->words[0]);
+    buf_str(&b, " --file");
+    add_word(&b, is_pipe ? "-" : k->name);
+    buf_fmt(&b, " --from-line %zu", k->stopped_at);
     if (k->made_ids)
-        fprintf(stderr, " --run-id %s", k->rules.run_id);
+        buf_fmt(&b, " --run-id %s", k->rules.run_id);
+    add_other_flags(k, &b);
+    say_line(stderr,
+             "intact submit: the lines before %zu are dealt with; go on with%s: intact submit%s",
+             k->stopped_at, is_pipe ? ", and the same input" : "", b.ptr);
     (void)fputc('\n', stderr);
 }
 
@@ -446,12 +518,14 @@ static void tell_summary(const struct bulk *k)
 static int conclude(struct bulk *k, int end)
 {
     term_progress_end(&k->progress);
+    for (size_t i = 0; i < k->batch_count; i++)
+        k->made_ids |= k->batches[i]->made_ids; /* of those behind the one that failed, too */
     if (k->stopped)
         verb_failed(k->in, k->end, "%s", k->error);
     else if (is_interrupted() && k->stopped_at == 0)
         k->stopped_at =
             k->filling && k->filling->count ? k->filling->lines[0].number : k->line_number + 1;
-    if (k->rejects && fclose(k->rejects) != 0)
+    if (k->rejects && fclose(k->rejects) != 0 && !k->stopped)
         end = verb_failed(k->in, CLI_USAGE, "%s: %s", given(k->in, "rejects"), strerror(errno));
     tell_summary(k);
     if (k->stopped_at > 0)
@@ -467,7 +541,10 @@ static int conclude(struct bulk *k, int end)
 static void catch_interrupts(bool begin)
 {
     struct sigaction action = {.sa_handler = begin ? count_interrupt : SIG_DFL};
+    struct sigaction was;
 
+    if (sigaction(SIGINT, NULL, &was) == 0 && was.sa_handler == SIG_IGN)
+        return; /* a shell's, of what runs in the background */
     if (begin)
         action.sa_flags = (int)SA_RESETHAND; /* reading and waiting end with EINTR */
     interrupts = begin ? 0 : interrupts;
@@ -574,6 +651,20 @@ static bool read_rules(struct bulk *k)
     return true;
 }
 
+/* Where an earlier run is gone on with, what it wrote stays. */
+static int open_rejects(struct bulk *k, const char *name, const struct stat *input)
+{
+    struct stat st;
+
+    if (stat(name, &st) == 0 && st.st_dev == input->st_dev && st.st_ino == input->st_ino)
+        return verb_misused(k->in, "%s is --file and --rejects at once", name);
+    k->rejects = fopen(name, k->first_line > 1 ? "ae" : "we");
+    if (!k->rejects || fstat(fileno(k->rejects), &st) != 0)
+        return verb_failed(k->in, CLI_USAGE, "%s: %s", name, strerror(errno));
+    k->rejects_size = S_ISREG(st.st_mode) ? st.st_size : -1;
+    return CLI_OK;
+}
+
 static int open_files(struct bulk *k)
 {
     const char *file = given(k->in, "file");
@@ -589,10 +680,7 @@ static int open_files(struct bulk *k)
         return verb_failed(k->in, CLI_USAGE, "%s: it is a folder", file);
     if (S_ISREG(st.st_mode))
         k->size = st.st_size;
-    k->rejects = rejects ? fopen(rejects, "we") : NULL;
-    if (rejects && !k->rejects)
-        return verb_failed(k->in, CLI_USAGE, "%s: %s", rejects, strerror(errno));
-    return CLI_OK;
+    return rejects ? open_rejects(k, rejects, &st) : CLI_OK;
 }
 
 int submit_file(const struct invocation *in, struct slice head)

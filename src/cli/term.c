@@ -10,6 +10,8 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "base/when.h"
+
 /* ---- what a stream is ---- */
 
 enum { WIDTH_MAX = 1000, HEIGHT_MAX = 1000 };
@@ -299,20 +301,7 @@ void line_end(struct line *l)
 
 void people_duration(struct buf *b, int64_t ms)
 {
-    if (ms < 0)
-        ms = 0;
-    if (ms < 1000)
-        buf_fmt(b, "%dms", (int)ms);
-    else if (ms < 10 * 1000)
-        buf_fmt(b, "%d.%ds", (int)(ms / 1000), (int)(ms % 1000 / 100));
-    else if (ms < 60 * 1000)
-        buf_fmt(b, "%ds", (int)(ms / 1000));
-    else if (ms < 3600 * 1000)
-        buf_fmt(b, "%dm %02ds", (int)(ms / 60000), (int)(ms / 1000 % 60));
-    else if (ms < 24 * 3600 * 1000)
-        buf_fmt(b, "%dh %02dm", (int)(ms / 3600000), (int)(ms / 60000 % 60));
-    else
-        buf_fmt(b, "%" PRId64 "d %dh", ms / (24 * 3600 * 1000), (int)(ms / 3600000 % 24));
+    duration_tell(b, max_i64(ms, 0));
 }
 
 void people_time(struct buf *b, int64_t at, int64_t now)

@@ -80,7 +80,8 @@ void term_clean(const struct term *t, struct buf *b, struct slice text);
 
 /* ---- for people ---- */
 
-void people_duration(struct buf *b, int64_t ms); /* 340ms, 3.2s, 32s, 4m 10s, 2h 05m, 3d 4h */
+/* As duration_tell; clocks may differ a little, so what would be less than nothing is nothing. */
+void people_duration(struct buf *b, int64_t ms);
 /* 10:32:07 if that is the day of `now`, else 2026-11-20 10:32; local time. "-" for 0. */
 void people_time(struct buf *b, int64_t at, int64_t now);
 void people_bytes(struct buf *b, int64_t bytes);  /* 512 B, 3.4 KiB, 120 MiB */
@@ -140,6 +141,8 @@ void term_progress_begin(struct term_progress *p, const char *what, enum progres
                          int64_t total, enum term_color when);
 void term_progress_at(struct term_progress *p,
                       int64_t done); /* cheap: call it as often as you like */
+/* A part of which nobody knows how long it takes: on a terminal `what` alone, at once. */
+void term_progress_say(struct term_progress *p, const char *what);
 void term_progress_end(struct term_progress *p);
 /* The line itself, without an end, `took_ms` after the beginning: for tests, and lines of others.
  */

@@ -99,6 +99,15 @@ void term_progress_at(struct term_progress *p, int64_t done)
     show(p, &text);
 }
 
+void term_progress_say(struct term_progress *p, const char *what)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+
+    buf_str(&text, what);
+    if (p->term.live)
+        show(p, &text);
+}
+
 void term_progress_end(struct term_progress *p)
 {
     if (p->shown)

@@ -20,13 +20,13 @@ static struct {
     int shown_width;  /* of the terminal when they were drawn */
     bool stale;       /* what is on the screen is not what `shown` says */
     int key, died_of;
+    bool gone; /* the terminal hung up, and SIGHUP was ignored (nohup) */
 } v = {.wake = {-1, -1}};
 
 static volatile sig_atomic_t resized, stopped, continued, deadly;
 
 static const int deadly_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
-/* A terminal that is gone is noticed by whoever reads it. */
 static void put(const char *text, size_t len)
 {
     while (len > 0) {
@@ -38,6 +38,7 @@ static void put(const char *text, size_t len)
             struct pollfd p = {.fd = v.term->fd, .events = POLLOUT};
             (void)poll(&p, 1, 100);
         } else if (n == 0 || errno != EINTR) {
+            v.gone |= n < 0 && errno == EIO;
             return;
         }
     }
@@ -155,15 +156,30 @@ static void stop(void)
     enter();
 }
 
+/* A terminal that is gone has no keys, but is always ready to say so. */
+static enum view_event read_key(void)
+{
+    struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
+    unsigned char key = 0;
+    ssize_t n = read(STDIN_FILENO, &key, 1);
+
+    v.key = key;
+    if (n == 1)
+        return VIEW_KEY;
+    v.gone |= (n < 0 && errno == EIO) || (poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR)));
+    if (v.gone)
+        v.died_of = SIGHUP;
+    return v.gone ? VIEW_SIGNAL : VIEW_NOTHING;
+}
+
 enum view_event view_next(void)
 {
     char bytes[64];
-    unsigned char key = 0;
 
     while (read(v.wake[0], bytes, sizeof bytes) > 0)
         continue;
-    if (deadly) {
-        v.died_of = deadly;
+    if (deadly || v.gone) {
+        v.died_of = deadly ? deadly : SIGHUP;
         return VIEW_SIGNAL;
     }
     if (stopped) {
@@ -179,11 +195,7 @@ enum view_event view_next(void)
         v.stale = true;
         return VIEW_RESIZE;
     }
-    if (!v.keys)
-        return VIEW_NOTHING;
-    ssize_t n = read(STDIN_FILENO, &key, 1);
-    v.key = key;
-    return n == 1 ? VIEW_KEY : VIEW_NOTHING;
+    return v.keys ? read_key() : VIEW_NOTHING;
 }
 
 int view_key(void)
@@ -307,6 +319,7 @@ void view_open(struct term *t, bool full_screen)
     ASSERT(!v.is_open);
     v.term = t;
     v.full_screen = full_screen;
+    v.gone = false;
     v.keys = isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp()
              && tcgetattr(STDIN_FILENO, &v.before) == 0;
     resized = stopped = continued = deadly = 0;

@@ -1,10 +1,10 @@
 #include "cli/top.h"
 
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/client.h"
+#include "cli/say.h"
 #include "cli/stream.h"
 #include "cli/verbs.h"
 
@@ -24,14 +24,6 @@ struct watching {
     unsigned rounds; /* of answers */
     struct buf trouble;
 };
-
-static int64_t wall_now(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_REALTIME, &t); /* it is always there */
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* ---- answers ---- */
 
@@ -66,7 +58,7 @@ static void take_stats(void *arg, const struct live_answer *a)
     }
     w->rounds++;
     if (w->json) {
-        (void)fwrite(a->body.ptr, 1, a->body.len, stdout);
+        say_text(stdout, a->body);
         putchar('\n');
         (void)fflush(stdout); /* what cannot be written is noticed in the loop */
     }
@@ -134,7 +126,7 @@ static int64_t until_asking(const struct watching *w)
 static void draw(struct watching *w, bool keys, struct buf *b)
 {
     const struct top_view v = {&w->term, intact_client_server(w->client), buf_view(&w->trouble).ptr,
-                               wall_now(), keys};
+                               client_now(), keys};
 
     if (w->top.samples[w->top.current].stats)
         top_draw(&w->top, &v, b);
@@ -295,9 +287,9 @@ const struct verb verb_top = {
              "s sorts the agents in another way, q leaves."
              "\n\n"
              "It costs the server the same however much is stored: counts end at 10000, shown as "
-             "10000+, and those of all agents together. Rates and the figures of agents are those "
-             "of the one node that is asked, "
-             "since it started. WAITING is what wants a place at an agent, in work and in the "
+             "10000+, and those of all agents together. Rates are those between the last two "
+             "looks; they and the figures of agents are of the one node that is asked. WAITING is "
+             "what wants a place at an agent, in work and in the "
              "store; FIRST FOR is how long ago the task was submitted that comes next out of the "
              "store."
              "\n\n"

@@ -2,14 +2,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/client.h"
+#include "cli/say.h"
 #include "cli/stream.h"
 #include "cli/verbs.h"
-
-#include <curl/curl.h>
 
 enum {
     DRAW_MIN_MS = 100,  /* between two drawings */
@@ -34,26 +32,9 @@ struct watching {
 
 /* ---- the clock ---- */
 
-static int64_t local_now(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_REALTIME, &t); /* it is always there */
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-/* A header of whole seconds says nothing of differences that are smaller than it is coarse. */
-static int64_t offset_by(const char *date)
-{
-    time_t seconds = date ? curl_getdate(date, NULL) : -1;
-    int64_t offset = seconds > 0 ? (int64_t)seconds * 1000 + 500 - local_now() : 0;
-
-    return offset > 1500 || offset < -1500 ? offset : 0;
-}
-
 static int64_t server_now(const struct watching *w)
 {
-    return local_now() + w->offset_ms;
+    return client_now() + w->offset_ms;
 }
 
 /* ---- events ---- */
@@ -76,7 +57,8 @@ static void print_json(struct slice name, struct slice data)
     json_raw(&b, data);
     json_close(&b, '}');
     buf_byte(&b, '\n');
-    print(&b);
+    say_text(stdout, buf_view(&b));
+    (void)fflush(stdout); /* as above */
 }
 
 static void take_record(struct watching *w, struct slice record)
@@ -252,7 +234,7 @@ static int finish(struct watching *w)
 static int follow(struct watching *w, struct intact_client *c, const char *path, bool of_task)
 {
     w->live = client_begin_live(w->in, c);
-    w->offset_ms = offset_by(intact_client_header(c, "Date"));
+    w->offset_ms = client_clock_offset(c);
     live_follow(w->live, path, of_task ? take_event : take_event_of_all, w);
     if (w->view)
         follow_in_view(w);
@@ -315,9 +297,9 @@ static const struct flag flags[] = {
      .help = "without TASK: only tasks of that workflow",
      .kind = WORD_WORKFLOW},
     {.name = "state",
-     .value = "STATES",
-     .help = "without TASK: only tasks that come to one of these states; with commas between",
-     .kind = WORD_CHOICE,
+     .value = "STATE",
+     .help = "without TASK: only tasks that come to it; several with commas between",
+     .kind = WORD_CHOICES,
      .choices = "pending processing processed compensating compensated error"},
     {0},
 };

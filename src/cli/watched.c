@@ -102,8 +102,12 @@ void watched_why(struct watched *w, struct slice json)
     CLEANUP(arena_fini) struct arena a = {0};
     struct json *j = NULL;
 
-    if (json_parse(&a, json, &j, NULL) == ERR_OK)
-        keep(&w->why, json_get_text(j, "summary"));
+    if (json_parse(&a, json, &j, NULL) != ERR_OK)
+        return;
+    /* How the task stands is in the first line: the first reason alone, not the summary. */
+    const struct json *reasons = json_get(j, "reasons");
+    const struct json *first = reasons ? reasons->child : NULL;
+    keep(&w->why, json_get_text(first ? first : j, first ? "text" : "summary"));
 }
 
 int64_t watched_time(const struct json *j, const char *key)

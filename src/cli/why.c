@@ -1,109 +1,97 @@
 #include <stdio.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "base/when.h"
 #include "cli/client.h"
+#include "cli/term.h"
 #include "cli/verbs.h"
 
 /* Why is it not getting on? The server's answer, with times as the reader's clock has them. */
 
-enum { WIDTH = 79 };
+enum { WIDTH_LEAST = 20, WIDTH_MOST = 79 };
 
-static int64_t wall_ms(void)
+struct telling {
+    struct term term;
+    int64_t now; /* of the server */
+    struct buf b;
+};
+
+/* ---- lines ---- */
+
+static struct line begin(struct telling *t, int indent)
 {
-    struct timespec ts;
+    struct line l = line_begin(&t->term, &t->b);
 
-    (void)clock_gettime(CLOCK_REALTIME, &ts); /* cannot fail for this clock */
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+    l.width = INT32_MAX / 2; /* nothing is kept back: a terminal wraps what it must */
+    line_to(&l, indent);
+    return l;
 }
 
-/* ---- words ---- */
-
-/* What is said may be an agent's words: nothing in it moves the cursor. */
-static void clean(struct buf *b, struct slice text)
+static void put_line(struct telling *t, int indent, enum term_look look, struct slice text)
 {
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char c = (unsigned char)text.ptr[i];
-        unsigned char next = i + 1 < text.len ? (unsigned char)text.ptr[i + 1] : 0;
-        if (c == 0xc2 && next >= 0x80 && next < 0xa0) { /* C1, as UTF-8 */
-            buf_byte(b, '?');
-            i++;
-        } else {
-            buf_add(b, c < ' ' || c == 0x7f ? "?" : &text.ptr[i], 1);
-        }
+    struct line l = begin(t, indent);
+
+    line_text(&l, look, text);
+    line_end(&l);
+}
+
+/* As many words of *text as fit into a line, or one that does not; they are taken off. */
+static struct slice take_words(const struct term *t, struct slice *text, int width)
+{
+    size_t taken = 0;
+
+    for (size_t at = 0; at < text->len;) {
+        const char *stop = memchr(text->ptr + at, ' ', text->len - at);
+        size_t end = stop ? (size_t)(stop - text->ptr) : text->len;
+        if (taken > 0 && term_width(t, (struct slice){text->ptr, end}) > width)
+            break;
+        taken = end;
+        at = end + 1;
     }
+    struct slice words = {text->ptr, taken};
+    while (taken < text->len && text->ptr[taken] == ' ')
+        taken++;
+    *text = (struct slice){text->ptr + taken, text->len - taken};
+    return words;
 }
 
-/* Columns of what is UTF-8, as far as its characters take one each. */
-static int columns(struct slice s)
+/* What is said may be an agent's words: nothing in it moves the cursor, or begins a line. */
+static void paragraph(struct telling *t, int indent, enum term_look look, struct slice text)
 {
-    int n = 0;
+    CLEANUP(buf_fini) struct buf clean = {0};
+    int room = t->term.live && t->term.width <= WIDTH_MOST ? t->term.width - 1 : WIDTH_MOST;
+    int width = (room > WIDTH_LEAST ? room : WIDTH_LEAST) - indent;
 
-    for (size_t i = 0; i < s.len; i++)
-        n += ((unsigned char)s.ptr[i] & 0xc0) != 0x80;
-    return n;
-}
-
-/* A paragraph: words, with line breaks where the line is full. */
-static void paragraph(int indent, struct slice text)
-{
-    CLEANUP(buf_fini) struct buf b = {0};
-    int column = 0;
-
-    clean(&b, text);
-    struct slice left = buf_view(&b);
-    while (left.len > 0) {
-        size_t n = 0;
-        while (n < left.len && left.ptr[n] != ' ')
-            n++;
-        struct slice word = {left.ptr, n};
-        if (column > 0 && column + 1 + columns(word) > WIDTH) {
-            putchar('\n');
-            column = 0;
-        }
-        if (column == 0)
-            column = printf("%*s", indent, "");
-        else
-            column += printf(" ");
-        printf("%.*s", SLICE_ARG(word));
-        column += columns(word);
-        left = (struct slice){left.ptr + n, left.len - n};
-        while (left.len > 0 && left.ptr[0] == ' ')
-            left = (struct slice){left.ptr + 1, left.len - 1};
-    }
-    putchar('\n');
+    term_clean(&t->term, &clean, text);
+    struct slice left = buf_view(&clean);
+    while (left.len > 0)
+        put_line(t, indent, look, take_words(&t->term, &left, width));
 }
 
 /* ---- times ---- */
 
-/* 10:32:07 if that is today, else with its date. */
-static void put_moment(struct buf *b, int64_t at, int64_t now)
-{
-    time_t when = (time_t)(at / 1000);
-    time_t today = (time_t)(now / 1000);
-    struct tm then;
-    struct tm here;
-    char text[40] = "?";
-
-    if (localtime_r(&when, &then) && localtime_r(&today, &here)) {
-        bool same = then.tm_year == here.tm_year && then.tm_yday == here.tm_yday;
-        (void)strftime(text, sizeof text, same ? "%H:%M:%S" : "%Y-%m-%d %H:%M:%S", &then);
-    }
-    buf_str(b, text);
-}
-
 /* "since 10:32:07 (4m 10s ago)", "until 10:40:00 (in 12s)" */
-static void put_time(struct buf *b, const struct json *reason, const char *key, int64_t now)
+static void put_time(struct telling *t, struct buf *b, const struct json *reason, const char *key)
 {
     int64_t at = 0;
 
     if (!time_parse(json_get_text(reason, key), &at))
         return;
     buf_fmt(b, "%s%s ", b->len ? ", " : "", key);
-    put_moment(b, at, now);
-    buf_str(b, at > now ? " (in " : " (");
-    duration_tell(b, at > now ? at - now : now - at);
-    buf_str(b, at > now ? ")" : " ago)");
+    people_time(b, at, t->now);
+    buf_str(b, at > t->now ? " (in " : " (");
+    people_duration(b, at > t->now ? at - t->now : t->now - at);
+    buf_str(b, at > t->now ? ")" : " ago)");
+}
+
+static void put_times(struct telling *t, int indent, const struct json *reason)
+{
+    CLEANUP(buf_fini) struct buf times = {0};
+
+    put_time(t, &times, reason, "since");
+    put_time(t, &times, reason, "until");
+    if (times.len)
+        put_line(t, indent, LOOK_FAINT, buf_view(&times));
 }
 
 /* ---- reasons ---- */
@@ -119,47 +107,59 @@ static struct slice next_line(struct slice *text)
     return line;
 }
 
-static void print_moves(int indent, struct slice moves)
+static void put_moves(struct telling *t, int indent, struct slice moves)
 {
     if (!moves.len)
         return;
-    paragraph(indent, next_line(&moves));
-    while (moves.len > 0) { /* commands, to be copied as they are */
-        CLEANUP(buf_fini) struct buf line = {0};
-        clean(&line, next_line(&moves));
-        printf("%*s%.*s\n", indent + 2, "", SLICE_ARG(buf_view(&line)));
-    }
+    paragraph(t, indent, LOOK_PLAIN, next_line(&moves));
+    while (moves.len > 0) /* commands, to be copied as they are */
+        put_line(t, indent + 2, LOOK_STRONG, next_line(&moves));
 }
 
-static void print_times(int indent, const struct json *reason, int64_t now)
+/* Good, bad or nothing of that kind. */
+static enum term_look look_of(const struct json *reason)
 {
-    CLEANUP(buf_fini) struct buf times = {0};
+    static const char *const bad[] = {"pivot-unclear", "undo-failed", "failed",
+                                      "deadline",      "stopped",     "store-trouble"};
+    struct slice kind = json_get_text(reason, "kind");
 
-    put_time(&times, reason, "since", now);
-    put_time(&times, reason, "until", now);
-    if (times.len)
-        printf("%*s%s\n", indent, "", times.ptr);
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        if (slice_is(kind, bad[i]))
+            return LOOK_BAD;
+    return term_state_look(kind); /* "processed" and "compensated" are states as well */
 }
 
 /* The summary tells the first reason. */
-static void print_why(const struct json *why)
+static void put_why(struct telling *t, const struct json *why)
 {
     const struct json *reasons = json_get(why, "reasons");
     const struct json *first = reasons ? reasons->child : NULL;
-    int64_t now = wall_ms();
 
-    paragraph(0, json_get_text(why, "summary"));
+    paragraph(t, 0, look_of(first), json_get_text(why, "summary"));
     for (const struct json *r = first; r; r = r->next) {
         int indent = r == first ? 2 : 4;
         if (r != first) {
-            putchar('\n');
+            put_line(t, 0, LOOK_PLAIN, SLICE_NONE);
             if (r == first->next)
-                puts("At the same time:");
-            paragraph(2, json_get_text(r, "text"));
+                put_line(t, 0, LOOK_PLAIN, SLICE("At the same time:"));
+            paragraph(t, 2, look_of(r), json_get_text(r, "text"));
         }
-        print_times(indent, r, now);
-        print_moves(indent, json_get_text(r, "moves"));
+        put_times(t, indent, r);
+        put_moves(t, indent, json_get_text(r, "moves"));
     }
+}
+
+static void print_why(const struct invocation *in, const struct intact_client *c,
+                      const struct json *why)
+{
+    struct telling t = {.now = client_now() + client_clock_offset(c)};
+    enum term_color color = TERM_AUTO;
+
+    (void)term_color_given(in, &color); /* it was checked when it was read */
+    term_begin(&t.term, STDOUT_FILENO, color);
+    put_why(&t, why);
+    (void)fwrite(t.b.ptr, 1, t.b.len, stdout); /* main() looks whether all of it was written */
+    buf_fini(&t.b);
 }
 
 static int show(const struct invocation *in, const struct intact_client *c)
@@ -172,7 +172,7 @@ static int show(const struct invocation *in, const struct intact_client *c)
     if (given(in, "json"))
         client_print_body(c);
     else
-        print_why(why);
+        print_why(in, c, why);
     return CLI_OK;
 }
 

@@ -3,6 +3,7 @@
 
 #include "cli/client.h"
 #include "cli/mistakes.h"
+#include "cli/say.h"
 #include "cli/verbs.h"
 
 /* The mistakes or warnings of the server's answer. */
@@ -91,9 +92,11 @@ static int tell(const struct invocation *in, const struct intact_client *c, cons
     (void)print_list(c, in->words[0], "warnings", "warning");
     if (given(in, "json"))
         client_print_body(c);
-    else
-        printf("%s, version %.*s%s\n", name, SLICE_ARG(json_get_raw(answer, "version")),
-               intact_client_http_status(c) == 200 ? " (as it was)" : "");
+    else {
+        say_line(stdout, "%s, version %.*s%s", name, SLICE_ARG(json_get_raw(answer, "version")),
+                 intact_client_http_status(c) == 200 ? " (as it was)" : "");
+        putchar('\n');
+    }
     return CLI_OK;
 }
 

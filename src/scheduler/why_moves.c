@@ -13,15 +13,21 @@ static bool may(const struct why *y, enum event_kind verb, int step)
     return operator_may(y->workflow, y->task, verb, step, y->facts->now);
 }
 
-/* ---- commands: ids and names need no quotes ---- */
+/* ---- commands: ids and names need no quotes, but one that looks like a flag stands last ---- */
 
 static void command(struct buf *b, const struct why *y, const char *verb, int step,
                     const char *flags)
 {
-    buf_fmt(b, "\nintact %s %.*s", verb, SLICE_ARG(y->task->id));
+    bool odd = y->task->id.len > 0 && y->task->id.ptr[0] == '-';
+
+    buf_fmt(b, "\nintact %s", verb);
+    if (!odd)
+        buf_fmt(b, " %.*s", SLICE_ARG(y->task->id));
     if (step >= 0)
         buf_fmt(b, " --step %.*s", SLICE_ARG(step_name(y, step)));
     buf_fmt(b, "%s --reason '...'", flags);
+    if (odd)
+        buf_fmt(b, " -- %.*s", SLICE_ARG(y->task->id));
 }
 
 static void commands(struct buf *b, const struct why *y, int step)
@@ -126,7 +132,7 @@ static void move_no_agent(struct buf *b, const struct why *y, const struct reaso
             " If agent %.*s is meant: correct the workflow, store it, take this task back, and "
             "submit it again.",
             SLICE_ARG(v.alike));
-    buf_fmt(b, "\nintact cancel %.*s --reason '...'", SLICE_ARG(y->task->id));
+    command(b, y, "cancel", -1, "");
 }
 
 static void move_failed(struct buf *b, const struct why *y, const struct reason *r)

@@ -111,22 +111,26 @@ class Server:
         return path
 
     def at_terminal(self, *words, env=None):
-        """What a terminal is sent."""
-        pid, fd = pty.fork()
-        if pid == 0:
-            os.execve(INTACT, [INTACT, *words], {**self.env, **(env or {})})
-        out = b""
-        while True:
-            try:
-                part = os.read(fd, 65536)
-            except OSError:
-                break
-            if not part:
-                break
-            out += part
-        os.close(fd)
-        os.waitpid(pid, 0)
-        return out.decode("utf-8", "replace").replace("\r\n", "\n")
+        return on_terminal(words, {**self.env, **(env or {})})
+
+
+def on_terminal(words, env):
+    """What a terminal is sent."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execve(INTACT, [INTACT, *words], env)
+    out = b""
+    while True:
+        try:
+            part = os.read(fd, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        out += part
+    os.close(fd)
+    os.waitpid(pid, 0)
+    return out.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
 class Agent(threading.Thread):
@@ -266,6 +270,39 @@ class Bulk(WithServer):
         self.assertIn("Is the server running?", done.stderr)
         self.s.start()
 
+    def test_a_hint_at_how_to_go_on_is_the_whole_command(self):
+        p = subprocess.Popen([INTACT, "submit", "order", "--file", "-", "--id-from", "sku", "--tag", "to=it's north"],
+                             env=self.s.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        p.stdin.write('{"sku": "a"}\n')
+        p.stdin.flush()
+        wait_for(lambda: self.s.count() == ["a"], "the first is submitted")
+        p.send_signal(signal.SIGINT)
+        p.wait(PATIENCE_S)
+        command = p.stderr.read().splitlines()[-1].split("the same input: intact ")[1]
+        p.stdin.close(), p.stdout.close(), p.stderr.close()
+        self.assertNotIn("--run-id", command)
+        self.assertIn("--from-line 2", command)
+        done = self.s.run(*shlex.split(command), input='{"sku": "a"}\n{"sku": "b"}\n')
+        self.assertEqual(done.stdout, "1 submitted, 0 existed already, 0 refused\n")
+        self.assertEqual(self.s.call("/v1/tasks/b")["tags"], {"to": "it's north"})
+
+    def test_refused_lines_that_cannot_be_kept_stop_it(self):
+        file = self.s.path("f", lines(600) + "nonsense\n" + lines(3000, 600))
+        done = self.s.run("submit", "--file", file, "--rejects", "/dev/full", status=2)
+        self.assertRegex(done.stderr, r"/dev/full: No space left.*\n.*go on with: intact submit --file \S+ --from-line 501 ")
+        self.assertEqual(done.stdout, "500 submitted, 0 existed already, 0 refused\n")
+        rejects = self.s.path("rejects", "earlier\n")
+        self.s.run("submit", "--file", file, "--rejects", rejects, "--from-line", "501", status=1)
+        kept = read(rejects).splitlines()  # those of the first lines stay
+        self.assertEqual((len(kept), kept[0], json.loads(kept[1])["line"]), (2, "earlier", 601))
+        self.assertEqual(len(self.s.count()), 3600)
+
+    def test_refused_lines_do_not_overwrite_the_file(self):
+        file = self.s.path("f", lines(3))
+        done = self.s.run("submit", "--file", file, "--rejects", file, status=2)
+        self.assertIn("is --file and --rejects at once", done.stderr)
+        self.assertEqual(read(file), lines(3))
+
     def test_the_ends_of_all_are_waited_for(self):
         agent = Agent(self.s)
         text = lines(1200) + '{"workflow": "order", "id": "bad", "input": {"sku": "fail"}}\n'
@@ -317,14 +354,43 @@ class Shown(WithServer):
         self.s.run("submit", "order", "--input", json.dumps({"sku": "fail" + evil}), "--id", "o-1")
         self.s.run("get", "o-1", "--wait", "3m", status=1)
         agent.close()
-        for words in ("get", "o-1"), ("list",), ("get", "o-1", "--json"):
+        for words in ("get", "o-1"), ("list",), ("why", "o-1"), ("watch", "o-1"), ("get", "o-1", "--json"):
             shown = SGR.sub("", self.s.at_terminal(*words))
-            self.assertIsNone(CONTROLS.search(shown), shown)
+            self.assertIsNone(CONTROLS.search(re.sub(r"\x1b\[(\?25[hl]|\d*[AJK])|\r", "", shown)), shown)
         shown = self.s.run("get", "o-1").stdout
         self.assertIsNone(CONTROLS.search(shown), shown)
         self.assertNotIn("\nfake", shown)
         whole = json.loads(self.s.run("get", "o-1", "--json").stdout)  # as it came
         self.assertEqual(whole["input"]["sku"], "fail" + evil)
+
+    def test_why_has_colours_by_what_they_mean(self):
+        self.s.run("workflow", "put", self.s.path("held.yaml", WORKFLOW.replace("order", "held") + "on_failure: hold\n"))
+        self.s.run("submit", "held", "--input", '{"sku": "fail"}', "--id", "-x")
+        agent = Agent(self.s)
+        self.s.run("get", "--wait", "3m", "--", "-x", status=1)
+        shown = self.s.at_terminal("why", "--", "-x")
+        self.assertIn("\x1b[31mTask -x has stopped in error. ", shown)
+        self.assertRegex(shown, "\x1b\\[2msince .*\x1b\\[0m\n")
+        self.assertIn("\x1b[1mintact retry --step reserve --reason '...' -- -x\x1b[0m\n", shown)
+        plain = self.s.run("why", "--", "-x").stdout
+        self.assertNotIn("\x1b", plain)
+        self.assertEqual(SGR.sub("", shown).split("since")[0], plain.split("since")[0])
+        self.assertIn("\x1b[31m", self.s.run("why", "--color", "always", "--", "-x").stdout)
+        command = next(line for line in plain.splitlines() if "intact undo" in line)
+        self.s.run(*shlex.split(command)[1:])  # as it stands there
+        self.s.run("get", "--wait", "3m", "--", "-x", status=1)
+        self.assertIn("\x1b[33mThe task was undone", self.s.at_terminal("why", "--", "-x"))
+        agent.close()
+
+    def test_a_backup_says_what_it_does_on_a_terminal_only(self):
+        file = self.s.folder + "/b.db"
+        shown = self.s.at_terminal("backup", file)
+        for what in "the server copies its store", "checking it":
+            self.assertIn("\r" + what + "\x1b[K", shown)
+        self.assertRegex(shown, r"\r\x1b\[K\S+b.db: \d+ bytes, checked.*\n$")
+        self.assertRegex(self.s.run("backup", file, "--force").stderr, r"^\S+b.db: \d+ bytes, checked.*\n$")
+        shown = self.s.at_terminal("backup", file, "--force", env={"TERM": "dumb"})
+        self.assertRegex(shown, r"^\S+b.db: \d+ bytes, checked.*\n$")
 
     def test_wide_characters_and_long_ids_do_not_break_tables(self):
         long = "x" * 128
@@ -409,7 +475,91 @@ class Liar(BaseHTTPRequestHandler):
         pass
 
 
+EVIL = "\x1b[2J\x1b]0;owned\x07\u009b31m\u202e\x7f\n"
+
+
+class Poet(Liar):
+    """A server that answers well, and has such words for all that there is to say."""
+
+    def evil_answer(self):
+        item = {key: EVIL for key in (
+            "id workflow state name agent action instance node version actor verb task step reason summary text moves kind "
+            "direction waiting_for error_code message code failure_count priority boot definition output input outcome "
+            "expected found line column complete_by submitted_at ended_at roles").split()}
+        attempt = item | {"attempt": 1, "error": item, "started_at": "2026-01-31T10:00:00.000Z", "direction": "forward"}
+        step = item | {"attempts": [attempt], "error": item, "in_doubt": True}
+        agent = item | {"instances": [item], "waiting_steps": 1, "connected": True}
+        lists = {key: [item | {"roles": [EVIL]}] for key in "tasks nodes workflows tokens entries reasons errors".split()}
+        stats = {"counters": {}, "now": "2026-01-31T10:00:00.000Z", "trouble": EVIL, "stored": {}, "store_files": {}}
+        return json.dumps(item | lists | stats | {"steps": [step], "error": item, "agents": [agent], "token": EVIL, "next": None},
+                          ensure_ascii=False)
+
+    def do_GET(self):
+        length = int(self.headers.get("Content-Length") or 0)
+        self.rfile.read(length)
+        raw = self.evil_answer().encode()
+        stream = "/events" in self.path
+        if stream:
+            raw = b"id: 1\nevent: task\ndata: " + raw + b"\n\nevent: end\ndata: {}\n\n"
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream" if stream else "application/json")
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+
+    do_POST = do_PUT = do_DELETE = do_GET
+
+
+class Ahead(Liar):
+    """A server whose clock is three hours ahead of ours."""
+
+    def date_time_string(self, timestamp=None):
+        return super().date_time_string(time.time() + 3 * 3600)
+
+    def do_GET(self):
+        since = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(time.time() + 3600))
+        raw = json.dumps({"summary": "It waits.", "reasons": [{"kind": "x", "since": since, "until": None, "text": "It waits.",
+                                                               "moves": "Wait."}]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+
+
 class Distrust(unittest.TestCase):
+    def test_no_verb_lets_words_of_a_server_command_the_terminal(self):
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Poet)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        env = {"INTACT_SERVER": f"http://127.0.0.1:{server.server_port}", "LC_ALL": "C.UTF-8", "TERM": "xterm"}
+        folder = tempfile.mkdtemp(prefix="intact-cli-")
+        with open(folder + "/order.yaml", "w", encoding="utf-8") as f:
+            f.write(WORKFLOW)
+        by_hand = ("--reason", "x")
+        for words in (("get", "x"), ("get", "x", "--wait", "1s"), ("list",), ("watch", "x"), ("why", "x"), ("top", "--once", "--every", "100ms"),
+                      ("agent", "list"), ("node", "list"), ("audit", "list"), ("token", "list"), ("token", "create", "x", "--role", "read"),
+                      ("token", "delete", "x"), ("workflow", "list"), ("workflow", "get", "x"), ("submit", "order"),
+                      ("submit", "order", "--wait", "1s"), ("retry", "x", *by_hand), ("undo", "x", *by_hand), ("cancel", "x", *by_hand),
+                      ("skip", "x", "--step", "s", *by_hand), ("workflow", "put", folder + "/order.yaml"),
+                      ("complete", "--", "get", ""), ("complete", "--", "agent", "")):
+            for more in ((), ("--json",)) if words[0] != "complete" else ((),):
+                shown = on_terminal([*words, *more], env)
+                left = re.sub(r"\x1b\[(\?25[hl]|\d*[AJK])|\r", "", SGR.sub("", shown))
+                found = CONTROLS.search(left)
+                self.assertIsNone(found, (words, more, left[max(found.start() - 40, 0):][:80] if found else ""))
+        shutil.rmtree(folder)
+        server.shutdown()
+        server.server_close()
+
+    def test_times_are_told_by_the_clock_of_the_server(self):
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Ahead)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        env = dict(os.environ, INTACT_SERVER=f"http://127.0.0.1:{server.server_port}")
+        done = subprocess.run([INTACT, "why", "x"], env=env, capture_output=True, text=True, check=True)
+        self.assertRegex(done.stdout, r"since .* \((2h 0\dm|1h 59m) ago\)")
+        server.shutdown()
+        server.server_close()
+
     def test_a_server_that_lies_cannot_write_to_the_terminal_or_the_command_line(self):
         liar = ThreadingHTTPServer(("127.0.0.1", 0), Liar)
         threading.Thread(target=liar.serve_forever, daemon=True).start()

@@ -302,7 +302,7 @@ class Live(unittest.TestCase):
         for columns, rows in ((50, 20), (30, 8), (120, 30)):
             p.resize(columns, rows)
             p.type(b"x")  # means nothing, and is drawn
-            p.wait(lambda text: text.count("q leaves") == 1 and text.count("sizes  slow v1") == 1, "one view")
+            p.wait(lambda text: text.count("q leaves") == 1 and text.count("sizes  slow") == 1, "one view")
         p.type(b"\x03")
         self.assertEqual(p.end(), -signal.SIGINT)
 
@@ -330,6 +330,19 @@ class Live(unittest.TestCase):
             p.wait(lambda _, shown=shown: b"q leaves" in p.raw[shown:], "drawn again")
         p.type(b"q")
         self.assertEqual(p.end(), 1)
+
+    def test_a_terminal_that_is_gone_ends_a_view_that_ignores_hangups(self):
+        self.server.submit("slow", "alone")
+        for verb in (["watch", "alone"], ["top"]):
+            pid, fd = pty.fork()
+            if pid == 0:
+                signal.signal(signal.SIGHUP, signal.SIG_IGN)
+                os.execve(INTACT, [INTACT] + verb, ENVIRONMENT | {"INTACT_SERVER": self.server.url})
+            shown = b""
+            while b"q leaves" not in shown and b"q quits" not in shown:
+                shown += os.read(fd, 65536)
+            os.close(fd)
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), -signal.SIGHUP, verb)
 
     def test_ascii_and_no_colours_where_that_is_asked_for(self):
         self.server.submit("slow", "plain")
@@ -389,7 +402,7 @@ class Live(unittest.TestCase):
 
     def test_all_tasks_are_a_line_for_each_change(self):
         s = self.server
-        watching = subprocess.Popen([INTACT, "watch", "--workflow", "order", "--state", "processed"],
+        watching = subprocess.Popen([INTACT, "watch", "--workflow", "order", "--state", "processed,error"],
                                     env=ENVIRONMENT | {"INTACT_SERVER": s.url}, stdin=subprocess.DEVNULL,
                                     stdout=subprocess.PIPE, text=True)
         listeners = 'intact_events_listeners{of="all"} 1'
@@ -407,7 +420,7 @@ class Live(unittest.TestCase):
         self.assertEqual(self.run_plain("watch", "nobody")[0], 1)
         self.assertIn("there is no task nobody", self.run_plain("watch", "nobody")[2])
         self.assertEqual(self.run_plain("watch", "nobody", "--state", "error")[0], 2)
-        self.assertEqual(self.run_plain("watch", "--state", "nonsense")[0], 2)
+        self.assertEqual(self.run_plain("watch", "--state", "error,nonsense")[0], 2)
         self.assertEqual(self.run_plain("watch", "x", "--color", "blue")[0], 2)
         self.assertEqual(self.run_plain("top", "--sort", "luck")[0], 2)
         self.assertEqual(self.run_plain("top", "--every", "1ms")[0], 2)
