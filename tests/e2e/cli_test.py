@@ -404,6 +404,12 @@ class Shown(WithServer):
         self.assertEqual(rows[2].strip().split()[0], "order")
         self.assertEqual(rows[2].find("order"), rows[3].find("order"))
 
+    def test_an_agent_that_never_called_is_listed_by_those_who_wait_for_it(self):
+        lonely = "intact: 1\nworkflow: lonely\nsteps: [{name: a, agent: nobody, action: x, undo: none}]\n"
+        self.s.run("workflow", "put", self.s.path("lonely.yaml", lonely))
+        self.s.run("submit", "lonely", "--id", "lonely-1")
+        self.assertRegex(self.s.run("agent", "list").stdout, r"nobody +1 +not connected +- +- +-")
+
     def test_lists_of_the_installation(self):
         self.s.run("submit", "order", "--input", '{"sku": "s"}', "--id", "o-1")
         agent = Agent(self.s)
