@@ -252,10 +252,11 @@ trouble_names() {
 # ---- a restore ----
 
 # A backup is taken while orders are processed, some time later the server dies and its folder is lost: it
-# starts again on what was restored. The submitter sends its orders once more, as it would after any crash;
+# starts again on what was restored. The orders are sent once more, as their submitters would after any crash;
 # agents have their own records, so that what was done after the backup is not done again.
 prepare_restore() {
     lines=5
+    submitters=4
     start_plainly
 }
 after_restore() { note="$lost tasks were gone, boot $(sql "SELECT boot FROM node")"; }
