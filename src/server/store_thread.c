@@ -82,6 +82,25 @@ static struct timespec quiet_end(void)
     return ts;
 }
 
+static void busy_begin(struct store_thread *t, uint64_t now_ns)
+{
+    atomic_store(&t->busy_since_ms, (int_fast64_t)(now_ns / 1000000));
+}
+
+static void busy_end(struct store_thread *t)
+{
+    atomic_store(&t->busy_since_ms, 0);
+}
+
+/* A disk can hang here as well as in any job, and then nothing is served. */
+static bool maintain(struct store_thread *t, bool idle)
+{
+    busy_begin(t, uv_hrtime());
+    bool again = t->config.maintain(t->config.store, idle);
+    busy_end(t);
+    return again;
+}
+
 /* Waits for work; looks after the store when there is none for a while. Lock held. */
 static void wait_for_work(struct store_thread *t)
 {
@@ -96,7 +115,7 @@ static void wait_for_work(struct store_thread *t)
         if (pthread_cond_timedwait(&t->wake, &t->lock, &ts) == 0)
             continue;
         (void)pthread_mutex_unlock(&t->lock);
-        again = t->config.maintain(t->config.store, true);
+        again = maintain(t, true);
         (void)pthread_mutex_lock(&t->lock);
     }
 }
@@ -105,9 +124,9 @@ static void run(struct store_thread *t, struct store_job *j)
 {
     uint64_t from = uv_hrtime();
 
-    atomic_store(&t->busy_since_ms, (int_fast64_t)(from / 1000000));
+    busy_begin(t, from);
     j->run(j, t->config.store);
-    atomic_store(&t->busy_since_ms, 0);
+    busy_end(t);
     j->took_us = (int64_t)((uv_hrtime() - from) / 1000);
 }
 
@@ -165,7 +184,7 @@ static void *body(void *arg)
         if (background)
             run_background(t, background);
         if (t->config.maintain)
-            (void)t->config.maintain(t->config.store, false);
+            (void)maintain(t, false);
         (void)pthread_mutex_lock(&t->lock);
     }
     (void)pthread_mutex_unlock(&t->lock);

@@ -29,7 +29,8 @@ struct store_queue *store_thread_queue(struct store_thread *t);
  */
 void store_thread_background(struct store_thread *t, struct store_job *j, unsigned patience);
 
-/* Since when the job at work has been so, on the monotonic clock; 0: none is. */
+/* Since when the job at work, or the maintaining, has been so, on the monotonic clock; 0: none is.
+ */
 int64_t store_thread_busy_since_ms(struct store_thread *t);
 
 /* Finishes what it was given, then ends the thread; `done` of those jobs is not called any more.

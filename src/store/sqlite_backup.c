@@ -8,6 +8,7 @@
 
 #include "store/sqlite_body.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,9 +35,11 @@ static int64_t clock_us(void)
 
 static enum err copy_failed(struct sqlite_store *s, int rc, const char *what, struct error *e)
 {
-    return error_set(e, rc_err(rc), "the backup in %s: cannot %s: %s (SQLite %d)%s", s->dir, what,
+    enum err err = rc_err_now(rc);
+
+    return error_set(e, err, "the backup in %s: cannot %s: %s (SQLite %d)%s", s->dir, what,
                      sqlite3_errstr(rc), rc,
-                     rc_err(rc) == ERR_FULL ? "; free some space on its disk" : "");
+                     err == ERR_FULL ? "; free some space on its disk" : "");
 }
 
 static void copy_path(struct sqlite_store *s, struct buf *b)
@@ -193,6 +196,7 @@ static int copy_pages(struct copy *c, struct backup_step *b, int64_t page_size)
     const int64_t until = clock_us() + b->budget_us;
     int rc = SQLITE_OK;
 
+    errno = 0;
     while (rc == SQLITE_OK) {
         rc = fault() ? SQLITE_IOERR : sqlite3_backup_step(c->handle, CHUNK_PAGES);
         b->copied += CHUNK_PAGES * page_size;

@@ -183,6 +183,13 @@ void folder_sweep(struct sqlite_store *s);
 enum err folder_failed(const char *dir, struct error *e, const char *what, const char *name);
 bool folder_sync(const char *path); /* makes the names in it durable */
 bool outside_fails(void);           /* a fault(), with errno */
+/* Takes the lock of intact.db, open at `fd`, which must stay open for it. */
+enum err folder_file_lock(struct sqlite_store *s, int fd, struct error *e);
+/* Takes away the second name that a restore which was cut short gave to the store. */
+bool folder_drop_aside(struct sqlite_store *s, const struct stat *file);
+/* What root makes in the folder of another user is his, or his server could not use it. Of a file
+ * that root made; `name` in the folder, not followed. False: errno says why. */
+bool folder_give(const char *dir, const char *name);
 
 /* sqlite_identity.c */
 int identity_write(struct db *d, const char *path) MUST_USE; /* `path` is the file of `d` */
@@ -227,6 +234,7 @@ enum err store_committed(struct sqlite_store *s, struct error *e) MUST_USE;
 enum err store_failed(struct sqlite_store *s, int rc, struct error *e, const char *what);
 const char *errno_advice(int code); /* what to do about it; NULL: that depends */
 enum err rc_err(int rc);
+enum err rc_err_now(int rc); /* right after the call: errno knows more than SQLite of some */
 
 /* Ends a transaction that still stands, if any. */
 void db_rollback(struct db *d);

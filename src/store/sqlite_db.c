@@ -240,6 +240,19 @@ static int system_errno(int rc)
     }
 }
 
+/* SQLite knows only of disks that are full. */
+static bool is_quota(enum err err, int code)
+{
+    return err == ERR_IO && code == EDQUOT;
+}
+
+enum err rc_err_now(int rc)
+{
+    enum err err = rc_err(rc);
+
+    return is_quota(err, system_errno(rc)) ? ERR_FULL : err;
+}
+
 /* A server that runs tries again and again; one that starts does not. */
 static const char *goes_on(const struct sqlite_store *s, enum err err)
 {
@@ -257,7 +270,7 @@ enum err store_failed(struct sqlite_store *s, int rc, struct error *e, const cha
     ASSERT(err != ERR_OK);
     if (err != ERR_FULL && err != ERR_BUSY && err != ERR_INVALID && err != ERR_TOO_BIG)
         s->broken = true;
-    if (err == ERR_IO && code == EDQUOT) /* SQLite knows only of disks that are full */
+    if (is_quota(err, code))
         err = ERR_FULL;
     const char *remedy = errno_advice(code);
     return error_set(e, err, "state store %s: cannot %s: %s%s%s (SQLite %d); %s%s", s->path, what,

@@ -61,6 +61,29 @@ bool folder_sync(const char *path)
     return fd >= 0 && !outside_fails() && fsync(fd) == 0;
 }
 
+bool folder_give(const char *dir, const char *name)
+{
+    CLEANUP(buf_fini) struct buf path = {0};
+    struct stat st;
+
+    if (geteuid() != 0)
+        return true;
+    if (outside_fails() || stat(dir, &st) != 0)
+        return false;
+    buf_fmt(&path, "%s/%s", dir, name);
+    return st.st_uid == 0 || lchown(path.ptr, st.st_uid, st.st_gid) == 0;
+}
+
+/* Empty, and without another name: made just now. */
+static bool lock_give(const struct sqlite_store *s, int fd)
+{
+    struct stat st;
+
+    if (outside_fails() || fstat(fd, &st) != 0)
+        return false;
+    return st.st_size > 0 || st.st_nlink != 1 || folder_give(s->dir, "lock");
+}
+
 static enum err locked_by_another(struct sqlite_store *s, int fd, struct error *e)
 {
     char pid[PID_LINE + 1] = "";
@@ -128,6 +151,8 @@ enum err folder_lock(struct sqlite_store *s, struct error *e)
     if (outside_fails() || flock(fd, LOCK_EX | LOCK_NB) != 0)
         return errno == EWOULDBLOCK ? locked_by_another(s, fd, e)
                                     : folder_failed(s->dir, e, "lock", "lock");
+    if (!lock_give(s, fd))
+        return folder_failed(s->dir, e, "give to the folder's owner", "lock");
     int len = snprintf(pid, sizeof pid, "%-10ld\n", (long)getpid());
     ASSERT(len == PID_LINE);
     if (outside_fails() || pwrite(fd, pid, PID_LINE, 0) != PID_LINE)
@@ -287,7 +312,8 @@ static enum err file_make(struct sqlite_store *s, struct error *e)
 
     if (fd < 0)
         return errno == EEXIST ? ERR_OK : folder_failed(s->dir, e, "make", "intact.db");
-    if (outside_fails() || fsync(fd) != 0 || !folder_sync(s->dir))
+    if (!folder_give(s->dir, "intact.db") || outside_fails() || fsync(fd) != 0
+        || !folder_sync(s->dir))
         return folder_failed(s->dir, e, "make", "intact.db");
     return ERR_OK;
 }
@@ -338,7 +364,7 @@ static void unlink_store(const char *path)
 
 /* A restore names the old store a second time, in the folder that keeps it, before it takes away
  * the first name. One that was cut short between the two has changed nothing: the second goes. */
-static bool drop_aside_name(struct sqlite_store *s, const struct stat *file)
+bool folder_drop_aside(struct sqlite_store *s, const struct stat *file)
 {
     CLEANUP(buf_fini) struct buf pattern = {0};
     glob_t found = {0};
@@ -364,7 +390,7 @@ static enum err one_name(struct sqlite_store *s, int fd, struct error *e)
 
     if (outside_fails() || fstat(fd, &st) != 0)
         return folder_failed(s->dir, e, "look at", "intact.db");
-    if (st.st_nlink == 2 && drop_aside_name(s, &st))
+    if (st.st_nlink == 2 && folder_drop_aside(s, &st))
         st.st_nlink--;
     if (st.st_nlink <= 1)
         return ERR_OK;
@@ -377,7 +403,7 @@ static enum err one_name(struct sqlite_store *s, int fd, struct error *e)
 
 /* The lock file can be removed, and the file be reached by another folder: so it has a lock of its
  * own, of a byte that SQLite does not lock, and of the kind that ends with its descriptor. */
-static enum err file_lock(struct sqlite_store *s, int fd, struct error *e)
+enum err folder_file_lock(struct sqlite_store *s, int fd, struct error *e)
 {
     struct flock lock = {.l_type = F_WRLCK,
                          .l_whence = SEEK_SET,
@@ -401,7 +427,7 @@ static enum err file_hold(struct sqlite_store *s, int *fd, struct error *e)
     enum err err = one_name(s, *fd, e);
 
     if (err == ERR_OK)
-        err = file_lock(s, *fd, e);
+        err = folder_file_lock(s, *fd, e);
     if (err != ERR_OK)
         return err;
     s->file_fd = *fd;

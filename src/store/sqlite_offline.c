@@ -12,7 +12,7 @@ enum { CHUNK_PAGES = 1024 };
 
 enum err offline_failed(int rc, const char *name, const char *what, struct error *e)
 {
-    enum err err = rc_err(rc);
+    enum err err = rc_err_now(rc);
 
     if (err == ERR_NOT_A_STORE)
         return error_set(e, err, "%s is not a state store", name);

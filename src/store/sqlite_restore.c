@@ -109,7 +109,9 @@ static enum err part_write(const struct sqlite_restore *r, const char *part, str
         outside_fails() ? -1 : open(part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return folder_failed(r->dir, e, "make", RESTORE_PART);
-    enum err err = copy_bytes(r, fd, e);
+    enum err err = folder_give(r->dir, RESTORE_PART)
+                       ? copy_bytes(r, fd, e)
+                       : folder_failed(r->dir, e, "give to the folder's owner", RESTORE_PART);
     (void)close(fd); /* it was synced */
     return err;
 }
@@ -207,6 +209,8 @@ static enum err move_aside(struct sqlite_restore *r, struct error *e)
     if (!any_there(r->dir))
         return ERR_OK;
     enum err err = aside_make(r, &aside, e);
+    if (err == ERR_OK && !folder_give(r->dir, r->aside))
+        err = folder_failed(r->dir, e, "give to the folder's owner", r->aside);
     if (err == ERR_OK)
         err = name_twice(r, aside.ptr, e);
     return err == ERR_OK ? unname(r, e) : err;
@@ -224,7 +228,26 @@ static enum err part_name(const struct sqlite_restore *r, const char *part, stru
     return ERR_OK;
 }
 
-static enum err restore(struct sqlite_restore *r, struct error *e)
+/* A server that has the old file by another folder, or whose lock file was removed, would go on
+ * with what was moved away. And what an earlier restore began to move is moved once only. */
+static enum err old_take(struct sqlite_store *s, struct error *e)
+{
+    struct stat st;
+
+    s->file_fd = outside_fails() ? -1 : open(s->path, O_RDWR | O_CLOEXEC);
+    if (s->file_fd < 0)
+        return errno == ENOENT ? ERR_OK : folder_failed(s->dir, e, "open", files[0]);
+    enum err err = folder_file_lock(s, s->file_fd, e);
+    if (err != ERR_OK)
+        return err;
+    if (outside_fails() || fstat(s->file_fd, &st) != 0)
+        return folder_failed(s->dir, e, "look at", files[0]);
+    if (st.st_nlink == 2)
+        (void)folder_drop_aside(s, &st);
+    return ERR_OK;
+}
+
+static enum err restore(struct sqlite_store *s, struct sqlite_restore *r, struct error *e)
 {
     CLEANUP(buf_fini) struct buf part = {0};
 
@@ -233,8 +256,11 @@ static enum err restore(struct sqlite_restore *r, struct error *e)
                          "there is a state store in %s; choose another --data folder, or give "
                          "--force, which moves it into a folder inside",
                          r->dir);
+    enum err err = old_take(s, e);
+    if (err != ERR_OK)
+        return err;
     path_in(&part, r->dir, RESTORE_PART);
-    enum err err = part_write(r, part.ptr, e);
+    err = part_write(r, part.ptr, e);
     if (err == ERR_OK)
         err = part_check(r, part.ptr, e);
     if (err != ERR_OK) {
@@ -252,7 +278,7 @@ enum err sqlite_folder_restore(struct sqlite_restore *r, struct error *e)
     r->aside[0] = 0;
     enum err err = folder_lock(s, e);
     if (err == ERR_OK)
-        err = restore(r, e);
+        err = restore(s, r, e);
     sqlite_store_free(s);
     return err;
 }

@@ -45,11 +45,22 @@ fail() {
 # The submitter asks again until it is told: what is accepted twice is one task. Usage: FILE LINES
 submit_orders() {
     local part
-    rm -f "$work"/part.*
-    split -l "$2" "$1" "$work/part."
-    for part in "$work"/part.*; do
+    rm -f "$1".part.*
+    split -l "$2" "$1" "$1.part."
+    for part in "$1".part.*; do
         until "$program" submit -f "$part" >/dev/null 2>&1; do sleep 0.05; done
     done
+}
+
+# All orders, by as many at once as the kind says (submitters).
+submit_all() {
+    local share
+    rm -f "$work"/orders-??
+    split -n "l/${submitters:-1}" "$work/orders" "$work/orders-"
+    for share in "$work"/orders-??; do
+        submit_orders "$share" "${lines:-$count}" &
+    done
+    wait
 }
 
 # Only what fails waits so long. Usage: wait_until WHAT COMMAND...
@@ -92,7 +103,7 @@ start_agents
 for round in $(seq "$rounds"); do
     note=
     orders "r$round" "$count" >"$work/orders"
-    submit_orders "$work/orders" "${lines:-$count}" &
+    submit_all &
     submitter=$!
     "trouble_$kind"
     wait $submitter

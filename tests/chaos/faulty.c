@@ -5,9 +5,9 @@
  *
  *     PERMILLE HOW CALLS        such as "300 io all", "1000 full write", "20 tear write,sync"
  *
- * HOW: io, full, short, tear. Missing or empty: nothing fails. A line "stall" is a disk that does
- * not answer: every call waits until the line is another. As long as one waits, there is a file of
- * that name with ".stalled" behind it.
+ * HOW: io, full, short, tear, quota. Missing or empty: nothing fails. A line "stall" is a disk that
+ * does not answer: every call waits until the line is another. As long as one waits, there is a
+ * file of that name with ".stalled" behind it.
  */
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@ static const char *control;
 
 static bool read_how(const char *text, enum vfs_how *ret)
 {
-    static const char *const names[] = {"io", "full", "short", "tear"};
+    static const char *const names[] = {"io", "full", "short", "tear", "quota"};
 
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (strcmp(text, names[i]) == 0) {

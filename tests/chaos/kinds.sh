@@ -252,10 +252,11 @@ trouble_names() {
 # ---- a restore ----
 
 # A backup is taken while orders are processed, some time later the server dies and its folder is lost: it
-# starts again on what was restored. The submitter sends its orders once more, as it would after any crash;
+# starts again on what was restored. The orders are sent once more, as their submitters would after any crash;
 # agents have their own records, so that what was done after the backup is not done again.
 prepare_restore() {
     lines=5
+    submitters=4
     start_plainly
 }
 after_restore() { note="$lost tasks were gone, boot $(sql "SELECT boot FROM node")"; }
@@ -263,8 +264,8 @@ after_restore() { note="$lost tasks were gone, boot $(sql "SELECT boot FROM node
 trouble_restore() {
     lost=0
     nap
-    wait_until 30 "the server is ready" is_ready
-    wait_until 30 "a backup is made" "$program" backup "$work/backup.db" --force
+    wait_until "the server is ready" is_ready
+    wait_until "a backup is made" "$program" backup "$work/backup.db" --force
     nap
     nap
     wait $submitter
@@ -277,7 +278,7 @@ trouble_restore() {
     cp "$work/token" "$work/data/admin-token"
     lost=$((lost - $(sql "SELECT count(*) FROM task")))
     start_plainly
-    wait_until 30 "the restored server is ready" is_ready
+    wait_until "the restored server is ready" is_ready
     submit_orders "$work/orders" 50
 }
 
@@ -361,10 +362,10 @@ restart_by_clock() { # OFFSET
     starts=$(logged started)
     set_clock "$1"
     jumps=$((jumps + 1))
-    wait_until 20 "the log tells of jump $jumps (to $1)" jumps_told
+    wait_until "the log tells of jump $jumps (to $1)" jumps_told
     strike server
-    wait_until 30 "the server starts again" restarted $((starts + 1))
-    wait_until 30 "the server is ready again" is_ready
+    wait_until "the server starts again" restarted $((starts + 1))
+    wait_until "the server is ready again" is_ready
 }
 
 trouble_far() {
@@ -428,7 +429,7 @@ trouble_memory() {
             sent+=($!)
         done
         wait "${sent[@]}"
-        wait_until 60 "the server is ready" is_ready
+        wait_until "the server is ready" is_ready
         [ "$(starved)" = "$before" ] || return 0
     done
     fail "it never ran out of memory"

@@ -80,16 +80,41 @@ static void a_store_that_hangs_is_noticed_and_holds_up_nobody(void **state)
     submit(&node, "w", "after-1");
 }
 
-static void a_store_that_fails_is_told_with_its_reason(void **state)
+static void let_fail(const char *faults)
 {
-    static const char faults[] = "1000 io all";
+    int fd = open(plan, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+    CHECK(fd >= 0, "%s", strerror(errno));
+    CHECK(write(fd, faults, strlen(faults)) == (ssize_t)strlen(faults), "%s", strerror(errno));
+    (void)close(fd);
+}
+
+/* For SQLite an I/O error, for people a disk that is full. */
+static void a_quota_that_is_used_up_is_told_as_what_it_is(void **state)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+    REPLY r = {0};
     (void)state;
 
-    int fd = open(plan, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    CHECK(fd >= 0, "%s", strerror(errno));
-    CHECK(write(fd, faults, sizeof faults - 1) == (ssize_t)sizeof faults - 1, "%s",
-          strerror(errno));
-    (void)close(fd);
+    let_fail("1000 quota write");
+    for (int i = 0; strcmp(text_at(&r, "type"), "urn:intact:problem:full") != 0; i++) {
+        CHECK(steady_ms() < until, "%.*s", SLICE_ARG(r.body));
+        /* a new one each time, until the plan is read; of the first commit that fails nobody knows
+         * whether it came through */
+        post(&node, &r, "/v1/tasks", "{\"workflow\": \"w\", \"id\": \"quota-%d\"}", i);
+    }
+    EXPECT(&r, 503);
+    expect_trouble("raise the quota");
+    CHECK(unlink(plan) == 0, "%s", strerror(errno));
+    wait_until_ready(&node);
+    submit(&node, "w", "after-quota");
+}
+
+static void a_store_that_fails_is_told_with_its_reason(void **state)
+{
+    (void)state;
+
+    let_fail("1000 io all");
     expect_trouble("I/O");
     CHECK(unlink(plan) == 0, "%s", strerror(errno));
     wait_until_ready(&node);
@@ -128,6 +153,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_store_that_hangs_is_noticed_and_holds_up_nobody),
         cmocka_unit_test(a_store_that_fails_is_told_with_its_reason),
+        cmocka_unit_test(a_quota_that_is_used_up_is_told_as_what_it_is),
         cmocka_unit_test(who_drains_is_not_ready_but_healthy),
     };
     return cmocka_run_group_tests(tests, define_w, stop);

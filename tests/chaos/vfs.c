@@ -1,5 +1,6 @@
 #include "vfs.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <unistd.h>
@@ -125,6 +126,8 @@ static int file_write(sqlite3_file *base, const void *from, int count, sqlite3_i
         write_part(f, from, count, at);
         if (vfs_plan.how == VFS_TEAR)
             (void)raise(SIGKILL);
+        if (vfs_plan.how == VFS_QUOTA)
+            errno = EDQUOT;
         return vfs_plan.how == VFS_FULL ? SQLITE_FULL : SQLITE_IOERR_WRITE;
     }
     int rc = f->real->pMethods->xWrite(f->real, from, count, at);

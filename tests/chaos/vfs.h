@@ -43,6 +43,8 @@ enum vfs_how {
     VFS_SHORT, /* reads of WAL and journal: a part, then zeros and SQLITE_IOERR_SHORT_READ; other
                   calls: as VFS_IO */
     VFS_TEAR,  /* writes: a part, and the process is gone (SIGKILL); other calls: as VFS_IO */
+    VFS_QUOTA, /* writes: a part, then SQLITE_IOERR_WRITE with EDQUOT, as SQLite tells of a quota
+                  that is used up; other calls: as VFS_IO */
 };
 
 struct vfs_plan {

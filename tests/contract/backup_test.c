@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -377,6 +378,62 @@ static void a_restore_that_fails_leaves_the_old_store_or_none(void **state)
     }
 }
 
+/* Without a start in between: the old store has one name afterwards, wherever that is. */
+static void a_restore_that_is_run_again_moves_the_old_store_once(void **state)
+{
+    struct world *w = *state;
+    char pattern[200];
+    char dir[32];
+    glob_t found;
+    struct stat st;
+
+    insert_many(w, "new", 3);
+    backup_as(w, "copy.db");
+    bool fired = true;
+    for (uint32_t n = 0; fired; n++) {
+        CHECK(n < 200, "never ends");
+        (void)snprintf(dir, sizeof dir, "again%u", n);
+        make_old(w, dir);
+        fault_plan = (struct fault_plan){.skip = n, .fire = UINT32_MAX};
+        (void)restore_to(w, "copy.db", dir, true);
+        fired = fault_plan.fired > 0;
+        fault_plan = (struct fault_plan){0};
+        CHECK(restore_to(w, "copy.db", dir, true) == ERR_OK, "call %u: %s", n, w->e.text);
+        (void)snprintf(pattern, sizeof pattern, "%s/before-restore-*/intact.db", path_of(w, dir));
+        CHECK(glob(pattern, 0, NULL, &found) == 0, "call %u: the old one is gone", n);
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            CHECK(stat(found.gl_pathv[i], &st) == 0 && st.st_nlink == 1,
+                  "call %u: %s has %ld names", n, found.gl_pathv[i], (long)st.st_nlink);
+        globfree(&found);
+    }
+}
+
+/* A service's folder is its user's, and who restores into it is root. */
+static void what_root_restores_belongs_to_the_folders_owner(void **state)
+{
+    static const char *const made[] = {"r/intact.db", "r/lock"};
+    struct world *w = *state;
+    struct stat st;
+
+    if (geteuid() != 0)
+        skip();
+    insert_many(w, "t", 3);
+    backup_as(w, "copy.db");
+    CHECK(mkdir(path_of(w, "r"), 0700) == 0 && chown(path_of(w, "r"), 65534, 65533) == 0, "made");
+    for (int round = 0; round < 2; round++) {
+        struct sqlite_restore r = {.dir = path_of(w, "r"), .name = "copy", .replace = true};
+        char aside[100];
+        r.fd = open(path_of(w, "copy.db"), O_RDONLY | O_CLOEXEC);
+        CHECK(sqlite_folder_restore(&r, &w->e) == ERR_OK, "%s", w->e.text);
+        (void)close(r.fd);
+        for (size_t i = 0; i < COUNT_OF(made); i++)
+            CHECK(stat(path_of(w, made[i]), &st) == 0 && st.st_uid == 65534 && st.st_gid == 65533,
+                  "%s", made[i]);
+        (void)snprintf(aside, sizeof aside, "r/%s", r.aside);
+        CHECK(round == 0 || (stat(path_of(w, aside), &st) == 0 && st.st_uid == 65534), "%s", aside);
+    }
+}
+
 /* ---- a folder that nobody uses ---- */
 
 static void touch(const char *path)
@@ -533,6 +590,8 @@ int main(void)
         ON_SQLITE(a_folder_with_a_store_is_not_restored_into_by_mistake),
         ON_SQLITE(what_is_no_sound_backup_is_refused),
         ON_SQLITE(a_restore_that_fails_leaves_the_old_store_or_none),
+        ON_SQLITE(a_restore_that_is_run_again_moves_the_old_store_once),
+        ON_SQLITE(what_root_restores_belongs_to_the_folders_owner),
         ON_SQLITE(a_folder_is_backed_up_without_a_server),
         ON_SQLITE(a_copied_folder_is_refused_until_it_is_adopted),
         ON_SQLITE(a_folder_that_moved_is_no_copy),

@@ -420,6 +420,51 @@ static pid_t submit_for_ever(int which)
     }
 }
 
+/* Submits one after the other, each when the one before was acknowledged, until it is killed. */
+static pid_t submit_in_order(int which)
+{
+    pid_t pid = fork();
+
+    if (pid != 0)
+        return pid;
+    (void)unsetenv("INTACT_RECORD");
+    for (int n = 0;; n++) {
+        REPLY r = {0};
+        do
+            post(&node, &r, "/v1/tasks", "{\"workflow\": \"one\", \"id\": \"m%d-%d\"}", which, n);
+        while (r.status != 200 && r.status != 201);
+    }
+}
+
+/* What was acknowledged before it began is in it, and nothing without all that came before. */
+static void a_backup_is_of_one_moment(void **state)
+{
+    static const char all[] = "SELECT count(*) FROM task";
+    static const char gaps[] =
+        "WITH t AS (SELECT substr(id, 1, 2) AS who, CAST(substr(id, 4) AS INTEGER) AS n FROM task) "
+        "SELECT count(*) FROM (SELECT 1 FROM t GROUP BY who HAVING max(n) + 1 <> count(*))";
+    pid_t pids[4];
+    int64_t before = 0;
+    (void)state;
+
+    grow(32);
+    for (int i = 0; i < 4; i++)
+        pids[i] = submit_in_order(i);
+    for (int round = 0; round < 4; round++) {
+        WAIT_FOR(number_in("data/intact.db", all) > before, "some more have come");
+        before = number_in("data/intact.db", all);
+        CHECK(intact("backup m.db --force") == 0, "made");
+        CHECK(number_in("m.db", gaps) == 0, "one is missing before another");
+        CHECK(number_in("m.db", all) >= before, "one that was there is missing");
+        before = number_in("m.db", all);
+    }
+    for (int i = 0; i < 4; i++) {
+        (void)kill(pids[i], SIGKILL);
+        (void)waitpid(pids[i], NULL, 0);
+    }
+    CHECK(number_in("data/intact.db", all) > before, "they went on");
+}
+
 /* It is refused with a word, or it is whole. */
 static void judge_torn(char letter)
 {
@@ -492,6 +537,7 @@ int main(int argc, char **argv)
         ON_NODE(who_goes_while_it_is_made_ends_it),
         ON_NODE(a_server_that_ends_does_not_wait_for_it),
         ON_NODE(what_a_kill_leaves_is_removed_at_the_start),
+        ON_NODE(a_backup_is_of_one_moment),
         ON_NODE(the_verbs_make_and_restore_one),
         ON_NODE(half_a_backup_is_none),
         ON_NODE(after_a_restore_agents_get_their_grace),

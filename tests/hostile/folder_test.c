@@ -116,6 +116,16 @@ static void every_way_to_the_folder_is_the_same(void **state)
     wait_until_ready_is(&node, 200, &r);
 }
 
+/* Its folder is not taken from under the server that has it: that is looked at before the backup.
+ */
+static void expect_restore_refused(void)
+{
+    CLEANUP(buf_fini) struct buf said = {0};
+
+    int status = odd_run(FLAGS("restore", node.log, "--data", node.data, "--force"), NULL, &said);
+    CHECK(status == 2 && strstr(said.ptr, "in use by another server"), "%d: %s", status, said.ptr);
+}
+
 /* Somebody who tidies up takes it for a remnant. */
 static void without_its_lock_file_it_is_still_locked(void **state)
 {
@@ -126,6 +136,7 @@ static void without_its_lock_file_it_is_still_locked(void **state)
     (void)snprintf(path, sizeof path, "%s/lock", node.data);
     assert_int_equal(unlink(path), 0);
     expect_in_use(node.data, NULL);
+    expect_restore_refused();
     finish_one(&node, "locked");
     node_kill(&node);
     node_start(&node, QUICK);
