@@ -140,6 +140,8 @@ int64_t peer_wake_at(const struct peer *p, int64_t now)
         at = p->beat_at;
     if (p->retry_at > now)
         return min_i64(at, p->retry_at);
+    if (main_is_due(p, now) || side_is_due(p)) /* only since the last tick */
+        return now;
     if (!p->main.busy && lingers(p, now))
         at = min_i64(at, p->linger_until);
     if (!p->main.busy && places(p) == 0 && !p->agent->stopping)
