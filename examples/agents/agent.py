@@ -116,6 +116,9 @@ class Record:
         outcome, output = self.find(key)
         if outcome == "barred":
             raise StepError("undone", "this step was undone before it took effect", False, "none")
+        if outcome and request["direction"] == "forward" and self.find(key + "/undo")[0]:
+            # Asked again by a server that was restored from a backup. The old output would be a lie.
+            raise StepError("undone", "this step took effect and was undone", False, "none")
         if outcome:
             return output
         if request["direction"] == "undo":

@@ -98,7 +98,9 @@ perform() {
     wait_s=$(((deadline - $(now)) / 1000))
     [ "$wait_s" -ge 0 ] && exec 9>"$marks.lock" && flock -w "$wait_s" 9 || return
     if [ "$(field .direction)" = forward ]; then
-        if [ -e "$marks.barred" ]; then
+        if [ -e "$marks.undone" ] && [ -e "$marks.done" ]; then # asked by a server restored from a backup
+            fail undone "this step took effect and was undone" false none
+        elif [ -e "$marks.barred" ]; then
             fail undone "this step was undone before it took effect" false none
         elif [ -e "$marks.done" ]; then
             succeed "$(<"$marks.done")"

@@ -34,6 +34,10 @@
  *                     nothing  an undo that found nothing to undo
  *         at          milliseconds since 1970, this machine's clock
  *
+ * If the file cannot grow (full disk, RLIMIT_FSIZE), requests fail with a retryable error, and
+ * nothing else: from begin to commit the calling thread blocks SIGXFSZ, which would end the
+ * process.
+ *
  * Effects outside of this file (another service) cannot be part of its transaction. Give such a
  * service the idempotency key, and commit after it has answered.
  *
@@ -68,8 +72,8 @@ INTACT_API bool intact_ledger_begin(struct intact_ledger *l, struct intact_reque
 
 /* Records the request as done, with the output that repeats of it will get (JSON; NULL: null), and
  * commits. True: it is durable; answer the request. False: the transaction was rolled back and the
- * request has been answered (disk trouble), or its deadline has passed and silence is the answer.
- */
+ * request has been answered (disk trouble: a retryable error, whose effect is unknown only if the
+ * disk failed in the midst of the commit), or its deadline has passed and silence is the answer. */
 INTACT_API bool intact_ledger_commit(struct intact_ledger *l, struct intact_request *r,
                                      const char *output_json);
 

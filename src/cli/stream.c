@@ -286,12 +286,12 @@ static void take_ends(struct live *l)
 
 static void perform(struct live *l)
 {
-    struct wire_sigpipe sigpipe;
+    struct wire_held sigpipe;
     int running = 0;
 
-    wire_sigpipe_block(&sigpipe);
+    wire_hold(&sigpipe, SIGPIPE);
     (void)curl_multi_perform(l->multi, &running); /* what fails is told of each transfer */
-    wire_sigpipe_restore(&sigpipe);
+    wire_release(&sigpipe);
     take_ends(l);
 }
 

@@ -199,16 +199,16 @@ static void tell_stops(struct intact_agent *a)
     }
 }
 
+/* One that has passed since the last turn is to be looked at now. */
 static int64_t next_stop_at(struct intact_agent *a)
 {
-    const int64_t now = wire_now_ms();
     struct intact_request *r;
     int64_t at = INT64_MAX;
 
     if (!a->stopping && watched(a) == 0)
         return at;
     for (size_t i = 0; (r = map_next(&a->held, &i));)
-        if (r->in_work && r->deadline > now)
+        if (r->in_work && r->deadline > a->seen_at)
             at = min_i64(at, r->deadline);
     return at;
 }
@@ -291,6 +291,7 @@ static bool is_over(struct intact_agent *a, int64_t now)
 
 static void turn(struct intact_agent *a)
 {
+    a->seen_at = wire_now_ms();
     reactor_turn(&a->reactor);
     do {
         notice_stop(a);
@@ -429,13 +430,13 @@ static void end_agent(struct intact_agent *a)
 
 void agent_break_off(struct intact_agent *a)
 {
-    struct wire_sigpipe sigpipe;
+    struct wire_held sigpipe;
 
     if (a->phase != AGENT_RUNS)
         return;
-    wire_sigpipe_block(&sigpipe);
+    wire_hold(&sigpipe, SIGPIPE);
     end_agent(a);
-    wire_sigpipe_restore(&sigpipe);
+    wire_release(&sigpipe);
 }
 
 /* ---- what loops call ---- */
@@ -466,7 +467,7 @@ int intact_agent_timeout_ms(struct intact_agent *a)
 
 bool intact_agent_drive(struct intact_agent *a)
 {
-    struct wire_sigpipe sigpipe;
+    struct wire_held sigpipe;
 
     if (a->driven)
         return true;
@@ -474,12 +475,12 @@ bool intact_agent_drive(struct intact_agent *a)
         return false;
     a->driven = true;
     if (a->reactor.is_tls)
-        wire_sigpipe_block(&sigpipe);
+        wire_hold(&sigpipe, SIGPIPE);
     turn(a);
     if (is_over(a, wire_now_ms()))
         end_agent(a);
     if (a->reactor.is_tls)
-        wire_sigpipe_restore(&sigpipe);
+        wire_release(&sigpipe);
     a->driven = false;
     return a->phase == AGENT_RUNS;
 }

@@ -56,6 +56,7 @@ struct intact_agent {
     atomic_bool stop_wanted;
     bool driven; /* by a call that has not returned */
     bool stopping;
+    int64_t seen_at; /* when it last looked which deadlines have passed */
     int64_t stop_by; /* when it stops trying to deliver */
 };
 

@@ -66,14 +66,14 @@ void intact_client_set_find_token(struct intact_client *c, intact_token_finder *
 
 void intact_client_free(struct intact_client *c)
 {
-    struct wire_sigpipe sigpipe;
+    struct wire_held sigpipe;
 
     if (!c)
         return;
-    wire_sigpipe_block(&sigpipe);
+    wire_hold(&sigpipe, SIGPIPE);
     client_start_fini(c);
     reply_fini(&c->last);
-    wire_sigpipe_restore(&sigpipe);
+    wire_release(&sigpipe);
     free(c->server);
     free(c->token);
     free(c->ca);
@@ -205,7 +205,7 @@ static bool set_long_call(struct intact_client *c)
 
 static CURLcode call_once(struct intact_client *c, const struct question *q)
 {
-    struct wire_sigpipe sigpipe;
+    struct wire_held sigpipe;
 
     if (c->stale && !connect_anew(c))
         return CURLE_OUT_OF_MEMORY;
@@ -213,9 +213,9 @@ static CURLcode call_once(struct intact_client *c, const struct question *q)
     if (!headers)
         return CURLE_OUT_OF_MEMORY;
     bool ready = !c->take || set_long_call(c);
-    wire_sigpipe_block(&sigpipe);
+    wire_hold(&sigpipe, SIGPIPE);
     CURLcode code = ready ? curl_easy_perform(c->last.easy) : CURLE_OUT_OF_MEMORY;
-    wire_sigpipe_restore(&sigpipe);
+    wire_release(&sigpipe);
     /* or it stays 0 */
     (void)curl_easy_getinfo(c->last.easy, CURLINFO_RESPONSE_CODE, &c->last.status);
     curl_slist_free_all(headers);

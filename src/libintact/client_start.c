@@ -152,13 +152,13 @@ struct intact_call *intact_client_start_get(struct intact_client *c, const char 
 
 void intact_client_cancel(struct intact_client *c, struct intact_call *call)
 {
-    struct wire_sigpipe sigpipe;
+    struct wire_held sigpipe;
 
     if (!call || call == c->current)
         return;
-    wire_sigpipe_block(&sigpipe); /* it may break a connection off */
+    wire_hold(&sigpipe, SIGPIPE); /* it may break a connection off */
     give_up(c, call);
-    wire_sigpipe_restore(&sigpipe);
+    wire_release(&sigpipe);
 }
 
 void intact_client_set_connections(struct intact_client *c, unsigned connections)
@@ -266,20 +266,20 @@ static void take_answers(struct intact_client *c)
 
 size_t intact_client_drive(struct intact_client *c)
 {
-    struct wire_sigpipe sigpipe;
+    struct wire_held sigpipe;
 
     if (c->driven || !is_open(c))
         return c->call_count;
     c->driven = true;
     if (c->reactor.is_tls)
-        wire_sigpipe_block(&sigpipe);
+        wire_hold(&sigpipe, SIGPIPE);
     reactor_turn(&c->reactor);
     take_answers(c);
     start_waiting(c);
     reactor_due(&c->reactor);
     take_answers(c);
     if (c->reactor.is_tls)
-        wire_sigpipe_restore(&sigpipe);
+        wire_release(&sigpipe);
     c->driven = false;
     return c->call_count;
 }

@@ -1,12 +1,14 @@
 #include <intact/ledger.h>
 
 #include <pthread.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "libintact/request.h"
+#include "libintact/wire.h"
 
 /* clang-format off */
 #define STATEMENTS(X)                                                                           \
@@ -39,7 +41,8 @@ static const char *const sql[] = {
 };
 
 struct intact_ledger {
-    pthread_mutex_t lock; /* held from begin to commit or rollback */
+    pthread_mutex_t lock;  /* held from begin to commit or rollback */
+    struct wire_held held; /* SIGXFSZ of the thread that has the lock */
     sqlite3 *db;
     sqlite3_stmt *statements[ST_COUNT];
 };
@@ -53,6 +56,20 @@ static void finding_fini(struct finding *f)
 {
     buf_fini(&f->outcome);
     buf_fini(&f->output);
+}
+
+/* A write beyond the process's limit of file sizes raises a signal that kills it. It is to fail
+ * like one on a full disk, whatever the program does with that signal elsewhere. */
+static void enter(struct intact_ledger *l)
+{
+    pthread_mutex_lock(&l->lock);
+    wire_hold(&l->held, SIGXFSZ);
+}
+
+static void leave(struct intact_ledger *l)
+{
+    wire_release(&l->held);
+    pthread_mutex_unlock(&l->lock);
 }
 
 /* Runs a statement that gives no rows. */
@@ -117,17 +134,12 @@ static bool record(struct intact_ledger *l, const struct intact_request *r,
     return run(l, ST_RECORD) && ok;
 }
 
-struct intact_ledger *intact_ledger_open(const char *path, char *why, size_t why_size)
+static int open_db(struct intact_ledger *l, const char *path)
 {
-    struct intact_ledger *l = calloc(1, sizeof(*l));
-    int rc = SQLITE_NOMEM;
+    int rc =
+        sqlite3_open_v2(path, &l->db,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
 
-    if (l) {
-        pthread_mutex_init(&l->lock, NULL);
-        rc =
-            sqlite3_open_v2(path, &l->db,
-                            SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
-    }
     if (rc == SQLITE_OK)
         rc = sqlite3_busy_timeout(l->db, 5000);
     if (rc == SQLITE_OK)
@@ -138,6 +150,20 @@ struct intact_ledger *intact_ledger_open(const char *path, char *why, size_t why
     for (size_t i = 0; rc == SQLITE_OK && i < ST_COUNT; i++)
         rc = sqlite3_prepare_v3(l->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT, &l->statements[i],
                                 NULL);
+    return rc;
+}
+
+struct intact_ledger *intact_ledger_open(const char *path, char *why, size_t why_size)
+{
+    struct intact_ledger *l = calloc(1, sizeof(*l));
+    int rc = SQLITE_NOMEM;
+
+    if (l) {
+        pthread_mutex_init(&l->lock, NULL);
+        enter(l);
+        rc = open_db(l, path);
+        leave(l);
+    }
     if (rc == SQLITE_OK)
         return l;
     if (why_size > 0)
@@ -151,9 +177,11 @@ void intact_ledger_close(struct intact_ledger *l)
 {
     if (!l)
         return;
+    enter(l);
     for (size_t i = 0; i < ST_COUNT; i++)
         (void)sqlite3_finalize(l->statements[i]); /* repeats an old error, if any */
     (void)sqlite3_close(l->db);
+    leave(l);
     pthread_mutex_destroy(&l->lock);
     free(l);
 }
@@ -173,12 +201,25 @@ static void end_without_effect(struct intact_ledger *l)
 {
     if (!sqlite3_get_autocommit(l->db)) /* some errors have rolled back already */
         (void)run(l, ST_ROLLBACK);      /* what cannot be rolled back is so with the connection */
-    pthread_mutex_unlock(&l->lock);
+    leave(l);
 }
 
 void intact_ledger_rollback(struct intact_ledger *l)
 {
     end_without_effect(l);
+}
+
+/* Of a commit that has just failed: may it be there all the same, after a crash at the worst? Not
+ * if what it consists of could not be written, or it was not begun. If it was written and could not
+ * be brought to the disk, nobody knows. */
+static enum intact_error_flags effect_of_failure(const struct intact_ledger *l)
+{
+    int why = sqlite3_extended_errcode(l->db);
+    int kind = why & 0xff;
+    bool none = kind == SQLITE_FULL || kind == SQLITE_BUSY || kind == SQLITE_CONSTRAINT
+                || why == SQLITE_IOERR_WRITE;
+
+    return none ? INTACT_EFFECT_NONE : INTACT_EFFECT_UNKNOWN;
 }
 
 bool intact_ledger_commit(struct intact_ledger *l, struct intact_request *r,
@@ -192,17 +233,19 @@ bool intact_ledger_commit(struct intact_ledger *l, struct intact_request *r,
         intact_answer_nothing(r);
         return false;
     }
-    if (!record(l, r, r->direction, "done", output)) {
+    /* A full disk under the handler's own SQL rolls all back: a record now would be of nothing. */
+    if (sqlite3_get_autocommit(l->db) || !record(l, r, r->direction, "done", output)) {
         end_without_effect(l);
         answer_trouble(r, INTACT_EFFECT_NONE);
         return false;
     }
     if (!run(l, ST_COMMIT)) {
+        enum intact_error_flags effect = effect_of_failure(l);
         end_without_effect(l);
-        answer_trouble(r, INTACT_EFFECT_UNKNOWN);
+        answer_trouble(r, effect);
         return false;
     }
-    pthread_mutex_unlock(&l->lock);
+    leave(l);
     return true;
 }
 
@@ -211,13 +254,14 @@ static void leave_tombstone(struct intact_ledger *l, struct intact_request *r, b
 {
     bool ok = barred_already || record(l, r, INTACT_FORWARD, "barred", NULL);
 
-    ok = ok && record(l, r, INTACT_UNDO, "nothing", "null") && run(l, ST_COMMIT);
-    if (!ok) {
+    ok = ok && record(l, r, INTACT_UNDO, "nothing", "null");
+    if (!ok || !run(l, ST_COMMIT)) {
+        enum intact_error_flags effect = ok ? effect_of_failure(l) : INTACT_EFFECT_NONE;
         end_without_effect(l);
-        answer_trouble(r, INTACT_EFFECT_UNKNOWN);
+        answer_trouble(r, effect);
         return;
     }
-    pthread_mutex_unlock(&l->lock);
+    leave(l);
     intact_answer(r, "null");
 }
 
@@ -260,7 +304,7 @@ bool intact_ledger_begin(struct intact_ledger *l, struct intact_request *r)
     CLEANUP(finding_fini) struct finding forward = {0};
     bool undone = false;
 
-    pthread_mutex_lock(&l->lock);
+    enter(l);
     if (!run(l, ST_BEGIN) || !find(l, r->idempotency_key, &own) || !is_undone(l, r, &undone)
         || (r->direction == INTACT_UNDO && !find(l, r->forward_key, &forward))) {
         end_without_effect(l);

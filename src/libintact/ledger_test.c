@@ -1,8 +1,12 @@
 #include "base/test.h"
 
 #include <intact/ledger.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/every.h"
@@ -187,6 +191,73 @@ static void a_ledger_that_cannot_be_written_answers_with_a_retryable_error(void 
     remove_files();
 }
 
+/* The disk is full, as it were: the file with what is committed must not grow by more. */
+static void limit_files(rlim_t size)
+{
+    struct rlimit limit;
+
+    CHECK(getrlimit(RLIMIT_FSIZE, &limit) == 0, "limit");
+    limit.rlim_cur = size == RLIM_INFINITY ? limit.rlim_max : size;
+    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0, "limit");
+}
+
+static bool xfsz_is_blocked(void)
+{
+    sigset_t now;
+
+    CHECK(pthread_sigmask(SIG_SETMASK, NULL, &now) == 0, "mask");
+    return sigismember(&now, SIGXFSZ) == 1;
+}
+
+/* And nobody is killed: the signal of that limit has its default here. */
+static void a_commit_that_cannot_be_written_certainly_had_no_effect(void **state)
+{
+    struct intact_ledger *l = open_ledger();
+    struct stat log;
+    char said[200];
+    char name[80];
+
+    (void)state;
+    snprintf(name, sizeof(name), "%s-wal", path);
+    CHECK(stat(name, &log) == 0, "%s", name);
+    for (int i = 0; i < 2; i++) {
+        limit_files((rlim_t)log.st_size + 100);
+        const char *what = play(&l, i == 0 ? INTACT_FORWARD : INTACT_UNDO, COMMIT, said);
+        limit_files(RLIM_INFINITY);
+        CHECK(strcmp(what, i == 0 ? "nothing" : "answered") == 0, "%s", what);
+        CHECK(strstr(said, "\"code\":\"ledger\""), "%s", said);
+        CHECK(strstr(said, "\"retryable\":true,\"effect\":\"none\""), "%s", said);
+        CHECK(!xfsz_is_blocked(), "the thread's mask is as it was");
+    }
+    CHECK(number(l, "SELECT count(*) FROM effect") == 0, "records");
+    CHECK(strcmp(play(&l, INTACT_FORWARD, COMMIT, said), "effect") == 0, "it is usable again");
+    CHECK(number(l, "SELECT sum(delta) FROM world") == 1, "effect");
+    intact_ledger_close(l);
+    remove_files();
+}
+
+static void nothing_is_recorded_if_its_effect_was_rolled_back(void **state)
+{
+    struct intact_ledger *l = open_ledger();
+    struct intact_request r = request(INTACT_FORWARD);
+    char said[200];
+
+    (void)state;
+    CHECK(intact_ledger_begin(l, &r), "begin");
+    /* As SQLite does by itself if a statement of the handler meets a full disk. */
+    CHECK(sqlite3_exec(intact_ledger_db(l), "INSERT INTO world VALUES (1); ROLLBACK", NULL, NULL,
+                       NULL)
+              == SQLITE_OK,
+          "rollback");
+    CHECK(!intact_ledger_commit(l, &r, "7"), "commit");
+    CHECK(strstr(r.result.ptr, "\"retryable\":true,\"effect\":\"none\""), "%s", r.result.ptr);
+    buf_fini(&r.result);
+    CHECK(number(l, "SELECT count(*) FROM effect") == 0, "records");
+    CHECK(strcmp(play(&l, INTACT_FORWARD, COMMIT, said), "effect") == 0, "it takes effect later");
+    intact_ledger_close(l);
+    remove_files();
+}
+
 static void what_is_no_ledger_is_not_opened(void **state)
 {
     char why[200] = "";
@@ -202,6 +273,8 @@ int main(void)
         cmocka_unit_test(whatever_the_order_an_effect_happens_once_and_never_after_its_undo),
         cmocka_unit_test(a_record_outlives_its_process),
         cmocka_unit_test(a_ledger_that_cannot_be_written_answers_with_a_retryable_error),
+        cmocka_unit_test(a_commit_that_cannot_be_written_certainly_had_no_effect),
+        cmocka_unit_test(nothing_is_recorded_if_its_effect_was_rolled_back),
         cmocka_unit_test(what_is_no_ledger_is_not_opened),
     };
 

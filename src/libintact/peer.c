@@ -63,13 +63,19 @@ static bool lingers(const struct peer *p, int64_t now)
     return p->quick && p->working > 0 && places(p) > 0 && now < p->linger_until;
 }
 
+/* Only to hear what is to be stopped: also while the agent waits for its last requests. */
+static bool polls(const struct peer *p)
+{
+    return places(p) == 0 && (!p->agent->stopping || p->working > 0);
+}
+
 static bool main_is_due(const struct peer *p, int64_t now)
 {
     if (p->main.busy || lingers(p, now))
         return false;
     if (places(p) > 0 || p->farewell || !list_empty(&p->ready))
         return true;
-    return !p->agent->stopping && now >= p->poll_at;
+    return polls(p) && now >= p->poll_at;
 }
 
 /* A call that hands in results is answered when they are durable, so the next ones wait for it. */
@@ -140,9 +146,11 @@ int64_t peer_wake_at(const struct peer *p, int64_t now)
         at = p->beat_at;
     if (p->retry_at > now)
         return min_i64(at, p->retry_at);
+    if (main_is_due(p, now) || side_is_due(p)) /* only since the last tick */
+        return now;
     if (!p->main.busy && lingers(p, now))
         at = min_i64(at, p->linger_until);
-    if (!p->main.busy && places(p) == 0 && !p->agent->stopping)
+    if (!p->main.busy && polls(p))
         at = min_i64(at, p->poll_at);
     return at;
 }

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <time.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -112,12 +113,22 @@ static size_t gather(char *ptr, size_t size, size_t count, void *arg)
     return answer->overflow ? 0 : size * count; /* 0 ends the transfer with an error */
 }
 
+/* Programs that a handler starts must not get our connections: held open by them, they would look
+ * alive to the server when we are dead. */
+static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    (void)arg;
+    (void)purpose;
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
 bool wire_prepare(CURL *easy, struct buf *answer, char *why)
 {
     bool ok = true;
 
     answer->max = WIRE_ANSWER_MAX;
     ok &= curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK;
+    ok &= curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket) == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, why) == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, gather) == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_WRITEDATA, answer) == CURLE_OK;
@@ -129,29 +140,36 @@ bool wire_prepare(CURL *easy, struct buf *answer, char *why)
     return ok;
 }
 
-void wire_sigpipe_block(struct wire_sigpipe *s)
+static sigset_t only(int number)
 {
-    sigset_t pipe, pending;
+    sigset_t s;
 
-    sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE);
-    sigemptyset(&pending);
-    (void)sigpending(&pending); /* cannot fail with a valid pointer */
-    s->was_pending = sigismember(&pending, SIGPIPE) == 1;
-    (void)pthread_sigmask(SIG_BLOCK, &pipe, &s->before); /* the same */
+    sigemptyset(&s);
+    sigaddset(&s, number);
+    return s;
 }
 
-void wire_sigpipe_restore(struct wire_sigpipe *s)
+void wire_hold(struct wire_held *h, int number)
+{
+    const sigset_t held = only(number);
+    sigset_t pending;
+
+    h->number = number;
+    sigemptyset(&pending);
+    (void)sigpending(&pending); /* cannot fail with a valid pointer */
+    h->was_pending = sigismember(&pending, number) == 1;
+    (void)pthread_sigmask(SIG_BLOCK, &held, &h->before); /* the same */
+}
+
+void wire_release(struct wire_held *h)
 {
     const struct timespec at_once = {0};
-    sigset_t pipe;
+    const sigset_t held = only(h->number);
 
-    sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE);
-    if (!s->was_pending)
-        while (sigtimedwait(&pipe, NULL, &at_once) > 0)
+    if (!h->was_pending)
+        while (sigtimedwait(&held, NULL, &at_once) > 0)
             continue;
-    (void)pthread_sigmask(SIG_SETMASK, &s->before, NULL);
+    (void)pthread_sigmask(SIG_SETMASK, &h->before, NULL);
 }
 
 int64_t wire_now_ms(void)

@@ -33,15 +33,16 @@ bool wire_address(CURL *easy, const char *url, const char *ca) MUST_USE;
  * (CURL_ERROR_SIZE bytes). False: out of memory. */
 bool wire_prepare(CURL *easy, struct buf *answer, char *why) MUST_USE;
 
-/* A broken TLS connection raises SIGPIPE in the thread that writes to it. The caller's thread does
- * without it between these two, whatever the program does with that signal elsewhere. */
-struct wire_sigpipe {
+/* The calling thread does without a signal that its own writes raise, from one to the other,
+ * whatever the program does with that signal elsewhere. */
+struct wire_held {
     sigset_t before;
+    int number;
     bool was_pending;
 };
 
-void wire_sigpipe_block(struct wire_sigpipe *s);
-void wire_sigpipe_restore(struct wire_sigpipe *s);
+void wire_hold(struct wire_held *h, int number);
+void wire_release(struct wire_held *h); /* by the same thread */
 
 int64_t wire_now_ms(void); /* CLOCK_BOOTTIME: goes on while the machine sleeps */
 
