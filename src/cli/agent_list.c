@@ -5,53 +5,46 @@
 static const char *const heads[] = {"AGENT",   "WAITING",   "INSTANCE", "PLACES",
                                     "IN WORK", "LAST SEEN", NULL};
 
-static void add_head(struct table *t, const struct json *agent)
+static const struct json *named(const struct json *agents, struct slice name)
 {
-    bool connected = json_get_bool(agent, "connected", false);
-
-    table_add_look(t, connected ? LOOK_PLAIN : LOOK_BAD, json_get_text(agent, "agent"));
-    table_add(t, json_get_raw(agent, "waiting_steps"));
+    for (const struct json *j = agents ? agents->child : NULL; j; j = j->next)
+        if (slice_eq(json_get_text(j, "agent"), name))
+            return j;
+    return NULL;
 }
 
-/* A row of each instance; of an agent without one that it is not there. */
-static void add(struct table *t, const struct json *agent)
+/* `counted`: what /v1/stats says of it. Steps wait in memory, tasks in the store. */
+static void add_head(struct table *t, struct slice name, bool connected, const struct json *counted)
 {
-    const struct json *instances = json_get(agent, "instances");
+    table_add_look(t, connected ? LOOK_PLAIN : LOOK_BAD, name);
+    table_add_number(t, json_get_int(counted, "waiting_steps", 0)
+                            + json_get_int(counted, "waiting_tasks", 0));
+}
 
-    for (const struct json *j = instances ? instances->child : NULL; j; j = j->next) {
-        add_head(t, agent);
-        table_add(t, json_get_text(j, "instance"));
-        table_add(t, json_get_raw(j, "places"));
-        table_add(t, json_get_raw(j, "open_attempts"));
-        table_add_time(t, json_get_text(j, "seen_at"));
-    }
-    if (instances && instances->child)
-        return;
-    add_head(t, agent);
+static void add_missing(struct table *t, const struct json *counted)
+{
+    add_head(t, json_get_text(counted, "agent"), false, counted);
     table_add_look(t, LOOK_BAD, SLICE("not connected"));
     for (int i = 0; i < 3; i++)
         table_add(t, SLICE_NONE);
 }
 
-static bool is_among(const struct json *agents, struct slice name)
+/* A row of each instance; of an agent without one that it is not there. */
+static void add(struct table *t, const struct json *agent, const struct json *counted)
 {
-    for (const struct json *j = agents ? agents->child : NULL; j; j = j->next)
-        if (slice_eq(json_get_text(j, "agent"), name))
-            return true;
-    return false;
-}
+    const struct json *instances = json_get(agent, "instances");
+    bool connected = json_get_bool(agent, "connected", false);
 
-/* Those that only tasks know of: nobody of that name has called. They are counted, not listed. */
-static void add_missing(struct table *t, const struct json *agents, const struct json *counted)
-{
-    for (const struct json *j = counted ? counted->child : NULL; j; j = j->next) {
-        if (is_among(agents, json_get_text(j, "agent")))
-            continue;
-        table_add_look(t, LOOK_BAD, json_get_text(j, "agent"));
-        table_add(t, json_get_raw(j, "waiting_tasks"));
-        table_add_look(t, LOOK_BAD, SLICE("not connected"));
-        for (int i = 0; i < 3; i++)
-            table_add(t, SLICE_NONE);
+    if (!instances || !instances->child) {
+        add_missing(t, counted ? counted : agent);
+        return;
+    }
+    for (const struct json *j = instances->child; j; j = j->next) {
+        add_head(t, json_get_text(agent, "agent"), connected, counted ? counted : agent);
+        table_add(t, json_get_text(j, "instance"));
+        table_add(t, json_get_raw(j, "places"));
+        table_add(t, json_get_raw(j, "open_attempts"));
+        table_add_time(t, json_get_text(j, "seen_at"));
     }
 }
 
@@ -63,10 +56,13 @@ static int show(struct invocation *in, const struct json *agents)
     int end = CLI_OK;
     const struct json *stats = client_ask(c, "GET", "/v1/stats", NULL, &a, &end);
 
+    const struct json *counted = json_get(stats, "agents");
     table_begin(&t, in, heads);
     for (const struct json *j = agents ? agents->child : NULL; j; j = j->next)
-        add(&t, j);
-    add_missing(&t, agents, json_get(stats, "agents"));
+        add(&t, j, named(counted, json_get_text(j, "agent")));
+    for (const struct json *j = counted ? counted->child : NULL; j; j = j->next)
+        if (!named(agents, json_get_text(j, "agent"))) /* only tasks know of it */
+            add_missing(&t, j);
     table_print(&t);
     intact_client_free(c);
     return end;
