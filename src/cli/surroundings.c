@@ -18,6 +18,8 @@ void surroundings_settle(void)
             (void)!open("/", O_PATH);      /* NOLINT */
     }
     (void)signal(SIGXFSZ, SIG_IGN); /* fails only for a wrong number */
+    /* A message is written as a whole, so that those of several processes do not mix in one log. */
+    (void)setvbuf(stderr, NULL, _IOLBF, 0);
 }
 
 int surroundings_leave(int status)

@@ -110,7 +110,9 @@ void term_progress_say(struct term_progress *p, const char *what)
 
 void term_progress_end(struct term_progress *p)
 {
-    if (p->shown)
+    if (p->shown) {
         (void)fputs("\r\x1b[K", stderr);
+        (void)fflush(stderr);
+    }
     p->shown = false;
 }

@@ -52,6 +52,7 @@ static const struct call calls[] = {
     {"POST", "/v1/tasks/held/skip", "{\"reason\": \"why\", \"step\": \"a\"}", true},
     {"POST", "/v1/tasks/held/undo", OPERATOR, true},
     {"POST", "/v1/tasks/active/cancel", OPERATOR, true},
+    {"POST", "/v1/backup", "{}", false}, /* the copy is written, not the store */
     {"GET", "/v1/audit", NULL, false},
     {"GET", "/v1/tokens", NULL, false},
     {"POST", "/v1/tokens", "{\"name\": \"ci\", \"roles\": [\"submit\"]}", true},
@@ -365,7 +366,9 @@ static void what_cannot_be_written_is_not_promised(void **state)
         expect_problem(&r, 503, "io");
     }
     const struct call why = {"GET", "/v1/tasks/active/why", NULL, false};
+    const struct call stats = {"GET", "/v1/stats", NULL, false};
     call_until(&r, &why, 503); /* and in the end nothing can be read */
+    call_until(&r, &stats, 503);
     limit_files(RLIM_INFINITY);
     wait_until_ready(&node);
     task_of(&node, &r, "held");
