@@ -48,7 +48,7 @@ submit_orders() {
     rm -f "$1".part.*
     split -l "$2" "$1" "$1.part."
     for part in "$1".part.*; do
-        until "$program" submit -f "$part" >/dev/null 2>&1; do sleep 0.05; done
+        until "$program" submit --retry-for 1s -f "$part" >/dev/null 2>&1; do sleep 0.05; done
     done
 }
 

@@ -154,7 +154,7 @@ trouble_disk() {
 submit_more_and_look() {
     more=$((${more:-0} + 1))
     orders "more$more" 40 >"$work/more"
-    "$program" submit -f "$work/more" >/dev/null 2>&1 || true
+    "$program" submit --retry-for 1s -f "$work/more" >/dev/null 2>&1 || true
     is_troubled
 }
 
