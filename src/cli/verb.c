@@ -36,7 +36,7 @@ const char *verb_words(const struct verb *v, char *ret, size_t size)
     return ret;
 }
 
-static void say(const struct verb *v, const char *fmt, va_list args)
+PRINTF(2, 0) static void say(const struct verb *v, const char *fmt, va_list args)
 {
     char words[64];
 
