@@ -24,7 +24,8 @@ struct completion {
 
 static void offer(const struct completion *c, struct slice word, const char *meaning)
 {
-    if (word.len < c->current.len || memcmp(word.ptr, c->current.ptr, c->current.len) != 0)
+    if (word.len < c->current.len
+        || (c->current.len && memcmp(word.ptr, c->current.ptr, c->current.len) != 0))
         return;
     printf("%.*s%.*s", SLICE_ARG(c->prefix), SLICE_ARG(word));
     if (meaning)
@@ -102,9 +103,7 @@ static void offer_verbs(const struct completion *c, const char *noun)
         const struct verb *v = verbs[i];
         if (v->is_hidden)
             continue;
-        if (noun && v->noun && strcmp(v->noun, noun) == 0)
-            offer(c, slice_of(v->name), v->summary);
-        else if (!noun && !v->noun)
+        if ((noun && v->noun && strcmp(v->noun, noun) == 0) || (!noun && !v->noun))
             offer(c, slice_of(v->name), v->summary);
         else if (!noun && strcmp(v->noun, last) != 0)
             offer(c, slice_of(v->noun), NULL);

@@ -60,12 +60,13 @@ static int write_manual(const char *folder)
         CLEANUP(buf_fini) struct buf b = {0};
         const struct verb *v = i < verb_count ? verbs[i] : NULL;
         char name[80];
+        char file[84];
         if (v && v->is_hidden)
             continue;
         manual_page(v, &b);
         manual_name(v, name);
-        strcat(name, ".1");
-        end = write_file(man1, name, &b);
+        (void)snprintf(file, sizeof file, "%s.1", name);
+        end = write_file(man1, file, &b);
     }
     return end;
 }

@@ -11,7 +11,7 @@ void manual_name(const struct verb *v, char ret[80])
     if (v)
         (void)verb_words(v, ret, 80);
     for (char *at = ret; *at; at++)
-        *at = *at == ' ' ? '-' : *at;
+        *at = (char)(*at == ' ' ? '-' : *at);
 }
 
 /* What man(7) would take for its own is written so that it stands for itself. */

@@ -9,7 +9,7 @@ static void put(struct buf *b, const char *text)
     for (; *text; text++) {
         if (strchr("|<*_[", *text))
             buf_byte(b, '\\');
-        buf_byte(b, *text == '\n' ? ' ' : *text);
+        buf_byte(b, (char)(*text == '\n' ? ' ' : *text));
     }
 }
 
@@ -87,7 +87,7 @@ void manual_markdown(struct buf *b)
         (void)verb_words(verbs[i], words, sizeof words);
         buf_fmt(b, "| [`%s`](#", words);
         for (const char *at = words; *at; at++)
-            buf_byte(b, *at == ' ' ? '-' : *at);
+            buf_byte(b, (char)(*at == ' ' ? '-' : *at));
         buf_str(b, ") | ");
         put(b, verbs[i]->summary);
         buf_str(b, " |\n");

@@ -299,7 +299,7 @@ static void wait_until(struct bulk *k, bool (*is_it)(const struct bulk *k))
     while (!is_it(k) && !k->stopped) {
         struct timespec t = {0};
         (void)clock_gettime(CLOCK_REALTIME, &t);
-        t.tv_nsec += 100 * 1000 * 1000;
+        t.tv_nsec += 100L * 1000 * 1000;
         t.tv_sec += t.tv_nsec / 1000000000;
         t.tv_nsec %= 1000000000;
         show_progress(k);
@@ -586,7 +586,7 @@ static void stop(struct bulk *k, struct sender *senders)
 
 static int submit_all(struct bulk *k)
 {
-    struct sender senders[SENDERS_MAX];
+    struct sender senders[SENDERS_MAX] = {0};
     enum term_color color = TERM_AUTO;
 
     (void)term_color_given(k->in, &color);

@@ -263,6 +263,7 @@ static int check_value(const struct invocation *in, const struct given_flag *g)
     char what[40];
     int bad = CLI_OK;
 
+    ASSERT(g->flag);
     if (g->flag->kind != WORD_CHOICE && g->flag->kind != WORD_CHOICES)
         return CLI_OK;
     (void)snprintf(what, sizeof what, "--%s", g->flag->name);

@@ -61,7 +61,7 @@ bool wire_is_loopback(const char *url, int *ret_port)
               && curl_url_get(u, CURLUPART_HOST, &host, 0) == CURLUE_OK
               && curl_url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK
               && is_loopback_host(host);
-    *ret_port = ok ? atoi(port) : 0;
+    *ret_port = ok ? (int)strtol(port, NULL, 10) : 0; /* libcurl has looked at it */
     curl_free(host);
     curl_free(port);
     curl_url_cleanup(u);
