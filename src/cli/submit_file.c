@@ -551,10 +551,12 @@ static void catch_interrupts(bool begin)
     (void)sigaction(SIGINT, &action, NULL);
 }
 
-static void start(struct bulk *k, struct sender *senders)
+/* With as many threads as the system gives: what went wrong if that is none, otherwise 0. */
+static int start(struct bulk *k, struct sender *senders)
 {
     sigset_t interrupt;
     sigset_t before;
+    int bad = 0;
 
     sigemptyset(&interrupt);
     sigaddset(&interrupt, SIGINT); /* goes to the thread that reads */
@@ -563,12 +565,16 @@ static void start(struct bulk *k, struct sender *senders)
         k->batches[i] = calloc(1, sizeof *k->batches[i]);
         ASSERT(k->batches[i]);
     }
-    for (size_t i = 0; i < k->sender_count; i++) {
+    for (size_t i = 0; i < k->sender_count && !bad; i++) {
         senders[i] = (struct sender){.bulk = k, .client = client_begin(k->in)};
-        int bad = pthread_create(&senders[i].thread, NULL, send_all, &senders[i]);
-        ASSERT(!bad);
+        bad = pthread_create(&senders[i].thread, NULL, send_all, &senders[i]);
+        if (bad) {
+            intact_client_free(senders[i].client);
+            k->sender_count = i;
+        }
     }
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return k->sender_count == 0 ? bad : 0;
 }
 
 static void stop(struct bulk *k, struct sender *senders)
@@ -594,9 +600,11 @@ static int submit_all(struct bulk *k)
     (void)pthread_cond_init(&k->changed, NULL);
     term_progress_begin(&k->progress, "submit", PROGRESS_ITEMS, 0, color);
     catch_interrupts(true);
-    start(k, senders);
-    int end = read_file(k);
-    if (!is_interrupted())
+    int bad = start(k, senders);
+    int end = bad ? verb_failed(k->in, CLI_USAGE, "no thread can be started: %s; nothing was sent",
+                                strerror(bad))
+                  : read_file(k);
+    if (!bad && !is_interrupted())
         hand_over(k);
     stop(k, senders);
     catch_interrupts(false);

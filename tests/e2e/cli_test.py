@@ -9,6 +9,7 @@ import json
 import os
 import pty
 import re
+import resource
 import select
 import shlex
 import shutil
@@ -184,6 +185,17 @@ class WithServer(unittest.TestCase):
 
 
 class Bulk(WithServer):
+    def test_without_threads_nothing_is_sent_and_that_is_said(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
+        if hard != resource.RLIM_INFINITY:
+            self.skipTest(f"the size of stacks is limited here ({soft}, {hard})")
+        done = subprocess.run([INTACT, "submit", "--file", self.s.path("f", lines(3))], env=self.s.env, capture_output=True,
+                              text=True, timeout=PATIENCE_S, check=False,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (1 << 50, hard)))
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("intact submit: no thread can be started: ", done.stderr)
+        self.assertEqual(self.s.count(), [])
+
     def test_refused_lines_are_named_and_kept_and_a_repeat_is_harmless(self):
         text = lines(700) + "\n{]\n" + '{"workflow": "order", "id": "x", "input": {}}\n' + lines(700, 700)
         file, rejects = self.s.path("f", text), self.s.folder + "/rejects"
