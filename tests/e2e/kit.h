@@ -154,4 +154,7 @@ struct node as(const struct node *server, const char *token);
 char *sql(const struct node *n, const char *query);
 int64_t sql_int(const struct node *n, const char *query);
 
+/* Mounts that vanish with this process. False: not allowed here. */
+bool own_mounts(void);
+
 #endif

@@ -3,10 +3,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -188,37 +186,6 @@ void wait_until_ready_is(const struct node *n, int status, struct reply *r)
         CHECK(steady_ms() < until, "readyz stays %d: %.*s", r->status, SLICE_ARG(r->body));
         sleep_ms(20);
     }
-}
-
-/* ---- mounts ---- */
-
-static void write_text(const char *path, const char *text)
-{
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-    if (fd < 0)
-        return;
-    ssize_t written = write(fd, text, strlen(text));
-    (void)written; /* if it does not work, the mount says so */
-    (void)close(fd);
-}
-
-bool own_mounts(void)
-{
-    char map[40];
-    unsigned uid = getuid();
-    unsigned gid = getgid();
-
-    if (unshare(CLONE_NEWNS) != 0) {
-        if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
-            return false;
-        write_text("/proc/self/setgroups", "deny");
-        (void)snprintf(map, sizeof map, "0 %u 1", uid);
-        write_text("/proc/self/uid_map", map);
-        (void)snprintf(map, sizeof map, "0 %u 1", gid);
-        write_text("/proc/self/gid_map", map);
-    }
-    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
 }
 
 /* ---- work ---- */

@@ -32,9 +32,6 @@ unsigned logged(const struct node *n, const char *text); /* lines */
 void wait_until_logged(const struct node *n, const char *text, unsigned count);
 void wait_until_ready_is(const struct node *n, int status, struct reply *r);
 
-/* Mounts that vanish with this process. False: not allowed here. */
-bool own_mounts(void);
-
 /* A workflow of one step for agent "ag": complete-by 10 minutes, no retry, and then it is held. */
 void define_one(const struct node *n);
 void finish_one(const struct node *n, const char *id); /* and it is processed */
