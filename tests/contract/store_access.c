@@ -230,12 +230,12 @@ static void a_definition_is_stored_with_who_did_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        BOTH(tokens_are_kept_by_name_and_hash),
-        BOTH(the_last_admin_stays),
-        BOTH(what_people_did_is_stored_with_its_change),
-        BOTH(a_payload_that_is_refused_leaves_no_audit),
-        BOTH(the_audit_comes_in_pages_newest_first),
-        BOTH(a_definition_is_stored_with_who_did_it),
+        ON_ALL(tokens_are_kept_by_name_and_hash),
+        ON_ALL(the_last_admin_stays),
+        ON_ALL(what_people_did_is_stored_with_its_change),
+        ON_ALL(a_payload_that_is_refused_leaves_no_audit),
+        ON_ALL(the_audit_comes_in_pages_newest_first),
+        ON_ALL(a_definition_is_stored_with_who_did_it),
     };
     return cmocka_run_group_tests_name("store contract: access", tests, NULL, NULL);
 }

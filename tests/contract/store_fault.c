@@ -293,7 +293,7 @@ static bool one_fault(struct world *w, operation *op, uint32_t n, uint32_t fire)
     return fired;
 }
 
-static void loop(operation *op, bool sqlite, const char *what)
+static void loop(operation *op, int (*setup)(void **), const char *what)
 {
     static const uint32_t fires[] = {1, UINT32_MAX};
 
@@ -303,7 +303,7 @@ static void loop(operation *op, bool sqlite, const char *what)
         for (n = 0; fired; n++) {
             void *world;
             CHECK(n < 200, "%s never ends", what);
-            (void)(sqlite ? world_setup_sqlite : world_setup_memory)(&world);
+            (void)setup(&world);
             fired = one_fault(world, op, n, fires[i]);
             (void)world_teardown(&world);
         }
@@ -313,6 +313,8 @@ static void loop(operation *op, bool sqlite, const char *what)
 
 static void no_failure_leaves_anything_half_done(void **state)
 {
+    static int (*const setups[])(void **) = {world_setup_memory, world_setup_sqlite,
+                                             world_setup_postgres};
     static const struct {
         operation *op;
         const char *what;
@@ -332,11 +334,13 @@ static void no_failure_leaves_anything_half_done(void **state)
         {op_audit_list, "audit_list"},
     };
     (void)state;
-    for (size_t i = 0; i < 2 * COUNT_OF(operations); i++)
-        loop(operations[i / 2].op, i % 2, operations[i / 2].what);
-    loop(op_after_failure, true, "commit after a failure");
-    loop(op_backup, true, "backup");
-    loop(op_backup_begin, true, "begin of a backup");
+    for (size_t i = 0; i < COUNT_OF(operations) * COUNT_OF(setups); i++)
+        loop(operations[i / COUNT_OF(setups)].op, setups[i % COUNT_OF(setups)],
+             operations[i / COUNT_OF(setups)].what);
+    loop(op_after_failure, world_setup_sqlite, "commit after a failure");
+    loop(op_after_failure, world_setup_postgres, "commit after a failure");
+    loop(op_backup, world_setup_sqlite, "backup");
+    loop(op_backup_begin, world_setup_sqlite, "begin of a backup");
 }
 
 /* A start that fails can be tried again, and counts as one start only if it succeeded. */

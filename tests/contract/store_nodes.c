@@ -193,13 +193,13 @@ static void every_start_has_its_number(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        BOTH(what_older_boots_held_is_taken_over_as_it_is),
-        BOTH(a_batch_of_a_deposed_leader_does_nothing),
-        BOTH(a_lease_is_renewed_by_its_holder),
-        BOTH(a_lease_can_be_seized),
-        BOTH(tasks_of_a_node_without_lease_are_claimed),
-        BOTH(requests_of_others_are_found),
-        BOTH(every_start_has_its_number),
+        ON_ALL(what_older_boots_held_is_taken_over_as_it_is),
+        ON_ALL(a_batch_of_a_deposed_leader_does_nothing),
+        ON_ALL(a_lease_is_renewed_by_its_holder),
+        ON_ALL(a_lease_can_be_seized),
+        ON_ALL(tasks_of_a_node_without_lease_are_claimed),
+        ON_ALL(requests_of_others_are_found),
+        ON_ALL(every_start_has_its_number),
     };
     return cmocka_run_group_tests_name("store nodes", tests, NULL, NULL);
 }

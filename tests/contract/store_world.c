@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <libpq-fe.h>
+
+#include "postgres/cluster.h"
+
 static void sqlite_start(struct world *w)
 {
     enum err err = sqlite_store_open(w->dir, &w->s, &w->e);
@@ -11,19 +15,28 @@ static void sqlite_start(struct world *w)
     CHECK(err == ERR_OK, "%s", w->e.text);
 }
 
-static struct world *world_new(bool sqlite)
+static void postgres_start(struct world *w)
+{
+    const struct postgres_options o = {.conninfo = cluster_conninfo(),
+                                       .schema = w->dir,
+                                       .node = "n1"};
+    enum err err = postgres_store_open(&o, &w->s, &w->e);
+
+    CHECK(err == ERR_OK, "%s", w->e.text);
+}
+
+static struct world *world_new(void)
 {
     struct world *w = calloc(1, sizeof *w);
 
     ASSERT(w);
-    w->sqlite = sqlite;
     fault_plan = (struct fault_plan){0};
     return w;
 }
 
 int world_setup_memory(void **state)
 {
-    struct world *w = world_new(false);
+    struct world *w = world_new();
 
     w->s = memory_store_new();
     *state = w;
@@ -32,11 +45,45 @@ int world_setup_memory(void **state)
 
 int world_setup_sqlite(void **state)
 {
-    struct world *w = world_new(true);
+    struct world *w = world_new();
 
+    w->sqlite = true;
     (void)snprintf(w->dir, sizeof w->dir, "/tmp/intact-store-XXXXXX");
     CHECK(mkdtemp(w->dir), "a folder for the test");
     sqlite_start(w);
+    *state = w;
+    return 0;
+}
+
+/* Emptying a schema is cheaper than making one, by far. */
+static void empty_schema(const char *schema)
+{
+    char sql[400];
+    PGconn *conn = PQconnectdb(cluster_conninfo());
+
+    (void)
+        snprintf(sql, sizeof sql,
+                 "SET search_path = %s; TRUNCATE task, payload, tag, workflow, node, lease, token, "
+                 "audit RESTART IDENTITY; ALTER SEQUENCE task_seq RESTART; "
+                 "DELETE FROM meta WHERE name <> 'version'",
+                 schema);
+    PGresult *r = PQexec(conn, sql);
+    CHECK(PQresultStatus(r) == PGRES_COMMAND_OK, "%s", PQerrorMessage(conn));
+    PQclear(r);
+    PQfinish(conn);
+}
+
+int world_setup_postgres(void **state)
+{
+    static bool made;
+    struct world *w = world_new();
+
+    w->postgres = true;
+    (void)snprintf(w->dir, sizeof w->dir, "intact_test");
+    if (made)
+        empty_schema(w->dir);
+    made = true;
+    postgres_start(w);
     *state = w;
     return 0;
 }
@@ -65,13 +112,16 @@ int world_teardown(void **state)
 
 void world_restart(struct world *w)
 {
-    if (!w->sqlite) {
+    if (!w->sqlite && !w->postgres) {
         memory_store_boot(w->s);
         return;
     }
     w->s->ops->close(w->s);
     w->s = NULL;
-    sqlite_start(w);
+    if (w->sqlite)
+        sqlite_start(w);
+    else
+        postgres_start(w);
 }
 
 struct task_row a_row(const char *id)

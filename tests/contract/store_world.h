@@ -2,28 +2,30 @@
 #define TESTS_STORE_WORLD_H
 
 /*
- * A store to try things on: either body, made anew for each test, in a folder that goes with it.
- * Tests are listed once and run on both:
+ * A store to try things on: any body, made anew for each test, in a folder that goes with it.
+ * Tests are listed once and run on all:
  *
- *     const struct CMUnitTest tests[] = {BOTH(a_stale_revision_changes_nothing), ...};
+ *     const struct CMUnitTest tests[] = {ON_ALL(a_stale_revision_changes_nothing), ...};
  */
 
 #include "base/test.h"
 
 #include "base/fault.h"
 #include "store/memory.h"
+#include "store/postgres.h"
 #include "store/sqlite.h"
 
 struct world {
     struct store *s;
-    bool sqlite;
-    char dir[64]; /* SQLite's folder; removed at the end */
+    bool sqlite, postgres;
+    char dir[64]; /* SQLite's folder, removed at the end; PostgreSQL's schema */
     struct arena a;
     struct error e;
 };
 
 int world_setup_memory(void **state);
 int world_setup_sqlite(void **state);
+int world_setup_postgres(void **state);
 int world_teardown(void **state);
 
 #define ON_SQLITE(f)                                                \
@@ -34,7 +36,11 @@ int world_teardown(void **state);
     {                                                               \
         #f " (memory)", f, world_setup_memory, world_teardown, NULL \
     }
-#define BOTH(f) ON_MEMORY(f), ON_SQLITE(f)
+#define ON_POSTGRES(f)                                                  \
+    {                                                                   \
+        #f " (postgres)", f, world_setup_postgres, world_teardown, NULL \
+    }
+#define ON_ALL(f) ON_MEMORY(f), ON_SQLITE(f), ON_POSTGRES(f)
 
 /* A new start of the node: the file is closed and opened, memory keeps its content. */
 void world_restart(struct world *w);

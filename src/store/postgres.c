@@ -1,0 +1,125 @@
+#include "store/postgres_body.h"
+
+#include <stdlib.h>
+
+static void pg_close(struct store *base)
+{
+    struct postgres_store *s = postgres_store_of(base);
+
+    connection_drop(s);
+    for (size_t i = 0; i < PG_COUNT; i++)
+        free(s->sql[i]);
+    free(s->conninfo);
+    free(s->node);
+    free(s);
+}
+
+static enum err pg_lease(struct store *base, const struct lease_try *want, struct arena *a,
+                         struct lease *ret, struct error *e)
+{
+    CLEANUP(arena_fini) struct arena own = {0};
+    struct postgres_store *s = postgres_store_of(base);
+    struct query q[2];
+    PGresult *r[2] = {0};
+
+    query_of(&q[0], s, PG_LEASE_TAKE, &own);
+    param_text(&q[0], want->name);
+    param_text(&q[0], want->holder);
+    param_number(&q[0], want->now);
+    param_number(&q[0], want->until);
+    param_flag(&q[0], want->seize);
+    query_of(&q[1], s, PG_LEASE_GET, &own);
+    param_text(&q[1], want->name);
+    struct pg_end o = pg_transact(s, q, COUNT_OF(q), r, e, "take a lease");
+    enum err err = pg_end_err(&o, e);
+    if (err == ERR_OK)
+        *ret = (struct lease){arena_copy(a, result_text(r[1], 0, 0)),
+                              (uint64_t)result_number(r[1], 0, 1), result_number(r[1], 0, 2)};
+    results_clear(r, COUNT_OF(r));
+    return err;
+}
+
+static const unsigned char *pg_secret(struct store *base)
+{
+    return postgres_store_of(base)->secret;
+}
+
+static uint64_t pg_boot(struct store *base)
+{
+    return postgres_store_of(base)->boot;
+}
+
+/* Other nodes may have been at work all the time. */
+static int64_t pg_used_until(struct store *base)
+{
+    (void)base;
+    return 0;
+}
+
+static const struct store_ops ops = {
+    .close = pg_close,
+    .commit = pg_commit,
+    .probe = pg_probe,
+    .get = pg_get,
+    .overdue = pg_overdue,
+    .list = pg_list,
+    .workflow_put = pg_workflow_put,
+    .workflow_get = pg_workflow_get,
+    .workflow_list = pg_workflow_list,
+    .token_put = pg_token_put,
+    .token_delete = pg_token_delete,
+    .token_list = pg_token_list,
+    .audit_list = pg_audit_list,
+    .requested = pg_requested,
+    .lease = pg_lease,
+    .secret = pg_secret,
+    .boot = pg_boot,
+    .used_until = pg_used_until,
+};
+
+static bool is_schema(const char *name)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz_0123456789";
+
+    return *name && (*name < '0' || *name > '9') && strlen(name) < 64
+           && strspn(name, letters) == strlen(name);
+}
+
+static struct postgres_store *make(const struct postgres_options *o, const char *schema)
+{
+    struct postgres_store *s = calloc(1, sizeof *s);
+
+    ASSERT(s);
+    s->base = (struct store){&ops, true};
+    s->conninfo = strdup(o->conninfo);
+    s->node = strdup(o->node);
+    ASSERT(s->conninfo && s->node);
+    (void)snprintf(s->schema, sizeof s->schema, "%s", schema);
+    (void)snprintf(s->prefix, sizeof s->prefix, "\"%s\".", schema);
+    s->wait_ms = o->wait_ms ? o->wait_ms : 10000;
+    for (size_t i = 0; i < PG_COUNT; i++) {
+        struct buf b = {0};
+        pg_sql_expand(&b, pg_sql_text((enum pg_sql)i), s->prefix);
+        s->sql[i] = b.ptr;
+    }
+    return s;
+}
+
+enum err postgres_store_open(const struct postgres_options *o, struct store **ret, struct error *e)
+{
+    const char *schema = o->schema ? o->schema : "intact";
+
+    if (!is_schema(schema))
+        return error_set(e, ERR_INVALID, "the schema is \"%s\", expected a name of a-z, 0-9 and _",
+                         schema);
+    struct postgres_store *s = make(o, schema);
+    enum err err = pg_schema_check(s, e);
+    if (err == ERR_OK)
+        err = pg_schema_node(s, e);
+    if (err != ERR_OK) {
+        pg_close(&s->base);
+        return err;
+    }
+    *ret = &s->base;
+    return ERR_OK;
+}

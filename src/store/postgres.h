@@ -1,0 +1,29 @@
+#ifndef STORE_POSTGRES_H
+#define STORE_POSTGRES_H
+
+/*
+ * The state store in a PostgreSQL database, shared by any number of nodes: the tables of
+ * schema/postgres/NNNN.sql in a schema of their own, which migrates forward at start; nodes that
+ * start at the same time wait for each other there.
+ *
+ * One connection, made again when it is lost. A batch is one transaction and one round trip: all of
+ * its statements are sent at once (pipeline mode), each for all changes of its kind (unnest). No
+ * statement is prepared by name and nothing is set for a session, so it works through poolers that
+ * hand out connections by the transaction.
+ *
+ * Texts have to be UTF-8 without NULs; a change with others ends ERR_INVALID.
+ */
+
+#include "store/store.h"
+
+struct postgres_options {
+    const char *conninfo; /* "postgres://..." or "host=... dbname=...": as libpq takes it */
+    const char *schema;   /* [a-z_][a-z0-9_]*; NULL: "intact" */
+    const char *node;     /* whose start it counts; no slash in it */
+    int64_t wait_ms;      /* for the database to answer before it counts as lost; 0: 10 s */
+};
+
+enum err postgres_store_open(const struct postgres_options *o, struct store **ret,
+                             struct error *e) MUST_USE;
+
+#endif

@@ -1,0 +1,234 @@
+#ifndef STORE_POSTGRES_BODY_H
+#define STORE_POSTGRES_BODY_H
+
+/*
+ * What the files of the PostgreSQL body share.
+ *
+ *   postgres_sql.c         every statement
+ *   postgres_query.c       a statement with its parameters; arrays in binary form
+ *   postgres_connection.c  the connection; transactions in one round trip; errors
+ *   postgres_schema.c      migrations, and what is read once at start
+ *   postgres_row.c         rows read
+ *   postgres_commit.c      a batch
+ *   postgres_claim.c       its claims
+ *   postgres_read.c        get, overdue, requested
+ *   postgres_list.c        listings
+ *   postgres_workflow.c    definitions
+ *   postgres_access.c      tokens, and the audit
+ *   postgres.c             open, close, leases, the table of operations
+ */
+
+#include <libpq-fe.h>
+
+#include "base/buf.h"
+#include "store/postgres.h"
+
+enum {
+    PG_SCHEMA_VERSION = 1,
+    PG_SECRET_SIZE = 32,
+    PG_PARAMS_MAX = 40,
+};
+
+/* The columns of a task in every result that has rows of it. */
+enum pg_column {
+    PG_SEQ,
+    PG_ID,
+    PG_WORKFLOW,
+    PG_VERSION,
+    PG_SUBMITTED_AT,
+    PG_REPLY_TO,
+    PG_TAGS,
+    PG_REVISION,
+    PG_STATE,
+    PG_DIRECTION,
+    PG_PRIORITY,
+    PG_LOCKED_BY,
+    PG_COMPLETE_BY,
+    PG_WAKE_AT,
+    PG_NOT_BEFORE,
+    PG_WAITING_FOR,
+    PG_RANK,
+    PG_REQUEST,
+    PG_FAILURE_COUNT,
+    PG_STARTED_AT,
+    PG_ENDED_AT,
+    PG_DOC,
+    PG_PAYLOAD_NUMBERS, /* where payloads are read: two arrays */
+    PG_PAYLOAD_JSONS,
+    PG_CLAIM_FOUND, /* of a claim: rows that it could have taken, one beyond its limit at most */
+};
+
+enum pg_sql {
+    PG_BEGIN,
+    PG_COMMIT,
+    PG_ROLLBACK,
+    PG_SAVEPOINT,
+    PG_RELEASE,
+    PG_ROLLBACK_TO,
+    PG_FENCE,
+    PG_INSERT,
+    PG_UPDATE,
+    PG_CLAIM_WAITING,
+    PG_CLAIM_NEXT,
+    PG_CLAIM_BOOT,
+    PG_CLAIM_NODE,
+    PG_PROBE,
+    PG_GET,
+    PG_OVERDUE,
+    PG_REQUESTED,
+    PG_SCAN,
+    PG_SCAN_STATE,
+    PG_SCAN_WORKFLOW,
+    PG_SCAN_TAG,
+    PG_SEQ_BELOW,
+    PG_ROWS,
+    PG_WORKFLOW_LOCK,
+    PG_WORKFLOW_PUT,
+    PG_WORKFLOW_GET,
+    PG_WORKFLOW_LIST,
+    PG_TOKEN_LOCK,
+    PG_TOKEN_PUT,
+    PG_TOKEN_DELETE,
+    PG_TOKEN_LAST_ADMIN,
+    PG_TOKEN_LIST,
+    PG_AUDIT_LIST,
+    PG_LEASE_TAKE,
+    PG_LEASE_GET,
+    PG_BOOT,
+    PG_SECRET_MAKE,
+    PG_SECRET_GET,
+    PG_COUNT,
+};
+
+struct postgres_store {
+    struct store base;
+    char *conninfo;
+    char schema[64], prefix[72]; /* "intact", "\"intact\"." */
+    char *node;
+    int64_t wait_ms;
+    PGconn *conn;       /* NULL: to be made again */
+    int64_t connect_at; /* steady: not before */
+    int64_t backoff_ms;
+    bool warned;         /* the server has warned of something since the last look */
+    char *sql[PG_COUNT]; /* with the schema's name in them */
+    uint64_t boot;
+    unsigned char secret[PG_SECRET_SIZE];
+};
+
+static inline struct postgres_store *postgres_store_of(struct store *s)
+{
+    return CONTAINER_OF(s, struct postgres_store, base);
+}
+
+/* postgres_sql.c: with "~" for the schema */
+const char *pg_sql_text(enum pg_sql which);
+void pg_sql_expand(struct buf *b, const char *text, const char *prefix);
+
+/* postgres_query.c. A statement and its parameters, whose bytes lie in the arena. */
+struct query {
+    const char *sql;
+    struct arena *arena;
+    int count;
+    Oid types[PG_PARAMS_MAX];
+    const char *values[PG_PARAMS_MAX];
+    int lengths[PG_PARAMS_MAX];
+    int formats[PG_PARAMS_MAX];
+};
+void query_of(struct query *q, const struct postgres_store *s, enum pg_sql which, struct arena *a);
+void param_text(struct query *q, struct slice s); /* NONE: NULL */
+void param_number(struct query *q, int64_t v);
+void param_time(struct query *q, int64_t at); /* 0: NULL */
+void param_flag(struct query *q, bool v);
+void param_bytes(struct query *q, const void *bytes, size_t size);
+
+/* An array in the making; a parameter once all of its elements are there. */
+struct array {
+    struct buf elements;
+    uint32_t count;
+    Oid type; /* of its elements, once there is one */
+    bool nulls;
+};
+void array_text(struct array *a, struct slice s);
+void array_number(struct array *a, int64_t v);
+void array_time(struct array *a, int64_t at);
+enum array_kind { ARRAY_NUMBERS, ARRAY_TEXTS };
+void param_array(struct query *q, struct array *a, enum array_kind kind); /* ends the array */
+
+bool text_is_storable(struct slice s); /* UTF-8 without NULs, or NONE */
+
+/* Values of a result in binary form. */
+struct slice result_text(const PGresult *r, int row, int column); /* NONE for NULL */
+int64_t result_number(const PGresult *r, int row, int column);    /* 0 for NULL */
+/* An array of numbers; NULL for an empty one. */
+size_t result_numbers(const PGresult *r, int row, int column, struct arena *a, int64_t **ret);
+bool result_flag(const PGresult *r, int row, int column);
+
+/* postgres_connection.c */
+enum err connection_ready(struct postgres_store *s, struct error *e) MUST_USE;
+void connection_drop(struct postgres_store *s);
+
+/* How a round trip ended. */
+struct pg_end {
+    enum err err;
+    bool unknown;     /* it was a transaction that may be durable nevertheless */
+    size_t failed_at; /* the statement that failed; `count` for none in particular */
+    char sqlstate[6];
+};
+
+/* Sends all statements at once and takes their results (to be cleared by the caller with
+ * results_clear, whatever comes back). What `e` tells is what the server said while we were doing
+ * `what`. A transaction that stands open after a failure is rolled back. */
+struct pg_end pg_run(struct postgres_store *s, const struct query *queries, size_t count,
+                     PGresult **results, struct error *e, const char *what);
+/* The same between BEGIN and COMMIT. */
+struct pg_end pg_transact(struct postgres_store *s, const struct query *queries, size_t count,
+                          PGresult **results, struct error *e, const char *what);
+void results_clear(PGresult **results, size_t count);
+/* One statement that only reads: its result, or NULL and *e. */
+PGresult *pg_read(struct postgres_store *s, const struct query *q, struct error *e,
+                  const char *what);
+void result_end(PGresult **r);                                /* for CLEANUP */
+enum err pg_end_err(const struct pg_end *o, struct error *e); /* ERR_UNKNOWN if it is */
+bool pg_end_concerns_change(const struct pg_end *o);          /* its data, not the store */
+
+/* postgres_schema.c */
+enum err pg_schema_check(struct postgres_store *s, struct error *e) MUST_USE;
+enum err pg_schema_node(struct postgres_store *s, struct error *e) MUST_USE; /* boot, secret */
+
+/* postgres_row.c */
+void pg_row_read(const PGresult *r, int row, struct arena *a, struct task_row *ret);
+void pg_rows_read(const PGresult *r, size_t limit, struct arena *a, struct row_page *ret);
+
+/* postgres_claim.c: two statements at most for each claim */
+size_t pg_claim_queries(struct postgres_store *s, const struct claim *c, struct arena *a,
+                        struct query *ret);
+void pg_claim_read(struct claim *c, PGresult *const *results, struct arena *a);
+
+/* The operations. */
+enum err pg_commit(struct store *s, struct batch *b, struct arena *a, struct error *e);
+enum err pg_probe(struct store *s, struct error *e);
+enum err pg_get(struct store *s, struct slice id, struct arena *a, struct task_row *ret,
+                struct error *e);
+enum err pg_overdue(struct store *s, int64_t now, int64_t after_wake_at, int64_t after_seq,
+                    size_t limit, struct arena *a, struct row_page *ret, struct error *e);
+enum err pg_requested(struct store *s, struct slice locked_by, int64_t after_seq, size_t limit,
+                      struct arena *a, struct row_page *ret, struct error *e);
+enum err pg_list(struct store *s, const struct list_query *q, struct arena *a, struct row_page *ret,
+                 struct error *e);
+enum err pg_workflow_put(struct store *s, struct slice name, struct slice text, int64_t now,
+                         const struct audit *audit, int64_t *ret_version, bool *ret_new,
+                         struct error *e);
+enum err pg_workflow_get(struct store *s, struct slice name, int64_t version, struct arena *a,
+                         struct workflow_row *ret, struct error *e);
+enum err pg_workflow_list(struct store *s, struct arena *a, struct workflow_row **ret,
+                          size_t *ret_count, struct error *e);
+enum err pg_token_put(struct store *s, const struct token_row *t, bool replace,
+                      const struct audit *audit, struct error *e);
+enum err pg_token_delete(struct store *s, struct slice name, int64_t now, const struct audit *audit,
+                         struct error *e);
+enum err pg_token_list(struct store *s, struct arena *a, struct token_row **ret, size_t *ret_count,
+                       struct error *e);
+enum err pg_audit_list(struct store *s, const struct audit_query *q, struct arena *a,
+                       struct audit_page *ret, struct error *e);
+
+#endif

@@ -1,0 +1,62 @@
+#include "store/postgres_body.h"
+
+enum err pg_get(struct store *base, struct slice id, struct arena *a, struct task_row *ret,
+                struct error *e)
+{
+    CLEANUP(arena_fini) struct arena own = {0};
+    struct postgres_store *s = postgres_store_of(base);
+    struct query q;
+
+    if (!text_is_storable(id))
+        return error_set(e, ERR_NOT_FOUND, "there is no such task");
+    query_of(&q, s, PG_GET, &own);
+    param_text(&q, id);
+    CLEANUP(result_end) PGresult *r = pg_read(s, &q, e, "read a task");
+    if (!r)
+        return e->code;
+    if (PQntuples(r) == 0)
+        return error_set(e, ERR_NOT_FOUND, "there is no task %.*s", SLICE_ARG(id));
+    struct task_row row;
+    pg_row_read(r, 0, a, &row);
+    if (!row.doc.ptr)
+        return error_set(e, ERR_CORRUPT, "task %.*s cannot be read", SLICE_ARG(id));
+    *ret = row;
+    return ERR_OK;
+}
+
+enum err pg_overdue(struct store *base, int64_t now, int64_t after_wake_at, int64_t after_seq,
+                    size_t limit, struct arena *a, struct row_page *ret, struct error *e)
+{
+    CLEANUP(arena_fini) struct arena own = {0};
+    struct postgres_store *s = postgres_store_of(base);
+    struct query q;
+
+    query_of(&q, s, PG_OVERDUE, &own);
+    param_number(&q, now);
+    param_number(&q, after_wake_at);
+    param_number(&q, after_seq);
+    param_number(&q, (int64_t)limit + 1);
+    CLEANUP(result_end) PGresult *r = pg_read(s, &q, e, "read what is overdue");
+    if (!r)
+        return e->code;
+    pg_rows_read(r, limit, a, ret);
+    return ERR_OK;
+}
+
+enum err pg_requested(struct store *base, struct slice locked_by, int64_t after_seq, size_t limit,
+                      struct arena *a, struct row_page *ret, struct error *e)
+{
+    CLEANUP(arena_fini) struct arena own = {0};
+    struct postgres_store *s = postgres_store_of(base);
+    struct query q;
+
+    query_of(&q, s, PG_REQUESTED, &own);
+    param_text(&q, locked_by);
+    param_number(&q, after_seq);
+    param_number(&q, (int64_t)limit + 1);
+    CLEANUP(result_end) PGresult *r = pg_read(s, &q, e, "read what is requested");
+    if (!r)
+        return e->code;
+    pg_rows_read(r, limit, a, ret);
+    return ERR_OK;
+}

@@ -1,0 +1,215 @@
+#include "store/postgres_body.h"
+
+/* In the order of enum pg_column. */
+#define COLUMNS(t)                                                                               \
+    t ".seq, " t ".id, " t ".workflow, " t ".version, " t ".submitted_at, " t ".reply_to, " t    \
+      ".tags, " t ".revision, " t ".state, " t ".direction, " t ".priority, " t ".locked_by, " t \
+      ".complete_by, " t ".wake_at, " t ".not_before, " t ".waiting_for, " t ".rank, " t         \
+      ".request, " t ".failure_count, " t ".started_at, " t ".ended_at, " t ".doc"
+#define PAYLOADS(t)                                                                          \
+    ", ARRAY(SELECT p.number FROM ~payload AS p WHERE p.task = " t ".seq ORDER BY p.number)" \
+    ", ARRAY(SELECT p.json FROM ~payload AS p WHERE p.task = " t ".seq ORDER BY p.number)"
+
+/* What goes with a change that was done: `d` has its ord and its task's seq. The parameters begin
+ * with that number. */
+#define PAYLOADS_INSERT(a, b, c)                                                      \
+    "p AS (INSERT INTO ~payload (task, number, json) SELECT d.seq, p.number, p.json " \
+    "FROM unnest($" #a "::int8[], $" #b "::int8[], $" #c "::text[]) "                 \
+    "AS p(ord, number, json) JOIN d USING (ord)), "
+#define AUDITS_INSERT(a, b, c, d, e, f, g)                                                     \
+    "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason) "                          \
+    "SELECT a.at, a.actor, a.verb, a.task, a.step, a.reason FROM unnest($" #a "::int8[], $" #b \
+    "::int8[], $" #c "::text[], $" #d "::text[], $" #e "::text[], $" #f "::text[], $" #g       \
+    "::text[]) WITH ORDINALITY AS a(ord, at, actor, verb, task, step, reason, nth) "           \
+    "JOIN d USING (ord) ORDER BY a.nth) "
+
+/* A change that is no whole one ('q', 'r': a request, with or without release) keeps this column.
+ */
+#define KEEP(column) \
+    column " = CASE WHEN u.kind IN ('q', 'r') THEN t." column " ELSE u." column " END, "
+
+/* Takes what `c` found, up to the limit; how much that was stands in the last column. */
+#define TAKE(state, started, limit)                                                           \
+    "u AS (UPDATE ~task AS t SET revision = t.revision + 1, waiting_for = NULL, locked_by = " \
+    "$1, state = " state ", started_at = " started " FROM c WHERE t.seq = c.seq "             \
+    "AND c.place <= " limit " RETURNING " COLUMNS("t") ", c.place) SELECT " COLUMNS("u")      \
+        PAYLOADS("u") ", (SELECT count(*) FROM c) FROM u ORDER BY u.place"
+
+#define CLAIMABLE \
+    "~task AS t WHERE t.state = 'pending' AND t.locked_by IS NULL AND t.waiting_for = "
+
+/* The rows that a listing looks at, and which of them fit: the floor, how many were looked at, and
+ * the numbers of those that fit, newest first. */
+#define SCAN(from)                                                                             \
+    "WITH c AS MATERIALIZED (SELECT t.seq, t.state, t.workflow, t.submitted_at " from          \
+    " ORDER BY seq DESC LIMIT $2), f AS (SELECT c.seq FROM c WHERE "                           \
+    "(cardinality($3::text[]) = 0 OR c.state = ANY ($3::text[])) "                             \
+    "AND ($4::text IS NULL OR c.workflow = $4) "                                               \
+    "AND ($5::int8 IS NULL OR c.submitted_at >= $5) "                                          \
+    "AND ($6::int8 IS NULL OR c.submitted_at < $6) "                                           \
+    "AND NOT EXISTS (SELECT 1 FROM unnest($7::text[], $8::text[]) AS w(key, value) WHERE NOT " \
+    "EXISTS (SELECT 1 FROM ~tag AS g WHERE g.key = w.key AND g.value = w.value "               \
+    "AND g.task = c.seq)) ORDER BY c.seq DESC LIMIT $9) "                                      \
+    "SELECT min(c.seq), count(*), min(c.submitted_at), ARRAY(SELECT f.seq FROM f) FROM c"
+
+/* Is it the last admin's? No other one's would be good at that time. */
+#define LAST_ADMIN(now)                                                                    \
+    "SELECT 1 FROM ~token WHERE name = $1 AND admin AND NOT EXISTS (SELECT 1 FROM ~token " \
+    "WHERE name <> $1 AND admin AND (expires_at IS NULL OR expires_at > " now "))"
+
+const char *pg_sql_text(enum pg_sql which)
+{
+    /* clang-format off */
+    static const char *const texts[] = {
+        [PG_BEGIN] = "BEGIN",
+        [PG_COMMIT] = "COMMIT",
+        [PG_ROLLBACK] = "ROLLBACK",
+        [PG_SAVEPOINT] = "SAVEPOINT change",
+        [PG_RELEASE] = "RELEASE SAVEPOINT change",
+        [PG_ROLLBACK_TO] = "ROLLBACK TO SAVEPOINT change",
+        /* Fails where the lease has another epoch: then all that follows is not done. */
+        [PG_FENCE] = "WITH l AS MATERIALIZED (SELECT 1 FROM ~lease WHERE name = $1 AND epoch = $2 "
+            "FOR SHARE) SELECT 1 / count(*) FROM l",
+        /* Numbers are given in the order of the batch, rows inserted in that of the ids. */
+        [PG_INSERT] = "WITH n AS MATERIALIZED (SELECT nextval('~task_seq') AS seq, n.* FROM unnest("
+            "$1::int8[], $2::text[], $3::text[], $4::int8[], $5::int8[], $6::text[], $7::text[], "
+            "$8::int8[], $9::text[], $10::text[], $11::int8[], $12::text[], $13::int8[], "
+            "$14::int8[], $15::int8[], $16::text[], $17::int8[], $18::text[], $19::int8[], "
+            "$20::int8[], $21::int8[], $22::text[]) AS n(ord, id, workflow, version, submitted_at, "
+            "reply_to, tags, revision, state, direction, priority, locked_by, complete_by, wake_at, "
+            "not_before, waiting_for, rank, request, failure_count, started_at, ended_at, doc)), "
+            "i AS (INSERT INTO ~task (seq, id, workflow, version, submitted_at, reply_to, tags, "
+            "revision, state, direction, priority, locked_by, complete_by, wake_at, not_before, "
+            "waiting_for, rank, request, failure_count, started_at, ended_at, doc) "
+            "SELECT " COLUMNS("n") " FROM n ORDER BY n.id ON CONFLICT (id) DO NOTHING "
+            "RETURNING seq), "
+            "d AS (SELECT n.ord, n.seq FROM i JOIN n USING (seq)), "
+            "g AS (INSERT INTO ~tag (key, value, task) SELECT j.key, coalesce(j.value, 'null'), "
+            "d.seq FROM d JOIN n USING (seq) CROSS JOIN LATERAL json_each_text(n.tags::json) AS j "
+            "ON CONFLICT DO NOTHING), "
+            PAYLOADS_INSERT(23, 24, 25) AUDITS_INSERT(26, 27, 28, 29, 30, 31, 32)
+            "SELECT d.ord, d.seq FROM d",
+        /* Rows are locked in the order of their ids, so that no two batches wait for each other. */
+        [PG_UPDATE] = "WITH u AS MATERIALIZED (SELECT * FROM unnest($1::int8[], $2::text[], "
+            "$3::text[], $4::int8[], $5::text[], $6::text[], $7::int8[], $8::text[], $9::int8[], "
+            "$10::int8[], $11::int8[], $12::text[], $13::int8[], $14::text[], $15::int8[], "
+            "$16::int8[], $17::int8[], $18::text[]) AS u(ord, kind, id, revision, state, direction, "
+            "priority, locked_by, complete_by, wake_at, not_before, waiting_for, rank, request, "
+            "failure_count, started_at, ended_at, doc)), "
+            "l AS MATERIALIZED (SELECT t.seq, u.ord FROM u JOIN ~task AS t ON t.id = u.id "
+            "WHERE t.revision = u.revision - 1 ORDER BY t.id FOR UPDATE OF t), "
+            "d AS (UPDATE ~task AS t SET revision = u.revision, request = u.request, "
+            "state = CASE u.kind WHEN 'q' THEN t.state WHEN 'r' THEN 'pending' ELSE u.state END, "
+            "locked_by = CASE u.kind WHEN 'q' THEN t.locked_by WHEN 'r' THEN NULL "
+            "ELSE u.locked_by END, "
+            "waiting_for = CASE u.kind WHEN 'q' THEN t.waiting_for ELSE u.waiting_for END, "
+            "rank = CASE u.kind WHEN 'q' THEN t.rank ELSE u.rank END, "
+            "wake_at = CASE u.kind WHEN 'u' THEN t.wake_at ELSE u.wake_at END, "
+            KEEP("direction") KEEP("priority") KEEP("complete_by") KEEP("not_before")
+            KEEP("failure_count") KEEP("started_at") KEEP("ended_at")
+            "doc = CASE WHEN u.kind IN ('q', 'r') THEN t.doc ELSE u.doc END "
+            "FROM l JOIN u USING (ord) WHERE t.seq = l.seq AND t.revision = u.revision - 1 "
+            "RETURNING u.ord, t.seq), "
+            PAYLOADS_INSERT(19, 20, 21) AUDITS_INSERT(22, 23, 24, 25, 26, 27, 28)
+            "SELECT d.ord, d.seq FROM d",
+        [PG_CLAIM_WAITING] = "WITH c AS MATERIALIZED (SELECT c.seq, row_number() OVER "
+            "(ORDER BY c.rank, c.seq) AS place FROM (SELECT t.seq, t.rank FROM " CLAIMABLE "$3 "
+            "AND ($4::int8 IS NULL OR t.rank <= $4) ORDER BY t.rank, t.seq LIMIT $5 "
+            "FOR UPDATE SKIP LOCKED) AS c), "
+            TAKE("CASE t.direction WHEN 'undo' THEN 'compensating' ELSE 'processing' END",
+                 "coalesce(t.started_at, $2)", "$5"),
+        [PG_CLAIM_NEXT] = "SELECT t.rank FROM " CLAIMABLE "$1 ORDER BY t.rank, t.seq LIMIT 1",
+        [PG_CLAIM_BOOT] = "WITH c AS MATERIALIZED (SELECT c.seq, row_number() OVER "
+            "(ORDER BY c.locked_by, c.seq) AS place FROM (SELECT t.seq, t.locked_by FROM ~task AS t "
+            "WHERE t.locked_by > $2 AND t.locked_by < $3 AND t.locked_by <> $1 "
+            "AND CASE WHEN substr(t.locked_by, $4::int) ~ '^[0-9]{1,18}$' "
+            "THEN substr(t.locked_by, $4::int)::int8 < $5 ELSE true END "
+            "ORDER BY t.locked_by, t.seq LIMIT $6 + 1 FOR UPDATE SKIP LOCKED) AS c), "
+            TAKE("t.state", "t.started_at", "$6"),
+        /* The owners that there are come from the index, one step for each. */
+        [PG_CLAIM_NODE] = "WITH RECURSIVE o(owner) AS ((SELECT locked_by FROM ~task WHERE locked_by "
+            "IS NOT NULL ORDER BY locked_by LIMIT 1) UNION ALL SELECT (SELECT t.locked_by FROM "
+            "~task AS t WHERE t.locked_by > o.owner ORDER BY t.locked_by LIMIT 1) FROM o "
+            "WHERE o.owner IS NOT NULL), "
+            "gone AS MATERIALIZED (SELECT o.owner FROM o WHERE o.owner IS NOT NULL "
+            "AND o.owner <> $1 AND NOT EXISTS (SELECT 1 FROM ~lease AS l WHERE l.name = 'node/' || "
+            "regexp_replace(o.owner, '/[^/]*$', '') AND l.holder = o.owner AND l.until > $2)), "
+            "c AS MATERIALIZED (SELECT c.seq, row_number() OVER (ORDER BY c.locked_by, c.seq) "
+            "AS place FROM (SELECT t.seq, t.locked_by FROM ~task AS t JOIN gone "
+            "ON t.locked_by = gone.owner ORDER BY t.locked_by, t.seq LIMIT $3 + 1 "
+            "FOR UPDATE OF t SKIP LOCKED) AS c), "
+            TAKE("t.state", "t.started_at", "$3"),
+        [PG_PROBE] = "INSERT INTO ~meta (name, value) VALUES ('probe', $1) "
+            "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        [PG_GET] = "SELECT " COLUMNS("t") PAYLOADS("t") " FROM ~task AS t WHERE t.id = $1",
+        [PG_OVERDUE] = "SELECT " COLUMNS("t") " FROM ~task AS t WHERE t.wake_at <= $1 "
+            "AND (t.wake_at, t.seq) > ($2, $3) ORDER BY t.wake_at, t.seq LIMIT $4",
+        [PG_REQUESTED] = "SELECT " COLUMNS("t") " FROM ~task AS t WHERE t.request IS NOT NULL "
+            "AND t.locked_by = $1 AND t.seq > $2 ORDER BY t.seq LIMIT $3",
+        [PG_SCAN] = SCAN("FROM ~task AS t WHERE t.seq < $1"),
+        [PG_SCAN_STATE] = SCAN("FROM ~task AS t WHERE t.seq < $1 AND t.state <> 'processed' "
+                               "AND t.state = ($3::text[])[1]"),
+        [PG_SCAN_WORKFLOW] = SCAN("FROM ~task AS t WHERE t.seq < $1 AND t.workflow = $4"),
+        [PG_SCAN_TAG] = SCAN("FROM ~tag AS h JOIN ~task AS t ON t.seq = h.task WHERE h.task < $1 "
+                             "AND h.key = ($7::text[])[1] AND h.value = ($8::text[])[1]"),
+        [PG_SEQ_BELOW] = "SELECT seq, submitted_at FROM ~task WHERE seq < $1 "
+            "ORDER BY seq DESC LIMIT 1",
+        [PG_ROWS] = "SELECT " COLUMNS("t") " FROM ~task AS t WHERE t.seq = ANY ($1::int8[]) "
+            "ORDER BY t.seq DESC",
+        /* One at a time a name: both wait for the row of the lock, which stays. */
+        [PG_WORKFLOW_LOCK] = "INSERT INTO ~meta (name, value) VALUES ('lock/workflow', '') "
+            "ON CONFLICT (name) DO UPDATE SET value = ''",
+        [PG_WORKFLOW_PUT] = "WITH o AS (SELECT w.version, w.text FROM ~workflow AS w "
+            "WHERE w.name = $1 ORDER BY w.version DESC LIMIT 1), "
+            "n AS (INSERT INTO ~workflow (name, version, text, created_at) "
+            "SELECT $1, coalesce((SELECT version FROM o), 0) + 1, $2, $3 "
+            "WHERE NOT EXISTS (SELECT 1 FROM o WHERE o.text = $2) RETURNING version), "
+            "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason) "
+            "SELECT $4, $5, $6, $7, $8, $1 || ', version ' || n.version FROM n "
+            "WHERE $5::text IS NOT NULL) "
+            "SELECT coalesce((SELECT version FROM n), (SELECT version FROM o)), "
+            "EXISTS (SELECT 1 FROM n)",
+        [PG_WORKFLOW_GET] = "SELECT name, version, text, created_at FROM ~workflow "
+            "WHERE name = $1 AND ($2::int8 = 0 OR version = $2) ORDER BY version DESC LIMIT 1",
+        [PG_WORKFLOW_LIST] = "SELECT name, version, text, created_at FROM ~workflow "
+            "ORDER BY name, version",
+        [PG_TOKEN_LOCK] = "INSERT INTO ~meta (name, value) VALUES ('lock/token', '') "
+            "ON CONFLICT (name) DO UPDATE SET value = ''",
+        [PG_TOKEN_PUT] = "WITH t AS (INSERT INTO ~token (name, hash, roles, admin, created_at, "
+            "expires_at) VALUES ($1, $2, $3, $4, $5, $6) RETURNING name) "
+            "INSERT INTO ~audit (at, actor, verb, task, step, reason) "
+            "SELECT $7, $8, $9, $10, $11, $12 FROM t WHERE $8::text IS NOT NULL",
+        [PG_TOKEN_DELETE] = "WITH t AS (DELETE FROM ~token WHERE name = $1 AND ($8 OR NOT EXISTS ("
+            LAST_ADMIN("$9") ")) RETURNING name), "
+            "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason) "
+            "SELECT $2, $3, $4, $5, $6, $7 FROM t WHERE $3::text IS NOT NULL) "
+            "SELECT count(*) FROM t",
+        [PG_TOKEN_LAST_ADMIN] = LAST_ADMIN("$2"),
+        [PG_TOKEN_LIST] = "SELECT name, hash, roles, admin, created_at, expires_at FROM ~token "
+            "ORDER BY name",
+        [PG_AUDIT_LIST] = "SELECT seq, at, actor, verb, task, step, reason FROM ~audit "
+            "WHERE seq < $1 AND ($3::text IS NULL OR task = $3) ORDER BY seq DESC LIMIT $2",
+        [PG_LEASE_TAKE] = "INSERT INTO ~lease AS l (name, holder, epoch, until) "
+            "VALUES ($1, $2, 1, $4) ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, "
+            "epoch = l.epoch + (l.holder <> excluded.holder)::int, until = excluded.until "
+            "WHERE l.until <= $3 OR $5 OR l.holder = excluded.holder",
+        [PG_LEASE_GET] = "SELECT holder, epoch, until FROM ~lease WHERE name = $1",
+        [PG_BOOT] = "INSERT INTO ~node AS n (name, boot) VALUES ($1, 1) "
+            "ON CONFLICT (name) DO UPDATE SET boot = n.boot + 1 RETURNING boot",
+        [PG_SECRET_MAKE] = "INSERT INTO ~meta (name, value) VALUES ('secret', $1) "
+            "ON CONFLICT (name) DO NOTHING",
+        [PG_SECRET_GET] = "SELECT value FROM ~meta WHERE name = 'secret'",
+    };
+    /* clang-format on */
+    _Static_assert(COUNT_OF(texts) == PG_COUNT, "every statement has a text");
+    return texts[which];
+}
+
+void pg_sql_expand(struct buf *b, const char *text, const char *prefix)
+{
+    for (; *text; text++)
+        if (*text == '~' && text[1] != ' ' && text[1] != '\'') /* an operator is none */
+            buf_str(b, prefix);
+        else
+            buf_byte(b, *text);
+}

@@ -1,0 +1,158 @@
+#include "cluster.h"
+
+#include "base/test.h"
+
+#include <ftw.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <libpq-fe.h>
+
+enum { TRIES = 3000, PAUSE_US = 20000 }; /* a minute: only a failing test waits so long */
+
+static struct {
+    char dir[64], conninfo[128], bin[64];
+    pid_t pid, owner;
+} c;
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+static void stop(void)
+{
+    if (c.owner != getpid()) /* a child of a test is no owner */
+        return;
+    if (c.pid > 0) {
+        (void)kill(c.pid, SIGKILL);
+        (void)waitpid(c.pid, NULL, 0);
+    }
+    if (c.dir[0])
+        (void)nftw(c.dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+/* As the user of the packages' own server, or "nobody"; whoever is not root stays who he is. */
+static void become_unprivileged(void)
+{
+    const struct passwd *who = getpwnam("postgres");
+
+    if (!who)
+        who = getpwnam("nobody");
+    if (getuid() == 0
+        && (!who || setgroups(0, NULL) != 0 || setgid(who->pw_gid) != 0
+            || setuid(who->pw_uid) != 0))
+        _exit(126);
+}
+
+static pid_t run(const char *program, const char *const *args)
+{
+    char path[128];
+    pid_t pid = fork();
+
+    CHECK(pid >= 0, "fork");
+    if (pid > 0)
+        return pid;
+    become_unprivileged();
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)snprintf(path, sizeof path, "%s/%s", c.bin, program);
+    if (!freopen("/dev/null", "r", stdin) || chdir(c.dir) != 0 || !freopen("log", "a", stdout)
+        || dup2(1, 2) != 2)
+        _exit(127);
+    execv(path, (char *const *)(uintptr_t)args); /* it changes none of them */
+    _exit(127);
+}
+
+/* Debian has each version in a folder of its own. */
+static void find_programs(void)
+{
+    for (int version = 20; version >= 14; version--) {
+        char path[128];
+        (void)snprintf(c.bin, sizeof c.bin, "/usr/lib/postgresql/%d/bin", version);
+        (void)snprintf(path, sizeof path, "%s/initdb", c.bin);
+        if (access(path, X_OK) == 0)
+            return;
+    }
+    CHECK(false, "there is no PostgreSQL server; tools/setup test installs it");
+}
+
+static void make(void)
+{
+    const char *args[] = {"initdb", "-D", "data", "-U",         "intact",    "-A",
+                          "trust",  "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions",
+                          NULL};
+    const struct passwd *who = getpwnam("postgres");
+    int status = -1;
+
+    (void)snprintf(c.dir, sizeof c.dir, "/tmp/intact-pg-XXXXXX");
+    CHECK(mkdtemp(c.dir), "a folder for the database");
+    if (!who)
+        who = getpwnam("nobody");
+    CHECK(getuid() != 0 || (who && chown(c.dir, who->pw_uid, who->pw_gid) == 0), "its owner");
+    pid_t pid = run("initdb", args);
+    CHECK(waitpid(pid, &status, 0) == pid && status == 0, "initdb ended with %d; see %s/log",
+          status, c.dir);
+}
+
+static bool answers(void)
+{
+    PGconn *conn = PQconnectdb(c.conninfo);
+    bool ok = PQstatus(conn) == CONNECTION_OK;
+
+    PQfinish(conn);
+    return ok;
+}
+
+void cluster_start(void)
+{
+    const char *args[] = {"postgres",
+                          "-D",
+                          "data",
+                          "-k",
+                          c.dir,
+                          "-c",
+                          "listen_addresses=",
+                          "-c",
+                          "fsync=off",
+                          "-c",
+                          "max_connections=40",
+                          "-c",
+                          "autovacuum=off",
+                          NULL};
+
+    c.pid = run("postgres", args);
+    for (unsigned i = 0; i < TRIES; i++) {
+        if (answers())
+            return;
+        CHECK(waitpid(c.pid, NULL, WNOHANG) == 0, "the database ended; see %s/log", c.dir);
+        (void)usleep(PAUSE_US);
+    }
+    CHECK(false, "the database does not answer; see %s/log", c.dir);
+}
+
+void cluster_kill(void)
+{
+    CHECK(kill(c.pid, SIGKILL) == 0 && waitpid(c.pid, NULL, 0) == c.pid, "kill the database");
+}
+
+const char *cluster_conninfo(void)
+{
+    if (c.pid == 0) {
+        find_programs();
+        c.owner = getpid();
+        (void)atexit(stop);
+        make();
+        (void)snprintf(c.conninfo, sizeof c.conninfo, "host=%s user=intact dbname=postgres", c.dir);
+        cluster_start();
+    }
+    return c.conninfo;
+}

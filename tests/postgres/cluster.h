@@ -1,0 +1,17 @@
+#ifndef TESTS_POSTGRES_CLUSTER_H
+#define TESTS_POSTGRES_CLUSTER_H
+
+/*
+ * A PostgreSQL server of the tests' own: made in a temporary folder, run as an unprivileged user
+ * (PostgreSQL does not run as root), gone with the process that started it. It listens on a socket
+ * in that folder alone.
+ */
+
+/* Starts it at the first call; what a client connects with. Fails the test if it cannot. */
+const char *cluster_conninfo(void);
+
+/* Kills it with SIGKILL, and starts it again. */
+void cluster_kill(void);
+void cluster_start(void);
+
+#endif
