@@ -7,17 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/when.h"
 #include "server/limit.h"
 #include "server/server.h"
+#include "store/postgres.h"
 #include "store/sqlite.h"
 
 enum { HOSTS_MAX = 16 };
 
 struct options {
     const char *data, *listen, *key_prefix;
+    const char *store, *schema, *node; /* store NULL: SQLite in `data` */
     const char *tls_cert, *tls_key;
     const char *hosts[HOSTS_MAX];
     size_t host_count;
@@ -96,6 +99,9 @@ static int read_options(const struct invocation *in, struct options *o)
         .data = given(in, "data") ? given(in, "data") : "intact-data",
         .listen = given(in, "listen") ? given(in, "listen") : "127.0.0.1:7420",
         .key_prefix = given(in, "key-prefix"),
+        .store = given(in, "store") ? given(in, "store") : getenv("INTACT_STORE"),
+        .schema = given(in, "schema"),
+        .node = given(in, "node"),
         .tls_cert = given(in, "tls-cert"),
         .tls_key = given(in, "tls-key"),
         .behind_proxy = given(in, "behind-proxy"),
@@ -166,8 +172,8 @@ static struct server_config config_of(const struct options *o, struct store *sto
         .host_count = o->host_count,
         .limits = &o->limits,
         .store = store,
-        .maintain = sqlite_store_maintain,
-        .node = "n1",
+        .maintain = o->store ? NULL : sqlite_store_maintain,
+        .node = o->node,
         .key_prefix = o->key_prefix,
         .supervisor_interval_ms = o->scan_every_ms,
         .grace_ms = o->grace_ms,
@@ -190,8 +196,8 @@ static int serve(const struct options *o, struct store *store)
     (void)snprintf(wal, sizeof wal, "%s/intact.db-wal", o->data);
     const struct store_file files[] = {{"database", db}, {"wal", wal}};
     c.token_file = token_file;
-    c.store_files = files;
-    c.store_file_count = COUNT_OF(files);
+    c.store_files = o->store ? NULL : files;
+    c.store_file_count = o->store ? 0 : COUNT_OF(files);
     enum err err = server_run(&c, &e);
     free(token_file);
     if (err == ERR_OK)
@@ -204,6 +210,13 @@ static int check_options(const struct invocation *in, const struct options *o)
 {
     if (!*o->data)
         return expected(in, "data", o->data, "a folder");
+    if (!o->store && (o->schema || o->node))
+        return expected(in, o->schema ? "schema" : "node", o->schema ? o->schema : o->node,
+                        "--store beside it: a folder has one node");
+    if (o->node && !is_host(o->node))
+        return expected(in, "node", o->node, "a name of letters, digits, '-', '.' and '_'");
+    if (o->store && o->adopt)
+        return verb_misused(in, "--adopt is for a folder, and not for a database");
     if (!is_address(o->listen))
         return expected(in, "listen", o->listen, "ADDR:PORT such as 127.0.0.1:7420 or [::1]:7420");
     if (o->tls_cert && !o->tls_key)
@@ -231,8 +244,19 @@ static enum err adopt(const struct options *o, struct error *e)
     return err;
 }
 
+/* With a database elsewhere the folder holds the admin's token alone. */
+static enum err open_database(const struct options *o, struct store **ret, struct error *e)
+{
+    const struct postgres_options po = {.conninfo = o->store, .schema = o->schema, .node = o->node};
+
+    if (mkdir(o->data, 0700) != 0 && errno != EEXIST)
+        return error_set(e, ERR_IO, "%s: %s", o->data, strerror(errno));
+    return postgres_store_open(&po, ret, e);
+}
+
 static int run(struct invocation *in)
 {
+    char host[HOST_NAME_MAX + 1] = "";
     struct options o = {0};
     struct store *store = NULL;
     struct error e = {0};
@@ -242,12 +266,18 @@ static int run(struct invocation *in)
         bad = check_options(in, &o);
     if (bad)
         return bad;
+    if (!o.node && o.store) {
+        (void)gethostname(host, sizeof host - 1);
+        o.node = host;
+    } else if (!o.node) {
+        o.node = "n1";
+    }
     (void)umask(077); /* what we make has its mode, whoever started us */
     enum err err = server_take_files(&e);
     if (err == ERR_OK && o.adopt)
         err = adopt(&o, &e);
     if (err == ERR_OK)
-        err = sqlite_store_open(o.data, &store, &e);
+        err = o.store ? open_database(&o, &store, &e) : sqlite_store_open(o.data, &store, &e);
     if (err != ERR_OK)
         return verb_failed(in, CLI_NOT_WELL, "%s", e.text);
     int status = serve(&o, store);
@@ -261,6 +291,19 @@ static const struct flag flags[] = {
      .help = "folder of the state store, made if missing",
      .initial = "./intact-data",
      .kind = WORD_FOLDER},
+    {.name = "store",
+     .value = "URL",
+     .help = "a PostgreSQL database instead, shared by all nodes that are given it: "
+             "postgres://USER@HOST/DB, or host=... dbname=...; better in $INTACT_STORE if it has "
+             "a password"},
+    {.name = "schema",
+     .value = "NAME",
+     .help = "of that database, made if missing",
+     .initial = "intact"},
+    {.name = "node",
+     .value = "NAME",
+     .help = "of this node, unlike that of all others on the same database",
+     .initial = "this machine's name"},
     {.name = "listen",
      .value = "ADDR:PORT",
      .help = "port 0 takes any free one; beyond loopback with TLS or behind a proxy only",
