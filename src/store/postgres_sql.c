@@ -35,6 +35,14 @@
     "AND c.place <= " limit " RETURNING " COLUMNS("t") ", c.place) SELECT " COLUMNS("u")      \
         PAYLOADS("u") ", (SELECT count(*) FROM c) FROM u ORDER BY u.place"
 
+/* The database's clock. Leases go by it alone. */
+#define CLOCK       "(extract(epoch FROM clock_timestamp()) * 1000)::int8"
+#define RUNS(until) until " > " CLOCK " AND " until " <= " CLOCK " + 60000"
+/* One reading of the clock for the whole statement: excluded.until less the length. */
+#define MAY_TAKE                                                                        \
+    "($4 OR l.holder = excluded.holder OR l.until <= excluded.until - $3 OR l.until > " \
+    "excluded.until - $3 + 60000)"
+
 #define CLAIMABLE \
     "~task AS t WHERE t.state = 'pending' AND t.locked_by IS NULL AND t.waiting_for = "
 
@@ -133,12 +141,13 @@ const char *pg_sql_text(enum pg_sql which)
             "WHERE o.owner IS NOT NULL), "
             "gone AS MATERIALIZED (SELECT o.owner FROM o WHERE o.owner IS NOT NULL "
             "AND o.owner <> $1 AND NOT EXISTS (SELECT 1 FROM ~lease AS l WHERE l.name = 'node/' || "
-            "regexp_replace(o.owner, '/[^/]*$', '') AND l.holder = o.owner AND l.until > $2)), "
+            "regexp_replace(o.owner, '/[^/]*$', '') AND l.holder = o.owner "
+            "AND " RUNS("l.until") ")), "
             "c AS MATERIALIZED (SELECT c.seq, row_number() OVER (ORDER BY c.locked_by, c.seq) "
             "AS place FROM (SELECT t.seq, t.locked_by FROM ~task AS t JOIN gone "
-            "ON t.locked_by = gone.owner ORDER BY t.locked_by, t.seq LIMIT $3 + 1 "
+            "ON t.locked_by = gone.owner ORDER BY t.locked_by, t.seq LIMIT $2 + 1 "
             "FOR UPDATE OF t SKIP LOCKED) AS c), "
-            TAKE("t.state", "t.started_at", "$3"),
+            TAKE("t.state", "t.started_at", "$2"),
         [PG_PROBE] = "INSERT INTO ~meta (name, value) VALUES ('probe', $1) "
             "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
         [PG_GET] = "SELECT " COLUMNS("t") PAYLOADS("t") " FROM ~task AS t WHERE t.id = $1",
@@ -189,13 +198,21 @@ const char *pg_sql_text(enum pg_sql which)
             "ORDER BY name",
         [PG_AUDIT_LIST] = "SELECT seq, at, actor, verb, task, step, reason FROM ~audit "
             "WHERE seq < $1 AND ($3::text IS NULL OR task = $3) ORDER BY seq DESC LIMIT $2",
-        [PG_LEASE_TAKE] = "INSERT INTO ~lease AS l (name, holder, epoch, until) "
-            "VALUES ($1, $2, 1, $4) ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, "
-            "epoch = l.epoch + (l.holder <> excluded.holder)::int, until = excluded.until "
-            "WHERE l.until <= $3 OR $5 OR l.holder = excluded.holder",
-        [PG_LEASE_GET] = "SELECT holder, epoch, until FROM ~lease WHERE name = $1",
+        /* Somebody else's that runs is only read. Otherwise the row is taken; if that had to wait
+         * for somebody who took it meanwhile, it stays theirs, and is what comes back. */
+        [PG_LEASE] = "WITH r AS MATERIALIZED (SELECT l.holder, l.epoch, l.until FROM ~lease AS l "
+            "WHERE l.name = $1 AND NOT $4 AND l.holder <> $2 AND " RUNS("l.until") "), "
+            "t AS (INSERT INTO ~lease AS l (name, holder, epoch, until) "
+            "SELECT $1, $2, 1, " CLOCK " + $3 WHERE NOT EXISTS (SELECT 1 FROM r) "
+            "ON CONFLICT (name) DO UPDATE SET "
+            "holder = CASE WHEN " MAY_TAKE " THEN excluded.holder ELSE l.holder END, "
+            "epoch = l.epoch + (" MAY_TAKE " AND l.holder <> excluded.holder)::int, "
+            "until = CASE WHEN " MAY_TAKE " THEN excluded.until ELSE l.until END "
+            "RETURNING l.holder, l.epoch, l.until) "
+            "SELECT holder, epoch, until, " CLOCK " FROM t "
+            "UNION ALL SELECT holder, epoch, until, " CLOCK " FROM r",
         [PG_BOOT] = "INSERT INTO ~node AS n (name, boot) VALUES ($1, 1) "
-            "ON CONFLICT (name) DO UPDATE SET boot = n.boot + 1 RETURNING boot",
+            "ON CONFLICT (name) DO UPDATE SET boot = n.boot + 1 RETURNING boot, " CLOCK,
         [PG_SECRET_MAKE] = "INSERT INTO ~meta (name, value) VALUES ('secret', $1) "
             "ON CONFLICT (name) DO NOTHING",
         [PG_SECRET_GET] = "SELECT value FROM ~meta WHERE name = 'secret'",

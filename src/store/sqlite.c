@@ -192,7 +192,8 @@ static enum err sqlite_lease(struct store *base, const struct lease_try *want, s
 {
     (void)e;
     /* the folder's lock excludes everybody else; older starts had older epochs */
-    *ret = (struct lease){arena_copy(a, want->holder), sqlite_store_of(base)->boot, want->until};
+    *ret = (struct lease){arena_copy(a, want->holder), sqlite_store_of(base)->boot,
+                          want->now + want->length_ms};
     return ERR_OK;
 }
 
