@@ -84,6 +84,16 @@ void tokens_reload(uv_timer_t *t)
     sv->store->submit(sv->store, &rl->job);
 }
 
+/* At once, and then as often as it takes. What this node changed itself comes back here, too. */
+void tokens_heard(struct server *sv, uint64_t generation)
+{
+    if (generation == sv->tokens_heard)
+        return;
+    sv->tokens_heard = generation;
+    sv->tokens_stale = true;
+    tokens_reload(&sv->tokens_timer);
+}
+
 enum err tokens_load(struct server *sv, struct error *e)
 {
     struct store *st = sv->config.store;

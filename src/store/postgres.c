@@ -34,7 +34,10 @@ static enum err pg_lease(struct store *base, const struct lease_try *want, struc
     enum err err = pg_end_err(&o, e);
     if (err == ERR_OK)
         *ret = (struct lease){arena_copy(a, result_text(r[1], 0, 0)),
-                              (uint64_t)result_number(r[1], 0, 1), result_number(r[1], 0, 2)};
+                              (uint64_t)result_number(r[1], 0, 1),
+                              result_number(r[1], 0, 2),
+                              {(uint64_t)result_number(r[1], 0, 3),
+                               (uint64_t)result_number(r[1], 0, 4)}};
     results_clear(r, COUNT_OF(r));
     return err;
 }
@@ -61,11 +64,13 @@ static const struct store_ops ops = {
     .commit = pg_commit,
     .probe = pg_probe,
     .get = pg_get,
+    .glance = pg_glance,
     .overdue = pg_overdue,
     .list = pg_list,
     .workflow_put = pg_workflow_put,
     .workflow_get = pg_workflow_get,
     .workflow_list = pg_workflow_list,
+    .workflow_since = pg_workflow_since,
     .token_put = pg_token_put,
     .token_delete = pg_token_delete,
     .token_list = pg_token_list,
