@@ -38,6 +38,7 @@ struct server {
     struct registry workflows;
     struct library *library;     /* what others store; NULL: nobody else does */
     struct elsewhere *elsewhere; /* what others do to tasks */
+    struct strangers *strangers;
     struct token_key *key;
     struct access *access;
     enum {
@@ -173,6 +174,14 @@ void known_serve(struct server *sv, struct http_request *r,
  * that is known. */
 bool known_puzzles(struct server *sv, const struct task_row *row, struct registry_wait *w);
 
+/* strangers.c: requests whose token is not known here */
+struct strangers *strangers_new(struct server *sv);
+void strangers_close(struct strangers *st); /* its timer goes: before the loop ends */
+void strangers_free(struct strangers *st);  /* none is held any more */
+/* True: another node may know it; `again` will be called when that is known, or its client goes. */
+bool strangers_hold(struct server *sv, struct http_request *r,
+                    void (*again)(struct server *sv, struct http_request *r));
+
 /* workflows.c */
 void workflow_put(struct server *sv, struct http_request *r);
 void workflow_get(struct server *sv, struct http_request *r);
@@ -183,6 +192,14 @@ void validate_post(struct server *sv, struct http_request *r);
 void tokens_list(struct server *sv, struct http_request *r);
 void token_post(struct server *sv, struct http_request *r);
 void token_delete(struct server *sv, struct http_request *r);
+struct token_list {
+    struct token_row *rows;
+    size_t count;
+    enum err err;
+};
+void token_list_read(struct store *st, struct arena *a,
+                     struct token_list *ret);                            /* store's thread */
+void token_list_apply(struct server *sv, const struct token_list *list); /* these are good */
 void tokens_reload(uv_timer_t *t);
 void tokens_heard(struct server *sv, uint64_t generation); /* reads them again if that is news */
 enum err tokens_load(struct server *sv, struct error *e) MUST_USE; /* before the store's thread */

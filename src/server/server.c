@@ -434,6 +434,7 @@ static void make_parts(struct server *sv, uint64_t known)
     sv->elsewhere =
         elsewhere_new(&sv->loop, sv->store, sv->scheduler, c->store->shared, &sv->exchange_count);
     sv->waits.elsewhere = sv->elsewhere;
+    sv->strangers = strangers_new(sv);
     if (!(c->roles & NODE_SUPERVISOR))
         supervisor_stop(sv->supervisor);
 }
@@ -493,6 +494,7 @@ static void take_down(struct server *sv)
         (void)uv_run(&sv->loop, UV_RUN_ONCE);
     events_close(sv->events);
     elsewhere_close(sv->elsewhere);
+    strangers_close(sv->strangers);
     scheduler_free(sv->scheduler);
     supervisor_free(sv->supervisor);
     library_free(sv->library);
@@ -516,6 +518,7 @@ static void take_down(struct server *sv)
     registry_fini(&sv->workflows);
     map_fini(&sv->waits.lists);
     elsewhere_free(sv->elsewhere);
+    strangers_free(sv->strangers);
 }
 
 /* For want of descriptors, memory or processes of the whole system. */

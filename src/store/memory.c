@@ -635,6 +635,20 @@ static struct mem_lease *lease_make(struct memory_store *s, struct slice name)
     return l;
 }
 
+static struct generations generations_now(const struct memory_store *s)
+{
+    return (struct generations){.workflows = s->workflows.generation,
+                                .tokens = s->access.generation};
+}
+
+static enum err memory_generations(struct store *base, struct generations *ret, struct error *e)
+{
+    if (fault())
+        return fails(e);
+    *ret = generations_now(memory_store_of(base));
+    return ERR_OK;
+}
+
 static enum err memory_lease(struct store *base, const struct lease_try *want, struct arena *a,
                              struct lease *ret, struct error *e)
 {
@@ -648,8 +662,7 @@ static enum err memory_lease(struct store *base, const struct lease_try *want, s
         lease_give(l, want);
     *ret = l->lease;
     ret->holder = arena_copy(a, l->lease.holder);
-    ret->generations =
-        (struct generations){.workflows = s->workflows.generation, .tokens = s->access.generation};
+    ret->generations = generations_now(s);
     return ERR_OK;
 }
 
@@ -751,6 +764,7 @@ static const struct store_ops ops = {
     .workflow_get = memory_workflow_get,
     .workflow_list = memory_workflow_list,
     .workflow_since = memory_workflow_since,
+    .generations = memory_generations,
     .token_put = memory_token_put,
     .token_delete = memory_token_delete,
     .token_list = memory_token_list,

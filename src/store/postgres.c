@@ -42,6 +42,20 @@ static enum err pg_lease(struct store *base, const struct lease_try *want, struc
     return err;
 }
 
+static enum err pg_generations(struct store *base, struct generations *ret, struct error *e)
+{
+    CLEANUP(arena_fini) struct arena own = {0};
+    struct postgres_store *s = postgres_store_of(base);
+    struct query q;
+
+    query_of(&q, s, PG_GENERATIONS, &own);
+    CLEANUP(result_end) PGresult *r = pg_read(s, &q, e, "look for what is new");
+    if (!r)
+        return e->code;
+    *ret = (struct generations){(uint64_t)result_number(r, 0, 0), (uint64_t)result_number(r, 0, 1)};
+    return ERR_OK;
+}
+
 static const unsigned char *pg_secret(struct store *base)
 {
     return postgres_store_of(base)->secret;
@@ -71,6 +85,7 @@ static const struct store_ops ops = {
     .workflow_get = pg_workflow_get,
     .workflow_list = pg_workflow_list,
     .workflow_since = pg_workflow_since,
+    .generations = pg_generations,
     .token_put = pg_token_put,
     .token_delete = pg_token_delete,
     .token_list = pg_token_list,

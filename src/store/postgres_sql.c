@@ -185,6 +185,7 @@ const char *pg_sql_text(enum pg_sql which)
         [PG_WORKFLOW_SINCE] = "SELECT g.number, w.name, w.version, w.text, w.created_at "
             "FROM ~generation AS g LEFT JOIN ~workflow AS w ON w.generation > $1 "
             "WHERE g.name = 'workflow' ORDER BY w.generation",
+        [PG_GENERATIONS] = "SELECT " GENERATION("workflow") ", " GENERATION("token"),
         [PG_TOKEN_LOCK] = GENERATION_RAISE("token"),
         [PG_TOKEN_PUT] = "WITH t AS (INSERT INTO ~token (name, hash, roles, admin, created_at, "
             "expires_at) VALUES ($1, $2, $3, $4, $5, $6) RETURNING name) "

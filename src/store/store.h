@@ -315,6 +315,9 @@ struct store_ops {
                                struct workflow_row **ret, size_t *ret_count,
                                uint64_t *ret_generation, struct error *e);
 
+    /* As they are now. NULL where the store is not shared. */
+    enum err (*generations)(struct store *s, struct generations *ret, struct error *e);
+
     /* Stores a token. ERR_CONFLICT if the name is taken (unless `replace`), or the hash. */
     enum err (*token_put)(struct store *s, const struct token_row *t, bool replace,
                           const struct audit *audit, struct error *e);

@@ -235,6 +235,17 @@ static enum err op_token_list(struct world *w)
     return w->s->ops->token_list(w->s, &w->a, &rows, &count, &w->e);
 }
 
+static enum err op_generations(struct world *w)
+{
+    struct generations g = {0};
+
+    if (!w->s->ops->generations)
+        return op_token_list(w);
+    enum err err = w->s->ops->generations(w->s, &g, &w->e);
+    CHECK(err == ERR_OK ? g.tokens > 0 : g.tokens == 0, "out-parameters are left alone");
+    return err;
+}
+
 static enum err op_audit_list(struct world *w)
 {
     const struct audit_query q = {.limit = 9};
@@ -346,6 +357,7 @@ static void no_failure_leaves_anything_half_done(void **state)
         {op_claim_boot, "claim of a boot"},
         {op_get, "get"},
         {op_glance, "glance"},
+        {op_generations, "generations"},
         {op_overdue, "overdue"},
         {op_list, "list"},
         {op_workflow_put, "workflow_put"},

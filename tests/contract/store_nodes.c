@@ -112,7 +112,14 @@ static void a_lease_is_renewed_by_its_holder(void **state)
 
 static struct generations generations_of(struct world *w)
 {
-    return try_lease(w, "l", "n1/1", 100, 200).generations;
+    struct generations told = try_lease(w, "l", "n1/1", 100, 200).generations;
+    struct generations read = told;
+
+    if (w->s->ops->generations)
+        must(w->s->ops->generations(w->s, &read, &w->e), "generations");
+    CHECK(told.workflows == read.workflows, "workflows");
+    CHECK(told.tokens == read.tokens, "tokens");
+    return told;
 }
 
 static void store_workflow(struct world *w, const char *name, const char *text)
@@ -150,6 +157,7 @@ static void what_others_stored_is_noticed_with_the_lease(void **state)
         struct generations g = generations_of(w);
         CHECK(g.workflows == 0 && g.tokens == 0, "nobody else stores anything");
         CHECK(!w->s->ops->workflow_since, "nor is there anything to be read");
+        CHECK(!w->s->ops->generations, "nor counted");
         return;
     }
     CHECK(workflows_since(w, 0, "") == 0, "nothing was stored yet");
