@@ -233,8 +233,9 @@ static enum err lease(struct store *s, const struct lease_try *want, struct aren
     if (read_fails(d, e))
         return ERR_IO;
     if (!inner->shared) { /* as the bodies do that have it for themselves */
-        *ret = (struct lease){arena_copy(a, want->holder), d->node->boot,
-                              want->now + want->length_ms};
+        *ret = (struct lease){.holder = arena_copy(a, want->holder),
+                              .epoch = d->node->boot,
+                              .until = want->now + want->length_ms};
         return ERR_OK;
     }
     struct lease_try judged = *want; /* by the store's own clock */

@@ -15,6 +15,20 @@ static void pg_close(struct store *base)
     free(s);
 }
 
+static enum err pg_generations(struct store *base, struct generations *ret, struct error *e)
+{
+    CLEANUP(arena_fini) struct arena own = {0};
+    struct postgres_store *s = postgres_store_of(base);
+    struct query q;
+
+    query_of(&q, s, PG_GENERATIONS, &own);
+    CLEANUP(result_end) PGresult *r = pg_read(s, &q, e, "look for what is new");
+    if (!r)
+        return e->code;
+    *ret = (struct generations){(uint64_t)result_number(r, 0, 0), (uint64_t)result_number(r, 0, 1)};
+    return ERR_OK;
+}
+
 static const unsigned char *pg_secret(struct store *base)
 {
     return postgres_store_of(base)->secret;
@@ -37,17 +51,22 @@ static const struct store_ops ops = {
     .commit = pg_commit,
     .probe = pg_probe,
     .get = pg_get,
+    .glance = pg_glance,
     .overdue = pg_overdue,
     .list = pg_list,
     .workflow_put = pg_workflow_put,
     .workflow_get = pg_workflow_get,
     .workflow_list = pg_workflow_list,
+    .workflow_since = pg_workflow_since,
+    .generations = pg_generations,
     .token_put = pg_token_put,
     .token_delete = pg_token_delete,
     .token_list = pg_token_list,
     .audit_list = pg_audit_list,
     .requested = pg_requested,
     .lease = pg_lease,
+    .node_put = pg_node_put,
+    .node_list = pg_node_list,
     .secret = pg_secret,
     .boot = pg_boot,
     .used_until = pg_used_until,

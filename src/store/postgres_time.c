@@ -63,8 +63,10 @@ enum err pg_lease(struct store *base, const struct lease_try *want, struct arena
     struct pg_end o = pg_run(s, &q, 1, &r, e, "take a lease");
     if (o.err == ERR_OK) {
         pg_time_heard(s, sent_at, result_number(r, 0, 3));
-        *ret = (struct lease){arena_copy(a, result_text(r, 0, 0)), (uint64_t)result_number(r, 0, 1),
-                              result_number(r, 0, 2)};
+        *ret = (struct lease){arena_copy(a, result_text(r, 0, 0)),
+                              (uint64_t)result_number(r, 0, 1),
+                              result_number(r, 0, 2),
+                              {(uint64_t)result_number(r, 0, 4), (uint64_t)result_number(r, 0, 5)}};
     }
     PQclear(r);
     return o.err;

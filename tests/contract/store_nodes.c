@@ -5,6 +5,7 @@
 
 #include "store_world.h"
 
+#include "base/buf.h"
 #include <time.h>
 
 static void insert_owned(struct world *w, const char *id, const char *owner)
@@ -201,6 +202,107 @@ static void the_stores_clock_goes_on(void **state)
     wait_until(w, last + 20);
 }
 
+/* ---- what others stored ---- */
+
+static struct generations generations_of(struct world *w)
+{
+    struct generations told = try_lease(w, "l", "n1/1", 1000).generations;
+    struct generations read = told;
+
+    if (w->s->ops->generations)
+        must(w->s->ops->generations(w->s, &read, &w->e), "generations");
+    CHECK(told.workflows == read.workflows, "workflows");
+    CHECK(told.tokens == read.tokens, "tokens");
+    return told;
+}
+
+static void store_workflow(struct world *w, const char *name, const char *text)
+{
+    int64_t version = 0;
+    bool is_new = false;
+
+    must(w->s->ops->workflow_put(w->s, slice_of(name), slice_of(text), 1, NULL, &version, &is_new,
+                                 &w->e),
+         name);
+}
+
+/* "name version text" of what came after that generation; the one up to which that is all. */
+static uint64_t workflows_since(struct world *w, uint64_t after, const char *want)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    struct workflow_row *rows = NULL;
+    uint64_t generation = 0;
+    size_t count = 0;
+
+    must(w->s->ops->workflow_since(w->s, after, &w->a, &rows, &count, &generation, &w->e), "since");
+    for (size_t i = 0; i < count; i++)
+        buf_fmt(&b, "%.*s %" PRId64 " %.*s\n", SLICE_ARG(rows[i].name), rows[i].version,
+                SLICE_ARG(rows[i].text));
+    CHECK(slice_is(buf_view(&b), want), "after %" PRIu64 " came\n%s", after, b.ptr ? b.ptr : "-");
+    return generation;
+}
+
+static void what_others_stored_is_noticed_with_the_lease(void **state)
+{
+    struct world *w = *state;
+    struct token_row t = {.name = SLICE("ann"), .roles = SLICE("[\"admin\"]"), .admin = true};
+
+    if (!w->s->shared) {
+        struct generations g = generations_of(w);
+        CHECK(g.workflows == 0 && g.tokens == 0, "nobody else stores anything");
+        CHECK(!w->s->ops->workflow_since, "nor is there anything to be read");
+        CHECK(!w->s->ops->generations, "nor counted");
+        return;
+    }
+    CHECK(workflows_since(w, 0, "") == 0, "nothing was stored yet");
+    struct generations none = generations_of(w);
+    store_workflow(w, "b", "B");
+    store_workflow(w, "a", "A");
+    struct generations two = generations_of(w);
+    CHECK(two.workflows > none.workflows && two.tokens == none.tokens, "two definitions");
+    CHECK(workflows_since(w, two.workflows, "") == two.workflows, "all is known");
+    store_workflow(w, "b", "BB");
+    struct generations three = generations_of(w);
+    CHECK(three.workflows > two.workflows, "one more");
+    CHECK(workflows_since(w, two.workflows, "b 2 BB\n") == three.workflows, "and no other");
+    store_workflow(w, "b", "BB");
+    CHECK(workflows_since(w, three.workflows, "") == generations_of(w).workflows, "the same again");
+
+    must(w->s->ops->token_put(w->s, &t, false, NULL, &w->e), "token");
+    struct generations put = generations_of(w);
+    CHECK(put.tokens > two.tokens, "a token");
+    t.name = SLICE("eve");
+    t.hash[0] = 1;
+    must(w->s->ops->token_put(w->s, &t, false, NULL, &w->e), "token");
+    must(w->s->ops->token_delete(w->s, SLICE("eve"), 1, NULL, &w->e), "deleted");
+    CHECK(generations_of(w).tokens > put.tokens + 1, "two changes");
+    world_restart(w);
+    CHECK(generations_of(w).tokens > put.tokens + 1, "and they stay so");
+}
+
+static void many_tasks_are_seen_at_a_glance(void **state)
+{
+    struct world *w = *state;
+    struct slice ids[] = {SLICE("b"), SLICE("none"), SLICE("a"), SLICE("b"), {"\xff\0x", 3}};
+    struct glance g[COUNT_OF(ids)];
+    struct task_row row = a_row("b");
+
+    must(insert_row(w, a_row("a")), "a");
+    must(insert_row(w, row), "b");
+    row.revision = 2;
+    row.state = TASK_COMPENSATED;
+    row.ended_at = 9;
+    must(update_row(w, row), "b has ended");
+    memset(g, 77, sizeof g);
+    must(w->s->ops->glance(w->s, ids, COUNT_OF(ids), &w->a, g, &w->e), "glance");
+    CHECK(g[0].revision == 2 && g[0].state == TASK_COMPENSATED, "b");
+    CHECK(g[1].revision == 0, "there is none");
+    CHECK(g[2].revision == 1 && g[2].state == TASK_PENDING, "a");
+    CHECK(g[3].revision == 2 && g[3].state == TASK_COMPENSATED, "b again");
+    CHECK(g[4].revision == 0, "no task can be called so");
+    must(w->s->ops->glance(w->s, NULL, 0, &w->a, NULL, &w->e), "at nothing");
+}
+
 static void a_lease_can_be_seized(void **state)
 {
     struct world *w = *state;
@@ -289,6 +391,75 @@ static void every_start_has_its_number(void **state)
     }
 }
 
+static struct node_row node_of(struct world *w, uint64_t boot, int64_t started_at)
+{
+    (void)w;
+    return (struct node_row){.name = SLICE("n1"),
+                             .boot = boot,
+                             .url = SLICE("http://one:1"),
+                             .roles = NODE_SUPERVISOR,
+                             .version = SLICE("1.2.3"),
+                             .started_at = started_at};
+}
+
+static size_t nodes_at(struct world *w, int64_t now, struct node_row **ret)
+{
+    size_t count = 0;
+
+    must(w->s->ops->node_list(w->s, now, &w->a, ret, &count, &w->e), "list");
+    return count;
+}
+
+static void nodes_are_listed_with_what_their_leases_tell(void **state)
+{
+    struct world *w = *state;
+    const int64_t t = now_of(w) + 100 * NODE_FORGOTTEN_MS; /* by no clock, but one that is ahead */
+    struct node_row *rows = NULL;
+    struct node_row row = node_of(w, 1, t);
+
+    CHECK(!w->s->shared == !w->s->ops->node_list, "where a lock excludes others, none is listed");
+    if (!w->s->shared)
+        return;
+    must(w->s->ops->node_put(w->s, &row, &w->e), "put");
+    CHECK(nodes_at(w, t, &rows) == 1, "it says that it is there");
+    CHECK(slice_is(rows[0].name, "n1") && rows[0].boot == 1, "who it is");
+    CHECK(slice_is(rows[0].url, "http://one:1") && slice_is(rows[0].version, "1.2.3"), "its texts");
+    CHECK(rows[0].roles == NODE_SUPERVISOR && rows[0].started_at == t, "the rest of it");
+    CHECK(!rows[0].lease_until && !rows[0].alive && !rows[0].leads && !rows[0].draining,
+          "no lease");
+    row.started_at = 0;
+    must(w->s->ops->node_put(w->s, &row, &w->e), "put with its leases");
+    int64_t led = try_lease(w, "supervisor", "n1/1", 20000).until;
+    int64_t until = try_lease(w, "node/n1", "n1/1", 50000).until;
+    CHECK(nodes_at(w, led - 1, &rows) == 1 && rows[0].alive && rows[0].leads, "both leases");
+    CHECK(rows[0].lease_until == until, "until %" PRId64, rows[0].lease_until);
+    CHECK(nodes_at(w, led, &rows) == 1 && rows[0].alive && !rows[0].leads, "it led");
+    CHECK(nodes_at(w, until, &rows) == 1 && !rows[0].alive, "it lived");
+    row.draining = true;
+    row.url = SLICE_NONE;
+    must(w->s->ops->node_put(w->s, &row, &w->e), "put again");
+    CHECK(nodes_at(w, until, &rows) == 1 && rows[0].draining && !rows[0].url.ptr, "as said last");
+    CHECK(nodes_at(w, until - 1 + NODE_FORGOTTEN_MS, &rows) == 1, "still remembered");
+    CHECK(nodes_at(w, until + NODE_FORGOTTEN_MS, &rows) == 0, "forgotten");
+}
+
+static void an_older_boot_says_nothing_of_a_node(void **state)
+{
+    struct world *w = *state;
+    struct node_row *rows = NULL;
+    struct node_row row = node_of(w, 2, 1000);
+
+    if (!w->s->shared)
+        return;
+    world_restart(w);
+    must(w->s->ops->node_put(w->s, &row, &w->e), "put");
+    row = node_of(w, 1, 900);
+    row.draining = true;
+    must(w->s->ops->node_put(w->s, &row, &w->e), "put by the older boot");
+    CHECK(nodes_at(w, 1000, &rows) == 1, "one node");
+    CHECK(rows[0].boot == 2 && !rows[0].draining && rows[0].started_at == 1000, "the newer one");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -300,9 +471,13 @@ int main(void)
         ON_ALL(a_lease_from_a_wrong_clock_has_run_out),
         ON_ALL(the_stores_clock_goes_on),
         ON_ALL(a_lease_can_be_seized),
+        ON_ALL(what_others_stored_is_noticed_with_the_lease),
+        ON_ALL(many_tasks_are_seen_at_a_glance),
         ON_ALL(tasks_of_a_node_without_lease_are_claimed),
         ON_ALL(requests_of_others_are_found),
         ON_ALL(every_start_has_its_number),
+        ON_ALL(nodes_are_listed_with_what_their_leases_tell),
+        ON_ALL(an_older_boot_says_nothing_of_a_node),
     };
     return cmocka_run_group_tests_name("store nodes", tests, NULL, NULL);
 }
