@@ -449,7 +449,7 @@ static void many_gone(struct exchange *x)
         many_end(m);
 }
 
-static void definitions_read(struct registry_wait *w, enum err err, const char *story)
+static void many_may_be_read(struct registry_wait *w, enum err err, const char *story)
 {
     struct many *m = CONTAINER_OF(w, struct many, definitions);
     struct http_request *r = m->x.http;
@@ -472,7 +472,7 @@ static void begin_lines(struct many *m)
 {
     struct server *sv = m->x.server;
 
-    m->definitions.told = definitions_read;
+    m->definitions.told = many_may_be_read;
     m->reading = registry_read(&sv->workflows, &m->definitions);
     if (!m->reading)
         list_push(&sv->hungry, &m->link);

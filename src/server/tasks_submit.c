@@ -360,7 +360,7 @@ static void single_read(struct single *one)
         single_end(one);
 }
 
-static void definitions_read(struct registry_wait *w, enum err err, const char *story)
+static void single_may_be_read(struct registry_wait *w, enum err err, const char *story)
 {
     struct single *one = CONTAINER_OF(w, struct single, definitions);
 
@@ -388,7 +388,7 @@ static void single_post(struct server *sv, struct http_request *r, int64_t wait_
     one->bytes = r->body.len;
     sv->asks_bytes += one->bytes;
     one->body = arena_copy(&one->s.arena, r->body); /* it may outlive the client */
-    one->definitions.told = definitions_read;
+    one->definitions.told = single_may_be_read;
     exchange_begin(&one->x, sv, r);
     if (!registry_read(&sv->workflows, &one->definitions)) {
         single_read(one);
