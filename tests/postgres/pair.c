@@ -131,6 +131,16 @@ static bool is_gone(pid_t pid)
     return waitpid(pid, NULL, WNOHANG) == pid || (kill(pid, 0) != 0 && errno == ESRCH);
 }
 
+static void wait_gone(pid_t pid, int which)
+{
+    for (unsigned i = 0; i < TRIES; i++) {
+        if (is_gone(pid))
+            return;
+        (void)usleep(PAUSE_US);
+    }
+    CHECK(false, "server %s does not go", names[which]);
+}
+
 static void signal_children(pid_t parent, int signal)
 {
     char path[64];
@@ -164,9 +174,7 @@ void pair_kill(const struct pair *p, int which)
         return;
     signal_children(pid, SIGKILL);
     (void)kill(pid, SIGKILL);
-    for (unsigned i = 0; i < TRIES && !is_gone(pid); i++)
-        (void)usleep(PAUSE_US);
-    CHECK(is_gone(pid), "server %s does not go", names[which]);
+    wait_gone(pid, which);
 }
 
 /* ---- clients ---- */
@@ -255,7 +263,8 @@ void pair_restart(const struct pair *p, int which, const char *mode)
     pid_t pid = postmaster(p, which);
 
     run(p, which, "pg_ctl", args);
-    CHECK(!pid || is_gone(pid), "server %s does not go", names[which]);
+    if (pid)
+        wait_gone(pid, which);
     pair_start(p, which);
 }
 
