@@ -141,6 +141,8 @@ const char *pg_sql_text(enum pg_sql which)
             TAKE("t.state", "t.started_at", "$3"),
         [PG_PROBE] = "INSERT INTO ~meta (name, value) VALUES ('probe', $1) "
             "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        /* Changes nothing, but is written: durable as all that was committed before it. */
+        [PG_PROVE] = "UPDATE ~node SET name = name WHERE name = $1",
         [PG_GET] = "SELECT " COLUMNS("t") PAYLOADS("t") " FROM ~task AS t WHERE t.id = $1",
         [PG_OVERDUE] = "SELECT " COLUMNS("t") " FROM ~task AS t WHERE t.wake_at <= $1 "
             "AND (t.wake_at, t.seq) > ($2, $3) ORDER BY t.wake_at, t.seq LIMIT $4",
