@@ -160,6 +160,8 @@ const char *pg_sql_text(enum pg_sql which)
             TAKE("t.state", "t.started_at", "$2"),
         [PG_PROBE] = "INSERT INTO ~meta (name, value) VALUES ('probe', $1) "
             "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        /* Changes nothing, but is written: durable as all that was committed before it. */
+        [PG_PROVE] = "UPDATE ~node SET name = name WHERE name = $1",
         [PG_GET] = "SELECT " COLUMNS("t") PAYLOADS("t") " FROM ~task AS t WHERE t.id = $1",
         [PG_GLANCE] = "SELECT i.nth, t.revision, t.state FROM unnest($1::text[]) WITH ORDINALITY "
             "AS i(id, nth) JOIN ~task AS t ON t.id = i.id",
