@@ -109,7 +109,12 @@ struct scheduler {
     bool draining, troubled;
     /* Where the store is shared (shared.c): */
     int64_t lease_until, lease_try_at, poll_at;
-    bool seizing;           /* the lease is an older boot's: it is taken from it */
+    bool seizing; /* the lease is an older boot's: it is taken from it */
+    bool left;    /* it was given up for good ... */
+    bool leaving; /* ... by this job, which is with the store */
+    struct store_job leave_job;
+    struct lease_try leave_try;
+    struct arena leave_arena;
     bool replaced;          /* it is a newer boot's */
     bool polling;           /* requests of others are to be read ... */
     int64_t poll_after_seq; /* ... from there on */
@@ -192,7 +197,8 @@ bool shared_try_lease(struct scheduler *s, struct arena *a,
 void shared_leased(struct scheduler *s, const struct lease *l);
 void shared_poll(struct scheduler *s, int64_t now);
 void shared_polled(struct scheduler *s, const struct row_page *page);
-int64_t shared_next(const struct scheduler *s);                           /* 0: never */
+int64_t shared_next(const struct scheduler *s); /* 0: never */
+void shared_leave(struct scheduler *s);
 int64_t shared_stale_at(const struct scheduler *s, const struct live *l); /* the same */
 
 /* flush.c: batches */

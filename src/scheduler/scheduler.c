@@ -5,7 +5,7 @@
 
 #include "scheduler/internal.h"
 
-enum { SWEEP_MS = 500 };
+enum { SWEEP_MS = 500, LEASE_MS = 3000 };
 
 int64_t scheduler_now(const struct scheduler *s)
 {
@@ -22,7 +22,7 @@ struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_q
     s->config = *c;
     s->config.live_max = c->live_max ? c->live_max : 50000;
     s->config.batch_max = c->batch_max ? c->batch_max : 1024;
-    s->config.lease_ms = c->lease_ms ? c->lease_ms : 10000;
+    s->config.lease_ms = c->lease_ms ? c->lease_ms : LEASE_MS;
     s->store = store;
     s->workflows = workflows;
     s->key = key;
@@ -68,7 +68,7 @@ void scheduler_free(struct scheduler *s)
 {
     if (!s)
         return;
-    ASSERT(!s->job);
+    ASSERT(!scheduler_is_busy(s));
     drop_all_lives(s);
     drop_all_calls(s);
     heap_fini(&s->waits);
@@ -197,7 +197,12 @@ void scheduler_drain(struct scheduler *s)
 
 bool scheduler_is_busy(const struct scheduler *s)
 {
-    return s->job != NULL;
+    return s->job != NULL || s->leaving;
+}
+
+void scheduler_leave(struct scheduler *s)
+{
+    shared_leave(s);
 }
 
 bool scheduler_is_drained(const struct scheduler *s)
@@ -220,6 +225,7 @@ void scheduler_stats(const struct scheduler *s, struct scheduler_stats *ret)
 {
     *ret = s->stats;
     ret->parked = parked_calls(s);
+    ret->leased = !s->config.shared || s->lease_until > scheduler_now(s);
 }
 
 const struct dispatch *scheduler_dispatch(const struct scheduler *s)

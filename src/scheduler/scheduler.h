@@ -141,8 +141,9 @@ struct scheduler_config {
     struct slice node; /* "n1" */
     uint64_t boot;
     bool shared;      /* other nodes may work on the same store */
+    bool idle;        /* it says that this node lives (by its lease), and does nothing else */
     int64_t lease_ms; /* where it is shared: without a sign of life for so long, the others take
-                         over what this node owns; default 10 s */
+                         over what this node owns; default 3 s. It is renewed after a third of it */
     size_t live_max;  /* tasks in memory beyond which nothing is claimed; default 50 000 */
     size_t batch_max; /* changes in one transaction; default 1 024 */
     struct slice key_prefix; /* before idempotency keys; may be NONE */
@@ -180,7 +181,10 @@ void scheduler_requested(struct scheduler *s, struct slice id, bool released);
  * spin. */
 void scheduler_drain(struct scheduler *s);
 bool scheduler_is_drained(const struct scheduler *s); /* nothing is left to commit or to release */
-bool scheduler_is_busy(const struct scheduler *s);    /* a job is with the store */
+/* Drained or not, it gives up the node's lease: what it owns yet, others may take at once. It does
+ * nothing from then on but land what is with the store. */
+void scheduler_leave(struct scheduler *s);
+bool scheduler_is_busy(const struct scheduler *s); /* a job is with the store */
 
 enum { ATTEMPT_ENDS = OUTCOME_LATE + 1 };
 
@@ -189,6 +193,7 @@ struct scheduler_stats {
     uint64_t changes, batches, conflicts, claims, submitted, ended;
     uint64_t beats[BEAT_STATUS_COUNT];
     uint64_t attempts[2][ATTEMPT_ENDS]; /* that ended here, by direction and outcome */
+    bool leased;   /* others know that this node lives; true where the store is not shared */
     bool replaced; /* a newer boot of this node is at work: it drains for good */
 };
 void scheduler_stats(const struct scheduler *s, struct scheduler_stats *ret);

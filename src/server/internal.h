@@ -36,7 +36,11 @@ struct server {
     struct registry workflows;
     struct token_key *key;
     struct access *access;
-    bool token_made;         /* the admin's, at this start */
+    enum {
+        TOKEN_THERE,     /* the admin's: it was there; */
+        TOKEN_MADE,      /* it was made at this start; */
+        TOKEN_ELSEWHERE, /* another node that shares the store has made it */
+    } token_made;
     struct slice caller;     /* whose request is being handled; until its handler returns */
     uv_timer_t tokens_timer; /* reads the tokens again ... */
     bool tokens_stale;       /* ... until that succeeds */
@@ -58,8 +62,10 @@ struct server {
     bool scans_fail;      /* it is the supervisor who said so ... */
     uint64_t scans_until; /* ... after so many scans that did not */
     bool draining, ended;
+    bool replaced; /* the node is another process now: this one ends */
     struct metrics metrics;
     struct events *events;
+    struct nodes *nodes;
     struct backup *backup; /* NULL: none is made */
 };
 
@@ -174,11 +180,20 @@ void backup_post(struct server *sv, struct http_request *r);
 void backup_flushed(struct server *sv, struct http_request *r); /* its reader has taken all */
 void backup_drain(struct server *sv);                           /* the one at work ends */
 
+/* nodes.c */
+struct nodes *nodes_new(struct server *sv);
+void nodes_free(struct nodes *n);      /* nobody waits for the list any more */
+void nodes_listening(struct nodes *n); /* says so in the store, as soon as that takes it */
+void nodes_drain(struct nodes *n);     /* the same of the end that begins */
+void nodes_turn(struct nodes *n);      /* before each turn */
+void nodes_get(struct server *sv, struct http_request *r);
+/* 503: this node is no scheduler, and which ones are. */
+void nodes_refuse(struct server *sv, struct http_request *r);
+
 /* status.c */
 void healthz_get(struct server *sv, struct http_request *r);
 void readyz_get(struct server *sv, struct http_request *r);
 void agents_get(struct server *sv, struct http_request *r);
-void nodes_get(struct server *sv, struct http_request *r);
 void stats_get(struct server *sv, struct http_request *r);
 void metrics_get(struct server *sv, struct http_request *r);
 

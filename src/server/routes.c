@@ -110,6 +110,14 @@ static bool reads_query(const struct route *rt)
            || rt->serve == audit_get || rt->serve == events_get || rt->may == ROLE_ANYBODY;
 }
 
+/* What only a scheduler does. */
+static bool takes_scheduler(const struct route *rt)
+{
+    return rt->serve == work_post || rt->serve == heartbeats_post || rt->serve == tasks_post
+           || rt->serve == task_retry || rt->serve == task_skip || rt->serve == task_undo
+           || rt->serve == task_cancel;
+}
+
 /* RFC 9110, 15.5.6: says what is possible. */
 static void answer_wrong_method(struct http_request *r)
 {
@@ -196,7 +204,10 @@ static void serve_known(struct server *sv, struct http_request *r, const struct 
         answer_forbidden(r, b, rt);
     } else if (reads_query(rt) || parameters_ok(r, NAMES(NULL))) {
         sv->caller = b ? b->name : SLICE_NONE;
-        rt->serve(sv, r);
+        if (takes_scheduler(rt) && !(sv->config.roles & NODE_SCHEDULER))
+            nodes_refuse(sv, r);
+        else
+            rt->serve(sv, r);
         sv->caller = SLICE_NONE;
     }
 }

@@ -17,6 +17,8 @@ enum {
     ERRORS_MAX = 100,
     CLOCK_LOOK_MS = 1000,
     CLOCK_JUMP_MS = 5000,
+    REPLACED_MS = 1000,         /* what is left to a process that is not its node any more */
+    STORE_LAST_MS = 11000,      /* for a store elsewhere to take what it was handed, at the end */
     STORE_SLOW_MS = 5000,       /* a job that takes longer counts as trouble */
     CLOCK_BEHIND_MS = 1000,     /* is worth telling */
     CLOCK_BELIEVE_MS = 86400000 /* of a past that lies so far ahead nothing is believed */
@@ -130,13 +132,17 @@ static void checked(uv_check_t *c)
     take_turn(c->data);
 }
 
+static void notice_replaced(struct server *sv);
+
 static void take_turn(struct server *sv)
 {
     if (sv->ended)
         return;
     notice_clock_jump(sv);
+    notice_replaced(sv);
     notice_scan(sv);
     many_go_on(sv);
+    nodes_turn(sv->nodes);
     int64_t at = scheduler_turn(sv->scheduler);
     int64_t scan = supervisor_turn(sv->supervisor);
     events_turn(sv->events);
@@ -270,20 +276,37 @@ static void notice_scan(struct server *sv)
 
 /* ---- the end ---- */
 
+/* What was handed to the store has not come back: it hangs, or is away, and others will take over
+ * when our leases have run out. All that was acknowledged is durable. */
+static void store_is_silent(uv_timer_t *t)
+{
+    const struct server *sv = t->data;
+
+    log_line(LOG_WARN, "event=ended_without_store reason=\"it has not answered\"");
+    _exit(sv->replaced ? 1 : 0);
+}
+
+/* Of a disk that hangs, who waits knows more than we do: a second signal does not wait. */
 static void end_now(struct server *sv)
 {
     sv->ended = true;
     supervisor_stop(sv->supervisor);
+    scheduler_leave(sv->scheduler);
+    (void)uv_timer_stop(&sv->drain_timer);
+    if (sv->config.store->shared)
+        (void)uv_timer_start(&sv->drain_timer, store_is_silent, STORE_LAST_MS, 0);
     uv_stop(&sv->loop);
 }
 
+/* For results of attempts that are out, a node waits that is not another process yet. */
 static bool may_end(const struct server *sv)
 {
     struct scheduler_stats st;
 
     scheduler_stats(sv->scheduler, &st);
-    return st.open_attempts == 0 && scheduler_is_drained(sv->scheduler) && sv->exchange_count == 0
-           && list_empty(&sv->hungry) && !supervisor_is_busy(sv->supervisor);
+    return (st.open_attempts == 0 || sv->replaced) && scheduler_is_drained(sv->scheduler)
+           && sv->exchange_count == 0 && list_empty(&sv->hungry)
+           && !supervisor_is_busy(sv->supervisor);
 }
 
 static void drain_step(uv_timer_t *t)
@@ -295,6 +318,35 @@ static void drain_step(uv_timer_t *t)
         end_now(sv);
 }
 
+/* Where others can supervise, they need not wait for our end. */
+static void begin_drain(struct server *sv)
+{
+    sv->draining = true;
+    notify("STOPPING=1");
+    scheduler_drain(sv->scheduler);
+    if (sv->config.store->shared)
+        supervisor_stop(sv->supervisor);
+    waiters_all(&sv->waits);
+    events_drain(sv->events);
+    nodes_drain(sv->nodes);
+    backup_drain(sv);
+    (void)uv_timer_start(&sv->drain_timer, drain_step, SHUT_MS, SHUT_MS);
+}
+
+/* The scheduler has said so in the log, and drains. */
+static void notice_replaced(struct server *sv)
+{
+    struct scheduler_stats st;
+
+    scheduler_stats(sv->scheduler, &st);
+    if (!st.replaced || sv->replaced)
+        return;
+    sv->replaced = true;
+    sv->config.drain_ms = min_i64(sv->config.drain_ms, REPLACED_MS);
+    if (!sv->draining)
+        begin_drain(sv);
+}
+
 void server_on_signal(uv_signal_t *s, int signum)
 {
     struct server *sv = s->data;
@@ -304,13 +356,7 @@ void server_on_signal(uv_signal_t *s, int signum)
         _exit(128 + signum); /* all that was acknowledged is durable */
     }
     log_line(LOG_INFO, "event=draining signal=%d", signum);
-    sv->draining = true;
-    notify("STOPPING=1");
-    scheduler_drain(sv->scheduler);
-    waiters_all(&sv->waits);
-    events_drain(sv->events);
-    backup_drain(sv);
-    (void)uv_timer_start(&sv->drain_timer, drain_step, SHUT_MS, SHUT_MS);
+    begin_drain(sv);
     take_turn(sv);
 }
 
@@ -389,6 +435,7 @@ static void make_parts(struct server *sv)
         .node = slice_of(c->node),
         .boot = c->store->ops->boot(c->store),
         .shared = c->store->shared,
+        .idle = !(c->roles & NODE_SCHEDULER),
         .key_prefix = slice_of(c->key_prefix),
     };
     (void)snprintf(sv->holder, sizeof sv->holder, "%s/%" PRIu64, c->node, sc.boot);
@@ -401,6 +448,8 @@ static void make_parts(struct server *sv)
     sv->key = token_key_new(c->store->ops->secret(c->store));
     sv->scheduler = scheduler_new(&sc, sv->store, &sv->workflows, sv->key, &clock, &outside);
     sv->supervisor = supervisor_new(&suc, sv->store, &sv->workflows, &sv_outside);
+    if (!(c->roles & NODE_SUPERVISOR))
+        supervisor_stop(sv->supervisor);
 }
 
 /* That the loop turns is what the service manager wants to know: it restarts one that hangs. */
@@ -473,6 +522,7 @@ static void take_down(struct server *sv)
     int rc = uv_loop_close(&sv->loop);
     ASSERT(rc == 0);
     events_free(sv->events);
+    nodes_free(sv->nodes);
     token_key_free(sv->key);
     access_free(sv->access);
     registry_fini(&sv->workflows);
@@ -505,6 +555,7 @@ enum err server_run(const struct server_config *c, struct error *e)
     ASSERT(sv);
     sv->config = *c;
     list_init(&sv->hungry);
+    sv->config.roles = c->roles ? c->roles : NODE_ROLES;
     sv->config.drain_ms = c->drain_ms ? c->drain_ms : DRAIN_MS;
     sv->wall_minus_steady_ms = time_at_start(sv) - server_steady(NULL);
     sv->wall_off_told_ms = min_i64(0, clock_ms(CLOCK_REALTIME) - server_now(sv));
@@ -525,15 +576,22 @@ enum err server_run(const struct server_config *c, struct error *e)
     sv->store = store_thread_queue(sv->thread);
     make_parts(sv);
     sv->events = events_new(sv);
+    sv->nodes = nodes_new(sv);
     start_handles(sv);
     if (err == ERR_OK)
         err = door_open(sv, e);
     if (err == ERR_OK) {
+        nodes_listening(sv->nodes);
         take_turn(sv);
         (void)uv_run(&sv->loop, UV_RUN_DEFAULT);
         log_line(LOG_INFO, "event=ended");
     }
     sv->ended = true;
+    if (err == ERR_OK && sv->replaced)
+        err = error_set(e, ERR_CONFLICT,
+                        "the node \"%s\" was started again, and that process is the node now; if "
+                        "it runs on another machine, give each a name of its own (--node)",
+                        sv->config.node);
     take_down(sv);
     free(sv);
     return err;

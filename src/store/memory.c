@@ -6,6 +6,7 @@
 #include "base/fault.h"
 #include "base/map.h"
 #include "store/memory_access.h"
+#include "store/memory_node.h"
 #include "store/row.h"
 #include "json/json.h"
 
@@ -39,6 +40,7 @@ struct memory_store {
     struct mem_lease *leases;
     size_t lease_count;
     struct mem_access access;
+    struct mem_nodes nodes;
     uint64_t boot;
     unsigned char secret[32];
 };
@@ -663,6 +665,36 @@ static enum err memory_lease(struct store *base, const struct lease_try *want, s
     return ERR_OK;
 }
 
+static enum err memory_node_put(struct store *base, const struct node_row *row, struct error *e)
+{
+    if (fault())
+        return fails(e);
+    mem_node_put(&memory_store_of(base)->nodes, row);
+    return committed(e);
+}
+
+static enum err memory_node_list(struct store *base, int64_t now, struct arena *a,
+                                 struct node_row **ret, size_t *ret_count, struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+    const struct mem_lease *leads = lease_find(s, SLICE(SUPERVISOR_LEASE));
+
+    if (fault())
+        return fails(e);
+    mem_node_list(&s->nodes, a, ret, ret_count);
+    for (size_t i = *ret_count; i-- > 0;) {
+        CLEANUP(buf_fini) struct buf name = {0};
+        buf_fmt(&name, NODE_LEASE "%.*s", SLICE_ARG((*ret)[i].name));
+        const struct mem_lease *own = lease_find(s, buf_view(&name));
+        mem_node_judge(&(*ret)[i], own ? &own->lease : NULL, leads ? &leads->lease : NULL, now);
+        if (max_i64((*ret)[i].lease_until, own ? 0 : (*ret)[i].started_at)
+            > now - NODE_FORGOTTEN_MS)
+            continue;
+        memmove(&(*ret)[i], &(*ret)[i + 1], (--*ret_count - i) * sizeof **ret);
+    }
+    return ERR_OK;
+}
+
 static enum err memory_requested(struct store *base, struct slice locked_by, int64_t after_seq,
                                  size_t limit, struct arena *a, struct row_page *ret,
                                  struct error *e)
@@ -706,6 +738,7 @@ static void memory_close(struct store *base)
     for (size_t i = 0; i < s->lease_count; i++)
         arena_fini(&s->leases[i].arena);
     mem_access_fini(&s->access);
+    mem_nodes_fini(&s->nodes);
     map_fini(&s->by_id);
     free(s->tasks);
     free(s->workflows);
@@ -736,6 +769,8 @@ static const struct store_ops ops = {
     .audit_list = memory_audit_list,
     .requested = memory_requested,
     .lease = memory_lease,
+    .node_put = memory_node_put,
+    .node_list = memory_node_list,
     .secret = memory_secret,
     .boot = memory_boot,
     .used_until = memory_used_until,

@@ -15,6 +15,7 @@
  *   postgres_list.c        listings
  *   postgres_workflow.c    definitions
  *   postgres_access.c      tokens, and the audit
+ *   postgres_node.c        what nodes say of themselves
  *   postgres.c             open, close, leases, the table of operations
  */
 
@@ -94,6 +95,8 @@ enum pg_sql {
     PG_LEASE_TAKE,
     PG_LEASE_GET,
     PG_BOOT,
+    PG_NODE_PUT,
+    PG_NODE_LIST,
     PG_SECRET_MAKE,
     PG_SECRET_GET,
     PG_COUNT,
@@ -227,6 +230,9 @@ enum err pg_token_delete(struct store *s, struct slice name, int64_t now, const 
                          struct error *e);
 enum err pg_token_list(struct store *s, struct arena *a, struct token_row **ret, size_t *ret_count,
                        struct error *e);
+enum err pg_node_put(struct store *s, const struct node_row *row, struct error *e);
+enum err pg_node_list(struct store *s, int64_t now, struct arena *a, struct node_row **ret,
+                      size_t *ret_count, struct error *e);
 enum err pg_audit_list(struct store *s, const struct audit_query *q, struct arena *a,
                        struct audit_page *ret, struct error *e);
 

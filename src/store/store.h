@@ -148,8 +148,35 @@ struct list_query {
                         less than `limit` rows, none even, with more to come */
 };
 
-/* Before a node's name: the lease that its scheduler holds as "node/boot" while it lives. */
+/* Before a node's name: the lease that it holds as "node/boot" while it lives. */
 #define NODE_LEASE "node/"
+/* What the supervisor that leads holds, as "node/boot". */
+#define SUPERVISOR_LEASE "supervisor"
+
+/* What a node does besides answering questions. */
+enum node_role {
+    NODE_SCHEDULER = 1,
+    NODE_SUPERVISOR = 2,
+    NODE_ROLES = NODE_SCHEDULER | NODE_SUPERVISOR,
+};
+
+/* A node as the others know it: what it wrote at its start and when it began to end, and (out, of
+ * node_list) what its leases tell. */
+struct node_row {
+    struct slice name;
+    uint64_t boot;
+    struct slice url; /* how clients reach it; NONE: it did not say */
+    unsigned roles;   /* enum node_role */
+    struct slice version;
+    int64_t started_at;  /* 0: it has not written anything yet */
+    bool draining;       /* it ends */
+    int64_t lease_until; /* out: of NODE_LEASE; 0: it never had one */
+    bool alive;          /* out: that lease has not run out */
+    bool leads;          /* out: its supervisor has the lease to lead, which has not run out */
+};
+
+/* Nodes whose lease ran out longer ago than this are left out of lists. */
+#define NODE_FORGOTTEN_MS INT64_C(86400000)
 
 /* How much there is of what is not over: for who looks after it. Counting ends at `most`, so that
  * it costs the same however much is stored. */
@@ -285,6 +312,13 @@ struct store_ops {
      * always the caller's, and nothing is written. */
     enum err (*lease)(struct store *s, const struct lease_try *want, struct arena *a,
                       struct lease *ret, struct error *e);
+
+    /* Writes what a node says of itself: name to draining. Nothing is done if it is a later boot's
+     * by now. NULL, as is node_list, where the store is not shared. */
+    enum err (*node_put)(struct store *s, const struct node_row *row, struct error *e);
+    /* All nodes but those forgotten (NODE_FORGOTTEN_MS), by name, as things are at `now`. */
+    enum err (*node_list)(struct store *s, int64_t now, struct arena *a, struct node_row **ret,
+                          size_t *ret_count, struct error *e);
 
     /* Some 32 secret random bytes, made at creation, the same for all nodes: the key of tokens. */
     const unsigned char *(*secret)(struct store *s);

@@ -11,7 +11,7 @@ enum {
     UNREADABLE_MS = 3600000, /* until a row that cannot be read is complained about again */
 };
 
-#define LEASE_NAME SLICE("supervisor")
+#define LEASE_NAME SLICE(SUPERVISOR_LEASE)
 
 enum phase { PHASE_IDLE, PHASE_READ, PHASE_WRITE, PHASE_LEAVE };
 
@@ -50,7 +50,7 @@ struct supervisor *supervisor_new(const struct supervisor_config *c, struct stor
     sv->config = *c;
     sv->config.interval_ms = c->interval_ms ? c->interval_ms : 1000;
     sv->config.grace_ms = c->grace_ms ? c->grace_ms : 10000;
-    sv->config.lease_ms = c->lease_ms ? c->lease_ms : 10000;
+    sv->config.lease_ms = c->lease_ms ? c->lease_ms : 3000;
     sv->store = store;
     sv->workflows = workflows;
     sv->outside = *outside;

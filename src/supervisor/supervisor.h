@@ -29,7 +29,7 @@ struct supervisor_config {
     struct slice holder; /* who we are, for the lease */
     int64_t interval_ms; /* default 1 s */
     int64_t grace_ms;    /* default 10 s */
-    int64_t lease_ms;    /* default 10 s */
+    int64_t lease_ms;    /* default 3 s */
 };
 
 struct supervisor_outside {

@@ -190,6 +190,73 @@ static void every_start_has_its_number(void **state)
     }
 }
 
+static struct node_row node_of(struct world *w, uint64_t boot, int64_t started_at)
+{
+    (void)w;
+    return (struct node_row){.name = SLICE("n1"),
+                             .boot = boot,
+                             .url = SLICE("http://one:1"),
+                             .roles = NODE_SUPERVISOR,
+                             .version = SLICE("1.2.3"),
+                             .started_at = started_at};
+}
+
+static size_t nodes_at(struct world *w, int64_t now, struct node_row **ret)
+{
+    size_t count = 0;
+
+    must(w->s->ops->node_list(w->s, now, &w->a, ret, &count, &w->e), "list");
+    return count;
+}
+
+static void nodes_are_listed_with_what_their_leases_tell(void **state)
+{
+    const int64_t t = 100 * NODE_FORGOTTEN_MS;
+    struct world *w = *state;
+    struct node_row *rows = NULL;
+    struct node_row row = node_of(w, 1, t);
+
+    CHECK(!w->s->shared == !w->s->ops->node_list, "where a lock excludes others, none is listed");
+    if (!w->s->shared)
+        return;
+    must(w->s->ops->node_put(w->s, &row, &w->e), "put");
+    CHECK(nodes_at(w, t, &rows) == 1, "it says that it is there");
+    CHECK(slice_is(rows[0].name, "n1") && rows[0].boot == 1, "who it is");
+    CHECK(slice_is(rows[0].url, "http://one:1") && slice_is(rows[0].version, "1.2.3"), "its texts");
+    CHECK(rows[0].roles == NODE_SUPERVISOR && rows[0].started_at == t, "the rest of it");
+    CHECK(!rows[0].lease_until && !rows[0].alive && !rows[0].leads && !rows[0].draining,
+          "no lease");
+    (void)try_lease(w, "node/n1", "n1/1", t, t + 100);
+    (void)try_lease(w, "supervisor", "n1/1", t, t + 50);
+    CHECK(nodes_at(w, t + 49, &rows) == 1 && rows[0].alive && rows[0].leads, "both leases");
+    CHECK(rows[0].lease_until == t + 100, "until %" PRId64, rows[0].lease_until);
+    CHECK(nodes_at(w, t + 50, &rows) == 1 && rows[0].alive && !rows[0].leads, "it led");
+    CHECK(nodes_at(w, t + 100, &rows) == 1 && !rows[0].alive, "it lived");
+    row.draining = true;
+    row.url = SLICE_NONE;
+    must(w->s->ops->node_put(w->s, &row, &w->e), "put again");
+    CHECK(nodes_at(w, t, &rows) == 1 && rows[0].draining && !rows[0].url.ptr, "as said last");
+    CHECK(nodes_at(w, t + 99 + NODE_FORGOTTEN_MS, &rows) == 1, "still remembered");
+    CHECK(nodes_at(w, t + 100 + NODE_FORGOTTEN_MS, &rows) == 0, "forgotten");
+}
+
+static void an_older_boot_says_nothing_of_a_node(void **state)
+{
+    struct world *w = *state;
+    struct node_row *rows = NULL;
+    struct node_row row = node_of(w, 2, 1000);
+
+    if (!w->s->shared)
+        return;
+    world_restart(w);
+    must(w->s->ops->node_put(w->s, &row, &w->e), "put");
+    row = node_of(w, 1, 900);
+    row.draining = true;
+    must(w->s->ops->node_put(w->s, &row, &w->e), "put by the older boot");
+    CHECK(nodes_at(w, 1000, &rows) == 1, "one node");
+    CHECK(rows[0].boot == 2 && !rows[0].draining && rows[0].started_at == 1000, "the newer one");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -200,6 +267,8 @@ int main(void)
         ON_ALL(tasks_of_a_node_without_lease_are_claimed),
         ON_ALL(requests_of_others_are_found),
         ON_ALL(every_start_has_its_number),
+        ON_ALL(nodes_are_listed_with_what_their_leases_tell),
+        ON_ALL(an_older_boot_says_nothing_of_a_node),
     };
     return cmocka_run_group_tests_name("store nodes", tests, NULL, NULL);
 }

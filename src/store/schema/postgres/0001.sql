@@ -66,10 +66,17 @@ CREATE TABLE ~workflow (
     PRIMARY KEY (name, version)
 );
 
--- How often each node was started.
+-- The nodes: how often each was started, and what it said of itself at its last start. Whether it
+-- lives is told by its lease.
 CREATE TABLE ~node (
-    name TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    boot BIGINT NOT NULL
+    name       TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    boot       BIGINT NOT NULL,
+    url        TEXT,
+    schedules  BOOLEAN NOT NULL DEFAULT false,
+    supervises BOOLEAN NOT NULL DEFAULT false,
+    version    TEXT NOT NULL DEFAULT '',
+    started_at BIGINT,
+    draining   BOOLEAN NOT NULL DEFAULT false
 );
 
 -- Who may do what is done by one at a time; the epoch fences those who only think they still may.
