@@ -62,14 +62,6 @@ start_node() {
     keep "$name" at "$host" "$server_bin" serve --data "$work/data-$name" --node "$name" --listen "$listen" "$@"
 }
 
-# intact-reconcile reads SQLite, so it is given a copy of what the database says.
 reconcile() {
-    rm -f "$work/tasks.db"
-    sqlite3 "$work/tasks.db" "CREATE TABLE task_view(id, state, input);
-        CREATE TABLE task_step(task, name, state, in_doubt INTEGER)"
-    sql "COPY (SELECT id, state, input FROM task_view) TO STDOUT (FORMAT csv)" |
-        sqlite3 "$work/tasks.db" '.import --csv /dev/stdin task_view'
-    sql "COPY (SELECT task, name, state, in_doubt::int FROM task_step) TO STDOUT (FORMAT csv)" |
-        sqlite3 "$work/tasks.db" '.import --csv /dev/stdin task_step'
-    "$build/examples/order/intact-reconcile" "$@" "$work/tasks.db" "${pg_ledgers[@]}"
+    "$build/examples/order/intact-reconcile" "$@" "host=$pg_socket user=intact dbname=postgres" "${pg_ledgers[@]}"
 }

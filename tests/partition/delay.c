@@ -34,7 +34,7 @@
 
 enum {
     PAIRS_MAX = 500,
-    PIECE_MAX = 16384,
+    PIECE_MAX = 8192,
     QUEUE_MAX = 262144, /* of one way: then the sender has to wait */
     LOOK_MS = 50,       /* how often the plan is looked at */
 };
@@ -178,18 +178,18 @@ static bool take_in(struct way *w)
     return n >= 0 || errno == EAGAIN || errno == EINTR;
 }
 
-static bool is_due(const struct way *w)
+/* NULL: nothing is to be handed on now. */
+static struct piece *piece_due(const struct way *w)
 {
-    const struct piece *p = piece_first(w);
+    struct piece *p = piece_first(w);
 
-    return p && !d.plan.stall && p->due_us <= now_us();
+    return p && !d.plan.stall && p->due_us <= now_us() ? p : NULL;
 }
 
 /* False: the connection is gone, or was cut. */
 static bool hand_on(struct way *w)
 {
-    while (is_due(w)) {
-        struct piece *p = piece_first(w);
+    for (struct piece *p = NULL; (p = piece_due(w));) {
         ssize_t n = 0;
         if (p->sent < p->len)
             n = send(w->to, p->bytes + p->sent, p->len - p->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -290,7 +290,7 @@ static short events_of(const struct pair *p, size_t side)
     if (p->connecting)
         return side == 1 ? POLLOUT : 0;
     return (short)((!in->ended && in->queued < QUEUE_MAX ? POLLIN : 0)
-                   | (is_due(out) ? POLLOUT : 0));
+                   | (piece_due(out) ? POLLOUT : 0));
 }
 
 static void pair_serve(struct pair *p, const struct pollfd *fds)

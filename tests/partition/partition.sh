@@ -113,7 +113,7 @@ run_node() { # NUMBER
     local n=$1
     INTACT_STORE=$(cat "$work/store") at "n$n" "$server_bin" serve --data "$work/data-n$n" --node "n$n" \
         --listen "$(address_of "n$n"):742$n" --behind-proxy --host "$(address_of wan)" \
-        --scan-every 500ms --grace 2s
+        --advertise "$(cat "$work/url-n$n")" --scan-every 500ms --grace 2s
 }
 
 run_agent() { # NAME OPTIONS...
