@@ -234,7 +234,9 @@ static enum err lease(struct store *s, const struct lease_try *want, struct aren
     if (read_fails(d, e))
         return ERR_IO;
     if (!inner->shared) { /* as the bodies do that have it for themselves */
-        *ret = (struct lease){arena_copy(a, want->holder), d->node->boot, want->until};
+        *ret = (struct lease){.holder = arena_copy(a, want->holder),
+                              .epoch = d->node->boot,
+                              .until = want->until};
         return ERR_OK;
     }
     enum err err = inner->ops->lease(inner, want, a, ret, e);

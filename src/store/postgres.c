@@ -34,9 +34,26 @@ static enum err pg_lease(struct store *base, const struct lease_try *want, struc
     enum err err = pg_end_err(&o, e);
     if (err == ERR_OK)
         *ret = (struct lease){arena_copy(a, result_text(r[1], 0, 0)),
-                              (uint64_t)result_number(r[1], 0, 1), result_number(r[1], 0, 2)};
+                              (uint64_t)result_number(r[1], 0, 1),
+                              result_number(r[1], 0, 2),
+                              {(uint64_t)result_number(r[1], 0, 3),
+                               (uint64_t)result_number(r[1], 0, 4)}};
     results_clear(r, COUNT_OF(r));
     return err;
+}
+
+static enum err pg_generations(struct store *base, struct generations *ret, struct error *e)
+{
+    CLEANUP(arena_fini) struct arena own = {0};
+    struct postgres_store *s = postgres_store_of(base);
+    struct query q;
+
+    query_of(&q, s, PG_GENERATIONS, &own);
+    CLEANUP(result_end) PGresult *r = pg_read(s, &q, e, "look for what is new");
+    if (!r)
+        return e->code;
+    *ret = (struct generations){(uint64_t)result_number(r, 0, 0), (uint64_t)result_number(r, 0, 1)};
+    return ERR_OK;
 }
 
 static const unsigned char *pg_secret(struct store *base)
@@ -61,11 +78,14 @@ static const struct store_ops ops = {
     .commit = pg_commit,
     .probe = pg_probe,
     .get = pg_get,
+    .glance = pg_glance,
     .overdue = pg_overdue,
     .list = pg_list,
     .workflow_put = pg_workflow_put,
     .workflow_get = pg_workflow_get,
     .workflow_list = pg_workflow_list,
+    .workflow_since = pg_workflow_since,
+    .generations = pg_generations,
     .token_put = pg_token_put,
     .token_delete = pg_token_delete,
     .token_list = pg_token_list,

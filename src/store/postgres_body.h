@@ -74,6 +74,7 @@ enum pg_sql {
     PG_CLAIM_NODE,
     PG_PROBE,
     PG_GET,
+    PG_GLANCE,
     PG_OVERDUE,
     PG_REQUESTED,
     PG_SCAN,
@@ -86,6 +87,8 @@ enum pg_sql {
     PG_WORKFLOW_PUT,
     PG_WORKFLOW_GET,
     PG_WORKFLOW_LIST,
+    PG_WORKFLOW_SINCE,
+    PG_GENERATIONS,
     PG_TOKEN_LOCK,
     PG_TOKEN_PUT,
     PG_TOKEN_DELETE,
@@ -211,6 +214,8 @@ enum err pg_commit(struct store *s, struct batch *b, struct arena *a, struct err
 enum err pg_probe(struct store *s, struct error *e);
 enum err pg_get(struct store *s, struct slice id, struct arena *a, struct task_row *ret,
                 struct error *e);
+enum err pg_glance(struct store *s, const struct slice *ids, size_t count, struct arena *a,
+                   struct glance *ret, struct error *e);
 enum err pg_overdue(struct store *s, int64_t now, int64_t after_wake_at, int64_t after_seq,
                     size_t limit, struct arena *a, struct row_page *ret, struct error *e);
 enum err pg_requested(struct store *s, struct slice locked_by, int64_t after_seq, size_t limit,
@@ -224,6 +229,9 @@ enum err pg_workflow_get(struct store *s, struct slice name, int64_t version, st
                          struct workflow_row *ret, struct error *e);
 enum err pg_workflow_list(struct store *s, struct arena *a, struct workflow_row **ret,
                           size_t *ret_count, struct error *e);
+enum err pg_workflow_since(struct store *s, uint64_t after, struct arena *a,
+                           struct workflow_row **ret, size_t *ret_count, uint64_t *ret_generation,
+                           struct error *e);
 enum err pg_token_put(struct store *s, const struct token_row *t, bool replace,
                       const struct audit *audit, struct error *e);
 enum err pg_token_delete(struct store *s, struct slice name, int64_t now, const struct audit *audit,

@@ -95,6 +95,12 @@
     "AND g.task = c.seq)) ORDER BY c.seq DESC LIMIT $9) "                                      \
     "SELECT min(c.seq), count(*), min(c.submitted_at), ARRAY(SELECT f.seq FROM f) FROM c"
 
+/* See struct generations. */
+#define GENERATION(of) "(SELECT g.number FROM ~generation AS g WHERE g.name = '" of "')"
+#define GENERATION_RAISE(of)                                            \
+    "INSERT INTO ~generation AS g (name, number) VALUES ('" of "', 1) " \
+    "ON CONFLICT (name) DO UPDATE SET number = g.number + 1"
+
 /* Is it the last admin's? No other one's would be good at that time. */
 #define LAST_ADMIN(now)                                                                    \
     "SELECT 1 FROM ~token WHERE name = $1 AND admin AND NOT EXISTS (SELECT 1 FROM ~token " \
@@ -146,6 +152,8 @@ const char *pg_sql_text(enum pg_sql which)
         [PG_PROBE] = "INSERT INTO ~meta (name, value) VALUES ('probe', $1) "
             "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
         [PG_GET] = "SELECT " COLUMNS("t") PAYLOADS("t") " FROM ~task AS t WHERE t.id = $1",
+        [PG_GLANCE] = "SELECT i.nth, t.revision, t.state FROM unnest($1::text[]) WITH ORDINALITY "
+            "AS i(id, nth) JOIN ~task AS t ON t.id = i.id",
         [PG_OVERDUE] = "SELECT " COLUMNS("t") " FROM ~task AS t WHERE t.wake_at <= $1 "
             "AND (t.wake_at, t.seq) > ($2, $3) ORDER BY t.wake_at, t.seq LIMIT $4",
         [PG_REQUESTED] = "SELECT " COLUMNS("t") " FROM ~task AS t WHERE t.request IS NOT NULL "
@@ -160,13 +168,14 @@ const char *pg_sql_text(enum pg_sql which)
             "ORDER BY seq DESC LIMIT 1",
         [PG_ROWS] = "SELECT " COLUMNS("t") " FROM ~task AS t WHERE t.seq = ANY ($1::int8[]) "
             "ORDER BY t.seq DESC",
-        /* One at a time a name: both wait for the row of the lock, which stays. */
-        [PG_WORKFLOW_LOCK] = "INSERT INTO ~meta (name, value) VALUES ('lock/workflow', '') "
-            "ON CONFLICT (name) DO UPDATE SET value = ''",
+        /* One at a time: both wait for the row of the generation, whose numbers so are seen in
+         * their order. */
+        [PG_WORKFLOW_LOCK] = GENERATION_RAISE("workflow"),
         [PG_WORKFLOW_PUT] = "WITH o AS (SELECT w.version, w.text FROM ~workflow AS w "
             "WHERE w.name = $1 ORDER BY w.version DESC LIMIT 1), "
-            "n AS (INSERT INTO ~workflow (name, version, text, created_at) "
-            "SELECT $1, coalesce((SELECT version FROM o), 0) + 1, $2, $3 "
+            "n AS (INSERT INTO ~workflow (name, version, text, created_at, generation) "
+            "SELECT $1, coalesce((SELECT version FROM o), 0) + 1, $2, $3, "
+            GENERATION("workflow") " "
             "WHERE NOT EXISTS (SELECT 1 FROM o WHERE o.text = $2) RETURNING version), "
             "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason) "
             "SELECT $4, $5, $6, $7, $8, $1 || ', version ' || n.version FROM n "
@@ -177,8 +186,11 @@ const char *pg_sql_text(enum pg_sql which)
             "WHERE name = $1 AND ($2::int8 = 0 OR version = $2) ORDER BY version DESC LIMIT 1",
         [PG_WORKFLOW_LIST] = "SELECT name, version, text, created_at FROM ~workflow "
             "ORDER BY name, version",
-        [PG_TOKEN_LOCK] = "INSERT INTO ~meta (name, value) VALUES ('lock/token', '') "
-            "ON CONFLICT (name) DO UPDATE SET value = ''",
+        [PG_WORKFLOW_SINCE] = "SELECT g.number, w.name, w.version, w.text, w.created_at "
+            "FROM ~generation AS g LEFT JOIN ~workflow AS w ON w.generation > $1 "
+            "WHERE g.name = 'workflow' ORDER BY w.generation",
+        [PG_GENERATIONS] = "SELECT " GENERATION("workflow") ", " GENERATION("token"),
+        [PG_TOKEN_LOCK] = GENERATION_RAISE("token"),
         [PG_TOKEN_PUT] = "WITH t AS (INSERT INTO ~token (name, hash, roles, admin, created_at, "
             "expires_at) VALUES ($1, $2, $3, $4, $5, $6) RETURNING name) "
             "INSERT INTO ~audit (at, actor, verb, task, step, reason) "
@@ -197,7 +209,8 @@ const char *pg_sql_text(enum pg_sql which)
             "VALUES ($1, $2, 1, $4) ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, "
             "epoch = l.epoch + (l.holder <> excluded.holder)::int, until = excluded.until "
             "WHERE l.until <= $3 OR $5 OR l.holder = excluded.holder",
-        [PG_LEASE_GET] = "SELECT holder, epoch, until FROM ~lease WHERE name = $1",
+        [PG_LEASE_GET] = "SELECT holder, epoch, until, " GENERATION("workflow") ", "
+            GENERATION("token") " FROM ~lease WHERE name = $1",
         [PG_BOOT] = "INSERT INTO ~node AS n (name, boot) VALUES ($1, 1) "
             "ON CONFLICT (name) DO UPDATE SET boot = n.boot + 1, url = NULL, started_at = NULL, "
             "schedules = false, supervises = false, draining = false RETURNING boot",

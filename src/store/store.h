@@ -206,10 +206,24 @@ struct lease_try {
     bool seize;         /* whoever has it: an older boot of the same node, say */
 };
 
+/* What nodes keep in memory although any of them may change it. Each change raises the number of
+ * its kind, in its transaction, and they become visible in the order of the numbers: who knows all
+ * up to a number, and reads no higher one, knows all. Both 0 where the store is not shared. */
+struct generations {
+    uint64_t workflows, tokens;
+};
+
 struct lease {
     struct slice holder; /* who has it */
     uint64_t epoch;      /* raised whenever the holder changes */
     int64_t until;
+    struct generations generations; /* as they were when it was taken, or a moment later */
+};
+
+/* What became of a task, in short. */
+struct glance {
+    uint64_t revision; /* 0: there is no such task */
+    enum task_state state;
 };
 
 struct workflow_row {
@@ -266,6 +280,11 @@ struct store_ops {
     enum err (*get)(struct store *s, struct slice id, struct arena *a, struct task_row *ret,
                     struct error *e);
 
+    /* At `count` tasks at once, for ret[count]: what others do to tasks that are not ours is found
+     * out by looking. */
+    enum err (*glance)(struct store *s, const struct slice *ids, size_t count, struct arena *a,
+                       struct glance *ret, struct error *e);
+
     /* Rows with wake_at <= now, earliest first, from (after_wake_at, after_seq) on, exclusive. */
     enum err (*overdue)(struct store *s, int64_t now, int64_t after_wake_at, int64_t after_seq,
                         size_t limit, struct arena *a, struct row_page *ret, struct error *e);
@@ -289,6 +308,15 @@ struct store_ops {
     enum err (*workflow_list)(struct store *s, struct arena *a, struct workflow_row **ret,
                               size_t *ret_count,
                               struct error *e); /* all versions, by name, version */
+    /* Those that were stored after that generation (0: all), of one name in the order of their
+     * versions, and the generation up to which that is all. NULL where the store is not shared:
+     * nobody else stores any. */
+    enum err (*workflow_since)(struct store *s, uint64_t after, struct arena *a,
+                               struct workflow_row **ret, size_t *ret_count,
+                               uint64_t *ret_generation, struct error *e);
+
+    /* As they are now. NULL where the store is not shared. */
+    enum err (*generations)(struct store *s, struct generations *ret, struct error *e);
 
     /* Stores a token. ERR_CONFLICT if the name is taken (unless `replace`), or the hash. */
     enum err (*token_put)(struct store *s, const struct token_row *t, bool replace,

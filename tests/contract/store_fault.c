@@ -158,12 +158,35 @@ static enum err op_workflow_get(struct world *w)
     return w->s->ops->workflow_get(w->s, SLICE("order"), 0, &w->a, &row, &w->e);
 }
 
+static enum err op_glance(struct world *w)
+{
+    const struct slice ids[] = {SLICE("old"), SLICE("none")};
+    struct glance g[COUNT_OF(ids)];
+    enum err err = w->s->ops->glance(w->s, ids, COUNT_OF(ids), &w->a, g, &w->e);
+
+    CHECK(err != ERR_OK || (g[0].revision > 0 && g[1].revision == 0), "one of both is there");
+    return err;
+}
+
 static enum err op_workflow_list(struct world *w)
 {
     struct workflow_row *rows;
     size_t count;
 
     return w->s->ops->workflow_list(w->s, &w->a, &rows, &count, &w->e);
+}
+
+static enum err op_workflow_since(struct world *w)
+{
+    struct workflow_row *rows = NULL;
+    uint64_t generation = 0;
+    size_t count = 0;
+
+    if (!w->s->ops->workflow_since)
+        return op_workflow_list(w);
+    enum err err = w->s->ops->workflow_since(w->s, 0, &w->a, &rows, &count, &generation, &w->e);
+    CHECK(err != ERR_OK || (count > 0 && generation > 0), "there is one");
+    return err;
 }
 
 static enum err op_token_put(struct world *w)
@@ -210,6 +233,17 @@ static enum err op_token_list(struct world *w)
     size_t count;
 
     return w->s->ops->token_list(w->s, &w->a, &rows, &count, &w->e);
+}
+
+static enum err op_generations(struct world *w)
+{
+    struct generations g = {0};
+
+    if (!w->s->ops->generations)
+        return op_token_list(w);
+    enum err err = w->s->ops->generations(w->s, &g, &w->e);
+    CHECK(err == ERR_OK ? g.tokens > 0 : g.tokens == 0, "out-parameters are left alone");
+    return err;
 }
 
 static enum err op_audit_list(struct world *w)
@@ -321,11 +355,14 @@ static void no_failure_leaves_anything_half_done(int (*setup)(void **))
         {op_commit, "commit"},
         {op_claim_boot, "claim of a boot"},
         {op_get, "get"},
+        {op_glance, "glance"},
+        {op_generations, "generations"},
         {op_overdue, "overdue"},
         {op_list, "list"},
         {op_workflow_put, "workflow_put"},
         {op_workflow_get, "workflow_get"},
         {op_workflow_list, "workflow_list"},
+        {op_workflow_since, "workflow_since"},
         {op_token_put, "token_put"},
         {op_token_replace, "token_put in another's place"},
         {op_token_delete, "token_delete"},

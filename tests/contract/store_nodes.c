@@ -5,6 +5,8 @@
 
 #include "store_world.h"
 
+#include "base/buf.h"
+
 static void insert_owned(struct world *w, const char *id, const char *owner)
 {
     struct task_row row = a_row(id);
@@ -104,6 +106,107 @@ static void a_lease_is_renewed_by_its_holder(void **state)
     CHECK(slice_is(again.holder, "n1/1") && again.epoch == l.epoch + 1, "it was given up");
     l = try_lease(w, "other", "n2/1", 280, 380);
     CHECK(slice_is(l.holder, "n2/1"), "leases have nothing to do with each other");
+}
+
+/* ---- what others stored ---- */
+
+static struct generations generations_of(struct world *w)
+{
+    struct generations told = try_lease(w, "l", "n1/1", 100, 200).generations;
+    struct generations read = told;
+
+    if (w->s->ops->generations)
+        must(w->s->ops->generations(w->s, &read, &w->e), "generations");
+    CHECK(told.workflows == read.workflows, "workflows");
+    CHECK(told.tokens == read.tokens, "tokens");
+    return told;
+}
+
+static void store_workflow(struct world *w, const char *name, const char *text)
+{
+    int64_t version = 0;
+    bool is_new = false;
+
+    must(w->s->ops->workflow_put(w->s, slice_of(name), slice_of(text), 1, NULL, &version, &is_new,
+                                 &w->e),
+         name);
+}
+
+/* "name version text" of what came after that generation; the one up to which that is all. */
+static uint64_t workflows_since(struct world *w, uint64_t after, const char *want)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    struct workflow_row *rows = NULL;
+    uint64_t generation = 0;
+    size_t count = 0;
+
+    must(w->s->ops->workflow_since(w->s, after, &w->a, &rows, &count, &generation, &w->e), "since");
+    for (size_t i = 0; i < count; i++)
+        buf_fmt(&b, "%.*s %" PRId64 " %.*s\n", SLICE_ARG(rows[i].name), rows[i].version,
+                SLICE_ARG(rows[i].text));
+    CHECK(slice_is(buf_view(&b), want), "after %" PRIu64 " came\n%s", after, b.ptr ? b.ptr : "-");
+    return generation;
+}
+
+static void what_others_stored_is_noticed_with_the_lease(void **state)
+{
+    struct world *w = *state;
+    struct token_row t = {.name = SLICE("ann"), .roles = SLICE("[\"admin\"]"), .admin = true};
+
+    if (!w->s->shared) {
+        struct generations g = generations_of(w);
+        CHECK(g.workflows == 0 && g.tokens == 0, "nobody else stores anything");
+        CHECK(!w->s->ops->workflow_since, "nor is there anything to be read");
+        CHECK(!w->s->ops->generations, "nor counted");
+        return;
+    }
+    CHECK(workflows_since(w, 0, "") == 0, "nothing was stored yet");
+    struct generations none = generations_of(w);
+    store_workflow(w, "b", "B");
+    store_workflow(w, "a", "A");
+    struct generations two = generations_of(w);
+    CHECK(two.workflows > none.workflows && two.tokens == none.tokens, "two definitions");
+    CHECK(workflows_since(w, two.workflows, "") == two.workflows, "all is known");
+    store_workflow(w, "b", "BB");
+    struct generations three = generations_of(w);
+    CHECK(three.workflows > two.workflows, "one more");
+    CHECK(workflows_since(w, two.workflows, "b 2 BB\n") == three.workflows, "and no other");
+    store_workflow(w, "b", "BB");
+    CHECK(workflows_since(w, three.workflows, "") == generations_of(w).workflows, "the same again");
+
+    must(w->s->ops->token_put(w->s, &t, false, NULL, &w->e), "token");
+    struct generations put = generations_of(w);
+    CHECK(put.tokens > two.tokens, "a token");
+    t.name = SLICE("eve");
+    t.hash[0] = 1;
+    must(w->s->ops->token_put(w->s, &t, false, NULL, &w->e), "token");
+    must(w->s->ops->token_delete(w->s, SLICE("eve"), 1, NULL, &w->e), "deleted");
+    CHECK(generations_of(w).tokens > put.tokens + 1, "two changes");
+    world_restart(w);
+    CHECK(generations_of(w).tokens > put.tokens + 1, "and they stay so");
+}
+
+static void many_tasks_are_seen_at_a_glance(void **state)
+{
+    struct world *w = *state;
+    struct slice ids[] = {SLICE("b"), SLICE("none"), SLICE("a"), SLICE("b"), {"\xff\0x", 3}};
+    struct glance g[COUNT_OF(ids)];
+    struct task_row row = a_row("b");
+
+    must(insert_row(w, a_row("a")), "a");
+    must(insert_row(w, row), "b");
+    row.revision = 2;
+    row.state = TASK_COMPENSATED;
+    row.ended_at = 9;
+    must(update_row(w, row), "b has ended");
+    memset(g, 77, sizeof g);
+    must(w->s->ops->glance(w->s, ids, COUNT_OF(ids), &w->a, g, &w->e), "glance");
+    CHECK(g[0].revision == 2 && g[0].state == TASK_COMPENSATED, "b");
+    CHECK(g[1].revision == 0, "there is none");
+    CHECK(g[2].revision == 1 && g[2].state == TASK_PENDING, "a");
+    CHECK(g[3].revision == 2 && g[3].state == TASK_COMPENSATED, "b again");
+    CHECK(g[4].revision == 0, "no task can be called so");
+    must(w->s->ops->glance(w->s, NULL, 0, &w->a, NULL, &w->e), "at nothing");
 }
 
 static void a_lease_can_be_seized(void **state)
@@ -264,6 +367,8 @@ int main(void)
         ON_ALL(a_batch_of_a_deposed_leader_does_nothing),
         ON_ALL(a_lease_is_renewed_by_its_holder),
         ON_ALL(a_lease_can_be_seized),
+        ON_ALL(what_others_stored_is_noticed_with_the_lease),
+        ON_ALL(many_tasks_are_seen_at_a_glance),
         ON_ALL(tasks_of_a_node_without_lease_are_claimed),
         ON_ALL(requests_of_others_are_found),
         ON_ALL(every_start_has_its_number),
