@@ -69,6 +69,7 @@ enum pg_sql {
     PG_COMMIT,
     PG_ROLLBACK,
     PG_FENCE,
+    PG_LOCK,
     PG_INSERT,
     PG_INSERT_EXTRA, /* with payloads or audits */
     PG_UPDATE,

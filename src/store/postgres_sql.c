@@ -49,8 +49,8 @@
     "ON CONFLICT DO NOTHING) "
 
 /* Every change of rows that are there, each at the revision on which it was decided. They come in the
- * order of their ids, so that two batches seldom wait for each other crosswise; should it happen all
- * the same, one of them is rolled back and tried again. */
+ * order of their ids, so that two batches seldom wait for each other crosswise, though the database
+ * may take them in another; see PG_LOCK. */
 #define UPDATE                                                                                    \
     "WITH u AS MATERIALIZED (SELECT * FROM unnest($1::int8[], $2::text[], " \
     "$3::text[], $4::int8[], $5::text[], $6::text[], $7::int8[], $8::text[], $9::int8[], " \
@@ -124,6 +124,7 @@ const char *pg_sql_text(enum pg_sql which)
         /* Fails where the lease has another epoch: then all that follows is not done. */
         [PG_FENCE] = "WITH l AS MATERIALIZED (SELECT 1 FROM ~lease WHERE name = $1 AND epoch = $2 "
             "FOR SHARE) SELECT 1 / count(*) FROM l",
+        [PG_LOCK] = "SELECT 1 FROM ~task WHERE id = ANY ($1::text[]) ORDER BY id FOR UPDATE",
         [PG_INSERT] = INSERT "SELECT d.ord, d.seq FROM d",
         [PG_INSERT_EXTRA] = INSERT ", " PAYLOADS_INSERT(23, 24, 25)
             AUDITS_INSERT(26, 27, 28, 29, 30, 31, 32) "SELECT d.ord, d.seq FROM d",
