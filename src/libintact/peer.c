@@ -165,8 +165,10 @@ static void start_main(struct peer *p, int64_t now)
     p->call_home = false;
     p->excess_since = 0;
     p->poll_at = now + peer_timing.poll_ms;
-    if (form.max > 0)
+    if (form.max > 0) {
         p->offered_at = now;
+        p->agent->share_at = min_i64(p->agent->share_at, now + peer_timing.idle_ms);
+    }
     start(p, &p->main, &form, now);
 }
 
