@@ -125,7 +125,7 @@ static int work(struct played *c, const struct json *call, struct buf *ret)
         c->parked++;
         c->max = (unsigned)max;
         for (int waited = 0; !(results && results->child) && c->to_give == 0 && c->is_up
-                             && home == c->called_home && waited < 1000;
+                             && home == c->called_home && waited < 600000;
              waited += 50)
             pause_parked(&c->fake);
         c->parked--;
@@ -394,10 +394,10 @@ static void a_call_that_asks_for_too_much_comes_home(void **state)
     start(&r, all.nodes[0].url, 2);
     WAIT_UNTIL(all.nodes[0].parked > 0 && all.nodes[1].parked > 0);
     CHANGE(all.nodes[0].to_give = 2);
-    WAIT_UNTIL(all.nodes[1].parked == 0);
-    CHANGE(all.nodes[1].to_give = 3);
     while (atomic_load(&running) < 2)
         usleep(1000);
+    WAIT_UNTIL(all.nodes[1].parked == 0);
+    CHANGE(all.nodes[1].to_give = 3);
     usleep(50000); /* it may ask; it may not ask for more than there is */
     CHECK(all.nodes[1].given == 0, "%u were given", all.nodes[1].given);
     atomic_store(&gate, true);
