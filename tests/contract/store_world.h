@@ -45,6 +45,9 @@ int world_teardown(void **state);
 /* A new start of the node: the file is closed and opened, memory keeps its content. */
 void world_restart(struct world *w);
 
+/* Waits until what was given up is over: afterwards nothing of it is done any more. */
+void world_settle(struct world *w);
+
 /* A pending task that waits for agent "a". */
 struct task_row a_row(const char *id);
 
