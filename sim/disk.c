@@ -210,7 +210,7 @@ static enum err requested(struct store *s, struct slice locked_by, int64_t after
 static void depose(const struct node *n, const struct lease_try *want)
 {
     CLEANUP(arena_fini) struct arena a = {0};
-    const struct node *other = node_any();
+    struct node *other = node_any();
     struct lease_try seizes = *want;
     struct lease got;
     struct error e = {0};
@@ -223,6 +223,7 @@ static void depose(const struct node *n, const struct lease_try *want)
     ASSERT(err == ERR_OK);
     trace("%s loses its leadership to %s", n->me, other->me);
     check_lease(other, &seizes, &got);
+    other->disk.trouble_at = world.now; /* it has not heard of it yet */
 }
 
 static enum err lease(struct store *s, const struct lease_try *want, struct arena *a,

@@ -360,16 +360,18 @@ void supervisor_surveyed(struct supervisor *sv, const struct survey *v)
     int64_t now = sv->outside.now(sv->outside.arg);
     int64_t interval = sv->config.interval_ms;
 
-    if (!v->leads || sv->stopped || sv->phase != PHASE_IDLE
-        || now < sv->scan_at + interval - interval / 4)
+    if (!v->leads)
+        return;
+    sv->stats.leads = slice_eq(v->lead.holder, sv->config.holder);
+    if (sv->stopped)
+        leave(sv); /* it was on its way already */
+    if (sv->stopped || sv->phase != PHASE_IDLE || now < sv->scan_at + interval - interval / 4)
         return;
     scan_begins(sv, now);
-    bool ours = slice_eq(v->lead.holder, sv->config.holder);
-    if (ours && v->wake_at != 0 && v->wake_at <= now) {
+    if (sv->stats.leads && v->wake_at != 0 && v->wake_at <= now) {
         begin_read(sv);
         return;
     }
-    sv->stats.leads = ours;
     scan_over(sv, true);
     sv->next_at += interval / 2;
 }
