@@ -131,6 +131,13 @@ struct outside {
     /* The store has taken a batch: so many changes, and the time that took (0: not measured). NULL:
      * nobody is to be told. */
     void (*committed)(void *arg, size_t changes, int64_t took_us);
+    /* Does this node's supervisor want to lead? NULL: it has none. */
+    bool (*wants_lead)(void *arg);
+    /* What was seen when it last looked around: some of it is the supervisor's. NULL, as the next
+     * one: nobody is to be told. */
+    void (*surveyed)(void *arg, const struct survey *v);
+    /* What other nodes may have stored, as of the latest renewal of this node's lease. */
+    void (*generations)(void *arg, const struct generations *g);
     /* A person is needed. */
     void (*alert)(void *arg, const struct task *t);
     /* The store failed (error is set) or works again (NULL). Told once for each change. */
@@ -171,6 +178,9 @@ void scheduler_beats(struct scheduler *s, struct heartbeats *call);
  */
 const struct pulse *scheduler_pulse(const struct scheduler *s, struct slice task, uint16_t step,
                                     enum direction direction, uint32_t attempt);
+
+/* Is the task in this node's memory, and its own? Then the world is told what becomes of it. */
+bool scheduler_has(const struct scheduler *s, struct slice id);
 
 /* The supervisor wrote a request into that task's row, or moved its wake_at; `released`: the task
  * is unlocked and due. */

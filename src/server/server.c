@@ -40,12 +40,16 @@ int64_t server_steady(void *arg)
     return clock_ms(CLOCK_BOOTTIME);
 }
 
-/* Wall time as it was at the start, carried on by the clock that never jumps: nothing expires
- * because somebody set the clock. */
+/* The store's time; where it has none, wall time as it was at the start, carried on by the clock
+ * that never jumps: nothing expires because somebody set the clock. */
 int64_t server_now(void *arg)
 {
     const struct server *sv = arg;
 
+    struct store *st = sv->config.store;
+
+    if (st->ops->now)
+        return st->ops->now(st);
     return server_steady(NULL) + sv->wall_minus_steady_ms;
 }
 
@@ -243,6 +247,20 @@ static void requested(void *arg, struct slice id, bool released)
     events_touched(sv->events, id);
 }
 
+static bool wants_lead(void *arg)
+{
+    const struct server *sv = arg;
+
+    return supervisor_wants_lead(sv->supervisor);
+}
+
+static void surveyed(void *arg, const struct survey *v)
+{
+    struct server *sv = arg;
+
+    supervisor_surveyed(sv->supervisor, v);
+}
+
 static uint64_t scans(const struct server *sv)
 {
     struct supervisor_stats st;
@@ -362,29 +380,6 @@ void server_on_signal(uv_signal_t *s, int signum)
 
 /* ---- start ---- */
 
-static enum err load_workflows(struct server *sv, struct error *e)
-{
-    struct store *st = sv->config.store;
-    struct workflow_row *rows = NULL;
-    struct arena a = {0};
-    size_t count = 0;
-    enum err err = st->ops->workflow_list(st, &a, &rows, &count, e);
-
-    for (size_t i = 0; i < count && err == ERR_OK; i++) {
-        struct mistakes *m = calloc(1, sizeof *m);
-        struct definition *d = NULL;
-        ASSERT(m);
-        if (definition_parse(rows[i].text, DEFINITION_YAML, &d, m, NULL) == ERR_OK)
-            registry_add(&sv->workflows, d, rows[i].version);
-        else
-            log_line(LOG_ERROR, "event=workflow_unreadable workflow=%.*s version=%" PRId64,
-                     SLICE_ARG(rows[i].name), rows[i].version);
-        free(m);
-    }
-    arena_fini(&a);
-    return err;
-}
-
 /* An alert may have died with the process that was about to log it: who reads the log learns at
  * each start how many tasks wait for a person. */
 static void tell_of_errors(struct server *sv)
@@ -410,7 +405,7 @@ static enum err prepare_access(struct server *sv, struct error *e)
     return err;
 }
 
-static void make_parts(struct server *sv)
+static void make_parts(struct server *sv, uint64_t known)
 {
     const struct server_config *c = &sv->config;
     const struct clock clock = {server_now, sv};
@@ -421,6 +416,9 @@ static void make_parts(struct server *sv)
         .task_ended = task_ended,
         .task_changed = task_changed,
         .committed = committed,
+        .wants_lead = wants_lead,
+        .surveyed = surveyed,
+        .generations = known_heard,
         .alert = alert,
         .store_trouble = store_trouble,
     };
@@ -429,6 +427,7 @@ static void make_parts(struct server *sv)
         .now = server_now,
         .steady = server_steady,
         .requested = requested,
+        .generations = known_heard,
         .failed = scan_failed,
     };
     const struct scheduler_config sc = {
@@ -445,9 +444,17 @@ static void make_parts(struct server *sv)
         .grace_ms = c->grace_ms,
     };
 
+    if (c->store->shared) {
+        sv->library = library_new(&sv->workflows, sv->store);
+        library_knows(sv->library, known);
+    }
     sv->key = token_key_new(c->store->ops->secret(c->store));
     sv->scheduler = scheduler_new(&sc, sv->store, &sv->workflows, sv->key, &clock, &outside);
     sv->supervisor = supervisor_new(&suc, sv->store, &sv->workflows, &sv_outside);
+    sv->elsewhere =
+        elsewhere_new(&sv->loop, sv->store, sv->scheduler, c->store->shared, &sv->exchange_count);
+    sv->waits.elsewhere = sv->elsewhere;
+    sv->strangers = strangers_new(sv);
     if (!(c->roles & NODE_SUPERVISOR))
         supervisor_stop(sv->supervisor);
 }
@@ -494,7 +501,7 @@ static void assert_nothing_open(const struct server *sv)
     ASSERT(sv->exchange_count == 0 && sv->reads_open == 0);
     ASSERT(sv->asks_open == 0 && sv->asks_bytes == 0);
     ASSERT(st.listeners_all == 0 && st.listeners_task == 0);
-    ASSERT(list_empty(&sv->hungry) && sv->waits.len == 0 && sv->lines_waiting == 0);
+    ASSERT(list_empty(&sv->hungry) && sv->waits.lists.len == 0 && sv->lines_waiting == 0);
 }
 
 /* First the clients are let go, which unties whatever waits for them; then the jobs that the store
@@ -503,11 +510,14 @@ static void take_down(struct server *sv)
 {
     door_close(sv);
     while (scheduler_is_busy(sv->scheduler) || supervisor_is_busy(sv->supervisor)
-           || sv->exchange_count > 0)
+           || (sv->library && library_is_busy(sv->library)) || sv->exchange_count > 0)
         (void)uv_run(&sv->loop, UV_RUN_ONCE);
     events_close(sv->events);
+    elsewhere_close(sv->elsewhere);
+    strangers_close(sv->strangers);
     scheduler_free(sv->scheduler);
     supervisor_free(sv->supervisor);
+    library_free(sv->library);
     store_thread_stop(sv->thread);
     assert_nothing_open(sv);
     close_handle((uv_handle_t *)&sv->check, NULL);
@@ -526,7 +536,9 @@ static void take_down(struct server *sv)
     token_key_free(sv->key);
     access_free(sv->access);
     registry_fini(&sv->workflows);
-    map_fini(&sv->waits);
+    map_fini(&sv->waits.lists);
+    elsewhere_free(sv->elsewhere);
+    strangers_free(sv->strangers);
 }
 
 /* For want of descriptors, memory or processes of the whole system. */
@@ -558,14 +570,16 @@ enum err server_run(const struct server_config *c, struct error *e)
     sv->config.roles = c->roles ? c->roles : NODE_ROLES;
     sv->config.drain_ms = c->drain_ms ? c->drain_ms : DRAIN_MS;
     sv->wall_minus_steady_ms = time_at_start(sv) - server_steady(NULL);
-    sv->wall_off_told_ms = min_i64(0, clock_ms(CLOCK_REALTIME) - server_now(sv));
+    sv->wall_off_told_ms =
+        min_i64(0, clock_ms(CLOCK_REALTIME) - server_steady(NULL) - sv->wall_minus_steady_ms);
     metrics_begin(&sv->metrics, clock_ms(CLOCK_REALTIME));
     (void)signal(SIGPIPE, SIG_IGN); /* clients that go away are no news */
     int rc = uv_loop_init(&sv->loop);
     if (rc != 0)
         return cannot_start(sv, "the loop", rc, e);
     sv->access = access_new(c->token_file);
-    enum err err = load_workflows(sv, e);
+    uint64_t known = 0;
+    enum err err = library_load(&sv->workflows, c->store, &known, e);
     if (err == ERR_OK)
         err = prepare_access(sv, e);
     tell_of_errors(sv);
@@ -574,7 +588,7 @@ enum err server_run(const struct server_config *c, struct error *e)
     if (rc != 0)
         return cannot_start_thread(sv, rc, e);
     sv->store = store_thread_queue(sv->thread);
-    make_parts(sv);
+    make_parts(sv, known);
     sv->events = events_new(sv);
     sv->nodes = nodes_new(sv);
     start_handles(sv);

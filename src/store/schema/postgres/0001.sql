@@ -63,7 +63,17 @@ CREATE TABLE ~workflow (
     version    BIGINT NOT NULL,
     text       TEXT NOT NULL,
     created_at BIGINT NOT NULL,
+    generation BIGINT NOT NULL,
     PRIMARY KEY (name, version)
+);
+
+CREATE INDEX workflow_generation ON ~workflow (generation);
+
+-- How often definitions ('workflow') and tokens ('token') were changed: so nodes notice what others
+-- stored. Who changes one of them takes its row first, so the numbers become visible in their order.
+CREATE TABLE ~generation (
+    name   TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    number BIGINT NOT NULL
 );
 
 -- The nodes: how often each was started, and what it said of itself at its last start. Whether it
