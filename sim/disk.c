@@ -210,7 +210,7 @@ static enum err requested(struct store *s, struct slice locked_by, int64_t after
 static void depose(const struct node *n, const struct lease_try *want)
 {
     CLEANUP(arena_fini) struct arena a = {0};
-    const struct node *other = node_any();
+    struct node *other = node_any();
     struct lease_try seizes = *want;
     struct lease got;
     struct error e = {0};
@@ -223,6 +223,7 @@ static void depose(const struct node *n, const struct lease_try *want)
     ASSERT(err == ERR_OK);
     trace("%s loses its leadership to %s", n->me, other->me);
     check_lease(other, &seizes, &got);
+    other->disk.trouble_at = world.now; /* it has not heard of it yet */
 }
 
 static enum err lease(struct store *s, const struct lease_try *want, struct arena *a,
@@ -250,13 +251,36 @@ static enum err lease(struct store *s, const struct lease_try *want, struct aren
     return ERR_OK;
 }
 
+/* The leases as above, which finds them again; then the rest. */
+static enum err survey(struct store *s, struct survey *v, struct arena *a, struct error *e)
+{
+    struct lease_try want = {.name = v->lease,
+                             .holder = v->owner,
+                             .now = v->now,
+                             .length_ms = v->length_ms};
+    int64_t asked_at = v->now;
+    struct lease ignored;
+
+    enum err err = lease(s, &want, a, &ignored, e);
+    want.name = SLICE(SUPERVISOR_LEASE);
+    if (err == ERR_OK && v->leads)
+        err = lease(s, &want, a, &ignored, e);
+    if (err != ERR_OK)
+        return err;
+    v->now = store_now();
+    err = inner->ops->survey(inner, v, a, e);
+    v->now = asked_at;
+    return err;
+}
+
 static const struct store_ops ops = {.commit = commit,
                                      .probe = probe,
                                      .get = get,
                                      .overdue = overdue,
                                      .list = list,
                                      .requested = requested,
-                                     .lease = lease};
+                                     .lease = lease,
+                                     .survey = survey};
 
 /* ---- the queue ---- */
 

@@ -20,6 +20,11 @@
  *
  * Times are milliseconds. Texts are UTF-8; what is given is copied where it is needed longer.
  *
+ * Several servers: the nodes of one installation, with commas between. A call goes to the one that
+ * answered last, and on to the next if that cannot be reached, hangs or answers 503: at once if the
+ * call may be repeated (reading, and what has a name or id; a submission without an id is given
+ * one), else only if the first has certainly not begun with it.
+ *
  * Repeating: submitting the same content under the same id again gives the task that exists, so
  * whoever gives ids of his own may repeat any call that ended INTACT_UNREACHABLE or INTACT_BUSY.
  */
@@ -43,7 +48,7 @@ enum intact_status {
     INTACT_UNREACHABLE, /* no answer: whether the call took effect is not known */
 };
 
-/* `server`: "http://127.0.0.1:7420"; NULL: $INTACT_SERVER, then that address. `token`: the bearer
+/* `server`: "http://127.0.0.1:7420", or several; NULL: $INTACT_SERVER, then that address. `token`: the bearer
  * token; NULL: $INTACT_TOKEN, then none. Both are copied. NULL if memory or libcurl fail. */
 INTACT_API struct intact_client *intact_client_new(const char *server, const char *token);
 
@@ -93,7 +98,7 @@ INTACT_API enum intact_status intact_client_submit_many(struct intact_client *c,
 INTACT_API enum intact_status intact_client_get(struct intact_client *c, const char *id,
                                                 int64_t wait_ms);
 
-/* Waits until a task has ended (processed, compensated or error), through restarts of the server;
+/* Waits until a task has ended (processed, compensated or error), through restarts of servers;
  * INTACT_TIMEOUT after timeout_ms, INTACT_UNREACHABLE if then nobody answers. */
 INTACT_API enum intact_status intact_client_wait(struct intact_client *c, const char *id,
                                                  int64_t timeout_ms);

@@ -257,7 +257,8 @@ static enum intact_status call(struct intact_client *c, const char *method, cons
     }
     enum intact_status status = reply_conclude(&c->last, c->server, code);
     if (status == INTACT_UNREACHABLE && c->server_count > 1)
-        buf_fmt(&c->last.error, "\nNor did the others of %zu servers answer.", c->server_count);
+        buf_fmt(&c->last.error, "\nIt is the last of %zu servers: none could be reached.",
+                c->server_count);
     return status;
 }
 

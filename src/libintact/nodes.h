@@ -22,6 +22,7 @@
  */
 
 #include "libintact/peer.h"
+#include "json/json.h"
 
 enum { SEEDS_MAX = 64, NODES_MAX = 320 /* peers, seeds among them */ };
 

@@ -3,6 +3,7 @@
 #include "base/test.h"
 
 #include <intact/agent.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -124,7 +125,7 @@ static int work(struct played *c, const struct json *call, struct buf *ret)
         c->parked++;
         c->max = (unsigned)max;
         for (int waited = 0; !(results && results->child) && c->to_give == 0 && c->is_up
-                             && home == c->called_home && waited < 1000;
+                             && home == c->called_home && waited < 600000;
              waited += 50)
             pause_parked(&c->fake);
         c->parked--;
@@ -354,6 +355,34 @@ static void a_node_may_fill_all_places(void **state)
     }
 }
 
+/* Nothing happens while the first node says nothing: it is time that tells to ask the next one. */
+static void silence_is_looked_at_in_time(void **state)
+{
+    const struct peer_timing before = peer_timing;
+    char seeds[2 * URL_SIZE];
+
+    (void)state;
+    begin_nodes(2);
+    (void)snprintf(seeds, sizeof seeds, "%s,%s", all.nodes[0].url, all.nodes[1].url);
+    struct intact_agent *a = new_agent(seeds, 1);
+    peer_timing.idle_ms = 900;
+    peer_timing.poll_ms = peer_timing.refresh_ms = 60000;
+    while (intact_agent_drive(a)
+           && (!a->peers[0]->used || !a->peers[1]->used
+               || a->peers[0]->main.busy == a->peers[1]->main.busy))
+        usleep(500);
+    int ms = intact_agent_timeout_ms(a);
+    CHECK(ms <= 900, "it is looked at in %d ms", ms);
+    while (!a->peers[0]->main.busy || !a->peers[1]->main.busy) {
+        struct pollfd p = {.fd = intact_agent_fd(a), .events = POLLIN};
+        (void)poll(&p, 1, intact_agent_timeout_ms(a));
+        (void)intact_agent_drive(a);
+    }
+    peer_timing = before;
+    intact_agent_free(a);
+    end_nodes();
+}
+
 /* What a parked call asks for, and others have filled, is not asked for any longer. */
 static void a_call_that_asks_for_too_much_comes_home(void **state)
 {
@@ -365,10 +394,10 @@ static void a_call_that_asks_for_too_much_comes_home(void **state)
     start(&r, all.nodes[0].url, 2);
     WAIT_UNTIL(all.nodes[0].parked > 0 && all.nodes[1].parked > 0);
     CHANGE(all.nodes[0].to_give = 2);
-    WAIT_UNTIL(all.nodes[1].parked == 0);
-    CHANGE(all.nodes[1].to_give = 3);
     while (atomic_load(&running) < 2)
         usleep(1000);
+    WAIT_UNTIL(all.nodes[1].parked == 0);
+    CHANGE(all.nodes[1].to_give = 3);
     usleep(50000); /* it may ask; it may not ask for more than there is */
     CHECK(all.nodes[1].given == 0, "%u were given", all.nodes[1].given);
     atomic_store(&gate, true);
@@ -683,6 +712,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_address_is_enough_to_find_all),
         cmocka_unit_test(a_node_may_fill_all_places),
+        cmocka_unit_test(silence_is_looked_at_in_time),
         cmocka_unit_test(a_call_that_asks_for_too_much_comes_home),
         cmocka_unit_test(an_answer_goes_to_another_node_when_its_own_is_gone),
         cmocka_unit_test(an_answer_goes_to_another_node_when_its_own_hangs),

@@ -18,6 +18,7 @@ struct peer_timing peer_timing = {
     .lost_ms = 500,
     .idle_ms = 10,
     .excess_ms = 20,
+    .home_ms = 1000,
     .neglect_ms = 200,
 };
 
@@ -165,8 +166,10 @@ static void start_main(struct peer *p, int64_t now)
     p->call_home = false;
     p->excess_since = 0;
     p->poll_at = now + peer_timing.poll_ms;
-    if (form.max > 0)
+    if (form.max > 0) {
         p->offered_at = now;
+        p->agent->share_at = min_i64(p->agent->share_at, now + peer_timing.idle_ms);
+    }
     start(p, &p->main, &form, now);
 }
 
@@ -174,8 +177,10 @@ static void start_side(struct peer *p, int64_t now)
 {
     struct call_form form = {.instead = p->call_home};
 
-    if (p->call_home)
+    if (p->call_home) {
         p->main.called_home = true;
+        p->home_by = now + peer_timing.home_ms;
+    }
     p->call_home = false;
     start(p, &p->side, &form, now);
 }

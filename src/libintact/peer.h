@@ -53,6 +53,7 @@ struct peer {
     int64_t useful_at;    /* when it last had work */
     int64_t excess_since; /* its call is parked with more places than there are; 0: it is not */
     bool call_home;       /* its parked call is to be answered */
+    int64_t home_by; /* it was asked to be; then again: that word may have overtaken the call */
 
     uint32_t failures; /* of calls, one after another */
     int64_t retry_at;  /* no call before */
@@ -77,6 +78,7 @@ extern struct peer_timing {
     int64_t lost_ms;    /* the same, when one was lost */
     int64_t idle_ms;    /* a parked call that was silent for so long is taken for an idle node's */
     int64_t excess_ms;  /* one that asks for too much is called home */
+    int64_t home_ms;    /* and again, if it does not come */
     int64_t neglect_ms; /* a node that was not asked for so long has a turn */
 } peer_timing;
 

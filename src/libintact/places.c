@@ -89,7 +89,8 @@ static void call_home_what_is_too_much(struct intact_agent *a, size_t free, int6
     for (size_t i = 0; i < a->peer_count; i++) {
         struct peer *p = a->peers[i];
         bool is_enough = free > 0 && p->main.max <= 2 * free;
-        if (!is_parked(p) || p->main.called_home || is_enough) {
+        bool is_coming = p->main.called_home && now < p->home_by;
+        if (!is_parked(p) || is_coming || is_enough) {
             p->excess_since = 0;
             continue;
         }

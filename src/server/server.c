@@ -247,6 +247,20 @@ static void requested(void *arg, struct slice id, bool released)
     events_touched(sv->events, id);
 }
 
+static bool wants_lead(void *arg)
+{
+    const struct server *sv = arg;
+
+    return supervisor_wants_lead(sv->supervisor);
+}
+
+static void surveyed(void *arg, const struct survey *v)
+{
+    struct server *sv = arg;
+
+    supervisor_surveyed(sv->supervisor, v);
+}
+
 static uint64_t scans(const struct server *sv)
 {
     struct supervisor_stats st;
@@ -402,6 +416,8 @@ static void make_parts(struct server *sv, uint64_t known)
         .task_ended = task_ended,
         .task_changed = task_changed,
         .committed = committed,
+        .wants_lead = wants_lead,
+        .surveyed = surveyed,
         .generations = known_heard,
         .alert = alert,
         .store_trouble = store_trouble,

@@ -66,6 +66,7 @@ static const struct store_ops ops = {
     .audit_list = pg_audit_list,
     .requested = pg_requested,
     .lease = pg_lease,
+    .survey = pg_survey,
     .node_put = pg_node_put,
     .node_list = pg_node_list,
     .secret = pg_secret,

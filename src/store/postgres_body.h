@@ -103,6 +103,7 @@ enum pg_sql {
     PG_TOKEN_LIST,
     PG_AUDIT_LIST,
     PG_LEASE,
+    PG_SURVEY,
     PG_BOOT,
     PG_NODE_PUT,
     PG_NODE_LIST,
@@ -241,6 +242,7 @@ enum err pg_schema_node(struct postgres_store *s, struct error *e) MUST_USE; /* 
 /* A round trip gave `theirs` of the database's clock. */
 void pg_time_heard(struct postgres_store *s, int64_t sent_at, int64_t theirs);
 int64_t pg_now(struct store *s);
+enum err pg_survey(struct store *s, struct survey *v, struct arena *a, struct error *e);
 enum err pg_lease(struct store *s, const struct lease_try *want, struct arena *a, struct lease *ret,
                   struct error *e);
 

@@ -82,9 +82,28 @@
 #define CLOCK       "(extract(epoch FROM clock_timestamp()) * 1000)::int8"
 #define RUNS(until) until " > " CLOCK " AND " until " <= " CLOCK " + 60000"
 /* One reading of the clock for the whole statement: excluded.until less the length. */
-#define MAY_TAKE                                                                        \
-    "($4 OR l.holder = excluded.holder OR l.until <= excluded.until - $3 OR l.until > " \
+#define MAY_TAKE(seize)                                                                        \
+    "(" seize " OR l.holder = excluded.holder OR l.until <= excluded.until - $3 OR l.until > " \
     "excluded.until - $3 + 60000)"
+/* What is done to one that somebody has. */
+#define TAKE_LEASE(seize)                                            \
+    "ON CONFLICT (name) DO UPDATE SET "                              \
+    "holder = CASE WHEN " MAY_TAKE(                                  \
+        seize) " THEN excluded.holder ELSE l.holder END, "           \
+               "epoch = l.epoch + (" MAY_TAKE(                       \
+                   seize) " AND l.holder <> excluded.holder)::int, " \
+                          "until = CASE WHEN " MAY_TAKE(             \
+                              seize) " THEN excluded.until ELSE l.until END "
+
+/* The owners of tasks (o) that have no lease (gone): owners come from the index, one step for each.
+ * Behind WITH RECURSIVE. */
+#define GONE(me)                                                                                \
+    "o(owner) AS ((SELECT locked_by FROM ~task WHERE locked_by IS NOT NULL ORDER BY locked_by " \
+    "LIMIT 1) UNION ALL SELECT (SELECT t.locked_by FROM ~task AS t WHERE t.locked_by > "        \
+    "o.owner ORDER BY t.locked_by LIMIT 1) FROM o WHERE o.owner IS NOT NULL), "                 \
+    "gone AS MATERIALIZED (SELECT o.owner FROM o WHERE o.owner IS NOT NULL AND o.owner <> " me  \
+    " AND NOT EXISTS (SELECT 1 FROM ~lease AS l WHERE l.name = 'node/' || "                     \
+    "regexp_replace(o.owner, '/[^/]*$', '') AND l.holder = o.owner AND " RUNS("l.until") ")), "
 
 #define CLAIMABLE \
     "~task AS t WHERE t.state = 'pending' AND t.locked_by IS NULL AND t.waiting_for = "
@@ -145,15 +164,7 @@ const char *pg_sql_text(enum pg_sql which)
             "THEN substr(t.locked_by, $4::int)::int8 < $5 ELSE true END "
             "ORDER BY t.locked_by, t.seq LIMIT $6 + 1 FOR UPDATE SKIP LOCKED) AS c), "
             TAKE("t.state", "t.started_at", "$6"),
-        /* The owners that there are come from the index, one step for each. */
-        [PG_CLAIM_NODE] = "WITH RECURSIVE o(owner) AS ((SELECT locked_by FROM ~task WHERE locked_by "
-            "IS NOT NULL ORDER BY locked_by LIMIT 1) UNION ALL SELECT (SELECT t.locked_by FROM "
-            "~task AS t WHERE t.locked_by > o.owner ORDER BY t.locked_by LIMIT 1) FROM o "
-            "WHERE o.owner IS NOT NULL), "
-            "gone AS MATERIALIZED (SELECT o.owner FROM o WHERE o.owner IS NOT NULL "
-            "AND o.owner <> $1 AND NOT EXISTS (SELECT 1 FROM ~lease AS l WHERE l.name = 'node/' || "
-            "regexp_replace(o.owner, '/[^/]*$', '') AND l.holder = o.owner "
-            "AND " RUNS("l.until") ")), "
+        [PG_CLAIM_NODE] = "WITH RECURSIVE " GONE("$1")
             "c AS MATERIALIZED (SELECT c.seq, row_number() OVER (ORDER BY c.locked_by, c.seq) "
             "AS place FROM (SELECT t.seq, t.locked_by FROM ~task AS t JOIN gone "
             "ON t.locked_by = gone.owner ORDER BY t.locked_by, t.seq LIMIT $2 + 1 "
@@ -223,10 +234,7 @@ const char *pg_sql_text(enum pg_sql which)
             "WHERE l.name = $1 AND NOT $4 AND l.holder <> $2 AND " RUNS("l.until") "), "
             "t AS (INSERT INTO ~lease AS l (name, holder, epoch, until) "
             "SELECT $1, $2, 1, " CLOCK " + $3 WHERE NOT EXISTS (SELECT 1 FROM r) "
-            "ON CONFLICT (name) DO UPDATE SET "
-            "holder = CASE WHEN " MAY_TAKE " THEN excluded.holder ELSE l.holder END, "
-            "epoch = l.epoch + (" MAY_TAKE " AND l.holder <> excluded.holder)::int, "
-            "until = CASE WHEN " MAY_TAKE " THEN excluded.until ELSE l.until END "
+            TAKE_LEASE("$4")
             "RETURNING l.holder, l.epoch, l.until) "
             "SELECT holder, epoch, until, " CLOCK ", "
             GENERATION("workflow") ", "
@@ -234,6 +242,26 @@ const char *pg_sql_text(enum pg_sql which)
             "UNION ALL SELECT holder, epoch, until, " CLOCK ", "
             GENERATION("workflow") ", "
             GENERATION("token") " FROM r",
+        [PG_SURVEY] = "WITH RECURSIVE q AS (SELECT q.name FROM unnest($1::text[]) AS q(name)), "
+            "r AS MATERIALIZED (SELECT l.name, l.holder, l.epoch, l.until FROM ~lease AS l "
+            "JOIN q ON q.name = l.name WHERE l.holder <> $2 AND " RUNS("l.until") "), "
+            "t AS (INSERT INTO ~lease AS l (name, holder, epoch, until) "
+            "SELECT q.name, $2, 1, " CLOCK " + $3 FROM q "
+            "WHERE NOT EXISTS (SELECT 1 FROM r WHERE r.name = q.name) ORDER BY q.name "
+            TAKE_LEASE("false")
+            "RETURNING l.name, l.holder, l.epoch, l.until), "
+            GONE("$2")
+            "x AS (SELECT * FROM t UNION ALL SELECT * FROM r) "
+            "SELECT x.holder, x.epoch, x.until, " CLOCK ", "
+            GENERATION("workflow") ", " GENERATION("token") ", "
+            "EXISTS (SELECT 1 FROM ~task AS t WHERE t.request IS NOT NULL AND t.locked_by = $2), "
+            "EXISTS (SELECT 1 FROM gone), "
+            "(SELECT t.rank FROM " CLAIMABLE "'time' ORDER BY t.rank, t.seq LIMIT 1), "
+            "(SELECT t.wake_at FROM ~task AS t WHERE t.wake_at IS NOT NULL "
+            "ORDER BY t.wake_at, t.seq LIMIT 1), "
+            "ARRAY(SELECT w.nth FROM unnest($4::text[]) WITH ORDINALITY AS w(agent, nth) "
+            "WHERE EXISTS (SELECT 1 FROM " CLAIMABLE "w.agent)) "
+            "FROM x ORDER BY x.name",
         [PG_BOOT] = "INSERT INTO ~node AS n (name, boot) VALUES ($1, 1) "
             "ON CONFLICT (name) DO UPDATE SET boot = n.boot + 1, url = NULL, started_at = NULL, "
             "schedules = false, supervises = false, draining = false RETURNING boot, " CLOCK,

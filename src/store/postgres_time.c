@@ -42,6 +42,15 @@ int64_t pg_now(struct store *base)
     return store_time_now(&postgres_store_of(base)->time);
 }
 
+/* holder, epoch, until, the database's clock, and the generations of definitions and tokens. */
+static struct lease lease_read(const PGresult *r, int row, struct arena *a)
+{
+    return (struct lease){arena_copy(a, result_text(r, row, 0)),
+                          (uint64_t)result_number(r, row, 1),
+                          result_number(r, row, 2),
+                          {(uint64_t)result_number(r, row, 4), (uint64_t)result_number(r, row, 5)}};
+}
+
 enum err pg_lease(struct store *base, const struct lease_try *want, struct arena *a,
                   struct lease *ret, struct error *e)
 {
@@ -63,10 +72,59 @@ enum err pg_lease(struct store *base, const struct lease_try *want, struct arena
     struct pg_end o = pg_run(s, &q, 1, &r, e, "take a lease");
     if (o.err == ERR_OK) {
         pg_time_heard(s, sent_at, result_number(r, 0, 3));
-        *ret = (struct lease){arena_copy(a, result_text(r, 0, 0)),
-                              (uint64_t)result_number(r, 0, 1),
-                              result_number(r, 0, 2),
-                              {(uint64_t)result_number(r, 0, 4), (uint64_t)result_number(r, 0, 5)}};
+        *ret = lease_read(r, 0, a);
+    }
+    PQclear(r);
+    return o.err;
+}
+
+static void survey_read(const PGresult *r, struct survey *v, struct arena *a)
+{
+    int64_t *found = NULL;
+    size_t count = result_numbers(r, 0, 10, a, &found);
+
+    v->own = lease_read(r, 0, a); /* by name: "node/..." comes before "supervisor" */
+    if (v->leads)
+        v->lead = lease_read(r, 1, a);
+    v->requested = result_flag(r, 0, 6);
+    v->orphans = result_flag(r, 0, 7);
+    v->due_at = result_number(r, 0, 8);
+    v->wake_at = result_number(r, 0, 9);
+    v->waiting = arena_alloc(a, (v->agent_count + 1) * sizeof *v->waiting);
+    for (size_t i = 0; i < count; i++)
+        v->waiting[found[i] - 1] = true;
+}
+
+enum err pg_survey(struct store *base, struct survey *v, struct arena *a, struct error *e)
+{
+    CLEANUP(arena_fini) struct arena own = {0};
+    struct postgres_store *s = postgres_store_of(base);
+    struct array names = {0};
+    struct array agents = {0};
+    PGresult *r = NULL;
+    struct query q;
+    enum err err = connection_ready(s, e);
+
+    ASSERT(v->length_ms >= 0 && v->length_ms <= LEASE_MAX_MS);
+    if (err != ERR_OK)
+        return err;
+    array_text(&names, v->lease);
+    if (v->leads)
+        array_text(&names, SLICE(SUPERVISOR_LEASE));
+    for (size_t i = 0; i < v->agent_count; i++)
+        array_text(&agents, v->agents[i]);
+    query_of(&q, s, PG_SURVEY, &own);
+    param_array(&q, &names, ARRAY_TEXTS);
+    param_text(&q, v->owner);
+    param_number(&q, v->length_ms);
+    param_array(&q, &agents, ARRAY_TEXTS);
+    int64_t sent_at = store_time_steady();
+    struct pg_end o = pg_run(s, &q, 1, &r, e, "renew leases and look around");
+    if (o.err == ERR_OK && PQntuples(r) != 1 + v->leads)
+        o.err = error_set(e, ERR_BUSY, "cannot renew leases: another node took one just now");
+    if (o.err == ERR_OK) {
+        pg_time_heard(s, sent_at, result_number(r, 0, 3));
+        survey_read(r, v, a);
     }
     PQclear(r);
     return o.err;

@@ -226,6 +226,24 @@ struct lease {
     struct generations generations; /* about when it was taken */
 };
 
+/* What a node that shares the store does every second, at the price of one statement: it renews its
+ * leases, and learns whether others left something for it to do. */
+struct survey {
+    struct slice lease, owner;  /* NODE_LEASE with the node's name; "node/boot", which holds it */
+    bool leads;                 /* that of the supervisor is taken or renewed, too */
+    int64_t now;                /* for a body without a clock, as in struct lease_try */
+    int64_t length_ms;          /* of both leases */
+    const struct slice *agents; /* for whom there is room here ... */
+    size_t agent_count;
+
+    struct lease own, lead; /* out: as `lease` tells them; `lead` only if it was tried */
+    bool *waiting;          /* out: ... of each: are there tasks to be claimed? */
+    bool requested;         /* out: some task of ours has a request */
+    bool orphans;           /* out: there are tasks for CLAIM_NODE */
+    int64_t due_at;         /* out: when the first task that sleeps is due; 0: none does */
+    int64_t wake_at;        /* out: the least of all tasks; 0: there is none */
+};
+
 /* What became of a task, in short. */
 struct glance {
     uint64_t revision; /* 0: there is no such task */
@@ -346,6 +364,10 @@ struct store_ops {
      * always the caller's, and nothing is written. */
     enum err (*lease)(struct store *s, const struct lease_try *want, struct arena *a,
                       struct lease *ret, struct error *e);
+
+    /* No lease is seized: one that an older boot of this node holds stays its. NULL where the store
+     * is not shared. */
+    enum err (*survey)(struct store *s, struct survey *v, struct arena *a, struct error *e);
 
     /* Writes what a node says of itself: name to draining. Nothing is done if it is a later boot's
      * by now. NULL, as is node_list, where the store is not shared. */

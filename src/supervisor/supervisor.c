@@ -341,6 +341,41 @@ static void begin_write(struct supervisor *sv)
 
 /* ---- scans ---- */
 
+static void scan_begins(struct supervisor *sv, int64_t now)
+{
+    sv->scan_at = now;
+    sv->scan_steady = sv->outside.steady(sv->outside.arg);
+    sv->seen_wake_at = sv->seen_seq = 0;
+    notice_lost_time(sv);
+}
+
+bool supervisor_wants_lead(const struct supervisor *sv)
+{
+    return !sv->stopped;
+}
+
+/* The next survey comes before we look by ourselves, unless it is late. */
+void supervisor_surveyed(struct supervisor *sv, const struct survey *v)
+{
+    int64_t now = sv->outside.now(sv->outside.arg);
+    int64_t interval = sv->config.interval_ms;
+
+    if (!v->leads)
+        return;
+    sv->stats.leads = slice_eq(v->lead.holder, sv->config.holder);
+    if (sv->stopped)
+        leave(sv); /* it was on its way already */
+    if (sv->stopped || sv->phase != PHASE_IDLE || now < sv->scan_at + interval - interval / 4)
+        return;
+    scan_begins(sv, now);
+    if (sv->stats.leads && v->wake_at != 0 && v->wake_at <= now) {
+        begin_read(sv);
+        return;
+    }
+    scan_over(sv, true);
+    sv->next_at += interval / 2;
+}
+
 int64_t supervisor_turn(struct supervisor *sv)
 {
     int64_t now = sv->outside.now(sv->outside.arg);
@@ -349,10 +384,7 @@ int64_t supervisor_turn(struct supervisor *sv)
         return 0;
     if (now < sv->next_at)
         return sv->next_at;
-    sv->scan_at = now;
-    sv->scan_steady = sv->outside.steady(sv->outside.arg);
-    sv->seen_wake_at = sv->seen_seq = 0;
-    notice_lost_time(sv);
+    scan_begins(sv, now);
     begin_read(sv);
     return 0;
 }

@@ -460,6 +460,81 @@ static void an_older_boot_says_nothing_of_a_node(void **state)
     CHECK(rows[0].boot == 2 && !rows[0].draining && rows[0].started_at == 1000, "the newer one");
 }
 
+/* ---- looking around ---- */
+
+static struct survey survey_of(struct world *w, const struct slice *agents, size_t count)
+{
+    struct survey v = {.lease = SLICE("node/n1"),
+                       .owner = SLICE("n1/1"),
+                       .leads = true,
+                       .now = 100,
+                       .length_ms = 1000,
+                       .agents = agents,
+                       .agent_count = count};
+
+    must(w->s->ops->survey(w->s, &v, &w->a, &w->e), "survey");
+    return v;
+}
+
+static void a_survey_of_nothing_is_leases_alone(void **state)
+{
+    struct world *w = *state;
+
+    CHECK(!w->s->shared == !w->s->ops->survey, "where a lock excludes others, there is none");
+    if (!w->s->shared)
+        return;
+    struct survey v = survey_of(w, NULL, 0);
+    CHECK(slice_is(v.own.holder, "n1/1") && slice_is(v.lead.holder, "n1/1"), "both are ours");
+    CHECK(v.own.until > 0 && v.lead.epoch > 0, "until, epoch");
+    CHECK(!v.requested && !v.orphans && !v.due_at && !v.wake_at, "nothing to do");
+    struct survey again = survey_of(w, NULL, 0);
+    CHECK(again.own.epoch == v.own.epoch && again.lead.epoch == v.lead.epoch, "renewed");
+    const struct lease_try theirs = {.name = SLICE("supervisor"),
+                                     .holder = SLICE("n2/1"),
+                                     .now = 100,
+                                     .length_ms = 1000,
+                                     .seize = true};
+    const struct lease_try older = {.name = SLICE("node/n1"),
+                                    .holder = SLICE("n1/0"),
+                                    .now = 100,
+                                    .length_ms = 1000,
+                                    .seize = true};
+    struct lease l;
+    must(w->s->ops->lease(w->s, &theirs, &w->a, &l, &w->e), "seize");
+    must(w->s->ops->lease(w->s, &older, &w->a, &l, &w->e), "seize");
+    v = survey_of(w, NULL, 0);
+    CHECK(slice_is(v.lead.holder, "n2/1") && v.lead.epoch == again.lead.epoch + 1, "they lead");
+    CHECK(slice_is(v.own.holder, "n1/0"), "nothing is seized");
+}
+
+static void a_survey_sees_what_others_left_to_do(void **state)
+{
+    const struct slice agents[] = {SLICE("b"), SLICE("a"), SLICE("none"), SLICE("time")};
+    struct world *w = *state;
+
+    if (!w->s->shared)
+        return;
+    insert_ranked(w, "later", "time", 900);
+    insert_ranked(w, "sooner", "time", 500);
+    insert_ranked(w, "for-a", "a", 7);
+    struct task_row row = a_row("wakes");
+    row.waiting_for = SLICE("c");
+    row.wake_at = 444;
+    must(insert_row(w, row), "insert");
+    insert_owned(w, "ours", "n1/1");
+    struct survey v = survey_of(w, agents, COUNT_OF(agents));
+    CHECK(!v.waiting[0] && v.waiting[1] && !v.waiting[2] && v.waiting[3], "who is waited for");
+    CHECK(v.due_at == 500 && v.wake_at == 444, "%" PRId64 " %" PRId64, v.due_at, v.wake_at);
+    CHECK(!v.requested && !v.orphans, "ours is ours");
+    row = fetch(w, "ours");
+    row.revision++;
+    row.request = SLICE("[]");
+    must(put_change(w, (struct change){.kind = CHANGE_REQUEST, .row = row}), "request");
+    insert_owned(w, "orphan", "n3/1");
+    v = survey_of(w, agents, COUNT_OF(agents));
+    CHECK(v.requested && v.orphans, "of us, of nobody");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -478,6 +553,8 @@ int main(void)
         ON_ALL(every_start_has_its_number),
         ON_ALL(nodes_are_listed_with_what_their_leases_tell),
         ON_ALL(an_older_boot_says_nothing_of_a_node),
+        ON_ALL(a_survey_of_nothing_is_leases_alone),
+        ON_ALL(a_survey_sees_what_others_left_to_do),
     };
     return cmocka_run_group_tests_name("store nodes", tests, NULL, NULL);
 }

@@ -401,7 +401,6 @@ static void the_command_line_asks_the_next_server(void **state)
     CHECK(run("submit reach --input 1 --id by-hand >/dev/null") == 0, "submit");
     CHECK(run("get by-hand --json | grep -q by-hand") == 0, "get");
     CHECK(run("node list | grep -q b") == 0, "node list");
-    CHECK(run("watch by-hand >/dev/null &") == 0, "a stream");
     (void)snprintf(urls, sizeof urls, "http://127.0.0.1:%d,127.0.0.1:%d", b->port, c->port);
     CHECK(run("list --server %s 2>&1 | grep -q 'the server is \"127.0.0.1:%d\"'", urls, c->port)
               == 0,
@@ -414,6 +413,31 @@ static void the_command_line_asks_the_next_server(void **state)
     CHECK(unsetenv("INTACT_SERVER") == 0 && unsetenv("INTACT_TOKEN") == 0, "env");
 }
 
+/* It follows a task at one node, and goes on at the next when that one is gone. */
+static void a_stream_goes_on_at_another_node(void **state)
+{
+    char urls[200];
+    char command[500];
+    char line[300] = "";
+    (void)state;
+
+    urls_from(0, urls);
+    submit(a, "reach", "followed");
+    (void)snprintf(command, sizeof command, "%s watch followed --json --server %s --token %s",
+                   program, urls, a->token);
+    FILE *out = popen(command, "r");
+    CHECK(out && fgets(line, sizeof line, out), "it shows the task: %s", line);
+    node_kill(a);
+    serve_step(b, "reach", "by-hand", "1");
+    serve_step(b, "reach", "by-hand", "1");
+    wait_for_state(b, "followed", "processed");
+    while (fgets(line, sizeof line, out))
+        continue;
+    int status = pclose(out);
+    CHECK(status == 0, "status %x, at last %s", (unsigned)status, line);
+    start_again(a);
+}
+
 int main(int argc, char **argv)
 {
     kit_program(argc, argv);
@@ -424,6 +448,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_drained_node_gets_its_results),
         cmocka_unit_test(whatever_becomes_of_the_nodes_no_result_is_lost),
         cmocka_unit_test(the_command_line_asks_the_next_server),
+        cmocka_unit_test(a_stream_goes_on_at_another_node),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
