@@ -30,8 +30,9 @@ struct supervisor {
     struct batch batch;
     enum err err;
     struct error error;
-    int64_t next_at; /* of the next scan */
-    int64_t scan_at; /* the present scan's "now" */
+    int64_t next_at;     /* of the next scan */
+    int64_t surveyed_at; /* where nodes share the store; 0: nobody has told us of a survey */
+    int64_t scan_at;     /* the present scan's "now" */
     int64_t scan_steady;
     int64_t seen_wake_at, seen_seq; /* how far the present scan has come */
     int64_t last_at, last_steady;   /* the last scan that succeeded; at first, our start */
@@ -354,7 +355,15 @@ bool supervisor_wants_lead(const struct supervisor *sv)
     return !sv->stopped;
 }
 
-/* The next survey comes before we look by ourselves, unless it is late. */
+/* Surveys that come as often as we look are our scans: we look by ourselves only if one is late. */
+static int64_t due_at(const struct supervisor *sv)
+{
+    int64_t interval = sv->config.interval_ms;
+    bool surveyed = sv->surveyed_at != 0 && sv->surveyed_at + 2 * interval > sv->next_at;
+
+    return sv->next_at + (surveyed ? interval / 2 : 0);
+}
+
 void supervisor_surveyed(struct supervisor *sv, const struct survey *v)
 {
     int64_t now = sv->outside.now(sv->outside.arg);
@@ -363,6 +372,7 @@ void supervisor_surveyed(struct supervisor *sv, const struct survey *v)
     if (!v->leads)
         return;
     sv->stats.leads = slice_eq(v->lead.holder, sv->config.holder);
+    sv->surveyed_at = now;
     if (sv->stopped)
         leave(sv); /* it was on its way already */
     if (sv->stopped || sv->phase != PHASE_IDLE || now < sv->scan_at + interval - interval / 4)
@@ -373,7 +383,6 @@ void supervisor_surveyed(struct supervisor *sv, const struct survey *v)
         return;
     }
     scan_over(sv, true);
-    sv->next_at += interval / 2;
 }
 
 int64_t supervisor_turn(struct supervisor *sv)
@@ -382,8 +391,8 @@ int64_t supervisor_turn(struct supervisor *sv)
 
     if (sv->phase != PHASE_IDLE || sv->stopped)
         return 0;
-    if (now < sv->next_at)
-        return sv->next_at;
+    if (now < due_at(sv))
+        return due_at(sv);
     scan_begins(sv, now);
     begin_read(sv);
     return 0;
