@@ -14,23 +14,38 @@ enum {
     DRAIN_LOOK_MS = 50,
     DRAIN_LIMIT_MS = 20000,
     UNNOTICED_MS = 4500,
-    WILD_MS = 300
+    WILD_MS = 300,
+    DRIFT_PPM = 300,
+    DRIFTED_MS = 250, /* by how much at most, while no clock is compared */
+    JUMP_NOTICED_MS =
+        2500 /* surely more than an interval of the supervisor, whatever else is wrong */
 };
 
 struct nodes nodes;
+static struct store_time times[NODES_MAX];
 
 _Static_assert((int)NODES_MAX <= (int)TOLD_MAX, "every slot has its place");
 
 /* ---- what a node sees of the world ---- */
 
+int64_t node_steady(const struct node *n)
+{
+    return world.now + (world.now - n->up_at) * n->drift_ppm / 1000000;
+}
+
 int64_t node_now(const struct node *n)
 {
-    return store_now() + n->skew;
+    return nodes.shared ? store_time_at(n->time, node_steady(n)) + n->skew : store_now();
 }
 
 static int64_t clock_now(void *arg)
 {
     return node_now(arg);
+}
+
+static int64_t clock_steady(void *arg)
+{
+    return node_steady(arg);
 }
 
 static bool on_work_answer(void *arg, struct work *w)
@@ -187,11 +202,48 @@ static void notice_dark(bool started)
     nodes.dark_since = 0;
 }
 
+/* What fell due while the store was away is as much lost, for a node that was there to notice; one
+ * that booted meanwhile has a beginning of its own to count from. So is what its clock jumped over.
+ */
+static void lose(int64_t from, int64_t until)
+{
+    if (nodes.lost_count < LOST_PERIODS_MAX)
+        nodes.lost[nodes.lost_count++] = (struct lost_period){from, until, world.now};
+}
+
+void nodes_lose_store(void)
+{
+    nodes.troubled_at = world.now;
+    nodes.store_lost_since = store_now();
+}
+
+void nodes_failed_over(int64_t ahead_ms)
+{
+    int64_t since = nodes.store_lost_since;
+    int64_t now = store_now() - ahead_ms;
+    bool long_away = now - since > UNNOTICED_MS;
+
+    nodes.troubled_at = world.now;
+    NODES_FOREACH (n)
+        if (n->up && n->up_at > world.now - UNNOTICED_MS)
+            long_away = false;
+    if (ahead_ms > JUMP_NOTICED_MS)
+        lose(long_away ? since : now, store_now());
+    else if (long_away)
+        lose(since, now);
+    if (ahead_ms < 0) {
+        world.set_back = true;
+        nodes.skew_max -= ahead_ms; /* nodes are ahead until the store has caught up */
+    }
+    if (ahead_ms != 0)
+        covered(ahead_ms > 0 ? COVER_CLOCK_AHEAD : COVER_CLOCK_BEHIND);
+}
+
 /* ---- its life ---- */
 
 static int64_t skew(void)
 {
-    int64_t most = nodes.calm ? min_i64(nodes.skew_max, WILD_MS) : nodes.skew_max;
+    int64_t most = nodes.calm ? min_i64(nodes.skew_drawn_max, WILD_MS) : nodes.skew_drawn_max;
 
     return most ? between(-most, most) : 0;
 }
@@ -218,7 +270,7 @@ static void node_boot(struct node *n)
                                     .store_trouble = on_store_trouble};
     const struct supervisor_outside watched = {.arg = n,
                                                .now = clock_now,
-                                               .steady = clock_now,
+                                               .steady = clock_steady,
                                                .requested = on_requested,
                                                .failed = on_scan_failed};
 
@@ -226,6 +278,10 @@ static void node_boot(struct node *n)
     n->narrow = config.live_max > 0;
     n->short_batches = config.batch_max > 0;
     n->skew = skew();
+    n->up_at = world.now;
+    n->drift_ppm = nodes.shared && chance(300) ? between(-DRIFT_PPM, DRIFT_PPM) : 0;
+    store_time_init(n->time, 0);
+    disk_measure(&n->disk);
     (void)snprintf(n->me, sizeof n->me, "n%u/%" PRIu64, n->name + 1, n->boot);
     const struct supervisor_config supervision = {.holder = text_of("%s", n->me)};
     disk_boot(&n->disk);
@@ -235,7 +291,6 @@ static void node_boot(struct node *n)
     n->used = n->up = true;
     n->dead = n->draining = false;
     n->sleeps_until = n->deaf_until = 0;
-    n->up_at = world.now;
     n->turn_at = 0;
     n->spins = 0;
     notice_dark(true);
@@ -273,6 +328,7 @@ static void clear_away(struct node *n)
 {
     scheduler_free(n->scheduler);
     supervisor_free(n->supervisor);
+    store_time_fini(n->time);
     n->scheduler = NULL;
     n->supervisor = NULL;
     n->up = false;
@@ -495,19 +551,30 @@ int64_t nodes_quiet_since(void)
     return since;
 }
 
+void nodes_clocks_are(int64_t skew_max)
+{
+    nodes.skew_drawn_max = skew_max;
+    nodes.skew_max = skew_max;
+    if (nodes.shared)
+        nodes.skew_max += nodes.round_trip_max + DRIFTED_MS;
+}
+
 void nodes_begin(bool shared)
 {
     nodes = (struct nodes){.shared = shared};
     nodes.names = shared ? 2 + below(NAMES_MAX - 1) : 1;
-    nodes.skew_max = shared && chance(600) ? spread(1, 300) : 0;
+    nodes.skew_drawn_max = shared && chance(600) ? spread(1, 300) : 0;
+    nodes.round_trip_max = shared && chance(500) ? spread(1, 400) : 0;
     if (shared
         && weather.wild_clocks) { /* so wrong that leases are worth nothing: only fencing is left */
         covered(COVER_WILD_CLOCKS);
-        nodes.skew_max = between(6000, 30000);
+        nodes.skew_drawn_max = between(6000, 30000);
     }
+    nodes_clocks_are(nodes.skew_drawn_max);
     nodes.key = token_key_new(inner->ops->secret(inner));
     for (uint32_t i = 0; i < NODES_MAX; i++) {
         nodes.list[i].slot = nodes.list[i].name = i;
+        nodes.list[i].time = &times[i];
         disk_begin(&nodes.list[i].disk, &nodes.list[i]);
     }
 }
@@ -522,7 +589,7 @@ void nodes_boot(void)
 void nodes_calm(void)
 {
     uint32_t left = 0;
-    bool wild = nodes.skew_max > WILD_MS;
+    bool wild = nodes.skew_drawn_max > WILD_MS;
 
     nodes.calm = true;
     NODES_FOREACH (n)

@@ -13,6 +13,7 @@
 
 #include "scheduler/scheduler.h"
 #include "sim/disk.h"
+#include "store/store_time.h"
 #include "supervisor/supervisor.h"
 
 enum { NODES_MAX = 5, NAMES_MAX = 3, LOST_PERIODS_MAX = 500 };
@@ -34,10 +35,12 @@ struct node {
     bool up;   /* arrivals are taken */
     bool dead; /* it has crashed, its remains are not cleared away yet */
     bool draining;
-    bool last;          /* it will not come back */
-    bool narrow;        /* few tasks fit in its memory: the others have to wait */
-    bool short_batches; /* what was decided at once may be committed in any order */
-    int64_t skew;       /* of its clock against the store's */
+    bool last;               /* it will not come back */
+    bool narrow;             /* few tasks fit in its memory: the others have to wait */
+    bool short_batches;      /* what was decided at once may be committed in any order */
+    struct store_time *time; /* what it knows of the store's clock, where that is shared */
+    int64_t skew;            /* by which it is wrong about it for good */
+    int64_t drift_ppm;       /* of its steady clock */
     int64_t drain_until;
     int64_t asleep_at, sleeps_until; /* suspended */
     int64_t deaf_until;              /* the network does not reach it */
@@ -53,7 +56,10 @@ struct nodes {
     struct node list[NODES_MAX];
     uint32_t names; /* how many nodes there are */
     bool shared, calm;
-    int64_t skew_max; /* of the whole run */
+    int64_t skew_drawn_max; /* nodes are wrong about the store's clock by that for good, at most */
+    int64_t skew_max;       /* and by that at all, in the whole run */
+    int64_t round_trip_max; /* to the store, as far as clocks are concerned */
+    int64_t store_lost_since; /* the store is away; 0: it is not */
     uint64_t boots[NAMES_MAX];
     struct registry registry;
     struct token_key *key;
@@ -71,7 +77,8 @@ extern struct nodes nodes;
         } else
 
 void nodes_begin(bool shared);
-void nodes_boot(void); /* the first time */
+void nodes_clocks_are(int64_t skew_max); /* so wrong for good, at most */
+void nodes_boot(void);                   /* the first time */
 void nodes_end(void);
 void nodes_calm(void); /* some that are away never come back, all the others do */
 
@@ -81,7 +88,10 @@ bool nodes_are_well(void);              /* all are up, awake, and here to stay *
 int64_t nodes_quiet_since(void);        /* since when nothing befell any of them */
 bool nodes_are_narrow(void);
 
-int64_t node_now(const struct node *n); /* by its clock, of the store's time */
+int64_t node_now(const struct node *n);    /* by its clock, of the store's time */
+int64_t node_steady(const struct node *n); /* a clock that never jumps */
+void nodes_lose_store(void);
+void nodes_failed_over(int64_t ahead_ms); /* by so much the store's time has jumped */
 bool node_is_up(const struct node *n);
 bool node_is_awake(const struct node *n);
 bool node_hears(const struct node *n); /* the network reaches it */

@@ -277,7 +277,8 @@ static void begin(uint64_t seed, bool loud)
     store_begin(shared);
     nodes_begin(shared);
     nodes.names = shared ? scene->nodes : 1;
-    nodes.skew_max = shared ? between(0, 200) : 0;
+    nodes.round_trip_max = 0;
+    nodes_clocks_are(shared ? between(0, 200) : 0);
     check_nodes_begin();
     flow = scene->flow;
     flow_fix(&flow, &nodes.registry);

@@ -88,12 +88,15 @@ struct lost_time supervisor_lost_time(const struct supervisor *sv)
 
 /* ---- lost time ---- */
 
-/* Scans that lie too far apart: nobody could hand in anything in between, or be heard. */
+/* Scans that lie too far apart: nobody could hand in anything in between, or be heard. Or the
+ * store's time is further on than the clock that never jumps: nobody had what was skipped. */
 static void notice_lost_time(struct supervisor *sv)
 {
-    int64_t gap = sv->scan_steady - sv->last_steady;
+    int64_t passed = sv->scan_steady - sv->last_steady;
+    int64_t told = sv->scan_at - sv->last_at;
+    int64_t gap = max_i64(passed, told);
 
-    if (gap <= 3 * sv->config.interval_ms)
+    if (passed <= 3 * sv->config.interval_ms && told - passed <= sv->config.interval_ms)
         return;
     bool still = sv->last_at < sv->lost.until + sv->lost.grace_ms;
     if (!still)
