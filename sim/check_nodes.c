@@ -81,9 +81,15 @@ void check_left(const struct node *n)
 {
     const struct given *g = given_of(SLICE("supervisor"));
 
-    if (g && strcmp(g->holder, n->me) == 0 && g->until > g->asked_at
-        && n->disk.trouble_at + g->until - g->asked_at < world.now)
+    if (n->disk.trouble_at >= n->drains_since)
+        return;
+    if (g && strcmp(g->holder, n->me) == 0 && g->until > g->asked_at)
         broken("a leader that drains gives up its lease", "%s", n->me);
+    char name[24];
+    (void)snprintf(name, sizeof name, "node/n%u", n->name + 1);
+    g = given_of(slice_of(name));
+    if (g && strcmp(g->holder, n->me) == 0 && g->until > g->asked_at)
+        broken("a node that ends gives up its lease", "%s", n->me);
 }
 
 /* One epoch is one leader's, and what was written under it is not interleaved with another's. */

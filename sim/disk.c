@@ -298,13 +298,26 @@ static enum err lease(struct store *s, const struct lease_try *want, struct aren
     return ERR_OK;
 }
 
+static enum err workflow_since(struct store *s, uint64_t after, struct arena *a,
+                               struct workflow_row **ret, size_t *ret_count,
+                               uint64_t *ret_generation, struct error *e)
+{
+    if (read_fails(disk_of(s), e))
+        return ERR_IO;
+    enum err err = inner->ops->workflow_since(inner, after, a, ret, ret_count, ret_generation, e);
+    if (err == ERR_OK && *ret_count > 0)
+        covered(COVER_LEARNED);
+    return err;
+}
+
 static const struct store_ops ops = {.commit = commit,
                                      .probe = probe,
                                      .get = get,
                                      .overdue = overdue,
                                      .list = list,
                                      .requested = requested,
-                                     .lease = lease};
+                                     .lease = lease,
+                                     .workflow_since = workflow_since};
 
 /* ---- the queue ---- */
 

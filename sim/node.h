@@ -11,8 +11,10 @@
  * started again while its old process still lives.
  */
 
+#include "scheduler/library.h"
 #include "scheduler/scheduler.h"
 #include "sim/disk.h"
+#include "sim/flow.h"
 #include "store/store_time.h"
 #include "supervisor/supervisor.h"
 
@@ -30,18 +32,22 @@ struct node {
     struct disk disk;
     struct scheduler *scheduler;
     struct supervisor *supervisor;
+    struct library *library;  /* of several nodes */
+    struct registry registry; /* what it knows */
+    struct registry_wait curious;
+    unsigned roles; /* enum node_role */
     uint64_t boot;
     bool used; /* the slot is a process, up or down */
     bool up;   /* arrivals are taken */
     bool dead; /* it has crashed, its remains are not cleared away yet */
-    bool draining;
+    bool draining, left;
     bool last;               /* it will not come back */
     bool narrow;             /* few tasks fit in its memory: the others have to wait */
     bool short_batches;      /* what was decided at once may be committed in any order */
     struct store_time *time; /* what it knows of the store's clock, where that is shared */
     int64_t skew;            /* by which it is wrong about it for good */
     int64_t drift_ppm;       /* of its steady clock */
-    int64_t drain_until;
+    int64_t drains_since, drain_until;
     int64_t asleep_at, sleeps_until; /* suspended */
     int64_t deaf_until;              /* the network does not reach it */
     int64_t down_at, up_at;
@@ -61,7 +67,8 @@ struct nodes {
     int64_t round_trip_max; /* to the store, as far as clocks are concerned */
     int64_t store_lost_since; /* the store is away; 0: it is not */
     uint64_t boots[NAMES_MAX];
-    struct registry registry;
+    unsigned roles[NAMES_MAX];
+    struct registry registry; /* all that is or will be stored, for the checkers */
     struct token_key *key;
     int64_t dark_since; /* no node is awake; 0: some are */
     struct lost_period lost[LOST_PERIODS_MAX];
@@ -94,7 +101,9 @@ void nodes_lose_store(void);
 void nodes_failed_over(int64_t ahead_ms); /* by so much the store's time has jumped */
 bool node_is_up(const struct node *n);
 bool node_is_awake(const struct node *n);
-bool node_hears(const struct node *n); /* the network reaches it */
+bool node_hears(const struct node *n); /* the network reaches it, and it takes what comes */
+bool node_schedules(const struct node *n);
+bool node_knows(struct node *n, const struct flow *f); /* if not, it will soon */
 bool node_owns(const struct node *n, const char *owner);
 void node_crash(struct node *n, const char *when);
 void node_drain(struct node *n);

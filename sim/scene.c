@@ -21,6 +21,11 @@ static uint64_t *counts; /* coverage of this run */
 
 /* ---- for beats and expectations ---- */
 
+void store_workflow(void)
+{
+    flow_store(&flow);
+}
+
 struct subject *the_task(void)
 {
     return &subjects.list[0];
@@ -282,6 +287,8 @@ static void begin(uint64_t seed, bool loud)
     check_nodes_begin();
     flow = scene->flow;
     flow_fix(&flow, &nodes.registry);
+    if (!scene->unknown)
+        flow_store(&flow);
     people_begin_scene(scene->tasks ? scene->tasks : 1, &flow);
     beats_begin(true);
     agents_begin_scene(scene->places ? scene->places : 4, scene->absent, follows_script);

@@ -237,6 +237,11 @@ static bool request_was_found(void)
     return met(COVER_FOUND_REQUEST);
 }
 
+static bool definition_was_read(void)
+{
+    return met(COVER_LEARNED);
+}
+
 static bool begun_and_led(void)
 {
     return first_begun() && somebody_leads();
@@ -403,6 +408,30 @@ const struct scene scenes_of_nodes[] = {
         .fates = {{STEP_COMPLETED, "C", STANDS},
                   {STEP_COMPLETED, "C", STANDS},
                   {STEP_COMPLETED, "C", STANDS}},
+        .expect = nothing_failed,
+    },
+    {
+        .name = "definition_elsewhere",
+        .sentence =
+            "a workflow is stored by another node and used at once: nodes that have not heard"
+            " of it read it",
+        .nodes = 3,
+        .unknown = true,
+        .unasked = true,
+        .flow = {.step_count = 3,
+                 .steps = {{.complete_by_ms = 5000},
+                           {.before = BIT(0), .complete_by_ms = 5000},
+                           {.before = BIT(1)}}},
+        .beats = {{.what = "nodes are at work", .until = somebody_leads, .then = store_workflow},
+                  {.what = "it is used", .then = submit_all},
+                  {.what = "an agent is at work",
+                   .until = first_begun,
+                   .then = result_goes_elsewhere},
+                  {.what = "it was read", .until = definition_was_read}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "C", STANDS},
+                  {STEP_COMPLETED, "N*C", STANDS},
+                  {STEP_COMPLETED, "N*C", STANDS}},
         .expect = nothing_failed,
     },
     {

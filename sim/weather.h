@@ -35,6 +35,7 @@ struct weather {
     /* workflows */
     bool alone; /* one node, with a store for itself */
     bool wild_clocks;
+    bool roles;                   /* not every node does everything */
     uint32_t deposes;             /* leaders, in mid-scan */
     bool pivots, bad_expressions; /* many of them */
     /* people */
