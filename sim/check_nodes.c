@@ -261,6 +261,8 @@ void check_claims(const struct node *n, const struct batch *b)
 {
     if (nodes.shared && b->claim_count > 0 && !n->dead)
         check_claimer(n);
+    if (b->claim_count > 0 && !node_schedules(n))
+        broken("who does not schedule claims nothing", "%s", n->me);
     for (size_t i = 0; i < b->claim_count; i++)
         check_robbed(n, &b->claims[i]);
 }
