@@ -46,6 +46,9 @@ int world_teardown(void **state);
 /* A new start of the node: the file is closed and opened, memory keeps its content. */
 void world_restart(struct world *w);
 
+/* Waits until what was given up is over: afterwards nothing of it is done any more. */
+void world_settle(struct world *w);
+
 /* By other means than ours, in PostgreSQL's schema. */
 void postgres_do(struct world *w, const char *sql);
 

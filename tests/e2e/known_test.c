@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "postgres/cluster.h"
 #include "sse.h"
 
 static struct node nodes[2];
@@ -127,12 +128,34 @@ static void a_task_of_a_definition_that_is_new_here_is_worked_on(void **state)
                 agent);
         (void)define(a, name, rest.ptr);
         submit(a, name, name);
-        task_of(b, &r, name);
-        EXPECT_TEXT(&r, "workflow", name);
+        if (i % 2) { /* its record may be asked for first, too */
+            task_of(b, &r, name);
+            EXPECT_TEXT(&r, "workflow", name);
+        }
         serve_step(b, agent, "i", "1");
         wait_for_state(a, name, "processed");
     }
     CHECK(!node_log_has(b, "task_unreadable"), "it could not read one");
+}
+
+/* Whichever of them leads: it has to judge a task whose definition it has never read. */
+static void what_is_overdue_of_a_definition_that_is_new_here_is_dealt_with(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        const struct node *here = i % 2 ? a : b;
+        char name[20];
+
+        (void)snprintf(name, sizeof name, "late-%d", i);
+        (void)define(here, name,
+                     "\"complete_by\": \"1ms\", \"steps\": [{\"name\": \"s\", \"agent\": "
+                     "\"nobody\", \"action\": \"x\", \"undo\": \"none\", \"complete_by\": "
+                     "\"1ms\", \"retry\": {\"attempts\": 1}}]");
+        submit(here, name, name);
+        wait_for_state(here, name, "compensated");
+    }
+    for (size_t i = 0; i < 2; i++)
+        CHECK(!node_log_has(&nodes[i], "task_unreadable"), "node %zu could not read one", i);
 }
 
 /* ---- tokens ---- */
@@ -203,7 +226,7 @@ static void tokens_that_nobody_knows_are_refused_without_end(void **state)
     char token[64] = "intact_0000000000000000000000000000000000000000000";
     (void)state;
 
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 20; i++) {
         token[10] = (char)('a' + i % 26);
         CHECK(status_with(b, token) == 401, "nobody knows it");
     }
@@ -291,7 +314,66 @@ static void one_task_is_watched_at_a_node_that_does_not_work_on_it(void **state)
     CHECK(!sse_next(&s, &e), "and it has ended");
 }
 
+static void a_stream_of_all_tasks_says_whose_it_is(void **state)
+{
+    SSE at_a = {0};
+    SSE at_b = {0};
+    SSE back = {0};
+    SSE_EVENT e = {0};
+    (void)state;
+
+    (void)define(a, "streamed", "\"steps\": [" STEP("s", "nobody") "]");
+    sse_open(a, &at_a, "/v1/events?workflow=streamed", NULL);
+    sse_open(b, &at_b, "/v1/events?workflow=streamed", NULL);
+    sse_head(&at_a);
+    sse_head(&at_b);
+    submit(a, "streamed", "streamed-a");
+    submit(b, "streamed", "streamed-b");
+    CHECK(sse_next(&at_a, &e), "it goes on");
+    EXPECT_TEXT(&e.data, "id", "streamed-a");
+    EXPECT_TEXT(&e.data, "node", "a");
+    CHECK(sse_next(&at_b, &e), "it goes on");
+    EXPECT_TEXT(&e.data, "id", "streamed-b");
+    EXPECT_TEXT(&e.data, "node", "b");
+    sse_open(a, &back, "/v1/events", e.id); /* both are of their first boot */
+    CHECK(sse_next(&back, &e), "it goes on");
+    assert_string_equal(e.name, "gap");
+}
+
 /* ---- what is told of a task, and done to it ---- */
+
+/* Whoever has it can be asked; who has not, does not claim to know. */
+static void a_node_without_the_agent_names_the_others(void **state)
+{
+    char text[120];
+    REPLY r = {0};
+    (void)state;
+
+    (void)define(a, "missed", "\"steps\": [" STEP("s", "missing") "]");
+    submit(a, "missed", "missed-1");
+    get(b, &r, "/v1/tasks/missed-1/why");
+    EXPECT_TEXT(&r, "reasons.0.kind", "no-agent");
+    CHECK(strstr(text_at(&r, "reasons.0.text"), "to this node, b. None"), "%.*s",
+          SLICE_ARG(r.body));
+    (void)snprintf(text, sizeof text, "not known here: a (http://127.0.0.1:%d).", a->port);
+    CHECK(strstr(text_at(&r, "reasons.0.text"), text), "%.*s", SLICE_ARG(r.body));
+}
+
+static void tokens_are_listed_alike_at_all_nodes(void **state)
+{
+    char token[64];
+    REPLY r = {0};
+    (void)state;
+
+    make_token(a, "seen", "\"read\"", NULL, token);
+    get(b, &r, "/v1/tokens");
+    EXPECT(&r, 200);
+    CHECK(strstr(r.body.ptr, "\"seen\""), "%.*s", SLICE_ARG(r.body));
+    delete_token(b, "seen");
+    reply_fini(&r);
+    get(a, &r, "/v1/tokens");
+    CHECK(!strstr(r.body.ptr, "\"seen\""), "%.*s", SLICE_ARG(r.body));
+}
 
 static void a_task_at_work_at_one_node_is_seen_and_cancelled_at_the_other(void **state)
 {
@@ -309,7 +391,12 @@ static void a_task_at_work_at_one_node_is_seen_and_cancelled_at_the_other(void *
     EXPECT_TEXT(&r, "steps.0.attempts.0.instance", "i");
     get(b, &why, "/v1/tasks/cancelled-1/why");
     EXPECT(&why, 200);
-    CHECK(!strstr(why.body.ptr, "no-agent"), "%.*s", SLICE_ARG(why.body));
+    EXPECT_TEXT(&why, "reasons.0.kind", "other-node");
+    (void)snprintf(path, sizeof path, "intact why --server http://127.0.0.1:%d cancelled-1",
+                   a->port);
+    CHECK(strstr(text_at(&why, "reasons.0.moves"), path), "%.*s", SLICE_ARG(why.body));
+    EXPECT_TEXT(&why, "reasons.1.kind", "running");
+    CHECK(!at(&why, "reasons.2"), "%.*s", SLICE_ARG(why.body));
     post(b, &why, "/v1/tasks/cancelled-1/cancel", "{\"reason\": \"no more\"}");
     CHECK(why.status == 200 || why.status == 202, "%d: %.*s", why.status, SLICE_ARG(why.body));
     (void)snprintf(path, sizeof path, "/v1/agents/canc/work");
@@ -324,6 +411,46 @@ static void a_task_at_work_at_one_node_is_seen_and_cancelled_at_the_other(void *
     wait_for_state(b, "cancelled-1", "compensated");
 }
 
+/* ---- the database is away ---- */
+
+/* What is not known for certain is not said; and who waits waits on. */
+static void while_the_database_is_away_nobody_is_told_anything_wrong(void **state)
+{
+    SSE s = {0};
+    SSE_EVENT e = {0};
+    REPLY r = {0};
+    (void)state;
+
+    (void)define(a, "away", "\"steps\": [" STEP("s", "away") "]");
+    submit(a, "away", "away-1");
+    int waits = ask_to_wait(b, "away-1");
+    sse_open(b, &s, "/v1/tasks/away-1/events", NULL);
+    CHECK(sse_next(&s, &e), "it is told as it is");
+    let_read(b);
+    cluster_kill();
+    post(b, &r, "/v1/tasks", "{\"workflow\": \"away\"}");
+    EXPECT(&r, 503);
+    reply_fini(&r);
+    send_as(b, &r, "POST", "/v1/tasks", "application/x-ndjson", SLICE("{\"workflow\": \"away\"}"));
+    EXPECT(&r, 503);
+    reply_fini(&r);
+    get(b, &r, "/v1/workflows/away");
+    EXPECT(&r, 503);
+    CHECK(status_with(b, "intact_0000000000000000000000000000000000000000000") == 503,
+          "who would know that token?");
+    cluster_start();
+    wait_until_ready(a);
+    wait_until_ready(b);
+    serve_step(a, "away", "i", "1");
+    reply_fini(&r);
+    hear(waits, &r);
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "state", "processed");
+    while (strcmp(e.name, "end") != 0)
+        CHECK(sse_next(&s, &e), "the stream ended without an end");
+    EXPECT_TEXT(&e.data, "state", "processed");
+}
+
 int main(int argc, char **argv)
 {
     kit_program(argc, argv);
@@ -332,13 +459,18 @@ int main(int argc, char **argv)
         cmocka_unit_test(many_lines_take_what_was_stored_before_them),
         cmocka_unit_test(definitions_are_listed_alike_at_all_nodes),
         cmocka_unit_test(a_task_of_a_definition_that_is_new_here_is_worked_on),
+        cmocka_unit_test(what_is_overdue_of_a_definition_that_is_new_here_is_dealt_with),
         cmocka_unit_test(a_token_made_at_one_node_is_good_at_the_other_at_once),
         cmocka_unit_test(a_token_deleted_at_one_node_is_refused_at_the_other),
         cmocka_unit_test(tokens_that_nobody_knows_are_refused_without_end),
         cmocka_unit_test(who_waits_at_one_node_hears_of_an_end_at_the_other),
         cmocka_unit_test(lines_that_wait_at_one_node_hear_of_ends_at_the_other),
         cmocka_unit_test(one_task_is_watched_at_a_node_that_does_not_work_on_it),
+        cmocka_unit_test(a_stream_of_all_tasks_says_whose_it_is),
+        cmocka_unit_test(a_node_without_the_agent_names_the_others),
+        cmocka_unit_test(tokens_are_listed_alike_at_all_nodes),
         cmocka_unit_test(a_task_at_work_at_one_node_is_seen_and_cancelled_at_the_other),
+        cmocka_unit_test(while_the_database_is_away_nobody_is_told_anything_wrong),
     };
     return cmocka_run_group_tests(tests, start, end);
 }

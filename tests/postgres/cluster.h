@@ -7,11 +7,17 @@
  * in that folder alone.
  */
 
+#include <sys/types.h>
+
 /* Starts it at the first call; what a client connects with. Fails the test if it cannot. */
 const char *cluster_conninfo(void);
 
 /* Kills it with SIGKILL, and starts it again. */
 void cluster_kill(void);
 void cluster_start(void);
+
+/* fork, for tests: the child ends with its parent, however that ends, and when a CHECK in it fails.
+ */
+pid_t cluster_fork(void);
 
 #endif

@@ -173,7 +173,7 @@ static void every_revision_is_somebodys(void **state)
     (void)state;
     CHECK(notes != MAP_FAILED, "shared memory");
     for (unsigned i = 0; i < WORKERS; i++) {
-        pids[i] = fork();
+        pids[i] = cluster_fork();
         if (pids[i] == 0)
             _exit(work(i, conninfo, notes));
     }
@@ -223,6 +223,8 @@ static void raise_for_ever(struct store *s, struct counts *counts)
                           : err == ERR_UNKNOWN ? &counts->unknown
                                                : &counts->failed;
             __atomic_add_fetch(n, 1, __ATOMIC_SEQ_CST);
+        } else {
+            (void)usleep(1000); /* the next try of the store comes when it comes */
         }
         arena_fini(&a);
     }
@@ -253,7 +255,7 @@ static void nothing_acknowledged_is_lost_when_the_database_is_killed(void **stat
     CHECK(postgres_store_open(&o, &s, &e) == ERR_OK, "%s", e.text);
     CHECK(s->ops->commit(s, &b, &a, &e) == ERR_OK, "%s", e.text);
     s->ops->close(s);
-    pid_t pid = fork();
+    pid_t pid = cluster_fork();
     if (pid == 0) {
         CHECK(postgres_store_open(&o, &s, &e) == ERR_OK, "%s", e.text);
         raise_for_ever(s, counts);
