@@ -94,11 +94,11 @@ static void leave_done(struct store_job *j)
 /* It is a job of its own behind the one that is with the store, which may renew the lease. */
 void shared_leave(struct scheduler *s)
 {
-    bool has_it = s->config.shared && !s->replaced && !s->left && s->lease_until != 0;
+    bool may_have_it = has_lease(s); /* or a survey that is with the store takes it */
     int64_t now = scheduler_now(s);
 
     s->left = true;
-    if (!has_it)
+    if (!may_have_it)
         return;
     s->lease_until = 0;
     s->leaving = true;

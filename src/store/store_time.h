@@ -10,8 +10,9 @@
  * does not tremble.
  *
  * It never goes backwards. When the store turns out to be ahead, it is there at once. When the
- * store is behind (a standby with another clock was promoted), it goes on at half speed until the
- * store has caught up: whoever waits for a moment waits longer, and nobody for ever.
+ * store is behind (a standby with another clock was promoted), it goes on a little slower (by one
+ * part of STORE_TIME_SLOWER) until the store has caught up: whoever waits for a length of time waits
+ * a little longer, and nobody for ever.
  *
  * All times are ms; `steady` ones are of a clock that never jumps. Thread-safe, but for init.
  */
@@ -19,6 +20,8 @@
 #include <pthread.h>
 
 #include "base/base.h"
+
+enum { STORE_TIME_SLOWER = 16 };
 
 struct store_time {
     pthread_mutex_t lock;

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "postgres/cluster.h"
 #include "sse.h"
 
 static struct node nodes[2];
@@ -410,6 +411,46 @@ static void a_task_at_work_at_one_node_is_seen_and_cancelled_at_the_other(void *
     wait_for_state(b, "cancelled-1", "compensated");
 }
 
+/* ---- the database is away ---- */
+
+/* What is not known for certain is not said; and who waits waits on. */
+static void while_the_database_is_away_nobody_is_told_anything_wrong(void **state)
+{
+    SSE s = {0};
+    SSE_EVENT e = {0};
+    REPLY r = {0};
+    (void)state;
+
+    (void)define(a, "away", "\"steps\": [" STEP("s", "away") "]");
+    submit(a, "away", "away-1");
+    int waits = ask_to_wait(b, "away-1");
+    sse_open(b, &s, "/v1/tasks/away-1/events", NULL);
+    CHECK(sse_next(&s, &e), "it is told as it is");
+    let_read(b);
+    cluster_kill();
+    post(b, &r, "/v1/tasks", "{\"workflow\": \"away\"}");
+    EXPECT(&r, 503);
+    reply_fini(&r);
+    send_as(b, &r, "POST", "/v1/tasks", "application/x-ndjson", SLICE("{\"workflow\": \"away\"}"));
+    EXPECT(&r, 503);
+    reply_fini(&r);
+    get(b, &r, "/v1/workflows/away");
+    EXPECT(&r, 503);
+    CHECK(status_with(b, "intact_0000000000000000000000000000000000000000000") == 503,
+          "who would know that token?");
+    cluster_start();
+    wait_until_ready(a);
+    wait_until_ready(b);
+    serve_step(a, "away", "i", "1");
+    reply_fini(&r);
+    hear(waits, &r);
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "state", "processed");
+    while (strcmp(e.name, "end") != 0)
+        CHECK(sse_next(&s, &e), "the stream ended without an end");
+    EXPECT_TEXT(&e.data, "state", "processed");
+}
+
 int main(int argc, char **argv)
 {
     kit_program(argc, argv);
@@ -429,6 +470,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_node_without_the_agent_names_the_others),
         cmocka_unit_test(tokens_are_listed_alike_at_all_nodes),
         cmocka_unit_test(a_task_at_work_at_one_node_is_seen_and_cancelled_at_the_other),
+        cmocka_unit_test(while_the_database_is_away_nobody_is_told_anything_wrong),
     };
     return cmocka_run_group_tests(tests, start, end);
 }
