@@ -19,11 +19,15 @@ struct given {
 static struct {
     struct given list[1 + NAMES_MAX];
     uint32_t count;
+    uint64_t epoch;  /* under which requests were written last, */
+    char writer[24]; /* and by whom */
 } leases;
 
 void check_nodes_begin(void)
 {
     leases.count = 0;
+    leases.epoch = 0;
+    leases.writer[0] = 0;
 }
 
 static struct given *given_of(struct slice name)
@@ -32,6 +36,11 @@ static struct given *given_of(struct slice name)
         if (slice_is(name, leases.list[i].name))
             return &leases.list[i];
     return NULL;
+}
+
+static bool is_running(const struct given *g, int64_t now)
+{
+    return g->until > now && g->until <= now + LEASE_MAX_MS;
 }
 
 /* A lease is nobody's, was its holder's already, has run out, or is taken by a newer boot. */
@@ -54,7 +63,7 @@ void check_lease(const struct node *n, const struct lease_try *want, const struc
     if (strcmp(g->holder, n->me) != 0)
         g->since = world.now;
     if (g->holder[0] && strcmp(g->holder, n->me) != 0) {
-        if (g->until > node_now(n) && !want->seize)
+        if (is_running(g, want->now) && !want->seize)
             broken("a lease is not taken from who holds it", "%s of %s by %s", g->name, g->holder,
                    n->me);
         if (slice_is(want->name, "supervisor"))
@@ -72,9 +81,28 @@ void check_left(const struct node *n)
 {
     const struct given *g = given_of(SLICE("supervisor"));
 
-    if (g && strcmp(g->holder, n->me) == 0 && g->until > g->asked_at
-        && n->disk.trouble_at + g->until - g->asked_at < world.now)
+    if (n->disk.trouble_at >= n->drains_since)
+        return;
+    if (g && strcmp(g->holder, n->me) == 0 && g->until > g->asked_at)
         broken("a leader that drains gives up its lease", "%s", n->me);
+    char name[24];
+    (void)snprintf(name, sizeof name, "node/n%u", n->name + 1);
+    g = given_of(slice_of(name));
+    if (g && strcmp(g->holder, n->me) == 0 && g->until > g->asked_at)
+        broken("a node that ends gives up its lease", "%s", n->me);
+}
+
+/* One epoch is one leader's, and what was written under it is not interleaved with another's. */
+static void check_fence(const struct node *n, const struct fence *f)
+{
+    bool same = strcmp(leases.writer, n->me) == 0;
+
+    if (f->epoch < leases.epoch || (f->epoch == leases.epoch && !same))
+        broken("no two leaders write under one epoch",
+               "%s writes under %" PRIu64 ", and %s did under %" PRIu64, n->me, f->epoch,
+               leases.writer, leases.epoch);
+    leases.epoch = f->epoch;
+    (void)snprintf(leases.writer, sizeof leases.writer, "%s", n->me);
 }
 
 /* Requests that were stored: only who leads may write any. */
@@ -84,6 +112,8 @@ void check_requests(const struct node *n, const struct batch *b)
 
     if (!nodes.shared)
         return;
+    if (b->fence)
+        check_fence(n, b->fence);
     for (size_t i = 0; i < b->change_count; i++)
         if (b->changes[i].kind == CHANGE_REQUEST && b->changes[i].outcome == ERR_OK
             && (!g || strcmp(g->holder, n->me) != 0))
@@ -98,7 +128,7 @@ static bool owner_lives(const char *owner)
 
     (void)snprintf(name, sizeof name, "node/%.*s", (int)strcspn(owner, "/"), owner);
     const struct given *g = given_of(slice_of(name));
-    return g && strcmp(g->holder, owner) == 0 && g->until > latest_now() + nodes.skew_max;
+    return g && strcmp(g->holder, owner) == 0 && is_running(g, store_now());
 }
 
 static bool any_open(const struct seen *s)
@@ -231,6 +261,8 @@ void check_claims(const struct node *n, const struct batch *b)
 {
     if (nodes.shared && b->claim_count > 0 && !n->dead)
         check_claimer(n);
+    if (b->claim_count > 0 && !node_schedules(n))
+        broken("who does not schedule claims nothing", "%s", n->me);
     for (size_t i = 0; i < b->claim_count; i++)
         check_robbed(n, &b->claims[i]);
 }

@@ -3,7 +3,7 @@
 #include "sim/world.h"
 
 /* A scan each second, some time for the store, and for who has to carry it out. */
-enum { INTERVAL_MS = 1000, SLACK_MS = 4000, REMINDER_MS = 10000, LEASE_MS = 10000 };
+enum { INTERVAL_MS = 1000, SLACK_MS = 4000, REMINDER_MS = 10000, LEASE_MS = 3000 };
 
 int64_t latest_now(void)
 {

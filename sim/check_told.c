@@ -49,11 +49,11 @@ void check_tell(const struct node *n, struct subject *t)
     t->tell_due = n->disk.runs;
 }
 
-/* Where it met another change on its way, the row is read first: that is another run of the disk.
- */
+/* Where it met another change on its way, the row is read first, and before that a definition that
+ * others stored: these are other runs of the disk. */
 void check_change_told(const struct node *n, const struct subject *t, uint64_t done)
 {
-    enum { RUNS = 3 };
+    enum { RUNS = 6 };
 
     must(t,
          t->tell_by != n || t->tell_boot != n->boot || t->tell_due + RUNS > done

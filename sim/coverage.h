@@ -23,6 +23,11 @@
     X(CUT,                "nodes cut off from the store")                                         \
     X(DEAF,               "nodes cut off from everybody else")                                    \
     X(CLOCK_JUMP,         "clocks set while the node was down")                                   \
+    X(FAILOVER,           "failovers of the database")                                            \
+    X(CLOCK_AHEAD,        "failovers to a clock that was ahead")                                  \
+    X(CLOCK_BEHIND,       "failovers to a clock that was behind")                                 \
+    X(LEARNED,            "definitions that others stored, read by a node at work")                \
+    X(ROLES,              "runs in which nodes have roles of their own")                          \
     X(DEPOSED,            "requests of leaders that were deposed")                                \
     X(LEADER_CHANGE,      "changes of the leading supervisor")                                    \
     X(NODE_CLAIM,         "tasks taken over from nodes whose lease had run out")                  \

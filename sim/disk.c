@@ -11,12 +11,49 @@
 
 struct store *inner;
 
+static struct {
+    int64_t back_at, ahead_ms;
+} away;
+
+bool store_is_away(void)
+{
+    return away.back_at > world.now;
+}
+
+int64_t store_back_at(void)
+{
+    return away.back_at;
+}
+
 static struct disk *disk_of(struct store *s)
 {
     return CONTAINER_OF(s, struct disk, store);
 }
 
+/* ---- time ---- */
+
+/* The answer is of some moment between the question and now. */
+void disk_measure(struct disk *d)
+{
+    struct node *n = d->node;
+    int64_t took = nodes.round_trip_max ? between(0, nodes.round_trip_max) : 0;
+    int64_t since = took ? between(0, took) : 0;
+
+    d->measure = false;
+    if (!nodes.shared)
+        return;
+    int64_t off =
+        store_time_sample(n->time, node_steady(n) - took, node_steady(n), store_now() - since);
+    if (off > 1000 || off < -1000)
+        trace("%s finds the store's clock %" PRId64 " ms off", n->me, off);
+}
+
 /* ---- a body that fails ---- */
+
+static bool is_cut(const struct disk *d)
+{
+    return d->dead || d->cut_until > world.now || store_is_away();
+}
 
 static void claims_empty(struct batch *b)
 {
@@ -125,16 +162,22 @@ static enum err commit(struct store *s, struct batch *b, struct arena *a, struct
 {
     struct disk *d = disk_of(s);
 
-    if (d->dead || d->cut_until > world.now)
+    if (is_cut(d) && !d->farewell)
         return fails(d, b, ERR_IO, e);
     if (!inner->shared)
         b->fence = NULL; /* nobody else can be the leader */
+    for (size_t i = 0; i < b->claim_count; i++)
+        if (b->claims[i].kind == CLAIM_NODE)
+            b->claims[i].now = store_now(); /* leases are judged by its own clock */
     trace("%s commits: %zu changes, %zu claims", d->node->me, b->change_count, b->claim_count);
     if (chance(weather.store_fails)) {
         trace("commit fails");
         return fails(d, b, chance(300) ? ERR_FULL : chance(500) ? ERR_BUSY : ERR_IO, e);
     }
-    bool unknown = chance(weather.store_unknown);
+    bool unknown = chance(weather.store_unknown) || d->farewell;
+    d->farewell = false;
+    if (d->measure)
+        disk_measure(d);
     if (unknown && chance(500)) {
         covered(COVER_UNKNOWN_LOST);
         trace("commit is lost, outcome unknown");
@@ -157,10 +200,13 @@ static enum err commit(struct store *s, struct batch *b, struct arena *a, struct
 
 static bool read_fails(struct disk *d, struct error *e)
 {
-    bool cut = d->dead || d->cut_until > world.now;
+    bool cut = is_cut(d);
 
-    if (!cut && !chance(weather.read_fails))
+    if (!cut && !chance(weather.read_fails)) {
+        if (d->measure)
+            disk_measure(d);
         return false;
+    }
     d->trouble_at = world.now;
     (void)error_set(e, ERR_IO, "simulated: cannot be read");
     return true;
@@ -170,7 +216,7 @@ static enum err probe(struct store *s, struct error *e)
 {
     const struct disk *d = disk_of(s);
 
-    if (d->dead || d->cut_until > world.now || chance(weather.store_fails))
+    if (is_cut(d) || chance(weather.store_fails))
         return error_set(e, ERR_IO, "simulated: cannot be written");
     return inner->ops->probe(inner, e);
 }
@@ -210,20 +256,21 @@ static enum err requested(struct store *s, struct slice locked_by, int64_t after
 static void depose(const struct node *n, const struct lease_try *want)
 {
     CLEANUP(arena_fini) struct arena a = {0};
-    const struct node *other = node_any();
+    struct node *other = node_any();
     struct lease_try seizes = *want;
     struct lease got;
     struct error e = {0};
 
-    if (!other || other == n || !node_is_up(other) || want->until <= want->now)
+    if (!other || other == n || !node_is_up(other) || want->length_ms == 0)
         return;
     seizes.holder = slice_of(other->me);
     seizes.seize = true;
-    seizes.now = seizes.until; /* it does not know */
     enum err err = inner->ops->lease(inner, &seizes, &a, &got, &e);
     ASSERT(err == ERR_OK);
     trace("%s loses its leadership to %s", n->me, other->me);
+    seizes.now = got.until; /* it does not know */
     check_lease(other, &seizes, &got);
+    other->disk.trouble_at = world.now; /* it has not heard of it yet */
 }
 
 static enum err lease(struct store *s, const struct lease_try *want, struct arena *a,
@@ -236,17 +283,54 @@ static enum err lease(struct store *s, const struct lease_try *want, struct aren
     if (!inner->shared) { /* as the bodies do that have it for themselves */
         *ret = (struct lease){.holder = arena_copy(a, want->holder),
                               .epoch = d->node->boot,
-                              .until = want->until};
+                              .until = want->now + want->length_ms};
         return ERR_OK;
     }
-    enum err err = inner->ops->lease(inner, want, a, ret, e);
+    struct lease_try judged = *want; /* by the store's own clock */
+    judged.now = store_now();
+    enum err err = inner->ops->lease(inner, &judged, a, ret, e);
     if (err != ERR_OK)
         return err;
-    check_lease(d->node, want, ret);
+    check_lease(d->node, &judged, ret);
+    disk_measure(d);
     if (slice_is(want->name, "supervisor") && slice_is(ret->holder, d->node->me)
         && chance(weather.deposes))
-        depose(d->node, want);
+        depose(d->node, &judged);
     return ERR_OK;
+}
+
+/* The leases as above, which finds them again; then the rest. */
+static enum err survey(struct store *s, struct survey *v, struct arena *a, struct error *e)
+{
+    struct lease_try want = {.name = v->lease,
+                             .holder = v->owner,
+                             .now = v->now,
+                             .length_ms = v->length_ms};
+    int64_t asked_at = v->now;
+    struct lease ignored;
+
+    enum err err = lease(s, &want, a, &ignored, e);
+    want.name = SLICE(SUPERVISOR_LEASE);
+    if (err == ERR_OK && v->leads)
+        err = lease(s, &want, a, &ignored, e);
+    if (err != ERR_OK)
+        return err;
+    v->now = store_now();
+    err = inner->ops->survey(inner, v, a, e);
+    v->now = asked_at;
+    return err;
+}
+
+static enum err workflow_since(struct store *s, uint64_t after, struct arena *a,
+                               struct workflow_row **ret, size_t *ret_count,
+                               uint64_t *ret_generation, struct error *e)
+{
+    if (read_fails(disk_of(s), e))
+        return ERR_IO;
+    enum err err = inner->ops->workflow_since(inner, after, a, ret, ret_count, ret_generation, e);
+    if (err == ERR_OK && *ret_count > 0)
+        covered(COVER_LEARNED);
+    return err;
 }
 
 static const struct store_ops ops = {.commit = commit,
@@ -255,7 +339,9 @@ static const struct store_ops ops = {.commit = commit,
                                      .overdue = overdue,
                                      .list = list,
                                      .requested = requested,
-                                     .lease = lease};
+                                     .lease = lease,
+                                     .survey = survey,
+                                     .workflow_since = workflow_since};
 
 /* ---- the queue ---- */
 
@@ -331,6 +417,7 @@ static void submit(struct store_queue *q, struct store_job *j)
 
 void store_begin(bool shared)
 {
+    away.back_at = 0;
     inner = memory_store_new();
     inner->shared = shared;
 }
@@ -378,6 +465,7 @@ void disk_boot(struct disk *d)
     d->scheduled = false;
     d->done_at = 0;
     d->cut_until = 0;
+    d->farewell = d->measure = false;
     d->dones = d->runs;
     d->life++;
 }
@@ -386,6 +474,33 @@ void disk_cut(struct disk *d, int64_t ms)
 {
     covered(COVER_CUT);
     d->cut_until = world.now + ms;
+    d->measure = true;
+}
+
+static void standby_takes_over(void *arg, uint64_t n)
+{
+    (void)arg;
+    (void)n;
+    world.ahead += away.ahead_ms;
+    trace("the standby is the primary now, its clock %" PRId64 " ms ahead", world.ahead);
+    nodes_failed_over(away.ahead_ms);
+}
+
+void store_fails_over(int64_t ms, int64_t ahead_ms)
+{
+    if (store_is_away())
+        return;
+    trace("the primary dies: the store is away for %" PRId64 " ms", ms);
+    covered(COVER_FAILOVER);
+    away.back_at = world.now + ms;
+    away.ahead_ms = ahead_ms;
+    NODES_FOREACH (n) {
+        n->disk.farewell = n->up && !n->dead && !list_empty(&n->disk.waiting);
+        n->disk.measure = true;
+        n->disk.trouble_at = max_i64(n->disk.trouble_at, away.back_at);
+    }
+    nodes_lose_store();
+    later(ms, standby_takes_over, NULL, 0);
 }
 
 bool disk_is_idle(const struct disk *d)

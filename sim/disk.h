@@ -26,6 +26,8 @@ struct disk {
     int64_t done_at;          /* of the last one that ran */
     int64_t trouble_at;       /* the last moment at which something went wrong */
     int64_t cut_until;        /* no way to the store until then */
+    bool farewell;            /* what it was asked last nobody knows the end of */
+    bool measure;             /* the connection is new: what time is it there? */
 };
 
 extern struct store *inner; /* the state store itself */
@@ -40,6 +42,15 @@ void disk_crash(struct disk *d);
 void disk_boot(struct disk *d);
 
 void disk_cut(struct disk *d, int64_t ms);
+
+/* The primary dies; after `ms` a standby takes its place, which has all that was acknowledged, and
+ * a clock that is ahead of the old one by `ahead_ms`, or behind. */
+void store_fails_over(int64_t ms, int64_t ahead_ms);
+bool store_is_away(void);
+int64_t store_back_at(void); /* the last time it was away; 0: it never was */
+
+/* The node measures what time it is there. */
+void disk_measure(struct disk *d);
 
 bool disk_is_idle(const struct disk *d);
 bool disk_has_unheard(const struct disk *d); /* something ran of which the node does not know yet */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/when.h"
+#include "sim/node.h"
 #include "sim/weather.h"
 #include "sim/world.h"
 #include "json/json.h"
@@ -308,6 +309,8 @@ static void enter(struct flow *f, struct registry *r)
     struct definition *d = NULL;
     struct slice text = write(f);
 
+    f->text = text;
+    f->stored = false;
     if (world.loud)
         fprintf(stderr, "%.*s\n", SLICE_ARG(text));
     mistakes.count = 0;
@@ -319,11 +322,35 @@ static void enter(struct flow *f, struct registry *r)
     ASSERT(f->definition);
 }
 
+void flow_store(struct flow *f)
+{
+    int64_t version = 0;
+    bool is_new = false;
+    struct error e = {0};
+
+    enum err err = inner->ops->workflow_put(inner, slice_of(f->name), f->text, store_now(), NULL,
+                                            &version, &is_new, &e);
+    ASSERT(err == ERR_OK);
+    ASSERT(version == 1);
+    f->stored = true;
+    trace("the definition of %s is stored", f->name);
+}
+
+static void flow_is_stored(void *arg, uint64_t n)
+{
+    (void)n;
+    flow_store(arg);
+}
+
 void flows_draw(struct flow *flows, uint32_t count, struct registry *r)
 {
     for (uint32_t i = 0; i < count; i++) {
         draw(&flows[i], i);
         enter(&flows[i], r);
+        if (nodes.shared && chance(500))
+            later(spread(1, 30000), flow_is_stored, &flows[i], 0);
+        else
+            flow_store(&flows[i]);
     }
 }
 

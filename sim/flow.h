@@ -34,11 +34,16 @@ struct flow {
     enum on_failure on_failure;
     int64_t complete_by_ms, undo_complete_by_ms; /* 0: none */
     bool fixed;                                  /* made for a scene: nothing of it is drawn */
-    const struct definition *definition;
+    const struct definition *definition; /* as the checkers know it; each node has its own */
+    struct slice text;
+    bool stored;
 };
 
 /* Draws `count` of them into flows[], parsed and registered. */
 void flows_draw(struct flow *flows, uint32_t count, struct registry *r);
+
+/* Somebody stores it: nodes have to learn of it by themselves. */
+void flow_store(struct flow *f);
 
 /* Fills in what a scene left out (deadlines of a second, one attempt), parses and registers it.
  * Each undo refers to its step's output, which is null where there is none. */

@@ -14,23 +14,38 @@ enum {
     DRAIN_LOOK_MS = 50,
     DRAIN_LIMIT_MS = 20000,
     UNNOTICED_MS = 4500,
-    WILD_MS = 300
+    WILD_MS = 300,
+    DRIFT_PPM = 300,
+    DRIFTED_MS = 250, /* by how much at most, while no clock is compared */
+    JUMP_NOTICED_MS =
+        2500 /* surely more than an interval of the supervisor, whatever else is wrong */
 };
 
 struct nodes nodes;
+static struct store_time times[NODES_MAX];
 
 _Static_assert((int)NODES_MAX <= (int)TOLD_MAX, "every slot has its place");
 
 /* ---- what a node sees of the world ---- */
 
+int64_t node_steady(const struct node *n)
+{
+    return world.now + (world.now - n->up_at) * n->drift_ppm / 1000000;
+}
+
 int64_t node_now(const struct node *n)
 {
-    return store_now() + n->skew;
+    return nodes.shared ? store_time_at(n->time, node_steady(n)) + n->skew : store_now();
 }
 
 static int64_t clock_now(void *arg)
 {
     return node_now(arg);
+}
+
+static int64_t clock_steady(void *arg)
+{
+    return node_steady(arg);
 }
 
 static bool on_work_answer(void *arg, struct work *w)
@@ -93,12 +108,34 @@ static void on_requested(void *arg, struct slice id, bool released)
         scheduler_requested(n->scheduler, id, released);
 }
 
+static void on_generations(void *arg, const struct generations *g)
+{
+    const struct node *n = arg;
+
+    if (!n->dead && n->library)
+        library_heard(n->library, g->workflows);
+}
+
 static void on_scan_failed(void *arg, const struct error *e)
 {
     const struct node *n = arg;
 
     if (!n->dead)
         trace("a scan of %s fails: %s", n->me, e->text);
+}
+
+static bool on_wants_lead(void *arg)
+{
+    const struct node *n = arg;
+
+    return supervisor_wants_lead(n->supervisor);
+}
+
+static void on_surveyed(void *arg, const struct survey *v)
+{
+    struct node *n = arg;
+
+    supervisor_surveyed(n->supervisor, v);
 }
 
 /* ---- turns ---- */
@@ -164,7 +201,7 @@ void node_turn_soon(struct node *n)
 static bool any_awake(void)
 {
     NODES_FOREACH (n)
-        if (node_is_awake(n))
+        if (node_is_awake(n) && n->roles & NODE_SUPERVISOR)
             return true;
     return false;
 }
@@ -187,13 +224,64 @@ static void notice_dark(bool started)
     nodes.dark_since = 0;
 }
 
+/* What fell due while the store was away is as much lost, for a node that was there to notice; one
+ * that booted meanwhile has a beginning of its own to count from. So is what its clock jumped over.
+ */
+static void lose(int64_t from, int64_t until)
+{
+    if (nodes.lost_count < LOST_PERIODS_MAX)
+        nodes.lost[nodes.lost_count++] = (struct lost_period){from, until, world.now};
+}
+
+void nodes_lose_store(void)
+{
+    nodes.troubled_at = world.now;
+    nodes.store_lost_since = store_now();
+}
+
+void nodes_failed_over(int64_t ahead_ms)
+{
+    int64_t since = nodes.store_lost_since;
+    int64_t now = store_now() - ahead_ms;
+    bool long_away = now - since > UNNOTICED_MS;
+
+    nodes.troubled_at = world.now;
+    NODES_FOREACH (n)
+        if (n->up && n->up_at > world.now - UNNOTICED_MS)
+            long_away = false;
+    if (ahead_ms > JUMP_NOTICED_MS)
+        lose(long_away ? since : now, store_now());
+    else if (long_away)
+        lose(since, now);
+    if (ahead_ms < 0) {
+        world.set_back = true;
+        nodes.skew_max -= ahead_ms; /* nodes are ahead until the store has caught up */
+    }
+    if (ahead_ms != 0)
+        covered(ahead_ms > 0 ? COVER_CLOCK_AHEAD : COVER_CLOCK_BEHIND);
+}
+
 /* ---- its life ---- */
 
 static int64_t skew(void)
 {
-    int64_t most = nodes.calm ? min_i64(nodes.skew_max, WILD_MS) : nodes.skew_max;
+    int64_t most = nodes.calm ? min_i64(nodes.skew_drawn_max, WILD_MS) : nodes.skew_drawn_max;
 
     return most ? between(-most, most) : 0;
+}
+
+/* As a node does at its start: what is stored by then. */
+static void reads_definitions(struct node *n)
+{
+    uint64_t known = 0;
+    struct error e = {0};
+
+    n->registry = (struct registry){0};
+    enum err err = library_load(&n->registry, inner, &known, &e);
+    ASSERT(err == ERR_OK);
+    n->library = nodes.shared ? library_new(&n->registry, &n->disk.queue) : NULL;
+    if (n->library)
+        library_knows(n->library, known);
 }
 
 static void node_boot(struct node *n)
@@ -204,6 +292,7 @@ static void node_boot(struct node *n)
         .node = text_of("n%u", n->name + 1),
         .boot = ++nodes.boots[n->name],
         .shared = nodes.shared,
+        .idle = !(nodes.roles[n->name] & NODE_SCHEDULER),
         .live_max = live_max,
         .batch_max = batch_max,
         .key_prefix = SLICE("sim:"),
@@ -214,28 +303,39 @@ static void node_boot(struct node *n)
                                     .ask_answer = on_ask_answer,
                                     .task_ended = on_task_ended,
                                     .task_changed = on_task_changed,
+                                    .generations = on_generations,
                                     .alert = on_alert,
+                                    .wants_lead = on_wants_lead,
+                                    .surveyed = on_surveyed,
                                     .store_trouble = on_store_trouble};
     const struct supervisor_outside watched = {.arg = n,
                                                .now = clock_now,
-                                               .steady = clock_now,
+                                               .steady = clock_steady,
                                                .requested = on_requested,
+                                               .generations = on_generations,
                                                .failed = on_scan_failed};
 
     n->boot = config.boot;
     n->narrow = config.live_max > 0;
     n->short_batches = config.batch_max > 0;
     n->skew = skew();
+    n->up_at = world.now;
+    n->drift_ppm = nodes.shared && chance(300) ? between(-DRIFT_PPM, DRIFT_PPM) : 0;
+    store_time_init(n->time, 0);
+    disk_measure(&n->disk);
     (void)snprintf(n->me, sizeof n->me, "n%u/%" PRIu64, n->name + 1, n->boot);
     const struct supervisor_config supervision = {.holder = text_of("%s", n->me)};
     disk_boot(&n->disk);
+    n->roles = nodes.roles[n->name];
+    reads_definitions(n);
     n->scheduler =
-        scheduler_new(&config, &n->disk.queue, &nodes.registry, nodes.key, &clock, &outside);
-    n->supervisor = supervisor_new(&supervision, &n->disk.queue, &nodes.registry, &watched);
+        scheduler_new(&config, &n->disk.queue, &n->registry, nodes.key, &clock, &outside);
+    n->supervisor = supervisor_new(&supervision, &n->disk.queue, &n->registry, &watched);
+    if (!(n->roles & NODE_SUPERVISOR))
+        supervisor_stop(n->supervisor);
     n->used = n->up = true;
-    n->dead = n->draining = false;
+    n->dead = n->draining = n->left = false;
     n->sleeps_until = n->deaf_until = 0;
-    n->up_at = world.now;
     n->turn_at = 0;
     n->spins = 0;
     notice_dark(true);
@@ -273,6 +373,10 @@ static void clear_away(struct node *n)
 {
     scheduler_free(n->scheduler);
     supervisor_free(n->supervisor);
+    library_free(n->library);
+    registry_fini(&n->registry);
+    store_time_fini(n->time);
+    n->library = NULL;
     n->scheduler = NULL;
     n->supervisor = NULL;
     n->up = false;
@@ -323,14 +427,25 @@ void node_crash(struct node *n, const char *when)
     later(0, crash_happens, n, n->boot);
 }
 
+static bool is_drained(const struct node *n)
+{
+    return scheduler_is_drained(n->scheduler) && !scheduler_is_busy(n->scheduler)
+           && !supervisor_is_busy(n->supervisor) && !(n->library && library_is_busy(n->library));
+}
+
 static void drain_look(void *arg, uint64_t boot)
 {
     struct node *n = arg;
 
     if (boot != n->boot || !node_is_up(n) || node_sleeps(n, drain_look, arg, boot))
         return;
-    if (!scheduler_is_drained(n->scheduler) || scheduler_is_busy(n->scheduler)
-        || supervisor_is_busy(n->supervisor)) {
+    bool drained = is_drained(n);
+    if (drained && !n->left) {
+        n->left = true; /* it tells the store, and then it is gone */
+        scheduler_leave(n->scheduler);
+        drained = is_drained(n);
+    }
+    if (!drained) {
         if (world.now >= n->drain_until)
             node_crash(n, "as its drain takes too long");
         else
@@ -351,6 +466,7 @@ void node_drain(struct node *n)
         return;
     trace("%s drains", n->me);
     n->draining = true;
+    n->drains_since = world.now;
     n->drain_until = world.now + DRAIN_LIMIT_MS;
     scheduler_drain(n->scheduler);
     supervisor_stop(n->supervisor);
@@ -432,9 +548,33 @@ bool node_is_awake(const struct node *n)
     return node_is_up(n) && n->sleeps_until <= world.now;
 }
 
+bool node_schedules(const struct node *n)
+{
+    return n->roles & NODE_SCHEDULER;
+}
+
 bool node_hears(const struct node *n)
 {
-    return node_is_up(n) && n->deaf_until <= world.now;
+    return node_is_up(n) && n->deaf_until <= world.now && node_schedules(n);
+}
+
+static void learned(struct registry_wait *w, enum err err, const char *story)
+{
+    (void)w; /* who wanted to know comes again */
+    (void)err;
+    (void)story;
+}
+
+bool node_knows(struct node *n, const struct flow *f)
+{
+    if (registry_find(&n->registry, slice_of(f->name), 1))
+        return true;
+    if (!link_is_in(&n->curious.link)) {
+        n->curious.told = learned;
+        bool reads = registry_read(&n->registry, &n->curious);
+        ASSERT(reads);
+    }
+    return false;
 }
 
 bool node_owns(const struct node *n, const char *owner)
@@ -470,7 +610,8 @@ struct node *node_named(uint32_t name)
 bool nodes_are_well(void)
 {
     NODES_FOREACH (n)
-        if (!node_is_awake(n) || n->draining || !node_hears(n) || n->disk.cut_until > world.now)
+        if (!node_is_awake(n) || n->draining || n->deaf_until > world.now
+            || n->disk.cut_until > world.now)
             return false;
     return true;
 }
@@ -495,19 +636,45 @@ int64_t nodes_quiet_since(void)
     return since;
 }
 
+void nodes_clocks_are(int64_t skew_max)
+{
+    nodes.skew_drawn_max = skew_max;
+    nodes.skew_max = skew_max;
+    if (nodes.shared)
+        nodes.skew_max += nodes.round_trip_max + DRIFTED_MS;
+}
+
+/* There is one of each role at least. */
+static void draw_roles(void)
+{
+    for (uint32_t i = 0; i < NAMES_MAX; i++)
+        nodes.roles[i] = NODE_ROLES;
+    if (!nodes.shared || !weather.roles)
+        return;
+    covered(COVER_ROLES);
+    unsigned all = 0;
+    for (uint32_t i = 0; i < nodes.names; i++)
+        all |= nodes.roles[i] = 1 + below(NODE_ROLES);
+    nodes.roles[below(nodes.names)] |= NODE_ROLES & ~all;
+}
+
 void nodes_begin(bool shared)
 {
     nodes = (struct nodes){.shared = shared};
     nodes.names = shared ? 2 + below(NAMES_MAX - 1) : 1;
-    nodes.skew_max = shared && chance(600) ? spread(1, 300) : 0;
+    nodes.skew_drawn_max = shared && chance(600) ? spread(1, 300) : 0;
+    nodes.round_trip_max = shared && chance(500) ? spread(1, 400) : 0;
     if (shared
         && weather.wild_clocks) { /* so wrong that leases are worth nothing: only fencing is left */
         covered(COVER_WILD_CLOCKS);
-        nodes.skew_max = between(6000, 30000);
+        nodes.skew_drawn_max = between(6000, 30000);
     }
+    nodes_clocks_are(nodes.skew_drawn_max);
+    draw_roles();
     nodes.key = token_key_new(inner->ops->secret(inner));
     for (uint32_t i = 0; i < NODES_MAX; i++) {
         nodes.list[i].slot = nodes.list[i].name = i;
+        nodes.list[i].time = &times[i];
         disk_begin(&nodes.list[i].disk, &nodes.list[i]);
     }
 }
@@ -518,17 +685,28 @@ void nodes_boot(void)
         node_boot(&nodes.list[i]);
 }
 
+/* Others that stay, or come back, have its roles. */
+static bool can_be_missed(const struct node *gone)
+{
+    unsigned roles = 0;
+
+    NODES_FOREACH (n)
+        if (n != gone && !n->last && !is_replaced(n))
+            roles |= nodes.roles[n->name];
+    return roles == NODE_ROLES;
+}
+
 /* What is away comes back soon; but where others are left, some never do. */
 void nodes_calm(void)
 {
     uint32_t left = 0;
-    bool wild = nodes.skew_max > WILD_MS;
+    bool wild = nodes.skew_drawn_max > WILD_MS;
 
     nodes.calm = true;
     NODES_FOREACH (n)
         left += !is_replaced(n);
     NODES_FOREACH (n) {
-        n->last = left > 1 && !is_replaced(n) && chance(250);
+        n->last = left > 1 && !is_replaced(n) && can_be_missed(n) && chance(250);
         left -= n->last;
         if (n->last)
             covered(COVER_NEVER_BACK);

@@ -11,8 +11,11 @@
  * started again while its old process still lives.
  */
 
+#include "scheduler/library.h"
 #include "scheduler/scheduler.h"
 #include "sim/disk.h"
+#include "sim/flow.h"
+#include "store/store_time.h"
 #include "supervisor/supervisor.h"
 
 enum { NODES_MAX = 5, NAMES_MAX = 3, LOST_PERIODS_MAX = 500 };
@@ -29,16 +32,22 @@ struct node {
     struct disk disk;
     struct scheduler *scheduler;
     struct supervisor *supervisor;
+    struct library *library;  /* of several nodes */
+    struct registry registry; /* what it knows */
+    struct registry_wait curious;
+    unsigned roles; /* enum node_role */
     uint64_t boot;
     bool used; /* the slot is a process, up or down */
     bool up;   /* arrivals are taken */
     bool dead; /* it has crashed, its remains are not cleared away yet */
-    bool draining;
-    bool last;          /* it will not come back */
-    bool narrow;        /* few tasks fit in its memory: the others have to wait */
-    bool short_batches; /* what was decided at once may be committed in any order */
-    int64_t skew;       /* of its clock against the store's */
-    int64_t drain_until;
+    bool draining, left;
+    bool last;               /* it will not come back */
+    bool narrow;             /* few tasks fit in its memory: the others have to wait */
+    bool short_batches;      /* what was decided at once may be committed in any order */
+    struct store_time *time; /* what it knows of the store's clock, where that is shared */
+    int64_t skew;            /* by which it is wrong about it for good */
+    int64_t drift_ppm;       /* of its steady clock */
+    int64_t drains_since, drain_until;
     int64_t asleep_at, sleeps_until; /* suspended */
     int64_t deaf_until;              /* the network does not reach it */
     int64_t down_at, up_at;
@@ -53,9 +62,13 @@ struct nodes {
     struct node list[NODES_MAX];
     uint32_t names; /* how many nodes there are */
     bool shared, calm;
-    int64_t skew_max; /* of the whole run */
+    int64_t skew_drawn_max; /* nodes are wrong about the store's clock by that for good, at most */
+    int64_t skew_max;       /* and by that at all, in the whole run */
+    int64_t round_trip_max; /* to the store, as far as clocks are concerned */
+    int64_t store_lost_since; /* the store is away; 0: it is not */
     uint64_t boots[NAMES_MAX];
-    struct registry registry;
+    unsigned roles[NAMES_MAX];
+    struct registry registry; /* all that is or will be stored, for the checkers */
     struct token_key *key;
     int64_t dark_since; /* no node is awake; 0: some are */
     struct lost_period lost[LOST_PERIODS_MAX];
@@ -71,7 +84,8 @@ extern struct nodes nodes;
         } else
 
 void nodes_begin(bool shared);
-void nodes_boot(void); /* the first time */
+void nodes_clocks_are(int64_t skew_max); /* so wrong for good, at most */
+void nodes_boot(void);                   /* the first time */
 void nodes_end(void);
 void nodes_calm(void); /* some that are away never come back, all the others do */
 
@@ -81,10 +95,15 @@ bool nodes_are_well(void);              /* all are up, awake, and here to stay *
 int64_t nodes_quiet_since(void);        /* since when nothing befell any of them */
 bool nodes_are_narrow(void);
 
-int64_t node_now(const struct node *n); /* by its clock, of the store's time */
+int64_t node_now(const struct node *n);    /* by its clock, of the store's time */
+int64_t node_steady(const struct node *n); /* a clock that never jumps */
+void nodes_lose_store(void);
+void nodes_failed_over(int64_t ahead_ms); /* by so much the store's time has jumped */
 bool node_is_up(const struct node *n);
 bool node_is_awake(const struct node *n);
-bool node_hears(const struct node *n); /* the network reaches it */
+bool node_hears(const struct node *n); /* the network reaches it, and it takes what comes */
+bool node_schedules(const struct node *n);
+bool node_knows(struct node *n, const struct flow *f); /* if not, it will soon */
 bool node_owns(const struct node *n, const char *owner);
 void node_crash(struct node *n, const char *when);
 void node_drain(struct node *n);

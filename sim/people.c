@@ -72,13 +72,13 @@ static void no_answer(void *arg, uint64_t tries)
     try_again(w, world.calm ? 100 : spread(1, 10000));
 }
 
-static struct ask ask_of(const struct wish *w)
+static struct ask ask_of(const struct wish *w, const struct node *n)
 {
     const struct subject *t = w->task;
     struct ask a = {.kind = w->kind, .id = slice_of(t->id)};
 
     if (w->kind == ASK_SUBMIT) {
-        a.definition = t->flow->definition;
+        a.definition = registry_find(&n->registry, slice_of(t->flow->name), 1);
         a.input = t->input;
         a.priority = t->priority;
         a.not_before = t->not_before;
@@ -105,13 +105,19 @@ static void arrives(void *arg, uint64_t tries)
 
     if (n && node_sleeps(n, arrives, arg, tries))
         return;
-    if (!n || !node_hears(n)) {
+    if (w->kind == ASK_SUBMIT && !w->task->flow->stored) {
+        later(between(1, 30), arrives, w, tries); /* they wait until it is */
+        return;
+    }
+    if (!n || !node_hears(n) || (w->kind == ASK_SUBMIT && !node_knows(n, w->task->flow))) {
         later(between(1, 20), no_answer, w, tries);
         return;
     }
     struct asking *q = arena_alloc(&world.arena, sizeof *q);
-    *q =
-        (struct asking){.ask = ask_of(w), .wish = w, .node = n, .revision = w->task->seen.revision};
+    *q = (struct asking){.ask = ask_of(w, n),
+                         .wish = w,
+                         .node = n,
+                         .revision = w->task->seen.revision};
     q->ask.user = q;
     list_push(&askings, &q->link);
     if (w->kind == ASK_SKIP && w->step >= 0)

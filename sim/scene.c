@@ -21,6 +21,11 @@ static uint64_t *counts; /* coverage of this run */
 
 /* ---- for beats and expectations ---- */
 
+void store_workflow(void)
+{
+    flow_store(&flow);
+}
+
 struct subject *the_task(void)
 {
     return &subjects.list[0];
@@ -277,10 +282,13 @@ static void begin(uint64_t seed, bool loud)
     store_begin(shared);
     nodes_begin(shared);
     nodes.names = shared ? scene->nodes : 1;
-    nodes.skew_max = shared ? between(0, 200) : 0;
+    nodes.round_trip_max = 0;
+    nodes_clocks_are(shared ? between(0, 200) : 0);
     check_nodes_begin();
     flow = scene->flow;
     flow_fix(&flow, &nodes.registry);
+    if (!scene->unknown)
+        flow_store(&flow);
     people_begin_scene(scene->tasks ? scene->tasks : 1, &flow);
     beats_begin(true);
     agents_begin_scene(scene->places ? scene->places : 4, scene->absent, follows_script);

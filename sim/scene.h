@@ -47,6 +47,7 @@ struct scene {
     uint32_t absent; /* bits: services without a worker at first */
     bool narrow;     /* one task fits in a node's memory */
     bool scattered;  /* results go to all nodes alike, not to who asked for them */
+    bool unknown;    /* a beat stores the workflow, not the beginning */
     bool unasked;    /* tasks are submitted by a beat, not at the beginning */
     struct flow flow;
     struct part parts[PARTS_MAX];
@@ -61,6 +62,7 @@ struct scene {
 extern const struct scene scenes_of_doubt[], scenes_of_agents[], scenes_of_nodes[];
 
 /* For beats and expectations. */
+void store_workflow(void);
 struct subject *the_task(void);                  /* the first */
 const struct seen_step *the_step(uint32_t step); /* of the first task */
 struct node *the_owner(void);                    /* of the first task; NULL: nobody */

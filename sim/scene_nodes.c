@@ -93,6 +93,27 @@ static void comes_back_behind(void)
     only_node_comes_back();
 }
 
+/* Short of what would count as lost by itself. */
+static void standby_is_ahead(void)
+{
+    store_fails_over(between(100, 1000), between(2 * MS_PER_MIN, MS_PER_H));
+}
+
+static void standby_is_behind(void)
+{
+    store_fails_over(between(100, 1000), -between(5 * MS_PER_S, MS_PER_MIN));
+}
+
+static void standby_takes_its_time(void)
+{
+    store_fails_over(MS_PER_MIN, 0);
+}
+
+static bool standby_is_there(void)
+{
+    return store_back_at() != 0 && !store_is_away();
+}
+
 static bool before_it_began(void)
 {
     const struct seen_attempt *a = the_attempt(0, DIRECTION_FORWARD, 1);
@@ -119,6 +140,11 @@ static void result_goes_elsewhere(void)
 {
     other = 1 - the_owner()->name;
     agents_turn_to(other);
+}
+
+static void result_goes_to_the_next(void)
+{
+    agents_turn_to((the_owner()->name + 1) % nodes.names);
 }
 
 static bool other_owns_it(void)
@@ -235,6 +261,11 @@ static bool other_than_the_leader_owns_it(void)
 static bool request_was_found(void)
 {
     return met(COVER_FOUND_REQUEST);
+}
+
+static bool definition_was_read(void)
+{
+    return met(COVER_LEARNED);
 }
 
 static bool begun_and_led(void)
@@ -383,6 +414,45 @@ const struct scene scenes_of_nodes[] = {
         .expect = nothing_failed,
     },
     {
+        .name = "standby_ahead",
+        .sentence =
+            "a standby takes over whose clock is ahead: what fell due in the step has grace",
+        .nodes = 2,
+        .flow = DUE_FLOW,
+        .parts = {KEEPS_RESULT(0), KEEPS_RESULT(1)},
+        .beats = {{.what = "agents are at work", .until = both_begun, .then = standby_is_ahead},
+                  {.what = "everything has fallen due", .until = standby_is_there}},
+        .end = TASK_PROCESSED,
+        .fates = BOTH_DONE,
+        .expect = nothing_failed,
+    },
+    {
+        .name = "standby_behind",
+        .sentence = "a standby takes over whose clock is behind: nodes wait for it without a stop",
+        .nodes = 2,
+        .flow = DUE_FLOW,
+        .parts = {KEEPS_RESULT(0), KEEPS_RESULT(1)},
+        .beats = {{.what = "agents are at work", .until = both_begun, .then = standby_is_behind},
+                  {.what = "it is there", .until = standby_is_there}},
+        .end = TASK_PROCESSED,
+        .fates = BOTH_DONE,
+        .expect = nothing_failed,
+    },
+    {
+        .name = "standby_late",
+        .sentence = "a standby takes over after a minute: what fell due meanwhile has grace",
+        .nodes = 2,
+        .flow = DUE_FLOW,
+        .parts = {KEEPS_RESULT(0), KEEPS_RESULT(1)},
+        .beats = {{.what = "agents are at work",
+                   .until = both_begun,
+                   .then = standby_takes_its_time},
+                  {.what = "everything has fallen due", .until = standby_is_there}},
+        .end = TASK_PROCESSED,
+        .fates = BOTH_DONE,
+        .expect = nothing_failed,
+    },
+    {
         .name = "result_elsewhere",
         .sentence = "a result comes to a node that does not own the task, twice",
         .nodes = 2,
@@ -403,6 +473,30 @@ const struct scene scenes_of_nodes[] = {
         .fates = {{STEP_COMPLETED, "C", STANDS},
                   {STEP_COMPLETED, "C", STANDS},
                   {STEP_COMPLETED, "C", STANDS}},
+        .expect = nothing_failed,
+    },
+    {
+        .name = "definition_elsewhere",
+        .sentence =
+            "a workflow is stored by another node and used at once: nodes that have not heard"
+            " of it read it",
+        .nodes = 3,
+        .unknown = true,
+        .unasked = true,
+        .flow = {.step_count = 3,
+                 .steps = {{.complete_by_ms = 5000},
+                           {.before = BIT(0), .complete_by_ms = 5000},
+                           {.before = BIT(1)}}},
+        .beats = {{.what = "nodes are at work", .until = somebody_leads, .then = store_workflow},
+                  {.what = "it is used", .then = submit_all},
+                  {.what = "an agent is at work",
+                   .until = first_begun,
+                   .then = result_goes_to_the_next},
+                  {.what = "it was read", .until = definition_was_read}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "C", STANDS},
+                  {STEP_COMPLETED, "N*C", STANDS},
+                  {STEP_COMPLETED, "N*C", STANDS}},
         .expect = nothing_failed,
     },
     {

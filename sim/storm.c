@@ -53,6 +53,23 @@ static void deafen(struct node *n)
     n->deaf_until = world.now + ms;
 }
 
+/* A standby whose clock is off by some, mostly; seldom by what no clock should be. */
+static void fail_over(struct node *n)
+{
+    int64_t ahead = 0;
+
+    (void)n;
+    if (!nodes.shared)
+        return;
+    if (chance(weather.standby_clock)) {
+        ahead = spread(1, chance(100) ? MS_PER_H : MS_PER_MIN);
+        if (chance(400))
+            ahead = -ahead;
+    }
+    int64_t ms = spread(100, MS_PER_MIN);
+    store_fails_over(ms, ahead);
+}
+
 static void drains_later(void *arg, uint64_t n)
 {
     (void)arg;
@@ -87,7 +104,7 @@ static const struct kind {
     {&weather.crash_ms, crash, false}, {&weather.suspend_ms, suspend, false},
     {&weather.drain_ms, drain, false}, {&weather.blackout_ms, black_out, true},
     {&weather.usurp_ms, usurp, false}, {&weather.cut_ms, cut, false},
-    {&weather.deaf_ms, deafen, false},
+    {&weather.deaf_ms, deafen, false}, {&weather.failover_ms, fail_over, true},
 };
 
 static void strikes(void *arg, uint64_t kind);

@@ -67,6 +67,9 @@ void weather_draw(void)
     weather.operator_answers = below(3) * 450;
     weather.wild_clocks = chance(50);
     weather.deposes = some(100);
+    weather.roles = chance(250);
+    weather.failover_ms = chance(600) ? 0 : spread(20000, 5 * MS_PER_MIN);
+    weather.standby_clock = some(1000);
 }
 
 /* Some troubles hide others: a node that crashes often finds again what it had lost. These runs

@@ -28,11 +28,14 @@ struct weather {
     int64_t outage_max_ms;             /* the longest a node is away */
     int64_t blackout_ms;               /* all nodes at once */
     int64_t usurp_ms, cut_ms, deaf_ms; /* two processes of a name; no way to the store, to agents */
+    int64_t failover_ms;               /* the database goes, a standby comes */
+    uint32_t standby_clock;            /* has another clock */
     uint32_t clock_jumps;              /* of each start */
     int64_t clock_jump_max_ms;
     /* workflows */
     bool alone; /* one node, with a store for itself */
     bool wild_clocks;
+    bool roles;                   /* not every node does everything */
     uint32_t deposes;             /* leaders, in mid-scan */
     bool pivots, bad_expressions; /* many of them */
     /* people */

@@ -236,7 +236,7 @@ static void call_arrives(void *arg, uint64_t n)
 
     if (node && node_sleeps(node, call_arrives, arg, n))
         return;
-    if (!node || !node_is_up(node))
+    if (!node || !node_is_up(node) || !node_schedules(node))
         later(between(1, 50), call_fails, c, 0); /* nobody listens there */
     else if (node_hears(node))
         arrives_at(c, node);

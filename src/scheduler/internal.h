@@ -111,7 +111,7 @@ struct scheduler {
     const struct live *just_read; /* what it says is what the row says, at this moment */
     bool draining, troubled;
     /* Where the store is shared (shared.c): */
-    int64_t lease_until, lease_try_at, poll_at;
+    int64_t lease_until, survey_at;
     bool seizing; /* the lease is an older boot's: it is taken from it */
     bool left;    /* it was given up for good ... */
     bool leaving; /* ... by this job, which is with the store */
@@ -199,10 +199,12 @@ void call_poke(struct scheduler *s, struct instance *i); /* so that it says what
 
 /* shared.c: where several nodes work on the same store */
 bool shared_may_claim(const struct scheduler *s);
-bool shared_try_lease(struct scheduler *s, struct arena *a,
-                      struct lease_try *ret); /* false: it is not the time */
-void shared_leased(struct scheduler *s, const struct lease *l);
-void shared_poll(struct scheduler *s, int64_t now);
+bool shared_seize(struct scheduler *s, struct arena *a,
+                  struct lease_try *ret); /* false: there is nothing to be seized */
+void shared_leased(struct scheduler *s, int64_t asked_at, const struct lease *l);
+bool shared_survey(struct scheduler *s, struct arena *a,
+                   struct survey *ret); /* false: it is not the time */
+void shared_surveyed(struct scheduler *s, const struct survey *v);
 void shared_polled(struct scheduler *s, const struct row_page *page);
 int64_t shared_next(const struct scheduler *s); /* 0: never */
 void shared_leave(struct scheduler *s);

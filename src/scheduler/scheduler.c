@@ -183,7 +183,6 @@ int64_t scheduler_turn(struct scheduler *s)
     process_inboxes(s);
     sweep(s, now);
     start_match(s);
-    shared_poll(s, now);
     call_expire(s, now); /* after that: a call that does not wait takes what there is */
     (void)flush(s);
     call_answer_ready(s);

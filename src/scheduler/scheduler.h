@@ -131,8 +131,12 @@ struct outside {
     /* The store has taken a batch: so many changes, and the time that took (0: not measured). NULL:
      * nobody is to be told. */
     void (*committed)(void *arg, size_t changes, int64_t took_us);
-    /* What other nodes may have stored, as of the latest renewal of this node's lease. NULL: nobody
-     * is to be told. */
+    /* Does this node's supervisor want to lead? NULL: it has none. */
+    bool (*wants_lead)(void *arg);
+    /* What was seen when it last looked around: some of it is the supervisor's. NULL, as the next
+     * one: nobody is to be told. */
+    void (*surveyed)(void *arg, const struct survey *v);
+    /* What other nodes may have stored, as of the latest renewal of this node's lease. */
     void (*generations)(void *arg, const struct generations *g);
     /* A person is needed. */
     void (*alert)(void *arg, const struct task *t);

@@ -20,20 +20,12 @@ struct mem_task {
     size_t payload_count;
 };
 
-struct mem_lease {
-    struct arena arena;
-    struct slice name;
-    struct lease lease;
-};
-
 struct memory_store {
     struct store base;
     struct map by_id;
     struct mem_task **tasks; /* tasks[seq - 1] */
     size_t task_count, task_cap;
     struct mem_workflows workflows;
-    struct mem_lease *leases;
-    size_t lease_count;
     struct mem_access access;
     struct mem_nodes nodes;
     uint64_t boot;
@@ -191,26 +183,6 @@ static enum err change_apply(struct memory_store *s, struct change *c)
 
 /* --- claims --- */
 
-static const struct mem_lease *lease_find(const struct memory_store *s, struct slice name)
-{
-    for (size_t i = 0; i < s->lease_count; i++)
-        if (slice_eq(s->leases[i].name, name))
-            return &s->leases[i];
-    return NULL;
-}
-
-/* The owner "n1/3" lives as long as it holds the lease "node/n1". */
-static bool owner_lives(const struct memory_store *s, struct slice owner, int64_t now)
-{
-    CLEANUP(buf_fini) struct buf name = {0};
-    struct slice node = owner_node(owner);
-
-    buf_str(&name, NODE_LEASE);
-    buf_slice(&name, (struct slice){node.ptr, node.len - 1}); /* without its slash */
-    const struct mem_lease *l = lease_find(s, buf_view(&name));
-    return l && slice_eq(l->lease.holder, owner) && l->lease.until > now;
-}
-
 static bool claim_wants(const struct memory_store *s, const struct claim *c,
                         const struct task_row *row)
 {
@@ -225,7 +197,7 @@ static bool claim_wants(const struct memory_store *s, const struct claim *c,
                && slice_is(row->waiting_for, "time");
     case CLAIM_NODE:
         return row->locked_by.ptr && !slice_eq(row->locked_by, c->locked_by)
-               && !owner_lives(s, row->locked_by, c->now);
+               && !mem_owner_lives(&s->nodes, row->locked_by, c->now);
     case CLAIM_BOOT:
         node = owner_node(c->locked_by);
         return row->locked_by.len > node.len && memcmp(row->locked_by.ptr, node.ptr, node.len) == 0
@@ -324,12 +296,12 @@ static void claims_empty(struct batch *b)
 /* Nothing is undone here: whatever is to fail does so before the first change. */
 static enum err batch_refused(struct memory_store *s, const struct batch *b, struct error *e)
 {
-    const struct mem_lease *l = b->fence ? lease_find(s, b->fence->lease) : NULL;
+    const struct lease *l = b->fence ? mem_lease_find(&s->nodes, b->fence->lease) : NULL;
 
     for (size_t i = 0; i < 1 + b->change_count + b->claim_count; i++)
         if (fault())
             return fails(e);
-    if (b->fence && (!l || l->lease.epoch != b->fence->epoch))
+    if (b->fence && (!l || l->epoch != b->fence->epoch))
         return error_set(e, ERR_CONFLICT, "lease %.*s has another epoch",
                          SLICE_ARG(b->fence->lease));
     if (fault())
@@ -613,28 +585,6 @@ static enum err memory_audit_list(struct store *base, const struct audit_query *
 
 /* --- the node --- */
 
-static void lease_give(struct mem_lease *l, const struct lease_try *want)
-{
-    struct arena fresh = {0};
-    struct slice name = arena_copy(&fresh, l->name);
-    struct lease lease = l->lease;
-
-    lease.epoch += !slice_eq(lease.holder, want->holder);
-    lease.holder = arena_copy(&fresh, want->holder);
-    lease.until = want->until;
-    arena_fini(&l->arena); /* after what is kept of it was copied */
-    *l = (struct mem_lease){fresh, name, lease};
-}
-
-static struct mem_lease *lease_make(struct memory_store *s, struct slice name)
-{
-    s->leases = grow(s->leases, s->lease_count + 1, sizeof *s->leases);
-    struct mem_lease *l = &s->leases[s->lease_count++];
-    *l = (struct mem_lease){0};
-    l->name = arena_copy(&l->arena, name);
-    return l;
-}
-
 static struct generations generations_now(const struct memory_store *s)
 {
     return (struct generations){.workflows = s->workflows.generation,
@@ -649,20 +599,62 @@ static enum err memory_generations(struct store *base, struct generations *ret, 
     return ERR_OK;
 }
 
+static struct lease lease_try(struct memory_store *s, const struct lease_try *want, struct arena *a)
+{
+    struct lease l = mem_lease_try(&s->nodes, want);
+
+    l.holder = arena_copy(a, l.holder);
+    l.generations = generations_now(s);
+    return l;
+}
+
 static enum err memory_lease(struct store *base, const struct lease_try *want, struct arena *a,
                              struct lease *ret, struct error *e)
 {
+    if (fault())
+        return fails(e);
+    *ret = lease_try(memory_store_of(base), want, a);
+    return ERR_OK;
+}
+
+static void survey_task(struct memory_store *s, struct survey *v, const struct task_row *row)
+{
+    bool sleeps =
+        row->state == TASK_PENDING && !row->locked_by.ptr && slice_is(row->waiting_for, "time");
+    const struct claim orphans = {.kind = CLAIM_NODE, .locked_by = v->owner, .now = v->now};
+
+    if (row->wake_at && (!v->wake_at || row->wake_at < v->wake_at))
+        v->wake_at = row->wake_at;
+    if (sleeps && (!v->due_at || row->rank < v->due_at))
+        v->due_at = row->rank;
+    v->requested |= row->request.ptr && slice_eq(row->locked_by, v->owner);
+    v->orphans |= claim_wants(s, &orphans, row);
+    for (size_t i = 0; i < v->agent_count; i++) {
+        const struct claim c = {.kind = CLAIM_AGENT, .agent = v->agents[i]};
+        v->waiting[i] |= claim_wants(s, &c, row);
+    }
+}
+
+static enum err memory_survey(struct store *base, struct survey *v, struct arena *a,
+                              struct error *e)
+{
     struct memory_store *s = memory_store_of(base);
+    struct lease_try want = {.name = v->lease,
+                             .holder = v->owner,
+                             .now = v->now,
+                             .length_ms = v->length_ms};
 
     if (fault())
         return fails(e);
-    const struct mem_lease *found = lease_find(s, want->name);
-    struct mem_lease *l = found ? &s->leases[found - s->leases] : lease_make(s, want->name);
-    if (l->lease.until <= want->now || want->seize || slice_eq(l->lease.holder, want->holder))
-        lease_give(l, want);
-    *ret = l->lease;
-    ret->holder = arena_copy(a, l->lease.holder);
-    ret->generations = generations_now(s);
+    v->own = lease_try(s, &want, a);
+    want.name = SLICE(SUPERVISOR_LEASE);
+    if (v->leads)
+        v->lead = lease_try(s, &want, a);
+    v->waiting = arena_alloc(a, (v->agent_count + 1) * sizeof *v->waiting);
+    v->requested = v->orphans = false;
+    v->due_at = v->wake_at = 0;
+    for (size_t i = 0; i < s->task_count; i++)
+        survey_task(s, v, &s->tasks[i]->row);
     return ERR_OK;
 }
 
@@ -677,22 +669,9 @@ static enum err memory_node_put(struct store *base, const struct node_row *row, 
 static enum err memory_node_list(struct store *base, int64_t now, struct arena *a,
                                  struct node_row **ret, size_t *ret_count, struct error *e)
 {
-    struct memory_store *s = memory_store_of(base);
-    const struct mem_lease *leads = lease_find(s, SLICE(SUPERVISOR_LEASE));
-
     if (fault())
         return fails(e);
-    mem_node_list(&s->nodes, a, ret, ret_count);
-    for (size_t i = *ret_count; i-- > 0;) {
-        CLEANUP(buf_fini) struct buf name = {0};
-        buf_fmt(&name, NODE_LEASE "%.*s", SLICE_ARG((*ret)[i].name));
-        const struct mem_lease *own = lease_find(s, buf_view(&name));
-        mem_node_judge(&(*ret)[i], own ? &own->lease : NULL, leads ? &leads->lease : NULL, now);
-        if (max_i64((*ret)[i].lease_until, own ? 0 : (*ret)[i].started_at)
-            > now - NODE_FORGOTTEN_MS)
-            continue;
-        memmove(&(*ret)[i], &(*ret)[i + 1], (--*ret_count - i) * sizeof **ret);
-    }
+    mem_node_list(&memory_store_of(base)->nodes, now, a, ret, ret_count);
     return ERR_OK;
 }
 
@@ -735,13 +714,10 @@ static void memory_close(struct store *base)
         free(s->tasks[i]);
     }
     mem_workflows_fini(&s->workflows);
-    for (size_t i = 0; i < s->lease_count; i++)
-        arena_fini(&s->leases[i].arena);
     mem_access_fini(&s->access);
     mem_nodes_fini(&s->nodes);
     map_fini(&s->by_id);
     free(s->tasks);
-    free(s->leases);
     free(s);
 }
 
@@ -771,6 +747,7 @@ static const struct store_ops ops = {
     .audit_list = memory_audit_list,
     .requested = memory_requested,
     .lease = memory_lease,
+    .survey = memory_survey,
     .node_put = memory_node_put,
     .node_list = memory_node_list,
     .secret = memory_secret,

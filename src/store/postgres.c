@@ -11,35 +11,8 @@ static void pg_close(struct store *base)
         free(s->sql[i]);
     free(s->conninfo);
     free(s->node);
+    store_time_fini(&s->time);
     free(s);
-}
-
-static enum err pg_lease(struct store *base, const struct lease_try *want, struct arena *a,
-                         struct lease *ret, struct error *e)
-{
-    CLEANUP(arena_fini) struct arena own = {0};
-    struct postgres_store *s = postgres_store_of(base);
-    struct query q[2];
-    PGresult *r[2] = {0};
-
-    query_of(&q[0], s, PG_LEASE_TAKE, &own);
-    param_text(&q[0], want->name);
-    param_text(&q[0], want->holder);
-    param_number(&q[0], want->now);
-    param_number(&q[0], want->until);
-    param_flag(&q[0], want->seize);
-    query_of(&q[1], s, PG_LEASE_GET, &own);
-    param_text(&q[1], want->name);
-    struct pg_end o = pg_transact(s, q, COUNT_OF(q), r, e, "take a lease");
-    enum err err = pg_end_err(&o, e);
-    if (err == ERR_OK)
-        *ret = (struct lease){arena_copy(a, result_text(r[1], 0, 0)),
-                              (uint64_t)result_number(r[1], 0, 1),
-                              result_number(r[1], 0, 2),
-                              {(uint64_t)result_number(r[1], 0, 3),
-                               (uint64_t)result_number(r[1], 0, 4)}};
-    results_clear(r, COUNT_OF(r));
-    return err;
 }
 
 static enum err pg_generations(struct store *base, struct generations *ret, struct error *e)
@@ -92,11 +65,13 @@ static const struct store_ops ops = {
     .audit_list = pg_audit_list,
     .requested = pg_requested,
     .lease = pg_lease,
+    .survey = pg_survey,
     .node_put = pg_node_put,
     .node_list = pg_node_list,
     .secret = pg_secret,
     .boot = pg_boot,
     .used_until = pg_used_until,
+    .now = pg_now,
 };
 
 static bool is_schema(const char *name)
@@ -119,6 +94,7 @@ static struct postgres_store *make(const struct postgres_options *o, const char 
     (void)snprintf(s->schema, sizeof s->schema, "%s", schema);
     (void)snprintf(s->prefix, sizeof s->prefix, "\"%s\".", schema);
     s->wait_ms = o->wait_ms ? o->wait_ms : 10000;
+    store_time_init(&s->time, 0);
     for (size_t i = 0; i < PG_COUNT; i++) {
         struct buf b = {0};
         pg_sql_expand(&b, pg_sql_text((enum pg_sql)i), s->prefix);

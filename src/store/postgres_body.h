@@ -16,13 +16,15 @@
  *   postgres_workflow.c    definitions
  *   postgres_access.c      tokens, and the audit
  *   postgres_node.c        what nodes say of themselves
- *   postgres.c             open, close, leases, the table of operations
+ *   postgres_time.c        the database's clock, and leases, which go by it
+ *   postgres.c             open, close, the table of operations
  */
 
 #include <libpq-fe.h>
 
 #include "base/buf.h"
 #include "store/postgres.h"
+#include "store/store_time.h"
 
 enum {
     PG_SCHEMA_VERSION = 1,
@@ -95,8 +97,8 @@ enum pg_sql {
     PG_TOKEN_LAST_ADMIN,
     PG_TOKEN_LIST,
     PG_AUDIT_LIST,
-    PG_LEASE_TAKE,
-    PG_LEASE_GET,
+    PG_LEASE,
+    PG_SURVEY,
     PG_BOOT,
     PG_NODE_PUT,
     PG_NODE_LIST,
@@ -118,6 +120,7 @@ struct postgres_store {
     char *sql[PG_COUNT]; /* with the schema's name in them */
     uint64_t boot;
     unsigned char secret[PG_SECRET_SIZE];
+    struct store_time time;
 };
 
 static inline struct postgres_store *postgres_store_of(struct store *s)
@@ -199,6 +202,14 @@ bool pg_end_concerns_change(const struct pg_end *o);          /* its data, not t
 /* postgres_schema.c */
 enum err pg_schema_check(struct postgres_store *s, struct error *e) MUST_USE;
 enum err pg_schema_node(struct postgres_store *s, struct error *e) MUST_USE; /* boot, secret */
+
+/* postgres_time.c */
+/* A round trip gave `theirs` of the database's clock. */
+void pg_time_heard(struct postgres_store *s, int64_t sent_at, int64_t theirs);
+int64_t pg_now(struct store *s);
+enum err pg_survey(struct store *s, struct survey *v, struct arena *a, struct error *e);
+enum err pg_lease(struct store *s, const struct lease_try *want, struct arena *a, struct lease *ret,
+                  struct error *e);
 
 /* postgres_row.c */
 void pg_row_read(const PGresult *r, int row, struct arena *a, struct task_row *ret);

@@ -78,6 +78,33 @@
     "AND c.place <= " limit " RETURNING " COLUMNS("t") ", c.place) SELECT " COLUMNS("u")      \
         PAYLOADS("u") ", (SELECT count(*) FROM c) FROM u ORDER BY u.place"
 
+/* The database's clock. Leases go by it alone. */
+#define CLOCK       "(extract(epoch FROM clock_timestamp()) * 1000)::int8"
+#define RUNS(until) until " > " CLOCK " AND " until " <= " CLOCK " + 60000"
+/* One reading of the clock for the whole statement: excluded.until less the length. */
+#define MAY_TAKE(seize)                                                                        \
+    "(" seize " OR l.holder = excluded.holder OR l.until <= excluded.until - $3 OR l.until > " \
+    "excluded.until - $3 + 60000)"
+/* What is done to one that somebody has. */
+#define TAKE_LEASE(seize)                                            \
+    "ON CONFLICT (name) DO UPDATE SET "                              \
+    "holder = CASE WHEN " MAY_TAKE(                                  \
+        seize) " THEN excluded.holder ELSE l.holder END, "           \
+               "epoch = l.epoch + (" MAY_TAKE(                       \
+                   seize) " AND l.holder <> excluded.holder)::int, " \
+                          "until = CASE WHEN " MAY_TAKE(             \
+                              seize) " THEN excluded.until ELSE l.until END "
+
+/* The owners of tasks (o) that have no lease (gone): owners come from the index, one step for each.
+ * Behind WITH RECURSIVE. */
+#define GONE(me)                                                                                \
+    "o(owner) AS ((SELECT locked_by FROM ~task WHERE locked_by IS NOT NULL ORDER BY locked_by " \
+    "LIMIT 1) UNION ALL SELECT (SELECT t.locked_by FROM ~task AS t WHERE t.locked_by > "        \
+    "o.owner ORDER BY t.locked_by LIMIT 1) FROM o WHERE o.owner IS NOT NULL), "                 \
+    "gone AS MATERIALIZED (SELECT o.owner FROM o WHERE o.owner IS NOT NULL AND o.owner <> " me  \
+    " AND NOT EXISTS (SELECT 1 FROM ~lease AS l WHERE l.name = 'node/' || "                     \
+    "regexp_replace(o.owner, '/[^/]*$', '') AND l.holder = o.owner AND " RUNS("l.until") ")), "
+
 #define CLAIMABLE \
     "~task AS t WHERE t.state = 'pending' AND t.locked_by IS NULL AND t.waiting_for = "
 
@@ -136,19 +163,12 @@ const char *pg_sql_text(enum pg_sql which)
             "THEN substr(t.locked_by, $4::int)::int8 < $5 ELSE true END "
             "ORDER BY t.locked_by, t.seq LIMIT $6 + 1 FOR UPDATE SKIP LOCKED) AS c), "
             TAKE("t.state", "t.started_at", "$6"),
-        /* The owners that there are come from the index, one step for each. */
-        [PG_CLAIM_NODE] = "WITH RECURSIVE o(owner) AS ((SELECT locked_by FROM ~task WHERE locked_by "
-            "IS NOT NULL ORDER BY locked_by LIMIT 1) UNION ALL SELECT (SELECT t.locked_by FROM "
-            "~task AS t WHERE t.locked_by > o.owner ORDER BY t.locked_by LIMIT 1) FROM o "
-            "WHERE o.owner IS NOT NULL), "
-            "gone AS MATERIALIZED (SELECT o.owner FROM o WHERE o.owner IS NOT NULL "
-            "AND o.owner <> $1 AND NOT EXISTS (SELECT 1 FROM ~lease AS l WHERE l.name = 'node/' || "
-            "regexp_replace(o.owner, '/[^/]*$', '') AND l.holder = o.owner AND l.until > $2)), "
+        [PG_CLAIM_NODE] = "WITH RECURSIVE " GONE("$1")
             "c AS MATERIALIZED (SELECT c.seq, row_number() OVER (ORDER BY c.locked_by, c.seq) "
             "AS place FROM (SELECT t.seq, t.locked_by FROM ~task AS t JOIN gone "
-            "ON t.locked_by = gone.owner ORDER BY t.locked_by, t.seq LIMIT $3 + 1 "
+            "ON t.locked_by = gone.owner ORDER BY t.locked_by, t.seq LIMIT $2 + 1 "
             "FOR UPDATE OF t SKIP LOCKED) AS c), "
-            TAKE("t.state", "t.started_at", "$3"),
+            TAKE("t.state", "t.started_at", "$2"),
         [PG_PROBE] = "INSERT INTO ~meta (name, value) VALUES ('probe', $1) "
             "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
         [PG_GET] = "SELECT " COLUMNS("t") PAYLOADS("t") " FROM ~task AS t WHERE t.id = $1",
@@ -205,22 +225,50 @@ const char *pg_sql_text(enum pg_sql which)
             "ORDER BY name",
         [PG_AUDIT_LIST] = "SELECT seq, at, actor, verb, task, step, reason FROM ~audit "
             "WHERE seq < $1 AND ($3::text IS NULL OR task = $3) ORDER BY seq DESC LIMIT $2",
-        [PG_LEASE_TAKE] = "INSERT INTO ~lease AS l (name, holder, epoch, until) "
-            "VALUES ($1, $2, 1, $4) ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, "
-            "epoch = l.epoch + (l.holder <> excluded.holder)::int, until = excluded.until "
-            "WHERE l.until <= $3 OR $5 OR l.holder = excluded.holder",
-        [PG_LEASE_GET] = "SELECT holder, epoch, until, " GENERATION("workflow") ", "
-            GENERATION("token") " FROM ~lease WHERE name = $1",
+        /* Somebody else's that runs is only read. Otherwise the row is taken; if that had to wait
+         * for somebody who took it meanwhile, it stays theirs, and is what comes back. */
+        [PG_LEASE] = "WITH r AS MATERIALIZED (SELECT l.holder, l.epoch, l.until FROM ~lease AS l "
+            "WHERE l.name = $1 AND NOT $4 AND l.holder <> $2 AND " RUNS("l.until") "), "
+            "t AS (INSERT INTO ~lease AS l (name, holder, epoch, until) "
+            "SELECT $1, $2, 1, " CLOCK " + $3 WHERE NOT EXISTS (SELECT 1 FROM r) "
+            TAKE_LEASE("$4")
+            "RETURNING l.holder, l.epoch, l.until) "
+            "SELECT holder, epoch, until, " CLOCK ", "
+            GENERATION("workflow") ", "
+            GENERATION("token") " FROM t "
+            "UNION ALL SELECT holder, epoch, until, " CLOCK ", "
+            GENERATION("workflow") ", "
+            GENERATION("token") " FROM r",
+        [PG_SURVEY] = "WITH RECURSIVE q AS (SELECT q.name FROM unnest($1::text[]) AS q(name)), "
+            "r AS MATERIALIZED (SELECT l.name, l.holder, l.epoch, l.until FROM ~lease AS l "
+            "JOIN q ON q.name = l.name WHERE l.holder <> $2 AND " RUNS("l.until") "), "
+            "t AS (INSERT INTO ~lease AS l (name, holder, epoch, until) "
+            "SELECT q.name, $2, 1, " CLOCK " + $3 FROM q "
+            "WHERE NOT EXISTS (SELECT 1 FROM r WHERE r.name = q.name) ORDER BY q.name "
+            TAKE_LEASE("false")
+            "RETURNING l.name, l.holder, l.epoch, l.until), "
+            GONE("$2")
+            "x AS (SELECT * FROM t UNION ALL SELECT * FROM r) "
+            "SELECT x.holder, x.epoch, x.until, " CLOCK ", "
+            GENERATION("workflow") ", " GENERATION("token") ", "
+            "EXISTS (SELECT 1 FROM ~task AS t WHERE t.request IS NOT NULL AND t.locked_by = $2), "
+            "EXISTS (SELECT 1 FROM gone), "
+            "(SELECT t.rank FROM " CLAIMABLE "'time' ORDER BY t.rank, t.seq LIMIT 1), "
+            "(SELECT t.wake_at FROM ~task AS t WHERE t.wake_at IS NOT NULL "
+            "ORDER BY t.wake_at, t.seq LIMIT 1), "
+            "ARRAY(SELECT w.nth FROM unnest($4::text[]) WITH ORDINALITY AS w(agent, nth) "
+            "WHERE EXISTS (SELECT 1 FROM " CLAIMABLE "w.agent)) "
+            "FROM x ORDER BY x.name",
         [PG_BOOT] = "INSERT INTO ~node AS n (name, boot) VALUES ($1, 1) "
-            "ON CONFLICT (name) DO UPDATE SET boot = n.boot + 1, url = NULL, started_at = NULL, "
-            "schedules = false, supervises = false, draining = false RETURNING boot",
-        [PG_NODE_PUT] = "UPDATE ~node SET url = $3, schedules = $4, supervises = $5, version = $6, "
-            "started_at = $7, draining = $8 WHERE name = $1 AND boot = $2",
-        [PG_NODE_LIST] = "SELECT n.name, n.boot, n.url, n.schedules, n.supervises, n.version, "
+            "ON CONFLICT (name) DO UPDATE SET boot = n.boot + 1 RETURNING boot, " CLOCK,
+        [PG_NODE_PUT] = "UPDATE ~node SET said_by = $2, url = $3, schedules = $4, supervises = $5, version = $6, "
+            "started_at = $7, draining = $8 WHERE name = $1 "
+            "AND coalesce(said_by, 0) <= $2",
+        [PG_NODE_LIST] = "SELECT n.name, n.said_by, n.url, n.schedules, n.supervises, n.version, "
             "n.started_at, n.draining, l.until, EXISTS (SELECT 1 FROM ~lease AS s WHERE s.name = "
-            "'" SUPERVISOR_LEASE "' AND s.holder = n.name || '/' || n.boot AND s.until > $1) "
+            "'" SUPERVISOR_LEASE "' AND s.holder = n.name || '/' || n.said_by AND s.until > $1) "
             "FROM ~node AS n LEFT JOIN ~lease AS l ON l.name = '" NODE_LEASE "' || n.name "
-            "WHERE coalesce(l.until, n.started_at) > $2 ORDER BY n.name",
+            "WHERE n.said_by IS NOT NULL AND coalesce(l.until, n.started_at) > $2 ORDER BY n.name",
         [PG_SECRET_MAKE] = "INSERT INTO ~meta (name, value) VALUES ('secret', $1) "
             "ON CONFLICT (name) DO NOTHING",
         [PG_SECRET_GET] = "SELECT value FROM ~meta WHERE name = 'secret'",

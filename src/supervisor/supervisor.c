@@ -30,9 +30,12 @@ struct supervisor {
     struct batch batch;
     enum err err;
     struct error error;
-    int64_t next_at; /* of the next scan */
-    int64_t scan_at; /* the present scan's "now" */
-    int64_t scan_steady;
+    int64_t next_at;     /* of the next scan */
+    int64_t surveyed_at; /* where nodes share the store; 0: nobody has told us of a survey */
+    int64_t scan_at;     /* the present scan's "now" */
+    int64_t scan_steady, read_steady;
+    bool leased;   /* the store has told who leads, whatever came of the rest */
+    bool outdated; /* the scan before was given up, because its reading took too long */
     int64_t seen_wake_at, seen_seq; /* how far the present scan has come */
     int64_t last_at, last_steady;   /* the last scan that succeeded; at first, our start */
     struct lost_time lost;
@@ -88,12 +91,15 @@ struct lost_time supervisor_lost_time(const struct supervisor *sv)
 
 /* ---- lost time ---- */
 
-/* Scans that lie too far apart: nobody could hand in anything in between, or be heard. */
+/* Scans that lie too far apart: nobody could hand in anything in between, or be heard. Or the
+ * store's time is further on than the clock that never jumps: nobody had what was skipped. */
 static void notice_lost_time(struct supervisor *sv)
 {
-    int64_t gap = sv->scan_steady - sv->last_steady;
+    int64_t passed = sv->scan_steady - sv->last_steady;
+    int64_t told = sv->scan_at - sv->last_at;
+    int64_t gap = max_i64(passed, told);
 
-    if (gap <= 3 * sv->config.interval_ms)
+    if (passed <= 3 * sv->config.interval_ms && told - passed <= sv->config.interval_ms)
         return;
     bool still = sv->last_at < sv->lost.until + sv->lost.grace_ms;
     if (!still)
@@ -121,8 +127,7 @@ static void leave_run(struct store_job *j, struct store *store)
     struct supervisor *sv = CONTAINER_OF(j, struct supervisor, job);
     const struct lease_try want = {.name = LEASE_NAME,
                                    .holder = sv->config.holder,
-                                   .now = sv->scan_at,
-                                   .until = sv->scan_at};
+                                   .now = sv->scan_at}; /* for no time at all */
 
     /* If that fails, the lease runs out by itself. */
     sv->err = store->ops->lease(store, &want, &sv->arena, &sv->lease, &sv->error);
@@ -163,10 +168,11 @@ static void read_run(struct store_job *j, struct store *store)
     const struct lease_try want = {.name = LEASE_NAME,
                                    .holder = sv->config.holder,
                                    .now = sv->scan_at,
-                                   .until = sv->scan_at + sv->config.lease_ms};
+                                   .length_ms = sv->config.lease_ms};
 
     sv->err = store->ops->lease(store, &want, &sv->arena, &sv->lease, &sv->error);
-    if (sv->err != ERR_OK || !slice_eq(sv->lease.holder, sv->config.holder))
+    sv->leased = sv->err == ERR_OK;
+    if (!sv->leased || !slice_eq(sv->lease.holder, sv->config.holder))
         return;
     sv->err = store->ops->overdue(store, sv->scan_at, sv->seen_wake_at, sv->seen_seq, PAGE_MAX,
                                   &sv->arena, &sv->page, &sv->error);
@@ -274,17 +280,41 @@ static void definitions_read(struct registry_wait *w, enum err err, const char *
     scan_over(sv, false);
 }
 
+/* While the store did not answer us, it answered nobody: what fell due just before was perhaps on
+ * its way. The next scan finds a gap, and gives grace. One that is as slow does what it can. */
+static bool is_outdated(struct supervisor *sv)
+{
+    int64_t took = sv->outside.steady(sv->outside.arg) - sv->read_steady;
+
+    sv->outdated = !sv->outdated && took > 3 * sv->config.interval_ms;
+    return sv->outdated;
+}
+
+static void give_up_scan(struct supervisor *sv)
+{
+    arena_fini(&sv->arena);
+    sv->phase = PHASE_IDLE;
+    sv->next_at = sv->scan_at;
+    if (sv->stopped)
+        leave(sv);
+}
+
 static void read_done(struct store_job *j)
 {
     struct supervisor *sv = CONTAINER_OF(j, struct supervisor, job);
 
+    if (sv->leased)
+        sv->stats.leads = slice_eq(sv->lease.holder, sv->config.holder);
     if (sv->err != ERR_OK) {
         scan_over(sv, false);
         return;
     }
     if (sv->outside.generations)
         sv->outside.generations(sv->outside.arg, &sv->lease.generations);
-    sv->stats.leads = slice_eq(sv->lease.holder, sv->config.holder);
+    if (is_outdated(sv)) {
+        give_up_scan(sv);
+        return;
+    }
     if (!sv->stats.leads) {
         scan_over(sv, true);
         return;
@@ -301,6 +331,7 @@ static void begin_read(struct supervisor *sv)
     arena_fini(&sv->arena);
     sv->page = (struct row_page){0};
     sv->phase = PHASE_READ;
+    sv->read_steady = sv->outside.steady(sv->outside.arg);
     sv->job = (struct store_job){.run = read_run, .done = read_done};
     sv->store->submit(sv->store, &sv->job);
 }
@@ -342,18 +373,58 @@ static void begin_write(struct supervisor *sv)
 
 /* ---- scans ---- */
 
+static void scan_begins(struct supervisor *sv, int64_t now)
+{
+    sv->scan_at = now;
+    sv->scan_steady = sv->outside.steady(sv->outside.arg);
+    sv->seen_wake_at = sv->seen_seq = 0;
+    notice_lost_time(sv);
+}
+
+bool supervisor_wants_lead(const struct supervisor *sv)
+{
+    return !sv->stopped;
+}
+
+/* Surveys that come as often as we look are our scans: we look by ourselves only if one is late. */
+static int64_t due_at(const struct supervisor *sv)
+{
+    int64_t interval = sv->config.interval_ms;
+    bool surveyed = sv->surveyed_at != 0 && sv->surveyed_at + 2 * interval > sv->next_at;
+
+    return sv->next_at + (surveyed ? interval / 2 : 0);
+}
+
+void supervisor_surveyed(struct supervisor *sv, const struct survey *v)
+{
+    int64_t now = sv->outside.now(sv->outside.arg);
+    int64_t interval = sv->config.interval_ms;
+
+    if (!v->leads)
+        return;
+    sv->stats.leads = slice_eq(v->lead.holder, sv->config.holder);
+    sv->surveyed_at = now;
+    if (sv->stopped)
+        leave(sv); /* it was on its way already */
+    if (sv->stopped || sv->phase != PHASE_IDLE || now < sv->scan_at + interval - interval / 4)
+        return;
+    scan_begins(sv, now);
+    if (sv->stats.leads && v->wake_at != 0 && v->wake_at <= now) {
+        begin_read(sv);
+        return;
+    }
+    scan_over(sv, true);
+}
+
 int64_t supervisor_turn(struct supervisor *sv)
 {
     int64_t now = sv->outside.now(sv->outside.arg);
 
     if (sv->phase != PHASE_IDLE || sv->stopped)
         return 0;
-    if (now < sv->next_at)
-        return sv->next_at;
-    sv->scan_at = now;
-    sv->scan_steady = sv->outside.steady(sv->outside.arg);
-    sv->seen_wake_at = sv->seen_seq = 0;
-    notice_lost_time(sv);
+    if (now < due_at(sv))
+        return due_at(sv);
+    scan_begins(sv, now);
     begin_read(sv);
     return 0;
 }

@@ -12,9 +12,10 @@
  * One supervisor leads at a time, by a lease whose epoch fences its writes.
  *
  * Time that we lost is not the agents' fault. After a start, and after a gap of more than three
- * intervals between scans (the machine slept, the store was away), what fell due in the gap gets
- * `grace_ms` more. At a start the gap reaches back for ever: whatever fell due while we ran has
- * been acted on, so what is overdue now fell due while we did not.
+ * intervals between scans (the machine slept, the store was away), or a step of the store's time of
+ * more than one (another server is the primary now), what fell due in the gap gets `grace_ms` more.
+ * At a start the gap reaches back for ever: whatever fell due while we ran has been acted on, so
+ * what is overdue now fell due while we did not.
  *
  * A supervisor that does not lead looks as often as one that does, so that it knows by itself what
  * time was lost when it comes to lead. A leader that ends gives up its lease.
@@ -56,6 +57,12 @@ bool supervisor_is_busy(const struct supervisor *sv);
 
 /* From now on nothing is begun. */
 void supervisor_stop(struct supervisor *sv);
+
+/* Where nodes share the store: should somebody take the lease to lead for it? And what was seen
+ * when that was done. It is a scan if one is due, or soon will be: then nothing more is asked of
+ * the store unless something is overdue. */
+bool supervisor_wants_lead(const struct supervisor *sv);
+void supervisor_surveyed(struct supervisor *sv, const struct survey *v);
 
 struct supervisor_stats {
     uint64_t scans, overdue, requests, conflicts;

@@ -88,6 +88,18 @@ void world_settle(struct world *w)
     }
 }
 
+void postgres_do(struct world *w, const char *sql)
+{
+    char text[500];
+    PGconn *conn = PQconnectdb(cluster_conninfo());
+
+    (void)snprintf(text, sizeof text, "SET search_path = %s; %s", w->dir, sql);
+    PGresult *r = PQexec(conn, text);
+    CHECK(PQresultStatus(r) == PGRES_COMMAND_OK, "%s", PQerrorMessage(conn));
+    PQclear(r);
+    PQfinish(conn);
+}
+
 /* Emptying a schema is cheaper than making one, by far; and so is deleting a few rows, compared
  * with TRUNCATE, which makes new files. */
 static void empty_schema(const char *schema)

@@ -350,6 +350,59 @@ static void it_ends_while_the_database_is_away(void **state)
     wait_for_state(a, "patient", "processed");
 }
 
+/* The process of the database that serves the one node that runs. */
+static pid_t backend_of(const struct node *n)
+{
+    pid_t pid = (pid_t)sql_int(n, "SELECT max(pid) FROM pg_stat_activity WHERE application_name "
+                                  "LIKE 'intact%'");
+
+    CHECK(pid > 1, "no process serves %s", n->name);
+    return pid;
+}
+
+/* It has been asked, and says nothing. */
+static void it_ends_while_the_database_is_silent(void **state)
+{
+    pid_t silent[2];
+    (void)state;
+
+    node_stop(b);
+    for (int i = 0; i < 2; i++) { /* told once, and told twice */
+        silent[i] = backend_of(a);
+        CHECK(kill(silent[i], SIGSTOP) == 0, "stop %d", silent[i]);
+        sleep_ms(1500); /* so that it asks: it does each second */
+        node_signal(a, SIGTERM);
+        if (i == 1) {
+            sleep_ms(100);
+            node_signal(a, SIGTERM);
+        }
+        int status = node_wait(a, PATIENCE_MS);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == (i ? 128 + SIGTERM : 0),
+              "round %d: wait status %x", i, (unsigned)status);
+        (void)kill(silent[i], SIGCONT);
+        node_start(a, FLAGS("--drain", "1s"));
+    }
+}
+
+static void a_start_that_fails_takes_nothing_from_the_node(void **state)
+{
+    CLEANUP(buf_fini) struct buf said = {0};
+    char listen[40];
+    char url[50];
+    (void)state;
+
+    (void)snprintf(listen, sizeof listen, "127.0.0.1:%d", a->port);
+    (void)snprintf(url, sizeof url, "\"http://%s\"", listen);
+    int status = serve_briefly(FLAGS("--data", a->data, "--store", cluster_conninfo(), "--schema",
+                                     a->schema, "--node", "a", "--listen", listen),
+                               &said);
+    CHECK(status == 1 && strstr(said.ptr, "address already in use"), "%d: %s", status, said.ptr);
+    sleep_ms(1100); /* a list is good for a second */
+    CHECK(node_is(b, "a", "url", url) && node_is(b, "a", "alive", "true"), "it is still there");
+    CHECK(node_is(b, "a", "boot", "1"), "and is the same");
+    CHECK(node_wait(a, 0) < 0, "it runs");
+}
+
 /* ---- leading ---- */
 
 /* What an observer sees of the lease to lead: epochs only rise, and each has one holder. */
@@ -628,6 +681,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(a_drained_node_gives_up_what_it_has_at_once, begin, end),
         cmocka_unit_test_setup_teardown(who_was_started_again_elsewhere_ends, begin, end),
         cmocka_unit_test_setup_teardown(it_ends_while_the_database_is_away, begin, end),
+        cmocka_unit_test_setup_teardown(it_ends_while_the_database_is_silent, begin, end),
+        cmocka_unit_test_setup_teardown(a_start_that_fails_takes_nothing_from_the_node, begin, end),
         cmocka_unit_test_setup_teardown(another_leads_when_the_leader_is_killed, begin, end),
         cmocka_unit_test_setup_teardown(a_leader_that_wakes_up_does_no_harm, begin, end),
         cmocka_unit_test_setup_teardown(a_node_without_scheduler_only_supervises, begin, end),

@@ -76,11 +76,12 @@ CREATE TABLE ~generation (
     number BIGINT NOT NULL
 );
 
--- The nodes: how often each was started, and what it said of itself at its last start. Whether it
--- lives is told by its lease.
+-- The nodes: how often each was started, and what it said of itself, at which of its starts (not all
+-- come so far). Whether it lives is told by its lease.
 CREATE TABLE ~node (
     name       TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     boot       BIGINT NOT NULL,
+    said_by    BIGINT,
     url        TEXT,
     schedules  BOOLEAN NOT NULL DEFAULT false,
     supervises BOOLEAN NOT NULL DEFAULT false,
