@@ -434,8 +434,15 @@ static void while_the_database_is_away_nobody_is_told_anything_wrong(void **stat
     send_as(b, &r, "POST", "/v1/tasks", "application/x-ndjson", SLICE("{\"workflow\": \"away\"}"));
     EXPECT(&r, 503);
     reply_fini(&r);
-    get(b, &r, "/v1/workflows/away");
-    EXPECT(&r, 503);
+    static const char *const read[] = {"/v1/workflows", "/v1/workflows/away",
+                                       "/v1/workflows/away/versions/1", "/v1/tokens",
+                                       "/v1/tasks/away-1/why"};
+    for (size_t i = 0; i < COUNT_OF(read); i++) {
+        reply_fini(&r);
+        get(b, &r, "%s", read[i]);
+        EXPECT(&r, 503);
+        CHECK(head_has(&r, "Retry-After"), "%s: %.*s", read[i], SLICE_ARG(r.head));
+    }
     CHECK(status_with(b, "intact_0000000000000000000000000000000000000000000") == 503,
           "who would know that token?");
     cluster_start();
