@@ -98,6 +98,7 @@ enum pg_sql {
     PG_TOKEN_LIST,
     PG_AUDIT_LIST,
     PG_LEASE,
+    PG_TIME,
     PG_BOOT,
     PG_NODE_PUT,
     PG_NODE_LIST,
@@ -205,6 +206,8 @@ enum err pg_schema_node(struct postgres_store *s, struct error *e) MUST_USE; /* 
 /* postgres_time.c */
 /* A round trip gave `theirs` of the database's clock. */
 void pg_time_heard(struct postgres_store *s, int64_t sent_at, int64_t theirs);
+/* Asks for it, on a connection that was just made again. */
+enum err pg_time_measure(struct postgres_store *s, struct error *e) MUST_USE;
 int64_t pg_now(struct store *s);
 enum err pg_lease(struct store *s, const struct lease_try *want, struct arena *a, struct lease *ret,
                   struct error *e);

@@ -117,7 +117,7 @@ enum err connection_ready(struct postgres_store *s, struct error *e)
     enum err err = connect_once(s, e);
     if (err == ERR_OK) {
         s->backoff_ms = 0;
-        return ERR_OK;
+        return pg_time_measure(s, e); /* it may be another server's clock from now on */
     }
     /* The first failure may be a connection that just had to be made again: try at once. */
     s->connect_at = steady_ms() + s->backoff_ms;

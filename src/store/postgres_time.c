@@ -6,8 +6,8 @@
 
 /*
  * Several nodes agree on one clock, that of the database. It is asked whenever a lease is, so that
- * costs no statement; in between each node counts on by itself. After a failover it is that of
- * another machine, which nobody promises to be the same.
+ * costs no statement, and on each new connection; in between each node counts on by itself. After a
+ * failover it is that of another machine, which nobody promises to be the same.
  */
 
 enum { JUMP_MS = 5000 }; /* is worth telling */
@@ -35,6 +35,22 @@ void pg_time_heard(struct postgres_store *s, int64_t sent_at, int64_t theirs)
         log_line(LOG_WARN, "event=clock_differs ms=%" PRId64 " from=database", wall);
     if (is_far(off))
         log_line(LOG_WARN, "event=database_clock_jump ms=%" PRId64, off);
+}
+
+enum err pg_time_measure(struct postgres_store *s, struct error *e)
+{
+    CLEANUP(arena_fini) struct arena own = {0};
+    struct query q;
+
+    if (!s->time.known) /* at the very start it is asked with the rest */
+        return ERR_OK;
+    query_of(&q, s, PG_TIME, &own);
+    int64_t sent_at = store_time_steady();
+    CLEANUP(result_end) PGresult *r = pg_read(s, &q, e, "ask what time it is");
+    if (!r)
+        return e->code;
+    pg_time_heard(s, sent_at, result_number(r, 0, 0));
+    return ERR_OK;
 }
 
 int64_t pg_now(struct store *base)
