@@ -7,6 +7,7 @@ static void pg_close(struct store *base)
     struct postgres_store *s = postgres_store_of(base);
 
     connection_drop(s);
+    pg_hosts_fini(&s->hosts);
     for (size_t i = 0; i < PG_COUNT; i++)
         free(s->sql[i]);
     free(s->conninfo);
@@ -92,6 +93,7 @@ static struct postgres_store *make(const struct postgres_options *o, const char 
     ASSERT(s->conninfo && s->node);
     (void)snprintf(s->schema, sizeof s->schema, "%s", schema);
     (void)snprintf(s->prefix, sizeof s->prefix, "\"%s\".", schema);
+    pg_hosts_init(&s->hosts, s->conninfo);
     s->wait_ms = o->wait_ms ? o->wait_ms : 10000;
     store_time_init(&s->time, 0);
     for (size_t i = 0; i < PG_COUNT; i++) {
@@ -110,9 +112,14 @@ enum err postgres_store_open(const struct postgres_options *o, struct store **re
         return error_set(e, ERR_INVALID, "the schema is \"%s\", expected a name of a-z, 0-9 and _",
                          schema);
     struct postgres_store *s = make(o, schema);
-    enum err err = pg_schema_check(s, e);
-    if (err == ERR_OK)
-        err = pg_schema_node(s, e);
+    enum err err = ERR_IO;
+    for (size_t i = 0; i < s->hosts.count && err_is_transient(err); i++) {
+        err = pg_schema_check(s, e);
+        if (err == ERR_OK)
+            err = pg_schema_node(s, e);
+        if (err != ERR_OK) /* one that takes connections, and acknowledges nothing: the next one */
+            pg_hosts_next(&s->hosts);
+    }
     if (err != ERR_OK) {
         pg_close(&s->base);
         return err;

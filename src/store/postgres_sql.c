@@ -49,8 +49,8 @@
     "ON CONFLICT DO NOTHING) "
 
 /* Every change of rows that are there, each at the revision on which it was decided. They come in the
- * order of their ids, so that two batches seldom wait for each other crosswise; should it happen all
- * the same, one of them is rolled back and tried again. */
+ * order of their ids, so that two batches seldom wait for each other crosswise, though the database
+ * may take them in another; see PG_LOCK. */
 #define UPDATE                                                                                    \
     "WITH u AS MATERIALIZED (SELECT * FROM unnest($1::int8[], $2::text[], " \
     "$3::text[], $4::int8[], $5::text[], $6::text[], $7::int8[], $8::text[], $9::int8[], " \
@@ -124,6 +124,7 @@ const char *pg_sql_text(enum pg_sql which)
         /* Fails where the lease has another epoch: then all that follows is not done. */
         [PG_FENCE] = "WITH l AS MATERIALIZED (SELECT 1 FROM ~lease WHERE name = $1 AND epoch = $2 "
             "FOR SHARE) SELECT 1 / count(*) FROM l",
+        [PG_LOCK] = "SELECT 1 FROM ~task WHERE id = ANY ($1::text[]) ORDER BY id FOR UPDATE",
         [PG_INSERT] = INSERT "SELECT d.ord, d.seq FROM d",
         [PG_INSERT_EXTRA] = INSERT ", " PAYLOADS_INSERT(23, 24, 25)
             AUDITS_INSERT(26, 27, 28, 29, 30, 31, 32) "SELECT d.ord, d.seq FROM d",
@@ -160,6 +161,8 @@ const char *pg_sql_text(enum pg_sql which)
             TAKE("t.state", "t.started_at", "$2"),
         [PG_PROBE] = "INSERT INTO ~meta (name, value) VALUES ('probe', $1) "
             "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        /* Changes nothing, but is written: durable as all that was committed before it. */
+        [PG_PROVE] = "UPDATE ~node SET name = name WHERE name = $1 RETURNING " CLOCK,
         [PG_GET] = "SELECT " COLUMNS("t") PAYLOADS("t") " FROM ~task AS t WHERE t.id = $1",
         [PG_GLANCE] = "SELECT i.nth, t.revision, t.state FROM unnest($1::text[]) WITH ORDINALITY "
             "AS i(id, nth) JOIN ~task AS t ON t.id = i.id",
@@ -231,7 +234,6 @@ const char *pg_sql_text(enum pg_sql which)
             "UNION ALL SELECT holder, epoch, until, " CLOCK ", "
             GENERATION("workflow") ", "
             GENERATION("token") " FROM r",
-        [PG_TIME] = "SELECT " CLOCK,
         [PG_BOOT] = "INSERT INTO ~node AS n (name, boot) VALUES ($1, 1) "
             "ON CONFLICT (name) DO UPDATE SET boot = n.boot + 1, url = NULL, started_at = NULL, "
             "schedules = false, supervises = false, draining = false RETURNING boot, " CLOCK,

@@ -37,22 +37,6 @@ void pg_time_heard(struct postgres_store *s, int64_t sent_at, int64_t theirs)
         log_line(LOG_WARN, "event=database_clock_jump ms=%" PRId64, off);
 }
 
-enum err pg_time_measure(struct postgres_store *s, struct error *e)
-{
-    CLEANUP(arena_fini) struct arena own = {0};
-    struct query q;
-
-    if (!s->time.known) /* at the very start it is asked with the rest */
-        return ERR_OK;
-    query_of(&q, s, PG_TIME, &own);
-    int64_t sent_at = store_time_steady();
-    CLEANUP(result_end) PGresult *r = pg_read(s, &q, e, "ask what time it is");
-    if (!r)
-        return e->code;
-    pg_time_heard(s, sent_at, result_number(r, 0, 0));
-    return ERR_OK;
-}
-
 int64_t pg_now(struct store *base)
 {
     return store_time_now(&postgres_store_of(base)->time);

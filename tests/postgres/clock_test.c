@@ -56,6 +56,7 @@ static int setup(void **state)
 
     ASSERT(w);
     w->conn = PQconnectdb(cluster_conninfo());
+    execute(w, "SET client_min_messages = warning");
     execute(
         w,
         "DROP SCHEMA IF EXISTS another CASCADE; DROP SCHEMA IF EXISTS clock_test CASCADE;"
