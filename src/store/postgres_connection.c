@@ -307,7 +307,10 @@ static enum err prove(struct postgres_store *s, int64_t until, struct error *e)
     query_of(&q, s, PG_PROVE, &a);
     param_text(&q, slice_of(s->node));
     s->warned = false;
+    int64_t sent_at = store_time_steady();
     struct pg_end o = round_trip_until(s, &q, 1, &r, until, e, "use the database");
+    if (o.err == ERR_OK && PQntuples(r) == 1) /* it may be another server's clock from now on */
+        pg_time_heard(s, sent_at, result_number(r, 0, 0));
     PQclear(r);
     if (o.err == ERR_OK && s->warned)
         o.err = error_set(e, ERR_IO, "cannot use the database: it warned at a commit");

@@ -10,8 +10,8 @@
     ", ARRAY(SELECT p.number FROM ~payload AS p WHERE p.task = " t ".seq ORDER BY p.number)" \
     ", ARRAY(SELECT p.json FROM ~payload AS p WHERE p.task = " t ".seq ORDER BY p.number)"
 
-/* What goes with a change that was done, where there is any such: `d` has its ord and its task's seq. The parameters begin
- * with that number. */
+/* What goes with a change that was done, where there is any such: `d` has its ord and its task's
+ * seq. The parameters begin with that number. */
 #define PAYLOADS_INSERT(a, b, c)                                                      \
     "p AS (INSERT INTO ~payload (task, number, json) SELECT d.seq, p.number, p.json " \
     "FROM unnest($" #a "::int8[], $" #b "::int8[], $" #c "::text[]) "                 \
@@ -173,7 +173,7 @@ const char *pg_sql_text(enum pg_sql which)
         [PG_PROBE] = "INSERT INTO ~meta (name, value) VALUES ('probe', $1) "
             "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
         /* Changes nothing, but is written: durable as all that was committed before it. */
-        [PG_PROVE] = "UPDATE ~node SET name = name WHERE name = $1",
+        [PG_PROVE] = "UPDATE ~node SET name = name WHERE name = $1 RETURNING " CLOCK,
         [PG_GET] = "SELECT " COLUMNS("t") PAYLOADS("t") " FROM ~task AS t WHERE t.id = $1",
         [PG_GLANCE] = "SELECT i.nth, t.revision, t.state FROM unnest($1::text[]) WITH ORDINALITY "
             "AS i(id, nth) JOIN ~task AS t ON t.id = i.id",

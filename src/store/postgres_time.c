@@ -6,8 +6,8 @@
 
 /*
  * Several nodes agree on one clock, that of the database. It is asked whenever a lease is, so that
- * costs no statement; in between each node counts on by itself. After a failover it is that of
- * another machine, which nobody promises to be the same.
+ * costs no statement, and on each new connection; in between each node counts on by itself. After a
+ * failover it is that of another machine, which nobody promises to be the same.
  */
 
 enum { JUMP_MS = 5000 }; /* is worth telling */
