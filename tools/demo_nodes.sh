@@ -137,7 +137,7 @@ PGOPTIONS='-c search_path=intact' psql -h "$pg_socket" -U intact -d postgres -qX
     round(avg(ended_at - submitted_at) / 1000.0, 2) AS mean_seconds FROM task GROUP BY state ORDER BY state"
 wait_for "the lease of $other ran out" has_no_lease "$other"
 tell "the nodes, as one of them tells: intact node list"
-"$server_bin" node list
+"$server_bin" node list --server "$(url_of "$(leader)")"
 for n in "${names[@]}" {stock,payment,shipping}-{1,2}; do
     retire "$n"
 done

@@ -97,10 +97,10 @@ trouble_ways() {
     mend database "$n"
     nap
     for name in "${agents[@]}"; do cut_off "$name" "$n"; done
-    sleep "$(long && echo 8 || echo 2)"
+    sleep "$(long && echo 8 || echo 1)"
     for name in "${agents[@]}"; do mend "$name" "$n"; done
     for name in "${agents[@]}"; do cut_off "$n" "$name"; done
-    sleep "$(long && echo 8 || echo 2)"
+    sleep "$(long && echo 8 || echo 1)"
     load_end
     wait_until "all tasks have ended with half a link between $n and the agents" all_ended
     for name in "${agents[@]}"; do mend "$n" "$name"; done

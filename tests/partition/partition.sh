@@ -264,7 +264,7 @@ check_round() {
     [ "$(sort -u "$work/leases" | cut -d'|' -f1 | uniq -d)" = "" ] || fail "two led under one epoch: $work/leases"
     ! grep -hE "assertion failed|AddressSanitizer|LeakSanitizer|runtime error|ThreadSanitizer" "$work"/*.log >&2 ||
         fail "see above"
-    wait_until "connections that broke are closed" none_leaks 60
+    wait_until "connections that broke are closed" none_leaks 50
 }
 
 tell_round() {
