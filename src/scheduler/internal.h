@@ -201,7 +201,7 @@ void call_poke(struct scheduler *s, struct instance *i); /* so that it says what
 bool shared_may_claim(const struct scheduler *s);
 bool shared_try_lease(struct scheduler *s, struct arena *a,
                       struct lease_try *ret); /* false: it is not the time */
-void shared_leased(struct scheduler *s, const struct lease *l);
+void shared_leased(struct scheduler *s, const struct lease_try *want, const struct lease *l);
 void shared_poll(struct scheduler *s, int64_t now);
 void shared_polled(struct scheduler *s, const struct row_page *page);
 int64_t shared_next(const struct scheduler *s); /* 0: never */

@@ -35,7 +35,7 @@ bool shared_try_lease(struct scheduler *s, struct arena *a, struct lease_try *re
     *ret = (struct lease_try){.name = lease_name(s, a),
                               .holder = s->me,
                               .now = now,
-                              .until = now + s->config.lease_ms,
+                              .length_ms = s->config.lease_ms,
                               .seize = s->seizing};
     return true;
 }
@@ -50,11 +50,13 @@ static void replaced_by(struct scheduler *s, struct slice holder)
     scheduler_drain(s);
 }
 
-void shared_leased(struct scheduler *s, const struct lease *l)
+/* Until when it lasts is counted from when it was asked for, on our own clock: the store counts
+ * from later on, by its own. */
+void shared_leased(struct scheduler *s, const struct lease_try *want, const struct lease *l)
 {
     if (slice_eq(l->holder, s->me)) {
-        s->lease_until = l->until;
-        s->lease_try_at = l->until - s->config.lease_ms * 2 / 3; /* from when it was asked for */
+        s->lease_until = want->now + want->length_ms;
+        s->lease_try_at = want->now + want->length_ms / 3;
         s->seizing = false;
     } else if (owner_boot(l->holder) > s->config.boot) {
         replaced_by(s, l->holder);
@@ -96,8 +98,7 @@ void shared_leave(struct scheduler *s)
     s->leaving = true;
     s->leave_try = (struct lease_try){.name = lease_name(s, &s->leave_arena),
                                       .holder = s->me,
-                                      .now = now,
-                                      .until = now};
+                                      .now = now}; /* for no time at all */
     s->leave_job = (struct store_job){.run = leave_run, .done = leave_done};
     s->store->submit(s->store, &s->leave_job);
 }

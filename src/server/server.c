@@ -40,12 +40,16 @@ int64_t server_steady(void *arg)
     return clock_ms(CLOCK_BOOTTIME);
 }
 
-/* Wall time as it was at the start, carried on by the clock that never jumps: nothing expires
- * because somebody set the clock. */
+/* The store's time; where it has none, wall time as it was at the start, carried on by the clock
+ * that never jumps: nothing expires because somebody set the clock. */
 int64_t server_now(void *arg)
 {
     const struct server *sv = arg;
 
+    struct store *st = sv->config.store;
+
+    if (st->ops->now)
+        return st->ops->now(st);
     return server_steady(NULL) + sv->wall_minus_steady_ms;
 }
 
@@ -550,7 +554,8 @@ enum err server_run(const struct server_config *c, struct error *e)
     sv->config.roles = c->roles ? c->roles : NODE_ROLES;
     sv->config.drain_ms = c->drain_ms ? c->drain_ms : DRAIN_MS;
     sv->wall_minus_steady_ms = time_at_start(sv) - server_steady(NULL);
-    sv->wall_off_told_ms = min_i64(0, clock_ms(CLOCK_REALTIME) - server_now(sv));
+    sv->wall_off_told_ms =
+        min_i64(0, clock_ms(CLOCK_REALTIME) - server_steady(NULL) - sv->wall_minus_steady_ms);
     metrics_begin(&sv->metrics, clock_ms(CLOCK_REALTIME));
     (void)signal(SIGPIPE, SIG_IGN); /* clients that go away are no news */
     int rc = uv_loop_init(&sv->loop);

@@ -6,7 +6,8 @@
  * Tokens that are not known here. Another node may have made one a moment ago, and its client may
  * come here with it at once: so the store is asked before such a request is refused. Who has no
  * token must not be able to keep the store busy, nor memory: it is asked for all of them together,
- * a few times a second at most, and but few requests are held for that.
+ * a few times a second at most, and but few requests are held for that. Who wants a list of all
+ * tokens comes in by the same way.
  */
 
 enum { PAUSE_MS = 200, STRANGERS_MAX = 64 };

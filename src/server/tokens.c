@@ -380,7 +380,7 @@ void token_delete(struct server *sv, struct http_request *r)
     change_submit(change_new(sv, name, "token.delete"), sv, r);
 }
 
-void tokens_list(struct server *sv, struct http_request *r)
+static void list_now(struct server *sv, struct http_request *r)
 {
     CLEANUP(buf_fini) struct buf b = {0};
     size_t count = 0;
@@ -395,4 +395,11 @@ void tokens_list(struct server *sv, struct http_request *r)
     json_close(&b, ']');
     json_close(&b, '}');
     answer_json(r, 200, &b, NULL);
+}
+
+/* Others may have made or deleted some: read first, as for a token that is not known. */
+void tokens_list(struct server *sv, struct http_request *r)
+{
+    if (!strangers_hold(sv, r, list_now))
+        list_now(sv, r);
 }

@@ -199,6 +199,11 @@ static const struct mem_lease *lease_find(const struct memory_store *s, struct s
     return NULL;
 }
 
+static bool lease_runs(const struct lease *l, int64_t now)
+{
+    return l->until > now && l->until <= now + LEASE_MAX_MS;
+}
+
 /* The owner "n1/3" lives as long as it holds the lease "node/n1". */
 static bool owner_lives(const struct memory_store *s, struct slice owner, int64_t now)
 {
@@ -208,7 +213,7 @@ static bool owner_lives(const struct memory_store *s, struct slice owner, int64_
     buf_str(&name, NODE_LEASE);
     buf_slice(&name, (struct slice){node.ptr, node.len - 1}); /* without its slash */
     const struct mem_lease *l = lease_find(s, buf_view(&name));
-    return l && slice_eq(l->lease.holder, owner) && l->lease.until > now;
+    return l && slice_eq(l->lease.holder, owner) && lease_runs(&l->lease, now);
 }
 
 static bool claim_wants(const struct memory_store *s, const struct claim *c,
@@ -621,7 +626,7 @@ static void lease_give(struct mem_lease *l, const struct lease_try *want)
 
     lease.epoch += !slice_eq(lease.holder, want->holder);
     lease.holder = arena_copy(&fresh, want->holder);
-    lease.until = want->until;
+    lease.until = want->now + want->length_ms;
     arena_fini(&l->arena); /* after what is kept of it was copied */
     *l = (struct mem_lease){fresh, name, lease};
 }
@@ -656,9 +661,10 @@ static enum err memory_lease(struct store *base, const struct lease_try *want, s
 
     if (fault())
         return fails(e);
+    ASSERT(want->length_ms >= 0 && want->length_ms <= LEASE_MAX_MS);
     const struct mem_lease *found = lease_find(s, want->name);
     struct mem_lease *l = found ? &s->leases[found - s->leases] : lease_make(s, want->name);
-    if (l->lease.until <= want->now || want->seize || slice_eq(l->lease.holder, want->holder))
+    if (!lease_runs(&l->lease, want->now) || want->seize || slice_eq(l->lease.holder, want->holder))
         lease_give(l, want);
     *ret = l->lease;
     ret->holder = arena_copy(a, l->lease.holder);

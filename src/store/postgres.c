@@ -7,39 +7,13 @@ static void pg_close(struct store *base)
     struct postgres_store *s = postgres_store_of(base);
 
     connection_drop(s);
+    pg_hosts_fini(&s->hosts);
     for (size_t i = 0; i < PG_COUNT; i++)
         free(s->sql[i]);
     free(s->conninfo);
     free(s->node);
+    store_time_fini(&s->time);
     free(s);
-}
-
-static enum err pg_lease(struct store *base, const struct lease_try *want, struct arena *a,
-                         struct lease *ret, struct error *e)
-{
-    CLEANUP(arena_fini) struct arena own = {0};
-    struct postgres_store *s = postgres_store_of(base);
-    struct query q[2];
-    PGresult *r[2] = {0};
-
-    query_of(&q[0], s, PG_LEASE_TAKE, &own);
-    param_text(&q[0], want->name);
-    param_text(&q[0], want->holder);
-    param_number(&q[0], want->now);
-    param_number(&q[0], want->until);
-    param_flag(&q[0], want->seize);
-    query_of(&q[1], s, PG_LEASE_GET, &own);
-    param_text(&q[1], want->name);
-    struct pg_end o = pg_transact(s, q, COUNT_OF(q), r, e, "take a lease");
-    enum err err = pg_end_err(&o, e);
-    if (err == ERR_OK)
-        *ret = (struct lease){arena_copy(a, result_text(r[1], 0, 0)),
-                              (uint64_t)result_number(r[1], 0, 1),
-                              result_number(r[1], 0, 2),
-                              {(uint64_t)result_number(r[1], 0, 3),
-                               (uint64_t)result_number(r[1], 0, 4)}};
-    results_clear(r, COUNT_OF(r));
-    return err;
 }
 
 static enum err pg_generations(struct store *base, struct generations *ret, struct error *e)
@@ -97,6 +71,7 @@ static const struct store_ops ops = {
     .secret = pg_secret,
     .boot = pg_boot,
     .used_until = pg_used_until,
+    .now = pg_now,
 };
 
 static bool is_schema(const char *name)
@@ -118,7 +93,9 @@ static struct postgres_store *make(const struct postgres_options *o, const char 
     ASSERT(s->conninfo && s->node);
     (void)snprintf(s->schema, sizeof s->schema, "%s", schema);
     (void)snprintf(s->prefix, sizeof s->prefix, "\"%s\".", schema);
+    pg_hosts_init(&s->hosts, s->conninfo);
     s->wait_ms = o->wait_ms ? o->wait_ms : 10000;
+    store_time_init(&s->time, 0);
     for (size_t i = 0; i < PG_COUNT; i++) {
         struct buf b = {0};
         pg_sql_expand(&b, pg_sql_text((enum pg_sql)i), s->prefix);
@@ -135,9 +112,14 @@ enum err postgres_store_open(const struct postgres_options *o, struct store **re
         return error_set(e, ERR_INVALID, "the schema is \"%s\", expected a name of a-z, 0-9 and _",
                          schema);
     struct postgres_store *s = make(o, schema);
-    enum err err = pg_schema_check(s, e);
-    if (err == ERR_OK)
-        err = pg_schema_node(s, e);
+    enum err err = ERR_IO;
+    for (size_t i = 0; i < s->hosts.count && err_is_transient(err); i++) {
+        err = pg_schema_check(s, e);
+        if (err == ERR_OK)
+            err = pg_schema_node(s, e);
+        if (err != ERR_OK) /* one that takes connections, and acknowledges nothing: the next one */
+            pg_hosts_next(&s->hosts);
+    }
     if (err != ERR_OK) {
         pg_close(&s->base);
         return err;

@@ -7,6 +7,7 @@
  *   postgres_sql.c         every statement
  *   postgres_query.c       a statement with its parameters; arrays in binary form
  *   postgres_connection.c  the connection; transactions in one round trip; errors
+ *   postgres_hosts.c       several hosts; connections that were given up
  *   postgres_schema.c      migrations, and what is read once at start
  *   postgres_row.c         rows read
  *   postgres_commit.c      a batch
@@ -16,18 +17,22 @@
  *   postgres_workflow.c    definitions
  *   postgres_access.c      tokens, and the audit
  *   postgres_node.c        what nodes say of themselves
- *   postgres.c             open, close, leases, the table of operations
+ *   postgres_time.c        the database's clock, and leases, which go by it
+ *   postgres.c             open, close, the table of operations
  */
 
 #include <libpq-fe.h>
 
 #include "base/buf.h"
 #include "store/postgres.h"
+#include "store/store_time.h"
 
 enum {
     PG_SCHEMA_VERSION = 1,
     PG_SECRET_SIZE = 32,
     PG_PARAMS_MAX = 40,
+    PG_HOSTS_MAX = 8,
+    PG_ASIDE_MAX = 24,
 };
 
 /* The columns of a task in every result that has rows of it. */
@@ -64,6 +69,7 @@ enum pg_sql {
     PG_COMMIT,
     PG_ROLLBACK,
     PG_FENCE,
+    PG_LOCK,
     PG_INSERT,
     PG_INSERT_EXTRA, /* with payloads or audits */
     PG_UPDATE,
@@ -73,6 +79,7 @@ enum pg_sql {
     PG_CLAIM_BOOT,
     PG_CLAIM_NODE,
     PG_PROBE,
+    PG_PROVE,
     PG_GET,
     PG_GLANCE,
     PG_OVERDUE,
@@ -95,8 +102,7 @@ enum pg_sql {
     PG_TOKEN_LAST_ADMIN,
     PG_TOKEN_LIST,
     PG_AUDIT_LIST,
-    PG_LEASE_TAKE,
-    PG_LEASE_GET,
+    PG_LEASE,
     PG_BOOT,
     PG_NODE_PUT,
     PG_NODE_LIST,
@@ -105,20 +111,48 @@ enum pg_sql {
     PG_COUNT,
 };
 
+/* What a connection string says of one of its hosts; NULL: nothing. */
+struct pg_host {
+    char *host, *hostaddr, *port;
+};
+
+struct pg_hosts {
+    struct pg_host hosts[PG_HOSTS_MAX];
+    size_t count, at; /* the one that is connected, or tried next */
+    struct pg_aside {
+        PGconn *conn;
+        size_t host;
+    } aside[PG_ASIDE_MAX]; /* given up without an answer */
+    size_t aside_count;
+};
+
 struct postgres_store {
     struct store base;
     char *conninfo;
     char schema[64], prefix[72]; /* "intact", "\"intact\"." */
     char *node;
     int64_t wait_ms;
+    struct pg_hosts hosts;
     PGconn *conn;       /* NULL: to be made again */
+    bool unproven;      /* what it shows may not be on the standby: a commit has to tell */
     int64_t connect_at; /* steady: not before */
     int64_t backoff_ms;
     bool warned;         /* the server has warned of something since the last look */
     char *sql[PG_COUNT]; /* with the schema's name in them */
     uint64_t boot;
     unsigned char secret[PG_SECRET_SIZE];
+    struct store_time time;
 };
+
+/* ---- postgres_hosts.c ---- */
+
+void pg_hosts_init(struct pg_hosts *hosts, const char *conninfo);
+void pg_hosts_fini(struct pg_hosts *hosts);
+void pg_hosts_next(struct pg_hosts *hosts);
+/* False: too many connections to this host wait for an answer already. */
+bool pg_hosts_may_connect(struct pg_hosts *hosts);
+/* Takes a connection that was given up; it may still be at work on the server. */
+void pg_hosts_set_aside(struct pg_hosts *hosts, PGconn *c);
 
 static inline struct postgres_store *postgres_store_of(struct store *s)
 {
@@ -171,6 +205,9 @@ bool result_flag(const PGresult *r, int row, int column);
 /* postgres_connection.c */
 enum err connection_ready(struct postgres_store *s, struct error *e) MUST_USE;
 void connection_drop(struct postgres_store *s);
+/* Statements without parameters, on a connection that is not in pipeline mode; NULL: there was no
+ * answer within that time, or the connection was lost, and it is given up. */
+PGresult *pg_script(struct postgres_store *s, const char *sql, int64_t wait_ms);
 
 /* How a round trip ended. */
 struct pg_end {
@@ -199,6 +236,13 @@ bool pg_end_concerns_change(const struct pg_end *o);          /* its data, not t
 /* postgres_schema.c */
 enum err pg_schema_check(struct postgres_store *s, struct error *e) MUST_USE;
 enum err pg_schema_node(struct postgres_store *s, struct error *e) MUST_USE; /* boot, secret */
+
+/* postgres_time.c */
+/* A round trip gave `theirs` of the database's clock. */
+void pg_time_heard(struct postgres_store *s, int64_t sent_at, int64_t theirs);
+int64_t pg_now(struct store *s);
+enum err pg_lease(struct store *s, const struct lease_try *want, struct arena *a, struct lease *ret,
+                  struct error *e);
 
 /* postgres_row.c */
 void pg_row_read(const PGresult *r, int row, struct arena *a, struct task_row *ret);

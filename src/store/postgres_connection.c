@@ -60,6 +60,17 @@ static enum err lost(struct postgres_store *s, struct error *e, const char *what
     return ERR_IO;
 }
 
+/* All was sent, and no answer came: what was asked for may yet be done. */
+static enum err unanswered(struct postgres_store *s, struct error *e, const char *what)
+{
+    pg_hosts_set_aside(&s->hosts, s->conn);
+    s->conn = NULL;
+    return error_set(e, ERR_IO,
+                     "cannot %s: the database does not answer; if it waits for a synchronous "
+                     "standby, see what became of that",
+                     what);
+}
+
 /* ---- connecting ---- */
 
 static bool wait_socket(PGconn *c, short events, int64_t until)
@@ -84,17 +95,26 @@ static bool connect_within(PGconn *c, int64_t until)
     return true;
 }
 
-static enum err connect_once(struct postgres_store *s, struct error *e)
+static enum err connect_once(struct postgres_store *s, int64_t until, struct error *e)
 {
-    const char *const names[] = {"dbname",           "application_name",
-                                 "client_encoding",  "keepalives",
-                                 "keepalives_idle",  "keepalives_interval",
-                                 "tcp_user_timeout", NULL};
-    const char *const values[] = {s->conninfo, "intact", "UTF8", "1", "5", "5", "10000", NULL};
+    const struct pg_host *h = &s->hosts.hosts[s->hosts.at];
+    const char *const names[] = {"dbname",
+                                 "application_name",
+                                 "client_encoding",
+                                 "keepalives",
+                                 "keepalives_idle",
+                                 "keepalives_interval",
+                                 "tcp_user_timeout",
+                                 "host",
+                                 "hostaddr",
+                                 "port",
+                                 NULL};
+    const char *const values[] = {s->conninfo, "intact", "UTF8",      "1",     "5", "5",
+                                  "10000",     h->host,  h->hostaddr, h->port, NULL};
 
     s->conn = PQconnectStartParams(names, values, 1);
-    if (s->conn && connect_within(s->conn, steady_ms() + s->wait_ms)
-        && PQsetnonblocking(s->conn, 1) == 0 && PQenterPipelineMode(s->conn)) {
+    if (s->conn && connect_within(s->conn, until) && PQsetnonblocking(s->conn, 1) == 0
+        && PQenterPipelineMode(s->conn)) {
         (void)PQsetNoticeReceiver(s->conn, heed, s);
         return ERR_OK;
     }
@@ -103,27 +123,6 @@ static enum err connect_once(struct postgres_store *s, struct error *e)
               SLICE_ARG(why.len ? why : SLICE("it does not answer")));
     connection_drop(s);
     return ERR_IO;
-}
-
-enum err connection_ready(struct postgres_store *s, struct error *e)
-{
-    int64_t now = steady_ms();
-
-    if (s->conn && PQstatus(s->conn) == CONNECTION_OK)
-        return ERR_OK;
-    connection_drop(s);
-    if (now < s->connect_at)
-        return error_set(e, ERR_IO, "the database was not reached; the next try follows soon");
-    enum err err = connect_once(s, e);
-    if (err == ERR_OK) {
-        s->backoff_ms = 0;
-        return ERR_OK;
-    }
-    /* The first failure may be a connection that just had to be made again: try at once. */
-    s->connect_at = steady_ms() + s->backoff_ms;
-    s->backoff_ms = s->backoff_ms ? s->backoff_ms * 2 : BACKOFF_FIRST_MS;
-    s->backoff_ms = s->backoff_ms > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : s->backoff_ms;
-    return err;
 }
 
 /* ---- what an error means ---- */
@@ -249,11 +248,9 @@ static bool take_sync(struct postgres_store *s, int64_t until)
     return ok;
 }
 
-static bool take_results(struct postgres_store *s, size_t count, PGresult **results,
+static bool take_results(struct postgres_store *s, size_t count, PGresult **results, int64_t until,
                          struct pg_end *o, struct error *e, const char *what)
 {
-    int64_t until = steady_ms() + s->wait_ms;
-
     for (size_t i = 0; i < count; i++) {
         if (!take_result(s, until, &results[i]))
             return false;
@@ -263,23 +260,137 @@ static bool take_results(struct postgres_store *s, size_t count, PGresult **resu
     return take_sync(s, until);
 }
 
-static struct pg_end round_trip(struct postgres_store *s, const struct query *queries, size_t count,
-                                PGresult **results, struct error *e, const char *what)
+static struct pg_end round_trip_until(struct postgres_store *s, const struct query *queries,
+                                      size_t count, PGresult **results, int64_t until,
+                                      struct error *e, const char *what)
 {
     struct pg_end o = {.failed_at = count};
 
     for (size_t i = 0; i < count; i++)
         results[i] = NULL;
-    if (fault() || !send(s->conn, queries, count)
-        || !take_results(s, count, results, &o, e, what)) {
-        if (o.err == ERR_OK) /* otherwise the server said why before it hung up */
-            o.err = lost(s, e, what);
-        else
+    bool sent = !fault() && send(s->conn, queries, count);
+    if (!sent || !take_results(s, count, results, until, &o, e, what)) {
+        if (o.err != ERR_OK) /* the server said why before it hung up */
             connection_drop(s);
+        else if (sent && PQstatus(s->conn) == CONNECTION_OK)
+            o.err = unanswered(s, e, what);
+        else
+            o.err = lost(s, e, what);
     }
     if (is_last_word(&o))
         connection_drop(s);
     return o;
+}
+
+static struct pg_end round_trip(struct postgres_store *s, const struct query *queries, size_t count,
+                                PGresult **results, struct error *e, const char *what)
+{
+    return round_trip_until(s, queries, count, results, steady_ms() + s->wait_ms, e, what);
+}
+
+/* ---- a connection that can be relied on ---- */
+
+/*
+ * A primary that came back after a crash, or whose wait for the standby was cancelled, shows
+ * commits that nobody but it has: should it die now, they are gone. A commit of our own tells:
+ * when it is acknowledged, so is all that was before it. And one that never is tells a primary of
+ * yesterday, whose standby was promoted.
+ */
+static enum err prove(struct postgres_store *s, int64_t until, struct error *e)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct query q;
+    PGresult *r = NULL;
+
+    if (s->boot == 0) /* the first thing that is done is a commit */
+        return ERR_OK;
+    query_of(&q, s, PG_PROVE, &a);
+    param_text(&q, slice_of(s->node));
+    s->warned = false;
+    struct pg_end o = round_trip_until(s, &q, 1, &r, until, e, "use the database");
+    PQclear(r);
+    if (o.err == ERR_OK && s->warned)
+        o.err = error_set(e, ERR_IO, "cannot use the database: it warned at a commit");
+    s->unproven = o.err != ERR_OK;
+    if (s->unproven)
+        connection_drop(s);
+    return o.err;
+}
+
+static enum err connect_host(struct postgres_store *s, int64_t until, struct error *e)
+{
+    if (!pg_hosts_may_connect(&s->hosts))
+        return error_set(e, ERR_IO,
+                         "the database takes connections, and acknowledges nothing; if it waits "
+                         "for a synchronous standby, see what became of that");
+    enum err err = connect_once(s, until, e);
+    return err == ERR_OK ? prove(s, until, e) : err;
+}
+
+/* Each of the hosts in its share of the time, the one that was good last first. */
+static enum err connect_any(struct postgres_store *s, struct error *e)
+{
+    int64_t share = s->wait_ms / (int64_t)s->hosts.count;
+    enum err err = ERR_IO;
+
+    for (size_t i = 0; i < s->hosts.count; i++) {
+        err = connect_host(s, steady_ms() + share, e);
+        if (err == ERR_OK)
+            break;
+        pg_hosts_next(&s->hosts);
+    }
+    return err;
+}
+
+enum err connection_ready(struct postgres_store *s, struct error *e)
+{
+    int64_t now = steady_ms();
+
+    if (s->conn && PQstatus(s->conn) == CONNECTION_OK)
+        return s->unproven ? prove(s, now + s->wait_ms, e) : ERR_OK;
+    connection_drop(s);
+    if (now < s->connect_at)
+        return error_set(e, ERR_IO, "the database was not reached; the next try follows soon");
+    enum err err = connect_any(s, e);
+    if (err == ERR_OK) {
+        s->backoff_ms = 0;
+        return ERR_OK;
+    }
+    /* The first failure may be a connection that just had to be made again: try at once. */
+    s->connect_at = steady_ms() + s->backoff_ms;
+    s->backoff_ms = s->backoff_ms ? s->backoff_ms * 2 : BACKOFF_FIRST_MS;
+    s->backoff_ms = s->backoff_ms > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : s->backoff_ms;
+    return err;
+}
+
+/* The last of its results, as of PQexec; NULL: no answer came, and the connection is given up. */
+static PGresult *last_result(struct postgres_store *s, int64_t until)
+{
+    PGresult *last = NULL;
+
+    for (;;) {
+        while (PQisBusy(s->conn))
+            if (!wait_socket(s->conn, POLLIN, until) || !PQconsumeInput(s->conn)) {
+                PQclear(last);
+                return NULL;
+            }
+        PGresult *r = PQgetResult(s->conn);
+        if (!r)
+            return last;
+        PQclear(last);
+        last = r;
+    }
+}
+
+PGresult *pg_script(struct postgres_store *s, const char *sql, int64_t wait_ms)
+{
+    if (!s->conn)
+        return NULL;
+    int64_t until = steady_ms() + wait_ms;
+    PGresult *r = PQsendQuery(s->conn, sql) ? last_result(s, until) : NULL;
+    if (!r)
+        connection_drop(s);
+    return r;
 }
 
 static void roll_back(struct postgres_store *s)
@@ -345,6 +456,7 @@ struct pg_end pg_transact(struct postgres_store *s, const struct query *queries,
         s->warned = false;
         o = round_trip(s, all, count + 2, got, e, what);
         o.unknown = commit_is_unknown(s, &o, count + 1);
+        s->unproven |= s->warned;
         if (o.err == ERR_OK && o.unknown)
             o.err = error_set(e, ERR_UNKNOWN, "cannot %s: the database warned at the commit", what);
         if (o.err != ERR_OK)

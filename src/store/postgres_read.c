@@ -40,7 +40,8 @@ enum err pg_glance(struct store *base, const struct slice *ids, size_t count, st
     CLEANUP(result_end) PGresult *r = pg_read(s, &q, e, "look at tasks");
     if (!r)
         return e->code;
-    memset(ret, 0, count * sizeof *ret);
+    if (count > 0)
+        memset(ret, 0, count * sizeof *ret);
     for (int row = 0; row < PQntuples(r); row++) {
         struct glance *g = &ret[result_number(r, row, 0) - 1];
         if (task_state_parse(result_text(r, row, 2), &g->state))

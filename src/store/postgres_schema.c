@@ -13,7 +13,7 @@
  * they are there, and it tries again.
  */
 
-enum { TRIES = 5 };
+enum { TRIES = 5, STEP_MS = 3600 * 1000 /* for a change of all tables, at most */ };
 
 static const char *const steps[PG_SCHEMA_VERSION] = {schema_postgres_0001};
 
@@ -22,15 +22,21 @@ static const char first[] =
     "INSERT INTO ~meta (name, value) VALUES ('version', '0') ON CONFLICT (name) DO NOTHING";
 
 /* Statements without parameters, as a script: outside of pipeline mode. */
-static bool script(struct postgres_store *s, const char *text, PGresult **ret, char *ret_state)
+static bool script_within(struct postgres_store *s, const char *text, int64_t wait_ms,
+                          PGresult **ret, char *ret_state)
 {
     CLEANUP(buf_fini) struct buf sql = {0};
 
     pg_sql_expand(&sql, text, s->prefix);
-    *ret = PQexec(s->conn, sql.ptr);
+    *ret = pg_script(s, sql.ptr, wait_ms);
     const char *state = PQresultErrorField(*ret, PG_DIAG_SQLSTATE);
     (void)snprintf(ret_state, 6, "%s", state ? state : "");
     return PQresultStatus(*ret) == PGRES_COMMAND_OK || PQresultStatus(*ret) == PGRES_TUPLES_OK;
+}
+
+static bool script(struct postgres_store *s, const char *text, PGresult **ret, char *ret_state)
+{
+    return script_within(s, text, s->wait_ms, ret, ret_state);
 }
 
 static bool run(struct postgres_store *s, const char *text, char *ret_state)
@@ -44,9 +50,11 @@ static bool migrate(struct postgres_store *s, long from, char *ret_state)
 {
     char version[80];
 
-    for (long v = from; v < PG_SCHEMA_VERSION; v++)
-        if (!run(s, steps[v], ret_state))
+    for (long v = from; v < PG_SCHEMA_VERSION; v++) {
+        CLEANUP(result_end) PGresult *r = NULL;
+        if (!script_within(s, steps[v], STEP_MS, &r, ret_state))
             return false;
+    }
     (void)snprintf(version, sizeof version, "UPDATE ~meta SET value = '%d' WHERE name = 'version'",
                    PG_SCHEMA_VERSION);
     return from == PG_SCHEMA_VERSION || run(s, version, ret_state);
@@ -115,10 +123,10 @@ enum err pg_schema_check(struct postgres_store *s, struct error *e)
         err = check_once(s, e, state);
         if (err == ERR_OK || err == ERR_NEWER)
             break;
-        const char *text = PQerrorMessage(s->conn);
+        const char *text = s->conn ? PQerrorMessage(s->conn) : "the database does not answer";
         error_set(e, ERR_IO, "cannot make or migrate the schema \"%s\": %.*s", s->schema,
                   (int)strcspn(text, "\n"), text);
-        if (PQtransactionStatus(s->conn) != PQTRANS_IDLE)
+        if (s->conn && PQtransactionStatus(s->conn) != PQTRANS_IDLE)
             (void)run(s, "ROLLBACK", state);
         if (PQstatus(s->conn) != CONNECTION_OK)
             break;
@@ -135,14 +143,19 @@ enum err pg_schema_node(struct postgres_store *s, struct error *e)
 
     if (getrandom(s->secret, sizeof s->secret, 0) != sizeof s->secret)
         return error_set(e, ERR_IO, "the system gives no random bytes");
+    enum err err = connection_ready(s, e);
+    if (err != ERR_OK)
+        return err;
+    int64_t sent_at = store_time_steady();
     query_of(&q[0], s, PG_SECRET_MAKE, &a);
     param_bytes(&q[0], s->secret, sizeof s->secret);
     query_of(&q[1], s, PG_SECRET_GET, &a);
     query_of(&q[2], s, PG_BOOT, &a);
     param_text(&q[2], slice_of(s->node));
     struct pg_end o = pg_transact(s, q, COUNT_OF(q), r, e, "begin");
-    enum err err = pg_end_err(&o, e);
+    err = pg_end_err(&o, e);
     if (err == ERR_OK) {
+        pg_time_heard(s, sent_at, result_number(r[2], 0, 1));
         struct slice secret = result_text(r[1], 0, 0);
         s->boot = (uint64_t)result_number(r[2], 0, 0);
         if (secret.len == sizeof s->secret)

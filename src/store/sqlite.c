@@ -194,7 +194,7 @@ static enum err sqlite_lease(struct store *base, const struct lease_try *want, s
     /* the folder's lock excludes everybody else; older starts had older epochs */
     *ret = (struct lease){.holder = arena_copy(a, want->holder),
                           .epoch = sqlite_store_of(base)->boot,
-                          .until = want->until};
+                          .until = want->now + want->length_ms};
     return ERR_OK;
 }
 

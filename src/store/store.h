@@ -89,8 +89,8 @@ enum claim_kind {
     CLAIM_BOOT,  /* locked by an older boot of this node: "node/" + a number below ours. Taken over
                    as they are, running steps included */
     CLAIM_NODE,  /* locked by an owner that no longer holds its node's lease (NODE_LEASE), or whose
-                   lease has run out by `now`. Taken over in the same way. None where the store is
-                   not shared */
+                   lease has run out (by the store's clock; by `now` where it has none). Taken over
+                   in the same way. None where the store is not shared */
 };
 
 /* Takes up to `limit` tasks for `locked_by`: state processing (compensating where direction is
@@ -198,12 +198,18 @@ struct census {
 
 enum { CENSUS_AGENTS = 200 };
 
-/* An attempt to take or renew a lease. */
+/* No lease is longer. One that ends later than so far ahead was written by a clock that is right no
+ * more, and counts as run out. */
+#define LEASE_MAX_MS INT64_C(60000)
+
+/* An attempt to take or renew a lease. Whether it has run out, and until when it then lasts, is by
+ * the store's own clock where there is one: a node that is wrong about the time can neither steal
+ * nor keep it. */
 struct lease_try {
     struct slice name, holder;
-
-    int64_t now, until; /* until <= now: the holder gives it up */
-    bool seize;         /* whoever has it: an older boot of the same node, say */
+    int64_t now;       /* for a body without a clock (no `now`) */
+    int64_t length_ms; /* from now on, at most LEASE_MAX_MS; 0: the holder gives it up */
+    bool seize;        /* whoever has it: an older boot of the same node, say */
 };
 
 /* What nodes keep in memory although any of them may change it. Each change raises the number of
@@ -214,10 +220,10 @@ struct generations {
 };
 
 struct lease {
-    struct slice holder; /* who has it */
-    uint64_t epoch;      /* raised whenever the holder changes */
-    int64_t until;
-    struct generations generations; /* as they were when it was taken, or a moment later */
+    struct slice holder;            /* who has it */
+    uint64_t epoch;                 /* raised whenever the holder changes */
+    int64_t until;                  /* by the clock that judges it */
+    struct generations generations; /* about when it was taken */
 };
 
 /* What became of a task, in short. */
@@ -335,8 +341,8 @@ struct store_ops {
     enum err (*requested)(struct store *s, struct slice locked_by, int64_t after_seq, size_t limit,
                           struct arena *a, struct row_page *ret, struct error *e);
 
-    /* Takes or renews a lease if it is free, run out at `now`, or the holder's own. *ret is the
-     * lease as it stands afterwards, whoever holds it. Where a lock excludes other servers it is
+    /* Takes or renews a lease if it is free, run out, or the holder's own. *ret is the lease as it
+     * stands afterwards, whoever holds it. Where a lock excludes other servers it is
      * always the caller's, and nothing is written. */
     enum err (*lease)(struct store *s, const struct lease_try *want, struct arena *a,
                       struct lease *ret, struct error *e);
@@ -357,6 +363,12 @@ struct store_ops {
     /* A moment, ms UTC, up to which a server was at work on it before this start; 0: none is known.
      * A lower bound, and close to the truth. */
     int64_t (*used_until)(struct store *s);
+
+    /* What time it is by the store's own clock, ms UTC, as this process knows it: that never goes
+     * backwards, may be off by as long as a round trip takes, and is measured anew with every
+     * lease. From any thread, at any time, without a call to the outside. NULL: it has no clock,
+     * and the node's counts. */
+    int64_t (*now)(struct store *s);
 
     /* A copy of all of it, for a body that keeps it in a file; NULL: this one does not. It is made
      * in steps between other calls, and is the store as it stands at the last step. Begin writes

@@ -143,8 +143,7 @@ static void leave_run(struct store_job *j, struct store *store)
     struct supervisor *sv = CONTAINER_OF(j, struct supervisor, job);
     const struct lease_try want = {.name = LEASE_NAME,
                                    .holder = sv->config.holder,
-                                   .now = sv->scan_at,
-                                   .until = sv->scan_at};
+                                   .now = sv->scan_at}; /* for no time at all */
 
     /* If that fails, the lease runs out by itself. */
     sv->err = store->ops->lease(store, &want, &sv->arena, &sv->lease, &sv->error);
@@ -185,7 +184,7 @@ static void read_run(struct store_job *j, struct store *store)
     const struct lease_try want = {.name = LEASE_NAME,
                                    .holder = sv->config.holder,
                                    .now = sv->scan_at,
-                                   .until = sv->scan_at + sv->config.lease_ms};
+                                   .length_ms = sv->config.lease_ms};
 
     sv->err = store->ops->lease(store, &want, &sv->arena, &sv->lease, &sv->error);
     if (sv->err != ERR_OK || !slice_eq(sv->lease.holder, sv->config.holder))
