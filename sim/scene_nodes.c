@@ -134,6 +134,24 @@ static bool store_is_back_too_late(void)
            && a->complete_by < store_now();
 }
 
+static void store_slows_down(void)
+{
+    weather.store_ms = 9000;
+    submit_all();
+}
+
+/* Not always the first: calls for work break off while the store is busy with what they are to get.
+ */
+static bool one_was_given_up(void)
+{
+    for (uint32_t number = 1; number <= 4; number++) {
+        const struct seen_attempt *a = the_attempt(0, DIRECTION_FORWARD, number);
+        if (a && a->outcome == OUTCOME_TIMED_OUT)
+            return true;
+    }
+    return false;
+}
+
 /* ---- results elsewhere ---- */
 
 static void result_goes_elsewhere(void)
@@ -451,6 +469,21 @@ const struct scene scenes_of_nodes[] = {
         .end = TASK_PROCESSED,
         .fates = BOTH_DONE,
         .expect = nothing_failed,
+    },
+    {
+        .name = "slow_store",
+        .sentence = "the store takes seconds for everything, for good: that is no outage, and"
+                    " what is overdue is so in the end",
+        .unasked = true,
+        .flow = {.step_count = 1,
+                 .steps = {{.complete_by_ms = 20000, .retry = {.attempts = 9, .wait_ms = 500}}}},
+        .parts = {{.attempt = 1, .act = {SAYS_NOTHING, .takes = 100}},
+                  {.attempt = 2, .act = {SAYS_NOTHING, .takes = 100}},
+                  {.attempt = 3, .act = {SAYS_NOTHING, .takes = 100}},
+                  {.attempt = 4, .act = {SAYS_NOTHING, .takes = 100}}},
+        .beats = {{.what = "the store is slow", .then = store_slows_down},
+                  {.what = "an attempt was given up", .until = one_was_given_up}},
+        .end = TASK_PROCESSED,
     },
     {
         .name = "result_elsewhere",

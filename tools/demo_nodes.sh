@@ -28,15 +28,14 @@ wait_for() {
 
 # How many tasks each node owns, and which one leads: all of it stands in the database.
 owners() {
-    local n leads owned
+    local n leads owned what
     leads=$(leader)
     owned=$(sql "SELECT split_part(locked_by, '/', 1), count(*) FROM task WHERE locked_by IS NOT NULL GROUP BY 1")
     for n in "${names[@]}"; do
-        case $n in
-        "$dead") printf '  %s dead %3d' "$n" "$(grep "^$n|" <<<"$owned" | cut -d'|' -f2)" ;;
-        "$leads") printf '  %s LEADS %2d' "$n" "$(grep "^$n|" <<<"$owned" | cut -d'|' -f2)" ;;
-        *) printf '  %s      %2d' "$n" "$(grep "^$n|" <<<"$owned" | cut -d'|' -f2)" ;;
-        esac
+        what=
+        [ "$n" != "$leads" ] || what=LEADS
+        [ "$n" != "$dead" ] || what=DEAD
+        printf '  %s %-5s %3d' "$n" "$what" "$(grep "^$n|" <<<"$owned" | cut -d'|' -f2)"
     done
 }
 
@@ -56,7 +55,12 @@ is_led_by_another() { # NAME
 }
 owns_nothing() { [ "$(sql "SELECT count(*) FROM task WHERE locked_by LIKE '$1/%'")" = 0 ]; }
 
-# Shows what goes on until both have happened: another one leads, and the dead one's tasks have new owners. Usage: NAME FROM
+has_no_lease() {
+    [ "$(sql "SELECT count(*) FROM lease WHERE name = 'node/$1'
+        AND until > extract(epoch FROM clock_timestamp()) * 1000")" = 0 ]
+}
+
+# Shows what goes on until both have happened: another one leads, and the dead one's tasks have new owners. Usage: NAME FROM [leads]
 watch_take_over() {
     local from=$2 led= taken= shown=0
     [ -n "${3:-}" ] || led=1
@@ -67,7 +71,7 @@ watch_take_over() {
         fi
         if [ -z "$taken" ] && owns_nothing "$1"; then
             taken=$(($(ms) - from))
-            tell "none of $1's tasks is left with it, $((taken / 1000)).$(printf %03d $((taken % 1000))) s after the kill"
+            tell "$1's tasks belong to the others, $((taken / 1000)).$(printf %03d $((taken % 1000))) s after the kill"
         fi
         if [ $(($(ms) - shown)) -ge 500 ]; then
             show
@@ -111,12 +115,12 @@ tell "SIGKILL: $victim, which leads. Nobody starts it again"
 from=$(ms)
 kill_node "$victim"
 watch_take_over "$victim" "$from" leads
-watch_for 2
+watch_for 1
 tell "$victim is started again"
 dead=
 start "$victim"
 wait_for "$victim is ready" answers "$victim"
-watch_for 2
+watch_for 1
 leads=$(leader)
 other=$(printf '%s\n' "${names[@]}" | grep -v -e "^$leads$" -e "^$victim$" | head -n 1)
 other=${other:-$victim}
@@ -131,8 +135,11 @@ tell "all orders have ended; what became of them, by plain SQL:"
 PGOPTIONS='-c search_path=intact' psql -h "$pg_socket" -U intact -d postgres -qX -P footer=off -P border=2 \
     -P linestyle=unicode -c "SELECT state, count(*) AS tasks, sum(failure_count) AS failures,
     round(avg(ended_at - submitted_at) / 1000.0, 2) AS mean_seconds FROM task GROUP BY state ORDER BY state"
+wait_for "the lease of $other ran out" has_no_lease "$other"
 tell "the nodes, as one of them tells: intact node list"
-"$server_bin" node list
-retire_all
+"$server_bin" node list --server "$(url_of "$(leader)")"
+for n in "${names[@]}" {stock,payment,shipping}-{1,2}; do
+    retire "$n"
+done
 tell "a program of its own compares the agents' ledgers with the tasks in the database:"
 reconcile

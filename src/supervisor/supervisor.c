@@ -9,6 +9,7 @@
 enum {
     PAGE_MAX = 256,
     UNREADABLE_MS = 3600000, /* until a row that cannot be read is complained about again */
+    LOST_IN_A_ROW_MAX = 5,   /* times that what was lost grows, though scans succeeded in between */
 };
 
 #define LEASE_NAME SLICE(SUPERVISOR_LEASE)
@@ -40,6 +41,8 @@ struct supervisor {
     int64_t last_at, last_steady;   /* the last scan that succeeded; at first, our start */
     struct lost_time lost;
     int64_t lost_ms, lost_told_ms; /* of an outage that is not over; 0: there is none */
+    int64_t lost_after;            /* which scan it began */
+    unsigned lost_in_a_row;
     struct supervisor_stats stats;
     bool stopped;
 };
@@ -91,6 +94,23 @@ struct lost_time supervisor_lost_time(const struct supervisor *sv)
 
 /* ---- lost time ---- */
 
+/* A store that is slow for good is no outage after another: else each scan would put off again what
+ * the one before had put off, and nothing ever be overdue. */
+static bool is_just_slow(struct supervisor *sv)
+{
+    if (sv->last_at < sv->lost.until + sv->lost.grace_ms) {
+        if (sv->last_at == sv->lost_after)
+            return false; /* no scan succeeded since it was noticed */
+        if (sv->lost_in_a_row == LOST_IN_A_ROW_MAX)
+            return true;
+        sv->lost_in_a_row++;
+    } else {
+        sv->lost_in_a_row = 0;
+    }
+    sv->lost_after = sv->last_at;
+    return false;
+}
+
 /* Scans that lie too far apart: nobody could hand in anything in between, or be heard. Or the
  * store's time is further on than the clock that never jumps: nobody had what was skipped. */
 static void notice_lost_time(struct supervisor *sv)
@@ -100,6 +120,8 @@ static void notice_lost_time(struct supervisor *sv)
     int64_t gap = max_i64(passed, told);
 
     if (passed <= 3 * sv->config.interval_ms && told - passed <= sv->config.interval_ms)
+        return;
+    if (is_just_slow(sv))
         return;
     bool still = sv->last_at < sv->lost.until + sv->lost.grace_ms;
     if (!still)

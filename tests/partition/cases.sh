@@ -97,10 +97,10 @@ trouble_ways() {
     mend database "$n"
     nap
     for name in "${agents[@]}"; do cut_off "$name" "$n"; done
-    sleep "$(long && echo 8 || echo 2)"
+    sleep "$(long && echo 8 || echo 1)"
     for name in "${agents[@]}"; do mend "$name" "$n"; done
     for name in "${agents[@]}"; do cut_off "$n" "$name"; done
-    sleep "$(long && echo 8 || echo 2)"
+    sleep "$(long && echo 8 || echo 1)"
     load_end
     wait_until "all tasks have ended with half a link between $n and the agents" all_ended
     for name in "${agents[@]}"; do mend "$n" "$name"; done
@@ -139,18 +139,23 @@ trouble_database() {
     [ "$(pids_of_nodes)" = "$before" ] || fail "a node was restarted"
 }
 
-# All ways lead through links that delay by 50 to 300 ms and, now and then, break in the middle of what they carry.
+# All ways lead through links that delay, by 50 to 300 ms between agents and nodes and by less on the way to the
+# database, and that break, now and then, in the middle of what they carry.
 trouble_slow() {
-    local name
-    plan "delay 50 300" "cut $(long && echo 50 || echo 20)"
+    plan nodes "delay 50 300" "cut $(long && echo 50 || echo 20)"
+    plan database "delay 2 20" "cut $(long && echo 5 || echo 2)"
     use wan
+    answer_within=20
     load_begin
     sleep "$(long && echo 20 || echo 3)"
-    plan "delay 50 300" "rate 20000"
-    sleep "$(long && echo 10 || echo 2)"
+    plan nodes "delay 50 300" "rate 20000"
+    plan database "delay 5 30" "rate 200000"
+    sleep "$(long && echo 20 || echo 2)"
     load_end
     wait_until "all tasks have ended over slow links" all_ended
-    plan
+    answer_within=3
+    plan nodes
+    plan database
     use straight
 }
 

@@ -4,8 +4,8 @@
 # have ended. Usage: partition.sh ROOT BUILD [CASE...] [--rounds N] [--seed N] [--short]
 # The cases are the functions trouble_CASE in cases.sh.
 set -eu
-root=$1
-build=$2
+root=$(realpath "$1")
+build=$(realpath "$2")
 . "$root/tests/partition/net.sh"
 net_enter "$0" "$@"
 shift 2
@@ -18,7 +18,7 @@ while [ $# -gt 0 ]; do
     case $1 in
     --rounds) rounds=$2; shift ;;
     --seed) seed=$2; shift ;;
-    --short) size=short ;;
+    --short) size=short size_flag=' --short' ;;
     *) cases="$cases $1" ;;
     esac
     shift
@@ -38,7 +38,7 @@ finish() {
     if [ -n "$good" ]; then
         rm -rf "$work"
     else
-        echo "partition: $kind failed; again: ./run chaos partition $kind --seed $seed --rounds $rounds" >&2
+        echo "partition: $kind failed; again: tests/partition/partition.sh . $build $kind --seed $seed${size_flag:-}" >&2
         echo "partition: what is left of it: $work" >&2
     fi
 }
@@ -92,19 +92,23 @@ route() { # straight|wan
     cat "$work"/url-n? | paste -sd, >"$work/urls"
 }
 
-plan() { # what partition-delay reads
+# What partition-delay reads, for the way to the nodes or to the database. Usage: plan nodes|database [LINE...]
+plan() {
+    local where=$1
+    shift
     printf '%s\n' "$@" >"$work/plan.new"
-    mv "$work/plan.new" "$work/plan"
+    mv "$work/plan.new" "$work/plan-$where"
 }
 
 start_wan() {
     local i delay=$build/tests/partition/partition-delay
-    plan
+    plan nodes
+    plan database
     keep wan-database at wan "$delay" --listen "$(address_of wan):5432" --to "$(address_of database):5432" \
-        --plan "$work/plan" --seed "$seed"
+        --plan "$work/plan-database" --seed "$seed"
     for i in 1 2 3; do
         keep "wan-n$i" at wan "$delay" --listen "$(address_of wan):742$i" --to "$(address_of "n$i"):742$i" \
-            --plan "$work/plan" --seed "$seed$i"
+            --plan "$work/plan-nodes" --seed "$seed$i"
     done
 }
 
@@ -183,7 +187,7 @@ submit_order() {
     for ((;;)); do
         n=$((1 + RANDOM % 3))
         [ -z "$only" ] || n=${only#n}
-        status=$( (at client curl -s -m 3 -o "$work/answer" -w '%{http_code}' \
+        status=$( (at client curl -s -m $answer_within -o "$work/answer" -w '%{http_code}' \
             -H "Authorization: Bearer $INTACT_TOKEN" -H 'Content-Type: application/json' -d "$2" \
             "$(cat "$work/url-n$n")/v1/tasks") || true)
         case $status in
@@ -218,6 +222,7 @@ load_begin() {
     submitter=$!
 }
 part_number=0
+answer_within=3 # seconds, before another node is asked
 
 load_end() {
     touch "$work/enough"
@@ -259,7 +264,7 @@ check_round() {
     [ "$(sort -u "$work/leases" | cut -d'|' -f1 | uniq -d)" = "" ] || fail "two led under one epoch: $work/leases"
     ! grep -hE "assertion failed|AddressSanitizer|LeakSanitizer|runtime error|ThreadSanitizer" "$work"/*.log >&2 ||
         fail "see above"
-    wait_until "connections that broke are closed" none_leaks 60
+    wait_until "connections that broke are closed" none_leaks 50
 }
 
 tell_round() {
