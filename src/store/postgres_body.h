@@ -140,6 +140,8 @@ struct postgres_store {
 void pg_hosts_init(struct pg_hosts *hosts, const char *conninfo);
 void pg_hosts_fini(struct pg_hosts *hosts);
 void pg_hosts_next(struct pg_hosts *hosts);
+/* Ends those that were given up and are through by now. */
+void pg_hosts_tidy(struct pg_hosts *hosts);
 /* False: too many connections to this host wait for an answer already. */
 bool pg_hosts_may_connect(struct pg_hosts *hosts);
 /* Takes a connection that was given up; it may still be at work on the server. */

@@ -317,35 +317,46 @@ static enum err prove(struct postgres_store *s, int64_t until, struct error *e)
     return o.err;
 }
 
-static enum err connect_host(struct postgres_store *s, int64_t until, struct error *e)
+/* `ret_took`: it took a connection, now or before. */
+static enum err connect_host(struct postgres_store *s, int64_t until, bool *ret_took,
+                             struct error *e)
 {
-    if (!pg_hosts_may_connect(&s->hosts))
+    *ret_took = !pg_hosts_may_connect(&s->hosts);
+    if (*ret_took)
         return error_set(e, ERR_IO,
                          "the database takes connections, and acknowledges nothing; if it waits "
                          "for a synchronous standby, see what became of that");
     enum err err = connect_once(s, until, e);
+    *ret_took = err == ERR_OK;
     return err == ERR_OK ? prove(s, until, e) : err;
 }
 
-/* Each of the hosts in its share of the time, the one that was good last first. */
+/* Each of the hosts in its share of the time, the one that was good last first. What is told is
+ * what became of the one that took a connection, if there was one. */
 static enum err connect_any(struct postgres_store *s, struct error *e)
 {
     int64_t share = s->wait_ms / (int64_t)s->hosts.count;
-    enum err err = ERR_IO;
+    struct error told = {0};
+    bool took = false;
 
     for (size_t i = 0; i < s->hosts.count; i++) {
-        err = connect_host(s, steady_ms() + share, e);
+        enum err err = connect_host(s, steady_ms() + share, &took, e);
         if (err == ERR_OK)
-            break;
+            return ERR_OK;
+        if (took)
+            told = *e;
         pg_hosts_next(&s->hosts);
     }
-    return err;
+    if (told.code != ERR_OK)
+        *e = told;
+    return e->code;
 }
 
 enum err connection_ready(struct postgres_store *s, struct error *e)
 {
     int64_t now = steady_ms();
 
+    pg_hosts_tidy(&s->hosts);
     if (s->conn && PQstatus(s->conn) == CONNECTION_OK)
         return s->unproven ? prove(s, now + s->wait_ms, e) : ERR_OK;
     connection_drop(s);

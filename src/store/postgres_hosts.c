@@ -116,7 +116,7 @@ static bool is_through(PGconn *c)
     return nothing == 2;
 }
 
-static void forget_those_through(struct pg_hosts *hosts)
+void pg_hosts_tidy(struct pg_hosts *hosts)
 {
     size_t kept = 0;
 
@@ -132,7 +132,7 @@ bool pg_hosts_may_connect(struct pg_hosts *hosts)
 {
     size_t count = 0;
 
-    forget_those_through(hosts);
+    pg_hosts_tidy(hosts);
     for (size_t i = 0; i < hosts->aside_count; i++)
         count += hosts->aside[i].host == hosts->at;
     return count < ASIDE_OF_A_HOST_MAX;
