@@ -1,6 +1,7 @@
 #include "store/postgres_body.h"
 
 #include <stdlib.h>
+#include <sys/random.h>
 
 static void pg_close(struct store *base)
 {
@@ -9,7 +10,7 @@ static void pg_close(struct store *base)
     connection_drop(s);
     for (size_t i = 0; i < PG_COUNT; i++)
         free(s->sql[i]);
-    free(s->conninfo);
+    pg_hosts_free(s);
     free(s->node);
     free(s);
 }
@@ -30,7 +31,7 @@ static enum err pg_lease(struct store *base, const struct lease_try *want, struc
     param_flag(&q[0], want->seize);
     query_of(&q[1], s, PG_LEASE_GET, &own);
     param_text(&q[1], want->name);
-    struct pg_end o = pg_transact(s, q, COUNT_OF(q), r, e, "take a lease");
+    struct pg_end o = pg_transact_brief(s, q, COUNT_OF(q), r, e, "take a lease");
     enum err err = pg_end_err(&o, e);
     if (err == ERR_OK)
         *ret = (struct lease){arena_copy(a, result_text(r[1], 0, 0)),
@@ -91,12 +92,14 @@ static struct postgres_store *make(const struct postgres_options *o, const char 
 
     ASSERT(s);
     s->base = (struct store){&ops, true};
-    s->conninfo = strdup(o->conninfo);
     s->node = strdup(o->node);
-    ASSERT(s->conninfo && s->node);
+    ASSERT(s->node);
     (void)snprintf(s->schema, sizeof s->schema, "%s", schema);
     (void)snprintf(s->prefix, sizeof s->prefix, "\"%s\".", schema);
     s->wait_ms = o->wait_ms ? o->wait_ms : 10000;
+    if (getrandom(&s->random, sizeof s->random, 0) != sizeof s->random)
+        s->random.state = (uint64_t)pg_steady_ms(); /* pauses that are less by chance, at worst */
+    pg_settings_make(s);
     for (size_t i = 0; i < PG_COUNT; i++) {
         struct buf b = {0};
         pg_sql_expand(&b, pg_sql_text((enum pg_sql)i), s->prefix);
@@ -113,7 +116,9 @@ enum err postgres_store_open(const struct postgres_options *o, struct store **re
         return error_set(e, ERR_INVALID, "the schema is \"%s\", expected a name of a-z, 0-9 and _",
                          schema);
     struct postgres_store *s = make(o, schema);
-    enum err err = pg_schema_check(s, e);
+    enum err err = pg_hosts_read(s, o->conninfo, e);
+    if (err == ERR_OK)
+        err = pg_schema_check(s, e);
     if (err == ERR_OK)
         err = pg_schema_node(s, e);
     if (err != ERR_OK) {
