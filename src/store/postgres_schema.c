@@ -137,7 +137,7 @@ static enum err tell_trouble(const struct postgres_store *s, const struct troubl
 
     if (strstr(t->text, "statement pooling"))
         hint = "; the pooler needs pool_mode = transaction, or session";
-    else if (strcmp(t->state, "42501") == 0)
+    else if (strcmp(t->state, "42501") == 0 || strcmp(t->state, "3F000") == 0)
         hint = "; start a node once with a role that may, or have the rights granted";
     return error_set(e, ERR_IO, "cannot make or migrate the schema \"%s\": %s%s", s->schema,
                      t->text, hint);
