@@ -322,8 +322,15 @@ PGresult *pg_script(struct postgres_store *s, const char *sql, int64_t wait_ms)
         PQclear(last);
         last = r;
     }
-    PQclear(last);
+    /* The server, or a pooler, may have said why it hung up. */
+    if ((!last || is_good(last)) && PQstatus(s->conn) == CONNECTION_BAD) {
+        PQclear(last);
+        last = PQgetResult(s->conn);
+    }
     connection_drop(s);
+    if (last && !is_good(last))
+        return last;
+    PQclear(last);
     return NULL;
 }
 

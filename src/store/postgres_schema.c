@@ -42,7 +42,7 @@ static PGresult *script(struct postgres_store *s, const char *text, int64_t wait
     if (r && (PQresultStatus(r) == PGRES_COMMAND_OK || PQresultStatus(r) == PGRES_TUPLES_OK))
         return r;
     const char *state = r ? PQresultErrorField(r, PG_DIAG_SQLSTATE) : NULL;
-    const char *why = r         ? PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY)
+    const char *why = r         ? PQresultErrorMessage(r)
                       : s->conn ? PQerrorMessage(s->conn)
                                 : "it did not answer";
     (void)snprintf(t->state, sizeof t->state, "%s", state ? state : "");
