@@ -1,7 +1,8 @@
 /*
  * Measures from the outside, over HTTP. Prints one JSON object. Usage:
  *   bench-load one N          submits N tasks one after another, waiting for the end of each
- *   bench-load many N [LINES] submits N tasks in batches of LINES, and waits until all have ended
+ *   bench-load many N [LINES [PREFIX]] submits N tasks in batches of LINES, and waits until all have
+ *                             ended; PREFIX is put before the number in their ids
  *   bench-load pending N      submits N tasks that nobody will do
  */
 
@@ -65,9 +66,11 @@ static int one_by_one(struct intact_client *c, long count)
     return 0;
 }
 
-static int submit_all(struct intact_client *c, long count, long lines, const char *workflow)
+/* Ids begin with `prefix`. */
+static int submit_all(struct intact_client *c, long count, long lines, const char *workflow,
+                      const char *prefix)
 {
-    size_t cap = (size_t)lines * (sizeof payload + 100);
+    size_t cap = (size_t)lines * (sizeof payload + 100 + strlen(prefix));
     char *body = malloc(cap);
     int rc = 0;
 
@@ -76,7 +79,7 @@ static int submit_all(struct intact_client *c, long count, long lines, const cha
         for (long i = 0; i < lines && done < count; i++, done++) {
             int n = snprintf(body + len, cap - len,
                              "{\"workflow\":\"%s\",\"id\":\"%s-%ld\",\"input\":%s}\n", workflow,
-                             workflow, done, payload);
+                             prefix, done, payload);
             len += (size_t)n;
         }
         if (intact_client_submit_many(c, body, len) != INTACT_OK)
@@ -101,12 +104,12 @@ static int count_open(struct intact_client *c, bool *ret)
     return 0;
 }
 
-static int many(struct intact_client *c, long count, long lines)
+static int many(struct intact_client *c, long count, long lines, const char *prefix)
 {
     const struct timespec nap = {0, 20000000};
     double start = now_ms();
     bool open = true;
-    int rc = submit_all(c, count, lines, "bench");
+    int rc = submit_all(c, count, lines, "bench", prefix);
     double submitted = now_ms();
 
     while (rc == 0 && open) {
@@ -125,19 +128,20 @@ int main(int argc, char **argv)
 {
     long count = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
     long lines = argc > 3 ? strtol(argv[3], NULL, 10) : 500;
+    const char *prefix = argc > 4 ? argv[4] : "t";
     int rc = 2;
 
     if (count <= 0 || lines <= 0) {
-        (void)fprintf(stderr, "usage: bench-load one|many|pending COUNT [LINES]\n");
+        (void)fprintf(stderr, "usage: bench-load one|many|pending COUNT [LINES [PREFIX]]\n");
         return 2;
     }
     struct intact_client *c = intact_client_new(NULL, NULL);
     if (strcmp(argv[1], "one") == 0)
         rc = one_by_one(c, count);
     else if (strcmp(argv[1], "many") == 0)
-        rc = many(c, count, lines);
+        rc = many(c, count, lines, prefix);
     else if (strcmp(argv[1], "pending") == 0)
-        rc = submit_all(c, count, lines, "nobody");
+        rc = submit_all(c, count, lines, "nobody", prefix);
     intact_client_free(c);
     return rc;
 }

@@ -5,7 +5,10 @@
  * either. Copies of both go into one database in memory; each check is a query there that finds
  * nothing if all is well. Run it when nothing moves: the files are read one after another.
  *
- *     intact-reconcile [--allow-open] DIR/intact.db LEDGER...
+ *     intact-reconcile [--allow-open] [--schema NAME] DIR/intact.db|CONNINFO LEDGER...
+ *
+ * CONNINFO ("postgres://...", "host=...") is a PostgreSQL database that nodes share, with its
+ * tables in the schema NAME ("intact").
  *
  * Exit status: 0 all agrees, 1 something does not (one line each), 2 usage or unreadable files.
  */
@@ -15,6 +18,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "reconcile_postgres.h"
 
 static const char tables[] =
     "CREATE TABLE task(id TEXT PRIMARY KEY, state TEXT, input TEXT);"
@@ -213,10 +218,16 @@ static bool read_ledger(sqlite3 *db, const char *path)
     return run(db, "DETACH source", path);
 }
 
-static bool read_all(sqlite3 *db, char **paths, int count)
+static bool read_server(sqlite3 *db, const char *source, const char *schema)
 {
-    if (!run(db, tables, "memory") || !attach(db, paths[0]) || !run(db, from_server, paths[0])
-        || !run(db, "DETACH source", paths[0]))
+    if (is_conninfo(source))
+        return read_postgres(db, source, schema);
+    return attach(db, source) && run(db, from_server, source) && run(db, "DETACH source", source);
+}
+
+static bool read_all(sqlite3 *db, const char *schema, char **paths, int count)
+{
+    if (!run(db, tables, "memory") || !read_server(db, paths[0], schema))
         return false;
     for (int i = 1; i < count; i++)
         if (!read_ledger(db, paths[i]))
@@ -269,25 +280,31 @@ static int reconcile(sqlite3 *db, bool allow_open)
 int main(int argc, char **argv)
 {
     static const struct option flags[] = {{"allow-open", no_argument, NULL, 'o'},
+                                          {"schema", required_argument, NULL, 's'},
                                           {NULL, 0, NULL, 0}};
     bool allow_open = false;
+    const char *schema = "intact";
     sqlite3 *db = NULL;
     int status = 2;
 
     for (int f = getopt_long(argc, argv, "", flags, NULL); f != -1;
          f = getopt_long(argc, argv, "", flags, NULL)) {
-        if (f != 'o')
+        if (f == 's')
+            schema = optarg;
+        else if (f == 'o')
+            allow_open = true;
+        else
             return 2;
-        allow_open = true;
     }
     if (argc - optind < 2) {
-        fprintf(stderr, "usage: intact-reconcile [--allow-open] DIR/intact.db LEDGER...\n");
+        fprintf(stderr, "usage: intact-reconcile [--allow-open] [--schema NAME] "
+                        "DIR/intact.db|CONNINFO LEDGER...\n");
         return 2;
     }
     if (sqlite3_open_v2(":memory:", &db,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI, NULL)
             == SQLITE_OK
-        && read_all(db, argv + optind, argc - optind))
+        && read_all(db, schema, argv + optind, argc - optind))
         status = reconcile(db, allow_open);
     (void)sqlite3_close(db);
     return status;

@@ -10,6 +10,7 @@ static void pg_close(struct store *base)
     connection_drop(s);
     for (size_t i = 0; i < PG_COUNT; i++)
         free(s->sql[i]);
+    pg_aside_free(s);
     pg_hosts_free(s);
     free(s->node);
     free(s);
@@ -108,6 +109,24 @@ static struct postgres_store *make(const struct postgres_options *o, const char 
     return s;
 }
 
+/* One that takes connections and acknowledges nothing is not the last word: then the next one. */
+static enum err begin(struct postgres_store *s, struct error *e)
+{
+    enum err err = ERR_IO;
+
+    for (size_t i = 0; i < s->host_count && err_is_transient(err); i++) {
+        s->connect_at = 0;
+        err = pg_schema_check(s, e);
+        if (err == ERR_OK)
+            err = pg_schema_node(s, e);
+        if (err != ERR_OK) {
+            connection_drop(s);
+            s->host_at = (s->host_at + 1) % s->host_count;
+        }
+    }
+    return err;
+}
+
 enum err postgres_store_open(const struct postgres_options *o, struct store **ret, struct error *e)
 {
     const char *schema = o->schema ? o->schema : "intact";
@@ -118,9 +137,7 @@ enum err postgres_store_open(const struct postgres_options *o, struct store **re
     struct postgres_store *s = make(o, schema);
     enum err err = pg_hosts_read(s, o->conninfo, e);
     if (err == ERR_OK)
-        err = pg_schema_check(s, e);
-    if (err == ERR_OK)
-        err = pg_schema_node(s, e);
+        err = begin(s, e);
     if (err != ERR_OK) {
         pg_close(&s->base);
         return err;

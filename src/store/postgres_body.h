@@ -8,6 +8,7 @@
  *   postgres_query.c       a statement with its parameters; arrays in binary form
  *   postgres_hosts.c       where the database is
  *   postgres_connect.c     making the connection
+ *   postgres_aside.c       connections that were given up
  *   postgres_connection.c  transactions in one round trip; errors
  *   postgres_durable.c     whether the database keeps what it acknowledges
  *   postgres_schema.c      migrations, and what is read once at start
@@ -32,7 +33,8 @@ enum {
     PG_SCHEMA_VERSION = 1,
     PG_SECRET_SIZE = 32,
     PG_PARAMS_MAX = 40,
-    PG_HOSTS_MAX = 32,
+    PG_HOSTS_MAX = 8,
+    PG_ASIDE_MAX = 24,
 };
 
 /* The columns of a task in every result that has rows of it. */
@@ -68,17 +70,17 @@ enum pg_sql {
     PG_BEGIN,
     PG_COMMIT,
     PG_ROLLBACK,
-    PG_SAVEPOINT,
-    PG_RELEASE,
-    PG_ROLLBACK_TO,
     PG_FENCE,
     PG_INSERT,
+    PG_INSERT_EXTRA, /* with payloads or audits */
     PG_UPDATE,
+    PG_UPDATE_EXTRA,
     PG_CLAIM_WAITING,
     PG_CLAIM_NEXT,
     PG_CLAIM_BOOT,
     PG_CLAIM_NODE,
     PG_PROBE,
+    PG_PROVE,
     PG_GET,
     PG_OVERDUE,
     PG_REQUESTED,
@@ -118,7 +120,13 @@ struct postgres_store {
     char schema[64], prefix[72]; /* "intact", "\"intact\"." */
     char *node;
     int64_t wait_ms;
+    struct pg_aside {
+        PGconn *conn;
+        size_t host;
+    } aside[PG_ASIDE_MAX]; /* given up without an answer */
+    size_t aside_count;
     PGconn *conn;       /* NULL: to be made again */
+    bool unproven;      /* what it shows may not be on the standby: a commit has to tell */
     int64_t connect_at; /* steady: not before */
     int64_t backoff_ms;
     int64_t until;      /* steady: of the round trip at hand, and what it takes to get there */
@@ -183,6 +191,12 @@ bool result_flag(const PGresult *r, int row, int column);
 /* postgres_hosts.c */
 enum err pg_hosts_read(struct postgres_store *s, const char *conninfo, struct error *e) MUST_USE;
 void pg_hosts_free(struct postgres_store *s);
+
+/* postgres_aside.c. The connection is given up; it may still be at work on the server. */
+void pg_aside_put(struct postgres_store *s, PGconn *c);
+/* False: too many connections to the host that is next wait for an answer already. */
+bool pg_aside_has_room(struct postgres_store *s);
+void pg_aside_free(struct postgres_store *s);
 
 /* postgres_connect.c. A connection that can be used, and `until` of what is done with it. */
 enum err connection_ready(struct postgres_store *s, struct error *e) MUST_USE;

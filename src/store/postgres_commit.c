@@ -10,7 +10,7 @@
  * again change by change, which is slow and rare.
  */
 
-enum { CLAIM_STATEMENTS_MAX = 2 };
+enum { CLAIM_STATEMENTS_MAX = 2, ROLLBACKS_MAX = 3 };
 
 /* What goes with the changes: payloads and audits. */
 struct extras {
@@ -35,6 +35,11 @@ static void extras_add(struct extras *x, const struct change *c, int64_t ord)
         array_text(&x->a_step, a->step);
         array_text(&x->a_reason, a->reason);
     }
+}
+
+static bool extras_any(const struct extras *x)
+{
+    return x->p_ord.count > 0 || x->a_ord.count > 0;
 }
 
 static void extras_bind(struct extras *x, struct query *q)
@@ -143,12 +148,14 @@ static void plan_updates(struct plan *p)
     p->update_at = k.ord.count ? p->query_count : SIZE_MAX;
     if (!k.ord.count)
         return;
-    struct query *q = plan_query(p, PG_UPDATE);
+    bool extra = extras_any(&x);
+    struct query *q = plan_query(p, extra ? PG_UPDATE_EXTRA : PG_UPDATE);
     param_array(q, &k.ord, ARRAY_NUMBERS);
     param_array(q, &k.kind, ARRAY_TEXTS);
     param_array(q, &k.id, ARRAY_TEXTS);
     columns_bind(&k, q);
-    extras_bind(&x, q);
+    if (extra)
+        extras_bind(&x, q);
 }
 
 static void plan_inserts(struct plan *p)
@@ -171,7 +178,8 @@ static void plan_inserts(struct plan *p)
     p->insert_at = k.ord.count ? p->query_count : SIZE_MAX;
     if (!k.ord.count)
         return;
-    struct query *q = plan_query(p, PG_INSERT);
+    bool extra = extras_any(&x);
+    struct query *q = plan_query(p, extra ? PG_INSERT_EXTRA : PG_INSERT);
     param_array(q, &k.ord, ARRAY_NUMBERS);
     param_array(q, &k.id, ARRAY_TEXTS);
     param_array(q, &k.workflow, ARRAY_TEXTS);
@@ -180,7 +188,8 @@ static void plan_inserts(struct plan *p)
     param_array(q, &k.reply_to, ARRAY_TEXTS);
     param_array(q, &k.tags, ARRAY_TEXTS);
     columns_bind(&k, q);
-    extras_bind(&x, q);
+    if (extra)
+        extras_bind(&x, q);
 }
 
 static void plan_fence(struct plan *p)
@@ -300,6 +309,21 @@ static void plan_begin(struct plan *p, struct batch *b)
     p->insert_at = p->update_at = SIZE_MAX;
 }
 
+/* Two batches that wait for each other, and whatever else the database rolled back so that the next
+ * try may succeed (class 40), are tried again at once: nothing of it was done. */
+static enum err run_until_done(struct plan *p, struct batch *b, struct pg_end *ret, struct error *e)
+{
+    enum err err = ERR_BUSY;
+
+    for (int i = 0; i < ROLLBACKS_MAX; i++) {
+        plan_begin(p, b);
+        err = run_at_once(p, ret, e);
+        if (err == ERR_OK || err == ERR_UNKNOWN || strncmp(ret->sqlstate, "40", 2) != 0)
+            break;
+    }
+    return err;
+}
+
 /* ---- one by one ---- */
 
 /* The changes that the database takes when each is tried alone, and undone again. */
@@ -346,14 +370,12 @@ static enum err batch_commit(struct postgres_store *s, struct batch *b, struct a
 
     ASSERT(queries && results);
     check_changes(b, wanted);
-    plan_begin(&p, b);
-    enum err err = run_at_once(&p, &o, e);
+    enum err err = run_until_done(&p, b, &o, e);
     if (err != ERR_OK && err != ERR_UNKNOWN && pg_end_concerns_change(&o)
         && fence_failed(&p, &o, e) == ERR_OK) {
         err = sift(s, b, wanted, a, e);
-        plan_begin(&p, b);
         if (err == ERR_OK)
-            err = run_at_once(&p, &o, e);
+            err = run_until_done(&p, b, &o, e);
     }
     free(queries);
     free(results);

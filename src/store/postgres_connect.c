@@ -121,7 +121,7 @@ static void tell_refused(const struct postgres_store *s, bool late, struct buf *
         buf_slice(why, text);
 }
 
-static bool connect_host(struct postgres_store *s, int64_t until, struct buf *why)
+static bool connect_to(struct postgres_store *s, int64_t until, struct buf *why)
 {
     struct words w = {0};
     bool late = false;
@@ -141,6 +141,61 @@ static bool connect_host(struct postgres_store *s, int64_t until, struct buf *wh
     tell_refused(s, late, why);
     connection_drop(s);
     return false;
+}
+
+/* ---- one that can be relied on ---- */
+
+/*
+ * A primary that came back after a crash, or whose wait for the standby was cancelled, shows
+ * commits that nobody but it has: should it die now, they are gone. A commit of our own tells:
+ * when it is acknowledged, so is all that was before it. And one that never is tells a primary of
+ * yesterday, whose standby was promoted.
+ */
+static bool prove(struct postgres_store *s, struct error *e)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(result_end) PGresult *r = NULL;
+    struct query q;
+
+    if (s->boot == 0) /* the first thing that is done is a commit */
+        return true;
+    query_of(&q, s, PG_PROVE, &a);
+    param_text(&q, slice_of(s->node));
+    s->warned = false;
+    struct pg_end o = pg_round_trip(s, &q, 1, &r, e, "use the database");
+    if (o.err == ERR_OK && s->warned)
+        o.err = error_set(e, ERR_IO, "cannot use the database: it warned at a commit");
+    s->unproven = o.err != ERR_OK;
+    if (s->unproven)
+        connection_drop(s);
+    return !s->unproven;
+}
+
+static void also(struct buf *why, const char *text)
+{
+    if (why->len > 0)
+        buf_str(why, "; ");
+    buf_str(why, text);
+}
+
+static bool connect_host(struct postgres_store *s, int64_t until, struct buf *why)
+{
+    struct error e = {0};
+    int64_t of_the_call = s->until;
+
+    if (!pg_aside_has_room(s)) {
+        also(why, "it takes connections, and acknowledges nothing; if it waits for a synchronous "
+                  "standby, see what became of that");
+        return false;
+    }
+    if (!connect_to(s, until, why))
+        return false;
+    s->until = until;
+    bool good = pg_durable_check(s, &e) && prove(s, &e);
+    s->until = of_the_call;
+    if (!good)
+        also(why, e.text);
+    return good;
 }
 
 /* ---- all of them ---- */
@@ -199,11 +254,11 @@ enum err connection_ready(struct postgres_store *s, struct error *e)
 
     s->until = s->call_until ? s->call_until : now + s->wait_ms;
     if (s->conn && PQstatus(s->conn) == CONNECTION_OK)
-        return ERR_OK;
+        return !s->unproven || prove(s, e) ? ERR_OK : ERR_IO;
     connection_drop(s);
     if (now < s->connect_at)
         return error_set(e, ERR_IO, "the database was not reached; the next try follows soon");
-    if (!connect_any(s, e) || !pg_durable_check(s, e)) {
+    if (!connect_any(s, e)) {
         pause_after_failure(s);
         return ERR_IO;
     }

@@ -22,14 +22,21 @@ static enum err lost(struct postgres_store *s, struct error *e, const char *what
 {
     struct slice why = pg_message_line(s->conn ? PQerrorMessage(s->conn) : "");
 
-    if (pg_steady_ms() >= s->until)
-        error_set(e, ERR_IO, "cannot %s: the database did not answer within %" PRId64 " ms", what,
-                  s->wait_ms);
-    else
-        error_set(e, ERR_IO, "cannot %s: the connection to the database was lost%s%.*s", what,
-                  why.len ? ": " : "", SLICE_ARG(why));
+    error_set(e, ERR_IO, "cannot %s: the connection to the database was lost%s%.*s", what,
+              why.len ? ": " : "", SLICE_ARG(why));
     connection_drop(s);
     return ERR_IO;
+}
+
+/* All was sent, and no answer came: what was asked for may yet be done. */
+static enum err unanswered(struct postgres_store *s, struct error *e, const char *what)
+{
+    pg_aside_put(s, s->conn);
+    s->conn = NULL;
+    return error_set(e, ERR_IO,
+                     "cannot %s: the database did not answer within %" PRId64 " ms; if it waits "
+                     "for a synchronous standby, see what became of that",
+                     what, s->wait_ms);
 }
 
 bool pg_wait_socket(PGconn *c, short events, int64_t until)
@@ -184,12 +191,14 @@ struct pg_end pg_round_trip(struct postgres_store *s, const struct query *querie
 
     for (size_t i = 0; i < count; i++)
         results[i] = NULL;
-    if (fault() || !send(s->conn, queries, count)
-        || !take_results(s, count, results, &o, e, what)) {
-        if (o.err == ERR_OK) /* otherwise the server said why before it hung up */
-            o.err = lost(s, e, what);
-        else
+    bool sent = !fault() && send(s->conn, queries, count);
+    if (!sent || !take_results(s, count, results, &o, e, what)) {
+        if (o.err != ERR_OK) /* the server said why before it hung up */
             connection_drop(s);
+        else if (sent && PQstatus(s->conn) == CONNECTION_OK && pg_steady_ms() >= s->until)
+            o.err = unanswered(s, e, what);
+        else
+            o.err = lost(s, e, what);
     }
     if (is_last_word(&o))
         connection_drop(s);
@@ -279,6 +288,7 @@ static struct pg_end transact(struct postgres_store *s, const char *settings,
         s->warned = false;
         o = pg_round_trip(s, all, commit + 1, got, e, what);
         o.unknown = commit_is_unknown(s, &o, commit);
+        s->unproven |= s->warned;
         if (o.err == ERR_OK && o.unknown)
             o.err = error_set(e, ERR_UNKNOWN, "cannot %s: the database warned at the commit", what);
         if (o.err != ERR_OK)

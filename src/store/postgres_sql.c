@@ -10,8 +10,8 @@
     ", ARRAY(SELECT p.number FROM ~payload AS p WHERE p.task = " t ".seq ORDER BY p.number)" \
     ", ARRAY(SELECT p.json FROM ~payload AS p WHERE p.task = " t ".seq ORDER BY p.number)"
 
-/* What goes with a change that was done: `d` has its ord and its task's seq. The parameters begin
- * with that number. */
+/* What goes with a change that was done, where there is any such: `d` has its ord and its task's
+ * seq. The parameters begin with that number. */
 #define PAYLOADS_INSERT(a, b, c)                                                      \
     "p AS (INSERT INTO ~payload (task, number, json) SELECT d.seq, p.number, p.json " \
     "FROM unnest($" #a "::int8[], $" #b "::int8[], $" #c "::text[]) "                 \
@@ -27,6 +27,49 @@
  */
 #define KEEP(column) \
     column " = CASE WHEN u.kind IN ('q', 'r') THEN t." column " ELSE u." column " END, "
+
+/* clang-format off */
+/* Numbers are given in the order of the batch, rows inserted in that of the ids. */
+#define INSERT \
+    "WITH n AS MATERIALIZED (SELECT nextval('~task_seq') AS seq, n.* FROM unnest(" \
+    "$1::int8[], $2::text[], $3::text[], $4::int8[], $5::int8[], $6::text[], $7::text[], " \
+    "$8::int8[], $9::text[], $10::text[], $11::int8[], $12::text[], $13::int8[], " \
+    "$14::int8[], $15::int8[], $16::text[], $17::int8[], $18::text[], $19::int8[], " \
+    "$20::int8[], $21::int8[], $22::text[]) AS n(ord, id, workflow, version, submitted_at, " \
+    "reply_to, tags, revision, state, direction, priority, locked_by, complete_by, wake_at, " \
+    "not_before, waiting_for, rank, request, failure_count, started_at, ended_at, doc)), " \
+    "i AS (INSERT INTO ~task (seq, id, workflow, version, submitted_at, reply_to, tags, " \
+    "revision, state, direction, priority, locked_by, complete_by, wake_at, not_before, " \
+    "waiting_for, rank, request, failure_count, started_at, ended_at, doc) " \
+    "SELECT " COLUMNS("n") " FROM n ORDER BY n.id ON CONFLICT (id) DO NOTHING " \
+    "RETURNING seq), " \
+    "d AS (SELECT n.ord, n.seq FROM i JOIN n USING (seq)), " \
+    "g AS (INSERT INTO ~tag (key, value, task) SELECT j.key, coalesce(j.value, 'null'), " \
+    "d.seq FROM d JOIN n USING (seq) CROSS JOIN LATERAL json_each_text(n.tags::json) AS j " \
+    "ON CONFLICT DO NOTHING) "
+
+/* Every change of rows that are there, each at the revision on which it was decided. They come in the
+ * order of their ids, so that two batches seldom wait for each other crosswise; should it happen all
+ * the same, one of them is rolled back and tried again. */
+#define UPDATE                                                                                    \
+    "WITH u AS MATERIALIZED (SELECT * FROM unnest($1::int8[], $2::text[], " \
+    "$3::text[], $4::int8[], $5::text[], $6::text[], $7::int8[], $8::text[], $9::int8[], " \
+    "$10::int8[], $11::int8[], $12::text[], $13::int8[], $14::text[], $15::int8[], " \
+    "$16::int8[], $17::int8[], $18::text[]) AS u(ord, kind, id, revision, state, direction, " \
+    "priority, locked_by, complete_by, wake_at, not_before, waiting_for, rank, request, " \
+    "failure_count, started_at, ended_at, doc) ORDER BY u.id), " \
+    "d AS (UPDATE ~task AS t SET revision = u.revision, request = u.request, " \
+    "state = CASE u.kind WHEN 'q' THEN t.state WHEN 'r' THEN 'pending' ELSE u.state END, " \
+    "locked_by = CASE u.kind WHEN 'q' THEN t.locked_by WHEN 'r' THEN NULL " \
+    "ELSE u.locked_by END, " \
+    "waiting_for = CASE u.kind WHEN 'q' THEN t.waiting_for ELSE u.waiting_for END, " \
+    "rank = CASE u.kind WHEN 'q' THEN t.rank ELSE u.rank END, " \
+    "wake_at = CASE u.kind WHEN 'u' THEN t.wake_at ELSE u.wake_at END, " \
+    KEEP("direction") KEEP("priority") KEEP("complete_by") KEEP("not_before") \
+    KEEP("failure_count") KEEP("started_at") KEEP("ended_at") \
+    "doc = CASE WHEN u.kind IN ('q', 'r') THEN t.doc ELSE u.doc END " \
+    "FROM u WHERE t.id = u.id AND t.revision = u.revision - 1 RETURNING u.ord, t.seq) "
+/* clang-format on */
 
 /* Takes what `c` found, up to the limit; how much that was stands in the last column. */
 #define TAKE(state, started, limit)                                                           \
@@ -64,54 +107,15 @@ const char *pg_sql_text(enum pg_sql which)
         [PG_BEGIN] = "BEGIN",
         [PG_COMMIT] = "COMMIT",
         [PG_ROLLBACK] = "ROLLBACK",
-        [PG_SAVEPOINT] = "SAVEPOINT change",
-        [PG_RELEASE] = "RELEASE SAVEPOINT change",
-        [PG_ROLLBACK_TO] = "ROLLBACK TO SAVEPOINT change",
         /* Fails where the lease has another epoch: then all that follows is not done. */
         [PG_FENCE] = "WITH l AS MATERIALIZED (SELECT 1 FROM ~lease WHERE name = $1 AND epoch = $2 "
             "FOR SHARE) SELECT 1 / count(*) FROM l",
-        /* Numbers are given in the order of the batch, rows inserted in that of the ids. */
-        [PG_INSERT] = "WITH n AS MATERIALIZED (SELECT nextval('~task_seq') AS seq, n.* FROM unnest("
-            "$1::int8[], $2::text[], $3::text[], $4::int8[], $5::int8[], $6::text[], $7::text[], "
-            "$8::int8[], $9::text[], $10::text[], $11::int8[], $12::text[], $13::int8[], "
-            "$14::int8[], $15::int8[], $16::text[], $17::int8[], $18::text[], $19::int8[], "
-            "$20::int8[], $21::int8[], $22::text[]) AS n(ord, id, workflow, version, submitted_at, "
-            "reply_to, tags, revision, state, direction, priority, locked_by, complete_by, wake_at, "
-            "not_before, waiting_for, rank, request, failure_count, started_at, ended_at, doc)), "
-            "i AS (INSERT INTO ~task (seq, id, workflow, version, submitted_at, reply_to, tags, "
-            "revision, state, direction, priority, locked_by, complete_by, wake_at, not_before, "
-            "waiting_for, rank, request, failure_count, started_at, ended_at, doc) "
-            "SELECT " COLUMNS("n") " FROM n ORDER BY n.id ON CONFLICT (id) DO NOTHING "
-            "RETURNING seq), "
-            "d AS (SELECT n.ord, n.seq FROM i JOIN n USING (seq)), "
-            "g AS (INSERT INTO ~tag (key, value, task) SELECT j.key, coalesce(j.value, 'null'), "
-            "d.seq FROM d JOIN n USING (seq) CROSS JOIN LATERAL json_each_text(n.tags::json) AS j "
-            "ON CONFLICT DO NOTHING), "
-            PAYLOADS_INSERT(23, 24, 25) AUDITS_INSERT(26, 27, 28, 29, 30, 31, 32)
-            "SELECT d.ord, d.seq FROM d",
-        /* Rows are locked in the order of their ids, so that no two batches wait for each other. */
-        [PG_UPDATE] = "WITH u AS MATERIALIZED (SELECT * FROM unnest($1::int8[], $2::text[], "
-            "$3::text[], $4::int8[], $5::text[], $6::text[], $7::int8[], $8::text[], $9::int8[], "
-            "$10::int8[], $11::int8[], $12::text[], $13::int8[], $14::text[], $15::int8[], "
-            "$16::int8[], $17::int8[], $18::text[]) AS u(ord, kind, id, revision, state, direction, "
-            "priority, locked_by, complete_by, wake_at, not_before, waiting_for, rank, request, "
-            "failure_count, started_at, ended_at, doc)), "
-            "l AS MATERIALIZED (SELECT t.seq, u.ord FROM u JOIN ~task AS t ON t.id = u.id "
-            "WHERE t.revision = u.revision - 1 ORDER BY t.id FOR UPDATE OF t), "
-            "d AS (UPDATE ~task AS t SET revision = u.revision, request = u.request, "
-            "state = CASE u.kind WHEN 'q' THEN t.state WHEN 'r' THEN 'pending' ELSE u.state END, "
-            "locked_by = CASE u.kind WHEN 'q' THEN t.locked_by WHEN 'r' THEN NULL "
-            "ELSE u.locked_by END, "
-            "waiting_for = CASE u.kind WHEN 'q' THEN t.waiting_for ELSE u.waiting_for END, "
-            "rank = CASE u.kind WHEN 'q' THEN t.rank ELSE u.rank END, "
-            "wake_at = CASE u.kind WHEN 'u' THEN t.wake_at ELSE u.wake_at END, "
-            KEEP("direction") KEEP("priority") KEEP("complete_by") KEEP("not_before")
-            KEEP("failure_count") KEEP("started_at") KEEP("ended_at")
-            "doc = CASE WHEN u.kind IN ('q', 'r') THEN t.doc ELSE u.doc END "
-            "FROM l JOIN u USING (ord) WHERE t.seq = l.seq AND t.revision = u.revision - 1 "
-            "RETURNING u.ord, t.seq), "
-            PAYLOADS_INSERT(19, 20, 21) AUDITS_INSERT(22, 23, 24, 25, 26, 27, 28)
-            "SELECT d.ord, d.seq FROM d",
+        [PG_INSERT] = INSERT "SELECT d.ord, d.seq FROM d",
+        [PG_INSERT_EXTRA] = INSERT ", " PAYLOADS_INSERT(23, 24, 25)
+            AUDITS_INSERT(26, 27, 28, 29, 30, 31, 32) "SELECT d.ord, d.seq FROM d",
+        [PG_UPDATE] = UPDATE "SELECT d.ord, d.seq FROM d",
+        [PG_UPDATE_EXTRA] = UPDATE ", " PAYLOADS_INSERT(19, 20, 21)
+            AUDITS_INSERT(22, 23, 24, 25, 26, 27, 28) "SELECT d.ord, d.seq FROM d",
         [PG_CLAIM_WAITING] = "WITH c AS MATERIALIZED (SELECT c.seq, row_number() OVER "
             "(ORDER BY c.rank, c.seq) AS place FROM (SELECT t.seq, t.rank FROM " CLAIMABLE "$3 "
             "AND ($4::int8 IS NULL OR t.rank <= $4) ORDER BY t.rank, t.seq LIMIT $5 "
@@ -141,6 +145,8 @@ const char *pg_sql_text(enum pg_sql which)
             TAKE("t.state", "t.started_at", "$3"),
         [PG_PROBE] = "INSERT INTO ~meta (name, value) VALUES ('probe', $1) "
             "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        /* Changes nothing, but is written: durable as all that was committed before it. */
+        [PG_PROVE] = "UPDATE ~node SET name = name WHERE name = $1",
         [PG_GET] = "SELECT " COLUMNS("t") PAYLOADS("t") " FROM ~task AS t WHERE t.id = $1",
         [PG_OVERDUE] = "SELECT " COLUMNS("t") " FROM ~task AS t WHERE t.wake_at <= $1 "
             "AND (t.wake_at, t.seq) > ($2, $3) ORDER BY t.wake_at, t.seq LIMIT $4",

@@ -1,0 +1,363 @@
+#include "pair.h"
+
+#include "base/test.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <libpq-fe.h>
+
+#include "base/test_port.h"
+
+enum { TRIES = 9000, PAUSE_US = 20000 }; /* three minutes: only a failing test waits so long */
+
+static const char *const names[] = {"a", "b"};
+
+static const char settings[] = "\nlisten_addresses = '127.0.0.1'\n"
+                               "fsync = off\n" /* processes are killed, and no machine */
+                               "max_connections = 100\n"
+                               "max_wal_senders = 4\n"
+                               "wal_receiver_status_interval = 1s\n"
+                               "wal_retrieve_retry_interval = 200ms\n"
+                               "log_line_prefix = '%m [%p] '\n";
+
+/* ---- programs ---- */
+
+/* Debian has each version in a folder of its own. */
+static void find_program(const char *name, char ret[128])
+{
+    for (int version = 20; version >= 14; version--) {
+        (void)snprintf(ret, 128, "/usr/lib/postgresql/%d/bin/%s", version, name);
+        if (access(ret, X_OK) == 0)
+            return;
+    }
+    CHECK(false, "there is no %s of PostgreSQL; tools/setup test installs it", name);
+}
+
+static const struct passwd *unprivileged(void)
+{
+    const struct passwd *who = getpwnam("postgres");
+
+    return who ? who : getpwnam("nobody");
+}
+
+/* As the user of the packages' own server, or "nobody"; whoever is not root stays who he is. */
+static void become_unprivileged(void)
+{
+    const struct passwd *who = unprivileged();
+
+    if (getuid() == 0
+        && (!who || setgroups(0, NULL) != 0 || setgid(who->pw_gid) != 0
+            || setuid(who->pw_uid) != 0))
+        _exit(126);
+}
+
+static void give_away(const char *path)
+{
+    const struct passwd *who = unprivileged();
+
+    CHECK(getuid() != 0 || (who && chown(path, who->pw_uid, who->pw_gid) == 0), "chown %s", path);
+}
+
+/* Starts it in the folder of both; what it says goes into the file NAME.log there. */
+static pid_t begin(const struct pair *p, int which, const char *program, const char *const *args)
+{
+    char path[128];
+    char log[8];
+    pid_t pid;
+
+    find_program(program, path);
+    (void)snprintf(log, sizeof log, "%s.log", names[which]);
+    pid = fork();
+    CHECK(pid >= 0, "fork");
+    if (pid > 0)
+        return pid;
+    become_unprivileged();
+    if (p->outlives)
+        (void)setsid();
+    else
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (!freopen("/dev/null", "r", stdin) || chdir(p->dir) != 0 || !freopen(log, "a", stdout)
+        || dup2(1, 2) != 2)
+        _exit(127);
+    for (int fd = 3; fd < 64; fd++) /* nobody waits for the end of what we have open */
+        (void)close(fd);
+    execv(path, (char *const *)(uintptr_t)args); /* it changes none of them */
+    _exit(127);
+}
+
+static void run(const struct pair *p, int which, const char *program, const char *const *args)
+{
+    int status = -1;
+    pid_t pid = begin(p, which, program, args);
+
+    CHECK(waitpid(pid, &status, 0) == pid && status == 0, "%s ended with %d; see %s/%s.log",
+          program, status, p->dir, names[which]);
+}
+
+/* ---- processes ---- */
+
+static void path_of(const struct pair *p, int which, const char *file, char ret[PAIR_TEXT])
+{
+    (void)snprintf(ret, PAIR_TEXT, "%s/%s%s%s", p->dir, names[which], *file ? "/" : "", file);
+}
+
+/* 0: none; what a crash left behind may name one that is gone. */
+static pid_t postmaster(const struct pair *p, int which)
+{
+    char path[PAIR_TEXT];
+    int pid = 0;
+
+    path_of(p, which, "postmaster.pid", path);
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return 0;
+    if (fscanf(f, "%d", &pid) != 1)
+        pid = 0;
+    (void)fclose(f);
+    return pid > 1 ? pid : 0;
+}
+
+static bool is_gone(pid_t pid)
+{
+    return waitpid(pid, NULL, WNOHANG) == pid || (kill(pid, 0) != 0 && errno == ESRCH);
+}
+
+static void wait_gone(pid_t pid, int which)
+{
+    for (unsigned i = 0; i < TRIES; i++) {
+        if (is_gone(pid))
+            return;
+        (void)usleep(PAUSE_US);
+    }
+    CHECK(false, "server %s does not go", names[which]);
+}
+
+static void signal_children(pid_t parent, int signal)
+{
+    char path[64];
+    int pid;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/task/%d/children", parent, parent);
+    FILE *f = fopen(path, "r");
+    while (f && fscanf(f, "%d", &pid) == 1)
+        (void)kill(pid, signal);
+    if (f)
+        (void)fclose(f);
+}
+
+void pair_signal(const struct pair *p, int which, int signal)
+{
+    pid_t pid = postmaster(p, which);
+
+    CHECK(pid, "server %s does not run", names[which]);
+    if (signal == SIGCONT)
+        signal_children(pid, signal);
+    CHECK(kill(pid, signal) == 0, "server %s does not run", names[which]);
+    if (signal != SIGCONT) /* the first one makes no new ones any more */
+        signal_children(pid, signal);
+}
+
+void pair_kill(const struct pair *p, int which)
+{
+    pid_t pid = postmaster(p, which);
+
+    if (!pid || kill(pid, SIGSTOP) != 0)
+        return;
+    signal_children(pid, SIGKILL);
+    (void)kill(pid, SIGKILL);
+    wait_gone(pid, which);
+}
+
+/* ---- clients ---- */
+
+void pair_conninfo_of(const struct pair *p, int which, char ret[PAIR_TEXT])
+{
+    (void)snprintf(ret, PAIR_TEXT, "host=%s port=%d user=intact dbname=postgres connect_timeout=10",
+                   p->dir, p->ports[which]);
+}
+
+void pair_conninfo(const struct pair *p, char ret[PAIR_TEXT])
+{
+    (void)snprintf(ret, PAIR_TEXT,
+                   "host=127.0.0.1,127.0.0.1 port=%d,%d user=intact dbname=postgres "
+                   "target_session_attrs=read-write",
+                   p->ports[0], p->ports[1]);
+}
+
+bool pair_ask(const struct pair *p, int which, const char *sql, char ret[PAIR_TEXT])
+{
+    char conninfo[PAIR_TEXT];
+
+    pair_conninfo_of(p, which, conninfo);
+    PGconn *c = PQconnectdb(conninfo);
+    PGresult *r = PQstatus(c) == CONNECTION_OK ? PQexec(c, sql) : NULL;
+    bool ok = PQresultStatus(r) == PGRES_TUPLES_OK || PQresultStatus(r) == PGRES_COMMAND_OK;
+    (void)snprintf(ret, PAIR_TEXT, "%s",
+                   ok && PQntuples(r) && PQnfields(r) ? PQgetvalue(r, 0, 0) : "");
+    PQclear(r);
+    PQfinish(c);
+    return ok;
+}
+
+static void wait_for(const struct pair *p, int which, const char *sql, const char *answer)
+{
+    char got[PAIR_TEXT] = "";
+
+    for (unsigned i = 0; i < TRIES; i++) {
+        if (pair_ask(p, which, sql, got) && strcmp(got, answer) == 0)
+            return;
+        (void)usleep(PAUSE_US);
+    }
+    CHECK(false, "server %s answers \"%s\" to %s; see %s/%s.log", names[which], got, sql, p->dir,
+          names[which]);
+}
+
+void pair_do(const struct pair *p, int which, const char *sql)
+{
+    char got[PAIR_TEXT];
+
+    for (unsigned i = 0; i < TRIES; i++) {
+        if (pair_ask(p, which, sql, got))
+            return;
+        (void)usleep(PAUSE_US);
+    }
+    CHECK(false, "server %s does not do %s", names[which], sql);
+}
+
+/* ---- servers ---- */
+
+/* What is left of one that was killed may hold its memory for a moment: then it is tried again. */
+void pair_start(const struct pair *p, int which)
+{
+    char port[24];
+    char name[40];
+    const char *args[] = {"postgres", "-D", names[which], "-k", p->dir,
+                          "-c",       port, "-c",         name, NULL};
+    char got[PAIR_TEXT];
+    pid_t pid = 0;
+
+    (void)snprintf(port, sizeof port, "port=%d", p->ports[which]);
+    (void)snprintf(name, sizeof name, "cluster_name=%s", names[which]);
+    for (unsigned i = 0; i < TRIES; i++) {
+        if (!pid || waitpid(pid, NULL, WNOHANG) == pid)
+            pid = begin(p, which, "postgres", args);
+        if (pair_ask(p, which, "SELECT 1", got))
+            return;
+        (void)usleep(PAUSE_US);
+    }
+    CHECK(false, "server %s does not answer; see %s/%s.log", names[which], p->dir, names[which]);
+}
+
+void pair_restart(const struct pair *p, int which, const char *mode)
+{
+    const char *args[] = {"pg_ctl", "stop", "-D", names[which], "-m", mode, "-t", "180", NULL};
+    pid_t pid = postmaster(p, which);
+
+    run(p, which, "pg_ctl", args);
+    if (pid)
+        wait_gone(pid, which);
+    pair_start(p, which);
+}
+
+void pair_promote(const struct pair *p, int which)
+{
+    pair_do(p, which, "SELECT pg_promote(true, 180)");
+    wait_for(p, which, "SELECT pg_is_in_recovery()", "f");
+}
+
+/* Appended, so that it wins over what was copied. */
+static void set_last(const struct pair *p, int which, const char *file, const char *text)
+{
+    char path[PAIR_TEXT];
+
+    path_of(p, which, file, path);
+    FILE *f = fopen(path, "a");
+    CHECK(f && fputs(text, f) >= 0 && fclose(f) == 0, "cannot write %s", path);
+    give_away(path);
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+void pair_rejoin(const struct pair *p, int which)
+{
+    char source[PAIR_TEXT];
+    char sql[128];
+    char path[PAIR_TEXT];
+    const char *args[] = {"pg_basebackup", "-D", names[which], "-d", source, "-R", "-X",
+                          "stream",        "-c", "fast",       NULL};
+
+    pair_kill(p, which);
+    path_of(p, which, "", path);
+    (void)nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    (void)snprintf(source, sizeof source, "host=127.0.0.1 port=%d user=intact", p->ports[!which]);
+    run(p, which, "pg_basebackup", args);
+    set_last(p, which, "postgresql.auto.conf", "synchronous_standby_names = ''\n");
+    pair_start(p, which);
+    (void)snprintf(sql, sizeof sql, "ALTER SYSTEM SET synchronous_standby_names = '%s'",
+                   names[which]);
+    pair_do(p, !which, sql);
+    pair_do(p, !which, "SELECT pg_reload_conf()");
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT count(*) FROM pg_stat_replication WHERE application_name = '%s' "
+                   "AND sync_state = 'sync'",
+                   names[which]);
+    wait_for(p, !which, sql, "1");
+}
+
+void pair_make(struct pair *p, const char *dir)
+{
+    const char *args[] = {"initdb", "-D", "a",    "-U",         "intact",    "-A",
+                          "trust",  "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions",
+                          NULL};
+    char path[PAIR_TEXT];
+
+    (void)snprintf(p->dir, sizeof p->dir, "%s", dir);
+    CHECK((mkdir(dir, 0755) == 0 || errno == EEXIST) && chmod(dir, 0755) == 0, "mkdir %s", dir);
+    give_away(dir);
+    p->ports[0] = test_port();
+    do
+        p->ports[1] = test_port();
+    while (p->ports[1] == p->ports[0]);
+    (void)snprintf(path, sizeof path, "%s/ports", dir);
+    FILE *f = fopen(path, "w");
+    CHECK(f && fprintf(f, "%d %d\n", p->ports[0], p->ports[1]) > 0 && fclose(f) == 0, "%s", path);
+    run(p, 0, "initdb", args);
+    set_last(p, 0, "postgresql.conf", settings);
+    pair_start(p, 0);
+    pair_rejoin(p, 1);
+}
+
+bool pair_load(struct pair *p, const char *dir)
+{
+    char path[PAIR_TEXT];
+
+    (void)snprintf(p->dir, sizeof p->dir, "%s", dir);
+    (void)snprintf(path, sizeof path, "%s/ports", dir);
+    FILE *f = fopen(path, "r");
+    bool ok = f && fscanf(f, "%d %d", &p->ports[0], &p->ports[1]) == 2;
+    if (f)
+        (void)fclose(f);
+    return ok;
+}
+
+void pair_end(const struct pair *p)
+{
+    pair_kill(p, 0);
+    pair_kill(p, 1);
+    (void)nftw(p->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}

@@ -1,0 +1,57 @@
+#ifndef TESTS_POSTGRES_PAIR_H
+#define TESTS_POSTGRES_PAIR_H
+
+/*
+ * Two PostgreSQL servers of the tests' own, "a" and "b", on ports of the loopback address and
+ * sockets: a primary and its synchronous standby, by streaming replication. All that is known of
+ * them lies in one folder, so that tests in C and scripts (the program intact-pair) do the same.
+ * They run as an unprivileged user, who must be able to reach that folder.
+ *
+ * What fails here fails the test. A server is all of its processes: what is said to be killed or
+ * stopped is all of them, as if a machine were.
+ */
+
+#include <stdbool.h>
+
+enum { PAIR_TEXT = 320 };
+
+struct pair {
+    char dir[96];
+    int ports[2];
+    bool outlives; /* what is started goes on after this process; else it dies with it */
+};
+
+/* Makes both in that folder, which is made should it be missing: "a" is the primary. Returns when
+ * the standby is synchronous. */
+void pair_make(struct pair *p, const char *dir);
+
+/* Those that were made in that folder. False: there are none. */
+bool pair_load(struct pair *p, const char *dir);
+
+/* What a client connects with: to whichever of both is the primary; to that one alone. */
+void pair_conninfo(const struct pair *p, char ret[PAIR_TEXT]);
+void pair_conninfo_of(const struct pair *p, int which, char ret[PAIR_TEXT]);
+
+/* The first value of what that server answers, in `ret`; false: it does not answer. */
+bool pair_ask(const struct pair *p, int which, const char *sql, char ret[PAIR_TEXT]);
+/* Must be done; the server has a minute and more for it. */
+void pair_do(const struct pair *p, int which, const char *sql);
+
+/* Starts it as what it was; returns when it answers. */
+void pair_start(const struct pair *p, int which);
+/* SIGKILL: returns when nothing of it is left. */
+void pair_kill(const struct pair *p, int which);
+/* SIGSTOP or SIGCONT. */
+void pair_signal(const struct pair *p, int which, int signal);
+/* Ends it as pg_ctl does ("fast", "immediate"), and starts it again. */
+void pair_restart(const struct pair *p, int which, const char *mode);
+/* The standby becomes the primary, which waits for no standby: it has none yet. */
+void pair_promote(const struct pair *p, int which);
+/* Kills it if it runs, throws away what it had, and makes it the synchronous standby of the other
+ * one: so no old primary ever comes back as one. */
+void pair_rejoin(const struct pair *p, int which);
+
+/* Kills both and removes the folder. */
+void pair_end(const struct pair *p);
+
+#endif

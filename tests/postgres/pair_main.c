@@ -1,0 +1,89 @@
+/*
+ * intact-pair: a primary and its synchronous standby, for scripts. See pair.h.
+ *
+ *     intact-pair DIR make                    makes both: a is the primary, b its standby
+ *     intact-pair DIR conninfo [a|b]          what to connect with: to the primary; to one of them
+ *     intact-pair DIR kill|stop|cont a|b      SIGKILL, SIGSTOP, SIGCONT to all of its processes
+ *     intact-pair DIR start a|b               starts it as what it was
+ *     intact-pair DIR fast|immediate a|b      ends it so, and starts it again
+ *     intact-pair DIR promote a|b             the standby becomes the primary
+ *     intact-pair DIR rejoin a|b              it becomes the other one's standby, made anew
+ *     intact-pair DIR end                     kills both and removes the folder
+ */
+
+#include "base/test.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pair.h"
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: intact-pair DIR make|conninfo|kill|stop|cont|start|fast|immediate|"
+                    "promote|rejoin|end [a|b]\n");
+    return 2;
+}
+
+static int to_one(const struct pair *p, const char *verb, int which)
+{
+    if (strcmp(verb, "kill") == 0)
+        pair_kill(p, which);
+    else if (strcmp(verb, "stop") == 0 || strcmp(verb, "cont") == 0)
+        pair_signal(p, which, strcmp(verb, "stop") == 0 ? SIGSTOP : SIGCONT);
+    else if (strcmp(verb, "start") == 0)
+        pair_start(p, which);
+    else if (strcmp(verb, "fast") == 0 || strcmp(verb, "immediate") == 0)
+        pair_restart(p, which, verb);
+    else if (strcmp(verb, "promote") == 0)
+        pair_promote(p, which);
+    else if (strcmp(verb, "rejoin") == 0)
+        pair_rejoin(p, which);
+    else
+        return usage();
+    return 0;
+}
+
+static int to_both(struct pair *p, const char *dir, const char *verb)
+{
+    char conninfo[PAIR_TEXT];
+
+    if (strcmp(verb, "make") == 0) {
+        pair_make(p, dir);
+        return 0;
+    }
+    if (!pair_load(p, dir)) {
+        fprintf(stderr, "intact-pair: there are no servers in %s\n", dir);
+        return 1;
+    }
+    if (strcmp(verb, "end") == 0) {
+        pair_end(p);
+        return 0;
+    }
+    if (strcmp(verb, "conninfo") != 0)
+        return usage();
+    pair_conninfo(p, conninfo);
+    (void)puts(conninfo);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct pair p = {.outlives = true};
+
+    if (argc < 3 || argc > 4)
+        return usage();
+    if (argc == 3)
+        return to_both(&p, argv[1], argv[2]);
+    int which = strcmp(argv[3], "b") == 0;
+    if ((!which && strcmp(argv[3], "a") != 0) || !pair_load(&p, argv[1]))
+        return usage();
+    if (strcmp(argv[2], "conninfo") == 0) {
+        char conninfo[PAIR_TEXT];
+        pair_conninfo_of(&p, which, conninfo);
+        (void)puts(conninfo);
+        return 0;
+    }
+    return to_one(&p, argv[2], which);
+}

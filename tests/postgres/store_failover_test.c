@@ -1,0 +1,297 @@
+/*
+ * The store over a primary and its synchronous standby, at the moments that matter: nothing that
+ * it acknowledged, and nothing that it showed, may be gone once the standby is the primary.
+ */
+
+#include "base/test.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "pair.h"
+#include "store/postgres.h"
+
+enum { A, B, TRIES = 9000, PAUSE_US = 20000, WAIT_MS = 2000 };
+
+static struct pair both;
+static pid_t owner;
+
+struct scene {
+    struct store *s;
+    struct arena a;
+    struct error e;
+};
+
+static void end_both(void)
+{
+    if (owner == getpid())
+        pair_end(&both);
+}
+
+static struct store *open_as(const char *conninfo, const char *schema, const char *node)
+{
+    const struct postgres_options o = {.conninfo = conninfo,
+                                       .schema = schema,
+                                       .node = node,
+                                       .wait_ms = WAIT_MS};
+    struct error e = {0};
+    struct store *s = NULL;
+
+    CHECK(postgres_store_open(&o, &s, &e) == ERR_OK, "%s", e.text);
+    return s;
+}
+
+static enum err insert(struct scene *c, const char *id)
+{
+    struct change one = {.kind = CHANGE_INSERT,
+                         .row = {.id = slice_of(id),
+                                 .workflow = SLICE("w"),
+                                 .version = 1,
+                                 .revision = 1,
+                                 .doc = SLICE("{}")}};
+    struct batch b = {.changes = &one, .change_count = 1};
+    enum err err = c->s->ops->commit(c->s, &b, &c->a, &c->e);
+
+    return err == ERR_OK ? one.outcome : err;
+}
+
+static enum err look(struct scene *c, const char *id)
+{
+    struct task_row row;
+
+    return c->s->ops->get(c->s, slice_of(id), &c->a, &row, &c->e);
+}
+
+/* As a node does: asks again until it knows. ERR_OK or ERR_NOT_FOUND. */
+static enum err look_until_known(struct scene *c, const char *id)
+{
+    for (unsigned i = 0; i < TRIES; i++) {
+        enum err err = look(c, id);
+        if (err == ERR_OK || err == ERR_NOT_FOUND)
+            return err;
+        CHECK(err_is_transient(err), "%s", c->e.text);
+        (void)usleep(PAUSE_US);
+    }
+    CHECK(false, "%s", c->e.text);
+    return ERR_IO;
+}
+
+/* Writes it, should it not be there, until that is acknowledged. */
+static void insert_until_done(struct scene *c, const char *id)
+{
+    for (unsigned i = 0; i < TRIES; i++) {
+        enum err err = insert(c, id);
+        if (err == ERR_OK || err == ERR_CONFLICT)
+            return;
+        CHECK(err_is_transient(err), "%s", c->e.text);
+        (void)usleep(PAUSE_US);
+    }
+    CHECK(false, "%s", c->e.text);
+}
+
+static void wait_until(int which, const char *sql, const char *answer)
+{
+    char got[PAIR_TEXT] = "";
+
+    for (unsigned i = 0; i < TRIES; i++) {
+        if (pair_ask(&both, which, sql, got) && strcmp(got, answer) == 0)
+            return;
+        (void)usleep(PAUSE_US);
+    }
+    CHECK(false, "\"%s\" instead of \"%s\": %s", got, answer, sql);
+}
+
+/* A pair as it is at first: A leads, B follows. */
+static void begin(struct scene *c, const char *node)
+{
+    char conninfo[PAIR_TEXT];
+
+    pair_conninfo(&both, conninfo);
+    *c = (struct scene){.s = open_as(conninfo, NULL, node)};
+}
+
+static void end(struct scene *c)
+{
+    c->s->ops->close(c->s);
+    arena_fini(&c->a);
+}
+
+/* From B leading, and A following, back to how it was. */
+static void make_a_lead_again(void)
+{
+    pair_kill(&both, B);
+    pair_promote(&both, A);
+    pair_rejoin(&both, B);
+}
+
+#define WAITING "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+
+/* ---- the standby is away ---- */
+
+/* A commit is acknowledged by both or by nobody, and who asks for ever has no more than a few
+ * connections. When the standby is back, all goes on. */
+static void without_the_standby_nothing_is_acknowledged(void **state)
+{
+    char got[PAIR_TEXT];
+    struct scene c;
+
+    (void)state;
+    begin(&c, "away");
+    pair_kill(&both, B);
+    CHECK(insert(&c, "away-1") == ERR_UNKNOWN, "%s", c.e.text);
+    CHECK(strstr(c.e.text, "standby"), "it says where to look: %s", c.e.text);
+    for (unsigned i = 0; i < 8; i++) {
+        enum err err = insert(&c, "away-2");
+        CHECK(err == ERR_UNKNOWN || err == ERR_IO, "%s", err_text(err));
+        CHECK(look(&c, "away-1") != ERR_OK, "it is not on the standby");
+    }
+    CHECK(pair_ask(&both, A,
+                   "SELECT count(*) FROM pg_stat_activity WHERE application_name = "
+                   "'intact'",
+                   got)
+              && atoi(got) <= 4,
+          "%s connections", got);
+    pair_start(&both, B);
+    insert_until_done(&c, "away-2");
+    CHECK(look_until_known(&c, "away-1") == ERR_OK, "what was unknown has happened");
+    wait_until(A, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'intact'", "1");
+    end(&c);
+}
+
+/* ---- a wait that was cancelled ---- */
+
+/* Inserts when it is told to, and looks. */
+static int insert_elsewhere(int told, int tell)
+{
+    struct scene c;
+    char byte = 0;
+
+    begin(&c, "elsewhere");
+    CHECK(write(tell, &byte, 1) == 1 && read(told, &byte, 1) == 1, "pipes");
+    enum err err = insert(&c, "cancelled");
+    CHECK(err == ERR_UNKNOWN, "%s: %s", err_text(err), c.e.text);
+    CHECK(look(&c, "cancelled") != ERR_OK, "the standby never got it");
+    end(&c);
+    return 0;
+}
+
+/* An operator, or a shutdown, cancels the wait for the standby: then the primary shows what the
+ * standby never got. Who waited for it is not told. */
+static void what_the_standby_never_got_is_not_shown(void **state)
+{
+    struct scene c;
+    int to[2];
+    int from[2];
+    int status = -1;
+    char byte = 0;
+
+    (void)state;
+    CHECK(pipe(to) == 0 && pipe(from) == 0, "pipes");
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        _exit(insert_elsewhere(to[0], from[1]));
+    }
+    CHECK(pid > 0 && read(from[0], &byte, 1) == 1, "the other process");
+    pair_kill(&both, B);
+    CHECK(write(to[1], &byte, 1) == 1, "pipes");
+    wait_until(A, WAITING, "1");
+    pair_do(&both, A,
+            "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+    wait_until(A, "SELECT count(*) FROM intact.task WHERE id = 'cancelled'", "1");
+    CHECK(waitpid(pid, &status, 0) == pid && status == 0, "it was told: %d", status);
+    pair_kill(&both, A);
+    pair_start(&both, B);
+    pair_promote(&both, B);
+    pair_rejoin(&both, A);
+    begin(&c, "judge");
+    CHECK(look_until_known(&c, "cancelled") == ERR_NOT_FOUND, "the new primary never had it");
+    end(&c);
+    make_a_lead_again();
+}
+
+/* The primary dies while a commit waits for the standby, and comes back without it: it shows the
+ * commit, and the store does not until the standby has it too. */
+static void after_a_crash_only_what_is_on_both_is_shown(void **state)
+{
+    char got[PAIR_TEXT];
+    struct scene c;
+
+    (void)state;
+    begin(&c, "crash");
+    insert_until_done(&c, "crash-0");
+    pair_kill(&both, B);
+    CHECK(insert(&c, "crash-1") == ERR_UNKNOWN, "%s", c.e.text);
+    pair_kill(&both, A);
+    pair_start(&both, A);
+    CHECK(pair_ask(&both, A, "SELECT count(*) FROM intact.task WHERE id = 'crash-1'", got)
+              && strcmp(got, "1") == 0,
+          "the primary alone has it");
+    for (unsigned i = 0; i < 3; i++)
+        CHECK(look(&c, "crash-1") != ERR_OK, "the standby does not have it");
+    pair_start(&both, B);
+    CHECK(look_until_known(&c, "crash-1") == ERR_OK, "now both have it");
+    end(&c);
+}
+
+/* ---- fenced too late ---- */
+
+/* The primary stands still, the standby is promoted, and the old primary goes on before anybody
+ * has fenced it: two take connections for writing, and one of them acknowledges nothing. */
+static void a_primary_that_wakes_up_acknowledges_nothing(void **state)
+{
+    char alone[PAIR_TEXT];
+    struct scene c;
+    struct scene old;
+
+    (void)state;
+    begin(&c, "late");
+    insert_until_done(&c, "late-1");
+    pair_conninfo_of(&both, A, alone);
+    old = (struct scene){.s = open_as(alone, NULL, "old")};
+    pair_signal(&both, A, SIGSTOP);
+    enum err err = insert(&c, "late-2");
+    CHECK(err == ERR_UNKNOWN, "%s: %s", err_text(err), c.e.text);
+    pair_promote(&both, B);
+    insert_until_done(&c, "late-3"); /* though the first host takes connections */
+    pair_signal(&both, A, SIGCONT);
+    for (unsigned i = 0; i < 3; i++) {
+        err = insert(&old, "late-4");
+        CHECK(err != ERR_OK && err_is_transient(err), "%s: %s", err_text(err), old.e.text);
+        CHECK(i == 0 || look(&old, "late-3") != ERR_NOT_FOUND, "yesterday's primary is believed");
+    }
+    end(&old);
+    end(&c);
+    begin(&c, "late"); /* a node that starts now finds the right one, though both take it */
+    CHECK(look_until_known(&c, "late-1") == ERR_OK && look_until_known(&c, "late-3") == ERR_OK,
+          "what was acknowledged is there");
+    insert_until_done(&c, "late-5");
+    pair_rejoin(&both, A); /* fenced, at last */
+    CHECK(look_until_known(&c, "late-4") == ERR_NOT_FOUND, "it was acknowledged by nobody");
+    CHECK(look_until_known(&c, "late-5") == ERR_OK, "what was acknowledged is there");
+    end(&c);
+    make_a_lead_again();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_the_standby_nothing_is_acknowledged),
+        cmocka_unit_test(what_the_standby_never_got_is_not_shown),
+        cmocka_unit_test(after_a_crash_only_what_is_on_both_is_shown),
+        cmocka_unit_test(a_primary_that_wakes_up_acknowledges_nothing),
+    };
+    char dir[64];
+
+    (void)snprintf(dir, sizeof dir, "/tmp/intact-pair-XXXXXX");
+    if (!mkdtemp(dir))
+        return 1;
+    owner = getpid();
+    (void)atexit(end_both);
+    pair_make(&both, dir);
+    return cmocka_run_group_tests_name("store in PostgreSQL, failover", tests, NULL, NULL);
+}
