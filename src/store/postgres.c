@@ -127,7 +127,8 @@ static enum err begin(struct postgres_store *s, struct error *e)
     return err;
 }
 
-enum err postgres_store_open(const struct postgres_options *o, struct store **ret, struct error *e)
+static enum err prepare(const struct postgres_options *o, struct postgres_store **ret,
+                        struct error *e)
 {
     const char *schema = o->schema ? o->schema : "intact";
 
@@ -137,11 +138,34 @@ enum err postgres_store_open(const struct postgres_options *o, struct store **re
     struct postgres_store *s = make(o, schema);
     enum err err = pg_hosts_read(s, o->conninfo, e);
     if (err == ERR_OK)
-        err = begin(s, e);
-    if (err != ERR_OK) {
+        *ret = s;
+    else
         pg_close(&s->base);
+    return err;
+}
+
+enum err postgres_store_open(const struct postgres_options *o, struct store **ret, struct error *e)
+{
+    struct postgres_store *s = NULL;
+    enum err err = prepare(o, &s, e);
+
+    if (err == ERR_OK)
+        err = begin(s, e);
+    if (err == ERR_OK)
+        *ret = &s->base;
+    else if (s)
+        pg_close(&s->base);
+    return err;
+}
+
+enum err postgres_store_migrate(const struct postgres_options *o, struct error *e)
+{
+    struct postgres_store *s = NULL;
+    enum err err = prepare(o, &s, e);
+
+    if (err != ERR_OK)
         return err;
-    }
-    *ret = &s->base;
-    return ERR_OK;
+    err = pg_schema_check(s, e);
+    pg_close(&s->base);
+    return err;
 }

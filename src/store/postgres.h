@@ -30,6 +30,10 @@ struct postgres_options {
 enum err postgres_store_open(const struct postgres_options *o, struct store **ret,
                              struct error *e) MUST_USE;
 
+/* Makes or migrates the schema and nothing else, so with a role that nodes need not have. `node` is
+ * not used. */
+enum err postgres_store_migrate(const struct postgres_options *o, struct error *e) MUST_USE;
+
 /* Whether it has a password in it, which then is to be seen by whoever sees the text. */
 bool postgres_conninfo_has_password(const char *conninfo);
 

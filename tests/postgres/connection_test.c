@@ -274,7 +274,7 @@ static void a_database_that_only_reads_is_refused(void **state)
     for (size_t i = 0; i < COUNT_OF(given); i++) {
         (void)snprintf(conninfo, sizeof conninfo, "host=%s user=reader dbname=postgres%s",
                        cluster_dir(), given[i]);
-        CHECK(open_at(conninfo, 0, &s) == ERR_IO && strstr(e.text, "read-only"), "%s", e.text);
+        CHECK(open_at(conninfo, 0, &s) == ERR_IO && strstr(e.text, "session is read-only"), "%s", e.text);
     }
 }
 
@@ -389,6 +389,7 @@ static void a_lock_of_somebody_else_is_not_waited_for_for_ever(void **state)
     PQclear(PQexec(conn, "BEGIN; SELECT * FROM intact_conn.task FOR UPDATE"));
     enum err err = change(s, 2, &outcome);
     CHECK(err == ERR_BUSY && outcome == ERR_BUSY, "%s: %s", err_text(err), e.text);
+    CHECK(strstr(e.text, "canceling statement due to lock timeout"), "%s", e.text);
     PQclear(PQexec(conn, "ROLLBACK"));
     CHECK(revision(s) == 1, "of that we are certain");
     PQclear(PQexec(conn, "BEGIN; LOCK TABLE intact_conn.task IN ACCESS EXCLUSIVE MODE"));
