@@ -10,8 +10,8 @@
     ", ARRAY(SELECT p.number FROM ~payload AS p WHERE p.task = " t ".seq ORDER BY p.number)" \
     ", ARRAY(SELECT p.json FROM ~payload AS p WHERE p.task = " t ".seq ORDER BY p.number)"
 
-/* What goes with a change that was done, where there is any such: `d` has its ord and its task's seq. The parameters begin
- * with that number. */
+/* What goes with a change that was done, where there is any such: `d` has its ord and its task's
+ * seq. The parameters begin with that number. */
 #define PAYLOADS_INSERT(a, b, c)                                                      \
     "p AS (INSERT INTO ~payload (task, number, json) SELECT d.seq, p.number, p.json " \
     "FROM unnest($" #a "::int8[], $" #b "::int8[], $" #c "::text[]) "                 \

@@ -201,7 +201,7 @@ trouble_random() {
     1) trouble_restart ;;
     2) trouble_standby ;;
     esac
-    wait "${stopped[@]}"
+    [ ${#stopped[@]} = 0 ] || wait "${stopped[@]}"
     wait_until "all nodes are ready" all_are_ready
 }
 
