@@ -206,7 +206,7 @@ static void prepare(struct store *s, PGconn *c)
         (void)store_batch(s, 1000, CHANGE_INSERT);
     memcpy(revisions[1], revisions[0], sizeof revisions[0]);
     run(c, "CREATE SCHEMA bench");
-    run(c, "CREATE TABLE bench.task (LIKE intact.task INCLUDING ALL) WITH (fillfactor = 70)");
+    run(c, "CREATE TABLE bench.task (LIKE intact.task INCLUDING ALL) WITH (fillfactor = 40)");
     run(c, "INSERT INTO bench.task SELECT * FROM intact.task");
     run(c, "VACUUM ANALYZE");
 }

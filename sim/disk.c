@@ -215,11 +215,10 @@ static void depose(const struct node *n, const struct lease_try *want)
     struct lease got;
     struct error e = {0};
 
-    if (!other || other == n || !node_is_up(other) || want->until <= want->now)
+    if (!other || other == n || !node_is_up(other) || want->length_ms == 0)
         return;
     seizes.holder = slice_of(other->me);
     seizes.seize = true;
-    seizes.now = seizes.until; /* it does not know */
     enum err err = inner->ops->lease(inner, &seizes, &a, &got, &e);
     ASSERT(err == ERR_OK);
     trace("%s loses its leadership to %s", n->me, other->me);
@@ -234,16 +233,20 @@ static enum err lease(struct store *s, const struct lease_try *want, struct aren
     if (read_fails(d, e))
         return ERR_IO;
     if (!inner->shared) { /* as the bodies do that have it for themselves */
-        *ret = (struct lease){arena_copy(a, want->holder), d->node->boot, want->until};
+        *ret = (struct lease){.holder = arena_copy(a, want->holder),
+                              .epoch = d->node->boot,
+                              .until = want->now + want->length_ms};
         return ERR_OK;
     }
-    enum err err = inner->ops->lease(inner, want, a, ret, e);
+    struct lease_try judged = *want; /* by the store's own clock */
+    judged.now = store_now();
+    enum err err = inner->ops->lease(inner, &judged, a, ret, e);
     if (err != ERR_OK)
         return err;
-    check_lease(d->node, want, ret);
+    check_lease(d->node, &judged, ret);
     if (slice_is(want->name, "supervisor") && slice_is(ret->holder, d->node->me)
         && chance(weather.deposes))
-        depose(d->node, want);
+        depose(d->node, &judged);
     return ERR_OK;
 }
 

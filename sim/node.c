@@ -216,8 +216,11 @@ static void node_boot(struct node *n)
                                     .task_changed = on_task_changed,
                                     .alert = on_alert,
                                     .store_trouble = on_store_trouble};
-    const struct supervisor_outside watched = {n, clock_now, clock_now, on_requested,
-                                               on_scan_failed};
+    const struct supervisor_outside watched = {.arg = n,
+                                               .now = clock_now,
+                                               .steady = clock_now,
+                                               .requested = on_requested,
+                                               .failed = on_scan_failed};
 
     n->boot = config.boot;
     n->narrow = config.live_max > 0;

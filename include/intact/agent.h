@@ -101,9 +101,17 @@ INTACT_API void intact_agent_free(struct intact_agent *a);
 INTACT_API void intact_agent_on(struct intact_agent *a, const char *action,
                                 enum intact_direction direction, intact_handler *run, void *arg);
 
-/* "http://127.0.0.1:7420", or several with commas between: all of them are polled, and the places
- * are shared out among them, at least one each. Default: $INTACT_SERVER, then that address. */
+/* "http://127.0.0.1:7420", or several with commas between, at most 64. If the server has several
+ * nodes, any of them will do: the agent asks it for the others, works for all that are alive, finds
+ * new ones and leaves those that are gone; two or three addresses are for the case that one cannot
+ * be reached when the agent starts. A node may fill all places; answers go to the node that asked,
+ * or if it is gone to any other. Default: $INTACT_SERVER, then that address. */
 INTACT_API void intact_agent_set_server(struct intact_agent *a, const char *urls);
+
+/* False: only the addresses given are called, all of them, and nobody is asked for others; for
+ * nodes that go by addresses which mean something else here. Default: true. The token is sent to
+ * every address that a server of yours names: trust it, or switch this off. */
+INTACT_API void intact_agent_set_discovery(struct intact_agent *a, bool is_on);
 
 /* Bearer token with the role agent:NAME of this agent. Default: $INTACT_TOKEN, then none. While it
  * is refused (unknown, expired, another role), answers are kept and tried again for ever. */

@@ -16,14 +16,21 @@
 #include <curl/curl.h>
 
 /* Without a scheme curl would take port 80 for meant. */
-static void check_server(const char *server)
+static void check_servers(const char *servers)
 {
-    if (strncasecmp(server, "http://", 7) == 0 || strncasecmp(server, "https://", 8) == 0)
-        return;
-    fprintf(stderr,
-            "intact: the server is \"%s\", expected http://HOST:PORT or https://HOST:PORT\n",
-            server);
-    exit(CLI_USAGE);
+    for (const char *one = servers;; one++) {
+        int len = (int)strcspn(one, ",");
+        if (strncasecmp(one, "http://", 7) != 0 && strncasecmp(one, "https://", 8) != 0) {
+            fprintf(stderr,
+                    "intact: the server is \"%.*s\", expected http://HOST:PORT or "
+                    "https://HOST:PORT\n",
+                    len, one);
+            exit(CLI_USAGE);
+        }
+        one += len;
+        if (!*one)
+            return;
+    }
 }
 
 /* Found by a client, for live verbs, which have connections of their own. */
@@ -47,7 +54,7 @@ struct intact_client *client_begin(const struct invocation *in)
     const char *file = given(in, "token-file");
     char token[128] = "";
 
-    check_server(wire_server(given(in, "server")));
+    check_servers(wire_server(given(in, "server")));
     if (file && !token_file_read(file, token, sizeof token))
         exit(CLI_USAGE);
     struct intact_client *c =
@@ -71,8 +78,8 @@ struct live *client_begin_live(const struct invocation *in, const struct intact_
         exit(CLI_USAGE);
     if (file)
         token = text;
-    struct live *l =
-        live_new(intact_client_server(c), token ? token : found_token, wire_ca(given(in, "ca")));
+    struct live *l = live_new(wire_server(given(in, "server")), intact_client_server(c),
+                              token ? token : found_token, wire_ca(given(in, "ca")));
     if (!l) {
         fputs("intact: libcurl cannot be used\n", stderr);
         exit(CLI_UNREACHED);
@@ -83,7 +90,7 @@ struct live *client_begin_live(const struct invocation *in, const struct intact_
 const struct flag client_flag_list[] = {
     {.name = "server",
      .value = "URL",
-     .help = "where it is",
+     .help = "where it is; several with commas between: the next one if one is not there",
      .initial = "INTACT_SERVER, then http://127.0.0.1:7420"},
     {.name = "token-file",
      .value = "FILE",

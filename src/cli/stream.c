@@ -28,7 +28,10 @@ struct transfer {
 
 struct live {
     CURLM *multi;
-    char *server, *token, *ca;
+    char *servers;
+    struct buf server; /* the one that is asked */
+    size_t at;         /* where in `servers` it begins */
+    char *token, *ca;
     struct transfer gets[LIVE_GETS];
     bool news; /* something came during this live_wait */
     /* The stream: */
@@ -67,7 +70,7 @@ static bool transfer_open(struct live *l, struct transfer *t, const char *path)
     t->why[0] = 0;
     t->easy = curl_easy_init();
     t->headers = wire_headers(l->token, NULL);
-    buf_fmt(&url, "%s%s", l->server, path);
+    buf_fmt(&url, "%s%s", l->server.ptr, path);
     bool ok = t->easy && wire_prepare(t->easy, &t->body, t->why)
               && wire_address(t->easy, url.ptr, l->ca)
               && curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers) == CURLE_OK
@@ -89,6 +92,36 @@ static long status_of(const struct transfer *t)
     return status;
 }
 
+/* ---- servers ---- */
+
+static void ask_at(struct live *l, size_t at)
+{
+    size_t len = strcspn(l->servers + at, ",");
+
+    l->at = at;
+    while (len > 0 && l->servers[at + len - 1] == '/')
+        len--;
+    buf_clear(&l->server);
+    buf_add(&l->server, l->servers + at, len);
+    buf_str(&l->server, "");
+}
+
+static void ask_next(struct live *l)
+{
+    size_t end = l->at + strcspn(l->servers + l->at, ",");
+
+    ask_at(l, l->servers[end] ? end + 1 : 0);
+}
+
+static void ask_first(struct live *l, const char *first)
+{
+    size_t seen = 0;
+
+    ask_at(l, 0);
+    for (; strcmp(l->server.ptr, first) != 0 && seen <= l->at; ask_next(l))
+        seen = l->at + 1; /* back at the beginning: nobody has that name */
+}
+
 /* ---- the stream ---- */
 
 static void again_later(struct live *l)
@@ -98,6 +131,7 @@ static void again_later(struct live *l)
     l->again_ms = l->again_ms == 0 ? least : min_i64(l->again_ms * 2 + 100, AGAIN_MAX_MS);
     l->again_at = term_now_ms() + l->again_ms;
     l->state = LIVE_CONNECTING;
+    ask_next(l);
 }
 
 static void take_event(void *arg, const struct event *e)
@@ -326,14 +360,15 @@ static char *copy_of(const char *text)
     return copy;
 }
 
-struct live *live_new(const char *server, const char *token, const char *ca)
+struct live *live_new(const char *servers, const char *first, const char *token, const char *ca)
 {
     struct live *l = wire_init() ? calloc(1, sizeof *l) : NULL;
 
     if (!l)
         return NULL;
     l->multi = curl_multi_init();
-    l->server = copy_of(server);
+    l->servers = copy_of(servers);
+    ask_first(l, first);
     l->token = copy_of(token);
     l->ca = copy_of(ca);
     l->parser.retry_ms = -1;
@@ -359,7 +394,8 @@ void live_free(struct live *l)
     event_parser_fini(&l->parser);
     buf_fini(&l->trouble);
     free(l->path);
-    free(l->server);
+    free(l->servers);
+    buf_fini(&l->server);
     free(l->token);
     free(l->ca);
     free(l);

@@ -43,8 +43,10 @@ enum live_state {
 
 struct live;
 
-/* `token` and `ca` may be NULL. NULL: libcurl cannot be used. */
-struct live *live_new(const char *server, const char *token, const char *ca);
+/* `servers`: one, or several with commas between: when a stream breaks, the next one is asked.
+ * First the one that is named `first`. `token` and `ca` may be NULL. NULL: libcurl cannot be used.
+ */
+struct live *live_new(const char *servers, const char *first, const char *token, const char *ca);
 void live_free(struct live *l);
 
 /* Once: begins to follow. */

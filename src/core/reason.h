@@ -121,6 +121,9 @@ struct facts {
     enum owner owner;
     struct slice owner_name, waiting_for; /* as the row has them */
     int64_t owner_lease_until;            /* of OWNER_OTHER; 0: not known */
+    struct slice owner_url;               /* the same: how it is reached; NONE: not known */
+    struct slice here, others;            /* where several nodes share the store: this one's name,
+                                             and "n2 (http://...), n3": those that live. NONE */
     bool live;                            /* it is in this server's memory */
     bool draining, full;
     bool troubled; /* the store is ... */

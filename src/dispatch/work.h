@@ -61,6 +61,7 @@ struct work {
     struct slice agent_name, instance_name;
     uint32_t max; /* places; 0: results only */
     int64_t wait_ms;
+    bool instead; /* of the calls of this instance that are parked: they come home */
     bool says_holding;
     struct slice *holding; /* tokens */
     size_t holding_count;

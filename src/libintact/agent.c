@@ -9,9 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "libintact/places.h"
 #include "libintact/wire.h"
 
-enum { PEERS_MAX = 64, LOOK_MS = 1000 };
+enum { LOOK_MS = 1000 };
 
 /* What stops all agents of the process. The descriptor stays open once it was made: a signal
  * handler may hold its number. */
@@ -119,19 +120,40 @@ void agent_release(struct intact_agent *a, struct intact_request *r)
     request_free(r);
 }
 
+/* One at a time: what is done at once makes room for the next. */
+static void feed_inline(struct intact_request *r)
+{
+    struct peer *p = r->peer;
+
+    if (request_run(r))
+        peer_done(p, r, wire_now_ms());
+}
+
+void agent_feed(struct intact_agent *a)
+{
+    struct link fed;
+
+    list_init(&fed);
+    while (a->running < a->options.concurrency && !list_empty(&a->backlog)) {
+        struct link *first = list_first(&a->backlog);
+        link_remove(first);
+        a->running++;
+        if (a->options.inline_handlers)
+            feed_inline(CONTAINER_OF(first, struct intact_request, link));
+        else
+            list_push(&fed, first);
+    }
+    if (!list_empty(&fed))
+        pool_add(&a->pool, &fed);
+}
+
 void agent_take(struct intact_agent *a, struct link *requests)
 {
-    if (!a->options.inline_handlers) {
-        pool_add(&a->pool, requests);
-        return;
-    }
     LIST_FOREACH (l, after, requests) {
-        struct intact_request *r = CONTAINER_OF(l, struct intact_request, link);
-        struct peer *p = r->peer;
         link_remove(l);
-        if (request_run(r))
-            peer_done(p, r, wire_now_ms());
+        list_push(&a->backlog, l);
     }
+    agent_feed(a);
 }
 
 static void collect(struct intact_agent *a)
@@ -146,6 +168,7 @@ static void collect(struct intact_agent *a)
         link_remove(l);
         peer_done(r->peer, r, now);
     }
+    agent_feed(a);
 }
 
 /* ---- telling those who wait for it that a request is to stop ---- */
@@ -218,14 +241,11 @@ static int64_t next_stop_at(struct intact_agent *a)
 /* Any server takes any result: what one that is gone cannot take, another one can. */
 static void share_results(struct intact_agent *a)
 {
-    struct peer *healthy = NULL;
+    struct peer *healthy = nodes_any_healthy(a);
 
-    for (size_t i = 0; i < a->peer_count && !healthy; i++)
-        if (a->peers[i].failures == 0)
-            healthy = &a->peers[i];
     for (size_t i = 0; healthy && i < a->peer_count; i++) {
-        struct peer *p = &a->peers[i];
-        if (p->failures == 0)
+        struct peer *p = a->peers[i];
+        if (p->answered && p->failures == 0)
             continue;
         LIST_FOREACH (l, after, &p->ready) {
             link_remove(l);
@@ -262,7 +282,7 @@ static void notice_stop(struct intact_agent *a)
     reactor_unwatch(&a->reactor, atomic_load(&process.fd));
     agent_log(a, LOG_INFO, "event=stopping holding=%zu", a->held.len);
     for (size_t i = 0; i < a->peer_count; i++)
-        peer_stop(&a->peers[i]);
+        peer_stop(a->peers[i]);
 }
 
 /* Is it still worth while to wait for a handler, or for the answer to a kept request? */
@@ -281,7 +301,7 @@ static bool is_over(struct intact_agent *a, int64_t now)
     if (!a->stopping)
         return false;
     for (size_t i = 0; i < a->peer_count; i++)
-        idle = peer_is_idle(&a->peers[i]) && idle;
+        idle = peer_is_idle(a->peers[i]) && idle;
     for (size_t i = 0; (r = map_next(&a->held, &i));)
         working = working || is_waited_for(r, now);
     if (working || a->stop_by == 0)
@@ -297,39 +317,17 @@ static void turn(struct intact_agent *a)
         notice_stop(a);
         tell_stops(a);
         collect(a);
+        nodes_tick(a, wire_now_ms());
         if (a->peer_count > 1)
             share_results(a);
+        places_share(a, wire_now_ms());
         for (size_t i = 0; i < a->peer_count; i++)
-            peer_tick(&a->peers[i], wire_now_ms());
+            peer_tick(a->peers[i], wire_now_ms());
         reactor_due(&a->reactor);
     } while (take_answers(a));
 }
 
 /* ---- start and end ---- */
-
-static bool open_peers(struct intact_agent *a)
-{
-    const char *server = wire_server(a->options.server);
-    size_t count = 1;
-
-    for (const char *s = server; *s; s++)
-        count += *s == ',';
-    if (count > PEERS_MAX)
-        return false;
-    a->peers = calloc(count, sizeof(*a->peers));
-    if (!a->peers)
-        return false;
-    bool ok = true;
-    for (size_t i = 0; i < count; i++) { /* all of them, so that all can be closed */
-        size_t len = strcspn(server, ",");
-        size_t share = a->options.concurrency / count + (i < a->options.concurrency % count);
-        ok = peer_init(&a->peers[i], a, server, len, share ? share : 1) && ok;
-        a->reactor.is_tls |= strncasecmp(server, "https:", 6) == 0;
-        server += len + 1;
-    }
-    a->peer_count = count;
-    return ok;
-}
 
 static const char *open_parts(struct intact_agent *a) /* NULL, or what does not work */
 {
@@ -343,7 +341,7 @@ static const char *open_parts(struct intact_agent *a) /* NULL, or what does not 
         return "no more descriptors, or libcurl cannot be used";
     a->reactor.wake_fd = a->outbox->fd;
     a->headers = wire_headers(wire_token(a->options.token), "application/json");
-    if (!a->headers || !open_peers(a))
+    if (!a->headers || !nodes_open(a))
         return "libcurl or the servers' addresses";
     if (!pool_open(&a->pool, a->options.inline_handlers ? 0 : a->options.concurrency))
         return "no more threads";
@@ -364,20 +362,19 @@ static void leave_behind(struct intact_agent *a)
 static size_t close_parts(struct intact_agent *a)
 {
     for (size_t i = 0; i < a->peer_count; i++) {
-        peer_abandon(&a->peers[i]);
-        LIST_FOREACH (l, after, &a->peers[i].ready) {
+        peer_abandon(a->peers[i]);
+        LIST_FOREACH (l, after, &a->peers[i]->ready) {
             link_remove(l);
         }
+    }
+    LIST_FOREACH (l, after, &a->backlog) {
+        link_remove(l);
     }
     pool_close(&a->pool);
     leave_behind(a);
     size_t held = a->held.len;
     size_t left = outbox_close(a->outbox, &a->held);
-    for (size_t i = 0; i < a->peer_count; i++)
-        peer_fini(&a->peers[i]);
-    a->peer_count = 0;
-    free(a->peers);
-    a->peers = NULL;
+    nodes_close(a);
     reactor_unwatch(&a->reactor, atomic_load(&process.fd));
     reactor_stop(&a->reactor);
     curl_slist_free_all(a->headers);
@@ -460,8 +457,10 @@ int intact_agent_timeout_ms(struct intact_agent *a)
     wake = min_i64(wake, next_stop_at(a));
     if (a->stopping)
         wake = min_i64(wake, a->stop_by);
+    wake = min_i64(wake, a->share_at);
+    wake = min_i64(wake, nodes_wake_at(a));
     for (size_t i = 0; i < a->peer_count; i++)
-        wake = min_i64(wake, peer_wake_at(&a->peers[i], now));
+        wake = min_i64(wake, peer_wake_at(a->peers[i], now));
     return (int)max_i64(0, wake - now);
 }
 

@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "base/prng.h"
 #include "libintact/heartbeat.h"
+#include "libintact/nodes.h"
 #include "libintact/outbox.h"
 #include "libintact/peer.h"
 #include "libintact/pool.h"
@@ -32,6 +33,7 @@ struct agent_options {
     size_t handler_count;
     unsigned concurrency;
     bool inline_handlers;
+    bool discovery;
     int64_t wait_ms, stop_wait_ms;
     intact_logger *log;
     void *log_arg;
@@ -49,9 +51,14 @@ struct intact_agent {
     struct curl_slist *headers;
     struct pool pool;
     struct outbox *outbox;
-    struct map held; /* token -> request: in work, or its result not yet acknowledged */
-    struct peer *peers;
+    struct map held;     /* token -> request: in work, or its result not yet acknowledged */
+    struct link backlog; /* requests in work that have no place yet, see places.h */
+    size_t running;      /* requests that have one */
+    int64_t share_at;    /* when places are to be shared out anew although nothing happened */
+    int64_t neglect_at;  /* no neglected node has a turn before */
+    struct peer **peers;
     size_t peer_count;
+    struct nodes nodes;
     struct prng prng;
     atomic_bool stop_wanted;
     bool driven; /* by a call that has not returned */
@@ -62,6 +69,7 @@ struct intact_agent {
 
 /* Requests that a peer was handed; each is counted in its peer's `working` until it is done. */
 void agent_take(struct intact_agent *a, struct link *requests);
+void agent_feed(struct intact_agent *a); /* those that wait for a place, as far as there are any */
 
 /* Fills in run and arg. */
 void agent_find_handler(const struct intact_agent *a, struct intact_request *r);

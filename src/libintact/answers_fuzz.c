@@ -7,6 +7,7 @@
 #include "libintact/peer.c"
 
 #include "libintact/agent.h"
+#include "libintact/places.h"
 
 /*
  * Any bytes, as what a server answers: to an agent's work calls (parts between NULs are the answers
@@ -40,6 +41,34 @@ static void be_silent(void *arg, enum intact_log_level level, const char *line)
     (void)arg;
     (void)level;
     ASSERT(line[0]);
+}
+
+/* The same bytes as the list of nodes: what is found are addresses that are asked who they are,
+ * each once, and nothing else than addresses. */
+static void lists_nodes(struct intact_agent *a, struct slice text)
+{
+    CLEANUP(arena_fini) struct arena arena = {0};
+    struct json *answer = NULL;
+
+    if (json_parse(&arena, text, &answer, NULL) != ERR_OK)
+        answer = NULL;
+    for (int i = 0; i < 2; i++) { /* the second one finds the first one's peers */
+        nodes_answered(a->peers[0], answer);
+        nodes_tick(a, wire_now_ms());
+        a->peers[0]->retry_at = 0; /* what it answered before */
+        places_share(a, wire_now_ms());
+        for (size_t p = 1; p < a->peer_count; p++) {
+            ASSERT(strncasecmp(a->peers[p]->server, "http", 4) == 0);
+            ASSERT(!a->peers[p]->used);
+            ASSERT(a->peers[p]->ask_wanted);
+        }
+        ASSERT(a->peers[0]->used);
+        ASSERT(a->peers[0]->allowed == 4);
+        for (size_t p = 1; i == 1 && p < a->peer_count; p++)
+            nodes_answered(a->peers[p], answer);
+    }
+    ASSERT(a->peer_count <= NODES_MAX);
+    ASSERT(a->nodes.count <= NODES_MAX);
 }
 
 /* What peer_answered() does once the bytes are there. */
@@ -81,8 +110,9 @@ static void as_server_of_agent(struct fuzz f)
 {
     unsigned handled = 0;
     struct intact_agent *a = intact_agent_new("payment");
-    struct peer p;
+    struct fuzz whole = f;
 
+    intact_agent_set_server(a, "http://127.0.0.1:1");
     intact_agent_on(a, "pay", INTACT_FORWARD, echo, &handled);
     intact_agent_on(a, "pay", INTACT_UNDO, echo, &handled);
     intact_agent_set_instance(a, "i");
@@ -90,22 +120,27 @@ static void as_server_of_agent(struct fuzz f)
     intact_agent_set_inline(a, true);
     intact_agent_set_log(a, be_silent, NULL);
     a->reactor.multi = curl_multi_init();
-    bool ok = peer_init(&p, a, "http://127.0.0.1:1", strlen("http://127.0.0.1:1"), 4);
+    bool ok = nodes_open(a);
     ASSERT(ok);
+    struct peer *p = a->peers[0];
     while (f.left > 0) {
-        struct call_form form = {4, 30000, true, SIZE_MAX};
-        ok = call_start(&p.main, a, &form, &p.ready);
+        struct call_form form = {.max = 4,
+                                 .wait_ms = 30000,
+                                 .holding = true,
+                                 .result_max = SIZE_MAX};
+        ok = call_start(&p->main, a, &form, &p->ready);
         ASSERT(ok);
-        answered(&p, fuzz_until(&f, 0));
-        check_agent(a, &p);
+        answered(p, fuzz_until(&f, 0));
+        check_agent(a, p);
     }
-    LIST_FOREACH (l, after, &p.ready) {
+    lists_nodes(a, fuzz_until(&whole, 0));
+    LIST_FOREACH (l, after, &p->ready) {
         link_remove(l);
         agent_release(a, CONTAINER_OF(l, struct intact_request, link));
     }
     ASSERT(a->held.len == 0);
     map_fini(&a->held);
-    peer_fini(&p);
+    nodes_close(a);
     curl_multi_cleanup(a->reactor.multi);
     intact_agent_free(a);
 }

@@ -3,8 +3,6 @@
 #include "base/when.h"
 #include "libintact/agent.h"
 
-enum { CALL_MARGIN_MS = 15000 }; /* beyond `wait`: then we take the server for lost */
-
 bool call_init(struct call *c, struct peer *p, const char *url, const char *ca,
                struct curl_slist *headers)
 {
@@ -78,6 +76,10 @@ static void write_body(struct call *c, const struct intact_agent *a, const struc
     json_number(b, (int64_t)f->max);
     json_key(b, "wait");
     buf_fmt(b, "\"%" PRId64 "ms\"", f->wait_ms);
+    if (f->instead) {
+        json_key(b, "instead");
+        json_bool(b, true);
+    }
     if (f->holding)
         write_holding(b, a);
     if (!list_empty(ready))
@@ -85,15 +87,10 @@ static void write_body(struct call *c, const struct intact_agent *a, const struc
     json_close(b, '}');
 }
 
-bool call_send(struct call *c, struct intact_agent *a, int64_t within_ms)
+static bool leave(struct call *c, struct intact_agent *a, int64_t within_ms, bool ok)
 {
-    bool ok = true;
-
     c->answer = delivery_new();
     ok &= wire_prepare(c->easy, &c->answer->text, c->why);
-    ok &= curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, c->body.ptr) == CURLE_OK;
-    ok &=
-        curl_easy_setopt(c->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->body.len) == CURLE_OK;
     ok &= curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)within_ms) == CURLE_OK;
     c->why[0] = 0;
     c->sent_at = wire_now_ms(); /* deadlines count from here: before the first byte can leave */
@@ -105,6 +102,23 @@ bool call_send(struct call *c, struct intact_agent *a, int64_t within_ms)
     return c->busy;
 }
 
+bool call_send(struct call *c, struct intact_agent *a, int64_t within_ms)
+{
+    bool ok = curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, c->body.ptr) == CURLE_OK;
+
+    ok &=
+        curl_easy_setopt(c->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->body.len) == CURLE_OK;
+    return leave(c, a, within_ms, ok);
+}
+
+bool call_get(struct call *c, struct intact_agent *a, int64_t within_ms, bool fresh)
+{
+    bool ok = curl_easy_setopt(c->easy, CURLOPT_FRESH_CONNECT, (long)fresh) == CURLE_OK;
+
+    ok &= curl_easy_setopt(c->easy, CURLOPT_FORBID_REUSE, (long)fresh) == CURLE_OK;
+    return leave(c, a, within_ms, ok);
+}
+
 bool call_start(struct call *c, struct intact_agent *a, const struct call_form *f,
                 struct link *ready)
 {
@@ -112,7 +126,9 @@ bool call_start(struct call *c, struct intact_agent *a, const struct call_form *
     ASSERT(c->result_count == 0);
     write_body(c, a, f, ready);
     c->max = f->max;
-    if (call_send(c, a, f->wait_ms + CALL_MARGIN_MS))
+    c->called_home = false;
+    bool may_be_parked = f->max > 0 && c->result_count == 0;
+    if (call_send(c, a, may_be_parked ? f->wait_ms + CALL_WITHIN_MS : f->hand_in_ms))
         return true;
     call_return_results(c, ready);
     return false;

@@ -1,8 +1,8 @@
 #ifndef LIBINTACT_CALL_H
 #define LIBINTACT_CALL_H
 
-/* One POST to /v1/agents/{agent}/work (or /heartbeats), again and again over a connection that is
- * kept. */
+/* One POST to /v1/agents/{agent}/work (or /heartbeats), or GET of /v1/nodes, again and again over a
+ * connection that is kept. */
 
 #include "libintact/request.h"
 #include "libintact/wire.h"
@@ -13,7 +13,8 @@ struct call {
     struct peer *peer;
     CURL *easy;
     bool busy;
-    size_t max; /* requests it asks for */
+    bool called_home; /* it was asked to come home before its time */
+    size_t max;       /* requests it asks for */
     int64_t sent_at;
     struct buf body;
     struct delivery *answer; /* being received */
@@ -25,11 +26,14 @@ struct call {
 struct call_form {
     size_t max;
     int64_t wait_ms;
-    bool holding;      /* say which tokens we hold */
-    size_t result_max; /* hand in no more results than this */
+    int64_t hand_in_ms; /* in which it has to be answered, if it asks for nothing or hands in */
+    bool instead;       /* of what is parked */
+    bool holding;       /* say which tokens we hold */
+    size_t result_max;  /* hand in no more results than this */
 };
 
 enum {
+    CALL_WITHIN_MS = 15000,       /* then we take a server for lost */
     CALL_BODY_SOFT_MAX = 1 << 20, /* no result is added to a body that is longer */
     CALL_LIST_MAX = 1000,         /* results, tokens: what a server takes in one call */
 };
@@ -44,6 +48,8 @@ bool call_start(struct call *c, struct intact_agent *a, const struct call_form *
 
 /* Sends what stands in `body`; the answer has to come within that time. */
 bool call_send(struct call *c, struct intact_agent *a, int64_t within_ms) MUST_USE;
+/* The same without a body, as a GET. `fresh`: over a connection of its own. */
+bool call_get(struct call *c, struct intact_agent *a, int64_t within_ms, bool fresh) MUST_USE;
 
 /* Takes it from the wire, finished or not. */
 void call_end(struct call *c, CURLM *multi);

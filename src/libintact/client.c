@@ -7,7 +7,9 @@
 
 enum {
     CALL_MS = 60000,       /* a server that says nothing for so long, beyond what it may wait */
+    OTHER_MS = 10000,      /* the same, if there is another one to ask */
     WAIT_PIECE_MS = 30000, /* of a long wait, in one call */
+    SHORT_PIECE_MS = 5000, /* the same */
     AGAIN_MS = 250,        /* between two tries to reach a server while waiting */
     CONNECTIONS = 16,
 };
@@ -34,17 +36,13 @@ struct intact_client *intact_client_new(const char *server, const char *token)
     list_init(&c->started);
     c->shown = &c->last;
     c->last.easy = curl_easy_init();
-    c->server = copy_of(wire_server(server), &ok);
+    ok = client_open_servers(c, wire_server(server));
     c->token = copy_of(wire_token(token), &ok);
     c->ca = copy_of(wire_ca(NULL), &ok);
     if (!c->last.easy || !ok) {
         intact_client_free(c);
         return NULL;
     }
-    size_t len = strcspn(c->server, ","); /* of several servers any one will do */
-    while (len > 0 && c->server[len - 1] == '/')
-        len--;
-    c->server[len] = 0;
     return c;
 }
 
@@ -74,7 +72,7 @@ void intact_client_free(struct intact_client *c)
     client_start_fini(c);
     reply_fini(&c->last);
     wire_release(&sigpipe);
-    free(c->server);
+    client_close_servers(c);
     free(c->token);
     free(c->ca);
     buf_fini(&c->path);
@@ -121,7 +119,13 @@ static bool set_call(CURL *easy, const struct intact_client *c, const struct que
     ok &= wire_address(easy, url.ptr, c->ca);
     ok &= curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers) == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, q->method) == CURLE_OK;
-    ok &= curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(CALL_MS + q->wait_ms)) == CURLE_OK;
+    /* What is sent over a connection that breaks libcurl sends again, if the connection was kept.
+     */
+    bool fresh = !client_may_repeat(q->method, q->path);
+    ok &= curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, (long)fresh) == CURLE_OK;
+    ok &= curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS,
+                           (long)((q->again ? OTHER_MS : CALL_MS) + q->wait_ms))
+          == CURLE_OK;
     if (q->body) {
         ok &= curl_easy_setopt(easy, CURLOPT_POST, 1L) == CURLE_OK;
         ok &= curl_easy_setopt(easy, CURLOPT_POSTFIELDS, q->body) == CURLE_OK;
@@ -222,16 +226,39 @@ static CURLcode call_once(struct intact_client *c, const struct question *q)
     return code;
 }
 
+static CURLcode call_with_token(struct intact_client *c, const struct question *q)
+{
+    bool had_token = c->token != NULL;
+    CURLcode code = call_once(c, q);
+
+    if (code == CURLE_OK && c->last.status == 401 && !had_token && client_finds_token(c, &c->last))
+        code = call_once(c, q);
+    return code;
+}
+
+/* Each server is asked once. */
 static enum intact_status call(struct intact_client *c, const char *method, const char *path,
                                const char *type, const char *body, size_t size, int64_t wait_ms)
 {
-    const struct question q = {method, path, type, body, size, max_i64(wait_ms, 0)};
-    bool had_token = c->token != NULL;
-    CURLcode code = call_once(c, &q);
+    CLEANUP(buf_fini) struct buf named = {0};
+    struct question q = {method, path, type, body, size, max_i64(wait_ms, 0), false};
+    bool may_repeat = client_may_repeat(method, path) && !c->take;
+    CURLcode code = CURLE_OK;
 
-    if (code == CURLE_OK && c->last.status == 401 && !had_token && client_finds_token(c, &c->last))
-        code = call_once(c, &q);
-    return reply_conclude(&c->last, c->server, code);
+    if (client_give_ids(c, &q, &named)) {
+        q.body = named.ptr;
+        q.size = named.len;
+    }
+    for (size_t left = c->server_count; left > 0; left--) {
+        q.again = may_repeat && left > 1;
+        code = call_with_token(c, &q);
+        if (left == 1 || !client_moves_on(c, c->server_index, &c->last, code, may_repeat))
+            break;
+    }
+    enum intact_status status = reply_conclude(&c->last, c->server, code);
+    if (status == INTACT_UNREACHABLE && c->server_count > 1)
+        buf_fmt(&c->last.error, "\nNor did the others of %zu servers answer.", c->server_count);
+    return status;
 }
 
 enum intact_status intact_client_call(struct intact_client *c, const char *method, const char *path,
@@ -333,11 +360,12 @@ static void pause_ms(int64_t ms)
 enum intact_status intact_client_wait(struct intact_client *c, const char *id, int64_t timeout_ms)
 {
     const int64_t end = wire_now_ms() + max_i64(timeout_ms, 0);
+    const int64_t piece = c->server_count > 1 ? SHORT_PIECE_MS : WAIT_PIECE_MS;
 
     for (;;) {
         int64_t called = wire_now_ms();
         int64_t left = max_i64(end - called, 0);
-        enum intact_status status = intact_client_get(c, id, min_i64(left, WAIT_PIECE_MS));
+        enum intact_status status = intact_client_get(c, id, min_i64(left, piece));
 
         if (status == INTACT_REFUSED)
             return status;

@@ -8,7 +8,10 @@
 #include "libintact/reply.h"
 
 struct intact_client {
-    char *server, *token, *ca;
+    char *servers; /* as they were given; cut at the commas */
+    const char *server, **all;
+    size_t server_count, server_index; /* `server` is all[server_index]: the one that is called */
+    char *token, *ca;
     intact_token_finder *find_token; /* NULL: not any more */
     void *arg;
     struct intact_reply last; /* of the blocking calls */
@@ -35,11 +38,29 @@ struct question {
     const char *method, *path, *type, *body;
     size_t size;
     int64_t wait_ms;
+    bool again; /* there is another server, which it may be repeated with if this one hangs */
 };
 
 /* Sets all options for a call. Its headers, to be freed when it is over; NULL: out of memory. */
 struct curl_slist *client_prepare(const struct intact_client *c, struct intact_reply *r,
                                   const struct question *q);
+
+/* ---- several servers (client_servers.c) ---- */
+
+bool client_open_servers(struct intact_client *c, const char *urls) MUST_USE;
+void client_close_servers(struct intact_client *c);
+
+/* What may be done twice is done once by that: reading, and what has a name or an id. */
+bool client_may_repeat(const char *method, const char *path);
+
+/* A call to the server of that index has ended so. True: another one may do better; it is the one
+ * in use now. `may_repeat` false: it must not have begun at the first. */
+bool client_moves_on(struct intact_client *c, size_t index, const struct intact_reply *r,
+                     CURLcode code, bool may_repeat);
+
+/* If it submits tasks, and there are several servers to repeat it with: its body, with an id for
+ * each that has none. False: it is good as it is, `ret` is empty. */
+bool client_give_ids(const struct intact_client *c, const struct question *q, struct buf *ret);
 
 /* A 401 came, to a call without a token. True: there is one now. */
 bool client_finds_token(struct intact_client *c, const struct intact_reply *r);

@@ -15,7 +15,8 @@ struct intact_call {
     bool has_type, has_body;
     int64_t wait_ms;
     bool is_started;
-    bool had_token;
+    bool had_token, may_repeat;
+    size_t server_index, tries;
     struct curl_slist *headers;
     intact_client_done *done;
     void *arg;
@@ -36,7 +37,8 @@ static bool is_open(struct intact_client *c)
         return false;
     c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     c->reactor.wake_fd = c->wake_fd;
-    c->reactor.is_tls = strncasecmp(c->server, "https:", 6) == 0;
+    for (size_t i = 0; i < c->server_count; i++)
+        c->reactor.is_tls |= strncasecmp(c->all[i], "https:", 6) == 0;
     keep_connections(c);
     if (c->wake_fd >= 0 && reactor_watch(&c->reactor, c->wake_fd))
         return true;
@@ -116,8 +118,12 @@ struct intact_call *intact_client_start(struct intact_client *c, const char *met
     buf_str(&x->path, path);
     buf_str(&x->type, content_type ? content_type : "");
     x->has_type = content_type != NULL;
-    buf_add(&x->body, body ? body : "", body ? size : 0);
+    const struct question q = {
+        .method = method, .path = path, .type = content_type, .body = body, .size = size};
+    if (!client_give_ids(c, &q, &x->body))
+        buf_add(&x->body, body ? body : "", body ? size : 0);
     x->has_body = body != NULL;
+    x->may_repeat = client_may_repeat(method, path);
     list_push(&c->waiting, &x->link);
     c->call_count++;
     wake(c);
@@ -199,12 +205,18 @@ static bool send_call(struct intact_client *c, struct intact_call *x)
                                .type = x->has_type ? x->type.ptr : NULL,
                                .body = x->has_body ? buf_view(&x->body).ptr : NULL,
                                .size = x->body.len,
-                               .wait_ms = x->wait_ms};
+                               .wait_ms = x->wait_ms,
+                               .again = x->may_repeat && x->tries + 1 < c->server_count};
+
+    x->server_index = c->server_index;
+    x->tries++;
 
     x->had_token = c->token != NULL;
     x->headers = client_prepare(c, &x->reply, &q);
     if (!x->headers
-        || curl_easy_setopt(x->reply.easy, CURLOPT_FRESH_CONNECT, (long)c->fresh) != CURLE_OK
+        || curl_easy_setopt(x->reply.easy, CURLOPT_FRESH_CONNECT,
+                            (long)(c->fresh || !x->may_repeat))
+               != CURLE_OK
         || curl_easy_setopt(x->reply.easy, CURLOPT_PRIVATE, (void *)x) != CURLE_OK)
         return false;
     x->is_started = curl_multi_add_handle(c->reactor.multi, x->reply.easy) == CURLM_OK;
@@ -217,7 +229,7 @@ static void finish(struct intact_client *c, struct intact_call *x, CURLcode code
 {
     take_back(c, x);
     c->call_count--;
-    (void)reply_conclude(&x->reply, c->server, code);
+    (void)reply_conclude(&x->reply, c->all[x->server_index], code);
     c->current = x;
     x->done(&x->reply, x->arg);
     c->current = NULL;
@@ -237,16 +249,28 @@ static void start_waiting(struct intact_client *c)
     }
 }
 
+/* Once more, with a token or with another server. */
+static bool is_repeated(struct intact_client *c, struct intact_call *x, CURLcode code)
+{
+    if (x->tries < c->server_count
+        && client_moves_on(c, x->server_index, &x->reply, code, x->may_repeat))
+        return true;
+    if (code != CURLE_OK || x->reply.status != 401 || x->had_token
+        || !client_finds_token(c, &x->reply))
+        return false;
+    x->tries--;
+    return true;
+}
+
 static void answered(struct intact_client *c, struct intact_call *x, CURLcode code)
 {
     (void)curl_easy_getinfo(x->reply.easy, CURLINFO_RESPONSE_CODE, &x->reply.status);
-    if (code != CURLE_OK || x->reply.status != 401 || x->had_token
-        || !client_finds_token(c, &x->reply)) {
+    if (is_repeated(c, x, code)) {
+        take_back(c, x);
+        list_push_front(&c->waiting, &x->link);
+    } else {
         finish(c, x, code);
-        return;
     }
-    take_back(c, x);
-    list_push_front(&c->waiting, &x->link); /* once more, with the token */
 }
 
 static void take_answers(struct intact_client *c)

@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 
-enum { FAKE_CONNECTIONS_MAX = 64 };
+enum { FAKE_CONNECTIONS_MAX = 1024 };
 
 struct fake {
     pthread_mutex_t lock;

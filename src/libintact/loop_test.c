@@ -249,12 +249,12 @@ static void a_kept_request_takes_a_place_and_hears_of_its_stop(void **state)
     while (done_count() < 1)
         turn(a);
     CHECK(kept.stops == 1, "%u stops", kept.stops);
-    while (a->peers[0].working == 0)
+    while (a->peers[0]->working == 0)
         turn(a);
     intact_agent_stop_one(a); /* a stop that comes while it drains */
     do
         CHECK(turn(a), "it waits for what is kept");
-    while (!a->stopping || a->peers[0].main.busy);
+    while (!a->stopping || a->peers[0]->main.busy);
     pthread_mutex_lock(&m.fake.lock);
     m.stop = "1";
     pthread_mutex_unlock(&m.fake.lock);
@@ -376,7 +376,7 @@ static void what_fell_due_since_its_turn_is_not_waited_for(void **state)
 
     (void)state;
     CHECK(intact_agent_fd(a) >= 0, "it runs");
-    struct peer *p = &a->peers[0];
+    struct peer *p = a->peers[0];
     p->retry_at = INT64_MAX;
     CHECK(intact_agent_drive(a) && !p->main.busy, "no call is due");
     p->retry_at = wire_now_ms();

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "libintact/agent.h"
+#include "libintact/nodes.h"
 
 struct peer_timing peer_timing = {
     .retry_ms = 50,
@@ -12,34 +13,53 @@ struct peer_timing peer_timing = {
     .linger_ms = 2,
     .poll_ms = 1000,
     .beat_ms = 250,
+    .hand_in_ms = 2000,
+    .refresh_ms = 8000,
+    .lost_ms = 500,
+    .idle_ms = 10,
+    .excess_ms = 20,
+    .neglect_ms = 200,
 };
 
 enum {
     REFUSED_MAX = 3, /* a result that alone is refused so often will never be taken */
     BEAT_WITHIN_MS = 5000,
     RETRY_AFTER_MAX = 60, /* seconds that we let a server put us off */
+    ASK_WITHIN_MS = 5000,
 };
 
-bool peer_init(struct peer *p, struct intact_agent *a, const char *server, size_t len, size_t share)
+static char *address(const char *server, const char *path)
 {
     struct buf url = {0};
-    struct buf beat_url = {0};
 
-    *p = (struct peer){.agent = a, .share = share, .result_max = SIZE_MAX, .quick = true};
-    list_init(&p->ready);
-    while (len > 0 && server[len - 1] == '/')
-        len--;
-    char *name = curl_easy_escape(NULL, a->options.name, 0);
-    buf_fmt(&url, "%.*s/v1/agents/%s/work", (int)len, server, name ? name : "");
-    buf_fmt(&beat_url, "%.*s/v1/agents/%s/heartbeats", (int)len, server, name ? name : "");
-    curl_free(name);
-    p->url = url.ptr;
+    buf_fmt(&url, "%s%s", server, path);
+    return url.ptr;
+}
+
+bool peer_init(struct peer *p, struct intact_agent *a, struct slice server)
+{
+    CLEANUP(buf_fini) struct buf path = {0};
     const char *ca = wire_ca(a->options.ca);
-    p->beat_url = beat_url.ptr;
+    char *name = curl_easy_escape(NULL, a->options.name, 0);
+
+    *p = (struct peer){.agent = a, .result_max = SIZE_MAX, .quick = true};
+    list_init(&p->ready);
+    buf_slice(&path, server);
+    p->server = address(path.ptr, "");
+    buf_clear(&path);
+    buf_fmt(&path, "/v1/agents/%s/work", name ? name : "");
+    p->url = address(p->server, path.ptr);
+    buf_clear(&path);
+    buf_fmt(&path, "/v1/agents/%s/heartbeats", name ? name : "");
+    p->beat_url = address(p->server, path.ptr);
+    p->nodes_url = address(p->server, "/v1/nodes");
+    curl_free(name);
     bool main = call_init(&p->main, p, p->url, ca, a->headers);
     bool side = call_init(&p->side, p, p->url, ca, a->headers);
     bool beat = call_init(&p->beat, p, p->beat_url, ca, a->headers);
-    return main && side && beat;
+    bool ask = call_init(&p->ask, p, p->nodes_url, ca, a->headers);
+    a->reactor.is_tls |= strncasecmp(p->server, "https:", 6) == 0;
+    return main && side && beat && ask;
 }
 
 void peer_fini(struct peer *p)
@@ -47,33 +67,31 @@ void peer_fini(struct peer *p)
     call_fini(&p->main);
     call_fini(&p->side);
     call_fini(&p->beat);
+    call_fini(&p->ask);
+    free(p->server);
     free(p->url);
     free(p->beat_url);
-}
-
-static size_t places(const struct peer *p)
-{
-    if (p->agent->stopping || p->working >= p->share)
-        return 0;
-    return p->share - p->working;
+    free(p->nodes_url);
 }
 
 static bool lingers(const struct peer *p, int64_t now)
 {
-    return p->quick && p->working > 0 && places(p) > 0 && now < p->linger_until;
+    return p->quick && p->working > 0 && p->allowed > 0 && now < p->linger_until;
 }
 
 /* Only to hear what is to be stopped: also while the agent waits for its last requests. */
 static bool polls(const struct peer *p)
 {
-    return places(p) == 0 && (!p->agent->stopping || p->working > 0);
+    bool waited_for = p->working > 0 || (p->used && p->agent->held.len > 0);
+
+    return p->allowed == 0 && (p->agent->stopping ? p->working > 0 : waited_for);
 }
 
 static bool main_is_due(const struct peer *p, int64_t now)
 {
-    if (p->main.busy || lingers(p, now))
+    if (p->main.busy || !p->answered || lingers(p, now))
         return false;
-    if (places(p) > 0 || p->farewell || !list_empty(&p->ready))
+    if (p->allowed > 0 || p->farewell || !list_empty(&p->ready))
         return true;
     return polls(p) && now >= p->poll_at;
 }
@@ -81,15 +99,34 @@ static bool main_is_due(const struct peer *p, int64_t now)
 /* A call that hands in results is answered when they are durable, so the next ones wait for it. */
 static bool side_is_due(const struct peer *p)
 {
+    if (p->call_home && p->main.busy && !p->side.busy)
+        return true;
     return p->main.busy && p->main.result_count == 0 && !p->side.busy && !list_empty(&p->ready);
 }
 
-static void start(struct peer *p, struct call *c, const struct call_form *f, int64_t now)
+static void start(struct peer *p, struct call *c, struct call_form *f, int64_t now)
 {
+    f->result_max = p->result_max;
+    f->hand_in_ms = nodes_any_other(p) ? peer_timing.hand_in_ms : CALL_WITHIN_MS;
     if (call_start(c, p->agent, f, &p->ready))
         return;
     agent_log(p->agent, LOG_ERROR, "event=call_failed server=%s error=\"out of memory\"", p->url);
     p->retry_at = now + peer_timing.retry_max_ms;
+}
+
+static bool ask_is_due(const struct peer *p, int64_t now)
+{
+    return p->ask_wanted && !p->ask.busy && now >= p->retry_at;
+}
+
+/* Behind some addresses there are several nodes: another connection may show that. */
+static void ask(struct peer *p, int64_t now)
+{
+    bool fresh = p->is_seed && p->answered && p->agent->nodes.count > 1;
+
+    p->ask_wanted = false;
+    if (!call_get(&p->ask, p->agent, ASK_WITHIN_MS, fresh))
+        p->retry_at = now + peer_timing.retry_max_ms;
 }
 
 static bool beat_is_due(const struct peer *p, int64_t now)
@@ -116,26 +153,45 @@ static void send_beats(struct peer *p, int64_t now)
         agent_log(p->agent, LOG_WARN, "event=heartbeats_dropped count=%zu", count);
 }
 
+static void start_main(struct peer *p, int64_t now)
+{
+    struct call_form form = {.max = p->allowed,
+                             .wait_ms = p->allowed > 0 ? p->agent->options.wait_ms : 0,
+                             .holding = true};
+
+    if (now >= p->linger_until && p->working > 0)
+        p->quick = false;
+    p->farewell = false;
+    p->call_home = false;
+    p->excess_since = 0;
+    p->poll_at = now + peer_timing.poll_ms;
+    if (form.max > 0)
+        p->offered_at = now;
+    start(p, &p->main, &form, now);
+}
+
+static void start_side(struct peer *p, int64_t now)
+{
+    struct call_form form = {.instead = p->call_home};
+
+    if (p->call_home)
+        p->main.called_home = true;
+    p->call_home = false;
+    start(p, &p->side, &form, now);
+}
+
 void peer_tick(struct peer *p, int64_t now)
 {
     if (beat_is_due(p, now))
         send_beats(p, now);
+    if (ask_is_due(p, now))
+        ask(p, now);
     if (now < p->retry_at)
         return;
-    if (main_is_due(p, now)) {
-        size_t max = places(p);
-        const struct call_form form = {.max = max,
-                                       .wait_ms = max > 0 ? p->agent->options.wait_ms : 0,
-                                       .holding = true,
-                                       .result_max = p->result_max};
-        if (now >= p->linger_until && p->working > 0)
-            p->quick = false;
-        p->farewell = false;
-        p->poll_at = now + peer_timing.poll_ms;
-        start(p, &p->main, &form, now);
-    }
+    if (main_is_due(p, now))
+        start_main(p, now);
     if (side_is_due(p))
-        start(p, &p->side, &(struct call_form){.result_max = p->result_max}, now);
+        start_side(p, now);
 }
 
 int64_t peer_wake_at(const struct peer *p, int64_t now)
@@ -144,13 +200,13 @@ int64_t peer_wake_at(const struct peer *p, int64_t now)
 
     if (!p->beat.busy && heartbeats_any(&p->agent->outbox->beats, p))
         at = p->beat_at;
-    if (p->retry_at > now)
+    if (p->retry_at > now && (p->answered || p->ask_wanted))
         return min_i64(at, p->retry_at);
-    if (main_is_due(p, now) || side_is_due(p)) /* only since the last tick */
+    if (ask_is_due(p, now) || main_is_due(p, now) || side_is_due(p)) /* only since the last tick */
         return now;
     if (!p->main.busy && lingers(p, now))
         at = min_i64(at, p->linger_until);
-    if (!p->main.busy && polls(p))
+    if (!p->main.busy && p->answered && polls(p))
         at = min_i64(at, p->poll_at);
     return at;
 }
@@ -158,7 +214,9 @@ int64_t peer_wake_at(const struct peer *p, int64_t now)
 void peer_done(struct peer *p, struct intact_request *r, int64_t now)
 {
     ASSERT(p->working > 0);
+    ASSERT(p->agent->running > 0);
     p->working--;
+    p->agent->running--;
     r->in_work = false;
     agent_unwatch(p->agent, r);
     heartbeats_drop(&p->agent->outbox->beats, r);
@@ -242,6 +300,7 @@ static void fail_call(struct peer *p, struct call *c, long status, const char *w
     }
     call_return_results(c, &p->ready);
     p->retry_at = wire_now_ms() + failure_delay(p, c, status);
+    nodes_lost(p, status == 0);
 }
 
 /* Each result that has an outcome has done its work, whatever the outcome is. */
@@ -323,13 +382,18 @@ static void slow_down_if_idle(struct peer *p, const struct call *c, bool useful)
         p->retry_at = now + backoff(p->agent, 10, peer_timing.retry_max_ms, p->idle_answers - 2);
 }
 
+static void recovered(struct peer *p)
+{
+    if (p->failures > 0)
+        agent_log(p->agent, LOG_INFO, "event=connected server=%s", p->url);
+    p->failures = 0;
+}
+
 static void read_answer(struct peer *p, struct call *c, const struct json *answer)
 {
     bool handed_in = c->result_count > 0;
 
-    if (p->failures > 0)
-        agent_log(p->agent, LOG_INFO, "event=connected server=%s", p->url);
-    p->failures = 0;
+    recovered(p);
     read_outcomes(p, c, json_get(answer, "outcomes"));
     if (c->result_count > 0) {
         fail_call(p, c, 200, "the answer lacks outcomes of results");
@@ -339,7 +403,11 @@ static void read_answer(struct peer *p, struct call *c, const struct json *answe
     const struct json *stop = json_get(answer, "stop");
     read_stops(p, stop);
     size_t fresh = read_requests(p, c, answer);
-    slow_down_if_idle(p, c, handed_in || fresh > 0 || (stop && stop->child));
+    if (fresh > 0)
+        p->useful_at = wire_now_ms();
+    if (c->max > 0)
+        p->offered_at = wire_now_ms();
+    slow_down_if_idle(p, c, handed_in || fresh > 0 || c->called_home || (stop && stop->child));
 }
 
 /* One that failed is not sent again; what ails the server shows in the other calls. */
@@ -358,10 +426,37 @@ static void beats_answered(struct peer *p, CURLcode code)
     delivery_unuse(d);
 }
 
+/* Any answer says that it can be reached; what else it says is for nodes.c. */
+static void ask_answered(struct peer *p, CURLcode code)
+{
+    struct call *c = &p->ask;
+    struct delivery *d = c->answer;
+    struct json *answer = NULL;
+    long status = 0;
+
+    call_end(c, p->agent->reactor.multi);
+    c->answer = NULL;
+    (void)curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status); /* 0: no answer */
+    if (code != CURLE_OK) {
+        fail_call(p, c, 0, c->why[0] ? c->why : curl_easy_strerror(code));
+    } else {
+        if (status == 200 && json_parse(&d->arena, buf_view(&d->text), &answer, NULL) != ERR_OK)
+            answer = NULL;
+        if (!p->answered) /* else its other calls tell how it is */
+            recovered(p);
+        nodes_answered(p, answer);
+    }
+    delivery_unuse(d);
+}
+
 void peer_answered(struct peer *p, struct call *c, CURLcode code)
 {
     if (c == &p->beat) {
         beats_answered(p, code);
+        return;
+    }
+    if (c == &p->ask) {
+        ask_answered(p, code);
         return;
     }
     struct delivery *d = c->answer;
@@ -404,8 +499,32 @@ void peer_stop(struct peer *p)
     p->farewell = p->failures == 0;
 }
 
+void peer_leave(struct peer *p)
+{
+    if (!p->main.busy || p->main.max == 0 || p->main.called_home)
+        return;
+    p->call_home = true;
+}
+
+void peer_put_off(struct peer *p)
+{
+    const struct peer_timing *t = &peer_timing;
+
+    p->failures++;
+    p->ask_wanted = true;
+    p->retry_at = wire_now_ms() + backoff(p->agent, t->refused_ms, t->refused_max_ms, p->failures);
+}
+
+bool peer_is_over(const struct peer *p)
+{
+    return p->working == 0 && !p->main.busy && !p->side.busy && !p->beat.busy && !p->ask.busy
+           && list_empty(&p->ready);
+}
+
 void peer_abandon(struct peer *p)
 {
+    if (p->ask.busy)
+        break_off(p, &p->ask);
     if (p->main.busy)
         break_off(p, &p->main);
     if (p->side.busy)

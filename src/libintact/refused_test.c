@@ -33,7 +33,8 @@ static bool brings_result(struct slice body)
 static int answer(struct fake *f, const char *line, struct slice body, struct buf *ret)
 {
     (void)f;
-    (void)line;
+    if (strncmp(line, "GET", 3) == 0)
+        return 404; /* it does not say who it is */
     if (brings_result(body)) {
         if (s.refused++ < REFUSALS)
             return s.status;

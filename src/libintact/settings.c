@@ -66,8 +66,11 @@ struct intact_agent *intact_agent_new(const char *name)
     a->options.name = copy_of(name ? name : "");
     a->options.instance = default_instance();
     a->options.concurrency = 1;
+    a->options.discovery = true;
     a->options.wait_ms = 30000;
     a->options.stop_wait_ms = 10000;
+    list_init(&a->backlog);
+    a->share_at = INT64_MAX;
     a->outbox = outbox_new();
     a->reactor.fd = -1;
     a->outcome = INTACT_AGENT_FAILED;
@@ -140,6 +143,12 @@ void intact_agent_set_server(struct intact_agent *a, const char *urls)
 {
     if (may_set(a, "server"))
         replace(&a->options.server, urls);
+}
+
+void intact_agent_set_discovery(struct intact_agent *a, bool is_on)
+{
+    if (may_set(a, "discovery"))
+        a->options.discovery = is_on;
 }
 
 void intact_agent_set_token(struct intact_agent *a, const char *token)

@@ -110,11 +110,23 @@ static bool has_untold_stop(const struct instance *i)
     return false;
 }
 
+/* Its instance has less room than it said, or none: what they are to carry already they bring. */
+static void call_home(struct scheduler *s, const struct work *w)
+{
+    LIST_FOREACH (link, after, &w->instance->agent->calls) {
+        struct work *parked = CONTAINER_OF(link, struct work, turn);
+        if (parked != w && parked->instance == w->instance)
+            call_close(s, parked);
+    }
+}
+
 void scheduler_work(struct scheduler *s, struct work *w)
 {
     int64_t now = scheduler_now(s);
 
     dispatch_park(&s->dispatch, w, now);
+    if (w->instead)
+        call_home(s, w);
     if (w->max > 0)
         heap_push(&s->waits, &w->timer, now + w->wait_ms);
     post_results(s, w);

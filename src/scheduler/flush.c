@@ -84,7 +84,9 @@ static void job_done(struct store_job *sj)
             j->error = j->loads[i].error;
         }
     if (j->leases && j->lease_err == ERR_OK)
-        shared_leased(s, &j->lease);
+        shared_leased(s, &j->lease_try, &j->lease);
+    if (j->leases && j->lease_err == ERR_OK && s->outside.generations)
+        s->outside.generations(s->outside.arg, &j->lease.generations);
     if (j->err == ERR_OK && s->outside.committed
         && j->batch.change_count + j->batch.claim_count > 0)
         s->outside.committed(s->outside.arg, j->batch.change_count, sj->took_us);

@@ -10,26 +10,32 @@
  * out, and requests of another node's supervisor.
  */
 
-enum { POLL_MS = 1000 };
+enum { POLL_MS = 1000 }; /* a node is given up for dead after its lease and at most this */
 
 bool shared_may_claim(const struct scheduler *s)
 {
-    return !s->config.shared || s->lease_until > scheduler_now(s);
+    return !s->config.idle && (!s->config.shared || s->lease_until > scheduler_now(s));
+}
+
+static struct slice lease_name(const struct scheduler *s, struct arena *a)
+{
+    CLEANUP(buf_fini) struct buf name = {0};
+
+    buf_str(&name, NODE_LEASE);
+    buf_slice(&name, s->config.node);
+    return arena_copy(a, buf_view(&name));
 }
 
 bool shared_try_lease(struct scheduler *s, struct arena *a, struct lease_try *ret)
 {
-    CLEANUP(buf_fini) struct buf name = {0};
     int64_t now = scheduler_now(s);
 
-    if (!s->config.shared || s->replaced || now < s->lease_try_at)
+    if (!s->config.shared || s->replaced || s->left || now < s->lease_try_at)
         return false;
-    buf_str(&name, NODE_LEASE);
-    buf_slice(&name, s->config.node);
-    *ret = (struct lease_try){.name = arena_copy(a, buf_view(&name)),
+    *ret = (struct lease_try){.name = lease_name(s, a),
                               .holder = s->me,
                               .now = now,
-                              .until = now + s->config.lease_ms,
+                              .length_ms = s->config.lease_ms,
                               .seize = s->seizing};
     return true;
 }
@@ -44,11 +50,13 @@ static void replaced_by(struct scheduler *s, struct slice holder)
     scheduler_drain(s);
 }
 
-void shared_leased(struct scheduler *s, const struct lease *l)
+/* Until when it lasts is counted from when it was asked for, on our own clock: the store counts
+ * from later on, by its own. */
+void shared_leased(struct scheduler *s, const struct lease_try *want, const struct lease *l)
 {
     if (slice_eq(l->holder, s->me)) {
-        s->lease_until = l->until;
-        s->lease_try_at = l->until - s->config.lease_ms * 2 / 3; /* from when it was asked for */
+        s->lease_until = want->now + want->length_ms;
+        s->lease_try_at = want->now + want->length_ms / 3;
         s->seizing = false;
     } else if (owner_boot(l->holder) > s->config.boot) {
         replaced_by(s, l->holder);
@@ -57,11 +65,49 @@ void shared_leased(struct scheduler *s, const struct lease *l)
     }
 }
 
+/* ---- leaving ---- */
+
+static void leave_run(struct store_job *j, struct store *store)
+{
+    struct scheduler *s = CONTAINER_OF(j, struct scheduler, leave_job);
+    struct lease ignored = {0};
+    struct error e = {0};
+
+    /* If that fails, the lease runs out by itself. */
+    (void)store->ops->lease(store, &s->leave_try, &s->leave_arena, &ignored, &e);
+}
+
+static void leave_done(struct store_job *j)
+{
+    struct scheduler *s = CONTAINER_OF(j, struct scheduler, leave_job);
+
+    arena_fini(&s->leave_arena);
+    s->leaving = false;
+}
+
+/* It is a job of its own behind the one that is with the store, which may renew the lease. */
+void shared_leave(struct scheduler *s)
+{
+    bool has_it = s->config.shared && !s->replaced && !s->left && s->lease_until != 0;
+    int64_t now = scheduler_now(s);
+
+    s->left = true;
+    if (!has_it)
+        return;
+    s->lease_until = 0;
+    s->leaving = true;
+    s->leave_try = (struct lease_try){.name = lease_name(s, &s->leave_arena),
+                                      .holder = s->me,
+                                      .now = now}; /* for no time at all */
+    s->leave_job = (struct store_job){.run = leave_run, .done = leave_done};
+    s->store->submit(s->store, &s->leave_job);
+}
+
 void shared_poll(struct scheduler *s, int64_t now)
 {
     struct agent *a = NULL;
 
-    if (!s->config.shared || now < s->poll_at || s->job || s->retry_at > now)
+    if (!s->config.shared || s->config.idle || now < s->poll_at || s->job || s->retry_at > now)
         return;
     s->poll_at = now + POLL_MS;
     s->polling = true;
@@ -81,8 +127,10 @@ void shared_polled(struct scheduler *s, const struct row_page *page)
 
 int64_t shared_next(const struct scheduler *s)
 {
-    if (!s->config.shared)
+    if (!s->config.shared || s->left)
         return 0;
+    if (s->config.idle)
+        return s->replaced ? 0 : s->lease_try_at;
     return s->replaced ? s->poll_at : min_i64(s->poll_at, s->lease_try_at);
 }
 

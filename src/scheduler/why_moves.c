@@ -124,8 +124,9 @@ static void move_no_agent(struct buf *b, const struct why *y, const struct reaso
     y->facts->agent(y->facts->arg, r->step, r->agent, &v);
     buf_fmt(b,
             "Start an instance of agent %.*s: a program that calls POST /v1/agents/%.*s/work. The "
-            "step starts when it calls.",
-            SLICE_ARG(r->agent), SLICE_ARG(r->agent));
+            "step starts when it calls%s.",
+            SLICE_ARG(r->agent), SLICE_ARG(r->agent),
+            y->facts->here.ptr ? ", whichever node it calls" : "");
     if (!v.alike.ptr || !may(y, EVENT_UNDO, -1))
         return;
     buf_fmt(b,
@@ -133,6 +134,19 @@ static void move_no_agent(struct buf *b, const struct why *y, const struct reaso
             "submit it again.",
             SLICE_ARG(v.alike));
     command(b, y, "cancel", -1, "");
+}
+
+static void move_elsewhere(struct buf *b, const struct why *y, const struct reason *r)
+{
+    bool odd = y->task->id.len > 0 && y->task->id.ptr[0] == '-';
+    (void)r;
+
+    if (!y->facts->owner_url.ptr) {
+        buf_str(b, "Ask that node. GET /v1/nodes names them.");
+        return;
+    }
+    buf_fmt(b, "Ask that node:\nintact why --server %.*s%s %.*s", SLICE_ARG(y->facts->owner_url),
+            odd ? " --" : "", SLICE_ARG(y->task->id));
 }
 
 static void move_failed(struct buf *b, const struct why *y, const struct reason *r)
@@ -179,7 +193,6 @@ static const char *const fixed[REASON_KINDS] = {
     [REASON_DRAINING] = "Start the server again: the task goes on where it stands.",
     [REASON_OWNER_GONE] = "Another node takes it over by itself.",
     [REASON_TAKING_OVER] = "Nothing needs to be done: it is taken over at once.",
-    [REASON_ELSEWHERE] = "Ask that node. GET /v1/nodes names them.",
     [REASON_FULL] = "It is taken up by itself when others have ended.",
     [REASON_STARTING] = "Nothing needs to be done: it starts at once.",
     [REASON_UNDO_AFTER] = "It starts by itself when they have ended.",
@@ -222,29 +235,18 @@ void why_moves(struct buf *b, const struct why *y, const struct reason *r)
 {
     static void (*const move[REASON_KINDS])(struct buf *, const struct why *,
                                             const struct reason *) = {
-        [REASON_PIVOT_UNCLEAR] = move_failed,
-        [REASON_UNDO_FAILED] = move_failed,
-        [REASON_FAILED] = move_failed,
-        [REASON_DEADLINE] = move_stopped,
-        [REASON_STOPPED] = move_stopped,
-        [REASON_DEADLINE_DUE] = move_deadline,
-        [REASON_OVERDUE] = move_open,
-        [REASON_HOLDING] = move_stop,
-        [REASON_PIVOT_HOLDS] = move_stop,
-        [REASON_NO_AGENT] = move_no_agent,
-        [REASON_OTHER_AGENT] = move_place,
-        [REASON_IN_DOUBT] = move_sleeping,
-        [REASON_DEFERRED] = move_sleeping,
-        [REASON_BETWEEN] = move_sleeping,
-        [REASON_NOT_BEFORE] = move_sleeping,
-        [REASON_NO_PLACE] = move_place,
-        [REASON_QUEUED] = move_place,
-        [REASON_GRACE] = move_open,
-        [REASON_STOPPING] = move_open,
-        [REASON_UNDOING] = move_open,
-        [REASON_RUNNING] = move_open,
-        [REASON_COMPLETE_BY] = move_deadline,
-        [REASON_MORE] = move_more,
+        [REASON_PIVOT_UNCLEAR] = move_failed, [REASON_UNDO_FAILED] = move_failed,
+        [REASON_FAILED] = move_failed,        [REASON_DEADLINE] = move_stopped,
+        [REASON_STOPPED] = move_stopped,      [REASON_DEADLINE_DUE] = move_deadline,
+        [REASON_ELSEWHERE] = move_elsewhere,  [REASON_OVERDUE] = move_open,
+        [REASON_HOLDING] = move_stop,         [REASON_PIVOT_HOLDS] = move_stop,
+        [REASON_NO_AGENT] = move_no_agent,    [REASON_OTHER_AGENT] = move_place,
+        [REASON_IN_DOUBT] = move_sleeping,    [REASON_DEFERRED] = move_sleeping,
+        [REASON_BETWEEN] = move_sleeping,     [REASON_NOT_BEFORE] = move_sleeping,
+        [REASON_NO_PLACE] = move_place,       [REASON_QUEUED] = move_place,
+        [REASON_GRACE] = move_open,           [REASON_STOPPING] = move_open,
+        [REASON_UNDOING] = move_open,         [REASON_RUNNING] = move_open,
+        [REASON_COMPLETE_BY] = move_deadline, [REASON_MORE] = move_more,
     };
     ASSERT(r->kind < REASON_KINDS && (fixed[r->kind] || move[r->kind]));
     if (fixed[r->kind])

@@ -45,7 +45,8 @@ static const struct example examples[] = {
     {REASON_TAKING_OVER, "a", "claim, wait 1m", FREE,
      .facts = {.owner = OWNER_BEFORE_US, .owner_name = {"n1/3", 4}}},
     {REASON_ELSEWHERE, "a", "claim, wait 1m", FREE,
-     .facts = {.owner = OWNER_OTHER, .owner_name = {"n2/4", 4}}},
+     .facts = {.owner = OWNER_OTHER, .owner_name = {"n2/4", 4},
+               .owner_url = {"http://10.0.0.2:7420", 20}}},
     {REASON_FULL, "a", "wait 1m", FREE, .facts = {.full = true}},
     {REASON_DEADLINE_DUE, "by=15s a b<a", "claim, start a, ok a, wait 16s", FREE},
     {REASON_OVERDUE, "a2", "claim, start a, wait 10s", FREE},
@@ -339,6 +340,36 @@ static void of_what_is_not_known_nothing_is_said(void **state)
     }
 }
 
+/* Of several nodes, each knows its own agents alone. */
+static void a_node_tells_that_it_is_not_the_only_one(void **state)
+{
+    static struct stage g;
+    static const struct example e = {REASON_NO_AGENT, "a", "wait 1m", ABSENT,
+                                     .facts = {.here = {"a", 1},
+                                               .others = {"b (http://10.0.0.2:7420), c", 27}}};
+    static const struct example unreached = {REASON_ELSEWHERE, "a", "claim, wait 1m", FREE,
+                                             .facts = {.owner = OWNER_OTHER,
+                                                       .owner_name = {"n2/4", 4}}};
+    CLEANUP(buf_fini) struct buf text = {0};
+    CLEANUP(buf_fini) struct buf moves = {0};
+    CLEANUP(buf_fini) struct buf ask = {0};
+    (void)state;
+
+    stage_make(&g, &e);
+    why_text(&text, &g.why, &g.reasons.list[0]);
+    assert_string_equal(text.ptr, "Step reserve is ready, and no instance of agent stock is "
+                                  "connected to this node, a. None has called since this server "
+                                  "started. Agents of other nodes are not known here: b "
+                                  "(http://10.0.0.2:7420), c.");
+    why_moves(&moves, &g.why, &g.reasons.list[0]);
+    assert_string_equal(moves.ptr, "Start an instance of agent stock: a program that calls POST "
+                                   "/v1/agents/stock/work. The step starts when it calls, "
+                                   "whichever node it calls.");
+    stage_make(&g, &unreached);
+    why_moves(&ask, &g.why, &g.reasons.list[0]);
+    assert_string_equal(ask.ptr, "Ask that node. GET /v1/nodes names them.");
+}
+
 /* An operator's act is where the wait began. */
 static void acts_are_where_waits_begin(void **state)
 {
@@ -423,6 +454,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_api_names_the_same_kinds),
         cmocka_unit_test(what_a_person_can_do_something_about_comes_first),
         cmocka_unit_test(of_what_is_not_known_nothing_is_said),
+        cmocka_unit_test(a_node_tells_that_it_is_not_the_only_one),
         cmocka_unit_test(acts_are_where_waits_begin),
         cmocka_unit_test(a_complete_by_before_the_next_try_is_told),
         cmocka_unit_test(the_complete_by_of_a_task_may_be_put_off),

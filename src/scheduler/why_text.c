@@ -164,7 +164,10 @@ static void say_no_agent(struct buf *b, const struct why *y, const struct reason
                          const struct agent_view *v)
 {
     say_what(b, y, r, true);
-    buf_fmt(b, " is ready, and no instance of agent %.*s is connected. ", SLICE_ARG(r->agent));
+    buf_fmt(b, " is ready, and no instance of agent %.*s is connected", SLICE_ARG(r->agent));
+    if (y->facts->here.ptr)
+        buf_fmt(b, " to this node, %.*s", SLICE_ARG(y->facts->here));
+    buf_str(b, ". ");
     if (v->seen_at == 0) {
         buf_str(b, "None has called since this server started.");
     } else {
@@ -176,6 +179,8 @@ static void say_no_agent(struct buf *b, const struct why *y, const struct reason
     if (v->alike.ptr)
         buf_fmt(b, " An agent %.*s is connected: is that the one that is meant?",
                 SLICE_ARG(v->alike));
+    if (y->facts->others.len > 0)
+        buf_fmt(b, " Agents of other nodes are not known here: %.*s.", SLICE_ARG(y->facts->others));
 }
 
 static void say_places(struct buf *b, const struct agent_view *v)

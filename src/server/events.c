@@ -136,7 +136,7 @@ static void keep_alive(struct events *ev)
         struct stream *st = CONTAINER_OF(l, struct stream, link);
         buf_clear(&ev->text);
         if (st->next == ev->next) /* what it was not told was not meant for it */
-            buf_fmt(&ev->text, "id: %" PRIu64 "-%" PRIu64 "\n", ev->boot, ev->next - 1);
+            buf_fmt(&ev->text, "id: %s-%" PRIu64 "\n", ev->place, ev->next - 1);
         buf_str(&ev->text, ":\n\n");
         if (http_stream_backlog(st->x.http) == 0)
             (void)stream_write(st, 0);
@@ -201,7 +201,7 @@ static bool is_recording(const struct events *ev)
 }
 
 static void render_happening(struct happening *h, const struct workflow *w, const struct task *t,
-                             int64_t now)
+                             struct slice node, int64_t now)
 {
     struct buf *b = &h->text;
 
@@ -221,6 +221,8 @@ static void render_happening(struct happening *h, const struct workflow *w, cons
     json_string(b, slice_of(direction_text(t->direction)));
     json_key(b, "failure_count");
     json_number(b, t->failure_count);
+    json_key(b, "node");
+    json_string(b, node);
     json_key(b, "at");
     json_time(b, now);
     json_close(b, '}');
@@ -235,7 +237,8 @@ static void record(struct events *ev, const struct workflow *w, const struct tas
         ev->ring = calloc(RING_MAX, sizeof *ev->ring);
         ASSERT(ev->ring);
     }
-    render_happening(&ev->ring[ev->next % RING_MAX], w, t, server_now(ev->server));
+    render_happening(&ev->ring[ev->next % RING_MAX], w, t, slice_of(ev->server->config.node),
+                     server_now(ev->server));
     ev->next++;
     if (ev->next - ev->first > RING_MAX)
         ev->first = ev->next - RING_MAX;
@@ -264,12 +267,12 @@ static bool is_wanted(const struct stream *st, const struct happening *h)
 
 static void put_id(char *ret, size_t size, const struct events *ev, uint64_t n)
 {
-    (void)snprintf(ret, size, "%" PRIu64 "-%" PRIu64, ev->boot, n);
+    (void)snprintf(ret, size, "%s-%" PRIu64, ev->place, n);
 }
 
 static void put_gap(struct events *ev)
 {
-    char id[48];
+    char id[ID_SIZE];
 
     put_id(id, sizeof id, ev, ev->next - 1);
     event_put(ev, "gap", id, SLICE("{\"reason\":\"events were missed: list the tasks again\"}"));
@@ -282,7 +285,7 @@ static bool pump_more(struct stream *st)
     struct events *ev = st->ev;
     uint64_t next = st->next;
     uint64_t events = 0;
-    char id[48];
+    char id[ID_SIZE];
 
     buf_clear(&ev->text);
     if (next < ev->first) {
@@ -330,26 +333,23 @@ void events_turn(struct events *ev)
 
 /* ---- GET /v1/events ---- */
 
-/* "BOOT-N"; false: not one of this boot, or of nobody. */
+/* "BOOT-N", or "NODE/BOOT-N" where the store is shared; false: not one of this boot of this node,
+ * or of nobody. */
 static bool read_id(const struct events *ev, struct slice id, uint64_t *ret)
 {
-    uint64_t parts[2] = {0, 0};
-    size_t part = 0;
+    size_t place = strlen(ev->place);
+    uint64_t n = 0;
 
-    if (id.len == 0 || id.len > 40)
+    if (id.len < place + 2 || id.len > place + 20 || memcmp(id.ptr, ev->place, place) != 0
+        || id.ptr[place] != '-')
         return false;
-    for (size_t i = 0; i < id.len; i++) {
-        char c = id.ptr[i];
-        if (c == '-' && part == 0) {
-            part++;
-        } else if (c < '0' || c > '9' || parts[part] > UINT64_MAX / 10 - 1) {
+    for (size_t i = place + 1; i < id.len; i++) {
+        if (id.ptr[i] < '0' || id.ptr[i] > '9')
             return false;
-        } else {
-            parts[part] = parts[part] * 10 + (uint64_t)(c - '0');
-        }
+        n = n * 10 + (uint64_t)(id.ptr[i] - '0');
     }
-    *ret = parts[1];
-    return part == 1 && parts[0] == ev->boot && parts[1] < ev->next;
+    *ret = n;
+    return n < ev->next;
 }
 
 static void begin_listening(struct stream *st)
@@ -357,7 +357,7 @@ static void begin_listening(struct stream *st)
     struct events *ev = st->ev;
     struct slice last = http_header(st->x.http, "last-event-id");
     uint64_t n = 0;
-    char id[48];
+    char id[ID_SIZE];
 
     list_push(&ev->all, &st->link);
     stream_begin(st);
@@ -403,7 +403,10 @@ struct events *events_new(struct server *sv)
 
     ASSERT(ev);
     ev->server = sv;
-    ev->boot = sv->config.store->ops->boot(sv->config.store);
+    (void)snprintf(ev->place, sizeof ev->place, "%s%s%" PRIu64,
+                   sv->config.store->shared ? sv->config.node : "",
+                   sv->config.store->shared ? "/" : "",
+                   sv->config.store->ops->boot(sv->config.store));
     ev->first = ev->next = 1;
     list_init(&ev->all);
     int rc = uv_timer_init(&sv->loop, &ev->timer);

@@ -23,6 +23,7 @@ enum {
     KEEP_ALIVE_MS = 15000,
     BEHIND_MS = 20, /* slow readers are looked after so often */
     RECORD_MS = 60000,
+    ID_SIZE = 112, /* of an event of the stream of all tasks */
 };
 
 struct watch;
@@ -52,7 +53,7 @@ struct happening {
 
 struct events {
     struct server *server;
-    uint64_t boot;
+    char place[88]; /* what ids begin with: the boot, and the node's name where there are others */
     uv_timer_t timer;
     bool timer_open, drained;
     bool fresh;  /* there are events that not all were told */

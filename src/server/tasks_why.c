@@ -2,6 +2,7 @@
 
 #include "server/internal.h"
 #include "store/codec.h"
+#include "store/row.h"
 #include "json/json.h"
 
 /* GET /v1/tasks/{id}/why: one reading, as of the task itself, and what this server knows besides.
@@ -16,6 +17,10 @@ struct asker {
     struct slice id;
     struct task_row row;
     struct audit_page operations;
+    struct registry_wait definitions;
+    struct node_row *nodes; /* that share the store */
+    size_t node_count;
+    int64_t now;
     enum err err;
     struct error error;
 };
@@ -100,6 +105,44 @@ static void gather_acts(struct asker *k, const struct workflow *w, struct facts 
     f->acts = acts;
 }
 
+/* Whether its owner lives, and how it is reached. A later boot of that node takes it over. */
+static void gather_owner(const struct asker *k, struct facts *f)
+{
+    struct slice node = owner_node(f->owner_name); /* with its slash */
+
+    f->owner_lease_until = f->now;
+    for (size_t i = 0; i < k->node_count; i++) {
+        const struct node_row *n = &k->nodes[i];
+        if (!slice_eq(n->name, (struct slice){node.ptr, node.len - 1}))
+            continue;
+        if (n->boot != owner_boot(f->owner_name))
+            return;
+        f->owner_lease_until = n->alive ? max_i64(n->lease_until, f->now + 1) : n->lease_until;
+        f->owner_url = n->url;
+    }
+}
+
+static void gather_nodes(struct asker *k, struct facts *f)
+{
+    struct slice here = slice_of(k->x.server->config.node);
+    CLEANUP(buf_fini) struct buf others = {0};
+
+    if (k->node_count == 0)
+        return;
+    if (f->owner == OWNER_OTHER)
+        gather_owner(k, f);
+    f->here = here;
+    for (size_t i = 0; i < k->node_count; i++) {
+        const struct node_row *n = &k->nodes[i];
+        if (slice_eq(n->name, here) || !n->alive)
+            continue;
+        buf_fmt(&others, "%s%.*s", others.len ? ", " : "", SLICE_ARG(n->name));
+        if (n->url.ptr)
+            buf_fmt(&others, " (%.*s)", SLICE_ARG(n->url));
+    }
+    f->others = arena_copy(&k->arena, buf_view(&others));
+}
+
 static void gather(struct asker *k, const struct workflow *w, const struct task *t, struct facts *f)
 {
     const struct server *sv = k->x.server;
@@ -113,6 +156,7 @@ static void gather(struct asker *k, const struct workflow *w, const struct task 
         f->troubled_since = sv->trouble_err != ERR_OK ? sv->trouble_since : 0;
         f->trouble = arena_copy(&k->arena, slice_of(story));
     }
+    gather_nodes(k, f);
     gather_acts(k, w, f);
 }
 
@@ -154,16 +198,35 @@ static void read_run(struct store_job *j, struct store *store)
     struct asker *k = CONTAINER_OF(j, struct asker, job);
 
     k->err = task_read(store, k->id, &k->arena, &k->row, &k->operations, &k->error);
+    if (k->err == ERR_OK && store->ops->node_list)
+        k->err =
+            store->ops->node_list(store, k->now, &k->arena, &k->nodes, &k->node_count, &k->error);
+}
+
+static void is_read(struct asker *k)
+{
+    k->x.server->reads_open--;
+    if (k->x.http)
+        answer(k);
+    asker_end(k);
+}
+
+static void definitions_read(struct registry_wait *w, enum err err, const char *story)
+{
+    struct asker *k = CONTAINER_OF(w, struct asker, definitions);
+
+    if (err != ERR_OK)
+        k->err = error_set(&k->error, err, "%s", story);
+    is_read(k);
 }
 
 static void read_done(struct store_job *j)
 {
     struct asker *k = CONTAINER_OF(j, struct asker, job);
 
-    k->x.server->reads_open--;
-    if (k->x.http)
-        answer(k);
-    asker_end(k);
+    if (k->err == ERR_OK && known_puzzles(k->x.server, &k->row, &k->definitions))
+        return;
+    is_read(k);
 }
 
 void task_why_get(struct server *sv, struct http_request *r)
@@ -183,6 +246,8 @@ void task_why_get(struct server *sv, struct http_request *r)
     exchange_begin(&k->x, sv, r);
     sv->exchange_count++;
     sv->reads_open++;
+    k->now = server_now(sv);
+    k->definitions.told = definitions_read;
     k->job = (struct store_job){.run = read_run, .done = read_done};
     sv->store->submit(sv->store, &k->job);
 }

@@ -120,7 +120,8 @@ static bool read_work(struct http_request *r, const struct json *j, struct work 
     struct slice instance = json_get_text(j, "instance");
     int64_t max = json_get_int(j, "max", json_get(j, "max") ? -1 : 1);
 
-    if (!members_ok(r, j, NAMES("instance", "max", "wait", "holding", "results"), "a work call"))
+    if (!members_ok(r, j, NAMES("instance", "max", "wait", "instead", "holding", "results"),
+                    "a work call"))
         return false;
     w->agent_name = arena_copy(&w->arena, http_segment(r, 2));
     w->instance_name = arena_copy(&w->arena, instance);
@@ -139,6 +140,13 @@ static bool read_work(struct http_request *r, const struct json *j, struct work 
         return false;
     }
     w->wait_ms = min_i64(w->wait_ms, 5 * MS_PER_MIN);
+    const struct json *instead = json_get(j, "instead");
+    if (instead && instead->type != JSON_TRUE && instead->type != JSON_FALSE) {
+        http_problem(r, 422, "bad-work", "instead is %s, expected true or false",
+                     json_type_text(instead->type));
+        return false;
+    }
+    w->instead = json_get_bool(j, "instead", false);
     return read_lists(r, j, w);
 }
 

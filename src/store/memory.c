@@ -6,6 +6,8 @@
 #include "base/fault.h"
 #include "base/map.h"
 #include "store/memory_access.h"
+#include "store/memory_node.h"
+#include "store/memory_workflow.h"
 #include "store/row.h"
 #include "json/json.h"
 
@@ -16,11 +18,6 @@ struct mem_task {
     struct task_row row;
     struct payload *payloads;
     size_t payload_count;
-};
-
-struct mem_workflow {
-    struct arena arena;
-    struct workflow_row row;
 };
 
 struct mem_lease {
@@ -34,11 +31,11 @@ struct memory_store {
     struct map by_id;
     struct mem_task **tasks; /* tasks[seq - 1] */
     size_t task_count, task_cap;
-    struct mem_workflow *workflows; /* by name and version */
-    size_t workflow_count;
+    struct mem_workflows workflows;
     struct mem_lease *leases;
     size_t lease_count;
     struct mem_access access;
+    struct mem_nodes nodes;
     uint64_t boot;
     unsigned char secret[32];
 };
@@ -202,6 +199,11 @@ static const struct mem_lease *lease_find(const struct memory_store *s, struct s
     return NULL;
 }
 
+static bool lease_runs(const struct lease *l, int64_t now)
+{
+    return l->until > now && l->until <= now + LEASE_MAX_MS;
+}
+
 /* The owner "n1/3" lives as long as it holds the lease "node/n1". */
 static bool owner_lives(const struct memory_store *s, struct slice owner, int64_t now)
 {
@@ -211,7 +213,7 @@ static bool owner_lives(const struct memory_store *s, struct slice owner, int64_
     buf_str(&name, NODE_LEASE);
     buf_slice(&name, (struct slice){node.ptr, node.len - 1}); /* without its slash */
     const struct mem_lease *l = lease_find(s, buf_view(&name));
-    return l && slice_eq(l->lease.holder, owner) && l->lease.until > now;
+    return l && slice_eq(l->lease.holder, owner) && lease_runs(&l->lease, now);
 }
 
 static bool claim_wants(const struct memory_store *s, const struct claim *c,
@@ -397,6 +399,21 @@ static void page_fill(struct mem_task **found, size_t count, size_t limit, struc
         ret->rows[i] = row_out(found[i], a, false);
 }
 
+static enum err memory_glance(struct store *base, const struct slice *ids, size_t count,
+                              struct arena *a, struct glance *ret, struct error *e)
+{
+    const struct memory_store *s = memory_store_of(base);
+    (void)a;
+
+    if (fault())
+        return fails(e);
+    for (size_t i = 0; i < count; i++) {
+        const struct mem_task *t = map_get(&s->by_id, ids[i]);
+        ret[i] = t ? (struct glance){t->row.revision, t->row.state} : (struct glance){0};
+    }
+    return ERR_OK;
+}
+
 static enum err memory_overdue(struct store *base, int64_t now, int64_t after_wake_at,
                                int64_t after_seq, size_t limit, struct arena *a,
                                struct row_page *ret, struct error *e)
@@ -465,33 +482,6 @@ static enum err memory_list(struct store *base, const struct list_query *q, stru
 
 /* --- workflows --- */
 
-static int workflow_order(const void *a, const void *b)
-{
-    const struct workflow_row *x = &((const struct mem_workflow *)a)->row;
-    const struct workflow_row *y = &((const struct mem_workflow *)b)->row;
-    int order = slice_order(x->name, y->name);
-
-    return order ? order : (x->version > y->version) - (x->version < y->version);
-}
-
-/* That version, or the newest for 0. */
-static const struct workflow_row *workflow_find(const struct memory_store *s, struct slice name,
-                                                int64_t version)
-{
-    for (size_t i = s->workflow_count; i-- > 0;) {
-        const struct workflow_row *row = &s->workflows[i].row;
-        if (slice_eq(row->name, name) && (version == 0 || row->version == version))
-            return row;
-    }
-    return NULL;
-}
-
-static struct workflow_row workflow_copy(struct arena *a, const struct workflow_row *row)
-{
-    return (struct workflow_row){arena_copy(a, row->name), row->version, arena_copy(a, row->text),
-                                 row->created_at};
-}
-
 static void workflow_audit(struct memory_store *s, const struct audit *audit,
                            const struct workflow_row *row)
 {
@@ -518,17 +508,13 @@ static enum err memory_workflow_put(struct store *base, struct slice name, struc
 
     if (fault())
         return fails(e);
-    const struct workflow_row *newest = workflow_find(s, name, 0);
+    const struct workflow_row *newest = mem_workflow_find(&s->workflows, name, 0);
     bool is_new = !newest || !slice_eq(newest->text, text);
     struct workflow_row row = {name, newest ? newest->version + is_new : 1, text, now};
     if (fault())
         return error_set(e, ERR_UNKNOWN, "state store in memory: a commit failed");
     if (is_new) {
-        s->workflows = grow(s->workflows, s->workflow_count + 1, sizeof *s->workflows);
-        struct mem_workflow *w = &s->workflows[s->workflow_count++];
-        *w = (struct mem_workflow){0};
-        w->row = workflow_copy(&w->arena, &row);
-        qsort(s->workflows, s->workflow_count, sizeof *s->workflows, workflow_order);
+        mem_workflow_add(&s->workflows, &row);
         workflow_audit(s, audit, &row);
     }
     if (fault())
@@ -543,28 +529,34 @@ static enum err memory_workflow_get(struct store *base, struct slice name, int64
 {
     if (fault())
         return fails(e);
-    const struct workflow_row *row = workflow_find(memory_store_of(base), name, version);
+    const struct workflow_row *row =
+        mem_workflow_find(&memory_store_of(base)->workflows, name, version);
     if (!row)
         return error_set(e, ERR_NOT_FOUND, "there is no workflow %.*s%s", SLICE_ARG(name),
                          version ? " of that version" : "");
-    *ret = workflow_copy(a, row);
+    *ret = mem_workflow_copy(a, row);
     return ERR_OK;
 }
 
 static enum err memory_workflow_list(struct store *base, struct arena *a, struct workflow_row **ret,
                                      size_t *ret_count, struct error *e)
 {
-    struct memory_store *s = memory_store_of(base);
-    struct workflow_row *rows = NULL;
+    if (fault())
+        return fails(e);
+    mem_workflow_list(&memory_store_of(base)->workflows, 0, a, ret, ret_count);
+    return ERR_OK;
+}
+
+static enum err memory_workflow_since(struct store *base, uint64_t after, struct arena *a,
+                                      struct workflow_row **ret, size_t *ret_count,
+                                      uint64_t *ret_generation, struct error *e)
+{
+    const struct mem_workflows *m = &memory_store_of(base)->workflows;
 
     if (fault())
         return fails(e);
-    if (s->workflow_count)
-        rows = arena_alloc(a, s->workflow_count * sizeof *rows);
-    for (size_t i = 0; i < s->workflow_count; i++)
-        rows[i] = workflow_copy(a, &s->workflows[i].row);
-    *ret = rows;
-    *ret_count = s->workflow_count;
+    mem_workflow_list(m, after, a, ret, ret_count);
+    *ret_generation = m->generation;
     return ERR_OK;
 }
 
@@ -634,7 +626,7 @@ static void lease_give(struct mem_lease *l, const struct lease_try *want)
 
     lease.epoch += !slice_eq(lease.holder, want->holder);
     lease.holder = arena_copy(&fresh, want->holder);
-    lease.until = want->until;
+    lease.until = want->now + want->length_ms;
     arena_fini(&l->arena); /* after what is kept of it was copied */
     *l = (struct mem_lease){fresh, name, lease};
 }
@@ -648,6 +640,20 @@ static struct mem_lease *lease_make(struct memory_store *s, struct slice name)
     return l;
 }
 
+static struct generations generations_now(const struct memory_store *s)
+{
+    return (struct generations){.workflows = s->workflows.generation,
+                                .tokens = s->access.generation};
+}
+
+static enum err memory_generations(struct store *base, struct generations *ret, struct error *e)
+{
+    if (fault())
+        return fails(e);
+    *ret = generations_now(memory_store_of(base));
+    return ERR_OK;
+}
+
 static enum err memory_lease(struct store *base, const struct lease_try *want, struct arena *a,
                              struct lease *ret, struct error *e)
 {
@@ -655,11 +661,44 @@ static enum err memory_lease(struct store *base, const struct lease_try *want, s
 
     if (fault())
         return fails(e);
+    ASSERT(want->length_ms >= 0 && want->length_ms <= LEASE_MAX_MS);
     const struct mem_lease *found = lease_find(s, want->name);
     struct mem_lease *l = found ? &s->leases[found - s->leases] : lease_make(s, want->name);
-    if (l->lease.until <= want->now || want->seize || slice_eq(l->lease.holder, want->holder))
+    if (!lease_runs(&l->lease, want->now) || want->seize || slice_eq(l->lease.holder, want->holder))
         lease_give(l, want);
-    *ret = (struct lease){arena_copy(a, l->lease.holder), l->lease.epoch, l->lease.until};
+    *ret = l->lease;
+    ret->holder = arena_copy(a, l->lease.holder);
+    ret->generations = generations_now(s);
+    return ERR_OK;
+}
+
+static enum err memory_node_put(struct store *base, const struct node_row *row, struct error *e)
+{
+    if (fault())
+        return fails(e);
+    mem_node_put(&memory_store_of(base)->nodes, row);
+    return committed(e);
+}
+
+static enum err memory_node_list(struct store *base, int64_t now, struct arena *a,
+                                 struct node_row **ret, size_t *ret_count, struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+    const struct mem_lease *leads = lease_find(s, SLICE(SUPERVISOR_LEASE));
+
+    if (fault())
+        return fails(e);
+    mem_node_list(&s->nodes, a, ret, ret_count);
+    for (size_t i = *ret_count; i-- > 0;) {
+        CLEANUP(buf_fini) struct buf name = {0};
+        buf_fmt(&name, NODE_LEASE "%.*s", SLICE_ARG((*ret)[i].name));
+        const struct mem_lease *own = lease_find(s, buf_view(&name));
+        mem_node_judge(&(*ret)[i], own ? &own->lease : NULL, leads ? &leads->lease : NULL, now);
+        if (max_i64((*ret)[i].lease_until, own ? 0 : (*ret)[i].started_at)
+            > now - NODE_FORGOTTEN_MS)
+            continue;
+        memmove(&(*ret)[i], &(*ret)[i + 1], (--*ret_count - i) * sizeof **ret);
+    }
     return ERR_OK;
 }
 
@@ -701,14 +740,13 @@ static void memory_close(struct store *base)
         free(s->tasks[i]->payloads);
         free(s->tasks[i]);
     }
-    for (size_t i = 0; i < s->workflow_count; i++)
-        arena_fini(&s->workflows[i].arena);
+    mem_workflows_fini(&s->workflows);
     for (size_t i = 0; i < s->lease_count; i++)
         arena_fini(&s->leases[i].arena);
     mem_access_fini(&s->access);
+    mem_nodes_fini(&s->nodes);
     map_fini(&s->by_id);
     free(s->tasks);
-    free(s->workflows);
     free(s->leases);
     free(s);
 }
@@ -725,17 +763,22 @@ static const struct store_ops ops = {
     .commit = memory_commit,
     .probe = memory_probe,
     .get = memory_get,
+    .glance = memory_glance,
     .overdue = memory_overdue,
     .list = memory_list,
     .workflow_put = memory_workflow_put,
     .workflow_get = memory_workflow_get,
     .workflow_list = memory_workflow_list,
+    .workflow_since = memory_workflow_since,
+    .generations = memory_generations,
     .token_put = memory_token_put,
     .token_delete = memory_token_delete,
     .token_list = memory_token_list,
     .audit_list = memory_audit_list,
     .requested = memory_requested,
     .lease = memory_lease,
+    .node_put = memory_node_put,
+    .node_list = memory_node_list,
     .secret = memory_secret,
     .boot = memory_boot,
     .used_until = memory_used_until,

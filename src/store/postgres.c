@@ -13,32 +13,22 @@ static void pg_close(struct store *base)
     pg_aside_free(s);
     pg_hosts_free(s);
     free(s->node);
+    store_time_fini(&s->time);
     free(s);
 }
 
-static enum err pg_lease(struct store *base, const struct lease_try *want, struct arena *a,
-                         struct lease *ret, struct error *e)
+static enum err pg_generations(struct store *base, struct generations *ret, struct error *e)
 {
     CLEANUP(arena_fini) struct arena own = {0};
     struct postgres_store *s = postgres_store_of(base);
-    struct query q[2];
-    PGresult *r[2] = {0};
+    struct query q;
 
-    query_of(&q[0], s, PG_LEASE_TAKE, &own);
-    param_text(&q[0], want->name);
-    param_text(&q[0], want->holder);
-    param_number(&q[0], want->now);
-    param_number(&q[0], want->until);
-    param_flag(&q[0], want->seize);
-    query_of(&q[1], s, PG_LEASE_GET, &own);
-    param_text(&q[1], want->name);
-    struct pg_end o = pg_transact_brief(s, q, COUNT_OF(q), r, e, "take a lease");
-    enum err err = pg_end_err(&o, e);
-    if (err == ERR_OK)
-        *ret = (struct lease){arena_copy(a, result_text(r[1], 0, 0)),
-                              (uint64_t)result_number(r[1], 0, 1), result_number(r[1], 0, 2)};
-    results_clear(r, COUNT_OF(r));
-    return err;
+    query_of(&q, s, PG_GENERATIONS, &own);
+    CLEANUP(result_end) PGresult *r = pg_read(s, &q, e, "look for what is new");
+    if (!r)
+        return e->code;
+    *ret = (struct generations){(uint64_t)result_number(r, 0, 0), (uint64_t)result_number(r, 0, 1)};
+    return ERR_OK;
 }
 
 static const unsigned char *pg_secret(struct store *base)
@@ -63,20 +53,26 @@ static const struct store_ops ops = {
     .commit = pg_commit,
     .probe = pg_probe,
     .get = pg_get,
+    .glance = pg_glance,
     .overdue = pg_overdue,
     .list = pg_list,
     .workflow_put = pg_workflow_put,
     .workflow_get = pg_workflow_get,
     .workflow_list = pg_workflow_list,
+    .workflow_since = pg_workflow_since,
+    .generations = pg_generations,
     .token_put = pg_token_put,
     .token_delete = pg_token_delete,
     .token_list = pg_token_list,
     .audit_list = pg_audit_list,
     .requested = pg_requested,
     .lease = pg_lease,
+    .node_put = pg_node_put,
+    .node_list = pg_node_list,
     .secret = pg_secret,
     .boot = pg_boot,
     .used_until = pg_used_until,
+    .now = pg_now,
 };
 
 static bool is_schema(const char *name)
@@ -101,6 +97,7 @@ static struct postgres_store *make(const struct postgres_options *o, const char 
     if (getrandom(&s->random, sizeof s->random, 0) != sizeof s->random)
         s->random.state = (uint64_t)pg_steady_ms(); /* pauses that are less by chance, at worst */
     pg_settings_make(s);
+    store_time_init(&s->time, 0);
     for (size_t i = 0; i < PG_COUNT; i++) {
         struct buf b = {0};
         pg_sql_expand(&b, pg_sql_text((enum pg_sql)i), s->prefix);

@@ -226,7 +226,11 @@ struct pg_end pg_run(struct postgres_store *s, const struct query *queries, size
         results[i] = NULL;
     if (o.err != ERR_OK)
         return o;
+    s->warned = false;
     o = pg_round_trip(s, queries, count, results, e, what);
+    s->unproven |= s->warned;
+    if (o.err == ERR_OK && s->warned) /* a lease, say, that only the primary knows of */
+        o.err = error_set(e, ERR_UNKNOWN, "cannot %s: the database warned", what);
     if (o.err != ERR_OK)
         roll_back(s);
     return o;

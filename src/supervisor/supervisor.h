@@ -29,7 +29,7 @@ struct supervisor_config {
     struct slice holder; /* who we are, for the lease */
     int64_t interval_ms; /* default 1 s */
     int64_t grace_ms;    /* default 10 s */
-    int64_t lease_ms;    /* default 10 s */
+    int64_t lease_ms;    /* default 3 s */
 };
 
 struct supervisor_outside {
@@ -39,6 +39,8 @@ struct supervisor_outside {
     /* A request is durable in that task's row (or its wake_at was moved); `released`: the task is
      * unlocked. */
     void (*requested)(void *arg, struct slice id, bool released);
+    /* What other nodes may have stored, as of this scan. NULL: nobody is to be told. */
+    void (*generations)(void *arg, const struct generations *g);
     /* A scan did not succeed (told each time), for the log. */
     void (*failed)(void *arg, const struct error *e);
 };

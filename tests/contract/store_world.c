@@ -56,6 +56,18 @@ int world_setup_sqlite(void **state)
     return 0;
 }
 
+void postgres_do(struct world *w, const char *sql)
+{
+    char text[500];
+    PGconn *conn = PQconnectdb(cluster_conninfo());
+
+    (void)snprintf(text, sizeof text, "SET search_path = %s; %s", w->dir, sql);
+    PGresult *r = PQexec(conn, text);
+    CHECK(PQresultStatus(r) == PGRES_COMMAND_OK, "%s", PQerrorMessage(conn));
+    PQclear(r);
+    PQfinish(conn);
+}
+
 static long number_of(PGconn *conn, const char *sql)
 {
     PGresult *r = PQexec(conn, sql);

@@ -21,6 +21,7 @@ struct world {
     struct store *s;
     bool sqlite, postgres;
     char dir[64]; /* SQLite's folder, removed at the end; PostgreSQL's schema */
+    int64_t now;  /* of a test that keeps the time for a body without a clock */
     struct arena a;
     struct error e;
 };
@@ -49,6 +50,9 @@ void world_restart(struct world *w);
 
 /* Waits until what was given up is over: afterwards nothing of it is done any more. */
 void world_settle(struct world *w);
+
+/* By other means than ours, in PostgreSQL's schema. */
+void postgres_do(struct world *w, const char *sql);
 
 /* A pending task that waits for agent "a". */
 struct task_row a_row(const char *id);

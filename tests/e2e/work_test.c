@@ -372,6 +372,62 @@ static void define_two_sides(const char *name)
     (void)define(&node, name, b.ptr);
 }
 
+/* Parks a call of that instance of the agent "home"; let it be heard. */
+static int park(const char *instance, int count)
+{
+    char body[200];
+
+    (void)snprintf(body, sizeof body, "{\"instance\": \"%s\", \"max\": 4, \"wait\": \"5m\"}",
+                   instance);
+    int fd = ask(&node, "POST", "/v1/agents/home/work", "application/json", slice_of(body));
+    wait_for_parked(&node, count);
+    return fd;
+}
+
+/* An instance that has fewer places now than it said. */
+static void a_parked_call_comes_home_when_another_is_made_instead(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    int one = park("h1", 1);
+    int other = park("h2", 2);
+    int two = park("h1", 3);
+    post(&node, &r, "/v1/agents/home/work",
+         "{\"instance\": \"h1\", \"max\": 0, \"instead\": true}");
+    EXPECT(&r, 200);
+    hear(one, &r);
+    EXPECT(&r, 200);
+    EXPECT_RAW(&r, "requests", "[]");
+    hear(two, &r);
+    EXPECT(&r, 200);
+    wait_for_parked(&node, 1);
+    define(&node, "home",
+           "\"steps\": [{\"name\": \"s\", \"agent\": \"home\", \"action\": \"x\", "
+           "\"undo\": \"none\"}]");
+    submit(&node, "home", "home-1");
+    hear(other, &r); /* that of another instance has stayed */
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "requests.0.task", "home-1");
+    char *token = token_in(&r, 0);
+    hand_in(&node, "home", "h2", token, "\"output\": 1", "accepted");
+    free(token);
+
+    int third = park("h1", 1);
+    int fourth = ask(&node, "POST", "/v1/agents/home/work", "application/json",
+                     SLICE("{\"instance\": \"h1\", \"max\": 1, \"wait\": \"5m\", "
+                           "\"instead\": true}"));
+    hear(third, &r); /* and the one that was made instead is parked */
+    EXPECT(&r, 200);
+    submit(&node, "home", "home-2");
+    hear(fourth, &r);
+    EXPECT_TEXT(&r, "requests.0.task", "home-2");
+    token = token_in(&r, 0);
+    hand_in(&node, "home", "h1", token, "\"output\": 1", "accepted");
+    free(token);
+    wait_for_state(&node, "home-2", "processed");
+}
+
 static void a_running_step_of_a_task_that_turns_back_is_told_to_stop(void **state)
 {
     REPLY r = {0};
@@ -520,6 +576,8 @@ static void calls_that_are_wrong_are_422(void **state)
     send_as(&node, &r, "POST", "/v1/agents/a%00b/work", "application/json",
             SLICE("{\"instance\": \"a\"}"));
     CHECK(r.status == 422 || r.status == 400, "%d: %.*s", r.status, SLICE_ARG(r.body));
+    post(&node, &r, "/v1/agents/wrong/work", "{\"instance\": \"a\", \"instead\": 1}");
+    expect_problem(&r, 422, "bad-work");
     post(&node, &r, "/v1/agents/wrong/work", "[]");
     expect_problem(&r, 422, "not-an-object");
     post(&node, &r, "/v1/agents/wrong/work", "x");
@@ -545,6 +603,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(one_call_takes_as_many_as_it_has_room_for),
         cmocka_unit_test(what_an_instance_was_given_and_does_not_hold_is_sent_again),
         cmocka_unit_test(a_call_that_is_given_up_takes_nothing_with_it),
+        cmocka_unit_test(a_parked_call_comes_home_when_another_is_made_instead),
         cmocka_unit_test(a_running_step_of_a_task_that_turns_back_is_told_to_stop),
         cmocka_unit_test(an_undo_request_says_what_is_to_be_undone),
         cmocka_unit_test(a_step_in_doubt_is_undone_without_an_output),
