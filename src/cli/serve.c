@@ -30,7 +30,7 @@ struct options {
     bool behind_proxy;
     struct server_limits limits;
     int64_t scan_every_ms, grace_ms, drain_ms;
-    bool open, adopt;
+    bool open, adopt, migrate;
 };
 
 static bool read_time(const struct invocation *in, const char *flag, int64_t *ret_ms)
@@ -176,6 +176,7 @@ static int read_options(const struct invocation *in, struct options *o)
         .behind_proxy = given(in, "behind-proxy"),
         .open = given(in, "open"),
         .adopt = given(in, "adopt"),
+        .migrate = given(in, "migrate"),
     };
     read_level(in);
     if (!read_time(in, "scan-every", &o->scan_every_ms) || !read_time(in, "grace", &o->grace_ms)
@@ -278,6 +279,8 @@ static int check_options(const struct invocation *in, const struct options *o)
 {
     if (!*o->data)
         return expected(in, "data", o->data, "a folder");
+    if (!o->store && o->migrate)
+        return verb_misused(in, "--migrate is for a database: --store, or $INTACT_STORE");
     if (!o->store && (o->schema || o->node))
         return expected(in, o->schema ? "schema" : "node", o->schema ? o->schema : o->node,
                         "--store beside it: a folder has one node");
@@ -324,6 +327,24 @@ static enum err open_database(const struct options *o, struct store **ret, struc
     if (mkdir(o->data, 0700) != 0 && errno != EEXIST)
         return error_set(e, ERR_IO, "%s: %s", o->data, strerror(errno));
     return postgres_store_open(&po, ret, e);
+}
+
+/* What stands on the command line, everybody on the machine can see. */
+static void warn_of_password(const struct invocation *in)
+{
+    if (given(in, "store") && postgres_conninfo_has_password(given(in, "store")))
+        log_line(LOG_WARN, "event=store_password_visible text=\"everybody on this machine sees the "
+                           "password of --store; give it in $INTACT_STORE, or in a passfile\"");
+}
+
+static int migrate(const struct invocation *in, const struct options *o)
+{
+    const struct postgres_options po = {.conninfo = o->store, .schema = o->schema, .node = ""};
+    struct error e = {0};
+
+    if (postgres_store_migrate(&po, &e) != ERR_OK)
+        return verb_failed(in, CLI_NOT_WELL, "%s", e.text);
+    return CLI_OK;
 }
 
 static int open_and_serve(struct invocation *in, const struct options *o)
@@ -373,9 +394,11 @@ static int run(struct invocation *in)
     if (status == CLI_OK)
         status = check_options(in, &o);
     if (status == CLI_OK)
+        warn_of_password(in);
+    if (status == CLI_OK && !o.migrate)
         status = name_node(in, &o, host);
     if (status == CLI_OK)
-        status = open_and_serve(in, &o);
+        status = o.migrate ? migrate(in, &o) : open_and_serve(in, &o);
     free(o.advertised_host);
     return status;
 }
@@ -395,6 +418,7 @@ static const struct flag flags[] = {
      .value = "NAME",
      .help = "of that database, made if missing",
      .initial = "intact"},
+    {.name = "migrate", .help = "make or migrate that schema, with a role that may, and end"},
     {.name = "node",
      .value = "NAME",
      .help = "of this node, unlike that of all others on the same database",

@@ -1,16 +1,17 @@
 #include "store/postgres_body.h"
 
 #include <stdlib.h>
+#include <sys/random.h>
 
 static void pg_close(struct store *base)
 {
     struct postgres_store *s = postgres_store_of(base);
 
     connection_drop(s);
-    pg_hosts_fini(&s->hosts);
     for (size_t i = 0; i < PG_COUNT; i++)
         free(s->sql[i]);
-    free(s->conninfo);
+    pg_aside_free(s);
+    pg_hosts_free(s);
     free(s->node);
     store_time_fini(&s->time);
     free(s);
@@ -89,13 +90,14 @@ static struct postgres_store *make(const struct postgres_options *o, const char 
 
     ASSERT(s);
     s->base = (struct store){&ops, true};
-    s->conninfo = strdup(o->conninfo);
     s->node = strdup(o->node);
-    ASSERT(s->conninfo && s->node);
+    ASSERT(s->node);
     (void)snprintf(s->schema, sizeof s->schema, "%s", schema);
     (void)snprintf(s->prefix, sizeof s->prefix, "\"%s\".", schema);
-    pg_hosts_init(&s->hosts, s->conninfo);
     s->wait_ms = o->wait_ms ? o->wait_ms : 10000;
+    if (getrandom(&s->random, sizeof s->random, 0) != sizeof s->random)
+        s->random.state = (uint64_t)pg_steady_ms(); /* pauses that are less by chance, at worst */
+    pg_settings_make(s);
     store_time_init(&s->time, 0);
     for (size_t i = 0; i < PG_COUNT; i++) {
         struct buf b = {0};
@@ -105,7 +107,26 @@ static struct postgres_store *make(const struct postgres_options *o, const char 
     return s;
 }
 
-enum err postgres_store_open(const struct postgres_options *o, struct store **ret, struct error *e)
+/* One that takes connections and acknowledges nothing is not the last word: then the next one. */
+static enum err begin(struct postgres_store *s, struct error *e)
+{
+    enum err err = ERR_IO;
+
+    for (size_t i = 0; i < s->host_count && err_is_transient(err); i++) {
+        s->connect_at = 0;
+        err = pg_schema_check(s, e);
+        if (err == ERR_OK)
+            err = pg_schema_node(s, e);
+        if (err != ERR_OK) {
+            connection_drop(s);
+            s->host_at = (s->host_at + 1) % s->host_count;
+        }
+    }
+    return err;
+}
+
+static enum err prepare(const struct postgres_options *o, struct postgres_store **ret,
+                        struct error *e)
 {
     const char *schema = o->schema ? o->schema : "intact";
 
@@ -113,18 +134,36 @@ enum err postgres_store_open(const struct postgres_options *o, struct store **re
         return error_set(e, ERR_INVALID, "the schema is \"%s\", expected a name of a-z, 0-9 and _",
                          schema);
     struct postgres_store *s = make(o, schema);
-    enum err err = ERR_IO;
-    for (size_t i = 0; i < s->hosts.count && err_is_transient(err); i++) {
-        err = pg_schema_check(s, e);
-        if (err == ERR_OK)
-            err = pg_schema_node(s, e);
-        if (err != ERR_OK) /* one that takes connections, and acknowledges nothing: the next one */
-            pg_hosts_next(&s->hosts);
-    }
-    if (err != ERR_OK) {
+    enum err err = pg_hosts_read(s, o->conninfo, e);
+    if (err == ERR_OK)
+        *ret = s;
+    else
         pg_close(&s->base);
+    return err;
+}
+
+enum err postgres_store_open(const struct postgres_options *o, struct store **ret, struct error *e)
+{
+    struct postgres_store *s = NULL;
+    enum err err = prepare(o, &s, e);
+
+    if (err == ERR_OK)
+        err = begin(s, e);
+    if (err == ERR_OK)
+        *ret = &s->base;
+    else if (s)
+        pg_close(&s->base);
+    return err;
+}
+
+enum err postgres_store_migrate(const struct postgres_options *o, struct error *e)
+{
+    struct postgres_store *s = NULL;
+    enum err err = prepare(o, &s, e);
+
+    if (err != ERR_OK)
         return err;
-    }
-    *ret = &s->base;
-    return ERR_OK;
+    err = pg_schema_check(s, e);
+    pg_close(&s->base);
+    return err;
 }

@@ -6,8 +6,11 @@
  *
  *   postgres_sql.c         every statement
  *   postgres_query.c       a statement with its parameters; arrays in binary form
- *   postgres_connection.c  the connection; transactions in one round trip; errors
- *   postgres_hosts.c       several hosts; connections that were given up
+ *   postgres_hosts.c       where the database is
+ *   postgres_connect.c     making the connection
+ *   postgres_aside.c       connections that were given up
+ *   postgres_connection.c  transactions in one round trip; errors
+ *   postgres_durable.c     whether the database keeps what it acknowledges
  *   postgres_schema.c      migrations, and what is read once at start
  *   postgres_row.c         rows read
  *   postgres_commit.c      a batch
@@ -22,8 +25,10 @@
  */
 
 #include <libpq-fe.h>
+#include <poll.h>
 
 #include "base/buf.h"
+#include "base/prng.h"
 #include "store/postgres.h"
 #include "store/store_time.h"
 
@@ -112,48 +117,38 @@ enum pg_sql {
     PG_COUNT,
 };
 
-/* What a connection string says of one of its hosts; NULL: nothing. */
 struct pg_host {
-    char *host, *hostaddr, *port;
+    char *host, *address, *port; /* NULL: libpq's default */
 };
 
-struct pg_hosts {
+struct postgres_store {
+    struct store base;
+    PQconninfoOption *options; /* of the connection, but for the hosts */
     struct pg_host hosts[PG_HOSTS_MAX];
-    size_t count, at; /* the one that is connected, or tried next */
+    size_t host_count, host_at;  /* host_at: the one that was reached last */
+    char schema[64], prefix[72]; /* "intact", "\"intact\"." */
+    char *node;
+    int64_t wait_ms;
     struct pg_aside {
         PGconn *conn;
         size_t host;
     } aside[PG_ASIDE_MAX]; /* given up without an answer */
     size_t aside_count;
-};
-
-struct postgres_store {
-    struct store base;
-    char *conninfo;
-    char schema[64], prefix[72]; /* "intact", "\"intact\"." */
-    char *node;
-    int64_t wait_ms;
-    struct pg_hosts hosts;
     PGconn *conn;       /* NULL: to be made again */
     bool unproven;      /* what it shows may not be on the standby: a commit has to tell */
     int64_t connect_at; /* steady: not before */
     int64_t backoff_ms;
+    int64_t until;      /* steady: of the round trip at hand, and what it takes to get there */
+    int64_t call_until; /* of a call of several of them; 0: each has its own */
+    struct prng random; /* of pauses */
+    unsigned told;      /* what was found not to be durable */
+    char write_settings[400], read_settings[100];
     bool warned;         /* the server has warned of something since the last look */
     char *sql[PG_COUNT]; /* with the schema's name in them */
     uint64_t boot;
     unsigned char secret[PG_SECRET_SIZE];
     struct store_time time;
 };
-
-/* ---- postgres_hosts.c ---- */
-
-void pg_hosts_init(struct pg_hosts *hosts, const char *conninfo);
-void pg_hosts_fini(struct pg_hosts *hosts);
-void pg_hosts_next(struct pg_hosts *hosts);
-/* False: too many connections to this host wait for an answer already. */
-bool pg_hosts_may_connect(struct pg_hosts *hosts);
-/* Takes a connection that was given up; it may still be at work on the server. */
-void pg_hosts_set_aside(struct pg_hosts *hosts, PGconn *c);
 
 static inline struct postgres_store *postgres_store_of(struct store *s)
 {
@@ -203,12 +198,37 @@ int64_t result_number(const PGresult *r, int row, int column);    /* 0 for NULL 
 size_t result_numbers(const PGresult *r, int row, int column, struct arena *a, int64_t **ret);
 bool result_flag(const PGresult *r, int row, int column);
 
-/* postgres_connection.c */
+/* postgres_hosts.c */
+enum err pg_hosts_read(struct postgres_store *s, const char *conninfo, struct error *e) MUST_USE;
+void pg_hosts_free(struct postgres_store *s);
+
+/* postgres_aside.c. The connection is given up; it may still be at work on the server. */
+void pg_aside_put(struct postgres_store *s, PGconn *c);
+/* False: too many connections to the host that is next wait for an answer already. */
+bool pg_aside_has_room(struct postgres_store *s);
+void pg_aside_tidy(struct postgres_store *s); /* ends those that are through by now */
+void pg_aside_free(struct postgres_store *s);
+
+/* postgres_connect.c. A connection that can be used, and `until` of what is done with it. */
 enum err connection_ready(struct postgres_store *s, struct error *e) MUST_USE;
 void connection_drop(struct postgres_store *s);
-/* Statements without parameters, on a connection that is not in pipeline mode; NULL: there was no
- * answer within that time, or the connection was lost, and it is given up. */
+int64_t pg_steady_ms(void);
+/* What takes several round trips has wait_ms for all of them:
+ *     CLEANUP(pg_call_end) struct postgres_store *call = pg_call_begin(s); */
+struct postgres_store *pg_call_begin(struct postgres_store *s);
+void pg_call_end(struct postgres_store **s);
+
+/* postgres_durable.c. False: the connection was lost. */
+bool pg_durable_check(struct postgres_store *s, struct error *e);
+
+/* postgres_connection.c */
+struct slice pg_message_line(const char *text);
+bool pg_wait_socket(PGconn *c, short events, int64_t until);
+void pg_settings_make(struct postgres_store *s);
+/* Statements without parameters, outside of pipeline mode: the last one's result, or NULL. */
+bool pg_scripts_begin(struct postgres_store *s);
 PGresult *pg_script(struct postgres_store *s, const char *sql, int64_t wait_ms);
+bool pg_scripts_end(struct postgres_store *s);
 
 /* How a round trip ended. */
 struct pg_end {
@@ -223,13 +243,23 @@ struct pg_end {
  * `what`. A transaction that stands open after a failure is rolled back. */
 struct pg_end pg_run(struct postgres_store *s, const struct query *queries, size_t count,
                      PGresult **results, struct error *e, const char *what);
-/* The same between BEGIN and COMMIT. */
+/* The same on the connection that there is; nothing is rolled back. */
+struct pg_end pg_round_trip(struct postgres_store *s, const struct query *queries, size_t count,
+                            PGresult **results, struct error *e, const char *what);
+/* The same between BEGIN and COMMIT, durable whatever the role's settings, with an end to waiting
+ * for locks. */
 struct pg_end pg_transact(struct postgres_store *s, const struct query *queries, size_t count,
                           PGresult **results, struct error *e, const char *what);
+/* One statement less, for what may be lost and waits for nobody: leases, claims. */
+struct pg_end pg_transact_brief(struct postgres_store *s, const struct query *queries, size_t count,
+                                PGresult **results, struct error *e, const char *what);
 void results_clear(PGresult **results, size_t count);
 /* One statement that only reads: its result, or NULL and *e. */
 PGresult *pg_read(struct postgres_store *s, const struct query *q, struct error *e,
                   const char *what);
+/* The same for what may take long: the database gives it up before we do, and so its snapshot. */
+PGresult *pg_read_long(struct postgres_store *s, const struct query *q, struct error *e,
+                       const char *what);
 void result_end(PGresult **r);                                /* for CLEANUP */
 enum err pg_end_err(const struct pg_end *o, struct error *e); /* ERR_UNKNOWN if it is */
 bool pg_end_concerns_change(const struct pg_end *o);          /* its data, not the store */

@@ -275,7 +275,9 @@ static enum err run_at_once(struct plan *p, struct pg_end *ret, struct error *e)
     plan_updates(p);
     plan_inserts(p);
     plan_claims(p);
-    *ret = pg_transact(p->store, p->queries, p->query_count, p->results, e, "write");
+    *ret = (p->batch->change_count ? pg_transact : pg_transact_brief)(p->store, p->queries,
+                                                                      p->query_count, p->results, e,
+                                                                      "write");
     enum err err = pg_end_err(ret, e);
     if (err == ERR_OK)
         take_outcomes(p);
@@ -416,8 +418,9 @@ enum err pg_commit(struct store *base, struct batch *b, struct arena *a, struct 
 {
     struct postgres_store *s = postgres_store_of(base);
 
+    CLEANUP(pg_call_end) struct postgres_store *call = pg_call_begin(s);
     claims_empty(b);
-    enum err err = batch_commit(s, b, a, e);
+    enum err err = batch_commit(call, b, a, e);
     if (err == ERR_OK)
         return ERR_OK;
     claims_empty(b);

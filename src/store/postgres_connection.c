@@ -1,58 +1,26 @@
 #include "store/postgres_body.h"
 
-#include <poll.h>
+#include <limits.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/fault.h"
-#include "base/log.h"
 
 /*
  * One connection, used by one thread. Waiting has an end: a database that says nothing for so long
  * is given up with its connection, since nothing else would tell a stalled network from a slow
- * answer.
+ * answer. The database is told to give up earlier than that, so that mostly it is certain what
+ * became of it.
  */
 
-enum { BACKOFF_FIRST_MS = 50, BACKOFF_MAX_MS = 2000 };
-
-static int64_t steady_ms(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-void connection_drop(struct postgres_store *s)
-{
-    PQfinish(s->conn);
-    s->conn = NULL;
-}
-
 /* What libpq says is for people and ends with newlines, often several. */
-static struct slice message_line(const char *text)
+struct slice pg_message_line(const char *text)
 {
-    size_t len = strcspn(text, "\n");
-
-    return (struct slice){text, len};
-}
-
-/* A warning during a commit may say that it is durable here and not on the standby. */
-static void heed(void *arg, const PGresult *r)
-{
-    struct postgres_store *s = arg;
-    const char *severity = PQresultErrorField(r, PG_DIAG_SEVERITY_NONLOCALIZED);
-    struct slice text = message_line(PQresultErrorMessage(r));
-
-    if (severity && strcmp(severity, "WARNING") == 0) {
-        s->warned = true;
-        log_line(LOG_WARN, "event=database_warns text=\"%.*s\"", SLICE_ARG(text));
-    }
+    return (struct slice){text, strcspn(text, "\n")};
 }
 
 static enum err lost(struct postgres_store *s, struct error *e, const char *what)
 {
-    struct slice why = message_line(s->conn ? PQerrorMessage(s->conn) : "");
+    struct slice why = pg_message_line(s->conn ? PQerrorMessage(s->conn) : "");
 
     error_set(e, ERR_IO, "cannot %s: the connection to the database was lost%s%.*s", what,
               why.len ? ": " : "", SLICE_ARG(why));
@@ -63,66 +31,22 @@ static enum err lost(struct postgres_store *s, struct error *e, const char *what
 /* All was sent, and no answer came: what was asked for may yet be done. */
 static enum err unanswered(struct postgres_store *s, struct error *e, const char *what)
 {
-    pg_hosts_set_aside(&s->hosts, s->conn);
+    pg_aside_put(s, s->conn);
     s->conn = NULL;
     return error_set(e, ERR_IO,
-                     "cannot %s: the database does not answer; if it waits for a synchronous "
-                     "standby, see what became of that",
-                     what);
+                     "cannot %s: the database did not answer within %" PRId64 " ms; if it waits "
+                     "for a synchronous standby, see what became of that",
+                     what, s->wait_ms);
 }
 
-/* ---- connecting ---- */
-
-static bool wait_socket(PGconn *c, short events, int64_t until)
+bool pg_wait_socket(PGconn *c, short events, int64_t until)
 {
     struct pollfd p = {.fd = PQsocket(c), .events = events};
-    int64_t left = until - steady_ms();
+    int64_t left = until - pg_steady_ms();
 
+    if (left > INT_MAX)
+        left = INT_MAX;
     return p.fd >= 0 && left > 0 && poll(&p, 1, (int)left) > 0;
-}
-
-static bool connect_within(PGconn *c, int64_t until)
-{
-    PostgresPollingStatusType state = PGRES_POLLING_WRITING;
-
-    while (state != PGRES_POLLING_OK) {
-        if (state == PGRES_POLLING_FAILED || fault())
-            return false;
-        if (!wait_socket(c, state == PGRES_POLLING_READING ? POLLIN : POLLOUT, until))
-            return false;
-        state = PQconnectPoll(c);
-    }
-    return true;
-}
-
-static enum err connect_once(struct postgres_store *s, int64_t until, struct error *e)
-{
-    const struct pg_host *h = &s->hosts.hosts[s->hosts.at];
-    const char *const names[] = {"dbname",
-                                 "application_name",
-                                 "client_encoding",
-                                 "keepalives",
-                                 "keepalives_idle",
-                                 "keepalives_interval",
-                                 "tcp_user_timeout",
-                                 "host",
-                                 "hostaddr",
-                                 "port",
-                                 NULL};
-    const char *const values[] = {s->conninfo, "intact", "UTF8",      "1",     "5", "5",
-                                  "10000",     h->host,  h->hostaddr, h->port, NULL};
-
-    s->conn = PQconnectStartParams(names, values, 1);
-    if (s->conn && connect_within(s->conn, until) && PQsetnonblocking(s->conn, 1) == 0
-        && PQenterPipelineMode(s->conn)) {
-        (void)PQsetNoticeReceiver(s->conn, heed, s);
-        return ERR_OK;
-    }
-    struct slice why = message_line(s->conn ? PQerrorMessage(s->conn) : "there is no memory");
-    error_set(e, ERR_IO, "cannot connect to the database: %.*s",
-              SLICE_ARG(why.len ? why : SLICE("it does not answer")));
-    connection_drop(s);
-    return ERR_IO;
 }
 
 /* ---- what an error means ---- */
@@ -162,7 +86,7 @@ static void refused(struct pg_end *o, size_t at, const PGresult *r, struct error
 {
     const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
     const char *text = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
-    struct slice line = message_line(text ? text : PQresultErrorMessage(r));
+    struct slice line = pg_message_line(text ? text : PQresultErrorMessage(r));
 
     (void)snprintf(o->sqlstate, sizeof o->sqlstate, "%s", state ? state : "");
     o->failed_at = at;
@@ -212,7 +136,7 @@ static bool await(PGconn *c, int64_t until)
             return false;
         if (!unsent && !PQisBusy(c))
             return true;
-        if (!wait_socket(c, (short)(unsent ? POLLIN | POLLOUT : POLLIN), until)
+        if (!pg_wait_socket(c, (short)(unsent ? POLLIN | POLLOUT : POLLIN), until)
             || !PQconsumeInput(c))
             return false;
         if (unsent && !PQisBusy(c))
@@ -248,31 +172,30 @@ static bool take_sync(struct postgres_store *s, int64_t until)
     return ok;
 }
 
-static bool take_results(struct postgres_store *s, size_t count, PGresult **results, int64_t until,
+static bool take_results(struct postgres_store *s, size_t count, PGresult **results,
                          struct pg_end *o, struct error *e, const char *what)
 {
     for (size_t i = 0; i < count; i++) {
-        if (!take_result(s, until, &results[i]))
+        if (!take_result(s, s->until, &results[i]))
             return false;
         if (o->err == ERR_OK && !is_good(results[i]))
             refused(o, i, results[i], e, what);
     }
-    return take_sync(s, until);
+    return take_sync(s, s->until);
 }
 
-static struct pg_end round_trip_until(struct postgres_store *s, const struct query *queries,
-                                      size_t count, PGresult **results, int64_t until,
-                                      struct error *e, const char *what)
+struct pg_end pg_round_trip(struct postgres_store *s, const struct query *queries, size_t count,
+                            PGresult **results, struct error *e, const char *what)
 {
     struct pg_end o = {.failed_at = count};
 
     for (size_t i = 0; i < count; i++)
         results[i] = NULL;
     bool sent = !fault() && send(s->conn, queries, count);
-    if (!sent || !take_results(s, count, results, until, &o, e, what)) {
+    if (!sent || !take_results(s, count, results, &o, e, what)) {
         if (o.err != ERR_OK) /* the server said why before it hung up */
             connection_drop(s);
-        else if (sent && PQstatus(s->conn) == CONNECTION_OK)
+        else if (sent && PQstatus(s->conn) == CONNECTION_OK && pg_steady_ms() >= s->until)
             o.err = unanswered(s, e, what);
         else
             o.err = lost(s, e, what);
@@ -282,120 +205,6 @@ static struct pg_end round_trip_until(struct postgres_store *s, const struct que
     return o;
 }
 
-static struct pg_end round_trip(struct postgres_store *s, const struct query *queries, size_t count,
-                                PGresult **results, struct error *e, const char *what)
-{
-    return round_trip_until(s, queries, count, results, steady_ms() + s->wait_ms, e, what);
-}
-
-/* ---- a connection that can be relied on ---- */
-
-/*
- * A primary that came back after a crash, or whose wait for the standby was cancelled, shows
- * commits that nobody but it has: should it die now, they are gone. A commit of our own tells:
- * when it is acknowledged, so is all that was before it. And one that never is tells a primary of
- * yesterday, whose standby was promoted.
- */
-static enum err prove(struct postgres_store *s, int64_t until, struct error *e)
-{
-    CLEANUP(arena_fini) struct arena a = {0};
-    struct query q;
-    PGresult *r = NULL;
-
-    if (s->boot == 0) /* the first thing that is done is a commit */
-        return ERR_OK;
-    query_of(&q, s, PG_PROVE, &a);
-    param_text(&q, slice_of(s->node));
-    s->warned = false;
-    int64_t sent_at = store_time_steady();
-    struct pg_end o = round_trip_until(s, &q, 1, &r, until, e, "use the database");
-    if (o.err == ERR_OK && PQntuples(r) == 1) /* it may be another server's clock from now on */
-        pg_time_heard(s, sent_at, result_number(r, 0, 0));
-    PQclear(r);
-    if (o.err == ERR_OK && s->warned)
-        o.err = error_set(e, ERR_IO, "cannot use the database: it warned at a commit");
-    s->unproven = o.err != ERR_OK;
-    if (s->unproven)
-        connection_drop(s);
-    return o.err;
-}
-
-static enum err connect_host(struct postgres_store *s, int64_t until, struct error *e)
-{
-    if (!pg_hosts_may_connect(&s->hosts))
-        return error_set(e, ERR_IO,
-                         "the database takes connections, and acknowledges nothing; if it waits "
-                         "for a synchronous standby, see what became of that");
-    enum err err = connect_once(s, until, e);
-    return err == ERR_OK ? prove(s, until, e) : err;
-}
-
-/* Each of the hosts in its share of the time, the one that was good last first. */
-static enum err connect_any(struct postgres_store *s, struct error *e)
-{
-    int64_t share = s->wait_ms / (int64_t)s->hosts.count;
-    enum err err = ERR_IO;
-
-    for (size_t i = 0; i < s->hosts.count; i++) {
-        err = connect_host(s, steady_ms() + share, e);
-        if (err == ERR_OK)
-            break;
-        pg_hosts_next(&s->hosts);
-    }
-    return err;
-}
-
-enum err connection_ready(struct postgres_store *s, struct error *e)
-{
-    int64_t now = steady_ms();
-
-    if (s->conn && PQstatus(s->conn) == CONNECTION_OK)
-        return s->unproven ? prove(s, now + s->wait_ms, e) : ERR_OK;
-    connection_drop(s);
-    if (now < s->connect_at)
-        return error_set(e, ERR_IO, "the database was not reached; the next try follows soon");
-    enum err err = connect_any(s, e);
-    if (err == ERR_OK) {
-        s->backoff_ms = 0;
-        return ERR_OK;
-    }
-    /* The first failure may be a connection that just had to be made again: try at once. */
-    s->connect_at = steady_ms() + s->backoff_ms;
-    s->backoff_ms = s->backoff_ms ? s->backoff_ms * 2 : BACKOFF_FIRST_MS;
-    s->backoff_ms = s->backoff_ms > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : s->backoff_ms;
-    return err;
-}
-
-/* The last of its results, as of PQexec; NULL: no answer came, and the connection is given up. */
-static PGresult *last_result(struct postgres_store *s, int64_t until)
-{
-    PGresult *last = NULL;
-
-    for (;;) {
-        while (PQisBusy(s->conn))
-            if (!wait_socket(s->conn, POLLIN, until) || !PQconsumeInput(s->conn)) {
-                PQclear(last);
-                return NULL;
-            }
-        PGresult *r = PQgetResult(s->conn);
-        if (!r)
-            return last;
-        PQclear(last);
-        last = r;
-    }
-}
-
-PGresult *pg_script(struct postgres_store *s, const char *sql, int64_t wait_ms)
-{
-    if (!s->conn)
-        return NULL;
-    int64_t until = steady_ms() + wait_ms;
-    PGresult *r = PQsendQuery(s->conn, sql) ? last_result(s, until) : NULL;
-    if (!r)
-        connection_drop(s);
-    return r;
-}
-
 static void roll_back(struct postgres_store *s)
 {
     struct error ignored;
@@ -403,7 +212,7 @@ static void roll_back(struct postgres_store *s)
     PGresult *r = NULL;
 
     if (s->conn && PQtransactionStatus(s->conn) != PQTRANS_IDLE) {
-        (void)round_trip(s, &q, 1, &r, &ignored, "roll back"); /* else it was dropped */
+        (void)pg_round_trip(s, &q, 1, &r, &ignored, "roll back"); /* else it was dropped */
         PQclear(r);
     }
 }
@@ -417,7 +226,11 @@ struct pg_end pg_run(struct postgres_store *s, const struct query *queries, size
         results[i] = NULL;
     if (o.err != ERR_OK)
         return o;
-    o = round_trip(s, queries, count, results, e, what);
+    s->warned = false;
+    o = pg_round_trip(s, queries, count, results, e, what);
+    s->unproven |= s->warned;
+    if (o.err == ERR_OK && s->warned) /* a lease, say, that only the primary knows of */
+        o.err = error_set(e, ERR_UNKNOWN, "cannot %s: the database warned", what);
     if (o.err != ERR_OK)
         roll_back(s);
     return o;
@@ -435,6 +248,20 @@ PGresult *pg_read(struct postgres_store *s, const struct query *q, struct error 
     return NULL;
 }
 
+PGresult *pg_read_long(struct postgres_store *s, const struct query *q, struct error *e,
+                       const char *what)
+{
+    const struct query all[] = {{.sql = s->read_settings}, *q};
+    PGresult *r[COUNT_OF(all)] = {0};
+    struct pg_end o = pg_run(s, all, COUNT_OF(all), r, e, what);
+
+    PQclear(r[0]);
+    if (o.err == ERR_OK)
+        return r[1];
+    PQclear(r[1]);
+    return NULL;
+}
+
 /* Nobody knows what became of it if all was sent and the answer to COMMIT did not come, or was the
  * server's farewell, or came with a warning about the standby. */
 static bool commit_is_unknown(const struct postgres_store *s, const struct pg_end *o, size_t commit)
@@ -444,33 +271,106 @@ static bool commit_is_unknown(const struct postgres_store *s, const struct pg_en
     return o->failed_at >= commit && (o->sqlstate[0] == 0 || is_last_word(o));
 }
 
-struct pg_end pg_transact(struct postgres_store *s, const struct query *queries, size_t count,
-                          PGresult **results, struct error *e, const char *what)
+/* `settings` may be NULL. */
+static struct pg_end transact(struct postgres_store *s, const char *settings,
+                              const struct query *queries, size_t count, PGresult **results,
+                              struct error *e, const char *what)
 {
-    struct query *all = calloc(count + 2, sizeof *all);
-    PGresult **got = calloc(count + 2, sizeof(PGresult *));
+    size_t first = settings ? 2 : 1;
+    size_t commit = first + count;
+    struct query *all = calloc(commit + 1, sizeof *all);
+    PGresult **got = calloc(commit + 1, sizeof(PGresult *));
 
     ASSERT(all && got);
     all[0].sql = s->sql[PG_BEGIN];
-    memcpy(all + 1, queries, count * sizeof *all);
-    all[count + 1].sql = s->sql[PG_COMMIT];
-    struct pg_end o = {.err = connection_ready(s, e), .failed_at = count};
+    if (settings)
+        all[1].sql = settings;
+    memcpy(all + first, queries, count * sizeof *all);
+    all[commit].sql = s->sql[PG_COMMIT];
+    struct pg_end o = {.err = connection_ready(s, e), .failed_at = commit};
     if (o.err == ERR_OK) {
         s->warned = false;
-        o = round_trip(s, all, count + 2, got, e, what);
-        o.unknown = commit_is_unknown(s, &o, count + 1);
+        o = pg_round_trip(s, all, commit + 1, got, e, what);
+        o.unknown = commit_is_unknown(s, &o, commit);
         s->unproven |= s->warned;
         if (o.err == ERR_OK && o.unknown)
             o.err = error_set(e, ERR_UNKNOWN, "cannot %s: the database warned at the commit", what);
         if (o.err != ERR_OK)
             roll_back(s);
-        o.failed_at -= o.failed_at > 0; /* as the caller counts; that of COMMIT is `count` */
     }
-    PQclear(got[0]);
-    PQclear(got[count + 1]);
-    for (size_t i = 0; i < count; i++)
-        results[i] = got[i + 1];
+    /* As the caller counts: none in particular where it is none of theirs. */
+    o.failed_at = o.failed_at < first || o.failed_at > commit ? count : o.failed_at - first;
+    memcpy(results, got + first, count * sizeof(PGresult *));
+    results_clear(got, first);
+    PQclear(got[commit]);
     free(all);
     free(got);
     return o;
+}
+
+struct pg_end pg_transact(struct postgres_store *s, const struct query *queries, size_t count,
+                          PGresult **results, struct error *e, const char *what)
+{
+    return transact(s, s->write_settings, queries, count, results, e, what);
+}
+
+struct pg_end pg_transact_brief(struct postgres_store *s, const struct query *queries, size_t count,
+                                PGresult **results, struct error *e, const char *what)
+{
+    return transact(s, NULL, queries, count, results, e, what);
+}
+
+/* ---- scripts ---- */
+
+PGresult *pg_script(struct postgres_store *s, const char *sql, int64_t wait_ms)
+{
+    int64_t until = pg_steady_ms() + wait_ms;
+    PGresult *last = NULL;
+
+    if (fault() || !PQsendQuery(s->conn, sql))
+        return NULL;
+    while (await(s->conn, until)) {
+        PGresult *r = PQgetResult(s->conn);
+        if (!r)
+            return last;
+        PQclear(last);
+        last = r;
+    }
+    /* The server, or a pooler, may have said why it hung up. */
+    if ((!last || is_good(last)) && PQstatus(s->conn) == CONNECTION_BAD) {
+        PQclear(last);
+        last = PQgetResult(s->conn);
+    }
+    connection_drop(s);
+    if (last && !is_good(last))
+        return last;
+    PQclear(last);
+    return NULL;
+}
+
+bool pg_scripts_begin(struct postgres_store *s)
+{
+    return PQexitPipelineMode(s->conn);
+}
+
+bool pg_scripts_end(struct postgres_store *s)
+{
+    return s->conn && PQenterPipelineMode(s->conn);
+}
+
+/* ---- settings ---- */
+
+/* For one transaction each. Locks are given up first, then statements, then we give up. */
+void pg_settings_make(struct postgres_store *s)
+{
+    (void)snprintf(s->write_settings, sizeof s->write_settings,
+                   "SELECT set_config('synchronous_commit', CASE WHEN "
+                   "current_setting('synchronous_commit') IN ('off', 'local') THEN 'on' "
+                   "ELSE current_setting('synchronous_commit') END, true), "
+                   "set_config('lock_timeout', '%" PRId64 "', true), "
+                   "set_config('statement_timeout', '%" PRId64 "', true)",
+                   s->wait_ms / 2 + 1, s->wait_ms * 4 / 5 + 1);
+    (void)snprintf(s->read_settings, sizeof s->read_settings,
+                   "SELECT set_config('statement_timeout', '%" PRId64 "', true)",
+                   s->wait_ms / 2 + 1);
 }

@@ -3,32 +3,114 @@
 #include <stdlib.h>
 
 /*
- * Where to connect, and what became of connections that were given up.
+ * Where the database is: what was given, completed by service file, environment and defaults as
+ * libpq does it, and the list of hosts in it taken apart. Hosts are tried one by one here and not
+ * by libpq, which would wait for one that says nothing for as long as there is time at all.
  *
- * A connection string may name several hosts. libpq tries one after the other, but the first that
- * takes a connection and says nothing (a machine that stands still) would have all the time there
- * is. So each is tried by itself, for its share of the time, beginning with the one that was good
- * last.
- *
- * What was given up because no answer came may still be at work on the server: a commit that waits
- * for a standby waits until it is back, whether or not somebody listens. Another connection would
- * come to stand behind it, and one more each few seconds would use up all that the server gives
- * out. So such connections are kept until they are through or broken, and of one host there are
- * only so many.
+ * What libpq says about a connection string that it cannot parse quotes from it, and so perhaps the
+ * password: these messages are ours.
  */
 
-enum { ASIDE_OF_A_HOST_MAX = 3 };
-
-static char *value_of(const PQconninfoOption *options, const char *keyword)
+/* A password with one of "@/?#" in it has to be written with %40 and so on: otherwise a part of it
+ * is taken for something else, and shown. */
+static bool url_is_clear(const char *text)
 {
-    for (const PQconninfoOption *o = options; o && o->keyword; o++)
-        if (o->val && strcmp(o->keyword, keyword) == 0)
+    const char *start = strstr(text, "://");
+    const char *query = NULL;
+    const char *at = NULL;
+
+    if (!start)
+        return true;
+    query = start + strcspn(start, "?");
+    at = memchr(start, '@', (size_t)(query - start));
+    if (strchr(query, '@') || strchr(start, '#'))
+        return false;
+    return !at
+           || (!memchr(at + 1, '@', (size_t)(query - at - 1))
+               && !memchr(start + 3, '/', (size_t)(at - start - 3)));
+}
+
+static bool is_url(const char *text)
+{
+    return strncmp(text, "postgres://", 11) == 0 || strncmp(text, "postgresql://", 13) == 0;
+}
+
+static const char *option_of(const PQconninfoOption *o, const char *name)
+{
+    for (; o && o->keyword; o++)
+        if (strcmp(o->keyword, name) == 0)
             return o->val;
     return NULL;
 }
 
-/* The parts between commas; the last one has none behind it. */
-static size_t count_parts(const char *list)
+bool postgres_conninfo_has_password(const char *conninfo)
+{
+    PQconninfoOption *o = PQconninfoParse(conninfo, NULL);
+    const char *password = option_of(o, "password");
+    bool has = password && *password;
+
+    PQconninfoFree(o);
+    return has;
+}
+
+static enum err check_text(const char *conninfo, struct error *e)
+{
+    char *why = NULL;
+    PQconninfoOption *o = NULL;
+
+    if (is_url(conninfo) && !url_is_clear(conninfo))
+        return error_set(e, ERR_INVALID,
+                         "the URL of the database has '@', '/', '?' or '#' where none can be: in a "
+                         "password they are written %%40, %%2F, %%3F and %%23");
+    o = PQconninfoParse(conninfo, &why);
+    PQfreemem(why);
+    if (!o)
+        return error_set(e, ERR_INVALID,
+                         "how to reach the database is not understood, expected "
+                         "postgres://USER@HOST:PORT/DB?OPTION=VALUE or words such as host=HOST "
+                         "dbname=DB user=USER with options that libpq knows");
+    PQconninfoFree(o);
+    return ERR_OK;
+}
+
+static bool is_number_list(const char *text)
+{
+    return !text || strspn(text, "0123456789,") == strlen(text);
+}
+
+static enum err check_options(const struct postgres_store *s, struct error *e)
+{
+    static const char *const writable[] = {"any", "read-write", "primary"};
+    const char *target = option_of(s->options, "target_session_attrs");
+
+    if (!is_number_list(option_of(s->options, "port")))
+        return error_set(e, ERR_INVALID, "a port of the database is no number");
+    for (size_t i = 0; target && i < COUNT_OF(writable); i++)
+        if (strcmp(target, writable[i]) == 0)
+            return ERR_OK;
+    if (!target)
+        return ERR_OK;
+    return error_set(e, ERR_INVALID,
+                     "target_session_attrs is \"%s\", expected read-write or primary: a node "
+                     "writes",
+                     target);
+}
+
+/* The part of a list with commas; NULL for an empty one. To be freed. */
+static char *part_of(const char *list, size_t n)
+{
+    for (; list && n > 0; n--) {
+        list += strcspn(list, ",");
+        list = *list ? list + 1 : NULL;
+    }
+    size_t len = list ? strcspn(list, ",") : 0;
+    char *part = len ? strndup(list, len) : NULL;
+
+    ASSERT(part || len == 0);
+    return part;
+}
+
+static size_t parts_of(const char *list)
 {
     size_t count = 1;
 
@@ -37,111 +119,58 @@ static size_t count_parts(const char *list)
     return count;
 }
 
-/* To be freed; NULL: it is empty, or there is no such part. */
-static char *part(const char *list, size_t at)
+static enum err split(struct postgres_store *s, struct error *e)
 {
-    for (; list && at > 0; at--) {
-        list = strchr(list, ',');
-        list = list ? list + 1 : NULL;
-    }
-    size_t len = list ? strcspn(list, ",") : 0;
-    char *copy = len ? strndup(list, len) : NULL;
-    ASSERT(copy || !len);
-    return copy;
+    const char *host = option_of(s->options, "host");
+    const char *address = option_of(s->options, "hostaddr");
+    const char *port = option_of(s->options, "port");
+    size_t count = parts_of(address && *address ? address : host);
+
+    if (count > PG_HOSTS_MAX)
+        return error_set(e, ERR_INVALID, "the database has %zu hosts, expected at most %d", count,
+                         PG_HOSTS_MAX);
+    if ((parts_of(port) != 1 && parts_of(port) != count)
+        || (host && address && *host && *address && parts_of(host) != count))
+        return error_set(e, ERR_INVALID,
+                         "the database has %zu hosts and %zu ports, expected one port or as many",
+                         count, parts_of(port));
+    for (size_t i = 0; i < count; i++)
+        s->hosts[i] = (struct pg_host){.host = part_of(host, i),
+                                       .address = part_of(address, i),
+                                       .port = part_of(port, parts_of(port) == 1 ? 0 : i)};
+    s->host_count = count;
+    return ERR_OK;
 }
 
-static void host_fill(struct pg_host *h, const PQconninfoOption *options, size_t at)
+enum err pg_hosts_read(struct postgres_store *s, const char *conninfo, struct error *e)
 {
-    const char *port = value_of(options, "port");
+    const char *const names[] = {"dbname", NULL};
+    const char *const values[] = {conninfo, NULL};
+    enum err err = check_text(conninfo, e);
 
-    h->host = part(value_of(options, "host"), at);
-    h->hostaddr = part(value_of(options, "hostaddr"), at);
-    h->port = part(port, count_parts(port) > 1 ? at : 0);
-    if (!h->port && count_parts(port) > 1)
-        h->port = strdup("5432");
-}
-
-/* A list that we do not understand is left to libpq, which knows what is wrong with it. */
-void pg_hosts_init(struct pg_hosts *hosts, const char *conninfo)
-{
-    PQconninfoOption *options = PQconninfoParse(conninfo, NULL);
-    const char *names = value_of(options, "host");
-    const char *addresses = value_of(options, "hostaddr");
-    size_t ports = count_parts(value_of(options, "port"));
-    size_t count = count_parts(names ? names : addresses);
-
-    *hosts = (struct pg_hosts){.count = 1};
-    if (count > 1 && count <= PG_HOSTS_MAX && (ports == 1 || ports == count)
-        && (!names || !addresses || count_parts(addresses) == count)) {
-        hosts->count = count;
-        for (size_t i = 0; i < count; i++)
-            host_fill(&hosts->hosts[i], options, i);
-    }
-    PQconninfoFree(options);
-}
-
-void pg_hosts_fini(struct pg_hosts *hosts)
-{
-    for (size_t i = 0; i < hosts->aside_count; i++)
-        PQfinish(hosts->aside[i].conn);
-    for (size_t i = 0; i < hosts->count; i++) {
-        free(hosts->hosts[i].host);
-        free(hosts->hosts[i].hostaddr);
-        free(hosts->hosts[i].port);
-    }
-    *hosts = (struct pg_hosts){0};
-}
-
-void pg_hosts_next(struct pg_hosts *hosts)
-{
-    hosts->at = (hosts->at + 1) % hosts->count;
-}
-
-/* Has it answered all that it was asked, or will it never? */
-static bool is_through(PGconn *c)
-{
-    unsigned nothing = 0;
-
-    (void)PQflush(c);
-    if (!PQconsumeInput(c) || PQstatus(c) != CONNECTION_OK)
-        return true;
-    while (!PQisBusy(c) && nothing < 2) {
-        PGresult *r = PQgetResult(c);
-        bool is_end = r && PQresultStatus(r) == PGRES_PIPELINE_SYNC;
-        nothing = r ? 0 : nothing + 1;
-        PQclear(r);
-        if (is_end)
-            return true;
-    }
-    return nothing == 2;
-}
-
-static void forget_those_through(struct pg_hosts *hosts)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < hosts->aside_count; i++)
-        if (is_through(hosts->aside[i].conn))
-            PQfinish(hosts->aside[i].conn);
-        else
-            hosts->aside[kept++] = hosts->aside[i];
-    hosts->aside_count = kept;
-}
-
-bool pg_hosts_may_connect(struct pg_hosts *hosts)
-{
-    size_t count = 0;
-
-    forget_those_through(hosts);
-    for (size_t i = 0; i < hosts->aside_count; i++)
-        count += hosts->aside[i].host == hosts->at;
-    return count < ASIDE_OF_A_HOST_MAX;
-}
-
-void pg_hosts_set_aside(struct pg_hosts *hosts, PGconn *c)
-{
-    if (hosts->aside_count == COUNT_OF(hosts->aside))
+    if (err != ERR_OK)
+        return err;
+    /* Nothing else looks into service files and the environment. Nobody waits for it to connect. */
+    PGconn *c = PQconnectStartParams(names, values, 1);
+    s->options = c ? PQconninfo(c) : NULL;
+    if (!option_of(s->options, "user")) {
+        const char *why = c ? PQerrorMessage(c) : "there is no memory";
+        error_set(e, ERR_INVALID, "cannot tell where the database is: %.*s",
+                  (int)strcspn(why, "\n"), why);
         PQfinish(c);
-    else
-        hosts->aside[hosts->aside_count++] = (struct pg_aside){c, hosts->at};
+        return ERR_INVALID;
+    }
+    PQfinish(c);
+    err = check_options(s, e);
+    return err == ERR_OK ? split(s, e) : err;
+}
+
+void pg_hosts_free(struct postgres_store *s)
+{
+    for (size_t i = 0; i < s->host_count; i++) {
+        free(s->hosts[i].host);
+        free(s->hosts[i].address);
+        free(s->hosts[i].port);
+    }
+    PQconninfoFree(s->options);
 }

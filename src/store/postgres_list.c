@@ -66,7 +66,7 @@ static PGresult *scan_run(const struct listing *l, const struct scan *c, struct 
     param_time(&q, lq->submitted_before);
     bind_tags(&q, lq);
     param_number(&q, (int64_t)c->want);
-    return pg_read(l->store, &q, e, "list tasks");
+    return pg_read_long(l->store, &q, e, "list tasks");
 }
 
 static bool is_before_all(const struct list_query *lq, int64_t submitted_at)
@@ -194,8 +194,9 @@ enum err pg_list(struct store *base, const struct list_query *lq, struct arena *
                  struct row_page *ret, struct error *e)
 {
     size_t scans = lq->states ? (size_t)__builtin_popcount(lq->states) : 1;
+    CLEANUP(pg_call_end) struct postgres_store *call = pg_call_begin(postgres_store_of(base));
     struct listing l = {
-        .store = postgres_store_of(base),
+        .store = call,
         .query = lq,
         .arena = a,
         .below = lq->before_seq ? lq->before_seq : INT64_MAX,

@@ -2,18 +2,19 @@
 
 #include <stdlib.h>
 #include <sys/random.h>
+#include <time.h>
 
-#include "base/log.h"
 #include "schema_postgres_0001.h"
 
 /*
  * The schema is made, and brought forward, in one transaction that begins by taking the row of its
  * version for itself: nodes that start at the same time wait for each other there. Making the very
  * first tables at the same time may fail for one of two (PostgreSQL looks before it locks): then
- * they are there, and it tries again.
+ * they are there, and it tries again. Nothing is written, nor locked, where there is nothing to do:
+ * that works with a role that may not.
  */
 
-enum { TRIES = 5, STEP_MS = 3600 * 1000 /* for a change of all tables, at most */ };
+enum { TRIES = 10, PAUSE_MS = 50, MIGRATION_MS = 15 * 60 * 1000 };
 
 static const char *const steps[PG_SCHEMA_VERSION] = {schema_postgres_0001};
 
@@ -21,117 +22,156 @@ static const char first[] =
     "CREATE TABLE IF NOT EXISTS ~meta (name TEXT COLLATE \"C\" PRIMARY KEY, value BYTEA NOT NULL);"
     "INSERT INTO ~meta (name, value) VALUES ('version', '0') ON CONFLICT (name) DO NOTHING";
 
-/* Statements without parameters, as a script: outside of pipeline mode. */
-static bool script_within(struct postgres_store *s, const char *text, int64_t wait_ms,
-                          PGresult **ret, char *ret_state)
+static const char version_sql[] =
+    "SELECT convert_from(value, 'UTF8') FROM ~meta WHERE name = 'version'";
+
+/* What went wrong last. */
+struct trouble {
+    char state[6];
+    char text[200];
+};
+
+/* A statement without parameters, or several; its result is good, or NULL. */
+static PGresult *script(struct postgres_store *s, const char *text, int64_t wait_ms,
+                        struct trouble *t)
 {
     CLEANUP(buf_fini) struct buf sql = {0};
 
     pg_sql_expand(&sql, text, s->prefix);
-    *ret = pg_script(s, sql.ptr, wait_ms);
-    const char *state = PQresultErrorField(*ret, PG_DIAG_SQLSTATE);
-    (void)snprintf(ret_state, 6, "%s", state ? state : "");
-    return PQresultStatus(*ret) == PGRES_COMMAND_OK || PQresultStatus(*ret) == PGRES_TUPLES_OK;
+    PGresult *r = s->conn ? pg_script(s, sql.ptr, wait_ms) : NULL;
+    if (r && (PQresultStatus(r) == PGRES_COMMAND_OK || PQresultStatus(r) == PGRES_TUPLES_OK))
+        return r;
+    const char *state = r ? PQresultErrorField(r, PG_DIAG_SQLSTATE) : NULL;
+    const char *why = r         ? PQresultErrorMessage(r)
+                      : s->conn ? PQerrorMessage(s->conn)
+                                : "it did not answer";
+    (void)snprintf(t->state, sizeof t->state, "%s", state ? state : "");
+    (void)snprintf(t->text, sizeof t->text, "%.*s", SLICE_ARG(pg_message_line(why ? why : "")));
+    PQclear(r);
+    return NULL;
 }
 
-static bool script(struct postgres_store *s, const char *text, PGresult **ret, char *ret_state)
+static bool run(struct postgres_store *s, const char *text, struct trouble *t)
 {
-    return script_within(s, text, s->wait_ms, ret, ret_state);
+    CLEANUP(result_end) PGresult *r = script(s, text, MIGRATION_MS, t);
+
+    return r != NULL;
 }
 
-static bool run(struct postgres_store *s, const char *text, char *ret_state)
+/* -1: there is none, or it cannot be told. */
+static long version_of(const PGresult *r)
 {
-    CLEANUP(result_end) PGresult *r = NULL;
-
-    return script(s, text, &r, ret_state);
+    return r && PQntuples(r) == 1 ? strtol(PQgetvalue(r, 0, 0), NULL, 10) : -1;
 }
 
-static bool migrate(struct postgres_store *s, long from, char *ret_state)
+static enum err newer(const struct postgres_store *s, long version, struct error *e)
+{
+    return error_set(e, ERR_NEWER,
+                     "the schema \"%s\" of the database is of version %ld, written by a newer "
+                     "intact; this one knows %d",
+                     s->schema, version, PG_SCHEMA_VERSION);
+}
+
+static bool migrate(struct postgres_store *s, long from, struct trouble *t)
 {
     char version[80];
 
-    for (long v = from; v < PG_SCHEMA_VERSION; v++) {
-        CLEANUP(result_end) PGresult *r = NULL;
-        if (!script_within(s, steps[v], STEP_MS, &r, ret_state))
+    for (long v = from; v < PG_SCHEMA_VERSION; v++)
+        if (!run(s, steps[v], t))
             return false;
-    }
     (void)snprintf(version, sizeof version, "UPDATE ~meta SET value = '%d' WHERE name = 'version'",
                    PG_SCHEMA_VERSION);
-    return from == PG_SCHEMA_VERSION || run(s, version, ret_state);
+    return run(s, version, t) && run(s, "COMMIT", t);
 }
 
-/* ERR_OK, ERR_NEWER, or ERR_IO with the state of what failed. */
-static enum err bring_forward(struct postgres_store *s, struct error *e, char *ret_state)
+/* ERR_OK, ERR_NEWER, or ERR_IO with what failed. */
+static enum err bring_forward(struct postgres_store *s, struct error *e, struct trouble *t)
 {
-    CLEANUP(result_end) PGresult *r = NULL;
+    char sql[sizeof version_sql + 16];
 
-    if (!run(s, "BEGIN", ret_state)
-        || !script(s,
-                   "SELECT convert_from(value, 'UTF8') FROM ~meta WHERE name = 'version' "
-                   "FOR UPDATE",
-                   &r, ret_state))
+    (void)snprintf(sql, sizeof sql, "%s FOR UPDATE", version_sql);
+    if (!run(s, "BEGIN", t))
         return ERR_IO;
-    long version = PQntuples(r) == 1 ? strtol(PQgetvalue(r, 0, 0), NULL, 10) : 0;
+    CLEANUP(result_end) PGresult *r = script(s, sql, MIGRATION_MS, t);
+    long version = version_of(r);
     if (version > PG_SCHEMA_VERSION)
-        return error_set(e, ERR_NEWER,
-                         "the schema \"%s\" of the database is of version %ld, written by a newer "
-                         "intact; this one knows %d",
-                         s->schema, version, PG_SCHEMA_VERSION);
-    if (!migrate(s, version, ret_state))
-        return ERR_IO;
-    return run(s, "COMMIT", ret_state) ? ERR_OK : ERR_IO;
-}
-
-static bool is_there(struct postgres_store *s)
-{
-    CLEANUP(result_end) PGresult *r = NULL;
-    char state[6];
-
-    return script(s, "SELECT 1 FROM ~meta WHERE name = 'version'", &r, state) && PQntuples(r) == 1;
+        return newer(s, version, e);
+    if (version == PG_SCHEMA_VERSION) /* somebody else was faster */
+        return run(s, "ROLLBACK", t) ? ERR_OK : ERR_IO;
+    return version >= 0 && migrate(s, version, t) ? ERR_OK : ERR_IO;
 }
 
 /* May fail: it may have been made for us, by somebody who may. What follows tells. */
 static void make_schema(struct postgres_store *s)
 {
+    struct trouble ignored;
     char sql[128];
-    char state[6];
 
     (void)snprintf(sql, sizeof sql, "CREATE SCHEMA IF NOT EXISTS \"%s\"", s->schema);
-    (void)run(s, sql, state);
+    (void)run(s, sql, &ignored);
 }
 
-static enum err check_once(struct postgres_store *s, struct error *e, char *ret_state)
+static enum err check_once(struct postgres_store *s, struct error *e, struct trouble *t)
 {
-    if (!is_there(s)) {
+    CLEANUP(result_end) PGresult *r = script(s, version_sql, s->wait_ms, t);
+    long version = version_of(r);
+
+    if (version > PG_SCHEMA_VERSION)
+        return newer(s, version, e);
+    if (version == PG_SCHEMA_VERSION)
+        return ERR_OK;
+    if (version < 0) {
+        if (!s->conn)
+            return ERR_IO;
         make_schema(s);
-        if (!run(s, first, ret_state))
+        if (!run(s, first, t))
             return ERR_IO;
     }
-    return bring_forward(s, e, ret_state);
+    return bring_forward(s, e, t);
+}
+
+static enum err tell_trouble(const struct postgres_store *s, const struct trouble *t,
+                             struct error *e)
+{
+    const char *hint = "";
+
+    if (strstr(t->text, "statement pooling"))
+        hint = "; the pooler needs pool_mode = transaction, or session";
+    else if (strcmp(t->state, "42501") == 0 || strcmp(t->state, "3F000") == 0)
+        hint = "; start a node once with a role that may, or have the rights granted";
+    return error_set(e, ERR_IO, "cannot make or migrate the schema \"%s\": %s%s", s->schema,
+                     t->text, hint);
+}
+
+static void pause_shortly(struct postgres_store *s)
+{
+    const struct timespec t = {.tv_nsec = (long)(1 + prng_below(&s->random, PAUSE_MS)) * 1000000};
+
+    (void)nanosleep(&t, NULL);
 }
 
 enum err pg_schema_check(struct postgres_store *s, struct error *e)
 {
-    char state[6] = "";
+    struct trouble t = {0};
     enum err err = connection_ready(s, e);
 
     if (err != ERR_OK)
         return err;
-    if (!PQexitPipelineMode(s->conn) || PQsetnonblocking(s->conn, 0) != 0)
+    if (!pg_scripts_begin(s))
         return error_set(e, ERR_IO, "the connection to the database cannot be used");
     for (int i = 0; i < TRIES; i++) {
-        err = check_once(s, e, state);
+        err = check_once(s, e, &t);
         if (err == ERR_OK || err == ERR_NEWER)
             break;
-        const char *text = s->conn ? PQerrorMessage(s->conn) : "the database does not answer";
-        error_set(e, ERR_IO, "cannot make or migrate the schema \"%s\": %.*s", s->schema,
-                  (int)strcspn(text, "\n"), text);
+        tell_trouble(s, &t, e);
         if (s->conn && PQtransactionStatus(s->conn) != PQTRANS_IDLE)
-            (void)run(s, "ROLLBACK", state);
-        if (PQstatus(s->conn) != CONNECTION_OK)
+            (void)run(s, "ROLLBACK", &t);
+        if (!s->conn || PQstatus(s->conn) != CONNECTION_OK)
             break;
+        pause_shortly(s);
     }
-    connection_drop(s); /* the next one begins in the mode of all the rest */
+    if (err != ERR_OK || !pg_scripts_end(s))
+        connection_drop(s); /* the next one begins in the mode of all the rest */
     return err;
 }
 

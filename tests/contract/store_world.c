@@ -6,6 +6,7 @@
 
 #include <libpq-fe.h>
 
+#include "postgres/bouncer.h"
 #include "postgres/cluster.h"
 
 static void sqlite_start(struct world *w)
@@ -17,7 +18,7 @@ static void sqlite_start(struct world *w)
 
 static void postgres_start(struct world *w)
 {
-    const struct postgres_options o = {.conninfo = cluster_conninfo(),
+    const struct postgres_options o = {.conninfo = pooled_conninfo(),
                                        .schema = w->dir,
                                        .node = "n1"};
     enum err err = postgres_store_open(&o, &w->s, &w->e);
@@ -73,9 +74,11 @@ static PGconn *connections_at_most(long most)
 
     if (!conn)
         conn = PQconnectdb(cluster_conninfo());
-    while (number_of(conn, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'intact'"
-                           " AND pid <> pg_backend_pid()")
-           > most)
+    while (!is_pooled() /* a pooler keeps them, and there no connection is given up */
+           && number_of(conn,
+                        "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'intact'"
+                        " AND pid <> pg_backend_pid()")
+                  > most)
         (void)usleep(1000);
     return conn;
 }

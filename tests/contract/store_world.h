@@ -6,6 +6,8 @@
  * Tests are listed once and run on all:
  *
  *     const struct CMUnitTest tests[] = {ON_ALL(a_stale_revision_changes_nothing), ...};
+ *
+ * With $INTACT_TEST_POOLER the database is reached through a pooler.
  */
 
 #include "base/test.h"

@@ -23,11 +23,12 @@ nodes=(n1 n2 n3)
 agents=(stock-1 stock-2 payment-1 payment-2 shipping-1 shipping-2)
 primary=a
 standby=b
-rate=$([ "$size" = short ] && echo 10 || echo 30)
+rate=$([ "$size" = short ] && echo 6 || echo 30)
 good=
 
 finish() {
-    touch "$work/stop" "$work/r$round.stop"
+    set +e
+    touch "$work/r$round.stop"
     retire_all KILL
     "$pair" "$work/db" end 2>/dev/null || true
     wait
@@ -64,6 +65,7 @@ wait_until() {
 sql() { PGCONNECT_TIMEOUT=10 psql -XAtqc "$1" "$conninfo"; }
 url_of() { echo "http://127.0.0.1:$(cat "$work/$1.port")"; }
 is_ready() { curl -fs -m 20 -o /dev/null "$(url_of "$1")/readyz"; }
+is_troubled() { [ "$(curl -s -m 20 -o /dev/null -w '%{http_code}' "$(url_of "$1")/readyz")" = 503 ]; }
 all_are_ready() { local n; for n in "${nodes[@]}"; do is_ready "$n" || return 1; done; }
 leader() { sql "SELECT split_part(holder, '/', 1) FROM intact.lease WHERE name = 'supervisor'"; }
 epoch() { sql "SELECT epoch FROM intact.lease WHERE name = 'supervisor'" 2>/dev/null; }

@@ -7,7 +7,7 @@ default_troubles() {
     if [ "$size" = short ]; then
         echo primary leader_stopped node
     else
-        echo primary leader_stopped node leader restart standby agents both random random random
+        echo primary leader_stopped node leader restart standby alone late agents both random random random
     fi
 }
 
@@ -69,6 +69,45 @@ trouble_standby() {
         database cont "$standby"
     fi
     event "standby $standby is back"
+    goes_on
+}
+
+# As long as the standby is away, nodes are not ready, and say where to look.
+trouble_alone() {
+    local n
+    event "standby $standby is killed, for longer"
+    database kill "$standby"
+    for n in "${nodes[@]}"; do
+        wait_until "node $n says that it is not ready" is_troubled "$n"
+        wait_until "node $n says where to look" grep -q "if it waits for a synchronous standby" "$work/$n.log"
+    done
+    event "all nodes say that they wait for a standby"
+    database start "$standby"
+    event "standby $standby is back"
+    goes_on
+}
+
+# The primary stands still, its standby is promoted, and the old one wakes up before anybody has fenced it: for a while
+# two take connections and writes. Only one of them can have a commit acknowledged.
+trouble_late() {
+    local old=$primary
+    event "primary $primary stands still"
+    database stop "$primary"
+    nap
+    database promote "$standby"
+    primary=$standby
+    standby=$old
+    event "standby $primary is promoted"
+    goes_on
+    database cont "$old"
+    event "$old wakes up, and takes itself for the primary"
+    strike "$(some_node)"
+    sleep 3
+    wait_until "all nodes are ready" all_are_ready
+    goes_on
+    event "$old is fenced"
+    database rejoin "$old"
+    event "$old is the synchronous standby"
     goes_on
 }
 
@@ -162,7 +201,7 @@ trouble_random() {
     1) trouble_restart ;;
     2) trouble_standby ;;
     esac
-    wait "${stopped[@]}"
+    [ ${#stopped[@]} = 0 ] || wait "${stopped[@]}"
     wait_until "all nodes are ready" all_are_ready
 }
 

@@ -64,7 +64,8 @@ static pid_t run(const char *program, const char *const *args)
         return pid;
     become_unprivileged();
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    (void)snprintf(path, sizeof path, "%s/%s", c.bin, program);
+    (void)snprintf(path, sizeof path, "%s%s%s", *program == '/' ? "" : c.bin,
+                   *program == '/' ? "" : "/", program);
     if (!freopen("/dev/null", "r", stdin) || chdir(c.dir) != 0 || !freopen("log", "a", stdout)
         || dup2(1, 2) != 2)
         _exit(127);
@@ -112,23 +113,28 @@ static bool answers(void)
     return ok;
 }
 
-void cluster_start(void)
+void cluster_start_with(const char *const *settings)
 {
-    const char *args[] = {"postgres",
-                          "-D",
-                          "data",
-                          "-k",
-                          c.dir,
-                          "-c",
-                          "listen_addresses=",
-                          "-c",
-                          "fsync=off",
-                          "-c",
-                          "max_connections=40",
-                          "-c",
-                          "autovacuum=off",
-                          NULL};
+    enum { OURS = 11, MOST = 40 };
+    const char *args[OURS + 2 * MOST + 1] = {"postgres",
+                                             "-D",
+                                             "data",
+                                             "-k",
+                                             c.dir,
+                                             "-c",
+                                             "listen_addresses=",
+                                             "-c",
+                                             "fsync=off",
+                                             "-c",
+                                             "max_connections=40"};
+    size_t count = OURS;
 
+    args[count++] = "-c";
+    args[count++] = "autovacuum=off";
+    for (; settings && *settings && count < OURS + 2 * MOST - 2; settings++) {
+        args[count++] = "-c";
+        args[count++] = *settings;
+    }
     c.pid = run("postgres", args);
     for (unsigned i = 0; i < TRIES; i++) {
         if (answers())
@@ -139,6 +145,23 @@ void cluster_start(void)
         (void)usleep(PAUSE_US);
     }
     CHECK(false, "the database does not start; see %s/log", c.dir);
+}
+
+void cluster_start(void)
+{
+    cluster_start_with(NULL);
+}
+
+const char *cluster_dir(void)
+{
+    (void)cluster_conninfo();
+    return c.dir;
+}
+
+pid_t cluster_run(const char *program, const char *const *args)
+{
+    (void)cluster_conninfo();
+    return run(program, args);
 }
 
 void cluster_kill(void)

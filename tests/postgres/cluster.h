@@ -15,6 +15,15 @@ const char *cluster_conninfo(void);
 /* Kills it with SIGKILL, and starts it again. */
 void cluster_kill(void);
 void cluster_start(void);
+/* With these besides, "ssl=on": up to 39 of them, then NULL. */
+void cluster_start_with(const char *const *settings);
+
+/* Its folder, where its sockets and its "data" are. */
+const char *cluster_dir(void);
+
+/* Another program, of PostgreSQL or by its whole path, as its user in its folder; it ends with us.
+ */
+pid_t cluster_run(const char *program, const char *const *args);
 
 /* fork, for tests: the child ends with its parent, however that ends, and when a CHECK in it fails.
  */

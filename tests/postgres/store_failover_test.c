@@ -5,9 +5,11 @@
 
 #include "base/test.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,31 +34,48 @@ static void end_both(void)
         pair_end(&both);
 }
 
-static struct store *open_as(const char *conninfo, const char *schema, const char *node)
+/* As a node that is started again until it runs. */
+static struct store *open_as(const char *conninfo, const char *node)
 {
-    const struct postgres_options o = {.conninfo = conninfo,
-                                       .schema = schema,
-                                       .node = node,
-                                       .wait_ms = WAIT_MS};
+    const struct postgres_options o = {.conninfo = conninfo, .node = node, .wait_ms = WAIT_MS};
     struct error e = {0};
     struct store *s = NULL;
+    enum err err = ERR_IO;
 
-    CHECK(postgres_store_open(&o, &s, &e) == ERR_OK, "%s", e.text);
+    for (unsigned i = 0; i < TRIES && err_is_transient(err); i++)
+        err = postgres_store_open(&o, &s, &e);
+    CHECK(err == ERR_OK, "%s", e.text);
     return s;
 }
 
-static enum err insert(struct scene *c, const char *id)
+static enum err insert_doc(struct scene *c, const char *id, struct slice doc)
 {
     struct change one = {.kind = CHANGE_INSERT,
                          .row = {.id = slice_of(id),
                                  .workflow = SLICE("w"),
                                  .version = 1,
                                  .revision = 1,
-                                 .doc = SLICE("{}")}};
+                                 .doc = doc}};
     struct batch b = {.changes = &one, .change_count = 1};
     enum err err = c->s->ops->commit(c->s, &b, &c->a, &c->e);
 
     return err == ERR_OK ? one.outcome : err;
+}
+
+static enum err insert(struct scene *c, const char *id)
+{
+    return insert_doc(c, id, SLICE("{}"));
+}
+
+/* As large as fits into a row, as it is. */
+static enum err insert_large(struct scene *c, const char *id)
+{
+    char doc[1500];
+
+    memset(doc, 'x', sizeof doc);
+    memcpy(doc, "{\"x\":\"", 6);
+    memcpy(doc + sizeof doc - 2, "\"}", 2);
+    return insert_doc(c, id, (struct slice){doc, sizeof doc});
 }
 
 static enum err look(struct scene *c, const char *id)
@@ -111,7 +130,7 @@ static void begin(struct scene *c, const char *node)
     char conninfo[PAIR_TEXT];
 
     pair_conninfo(&both, conninfo);
-    *c = (struct scene){.s = open_as(conninfo, NULL, node)};
+    *c = (struct scene){.s = open_as(conninfo, node)};
 }
 
 static void end(struct scene *c)
@@ -128,7 +147,8 @@ static void make_a_lead_again(void)
     pair_rejoin(&both, B);
 }
 
-#define WAITING "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+#define CONNECTIONS "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'intact'"
+#define WAITING     "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
 
 /* ---- the standby is away ---- */
 
@@ -138,51 +158,54 @@ static void without_the_standby_nothing_is_acknowledged(void **state)
 {
     char got[PAIR_TEXT];
     struct scene c;
+    bool told = false;
 
     (void)state;
     begin(&c, "away");
     pair_kill(&both, B);
     CHECK(insert(&c, "away-1") == ERR_UNKNOWN, "%s", c.e.text);
     CHECK(strstr(c.e.text, "standby"), "it says where to look: %s", c.e.text);
-    for (unsigned i = 0; i < 8; i++) {
+    for (unsigned i = 0; i < TRIES && !told; i++) {
         enum err err = insert(&c, "away-2");
+        told = strstr(c.e.text, "acknowledges nothing");
         CHECK(err == ERR_UNKNOWN || err == ERR_IO, "%s", err_text(err));
         CHECK(look(&c, "away-1") != ERR_OK, "it is not on the standby");
+        CHECK(pair_ask(&both, A, CONNECTIONS, got) && atoi(got) <= 4, "%s connections", got);
+        (void)usleep(PAUSE_US);
     }
-    CHECK(pair_ask(&both, A,
-                   "SELECT count(*) FROM pg_stat_activity WHERE application_name = "
-                   "'intact'",
-                   got)
-              && atoi(got) <= 4,
-          "%s connections", got);
+    CHECK(told, "%s", c.e.text);
     pair_start(&both, B);
     insert_until_done(&c, "away-2");
     CHECK(look_until_known(&c, "away-1") == ERR_OK, "what was unknown has happened");
-    wait_until(A, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'intact'", "1");
+    for (unsigned i = 0; i < TRIES && strcmp(got, "1") != 0; i++) { /* the others are ended */
+        CHECK(look_until_known(&c, "away-2") == ERR_OK, "%s", c.e.text);
+        (void)usleep(PAUSE_US);
+        (void)pair_ask(&both, A, CONNECTIONS, got);
+    }
+    CHECK(strcmp(got, "1") == 0, "%s connections", got);
     end(&c);
 }
 
 /* ---- a wait that was cancelled ---- */
 
-/* Inserts when it is told to, and looks. */
-static int insert_elsewhere(int told, int tell)
+/* A process of its own, which inserts when it is told to, and looks. Its status: 0 if that was
+ * right. (A CHECK that failed here would go on with the other tests.) */
+static int insert_elsewhere(struct scene *c, int told, int tell)
 {
-    struct scene c;
     char byte = 0;
 
-    begin(&c, "elsewhere");
-    CHECK(write(tell, &byte, 1) == 1 && read(told, &byte, 1) == 1, "pipes");
-    enum err err = insert(&c, "cancelled");
-    CHECK(err == ERR_UNKNOWN, "%s: %s", err_text(err), c.e.text);
-    CHECK(look(&c, "cancelled") != ERR_OK, "the standby never got it");
-    end(&c);
-    return 0;
+    if (write(tell, &byte, 1) != 1 || read(told, &byte, 1) != 1)
+        return 1;
+    if (insert(c, "cancelled") != ERR_UNKNOWN)
+        return 2;
+    return look(c, "cancelled") == ERR_OK ? 3 : 0;
 }
 
 /* An operator, or a shutdown, cancels the wait for the standby: then the primary shows what the
  * standby never got. Who waited for it is not told. */
 static void what_the_standby_never_got_is_not_shown(void **state)
 {
+    struct scene other;
     struct scene c;
     int to[2];
     int from[2];
@@ -191,10 +214,11 @@ static void what_the_standby_never_got_is_not_shown(void **state)
 
     (void)state;
     CHECK(pipe(to) == 0 && pipe(from) == 0, "pipes");
+    begin(&other, "elsewhere");
     pid_t pid = fork();
     if (pid == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        _exit(insert_elsewhere(to[0], from[1]));
+        _exit(insert_elsewhere(&other, to[0], from[1]));
     }
     CHECK(pid > 0 && read(from[0], &byte, 1) == 1, "the other process");
     pair_kill(&both, B);
@@ -205,6 +229,7 @@ static void what_the_standby_never_got_is_not_shown(void **state)
     wait_until(A, "SELECT count(*) FROM intact.task WHERE id = 'cancelled'", "1");
     CHECK(waitpid(pid, &status, 0) == pid && status == 0, "it was told: %d", status);
     pair_kill(&both, A);
+    end(&other); /* what it shares with that process is broken now */
     pair_start(&both, B);
     pair_promote(&both, B);
     pair_rejoin(&both, A);
@@ -252,7 +277,7 @@ static void a_primary_that_wakes_up_acknowledges_nothing(void **state)
     begin(&c, "late");
     insert_until_done(&c, "late-1");
     pair_conninfo_of(&both, A, alone);
-    old = (struct scene){.s = open_as(alone, NULL, "old")};
+    old = (struct scene){.s = open_as(alone, "old")};
     pair_signal(&both, A, SIGSTOP);
     enum err err = insert(&c, "late-2");
     CHECK(err == ERR_UNKNOWN, "%s: %s", err_text(err), c.e.text);
@@ -277,6 +302,93 @@ static void a_primary_that_wakes_up_acknowledges_nothing(void **state)
     make_a_lead_again();
 }
 
+/* ---- no room, no connections ---- */
+
+/* Tables on a disk that is full: that is said, nothing is acknowledged, and it goes on as soon as
+ * there is room. */
+static void a_full_disk_is_said_and_goes_by(void **state)
+{
+    char dir[PAIR_TEXT / 2];
+    char command[4 * PAIR_TEXT];
+    struct scene c;
+    enum err err = ERR_OK;
+
+    (void)state;
+    (void)snprintf(dir, sizeof dir, "%s/small", both.dir);
+    (void)snprintf(command, sizeof command,
+                   "mkdir %s && mount -t tmpfs -o size=8m,mode=0777 tmpfs %s && "
+                   "mkdir %s/a && chown --reference=%s %s/a",
+                   dir, dir, dir, both.dir, dir);
+    if (getuid() != 0 || system(command) != 0) {
+        skip(); /* no mounts are allowed here */
+        return;
+    }
+    (void)snprintf(command, sizeof command, "CREATE TABLESPACE small LOCATION '%s/a'", dir);
+    begin(&c, "full");
+    pair_kill(&both, B); /* it would want that place for itself */
+    pair_do(&both, A, "ALTER SYSTEM SET synchronous_standby_names = ''");
+    pair_do(&both, A, "SELECT pg_reload_conf()");
+    pair_do(&both, A, command);
+    insert_until_done(&c, "full-0");
+    pair_do(&both, A, "ALTER TABLE intact.task SET TABLESPACE small");
+    for (unsigned i = 0; i < 100000 && err != ERR_FULL; i++) {
+        char id[24];
+        (void)snprintf(id, sizeof id, "full-%u", i + 1);
+        err = insert_large(&c, id);
+        CHECK(err == ERR_OK || err_is_transient(err) || err == ERR_FULL, "%s", c.e.text);
+    }
+    CHECK(err == ERR_FULL && strstr(c.e.text, "could not extend"), "%s", c.e.text);
+    CHECK(look(&c, "full-0") == ERR_OK, "what there is can be read: %s", c.e.text);
+    pair_do(&both, A, "ALTER TABLE intact.task SET TABLESPACE pg_default");
+    insert_until_done(&c, "after");
+    CHECK(look_until_known(&c, "after") == ERR_OK && look_until_known(&c, "full-1") == ERR_OK,
+          "all that was acknowledged is there");
+    end(&c);
+    pair_do(&both, A, "DROP TABLESPACE small");
+    (void)snprintf(command, sizeof command, "umount -l %s", dir);
+    CHECK(system(command) == 0, "%s", command);
+    pair_rejoin(&both, B);
+}
+
+/* No connection is left for us: that is said, and it goes on when there is one again. */
+static void without_a_connection_it_waits_for_one(void **state)
+{
+    char alone[2 * PAIR_TEXT];
+    struct postgres_options o = {.conninfo = alone, .node = "limit", .wait_ms = WAIT_MS};
+    struct scene c = {0};
+    struct store *second = NULL;
+    struct error e = {0};
+
+    (void)state;
+    pair_do(&both, A, "CREATE ROLE few LOGIN SUPERUSER");
+    pair_do(&both, A, "ALTER ROLE few NOSUPERUSER CONNECTION LIMIT 1");
+    pair_do(&both, A, "GRANT ALL ON DATABASE postgres TO few");
+    (void)snprintf(alone, sizeof alone, "host=127.0.0.1 port=%d user=few dbname=postgres",
+                   both.ports[A]);
+    o.schema = "few";
+    for (enum err err = ERR_IO; err != ERR_OK;) {
+        err = postgres_store_open(&o, &c.s, &c.e);
+        CHECK(err == ERR_OK || err_is_transient(err), "%s", c.e.text);
+    }
+    o.node = "second";
+    CHECK(postgres_store_open(&o, &second, &e) == ERR_IO, "there is one connection");
+    CHECK(strstr(e.text, "too many connections"), "%s", e.text);
+    insert_until_done(&c, "few-1");
+    pair_do(&both, A, "ALTER ROLE few CONNECTION LIMIT 0");
+    pair_do(&both, A,
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'few'");
+    enum err err = insert(&c, "few-2");
+    for (unsigned i = 0; i < TRIES && !strstr(c.e.text, "too many connections"); i++) {
+        CHECK(err_is_transient(err), "%s", err_text(err));
+        (void)usleep(PAUSE_US);
+        err = insert(&c, "few-2");
+    }
+    CHECK(strstr(c.e.text, "too many connections"), "%s", c.e.text);
+    pair_do(&both, A, "ALTER ROLE few CONNECTION LIMIT 1");
+    insert_until_done(&c, "few-2");
+    end(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +396,8 @@ int main(void)
         cmocka_unit_test(what_the_standby_never_got_is_not_shown),
         cmocka_unit_test(after_a_crash_only_what_is_on_both_is_shown),
         cmocka_unit_test(a_primary_that_wakes_up_acknowledges_nothing),
+        cmocka_unit_test(without_a_connection_it_waits_for_one),
+        cmocka_unit_test(a_full_disk_is_said_and_goes_by),
     };
     char dir[64];
 
@@ -291,6 +405,8 @@ int main(void)
     if (!mkdtemp(dir))
         return 1;
     owner = getpid();
+    if (unshare(CLONE_NEWNS) == 0) /* mounts end with us */
+        (void)mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL);
     (void)atexit(end_both);
     pair_make(&both, dir);
     return cmocka_run_group_tests_name("store in PostgreSQL, failover", tests, NULL, NULL);

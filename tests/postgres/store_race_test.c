@@ -1,7 +1,8 @@
 /*
  * Several processes on one database: each inserts, claims, changes and requests as it likes, in
  * batches of any order, and notes what it was told. Afterwards the notes of all have to explain
- * every row: a revision for each change that was answered ERR_OK, and none besides.
+ * every row: a revision for each change that was answered ERR_OK, and none besides. With
+ * $INTACT_TEST_POOLER all of it goes through a pooler, which is killed as well.
  */
 
 #include "base/test.h"
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/prng.h"
+#include "bouncer.h"
 #include "cluster.h"
 #include "store/postgres.h"
 
@@ -159,7 +161,7 @@ static int work(unsigned number, const char *conninfo, struct notes *notes)
 
 static void every_revision_is_somebodys(void **state)
 {
-    const char *conninfo = cluster_conninfo();
+    const char *conninfo = pooled_conninfo();
     struct notes *notes =
         mmap(NULL, sizeof *notes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     const struct postgres_options o = {.conninfo = conninfo,
@@ -238,7 +240,7 @@ static void wait_above(const unsigned *n, unsigned least)
 
 static void nothing_acknowledged_is_lost_when_the_database_is_killed(void **state)
 {
-    const struct postgres_options o = {.conninfo = cluster_conninfo(),
+    const struct postgres_options o = {.conninfo = pooled_conninfo(),
                                        .schema = "intact_kill",
                                        .node = "n1"};
     struct counts *counts =
@@ -262,8 +264,13 @@ static void nothing_acknowledged_is_lost_when_the_database_is_killed(void **stat
     }
     for (unsigned i = 0; i < 8; i++) {
         wait_above(&counts->done, __atomic_load_n(&counts->done, __ATOMIC_SEQ_CST) + i);
-        cluster_kill();
-        cluster_start();
+        if (is_pooled() && i % 2) {
+            bouncer_kill();
+            bouncer_start("transaction");
+        } else {
+            cluster_kill();
+            cluster_start();
+        }
     }
     wait_above(&counts->done, __atomic_load_n(&counts->done, __ATOMIC_SEQ_CST));
     CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid, "the worker");

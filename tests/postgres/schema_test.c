@@ -1,0 +1,328 @@
+/*
+ * The schema in a database: made by many at once, by some that die meanwhile, with as few rights
+ * as can be; and what is said about a database that does not keep what it acknowledges.
+ */
+
+#include "base/test.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <libpq-fe.h>
+
+#include "base/prng.h"
+#include "cluster.h"
+#include "store/postgres.h"
+
+enum { NODES = 10, ROUNDS = 5, KILLS = 40 };
+
+static struct error e;
+
+static enum err open_as(const char *user, const char *schema, struct store **ret)
+{
+    char conninfo[160];
+    const struct postgres_options o = {.conninfo = conninfo, .schema = schema, .node = "n1"};
+
+    (void)snprintf(conninfo, sizeof conninfo, "host=%s user=%s dbname=postgres", cluster_dir(),
+                   user);
+    e = (struct error){0};
+    *ret = NULL;
+    return postgres_store_open(&o, ret, &e);
+}
+
+static void opens_as(const char *user, const char *schema)
+{
+    struct store *s;
+
+    CHECK(open_as(user, schema, &s) == ERR_OK, "%s: %s", user, e.text);
+    s->ops->close(s);
+}
+
+/* The first value of the answer; to be freed. */
+static char *ask(const char *sql)
+{
+    PGconn *conn = PQconnectdb(cluster_conninfo());
+    PGresult *r = PQexec(conn, sql);
+    ExecStatusType status = PQresultStatus(r);
+
+    CHECK(status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK, "%s: %s", sql,
+          PQerrorMessage(conn));
+    char *value = strdup(PQntuples(r) ? PQgetvalue(r, 0, 0) : "");
+    PQclear(r);
+    PQfinish(conn);
+    return value;
+}
+
+static void sql(const char *text)
+{
+    free(ask(text));
+}
+
+static void is(const char *query, const char *expected)
+{
+    char *value = ask(query);
+
+    CHECK(strcmp(value, expected) == 0, "%s: %s, expected %s", query, value, expected);
+    free(value);
+}
+
+/* ---- many at once ---- */
+
+static pid_t start_node(const char *user, const char *schema, int number)
+{
+    pid_t pid = cluster_fork();
+    char conninfo[160];
+    char node[16];
+
+    if (pid)
+        return pid;
+    (void)snprintf(node, sizeof node, "n%d", number);
+    (void)snprintf(conninfo, sizeof conninfo, "host=%s user=%s dbname=postgres", cluster_dir(),
+                   user);
+    const struct postgres_options o = {.conninfo = conninfo, .schema = schema, .node = node};
+    struct store *s = NULL;
+    enum err err = postgres_store_open(&o, &s, &e);
+    CHECK(err == ERR_OK, "node %d: %s", number, e.text);
+    uint64_t boot = s->ops->boot(s);
+    s->ops->close(s);
+    _exit(boot == 1 ? 0 : 3);
+}
+
+static void ten_nodes_make_one_schema(void **state)
+{
+    (void)state;
+    (void)cluster_conninfo();
+    for (int round = 0; round < ROUNDS; round++) {
+        pid_t pids[NODES];
+        sql("DROP SCHEMA IF EXISTS intact_many CASCADE");
+        for (int i = 0; i < NODES; i++)
+            pids[i] = start_node("intact", "intact_many", i);
+        for (int i = 0; i < NODES; i++) {
+            int status = -1;
+            CHECK(waitpid(pids[i], &status, 0) == pids[i] && status == 0, "node %d: %d", i, status);
+        }
+        is("SELECT count(*) FROM intact_many.node", "10");
+        is("SELECT convert_from(value, 'UTF8') FROM intact_many.meta WHERE name = 'version'", "1");
+    }
+}
+
+/* Killed at any moment, each leaves something that the next one can start from. */
+static void nodes_killed_while_they_make_it_leave_nothing_half_done(void **state)
+{
+    struct prng random = {7};
+
+    (void)state;
+    (void)cluster_conninfo();
+    for (int i = 0; i < KILLS; i++) {
+        if (i % 4 == 0)
+            sql("DROP SCHEMA IF EXISTS intact_killed CASCADE");
+        pid_t pid = start_node("intact", "intact_killed", i);
+        (void)usleep(prng_below(&random, 60000));
+        (void)kill(pid, SIGKILL);
+        CHECK(waitpid(pid, NULL, 0) == pid, "it is gone");
+        if (i % 4 == 3)
+            opens_as("intact", "intact_killed");
+    }
+}
+
+static void a_newer_schema_is_refused_and_left_alone(void **state)
+{
+    struct store *s;
+
+    (void)state;
+    opens_as("intact", "intact_newer");
+    sql("UPDATE intact_newer.meta SET value = '7' WHERE name = 'version'");
+    CHECK(open_as("intact", "intact_newer", &s) == ERR_NEWER, "%s", e.text);
+    CHECK(strstr(e.text, "\"intact_newer\"") && strstr(e.text, "version 7"), "%s", e.text);
+    is("SELECT convert_from(value, 'UTF8') FROM intact_newer.meta WHERE name = 'version'", "7");
+    is("SELECT boot FROM intact_newer.node", "1");
+}
+
+static void a_role_without_rights_is_told_what_to_do(void **state)
+{
+    struct store *s;
+
+    (void)state;
+    sql("CREATE ROLE nobody_here LOGIN");
+    CHECK(open_as("nobody_here", "intact_mine", &s) == ERR_IO, "it may not");
+    CHECK(strstr(e.text, "\"intact_mine\"") && strstr(e.text, "start a node once with a role"),
+          "%s", e.text);
+    opens_as("intact", "intact_theirs");
+    CHECK(open_as("nobody_here", "intact_theirs", &s) == ERR_IO, "nor this");
+    CHECK(strstr(e.text, "permission denied"), "%s", e.text);
+}
+
+/* ---- what is not durable ---- */
+
+/* What is logged while a store is opened. */
+static const char *log_of(const char *user, const char *schema)
+{
+    static char text[8192];
+    char path[] = "/tmp/intact-log-XXXXXX";
+    int fd = mkstemp(path);
+    int before = dup(2);
+
+    CHECK(fd >= 0 && before >= 0 && dup2(fd, 2) == 2, "a file for the log");
+    struct store *s = NULL;
+    enum err err = open_as(user, schema, &s);
+    (void)dup2(before, 2);
+    ssize_t len = pread(fd, text, sizeof text - 1, 0);
+    text[len > 0 ? len : 0] = 0;
+    (void)close(fd);
+    (void)close(before);
+    (void)unlink(path);
+    CHECK(err == ERR_OK, "%s", e.text);
+    s->ops->close(s);
+    return text;
+}
+
+/* A setting of the server takes effect when its processes have heard of it. */
+static void set_server(const char *name, const char *value)
+{
+    char text[200];
+    char *now = NULL;
+
+    (void)snprintf(text, sizeof text, "ALTER SYSTEM SET %s = '%s'", name, value);
+    sql(text);
+    sql("SELECT pg_reload_conf()");
+    (void)snprintf(text, sizeof text, "SELECT current_setting('%s')", name);
+    while (strcmp(now ? now : "not yet", value) != 0) {
+        free(now);
+        now = ask(text);
+        (void)usleep(1000);
+    }
+    free(now);
+}
+
+static void says(const char *setting, const char *value, bool said)
+{
+    char line[120];
+    const char *log = log_of("intact", "intact_durable");
+
+    (void)snprintf(line, sizeof line, "event=database_not_durable setting=%s value=\"%s\"", setting,
+                   value);
+    const char *found = strstr(log, line);
+    CHECK(!found == !said, "%s is %s:\n%s", line, said ? "not said" : "said", log);
+    CHECK(!found || !strstr(found + 1, line), "twice:\n%s", log);
+}
+
+static void what_is_not_durable_is_said(void **state)
+{
+    (void)state;
+    says("fsync", "off", true); /* as all of the tests' are */
+    says("full_page_writes", "off", false);
+    set_server("full_page_writes", "off");
+    says("full_page_writes", "off", true);
+    set_server("full_page_writes", "on");
+
+    says("synchronous_commit", "off", false);
+    sql("ALTER ROLE intact SET synchronous_commit = off");
+    says("synchronous_commit", "off", true);
+    sql("ALTER ROLE intact SET synchronous_commit = local");
+    says("synchronous_commit", "local", false); /* without a standby it is as good */
+    sql("ALTER ROLE intact RESET synchronous_commit");
+
+    says("unlogged_tables", "audit", false);
+    sql("ALTER TABLE intact_durable.audit SET UNLOGGED");
+    says("unlogged_tables", "audit", true);
+    sql("ALTER TABLE intact_durable.audit SET LOGGED");
+    says("unlogged_tables", "audit", false);
+}
+
+static void replicates(const char *count)
+{
+    char *n = NULL;
+
+    while (strcmp(n ? n : "", count) != 0) {
+        free(n);
+        n = ask("SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'");
+        (void)usleep(1000);
+    }
+    free(n);
+}
+
+/* Whatever streams is as good as a standby here. */
+static void a_standby_that_is_not_synchronous_is_said(void **state)
+{
+    const char *const args[] = {"pg_receivewal", "-h", cluster_dir(), "-U", "intact", "-D", "wal",
+                                "--synchronous", NULL};
+    const char *const make[] = {"/bin/mkdir", "wal", NULL};
+
+    (void)state;
+    CHECK(waitpid(cluster_run("/bin/mkdir", make), NULL, 0) > 0, "a folder");
+    says("replication_connections", "1", false);
+    pid_t pid = cluster_run("pg_receivewal", args);
+    replicates("1");
+    says("replication_connections", "1", true);
+    sql("CREATE ROLE little LOGIN");
+    sql("GRANT ALL ON SCHEMA intact_durable TO little");
+    sql("GRANT ALL ON ALL TABLES IN SCHEMA intact_durable TO little");
+    CHECK(strstr(log_of("little", "intact_durable"), "replication_connections"), "nor hidden");
+    set_server("synchronous_standby_names", "pg_receivewal");
+    says("replication_connections", "1", false);
+    says("synchronous_commit", "remote_write", false);
+    sql("SET synchronous_commit = local; ALTER ROLE intact SET synchronous_commit = remote_write");
+    says("synchronous_commit", "remote_write", true);
+    sql("SET synchronous_commit = local; ALTER ROLE intact SET synchronous_commit = local");
+    says("synchronous_commit", "local", true);
+    sql("SET synchronous_commit = local; ALTER ROLE intact RESET synchronous_commit");
+    set_server("synchronous_standby_names", "");
+    CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid, "pg_receivewal");
+    replicates("0");
+    says("replication_connections", "1", false);
+}
+
+/* Every change asks for it, whatever the role's own setting is; a higher one is kept. */
+static void changes_ask_to_be_durable(void **state)
+{
+    static const struct {
+        const char *set, *seen;
+    } table[] = {{"off", "on"},
+                 {"local", "on"},
+                 {"on", "on"},
+                 {"remote_write", "remote_write"},
+                 {"remote_apply", "remote_apply"}};
+    struct task_row row = {
+        .id = SLICE("x"), .workflow = SLICE("w"), .version = 1, .revision = 1, .doc = SLICE("{}")};
+    struct arena a = {0};
+
+    (void)state;
+    opens_as("intact", "intact_durable");
+    sql("CREATE TABLE seen (value text)");
+    sql("CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO "
+        "public.seen VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$");
+    sql("CREATE TRIGGER see AFTER INSERT ON intact_durable.task EXECUTE FUNCTION see()");
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        char text[100];
+        struct store *s;
+        struct change c = {.kind = CHANGE_INSERT, .row = row};
+        struct batch b = {.changes = &c, .change_count = 1};
+        (void)snprintf(text, sizeof text, "ALTER ROLE intact SET synchronous_commit = %s",
+                       table[i].set);
+        sql(text);
+        sql("TRUNCATE seen, intact_durable.task");
+        CHECK(open_as("intact", "intact_durable", &s) == ERR_OK, "%s", e.text);
+        CHECK(s->ops->commit(s, &b, &a, &e) == ERR_OK && c.outcome == ERR_OK, "%s", e.text);
+        s->ops->close(s);
+        is("SELECT value FROM seen", table[i].seen);
+    }
+    sql("ALTER ROLE intact RESET synchronous_commit");
+    arena_fini(&a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ten_nodes_make_one_schema),
+        cmocka_unit_test(nodes_killed_while_they_make_it_leave_nothing_half_done),
+        cmocka_unit_test(a_newer_schema_is_refused_and_left_alone),
+        cmocka_unit_test(a_role_without_rights_is_told_what_to_do),
+        cmocka_unit_test(what_is_not_durable_is_said),
+        cmocka_unit_test(a_standby_that_is_not_synchronous_is_said),
+        cmocka_unit_test(changes_ask_to_be_durable),
+    };
+    return cmocka_run_group_tests_name("schema in PostgreSQL", tests, NULL, NULL);
+}
