@@ -138,13 +138,15 @@ struct postgres_store {
     bool unproven;      /* what it shows may not be on the standby: a commit has to tell */
     int64_t connect_at; /* steady: not before */
     int64_t backoff_ms;
-    int64_t until;      /* steady: of the round trip at hand, and what it takes to get there */
-    int64_t call_until; /* of a call of several of them; 0: each has its own */
-    struct prng random; /* of pauses */
-    unsigned told;      /* what was found not to be durable */
-    char write_settings[400], read_settings[100];
-    bool warned;         /* the server has warned of something since the last look */
-    char *sql[PG_COUNT]; /* with the schema's name in them */
+    struct error refused; /* why the last try failed */
+    int64_t until;        /* steady: of the round trip at hand, and what it takes to get there */
+    int64_t call_until;   /* of a call of several of them; 0: each has its own */
+    struct prng random;   /* of pauses */
+    unsigned told;        /* what was found not to be durable */
+    char write_settings[3][80], read_settings[100];
+    size_t settings_count; /* the third is known once the database was seen */
+    bool warned;           /* the server has warned of something since the last look */
+    char *sql[PG_COUNT];   /* with the schema's name in them */
     uint64_t boot;
     unsigned char secret[PG_SECRET_SIZE];
     struct store_time time;
@@ -225,6 +227,7 @@ bool pg_durable_check(struct postgres_store *s, struct error *e);
 struct slice pg_message_line(const char *text);
 bool pg_wait_socket(PGconn *c, short events, int64_t until);
 void pg_settings_make(struct postgres_store *s);
+void pg_settings_durable(struct postgres_store *s, struct slice level); /* of synchronous_commit */
 /* Statements without parameters, outside of pipeline mode: the last one's result, or NULL. */
 bool pg_scripts_begin(struct postgres_store *s);
 PGresult *pg_script(struct postgres_store *s, const char *sql, int64_t wait_ms);

@@ -260,9 +260,12 @@ enum err connection_ready(struct postgres_store *s, struct error *e)
     if (s->conn && PQstatus(s->conn) == CONNECTION_OK)
         return !s->unproven || prove(s, e) ? ERR_OK : ERR_IO;
     connection_drop(s);
-    if (now < s->connect_at)
-        return error_set(e, ERR_IO, "the database was not reached; the next try follows soon");
+    if (now < s->connect_at) { /* the next try follows soon; till then it is the same trouble */
+        *e = s->refused;
+        return ERR_IO;
+    }
     if (!connect_any(s, e)) {
+        s->refused = *e;
         pause_after_failure(s);
         return ERR_IO;
     }

@@ -271,33 +271,30 @@ static bool commit_is_unknown(const struct postgres_store *s, const struct pg_en
     return o->failed_at >= commit && (o->sqlstate[0] == 0 || is_last_word(o));
 }
 
-/* `settings` may be NULL. */
-static struct pg_end transact(struct postgres_store *s, const char *settings,
+/* Settings come before what is to be done. */
+static struct pg_end transact(struct postgres_store *s, size_t settings,
                               const struct query *queries, size_t count, PGresult **results,
                               struct error *e, const char *what)
 {
-    size_t first = settings ? 2 : 1;
+    size_t first = 1 + settings;
     size_t commit = first + count;
     struct query *all = calloc(commit + 1, sizeof *all);
     PGresult **got = calloc(commit + 1, sizeof(PGresult *));
 
     ASSERT(all && got);
     all[0].sql = s->sql[PG_BEGIN];
-    if (settings)
-        all[1].sql = settings;
+    for (size_t i = 0; i < settings; i++)
+        all[1 + i].sql = s->write_settings[i];
     memcpy(all + first, queries, count * sizeof *all);
     all[commit].sql = s->sql[PG_COMMIT];
-    struct pg_end o = {.err = connection_ready(s, e), .failed_at = commit};
-    if (o.err == ERR_OK) {
-        s->warned = false;
-        o = pg_round_trip(s, all, commit + 1, got, e, what);
-        o.unknown = commit_is_unknown(s, &o, commit);
-        s->unproven |= s->warned;
-        if (o.err == ERR_OK && o.unknown)
-            o.err = error_set(e, ERR_UNKNOWN, "cannot %s: the database warned at the commit", what);
-        if (o.err != ERR_OK)
-            roll_back(s);
-    }
+    s->warned = false;
+    struct pg_end o = pg_round_trip(s, all, commit + 1, got, e, what);
+    o.unknown = commit_is_unknown(s, &o, commit);
+    s->unproven |= s->warned;
+    if (o.err == ERR_OK && o.unknown)
+        o.err = error_set(e, ERR_UNKNOWN, "cannot %s: the database warned at the commit", what);
+    if (o.err != ERR_OK)
+        roll_back(s);
     /* As the caller counts: none in particular where it is none of theirs. */
     o.failed_at = o.failed_at < first || o.failed_at > commit ? count : o.failed_at - first;
     memcpy(results, got + first, count * sizeof(PGresult *));
@@ -308,16 +305,28 @@ static struct pg_end transact(struct postgres_store *s, const char *settings,
     return o;
 }
 
+static struct pg_end ready(struct postgres_store *s, PGresult **results, size_t count,
+                           struct error *e)
+{
+    for (size_t i = 0; i < count; i++)
+        results[i] = NULL;
+    return (struct pg_end){.err = connection_ready(s, e), .failed_at = count};
+}
+
 struct pg_end pg_transact(struct postgres_store *s, const struct query *queries, size_t count,
                           PGresult **results, struct error *e, const char *what)
 {
-    return transact(s, s->write_settings, queries, count, results, e, what);
+    struct pg_end o = ready(s, results, count, e);
+
+    return o.err == ERR_OK ? transact(s, s->settings_count, queries, count, results, e, what) : o;
 }
 
 struct pg_end pg_transact_brief(struct postgres_store *s, const struct query *queries, size_t count,
                                 PGresult **results, struct error *e, const char *what)
 {
-    return transact(s, NULL, queries, count, results, e, what);
+    struct pg_end o = ready(s, results, count, e);
+
+    return o.err == ERR_OK ? transact(s, 0, queries, count, results, e, what) : o;
 }
 
 /* ---- scripts ---- */
@@ -363,14 +372,23 @@ bool pg_scripts_end(struct postgres_store *s)
 /* For one transaction each. Locks are given up first, then statements, then we give up. */
 void pg_settings_make(struct postgres_store *s)
 {
-    (void)snprintf(s->write_settings, sizeof s->write_settings,
-                   "SELECT set_config('synchronous_commit', CASE WHEN "
-                   "current_setting('synchronous_commit') IN ('off', 'local') THEN 'on' "
-                   "ELSE current_setting('synchronous_commit') END, true), "
-                   "set_config('lock_timeout', '%" PRId64 "', true), "
-                   "set_config('statement_timeout', '%" PRId64 "', true)",
-                   s->wait_ms / 2 + 1, s->wait_ms * 4 / 5 + 1);
+    (void)snprintf(s->write_settings[0], sizeof s->write_settings[0],
+                   "SET LOCAL lock_timeout = %" PRId64, s->wait_ms / 2 + 1);
+    (void)snprintf(s->write_settings[1], sizeof s->write_settings[1],
+                   "SET LOCAL statement_timeout = %" PRId64, s->wait_ms * 4 / 5 + 1);
+    s->settings_count = 2;
     (void)snprintf(s->read_settings, sizeof s->read_settings,
                    "SELECT set_config('statement_timeout', '%" PRId64 "', true)",
                    s->wait_ms / 2 + 1);
+}
+
+/* A role's setting may change under a connection; what it was at first is what we go on asking for,
+ * or more than that. */
+void pg_settings_durable(struct postgres_store *s, struct slice level)
+{
+    bool weak = slice_is(level, "off") || slice_is(level, "local");
+
+    (void)snprintf(s->write_settings[2], sizeof s->write_settings[2],
+                   "SET LOCAL synchronous_commit = %.*s", SLICE_ARG(weak ? SLICE("on") : level));
+    s->settings_count = 3;
 }

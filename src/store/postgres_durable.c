@@ -107,6 +107,7 @@ bool pg_durable_check(struct postgres_store *s, struct error *e)
     struct pg_end o = pg_round_trip(s, &q, 1, &r, e, "look at its settings");
     if (o.err == ERR_OK && PQntuples(r) == 1) {
         unsigned found = findings_of(r);
+        pg_settings_durable(s, result_text(r, 0, SYNC_COMMIT));
         tell(r, found & ~s->told);
         s->told = found;
     }

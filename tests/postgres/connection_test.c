@@ -274,7 +274,8 @@ static void a_database_that_only_reads_is_refused(void **state)
     for (size_t i = 0; i < COUNT_OF(given); i++) {
         (void)snprintf(conninfo, sizeof conninfo, "host=%s user=reader dbname=postgres%s",
                        cluster_dir(), given[i]);
-        CHECK(open_at(conninfo, 0, &s) == ERR_IO && strstr(e.text, "session is read-only"), "%s", e.text);
+        CHECK(open_at(conninfo, 0, &s) == ERR_IO && strstr(e.text, "session is read-only"), "%s",
+              e.text);
     }
 }
 
