@@ -52,6 +52,19 @@
     "AND g.task = c.seq)) ORDER BY c.seq DESC LIMIT $9) "                                      \
     "SELECT min(c.seq), count(*), min(c.submitted_at), ARRAY(SELECT f.seq FROM f) FROM c"
 
+/* How many entries a range has, up to a limit. */
+#define COUNT_TO(limit, from) "(SELECT count(*) FROM (SELECT 1 FROM " from " LIMIT " limit ") AS n)"
+#define COUNT_STATE(s) \
+    COUNT_TO("$1", "~task AS t WHERE t.state = '" s "' AND t.state <> 'processed'")
+
+/* What is looked at to be deleted, and which of it is to go. */
+#define RETIRE_LOOK                                                                           \
+    "WITH w AS MATERIALIZED (SELECT t.seq, t.state, t.ended_at, t.locked_by, t.submitted_at " \
+    "FROM ~task AS t WHERE t.seq > $1 ORDER BY t.seq LIMIT $2)"
+#define RETIRE_WANTS(t) \
+    t ".ended_at < $3 AND " t ".state = ANY ($4::text[]) AND " t ".locked_by IS NULL"
+#define RETIRE_SEEN "count(*), max(w.seq), max(w.submitted_at) FROM w"
+
 /* Is it the last admin's? No other one's would be good at that time. */
 #define LAST_ADMIN(now)                                                                    \
     "SELECT 1 FROM ~token WHERE name = $1 AND admin AND NOT EXISTS (SELECT 1 FROM ~token " \
@@ -156,6 +169,39 @@ const char *pg_sql_text(enum pg_sql which)
             "ORDER BY seq DESC LIMIT 1",
         [PG_ROWS] = "SELECT " COLUMNS("t") " FROM ~task AS t WHERE t.seq = ANY ($1::int8[]) "
             "ORDER BY t.seq DESC",
+        [PG_CENSUS] = "SELECT " COUNT_STATE("pending") ", " COUNT_STATE("processing") ", "
+            COUNT_STATE("compensating") ", " COUNT_STATE("compensated") ", " COUNT_STATE("error") ", "
+            COUNT_TO("$1", "~task AS t WHERE t.wake_at <= $2") ", "
+            "(SELECT min(t.wake_at) FROM ~task AS t WHERE t.wake_at <= $2)",
+        /* The agents that there are come from the index, one step for each; they share $1. */
+        [PG_CENSUS_AGENTS] = "WITH RECURSIVE g(agent, at, place) AS ("
+            "(SELECT t.waiting_for, t.submitted_at, 1 FROM " CLAIMABLE "t.waiting_for "
+            "ORDER BY t.waiting_for, t.rank, t.seq LIMIT 1) UNION ALL "
+            "SELECT n.waiting_for, n.submitted_at, g.place + 1 FROM g CROSS JOIN LATERAL ("
+            "SELECT t.waiting_for, t.submitted_at FROM ~task AS t WHERE t.state = 'pending' "
+            "AND t.locked_by IS NULL AND t.waiting_for > g.agent "
+            "ORDER BY t.waiting_for, t.rank, t.seq LIMIT 1) AS n WHERE g.place < $2), "
+            "s AS MATERIALIZED (SELECT greatest(1, ($1 + count(*) - 1) / greatest(1, count(*))) "
+            "AS most FROM g) "
+            "SELECT g.agent, g.at, " COUNT_TO("(SELECT most FROM s)", CLAIMABLE "g.agent")
+            ", (SELECT most FROM s) FROM g ORDER BY g.agent",
+        /* Whoever has locked a row may still change it: it is left alone. */
+        [PG_RETIRE] = RETIRE_LOOK ", "
+            "l AS MATERIALIZED (SELECT t.seq, t.tags FROM ~task AS t WHERE t.seq = ANY (ARRAY("
+            "SELECT w.seq FROM w WHERE " RETIRE_WANTS("w") ")) AND " RETIRE_WANTS("t")
+            " FOR UPDATE SKIP LOCKED), "
+            "g AS (DELETE FROM ~tag AS g USING (SELECT j.key, coalesce(j.value, 'null') AS value, "
+            "l.seq FROM l CROSS JOIN LATERAL json_each_text(l.tags::json) AS j "
+            "WHERE l.tags IS NOT NULL) AS x "
+            "WHERE g.key = x.key AND g.value = x.value AND g.task = x.seq), "
+            "p AS (DELETE FROM ~payload AS p WHERE p.task = ANY (ARRAY(SELECT l.seq FROM l))), "
+            "d AS (DELETE FROM ~task AS t WHERE t.seq = ANY (ARRAY(SELECT l.seq FROM l)) "
+            "RETURNING t.seq), "
+            "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason) "
+            "SELECT $5, $6, $7, $8, $9, $10 WHERE $6::text IS NOT NULL AND EXISTS (SELECT 1 FROM d)) "
+            "SELECT (SELECT count(*) FROM d), " RETIRE_SEEN,
+        [PG_RETIRE_COUNT] = RETIRE_LOOK " SELECT count(*) FILTER (WHERE " RETIRE_WANTS("w") "), "
+            RETIRE_SEEN,
         /* One at a time a name: both wait for the row of the lock, which stays. */
         [PG_WORKFLOW_LOCK] = "INSERT INTO ~meta (name, value) VALUES ('lock/workflow', '') "
             "ON CONFLICT (name) DO UPDATE SET value = ''",

@@ -45,6 +45,10 @@ int world_teardown(void **state);
 /* A new start of the node: the file is closed and opened, memory keeps its content. */
 void world_restart(struct world *w);
 
+/* Over PostgreSQL: waits until the server is done with connections that the store has given up.
+ * What it was sent on them it may still do, after we were told that nobody knows. */
+void world_settle(struct world *w);
+
 /* A pending task that waits for agent "a". */
 struct task_row a_row(const char *id);
 
