@@ -457,6 +457,7 @@ static void take_down(struct server *sv)
            || sv->exchange_count > 0)
         (void)uv_run(&sv->loop, UV_RUN_ONCE);
     events_close(sv->events);
+    keeper_close(sv->keeper);
     scheduler_free(sv->scheduler);
     supervisor_free(sv->supervisor);
     store_thread_stop(sv->thread);
@@ -473,6 +474,7 @@ static void take_down(struct server *sv)
     int rc = uv_loop_close(&sv->loop);
     ASSERT(rc == 0);
     events_free(sv->events);
+    keeper_free(sv->keeper);
     token_key_free(sv->key);
     access_free(sv->access);
     registry_fini(&sv->workflows);
@@ -526,6 +528,7 @@ enum err server_run(const struct server_config *c, struct error *e)
     make_parts(sv);
     sv->events = events_new(sv);
     start_handles(sv);
+    sv->keeper = keeper_new(sv);
     if (err == ERR_OK)
         err = door_open(sv, e);
     if (err == ERR_OK) {
