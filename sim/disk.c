@@ -210,20 +210,20 @@ static enum err requested(struct store *s, struct slice locked_by, int64_t after
 static void depose(const struct node *n, const struct lease_try *want)
 {
     CLEANUP(arena_fini) struct arena a = {0};
-    const struct node *other = node_any();
+    struct node *other = node_any();
     struct lease_try seizes = *want;
     struct lease got;
     struct error e = {0};
 
-    if (!other || other == n || !node_is_up(other) || want->until <= want->now)
+    if (!other || other == n || !node_is_up(other) || want->length_ms == 0)
         return;
     seizes.holder = slice_of(other->me);
     seizes.seize = true;
-    seizes.now = seizes.until; /* it does not know */
     enum err err = inner->ops->lease(inner, &seizes, &a, &got, &e);
     ASSERT(err == ERR_OK);
     trace("%s loses its leadership to %s", n->me, other->me);
     check_lease(other, &seizes, &got);
+    other->disk.trouble_at = world.now; /* it has not heard of it yet */
 }
 
 static enum err lease(struct store *s, const struct lease_try *want, struct arena *a,
@@ -234,17 +234,43 @@ static enum err lease(struct store *s, const struct lease_try *want, struct aren
     if (read_fails(d, e))
         return ERR_IO;
     if (!inner->shared) { /* as the bodies do that have it for themselves */
-        *ret = (struct lease){arena_copy(a, want->holder), d->node->boot, want->until};
+        *ret = (struct lease){.holder = arena_copy(a, want->holder),
+                              .epoch = d->node->boot,
+                              .until = want->now + want->length_ms};
         return ERR_OK;
     }
-    enum err err = inner->ops->lease(inner, want, a, ret, e);
+    struct lease_try judged = *want; /* by the store's own clock */
+    judged.now = store_now();
+    enum err err = inner->ops->lease(inner, &judged, a, ret, e);
     if (err != ERR_OK)
         return err;
-    check_lease(d->node, want, ret);
+    check_lease(d->node, &judged, ret);
     if (slice_is(want->name, "supervisor") && slice_is(ret->holder, d->node->me)
         && chance(weather.deposes))
-        depose(d->node, want);
+        depose(d->node, &judged);
     return ERR_OK;
+}
+
+/* The leases as above, which finds them again; then the rest. */
+static enum err survey(struct store *s, struct survey *v, struct arena *a, struct error *e)
+{
+    struct lease_try want = {.name = v->lease,
+                             .holder = v->owner,
+                             .now = v->now,
+                             .length_ms = v->length_ms};
+    int64_t asked_at = v->now;
+    struct lease ignored;
+
+    enum err err = lease(s, &want, a, &ignored, e);
+    want.name = SLICE(SUPERVISOR_LEASE);
+    if (err == ERR_OK && v->leads)
+        err = lease(s, &want, a, &ignored, e);
+    if (err != ERR_OK)
+        return err;
+    v->now = store_now();
+    err = inner->ops->survey(inner, v, a, e);
+    v->now = asked_at;
+    return err;
 }
 
 static const struct store_ops ops = {.commit = commit,
@@ -253,7 +279,8 @@ static const struct store_ops ops = {.commit = commit,
                                      .overdue = overdue,
                                      .list = list,
                                      .requested = requested,
-                                     .lease = lease};
+                                     .lease = lease,
+                                     .survey = survey};
 
 /* ---- the queue ---- */
 

@@ -101,6 +101,20 @@ static void on_scan_failed(void *arg, const struct error *e)
         trace("a scan of %s fails: %s", n->me, e->text);
 }
 
+static bool on_wants_lead(void *arg)
+{
+    const struct node *n = arg;
+
+    return supervisor_wants_lead(n->supervisor);
+}
+
+static void on_surveyed(void *arg, const struct survey *v)
+{
+    struct node *n = arg;
+
+    supervisor_surveyed(n->supervisor, v);
+}
+
 /* ---- turns ---- */
 
 static void turn_happens(void *arg, uint64_t number)
@@ -215,9 +229,14 @@ static void node_boot(struct node *n)
                                     .task_ended = on_task_ended,
                                     .task_changed = on_task_changed,
                                     .alert = on_alert,
+                                    .wants_lead = on_wants_lead,
+                                    .surveyed = on_surveyed,
                                     .store_trouble = on_store_trouble};
-    const struct supervisor_outside watched = {n, clock_now, clock_now, on_requested,
-                                               on_scan_failed};
+    const struct supervisor_outside watched = {.arg = n,
+                                               .now = clock_now,
+                                               .steady = clock_now,
+                                               .requested = on_requested,
+                                               .failed = on_scan_failed};
 
     n->boot = config.boot;
     n->narrow = config.live_max > 0;

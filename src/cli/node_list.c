@@ -1,12 +1,39 @@
 #include "cli/table.h"
 #include "cli/verbs.h"
 
-static const char *const heads[] = {"NODE", "STARTS", "VERSION", NULL};
+static const char *const heads[] = {"NODE",   "STATE", "URL",     "ROLES",
+                                    "STARTS", "SINCE", "VERSION", NULL};
+
+/* "leads" is what one of those alive does besides. */
+static void add_state(struct table *t, const struct json *node)
+{
+    if (!json_get_bool(node, "alive", true))
+        table_add_look(t, LOOK_BAD, SLICE("gone"));
+    else if (json_get_bool(node, "draining", false))
+        table_add_look(t, LOOK_BAD, SLICE("draining"));
+    else
+        table_add(t, json_get_bool(node, "leads", false) ? SLICE("leads") : SLICE("alive"));
+}
+
+static void add_roles(struct table *t, const struct json *roles)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    for (const struct json *j = roles ? roles->child : NULL; j; j = j->next) {
+        buf_str(&b, b.len ? "," : "");
+        buf_slice(&b, j->text);
+    }
+    table_add(t, b.len ? buf_view(&b) : SLICE_NONE);
+}
 
 static void add(struct table *t, const struct json *node)
 {
     table_add(t, json_get_text(node, "node"));
+    add_state(t, node);
+    table_add(t, json_get_text(node, "url"));
+    add_roles(t, json_get(node, "roles"));
     table_add(t, json_get_raw(node, "boot"));
+    table_add_time(t, json_get_text(node, "started_at"));
     table_add(t, json_get_text(node, "version"));
 }
 
@@ -20,8 +47,12 @@ static int run(struct invocation *in)
 const struct verb verb_node_list = {
     .noun = "node",
     .name = "list",
-    .summary = "list the servers",
-    .about = "Lists the servers of this installation: how often each was started, and its version.",
-    .examples = {{"intact node list", "which version runs?"}},
+    .summary = "list the nodes: the servers that share the store",
+    .about = "Lists the nodes of this installation: whether each is alive, leads (its supervisor "
+             "does the supervising), is draining or gone; how it is reached; what it does; how "
+             "often and when it was started, and its version. Nodes that have been gone for more "
+             "than a day are left out.",
+    .examples = {{"intact node list", "who is there, and which version runs?"},
+                 {"intact node list --json | jq -r '.nodes[] | select(.leads).node'", "who leads"}},
     .run = run,
 };

@@ -16,11 +16,14 @@
 #include "store/postgres.h"
 #include "store/sqlite.h"
 
-enum { HOSTS_MAX = 16 };
+enum { HOSTS_MAX = 16, NODE_NAME_MAX = 63 };
 
 struct options {
     const char *data, *listen, *key_prefix;
     const char *store, *schema, *node; /* store NULL: SQLite in `data` */
+    const char *advertise;
+    char *advertised_host; /* of it; to be freed */
+    unsigned roles;        /* enum node_role */
     const char *tls_cert, *tls_key;
     const char *hosts[HOSTS_MAX];
     size_t host_count;
@@ -49,6 +52,22 @@ static void read_level(const struct invocation *in)
     for (size_t i = 0; text && i < COUNT_OF(names); i++)
         if (strcmp(text, names[i]) == 0)
             log_level_set((enum log_level)i);
+}
+
+static bool is_port(const char *text)
+{
+    size_t digits = strspn(text, "0123456789");
+
+    return digits >= 1 && digits <= 5 && !text[digits] && strtol(text, NULL, 10) <= 65535;
+}
+
+static bool is_node(const char *name)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    size_t len = strspn(name, letters);
+
+    return len > 0 && len <= NODE_NAME_MAX && !name[len];
 }
 
 /* As it stands in Host, where the port does not matter. */
@@ -81,6 +100,55 @@ static int read_hosts(const struct invocation *in, struct options *o)
     return CLI_OK;
 }
 
+static int read_roles(const struct invocation *in, struct options *o)
+{
+    static const struct {
+        const char *name;
+        unsigned role;
+    } names[] = {{"scheduler", NODE_SCHEDULER}, {"supervisor", NODE_SUPERVISOR}};
+    const char *text = given(in, "roles");
+    unsigned roles = 0;
+
+    for (const char *at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        size_t len = strcspn(at, ",");
+        unsigned role = 0;
+        for (size_t i = 0; i < COUNT_OF(names); i++)
+            if (strlen(names[i].name) == len && memcmp(at, names[i].name, len) == 0)
+                role = names[i].role;
+        if (!role)
+            return expected(in, "roles", text, "scheduler, supervisor or scheduler,supervisor");
+        roles |= role;
+    }
+    o->roles = text ? roles : NODE_ROLES;
+    return CLI_OK;
+}
+
+/* By the name that others are told, they also call us: Host may say it. */
+static int read_advertised(const struct invocation *in, struct options *o)
+{
+    static const char what[] = "a URL such as https://node-1.example.org:7420, without a path";
+    const char *url = o->advertise;
+    const char *host = url;
+
+    if (!url)
+        return CLI_OK;
+    if (strncmp(url, "http://", 7) == 0)
+        host = url + 7;
+    else if (strncmp(url, "https://", 8) == 0)
+        host = url + 8;
+    else
+        return expected(in, "advertise", url, what);
+    const char *port = *host == '[' ? strchr(host, ']') : host;
+    port = port ? strchr(port, ':') : NULL;
+    o->advertised_host = strndup(host, port ? (size_t)(port - host) : strlen(host));
+    if (!o->advertised_host || !is_host(o->advertised_host) || (port && !is_port(port + 1)))
+        return expected(in, "advertise", url, what);
+    if (o->host_count == HOSTS_MAX)
+        return expected(in, "host", o->hosts[0], "at most 15 of them beside --advertise");
+    o->hosts[o->host_count++] = o->advertised_host;
+    return CLI_OK;
+}
+
 static int read_limits(const struct invocation *in, struct options *o)
 {
     struct error e = {0};
@@ -102,6 +170,7 @@ static int read_options(const struct invocation *in, struct options *o)
         .store = given(in, "store") ? given(in, "store") : getenv("INTACT_STORE"),
         .schema = given(in, "schema"),
         .node = given(in, "node"),
+        .advertise = given(in, "advertise"),
         .tls_cert = given(in, "tls-cert"),
         .tls_key = given(in, "tls-key"),
         .behind_proxy = given(in, "behind-proxy"),
@@ -113,14 +182,11 @@ static int read_options(const struct invocation *in, struct options *o)
         || !read_time(in, "drain", &o->drain_ms) || !read_time(in, "keep", &o->keep_ms))
         return CLI_USAGE;
     int bad = read_hosts(in, o);
+    if (bad == CLI_OK)
+        bad = read_roles(in, o);
+    if (bad == CLI_OK)
+        bad = read_advertised(in, o);
     return bad ? bad : read_limits(in, o);
-}
-
-static bool is_port(const char *text)
-{
-    size_t digits = strspn(text, "0123456789");
-
-    return digits >= 1 && digits <= 5 && !text[digits] && strtol(text, NULL, 10) <= 65535;
 }
 
 /* Whether there is such an address, the system says later. */
@@ -174,6 +240,8 @@ static struct server_config config_of(const struct options *o, struct store *sto
         .store = store,
         .maintain = o->store ? NULL : sqlite_store_maintain,
         .node = o->node,
+        .roles = o->roles,
+        .advertise = o->advertise,
         .key_prefix = o->key_prefix,
         .supervisor_interval_ms = o->scan_every_ms,
         .grace_ms = o->grace_ms,
@@ -214,8 +282,12 @@ static int check_options(const struct invocation *in, const struct options *o)
     if (!o->store && (o->schema || o->node))
         return expected(in, o->schema ? "schema" : "node", o->schema ? o->schema : o->node,
                         "--store beside it: a folder has one node");
-    if (o->node && !is_host(o->node))
-        return expected(in, "node", o->node, "a name of letters, digits, '-', '.' and '_'");
+    if (!o->store && o->roles != NODE_ROLES)
+        return expected(in, "roles", given(in, "roles"),
+                        "both, or --store beside it: a folder has one node, which does everything");
+    if (o->node && !is_node(o->node))
+        return expected(in, "node", o->node,
+                        "a name of at most 63 letters, digits, '-', '.' and '_'");
     if (o->store && o->adopt)
         return verb_misused(in, "--adopt is for a folder, and not for a database");
     if (o->keep_ms > 0 && o->keep_ms < MS_PER_MIN)
@@ -257,34 +329,57 @@ static enum err open_database(const struct options *o, struct store **ret, struc
     return postgres_store_open(&po, ret, e);
 }
 
-static int run(struct invocation *in)
+static int open_and_serve(struct invocation *in, const struct options *o)
 {
-    char host[HOST_NAME_MAX + 1] = "";
-    struct options o = {0};
     struct store *store = NULL;
     struct error e = {0};
-    int bad = read_options(in, &o);
 
-    if (bad == CLI_OK)
-        bad = check_options(in, &o);
-    if (bad)
-        return bad;
-    if (!o.node && o.store) {
-        (void)gethostname(host, sizeof host - 1);
-        o.node = host;
-    } else if (!o.node) {
-        o.node = "n1";
-    }
     (void)umask(077); /* what we make has its mode, whoever started us */
     enum err err = server_take_files(&e);
-    if (err == ERR_OK && o.adopt)
-        err = adopt(&o, &e);
+    if (err == ERR_OK && o->adopt)
+        err = adopt(o, &e);
     if (err == ERR_OK)
-        err = o.store ? open_database(&o, &store, &e) : sqlite_store_open(o.data, &store, &e);
+        err = o->store ? open_database(o, &store, &e) : sqlite_store_open(o->data, &store, &e);
     if (err != ERR_OK)
         return verb_failed(in, CLI_NOT_WELL, "%s", e.text);
-    int status = serve(&o, store);
+    int status = serve(o, store);
     store->ops->close(store);
+    return status;
+}
+
+/* "n1", or over a database the name of this machine. */
+static int name_node(const struct invocation *in, struct options *o, char host[NODE_NAME_MAX + 1])
+{
+    char name[HOST_NAME_MAX + 1] = "";
+
+    if (o->node)
+        return CLI_OK;
+    (void)snprintf(host, NODE_NAME_MAX + 1, "n1");
+    if (o->store) {
+        (void)gethostname(name, sizeof name - 1);
+        (void)snprintf(host, NODE_NAME_MAX + 1, "%.*s", NODE_NAME_MAX, name);
+    }
+    o->node = host;
+    return is_node(host) ? CLI_OK
+                         : verb_misused(in,
+                                        "this machine's name is \"%s\", which cannot be a "
+                                        "node's; name the node with --node",
+                                        host);
+}
+
+static int run(struct invocation *in)
+{
+    char host[NODE_NAME_MAX + 1] = "";
+    struct options o = {0};
+    int status = read_options(in, &o);
+
+    if (status == CLI_OK)
+        status = check_options(in, &o);
+    if (status == CLI_OK)
+        status = name_node(in, &o, host);
+    if (status == CLI_OK)
+        status = open_and_serve(in, &o);
+    free(o.advertised_host);
     return status;
 }
 
@@ -307,6 +402,16 @@ static const struct flag flags[] = {
      .value = "NAME",
      .help = "of this node, unlike that of all others on the same database",
      .initial = "this machine's name"},
+    {.name = "roles",
+     .value = "LIST",
+     .help = "what this node does for the others on the same database: scheduler (takes tasks and "
+             "agents), supervisor (looks for what is overdue; one of them leads), or both",
+     .initial = "scheduler,supervisor"},
+    {.name = "advertise",
+     .value = "URL",
+     .help = "how agents and clients reach this node, for those that ask another one: "
+             "http://HOST[:PORT] or https://HOST[:PORT]",
+     .initial = "the address it listens on, if that is one and no proxy is before it"},
     {.name = "listen",
      .value = "ADDR:PORT",
      .help = "port 0 takes any free one; beyond loopback with TLS or behind a proxy only",

@@ -63,3 +63,10 @@ const struct definition *registry_find(const struct registry *r, struct slice na
         return NULL;
     return version == 0 ? v->list[v->count - 1] : find(v, version);
 }
+
+bool registry_read(struct registry *r, struct registry_wait *w)
+{
+    if (r->reader)
+        r->reader->read(r->reader, w);
+    return r->reader != NULL;
+}

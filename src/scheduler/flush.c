@@ -21,12 +21,13 @@ struct job {
     struct live **lives; /* of the changes */
     struct load *loads;
     size_t load_count;
-    bool leases, polls;
+    bool seizes, surveys, polls;
+    struct survey survey;
     struct lease_try lease_try;
     struct lease lease;
     int64_t poll_after_seq;
     struct row_page polled;
-    enum err lease_err, poll_err;
+    enum err lease_err, survey_err, poll_err;
     bool looks;
     struct list_query look;
     struct row_page looked;
@@ -42,7 +43,9 @@ static void job_run(struct store_job *sj, struct store *store)
 {
     struct job *j = CONTAINER_OF(sj, struct job, store_job);
 
-    if (j->leases)
+    if (j->surveys)
+        j->survey_err = store->ops->survey(store, &j->survey, &j->arena, &j->error);
+    if (j->seizes)
         j->lease_err = store->ops->lease(store, &j->lease_try, &j->arena, &j->lease, &j->error);
     if (j->batch.change_count + j->batch.claim_count > 0)
         j->err = store->ops->commit(store, &j->batch, &j->arena, &j->error);
@@ -77,14 +80,21 @@ static void job_done(struct store_job *sj)
     ASSERT(s->job == j);
     s->job = NULL;
     if (err == ERR_OK)
-        err = j->look_err ? j->look_err : j->poll_err ? j->poll_err : j->lease_err;
+        err = j->look_err     ? j->look_err
+              : j->poll_err   ? j->poll_err
+              : j->survey_err ? j->survey_err
+                              : j->lease_err;
     for (size_t i = 0; i < j->load_count && err == ERR_OK; i++)
         if (j->loads[i].err != ERR_OK && err_is_transient(j->loads[i].err)) {
             err = j->loads[i].err;
             j->error = j->loads[i].error;
         }
-    if (j->leases && j->lease_err == ERR_OK)
-        shared_leased(s, &j->lease);
+    if (j->seizes && j->lease_err == ERR_OK)
+        shared_leased(s, j->lease_try.now, &j->lease);
+    if (j->surveys && j->survey_err == ERR_OK)
+        shared_surveyed(s, &j->survey);
+    if (j->surveys && j->survey_err != ERR_OK)
+        s->survey_at = 0; /* as soon as the store is asked again */
     if (j->err == ERR_OK && s->outside.committed
         && j->batch.change_count + j->batch.claim_count > 0)
         s->outside.committed(s->outside.arg, j->batch.change_count, sj->took_us);
@@ -319,13 +329,13 @@ bool flush(struct scheduler *s)
     gather_claims(s, j);
     gather_loads(s, j);
     gather_look(s, j);
-    j->leases = shared_try_lease(s, &j->arena, &j->lease_try);
+    j->seizes = shared_seize(s, &j->arena, &j->lease_try);
+    j->surveys = shared_survey(s, &j->arena, &j->survey);
     j->polls = s->polling;
     j->poll_after_seq = s->poll_after_seq;
     j->probe = s->troubled;
-    if (j->leases + j->polls + j->batch.change_count + j->batch.claim_count + j->load_count
-            + j->looks + j->probe
-        == 0) {
+    bool any = j->seizes || j->surveys || j->polls || j->looks || j->probe;
+    if (!any && j->batch.change_count + j->batch.claim_count + j->load_count == 0) {
         job_free(j);
         return false;
     }

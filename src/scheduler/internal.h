@@ -73,9 +73,10 @@ struct live {
     struct slice waiting_for;
     int64_t rank;
     bool loaded, fresh, in_flight, reload;
-    bool asked_for; /* while it was in flight, an instance came that had lost an attempt of it */
-    bool unsure;    /* the outcome of its last commit is unknown */
-    bool found;     /* it was claimed meanwhile: what its row says is news */
+    bool asked_for;   /* while it was in flight, an instance came that had lost an attempt of it */
+    bool unsure;      /* the outcome of its last commit is unknown */
+    bool found;       /* it was claimed meanwhile: what its row says is news */
+    unsigned puzzled; /* so many readings did not make its definition known here */
 };
 
 struct job;
@@ -91,6 +92,8 @@ struct scheduler {
     struct dispatch dispatch;
     struct map lives;
     struct link dirty, loads, inboxes; /* of struct live */
+    struct link puzzled;               /* of struct live, by load_link: their definitions ... */
+    struct registry_wait definitions;  /* ... are being read */
     struct link answerable;            /* of struct work, by `turn`: closed and settled */
     struct heap waits;                 /* of struct work: end of the wait */
     struct heap naps;                  /* of struct live */
@@ -108,8 +111,13 @@ struct scheduler {
     const struct live *just_read; /* what it says is what the row says, at this moment */
     bool draining, troubled;
     /* Where the store is shared (shared.c): */
-    int64_t lease_until, lease_try_at, poll_at;
-    bool seizing;           /* the lease is an older boot's: it is taken from it */
+    int64_t lease_until, survey_at;
+    bool seizing; /* the lease is an older boot's: it is taken from it */
+    bool left;    /* it was given up for good ... */
+    bool leaving; /* ... by this job, which is with the store */
+    struct store_job leave_job;
+    struct lease_try leave_try;
+    struct arena leave_arena;
     bool replaced;          /* it is a newer boot's */
     bool polling;           /* requests of others are to be read ... */
     int64_t poll_after_seq; /* ... from there on */
@@ -124,7 +132,11 @@ int64_t scheduler_now(const struct scheduler *s);
 struct live *live_find(struct scheduler *s, struct slice id);
 struct live *live_stub(struct scheduler *s, struct slice id); /* new, loading */
 bool live_load(struct scheduler *s, struct live *l, const struct task_row *row,
-               struct error *e);                       /* the row is ours to work on */
+               struct error *e); /* the row is ours to work on */
+/* Is its definition one that others may have stored meanwhile? Then it is loaded later, when that
+ * is known: it is out of the caller's hands. */
+bool live_puzzles(struct scheduler *s, struct live *l, const struct task_row *row);
+void live_definitions_read(struct registry_wait *w, enum err err, const char *story);
 void live_unload(struct scheduler *s, struct live *l); /* forgets the state, keeps the inbox */
 void live_reload(struct scheduler *s, struct live *l); /* and reads it again */
 void live_drop(struct scheduler *s, struct live *l);   /* frees it; its inbox is empty */
@@ -187,12 +199,15 @@ void call_poke(struct scheduler *s, struct instance *i); /* so that it says what
 
 /* shared.c: where several nodes work on the same store */
 bool shared_may_claim(const struct scheduler *s);
-bool shared_try_lease(struct scheduler *s, struct arena *a,
-                      struct lease_try *ret); /* false: it is not the time */
-void shared_leased(struct scheduler *s, const struct lease *l);
-void shared_poll(struct scheduler *s, int64_t now);
+bool shared_seize(struct scheduler *s, struct arena *a,
+                  struct lease_try *ret); /* false: there is nothing to be seized */
+void shared_leased(struct scheduler *s, int64_t asked_at, const struct lease *l);
+bool shared_survey(struct scheduler *s, struct arena *a,
+                   struct survey *ret); /* false: it is not the time */
+void shared_surveyed(struct scheduler *s, const struct survey *v);
 void shared_polled(struct scheduler *s, const struct row_page *page);
-int64_t shared_next(const struct scheduler *s);                           /* 0: never */
+int64_t shared_next(const struct scheduler *s); /* 0: never */
+void shared_leave(struct scheduler *s);
 int64_t shared_stale_at(const struct scheduler *s, const struct live *l); /* the same */
 
 /* flush.c: batches */

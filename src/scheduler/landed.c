@@ -191,6 +191,10 @@ static void landed_row(struct scheduler *s, const struct task_row *row)
     if (!l)
         l = live_stub(s, row->id);
     link_remove(&l->load_link);
+    if (live_puzzles(s, l, row)) {
+        l->found = true;
+        return;
+    }
     if (!live_load(s, l, row, &e)) {
         set_aside(s, l, e.text);
         return;
@@ -314,6 +318,8 @@ void landed_load(struct scheduler *s, struct live *l, enum err err, const struct
     } else if (err != ERR_OK) {
         fail_callers(s, l, &l->inbox, err, story);
         list_push(&s->loads, &l->load_link); /* and again: it may be ours */
+    } else if (live_puzzles(s, l, row)) {
+        return; /* read again when its definition is known */
     } else if (!live_load(s, l, row, &e)) {
         set_aside(s, l, e.text);
     } else {

@@ -178,6 +178,34 @@ static void post_requests(struct scheduler *s, struct live *l, struct slice requ
     arena_fini(&a);
 }
 
+/* Who comes while a reading is under way cannot tell what it will find: the second one is certain.
+ */
+enum { PUZZLED_MAX = 2 };
+
+bool live_puzzles(struct scheduler *s, struct live *l, const struct task_row *row)
+{
+    ASSERT(!l->loaded);
+    if (l->puzzled == PUZZLED_MAX || registry_find(s->workflows, row->workflow, row->version))
+        return false;
+    if (!link_is_in(&s->definitions.link) && list_empty(&s->puzzled)
+        && !registry_read(s->workflows, &s->definitions))
+        return false;
+    list_push(&s->puzzled, &l->load_link);
+    return true;
+}
+
+void live_definitions_read(struct registry_wait *w, enum err err, const char *story)
+{
+    struct scheduler *s = CONTAINER_OF(w, struct scheduler, definitions);
+    (void)story; /* the store's trouble is noticed by whoever reads the rows */
+
+    for (struct link *first = NULL; (first = list_first(&s->puzzled));) {
+        link_remove(first);
+        CONTAINER_OF(first, struct live, load_link)->puzzled += err == ERR_OK;
+        list_push(&s->loads, first);
+    }
+}
+
 bool live_load(struct scheduler *s, struct live *l, const struct task_row *row, struct error *e)
 {
     ASSERT(!l->loaded);

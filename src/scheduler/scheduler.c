@@ -5,7 +5,7 @@
 
 #include "scheduler/internal.h"
 
-enum { SWEEP_MS = 500 };
+enum { SWEEP_MS = 500, LEASE_MS = 3000 };
 
 int64_t scheduler_now(const struct scheduler *s)
 {
@@ -22,7 +22,7 @@ struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_q
     s->config = *c;
     s->config.live_max = c->live_max ? c->live_max : 50000;
     s->config.batch_max = c->batch_max ? c->batch_max : 1024;
-    s->config.lease_ms = c->lease_ms ? c->lease_ms : 10000;
+    s->config.lease_ms = c->lease_ms ? c->lease_ms : LEASE_MS;
     s->store = store;
     s->workflows = workflows;
     s->key = key;
@@ -34,6 +34,8 @@ struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_q
     list_init(&s->loads);
     list_init(&s->inboxes);
     list_init(&s->answerable);
+    list_init(&s->puzzled);
+    s->definitions.told = live_definitions_read;
     s->taking_over = true;
     s->time_next_at = 1; /* unknown: ask at once */
     return s;
@@ -68,9 +70,10 @@ void scheduler_free(struct scheduler *s)
 {
     if (!s)
         return;
-    ASSERT(!s->job);
+    ASSERT(!scheduler_is_busy(s));
     drop_all_lives(s);
     drop_all_calls(s);
+    link_remove(&s->definitions.link);
     heap_fini(&s->waits);
     heap_fini(&s->naps);
     map_fini(&s->lives);
@@ -99,6 +102,13 @@ void scheduler_requested(struct scheduler *s, struct slice id, bool released)
         live_reload(s, l);
     if (released)
         s->time_next_at = scheduler_now(s);
+}
+
+bool scheduler_has(const struct scheduler *s, struct slice id)
+{
+    const struct live *l = map_get(&s->lives, id);
+
+    return l && l->loaded && live_is_ours(s, l);
 }
 
 static void wake_naps(struct scheduler *s, int64_t now)
@@ -173,7 +183,6 @@ int64_t scheduler_turn(struct scheduler *s)
     process_inboxes(s);
     sweep(s, now);
     start_match(s);
-    shared_poll(s, now);
     call_expire(s, now); /* after that: a call that does not wait takes what there is */
     (void)flush(s);
     call_answer_ready(s);
@@ -197,13 +206,19 @@ void scheduler_drain(struct scheduler *s)
 
 bool scheduler_is_busy(const struct scheduler *s)
 {
-    return s->job != NULL;
+    return s->job != NULL || s->leaving;
+}
+
+void scheduler_leave(struct scheduler *s)
+{
+    shared_leave(s);
 }
 
 bool scheduler_is_drained(const struct scheduler *s)
 {
     return s->draining && !s->job && list_empty(&s->dirty) && list_empty(&s->inboxes)
-           && list_empty(&s->loads) && list_empty(&s->answerable) && !s->looking;
+           && list_empty(&s->loads) && list_empty(&s->puzzled) && list_empty(&s->answerable)
+           && !s->looking;
 }
 
 static size_t parked_calls(const struct scheduler *s)
@@ -220,6 +235,7 @@ void scheduler_stats(const struct scheduler *s, struct scheduler_stats *ret)
 {
     *ret = s->stats;
     ret->parked = parked_calls(s);
+    ret->leased = !s->config.shared || s->lease_until > scheduler_now(s);
 }
 
 const struct dispatch *scheduler_dispatch(const struct scheduler *s)

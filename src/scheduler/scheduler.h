@@ -131,6 +131,13 @@ struct outside {
     /* The store has taken a batch: so many changes, and the time that took (0: not measured). NULL:
      * nobody is to be told. */
     void (*committed)(void *arg, size_t changes, int64_t took_us);
+    /* Does this node's supervisor want to lead? NULL: it has none. */
+    bool (*wants_lead)(void *arg);
+    /* What was seen when it last looked around: some of it is the supervisor's. NULL, as the next
+     * one: nobody is to be told. */
+    void (*surveyed)(void *arg, const struct survey *v);
+    /* What other nodes may have stored, as of the latest renewal of this node's lease. */
+    void (*generations)(void *arg, const struct generations *g);
     /* A person is needed. */
     void (*alert)(void *arg, const struct task *t);
     /* The store failed (error is set) or works again (NULL). Told once for each change. */
@@ -141,8 +148,9 @@ struct scheduler_config {
     struct slice node; /* "n1" */
     uint64_t boot;
     bool shared;      /* other nodes may work on the same store */
+    bool idle;        /* it says that this node lives (by its lease), and does nothing else */
     int64_t lease_ms; /* where it is shared: without a sign of life for so long, the others take
-                         over what this node owns; default 10 s */
+                         over what this node owns; default 3 s. It is renewed after a third of it */
     size_t live_max;  /* tasks in memory beyond which nothing is claimed; default 50 000 */
     size_t batch_max; /* changes in one transaction; default 1 024 */
     struct slice key_prefix; /* before idempotency keys; may be NONE */
@@ -171,6 +179,9 @@ void scheduler_beats(struct scheduler *s, struct heartbeats *call);
 const struct pulse *scheduler_pulse(const struct scheduler *s, struct slice task, uint16_t step,
                                     enum direction direction, uint32_t attempt);
 
+/* Is the task in this node's memory, and its own? Then the world is told what becomes of it. */
+bool scheduler_has(const struct scheduler *s, struct slice id);
+
 /* The supervisor wrote a request into that task's row, or moved its wake_at; `released`: the task
  * is unlocked and due. */
 void scheduler_requested(struct scheduler *s, struct slice id, bool released);
@@ -180,7 +191,10 @@ void scheduler_requested(struct scheduler *s, struct slice id, bool released);
  * spin. */
 void scheduler_drain(struct scheduler *s);
 bool scheduler_is_drained(const struct scheduler *s); /* nothing is left to commit or to release */
-bool scheduler_is_busy(const struct scheduler *s);    /* a job is with the store */
+/* Drained or not, it gives up the node's lease: what it owns yet, others may take at once. It does
+ * nothing from then on but land what is with the store. */
+void scheduler_leave(struct scheduler *s);
+bool scheduler_is_busy(const struct scheduler *s); /* a job is with the store */
 
 enum { ATTEMPT_ENDS = OUTCOME_LATE + 1 };
 
@@ -189,6 +203,7 @@ struct scheduler_stats {
     uint64_t changes, batches, conflicts, claims, submitted, ended;
     uint64_t beats[BEAT_STATUS_COUNT];
     uint64_t attempts[2][ATTEMPT_ENDS]; /* that ended here, by direction and outcome */
+    bool leased;   /* others know that this node lives; true where the store is not shared */
     bool replaced; /* a newer boot of this node is at work: it drains for good */
 };
 void scheduler_stats(const struct scheduler *s, struct scheduler_stats *ret);

@@ -5,32 +5,45 @@
 
 /*
  * What only nodes that share a store do. Each holds a lease under its name, so that the others know
- * that it lives; and each looks now and then for what the others wrote, because nobody tells it:
- * tasks that wait for its agents or for a moment that has come, tasks of a node whose lease has run
- * out, and requests of another node's supervisor.
+ * that it lives; and when it renews that, each second, it looks around for what the others wrote,
+ * because nobody tells it: tasks that wait for its agents or for a moment that has come, tasks of a
+ * node whose lease has run out, and requests of another node's supervisor. All of that is one
+ * statement; what it tells of is then claimed or read.
  */
 
-enum { POLL_MS = 1000 };
+enum {
+    SURVEY_MS = 1000, /* a node is given up for dead after its lease and at most this */
+    AGENTS_MAX = 256, /* in one survey; for the others something is taken to be there */
+};
 
 bool shared_may_claim(const struct scheduler *s)
 {
-    return !s->config.shared || s->lease_until > scheduler_now(s);
+    return !s->config.idle && (!s->config.shared || s->lease_until > scheduler_now(s));
 }
 
-bool shared_try_lease(struct scheduler *s, struct arena *a, struct lease_try *ret)
+static struct slice lease_name(const struct scheduler *s, struct arena *a)
 {
     CLEANUP(buf_fini) struct buf name = {0};
-    int64_t now = scheduler_now(s);
 
-    if (!s->config.shared || s->replaced || now < s->lease_try_at)
-        return false;
     buf_str(&name, NODE_LEASE);
     buf_slice(&name, s->config.node);
-    *ret = (struct lease_try){.name = arena_copy(a, buf_view(&name)),
+    return arena_copy(a, buf_view(&name));
+}
+
+static bool has_lease(const struct scheduler *s)
+{
+    return s->config.shared && !s->replaced && !s->left;
+}
+
+bool shared_seize(struct scheduler *s, struct arena *a, struct lease_try *ret)
+{
+    if (!has_lease(s) || !s->seizing)
+        return false;
+    *ret = (struct lease_try){.name = lease_name(s, a),
                               .holder = s->me,
-                              .now = now,
-                              .until = now + s->config.lease_ms,
-                              .seize = s->seizing};
+                              .now = scheduler_now(s),
+                              .length_ms = s->config.lease_ms,
+                              .seize = true};
     return true;
 }
 
@@ -44,11 +57,12 @@ static void replaced_by(struct scheduler *s, struct slice holder)
     scheduler_drain(s);
 }
 
-void shared_leased(struct scheduler *s, const struct lease *l)
+/* Until when it lasts is counted from when it was asked for, on our own clock: the store counts
+ * from later on, by its own. */
+void shared_leased(struct scheduler *s, int64_t asked_at, const struct lease *l)
 {
     if (slice_eq(l->holder, s->me)) {
-        s->lease_until = l->until;
-        s->lease_try_at = l->until - s->config.lease_ms * 2 / 3; /* from when it was asked for */
+        s->lease_until = asked_at + s->config.lease_ms;
         s->seizing = false;
     } else if (owner_boot(l->holder) > s->config.boot) {
         replaced_by(s, l->holder);
@@ -57,18 +71,103 @@ void shared_leased(struct scheduler *s, const struct lease *l)
     }
 }
 
-void shared_poll(struct scheduler *s, int64_t now)
-{
-    struct agent *a = NULL;
+/* ---- leaving ---- */
 
-    if (!s->config.shared || now < s->poll_at || s->job || s->retry_at > now)
+static void leave_run(struct store_job *j, struct store *store)
+{
+    struct scheduler *s = CONTAINER_OF(j, struct scheduler, leave_job);
+    struct lease ignored = {0};
+    struct error e = {0};
+
+    /* If that fails, the lease runs out by itself. */
+    (void)store->ops->lease(store, &s->leave_try, &s->leave_arena, &ignored, &e);
+}
+
+static void leave_done(struct store_job *j)
+{
+    struct scheduler *s = CONTAINER_OF(j, struct scheduler, leave_job);
+
+    arena_fini(&s->leave_arena);
+    s->leaving = false;
+}
+
+/* It is a job of its own behind the one that is with the store, which may renew the lease. */
+void shared_leave(struct scheduler *s)
+{
+    bool has_it = s->config.shared && !s->replaced && !s->left && s->lease_until != 0;
+    int64_t now = scheduler_now(s);
+
+    s->left = true;
+    if (!has_it)
         return;
-    s->poll_at = now + POLL_MS;
-    s->polling = true;
-    s->reclaiming = true;
-    s->time_next_at = now;
-    for (size_t i = 0; (a = map_next(&s->dispatch.agents, &i));)
-        a->backlog |= dispatch_is_connected(a, now);
+    s->lease_until = 0;
+    s->leaving = true;
+    s->leave_try = (struct lease_try){.name = lease_name(s, &s->leave_arena),
+                                      .holder = s->me,
+                                      .now = now}; /* for no time at all */
+    s->leave_job = (struct store_job){.run = leave_run, .done = leave_done};
+    s->store->submit(s->store, &s->leave_job);
+}
+
+/* ---- looking around ---- */
+
+/* For whom something may wait of which we do not know yet. */
+static void gather_agents(struct scheduler *s, struct arena *a, struct survey *v)
+{
+    struct slice *names = arena_alloc(a, AGENTS_MAX * sizeof *names);
+    int64_t now = scheduler_now(s);
+    struct agent *agent = NULL;
+
+    for (size_t i = 0; (agent = map_next(&s->dispatch.agents, &i));) {
+        if (agent->backlog || !dispatch_is_connected(agent, now))
+            continue;
+        if (v->agent_count < AGENTS_MAX)
+            names[v->agent_count++] = arena_copy(a, agent->name);
+        else
+            agent->backlog = true;
+    }
+    v->agents = names;
+}
+
+bool shared_survey(struct scheduler *s, struct arena *a, struct survey *ret)
+{
+    int64_t now = scheduler_now(s);
+
+    if (!has_lease(s) || s->seizing || now < s->survey_at)
+        return false;
+    s->survey_at = now + min_i64(SURVEY_MS, s->config.lease_ms / 3);
+    *ret = (struct survey){.lease = lease_name(s, a),
+                           .owner = s->me,
+                           .now = now,
+                           .length_ms = s->config.lease_ms};
+    ret->leads = s->outside.wants_lead && s->outside.wants_lead(s->outside.arg);
+    if (!s->config.idle)
+        gather_agents(s, a, ret);
+    return true;
+}
+
+static void look_after(struct scheduler *s, const struct survey *v)
+{
+    s->polling |= v->requested;
+    s->reclaiming |= v->orphans;
+    if (v->due_at != 0 && (s->time_next_at == 0 || v->due_at < s->time_next_at))
+        s->time_next_at = v->due_at;
+    for (size_t i = 0; i < v->agent_count; i++) {
+        struct agent *a = map_get(&s->dispatch.agents, v->agents[i]);
+        if (a)
+            a->backlog |= v->waiting[i];
+    }
+}
+
+void shared_surveyed(struct scheduler *s, const struct survey *v)
+{
+    shared_leased(s, v->now, &v->own);
+    if (!s->config.idle)
+        look_after(s, v);
+    if (s->outside.surveyed)
+        s->outside.surveyed(s->outside.arg, v);
+    if (s->outside.generations)
+        s->outside.generations(s->outside.arg, &v->own.generations);
 }
 
 void shared_polled(struct scheduler *s, const struct row_page *page)
@@ -81,9 +180,7 @@ void shared_polled(struct scheduler *s, const struct row_page *page)
 
 int64_t shared_next(const struct scheduler *s)
 {
-    if (!s->config.shared)
-        return 0;
-    return s->replaced ? s->poll_at : min_i64(s->poll_at, s->lease_try_at);
+    return !has_lease(s) ? 0 : s->seizing ? scheduler_now(s) : s->survey_at;
 }
 
 /* When something of a task should have been dealt with, whoever owns it by then: it is read again.

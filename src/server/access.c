@@ -278,6 +278,14 @@ const struct bearer *access_who(struct access *a, struct slice authorization, in
     return NULL;
 }
 
+bool access_is_news(struct access *a, struct slice authorization)
+{
+    unsigned char hash[TOKEN_HASH_SIZE];
+
+    return !access_is_open(a) && access_hash(a, token_in(authorization), hash)
+           && !map_get(&a->by_hash, (struct slice){(const char *)hash, sizeof hash});
+}
+
 bool access_may(const struct bearer *b, unsigned may, struct slice agent)
 {
     if (may & (ROLE_ANYBODY | ROLE_BEARER) || b->roles & (may | ROLE_ADMIN))

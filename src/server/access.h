@@ -70,6 +70,9 @@ bool access_hash(struct access *a, struct slice text, unsigned char ret[TOKEN_HA
 const struct bearer *access_who(struct access *a, struct slice authorization, int64_t now,
                                 const char **ret_why);
 
+/* Might that be a token that was made elsewhere, and is not known here yet? */
+bool access_is_news(struct access *a, struct slice authorization);
+
 /* May that one use a route that asks for `may`? `agent`: the one in its path, or NONE. */
 bool access_may(const struct bearer *b, unsigned may, struct slice agent);
 

@@ -232,6 +232,13 @@ static enum err secure(struct server *sv, struct error *e)
     return http_secure(sv->http, c->tls_cert, c->tls_key, e);
 }
 
+static const char *roles_text(unsigned roles)
+{
+    return roles == NODE_ROLES       ? "scheduler,supervisor"
+           : roles == NODE_SCHEDULER ? "scheduler"
+                                     : "supervisor";
+}
+
 enum err door_open(struct server *sv, struct error *e)
 {
     const struct http_handler handler = {.arg = sv,
@@ -254,9 +261,11 @@ enum err door_open(struct server *sv, struct error *e)
     if (err != ERR_OK)
         return err;
     listen_to_hangup(sv);
-    log_line(LOG_INFO, "event=started listen=%s port=%d tls=%s version=%s boot=%" PRIu64,
-             sv->config.listen, http_port(sv->http), http_is_secure(sv->http) ? "on" : "off",
-             INTACT_VERSION, sv->config.store->ops->boot(sv->config.store));
+    log_line(LOG_INFO,
+             "event=started node=%s roles=%s listen=%s port=%d tls=%s version=%s boot=%" PRIu64,
+             sv->config.node, roles_text(sv->config.roles), sv->config.listen, http_port(sv->http),
+             http_is_secure(sv->http) ? "on" : "off", INTACT_VERSION,
+             sv->config.store->ops->boot(sv->config.store));
     if (sv->limits.http.connection_max < wanted)
         log_line(LOG_WARN, "event=few_descriptors connections=%zu wanted=%zu",
                  sv->limits.http.connection_max, wanted);

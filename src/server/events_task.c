@@ -18,6 +18,8 @@ struct watch {
     struct link streams;
     size_t users; /* streams that are not gone yet, ended ones too */
     struct store_job job;
+    struct registry_wait definitions;
+    struct sight sight; /* other nodes change it, too */
     struct arena arena; /* of what is read */
     struct task_row row;
     struct audit_page operations;
@@ -35,6 +37,7 @@ static void free_if_unused(struct watch *w)
     if (w->reading || w->users > 0)
         return;
     ASSERT(list_empty(&w->streams));
+    sight_end(w->ev->server->elsewhere, &w->sight);
     (void)map_remove(&w->ev->watches, w->id);
     arena_fini(&w->keys);
     free(w);
@@ -184,9 +187,8 @@ static void read_run(struct store_job *j, struct store *store)
     w->err = task_read(store, w->id, &w->arena, &w->row, &w->operations, &w->error);
 }
 
-static void read_done(struct store_job *j)
+static void is_read(struct watch *w)
 {
-    struct watch *w = CONTAINER_OF(j, struct watch, job);
     CLEANUP(buf_fini) struct buf record = {0};
 
     w->ev->server->exchange_count--;
@@ -205,6 +207,33 @@ static void read_done(struct store_job *j)
     if (w->touched && !list_empty(&w->streams))
         begin_reading(w);
     free_if_unused(w);
+}
+
+static void definitions_read(struct registry_wait *wait, enum err err, const char *story)
+{
+    struct watch *w = CONTAINER_OF(wait, struct watch, definitions);
+
+    if (err != ERR_OK)
+        w->err = error_set(&w->error, err, "%s", story);
+    is_read(w);
+}
+
+static void read_done(struct store_job *j)
+{
+    struct watch *w = CONTAINER_OF(j, struct watch, job);
+
+    if (w->err == ERR_OK && known_puzzles(w->ev->server, &w->row, &w->definitions))
+        return;
+    is_read(w);
+}
+
+/* Another node changed it: here nobody was told. */
+static void changed(struct sight *s, const struct glance *g)
+{
+    struct watch *w = CONTAINER_OF(s, struct watch, sight);
+
+    if (g->revision != w->known && !list_empty(&w->streams))
+        begin_reading(w);
 }
 
 static void begin_reading(struct watch *w)
@@ -358,6 +387,10 @@ static struct watch *watch_of(struct events *ev, struct slice id)
     ASSERT(w);
     w->ev = ev;
     w->id = arena_copy(&w->keys, id);
+    w->definitions.told = definitions_read;
+    w->sight.id = w->id;
+    w->sight.changed = changed;
+    sight_begin(ev->server->elsewhere, &w->sight);
     list_init(&w->streams);
     map_put(&ev->watches, w->id, w);
     return w;

@@ -10,8 +10,10 @@
 #include <uv.h>
 
 #include "http/http.h"
+#include "scheduler/library.h"
 #include "scheduler/scheduler.h"
 #include "server/access.h"
+#include "server/elsewhere.h"
 #include "server/limit.h"
 #include "server/metrics.h"
 #include "server/server.h"
@@ -34,15 +36,23 @@ struct server {
     struct store_thread *thread;
     struct store_queue *store;
     struct registry workflows;
+    struct library *library;     /* what others store; NULL: nobody else does */
+    struct elsewhere *elsewhere; /* what others do to tasks */
+    struct strangers *strangers;
     struct token_key *key;
     struct access *access;
-    bool token_made;         /* the admin's, at this start */
+    enum {
+        TOKEN_THERE,     /* the admin's: it was there; */
+        TOKEN_MADE,      /* it was made at this start; */
+        TOKEN_ELSEWHERE, /* another node that shares the store has made it */
+    } token_made;
     struct slice caller;     /* whose request is being handled; until its handler returns */
     uv_timer_t tokens_timer; /* reads the tokens again ... */
     bool tokens_stale;       /* ... until that succeeds */
+    uint64_t tokens_heard;   /* the generation of which we know */
     struct scheduler *scheduler;
     struct supervisor *supervisor;
-    struct map waits;             /* for the ends of tasks */
+    struct waits waits;           /* for the ends of tasks */
     struct link hungry;           /* of struct many: they have lines for the scheduler */
     size_t asks_open, asks_bytes; /* changes that were not answered, and what their requests hold */
     size_t reads_open;            /* with the store */
@@ -58,8 +68,10 @@ struct server {
     bool scans_fail;      /* it is the supervisor who said so ... */
     uint64_t scans_until; /* ... after so many scans that did not */
     bool draining, ended;
+    bool replaced; /* the node is another process now: this one ends */
     struct metrics metrics;
     struct events *events;
+    struct nodes *nodes;
     struct backup *backup; /* NULL: none is made */
     struct keeper *keeper;
 };
@@ -153,6 +165,24 @@ void events_stats(const struct server *sv, struct events_stats *ret);
 void events_get(struct server *sv, struct http_request *r);
 void task_events_get(struct server *sv, struct http_request *r);
 
+/* known.c: what other nodes stored */
+void known_heard(void *arg, const struct generations *g); /* arg is the server */
+/* Serves the request when all that was stored by now is known here; at once where nobody else
+ * stores anything. */
+void known_serve(struct server *sv, struct http_request *r,
+                 void (*serve)(struct server *sv, struct http_request *r));
+/* Is the row of a definition that is not known here, but may be stored? Then w->told is called when
+ * that is known. */
+bool known_puzzles(struct server *sv, const struct task_row *row, struct registry_wait *w);
+
+/* strangers.c: requests whose token is not known here */
+struct strangers *strangers_new(struct server *sv);
+void strangers_close(struct strangers *st); /* its timer goes: before the loop ends */
+void strangers_free(struct strangers *st);  /* none is held any more */
+/* True: another node may know it; `again` will be called when that is known, or its client goes. */
+bool strangers_hold(struct server *sv, struct http_request *r,
+                    void (*again)(struct server *sv, struct http_request *r));
+
 /* workflows.c */
 void workflow_put(struct server *sv, struct http_request *r);
 void workflow_get(struct server *sv, struct http_request *r);
@@ -163,7 +193,16 @@ void validate_post(struct server *sv, struct http_request *r);
 void tokens_list(struct server *sv, struct http_request *r);
 void token_post(struct server *sv, struct http_request *r);
 void token_delete(struct server *sv, struct http_request *r);
+struct token_list {
+    struct token_row *rows;
+    size_t count;
+    enum err err;
+};
+void token_list_read(struct store *st, struct arena *a,
+                     struct token_list *ret);                            /* store's thread */
+void token_list_apply(struct server *sv, const struct token_list *list); /* these are good */
 void tokens_reload(uv_timer_t *t);
+void tokens_heard(struct server *sv, uint64_t generation); /* reads them again if that is news */
 enum err tokens_load(struct server *sv, struct error *e) MUST_USE; /* before the store's thread */
 enum err admin_token_ensure(struct server *sv, struct error *e) MUST_USE; /* the same */
 void admin_token_tell(struct server *sv);                                 /* in the log */
@@ -188,11 +227,20 @@ struct keeper *keeper_new(struct server *sv);
 void keeper_close(struct keeper *k); /* before the loop ends; no part of it is with the store */
 void keeper_free(struct keeper *k);  /* after it */
 
+/* nodes.c */
+struct nodes *nodes_new(struct server *sv);
+void nodes_free(struct nodes *n);      /* nobody waits for the list any more */
+void nodes_listening(struct nodes *n); /* says so in the store, as soon as that takes it */
+void nodes_drain(struct nodes *n);     /* the same of the end that begins */
+void nodes_turn(struct nodes *n);      /* before each turn */
+void nodes_get(struct server *sv, struct http_request *r);
+/* 503: this node is no scheduler, and which ones are. */
+void nodes_refuse(struct server *sv, struct http_request *r);
+
 /* status.c */
 void healthz_get(struct server *sv, struct http_request *r);
 void readyz_get(struct server *sv, struct http_request *r);
 void agents_get(struct server *sv, struct http_request *r);
-void nodes_get(struct server *sv, struct http_request *r);
 void stats_get(struct server *sv, struct http_request *r);
 void metrics_get(struct server *sv, struct http_request *r);
 

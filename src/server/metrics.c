@@ -152,7 +152,7 @@ static void put_ends(struct buf *b, const struct metrics *m, const struct schedu
                 beat_status_text((enum beat_status)i), st->beats[i]);
 }
 
-static void put_supervisor(struct buf *b, const struct server *sv)
+static void put_leases(struct buf *b, const struct server *sv, bool leased)
 {
     struct supervisor_stats su;
 
@@ -164,6 +164,8 @@ static void put_supervisor(struct buf *b, const struct server *sv)
            su.requests);
     single(b, "intact_supervisor_leads", "gauge", "1 while the supervisor of this node leads.",
            su.leads);
+    single(b, "intact_node_lease_held", "gauge", "1 while the others know that this node lives.",
+           leased);
 }
 
 static void put_store(struct buf *b, const struct server *sv)
@@ -181,6 +183,8 @@ static void put_store(struct buf *b, const struct server *sv)
            sv->metrics.tasks_deleted);
     single(b, "intact_store_troubles_total", "counter", "How often the store began to fail.",
            sv->metrics.troubles);
+    if (c->store_file_count == 0)
+        return; /* it lies elsewhere */
     head(b, "intact_store_file_bytes", "gauge", "Size of the store's files.");
     for (size_t i = 0; i < c->store_file_count; i++)
         if (stat(c->store_files[i].path, &st) == 0)
@@ -385,7 +389,7 @@ void metrics_get(struct server *sv, struct http_request *r)
     scheduler_stats(sv->scheduler, &st);
     put_scheduler(&b, &st);
     put_ends(&b, &sv->metrics, &st);
-    put_supervisor(&b, sv);
+    put_leases(&b, sv, st.leased);
     put_store(&b, sv);
     put_requests(&b, &sv->metrics);
     put_agents(&b, scheduler_dispatch(sv->scheduler));

@@ -111,6 +111,14 @@ static bool reads_query(const struct route *rt)
            || rt->serve == audit_get || rt->serve == events_get || rt->may == ROLE_ANYBODY;
 }
 
+/* What only a scheduler does. */
+static bool takes_scheduler(const struct route *rt)
+{
+    return rt->serve == work_post || rt->serve == heartbeats_post || rt->serve == tasks_post
+           || rt->serve == task_retry || rt->serve == task_skip || rt->serve == task_undo
+           || rt->serve == task_cancel;
+}
+
 /* RFC 9110, 15.5.6: says what is possible. */
 static void answer_wrong_method(struct http_request *r)
 {
@@ -179,16 +187,20 @@ bool route_recheck(struct server *sv, struct http_request *r)
     return false;
 }
 
+static void route_again(struct server *sv, struct http_request *r);
+
 /* Strangers learn nothing of what is there: only those who may look at all get a 404 or 405. */
 static void serve_known(struct server *sv, struct http_request *r, const struct route *rt,
-                        bool path_is_known)
+                        bool path_is_known, bool again)
 {
     const char *why = "";
     bool anybody = rt && rt->may == ROLE_ANYBODY;
     const struct bearer *b = anybody ? NULL : who(sv, r, &why);
 
     if (!b && !anybody) {
-        answer_stranger(sv, r, why);
+        bool news = !again && access_is_news(sv->access, http_header(r, "authorization"));
+        if (!news || !strangers_hold(sv, r, route_again))
+            answer_stranger(sv, r, why);
     } else if (!path_is_known) {
         http_problem(r, 404, "no-route", "there is nothing at %.*s", SLICE_ARG(r->path));
     } else if (!rt) {
@@ -197,15 +209,42 @@ static void serve_known(struct server *sv, struct http_request *r, const struct 
         answer_forbidden(r, b, rt);
     } else if (reads_query(rt) || parameters_ok(r, NAMES(NULL))) {
         sv->caller = b ? b->name : SLICE_NONE;
-        rt->serve(sv, r);
+        if (takes_scheduler(rt) && !(sv->config.roles & NODE_SCHEDULER))
+            nodes_refuse(sv, r);
+        else
+            rt->serve(sv, r);
         sv->caller = SLICE_NONE;
     }
+}
+
+static const struct route *route_of(struct http_request *r, bool *ret_path_is_known)
+{
+    const struct route *rt = NULL;
+
+    for (size_t i = 0; !rt && i < COUNT_OF(routes); i++) {
+        ASSERT(routes[i].may != 0);
+        if (!path_matches(routes[i].path, r->path))
+            continue;
+        *ret_path_is_known = true;
+        if (method_matches(&routes[i], r->method)) {
+            rt = &routes[i];
+            r->route = (unsigned)i;
+        }
+    }
+    return rt;
+}
+
+static void route_again(struct server *sv, struct http_request *r)
+{
+    bool known = false;
+    const struct route *rt = route_of(r, &known);
+
+    serve_known(sv, r, rt, known, true);
 }
 
 void route(void *arg, struct http_request *r)
 {
     struct server *sv = arg;
-    const struct route *rt = NULL;
     bool known = false;
 
     metrics_request_begins(r);
@@ -216,15 +255,6 @@ void route(void *arg, struct http_request *r)
                      "named by --host, are refused");
         return;
     }
-    for (size_t i = 0; !rt && i < COUNT_OF(routes); i++) {
-        ASSERT(routes[i].may != 0);
-        if (!path_matches(routes[i].path, r->path))
-            continue;
-        known = true;
-        if (method_matches(&routes[i], r->method)) {
-            rt = &routes[i];
-            r->route = (unsigned)i;
-        }
-    }
-    serve_known(sv, r, rt, known);
+    const struct route *rt = route_of(r, &known);
+    serve_known(sv, r, rt, known, false);
 }

@@ -17,6 +17,8 @@ enum {
     ERRORS_MAX = 100,
     CLOCK_LOOK_MS = 1000,
     CLOCK_JUMP_MS = 5000,
+    REPLACED_MS = 1000,         /* what is left to a process that is not its node any more */
+    STORE_LAST_MS = 11000,      /* for a store elsewhere to take what it was handed, at the end */
     STORE_SLOW_MS = 5000,       /* a job that takes longer counts as trouble */
     CLOCK_BEHIND_MS = 1000,     /* is worth telling */
     CLOCK_BELIEVE_MS = 86400000 /* of a past that lies so far ahead nothing is believed */
@@ -38,12 +40,16 @@ int64_t server_steady(void *arg)
     return clock_ms(CLOCK_BOOTTIME);
 }
 
-/* Wall time as it was at the start, carried on by the clock that never jumps: nothing expires
- * because somebody set the clock. */
+/* The store's time; where it has none, wall time as it was at the start, carried on by the clock
+ * that never jumps: nothing expires because somebody set the clock. */
 int64_t server_now(void *arg)
 {
     const struct server *sv = arg;
 
+    struct store *st = sv->config.store;
+
+    if (st->ops->now)
+        return st->ops->now(st);
     return server_steady(NULL) + sv->wall_minus_steady_ms;
 }
 
@@ -130,13 +136,17 @@ static void checked(uv_check_t *c)
     take_turn(c->data);
 }
 
+static void notice_replaced(struct server *sv);
+
 static void take_turn(struct server *sv)
 {
     if (sv->ended)
         return;
     notice_clock_jump(sv);
+    notice_replaced(sv);
     notice_scan(sv);
     many_go_on(sv);
+    nodes_turn(sv->nodes);
     int64_t at = scheduler_turn(sv->scheduler);
     int64_t scan = supervisor_turn(sv->supervisor);
     events_turn(sv->events);
@@ -237,6 +247,20 @@ static void requested(void *arg, struct slice id, bool released)
     events_touched(sv->events, id);
 }
 
+static bool wants_lead(void *arg)
+{
+    const struct server *sv = arg;
+
+    return supervisor_wants_lead(sv->supervisor);
+}
+
+static void surveyed(void *arg, const struct survey *v)
+{
+    struct server *sv = arg;
+
+    supervisor_surveyed(sv->supervisor, v);
+}
+
 static uint64_t scans(const struct server *sv)
 {
     struct supervisor_stats st;
@@ -270,20 +294,37 @@ static void notice_scan(struct server *sv)
 
 /* ---- the end ---- */
 
+/* What was handed to the store has not come back: it hangs, or is away, and others will take over
+ * when our leases have run out. All that was acknowledged is durable. */
+static void store_is_silent(uv_timer_t *t)
+{
+    const struct server *sv = t->data;
+
+    log_line(LOG_WARN, "event=ended_without_store reason=\"it has not answered\"");
+    _exit(sv->replaced ? 1 : 0);
+}
+
+/* Of a disk that hangs, who waits knows more than we do: a second signal does not wait. */
 static void end_now(struct server *sv)
 {
     sv->ended = true;
     supervisor_stop(sv->supervisor);
+    scheduler_leave(sv->scheduler);
+    (void)uv_timer_stop(&sv->drain_timer);
+    if (sv->config.store->shared)
+        (void)uv_timer_start(&sv->drain_timer, store_is_silent, STORE_LAST_MS, 0);
     uv_stop(&sv->loop);
 }
 
+/* For results of attempts that are out, a node waits that is not another process yet. */
 static bool may_end(const struct server *sv)
 {
     struct scheduler_stats st;
 
     scheduler_stats(sv->scheduler, &st);
-    return st.open_attempts == 0 && scheduler_is_drained(sv->scheduler) && sv->exchange_count == 0
-           && list_empty(&sv->hungry) && !supervisor_is_busy(sv->supervisor);
+    return (st.open_attempts == 0 || sv->replaced) && scheduler_is_drained(sv->scheduler)
+           && sv->exchange_count == 0 && list_empty(&sv->hungry)
+           && !supervisor_is_busy(sv->supervisor);
 }
 
 static void drain_step(uv_timer_t *t)
@@ -295,6 +336,35 @@ static void drain_step(uv_timer_t *t)
         end_now(sv);
 }
 
+/* Where others can supervise, they need not wait for our end. */
+static void begin_drain(struct server *sv)
+{
+    sv->draining = true;
+    notify("STOPPING=1");
+    scheduler_drain(sv->scheduler);
+    if (sv->config.store->shared)
+        supervisor_stop(sv->supervisor);
+    waiters_all(&sv->waits);
+    events_drain(sv->events);
+    nodes_drain(sv->nodes);
+    backup_drain(sv);
+    (void)uv_timer_start(&sv->drain_timer, drain_step, SHUT_MS, SHUT_MS);
+}
+
+/* The scheduler has said so in the log, and drains. */
+static void notice_replaced(struct server *sv)
+{
+    struct scheduler_stats st;
+
+    scheduler_stats(sv->scheduler, &st);
+    if (!st.replaced || sv->replaced)
+        return;
+    sv->replaced = true;
+    sv->config.drain_ms = min_i64(sv->config.drain_ms, REPLACED_MS);
+    if (!sv->draining)
+        begin_drain(sv);
+}
+
 void server_on_signal(uv_signal_t *s, int signum)
 {
     struct server *sv = s->data;
@@ -304,40 +374,11 @@ void server_on_signal(uv_signal_t *s, int signum)
         _exit(128 + signum); /* all that was acknowledged is durable */
     }
     log_line(LOG_INFO, "event=draining signal=%d", signum);
-    sv->draining = true;
-    notify("STOPPING=1");
-    scheduler_drain(sv->scheduler);
-    waiters_all(&sv->waits);
-    events_drain(sv->events);
-    backup_drain(sv);
-    (void)uv_timer_start(&sv->drain_timer, drain_step, SHUT_MS, SHUT_MS);
+    begin_drain(sv);
     take_turn(sv);
 }
 
 /* ---- start ---- */
-
-static enum err load_workflows(struct server *sv, struct error *e)
-{
-    struct store *st = sv->config.store;
-    struct workflow_row *rows = NULL;
-    struct arena a = {0};
-    size_t count = 0;
-    enum err err = st->ops->workflow_list(st, &a, &rows, &count, e);
-
-    for (size_t i = 0; i < count && err == ERR_OK; i++) {
-        struct mistakes *m = calloc(1, sizeof *m);
-        struct definition *d = NULL;
-        ASSERT(m);
-        if (definition_parse(rows[i].text, DEFINITION_YAML, &d, m, NULL) == ERR_OK)
-            registry_add(&sv->workflows, d, rows[i].version);
-        else
-            log_line(LOG_ERROR, "event=workflow_unreadable workflow=%.*s version=%" PRId64,
-                     SLICE_ARG(rows[i].name), rows[i].version);
-        free(m);
-    }
-    arena_fini(&a);
-    return err;
-}
 
 /* An alert may have died with the process that was about to log it: who reads the log learns at
  * each start how many tasks wait for a person. */
@@ -364,7 +405,7 @@ static enum err prepare_access(struct server *sv, struct error *e)
     return err;
 }
 
-static void make_parts(struct server *sv)
+static void make_parts(struct server *sv, uint64_t known)
 {
     const struct server_config *c = &sv->config;
     const struct clock clock = {server_now, sv};
@@ -375,6 +416,9 @@ static void make_parts(struct server *sv)
         .task_ended = task_ended,
         .task_changed = task_changed,
         .committed = committed,
+        .wants_lead = wants_lead,
+        .surveyed = surveyed,
+        .generations = known_heard,
         .alert = alert,
         .store_trouble = store_trouble,
     };
@@ -383,12 +427,14 @@ static void make_parts(struct server *sv)
         .now = server_now,
         .steady = server_steady,
         .requested = requested,
+        .generations = known_heard,
         .failed = scan_failed,
     };
     const struct scheduler_config sc = {
         .node = slice_of(c->node),
         .boot = c->store->ops->boot(c->store),
         .shared = c->store->shared,
+        .idle = !(c->roles & NODE_SCHEDULER),
         .key_prefix = slice_of(c->key_prefix),
     };
     (void)snprintf(sv->holder, sizeof sv->holder, "%s/%" PRIu64, c->node, sc.boot);
@@ -398,9 +444,19 @@ static void make_parts(struct server *sv)
         .grace_ms = c->grace_ms,
     };
 
+    if (c->store->shared) {
+        sv->library = library_new(&sv->workflows, sv->store);
+        library_knows(sv->library, known);
+    }
     sv->key = token_key_new(c->store->ops->secret(c->store));
     sv->scheduler = scheduler_new(&sc, sv->store, &sv->workflows, sv->key, &clock, &outside);
     sv->supervisor = supervisor_new(&suc, sv->store, &sv->workflows, &sv_outside);
+    sv->elsewhere =
+        elsewhere_new(&sv->loop, sv->store, sv->scheduler, c->store->shared, &sv->exchange_count);
+    sv->waits.elsewhere = sv->elsewhere;
+    sv->strangers = strangers_new(sv);
+    if (!(c->roles & NODE_SUPERVISOR))
+        supervisor_stop(sv->supervisor);
 }
 
 /* That the loop turns is what the service manager wants to know: it restarts one that hangs. */
@@ -445,7 +501,7 @@ static void assert_nothing_open(const struct server *sv)
     ASSERT(sv->exchange_count == 0 && sv->reads_open == 0);
     ASSERT(sv->asks_open == 0 && sv->asks_bytes == 0);
     ASSERT(st.listeners_all == 0 && st.listeners_task == 0);
-    ASSERT(list_empty(&sv->hungry) && sv->waits.len == 0 && sv->lines_waiting == 0);
+    ASSERT(list_empty(&sv->hungry) && sv->waits.lists.len == 0 && sv->lines_waiting == 0);
 }
 
 /* First the clients are let go, which unties whatever waits for them; then the jobs that the store
@@ -454,12 +510,15 @@ static void take_down(struct server *sv)
 {
     door_close(sv);
     while (scheduler_is_busy(sv->scheduler) || supervisor_is_busy(sv->supervisor)
-           || sv->exchange_count > 0)
+           || (sv->library && library_is_busy(sv->library)) || sv->exchange_count > 0)
         (void)uv_run(&sv->loop, UV_RUN_ONCE);
     events_close(sv->events);
     keeper_close(sv->keeper);
+    elsewhere_close(sv->elsewhere);
+    strangers_close(sv->strangers);
     scheduler_free(sv->scheduler);
     supervisor_free(sv->supervisor);
+    library_free(sv->library);
     store_thread_stop(sv->thread);
     assert_nothing_open(sv);
     close_handle((uv_handle_t *)&sv->check, NULL);
@@ -475,10 +534,13 @@ static void take_down(struct server *sv)
     ASSERT(rc == 0);
     events_free(sv->events);
     keeper_free(sv->keeper);
+    nodes_free(sv->nodes);
     token_key_free(sv->key);
     access_free(sv->access);
     registry_fini(&sv->workflows);
-    map_fini(&sv->waits);
+    map_fini(&sv->waits.lists);
+    elsewhere_free(sv->elsewhere);
+    strangers_free(sv->strangers);
 }
 
 /* For want of descriptors, memory or processes of the whole system. */
@@ -507,16 +569,19 @@ enum err server_run(const struct server_config *c, struct error *e)
     ASSERT(sv);
     sv->config = *c;
     list_init(&sv->hungry);
+    sv->config.roles = c->roles ? c->roles : NODE_ROLES;
     sv->config.drain_ms = c->drain_ms ? c->drain_ms : DRAIN_MS;
     sv->wall_minus_steady_ms = time_at_start(sv) - server_steady(NULL);
-    sv->wall_off_told_ms = min_i64(0, clock_ms(CLOCK_REALTIME) - server_now(sv));
+    sv->wall_off_told_ms =
+        min_i64(0, clock_ms(CLOCK_REALTIME) - server_steady(NULL) - sv->wall_minus_steady_ms);
     metrics_begin(&sv->metrics, clock_ms(CLOCK_REALTIME));
     (void)signal(SIGPIPE, SIG_IGN); /* clients that go away are no news */
     int rc = uv_loop_init(&sv->loop);
     if (rc != 0)
         return cannot_start(sv, "the loop", rc, e);
     sv->access = access_new(c->token_file);
-    enum err err = load_workflows(sv, e);
+    uint64_t known = 0;
+    enum err err = library_load(&sv->workflows, c->store, &known, e);
     if (err == ERR_OK)
         err = prepare_access(sv, e);
     tell_of_errors(sv);
@@ -525,18 +590,25 @@ enum err server_run(const struct server_config *c, struct error *e)
     if (rc != 0)
         return cannot_start_thread(sv, rc, e);
     sv->store = store_thread_queue(sv->thread);
-    make_parts(sv);
+    make_parts(sv, known);
     sv->events = events_new(sv);
+    sv->nodes = nodes_new(sv);
     start_handles(sv);
     sv->keeper = keeper_new(sv);
     if (err == ERR_OK)
         err = door_open(sv, e);
     if (err == ERR_OK) {
+        nodes_listening(sv->nodes);
         take_turn(sv);
         (void)uv_run(&sv->loop, UV_RUN_DEFAULT);
         log_line(LOG_INFO, "event=ended");
     }
     sv->ended = true;
+    if (err == ERR_OK && sv->replaced)
+        err = error_set(e, ERR_CONFLICT,
+                        "the node \"%s\" was started again, and that process is the node now; if "
+                        "it runs on another machine, give each a name of its own (--node)",
+                        sv->config.node);
     take_down(sv);
     free(sv);
     return err;

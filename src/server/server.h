@@ -30,8 +30,11 @@ struct server_config {
                                asked for */
     const struct store_file *store_files; /* may be NULL */
     size_t store_file_count;
-    const char *node;               /* "n1" */
-    const char *key_prefix;         /* of idempotency keys; may be NULL */
+    const char *node;       /* "n1" */
+    unsigned roles;         /* enum node_role; 0: all */
+    const char *advertise;  /* "https://node-1.example.org:7420": how clients reach this node; NULL:
+                               at the address it listens on, if that is a specific one */
+    const char *key_prefix; /* of idempotency keys; may be NULL */
     int64_t supervisor_interval_ms; /* 0: default, as the next two */
     int64_t grace_ms;
     int64_t drain_ms; /* how long results are waited for after SIGTERM; default 5 s */
@@ -42,8 +45,8 @@ struct server_config {
 /* Takes all file descriptors that the process may have. Before anything is opened. */
 enum err server_take_files(struct error *e) MUST_USE;
 
-/* Runs until SIGTERM or SIGINT. ERR_OK: drained and ended. A second signal ends the process at
- * once. */
+/* Runs until SIGTERM or SIGINT. ERR_OK: drained and ended. ERR_CONFLICT: a process that was started
+ * later is the node now. A second signal ends the process at once. */
 enum err server_run(const struct server_config *c, struct error *e) MUST_USE;
 
 #endif

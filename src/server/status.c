@@ -84,23 +84,3 @@ void agents_get(struct server *sv, struct http_request *r)
     json_close(&b, '}');
     answer_json(r, 200, &b, NULL);
 }
-
-void nodes_get(struct server *sv, struct http_request *r)
-{
-    CLEANUP(buf_fini) struct buf b = {0};
-
-    json_open(&b, '{');
-    json_key(&b, "nodes");
-    json_open(&b, '[');
-    json_open(&b, '{');
-    json_key(&b, "node");
-    json_string(&b, slice_of(sv->config.node));
-    json_key(&b, "boot");
-    json_number(&b, (int64_t)sv->config.store->ops->boot(sv->config.store));
-    json_key(&b, "version");
-    json_string(&b, SLICE(INTACT_VERSION));
-    json_close(&b, '}');
-    json_close(&b, ']');
-    json_close(&b, '}');
-    answer_json(r, 200, &b, NULL);
-}

@@ -46,6 +46,7 @@ struct many {
     struct verdict *verdicts;
     size_t count, open; /* lines that were read; that the scheduler has */
     int64_t wait_ms, wait_until;
+    struct registry_wait definitions; /* before the first line is read */
     /* Of the wait: */
     struct store_job job;
     size_t from, to; /* whose states are being read */
@@ -168,16 +169,24 @@ static bool choose_states(struct many *m)
 static void states_run(struct store_job *j, struct store *store)
 {
     struct many *m = CONTAINER_OF(j, struct many, job);
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct slice ids[STATES_AT_ONCE];
+    struct glance glances[STATES_AT_ONCE];
+    struct error e = {0};
+    size_t count = 0;
 
+    for (size_t i = m->from; i < m->to; i++)
+        if (is_to_be_read(&m->verdicts[i]))
+            ids[count++] = m->verdicts[i].id;
+    bool known = store->ops->glance(store, ids, count, &a, glances, &e) == ERR_OK;
+    count = 0;
     for (size_t i = m->from; i < m->to; i++) {
-        CLEANUP(arena_fini) struct arena a = {0};
         struct verdict *o = &m->verdicts[i];
-        struct task_row row = {0};
-        struct error e = {0};
         if (!is_to_be_read(o))
             continue;
-        o->state_known = store->ops->get(store, o->id, &a, &row, &e) == ERR_OK;
-        o->state = row.state;
+        const struct glance *g = &glances[count++];
+        o->state_known = known && g->revision > 0;
+        o->state = o->state_known ? g->state : TASK_PENDING;
         o->ended = o->state_known && (task_state_is_end(o->state) || o->state == TASK_ERROR);
     }
 }
@@ -440,6 +449,37 @@ static void many_gone(struct exchange *x)
         many_end(m);
 }
 
+static void many_may_be_read(struct registry_wait *w, enum err err, const char *story)
+{
+    struct many *m = CONTAINER_OF(w, struct many, definitions);
+    struct http_request *r = m->x.http;
+
+    m->reading = false;
+    m->x.server->exchange_count--;
+    m->x.server->asks_open--;
+    if (r && err == ERR_OK) {
+        list_push(&m->x.server->hungry, &m->link);
+        return;
+    }
+    exchange_untie(&m->x);
+    if (r)
+        answer_trouble(r, err, story);
+    many_end(m);
+}
+
+/* As for one submission: no line is read before all is known that is stored by now. */
+static void begin_lines(struct many *m)
+{
+    struct server *sv = m->x.server;
+
+    m->definitions.told = many_may_be_read;
+    m->reading = registry_read(&sv->workflows, &m->definitions);
+    if (!m->reading)
+        list_push(&sv->hungry, &m->link);
+    sv->exchange_count += m->reading;
+    sv->asks_open += m->reading;
+}
+
 void many_post(struct server *sv, struct http_request *r, int64_t wait_ms)
 {
     struct arena a = {0};
@@ -464,5 +504,5 @@ void many_post(struct server *sv, struct http_request *r, int64_t wait_ms)
     sv->asks_bytes += m->bytes;
     exchange_begin(&m->x, sv, r);
     m->x.gone = many_gone;
-    list_push(&sv->hungry, &m->link);
+    begin_lines(m);
 }

@@ -22,6 +22,7 @@ struct reader {
     bool timer_open, reading;
     struct task_row row;
     struct audit_page operations; /* newest first */
+    struct registry_wait definitions;
     enum err err;
     struct error error;
 };
@@ -125,9 +126,8 @@ static void begin_waiting(struct reader *rd)
                          0); /* cannot fail: it has a callback */
 }
 
-static void read_done(struct store_job *j)
+static void is_read(struct reader *rd)
 {
-    struct reader *rd = CONTAINER_OF(j, struct reader, job);
     enum task_state st = rd->row.state;
     bool ended = rd->err != ERR_OK || task_state_is_end(st) || st == TASK_ERROR;
 
@@ -141,6 +141,24 @@ static void read_done(struct store_job *j)
         answer_task(rd);
         reader_end(rd);
     }
+}
+
+static void definitions_read(struct registry_wait *w, enum err err, const char *story)
+{
+    struct reader *rd = CONTAINER_OF(w, struct reader, definitions);
+
+    if (err != ERR_OK)
+        rd->err = error_set(&rd->error, err, "%s", story);
+    is_read(rd);
+}
+
+static void read_done(struct store_job *j)
+{
+    struct reader *rd = CONTAINER_OF(j, struct reader, job);
+
+    if (rd->err == ERR_OK && known_puzzles(rd->x.server, &rd->row, &rd->definitions))
+        return;
+    is_read(rd);
 }
 
 static void begin_reading(struct reader *rd)
@@ -176,6 +194,7 @@ void task_get_when_ended(struct server *sv, struct http_request *r, struct slice
     rd->status = status;
     rd->wait_until = wait_ms > 0 ? server_now(sv) + wait_ms : 0;
     rd->waiter.told = reader_told;
+    rd->definitions.told = definitions_read;
     exchange_begin(&rd->x, sv, r);
     rd->x.gone = reader_gone;
     sv->exchange_count++;

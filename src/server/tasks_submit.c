@@ -300,6 +300,8 @@ void ask_answered(void *arg, struct ask *a)
 struct single {
     struct exchange x;
     struct submission s;
+    struct registry_wait definitions;
+    struct slice body;
     int64_t wait_ms;
     size_t bytes;
 };
@@ -348,6 +350,32 @@ static void single_answered(struct submission *s)
     single_end(CONTAINER_OF(s, struct single, s));
 }
 
+static void single_read(struct single *one)
+{
+    struct server *sv = one->x.server;
+
+    if (submission_read(sv, &one->s, one->body))
+        server_ask(sv, &one->s.ask);
+    else
+        single_end(one);
+}
+
+static void single_may_be_read(struct registry_wait *w, enum err err, const char *story)
+{
+    struct single *one = CONTAINER_OF(w, struct single, definitions);
+
+    one->x.server->exchange_count--;
+    one->x.server->asks_open--;
+    if (err == ERR_OK) {
+        single_read(one);
+        return;
+    }
+    problem(&one->s, err_http_status(err), trouble_type(err), "%s; try again", story);
+    single_end(one);
+}
+
+/* What another node has answered of a definition is so here, too: what is stored by now is known
+ * before the submission is read. */
 static void single_post(struct server *sv, struct http_request *r, int64_t wait_ms)
 {
     struct arena a = {0};
@@ -359,12 +387,15 @@ static void single_post(struct server *sv, struct http_request *r, int64_t wait_
     one->wait_ms = wait_ms;
     one->bytes = r->body.len;
     sv->asks_bytes += one->bytes;
-    struct slice body = arena_copy(&one->s.arena, r->body); /* it may outlive the client */
+    one->body = arena_copy(&one->s.arena, r->body); /* it may outlive the client */
+    one->definitions.told = single_may_be_read;
     exchange_begin(&one->x, sv, r);
-    if (submission_read(sv, &one->s, body))
-        server_ask(sv, &one->s.ask);
-    else
-        single_end(one);
+    if (!registry_read(&sv->workflows, &one->definitions)) {
+        single_read(one);
+        return;
+    }
+    sv->exchange_count++;
+    sv->asks_open++;
 }
 
 void tasks_post(struct server *sv, struct http_request *r)

@@ -16,6 +16,7 @@ struct asker {
     struct slice id;
     struct task_row row;
     struct audit_page operations;
+    struct registry_wait definitions;
     enum err err;
     struct error error;
 };
@@ -156,14 +157,30 @@ static void read_run(struct store_job *j, struct store *store)
     k->err = task_read(store, k->id, &k->arena, &k->row, &k->operations, &k->error);
 }
 
-static void read_done(struct store_job *j)
+static void is_read(struct asker *k)
 {
-    struct asker *k = CONTAINER_OF(j, struct asker, job);
-
     k->x.server->reads_open--;
     if (k->x.http)
         answer(k);
     asker_end(k);
+}
+
+static void definitions_read(struct registry_wait *w, enum err err, const char *story)
+{
+    struct asker *k = CONTAINER_OF(w, struct asker, definitions);
+
+    if (err != ERR_OK)
+        k->err = error_set(&k->error, err, "%s", story);
+    is_read(k);
+}
+
+static void read_done(struct store_job *j)
+{
+    struct asker *k = CONTAINER_OF(j, struct asker, job);
+
+    if (k->err == ERR_OK && known_puzzles(k->x.server, &k->row, &k->definitions))
+        return;
+    is_read(k);
 }
 
 void task_why_get(struct server *sv, struct http_request *r)
@@ -183,6 +200,7 @@ void task_why_get(struct server *sv, struct http_request *r)
     exchange_begin(&k->x, sv, r);
     sv->exchange_count++;
     sv->reads_open++;
+    k->definitions.told = definitions_read;
     k->job = (struct store_job){.run = read_run, .done = read_done};
     sv->store->submit(sv->store, &k->job);
 }

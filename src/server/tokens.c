@@ -11,13 +11,7 @@ enum { RELOAD_MS = 500, TOKENS_MAX = 10000 };
 
 /* ---- the list in memory, and that in the store ---- */
 
-struct token_list {
-    struct token_row *rows;
-    size_t count;
-    enum err err;
-};
-
-static void list_read(struct store *st, struct arena *a, struct token_list *ret)
+void token_list_read(struct store *st, struct arena *a, struct token_list *ret)
 {
     struct error e = {0};
 
@@ -41,7 +35,7 @@ static void reload_due(struct server *sv)
 
 /* Whatever became of a change, what is good is what the store says. If that cannot be read now, it
  * is later, as often as it takes. */
-static void list_apply(struct server *sv, const struct token_list *list)
+void token_list_apply(struct server *sv, const struct token_list *list)
 {
     if (list->err != ERR_OK) {
         reload_due(sv);
@@ -56,14 +50,14 @@ static void reload_run(struct store_job *j, struct store *store)
 {
     struct reload *rl = CONTAINER_OF(j, struct reload, job);
 
-    list_read(store, &rl->arena, &rl->list);
+    token_list_read(store, &rl->arena, &rl->list);
 }
 
 static void reload_done(struct store_job *j)
 {
     struct reload *rl = CONTAINER_OF(j, struct reload, job);
 
-    list_apply(rl->server, &rl->list);
+    token_list_apply(rl->server, &rl->list);
     rl->server->exchange_count--;
     arena_fini(&rl->arena);
     free(rl);
@@ -82,6 +76,16 @@ void tokens_reload(uv_timer_t *t)
     rl->job = (struct store_job){.run = reload_run, .done = reload_done};
     sv->exchange_count++;
     sv->store->submit(sv->store, &rl->job);
+}
+
+/* At once, and then as often as it takes. What this node changed itself comes back here, too. */
+void tokens_heard(struct server *sv, uint64_t generation)
+{
+    if (generation == sv->tokens_heard)
+        return;
+    sv->tokens_heard = generation;
+    sv->tokens_stale = true;
+    tokens_reload(&sv->tokens_timer);
 }
 
 enum err tokens_load(struct server *sv, struct error *e)
@@ -121,7 +125,7 @@ static void change_run(struct store_job *j, struct store *store)
         c->err = store->ops->token_put(store, &c->row, false, &c->audit, &c->error);
     else
         c->err = store->ops->token_delete(store, c->row.name, c->now, &c->audit, &c->error);
-    list_read(store, &c->arena, &c->list);
+    token_list_read(store, &c->arena, &c->list);
 }
 
 static void render_token(struct buf *b, struct slice name, struct slice roles, const char *text,
@@ -199,7 +203,7 @@ static void change_done(struct store_job *j)
     struct arena a = c->arena;
 
     settle_unknown(c);
-    list_apply(c->x.server, &c->list);
+    token_list_apply(c->x.server, &c->list);
     if (c->err == ERR_OK && c->list.err != ERR_OK)
         apply_alone(c);
     if (c->err == ERR_OK)

@@ -216,7 +216,7 @@ static void render_definition(struct buf *b, const struct definition *d, bool te
     json_close(b, '}');
 }
 
-void workflow_get(struct server *sv, struct http_request *r)
+static void get_now(struct server *sv, struct http_request *r)
 {
     struct slice version = http_segment(r, 4);
     struct slice name = http_segment(r, 2);
@@ -235,7 +235,12 @@ void workflow_get(struct server *sv, struct http_request *r)
     answer_json(r, 200, &b, NULL);
 }
 
-void workflows_list(struct server *sv, struct http_request *r)
+void workflow_get(struct server *sv, struct http_request *r)
+{
+    known_serve(sv, r, get_now);
+}
+
+static void list_now(struct server *sv, struct http_request *r)
 {
     CLEANUP(buf_fini) struct buf b = {0};
 
@@ -250,4 +255,9 @@ void workflows_list(struct server *sv, struct http_request *r)
     json_close(&b, ']');
     json_close(&b, '}');
     answer_json(r, 200, &b, NULL);
+}
+
+void workflows_list(struct server *sv, struct http_request *r)
+{
+    known_serve(sv, r, list_now);
 }

@@ -6,20 +6,11 @@
 #include "base/fault.h"
 #include "base/map.h"
 #include "store/memory_access.h"
+#include "store/memory_node.h"
 #include "store/memory_task.h"
+#include "store/memory_workflow.h"
 #include "store/row.h"
 #include "json/json.h"
-
-struct mem_workflow {
-    struct arena arena;
-    struct workflow_row row;
-};
-
-struct mem_lease {
-    struct arena arena;
-    struct slice name;
-    struct lease lease;
-};
 
 struct memory_store {
     struct store base;
@@ -27,11 +18,9 @@ struct memory_store {
     struct mem_task **tasks; /* by seq */
     size_t task_count, task_cap;
     int64_t last_seq;
-    struct mem_workflow *workflows; /* by name and version */
-    size_t workflow_count;
-    struct mem_lease *leases;
-    size_t lease_count;
+    struct mem_workflows workflows;
     struct mem_access access;
+    struct mem_nodes nodes;
     uint64_t boot;
     unsigned char secret[32];
 };
@@ -187,26 +176,6 @@ static enum err change_apply(struct memory_store *s, struct change *c)
 
 /* --- claims --- */
 
-static const struct mem_lease *lease_find(const struct memory_store *s, struct slice name)
-{
-    for (size_t i = 0; i < s->lease_count; i++)
-        if (slice_eq(s->leases[i].name, name))
-            return &s->leases[i];
-    return NULL;
-}
-
-/* The owner "n1/3" lives as long as it holds the lease "node/n1". */
-static bool owner_lives(const struct memory_store *s, struct slice owner, int64_t now)
-{
-    CLEANUP(buf_fini) struct buf name = {0};
-    struct slice node = owner_node(owner);
-
-    buf_str(&name, NODE_LEASE);
-    buf_slice(&name, (struct slice){node.ptr, node.len - 1}); /* without its slash */
-    const struct mem_lease *l = lease_find(s, buf_view(&name));
-    return l && slice_eq(l->lease.holder, owner) && l->lease.until > now;
-}
-
 static bool claim_wants(const struct memory_store *s, const struct claim *c,
                         const struct task_row *row)
 {
@@ -221,7 +190,7 @@ static bool claim_wants(const struct memory_store *s, const struct claim *c,
                && slice_is(row->waiting_for, "time");
     case CLAIM_NODE:
         return row->locked_by.ptr && !slice_eq(row->locked_by, c->locked_by)
-               && !owner_lives(s, row->locked_by, c->now);
+               && !mem_owner_lives(&s->nodes, row->locked_by, c->now);
     case CLAIM_BOOT:
         node = owner_node(c->locked_by);
         return row->locked_by.len > node.len && memcmp(row->locked_by.ptr, node.ptr, node.len) == 0
@@ -320,12 +289,12 @@ static void claims_empty(struct batch *b)
 /* Nothing is undone here: whatever is to fail does so before the first change. */
 static enum err batch_refused(struct memory_store *s, const struct batch *b, struct error *e)
 {
-    const struct mem_lease *l = b->fence ? lease_find(s, b->fence->lease) : NULL;
+    const struct lease *l = b->fence ? mem_lease_find(&s->nodes, b->fence->lease) : NULL;
 
     for (size_t i = 0; i < 1 + b->change_count + b->claim_count; i++)
         if (fault())
             return fails(e);
-    if (b->fence && (!l || l->lease.epoch != b->fence->epoch))
+    if (b->fence && (!l || l->epoch != b->fence->epoch))
         return error_set(e, ERR_CONFLICT, "lease %.*s has another epoch",
                          SLICE_ARG(b->fence->lease));
     if (fault())
@@ -388,6 +357,21 @@ static void page_fill(struct mem_task **found, size_t count, size_t limit, struc
         ret->rows = arena_alloc(a, ret->count * sizeof *ret->rows);
     for (size_t i = 0; i < ret->count; i++)
         ret->rows[i] = row_out(found[i], a, false);
+}
+
+static enum err memory_glance(struct store *base, const struct slice *ids, size_t count,
+                              struct arena *a, struct glance *ret, struct error *e)
+{
+    const struct memory_store *s = memory_store_of(base);
+    (void)a;
+
+    if (fault())
+        return fails(e);
+    for (size_t i = 0; i < count; i++) {
+        const struct mem_task *t = map_get(&s->by_id, ids[i]);
+        ret[i] = t ? (struct glance){t->row.revision, t->row.state} : (struct glance){0};
+    }
+    return ERR_OK;
 }
 
 static enum err memory_overdue(struct store *base, int64_t now, int64_t after_wake_at,
@@ -458,33 +442,6 @@ static enum err memory_list(struct store *base, const struct list_query *q, stru
 
 /* --- workflows --- */
 
-static int workflow_order(const void *a, const void *b)
-{
-    const struct workflow_row *x = &((const struct mem_workflow *)a)->row;
-    const struct workflow_row *y = &((const struct mem_workflow *)b)->row;
-    int order = slice_order(x->name, y->name);
-
-    return order ? order : (x->version > y->version) - (x->version < y->version);
-}
-
-/* That version, or the newest for 0. */
-static const struct workflow_row *workflow_find(const struct memory_store *s, struct slice name,
-                                                int64_t version)
-{
-    for (size_t i = s->workflow_count; i-- > 0;) {
-        const struct workflow_row *row = &s->workflows[i].row;
-        if (slice_eq(row->name, name) && (version == 0 || row->version == version))
-            return row;
-    }
-    return NULL;
-}
-
-static struct workflow_row workflow_copy(struct arena *a, const struct workflow_row *row)
-{
-    return (struct workflow_row){arena_copy(a, row->name), row->version, arena_copy(a, row->text),
-                                 row->created_at};
-}
-
 static void workflow_audit(struct memory_store *s, const struct audit *audit,
                            const struct workflow_row *row)
 {
@@ -511,17 +468,13 @@ static enum err memory_workflow_put(struct store *base, struct slice name, struc
 
     if (fault())
         return fails(e);
-    const struct workflow_row *newest = workflow_find(s, name, 0);
+    const struct workflow_row *newest = mem_workflow_find(&s->workflows, name, 0);
     bool is_new = !newest || !slice_eq(newest->text, text);
     struct workflow_row row = {name, newest ? newest->version + is_new : 1, text, now};
     if (fault())
         return error_set(e, ERR_UNKNOWN, "state store in memory: a commit failed");
     if (is_new) {
-        s->workflows = grow(s->workflows, s->workflow_count + 1, sizeof *s->workflows);
-        struct mem_workflow *w = &s->workflows[s->workflow_count++];
-        *w = (struct mem_workflow){0};
-        w->row = workflow_copy(&w->arena, &row);
-        qsort(s->workflows, s->workflow_count, sizeof *s->workflows, workflow_order);
+        mem_workflow_add(&s->workflows, &row);
         workflow_audit(s, audit, &row);
     }
     if (fault())
@@ -536,28 +489,34 @@ static enum err memory_workflow_get(struct store *base, struct slice name, int64
 {
     if (fault())
         return fails(e);
-    const struct workflow_row *row = workflow_find(memory_store_of(base), name, version);
+    const struct workflow_row *row =
+        mem_workflow_find(&memory_store_of(base)->workflows, name, version);
     if (!row)
         return error_set(e, ERR_NOT_FOUND, "there is no workflow %.*s%s", SLICE_ARG(name),
                          version ? " of that version" : "");
-    *ret = workflow_copy(a, row);
+    *ret = mem_workflow_copy(a, row);
     return ERR_OK;
 }
 
 static enum err memory_workflow_list(struct store *base, struct arena *a, struct workflow_row **ret,
                                      size_t *ret_count, struct error *e)
 {
-    struct memory_store *s = memory_store_of(base);
-    struct workflow_row *rows = NULL;
+    if (fault())
+        return fails(e);
+    mem_workflow_list(&memory_store_of(base)->workflows, 0, a, ret, ret_count);
+    return ERR_OK;
+}
+
+static enum err memory_workflow_since(struct store *base, uint64_t after, struct arena *a,
+                                      struct workflow_row **ret, size_t *ret_count,
+                                      uint64_t *ret_generation, struct error *e)
+{
+    const struct mem_workflows *m = &memory_store_of(base)->workflows;
 
     if (fault())
         return fails(e);
-    if (s->workflow_count)
-        rows = arena_alloc(a, s->workflow_count * sizeof *rows);
-    for (size_t i = 0; i < s->workflow_count; i++)
-        rows[i] = workflow_copy(a, &s->workflows[i].row);
-    *ret = rows;
-    *ret_count = s->workflow_count;
+    mem_workflow_list(m, after, a, ret, ret_count);
+    *ret_generation = m->generation;
     return ERR_OK;
 }
 
@@ -619,40 +578,93 @@ static enum err memory_audit_list(struct store *base, const struct audit_query *
 
 /* --- the node --- */
 
-static void lease_give(struct mem_lease *l, const struct lease_try *want)
+static struct generations generations_now(const struct memory_store *s)
 {
-    struct arena fresh = {0};
-    struct slice name = arena_copy(&fresh, l->name);
-    struct lease lease = l->lease;
-
-    lease.epoch += !slice_eq(lease.holder, want->holder);
-    lease.holder = arena_copy(&fresh, want->holder);
-    lease.until = want->until;
-    arena_fini(&l->arena); /* after what is kept of it was copied */
-    *l = (struct mem_lease){fresh, name, lease};
+    return (struct generations){.workflows = s->workflows.generation,
+                                .tokens = s->access.generation};
 }
 
-static struct mem_lease *lease_make(struct memory_store *s, struct slice name)
+static enum err memory_generations(struct store *base, struct generations *ret, struct error *e)
 {
-    s->leases = grow(s->leases, s->lease_count + 1, sizeof *s->leases);
-    struct mem_lease *l = &s->leases[s->lease_count++];
-    *l = (struct mem_lease){0};
-    l->name = arena_copy(&l->arena, name);
+    if (fault())
+        return fails(e);
+    *ret = generations_now(memory_store_of(base));
+    return ERR_OK;
+}
+
+static struct lease lease_try(struct memory_store *s, const struct lease_try *want, struct arena *a)
+{
+    struct lease l = mem_lease_try(&s->nodes, want);
+
+    l.holder = arena_copy(a, l.holder);
+    l.generations = generations_now(s);
     return l;
 }
 
 static enum err memory_lease(struct store *base, const struct lease_try *want, struct arena *a,
                              struct lease *ret, struct error *e)
 {
+    if (fault())
+        return fails(e);
+    *ret = lease_try(memory_store_of(base), want, a);
+    return ERR_OK;
+}
+
+static void survey_task(struct memory_store *s, struct survey *v, const struct task_row *row)
+{
+    bool sleeps =
+        row->state == TASK_PENDING && !row->locked_by.ptr && slice_is(row->waiting_for, "time");
+    const struct claim orphans = {.kind = CLAIM_NODE, .locked_by = v->owner, .now = v->now};
+
+    if (row->wake_at && (!v->wake_at || row->wake_at < v->wake_at))
+        v->wake_at = row->wake_at;
+    if (sleeps && (!v->due_at || row->rank < v->due_at))
+        v->due_at = row->rank;
+    v->requested |= row->request.ptr && slice_eq(row->locked_by, v->owner);
+    v->orphans |= claim_wants(s, &orphans, row);
+    for (size_t i = 0; i < v->agent_count; i++) {
+        const struct claim c = {.kind = CLAIM_AGENT, .agent = v->agents[i]};
+        v->waiting[i] |= claim_wants(s, &c, row);
+    }
+}
+
+static enum err memory_survey(struct store *base, struct survey *v, struct arena *a,
+                              struct error *e)
+{
     struct memory_store *s = memory_store_of(base);
+    struct lease_try want = {.name = v->lease,
+                             .holder = v->owner,
+                             .now = v->now,
+                             .length_ms = v->length_ms};
 
     if (fault())
         return fails(e);
-    const struct mem_lease *found = lease_find(s, want->name);
-    struct mem_lease *l = found ? &s->leases[found - s->leases] : lease_make(s, want->name);
-    if (l->lease.until <= want->now || want->seize || slice_eq(l->lease.holder, want->holder))
-        lease_give(l, want);
-    *ret = (struct lease){arena_copy(a, l->lease.holder), l->lease.epoch, l->lease.until};
+    v->own = lease_try(s, &want, a);
+    want.name = SLICE(SUPERVISOR_LEASE);
+    if (v->leads)
+        v->lead = lease_try(s, &want, a);
+    v->waiting = arena_alloc(a, (v->agent_count + 1) * sizeof *v->waiting);
+    v->requested = v->orphans = false;
+    v->due_at = v->wake_at = 0;
+    for (size_t i = 0; i < s->task_count; i++)
+        survey_task(s, v, &s->tasks[i]->row);
+    return ERR_OK;
+}
+
+static enum err memory_node_put(struct store *base, const struct node_row *row, struct error *e)
+{
+    if (fault())
+        return fails(e);
+    mem_node_put(&memory_store_of(base)->nodes, row);
+    return committed(e);
+}
+
+static enum err memory_node_list(struct store *base, int64_t now, struct arena *a,
+                                 struct node_row **ret, size_t *ret_count, struct error *e)
+{
+    if (fault())
+        return fails(e);
+    mem_node_list(&memory_store_of(base)->nodes, now, a, ret, ret_count);
     return ERR_OK;
 }
 
@@ -702,15 +714,11 @@ static void memory_close(struct store *base)
 
     for (size_t i = 0; i < s->task_count; i++)
         mem_task_free(s->tasks[i]);
-    for (size_t i = 0; i < s->workflow_count; i++)
-        arena_fini(&s->workflows[i].arena);
-    for (size_t i = 0; i < s->lease_count; i++)
-        arena_fini(&s->leases[i].arena);
+    mem_workflows_fini(&s->workflows);
     mem_access_fini(&s->access);
+    mem_nodes_fini(&s->nodes);
     map_fini(&s->by_id);
     free(s->tasks);
-    free(s->workflows);
-    free(s->leases);
     free(s);
 }
 
@@ -726,18 +734,24 @@ static const struct store_ops ops = {
     .commit = memory_commit,
     .probe = memory_probe,
     .get = memory_get,
+    .glance = memory_glance,
     .overdue = memory_overdue,
     .list = memory_list,
     .retire = memory_retire,
     .workflow_put = memory_workflow_put,
     .workflow_get = memory_workflow_get,
     .workflow_list = memory_workflow_list,
+    .workflow_since = memory_workflow_since,
+    .generations = memory_generations,
     .token_put = memory_token_put,
     .token_delete = memory_token_delete,
     .token_list = memory_token_list,
     .audit_list = memory_audit_list,
     .requested = memory_requested,
     .lease = memory_lease,
+    .survey = memory_survey,
+    .node_put = memory_node_put,
+    .node_list = memory_node_list,
     .secret = memory_secret,
     .boot = memory_boot,
     .used_until = memory_used_until,

@@ -63,6 +63,7 @@ void mem_token_delete(struct mem_access *m, struct slice name)
     for (size_t i = 0; i < m->token_count; i++)
         if (slice_eq(m->tokens[i].row.name, name)) {
             struct arena a = m->tokens[i].arena;
+            m->generation++;
             memmove(&m->tokens[i], &m->tokens[i + 1], (m->token_count - i - 1) * sizeof *m->tokens);
             m->token_count--;
             arena_fini(&a); /* last: the name may lie in it */
@@ -82,6 +83,7 @@ void mem_token_put(struct mem_access *m, const struct token_row *t)
 
     fresh.row = token_copy(&fresh.arena, t);
     mem_token_delete(m, fresh.row.name);
+    m->generation++;
     m->tokens = reallocarray(m->tokens, m->token_count + 1, sizeof *m->tokens);
     ASSERT(m->tokens);
     m->tokens[m->token_count++] = fresh;

@@ -16,6 +16,7 @@ struct mem_access {
     struct arena audit_arena; /* of the texts */
     struct audit *audits;     /* audits[seq - 1] */
     size_t audit_count, audit_cap;
+    uint64_t generation; /* of the tokens: raised with each change of them */
 };
 
 void mem_access_fini(struct mem_access *m);

@@ -11,32 +11,22 @@ static void pg_close(struct store *base)
         free(s->sql[i]);
     free(s->conninfo);
     free(s->node);
+    store_time_fini(&s->time);
     free(s);
 }
 
-static enum err pg_lease(struct store *base, const struct lease_try *want, struct arena *a,
-                         struct lease *ret, struct error *e)
+static enum err pg_generations(struct store *base, struct generations *ret, struct error *e)
 {
     CLEANUP(arena_fini) struct arena own = {0};
     struct postgres_store *s = postgres_store_of(base);
-    struct query q[2];
-    PGresult *r[2] = {0};
+    struct query q;
 
-    query_of(&q[0], s, PG_LEASE_TAKE, &own);
-    param_text(&q[0], want->name);
-    param_text(&q[0], want->holder);
-    param_number(&q[0], want->now);
-    param_number(&q[0], want->until);
-    param_flag(&q[0], want->seize);
-    query_of(&q[1], s, PG_LEASE_GET, &own);
-    param_text(&q[1], want->name);
-    struct pg_end o = pg_transact(s, q, COUNT_OF(q), r, e, "take a lease");
-    enum err err = pg_end_err(&o, e);
-    if (err == ERR_OK)
-        *ret = (struct lease){arena_copy(a, result_text(r[1], 0, 0)),
-                              (uint64_t)result_number(r[1], 0, 1), result_number(r[1], 0, 2)};
-    results_clear(r, COUNT_OF(r));
-    return err;
+    query_of(&q, s, PG_GENERATIONS, &own);
+    CLEANUP(result_end) PGresult *r = pg_read(s, &q, e, "look for what is new");
+    if (!r)
+        return e->code;
+    *ret = (struct generations){(uint64_t)result_number(r, 0, 0), (uint64_t)result_number(r, 0, 1)};
+    return ERR_OK;
 }
 
 static const unsigned char *pg_secret(struct store *base)
@@ -61,6 +51,7 @@ static const struct store_ops ops = {
     .commit = pg_commit,
     .probe = pg_probe,
     .get = pg_get,
+    .glance = pg_glance,
     .overdue = pg_overdue,
     .list = pg_list,
     .census = pg_census,
@@ -68,15 +59,21 @@ static const struct store_ops ops = {
     .workflow_put = pg_workflow_put,
     .workflow_get = pg_workflow_get,
     .workflow_list = pg_workflow_list,
+    .workflow_since = pg_workflow_since,
+    .generations = pg_generations,
     .token_put = pg_token_put,
     .token_delete = pg_token_delete,
     .token_list = pg_token_list,
     .audit_list = pg_audit_list,
     .requested = pg_requested,
     .lease = pg_lease,
+    .survey = pg_survey,
+    .node_put = pg_node_put,
+    .node_list = pg_node_list,
     .secret = pg_secret,
     .boot = pg_boot,
     .used_until = pg_used_until,
+    .now = pg_now,
 };
 
 static bool is_schema(const char *name)
@@ -99,6 +96,7 @@ static struct postgres_store *make(const struct postgres_options *o, const char 
     (void)snprintf(s->schema, sizeof s->schema, "%s", schema);
     (void)snprintf(s->prefix, sizeof s->prefix, "\"%s\".", schema);
     s->wait_ms = o->wait_ms ? o->wait_ms : 10000;
+    store_time_init(&s->time, 0);
     for (size_t i = 0; i < PG_COUNT; i++) {
         struct buf b = {0};
         pg_sql_expand(&b, pg_sql_text((enum pg_sql)i), s->prefix);

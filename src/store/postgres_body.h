@@ -17,13 +17,16 @@
  *   postgres_retire.c      deletes what ended long ago
  *   postgres_workflow.c    definitions
  *   postgres_access.c      tokens, and the audit
- *   postgres.c             open, close, leases, the table of operations
+ *   postgres_node.c        what nodes say of themselves
+ *   postgres_time.c        the database's clock, and leases, which go by it
+ *   postgres.c             open, close, the table of operations
  */
 
 #include <libpq-fe.h>
 
 #include "base/buf.h"
 #include "store/postgres.h"
+#include "store/store_time.h"
 
 enum {
     PG_SCHEMA_VERSION = 1,
@@ -76,6 +79,7 @@ enum pg_sql {
     PG_CLAIM_NODE,
     PG_PROBE,
     PG_GET,
+    PG_GLANCE,
     PG_OVERDUE,
     PG_REQUESTED,
     PG_SCAN,
@@ -92,15 +96,19 @@ enum pg_sql {
     PG_WORKFLOW_PUT,
     PG_WORKFLOW_GET,
     PG_WORKFLOW_LIST,
+    PG_WORKFLOW_SINCE,
+    PG_GENERATIONS,
     PG_TOKEN_LOCK,
     PG_TOKEN_PUT,
     PG_TOKEN_DELETE,
     PG_TOKEN_LAST_ADMIN,
     PG_TOKEN_LIST,
     PG_AUDIT_LIST,
-    PG_LEASE_TAKE,
-    PG_LEASE_GET,
+    PG_LEASE,
+    PG_SURVEY,
     PG_BOOT,
+    PG_NODE_PUT,
+    PG_NODE_LIST,
     PG_SECRET_MAKE,
     PG_SECRET_GET,
     PG_COUNT,
@@ -119,6 +127,7 @@ struct postgres_store {
     char *sql[PG_COUNT]; /* with the schema's name in them */
     uint64_t boot;
     unsigned char secret[PG_SECRET_SIZE];
+    struct store_time time;
 };
 
 static inline struct postgres_store *postgres_store_of(struct store *s)
@@ -201,6 +210,14 @@ bool pg_end_concerns_change(const struct pg_end *o);          /* its data, not t
 enum err pg_schema_check(struct postgres_store *s, struct error *e) MUST_USE;
 enum err pg_schema_node(struct postgres_store *s, struct error *e) MUST_USE; /* boot, secret */
 
+/* postgres_time.c */
+/* A round trip gave `theirs` of the database's clock. */
+void pg_time_heard(struct postgres_store *s, int64_t sent_at, int64_t theirs);
+int64_t pg_now(struct store *s);
+enum err pg_survey(struct store *s, struct survey *v, struct arena *a, struct error *e);
+enum err pg_lease(struct store *s, const struct lease_try *want, struct arena *a, struct lease *ret,
+                  struct error *e);
+
 /* postgres_row.c */
 void pg_row_read(const PGresult *r, int row, struct arena *a, struct task_row *ret);
 void pg_rows_read(const PGresult *r, size_t limit, struct arena *a, struct row_page *ret);
@@ -215,6 +232,8 @@ enum err pg_commit(struct store *s, struct batch *b, struct arena *a, struct err
 enum err pg_probe(struct store *s, struct error *e);
 enum err pg_get(struct store *s, struct slice id, struct arena *a, struct task_row *ret,
                 struct error *e);
+enum err pg_glance(struct store *s, const struct slice *ids, size_t count, struct arena *a,
+                   struct glance *ret, struct error *e);
 enum err pg_overdue(struct store *s, int64_t now, int64_t after_wake_at, int64_t after_seq,
                     size_t limit, struct arena *a, struct row_page *ret, struct error *e);
 enum err pg_requested(struct store *s, struct slice locked_by, int64_t after_seq, size_t limit,
@@ -231,12 +250,18 @@ enum err pg_workflow_get(struct store *s, struct slice name, int64_t version, st
                          struct workflow_row *ret, struct error *e);
 enum err pg_workflow_list(struct store *s, struct arena *a, struct workflow_row **ret,
                           size_t *ret_count, struct error *e);
+enum err pg_workflow_since(struct store *s, uint64_t after, struct arena *a,
+                           struct workflow_row **ret, size_t *ret_count, uint64_t *ret_generation,
+                           struct error *e);
 enum err pg_token_put(struct store *s, const struct token_row *t, bool replace,
                       const struct audit *audit, struct error *e);
 enum err pg_token_delete(struct store *s, struct slice name, int64_t now, const struct audit *audit,
                          struct error *e);
 enum err pg_token_list(struct store *s, struct arena *a, struct token_row **ret, size_t *ret_count,
                        struct error *e);
+enum err pg_node_put(struct store *s, const struct node_row *row, struct error *e);
+enum err pg_node_list(struct store *s, int64_t now, struct arena *a, struct node_row **ret,
+                      size_t *ret_count, struct error *e);
 enum err pg_audit_list(struct store *s, const struct audit_query *q, struct arena *a,
                        struct audit_page *ret, struct error *e);
 

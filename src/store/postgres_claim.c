@@ -52,7 +52,6 @@ size_t pg_claim_queries(struct postgres_store *s, const struct claim *c, struct 
     case CLAIM_NODE:
         query_of(ret, s, PG_CLAIM_NODE, a);
         param_text(ret, c->locked_by);
-        param_number(ret, c->now);
         param_number(ret, (int64_t)c->limit);
         return 1;
     }

@@ -24,6 +24,31 @@ enum err pg_get(struct store *base, struct slice id, struct arena *a, struct tas
     return ERR_OK;
 }
 
+enum err pg_glance(struct store *base, const struct slice *ids, size_t count, struct arena *a,
+                   struct glance *ret, struct error *e)
+{
+    CLEANUP(arena_fini) struct arena own = {0};
+    struct postgres_store *s = postgres_store_of(base);
+    struct array texts = {0};
+    struct query q;
+    (void)a;
+
+    for (size_t i = 0; i < count; i++)
+        array_text(&texts, text_is_storable(ids[i]) ? ids[i] : SLICE_NONE);
+    query_of(&q, s, PG_GLANCE, &own);
+    param_array(&q, &texts, ARRAY_TEXTS);
+    CLEANUP(result_end) PGresult *r = pg_read(s, &q, e, "look at tasks");
+    if (!r)
+        return e->code;
+    memset(ret, 0, count * sizeof *ret);
+    for (int row = 0; row < PQntuples(r); row++) {
+        struct glance *g = &ret[result_number(r, row, 0) - 1];
+        if (task_state_parse(result_text(r, row, 2), &g->state))
+            g->revision = (uint64_t)result_number(r, row, 1);
+    }
+    return ERR_OK;
+}
+
 enum err pg_overdue(struct store *base, int64_t now, int64_t after_wake_at, int64_t after_seq,
                     size_t limit, struct arena *a, struct row_page *ret, struct error *e)
 {

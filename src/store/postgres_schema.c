@@ -135,14 +135,19 @@ enum err pg_schema_node(struct postgres_store *s, struct error *e)
 
     if (getrandom(s->secret, sizeof s->secret, 0) != sizeof s->secret)
         return error_set(e, ERR_IO, "the system gives no random bytes");
+    enum err err = connection_ready(s, e);
+    if (err != ERR_OK)
+        return err;
+    int64_t sent_at = store_time_steady();
     query_of(&q[0], s, PG_SECRET_MAKE, &a);
     param_bytes(&q[0], s->secret, sizeof s->secret);
     query_of(&q[1], s, PG_SECRET_GET, &a);
     query_of(&q[2], s, PG_BOOT, &a);
     param_text(&q[2], slice_of(s->node));
     struct pg_end o = pg_transact(s, q, COUNT_OF(q), r, e, "begin");
-    enum err err = pg_end_err(&o, e);
+    err = pg_end_err(&o, e);
     if (err == ERR_OK) {
+        pg_time_heard(s, sent_at, result_number(r[2], 0, 1));
         struct slice secret = result_text(r[1], 0, 0);
         s->boot = (uint64_t)result_number(r[2], 0, 0);
         if (secret.len == sizeof s->secret)

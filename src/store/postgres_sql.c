@@ -35,6 +35,33 @@
     "AND c.place <= " limit " RETURNING " COLUMNS("t") ", c.place) SELECT " COLUMNS("u")      \
         PAYLOADS("u") ", (SELECT count(*) FROM c) FROM u ORDER BY u.place"
 
+/* The database's clock. Leases go by it alone. */
+#define CLOCK       "(extract(epoch FROM clock_timestamp()) * 1000)::int8"
+#define RUNS(until) until " > " CLOCK " AND " until " <= " CLOCK " + 60000"
+/* One reading of the clock for the whole statement: excluded.until less the length. */
+#define MAY_TAKE(seize)                                                                        \
+    "(" seize " OR l.holder = excluded.holder OR l.until <= excluded.until - $3 OR l.until > " \
+    "excluded.until - $3 + 60000)"
+/* What is done to one that somebody has. */
+#define TAKE_LEASE(seize)                                            \
+    "ON CONFLICT (name) DO UPDATE SET "                              \
+    "holder = CASE WHEN " MAY_TAKE(                                  \
+        seize) " THEN excluded.holder ELSE l.holder END, "           \
+               "epoch = l.epoch + (" MAY_TAKE(                       \
+                   seize) " AND l.holder <> excluded.holder)::int, " \
+                          "until = CASE WHEN " MAY_TAKE(             \
+                              seize) " THEN excluded.until ELSE l.until END "
+
+/* The owners of tasks (o) that have no lease (gone): owners come from the index, one step for each.
+ * Behind WITH RECURSIVE. */
+#define GONE(me)                                                                                \
+    "o(owner) AS ((SELECT locked_by FROM ~task WHERE locked_by IS NOT NULL ORDER BY locked_by " \
+    "LIMIT 1) UNION ALL SELECT (SELECT t.locked_by FROM ~task AS t WHERE t.locked_by > "        \
+    "o.owner ORDER BY t.locked_by LIMIT 1) FROM o WHERE o.owner IS NOT NULL), "                 \
+    "gone AS MATERIALIZED (SELECT o.owner FROM o WHERE o.owner IS NOT NULL AND o.owner <> " me  \
+    " AND NOT EXISTS (SELECT 1 FROM ~lease AS l WHERE l.name = 'node/' || "                     \
+    "regexp_replace(o.owner, '/[^/]*$', '') AND l.holder = o.owner AND " RUNS("l.until") ")), "
+
 #define CLAIMABLE \
     "~task AS t WHERE t.state = 'pending' AND t.locked_by IS NULL AND t.waiting_for = "
 
@@ -70,6 +97,12 @@
 #define RETIRE_WANTS(t) \
     t ".ended_at < $3 AND " t ".state = ANY ($4::text[]) AND " t ".locked_by IS NULL"
 #define RETIRE_SEEN "count(*), max(w.seq), max(w.submitted_at) FROM w"
+
+/* See struct generations. */
+#define GENERATION(of) "(SELECT g.number FROM ~generation AS g WHERE g.name = '" of "')"
+#define GENERATION_RAISE(of)                                            \
+    "INSERT INTO ~generation AS g (name, number) VALUES ('" of "', 1) " \
+    "ON CONFLICT (name) DO UPDATE SET number = g.number + 1"
 
 /* Is it the last admin's? No other one's would be good at that time. */
 #define LAST_ADMIN(now)                                                                    \
@@ -145,22 +178,17 @@ const char *pg_sql_text(enum pg_sql which)
             "THEN substr(t.locked_by, $4::int)::int8 < $5 ELSE true END "
             "ORDER BY t.locked_by, t.seq LIMIT $6 + 1 FOR UPDATE SKIP LOCKED) AS c), "
             TAKE("t.state", "t.started_at", "$6"),
-        /* The owners that there are come from the index, one step for each. */
-        [PG_CLAIM_NODE] = "WITH RECURSIVE o(owner) AS ((SELECT locked_by FROM ~task WHERE locked_by "
-            "IS NOT NULL ORDER BY locked_by LIMIT 1) UNION ALL SELECT (SELECT t.locked_by FROM "
-            "~task AS t WHERE t.locked_by > o.owner ORDER BY t.locked_by LIMIT 1) FROM o "
-            "WHERE o.owner IS NOT NULL), "
-            "gone AS MATERIALIZED (SELECT o.owner FROM o WHERE o.owner IS NOT NULL "
-            "AND o.owner <> $1 AND NOT EXISTS (SELECT 1 FROM ~lease AS l WHERE l.name = 'node/' || "
-            "regexp_replace(o.owner, '/[^/]*$', '') AND l.holder = o.owner AND l.until > $2)), "
+        [PG_CLAIM_NODE] = "WITH RECURSIVE " GONE("$1")
             "c AS MATERIALIZED (SELECT c.seq, row_number() OVER (ORDER BY c.locked_by, c.seq) "
             "AS place FROM (SELECT t.seq, t.locked_by FROM ~task AS t JOIN gone "
-            "ON t.locked_by = gone.owner ORDER BY t.locked_by, t.seq LIMIT $3 + 1 "
+            "ON t.locked_by = gone.owner ORDER BY t.locked_by, t.seq LIMIT $2 + 1 "
             "FOR UPDATE OF t SKIP LOCKED) AS c), "
-            TAKE("t.state", "t.started_at", "$3"),
+            TAKE("t.state", "t.started_at", "$2"),
         [PG_PROBE] = "INSERT INTO ~meta (name, value) VALUES ('probe', $1) "
             "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
         [PG_GET] = "SELECT " COLUMNS("t") PAYLOADS("t") " FROM ~task AS t WHERE t.id = $1",
+        [PG_GLANCE] = "SELECT i.nth, t.revision, t.state FROM unnest($1::text[]) WITH ORDINALITY "
+            "AS i(id, nth) JOIN ~task AS t ON t.id = i.id",
         [PG_OVERDUE] = "SELECT " COLUMNS("t") " FROM ~task AS t WHERE t.wake_at <= $1 "
             "AND (t.wake_at, t.seq) > ($2, $3) ORDER BY t.wake_at, t.seq LIMIT $4",
         [PG_REQUESTED] = "SELECT " COLUMNS("t") " FROM ~task AS t WHERE t.request IS NOT NULL "
@@ -219,13 +247,14 @@ const char *pg_sql_text(enum pg_sql which)
             "SELECT (SELECT count(*) FROM d), " RETIRE_SEEN,
         [PG_RETIRE_COUNT] = RETIRE_LOOK " SELECT count(*) FILTER (WHERE " RETIRE_WANTS("w") "), "
             RETIRE_SEEN,
-        /* One at a time a name: both wait for the row of the lock, which stays. */
-        [PG_WORKFLOW_LOCK] = "INSERT INTO ~meta (name, value) VALUES ('lock/workflow', '') "
-            "ON CONFLICT (name) DO UPDATE SET value = ''",
+        /* One at a time: both wait for the row of the generation, whose numbers so are seen in
+         * their order. */
+        [PG_WORKFLOW_LOCK] = GENERATION_RAISE("workflow"),
         [PG_WORKFLOW_PUT] = "WITH o AS (SELECT w.version, w.text FROM ~workflow AS w "
             "WHERE w.name = $1 ORDER BY w.version DESC LIMIT 1), "
-            "n AS (INSERT INTO ~workflow (name, version, text, created_at) "
-            "SELECT $1, coalesce((SELECT version FROM o), 0) + 1, $2, $3 "
+            "n AS (INSERT INTO ~workflow (name, version, text, created_at, generation) "
+            "SELECT $1, coalesce((SELECT version FROM o), 0) + 1, $2, $3, "
+            GENERATION("workflow") " "
             "WHERE NOT EXISTS (SELECT 1 FROM o WHERE o.text = $2) RETURNING version), "
             "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason) "
             "SELECT $4, $5, $6, $7, $8, $1 || ', version ' || n.version FROM n "
@@ -236,8 +265,11 @@ const char *pg_sql_text(enum pg_sql which)
             "WHERE name = $1 AND ($2::int8 = 0 OR version = $2) ORDER BY version DESC LIMIT 1",
         [PG_WORKFLOW_LIST] = "SELECT name, version, text, created_at FROM ~workflow "
             "ORDER BY name, version",
-        [PG_TOKEN_LOCK] = "INSERT INTO ~meta (name, value) VALUES ('lock/token', '') "
-            "ON CONFLICT (name) DO UPDATE SET value = ''",
+        [PG_WORKFLOW_SINCE] = "SELECT g.number, w.name, w.version, w.text, w.created_at "
+            "FROM ~generation AS g LEFT JOIN ~workflow AS w ON w.generation > $1 "
+            "WHERE g.name = 'workflow' ORDER BY w.generation",
+        [PG_GENERATIONS] = "SELECT " GENERATION("workflow") ", " GENERATION("token"),
+        [PG_TOKEN_LOCK] = GENERATION_RAISE("token"),
         [PG_TOKEN_PUT] = "WITH t AS (INSERT INTO ~token (name, hash, roles, admin, created_at, "
             "expires_at) VALUES ($1, $2, $3, $4, $5, $6) RETURNING name) "
             "INSERT INTO ~audit (at, actor, verb, task, step, reason) "
@@ -252,13 +284,50 @@ const char *pg_sql_text(enum pg_sql which)
             "ORDER BY name",
         [PG_AUDIT_LIST] = "SELECT seq, at, actor, verb, task, step, reason FROM ~audit "
             "WHERE seq < $1 AND ($3::text IS NULL OR task = $3) ORDER BY seq DESC LIMIT $2",
-        [PG_LEASE_TAKE] = "INSERT INTO ~lease AS l (name, holder, epoch, until) "
-            "VALUES ($1, $2, 1, $4) ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, "
-            "epoch = l.epoch + (l.holder <> excluded.holder)::int, until = excluded.until "
-            "WHERE l.until <= $3 OR $5 OR l.holder = excluded.holder",
-        [PG_LEASE_GET] = "SELECT holder, epoch, until FROM ~lease WHERE name = $1",
+        /* Somebody else's that runs is only read. Otherwise the row is taken; if that had to wait
+         * for somebody who took it meanwhile, it stays theirs, and is what comes back. */
+        [PG_LEASE] = "WITH r AS MATERIALIZED (SELECT l.holder, l.epoch, l.until FROM ~lease AS l "
+            "WHERE l.name = $1 AND NOT $4 AND l.holder <> $2 AND " RUNS("l.until") "), "
+            "t AS (INSERT INTO ~lease AS l (name, holder, epoch, until) "
+            "SELECT $1, $2, 1, " CLOCK " + $3 WHERE NOT EXISTS (SELECT 1 FROM r) "
+            TAKE_LEASE("$4")
+            "RETURNING l.holder, l.epoch, l.until) "
+            "SELECT holder, epoch, until, " CLOCK ", "
+            GENERATION("workflow") ", "
+            GENERATION("token") " FROM t "
+            "UNION ALL SELECT holder, epoch, until, " CLOCK ", "
+            GENERATION("workflow") ", "
+            GENERATION("token") " FROM r",
+        [PG_SURVEY] = "WITH RECURSIVE q AS (SELECT q.name FROM unnest($1::text[]) AS q(name)), "
+            "r AS MATERIALIZED (SELECT l.name, l.holder, l.epoch, l.until FROM ~lease AS l "
+            "JOIN q ON q.name = l.name WHERE l.holder <> $2 AND " RUNS("l.until") "), "
+            "t AS (INSERT INTO ~lease AS l (name, holder, epoch, until) "
+            "SELECT q.name, $2, 1, " CLOCK " + $3 FROM q "
+            "WHERE NOT EXISTS (SELECT 1 FROM r WHERE r.name = q.name) ORDER BY q.name "
+            TAKE_LEASE("false")
+            "RETURNING l.name, l.holder, l.epoch, l.until), "
+            GONE("$2")
+            "x AS (SELECT * FROM t UNION ALL SELECT * FROM r) "
+            "SELECT x.holder, x.epoch, x.until, " CLOCK ", "
+            GENERATION("workflow") ", " GENERATION("token") ", "
+            "EXISTS (SELECT 1 FROM ~task AS t WHERE t.request IS NOT NULL AND t.locked_by = $2), "
+            "EXISTS (SELECT 1 FROM gone), "
+            "(SELECT t.rank FROM " CLAIMABLE "'time' ORDER BY t.rank, t.seq LIMIT 1), "
+            "(SELECT t.wake_at FROM ~task AS t WHERE t.wake_at IS NOT NULL "
+            "ORDER BY t.wake_at, t.seq LIMIT 1), "
+            "ARRAY(SELECT w.nth FROM unnest($4::text[]) WITH ORDINALITY AS w(agent, nth) "
+            "WHERE EXISTS (SELECT 1 FROM " CLAIMABLE "w.agent)) "
+            "FROM x ORDER BY x.name",
         [PG_BOOT] = "INSERT INTO ~node AS n (name, boot) VALUES ($1, 1) "
-            "ON CONFLICT (name) DO UPDATE SET boot = n.boot + 1 RETURNING boot",
+            "ON CONFLICT (name) DO UPDATE SET boot = n.boot + 1, url = NULL, started_at = NULL, "
+            "schedules = false, supervises = false, draining = false RETURNING boot, " CLOCK,
+        [PG_NODE_PUT] = "UPDATE ~node SET url = $3, schedules = $4, supervises = $5, version = $6, "
+            "started_at = $7, draining = $8 WHERE name = $1 AND boot = $2",
+        [PG_NODE_LIST] = "SELECT n.name, n.boot, n.url, n.schedules, n.supervises, n.version, "
+            "n.started_at, n.draining, l.until, EXISTS (SELECT 1 FROM ~lease AS s WHERE s.name = "
+            "'" SUPERVISOR_LEASE "' AND s.holder = n.name || '/' || n.boot AND s.until > $1) "
+            "FROM ~node AS n LEFT JOIN ~lease AS l ON l.name = '" NODE_LEASE "' || n.name "
+            "WHERE coalesce(l.until, n.started_at) > $2 ORDER BY n.name",
         [PG_SECRET_MAKE] = "INSERT INTO ~meta (name, value) VALUES ('secret', $1) "
             "ON CONFLICT (name) DO NOTHING",
         [PG_SECRET_GET] = "SELECT value FROM ~meta WHERE name = 'secret'",

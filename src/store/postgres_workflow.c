@@ -39,13 +39,14 @@ enum err pg_workflow_put(struct store *base, struct slice name, struct slice tex
     return err;
 }
 
-static void workflow_read(const PGresult *r, int row, struct arena *a, struct workflow_row *ret)
+static void workflow_read(const PGresult *r, int row, int column, struct arena *a,
+                          struct workflow_row *ret)
 {
     *ret = (struct workflow_row){
-        .name = arena_copy(a, result_text(r, row, 0)),
-        .version = result_number(r, row, 1),
-        .text = arena_copy(a, result_text(r, row, 2)),
-        .created_at = result_number(r, row, 3),
+        .name = arena_copy(a, result_text(r, row, column)),
+        .version = result_number(r, row, column + 1),
+        .text = arena_copy(a, result_text(r, row, column + 2)),
+        .created_at = result_number(r, row, column + 3),
     };
 }
 
@@ -65,7 +66,7 @@ enum err pg_workflow_get(struct store *base, struct slice name, int64_t version,
     if (PQntuples(r) == 0)
         return error_set(e, ERR_NOT_FOUND, "there is no workflow %.*s%s", SLICE_ARG(name),
                          version ? " of that version" : "");
-    workflow_read(r, 0, a, ret);
+    workflow_read(r, 0, 0, a, ret);
     return ERR_OK;
 }
 
@@ -83,6 +84,30 @@ enum err pg_workflow_list(struct store *base, struct arena *a, struct workflow_r
     *ret_count = (size_t)PQntuples(r);
     *ret = *ret_count ? arena_alloc(a, *ret_count * sizeof **ret) : NULL;
     for (size_t i = 0; i < *ret_count; i++)
-        workflow_read(r, (int)i, a, &(*ret)[i]);
+        workflow_read(r, (int)i, 0, a, &(*ret)[i]);
+    return ERR_OK;
+}
+
+enum err pg_workflow_since(struct store *base, uint64_t after, struct arena *a,
+                           struct workflow_row **ret, size_t *ret_count, uint64_t *ret_generation,
+                           struct error *e)
+{
+    CLEANUP(arena_fini) struct arena own = {0};
+    struct postgres_store *s = postgres_store_of(base);
+    struct query q;
+
+    query_of(&q, s, PG_WORKFLOW_SINCE, &own);
+    param_number(&q, (int64_t)after);
+    CLEANUP(result_end) PGresult *r = pg_read(s, &q, e, "read new workflows");
+    if (!r)
+        return e->code;
+    /* One row without a definition, if there is no new one; no row at all, if nobody ever stored
+     * one. */
+    size_t count = (size_t)PQntuples(r);
+    *ret_generation = count ? (uint64_t)result_number(r, 0, 0) : 0;
+    *ret_count = count && result_text(r, 0, 1).ptr ? count : 0;
+    *ret = *ret_count ? arena_alloc(a, *ret_count * sizeof **ret) : NULL;
+    for (size_t i = 0; i < *ret_count; i++)
+        workflow_read(r, (int)i, 1, a, &(*ret)[i]);
     return ERR_OK;
 }

@@ -192,7 +192,9 @@ static enum err sqlite_lease(struct store *base, const struct lease_try *want, s
 {
     (void)e;
     /* the folder's lock excludes everybody else; older starts had older epochs */
-    *ret = (struct lease){arena_copy(a, want->holder), sqlite_store_of(base)->boot, want->until};
+    *ret = (struct lease){.holder = arena_copy(a, want->holder),
+                          .epoch = sqlite_store_of(base)->boot,
+                          .until = want->now + want->length_ms};
     return ERR_OK;
 }
 
@@ -251,6 +253,7 @@ static const struct store_ops ops = {
     .commit = sqlite_commit,
     .probe = sqlite_probe,
     .get = sqlite_get,
+    .glance = sqlite_glance,
     .overdue = sqlite_overdue,
     .list = sqlite_list,
     .census = sqlite_census,

@@ -90,6 +90,7 @@ enum sql {
     SQL_CLAIM_OWNED,
     SQL_TAKE,
     SQL_GET,
+    SQL_GLANCE,
     SQL_PAYLOADS,
     SQL_OVERDUE,
     SQL_SCAN, /* what a listing looks at, newest first: by seq, state, workflow, tag */
@@ -266,6 +267,8 @@ int rows_read(sqlite3_stmt *q, struct arena *a, size_t limit, struct row_page *r
 enum err sqlite_commit(struct store *s, struct batch *b, struct arena *a, struct error *e);
 enum err sqlite_probe(struct store *s, struct error *e);
 int sqlite_claim(struct sqlite_store *s, struct claim *c, struct arena *a) MUST_USE;
+enum err sqlite_glance(struct store *s, const struct slice *ids, size_t count, struct arena *a,
+                       struct glance *ret, struct error *e);
 enum err sqlite_get(struct store *s, struct slice id, struct arena *a, struct task_row *ret,
                     struct error *e);
 enum err sqlite_overdue(struct store *s, int64_t now, int64_t after_wake_at, int64_t after_seq,

@@ -39,6 +39,36 @@ enum err sqlite_get(struct store *base, struct slice id, struct arena *a, struct
     return ERR_OK;
 }
 
+static int glance(struct db *d, struct slice id, struct glance *ret)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+
+    int rc = db_query(d, SQL_GLANCE, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_text(q, 1, id);
+    rc = query_step(q);
+    *ret = (struct glance){0};
+    if (rc == SQLITE_ROW && task_state_parse(query_text(q, 1), &ret->state))
+        ret->revision = (uint64_t)sqlite3_column_int64(q, 0);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+enum err sqlite_glance(struct store *base, const struct slice *ids, size_t count, struct arena *a,
+                       struct glance *ret, struct error *e)
+{
+    struct sqlite_store *s = sqlite_store_of(base);
+    int rc = SQLITE_OK;
+    (void)a;
+
+    enum err err = store_ready(s, e);
+    if (err != ERR_OK)
+        return err;
+    for (size_t i = 0; i < count && rc == SQLITE_OK; i++)
+        rc = glance(&s->reader, ids[i], &ret[i]);
+    return rc == SQLITE_OK ? ERR_OK : store_failed(s, rc, e, "look at tasks");
+}
+
 static int overdue(struct db *d, int64_t now, int64_t after_wake_at, int64_t after_seq,
                    size_t limit, struct arena *a, struct row_page *ret)
 {

@@ -65,6 +65,7 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_TAKE] = "UPDATE task SET revision = ?2, state = ?3, locked_by = ?4, started_at = ?5, "
             "waiting_for = NULL WHERE seq = ?1",
         [SQL_GET] = "SELECT " COLUMNS " FROM task WHERE id = ?1",
+        [SQL_GLANCE] = "SELECT revision, state FROM task WHERE id = ?1",
         [SQL_PAYLOADS] = "SELECT key & 1048575, json FROM payload "
             "WHERE key > ?1 * 1048576 AND key < (?1 + 1) * 1048576 ORDER BY key",
         [SQL_OVERDUE] = "SELECT " COLUMNS " FROM task WHERE wake_at = ?2 AND wake_at <= ?1 "

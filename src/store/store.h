@@ -89,8 +89,8 @@ enum claim_kind {
     CLAIM_BOOT,  /* locked by an older boot of this node: "node/" + a number below ours. Taken over
                    as they are, running steps included */
     CLAIM_NODE,  /* locked by an owner that no longer holds its node's lease (NODE_LEASE), or whose
-                   lease has run out by `now`. Taken over in the same way. None where the store is
-                   not shared */
+                   lease has run out (by the store's clock; by `now` where it has none). Taken over
+                   in the same way. None where the store is not shared */
 };
 
 /* Takes up to `limit` tasks for `locked_by`: state processing (compensating where direction is
@@ -148,8 +148,35 @@ struct list_query {
                         less than `limit` rows, none even, with more to come */
 };
 
-/* Before a node's name: the lease that its scheduler holds as "node/boot" while it lives. */
+/* Before a node's name: the lease that it holds as "node/boot" while it lives. */
 #define NODE_LEASE "node/"
+/* What the supervisor that leads holds, as "node/boot". */
+#define SUPERVISOR_LEASE "supervisor"
+
+/* What a node does besides answering questions. */
+enum node_role {
+    NODE_SCHEDULER = 1,
+    NODE_SUPERVISOR = 2,
+    NODE_ROLES = NODE_SCHEDULER | NODE_SUPERVISOR,
+};
+
+/* A node as the others know it: what it wrote at its start and when it began to end, and (out, of
+ * node_list) what its leases tell. */
+struct node_row {
+    struct slice name;
+    uint64_t boot;
+    struct slice url; /* how clients reach it; NONE: it did not say */
+    unsigned roles;   /* enum node_role */
+    struct slice version;
+    int64_t started_at;  /* 0: it has not written anything yet */
+    bool draining;       /* it ends */
+    int64_t lease_until; /* out: of NODE_LEASE; 0: it never had one */
+    bool alive;          /* out: that lease has not run out */
+    bool leads;          /* out: its supervisor has the lease to lead, which has not run out */
+};
+
+/* Nodes whose lease ran out longer ago than this are left out of lists. */
+#define NODE_FORGOTTEN_MS INT64_C(86400000)
 
 /* How much there is of what is not over: for who looks after it. Counting ends at `most`, so that
  * it costs the same however much is stored. */
@@ -171,18 +198,56 @@ struct census {
 
 enum { CENSUS_AGENTS = 200 };
 
-/* An attempt to take or renew a lease. */
+/* No lease is longer. One that ends later than so far ahead was written by a clock that is right no
+ * more, and counts as run out. */
+#define LEASE_MAX_MS INT64_C(60000)
+
+/* An attempt to take or renew a lease. Whether it has run out, and until when it then lasts, is by
+ * the store's own clock where there is one: a node that is wrong about the time can neither steal
+ * nor keep it. */
 struct lease_try {
     struct slice name, holder;
+    int64_t now;       /* for a body without a clock (no `now`) */
+    int64_t length_ms; /* from now on, at most LEASE_MAX_MS; 0: the holder gives it up */
+    bool seize;        /* whoever has it: an older boot of the same node, say */
+};
 
-    int64_t now, until; /* until <= now: the holder gives it up */
-    bool seize;         /* whoever has it: an older boot of the same node, say */
+/* What nodes keep in memory although any of them may change it. Each change raises the number of
+ * its kind, in its transaction, and they become visible in the order of the numbers: who knows all
+ * up to a number, and reads no higher one, knows all. Both 0 where the store is not shared. */
+struct generations {
+    uint64_t workflows, tokens;
 };
 
 struct lease {
-    struct slice holder; /* who has it */
-    uint64_t epoch;      /* raised whenever the holder changes */
-    int64_t until;
+    struct slice holder;            /* who has it */
+    uint64_t epoch;                 /* raised whenever the holder changes */
+    int64_t until;                  /* by the clock that judges it */
+    struct generations generations; /* about when it was taken */
+};
+
+/* What a node that shares the store does every second, at the price of one statement: it renews its
+ * leases, and learns whether others left something for it to do. */
+struct survey {
+    struct slice lease, owner;  /* NODE_LEASE with the node's name; "node/boot", which holds it */
+    bool leads;                 /* that of the supervisor is taken or renewed, too */
+    int64_t now;                /* for a body without a clock, as in struct lease_try */
+    int64_t length_ms;          /* of both leases */
+    const struct slice *agents; /* for whom there is room here ... */
+    size_t agent_count;
+
+    struct lease own, lead; /* out: as `lease` tells them; `lead` only if it was tried */
+    bool *waiting;          /* out: ... of each: are there tasks to be claimed? */
+    bool requested;         /* out: some task of ours has a request */
+    bool orphans;           /* out: there are tasks for CLAIM_NODE */
+    int64_t due_at;         /* out: when the first task that sleeps is due; 0: none does */
+    int64_t wake_at;        /* out: the least of all tasks; 0: there is none */
+};
+
+/* What became of a task, in short. */
+struct glance {
+    uint64_t revision; /* 0: there is no such task */
+    enum task_state state;
 };
 
 struct workflow_row {
@@ -256,6 +321,11 @@ struct store_ops {
     enum err (*get)(struct store *s, struct slice id, struct arena *a, struct task_row *ret,
                     struct error *e);
 
+    /* At `count` tasks at once, for ret[count]: what others do to tasks that are not ours is found
+     * out by looking. */
+    enum err (*glance)(struct store *s, const struct slice *ids, size_t count, struct arena *a,
+                       struct glance *ret, struct error *e);
+
     /* Rows with wake_at <= now, earliest first, from (after_wake_at, after_seq) on, exclusive. */
     enum err (*overdue)(struct store *s, int64_t now, int64_t after_wake_at, int64_t after_seq,
                         size_t limit, struct arena *a, struct row_page *ret, struct error *e);
@@ -284,6 +354,15 @@ struct store_ops {
     enum err (*workflow_list)(struct store *s, struct arena *a, struct workflow_row **ret,
                               size_t *ret_count,
                               struct error *e); /* all versions, by name, version */
+    /* Those that were stored after that generation (0: all), of one name in the order of their
+     * versions, and the generation up to which that is all. NULL where the store is not shared:
+     * nobody else stores any. */
+    enum err (*workflow_since)(struct store *s, uint64_t after, struct arena *a,
+                               struct workflow_row **ret, size_t *ret_count,
+                               uint64_t *ret_generation, struct error *e);
+
+    /* As they are now. NULL where the store is not shared. */
+    enum err (*generations)(struct store *s, struct generations *ret, struct error *e);
 
     /* Stores a token. ERR_CONFLICT if the name is taken (unless `replace`), or the hash. */
     enum err (*token_put)(struct store *s, const struct token_row *t, bool replace,
@@ -302,11 +381,22 @@ struct store_ops {
     enum err (*requested)(struct store *s, struct slice locked_by, int64_t after_seq, size_t limit,
                           struct arena *a, struct row_page *ret, struct error *e);
 
-    /* Takes or renews a lease if it is free, run out at `now`, or the holder's own. *ret is the
-     * lease as it stands afterwards, whoever holds it. Where a lock excludes other servers it is
+    /* Takes or renews a lease if it is free, run out, or the holder's own. *ret is the lease as it
+     * stands afterwards, whoever holds it. Where a lock excludes other servers it is
      * always the caller's, and nothing is written. */
     enum err (*lease)(struct store *s, const struct lease_try *want, struct arena *a,
                       struct lease *ret, struct error *e);
+
+    /* No lease is seized: one that an older boot of this node holds stays its. NULL where the store
+     * is not shared. */
+    enum err (*survey)(struct store *s, struct survey *v, struct arena *a, struct error *e);
+
+    /* Writes what a node says of itself: name to draining. Nothing is done if it is a later boot's
+     * by now. NULL, as is node_list, where the store is not shared. */
+    enum err (*node_put)(struct store *s, const struct node_row *row, struct error *e);
+    /* All nodes but those forgotten (NODE_FORGOTTEN_MS), by name, as things are at `now`. */
+    enum err (*node_list)(struct store *s, int64_t now, struct arena *a, struct node_row **ret,
+                          size_t *ret_count, struct error *e);
 
     /* Some 32 secret random bytes, made at creation, the same for all nodes: the key of tokens. */
     const unsigned char *(*secret)(struct store *s);
@@ -317,6 +407,12 @@ struct store_ops {
     /* A moment, ms UTC, up to which a server was at work on it before this start; 0: none is known.
      * A lower bound, and close to the truth. */
     int64_t (*used_until)(struct store *s);
+
+    /* What time it is by the store's own clock, ms UTC, as this process knows it: that never goes
+     * backwards, may be off by as long as a round trip takes, and is measured anew with every
+     * lease. From any thread, at any time, without a call to the outside. NULL: it has no clock,
+     * and the node's counts. */
+    int64_t (*now)(struct store *s);
 
     /* A copy of all of it, for a body that keeps it in a file; NULL: this one does not. It is made
      * in steps between other calls, and is the store as it stands at the last step. Begin writes

@@ -11,9 +11,9 @@ enum {
     UNREADABLE_MS = 3600000, /* until a row that cannot be read is complained about again */
 };
 
-#define LEASE_NAME SLICE("supervisor")
+#define LEASE_NAME SLICE(SUPERVISOR_LEASE)
 
-enum phase { PHASE_IDLE, PHASE_READ, PHASE_WRITE, PHASE_LEAVE };
+enum phase { PHASE_IDLE, PHASE_READ, PHASE_LEARN, PHASE_WRITE, PHASE_LEAVE };
 
 struct supervisor {
     struct supervisor_config config;
@@ -26,6 +26,7 @@ struct supervisor {
     struct lease lease;
     struct fence fence;
     struct row_page page;
+    struct registry_wait definitions; /* of the page; LEARN: until they are read */
     struct batch batch;
     enum err err;
     struct error error;
@@ -50,7 +51,7 @@ struct supervisor *supervisor_new(const struct supervisor_config *c, struct stor
     sv->config = *c;
     sv->config.interval_ms = c->interval_ms ? c->interval_ms : 1000;
     sv->config.grace_ms = c->grace_ms ? c->grace_ms : 10000;
-    sv->config.lease_ms = c->lease_ms ? c->lease_ms : 10000;
+    sv->config.lease_ms = c->lease_ms ? c->lease_ms : 3000;
     sv->store = store;
     sv->workflows = workflows;
     sv->outside = *outside;
@@ -120,8 +121,7 @@ static void leave_run(struct store_job *j, struct store *store)
     struct supervisor *sv = CONTAINER_OF(j, struct supervisor, job);
     const struct lease_try want = {.name = LEASE_NAME,
                                    .holder = sv->config.holder,
-                                   .now = sv->scan_at,
-                                   .until = sv->scan_at};
+                                   .now = sv->scan_at}; /* for no time at all */
 
     /* If that fails, the lease runs out by itself. */
     sv->err = store->ops->lease(store, &want, &sv->arena, &sv->lease, &sv->error);
@@ -162,7 +162,7 @@ static void read_run(struct store_job *j, struct store *store)
     const struct lease_try want = {.name = LEASE_NAME,
                                    .holder = sv->config.holder,
                                    .now = sv->scan_at,
-                                   .until = sv->scan_at + sv->config.lease_ms};
+                                   .length_ms = sv->config.lease_ms};
 
     sv->err = store->ops->lease(store, &want, &sv->arena, &sv->lease, &sv->error);
     if (sv->err != ERR_OK || !slice_eq(sv->lease.holder, sv->config.holder))
@@ -233,19 +233,8 @@ static void next_page(struct supervisor *sv)
         scan_over(sv, true);
 }
 
-static void read_done(struct store_job *j)
+static void judge_page(struct supervisor *sv)
 {
-    struct supervisor *sv = CONTAINER_OF(j, struct supervisor, job);
-
-    if (sv->err != ERR_OK) {
-        scan_over(sv, false);
-        return;
-    }
-    sv->stats.leads = slice_eq(sv->lease.holder, sv->config.holder);
-    if (!sv->stats.leads) {
-        scan_over(sv, true);
-        return;
-    }
     sv->fence = (struct fence){LEASE_NAME, sv->lease.epoch};
     sv->batch = (struct batch){.fence = &sv->fence};
     sv->batch.changes = arena_alloc(&sv->arena, (sv->page.count + 1) * sizeof(struct change));
@@ -260,6 +249,50 @@ static void read_done(struct store_job *j)
         begin_write(sv);
     else
         next_page(sv);
+}
+
+/* Another node may have stored what a task of this page is of. */
+static bool knows_definitions(const struct supervisor *sv)
+{
+    for (size_t i = 0; i < sv->page.count; i++)
+        if (!registry_find(sv->workflows, sv->page.rows[i].workflow, sv->page.rows[i].version))
+            return false;
+    return true;
+}
+
+static void definitions_read(struct registry_wait *w, enum err err, const char *story)
+{
+    struct supervisor *sv = CONTAINER_OF(w, struct supervisor, definitions);
+
+    ASSERT(sv->phase == PHASE_LEARN);
+    if (err == ERR_OK) {
+        judge_page(sv);
+        return;
+    }
+    sv->err = error_set(&sv->error, err, "%s", story);
+    scan_over(sv, false);
+}
+
+static void read_done(struct store_job *j)
+{
+    struct supervisor *sv = CONTAINER_OF(j, struct supervisor, job);
+
+    if (sv->err != ERR_OK) {
+        scan_over(sv, false);
+        return;
+    }
+    if (sv->outside.generations)
+        sv->outside.generations(sv->outside.arg, &sv->lease.generations);
+    sv->stats.leads = slice_eq(sv->lease.holder, sv->config.holder);
+    if (!sv->stats.leads) {
+        scan_over(sv, true);
+        return;
+    }
+    sv->definitions.told = definitions_read;
+    if (!knows_definitions(sv) && registry_read(sv->workflows, &sv->definitions))
+        sv->phase = PHASE_LEARN;
+    else
+        judge_page(sv);
 }
 
 static void begin_read(struct supervisor *sv)
@@ -308,6 +341,41 @@ static void begin_write(struct supervisor *sv)
 
 /* ---- scans ---- */
 
+static void scan_begins(struct supervisor *sv, int64_t now)
+{
+    sv->scan_at = now;
+    sv->scan_steady = sv->outside.steady(sv->outside.arg);
+    sv->seen_wake_at = sv->seen_seq = 0;
+    notice_lost_time(sv);
+}
+
+bool supervisor_wants_lead(const struct supervisor *sv)
+{
+    return !sv->stopped;
+}
+
+/* The next survey comes before we look by ourselves, unless it is late. */
+void supervisor_surveyed(struct supervisor *sv, const struct survey *v)
+{
+    int64_t now = sv->outside.now(sv->outside.arg);
+    int64_t interval = sv->config.interval_ms;
+
+    if (!v->leads)
+        return;
+    sv->stats.leads = slice_eq(v->lead.holder, sv->config.holder);
+    if (sv->stopped)
+        leave(sv); /* it was on its way already */
+    if (sv->stopped || sv->phase != PHASE_IDLE || now < sv->scan_at + interval - interval / 4)
+        return;
+    scan_begins(sv, now);
+    if (sv->stats.leads && v->wake_at != 0 && v->wake_at <= now) {
+        begin_read(sv);
+        return;
+    }
+    scan_over(sv, true);
+    sv->next_at += interval / 2;
+}
+
 int64_t supervisor_turn(struct supervisor *sv)
 {
     int64_t now = sv->outside.now(sv->outside.arg);
@@ -316,10 +384,7 @@ int64_t supervisor_turn(struct supervisor *sv)
         return 0;
     if (now < sv->next_at)
         return sv->next_at;
-    sv->scan_at = now;
-    sv->scan_steady = sv->outside.steady(sv->outside.arg);
-    sv->seen_wake_at = sv->seen_seq = 0;
-    notice_lost_time(sv);
+    scan_begins(sv, now);
     begin_read(sv);
     return 0;
 }

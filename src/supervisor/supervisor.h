@@ -29,7 +29,7 @@ struct supervisor_config {
     struct slice holder; /* who we are, for the lease */
     int64_t interval_ms; /* default 1 s */
     int64_t grace_ms;    /* default 10 s */
-    int64_t lease_ms;    /* default 10 s */
+    int64_t lease_ms;    /* default 3 s */
 };
 
 struct supervisor_outside {
@@ -39,6 +39,8 @@ struct supervisor_outside {
     /* A request is durable in that task's row (or its wake_at was moved); `released`: the task is
      * unlocked. */
     void (*requested)(void *arg, struct slice id, bool released);
+    /* What other nodes may have stored, as of this scan. NULL: nobody is to be told. */
+    void (*generations)(void *arg, const struct generations *g);
     /* A scan did not succeed (told each time), for the log. */
     void (*failed)(void *arg, const struct error *e);
 };
@@ -54,6 +56,12 @@ bool supervisor_is_busy(const struct supervisor *sv);
 
 /* From now on nothing is begun. */
 void supervisor_stop(struct supervisor *sv);
+
+/* Where nodes share the store: should somebody take the lease to lead for it? And what was seen
+ * when that was done. It is a scan if one is due, or soon will be: then nothing more is asked of
+ * the store unless something is overdue. */
+bool supervisor_wants_lead(const struct supervisor *sv);
+void supervisor_surveyed(struct supervisor *sv, const struct survey *v);
 
 struct supervisor_stats {
     uint64_t scans, overdue, requests, conflicts;

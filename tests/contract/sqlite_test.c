@@ -510,7 +510,7 @@ static void a_store_where_nothing_happens_writes_nothing(void **state)
         const struct lease_try want = {.name = SLICE("s"),
                                        .holder = SLICE("n1/1"),
                                        .now = 1,
-                                       .until = 2};
+                                       .length_ms = 1};
         must(w->s->ops->lease(w->s, &want, &w->a, &l, &w->e), "lease");
         must(w->s->ops->overdue(w->s, 9, 0, 0, 9, &w->a, &page, &w->e), "overdue");
         must(w->s->ops->workflow_put(w->s, SLICE("o"), SLICE("A"), 1, NULL, &version, &is_new,

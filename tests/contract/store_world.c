@@ -55,22 +55,24 @@ int world_setup_sqlite(void **state)
     return 0;
 }
 
-/* Emptying a schema is cheaper than making one, by far. */
-static void empty_schema(const char *schema)
+void postgres_do(struct world *w, const char *sql)
 {
-    char sql[400];
+    char text[500];
     PGconn *conn = PQconnectdb(cluster_conninfo());
 
-    (void)
-        snprintf(sql, sizeof sql,
-                 "SET search_path = %s; TRUNCATE task, payload, tag, workflow, node, lease, token, "
-                 "audit RESTART IDENTITY; ALTER SEQUENCE task_seq RESTART; "
-                 "DELETE FROM meta WHERE name <> 'version'",
-                 schema);
-    PGresult *r = PQexec(conn, sql);
+    (void)snprintf(text, sizeof text, "SET search_path = %s; %s", w->dir, sql);
+    PGresult *r = PQexec(conn, text);
     CHECK(PQresultStatus(r) == PGRES_COMMAND_OK, "%s", PQerrorMessage(conn));
     PQclear(r);
     PQfinish(conn);
+}
+
+/* Emptying a schema is cheaper than making one, by far. */
+static void empty_schema(struct world *w)
+{
+    postgres_do(w, "TRUNCATE task, payload, tag, workflow, node, lease, token, audit "
+                   "RESTART IDENTITY; ALTER SEQUENCE task_seq RESTART; "
+                   "DELETE FROM meta WHERE name <> 'version'");
 }
 
 int world_setup_postgres(void **state)
@@ -81,7 +83,7 @@ int world_setup_postgres(void **state)
     w->postgres = true;
     (void)snprintf(w->dir, sizeof w->dir, "intact_test");
     if (made)
-        empty_schema(w->dir);
+        empty_schema(w);
     made = true;
     postgres_start(w);
     *state = w;

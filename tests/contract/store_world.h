@@ -19,6 +19,7 @@ struct world {
     struct store *s;
     bool sqlite, postgres;
     char dir[64]; /* SQLite's folder, removed at the end; PostgreSQL's schema */
+    int64_t now;  /* of a test that keeps the time for a body without a clock */
     struct arena a;
     struct error e;
 };
@@ -48,6 +49,9 @@ void world_restart(struct world *w);
 /* Over PostgreSQL: waits until the server is done with connections that the store has given up.
  * What it was sent on them it may still do, after we were told that nobody knows. */
 void world_settle(struct world *w);
+
+/* By other means than ours, in PostgreSQL's schema. */
+void postgres_do(struct world *w, const char *sql);
 
 /* A pending task that waits for agent "a". */
 struct task_row a_row(const char *id);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/test_port.h"
+#include "postgres/cluster.h"
 
 static const char *program;
 
@@ -68,12 +69,47 @@ void sleep_ms(int ms)
 
 /* ---- servers ---- */
 
+bool store_is_postgres(void)
+{
+    const char *store = getenv("INTACT_TEST_STORE");
+
+    return store && strcmp(store, "postgres") == 0;
+}
+
+static unsigned databases; /* made so far, each a schema */
+
+static void name_on_database(struct node *n, const char *name, unsigned database)
+{
+    (void)snprintf(n->schema, sizeof n->schema, "e2e_%u", database);
+    (void)snprintf(n->name, sizeof n->name, "%s", name);
+}
+
 void node_init(struct node *n)
 {
     *n = (struct node){.home = "/tmp/intact-e2e.XXXXXX"};
     CHECK(mkdtemp(n->home), "%s", strerror(errno));
     (void)snprintf(n->data, sizeof n->data, "%s/data", n->home);
     (void)snprintf(n->log, sizeof n->log, "%s/log", n->home);
+    if (store_is_postgres())
+        name_on_database(n, "n1", ++databases);
+}
+
+void nodes_init(struct node *nodes, size_t count)
+{
+    databases++;
+    for (size_t i = 0; i < count; i++) {
+        const char name[2] = {(char)('a' + i), 0};
+        node_init(&nodes[i]);
+        name_on_database(&nodes[i], name, databases);
+    }
+}
+
+void node_twin(struct node *twin, const struct node *of)
+{
+    node_init(twin);
+    memcpy(twin->schema, of->schema, sizeof twin->schema);
+    memcpy(twin->name, of->name, sizeof twin->name);
+    memcpy(twin->token, of->token, sizeof twin->token);
 }
 
 static pid_t spawn(const char *const *argv, int out, const char *err_path)
@@ -112,7 +148,8 @@ void node_read_token(struct node *n)
 
     (void)snprintf(path, sizeof path, "%s/admin-token", n->data);
     FILE *f = fopen(path, "r");
-    n->token[0] = 0;
+    if (f || !n->schema[0]) /* another node may have made it */
+        n->token[0] = 0;
     if (f && fgets(n->token, sizeof n->token, f))
         n->token[strcspn(n->token, "\n")] = 0;
     if (f)
@@ -121,7 +158,7 @@ void node_read_token(struct node *n)
 
 static void spawn_node(struct node *n, const char *const *flags, int out)
 {
-    const char *argv[24] = {"intact", "serve", "--data", n->data, "--listen"};
+    const char *argv[32] = {"intact", "serve", "--data", n->data, "--listen"};
     char listen[32];
     size_t argc = 6;
 
@@ -130,8 +167,15 @@ static void spawn_node(struct node *n, const char *const *flags, int out)
     CHECK(n->port, "no free port");
     (void)snprintf(listen, sizeof listen, "127.0.0.1:%d", n->port);
     argv[5] = listen;
+    if (n->schema[0]) {
+        const char *const more[] = {"--store", cluster_conninfo(), "--schema",
+                                    n->schema, "--node",           n->name};
+        memcpy(argv + argc, more, sizeof more);
+        argc += COUNT_OF(more);
+    }
     while (*flags)
         argv[argc++] = *flags++;
+    CHECK(argc < COUNT_OF(argv), "too many flags");
     n->pid = spawn(argv, out, n->log);
 }
 
@@ -159,6 +203,15 @@ void node_start(struct node *n, const char *const *flags)
     CHECK(ready, "it does not start; it said \"%s\"", line);
     (void)fclose(f);
     node_read_token(n);
+}
+
+void nodes_start(struct node *nodes, size_t count, const char *const *flags)
+{
+    for (size_t i = 0; i < count; i++) {
+        node_start(&nodes[i], flags);
+        if (i > 0)
+            memcpy(nodes[i].token, nodes[0].token, sizeof nodes[i].token);
+    }
 }
 
 int node_wait(struct node *n, int ms)

@@ -18,12 +18,14 @@
 enum { PATIENCE_MS = 180000 /* for what must happen: only a failing test waits so long */ };
 
 struct node {
-    pid_t pid;      /* 0: it does not run */
-    int port;       /* 0: any; kept over restarts */
-    char home[64];  /* holds data folder and log */
-    char data[80];  /* --data */
-    char log[80];   /* what it wrote to standard error */
-    char token[64]; /* sent with every request: the admin's since node_start; "": none is */
+    pid_t pid;       /* 0: it does not run */
+    int port;        /* 0: any; kept over restarts */
+    char home[64];   /* holds data folder and log */
+    char data[80];   /* --data */
+    char log[80];    /* what it wrote to standard error */
+    char token[64];  /* sent with every request: the admin's since node_start; "": none is */
+    char schema[32]; /* of the tests' PostgreSQL, which is its state store; "": it is in `data` */
+    char name[16];   /* --node, with a schema */
 };
 
 void kit_program(int argc, char **argv); /* first of main */
@@ -48,6 +50,14 @@ void node_fini(struct node *n); /* kills it, looks at its log, removes its home 
  * tear-down, as which it stops the server, should it run, and node_fini()s it. */
 struct node *node_open(struct node *n, const char *const *flags);
 int node_end(void **state);
+
+/* Nodes "a", "b", ... that share a database: node_init for all of them. Every node that node_init
+ * makes has such a database, and is "n1", if INTACT_TEST_STORE is "postgres". */
+void nodes_init(struct node *nodes, size_t count);
+void nodes_start(struct node *nodes, size_t count, const char *const *flags);
+/* Another process of the same node, with a port, a folder and a log of its own. */
+void node_twin(struct node *twin, const struct node *of);
+bool store_is_postgres(void); /* INTACT_TEST_STORE says so */
 
 bool node_log_has(const struct node *n, const char *text);
 int64_t node_resident_kb(const struct node *n);
@@ -150,7 +160,7 @@ void make_token(const struct node *n, const char *name, const char *roles, const
 /* The same server, as somebody with that token calls it; "": with none. */
 struct node as(const struct node *server, const char *token);
 
-/* One value of an SQL query, on the database of the running server. To be freed. */
+/* One value of an SQL query, on the database of the running server; "" for none. To be freed. */
 char *sql(const struct node *n, const char *query);
 int64_t sql_int(const struct node *n, const char *query);
 

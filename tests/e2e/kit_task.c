@@ -1,7 +1,9 @@
+#include <libpq-fe.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 
 #include "kit.h"
+#include "postgres/cluster.h"
 
 int64_t define(const struct node *n, const char *name, const char *rest)
 {
@@ -149,8 +151,27 @@ void let_read(const struct node *n)
     EXPECT(&r, 200);
 }
 
+static char *sql_on_database(const struct node *n, const char *query)
+{
+    char path[60];
+    PGconn *conn = PQconnectdb(cluster_conninfo());
+
+    (void)snprintf(path, sizeof path, "SET search_path = %s", n->schema);
+    PQclear(PQexec(conn, path));
+    PGresult *r = PQexec(conn, query);
+    CHECK(PQresultStatus(r) == PGRES_TUPLES_OK || PQresultStatus(r) == PGRES_COMMAND_OK, "%s: %s",
+          query, PQerrorMessage(conn));
+    char *ret = strdup(PQntuples(r) > 0 ? PQgetvalue(r, 0, 0) : "");
+    CHECK(ret, "no memory");
+    PQclear(r);
+    PQfinish(conn);
+    return ret;
+}
+
 char *sql(const struct node *n, const char *query)
 {
+    if (n->schema[0])
+        return sql_on_database(n, query);
     char path[100];
     sqlite3 *db = NULL;
     sqlite3_stmt *q = NULL;

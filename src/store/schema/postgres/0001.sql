@@ -63,13 +63,30 @@ CREATE TABLE ~workflow (
     version    BIGINT NOT NULL,
     text       TEXT NOT NULL,
     created_at BIGINT NOT NULL,
+    generation BIGINT NOT NULL,
     PRIMARY KEY (name, version)
 );
 
--- How often each node was started.
+CREATE INDEX workflow_generation ON ~workflow (generation);
+
+-- How often definitions ('workflow') and tokens ('token') were changed: so nodes notice what others
+-- stored. Who changes one of them takes its row first, so the numbers become visible in their order.
+CREATE TABLE ~generation (
+    name   TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    number BIGINT NOT NULL
+);
+
+-- The nodes: how often each was started, and what it said of itself at its last start. Whether it
+-- lives is told by its lease.
 CREATE TABLE ~node (
-    name TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    boot BIGINT NOT NULL
+    name       TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    boot       BIGINT NOT NULL,
+    url        TEXT,
+    schedules  BOOLEAN NOT NULL DEFAULT false,
+    supervises BOOLEAN NOT NULL DEFAULT false,
+    version    TEXT NOT NULL DEFAULT '',
+    started_at BIGINT,
+    draining   BOOLEAN NOT NULL DEFAULT false
 );
 
 -- Who may do what is done by one at a time; the epoch fences those who only think they still may.

@@ -1,0 +1,74 @@
+#include "server/internal.h"
+
+#include <stdlib.h>
+
+/*
+ * What other nodes stored, and this one keeps in memory: definitions and tokens. Nobody tells; but
+ * whenever a lease is renewed, the store says how often each was changed (struct generations), and
+ * what has moved is read again. That is once a second or so. Who has to know for certain, because a
+ * client may rely on what another node has just answered, has the store asked (registry_read), once
+ * for all who ask at a time.
+ */
+
+void known_heard(void *arg, const struct generations *g)
+{
+    struct server *sv = arg;
+
+    if (!sv->library || sv->ended)
+        return;
+    library_heard(sv->library, g->workflows);
+    tokens_heard(sv, g->tokens);
+}
+
+/* ---- requests that are about all definitions ---- */
+
+/* Waits for what others stored. */
+struct held {
+    struct exchange x;
+    struct registry_wait definitions;
+    void (*serve)(struct server *sv, struct http_request *r);
+};
+
+static void definitions_read(struct registry_wait *w, enum err err, const char *story)
+{
+    struct held *h = CONTAINER_OF(w, struct held, definitions);
+    struct server *sv = h->x.server;
+    struct http_request *r = h->x.http;
+
+    sv->exchange_count--;
+    sv->reads_open--;
+    exchange_untie(&h->x);
+    if (r && err == ERR_OK)
+        h->serve(sv, r);
+    else if (r)
+        answer_trouble(r, err, story);
+    free(h);
+}
+
+void known_serve(struct server *sv, struct http_request *r,
+                 void (*serve)(struct server *sv, struct http_request *r))
+{
+    struct held *h = NULL;
+
+    if (!sv->library) {
+        serve(sv, r);
+        return;
+    }
+    if (!reads_have_room(sv, r))
+        return;
+    h = calloc(1, sizeof *h);
+    ASSERT(h);
+    h->serve = serve;
+    h->definitions.told = definitions_read;
+    exchange_begin(&h->x, sv, r);
+    sv->exchange_count++;
+    sv->reads_open++;
+    bool waits = registry_read(&sv->workflows, &h->definitions);
+    ASSERT(waits);
+}
+
+bool known_puzzles(struct server *sv, const struct task_row *row, struct registry_wait *w)
+{
+    return !registry_find(&sv->workflows, row->workflow, row->version)
+           && registry_read(&sv->workflows, w);
+}

@@ -1,0 +1,344 @@
+/*
+ * What one node stores or does, another one on the same database knows: definitions, tokens, ends
+ * of tasks, changes of a task. Two nodes; clients and agents talk to either.
+ */
+
+#include <stdlib.h>
+
+#include "sse.h"
+
+static struct node nodes[2];
+static const struct node *const a = &nodes[0], *const b = &nodes[1];
+
+static int start(void **state)
+{
+    nodes_init(nodes, 2);
+    nodes_start(nodes, 2, FLAGS("--log", "warn", "--scan-every", "100ms"));
+    *state = nodes;
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        node_stop(&nodes[i]);
+        node_fini(&nodes[i]);
+    }
+    return 0;
+}
+
+#define STEP(name, agent) \
+    "{\"name\": \"" name "\", \"agent\": \"" agent "\", \"action\": \"x\", \"undo\": \"none\"}"
+
+/* ---- definitions ---- */
+
+/* Each of one step more than the last. */
+static void define_version(const struct node *n, const char *name, int version)
+{
+    CLEANUP(buf_fini) struct buf steps = {0};
+
+    for (int i = 0; i < version; i++)
+        buf_fmt(&steps,
+                "%s{\"name\": \"s%d\", \"agent\": \"known\", \"action\": \"x\", \"undo\": "
+                "\"none\"}",
+                i ? ", " : "", i);
+    CLEANUP(buf_fini) struct buf rest = {0};
+    buf_fmt(&rest, "\"steps\": [%s]", steps.ptr);
+    CHECK(define(n, name, rest.ptr) == version, "version %d", version);
+}
+
+static void a_definition_stored_at_one_node_is_used_at_the_other_at_once(void **state)
+{
+    (void)state;
+    for (int version = 1; version <= 20; version++) {
+        const struct node *here = version % 2 ? a : b;
+        const struct node *there = version % 2 ? b : a;
+        REPLY r = {0};
+        char path[60];
+
+        define_version(here, "order", version);
+        post(there, &r, "/v1/tasks",
+             "{\"workflow\": \"order\", \"not_before\": "
+             "\"2100-01-01T00:00:00.000Z\"}");
+        EXPECT(&r, 201);
+        EXPECT_INT(&r, "version", version);
+        reply_fini(&r);
+        (void)snprintf(path, sizeof path, "/v1/workflows/order/versions/%d", version);
+        get(there, &r, "%s", path);
+        EXPECT(&r, 200);
+        EXPECT_INT(&r, "steps", version);
+    }
+}
+
+static void many_lines_take_what_was_stored_before_them(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    define_version(a, "lines", 1);
+    send_as(b, &r, "POST", "/v1/tasks", "application/x-ndjson",
+            SLICE("{\"workflow\": \"lines\", \"id\": \"line-1\"}\n{\"workflow\": \"lines\", "
+                  "\"version\": 1, \"id\": \"line-2\"}\n{\"workflow\": \"no-lines\"}\n"));
+    EXPECT(&r, 200);
+    CHECK(memmem(r.body.ptr, r.body.len, "\"line\":1,\"status\":201", 21), "%.*s",
+          SLICE_ARG(r.body));
+    CHECK(memmem(r.body.ptr, r.body.len, "\"line\":2,\"status\":201", 21), "%.*s",
+          SLICE_ARG(r.body));
+    CHECK(memmem(r.body.ptr, r.body.len, "\"line\":3,\"status\":422", 21), "%.*s",
+          SLICE_ARG(r.body));
+    serve_step(b, "known", "i", "1");
+    serve_step(b, "known", "i", "1");
+    wait_for_state(a, "line-1", "processed");
+    wait_for_state(a, "line-2", "processed");
+}
+
+static void definitions_are_listed_alike_at_all_nodes(void **state)
+{
+    REPLY at_a = {0};
+    REPLY at_b = {0};
+    (void)state;
+
+    define_version(b, "listed", 1);
+    get(a, &at_a, "/v1/workflows");
+    define_version(a, "listed", 1);
+    get(b, &at_b, "/v1/workflows");
+    EXPECT(&at_a, 200);
+    EXPECT(&at_b, 200);
+    CHECK(strstr(at_a.body.ptr, "\"listed\""), "%.*s", SLICE_ARG(at_a.body));
+    CHECK(at(&at_a, "workflows")->count == at(&at_b, "workflows")->count, "as many");
+}
+
+/* The node that gets to work on it has never read its definition, nor been asked for it. */
+static void a_task_of_a_definition_that_is_new_here_is_worked_on(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        char name[20];
+        char agent[20];
+        REPLY r = {0};
+
+        (void)snprintf(name, sizeof name, "new-%d", i);
+        (void)snprintf(agent, sizeof agent, "ag-%d", i);
+        CLEANUP(buf_fini) struct buf rest = {0};
+        buf_fmt(&rest,
+                "\"steps\": [{\"name\": \"s\", \"agent\": \"%s\", \"action\": \"x\", \"undo\": "
+                "\"none\", \"complete_by\": \"1h\"}]",
+                agent);
+        (void)define(a, name, rest.ptr);
+        submit(a, name, name);
+        task_of(b, &r, name);
+        EXPECT_TEXT(&r, "workflow", name);
+        serve_step(b, agent, "i", "1");
+        wait_for_state(a, name, "processed");
+    }
+    CHECK(!node_log_has(b, "task_unreadable"), "it could not read one");
+}
+
+/* ---- tokens ---- */
+
+static int status_with(const struct node *n, const char *token)
+{
+    struct node bearer = as(n, token);
+    REPLY r = {0};
+
+    get(&bearer, &r, "/v1/workflows");
+    return r.status;
+}
+
+static void delete_token(const struct node *n, const char *name)
+{
+    char path[60];
+    REPLY r = {0};
+
+    (void)snprintf(path, sizeof path, "/v1/tokens/%s", name);
+    send_as(n, &r, "DELETE", path, NULL, SLICE(""));
+    EXPECT(&r, 204);
+}
+
+static void a_token_made_at_one_node_is_good_at_the_other_at_once(void **state)
+{
+    char token[64];
+    (void)state;
+
+    for (int i = 0; i < 5; i++) {
+        make_token(i % 2 ? a : b, "ann", "\"read\"", NULL, token);
+        CHECK(status_with(i % 2 ? b : a, token) == 200, "the other node does not know it");
+        delete_token(a, "ann");
+        CHECK(status_with(a, token) == 401, "it was deleted here");
+    }
+}
+
+static void wait_for_status(const struct node *n, const char *token, int status)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+
+    while (status_with(n, token) != status) {
+        CHECK(steady_ms() < until, "it is never answered %d", status);
+        sleep_ms(20);
+    }
+}
+
+static void a_token_deleted_at_one_node_is_refused_at_the_other(void **state)
+{
+    char token[64];
+    SSE s = {0};
+    SSE_EVENT e = {0};
+    (void)state;
+
+    make_token(a, "eve", "\"read\"", NULL, token);
+    CHECK(status_with(b, token) == 200, "it is good");
+    struct node eve = as(b, token);
+    sse_open(&eve, &s, "/v1/events", NULL);
+    sse_head(&s);
+    assert_int_equal(s.status, 200);
+    delete_token(a, "eve");
+    wait_for_status(b, token, 401);
+    CHECK(!sse_next(&s, &e), "its stream goes on");
+}
+
+/* Who has no token cannot have the database asked each time. */
+static void tokens_that_nobody_knows_are_refused_without_end(void **state)
+{
+    char token[64] = "intact_0000000000000000000000000000000000000000000";
+    (void)state;
+
+    for (int i = 0; i < 100; i++) {
+        token[10] = (char)('a' + i % 26);
+        CHECK(status_with(b, token) == 401, "nobody knows it");
+    }
+}
+
+/* ---- waiting ---- */
+
+static int ask_to_wait(const struct node *n, const char *id)
+{
+    char path[60];
+
+    (void)snprintf(path, sizeof path, "/v1/tasks/%s?wait=5m", id);
+    return ask(n, "GET", path, NULL, SLICE(""));
+}
+
+static void who_waits_at_one_node_hears_of_an_end_at_the_other(void **state)
+{
+    REPLY r = {0};
+    REPLY got = {0};
+    (void)state;
+
+    (void)define(a, "waited", "\"steps\": [" STEP("s", "waited") "]");
+    int posted = ask(b, "POST", "/v1/tasks?wait=5m", "application/json",
+                     SLICE("{\"workflow\": \"waited\", \"id\": \"waited-1\"}"));
+    fetch(a, &r, "waited", "i");
+    int waits = ask_to_wait(b, "waited-1");
+    let_read(b);
+    char *token = token_in(&r, 0);
+    hand_in(a, "waited", "i", token, "\"output\": 7", "accepted");
+    free(token);
+    hear(posted, &got);
+    EXPECT(&got, 201);
+    EXPECT_TEXT(&got, "state", "processed");
+    EXPECT_INT(&got, "steps.0.output", 7);
+    hear(waits, &got);
+    EXPECT(&got, 200);
+    EXPECT_TEXT(&got, "state", "processed");
+}
+
+static void lines_that_wait_at_one_node_hear_of_ends_at_the_other(void **state)
+{
+    REPLY got = {0};
+    (void)state;
+
+    (void)define(a, "waited-lines", "\"steps\": [" STEP("s", "lined") "]");
+    int waits = ask(b, "POST", "/v1/tasks?wait=5m", "application/x-ndjson",
+                    SLICE("{\"workflow\": \"waited-lines\"}\n{\"workflow\": \"waited-lines\"}\n"
+                          "{\"workflow\": \"waited-lines\"}\n"));
+    for (int i = 0; i < 3; i++)
+        serve_step(a, "lined", "i", "1");
+    hear(waits, &got);
+    EXPECT(&got, 200);
+    const char *from = got.body.ptr;
+    for (int i = 0; i < 3; i++) {
+        from = strstr(from, "\"state\":\"processed\"");
+        CHECK(from, "line %d did not end: %.*s", i, SLICE_ARG(got.body));
+        from++;
+    }
+}
+
+/* ---- events ---- */
+
+static void one_task_is_watched_at_a_node_that_does_not_work_on_it(void **state)
+{
+    static const char *const agents[] = {"w1", "w2", "w3"};
+    SSE s = {0};
+    SSE_EVENT e = {0};
+    (void)state;
+
+    (void)define(a, "watched",
+                 "\"steps\": [" STEP("s1", "w1") ", " STEP("s2", "w2") ", " STEP("s3", "w3") "]");
+    submit(a, "watched", "watched-1");
+    sse_open(b, &s, "/v1/tasks/watched-1/events", NULL);
+    for (int step = 0; step < 3; step++) {
+        serve_step(a, agents[step], "i", "1");
+        char path[40];
+        (void)snprintf(path, sizeof path, "steps.%d.state", step);
+        do
+            CHECK(sse_next(&s, &e), "the stream ended before step %d was told", step);
+        while (strcmp(text_at(&e.data, path), "completed") != 0);
+    }
+    while (strcmp(e.name, "end") != 0)
+        CHECK(sse_next(&s, &e), "the stream ended without an end");
+    EXPECT_TEXT(&e.data, "state", "processed");
+    CHECK(!sse_next(&s, &e), "and it has ended");
+}
+
+/* ---- what is told of a task, and done to it ---- */
+
+static void a_task_at_work_at_one_node_is_seen_and_cancelled_at_the_other(void **state)
+{
+    REPLY r = {0};
+    REPLY why = {0};
+    char path[80];
+    (void)state;
+
+    (void)define(a, "cancelled", "\"steps\": [" STEP("s", "canc") "]");
+    submit(b, "cancelled", "cancelled-1");
+    fetch(a, &r, "canc", "i");
+    char *token = token_in(&r, 0);
+    task_of(b, &r, "cancelled-1");
+    EXPECT_TEXT(&r, "steps.0.state", "running");
+    EXPECT_TEXT(&r, "steps.0.attempts.0.instance", "i");
+    get(b, &why, "/v1/tasks/cancelled-1/why");
+    EXPECT(&why, 200);
+    CHECK(!strstr(why.body.ptr, "no-agent"), "%.*s", SLICE_ARG(why.body));
+    post(b, &why, "/v1/tasks/cancelled-1/cancel", "{\"reason\": \"no more\"}");
+    CHECK(why.status == 200 || why.status == 202, "%d: %.*s", why.status, SLICE_ARG(why.body));
+    (void)snprintf(path, sizeof path, "/v1/agents/canc/work");
+    post(a, &why, path,
+         "{\"instance\": \"i\", \"max\": 0, \"results\": [{\"token\": \"%s\", \"error\": "
+         "{\"code\": \"stopped\", \"effect\": \"none\", \"retryable\": false}}]}",
+         token);
+    EXPECT(&why, 200);
+    EXPECT_TEXT(&why, "outcomes.0.status", "accepted");
+    free(token);
+    wait_for_state(a, "cancelled-1", "compensated");
+    wait_for_state(b, "cancelled-1", "compensated");
+}
+
+int main(int argc, char **argv)
+{
+    kit_program(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_definition_stored_at_one_node_is_used_at_the_other_at_once),
+        cmocka_unit_test(many_lines_take_what_was_stored_before_them),
+        cmocka_unit_test(definitions_are_listed_alike_at_all_nodes),
+        cmocka_unit_test(a_task_of_a_definition_that_is_new_here_is_worked_on),
+        cmocka_unit_test(a_token_made_at_one_node_is_good_at_the_other_at_once),
+        cmocka_unit_test(a_token_deleted_at_one_node_is_refused_at_the_other),
+        cmocka_unit_test(tokens_that_nobody_knows_are_refused_without_end),
+        cmocka_unit_test(who_waits_at_one_node_hears_of_an_end_at_the_other),
+        cmocka_unit_test(lines_that_wait_at_one_node_hear_of_ends_at_the_other),
+        cmocka_unit_test(one_task_is_watched_at_a_node_that_does_not_work_on_it),
+        cmocka_unit_test(a_task_at_work_at_one_node_is_seen_and_cancelled_at_the_other),
+    };
+    return cmocka_run_group_tests(tests, start, end);
+}
