@@ -15,7 +15,8 @@ enum { IDLE_MS = 20000, SETTLE_MS = 3000 };
 
 static struct node node;
 
-/* Lines of the database's log with that text, from `from` on, which is moved to its end. */
+/* Lines of the database's log with that text, from `from` on, which is moved to its end. They are
+ * shown if INTACT_SHOW_STATEMENTS is set. */
 static unsigned log_lines(const char *text, long *from)
 {
     char path[200];
@@ -30,8 +31,11 @@ static unsigned log_lines(const char *text, long *from)
     CHECK(f, "%s", path);
     CHECK(fseek(f, *from, SEEK_SET) == 0, "seek");
     while (fgets(line, sizeof line, f))
-        count +=
-            strstr(line, text) != NULL && !strstr(line, ": BEGIN") && !strstr(line, ": COMMIT");
+        if (strstr(line, text) && !strstr(line, ": BEGIN") && !strstr(line, ": COMMIT")) {
+            count++;
+            if (getenv("INTACT_SHOW_STATEMENTS"))
+                print_message("%.200s\n", line);
+        }
     *from = ftell(f);
     (void)fclose(f);
     return count;
@@ -82,7 +86,7 @@ static double statements_a_second(void (*during)(int64_t until))
     (void)log_lines("", &at);
     int64_t from = steady_ms();
     during(from + IDLE_MS);
-    unsigned count = log_lines("LOG:  execute", &at) + 0;
+    unsigned count = log_lines("LOG:  execute", &at);
     double a_second = count * 1000.0 / (double)(steady_ms() - from);
     print_message("%u statements, %.2f a second\n", count, a_second);
     return a_second;
