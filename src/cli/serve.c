@@ -29,7 +29,7 @@ struct options {
     size_t host_count;
     bool behind_proxy;
     struct server_limits limits;
-    int64_t scan_every_ms, grace_ms, drain_ms;
+    int64_t scan_every_ms, grace_ms, drain_ms, keep_ms;
     bool open, adopt, migrate;
 };
 
@@ -180,7 +180,7 @@ static int read_options(const struct invocation *in, struct options *o)
     };
     read_level(in);
     if (!read_time(in, "scan-every", &o->scan_every_ms) || !read_time(in, "grace", &o->grace_ms)
-        || !read_time(in, "drain", &o->drain_ms))
+        || !read_time(in, "drain", &o->drain_ms) || !read_time(in, "keep", &o->keep_ms))
         return CLI_USAGE;
     int bad = read_hosts(in, o);
     if (bad == CLI_OK)
@@ -247,6 +247,7 @@ static struct server_config config_of(const struct options *o, struct store *sto
         .supervisor_interval_ms = o->scan_every_ms,
         .grace_ms = o->grace_ms,
         .drain_ms = o->drain_ms,
+        .keep_ms = o->keep_ms,
         .print_ready = true,
     };
 }
@@ -292,6 +293,8 @@ static int check_options(const struct invocation *in, const struct options *o)
                         "a name of at most 63 letters, digits, '-', '.' and '_'");
     if (o->store && o->adopt)
         return verb_misused(in, "--adopt is for a folder, and not for a database");
+    if (o->keep_ms > 0 && o->keep_ms < MS_PER_MIN)
+        return expected(in, "keep", given(in, "keep"), "a minute at least, such as 30d");
     if (!is_address(o->listen))
         return expected(in, "listen", o->listen, "ADDR:PORT such as 127.0.0.1:7420 or [::1]:7420");
     if (o->tls_cert && !o->tls_key)
@@ -462,6 +465,10 @@ static const struct flag flags[] = {
      .value = "TIME",
      .help = "how long SIGTERM waits for results",
      .initial = "5s"},
+    {.name = "keep",
+     .value = "TIME",
+     .help = "delete tasks so long after they were processed or compensated; see \"retire\"",
+     .initial = "for ever"},
     {.name = "key-prefix", .value = "TEXT", .help = "put before every idempotency key"},
     {.name = "log",
      .value = "LEVEL",

@@ -8,6 +8,7 @@ const struct verb *const verbs[] = {
     &verb_serve,
     &verb_backup,
     &verb_restore,
+    &verb_retire,
 
     &verb_submit,
     &verb_get,

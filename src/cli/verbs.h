@@ -16,6 +16,7 @@ extern const struct verb verb_help;
 extern const struct verb verb_list;
 extern const struct verb verb_node_list;
 extern const struct verb verb_restore;
+extern const struct verb verb_retire;
 extern const struct verb verb_retry;
 extern const struct verb verb_serve;
 extern const struct verb verb_skip;

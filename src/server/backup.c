@@ -268,7 +268,9 @@ static bool may_begin(struct server *sv, struct http_request *r)
         return false;
     }
     if (!sv->config.store->ops->backup_begin) {
-        http_problem(r, 404, "no-route", "the store of this server is not a file to be sent");
+        http_problem(r, 409, "no-file-to-back-up",
+                     "the state store is a PostgreSQL database: back it up with its own means, "
+                     "pg_dump or a base backup with its WAL");
         return false;
     }
     return true;

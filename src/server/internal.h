@@ -73,6 +73,7 @@ struct server {
     struct events *events;
     struct nodes *nodes;
     struct backup *backup; /* NULL: none is made */
+    struct keeper *keeper;
 };
 
 /* The first field of whatever hangs on http_request.user. */
@@ -212,6 +213,19 @@ void render_audit(struct buf *b, const struct audit *a);
 void backup_post(struct server *sv, struct http_request *r);
 void backup_flushed(struct server *sv, struct http_request *r); /* its reader has taken all */
 void backup_drain(struct server *sv);                           /* the one at work ends */
+
+/* retire.c, keeper.c: deleting what ended long ago */
+enum {
+    RETIRE_ROWS = 500,        /* that one part looks at */
+    RETIRE_BUDGET_US = 2000,  /* how long a change may have to wait for one, about */
+    RETIRE_PATIENCE = 4,      /* the others get so much more of a busy store */
+    RETIRE_AGE_MIN_MS = 60000 /* younger ones are not deleted */
+};
+#define RETIRE_STATES_DEFAULT (1U << TASK_PROCESSED | 1U << TASK_COMPENSATED)
+void retire_post(struct server *sv, struct http_request *r);
+struct keeper *keeper_new(struct server *sv);
+void keeper_close(struct keeper *k); /* before the loop ends; no part of it is with the store */
+void keeper_free(struct keeper *k);  /* after it */
 
 /* nodes.c */
 struct nodes *nodes_new(struct server *sv);

@@ -53,6 +53,7 @@ static const struct route routes[] = {
     {"GET", "v1/stats", stats_get, LIST},
     {"GET", "v1/audit", audit_get, ROLE_OPERATE},
     {"POST", "v1/backup", backup_post, ROLE_ADMIN},
+    {"POST", "v1/retire", retire_post, ROLE_ADMIN},
     {"GET", "v1/tokens", tokens_list, ROLE_ADMIN},
     {"POST", "v1/tokens", token_post, ROLE_ADMIN},
     {"DELETE", "v1/tokens/*", token_delete, ROLE_ADMIN},

@@ -513,6 +513,7 @@ static void take_down(struct server *sv)
            || (sv->library && library_is_busy(sv->library)) || sv->exchange_count > 0)
         (void)uv_run(&sv->loop, UV_RUN_ONCE);
     events_close(sv->events);
+    keeper_close(sv->keeper);
     elsewhere_close(sv->elsewhere);
     strangers_close(sv->strangers);
     scheduler_free(sv->scheduler);
@@ -532,6 +533,7 @@ static void take_down(struct server *sv)
     int rc = uv_loop_close(&sv->loop);
     ASSERT(rc == 0);
     events_free(sv->events);
+    keeper_free(sv->keeper);
     nodes_free(sv->nodes);
     token_key_free(sv->key);
     access_free(sv->access);
@@ -592,6 +594,7 @@ enum err server_run(const struct server_config *c, struct error *e)
     sv->events = events_new(sv);
     sv->nodes = nodes_new(sv);
     start_handles(sv);
+    sv->keeper = keeper_new(sv);
     if (err == ERR_OK)
         err = door_open(sv, e);
     if (err == ERR_OK) {

@@ -38,6 +38,7 @@ struct server_config {
     int64_t supervisor_interval_ms; /* 0: default, as the next two */
     int64_t grace_ms;
     int64_t drain_ms; /* how long results are waited for after SIGTERM; default 5 s */
+    int64_t keep_ms;  /* what ended longer ago is deleted; 0: nothing is */
     bool print_ready; /* write the address to standard output once it is ready */
 };
 

@@ -11,11 +11,9 @@ struct store_thread {
     struct store_queue queue; /* what others see of it */
     struct store_thread_config config;
     pthread_t thread;
-    pthread_mutex_t lock; /* of the next five */
+    pthread_mutex_t lock; /* of the next four */
     pthread_cond_t wake;
-    struct link todo, finished;
-    struct store_job *background;
-    unsigned patience; /* of the latter */
+    struct link todo, finished, background;
     bool stop;
     int64_t background_us; /* what the last one took */
     int64_t others_us;     /* and what the others did since */
@@ -62,9 +60,8 @@ static void submit(struct store_queue *q, struct store_job *j)
 void store_thread_background(struct store_thread *t, struct store_job *j, unsigned patience)
 {
     (void)pthread_mutex_lock(&t->lock);
-    ASSERT(!t->background);
-    t->background = j;
-    t->patience = patience;
+    j->patience = patience;
+    list_push(&t->background, &j->link);
     (void)pthread_cond_signal(&t->wake);
     (void)pthread_mutex_unlock(&t->lock);
 }
@@ -106,7 +103,7 @@ static void wait_for_work(struct store_thread *t)
 {
     bool again = t->config.maintain != NULL;
 
-    while (list_empty(&t->todo) && !t->background && !t->stop) {
+    while (list_empty(&t->todo) && list_empty(&t->background) && !t->stop) {
         if (!again) {
             (void)pthread_cond_wait(&t->wake, &t->lock);
             continue;
@@ -142,11 +139,12 @@ static void run_and_return(struct store_thread *t, struct store_job *j)
 /* The part of something long that is due now. Lock held. */
 static struct store_job *take_background(struct store_thread *t, bool idle)
 {
-    struct store_job *j = t->background;
+    struct link *first = list_first(&t->background);
+    struct store_job *j = first ? CONTAINER_OF(first, struct store_job, link) : NULL;
 
-    if (!j || (!idle && !t->stop && t->others_us < t->background_us * (int64_t)t->patience))
+    if (!j || (!idle && !t->stop && t->others_us < t->background_us * (int64_t)j->patience))
         return NULL;
-    t->background = NULL;
+    link_remove(first);
     return j;
 }
 
@@ -169,7 +167,7 @@ static void *body(void *arg)
     for (;;) {
         wait_for_work(t);
         bool idle = list_empty(&t->todo);
-        if (idle && !t->background)
+        if (idle && list_empty(&t->background))
             break; /* told to stop, and done */
         take_all(&t->todo, &todo);
         struct store_job *background = take_background(t, idle);
@@ -204,6 +202,7 @@ int store_thread_start(uv_loop_t *loop, const struct store_thread_config *c,
     t->config = *c;
     list_init(&t->todo);
     list_init(&t->finished);
+    list_init(&t->background);
     (void)pthread_mutex_init(&t->lock, NULL);
     (void)pthread_condattr_init(&attr);
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

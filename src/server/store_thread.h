@@ -25,7 +25,7 @@ struct store_queue *store_thread_queue(struct store_thread *t);
 /*
  * A job that is part of something long, of which nobody waits for the next part: run when there is
  * nothing else to do, or when the others have had `patience` times the time that the last such job
- * took (0: whenever a round of others is done). At most one is handed over at a time.
+ * took (0: whenever a round of others is done). Several of them take turns.
  */
 void store_thread_background(struct store_thread *t, struct store_job *j, unsigned patience);
 

@@ -16,7 +16,8 @@ struct store_job {
     struct link link; /* of the queue */
     void (*run)(struct store_job *j, struct store *s);
     void (*done)(struct store_job *j);
-    int64_t took_us; /* out: how long `run` took; 0 where nobody measures it */
+    unsigned patience; /* of one in the background; for its thread */
+    int64_t took_us;   /* out: how long `run` took; 0 where nobody measures it */
 };
 
 struct store_queue {

@@ -7,24 +7,17 @@
 #include "base/map.h"
 #include "store/memory_access.h"
 #include "store/memory_node.h"
+#include "store/memory_task.h"
 #include "store/memory_workflow.h"
 #include "store/row.h"
 #include "json/json.h"
 
-struct mem_task {
-    struct slice id;
-    struct arena life;      /* of the id and the payloads */
-    struct arena row_arena; /* of the row as it is now */
-    struct task_row row;
-    struct payload *payloads;
-    size_t payload_count;
-};
-
 struct memory_store {
     struct store base;
     struct map by_id;
-    struct mem_task **tasks; /* tasks[seq - 1] */
+    struct mem_task **tasks; /* by seq */
     size_t task_count, task_cap;
+    int64_t last_seq;
     struct mem_workflows workflows;
     struct mem_access access;
     struct mem_nodes nodes;
@@ -112,7 +105,7 @@ static enum err task_insert(struct memory_store *s, struct change *c)
     struct mem_task *t = calloc(1, sizeof *t);
     ASSERT(t);
     s->tasks[s->task_count++] = t;
-    c->row.seq = (int64_t)s->task_count;
+    c->row.seq = ++s->last_seq;
     t->id = arena_copy(&t->life, c->row.id);
     map_put(&s->by_id, t->id, t);
     task_set(t, &c->row);
@@ -433,8 +426,8 @@ static enum err memory_list(struct store *base, const struct list_query *q, stru
     if (fault())
         return fails(e);
     struct mem_task **found = grow(NULL, s->task_count + 1, sizeof(struct mem_task *));
-    if (q->before_seq > 0 && (uint64_t)q->before_seq <= i)
-        i = (size_t)q->before_seq - 1;
+    while (q->before_seq > 0 && i > 0 && s->tasks[i - 1]->row.seq >= q->before_seq)
+        i--;
     while (i-- > 0 && count <= q->limit) {
         const struct task_row *row = &s->tasks[i]->row;
         if (list_wants(q, row->state, row->workflow, row->submitted_at) && tags_hold(q, row))
@@ -693,6 +686,18 @@ static enum err memory_requested(struct store *base, struct slice locked_by, int
     return ERR_OK;
 }
 
+static enum err memory_retire(struct store *base, struct retire *r, struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+
+    if (fault())
+        return fails(e);
+    s->task_count = mem_tasks_retire(s->tasks, s->task_count, &s->by_id, r);
+    if (r->count > 0 && !r->dry)
+        mem_audit_add(&s->access, r->audit);
+    return ERR_OK;
+}
+
 static const unsigned char *memory_secret(struct store *base)
 {
     return memory_store_of(base)->secret;
@@ -707,12 +712,8 @@ static void memory_close(struct store *base)
 {
     struct memory_store *s = memory_store_of(base);
 
-    for (size_t i = 0; i < s->task_count; i++) {
-        arena_fini(&s->tasks[i]->life);
-        arena_fini(&s->tasks[i]->row_arena);
-        free(s->tasks[i]->payloads);
-        free(s->tasks[i]);
-    }
+    for (size_t i = 0; i < s->task_count; i++)
+        mem_task_free(s->tasks[i]);
     mem_workflows_fini(&s->workflows);
     mem_access_fini(&s->access);
     mem_nodes_fini(&s->nodes);
@@ -736,6 +737,7 @@ static const struct store_ops ops = {
     .glance = memory_glance,
     .overdue = memory_overdue,
     .list = memory_list,
+    .retire = memory_retire,
     .workflow_put = memory_workflow_put,
     .workflow_get = memory_workflow_get,
     .workflow_list = memory_workflow_list,

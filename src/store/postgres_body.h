@@ -17,6 +17,8 @@
  *   postgres_claim.c       its claims
  *   postgres_read.c        get, overdue, requested
  *   postgres_list.c        listings
+ *   postgres_census.c      counts
+ *   postgres_retire.c      deletes what ended long ago
  *   postgres_workflow.c    definitions
  *   postgres_access.c      tokens, and the audit
  *   postgres_node.c        what nodes say of themselves
@@ -95,6 +97,10 @@ enum pg_sql {
     PG_SCAN_TAG,
     PG_SEQ_BELOW,
     PG_ROWS,
+    PG_CENSUS,
+    PG_CENSUS_AGENTS,
+    PG_RETIRE,
+    PG_RETIRE_COUNT,
     PG_WORKFLOW_LOCK,
     PG_WORKFLOW_PUT,
     PG_WORKFLOW_GET,
@@ -301,6 +307,9 @@ enum err pg_requested(struct store *s, struct slice locked_by, int64_t after_seq
                       struct arena *a, struct row_page *ret, struct error *e);
 enum err pg_list(struct store *s, const struct list_query *q, struct arena *a, struct row_page *ret,
                  struct error *e);
+enum err pg_census(struct store *s, int64_t now, size_t most, struct arena *a, struct census *ret,
+                   struct error *e);
+enum err pg_retire(struct store *s, struct retire *r, struct error *e);
 enum err pg_workflow_put(struct store *s, struct slice name, struct slice text, int64_t now,
                          const struct audit *audit, int64_t *ret_version, bool *ret_new,
                          struct error *e);

@@ -108,11 +108,16 @@
 #define CLAIMABLE \
     "~task AS t WHERE t.state = 'pending' AND t.locked_by IS NULL AND t.waiting_for = "
 
+/* Where an index leads to the rows, no other way is left to the planner: a bound for each column,
+ * and its order. With "column = value ORDER BY seq" it may walk over all tasks by seq and drop
+ * those that are of another kind, which is cheap by its statistics and endless where they mislead.
+ */
+
 /* The rows that a listing looks at, and which of them fit: the floor, how many were looked at, and
  * the numbers of those that fit, newest first. */
-#define SCAN(from)                                                                             \
+#define SCAN(from, order)                                                                      \
     "WITH c AS MATERIALIZED (SELECT t.seq, t.state, t.workflow, t.submitted_at " from          \
-    " ORDER BY seq DESC LIMIT $2), f AS (SELECT c.seq FROM c WHERE "                           \
+    " ORDER BY " order " LIMIT $2), f AS (SELECT c.seq FROM c WHERE "                          \
     "(cardinality($3::text[]) = 0 OR c.state = ANY ($3::text[])) "                             \
     "AND ($4::text IS NULL OR c.workflow = $4) "                                               \
     "AND ($5::int8 IS NULL OR c.submitted_at >= $5) "                                          \
@@ -121,6 +126,20 @@
     "EXISTS (SELECT 1 FROM ~tag AS g WHERE g.key = w.key AND g.value = w.value "               \
     "AND g.task = c.seq)) ORDER BY c.seq DESC LIMIT $9) "                                      \
     "SELECT min(c.seq), count(*), min(c.submitted_at), ARRAY(SELECT f.seq FROM f) FROM c"
+
+/* How many entries a range has, up to a limit. */
+#define COUNT_TO(limit, from) "(SELECT count(*) FROM (SELECT 1 FROM " from " LIMIT " limit ") AS n)"
+#define COUNT_STATE(s)                                                      \
+    COUNT_TO("$1", "~task AS t WHERE t.state >= '" s "' AND t.state <= '" s \
+                   "' AND t.state <> 'processed' ORDER BY t.state, t.seq")
+
+/* What is looked at to be deleted, and which of it is to go. */
+#define RETIRE_LOOK                                                                           \
+    "WITH w AS MATERIALIZED (SELECT t.seq, t.state, t.ended_at, t.locked_by, t.submitted_at " \
+    "FROM ~task AS t WHERE t.seq > $1 ORDER BY t.seq LIMIT $2)"
+#define RETIRE_WANTS(t) \
+    t ".ended_at < $3 AND " t ".state = ANY ($4::text[]) AND " t ".locked_by IS NULL"
+#define RETIRE_SEEN "count(*), max(w.seq), max(w.submitted_at) FROM w"
 
 /* See struct generations. */
 #define GENERATION(of) "(SELECT g.number FROM ~generation AS g WHERE g.name = '" of "')"
@@ -180,17 +199,61 @@ const char *pg_sql_text(enum pg_sql which)
         [PG_OVERDUE] = "SELECT " COLUMNS("t") " FROM ~task AS t WHERE t.wake_at <= $1 "
             "AND (t.wake_at, t.seq) > ($2, $3) ORDER BY t.wake_at, t.seq LIMIT $4",
         [PG_REQUESTED] = "SELECT " COLUMNS("t") " FROM ~task AS t WHERE t.request IS NOT NULL "
-            "AND t.locked_by = $1 AND t.seq > $2 ORDER BY t.seq LIMIT $3",
-        [PG_SCAN] = SCAN("FROM ~task AS t WHERE t.seq < $1"),
-        [PG_SCAN_STATE] = SCAN("FROM ~task AS t WHERE t.seq < $1 AND t.state <> 'processed' "
-                               "AND t.state = ($3::text[])[1]"),
-        [PG_SCAN_WORKFLOW] = SCAN("FROM ~task AS t WHERE t.seq < $1 AND t.workflow = $4"),
-        [PG_SCAN_TAG] = SCAN("FROM ~tag AS h JOIN ~task AS t ON t.seq = h.task WHERE h.task < $1 "
-                             "AND h.key = ($7::text[])[1] AND h.value = ($8::text[])[1]"),
+            "AND (t.locked_by, t.seq) > ($1, $2) AND t.locked_by <= $1 "
+            "ORDER BY t.locked_by, t.seq LIMIT $3",
+        [PG_SCAN] = SCAN("FROM ~task AS t WHERE t.seq < $1", "t.seq DESC"),
+        [PG_SCAN_STATE] = SCAN("FROM ~task AS t WHERE t.state <> 'processed' "
+            "AND (t.state, t.seq) < (($3::text[])[1], $1) AND t.state >= ($3::text[])[1]",
+            "t.state DESC, t.seq DESC"),
+        [PG_SCAN_WORKFLOW] = SCAN("FROM ~task AS t WHERE (t.workflow, t.seq) < ($4, $1) "
+            "AND t.workflow >= $4", "t.workflow DESC, t.seq DESC"),
+        [PG_SCAN_TAG] = SCAN("FROM ~tag AS h JOIN ~task AS t ON t.seq = h.task "
+            "WHERE (h.key, h.value, h.task) < (($7::text[])[1], ($8::text[])[1], $1) "
+            "AND (h.key, h.value) >= (($7::text[])[1], ($8::text[])[1])",
+            "h.key DESC, h.value DESC, h.task DESC"),
         [PG_SEQ_BELOW] = "SELECT seq, submitted_at FROM ~task WHERE seq < $1 "
             "ORDER BY seq DESC LIMIT 1",
         [PG_ROWS] = "SELECT " COLUMNS("t") " FROM ~task AS t WHERE t.seq = ANY ($1::int8[]) "
             "ORDER BY t.seq DESC",
+        [PG_CENSUS] = "SELECT " COUNT_STATE("pending") ", " COUNT_STATE("processing") ", "
+            COUNT_STATE("compensating") ", " COUNT_STATE("compensated") ", " COUNT_STATE("error") ", "
+            COUNT_TO("$1", "~task AS t WHERE t.wake_at <= $2 ORDER BY t.wake_at, t.seq") ", "
+            "(SELECT min(t.wake_at) FROM ~task AS t WHERE t.wake_at <= $2)",
+        /* The agents that there are come from the index, one step for each; they share $1. */
+        [PG_CENSUS_AGENTS] = "WITH RECURSIVE g(agent, at, place) AS ("
+            "(SELECT t.waiting_for, t.submitted_at, 1 FROM " CLAIMABLE "t.waiting_for "
+            "ORDER BY t.waiting_for, t.rank, t.seq LIMIT 1) UNION ALL "
+            "SELECT n.waiting_for, n.submitted_at, g.place + 1 FROM g CROSS JOIN LATERAL ("
+            "SELECT t.waiting_for, t.submitted_at FROM ~task AS t WHERE t.state = 'pending' "
+            "AND t.locked_by IS NULL AND t.waiting_for > g.agent "
+            "ORDER BY t.waiting_for, t.rank, t.seq LIMIT 1) AS n WHERE g.place < $2), "
+            "s AS MATERIALIZED (SELECT greatest(1, ($1 + count(*) - 1) / greatest(1, count(*))) "
+            "AS most FROM g) "
+            "SELECT g.agent, g.at, " COUNT_TO("(SELECT most FROM s)",
+            "~task AS t WHERE t.state = 'pending' AND t.locked_by IS NULL AND t.waiting_for >= g.agent "
+            "AND t.waiting_for <= g.agent ORDER BY t.waiting_for, t.rank, t.seq")
+            ", (SELECT most FROM s) FROM g ORDER BY g.agent",
+        /* Whoever has locked a row may still change it: it is left alone. */
+        [PG_RETIRE] = RETIRE_LOOK ", "
+            "l AS MATERIALIZED (SELECT t.seq, t.tags FROM ~task AS t WHERE t.seq = ANY (ARRAY("
+            "SELECT w.seq FROM w WHERE " RETIRE_WANTS("w") ")) AND " RETIRE_WANTS("t")
+            " FOR UPDATE SKIP LOCKED), "
+            "x AS MATERIALIZED (SELECT j.key, coalesce(j.value, 'null') AS value, l.seq "
+            "FROM l CROSS JOIN LATERAL json_each_text(l.tags::json) AS j "
+            "WHERE l.tags IS NOT NULL), "
+            /* of arrays the planner expects few elements, and looks each up */
+            "g AS (DELETE FROM ~tag AS g USING unnest(ARRAY(SELECT key FROM x ORDER BY seq, key), "
+            "ARRAY(SELECT value FROM x ORDER BY seq, key), "
+            "ARRAY(SELECT seq FROM x ORDER BY seq, key)) AS y(key, value, task) "
+            "WHERE g.key = y.key AND g.value = y.value AND g.task = y.task), "
+            "p AS (DELETE FROM ~payload AS p WHERE p.task = ANY (ARRAY(SELECT l.seq FROM l))), "
+            "d AS (DELETE FROM ~task AS t WHERE t.seq = ANY (ARRAY(SELECT l.seq FROM l)) "
+            "RETURNING t.seq), "
+            "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason) "
+            "SELECT $5, $6, $7, $8, $9, $10 WHERE $6::text IS NOT NULL AND EXISTS (SELECT 1 FROM d)) "
+            "SELECT (SELECT count(*) FROM d), " RETIRE_SEEN,
+        [PG_RETIRE_COUNT] = RETIRE_LOOK " SELECT count(*) FILTER (WHERE " RETIRE_WANTS("w") "), "
+            RETIRE_SEEN,
         /* One at a time: both wait for the row of the generation, whose numbers so are seen in
          * their order. */
         [PG_WORKFLOW_LOCK] = GENERATION_RAISE("workflow"),

@@ -138,3 +138,26 @@ bool list_wants(const struct list_query *q, enum task_state state, struct slice 
     return (q->submitted_after == 0 || submitted_at >= q->submitted_after)
            && (q->submitted_before == 0 || submitted_at < q->submitted_before);
 }
+
+bool retire_wants(const struct retire *r, enum task_state state, int64_t ended_at, bool locked)
+{
+    return (r->states & RETIRE_STATES & 1U << state) && ended_at != 0 && ended_at < r->ended_before
+           && !locked;
+}
+
+bool retire_is_past(const struct retire *r, int64_t submitted_at)
+{
+    return submitted_at >= r->ended_before + SUBMITTED_SLACK_MS;
+}
+
+void census_take_sleeping(struct census *c)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < c->agent_count; i++)
+        if (slice_is(c->agents[i].agent, "time"))
+            c->sleeping = c->agents[i].tasks;
+        else
+            c->agents[kept++] = c->agents[i];
+    c->agent_count = kept;
+}

@@ -257,6 +257,7 @@ static const struct store_ops ops = {
     .overdue = sqlite_overdue,
     .list = sqlite_list,
     .census = sqlite_census,
+    .retire = sqlite_retire,
     .workflow_put = sqlite_workflow_put,
     .workflow_get = sqlite_workflow_get,
     .workflow_list = sqlite_workflow_list,

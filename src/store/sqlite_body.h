@@ -16,6 +16,7 @@
  *   sqlite_claim.c    its claims
  *   sqlite_read.c     get, overdue, list
  *   sqlite_census.c   counts
+ *   sqlite_retire.c   deletes what ended long ago
  *   sqlite_workflow.c definitions
  *   sqlite_access.c   tokens, and the audit
  *   sqlite_backup.c   a copy of the whole, while it is in use
@@ -99,6 +100,11 @@ enum sql {
     SQL_HAS_TAG,
     SQL_SEQ_BELOW,
     SQL_ROW,
+    SQL_RETIRE_SCAN, /* what is looked at to be deleted, oldest first */
+    SQL_NEWEST,
+    SQL_TAGS_DELETE,
+    SQL_PAYLOADS_DELETE,
+    SQL_TASK_DELETE,
     SQL_CENSUS, /* counts, and for each agent in turn what waits for it */
     SQL_CENSUS_AGENT,
     SQL_CENSUS_WAITING,
@@ -281,6 +287,9 @@ enum err sqlite_workflow_list(struct store *s, struct arena *a, struct workflow_
 /* sqlite_census.c */
 enum err sqlite_census(struct store *s, int64_t now, size_t most, struct arena *a,
                        struct census *ret, struct error *e);
+
+/* sqlite_retire.c */
+enum err sqlite_retire(struct store *s, struct retire *r, struct error *e);
 
 /* sqlite_access.c */
 int audit_insert(struct db *d, const struct audit *audit) MUST_USE; /* NULL: nothing */

@@ -1,5 +1,7 @@
 #include "store/sqlite_body.h"
 
+#include "store/row.h"
+
 /* Each count is of a range of an index, and ends at so many entries. */
 
 static int count_states(struct db *d, int64_t now, size_t most, struct census *ret)
@@ -69,19 +71,6 @@ static int list_agents(struct db *d, struct arena *a, struct census *ret)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* "time" is no agent. */
-static void take_sleeping(struct census *c)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < c->agent_count; i++)
-        if (slice_is(c->agents[i].agent, "time"))
-            c->sleeping = c->agents[i].tasks;
-        else
-            c->agents[kept++] = c->agents[i];
-    c->agent_count = kept;
-}
-
 /* Here each entry of the index costs a look at its row, so all agents together have `most`. */
 static int count_agents(struct db *d, size_t most, struct arena *a, struct census *ret)
 {
@@ -91,7 +80,7 @@ static int count_agents(struct db *d, size_t most, struct arena *a, struct censu
         ret->agent_count > 0 ? (most + ret->agent_count - 1) / ret->agent_count : most;
     for (size_t i = 0; i < ret->agent_count && rc == SQLITE_OK; i++)
         rc = count_waiting(d, ret->agents[i].agent, ret->agents_most, &ret->agents[i].tasks);
-    take_sleeping(ret);
+    census_take_sleeping(ret);
     return rc;
 }
 

@@ -176,7 +176,7 @@ static int fill(struct db *d, struct found *f, struct arena *a, struct row_page 
         bind_number(q, 1, f->seqs[i]);
         rc = query_step(q);
         if (rc != SQLITE_ROW)
-            return rc == SQLITE_DONE ? SQLITE_CORRUPT : rc; /* nothing is ever deleted */
+            return rc == SQLITE_DONE ? SQLITE_CORRUPT : rc; /* nothing is deleted meanwhile */
         rc = row_read(q, a, rows_add(&rows, a));
         if (rc != SQLITE_OK)
             return rc;

@@ -22,6 +22,12 @@
 #define AUDIT "SELECT seq, at, actor, verb, task, step, reason FROM audit WHERE seq < ?1"
 #define PAGE  " ORDER BY seq DESC LIMIT ?2"
 
+/* The tags of a task, one by one. */
+#define TAGS                                                                       \
+    "SELECT j.key, CASE j.type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' " \
+    "WHEN 'null' THEN 'null' ELSE CAST(j.value AS TEXT) END, t.seq "               \
+    "FROM task AS t, json_each(t.tags) AS j WHERE "
+
 #define STATE(s)                                                  \
     "(SELECT count(*) FROM (SELECT 1 FROM task WHERE state = '" s \
     "' AND state <> 'processed' LIMIT ?1))"
@@ -50,9 +56,7 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_PAYLOAD_INSERT] = "INSERT INTO payload (key, json) "
             "SELECT seq * 1048576 + ?2, ?3 FROM task WHERE id = ?1",
         [SQL_TAG_INSERT] = "INSERT OR IGNORE INTO tag (key, value, task) "
-            "SELECT j.key, CASE j.type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' "
-            "WHEN 'null' THEN 'null' ELSE CAST(j.value AS TEXT) END, t.seq "
-            "FROM task AS t, json_each(t.tags) AS j WHERE t.id = ?1",
+            TAGS "t.id = ?1",
         [SQL_CLAIM_WAITING] = "SELECT " COLUMNS " FROM task WHERE state = 'pending' "
             "AND locked_by IS NULL AND waiting_for = ?1 ORDER BY rank, seq LIMIT ?2",
         [SQL_CLAIM_OWNED] = "SELECT " COLUMNS " FROM task WHERE locked_by > ?1 "
@@ -78,6 +82,13 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_SEQ_BELOW] = "SELECT seq, submitted_at FROM task WHERE seq < ?1 "
             "ORDER BY seq DESC LIMIT 1",
         [SQL_ROW] = "SELECT " COLUMNS " FROM task WHERE seq = ?1",
+        [SQL_RETIRE_SCAN] = "SELECT seq, state, ended_at, submitted_at, locked_by IS NULL, "
+            "tags IS NULL FROM task WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+        [SQL_NEWEST] = "SELECT max(seq) FROM task",
+        [SQL_TAGS_DELETE] = "DELETE FROM tag WHERE (key, value, task) IN (" TAGS "t.seq = ?1)",
+        [SQL_PAYLOADS_DELETE] = "DELETE FROM payload "
+            "WHERE key > ?1 * 1048576 AND key < (?1 + 1) * 1048576",
+        [SQL_TASK_DELETE] = "DELETE FROM task WHERE seq = ?1",
         [SQL_CENSUS] = "SELECT " STATE("pending") ", " STATE("processing") ", "
             STATE("compensating") ", " STATE("compensated") ", " STATE("error") ", "
             "(SELECT count(*) FROM (SELECT 1 FROM task WHERE wake_at <= ?2 LIMIT ?1)), "

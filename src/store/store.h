@@ -281,6 +281,23 @@ struct audit_page {
     bool more;
 };
 
+/* A part of deleting what ended long ago. Tasks are looked at in the order of their submission, so
+ * that it takes no index of its own; it ends at those that were submitted too late to have ended by
+ * then. The newest task of all may be left alone whatever it is. */
+struct retire {
+    int64_t ended_before; /* what ended at this moment, or later, stays */
+    uint32_t states;      /* of (1 << enum task_state), out of RETIRE_STATES */
+    size_t scan_max;      /* tasks that are looked at, at most */
+    int64_t budget_us;    /* how long it may take, about, before it leaves the rest; 0: no matter */
+    bool dry;             /* counts, and deletes nothing */
+    const struct audit *audit; /* written with it if anything is deleted; may be NULL */
+    int64_t after_seq;         /* in: 0 at first; out: where the next part goes on */
+    uint64_t count;            /* out: tasks that were deleted, or would be */
+    bool more;                 /* out: there may be more behind after_seq */
+};
+
+#define RETIRE_STATES (1U << TASK_PROCESSED | 1U << TASK_COMPENSATED | 1U << TASK_ERROR)
+
 /* A part of making a backup. */
 struct backup_step {
     int64_t budget_us;   /* how long it may take, about */
@@ -320,6 +337,11 @@ struct store_ops {
     /* Counts. NULL in a body that cannot do so without reading all that is stored. */
     enum err (*census)(struct store *s, int64_t now, size_t most, struct arena *a,
                        struct census *ret, struct error *e);
+
+    /* Deletes tasks that are over with their payloads and tags, in a transaction of its own. A row
+     * that somebody else has locked is left for the next time, and nobody waits for it. After a
+     * failure nothing of this part was deleted (ERR_UNKNOWN: or all of it), and *r is as it was. */
+    enum err (*retire)(struct store *s, struct retire *r, struct error *e);
 
     /* Stores a definition under the next version of its name. If the newest version has the very
      * same text, nothing is stored: *ret_new is false and *ret_version its number. `audit` (may be

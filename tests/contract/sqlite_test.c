@@ -574,6 +574,12 @@ static void every_statement_goes_through_an_index(void **state)
         {SQL_HAS_TAG, "SEARCH tag USING PRIMARY KEY (key=? AND value=? AND task=?)", false},
         {SQL_SEQ_BELOW, by_seq, false},
         {SQL_ROW, "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)", false},
+        {SQL_RETIRE_SCAN, "SEARCH task USING INTEGER PRIMARY KEY (rowid>?)", false},
+        {SQL_NEWEST, "SEARCH task", false},
+        {SQL_TAGS_DELETE, "SEARCH tag USING PRIMARY KEY (key=? AND value=? AND task=?)", true},
+        {SQL_PAYLOADS_DELETE, "SEARCH payload USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
+         false},
+        {SQL_TASK_DELETE, "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)", false},
         {SQL_CENSUS, "SEARCH task USING COVERING INDEX task_state (state=?)", true},
         {SQL_CENSUS, "SEARCH task USING COVERING INDEX task_wake (wake_at<?)", true},
         {SQL_CENSUS_AGENT, "SEARCH task USING INDEX task_claim (waiting_for>?)", false},
@@ -587,64 +593,6 @@ static void every_statement_goes_through_an_index(void **state)
 
     for (size_t i = 0; i < COUNT_OF(cases); i++)
         plan_is(&sqlite_store_of(w->s)->writer, cases[i].which, cases[i].plan, cases[i].scans);
-}
-
-static struct census census_at(struct world *w, int64_t now, size_t most)
-{
-    struct census c;
-
-    must(w->s->ops->census(w->s, now, most, &w->a, &c, &w->e), "census");
-    return c;
-}
-
-static void what_is_not_over_is_counted_to_a_limit(void **state)
-{
-    struct world *w = *state;
-    struct task_row sleeps = a_row("sleeps");
-    struct task_row runs = a_row("runs");
-    struct task_row ended = a_row("ended");
-
-    struct census c = census_at(w, 1000, 10);
-    CHECK(c.tasks[TASK_PENDING] + c.overdue + c.agent_count == 0 && c.overdue_since == 0, "empty");
-    for (int i = 0; i < 5; i++) {
-        char id[16];
-        snprintf(id, sizeof id, "b-%d", i);
-        struct task_row row = a_row(id);
-        row.waiting_for = SLICE("b");
-        row.rank = 50 - i; /* the last one comes first */
-        row.submitted_at = 100 + i;
-        must(insert_row(w, row), "insert");
-    }
-    must(insert_row(w, a_row("a")), "insert");
-    sleeps.waiting_for = SLICE("time");
-    must(insert_row(w, sleeps), "insert");
-    runs.state = TASK_PROCESSING;
-    runs.locked_by = SLICE("n1/1");
-    runs.waiting_for = SLICE_NONE;
-    runs.wake_at = 900;
-    must(insert_row(w, runs), "insert");
-    ended.state = TASK_ERROR;
-    ended.waiting_for = SLICE_NONE;
-    ended.wake_at = 0;
-    must(insert_row(w, ended), "insert");
-
-    c = census_at(w, 1000, 30);
-    CHECK(c.tasks[TASK_PENDING] == 7 && c.tasks[TASK_PROCESSING] == 1 && c.tasks[TASK_ERROR] == 1
-              && c.tasks[TASK_PROCESSED] == 0,
-          "%d pending", (int)c.tasks[TASK_PENDING]);
-    CHECK(c.sleeping == 1, "%d asleep", (int)c.sleeping);
-    CHECK(c.overdue >= 1 && c.overdue_since > 0 && c.overdue_since <= 900, "%d overdue",
-          (int)c.overdue);
-    CHECK(census_at(w, 0, 10).overdue == 0, "nothing is overdue then");
-    CHECK(c.agent_count == 2, "%zu agents", c.agent_count);
-    CHECK(slice_is(c.agents[0].agent, "a") && c.agents[0].tasks == 1, "a");
-    CHECK(slice_is(c.agents[1].agent, "b") && c.agents[1].tasks == 5
-              && c.agents[1].first_submitted_at == 104,
-          "b: %d", (int)c.agents[1].tasks);
-    c = census_at(w, 1000, 7); /* of that two agents and "time" have a part each */
-    CHECK(c.tasks[TASK_PENDING] == 7 && c.agents_most == 3 && c.agents[1].tasks == 3, "%zu",
-          c.agents_most);
-    CHECK(census_at(w, 1000, 3).tasks[TASK_PENDING] == 3, "no further than asked for");
 }
 
 /* --- people --- */
@@ -768,7 +716,6 @@ int main(void)
         ON_SQLITE(the_wal_is_used_again_after_a_checkpoint),
         ON_SQLITE(a_store_where_nothing_happens_writes_nothing),
         ON_SQLITE(every_statement_goes_through_an_index),
-        ON_SQLITE(what_is_not_over_is_counted_to_a_limit),
         ON_SQLITE(people_see_steps_and_attempts_in_a_plain_shell),
         ON_SQLITE(every_time_of_a_view_is_exact),
     };

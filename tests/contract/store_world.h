@@ -48,7 +48,8 @@ int world_teardown(void **state);
 /* A new start of the node: the file is closed and opened, memory keeps its content. */
 void world_restart(struct world *w);
 
-/* Waits until what was given up is over: afterwards nothing of it is done any more. */
+/* Over PostgreSQL: waits until the server is done with connections that the store has given up.
+ * What it was sent on them it may still do, after we were told that nobody knows. */
 void world_settle(struct world *w);
 
 /* By other means than ours, in PostgreSQL's schema. */

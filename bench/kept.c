@@ -1,0 +1,243 @@
+/*
+ * What it costs to keep finished tasks: the times of what a node does all day, with that many of
+ * them stored. Usage: kept FINISHED [CONNINFO]; without CONNINFO over SQLite, in a folder below
+ * the current one. What it makes is left to look at: a schema "kept_FINISHED", or a folder.
+ */
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "postgres/many.h"
+#include "store/postgres.h"
+#include "store/sqlite.h"
+
+enum { TIMES = 101 };
+
+static struct store *store;
+static struct error error;
+
+static int64_t now_us(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static void must(enum err err)
+{
+    if (err == ERR_OK)
+        return;
+    fprintf(stderr, "kept: %s\n", error.text);
+    exit(1);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a;
+    int64_t y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void measure(const char *what, void (*run)(struct arena *a, int i))
+{
+    int64_t took[TIMES];
+
+    for (int i = 0; i < TIMES; i++) {
+        CLEANUP(arena_fini) struct arena a = {0};
+        int64_t from = now_us();
+        run(&a, i);
+        took[i] = now_us() - from;
+    }
+    qsort(took, TIMES, sizeof took[0], by_size);
+    printf("%-28s %8" PRId64 " us, at most %8" PRId64 " us\n", what, took[TIMES / 2],
+           took[TIMES - 1]);
+}
+
+static int64_t finished;
+
+static void get(struct arena *a, int i)
+{
+    char id[40];
+    struct task_row row;
+
+    (void)snprintf(id, sizeof id, "done-%" PRId64, 41 + finished / TIMES * i);
+    must(store->ops->get(store, slice_of(id), a, &row, &error));
+}
+
+static void claim_one(struct arena *a, int i)
+{
+    struct claim c = {.kind = CLAIM_AGENT,
+                      .agent = SLICE("agent-1"),
+                      .locked_by = SLICE("n1/1"),
+                      .limit = 1};
+    struct batch b = {.claims = &c, .claim_count = 1};
+
+    (void)i;
+    must(store->ops->commit(store, &b, a, &error));
+    if (c.row_count != 1)
+        exit(1);
+}
+
+static void scan(struct arena *a, int i)
+{
+    struct row_page page;
+
+    (void)i;
+    must(store->ops->overdue(store, 1000, 0, 0, 100, a, &page, &error));
+}
+
+static void list(struct arena *a, struct list_query q)
+{
+    struct row_page page;
+
+    q.limit = 50;
+    must(store->ops->list(store, &q, a, &page, &error));
+}
+
+static void list_newest(struct arena *a, int i)
+{
+    (void)i;
+    list(a, (struct list_query){0});
+}
+
+static void list_middle(struct arena *a, int i)
+{
+    list(a, (struct list_query){.before_seq = finished / TIMES * (i + 1) + 50});
+}
+
+static void list_state(struct arena *a, int i)
+{
+    (void)i;
+    list(a, (struct list_query){.states = 1U << TASK_ERROR});
+}
+
+static void list_workflow(struct arena *a, int i)
+{
+    (void)i;
+    list(a, (struct list_query){.workflow = SLICE("order-3")});
+}
+
+static void list_tag(struct arena *a, int i)
+{
+    struct tag tag = {SLICE("customer"), SLICE("c-7")};
+
+    (void)i;
+    list(a, (struct list_query){.tags = &tag, .tag_count = 1});
+}
+
+static void census(struct arena *a, int i)
+{
+    struct census c;
+
+    (void)i;
+    must(store->ops->census(store, 1000, 1000, a, &c, &error));
+}
+
+static int64_t retired_to;
+static uint64_t retired;
+
+static void retire(struct arena *a, int i)
+{
+    struct retire r = {.ended_before = INT64_C(1) << 40,
+                       .states = 1U << TASK_PROCESSED,
+                       .scan_max = (size_t)(finished / 10 / TIMES + 1),
+                       .after_seq = retired_to};
+
+    (void)a;
+    (void)i;
+    if (r.scan_max > 500)
+        r.scan_max = 500;
+    must(store->ops->retire(store, &r, &error));
+    retired_to = r.after_seq;
+    retired += r.count;
+}
+
+static void make_sqlite(const char *dir)
+{
+    static const char sql[] =
+        "BEGIN; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %lld) "
+        "INSERT INTO task (id, workflow, version, submitted_at, tags, revision, state, direction, "
+        "priority, waiting_for, wake_at, locked_by, rank, failure_count, started_at, ended_at, "
+        "doc) "
+        "SELECT CASE WHEN i > %lld THEN 'waiting-' || i ELSE 'done-' || i END, 'order-' || (i %% "
+        "10), "
+        "1, i, CASE WHEN i > %lld THEN NULL ELSE '{\"customer\":\"c-' || (i %% 1000) || '\"}' END, "
+        "9, "
+        "CASE WHEN i > %lld THEN 'pending' WHEN i < 21 THEN 'error' ELSE 'processed' END, "
+        "'forward', "
+        "5, CASE WHEN i > %lld THEN 'agent-1' END, NULL, NULL, i, 0, i, i, "
+        "'{\"steps\":[' || printf('%%.*c', 900, ' ') || ']}' FROM n; "
+        "INSERT INTO tag SELECT 'customer', 'c-' || (submitted_at %% 1000), seq FROM task "
+        "WHERE tags IS NOT NULL ORDER BY 1, 2, 3; "
+        "INSERT INTO payload (key, json) SELECT seq * 1048576 + 1, '\"' || printf('%%.*c', 3000, "
+        "'y') "
+        "|| '\"' FROM task WHERE seq %% 10 = 0; COMMIT; PRAGMA wal_checkpoint(TRUNCATE)";
+    char path[200];
+    char text[2000];
+    char *why = NULL;
+    sqlite3 *db = NULL;
+    long long n = (long long)finished;
+
+    (void)snprintf(path, sizeof path, "%s/intact.db", dir);
+    (void)snprintf(text, sizeof text, sql, n + 300, n, n, n, n);
+    if (sqlite3_open(path, &db) != SQLITE_OK || sqlite3_exec(db, text, NULL, NULL, &why)) {
+        fprintf(stderr, "kept: %s\n", why ? why : sqlite3_errmsg(db));
+        exit(1);
+    }
+    (void)sqlite3_close(db);
+}
+
+static void open_sqlite(void)
+{
+    char dir[60];
+
+    (void)snprintf(dir, sizeof dir, "kept_%" PRId64, finished);
+    (void)mkdir(dir, 0700);
+    must(sqlite_store_open(dir, &store, &error));
+    store->ops->close(store);
+    make_sqlite(dir);
+    must(sqlite_store_open(dir, &store, &error));
+}
+
+static void open_postgres(const char *conninfo)
+{
+    char schema[60];
+
+    (void)snprintf(schema, sizeof schema, "kept_%" PRId64, finished);
+    const struct postgres_options o = {.conninfo = conninfo, .schema = schema, .node = "n1"};
+    must(postgres_store_open(&o, &store, &error));
+    many_make(conninfo, schema, finished, 1);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2)
+        return 2;
+    finished = strtoll(argv[1], NULL, 10);
+    int64_t from = now_us();
+    if (argc > 2)
+        open_postgres(argv[2]);
+    else
+        open_sqlite();
+    printf("%" PRId64 " finished tasks, made in %" PRId64 " s\n", finished,
+           (now_us() - from) / 1000000);
+    measure("get", get);
+    measure("claim of one", claim_one);
+    measure("scan for what is overdue", scan);
+    measure("listing: the newest", list_newest);
+    measure("listing: further down", list_middle);
+    measure("listing: a state", list_state);
+    measure("listing: a workflow", list_workflow);
+    measure("listing: a tag", list_tag);
+    measure("census", census);
+    int64_t began = now_us();
+    measure("deleting, a part", retire);
+    printf("deleted %" PRIu64 " in %" PRId64 " ms\n", retired, (now_us() - began) / 1000);
+    store->ops->close(store);
+    return 0;
+}

@@ -1,0 +1,160 @@
+#include <stdio.h>
+
+#include "base/when.h"
+#include "cli/client.h"
+#include "cli/term.h"
+#include "cli/verbs.h"
+
+/* "processed,error" as a JSON array; which of them there are, the server says. */
+static void add_states(struct buf *b, const char *text)
+{
+    json_key(b, "states");
+    json_open(b, '[');
+    while (text) {
+        size_t len = strcspn(text, ",");
+        json_string(b, (struct slice){text, len});
+        text = text[len] ? text + len + 1 : NULL;
+    }
+    json_close(b, ']');
+}
+
+/* `before`: what the server's first answer said, so that all calls mean the same moment. */
+static void render(const struct invocation *in, struct slice before, struct slice cursor,
+                   struct buf *b)
+{
+    json_open(b, '{');
+    if (before.ptr || given(in, "ended-before")) {
+        json_key(b, "ended_before");
+        json_string(b, before.ptr ? before : slice_of(given(in, "ended-before")));
+    } else {
+        json_key(b, "older_than");
+        json_string(b, slice_of(given(in, "older-than")));
+    }
+    if (given(in, "state"))
+        add_states(b, given(in, "state"));
+    json_key(b, "dry_run");
+    json_bool(b, given(in, "dry-run") != NULL);
+    if (cursor.ptr) {
+        json_key(b, "cursor");
+        json_string(b, cursor);
+    }
+    json_close(b, '}');
+}
+
+/* What came of all calls so far. */
+struct outcome {
+    struct buf before, cursor;
+    int64_t tasks;
+    bool more;
+};
+
+static int ask_once(const struct invocation *in, struct intact_client *c, struct outcome *o)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf body = {0};
+    int end = CLI_OK;
+
+    render(in, o->before.len ? buf_view(&o->before) : SLICE_NONE,
+           o->cursor.len ? buf_view(&o->cursor) : SLICE_NONE, &body);
+    const struct json *answer = client_ask(c, "POST", "/v1/retire", &body, &a, &end);
+    if (!answer)
+        return end;
+    o->tasks += json_get_int(answer, "tasks", 0);
+    buf_clear(&o->before);
+    buf_slice(&o->before, json_get_text(answer, "ended_before"));
+    buf_clear(&o->cursor);
+    buf_slice(&o->cursor, json_get_text(answer, "next"));
+    o->more = o->cursor.len > 0;
+    return CLI_OK;
+}
+
+static void show(const struct invocation *in, const struct outcome *o)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    bool dry = given(in, "dry-run");
+
+    if (!given(in, "json")) {
+        printf("%" PRId64 " task%s that ended before %s %s%s\n", o->tasks, o->tasks == 1 ? "" : "s",
+               o->before.ptr, dry ? "would be " : "",
+               dry             ? "deleted"
+               : o->tasks == 1 ? "was deleted"
+                               : "were deleted");
+        return;
+    }
+    json_open(&b, '{');
+    json_key(&b, "dry_run");
+    json_bool(&b, dry);
+    json_key(&b, "ended_before");
+    json_string(&b, buf_view(&o->before));
+    json_key(&b, "tasks");
+    json_number(&b, o->tasks);
+    json_close(&b, '}');
+    printf("%s\n", b.ptr);
+}
+
+static int retire(const struct invocation *in, struct outcome *o)
+{
+    struct intact_client *c = client_begin(in);
+    struct term_progress progress;
+    enum term_color color = TERM_AUTO;
+    int end = CLI_OK;
+
+    (void)term_color_given(in, &color); /* it was checked when it was read */
+    term_progress_begin(&progress, given(in, "dry-run") ? "counted" : "deleted", PROGRESS_ITEMS, 0,
+                        color);
+    do {
+        end = ask_once(in, c, o);
+        term_progress_at(&progress, o->tasks);
+    } while (end == CLI_OK && o->more);
+    term_progress_end(&progress);
+    if (end == CLI_OK)
+        show(in, o);
+    else if (o->tasks > 0 && !given(in, "dry-run"))
+        fprintf(stderr, "intact retire: %" PRId64 " tasks were deleted until then\n", o->tasks);
+    intact_client_free(c);
+    return end;
+}
+
+static int run(struct invocation *in)
+{
+    struct outcome o = {0};
+    int64_t ms = 0;
+
+    if (!given(in, "older-than") == !given(in, "ended-before"))
+        return verb_misused(in, "say either --older-than TIME or --ended-before TIME");
+    if (!given_duration(in, "older-than", &ms) || !given_moment(in, "ended-before"))
+        return CLI_USAGE;
+    int end = retire(in, &o);
+    buf_fini(&o.before);
+    buf_fini(&o.cursor);
+    return end;
+}
+
+static const struct flag flags[] = {
+    {.name = "older-than", .value = "TIME", .help = "that ended so long ago, such as 30d"},
+    {.name = "ended-before", .value = "TIME", .help = "that ended before, such as 2026-01-31"},
+    {.name = "state",
+     .value = "STATES",
+     .help = "in these states, with commas between",
+     .initial = "processed,compensated",
+     .kind = WORD_CHOICES,
+     .choices = "processed compensated error"},
+    {.name = "dry-run", .help = "only count them"},
+    {0},
+};
+
+const struct verb verb_retire = {
+    .name = "retire",
+    .summary = "delete tasks that ended long ago",
+    .about = "Deletes tasks that ended long ago, with their inputs, outputs, attempts and tags. "
+             "What is not over is never deleted, nor what ended less than a minute ago; what "
+             "stopped in error only with --state. What people did to them stays in the audit. To "
+             "have the server do it all the time, give it --keep.\n\n"
+             "It works in small parts and may be interrupted; what is deleted by then stays so.",
+    .flags = flags,
+    .examples = {{"intact retire --older-than 30d --dry-run", "how many would that be?"},
+                 {"intact retire --older-than 30d", "delete them"},
+                 {"intact retire --older-than 365d --state processed,compensated,error",
+                  "also what stopped in error a year ago and was never taken up again"}},
+    .run = run,
+};

@@ -1,0 +1,43 @@
+#include "store/memory_task.h"
+
+#include <stdlib.h>
+
+#include "store/row.h"
+
+void mem_task_free(struct mem_task *t)
+{
+    arena_fini(&t->life);
+    arena_fini(&t->row_arena);
+    free(t->payloads);
+    free(t);
+}
+
+size_t mem_tasks_retire(struct mem_task **tasks, size_t count, struct map *by_id, struct retire *r)
+{
+    size_t looked = 0;
+    size_t kept = 0;
+    bool done = false;
+
+    r->count = 0;
+    r->more = false;
+    for (size_t i = 0; i < count; i++) {
+        struct mem_task *t = tasks[i];
+        const struct task_row *row = &t->row;
+        tasks[kept++] = t;
+        if (row->seq <= r->after_seq || done)
+            continue;
+        bool past = retire_is_past(r, row->submitted_at);
+        r->after_seq = row->seq;
+        r->more = ++looked == r->scan_max && !past;
+        done = past || r->more;
+        if (!retire_wants(r, row->state, row->ended_at, row->locked_by.ptr != NULL))
+            continue;
+        r->count++;
+        if (r->dry)
+            continue;
+        (void)map_remove(by_id, t->id);
+        mem_task_free(t);
+        kept--;
+    }
+    return kept;
+}

@@ -1,0 +1,25 @@
+#ifndef STORE_MEMORY_TASK_H
+#define STORE_MEMORY_TASK_H
+
+/* A task of the state store in memory, and how tasks are deleted. No faults are injected in here.
+ */
+
+#include "base/map.h"
+#include "store/store.h"
+
+struct mem_task {
+    struct slice id;
+    struct arena life;      /* of the id and the payloads */
+    struct arena row_arena; /* of the row as it is now */
+    struct task_row row;
+    struct payload *payloads;
+    size_t payload_count;
+};
+
+void mem_task_free(struct mem_task *t);
+
+/* What the operation `retire` does to the tasks, which are in the order of seq; returns how many
+ * are left. */
+size_t mem_tasks_retire(struct mem_task **tasks, size_t count, struct map *by_id, struct retire *r);
+
+#endif

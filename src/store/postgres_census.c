@@ -1,0 +1,57 @@
+#include "store/postgres_body.h"
+
+#include "store/row.h"
+
+/* Each count is of a range of an index, and ends at so many entries. */
+
+static void read_states(const PGresult *r, struct census *ret)
+{
+    static const enum task_state order[] = {TASK_PENDING, TASK_PROCESSING, TASK_COMPENSATING,
+                                            TASK_COMPENSATED, TASK_ERROR};
+    int overdue = COUNT_OF(order);
+
+    for (int i = 0; i < overdue; i++)
+        ret->tasks[order[i]] = (uint64_t)result_number(r, 0, i);
+    ret->overdue = (uint64_t)result_number(r, 0, overdue);
+    ret->overdue_since = result_number(r, 0, overdue + 1);
+}
+
+static void read_agents(const PGresult *r, size_t most, struct arena *a, struct census *ret)
+{
+    size_t count = (size_t)PQntuples(r);
+
+    ret->agents = arena_alloc(a, (count + 1) * sizeof *ret->agents);
+    ret->agent_count = count;
+    ret->agents_most = count ? (size_t)result_number(r, 0, 3) : most;
+    for (size_t i = 0; i < count; i++)
+        ret->agents[i] = (struct census_agent){
+            .agent = arena_copy(a, result_text(r, (int)i, 0)),
+            .first_submitted_at = result_number(r, (int)i, 1),
+            .tasks = (uint64_t)result_number(r, (int)i, 2),
+        };
+    census_take_sleeping(ret);
+}
+
+enum err pg_census(struct store *base, int64_t now, size_t most, struct arena *a,
+                   struct census *ret, struct error *e)
+{
+    CLEANUP(arena_fini) struct arena own = {0};
+    struct postgres_store *s = postgres_store_of(base);
+    struct query q[2];
+    PGresult *r[2] = {0};
+
+    *ret = (struct census){0};
+    query_of(&q[0], s, PG_CENSUS, &own);
+    param_number(&q[0], (int64_t)most);
+    param_number(&q[0], now);
+    query_of(&q[1], s, PG_CENSUS_AGENTS, &own);
+    param_number(&q[1], (int64_t)most);
+    param_number(&q[1], CENSUS_AGENTS);
+    struct pg_end o = pg_run(s, q, COUNT_OF(q), r, e, "count what is stored");
+    if (o.err == ERR_OK) {
+        read_states(r[0], ret);
+        read_agents(r[1], most, a, ret);
+    }
+    results_clear(r, COUNT_OF(r));
+    return o.err;
+}

@@ -1,0 +1,299 @@
+/*
+ * However many tasks are kept, every statement looks at a few rows: as the database itself tells of
+ * each plan that it has carried out, by auto_explain. With statistics, with none, and with those
+ * of a table that was empty when they were made; with plans for these values and with generic ones.
+ */
+
+#include "base/test.h"
+
+#include <stdlib.h>
+
+#include "cluster.h"
+#include "many.h"
+#include "store/postgres_body.h"
+#include "json/json.h"
+
+enum { FINISHED = 60000 };
+
+/* What the plans that came since the last look have done. */
+struct seen {
+    unsigned plans;
+    double most; /* rows that one of their nodes looked at */
+    char worst[200];
+    char scanned[200]; /* a large table, from end to end; "": none */
+};
+
+struct world {
+    struct store *s;
+    struct seen seen;
+    struct arena a;
+    struct error e;
+};
+
+static double number(const struct json *j, const char *key)
+{
+    struct slice raw = json_get_raw(j, key);
+
+    return raw.ptr ? strtod(raw.ptr, NULL) : 0;
+}
+
+static bool is_large(struct slice table)
+{
+    return slice_is(table, "task") || slice_is(table, "payload") || slice_is(table, "tag");
+}
+
+static void look_at(struct seen *s, const struct json *plan)
+{
+    struct slice type = json_get_text(plan, "Node Type");
+    struct slice table = json_get_text(plan, "Relation Name");
+    double loops = number(plan, "Actual Loops");
+    double rows = (number(plan, "Actual Rows") + number(plan, "Rows Removed by Filter")
+                   + number(plan, "Rows Removed by Index Recheck")
+                   + number(plan, "Rows Removed by Join Filter"))
+                  * loops;
+
+    if (rows > s->most) {
+        s->most = rows;
+        (void)snprintf(s->worst, sizeof s->worst, "%.*s on %.*s by %.*s", SLICE_ARG(type),
+                       SLICE_ARG(table), SLICE_ARG(json_get_text(plan, "Index Name")));
+    }
+    if (loops > 0 && is_large(table) && slice_is(type, "Seq Scan"))
+        (void)snprintf(s->scanned, sizeof s->scanned, "%.*s", SLICE_ARG(table));
+    const struct json *inner = json_get(plan, "Plans");
+    for (const struct json *j = inner ? inner->child : NULL; j; j = j->next)
+        look_at(s, j);
+}
+
+static void take_notice(void *arg, const PGresult *r)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    const char *text = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
+    const char *begin = text ? strchr(text, '{') : NULL;
+    struct world *w = arg;
+    struct json *j = NULL;
+
+    if (!begin || !strstr(text, "plan:"))
+        return;
+    CHECK(json_parse(&a, slice_of(begin), &j, NULL) == ERR_OK, "%s", text);
+    w->seen.plans++;
+    look_at(&w->seen, json_get(j, "Plan"));
+}
+
+static void looked(struct world *w, const char *what, double most)
+{
+    CHECK(w->seen.plans > 0, "%s: the database tells of no plan", what);
+    CHECK(!w->seen.scanned[0], "%s: all of %s", what, w->seen.scanned);
+    CHECK(w->seen.most <= most, "%s: %.0f rows, %s", what, w->seen.most, w->seen.worst);
+    w->seen = (struct seen){0};
+}
+
+static void open_with(struct world *w, const char *schema, const char *mode)
+{
+    char conninfo[600];
+
+    (void)snprintf(conninfo, sizeof conninfo,
+                   "%s options='-c session_preload_libraries=auto_explain "
+                   "-c auto_explain.log_min_duration=0 -c auto_explain.log_analyze=on "
+                   "-c auto_explain.log_timing=off -c auto_explain.log_format=json "
+                   "-c auto_explain.log_level=notice -c client_min_messages=notice "
+                   "-c plan_cache_mode=%s'",
+                   cluster_conninfo(), mode);
+    const struct postgres_options o = {.conninfo = conninfo, .schema = schema, .node = "n1"};
+    enum err err = postgres_store_open(&o, &w->s, &w->e);
+    CHECK(err == ERR_OK, "%s", w->e.text);
+    (void)PQsetNoticeReceiver(postgres_store_of(w->s)->conn, take_notice, w);
+}
+
+static void must(enum err err, const struct world *w)
+{
+    CHECK(err == ERR_OK, "%s", w->e.text);
+}
+
+/* ---- the operations ---- */
+
+static void look_at_reading(struct world *w)
+{
+    const struct store_ops *ops = w->s->ops;
+    struct row_page page;
+    struct task_row row;
+    struct census c;
+
+    must(ops->get(w->s, SLICE("done-30000"), &w->a, &row, &w->e), w);
+    looked(w, "get", 2);
+    must(ops->overdue(w->s, 1000, 0, 0, 10, &w->a, &page, &w->e), w);
+    CHECK(page.count == 10 && page.more, "%zu overdue", page.count);
+    looked(w, "overdue", 11);
+    must(ops->requested(w->s, SLICE("n9/1"), 0, 5, &w->a, &page, &w->e), w);
+    CHECK(page.count == 5 && page.more, "%zu requested", page.count);
+    looked(w, "requested", 6);
+    must(ops->census(w->s, 1000, 100, &w->a, &c, &w->e), w);
+    CHECK(c.tasks[TASK_PENDING] == 100 && c.tasks[TASK_COMPENSATED] == 20, "census");
+    CHECK(c.overdue == 20 && c.agent_count == 1 && c.sleeping == 30, "census");
+    looked(w, "census", 100);
+}
+
+static void list(struct world *w, const char *what, const struct list_query *q, size_t count,
+                 double most)
+{
+    struct row_page page;
+
+    must(w->s->ops->list(w->s, q, &w->a, &page, &w->e), w);
+    CHECK(page.count == count, "%s: %zu", what, page.count);
+    looked(w, what, most);
+}
+
+static void look_at_listings(struct world *w)
+{
+    const struct tag tag = {SLICE("customer"), SLICE("c-7")};
+    const struct tag nobody = {SLICE("customer"), SLICE("c-none")};
+
+    list(w, "the newest", &(struct list_query){.limit = 10}, 10, 44);
+    list(w, "further down", &(struct list_query){.limit = 10, .before_seq = 30000}, 10, 44);
+    list(w, "of a state", &(struct list_query){.limit = 10, .states = 1U << TASK_ERROR}, 10, 44);
+    list(w, "of a workflow", &(struct list_query){.limit = 10, .workflow = SLICE("order-3")}, 10,
+         44);
+    list(w, "with a tag", &(struct list_query){.limit = 10, .tags = &tag, .tag_count = 1}, 10, 100);
+    list(w, "with a tag that nobody has",
+         &(struct list_query){.limit = 10, .tags = &nobody, .tag_count = 1}, 0, 44);
+    /* all are of about that time, and none fits: it goes on to its limit, and no further */
+    list(w, "of a time", &(struct list_query){.limit = 10, .submitted_before = 1, .scan_max = 500},
+         0, 500);
+    list(w, "of a state and a workflow",
+         &(struct list_query){.limit = 10,
+                              .states = 1U << TASK_ERROR,
+                              .workflow = SLICE("order-3")},
+         2, 44);
+}
+
+static void claim(struct world *w, const char *what, struct claim c, size_t count, double most)
+{
+    struct batch b = {.claims = &c, .claim_count = 1};
+
+    c.locked_by = SLICE("n1/1");
+    must(w->s->ops->commit(w->s, &b, &w->a, &w->e), w);
+    CHECK(c.row_count == count, "%s: %zu", what, c.row_count);
+    looked(w, what, most);
+}
+
+static void look_at_claims(struct world *w)
+{
+    claim(w, "claim for an agent",
+          (struct claim){.kind = CLAIM_AGENT, .agent = SLICE("agent-1"), .limit = 10}, 10, 60);
+    claim(w, "claim for nobody",
+          (struct claim){.kind = CLAIM_AGENT, .agent = SLICE("agent-2"), .limit = 10}, 0, 10);
+    claim(w, "claim of sleepers", (struct claim){.kind = CLAIM_TIME, .now = INT64_MAX, .limit = 2},
+          2, 20);
+    claim(w, "claim of an older boot", (struct claim){.kind = CLAIM_BOOT, .limit = 10}, 0, 20);
+    claim(w, "claim of a node that is gone",
+          (struct claim){.kind = CLAIM_NODE, .now = 5, .limit = 3}, 3, 60);
+}
+
+/* Of a batch of ten: each row is looked up, locked and changed. */
+static void look_at_changes(struct world *w)
+{
+    struct change changes[10];
+    struct batch b = {.changes = changes, .change_count = COUNT_OF(changes)};
+    char ids[10][40];
+
+    for (size_t i = 0; i < COUNT_OF(changes); i++) {
+        (void)snprintf(ids[i], sizeof ids[i], "done-%zu", 40000 + i);
+        struct task_row row;
+        must(w->s->ops->get(w->s, slice_of(ids[i]), &w->a, &row, &w->e), w);
+        row.revision++;
+        changes[i] = (struct change){.kind = CHANGE_UPDATE, .row = row};
+        changes[i].row.payloads = NULL;
+        changes[i].row.payload_count = 0;
+    }
+    w->seen = (struct seen){0};
+    must(w->s->ops->commit(w->s, &b, &w->a, &w->e), w);
+    for (size_t i = 0; i < COUNT_OF(changes); i++)
+        CHECK(changes[i].outcome == ERR_OK, "change %zu", i);
+    looked(w, "update of ten", 200);
+    for (size_t i = 0; i < COUNT_OF(changes); i++) {
+        static unsigned fresh;
+        (void)snprintf(ids[i], sizeof ids[i], "new-%u", fresh++);
+        changes[i].kind = CHANGE_INSERT;
+        changes[i].row.id = slice_of(ids[i]);
+        changes[i].row.revision = 1;
+    }
+    must(w->s->ops->commit(w->s, &b, &w->a, &w->e), w);
+    looked(w, "insert of ten", 200);
+}
+
+static void look_at_retiring(struct world *w)
+{
+    struct retire r = {.ended_before = FINISHED / 2 + 10,
+                       .states = 1U << TASK_PROCESSED,
+                       .scan_max = 50,
+                       .after_seq = 100,
+                       .dry = true};
+
+    must(w->s->ops->retire(w->s, &r, &w->e), w);
+    CHECK(r.count > 0, "something is there");
+    looked(w, "count of what is to be deleted", 50);
+    r.dry = false;
+    must(w->s->ops->retire(w->s, &r, &w->e), w);
+    CHECK(r.count > 0, "something was deleted");
+    looked(w, "deleting", 200);
+}
+
+static void look_at_all(const char *schema, const char *mode)
+{
+    struct world w = {0};
+
+    print_message("%s, %s\n", schema, mode);
+    open_with(&w, schema, mode);
+    w.seen = (struct seen){0};
+    look_at_reading(&w);
+    look_at_listings(&w);
+    look_at_claims(&w);
+    look_at_changes(&w);
+    look_at_retiring(&w);
+    w.s->ops->close(w.s);
+    arena_fini(&w.a);
+}
+
+/* A schema of its own, with or without statistics of the full tables. */
+static void furnish(const char *schema, bool analyze_empty, bool analyze_full)
+{
+    const struct postgres_options o = {.conninfo = cluster_conninfo(),
+                                       .schema = schema,
+                                       .node = "n1"};
+    struct store *s = NULL;
+    struct error e = {0};
+    char sql[200];
+
+    CHECK(postgres_store_open(&o, &s, &e) == ERR_OK, "%s", e.text);
+    s->ops->close(s);
+    if (analyze_empty) {
+        PGconn *conn = PQconnectdb(cluster_conninfo());
+        (void)snprintf(sql, sizeof sql, "ANALYZE %s.task, %s.tag, %s.payload", schema, schema,
+                       schema);
+        PGresult *r = PQexec(conn, sql);
+        CHECK(PQresultStatus(r) == PGRES_COMMAND_OK, "%s", PQerrorMessage(conn));
+        PQclear(r);
+        PQfinish(conn);
+    }
+    many_make(cluster_conninfo(), schema, FINISHED, analyze_full);
+}
+
+static void no_statement_looks_at_what_it_need_not(void **state)
+{
+    static const char *const modes[] = {"force_custom_plan", "force_generic_plan"};
+    static const char *const tables[] = {"analyzed", "never_analyzed", "analyzed_when_empty"};
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(tables) * COUNT_OF(modes); i++) {
+        char schema[60];
+        (void)snprintf(schema, sizeof schema, "%s_%zu", tables[i / 2], i % 2);
+        furnish(schema, i / 2 == 2, i / 2 == 0);
+        look_at_all(schema, modes[i % 2]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(no_statement_looks_at_what_it_need_not)};
+
+    return cmocka_run_group_tests_name("plans", tests, NULL, NULL);
+}
