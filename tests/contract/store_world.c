@@ -169,34 +169,6 @@ void world_restart(struct world *w)
         postgres_start(w);
 }
 
-static int connections(PGconn *conn)
-{
-    PGresult *r = PQexec(conn, "SELECT count(*) FROM pg_stat_activity WHERE datname = "
-                               "current_database() AND application_name = 'intact'");
-
-    CHECK(PQntuples(r) == 1, "%s", PQerrorMessage(conn));
-    int count = atoi(PQgetvalue(r, 0, 0));
-    PQclear(r);
-    return count;
-}
-
-void world_settle(struct world *w)
-{
-    PGconn *conn = NULL;
-    struct task_row row;
-
-    if (!w->postgres)
-        return;
-    enum err err = w->s->ops->get(w->s, SLICE("none"), &w->a, &row, &w->e); /* it connects again */
-    CHECK(err == ERR_NOT_FOUND, "%s", w->e.text);
-    conn = PQconnectdb(cluster_conninfo());
-    for (int waited = 0; connections(conn) > 1; waited++) {
-        CHECK(waited < 300000, "the database holds on to a connection");
-        (void)usleep(1000);
-    }
-    PQfinish(conn);
-}
-
 struct task_row a_row(const char *id)
 {
     return (struct task_row){
