@@ -365,8 +365,14 @@ void supervisor_surveyed(struct supervisor *sv, const struct survey *v)
     sv->stats.leads = slice_eq(v->lead.holder, sv->config.holder);
     if (sv->stopped)
         leave(sv); /* it was on its way already */
-    if (sv->stopped || sv->phase != PHASE_IDLE || now < sv->scan_at + interval - interval / 4)
+    if (sv->stopped || sv->phase != PHASE_IDLE)
         return;
+    if (now < sv->scan_at + interval - interval / 4) {
+        /* Too early to stand for a scan. The next one will: were we to scan before it, it would be
+         * too early again, and so for ever. */
+        sv->next_at = max_i64(sv->next_at, now + interval + interval / 4);
+        return;
+    }
     scan_begins(sv, now);
     if (sv->stats.leads && v->wake_at != 0 && v->wake_at <= now) {
         begin_read(sv);
