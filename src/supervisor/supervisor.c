@@ -30,8 +30,9 @@ struct supervisor {
     struct batch batch;
     enum err err;
     struct error error;
-    int64_t next_at; /* of the next scan */
-    int64_t scan_at; /* the present scan's "now" */
+    int64_t next_at;     /* of the next scan */
+    int64_t surveyed_at; /* 0: never */
+    int64_t scan_at;     /* the present scan's "now" */
     int64_t scan_steady;
     int64_t seen_wake_at, seen_seq; /* how far the present scan has come */
     int64_t last_at, last_steady;   /* the last scan that succeeded; at first, our start */
@@ -171,11 +172,18 @@ static void read_run(struct store_job *j, struct store *store)
                                   &sv->arena, &sv->page, &sv->error);
 }
 
+/* The next survey may stand for a scan. Were we to scan just before it or at the same time, it
+ * would be too early for that, and so would all that follow. */
+static int64_t wait_for_survey(const struct supervisor *sv)
+{
+    return sv->surveyed_at ? sv->surveyed_at + sv->config.interval_ms * 3 / 2 : 0;
+}
+
 static void scan_over(struct supervisor *sv, bool ok)
 {
     arena_fini(&sv->arena);
     sv->phase = PHASE_IDLE;
-    sv->next_at = sv->scan_at + sv->config.interval_ms;
+    sv->next_at = max_i64(sv->scan_at + sv->config.interval_ms, wait_for_survey(sv));
     if (ok) {
         sv->last_at = sv->scan_at;
         sv->last_steady = sv->scan_steady;
@@ -365,12 +373,11 @@ void supervisor_surveyed(struct supervisor *sv, const struct survey *v)
     sv->stats.leads = slice_eq(v->lead.holder, sv->config.holder);
     if (sv->stopped)
         leave(sv); /* it was on its way already */
+    sv->surveyed_at = now;
     if (sv->stopped || sv->phase != PHASE_IDLE)
         return;
-    if (now < sv->scan_at + interval - interval / 4) {
-        /* Too early to stand for a scan. The next one will: were we to scan before it, it would be
-         * too early again, and so for ever. */
-        sv->next_at = max_i64(sv->next_at, now + interval + interval / 4);
+    if (now < sv->scan_at + interval - interval / 4) { /* too early to stand for a scan */
+        sv->next_at = max_i64(sv->next_at, wait_for_survey(sv));
         return;
     }
     scan_begins(sv, now);
@@ -379,7 +386,6 @@ void supervisor_surveyed(struct supervisor *sv, const struct survey *v)
         return;
     }
     scan_over(sv, true);
-    sv->next_at += interval / 2;
 }
 
 int64_t supervisor_turn(struct supervisor *sv)
