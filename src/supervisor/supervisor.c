@@ -200,11 +200,18 @@ static void read_run(struct store_job *j, struct store *store)
                                   &sv->arena, &sv->page, &sv->error);
 }
 
+/* The next survey may stand for a scan. Were we to scan just before it or at the same time, it
+ * would be too early for that, and so would all that follow. */
+static int64_t wait_for_survey(const struct supervisor *sv)
+{
+    return sv->surveyed_at ? sv->surveyed_at + sv->config.interval_ms * 3 / 2 : 0;
+}
+
 static void scan_over(struct supervisor *sv, bool ok)
 {
     arena_fini(&sv->arena);
     sv->phase = PHASE_IDLE;
-    sv->next_at = sv->scan_at + sv->config.interval_ms;
+    sv->next_at = max_i64(sv->scan_at + sv->config.interval_ms, wait_for_survey(sv));
     if (ok) {
         sv->last_at = sv->scan_at;
         sv->last_steady = sv->scan_steady;
@@ -428,8 +435,12 @@ void supervisor_surveyed(struct supervisor *sv, const struct survey *v)
     sv->surveyed_at = now;
     if (sv->stopped)
         leave(sv); /* it was on its way already */
-    if (sv->stopped || sv->phase != PHASE_IDLE || now < sv->scan_at + interval - interval / 4)
+    if (sv->stopped || sv->phase != PHASE_IDLE)
         return;
+    if (now < sv->scan_at + interval - interval / 4) { /* too early to stand for a scan */
+        sv->next_at = max_i64(sv->next_at, wait_for_survey(sv));
+        return;
+    }
     scan_begins(sv, now);
     if (sv->stats.leads && v->wake_at != 0 && v->wake_at <= now) {
         begin_read(sv);
