@@ -37,7 +37,7 @@ static const char look[] =
 
 static bool is(const PGresult *r, enum column column, const char *text)
 {
-    return slice_is(result_text(r, 0, column), text);
+    return slice_is(result_text(r, 0, (int)column), text);
 }
 
 static unsigned findings_of(const PGresult *r)
@@ -90,8 +90,8 @@ static void tell(const PGresult *r, unsigned news)
         if (!(news & (unsigned)table[i].finding))
             continue;
         (void)snprintf(number, sizeof number, "%" PRId64, result_number(r, 0, STANDBYS));
-        struct slice value =
-            table[i].column == STANDBYS ? slice_of(number) : result_text(r, 0, table[i].column);
+        struct slice value = table[i].column == STANDBYS ? slice_of(number)
+                                                         : result_text(r, 0, (int)table[i].column);
         log_line(LOG_WARN, "event=database_not_durable setting=%s value=\"%.*s\" text=\"%s\"",
                  table[i].setting, SLICE_ARG(value), table[i].text);
     }
