@@ -428,7 +428,7 @@ class Shown(WithServer):
         self.s.run("get", "o-1", "--wait", "3m")
         self.assertRegex(self.s.run("agent", "list").stdout, r"stock +0 +one +100 +0 +\d\d:\d\d:\d\d")
         agent.close()
-        self.assertRegex(self.s.run("node", "list").stdout, r"n1 +1 +\d")
+        self.assertRegex(self.s.run("node", "list").stdout, r"n1 +leads +http://\S+ +scheduler,supervisor +1 +\S.* \d")
         self.s.run("submit", "order", "--input", '{"sku": "s"}', "--id", "o-2")
         self.s.run("cancel", "o-2", "--reason", "ordered twice")
         listed = self.s.run("audit", "list", "--task", "o-2").stdout.splitlines()
@@ -598,7 +598,7 @@ VALUES = {  # for each kind of value, as --help names it: one that is right, and
     "JSON": ('{"sku": "s"}', "{"), "ADDR:PORT": (None, "here"), "NAME=VALUE": ("body=1MiB", "body"),
     "URL": (None, None), "FILE": (None, None), "TOKEN": (None, None), "DIR": (None, None), "TEXT": ("text", None),
     "ID": ("id-1", None), "NAME": ("order", None), "STEP": ("reserve", None), "ROLE": ("read", None), "TASK": ("o-1", None),
-    "MEMBER": ("sku", None),
+    "MEMBER": ("sku", None), "LIST": ("scheduler", "both"),
 }
 
 
