@@ -19,8 +19,7 @@ void store_time_fini(struct store_time *t)
     ASSERT(rc == 0);
 }
 
-/* What is added to the steady clock now. It falls by less than what has passed, so the sum rises all
- * the time. */
+/* What is added to the steady clock now. It falls by less than what has passed: the sum rises. */
 static int64_t offset_at(const struct store_time *t, int64_t steady)
 {
     return max_i64(t->offset, t->from - max_i64(0, steady - t->since) / STORE_TIME_SLOWER);
