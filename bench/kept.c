@@ -66,7 +66,8 @@ static void get(struct arena *a, int i)
     char id[40];
     struct task_row row;
 
-    (void)snprintf(id, sizeof id, "done-%" PRId64, 41 + finished / TIMES * i);
+    (void)snprintf(id, sizeof id, "done-%" PRId64,
+                   41 + finished / 10 + finished / 10 * 8 / TIMES * i);
     must(store->ops->get(store, slice_of(id), a, &row, &error));
 }
 

@@ -121,7 +121,7 @@ static int run(struct invocation *in)
     int64_t ms = 0;
 
     if (!given(in, "older-than") == !given(in, "ended-before"))
-        return verb_misused(in, "say either --older-than TIME or --ended-before TIME");
+        return verb_misused(in, "say either --older-than TIME or --ended-before DATE");
     if (!given_duration(in, "older-than", &ms) || !given_moment(in, "ended-before"))
         return CLI_USAGE;
     int end = retire(in, &o);
@@ -132,9 +132,11 @@ static int run(struct invocation *in)
 
 static const struct flag flags[] = {
     {.name = "older-than", .value = "TIME", .help = "that ended so long ago, such as 30d"},
-    {.name = "ended-before", .value = "TIME", .help = "that ended before, such as 2026-01-31"},
+    {.name = "ended-before",
+     .value = "DATE",
+     .help = "that ended before, such as 2026-01-31T10:00:00Z"},
     {.name = "state",
-     .value = "STATES",
+     .value = "STATE",
      .help = "in these states, with commas between",
      .initial = "processed,compensated",
      .kind = WORD_CHOICES,
