@@ -104,6 +104,7 @@ static const struct {
     {"POST", "v1/agents/*/work", "/v1/agents/%61g/work", WORKERS},
     {"GET", "v1/nodes", "/v1/nodes", BEARERS},
     {"POST", "v1/backup", "/v1/backup", ADMIN},
+    {"POST", "v1/retire", "/v1/retire", ADMIN},
     {"GET", "v1/tokens", "/v1/tokens", ADMIN},
     {"POST", "v1/tokens", "/v1/tokens", ADMIN},
     {"DELETE", "v1/tokens/*", "/v1/tokens/nobody", ADMIN},
