@@ -7,6 +7,7 @@
 
 static uint32_t other;   /* than the node that something befell */
 static struct node *old; /* the process that was replaced */
+static int64_t slow_since;
 
 static bool first_begun(void)
 {
@@ -136,13 +137,16 @@ static bool store_is_back_too_late(void)
 
 static void store_slows_down(void)
 {
-    weather.store_ms = 9000;
+    weather.store_ms = (uint32_t)between(4000, 9000);
+    slow_since = world.now;
     submit_all();
 }
 
-/* Which one differs: calls for work break off while the store is busy with what they are to get. */
+/* And not after ages. Which one differs: calls for work break off while the store is busy with what
+ * they are to get. */
 static bool one_was_given_up(void)
 {
+    scene_must(world.now - slow_since < 5 * MS_PER_MIN, "what is overdue is so soon");
     for (uint32_t i = 0; i < the_step(0)->attempt_count; i++)
         if (the_step(0)->attempts[i].outcome == OUTCOME_TIMED_OUT)
             return true;

@@ -9,9 +9,8 @@
 enum {
     PAGE_MAX = 256,
     UNREADABLE_MS = 3600000, /* until a row that cannot be read is complained about again */
-    LOST_IN_A_ROW_MAX =
-        5,           /* times that what was lost grows, though scans succeeded in between ... */
-    SLOW_FACTOR = 4, /* ... unless one is later by so much than those before it */
+    LOST_MAX = 5,            /* times that what was lost grows in one slow time ... */
+    SLOW_FACTOR = 4,         /* ... unless a scan is later by so much than those before it */
 };
 
 #define LEASE_NAME SLICE(SUPERVISOR_LEASE)
@@ -44,8 +43,9 @@ struct supervisor {
     struct lost_time lost;
     int64_t lost_ms, lost_told_ms; /* of an outage that is not over; 0: there is none */
     int64_t lost_after;            /* which scan it began */
-    unsigned lost_in_a_row;
-    int64_t slow_ms; /* how late the scans of that row came */
+    int64_t late_steady;           /* the last scan that came late; in a slow time ... */
+    unsigned lost_count;           /* ... so often what was lost grew ... */
+    int64_t slow_ms;               /* ... by scans that came so late */
     struct supervisor_stats stats;
     bool stopped;
 };
@@ -98,18 +98,19 @@ struct lost_time supervisor_lost_time(const struct supervisor *sv)
 /* ---- lost time ---- */
 
 /* A store that is slow for good is no outage after another: else each scan would put off again what
- * the one before had put off, and nothing ever be overdue. Such scans come late all of them; one
- * that comes far later than they do is an outage all the same. */
+ * the one before had put off, and nothing ever be overdue. One scan in time does not end such a
+ * slow time, since they are not all equally late. One that comes far later than they do is an
+ * outage all the same. */
 static bool is_just_slow(struct supervisor *sv, int64_t gap)
 {
     if (sv->last_at == sv->lost_after)
         return false; /* no scan succeeded since it was noticed */
     if (gap > SLOW_FACTOR * sv->slow_ms)
-        sv->lost_in_a_row = 0;
-    if (sv->lost_in_a_row == LOST_IN_A_ROW_MAX)
+        sv->lost_count = 0;
+    if (sv->lost_count == LOST_MAX)
         return true;
-    sv->slow_ms = sv->lost_in_a_row == 0 ? gap : max_i64(gap, sv->slow_ms);
-    sv->lost_in_a_row++;
+    sv->slow_ms = sv->lost_count == 0 ? gap : max_i64(gap, sv->slow_ms);
+    sv->lost_count++;
     sv->lost_after = sv->last_at;
     return false;
 }
@@ -123,9 +124,11 @@ static void notice_lost_time(struct supervisor *sv)
     int64_t gap = max_i64(passed, told);
 
     if (passed <= 3 * sv->config.interval_ms && told - passed <= sv->config.interval_ms) {
-        sv->lost_in_a_row = 0;
+        if (sv->scan_steady - sv->late_steady >= sv->lost.grace_ms)
+            sv->lost_count = 0;
         return;
     }
+    sv->late_steady = sv->scan_steady;
     if (is_just_slow(sv, gap))
         return;
     bool still = sv->last_at < sv->lost.until + sv->lost.grace_ms;
