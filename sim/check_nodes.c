@@ -242,7 +242,7 @@ static void check_served(const struct node *n, const struct subject *t, uint32_t
 /* What began with this batch at an agent came before all that still wait for it in this node. */
 void check_starts(const struct node *n, const struct batch *b)
 {
-    if (nodes_quiet_since() + SETTLED_MS > world.now || weather.store_ms > 20 || n->narrow
+    if (nodes_quiet_since() + SETTLED_MS > world.now || weather.store_ms > SLOW_MS || n->narrow
         || n->short_batches)
         return;
     for (size_t i = 0; i < b->change_count; i++) {

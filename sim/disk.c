@@ -30,6 +30,12 @@ static struct disk *disk_of(struct store *s)
     return CONTAINER_OF(s, struct disk, store);
 }
 
+/* What went wrong lasts until then, if not longer. */
+static void troubled(struct disk *d, int64_t until)
+{
+    d->trouble_at = max_i64(d->trouble_at, until);
+}
+
 /* ---- time ---- */
 
 /* The answer is of some moment between the question and now. */
@@ -67,7 +73,7 @@ static void claims_empty(struct batch *b)
 
 static enum err fails(struct disk *d, struct batch *b, enum err err, struct error *e)
 {
-    d->trouble_at = world.now;
+    troubled(d, world.now);
     claims_empty(b);
     for (size_t i = 0; i < b->change_count; i++)
         b->changes[i].outcome = err;
@@ -146,7 +152,7 @@ static enum err commit_without_one(struct disk *d, struct batch *b, struct arena
 {
     struct change *last = &b->changes[b->change_count - 1];
 
-    d->trouble_at = world.now;
+    troubled(d, world.now);
     b->change_count--;
     enum err err = inner->ops->commit(inner, b, a, e);
     if (err == ERR_OK)
@@ -207,7 +213,7 @@ static bool read_fails(struct disk *d, struct error *e)
             disk_measure(d);
         return false;
     }
-    d->trouble_at = world.now;
+    troubled(d, world.now);
     (void)error_set(e, ERR_IO, "simulated: cannot be read");
     return true;
 }
@@ -270,7 +276,7 @@ static void depose(const struct node *n, const struct lease_try *want)
     trace("%s loses its leadership to %s", n->me, other->me);
     seizes.now = got.until; /* it does not know */
     check_lease(other, &seizes, &got);
-    other->disk.trouble_at = world.now; /* it has not heard of it yet */
+    troubled(&other->disk, world.now); /* it has not heard of it yet */
 }
 
 static enum err lease(struct store *s, const struct lease_try *want, struct arena *a,
@@ -374,8 +380,10 @@ static void schedule_run(struct disk *d)
     if (chance(weather.store_stalls)) {
         delay = spread(500, 20000);
         trace("the store stalls for %" PRId64 " ms", delay);
-        d->trouble_at = world.now + delay;
+        troubled(d, world.now + delay);
     }
+    if (weather.store_ms > SLOW_MS) /* and it may be calm before that is over */
+        troubled(d, world.now + delay);
     d->scheduled = true;
     later(delay, run_one, d, d->life);
 }
@@ -497,7 +505,7 @@ void store_fails_over(int64_t ms, int64_t ahead_ms)
     NODES_FOREACH (n) {
         n->disk.farewell = n->up && !n->dead && !list_empty(&n->disk.waiting);
         n->disk.measure = true;
-        n->disk.trouble_at = max_i64(n->disk.trouble_at, away.back_at);
+        troubled(&n->disk, away.back_at);
     }
     nodes_lose_store();
     later(ms, standby_takes_over, NULL, 0);

@@ -14,6 +14,8 @@
 
 struct node;
 
+enum { SLOW_MS = 20 }; /* a store whose transactions may take longer is not well */
+
 struct disk {
     struct store store;       /* what the node is given */
     struct store_queue queue; /* the same */

@@ -105,6 +105,11 @@ void scene_must(bool ok, const char *what)
 
 /* ---- the play ---- */
 
+static bool play_is_over(void)
+{
+    return beat == BEATS_MAX || !scene->beats[beat].what;
+}
+
 static void follows_script(struct gig *g)
 {
     struct act act = {.says = SAYS_DONE, .takes = between(1, 30)};
@@ -112,7 +117,8 @@ static void follows_script(struct gig *g)
     for (uint32_t i = 0; i < PARTS_MAX && scene->parts[i].act.says; i++) {
         const struct part *p = &scene->parts[i];
         if (p->step != g->step || p->direction != g->direction
-            || (p->attempt != 0 && p->attempt != g->attempt) || (p->act.dies && g->again))
+            || (p->attempt != 0 && p->attempt != g->attempt) || (p->act.dies && g->again)
+            || (p->meanwhile && play_is_over()))
             continue;
         act = p->act;
         if (act.takes > 0)
@@ -137,11 +143,6 @@ static void await_beat(void)
     beat_at = world.now;
     if (beat < BEATS_MAX && b->what && b->after_ms > 0)
         later(b->after_ms, wakes_the_beat, NULL, 0);
-}
-
-static bool play_is_over(void)
-{
-    return beat == BEATS_MAX || !scene->beats[beat].what;
 }
 
 static void play(void)

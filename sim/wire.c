@@ -163,7 +163,7 @@ static void look_at_visit(void *arg, uint64_t n)
     }
     const struct disk *d = &v->node->disk;
     bool disturbed = max_i64(d->trouble_at, d->cut_until) + 1000 >= v->arrived_at
-                     || v->node->sleeps_until >= v->arrived_at || weather.store_ms > 20
+                     || v->node->sleeps_until >= v->arrived_at || weather.store_ms > SLOW_MS
                      || world.calm != v->calm;
     if (!disturbed)
         broken("no call is left unanswered past its wait", "call %" PRIu64 " of %s",

@@ -4,22 +4,16 @@
 
 enum { CLAIM_MAX = 512, LOAD_MAX = 512, CLAIMS_MAX = 64, LOOK_MAX = 256, POLL_MAX = 256 };
 
-struct load {
-    struct live *live;
-    struct slice id;
-    struct task_row row;
-    enum err err;
-    struct error error;
-};
-
 /* One batch on its way: changes, then claims, in one transaction; then readings. */
 struct job {
     struct store_job store_job;
     struct scheduler *s;
     struct arena arena;
+    int64_t asked_at;
     struct batch batch;
     struct live **lives; /* of the changes */
-    struct load *loads;
+    struct live **loaded;
+    struct reading *loads;
     size_t load_count;
     bool seizes, surveys, polls;
     struct survey survey;
@@ -39,6 +33,25 @@ struct job {
 
 /* ---- on the store's thread ---- */
 
+/* One by one where that costs nothing, or to find out which of them cannot be read. */
+static void load_all(struct store *store, struct job *j)
+{
+    bool many = store->ops->get_many && j->load_count > 1;
+    struct error e = {0};
+    enum err err = many ? store->ops->get_many(store, j->loads, j->load_count, &j->arena, &e)
+                        : ERR_NOT_FOUND; /* asked of nobody */
+    if (err == ERR_OK)
+        return;
+
+    for (size_t i = 0; i < j->load_count; i++) {
+        struct reading *r = &j->loads[i];
+        r->err = err;
+        r->error = e;
+        if (!err_is_transient(err))
+            r->err = store->ops->get(store, r->id, &j->arena, &r->row, &r->error);
+    }
+}
+
 static void job_run(struct store_job *sj, struct store *store)
 {
     struct job *j = CONTAINER_OF(sj, struct job, store_job);
@@ -51,10 +64,7 @@ static void job_run(struct store_job *sj, struct store *store)
         j->err = store->ops->commit(store, &j->batch, &j->arena, &j->error);
     else if (j->probe)
         j->err = store->ops->probe(store, &j->error);
-    for (size_t i = 0; i < j->load_count; i++) {
-        struct load *l = &j->loads[i];
-        l->err = store->ops->get(store, l->id, &j->arena, &l->row, &l->error);
-    }
+    load_all(store, j);
     if (j->looks)
         j->look_err = store->ops->list(store, &j->look, &j->arena, &j->looked, &j->error);
     if (j->polls)
@@ -79,6 +89,7 @@ static void job_done(struct store_job *sj)
 
     ASSERT(s->job == j);
     s->job = NULL;
+    s->job_took_ms = scheduler_now(s) - j->asked_at;
     if (err == ERR_OK)
         err = j->look_err     ? j->look_err
               : j->poll_err   ? j->poll_err
@@ -114,7 +125,7 @@ static void job_done(struct store_job *sj)
     if (j->batch.claim_count > 0 && j->err == ERR_UNKNOWN)
         landed_claims_unknown(s);
     for (size_t i = 0; i < j->load_count; i++)
-        landed_load(s, j->loads[i].live, j->loads[i].err, &j->loads[i].row, j->loads[i].error.text);
+        landed_load(s, j->loaded[i], j->loads[i].err, &j->loads[i].row, j->loads[i].error.text);
     job_free(j);
 }
 
@@ -298,13 +309,15 @@ static void gather_loads(struct scheduler *s, struct job *j)
     if (list_empty(&s->loads))
         return;
     j->loads = arena_alloc(&j->arena, LOAD_MAX * sizeof *j->loads);
+    j->loaded = arena_alloc(&j->arena, LOAD_MAX * sizeof(struct live *));
     while (j->load_count < LOAD_MAX && !list_empty(&s->loads)) {
         struct live *l = CONTAINER_OF(list_first(&s->loads), struct live, load_link);
         link_remove(&l->load_link);
         l->in_flight = true; /* nothing may be decided until it is read */
         LIST_FOREACH (link, after, &l->inbox)
             CONTAINER_OF(link, struct command, link)->overtook = false;
-        j->loads[j->load_count++] = (struct load){.live = l, .id = l->id};
+        j->loaded[j->load_count] = l;
+        j->loads[j->load_count++] = (struct reading){.id = l->id};
     }
 }
 
@@ -330,19 +343,21 @@ bool flush(struct scheduler *s)
     gather_loads(s, j);
     gather_look(s, j);
     j->seizes = shared_seize(s, &j->arena, &j->lease_try);
-    j->surveys = shared_survey(s, &j->arena, &j->survey);
     j->polls = s->polling;
     j->poll_after_seq = s->poll_after_seq;
     j->probe = s->troubled;
-    bool any = j->seizes || j->surveys || j->polls || j->looks || j->probe;
-    if (!any && j->batch.change_count + j->batch.claim_count + j->load_count == 0) {
+    bool any = j->seizes || j->polls || j->looks || j->probe
+               || j->batch.change_count + j->batch.claim_count + j->load_count > 0;
+    j->surveys = shared_survey(s, &j->arena, any, &j->survey);
+    if (!any && !j->surveys) {
         job_free(j);
         return false;
     }
     s->stats.batches++;
     s->stats.changes += j->batch.change_count;
-    j->store_job.run = job_run;
-    j->store_job.done = job_done;
+    j->asked_at = scheduler_now(s);
+    j->store_job =
+        (struct store_job){.run = job_run, .done = job_done, .urgent = j->seizes || j->surveys};
     s->job = j;
     s->store->submit(s->store, &j->store_job);
     return true;

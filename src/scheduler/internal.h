@@ -112,6 +112,7 @@ struct scheduler {
     bool draining, troubled;
     /* Where the store is shared (shared.c): */
     int64_t lease_until, survey_at;
+    int64_t job_took_ms; /* the last one */
     bool seizing; /* the lease is an older boot's: it is taken from it */
     bool left;    /* it was given up for good ... */
     bool leaving; /* ... by this job, which is with the store */
@@ -202,8 +203,8 @@ bool shared_may_claim(const struct scheduler *s);
 bool shared_seize(struct scheduler *s, struct arena *a,
                   struct lease_try *ret); /* false: there is nothing to be seized */
 void shared_leased(struct scheduler *s, int64_t asked_at, const struct lease *l);
-bool shared_survey(struct scheduler *s, struct arena *a,
-                   struct survey *ret); /* false: it is not the time */
+/* False: it is not the time. `along`: with a job that there is anyway. */
+bool shared_survey(struct scheduler *s, struct arena *a, bool along, struct survey *ret);
 void shared_surveyed(struct scheduler *s, const struct survey *v);
 void shared_polled(struct scheduler *s, const struct row_page *page);
 int64_t shared_next(const struct scheduler *s); /* 0: never */

@@ -129,13 +129,17 @@ static void gather_agents(struct scheduler *s, struct arena *a, struct survey *v
     v->agents = names;
 }
 
-bool shared_survey(struct scheduler *s, struct arena *a, struct survey *ret)
+/* Where the store is far away, a survey goes along with a job that would end after it is due,
+ * rather than wait for that: leases would run out. */
+bool shared_survey(struct scheduler *s, struct arena *a, bool along, struct survey *ret)
 {
     int64_t now = scheduler_now(s);
+    int64_t every = min_i64(SURVEY_MS, s->config.lease_ms / 3);
+    int64_t early = along ? min_i64(s->job_took_ms, every) : 0;
 
-    if (!has_lease(s) || s->seizing || now < s->survey_at)
+    if (!has_lease(s) || s->seizing || now < s->survey_at - early)
         return false;
-    s->survey_at = now + min_i64(SURVEY_MS, s->config.lease_ms / 3);
+    s->survey_at = now + every;
     *ret = (struct survey){.lease = lease_name(s, a),
                            .owner = s->me,
                            .now = now,

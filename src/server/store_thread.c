@@ -11,9 +11,9 @@ struct store_thread {
     struct store_queue queue; /* what others see of it */
     struct store_thread_config config;
     pthread_t thread;
-    pthread_mutex_t lock; /* of the next four */
+    pthread_mutex_t lock; /* of the next five */
     pthread_cond_t wake;
-    struct link todo, finished, background;
+    struct link urgent, todo, finished, background;
     bool stop;
     int64_t background_us; /* what the last one took */
     int64_t others_us;     /* and what the others did since */
@@ -52,7 +52,7 @@ static void submit(struct store_queue *q, struct store_job *j)
     struct store_thread *t = CONTAINER_OF(q, struct store_thread, queue);
 
     (void)pthread_mutex_lock(&t->lock);
-    list_push(&t->todo, &j->link);
+    list_push(j->urgent ? &t->urgent : &t->todo, &j->link);
     (void)pthread_cond_signal(&t->wake);
     (void)pthread_mutex_unlock(&t->lock);
 }
@@ -103,7 +103,8 @@ static void wait_for_work(struct store_thread *t)
 {
     bool again = t->config.maintain != NULL;
 
-    while (list_empty(&t->todo) && list_empty(&t->background) && !t->stop) {
+    while (list_empty(&t->urgent) && list_empty(&t->todo) && list_empty(&t->background)
+           && !t->stop) {
         if (!again) {
             (void)pthread_cond_wait(&t->wake, &t->lock);
             continue;
@@ -136,6 +137,19 @@ static void run_and_return(struct store_thread *t, struct store_job *j)
     (void)uv_async_send(&t->async);
 }
 
+/* What is urgent comes first, even if it was handed over after the others were taken. */
+static struct store_job *next(struct store_thread *t, struct link *todo)
+{
+    (void)pthread_mutex_lock(&t->lock);
+    struct link *l = list_first(&t->urgent);
+    if (!l)
+        l = list_first(todo);
+    if (l)
+        link_remove(l);
+    (void)pthread_mutex_unlock(&t->lock);
+    return l ? CONTAINER_OF(l, struct store_job, link) : NULL;
+}
+
 /* The part of something long that is due now. Lock held. */
 static struct store_job *take_background(struct store_thread *t, bool idle)
 {
@@ -166,18 +180,15 @@ static void *body(void *arg)
     (void)pthread_mutex_lock(&t->lock);
     for (;;) {
         wait_for_work(t);
-        bool idle = list_empty(&t->todo);
+        bool idle = list_empty(&t->urgent) && list_empty(&t->todo);
         if (idle && list_empty(&t->background))
             break; /* told to stop, and done */
         take_all(&t->todo, &todo);
         struct store_job *background = take_background(t, idle);
         (void)pthread_mutex_unlock(&t->lock);
         uint64_t from = uv_hrtime();
-        for (struct link *l = NULL; (l = list_first(&todo));) {
-            struct store_job *j = CONTAINER_OF(l, struct store_job, link);
-            link_remove(l);
+        for (struct store_job *j = NULL; (j = next(t, &todo));)
             run_and_return(t, j);
-        }
         t->others_us += (int64_t)((uv_hrtime() - from) / 1000);
         if (background)
             run_background(t, background);
@@ -200,6 +211,7 @@ int store_thread_start(uv_loop_t *loop, const struct store_thread_config *c,
     ASSERT(t);
     t->queue.submit = submit;
     t->config = *c;
+    list_init(&t->urgent);
     list_init(&t->todo);
     list_init(&t->finished);
     list_init(&t->background);

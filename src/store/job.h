@@ -4,7 +4,8 @@
 /*
  * Work for the store that must not hold up the loop: `run` is called where the store lives (its
  * thread; in the simulation after a delay), `done` later on the loop. Jobs run one at a time, in
- * the order in which they were handed over, so what one wrote the next one reads.
+ * the order in which they were handed over, so what one wrote the next one reads. One that is
+ * urgent does not wait for others that are not.
  *
  * Embed struct store_job in what the job works on; nobody else touches that in between.
  */
@@ -16,6 +17,7 @@ struct store_job {
     struct link link; /* of the queue */
     void (*run)(struct store_job *j, struct store *s);
     void (*done)(struct store_job *j);
+    bool urgent;       /* a lease hangs on it */
     unsigned patience; /* of one in the background; for its thread */
     int64_t took_us;   /* out: how long `run` took; 0 where nobody measures it */
 };

@@ -53,6 +53,7 @@ static const struct store_ops ops = {
     .commit = pg_commit,
     .probe = pg_probe,
     .get = pg_get,
+    .get_many = pg_get_many,
     .glance = pg_glance,
     .overdue = pg_overdue,
     .list = pg_list,

@@ -299,6 +299,8 @@ enum err pg_commit(struct store *s, struct batch *b, struct arena *a, struct err
 enum err pg_probe(struct store *s, struct error *e);
 enum err pg_get(struct store *s, struct slice id, struct arena *a, struct task_row *ret,
                 struct error *e);
+enum err pg_get_many(struct store *s, struct reading *readings, size_t count, struct arena *a,
+                     struct error *e);
 enum err pg_glance(struct store *s, const struct slice *ids, size_t count, struct arena *a,
                    struct glance *ret, struct error *e);
 enum err pg_overdue(struct store *s, int64_t now, int64_t after_wake_at, int64_t after_seq,

@@ -1,5 +1,20 @@
 #include "store/postgres_body.h"
 
+enum { MANY = 64 /* in one round trip */ };
+
+static enum err task_read(const PGresult *r, struct slice id, struct arena *a, struct task_row *ret,
+                          struct error *e)
+{
+    if (PQntuples(r) == 0)
+        return error_set(e, ERR_NOT_FOUND, "there is no task %.*s", SLICE_ARG(id));
+    struct task_row row;
+    pg_row_read(r, 0, a, &row);
+    if (!row.doc.ptr)
+        return error_set(e, ERR_CORRUPT, "task %.*s cannot be read", SLICE_ARG(id));
+    *ret = row;
+    return ERR_OK;
+}
+
 enum err pg_get(struct store *base, struct slice id, struct arena *a, struct task_row *ret,
                 struct error *e)
 {
@@ -12,16 +27,39 @@ enum err pg_get(struct store *base, struct slice id, struct arena *a, struct tas
     query_of(&q, s, PG_GET, &own);
     param_text(&q, id);
     CLEANUP(result_end) PGresult *r = pg_read(s, &q, e, "read a task");
-    if (!r)
-        return e->code;
-    if (PQntuples(r) == 0)
-        return error_set(e, ERR_NOT_FOUND, "there is no task %.*s", SLICE_ARG(id));
-    struct task_row row;
-    pg_row_read(r, 0, a, &row);
-    if (!row.doc.ptr)
-        return error_set(e, ERR_CORRUPT, "task %.*s cannot be read", SLICE_ARG(id));
-    *ret = row;
-    return ERR_OK;
+    return r ? task_read(r, id, a, ret, e) : e->code;
+}
+
+static enum err get_some(struct postgres_store *s, struct reading *readings, size_t count,
+                         struct arena *a, struct error *e)
+{
+    CLEANUP(arena_fini) struct arena own = {0};
+    struct query *queries = arena_alloc(&own, MANY * sizeof *queries);
+    PGresult *results[MANY];
+
+    for (size_t i = 0; i < count; i++) {
+        query_of(&queries[i], s, PG_GET, &own);
+        param_text(&queries[i], text_is_storable(readings[i].id) ? readings[i].id : SLICE_NONE);
+    }
+    struct pg_end o = pg_run(s, queries, count, results, e, "read tasks");
+    for (size_t i = 0; i < count; i++) {
+        struct reading *r = &readings[i];
+        if (o.err == ERR_OK)
+            r->err = task_read(results[i], r->id, a, &r->row, &r->error);
+        PQclear(results[i]);
+    }
+    return o.err;
+}
+
+enum err pg_get_many(struct store *base, struct reading *readings, size_t count, struct arena *a,
+                     struct error *e)
+{
+    enum err err = ERR_OK;
+
+    for (size_t i = 0; i < count && err == ERR_OK; i += MANY)
+        err = get_some(postgres_store_of(base), readings + i, count - i < MANY ? count - i : MANY,
+                       a, e);
+    return err;
 }
 
 enum err pg_glance(struct store *base, const struct slice *ids, size_t count, struct arena *a,

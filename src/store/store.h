@@ -307,6 +307,14 @@ struct backup_step {
     int fd;              /* out: -1: call again. Otherwise it is whole */
 };
 
+/* Of one task, as by `get`. */
+struct reading {
+    struct slice id;
+    struct task_row row;
+    enum err err;
+    struct error error;
+};
+
 struct store_ops {
     void (*close)(struct store *s);
 
@@ -320,6 +328,11 @@ struct store_ops {
     /* ERR_NOT_FOUND if there is none. Payloads are read with it. */
     enum err (*get)(struct store *s, struct slice id, struct arena *a, struct task_row *ret,
                     struct error *e);
+
+    /* The same for several in one round trip. If it fails, nothing was read. NULL where there are no
+     * round trips to be saved. */
+    enum err (*get_many)(struct store *s, struct reading *r, size_t count, struct arena *a,
+                         struct error *e);
 
     /* At `count` tasks at once, for ret[count]: what others do to tasks that are not ours is found
      * out by looking. */

@@ -9,9 +9,9 @@
 enum {
     PAGE_MAX = 256,
     UNREADABLE_MS = 3600000, /* until a row that cannot be read is complained about again */
-    LOST_IN_A_ROW_MAX =
-        5,           /* times that what was lost grows, though scans succeeded in between ... */
-    SLOW_FACTOR = 4, /* ... unless one is later by so much than those before it */
+    LOST_MAX = 5,            /* times that what was lost grows in one slow time ... */
+    SLOW_FACTOR = 4,         /* ... but for gaps of so many times the usual */
+    LATE_INTERVALS = 3,      /* a longer gap is late */
 };
 
 #define LEASE_NAME SLICE(SUPERVISOR_LEASE)
@@ -44,11 +44,19 @@ struct supervisor {
     struct lost_time lost;
     int64_t lost_ms, lost_told_ms; /* of an outage that is not over; 0: there is none */
     int64_t lost_after;            /* which scan it began */
-    unsigned lost_in_a_row;
-    int64_t slow_ms; /* how late the scans of that row came */
+    int64_t late_steady;           /* the last scan that came late ... */
+    int64_t late_after;            /* ... and the one before the first such */
+    unsigned lost_count;           /* in a slow time: how often what was lost grew ... */
+    int64_t slow_ms;               /* ... and the median of its gaps, or so */
     struct supervisor_stats stats;
     bool stopped;
 };
+
+static void slow_time_over(struct supervisor *sv)
+{
+    sv->lost_count = 0;
+    sv->slow_ms = LATE_INTERVALS * sv->config.interval_ms;
+}
 
 struct supervisor *supervisor_new(const struct supervisor_config *c, struct store_queue *store,
                                   struct registry *workflows,
@@ -68,6 +76,7 @@ struct supervisor *supervisor_new(const struct supervisor_config *c, struct stor
     sv->last_at = outside->now(outside->arg);
     sv->last_steady = outside->steady(outside->arg);
     sv->lost = (struct lost_time){1, sv->last_at, sv->config.grace_ms};
+    slow_time_over(sv);
     return sv;
 }
 
@@ -98,18 +107,23 @@ struct lost_time supervisor_lost_time(const struct supervisor *sv)
 /* ---- lost time ---- */
 
 /* A store that is slow for good is no outage after another: else each scan would put off again what
- * the one before had put off, and nothing ever be overdue. Such scans come late all of them; one
- * that comes far later than they do is an outage all the same. */
+ * the one before had put off, and nothing ever be overdue. One scan in time does not end such a
+ * slow time, since they are not all equally late. And one that comes far later than they do is an
+ * outage all the same. */
 static bool is_just_slow(struct supervisor *sv, int64_t gap)
 {
+    const int64_t usual = sv->slow_ms;
+
+    if (sv->last_at != sv->late_after)
+        sv->slow_ms = gap > usual ? usual * 5 / 4 : usual * 4 / 5;
+    sv->late_after = sv->last_at;
     if (sv->last_at == sv->lost_after)
         return false; /* no scan succeeded since it was noticed */
-    if (gap > SLOW_FACTOR * sv->slow_ms)
-        sv->lost_in_a_row = 0;
-    if (sv->lost_in_a_row == LOST_IN_A_ROW_MAX)
-        return true;
-    sv->slow_ms = sv->lost_in_a_row == 0 ? gap : max_i64(gap, sv->slow_ms);
-    sv->lost_in_a_row++;
+    if (gap <= SLOW_FACTOR * usual) {
+        if (sv->lost_count == LOST_MAX)
+            return true;
+        sv->lost_count++;
+    }
     sv->lost_after = sv->last_at;
     return false;
 }
@@ -122,10 +136,13 @@ static void notice_lost_time(struct supervisor *sv)
     int64_t told = sv->scan_at - sv->last_at;
     int64_t gap = max_i64(passed, told);
 
-    if (passed <= 3 * sv->config.interval_ms && told - passed <= sv->config.interval_ms) {
-        sv->lost_in_a_row = 0;
+    if (passed <= LATE_INTERVALS * sv->config.interval_ms
+        && told - passed <= sv->config.interval_ms) {
+        if (sv->scan_steady - sv->late_steady >= sv->lost.grace_ms)
+            slow_time_over(sv);
         return;
     }
+    sv->late_steady = sv->scan_steady;
     if (is_just_slow(sv, gap))
         return;
     bool still = sv->last_at < sv->lost.until + sv->lost.grace_ms;
@@ -320,7 +337,7 @@ static bool is_outdated(struct supervisor *sv)
 {
     int64_t took = sv->outside.steady(sv->outside.arg) - sv->read_steady;
 
-    sv->outdated = !sv->outdated && took > 3 * sv->config.interval_ms;
+    sv->outdated = !sv->outdated && took > LATE_INTERVALS * sv->config.interval_ms;
     return sv->outdated;
 }
 

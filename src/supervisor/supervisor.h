@@ -17,8 +17,9 @@
  * At a start the gap reaches back for ever: whatever fell due while we ran has been acted on, so
  * what is overdue now fell due while we did not.
  *
- * Where the store is so slow that scans always lie so far apart, what was lost grows five times in
- * a row and no more, so that what is overdue is so in the end.
+ * Where the store is so slow that scans lie so far apart again and again, what was lost grows five
+ * times and no more, until they have come in time for `grace_ms`; so what is overdue is so in the
+ * end. A gap of more than four times the usual one of that time is an outage all the same.
  *
  * A supervisor that does not lead looks as often as one that does, so that it knows by itself what
  * time was lost when it comes to lead. A leader that ends gives up its lease.

@@ -207,6 +207,17 @@ static enum err op_glance(struct world *w)
     return err;
 }
 
+static enum err op_get_many(struct world *w)
+{
+    struct reading r[] = {{.id = SLICE("old")}, {.id = SLICE("none")}};
+
+    if (!w->s->ops->get_many)
+        return op_glance(w);
+    enum err err = w->s->ops->get_many(w->s, r, COUNT_OF(r), &w->a, &w->e);
+    CHECK(err != ERR_OK || (r[0].err == ERR_OK && r[1].err == ERR_NOT_FOUND), "one is there");
+    return err;
+}
+
 static enum err op_workflow_list(struct world *w)
 {
     struct workflow_row *rows;
@@ -396,6 +407,7 @@ static void no_failure_leaves_anything_half_done(int (*setup)(void **))
         {op_claim_boot, "claim of a boot"},
         {op_get, "get"},
         {op_glance, "glance"},
+        {op_get_many, "get_many"},
         {op_generations, "generations"},
         {op_overdue, "overdue"},
         {op_list, "list"},

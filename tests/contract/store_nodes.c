@@ -303,6 +303,36 @@ static void many_tasks_are_seen_at_a_glance(void **state)
     must(w->s->ops->glance(w->s, NULL, 0, &w->a, NULL, &w->e), "at nothing");
 }
 
+static void many_tasks_are_read_at_once(void **state)
+{
+    enum { MANY = 150 };
+    struct world *w = *state;
+    struct reading r[MANY];
+    char id[8];
+
+    if (!w->s->ops->get_many)
+        return;
+    must(insert_row(w, a_row("a")), "a");
+    must(insert_row(w, a_row("b")), "b");
+    memset(r, 77, sizeof r);
+    for (size_t i = 0; i < MANY; i++) {
+        (void)snprintf(id, sizeof id, "t%zu", i);
+        must(insert_row(w, a_row(id)), id);
+        r[i].id = arena_copy(&w->a, slice_of(id));
+    }
+    r[3].id = SLICE("none");
+    r[4].id = (struct slice){"\xff\0x", 3};
+    r[5].id = r[6].id;
+    must(w->s->ops->get_many(w->s, r, MANY, &w->a, &w->e), "many");
+    for (size_t i = 0; i < MANY; i++) {
+        bool none = i == 3 || i == 4;
+        CHECK(r[i].err == (none ? ERR_NOT_FOUND : ERR_OK), "%zu: %s", i, err_text(r[i].err));
+        CHECK(none || slice_eq(r[i].row.id, r[i].id), "%zu is another", i);
+        CHECK(none || (r[i].row.doc.len > 0 && r[i].row.revision == 1), "%zu is whole", i);
+    }
+    must(w->s->ops->get_many(w->s, r, 0, &w->a, &w->e), "none");
+}
+
 static void a_lease_can_be_seized(void **state)
 {
     struct world *w = *state;
@@ -548,6 +578,7 @@ int main(void)
         ON_ALL(a_lease_can_be_seized),
         ON_ALL(what_others_stored_is_noticed_with_the_lease),
         ON_ALL(many_tasks_are_seen_at_a_glance),
+        ON_ALL(many_tasks_are_read_at_once),
         ON_ALL(tasks_of_a_node_without_lease_are_claimed),
         ON_ALL(requests_of_others_are_found),
         ON_ALL(every_start_has_its_number),
