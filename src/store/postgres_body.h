@@ -113,6 +113,7 @@ enum pg_sql {
     PG_TOKEN_LAST_ADMIN,
     PG_TOKEN_LIST,
     PG_AUDIT_LIST,
+    PG_AUDIT_TASK,
     PG_LEASE,
     PG_SURVEY,
     PG_BOOT,
