@@ -116,10 +116,11 @@ enum err pg_audit_list(struct store *base, const struct audit_query *aq, struct 
     struct postgres_store *s = postgres_store_of(base);
     struct query q;
 
-    query_of(&q, s, PG_AUDIT_LIST, &own);
+    query_of(&q, s, aq->task.ptr ? PG_AUDIT_TASK : PG_AUDIT_LIST, &own);
     param_number(&q, aq->before_seq ? aq->before_seq : INT64_MAX);
     param_number(&q, (int64_t)aq->limit + 1);
-    param_text(&q, aq->task);
+    if (aq->task.ptr)
+        param_text(&q, aq->task);
     CLEANUP(result_end) PGresult *r = pg_read(s, &q, e, "read the audit");
     if (!r)
         return e->code;

@@ -113,6 +113,7 @@ enum pg_sql {
     PG_TOKEN_LAST_ADMIN,
     PG_TOKEN_LIST,
     PG_AUDIT_LIST,
+    PG_AUDIT_TASK,
     PG_LEASE,
     PG_SURVEY,
     PG_BOOT,
@@ -144,11 +145,12 @@ struct postgres_store {
     bool unproven;      /* what it shows may not be on the standby: a commit has to tell */
     int64_t connect_at; /* steady: not before */
     int64_t backoff_ms;
-    struct error refused; /* why the last try failed */
-    int64_t until;        /* steady: of the round trip at hand, and what it takes to get there */
-    int64_t call_until;   /* of a call of several of them; 0: each has its own */
-    struct prng random;   /* of pauses */
-    unsigned told;        /* what was found not to be durable */
+    struct error refused;     /* why the last try failed */
+    struct error unreachable; /* what the log was told of that; "": nothing */
+    int64_t until;      /* steady: of the round trip at hand, and what it takes to get there */
+    int64_t call_until; /* of a call of several of them; 0: each has its own */
+    struct prng random; /* of pauses */
+    unsigned told;      /* what was found not to be durable */
     char write_settings[3][80], read_settings[100];
     size_t settings_count; /* the third is known once the database was seen */
     bool warned;           /* the server has warned of something since the last look */

@@ -323,6 +323,13 @@ static void plan_begin(struct plan *p, struct batch *b)
     p->insert_at = p->update_at = SIZE_MAX;
 }
 
+/* The database waits for a lock for half of the time that a call has, and then it is certain that
+ * nothing was done: so a try begins while there is more than that left. */
+static bool has_time(const struct postgres_store *s)
+{
+    return pg_steady_ms() < s->call_until - s->wait_ms * 3 / 5;
+}
+
 /* Two batches that wait for each other, and whatever else the database rolled back so that the next
  * try may succeed (class 40), are tried again at once: nothing of it was done. Then all rows are
  * locked first, in the order of their ids: of batches that do so no two wait for each other. It is
@@ -331,7 +338,7 @@ static enum err run_until_done(struct plan *p, struct batch *b, struct pg_end *r
 {
     enum err err = ERR_BUSY;
 
-    for (int i = 0; i < ROLLBACKS_MAX; i++) {
+    for (int i = 0; i == 0 || (i < ROLLBACKS_MAX && has_time(p->store)); i++) {
         plan_begin(p, b);
         p->locks_first = i > 0;
         err = run_at_once(p, ret, e);

@@ -161,6 +161,7 @@ static bool prove(struct postgres_store *s, struct error *e)
         return true;
     query_of(&q, s, PG_PROVE, &a);
     param_text(&q, slice_of(s->node));
+    param_number(&q, (int64_t)s->boot);
     s->warned = false;
     int64_t sent_at = store_time_steady();
     struct pg_end o = pg_round_trip(s, &q, 1, &r, e, "use the database");
@@ -221,6 +222,22 @@ static bool connect_round(struct postgres_store *s, int64_t most_ms, struct buf 
     return false;
 }
 
+/* Who opens the store is told where it was looked for. What fails later is told to clients too,
+ * whom that does not concern: it is for the log, once for as long as it stays the same. */
+static void tell_unreachable(struct postgres_store *s, struct slice why, struct error *e)
+{
+    struct error before = s->unreachable;
+
+    error_set(&s->unreachable, ERR_IO, "%.*s", SLICE_ARG(why));
+    if (s->boot == 0) {
+        error_set(e, ERR_IO, "cannot connect to the database: %.*s", SLICE_ARG(why));
+        return;
+    }
+    if (strcmp(before.text, s->unreachable.text) != 0)
+        log_line(LOG_WARN, "event=database_unreachable reason=\"%s\"", s->unreachable.text);
+    error_set(e, ERR_IO, "cannot connect to the database; why stands in this node's log");
+}
+
 static bool connect_any(struct postgres_store *s, struct error *e)
 {
     CLEANUP(buf_fini) struct buf why = {0};
@@ -234,11 +251,14 @@ static bool connect_any(struct postgres_store *s, struct error *e)
         buf_clear(&why);
         connected = connect_round(s, INT64_MAX, &why);
     }
-    if (!connected)
-        error_set(e, ERR_IO, "cannot connect to the database: %.*s", SLICE_ARG(buf_view(&why)));
-    else if (s->host_at != before)
+    if (!connected) {
+        tell_unreachable(s, buf_view(&why), e);
+        return false;
+    }
+    s->unreachable.text[0] = 0;
+    if (s->host_at != before)
         log_line(LOG_INFO, "event=database_host host=%s port=%s", PQhost(s->conn), PQport(s->conn));
-    return connected;
+    return true;
 }
 
 static void pause_after_failure(struct postgres_store *s)

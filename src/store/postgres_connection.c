@@ -1,5 +1,6 @@
 #include "store/postgres_body.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 
@@ -42,11 +43,15 @@ static enum err unanswered(struct postgres_store *s, struct error *e, const char
 bool pg_wait_socket(PGconn *c, short events, int64_t until)
 {
     struct pollfd p = {.fd = PQsocket(c), .events = events};
-    int64_t left = until - pg_steady_ms();
+    int ready = 0;
 
-    if (left > INT_MAX)
-        left = INT_MAX;
-    return p.fd >= 0 && left > 0 && poll(&p, 1, (int)left) > 0;
+    do {
+        int64_t left = until - pg_steady_ms();
+        if (p.fd < 0 || left <= 0)
+            return false;
+        ready = poll(&p, 1, left > INT_MAX ? INT_MAX : (int)left);
+    } while (ready < 0 && errno == EINTR); /* a signal says nothing about the database */
+    return ready > 0;
 }
 
 /* ---- what an error means ---- */
@@ -263,12 +268,14 @@ PGresult *pg_read_long(struct postgres_store *s, const struct query *q, struct e
 }
 
 /* Nobody knows what became of it if all was sent and the answer to COMMIT did not come, or was the
- * server's farewell, or came with a warning about the standby. */
+ * server's farewell whatever its reason (one that fails to write its log has perhaps written it),
+ * or says that the server itself does not know, or came with a warning about the standby. */
 static bool commit_is_unknown(const struct postgres_store *s, const struct pg_end *o, size_t commit)
 {
     if (o->err == ERR_OK)
         return s->warned;
-    return o->failed_at >= commit && (o->sqlstate[0] == 0 || is_last_word(o));
+    return o->failed_at >= commit
+           && (!s->conn || o->sqlstate[0] == 0 || strcmp(o->sqlstate, "40003") == 0);
 }
 
 /* Settings come before what is to be done. */

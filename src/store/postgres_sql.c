@@ -156,7 +156,8 @@ const char *pg_sql_text(enum pg_sql which)
 {
     /* clang-format off */
     static const char *const texts[] = {
-        [PG_BEGIN] = "BEGIN",
+        /* whatever the role's default: what follows a lock has to see what was done before it */
+        [PG_BEGIN] = "BEGIN ISOLATION LEVEL READ COMMITTED",
         [PG_COMMIT] = "COMMIT",
         [PG_ROLLBACK] = "ROLLBACK",
         /* Fails where the lease has another epoch: then all that follows is not done. */
@@ -191,8 +192,10 @@ const char *pg_sql_text(enum pg_sql which)
             TAKE("t.state", "t.started_at", "$2"),
         [PG_PROBE] = "INSERT INTO ~meta (name, value) VALUES ('probe', $1) "
             "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-        /* Changes nothing, but is written: durable as all that was committed before it. */
-        [PG_PROVE] = "UPDATE ~node SET name = name WHERE name = $1 RETURNING " CLOCK,
+        /* Changes nothing, but is written: durable as all that was committed before it. Should
+         * somebody have deleted the row, it comes back: what writes nothing proves nothing. */
+        [PG_PROVE] = "INSERT INTO ~node AS n (name, boot) VALUES ($1, $2) "
+            "ON CONFLICT (name) DO UPDATE SET boot = n.boot RETURNING " CLOCK,
         [PG_GET] = "SELECT " COLUMNS("t") PAYLOADS("t") " FROM ~task AS t WHERE t.id = $1",
         [PG_GLANCE] = "SELECT i.nth, t.revision, t.state FROM unnest($1::text[]) WITH ORDINALITY "
             "AS i(id, nth) JOIN ~task AS t ON t.id = i.id",
@@ -290,7 +293,9 @@ const char *pg_sql_text(enum pg_sql which)
         [PG_TOKEN_LIST] = "SELECT name, hash, roles, admin, created_at, expires_at FROM ~token "
             "ORDER BY name",
         [PG_AUDIT_LIST] = "SELECT seq, at, actor, verb, task, step, reason FROM ~audit "
-            "WHERE seq < $1 AND ($3::text IS NULL OR task = $3) ORDER BY seq DESC LIMIT $2",
+            "WHERE seq < $1 ORDER BY seq DESC LIMIT $2",
+        [PG_AUDIT_TASK] = "SELECT seq, at, actor, verb, task, step, reason FROM ~audit "
+            "WHERE (task, seq) < ($3, $1) AND task >= $3 ORDER BY task DESC, seq DESC LIMIT $2",
         /* Somebody else's that runs is only read. Otherwise the row is taken; if that had to wait
          * for somebody who took it meanwhile, it stays theirs, and is what comes back. */
         [PG_LEASE] = "WITH r AS MATERIALIZED (SELECT l.holder, l.epoch, l.until FROM ~lease AS l "

@@ -32,6 +32,20 @@ def signal_database(number):
             pass  # a connection that has ended
 
 
+def tells_nothing(text):
+    """Clients are not told where the database is, nor who the node is there."""
+    assert text and PLACE not in text and "PGSQL" not in text and '"admin"' not in text, text
+
+
+def is_not_ready(node):
+    try:
+        node.call("GET", "/readyz")
+    except urllib.error.HTTPError as error:
+        tells_nothing(error.read().decode())
+        return True
+    return False
+
+
 def is_refused(node, name):
     """503 with a time to come back; True once it is so."""
     try:
@@ -39,7 +53,7 @@ def is_refused(node, name):
     except urllib.error.HTTPError as error:
         assert error.code == 503 and int(error.headers["Retry-After"]) > 0, (error.code, error.headers)
         assert error.headers["Content-Type"] == "application/problem+json", error.headers
-        assert "admin" not in error.read().decode()
+        tells_nothing(error.read().decode())
         return True
     return False
 
@@ -75,6 +89,9 @@ def is_gone(node):
     os.kill(RUNNING[0].pid, signal.SIGINT)  # "fast": connections are ended
     assert RUNNING[0].wait(600) == 0
     wait_until(lambda: is_refused(node, "while-it-is-gone"), "refused")
+    wait_until(lambda: is_not_ready(node), "not ready")
+    wait_until(lambda: "event=database_unreachable reason=" in log(), "the log says why")
+    assert PLACE in log().partition("event=database_unreachable")[2].partition("\n")[0], log()
     for i in range(40):  # of many refusals in a row the log tells a few times
         is_refused(node, f"gone-{i}")
         time.sleep(0.05)

@@ -6,8 +6,10 @@
 #include "base/test.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <libpq-fe.h>
@@ -403,9 +405,144 @@ static void a_lock_of_somebody_else_is_not_waited_for_for_ever(void **state)
     s->ops->close(s);
 }
 
+/* From now on each change of a task fails so at its commit, after so long. */
+static void commits_fail(const char *code, double after_s)
+{
+    char text[400];
+
+    (void)snprintf(text, sizeof text,
+                   "CREATE OR REPLACE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+                   "PERFORM pg_sleep(%f); RAISE 'planted' USING ERRCODE = '%s'; END $$",
+                   after_s, code);
+    sql(text);
+    sql("DROP TRIGGER IF EXISTS fail ON intact_conn.task");
+    sql("CREATE CONSTRAINT TRIGGER fail AFTER UPDATE ON intact_conn.task DEFERRABLE INITIALLY "
+        "DEFERRED FOR EACH ROW EXECUTE FUNCTION fail()");
+}
+
+/* A distributed database may say that it does not know itself. */
+static void a_commit_that_fails_is_certain_but_where_the_database_says_otherwise(void **state)
+{
+    static const struct {
+        const char *code;
+        enum err err;
+    } table[] = {
+        {"40003", ERR_UNKNOWN}, {"40001", ERR_BUSY},    {"40P01", ERR_BUSY},    {"53100", ERR_FULL},
+        {"57014", ERR_BUSY},    {"57P01", ERR_UNKNOWN}, {"08007", ERR_UNKNOWN}, {"XX000", ERR_IO},
+    };
+    struct store *s = opened(cluster_conninfo(), 0);
+    enum err outcome;
+
+    (void)state;
+    insert(s);
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        commits_fail(table[i].code, 0);
+        enum err err = change(s, 2, &outcome);
+        CHECK(err == table[i].err && outcome == err, "%s: %s: %s", table[i].code, err_text(err),
+              e.text);
+        CHECK(revision(s) == 1, "nothing was done");
+    }
+    sql("DROP TRIGGER fail ON intact_conn.task");
+    CHECK(change(s, 2, &outcome) == ERR_OK && outcome == ERR_OK, "%s", e.text);
+    s->ops->close(s);
+}
+
+/* Four of these tries would take as long as the call has: the last one would end as "unknown". */
+static void what_was_rolled_back_is_tried_again_while_there_is_time(void **state)
+{
+    struct store *s = opened(cluster_conninfo(), 10000);
+    enum err outcome;
+
+    (void)state;
+    insert(s);
+    commits_fail("40001", 2.5);
+    enum err err = change(s, 2, &outcome);
+    CHECK(err == ERR_BUSY && outcome == ERR_BUSY, "%s: %s", err_text(err), e.text);
+    sql("DROP TRIGGER fail ON intact_conn.task");
+    CHECK(change(s, 2, &outcome) == ERR_OK && outcome == ERR_OK, "%s", e.text);
+    s->ops->close(s);
+}
+
+static void count_it(int number)
+{
+    static volatile sig_atomic_t count;
+
+    (void)number;
+    count = count + 1;
+}
+
+static void a_signal_is_no_answer(void **state)
+{
+    const struct sigaction action = {.sa_handler = count_it}; /* system calls are interrupted */
+    const struct itimerval often = {{0, 2000}, {0, 2000}};
+    const struct itimerval never = {{0, 0}, {0, 0}};
+    struct sigaction before;
+    enum err outcome;
+
+    (void)state;
+    struct store *s = opened(cluster_conninfo(), 0);
+    insert(s);
+    CHECK(sigaction(SIGALRM, &action, &before) == 0, "sigaction");
+    (void)setitimer(ITIMER_REAL, &often, NULL);
+    for (uint64_t i = 2; i < 200; i++) {
+        enum err err = change(s, i, &outcome);
+        CHECK(err == ERR_OK && outcome == ERR_OK, "%" PRIu64 ": %s: %s", i, err_text(err), e.text);
+    }
+    (void)setitimer(ITIMER_REAL, &never, NULL);
+    (void)sigaction(SIGALRM, &before, NULL);
+    s->ops->close(s);
+}
+
+/* A new connection is relied on after a commit on it, and without a row to write there is none. */
+static void who_was_deleted_from_the_list_of_nodes_comes_back(void **state)
+{
+    struct store *s = opened(cluster_conninfo(), 0);
+    uint64_t boot = s->ops->boot(s);
+    enum err outcome;
+    char text[20];
+
+    (void)state;
+    insert(s);
+    sql("DELETE FROM intact_conn.node");
+    sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'intact'");
+    becomes(s, 1);
+    CHECK(change(s, 2, &outcome) == ERR_OK && outcome == ERR_OK, "%s", e.text);
+    PGconn *conn = PQconnectdb(cluster_conninfo());
+    PGresult *r = PQexec(conn, "SELECT boot FROM intact_conn.node WHERE name = 'n1'");
+    (void)snprintf(text, sizeof text, "%" PRIu64, boot);
+    CHECK(PQntuples(r) == 1 && strcmp(PQgetvalue(r, 0, 0), text) == 0, "boot %s", text);
+    PQclear(r);
+    PQfinish(conn);
+    s->ops->close(s);
+}
+
+/* Where the database is, and who we are there, is nothing for clients. */
+static void what_fails_later_does_not_tell_where_the_database_is(void **state)
+{
+    struct store *s = opened(cluster_conninfo(), 0);
+    struct task_row row;
+    enum err err;
+
+    (void)state;
+    insert(s);
+    cluster_kill();
+    for (int failed = 0; failed < 10; failed += err != ERR_OK) {
+        /* what served us may outlive its parent by a moment */
+        err = s->ops->get(s, SLICE("x"), &arena, &row, &e);
+        CHECK(err == ERR_OK || err == ERR_IO, "%s", err_text(err));
+        CHECK(err == ERR_OK || (!strstr(e.text, cluster_dir()) && !strstr(e.text, "PGSQL")), "%s",
+              e.text);
+        (void)usleep(10000);
+    }
+    cluster_start();
+    becomes(s, 1);
+    s->ops->close(s);
+}
+
 /* The settings of a transaction are its own: nothing of it stays with the connection. */
 static void nothing_is_set_for_the_session(void **state)
 {
+    sql("ALTER ROLE intact SET default_transaction_isolation = 'repeatable read'");
     struct store *s = opened(cluster_conninfo(), 2000);
     struct list_query q = {.limit = 10};
     struct row_page page;
@@ -414,10 +551,12 @@ static void nothing_is_set_for_the_session(void **state)
     (void)state;
     insert(s);
     sql("DROP TABLE IF EXISTS seen");
-    sql("CREATE TABLE seen (op text, timeout text, lock text, synchronous text)");
+    sql("CREATE TABLE seen (op text, timeout text, lock text, synchronous text, level "
+        "text)");
     sql("CREATE OR REPLACE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
         "INSERT INTO public.seen VALUES (TG_TABLE_NAME, current_setting('statement_timeout'), "
-        "current_setting('lock_timeout'), current_setting('synchronous_commit')); RETURN NULL; "
+        "current_setting('lock_timeout'), current_setting('synchronous_commit'), "
+        "current_setting('transaction_isolation')); RETURN NULL; "
         "END $$");
     sql("CREATE TRIGGER see AFTER UPDATE ON intact_conn.task EXECUTE FUNCTION see()");
     sql("CREATE TRIGGER see AFTER INSERT ON intact_conn.lease EXECUTE FUNCTION see()");
@@ -427,14 +566,18 @@ static void nothing_is_set_for_the_session(void **state)
     struct lease l;
     CHECK(s->ops->lease(s, &want, &arena, &l, &e) == ERR_OK, "%s", e.text);
     PGconn *conn = PQconnectdb(cluster_conninfo());
-    PGresult *r = PQexec(conn, "SELECT string_agg(concat_ws(' ', op, timeout, lock, synchronous), "
-                               "', ' ORDER BY op) FROM seen");
-    CHECK(strcmp(PQgetvalue(r, 0, 0), "lease 0 0 on, task 1601ms 1001ms on") == 0, "%s",
-          PQgetvalue(r, 0, 0));
+    PGresult *r =
+        PQexec(conn, "SELECT string_agg(concat_ws(' ', op, timeout, lock, synchronous, level), "
+                     "', ' ORDER BY op) FROM seen");
+    CHECK(strcmp(PQgetvalue(r, 0, 0), "lease 0 0 on repeatable read, "
+                                      "task 1601ms 1001ms on read committed")
+              == 0,
+          "%s", PQgetvalue(r, 0, 0));
     PQclear(r);
     PQfinish(conn);
     sql("DROP TRIGGER see ON intact_conn.task");
     sql("DROP TRIGGER see ON intact_conn.lease");
+    sql("ALTER ROLE intact RESET default_transaction_isolation");
     s->ops->close(s);
 }
 
@@ -458,7 +601,12 @@ int main(void)
         cmocka_unit_test(without_a_database_calls_end_and_it_is_certain),
         cmocka_unit_test(cut_anywhere_a_batch_is_whole_or_not_there),
         cmocka_unit_test(a_lock_of_somebody_else_is_not_waited_for_for_ever),
+        cmocka_unit_test(a_commit_that_fails_is_certain_but_where_the_database_says_otherwise),
+        cmocka_unit_test(what_was_rolled_back_is_tried_again_while_there_is_time),
+        cmocka_unit_test(a_signal_is_no_answer),
+        cmocka_unit_test(who_was_deleted_from_the_list_of_nodes_comes_back),
         cmocka_unit_test(nothing_is_set_for_the_session),
+        cmocka_unit_test(what_fails_later_does_not_tell_where_the_database_is),
     };
     return cmocka_run_group_tests_name("connection to PostgreSQL", tests, NULL, end);
 }

@@ -71,6 +71,8 @@ void many_make(const char *conninfo, const char *schema, int64_t finished, int a
     run(conn,
         "INSERT INTO payload (task, number, json) SELECT seq, 1, '\"' || rpad('x', 3000, 'y') "
         "|| '\"' FROM task WHERE seq % 10 = 0");
+    run(conn, "INSERT INTO audit (at, actor, verb, task) SELECT submitted_at, 'me', 'retry', id "
+              "FROM task WHERE seq % 100 = 0");
     if (analyze)
         run(conn, "ANALYZE task, payload, tag, audit");
     PQfinish(conn);

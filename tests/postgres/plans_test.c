@@ -132,6 +132,66 @@ static void look_at_reading(struct world *w)
     looked(w, "census", 100);
 }
 
+/* What nodes ask for every second or so. */
+static void look_at_polling(struct world *w)
+{
+    const struct store_ops *ops = w->s->ops;
+    enum { IDS = 300 };
+    static char ids[IDS][24];
+    struct slice asked[IDS];
+    struct glance glances[IDS];
+    const struct slice agents[] = {SLICE("agent-1"), SLICE("agent-2")};
+    struct survey v = {.lease = SLICE("node/n1"),
+                       .owner = SLICE("n1/1"),
+                       .leads = true,
+                       .length_ms = 3000,
+                       .agents = agents,
+                       .agent_count = COUNT_OF(agents)};
+    struct generations known;
+    struct node_row *nodes;
+    struct workflow_row *workflows;
+    uint64_t generation;
+    size_t count;
+
+    for (size_t i = 0; i < IDS; i++) {
+        (void)snprintf(ids[i], sizeof ids[i], "done-%zu", 1000 + 100 * i);
+        asked[i] = slice_of(ids[i]);
+    }
+    must(ops->glance(w->s, asked, IDS, &w->a, glances, &w->e), w);
+    CHECK(glances[0].revision == 9 && glances[IDS - 1].state == TASK_PROCESSED, "glances");
+    looked(w, "glance at 300", IDS);
+    for (int i = 0; i < 2; i++) { /* takes leases, then renews them */
+        must(ops->survey(w->s, &v, &w->a, &w->e), w);
+        CHECK(v.orphans && v.waiting[0] && !v.waiting[1] && v.wake_at == 900 && !v.requested,
+              "survey");
+        looked(w, "survey", 20);
+    }
+    must(ops->generations(w->s, &known, &w->e), w);
+    looked(w, "generations", 2);
+    must(ops->workflow_since(w->s, known.workflows, &w->a, &workflows, &count, &generation, &w->e),
+         w);
+    looked(w, "new workflows", 2);
+    must(ops->node_list(w->s, ops->now(w->s), &w->a, &nodes, &count, &w->e), w);
+    looked(w, "nodes", 10);
+}
+
+static void look_at_audit(struct world *w)
+{
+    struct audit_query q = {.limit = 10};
+    struct audit_page page;
+
+    must(w->s->ops->audit_list(w->s, &q, &w->a, &page, &w->e), w);
+    CHECK(page.count == 10 && page.more, "audit");
+    looked(w, "the newest of the audit", 11);
+    q.task = SLICE("done-700");
+    must(w->s->ops->audit_list(w->s, &q, &w->a, &page, &w->e), w);
+    CHECK(page.count == 1, "audit of a task");
+    looked(w, "audit of a task", 11);
+    q.task = SLICE("done-none");
+    must(w->s->ops->audit_list(w->s, &q, &w->a, &page, &w->e), w);
+    looked(w, "audit of no task", 11);
+}
+
 static void list(struct world *w, const char *what, const struct list_query *q, size_t count,
                  double most)
 {
@@ -245,6 +305,8 @@ static void look_at_all(const char *schema, const char *mode)
     open_with(&w, schema, mode);
     w.seen = (struct seen){0};
     look_at_reading(&w);
+    look_at_polling(&w);
+    look_at_audit(&w);
     look_at_listings(&w);
     look_at_claims(&w);
     look_at_changes(&w);
