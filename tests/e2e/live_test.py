@@ -466,7 +466,7 @@ class Live(unittest.TestCase):
         other = Server()
         self.addCleanup(other.end)
         both = {"INTACT_SERVER": f"{self.server.url},{other.url}"}
-        p = Program([INTACT, "top", "--every", "100ms"], self.server, environment=both)
+        p = Program([INTACT, "top", "--every", "100ms"], self.server, columns=140, environment=both)
         p.wait(self.server.url)
         self.server.kill()
         p.wait(lambda text: other.url in text and "not connected" not in text, "the other one")
