@@ -61,6 +61,16 @@ static bool is_port(const char *text)
     return digits >= 1 && digits <= 5 && !text[digits] && strtol(text, NULL, 10) <= 65535;
 }
 
+/* A file of settings may name it without a value, which means none. */
+static const char *store_of(const struct invocation *in)
+{
+    const char *url = getenv("INTACT_STORE");
+
+    if (given(in, "store"))
+        return given(in, "store");
+    return url && *url ? url : NULL;
+}
+
 static bool is_node(const char *name)
 {
     static const char letters[] =
@@ -141,7 +151,8 @@ static int read_advertised(const struct invocation *in, struct options *o)
     const char *port = *host == '[' ? strchr(host, ']') : host;
     port = port ? strchr(port, ':') : NULL;
     o->advertised_host = strndup(host, port ? (size_t)(port - host) : strlen(host));
-    if (!o->advertised_host || !is_host(o->advertised_host) || (port && !is_port(port + 1)))
+    if (!o->advertised_host || !is_host(o->advertised_host)
+        || (port && (!is_port(port + 1) || strtol(port + 1, NULL, 10) == 0)))
         return expected(in, "advertise", url, what);
     if (o->host_count == HOSTS_MAX)
         return expected(in, "host", o->hosts[0], "at most 15 of them beside --advertise");
@@ -167,7 +178,7 @@ static int read_options(const struct invocation *in, struct options *o)
         .data = given(in, "data") ? given(in, "data") : "intact-data",
         .listen = given(in, "listen") ? given(in, "listen") : "127.0.0.1:7420",
         .key_prefix = given(in, "key-prefix"),
-        .store = given(in, "store") ? given(in, "store") : getenv("INTACT_STORE"),
+        .store = store_of(in),
         .schema = given(in, "schema"),
         .node = given(in, "node"),
         .advertise = given(in, "advertise"),
@@ -280,6 +291,8 @@ static int check_options(const struct invocation *in, const struct options *o)
 {
     if (!*o->data)
         return expected(in, "data", o->data, "a folder");
+    if (o->store && !*o->store)
+        return expected(in, "store", o->store, "postgres://USER@HOST/DB, or host=... dbname=...");
     if (!o->store && o->migrate)
         return verb_misused(in, "--migrate is for a database: --store, or $INTACT_STORE");
     if (!o->store && (o->schema || o->node))
@@ -340,14 +353,22 @@ static void warn_of_password(const struct invocation *in)
                            "password of --store; give it in $INTACT_STORE, or in a passfile\"");
 }
 
+/* What is not understood today is not understood tomorrow: nobody should try that again and again. */
+static int failed_to_open(const struct invocation *in, const struct options *o, enum err err,
+                          const struct error *e)
+{
+    if (o->store && err == ERR_INVALID)
+        return verb_misused(in, "%s", e->text);
+    return verb_failed(in, CLI_NOT_WELL, "%s", e->text);
+}
+
 static int migrate(const struct invocation *in, const struct options *o)
 {
     const struct postgres_options po = {.conninfo = o->store, .schema = o->schema, .node = ""};
     struct error e = {0};
 
-    if (postgres_store_migrate(&po, &e) != ERR_OK)
-        return verb_failed(in, CLI_NOT_WELL, "%s", e.text);
-    return CLI_OK;
+    enum err err = postgres_store_migrate(&po, &e);
+    return err == ERR_OK ? CLI_OK : failed_to_open(in, o, err, &e);
 }
 
 static int open_and_serve(struct invocation *in, const struct options *o)
@@ -362,7 +383,7 @@ static int open_and_serve(struct invocation *in, const struct options *o)
     if (err == ERR_OK)
         err = o->store ? open_database(o, &store, &e) : sqlite_store_open(o->data, &store, &e);
     if (err != ERR_OK)
-        return verb_failed(in, CLI_NOT_WELL, "%s", e.text);
+        return failed_to_open(in, o, err, &e);
     int status = serve(o, store);
     store->ops->close(store);
     return status;
@@ -490,6 +511,9 @@ const struct verb verb_serve = {
     .about = "Runs the server: state store in DIR/intact.db, HTTP API on ADDR:PORT. Who calls it "
              "needs a token; the first one, which may do everything, is written to "
              "DIR/admin-token.\n\n"
+             "With --store the state store is a PostgreSQL database. All servers that are given "
+             "the same one are its nodes: they share the work, and take over from each other. DIR "
+             "then holds the token alone.\n\n"
              "SIGTERM drains and ends it; a second one ends it at once, and nothing is lost.",
     .flags = flags,
     .more_title = "limits:",
@@ -498,6 +522,8 @@ const struct verb verb_serve = {
                  {"intact serve --data /var/lib/intact --listen 0.0.0.0:7420 --tls-cert "
                   "cert.pem --tls-key key.pem --host intact.example.org",
                   "for other machines"},
+                 {"INTACT_STORE=postgres://intact@db1/intact intact serve --node n1",
+                  "as one of several nodes, with a database"},
                  {"intact serve --limit body=16MiB --limit connections=500", "other limits"}},
     .exits = "1 if it cannot start, or had to stop",
     .is_local = true,

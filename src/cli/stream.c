@@ -20,6 +20,7 @@ struct transfer {
     CURL *easy;
     struct curl_slist *headers;
     struct buf body;
+    size_t at; /* which server it asks, see struct live */
     char why[CURL_ERROR_SIZE];
     void (*take)(void *arg, const struct live_answer *a); /* of a call */
     void *arg;
@@ -65,6 +66,7 @@ static bool transfer_open(struct live *l, struct transfer *t, const char *path)
     CLEANUP(buf_fini) struct buf url = {0};
 
     t->live = l;
+    t->at = l->at;
     buf_clear(&t->body);
     t->body.overflow = false;
     t->why[0] = 0;
@@ -113,6 +115,12 @@ static void ask_next(struct live *l)
     ask_at(l, l->servers[end] ? end + 1 : 0);
 }
 
+/* The server is not there, or says that it is not at work: another one may be. */
+static bool is_elsewhere(long status)
+{
+    return status == 0 || status == 502 || status == 503 || status == 504;
+}
+
 static void ask_first(struct live *l, const char *first)
 {
     size_t seen = 0;
@@ -120,6 +128,11 @@ static void ask_first(struct live *l, const char *first)
     ask_at(l, 0);
     for (; strcmp(l->server.ptr, first) != 0 && seen <= l->at; ask_next(l))
         seen = l->at + 1; /* back at the beginning: nobody has that name */
+}
+
+const char *live_server(const struct live *l)
+{
+    return buf_view(&l->server).ptr;
 }
 
 /* ---- the stream ---- */
@@ -225,10 +238,10 @@ static void stream_ended(struct live *l, CURLcode code)
         return;
     }
     explain(l, status, code);
-    if (status >= 300 && status != 429 && status != 502 && status != 503 && status != 504)
-        l->state = LIVE_REFUSED;
-    else
+    if (status < 300 || status == 429 || is_elsewhere(status))
         again_later(l);
+    else
+        l->state = LIVE_REFUSED;
 }
 
 void live_follow(struct live *l, const char *path, void (*take)(void *arg, const struct event *e),
@@ -290,6 +303,8 @@ static void get_ended(struct transfer *t, CURLcode code)
     t->live->news = true;
     if (a.status == 0)
         a.body = slice_of(t->why[0] ? t->why : curl_easy_strerror(code));
+    if (is_elsewhere(a.status) && t->at == t->live->at && !t->live->path)
+        ask_next(t->live); /* with a stream that one goes to look for another server */
     transfer_close(t); /* the place is free again for what the answer leads to ... */
     struct buf body = t->body;
     t->body = (struct buf){0}; /* ... and what it says stays until it was read */

@@ -32,7 +32,7 @@ void event_parser_feed(struct event_parser *p, struct slice bytes,
 void event_parser_cut(struct event_parser *p);
 void event_parser_fini(struct event_parser *p);
 
-/* ---- one server ---- */
+/* ---- one server, or several that share a store ---- */
 
 enum live_state {
     LIVE_CONNECTING, /* live_trouble() says why not yet, if it was connected or tried before */
@@ -43,11 +43,12 @@ enum live_state {
 
 struct live;
 
-/* `servers`: one, or several with commas between: when a stream breaks, the next one is asked.
- * First the one that is named `first`. `token` and `ca` may be NULL. NULL: libcurl cannot be used.
+/* `servers`: one, or several with commas between: when a stream breaks, or without one an answer
+ * stays away, the next one is asked. First the one that is named `first`. `token` and `ca` may be NULL. NULL: libcurl cannot be used.
  */
 struct live *live_new(const char *servers, const char *first, const char *token, const char *ca);
 void live_free(struct live *l);
+const char *live_server(const struct live *l); /* that is asked now */
 
 /* Once: begins to follow. */
 void live_follow(struct live *l, const char *path, void (*take)(void *arg, const struct event *e),

@@ -125,7 +125,7 @@ static int64_t until_asking(const struct watching *w)
 
 static void draw(struct watching *w, bool keys, struct buf *b)
 {
-    const struct top_view v = {&w->term, intact_client_server(w->client), buf_view(&w->trouble).ptr,
+    const struct top_view v = {&w->term, live_server(w->live), buf_view(&w->trouble).ptr,
                                client_now(), keys};
 
     if (w->top.samples[w->top.current].stats)

@@ -653,6 +653,8 @@ class Described(WithServer):
             more = needs.get(" ".join(verb), ["--reason", "x"] if "--reason" in text else [])
             for flag, value in re.findall(r"^  (?:-\w, )?(--[a-z-]+)(?: ([A-Z][A-Z=:]*))?", text, re.M):
                 good, bad = VALUES[value] if value else (None, None)
+                if verb == ["retire"]:  # one of two, and not both
+                    more = [] if flag in ("--older-than", "--ended-before") else ["--older-than", "365d"]
                 with self.subTest(verb=verb, flag=flag):
                     if bad:
                         done = self.s.run(*verb, *words, *more, flag, bad, status=None)
@@ -671,6 +673,30 @@ class Described(WithServer):
                 done = self.s.run("serve", "--data", self.s.folder + "/never", flag, bad, status=2)
                 self.assertIn(flag.lstrip("-"), done.stderr)
         self.assertFalse(os.path.exists(self.s.folder + "/never"))
+
+    def test_what_a_database_is_told_wrongly_is_said_once_with_the_word_for_it(self):
+        store = ["--store", "host=/nowhere dbname=x"]
+        for said, *flags in (
+                ("--store", "--store", ""), ("not understood", "--store", "mysql://db1/x"), ("not understood", "--store", "/var/lib/db"),
+                ("the schema is", *store, "--schema", ""), ("the schema is", *store, "--schema", 'A"b'),
+                ("--node", *store, "--node", ""), ("--node", *store, "--node", "a b"), ("--node", *store, "--node", "n" * 64),
+                ("--node", "--node", "n2"), ("--schema", "--schema", "other"), ("--roles", "--roles", "supervisor"),
+                ("--roles", *store, "--roles", ""), ("--roles", *store, "--roles", "scheduler,"),
+                ("--advertise", "--advertise", "node-1"), ("--advertise", "--advertise", "http://"),
+                ("--advertise", "--advertise", "http://node-1:0"), ("--advertise", "--advertise", "http://node-1:7420/"),
+                ("--advertise", "--advertise", "http://[::1"), ("--migrate", "--migrate"), ("--adopt", *store, "--adopt"),
+                ("--keep", "--keep", "1s"), ("--keep", "--keep", "for ever")):
+            with self.subTest(flags=flags):
+                done = self.s.run("serve", "--data", self.s.folder + "/home", *flags, status=2)
+                self.assertIn(said, done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        # Nothing is wrong with what was said: it may be there tomorrow.
+        done = self.s.run("serve", "--data", self.s.folder + "/home", *store, status=1)
+        self.assertIn("/nowhere", done.stderr)
+
+    def test_a_store_of_no_name_is_a_folder(self):
+        done = self.s.run("serve", "--data", "/dev/null/x", env={"INTACT_STORE": ""}, status=1)
+        self.assertIn("/dev/null/x", done.stderr)
 
     def test_every_flag_is_read_somewhere(self):
         source = "".join(read(f) for f in glob.glob(ROOT + "/src/cli/*.c"))

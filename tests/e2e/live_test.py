@@ -462,6 +462,20 @@ class Live(unittest.TestCase):
         self.assertEqual([a["waiting_tasks"] + a["waiting_steps"] for a in stats["agents"] if a["agent"] == "nobody"], [3])
         self.assertEqual(stats["stored"]["counted_to"], 10000)
 
+    def test_top_asks_the_next_server_when_its_own_is_gone(self):
+        other = Server()
+        self.addCleanup(other.end)
+        both = {"INTACT_SERVER": f"{self.server.url},{other.url}"}
+        p = Program([INTACT, "top", "--every", "100ms"], self.server, columns=140, environment=both)
+        p.wait(self.server.url)
+        self.server.kill()
+        p.wait(lambda text: other.url in text and "not connected" not in text, "the other one")
+        p.type(b"q")
+        self.assertEqual(p.end(), 0)
+        p = Program([INTACT, "node", "list"], self.server, environment=both)
+        p.wait("leads")
+        self.assertEqual(p.end(), 0)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

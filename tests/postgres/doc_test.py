@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs what docs/postgresql.md shows, on a database of its own: SQL, settings, commands; the rights of each role are tried.
+"""Runs what docs/postgresql.md and docs/nodes.md show, on a database of its own: SQL, settings, commands; the rights of each role
+are tried.
 
 Usage: doc_test.py ROOT INTACT
 """
@@ -10,7 +11,7 @@ import re
 import subprocess
 import sys
 
-from place import BIN, INTACT, PLACE, ROOT, USER, Node, begin, psql, start_database, wait_until
+from place import BIN, INTACT, PLACE, ROOT, USER, Node, begin, free_port, psql, start_database, wait_until
 
 
 def blocks():
@@ -22,6 +23,29 @@ def blocks():
         sys.exit("docs/postgresql.md has a block without a mark")
     says = re.findall(r"(?m)^\| `([^`]+)` \|", text.split("## When something is wrong")[1])
     return found, says
+
+
+def try_nodes():
+    """The nodes of docs/nodes.md: all are seen, and one that is killed is seen as gone, by the next one that is asked."""
+    with open(f"{ROOT}/docs/nodes.md", encoding="utf-8") as f:
+        begun, service = re.findall(r"<!-- not run[^>]+ -->\n *```sh\n(.*?)\n *```\n", f.read(), re.DOTALL)
+    for port in re.findall(r"--listen 127.0.0.1:(\d+)", begun):
+        begun = begun.replace(port, str(free_port()))
+    begun = begun.replace("host=db1", f"host={PLACE}").replace("intact node", f"{INTACT} node")
+    begun = re.sub(r"(?m)^intact serve", f"{INTACT} serve", begun)
+    count = f"test $({INTACT} node list --json | jq '[.nodes[] | select(.alive)] | length') ="
+    text = f"""trap 'kill -9 $(jobs -p) 2>/dev/null || true' EXIT
+        {begun}
+        until {count} 3; do sleep 0.1; done
+        kill -9 %1
+        until {count} 2 && {INTACT} node list | grep -q '^n1 *gone' && {INTACT} node list | grep -q leads; do sleep 0.1; done
+        kill %2 %3
+        wait %2 %3"""
+    subprocess.run(["bash", "-ec", text], check=True, cwd=PLACE, stdout=subprocess.DEVNULL, timeout=600)
+    options = re.search(r'INTACT_OPTIONS="(.*)"', service).group(1)
+    done = subprocess.run([INTACT, "serve", "--data", f"{PLACE}/never", *options.split()], check=False, capture_output=True, text=True, cwd=PLACE,
+                          env=dict(os.environ, INTACT_STORE=f"host={PLACE}/nowhere"))
+    assert done.returncode == 1 and "cannot connect" in done.stderr, done.stderr  # all of it was understood
 
 
 def check_settings(settings):
@@ -94,6 +118,7 @@ def main():
     shell(migrate)
     shell(migrate.replace("intact_owner", "intact_node"))  # there is nothing to do
 
+    try_nodes()
     node = Node(serve, PLACE)
     node.run_task("first")
     try_rights()
@@ -112,7 +137,7 @@ def main():
     node.run_task("second")
     try_rights()
     node.end()
-    print(f"{len(shown)} blocks of docs/postgresql.md do what it shows")
+    print(f"{len(shown)} blocks of docs/postgresql.md, and those of docs/nodes.md, do what they show")
 
 
 main()
