@@ -78,8 +78,10 @@ struct live *client_begin_live(const struct invocation *in, const struct intact_
         exit(CLI_USAGE);
     if (file)
         token = text;
-    struct live *l = live_new(wire_server(given(in, "server")), intact_client_server(c),
-                              token ? token : found_token, wire_ca(given(in, "ca")));
+    /* A token that was found is for the server for which it was found, and no other. */
+    const char *now = intact_client_server(c);
+    const char *servers = token || !found_token ? wire_server(given(in, "server")) : now;
+    struct live *l = live_new(servers, now, token ? token : found_token, wire_ca(given(in, "ca")));
     if (!l) {
         fputs("intact: libcurl cannot be used\n", stderr);
         exit(CLI_UNREACHED);

@@ -309,11 +309,29 @@ static bool is_over(struct intact_agent *a, int64_t now)
     return (idle && !working) || now >= a->stop_by;
 }
 
+/* Also when the first server with TLS is found in the middle of a turn. */
+static void hold_sigpipe(struct intact_agent *a)
+{
+    if (!a->reactor.is_tls || a->holds_sigpipe)
+        return;
+    wire_hold(&a->sigpipe, SIGPIPE);
+    a->holds_sigpipe = true;
+}
+
+static void release_sigpipe(struct intact_agent *a)
+{
+    if (a->holds_sigpipe)
+        wire_release(&a->sigpipe);
+    a->holds_sigpipe = false;
+}
+
 static void turn(struct intact_agent *a)
 {
     a->seen_at = wire_now_ms();
+    hold_sigpipe(a);
     reactor_turn(&a->reactor);
     do {
+        hold_sigpipe(a);
         notice_stop(a);
         tell_stops(a);
         collect(a);
@@ -466,20 +484,15 @@ int intact_agent_timeout_ms(struct intact_agent *a)
 
 bool intact_agent_drive(struct intact_agent *a)
 {
-    struct wire_held sigpipe;
-
     if (a->driven)
         return true;
     if (!is_running(a))
         return false;
     a->driven = true;
-    if (a->reactor.is_tls)
-        wire_hold(&sigpipe, SIGPIPE);
     turn(a);
     if (is_over(a, wire_now_ms()))
         end_agent(a);
-    if (a->reactor.is_tls)
-        wire_release(&sigpipe);
+    release_sigpipe(a);
     a->driven = false;
     return a->phase == AGENT_RUNS;
 }

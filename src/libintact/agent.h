@@ -18,6 +18,7 @@
 #include "libintact/peer.h"
 #include "libintact/pool.h"
 #include "libintact/reactor.h"
+#include "libintact/wire.h"
 
 struct agent_handler {
     char *action;
@@ -61,7 +62,9 @@ struct intact_agent {
     struct nodes nodes;
     struct prng prng;
     atomic_bool stop_wanted;
-    bool driven; /* by a call that has not returned */
+    bool driven;        /* by a call that has not returned */
+    bool holds_sigpipe; /* while it is driven: libssl writes to sockets as to files */
+    struct wire_held sigpipe;
     bool stopping;
     int64_t seen_at; /* when it last looked which deadlines have passed */
     int64_t stop_by; /* when it stops trying to deliver */

@@ -59,6 +59,7 @@ void intact_client_set_ca(struct intact_client *c, const char *path)
 void intact_client_set_find_token(struct intact_client *c, intact_token_finder *find, void *arg)
 {
     c->find_token = c->token ? NULL : find;
+    c->finder = NULL;
     c->arg = arg;
 }
 
@@ -153,10 +154,21 @@ bool client_finds_token(struct intact_client *c, const struct intact_reply *r)
         c->shown = r;
         c->token = c->find_token(c->arg, c);
         c->shown = &c->last;
+        c->finder = c->find_token;
         c->find_token = NULL;
         c->fresh = c->stale = c->token != NULL;
     }
     return c->token != NULL;
+}
+
+void client_forget_found(struct intact_client *c)
+{
+    if (!c->finder)
+        return;
+    free(c->token);
+    c->token = NULL;
+    c->find_token = c->finder;
+    c->finder = NULL;
 }
 
 /* See `fresh`. */

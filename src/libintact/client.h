@@ -13,6 +13,7 @@ struct intact_client {
     size_t server_count, server_index; /* `server` is all[server_index]: the one that is called */
     char *token, *ca;
     intact_token_finder *find_token; /* NULL: not any more */
+    intact_token_finder *finder;     /* that has looked for `token`; NULL: it was given */
     void *arg;
     struct intact_reply last; /* of the blocking calls */
     const struct intact_reply
@@ -64,6 +65,8 @@ bool client_give_ids(const struct intact_client *c, const struct question *q, st
 
 /* A 401 came, to a call without a token. True: there is one now. */
 bool client_finds_token(struct intact_client *c, const struct intact_reply *r);
+/* Another server is called now: a token that was found was found for the one before. */
+void client_forget_found(struct intact_client *c);
 
 void client_add_escaped(struct buf *b, const char *text);
 void client_add_wait(struct buf *path, int64_t wait_ms);

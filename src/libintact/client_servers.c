@@ -1,6 +1,7 @@
 /* A client of several servers: which one it calls, and what it may ask of the next one. */
 
 #include <stdlib.h>
+#include <strings.h>
 #include <sys/random.h>
 #include <time.h>
 
@@ -76,9 +77,11 @@ bool client_moves_on(struct intact_client *c, size_t index, const struct intact_
     /* The answer was too long, or somebody did not want it: another one's would be, too. */
     if (c->server_count < 2 || !failed || !is_safe || code == CURLE_WRITE_ERROR)
         return false;
-    if (c->server_index == index) /* else another call was here before */
+    if (c->server_index == index) { /* else another call was here before */
         c->server_index = (index + 1) % c->server_count;
-    c->server = c->all[c->server_index];
+        c->server = c->all[c->server_index];
+        client_forget_found(c);
+    }
     return true;
 }
 
@@ -141,6 +144,16 @@ static bool give_each(struct slice body, struct buf *ret)
     return any;
 }
 
+/* As servers see it: parameters may follow. */
+static bool is_many(const char *type)
+{
+    static const char many[] = "application/x-ndjson";
+    size_t blanks = type ? strspn(type, " \t") : 0;
+    size_t len = sizeof(many) - 1;
+
+    return type && strncasecmp(type + blanks, many, len) == 0 && strchr("; \t", type[blanks + len]);
+}
+
 bool client_give_ids(const struct intact_client *c, const struct question *q, struct buf *ret)
 {
     struct slice body = {q->body, q->body ? q->size : 0};
@@ -148,7 +161,7 @@ bool client_give_ids(const struct intact_client *c, const struct question *q, st
     if (c->server_count < 2 || strcmp(q->method, "POST") != 0 || !is_path(q->path, "/v1/tasks")
         || body.len == 0)
         return false;
-    bool is_one = !q->type || strcmp(q->type, "application/x-ndjson") != 0;
+    bool is_one = !is_many(q->type);
     bool any = is_one ? give_id(body, ret) : give_each(body, ret);
     if (!any)
         buf_clear(ret);

@@ -186,8 +186,14 @@ static bool has_scheduler(const struct json *roles)
 
 static bool read_name(struct slice name, char ret[NODE_NAME_SIZE])
 {
+    static const char allowed[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+
     if (name.len == 0 || name.len >= NODE_NAME_SIZE)
         return false;
+    for (size_t i = 0; i < name.len; i++)
+        if (!memchr(allowed, name.ptr[i], sizeof(allowed) - 1))
+            return false; /* it would stand in our log */
     memcpy(ret, name.ptr, name.len);
     ret[name.len] = 0;
     return true;
@@ -332,15 +338,30 @@ static void forget_old(struct intact_agent *a)
 
 /* ---- what is heard ---- */
 
+static bool works(const struct intact_agent *a, const char *name)
+{
+    const struct node *n = node_of(a, name);
+
+    return n && n->works;
+}
+
 static void notice_self(struct peer *p, const char *self)
 {
-    /* Its node may have been given another name; but then nobody of the old one answers. */
-    if (p->is_seed && p->self[0] && self[0] && strcmp(p->self, self) != 0) {
-        const struct node *before = node_of(p->agent, p->self);
-        p->is_gate = p->is_gate || (before && before->works);
+    if (!self[0])
+        return;
+    if (p->self[0] && strcmp(p->self, self) != 0 && works(p->agent, p->self)) {
+        p->is_gate = true;
+        memcpy(p->other, p->self, NODE_NAME_SIZE);
     }
-    if (self[0])
-        memcpy(p->self, self, NODE_NAME_SIZE);
+    memcpy(p->self, self, NODE_NAME_SIZE);
+}
+
+/* It may have been its node that was given another name: then nobody of the old one is left when
+ * that one's lease has run out. */
+static void notice_gates(struct intact_agent *a)
+{
+    for (size_t i = 0; i < a->peer_count; i++)
+        a->peers[i]->is_gate = a->peers[i]->is_gate && works(a, a->peers[i]->other);
 }
 
 /* Is it the node that we looked for, the very one? */
@@ -387,17 +408,20 @@ void nodes_answered(struct peer *p, const struct json *answer)
         self[0] = 0;
     bool is_list = read_list(p, answer, &fresh);
     bool trusted = p->is_seed || confirm(p, self, &fresh);
-    if (p->is_seed)
-        notice_self(p, self);
     if (is_list && trusted) {
         forget_list(&a->nodes);
         a->nodes.list = fresh.list;
         a->nodes.count = fresh.count;
+    } else {
+        forget_list(&fresh);
+    }
+    if (p->is_seed)
+        notice_self(p, self);
+    if (is_list && trusted) {
+        notice_gates(a);
         if (a->nodes.refresh_at == INT64_MAX || p->is_seed || p->used)
             schedule(a, now);
         look_up(a);
-    } else {
-        forget_list(&fresh);
     }
     if (a->nodes.refresh_at == INT64_MAX)
         schedule(a, now);

@@ -42,6 +42,8 @@ static struct {
 
 static atomic_uint runs, running, running_max;
 static atomic_bool gate;
+static char wrong_url[URL_SIZE];       /* set while no agent runs */
+static atomic_bool is_wrong_connected; /* so it was said */
 
 static void write_list(const struct played *me, struct buf *ret)
 {
@@ -264,6 +266,10 @@ static void at_gate(struct intact_request *r, void *arg)
 static void no_log(void *arg, enum intact_log_level level, const char *line)
 {
     (void)arg;
+    const char *server = strstr(line, "event=connected server=");
+    size_t len = strlen(wrong_url);
+    if (server && len > 0 && strncmp(strstr(server, "http"), wrong_url, len) == 0)
+        atomic_store(&is_wrong_connected, true);
     if (getenv("VERBOSE"))
         fprintf(stderr, "%d %s\n", (int)level, line);
 }
@@ -521,6 +527,7 @@ static void wrong_addresses_hurt_nobody_else(void **state)
     (void)snprintf(seed, sizeof seed, "%s", all.nodes[0].url);
     (void)snprintf(all.nodes[1].url, URL_SIZE, "http://localhost:%d", all.nodes[3].fake.port);
     (void)snprintf(all.nodes[2].url, URL_SIZE, "http://127.0.0.1:%d", test_port());
+    (void)snprintf(wrong_url, sizeof wrong_url, "%s", all.nodes[1].url);
     start(&r, seed, 4);
     CHANGE(all.nodes[0].to_give = all.nodes[3].to_give = 50);
     WAIT_UNTIL(told_by("n1") == 50 && told_by("n4") == 50);
@@ -533,6 +540,8 @@ static void wrong_addresses_hurt_nobody_else(void **state)
     WAIT_UNTIL(told_by("n3") == 5);
     end(&r);
     CHECK(all.nodes[1].asked == 0, "n2 has no address");
+    CHECK(!atomic_load(&is_wrong_connected), "n2 is said to be at %s", wrong_url);
+    wrong_url[0] = 0;
 }
 
 static void a_node_without_address_is_called_by_its_seed(void **state)

@@ -447,9 +447,10 @@ static void ask_answered(struct peer *p, CURLcode code)
     } else {
         if (status == 200 && json_parse(&d->arena, buf_view(&d->text), &answer, NULL) != ERR_OK)
             answer = NULL;
-        if (!p->answered) /* else its other calls tell how it is */
-            recovered(p);
+        bool was_away = !p->answered; /* else its other calls tell how it is */
         nodes_answered(p, answer);
+        if (was_away && p->answered) /* as the one that it should be */
+            recovered(p);
     }
     delivery_unuse(d);
 }
@@ -517,7 +518,7 @@ void peer_put_off(struct peer *p)
 
     p->failures++;
     p->ask_wanted = true;
-    p->retry_at = wire_now_ms() + backoff(p->agent, t->refused_ms, t->refused_max_ms, p->failures);
+    p->retry_at = wire_now_ms() + backoff(p->agent, t->refused_ms, t->refresh_ms, p->failures);
 }
 
 bool peer_is_over(const struct peer *p)

@@ -44,8 +44,9 @@ struct peer {
     bool confirmed;  /* not a seed: it has answered as the node that it is listed as */
     bool used;       /* it is given places */
     bool told_of;    /* that it is another than it is listed as */
-    char self[NODE_NAME_SIZE]; /* as which node it answered; "": it did not say */
-    char name[NODE_NAME_SIZE]; /* not a seed: as which node it is listed */
+    char self[NODE_NAME_SIZE];  /* as which node it answered; "": it did not say */
+    char other[NODE_NAME_SIZE]; /* a gate: as which node it had answered before */
+    char name[NODE_NAME_SIZE];  /* not a seed: as which node it is listed */
 
     /* places.h: */
     size_t allowed;       /* places that it may be asked to fill */

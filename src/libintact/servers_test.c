@@ -201,6 +201,69 @@ static void every_line_of_many_has_an_id(void **state)
     end(c);
 }
 
+/* As servers read it. */
+static void many_may_come_under_other_spellings(void **state)
+{
+    static const char lines[] = "{\"workflow\":\"w\"}\n{\"workflow\":\"v\"}";
+    static const char *const types[] = {"application/x-ndjson; charset=utf-8",
+                                        "Application/X-NDJSON", " application/x-ndjson;"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(types); i++) {
+        struct intact_client *c = begin();
+        servers[0].status = 0; /* it may have taken them */
+        CHECK(intact_client_call(c, "POST", "/v1/tasks", types[i], lines, strlen(lines))
+                  == INTACT_OK,
+              "%s", types[i]);
+        const char *first = strstr(servers[1].seen, "\"id\":");
+        CHECK(first && strstr(first + 1, "\"id\":"), "%s: %s", types[i], servers[1].seen);
+        CHECK(strcmp(servers[0].seen, servers[1].seen) == 0, "%s", servers[1].seen);
+        end(c);
+    }
+}
+
+static char *find(void *arg, const struct intact_client *c)
+{
+    char text[80];
+    (void)arg;
+
+    (void)snprintf(text, sizeof text, "of-%s", intact_client_server(c));
+    return strdup(text);
+}
+
+static void was_shown(size_t i, const char *expected)
+{
+    CHECK(strcmp(servers[i].fake.authorization, expected) == 0, "%zu was shown \"%s\"", i,
+          servers[i].fake.authorization);
+}
+
+/* Found for one of them: another one may be anybody, and far away. */
+static void a_token_that_was_found_goes_to_no_other_server(void **state)
+{
+    struct intact_client *c = begin();
+    char own[2][60];
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        char url[40];
+        fake_url(&servers[i].fake, url);
+        (void)snprintf(own[i], sizeof own[i], "Bearer of-%s", url);
+    }
+    intact_client_set_find_token(c, find, NULL);
+    servers[0].status = servers[1].status = 401;
+    CHECK(intact_client_get(c, "x", 0) == INTACT_REFUSED, "%s", intact_client_error(c));
+    was_shown(0, own[0]);
+    servers[0].status = 503;
+    servers[1].status = 200;
+    CHECK(intact_client_get(c, "x", 0) == INTACT_OK, "%s", intact_client_error(c));
+    calls_are(3, 1, 0);
+    was_shown(1, "");
+    servers[1].status = 401;
+    CHECK(intact_client_get(c, "x", 0) == INTACT_REFUSED, "%s", intact_client_error(c));
+    was_shown(1, own[1]);
+    end(c);
+}
+
 static void a_wait_goes_on_at_another_server(void **state)
 {
     struct intact_client *c = begin();
@@ -272,6 +335,8 @@ int main(void)
         cmocka_unit_test(what_must_not_happen_twice_is_not_repeated),
         cmocka_unit_test(a_submission_is_the_same_one_at_the_next_server),
         cmocka_unit_test(every_line_of_many_has_an_id),
+        cmocka_unit_test(many_may_come_under_other_spellings),
+        cmocka_unit_test(a_token_that_was_found_goes_to_no_other_server),
         cmocka_unit_test(a_wait_goes_on_at_another_server),
         cmocka_unit_test(calls_that_do_not_block_go_on_in_the_same_way),
     };

@@ -135,6 +135,11 @@ bool wire_prepare(CURL *easy, struct buf *answer, char *why)
     ok &= curl_easy_setopt(easy, CURLOPT_USERAGENT, "libintact/" INTACT_VERSION) == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, 5000L) == CURLE_OK;
+#if LIBCURL_VERSION_NUM >= 0x075700
+    /* Who gives up a name that nobody resolves does not wait for the thread that asks for it, which
+     * ends by itself. */
+    ok &= curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L) == CURLE_OK;
+#endif
     /* Requests are small and the server is near: HTTP/2 would only cost. */
     ok &= curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) == CURLE_OK;
     return ok;
