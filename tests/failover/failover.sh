@@ -38,7 +38,7 @@ finish() {
     if [ -n "$good" ]; then
         rm -rf "$work"
     else
-        echo "failover: failed; again: ./run chaos database --seed $seed --rounds $rounds" >&2
+        echo "failover: failed; again: tests/failover/failover.sh . $build $rounds $seed $size ${troubles[*]}" >&2
         echo "failover: what is left of it: $work" >&2
     fi
 }
@@ -81,7 +81,7 @@ clock_of() { cat "$work/$1.clock" 2>/dev/null || true; }
 
 start_node() {
     [ -e "$work/$1.port" ] || free_port >"$work/$1.port"
-    # shellcheck disable=SC2086 # lists of words
+    # shellcheck disable=SC2046,SC2086 # lists of words
     keep "$1" env $(clock_of "$1") "$server_bin" serve --data "$work/$1.data" --node "$1" --store "$conninfo" \
         --listen "127.0.0.1:$(cat "$work/$1.port")" $settings
 }
@@ -114,7 +114,8 @@ set_up() {
     for n in n2 n3; do start_node "$n"; done
     wait_until "all nodes are ready" all_are_ready
     for n in "${agents[@]}"; do # half of them are told one node alone, another one each, and ask it for the others
-        INTACT_SERVER=$(seeds_of $((i++))) start_agent "${n%-*}" "${n#*-}" --delay 100 --fail 20 --seed $RANDOM
+        INTACT_SERVER=$(seeds_of "$i") start_agent "${n%-*}" "${n#*-}" --delay 100 --fail 20 --seed "$RANDOM"
+        i=$((i + 1)) # not in there, which is a process of its own
     done
 }
 

@@ -3,8 +3,7 @@
 # shellcheck shell=bash disable=SC2154 # variables are shared with failover.sh
 
 timed_troubles() {
-    local i
-    for i in 1 2 3 4 5 6 7 8 9 10; do echo timed_node timed_leader timed_leader_stopped timed_primary; done
+    yes timed_node timed_lease timed_leader timed_leader_stopped timed_primary | head -n 10
 }
 
 # Every change of a task's owner or of its steps.
@@ -41,6 +40,11 @@ took_place() { [ -n "$(first_step_since "$1" 2>/dev/null)" ]; }
 led_after() { sql "SELECT round((extract(epoch FROM min(at)) - $1)::numeric, 2) FROM public.held
     WHERE name = 'supervisor' AND at > to_timestamp($1) AND epoch > $2"; }
 
+signal_agents() {
+    local n
+    for n in "${agents[@]}"; do kill "-$1" "$(pid_of "$n")" 2>/dev/null || true; done
+}
+
 # SIGNAL NAME: it is gone until the others have all that it had.
 without_node() {
     local owner from before leads=
@@ -48,12 +52,14 @@ without_node() {
     owner=$(owner_of_now "$2")
     before=$(epoch)
     [ "$(leader)" != "$2" ] || leads=1
+    [ -z "${alone:-}" ] || signal_agents STOP
     from=$(date +%s.%3N)
     if [ "$1" = KILL ]; then retire "$2" KILL; else kill "-$1" "$(pid_of "$2")"; fi
     wait_until "the others have the tasks of $2" owns_nothing "$2"
+    [ -z "${alone:-}" ] || signal_agents CONT
     [ -z "$leads" ] || wait_until "another one leads" has_led_since "$before"
     sleep 2
-    event "TIMES ${leads:+leader }$2 $1: $(times_of "$owner" "$from")${leads:+, another one led after $(led_after "$from" "$before") s}"
+    event "TIMES ${leads:+leader }$2${alone:+ and its agents} $1: $(times_of "$owner" "$from")${leads:+, another one led after $(led_after "$from" "$before") s}"
     if [ "$1" = KILL ]; then start_node "$2"; else kill -CONT "$(pid_of "$2")"; fi
     wait_until "node $2 is back" is_ready "$2"
     sleep 1
@@ -64,6 +70,17 @@ trouble_timed_node() {
     wait_until "somebody leads" has_led_since 0
     name=$(leader)
     without_node KILL "n$((${name#n} % 3 + 1))"
+}
+
+# Its agents, who would hand in their results elsewhere at once, stand still: so all that it had is taken over because its
+# lease has run out.
+trouble_timed_lease() {
+    local a
+    wait_until "somebody leads" has_led_since 0
+    a=$(leader)
+    a=n$((${a#n} % 3 + 1))
+    wait_until "node $a has tasks" owns_some "$a"
+    alone=1 without_node KILL "$a"
 }
 trouble_timed_leader() { without_node KILL "$(leader)"; }
 trouble_timed_leader_stopped() { without_node STOP "$(leader)"; }
