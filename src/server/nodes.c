@@ -79,7 +79,7 @@ struct nodes *nodes_new(struct server *sv)
                                .boot = sv->config.store->ops->boot(sv->config.store),
                                .roles = sv->config.roles,
                                .version = SLICE(INTACT_VERSION),
-                               .started_at = sv->metrics.started_at,
+                               .started_at = server_now(sv), /* as others see it */
                                .alive = true};
     return n;
 }

@@ -18,12 +18,15 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/intact-failover.XXXXXX")
 chmod 711 "$work" # the databases are somebody else's
 . "$root/tools/installation.sh"
 . "$root/tests/failover/troubles.sh"
+. "$root/tests/failover/timed.sh"
 pair=$build/tests/postgres/intact-pair
 nodes=(n1 n2 n3)
 agents=(stock-1 stock-2 payment-1 payment-2 shipping-1 shipping-2)
 primary=a
 standby=b
 rate=$([ "$size" = short ] && echo 6 || echo 30)
+settings="--scan-every 500ms --grace 1s"
+[ "$size" != timed ] || settings=
 good=
 
 finish() {
@@ -35,7 +38,7 @@ finish() {
     if [ -n "$good" ]; then
         rm -rf "$work"
     else
-        echo "failover: failed; again: ./run chaos database --seed $seed --rounds $rounds" >&2
+        echo "failover: failed; again: tests/failover/failover.sh . $build $rounds $seed $size ${troubles[*]}" >&2
         echo "failover: what is left of it: $work" >&2
     fi
 }
@@ -73,10 +76,14 @@ has_led_since() { [ "$(epoch || echo 0)" -gt "$1" ]; }
 accepted() { cat "$work"/r*.accepted 2>/dev/null | wc -l; }
 more_accepted() { [ "$(accepted)" -gt "$1" ]; }
 
+# Some nodes' machines go by a clock of their own: see trouble_clock.
+clock_of() { cat "$work/$1.clock" 2>/dev/null || true; }
+
 start_node() {
     [ -e "$work/$1.port" ] || free_port >"$work/$1.port"
-    keep "$1" "$server_bin" serve --data "$work/$1.data" --node "$1" --store "$conninfo" \
-        --listen "127.0.0.1:$(cat "$work/$1.port")" --scan-every 500ms --grace 1s
+    # shellcheck disable=SC2046,SC2086 # lists of words
+    keep "$1" env $(clock_of "$1") "$server_bin" serve --data "$work/$1.data" --node "$1" --store "$conninfo" \
+        --listen "127.0.0.1:$(cat "$work/$1.port")" $settings
 }
 
 # Who leads, and since when: every change of a lease's holder, written down by the database itself.
@@ -103,11 +110,21 @@ set_up() {
     INTACT_TOKEN=$("$server_bin" token create everybody --role admin) # which every node knows
     "$server_bin" workflow put "$root/examples/order/order.yaml" >/dev/null
     keep_history_of_leases
+    [ "$size" != timed ] || keep_history_of_tasks
     for n in n2 n3; do start_node "$n"; done
     wait_until "all nodes are ready" all_are_ready
-    for n in "${agents[@]}"; do # each kind at two of the nodes
-        INTACT_SERVER=$(url_of "${nodes[i++ % 3]}") start_agent "${n%-*}" "${n#*-}" --delay 100 --fail 20 --seed $RANDOM
+    for n in "${agents[@]}"; do # half of them are told one node alone, another one each, and ask it for the others
+        INTACT_SERVER=$(seeds_of "$i") start_agent "${n%-*}" "${n#*-}" --delay 100 --fail 20 --seed "$RANDOM"
+        i=$((i + 1)) # not in there, which is a process of its own
     done
+}
+
+# What an agent is given to start with. Usage: seeds_of NUMBER
+seeds_of() {
+    local n urls=
+    [ $(($1 % 2)) = 0 ] || { url_of "${nodes[$1 % 3]}"; return; }
+    for n in "${nodes[@]}"; do urls+=${urls:+,}$(url_of "$n"); done
+    echo "$urls"
 }
 
 begin_load() {

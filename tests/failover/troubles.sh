@@ -6,8 +6,10 @@
 default_troubles() {
     if [ "$size" = short ]; then
         echo primary leader_stopped node
+    elif [ "$size" = timed ]; then
+        timed_troubles
     else
-        echo primary leader_stopped node leader restart standby alone late agents both random random random
+        echo clock primary leader_stopped node leader restart standby alone late frozen agents both random random random
     fi
 }
 
@@ -155,6 +157,41 @@ trouble_leader_stopped() {
     event "node $name goes on"
     wait_until "node $name is ready" is_ready "$name"
 }
+
+# All nodes stand still for several leases; so nobody does what is due meanwhile.
+trouble_frozen() {
+    local n
+    event "all nodes stand still"
+    for n in "${nodes[@]}"; do kill -STOP "$(pid_of "$n")" 2>/dev/null || true; done
+    sleep $((4 + RANDOM % 12))
+    for n in "${nodes[@]}"; do kill -CONT "$(pid_of "$n")" 2>/dev/null || true; done
+    event "all nodes go on"
+    goes_on
+    wait_until "all nodes are ready" all_are_ready
+}
+
+# The clock of a node's machine is wrong by minutes from now on. Nodes go by the database's.
+trouble_clock() {
+    local name lib off from
+    lib=$(find /usr/lib -name libfaketimeMT.so.1 2>/dev/null | head -n 1)
+    if [ -z "$lib" ]; then
+        event "no clock is wrong: libfaketime is missing"
+        return
+    fi
+    name=$(some_node)
+    off=$([ $((RANDOM % 2)) = 0 ] && echo + || echo -)$((3 + RANDOM % 10))m
+    echo "LD_PRELOAD=$lib FAKETIME=$off DONT_FAKE_MONOTONIC=1" \
+        "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" >"$work/$name.clock"
+    event "node $name is killed, and its clock is wrong by $off"
+    retire "$name" KILL
+    from=$(date +%s%3N)
+    start_node "$name"
+    wait_until "node $name says that its clock is wrong" grep -q event=clock_differs "$work/$name.log"
+    wait_until "node $name is back" is_ready "$name"
+    wait_until "node $name says by the others' clock when it started" started_since "$name" "$from"
+    goes_on
+}
+started_since() { [ "$(sql "SELECT started_at BETWEEN $2 AND $(date +%s%3N) FROM intact.node WHERE name = '$1'" 2>/dev/null)" = t ]; }
 
 # Agents die and stand still, for less and for more than a complete-by.
 trouble_agents() {
