@@ -40,7 +40,7 @@ make_database() {
 # Usage: start_database [OPTIONS of postgres]
 start_database() {
     keep database at database "${pg_as[@]}" "$(pg_programs)/postgres" -D "$pg_socket/data" -k "$pg_socket" \
-        -c listen_addresses= "$@"
+        -c listen_addresses= -c dynamic_shared_memory_type=mmap "$@"
     until sql 'SELECT 1' >/dev/null 2>&1; do sleep 0.05; done
 }
 
