@@ -7,17 +7,29 @@ Usage: away_test.py ROOT INTACT
 import os
 import re
 import signal
+import subprocess
 import sys
 import time
 import urllib.error
 
-from place import PLACE, RUNNING, Node, psql, signal_all, start_database, wait_until
+from place import PLACE, RUNNING, Node, psql, start_database, wait_until
 
 SERVE = 'INTACT_STORE="host=db1 dbname=postgres user=admin" intact serve --node n1 --drain 1s'
 
 
+def database_pids():
+    """The server and all of its processes, which are its children."""
+    pid = RUNNING[0].pid
+    children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False).stdout.split()
+    return [pid] + [int(child) for child in children]
+
+
 def signal_database(number):
-    signal_all(RUNNING[0], number)
+    for pid in database_pids():
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass  # a connection that has ended
 
 
 def is_refused(node, name):
