@@ -1,9 +1,9 @@
 /*
  * Measures from the outside, over HTTP. Prints one JSON object. Usage:
  *   bench-load one N          submits N tasks one after another, waiting for the end of each
- *   bench-load many N [LINES [PREFIX]] submits N tasks in batches of LINES, and waits until all have
- *                             ended; PREFIX is put before the number in their ids
- *   bench-load pending N      submits N tasks that nobody will do
+ *   bench-load many N [LINES [PREFIX]] submits N tasks in batches of LINES, and waits until all
+ * have ended; PREFIX is put before the number in their ids bench-load pending N      submits N
+ * tasks that nobody will do
  */
 
 #include <intact/client.h>

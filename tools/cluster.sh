@@ -40,8 +40,16 @@ make_database() {
 # Usage: start_database [OPTIONS of postgres]
 start_database() {
     keep database at database "${pg_as[@]}" "$(pg_programs)/postgres" -D "$pg_socket/data" -k "$pg_socket" \
-        -c listen_addresses= "$@"
-    until sql 'SELECT 1' >/dev/null 2>&1; do sleep 0.05; done
+        -c listen_addresses= -c dynamic_shared_memory_type=mmap "$@"
+    local end=$((SECONDS + 120))
+    until sql 'SELECT 1' >/dev/null 2>&1; do
+        [ "$SECONDS" -lt "$end" ] || {
+            echo "the database does not start:" >&2
+            tail -n 5 "$work/database.log" >&2
+            return 1
+        }
+        sleep 0.05
+    done
 }
 
 # Through the socket, which no trouble in a network cuts off. Tables are in Intact's own schema.

@@ -48,8 +48,9 @@ enum intact_status {
     INTACT_UNREACHABLE, /* no answer: whether the call took effect is not known */
 };
 
-/* `server`: "http://127.0.0.1:7420", or several; NULL: $INTACT_SERVER, then that address. `token`: the bearer
- * token; NULL: $INTACT_TOKEN, then none. Both are copied. NULL if memory or libcurl fail. */
+/* `server`: "http://127.0.0.1:7420", or several; NULL: $INTACT_SERVER, then that address. `token`:
+ * the bearer token; NULL: $INTACT_TOKEN, then none. Both are copied. NULL if memory or libcurl
+ * fail. */
 INTACT_API struct intact_client *intact_client_new(const char *server, const char *token);
 
 /* File of certificates (PEM) that an https:// server's must be signed by. Default: $INTACT_CA, then

@@ -20,6 +20,7 @@ static void *take(struct arena *a, size_t size, size_t align)
         struct arena_chunk *c = malloc(sizeof *c + cap);
         if (!c)
             out_of_memory(sizeof *c + cap);
+        /* cppcheck-suppress nullPointerRedundantCheck ; out_of_memory does not return */
         c->next = a->chunk;
         a->chunk = c;
         a->cap = cap;

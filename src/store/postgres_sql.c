@@ -48,9 +48,9 @@
     "d.seq FROM d JOIN n USING (seq) CROSS JOIN LATERAL json_each_text(n.tags::json) AS j " \
     "ON CONFLICT DO NOTHING) "
 
-/* Every change of rows that are there, each at the revision on which it was decided. They come in the
- * order of their ids, so that two batches seldom wait for each other crosswise, though the database
- * may take them in another; see PG_LOCK. */
+/* Every change of rows that are there, each at the revision on which it was decided. They come in
+ * the order of their ids, so that two batches seldom wait for each other crosswise, though the
+ * database may take them in another; see PG_LOCK. */
 #define UPDATE                                                                                    \
     "WITH u AS MATERIALIZED (SELECT * FROM unnest($1::int8[], $2::text[], " \
     "$3::text[], $4::int8[], $5::text[], $6::text[], $7::int8[], $8::text[], $9::int8[], " \
@@ -178,8 +178,8 @@ const char *pg_sql_text(enum pg_sql which)
                  "coalesce(t.started_at, $2)", "$5"),
         [PG_CLAIM_NEXT] = "SELECT t.rank FROM " CLAIMABLE "$1 ORDER BY t.rank, t.seq LIMIT 1",
         [PG_CLAIM_BOOT] = "WITH c AS MATERIALIZED (SELECT c.seq, row_number() OVER "
-            "(ORDER BY c.locked_by, c.seq) AS place FROM (SELECT t.seq, t.locked_by FROM ~task AS t "
-            "WHERE t.locked_by > $2 AND t.locked_by < $3 AND t.locked_by <> $1 "
+            "(ORDER BY c.locked_by, c.seq) AS place FROM (SELECT t.seq, t.locked_by FROM ~task AS t"
+            " WHERE t.locked_by > $2 AND t.locked_by < $3 AND t.locked_by <> $1 "
             "AND CASE WHEN substr(t.locked_by, $4::int) ~ '^[0-9]{1,18}$' "
             "THEN substr(t.locked_by, $4::int)::int8 < $5 ELSE true END "
             "ORDER BY t.locked_by, t.seq LIMIT $6 + 1 FOR UPDATE SKIP LOCKED) AS c), "
@@ -219,8 +219,8 @@ const char *pg_sql_text(enum pg_sql which)
         [PG_ROWS] = "SELECT " COLUMNS("t") " FROM ~task AS t WHERE t.seq = ANY ($1::int8[]) "
             "ORDER BY t.seq DESC",
         [PG_CENSUS] = "SELECT " COUNT_STATE("pending") ", " COUNT_STATE("processing") ", "
-            COUNT_STATE("compensating") ", " COUNT_STATE("compensated") ", " COUNT_STATE("error") ", "
-            COUNT_TO("$1", "~task AS t WHERE t.wake_at <= $2 ORDER BY t.wake_at, t.seq") ", "
+            COUNT_STATE("compensating") ", " COUNT_STATE("compensated") ", " COUNT_STATE("error")
+            ", " COUNT_TO("$1", "~task AS t WHERE t.wake_at <= $2 ORDER BY t.wake_at, t.seq") ", "
             "(SELECT min(t.wake_at) FROM ~task AS t WHERE t.wake_at <= $2)",
         /* The agents that there are come from the index, one step for each; they share $1. */
         [PG_CENSUS_AGENTS] = "WITH RECURSIVE g(agent, at, place) AS ("
@@ -233,8 +233,8 @@ const char *pg_sql_text(enum pg_sql which)
             "s AS MATERIALIZED (SELECT greatest(1, ($1 + count(*) - 1) / greatest(1, count(*))) "
             "AS most FROM g) "
             "SELECT g.agent, g.at, " COUNT_TO("(SELECT most FROM s)",
-            "~task AS t WHERE t.state = 'pending' AND t.locked_by IS NULL AND t.waiting_for >= g.agent "
-            "AND t.waiting_for <= g.agent ORDER BY t.waiting_for, t.rank, t.seq")
+            "~task AS t WHERE t.state = 'pending' AND t.locked_by IS NULL AND t.waiting_for >= "
+            "g.agent AND t.waiting_for <= g.agent ORDER BY t.waiting_for, t.rank, t.seq")
             ", (SELECT most FROM s) FROM g ORDER BY g.agent",
         /* Whoever has locked a row may still change it: it is left alone. */
         [PG_RETIRE] = RETIRE_LOOK ", "
@@ -253,8 +253,8 @@ const char *pg_sql_text(enum pg_sql which)
             "d AS (DELETE FROM ~task AS t WHERE t.seq = ANY (ARRAY(SELECT l.seq FROM l)) "
             "RETURNING t.seq), "
             "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason) "
-            "SELECT $5, $6, $7, $8, $9, $10 WHERE $6::text IS NOT NULL AND EXISTS (SELECT 1 FROM d)) "
-            "SELECT (SELECT count(*) FROM d), " RETIRE_SEEN,
+            "SELECT $5, $6, $7, $8, $9, $10 WHERE $6::text IS NOT NULL AND EXISTS "
+            "(SELECT 1 FROM d)) SELECT (SELECT count(*) FROM d), " RETIRE_SEEN,
         [PG_RETIRE_COUNT] = RETIRE_LOOK " SELECT count(*) FILTER (WHERE " RETIRE_WANTS("w") "), "
             RETIRE_SEEN,
         /* One at a time: both wait for the row of the generation, whose numbers so are seen in
@@ -332,8 +332,8 @@ const char *pg_sql_text(enum pg_sql which)
             "FROM x ORDER BY x.name",
         [PG_BOOT] = "INSERT INTO ~node AS n (name, boot) VALUES ($1, 1) "
             "ON CONFLICT (name) DO UPDATE SET boot = n.boot + 1 RETURNING boot, " CLOCK,
-        [PG_NODE_PUT] = "UPDATE ~node SET said_by = $2, url = $3, schedules = $4, supervises = $5, version = $6, "
-            "started_at = $7, draining = $8 WHERE name = $1 "
+        [PG_NODE_PUT] = "UPDATE ~node SET said_by = $2, url = $3, schedules = $4, supervises = $5, "
+            "version = $6, started_at = $7, draining = $8 WHERE name = $1 "
             "AND coalesce(said_by, 0) <= $2",
         [PG_NODE_LIST] = "SELECT n.name, n.said_by, n.url, n.schedules, n.supervises, n.version, "
             "n.started_at, n.draining, l.until, EXISTS (SELECT 1 FROM ~lease AS s WHERE s.name = "

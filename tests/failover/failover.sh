@@ -100,6 +100,8 @@ keep_history_of_leases() {
 
 set_up() {
     local n i=0
+    # Should we be killed, too, nothing may stay.
+    (setsid "$pair" "$work/db" guard $$ </dev/null >/dev/null 2>&1 &)
     "$pair" "$work/db" make
     conninfo=$("$pair" "$work/db" conninfo)
     start_node n1

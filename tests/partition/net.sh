@@ -11,14 +11,14 @@ net_enter() {
         why="only root may make network namespaces"
     elif ! command -v ip >/dev/null; then
         why="iproute2 is missing"
-    elif ! unshare --net --mount --pid --fork --mount-proc -- ip link add probe type bridge 2>/dev/null; then
+    elif ! unshare --net --ipc --mount --pid --fork --mount-proc -- ip link add probe type bridge 2>/dev/null; then
         why="network namespaces or bridges are not allowed here"
     fi
     if [ -n "$why" ]; then
         echo "skipped: $why"
         exit 77
     fi
-    INTACT_NET_INSIDE=1 exec unshare --net --mount --pid --fork --kill-child --mount-proc -- "$@"
+    INTACT_NET_INSIDE=1 exec unshare --net --ipc --mount --pid --fork --kill-child --mount-proc -- "$@"
 }
 
 net_up() {

@@ -7,12 +7,15 @@
 #include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <libpq-fe.h>
+
+#include "server.h"
 
 enum { TRIES = 3000, PAUSE_US = 20000 }; /* a minute: only a failing test waits so long */
 
@@ -33,10 +36,8 @@ static void stop(void)
 {
     if (c.owner != getpid()) /* a child of a test is no owner */
         return;
-    if (c.pid > 0) {
-        (void)kill(c.pid, SIGKILL);
-        (void)waitpid(c.pid, NULL, 0);
-    }
+    if (c.pid > 0)
+        server_end(c.pid);
     if (c.dir[0])
         (void)nftw(c.dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
@@ -63,7 +64,7 @@ static pid_t run(const char *program, const char *const *args)
     if (pid > 0)
         return pid;
     become_unprivileged();
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)prctl(PR_SET_PDEATHSIG, strcmp(program, "postgres") == 0 ? SERVER_END : SIGKILL);
     (void)snprintf(path, sizeof path, "%s%s%s", *program == '/' ? "" : c.bin,
                    *program == '/' ? "" : "/", program);
     if (!freopen("/dev/null", "r", stdin) || chdir(c.dir) != 0 || !freopen("log", "a", stdout)
@@ -115,7 +116,7 @@ static bool answers(void)
 
 void cluster_start_with(const char *const *settings)
 {
-    enum { OURS = 11, MOST = 40 };
+    enum { OURS = 13, MOST = 40 };
     const char *args[OURS + 2 * MOST + 1] = {"postgres",
                                              "-D",
                                              "data",
@@ -126,7 +127,9 @@ void cluster_start_with(const char *const *settings)
                                              "-c",
                                              "fsync=off",
                                              "-c",
-                                             "max_connections=40"};
+                                             "max_connections=40",
+                                             "-c",
+                                             SERVER_MEMORY};
     size_t count = OURS;
 
     args[count++] = "-c";

@@ -8,6 +8,7 @@
 #include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -16,6 +17,7 @@
 #include <libpq-fe.h>
 
 #include "base/test_port.h"
+#include "server.h"
 
 enum { TRIES = 9000, PAUSE_US = 20000 }; /* three minutes: only a failing test waits so long */
 
@@ -27,7 +29,7 @@ static const char settings[] = "\nlisten_addresses = '127.0.0.1'\n"
                                "max_wal_senders = 4\n"
                                "wal_receiver_status_interval = 1s\n"
                                "wal_retrieve_retry_interval = 200ms\n"
-                               "log_line_prefix = '%m [%p] '\n";
+                               "log_line_prefix = '%m [%p] '\n" SERVER_MEMORY "\n";
 
 /* ---- programs ---- */
 
@@ -84,7 +86,7 @@ static pid_t begin(const struct pair *p, int which, const char *program, const c
     if (p->outlives)
         (void)setsid();
     else
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)prctl(PR_SET_PDEATHSIG, strcmp(program, "postgres") == 0 ? SERVER_END : SIGKILL);
     if (!freopen("/dev/null", "r", stdin) || chdir(p->dir) != 0 || !freopen(log, "a", stdout)
         || dup2(1, 2) != 2)
         _exit(127);
@@ -110,7 +112,22 @@ static void path_of(const struct pair *p, int which, const char *file, char ret[
     (void)snprintf(ret, PAIR_TEXT, "%s/%s%s%s", p->dir, names[which], *file ? "/" : "", file);
 }
 
-/* 0: none; what a crash left behind may name one that is gone. */
+/* Does that process run in the folder of that server? What a crash left behind may name one that
+ * is gone, and whose number somebody else has by now. */
+static bool is_of(const struct pair *p, int which, pid_t pid)
+{
+    char path[PAIR_TEXT];
+    struct stat its;
+    struct stat ours;
+
+    path_of(p, which, "", path);
+    if (stat(path, &ours) != 0)
+        return false;
+    (void)snprintf(path, sizeof path, "/proc/%d/cwd", pid);
+    return stat(path, &its) == 0 && its.st_dev == ours.st_dev && its.st_ino == ours.st_ino;
+}
+
+/* 0: none. */
 static pid_t postmaster(const struct pair *p, int which)
 {
     char path[PAIR_TEXT];
@@ -123,35 +140,17 @@ static pid_t postmaster(const struct pair *p, int which)
     if (fscanf(f, "%d", &pid) != 1)
         pid = 0;
     (void)fclose(f);
-    return pid > 1 ? pid : 0;
-}
-
-static bool is_gone(pid_t pid)
-{
-    return waitpid(pid, NULL, WNOHANG) == pid || (kill(pid, 0) != 0 && errno == ESRCH);
+    return pid > 1 && is_of(p, which, pid) ? pid : 0;
 }
 
 static void wait_gone(pid_t pid, int which)
 {
     for (unsigned i = 0; i < TRIES; i++) {
-        if (is_gone(pid))
+        if (server_is_gone(pid))
             return;
         (void)usleep(PAUSE_US);
     }
     CHECK(false, "server %s does not go", names[which]);
-}
-
-static void signal_children(pid_t parent, int signal)
-{
-    char path[64];
-    int pid;
-
-    (void)snprintf(path, sizeof path, "/proc/%d/task/%d/children", parent, parent);
-    FILE *f = fopen(path, "r");
-    while (f && fscanf(f, "%d", &pid) == 1)
-        (void)kill(pid, signal);
-    if (f)
-        (void)fclose(f);
 }
 
 void pair_signal(const struct pair *p, int which, int signal)
@@ -160,10 +159,10 @@ void pair_signal(const struct pair *p, int which, int signal)
 
     CHECK(pid, "server %s does not run", names[which]);
     if (signal == SIGCONT)
-        signal_children(pid, signal);
+        server_signal_children(pid, signal);
     CHECK(kill(pid, signal) == 0, "server %s does not run", names[which]);
     if (signal != SIGCONT) /* the first one makes no new ones any more */
-        signal_children(pid, signal);
+        server_signal_children(pid, signal);
 }
 
 void pair_kill(const struct pair *p, int which)
@@ -172,7 +171,7 @@ void pair_kill(const struct pair *p, int which)
 
     if (!pid || kill(pid, SIGSTOP) != 0)
         return;
-    signal_children(pid, SIGKILL);
+    server_signal_children(pid, SIGKILL);
     (void)kill(pid, SIGKILL);
     wait_gone(pid, which);
 }
@@ -357,7 +356,10 @@ bool pair_load(struct pair *p, const char *dir)
 
 void pair_end(const struct pair *p)
 {
-    pair_kill(p, 0);
-    pair_kill(p, 1);
+    for (int which = 0; which < 2; which++) {
+        pid_t pid = postmaster(p, which);
+        if (pid)
+            server_end(pid);
+    }
     (void)nftw(p->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }

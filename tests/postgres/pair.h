@@ -51,7 +51,7 @@ void pair_promote(const struct pair *p, int which);
  * one: so no old primary ever comes back as one. */
 void pair_rejoin(const struct pair *p, int which);
 
-/* Kills both and removes the folder. */
+/* Ends both, whatever state they are in, and removes the folder. */
 void pair_end(const struct pair *p);
 
 #endif

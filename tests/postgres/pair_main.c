@@ -8,7 +8,8 @@
  *     intact-pair DIR fast|immediate a|b      ends it so, and starts it again
  *     intact-pair DIR promote a|b             the standby becomes the primary
  *     intact-pair DIR rejoin a|b              it becomes the other one's standby, made anew
- *     intact-pair DIR end                     kills both and removes the folder
+ *     intact-pair DIR end                     ends both and removes the folder
+ *     intact-pair DIR guard PID               does that once that process is gone, however it went
  */
 
 #include "base/test.h"
@@ -16,13 +17,16 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "pair.h"
+
+enum { LOOK_US = 200000 };
 
 static int usage(void)
 {
     fprintf(stderr, "usage: intact-pair DIR make|conninfo|kill|stop|cont|start|fast|immediate|"
-                    "promote|rejoin|end [a|b]\n");
+                    "promote|rejoin|end [a|b], or guard PID\n");
     return 2;
 }
 
@@ -68,6 +72,18 @@ static int to_both(struct pair *p, const char *dir, const char *verb)
     return 0;
 }
 
+/* Servers outlive who makes them; a script that is killed cannot end them any more. */
+static int guard(struct pair *p, const char *dir, pid_t pid)
+{
+    if (pid <= 1)
+        return usage();
+    while (kill(pid, 0) == 0)
+        (void)usleep(LOOK_US);
+    if (pair_load(p, dir))
+        pair_end(p);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct pair p = {.outlives = true};
@@ -76,6 +92,8 @@ int main(int argc, char **argv)
         return usage();
     if (argc == 3)
         return to_both(&p, argv[1], argv[2]);
+    if (strcmp(argv[2], "guard") == 0)
+        return guard(&p, argv[1], (pid_t)strtol(argv[3], NULL, 10));
     int which = strcmp(argv[3], "b") == 0;
     if ((!which && strcmp(argv[3], "a") != 0) || !pair_load(&p, argv[1]))
         return usage();

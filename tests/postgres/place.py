@@ -23,18 +23,41 @@ USER = "postgres" if os.getuid() == 0 else None
 RUNNING = []
 
 
+def pids_of(process):
+    """It and all of its processes, which are its children."""
+    children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, text=True, check=False).stdout.split()
+    return [process.pid] + [int(child) for child in children]
+
+
+def signal_all(process, number):
+    for pid in pids_of(process):
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass  # a connection that has ended
+
+
+def end_of(command):
+    """A server that is killed leaves its shared memory to the machine: it ends by SIGQUIT, "immediate"."""
+    return signal.SIGQUIT if os.path.basename(command[0]) == "postgres" else signal.SIGKILL
+
+
 def end():
     for process in reversed(RUNNING):
-        process.kill()
-        process.wait()
+        process.send_signal(end_of(process.args))
+        signal_all(process, signal.SIGCONT)
+        try:
+            process.wait(60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
     shutil.rmtree(PLACE, ignore_errors=True)
 
 
-def die_with_the_test():
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-
-
 def begin(command, log, **more):
+    def die_with_the_test():
+        ctypes.CDLL(None).prctl(1, end_of(command))  # PR_SET_PDEATHSIG
+
     with open(f"{PLACE}/{log}", "a", encoding="utf-8") as out:
         process = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, cwd=PLACE,
                                    preexec_fn=die_with_the_test, **more)
@@ -69,7 +92,7 @@ def start_database(settings, again=False):
     subprocess.run([f"{BIN}/initdb", "-D", f"{PLACE}/data", "-U", "admin", "-A", "trust", "--no-sync", "--locale=C", "-E", "UTF8"],
                    check=True, user=USER, stdout=subprocess.DEVNULL, cwd=PLACE)
     with open(f"{PLACE}/data/postgresql.conf", "a", encoding="utf-8") as f:
-        f.write(f"listen_addresses=''\nunix_socket_directories='{PLACE}'\nfsync=off\n{settings}\n")
+        f.write(f"listen_addresses=''\nunix_socket_directories='{PLACE}'\nfsync=off\ndynamic_shared_memory_type=mmap\n{settings}\n")
     begin([f"{BIN}/postgres", "-D", f"{PLACE}/data"], "postgres.log", user=USER)
     wait_until(lambda: subprocess.run(["pg_isready", "-q", "-h", PLACE], check=False).returncode == 0, "the database")
 

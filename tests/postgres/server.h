@@ -1,0 +1,26 @@
+#ifndef TESTS_POSTGRES_SERVER_H
+#define TESTS_POSTGRES_SERVER_H
+
+/*
+ * The processes of a PostgreSQL server of the tests, and how they are ended so that nothing stays.
+ * A server that is killed leaves its segments of shared memory to the machine, which has 4096 of
+ * one kind and in a container 64 MB of the other. Hence SERVER_END ends it, and that is also what a
+ * server is sent should its test die (PR_SET_PDEATHSIG).
+ */
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum { SERVER_END = SIGQUIT }; /* "immediate": without asking clients or writing what is dirty */
+
+/* For its command line: what is left of a segment of this kind lies in its folder. */
+#define SERVER_MEMORY "dynamic_shared_memory_type=mmap"
+
+/* Whether it has ended; a child of ours is waited for. */
+bool server_is_gone(pid_t pid);
+void server_signal_children(pid_t pid, int signal);
+/* Ends it, stopped or not, and returns when it has; one that does not end is killed. */
+void server_end(pid_t pid);
+
+#endif
