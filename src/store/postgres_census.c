@@ -37,20 +37,20 @@ enum err pg_census(struct store *base, int64_t now, size_t most, struct arena *a
 {
     CLEANUP(arena_fini) struct arena own = {0};
     struct postgres_store *s = postgres_store_of(base);
-    struct query q[2];
-    PGresult *r[2] = {0};
+    struct query q[3] = {{.sql = s->read_settings}}; /* the database gives up before we do */
+    PGresult *r[3] = {0};
 
     *ret = (struct census){0};
-    query_of(&q[0], s, PG_CENSUS, &own);
-    param_number(&q[0], (int64_t)most);
-    param_number(&q[0], now);
-    query_of(&q[1], s, PG_CENSUS_AGENTS, &own);
+    query_of(&q[1], s, PG_CENSUS, &own);
     param_number(&q[1], (int64_t)most);
-    param_number(&q[1], CENSUS_AGENTS);
+    param_number(&q[1], now);
+    query_of(&q[2], s, PG_CENSUS_AGENTS, &own);
+    param_number(&q[2], (int64_t)most);
+    param_number(&q[2], CENSUS_AGENTS);
     struct pg_end o = pg_run(s, q, COUNT_OF(q), r, e, "count what is stored");
     if (o.err == ERR_OK) {
-        read_states(r[0], ret);
-        read_agents(r[1], most, a, ret);
+        read_states(r[1], ret);
+        read_agents(r[2], most, a, ret);
     }
     results_clear(r, COUNT_OF(r));
     return o.err;

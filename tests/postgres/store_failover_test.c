@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "pair.h"
-#include "store/postgres.h"
+#include "store/postgres_body.h"
 
 enum { A, B, TRIES = 9000, PAUSE_US = 20000, WAIT_MS = 2000 };
 
@@ -150,6 +150,12 @@ static void make_a_lead_again(void)
 #define CONNECTIONS "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'intact'"
 #define WAITING     "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
 
+/* What the log was told. */
+static const char *why_not(const struct scene *c)
+{
+    return postgres_store_of(c->s)->unreachable.text;
+}
+
 /* ---- the standby is away ---- */
 
 /* A commit is acknowledged by both or by nobody, and who asks for ever has no more than a few
@@ -167,13 +173,13 @@ static void without_the_standby_nothing_is_acknowledged(void **state)
     CHECK(strstr(c.e.text, "standby"), "it says where to look: %s", c.e.text);
     for (unsigned i = 0; i < TRIES && !told; i++) {
         enum err err = insert(&c, "away-2");
-        told = strstr(c.e.text, "acknowledges nothing");
+        told = strstr(why_not(&c), "acknowledges nothing");
         CHECK(err == ERR_UNKNOWN || err == ERR_IO, "%s", err_text(err));
         CHECK(look(&c, "away-1") != ERR_OK, "it is not on the standby");
         CHECK(pair_ask(&both, A, CONNECTIONS, got) && atoi(got) <= 4, "%s connections", got);
         (void)usleep(PAUSE_US);
     }
-    CHECK(told, "%s", c.e.text);
+    CHECK(told, "%s", why_not(&c));
     pair_start(&both, B);
     insert_until_done(&c, "away-2");
     CHECK(look_until_known(&c, "away-1") == ERR_OK, "what was unknown has happened");
@@ -378,12 +384,12 @@ static void without_a_connection_it_waits_for_one(void **state)
     pair_do(&both, A,
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'few'");
     enum err err = insert(&c, "few-2");
-    for (unsigned i = 0; i < TRIES && !strstr(c.e.text, "too many connections"); i++) {
+    for (unsigned i = 0; i < TRIES && !strstr(why_not(&c), "too many connections"); i++) {
         CHECK(err_is_transient(err), "%s", err_text(err));
         (void)usleep(PAUSE_US);
         err = insert(&c, "few-2");
     }
-    CHECK(strstr(c.e.text, "too many connections"), "%s", c.e.text);
+    CHECK(strstr(why_not(&c), "too many connections"), "%s", why_not(&c));
     pair_do(&both, A, "ALTER ROLE few CONNECTION LIMIT 1");
     insert_until_done(&c, "few-2");
     end(&c);

@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <libpq-fe.h>
+
 #include "base/prng.h"
 #include "bouncer.h"
 #include "cluster.h"
@@ -199,6 +201,124 @@ static void every_revision_is_somebodys(void **state)
     arena_fini(&a);
 }
 
+/* ---- deletion ---- */
+
+enum { CHANGERS = 3, RETIRERS = 2, ENDED_AT = 1000 };
+
+struct sums {
+    unsigned inserted, changed, conflicts, deleted;
+};
+
+static void add(unsigned *n, uint64_t more)
+{
+    __atomic_add_fetch(n, (unsigned)more, __ATOMIC_SEQ_CST);
+}
+
+/* A task that ended long ago: inserted if it is not there, else tried again, ended again, or
+ * changed by a late result. Each of its revisions has a payload of its own. */
+static void change_ended(struct worker *w, struct sums *sums)
+{
+    struct change c = {.kind = CHANGE_UPDATE};
+    struct batch b = {.changes = &c, .change_count = 1};
+    unsigned task = pick(w, TASKS);
+    enum err err = w->s->ops->get(w->s, id_of(&w->a, task), &w->a, &c.row, &w->e);
+
+    CHECK(err == ERR_OK || err == ERR_NOT_FOUND, "%s", w->e.text);
+    if (err == ERR_NOT_FOUND)
+        c = (struct change){.kind = CHANGE_INSERT, .row = fresh_row(w, task)};
+    else
+        c.row.revision++;
+    bool ends = err == ERR_NOT_FOUND || pick(w, 3) > 0;
+    struct payload payload = {(uint32_t)c.row.revision, SLICE("\"long\"")};
+    c.row.payloads = &payload;
+    c.row.payload_count = 1;
+    c.row.state = ends ? TASK_PROCESSED : TASK_PENDING;
+    c.row.ended_at = ends ? ENDED_AT : 0;
+    c.row.waiting_for = ends ? SLICE_NONE : SLICE("a");
+    err = w->s->ops->commit(w->s, &b, &w->a, &w->e);
+    CHECK(err == ERR_OK && (c.outcome == ERR_OK || c.outcome == ERR_CONFLICT), "%s", w->e.text);
+    add(c.outcome == ERR_CONFLICT ? &sums->conflicts
+        : c.kind == CHANGE_INSERT ? &sums->inserted
+                                  : &sums->changed,
+        1);
+    arena_fini(&w->a);
+}
+
+static void delete_ended(struct worker *w, struct sums *sums)
+{
+    struct retire r = {.ended_before = ENDED_AT + 1,
+                       .states = 1U << TASK_PROCESSED,
+                       .scan_max = 1 + pick(w, TASKS),
+                       .more = true};
+
+    while (r.more) {
+        enum err err = w->s->ops->retire(w->s, &r, &w->e);
+        CHECK(err == ERR_OK, "%s", w->e.text);
+        add(&sums->deleted, r.count);
+    }
+}
+
+static int race_with_deletion(unsigned number, const char *conninfo, struct sums *sums)
+{
+    struct worker w = {.random = {number + 1}, .number = number};
+    char node[8];
+    const struct postgres_options o = {.conninfo = conninfo, .schema = "intact_gone", .node = node};
+
+    (void)snprintf(node, sizeof node, "n%u", number);
+    CHECK(postgres_store_open(&o, &w.s, &w.e) == ERR_OK, "%s", w.e.text);
+    for (unsigned i = 0; i < ROUNDS; i++)
+        if (number < CHANGERS)
+            for (unsigned k = 0; k < 4; k++)
+                change_ended(&w, sums);
+        else
+            delete_ended(&w, sums);
+    w.s->ops->close(w.s);
+    return 0;
+}
+
+static void expect_none(PGconn *conn, const char *query)
+{
+    PGresult *r = PQexec(conn, query);
+
+    CHECK(PQntuples(r) == 1, "%s", PQerrorMessage(conn));
+    CHECK(strcmp(PQgetvalue(r, 0, 0), "0") == 0, "%s: %s", query, PQgetvalue(r, 0, 0));
+    PQclear(r);
+}
+
+/* Of a deletion and a change one wins: a task is there with all that is its own, or nothing is. */
+static void what_is_deleted_is_gone_as_a_whole(void **state)
+{
+    const char *conninfo = pooled_conninfo();
+    struct sums *sums =
+        mmap(NULL, sizeof *sums, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t pids[CHANGERS + RETIRERS];
+    char query[200];
+
+    (void)state;
+    for (unsigned i = 0; i < COUNT_OF(pids); i++) {
+        pids[i] = cluster_fork();
+        if (pids[i] == 0)
+            _exit(race_with_deletion(i, conninfo, sums));
+    }
+    for (unsigned i = 0; i < COUNT_OF(pids); i++) {
+        int status = -1;
+        CHECK(waitpid(pids[i], &status, 0) == pids[i] && status == 0, "worker %u: %d", i, status);
+    }
+    CHECK(sums->deleted > 0 && sums->changed > 0, "%u deleted, %u changed", sums->deleted,
+          sums->changed);
+    PGconn *conn = PQconnectdb(cluster_conninfo());
+    (void)snprintf(query, sizeof query, "SELECT count(*) - %u FROM intact_gone.task",
+                   sums->inserted - sums->deleted);
+    expect_none(conn, query);
+    expect_none(conn, "SELECT count(*) FROM intact_gone.payload AS p WHERE NOT EXISTS "
+                      "(SELECT 1 FROM intact_gone.task AS t WHERE t.seq = p.task)");
+    expect_none(conn, "SELECT count(*) FROM intact_gone.tag AS g WHERE NOT EXISTS "
+                      "(SELECT 1 FROM intact_gone.task AS t WHERE t.seq = g.task)");
+    expect_none(conn, "SELECT count(*) FROM intact_gone.task AS t WHERE revision <> "
+                      "(SELECT count(*) FROM intact_gone.payload AS p WHERE p.task = t.seq)");
+    PQfinish(conn);
+}
+
 /* ---- a database that dies ---- */
 
 struct counts {
@@ -289,6 +409,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_acknowledged_is_lost_when_the_database_is_killed),
         cmocka_unit_test(every_revision_is_somebodys),
+        cmocka_unit_test(what_is_deleted_is_gone_as_a_whole),
     };
     return cmocka_run_group_tests_name("store in PostgreSQL, shared", tests, NULL, NULL);
 }
