@@ -255,7 +255,9 @@ static void wakes(void *arg, uint64_t life)
     for (uint32_t to = 0; to < nodes.names && w->up && life == w->life; to++)
         if (!w->poll[to])
             wire_send(w, to, true);
-        else if (unsaid[to] && !w->handing[to] && (script || chance(800)))
+        else if (!w->handing[to]
+                 && ((unsaid[to] && (script || chance(800)))
+                     || (!script && wire_asks_too_much(w, to))))
             wire_send(w, to, false);
 }
 
