@@ -27,6 +27,7 @@ struct worker {
     bool up;
     uint32_t concurrency;
     bool says_holding;
+    bool calls_home;                 /* what is parked, now and then; not in scenes */
     struct link gigs;                /* requests that it holds, of struct gig */
     struct call *poll[NAMES_MAX];    /* its call for work, at each node */
     struct call *handing[NAMES_MAX]; /* its call that only hands in results */

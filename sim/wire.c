@@ -394,7 +394,7 @@ bool wire_asks_too_much(const struct worker *w, uint32_t to)
     LIST_FOREACH (l, after, &w->gigs) {
         working += !CONTAINER_OF(l, struct gig, link)->finished;
     }
-    return working >= w->concurrency && !w->poll[to]->called_home;
+    return w->calls_home && working >= w->concurrency && !w->poll[to]->called_home;
 }
 
 void wire_send(struct worker *w, uint32_t to, bool for_work)
@@ -408,7 +408,7 @@ void wire_send(struct worker *w, uint32_t to, bool for_work)
     c->says_holding = w->says_holding && for_work;
     if (!for_work)
         c->max = 0;
-    c->instead = !for_work && !w->poll[to]->called_home && c->number % 3 > 0;
+    c->instead = !for_work && w->calls_home && !w->poll[to]->called_home && c->number % 3 > 0;
     if (c->max == 0 && c->result_count == 0 && !c->instead)
         return;
     if (c->instead) {
