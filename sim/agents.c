@@ -255,7 +255,8 @@ static void wakes(void *arg, uint64_t life)
     for (uint32_t to = 0; to < nodes.names && w->up && life == w->life; to++)
         if (!w->poll[to])
             wire_send(w, to, true);
-        else if (unsaid[to] && !w->handing[to] && (script || chance(800)))
+        else if (!w->handing[to]
+                 && ((unsaid[to] && (script || chance(800))) || wire_asks_too_much(w, to)))
             wire_send(w, to, false);
 }
 
@@ -311,6 +312,7 @@ void agents_begin(uint32_t services)
             *w = (struct worker){.service = s, .up = true};
             w->concurrency = 1 + below(chance(200) ? 20 : 3);
             w->says_holding = chance(900);
+            w->calls_home = true;
             name(w, worker_count);
             list_init(&w->gigs);
             worker_wakes_up(w, spread(1, chance(200) ? 60000 : 500));

@@ -27,6 +27,7 @@ struct worker {
     bool up;
     uint32_t concurrency;
     bool says_holding;
+    bool calls_home;                 /* what is parked, now and then; not in scenes */
     struct link gigs;                /* requests that it holds, of struct gig */
     struct call *poll[NAMES_MAX];    /* its call for work, at each node */
     struct call *handing[NAMES_MAX]; /* its call that only hands in results */
@@ -97,9 +98,10 @@ void gig_done_with(struct gig *g); /* its result was answered */
 /* wire.c */
 void wire_begin(void);
 void wire_send(struct worker *w, uint32_t to, bool for_work);
-void wire_hang_up(struct worker *w);                  /* both of its calls */
-bool agents_answered(struct node *n, struct work *w); /* outside's work_answer */
-void agents_cut_off(const struct node *n);            /* it is gone: so are all calls at it */
+bool wire_asks_too_much(const struct worker *w, uint32_t to); /* a call is parked there */
+void wire_hang_up(struct worker *w);                          /* both of its calls */
+bool agents_answered(struct node *n, struct work *w);         /* outside's work_answer */
+void agents_cut_off(const struct node *n); /* it is gone: so are all calls at it */
 uint32_t wire_calls_of(const struct node *n, struct slice name); /* calls of that instance */
 uint32_t wire_parked(const struct node *n); /* calls at the node that ask for work */
 

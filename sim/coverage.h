@@ -51,6 +51,7 @@
     X(SENT_AGAIN,         "requests sent again under the same token")                             \
     X(ANSWER_TOO_LATE,    "answers that came after the request's deadline")                       \
     X(GONE_BEFORE_WORK,   "agents gone between poll and work")                                    \
+    X(CALLED_HOME,        "parked calls that were called home")                                   \
     X(HANG,               "agents that hung past their deadline")                                 \
     X(STOPPED,            "agents told to stop")                                                  \
     X(TOMBSTONE,          "forward effects refused by a tombstone")                               \

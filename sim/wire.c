@@ -18,7 +18,9 @@ struct call {
     uint64_t number;
     int64_t sent_at, wait_ms;
     uint32_t max;
-    bool over; /* the worker got an answer, or gave up */
+    bool over;        /* the worker got an answer, or gave up */
+    bool instead;     /* of the one that is parked there */
+    bool called_home; /* such a one has left */
     bool says_holding;
     struct slice *holding;
     size_t holding_count;
@@ -191,6 +193,7 @@ static struct work *work_of(const struct call *c)
     w->instance_name = arena_copy(&w->arena, slice_of(c->name));
     w->max = c->max;
     w->wait_ms = c->wait_ms;
+    w->instead = c->instead;
     w->says_holding = c->says_holding;
     w->holding = c->holding;
     w->holding_count = c->holding_count;
@@ -384,6 +387,16 @@ static void post(struct call *c)
     later(c->wait_ms + PATIENCE_MS, give_up, c, 0);
 }
 
+bool wire_asks_too_much(const struct worker *w, uint32_t to)
+{
+    uint32_t working = 0;
+
+    LIST_FOREACH (l, after, &w->gigs) {
+        working += !CONTAINER_OF(l, struct gig, link)->finished;
+    }
+    return w->calls_home && working >= w->concurrency && !w->poll[to]->called_home;
+}
+
 void wire_send(struct worker *w, uint32_t to, bool for_work)
 {
     struct call *c = arena_alloc(&world.arena, sizeof *c);
@@ -395,8 +408,13 @@ void wire_send(struct worker *w, uint32_t to, bool for_work)
     c->says_holding = w->says_holding && for_work;
     if (!for_work)
         c->max = 0;
-    if (c->max == 0 && c->result_count == 0)
+    c->instead = !for_work && w->calls_home && !w->poll[to]->called_home && c->number % 3 > 0;
+    if (c->max == 0 && c->result_count == 0 && !c->instead)
         return;
+    if (c->instead) {
+        w->poll[to]->called_home = true;
+        covered(COVER_CALLED_HOME);
+    }
     c->wait_ms = c->max == 0 ? 0 : spread(100, 30000);
     if (c->max == 0)
         w->handing[to] = c;
