@@ -87,15 +87,14 @@ static void a_store_that_hangs_between_two_jobs_is_busy(void **state)
 static void what_is_urgent_overtakes_what_waits(void **state)
 {
     const struct store_thread_config c = {0};
-    struct entry e[5] = {{{.run = holds_up, .done = is_done}},
-                         {{.run = enters, .done = is_done}},
-                         {{.run = enters, .done = is_done}},
-                         {{.run = enters, .done = is_done, .urgent = true}},
-                         {{.run = enters, .done = is_done, .urgent = true}}};
+    struct entry e[5] = {0};
     struct store_thread *t = NULL;
     uv_loop_t loop;
     (void)state;
 
+    for (size_t i = 0; i < COUNT_OF(e); i++)
+        e[i].job = (struct store_job){.run = enters, .done = is_done, .urgent = i >= 3};
+    e[0].job.run = holds_up;
     CHECK(uv_loop_init(&loop) == 0, "no loop");
     atomic_store(&hangs, true);
     atomic_store(&is_hanging, false);

@@ -362,6 +362,8 @@ static void read_done(struct store_job *j)
     }
     if (sv->outside.generations)
         sv->outside.generations(sv->outside.arg, &sv->lease.generations);
+    if (sv->lost_ms > 0) /* it was away until it answered, not until it was asked */
+        sv->lost.until = max_i64(sv->lost.until, sv->outside.now(sv->outside.arg));
     if (is_outdated(sv)) {
         give_up_scan(sv);
         return;

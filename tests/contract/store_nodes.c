@@ -307,14 +307,15 @@ static void many_tasks_are_read_at_once(void **state)
 {
     enum { MANY = 150 };
     struct world *w = *state;
-    struct reading r[MANY];
+    struct reading *r = NULL;
     char id[8];
 
     if (!w->s->ops->get_many)
         return;
     must(insert_row(w, a_row("a")), "a");
     must(insert_row(w, a_row("b")), "b");
-    memset(r, 77, sizeof r);
+    r = arena_alloc(&w->a, MANY * sizeof *r);
+    memset(r, 77, MANY * sizeof *r);
     for (size_t i = 0; i < MANY; i++) {
         (void)snprintf(id, sizeof id, "t%zu", i);
         must(insert_row(w, a_row(id)), id);
