@@ -64,6 +64,10 @@ has_no_lease() {
 watch_take_over() {
     local from=$2 led= taken= shown=0
     [ -n "${3:-}" ] || led=1
+    if owns_nothing "$1"; then
+        tell "it owned no task at that moment"
+        taken=1
+    fi
     while [ -z "$led" ] || [ -z "$taken" ]; do
         if [ -z "$led" ] && is_led_by_another "$1"; then
             led=$(($(ms) - from))

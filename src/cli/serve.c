@@ -355,7 +355,7 @@ static void warn_of_password(const struct invocation *in)
                            "password of --store; give it in $INTACT_STORE, or in a passfile\"");
 }
 
-/* What is not understood today is not understood tomorrow: nobody should try that again and again. */
+/* What is not understood is not understood tomorrow: nobody should try it again and again. */
 static int failed_to_open(const struct invocation *in, const struct options *o, enum err err,
                           const struct error *e)
 {

@@ -303,8 +303,9 @@ static void get_ended(struct transfer *t, CURLcode code)
     t->live->news = true;
     if (a.status == 0)
         a.body = slice_of(t->why[0] ? t->why : curl_easy_strerror(code));
+    /* Where there is a stream, that one looks for another server. */
     if (is_elsewhere(a.status) && t->at == t->live->at && !t->live->path)
-        ask_next(t->live); /* with a stream that one goes to look for another server */
+        ask_next(t->live);
     transfer_close(t); /* the place is free again for what the answer leads to ... */
     struct buf body = t->body;
     t->body = (struct buf){0}; /* ... and what it says stays until it was read */

@@ -44,7 +44,8 @@ enum live_state {
 struct live;
 
 /* `servers`: one, or several with commas between: when a stream breaks, or without one an answer
- * stays away, the next one is asked. First the one that is named `first`. `token` and `ca` may be NULL. NULL: libcurl cannot be used.
+ * stays away, the next one is asked. First the one that is named `first`. `token` and `ca` may be
+ * NULL. NULL: libcurl cannot be used.
  */
 struct live *live_new(const char *servers, const char *first, const char *token, const char *ca);
 void live_free(struct live *l);

@@ -128,7 +128,7 @@ static double rate_between(const struct top *t, const struct json *now, const st
     int64_t ms = latest(t)->now - earlier(t)->now;
 
     if (!e || !before || ms <= 0
-        || !slice_eq(json_get_raw(s, "boot"), json_get_raw(e, "boot")) /* it started anew */
+        || !slice_eq(json_get_raw(s, "boot"), json_get_raw(e, "boot"))    /* it started anew */
         || !slice_eq(json_get_text(s, "node"), json_get_text(e, "node"))) /* it is another one */
         return -1;
     int64_t more = json_get_int(now, key, 0) - json_get_int(before, key, 0);

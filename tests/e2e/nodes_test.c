@@ -635,7 +635,7 @@ static void a_start_that_cannot_be_says_why(void **state)
                    FLAGS("--data", n.data, "--store",
                          "postgres://u:sesame-1@127.0.0.1:1/d?connect_timeout=2"),
                    "cannot connect to the database");
-    expect_refused(1, FLAGS("--data", n.data, "--store", conninfo, "--schema", "Big"),
+    expect_refused(2, FLAGS("--data", n.data, "--store", conninfo, "--schema", "Big"),
                    "the schema is \"Big\"");
     expect_refused(2, FLAGS("--data", n.data, "--store", conninfo, "--node", "a/b"), "--node");
     expect_refused(2, FLAGS("--data", n.data, "--store", conninfo, "--roles", "both"), "--roles");
