@@ -131,16 +131,18 @@ static void job_done(struct store_job *sj)
 
 /* ---- gathering ---- */
 
+/* A lower bound is enough: the column moves only when it must come earlier, or when the task ends or
+ * is let go. Between two attempts of a task at work there is no deadline, and there will be. */
 static void set_wake_at(const struct live *l, struct change *c)
 {
     int64_t wake_at = task_wake_at(&l->task);
+    bool at_work = c->row.locked_by.ptr && !task_state_is_end(l->task.state);
 
     if (l->fresh) {
         c->row.wake_at = wake_at;
         return;
     }
-    /* A lower bound is enough: the column moves only when it must come earlier, or go. */
-    bool keep = wake_at != 0 && l->row_wake_at != 0 && l->row_wake_at <= wake_at;
+    bool keep = l->row_wake_at != 0 && (wake_at ? l->row_wake_at <= wake_at : at_work);
     c->row.wake_at = keep ? l->row_wake_at : wake_at;
     c->wake_moved = c->row.wake_at != l->row_wake_at;
 }

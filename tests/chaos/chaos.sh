@@ -98,7 +98,7 @@ tell_round() {
 
 prepare_"$kind"
 wait_ready
-"$program" workflow put "$root/examples/order/order.yaml" >/dev/null
+"$program" workflow put "${definition:-$root/examples/order/order.yaml}" >/dev/null
 start_agents
 for round in $(seq "$rounds"); do
     note=

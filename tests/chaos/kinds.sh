@@ -284,8 +284,8 @@ trouble_restore() {
 
 # ---- the wall clock ----
 
-# The server's wall clock is set while it runs and while it does not; its steady clock is not. Agents are well-behaved, so
-# that an attempt that expires can only have expired by the clock.
+# The server's wall clock is set while it runs and while it does not; its steady clock is not. Agents are well-behaved, and
+# have minutes for what they do in milliseconds, so that an attempt that expires can only have expired by the clock.
 prepare_clock() {
     local lib
     lib=$(find /usr/lib -name libfaketime.so.1 2>/dev/null | head -n 1)
@@ -302,7 +302,10 @@ TEXT
     behind=0
     lines=30
     began=$(date +%s)
-    server_bin=$work/faked start_plainly
+    sed -E 's/complete_by: [23]s/complete_by: 3m/; s/complete_by: 10m/complete_by: 1d/' \
+        "$root/examples/order/order.yaml" >"$work/patient.yaml"
+    definition=$work/patient.yaml
+    server_bin=$work/faked start_server --scan-every 200ms --grace 3m
 }
 
 jumps_told() { [ "$(grep -c 'event=clock_jump' "$work/server.log")" = "$jumps" ]; }

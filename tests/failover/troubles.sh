@@ -5,7 +5,7 @@
 # By default: in the short form one of each that matters, in the long one all, and some at random.
 default_troubles() {
     if [ "$size" = short ]; then
-        echo primary leader_stopped node
+        echo clock primary leader_stopped node
     elif [ "$size" = timed ]; then
         timed_troubles
     else
