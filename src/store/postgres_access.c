@@ -103,7 +103,7 @@ enum err pg_token_list(struct store *base, struct arena *a, struct token_row **r
     if (!r)
         return e->code;
     *ret_count = (size_t)PQntuples(r);
-    *ret = *ret_count ? arena_alloc(a, *ret_count * sizeof **ret) : NULL;
+    *ret = arena_alloc(a, (*ret_count + 1) * sizeof **ret);
     for (size_t i = 0; i < *ret_count; i++)
         token_read(r, (int)i, a, &(*ret)[i]);
     return ERR_OK;

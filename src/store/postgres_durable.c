@@ -65,23 +65,23 @@ static void tell(const PGresult *r, unsigned news)
     /* clang-format off */
     static const struct {
         enum finding finding;
-        const char *setting;
         enum column column;
+        const char *setting;
         const char *text;
     } table[] = {
-        {NO_FSYNC, "fsync", FSYNC, "a crash of its machine loses or breaks everything; set it on"},
-        {NO_FULL_PAGES, "full_page_writes", FULL_PAGES,
+        {NO_FSYNC, FSYNC, "fsync", "a crash of its machine loses or breaks everything; set it on"},
+        {NO_FULL_PAGES, FULL_PAGES, "full_page_writes",
             "a crash of its machine may break pages; set it on"},
-        {NOT_SYNCHRONOUS, "synchronous_commit", SYNC_COMMIT,
+        {NOT_SYNCHRONOUS, SYNC_COMMIT, "synchronous_commit",
             "of this role or database; intact asks for on in its own transactions, others are lost "
             "in a crash; set it on"},
-        {REMOTE_WRITE, "synchronous_commit", SYNC_COMMIT,
+        {REMOTE_WRITE, SYNC_COMMIT, "synchronous_commit",
             "what is acknowledged is lost if the primary and the standby's machine fail at once; "
             "set it on"},
-        {ASYNC_STANDBY, "replication_connections", STANDBYS,
+        {ASYNC_STANDBY, STANDBYS, "replication_connections",
             "no standby is synchronous: a failover loses what was acknowledged last; set "
             "synchronous_standby_names"},
-        {UNLOGGED_TABLES, "unlogged_tables", UNLOGGED,
+        {UNLOGGED_TABLES, UNLOGGED, "unlogged_tables",
             "a crash of the database empties them; ALTER TABLE ... SET LOGGED"},
     };
     /* clang-format on */

@@ -82,7 +82,7 @@ enum err pg_workflow_list(struct store *base, struct arena *a, struct workflow_r
     if (!r)
         return e->code;
     *ret_count = (size_t)PQntuples(r);
-    *ret = *ret_count ? arena_alloc(a, *ret_count * sizeof **ret) : NULL;
+    *ret = arena_alloc(a, (*ret_count + 1) * sizeof **ret);
     for (size_t i = 0; i < *ret_count; i++)
         workflow_read(r, (int)i, 0, a, &(*ret)[i]);
     return ERR_OK;
@@ -106,7 +106,7 @@ enum err pg_workflow_since(struct store *base, uint64_t after, struct arena *a,
     size_t count = (size_t)PQntuples(r);
     *ret_generation = count ? (uint64_t)result_number(r, 0, 0) : 0;
     *ret_count = count && result_text(r, 0, 1).ptr ? count : 0;
-    *ret = *ret_count ? arena_alloc(a, *ret_count * sizeof **ret) : NULL;
+    *ret = arena_alloc(a, (*ret_count + 1) * sizeof **ret);
     for (size_t i = 0; i < *ret_count; i++)
         workflow_read(r, (int)i, 1, a, &(*ret)[i]);
     return ERR_OK;
