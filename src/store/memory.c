@@ -678,9 +678,11 @@ static enum err memory_requested(struct store *base, struct slice locked_by, int
     if (fault())
         return fails(e);
     struct mem_task **found = grow(NULL, s->task_count + 1, sizeof(struct mem_task *));
-    for (size_t i = (size_t)after_seq; i < s->task_count && count <= limit; i++)
-        if (s->tasks[i]->row.request.ptr && slice_eq(s->tasks[i]->row.locked_by, locked_by))
+    for (size_t i = 0; i < s->task_count && count <= limit; i++) {
+        const struct task_row *row = &s->tasks[i]->row;
+        if (row->seq > after_seq && row->request.ptr && slice_eq(row->locked_by, locked_by))
             found[count++] = s->tasks[i];
+    }
     page_fill(found, count, limit, a, ret);
     free(found);
     return ERR_OK;

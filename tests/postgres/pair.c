@@ -143,26 +143,6 @@ static pid_t postmaster(const struct pair *p, int which)
     return pid > 1 && is_of(p, which, pid) ? pid : 0;
 }
 
-/* Dead, and nobody has asked for its status yet: whoever inherited it may not care. */
-static bool is_zombie(pid_t pid)
-{
-    char path[40];
-    char state = 0;
-
-    (void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    FILE *f = fopen(path, "r");
-    bool ok = f && fscanf(f, "%*d (%*[^)]) %c", &state) == 1;
-    if (f)
-        (void)fclose(f);
-    return ok && state == 'Z';
-}
-
-static bool is_gone(pid_t pid)
-{
-    return waitpid(pid, NULL, WNOHANG) == pid || (kill(pid, 0) != 0 && errno == ESRCH)
-           || is_zombie(pid);
-}
-
 static void wait_gone(pid_t pid, int which)
 {
     for (unsigned i = 0; i < TRIES; i++) {
