@@ -53,6 +53,7 @@ static const struct call calls[] = {
     {"POST", "/v1/tasks/held/undo", OPERATOR, true},
     {"POST", "/v1/tasks/active/cancel", OPERATOR, true},
     {"POST", "/v1/backup", "{}", false}, /* the copy is written, not the store */
+    {"POST", "/v1/retire", "{\"older_than\": \"1000d\"}", false}, /* there is nothing so old */
     {"GET", "/v1/audit", NULL, false},
     {"GET", "/v1/tokens", NULL, false},
     {"POST", "/v1/tokens", "{\"name\": \"ci\", \"roles\": [\"submit\"]}", true},
@@ -367,8 +368,10 @@ static void what_cannot_be_written_is_not_promised(void **state)
     }
     const struct call why = {"GET", "/v1/tasks/active/why", NULL, false};
     const struct call stats = {"GET", "/v1/stats", NULL, false};
+    const struct call retire = {"POST", "/v1/retire", "{\"older_than\": \"1000d\"}", false};
     call_until(&r, &why, 503); /* and in the end nothing can be read */
     call_until(&r, &stats, 503);
+    call_until(&r, &retire, 503);
     limit_files(RLIM_INFINITY);
     wait_until_ready(&node);
     task_of(&node, &r, "held");
