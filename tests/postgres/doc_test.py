@@ -36,11 +36,13 @@ def try_nodes():
     count = f"test $({INTACT} node list --json | jq '[.nodes[] | select(.alive)] | length') ="
     text = f"""trap 'kill -9 $(jobs -p) 2>/dev/null || true' EXIT
         {begun}
+        set -- $(jobs -p)
         until {count} 3; do sleep 0.1; done
-        kill -9 %1
+        kill -9 $1
         until {count} 2 && {INTACT} node list | grep -q '^n1 *gone' && {INTACT} node list | grep -q leads; do sleep 0.1; done
-        kill %2 %3
-        wait %2 %3"""
+        kill $2 $3
+        wait $2
+        wait $3"""
     subprocess.run(["bash", "-ec", text], check=True, cwd=PLACE, stdout=subprocess.DEVNULL, timeout=600)
     options = re.search(r'INTACT_OPTIONS="(.*)"', service).group(1)
     done = subprocess.run([INTACT, "serve", "--data", f"{PLACE}/never", *options.split()], check=False, capture_output=True, text=True, cwd=PLACE,
