@@ -76,11 +76,12 @@ enum pg_sql {
     PG_COMMIT,
     PG_ROLLBACK,
     PG_FENCE,
-    PG_LOCK,
     PG_INSERT,
     PG_INSERT_EXTRA, /* with payloads or audits */
     PG_UPDATE,
     PG_UPDATE_EXTRA,
+    PG_UPDATE_LOCKED, /* which locks the rows first, in the order of their ids */
+    PG_UPDATE_LOCKED_EXTRA,
     PG_CLAIM_WAITING,
     PG_CLAIM_NEXT,
     PG_CLAIM_BOOT,
@@ -141,9 +142,10 @@ struct postgres_store {
         size_t host;
     } aside[PG_ASIDE_MAX]; /* given up without an answer */
     size_t aside_count;
-    PGconn *conn;       /* NULL: to be made again */
-    bool unproven;      /* what it shows may not be on the standby: a commit has to tell */
-    int64_t connect_at; /* steady: not before */
+    PGconn *conn;            /* NULL: to be made again */
+    bool unproven;           /* what it shows may not be on the standby: a commit has to tell */
+    int64_t connect_at;      /* steady: not before */
+    int64_t contended_until; /* steady: batches lock their rows before they change them */
     int64_t backoff_ms;
     struct error refused;     /* why the last try failed */
     struct error unreachable; /* what the log was told of that; "": nothing */

@@ -10,7 +10,7 @@
  * again change by change, which is slow and rare.
  */
 
-enum { CLAIM_STATEMENTS_MAX = 2, ROLLBACKS_MAX = 6 };
+enum { CLAIM_STATEMENTS_MAX = 2, ROLLBACKS_MAX = 6, CONTENDED_MS = 60000 };
 
 /* What goes with the changes: payloads and audits. */
 struct extras {
@@ -133,15 +133,11 @@ static struct query *plan_query(struct plan *p, enum pg_sql which)
     return q;
 }
 
-static void plan_locks(struct plan *p)
+static enum pg_sql update_of(const struct plan *p, bool extra)
 {
-    struct array ids = {0};
-
-    for (size_t i = 0; i < p->batch->change_count; i++)
-        if (p->wanted[i] && p->batch->changes[i].kind != CHANGE_INSERT)
-            array_text(&ids, p->batch->changes[i].row.id);
-    if (ids.count > 0)
-        param_array(plan_query(p, PG_LOCK), &ids, ARRAY_TEXTS);
+    if (p->locks_first)
+        return extra ? PG_UPDATE_LOCKED_EXTRA : PG_UPDATE_LOCKED;
+    return extra ? PG_UPDATE_EXTRA : PG_UPDATE;
 }
 
 static void plan_updates(struct plan *p)
@@ -161,7 +157,7 @@ static void plan_updates(struct plan *p)
     if (!k.ord.count)
         return;
     bool extra = extras_any(&x);
-    struct query *q = plan_query(p, extra ? PG_UPDATE_EXTRA : PG_UPDATE);
+    struct query *q = plan_query(p, update_of(p, extra));
     param_array(q, &k.ord, ARRAY_NUMBERS);
     param_array(q, &k.kind, ARRAY_TEXTS);
     param_array(q, &k.id, ARRAY_TEXTS);
@@ -270,8 +266,6 @@ static enum err fence_failed(const struct plan *p, const struct pg_end *o, struc
 static enum err run_at_once(struct plan *p, struct pg_end *ret, struct error *e)
 {
     plan_fence(p);
-    if (p->locks_first)
-        plan_locks(p);
     plan_updates(p);
     plan_inserts(p);
     plan_claims(p);
@@ -333,17 +327,18 @@ static bool has_time(const struct postgres_store *s)
 /* Two batches that wait for each other, and whatever else the database rolled back so that the next
  * try may succeed (class 40), are tried again at once: nothing of it was done. Then all rows are
  * locked first, in the order of their ids: of batches that do so no two wait for each other. It is
- * not the rule, because it costs a third more. */
+ * not the rule, because it costs a third more; but where it happened it goes on for a while. */
 static enum err run_until_done(struct plan *p, struct batch *b, struct pg_end *ret, struct error *e)
 {
     enum err err = ERR_BUSY;
 
     for (int i = 0; i == 0 || (i < ROLLBACKS_MAX && has_time(p->store)); i++) {
         plan_begin(p, b);
-        p->locks_first = i > 0;
+        p->locks_first = pg_steady_ms() < p->store->contended_until;
         err = run_at_once(p, ret, e);
         if (err == ERR_OK || err == ERR_UNKNOWN || strncmp(ret->sqlstate, "40", 2) != 0)
             break;
+        p->store->contended_until = pg_steady_ms() + CONTENDED_MS;
     }
     return err;
 }

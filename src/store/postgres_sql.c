@@ -50,14 +50,14 @@
 
 /* Every change of rows that are there, each at the revision on which it was decided. They come in
  * the order of their ids, so that two batches seldom wait for each other crosswise, though the
- * database may take them in another; see PG_LOCK. */
-#define UPDATE                                                                                    \
+ * database may take them in another; see UPDATE_LOCKED. */
+#define UPDATE_OF(lock, from, where) \
     "WITH u AS MATERIALIZED (SELECT * FROM unnest($1::int8[], $2::text[], " \
     "$3::text[], $4::int8[], $5::text[], $6::text[], $7::int8[], $8::text[], $9::int8[], " \
     "$10::int8[], $11::int8[], $12::text[], $13::int8[], $14::text[], $15::int8[], " \
     "$16::int8[], $17::int8[], $18::text[]) AS u(ord, kind, id, revision, state, direction, " \
     "priority, locked_by, complete_by, wake_at, not_before, waiting_for, rank, request, " \
-    "failure_count, started_at, ended_at, doc) ORDER BY u.id), " \
+    "failure_count, started_at, ended_at, doc) ORDER BY u.id), " lock \
     "d AS (UPDATE ~task AS t SET revision = u.revision, request = u.request, " \
     "state = CASE u.kind WHEN 'q' THEN t.state WHEN 'r' THEN 'pending' ELSE u.state END, " \
     "locked_by = CASE u.kind WHEN 'q' THEN t.locked_by WHEN 'r' THEN NULL " \
@@ -68,7 +68,12 @@
     KEEP("direction") KEEP("priority") KEEP("complete_by") KEEP("not_before") \
     KEEP("failure_count") KEEP("started_at") KEEP("ended_at") \
     "doc = CASE WHEN u.kind IN ('q', 'r') THEN t.doc ELSE u.doc END " \
-    "FROM u WHERE t.id = u.id AND t.revision = u.revision - 1 RETURNING u.ord, t.seq) "
+    "FROM " from " WHERE " where " AND t.revision = u.revision - 1 RETURNING u.ord, t.seq) "
+#define UPDATE UPDATE_OF("", "u", "t.id = u.id")
+#define UPDATE_LOCKED                                                                           \
+    UPDATE_OF("l AS MATERIALIZED (SELECT t.seq, u.ord FROM u JOIN ~task AS t ON t.id = u.id "    \
+              "WHERE t.revision = u.revision - 1 ORDER BY t.id FOR UPDATE OF t), ",              \
+              "l JOIN u USING (ord)", "t.seq = l.seq")
 /* clang-format on */
 
 /* Takes what `c` found, up to the limit; how much that was stands in the last column. */
@@ -135,8 +140,8 @@
 
 /* What is looked at to be deleted, and which of it is to go. */
 #define RETIRE_LOOK                                                                           \
-    "WITH w AS MATERIALIZED (SELECT t.seq, t.state, t.ended_at, t.locked_by, t.submitted_at " \
-    "FROM ~task AS t WHERE t.seq > $1 ORDER BY t.seq LIMIT $2)"
+    "WITH w AS MATERIALIZED (SELECT t.seq, t.revision, t.state, t.ended_at, t.locked_by, " \
+    "t.submitted_at FROM ~task AS t WHERE t.seq > $1 ORDER BY t.seq LIMIT $2)"
 #define RETIRE_WANTS(t) \
     t ".ended_at < $3 AND " t ".state = ANY ($4::text[]) AND " t ".locked_by IS NULL"
 #define RETIRE_SEEN "count(*), max(w.seq), max(w.submitted_at) FROM w"
@@ -163,11 +168,13 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         /* Fails where the lease has another epoch: then all that follows is not done. */
         [PG_FENCE] = "WITH l AS MATERIALIZED (SELECT 1 FROM ~lease WHERE name = $1 AND epoch = $2 "
             "FOR SHARE) SELECT 1 / count(*) FROM l",
-        [PG_LOCK] = "SELECT 1 FROM ~task WHERE id = ANY ($1::text[]) ORDER BY id FOR UPDATE",
         [PG_INSERT] = INSERT "SELECT d.ord, d.seq FROM d",
         [PG_INSERT_EXTRA] = INSERT ", " PAYLOADS_INSERT(23, 24, 25)
             AUDITS_INSERT(26, 27, 28, 29, 30, 31, 32) "SELECT d.ord, d.seq FROM d",
         [PG_UPDATE] = UPDATE "SELECT d.ord, d.seq FROM d",
+        [PG_UPDATE_LOCKED] = UPDATE_LOCKED "SELECT d.ord, d.seq FROM d",
+        [PG_UPDATE_LOCKED_EXTRA] = UPDATE_LOCKED ", " PAYLOADS_INSERT(19, 20, 21)
+            AUDITS_INSERT(22, 23, 24, 25, 26, 27, 28) "SELECT d.ord, d.seq FROM d",
         [PG_UPDATE_EXTRA] = UPDATE ", " PAYLOADS_INSERT(19, 20, 21)
             AUDITS_INSERT(22, 23, 24, 25, 26, 27, 28) "SELECT d.ord, d.seq FROM d",
         [PG_CLAIM_WAITING] = "WITH c AS MATERIALIZED (SELECT c.seq, row_number() OVER "
@@ -236,11 +243,13 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "~task AS t WHERE t.state = 'pending' AND t.locked_by IS NULL AND t.waiting_for >= "
             "g.agent AND t.waiting_for <= g.agent ORDER BY t.waiting_for, t.rank, t.seq")
             ", (SELECT most FROM s) FROM g ORDER BY g.agent",
-        /* Whoever has locked a row may still change it: it is left alone. */
+        /* Whoever has locked a row may still change it: it is left alone. So is one that was changed
+         * since it was looked at: of payloads that came with that this statement sees nothing. */
         [PG_RETIRE] = RETIRE_LOOK ", "
             "l AS MATERIALIZED (SELECT t.seq, t.tags FROM ~task AS t WHERE t.seq = ANY (ARRAY("
             "SELECT w.seq FROM w WHERE " RETIRE_WANTS("w") ")) AND " RETIRE_WANTS("t")
-            " FOR UPDATE SKIP LOCKED), "
+            " AND CASE WHEN (t.seq, t.revision) IN (SELECT w.seq, w.revision FROM w) THEN true END " /* hashed */
+            "FOR UPDATE OF t SKIP LOCKED), "
             "x AS MATERIALIZED (SELECT j.key, coalesce(j.value, 'null') AS value, l.seq "
             "FROM l CROSS JOIN LATERAL json_each_text(l.tags::json) AS j "
             "WHERE l.tags IS NOT NULL), "
