@@ -84,6 +84,9 @@ struct exchange {
 };
 
 int64_t server_now(void *arg); /* the store's time; arg is the server */
+/* The store's time or this machine's, whichever is earlier: for what cannot be made good. One clock
+ * that stands ahead makes nothing old. */
+int64_t server_now_at_least(struct server *sv);
 int64_t server_steady(void *arg);
 
 /* What is wrong with the store: it fails, or has not answered for long. ERR_OK: nothing; then the

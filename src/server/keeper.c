@@ -105,7 +105,7 @@ static void pass_begin(struct keeper *k)
     k->passing = true;
     k->tasks = 0;
     k->began_ns = uv_hrtime();
-    k->part = (struct retire){.ended_before = server_now(sv) - sv->config.keep_ms,
+    k->part = (struct retire){.ended_before = server_now_at_least(sv) - sv->config.keep_ms,
                               .states = RETIRE_STATES_DEFAULT,
                               .scan_max = RETIRE_ROWS,
                               .budget_us = RETIRE_BUDGET_US};

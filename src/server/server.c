@@ -53,6 +53,11 @@ int64_t server_now(void *arg)
     return server_steady(NULL) + sv->wall_minus_steady_ms;
 }
 
+int64_t server_now_at_least(struct server *sv)
+{
+    return min_i64(server_now(sv), clock_ms(CLOCK_REALTIME));
+}
+
 /* Where our time begins. If the wall clock was set back since the server last ran, it goes on from
  * where it stood then: what is stored would otherwise not be due for just as long. Further ahead
  * than a day it must have been wrong then, and not now. */

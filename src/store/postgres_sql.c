@@ -248,7 +248,8 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_RETIRE] = RETIRE_LOOK ", "
             "l AS MATERIALIZED (SELECT t.seq, t.tags FROM ~task AS t WHERE t.seq = ANY (ARRAY("
             "SELECT w.seq FROM w WHERE " RETIRE_WANTS("w") ")) AND " RETIRE_WANTS("t")
-            " AND CASE WHEN (t.seq, t.revision) IN (SELECT w.seq, w.revision FROM w) THEN true END " /* hashed */
+            /* in CASE, so that the planner hashes it, and does not join */
+            " AND CASE WHEN (t.seq, t.revision) IN (SELECT w.seq, w.revision FROM w) THEN true END "
             "FOR UPDATE OF t SKIP LOCKED), "
             "x AS MATERIALIZED (SELECT j.key, coalesce(j.value, 'null') AS value, l.seq "
             "FROM l CROSS JOIN LATERAL json_each_text(l.tags::json) AS j "
