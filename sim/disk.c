@@ -438,7 +438,7 @@ void store_end(void)
 void disk_begin(struct disk *d, struct node *n)
 {
     *d = (struct disk){.node = n};
-    d->store = (struct store){&ops, inner->shared};
+    d->store = (struct store){.ops = &ops, .shared = inner->shared};
     d->queue.submit = submit;
     list_init(&d->waiting);
     list_init(&d->ran);

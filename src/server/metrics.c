@@ -179,6 +179,9 @@ static void put_store(struct buf *b, const struct server *sv)
     histogram(b, "intact_batch_changes", "", &sv->metrics.batches, batch_bounds, false);
     single(b, "intact_store_trouble", "gauge", "1 while the store fails or does not answer.",
            server_trouble(sv, NULL, 0) != ERR_OK);
+    single(b, "intact_store_at_risk", "gauge",
+           "1 while what the store acknowledges may be lost in a crash: the log says why.",
+           atomic_load(&c->store->at_risk));
     single(b, "intact_tasks_deleted_total", "counter", "Tasks deleted by this node for their age.",
            sv->metrics.tasks_deleted);
     single(b, "intact_store_troubles_total", "counter", "How often the store began to fail.",

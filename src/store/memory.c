@@ -764,7 +764,7 @@ struct store *memory_store_new(void)
     struct memory_store *s = calloc(1, sizeof *s);
 
     ASSERT(s);
-    s->base = (struct store){&ops, true};
+    s->base = (struct store){.ops = &ops, .shared = true};
     s->boot = 1;
     for (size_t i = 0; i < sizeof s->secret; i++)
         s->secret[i] = (unsigned char)(i * 7 + 1); /* the same in every replay */

@@ -92,7 +92,7 @@ static struct postgres_store *make(const struct postgres_options *o, const char 
     struct postgres_store *s = calloc(1, sizeof *s);
 
     ASSERT(s);
-    s->base = (struct store){&ops, true};
+    s->base = (struct store){.ops = &ops, .shared = true};
     s->node = strdup(o->node);
     ASSERT(s->node);
     (void)snprintf(s->schema, sizeof s->schema, "%s", schema);

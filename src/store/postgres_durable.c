@@ -110,6 +110,7 @@ bool pg_durable_check(struct postgres_store *s, struct error *e)
         pg_settings_durable(s, result_text(r, 0, SYNC_COMMIT));
         tell(r, found & ~s->told);
         s->told = found;
+        atomic_store(&s->base.at_risk, found != 0);
     }
     return s->conn != NULL; /* a server that knows no such settings is none the worse */
 }

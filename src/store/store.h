@@ -23,6 +23,8 @@
  * Memory: rows handed in are borrowed for the call; rows handed out lie in the caller's arena.
  */
 
+#include <stdatomic.h>
+
 #include "base/arena.h"
 #include "base/err.h"
 #include "core/task.h"
@@ -442,6 +444,8 @@ struct store_ops {
 struct store {
     const struct store_ops *ops;
     bool shared; /* other nodes may work on it at the same time; false: a lock excludes them */
+    /* What it acknowledges may be lost in a crash: the log says by which setting. Any thread. */
+    atomic_bool at_risk;
 };
 
 /* Times of submission rise with seq, but for the clocks of nodes that disagree: by less than this.

@@ -175,6 +175,8 @@ static const char *log_of(const char *user, const char *schema)
     (void)close(before);
     (void)unlink(path);
     CHECK(err == ERR_OK, "%s", e.text);
+    CHECK(atomic_load(&s->at_risk) == (strstr(text, "database_not_durable") != NULL),
+          "its metric says the same:\n%s", text);
     s->ops->close(s);
     return text;
 }
