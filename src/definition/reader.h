@@ -92,6 +92,9 @@ void read_on_failure(struct reader *r, const struct json *j, const struct path *
 void read_node(struct reader *r, const struct json *j, const struct path *path, void *target);
 void read_condition(struct reader *r, const struct json *j, const struct path *path, void *target);
 void read_template(struct reader *r, const struct json *j, const struct path *path, void *target);
+/* Of a string: an array of its parts, texts and values by turns; without expressions the string. */
+void read_template_parts(struct reader *r, const struct json *j, const struct path *path,
+                         void *target);
 
 /* Is `text` but one letter from `name`? */
 bool name_is_near(struct slice text, struct slice name);
