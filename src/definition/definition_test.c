@@ -253,7 +253,7 @@ static const struct mistake_case {
     {BARE("\"name\":\"a\",\"agent\":\"x\",\"action\":\"y\",\"undo\":true"), 2, 45, "steps[0].undo", "true", "none, or an object with an action"},
     {BARE("\"name\":\"a\",\"agent\":\"x\",\"action\":\"y\",\"undo\":\"nothing\""), 2, 45, "steps[0].undo", "\"nothing\"", "none, or"},
     {BARE("\"name\":\"a\",\"agent\":\"x\",\"action\":\"y\",\"undo\":{}"), 2, 45, "steps[0].undo.action", "nothing", "a key \"action\""},
-    {UNDO(",\"heartbeat\":\"1m\""), 3, 33, "steps[0].undo.heartbeat", "\"1m\"", "a duration shorter than the attempt's complete_by, 30s"},
+    {UNDO(",\"heartbeat\":\"1m\""), 3, 34, "steps[0].undo.heartbeat", "\"1m\"", "a duration shorter than the attempt's complete_by, 30s"},
     {UNDO(",\"on_failure\":\"hold\""), 3, 22, "steps[0].undo.on_failure", "key \"on_failure\"", "one of action, agent, input, complete_by, heartbeat, retry"},
     {UNDO(",\"agent\":7"), 3, 30, "steps[0].undo.agent", "7", "a name"},
     {UNDO(",\"input\":\"${ foo }\""), 3, 34, "steps[0].undo.input", "unknown function \"foo\"", "an expression"},
