@@ -89,7 +89,7 @@ static void results_come_from_elsewhere(void **state)
     (void)state;
 
     CHECK(run("curl -s --cacert %s https://localhost:%d/v1/attempts/t~0~f1~AAAAAAAAAAAAAAAAAAAAAA "
-              "-H 'Content-Type: application/json' -d '{" output ": 1}' "
+              "-H 'Content-Type: application/json' -d '{\"output\": 1}' "
               "| grep -q urn:intact:problem:unknown-attempt",
               cert, node.port)
               == 0,
