@@ -147,21 +147,55 @@ static const struct world_attempt *attempt_of(const struct world *w, const struc
                : NULL;
 }
 
+int64_t world_silent_at(const struct world *w, uint16_t i, enum direction d,
+                        const struct world_attempt *a)
+{
+    const struct workflow_step *spec = spec_of(w, i);
+    int64_t ms = d == DIRECTION_UNDO ? spec->undo.heartbeat_ms : spec->call.heartbeat_ms;
+
+    return a->fate != FATE_OPEN || a->away || ms == 0 ? 0 : a->began + ms;
+}
+
+static bool is_silent(const struct world *w, const struct event *ev, const struct world_attempt *a,
+                      int64_t now)
+{
+    int64_t at = world_silent_at(w, (uint16_t)ev->step, ev->direction, a);
+
+    return at != 0 && now >= at;
+}
+
+/* Is it the step's latest attempt, after which another one waits for its time? */
+static bool waits_after(const struct world *w, const struct event *ev, int64_t now)
+{
+    const struct world_step *s = &w->steps[ev->step];
+
+    return ev->attempt >= 1 && s->phase == PHASE_IDLE && s->back == w->back
+           && ev->direction == (w->back ? DIRECTION_UNDO : DIRECTION_FORWARD)
+           && ev->attempt == s->count[w->back] && s->wait_until > now;
+}
+
 enum answer world_answer(const struct world *w, const struct event *ev, int64_t now)
 {
     const struct world_attempt *a = attempt_of(w, ev);
 
+    if (ev->kind == EVENT_HASTEN)
+        return waits_after(w, ev, now) ? ANSWER_ACCEPTED : ANSWER_REFUSED;
+
     if (ev->kind == EVENT_TIMEOUT)
         return a && a->fate == FATE_OPEN && now >= a->complete_by ? ANSWER_ACCEPTED
                                                                   : ANSWER_REFUSED;
+    if (ev->kind == EVENT_SILENCE)
+        return a && is_silent(w, ev, a, now) ? ANSWER_ACCEPTED : ANSWER_REFUSED;
     if (ev->kind == EVENT_NOT_SENT)
-        return a && a->fate == FATE_OPEN && !a->again ? ANSWER_ACCEPTED : ANSWER_REFUSED;
+        return a && a->fate == FATE_OPEN && !a->again && !a->away ? ANSWER_ACCEPTED
+                                                                  : ANSWER_REFUSED;
     if (ev->kind == EVENT_SEND_AGAIN)
-        return a && a->fate == FATE_OPEN && now < a->complete_by ? ANSWER_ACCEPTED : ANSWER_REFUSED;
+        return a && a->fate == FATE_OPEN && !a->away && now < a->complete_by ? ANSWER_ACCEPTED
+                                                                             : ANSWER_REFUSED;
     if (!a)
         return ANSWER_UNKNOWN;
     if (a->fate == FATE_OPEN)
-        return ANSWER_ACCEPTED;
+        return ev->kind == EVENT_ELSEWHERE && a->away ? ANSWER_REPEATED : ANSWER_ACCEPTED;
     if (a->fate == FATE_NOT_SENT)
         return ANSWER_REFUSED;
     return a->fate == FATE_SILENT || a->late ? ANSWER_LATE : ANSWER_REPEATED;
@@ -177,13 +211,19 @@ static void gave_up(struct world *w, uint16_t i)
         w->wish = f == ON_FAILURE_HOLD ? STOP_HOLD : STOP_UNDO;
 }
 
-static void failed(struct world *w, uint16_t i, bool retryable, int64_t now)
+static void failed(struct world *w, uint16_t i, bool retryable, bool spared, int64_t now)
 {
     struct world_step *s = &w->steps[i];
     const struct call_spec *call = s->back ? &spec_of(w, i)->undo : &spec_of(w, i)->call;
 
-    s->failures++;
     s->phase = PHASE_IDLE;
+    if (retryable && spared && call->retry.attempts + call->retry.defers > 1
+        && s->spared < SPARED_MAX) {
+        s->spared++;
+        s->wait_until = 0;
+        return;
+    }
+    s->failures++;
     if (!retryable || s->failures >= call->retry.attempts + call->retry.defers)
         gave_up(w, i);
     else
@@ -202,9 +242,10 @@ static void answered(struct world *w, const struct event *ev, int64_t now)
     else
         a->fate = FATE_DONE;
     if (open && ev->failed)
-        failed(w, (uint16_t)ev->step, ev->retryable, now);
+        failed(w, (uint16_t)ev->step, ev->retryable, ev->spared, now);
     else if (open)
         s->phase = PHASE_DONE;
+    s->resume &= !(open && !ev->failed);
 }
 
 static void started(struct world *w, const struct event *ev, int64_t now)
@@ -214,14 +255,15 @@ static void started(struct world *w, const struct event *ev, int64_t now)
 
     if (w->back && !s->back) {
         s->back = true;
-        s->failures = 0;
+        s->failures = s->spared = 0;
+        s->resume = false;
     }
     int64_t at = now + (w->back ? spec->undo : spec->call).complete_by_ms;
     int64_t cap = w->due[w->back] ? 0 : w->deadline[w->back];
     s->phase = PHASE_OPEN;
     s->wait_until = 0;
     s->attempts[w->back][s->count[w->back]++] =
-        (struct world_attempt){.complete_by = cap != 0 && cap < at ? cap : at};
+        (struct world_attempt){.complete_by = cap != 0 && cap < at ? cap : at, .began = now};
 }
 
 static void retried(struct world *w, const struct event *ev, enum task_state state)
@@ -251,7 +293,8 @@ static void given_up(struct world *w, const struct event *ev, int64_t now)
         s->phase = PHASE_IDLE;
     } else {
         s->attempts[ev->direction][ev->attempt - 1].fate = FATE_SILENT;
-        failed(w, (uint16_t)ev->step, true, now);
+        s->resume |= ev->resume.ptr != NULL;
+        failed(w, (uint16_t)ev->step, true, ev->spared, now);
     }
 }
 
@@ -260,8 +303,10 @@ static void skipped(struct world *w, const struct event *ev)
     struct world_step *s = &w->steps[ev->step];
 
     s->phase = w->back ? PHASE_DONE : PHASE_SKIPPED;
-    if (w->back && !s->back)
-        s->failures = 0;
+    if (w->back && !s->back) {
+        s->failures = s->spared = 0;
+        s->resume = false;
+    }
     s->back = w->back;
     s->wait_until = 0;
 }
@@ -272,10 +317,11 @@ static void bad_input(struct world *w, const struct event *ev)
 
     if (w->back && !s->back) {
         s->back = true;
-        s->failures = 0;
+        s->failures = s->spared = 0;
         s->wait_until = 0;
+        s->resume = false;
     }
-    failed(w, (uint16_t)ev->step, false, 0);
+    failed(w, (uint16_t)ev->step, false, false, 0);
 }
 
 void world_event(struct world *w, const struct event *ev, enum task_state state, int64_t now)
@@ -286,7 +332,11 @@ void world_event(struct world *w, const struct event *ev, enum task_state state,
         return;
     case EVENT_NOT_SENT:
     case EVENT_TIMEOUT:
+    case EVENT_SILENCE:
         given_up(w, ev, now);
+        return;
+    case EVENT_ELSEWHERE:
+        w->steps[ev->step].attempts[ev->direction][ev->attempt - 1].away = true;
         return;
     case EVENT_SEND_AGAIN:
         w->steps[ev->step].attempts[ev->direction][ev->attempt - 1].again = true;
@@ -316,6 +366,9 @@ void world_event(struct world *w, const struct event *ev, enum task_state state,
     case EVENT_UNDO:
         w->asked = true;
         return;
+    case EVENT_HASTEN:
+        w->steps[ev->step].wait_until = 0;
+        return;
     }
 }
 
@@ -342,6 +395,7 @@ static void check_attempt(const struct world_step *s, const struct attempt *k,
     CHECK(k->effect == effects[a->fate], "%s: the effect of %u", about(), k->number);
     CHECK((k->outcome == OUTCOME_OPEN) == (a->fate == FATE_OPEN), "%s: open", about());
     CHECK((k->outcome == OUTCOME_LATE) == a->late, "%s: late", about());
+    CHECK(k->elsewhere == a->away, "%s: elsewhere", about());
 }
 
 /* All are there, in their order; or the first and last ones, and a count of the others. */
@@ -392,9 +446,11 @@ void world_check(const struct world *w, const struct task *t, int64_t now,
         CHECK((c->direction == DIRECTION_UNDO) == s->back, "%s: step %u: direction", about(), i);
         CHECK(c->attempt == s->count[s->back], "%s: step %u: attempt", about(), i);
         CHECK(c->failure_count == s->failures, "%s: step %u: failures", about(), i);
+        CHECK(c->spared_count == s->spared, "%s: step %u: spared", about(), i);
         CHECK(c->wait_until == s->wait_until || s->phase != PHASE_IDLE
                   || (c->wait_until <= now && s->wait_until <= now),
               "%s: step %u: wait", about(), i);
+        CHECK((c->resume.ptr != NULL) == s->resume, "%s: step %u: resume", about(), i);
         check_doubt(s, c, about);
         check_attempts(s, c, about);
     }

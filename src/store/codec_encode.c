@@ -63,6 +63,14 @@ static void put_text(struct buf *b, const char *key, struct slice s)
     json_string(b, s);
 }
 
+static void put_raw(struct buf *b, const char *key, struct slice json)
+{
+    if (!json.ptr)
+        return;
+    json_key(b, key);
+    json_raw(b, json);
+}
+
 /* A word of ours: nothing in it needs an escape. */
 static void put_word(struct buf *b, const char *key, const char *word)
 {
@@ -99,6 +107,9 @@ static void put_attempt(struct encoder *en, struct attempt *at)
     put_number(b, "ended_at", at->ended_at);
     put_number(b, "complete_by", at->complete_by);
     put_number(b, "resent", at->resent);
+    put_number(b, "tries", at->tries);
+    put_true(b, "elsewhere", at->elsewhere);
+    put_true(b, "spared", at->spared);
     put_value(en, "output", "output_payload", &at->output);
     put_note(b, &at->error);
     json_close(b, '}');
@@ -139,12 +150,15 @@ static void put_step(struct encoder *en, struct slice name, struct step *s)
         put_word(b, "direction", direction_text(s->direction));
     put_number(b, "attempt", s->attempt);
     put_number(b, "failure_count", s->failure_count);
+    put_number(b, "spared_count", s->spared_count);
+    put_number(b, "spared_at", s->spared_at);
     put_number(b, "wait_until", s->wait_until);
     put_true(b, "in_doubt", step_in_doubt(s)); /* for people; not read back */
     put_value(en, "input", "input_payload", &s->input);
     put_value(en, "output", "output_payload", &s->output);
     put_value(en, "undo_input", "undo_input_payload", &s->undo_input);
     put_note(b, &s->error);
+    put_raw(b, "resume", s->resume);
     put_dropped(b, s);
     put_attempts(en, s);
     json_close(b, '}');
