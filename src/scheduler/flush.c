@@ -131,8 +131,8 @@ static void job_done(struct store_job *sj)
 
 /* ---- gathering ---- */
 
-/* A lower bound is enough: the column moves only when it must come earlier, or when the task ends or
- * is let go. Between two attempts of a task at work there is no deadline, and there will be. */
+/* A lower bound is enough: the column moves only when it must come earlier, or when the task ends
+ * or is let go. Between two attempts of a task at work there is no deadline, and there will be. */
 static void set_wake_at(const struct live *l, struct change *c)
 {
     int64_t wake_at = task_wake_at(&l->task);
@@ -266,30 +266,80 @@ static struct claim *add_claim(struct scheduler *s, struct job *j, enum claim_ki
     return c;
 }
 
-static void claim_for_agent(struct scheduler *s, struct job *j, struct agent *a)
+/* Of the ranks from `from` up to `before`; 0: to the last. */
+static void claim_range(struct scheduler *s, struct job *j, const struct agent *a, size_t room,
+                        int64_t from, int64_t before)
 {
-    int64_t now = scheduler_now(s);
-    size_t want = start_room(a, now);
+    struct claim *c = room > 0 ? add_claim(s, j, CLAIM_AGENT) : NULL;
 
-    if (!a->backlog || !dispatch_is_connected(a, now) || a->queue.len >= want)
-        return;
-    struct claim *c = add_claim(s, j, CLAIM_AGENT);
     if (!c)
         return;
     c->agent = arena_copy(&j->arena, a->name);
-    if (want - a->queue.len < c->limit)
-        c->limit = want - a->queue.len;
+    c->rank_from = from;
+    c->rank_before = before;
+    if (room < c->limit)
+        c->limit = room;
+}
+
+/* Two actions may happen to share a line: then what one has no room for, the other leaves alone. */
+static size_t room_of_line(const struct agent *a, size_t nth, int64_t now)
+{
+    size_t room = lane_room(a->lines[nth], now);
+
+    for (size_t i = 0; i < a->line_count && room > 0; i++)
+        if (a->lines[i]->line == a->lines[nth]->line) {
+            size_t other = lane_held_by(a->lines[i], now) ? 0 : lane_room(a->lines[i], now);
+            room = other < room ? other : room;
+        }
+    return room;
+}
+
+/* Its line, and what is between that and the next one. */
+static void claim_for_line(struct scheduler *s, struct job *j, const struct agent *a, size_t nth,
+                           size_t loose, int64_t now)
+{
+    const struct lane *l = a->lines[nth];
+    int64_t end = l->line + (INT64_C(1) << LINE_SHIFT);
+    int64_t next = nth + 1 < a->line_count ? a->lines[nth + 1]->line : 0;
+
+    if (l->backlog)
+        claim_range(s, j, a, room_of_line(a, nth, now), l->line, end);
+    if (l->more && (next == 0 || next > end))
+        claim_range(s, j, a, loose, end, next);
+}
+
+static void claim_for_agent(struct scheduler *s, struct job *j, struct agent *a)
+{
+    const struct lane plain = {.agent = a}; /* any that has no limit of its own */
+    int64_t now = scheduler_now(s);
+    bool connected = dispatch_is_connected(a, now);
+    size_t loose = connected ? lane_room(&plain, now) : 0;
+    size_t first = a->claim_line;
+
+    if (a->backlog)
+        claim_range(s, j, a, loose, INT64_MIN, a->line_count ? a->lines[0]->line : 0);
+    a->claim_line = 0;
+    for (size_t i = 0; connected && i < a->line_count; i++) {
+        size_t nth = (first + i) % a->line_count;
+        if (j->batch.claim_count + 2 > CLAIMS_MAX) {
+            a->claim_line = nth;
+            return;
+        }
+        claim_for_line(s, j, a, nth, loose, now);
+    }
 }
 
 static void gather_claims(struct scheduler *s, struct job *j)
 {
     struct agent *a = NULL;
 
-    if (s->draining || s->stats.live >= s->config.live_max || !shared_may_claim(s))
+    if (s->draining || !shared_may_claim(s))
         return;
     j->batch.claims = arena_alloc(&j->arena, CLAIMS_MAX * sizeof *j->batch.claims);
-    if (s->taking_over)
+    if (s->taking_over) /* what it was at work on: until that is known, limits let nothing begin */
         (void)add_claim(s, j, CLAIM_BOOT);
+    if (s->stats.live >= s->config.live_max)
+        return;
     if (s->reclaiming)
         (void)add_claim(s, j, CLAIM_NODE);
     if (s->time_next_at != 0 && s->time_next_at <= scheduler_now(s))

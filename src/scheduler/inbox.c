@@ -134,7 +134,7 @@ static bool is_in_work_unowned(const struct live *l)
            && !l->task.locked_by.ptr;
 }
 
-static void count_end(struct live *l, uint16_t step)
+static void count_end(struct live *l, uint16_t step, const struct event *e)
 {
     const struct step *st = &l->task.steps[step];
 
@@ -146,10 +146,12 @@ static void count_end(struct live *l, uint16_t step)
         l->steps[step].completed[last->direction]++;
     else if (last->outcome == OUTCOME_FAILED || last->outcome == OUTCOME_TIMED_OUT)
         l->steps[step].failed[last->direction]++;
+    if (last->outcome == OUTCOME_FAILED && e->kind == EVENT_RESULT && e->failed && !e->retryable)
+        l->steps[step].final[last->direction]++;
 }
 
 /* An attempt that ended has no place any more. */
-static void clear_ended(struct scheduler *s, struct live *l)
+static void clear_ended(struct scheduler *s, struct live *l, const struct event *e)
 {
     for (uint16_t i = 0; i < l->task.step_count; i++) {
         struct live_step *ls = &l->steps[i];
@@ -157,7 +159,7 @@ static void clear_ended(struct scheduler *s, struct live *l)
             s->stats.open_attempts -= link_is_in(&ls->sent);
             live_detach_step(s, ls);
             beats_forget(l, i);
-            count_end(l, i);
+            count_end(l, i, e);
         }
     }
 }
@@ -185,7 +187,7 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
     c->answer = live_decide(s, l, &e);
     if (c->answer == ANSWER_ACCEPTED || is_in_work_unowned(l))
         take_ownership(s, l);
-    clear_ended(s, l);
+    clear_ended(s, l, &e);
 }
 
 /* What changes nothing is fenced by nothing: where other nodes may have changed the row, such an

@@ -10,7 +10,7 @@
  *                    in flight its change is with the store: nothing of it may be decided, since
  * nobody knows yet on what; commands gather in its inbox
  *
- * A step is in one place: in its agent's queue (wants a place), or in its instance's `sent` (its
+ * A step is in one place: in its lane's queue (wants a place), or in its instance's `sent` (its
  * attempt is open), or nowhere.
  */
 
@@ -40,10 +40,11 @@ struct live;
 
 /* The volatile side of a step. */
 struct live_step {
-    struct heap_node want; /* in its agent's queue */
-    struct agent *queue_of;
+    struct heap_node want; /* in its lane's queue */
+    struct lane *queue_of;
     struct link sent; /* in its instance's list, while its attempt is open */
     struct instance *instance;
+    struct lane *counted; /* where its open attempt counts */
     struct link assigned; /* in the list of the call that is to carry it */
     struct work *work;
     struct live *live;
@@ -54,6 +55,7 @@ struct live_step {
     bool stop;      /* its agent is to be told to stop */
     bool stop_told; /* an answer said so */
     uint8_t completed[2], failed[2]; /* attempts by direction, since the last commit */
+    uint8_t final[2];                /* of those that failed: for good, by what the service said */
 };
 
 struct live {
@@ -67,8 +69,9 @@ struct live {
     struct link beats; /* the latest heartbeat of each open attempt (beats.c) */
     uint64_t told;     /* the revision that the world was told of, or was not to be told of */
     struct link dirty_link, load_link, inbox_link;
-    struct heap_node nap;            /* the next moment at which a step wants a place */
-    int64_t row_wake_at;             /* what the row has */
+    struct link counted;  /* open attempts that count while its row is being read (limits.c) */
+    struct heap_node nap; /* the next moment at which a step wants a place */
+    int64_t row_wake_at;  /* what the row has */
     uint16_t ended[2][ATTEMPT_ENDS]; /* attempts, since the last commit */
     struct slice waiting_for;
     int64_t rank;
@@ -101,6 +104,8 @@ struct scheduler {
     int64_t retry_at;                  /* after trouble, nothing is committed before */
     int64_t time_next_at;              /* when to claim what sleeps; 0: nothing does */
     int64_t sweep_at;
+    struct link lost; /* open attempts of tasks that others took from us, until they must be over */
+    bool uncounted;   /* there may be open attempts of ours that are not counted yet */
     size_t claim_from; /* where in the map of agents the next batch begins to claim */
     bool taking_over;  /* rows of older boots may be left */
     /* After a claim of unknown outcome we may own rows that we do not know: all that are in work
@@ -113,9 +118,9 @@ struct scheduler {
     /* Where the store is shared (shared.c): */
     int64_t lease_until, survey_at;
     int64_t job_took_ms; /* the last one */
-    bool seizing; /* the lease is an older boot's: it is taken from it */
-    bool left;    /* it was given up for good ... */
-    bool leaving; /* ... by this job, which is with the store */
+    bool seizing;        /* the lease is an older boot's: it is taken from it */
+    bool left;           /* it was given up for good ... */
+    bool leaving;        /* ... by this job, which is with the store */
     struct store_job leave_job;
     struct lease_try leave_try;
     struct arena leave_arena;
@@ -163,8 +168,8 @@ void submit_done(struct scheduler *s, struct live *l, struct command *c);
 /* start.c: from ready to running */
 void start_refresh(struct scheduler *s,
                    struct live *l); /* queues what is ready, naps for what will be */
-void start_unqueue(struct scheduler *s, struct live *l);  /* takes all of it out of the queues */
-size_t start_room(const struct agent *a, int64_t now);    /* tasks worth holding for it */
+void start_unqueue(struct scheduler *s, struct live *l); /* takes all of it out of the queues */
+struct lane *start_lane(struct scheduler *s, const struct live *l, uint16_t step);
 void start_match(struct scheduler *s);                    /* gives wants to places */
 bool start_has_room(struct scheduler *s, struct live *l); /* may a submission be claimed? */
 /* Should the task go back to the store? Then its waiting_for and rank are set. */
@@ -179,6 +184,19 @@ enum err input_condition(struct scheduler *s, struct live *l, uint16_t step, boo
                          struct error *e);
 void input_output(struct scheduler *s, struct live *l); /* of the processed task */
 struct slice step_known_output(const struct step *s);
+
+/* limits.c: what is at work, counted where the limits are */
+void limits_open(struct scheduler *s, struct live_step *ls, struct lane *lane,
+                 struct instance *i);                  /* an attempt is at work */
+void limits_close(struct live_step *ls);               /* it is so no more */
+void limits_keep(struct live *l);                      /* its row is about to be read */
+void limits_kept(struct scheduler *s, struct live *l); /* it was read */
+void limits_forget(struct live *l);                    /* and there is nothing of it */
+void limits_expire(struct scheduler *s, int64_t now);
+int64_t limits_next(const struct scheduler *s); /* 0: never */
+void limits_look(struct scheduler *s);          /* is all counted by now? */
+bool limits_may_start(const struct scheduler *s, const struct agent *a);
+void limits_share(struct scheduler *s, const struct survey *v);
 
 /* beats.c: heartbeats */
 void beats_forget(struct live *l, uint16_t step); /* its attempt has ended */

@@ -16,6 +16,7 @@ struct live *live_stub(struct scheduler *s, struct slice id)
     list_init(&l->inbox);
     list_init(&l->applied);
     list_init(&l->beats);
+    list_init(&l->counted);
     map_put(&s->lives, l->id, l);
     s->stats.live++;
     return l;
@@ -38,10 +39,10 @@ void live_detach_step(struct scheduler *s, struct live_step *ls)
 {
     struct work *w = ls->pending ? ls->work : NULL;
 
-    link_remove(&ls->sent);
+    limits_close(ls);
     link_remove(&ls->assigned);
     if (ls->queue_of)
-        heap_remove(&ls->queue_of->queue, &ls->want);
+        lane_remove(ls->queue_of, &ls->want);
     ls->queue_of = NULL;
     if (ls->work) {
         ASSERT(ls->work->assigned_count > 0);
@@ -91,6 +92,7 @@ void live_reload(struct scheduler *s, struct live *l)
 {
     ASSERT(!l->in_flight);
     rewind_commands(l);
+    limits_keep(l);
     live_unload(s, l);
     l->reload = false;
     link_remove(&l->load_link);
@@ -106,6 +108,7 @@ void live_drop(struct scheduler *s, struct live *l)
     link_remove(&l->load_link);
     link_remove(&l->inbox_link);
     beats_forget_all(l);
+    limits_forget(l);
     (void)map_remove(&s->lives, l->id);
     s->stats.live--;
     arena_fini(&l->keys);
@@ -141,11 +144,9 @@ static void adopt_open_attempt(struct scheduler *s, struct live *l, uint16_t i)
     const struct workflow_step *ws = &l->definition->workflow.steps[i];
     const struct call_spec *spec = a->direction == DIRECTION_UNDO ? &ws->undo : &ws->call;
     struct agent *agent = dispatch_agent(&s->dispatch, spec->agent);
-    ls->instance = dispatch_instance(agent, a->instance);
+    limits_open(s, ls, dispatch_lane(agent, spec->action), dispatch_instance(agent, a->instance));
     ls->delivered = true;
     ls->stop = l->task.direction == DIRECTION_UNDO && a->direction == DIRECTION_FORWARD;
-    list_push(&ls->instance->sent, &ls->sent);
-    s->stats.open_attempts++;
     if (ls->instance->called)
         call_poke(s, ls->instance);
 }
@@ -231,6 +232,7 @@ bool live_load(struct scheduler *s, struct live *l, const struct task_row *row, 
         ls->step = i;
         adopt_open_attempt(s, l, i);
     }
+    limits_kept(s, l);
     post_requests(s, l, row->request);
     return true;
 }

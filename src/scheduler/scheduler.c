@@ -35,8 +35,11 @@ struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_q
     list_init(&s->inboxes);
     list_init(&s->answerable);
     list_init(&s->puzzled);
+    list_init(&s->lost);
+    /* where others share the limits, how many they are is not known yet */
+    dispatch_init(&s->dispatch, (struct share){.nodes = !c->shared}, scheduler_now(s));
     s->definitions.told = live_definitions_read;
-    s->taking_over = true;
+    s->taking_over = s->uncounted = true;
     s->time_next_at = 1; /* unknown: ask at once */
     return s;
 }
@@ -75,6 +78,7 @@ void scheduler_free(struct scheduler *s)
     drop_all_calls(s);
     link_remove(&s->definitions.link);
     heap_fini(&s->waits);
+    limits_expire(s, INT64_MAX);
     heap_fini(&s->naps);
     map_fini(&s->lives);
     dispatch_fini(&s->dispatch);
@@ -130,22 +134,33 @@ static void process_inboxes(struct scheduler *s)
     }
 }
 
+/* Those that came last stand at the end, as far as a heap has an order. */
+static void sweep_lane(struct scheduler *s, const struct lane *lane, int64_t now)
+{
+    size_t most = lane_is_served(lane, now) ? lane_excess(lane, now) : lane->queue.len;
+
+    for (size_t k = lane->queue.len; k > 0 && most > 0; k--) {
+        struct live *l = CONTAINER_OF(lane->queue.nodes[k - 1], struct live_step, want)->live;
+        if (!start_should_release(s, l))
+            continue;
+        live_dirty(s, l);
+        most--;
+    }
+}
+
 /* Tasks that wait in vain go back to the store, where another node may find them. */
 static void sweep(struct scheduler *s, int64_t now)
 {
-    struct agent *a = NULL;
-
     if (now < s->sweep_at)
         return;
     s->sweep_at = now + SWEEP_MS;
-    for (size_t i = 0; (a = map_next(&s->dispatch.agents, &i));) {
-        if (a->queue.len == 0 || dispatch_is_connected(a, now))
+    LIST_FOREACH (link, after, &s->dispatch.busy) {
+        struct agent *a = CONTAINER_OF(link, struct agent, busy);
+        struct lane *lane = NULL;
+        if (!a->limited && dispatch_is_connected(a, now))
             continue;
-        for (size_t k = 0; k < a->queue.len; k++) {
-            struct live *l = CONTAINER_OF(a->queue.nodes[k], struct live_step, want)->live;
-            if (start_should_release(s, l))
-                live_dirty(s, l);
-        }
+        for (size_t i = 0; (lane = map_next(&a->lanes, &i));)
+            sweep_lane(s, lane, now);
     }
     dispatch_sweep(&s->dispatch, now);
 }
@@ -160,6 +175,8 @@ static int64_t next_turn(const struct scheduler *s)
     const struct heap_node *wait = heap_min(&s->waits);
     const struct heap_node *nap = heap_min(&s->naps);
     int64_t at = earlier(wait ? wait->key : 0, nap ? nap->key : 0);
+
+    at = earlier(at, earlier(dispatch_wakes_at(&s->dispatch), limits_next(s)));
 
     if (s->stats.waiting > 0)
         at = earlier(at, s->sweep_at);
@@ -182,6 +199,9 @@ int64_t scheduler_turn(struct scheduler *s)
     wake_naps(s, now);
     process_inboxes(s);
     sweep(s, now);
+    limits_expire(s, now);
+    limits_look(s);
+    dispatch_wake(&s->dispatch, now);
     start_match(s);
     call_expire(s, now); /* after that: a call that does not wait takes what there is */
     (void)flush(s);

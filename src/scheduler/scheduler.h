@@ -179,6 +179,10 @@ void scheduler_beats(struct scheduler *s, struct heartbeats *call);
 const struct pulse *scheduler_pulse(const struct scheduler *s, struct slice task, uint16_t step,
                                     enum direction direction, uint32_t attempt);
 
+/* Limits of an agent and its actions, for all nodes together. Takes effect at once; of `st` nothing
+ * is kept. */
+void scheduler_limit(struct scheduler *s, struct slice agent, const struct agent_settings *st);
+
 /* Is the task in this node's memory, and its own? Then the world is told what becomes of it. */
 bool scheduler_has(const struct scheduler *s, struct slice id);
 
