@@ -252,7 +252,7 @@ static void match_agent(struct scheduler *s, struct agent *a)
 
     while (!list_empty(&a->calls) && (lane = dispatch_next_lane(&s->dispatch, a, now))
            && (w = dispatch_next_call(&s->dispatch, a, now))) {
-        struct live_step *ls = CONTAINER_OF(heap_min(&lane->queue), struct live_step, want);
+        struct live_step *ls = CONTAINER_OF(lane->queue.nodes[0], struct live_step, want);
         lane_remove(lane, &ls->want);
         ls->queue_of = NULL;
         s->stats.waiting--;
@@ -267,11 +267,17 @@ static void match_agent(struct scheduler *s, struct agent *a)
 
 void start_match(struct scheduler *s)
 {
+    struct link seen;
+
     if (s->draining)
         return;
-    LIST_FOREACH (link, after, &s->dispatch.busy) {
-        struct agent *a = CONTAINER_OF(link, struct agent, busy);
+    list_init(&seen); /* what starts, or does not after all, makes others busy, and idle */
+    for (struct link *first = NULL; (first = list_first(&s->dispatch.busy));) {
+        struct agent *a = CONTAINER_OF(first, struct agent, busy);
+        link_remove(first);
+        list_push(&seen, first);
         if (limits_may_start(s, a))
             match_agent(s, a);
     }
+    list_take_all(&s->dispatch.busy, &seen);
 }
