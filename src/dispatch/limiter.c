@@ -4,9 +4,7 @@ enum { BURST_MS = 100 };
 
 uint32_t limiter_burst(uint32_t count, int64_t period_ms)
 {
-    int64_t burst = period_ms ? (int64_t)count * BURST_MS / period_ms : 0;
-
-    return burst > 1 ? (uint32_t)burst : count > 0;
+    return count > 0 ? 1 + (uint32_t)((int64_t)count * BURST_MS / period_ms) : 0;
 }
 
 static uint32_t part_of(uint32_t whole, struct share s)
@@ -18,7 +16,7 @@ static uint32_t part_of(uint32_t whole, struct share s)
 
 static int64_t brimful(const struct limiter *l)
 {
-    return limiter_burst(l->count, l->period_ms) * l->period_ms;
+    return l->count > 0 ? l->period_ms + (int64_t)l->count * BURST_MS : 0;
 }
 
 static void fill(struct limiter *l, int64_t now)

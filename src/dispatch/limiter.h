@@ -5,9 +5,9 @@
  * How much may be at work at a time, and how fast it may begin: one agent, or one action of it, at
  * one node. A node has its part of what was set: limits hold for all nodes together.
  *
- * The rate is a bucket of tokens that fills with time, reckoned exactly: in any period of t ms at
- * most `burst + t * count / period` begin. Burst is what the rate lets begin within 100 ms, at
- * least 1.
+ * The rate is a bucket of tokens that fills with time, reckoned exactly. It holds one token and
+ * what comes in 100 ms, so that who is woken a little late loses nothing: in any t ms at most `1 +
+ * (t + 100) * count / period` begin.
  *
  * Pure: time comes from the caller, ms, and does not go back.
  */
@@ -53,6 +53,6 @@ int64_t limiter_ready_at(struct limiter *l, int64_t now);
 /* How many it is worth having at hand for the next `ahead_ms`. UINT32_MAX: no limit. */
 uint32_t limiter_fits(const struct limiter *l, int64_t ahead_ms);
 
-uint32_t limiter_burst(uint32_t count, int64_t period_ms);
+uint32_t limiter_burst(uint32_t count, int64_t period_ms); /* whole tokens of a full bucket */
 
 #endif
