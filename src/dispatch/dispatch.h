@@ -24,6 +24,15 @@
 /* An agent that has not been heard of for this long counts as not connected. */
 #define AGENT_ABSENT_MS INT64_C(2000)
 
+/* A failure after which another try waits for its time. */
+struct recent_failure;
+
+/* The latest of them; `next` is where the next one goes once all places are taken. */
+struct recent {
+    struct recent_failure *list;
+    size_t count, cap, next;
+};
+
 struct agent {
     struct slice name;
     struct map instances;
@@ -36,9 +45,12 @@ struct agent {
     struct agent_settings settings;
     struct arena settings_arena; /* what they point to */
     struct breaker breaker;
+    struct arena breaker_arena;
     struct slice settings_text, breaker_text; /* as the store has them; NONE: nothing was said */
-    struct link unsaved;      /* in the scheduler's list: how its breaker stands is to be written */
-    struct recent *recent;   /* failures that the end of an outage is to hasten; the scheduler's */
+    struct link shut;                         /* the scheduler's: breakers that are not closed */
+    struct link unsaved;                      /* the scheduler's: how it stands is to be written */
+    int64_t outage_at;                        /* when it was last closed no more; 0: never */
+    struct recent recent; /* the scheduler's: what the end of an outage is to hasten */
     uint64_t transitions[BREAKER_STATE_COUNT]; /* of its breaker, to each state */
 };
 
@@ -75,8 +87,13 @@ uint32_t dispatch_places(const struct agent *a, int64_t now);
 
 bool dispatch_is_connected(const struct agent *a, int64_t now);
 
+/* Is it worth waiting for it in memory? Not if it is not connected, nor if its breaker has been
+ * open for as long as who is away counts as connected. */
+bool dispatch_may_start(const struct agent *a, int64_t now);
+
 /* Forgets instances without open attempts that were not heard of for 10 minutes, and agents that
- * have none left and that nothing waits for. Agents must not be pointed to from elsewhere then. */
+ * have none left, that nothing waits for, and of which nothing was said. Agents must not be pointed
+ * to from elsewhere then. */
 void dispatch_sweep(struct dispatch *d, int64_t now);
 
 #endif

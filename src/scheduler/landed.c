@@ -87,7 +87,11 @@ static void count_step_ends(struct scheduler *s, struct live *l, uint16_t step)
         a->completed += ls->completed[d];
         a->failed += ls->failed[d];
         ls->completed[d] = ls->failed[d] = 0;
+        if (ls->end.any && ls->end.direction == (enum direction)d)
+            breakers_count(s, a, l, step);
     }
+    if (ls->trial != 0 && !step_is_open(&l->task.steps[step]))
+        breakers_trial_over(s, l, step);
 }
 
 static void count_ends(struct scheduler *s, struct live *l)

@@ -63,6 +63,7 @@ void live_unload(struct scheduler *s, struct live *l)
         struct live_step *ls = &l->steps[i];
         s->stats.open_attempts -= link_is_in(&ls->sent);
         s->stats.waiting -= ls->queue_of != NULL;
+        breakers_trial_over(s, l, i);
         live_detach_step(s, ls);
     }
     heap_remove(&s->naps, &l->nap);
@@ -145,6 +146,7 @@ static void adopt_open_attempt(struct scheduler *s, struct live *l, uint16_t i)
     ls->delivered = true;
     ls->stop = l->task.direction == DIRECTION_UNDO && a->direction == DIRECTION_FORWARD;
     list_push(&ls->instance->sent, &ls->sent);
+    ls->trial = breaker_adopt(&agent->breaker, a->started_at);
     s->stats.open_attempts++;
     if (ls->instance->called)
         call_poke(s, ls->instance);

@@ -35,6 +35,9 @@ struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_q
     list_init(&s->inboxes);
     list_init(&s->answerable);
     list_init(&s->puzzled);
+    list_init(&s->shut);
+    list_init(&s->unsaved);
+    s->agents_stale = true;
     s->definitions.told = live_definitions_read;
     s->taking_over = true;
     s->time_next_at = 1; /* unknown: ask at once */
@@ -139,7 +142,7 @@ static void sweep(struct scheduler *s, int64_t now)
         return;
     s->sweep_at = now + SWEEP_MS;
     for (size_t i = 0; (a = map_next(&s->dispatch.agents, &i));) {
-        if (a->queue.len == 0 || dispatch_is_connected(a, now))
+        if (a->queue.len == 0 || dispatch_may_start(a, now))
             continue;
         for (size_t k = 0; k < a->queue.len; k++) {
             struct live *l = CONTAINER_OF(a->queue.nodes[k], struct live_step, want)->live;
@@ -161,6 +164,7 @@ static int64_t next_turn(const struct scheduler *s)
     const struct heap_node *nap = heap_min(&s->naps);
     int64_t at = earlier(wait ? wait->key : 0, nap ? nap->key : 0);
 
+    at = earlier(at, breakers_next(s));
     if (s->stats.waiting > 0)
         at = earlier(at, s->sweep_at);
     if (s->job)
@@ -171,7 +175,7 @@ static int64_t next_turn(const struct scheduler *s)
     if (!s->draining && s->stats.live < s->config.live_max && shared_may_claim(s))
         at = earlier(at, s->time_next_at);
     bool more = !list_empty(&s->dirty) || !list_empty(&s->loads) || !list_empty(&s->inboxes)
-                || s->looking || s->troubled;
+                || !list_empty(&s->unsaved) || s->agents_stale || s->looking || s->troubled;
     return more ? scheduler_now(s) : at;
 }
 
@@ -179,6 +183,7 @@ int64_t scheduler_turn(struct scheduler *s)
 {
     int64_t now = scheduler_now(s);
 
+    breakers_tick(s, now);
     wake_naps(s, now);
     process_inboxes(s);
     sweep(s, now);

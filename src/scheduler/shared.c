@@ -166,6 +166,7 @@ static void look_after(struct scheduler *s, const struct survey *v)
 void shared_surveyed(struct scheduler *s, const struct survey *v)
 {
     shared_leased(s, v->now, &v->own);
+    breakers_heard(s, v->own.generations.agents);
     if (!s->config.idle)
         look_after(s, v);
     if (s->outside.surveyed)

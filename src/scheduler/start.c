@@ -23,7 +23,10 @@ static struct agent *agent_of(struct scheduler *s, const struct live *l, uint16_
  * they never wait for the store. */
 size_t start_room(const struct agent *a, int64_t now)
 {
-    return 2 * (size_t)dispatch_places(a, now);
+    size_t room = 2 * (size_t)dispatch_places(a, now);
+    size_t may = breaker_room(&a->breaker, &a->settings.breaker);
+
+    return room < may ? room : may;
 }
 
 /* And how many that have begun are kept when they come faster than it works: letting go of a task
@@ -31,6 +34,16 @@ size_t start_room(const struct agent *a, int64_t now)
 static size_t keep_of(const struct agent *a, int64_t now)
 {
     return 2 * start_room(a, now) + 1024;
+}
+
+/* Where a step stands in its agent's queue. Who has failed in an outage goes behind those that have
+ * not been tried: or the oldest would be its trials for ever, and if it is they that fail and not
+ * the service, nobody would find out. */
+static int64_t step_rank(const struct task *t, uint16_t step)
+{
+    int64_t spared = t->steps[step].spared_at;
+
+    return spared ? max_i64(task_rank(t), spared - t->priority * AGING_MS) : task_rank(t);
 }
 
 /* The ready steps of a task, with the task's own not_before. */
@@ -121,7 +134,7 @@ void start_refresh(struct scheduler *s, struct live *l)
             continue;
         }
         ls->queue_of = agent_of(s, l, ready[i].step);
-        heap_push(&ls->queue_of->queue, &ls->want, task_rank(&l->task));
+        heap_push(&ls->queue_of->queue, &ls->want, step_rank(&l->task, ready[i].step));
         s->stats.waiting++;
     }
     int64_t stale = shared_stale_at(s, l);
@@ -158,6 +171,7 @@ void start_wait_fields(struct scheduler *s, struct live *l)
     size_t count = ready_of(s, l, &ready);
     int64_t now = scheduler_now(s);
     struct agent *waits_for = NULL;
+    int64_t rank = 0;
     int64_t due = 0;
 
     for (size_t i = 0; i < count; i++) {
@@ -165,13 +179,15 @@ void start_wait_fields(struct scheduler *s, struct live *l)
         if (ready[i].at > now)
             due = due ? min_i64(due, ready[i].at) : ready[i].at;
         else if (!waits_for
-                 || (dispatch_is_connected(a, now) && !dispatch_is_connected(waits_for, now)))
+                 || (dispatch_may_start(a, now) && !dispatch_may_start(waits_for, now))) {
             waits_for = a; /* one who can be reached, if any */
+            rank = step_rank(&l->task, ready[i].step);
+        }
     }
     if (waits_for) {
         waits_for->backlog = true;
         l->waiting_for = waits_for->name;
-        l->rank = task_rank(&l->task);
+        l->rank = rank;
         return;
     }
     l->waiting_for = SLICE("time");
@@ -195,7 +211,7 @@ bool start_should_release(struct scheduler *s, struct live *l)
         if (s->draining)
             continue;
         if (ready[i].at > now ? ready[i].at - now <= NAP_MS
-                              : dispatch_is_connected(a, now) && a->queue.len <= keep_of(a, now))
+                              : dispatch_may_start(a, now) && a->queue.len <= keep_of(a, now))
             return false;
     }
     return count > 0 || s->draining;
@@ -240,6 +256,8 @@ static bool start_step(struct scheduler *s, struct live_step *ls, struct work *w
     list_push(&w->instance->sent, &ls->sent);
     s->stats.open_attempts++;
     call_assign(s, w, ls);
+    breakers_trial_over(s, l, ls->step); /* of an attempt that has ended, and is not durable yet */
+    ls->trial = breaker_start(&w->agent->breaker);
     ls->pending = true;
     w->unsettled++;
     return true;
@@ -247,7 +265,8 @@ static bool start_step(struct scheduler *s, struct live_step *ls, struct work *w
 
 static void match_agent(struct scheduler *s, struct agent *a)
 {
-    while (a->queue.len > 0 && !list_empty(&a->calls)) {
+    while (a->queue.len > 0 && !list_empty(&a->calls)
+           && breaker_room(&a->breaker, &a->settings.breaker) > 0) {
         struct live_step *ls = CONTAINER_OF(a->queue.nodes[0], struct live_step, want);
         heap_remove(&a->queue, &ls->want);
         ls->queue_of = NULL;
@@ -266,7 +285,7 @@ void start_match(struct scheduler *s)
 {
     struct agent *a = NULL;
 
-    if (s->draining)
+    if (s->draining || !s->agents_known)
         return;
     for (size_t i = 0; (a = map_next(&s->dispatch.agents, &i));)
         if (a->queue.len > 0 && !list_empty(&a->calls))
