@@ -245,6 +245,26 @@ static void fail_for_good(struct deed *d, struct step *s)
         stop_for_failure(d, ws->on_failure, &s->error);
 }
 
+/* Who gave a step one try alone wants no other one, whatever the reason. */
+static bool may_spare(const struct deed *d, const struct step *s, const struct retry_rule *r,
+                      const struct failure *f)
+{
+    return d->ev->spared && f->retryable && s->spared_count < SPARED_MAX
+           && (uint64_t)r->attempts + r->defers > 1;
+}
+
+/* It fails with its service, and not by itself: that does not count, and it goes out again as soon
+ * as anything does. What the service itself has asked for is kept to. */
+static void spare(struct deed *d, struct step *s, const struct failure *f)
+{
+    s->attempts[s->attempt_count - 1].spared = true;
+    s->spared_count++;
+    s->spared_at = d->now;
+    s->wait_until = f->retry_after_ms > 0 ? d->now + f->retry_after_ms : 0;
+    if (s->direction == DIRECTION_FORWARD)
+        step_move(s, STEP_WAITING);
+}
+
 /* One more failure of a step: another try, or the end of its tries. */
 static void step_fails(struct deed *d, struct step *s, struct failure f)
 {
@@ -252,6 +272,10 @@ static void step_fails(struct deed *d, struct step *s, struct failure f)
     const struct call_spec *spec = s->direction == DIRECTION_UNDO ? &ws->undo : &ws->call;
     int64_t at = 0;
 
+    if (may_spare(d, s, &spec->retry, &f)) {
+        spare(d, s, &f);
+        return;
+    }
     s->failure_count++;
     d->t->failure_count++;
     f.count = s->failure_count;
@@ -303,6 +327,8 @@ static void begin_undo(struct step *s)
     s->direction = DIRECTION_UNDO;
     s->attempt = 0;
     s->failure_count = 0;
+    s->spared_count = 0;
+    s->spared_at = 0;
     s->wait_until = 0;
 }
 
@@ -664,6 +690,20 @@ static enum answer on_undo(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
+/* ---- the end of an outage ---- */
+
+static enum answer on_hasten(struct deed *d)
+{
+    struct step *s = &d->t->steps[d->ev->step];
+
+    if (task_state_is_end(d->t->state) || d->t->state == TASK_ERROR || step_is_open(s)
+        || s->direction != d->ev->direction || d->t->direction != d->ev->direction
+        || s->attempt != d->ev->attempt || s->wait_until <= d->now)
+        return ANSWER_REFUSED;
+    s->wait_until = 0;
+    return ANSWER_ACCEPTED;
+}
+
 static enum answer happen(struct deed *d)
 {
     switch (d->ev->kind) {
@@ -695,6 +735,8 @@ static enum answer happen(struct deed *d)
         return on_skip(d);
     case EVENT_UNDO:
         return on_undo(d);
+    case EVENT_HASTEN:
+        return on_hasten(d);
     }
     UNREACHABLE();
 }

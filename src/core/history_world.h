@@ -45,6 +45,7 @@ struct world_step {
     enum phase phase;
     bool back; /* its compensation began */
     uint32_t failures;
+    uint32_t spared; /* failures that did not count, in that direction */
     int64_t wait_until;
 };
 
@@ -73,7 +74,7 @@ bool world_pivot_clear(const struct world_step *s); /* this pivot allows undo */
 /* May the step be started, going by order and time alone? */
 bool world_startable(const struct world *w, uint16_t i, int64_t now);
 
-/* The answer that a result, a timeout, NOT_SENT or SEND_AGAIN must get. */
+/* The answer that a result, a timeout, NOT_SENT, SEND_AGAIN or HASTEN must get. */
 enum answer world_answer(const struct world *w, const struct event *ev, int64_t now);
 
 /* The event was accepted (or came late) in a task that was in `state` before. */

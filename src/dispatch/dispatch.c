@@ -79,6 +79,11 @@ static void agent_free(struct dispatch *d, struct agent *a)
     heap_remove(&d->wakes, &a->wake);
     link_remove(&a->busy);
     free(a->lines);
+    arena_fini(&a->settings_arena);
+    arena_fini(&a->breaker_arena);
+    link_remove(&a->shut);
+    link_remove(&a->unsaved);
+    free(a->recent.list);
     name_free(a->name);
     free(a);
 }
@@ -110,7 +115,10 @@ struct agent *dispatch_agent(struct dispatch *d, struct slice name)
     ASSERT(a);
     a->name = name_copy(name);
     a->backlog = true; /* unknown: the store will tell */
+    a->settings = settings_default();
     list_init(&a->calls);
+    list_init(&a->shut);
+    list_init(&a->unsaved);
     map_put(&d->agents, a->name, a);
     return a;
 }
@@ -180,6 +188,12 @@ bool instance_is_connected(const struct instance *i, int64_t now)
     return i->parked > 0 || now - i->seen_at < AGENT_ABSENT_MS;
 }
 
+bool dispatch_may_start(const struct agent *a, int64_t now)
+{
+    return dispatch_is_connected(a, now)
+           && (a->breaker.state != BREAKER_OPEN || now - a->breaker.since < AGENT_ABSENT_MS);
+}
+
 uint32_t dispatch_places(const struct agent *a, int64_t now)
 {
     struct instance *i = NULL;
@@ -230,7 +244,8 @@ static void sweep_agent(struct agent *a, int64_t now)
 static bool is_of_no_use(const struct agent *a, int64_t now)
 {
     return a->instances.len == 0 && a->waiting == 0 && a->parked == 0 && !a->limited
-           && a->limiter.open == 0 && now - a->seen_at > FORGOTTEN_MS;
+           && a->limiter.open == 0 && now - a->seen_at > FORGOTTEN_MS && !a->settings_text.ptr
+           && !a->breaker_text.ptr && !link_is_in(&a->shut) && !link_is_in(&a->unsaved);
 }
 
 void dispatch_sweep(struct dispatch *d, int64_t now)

@@ -21,12 +21,23 @@
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "dispatch/breaker.h"
 #include "dispatch/health.h"
 #include "dispatch/limiter.h"
+#include "dispatch/settings.h"
 #include "dispatch/work.h"
 
 /* An agent that has not been heard of for this long counts as not connected. */
 #define AGENT_ABSENT_MS INT64_C(2000)
+
+/* A failure after which another try waits for its time. */
+struct recent_failure;
+
+/* The latest of them; `next` is where the next one goes once all places are taken. */
+struct recent {
+    struct recent_failure *list;
+    size_t count, cap, next;
+};
 
 struct agent {
     struct slice name;
@@ -51,6 +62,16 @@ struct agent {
     uint32_t parked;            /* calls with places that are not answered yet */
     uint64_t completed, failed; /* attempts that ended here, since it came into being */
     uint64_t times_held; /* how often a limit of it, or of a lane, had no room for what waits */
+    struct agent_settings settings;
+    struct arena settings_arena; /* what they point to */
+    struct breaker breaker;
+    struct arena breaker_arena;
+    struct slice settings_text, breaker_text; /* as the store has them; NONE: nothing was said */
+    struct link shut;                         /* the scheduler's: breakers that are not closed */
+    struct link unsaved;                      /* the scheduler's: how it stands is to be written */
+    int64_t outage_at;                        /* when it was last closed no more; 0: never */
+    struct recent recent; /* the scheduler's: what the end of an outage is to hasten */
+    uint64_t transitions[BREAKER_STATE_COUNT]; /* of its breaker, to each state */
 };
 
 /* Tasks that wait in the store for a lane with a limit of its own stand in a line of their own:
@@ -116,8 +137,13 @@ uint32_t dispatch_places(const struct agent *a, int64_t now);
 bool dispatch_is_connected(const struct agent *a, int64_t now);
 bool instance_is_connected(const struct instance *i, int64_t now);
 
+/* Is it worth waiting for it in memory? Not if it is not connected, nor if its breaker has been
+ * open for as long as who is away counts as connected. */
+bool dispatch_may_start(const struct agent *a, int64_t now);
+
 /* Forgets instances without open attempts that were not heard of for 10 minutes, and agents that
- * have none left and that nothing waits for. Agents must not be pointed to from elsewhere then. */
+ * have none left, that nothing waits for, and of which nothing was said. Agents must not be pointed
+ * to from elsewhere then. */
 void dispatch_sweep(struct dispatch *d, int64_t now);
 
 /* ---- lanes.c ---- */
@@ -138,10 +164,9 @@ void lane_close(struct lane *l);
 struct lane *dispatch_next_lane(struct dispatch *d, struct agent *a, int64_t now);
 void lane_begin(struct lane *l, int64_t now); /* that step begins: takes of what its rates allow */
 
-/* What it is set to; takes effect at once. Of `st` only the limits are looked at, nothing is kept.
- * / The same for all, when there are more or fewer nodes. */
-void dispatch_limit(struct dispatch *d, struct slice agent, const struct agent_settings *st,
-                    int64_t now);
+/* The limits of its settings are others; takes effect at once. / All have other parts: there are
+ * more or fewer nodes. */
+void dispatch_limit(struct dispatch *d, struct agent *a, int64_t now);
 void dispatch_share(struct dispatch *d, struct share share, int64_t now);
 
 /* Lets those go on whose time has come. / When that is next; 0: never. */

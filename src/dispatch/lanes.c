@@ -217,10 +217,9 @@ static void divide(struct dispatch *d, struct agent *a, int64_t now)
     }
 }
 
-void dispatch_limit(struct dispatch *d, struct slice agent, const struct agent_settings *st,
-                    int64_t now)
+void dispatch_limit(struct dispatch *d, struct agent *a, int64_t now)
 {
-    struct agent *a = dispatch_agent(d, agent);
+    const struct agent_settings *st = &a->settings;
     struct lane *l = NULL;
 
     a->limit = st->limit;
@@ -255,7 +254,7 @@ void dispatch_share(struct dispatch *d, struct share share, int64_t now)
 
 bool lane_is_served(const struct lane *l, int64_t now)
 {
-    return dispatch_is_connected(l->agent, now) && !limiter_is_shut(&l->agent->limiter)
+    return dispatch_may_start(l->agent, now) && !limiter_is_shut(&l->agent->limiter)
            && !limiter_is_shut(&l->limiter);
 }
 
@@ -266,7 +265,9 @@ static size_t fits(const struct lane *l, int64_t now)
     size_t places = lane_is_served(l, now) ? dispatch_places(l->agent, now) : 0;
 
     most = own < most ? own : most;
-    return 2 * (places < most ? places : most);
+    most = 2 * (places < most ? places : most);
+    size_t trials = breaker_room(&l->agent->breaker, &l->agent->settings.breaker);
+    return trials < most ? trials : most;
 }
 
 static size_t line_length(const struct lane *l)

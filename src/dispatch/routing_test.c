@@ -97,6 +97,14 @@ static void a_limit_that_changes_keeps_what_is_known(void **state)
 
 static struct heap_node steps[8];
 
+static void limit(struct dispatch *d, const struct agent_settings *st)
+{
+    struct agent *a = dispatch_agent(d, SLICE("pay"));
+
+    a->settings = *st;
+    dispatch_limit(d, a, 0);
+}
+
 static struct lane *lane(struct dispatch *d, const char *action)
 {
     return dispatch_lane(dispatch_agent(d, SLICE("pay")), slice_of(action));
@@ -111,7 +119,7 @@ static void those_behind_a_limit_hold_up_nobody(void **state)
 
     dispatch_init(&d, alone, 0);
     struct agent *a = dispatch_agent(&d, SLICE("pay"));
-    dispatch_limit(&d, SLICE("pay"), &st, 0);
+    limit(&d, &st);
     lane_push(&d, lane(&d, "charge"), &steps[0], 10);
     lane_push(&d, lane(&d, "charge"), &steps[1], 11);
     lane_push(&d, lane(&d, "refund"), &steps[2], 12);
@@ -126,7 +134,7 @@ static void those_behind_a_limit_hold_up_nobody(void **state)
     lane_open(lane(&d, "charge"));
     CHECK(dispatch_next_lane(&d, a, 0) == lane(&d, "refund"), "held again");
     const struct agent_settings none = {0};
-    dispatch_limit(&d, SLICE("pay"), &none, 0);
+    limit(&d, &none);
     CHECK(dispatch_next_lane(&d, a, 0) == lane(&d, "charge"), "no limit any more, at once");
     lane_close(lane(&d, "charge"));
     lane_remove(lane(&d, "charge"), &steps[1]);
@@ -144,7 +152,7 @@ static void a_rate_wakes_its_lane_by_itself(void **state)
 
     dispatch_init(&d, alone, 0);
     struct agent *a = dispatch_agent(&d, SLICE("pay"));
-    dispatch_limit(&d, SLICE("pay"), &st, 0);
+    limit(&d, &st);
     lane_push(&d, lane(&d, "charge"), &steps[0], 10);
     CHECK(!dispatch_next_lane(&d, a, 0), "not yet");
     CHECK(dispatch_wakes_at(&d) == 500, "in half a second: %" PRId64, dispatch_wakes_at(&d));
@@ -169,7 +177,7 @@ static void a_limited_lane_has_a_line_of_its_own(void **state)
     dispatch_init(&d, alone, 0);
     struct agent *a = dispatch_agent(&d, SLICE("pay"));
     CHECK(lane_rank(lane(&d, "charge"), -5) == -5, "no limit, no line");
-    dispatch_limit(&d, SLICE("pay"), &st, 0);
+    limit(&d, &st);
     CHECK(a->line_count == 2 && a->lines[0]->line < a->lines[1]->line, "in order");
     int64_t rank = lane_rank(lane(&d, "charge"), 1800000000000);
     CHECK(rank > lane(&d, "charge")->line, "within");

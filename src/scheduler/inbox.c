@@ -134,24 +134,31 @@ static bool is_in_work_unowned(const struct live *l)
            && !l->task.locked_by.ptr;
 }
 
-static void count_end(struct live *l, uint16_t step, const struct event *e)
+static void count_end(struct live *l, uint16_t step)
 {
     const struct step *st = &l->task.steps[step];
 
     if (st->attempt_count == 0)
         return;
     const struct attempt *last = &st->attempts[st->attempt_count - 1];
+    struct live_step *ls = &l->steps[step];
     l->ended[last->direction][last->outcome]++;
+    bool failed = last->outcome == OUTCOME_FAILED || last->outcome == OUTCOME_TIMED_OUT;
     if (last->outcome == OUTCOME_COMPLETED)
-        l->steps[step].completed[last->direction]++;
-    else if (last->outcome == OUTCOME_FAILED || last->outcome == OUTCOME_TIMED_OUT)
-        l->steps[step].failed[last->direction]++;
-    if (last->outcome == OUTCOME_FAILED && e->kind == EVENT_RESULT && e->failed && !e->retryable)
-        l->steps[step].final[last->direction]++;
+        ls->completed[last->direction]++;
+    else if (failed)
+        ls->failed[last->direction]++;
+    ls->end = (struct attempt_end){
+        .any = failed || last->outcome == OUTCOME_COMPLETED,
+        .bad = last->outcome == OUTCOME_TIMED_OUT || (failed && ls->retryable),
+        .direction = last->direction,
+        .began_at = last->started_at,
+        .ended_at = last->ended_at,
+    };
 }
 
 /* An attempt that ended has no place any more. */
-static void clear_ended(struct scheduler *s, struct live *l, const struct event *e)
+static void clear_ended(struct scheduler *s, struct live *l)
 {
     for (uint16_t i = 0; i < l->task.step_count; i++) {
         struct live_step *ls = &l->steps[i];
@@ -159,7 +166,7 @@ static void clear_ended(struct scheduler *s, struct live *l, const struct event 
             s->stats.open_attempts -= link_is_in(&ls->sent);
             live_detach_step(s, ls);
             beats_forget(l, i);
-            count_end(l, i, e);
+            count_end(l, i);
         }
     }
 }
@@ -184,10 +191,19 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
         e = result_event(l, c);
     else if (c->kind == COMMAND_ASK)
         e = operator_event(l, c->ask);
+    e.spared = breakers_spare(s, l, &e);
+    if (e.kind == EVENT_HASTEN && l->task.locked_by.ptr && !live_is_ours(s, l)) {
+        c->answer = ANSWER_REFUSED; /* whose it is has it in memory: it does not wait for long */
+        return;
+    }
     c->answer = live_decide(s, l, &e);
+    if (c->answer == ANSWER_ACCEPTED && c->kind == COMMAND_RESULT) {
+        l->steps[e.step].retryable = e.retryable;
+        l->steps[e.step].wished = e.retry_after_ms > 0;
+    }
     if (c->answer == ANSWER_ACCEPTED || is_in_work_unowned(l))
         take_ownership(s, l);
-    clear_ended(s, l, &e);
+    clear_ended(s, l);
 }
 
 /* What changes nothing is fenced by nothing: where other nodes may have changed the row, such an

@@ -38,6 +38,13 @@ struct command {
 
 struct live;
 
+/* How an attempt ended that is not durable yet. */
+struct attempt_end {
+    bool any, bad;
+    enum direction direction;
+    int64_t began_at, ended_at;
+};
+
 /* The volatile side of a step. */
 struct live_step {
     struct heap_node want; /* in its lane's queue */
@@ -50,12 +57,14 @@ struct live_step {
     struct live *live;
     uint64_t seen; /* the instance's call that last said to hold it */
     uint16_t step;
-    bool pending;   /* its start is not durable yet; its call waits for that */
-    bool delivered; /* an answer with it was sent, or (after a restart) may have been */
-    bool stop;      /* its agent is to be told to stop */
-    bool stop_told; /* an answer said so */
+    bool pending;           /* its start is not durable yet; its call waits for that */
+    bool delivered;         /* an answer with it was sent, or (after a restart) may have been */
+    bool stop;              /* its agent is to be told to stop */
+    bool stop_told;         /* an answer said so */
+    bool retryable, wished; /* the last error; its agent said when to try again */
+    uint32_t trial;         /* its attempt is one of its agent's breaker, of that epoch; 0: no */
+    struct attempt_end end; /* since the last commit */
     uint8_t completed[2], failed[2]; /* attempts by direction, since the last commit */
-    uint8_t final[2];                /* of those that failed: for good, by what the service said */
 };
 
 struct live {
@@ -98,6 +107,9 @@ struct scheduler {
     struct link puzzled;               /* of struct live, by load_link: their definitions ... */
     struct registry_wait definitions;  /* ... are being read */
     struct link answerable;            /* of struct work, by `turn`: closed and settled */
+    struct link shut, unsaved;         /* of struct agent (breakers.c) */
+    bool agents_stale, agents_known;   /* what is said of agents is to be read; was read once */
+    uint64_t agents_generation;        /* up to which */
     struct heap waits;                 /* of struct work: end of the wait */
     struct heap naps;                  /* of struct live */
     struct job *job;                   /* with the store; NULL: it is idle */
@@ -176,6 +188,25 @@ bool start_has_room(struct scheduler *s, struct live *l); /* may a submission be
 bool start_should_release(struct scheduler *s, struct live *l);
 void start_wait_fields(struct scheduler *s, struct live *l);
 int64_t task_rank(const struct task *t);
+
+/* breakers.c */
+struct agent *agent_of_attempts(struct scheduler *s, const struct live *l, uint16_t step,
+                                enum direction d);
+void breakers_tick(struct scheduler *s, int64_t now);
+int64_t breakers_next(const struct scheduler *s); /* when something changes by itself; 0: never */
+/* Is the failure that this event tells of one of an outage? */
+bool breakers_spare(struct scheduler *s, const struct live *l, const struct event *e);
+/* The step's attempt takes no place of a trial any more. */
+void breakers_trial_over(struct scheduler *s, struct live *l, uint16_t step);
+/* What the step's `end` says is durable. */
+void breakers_count(struct scheduler *s, struct agent *a, struct live *l, uint16_t step);
+/* What others said of agents has that generation. */
+void breakers_heard(struct scheduler *s, uint64_t generation);
+void breakers_read(struct scheduler *s, const struct agent_row *rows, size_t count,
+                   uint64_t generation);
+/* What is to be written of them, in `a`; and what came of one of it. */
+size_t breakers_to_save(struct scheduler *s, struct arena *a, struct agent_change *ret, size_t max);
+void breakers_saved(struct scheduler *s, const struct agent_change *c, enum err err);
 
 /* inputs.c: expressions of a task */
 bool input_of_step(struct scheduler *s, struct live *l, uint16_t step, struct value *ret,

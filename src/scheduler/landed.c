@@ -91,7 +91,6 @@ static void count_step_ends(struct scheduler *s, struct live *l, uint16_t step)
 {
     const struct workflow_step *ws = &l->definition->workflow.steps[step];
     struct live_step *ls = &l->steps[step];
-    int64_t now = scheduler_now(s);
 
     for (int d = DIRECTION_FORWARD; d <= DIRECTION_UNDO; d++) {
         if (ls->completed[d] + ls->failed[d] == 0)
@@ -100,11 +99,16 @@ static void count_step_ends(struct scheduler *s, struct live *l, uint16_t step)
             dispatch_agent(&s->dispatch, d == DIRECTION_FORWARD ? ws->call.agent : ws->undo.agent);
         a->completed += ls->completed[d];
         a->failed += ls->failed[d];
-        struct instance *in = who_had_it(a, &l->task.steps[step], d);
-        if (in) /* more than one since the last commit are not told apart: the latest counts */
-            health_ended(&in->health, &a->ends, ls->completed[d] + ls->final[d] > 0, now);
-        ls->completed[d] = ls->failed[d] = ls->final[d] = 0;
+        ls->completed[d] = ls->failed[d] = 0;
+        if (ls->end.any && ls->end.direction == (enum direction)d) {
+            struct instance *in = who_had_it(a, &l->task.steps[step], ls->end.direction);
+            if (in)
+                health_ended(&in->health, &a->ends, !ls->end.bad, scheduler_now(s));
+            breakers_count(s, a, l, step);
+        }
     }
+    if (ls->trial != 0 && !step_is_open(&l->task.steps[step]))
+        breakers_trial_over(s, l, step);
 }
 
 static void count_ends(struct scheduler *s, struct live *l)

@@ -136,8 +136,3 @@ void limits_share(struct scheduler *s, const struct survey *v)
     dispatch_share(&s->dispatch, (struct share){v->schedulers, v->schedulers_before},
                    scheduler_now(s));
 }
-
-void scheduler_limit(struct scheduler *s, struct slice agent, const struct agent_settings *st)
-{
-    dispatch_limit(&s->dispatch, agent, st, scheduler_now(s));
-}

@@ -64,6 +64,7 @@ void live_unload(struct scheduler *s, struct live *l)
         struct live_step *ls = &l->steps[i];
         s->stats.open_attempts -= link_is_in(&ls->sent);
         s->stats.waiting -= ls->queue_of != NULL;
+        breakers_trial_over(s, l, i);
         live_detach_step(s, ls);
     }
     heap_remove(&s->naps, &l->nap);
@@ -147,6 +148,7 @@ static void adopt_open_attempt(struct scheduler *s, struct live *l, uint16_t i)
     limits_open(s, ls, dispatch_lane(agent, spec->action), dispatch_instance(agent, a->instance));
     ls->delivered = true;
     ls->stop = l->task.direction == DIRECTION_UNDO && a->direction == DIRECTION_FORWARD;
+    ls->trial = breaker_adopt(&agent->breaker, a->started_at);
     if (ls->instance->called)
         call_poke(s, ls->instance);
 }

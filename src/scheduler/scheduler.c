@@ -38,6 +38,9 @@ struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_q
     list_init(&s->lost);
     /* where others share the limits, how many they are is not known yet */
     dispatch_init(&s->dispatch, (struct share){.nodes = !c->shared}, scheduler_now(s));
+    list_init(&s->shut);
+    list_init(&s->unsaved);
+    s->agents_stale = true;
     s->definitions.told = live_definitions_read;
     s->taking_over = s->uncounted = true;
     s->time_next_at = 1; /* unknown: ask at once */
@@ -157,7 +160,7 @@ static void sweep(struct scheduler *s, int64_t now)
     LIST_FOREACH (link, after, &s->dispatch.busy) {
         struct agent *a = CONTAINER_OF(link, struct agent, busy);
         struct lane *lane = NULL;
-        if (!a->limited && dispatch_is_connected(a, now))
+        if (!a->limited && dispatch_may_start(a, now))
             continue;
         for (size_t i = 0; (lane = map_next(&a->lanes, &i));)
             sweep_lane(s, lane, now);
@@ -177,7 +180,7 @@ static int64_t next_turn(const struct scheduler *s)
     int64_t at = earlier(wait ? wait->key : 0, nap ? nap->key : 0);
 
     at = earlier(at, earlier(dispatch_wakes_at(&s->dispatch), limits_next(s)));
-
+    at = earlier(at, breakers_next(s));
     if (s->stats.waiting > 0)
         at = earlier(at, s->sweep_at);
     if (s->job)
@@ -188,7 +191,7 @@ static int64_t next_turn(const struct scheduler *s)
     if (!s->draining && s->stats.live < s->config.live_max && shared_may_claim(s))
         at = earlier(at, s->time_next_at);
     bool more = !list_empty(&s->dirty) || !list_empty(&s->loads) || !list_empty(&s->inboxes)
-                || s->looking || s->troubled;
+                || !list_empty(&s->unsaved) || s->agents_stale || s->looking || s->troubled;
     return more ? scheduler_now(s) : at;
 }
 
@@ -196,6 +199,7 @@ int64_t scheduler_turn(struct scheduler *s)
 {
     int64_t now = scheduler_now(s);
 
+    breakers_tick(s, now);
     wake_naps(s, now);
     process_inboxes(s);
     sweep(s, now);

@@ -179,16 +179,20 @@ void scheduler_beats(struct scheduler *s, struct heartbeats *call);
 const struct pulse *scheduler_pulse(const struct scheduler *s, struct slice task, uint16_t step,
                                     enum direction direction, uint32_t attempt);
 
-/* Limits of an agent and its actions, for all nodes together. Takes effect at once; of `st` nothing
- * is kept. */
-void scheduler_limit(struct scheduler *s, struct slice agent, const struct agent_settings *st);
-
 /* Is the task in this node's memory, and its own? Then the world is told what becomes of it. */
 bool scheduler_has(const struct scheduler *s, struct slice id);
 
 /* The supervisor wrote a request into that task's row, or moved its wake_at; `released`: the task
  * is unlocked and due. */
 void scheduler_requested(struct scheduler *s, struct slice id, bool released);
+
+/* What is said of an agent, durably: taken over at once. What others say is read by itself, and all
+ * of it before the first attempt starts. */
+void scheduler_agent_said(struct scheduler *s, const struct agent_row *row);
+/* What agent_row.breaker has to be if somebody opens or closes it by hand now; `reason` may be
+ * NONE. */
+void scheduler_breaker_by_hand(const struct scheduler *s, struct slice name, bool open,
+                               struct slice reason, struct buf *ret);
 
 /* No more claims and starts; parked calls are answered, once; what is not running is released.
  * Results are still taken. Calls that come without any stay parked, so that idle agents do not

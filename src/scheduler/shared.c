@@ -170,6 +170,7 @@ void shared_surveyed(struct scheduler *s, const struct survey *v)
 {
     shared_leased(s, v->now, &v->own);
     limits_share(s, v);
+    breakers_heard(s, v->own.generations.agents);
     if (!s->config.idle)
         look_after(s, v);
     if (s->outside.surveyed)

@@ -21,6 +21,16 @@ struct lane *start_lane(struct scheduler *s, const struct live *l, uint16_t step
     return dispatch_lane(dispatch_agent(&s->dispatch, spec->agent), spec->action);
 }
 
+/* Where a step stands in its agent's queue. Who has failed in an outage goes behind those that have
+ * not been tried: or the oldest would be its trials for ever, and if it is they that fail and not
+ * the service, nobody would find out. */
+static int64_t step_rank(const struct task *t, uint16_t step)
+{
+    int64_t spared = t->steps[step].spared_at;
+
+    return spared ? max_i64(task_rank(t), spared - t->priority * AGING_MS) : task_rank(t);
+}
+
 /* The ready steps of a task, with the task's own not_before. */
 static size_t ready_of(struct scheduler *s, struct live *l, struct ready **ret)
 {
@@ -109,7 +119,7 @@ void start_refresh(struct scheduler *s, struct live *l)
             continue;
         }
         ls->queue_of = start_lane(s, l, ready[i].step);
-        lane_push(&s->dispatch, ls->queue_of, &ls->want, task_rank(&l->task));
+        lane_push(&s->dispatch, ls->queue_of, &ls->want, step_rank(&l->task, ready[i].step));
         s->stats.waiting++;
     }
     int64_t stale = shared_stale_at(s, l);
@@ -155,14 +165,17 @@ void start_wait_fields(struct scheduler *s, struct live *l)
     size_t count = ready_of(s, l, &ready);
     int64_t now = scheduler_now(s);
     struct lane *waits_for = NULL;
+    int64_t rank = 0;
     int64_t due = 0;
 
     for (size_t i = 0; i < count; i++) {
         struct lane *lane = start_lane(s, l, ready[i].step);
         if (ready[i].at > now)
             due = due ? min_i64(due, ready[i].at) : ready[i].at;
-        else if (!waits_for || is_better(lane, waits_for, now))
+        else if (!waits_for || is_better(lane, waits_for, now)) {
             waits_for = lane;
+            rank = step_rank(&l->task, ready[i].step);
+        }
     }
     if (waits_for) {
         if (waits_for->limited)
@@ -170,7 +183,7 @@ void start_wait_fields(struct scheduler *s, struct live *l)
         else
             waits_for->agent->backlog = true;
         l->waiting_for = waits_for->agent->name;
-        l->rank = lane_rank(waits_for, task_rank(&l->task));
+        l->rank = lane_rank(waits_for, rank);
         return;
     }
     l->waiting_for = SLICE("time");
@@ -239,6 +252,8 @@ static bool start_step(struct scheduler *s, struct live_step *ls, struct lane *l
     lane_begin(lane, scheduler_now(s));
     health_begun(&w->instance->health, scheduler_now(s));
     call_assign(s, w, ls);
+    breakers_trial_over(s, l, ls->step); /* of an attempt that has ended, and is not durable yet */
+    ls->trial = breaker_start(&w->agent->breaker);
     ls->pending = true;
     w->unsettled++;
     return true;
@@ -250,7 +265,8 @@ static void match_agent(struct scheduler *s, struct agent *a)
     struct lane *lane = NULL;
     struct work *w = NULL;
 
-    while (!list_empty(&a->calls) && (lane = dispatch_next_lane(&s->dispatch, a, now))
+    while (!list_empty(&a->calls) && breaker_room(&a->breaker, &a->settings.breaker) > 0
+           && (lane = dispatch_next_lane(&s->dispatch, a, now))
            && (w = dispatch_next_call(&s->dispatch, a, now))) {
         struct live_step *ls = CONTAINER_OF(lane->queue.nodes[0], struct live_step, want);
         lane_remove(lane, &ls->want);
@@ -269,7 +285,7 @@ void start_match(struct scheduler *s)
 {
     struct link seen;
 
-    if (s->draining)
+    if (s->draining || !s->agents_known)
         return;
     list_init(&seen); /* what starts, or does not after all, makes others busy, and idle */
     for (struct link *first = NULL; (first = list_first(&s->dispatch.busy));) {
