@@ -6,6 +6,7 @@
 #include "sim/beats.h"
 #include "sim/coverage.h"
 #include "sim/ledger.h"
+#include "sim/outage.h"
 #include "sim/weather.h"
 #include "sim/world.h"
 
@@ -141,6 +142,13 @@ static void behave(struct gig *g)
     int64_t takes = world.calm ? between(0, min_i64(left - 1, 40)) : spread(1, 4000);
     uint32_t refusals = g->direction == DIRECTION_UNDO ? weather.undo_refuses : weather.refuses;
 
+    if (outage_of(g->worker->service)) {
+        if (chance(700)) { /* others lie silent until their time is over */
+            says_error(g, "away", true, chance(800) ? EFFECT_NONE : EFFECT_UNKNOWN);
+            later(min_i64(takes, 1 + below(50)), gig_finish, g, 0);
+        }
+        return;
+    }
     if (chance(weather.slow))
         takes = spread(1, 2 * left);
     if (chance(weather.hangs)) {

@@ -15,6 +15,7 @@
  *   check_nodes.c  who may lead, take over, and claim
  *   check_why.c    what is told of why a task waits comes true
  *   check_told.c   what is told of changes; that heartbeats change nothing
+ *   check_breaker.c  who is held back by a breaker, and what is spared
  */
 
 #include "scheduler/scheduler.h"
@@ -49,6 +50,16 @@ void check_claim(const struct claim *c);                        /* before its ro
 
 void check_start(const struct subject *t, uint32_t step, const struct seen *old,
                  const struct seen *new, const struct seen_attempt *a);
+
+void check_breakers_begin(void);
+void check_breakers(const struct node *n); /* after each of its turns */
+void check_breaker_start(const struct subject *t, uint32_t step, const struct seen_attempt *a);
+/* May an attempt begin before its wait is over, because an outage is? */
+bool check_hastened(const struct subject *t, uint32_t step, const struct seen_attempt *a,
+                    const struct seen_step *before);
+/* An attempt that ended as a failure; `tries_again`: and its step is not given up. */
+void check_spared(const struct subject *t, uint32_t step, const struct seen_step *after,
+                  const struct seen_attempt *a, bool tries_again);
 
 void check_effect(const struct subject *t, uint32_t step);      /* about to happen */
 void check_undo_effect(const struct subject *t, uint32_t step); /* the same */

@@ -152,6 +152,17 @@ static int64_t rank_of(const struct subject *t)
     return max_i64(t->seen.submitted_at, t->seen.not_before) - t->priority * INT64_C(60000);
 }
 
+/* The same at most: a step that failed in an outage stands where it would if it had come then. */
+static int64_t rank_behind(const struct subject *t)
+{
+    int64_t rank = rank_of(t);
+
+    for (uint32_t i = 0; i < t->seen.step_count; i++)
+        if (t->seen.steps[i].spared_at)
+            rank = max_i64(rank, t->seen.steps[i].spared_at - t->priority * INT64_C(60000));
+    return rank;
+}
+
 /* By priority, then age, a level of it being worth a minute: nobody who came first stays behind. */
 static void check_fairness(const struct claim *c)
 {
@@ -166,7 +177,7 @@ static void check_fairness(const struct claim *c)
         bool taken = false;
         for (size_t k = 0; k < c->row_count; k++)
             taken |= slice_is(c->rows[k].id, t->id);
-        if (taken || !waits_for_the_same(c, &t->seen) || rank_of(t) >= last)
+        if (taken || !waits_for_the_same(c, &t->seen) || rank_behind(t) >= last)
             continue;
         describe(t);
         broken("who comes first is claimed first", "%s", t->id);
@@ -230,7 +241,7 @@ static void check_served(const struct node *n, const struct subject *t, uint32_t
     for (uint32_t i = 0; i < subjects.count; i++) {
         const struct subject *other = &subjects.list[i];
         if (other == t || !node_owns(n, other->seen.owner) || other->writer != n
-            || rank_of(other) >= rank_of(t) || !any_wants_place(other, service))
+            || rank_behind(other) >= rank_of(t) || !any_wants_place(other, service))
             continue;
         describe(t);
         describe(other);

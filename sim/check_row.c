@@ -179,8 +179,12 @@ static bool check_kept(const struct turn *u, const struct seen_attempt *was,
     if (is->outcome == OUTCOME_FAILED && said_only_permanent(u->t, u->i, is->direction, is->number))
         must(u, u->after->state == STEP_FAILED || u->t->verbs || u->new->direction != is->direction,
              "a permanent error is not tried again");
+    const struct flow_retry *r = is->direction == DIRECTION_UNDO ? &u->f->undo_retry : &u->f->retry;
+    check_spared(u->t, u->i, u->after, is,
+                 u->after->direction == is->direction && u->after->state != STEP_FAILED
+                     && r->attempts + r->defers > 1 && !u->t->verbs);
     check_wait(u, is);
-    return true;
+    return !is->spared;
 }
 
 static void check_missing(const struct turn *u, const struct seen_attempt *was)
@@ -248,7 +252,7 @@ static void check_wait(const struct turn *u, const struct seen_attempt *a)
     int64_t wait = r->wait_ms;
 
     if (s->direction != a->direction || s->wait_until == 0 || seen_open(s) || u->t->verbs
-        || s->state == STEP_FAILED || said_wish(u->t, u->i, a->direction, a->number))
+        || s->state == STEP_FAILED || a->spared || said_wish(u->t, u->i, a->direction, a->number))
         return;
     if (s->failure_count >= r->attempts) {
         covered(COVER_DEFERRED);

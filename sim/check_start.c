@@ -102,7 +102,9 @@ void check_start(const struct subject *t, uint32_t step, const struct seen *old,
                  && a->complete_by == full),
          "an attempt has its complete-by");
     if (before->direction == a->direction && !t->verbs)
-        must(&b, a->started_at >= before->wait_until, "a try waits as long as it should");
+        must(&b, a->started_at >= before->wait_until || check_hastened(t, step, a, before),
+             "a try waits as long as it should");
+    check_breaker_start(t, step, a);
     if (a->direction == DIRECTION_FORWARD)
         check_forward(&b);
     else

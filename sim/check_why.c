@@ -49,6 +49,10 @@ static void check_foretold(const struct subject *t, const struct seen *old, cons
             continue;
         if (late_answers(&old->steps[i]) != late_answers(&new->steps[i]))
             continue;
+        bool waited =
+            t->foretold_kind[i] == REASON_BETWEEN || t->foretold_kind[i] == REASON_DEFERRED;
+        if (waited && check_hastened(t, i, is, &old->steps[i]))
+            continue; /* the outage was over in which it failed */
         describe(t);
         broken("no try begins before the moment that was told", "%s/s%u, at %" PRId64 ": %s", t->id,
                i, t->foretold[i], reason_word(t->foretold_kind[i]));

@@ -77,6 +77,15 @@
     X(CONDITION,          "steps skipped by their condition")                                     \
     X(DEFERRED,           "extended waits")                                                       \
     X(DROPPED,            "steps with more attempts than are kept")                               \
+    X(OUTAGE,             "services that went away")                                              \
+    X(BREAKER_OPEN,       "breakers that opened")                                                 \
+    X(BREAKER_HALF_OPEN,  "breakers that let trials start")                                       \
+    X(BREAKER_CLOSED,     "breakers that closed")                                                 \
+    X(BREAKER_BY_HAND,    "breakers that were opened by hand")                                    \
+    X(BREAKER_CONFLICT,   "breakers written by two nodes at once")                                \
+    X(BREAKER_TRIAL,      "trials")                                                               \
+    X(SPARED,             "failures that did not count, in an outage")                            \
+    X(HASTENED,           "attempts that an outage's end made begin earlier")                     \
     X(RELEASED,           "tasks released to the store")                                          \
     X(TIME_CLAIM,         "tasks claimed when they were due")                                     \
     X(AGENT_CLAIM,        "tasks claimed for an agent")                                           \

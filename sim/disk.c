@@ -339,6 +339,38 @@ static enum err workflow_since(struct store *s, uint64_t after, struct arena *a,
     return err;
 }
 
+/* In an outage of its own, it is written later. */
+static enum err agent_put(struct store *s, const struct agent_change *c, const struct audit *audit,
+                          struct error *e)
+{
+    struct disk *d = disk_of(s);
+
+    if (is_cut(d) || chance(weather.store_fails)) {
+        troubled(d, world.now);
+        return error_set(e, ERR_IO, "simulated: cannot be written");
+    }
+    bool unknown = chance(weather.store_unknown);
+    if (unknown && chance(500))
+        return error_set(e, ERR_UNKNOWN, "simulated: a commit is lost");
+    enum err err = inner->ops->agent_put(inner, c, audit, e);
+    trace("%s writes of %.*s: %s: %.*s", d->node->me, SLICE_ARG(c->name), err_text(err),
+          SLICE_ARG(c->text));
+    if (err == ERR_CONFLICT)
+        covered(COVER_BREAKER_CONFLICT);
+    if (err == ERR_OK && unknown)
+        return error_set(e, ERR_UNKNOWN, "simulated: a commit's answer is lost");
+    return err;
+}
+
+static enum err agent_since(struct store *s, uint64_t after, struct arena *a,
+                            struct agent_row **ret, size_t *ret_count, uint64_t *ret_generation,
+                            struct error *e)
+{
+    if (read_fails(disk_of(s), e))
+        return ERR_IO;
+    return inner->ops->agent_since(inner, after, a, ret, ret_count, ret_generation, e);
+}
+
 static const struct store_ops ops = {.commit = commit,
                                      .probe = probe,
                                      .get = get,
@@ -347,6 +379,8 @@ static const struct store_ops ops = {.commit = commit,
                                      .requested = requested,
                                      .lease = lease,
                                      .survey = survey,
+                                     .agent_put = agent_put,
+                                     .agent_since = agent_since,
                                      .workflow_since = workflow_since};
 
 /* ---- the queue ---- */

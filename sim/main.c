@@ -10,6 +10,7 @@
 #include "sim/coverage.h"
 #include "sim/many.h"
 #include "sim/node.h"
+#include "sim/outage.h"
 #include "sim/people.h"
 #include "sim/scene.h"
 #include "sim/storm.h"
@@ -42,6 +43,7 @@ static void becomes_calm(void *arg, uint64_t n)
     weather_calm();
     nodes_calm();
     agents_calm();
+    outage_calm();
 }
 
 static uint64_t run(uint64_t seed, const struct options *o, bool heartbeats)
@@ -55,11 +57,13 @@ static uint64_t run(uint64_t seed, const struct options *o, bool heartbeats)
     store_begin(shared);
     nodes_begin(shared);
     check_nodes_begin();
+    check_breakers_begin();
     flows_draw(flows, flow_count, &nodes.registry);
     people_begin(o->tasks ? o->tasks : 1 + below(chance(100) ? 60 : 15), first_act, flow_count,
                  flows);
     beats_begin(heartbeats);
     agents_begin(SERVICES_MAX);
+    outage_begin();
     nodes_boot();
     storm_begin();
     later(first_act, becomes_calm, NULL, 0);

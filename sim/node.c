@@ -178,6 +178,7 @@ void node_turn(struct node *n)
     int64_t next = scheduler_turn(n->scheduler);
     if (n->dead)
         return;
+    check_breakers(n);
     int64_t scan = supervisor_turn(n->supervisor);
     if (next)
         schedule_turn(n, next - ahead + between(0, 1));

@@ -7,6 +7,7 @@
 #include "sim/beats.h"
 #include "sim/check.h"
 #include "sim/ledger.h"
+#include "sim/outage.h"
 #include "sim/weather.h"
 #include "sim/world.h"
 
@@ -286,6 +287,8 @@ static void begin(uint64_t seed, bool loud)
     nodes.round_trip_max = 0;
     nodes_clocks_are(shared ? between(0, 200) : 0);
     check_nodes_begin();
+    check_breakers_begin();
+    outage_begin();
     flow = scene->flow;
     flow_fix(&flow, &nodes.registry);
     if (!scene->unknown)

@@ -46,6 +46,7 @@ static void read_attempt(const struct task_row *row, const struct json *j, struc
         .started_at = number_of(j, "started_at"),
         .ended_at = number_of(j, "ended_at"),
         .complete_by = number_of(j, "complete_by"),
+        .spared = json_get_bool(j, "spared", false),
     };
     must(outcome_parse(json_get_text(j, "outcome"), &a->outcome), row, "outcome");
     (void)snprintf(a->instance, sizeof a->instance, "%.*s",
@@ -60,6 +61,8 @@ static void read_step(const struct task_row *row, const struct json *j, struct s
     *s = (struct seen_step){
         .direction = direction_of(row, j),
         .failure_count = (uint32_t)number_of(j, "failure_count"),
+        .spared_count = (uint32_t)number_of(j, "spared_count"),
+        .spared_at = number_of(j, "spared_at"),
         .attempt = (uint32_t)number_of(j, "attempt"),
         .wait_until = number_of(j, "wait_until"),
         .has_output = json_get(j, "output") || json_get(j, "output_payload"),

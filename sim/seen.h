@@ -15,14 +15,15 @@ struct seen_attempt {
     enum outcome outcome;
     enum effect effect;
     int64_t started_at, ended_at, complete_by;
+    bool spared;
     char instance[24];
 };
 
 struct seen_step {
     enum step_state state;
     enum direction direction;
-    uint32_t failure_count;
-    int64_t wait_until;
+    uint32_t failure_count, spared_count;
+    int64_t wait_until, spared_at;
     bool has_output;
     struct seen_attempt attempts[ATTEMPTS_KEPT];
     uint32_t attempt_count, attempt; /* kept; number of the latest in its direction */

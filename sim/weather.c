@@ -70,13 +70,16 @@ void weather_draw(void)
     weather.roles = chance(250);
     weather.failover_ms = chance(600) ? 0 : spread(20000, 5 * MS_PER_MIN);
     weather.standby_clock = some(1000);
+    weather.breakers = chance(700);
+    weather.service_ms = mean_time(10000, 5 * MS_PER_MIN);
+    weather.hand_ms = chance(700) ? 0 : spread(10000, 5 * MS_PER_MIN);
 }
 
 /* Some troubles hide others: a node that crashes often finds again what it had lost. These runs
  * have one kind of trouble, and much of it. */
 void weather_theme(void)
 {
-    switch (below(14)) {
+    switch (below(16)) {
     case 0: /* a bad disk under a node that stays up */
     case 1:
         weather.crash_ms = weather.drain_ms = weather.suspend_ms = 0;
@@ -119,6 +122,13 @@ void weather_theme(void)
         weather.crash_ms = weather.drain_ms = weather.cut_ms = 0;
         weather.store_ms = (uint32_t)between(300, 2000);
         weather.silent = (uint32_t)between(200, 600);
+        break;
+    case 14: /* services that go away, again and again */
+    case 15:
+        weather.breakers = true;
+        weather.service_ms = between(5000, 60000);
+        weather.crash_ms = weather.drain_ms = weather.suspend_ms = 0;
+        weather.refuses = weather.hangs = weather.silent = 0;
         break;
     case 8: /* many answers are lost, and nothing else */
         weather.answer_lost = (uint32_t)between(200, 600);

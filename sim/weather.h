@@ -18,7 +18,9 @@ struct weather {
     uint32_t refuses, fails_none, fails_unknown, refuses_unknown, silent, hangs, slow, dies;
     bool records; /* they know what was begun before they were started */
     uint32_t undo_refuses, names_retry_after, ignores_stop,
-        deaf; /* deaf: dies before it reads the answer */
+        deaf;                    /* deaf: dies before it reads the answer */
+    bool breakers;               /* that open sooner than by default */
+    int64_t service_ms, hand_ms; /* mean times between outages of services; of hands on breakers */
     /* the store, of each transaction */
     uint32_t store_fails, store_unknown, store_stalls, store_refuses, read_fails;
     uint32_t store_ms; /* what a transaction takes at most, if it does not stall */

@@ -55,6 +55,18 @@ static inline struct link *list_first(struct link *head) /* NULL if empty */
     return list_empty(head) ? NULL : head->next; /* NOLINT: it takes what left the list for freed */
 }
 
+/* Moves all of `from` behind what is in `to`. */
+static inline void list_take_all(struct link *to, struct link *from)
+{
+    if (list_empty(from))
+        return;
+    from->next->prev = to->prev;
+    to->prev->next = from->next;
+    from->prev->next = to;
+    to->prev = from->prev;
+    list_init(from);
+}
+
 /* Walks safely even if the body removes `l`. */
 #define LIST_FOREACH(l, after, head) \
     for (struct link *l = (head)->next, *after = l->next; l != (head); l = after, after = l->next)

@@ -64,16 +64,34 @@ static void instance_free(struct instance *i)
     free(i);
 }
 
-static void agent_free(struct agent *a)
+static void agent_free(struct dispatch *d, struct agent *a)
 {
     struct instance *in = NULL;
+    struct lane *l = NULL;
 
     for (size_t k = 0; (in = map_next(&a->instances, &k));)
         instance_free(in);
+    for (size_t k = 0; (l = map_next(&a->lanes, &k));)
+        lane_free(d, l);
     map_fini(&a->instances);
-    heap_fini(&a->queue);
+    map_fini(&a->lanes);
+    heap_fini(&a->ready);
+    heap_remove(&d->wakes, &a->wake);
+    link_remove(&a->busy);
+    free(a->lines);
+    arena_fini(&a->settings_arena);
+    arena_fini(&a->breaker_arena);
+    link_remove(&a->shut);
+    link_remove(&a->unsaved);
+    free(a->recent.list);
     name_free(a->name);
     free(a);
+}
+
+void dispatch_init(struct dispatch *d, struct share share, int64_t now)
+{
+    *d = (struct dispatch){.share = share, .since = now};
+    list_init(&d->busy);
 }
 
 void dispatch_fini(struct dispatch *d)
@@ -81,8 +99,10 @@ void dispatch_fini(struct dispatch *d)
     struct agent *a = NULL;
 
     for (size_t i = 0; (a = map_next(&d->agents, &i));)
-        agent_free(a);
+        agent_free(d, a);
     map_fini(&d->agents);
+    heap_fini(&d->wakes);
+    heap_fini(&d->lane_wakes);
 }
 
 struct agent *dispatch_agent(struct dispatch *d, struct slice name)
@@ -95,7 +115,10 @@ struct agent *dispatch_agent(struct dispatch *d, struct slice name)
     ASSERT(a);
     a->name = name_copy(name);
     a->backlog = true; /* unknown: the store will tell */
+    a->settings = settings_default();
     list_init(&a->calls);
+    list_init(&a->shut);
+    list_init(&a->unsaved);
     map_put(&d->agents, a->name, a);
     return a;
 }
@@ -122,7 +145,8 @@ void dispatch_park(struct dispatch *d, struct work *w, int64_t now)
     w->arrived_at = now;
     w->agent->seen_at = now;
     w->instance->seen_at = now;
-    w->instance->calls++;
+    if (w->instance->calls++ == 0 && w->instance->open == 0)
+        health_moved(&w->instance->health, now); /* it had nothing to do */
     if (w->max == 0)
         return;
     w->instance->places = w->max;
@@ -159,6 +183,17 @@ bool dispatch_is_connected(const struct agent *a, int64_t now)
     return a->parked > 0 || now - a->seen_at < AGENT_ABSENT_MS;
 }
 
+bool instance_is_connected(const struct instance *i, int64_t now)
+{
+    return i->parked > 0 || now - i->seen_at < AGENT_ABSENT_MS;
+}
+
+bool dispatch_may_start(const struct agent *a, int64_t now)
+{
+    return dispatch_is_connected(a, now)
+           && (a->breaker.state != BREAKER_OPEN || now - a->breaker.since < AGENT_ABSENT_MS);
+}
+
 uint32_t dispatch_places(const struct agent *a, int64_t now)
 {
     struct instance *i = NULL;
@@ -167,9 +202,27 @@ uint32_t dispatch_places(const struct agent *a, int64_t now)
     if (!dispatch_is_connected(a, now))
         return 0;
     for (size_t k = 0; (i = map_next(&a->instances, &k));)
-        if (i->parked > 0 || now - i->seen_at < AGENT_ABSENT_MS)
+        if (instance_is_connected(i, now))
             places += i->places;
     return places > 100000 ? 100000 : (uint32_t)places;
+}
+
+/* Actions come and go with the definitions that name them. */
+static void sweep_lanes(struct dispatch *d, struct agent *a)
+{
+    struct lane *forgotten[SWEEP_MAX];
+    struct lane *l = NULL;
+    size_t count = 0;
+
+    if (a->lanes.len <= SWEEP_MAX)
+        return;
+    for (size_t k = 0; count < SWEEP_MAX && (l = map_next(&a->lanes, &k));)
+        if (l->queue.len == 0 && l->limiter.open == 0 && !l->limited)
+            forgotten[count++] = l;
+    for (size_t n = 0; n < count; n++) {
+        (void)map_remove(&a->lanes, forgotten[n]->action);
+        lane_free(d, forgotten[n]);
+    }
 }
 
 static void sweep_agent(struct agent *a, int64_t now)
@@ -190,8 +243,9 @@ static void sweep_agent(struct agent *a, int64_t now)
 
 static bool is_of_no_use(const struct agent *a, int64_t now)
 {
-    return a->instances.len == 0 && a->queue.len == 0 && a->parked == 0
-           && now - a->seen_at > FORGOTTEN_MS;
+    return a->instances.len == 0 && a->waiting == 0 && a->parked == 0 && !a->limited
+           && a->limiter.open == 0 && now - a->seen_at > FORGOTTEN_MS && !a->settings_text.ptr
+           && !a->breaker_text.ptr && !link_is_in(&a->shut) && !link_is_in(&a->unsaved);
 }
 
 void dispatch_sweep(struct dispatch *d, int64_t now)
@@ -202,11 +256,12 @@ void dispatch_sweep(struct dispatch *d, int64_t now)
 
     for (size_t i = 0; (a = map_next(&d->agents, &i));) {
         sweep_agent(a, now);
+        sweep_lanes(d, a);
         if (count < SWEEP_MAX && is_of_no_use(a, now))
             forgotten[count++] = a;
     }
     for (size_t n = 0; n < count; n++) {
         (void)map_remove(&d->agents, forgotten[n]->name);
-        agent_free(forgotten[n]);
+        agent_free(d, forgotten[n]);
     }
 }

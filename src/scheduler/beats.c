@@ -68,6 +68,15 @@ static struct slice bytes_put(char **at, struct slice s)
     return (struct slice){to, s.len};
 }
 
+/* Does it say something else than the last one did? */
+static bool is_progress(const struct live *l, const struct heartbeat *b)
+{
+    const struct kept_beat *k = kept_of(l, b->of.step);
+
+    return !k || k->direction != b->of.direction || k->attempt != b->of.attempt
+           || !slice_eq(k->pulse.progress, b->progress);
+}
+
 static void keep(struct live *l, const struct heartbeat *b, int64_t now)
 {
     struct slice resume = b->resume.ptr ? b->resume : beats_resume(l, b->of.step);
@@ -115,12 +124,31 @@ static enum beat_status take_beat(struct scheduler *s, const struct heartbeats *
         return is_settled(l) ? BEAT_LATE : BEAT_UNKNOWN;
     if (!slice_eq(a->instance, call->instance_name) || (ls->pending && !ls->delivered))
         return BEAT_UNKNOWN;
+    if (is_progress(l, b))
+        health_moved(&ls->instance->health, scheduler_now(s));
     keep(l, b, scheduler_now(s));
     silence_broken(s, ls);
     return BEAT_ACCEPTED;
 }
 
-static const struct instance *note_life(struct scheduler *s, const struct heartbeats *call)
+static int64_t others_moved_at(const struct instance *but)
+{
+    const struct instance *i = NULL;
+    int64_t at = 0;
+
+    for (size_t k = 0; (i = map_next(&but->agent->instances, &k));)
+        if (i != but)
+            at = max_i64(at, i->health.moved_at);
+    return at;
+}
+
+static void note_stillness(struct instance *i, int64_t now)
+{
+    if (i->open > 0 && now - i->health.moved_at >= HEALTH_STILL_MS) /* few are */
+        health_beat(&i->health, others_moved_at(i), now);
+}
+
+static struct instance *note_life(struct scheduler *s, const struct heartbeats *call)
 {
     struct agent *a = map_get(&s->dispatch.agents, call->agent_name);
     struct instance *i = a ? map_get(&a->instances, call->instance_name) : NULL;
@@ -136,7 +164,9 @@ void scheduler_beats(struct scheduler *s, struct heartbeats *call)
         call->list[i].status = take_beat(s, call, &call->list[i]);
         s->stats.beats[call->list[i].status]++;
     }
-    const struct instance *in = note_life(s, call);
+    struct instance *in = note_life(s, call);
+    if (in)
+        note_stillness(in, scheduler_now(s));
     if (in)
         call->stop_count = call_stops(s, in, call->arena, &call->stop);
 }

@@ -2,7 +2,14 @@
 
 #include <stdlib.h>
 
-enum { CLAIM_MAX = 512, LOAD_MAX = 512, CLAIMS_MAX = 64, LOOK_MAX = 256, POLL_MAX = 256 };
+enum {
+    CLAIM_MAX = 512,
+    LOAD_MAX = 512,
+    CLAIMS_MAX = 64,
+    LOOK_MAX = 256,
+    POLL_MAX = 256,
+    SAVES_MAX = 16
+};
 
 /* One batch on its way: changes, then claims, in one transaction; then readings. */
 struct job {
@@ -26,6 +33,14 @@ struct job {
     struct list_query look;
     struct row_page looked;
     enum err look_err;
+    struct agent_change saves[SAVES_MAX]; /* of breakers */
+    enum err save_errs[SAVES_MAX];
+    size_t save_count;
+    bool reads_agents;
+    uint64_t agents_after, agents_generation;
+    struct agent_row *agents;
+    size_t agent_count;
+    enum err agents_err;
     bool probe; /* nothing is to be done, but does the store work again? */
     enum err err;
     struct error error;
@@ -52,6 +67,18 @@ static void load_all(struct store *store, struct job *j)
     }
 }
 
+/* Each is a transaction of its own: how breakers stand is no part of what became of tasks. */
+static void save_all(struct store *store, struct job *j)
+{
+    struct error e = {0};
+
+    for (size_t i = 0; i < j->save_count; i++) {
+        j->save_errs[i] = store->ops->agent_put(store, &j->saves[i], NULL, &e);
+        if (err_is_transient(j->save_errs[i]))
+            j->error = e;
+    }
+}
+
 static void job_run(struct store_job *sj, struct store *store)
 {
     struct job *j = CONTAINER_OF(sj, struct job, store_job);
@@ -65,6 +92,10 @@ static void job_run(struct store_job *sj, struct store *store)
     else if (j->probe)
         j->err = store->ops->probe(store, &j->error);
     load_all(store, j);
+    save_all(store, j);
+    if (j->reads_agents)
+        j->agents_err = store->ops->agent_since(store, j->agents_after, &j->arena, &j->agents,
+                                                &j->agent_count, &j->agents_generation, &j->error);
     if (j->looks)
         j->look_err = store->ops->list(store, &j->look, &j->arena, &j->looked, &j->error);
     if (j->polls)
@@ -92,9 +123,13 @@ static void job_done(struct store_job *sj)
     s->job_took_ms = scheduler_now(s) - j->asked_at;
     if (err == ERR_OK)
         err = j->look_err     ? j->look_err
+              : j->agents_err ? j->agents_err
               : j->poll_err   ? j->poll_err
               : j->survey_err ? j->survey_err
                               : j->lease_err;
+    for (size_t i = 0; i < j->save_count && err == ERR_OK; i++)
+        if (err_is_transient(j->save_errs[i]))
+            err = j->save_errs[i];
     for (size_t i = 0; i < j->load_count && err == ERR_OK; i++)
         if (j->loads[i].err != ERR_OK && err_is_transient(j->loads[i].err)) {
             err = j->loads[i].err;
@@ -106,6 +141,10 @@ static void job_done(struct store_job *sj)
         shared_surveyed(s, &j->survey);
     if (j->surveys && j->survey_err != ERR_OK)
         s->survey_at = 0; /* as soon as the store is asked again */
+    for (size_t i = 0; i < j->save_count; i++)
+        breakers_saved(s, &j->saves[i], j->save_errs[i]);
+    if (j->reads_agents && j->agents_err == ERR_OK)
+        breakers_read(s, j->agents, j->agent_count, j->agents_generation);
     if (j->err == ERR_OK && s->outside.committed
         && j->batch.change_count + j->batch.claim_count > 0)
         s->outside.committed(s->outside.arg, j->batch.change_count, sj->took_us);
@@ -266,30 +305,80 @@ static struct claim *add_claim(struct scheduler *s, struct job *j, enum claim_ki
     return c;
 }
 
-static void claim_for_agent(struct scheduler *s, struct job *j, struct agent *a)
+/* Of the ranks from `from` up to `before`; 0: to the last. */
+static void claim_range(struct scheduler *s, struct job *j, const struct agent *a, size_t room,
+                        int64_t from, int64_t before)
 {
-    int64_t now = scheduler_now(s);
-    size_t want = start_room(a, now);
+    struct claim *c = room > 0 ? add_claim(s, j, CLAIM_AGENT) : NULL;
 
-    if (!a->backlog || !dispatch_is_connected(a, now) || a->queue.len >= want)
-        return;
-    struct claim *c = add_claim(s, j, CLAIM_AGENT);
     if (!c)
         return;
     c->agent = arena_copy(&j->arena, a->name);
-    if (want - a->queue.len < c->limit)
-        c->limit = want - a->queue.len;
+    c->rank_from = from;
+    c->rank_before = before;
+    if (room < c->limit)
+        c->limit = room;
+}
+
+/* Two actions may happen to share a line: then what one has no room for, the other leaves alone. */
+static size_t room_of_line(const struct agent *a, size_t nth, int64_t now)
+{
+    size_t room = lane_room(a->lines[nth], now);
+
+    for (size_t i = 0; i < a->line_count && room > 0; i++)
+        if (a->lines[i]->line == a->lines[nth]->line) {
+            size_t other = lane_held_by(a->lines[i], now) ? 0 : lane_room(a->lines[i], now);
+            room = other < room ? other : room;
+        }
+    return room;
+}
+
+/* Its line, and what is between that and the next one. */
+static void claim_for_line(struct scheduler *s, struct job *j, const struct agent *a, size_t nth,
+                           size_t loose, int64_t now)
+{
+    const struct lane *l = a->lines[nth];
+    int64_t end = l->line + (INT64_C(1) << LINE_SHIFT);
+    int64_t next = nth + 1 < a->line_count ? a->lines[nth + 1]->line : 0;
+
+    if (l->backlog)
+        claim_range(s, j, a, room_of_line(a, nth, now), l->line, end);
+    if (l->more && (next == 0 || next > end))
+        claim_range(s, j, a, loose, end, next);
+}
+
+static void claim_for_agent(struct scheduler *s, struct job *j, struct agent *a)
+{
+    const struct lane plain = {.agent = a}; /* any that has no limit of its own */
+    int64_t now = scheduler_now(s);
+    bool connected = dispatch_is_connected(a, now);
+    size_t loose = connected ? lane_room(&plain, now) : 0;
+    size_t first = a->claim_line;
+
+    if (a->backlog)
+        claim_range(s, j, a, loose, INT64_MIN, a->line_count ? a->lines[0]->line : 0);
+    a->claim_line = 0;
+    for (size_t i = 0; connected && i < a->line_count; i++) {
+        size_t nth = (first + i) % a->line_count;
+        if (j->batch.claim_count + 2 > CLAIMS_MAX) {
+            a->claim_line = nth;
+            return;
+        }
+        claim_for_line(s, j, a, nth, loose, now);
+    }
 }
 
 static void gather_claims(struct scheduler *s, struct job *j)
 {
     struct agent *a = NULL;
 
-    if (s->draining || s->stats.live >= s->config.live_max || !shared_may_claim(s))
+    if (s->draining || !shared_may_claim(s))
         return;
     j->batch.claims = arena_alloc(&j->arena, CLAIMS_MAX * sizeof *j->batch.claims);
-    if (s->taking_over)
+    if (s->taking_over) /* what it was at work on: until that is known, limits let nothing begin */
         (void)add_claim(s, j, CLAIM_BOOT);
+    if (s->stats.live >= s->config.live_max)
+        return;
     if (s->reclaiming)
         (void)add_claim(s, j, CLAIM_NODE);
     if (s->time_next_at != 0 && s->time_next_at <= scheduler_now(s))
@@ -348,7 +437,10 @@ bool flush(struct scheduler *s)
     j->polls = s->polling;
     j->poll_after_seq = s->poll_after_seq;
     j->probe = s->troubled;
-    bool any = j->seizes || j->polls || j->looks || j->probe
+    j->save_count = breakers_to_save(s, &j->arena, j->saves, SAVES_MAX);
+    j->reads_agents = s->agents_stale;
+    j->agents_after = s->agents_generation;
+    bool any = j->seizes || j->polls || j->looks || j->probe || j->reads_agents || j->save_count
                || j->batch.change_count + j->batch.claim_count + j->load_count > 0;
     j->surveys = shared_survey(s, &j->arena, any, &j->survey);
     if (!any && !j->surveys) {

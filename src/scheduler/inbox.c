@@ -186,11 +186,20 @@ static void count_end(struct live *l, uint16_t step)
     if (st->attempt_count == 0)
         return;
     const struct attempt *last = &st->attempts[st->attempt_count - 1];
+    struct live_step *ls = &l->steps[step];
     l->ended[last->direction][last->outcome]++;
+    bool failed = last->outcome == OUTCOME_FAILED || last->outcome == OUTCOME_TIMED_OUT;
     if (last->outcome == OUTCOME_COMPLETED)
-        l->steps[step].completed[last->direction]++;
-    else if (last->outcome == OUTCOME_FAILED || last->outcome == OUTCOME_TIMED_OUT)
-        l->steps[step].failed[last->direction]++;
+        ls->completed[last->direction]++;
+    else if (failed)
+        ls->failed[last->direction]++;
+    ls->end = (struct attempt_end){
+        .any = failed || last->outcome == OUTCOME_COMPLETED,
+        .bad = last->outcome == OUTCOME_TIMED_OUT || (failed && ls->retryable),
+        .direction = last->direction,
+        .began_at = last->started_at,
+        .ended_at = last->ended_at,
+    };
 }
 
 /* An attempt that ended has no place any more. */
@@ -245,9 +254,18 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
     c->answer = ANSWER_UNKNOWN;
     if (!event_of(s, l, c, &e))
         return;
+    e.spared = breakers_spare(s, l, &e);
+    if (e.kind == EVENT_HASTEN && l->task.locked_by.ptr && !live_is_ours(s, l)) {
+        c->answer = ANSWER_REFUSED; /* whose it is has it in memory: it does not wait for long */
+        return;
+    }
     c->answer = live_decide(s, l, &e);
-    if (e.kind == EVENT_ELSEWHERE && c->answer == ANSWER_ACCEPTED)
-        live_goes_elsewhere(s, &l->steps[e.step]);
+    if (c->answer == ANSWER_ACCEPTED && e.kind == EVENT_ELSEWHERE)
+        live_goes_elsewhere(s, l, (uint16_t)e.step);
+    if (c->answer == ANSWER_ACCEPTED && e.kind == EVENT_RESULT) {
+        l->steps[e.step].retryable = e.retryable;
+        l->steps[e.step].wished = e.retry_after_ms > 0;
+    }
     if (c->answer == ANSWER_ACCEPTED || is_in_work_unowned(l))
         take_ownership(s, l);
     clear_ended(s, l);

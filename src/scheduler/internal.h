@@ -10,7 +10,7 @@
  *                    in flight its change is with the store: nothing of it may be decided, since
  * nobody knows yet on what; commands gather in its inbox
  *
- * A step is in one place: in its agent's queue (wants a place), or in its instance's `sent` (its
+ * A step is in one place: in its lane's queue (wants a place), or in its instance's `sent` (its
  * attempt is open), or nowhere.
  */
 
@@ -38,21 +38,32 @@ struct command {
 
 struct live;
 
+/* How an attempt ended that is not durable yet. */
+struct attempt_end {
+    bool any, bad;
+    enum direction direction;
+    int64_t began_at, ended_at;
+};
+
 /* The volatile side of a step. */
 struct live_step {
-    struct heap_node want; /* in its agent's queue */
-    struct agent *queue_of;
+    struct heap_node want; /* in its lane's queue */
+    struct lane *queue_of;
     struct link sent; /* in its instance's list, while its attempt is open */
     struct instance *instance;
+    struct lane *counted; /* where its open attempt counts */
     struct link assigned; /* in the list of the call that is to carry it */
     struct work *work;
     struct live *live;
     uint64_t seen; /* the instance's call that last said to hold it */
     uint16_t step;
-    bool pending;   /* its start is not durable yet; its call waits for that */
-    bool delivered; /* an answer with it was sent, or (after a restart) may have been */
-    bool stop;      /* its agent is to be told to stop */
-    bool stop_told; /* an answer said so */
+    bool pending;           /* its start is not durable yet; its call waits for that */
+    bool delivered;         /* an answer with it was sent, or (after a restart) may have been */
+    bool stop;              /* its agent is to be told to stop */
+    bool stop_told;         /* an answer said so */
+    bool retryable, wished; /* the last error; its agent said when to try again */
+    uint32_t trial;         /* its attempt is one of its agent's breaker, of that epoch; 0: no */
+    struct attempt_end end; /* since the last commit */
     uint8_t completed[2], failed[2]; /* attempts by direction, since the last commit */
     bool elsewhere;                  /* its attempt is open, and no instance has it */
     bool last_call;                  /* its silence is too long, but a beat may be on its way ... */
@@ -71,8 +82,9 @@ struct live {
     struct link beats; /* the latest heartbeat of each open attempt (beats.c) */
     uint64_t told;     /* the revision that the world was told of, or was not to be told of */
     struct link dirty_link, load_link, inbox_link;
-    struct heap_node nap;            /* the next moment at which a step wants a place */
-    int64_t row_wake_at;             /* what the row has */
+    struct link counted;  /* open attempts that count while its row is being read (limits.c) */
+    struct heap_node nap; /* the next moment at which a step wants a place */
+    int64_t row_wake_at;  /* what the row has */
     uint16_t ended[2][ATTEMPT_ENDS]; /* attempts, since the last commit */
     struct slice waiting_for;
     int64_t rank;
@@ -99,6 +111,9 @@ struct scheduler {
     struct link puzzled;               /* of struct live, by load_link: their definitions ... */
     struct registry_wait definitions;  /* ... are being read */
     struct link answerable;            /* of struct work, by `turn`: closed and settled */
+    struct link shut, unsaved;         /* of struct agent (breakers.c) */
+    bool agents_stale, agents_known;   /* what is said of agents is to be read; was read once */
+    uint64_t agents_generation;        /* up to which */
     struct heap waits;                 /* of struct work: end of the wait */
     struct heap naps;                  /* of struct live */
     struct heap silences;              /* of struct live_step: who may not be silent for ever */
@@ -107,6 +122,8 @@ struct scheduler {
     int64_t retry_at;                  /* after trouble, nothing is committed before */
     int64_t time_next_at;              /* when to claim what sleeps; 0: nothing does */
     int64_t sweep_at;
+    struct link lost; /* open attempts of tasks that others took from us, until they must be over */
+    bool uncounted;   /* there may be open attempts of ours that are not counted yet */
     size_t claim_from; /* where in the map of agents the next batch begins to claim */
     bool taking_over;  /* rows of older boots may be left */
     /* After a claim of unknown outcome we may own rows that we do not know: all that are in work
@@ -150,8 +167,9 @@ void live_drop(struct scheduler *s, struct live *l);   /* frees it; its inbox is
 void live_dirty(struct scheduler *s, struct live *l);
 bool live_is_ours(const struct scheduler *s, const struct live *l);
 bool live_any_open(const struct live *l);
-void live_detach_step(struct scheduler *s, struct live_step *ls);    /* out of all lists */
-void live_goes_elsewhere(struct scheduler *s, struct live_step *ls); /* no instance has it now */
+void live_detach_step(struct scheduler *s, struct live_step *ls); /* out of all lists */
+void live_goes_elsewhere(struct scheduler *s, struct live *l,
+                         uint16_t step); /* no instance has it now */
 enum answer live_decide(struct scheduler *s, struct live *l, const struct event *e);
 
 /* inbox.c: commands */
@@ -170,14 +188,33 @@ void submit_done(struct scheduler *s, struct live *l, struct command *c);
 /* start.c: from ready to running */
 void start_refresh(struct scheduler *s,
                    struct live *l); /* queues what is ready, naps for what will be */
-void start_unqueue(struct scheduler *s, struct live *l);  /* takes all of it out of the queues */
-size_t start_room(const struct agent *a, int64_t now);    /* tasks worth holding for it */
+void start_unqueue(struct scheduler *s, struct live *l); /* takes all of it out of the queues */
+struct lane *start_lane(struct scheduler *s, const struct live *l, uint16_t step);
 void start_match(struct scheduler *s);                    /* gives wants to places */
 bool start_has_room(struct scheduler *s, struct live *l); /* may a submission be claimed? */
 /* Should the task go back to the store? Then its waiting_for and rank are set. */
 bool start_should_release(struct scheduler *s, struct live *l);
 void start_wait_fields(struct scheduler *s, struct live *l);
 int64_t task_rank(const struct task *t);
+
+/* breakers.c */
+struct agent *agent_of_attempts(struct scheduler *s, const struct live *l, uint16_t step,
+                                enum direction d);
+void breakers_tick(struct scheduler *s, int64_t now);
+int64_t breakers_next(const struct scheduler *s); /* when something changes by itself; 0: never */
+/* Is the failure that this event tells of one of an outage? */
+bool breakers_spare(struct scheduler *s, const struct live *l, const struct event *e);
+/* The step's attempt takes no place of a trial any more. */
+void breakers_trial_over(struct scheduler *s, struct live *l, uint16_t step);
+/* What the step's `end` says is durable. */
+void breakers_count(struct scheduler *s, struct agent *a, struct live *l, uint16_t step);
+/* What others said of agents has that generation. */
+void breakers_heard(struct scheduler *s, uint64_t generation);
+void breakers_read(struct scheduler *s, const struct agent_row *rows, size_t count,
+                   uint64_t generation);
+/* What is to be written of them, in `a`; and what came of one of it. */
+size_t breakers_to_save(struct scheduler *s, struct arena *a, struct agent_change *ret, size_t max);
+void breakers_saved(struct scheduler *s, const struct agent_change *c, enum err err);
 
 /* inputs.c: expressions of a task */
 bool input_of_step(struct scheduler *s, struct live *l, uint16_t step, struct value *ret,
@@ -186,6 +223,19 @@ enum err input_condition(struct scheduler *s, struct live *l, uint16_t step, boo
                          struct error *e);
 void input_output(struct scheduler *s, struct live *l); /* of the processed task */
 struct slice step_known_output(const struct step *s);
+
+/* limits.c: what is at work, counted where the limits are */
+void limits_open(struct scheduler *s, struct live_step *ls, struct lane *lane,
+                 struct instance *i);                  /* an attempt is at work */
+void limits_close(struct live_step *ls);               /* it is so no more */
+void limits_keep(struct live *l);                      /* its row is about to be read */
+void limits_kept(struct scheduler *s, struct live *l); /* it was read */
+void limits_forget(struct live *l);                    /* and there is nothing of it */
+void limits_expire(struct scheduler *s, int64_t now);
+int64_t limits_next(const struct scheduler *s); /* 0: never */
+void limits_look(struct scheduler *s);          /* is all counted by now? */
+bool limits_may_start(const struct scheduler *s, const struct agent *a);
+void limits_share(struct scheduler *s, const struct survey *v);
 
 /* beats.c: heartbeats */
 void beats_forget(struct live *l, uint16_t step); /* its attempt has ended */

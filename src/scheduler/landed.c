@@ -73,6 +73,19 @@ static void tell_change(struct scheduler *s, struct live *l)
         s->outside.task_changed(s->outside.arg, &l->definition->workflow, &l->task);
 }
 
+/* The instance that had the latest attempt in that direction that came to something. */
+static struct instance *who_had_it(const struct agent *a, const struct step *st, enum direction d)
+{
+    for (uint16_t i = st->attempt_count; i > 0; i--) {
+        const struct attempt *at = &st->attempts[i - 1];
+        if (at->direction == d
+            && (at->outcome == OUTCOME_COMPLETED || at->outcome == OUTCOME_FAILED
+                || at->outcome == OUTCOME_TIMED_OUT))
+            return map_get(&a->instances, at->instance);
+    }
+    return NULL;
+}
+
 /* For the agents that had them. */
 static void count_step_ends(struct scheduler *s, struct live *l, uint16_t step)
 {
@@ -87,7 +100,15 @@ static void count_step_ends(struct scheduler *s, struct live *l, uint16_t step)
         a->completed += ls->completed[d];
         a->failed += ls->failed[d];
         ls->completed[d] = ls->failed[d] = 0;
+        if (ls->end.any && ls->end.direction == (enum direction)d) {
+            struct instance *in = who_had_it(a, &l->task.steps[step], ls->end.direction);
+            if (in)
+                health_ended(&in->health, &a->ends, !ls->end.bad, scheduler_now(s));
+            breakers_count(s, a, l, step);
+        }
     }
+    if (ls->trial != 0 && !step_is_open(&l->task.steps[step]))
+        breakers_trial_over(s, l, step);
 }
 
 static void count_ends(struct scheduler *s, struct live *l)
@@ -203,6 +224,19 @@ static void landed_row(struct scheduler *s, const struct task_row *row)
     go_on_from_row(s, l);
 }
 
+static void nothing_is_left(struct agent *a, const struct claim *c)
+{
+    if (c->rank_from == INT64_MIN)
+        a->backlog = false;
+    for (size_t i = 0; i < a->line_count; i++) {
+        struct lane *l = a->lines[i];
+        if (c->rank_from == l->line)
+            l->backlog = false;
+        else if (c->rank_from == l->line + (INT64_C(1) << LINE_SHIFT))
+            l->more = false;
+    }
+}
+
 void landed_claim(struct scheduler *s, const struct claim *c)
 {
     s->stats.claims += c->row_count;
@@ -220,14 +254,14 @@ void landed_claim(struct scheduler *s, const struct claim *c)
         break;
     case CLAIM_AGENT:
         if (!c->more) /* what is submitted or released from now on says so itself */
-            dispatch_agent(&s->dispatch, c->agent)->backlog = false;
+            nothing_is_left(dispatch_agent(&s->dispatch, c->agent), c);
         break;
     }
 }
 
 void landed_claims_unknown(struct scheduler *s)
 {
-    s->looking = true;
+    s->looking = s->uncounted = true;
     s->look_state = TASK_PROCESSING;
     s->look_before_seq = 0;
 }

@@ -16,6 +16,7 @@ struct live *live_stub(struct scheduler *s, struct slice id)
     list_init(&l->inbox);
     list_init(&l->applied);
     list_init(&l->beats);
+    list_init(&l->counted);
     map_put(&s->lives, l->id, l);
     s->stats.live++;
     return l;
@@ -40,7 +41,7 @@ static void detach_instance(struct scheduler *s, struct live_step *ls)
     struct work *w = ls->pending ? ls->work : NULL;
 
     silence_end(s, ls);
-    link_remove(&ls->sent);
+    limits_close(ls);
     link_remove(&ls->assigned);
     if (ls->work) {
         ASSERT(ls->work->assigned_count > 0);
@@ -57,14 +58,17 @@ static void detach_instance(struct scheduler *s, struct live_step *ls)
 void live_detach_step(struct scheduler *s, struct live_step *ls)
 {
     if (ls->queue_of)
-        heap_remove(&ls->queue_of->queue, &ls->want);
+        lane_remove(ls->queue_of, &ls->want);
     ls->queue_of = NULL;
     ls->elsewhere = false;
     detach_instance(s, ls);
 }
 
-void live_goes_elsewhere(struct scheduler *s, struct live_step *ls)
+void live_goes_elsewhere(struct scheduler *s, struct live *l, uint16_t step)
 {
+    struct live_step *ls = &l->steps[step];
+
+    breakers_trial_over(s, l, step);
     s->stats.open_attempts -= link_is_in(&ls->sent);
     detach_instance(s, ls);
     ls->elsewhere = true;
@@ -78,6 +82,7 @@ void live_unload(struct scheduler *s, struct live *l)
         struct live_step *ls = &l->steps[i];
         s->stats.open_attempts -= link_is_in(&ls->sent);
         s->stats.waiting -= ls->queue_of != NULL;
+        breakers_trial_over(s, l, i);
         live_detach_step(s, ls);
     }
     heap_remove(&s->naps, &l->nap);
@@ -106,6 +111,7 @@ void live_reload(struct scheduler *s, struct live *l)
 {
     ASSERT(!l->in_flight);
     rewind_commands(l);
+    limits_keep(l);
     live_unload(s, l);
     l->reload = false;
     link_remove(&l->load_link);
@@ -121,6 +127,7 @@ void live_drop(struct scheduler *s, struct live *l)
     link_remove(&l->load_link);
     link_remove(&l->inbox_link);
     beats_forget_all(l);
+    limits_forget(l);
     (void)map_remove(&s->lives, l->id);
     s->stats.live--;
     arena_fini(&l->keys);
@@ -159,12 +166,11 @@ static void adopt_open_attempt(struct scheduler *s, struct live *l, uint16_t i)
     const struct workflow_step *ws = &l->definition->workflow.steps[i];
     const struct call_spec *spec = a->direction == DIRECTION_UNDO ? &ws->undo : &ws->call;
     struct agent *agent = dispatch_agent(&s->dispatch, spec->agent);
-    ls->instance = dispatch_instance(agent, a->instance);
+    limits_open(s, ls, dispatch_lane(agent, spec->action), dispatch_instance(agent, a->instance));
     ls->delivered = true;
     ls->stop = l->task.direction == DIRECTION_UNDO && a->direction == DIRECTION_FORWARD;
-    list_push(&ls->instance->sent, &ls->sent);
-    s->stats.open_attempts++;
     silence_begin_anew(s, ls);
+    ls->trial = breaker_adopt(&agent->breaker, a->started_at);
     if (ls->instance->called)
         call_poke(s, ls->instance);
 }
@@ -250,6 +256,7 @@ bool live_load(struct scheduler *s, struct live *l, const struct task_row *row, 
         ls->step = i;
         adopt_open_attempt(s, l, i);
     }
+    limits_kept(s, l);
     post_requests(s, l, row->request);
     return true;
 }

@@ -36,8 +36,14 @@ struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_q
     list_init(&s->inboxes);
     list_init(&s->answerable);
     list_init(&s->puzzled);
+    list_init(&s->lost);
+    /* where others share the limits, how many they are is not known yet */
+    dispatch_init(&s->dispatch, (struct share){.nodes = !c->shared}, scheduler_now(s));
+    list_init(&s->shut);
+    list_init(&s->unsaved);
+    s->agents_stale = true;
     s->definitions.told = live_definitions_read;
-    s->taking_over = true;
+    s->taking_over = s->uncounted = true;
     s->time_next_at = 1; /* unknown: ask at once */
     return s;
 }
@@ -76,6 +82,7 @@ void scheduler_free(struct scheduler *s)
     drop_all_calls(s);
     link_remove(&s->definitions.link);
     heap_fini(&s->waits);
+    limits_expire(s, INT64_MAX);
     heap_fini(&s->naps);
     heap_fini(&s->silences);
     map_fini(&s->lives);
@@ -132,22 +139,33 @@ static void process_inboxes(struct scheduler *s)
     }
 }
 
+/* Those that came last stand at the end, as far as a heap has an order. */
+static void sweep_lane(struct scheduler *s, const struct lane *lane, int64_t now)
+{
+    size_t most = lane_is_served(lane, now) ? lane_excess(lane, now) : lane->queue.len;
+
+    for (size_t k = lane->queue.len; k > 0 && most > 0; k--) {
+        struct live *l = CONTAINER_OF(lane->queue.nodes[k - 1], struct live_step, want)->live;
+        if (!start_should_release(s, l))
+            continue;
+        live_dirty(s, l);
+        most--;
+    }
+}
+
 /* Tasks that wait in vain go back to the store, where another node may find them. */
 static void sweep(struct scheduler *s, int64_t now)
 {
-    struct agent *a = NULL;
-
     if (now < s->sweep_at)
         return;
     s->sweep_at = now + SWEEP_MS;
-    for (size_t i = 0; (a = map_next(&s->dispatch.agents, &i));) {
-        if (a->queue.len == 0 || dispatch_is_connected(a, now))
+    LIST_FOREACH (link, after, &s->dispatch.busy) {
+        struct agent *a = CONTAINER_OF(link, struct agent, busy);
+        struct lane *lane = NULL;
+        if (!a->limited && dispatch_may_start(a, now))
             continue;
-        for (size_t k = 0; k < a->queue.len; k++) {
-            struct live *l = CONTAINER_OF(a->queue.nodes[k], struct live_step, want)->live;
-            if (start_should_release(s, l))
-                live_dirty(s, l);
-        }
+        for (size_t i = 0; (lane = map_next(&a->lanes, &i));)
+            sweep_lane(s, lane, now);
     }
     dispatch_sweep(&s->dispatch, now);
 }
@@ -164,6 +182,8 @@ static int64_t next_turn(const struct scheduler *s)
     int64_t at = earlier(wait ? wait->key : 0, nap ? nap->key : 0);
 
     at = earlier(at, silence_next(s));
+    at = earlier(at, earlier(dispatch_wakes_at(&s->dispatch), limits_next(s)));
+    at = earlier(at, breakers_next(s));
     if (s->stats.waiting > 0)
         at = earlier(at, s->sweep_at);
     if (s->job)
@@ -174,7 +194,7 @@ static int64_t next_turn(const struct scheduler *s)
     if (!s->draining && s->stats.live < s->config.live_max && shared_may_claim(s))
         at = earlier(at, s->time_next_at);
     bool more = !list_empty(&s->dirty) || !list_empty(&s->loads) || !list_empty(&s->inboxes)
-                || s->looking || s->troubled;
+                || !list_empty(&s->unsaved) || s->agents_stale || s->looking || s->troubled;
     return more ? scheduler_now(s) : at;
 }
 
@@ -182,10 +202,14 @@ int64_t scheduler_turn(struct scheduler *s)
 {
     int64_t now = scheduler_now(s);
 
+    breakers_tick(s, now);
     wake_naps(s, now);
     silence_look(s, now);
     process_inboxes(s);
     sweep(s, now);
+    limits_expire(s, now);
+    limits_look(s);
+    dispatch_wake(&s->dispatch, now);
     start_match(s);
     call_expire(s, now); /* after that: a call that does not wait takes what there is */
     (void)flush(s);

@@ -202,6 +202,14 @@ bool scheduler_has(const struct scheduler *s, struct slice id);
  * is unlocked and due. */
 void scheduler_requested(struct scheduler *s, struct slice id, bool released);
 
+/* What is said of an agent, durably: taken over at once. What others say is read by itself, and all
+ * of it before the first attempt starts. */
+void scheduler_agent_said(struct scheduler *s, const struct agent_row *row);
+/* What agent_row.breaker has to be if somebody opens or closes it by hand now; `reason` may be
+ * NONE. */
+void scheduler_breaker_by_hand(const struct scheduler *s, struct slice name, bool open,
+                               struct slice reason, struct buf *ret);
+
 /* No more claims and starts; parked calls are answered, once; what is not running is released.
  * Results are still taken. Calls that come without any stay parked, so that idle agents do not
  * spin. */

@@ -158,14 +158,19 @@ static void look_after(struct scheduler *s, const struct survey *v)
         s->time_next_at = v->due_at;
     for (size_t i = 0; i < v->agent_count; i++) {
         struct agent *a = map_get(&s->dispatch.agents, v->agents[i]);
-        if (a)
-            a->backlog |= v->waiting[i];
+        if (!a || !v->waiting[i])
+            continue;
+        a->backlog = true;
+        for (size_t k = 0; k < a->line_count; k++)
+            a->lines[k]->backlog = a->lines[k]->more = true;
     }
 }
 
 void shared_surveyed(struct scheduler *s, const struct survey *v)
 {
     shared_leased(s, v->now, &v->own);
+    limits_share(s, v);
+    breakers_heard(s, v->own.generations.agents);
     if (!s->config.idle)
         look_after(s, v);
     if (s->outside.surveyed)

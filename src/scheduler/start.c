@@ -14,23 +14,21 @@ static const struct call_spec *spec_of(const struct live *l, uint16_t step)
     return l->task.direction == DIRECTION_UNDO ? &ws->undo : &ws->call;
 }
 
-static struct agent *agent_of(struct scheduler *s, const struct live *l, uint16_t step)
+struct lane *start_lane(struct scheduler *s, const struct live *l, uint16_t step)
 {
-    return dispatch_agent(&s->dispatch, spec_of(l, step)->agent);
+    const struct call_spec *spec = spec_of(l, step);
+
+    return dispatch_lane(dispatch_agent(&s->dispatch, spec->agent), spec->action);
 }
 
-/* How many tasks it is worth holding for an agent: what its places take, and as much again, so that
- * they never wait for the store. */
-size_t start_room(const struct agent *a, int64_t now)
+/* Where a step stands in its agent's queue. Who has failed in an outage goes behind those that have
+ * not been tried: or the oldest would be its trials for ever, and if it is they that fail and not
+ * the service, nobody would find out. */
+static int64_t step_rank(const struct task *t, uint16_t step)
 {
-    return 2 * (size_t)dispatch_places(a, now);
-}
+    int64_t spared = t->steps[step].spared_at;
 
-/* And how many that have begun are kept when they come faster than it works: letting go of a task
- * and claiming it again are two writes. */
-static size_t keep_of(const struct agent *a, int64_t now)
-{
-    return 2 * start_room(a, now) + 1024;
+    return spared ? max_i64(task_rank(t), spared - t->priority * AGING_MS) : task_rank(t);
 }
 
 /* The ready steps of a task, with the task's own not_before. */
@@ -52,7 +50,7 @@ void start_unqueue(struct scheduler *s, struct live *l)
         struct live_step *ls = &l->steps[i];
         if (!ls->queue_of)
             continue;
-        heap_remove(&ls->queue_of->queue, &ls->want);
+        lane_remove(ls->queue_of, &ls->want);
         ls->queue_of = NULL;
         s->stats.waiting--;
     }
@@ -120,8 +118,8 @@ void start_refresh(struct scheduler *s, struct live *l)
             nap_until = nap_until ? min_i64(nap_until, ready[i].at) : ready[i].at;
             continue;
         }
-        ls->queue_of = agent_of(s, l, ready[i].step);
-        heap_push(&ls->queue_of->queue, &ls->want, task_rank(&l->task));
+        ls->queue_of = start_lane(s, l, ready[i].step);
+        lane_push(&s->dispatch, ls->queue_of, &ls->want, step_rank(&l->task, ready[i].step));
         s->stats.waiting++;
     }
     int64_t stale = shared_stale_at(s, l);
@@ -144,11 +142,20 @@ bool start_has_room(struct scheduler *s, struct live *l)
     if (s->draining || s->stats.live >= s->config.live_max || !shared_may_claim(s))
         return false;
     for (size_t i = 0; i < count; i++) {
-        const struct agent *a = agent_of(s, l, ready[i].step);
-        if (ready[i].at <= now && !a->backlog && a->queue.len < start_room(a, now))
+        const struct lane *lane = start_lane(s, l, ready[i].step);
+        bool backlog = lane->limited ? lane->backlog : lane->agent->backlog;
+        if (ready[i].at <= now && !backlog && lane_room(lane, now) > 0)
             return true;
     }
     return false;
+}
+
+/* To wait for: who can be reached, if any; with room, if any. */
+static bool is_better(const struct lane *l, const struct lane *than, int64_t now)
+{
+    if (lane_is_served(l, now) != lane_is_served(than, now))
+        return lane_is_served(l, now);
+    return lane_held_by(l, now) == HELD_BY_NOTHING && lane_held_by(than, now) != HELD_BY_NOTHING;
 }
 
 /* For a row without owner: whom it waits for, and since when. */
@@ -157,21 +164,26 @@ void start_wait_fields(struct scheduler *s, struct live *l)
     struct ready *ready = NULL;
     size_t count = ready_of(s, l, &ready);
     int64_t now = scheduler_now(s);
-    struct agent *waits_for = NULL;
+    struct lane *waits_for = NULL;
+    int64_t rank = 0;
     int64_t due = 0;
 
     for (size_t i = 0; i < count; i++) {
-        struct agent *a = agent_of(s, l, ready[i].step);
+        struct lane *lane = start_lane(s, l, ready[i].step);
         if (ready[i].at > now)
             due = due ? min_i64(due, ready[i].at) : ready[i].at;
-        else if (!waits_for
-                 || (dispatch_is_connected(a, now) && !dispatch_is_connected(waits_for, now)))
-            waits_for = a; /* one who can be reached, if any */
+        else if (!waits_for || is_better(lane, waits_for, now)) {
+            waits_for = lane;
+            rank = step_rank(&l->task, ready[i].step);
+        }
     }
     if (waits_for) {
-        waits_for->backlog = true;
-        l->waiting_for = waits_for->name;
-        l->rank = task_rank(&l->task);
+        if (waits_for->limited)
+            waits_for->backlog = true;
+        else
+            waits_for->agent->backlog = true;
+        l->waiting_for = waits_for->agent->name;
+        l->rank = lane_rank(waits_for, rank);
         return;
     }
     l->waiting_for = SLICE("time");
@@ -191,11 +203,11 @@ bool start_should_release(struct scheduler *s, struct live *l)
         return false;
     size_t count = ready_of(s, l, &ready);
     for (size_t i = 0; i < count; i++) {
-        const struct agent *a = agent_of(s, l, ready[i].step);
+        const struct lane *lane = start_lane(s, l, ready[i].step);
         if (s->draining)
             continue;
         if (ready[i].at > now ? ready[i].at - now <= NAP_MS
-                              : dispatch_is_connected(a, now) && a->queue.len <= keep_of(a, now))
+                              : lane_is_served(lane, now) && !lane_is_too_long(lane, now))
             return false;
     }
     return count > 0 || s->draining;
@@ -216,7 +228,7 @@ static void grow_attempts(struct live *l, struct step *st)
 }
 
 /* Gives a step that is ready to a call that has a place. False: it did not start after all. */
-static bool start_step(struct scheduler *s, struct live_step *ls, struct work *w)
+static bool start_step(struct scheduler *s, struct live_step *ls, struct lane *lane, struct work *w)
 {
     struct live *l = ls->live;
     struct step *st = &l->task.steps[ls->step];
@@ -236,10 +248,12 @@ static bool start_step(struct scheduler *s, struct live_step *ls, struct work *w
     grow_attempts(l, st);
     if (live_decide(s, l, &start) != ANSWER_ACCEPTED)
         return false; /* its deadline passed while it was in the queue */
-    ls->instance = w->instance;
-    list_push(&w->instance->sent, &ls->sent);
-    s->stats.open_attempts++;
+    limits_open(s, ls, lane, w->instance);
+    lane_begin(lane, scheduler_now(s));
+    health_begun(&w->instance->health, scheduler_now(s));
     call_assign(s, w, ls);
+    breakers_trial_over(s, l, ls->step); /* of an attempt that has ended, and is not durable yet */
+    ls->trial = breaker_start(&w->agent->breaker);
     ls->pending = true;
     w->unsettled++;
     return true;
@@ -247,14 +261,19 @@ static bool start_step(struct scheduler *s, struct live_step *ls, struct work *w
 
 static void match_agent(struct scheduler *s, struct agent *a)
 {
-    while (a->queue.len > 0 && !list_empty(&a->calls)) {
-        struct live_step *ls = CONTAINER_OF(a->queue.nodes[0], struct live_step, want);
-        heap_remove(&a->queue, &ls->want);
+    int64_t now = scheduler_now(s);
+    struct lane *lane = NULL;
+    struct work *w = NULL;
+
+    while (!list_empty(&a->calls) && breaker_room(&a->breaker, &a->settings.breaker) > 0
+           && (lane = dispatch_next_lane(&s->dispatch, a, now))
+           && (w = dispatch_next_call(&s->dispatch, a, now))) {
+        struct live_step *ls = CONTAINER_OF(lane->queue.nodes[0], struct live_step, want);
+        lane_remove(lane, &ls->want);
         ls->queue_of = NULL;
         s->stats.waiting--;
-        struct work *w = CONTAINER_OF(a->calls.next, struct work, turn);
         ASSERT(w->assigned_count < w->max);
-        if (start_step(s, ls, w)) {
+        if (start_step(s, ls, lane, w)) {
             link_remove(&w->turn); /* instances take turns */
             if (w->assigned_count < w->max)
                 list_push(&a->calls, &w->turn);
@@ -264,11 +283,17 @@ static void match_agent(struct scheduler *s, struct agent *a)
 
 void start_match(struct scheduler *s)
 {
-    struct agent *a = NULL;
+    struct link seen;
 
-    if (s->draining)
+    if (s->draining || !s->agents_known)
         return;
-    for (size_t i = 0; (a = map_next(&s->dispatch.agents, &i));)
-        if (a->queue.len > 0 && !list_empty(&a->calls))
+    list_init(&seen); /* what starts, or does not after all, makes others busy, and idle */
+    for (struct link *first = NULL; (first = list_first(&s->dispatch.busy));) {
+        struct agent *a = CONTAINER_OF(first, struct agent, busy);
+        link_remove(first);
+        list_push(&seen, first);
+        if (limits_may_start(s, a))
             match_agent(s, a);
+    }
+    list_take_all(&s->dispatch.busy, &seen);
 }

@@ -56,13 +56,14 @@ static void look_at_queue(const struct witness *y, const struct agent *a, int st
 {
     const struct live_step *ls = y->live && y->live->loaded ? &y->live->steps[step] : NULL;
 
-    if (!ls || ls->queue_of != a) {
-        ret->ahead = a->queue.len;
+    if (!ls || !ls->queue_of || ls->queue_of->agent != a) {
+        ret->ahead = a->waiting;
         ret->ahead_at_least = a->backlog;
         return;
     }
-    for (size_t i = 0; i < a->queue.len; i++) {
-        const struct heap_node *n = a->queue.nodes[i];
+    const struct heap *queue = &ls->queue_of->queue; /* of the same action */
+    for (size_t i = 0; i < queue->len; i++) {
+        const struct heap_node *n = queue->nodes[i];
         ret->ahead += n->key < ls->want.key || (n->key == ls->want.key && n->seq < ls->want.seq);
     }
 }

@@ -249,7 +249,7 @@ struct agent_sum {
 
 static void add_agent(struct agent_sum *s, const struct agent *a)
 {
-    s->waiting += a->queue.len;
+    s->waiting += a->waiting;
     s->parked += a->parked;
     s->instances += a->instances.len;
 }

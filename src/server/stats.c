@@ -142,7 +142,7 @@ static void render_agent(struct buf *b, struct slice name, const struct agent *a
     number(b, "instances", a ? a->instances.len : 0);
     number(b, "places", a ? dispatch_places(a, now) : 0);
     number(b, "open_attempts", open);
-    number(b, "waiting_steps", a ? a->queue.len : 0);
+    number(b, "waiting_steps", a ? a->waiting : 0);
     number(b, "waiting_tasks", stored ? stored->tasks : 0);
     json_key(b, "first_submitted_at");
     json_time(b, stored ? stored->first_submitted_at : 0);

@@ -75,7 +75,7 @@ void agents_get(struct server *sv, struct http_request *r)
         json_key(&b, "parked_calls");
         json_number(&b, a->parked);
         json_key(&b, "waiting_steps");
-        json_number(&b, (int64_t)a->queue.len);
+        json_number(&b, (int64_t)a->waiting);
         json_key(&b, "instances");
         render_instances(&b, a);
         json_close(&b, '}');

@@ -186,7 +186,9 @@ static bool claim_wants(const struct memory_store *s, const struct claim *c,
     switch (c->kind) {
     case CLAIM_AGENT:
         return row->state == TASK_PENDING && !row->locked_by.ptr
-               && slice_eq(row->waiting_for, c->agent);
+               && slice_eq(row->waiting_for, c->agent)
+               && (c->rank_from == 0 || row->rank >= c->rank_from)
+               && (c->rank_before == 0 || row->rank < c->rank_before);
     case CLAIM_TIME:
         return row->state == TASK_PENDING && !row->locked_by.ptr
                && slice_is(row->waiting_for, "time");
@@ -653,6 +655,7 @@ static enum err memory_survey(struct store *base, struct survey *v, struct arena
     if (v->leads)
         v->lead = lease_try(s, &want, a);
     v->waiting = arena_alloc(a, (v->agent_count + 1) * sizeof *v->waiting);
+    mem_schedulers(&s->nodes, v);
     v->requested = v->orphans = false;
     v->due_at = v->wake_at = 0;
     for (size_t i = 0; i < s->task_count; i++)

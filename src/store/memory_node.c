@@ -90,6 +90,32 @@ struct lease mem_lease_try(struct mem_nodes *m, const struct lease_try *want)
     return l->lease;
 }
 
+static bool schedules(const struct mem_nodes *m, struct slice name)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (slice_eq(m->nodes[i].row.name, name))
+            return m->nodes[i].row.roles & NODE_SCHEDULER;
+    return true; /* it has not said yet what it does */
+}
+
+void mem_schedulers(const struct mem_nodes *m, struct survey *v)
+{
+    const size_t prefix = sizeof NODE_LEASE - 1;
+
+    v->schedulers = 1;
+    v->schedulers_before = 0;
+    for (size_t i = 0; i < m->lease_count; i++) {
+        const struct mem_lease *l = &m->leases[i];
+        if (l->name.len <= prefix || memcmp(l->name.ptr, NODE_LEASE, prefix) != 0
+            || slice_eq(l->name, v->lease) || !lease_runs(&l->lease, v->now))
+            continue;
+        if (!schedules(m, (struct slice){l->name.ptr + prefix, l->name.len - prefix}))
+            continue;
+        v->schedulers++;
+        v->schedulers_before += slice_order(l->name, v->lease) < 0;
+    }
+}
+
 /* ---- nodes ---- */
 
 static struct node_row row_in(struct arena *a, const struct node_row *row)

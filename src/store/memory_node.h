@@ -35,4 +35,7 @@ void mem_node_put(struct mem_nodes *m, const struct node_row *row);
 void mem_node_list(const struct mem_nodes *m, int64_t now, struct arena *a, struct node_row **ret,
                    size_t *ret_count);
 
+/* Fills in `schedulers` and `schedulers_before`. */
+void mem_schedulers(const struct mem_nodes *m, struct survey *v);
+
 #endif

@@ -110,6 +110,12 @@
     " AND NOT EXISTS (SELECT 1 FROM ~lease AS l WHERE l.name = 'node/' || "                     \
     "regexp_replace(o.owner, '/[^/]*$', '') AND l.holder = o.owner AND " RUNS("l.until") ")), "
 
+/* How many other nodes live that schedule, or have not said yet what they do; by their names. */
+#define SCHEDULERS(me, order)                                                                      \
+    "(SELECT count(*) FROM ~lease AS l JOIN ~node AS n ON l.name = 'node/' || n.name WHERE " RUNS( \
+        "l.until") " AND (n.said_by IS NULL OR n.schedules) AND n.name " order                     \
+                   " regexp_replace(" me ", '/[^/]*$', ''))"
+
 #define CLAIMABLE \
     "~task AS t WHERE t.state = 'pending' AND t.locked_by IS NULL AND t.waiting_for = "
 
@@ -180,11 +186,12 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             AUDITS_INSERT(22, 23, 24, 25, 26, 27, 28) "SELECT d.ord, d.seq FROM d",
         [PG_CLAIM_WAITING] = "WITH c AS MATERIALIZED (SELECT c.seq, row_number() OVER "
             "(ORDER BY c.rank, c.seq) AS place FROM (SELECT t.seq, t.rank FROM " CLAIMABLE "$3 "
-            "AND ($4::int8 IS NULL OR t.rank <= $4) ORDER BY t.rank, t.seq LIMIT $5 "
+            "AND t.rank >= $6 AND t.rank <= $4 ORDER BY t.rank, t.seq LIMIT $5 "
             "FOR UPDATE SKIP LOCKED) AS c), "
             TAKE("CASE t.direction WHEN 'undo' THEN 'compensating' ELSE 'processing' END",
                  "coalesce(t.started_at, $2)", "$5"),
-        [PG_CLAIM_NEXT] = "SELECT t.rank FROM " CLAIMABLE "$1 ORDER BY t.rank, t.seq LIMIT 1",
+        [PG_CLAIM_NEXT] = "SELECT t.rank FROM " CLAIMABLE "$1 "
+            "AND t.rank >= $2 AND t.rank <= $3 ORDER BY t.rank, t.seq LIMIT 1",
         [PG_CLAIM_BOOT] = "WITH c AS MATERIALIZED (SELECT c.seq, row_number() OVER "
             "(ORDER BY c.locked_by, c.seq) AS place FROM (SELECT t.seq, t.locked_by FROM ~task AS t"
             " WHERE t.locked_by > $2 AND t.locked_by < $3 AND t.locked_by <> $1 "
@@ -351,7 +358,8 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "(SELECT t.wake_at FROM ~task AS t WHERE t.wake_at IS NOT NULL "
             "ORDER BY t.wake_at, t.seq LIMIT 1), "
             "ARRAY(SELECT w.nth FROM unnest($4::text[]) WITH ORDINALITY AS w(agent, nth) "
-            "WHERE EXISTS (SELECT 1 FROM " CLAIMABLE "w.agent)) "
+            "WHERE EXISTS (SELECT 1 FROM " CLAIMABLE "w.agent)), "
+            SCHEDULERS("$2", "<>") ", " SCHEDULERS("$2", "<") " "
             "FROM x ORDER BY x.name",
         [PG_BOOT] = "INSERT INTO ~node AS n (name, boot) VALUES ($1, 1) "
             "ON CONFLICT (name) DO UPDATE SET boot = n.boot + 1 RETURNING boot, " CLOCK,

@@ -58,7 +58,8 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_TAG_INSERT] = "INSERT OR IGNORE INTO tag (key, value, task) "
             TAGS "t.id = ?1",
         [SQL_CLAIM_WAITING] = "SELECT " COLUMNS " FROM task WHERE state = 'pending' "
-            "AND locked_by IS NULL AND waiting_for = ?1 ORDER BY rank, seq LIMIT ?2",
+            "AND locked_by IS NULL AND waiting_for = ?1 AND rank >= ?3 AND rank < ?4 "
+            "ORDER BY rank, seq LIMIT ?2",
         [SQL_CLAIM_OWNED] = "SELECT " COLUMNS " FROM task WHERE locked_by > ?1 "
             "AND locked_by < ?2 AND CAST(substr(locked_by, ?3) AS INTEGER) < ?4 "
             "ORDER BY locked_by, seq LIMIT ?5",

@@ -103,6 +103,7 @@ struct claim {
     struct slice agent;
     struct slice locked_by; /* "node/boot" of the claimer */
     int64_t now;
+    int64_t rank_from, rank_before; /* CLAIM_AGENT: only of these ranks; before 0: to the last */
     size_t limit;
     struct task_row *rows; /* out: the rows as they are after the claim */
     size_t row_count;      /* out */
@@ -244,6 +245,9 @@ struct survey {
     bool orphans;           /* out: there are tasks for CLAIM_NODE */
     int64_t due_at;         /* out: when the first task that sleeps is due; 0: none does */
     int64_t wake_at;        /* out: the least of all tasks; 0: there is none */
+    /* out: nodes with the role NODE_SCHEDULER whose leases run, with this one; and how many of
+     * them come before this one by name */
+    uint32_t schedulers, schedulers_before;
 };
 
 /* What became of a task, in short. */

@@ -1,0 +1,127 @@
+#include "sim/check.h"
+#include "sim/coverage.h"
+#include "sim/world.h"
+
+/*
+ * Breakers, as whoever reads a node's metrics would see them: after each of its turns. What a node
+ * says of them is held against the rows that it writes: who says that nothing starts, starts
+ * nothing; what failed meanwhile was spared, and nothing else was.
+ */
+
+struct told {
+    uint64_t boot;
+    enum breaker_state state;
+    int64_t since;     /* as it says: it may have been so elsewhere before it was here */
+    int64_t told_at;   /* by the node's clock */
+    int64_t opened_at; /* when it was last closed no more */
+    int64_t closed_at; /* and when it was closed again */
+};
+
+static struct told told[NODES_MAX][SERVICES_MAX];
+
+void check_breakers_begin(void)
+{
+    memset(told, 0, sizeof told);
+}
+
+static void news(const struct node *n, struct told *x, const struct breaker *b, uint32_t service)
+{
+    int64_t now = node_now(n);
+
+    trace("%s says: the breaker of a%u is %s: %s", n->me, service, breaker_state_text(b->state),
+          b->reason);
+    if (x->state == BREAKER_CLOSED)
+        x->opened_at = now;
+    if (b->state == BREAKER_CLOSED)
+        x->closed_at = now;
+    covered(b->by_hand                      ? COVER_BREAKER_BY_HAND
+            : b->state == BREAKER_OPEN      ? COVER_BREAKER_OPEN
+            : b->state == BREAKER_HALF_OPEN ? COVER_BREAKER_HALF_OPEN
+                                            : COVER_BREAKER_CLOSED);
+    x->state = b->state;
+    x->since = b->since;
+    x->told_at = now;
+}
+
+void check_breakers(const struct node *n)
+{
+    const struct agent *a = NULL;
+
+    for (size_t i = 0; (a = map_next(&scheduler_dispatch(n->scheduler)->agents, &i));) {
+        uint32_t service = (uint32_t)(a->name.ptr[1] - '0');
+        ASSERT(service < SERVICES_MAX);
+        struct told *x = &told[n->slot][service];
+        if (x->boot != n->boot)
+            *x = (struct told){.boot = n->boot};
+        if (x->state != a->breaker.state || x->since != a->breaker.since)
+            news(n, x, &a->breaker, service);
+    }
+}
+
+static uint32_t service_of(const struct subject *t, uint32_t step, enum direction d)
+{
+    const struct flow_step *f = &t->flow->steps[step];
+
+    return d == DIRECTION_UNDO ? f->undo_service : f->service;
+}
+
+static const struct told *told_by_writer(const struct subject *t, uint32_t step, enum direction d)
+{
+    const struct told *x = &told[t->writer->slot][service_of(t, step, d)];
+
+    return x->boot == t->writer->boot ? x : NULL;
+}
+
+static void must(const struct subject *t, uint32_t step, bool ok, const char *rule)
+{
+    if (ok)
+        return;
+    describe(t);
+    broken(rule, "%s/s%u", t->id, step);
+}
+
+void check_breaker_start(const struct subject *t, uint32_t step, const struct seen_attempt *a)
+{
+    const struct told *x = told_by_writer(t, step, a->direction);
+
+    if (!x)
+        return;
+    must(t, step, x->state != BREAKER_OPEN || a->started_at <= x->told_at,
+         "while a breaker is open, nothing starts");
+    if (x->state == BREAKER_HALF_OPEN && a->started_at > x->since)
+        covered(COVER_BREAKER_TRIAL);
+}
+
+bool check_hastened(const struct subject *t, uint32_t step, const struct seen_attempt *a,
+                    const struct seen_step *before)
+{
+    const struct told *x = told_by_writer(t, step, a->direction);
+    int64_t failed_at = 0;
+
+    for (uint32_t i = 0; i < before->attempt_count; i++)
+        failed_at = max_i64(failed_at, before->attempts[i].ended_at);
+    /* Another node may have written down when it failed: their clocks differ. */
+    if (!x || x->closed_at == 0 || x->closed_at + 2 * nodes.skew_max < failed_at)
+        return false;
+    covered(COVER_HASTENED);
+    return true;
+}
+
+void check_spared(const struct subject *t, uint32_t step, const struct seen_step *after,
+                  const struct seen_attempt *a, bool tries_again)
+{
+    const struct told *x = told_by_writer(t, step, a->direction);
+
+    if (a->spared) {
+        covered(COVER_SPARED);
+        must(t, step, after->spared_count <= SPARED_MAX, "not everything is spared for ever");
+        must(t, step,
+             x && x->opened_at != 0 && x->opened_at <= a->ended_at
+                 && (x->state != BREAKER_CLOSED || x->closed_at >= a->ended_at),
+             "only what fails in an outage is spared");
+        return;
+    }
+    if (x && tries_again && after->spared_count < SPARED_MAX)
+        must(t, step, x->state == BREAKER_CLOSED || x->opened_at >= a->ended_at,
+             "what fails in an outage is spared");
+}

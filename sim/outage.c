@@ -1,0 +1,132 @@
+#include "sim/outage.h"
+
+#include "base/when.h"
+#include "sim/coverage.h"
+#include "sim/flow.h"
+#include "sim/node.h"
+#include "sim/weather.h"
+#include "sim/world.h"
+
+static int64_t away_until[SERVICES_MAX];
+static bool by_hand[SERVICES_MAX];
+
+bool outage_of(uint32_t service)
+{
+    return away_until[service] > world.now;
+}
+
+static struct slice name_of(uint32_t service)
+{
+    return text_of("a%u", service);
+}
+
+void outage_settings(uint32_t service, struct slice text)
+{
+    const struct agent_change c = {.name = name_of(service), .part = AGENT_SETTINGS, .text = text};
+    struct error e = {0};
+
+    enum err err = inner->ops->agent_put(inner, &c, NULL, &e);
+    ASSERT(err == ERR_OK);
+}
+
+/* Breakers that open soon, or late, or never. */
+static void draw_settings(uint32_t service)
+{
+    uint32_t calls = 2 + below(8);
+    uint32_t failures = 30 + below(70);
+    uint32_t window = 1 + below(60);
+    uint32_t wait = 200 + below(5000);
+    uint32_t longest = wait * (1 + below(8));
+    uint32_t trials = 1 + below(4);
+    bool slow = chance(300);
+    bool enabled = !chance(100);
+
+    outage_settings(service, text_of("{\"breaker\":{\"enabled\":%s,\"calls\":%u,\"failures\":%u,"
+                                     "\"window\":\"%us\",\"wait\":\"%ums\",\"max_wait\":\"%ums\","
+                                     "\"trials\":%u,\"slow\":%s}}",
+                                     enabled ? "true" : "false", calls, failures, window, wait,
+                                     longest, trials, slow ? "\"2s\"" : "null"));
+}
+
+void outage_by_hand(uint32_t service, bool open)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+    struct node *n = node_any();
+    struct error e = {0};
+
+    if (!n || !node_is_up(n) || !node_schedules(n))
+        return;
+    struct slice name = name_of(service);
+    scheduler_breaker_by_hand(n->scheduler, name, open, SLICE("for the story"), &text);
+    const struct agent_change c = {.name = name, .part = AGENT_BREAKER, .text = buf_view(&text)};
+    if (n->disk.store.ops->agent_put(&n->disk.store, &c, NULL, &e) != ERR_OK)
+        return; /* perhaps it was stored: then it will be heard of */
+    trace("the breaker of a%u is %s by hand", service, open ? "opened" : "closed");
+    by_hand[service] = open;
+    struct agent_row row = {.name = name, .breaker = c.text};
+    const struct agent *a = map_get(&scheduler_dispatch(n->scheduler)->agents, name);
+    row.settings = a ? a->settings_text : SLICE_NONE;
+    scheduler_agent_said(n->scheduler, &row);
+    node_turn_soon(n);
+}
+
+/* A hand that is not answered tries again. */
+static void closes(void *arg, uint64_t service)
+{
+    (void)arg;
+    outage_by_hand((uint32_t)service, false);
+    if (by_hand[service])
+        later(spread(100, 5000), closes, NULL, service);
+}
+
+static void opens(void *arg, uint64_t n)
+{
+    uint32_t service = below(SERVICES_MAX);
+    (void)arg;
+    (void)n;
+
+    if (world.calm)
+        return;
+    by_hand[service] = true; /* whatever is answered: it may be so */
+    outage_by_hand(service, true);
+    later(spread(100, 2 * MS_PER_MIN), closes, NULL, service);
+    later(between(1, 2 * weather.hand_ms), opens, NULL, 0);
+}
+
+static void goes_away(void *arg, uint64_t n)
+{
+    uint32_t service = below(SERVICES_MAX);
+    int64_t ms = spread(500, 3 * MS_PER_MIN);
+    (void)arg;
+    (void)n;
+
+    if (world.calm)
+        return;
+    trace("the service of a%u is away for %" PRId64 " ms", service, ms);
+    covered(COVER_OUTAGE);
+    away_until[service] = world.now + ms;
+    later(between(1, 2 * weather.service_ms), goes_away, NULL, 0);
+}
+
+void outage_begin(void)
+{
+    for (uint32_t i = 0; i < SERVICES_MAX; i++) {
+        away_until[i] = 0;
+        by_hand[i] = false;
+        if (weather.breakers)
+            draw_settings(i);
+    }
+    if (weather.service_ms)
+        later(weather.service_ms, goes_away, NULL, 0);
+    if (weather.hand_ms)
+        later(weather.hand_ms, opens, NULL, 0);
+}
+
+void outage_calm(void)
+{
+    for (uint32_t i = 0; i < SERVICES_MAX; i++) {
+        away_until[i] = 0;
+        if (by_hand[i])
+            later(between(0, 5000), closes, NULL, i);
+    }
+}

@@ -1,0 +1,21 @@
+#ifndef SIM_OUTAGE_H
+#define SIM_OUTAGE_H
+
+/*
+ * The services behind agents go away for a time: whatever is asked of them fails at once, or comes
+ * to nothing. And what people do to the breakers that notice: they set them, and now and then open
+ * one by hand, and close it again.
+ */
+
+#include "base/base.h"
+
+void outage_begin(void);
+void outage_calm(void); /* all are there; what was opened by hand is closed */
+bool outage_of(uint32_t service);
+
+/* As an operator does it, at any node that is there; it may fail. */
+void outage_by_hand(uint32_t service, bool open);
+/* What everybody has set of that agent. */
+void outage_settings(uint32_t service, struct slice text);
+
+#endif

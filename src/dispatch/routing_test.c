@@ -1,0 +1,301 @@
+#include "base/test.h"
+#include "dispatch/dispatch.h"
+
+/* Limits, lanes and health, without a scheduler. */
+
+static const struct share alone = {1, 0};
+
+/* ---- limiters ---- */
+
+static uint32_t begin_all(struct limiter *l, int64_t now)
+{
+    uint32_t n = 0;
+
+    while (limiter_has_room(l, now)) {
+        limiter_begin(l, now);
+        n++;
+    }
+    return n;
+}
+
+static void a_rate_is_exact_over_any_time(void **state)
+{
+    static const struct limit rates[] = {{.rate_count = 1, .rate_ms = 1000},
+                                         {.rate_count = 7, .rate_ms = 1000},
+                                         {.rate_count = 333, .rate_ms = 60000},
+                                         {.rate_count = 100000, .rate_ms = 1000},
+                                         {.rate_count = 1, .rate_ms = 3600000},
+                                         {.rate_count = UINT32_MAX, .rate_ms = 1000}};
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(rates); i++) {
+        const struct limit *r = &rates[i];
+        struct limiter l = {0};
+        limiter_set(&l, r, alone, 5000, 5000);
+        CHECK(!limiter_has_room(&l, 5000), "%zu: it begins empty", i);
+        if (r->rate_count == UINT32_MAX)
+            continue; /* too many to count one by one */
+        uint64_t began = 0;
+        int64_t at = 5000;
+        for (int n = 0; n < 500; n++) {
+            int64_t next = limiter_ready_at(&l, at);
+            CHECK(next > at, "%zu: after all that may begin there is a moment to wait for", i);
+            CHECK(next == at + 1 || !limiter_has_room(&l, next - 1), "%zu: no sooner", i);
+            at = next;
+            began += begin_all(&l, at);
+            uint64_t most = (uint64_t)(at - 5000) * r->rate_count / (uint64_t)r->rate_ms;
+            CHECK(began == most, "%zu: %" PRIu64 " of %" PRIu64, i, began, most);
+        }
+        at += 10 * INT64_C(86400000);
+        CHECK(begin_all(&l, at) == limiter_burst(r->rate_count, r->rate_ms), "%zu: one burst", i);
+    }
+}
+
+static void parts_of_a_limit_make_up_the_whole(void **state)
+{
+    (void)state;
+    for (uint32_t nodes = 1; nodes <= 9; nodes++)
+        for (uint32_t whole = 1; whole <= 20; whole++) {
+            const struct limit limit = {whole, whole, 1000};
+            uint32_t most = 0;
+            uint32_t count = 0;
+            for (uint32_t place = 0; place < nodes; place++) {
+                struct limiter l = {0};
+                limiter_set(&l, &limit, (struct share){nodes, place}, 0, 0);
+                CHECK(limiter_is_shut(&l) == (place >= whole), "%u of %u", place, whole);
+                most += l.most;
+                count += l.count;
+            }
+            CHECK(most == whole && count == whole, "%u among %u: %u, %u", whole, nodes, most,
+                  count);
+        }
+}
+
+static void a_limit_that_changes_keeps_what_is_known(void **state)
+{
+    const struct limit ten = {2, 10, 1000};
+    const struct limit hundred = {3, 6000, 60000};
+    struct limiter l = {0};
+    (void)state;
+
+    limiter_set(&l, &ten, (struct share){0}, 0, 0);
+    CHECK(limiter_is_shut(&l) && !limiter_has_room(&l, 100000), "its part is not known");
+    limiter_set(&l, &ten, alone, 0, 100000);
+    CHECK(!limiter_has_room(&l, 100000), "what others began meanwhile is not known either");
+    CHECK(limiter_has_room(&l, 100100), "the first after a tenth of a second");
+    limiter_set(&l, &hundred, alone, 0, 100100);
+    CHECK(begin_all(&l, 100100) == 1, "what it had it has");
+    CHECK(limiter_ready_at(&l, 100100) == 100110, "and goes on at the new rate");
+    l.open = 3;
+    CHECK(!limiter_has_room(&l, 200000), "three are at work");
+    const struct limit none = {0};
+    limiter_set(&l, &none, alone, 0, 200000);
+    CHECK(limiter_has_room(&l, 200000) && !limiter_is_on(&l), "no limit, whatever is at work");
+}
+
+/* ---- lanes ---- */
+
+static struct heap_node steps[8];
+
+static void limit(struct dispatch *d, const struct agent_settings *st)
+{
+    struct agent *a = dispatch_agent(d, SLICE("pay"));
+
+    a->settings = *st;
+    dispatch_limit(d, a, 0);
+}
+
+static struct lane *lane(struct dispatch *d, const char *action)
+{
+    return dispatch_lane(dispatch_agent(d, SLICE("pay")), slice_of(action));
+}
+
+static void those_behind_a_limit_hold_up_nobody(void **state)
+{
+    struct dispatch d;
+    struct action_limit one = {SLICE("charge"), {.concurrency = 1}};
+    const struct agent_settings st = {.actions = &one, .action_count = 1};
+    (void)state;
+
+    dispatch_init(&d, alone, 0);
+    struct agent *a = dispatch_agent(&d, SLICE("pay"));
+    limit(&d, &st);
+    lane_push(&d, lane(&d, "charge"), &steps[0], 10);
+    lane_push(&d, lane(&d, "charge"), &steps[1], 11);
+    lane_push(&d, lane(&d, "refund"), &steps[2], 12);
+    CHECK(dispatch_next_lane(&d, a, 0) == lane(&d, "charge"), "the least rank");
+    lane_remove(lane(&d, "charge"), &steps[0]);
+    lane_open(lane(&d, "charge"));
+    CHECK(dispatch_next_lane(&d, a, 0) == lane(&d, "refund"), "the next has no room");
+    CHECK(lane_held_by(lane(&d, "charge"), 0) == HELD_BY_ACTION, "by its own limit");
+    CHECK(dispatch_wakes_at(&d) == 0, "nothing to wait for but an end");
+    lane_close(lane(&d, "charge"));
+    CHECK(dispatch_next_lane(&d, a, 0) == lane(&d, "charge"), "it has ended");
+    lane_open(lane(&d, "charge"));
+    CHECK(dispatch_next_lane(&d, a, 0) == lane(&d, "refund"), "held again");
+    const struct agent_settings none = {0};
+    limit(&d, &none);
+    CHECK(dispatch_next_lane(&d, a, 0) == lane(&d, "charge"), "no limit any more, at once");
+    lane_close(lane(&d, "charge"));
+    lane_remove(lane(&d, "charge"), &steps[1]);
+    lane_remove(lane(&d, "refund"), &steps[2]);
+    CHECK(list_empty(&d.busy), "nothing waits");
+    dispatch_fini(&d);
+}
+
+static void a_rate_wakes_its_lane_by_itself(void **state)
+{
+    struct dispatch d;
+    struct action_limit rate = {SLICE("charge"), {.rate_count = 2, .rate_ms = 1000}};
+    const struct agent_settings st = {.actions = &rate, .action_count = 1};
+    (void)state;
+
+    dispatch_init(&d, alone, 0);
+    struct agent *a = dispatch_agent(&d, SLICE("pay"));
+    limit(&d, &st);
+    lane_push(&d, lane(&d, "charge"), &steps[0], 10);
+    CHECK(!dispatch_next_lane(&d, a, 0), "not yet");
+    CHECK(dispatch_wakes_at(&d) == 500, "in half a second: %" PRId64, dispatch_wakes_at(&d));
+    dispatch_wake(&d, 499);
+    CHECK(!dispatch_next_lane(&d, a, 499), "no sooner");
+    dispatch_wake(&d, 500);
+    CHECK(dispatch_next_lane(&d, a, 500) == lane(&d, "charge"), "now");
+    lane_begin(lane(&d, "charge"), 500);
+    CHECK(!dispatch_next_lane(&d, a, 500) && dispatch_wakes_at(&d) == 1000, "the second one");
+    lane_remove(lane(&d, "charge"), &steps[0]);
+    dispatch_fini(&d);
+}
+
+static void a_limited_lane_has_a_line_of_its_own(void **state)
+{
+    struct dispatch d;
+    struct action_limit both[] = {{SLICE("charge"), {.concurrency = 1}},
+                                  {SLICE("refund"), {.rate_count = 1, .rate_ms = 1000}}};
+    const struct agent_settings st = {.actions = both, .action_count = 2};
+    (void)state;
+
+    dispatch_init(&d, alone, 0);
+    struct agent *a = dispatch_agent(&d, SLICE("pay"));
+    CHECK(lane_rank(lane(&d, "charge"), -5) == -5, "no limit, no line");
+    limit(&d, &st);
+    CHECK(a->line_count == 2 && a->lines[0]->line < a->lines[1]->line, "in order");
+    int64_t rank = lane_rank(lane(&d, "charge"), 1800000000000);
+    CHECK(rank > lane(&d, "charge")->line, "within");
+    CHECK(rank < lane(&d, "charge")->line + (INT64_C(1) << LINE_SHIFT), "its line");
+    CHECK(lane_rank(lane(&d, "charge"), -5) == lane(&d, "charge")->line, "not in front of it");
+    CHECK(lane_rank(lane(&d, "charge"), INT64_MAX) < a->lines[0]->line + (INT64_C(1) << LINE_SHIFT)
+              || lane(&d, "charge") != a->lines[0],
+          "nor behind");
+    CHECK(lane_rank(lane(&d, "other"), 7) == 7, "no limit, no line");
+    dispatch_fini(&d);
+}
+
+/* ---- health ---- */
+
+static void ends(struct health *h, struct ends *all, int count, bool good, int64_t now)
+{
+    for (int i = 0; i < count; i++)
+        health_ended(h, all, good, now);
+}
+
+static void who_does_worse_gets_less_then_none_then_a_trial(void **state)
+{
+    struct health bad = {0};
+    struct health good = {0};
+    struct ends all = {0};
+    (void)state;
+
+    ends(&good, &all, 10, true, 1000);
+    ends(&bad, &all, 6, true, 1000);
+    ends(&bad, &all, 4, false, 1000);
+    CHECK(bad.state == HEALTH_POOR && good.state == HEALTH_GOOD, "40 %% against none");
+    CHECK(health_places(&bad, 10, false) == 5, "%u places", health_places(&bad, 10, false));
+    CHECK(health_places(&bad, 1, false) == 1, "one at least");
+    CHECK(health_places(&bad, 10, true) == 10, "all of them if it is the last");
+    CHECK(health_may_begin(&bad, 10, 4, false, 1000), "a fifth");
+    CHECK(!health_may_begin(&bad, 10, 5, false, 1000), "but no sixth");
+    ends(&bad, &all, 10, false, 2000);
+    CHECK(bad.state == HEALTH_ILL && bad.trial_at == 2000 + HEALTH_TRIAL_MS, "70 %%");
+    CHECK(!health_may_begin(&bad, 10, 0, false, bad.trial_at - 1), "nothing");
+    CHECK(health_may_begin(&bad, 10, 0, false, bad.trial_at), "a trial");
+    CHECK(health_may_begin(&bad, 10, 3, true, 2000), "all if it is the last");
+    int64_t wait = HEALTH_TRIAL_MS;
+    for (int i = 0; i < 6; i++) {
+        int64_t at = bad.trial_at;
+        health_begun(&bad, at);
+        CHECK(!health_may_begin(&bad, 10, 1, false, at + 100000), "one at a time");
+        health_ended(&bad, &all, false, at + 10);
+        wait = min_i64(2 * wait, HEALTH_TRIAL_MAX_MS);
+        CHECK(bad.state == HEALTH_ILL && bad.trial_at == at + 10 + wait, "it waits longer");
+    }
+    health_begun(&bad, bad.trial_at);
+    health_ended(&bad, &all, true, bad.trial_at);
+    CHECK(bad.state == HEALTH_GOOD && ends_sum(&bad.ends) == 0, "it is back, as if new");
+    CHECK(good.state == HEALTH_GOOD, "the other never was anything else");
+}
+
+static void if_all_fail_none_is_ill(void **state)
+{
+    struct health h[3] = {0};
+    struct ends all = {0};
+    (void)state;
+
+    for (int i = 0; i < 100; i++)
+        for (int k = 0; k < 3; k++)
+            health_ended(&h[k], &all, false, 1000 + i);
+    for (int k = 0; k < 3; k++)
+        CHECK(h[k].state == HEALTH_GOOD, "it is the service");
+}
+
+static void little_tells_nothing_and_old_ends_are_forgotten(void **state)
+{
+    struct health bad = {0};
+    struct health good = {0};
+    struct ends all = {0};
+    (void)state;
+
+    ends(&good, &all, 10, true, 1000);
+    ends(&bad, &all, HEALTH_ENDS_MIN - 1, false, 1000);
+    CHECK(bad.state == HEALTH_GOOD, "too few");
+    ends(&bad, &all, 1, false, 1000);
+    CHECK(bad.state == HEALTH_ILL, "enough");
+    struct health other = {0};
+    ends(&other, &all, HEALTH_ENDS_MIN, false, 1000 + 2 * HEALTH_WINDOW_MS);
+    CHECK(other.state == HEALTH_GOOD, "nobody else has done anything lately");
+}
+
+static void who_beats_and_does_not_move_gets_less(void **state)
+{
+    struct health h = {0};
+    (void)state;
+
+    health_moved(&h, 1000);
+    health_beat(&h, 90000, 1000 + HEALTH_STILL_MS - 1);
+    CHECK(h.state == HEALTH_GOOD, "not so long yet");
+    health_beat(&h, 2000, 1000 + HEALTH_STILL_MS);
+    CHECK(h.state == HEALTH_GOOD, "the others do not get on either");
+    health_beat(&h, 30000, 1000 + HEALTH_STILL_MS);
+    CHECK(h.state == HEALTH_POOR, "they do");
+    health_beat(&h, 60000, 1000 + 2 * HEALTH_STILL_MS);
+    CHECK(h.state == HEALTH_ILL, "still");
+    struct ends all = {0};
+    health_ended(&h, &all, true, 70000);
+    CHECK(h.state == HEALTH_GOOD, "it has moved");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_rate_is_exact_over_any_time),
+        cmocka_unit_test(parts_of_a_limit_make_up_the_whole),
+        cmocka_unit_test(a_limit_that_changes_keeps_what_is_known),
+        cmocka_unit_test(those_behind_a_limit_hold_up_nobody),
+        cmocka_unit_test(a_rate_wakes_its_lane_by_itself),
+        cmocka_unit_test(a_limited_lane_has_a_line_of_its_own),
+        cmocka_unit_test(who_does_worse_gets_less_then_none_then_a_trial),
+        cmocka_unit_test(if_all_fail_none_is_ill),
+        cmocka_unit_test(little_tells_nothing_and_old_ends_are_forgotten),
+        cmocka_unit_test(who_beats_and_does_not_move_gets_less),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

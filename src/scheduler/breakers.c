@@ -1,0 +1,335 @@
+#include "scheduler/internal.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+
+/*
+ * The breakers of agents, and what is set of these. What ended here is counted once it is durable;
+ * what may start is asked for each attempt. Where the store is shared, each node has breakers of
+ * its own, counts for itself and makes its own trials; but an opening or closing is written, and
+ * the others follow (shared.c hears that there is something to be read). What somebody did by hand
+ * is written first and followed then, by this node, too.
+ *
+ * A write is fenced by what was read last: who has missed something reads it, and follows that. As
+ * long as the store takes nothing, breakers go on in memory, and the latest state is written later.
+ *
+ * In an outage failures do not count (decide.c). Those that came before it was noticed do; of them
+ * the latest are kept in mind, so that they need not wait for their time when it is over.
+ */
+
+enum { RECENT_FIRST = 16, RECENT_MAX = 1024, ID_MAX = 128 };
+
+struct recent_failure {
+    int64_t at;
+    uint32_t attempt;
+    uint16_t step;
+    uint8_t direction, id_len;
+    char id[ID_MAX];
+};
+
+/* ---- what is kept in mind ---- */
+
+static struct recent_failure *recent_place(struct recent *r)
+{
+    if (r->count == r->cap && r->cap < RECENT_MAX) {
+        r->cap = r->cap ? r->cap * 2 : RECENT_FIRST;
+        r->list = reallocarray(r->list, r->cap, sizeof *r->list);
+        ASSERT(r->list);
+    }
+    if (r->count < r->cap)
+        return &r->list[r->count++];
+    struct recent_failure *f = &r->list[r->next];
+    r->next = (r->next + 1) % r->cap;
+    return f;
+}
+
+static void remember(struct agent *a, const struct live *l, uint16_t step, int64_t now)
+{
+    const struct step *st = &l->task.steps[step];
+
+    if (l->id.len > ID_MAX)
+        return;
+    struct recent_failure *f = recent_place(&a->recent);
+    *f = (struct recent_failure){.at = now,
+                                 .attempt = st->attempt,
+                                 .step = step,
+                                 .direction = (uint8_t)st->direction,
+                                 .id_len = (uint8_t)l->id.len};
+    memcpy(f->id, l->id.ptr, l->id.len);
+}
+
+/* The outage is over: what failed in it, or shortly before it was noticed, goes out now. */
+static void hasten(struct scheduler *s, struct agent *a)
+{
+    struct recent r = a->recent;
+    int64_t from = a->outage_at - a->settings.breaker.window_ms;
+
+    a->recent = (struct recent){0};
+    for (size_t i = 0; i < r.count; i++) {
+        const struct recent_failure *f = &r.list[i];
+        const struct event e = {.kind = EVENT_HASTEN,
+                                .step = f->step,
+                                .direction = (enum direction)f->direction,
+                                .attempt = f->attempt};
+        if (f->at >= from)
+            inbox_post_event(s, (struct slice){f->id, f->id_len}, &e);
+    }
+    free(r.list);
+}
+
+/* ---- changes of state ---- */
+
+static const char *event_name(enum breaker_state st)
+{
+    static const char *const names[] = {
+        [BREAKER_CLOSED] = "breaker_closed",
+        [BREAKER_HALF_OPEN] = "breaker_half_open",
+        [BREAKER_OPEN] = "breaker_open",
+    };
+    return names[st];
+}
+
+static void tell(const struct agent *a, int64_t now)
+{
+    const struct breaker *b = &a->breaker;
+
+    log_line(b->state == BREAKER_OPEN ? LOG_WARN : LOG_INFO,
+             "event=%s agent=%.*s by_hand=%s wait_ms=%" PRId64 " reason=\"%s\"",
+             event_name(b->state), SLICE_ARG(a->name), b->by_hand ? "true" : "false",
+             b->until ? b->until - now : 0, b->reason);
+}
+
+/* It is in another state than before, whoever brought it there. */
+static void changed(struct scheduler *s, struct agent *a, enum breaker_state was)
+{
+    enum breaker_state is = a->breaker.state;
+    int64_t now = scheduler_now(s);
+
+    a->transitions[is]++;
+    tell(a, now);
+    if (was == BREAKER_CLOSED)
+        a->outage_at = now;
+    if (is != BREAKER_CLOSED && !link_is_in(&a->shut))
+        list_push(&s->shut, &a->shut);
+    if (is == BREAKER_CLOSED) {
+        link_remove(&a->shut);
+        hasten(s, a);
+    }
+}
+
+/* Others have to know. When trials begin each finds out by itself. */
+static void to_be_saved(struct scheduler *s, struct agent *a)
+{
+    if (a->breaker.state != BREAKER_HALF_OPEN && !link_is_in(&a->unsaved))
+        list_push(&s->unsaved, &a->unsaved);
+}
+
+void breakers_tick(struct scheduler *s, int64_t now)
+{
+    LIST_FOREACH (link, after, &s->shut) {
+        struct agent *a = CONTAINER_OF(link, struct agent, shut);
+        enum breaker_state was = a->breaker.state;
+        if (breaker_tick(&a->breaker, now))
+            changed(s, a, was);
+    }
+}
+
+int64_t breakers_next(const struct scheduler *s)
+{
+    int64_t next = 0;
+
+    LIST_FOREACH (link, after, &s->shut) {
+        int64_t at = breaker_next(&CONTAINER_OF(link, struct agent, shut)->breaker);
+        if (at != 0 && (next == 0 || at < next))
+            next = at;
+    }
+    return next;
+}
+
+/* ---- attempts ---- */
+
+struct agent *agent_of_attempts(struct scheduler *s, const struct live *l, uint16_t step,
+                                enum direction d)
+{
+    const struct workflow_step *ws = &l->definition->workflow.steps[step];
+
+    return dispatch_agent(&s->dispatch, d == DIRECTION_UNDO ? ws->undo.agent : ws->call.agent);
+}
+
+bool breakers_spare(struct scheduler *s, const struct live *l, const struct event *e)
+{
+    bool fails = e->kind == EVENT_TIMEOUT || (e->kind == EVENT_RESULT && e->failed);
+
+    if (!fails || e->step < 0 || e->step >= l->task.step_count)
+        return false;
+    const struct agent *a = agent_of_attempts(s, l, (uint16_t)e->step, e->direction);
+    return a->breaker.state != BREAKER_CLOSED;
+}
+
+void breakers_trial_over(struct scheduler *s, struct live *l, uint16_t step)
+{
+    struct live_step *ls = &l->steps[step];
+
+    if (ls->trial == 0)
+        return;
+    struct agent *a = agent_of_attempts(s, l, step, l->task.steps[step].direction);
+    breaker_trial_over(&a->breaker, ls->trial);
+    ls->trial = 0;
+}
+
+/* Waits it for its time, other than because its agent wished so? */
+static bool waits_for_its_time(const struct live *l, uint16_t step, int64_t now)
+{
+    return !l->steps[step].wished && l->task.steps[step].wait_until > now;
+}
+
+void breakers_count(struct scheduler *s, struct agent *a, struct live *l, uint16_t step)
+{
+    struct live_step *ls = &l->steps[step];
+    struct attempt_end *end = &ls->end;
+    int64_t now = scheduler_now(s);
+    const struct breaker_rule *r = &a->settings.breaker;
+
+    bool slow = !end->bad && r->slow_ms > 0 && end->ended_at - end->began_at > r->slow_ms;
+    if (end->bad && waits_for_its_time(l, step, now))
+        remember(a, l, step, now);
+    enum breaker_state was = a->breaker.state;
+    uint64_t seed = hash_bytes(a->name.ptr, a->name.len) ^ hash_bytes(s->me.ptr, s->me.len);
+    if (breaker_ended(&a->breaker, r,
+                      end->bad ? END_BAD
+                      : slow   ? END_SLOW
+                               : END_GOOD,
+                      end->began_at, now, seed ^ (uint64_t)now)) {
+        changed(s, a, was);
+        to_be_saved(s, a);
+    }
+    *end = (struct attempt_end){0};
+    ls->wished = false;
+}
+
+/* ---- what is said of agents ---- */
+
+static void take_settings(struct scheduler *s, struct agent *a, struct slice text)
+{
+    struct agent_settings st = settings_default();
+    struct arena fresh = {0};
+    struct error e = {0};
+
+    if (slice_eq(text, a->settings_text))
+        return;
+    if (text.ptr && settings_parse(text, &fresh, &st, &e) != ERR_OK)
+        log_line(LOG_ERROR, "event=agent_unreadable agent=%.*s reason=\"%s\"", SLICE_ARG(a->name),
+                 e.text); /* it is as by default */
+    a->settings_text = arena_copy(&fresh, text);
+    a->settings = st;
+    arena_fini(&a->settings_arena);
+    a->settings_arena = fresh;
+    dispatch_limit(&s->dispatch, a, scheduler_now(s));
+    enum breaker_state was = a->breaker.state;
+    if (breaker_ruled(&a->breaker, &a->settings.breaker, scheduler_now(s))) {
+        changed(s, a, was);
+        to_be_saved(s, a);
+    }
+}
+
+static void set_breaker_text(struct agent *a, struct slice text)
+{
+    struct arena fresh = {0};
+
+    text = arena_copy(&fresh, text);
+    arena_fini(&a->breaker_arena);
+    a->breaker_arena = fresh;
+    a->breaker_text = text;
+}
+
+static void take_breaker(struct scheduler *s, struct agent *a, struct slice text)
+{
+    CLEANUP(arena_fini) struct arena tree = {0};
+    struct breaker_record rec;
+    enum breaker_state was = a->breaker.state;
+
+    if (slice_eq(text, a->breaker_text))
+        return;
+    set_breaker_text(a, text);
+    link_remove(&a->unsaved); /* what the store says is what counts */
+    if (!text.ptr || breaker_record_read(text, &tree, &rec) != ERR_OK)
+        return;
+    if (rec.state == BREAKER_OPEN && !rec.by_hand && a->settings.breaker.off)
+        return;
+    if (breaker_follow(&a->breaker, &rec, scheduler_now(s)))
+        changed(s, a, was);
+}
+
+void scheduler_agent_said(struct scheduler *s, const struct agent_row *row)
+{
+    struct agent *a = dispatch_agent(&s->dispatch, row->name);
+
+    take_settings(s, a, row->settings);
+    take_breaker(s, a, row->breaker);
+}
+
+void scheduler_breaker_by_hand(const struct scheduler *s, struct slice name, bool open,
+                               struct slice reason, struct buf *ret)
+{
+    const struct agent *a = map_get(&s->dispatch.agents, name);
+    struct breaker b = a ? a->breaker : (struct breaker){0};
+
+    if (open)
+        breaker_open_by_hand(&b, reason, scheduler_now(s));
+    else
+        breaker_close_by_hand(&b, reason, scheduler_now(s));
+    const struct breaker_record rec = breaker_record(&b);
+    breaker_record_write(ret, &rec);
+}
+
+void breakers_heard(struct scheduler *s, uint64_t generation)
+{
+    s->agents_stale |= generation > s->agents_generation;
+}
+
+void breakers_read(struct scheduler *s, const struct agent_row *rows, size_t count,
+                   uint64_t generation)
+{
+    s->agents_stale = false;
+    s->agents_known = true;
+    s->agents_generation = generation;
+    for (size_t i = 0; i < count; i++)
+        scheduler_agent_said(s, &rows[i]);
+}
+
+size_t breakers_to_save(struct scheduler *s, struct arena *a, struct agent_change *ret, size_t max)
+{
+    size_t count = 0;
+
+    for (struct link *first = NULL; count < max && (first = list_first(&s->unsaved));) {
+        CLEANUP(buf_fini) struct buf text = {0};
+        struct agent *agent = CONTAINER_OF(first, struct agent, unsaved);
+        const struct breaker_record rec = breaker_record(&agent->breaker);
+        link_remove(first);
+        breaker_record_write(&text, &rec);
+        ret[count++] = (struct agent_change){.name = arena_copy(a, agent->name),
+                                             .part = AGENT_BREAKER,
+                                             .text = arena_copy(a, buf_view(&text)),
+                                             .fenced = true,
+                                             .was = arena_copy(a, agent->breaker_text)};
+    }
+    return count;
+}
+
+/* One of unknown outcome is written again: if it was durable, that is a conflict with itself, and
+ * what is read then is no news. */
+void breakers_saved(struct scheduler *s, const struct agent_change *c, enum err err)
+{
+    struct agent *a = dispatch_agent(&s->dispatch, c->name);
+
+    if (err == ERR_OK) {
+        set_breaker_text(a, c->text);
+    } else if (err == ERR_CONFLICT) {
+        s->agents_stale = true;
+        s->agents_generation = 0; /* it may be one that was read, and is not known any more */
+        set_breaker_text(a, SLICE_NONE);
+    } else if (err_is_transient(err)) {
+        to_be_saved(s, a);
+    }
+}
