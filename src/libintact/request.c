@@ -75,8 +75,8 @@ struct intact_request *request_read(struct delivery *d, const struct json *j, in
             return NULL;
     }
     r->deadline = base + min_i64(max_i64(left, 0), LEFT_MAX_MS);
-    atomic_init(&r->beat_by, r->heartbeat_ms > 0 ? base + r->heartbeat_ms : INT64_MAX);
-    r->pulse_at = r->heartbeat_ms > 0 ? base + r->heartbeat_ms / PULSES : INT64_MAX;
+    atomic_init(&r->beat_by, base + r->heartbeat_ms);
+    r->pulse_at = base + r->heartbeat_ms / PULSES;
     atomic_fetch_add(&d->uses, 1);
     return r;
 }
@@ -160,7 +160,7 @@ static bool is_out_of_touch(const struct intact_request *r, int64_t now)
 {
     if (atomic_load(&r->lost))
         return true;
-    if (now < atomic_load(&r->beat_by))
+    if (r->heartbeat_ms == 0 || now < atomic_load(&r->beat_by))
         return false;
     atomic_store((atomic_bool *)(uintptr_t)&r->lost, true); /* no part of what a caller sees */
     return true;
@@ -168,7 +168,7 @@ static bool is_out_of_touch(const struct intact_request *r, int64_t now)
 
 int64_t request_stop_at(const struct intact_request *r)
 {
-    return min_i64(r->deadline, atomic_load(&r->beat_by));
+    return r->heartbeat_ms > 0 ? min_i64(r->deadline, atomic_load(&r->beat_by)) : r->deadline;
 }
 
 bool request_is_over(const struct intact_request *r)

@@ -65,7 +65,7 @@ struct intact_request {
 
     /* Heartbeats, see heartbeat.h and pulse.h. */
     int64_t heartbeat_ms;    /* 0: none are wanted */
-    _Atomic int64_t beat_by; /* until then the next one has to be acknowledged; or INT64_MAX */
+    _Atomic int64_t beat_by; /* until then the next one has to be acknowledged */
     atomic_bool lost;        /* it was not, and somebody was told so */
     int64_t pulse_at;        /* when the library beats by itself, if it does */
     struct peer *beat_peer;  /* to whom they go */
