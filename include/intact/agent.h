@@ -252,6 +252,9 @@ typedef void intact_stopper(struct intact_request *r, void *arg);
  * may be, with `r` still valid: what lies behind `arg` is yours to guard. From the handler. */
 INTACT_API void intact_request_on_stop(struct intact_request *r, intact_stopper *stop, void *arg);
 
+/* As intact_agent_set_heartbeats, for this request. From its handler. */
+INTACT_API void intact_request_set_heartbeats(struct intact_request *r, bool are_automatic);
+
 /* Tells the server that this request is being worked on, and how far it is: shown in the task's
  * record and its stream of events, and nothing else; it never moves the deadline. Returns at once:
  * it is sent soon, at most a few times a second, the latest one only, and one that gets lost is not

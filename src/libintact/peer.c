@@ -366,6 +366,7 @@ static size_t read_requests(struct peer *p, struct call *c, const struct json *a
         r->in_work = true;
         r->beat_peer = p;
         r->rule = a->options.retry;
+        atomic_init(&r->is_beaten_for, a->options.automatic_beats);
         a->pulsing += r->heartbeat_ms > 0;
         agent_find_handler(a, r);
         map_put(&a->held, r->token, r);

@@ -4,9 +4,9 @@
 
 enum { WITHIN_MIN_MS = 250 }; /* a call is given that long, however urgent it is */
 
-static bool is_beaten_for(const struct intact_agent *a, const struct intact_request *r)
+static bool is_beaten_for(const struct intact_request *r)
 {
-    return a->options.automatic_beats && r->in_work && r->begun && r->heartbeat_ms > 0;
+    return r->heartbeat_ms > 0 && r->in_work && r->begun && atomic_load(&r->is_beaten_for);
 }
 
 void pulse_tick(struct intact_agent *a, int64_t now)
@@ -14,7 +14,7 @@ void pulse_tick(struct intact_agent *a, int64_t now)
     struct intact_request *r;
 
     for (size_t i = 0; a->pulsing > 0 && (r = map_next(&a->held, &i));) {
-        if (!is_beaten_for(a, r) || now < r->pulse_at || request_is_over(r))
+        if (!is_beaten_for(r) || now < r->pulse_at || request_is_over(r))
             continue;
         heartbeats_again(&a->outbox->beats, r);
         r->pulse_at = now + max_i64(r->heartbeat_ms / PULSES, 1);
@@ -27,9 +27,15 @@ int64_t pulse_wake_at(struct intact_agent *a)
     int64_t at = INT64_MAX;
 
     for (size_t i = 0; a->pulsing > 0 && (r = map_next(&a->held, &i));)
-        if (is_beaten_for(a, r) && r->pulse_at < request_stop_at(r))
+        if (is_beaten_for(r) && r->pulse_at < request_stop_at(r))
             at = min_i64(at, r->pulse_at);
     return at;
+}
+
+void intact_request_set_heartbeats(struct intact_request *r, bool are_automatic)
+{
+    atomic_store(&r->is_beaten_for, are_automatic);
+    outbox_wake(r->outbox);
 }
 
 /* ---- what came of them ---- */

@@ -64,15 +64,16 @@ struct intact_request {
     atomic_bool stopped;
 
     /* Heartbeats, see heartbeat.h and pulse.h. */
-    int64_t heartbeat_ms;    /* 0: none are wanted */
-    _Atomic int64_t beat_by; /* until then the next one has to be acknowledged */
-    atomic_bool lost;        /* it was not, and somebody was told so */
-    int64_t pulse_at;        /* when the library beats by itself, if it does */
-    struct peer *beat_peer;  /* to whom they go */
-    struct peer *beat_on;    /* whose call carries one now; NULL: none */
-    struct link beat_link;   /* in the agent's heartbeats, while `beat` waits to be sent */
-    struct buf beat;         /* the latest one */
-    struct buf left_resume;  /* what is left for the next attempt */
+    int64_t heartbeat_ms;      /* 0: none are wanted */
+    _Atomic int64_t beat_by;   /* until then the next one has to be acknowledged */
+    atomic_bool lost;          /* it was not, and somebody was told so */
+    atomic_bool is_beaten_for; /* by the library */
+    int64_t pulse_at;          /* when the library beats by itself, if it does */
+    struct peer *beat_peer;    /* to whom they go */
+    struct peer *beat_on;      /* whose call carries one now; NULL: none */
+    struct link beat_link;     /* in the agent's heartbeats, while `beat` waits to be sent */
+    struct buf beat;           /* the latest one */
+    struct buf left_resume;    /* what is left for the next attempt */
 
     struct retry_rule rule;
     atomic_uint tries; /* that were begun */
