@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "definition/http_step.h"
 #include "definition/reader.h"
 #include "definition/template.h"
 
@@ -13,6 +14,7 @@ struct draft {
     struct step_templates templates;
     const struct json *after, *undo, *pivot, *on_failure, *retry, *undo_retry;
     const struct json *complete_by, *undo_complete_by;
+    const struct json *input, *http, *undo_input, *undo_http;
     bool is_pivot;
 };
 
@@ -70,6 +72,23 @@ static void read_undo_retry(struct reader *r, const struct json *j, const struct
     read_retry(r, j, path, &d->step.undo.retry);
 }
 
+static void read_step_input(struct reader *r, const struct json *j, const struct path *path,
+                            void *target)
+{
+    struct draft *d = target;
+
+    d->input = j;
+    read_template(r, j, path, &d->templates.input);
+}
+
+static void read_http(struct reader *r, const struct json *j, const struct path *path, void *target)
+{
+    struct draft *d = target;
+
+    d->http = j;
+    read_http_step(r, j, path, &d->templates.input);
+}
+
 /* When a task is undone all of its steps have ended or never will: an undo may look at any of them.
  */
 static void read_undo_input(struct reader *r, const struct json *j, const struct path *path,
@@ -77,17 +96,47 @@ static void read_undo_input(struct reader *r, const struct json *j, const struct
 {
     struct draft *d = target;
 
+    d->undo_input = j;
     reading_of(r)->sight = SEES_UNDO;
     read_template(r, j, path, &d->templates.undo_input);
     reading_of(r)->sight = SEES_BEFORE;
 }
 
+static void read_undo_http(struct reader *r, const struct json *j, const struct path *path,
+                           void *target)
+{
+    struct draft *d = target;
+
+    d->undo_http = j;
+    reading_of(r)->sight = SEES_UNDO;
+    read_http_step(r, j, path, &d->templates.undo_input);
+    reading_of(r)->sight = SEES_BEFORE;
+}
+
+/* A request says what is to be done: it needs no action, and is the input. */
+static void settle_call(struct reader *r, const struct json *j, const struct path *path,
+                        const struct json *input, const struct json *http, struct slice *action)
+{
+    struct path at_action = {path, SLICE("action"), 0};
+    struct path at_http = {path, SLICE("http"), 0};
+
+    if (http && input)
+        mistake_in(r, &at_http, http, "either input or http");
+    if (json_get(j, "action"))
+        return;
+    if (http)
+        *action = SLICE(HTTP_ACTION);
+    else
+        mistake_at(r, &at_action, j->at, "nothing", "a key \"action\"");
+}
+
 static void read_undo(struct reader *r, const struct json *j, const struct path *path, void *target)
 {
     static const struct field fields[] = {
-        {"action", read_action, offsetof(struct draft, step.undo.action), true},
+        {"action", read_action, offsetof(struct draft, step.undo.action), false},
         {"agent", read_name, offsetof(struct draft, step.undo.agent), false},
         {"input", read_undo_input, 0, false},
+        {"http", read_undo_http, 0, false},
         {"complete_by", read_undo_step_complete_by, 0, false},
         {"retry", read_undo_retry, 0, false},
     };
@@ -102,13 +151,15 @@ static void read_undo(struct reader *r, const struct json *j, const struct path 
     }
     d->step.undo_kind = UNDO_CALL;
     read_object(r, j, path, fields, COUNT_OF(fields), d);
+    settle_call(r, j, path, d->undo_input, d->undo_http, &d->step.undo.action);
 }
 
 static const struct field step_fields[] = {
     {"name", read_name, offsetof(struct draft, step.name), true},
     {"agent", read_name, offsetof(struct draft, step.call.agent), true},
-    {"action", read_action, offsetof(struct draft, step.call.action), true},
-    {"input", read_template, offsetof(struct draft, templates.input), false},
+    {"action", read_action, offsetof(struct draft, step.call.action), false},
+    {"input", read_step_input, 0, false},
+    {"http", read_http, 0, false},
     {"if", read_condition, offsetof(struct draft, templates.condition), false},
     {"after", read_node, offsetof(struct draft, after), false},
     {"complete_by", read_step_complete_by, 0, false},
@@ -146,6 +197,7 @@ static void read_step(struct reader *r, const struct json *j, const struct path 
     read_object(r, j, path, step_fields, COUNT_OF(step_fields), d);
     if (j->type != JSON_OBJECT)
         return;
+    settle_call(r, j, path, d->input, d->http, &d->step.call.action);
     settle_undo(r, j, path, d);
     struct slice name = json_get_text(j, "name");
     if (name.ptr && reader_step_index(r, name) != reading_of(r)->step) {

@@ -150,12 +150,27 @@ void read_condition(struct reader *r, const struct json *j, const struct path *p
     *(struct expression **)target = x;
 }
 
-void read_template(struct reader *r, const struct json *j, const struct path *path, void *target)
+typedef struct template *template_reader(const struct json *value, struct arena *a,
+                                         struct template_watch *w);
+
+static struct template *read_watched(struct reader *r, const struct json *j,
+                                     const struct path *path, template_reader *read)
 {
     struct watcher watcher = {.reader = r, .path = path};
     struct template_watch w = {&watcher, tell_fault, tell_reference, tell_odd, {0}};
-    struct template *t = template_read(j, r->arena, &w);
+    struct template *t = read(j, r->arena, &w);
 
     *template_needs(t) = needs_of(&watcher, &w.refs);
-    *(struct template **)target = t;
+    return t;
+}
+
+void read_template(struct reader *r, const struct json *j, const struct path *path, void *target)
+{
+    *(struct template **)target = read_watched(r, j, path, template_read);
+}
+
+void read_template_parts(struct reader *r, const struct json *j, const struct path *path,
+                         void *target)
+{
+    *(struct template **)target = read_watched(r, j, path, template_read_parts);
 }

@@ -49,6 +49,9 @@ extern const size_t definition_reserved_count;
 void read_on_failure(struct reader *r, const struct json *j, const struct path *path, void *target);
 void read_condition(struct reader *r, const struct json *j, const struct path *path, void *target);
 void read_template(struct reader *r, const struct json *j, const struct path *path, void *target);
+/* Of a string: an array of its parts, texts and values by turns; without expressions the string. */
+void read_template_parts(struct reader *r, const struct json *j, const struct path *path,
+                         void *target);
 
 /* Takes the names of all steps, so that they can be referred to before they are read. */
 void reader_learn_names(struct reader *r, const struct json *steps);

@@ -177,6 +177,116 @@ struct template *template_read(const struct json *value, struct arena *a, struct
     return read_value(&r, value);
 }
 
+/* ---- templates made of others ---- */
+
+struct template *template_new_raw(struct arena *a, struct slice json)
+{
+    struct template *t = arena_alloc(a, sizeof *t);
+
+    t->kind = TEMPLATE_RAW;
+    t->text = arena_copy(a, json);
+    return t;
+}
+
+struct template *template_new_object(struct arena *a)
+{
+    struct template *t = arena_alloc(a, sizeof *t);
+
+    t->kind = TEMPLATE_OBJECT;
+    return t;
+}
+
+static bool needs_step(const struct needs *n, uint16_t step)
+{
+    for (uint16_t i = 0; i < n->count; i++)
+        if (n->steps[i] == step)
+            return true;
+    return false;
+}
+
+static void needs_join(struct needs *n, struct arena *a, const struct needs *more)
+{
+    uint16_t *steps = arena_alloc(a, ((size_t)n->count + more->count + 1) * sizeof *steps);
+
+    if (n->count > 0)
+        memcpy(steps, n->steps, n->count * sizeof *steps);
+    n->steps = steps;
+    for (uint16_t i = 0; i < more->count; i++)
+        if (!needs_step(n, more->steps[i]))
+            n->steps[n->count++] = more->steps[i];
+    n->input |= more->input;
+    n->task |= more->task;
+    n->all_steps |= more->all_steps;
+}
+
+void template_add(struct template *object, struct arena *a, struct slice key,
+                  struct template *member)
+{
+    struct template **end = &object->child;
+
+    ASSERT(object->kind == TEMPLATE_OBJECT);
+    while (*end)
+        end = &(*end)->next;
+    *end = member;
+    member->key = arena_copy(a, key);
+    needs_join(&object->needs, a, &member->needs);
+}
+
+static struct template *text_part(struct reader *r, struct slice text)
+{
+    CLEANUP(buf_fini) struct buf json = {0};
+
+    json_string(&json, text);
+    return template_new(r, TEMPLATE_RAW, arena_copy(r->arena, buf_view(&json)));
+}
+
+struct template *template_read_parts(const struct json *string, struct arena *a,
+                                     struct template_watch *w)
+{
+    struct reader r = {a, w};
+    struct template *whole = read_string(&r, string);
+    struct template *parts = NULL;
+    struct template **end = NULL;
+
+    if (whole->kind == TEMPLATE_RAW)
+        return whole;
+    const struct template *part = whole->kind == TEMPLATE_STRING ? whole->child : whole;
+    parts = template_new(&r, TEMPLATE_ARRAY, SLICE_NONE);
+    while (part) {
+        CLEANUP(buf_fini) struct buf text = {0};
+        for (; part && part->kind == TEMPLATE_PLAIN; part = part->next)
+            buf_slice(&text, part->text);
+        add_child(parts, &end, text_part(&r, buf_view(&text)));
+        if (!part)
+            break;
+        struct template *value = template_new(&r, TEMPLATE_VALUE, part->text);
+        value->expression = part->expression;
+        add_child(parts, &end, value);
+        part = part->next;
+    }
+    return parts;
+}
+
+static bool is_plain_path(struct slice json)
+{
+    for (size_t i = 1; i + 1 < json.len; i++) {
+        unsigned char c = (unsigned char)json.ptr[i];
+        if (c <= ' ' || c == 0x7f || c == '?' || c == '#' || c == '"' || c == '\\')
+            return false;
+    }
+    return true;
+}
+
+bool template_path_is_plain(const struct template *parts)
+{
+    if (parts->kind == TEMPLATE_RAW)
+        return is_plain_path(parts->text);
+    for (const struct template *part = parts->child; part; part = part->next)
+        if (part->kind == TEMPLATE_RAW && !is_plain_path(part->text))
+            return false;
+    return true;
+}
+
 struct needs *template_needs(struct template *t)
 {
     return &t->needs;

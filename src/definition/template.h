@@ -19,6 +19,19 @@ struct template_watch {
 /* Always returns a template, which must not be used if there were faults. */
 struct template *template_read(const struct json *value, struct arena *a, struct template_watch *w);
 
+/* The same of a string whose expressions stay apart from what stands around them: an array of texts
+ * and values by turns, beginning with a text. Without expressions it is the string. */
+struct template *template_read_parts(const struct json *string, struct arena *a,
+                                     struct template_watch *w);
+/* Is what was read by it, but for the values, fit for a path of a URL? */
+bool template_path_is_plain(const struct template *parts);
+
+/* Made of others. What a member needs, the object needs. */
+struct template *template_new_raw(struct arena *a, struct slice json);
+struct template *template_new_object(struct arena *a);
+void template_add(struct template *object, struct arena *a, struct slice key,
+                  struct template *member);
+
 /* What all of its expressions need; for its owner to fill in and to read. */
 struct needs *template_needs(struct template *t);
 

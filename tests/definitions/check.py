@@ -146,7 +146,7 @@ def check_files():
         complain(f"only {taken} definitions were taken")
 
 
-STEP = {"name": "a", "agent": "x", "action": "y", "undo": {"action": "z", "retry": {"attempts": 2}},
+STEP = {"name": "a", "agent": "x", "action": "y", "input": 1, "undo": {"action": "z", "http": {"path": "/"}, "retry": {"attempts": 2}},
         "retry": {"attempts": 3, "wait": "1s", "defer": "1m", "defers": 1}}
 BASE = {"intact": 1, "workflow": "w", "inputs": {"i": {"type": "any"}}, "steps": [STEP]}
 GONE = object()
@@ -171,6 +171,12 @@ WRONG = [
     ("steps.0.retry.wait", "x"), ("steps.0.retry.factor", 0.5), ("steps.0.retry.factor", "2"), ("steps.0.retry.factor", 101),
     ("steps.0.retry.max_wait", 5), ("steps.0.retry.jitter", "on"), ("steps.0.retry.defer", "0s"), ("steps.0.retry.defers", -1),
     ("steps.0.retry.defer", GONE), ("steps.0.retry.defers", GONE), ("steps.0.retry.defers", 1001), ("steps.0.retry.atempts", 1),
+    ("steps.0.http", {"path": "/"}), ("steps.0.undo.http", {}), ("steps.0.undo.http", "x"),
+    ("steps.0.undo.http", {"path": "x"}), ("steps.0.undo.http", {"path": "/", "method": "get"}),
+    ("steps.0.undo.http", {"path": "/", "query": 1}), ("steps.0.undo.http", {"path": "/", "headers": {"a b": "c"}}),
+    ("steps.0.undo.http", {"path": "/", "headers": {"a": []}}), ("steps.0.undo.http", {"path": "/", "output": 1}),
+    ("steps.0.undo.http", {"path": "/", "permanent": [99]}), ("steps.0.undo.http", {"path": "/", "completed": 404}),
+    ("steps.0.undo.http", {"path": "/", "zzz": 404}),
     ("", []), ("", None), ("", "x"),
 ]
 
@@ -212,7 +218,7 @@ def check_wrong():
 
 def check_keys():
     places = [("", schema, ""), ("step", schema["$defs"]["step"], "steps.0."), ("undo", schema["$defs"]["undo"], "steps.0.undo."),
-              ("retry", schema["$defs"]["retry"], "steps.0.retry."), ("undo's retry", schema["$defs"]["retry"], "steps.0.undo.retry."),
+              ("http", schema["$defs"]["http"], "steps.0.undo.http."), ("retry", schema["$defs"]["retry"], "steps.0.retry."), ("undo's retry", schema["$defs"]["retry"], "steps.0.undo.retry."),
               ("input", schema["$defs"]["input"], "inputs.i.")]
     answers = validate(write([changed(prefix + "zzzzzz", 1) for _, _, prefix in places]), work.name)
     for (name, of_schema, _), told in zip(places, answers):
