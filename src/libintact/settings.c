@@ -218,3 +218,12 @@ void intact_agent_set_log(struct intact_agent *a, intact_logger *log, void *arg)
     a->options.log = log;
     a->options.log_arg = arg;
 }
+
+void agent_set_channel(struct intact_agent *a, int (*connect)(int channel), int channel)
+{
+    ASSERT(a->phase == AGENT_NEW);
+    a->options.connect = connect;
+    a->options.channel = channel;
+    replace(&a->options.server, "http://127.0.0.1");
+    a->options.discovery = false; /* other nodes have agents of their own */
+}
