@@ -2,21 +2,23 @@
 #define HTTP_AGENT_INSIDE_H
 
 /*
- * The agent as a child of a server (`intact serve --http`). They are joined by a socket that
- * nobody else has: for each connection to the server the agent makes a pair of sockets and sends
- * one of them through it. So there is no address, no token and no certificate between the two, and
- * the end of the server is seen at once.
+ * The agent as a child of a server (`intact serve --http`). The server listens for it on an
+ * abstract Unix socket and takes nobody else's connections there: so there is no token and no
+ * certificate between the two. A socket that both hold, the channel, tells when the server drains
+ * (a byte), and when it has ended (its end).
  */
 
 #include "base/base.h"
 
-/* Names the descriptor of that socket in the environment of the child. */
+/* In the environment of the child: "3:NAME", the channel's descriptor and the socket's name. */
 #define INSIDE_VARIABLE "INTACT_HTTP_INSIDE"
 
-/* The descriptor; -1: we are no child of a server. Takes the variable out of the environment. */
-int inside_descriptor(void);
+struct inside {
+    int channel; /* -1: we are no child of a server */
+    char door[108];
+};
 
-/* A connection to the server; -1: there is none to be had now. */
-int inside_connect(int channel);
+/* Takes the variable out of the environment. */
+struct inside inside_find(void);
 
 #endif

@@ -31,8 +31,8 @@ struct http_agent {
     int64_t *wake_at;       /* of each service */
     bool *is_ready;
     size_t count;
-    int fd;      /* epoll */
-    int channel; /* to the server whose child we are; -1: none */
+    int fd; /* epoll */
+    struct inside inside;
     bool is_stopping;
 };
 
@@ -130,8 +130,8 @@ static struct intact_agent *agent_of(const struct http_agent *h, const struct se
     intact_agent_set_log(a, log_agent, (void *)(uintptr_t)s->name.ptr);
     if (o->instance)
         intact_agent_set_instance(a, o->instance);
-    if (h->channel >= 0) {
-        agent_set_channel(a, inside_connect, h->channel);
+    if (h->inside.channel >= 0) {
+        agent_set_door(a, h->inside.door);
         return a;
     }
     if (o->server)
@@ -170,8 +170,8 @@ static bool open_all(struct http_agent *h, const struct http_agent_options *o)
     ASSERT(h->services && h->sources && h->wake_at && h->is_ready);
     h->fd = epoll_create1(EPOLL_CLOEXEC);
     of_signals = (struct source){signals.fd, NULL};
-    of_channel = (struct source){h->channel, NULL};
-    return h->fd >= 0 && watch(h, &of_signals) && (h->channel < 0 || watch(h, &of_channel))
+    of_channel = (struct source){h->inside.channel, NULL};
+    return h->fd >= 0 && watch(h, &of_signals) && (h->inside.channel < 0 || watch(h, &of_channel))
            && open_services(h, o);
 }
 
@@ -208,12 +208,18 @@ static void notice_signals(struct http_agent *h)
     }
 }
 
-/* The server has gone: nobody waits for anything any more. */
-static bool has_lost_server(const struct http_agent *h)
+/* Reads the channel. False: the server has gone, and nobody waits for anything any more. A byte
+ * says that it drains. */
+static bool listen_to_server(const struct http_agent *h)
 {
     char byte;
+    ssize_t n = h->inside.channel >= 0 ? recv(h->inside.channel, &byte, 1, MSG_DONTWAIT) : -1;
 
-    return h->channel >= 0 && recv(h->channel, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0;
+    if (n > 0) {
+        signals.stops = 1;
+        intact_agent_stop();
+    }
+    return n != 0;
 }
 
 /* False: it is over. */
@@ -263,7 +269,8 @@ static int outcome_of(const struct http_agent *h)
 int http_agent_run(const struct http_config *c, const struct http_agent_options *o)
 {
     CLEANUP(buf_fini) struct buf faults = {0};
-    struct http_agent h = {.config = c, .fd = -1, .channel = inside_descriptor()};
+    struct http_agent h = {.config = c, .fd = -1, .inside = inside_find()};
+    bool has_server = true;
     int status = 1;
 
     h.secrets = secrets_load(c, &faults);
@@ -272,21 +279,22 @@ int http_agent_run(const struct http_config *c, const struct http_agent_options 
         return 2;
     }
     take_files();
-    if (!take_signals(h.channel >= 0) || !open_all(&h, o)) {
+    if (!take_signals(h.inside.channel >= 0) || !open_all(&h, o)) {
         log_line(LOG_ERROR, "event=start_failed reason=\"no more descriptors, or libcurl cannot be "
                             "used\"");
         close_all(&h);
         return 1;
     }
     log_line(LOG_INFO, "event=http_agent_started services=%zu inside=%s", h.count,
-             h.channel >= 0 ? "yes" : "no");
+             h.inside.channel >= 0 ? "yes" : "no");
     while (turn(&h)) {
         wait_for_events(&h);
+        has_server = listen_to_server(&h);
         notice_signals(&h);
-        if (has_lost_server(&h))
+        if (!has_server)
             break;
     }
-    status = has_lost_server(&h) ? 0 : outcome_of(&h);
+    status = has_server ? outcome_of(&h) : 0;
     close_all(&h);
     return status;
 }

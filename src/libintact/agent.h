@@ -36,8 +36,7 @@ struct agent_options {
     bool inline_handlers;
     bool discovery;
     int64_t wait_ms, stop_wait_ms;
-    int (*connect)(int channel); /* NULL: by the server's address */
-    int channel;
+    char *door; /* an abstract Unix socket in place of the server's address; NULL: none */
     intact_logger *log;
     void *log_arg;
     char mistake[200]; /* the first one; "": none */
@@ -84,9 +83,8 @@ void agent_release(struct intact_agent *a, struct intact_request *r); /* nobody 
 void agent_log(const struct intact_agent *a, enum log_level level, const char *fmt, ...)
     PRINTF(3, 4);
 
-/* The server is reached by sockets that are connected already, which `connect` makes (-1: there is
- * none now), and by no address. Before it starts. */
-void agent_set_channel(struct intact_agent *a, int (*connect)(int channel), int channel);
+/* The server is reached through that abstract Unix socket, and by no address. Before it starts. */
+void agent_set_door(struct intact_agent *a, const char *name);
 
 void agent_enlist(struct intact_agent *a); /* among all of the process */
 void agent_delist(struct intact_agent *a);

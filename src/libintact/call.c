@@ -3,22 +3,6 @@
 #include "base/when.h"
 #include "libintact/agent.h"
 
-static curl_socket_t open_channel(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
-{
-    const struct intact_agent *a = arg;
-    (void)purpose;
-    (void)address;
-    return a->options.connect(a->options.channel); /* -1 is CURL_SOCKET_BAD */
-}
-
-static int is_open(void *arg, curl_socket_t fd, curlsocktype purpose)
-{
-    (void)arg;
-    (void)fd;
-    (void)purpose;
-    return CURL_SOCKOPT_ALREADY_CONNECTED;
-}
-
 bool call_init(struct call *c, struct peer *p, const char *url, const char *ca,
                struct curl_slist *headers)
 {
@@ -107,10 +91,8 @@ static bool leave(struct call *c, struct intact_agent *a, int64_t within_ms, boo
 {
     c->answer = delivery_new();
     ok &= wire_prepare(c->easy, &c->answer->text, c->why);
-    if (a->options.connect)
-        ok &= curl_easy_setopt(c->easy, CURLOPT_OPENSOCKETFUNCTION, open_channel) == CURLE_OK
-              && curl_easy_setopt(c->easy, CURLOPT_OPENSOCKETDATA, (void *)a) == CURLE_OK
-              && curl_easy_setopt(c->easy, CURLOPT_SOCKOPTFUNCTION, is_open) == CURLE_OK;
+    if (a->options.door)
+        ok &= curl_easy_setopt(c->easy, CURLOPT_ABSTRACT_UNIX_SOCKET, a->options.door) == CURLE_OK;
     ok &= curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)within_ms) == CURLE_OK;
     c->why[0] = 0;
     c->sent_at = wire_now_ms(); /* deadlines count from here: before the first byte can leave */

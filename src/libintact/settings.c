@@ -96,6 +96,7 @@ void intact_agent_free(struct intact_agent *a)
     free(a->options.server);
     free(a->options.token);
     free(a->options.ca);
+    free(a->options.door);
     free(a);
 }
 
@@ -219,11 +220,10 @@ void intact_agent_set_log(struct intact_agent *a, intact_logger *log, void *arg)
     a->options.log_arg = arg;
 }
 
-void agent_set_channel(struct intact_agent *a, int (*connect)(int channel), int channel)
+void agent_set_door(struct intact_agent *a, const char *name)
 {
     ASSERT(a->phase == AGENT_NEW);
-    a->options.connect = connect;
-    a->options.channel = channel;
-    replace(&a->options.server, "http://127.0.0.1");
+    replace(&a->options.door, name);
+    replace(&a->options.server, "http://localhost");
     a->options.discovery = false; /* other nodes have agents of their own */
 }
