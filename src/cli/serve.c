@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/when.h"
 #include "http_agent/inside.h"
+#include "http_agent/secrets.h"
 #include "server/helper.h"
 #include "server/limit.h"
 #include "server/server.h"
@@ -371,10 +372,16 @@ static void warn_of_password(const struct invocation *in)
 /* Better now than in a child that nobody looks at. */
 static int check_http(const struct options *o)
 {
+    CLEANUP(buf_fini) struct buf faults = {0};
     struct http_config *c = http_config_of(o->http);
+    struct secrets *s = c ? secrets_load(c, &faults) : NULL;
+    int status = s ? CLI_OK : CLI_USAGE;
 
+    if (c && !s)
+        fprintf(stderr, "intact serve: %s:\n%s", o->http, faults.ptr);
+    secrets_free(s);
     http_config_free(c);
-    return c ? CLI_OK : CLI_USAGE;
+    return status;
 }
 
 /* What is not understood is not understood tomorrow: nobody should try it again and again. */

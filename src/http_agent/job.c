@@ -337,13 +337,15 @@ static const char *place_of(struct job *j, struct slice location)
     return place && strpbrk(place, "\r\n @") == NULL && is_of_origin(j, place) ? place : NULL;
 }
 
-static void refuse_place(struct job *j, const struct answer *a, const char *code)
+static void refuse_place(struct job *j, const struct answer *a, const char *code, uint32_t most)
 {
     CLEANUP(buf_fini) struct buf what = {0};
 
     buf_fmt(&what, "answered %ld and sends us to ", a->status);
     answer_quote(&what, answer_header(a, "location"), QUOTE_MAX);
-    buf_str(&what, j->redirects ? ", too often, or to another server" : "");
+    buf_str(&what, most == 0              ? ", which the configuration does not allow (redirects)"
+                   : j->redirects >= most ? ", too often"
+                                          : ", which is another server or no address");
     tell(j, code, buf_view(&what));
     fail_or_wait(j, true);
 }
@@ -366,7 +368,7 @@ static void ask_again(struct job *j, const struct answer *a)
     if (a->status == 202 && location.ptr) {
         const char *place = place_of(j, location);
         if (!place) {
-            refuse_place(j, a, "bad_answer");
+            refuse_place(j, a, "bad_answer", UINT32_MAX);
             return;
         }
         ask_at(j, place);
@@ -401,7 +403,7 @@ static void redirect(struct job *j, const struct answer *a)
     if (location.ptr && j->redirects < most)
         place = place_of(j, location);
     if (!place) {
-        refuse_place(j, a, "redirect");
+        refuse_place(j, a, "redirect", most);
         return;
     }
     j->redirects++;
@@ -413,7 +415,7 @@ static void redirect(struct job *j, const struct answer *a)
         path = path ? strchr(path + 3, '/') : NULL;
         if (!path
             || strncmp(place, j->service->config->url.ptr, j->service->config->url.len) != 0) {
-            refuse_place(j, a, "redirect");
+            refuse_place(j, a, "redirect", most);
             return;
         }
         j->form.path = arena_copy(&j->arena, slice_of(place + j->service->config->url.len));

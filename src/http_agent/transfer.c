@@ -1,6 +1,7 @@
 #include "http_agent/transfer.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/when.h"
 #include "libintact/wire.h"
@@ -19,6 +20,7 @@ static size_t on_head(char *ptr, size_t size, size_t count, void *arg)
         t->is_head_too_large = true;
         return 0;
     }
+    t->is_head_whole = len <= 2 && (*ptr == '\r' || *ptr == '\n');
     buf_add(&t->head, ptr, len);
     return len;
 }
@@ -148,7 +150,7 @@ void transfer_clear(struct transfer *t)
     curl_slist_free_all(t->lines);
     t->lines = NULL;
     t->head_lines = 0;
-    t->is_head_too_large = t->is_body_too_large = false;
+    t->is_head_whole = t->is_head_too_large = t->is_body_too_large = false;
     t->forbidden[0] = t->why[0] = 0;
 }
 
@@ -245,6 +247,18 @@ static void tell_timeout(struct transfer *t, struct outcome *o, struct buf *stor
         buf_fmt(story, "; %zu bytes of its body came", t->body.len);
 }
 
+/* "cannot be reached: Failed to connect to ... (Connection refused)" */
+static void tell_unreachable(const struct transfer *t, CURLcode code, struct buf *story)
+{
+    long number = 0;
+
+    buf_str(story, "cannot be reached: ");
+    answer_quote(story, slice_of(t->why[0] ? t->why : curl_easy_strerror(code)), 200);
+    (void)curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &number); /* or it stays 0 */
+    if (number > 0 && strerrordesc_np((int)number))
+        buf_fmt(story, " (%s)", strerrordesc_np((int)number));
+}
+
 /* The connection broke, or what came is not HTTP. */
 static void tell_broken(const struct transfer *t, CURLcode code, struct outcome *o,
                         struct buf *story)
@@ -274,6 +288,10 @@ static void tell_broken(const struct transfer *t, CURLcode code, struct outcome 
 static void tell_fault(struct transfer *t, CURLcode code, struct outcome *o, struct buf *story)
 {
     o->may_try_again = true;
+    /* libcurl has a limit of its own for a line, and no code for it. */
+    if ((code == CURLE_OUT_OF_MEMORY || (int)code == 100 /* CURLE_TOO_LARGE */) && o->was_sent
+        && !t->is_head_whole)
+        t->is_head_too_large = true;
     if (t->forbidden[0] && !o->was_sent) {
         o->code = "forbidden_address";
         o->may_try_again = false;
@@ -299,8 +317,7 @@ static void tell_fault(struct transfer *t, CURLcode code, struct outcome *o, str
     } else if (code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST
                || code == CURLE_COULDNT_RESOLVE_PROXY || code == CURLE_PROXY) {
         o->code = "unreachable";
-        buf_str(story, "cannot be reached: ");
-        answer_quote(story, slice_of(t->why[0] ? t->why : curl_easy_strerror(code)), 200);
+        tell_unreachable(t, code, story);
     } else {
         tell_broken(t, code, o, story);
     }
@@ -318,9 +335,16 @@ void transfer_conclude(struct transfer *t, CURLcode code, struct arena *a, struc
     (void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &ret->answer.status);
     answer_read_head(&ret->answer, buf_view(&t->head), a);
     ret->answer.body = buf_view(&t->body);
-    if (ret->answer.status >= 200 && ret->answer.status <= 599)
-        return;
+    struct slice length = answer_header(&ret->answer, "content-length");
     ret->code = "bad_answer";
     ret->may_try_again = true;
-    buf_fmt(story, "the answer has the status %ld, which is none", ret->answer.status);
+    /* libcurl takes the end of the connection for the end of the head, and the last length. */
+    if (!t->is_head_whole)
+        buf_str(story, "the answer was cut off within its headers");
+    else if (length.len > 0 && memchr(length.ptr, ',', length.len))
+        buf_str(story, "the answer says more than one Content-Length");
+    else if (ret->answer.status < 200 || ret->answer.status > 599)
+        buf_fmt(story, "the answer has the status %ld, which is none", ret->answer.status);
+    else
+        ret->code = NULL;
 }

@@ -25,6 +25,7 @@ struct transfer {
     struct curl_slist *lines;
     struct buf head, body;
     size_t head_lines;
+    bool is_head_whole; /* the empty line behind the last one has come */
     bool is_head_too_large, is_body_too_large;
     char forbidden[64];        /* an address that it must not connect to; "": none */
     char why[CURL_ERROR_SIZE]; /* what libcurl says */
