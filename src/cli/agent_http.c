@@ -45,7 +45,7 @@ static int run(struct invocation *in)
         return CLI_USAGE;
     struct http_config *c = http_config_of(file);
     if (!c)
-        return CLI_USAGE;
+        return CLI_NOT_WELL;
     read_level(in);
     const struct http_agent_options o = {.server = given(in, "server"),
                                          .token = token_file ? token : NULL,

@@ -2,18 +2,20 @@
 
 #include <stdlib.h>
 
+#include "base/when.h"
 #include "definition/http_step.h"
 #include "definition/reader.h"
 #include "definition/template.h"
 
-enum { COMPLETE_BY_DEFAULT_MS = 30000 };
+enum { COMPLETE_BY_DEFAULT_MS = 30000, HEARTBEAT_MIN_MS = 100 };
 
 /* A step while it is read: what follows from other fields is found at the end. */
 struct draft {
     struct workflow_step step;
     struct step_templates templates;
     const struct json *after, *undo, *pivot, *on_failure, *retry, *undo_retry;
-    const struct json *complete_by, *undo_complete_by;
+
+    const struct json *complete_by, *undo_complete_by, *heartbeat, *undo_heartbeat;
     const struct json *input, *http, *undo_input, *undo_http;
     bool is_pivot;
 };
@@ -43,6 +45,24 @@ static void read_undo_step_complete_by(struct reader *r, const struct json *j,
 
     d->undo_complete_by = j;
     read_length(r, j, path, &d->step.undo.complete_by_ms);
+}
+
+static void read_step_heartbeat(struct reader *r, const struct json *j, const struct path *path,
+                                void *target)
+{
+    struct draft *d = target;
+
+    d->heartbeat = j;
+    read_length(r, j, path, &d->step.call.heartbeat_ms);
+}
+
+static void read_undo_heartbeat(struct reader *r, const struct json *j, const struct path *path,
+                                void *target)
+{
+    struct draft *d = target;
+
+    d->undo_heartbeat = j;
+    read_length(r, j, path, &d->step.undo.heartbeat_ms);
 }
 
 static void read_step_on_failure(struct reader *r, const struct json *j, const struct path *path,
@@ -138,6 +158,7 @@ static void read_undo(struct reader *r, const struct json *j, const struct path 
         {"input", read_undo_input, 0, false},
         {"http", read_undo_http, 0, false},
         {"complete_by", read_undo_step_complete_by, 0, false},
+        {"heartbeat", read_undo_heartbeat, 0, false},
         {"retry", read_undo_retry, 0, false},
     };
     struct draft *d = target;
@@ -163,6 +184,7 @@ static const struct field step_fields[] = {
     {"if", read_condition, offsetof(struct draft, templates.condition), false},
     {"after", read_node, offsetof(struct draft, after), false},
     {"complete_by", read_step_complete_by, 0, false},
+    {"heartbeat", read_step_heartbeat, 0, false},
     {"retry", read_step_retry, 0, false},
     {"on_failure", read_step_on_failure, 0, false},
     {"undo", read_undo, 0, false},
@@ -216,6 +238,22 @@ static void check_deadline(struct reader *r, const struct json *j, const struct 
         warn_at(r, &at, j->at, j->raw, "no longer than the %s: it ends the attempt before", limit);
 }
 
+/* A silence that is noticed only when the attempt is over anyway means nothing. */
+static void check_heartbeat(struct reader *r, const struct json *j, const struct path *up,
+                            const struct call_spec *spec)
+{
+    struct path at = {up, SLICE("heartbeat"), 0};
+    CLEANUP(buf_fini) struct buf limit = {0};
+
+    if (!j || spec->heartbeat_ms == 0) /* what is no duration was told of already */
+        return;
+    duration_write(&limit, spec->complete_by_ms);
+    if (spec->heartbeat_ms < HEARTBEAT_MIN_MS)
+        mistake_in(r, &at, j, "a duration of 100ms or more");
+    else if (spec->heartbeat_ms >= spec->complete_by_ms)
+        mistake_in(r, &at, j, "a duration shorter than the attempt's complete_by, %s", limit.ptr);
+}
+
 /* What depends on the rest of the definition. */
 static void settle_step(struct reader *r, uint16_t i, struct draft *d)
 {
@@ -238,6 +276,8 @@ static void settle_step(struct reader *r, uint16_t i, struct draft *d)
                    "task's complete_by");
     check_deadline(r, d->undo_complete_by, &undo, d->step.undo.complete_by_ms,
                    w->undo_complete_by_ms, "undo_complete_by");
+    check_heartbeat(r, d->heartbeat, &step, &d->step.call);
+    check_heartbeat(r, d->undo_heartbeat, &undo, &d->step.undo);
 }
 
 static void keep_steps(struct reader *r, const struct draft *drafts, struct workflow_step *steps)

@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "base/when.h"
-#include "http_agent/library.h"
 #include "libintact/wire.h"
 
 enum {
@@ -146,7 +145,7 @@ static struct curl_slist *add_own(struct curl_slist *list, const struct job *j)
     list = add_line(list, "Intact-Complete-By", buf_view(&at));
     if (statuses_any(&j->form.lists[STATUS_ELSEWHERE])
         || statuses_any(&j->service->config->lists[STATUS_ELSEWHERE]))
-        list = add_safe(list, "Intact-Token", library_token(r));
+        list = add_safe(list, "Intact-Token", intact_request_token(r));
     return list;
 }
 
@@ -240,7 +239,7 @@ static void call(struct job *j)
     if (c->timeout_ms > 0)
         q.within_ms = min_i64(q.within_ms, c->timeout_ms);
     j->tries++;
-    library_try(j->request);
+    (void)intact_request_try(j->request);
     j->transfer = service_transfer(j->service);
     if (j->transfer)
         q.lines = lines_of(j);
@@ -474,7 +473,7 @@ static void judge(struct job *j, const struct answer *a)
         ask_again(j, a);
         return;
     case ANSWER_ELSEWHERE:
-        library_elsewhere(j->request);
+        intact_answer_elsewhere(j->request);
         leave(j);
         return;
     case ANSWER_REDIRECT:

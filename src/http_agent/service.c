@@ -32,6 +32,7 @@ bool service_open(struct service *s, const struct service_config *config,
     if (!reactor_open(&s->reactor) || !set_connections(s->reactor.multi, config))
         return false;
     intact_agent_set_inline(agent, true);
+    intact_agent_set_heartbeats(agent, true); /* a call has a time limit: it does not hang */
     intact_agent_set_concurrency(agent, config->places);
     intact_agent_on(agent, "*", INTACT_ANY, job_begin, s);
     return true;
