@@ -364,6 +364,7 @@ static void ask_again(struct job *j, const struct answer *a)
     char message[80];
     char code[16];
 
+    j->may_have_effect = j->may_have_effect || a->status != 425;
     if (a->status == 202 && location.ptr) {
         const char *place = place_of(j, location);
         if (!place) {
@@ -372,7 +373,6 @@ static void ask_again(struct job *j, const struct answer *a)
         }
         ask_at(j, place);
     }
-    j->may_have_effect = j->may_have_effect || a->status != 425;
     j->asked++;
     j->failures = 0;
     int64_t ms = POLL_FIRST_MS;
