@@ -100,7 +100,8 @@ INTACT_API struct intact_agent *intact_agent_new(const char *name);
 INTACT_API void intact_agent_free(struct intact_agent *a);
 
 /* A handler for an action, as workflows name it, in that direction. `arg` is handed to `run` and
- * not touched. For each action and direction there is one handler. */
+ * not touched. For each action and direction there is one handler; that of the action "*" is called
+ * for all that have none of their own. */
 INTACT_API void intact_agent_on(struct intact_agent *a, const char *action,
                                 enum intact_direction direction, intact_handler *run, void *arg);
 

@@ -1,3 +1,4 @@
+#include "cli/agent_config.h"
 #include "cli/verbs.h"
 
 #include <arpa/inet.h>
@@ -11,6 +12,9 @@
 
 #include "base/log.h"
 #include "base/when.h"
+#include "http_agent/inside.h"
+#include "http_agent/secrets.h"
+#include "server/helper.h"
 #include "server/limit.h"
 #include "server/server.h"
 #include "store/postgres.h"
@@ -29,6 +33,8 @@ struct options {
     size_t host_count;
     bool behind_proxy;
     struct server_limits limits;
+    const char *http; /* configuration of the HTTP agent; NULL: none */
+    const char *http_log;
     int64_t scan_every_ms, grace_ms, drain_ms, keep_ms;
     bool open, adopt, migrate;
 };
@@ -185,6 +191,8 @@ static int read_options(const struct invocation *in, struct options *o)
         .tls_cert = given(in, "tls-cert"),
         .tls_key = given(in, "tls-key"),
         .behind_proxy = given(in, "behind-proxy"),
+        .http = given(in, "http"),
+        .http_log = given(in, "log") ? given(in, "log") : "info",
         .open = given(in, "open"),
         .adopt = given(in, "adopt"),
         .migrate = given(in, "migrate"),
@@ -279,6 +287,12 @@ static int serve(const struct options *o, struct store *store)
     c.token_file = token_file;
     c.store_files = o->store ? NULL : files;
     c.store_file_count = o->store ? 0 : COUNT_OF(files);
+    char instance[NODE_NAME_MAX + 8];
+    (void)snprintf(instance, sizeof instance, "http-%s", o->node);
+    const char *const argv[] = {"intact",     "agent",  "http",  "--config",  o->http,
+                                "--instance", instance, "--log", o->http_log, NULL};
+    const struct helper_config helper = {argv, INSIDE_VARIABLE};
+    c.helper = o->http ? &helper : NULL;
     enum err err = server_run(&c, &e);
     free(token_file);
     if (err == ERR_OK)
@@ -355,6 +369,21 @@ static void warn_of_password(const struct invocation *in)
                            "password of --store; give it in $INTACT_STORE, or in a passfile\"");
 }
 
+/* Better now than in a child that nobody looks at. */
+static int check_http(const struct options *o)
+{
+    CLEANUP(buf_fini) struct buf faults = {0};
+    struct http_config *c = http_config_of(o->http);
+    struct secrets *s = c ? secrets_load(c, &faults) : NULL;
+    int status = s ? CLI_OK : CLI_USAGE;
+
+    if (c && !s)
+        fprintf(stderr, "intact serve: %s:\n%s", o->http, faults.ptr);
+    secrets_free(s);
+    http_config_free(c);
+    return status;
+}
+
 /* What is not understood is not understood tomorrow: nobody should try it again and again. */
 static int failed_to_open(const struct invocation *in, const struct options *o, enum err err,
                           const struct error *e)
@@ -419,6 +448,8 @@ static int run(struct invocation *in)
 
     if (status == CLI_OK)
         status = check_options(in, &o);
+    if (status == CLI_OK && o.http)
+        status = check_http(&o);
     if (status == CLI_OK)
         warn_of_password(in);
     if (status == CLI_OK && !o.migrate)
@@ -463,6 +494,10 @@ static const struct flag flags[] = {
      .value = "ADDR:PORT",
      .help = "port 0 takes any free one; beyond loopback with TLS or behind a proxy only",
      .initial = "127.0.0.1:7420"},
+    {.name = "http",
+     .value = "FILE",
+     .help = "call the services of this configuration, too: see intact agent http",
+     .kind = WORD_FILE},
     {.name = "open", .help = "no tokens: whoever reaches it may do everything; loopback only"},
     {.name = "tls-cert",
      .value = "FILE",

@@ -27,6 +27,7 @@ const struct verb *const verbs[] = {
     &verb_validate,
 
     &verb_top,
+    &verb_agent_http,
     &verb_agent_list,
     &verb_agent_exec,
     &verb_node_list,

@@ -482,7 +482,7 @@ void http_connection_resume(struct http_connection *c)
 
 /* --- life and death --- */
 
-void http_connection_open(struct http_server *s, int fd)
+void http_connection_open(struct http_server *s, int fd, bool is_adopted)
 {
     struct http_connection *c = calloc(1, sizeof *c);
 
@@ -492,6 +492,7 @@ void http_connection_open(struct http_server *s, int fd)
     c->tcp.data = c;
     c->server = s;
     c->wait = HTTP_WAIT_NOTHING;
+    c->is_adopted = is_adopted;
     http_reader_init(&c->reader, &s->limits);
     s->handles++;
     s->count++;
@@ -501,7 +502,8 @@ void http_connection_open(struct http_server *s, int fd)
         http_connection_close(c);
         return;
     }
-    http_secure_open(c);
+    if (!is_adopted)
+        http_secure_open(c);
     settle(c);
 }
 

@@ -107,10 +107,11 @@ struct http_connection {
     bool is_sent;  /* ANSWERED: all bytes are with the kernel */
     bool is_ended; /* the client will send nothing more */
     bool closes;   /* after this answer */
+    bool is_adopted;
 };
 
 /* Takes the socket. Harmless if libuv refuses it: then it is closed. */
-void http_connection_open(struct http_server *s, int fd);
+void http_connection_open(struct http_server *s, int fd, bool is_adopted);
 void http_connection_close(struct http_connection *c);
 /* The whole answer, or the last of a stream. */
 void http_connection_answer(struct http_connection *c, struct slice head, struct slice body);

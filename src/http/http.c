@@ -164,7 +164,7 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
         if (fd >= 0)
             tell_accepting(s, 0);
         if (fd >= 0 && s->count < s->limits.connection_max) {
-            http_connection_open(s, fd);
+            http_connection_open(s, fd, false);
             continue;
         }
         if (fd >= 0) {
@@ -482,6 +482,19 @@ bool http_peer_is_loopback(const struct http_request *r)
     return from.ss_family == AF_INET6
            && (IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr)
                || (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr) && v6->sin6_addr.s6_addr[12] == 127));
+}
+
+void http_adopt(struct http_server *s, int fd)
+{
+    if (s->is_closing)
+        (void)close(fd);
+    else
+        http_connection_open(s, fd, true);
+}
+
+bool http_is_adopted(const struct http_request *r)
+{
+    return http_message_of(r)->connection->is_adopted;
 }
 
 bool http_is_alive(const struct http_request *r)

@@ -106,7 +106,7 @@ void agent_find_handler(const struct intact_agent *a, struct intact_request *r)
     for (size_t i = 0; i < a->options.handler_count; i++) {
         const struct agent_handler *h = &a->options.handlers[i];
         if ((h->direction == r->direction || h->direction == INTACT_ANY)
-            && strcmp(h->action, r->action) == 0) {
+            && (strcmp(h->action, r->action) == 0 || (!r->run && strcmp(h->action, "*") == 0))) {
             r->run = h->run;
             r->arg = h->arg;
         }

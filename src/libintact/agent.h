@@ -38,6 +38,7 @@ struct agent_options {
     bool automatic_beats;
     struct retry_rule retry;
     int64_t wait_ms, stop_wait_ms;
+    char *door; /* an abstract Unix socket in place of the server's address; NULL: none */
     intact_logger *log;
     void *log_arg;
     char mistake[200]; /* the first one; "": none */
@@ -84,6 +85,9 @@ void agent_unwatch(struct intact_agent *a, struct intact_request *r); /* its sto
 void agent_release(struct intact_agent *a, struct intact_request *r); /* nobody wants it any more */
 void agent_log(const struct intact_agent *a, enum log_level level, const char *fmt, ...)
     PRINTF(3, 4);
+
+/* The server is reached through that abstract Unix socket, and by no address. Before it starts. */
+void agent_set_door(struct intact_agent *a, const char *name);
 
 void agent_enlist(struct intact_agent *a); /* among all of the process */
 void agent_delist(struct intact_agent *a);

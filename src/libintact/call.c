@@ -91,6 +91,8 @@ static bool leave(struct call *c, struct intact_agent *a, int64_t within_ms, boo
 {
     c->answer = delivery_new();
     ok &= wire_prepare(c->easy, &c->answer->text, c->why);
+    if (a->options.door)
+        ok &= curl_easy_setopt(c->easy, CURLOPT_ABSTRACT_UNIX_SOCKET, a->options.door) == CURLE_OK;
     ok &= curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)within_ms) == CURLE_OK;
     c->why[0] = 0;
     c->sent_at = wire_now_ms(); /* deadlines count from here: before the first byte can leave */

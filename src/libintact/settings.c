@@ -97,6 +97,7 @@ void intact_agent_free(struct intact_agent *a)
     free(a->options.server);
     free(a->options.token);
     free(a->options.ca);
+    free(a->options.door);
     free(a);
 }
 
@@ -235,4 +236,12 @@ void intact_agent_set_log(struct intact_agent *a, intact_logger *log, void *arg)
         return;
     a->options.log = log;
     a->options.log_arg = arg;
+}
+
+void agent_set_door(struct intact_agent *a, const char *name)
+{
+    ASSERT(a->phase == AGENT_NEW);
+    replace(&a->options.door, name);
+    replace(&a->options.server, "http://localhost");
+    a->options.discovery = false; /* other nodes have agents of their own */
 }

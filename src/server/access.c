@@ -27,6 +27,10 @@ static const struct bearer somebody = {.name = {"open", 4},
                                        .roles_json = {"[\"admin\"]", 9},
                                        .roles = ROLE_ADMIN};
 
+const struct bearer access_helper = {.name = {"helper", 6},
+                                     .roles_json = {"[\"agent:*\"]", 11},
+                                     .roles = ROLE_AGENT};
+
 /* ---- roles ---- */
 
 static const struct {

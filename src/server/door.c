@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "server/helper.h"
 #include "server/internal.h"
 #include "server/notify.h"
 
@@ -186,9 +187,11 @@ static void on_hangup(uv_signal_t *s, int signum)
     struct server *sv = s->data;
     (void)signum;
 
+    if (sv->helper)
+        helper_hangup(sv->helper);
     if (http_is_secure(sv->http))
         http_secure_reload(sv->http);
-    else
+    else if (!sv->helper)
         log_line(LOG_INFO, "event=nothing_to_read_again");
 }
 

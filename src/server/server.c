@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "server/helper.h"
 #include "server/internal.h"
 #include "server/notify.h"
 #include "json/json.h"
@@ -352,6 +353,8 @@ static void begin_drain(struct server *sv)
     waiters_all(&sv->waits);
     events_drain(sv->events);
     nodes_drain(sv->nodes);
+    if (sv->helper)
+        helper_drain(sv->helper);
     backup_drain(sv);
     (void)uv_timer_start(&sv->drain_timer, drain_step, SHUT_MS, SHUT_MS);
 }
@@ -514,6 +517,7 @@ static void assert_nothing_open(const struct server *sv)
  * has land; then nothing is left that could ask the scheduler. */
 static void take_down(struct server *sv)
 {
+    helper_close(sv->helper);
     door_close(sv);
     while (scheduler_is_busy(sv->scheduler) || supervisor_is_busy(sv->supervisor)
            || (sv->library && library_is_busy(sv->library)) || sv->exchange_count > 0)
@@ -605,6 +609,8 @@ enum err server_run(const struct server_config *c, struct error *e)
         err = door_open(sv, e);
     if (err == ERR_OK) {
         nodes_listening(sv->nodes);
+        if (c->helper)
+            sv->helper = helper_open(sv, c->helper);
         take_turn(sv);
         (void)uv_run(&sv->loop, UV_RUN_DEFAULT);
         log_line(LOG_INFO, "event=ended");

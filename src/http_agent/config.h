@@ -1,0 +1,89 @@
+#ifndef HTTP_AGENT_CONFIG_H
+#define HTTP_AGENT_CONFIG_H
+
+/*
+ * The configuration of the HTTP agent: which services there are, how they are reached, and what is
+ * allowed. docs/http-agent.md is its reference. Read once; of it only the secrets change later
+ * (secrets.h).
+ */
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "config/reader.h"
+#include "definition/expression.h"
+#include "http_agent/address.h"
+#include "http_agent/form.h"
+
+enum {
+    PLACES_DEFAULT = 100,
+    PLACES_MAX = 1000,
+    CONNECTIONS_DEFAULT = 20,
+    CONNECTIONS_MAX = 1000,
+    ANSWER_MAX_DEFAULT = 512 << 10, /* bytes: what an output may have */
+    ANSWER_MAX_MAX = 64 << 20,
+    REDIRECTS_MAX = 10,
+    SECRET_MAX = 64 << 10,
+    SERVICES_MAX = 1000,
+};
+
+/* A value that is not written here. */
+struct secret {
+    struct secret *next;
+    struct slice name;
+    const char *file, *env; /* one of them; the other is NULL */
+};
+
+/* A name and a value in which ${ secret.NAME } is replaced. */
+struct setting {
+    struct setting *next;
+    struct slice name, value;
+};
+
+struct retry_times {
+    uint32_t attempts, factor_milli;
+    int64_t wait_ms, max_wait_ms;
+};
+
+/* A request in the configuration, for steps that know nothing of HTTP. */
+struct action_config {
+    struct action_config *next;
+    struct slice name;
+    struct template *form; /* evaluates to what form.h reads */
+};
+
+struct service_config {
+    struct service_config *next;
+    struct slice name;   /* of the agent */
+    struct slice url;    /* without a '/' at its end */
+    struct slice origin; /* of it: "https://api.example.org:8443" */
+    struct setting *headers, *query;
+    const char *ca, *cert, *key; /* files; NULL: the system's, none */
+    const char *proxy;           /* NULL: none */
+    bool http2;
+    uint32_t places, connections, redirects;
+    int64_t connect_timeout_ms, timeout_ms; /* timeout_ms 0: as long as there is time */
+    struct retry_times retry;
+    size_t answer_max;
+    struct statuses lists[STATUS_LISTS];
+    struct networks networks; /* private ones that may be called */
+    struct action_config *actions;
+};
+
+struct http_config {
+    struct arena arena;
+    struct secret *secrets;
+    struct service_config *services; /* in the order of the text */
+    size_t service_count;
+};
+
+/* ERR_PARSE or ERR_INVALID, with all mistakes; otherwise *ret is the caller's. Reads no other file.
+ */
+enum err http_config_parse(struct slice text, enum source_format format, struct http_config **ret,
+                           struct mistakes *m) MUST_USE;
+void http_config_free(struct http_config *c); /* NULL is fine */
+
+/* Walks over the references to secrets in a value: for (size_t at = 0; setting_next(v, &at, &plain,
+ * &name);). `plain` is what stands before, name NONE behind the last one. False: it is over. */
+bool setting_next(struct slice value, size_t *at, struct slice *ret_plain, struct slice *ret_name);
+
+#endif

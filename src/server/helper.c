@@ -1,0 +1,263 @@
+#include "server/helper.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "server/internal.h"
+
+enum {
+    CHANNEL = 3, /* the descriptor in the child */
+    AGAIN_FIRST_MS = 500,
+    AGAIN_MOST_MS = 30000,
+    STEADY_MS = 60000, /* who has run for so long begins anew with short waits */
+    TAKEN_MAX = 64,    /* connections in one turn */
+};
+
+struct helper {
+    struct server *server;
+    struct helper_config config;
+    uv_process_t process;
+    uv_poll_t door;
+    uv_timer_t again;
+    int door_fd; /* on which it listens for the child; -1: not yet */
+    char door_name[sizeof(struct sockaddr_un)];
+    int fd;        /* of the channel; -1: there is none */
+    unsigned open; /* handles that libuv has not let go of */
+    bool is_running, is_closing, is_draining;
+    int64_t started_at, again_ms;
+};
+
+static void start(struct helper *h);
+
+static void on_closed(uv_handle_t *u)
+{
+    struct helper *h = u->data;
+
+    if (--h->open == 0 && h->is_closing)
+        free(h);
+}
+
+static void close_channel(struct helper *h)
+{
+    if (h->fd >= 0)
+        (void)close(h->fd);
+    h->fd = -1;
+}
+
+/* ---- its connections ---- */
+
+static bool is_of_child(const struct helper *h, int fd)
+{
+    struct ucred who = {0};
+    socklen_t size = sizeof who;
+
+    return h->is_running && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0
+           && who.pid == h->process.pid;
+}
+
+static void on_door(uv_poll_t *p, int status, int events)
+{
+    struct helper *h = p->data;
+    (void)events;
+
+    for (int i = 0; status >= 0 && i < TAKEN_MAX; i++) {
+        int fd = accept4(h->door_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0)
+            return; /* for want of descriptors it is tried again */
+        if (is_of_child(h, fd))
+            http_adopt(h->server->http, fd);
+        else
+            (void)close(fd);
+    }
+}
+
+/* The kernel finds a name that nobody has. */
+static bool open_door(struct helper *h)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    socklen_t size = sizeof at;
+
+    h->door_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (h->door_fd < 0)
+        return false;
+    if (bind(h->door_fd, (const struct sockaddr *)&at, sizeof at.sun_family) != 0
+        || listen(h->door_fd, SOMAXCONN) != 0
+        || getsockname(h->door_fd, (struct sockaddr *)&at, &size) != 0
+        || uv_poll_init(&h->server->loop, &h->door, h->door_fd) != 0) {
+        (void)close(h->door_fd);
+        h->door_fd = -1;
+        return false;
+    }
+    size_t len = size - offsetof(struct sockaddr_un, sun_path) - 1;
+    memcpy(h->door_name, at.sun_path + 1, len);
+    h->door_name[len] = 0;
+    h->door.data = h;
+    h->open++;
+    return uv_poll_start(&h->door, UV_READABLE, on_door) == 0;
+}
+
+/* ---- the child ---- */
+
+static void on_again(uv_timer_t *t)
+{
+    start(t->data);
+}
+
+static void start_later(struct helper *h)
+{
+    if (h->is_closing || h->is_draining)
+        return;
+    if (server_steady(NULL) - h->started_at > STEADY_MS)
+        h->again_ms = AGAIN_FIRST_MS;
+    (void)uv_timer_start(&h->again, on_again, (uint64_t)h->again_ms, 0);
+    h->again_ms = min_i64(h->again_ms * 2, AGAIN_MOST_MS);
+}
+
+static void on_process_closed(uv_handle_t *u)
+{
+    struct helper *h = u->data;
+
+    h->is_running = false;
+    start_later(h);
+    on_closed(u);
+}
+
+static void on_exit_of(uv_process_t *p, int64_t status, int signal)
+{
+    struct helper *h = p->data;
+    bool is_wanted = h->is_draining;
+
+    log_line(is_wanted ? LOG_INFO : LOG_ERROR, "event=helper_ended name=%s status=%d signal=%d",
+             h->config.argv[2], (int)status, signal);
+    close_channel(h);
+    uv_close((uv_handle_t *)p, on_process_closed);
+}
+
+static bool is_ours(const char *variable)
+{
+    static const char *const names[] = {"INTACT_STORE=", "INTACT_TOKEN=", "NOTIFY_SOCKET=",
+                                        "WATCHDOG_",     "LISTEN_",       "PGPASSWORD="};
+
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (strncmp(variable, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+/* What the server was given for itself, the password of its database among it, stays here. */
+static char **environment_of(const struct helper *h, char *own, size_t size)
+{
+    size_t count = 0;
+    size_t kept = 0;
+
+    while (environ[count])
+        count++;
+    char **list = calloc(count + 2, sizeof *list);
+    ASSERT(list);
+    for (size_t i = 0; i < count; i++)
+        if (!is_ours(environ[i]))
+            list[kept++] = environ[i];
+    (void)snprintf(own, size, "%s=%d:%s", h->config.variable, CHANNEL, h->door_name);
+    list[kept] = own;
+    return list;
+}
+
+static int spawn(struct helper *h, int theirs)
+{
+    char own[200];
+    char **environment = environment_of(h, own, sizeof own);
+    uv_stdio_container_t stdio[CHANNEL + 1] = {
+        {.flags = UV_IGNORE},
+        {.flags = UV_IGNORE},
+        {.flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO},
+        {.flags = UV_INHERIT_FD, .data.fd = theirs},
+    };
+    char **argv = (char **)(uintptr_t)h->config.argv; /* libuv does not write to it */
+    const uv_process_options_t o = {.exit_cb = on_exit_of,
+                                    .file = "/proc/self/exe",
+                                    .args = argv,
+                                    .env = environment,
+                                    .stdio_count = CHANNEL + 1,
+                                    .stdio = stdio};
+
+    int rc = uv_spawn(&h->server->loop, &h->process, &o);
+    free(environment);
+    return rc;
+}
+
+static void start(struct helper *h)
+{
+    int pair[2] = {-1, -1};
+    int rc = UV_EMFILE;
+
+    h->started_at = server_steady(NULL);
+    if ((h->door_fd >= 0 || open_door(h))
+        && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0) {
+        h->process.data = h;
+        h->open++;
+        h->is_running = true;
+        rc = spawn(h, pair[1]);
+        (void)close(pair[1]);
+    }
+    if (rc != 0) {
+        log_line(LOG_ERROR, "event=helper_not_started name=%s reason=\"%s\"", h->config.argv[2],
+                 uv_strerror(rc));
+        if (pair[0] < 0) {
+            start_later(h);
+            return;
+        }
+        (void)close(pair[0]);
+        uv_close((uv_handle_t *)&h->process, on_process_closed);
+        return;
+    }
+    h->fd = pair[0];
+}
+
+struct helper *helper_open(struct server *sv, const struct helper_config *c)
+{
+    struct helper *h = calloc(1, sizeof *h);
+
+    ASSERT(h);
+    *h = (struct helper){
+        .server = sv, .config = *c, .fd = -1, .door_fd = -1, .again_ms = AGAIN_FIRST_MS};
+    int rc = uv_timer_init(&sv->loop, &h->again);
+    ASSERT(rc == 0);
+    h->again.data = h;
+    h->open++;
+    start(h);
+    return h;
+}
+
+void helper_hangup(struct helper *h)
+{
+    if (h->is_running)
+        (void)uv_process_kill(&h->process, SIGHUP); /* it may have ended just now */
+}
+
+void helper_drain(struct helper *h)
+{
+    h->is_draining = true;
+    (void)uv_timer_stop(&h->again);
+    if (h->fd >= 0)
+        (void)send(h->fd, "d", 1, MSG_NOSIGNAL | MSG_DONTWAIT); /* its end is seen anyway */
+}
+
+void helper_close(struct helper *h)
+{
+    if (!h)
+        return;
+    h->is_closing = true;
+    close_channel(h); /* the child takes that for the end */
+    if (h->door_fd >= 0) {
+        uv_close((uv_handle_t *)&h->door, on_closed);
+        (void)close(h->door_fd);
+    }
+    uv_close((uv_handle_t *)&h->again, on_closed);
+    if (h->is_running && !uv_is_closing((uv_handle_t *)&h->process))
+        uv_close((uv_handle_t *)&h->process, on_process_closed);
+}
