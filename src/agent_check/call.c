@@ -193,6 +193,7 @@ void call_note_result(struct call *c, const struct json *result, struct asked *a
     a->results++;
     a->after += a->settled_by && a->settled_by->ended_at && c->came_at > a->settled_by->ended_at;
     a->results_at = c->node;
+    a->result_by = c;
     a->missed = 0;
     a->missed_by = NULL;
     if (a->must_be_silent)
@@ -237,6 +238,7 @@ static void note_held(struct call *c, struct asked *a)
 {
     bool is_held = has_token(json_get(c->body, "holding"), a->token, false);
 
+    a->freed = is_held && c->max >= c->stage->places ? a->freed + 1 : 0;
     if (is_held || has_token(json_get(c->body, "results"), a->token, true)) {
         a->is_held = is_held;
         a->missed = 0;
@@ -257,6 +259,9 @@ void call_note(struct call *c)
     note_results(c);
     if (!c->fetches)
         return;
+    const struct json *holding = json_get(c->body, "holding");
+    if (!holding || holding->count == 0)
+        c->stage->places = max_i64(c->max, c->stage->places);
     LIST_FOREACH (l, after, &c->stage->asked) {
         struct asked *a = CONTAINER_OF(l, struct asked, link);
         if (a->given > 0 && !a->is_settled && !a->is_old)

@@ -81,22 +81,23 @@ static void write_request(struct buf *b, const struct stage *s, const struct ask
     json_close(b, '}');
 }
 
-static bool is_to_give(const struct node *n, const struct asked *a)
+/* Not with the answer to its own result. */
+static bool is_to_give(const struct call *c, const struct asked *a)
 {
-    return a->to_give > 0 && !a->is_old && (!a->node || a->node == n);
+    return a->to_give > 0 && !a->is_old && (!a->node || a->node == c->node) && a->result_by != c;
 }
 
 static bool has_work(const struct call *c)
 {
     LIST_FOREACH (l, after, &c->stage->asked) {
-        if (is_to_give(c->node, CONTAINER_OF(l, struct asked, link)))
+        if (is_to_give(c, CONTAINER_OF(l, struct asked, link)))
             return c->fetches;
     }
     return false;
 }
 
-/* As many as it asked for; *ret_lie is what one of them wants to be said as `waited_ms`. */
-static void write_requests(struct buf *b, struct call *c, int64_t *ret_lie)
+/* As many as it asked for. */
+static void write_requests(struct buf *b, struct call *c)
 {
     int64_t room = c->max;
 
@@ -104,20 +105,15 @@ static void write_requests(struct buf *b, struct call *c, int64_t *ret_lie)
     json_open(b, '[');
     LIST_FOREACH (l, after, &c->stage->asked) {
         struct asked *a = CONTAINER_OF(l, struct asked, link);
-        if (room == 0 || !is_to_give(c->node, a))
+        if (room == 0 || !is_to_give(c, a))
             continue;
-        if (*ret_lie >= 0 && a->waited_ms != *ret_lie)
-            continue; /* it goes with the next answer, which says what it wants */
         write_request(b, c->stage, a);
-        *ret_lie = a->waited_ms >= 0 ? a->waited_ms : *ret_lie;
         a->to_give--;
         a->given++;
         a->by = c;
         a->missed = 0;
         a->missed_by = NULL;
         room--;
-        if (a->waited_ms >= 0)
-            room = 0;
     }
     json_close(b, ']');
 }
@@ -195,24 +191,19 @@ static void say(struct call *c, const struct buf *b)
 static void answer_work(struct call *c)
 {
     CLEANUP(buf_fini) struct buf b = {0};
-    CLEANUP(buf_fini) struct buf rest = {0};
-    int64_t waited = -1;
+    const struct stage *s = c->stage;
 
-    json_open(&rest, '{');
-    if (c->stage->is_ornate)
-        write_nonsense(&rest);
-    write_requests(&rest, c, &waited);
-    write_outcomes(&rest, c);
-    write_stops(&rest, c);
-    json_close(&rest, '}');
     json_open(&b, '{');
     json_key(&b, "now");
-    json_time(&b, wall_now(c->stage));
+    json_time(&b, wall_now(s));
     json_key(&b, "waited_ms");
-    json_number(&b, waited >= 0          ? waited
-                    : c->stage->delay_ms ? 0 /* it is the network that is slow */
-                                         : stage_now() - c->came_at);
-    buf_fmt(&b, ",%.*s", (int)rest.len - 1, rest.ptr + 1);
+    json_number(&b, s->delay_ms && !s->tells_delay ? 0 : stage_now() - c->came_at);
+    if (s->is_ornate)
+        write_nonsense(&b);
+    write_requests(&b, c);
+    write_outcomes(&b, c);
+    write_stops(&b, c);
+    json_close(&b, '}');
     say(c, &b);
 }
 

@@ -217,7 +217,6 @@ static struct asked *prepare(struct stage *s, const struct ask *how)
     a->attempt = how->again ? how->again->attempt + 1 : 1;
     a->node = how->node;
     a->left_ms = how->has_left ? how->left_ms : HOUR_MS;
-    a->waited_ms = how->lie_ms > 0 ? how->lie_ms : -1;
     a->outcome = "accepted";
     a->done = a->first_done = -1;
     list_push(&s->asked, &a->link);
@@ -411,13 +410,14 @@ static bool is_dropped(struct stage *s, const void *arg)
     const struct asked *a = arg;
 
     (void)s;
-    return a->missed >= MISSED_ENOUGH;
+    return a->missed >= MISSED_ENOUGH || a->freed >= MISSED_ENOUGH;
 }
 
 bool stage_dropped(struct stage *s, struct asked *a)
 {
     return stage_until(s, is_dropped, a,
-                       "later calls for work that are no longer holding the request");
+                       "later calls for work that are no longer holding the request, or have its "
+                       "place free");
 }
 
 static bool has_ended(struct stage *s, const void *arg)
@@ -546,10 +546,10 @@ static void reset(struct stage *s, const struct check_scenario *scenario)
     s->scenario = scenario;
     s->verdict = (struct check_verdict){.scenario = scenario};
     s->is_decided = s->may_end = s->knows_nodes = s->in_pieces = s->is_ornate = false;
-    s->is_old_clock = s->stops_in_beats = s->refuses_bearer = false;
+    s->is_old_clock = s->tells_delay = s->stops_in_beats = s->refuses_bearer = false;
     s->fault_count = s->stop_count = 0;
     s->park_ms = PARK_MS;
-    s->delay_ms = 0;
+    s->delay_ms = s->places = 0;
     s->node_count = 1;
     s->serial_before = s->call_serial;
     s->instance[0] = 0; /* a rule looks at it within a scenario */

@@ -61,7 +61,6 @@ struct asked {
     unsigned attempt;
     struct node *node; /* that gives it; NULL: any */
     int64_t left_ms;
-    int64_t waited_ms;         /* what the answer says as `waited_ms`; -1: what is true */
     unsigned to_give, given;   /* how often */
     struct call *by;           /* the call with whose answer it went last */
     unsigned results;          /* how often one came */
@@ -76,6 +75,8 @@ struct asked {
     bool is_held;       /* the last call that fetched said so */
     unsigned missed;    /* calls that fetched, one after the other's answer, and did not have it */
     struct call *missed_by;
+    unsigned freed; /* calls that held it, and asked for as many as if nothing were in work */
+    struct call *result_by;  /* the call that brought its last result */
     struct call *settled_by; /* the call that brought its result */
     unsigned after;          /* results that came once the answer to that one was out */
     unsigned beats, beats_taken;
@@ -119,6 +120,7 @@ struct stage {
     uint64_t serial_before; /* when the scenario began */
     uint64_t refused_count; /* what could not be read as HTTP; and why, of the last: */
     char refused[120];
+    int64_t places; /* the most that it asked for when it held nothing; in this scenario */
     bool is_interrupted;
     int64_t ends_at; /* the limit, boot time */
 
@@ -133,11 +135,12 @@ struct stage {
         asked; /* `asked` holds those of earlier ones, too, for one that calls itself */
     struct fault faults[FAULTS_MAX];
     unsigned fault_count;
-    int64_t park_ms;           /* how long calls are parked at most */
-    int64_t delay_ms;          /* answers with requests are held back so long after they are due */
-    bool in_pieces;            /* answers come in chunks */
-    bool is_ornate;            /* answers have members that nobody knows */
-    bool is_old_clock;         /* the server's clock is years behind */
+    int64_t park_ms;   /* how long calls are parked at most */
+    int64_t delay_ms;  /* answers with requests are held back so long after they are due */
+    bool tells_delay;  /* in `waited_ms`: it was the server that was slow, and not the network */
+    bool in_pieces;    /* answers come in chunks */
+    bool is_ornate;    /* answers have members that nobody knows */
+    bool is_old_clock; /* the server's clock is years behind */
     char stops[4][TOKEN_SIZE]; /* tokens that answers say are to be stopped */
     unsigned stop_count;
     bool stops_in_beats; /* only there */
@@ -188,8 +191,7 @@ struct ask {
     struct asked *undo;  /* undoes that one */
     bool undo_of_nothing;
     int64_t left_ms;
-    bool has_left;  /* left_ms is given, even as 0 */
-    int64_t lie_ms; /* `waited_ms` of its answer */
+    bool has_left; /* left_ms is given, even as 0 */
     struct node *node;
 };
 
