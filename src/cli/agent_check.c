@@ -7,7 +7,7 @@
 #include "base/when.h"
 #include "cli/say.h"
 #include "cli/verbs.h"
-#include "definition/reader.h"
+#include "config/reader.h"
 #include "json/json.h"
 
 enum { NAMES_MAX = 128 };
