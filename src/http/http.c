@@ -497,6 +497,15 @@ bool http_is_adopted(const struct http_request *r)
     return http_message_of(r)->connection->is_adopted;
 }
 
+void http_break(struct http_request *r)
+{
+    struct http_message *m = http_message_of(r);
+
+    ASSERT(!m->is_answered);
+    m->is_answered = true;
+    http_connection_close(m->connection);
+}
+
 bool http_is_alive(const struct http_request *r)
 {
     return http_message_of(r)->connection->phase != HTTP_CLOSED;
