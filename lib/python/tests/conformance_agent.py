@@ -7,6 +7,7 @@ import os
 import sqlite3
 import sys
 import threading
+import time
 
 import intact
 from intact.barrier import SqliteBarrier
@@ -78,6 +79,27 @@ def uncount(request):
     return barrier.once(request, lambda database: _count(database, -1))
 
 
+@agent.action("judge")
+def judge(request):
+    """Refuses what its input says is to be refused."""
+    if request.input.get("refuse"):
+        raise intact.StepError("refused", "as it was to be", effect="none")
+    return {"tries": request.tries}
+
+
+@agent.action("hang", auto_heartbeat=True)
+def hang(request):
+    """Takes so many ms, whatever anybody says; the agent beats for it."""
+    time.sleep(request.input["ms"] / 1000)
+    return "awake"
+
+
+@agent.action("nonsense")
+def nonsense(request):
+    """What is no JSON, or what no server takes."""
+    return {"object": object(), "nan": float("nan"), "zero": "\0", "text": request.input.get("text")}[request.input["kind"]]
+
+
 @agent.action("retry")
 def retry(request):
     """A service that fails at first."""
@@ -89,7 +111,7 @@ def retry(request):
             raise ConnectionError("the service is away")
         return {"tries": request.tries}
 
-    return request.call(service, intact.Retry(first=0.01, most=0.1))
+    return request.call(service, intact.Retry(first=0.01, most=0.1, leave=1.0))
 
 
 @agent.action("elsewhere")

@@ -67,6 +67,15 @@ agent.action("count", (request) => once(request, 1));
 agent.undo("count", (request) => once(request, -1));
 agent.undo("uncount", (request) => once(request, -1));
 
+agent.action("judge", (request) => {
+  if (request.input?.refuse) throw new StepError("refused", { message: "as it was to be", effect: "none" });
+  return { tries: request.tries };
+});
+
+agent.action("hang", ({ input }) => new Promise((resolve) => setTimeout(resolve, input.ms, "awake")), { autoHeartbeat: true });
+
+agent.action("nonsense", ({ input }) => ({ object: 7n, nan: 7n, zero: "\0", text: input.text })[input.kind]);
+
 agent.action("retry", (request) => {
   let failures = request.input?.fail ?? 0;
   return request.call(
@@ -74,7 +83,7 @@ agent.action("retry", (request) => {
       if (failures-- > 0) throw Object.assign(new Error("the service is away"), { code: "ECONNREFUSED" });
       return { tries: request.tries };
     },
-    { first: 10, most: 100 },
+    { first: 10, most: 100, leave: 1000 },
   );
 });
 

@@ -1,4 +1,4 @@
-"""Real servers, and processes that are killed, for the tests of both libraries."""
+"""Real servers, and processes that are killed, for the tests of the libraries in Python and TypeScript."""
 
 import glob
 import json
@@ -7,6 +7,7 @@ import random
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,7 @@ import threading
 import time
 
 PATIENCE_S = 240  # for what has to happen: only a failing test waits so long
-ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../../.."))
+ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 INTACT = os.environ.get("INTACT_PROGRAM", f"{ROOT}/build/asan/src/cli/intact")
 LIB = f"{ROOT}/lib/python"
 HIDDEN = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "NOTIFY_SOCKET", "WATCHDOG_USEC")
@@ -172,11 +173,34 @@ class Place:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
+class Kind:
+    """How the agent for conformance of a library is started, and its record read."""
+
+    def __init__(self, name):
+        self.name = name
+        self.home = None
+
+    def prepare(self, folder):
+        if self.name == "typescript":
+            self.home = f"{folder}/npm"
+            subprocess.run([f"{ROOT}/lib/typescript/try", self.home], check=True, stdout=subprocess.DEVNULL)
+
+    def command(self, record):
+        if self.name == "typescript":
+            return ["node", f"{self.home}/conformance_agent.mjs", record]
+        return [sys.executable, f"{LIB}/tests/conformance_agent.py", record]
+
+    def books(self, record):
+        """The sum of all effects, and the outcome of each step by its key."""
+        if self.name == "typescript":
+            with open(record, encoding="utf-8") as f:
+                found = json.load(f)
+            return found["n"], {key: step["outcome"] for key, step in found["steps"].items()}
+        with sqlite3.connect(record) as db:
+            total = db.execute("SELECT coalesce(sum(n), 0) FROM counter").fetchone()[0]
+            return total, dict(db.execute("SELECT forward_key, outcome FROM intact_barrier"))
+
+
 def definition(name, agent, steps, **more):
     """A workflow with these steps, in a row."""
     return {"intact": 1, "workflow": name, "steps": [{"agent": agent, **step} for step in steps], **more}
-
-
-def lines(path):
-    with open(path, encoding="utf-8") as f:
-        return [json.loads(line) for line in f]
