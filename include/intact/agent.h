@@ -34,6 +34,9 @@
  *  - Answers are sent again until the server has acknowledged them, however often the connection
  *    breaks or the server restarts.
  *
+ *  - A long step may want heartbeats (`heartbeat` in its definition): then a request of which none
+ *    was acknowledged for so long has passed its deadline, too.
+ *
  * All times are milliseconds. All strings are UTF-8 and end with a NUL; JSON comes as its text.
  *
  * Thread-safety. An agent is set up and driven by one thread at a time; only intact_agent_stop_one
@@ -133,6 +136,19 @@ INTACT_API void intact_agent_set_concurrency(struct intact_agent *a, unsigned pl
  * answer later. Default: on a pool with a thread for each place. */
 INTACT_API void intact_agent_set_inline(struct intact_agent *a, bool is_inline);
 
+/* True: for requests in work whose steps have a heartbeat, beats are sent by the library, each
+ * third of its time, with the latest that the handler said with its own. Default: false, the
+ * handler beats. Mind what is proved by that: a beat of the library says that this process lives
+ * and reaches the server, and nothing of a handler that hangs, which then is found at its
+ * complete-by only. For handlers that wait for somebody else, who has a time limit of his own. */
+INTACT_API void intact_agent_set_heartbeats(struct intact_agent *a, bool are_automatic);
+
+/* How intact_request_retry tries again, for all requests: at most so many tries in one attempt (0:
+ * as many as there is time for), with waits that double from wait_ms to max_wait_ms, each less a
+ * random part of up to its half. Default: 0, 100, 5000; waits are 1 to 24 hours. */
+INTACT_API void intact_agent_set_retry(struct intact_agent *a, unsigned tries_max, int64_t wait_ms,
+                                       int64_t max_wait_ms);
+
 /* How long a call for work may be parked by the server. Default 30 000, at least 1. */
 INTACT_API void intact_agent_set_wait_ms(struct intact_agent *a, int64_t ms);
 
@@ -200,11 +216,26 @@ INTACT_API const char *intact_request_forward(const struct intact_request *r);
 INTACT_API const char *intact_request_forward_key(const struct intact_request *r);
 INTACT_API const char *intact_request_traceparent(const struct intact_request *r); /* or NULL */
 
-/* Until the deadline; 0 once it has passed. Any thread. */
+/* What an earlier attempt in this direction left for the next one, with a heartbeat or an error, as
+ * JSON; NULL: nothing. A hint, and no record: the latest may have got lost. */
+INTACT_API const char *intact_request_resume(const struct intact_request *r);
+
+/* Names this attempt. Who has it may end the attempt, without any other right, through
+ * intact_attempt_complete (<intact/client.h>) or POST /v1/attempts/{token}: keep it as you would a
+ * password, and out of logs. Copy it before you answer. */
+INTACT_API const char *intact_request_token(const struct intact_request *r);
+
+/* Within which a heartbeat has to be acknowledged, again and again; 0: the step wants none. */
+INTACT_API int64_t intact_request_heartbeat_ms(const struct intact_request *r);
+
+/* Until the deadline; 0 once it has passed, or no heartbeat was acknowledged in time. Any thread.
+ */
 INTACT_API int64_t intact_request_time_left_ms(const struct intact_request *r);
 
-/* The deadline has passed, or the server asked to stop this request (its task is to be undone). A
- * long handler looks at it before each effect, and gives up if it can do so cleanly. Any thread. */
+/* The deadline has passed, or the server asked to stop this request (its task is to be undone), or
+ * gave it up because no heartbeat came: as far as we know, if none was acknowledged for
+ * intact_request_heartbeat_ms. Once true it stays so. A long handler looks at it before each
+ * effect, and gives up if it can do so cleanly. Any thread. */
 INTACT_API bool intact_request_should_stop(const struct intact_request *r);
 
 /* Keeps the request beyond the return of its handler: it is answered later, once, by any thread,
@@ -221,6 +252,9 @@ typedef void intact_stopper(struct intact_request *r, void *arg);
  * may be, with `r` still valid: what lies behind `arg` is yours to guard. From the handler. */
 INTACT_API void intact_request_on_stop(struct intact_request *r, intact_stopper *stop, void *arg);
 
+/* As intact_agent_set_heartbeats, for this request. From its handler. */
+INTACT_API void intact_request_set_heartbeats(struct intact_request *r, bool are_automatic);
+
 /* Tells the server that this request is being worked on, and how far it is: shown in the task's
  * record and its stream of events, and nothing else; it never moves the deadline. Returns at once:
  * it is sent soon, at most a few times a second, the latest one only, and one that gets lost is not
@@ -231,6 +265,57 @@ INTACT_API void intact_request_on_stop(struct intact_request *r, intact_stopper 
  * the agent is driven: not while a handler that runs inline has the thread. */
 INTACT_API bool intact_heartbeat(struct intact_request *r, const char *progress_json,
                                  const char *message);
+
+/* The same, and leaves `resume_json` (any JSON value of at most 2048 bytes) for the next attempt,
+ * should this one fail or be given up: intact_request_resume. The latest one goes with all later
+ * heartbeats, and with a retryable error, so that it need not be said again; NULL: as before. Where
+ * the step has a heartbeat, beat at least three times in its time. False: progress or resume is not
+ * JSON, or too long; nothing is sent or left. */
+INTACT_API bool intact_heartbeat_resume(struct intact_request *r, const char *progress_json,
+                                        const char *message, const char *resume_json);
+
+/* ---- Trying again, within one attempt ----
+ *
+ *     do {
+ *         intact_request_try(r);
+ *         if (call_the_service(intact_request_idempotency_key(r)) == DONE) {
+ *             intact_answer(r, "\"done\"");
+ *             return;
+ *         }
+ *     } while (intact_request_retry(r, 0));
+ *     intact_answer_error(r, "unreachable", NULL, INTACT_RETRYABLE);
+ *
+ * For a service that is away for a moment. The server tries again by itself, too, after the agent
+ * has given up: that costs a durable write, counts as a failure of the step, and may go to another
+ * instance. How many tries an attempt made is shown in its record as `tries`. */
+
+/* Begins a try. Which one of this attempt it is, from 1. Any thread, one at a time. */
+INTACT_API unsigned intact_request_try(struct intact_request *r);
+
+/* A try has failed: how long to wait before the next; -1: give up. That is so if it is to stop,
+ * there were as many tries as allowed, or the wait and a try as long as the last one would go
+ * beyond the deadline. `after_ms`: no sooner than that, as the service wished; 0: it did not. Does
+ * not wait itself: for kept requests, on a loop with timers. The same thread as the try. */
+INTACT_API int64_t intact_request_retry_ms(struct intact_request *r, int64_t after_ms);
+
+/* The same, and waits, for handlers that may block. True: try again now. False: give up; told of a
+ * stop it returns at once. */
+INTACT_API bool intact_request_retry(struct intact_request *r, int64_t after_ms);
+
+/* As intact_agent_set_retry, for this request. A value that makes no sense is taken as the nearest
+ * that does. From its handler, before the first try. */
+INTACT_API void intact_request_set_retry(struct intact_request *r, unsigned tries_max,
+                                         int64_t wait_ms, int64_t max_wait_ms);
+
+/* Sleeps, on a thread that is not the one which drives the agent, until the time is over or
+ * intact_request_should_stop has become true. False: it is to stop. */
+INTACT_API bool intact_request_sleep(struct intact_request *r, int64_t ms);
+
+/* The rule by itself, a pure function: after `tries` (from 1) that failed, how long to wait before
+ * the next; -1: give up, since there were tries_max (0: no limit), or the wait would last left_ms
+ * or longer. `chance`: any number, equally distributed. */
+INTACT_API int64_t intact_retry_wait_ms(unsigned tries, unsigned tries_max, int64_t wait_ms,
+                                        int64_t max_wait_ms, int64_t left_ms, uint64_t chance);
 
 /* ---- Answers ----
  *
@@ -256,6 +341,19 @@ INTACT_API void intact_answer_error(struct intact_request *r, const char *code, 
 /* A retryable error, to be tried again no sooner than after that time. */
 INTACT_API void intact_answer_retry(struct intact_request *r, const char *code, const char *message,
                                     unsigned flags, int64_t after_ms);
+
+/* An error with `resume_json` for the next attempt (intact_request_resume): any JSON value of at
+ * most 2048 bytes; NULL: the latest that a heartbeat left. What is no JSON, or too long, is left
+ * out. `flags` say whether it is retryable; after_ms 0: whenever the server likes. */
+INTACT_API void intact_answer_error_resume(struct intact_request *r, const char *code,
+                                           const char *message, unsigned flags, int64_t after_ms,
+                                           const char *resume_json);
+
+/* We are done with it, and somebody else will say what came of it: whoever was given its token
+ * (intact_request_token), a person or a service that calls back. It takes no place any more,
+ * outlives this process, and ends at its deadline if nobody says anything until then. It is not
+ * told to stop. */
+INTACT_API void intact_answer_elsewhere(struct intact_request *r);
 
 INTACT_API void intact_answer_nothing(struct intact_request *r); /* the deadline will tell */
 

@@ -108,6 +108,18 @@ INTACT_API enum intact_status intact_client_wait(struct intact_client *c, const 
  * "state=error&workflow=order&limit=20"; NULL: the newest of all. */
 INTACT_API enum intact_status intact_client_list(struct intact_client *c, const char *query);
 
+/* Ends an attempt of a step from elsewhere than its agent: `token` is what intact_request_token
+ * said there, output_json any JSON value (NULL: null). It needs no other token than that one. Any
+ * node takes it, and it may be repeated. The body is {"status": "accepted"}; "repeated" if it has a
+ * result already, "late" if it was given up before; 404 if there is no such attempt. */
+INTACT_API enum intact_status intact_attempt_complete(struct intact_client *c, const char *token,
+                                                      const char *output_json);
+
+/* The same with an error: {"code": "refused", "message": "...", "retryable": false, ...}, as agents
+ * hand them in. */
+INTACT_API enum intact_status intact_attempt_fail(struct intact_client *c, const char *token,
+                                                  const char *error_json);
+
 /* Any other call: "GET", "/v1/workflows", NULL, NULL, 0. `path` with its query, already escaped. */
 INTACT_API enum intact_status intact_client_call(struct intact_client *c, const char *method,
                                                  const char *path, const char *content_type,

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "definition/reader.h"
+#include "config/reader.h"
 #include "json/json.h"
 
 static const char *task_of(const struct invocation *in)

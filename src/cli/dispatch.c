@@ -6,7 +6,7 @@
 #include "base/base.h"
 #include "cli/help.h"
 #include "cli/verbs.h"
-#include "definition/reader.h"
+#include "config/reader.h"
 
 const struct verb *verb_find(char *const *words, size_t count, int *ret_taken)
 {

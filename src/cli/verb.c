@@ -10,7 +10,7 @@
 #include "base/when.h"
 #include "cli/help.h"
 #include "cli/say.h"
-#include "definition/reader.h"
+#include "config/reader.h"
 
 enum { FIRST_CODE = 256 }; /* of getopt_long for flags without a letter: beyond all letters */
 

@@ -28,6 +28,8 @@ const struct verb *const verbs[] = {
 
     &verb_top,
     &verb_agent_list,
+    &verb_agent_check,
+    &verb_agent_exec,
     &verb_node_list,
     &verb_audit_list,
     &verb_token_create,

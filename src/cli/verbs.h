@@ -5,6 +5,8 @@
 
 #include "cli/verb.h"
 
+extern const struct verb verb_agent_check;
+extern const struct verb verb_agent_exec;
 extern const struct verb verb_agent_list;
 extern const struct verb verb_audit_list;
 extern const struct verb verb_backup;

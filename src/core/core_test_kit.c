@@ -66,6 +66,9 @@ static void graph_word(struct graph *g, const char *word)
         g->w.complete_by_ms = ms_of(word + 3);
     } else if (strncmp(word, "undo=", 5) == 0) {
         g->w.undo_complete_by_ms = ms_of(word + 5);
+    } else if (strncmp(word, "beat=", 5) == 0) {
+        for (size_t i = 0; i < GRAPH_STEPS; i++)
+            g->steps[i].call.heartbeat_ms = g->steps[i].undo.heartbeat_ms = ms_of(word + 5);
     } else if (strcmp(word, "hold") == 0) {
         g->w.on_failure = ON_FAILURE_HOLD;
     } else if (strcmp(word, "continue") == 0) {
@@ -238,7 +241,8 @@ static struct event event_of(const char *verb)
         {"cond", EVENT_CONDITION},    {"bad", EVENT_BAD_INPUT},     {"claim", EVENT_CLAIM},
         {"release", EVENT_RELEASE},   {"retry", EVENT_RETRY},       {"skip", EVENT_SKIP},
         {"undo", EVENT_UNDO},         {"deadline", EVENT_DEADLINE}, {"early", EVENT_DEADLINE},
-        {"hasty", EVENT_TIMEOUT},
+        {"hasty", EVENT_TIMEOUT},     {"silence", EVENT_SILENCE},   {"mute", EVENT_SILENCE},
+        {"away", EVENT_ELSEWHERE},
     };
     for (size_t i = 0; i < COUNT_OF(verbs); i++)
         if (strcmp(verb, verbs[i].verb) == 0) {
@@ -289,6 +293,8 @@ static void let_time_pass(struct kit *k, const struct event *ev, const char *ver
 
     if (strcmp(verb, "timeout") == 0 && a)
         k->now = max_i64(k->now, a->complete_by);
+    if (strcmp(verb, "silence") == 0 && a)
+        k->now = max_i64(k->now, a->started_at + k->g.steps[ev->step].call.heartbeat_ms);
     if (strcmp(verb, "deadline") == 0)
         k->now = max_i64(k->now, undo ? k->t.undo_complete_by : k->t.complete_by);
 }

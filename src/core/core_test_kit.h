@@ -23,7 +23,8 @@ enum { GRAPH_STEPS = 6 };
  *     ?     on_failure: continue                         <ab   its predecessors
  *
  * Words before the steps: by= and undo= (complete-by of the task and of its undo), defers=,
- * and hold or continue (the workflow's own on_failure).
+ * beat= (the longest silence of every attempt, in both directions), and hold or continue (the
+ * workflow's own on_failure).
  */
 struct graph {
     struct workflow w;
@@ -66,6 +67,8 @@ enum answer kit_event(struct kit *k, const struct event *ev);
  *     fail a      an error: permanent, without effect        doubt a   ... with unknown effect
  *     again a     an error: retryable, without effect        lost a    ... with unknown effect
  *     timeout a   at the complete-by of its open attempt     hasty a   the same event, but now
+ *     silence a   when it was silent for too long            mute a    the same event, but now
+ *     away a      its instance is done with it, and the result will come from elsewhere
  *     deadline    at the complete-by of the task             early     the same event, but now
  *     wait 30s    time passes
  *

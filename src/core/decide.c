@@ -304,6 +304,7 @@ static void begin_undo(struct step *s)
     s->attempt = 0;
     s->failure_count = 0;
     s->wait_until = 0;
+    s->resume = SLICE_NONE;
 }
 
 static enum answer on_start(struct deed *d)
@@ -357,7 +358,7 @@ static enum answer on_not_sent(struct deed *d)
     struct step *s = &d->t->steps[d->ev->step];
     struct attempt *a = current(d, s);
 
-    if (!a || a->resent > 0) /* somebody else sent it again */
+    if (!a || a->resent > 0 || a->elsewhere) /* somebody else sent it */
         return ANSWER_REFUSED;
     attempt_end(d, a, OUTCOME_NOT_SENT, EFFECT_NONE);
     if (s->direction == DIRECTION_FORWARD)
@@ -369,7 +370,7 @@ static enum answer on_send_again(struct deed *d)
 {
     struct attempt *a = current(d, &d->t->steps[d->ev->step]);
 
-    if (!a || d->now >= a->complete_by)
+    if (!a || a->elsewhere || d->now >= a->complete_by)
         return ANSWER_REFUSED;
     a->resent++;
     return ANSWER_ACCEPTED;
@@ -383,6 +384,21 @@ static enum effect effect_of_error(const struct deed *d, const struct attempt *a
     return a->resent > 0 ? EFFECT_UNKNOWN : d->ev->effect;
 }
 
+/* What a failed attempt leaves for the next one. One that left nothing new had what there was. */
+static void keep_resume(const struct deed *d, struct step *s)
+{
+    if (d->ev->resume.ptr)
+        s->resume = d->ev->resume;
+}
+
+static void give_up(struct deed *d, struct step *s, struct attempt *a)
+{
+    attempt_end(d, a, OUTCOME_TIMED_OUT, EFFECT_UNKNOWN);
+    s->error = a->error;
+    keep_resume(d, s);
+    step_fails(d, s, (struct failure){.retryable = true});
+}
+
 static enum answer on_timeout(struct deed *d)
 {
     struct step *s = &d->t->steps[d->ev->step];
@@ -390,16 +406,32 @@ static enum answer on_timeout(struct deed *d)
 
     if (!a || d->now < a->complete_by)
         return ANSWER_REFUSED;
-    attempt_end(d, a, OUTCOME_TIMED_OUT, EFFECT_UNKNOWN);
     note(&a->error, "timeout", "no answer by complete-by");
-    s->error = a->error;
-    step_fails(d, s, (struct failure){.retryable = true});
+    give_up(d, s, a);
+    return ANSWER_ACCEPTED;
+}
+
+/* Its instance may be at work on it all the same: what is in doubt waits for its complete-by. */
+static enum answer on_silence(struct deed *d)
+{
+    const struct workflow_step *ws = &d->w->steps[d->ev->step];
+    struct step *s = &d->t->steps[d->ev->step];
+    struct attempt *a = current(d, s);
+
+    if (!a || a->elsewhere)
+        return ANSWER_REFUSED;
+    int64_t ms = a->direction == DIRECTION_UNDO ? ws->undo.heartbeat_ms : ws->call.heartbeat_ms;
+    if (ms == 0 || d->now < a->started_at + ms)
+        return ANSWER_REFUSED;
+    note(&a->error, "heartbeat", "no heartbeat came for too long");
+    give_up(d, s, a);
     return ANSWER_ACCEPTED;
 }
 
 static void step_completes(struct deed *d, struct step *s)
 {
     s->error = (struct fault_note){0};
+    s->resume = SLICE_NONE; /* no attempt follows */
     if (s->direction == DIRECTION_UNDO) {
         step_move(s, STEP_UNDONE);
         return;
@@ -410,17 +442,23 @@ static void step_completes(struct deed *d, struct step *s)
     step_move(s, STEP_COMPLETED);
 }
 
+/* To what comes of an attempt that has ended. */
+static enum answer answer_to_ended(const struct attempt *a)
+{
+    if (a->outcome == OUTCOME_NOT_SENT)
+        return ANSWER_REFUSED; /* nobody was asked, so nobody can answer */
+    return a->outcome == OUTCOME_TIMED_OUT || a->outcome == OUTCOME_LATE ? ANSWER_LATE
+                                                                         : ANSWER_REPEATED;
+}
+
 /* The answer to an attempt that is no longer the current one: kept with it, as the last word on
  * what it did; it changes no state. */
 static enum answer keep_late(struct deed *d, struct attempt *a)
 {
-    if (a->outcome == OUTCOME_LATE)
-        return ANSWER_LATE;
-    if (a->outcome == OUTCOME_COMPLETED || a->outcome == OUTCOME_FAILED)
-        return ANSWER_REPEATED;
-    if (a->outcome == OUTCOME_NOT_SENT)
-        return ANSWER_REFUSED; /* nobody was asked, so nobody can answer */
+    if (a->outcome != OUTCOME_TIMED_OUT)
+        return answer_to_ended(a);
     a->outcome = OUTCOME_LATE;
+    a->tries = d->ev->tries;
     a->effect = d->ev->failed ? effect_of_error(d, a) : EFFECT_HAPPENED;
     if (d->ev->failed)
         a->error = d->ev->error;
@@ -439,6 +477,7 @@ static enum answer on_result(struct deed *d)
         a = step_find_attempt(s, d->ev->direction, d->ev->attempt);
         return a ? keep_late(d, a) : ANSWER_UNKNOWN;
     }
+    a->tries = d->ev->tries;
     if (!d->ev->failed) {
         attempt_end(d, a, OUTCOME_COMPLETED, EFFECT_HAPPENED);
         step_completes(d, s);
@@ -447,9 +486,25 @@ static enum answer on_result(struct deed *d)
     attempt_end(d, a, OUTCOME_FAILED, effect_of_error(d, a));
     a->error = d->ev->error;
     s->error = d->ev->error;
+    keep_resume(d, s);
     step_fails(d, s,
                (struct failure){.retryable = d->ev->retryable,
                                 .retry_after_ms = d->ev->retry_after_ms});
+    return ANSWER_ACCEPTED;
+}
+
+static enum answer on_elsewhere(struct deed *d)
+{
+    struct step *s = &d->t->steps[d->ev->step];
+    struct attempt *a = current(d, s);
+
+    if (!a) {
+        a = step_find_attempt(s, d->ev->direction, d->ev->attempt);
+        return a ? answer_to_ended(a) : ANSWER_UNKNOWN;
+    }
+    if (a->elsewhere)
+        return ANSWER_REPEATED;
+    a->elsewhere = true;
     return ANSWER_ACCEPTED;
 }
 
@@ -675,8 +730,12 @@ static enum answer happen(struct deed *d)
         return on_send_again(d);
     case EVENT_RESULT:
         return on_result(d);
+    case EVENT_ELSEWHERE:
+        return on_elsewhere(d);
     case EVENT_TIMEOUT:
         return on_timeout(d);
+    case EVENT_SILENCE:
+        return on_silence(d);
     case EVENT_DEADLINE:
         return on_deadline(d);
     case EVENT_EXTEND:

@@ -23,7 +23,10 @@ enum event_kind {
     EVENT_NOT_SENT,   /* the attempt never left the node */
     EVENT_SEND_AGAIN, /* its instance has lost it, and is to get it once more */
     EVENT_RESULT,     /* an agent's answer: `output`, or `error` with its attributes */
+    EVENT_ELSEWHERE,  /* its instance is done with it; the result comes from somewhere else */
     EVENT_TIMEOUT,    /* the attempt's complete-by passed (a request of the supervisor) */
+    EVENT_SILENCE,    /* no heartbeat came for too long: its owner says so, who alone knows; refused
+                       * of one that is elsewhere, or younger than the step's `heartbeat` */
     EVENT_DEADLINE,   /* the task's complete-by passed, in whichever direction it goes;
                        * both are refused before that moment */
     EVENT_EXTEND,    /* time was lost: the task's complete-by, in its direction, moves to `until` */
@@ -40,7 +43,7 @@ struct event {
     enum event_kind kind;
     int step;                 /* index; -1 for the whole task */
     enum direction direction; /* of the attempt; with the next two: START, NOT_SENT, SEND_AGAIN,
-                                 RESULT, TIMEOUT */
+                                 RESULT, ELSEWHERE, TIMEOUT, SILENCE */
     uint32_t attempt;         /* its number; START names the one it would be */
     struct slice instance;
     struct value input, output;
@@ -49,7 +52,10 @@ struct event {
     bool retryable;
     enum effect effect; /* RESULT with an error: NONE or UNKNOWN; if it was sent again: UNKNOWN */
     int64_t retry_after_ms;
-    int64_t until; /* EXTEND */
+    uint32_t tries;      /* RESULT: see struct attempt */
+    struct slice resume; /* RESULT with an error, TIMEOUT, SILENCE: see struct step. NONE: what is
+                          * there stays */
+    int64_t until;       /* EXTEND */
 };
 
 enum answer {

@@ -20,11 +20,12 @@ struct history history;
 static size_t tell_deed(char *to, size_t size, const struct deed *d)
 {
     static const char *const kinds[] = {
-        [EVENT_START] = "start",   [EVENT_NOT_SENT] = "notsent", [EVENT_SEND_AGAIN] = "resend",
-        [EVENT_RESULT] = "result", [EVENT_TIMEOUT] = "timeout",  [EVENT_DEADLINE] = "deadline",
-        [EVENT_EXTEND] = "extend", [EVENT_CONDITION] = "cond",   [EVENT_BAD_INPUT] = "bad",
-        [EVENT_CLAIM] = "claim",   [EVENT_RELEASE] = "release",  [EVENT_RETRY] = "retry",
-        [EVENT_SKIP] = "skip",     [EVENT_UNDO] = "undo",
+        [EVENT_START] = "start",     [EVENT_NOT_SENT] = "notsent", [EVENT_SEND_AGAIN] = "resend",
+        [EVENT_RESULT] = "result",   [EVENT_TIMEOUT] = "timeout",  [EVENT_DEADLINE] = "deadline",
+        [EVENT_EXTEND] = "extend",   [EVENT_CONDITION] = "cond",   [EVENT_BAD_INPUT] = "bad",
+        [EVENT_CLAIM] = "claim",     [EVENT_RELEASE] = "release",  [EVENT_RETRY] = "retry",
+        [EVENT_SKIP] = "skip",       [EVENT_UNDO] = "undo",        [EVENT_ELSEWHERE] = "away",
+        [EVENT_SILENCE] = "silence",
     };
     _Static_assert(COUNT_OF(kinds) == EVENT_UNDO + 1, "every kind has a name");
     const struct event *ev = &d->ev;
@@ -255,6 +256,7 @@ static void remember(struct node *is, const struct node *was, const struct event
     spend(&is->left.late, answer == ANSWER_LATE);
     spend(&is->left.not_sent, kind == EVENT_NOT_SENT);
     spend(&is->left.again, kind == EVENT_SEND_AGAIN || kind == EVENT_EXTEND);
+    spend(&is->left.away, kind == EVENT_ELSEWHERE);
     spend(&is->left.releases, kind == EVENT_RELEASE);
     spend(&is->left.bad, kind == EVENT_BAD_INPUT || kind == EVENT_CONDITION);
     spend(&is->left.acts, kind == EVENT_RETRY || kind == EVENT_SKIP || kind == EVENT_UNDO);
@@ -267,7 +269,7 @@ static void remember(struct node *is, const struct node *was, const struct event
 static bool is_of_attempt(enum event_kind kind)
 {
     return kind == EVENT_RESULT || kind == EVENT_TIMEOUT || kind == EVENT_NOT_SENT
-           || kind == EVENT_SEND_AGAIN;
+           || kind == EVENT_SEND_AGAIN || kind == EVENT_SILENCE || kind == EVENT_ELSEWHERE;
 }
 
 /* An attempt that was made, and of which only the sum with others is kept. */
@@ -288,8 +290,10 @@ static void check_answer(const struct node *was, const struct event *ev, enum an
     const struct task *t = &was->t;
 
     if (is_merged(was, ev))
-        CHECK(answer == (ev->kind == EVENT_RESULT ? ANSWER_UNKNOWN : ANSWER_REFUSED), "%s: was %s",
-              history_story(), kit_answer_text(answer));
+        CHECK(answer
+                  == (ev->kind == EVENT_RESULT || ev->kind == EVENT_ELSEWHERE ? ANSWER_UNKNOWN
+                                                                              : ANSWER_REFUSED),
+              "%s: was %s", history_story(), kit_answer_text(answer));
     else if (is_of_attempt(ev->kind))
         CHECK(answer == world_answer(&was->world, ev, was->now), "%s: was %s", history_story(),
               kit_answer_text(answer));
@@ -388,8 +392,11 @@ int64_t history_next_time(const struct node *n)
             later_only(&next, world_doubt_until(s) + CLOCK_MARGIN_MS, n->now);
         for (int d = 0; d < 2; d++)
             for (uint32_t k = 0; k < s->count[d]; k++)
-                if (s->attempts[d][k].fate == FATE_OPEN)
+                if (s->attempts[d][k].fate == FATE_OPEN) {
                     later_only(&next, s->attempts[d][k].complete_by, n->now);
+                    later_only(&next, world_silent_at(w, i, (enum direction)d, &s->attempts[d][k]),
+                               n->now);
+                }
     }
     if (!w->due[w->back])
         later_only(&next, w->deadline[w->back], n->now);

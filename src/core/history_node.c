@@ -90,7 +90,7 @@ static void put_step(uint64_t *h, const struct node *n, uint16_t i)
     put(h, (uint64_t)s->state << 8 | (uint64_t)s->direction);
     put(h, (uint64_t)s->failure_count << 16 | s->attempt_count);
     put(h, (uint64_t)w->phase << 8 | (uint64_t)w->back);
-    put(h, (s->output.json.ptr ? 1u : 0u) | (s->error.code.ptr ? 2u : 0u));
+    put(h, (s->output.json.ptr ? 1u : 0u) | (s->error.code.ptr ? 2u : 0u) | (w->resume ? 4u : 0u));
     put_time(h, s->wait_until, n->now, 0);
     for (uint16_t k = 0; k < s->attempt_count; k++) {
         const struct attempt *a = &s->attempts[k];
@@ -99,9 +99,12 @@ static void put_step(uint64_t *h, const struct node *n, uint16_t i)
         put_time(h, a->complete_by, n->now, CLOCK_MARGIN_MS);
     }
     for (int d = 0; d < 2; d++)
-        for (uint32_t k = 0; k < w->count[d]; k++)
-            put(h, (uint64_t)w->attempts[d][k].fate << 2 | (uint64_t)w->attempts[d][k].again << 1
-                       | w->attempts[d][k].late);
+        for (uint32_t k = 0; k < w->count[d]; k++) {
+            const struct world_attempt *a = &w->attempts[d][k];
+            put(h, (uint64_t)a->fate << 3 | (uint64_t)a->away << 2 | (uint64_t)a->again << 1
+                       | a->late);
+            put_time(h, world_silent_at(&n->world, i, (enum direction)d, a), n->now, 0);
+        }
 }
 
 uint64_t node_key(const struct node *n)
@@ -117,9 +120,9 @@ uint64_t node_key(const struct node *n)
     put(&h, (uint64_t)w->back << 5 | (uint64_t)w->resumed << 4 | (uint64_t)w->asked << 3
                 | (uint64_t)w->due[0] << 2 | (uint64_t)w->due[1] << 1);
     put(&h, (uint64_t)w->wish);
-    put(&h, (uint64_t)n->left.again << 40 | (uint64_t)n->left.late << 32
-                | (uint64_t)n->left.not_sent << 24 | (uint64_t)n->left.releases << 16
-                | (uint64_t)n->left.acts << 8 | n->left.bad);
+    put(&h, (uint64_t)n->left.away << 48 | (uint64_t)n->left.again << 40
+                | (uint64_t)n->left.late << 32 | (uint64_t)n->left.not_sent << 24
+                | (uint64_t)n->left.releases << 16 | (uint64_t)n->left.acts << 8 | n->left.bad);
     for (uint16_t i = 0; i < n->t.step_count; i++)
         put_step(&h, n, i);
     return h;

@@ -147,6 +147,23 @@ static const struct world_attempt *attempt_of(const struct world *w, const struc
                : NULL;
 }
 
+int64_t world_silent_at(const struct world *w, uint16_t i, enum direction d,
+                        const struct world_attempt *a)
+{
+    const struct workflow_step *spec = spec_of(w, i);
+    int64_t ms = d == DIRECTION_UNDO ? spec->undo.heartbeat_ms : spec->call.heartbeat_ms;
+
+    return a->fate != FATE_OPEN || a->away || ms == 0 ? 0 : a->began + ms;
+}
+
+static bool is_silent(const struct world *w, const struct event *ev, const struct world_attempt *a,
+                      int64_t now)
+{
+    int64_t at = world_silent_at(w, (uint16_t)ev->step, ev->direction, a);
+
+    return at != 0 && now >= at;
+}
+
 enum answer world_answer(const struct world *w, const struct event *ev, int64_t now)
 {
     const struct world_attempt *a = attempt_of(w, ev);
@@ -154,14 +171,18 @@ enum answer world_answer(const struct world *w, const struct event *ev, int64_t 
     if (ev->kind == EVENT_TIMEOUT)
         return a && a->fate == FATE_OPEN && now >= a->complete_by ? ANSWER_ACCEPTED
                                                                   : ANSWER_REFUSED;
+    if (ev->kind == EVENT_SILENCE)
+        return a && is_silent(w, ev, a, now) ? ANSWER_ACCEPTED : ANSWER_REFUSED;
     if (ev->kind == EVENT_NOT_SENT)
-        return a && a->fate == FATE_OPEN && !a->again ? ANSWER_ACCEPTED : ANSWER_REFUSED;
+        return a && a->fate == FATE_OPEN && !a->again && !a->away ? ANSWER_ACCEPTED
+                                                                  : ANSWER_REFUSED;
     if (ev->kind == EVENT_SEND_AGAIN)
-        return a && a->fate == FATE_OPEN && now < a->complete_by ? ANSWER_ACCEPTED : ANSWER_REFUSED;
+        return a && a->fate == FATE_OPEN && !a->away && now < a->complete_by ? ANSWER_ACCEPTED
+                                                                             : ANSWER_REFUSED;
     if (!a)
         return ANSWER_UNKNOWN;
     if (a->fate == FATE_OPEN)
-        return ANSWER_ACCEPTED;
+        return ev->kind == EVENT_ELSEWHERE && a->away ? ANSWER_REPEATED : ANSWER_ACCEPTED;
     if (a->fate == FATE_NOT_SENT)
         return ANSWER_REFUSED;
     return a->fate == FATE_SILENT || a->late ? ANSWER_LATE : ANSWER_REPEATED;
@@ -205,6 +226,7 @@ static void answered(struct world *w, const struct event *ev, int64_t now)
         failed(w, (uint16_t)ev->step, ev->retryable, now);
     else if (open)
         s->phase = PHASE_DONE;
+    s->resume &= !(open && !ev->failed);
 }
 
 static void started(struct world *w, const struct event *ev, int64_t now)
@@ -215,13 +237,14 @@ static void started(struct world *w, const struct event *ev, int64_t now)
     if (w->back && !s->back) {
         s->back = true;
         s->failures = 0;
+        s->resume = false;
     }
     int64_t at = now + (w->back ? spec->undo : spec->call).complete_by_ms;
     int64_t cap = w->due[w->back] ? 0 : w->deadline[w->back];
     s->phase = PHASE_OPEN;
     s->wait_until = 0;
     s->attempts[w->back][s->count[w->back]++] =
-        (struct world_attempt){.complete_by = cap != 0 && cap < at ? cap : at};
+        (struct world_attempt){.complete_by = cap != 0 && cap < at ? cap : at, .began = now};
 }
 
 static void retried(struct world *w, const struct event *ev, enum task_state state)
@@ -251,6 +274,7 @@ static void given_up(struct world *w, const struct event *ev, int64_t now)
         s->phase = PHASE_IDLE;
     } else {
         s->attempts[ev->direction][ev->attempt - 1].fate = FATE_SILENT;
+        s->resume |= ev->resume.ptr != NULL;
         failed(w, (uint16_t)ev->step, true, now);
     }
 }
@@ -260,8 +284,10 @@ static void skipped(struct world *w, const struct event *ev)
     struct world_step *s = &w->steps[ev->step];
 
     s->phase = w->back ? PHASE_DONE : PHASE_SKIPPED;
-    if (w->back && !s->back)
+    if (w->back && !s->back) {
         s->failures = 0;
+        s->resume = false;
+    }
     s->back = w->back;
     s->wait_until = 0;
 }
@@ -274,6 +300,7 @@ static void bad_input(struct world *w, const struct event *ev)
         s->back = true;
         s->failures = 0;
         s->wait_until = 0;
+        s->resume = false;
     }
     failed(w, (uint16_t)ev->step, false, 0);
 }
@@ -286,7 +313,11 @@ void world_event(struct world *w, const struct event *ev, enum task_state state,
         return;
     case EVENT_NOT_SENT:
     case EVENT_TIMEOUT:
+    case EVENT_SILENCE:
         given_up(w, ev, now);
+        return;
+    case EVENT_ELSEWHERE:
+        w->steps[ev->step].attempts[ev->direction][ev->attempt - 1].away = true;
         return;
     case EVENT_SEND_AGAIN:
         w->steps[ev->step].attempts[ev->direction][ev->attempt - 1].again = true;
@@ -342,6 +373,7 @@ static void check_attempt(const struct world_step *s, const struct attempt *k,
     CHECK(k->effect == effects[a->fate], "%s: the effect of %u", about(), k->number);
     CHECK((k->outcome == OUTCOME_OPEN) == (a->fate == FATE_OPEN), "%s: open", about());
     CHECK((k->outcome == OUTCOME_LATE) == a->late, "%s: late", about());
+    CHECK(k->elsewhere == a->away, "%s: elsewhere", about());
 }
 
 /* All are there, in their order; or the first and last ones, and a count of the others. */
@@ -395,6 +427,7 @@ void world_check(const struct world *w, const struct task *t, int64_t now,
         CHECK(c->wait_until == s->wait_until || s->phase != PHASE_IDLE
                   || (c->wait_until <= now && s->wait_until <= now),
               "%s: step %u: wait", about(), i);
+        CHECK((c->resume.ptr != NULL) == s->resume, "%s: step %u: resume", about(), i);
         check_doubt(s, c, about);
         check_attempts(s, c, about);
     }

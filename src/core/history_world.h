@@ -36,6 +36,8 @@ struct world_attempt {
     enum fate fate;
     bool late;  /* answered after it had been given up */
     bool again; /* its instance was asked once more */
+    bool away;  /* its instance is done with it */
+    int64_t began;
     int64_t complete_by;
 };
 
@@ -46,6 +48,7 @@ struct world_step {
     bool back; /* its compensation began */
     uint32_t failures;
     int64_t wait_until;
+    bool resume; /* an attempt in this direction left something for the next one */
 };
 
 struct world {
@@ -73,7 +76,11 @@ bool world_pivot_clear(const struct world_step *s); /* this pivot allows undo */
 /* May the step be started, going by order and time alone? */
 bool world_startable(const struct world *w, uint16_t i, int64_t now);
 
-/* The answer that a result, a timeout, NOT_SENT or SEND_AGAIN must get. */
+/* When the attempt, if it is open, may be given up for its silence; 0: never. */
+int64_t world_silent_at(const struct world *w, uint16_t i, enum direction d,
+                        const struct world_attempt *a);
+
+/* The answer that a result, a timeout, SILENCE, ELSEWHERE, NOT_SENT or SEND_AGAIN must get. */
 enum answer world_answer(const struct world *w, const struct event *ev, int64_t now);
 
 /* The event was accepted (or came late) in a task that was in `state` before. */

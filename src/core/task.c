@@ -163,7 +163,7 @@ static bool effect_valid(const struct attempt *a)
     case OUTCOME_FAILED:
         return a->effect != EFFECT_HAPPENED;
     case OUTCOME_NOT_SENT:
-        return a->effect == EFFECT_NONE;
+        return a->effect == EFFECT_NONE && !a->elsewhere;
     case OUTCOME_LATE:
         return true;
     }

@@ -162,6 +162,8 @@ struct attempt {
     enum effect effect; /* UNKNOWN while it is open */
     int64_t started_at, ended_at, complete_by;
     uint32_t resent; /* how often it was sent again, because its instance had lost it */
+    uint32_t tries;  /* calls that its agent made to the service behind it; 0: not told */
+    bool elsewhere;  /* its instance is done with it: whoever has its token will end it */
     struct slice instance;
     struct value output; /* of a late result only; otherwise it is the step's */
     struct fault_note error;
@@ -175,7 +177,9 @@ struct step {
     int64_t wait_until;       /* no next attempt before; 0: at once */
     struct value input, output, undo_input; /* evaluated once, recorded at the first start */
     struct fault_note error;                /* of the latest failure */
-    struct attempt *attempts;               /* oldest first; an open one is always the last */
+    struct slice
+        resume; /* JSON: what an attempt in this direction left for the next one, or NONE */
+    struct attempt *attempts; /* oldest first; an open one is always the last */
     uint16_t attempt_count, attempt_cap;
     uint32_t dropped_count;     /* attempts that are no longer kept ... */
     enum effect dropped_effect; /* ... what they may have done, going forward ... */

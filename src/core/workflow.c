@@ -8,7 +8,8 @@ static bool rule_valid(const struct retry_rule *r)
 
 static bool call_valid(const struct call_spec *c)
 {
-    return c->agent.len > 0 && c->action.len > 0 && c->complete_by_ms > 0 && rule_valid(&c->retry);
+    return c->agent.len > 0 && c->action.len > 0 && c->complete_by_ms > 0 && c->heartbeat_ms >= 0
+           && c->heartbeat_ms < c->complete_by_ms && rule_valid(&c->retry);
 }
 
 static bool contains(const uint16_t *list, uint16_t count, uint16_t step)

@@ -34,6 +34,7 @@ struct retry_rule {
 struct call_spec {
     struct slice agent, action;
     int64_t complete_by_ms; /* length of each attempt */
+    int64_t heartbeat_ms;   /* the longest silence of one; less than that. 0: any */
     struct retry_rule retry;
 };
 

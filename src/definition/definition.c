@@ -2,17 +2,18 @@
 
 #include <stdlib.h>
 
+#include "base/when.h"
 #include "definition/reader.h"
 #include "definition/template.h"
 
-enum { COMPLETE_BY_DEFAULT_MS = 30000 };
+enum { COMPLETE_BY_DEFAULT_MS = 30000, HEARTBEAT_MIN_MS = 100 };
 
 /* A step while it is read: what follows from other fields is found at the end. */
 struct draft {
     struct workflow_step step;
     struct step_templates templates;
     const struct json *after, *undo, *pivot, *on_failure, *retry, *undo_retry;
-    const struct json *complete_by, *undo_complete_by;
+    const struct json *complete_by, *undo_complete_by, *heartbeat, *undo_heartbeat;
     bool is_pivot;
 };
 
@@ -41,6 +42,24 @@ static void read_undo_step_complete_by(struct reader *r, const struct json *j,
 
     d->undo_complete_by = j;
     read_length(r, j, path, &d->step.undo.complete_by_ms);
+}
+
+static void read_step_heartbeat(struct reader *r, const struct json *j, const struct path *path,
+                                void *target)
+{
+    struct draft *d = target;
+
+    d->heartbeat = j;
+    read_length(r, j, path, &d->step.call.heartbeat_ms);
+}
+
+static void read_undo_heartbeat(struct reader *r, const struct json *j, const struct path *path,
+                                void *target)
+{
+    struct draft *d = target;
+
+    d->undo_heartbeat = j;
+    read_length(r, j, path, &d->step.undo.heartbeat_ms);
 }
 
 static void read_step_on_failure(struct reader *r, const struct json *j, const struct path *path,
@@ -77,9 +96,9 @@ static void read_undo_input(struct reader *r, const struct json *j, const struct
 {
     struct draft *d = target;
 
-    r->sight = SEES_UNDO;
+    reading_of(r)->sight = SEES_UNDO;
     read_template(r, j, path, &d->templates.undo_input);
-    r->sight = SEES_BEFORE;
+    reading_of(r)->sight = SEES_BEFORE;
 }
 
 static void read_undo(struct reader *r, const struct json *j, const struct path *path, void *target)
@@ -89,6 +108,7 @@ static void read_undo(struct reader *r, const struct json *j, const struct path 
         {"agent", read_name, offsetof(struct draft, step.undo.agent), false},
         {"input", read_undo_input, 0, false},
         {"complete_by", read_undo_step_complete_by, 0, false},
+        {"heartbeat", read_undo_heartbeat, 0, false},
         {"retry", read_undo_retry, 0, false},
     };
     struct draft *d = target;
@@ -112,6 +132,7 @@ static const struct field step_fields[] = {
     {"if", read_condition, offsetof(struct draft, templates.condition), false},
     {"after", read_node, offsetof(struct draft, after), false},
     {"complete_by", read_step_complete_by, 0, false},
+    {"heartbeat", read_step_heartbeat, 0, false},
     {"retry", read_step_retry, 0, false},
     {"on_failure", read_step_on_failure, 0, false},
     {"undo", read_undo, 0, false},
@@ -148,7 +169,7 @@ static void read_step(struct reader *r, const struct json *j, const struct path 
         return;
     settle_undo(r, j, path, d);
     struct slice name = json_get_text(j, "name");
-    if (name.ptr && reader_step_index(r, name) != r->step) {
+    if (name.ptr && reader_step_index(r, name) != reading_of(r)->step) {
         struct path at = {path, SLICE("name"), 0};
         mistake_in(r, &at, json_get(j, "name"), "a name that no other step has");
     }
@@ -164,10 +185,26 @@ static void check_deadline(struct reader *r, const struct json *j, const struct 
         warn_at(r, &at, j->at, j->raw, "no longer than the %s: it ends the attempt before", limit);
 }
 
+/* A silence that is noticed only when the attempt is over anyway means nothing. */
+static void check_heartbeat(struct reader *r, const struct json *j, const struct path *up,
+                            const struct call_spec *spec)
+{
+    struct path at = {up, SLICE("heartbeat"), 0};
+    CLEANUP(buf_fini) struct buf limit = {0};
+
+    if (!j || spec->heartbeat_ms == 0) /* what is no duration was told of already */
+        return;
+    duration_write(&limit, spec->complete_by_ms);
+    if (spec->heartbeat_ms < HEARTBEAT_MIN_MS)
+        mistake_in(r, &at, j, "a duration of 100ms or more");
+    else if (spec->heartbeat_ms >= spec->complete_by_ms)
+        mistake_in(r, &at, j, "a duration shorter than the attempt's complete_by, %s", limit.ptr);
+}
+
 /* What depends on the rest of the definition. */
 static void settle_step(struct reader *r, uint16_t i, struct draft *d)
 {
-    const struct workflow *w = &r->definition->workflow;
+    const struct workflow *w = &reading_of(r)->definition->workflow;
     struct path steps = {NULL, SLICE("steps"), 0};
     struct path step = {&steps, SLICE_NONE, i};
     struct path undo = {&step, SLICE("undo"), 0};
@@ -186,19 +223,21 @@ static void settle_step(struct reader *r, uint16_t i, struct draft *d)
                    "task's complete_by");
     check_deadline(r, d->undo_complete_by, &undo, d->step.undo.complete_by_ms,
                    w->undo_complete_by_ms, "undo_complete_by");
+    check_heartbeat(r, d->heartbeat, &step, &d->step.call);
+    check_heartbeat(r, d->undo_heartbeat, &undo, &d->step.undo);
 }
 
 static void keep_steps(struct reader *r, const struct draft *drafts, struct workflow_step *steps)
 {
-    struct definition *d = r->definition;
+    struct definition *d = reading_of(r)->definition;
 
-    d->steps = arena_alloc(r->arena, (r->step_count + 1u) * sizeof *d->steps);
-    for (uint16_t i = 0; i < r->step_count; i++) {
+    d->steps = arena_alloc(r->arena, (reading_of(r)->step_count + 1u) * sizeof *d->steps);
+    for (uint16_t i = 0; i < reading_of(r)->step_count; i++) {
         steps[i] = drafts[i].step;
         d->steps[i] = drafts[i].templates;
     }
     d->workflow.steps = steps;
-    d->workflow.step_count = r->step_count;
+    d->workflow.step_count = reading_of(r)->step_count;
 }
 
 static bool check_steps(struct reader *r, const struct json *j, const struct path *path)
@@ -223,19 +262,19 @@ static void read_steps(struct reader *r, const struct json *j)
     if (!check_steps(r, j, &steps))
         return;
     reader_learn_names(r, j);
-    r->step_count = (uint16_t)j->count;
-    struct draft *drafts = calloc(r->step_count, sizeof *drafts);
-    const struct json **after = calloc(r->step_count, sizeof(void *));
-    struct workflow_step *kept = arena_alloc(r->arena, r->step_count * sizeof *kept);
+    reading_of(r)->step_count = (uint16_t)j->count;
+    struct draft *drafts = calloc(reading_of(r)->step_count, sizeof *drafts);
+    const struct json **after = calloc(reading_of(r)->step_count, sizeof(void *));
+    struct workflow_step *kept = arena_alloc(r->arena, reading_of(r)->step_count * sizeof *kept);
     ASSERT(drafts && after);
-    r->sight = SEES_BEFORE;
-    r->step = 0;
-    for (const struct json *m = j->child; m; m = m->next, r->step++) {
-        struct path at = {&steps, SLICE_NONE, r->step};
-        read_step(r, m, &at, &drafts[r->step]);
+    reading_of(r)->sight = SEES_BEFORE;
+    reading_of(r)->step = 0;
+    for (const struct json *m = j->child; m; m = m->next, reading_of(r)->step++) {
+        struct path at = {&steps, SLICE_NONE, reading_of(r)->step};
+        read_step(r, m, &at, &drafts[reading_of(r)->step]);
     }
-    r->sight = SEES_ALL;
-    for (uint16_t i = 0; i < r->step_count; i++) {
+    reading_of(r)->sight = SEES_ALL;
+    for (uint16_t i = 0; i < reading_of(r)->step_count; i++) {
         settle_step(r, i, &drafts[i]);
         after[i] = drafts[i].after;
     }
@@ -276,7 +315,7 @@ static void read_definition(struct reader *r, const struct json *root)
         {"output", read_node, offsetof(struct top, output), false},
     };
     struct top top = {.on_failure = ON_FAILURE_UNDO};
-    struct definition *d = r->definition;
+    struct definition *d = reading_of(r)->definition;
     struct path at_root = {0};
     struct path at_inputs = {NULL, SLICE("inputs"), 0};
     struct path at_output = {NULL, SLICE("output"), 0};
@@ -296,34 +335,19 @@ static void read_definition(struct reader *r, const struct json *root)
         read_template(r, top.output, &at_output, &d->output);
 }
 
-static int by_place(const void *a, const void *b)
-{
-    const struct mistake *x = a;
-    const struct mistake *y = b;
-
-    if (x->line != y->line)
-        return x->line < y->line ? -1 : 1;
-    if (x->column != y->column)
-        return x->column < y->column ? -1 : 1;
-    int order = strcmp(x->path, y->path);
-    return order ? order : strcmp(x->found, y->found);
-}
-
-static void sort_mistakes(struct mistakes *m)
-{
-    qsort(m->list, m->count, sizeof m->list[0], by_place);
-}
-
 static enum err read_all(struct reader *r, enum definition_format format)
 {
     struct json *root = NULL;
-    enum err err = read_source(r, format, &root);
+    struct definition *d = reading_of(r)->definition;
+    enum err err = read_source(r, d->text, (enum source_format)format, &root);
 
     if (err != ERR_OK)
         return err;
+    d->is_yaml = r->is_yaml;
+    d->json = root->raw;
     read_definition(r, root);
-    free(r->looks);
-    map_fini(&r->names);
+    free(reading_of(r)->looks);
+    map_fini(&reading_of(r)->names);
     return r->mistakes->count > 0 ? ERR_INVALID : ERR_OK;
 }
 
@@ -337,12 +361,18 @@ enum err definition_parse(struct slice text, enum definition_format format, stru
     if (warnings)
         warnings->count = 0;
     d->text = arena_copy(&d->arena, text.ptr ? text : SLICE(""));
-    struct reader r = {.definition = d, .arena = &d->arena, .mistakes = m, .warnings = warnings};
+    struct reading reading = {.definition = d};
+    struct reader r = {.arena = &d->arena,
+                       .mistakes = m,
+                       .warnings = warnings,
+                       .reserved = definition_reserved,
+                       .reserved_count = definition_reserved_count,
+                       .subject = &reading};
     enum err err = read_all(&r, format);
     if (warnings)
-        sort_mistakes(warnings);
+        mistakes_sort(warnings);
     if (err != ERR_OK) {
-        sort_mistakes(m);
+        mistakes_sort(m);
         definition_free(d);
         return err;
     }
@@ -351,36 +381,14 @@ enum err definition_parse(struct slice text, enum definition_format format, stru
     return ERR_OK;
 }
 
-void mistakes_render(struct buf *b, const struct mistakes *m)
-{
-    json_open(b, '[');
-    for (size_t i = 0; i < m->count; i++) {
-        const struct mistake *k = &m->list[i];
-        json_open(b, '{');
-        json_key(b, "line");
-        json_number(b, k->line);
-        json_key(b, "column");
-        json_number(b, k->column);
-        json_key(b, "path");
-        json_string(b, slice_of(k->path));
-        json_key(b, "found");
-        json_string(b, slice_of(k->found));
-        json_key(b, "expected");
-        json_string(b, slice_of(k->expected));
-        json_close(b, '}');
-    }
-    json_close(b, ']');
-}
-
 struct slice definition_name(struct slice text, enum definition_format format, struct arena *a)
 {
-    struct definition d = {.text = text.ptr ? text : SLICE("")};
     struct mistakes *m = calloc(1, sizeof *m);
-    struct reader r = {.definition = &d, .arena = a, .mistakes = m};
+    struct reader r = {.arena = a, .mistakes = m};
     struct json *root = NULL;
 
     ASSERT(m);
-    enum err err = read_source(&r, format, &root);
+    enum err err = read_source(&r, text.ptr ? text : SLICE(""), (enum source_format)format, &root);
     free(m);
     return err == ERR_OK ? json_get_text(root, "workflow") : SLICE_NONE;
 }

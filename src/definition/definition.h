@@ -12,14 +12,16 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "config/mistakes.h"
+#include "config/source.h"
 #include "core/workflow.h"
 #include "definition/expression.h"
 #include "json/json.h"
 
 enum definition_format {
-    DEFINITION_GUESS, /* what begins with "{" is JSON, all else YAML */
-    DEFINITION_JSON,
-    DEFINITION_YAML, /* also what is JSON */
+    DEFINITION_GUESS = SOURCE_GUESS, /* what begins with "{" is JSON, all else YAML */
+    DEFINITION_JSON = SOURCE_JSON,
+    DEFINITION_YAML = SOURCE_YAML, /* also what is JSON */
 };
 
 struct definition {
@@ -45,29 +47,12 @@ struct definition {
     bool has_inputs; /* `inputs` was given: the input is checked, unknown names are mistakes */
 };
 
-struct mistake {
-    uint32_t line, column; /* from 1; columns in bytes */
-    char path[80];         /* "steps[1].retry.attempts" */
-    char found[100];       /* "\"5 s\"" */
-    char expected[160];    /* "a duration such as 200ms, 30s, 15m, 2h or 7d" */
-};
-
-enum { MISTAKES_MAX = 100 };
-
-/* In the order of the text. */
-struct mistakes {
-    struct mistake list[MISTAKES_MAX];
-    size_t count; /* those beyond MISTAKES_MAX are not kept */
-};
-
 /* ERR_PARSE (neither JSON nor YAML, the tree is not known) or ERR_INVALID, with all mistakes;
  * otherwise *ret is the caller's. *warnings gets what is allowed and hardly meant, in any case; it
  * may be NULL. What was stored is read back as DEFINITION_YAML: it takes whatever was taken once.
  */
 enum err definition_parse(struct slice text, enum definition_format format, struct definition **ret,
                           struct mistakes *m, struct mistakes *warnings) MUST_USE;
-/* [{"line", "column", "path", "found", "expected"}, ...], as a JSON value. */
-void mistakes_render(struct buf *b, const struct mistakes *m);
 
 /* The name that stands in a definition, whatever mistakes it has otherwise; NONE: there is none to
  * find. It lies in `a` and is terminated by a NUL. */

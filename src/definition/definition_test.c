@@ -6,6 +6,7 @@
 #include "core/workflow.h"
 #include "definition/definition.h"
 #include "definition/template.h"
+#include "json/escape.h"
 
 /* Every part of a definition, in small. */
 static const char order_text[] =

@@ -14,7 +14,7 @@ struct graph {
 
 static const struct json *step_node(const struct reader *r, uint16_t step)
 {
-    const struct json *j = r->steps->child;
+    const struct json *j = reading_of(r)->steps->child;
 
     while (step-- > 0)
         j = j->next;
@@ -222,10 +222,10 @@ static void check_looks(struct graph *g)
     bool marks[STEPS_MAX];
     char found[100];
 
-    for (size_t i = 0; i < g->reader->look_count; i++) {
-        const struct look *l = &g->reader->looks[i];
+    for (size_t i = 0; i < reading_of(g->reader)->look_count; i++) {
+        const struct look *l = &reading_of(g->reader)->looks[i];
         struct path at = {NULL, slice_of(l->path), 0};
-        if (i == 0 || g->reader->looks[i - 1].from != l->from)
+        if (i == 0 || reading_of(g->reader)->looks[i - 1].from != l->from)
             mark_before(g, l->from, marks);
         if (marks[l->to])
             continue;
@@ -244,8 +244,8 @@ static void check_looks(struct graph *g)
 
 void read_graph(struct reader *r, struct workflow_step *steps, const struct json *const *after)
 {
-    struct graph g = {r, steps, after, r->step_count};
-    uint16_t *order = arena_alloc(r->arena, (r->step_count + 1u) * sizeof *order);
+    struct graph g = {r, steps, after, reading_of(r)->step_count};
+    uint16_t *order = arena_alloc(r->arena, (reading_of(r)->step_count + 1u) * sizeof *order);
 
     for (uint16_t i = 0; i < g.count; i++) {
         if (after[i])
@@ -256,5 +256,5 @@ void read_graph(struct reader *r, struct workflow_step *steps, const struct json
     fill_after(&g);
     if (order_steps(&g, order))
         check_looks(&g);
-    r->definition->workflow.order = order;
+    reading_of(r)->definition->workflow.order = order;
 }

@@ -43,14 +43,18 @@ static void add_look(struct reader *r, const struct watcher *w, uint16_t to,
 {
     CLEANUP(buf_fini) struct buf path = {0};
 
-    if (r->look_count == r->look_cap) {
-        r->look_cap = r->look_cap ? r->look_cap * 2 : 16;
-        r->looks = realloc(r->looks, r->look_cap * sizeof *r->looks);
-        ASSERT(r->looks);
+    if (reading_of(r)->look_count == reading_of(r)->look_cap) {
+        reading_of(r)->look_cap = reading_of(r)->look_cap ? reading_of(r)->look_cap * 2 : 16;
+        reading_of(r)->looks =
+            realloc(reading_of(r)->looks, reading_of(r)->look_cap * sizeof *reading_of(r)->looks);
+        ASSERT(reading_of(r)->looks);
     }
-    struct look *l = &r->looks[r->look_count++];
-    *l = (struct look){
-        .from = r->step, .to = to, .is_undo = r->sight == SEES_UNDO, .string = string, .at = at};
+    struct look *l = &reading_of(r)->looks[reading_of(r)->look_count++];
+    *l = (struct look){.from = reading_of(r)->step,
+                       .to = to,
+                       .is_undo = reading_of(r)->sight == SEES_UNDO,
+                       .string = string,
+                       .at = at};
     path_write(&path, w->path);
     struct slice kept = slice_cut(buf_view(&path), sizeof l->path - 1);
     memcpy(l->path, kept.ptr, kept.len);
@@ -76,13 +80,14 @@ static void tell_reference(void *arg, const struct json *string, size_t at,
     struct reader *r = w->reader;
     int index = reader_step_index(r, ref->step);
 
-    if (!r->steps) /* they could not be read; that was told */
+    if (!reading_of(r)->steps) /* they could not be read; that was told */
         return;
     if (index < 0) {
         unknown_step(w, string, at, ref->step);
         return;
     }
-    if (r->sight == SEES_BEFORE || (r->sight == SEES_UNDO && ref->needs_output))
+    if (reading_of(r)->sight == SEES_BEFORE
+        || (reading_of(r)->sight == SEES_UNDO && ref->needs_output))
         add_look(r, w, (uint16_t)index, string, at);
     remember_step(w, (uint16_t)index);
 }

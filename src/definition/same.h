@@ -11,9 +11,9 @@ static inline bool same_call(const struct call_spec *a, const struct call_spec *
     const struct retry_rule *y = &b->retry;
 
     return slice_eq(a->agent, b->agent) && slice_eq(a->action, b->action)
-           && a->complete_by_ms == b->complete_by_ms && x->attempts == y->attempts
-           && x->factor_milli == y->factor_milli && x->wait_ms == y->wait_ms
-           && x->max_wait_ms == y->max_wait_ms && x->jitter == y->jitter
+           && a->complete_by_ms == b->complete_by_ms && a->heartbeat_ms == b->heartbeat_ms
+           && x->attempts == y->attempts && x->factor_milli == y->factor_milli
+           && x->wait_ms == y->wait_ms && x->max_wait_ms == y->max_wait_ms && x->jitter == y->jitter
            && x->defer_ms == y->defer_ms && x->defers == y->defers;
 }
 

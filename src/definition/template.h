@@ -31,7 +31,4 @@ enum err template_run(const struct template *t, const struct json *root, struct 
                       struct slice *ret, struct template_place *ret_place,
                       struct error *e) MUST_USE;
 
-/* Where, in the raw text of a string, the byte stands that is decoded to its byte `at`. */
-size_t string_raw_offset(const struct json *string, size_t at);
-
 #endif

@@ -35,6 +35,9 @@ struct work_result {
     bool retryable;
     enum effect effect;
     int64_t retry_after_ms;
+    bool elsewhere;            /* neither: the result will come from somewhere else */
+    uint32_t tries;            /* calls that the attempt made to the service behind; 0: not told */
+    struct slice resume;       /* JSON for the next attempt; NONE */
     enum result_status status; /* out */
 };
 
@@ -45,6 +48,8 @@ struct work_request {
     uint32_t attempt;
     struct slice idempotency_key, input, traceparent;
     int64_t complete_by;
+    int64_t heartbeat_ms; /* the longest silence; 0: any */
+    struct slice resume;  /* what an attempt before left for it, or NONE */
     /* With direction UNDO, what is to be undone: */
     struct slice forward_key, forward_input, forward_output; /* output NONE: null */
     uint32_t forward_attempts;

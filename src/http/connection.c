@@ -341,6 +341,8 @@ void http_connection_refuse(struct http_connection *c, const struct http_fault *
         return;
     }
     http_reader_fini(&c->reader);
+    if (c->server->handler.refused)
+        c->server->handler.refused(c->server->handler.arg, f->status, f->reason);
     http_problem_write(&body, f->status, f->type, slice_of(f->reason));
     buf_clear(head);
     http_answer_head(head, &(struct http_answer){.status = f->status,

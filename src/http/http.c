@@ -484,6 +484,15 @@ bool http_peer_is_loopback(const struct http_request *r)
                || (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr) && v6->sin6_addr.s6_addr[12] == 127));
 }
 
+void http_break(struct http_request *r)
+{
+    struct http_message *m = http_message_of(r);
+
+    ASSERT(!m->is_answered);
+    m->is_answered = true;
+    http_connection_close(m->connection);
+}
+
 bool http_is_alive(const struct http_request *r)
 {
     return http_message_of(r)->connection->phase != HTTP_CLOSED;

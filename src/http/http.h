@@ -64,6 +64,9 @@ struct http_handler {
     /* Nothing waits any more for the reader of this stream: time for its next piece. May be NULL.
      * Not called where a write found that nothing has to wait. */
     void (*flushed)(void *arg, struct http_request *r);
+    /* What a client sent was refused before it became a request (400, 408, 413, 414, 431, 5xx), and
+     * why. May be NULL. */
+    void (*refused)(void *arg, int status, const char *reason);
 };
 
 struct http_request {
@@ -138,6 +141,11 @@ void http_problem_with(struct http_request *r, int status, const char *type, con
 
 /* Does the client come from 127.0.0.0/8 or ::1? A proxy may stand there for somebody else. */
 bool http_peer_is_loopback(const struct http_request *r);
+
+/* Closes the connection without an answer, for who plays a server that breaks down. `done` is
+ * called before it returns; for the request whose handler calls this, when that handler returns. */
+void http_break(struct http_request *r);
+
 /*
  * An answer that comes in pieces, for as long as the handler likes: begin, any number of writes,
  * end; no other answer follows. HTTP/1.1 gets chunks, HTTP/1.0 bytes until the connection ends.

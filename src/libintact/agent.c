@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "libintact/places.h"
+#include "libintact/pulse.h"
 #include "libintact/wire.h"
 
 enum { LOOK_MS = 1000 };
@@ -138,6 +139,7 @@ void agent_feed(struct intact_agent *a)
         struct link *first = list_first(&a->backlog);
         link_remove(first);
         a->running++;
+        CONTAINER_OF(first, struct intact_request, link)->begun = true;
         if (a->options.inline_handlers)
             feed_inline(CONTAINER_OF(first, struct intact_request, link));
         else
@@ -231,8 +233,8 @@ static int64_t next_stop_at(struct intact_agent *a)
     if (!a->stopping && watched(a) == 0)
         return at;
     for (size_t i = 0; (r = map_next(&a->held, &i));)
-        if (r->in_work && r->deadline > a->seen_at)
-            at = min_i64(at, r->deadline);
+        if (r->in_work && request_stop_at(r) > a->seen_at)
+            at = min_i64(at, request_stop_at(r));
     return at;
 }
 
@@ -286,9 +288,9 @@ static void notice_stop(struct intact_agent *a)
 }
 
 /* Is it still worth while to wait for a handler, or for the answer to a kept request? */
-static bool is_waited_for(const struct intact_request *r, int64_t now)
+static bool is_waited_for(const struct intact_request *r)
 {
-    return r->in_work && (!request_is_kept(r) || now < r->deadline);
+    return r->in_work && (!request_is_kept(r) || !request_is_over(r));
 }
 
 /* True: everything has come to its end, or cannot be waited for any longer. */
@@ -303,7 +305,7 @@ static bool is_over(struct intact_agent *a, int64_t now)
     for (size_t i = 0; i < a->peer_count; i++)
         idle = peer_is_idle(a->peers[i]) && idle;
     for (size_t i = 0; (r = map_next(&a->held, &i));)
-        working = working || is_waited_for(r, now);
+        working = working || is_waited_for(r);
     if (working || a->stop_by == 0)
         a->stop_by = now + a->options.stop_wait_ms;
     return (idle && !working) || now >= a->stop_by;
@@ -335,6 +337,7 @@ static void turn(struct intact_agent *a)
         notice_stop(a);
         tell_stops(a);
         collect(a);
+        pulse_tick(a, wire_now_ms());
         nodes_tick(a, wire_now_ms());
         if (a->peer_count > 1)
             share_results(a);
@@ -473,6 +476,7 @@ int intact_agent_timeout_ms(struct intact_agent *a)
         return 0;
     wake = min_i64(wake, a->reactor.timer_at);
     wake = min_i64(wake, next_stop_at(a));
+    wake = min_i64(wake, pulse_wake_at(a));
     if (a->stopping)
         wake = min_i64(wake, a->stop_by);
     wake = min_i64(wake, a->share_at);

@@ -35,6 +35,8 @@ struct agent_options {
     unsigned concurrency;
     bool inline_handlers;
     bool discovery;
+    bool automatic_beats;
+    struct retry_rule retry;
     int64_t wait_ms, stop_wait_ms;
     intact_logger *log;
     void *log_arg;
@@ -55,6 +57,7 @@ struct intact_agent {
     struct map held;     /* token -> request: in work, or its result not yet acknowledged */
     struct link backlog; /* requests in work that have no place yet, see places.h */
     size_t running;      /* requests that have one */
+    size_t pulsing;      /* requests in work whose steps want heartbeats */
     int64_t share_at;    /* when places are to be shared out anew although nothing happened */
     int64_t neglect_at;  /* no neglected node has a turn before */
     struct peer **peers;

@@ -68,6 +68,10 @@ static void write_job(struct buf *ret, const struct job *job)
         "\"attempt\":%u,\"idempotency_key\":\"t-%s/s\",\"input\":{\"n\": [1, 2]},"
         "\"complete_by\":\"2026-01-31T10:00:00.000Z\",\"time_left_ms\":%" PRId64,
         job->token, job->token, job->action, job->direction, job->given, job->token, job->left_ms);
+    if (job->heartbeat_ms > 0)
+        buf_fmt(ret, ",\"heartbeat_ms\":%" PRId64, job->heartbeat_ms);
+    if (job->resume)
+        buf_fmt(ret, ",\"resume\":%s", job->resume);
     if (strcmp(job->direction, "undo") == 0)
         buf_fmt(ret, ",\"forward\":{\"idempotency_key\":\"t-%s/f\",\"input\":1,\"output\":null}",
                 job->token);
@@ -124,17 +128,39 @@ static bool is_poisoned(const struct json *results)
     return false;
 }
 
-static int answer_beats(struct slice body, struct buf *ret)
+static void write_beat_outcomes(struct slice body, struct buf *ret)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct json *call = NULL;
+
+    if (json_parse(&a, body, &call, NULL) != ERR_OK)
+        return;
+    const struct json *beats = json_get(call, "beats");
+    for (const struct json *j = beats ? beats->child : NULL; j; j = j->next) {
+        struct slice token = json_get_text(j, "token");
+        struct job *job = job_of(token);
+        if (job)
+            job->beats++;
+        if (m.beat_status)
+            buf_fmt(ret, "%s{\"token\":\"%.*s\",\"status\":\"%s\"}", j == beats->child ? "" : ",",
+                    SLICE_ARG(token), m.beat_status);
+    }
+}
+
+static int answer_beats(struct fake *f, struct slice body, struct buf *ret)
 {
     if (count_down(&m.lose_call, 0))
         return 0;
     m.beat_calls++;
     snprintf(m.last_beats, sizeof(m.last_beats), "%.*s", SLICE_ARG(body));
-    buf_str(ret, "{\"now\":\"2026-01-31T10:00:00.000Z\",\"outcomes\":[],\"stop\":[");
+    buf_str(ret, "{\"now\":\"2026-01-31T10:00:00.000Z\",\"outcomes\":[");
+    write_beat_outcomes(body, ret);
+    buf_str(ret, "],\"stop\":[");
     if (m.stop)
         buf_fmt(ret, "\"%s\"", m.stop);
     buf_str(ret, "]}");
     m.stop = NULL;
+    pthread_cond_broadcast(&f->changed);
     return 200;
 }
 
@@ -144,7 +170,7 @@ int answer_work(struct fake *f, const char *line, struct slice body, struct buf 
     struct json *call = NULL;
 
     if (strcmp(line, "POST /v1/agents/pay%20desk/heartbeats") == 0)
-        return answer_beats(body, ret);
+        return answer_beats(f, body, ret);
     if (strcmp(line, "GET /v1/nodes") == 0)
         return 404; /* a server that does not say who it is */
     m.calls++;
@@ -193,6 +219,21 @@ void add_jobs(size_t count, const char *action, const char *direction, int64_t l
         *job = (struct job){.action = action, .direction = direction, .left_ms = left_ms};
         snprintf(job->token, sizeof(job->token), "%zu", m.count++);
     }
+    pthread_cond_broadcast(&m.fake.changed);
+    pthread_mutex_unlock(&m.fake.lock);
+}
+
+void add_long_job(const char *action, int64_t heartbeat_ms, const char *resume)
+{
+    pthread_mutex_lock(&m.fake.lock);
+    struct job *job = &m.jobs[m.count];
+    ASSERT(m.count < JOBS_MAX);
+    *job = (struct job){.action = action,
+                        .direction = "forward",
+                        .left_ms = 600000,
+                        .heartbeat_ms = heartbeat_ms,
+                        .resume = resume};
+    snprintf(job->token, sizeof(job->token), "%zu", m.count++);
     pthread_cond_broadcast(&m.fake.changed);
     pthread_mutex_unlock(&m.fake.lock);
 }

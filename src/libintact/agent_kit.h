@@ -14,6 +14,9 @@ struct job {
     const char *action;
     const char *direction;
     int64_t left_ms;
+    int64_t heartbeat_ms; /* 0: none */
+    const char *resume;   /* JSON; NULL: none */
+    unsigned beats;       /* that came */
     enum { JOB_NEW, JOB_GIVEN, JOB_DONE } state;
     unsigned given, told; /* how often it went out, how often its result came in */
     char result[400];
@@ -42,6 +45,7 @@ struct model {
     struct prng *storm;                      /* faults at random */
     char last_holding[200];
     unsigned beat_calls;
+    const char *beat_status; /* of every beat; NULL: there are no outcomes */
     char last_beats[4000];
 };
 
@@ -52,6 +56,9 @@ int answer_work(struct fake *f, const char *line, struct slice body, struct buf 
 
 /* More jobs to give, each with `left_ms` to its deadline. */
 void add_jobs(size_t count, const char *action, const char *direction, int64_t left_ms);
+
+/* The same, one, of a step that wants heartbeats. */
+void add_long_job(const char *action, int64_t heartbeat_ms, const char *resume);
 
 /* Waits until `count` jobs are done; for ever, if they never are: the test's time limit ends it. */
 void wait_done(size_t count);

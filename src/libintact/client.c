@@ -396,6 +396,30 @@ enum intact_status intact_client_wait(struct intact_client *c, const char *id, i
     }
 }
 
+static enum intact_status end_attempt(struct intact_client *c, const char *token,
+                                      const char *member, const char *json)
+{
+    CLEANUP(buf_fini) struct buf body = {0};
+
+    buf_clear(&c->path);
+    buf_str(&c->path, "/v1/attempts/");
+    client_add_escaped(&c->path, token);
+    buf_fmt(&body, "{\"%s\":%s}", member, json);
+    return call(c, "POST", c->path.ptr, "application/json", body.ptr, body.len, 0);
+}
+
+enum intact_status intact_attempt_complete(struct intact_client *c, const char *token,
+                                           const char *output_json)
+{
+    return end_attempt(c, token, "output", output_json ? output_json : "null");
+}
+
+enum intact_status intact_attempt_fail(struct intact_client *c, const char *token,
+                                       const char *error_json)
+{
+    return end_attempt(c, token, "error", error_json ? error_json : "{}");
+}
+
 enum intact_status intact_client_list(struct intact_client *c, const char *query)
 {
     buf_clear(&c->path);

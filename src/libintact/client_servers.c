@@ -45,7 +45,8 @@ bool client_may_repeat(const char *method, const char *path)
 {
     return strcmp(method, "GET") == 0 || strcmp(method, "PUT") == 0 || strcmp(method, "DELETE") == 0
            || (strcmp(method, "POST") == 0
-               && (is_path(path, "/v1/tasks") || is_path(path, "/v1/validate")));
+               && (is_path(path, "/v1/tasks") || is_path(path, "/v1/validate")
+                   || strncmp(path, "/v1/attempts/", 13) == 0));
 }
 
 /* Nothing of it has left. */

@@ -63,6 +63,12 @@ static void each_call_goes_where_it_should(void **state)
     CHECK(strcmp(s.seen, "POST /v1/tasks|{}\n{}\n") == 0, "%s", s.seen);
     CHECK(intact_client_get(c, "a/b", 0) == INTACT_OK, "get");
     CHECK(strcmp(s.seen, "GET /v1/tasks/a%2Fb|") == 0, "%s", s.seen);
+    CHECK(intact_attempt_complete(c, "o-1~0~f1~a/b", "[1]") == INTACT_OK, "complete");
+    CHECK(strcmp(s.seen, "POST /v1/attempts/o-1~0~f1~a%2Fb|{\"output\":[1]}") == 0, "%s", s.seen);
+    CHECK(intact_attempt_complete(c, "t", NULL) == INTACT_OK, "complete");
+    CHECK(strcmp(s.seen, "POST /v1/attempts/t|{\"output\":null}") == 0, "%s", s.seen);
+    CHECK(intact_attempt_fail(c, "t", "{\"code\":\"no\"}") == INTACT_OK, "fail");
+    CHECK(strcmp(s.seen, "POST /v1/attempts/t|{\"error\":{\"code\":\"no\"}}") == 0, "%s", s.seen);
     CHECK(intact_client_list(c, "state=error") == INTACT_OK, "list");
     CHECK(strcmp(s.seen, "GET /v1/tasks?state=error|") == 0, "%s", s.seen);
     CHECK(intact_client_call(c, "DELETE", "/v1/tokens/1", NULL, NULL, 0) == INTACT_OK, "any");

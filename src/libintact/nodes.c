@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "libintact/agent.h"
+#include "libintact/pulse.h"
 
 enum { URL_MAX = 300 };
 
@@ -327,6 +328,7 @@ static void forget_old(struct intact_agent *a)
         struct peer *p = a->peers[i];
         if (!p->is_seed && !p->is_listed && peer_is_over(p)) {
             agent_log(a, LOG_INFO, "event=node_left node=%s server=%s", p->name, p->server);
+            pulse_forget(a, p);
             peer_fini(p);
             free(p);
         } else {

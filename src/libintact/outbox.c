@@ -7,12 +7,17 @@
 struct outbox *outbox_new(void)
 {
     struct outbox *o = calloc(1, sizeof(*o));
+    pthread_condattr_t attributes;
 
     if (!o)
         abort();
     o->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     o->uses = 1;
     pthread_mutex_init(&o->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&o->told, &attributes);
+    pthread_condattr_destroy(&attributes);
     list_init(&o->done);
     heartbeats_init(&o->beats);
     return o;
@@ -36,6 +41,7 @@ void outbox_unuse(struct outbox *o)
     heartbeats_fini(&o->beats);
     if (o->fd >= 0)
         close(o->fd);
+    pthread_cond_destroy(&o->told);
     pthread_mutex_destroy(&o->lock);
     free(o);
 }

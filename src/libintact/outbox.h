@@ -16,7 +16,8 @@
 
 struct outbox {
     pthread_mutex_t lock;
-    struct link done; /* of struct intact_request, by `link` */
+    pthread_cond_t told; /* some request is to stop: for those that sleep */
+    struct link done;    /* of struct intact_request, by `link` */
     struct heartbeats beats;
     size_t uses;    /* the agent, and requests that it left behind */
     size_t watched; /* requests whose stop somebody wants to be told of */

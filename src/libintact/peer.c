@@ -4,6 +4,7 @@
 
 #include "libintact/agent.h"
 #include "libintact/nodes.h"
+#include "libintact/pulse.h"
 
 struct peer_timing peer_timing = {
     .retry_ms = 50,
@@ -132,15 +133,15 @@ static void ask(struct peer *p, int64_t now)
 
 static bool beat_is_due(const struct peer *p, int64_t now)
 {
-    return !p->beat.busy && now >= p->beat_at && heartbeats_any(&p->agent->outbox->beats, p);
+    return !p->beat.busy && now >= heartbeats_due_at(&p->agent->outbox->beats, p, p->beat_sent_at);
 }
 
-/* What cannot be sent is dropped: it is only a sign of life. */
+/* What cannot be sent is as good as lost. */
 static void send_beats(struct peer *p, int64_t now)
 {
     struct buf *b = &p->beat.body;
 
-    p->beat_at = now + peer_timing.beat_ms;
+    p->beat_sent_at = now;
     buf_clear(b);
     json_open(b, '{');
     json_key(b, "instance");
@@ -150,8 +151,10 @@ static void send_beats(struct peer *p, int64_t now)
     size_t count = heartbeats_take(&p->agent->outbox->beats, p, b);
     json_close(b, ']');
     json_close(b, '}');
-    if (count > 0 && !call_send(&p->beat, p->agent, BEAT_WITHIN_MS))
-        agent_log(p->agent, LOG_WARN, "event=heartbeats_dropped count=%zu", count);
+    if (count == 0 || call_send(&p->beat, p->agent, pulse_within_ms(p, BEAT_WITHIN_MS)))
+        return;
+    agent_log(p->agent, LOG_WARN, "event=heartbeats_dropped count=%zu", count);
+    pulse_answered(p, NULL);
 }
 
 static void start_main(struct peer *p, int64_t now)
@@ -203,8 +206,8 @@ int64_t peer_wake_at(const struct peer *p, int64_t now)
 {
     int64_t at = INT64_MAX;
 
-    if (!p->beat.busy && heartbeats_any(&p->agent->outbox->beats, p))
-        at = p->beat_at;
+    if (!p->beat.busy)
+        at = heartbeats_due_at(&p->agent->outbox->beats, p, p->beat_sent_at);
     if (p->retry_at > now && (p->answered || p->ask_wanted))
         return min_i64(at, p->retry_at);
     if (ask_is_due(p, now) || main_is_due(p, now) || side_is_due(p)) /* only since the last tick */
@@ -224,6 +227,7 @@ void peer_done(struct peer *p, struct intact_request *r, int64_t now)
     p->agent->running--;
     r->in_work = false;
     agent_unwatch(p->agent, r);
+    p->agent->pulsing -= r->heartbeat_ms > 0;
     heartbeats_drop(&p->agent->outbox->beats, r);
     if (p->working == 0 && now < p->linger_until)
         p->quick = true;
@@ -332,7 +336,7 @@ static void read_stops(struct peer *p, const struct json *stops)
         struct intact_request *r =
             j->type == JSON_STRING ? map_get(&p->agent->held, j->text) : NULL;
         if (r)
-            atomic_store_explicit(&r->stopped, true, memory_order_relaxed);
+            request_tell_stop(r);
     }
 }
 
@@ -360,6 +364,10 @@ static size_t read_requests(struct peer *p, struct call *c, const struct json *a
         r->peer = p;
         r->outbox = a->outbox;
         r->in_work = true;
+        r->beat_peer = p;
+        r->rule = a->options.retry;
+        atomic_init(&r->is_beaten_for, a->options.automatic_beats);
+        a->pulsing += r->heartbeat_ms > 0;
         agent_find_handler(a, r);
         map_put(&a->held, r->token, r);
         list_push(&fresh, &r->link);
@@ -415,7 +423,7 @@ static void read_answer(struct peer *p, struct call *c, const struct json *answe
     slow_down_if_idle(p, c, handed_in || fresh > 0 || c->called_home || (stop && stop->child));
 }
 
-/* One that failed is not sent again; what ails the server shows in the other calls. */
+/* What ails the server shows in the other calls. */
 static void beats_answered(struct peer *p, CURLcode code)
 {
     struct delivery *d = p->beat.answer;
@@ -428,6 +436,9 @@ static void beats_answered(struct peer *p, CURLcode code)
     if (code == CURLE_OK && status == 200
         && json_parse(&d->arena, buf_view(&d->text), &answer, NULL) == ERR_OK)
         read_stops(p, json_get(answer, "stop"));
+    else
+        answer = NULL;
+    pulse_answered(p, json_get(answer, "outcomes"));
     delivery_unuse(d);
 }
 

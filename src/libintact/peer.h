@@ -31,9 +31,9 @@ struct peer {
     char *server; /* "http://HOST:PORT", without a slash at its end */
     char *url, *beat_url, *nodes_url;
     struct call main, side, beat, ask;
-    int64_t beat_at;   /* no heartbeats before */
-    struct link ready; /* results to hand in */
-    size_t working;    /* requests of this server that are not done */
+    int64_t beat_sent_at; /* when heartbeats were sent last */
+    struct link ready;    /* results to hand in */
+    size_t working;       /* requests of this server that are not done */
 
     /* nodes.h: */
     bool is_seed;    /* one that we were given; never forgotten */

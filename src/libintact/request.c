@@ -58,6 +58,8 @@ struct intact_request *request_read(struct delivery *d, const struct json *j, in
         .direction = slice_is(direction, "undo") ? INTACT_UNDO : INTACT_FORWARD,
         .attempt = (unsigned)json_get_int(j, "attempt", 1),
         .traceparent = text_or_null(j, "traceparent"),
+        .resume = raw_or_null(d, j, "resume"),
+        .heartbeat_ms = min_i64(max_i64(json_get_int(j, "heartbeat_ms", 0), 0), LEFT_MAX_MS),
         .result = {.max = RESULT_MAX},
     };
     list_init(&r->beat_link);
@@ -73,6 +75,8 @@ struct intact_request *request_read(struct delivery *d, const struct json *j, in
             return NULL;
     }
     r->deadline = base + min_i64(max_i64(left, 0), LEFT_MAX_MS);
+    atomic_init(&r->beat_by, base + r->heartbeat_ms);
+    r->pulse_at = base + r->heartbeat_ms / PULSES;
     atomic_fetch_add(&d->uses, 1);
     return r;
 }
@@ -81,6 +85,7 @@ void request_free(struct intact_request *r)
 {
     buf_fini(&r->result);
     buf_fini(&r->beat);
+    buf_fini(&r->left_resume);
     delivery_unuse(r->delivery);
 }
 
@@ -134,24 +139,64 @@ const char *intact_request_traceparent(const struct intact_request *r)
     return r->traceparent;
 }
 
+const char *intact_request_resume(const struct intact_request *r)
+{
+    return r->resume;
+}
+
+const char *intact_request_token(const struct intact_request *r)
+{
+    return r->token.ptr;
+}
+
+int64_t intact_request_heartbeat_ms(const struct intact_request *r)
+{
+    return r->heartbeat_ms;
+}
+
+/* Looked at too late, it is given up for good: whoever was told so may have stopped already, and
+ * an acknowledgement that comes after all changes nothing. */
+static bool is_out_of_touch(const struct intact_request *r, int64_t now)
+{
+    if (atomic_load(&r->lost))
+        return true;
+    if (r->heartbeat_ms == 0 || now < atomic_load(&r->beat_by))
+        return false;
+    atomic_store((atomic_bool *)(uintptr_t)&r->lost, true); /* no part of what a caller sees */
+    return true;
+}
+
+int64_t request_stop_at(const struct intact_request *r)
+{
+    return r->heartbeat_ms > 0 ? min_i64(r->deadline, atomic_load(&r->beat_by)) : r->deadline;
+}
+
+bool request_is_over(const struct intact_request *r)
+{
+    return intact_request_time_left_ms(r) == 0;
+}
+
 int64_t intact_request_time_left_ms(const struct intact_request *r)
 {
-    return max_i64(r->deadline - wire_now_ms(), 0);
+    int64_t now = wire_now_ms();
+
+    return is_out_of_touch(r, now) ? 0 : max_i64(r->deadline - now, 0);
 }
 
 bool intact_request_should_stop(const struct intact_request *r)
 {
-    return atomic_load_explicit(&r->stopped, memory_order_relaxed)
-           || intact_request_time_left_ms(r) == 0;
+    return atomic_load_explicit(&r->stopped, memory_order_relaxed) || request_is_over(r);
 }
 
-/* An output must be one JSON value, or it would spoil the call for all other results in it. */
-static bool is_json(struct slice text)
+void request_tell_stop(struct intact_request *r)
 {
-    CLEANUP(arena_fini) struct arena a = {0};
-    struct json *ignored;
+    struct outbox *o = r->outbox;
 
-    return json_parse(&a, text, &ignored, NULL) == ERR_OK;
+    if (atomic_exchange(&r->stopped, true))
+        return;
+    pthread_mutex_lock(&o->lock);
+    pthread_cond_broadcast(&o->told);
+    pthread_mutex_unlock(&o->lock);
 }
 
 void intact_request_keep(struct intact_request *r)
@@ -177,133 +222,9 @@ bool request_is_kept(const struct intact_request *r)
     return (atomic_load(&r->state) & REQUEST_RETURNED) != 0;
 }
 
-/* ---- answers ---- */
-
-struct trouble {
-    const char *code, *message;
-    unsigned flags;
-    int64_t after_ms;
-};
-
-static void write_error(struct intact_request *r, const struct trouble *t)
-{
-    struct buf *b = &r->result;
-
-    buf_clear(b);
-    b->overflow = false;
-    json_open(b, '{');
-    json_key(b, "token");
-    json_string(b, r->token);
-    json_key(b, "error");
-    json_open(b, '{');
-    json_key(b, "code");
-    json_string(b, slice_of(t->code ? t->code : "error"));
-    json_key(b, "message");
-    json_string(b, slice_of(t->message ? t->message : ""));
-    json_key(b, "retryable");
-    json_bool(b, t->flags & INTACT_RETRYABLE);
-    if (t->flags & (INTACT_EFFECT_NONE | INTACT_EFFECT_UNKNOWN)) {
-        json_key(b, "effect");
-        json_string(b, slice_of(t->flags & INTACT_EFFECT_UNKNOWN ? "unknown" : "none"));
-    }
-    if (t->after_ms > 0) {
-        json_key(b, "retry_after");
-        buf_fmt(b, "\"%" PRId64 "ms\"", t->after_ms);
-    }
-    json_close(b, '}');
-    json_close(b, '}');
-}
-
-static void write_sound_error(struct intact_request *r, const struct trouble *t)
-{
-    write_error(r, t);
-    if (r->result.overflow || !is_json(buf_view(&r->result)))
-        write_error(r, &(struct trouble){.code = "error",
-                                         .message = "the handler's words are not valid text",
-                                         .flags = t->flags});
-}
-
-static void write_output(struct intact_request *r, struct slice output)
-{
-    struct buf *b = &r->result;
-    struct trouble t = {.flags = INTACT_EFFECT_UNKNOWN}; /* it may well have taken effect */
-
-    if (output.len > RESULT_MAX / 2) {
-        t.code = "output_too_long";
-        t.message = "the handler's output is longer than 512 KiB";
-        write_error(r, &t);
-        return;
-    }
-    if (!is_json(output)) {
-        t.code = "output_not_json";
-        t.message = "the handler's output is not valid JSON";
-        write_error(r, &t);
-        return;
-    }
-    json_open(b, '{');
-    json_key(b, "token");
-    json_string(b, r->token);
-    json_key(b, "output");
-    json_raw(b, output);
-    json_close(b, '}');
-}
-
-static bool claim(struct intact_request *r)
-{
-    return !(atomic_fetch_or(&r->state, REQUEST_CLAIMED) & REQUEST_CLAIMED);
-}
-
-/* The attempt is over: whatever came of it, the server has acted on our silence by now. */
-static void drop_if_late(struct intact_request *r)
-{
-    if (intact_request_time_left_ms(r) == 0)
-        buf_fini(&r->result);
-}
-
-/* The answer stands. If the handler has returned, it was waited for, and `r` goes its way. */
-static void settle(struct intact_request *r)
-{
-    if (!(atomic_fetch_or(&r->state, REQUEST_ANSWERED) & REQUEST_RETURNED))
-        return;
-    drop_if_late(r);
-    outbox_put(r->outbox, r);
-}
-
-void intact_answer(struct intact_request *r, const char *output_json)
-{
-    if (!claim(r))
-        return;
-    write_output(r, slice_of(output_json ? output_json : "null"));
-    settle(r);
-}
-
-void intact_answer_error(struct intact_request *r, const char *code, const char *message,
-                         unsigned flags)
-{
-    if (!claim(r))
-        return;
-    write_sound_error(r, &(struct trouble){code, message, flags, 0});
-    settle(r);
-}
-
-void intact_answer_retry(struct intact_request *r, const char *code, const char *message,
-                         unsigned flags, int64_t after_ms)
-{
-    if (!claim(r))
-        return;
-    write_sound_error(r, &(struct trouble){code, message, flags | INTACT_RETRYABLE, after_ms});
-    settle(r);
-}
-
-void intact_answer_nothing(struct intact_request *r)
-{
-    if (claim(r))
-        settle(r);
-}
-
 bool request_run(struct intact_request *r)
 {
-    if (intact_request_time_left_ms(r) == 0)
+    if (request_is_over(r))
         return true;
     if (r->run)
         r->run(r, r->arg);
@@ -314,6 +235,6 @@ bool request_run(struct intact_request *r)
         intact_answer_error(r, "no_answer", "the handler did not answer", INTACT_RETRYABLE);
     else if (!(atomic_fetch_or(&r->state, REQUEST_RETURNED) & REQUEST_ANSWERED))
         return false;
-    drop_if_late(r);
+    request_drop_if_late(r);
     return true;
 }

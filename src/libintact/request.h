@@ -39,6 +39,12 @@ enum request_state {
 
 struct outbox;
 
+/* How to try again, as intact_retry_wait_ms takes it. */
+struct retry_rule {
+    unsigned tries_max;
+    int64_t wait_ms, max_wait_ms;
+};
+
 struct intact_request {
     struct link link; /* in a queue of the pool, or the results of a peer or call */
     struct delivery *delivery;
@@ -51,18 +57,35 @@ struct intact_request {
     void *stop_arg;
     struct slice token;
     const char *task, *step, *action, *idempotency_key, *input, *forward, *forward_key,
-        *traceparent;
+        *traceparent, *resume;
     enum intact_direction direction;
     unsigned attempt;
     int64_t deadline; /* CLOCK_BOOTTIME, ms */
     atomic_bool stopped;
-    atomic_uint state;     /* of enum request_state */
-    bool in_work;          /* as the driving thread knows it: not done */
-    struct buf result;     /* what goes into `results`; empty: nothing is to be said */
-    struct link beat_link; /* in the agent's heartbeats, while `beat` waits to be sent */
-    struct buf beat;
-    uint32_t refused; /* how often a call with this result alone was refused */
+
+    /* Heartbeats, see heartbeat.h and pulse.h. */
+    int64_t heartbeat_ms;      /* 0: none are wanted */
+    _Atomic int64_t beat_by;   /* until then the next one has to be acknowledged */
+    atomic_bool lost;          /* it was not, and somebody was told so */
+    atomic_bool is_beaten_for; /* by the library */
+    int64_t pulse_at;          /* when the library beats by itself, if it does */
+    struct peer *beat_peer;    /* to whom they go */
+    struct peer *beat_on;      /* whose call carries one now; NULL: none */
+    struct link beat_link;     /* in the agent's heartbeats, while `beat` waits to be sent */
+    struct buf beat;           /* the latest one */
+    struct buf left_resume;    /* what is left for the next attempt */
+
+    struct retry_rule rule;
+    atomic_uint tries; /* that were begun */
+    int64_t tried_at;  /* when the latest was; of the thread that tries */
+    bool begun;        /* it has a place, as the driving thread knows */
+    atomic_uint state; /* of enum request_state */
+    bool in_work;      /* as the driving thread knows it: not done */
+    struct buf result; /* what goes into `results`; empty: nothing is to be said */
+    uint32_t refused;  /* how often a call with this result alone was refused */
 };
+
+enum { PULSES = 3 }; /* beats in the time of one */
 
 /* A result longer than this is refused here: a server would refuse all the call with it. */
 enum { RESULT_MAX = 1 << 20 };
@@ -75,6 +98,11 @@ void request_free(struct intact_request *r);
 /* Runs the handler unless the deadline has passed. True: it is done, `result` is what is to be
  * said. False: it is kept, and may be gone. */
 bool request_run(struct intact_request *r) MUST_USE;
+
+bool request_is_over(const struct intact_request *r);    /* past its deadline, or out of touch */
+int64_t request_stop_at(const struct intact_request *r); /* when it will be, as it looks now */
+void request_tell_stop(struct intact_request *r); /* the server wishes so; by the driving thread */
+void request_drop_if_late(struct intact_request *r); /* what was to be said */
 
 bool request_is_kept(const struct intact_request *r); /* and its handler has returned */
 

@@ -67,6 +67,7 @@ struct intact_agent *intact_agent_new(const char *name)
     a->options.instance = default_instance();
     a->options.concurrency = 1;
     a->options.discovery = true;
+    a->options.retry = (struct retry_rule){0, 100, 5000};
     a->options.wait_ms = 30000;
     a->options.stop_wait_ms = 10000;
     list_init(&a->backlog);
@@ -199,6 +200,23 @@ static void set_ms(struct intact_agent *a, const char *setting, int64_t *where, 
     if (ms < 1 || ms > most)
         mistake(a, "%s is %" PRId64 ", expected 1 to %" PRId64, setting, ms, most);
     *where = ms;
+}
+
+void intact_agent_set_heartbeats(struct intact_agent *a, bool are_automatic)
+{
+    if (may_set(a, "heartbeats"))
+        a->options.automatic_beats = are_automatic;
+}
+
+void intact_agent_set_retry(struct intact_agent *a, unsigned tries_max, int64_t wait_ms,
+                            int64_t max_wait_ms)
+{
+    struct retry_rule *rule = &a->options.retry;
+
+    set_ms(a, "retry wait_ms", &rule->wait_ms, wait_ms);
+    set_ms(a, "retry max_wait_ms", &rule->max_wait_ms, max_wait_ms);
+    if (a->phase == AGENT_NEW)
+        rule->tries_max = tries_max;
 }
 
 void intact_agent_set_wait_ms(struct intact_agent *a, int64_t ms)

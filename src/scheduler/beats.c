@@ -4,8 +4,9 @@
 
 /*
  * Heartbeats. They are kept beside the task in memory and nowhere else: nothing is decided, nothing
- * is written, no deadline moves. So they may be lost, late and doubled without harm, and a node
- * that was started again knows of none until the next one comes.
+ * is written, no complete-by moves. So they may be lost, late and doubled without harm, and a node
+ * that was started again knows of none until the next one comes. But a step may have it that an
+ * attempt that sends none for too long ends: silence.c.
  */
 
 /* The latest one of an open attempt. */
@@ -47,6 +48,15 @@ void beats_forget_all(struct live *l)
         kept_free(CONTAINER_OF(first, struct kept_beat, link));
 }
 
+struct slice beats_resume(const struct live *l, uint16_t step)
+{
+    const struct kept_beat *k = kept_of(l, step);
+    const struct attempt *a = step_open_attempt(&l->task.steps[step]);
+
+    return k && a && a->direction == k->direction && a->number == k->attempt ? k->pulse.resume
+                                                                             : SLICE_NONE;
+}
+
 static struct slice bytes_put(char **at, struct slice s)
 {
     char *to = *at;
@@ -60,7 +70,8 @@ static struct slice bytes_put(char **at, struct slice s)
 
 static void keep(struct live *l, const struct heartbeat *b, int64_t now)
 {
-    struct kept_beat *k = malloc(sizeof *k + b->progress.len + b->message.len);
+    struct slice resume = b->resume.ptr ? b->resume : beats_resume(l, b->of.step);
+    struct kept_beat *k = malloc(sizeof *k + b->progress.len + b->message.len + resume.len);
 
     ASSERT(k);
     char *at = (char *)(k + 1);
@@ -70,6 +81,7 @@ static void keep(struct live *l, const struct heartbeat *b, int64_t now)
                             .pulse.at = now};
     k->pulse.progress = bytes_put(&at, b->progress);
     k->pulse.message = bytes_put(&at, b->message);
+    k->pulse.resume = bytes_put(&at, resume);
     beats_forget(l, b->of.step);
     list_push(&l->beats, &k->link);
 }
@@ -98,12 +110,13 @@ static enum beat_status take_beat(struct scheduler *s, const struct heartbeats *
     if (!l->loaded || b->of.step >= l->task.step_count)
         return BEAT_UNKNOWN;
     const struct attempt *a = step_open_attempt(&l->task.steps[b->of.step]);
-    const struct live_step *ls = &l->steps[b->of.step];
+    struct live_step *ls = &l->steps[b->of.step];
     if (!a || a->direction != b->of.direction || a->number != b->of.attempt)
         return is_settled(l) ? BEAT_LATE : BEAT_UNKNOWN;
     if (!slice_eq(a->instance, call->instance_name) || (ls->pending && !ls->delivered))
         return BEAT_UNKNOWN;
     keep(l, b, scheduler_now(s));
+    silence_broken(s, ls);
     return BEAT_ACCEPTED;
 }
 

@@ -90,7 +90,7 @@ static void post_results(struct scheduler *s, struct work *w)
             continue;
         struct command *c = arena_alloc(&w->arena, sizeof *c);
         *c = (struct command){.kind = COMMAND_RESULT, .work = w, .result = r};
-        c->event = (struct event){.kind = EVENT_RESULT,
+        c->event = (struct event){.kind = r->elsewhere ? EVENT_ELSEWHERE : EVENT_RESULT,
                                   .step = t.step,
                                   .direction = t.direction,
                                   .attempt = t.attempt};
@@ -293,6 +293,8 @@ static void fill_request(struct scheduler *s, struct work *w, const struct live_
         .input = undo ? st->undo_input.json : st->input.json,
         .traceparent = traceparent_of(&w->arena, ls->live->id, ls->step, at),
         .complete_by = at->complete_by,
+        .heartbeat_ms = undo ? ws->undo.heartbeat_ms : ws->call.heartbeat_ms,
+        .resume = st->resume,
     };
     if (!undo)
         return;
@@ -384,10 +386,12 @@ static void answer(struct scheduler *s, struct work *w)
     LIST_FOREACH (link, after, &w->assigned) {
         struct live_step *ls = CONTAINER_OF(link, struct live_step, assigned);
         unassign(w, ls);
-        if (sent)
+        if (sent) {
             ls->delivered = true; /* as far as we can know */
-        else if (!ls->delivered)  /* if it was before, the instance may have it */
+            silence_begin(s, ls);
+        } else if (!ls->delivered) { /* if it was before, the instance may have it */
             not_sent(s, ls);
+        }
     }
     work_free(w);
 }

@@ -51,6 +51,8 @@ static struct event result_event(struct live *l, const struct command *c)
 {
     struct event e = c->event;
 
+    if (e.kind == EVENT_ELSEWHERE)
+        return e;
     if (!will_be_kept(l, &e)) {
         e.failed = true;
         e.error.code = SLICE("repeated");
@@ -63,7 +65,47 @@ static struct event result_event(struct live *l, const struct command *c)
     e.retryable = c->result->retryable;
     e.effect = c->result->effect;
     e.retry_after_ms = c->result->retry_after_ms;
+    e.tries = c->result->tries;
+    if (e.failed)
+        e.resume = arena_copy(&l->arena, c->result->resume.ptr ? c->result->resume
+                                                               : beats_resume(l, (uint16_t)e.step));
     return e;
+}
+
+/* Of those that nobody asked for. An attempt that is given up leaves what its beats told. */
+static struct event unasked_event(struct live *l, const struct command *c)
+{
+    struct event e = c->event;
+
+    if (e.kind == EVENT_TIMEOUT || e.kind == EVENT_SILENCE)
+        e.resume = arena_copy(&l->arena, beats_resume(l, (uint16_t)e.step));
+    return e;
+}
+
+/* While it was on its way here, a beat came, or the task was read anew. */
+static bool is_overtaken(const struct scheduler *s, const struct live *l, const struct event *e)
+{
+    return e->kind == EVENT_SILENCE && !silence_is_over_long(s, &l->steps[e->step]);
+}
+
+/* Whoever has the token may end the attempt. It was made for the agent of its step. */
+static bool ending_event(struct scheduler *s, struct live *l, struct command *c, struct event *ret)
+{
+    struct token t;
+
+    if (!token_parse(c->ask->result->token, &t) || t.step >= l->task.step_count)
+        return false;
+    const struct workflow_step *ws = &l->definition->workflow.steps[t.step];
+    if (!token_check(s->key, c->ask->result->token,
+                     t.direction == DIRECTION_UNDO ? ws->undo.agent : ws->call.agent, &t))
+        return false;
+    c->result = c->ask->result;
+    c->event = (struct event){.kind = EVENT_RESULT,
+                              .step = t.step,
+                              .direction = t.direction,
+                              .attempt = t.attempt};
+    *ret = result_event(l, c);
+    return true;
 }
 
 const char *ask_kind_text(enum ask_kind kind)
@@ -79,6 +121,8 @@ const char *ask_kind_text(enum ask_kind kind)
         return "undo";
     case ASK_CANCEL:
         return "cancel";
+    case ASK_END:
+        return "end";
     }
     UNREACHABLE();
 }
@@ -95,6 +139,7 @@ static const char *operator_code(enum ask_kind kind)
     case ASK_CANCEL:
         return "cancelled";
     case ASK_SUBMIT:
+    case ASK_END:
         break;
     }
     UNREACHABLE();
@@ -153,7 +198,7 @@ static void clear_ended(struct scheduler *s, struct live *l)
 {
     for (uint16_t i = 0; i < l->task.step_count; i++) {
         struct live_step *ls = &l->steps[i];
-        if (ls->instance && !step_is_open(&l->task.steps[i])) {
+        if ((ls->instance || ls->elsewhere) && !step_is_open(&l->task.steps[i])) {
             s->stats.open_attempts -= link_is_in(&ls->sent);
             live_detach_step(s, ls);
             beats_forget(l, i);
@@ -169,6 +214,25 @@ static bool cancel_is_settled(const struct live *l, enum answer *ret)
     return task_state_is_end(l->task.state) || l->task.state == TASK_ERROR;
 }
 
+/* False: there is nothing to be decided. */
+static bool event_of(struct scheduler *s, struct live *l, struct command *c, struct event *ret)
+{
+    switch (c->kind) {
+    case COMMAND_RESULT:
+        *ret = result_event(l, c);
+        return true;
+    case COMMAND_ASK:
+        if (c->ask->kind == ASK_END)
+            return ending_event(s, l, c, ret);
+        *ret = operator_event(l, c->ask);
+        return true;
+    case COMMAND_EVENT:
+        *ret = unasked_event(l, c);
+        return !is_overtaken(s, l, ret);
+    }
+    UNREACHABLE();
+}
+
 static void apply(struct scheduler *s, struct live *l, struct command *c)
 {
     if (c->kind == COMMAND_ASK && c->ask->kind == ASK_SUBMIT) {
@@ -177,12 +241,13 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
     }
     if (c->kind == COMMAND_ASK && c->ask->kind == ASK_CANCEL && cancel_is_settled(l, &c->answer))
         return;
-    struct event e = c->event;
-    if (c->kind == COMMAND_RESULT)
-        e = result_event(l, c);
-    else if (c->kind == COMMAND_ASK)
-        e = operator_event(l, c->ask);
+    struct event e;
+    c->answer = ANSWER_UNKNOWN;
+    if (!event_of(s, l, c, &e))
+        return;
     c->answer = live_decide(s, l, &e);
+    if (e.kind == EVENT_ELSEWHERE && c->answer == ANSWER_ACCEPTED)
+        live_goes_elsewhere(s, &l->steps[e.step]);
     if (c->answer == ANSWER_ACCEPTED || is_in_work_unowned(l))
         take_ownership(s, l);
     clear_ended(s, l);
@@ -192,7 +257,10 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
  * answer counts only if the row was read for it. */
 static bool is_certain(const struct scheduler *s, const struct live *l, const struct command *c)
 {
-    return !s->config.shared || !l->loaded || (s->just_read == l && !c->overtook);
+    bool is_ours =
+        c->kind == COMMAND_EVENT && c->event.kind == EVENT_SILENCE; /* no row knows more */
+
+    return !s->config.shared || !l->loaded || is_ours || (s->just_read == l && !c->overtook);
 }
 
 void inbox_process(struct scheduler *s, struct live *l)
@@ -233,7 +301,7 @@ void inbox_process(struct scheduler *s, struct live *l)
         live_drop(s, l);
 }
 
-static void result_done(struct scheduler *s, struct command *c)
+static void tell_result(struct scheduler *s, struct command *c)
 {
     switch (c->answer) {
     case ANSWER_ACCEPTED:
@@ -251,7 +319,20 @@ static void result_done(struct scheduler *s, struct command *c)
         c->result->status = RESULT_UNKNOWN;
         break;
     }
+}
+
+static void result_done(struct scheduler *s, struct command *c)
+{
+    tell_result(s, c);
     call_settle(s, c->work, 1);
+}
+
+static void ending_done(struct scheduler *s, struct command *c)
+{
+    c->result = c->ask->result;
+    tell_result(s, c);
+    c->ask->outcome = ERR_OK;
+    s->outside.ask_answer(s->outside.arg, c->ask);
 }
 
 static void operator_done(struct scheduler *s, struct live *l, struct command *c)
@@ -281,6 +362,8 @@ void command_done(struct scheduler *s, struct live *l, struct command *c)
     case COMMAND_ASK:
         if (c->ask->kind == ASK_SUBMIT)
             submit_done(s, l, c);
+        else if (c->ask->kind == ASK_END)
+            ending_done(s, c);
         else
             operator_done(s, l, c);
         break;

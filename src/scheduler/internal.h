@@ -54,6 +54,10 @@ struct live_step {
     bool stop;      /* its agent is to be told to stop */
     bool stop_told; /* an answer said so */
     uint8_t completed[2], failed[2]; /* attempts by direction, since the last commit */
+    bool elsewhere;                  /* its attempt is open, and no instance has it */
+    bool last_call;                  /* its silence is too long, but a beat may be on its way ... */
+    struct heap_node silence;        /* ... when to look at it: in `silences` */
+    int64_t silent_by;               /* too long by then; 0: it may be silent (silence.c) */
 };
 
 struct live {
@@ -97,6 +101,8 @@ struct scheduler {
     struct link answerable;            /* of struct work, by `turn`: closed and settled */
     struct heap waits;                 /* of struct work: end of the wait */
     struct heap naps;                  /* of struct live */
+    struct heap silences;              /* of struct live_step: who may not be silent for ever */
+    int64_t silences_seen_at;          /* when that was last looked at */
     struct job *job;                   /* with the store; NULL: it is idle */
     int64_t retry_at;                  /* after trouble, nothing is committed before */
     int64_t time_next_at;              /* when to claim what sleeps; 0: nothing does */
@@ -113,9 +119,9 @@ struct scheduler {
     /* Where the store is shared (shared.c): */
     int64_t lease_until, survey_at;
     int64_t job_took_ms; /* the last one */
-    bool seizing; /* the lease is an older boot's: it is taken from it */
-    bool left;    /* it was given up for good ... */
-    bool leaving; /* ... by this job, which is with the store */
+    bool seizing;        /* the lease is an older boot's: it is taken from it */
+    bool left;           /* it was given up for good ... */
+    bool leaving;        /* ... by this job, which is with the store */
     struct store_job leave_job;
     struct lease_try leave_try;
     struct arena leave_arena;
@@ -144,7 +150,8 @@ void live_drop(struct scheduler *s, struct live *l);   /* frees it; its inbox is
 void live_dirty(struct scheduler *s, struct live *l);
 bool live_is_ours(const struct scheduler *s, const struct live *l);
 bool live_any_open(const struct live *l);
-void live_detach_step(struct scheduler *s, struct live_step *ls); /* out of all lists */
+void live_detach_step(struct scheduler *s, struct live_step *ls);    /* out of all lists */
+void live_goes_elsewhere(struct scheduler *s, struct live_step *ls); /* no instance has it now */
 enum answer live_decide(struct scheduler *s, struct live *l, const struct event *e);
 
 /* inbox.c: commands */
@@ -183,6 +190,17 @@ struct slice step_known_output(const struct step *s);
 /* beats.c: heartbeats */
 void beats_forget(struct live *l, uint16_t step); /* its attempt has ended */
 void beats_forget_all(struct live *l);
+/* What the step's open attempt left for the next one, or NONE. Valid until its next beat. */
+struct slice beats_resume(const struct live *l, uint16_t step);
+
+/* silence.c: how long an attempt may go without a heartbeat */
+void silence_begin(struct scheduler *s, struct live_step *ls);      /* its request has left */
+void silence_begin_anew(struct scheduler *s, struct live_step *ls); /* nobody could be heard */
+void silence_broken(struct scheduler *s, struct live_step *ls);     /* a beat came */
+void silence_end(struct scheduler *s, struct live_step *ls);
+bool silence_is_over_long(const struct scheduler *s, const struct live_step *ls);
+void silence_look(struct scheduler *s, int64_t now);
+int64_t silence_next(const struct scheduler *s); /* 0: there is nothing to look at */
 
 /* calls.c: work calls */
 /* Tokens of what the instance is to stop, in `a`; their count. */

@@ -34,15 +34,14 @@ bool live_any_open(const struct live *l)
     return false;
 }
 
-void live_detach_step(struct scheduler *s, struct live_step *ls)
+/* It is nothing to any instance from now on. */
+static void detach_instance(struct scheduler *s, struct live_step *ls)
 {
     struct work *w = ls->pending ? ls->work : NULL;
 
+    silence_end(s, ls);
     link_remove(&ls->sent);
     link_remove(&ls->assigned);
-    if (ls->queue_of)
-        heap_remove(&ls->queue_of->queue, &ls->want);
-    ls->queue_of = NULL;
     if (ls->work) {
         ASSERT(ls->work->assigned_count > 0);
         ls->work->assigned_count--;
@@ -53,6 +52,22 @@ void live_detach_step(struct scheduler *s, struct live_step *ls)
     ls->seen = 0; /* calls are counted for each instance, and the next attempt may go to another */
     if (w)
         call_settle(s, w, 1); /* the call will not carry it */
+}
+
+void live_detach_step(struct scheduler *s, struct live_step *ls)
+{
+    if (ls->queue_of)
+        heap_remove(&ls->queue_of->queue, &ls->want);
+    ls->queue_of = NULL;
+    ls->elsewhere = false;
+    detach_instance(s, ls);
+}
+
+void live_goes_elsewhere(struct scheduler *s, struct live_step *ls)
+{
+    s->stats.open_attempts -= link_is_in(&ls->sent);
+    detach_instance(s, ls);
+    ls->elsewhere = true;
 }
 
 void live_unload(struct scheduler *s, struct live *l)
@@ -138,6 +153,9 @@ static void adopt_open_attempt(struct scheduler *s, struct live *l, uint16_t i)
 
     if (!a)
         return;
+    ls->elsewhere = a->elsewhere;
+    if (a->elsewhere)
+        return; /* its instance is done with it */
     const struct workflow_step *ws = &l->definition->workflow.steps[i];
     const struct call_spec *spec = a->direction == DIRECTION_UNDO ? &ws->undo : &ws->call;
     struct agent *agent = dispatch_agent(&s->dispatch, spec->agent);
@@ -146,6 +164,7 @@ static void adopt_open_attempt(struct scheduler *s, struct live *l, uint16_t i)
     ls->stop = l->task.direction == DIRECTION_UNDO && a->direction == DIRECTION_FORWARD;
     list_push(&ls->instance->sent, &ls->sent);
     s->stats.open_attempts++;
+    silence_begin_anew(s, ls);
     if (ls->instance->called)
         call_poke(s, ls->instance);
 }

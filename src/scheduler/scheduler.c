@@ -5,7 +5,7 @@
 
 #include "scheduler/internal.h"
 
-enum { SWEEP_MS = 500, LEASE_MS = 3000 };
+enum { SWEEP_MS = 500, LEASE_MS = 3000, GRACE_MS = 10000 };
 
 int64_t scheduler_now(const struct scheduler *s)
 {
@@ -23,6 +23,7 @@ struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_q
     s->config.live_max = c->live_max ? c->live_max : 50000;
     s->config.batch_max = c->batch_max ? c->batch_max : 1024;
     s->config.lease_ms = c->lease_ms ? c->lease_ms : LEASE_MS;
+    s->config.grace_ms = c->grace_ms ? c->grace_ms : GRACE_MS;
     s->store = store;
     s->workflows = workflows;
     s->key = key;
@@ -76,6 +77,7 @@ void scheduler_free(struct scheduler *s)
     link_remove(&s->definitions.link);
     heap_fini(&s->waits);
     heap_fini(&s->naps);
+    heap_fini(&s->silences);
     map_fini(&s->lives);
     dispatch_fini(&s->dispatch);
     free(s);
@@ -161,6 +163,7 @@ static int64_t next_turn(const struct scheduler *s)
     const struct heap_node *nap = heap_min(&s->naps);
     int64_t at = earlier(wait ? wait->key : 0, nap ? nap->key : 0);
 
+    at = earlier(at, silence_next(s));
     if (s->stats.waiting > 0)
         at = earlier(at, s->sweep_at);
     if (s->job)
@@ -180,6 +183,7 @@ int64_t scheduler_turn(struct scheduler *s)
     int64_t now = scheduler_now(s);
 
     wake_naps(s, now);
+    silence_look(s, now);
     process_inboxes(s);
     sweep(s, now);
     start_match(s);

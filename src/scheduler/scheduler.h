@@ -47,6 +47,7 @@ enum ask_kind {
     ASK_UNDO,
     ASK_CANCEL, /* the submitter's undo: not of a task that a person must see to, or that ended
                    whole; of one that is undone already it is no mistake */
+    ASK_END,    /* by the token of an attempt, its result: from whoever has it */
 };
 
 const char *ask_kind_text(enum ask_kind kind); /* "retry": as the audit and the log have it */
@@ -67,6 +68,7 @@ struct ask {
     struct slice step; /* NONE: the whole task */
     struct slice output, reason;
     struct slice actor; /* who asks; goes into the audit with what is done. NONE: nobody is named */
+    struct work_result *result; /* ASK_END: with the token; outcome ERR_OK: its status tells */
     /* The answer: ERR_OK; ERR_CONFLICT: other content, or not in this state; ERR_NOT_FOUND: no such
      * task; ERR_INVALID: it has no such step; or the store's trouble. */
     enum err outcome;
@@ -89,13 +91,20 @@ enum beat_status {
 };
 const char *beat_status_text(enum beat_status st);
 
-enum { HEARTBEATS_MAX = 1024, BEAT_PROGRESS_MAX = 2048, BEAT_MESSAGE_MAX = 256 };
+enum {
+    HEARTBEATS_MAX = 1024,
+    BEAT_PROGRESS_MAX = 2048,
+    BEAT_MESSAGE_MAX = 256,
+    RESUME_MAX = 2048 /* bytes of JSON */
+};
 
-/* A sign of life from an attempt at work. It changes nothing: see beats.c. */
+/* A sign of life from an attempt at work. It changes nothing but how long the step's `heartbeat`
+ * lets it be silent from now on: see beats.c, silence.c. */
 struct heartbeat {
     struct slice token;
     struct slice progress;   /* JSON, or NONE */
     struct slice message;    /* text, or NONE */
+    struct slice resume;     /* JSON for the next attempt, or NONE: what was told before stays */
     enum beat_status status; /* out */
     struct token of;         /* out, if it was accepted; points into `token` */
 };
@@ -114,6 +123,7 @@ struct heartbeats {
 struct pulse {
     int64_t at;
     struct slice progress, message; /* or NONE */
+    struct slice resume;            /* of this beat or one before it, or NONE */
 };
 
 /* The world, told only of what is durable. */
@@ -151,6 +161,8 @@ struct scheduler_config {
     bool idle;        /* it says that this node lives (by its lease), and does nothing else */
     int64_t lease_ms; /* where it is shared: without a sign of life for so long, the others take
                          over what this node owns; default 3 s. It is renewed after a third of it */
+    int64_t grace_ms; /* after time in which nobody could be heard, no attempt ends by its silence
+                         before this is over; default 10 s */
     size_t live_max;  /* tasks in memory beyond which nothing is claimed; default 50 000 */
     size_t batch_max; /* changes in one transaction; default 1 024 */
     struct slice key_prefix; /* before idempotency keys; may be NONE */
@@ -178,6 +190,10 @@ void scheduler_beats(struct scheduler *s, struct heartbeats *call);
  */
 const struct pulse *scheduler_pulse(const struct scheduler *s, struct slice task, uint16_t step,
                                     enum direction direction, uint32_t attempt);
+
+/* When the step's open attempt will have been silent for too long, unless a heartbeat comes; 0: it
+ * may be silent, or is not this node's to judge. */
+int64_t scheduler_silent_by(const struct scheduler *s, struct slice task, uint16_t step);
 
 /* Is the task in this node's memory, and its own? Then the world is told what becomes of it. */
 bool scheduler_has(const struct scheduler *s, struct slice id);

@@ -1,6 +1,6 @@
 #include "scheduler/why.h"
 
-#include "definition/reader.h"
+#include "config/reader.h"
 #include "scheduler/internal.h"
 #include "store/row.h"
 

@@ -47,6 +47,17 @@ static void read_message(const struct json *j, struct heartbeat *b, struct read_
         b->message = v->text;
 }
 
+static void read_resume(const struct json *j, struct heartbeat *b, struct read_beat *rb)
+{
+    struct slice raw = json_get_raw(j, "resume");
+
+    if (raw.len > RESUME_MAX)
+        (void)snprintf(rb->problem, PROBLEM_MAX, "resume is %zu bytes, at most %d", raw.len,
+                       RESUME_MAX);
+    else if (raw.ptr && !slice_is(raw, "null"))
+        b->resume = raw;
+}
+
 /* One bad beat fails only itself. */
 static void read_beat(const struct json *j, struct beats_read *br)
 {
@@ -58,6 +69,7 @@ static void read_beat(const struct json *j, struct beats_read *br)
         (void)snprintf(rb->problem, PROBLEM_MAX, "token is missing, or no text");
     read_progress(j, &b, rb);
     read_message(j, &b, rb);
+    read_resume(j, &b, rb);
     if (!*rb->problem)
         br->call.list[br->call.count++] = b;
 }
@@ -79,7 +91,7 @@ static bool read_list(struct http_request *r, const struct json *list, struct be
     for (const struct json *one = list->child; one; one = one->next) {
         (void)snprintf(where, sizeof where, "beats[%zu]", br->count);
         if (one->type == JSON_OBJECT
-            && !members_ok(r, one, NAMES("token", "progress", "message"), where))
+            && !members_ok(r, one, NAMES("token", "progress", "message", "resume"), where))
             return false;
         read_beat(one, br);
     }

@@ -147,6 +147,13 @@ void server_ask(struct server *sv, struct ask *a);                            /*
 /* work.c */
 void work_post(struct server *sv, struct http_request *r);
 bool work_answered(void *arg, struct work *w);
+/* What a result says, its token aside, in `a`. False: it cannot be told what it says. A fault, or
+ * NONE, is told of either; what is then left out of a good one, the fault says. */
+bool result_read(struct arena *a, const struct json *j, struct work_result *r,
+                 struct slice *ret_fault);
+
+/* attempts.c: POST /v1/attempts/{token} */
+void attempt_post(struct server *sv, struct http_request *r);
 
 /* heartbeats.c */
 void heartbeats_post(struct server *sv, struct http_request *r);

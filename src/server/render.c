@@ -60,6 +60,12 @@ static void render_attempt(struct buf *b, const struct attempt *a, const struct 
     member(b, "effect", slice_of(effect_text(a->effect)));
     if (a->resent > 0)
         member_int(b, "resent", a->resent);
+    if (a->tries > 0)
+        member_int(b, "tries", a->tries);
+    if (a->elsewhere) {
+        json_key(b, "elsewhere");
+        json_bool(b, true);
+    }
     if (a->output.json.ptr)
         member_raw(b, "output", a->output.json);
     if (a->error.code.ptr)
@@ -83,6 +89,17 @@ static const struct pulse *pulse_of(const struct record *r, uint16_t step, const
                : NULL;
 }
 
+/* What is kept beside the task is newer than what is in it. */
+static void render_resume(struct buf *b, const struct record *r, uint16_t step,
+                          const struct attempt *open)
+{
+    const struct pulse *p = open ? pulse_of(r, step, open) : NULL;
+    struct slice resume = p && p->resume.ptr ? p->resume : r->task->steps[step].resume;
+
+    if (resume.ptr)
+        member_raw(b, "resume", resume);
+}
+
 static void render_step(struct buf *b, const struct record *r, uint16_t step)
 {
     const struct workflow_step *ws = &r->workflow->steps[step];
@@ -102,6 +119,7 @@ static void render_step(struct buf *b, const struct record *r, uint16_t step)
     member_raw(b, "input", s->input.json);
     member_raw(b, "output", s->output.json);
     member_error(b, &s->error);
+    render_resume(b, r, step, open);
     json_key(b, "attempts");
     json_open(b, '[');
     for (uint16_t i = 0; i < s->attempt_count; i++)

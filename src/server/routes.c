@@ -33,6 +33,7 @@ static void task_cancel(struct server *sv, struct http_request *r)
 static const struct route routes[] = {
     {"POST", "v1/agents/*/work", work_post, ROLE_AGENT},
     {"POST", "v1/agents/*/heartbeats", heartbeats_post, ROLE_AGENT},
+    {"POST", "v1/attempts/*", attempt_post, ROLE_ANYBODY}, /* its token says that they may */
     {"POST", "v1/tasks", tasks_post, ROLE_SUBMIT | ROLE_OPERATE},
     {"GET", "v1/tasks/*", task_get, SEE},
     {"GET", "v1/tasks/*/events", task_events_get, SEE},
@@ -108,15 +109,16 @@ static bool method_matches(const struct route *rt, struct slice method)
 static bool reads_query(const struct route *rt)
 {
     return rt->serve == tasks_post || rt->serve == tasks_list || rt->serve == task_get
-           || rt->serve == audit_get || rt->serve == events_get || rt->may == ROLE_ANYBODY;
+           || rt->serve == audit_get || rt->serve == events_get
+           || (rt->may == ROLE_ANYBODY && rt->serve != attempt_post);
 }
 
 /* What only a scheduler does. */
 static bool takes_scheduler(const struct route *rt)
 {
-    return rt->serve == work_post || rt->serve == heartbeats_post || rt->serve == tasks_post
-           || rt->serve == task_retry || rt->serve == task_skip || rt->serve == task_undo
-           || rt->serve == task_cancel;
+    return rt->serve == work_post || rt->serve == heartbeats_post || rt->serve == attempt_post
+           || rt->serve == tasks_post || rt->serve == task_retry || rt->serve == task_skip
+           || rt->serve == task_undo || rt->serve == task_cancel;
 }
 
 /* RFC 9110, 15.5.6: says what is possible. */

@@ -441,6 +441,7 @@ static void make_parts(struct server *sv, uint64_t known)
         .shared = c->store->shared,
         .idle = !(c->roles & NODE_SCHEDULER),
         .key_prefix = slice_of(c->key_prefix),
+        .grace_ms = c->grace_ms,
     };
     (void)snprintf(sv->holder, sizeof sv->holder, "%s/%" PRIu64, c->node, sc.boot);
     const struct supervisor_config suc = {

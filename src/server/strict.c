@@ -1,6 +1,6 @@
 #include "server/strict.h"
 
-#include "definition/reader.h"
+#include "config/reader.h"
 
 /* ---- names ---- */
 

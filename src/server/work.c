@@ -1,5 +1,8 @@
 #include "server/internal.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
 #include "base/when.h"
 #include "json/json.h"
 
@@ -7,7 +10,8 @@
 struct work_exchange {
     struct exchange x;
     struct work *work;
-    struct slice *tokens; /* of the results, as they came */
+    struct slice *tokens; /* of the results, as they came ... */
+    struct slice *faults; /* ... and what is wrong with each, or NONE */
 };
 
 static void work_gone(struct exchange *x)
@@ -38,13 +42,57 @@ static struct slice cut(struct slice s, size_t max)
     return (struct slice){s.ptr, max};
 }
 
+enum { TRIES_MAX = 1000000 };
+
+static void fault(struct arena *a, struct slice *ret, const char *text, ...) PRINTF(3, 4);
+
+static void fault(struct arena *a, struct slice *ret, const char *text, ...)
+{
+    char story[160];
+    va_list args;
+
+    va_start(args, text);
+    (void)vsnprintf(story, sizeof story, text, args);
+    va_end(args);
+    *ret = arena_copy(a, slice_of(story));
+}
+
+/* Nothing else of a result is worth less because of a broken one of these: it is left out. */
+static void read_tries(struct arena *a, const struct json *j, struct work_result *r,
+                       struct slice *ret_fault)
+{
+    const struct json *tries = json_get(j, "tries");
+    int64_t v = 0;
+
+    if (!tries || tries->type == JSON_NULL)
+        return;
+    if (json_int(tries, &v) && v >= 1 && v <= TRIES_MAX)
+        r->tries = (uint32_t)v;
+    else
+        fault(a, ret_fault, "tries is %.*s, expected a number from 1 to %d: left out",
+              SLICE_ARG(cut(tries->raw, 40)), TRIES_MAX);
+}
+
+static void read_resume(struct arena *a, const struct json *error, struct work_result *r,
+                        struct slice *ret_fault)
+{
+    struct slice raw = json_get_raw(error, "resume");
+
+    if (!raw.ptr || slice_is(raw, "null"))
+        return;
+    if (raw.len > RESUME_MAX)
+        fault(a, ret_fault, "resume is %zu bytes, expected at most %d: left out", raw.len,
+              RESUME_MAX);
+    else
+        r->resume = arena_copy(a, raw);
+}
+
 static void read_error(struct arena *a, const struct json *error, struct work_result *r)
 {
     struct slice code = json_get_text(error, "code");
     struct slice message = json_get_text(error, "message");
     struct slice effect = json_get_text(error, "effect");
 
-    r->failed = true;
     r->error.code = code.len ? arena_copy(a, cut(code, ERROR_CODE_MAX)) : SLICE("error");
     r->error.message = arena_copy(a, message.ptr ? cut(message, ERROR_MESSAGE_MAX) : SLICE(""));
     r->retryable = json_get_bool(error, "retryable", true);
@@ -56,19 +104,54 @@ static void read_error(struct arena *a, const struct json *error, struct work_re
     (void)delay_of(error, "retry_after", &r->retry_after_ms); /* a wish; a broken one is none */
 }
 
-/* One bad result fails only itself: without a token its status is "unknown". An error that is no
- * object must not pass for success, so such a result loses its token. */
-static void read_result(struct arena *a, const struct json *j, struct work_result *r)
+/* Which of the three a result is must not be guessed. */
+static bool read_which(struct arena *a, const struct json *j, struct work_result *r,
+                       struct slice *ret_fault)
 {
     const struct json *error = json_get(j, "error");
+    const struct json *elsewhere = json_get(j, "elsewhere");
 
-    if (error && error->type != JSON_NULL && error->type != JSON_OBJECT)
-        return;
-    r->token = arena_copy(a, json_get_text(j, "token"));
-    if (error && error->type == JSON_OBJECT)
-        read_error(a, error, r);
-    else
+    if (error && error->type != JSON_NULL && error->type != JSON_OBJECT) {
+        fault(a, ret_fault, "error is %s, expected an object", json_type_text(error->type));
+        return false;
+    }
+    if (elsewhere && elsewhere->type != JSON_TRUE && elsewhere->type != JSON_FALSE
+        && elsewhere->type != JSON_NULL) {
+        fault(a, ret_fault, "elsewhere is %s, expected true", json_type_text(elsewhere->type));
+        return false;
+    }
+    r->elsewhere = elsewhere && elsewhere->type == JSON_TRUE;
+    r->failed = error && error->type == JSON_OBJECT;
+    if (r->elsewhere && (r->failed || json_get(j, "output"))) {
+        fault(a, ret_fault, "elsewhere: true says that the result is still to come; this has one");
+        return false;
+    }
+    return true;
+}
+
+bool result_read(struct arena *a, const struct json *j, struct work_result *r,
+                 struct slice *ret_fault)
+{
+    *ret_fault = SLICE_NONE;
+    if (!read_which(a, j, r, ret_fault))
+        return false;
+    read_tries(a, j, r, ret_fault);
+    if (r->failed)
+        read_error(a, json_get(j, "error"), r);
+    if (r->failed)
+        read_resume(a, json_get(j, "error"), r, ret_fault);
+    else if (!r->elsewhere)
         r->output = arena_copy(a, json_get_raw(j, "output"));
+    return true;
+}
+
+/* One bad result fails only itself: without a token its status is "unknown". An error that is no
+ * object must not pass for success, so such a result loses its token. */
+static void read_result(struct arena *a, const struct json *j, struct work_result *r,
+                        struct slice *ret_fault)
+{
+    if (result_read(a, j, r, ret_fault))
+        r->token = arena_copy(a, json_get_text(j, "token"));
 }
 
 static const struct json *array_of(struct http_request *r, const struct json *j, const char *key,
@@ -107,9 +190,11 @@ static bool read_lists(struct http_request *r, const struct json *j, struct work
     if (results) {
         w->results = arena_alloc(&w->arena, (results->count + 1) * sizeof *w->results);
         wx->tokens = arena_alloc(&w->arena, (results->count + 1) * sizeof *wx->tokens);
+        wx->faults = arena_alloc(&w->arena, (results->count + 1) * sizeof *wx->faults);
         for (const struct json *one = results->child; one; one = one->next) {
-            wx->tokens[w->result_count] = arena_copy(&w->arena, json_get_text(one, "token"));
-            read_result(&w->arena, one, &w->results[w->result_count++]);
+            size_t n = w->result_count++;
+            wx->tokens[n] = arena_copy(&w->arena, json_get_text(one, "token"));
+            read_result(&w->arena, one, &w->results[n], &wx->faults[n]);
         }
     }
     return true;
@@ -221,6 +306,14 @@ static void render_request(struct buf *b, const struct work_request *q, int64_t 
     json_number(b, max_i64(0, q->complete_by - now));
     json_key(b, "traceparent");
     json_string(b, q->traceparent);
+    if (q->heartbeat_ms > 0) {
+        json_key(b, "heartbeat_ms");
+        json_number(b, q->heartbeat_ms);
+    }
+    if (q->resume.ptr) {
+        json_key(b, "resume");
+        json_raw(b, q->resume);
+    }
     if (q->direction == DIRECTION_UNDO)
         render_forward(b, q);
     json_close(b, '}');
@@ -248,6 +341,10 @@ static void render_answer(struct buf *b, const struct work *w, int64_t now)
         json_string(b, wx->tokens[i]);
         json_key(b, "status");
         json_string(b, slice_of(result_status_text(w->results[i].status)));
+        if (wx->faults[i].ptr) {
+            json_key(b, "problem");
+            json_string(b, wx->faults[i]);
+        }
         json_close(b, '}');
     }
     json_close(b, ']');

@@ -8,10 +8,11 @@
  *   {"input":..., "output":..., "error":{"code","message"}, "stop":"undo", "content":"16 hex
  * digits", "deadline_passed":true, "undo_complete_by":ms, "payloads":n,
  *    "steps":[{"name","state","direction","attempt","failure_count","wait_until","in_doubt",
- *              "input","output","undo_input","error",
+ *              "input","output","undo_input","error","resume",
  *              "dropped":{"count","effect","until"},
  *              "attempts":[{"attempt","direction","outcome","effect","instance","started_at",
- *                           "ended_at","complete_by","output","error"}]}]}
+ *                           "ended_at","complete_by","resent","tries","elsewhere",
+ *                           "output","error"}]}]}
  *
  * What is zero, false or NONE is left out; times in it are ms. A value longer than
  * PAYLOAD_INLINE_MAX is written as "input_payload": number, and its text goes to the payload table.

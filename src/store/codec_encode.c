@@ -63,6 +63,14 @@ static void put_text(struct buf *b, const char *key, struct slice s)
     json_string(b, s);
 }
 
+static void put_raw(struct buf *b, const char *key, struct slice json)
+{
+    if (!json.ptr)
+        return;
+    json_key(b, key);
+    json_raw(b, json);
+}
+
 /* A word of ours: nothing in it needs an escape. */
 static void put_word(struct buf *b, const char *key, const char *word)
 {
@@ -99,6 +107,8 @@ static void put_attempt(struct encoder *en, struct attempt *at)
     put_number(b, "ended_at", at->ended_at);
     put_number(b, "complete_by", at->complete_by);
     put_number(b, "resent", at->resent);
+    put_number(b, "tries", at->tries);
+    put_true(b, "elsewhere", at->elsewhere);
     put_value(en, "output", "output_payload", &at->output);
     put_note(b, &at->error);
     json_close(b, '}');
@@ -145,6 +155,7 @@ static void put_step(struct encoder *en, struct slice name, struct step *s)
     put_value(en, "output", "output_payload", &s->output);
     put_value(en, "undo_input", "undo_input_payload", &s->undo_input);
     put_note(b, &s->error);
+    put_raw(b, "resume", s->resume);
     put_dropped(b, s);
     put_attempts(en, s);
     json_close(b, '}');

@@ -1,7 +1,7 @@
 #include <stdio.h>
 
-#include "definition/reader.h"
-#include "definition/template.h"
+#include "config/reader.h"
+#include "json/escape.h"
 #include "json/text.h"
 #include "json/yaml_read.h"
 
@@ -110,42 +110,40 @@ static void check_twice(struct reader *r, const struct json *j, const struct pat
     }
 }
 
-static enum err read_json(struct reader *r, struct json **ret, struct json_fault *fault)
+static enum err read_json(struct reader *r, struct slice text, struct json **ret,
+                          struct json_fault *fault)
 {
     r->is_yaml = false;
-    r->text = r->definition->text;
+    r->text = text;
     return json_parse_twice(r->arena, r->text, JSON_DEPTH_MAX, ret, fault);
 }
 
-static enum err read_yaml(struct reader *r, struct json **ret)
+static enum err read_yaml(struct reader *r, struct slice text, struct json **ret)
 {
     struct yaml_watch w = {r, tell_yaml};
 
     r->is_yaml = true;
-    r->text = without_mark(r->definition->text);
+    r->text = without_mark(text);
     return yaml_read(r->arena, r->text, JSON_DEPTH_MAX, ret, &w);
 }
 
-enum err read_source(struct reader *r, enum definition_format format, struct json **ret)
+enum err read_source(struct reader *r, struct slice text, enum source_format format,
+                     struct json **ret)
 {
     struct json_fault fault = {0};
     struct path at_root = {0};
-    struct definition *d = r->definition;
-    bool has_brace = begins_with_brace(d->text);
+    bool has_brace = begins_with_brace(text);
     enum err err = ERR_PARSE;
 
-    if (format == DEFINITION_JSON || has_brace)
-        err = read_json(r, ret, &fault);
-    if (err != ERR_OK && (format == DEFINITION_YAML || (format == DEFINITION_GUESS && !has_brace)))
-        err = read_yaml(r, ret);
+    if (format == SOURCE_JSON || has_brace)
+        err = read_json(r, text, ret, &fault);
+    if (err != ERR_OK && (format == SOURCE_YAML || (format == SOURCE_GUESS && !has_brace)))
+        err = read_yaml(r, text, ret);
     else if (err != ERR_OK)
         tell_json(r, &fault);
-    if (err != ERR_OK)
-        return err;
-    d->is_yaml = r->is_yaml;
-    d->json = (*ret)->raw;
-    check_twice(r, *ret, &at_root);
-    return ERR_OK;
+    if (err == ERR_OK)
+        check_twice(r, *ret, &at_root);
+    return err;
 }
 
 size_t reader_string_offset(const struct reader *r, const struct json *string, size_t at)

@@ -1,0 +1,139 @@
+/* Each effect once: the record by idempotency key. */
+
+#include "agent_check/plays.h"
+
+enum { MANY = 100 };
+
+static bool is_same(struct stage *s, const struct asked *a, const struct asked *b)
+{
+    const struct json *one = json_get(a->result, "output");
+    const struct json *two = json_get(b->result, "output");
+
+    if (json_hash(one) == json_hash(two))
+        return true;
+    stage_wrong(s, "the same output for the same idempotency key", "first %.*s, then %.*s",
+                SLICE_ARG(slice_cut(one->raw, 300)), SLICE_ARG(slice_cut(two->raw, 300)));
+    return false;
+}
+
+static bool is_null(struct stage *s, const struct asked *a)
+{
+    if (slice_is(asked_output(a), "null"))
+        return true;
+    stage_wrong(s, "the output null of an undo that finds nothing", "%.*s",
+                SLICE_ARG(slice_cut(a->result->raw, 300)));
+    return false;
+}
+
+/* Asks and waits; NULL: it is decided. */
+static struct asked *output_of(struct stage *s, const struct ask *how)
+{
+    struct asked *a = stage_ask(s, how);
+
+    return stage_output(s, a) ? a : NULL;
+}
+
+void play_same_key(struct stage *s)
+{
+    struct asked *a = output_of(s, &(struct ask){0});
+    struct asked *again = a ? output_of(s, &(struct ask){.again = a}) : NULL;
+
+    if (again)
+        (void)is_same(s, a, again);
+}
+
+void play_undo(struct stage *s)
+{
+    struct asked *a = output_of(s, &(struct ask){0});
+    struct asked *undo = a ? output_of(s, &(struct ask){.undo = a}) : NULL;
+    struct asked *again = undo ? output_of(s, &(struct ask){.again = undo}) : NULL;
+
+    if (again)
+        (void)is_same(s, undo, again);
+}
+
+void play_undo_first(struct stage *s)
+{
+    struct asked *undo = output_of(s, &(struct ask){.undo_of_nothing = true});
+
+    if (!undo || !is_null(s, undo))
+        return;
+    for (int i = 0; i < 2; i++)
+        if (!stage_undone(s, stage_ask_forward_of(s, undo)))
+            return;
+    struct asked *again = output_of(s, &(struct ask){.again = undo});
+    if (again)
+        (void)is_null(s, again);
+}
+
+void play_forward_after_undo(struct stage *s)
+{
+    struct asked *a = output_of(s, &(struct ask){0});
+    struct asked *undo = a ? output_of(s, &(struct ask){.undo = a}) : NULL;
+
+    if (!undo || !stage_undone(s, stage_ask(s, &(struct ask){.again = a})))
+        return;
+    struct asked *again = output_of(s, &(struct ask){.again = undo});
+    if (again)
+        (void)is_same(s, undo, again);
+}
+
+/* ---- the action count ---- */
+
+static int64_t n_of(const struct asked *a)
+{
+    return json_get_int(json_get(a->result, "output"), "n", -1);
+}
+
+static bool has_n(struct stage *s, const struct asked *a)
+{
+    if (n_of(a) < 0)
+        stage_wrong(s, "the output {\"n\": NUMBER} of the action count", "%.*s",
+                    SLICE_ARG(slice_cut(a->result->raw, 300)));
+    return n_of(a) >= 0;
+}
+
+void play_count_once(struct stage *s)
+{
+    const struct ask count = {.action = "count"};
+    struct asked *a = output_of(s, &count);
+
+    if (!a || !has_n(s, a))
+        return;
+    for (int i = 0; i < 2; i++) {
+        struct asked *again = output_of(s, &(struct ask){.action = "count", .again = a});
+        if (!again || !is_same(s, a, again))
+            return;
+    }
+    struct asked *other = output_of(s, &count);
+    if (other && n_of(other) - n_of(a) > 1)
+        stage_wrong(s, "one effect of the attempts of a step, however many they are",
+                    "\"n\" is %d, and was %d before the repeats", (int)n_of(other), (int)n_of(a));
+}
+
+void play_count_undo(struct stage *s)
+{
+    const struct ask count = {.action = "count"};
+    struct asked *a = output_of(s, &count);
+    struct asked *b = a ? output_of(s, &count) : NULL;
+    struct asked *undo = b ? output_of(s, &(struct ask){.undo = a, .action = "count"}) : NULL;
+    struct asked *again =
+        undo ? output_of(s, &(struct ask){.again = undo, .action = "count"}) : NULL;
+    struct asked *c = again ? output_of(s, &count) : NULL;
+
+    if (c && has_n(s, b) && n_of(c) != n_of(b))
+        stage_wrong(s, "an effect that is taken back once",
+                    "\"n\" is %d after one undo (asked twice) and one effect, and was %d",
+                    (int)n_of(c), (int)n_of(b));
+}
+
+void play_many(struct stage *s)
+{
+    struct asked *all[MANY];
+
+    for (int i = 0; i < MANY; i++)
+        all[i] = stage_ask(s, &(struct ask){0});
+    for (int i = 0; i < MANY; i++)
+        if (!stage_output(s, all[i]))
+            return;
+}

@@ -1,0 +1,28 @@
+#ifndef CONFIG_MISTAKES_H
+#define CONFIG_MISTAKES_H
+
+/* What is wrong with a text that people write: where, what stands there, what should. */
+
+#include "base/buf.h"
+
+struct mistake {
+    uint32_t line, column; /* from 1; columns in bytes */
+    char path[80];         /* "steps[1].retry.attempts" */
+    char found[100];       /* "\"5 s\"" */
+    char expected[160];    /* "a duration such as 200ms, 30s, 15m, 2h or 7d" */
+};
+
+enum { MISTAKES_MAX = 100 };
+
+/* In the order of the text. */
+struct mistakes {
+    struct mistake list[MISTAKES_MAX];
+    size_t count; /* those beyond MISTAKES_MAX are not kept */
+};
+
+void mistakes_sort(struct mistakes *m); /* into the order of the text */
+
+/* [{"line", "column", "path", "found", "expected"}, ...], as a JSON value. */
+void mistakes_render(struct buf *b, const struct mistakes *m);
+
+#endif

@@ -1,0 +1,15 @@
+#ifndef EXEC_AGENT_SURROUNDINGS_H
+#define EXEC_AGENT_SURROUNDINGS_H
+
+/* What a command finds when it starts: program, environment, standard input; and the secrets among
+ * it, which must not come back to anybody. */
+
+#include "exec_agent/command.h"
+
+/* Fills in program and envp of the order, and input and secrets of the command. False: `why`. */
+bool surroundings_make(struct command *c, struct keeper_order *o, char *why, size_t why_size);
+
+/* Text as it may be told: without the secrets, control characters, and what is not UTF-8. */
+void surroundings_clean(const struct command *c, struct slice text, struct buf *ret);
+
+#endif

@@ -1,0 +1,200 @@
+/* What is said of a request: an output, an error, that somebody else will say it, or nothing. */
+
+#include "libintact/outbox.h"
+#include "libintact/request.h"
+
+enum { RESUME_MAX = 2048 };
+
+/* An output must be one JSON value, or it would spoil the call for all other results in it. */
+static bool is_json(struct slice text)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct json *ignored;
+
+    return json_parse(&a, text, &ignored, NULL) == ERR_OK;
+}
+
+struct trouble {
+    const char *code, *message;
+    unsigned flags;
+    int64_t after_ms;
+    struct slice resume; /* JSON, or NONE */
+};
+
+static void write_tries(struct intact_request *r)
+{
+    unsigned tries = atomic_load(&r->tries);
+
+    if (tries == 0)
+        return;
+    json_key(&r->result, "tries");
+    json_number(&r->result, tries);
+}
+
+static void write_error(struct intact_request *r, const struct trouble *t)
+{
+    struct buf *b = &r->result;
+
+    buf_clear(b);
+    b->overflow = false;
+    json_open(b, '{');
+    json_key(b, "token");
+    json_string(b, r->token);
+    json_key(b, "error");
+    json_open(b, '{');
+    json_key(b, "code");
+    json_string(b, slice_of(t->code ? t->code : "error"));
+    json_key(b, "message");
+    json_string(b, slice_of(t->message ? t->message : ""));
+    json_key(b, "retryable");
+    json_bool(b, t->flags & INTACT_RETRYABLE);
+    if (t->flags & (INTACT_EFFECT_NONE | INTACT_EFFECT_UNKNOWN)) {
+        json_key(b, "effect");
+        json_string(b, slice_of(t->flags & INTACT_EFFECT_UNKNOWN ? "unknown" : "none"));
+    }
+    if (t->after_ms > 0) {
+        json_key(b, "retry_after");
+        buf_fmt(b, "\"%" PRId64 "ms\"", t->after_ms);
+    }
+    if (t->resume.ptr) {
+        json_key(b, "resume");
+        json_raw(b, t->resume);
+    }
+    json_close(b, '}');
+    write_tries(r);
+    json_close(b, '}');
+}
+
+static void write_sound_error(struct intact_request *r, const struct trouble *t)
+{
+    write_error(r, t);
+    if (r->result.overflow || !is_json(buf_view(&r->result)))
+        write_error(r, &(struct trouble){.code = "error",
+                                         .message = "the handler's words are not valid text",
+                                         .flags = t->flags,
+                                         .after_ms = t->after_ms});
+}
+
+/* One that may be tried again says where to go on, if a heartbeat has said so before. */
+static void write_trouble(struct intact_request *r, struct trouble *t, const char *resume)
+{
+    CLEANUP(buf_fini) struct buf left = {0};
+
+    if (resume && strlen(resume) <= RESUME_MAX && is_json(slice_of(resume)))
+        t->resume = slice_of(resume);
+    else if ((t->flags & INTACT_RETRYABLE) && heartbeat_resume(r, &left))
+        t->resume = buf_view(&left);
+    write_sound_error(r, t);
+}
+
+static void write_output(struct intact_request *r, struct slice output)
+{
+    struct buf *b = &r->result;
+    struct trouble t = {.flags = INTACT_EFFECT_UNKNOWN}; /* it may well have taken effect */
+
+    if (output.len > RESULT_MAX / 2) {
+        t.code = "output_too_long";
+        t.message = "the handler's output is longer than 512 KiB";
+        write_error(r, &t);
+        return;
+    }
+    if (!is_json(output)) {
+        t.code = "output_not_json";
+        t.message = "the handler's output is not valid JSON";
+        write_error(r, &t);
+        return;
+    }
+    json_open(b, '{');
+    json_key(b, "token");
+    json_string(b, r->token);
+    json_key(b, "output");
+    json_raw(b, output);
+    write_tries(r);
+    json_close(b, '}');
+}
+
+static bool claim(struct intact_request *r)
+{
+    return !(atomic_fetch_or(&r->state, REQUEST_CLAIMED) & REQUEST_CLAIMED);
+}
+
+/* The attempt is over: whatever came of it, the server has acted on our silence by now. */
+void request_drop_if_late(struct intact_request *r)
+{
+    if (request_is_over(r))
+        buf_fini(&r->result);
+}
+
+/* The answer stands. If the handler has returned, it was waited for, and `r` goes its way. */
+static void settle(struct intact_request *r)
+{
+    if (!(atomic_fetch_or(&r->state, REQUEST_ANSWERED) & REQUEST_RETURNED))
+        return;
+    request_drop_if_late(r);
+    outbox_put(r->outbox, r);
+}
+
+void intact_answer(struct intact_request *r, const char *output_json)
+{
+    if (!claim(r))
+        return;
+    write_output(r, slice_of(output_json ? output_json : "null"));
+    settle(r);
+}
+
+void intact_answer_error(struct intact_request *r, const char *code, const char *message,
+                         unsigned flags)
+{
+    if (!claim(r))
+        return;
+    write_trouble(r, &(struct trouble){.code = code, .message = message, .flags = flags}, NULL);
+    settle(r);
+}
+
+void intact_answer_retry(struct intact_request *r, const char *code, const char *message,
+                         unsigned flags, int64_t after_ms)
+{
+    if (!claim(r))
+        return;
+    write_trouble(r,
+                  &(struct trouble){.code = code,
+                                    .message = message,
+                                    .flags = flags | INTACT_RETRYABLE,
+                                    .after_ms = after_ms},
+                  NULL);
+    settle(r);
+}
+
+void intact_answer_error_resume(struct intact_request *r, const char *code, const char *message,
+                                unsigned flags, int64_t after_ms, const char *resume_json)
+{
+    if (!claim(r))
+        return;
+    write_trouble(
+        r,
+        &(struct trouble){.code = code, .message = message, .flags = flags, .after_ms = after_ms},
+        resume_json);
+    settle(r);
+}
+
+void intact_answer_elsewhere(struct intact_request *r)
+{
+    struct buf *b = &r->result;
+
+    if (!claim(r))
+        return;
+    json_open(b, '{');
+    json_key(b, "token");
+    json_string(b, r->token);
+    json_key(b, "elsewhere");
+    json_bool(b, true);
+    write_tries(r);
+    json_close(b, '}');
+    settle(r);
+}
+
+void intact_answer_nothing(struct intact_request *r)
+{
+    if (claim(r))
+        settle(r);
+}

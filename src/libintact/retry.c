@@ -1,0 +1,112 @@
+/* Trying again within one attempt. */
+
+#include <time.h>
+
+#include "base/prng.h"
+#include "libintact/outbox.h"
+#include "libintact/wire.h"
+
+enum {
+    TRIES_MAX = 1000000, /* no more are told */
+    LOOK_MS = 1000,      /* a machine that slept wakes up late */
+    WAIT_MAX_MS = 24 * 3600 * 1000,
+};
+
+static int64_t within(int64_t ms, int64_t least)
+{
+    return min_i64(max_i64(ms, least), WAIT_MAX_MS);
+}
+
+int64_t intact_retry_wait_ms(unsigned tries, unsigned tries_max, int64_t wait_ms,
+                             int64_t max_wait_ms, int64_t left_ms, uint64_t chance)
+{
+    int64_t most = within(max_wait_ms, 1);
+    int64_t wait = min_i64(within(wait_ms, 1), most);
+
+    if (tries_max > 0 && tries >= tries_max)
+        return -1;
+    for (unsigned i = 1; i < tries && wait < most; i++)
+        wait = min_i64(wait * 2, most);
+    /* The upper half: nobody hurries, and those that failed together do not come back together. */
+    wait -= (int64_t)(chance % ((uint64_t)wait / 2 + 1));
+    return wait < left_ms ? wait : -1;
+}
+
+unsigned intact_request_try(struct intact_request *r)
+{
+    unsigned tries = atomic_load(&r->tries);
+
+    if (tries < TRIES_MAX)
+        atomic_store(&r->tries, ++tries);
+    r->tried_at = wire_now_ms();
+    return tries;
+}
+
+/* Any will do that differs from request to request, and from process to process. */
+static uint64_t chance_of(const struct intact_request *r, unsigned tries)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail */
+    struct prng p = {(uint64_t)t.tv_nsec ^ ((uint64_t)(uintptr_t)r << 8) ^ tries};
+    return prng_next(&p);
+}
+
+int64_t intact_request_retry_ms(struct intact_request *r, int64_t after_ms)
+{
+    const struct retry_rule *rule = &r->rule;
+    unsigned told = atomic_load(&r->tries);
+    unsigned tries = told > 0 ? told : 1;
+    int64_t took = r->tried_at > 0 ? wire_now_ms() - r->tried_at : 0;
+    int64_t left = intact_request_time_left_ms(r) - took;
+
+    if (intact_request_should_stop(r))
+        return -1;
+    int64_t wait = intact_retry_wait_ms(tries, rule->tries_max, rule->wait_ms, rule->max_wait_ms,
+                                        left, chance_of(r, tries));
+    if (wait >= 0 && after_ms > wait)
+        wait = after_ms < left ? after_ms : -1;
+    return wait;
+}
+
+bool intact_request_retry(struct intact_request *r, int64_t after_ms)
+{
+    int64_t wait = intact_request_retry_ms(r, after_ms);
+
+    return wait >= 0 && intact_request_sleep(r, wait);
+}
+
+void intact_request_set_retry(struct intact_request *r, unsigned tries_max, int64_t wait_ms,
+                              int64_t max_wait_ms)
+{
+    r->rule = (struct retry_rule){tries_max, within(wait_ms, 1), within(max_wait_ms, 1)};
+}
+
+/* Until somebody is told to stop, or so long. The outbox is locked. */
+static void doze(struct outbox *o, int64_t ms)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail */
+    t.tv_sec += (time_t)(ms / 1000);
+    t.tv_nsec += (long)(ms % 1000) * 1000000;
+    t.tv_sec += t.tv_nsec / 1000000000;
+    t.tv_nsec %= 1000000000;
+    (void)pthread_cond_timedwait(&o->told, &o->lock, &t); /* the caller looks what it was */
+}
+
+bool intact_request_sleep(struct intact_request *r, int64_t ms)
+{
+    struct outbox *o = r->outbox;
+    int64_t until = wire_now_ms() + within(ms, 0);
+
+    pthread_mutex_lock(&o->lock);
+    while (!intact_request_should_stop(r)) {
+        int64_t now = wire_now_ms();
+        if (now >= until)
+            break;
+        doze(o, min_i64(LOOK_MS, max_i64(min_i64(until, request_stop_at(r)) - now, 1)));
+    }
+    pthread_mutex_unlock(&o->lock);
+    return !intact_request_should_stop(r);
+}

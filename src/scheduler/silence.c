@@ -1,0 +1,138 @@
+#include "scheduler/internal.h"
+
+#include <stdlib.h>
+
+/*
+ * How long an attempt may be silent: the `heartbeat` of its step. The deadline is here, in the
+ * memory of the task's owner, and nowhere else, so a heartbeat costs no write; one heap has those
+ * that there are, so steps without cost nothing. Time in which nobody could be heard (the server
+ * was away, another node had the task) is nobody's silence: then all begins anew, with grace, since
+ * an agent may have to find its way back first.
+ */
+
+enum {
+    LOOK_MS = 1000, /* we look so often, to notice that we were away ... */
+    GAP_MS = 3000,  /* ... which we were if we did not for so long */
+};
+
+static const struct attempt *attempt_of(const struct live_step *ls)
+{
+    return step_open_attempt(&ls->live->task.steps[ls->step]);
+}
+
+/* 0: as long as it likes. */
+static int64_t allowed_ms(const struct live_step *ls)
+{
+    const struct workflow_step *ws = &ls->live->definition->workflow.steps[ls->step];
+    const struct attempt *a = attempt_of(ls);
+
+    if (!a || a->elsewhere)
+        return 0;
+    return a->direction == DIRECTION_UNDO ? ws->undo.heartbeat_ms : ws->call.heartbeat_ms;
+}
+
+static void expect_by(struct scheduler *s, struct live_step *ls, int64_t at)
+{
+    if (s->silences.len == 0)
+        s->silences_seen_at = scheduler_now(s);
+    heap_remove(&s->silences, &ls->silence);
+    heap_push(&s->silences, &ls->silence, at);
+    ls->silent_by = at;
+    ls->last_call = false;
+}
+
+void silence_begin(struct scheduler *s, struct live_step *ls)
+{
+    int64_t ms = allowed_ms(ls);
+
+    if (ms > 0)
+        expect_by(s, ls, scheduler_now(s) + ms);
+}
+
+void silence_begin_anew(struct scheduler *s, struct live_step *ls)
+{
+    int64_t ms = allowed_ms(ls);
+
+    if (ms > 0)
+        expect_by(s, ls, scheduler_now(s) + max_i64(ms, s->config.grace_ms));
+}
+
+/* A beat never takes grace away. */
+void silence_broken(struct scheduler *s, struct live_step *ls)
+{
+    int64_t ms = allowed_ms(ls);
+
+    if (ms > 0)
+        expect_by(s, ls, max_i64(scheduler_now(s) + ms, ls->silent_by));
+}
+
+void silence_end(struct scheduler *s, struct live_step *ls)
+{
+    heap_remove(&s->silences, &ls->silence);
+    ls->silent_by = 0;
+    ls->last_call = false;
+}
+
+bool silence_is_over_long(const struct scheduler *s, const struct live_step *ls)
+{
+    return ls->silent_by != 0 && ls->silent_by <= scheduler_now(s);
+}
+
+static void begin_all_anew(struct scheduler *s)
+{
+    size_t count = s->silences.len;
+    struct live_step **all = malloc((count + 1) * sizeof(struct live_step *));
+
+    ASSERT(all);
+    for (size_t i = 0; i < count; i++)
+        all[i] = CONTAINER_OF(s->silences.nodes[i], struct live_step, silence);
+    for (size_t i = 0; i < count; i++)
+        silence_begin_anew(s, all[i]);
+    free(all);
+}
+
+/* Beats may lie in a socket, unread: what is due gets one more round of the loop. */
+static void is_due(struct scheduler *s, struct live_step *ls, int64_t now)
+{
+    const struct attempt *a = attempt_of(ls);
+
+    if (!ls->last_call) {
+        ls->last_call = true;
+        heap_push(&s->silences, &ls->silence, now + 1);
+        return;
+    }
+    const struct event e = {.kind = EVENT_SILENCE,
+                            .step = ls->step,
+                            .direction = a->direction,
+                            .attempt = a->number};
+    inbox_post_event(s, ls->live->id, &e);
+}
+
+void silence_look(struct scheduler *s, int64_t now)
+{
+    if (s->silences.len == 0)
+        return;
+    if (now - s->silences_seen_at > GAP_MS)
+        begin_all_anew(s);
+    s->silences_seen_at = now;
+    for (struct heap_node *n = NULL; (n = heap_min(&s->silences)) && n->key <= now;) {
+        heap_remove(&s->silences, n);
+        is_due(s, CONTAINER_OF(n, struct live_step, silence), now);
+    }
+}
+
+int64_t silence_next(const struct scheduler *s)
+{
+    const struct heap_node *n = heap_min(&s->silences);
+
+    return n ? min_i64(n->key, s->silences_seen_at + LOOK_MS) : 0;
+}
+
+int64_t scheduler_silent_by(const struct scheduler *s, struct slice task, uint16_t step)
+{
+    const struct live *l = map_get(&s->lives, task);
+
+    return l && l->loaded && live_is_ours(s, l) && step < l->task.step_count
+               ? l->steps[step].silent_by
+               : 0;
+}

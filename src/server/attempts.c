@@ -1,0 +1,113 @@
+#include "server/internal.h"
+
+#include "json/json.h"
+
+/*
+ * POST /v1/attempts/{token} {output | error, tries?}: the result of an attempt, from whoever has
+ * its token: a webhook, a person. The token is all the right that it takes.
+ */
+struct ending {
+    void (*answered)(struct ask *a); /* first: ask_answered finds it through ask.user */
+    struct exchange x;
+    struct arena arena;
+    struct ask ask;
+    struct work_result result;
+    struct slice fault; /* what was left out of it, or NONE */
+    size_t bytes;
+};
+
+static void answer_status(struct http_request *r, const struct ending *en)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    json_open(&b, '{');
+    json_key(&b, "status");
+    json_string(&b, slice_of(result_status_text(en->result.status)));
+    if (en->fault.ptr) {
+        json_key(&b, "problem");
+        json_string(&b, en->fault);
+    }
+    json_close(&b, '}');
+    answer_json(r, 200, &b, NULL);
+}
+
+/* Of what does not exist, and of what is not for this token, nothing more is told. */
+static void answer_unknown(struct http_request *r)
+{
+    http_problem(
+        r, 404, "unknown-attempt",
+        "there is no attempt of this token: it is not one of ours, or its task was deleted");
+}
+
+static void ended(struct ask *a)
+{
+    struct ending *en = a->user;
+    struct http_request *r = en->x.http;
+    struct arena arena = en->arena; /* it lies in it */
+
+    en->x.server->asks_bytes -= en->bytes;
+    exchange_untie(&en->x);
+    if (r && http_is_alive(r)) {
+        if (a->outcome == ERR_NOT_FOUND
+            || (a->outcome == ERR_OK && en->result.status == RESULT_UNKNOWN))
+            answer_unknown(r);
+        else if (a->outcome != ERR_OK)
+            answer_trouble(r, a->outcome, a->story);
+        else
+            answer_status(r, en);
+    }
+    arena_fini(&arena);
+}
+
+static bool body_ok(struct http_request *r, const struct json *j)
+{
+    const struct json *error = json_get(j, "error");
+    const struct json *output = json_get(j, "output");
+    bool failed = error && error->type != JSON_NULL;
+    bool both = failed && output && output->type != JSON_NULL;
+
+    if (!members_ok(r, j, NAMES("output", "error", "tries"), "the result of an attempt"))
+        return false;
+    if (both || (!failed && !output)) {
+        http_problem(r, 422, "bad-result", "the body has %s, expected either an output or an error",
+                     both ? "both" : "neither");
+        return false;
+    }
+    return true;
+}
+
+void attempt_post(struct server *sv, struct http_request *r)
+{
+    CLEANUP(arena_fini) struct arena tree = {0};
+    struct json *j = body_json(r, &tree);
+    struct slice text = http_segment(r, 2);
+    struct arena a = {0};
+    struct token token;
+
+    if (!j || !body_ok(r, j))
+        return;
+    if (!token_parse(text, &token)) {
+        answer_unknown(r);
+        return;
+    }
+    if (!asks_have_room(sv, r, r->body.len))
+        return;
+    struct ending *en = arena_alloc(&a, sizeof *en);
+    en->arena = a;
+    if (!result_read(&en->arena, j, &en->result, &en->fault)) {
+        http_problem(r, 422, "bad-result", "%.*s", SLICE_ARG(en->fault));
+        a = en->arena;
+        arena_fini(&a);
+        return;
+    }
+    en->answered = ended;
+    en->result.token = arena_copy(&en->arena, text);
+    en->ask = (struct ask){.kind = ASK_END,
+                           .user = en,
+                           .id = arena_copy(&en->arena, token.task),
+                           .result = &en->result};
+    en->bytes = r->body.len;
+    sv->asks_bytes += en->bytes;
+    exchange_begin(&en->x, sv, r);
+    server_ask(sv, &en->ask);
+}
