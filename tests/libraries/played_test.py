@@ -235,7 +235,7 @@ class PlayedTest(unittest.TestCase):
         self.assertEqual((error["retryable"], error["effect"]), (False, "none"))
         error = self.server.answer_to(self.server.ask("nonsense", {"kind": "object"}))["error"]
         self.assertEqual((error["code"], error["retryable"], error["effect"]), ("bad_output", False, "unknown"))
-        error = self.server.answer_to(self.server.ask("slow", "no object"))["error"]
+        error = self.server.answer_to(self.server.ask("slow", None))["error"]
         self.assertEqual(error["code"], "exception")
         self.assertNotIn("effect", error)
         self.assertEqual(self.end()[0], 0)

@@ -41,6 +41,8 @@ function once(request, by) {
   return output;
 }
 
+if (!existsSync(path)) write();
+
 agent.action("echo", (request) => request.input);
 agent.undo("echo", () => null);
 
