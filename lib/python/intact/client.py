@@ -1,0 +1,287 @@
+"""Clients: submit tasks, ask how they do, operate."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+import uuid
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union, cast
+from urllib.parse import quote, urlencode
+
+from . import _clock, _http
+from .errors import Busy, Problem, Unreachable, WaitTimeout
+from .types import Submission, Submitted, SubmittedLine, Task, TaskPage, TaskSummary, Workflow
+
+__all__ = ["Client", "ENDED"]
+
+ENDED = ("processed", "compensated", "error")
+"""States in which a task does not go on by itself."""
+
+WAIT_MAX_S = 30.0  # that one call is parked for; longer waits are several calls
+LINES_MAX, LINES_SIZE_MAX = 1000, 2 * 1024 * 1024
+_NOT_GIVEN: Any = object()
+
+
+def _encode(value: Any) -> bytes:
+    return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
+
+
+def _task(task_id: str, verb: str = "") -> str:
+    return f"/v1/tasks/{quote(task_id, safe='')}" + (f"/{verb}" if verb else "")
+
+
+class Client:
+    """A client of an installation. Any number of threads may use it.
+
+    server: an address, or those of several nodes with commas between: a call goes to the one that answered last, and on
+        to the next. Default: $INTACT_SERVER. token: default: $INTACT_TOKEN. ca: as of Agent.
+    timeout: seconds for each call, repetitions among them. A call that may be repeated (reading, and what has a name or an
+        id) is, while no server answers or they answer 503; any other only if it has certainly not begun.
+
+    Raises Problem if the server says no, Busy if it might say yes later, Unreachable if there is no answer.
+    """
+
+    def __init__(self, server: Optional[str] = None, *, token: Optional[str] = None, ca: Optional[str] = None,
+                 timeout: float = 30.0) -> None:
+        self._servers = _http.servers(server)
+        self._tls = _http.trust(self._servers, ca)
+        self._headers = _http.headers(token)
+        self._timeout = timeout
+        self._lock = threading.Lock()
+        self._idle: List[Tuple[str, _http.Connection]] = []
+        self._current = 0
+
+    def close(self) -> None:
+        """Closes the connections that are kept open. The client may be used again."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for _, connection in idle:
+            connection.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    # ---- tasks ----
+
+    def submit(self, workflow: str, input: Any = _NOT_GIVEN, *,  # pylint: disable=redefined-builtin
+               id: Optional[str] = None, version: Optional[int] = None,  # pylint: disable=redefined-builtin
+               priority: Optional[int] = None, not_before: Optional[str] = None, reply_to: Optional[str] = None,
+               tags: Optional[Mapping[str, str]] = None) -> Submitted:
+        """Submits a task; when this returns it is durable. Without `id` it is given one, so that nothing is submitted
+        twice by repetition. The same content again under the same id gives the task that exists."""
+        told = {"workflow": workflow, "id": id or str(uuid.uuid4()), "version": version, "priority": priority,
+                "not_before": not_before, "reply_to": reply_to, "tags": tags}
+        body = {name: value for name, value in told.items() if value is not None}
+        if input is not _NOT_GIVEN:
+            body["input"] = input
+        return cast(Submitted, self.call("POST", "/v1/tasks", body))
+
+    def submit_many(self, submissions: Iterable[Submission]) -> List[SubmittedLine]:
+        """Submits many, in calls of up to a thousand; what became of each, in their order. One that is refused has a
+        `problem`, and is of no harm to the others. If this raises, submit the same again: so give them ids."""
+        found: List[SubmittedLine] = []
+        batch: List[bytes] = []
+        for submission in submissions:
+            line = _encode({"id": str(uuid.uuid4()), **submission})
+            if batch and (len(batch) >= LINES_MAX or sum(map(len, batch)) + len(line) > LINES_SIZE_MAX):
+                found += self._submit_lines(batch, len(found))
+                batch = []
+            batch.append(line)
+        return found + (self._submit_lines(batch, len(found)) if batch else [])
+
+    def _submit_lines(self, lines: List[bytes], before: int) -> List[SubmittedLine]:
+        answer = self._answer("POST", "/v1/tasks", b"\n".join(lines), "application/x-ndjson", 0.0)
+        found: List[SubmittedLine] = [json.loads(line) for line in answer.body.splitlines() if line]
+        for line in found:
+            line["line"] += before
+        return found
+
+    def get(self, task_id: str) -> Task:
+        """The whole record of a task."""
+        return cast(Task, self.call("GET", _task(task_id)))
+
+    def wait(self, task_id: str, timeout: Optional[float] = None) -> Task:
+        """The record once the task has ended (processed, compensated or error: look at `state`), through restarts of
+        servers. WaitTimeout after `timeout` seconds, Unreachable if then nobody answers."""
+        end = None if timeout is None else _clock.now_ms() + round(timeout * 1000)
+        while True:
+            left = WAIT_MAX_S if end is None else max(0.0, min(WAIT_MAX_S, (end - _clock.now_ms()) / 1000))
+            path = f"{_task(task_id)}?wait={_clock.duration(left)}" if left > 0 else _task(task_id)
+            try:
+                task = cast(Task, self._json(self._answer("GET", path, None, "", left)))
+            except (Busy, Unreachable):
+                if end is not None and _clock.now_ms() >= end:
+                    raise
+                continue
+            if task["state"] in ENDED:
+                return task
+            if end is not None and _clock.now_ms() >= end:
+                raise WaitTimeout(task)
+
+    def list(self, *, state: Union[None, str, Iterable[str]] = None, workflow: Optional[str] = None,
+             tags: Optional[Mapping[str, str]] = None, submitted_after: Optional[str] = None,
+             submitted_before: Optional[str] = None, limit: Optional[int] = None,
+             cursor: Optional[str] = None) -> TaskPage:
+        """A page of tasks, newest first."""
+        told = {"state": state if state is None or isinstance(state, str) else ",".join(state), "workflow": workflow,
+                "submitted_after": submitted_after, "submitted_before": submitted_before, "limit": limit,
+                "cursor": cursor, **{f"tag.{name}": value for name, value in (tags or {}).items()}}
+        query = urlencode({name: value for name, value in told.items() if value is not None})
+        return cast(TaskPage, self.call("GET", "/v1/tasks" + (f"?{query}" if query else "")))
+
+    def list_all(self, **filters: Any) -> Iterator[TaskSummary]:
+        """All tasks that list(**filters) finds, page by page as they are taken."""
+        while True:
+            page = self.list(**filters)
+            yield from page["tasks"]
+            if not page["next"]:
+                return
+            filters["cursor"] = page["next"]
+
+    def why(self, task_id: str) -> Dict[str, Any]:
+        """What the task waits for, and what would move it."""
+        return self.call("GET", _task(task_id, "why"))
+
+    # ---- operating ----
+
+    def cancel(self, task_id: str, reason: Optional[str] = None) -> Task:
+        """Takes the task back, as who submitted it."""
+        return cast(Task, self.call("POST", _task(task_id, "cancel"), {} if reason is None else {"reason": reason}))
+
+    def retry(self, task_id: str, reason: str, step: Optional[str] = None) -> Task:
+        """Goes on where the task stopped."""
+        body = {"reason": reason} if step is None else {"reason": reason, "step": step}
+        return cast(Task, self.call("POST", _task(task_id, "retry"), body))
+
+    def skip(self, task_id: str, step: str, reason: str, output: Any = _NOT_GIVEN) -> Task:
+        """Leaves a step out, with an output for those after it."""
+        body = {"step": step, "reason": reason, **({} if output is _NOT_GIVEN else {"output": output})}
+        return cast(Task, self.call("POST", _task(task_id, "skip"), body))
+
+    def undo(self, task_id: str, reason: str) -> Task:
+        """Takes the whole task back, as an operator."""
+        return cast(Task, self.call("POST", _task(task_id, "undo"), {"reason": reason}))
+
+    # ---- workflows ----
+
+    def put_workflow(self, definition: Union[str, Mapping[str, Any]], name: Optional[str] = None) -> Workflow:
+        """Stores a definition: an object, or the text of one in JSON or YAML; the name of a text has to be given. The
+        version that it has."""
+        if not isinstance(definition, str):
+            name = name or str(definition.get("workflow", ""))
+            body, kind = _encode(definition), "application/json"
+        else:
+            body = definition.encode()
+            kind = "application/json" if definition.lstrip().startswith("{") else "application/yaml"
+        if not name:
+            raise ValueError("put_workflow: name is missing")
+        answer = self._answer("PUT", f"/v1/workflows/{quote(name, safe='')}", body, kind, 0.0)
+        return cast(Workflow, self._json(answer))
+
+    def get_workflow(self, name: str, version: Optional[int] = None) -> Workflow:
+        """The newest version, or that one."""
+        path = f"/v1/workflows/{quote(name, safe='')}" + ("" if version is None else f"/versions/{version}")
+        return cast(Workflow, self.call("GET", path))
+
+    # ---- attempts ----
+
+    def complete(self, token: str, output: Any = None) -> str:
+        """Answers an attempt from elsewhere, by its token: "accepted", "repeated" (it was answered before) or "late".
+        Problem of the kind "unknown-attempt": there is none of this token. Takes no access token."""
+        return self._end_attempt(token, {"output": output})
+
+    def fail(self, token: str, code: str, message: str = "", retryable: bool = False,
+             effect: Optional[str] = None) -> str:
+        """The same with an error, as of StepError."""
+        error = {"code": code, "message": message, "retryable": retryable}
+        return self._end_attempt(token, {"error": {**error, **({"effect": effect} if effect else {})}})
+
+    def _end_attempt(self, token: str, body: Mapping[str, Any]) -> str:
+        return str(self.call("POST", f"/v1/attempts/{quote(token, safe='')}", body, is_repeatable=True)["status"])
+
+    # ---- calls ----
+
+    def call(self, method: str, path: str, body: Any = _NOT_GIVEN, *,
+             is_repeatable: Optional[bool] = None) -> Dict[str, Any]:
+        """Any other call: the JSON that it is answered with. `path` with its query, escaped."""
+        text = None if body is _NOT_GIVEN else _encode(body)
+        return self._json(self._answer(method, path, text, "application/json", 0.0, is_repeatable))
+
+    @staticmethod
+    def _json(answer: _http.Answer) -> Dict[str, Any]:
+        try:
+            return cast(Dict[str, Any], json.loads(answer.body)) if answer.body else {}
+        except ValueError as e:
+            raise Unreachable(f"the answer is no JSON: {e}") from e
+
+    def _answer(self, method: str, path: str, body: Optional[bytes], kind: str, wait: float,
+                is_repeatable: Optional[bool] = None) -> _http.Answer:
+        """2xx; anything else is raised."""
+        if is_repeatable is None:
+            is_repeatable = method in ("GET", "PUT", "DELETE") or path.split("?")[0] in ("/v1/tasks", "/v1/validate")
+        end = time.monotonic() + self._timeout + wait
+        failures = 0
+        while True:
+            at = self._current % len(self._servers)
+            failure: Union[Problem, Unreachable]
+            try:
+                return self._once(self._servers[at], method, path, body, kind, end, is_repeatable)
+            except Busy as e:
+                # 503 is said before anything is begun, but for "io".
+                failure = e
+                may = e.status in (429, 503) and e.kind != "io" or is_repeatable and e.status in (502, 503, 504)
+            except Problem:
+                raise
+            except _http.FAILURES as e:
+                failure = Unreachable(f"{self._servers[at]}: {type(e).__name__}: {e}")
+                may = is_repeatable or isinstance(e, ConnectionRefusedError)
+                failure.__cause__ = e
+            failures += 1
+            self._current = at + 1
+            pause = 0.0 if failures < len(self._servers) else max(
+                getattr(failure, "retry_after", 0.0), min(5.0, 0.1 * 2.0 ** min(failures, 10)) * random.uniform(0.5, 1))
+            if not may or time.monotonic() + pause >= end:
+                raise failure
+            time.sleep(pause)
+
+    def _once(self, server: str, method: str, path: str, body: Optional[bytes], kind: str, end: float,
+              is_repeatable: bool) -> _http.Answer:
+        connection = self._take(server)
+        # One that hangs must not take all the time, if there are others and it may be asked twice.
+        left = end - time.monotonic()
+        within = left / 2 if is_repeatable and len(self._servers) > 1 else left
+        answer = connection.call(method, path, body, within=max(0.001, within), content_type=kind,
+                                 is_repeatable=is_repeatable)
+        with self._lock:
+            if len(self._idle) < 16:
+                self._idle.append((server, connection))
+                connection = None  # type: ignore[assignment]
+        if connection is not None:
+            connection.close()
+        if 200 <= answer.status < 300:
+            return answer
+        raise self._problem(answer)
+
+    def _take(self, server: str) -> _http.Connection:
+        with self._lock:
+            for i, (url, connection) in enumerate(self._idle):
+                if url == server:
+                    del self._idle[i]
+                    return connection
+        return _http.Connection(server, self._tls, self._headers)
+
+    @staticmethod
+    def _problem(answer: _http.Answer) -> Problem:
+        try:
+            body = json.loads(answer.body)
+        except ValueError:
+            body = None
+        if not isinstance(body, dict):
+            body = {"title": answer.body[:300].decode("utf-8", "replace") or "no problem document"}
+        kind = Busy if answer.status == 429 or answer.status >= 500 else Problem
+        return kind(answer.status, body, answer.retry_after())

@@ -1,0 +1,307 @@
+import { randomUUID } from "node:crypto";
+import { duration, nowMs, sleep } from "./clock.js";
+import { Busy, Problem, Unreachable, WaitTimeout } from "./errors.js";
+import { accessToken, certificates, retryAfter, servers, Wire, type Answer } from "./http.js";
+import type { Submission, Submitted, SubmittedLine, Task, TaskPage, TaskState, TaskSummary, Workflow } from "./types.js";
+
+/** States in which a task does not go on by itself. */
+export const ENDED: readonly TaskState[] = ["processed", "compensated", "error"];
+
+const WAIT_MAX_MS = 30_000; // that one call is parked for; longer waits are several calls
+const LINES_MAX = 1000;
+const LINES_SIZE_MAX = 2 * 1024 * 1024;
+
+/** How a client is set up. */
+export interface ClientOptions {
+  /**
+   * An address, or those of several nodes with commas between: a call goes to the one that answered last, and on to the
+   * next. Default: $INTACT_SERVER.
+   */
+  server?: string;
+  /** Default: $INTACT_TOKEN. */
+  token?: string;
+  /** File of certificates (PEM) that an https:// server's must be signed by. Default: $INTACT_CA, then those of Node. */
+  ca?: string;
+  /**
+   * For each call, repetitions among them. A call that may be repeated (reading, and what has a name or an id) is, while no
+   * server answers or they answer 503; any other only if it has certainly not begun. Default: 30 000.
+   */
+  timeoutMs?: number;
+}
+
+/** Which tasks. */
+export interface ListOptions {
+  state?: TaskState | TaskState[];
+  workflow?: string;
+  tags?: Record<string, string>;
+  submittedAfter?: string;
+  submittedBefore?: string;
+  limit?: number;
+  cursor?: string;
+}
+
+interface CallOptions {
+  body?: Buffer | undefined;
+  contentType?: string;
+  waitMs?: number;
+  isRepeatable?: boolean | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+function encode(value: unknown): Buffer {
+  return Buffer.from(JSON.stringify(value));
+}
+
+function pathOf(id: string, verb = ""): string {
+  return `/v1/tasks/${encodeURIComponent(id)}${verb && `/${verb}`}`;
+}
+
+/**
+ * A client of an installation. Rejects with Problem if the server says no, Busy if it might say yes later, Unreachable if
+ * there is no answer.
+ */
+export class Client {
+  readonly #wires: Wire[];
+  readonly #timeoutMs: number;
+  #current = 0;
+
+  constructor(options: ClientOptions = {}) {
+    const token = accessToken(options.token);
+    const ca = certificates(options.ca);
+    this.#wires = servers(options.server).map((url) => new Wire(url, token, ca));
+    this.#timeoutMs = options.timeoutMs ?? 30_000;
+  }
+
+  /** Closes the connections that are kept open. */
+  close(): void {
+    for (const wire of this.#wires) wire.close();
+  }
+
+  // ---- tasks ----
+
+  /**
+   * Submits a task; when this resolves it is durable. Without an id it is given one, so that nothing is submitted twice by
+   * repetition. The same content again under the same id gives the task that exists.
+   */
+  submit(workflow: string, options: Omit<Submission, "workflow"> = {}): Promise<Submitted> {
+    return this.#json("POST", "/v1/tasks", { body: encode({ workflow, id: randomUUID(), ...options }) });
+  }
+
+  /**
+   * Submits many, in calls of up to a thousand; what became of each, in their order. One that is refused has a `problem`,
+   * and is of no harm to the others. If this rejects, submit the same again: so give them ids.
+   */
+  async submitMany(submissions: Iterable<Submission>): Promise<SubmittedLine[]> {
+    const found: SubmittedLine[] = [];
+    let batch: string[] = [];
+    let size = 0;
+    const send = async (): Promise<void> => {
+      const before = found.length;
+      const body = Buffer.from(batch.join("\n"));
+      batch = [];
+      size = 0;
+      const answer = await this.#answer("POST", "/v1/tasks", { body, contentType: "application/x-ndjson" });
+      for (const text of answer.body.toString().split("\n")) {
+        if (text === "") continue;
+        const line = JSON.parse(text) as SubmittedLine;
+        found.push({ ...line, line: line.line + before });
+      }
+    };
+    for (const submission of submissions) {
+      const line = JSON.stringify({ id: randomUUID(), ...submission });
+      if (batch.length > 0 && (batch.length >= LINES_MAX || size + line.length > LINES_SIZE_MAX)) await send();
+      batch.push(line);
+      size += line.length;
+    }
+    if (batch.length > 0) await send();
+    return found;
+  }
+
+  /** The whole record of a task. */
+  get(id: string): Promise<Task> {
+    return this.#json("GET", pathOf(id));
+  }
+
+  /**
+   * The record once the task has ended (processed, compensated or error: look at `state`), through restarts of servers.
+   * WaitTimeout after `timeoutMs`, Unreachable if then nobody answers.
+   */
+  async wait(id: string, options: { timeoutMs?: number; signal?: AbortSignal } = {}): Promise<Task> {
+    const end = options.timeoutMs === undefined ? Infinity : nowMs() + options.timeoutMs;
+    for (;;) {
+      options.signal?.throwIfAborted();
+      const waitMs = Math.max(0, Math.min(WAIT_MAX_MS, end - nowMs()));
+      const query = waitMs > 0 ? `?wait=${duration(waitMs)}` : "";
+      try {
+        const task = await this.#json<Task>("GET", pathOf(id) + query, { waitMs, signal: options.signal });
+        if (ENDED.includes(task.state)) return task;
+        if (nowMs() >= end) throw new WaitTimeout(task, `task ${id} is ${task.state}`);
+      } catch (e) {
+        options.signal?.throwIfAborted();
+        if (!(e instanceof Busy || e instanceof Unreachable) || nowMs() >= end) throw e;
+      }
+    }
+  }
+
+  /** A page of tasks, newest first. */
+  list(options: ListOptions = {}): Promise<TaskPage> {
+    const query = new URLSearchParams();
+    const add = (name: string, value: string | number | undefined): void => {
+      if (value !== undefined) query.set(name, String(value));
+    };
+    add("state", Array.isArray(options.state) ? options.state.join() : options.state);
+    add("workflow", options.workflow);
+    add("submitted_after", options.submittedAfter);
+    add("submitted_before", options.submittedBefore);
+    add("limit", options.limit);
+    add("cursor", options.cursor);
+    for (const [name, value] of Object.entries(options.tags ?? {})) add(`tag.${name}`, value);
+    return this.#json("GET", `/v1/tasks${String(query) && `?${query}`}`);
+  }
+
+  /** All tasks that `list` finds, page by page as they are taken. */
+  async *listAll(options: ListOptions = {}): AsyncGenerator<TaskSummary, void, undefined> {
+    let cursor = options.cursor;
+    for (;;) {
+      const page = await this.list(cursor === undefined ? options : { ...options, cursor });
+      yield* page.tasks;
+      if (!page.next) return;
+      cursor = page.next;
+    }
+  }
+
+  /** What the task waits for, and what would move it. */
+  why(id: string): Promise<Record<string, unknown>> {
+    return this.#json("GET", pathOf(id, "why"));
+  }
+
+  // ---- operating ----
+
+  /** Takes the task back, as who submitted it. */
+  cancel(id: string, reason?: string): Promise<Task> {
+    return this.#json("POST", pathOf(id, "cancel"), { body: encode({ reason }) });
+  }
+
+  /** Goes on where the task stopped. */
+  retry(id: string, reason: string, step?: string): Promise<Task> {
+    return this.#json("POST", pathOf(id, "retry"), { body: encode({ reason, step }) });
+  }
+
+  /** Leaves a step out, with an output for those after it if one is given. */
+  skip(id: string, step: string, reason: string, output?: unknown): Promise<Task> {
+    return this.#json("POST", pathOf(id, "skip"), { body: encode({ step, reason, output }) });
+  }
+
+  /** Takes the whole task back, as an operator. */
+  undo(id: string, reason: string): Promise<Task> {
+    return this.#json("POST", pathOf(id, "undo"), { body: encode({ reason }) });
+  }
+
+  // ---- workflows ----
+
+  /** Stores a definition: an object, or the text of one in JSON or YAML; the name of a text has to be given. */
+  async putWorkflow(definition: string | Record<string, unknown>, name?: string): Promise<Workflow> {
+    const isText = typeof definition === "string";
+    const called = name ?? (isText ? undefined : definition["workflow"]);
+    if (typeof called !== "string" || called === "") throw new RangeError("putWorkflow: name is missing");
+    const text = isText ? definition : JSON.stringify(definition);
+    const contentType = text.trimStart().startsWith("{") ? "application/json" : "application/yaml";
+    return this.#json("PUT", `/v1/workflows/${encodeURIComponent(called)}`, { body: Buffer.from(text), contentType });
+  }
+
+  /** The newest version, or that one. */
+  getWorkflow(name: string, version?: number): Promise<Workflow> {
+    const path = `/v1/workflows/${encodeURIComponent(name)}`;
+    return this.#json("GET", version === undefined ? path : `${path}/versions/${version}`);
+  }
+
+  // ---- attempts ----
+
+  /**
+   * Answers an attempt from elsewhere, by its token: "repeated": it was answered before; "late": it had been given up.
+   * Problem of the kind "unknown-attempt": there is none of this token. Takes no access token.
+   */
+  complete(token: string, output: unknown = null): Promise<"accepted" | "repeated" | "late"> {
+    return this.#endAttempt(token, { output });
+  }
+
+  /** The same with an error. */
+  fail(
+    token: string,
+    error: { code: string; message?: string; retryable?: boolean; effect?: "none" | "unknown" },
+  ): Promise<"accepted" | "repeated" | "late"> {
+    return this.#endAttempt(token, { error: { retryable: false, ...error } });
+  }
+
+  async #endAttempt(token: string, body: unknown): Promise<"accepted" | "repeated" | "late"> {
+    const path = `/v1/attempts/${encodeURIComponent(token)}`;
+    return (await this.#json<{ status: "accepted" | "repeated" | "late" }>("POST", path, { body: encode(body), isRepeatable: true }))
+      .status;
+  }
+
+  // ---- calls ----
+
+  /** Any other call: the JSON that it is answered with. `path` with its query, escaped. */
+  call<T = unknown>(method: string, path: string, body?: unknown): Promise<T> {
+    return this.#json(method, path, body === undefined ? {} : { body: encode(body) });
+  }
+
+  async #json<T>(method: string, path: string, options: CallOptions = {}): Promise<T> {
+    const answer = await this.#answer(method, path, options);
+    try {
+      return (answer.body.length > 0 ? JSON.parse(answer.body.toString()) : {}) as T;
+    } catch (e) {
+      throw new Unreachable(`the answer is no JSON: ${String(e)}`, { cause: e });
+    }
+  }
+
+  /** 2xx; anything else is thrown. */
+  async #answer(method: string, path: string, options: CallOptions): Promise<Answer> {
+    const isRepeatable =
+      options.isRepeatable ??
+      (["GET", "PUT", "DELETE"].includes(method) || ["/v1/tasks", "/v1/validate"].includes(path.split("?")[0] ?? ""));
+    const end = performance.now() + this.#timeoutMs + (options.waitMs ?? 0);
+    for (let failures = 1; ; failures++) {
+      const wire = this.#wires[this.#current % this.#wires.length] as Wire;
+      let failure: Problem | Unreachable;
+      let may: boolean;
+      try {
+        const left = end - performance.now();
+        // One that hangs must not take all the time, if there are others and it may be asked twice.
+        const withinMs = isRepeatable && this.#wires.length > 1 ? left / 2 : left;
+        const answer = await wire.call(method, path, { ...options, withinMs, isRepeatable });
+        if (answer.status >= 200 && answer.status < 300) return answer;
+        const { status, kind } = (failure = problem(answer));
+        // 503 is said before anything is begun, but for "io".
+        may = ([429, 503].includes(status) && kind !== "io") || (isRepeatable && [502, 503, 504].includes(status));
+      } catch (e) {
+        failure = new Unreachable(`${wire.url}: ${String(e)}`, { cause: e });
+        may = isRepeatable || (e as { code?: string }).code === "ECONNREFUSED";
+      }
+      this.#current++;
+      const asked = failure instanceof Problem ? failure.retryAfter : 0;
+      const pause =
+        failures < this.#wires.length
+          ? 0
+          : Math.max(asked, Math.min(5000, 100 * 2 ** Math.min(failures, 10)) * (0.5 + Math.random() / 2));
+      if (!may || options.signal?.aborted || performance.now() + pause >= end) {
+        if (!may && failure instanceof Problem) this.#current--; // it did answer
+        throw failure;
+      }
+      await sleep(pause, options.signal);
+    }
+  }
+}
+
+function problem(answer: Answer): Problem {
+  let body: unknown;
+  try {
+    body = JSON.parse(answer.body.toString());
+  } catch {
+    body = undefined;
+  }
+  const isDocument = typeof body === "object" && body !== null && !Array.isArray(body);
+  const document = isDocument ? (body as Record<string, unknown>) : { title: answer.body.subarray(0, 300).toString() };
+  const Kind = answer.status === 429 || answer.status >= 500 ? Busy : Problem;
+  return new Kind(answer.status, document, retryAfter(answer));
+}

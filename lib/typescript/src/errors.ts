@@ -1,0 +1,134 @@
+import { duration } from "./clock.js";
+
+/** All errors of this package. */
+export class IntactError extends Error {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super(message, options as ErrorOptions);
+    this.name = new.target.name;
+  }
+}
+
+/** What an error of a step says beyond its code. */
+export interface StepErrorOptions {
+  /** For people. */
+  message?: string;
+  /** May another try help? If not, the step has failed for good. Default: false. */
+  retryable?: boolean;
+  /**
+   * Of this attempt alone: "none" if it certainly changed nothing. If not given: "unknown" if retryable, else "none".
+   */
+  effect?: "none" | "unknown";
+  /** No sooner than that: milliseconds, or a duration as text ("15m"). */
+  retryAfter?: number | string;
+  /** Any JSON up to 2048 bytes, handed to the next attempt as `request.resume`. */
+  resume?: unknown;
+}
+
+/** Thrown by a handler to answer with an error. */
+export class StepError extends IntactError {
+  readonly code: string;
+  readonly retryable: boolean;
+  readonly effect: "none" | "unknown" | undefined;
+  readonly retryAfter: number | string | undefined;
+  readonly resume: unknown;
+
+  constructor(code: string, options: StepErrorOptions = {}) {
+    super(options.message || code);
+    this.code = code;
+    this.retryable = options.retryable ?? false;
+    this.effect = options.effect;
+    this.retryAfter = options.retryAfter;
+    this.resume = options.resume;
+  }
+
+  /** The error as it goes to the server. */
+  toJSON(): Record<string, unknown> {
+    const after = this.retryAfter;
+    return {
+      code: this.code,
+      message: this.message,
+      retryable: this.retryable,
+      ...(this.effect === undefined ? {} : { effect: this.effect }),
+      ...(after === undefined ? {} : { retry_after: typeof after === "string" ? after : duration(after) }),
+      ...(this.resume === undefined ? {} : { resume: this.resume }),
+    };
+  }
+}
+
+/**
+ * The request is not ours any more: its deadline has passed, or no heartbeat was acknowledged for too long. The reason of
+ * `request.signal` then; a handler that throws it, or lets it pass, answers nothing.
+ */
+export class TooLate extends IntactError {}
+
+/** Thrown by a function that `request.call` calls: not yet; once more, no sooner than in `after` milliseconds. */
+export class Again extends IntactError {
+  readonly after: number;
+
+  constructor(message = "once more", after = 0) {
+    super(message);
+    this.after = after;
+  }
+}
+
+/** No server gave an answer. Whether the call took effect is not known. */
+export class Unreachable extends IntactError {}
+
+/** One mistake of a definition. */
+export interface Mistake {
+  line: number;
+  column: number;
+  path: string;
+  found: string;
+  expected: string;
+}
+
+/** The server said no (RFC 9457). */
+export class Problem extends IntactError {
+  /** Of HTTP. */
+  readonly status: number;
+  /** "urn:intact:problem:..." */
+  readonly type: string;
+  /** The last word of the type, for programs. */
+  readonly kind: string;
+  readonly title: string;
+  readonly detail: string;
+  /** Of a definition with mistakes. */
+  readonly errors: Mistake[];
+  readonly warnings: Mistake[];
+  /** The whole document. */
+  readonly body: Record<string, unknown>;
+  /** Milliseconds that the server asks for; 0: it does not. */
+  readonly retryAfter: number;
+
+  constructor(status: number, body: Record<string, unknown>, retryAfter = 0) {
+    const type = String(body["type"] ?? "about:blank");
+    const kind = type.slice(type.lastIndexOf(":") + 1);
+    const errors = (Array.isArray(body["errors"]) ? body["errors"] : []) as Mistake[];
+    const mistakes = errors.map((e) => `line ${e.line}: ${e.path}: found ${e.found}, expected ${e.expected}`).join("; ");
+    super(`${status} ${kind}: ${String(body["detail"] ?? "") || mistakes || String(body["title"] ?? "")}`);
+    this.status = status;
+    this.type = type;
+    this.kind = kind;
+    this.title = String(body["title"] ?? "");
+    this.detail = String(body["detail"] ?? "");
+    this.errors = errors;
+    this.warnings = (Array.isArray(body["warnings"]) ? body["warnings"] : []) as Mistake[];
+    this.body = body;
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** 429 or 5xx: the same call may succeed later. */
+export class Busy extends Problem {}
+
+/** The task has not ended in time. */
+export class WaitTimeout<T = unknown> extends IntactError {
+  /** Its record. */
+  readonly task: T;
+
+  constructor(task: T, message: string) {
+    super(message);
+    this.task = task;
+  }
+}
