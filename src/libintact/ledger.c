@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "libintact/request.h"
+#include "libintact/sqlite_commit.h"
 #include "libintact/wire.h"
 
 /* clang-format off */
@@ -209,17 +210,9 @@ void intact_ledger_rollback(struct intact_ledger *l)
     end_without_effect(l);
 }
 
-/* Of a commit that has just failed: may it be there all the same, after a crash at the worst? Not
- * if what it consists of could not be written, or it was not begun. If it was written and could not
- * be brought to the disk, nobody knows. */
 static enum intact_error_flags effect_of_failure(const struct intact_ledger *l)
 {
-    int why = sqlite3_extended_errcode(l->db);
-    int kind = why & 0xff;
-    bool none = kind == SQLITE_FULL || kind == SQLITE_BUSY || kind == SQLITE_CONSTRAINT
-                || why == SQLITE_IOERR_WRITE;
-
-    return none ? INTACT_EFFECT_NONE : INTACT_EFFECT_UNKNOWN;
+    return sqlite_commit_had_no_effect(l->db) ? INTACT_EFFECT_NONE : INTACT_EFFECT_UNKNOWN;
 }
 
 bool intact_ledger_commit(struct intact_ledger *l, struct intact_request *r,
