@@ -127,6 +127,8 @@ void check_boot(const struct node *n)
         }
         if (t->unsent_by == n)
             memset(t->unsent, 0, sizeof t->unsent);
+        if (t->tell_by == n) /* another name may come to the same number of boots */
+            t->tell_by = NULL;
         if (t->seen.revision && all_due(&t->seen, &any) && any)
             covered(COVER_LONG_OUTAGE);
     }

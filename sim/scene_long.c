@@ -53,6 +53,21 @@ static void nobody_was_silent(void)
     scene_must(the_task()->seen.failure_count == 0, "who is heard, or cannot be, is not silent");
 }
 
+static void the_first_ended_while_the_other_was_elsewhere(void)
+{
+    const struct seen_attempt *a = the_attempt(0, DIRECTION_FORWARD, 1);
+
+    scene_must(a->ended_at < a->complete_by + MS_PER_MIN, "what is overdue is given up");
+}
+
+static bool both_are_elsewhere(void)
+{
+    const struct seen_attempt *a = the_attempt(0, DIRECTION_FORWARD, 1);
+    const struct seen_attempt *b = the_attempt(1, DIRECTION_FORWARD, 1);
+
+    return a && b && a->elsewhere && b->elsewhere;
+}
+
 static void it_took_until_complete_by(void)
 {
     const struct seen_attempt *a = the_attempt(0, DIRECTION_FORWARD, 1);
@@ -134,6 +149,34 @@ const struct scene scenes_of_long[] = {
         .beats = {{.what = "it is elsewhere", .until = first_is_elsewhere}},
         .end = TASK_PROCESSED,
         .fates = {{STEP_COMPLETED, "TC", STANDS}},
+    },
+    {
+        .name = "one_of_two_elsewhere",
+        .sentence =
+            "two attempts are elsewhere, and nobody ends either: each times out in its time",
+        .flow = {.step_count = 2,
+                 .steps = {{.complete_by_ms = 10000, .retry = {.attempts = 2}},
+                           {.complete_by_ms = 10 * MS_PER_MIN, .retry = {.attempts = 2}}}},
+        .parts = {{.attempt = 1, .act = {SAYS_ELSEWHERE, .takes = 100}},
+                  {.step = 1, .attempt = 1, .act = {SAYS_ELSEWHERE, .takes = 100}}},
+        .beats = {{.what = "both are elsewhere", .until = both_are_elsewhere}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "TC", STANDS}, {STEP_COMPLETED, "TC", STANDS}},
+        .expect = the_first_ended_while_the_other_was_elsewhere,
+    },
+    {
+        .name = "one_of_two_elsewhere_nodes",
+        .sentence = "the same, where nodes share the store and the owner does not lead",
+        .nodes = 2,
+        .flow = {.step_count = 2,
+                 .steps = {{.complete_by_ms = 10000, .retry = {.attempts = 2}},
+                           {.complete_by_ms = 10 * MS_PER_MIN, .retry = {.attempts = 2}}}},
+        .parts = {{.attempt = 1, .act = {SAYS_ELSEWHERE, .takes = 100}},
+                  {.step = 1, .attempt = 1, .act = {SAYS_ELSEWHERE, .takes = 100}}},
+        .beats = {{.what = "both are elsewhere", .until = both_are_elsewhere}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "TC", STANDS}, {STEP_COMPLETED, "TC", STANDS}},
+        .expect = the_first_ended_while_the_other_was_elsewhere,
     },
     {
         .name = "undone_while_elsewhere",
