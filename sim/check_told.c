@@ -116,7 +116,7 @@ static void check_beat_status(const struct node *n, const struct heartbeats *cal
     const struct seen_attempt *a = k.step < t->seen.step_count
                                        ? seen_find(&t->seen.steps[k.step], k.direction, k.attempt)
                                        : NULL;
-    bool open = a && a->outcome == OUTCOME_OPEN;
+    bool open = a && a->outcome == OUTCOME_OPEN && !a->elsewhere;
 
     switch (b->status) {
     case BEAT_ACCEPTED:
@@ -160,6 +160,7 @@ static void check_beat_stop(const struct node *n, const struct heartbeats *call,
     must(t, a && slice_is(call->instance_name, a->instance),
          "what is to be stopped was asked of that instance", "stop");
     must(t, k.direction == DIRECTION_FORWARD, "no compensation is stopped", "stop");
+    must(t, !a->elsewhere || !knows_row(n, t), "what is elsewhere is not told to stop", "stop");
     must(t, t->seen.direction == DIRECTION_UNDO || t->seen.stop == STOP_UNDO,
          "only what is to be undone is stopped", "stop");
 }

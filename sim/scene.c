@@ -7,6 +7,7 @@
 #include "sim/beats.h"
 #include "sim/check.h"
 #include "sim/ledger.h"
+#include "sim/long.h"
 #include "sim/outage.h"
 #include "sim/weather.h"
 #include "sim/world.h"
@@ -289,6 +290,7 @@ static void begin(uint64_t seed, bool loud)
     check_nodes_begin();
     check_breakers_begin();
     outage_begin();
+    long_begin_scene();
     flow = scene->flow;
     flow_fix(&flow, &nodes.registry);
     if (!scene->unknown)
@@ -324,7 +326,8 @@ static void run(uint64_t seed, bool loud)
 
 /* ---- all of them ---- */
 
-static const struct scene *const lists[] = {scenes_of_doubt, scenes_of_agents, scenes_of_nodes};
+static const struct scene *const lists[] = {scenes_of_doubt, scenes_of_agents, scenes_of_nodes,
+                                            scenes_of_long};
 
 int scenes_print(void)
 {
