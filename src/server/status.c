@@ -32,7 +32,7 @@ void readyz_get(struct server *sv, struct http_request *r)
         http_answer(r, 200, "application/json", SLICE("{\"status\":\"ready\"}"), NULL);
 }
 
-static void render_instances(struct buf *b, const struct agent *a)
+void render_instances(struct buf *b, const struct agent *a)
 {
     const struct instance *in = NULL;
 
@@ -76,6 +76,8 @@ void agents_get(struct server *sv, struct http_request *r)
         json_number(&b, a->parked);
         json_key(&b, "waiting_steps");
         json_number(&b, (int64_t)a->queue.len);
+        json_key(&b, "breaker");
+        breaker_render(&b, &a->breaker);
         json_key(&b, "instances");
         render_instances(&b, a);
         json_close(&b, '}');
