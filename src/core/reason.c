@@ -393,6 +393,10 @@ static enum reason_kind kind_of_ready(const struct facts *f, struct slice agent,
 
     if (!v->connected)
         return REASON_NO_AGENT;
+    if (v->held == HELD_BY_BREAKER)
+        return REASON_BREAKER;
+    if (v->held == HELD_BY_TRIALS)
+        return REASON_TRIALS;
     if (for_another)
         return REASON_OTHER_AGENT;
     if (f->full && !f->live)
@@ -418,6 +422,8 @@ static void find_ready(const struct search *x, uint16_t i, int64_t at)
     struct reason *r = add(x, kind, i);
     r->agent = agent;
     r->since = ready_since(x, i, at);
+    if (kind == REASON_BREAKER)
+        r->until = v.held_until;
 }
 
 /* Neither at work nor ready, and it will be. */

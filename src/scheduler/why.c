@@ -68,6 +68,19 @@ static void look_at_queue(const struct witness *y, const struct agent *a, int st
     }
 }
 
+static void look_at_breaker(const struct witness *y, const struct agent *a, struct agent_view *ret)
+{
+    const struct breaker *b = &a->breaker;
+
+    if (b->state == BREAKER_CLOSED || breaker_room(b, &a->settings.breaker) > 0)
+        return;
+    ret->held = b->state == BREAKER_OPEN ? HELD_BY_BREAKER : HELD_BY_TRIALS;
+    ret->held_since = b->since;
+    ret->held_until = b->until;
+    if (b->reason[0])
+        ret->held_why = arena_copy(y->arena, slice_of(b->reason));
+}
+
 static struct slice name_like(const struct witness *y, struct slice name)
 {
     const struct agent *a = NULL;
@@ -92,6 +105,7 @@ static void see_agent(void *arg, int step, struct slice name, struct agent_view 
         ret->seen_at = a->seen_at;
         look_at_instances(y, a, ret);
         look_at_queue(y, a, step, ret);
+        look_at_breaker(y, a, ret);
     }
     if (!ret->connected)
         ret->alike = name_like(y, name);

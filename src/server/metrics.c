@@ -286,27 +286,76 @@ static void put_agent_family(struct buf *b, const struct agent *const *list, siz
     }
 }
 
+/* ---- breakers: of the others that of the worst, and their transitions together ---- */
+
+struct breaker_sum {
+    enum breaker_state state;
+    uint64_t transitions[BREAKER_STATE_COUNT];
+};
+
+static void add_breaker(struct breaker_sum *s, const struct agent *a)
+{
+    if (a->breaker.state > s->state)
+        s->state = a->breaker.state;
+    for (size_t i = 0; i < BREAKER_STATE_COUNT; i++)
+        s->transitions[i] += a->transitions[i];
+}
+
+static void put_transitions(struct buf *b, struct slice agent, const struct breaker_sum *s)
+{
+    for (size_t i = 0; i < BREAKER_STATE_COUNT; i++) {
+        buf_str(b, "intact_breaker_transitions_total{agent=\"");
+        label_value(b, agent);
+        buf_fmt(b, "\",to=\"%s\"} %" PRIu64 "\n", breaker_state_text((enum breaker_state)i),
+                s->transitions[i]);
+    }
+}
+
+static void put_breakers(struct buf *b, const struct agent *const *list, size_t named,
+                         const struct breaker_sum *other)
+{
+    head(b, "intact_breaker_state", "gauge",
+         "Of the breaker, by agent: 0 closed, 1 half-open, 2 open.");
+    for (size_t i = 0; i < named; i++)
+        agent_line(b, "intact_breaker_state", list[i]->name, list[i]->breaker.state);
+    agent_line(b, "intact_breaker_state", SLICE("other"), other->state);
+    head(b, "intact_breaker_transitions_total", "counter",
+         "How often a breaker came into a state, by agent.");
+    for (size_t i = 0; i < named; i++) {
+        struct breaker_sum s = {0};
+        add_breaker(&s, list[i]);
+        put_transitions(b, list[i]->name, &s);
+    }
+    put_transitions(b, SLICE("other"), other);
+}
+
 /* An agent that is called "other" is one of the others. */
 static void put_agents(struct buf *b, const struct dispatch *d)
 {
     const struct agent **list = calloc(d->agents.len + 1, sizeof(struct agent *));
     const struct agent *a = NULL;
     struct agent_sum other = {0};
+    struct breaker_sum breakers = {0};
     size_t count = 0;
 
     ASSERT(list);
     for (size_t i = 0; (a = map_next(&d->agents, &i));) {
-        if (slice_is(a->name, "other"))
-            add_agent(&other, a);
-        else
+        if (!slice_is(a->name, "other")) {
             list[count++] = a;
+            continue;
+        }
+        add_agent(&other, a);
+        add_breaker(&breakers, a);
     }
     qsort(list, count, sizeof(struct agent *), by_name);
-    for (size_t i = AGENTS_NAMED; i < count; i++)
+    for (size_t i = AGENTS_NAMED; i < count; i++) {
         add_agent(&other, list[i]);
+        add_breaker(&breakers, list[i]);
+    }
     size_t named = count < AGENTS_NAMED ? count : AGENTS_NAMED;
     for (size_t field = 0; field < 3; field++)
         put_agent_family(b, list, named, &other, field);
+    put_breakers(b, list, named, &breakers);
     free((void *)list);
 }
 

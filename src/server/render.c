@@ -62,6 +62,10 @@ static void render_attempt(struct buf *b, const struct attempt *a, const struct 
         member_int(b, "resent", a->resent);
     if (a->tries > 0)
         member_int(b, "tries", a->tries);
+    if (a->spared) {
+        json_key(b, "spared");
+        json_bool(b, true);
+    }
     if (a->elsewhere) {
         json_key(b, "elsewhere");
         json_bool(b, true);
