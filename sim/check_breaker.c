@@ -15,6 +15,7 @@ struct told {
     int64_t told_at;   /* by the node's clock */
     int64_t opened_at; /* when it was last closed no more */
     int64_t closed_at; /* and when it was closed again */
+    int64_t let_at;    /* or let trials start */
 };
 
 static struct told told[NODES_MAX][SERVICES_MAX];
@@ -34,6 +35,8 @@ static void news(const struct node *n, struct told *x, const struct breaker *b, 
         x->opened_at = now;
     if (b->state == BREAKER_CLOSED)
         x->closed_at = now;
+    if (b->state != BREAKER_OPEN)
+        x->let_at = now;
     covered(b->by_hand                      ? COVER_BREAKER_BY_HAND
             : b->state == BREAKER_OPEN      ? COVER_BREAKER_OPEN
             : b->state == BREAKER_HALF_OPEN ? COVER_BREAKER_HALF_OPEN
@@ -101,7 +104,7 @@ bool check_hastened(const struct subject *t, uint32_t step, const struct seen_at
     for (uint32_t i = 0; i < before->attempt_count; i++)
         failed_at = max_i64(failed_at, before->attempts[i].ended_at);
     /* Another node may have written down when it failed: their clocks differ. */
-    if (!x || x->closed_at == 0 || x->closed_at + 2 * nodes.skew_max < failed_at)
+    if (!x || x->let_at == 0 || x->let_at + 2 * nodes.skew_max < failed_at)
         return false;
     covered(COVER_HASTENED);
     return true;

@@ -28,6 +28,11 @@ const struct verb *const verbs[] = {
 
     &verb_top,
     &verb_agent_list,
+    &verb_agent_get,
+    &verb_agent_set,
+    &verb_agent_reset,
+    &verb_agent_open,
+    &verb_agent_close,
     &verb_node_list,
     &verb_audit_list,
     &verb_token_create,

@@ -5,7 +5,12 @@
 
 #include "cli/verb.h"
 
+extern const struct verb verb_agent_close;
+extern const struct verb verb_agent_get;
 extern const struct verb verb_agent_list;
+extern const struct verb verb_agent_open;
+extern const struct verb verb_agent_reset;
+extern const struct verb verb_agent_set;
 extern const struct verb verb_audit_list;
 extern const struct verb verb_backup;
 extern const struct verb verb_cancel;

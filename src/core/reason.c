@@ -377,10 +377,18 @@ static enum reason_kind kind_of_ready(const struct facts *f, struct slice agent,
 
     if (!v->connected)
         return REASON_NO_AGENT;
+    if (v->held == HELD_BY_BREAKER)
+        return REASON_BREAKER;
+    if (v->held == HELD_BY_TRIALS)
+        return REASON_TRIALS;
     if (for_another)
         return REASON_OTHER_AGENT;
+    if (v->held == HELD_BY_LIMIT)
+        return REASON_LIMIT;
     if (f->full && !f->live)
         return REASON_FULL;
+    if (v->held == HELD_BY_HEALTH)
+        return REASON_HEALTH;
     if (v->free)
         return REASON_STARTING;
     return v->ahead > 0 ? REASON_QUEUED : REASON_NO_PLACE;
@@ -402,6 +410,8 @@ static void find_ready(const struct search *x, uint16_t i, int64_t at)
     struct reason *r = add(x, kind, i);
     r->agent = agent;
     r->since = ready_since(x, i, at);
+    if (kind == REASON_BREAKER)
+        r->until = v.held_until;
 }
 
 /* Neither at work nor ready, and it will be. */

@@ -59,23 +59,29 @@ static void remember(struct agent *a, const struct live *l, uint16_t step, int64
     memcpy(f->id, l->id.ptr, l->id.len);
 }
 
-/* The outage is over: what failed in it, or shortly before it was noticed, goes out now. */
-static void hasten(struct scheduler *s, struct agent *a)
+/* What failed in the outage, or shortly before it was noticed, goes out now: so many at most, and
+ * the latest first. */
+static void hasten(struct scheduler *s, struct agent *a, size_t max)
 {
-    struct recent r = a->recent;
+    struct recent *r = &a->recent;
     int64_t from = a->outage_at - a->settings.breaker.window_ms;
 
-    a->recent = (struct recent){0};
-    for (size_t i = 0; i < r.count; i++) {
-        const struct recent_failure *f = &r.list[i];
+    while (max > 0 && r->count > 0) {
+        const struct recent_failure *f = &r->list[--r->count];
         const struct event e = {.kind = EVENT_HASTEN,
                                 .step = f->step,
                                 .direction = (enum direction)f->direction,
                                 .attempt = f->attempt};
-        if (f->at >= from)
-            inbox_post_event(s, (struct slice){f->id, f->id_len}, &e);
+        if (f->at < from)
+            continue;
+        inbox_post_event(s, (struct slice){f->id, f->id_len}, &e);
+        max--;
     }
-    free(r.list);
+    r->next = 0;
+    if (r->count > 0)
+        return;
+    free(r->list);
+    *r = (struct recent){0};
 }
 
 /* ---- changes of state ---- */
@@ -114,8 +120,10 @@ static void changed(struct scheduler *s, struct agent *a, enum breaker_state was
         list_push(&s->shut, &a->shut);
     if (is == BREAKER_CLOSED) {
         link_remove(&a->shut);
-        hasten(s, a);
+        hasten(s, a, SIZE_MAX);
     }
+    if (is == BREAKER_HALF_OPEN) /* or there may be nobody to try it while all wait for later */
+        hasten(s, a, a->settings.breaker.trials);
 }
 
 /* Others have to know. When trials begin each finds out by itself. */
@@ -203,6 +211,8 @@ void breakers_count(struct scheduler *s, struct agent *a, struct live *l, uint16
                       end->began_at, now, seed ^ (uint64_t)now)) {
         changed(s, a, was);
         to_be_saved(s, a);
+    } else if (was == BREAKER_HALF_OPEN && !end->bad) {
+        hasten(s, a, 1); /* the next trial */
     }
     *end = (struct attempt_end){0};
     ls->wished = false;

@@ -54,6 +54,15 @@ static const struct example examples[] = {
     {REASON_PIVOT_HOLDS, "a! b", "claim, start a, start b, fail b, wait 4s", FREE},
     {REASON_NO_AGENT, "a b<a", "claim, start a, ok a, wait 4m", .agent = {.alike = {"paymnet", 7},
      .seen_at = -250000, .seen = {"payment-1", 9}}},
+    {REASON_BREAKER, "a b<a", "claim, start a, ok a, wait 4s", .agent = {.connected = true,
+     .free = true, .held = HELD_BY_BREAKER, .held_since = -3000, .held_until = -1,
+     .held_why = {"17 of 20 attempts failed", 24}}},
+    {REASON_TRIALS, "a", "wait 1m", .agent = {.connected = true, .free = true,
+     .held = HELD_BY_TRIALS, .held_since = -100}},
+    {REASON_LIMIT, "a", "wait 1m", .agent = {.connected = true, .free = true,
+     .held = HELD_BY_LIMIT, .held_why = {"action charge has 5 at a time", 29}}},
+    {REASON_HEALTH, "a", "wait 1m", .agent = {.connected = true, .free = true,
+     .held = HELD_BY_HEALTH}},
     {REASON_OTHER_AGENT, "a b", "wait 1m", FREE, .facts = {.waiting_for = {"payment", 7}}},
     {REASON_IN_DOUBT, "a b<a", "claim, start a, ok a, start b, doubt b, wait 4s", FREE},
     {REASON_DEFERRED, "defers=3 a2",
@@ -104,6 +113,9 @@ static void see_agent(void *arg, int step, struct slice name, struct agent_view 
 
     *ret = g->example.agent;
     ret->seen_at = from(g, ret->seen_at);
+    ret->held_since = from(g, ret->held_since);
+    if (ret->held_until) /* 2 s from now */
+        ret->held_until = g->kit.now + 2000;
 }
 
 static void see_attempt(void *arg, int step, const struct attempt *a, struct attempt_view *ret)

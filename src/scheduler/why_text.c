@@ -193,6 +193,43 @@ static void say_places(struct buf *b, const struct agent_view *v)
         buf_fmt(b, ": %.*s", SLICE_ARG(v->who));
 }
 
+static void say_breaker(struct buf *b, const struct why *y, const struct reason *r,
+                        const struct agent_view *v)
+{
+    say_what(b, y, r, true);
+    buf_fmt(b, " is ready, and the breaker of agent %.*s ", SLICE_ARG(r->agent));
+    if (r->kind == REASON_TRIALS)
+        buf_str(b, "is half-open: a few other steps try whether its service is back.");
+    else if (v->held_until == 0)
+        buf_str(b, "was opened by hand ");
+    else
+        buf_str(b, "opened ");
+    if (r->kind == REASON_TRIALS)
+        return;
+    say_ago(b, y, v->held_since);
+    if (v->held_why.ptr) {
+        buf_str(b, ": ");
+        quote(b, v->held_why);
+    }
+    buf_byte(b, '.');
+}
+
+static void say_held(struct buf *b, const struct why *y, const struct reason *r,
+                     const struct agent_view *v)
+{
+    say_what(b, y, r, true);
+    if (r->kind == REASON_LIMIT) {
+        buf_str(b, " is ready, and a limit is reached: ");
+        quote(b, v->held_why);
+        buf_byte(b, '.');
+    } else {
+        buf_fmt(b,
+                " is ready, and the instances of agent %.*s that have free places do badly: they "
+                "get trials only.",
+                SLICE_ARG(r->agent));
+    }
+}
+
 static void say_ready(struct buf *b, const struct why *y, const struct reason *r)
 {
     struct agent_view v = {0};
@@ -200,6 +237,14 @@ static void say_ready(struct buf *b, const struct why *y, const struct reason *r
     y->facts->agent(y->facts->arg, r->step, r->agent, &v);
     if (r->kind == REASON_NO_AGENT) {
         say_no_agent(b, y, r, &v);
+        return;
+    }
+    if (r->kind == REASON_BREAKER || r->kind == REASON_TRIALS) {
+        say_breaker(b, y, r, &v);
+        return;
+    }
+    if (r->kind == REASON_LIMIT || r->kind == REASON_HEALTH) {
+        say_held(b, y, r, &v);
         return;
     }
     say_what(b, y, r, true);
@@ -364,6 +409,10 @@ void why_text(struct buf *b, const struct why *y, const struct reason *r)
         [REASON_HOLDING] = say_stop,
         [REASON_PIVOT_HOLDS] = say_stop,
         [REASON_NO_AGENT] = say_ready,
+        [REASON_BREAKER] = say_ready,
+        [REASON_TRIALS] = say_ready,
+        [REASON_LIMIT] = say_ready,
+        [REASON_HEALTH] = say_ready,
         [REASON_OTHER_AGENT] = say_ready,
         [REASON_IN_DOUBT] = say_sleeping,
         [REASON_DEFERRED] = say_sleeping,

@@ -212,6 +212,12 @@ void admin_token_tell(struct server *sv);                                 /* in 
 void audit_get(struct server *sv, struct http_request *r);
 void render_audit(struct buf *b, const struct audit *a);
 
+/* agents.c */
+void agent_get(struct server *sv, struct http_request *r);
+void agent_put(struct server *sv, struct http_request *r);
+void agent_delete(struct server *sv, struct http_request *r);
+void breaker_post(struct server *sv, struct http_request *r);
+
 /* backup.c */
 void backup_post(struct server *sv, struct http_request *r);
 void backup_flushed(struct server *sv, struct http_request *r); /* its reader has taken all */
@@ -244,6 +250,10 @@ void nodes_refuse(struct server *sv, struct http_request *r);
 void healthz_get(struct server *sv, struct http_request *r);
 void readyz_get(struct server *sv, struct http_request *r);
 void agents_get(struct server *sv, struct http_request *r);
+/* The members of an agent, as lists show it. */
+void render_agent(struct buf *b, const struct agent *a, int64_t now);
+/* Why the steps that wait for it do: a word of the API. NULL: nothing holds them. */
+const char *agent_held_by(const struct agent *a, int64_t now);
 void stats_get(struct server *sv, struct http_request *r);
 void metrics_get(struct server *sv, struct http_request *r);
 

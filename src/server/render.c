@@ -60,6 +60,10 @@ static void render_attempt(struct buf *b, const struct attempt *a, const struct 
     member(b, "effect", slice_of(effect_text(a->effect)));
     if (a->resent > 0)
         member_int(b, "resent", a->resent);
+    if (a->spared) {
+        json_key(b, "spared");
+        json_bool(b, true);
+    }
     if (a->output.json.ptr)
         member_raw(b, "output", a->output.json);
     if (a->error.code.ptr)

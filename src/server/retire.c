@@ -226,7 +226,7 @@ void retire_post(struct server *sv, struct http_request *r)
         || !members_ok(r, j, NAMES("ended_before", "older_than", "states", "dry_run", "cursor"),
                        "a request to delete"))
         return;
-    if (read_moment(r, j, server_now_at_least(sv), &part.ended_before) && read_states(r, j, &part.states)
-        && read_rest(r, j, &part) && asks_have_room(sv, r, 0))
+    if (read_moment(r, j, server_now_at_least(sv), &part.ended_before)
+        && read_states(r, j, &part.states) && read_rest(r, j, &part) && asks_have_room(sv, r, 0))
         call_begin(sv, r, &part);
 }
