@@ -15,6 +15,7 @@
  *   check_nodes.c  who may lead, take over, and claim
  *   check_why.c    what is told of why a task waits comes true
  *   check_told.c   what is told of changes; that heartbeats change nothing
+ *   check_limits.c how much is at work at a time, and how fast it may begin
  *   check_breaker.c  who is held back by a breaker, and what is spared
  */
 
@@ -50,6 +51,11 @@ void check_claim(const struct claim *c);                        /* before its ro
 
 void check_start(const struct subject *t, uint32_t step, const struct seen *old,
                  const struct seen *new, const struct seen_attempt *a);
+
+void check_limits_begin(void);
+void check_limits_changed(void);
+void check_limits(void); /* after each batch was shown */
+void check_limit_start(const struct subject *t, uint32_t step, const struct seen_attempt *a);
 
 void check_breakers_begin(void);
 void check_breakers(const struct node *n); /* after each of its turns */

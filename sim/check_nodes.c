@@ -2,6 +2,7 @@
 
 #include "sim/check.h"
 #include "sim/coverage.h"
+#include "sim/outage.h"
 #include "sim/weather.h"
 #include "sim/world.h"
 
@@ -168,7 +169,7 @@ static void check_fairness(const struct claim *c)
 {
     int64_t last = INT64_MIN;
 
-    if (c->kind != CLAIM_AGENT)
+    if (c->kind != CLAIM_AGENT || outage_limits()) /* there are lines beside lines then */
         return;
     for (size_t i = 0; i < c->row_count; i++)
         last = max_i64(last, rank_of(subject_find(c->rows[i].id)));
@@ -254,7 +255,7 @@ static void check_served(const struct node *n, const struct subject *t, uint32_t
 void check_starts(const struct node *n, const struct batch *b)
 {
     if (nodes_quiet_since() + SETTLED_MS > world.now || weather.store_ms > SLOW_MS || n->narrow
-        || n->short_batches)
+        || n->short_batches || outage_limits())
         return;
     for (size_t i = 0; i < b->change_count; i++) {
         const struct subject *t = subject_find(b->changes[i].row.id);

@@ -105,6 +105,7 @@ void check_start(const struct subject *t, uint32_t step, const struct seen *old,
         must(&b, a->started_at >= before->wait_until || check_hastened(t, step, a, before),
              "a try waits as long as it should");
     check_breaker_start(t, step, a);
+    check_limit_start(t, step, a);
     if (a->direction == DIRECTION_FORWARD)
         check_forward(&b);
     else

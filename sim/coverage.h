@@ -78,6 +78,10 @@
     X(DEFERRED,           "extended waits")                                                       \
     X(DROPPED,            "steps with more attempts than are kept")                               \
     X(OUTAGE,             "services that went away")                                              \
+    X(LIMIT_CONCURRENCY,  "limits of what is at work that were reached")                           \
+    X(LIMIT_RATE,         "limits of what begins that were reached")                               \
+    X(LIMIT_NODES,        "limits shared by nodes that were reached")                              \
+    X(LIMITS_CHANGED,     "limits changed while the nodes ran")                                    \
     X(BREAKER_OPEN,       "breakers that opened")                                                 \
     X(BREAKER_HALF_OPEN,  "breakers that let trials start")                                       \
     X(BREAKER_CLOSED,     "breakers that closed")                                                 \

@@ -137,6 +137,7 @@ static void show_batch(struct disk *d, struct batch *b, bool told)
     }
     check_requests(d->node, b);
     check_starts(d->node, b);
+    check_limits();
     for (size_t i = 0; i < b->claim_count; i++) {
         check_claim(&b->claims[i]);
         for (size_t k = 0; k < b->claims[i].row_count; k++)

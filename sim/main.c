@@ -60,6 +60,7 @@ static uint64_t run(uint64_t seed, const struct options *o, bool heartbeats)
     check_nodes_begin();
     check_breakers_begin();
     long_begin();
+    check_limits_begin();
     flows_draw(flows, flow_count, &nodes.registry);
     people_begin(o->tasks ? o->tasks : 1 + below(chance(100) ? 60 : 15), first_act, flow_count,
                  flows);

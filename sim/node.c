@@ -290,6 +290,17 @@ static void reads_definitions(struct node *n)
         library_knows(n->library, known);
 }
 
+static void says_what_it_does(const struct scheduler_config *c, unsigned roles)
+{
+    const struct node_row row = {.name = c->node, .boot = c->boot, .roles = roles};
+    struct error e = {0};
+
+    if (!c->shared)
+        return;
+    enum err err = inner->ops->node_put(inner, &row, &e);
+    ASSERT(err == ERR_OK);
+}
+
 static void node_boot(struct node *n)
 {
     uint32_t live_max = chance(150) ? 1 + below(6) : 0;
@@ -333,6 +344,7 @@ static void node_boot(struct node *n)
     const struct supervisor_config supervision = {.holder = text_of("%s", n->me)};
     disk_boot(&n->disk);
     n->roles = nodes.roles[n->name];
+    says_what_it_does(&config, n->roles);
     reads_definitions(n);
     n->scheduler =
         scheduler_new(&config, &n->disk.queue, &n->registry, nodes.key, &clock, &outside);

@@ -7,7 +7,8 @@
  * one by hand, and close it again.
  */
 
-#include "base/base.h"
+#include "dispatch/settings.h"
+#include "sim/flow.h"
 
 void outage_begin(void);
 void outage_calm(void); /* all are there; what was opened by hand is closed */
@@ -15,6 +16,12 @@ bool outage_of(uint32_t service);
 
 /* As an operator does it, at any node that is there; it may fail. */
 void outage_by_hand(uint32_t service, bool open);
+/* What is set of that service, or of one of its actions (step i forward: 1 + i; its undo: 1 +
+ * FLOW_STEPS_MAX + i). 0: no limit. */
+enum { LIMITS_MAX = 1 + 2 * FLOW_STEPS_MAX };
+extern struct limit limits[SERVICES_MAX][LIMITS_MAX];
+bool outage_limits(void); /* is there any? */
+
 /* What everybody has set of that agent. */
 void outage_settings(uint32_t service, struct slice text);
 

@@ -289,6 +289,7 @@ static void begin(uint64_t seed, bool loud)
     nodes_clocks_are(shared ? between(0, 200) : 0);
     check_nodes_begin();
     check_breakers_begin();
+    check_limits_begin();
     outage_begin();
     long_begin_scene();
     flow = scene->flow;

@@ -70,6 +70,8 @@ void weather_draw(void)
     weather.roles = chance(250);
     weather.failover_ms = chance(600) ? 0 : spread(20000, 5 * MS_PER_MIN);
     weather.standby_clock = some(1000);
+    weather.limits = chance(500) ? 0 : (uint32_t)between(100, 700);
+    weather.limits_ms = chance(700) ? 0 : spread(5000, 5 * MS_PER_MIN);
     weather.breakers = chance(700);
     weather.service_ms = mean_time(10000, 5 * MS_PER_MIN);
     weather.hand_ms = chance(700) ? 0 : spread(10000, 5 * MS_PER_MIN);

@@ -19,6 +19,8 @@ struct weather {
     bool records; /* they know what was begun before they were started */
     uint32_t undo_refuses, names_retry_after, ignores_stop,
         deaf;                    /* deaf: dies before it reads the answer */
+    uint32_t limits;             /* of agents and actions: how likely each is */
+    int64_t limits_ms;           /* mean time between changes of them; 0: none */
     bool breakers;               /* that open sooner than by default */
     int64_t service_ms, hand_ms; /* mean times between outages of services; of hands on breakers */
     /* the store, of each transaction */

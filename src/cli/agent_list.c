@@ -2,8 +2,8 @@
 #include "cli/table.h"
 #include "cli/verbs.h"
 
-static const char *const heads[] = {"AGENT",   "WAITING",   "INSTANCE", "PLACES",
-                                    "IN WORK", "LAST SEEN", NULL};
+static const char *const heads[] = {"AGENT",   "WAITING", "HELD BY",   "INSTANCE", "PLACES",
+                                    "IN WORK", "HEALTH",  "LAST SEEN", NULL};
 
 static const struct json *named(const struct json *agents, struct slice name)
 {
@@ -19,13 +19,28 @@ static void add_head(struct table *t, struct slice name, bool connected, const s
     table_add_look(t, connected ? LOOK_PLAIN : LOOK_BAD, name);
     table_add_number(t, json_get_int(counted, "waiting_steps", 0)
                             + json_get_int(counted, "waiting_tasks", 0));
+    struct slice held = json_get_text(counted, "held_by");
+    table_add_look(t, slice_is(held, "no-place") ? LOOK_PLAIN : LOOK_BAD, held);
+}
+
+/* "8"; "2 of 8" where it is given less than it announced. */
+static void add_places(struct table *t, const struct json *instance)
+{
+    int64_t given = json_get_int(instance, "places_given", 0);
+    int64_t places = json_get_int(instance, "places", 0);
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    if (given < places)
+        buf_fmt(&b, "%" PRId64 " of ", given);
+    buf_fmt(&b, "%" PRId64, places);
+    table_add_look(t, given < places ? LOOK_BAD : LOOK_PLAIN, buf_view(&b));
 }
 
 static void add_missing(struct table *t, const struct json *counted)
 {
     add_head(t, json_get_text(counted, "agent"), false, counted);
     table_add_look(t, LOOK_BAD, SLICE("not connected"));
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         table_add(t, SLICE_NONE);
 }
 
@@ -42,8 +57,10 @@ static void add(struct table *t, const struct json *agent, const struct json *co
     for (const struct json *j = instances->child; j; j = j->next) {
         add_head(t, json_get_text(agent, "agent"), connected, counted ? counted : agent);
         table_add(t, json_get_text(j, "instance"));
-        table_add(t, json_get_raw(j, "places"));
+        add_places(t, j);
         table_add(t, json_get_raw(j, "open_attempts"));
+        struct slice health = json_get_text(j, "health");
+        table_add_look(t, slice_is(health, "good") ? LOOK_PLAIN : LOOK_BAD, health);
         table_add_time(t, json_get_text(j, "seen_at"));
     }
 }
@@ -89,7 +106,8 @@ const struct verb verb_agent_list = {
     .summary = "list the agents and their instances",
     .about = "Lists the agents that the server has heard of, and those that tasks wait for: how "
              "many wait "
-             "for each, and its instances with their places, what they have in work, and when "
+             "for each and what holds that back, and its instances with their places, what they "
+             "have in work, how they do (good, poor or ill, compared with the others), and when "
              "they were last heard of.",
     .examples = {{"intact agent list", "who is connected, and where does work pile up?"},
                  {"intact agent list --json | jq -r '.agents[] | select(.connected | not).agent'",

@@ -264,6 +264,9 @@ static void draw_agent(const struct top *t, const struct agent_row *r, struct li
     else
         buf_byte(&since, '-');
     cell(l, first ? LOOK_PLAIN : LOOK_FAINT, since.ptr, NUMBER_WIDTH);
+    struct slice held = json_get_text(a, "held_by");
+    if (held.ptr)
+        line_fmt(l, LOOK_BAD, "  %.*s", SLICE_ARG(held));
     line_end(l);
 }
 
@@ -275,6 +278,7 @@ static void draw_agent_titles(struct line *l)
     line_cell(l, LOOK_TITLE, SLICE("AGENT"), AGENT_WIDTH);
     for (size_t i = 0; i < COUNT_OF(titles); i++)
         cell(l, LOOK_TITLE, titles[i], NUMBER_WIDTH);
+    line_text(l, LOOK_TITLE, SLICE("  HELD BY"));
     line_end(l);
 }
 

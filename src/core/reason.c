@@ -399,8 +399,12 @@ static enum reason_kind kind_of_ready(const struct facts *f, struct slice agent,
         return REASON_TRIALS;
     if (for_another)
         return REASON_OTHER_AGENT;
+    if (v->held == HELD_BY_LIMIT)
+        return REASON_LIMIT;
     if (f->full && !f->live)
         return REASON_FULL;
+    if (v->held == HELD_BY_HEALTH)
+        return REASON_HEALTH;
     if (v->free)
         return REASON_STARTING;
     return v->ahead > 0 ? REASON_QUEUED : REASON_NO_PLACE;

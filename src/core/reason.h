@@ -35,6 +35,8 @@
     X(NO_AGENT, "no-agent", "a step is ready, and no instance of its agent is connected")         \
     X(BREAKER, "breaker-open", "a step is ready, and the breaker of its agent is open")           \
     X(TRIALS, "breaker-trials", "a step is ready, and its agent's breaker lets a few others try") \
+    X(LIMIT, "limit", "a step is ready, and a limit of its agent or action is reached")           \
+    X(HEALTH, "health", "a step is ready, and only instances that do badly have free places")     \
     X(OTHER_AGENT, "other-agent", "a step is ready, but its task waits for the agent of another") \
     X(IN_DOUBT, "in-doubt", "a compensation waits until nobody can be at work on the step")       \
     X(DEFERRED, "deferred", "a step is in an extended wait before its next try")                  \
@@ -101,7 +103,13 @@ struct agent_view {
     struct slice seen;   /* the instance that was heard of last, or NONE */
     struct slice alike;  /* a connected agent whose name looks much the same, or NONE */
     struct slice who;    /* "i-1 (3), i-2 (1)": where the places are taken */
-    enum { HELD_BY_NOTHING, HELD_BY_BREAKER, HELD_BY_TRIALS } held; /* of its breaker */
+    enum {
+        HELD_BY_NOTHING,
+        HELD_BY_BREAKER,
+        HELD_BY_TRIALS,
+        HELD_BY_LIMIT, /* held_why: which one */
+        HELD_BY_HEALTH
+    } held;
     int64_t held_since, held_until; /* until 0: until somebody closes it */
     struct slice held_why;          /* or NONE */
 };

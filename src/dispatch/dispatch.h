@@ -182,8 +182,8 @@ bool lane_is_too_long(const struct lane *l, int64_t now); /* some of them should
 size_t lane_excess(const struct lane *l, int64_t now);    /* how many */
 int64_t lane_rank(const struct lane *l, int64_t rank);    /* the rank of a task in the store */
 
-/* Which limit holds it now: 0 none, or the lane's, or the agent's. */
-enum held_by { HELD_BY_NOTHING, HELD_BY_ACTION, HELD_BY_AGENT };
+/* Whose limit holds it now. */
+enum held_by { HELD_BY_NO_LIMIT, HELD_BY_ACTION, HELD_BY_AGENT };
 enum held_by lane_held_by(const struct lane *l, int64_t now);
 
 /* ---- health ---- */
@@ -191,6 +191,9 @@ enum held_by lane_held_by(const struct lane *l, int64_t now);
 /* The next call of the agent whose instance may be given work; it stays in its turn. NULL: there is
  * none now. */
 struct work *dispatch_next_call(struct dispatch *d, struct agent *a, int64_t now);
+
+/* Is there such a call? Changes nothing. */
+bool agent_has_call(const struct agent *a, int64_t now);
 
 /* Is there no instance that is connected and better off than this one? */
 bool instance_is_last(const struct instance *i, int64_t now);

@@ -318,7 +318,7 @@ enum held_by lane_held_by(const struct lane *l, int64_t now)
 {
     if (is_full(&l->limiter, now))
         return HELD_BY_ACTION;
-    return is_full(&l->agent->limiter, now) ? HELD_BY_AGENT : HELD_BY_NOTHING;
+    return is_full(&l->agent->limiter, now) ? HELD_BY_AGENT : HELD_BY_NO_LIMIT;
 }
 
 /* ---- health ---- */
@@ -368,4 +368,12 @@ struct work *dispatch_next_call(struct dispatch *d, struct agent *a, int64_t now
         list_push(&a->calls, next);
     }
     return NULL;
+}
+
+bool agent_has_call(const struct agent *a, int64_t now)
+{
+    for (struct link *l = a->calls.next; l != &a->calls; l = l->next)
+        if (may_begin(CONTAINER_OF(l, struct work, turn)->instance, now))
+            return true;
+    return false;
 }

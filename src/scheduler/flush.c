@@ -377,10 +377,10 @@ static void gather_claims(struct scheduler *s, struct job *j)
     j->batch.claims = arena_alloc(&j->arena, CLAIMS_MAX * sizeof *j->batch.claims);
     if (s->taking_over) /* what it was at work on: until that is known, limits let nothing begin */
         (void)add_claim(s, j, CLAIM_BOOT);
+    if (s->reclaiming && s->stats.live < 2 * s->config.live_max)
+        (void)add_claim(s, j, CLAIM_NODE);
     if (s->stats.live >= s->config.live_max)
         return;
-    if (s->reclaiming)
-        (void)add_claim(s, j, CLAIM_NODE);
     if (s->time_next_at != 0 && s->time_next_at <= scheduler_now(s))
         (void)add_claim(s, j, CLAIM_TIME);
     /* Begins where the last batch ended, if that had more agents to claim for than claims. */

@@ -7,8 +7,8 @@
  * through everything that makes us forget for a while what is at work:
  *
  *   - a task that is read again (after a conflict, say) counts as it did until its row is here;
- *   - after a start, and after a claim of unknown outcome, nothing begins that has a limit until
- *     all that is ours was found;
+ *   - after a start, after a claim of unknown outcome, and when another node has died, nothing
+ *     begins that has a limit until all that is ours was found;
  *   - what another node took from us counts there now, but that node had its part of the limit in
  *     use: here it counts until its complete-by, when it must be over.
  */
@@ -121,14 +121,16 @@ int64_t limits_next(const struct scheduler *s)
 
 void limits_look(struct scheduler *s)
 {
-    if (s->uncounted && !s->taking_over && !s->looking && !s->job && list_empty(&s->loads)
-        && list_empty(&s->puzzled))
+    if (s->uncounted && !s->taking_over && !s->reclaiming && !s->looking && !s->job
+        && list_empty(&s->loads) && list_empty(&s->puzzled))
         s->uncounted = false;
 }
 
 bool limits_may_start(const struct scheduler *s, const struct agent *a)
 {
-    return !a->limited || (!s->uncounted && (!s->config.shared || shared_may_claim(s)));
+    bool full = s->stats.live >= 2 * s->config.live_max; /* nothing is taken over */
+
+    return !a->limited || ((full || !s->uncounted) && (!s->config.shared || shared_may_claim(s)));
 }
 
 void limits_share(struct scheduler *s, const struct survey *v)

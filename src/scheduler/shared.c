@@ -154,6 +154,7 @@ static void look_after(struct scheduler *s, const struct survey *v)
 {
     s->polling |= v->requested;
     s->reclaiming |= v->orphans;
+    s->uncounted |= v->orphans;
     if (v->due_at != 0 && (s->time_next_at == 0 || v->due_at < s->time_next_at))
         s->time_next_at = v->due_at;
     for (size_t i = 0; i < v->agent_count; i++) {

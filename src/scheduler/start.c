@@ -155,7 +155,7 @@ static bool is_better(const struct lane *l, const struct lane *than, int64_t now
 {
     if (lane_is_served(l, now) != lane_is_served(than, now))
         return lane_is_served(l, now);
-    return lane_held_by(l, now) == HELD_BY_NOTHING && lane_held_by(than, now) != HELD_BY_NOTHING;
+    return lane_held_by(l, now) == HELD_BY_NO_LIMIT && lane_held_by(than, now) != HELD_BY_NO_LIMIT;
 }
 
 /* Is all that runs of it elsewhere, and nothing else near? Then it need not be in memory: it is

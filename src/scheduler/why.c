@@ -1,5 +1,6 @@
 #include "scheduler/why.h"
 
+#include "base/when.h"
 #include "config/reader.h"
 #include "scheduler/internal.h"
 #include "store/row.h"
@@ -7,7 +8,9 @@
 /* Whom the callbacks of the facts ask. */
 struct witness {
     const struct scheduler *scheduler;
-    const struct live *live; /* NULL: the task is in the store alone */
+    const struct live *live;         /* NULL: the task is in the store alone */
+    const struct workflow *workflow; /* NULL: not known here */
+    bool undo;
     struct slice task;
     int64_t now;
     struct arena *arena;
@@ -81,6 +84,45 @@ static void look_at_breaker(const struct witness *y, const struct agent *a, stru
         ret->held_why = arena_copy(y->arena, slice_of(b->reason));
 }
 
+static void say_limit(struct buf *b, const struct limit *whole, const struct limiter *l,
+                      struct slice name, const char *what)
+{
+    static const char *const units[] = {"second", "minute", "hour"};
+    size_t unit = whole->rate_ms > MS_PER_MIN ? 2 : whole->rate_ms > MS_PER_S ? 1 : 0;
+    bool full = l->by_concurrency && l->open >= l->most;
+
+    if (full && l->most == whole->concurrency)
+        buf_fmt(b, "%s %.*s has %u at a time", what, SLICE_ARG(name), whole->concurrency);
+    else if (full)
+        buf_fmt(b, "%s %.*s has %u at a time, %u of them at this node", what, SLICE_ARG(name),
+                whole->concurrency, l->most);
+    else
+        buf_fmt(b, "%s %.*s begins %u in a %s", what, SLICE_ARG(name), whole->rate_count,
+                units[unit]);
+}
+
+static void look_at_limits(const struct witness *y, const struct agent *a, int step,
+                           struct agent_view *ret)
+{
+    const struct workflow_step *ws = y->workflow ? &y->workflow->steps[step] : NULL;
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    if (!ws || ret->held != HELD_BY_NOTHING)
+        return;
+    const struct lane *l = map_get(&a->lanes, y->undo ? ws->undo.action : ws->call.action);
+    enum held_by by = l ? lane_held_by(l, y->now) : HELD_BY_NO_LIMIT;
+    if (by == HELD_BY_ACTION)
+        say_limit(&b, &l->limit, &l->limiter, l->action, "action");
+    else if (by == HELD_BY_AGENT)
+        say_limit(&b, &a->limit, &a->limiter, a->name, "agent");
+    if (by != HELD_BY_NO_LIMIT) {
+        ret->held = HELD_BY_LIMIT;
+        ret->held_why = arena_copy(y->arena, buf_view(&b));
+    } else if (ret->free && !agent_has_call(a, y->now)) {
+        ret->held = HELD_BY_HEALTH;
+    }
+}
+
 static struct slice name_like(const struct witness *y, struct slice name)
 {
     const struct agent *a = NULL;
@@ -106,6 +148,7 @@ static void see_agent(void *arg, int step, struct slice name, struct agent_view 
         look_at_instances(y, a, ret);
         look_at_queue(y, a, step, ret);
         look_at_breaker(y, a, ret);
+        look_at_limits(y, a, step, ret);
     }
     if (!ret->connected)
         ret->alike = name_like(y, name);
@@ -146,7 +189,9 @@ void scheduler_facts(const struct scheduler *s, const struct task *t, const stru
     const struct live *l = map_get(&s->lives, t->id);
     struct witness *y = arena_alloc(a, sizeof *y);
 
-    *y = (struct witness){s, l, t->id, scheduler_now(s), a};
+    const struct definition *d = registry_find(s->workflows, row->workflow, row->version);
+    *y = (struct witness){
+        s, l, d ? &d->workflow : NULL, t->direction == DIRECTION_UNDO, t->id, scheduler_now(s), a};
     *ret = (struct facts){
         .now = y->now,
         .owner = owner_of(s, row->locked_by),

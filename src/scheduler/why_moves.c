@@ -169,6 +169,15 @@ static void move_breaker(struct buf *b, const struct why *y, const struct reason
     buf_fmt(b, "\nintact agent close %.*s", SLICE_ARG(r->agent));
 }
 
+static void move_limit(struct buf *b, const struct why *y, const struct reason *r)
+{
+    (void)y;
+    buf_fmt(b,
+            "It starts by itself when others have ended, or the rate has room. To look at the "
+            "limits:\nintact agent get %.*s",
+            SLICE_ARG(r->agent));
+}
+
 static void move_elsewhere(struct buf *b, const struct why *y, const struct reason *r)
 {
     bool odd = y->task->id.len > 0 && y->task->id.ptr[0] == '-';
@@ -230,6 +239,9 @@ static const char *const fixed[REASON_KINDS] = {
     [REASON_STARTING] = "Nothing needs to be done: it starts at once.",
     [REASON_TRIALS] =
         "When they succeed, all that waits starts at once; if one fails, the breaker opens again.",
+    [REASON_HEALTH] =
+        "It starts when another instance has a free place, or at the next trial. Look "
+        "after those that do badly:\nintact agent list",
     [REASON_UNDO_AFTER] = "It starts by itself when they have ended.",
     [REASON_AFTER] = "It starts by itself when they have ended.",
     [REASON_LATE] = "Nothing more comes of that.",
@@ -282,7 +294,7 @@ void why_moves(struct buf *b, const struct why *y, const struct reason *r)
         [REASON_GRACE] = move_open,           [REASON_STOPPING] = move_open,
         [REASON_UNDOING] = move_open,         [REASON_RUNNING] = move_open,
         [REASON_COMPLETE_BY] = move_deadline, [REASON_MORE] = move_more,
-        [REASON_BREAKER] = move_breaker,
+        [REASON_BREAKER] = move_breaker,      [REASON_LIMIT] = move_limit,
     };
     ASSERT(r->kind < REASON_KINDS && (fixed[r->kind] || move[r->kind]));
     if (fixed[r->kind])

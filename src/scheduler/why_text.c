@@ -214,6 +214,22 @@ static void say_breaker(struct buf *b, const struct why *y, const struct reason 
     buf_byte(b, '.');
 }
 
+static void say_held(struct buf *b, const struct why *y, const struct reason *r,
+                     const struct agent_view *v)
+{
+    say_what(b, y, r, true);
+    if (r->kind == REASON_LIMIT) {
+        buf_str(b, " is ready, and a limit is reached: ");
+        quote(b, v->held_why);
+        buf_byte(b, '.');
+    } else {
+        buf_fmt(b,
+                " is ready, and the instances of agent %.*s that have free places do badly: they "
+                "get trials only.",
+                SLICE_ARG(r->agent));
+    }
+}
+
 static void say_ready(struct buf *b, const struct why *y, const struct reason *r)
 {
     struct agent_view v = {0};
@@ -225,6 +241,10 @@ static void say_ready(struct buf *b, const struct why *y, const struct reason *r
     }
     if (r->kind == REASON_BREAKER || r->kind == REASON_TRIALS) {
         say_breaker(b, y, r, &v);
+        return;
+    }
+    if (r->kind == REASON_LIMIT || r->kind == REASON_HEALTH) {
+        say_held(b, y, r, &v);
         return;
     }
     say_what(b, y, r, true);
@@ -399,6 +419,8 @@ void why_text(struct buf *b, const struct why *y, const struct reason *r)
         [REASON_NO_AGENT] = say_ready,
         [REASON_BREAKER] = say_ready,
         [REASON_TRIALS] = say_ready,
+        [REASON_LIMIT] = say_ready,
+        [REASON_HEALTH] = say_ready,
         [REASON_OTHER_AGENT] = say_ready,
         [REASON_IN_DOUBT] = say_sleeping,
         [REASON_DEFERRED] = say_sleeping,

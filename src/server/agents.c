@@ -36,19 +36,20 @@ static void answer_agent(struct server *sv, struct http_request *r, struct slice
     const struct breaker closed = {0};
 
     json_open(&b, '{');
-    json_key(&b, "agent");
-    json_string(&b, name);
-    json_key(&b, "connected");
-    json_bool(&b, a && dispatch_is_connected(a, server_now(sv)));
     json_key(&b, "settings");
     settings_write(&b, a ? &a->settings : &nothing);
-    json_key(&b, "breaker");
-    breaker_render(&b, a ? &a->breaker : &closed);
-    json_key(&b, "instances");
-    if (a)
-        render_instances(&b, a);
-    else
+    if (a) {
+        render_agent(&b, a, server_now(sv));
+    } else {
+        json_key(&b, "agent");
+        json_string(&b, name);
+        json_key(&b, "connected");
+        json_bool(&b, false);
+        json_key(&b, "breaker");
+        breaker_render(&b, &closed);
+        json_key(&b, "instances");
         buf_str(&b, "[]");
+    }
     json_close(&b, '}');
     answer_json(r, 200, &b, NULL);
 }

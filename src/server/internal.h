@@ -258,7 +258,10 @@ void nodes_refuse(struct server *sv, struct http_request *r);
 void healthz_get(struct server *sv, struct http_request *r);
 void readyz_get(struct server *sv, struct http_request *r);
 void agents_get(struct server *sv, struct http_request *r);
-void render_instances(struct buf *b, const struct agent *a);
+/* The members of an agent, as lists show it. */
+void render_agent(struct buf *b, const struct agent *a, int64_t now);
+/* Why the steps that wait for it do: a word of the API. NULL: nothing holds them. */
+const char *agent_held_by(const struct agent *a, int64_t now);
 void stats_get(struct server *sv, struct http_request *r);
 void metrics_get(struct server *sv, struct http_request *r);
 

@@ -244,7 +244,9 @@ static int by_name(const void *x, const void *y)
 }
 
 struct agent_sum {
-    uint64_t waiting, parked, instances;
+    uint64_t waiting, parked, instances, limited;
+    uint64_t times_limited;
+    uint64_t health[HEALTH_STATE_COUNT];
 };
 
 static void add_agent(struct agent_sum *s, const struct agent *a)
@@ -252,6 +254,13 @@ static void add_agent(struct agent_sum *s, const struct agent *a)
     s->waiting += a->waiting;
     s->parked += a->parked;
     s->instances += a->instances.len;
+    s->times_limited += a->times_held;
+    const struct lane *l = NULL;
+    for (size_t i = 0; a->waiting > 0 && (l = map_next(&a->lanes, &i));)
+        s->limited += a->held || l->held ? l->queue.len : 0;
+    const struct instance *in = NULL;
+    for (size_t i = 0; (in = map_next(&a->instances, &i));)
+        s->health[in->health.state]++;
 }
 
 static void agent_line(struct buf *b, const char *name, struct slice agent, uint64_t v)
@@ -270,6 +279,7 @@ static void put_agent_family(struct buf *b, const struct agent *const *list, siz
         {"intact_agent_waiting_steps", "Steps that wait for a place, by agent."},
         {"intact_agent_parked_calls", "Work calls without work, by agent."},
         {"intact_agent_instances", "Instances that this node has heard of, by agent."},
+        {"intact_agent_limited", "Steps that wait because of a limit, by agent."},
     };
 
     head(b, families[field].name, "gauge", families[field].help);
@@ -282,8 +292,36 @@ static void put_agent_family(struct buf *b, const struct agent *const *list, siz
         agent_line(b, families[field].name, i == named ? SLICE("other") : list[i]->name,
                    field == 0   ? s.waiting
                    : field == 1 ? s.parked
-                                : s.instances);
+                   : field == 2 ? s.instances
+                                : s.limited);
     }
+}
+
+static void put_health(struct buf *b, struct slice agent, const struct agent_sum *s)
+{
+    for (size_t i = 0; i < HEALTH_STATE_COUNT; i++) {
+        buf_str(b, "intact_instance_health{agent=\"");
+        label_value(b, agent);
+        buf_fmt(b, "\",health=\"%s\"} %" PRIu64 "\n", health_state_text((enum health_state)i),
+                s->health[i]);
+    }
+}
+
+static void put_routing(struct buf *b, const struct agent *const *list, size_t named,
+                        const struct agent_sum *other)
+{
+    head(b, "intact_agent_limited_total", "counter",
+         "How often a limit had no room for a step that waited, by agent.");
+    for (size_t i = 0; i < named; i++)
+        agent_line(b, "intact_agent_limited_total", list[i]->name, list[i]->times_held);
+    agent_line(b, "intact_agent_limited_total", SLICE("other"), other->times_limited);
+    head(b, "intact_instance_health", "gauge", "Instances, by agent and health.");
+    for (size_t i = 0; i < named; i++) {
+        struct agent_sum s = {0};
+        add_agent(&s, list[i]);
+        put_health(b, list[i]->name, &s);
+    }
+    put_health(b, SLICE("other"), other);
 }
 
 /* ---- breakers: of the others that of the worst, and their transitions together ---- */
@@ -353,8 +391,9 @@ static void put_agents(struct buf *b, const struct dispatch *d)
         add_breaker(&breakers, list[i]);
     }
     size_t named = count < AGENTS_NAMED ? count : AGENTS_NAMED;
-    for (size_t field = 0; field < 3; field++)
+    for (size_t field = 0; field < 4; field++)
         put_agent_family(b, list, named, &other, field);
+    put_routing(b, list, named, &other);
     put_breakers(b, list, named, &breakers);
     free((void *)list);
 }

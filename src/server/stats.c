@@ -125,15 +125,17 @@ static const struct census_agent *stored_for(const struct stats_reader *sr, stru
 }
 
 /* Either may be NULL: nothing in work knows of it, or nothing that is stored waits for it. */
-static void render_agent(struct buf *b, struct slice name, const struct agent *a,
-                         const struct census_agent *stored, int64_t now)
+static void render_figures(struct buf *b, struct slice name, const struct agent *a,
+                           const struct census_agent *stored, int64_t now)
 {
     const struct instance *in = NULL;
     uint64_t open = 0;
 
     for (size_t i = 0; a && (in = map_next(&a->instances, &i));)
-        for (const struct link *l = in->sent.next; l != &in->sent; l = l->next)
-            open++;
+        open += in->open;
+    const char *held = a ? agent_held_by(a, now) : NULL;
+    if (!held && stored && !(a && dispatch_is_connected(a, now)))
+        held = "no-instance"; /* what waits for it is in the store alone */
     json_open(b, '{');
     json_key(b, "agent");
     json_string(b, name);
@@ -144,6 +146,8 @@ static void render_agent(struct buf *b, struct slice name, const struct agent *a
     number(b, "open_attempts", open);
     number(b, "waiting_steps", a ? a->waiting : 0);
     number(b, "waiting_tasks", stored ? stored->tasks : 0);
+    json_key(b, "held_by");
+    json_string(b, held ? slice_of(held) : SLICE_NONE);
     json_key(b, "first_submitted_at");
     json_time(b, stored ? stored->first_submitted_at : 0);
     number(b, "completed", a ? a->completed : 0);
@@ -159,11 +163,11 @@ static void render_agents(struct buf *b, const struct server *sv, const struct s
     json_key(b, "agents");
     json_open(b, '[');
     for (size_t i = 0; (a = map_next(&d->agents, &i));)
-        render_agent(b, a->name, a, stored_for(sr, a->name), sr->now);
+        render_figures(b, a->name, a, stored_for(sr, a->name), sr->now);
     for (size_t i = 0; i < sr->census.agent_count; i++) {
         const struct census_agent *c = &sr->census.agents[i];
         if (!map_get(&d->agents, c->agent))
-            render_agent(b, c->agent, NULL, c, sr->now);
+            render_figures(b, c->agent, NULL, c, sr->now);
     }
     json_close(b, ']');
 }

@@ -420,13 +420,13 @@ class Shown(WithServer):
         lonely = "intact: 1\nworkflow: lonely\nsteps: [{name: a, agent: nobody, action: x, undo: none}]\n"
         self.s.run("workflow", "put", self.s.path("lonely.yaml", lonely))
         self.s.run("submit", "lonely", "--id", "lonely-1")
-        self.assertRegex(self.s.run("agent", "list").stdout, r"nobody +1 +not connected +- +- +-")
+        self.assertRegex(self.s.run("agent", "list").stdout, r"nobody +1 +no-instance +not connected +- +- +- +-")
 
     def test_lists_of_the_installation(self):
         self.s.run("submit", "order", "--input", '{"sku": "s"}', "--id", "o-1")
         agent = Agent(self.s)
         self.s.run("get", "o-1", "--wait", "3m")
-        self.assertRegex(self.s.run("agent", "list").stdout, r"stock +0 +one +100 +0 +\d\d:\d\d:\d\d")
+        self.assertRegex(self.s.run("agent", "list").stdout, r"stock +0 +- +one +100 +0 +good +\d\d:\d\d:\d\d")
         agent.close()
         self.assertRegex(self.s.run("node", "list").stdout, r"n1 +leads +http://\S+ +scheduler,supervisor +1 +\S.* \d")
         self.s.run("submit", "order", "--input", '{"sku": "s"}', "--id", "o-2")

@@ -66,7 +66,7 @@ has 'intact_http_requests_total{method="GET",route="/v1/tasks/*",code="4xx"} 1'
 has 'intact_http_requests_total{method="any",route="none",code="4xx"} 1'
 has 'intact_agent_instances{agent="a:1.-_"} 1'
 has 'intact_agent_instances{agent="other"} 31' # 30 beyond the first hundred, and the one of that name
-for family in waiting_steps parked_calls instances; do
+for family in waiting_steps parked_calls instances limited limited_total; do
     count=$(grep -c "^intact_agent_$family{" "$work/second")
     [ "$count" = 101 ] || fail "$count agents in intact_agent_$family, expected 100 and the others"
 done

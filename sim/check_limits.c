@@ -1,0 +1,150 @@
+#include "sim/check.h"
+#include "sim/coverage.h"
+#include "sim/outage.h"
+#include "sim/world.h"
+
+/*
+ * Limits, as the service behind an agent would see them: how many attempts are at work there, by
+ * the rows and by what agents did, whatever node sent them; and how fast they began.
+ *
+ * Of several nodes each has a part, so this holds while they know of each other and all stay. What
+ * began before that, or under other limits, is not counted.
+ */
+
+enum { STEADY_MS = 20000, BEGUN_MAX = 64, BURST_MS = 100 };
+
+static int64_t steady_since; /* in the world's time */
+static int64_t changed_at;   /* when limits were set */
+
+struct begun {
+    int64_t at[BEGUN_MAX]; /* the latest, by the clock of who began them */
+    uint32_t count;
+};
+
+static struct begun begun[SERVICES_MAX][LIMITS_MAX];
+
+void check_limits_begin(void)
+{
+    steady_since = changed_at = world.now;
+    memset(begun, 0, sizeof begun);
+}
+
+void check_limits_changed(void)
+{
+    changed_at = world.now;
+    memset(begun, 0, sizeof begun);
+}
+
+/* Do all that are up know of each other, and nobody else? */
+static bool is_steady(void)
+{
+    uint32_t up = 0;
+
+    if (!nodes.shared)
+        return true;
+    NODES_FOREACH (n)
+        up += node_is_up(n) && node_schedules(n);
+    NODES_FOREACH (n) {
+        if (n->used && !node_is_up(n))
+            return false;
+        if (node_is_up(n) && node_schedules(n)
+            && (n->draining || scheduler_dispatch(n->scheduler)->share.nodes != up))
+            return false;
+    }
+    return true;
+}
+
+static uint32_t service_of(const struct subject *t, uint32_t step, enum direction d)
+{
+    const struct flow_step *f = &t->flow->steps[step];
+
+    return d == DIRECTION_UNDO ? f->undo_service : f->service;
+}
+
+static uint32_t action_of(uint32_t step, enum direction d)
+{
+    return 1 + step + (d == DIRECTION_UNDO ? (uint32_t)FLOW_STEPS_MAX : 0);
+}
+
+/* Is somebody at work on it, as far as anybody can know? */
+static bool is_at_work(const struct subject *t, uint32_t step, const struct seen_attempt *a)
+{
+    return t->began_at[step] > max_i64(steady_since, changed_at) + STEADY_MS
+           && a->complete_by > latest_now() && !said_find(t, step, a->direction, a->number, true)
+           && !said_find(t, step, a->direction, a->number, false);
+}
+
+static void count_open(uint32_t counts[SERVICES_MAX][LIMITS_MAX])
+{
+    for (uint32_t i = 0; i < subjects.count; i++) {
+        const struct subject *t = &subjects.list[i];
+        for (uint32_t k = 0; t->seen.revision && k < t->seen.step_count; k++) {
+            const struct seen_attempt *a = seen_open(&t->seen.steps[k]);
+            if (!a || !is_at_work(t, k, a))
+                continue;
+            counts[service_of(t, k, a->direction)][0]++;
+            counts[service_of(t, k, a->direction)][action_of(k, a->direction)]++;
+        }
+    }
+}
+
+void check_limits(void)
+{
+    uint32_t counts[SERVICES_MAX][LIMITS_MAX] = {0};
+
+    if (!is_steady())
+        steady_since = world.now;
+    if (!outage_limits() || world.now < steady_since + STEADY_MS)
+        return;
+    count_open(counts);
+    for (uint32_t s = 0; s < SERVICES_MAX; s++)
+        for (uint32_t i = 0; i < LIMITS_MAX; i++) {
+            uint32_t most = limits[s][i].concurrency;
+            if (most == 0 || counts[s][i] < most)
+                continue;
+            if (counts[s][i] > most)
+                broken("no more are at work than its limit lets", "a%u, limit %u: %u of %u", s, i,
+                       counts[s][i], most);
+            covered(nodes.shared ? COVER_LIMIT_NODES : COVER_LIMIT_CONCURRENCY);
+        }
+}
+
+static void note(struct begun *b, int64_t at)
+{
+    if (b->count == BEGUN_MAX)
+        memmove(b->at, b->at + 1, --b->count * sizeof *b->at);
+    uint32_t i = b->count++;
+    for (; i > 0 && b->at[i - 1] > at; i--) /* rows of a batch have no order */
+        b->at[i] = b->at[i - 1];
+    b->at[i] = at;
+}
+
+static void judge_rate(uint32_t service, uint32_t which, int64_t at)
+{
+    const struct limit *l = &limits[service][which];
+    struct begun *b = &begun[service][which];
+
+    if (l->rate_count == 0)
+        return;
+    note(b, at);
+    int64_t last = b->at[b->count - 1];
+    for (uint32_t i = 0; i < b->count; i++) {
+        int64_t most = 1 + (last - b->at[i] + BURST_MS) * l->rate_count / l->rate_ms;
+        if ((int64_t)b->count - i > most)
+            broken("no more begin than its rate lets",
+                   "a%u, limit %u, %u in %" PRId64 " ms: %u in %" PRId64 " ms", service, which,
+                   l->rate_count, l->rate_ms, b->count - i, last - b->at[i]);
+        if ((int64_t)b->count - i == most && i + 1 < b->count)
+            covered(COVER_LIMIT_RATE);
+    }
+}
+
+void check_limit_start(const struct subject *t, uint32_t step, const struct seen_attempt *a)
+{
+    uint32_t service = service_of(t, step, a->direction);
+
+    if (nodes.shared || world.set_back || world.now < changed_at + STEADY_MS)
+        return; /* parts, clocks that differ, or limits that are not known yet */
+    judge_rate(service, 0, a->started_at);
+    judge_rate(service, action_of(step, a->direction), a->started_at);
+}
