@@ -113,6 +113,9 @@ class Agent:
     def end(self, status=0):
         if self.process.poll() is None:
             self.process.terminate()
+        self.finish(status)
+
+    def finish(self, status):
         got = self.process.wait(PATIENCE_S)
         self.log.close()
         if status is not None and got != status:
@@ -385,7 +388,7 @@ print(json.dumps({"fds": sorted(f for f in fds if os.path.exists(f"/proc/self/fd
         wait_for("it has heard", lambda: "event=stopping" in read(self.dir + "/agent.log"))
         with open(self.dir + "/go", "w", encoding="utf-8"):
             pass
-        self.assertEqual(self.agent.process.wait(PATIENCE_S), 0)
+        self.agent.finish(0)
         self.assertEqual(self.server.wait(name, "processed")["steps"][0]["output"], 8)
 
     def test_but_not_for_ever(self):
