@@ -117,12 +117,13 @@ static void *run_agent(void *arg)
 
 static void start(struct run *r, const struct node *n, bool are_automatic)
 {
-    char url[60];
+    char url[120];
 
     atomic_store(&gate, false);
     atomic_store(&begun, 0);
     atomic_store(&stopped, 0);
-    (void)snprintf(url, sizeof url, "http://127.0.0.1:%d", n->port);
+    (void)snprintf(url, sizeof url, "http://127.0.0.1:%d,http://127.0.0.1:%d", n->port,
+                   b->pid ? b->port : n->port);
     r->agent = intact_agent_new("endure");
     for (size_t i = 0; i < COUNT_OF(handlers); i++)
         intact_agent_on(r->agent, handlers[i].action, INTACT_FORWARD, handlers[i].run, NULL);
