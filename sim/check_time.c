@@ -57,6 +57,9 @@ void check_silence(const struct subject *t, uint32_t step, const struct seen_att
     bool slept = n->sleeps_until - n->asleep_at > NOTICED_MS + 1000;
     int64_t away = max_i64(n->up_at, slept ? n->sleeps_until : 0);
     int64_t jump = nodes.shared || world.set_back || world.ahead ? JUMP_MS : 0;
+    bool left = t->sent[step][a->direction] == a->number;
+    int64_t began = max_i64(t->began_at[step], left ? t->sent_at[step][a->direction] : 0);
+    int64_t ended = a->ended_at - (node_now(n) - world.now); /* it may be stored much later */
     const char *wrong = NULL;
 
     covered(COVER_SILENT);
@@ -67,7 +70,7 @@ void check_silence(const struct subject *t, uint32_t step, const struct seen_att
     else if (b->attempt == a->number && b->at == n && b->boot == n->boot && b->when <= a->ended_at
              && b->when + ms > a->ended_at)
         wrong = "it was heard";
-    else if (t->began_at[step] < away && world.now < away + max_i64(ms, GRACE_MS) - jump)
+    else if (began < away && ended >= away && ended < away + max_i64(ms, GRACE_MS) - jump)
         wrong = "nobody could be heard";
     else if (t->unsent[step][a->direction] == a->number && t->unsent_by == n && a->resent == 0)
         wrong = "it was not sent";

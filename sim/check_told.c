@@ -116,7 +116,7 @@ static void check_beat_status(const struct node *n, const struct heartbeats *cal
     const struct seen_attempt *a = k.step < t->seen.step_count
                                        ? seen_find(&t->seen.steps[k.step], k.direction, k.attempt)
                                        : NULL;
-    bool open = a && a->outcome == OUTCOME_OPEN;
+    bool open = a && a->outcome == OUTCOME_OPEN && !a->elsewhere;
 
     switch (b->status) {
     case BEAT_ACCEPTED:

@@ -465,6 +465,7 @@ static enum answer on_elsewhere(struct deed *d)
     if (a->elsewhere)
         return ANSWER_REPEATED;
     a->elsewhere = true;
+    keep_resume(d, s);
     return ANSWER_ACCEPTED;
 }
 

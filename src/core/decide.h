@@ -55,8 +55,8 @@ struct event {
     enum effect effect; /* RESULT with an error: NONE or UNKNOWN; if it was sent again: UNKNOWN */
     int64_t retry_after_ms;
     uint32_t tries;      /* RESULT: see struct attempt */
-    struct slice resume; /* RESULT with an error, TIMEOUT, SILENCE: see struct step. NONE: what is
-                          * there stays */
+    struct slice resume; /* RESULT with an error, ELSEWHERE, TIMEOUT, SILENCE: see struct step.
+                          * NONE: what is there stays */
     bool spared; /* RESULT with an error that is retryable, TIMEOUT, SILENCE: the service behind the
                     agent is known to be away, so this is no failure of the step */
     int64_t until; /* EXTEND */

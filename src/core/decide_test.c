@@ -49,6 +49,62 @@ static void a_task_goes_forward_in_the_order_of_its_graph(void **state)
     kit_run(cases, COUNT_OF(cases));
 }
 
+static void an_attempt_may_not_be_silent_for_too_long(void **state)
+{
+    static const struct kit_case cases[] = {
+        {"silence ends an attempt", "beat=4s a2", "claim, start a, silence a",
+         "processing a:waiting"},
+        {"not before it has lasted", "beat=4s a2", "claim, start a, wait 3999ms, mute a = refused",
+         "processing a:running"},
+        {"not where any silence is fine", "a2", "claim, start a, wait 9s, mute a = refused",
+         "processing a:running"},
+        {"not twice", "beat=4s a2", "claim, start a, silence a, mute a = refused",
+         "processing a:waiting"},
+        {"another try follows before its complete-by", "beat=4s a2",
+         "claim, start a, silence a, wait 1s, start a, ok a", "processed a:completed"},
+        {"what was silent may answer late", "beat=4s a2",
+         "claim, start a, silence a, ok a f1 = late, again a f1 = late", "processing a:waiting"},
+        {"it is in doubt until its complete-by", "beat=4s a",
+         "claim, start a, silence a, wait 5s, start a = refused, wait 2s, start a, ok a",
+         "compensated a:undone"},
+        {"a compensation may not be silent either", "beat=4s a2 b<a",
+         "claim, start a, ok a, start b, fail b, start a, silence a, wait 1s, start a, ok a",
+         "compensated a:undone b:failed"},
+        {"a pivot that was silent is in doubt", "beat=4s a!", "claim, start a, silence a",
+         "error a:failed"},
+    };
+    (void)state;
+    kit_run(cases, COUNT_OF(cases));
+}
+
+static void an_attempt_may_go_elsewhere(void **state)
+{
+    static const struct kit_case cases[] = {
+        {"it goes elsewhere once", "a", "claim, start a, away a, away a = repeated",
+         "processing a:running"},
+        {"its result ends it", "a", "claim, start a, away a, ok a, away a = repeated",
+         "processed a:completed"},
+        {"so does its complete-by", "a2",
+         "claim, start a, away a, timeout a, away a f1 = late, ok a f1 = late",
+         "processing a:waiting"},
+        {"its silence does not", "beat=4s a", "claim, start a, away a, wait 9s, mute a = refused",
+         "processing a:running"},
+        {"it is not sent again", "a", "claim, start a, away a, resend a = refused",
+         "processing a:running"},
+        {"it was sent", "a", "claim, start a, away a, notsent a = refused", "processing a:running"},
+        {"what was not sent goes nowhere", "a", "claim, start a, notsent a, away a = refused",
+         "processing a:waiting"},
+        {"an undo waits for it", "a b",
+         "claim, start a, away a, start b, fail b = stop, start a = "
+         "refused, ok a, start a, ok a",
+         "compensated a:undone b:failed"},
+        {"the next try is not elsewhere", "a2",
+         "claim, start a, away a, again a, wait 1s, start a, away a", "processing a:running"},
+    };
+    (void)state;
+    kit_run(cases, COUNT_OF(cases));
+}
+
 static void a_task_is_claimed_and_released(void **state)
 {
     static const struct kit_case cases[] = {
@@ -449,6 +505,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_task_goes_forward_in_the_order_of_its_graph),
+        cmocka_unit_test(an_attempt_may_not_be_silent_for_too_long),
+        cmocka_unit_test(an_attempt_may_go_elsewhere),
         cmocka_unit_test(a_task_is_claimed_and_released),
         cmocka_unit_test(a_result_counts_for_the_current_attempt_alone),
         cmocka_unit_test(a_failed_step_is_tried_again),

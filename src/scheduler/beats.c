@@ -48,13 +48,11 @@ void beats_forget_all(struct live *l)
         kept_free(CONTAINER_OF(first, struct kept_beat, link));
 }
 
-struct slice beats_resume(const struct live *l, uint16_t step)
+struct slice beats_resume(const struct live *l, uint16_t step, enum direction d, uint32_t attempt)
 {
     const struct kept_beat *k = kept_of(l, step);
-    const struct attempt *a = step_open_attempt(&l->task.steps[step]);
 
-    return k && a && a->direction == k->direction && a->number == k->attempt ? k->pulse.resume
-                                                                             : SLICE_NONE;
+    return k && k->direction == d && k->attempt == attempt ? k->pulse.resume : SLICE_NONE;
 }
 
 static struct slice bytes_put(char **at, struct slice s)
@@ -70,7 +68,8 @@ static struct slice bytes_put(char **at, struct slice s)
 
 static void keep(struct live *l, const struct heartbeat *b, int64_t now)
 {
-    struct slice resume = b->resume.ptr ? b->resume : beats_resume(l, b->of.step);
+    struct slice resume =
+        b->resume.ptr ? b->resume : beats_resume(l, b->of.step, b->of.direction, b->of.attempt);
     struct kept_beat *k = malloc(sizeof *k + b->progress.len + b->message.len + resume.len);
 
     ASSERT(k);
@@ -86,8 +85,8 @@ static void keep(struct live *l, const struct heartbeat *b, int64_t now)
     list_push(&l->beats, &k->link);
 }
 
-/* Where tasks in work are all in memory, one that is not has ended, or nothing of it is at work, or
- * the supervisor has given up what was. */
+/* Where tasks in work are all in memory, one that is not has ended, or nothing of it is at work
+ * here, or the supervisor has given up what was. */
 static bool knows_all(const struct scheduler *s)
 {
     return !s->config.shared && !s->taking_over && !s->looking;
@@ -112,6 +111,8 @@ static enum beat_status take_beat(struct scheduler *s, const struct heartbeats *
     const struct attempt *a = step_open_attempt(&l->task.steps[b->of.step]);
     struct live_step *ls = &l->steps[b->of.step];
     if (!a || a->direction != b->of.direction || a->number != b->of.attempt)
+        return is_settled(l) ? BEAT_LATE : BEAT_UNKNOWN;
+    if (a->elsewhere) /* nobody there is at work on it any more */
         return is_settled(l) ? BEAT_LATE : BEAT_UNKNOWN;
     if (!slice_eq(a->instance, call->instance_name) || (ls->pending && !ls->delivered))
         return BEAT_UNKNOWN;

@@ -46,13 +46,23 @@ static bool will_be_kept(const struct live *l, const struct event *e)
     return a && (a->outcome == OUTCOME_OPEN || a->outcome == OUTCOME_TIMED_OUT);
 }
 
+/* What the heartbeats of its attempt told for the next one. */
+static struct slice resume_of(const struct live *l, const struct event *e)
+{
+    bool there = e->step >= 0 && e->step < l->task.step_count;
+
+    return there ? beats_resume(l, (uint16_t)e->step, e->direction, e->attempt) : SLICE_NONE;
+}
+
 /* What the state keeps of a result is copied from the call's memory to the task's. */
 static struct event result_event(struct live *l, const struct command *c)
 {
     struct event e = c->event;
 
-    if (e.kind == EVENT_ELSEWHERE)
+    if (e.kind == EVENT_ELSEWHERE) {
+        e.resume = arena_copy(&l->arena, resume_of(l, &e));
         return e;
+    }
     if (!will_be_kept(l, &e)) {
         e.failed = true;
         e.error.code = SLICE("repeated");
@@ -67,8 +77,8 @@ static struct event result_event(struct live *l, const struct command *c)
     e.retry_after_ms = c->result->retry_after_ms;
     e.tries = c->result->tries;
     if (e.failed)
-        e.resume = arena_copy(&l->arena, c->result->resume.ptr ? c->result->resume
-                                                               : beats_resume(l, (uint16_t)e.step));
+        e.resume =
+            arena_copy(&l->arena, c->result->resume.ptr ? c->result->resume : resume_of(l, &e));
     return e;
 }
 
@@ -78,7 +88,7 @@ static struct event unasked_event(struct live *l, const struct command *c)
     struct event e = c->event;
 
     if (e.kind == EVENT_TIMEOUT || e.kind == EVENT_SILENCE)
-        e.resume = arena_copy(&l->arena, beats_resume(l, (uint16_t)e.step));
+        e.resume = arena_copy(&l->arena, resume_of(l, &e));
     return e;
 }
 
@@ -294,7 +304,7 @@ void inbox_process(struct scheduler *s, struct live *l)
         return;
     }
     if (live_is_ours(s, l))
-        start_refresh(s, l);
+        start_go_on(s, l);
     else if (link_is_in(&l->dirty_link))
         start_unqueue(s, l); /* it ended: what wanted a place wants it no more */
     else

@@ -138,6 +138,7 @@ int64_t scheduler_now(const struct scheduler *s);
 /* live.c: tasks in memory */
 struct live *live_find(struct scheduler *s, struct slice id);
 struct live *live_stub(struct scheduler *s, struct slice id); /* new, loading */
+void live_read(struct scheduler *s, struct slice id);         /* the same, and reads it */
 bool live_load(struct scheduler *s, struct live *l, const struct task_row *row,
                struct error *e); /* the row is ours to work on */
 /* Is its definition one that others may have stored meanwhile? Then it is loaded later, when that
@@ -170,6 +171,8 @@ void submit_done(struct scheduler *s, struct live *l, struct command *c);
 /* start.c: from ready to running */
 void start_refresh(struct scheduler *s,
                    struct live *l); /* queues what is ready, naps for what will be */
+/* The same, but one of which all that runs is elsewhere leaves the memory: *l may be gone then. */
+void start_go_on(struct scheduler *s, struct live *l);
 void start_unqueue(struct scheduler *s, struct live *l);  /* takes all of it out of the queues */
 size_t start_room(const struct agent *a, int64_t now);    /* tasks worth holding for it */
 void start_match(struct scheduler *s);                    /* gives wants to places */
@@ -190,8 +193,8 @@ struct slice step_known_output(const struct step *s);
 /* beats.c: heartbeats */
 void beats_forget(struct live *l, uint16_t step); /* its attempt has ended */
 void beats_forget_all(struct live *l);
-/* What the step's open attempt left for the next one, or NONE. Valid until its next beat. */
-struct slice beats_resume(const struct live *l, uint16_t step);
+/* What an attempt left for the next one, or NONE. Valid until its next beat. */
+struct slice beats_resume(const struct live *l, uint16_t step, enum direction d, uint32_t attempt);
 
 /* silence.c: how long an attempt may go without a heartbeat */
 void silence_begin(struct scheduler *s, struct live_step *ls);      /* its request has left */

@@ -39,7 +39,7 @@ static void go_on(struct scheduler *s, struct live *l)
     else if (!list_empty(&l->inbox))
         inbox_process(s, l);
     else if (live_is_ours(s, l))
-        start_refresh(s, l);
+        start_go_on(s, l);
     else
         live_drop(s, l);
 }

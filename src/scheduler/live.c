@@ -21,6 +21,11 @@ struct live *live_stub(struct scheduler *s, struct slice id)
     return l;
 }
 
+void live_read(struct scheduler *s, struct slice id)
+{
+    list_push(&s->loads, &live_stub(s, id)->load_link);
+}
+
 bool live_is_ours(const struct scheduler *s, const struct live *l)
 {
     return slice_eq(l->task.locked_by, s->me);

@@ -102,6 +102,8 @@ void scheduler_requested(struct scheduler *s, struct slice id, bool released)
         l->reload = true;
     else if (l && l->loaded)
         live_reload(s, l);
+    else if (!l && !released && !s->config.shared) /* ours, at rest: what is elsewhere is overdue */
+        live_read(s, id);
     if (released)
         s->time_next_at = scheduler_now(s);
 }

@@ -178,8 +178,11 @@ void shared_polled(struct scheduler *s, const struct row_page *page)
 {
     s->polling = page->more;
     s->poll_after_seq = page->more ? page->rows[page->count - 1].seq : 0;
-    for (size_t i = 0; i < page->count; i++)
+    for (size_t i = 0; i < page->count; i++) {
         scheduler_requested(s, page->rows[i].id, false);
+        if (!live_find(s, page->rows[i].id))
+            live_read(s, page->rows[i].id);
+    }
 }
 
 int64_t shared_next(const struct scheduler *s)

@@ -151,6 +151,34 @@ bool start_has_room(struct scheduler *s, struct live *l)
     return false;
 }
 
+/* Is all that runs of it elsewhere, and nothing else near? Then it need not be in memory: it is
+ * read when something happens to it. There may be many such, and they may take days. */
+static bool rests(struct scheduler *s, struct live *l)
+{
+    struct ready *ready = NULL;
+    bool any = false;
+
+    if (!l->loaded || l->in_flight || l->reload || link_is_in(&l->dirty_link)
+        || !list_empty(&l->inbox) || !live_is_ours(s, l))
+        return false;
+    if (s->looking)
+        return false; /* what is not in memory then is taken for news */
+    for (uint16_t i = 0; i < l->task.step_count; i++) {
+        const struct attempt *a = step_open_attempt(&l->task.steps[i]);
+        if (a && !a->elsewhere)
+            return false;
+        any |= a != NULL;
+    }
+    return any && ready_of(s, l, &ready) == 0;
+}
+
+void start_go_on(struct scheduler *s, struct live *l)
+{
+    start_refresh(s, l);
+    if (rests(s, l))
+        live_drop(s, l);
+}
+
 /* For a row without owner: whom it waits for, and since when. */
 void start_wait_fields(struct scheduler *s, struct live *l)
 {

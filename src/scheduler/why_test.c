@@ -114,6 +114,8 @@ static void see_attempt(void *arg, int step, const struct attempt *a, struct att
 
     *ret = g->example.attempt;
     ret->heartbeat_at = from(g, ret->heartbeat_at);
+    if (ret->silent_by)
+        ret->silent_by += g->kit.now;
 }
 
 static void name_all(struct kit *k)
@@ -430,6 +432,45 @@ static void the_complete_by_of_a_task_may_be_put_off(void **state)
     assert_string_equal(words.ptr, "Its end. If it has not ended by then, the task is undone.");
 }
 
+/* Until its next heartbeat, or its complete-by, whichever comes first. */
+static void a_silence_that_is_too_long_is_told_before_it_is(void **state)
+{
+    static struct stage g;
+    static const struct example e = {REASON_RUNNING, "beat=4s a", "claim, start a, wait 3s", FREE,
+                                     .attempt = {.heartbeat_at = -1000, .silent_by = 3000}};
+    CLEANUP(buf_fini) struct buf words = {0};
+    (void)state;
+
+    stage_make(&g, &e);
+    const struct reason *r = stage_reason(&g, REASON_RUNNING);
+    CHECK(r && r->until == g.kit.now + 3000 && r->complete_by == g.kit.now + 7000, "until");
+    why_moves(&words, &g.why, r);
+    assert_string_equal(
+        words.ptr, "The answer of its agent. If neither that nor a heartbeat comes by then, the "
+                   "attempt is given up, and the task is undone. Its complete-by is 7.0s away.");
+}
+
+static void what_is_elsewhere_is_ended_by_its_token(void **state)
+{
+    static struct stage g;
+    static const struct example e = {REASON_RUNNING, "a2", "claim, start a, away a, wait 3s", FREE};
+    CLEANUP(buf_fini) struct buf words = {0};
+    (void)state;
+
+    stage_make(&g, &e);
+    const struct reason *r = stage_reason(&g, REASON_RUNNING);
+    CHECK(r && r->until == g.kit.now + 7000, "until");
+    why_text(&words, &g.why, r);
+    assert_string_equal(words.ptr, "Step reserve waits for a result from elsewhere: instance "
+                                   "payment-1 of agent stock is done with it, attempt 1.");
+    buf_clear(&words);
+    why_moves(&words, &g.why, r);
+    assert_string_equal(
+        words.ptr, "Its result, from whoever has the token of the attempt (POST "
+                   "/v1/attempts/TOKEN). If none comes by then, the attempt is given up, and it "
+                   "is tried again.");
+}
+
 /* Whatever an agent calls its error, it stays on one line and is not endless. */
 static void words_of_agents_are_kept_short(void **state)
 {
@@ -458,6 +499,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(acts_are_where_waits_begin),
         cmocka_unit_test(a_complete_by_before_the_next_try_is_told),
         cmocka_unit_test(the_complete_by_of_a_task_may_be_put_off),
+        cmocka_unit_test(a_silence_that_is_too_long_is_told_before_it_is),
+        cmocka_unit_test(what_is_elsewhere_is_ended_by_its_token),
         cmocka_unit_test(words_of_agents_are_kept_short),
     };
     if (argc != 3) {

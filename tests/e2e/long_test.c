@@ -347,6 +347,48 @@ static void what_is_elsewhere_is_ended_by_its_token(void **state)
     free(token);
 }
 
+static int64_t tasks_in_memory(void)
+{
+    static const char line[] = "\nintact_tasks_in_memory ";
+    REPLY r = {0};
+
+    get(&node, &r, "/metrics");
+    const char *found = strstr(r.body.ptr, line);
+    CHECK(found, "%.*s", SLICE_ARG(r.body));
+    return strtoll(found + strlen(line), NULL, 10);
+}
+
+/* There may be very many that somebody will come back to some day. */
+static void what_is_elsewhere_takes_no_memory(void **state)
+{
+    enum { TASKS = 30 };
+    int64_t until = steady_ms() + PATIENCE_MS;
+    char *tokens[TASKS];
+    char id[20];
+    REPLY r = {0};
+    (void)state;
+
+    define_one("many", "\"undo\": \"none\", \"complete_by\": \"30d\"");
+    for (int i = 0; i < TASKS; i++) {
+        (void)snprintf(id, sizeof id, "many-%d", i);
+        submit(&node, "many", id);
+        tokens[i] = next(&r, "many");
+        hand_in(&node, "many", "i-1", tokens[i], "\"elsewhere\": true", "accepted");
+    }
+    while (tasks_in_memory() >= TASKS)
+        CHECK(steady_ms() < until, "%" PRId64 " tasks are in memory", tasks_in_memory());
+    node_kill(&node);
+    node_start(&node, SERVER);
+    for (int i = 0; i < TASKS; i++) {
+        end_by_token(&r, tokens[i], "{\"output\": 1}");
+        EXPECT(&r, 200);
+        EXPECT_TEXT(&r, "status", "accepted");
+        (void)snprintf(id, sizeof id, "many-%d", i);
+        wait_for_state(&node, id, "processed");
+        free(tokens[i]);
+    }
+}
+
 static void an_error_by_token_is_one_like_any_other(void **state)
 {
     REPLY r = {0};
@@ -547,6 +589,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_failure_leaves_details_for_the_next_try),
         cmocka_unit_test(a_bad_detail_does_not_cost_the_result),
         cmocka_unit_test(what_is_elsewhere_is_ended_by_its_token),
+        cmocka_unit_test(what_is_elsewhere_takes_no_memory),
         cmocka_unit_test(an_error_by_token_is_one_like_any_other),
         cmocka_unit_test(what_is_elsewhere_ends_at_its_complete_by),
         cmocka_unit_test(nobody_is_told_to_stop_what_is_elsewhere),
