@@ -351,13 +351,16 @@ class Inside(unittest.TestCase):
         self.assertIn("own", names)
         server.configure(config | {"services": {name: config["services"][name] for name in names}})
         server.start()
+        codes = []
         for name in names:
             server.put(one_step(name, name))
             server.submit(name, name, {"case": "good"})
             task = server.ended(name)
+            codes.append(task["steps"][0]["error"]["code"])
             self.assertIn(task["steps"][0]["error"]["code"], ("forbidden_address", "unreachable"), task)
             self.assertEqual(task["steps"][0]["attempts"][0]["effect"], "none")
         self.assertEqual(service.connections, 0)
+        self.assertIn("forbidden_address", codes)
         server.stop()
 
     def test_http2(self):
