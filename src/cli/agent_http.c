@@ -97,7 +97,7 @@ static const struct flag flags[] = {
 const struct verb verb_agent_http = {
     .noun = "agent",
     .name = "http",
-    .summary = "call services that speak HTTP, without any agent of your own",
+    .summary = "call services over HTTP, without an agent of your own",
     .about = "Does the steps of workflows that say the HTTP request that they stand for, and those "
              "whose actions its configuration knows: one agent for each service in it. A server "
              "can do it itself, too: intact serve --http FILE.\n\n"

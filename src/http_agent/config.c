@@ -84,7 +84,7 @@ static void read_size(struct reader *r, const struct json *j, const struct path 
     size_t digits = 0;
     uint64_t v = 0;
 
-    struct slice text = j->type == JSON_STRING || j->type == JSON_NUMBER ? j->text : SLICE_NONE;
+    struct slice text = j->type == JSON_STRING || j->type == JSON_NUMBER ? j->text : SLICE("");
     while (digits < text.len && digits < 10 && text.ptr[digits] >= '0' && text.ptr[digits] <= '9')
         v = v * 10 + (uint64_t)(text.ptr[digits++] - '0');
     struct slice unit = {text.ptr + digits, text.len - digits};

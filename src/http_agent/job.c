@@ -618,7 +618,7 @@ static enum err prepare(struct job *j, struct error *e)
     enum err err = read_input(j, e);
     if (err != ERR_OK || !j->form.output.ptr)
         return err;
-    j->output = service_expression(j->service, j->form.output, &why);
+    j->output = service_expression(j->service, j->form.output, &j->arena, &why);
     if (j->output)
         return ERR_OK;
     return error_set(e, ERR_INVALID, "output: %s", why.text);

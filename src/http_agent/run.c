@@ -87,11 +87,14 @@ static void take_files(void)
 
 /* ---- secrets ---- */
 
-static void log_faults(struct buf *faults, const char *event)
+static void log_faults(struct buf *faults, bool at_start)
 {
     for (char *line = faults->len ? strtok(faults->ptr, "\n") : NULL; line;
          line = strtok(NULL, "\n"))
-        log_line(LOG_ERROR, "event=%s reason=\"%s\"", event, line);
+        if (at_start)
+            log_line(LOG_ERROR, "event=secret_missing reason=\"%s\"", line);
+        else
+            log_line(LOG_ERROR, "event=secret_refused reason=\"%s\"", line);
 }
 
 static void reload(struct http_agent *h)
@@ -100,7 +103,7 @@ static void reload(struct http_agent *h)
     struct secrets *fresh = secrets_load(h->config, &faults);
 
     if (!fresh) {
-        log_faults(&faults, "secret_refused");
+        log_faults(&faults, false);
         return;
     }
     secrets_free(h->secrets);
@@ -275,7 +278,7 @@ int http_agent_run(const struct http_config *c, const struct http_agent_options 
 
     h.secrets = secrets_load(c, &faults);
     if (!h.secrets) {
-        log_faults(&faults, "secret_missing");
+        log_faults(&faults, true);
         return 2;
     }
     take_files();

@@ -80,15 +80,18 @@ void service_rest(struct service *s, struct transfer *t)
     list_push_front(&s->idle, &t->link); /* the one whose memory is warm is taken next */
 }
 
-const struct expression *service_expression(struct service *s, struct slice text, struct error *e)
+const struct expression *service_expression(struct service *s, struct slice text, struct arena *a,
+                                            struct error *e)
 {
     struct expression *x = map_get(&s->expressions, text);
     size_t column = 0;
 
     if (x)
         return x;
-    if (s->expressions.len >= EXPRESSIONS_MAX && s->job_count == 0)
-        forget_expressions(s); /* nobody uses one: workflows come and go */
+    if (s->expressions.len >= EXPRESSIONS_MAX && s->job_count <= 1)
+        forget_expressions(s); /* nobody else uses one: workflows come and go */
+    if (s->expressions.len >= EXPRESSIONS_MAX)
+        return expression_compile(text, a, &x, &column, e) == ERR_OK ? x : NULL;
     if (!s->expressions_arena) {
         s->expressions_arena = calloc(1, sizeof *s->expressions_arena);
         ASSERT(s->expressions_arena);

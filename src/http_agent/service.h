@@ -53,7 +53,8 @@ void service_stop(struct service *s);
 /* For job.c. */
 struct transfer *service_transfer(struct service *s); /* NULL: out of memory */
 void service_rest(struct service *s, struct transfer *t);
-/* NULL: it is none; *e says why. */
-const struct expression *service_expression(struct service *s, struct slice text, struct error *e);
+/* NULL: it is none; *e says why. It may lie in `a`. */
+const struct expression *service_expression(struct service *s, struct slice text, struct arena *a,
+                                            struct error *e);
 
 #endif

@@ -12,7 +12,7 @@ The output has to be as shown, where `...` in a line stands for any text, also n
 any number of lines; how many spaces there are in a row does not matter. Where no output is shown, none is compared.
 
 Each document has a fresh folder that looks like a clone of the project (build/release/src, include, examples,
-docs), in which its commands run; /tmp/ and port 7420 become a folder and a port of its own. `intact` is found, as
+docs), in which its commands run; /tmp/, port 7420 and the port 8000 of a service become a folder and ports of its own. `intact` is found, as
 if the program were installed, and INTACT_SERVER is set; `cc` compiles for the build that is tested. A document that
 shows no `intact serve` finds a server running, with its data in ./intact-data. `./run build` does nothing: there is a build.
 
@@ -171,6 +171,7 @@ class Place:
     def prepare(self):
         """What looks like a clone with a build, and its programs on the PATH."""
         self.port = free_port()
+        self.service_port = free_port(self.port + 1)
         clone = f"{self.work}/clone"
         programs = f"{clone}/build/release/src/cli"
         os.makedirs(programs)
@@ -196,10 +197,12 @@ class Place:
 
     def here(self, text):
         text = re.sub(r"(?<![\w.])/tmp/", f"{self.work}/tmp/", text)
+        text = re.sub(r"(?<=[: ])8000\b", str(self.service_port), text)
         return re.sub(r":7420\b", f":{self.port}", text)
 
     def there(self, text):
         text = text.replace(f"{self.work}/tmp/", "/tmp/")
+        text = re.sub(rf":{self.service_port}\b", ":8000", text)
         return re.sub(rf":{self.port}\b", ":7420", text)
 
     def run(self, command):
@@ -260,9 +263,9 @@ def installed():
     return {k: v for k, v in INSTALLED.items() if k != "DEST"}
 
 
-def free_port():
+def free_port(base=None):
     """Below those that the kernel gives to outgoing connections: one of those could take it."""
-    base = 2048 + os.getpid() % 20000
+    base = base or 2048 + os.getpid() % 20000
     for port in list(range(base, 30000)) + list(range(2048, base)):
         try:
             with socket.create_server(("127.0.0.1", port)):

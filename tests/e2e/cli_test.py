@@ -644,7 +644,11 @@ class Described(WithServer):
         self.s.run("submit", "order", "--input", '{"sku": "s"}', "--id", "o-1")
         arguments = {"TASK": "o-1", "WORKFLOW": "order", "NAME": "order", "FILE": self.s.folder + "/order.yaml",
                      "SHELL": "bash"}
-        needs = {"skip": ["--step", "reserve", "--reason", "x"], "token create": ["--role", "read"]}
+        services = self.s.folder + "/services.yaml"
+        with open(services, "w", encoding="utf-8") as f:
+            f.write("intact_http: 1\nservices: {shop: {url: 'https://shop.example.org'}}\n")
+        needs = {"skip": ["--step", "reserve", "--reason", "x"], "token create": ["--role", "read"],
+                 "agent http": ["--config", services, "--check"]}
         for verb in verbs():
             if verb[0] in ("serve", "top", "watch", "backup", "restore"):
                 continue  # they stay; they have tests of their own

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -29,10 +30,18 @@ def eventually(what, condition):
     raise AssertionError(f"never: {what}")
 
 
+ports = set()
+
+
 def free_port():
-    """Below those that the kernel gives to outgoing connections: one of those could take it."""
-    base = 2048 + os.getpid() * 7 % 20000
-    for port in list(range(base, 30000)) + list(range(2048, base)):
+    """Below those that the kernel gives to outgoing connections: one of those could take it. Never the same twice."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range") as f:
+        lowest = int(f.read().split()[0])
+    for _ in range(1000):
+        port = random.randrange(2048, lowest if lowest > 4096 else 32768)
+        if port in ports:
+            continue
+        ports.add(port)
         try:
             with socket.create_server(("127.0.0.1", port)):
                 return port

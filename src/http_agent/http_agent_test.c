@@ -1,0 +1,502 @@
+#include "base/test.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+
+#include "http_agent/answer.h"
+#include "http_agent/config.h"
+#include "http_agent/secrets.h"
+
+/* ---- addresses ---- */
+
+static bool may_call(const char *address, const char *const *networks)
+{
+    struct networks n = {0};
+    struct sockaddr_storage to = {0};
+    struct sockaddr_in *v4 = (struct sockaddr_in *)&to;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&to;
+
+    for (; networks && *networks; networks++)
+        CHECK(network_parse(slice_of(*networks), &n.list[n.count++]), "%s", *networks);
+    if (inet_pton(AF_INET, address, &v4->sin_addr) == 1) {
+        v4->sin_family = AF_INET;
+    } else {
+        CHECK(inet_pton(AF_INET6, address, &v6->sin6_addr) == 1, "%s", address);
+        v6->sin6_family = AF_INET6;
+    }
+    return address_is_allowed((const struct sockaddr *)&to, &n);
+}
+
+static void closed_networks_stay_closed(void **state)
+{
+    static const char *const closed[] = {"127.0.0.1",
+                                         "127.255.255.254",
+                                         "0.0.0.0",
+                                         "10.0.0.1",
+                                         "10.255.255.255",
+                                         "172.16.0.1",
+                                         "172.31.255.255",
+                                         "192.168.1.1",
+                                         "169.254.169.254",
+                                         "100.64.0.1",
+                                         "100.127.255.255",
+                                         "192.0.0.8",
+                                         "198.18.0.1",
+                                         "198.19.255.255",
+                                         "224.0.0.1",
+                                         "239.1.1.1",
+                                         "240.0.0.1",
+                                         "255.255.255.255",
+                                         "::",
+                                         "::1",
+                                         "::7f00:1",
+                                         "::ffff:127.0.0.1",
+                                         "::ffff:10.1.2.3",
+                                         "::ffff:169.254.169.254",
+                                         "64:ff9b::7f00:1",
+                                         "64:ff9b::a9fe:a9fe",
+                                         "64:ff9b:1::1",
+                                         "2002:7f00:1::",
+                                         "2002:a00:1::1",
+                                         "2001::1",
+                                         "2001:db8::1",
+                                         "fc00::1",
+                                         "fdff::1",
+                                         "fe80::1",
+                                         "febf::1",
+                                         "fec0::1",
+                                         "ff02::1",
+                                         "100::1"};
+    static const char *const open[] = {"1.1.1.1",         "8.8.8.8",          "9.255.255.255",
+                                       "11.0.0.0",        "172.15.255.255",   "172.32.0.0",
+                                       "100.63.255.255",  "100.128.0.0",      "169.253.255.255",
+                                       "192.167.255.255", "223.255.255.255",  "2606:4700::1111",
+                                       "::ffff:8.8.8.8",  "64:ff9b::808:808", "2002:808:808::1",
+                                       "2a00::1"};
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(closed); i++)
+        CHECK(!may_call(closed[i], NULL), "%s", closed[i]);
+    for (size_t i = 0; i < COUNT_OF(open); i++)
+        CHECK(may_call(open[i], NULL), "%s", open[i]);
+}
+
+static void networks_open_what_they_say(void **state)
+{
+    static const char *const ten[] = {"10.1.0.0/16", "fd00::/8", NULL};
+    static const char *const one[] = {"127.0.0.1", NULL};
+    static const char *const bad[] = {"",           "10.0.0.0/33", "10.0.0.0/",   "10.0.0/8",
+                                      "fd00::/129", "localhost",   "10.0.0.0/8x", "/8",
+                                      "1.2.3.4/-1"};
+    struct network n;
+    (void)state;
+
+    CHECK(may_call("10.1.255.1", ten) && may_call("fdaa::1", ten), "within");
+    CHECK(may_call("::ffff:10.1.0.1", ten), "mapped");
+    CHECK(may_call("64:ff9b::a01:1", ten), "by NAT64");
+    CHECK(!may_call("10.2.0.1", ten) && !may_call("127.0.0.1", ten), "outside");
+    CHECK(may_call("127.0.0.1", one) && !may_call("127.0.0.2", one), "one address");
+    CHECK(!may_call("::1", one), "IPv6 is another one");
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        CHECK(!network_parse(slice_of(bad[i]), &n), "%s", bad[i]);
+}
+
+/* ---- requests ---- */
+
+static enum err form_of(const char *json, struct arena *a, struct form *f, struct error *e)
+{
+    struct json *j = NULL;
+
+    CHECK(json_parse(a, slice_of(json), &j, NULL) == ERR_OK, "%s", json);
+    *e = (struct error){0};
+    return form_read(j, a, f, e);
+}
+
+static void requests_are_read(void **state)
+{
+    static const struct {
+        const char *json, *method, *path, *query, *body;
+    } cases[] = {
+        {"{\"path\": \"/a\"}", "POST", "/a", "", NULL},
+        {"{\"path\": \"/a/%20b\", \"method\": \"GET\"}", "GET", "/a/%20b", "", NULL},
+        {"{\"path\": [\"/a/\", \"b/c?d#e%\", \"/f\"]}", "POST", "/a/b%2Fc%3Fd%23e%25/f", "", NULL},
+        {"{\"path\": [\"/a/\", 17, \"/\", true]}", "POST", "/a/17/true", "", NULL},
+        {"{\"path\": [\"/\", \"\\u00fc \\n\"]}", "POST", "/%C3%BC%20%0A", "", NULL},
+        {"{\"path\": \"/\\u00fc\"}", "POST", "/%C3%BC", "", NULL},
+        {"{\"path\": [\"/\", \"...\"]}", "POST", "/...", "", NULL},
+        {"{\"path\": \"/a\", \"query\": {\"q\": \"a&b=c\", \"n\": 1, \"x\": null, \"l\": [1, "
+         "\"b\"]}}",
+         "POST", "/a", "q=a%26b%3Dc&n=1&l=1&l=b", NULL},
+        {"{\"path\": \"/a\", \"body\": {\"x\": [1, 2]}}", "POST", "/a", "", "{\"x\": [1, 2]}"},
+        {"{\"path\": \"/a\", \"body\": null}", "POST", "/a", "", "null"},
+        {"{\"path\": \"/a\", \"headers\": {\"content-type\": \"text/plain\"}, \"body\": \"x y\"}",
+         "POST", "/a", "", "x y"},
+        {"{\"path\": \"/a\", \"headers\": {\"Content-Type\": "
+         "\"application/x-www-form-urlencoded\"}, "
+         "\"body\": {\"a\": \"b c\", \"d\": 1}}",
+         "POST", "/a", "", "a=b%20c&d=1"},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        CLEANUP(arena_fini) struct arena a = {0};
+        struct form f;
+        struct error e;
+        CHECK(form_of(cases[i].json, &a, &f, &e) == ERR_OK, "%s: %s", cases[i].json, e.text);
+        CHECK(slice_is(f.method, cases[i].method), "%s", cases[i].json);
+        CHECK(slice_is(f.path, cases[i].path), "%s: %.*s", cases[i].json, SLICE_ARG(f.path));
+        CHECK(slice_is(f.query, cases[i].query), "%s: %.*s", cases[i].json, SLICE_ARG(f.query));
+        CHECK(slice_eq(f.body, slice_of(cases[i].body)), "%s: %.*s", cases[i].json,
+              SLICE_ARG(f.body));
+    }
+}
+
+static void requests_that_cannot_be_sent(void **state)
+{
+    static const struct {
+        const char *json, *part;
+    } cases[] = {
+        {"null", "the input is null"},
+        {"{}", "path: found nothing"},
+        {"{\"path\": \"a\"}", "begins otherwise"},
+        {"{\"path\": \"\"}", "begins otherwise"},
+        {"{\"path\": []}", "begins otherwise"},
+        {"{\"path\": 1}", "path: found 1"},
+        {"{\"path\": \"/a b\"}", "without spaces"},
+        {"{\"path\": \"/a?b\"}", "without spaces"},
+        {"{\"path\": \"/a#b\"}", "without spaces"},
+        {"{\"path\": \"/a\\\\b\"}", "without spaces"},
+        {"{\"path\": \"/../b\"}", "\"..\" as a part"},
+        {"{\"path\": \"/a/%2e%2E\"}", "\"..\" as a part"},
+        {"{\"path\": \"/a/./b\"}", "as a part"},
+        {"{\"path\": [\"/\", \"..\"]}", "path[1]"},
+        {"{\"path\": [\"/\", \".\"]}", "path[1]"},
+        {"{\"path\": [\"/\", \"\"]}", "path[1]"},
+        {"{\"path\": [\"/\", null]}", "path[1]"},
+        {"{\"path\": [\"/\", {}]}", "path[1]"},
+        {"{\"path\": [\"/.\", \".x\"]}", NULL},
+        {"{\"path\": [\"/.\", \"%\", \"/\"]}", NULL},
+        {"{\"path\": [\"/.\", \"x\", \"/..\"]}", "as a part"},
+        {"{\"path\": \"/\", \"method\": \"BREW\"}", "method: found \"BREW\""},
+        {"{\"path\": \"/\", \"query\": []}", "query: found an array"},
+        {"{\"path\": \"/\", \"query\": {\"a\": {}}}", "query.a"},
+        {"{\"path\": \"/\", \"headers\": {\"Host\": \"x\"}}", "Host"},
+        {"{\"path\": \"/\", \"headers\": {\"content-LENGTH\": \"1\"}}", "content-LENGTH"},
+        {"{\"path\": \"/\", \"headers\": {\"Intact-Task\": \"1\"}}", "Intact-Task"},
+        {"{\"path\": \"/\", \"headers\": {\"Idempotency-Key\": \"1\"}}", "Idempotency-Key"},
+        {"{\"path\": \"/\", \"headers\": {\"a b\": \"1\"}}", "letters, digits"},
+        {"{\"path\": \"/\", \"headers\": {\"a:\": \"1\"}}", "letters, digits"},
+        {"{\"path\": \"/\", \"headers\": {\"\": \"1\"}}", "1 to 128"},
+        {"{\"path\": \"/\", \"headers\": {\"a\": \"b\\r\\nc: d\"}}", "line break"},
+        {"{\"path\": \"/\", \"headers\": {\"a\": \"b\\nc\"}}", "line break"},
+        {"{\"path\": \"/\", \"headers\": {\"a\": \"\\u007f\"}}", "line break"},
+        {"{\"path\": \"/\", \"headers\": {\"a\": []}}", "headers.a"},
+        {"{\"path\": \"/\", \"permanent\": [99]}", "permanent"},
+        {"{\"path\": \"/\", \"completed\": 200}", "completed"},
+        {"{\"path\": \"/\", \"output\": {}}", "output"},
+        {"{\"path\": \"/\", \"amount\": 3}", "\"amount\""},
+        {"{\"path\": \"/\", \"headers\": {\"Content-Type\": \"text/csv\"}, \"body\": {}}", "body"},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        CLEANUP(arena_fini) struct arena a = {0};
+        struct form f;
+        struct error e;
+        enum err err = form_of(cases[i].json, &a, &f, &e);
+        CHECK((err == ERR_OK) == (cases[i].part == NULL), "%s: %s", cases[i].json, e.text);
+        CHECK(!cases[i].part || strstr(e.text, cases[i].part), "%s: %s", cases[i].json, e.text);
+    }
+}
+
+/* ---- answers ---- */
+
+static void statuses_mean_what_they_should(void **state)
+{
+    static const struct {
+        long status;
+        const char *head;
+        enum answer_kind kind;
+    } cases[] = {
+        {200, "", ANSWER_COMPLETED}, {201, "", ANSWER_COMPLETED},
+        {202, "", ANSWER_COMPLETED}, {202, "Location: /x\r\n", ANSWER_WORKING},
+        {204, "", ANSWER_COMPLETED}, {299, "", ANSWER_COMPLETED},
+        {301, "", ANSWER_REDIRECT},  {304, "", ANSWER_REDIRECT},
+        {400, "", ANSWER_RETRYABLE}, {404, "", ANSWER_RETRYABLE},
+        {408, "", ANSWER_RETRYABLE}, {409, "", ANSWER_PERMANENT},
+        {422, "", ANSWER_PERMANENT}, {425, "", ANSWER_WORKING},
+        {429, "", ANSWER_RETRYABLE}, {500, "", ANSWER_RETRYABLE},
+        {503, "", ANSWER_RETRYABLE}, {599, "", ANSWER_RETRYABLE},
+    };
+    struct statuses none[STATUS_LISTS] = {0};
+    struct statuses first[STATUS_LISTS] = {0};
+    struct statuses then[STATUS_LISTS] = {0};
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        CLEANUP(arena_fini) struct arena a = {0};
+        struct answer answer = {.status = cases[i].status};
+        answer_read_head(&answer, slice_of(cases[i].head), &a);
+        CHECK(answer_kind(&answer, none, none) == cases[i].kind, "%ld", cases[i].status);
+    }
+    statuses_add(&first[STATUS_COMPLETED], 404);
+    statuses_add(&then[STATUS_PERMANENT], 404);
+    statuses_add(&then[STATUS_RETRYABLE], 409);
+    statuses_add(&then[STATUS_ELSEWHERE], 202);
+    struct answer answer = {.status = 404};
+    CHECK(answer_kind(&answer, first, then) == ANSWER_COMPLETED, "the step's list is first");
+    CHECK(answer_kind(&answer, none, then) == ANSWER_PERMANENT, "the service's list");
+    answer.status = 409;
+    CHECK(answer_kind(&answer, first, then) == ANSWER_RETRYABLE, "against what holds otherwise");
+    answer.status = 202;
+    CHECK(answer_kind(&answer, first, then) == ANSWER_ELSEWHERE, "elsewhere");
+    CHECK(answer_denies_effect(404) && answer_denies_effect(499), "4xx");
+    CHECK(!answer_denies_effect(408) && !answer_denies_effect(500) && !answer_denies_effect(302),
+          "others");
+}
+
+static void retry_after_is_read(void **state)
+{
+    static const int64_t now = INT64_C(1769853600000); /* 2026-01-31T10:00:00Z */
+    static const struct {
+        const char *text;
+        int64_t ms;
+    } cases[] = {{"0", 0},
+                 {"120", 120000},
+                 {"999999999999", INT64_C(864000000000)},
+                 {"Sat, 31 Jan 2026 10:00:10 GMT", 10000},
+                 {"Saturday, 31-Jan-26 10:00:10 GMT", 10000},
+                 {"Sat Jan 31 10:00:10 2026", 10000},
+                 {"Sat, 31 Jan 2026 09:00:00 GMT", 0},
+                 {"", -1},
+                 {"soon", -1},
+                 {"-5", -1},
+                 {"1.5", -1},
+                 {"10s", -1},
+                 {"9999999999999999999999999999999999999999999999999999999999999999", -1}};
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        CHECK(answer_retry_after(slice_of(cases[i].text), now) == cases[i].ms, "%s: %" PRId64,
+              cases[i].text, answer_retry_after(slice_of(cases[i].text), now));
+    CHECK(answer_retry_after(SLICE_NONE, now) == -1, "none");
+}
+
+static void heads_are_read(void **state)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct answer answer = {.status = 200};
+    (void)state;
+
+    answer_read_head(
+        &answer,
+        SLICE("HTTP/1.1 100 Continue\r\nX-Early: 1\r\n\r\nHTTP/1.1 200 OK\r\nX-A:  b \r\n"
+              "x-a: c\r\nno colon\r\n: nameless\r\nBad: \xff\r\nControl: \x01\r\nLast: 1"),
+        &a);
+    CHECK(slice_is(answer_header(&answer, "x-a"), "b, c"), "joined");
+    CHECK(slice_is(answer_header(&answer, "last"), "1"), "without an end");
+    CHECK(!answer_header(&answer, "x-early").ptr, "of an earlier head");
+    CHECK(!answer_header(&answer, "bad").ptr && !answer_header(&answer, "control").ptr, "unsound");
+    size_t count = 0;
+    for (const struct header *h = answer.headers; h; h = h->next)
+        count++;
+    CHECK(count == 2, "%zu", count);
+}
+
+static void quotes_are_one_sound_line(void **state)
+{
+    static const char bad[] = "a\r\n\t b\x01\xff\xc3(\xe2\x82\xac"
+                              "c\x7f";
+    (void)state;
+
+    for (size_t max = 0; max < sizeof bad + 3; max++) {
+        CLEANUP(buf_fini) struct buf b = {0};
+        answer_quote(&b, slice_of(bad), max);
+        for (size_t i = 0; i < b.len; i++)
+            CHECK((unsigned char)b.ptr[i] >= ' ' && b.ptr[i] != 0x7f, "%zu", max);
+        if (max >= sizeof bad)
+            CHECK(slice_is(buf_view(&b), "a b ?"
+                                         "?(\xe2\x82\xac"
+                                         "c "),
+                  "%s", b.ptr);
+    }
+}
+
+/* ---- configuration ---- */
+
+static struct http_config *config_of(const char *text, struct mistakes *m)
+{
+    struct http_config *c = NULL;
+
+    enum err err = http_config_parse(slice_of(text), SOURCE_GUESS, &c, m);
+    CHECK((err == ERR_OK) == (c != NULL) && (err == ERR_OK) == (m->count == 0), "%s", text);
+    return c;
+}
+
+static void a_whole_configuration(void **state)
+{
+    static struct mistakes m;
+    (void)state;
+
+    struct http_config *c =
+        config_of("intact_http: 1\n"
+                  "places: 7\n"
+                  "private: [10.0.0.0/8]\n"
+                  "secrets:\n"
+                  "  key: {file: /run/key}\n"
+                  "  other: {env: OTHER}\n"
+                  "services:\n"
+                  "  payment:\n"
+                  "    url: https://api.example.org/v1//\n"
+                  "    headers: {authorization: 'Bearer ${ secret.key }'}\n"
+                  "    query: {k: '${secret.other}'}\n"
+                  "    tls: {ca: ca.pem, cert: c.pem, key: k.pem}\n"
+                  "    proxy: http://proxy:3128\n"
+                  "    http2: false\n"
+                  "    places: 9\n"
+                  "    connections: 8\n"
+                  "    redirects: 2\n"
+                  "    connect_timeout: 2s\n"
+                  "    timeout: 10s\n"
+                  "    retry: {attempts: 5, wait: 1s, factor: 1.5, max_wait: 3s}\n"
+                  "    max_answer: 64KiB\n"
+                  "    permanent: [404]\n"
+                  "    private: [127.0.0.1]\n"
+                  "    actions:\n"
+                  "      charge: {path: '/a/${ .input.b }', output: .body.id}\n"
+                  "  mail: {url: 'http://10.1.2.3:25'}\n",
+                  &m);
+    CHECK(c && c->service_count == 2, "%zu mistakes: %s: %s, expected %s", m.count, m.list[0].path,
+          m.list[0].found, m.list[0].expected);
+    const struct service_config *s = c->services;
+    CHECK(slice_is(s->url, "https://api.example.org/v1"), "%.*s", SLICE_ARG(s->url));
+    CHECK(slice_is(s->origin, "https://api.example.org:443"), "%.*s", SLICE_ARG(s->origin));
+    CHECK(s->places == 9 && s->connections == 8 && s->redirects == 2 && !s->http2, "numbers");
+    CHECK(s->connect_timeout_ms == 2000 && s->timeout_ms == 10000, "times");
+    CHECK(s->retry.attempts == 5 && s->retry.factor_milli == 1500 && s->retry.max_wait_ms == 3000,
+          "retry");
+    CHECK(s->answer_max == 65536 && s->networks.count == 2 && s->actions, "others");
+    CHECK(s->next->places == 7 && s->next->networks.count == 1 && s->next->http2, "the second");
+    http_config_free(c);
+}
+
+static void every_mistake_in_one_go(void **state)
+{
+    static const struct {
+        const char *text, *path, *part;
+    } cases[] = {
+        {"[]", "", "an object"},
+        {"{}", "intact_http", "a key"},
+        {"intact_http: 2\nservices: {a: {url: 'https://x.org'}}", "intact_http", "1, the version"},
+        {"intact_http: 1\nservices: {}", "services", "1 to 1000"},
+        {"intact_http: 1\nservices: {A: {url: 'https://x.org'}}", "services.A", "a name"},
+        {"intact_http: 1\nservices: {a: {}}", "services.a.url", "a key"},
+        {"intact_http: 1\nservices: {a: {url: x.org}}", "services.a.url", "a URL"},
+        {"intact_http: 1\nservices: {a: {url: 'file:///etc'}}", "services.a.url", "a URL"},
+        {"intact_http: 1\nservices: {a: {url: 'https://u:p@x.org'}}", "services.a.url", "a secret"},
+        {"intact_http: 1\nservices: {a: {url: 'https://x.org/?a'}}", "services.a.url", "query"},
+        {"intact_http: 1\nservices: {a: {url: 'https://x.org/../a'}}", "services.a.url", "a path"},
+        {"intact_http: 1\nservices: {a: {url: 'http://127.0.0.1'}}", "services.a.url", "private"},
+        {"intact_http: 1\nservices: {a: {url: 'http://localhost:1'}}", "services.a.url", "private"},
+        {"intact_http: 1\nservices: {a: {url: 'http://[::1]:1'}}", "services.a.url", "private"},
+        {"intact_http: 1\nservices: {a: {url: 'https://x.org', header: {}}}", "services.a.header",
+         "did you mean \"headers\""},
+        {"intact_http: 1\nservices: {a: {url: 'https://x.org', headers: {Host: y}}}",
+         "services.a.headers.Host", "does not set"},
+        {"intact_http: 1\nservices: {a: {url: 'https://x.org', headers: {x: '${ secret.k }'}}}",
+         "services.a.headers.x", "in secrets"},
+        {"intact_http: 1\nservices: {a: {url: 'https://x.org', headers: {x: '${ .input }'}}}",
+         "services.a.headers.x", "no task"},
+        {"intact_http: 1\nsecrets: {k: abc}\nservices: {a: {url: 'https://x.org'}}", "secrets.k",
+         "kept elsewhere"},
+        {"intact_http: 1\nsecrets: {k: {}}\nservices: {a: {url: 'https://x.org'}}", "secrets.k",
+         "either"},
+        {"intact_http: 1\nservices: {a: {url: 'https://x.org', proxy: 'http://u:p@y'}}",
+         "services.a.proxy", "without a password"},
+        {"intact_http: 1\nservices: {a: {url: 'https://x.org', tls: {cert: x}}}", "services.a.tls",
+         "beside each other"},
+        {"intact_http: 1\nservices: {a: {url: 'https://x.org', places: 0}}", "services.a.places",
+         "from 1 to 1000"},
+        {"intact_http: 1\nservices: {a: {url: 'https://x.org', max_answer: 1GiB}}",
+         "services.a.max_answer", "at most 64MiB"},
+        {"intact_http: 1\nservices: {a: {url: 'https://x.org', retry: {wait: 0s}}}",
+         "services.a.retry.wait", "longer than 0"},
+        {"intact_http: 1\nservices: {a: {url: 'https://x.org', private: [x]}}",
+         "services.a.private[0]", "a network"},
+        {"intact_http: 1\nservices: {a: {url: 'https://x.org', completed: [404], permanent: "
+         "[404]}}",
+         "services.a.permanent", "completed, too"},
+        {"intact_http: 1\nservices: {a: {url: 'https://x.org', actions: {x: {}}}}",
+         "services.a.actions.x.path", "a key"},
+        {"intact_http: 1\nservices: {a: {url: 'https://x.org', actions: {x: {path: '/${ . '}}}}",
+         "services.a.actions.x.path", ""},
+    };
+    static struct mistakes m;
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        bool found = false;
+        struct http_config *c = config_of(cases[i].text, &m);
+        CHECK(!c, "%s", cases[i].text);
+        for (size_t k = 0; k < m.count; k++)
+            found |= strcmp(m.list[k].path, cases[i].path) == 0
+                     && (strstr(m.list[k].expected, cases[i].part)
+                         || strstr(m.list[k].found, cases[i].part));
+        CHECK(found, "%s: %s: found %s, expected %s", cases[i].text, m.list[0].path,
+              m.list[0].found, m.list[0].expected);
+    }
+    CHECK(!config_of("intact_http: 3\nplaces: x\nservices:\n  a: {url: x, http2: 1}\n  B: {}\n",
+                     &m),
+          "five mistakes");
+    CHECK(m.count == 6, "%zu", m.count);
+    CHECK(m.list[0].line == 1 && m.list[1].line == 2 && m.list[5].line == 5, "in their places");
+}
+
+/* ---- secrets ---- */
+
+static void secrets_are_filled_in_and_hidden(void **state)
+{
+    CLEANUP(buf_fini) struct buf faults = {0};
+    CLEANUP(buf_fini) struct buf b = {0};
+    static struct mistakes m;
+    (void)state;
+
+    setenv("HTTP_AGENT_TEST", "pass\"word", 1);
+    struct http_config *c = config_of("{\"intact_http\": 1, \"secrets\": {\"k\": {\"env\": "
+                                      "\"HTTP_AGENT_TEST\"}}, \"services\": {\"a\": {\"url\": "
+                                      "\"https://x.org\"}}}",
+                                      &m);
+    struct secrets *s = secrets_load(c, &faults);
+    CHECK(s, "%s", faults.ptr);
+    secrets_fill(s, SLICE("a ${ secret.k } ${secret.k}b $ ${ x"), &b);
+    CHECK(slice_is(buf_view(&b), "a pass\"word pass\"wordb $ ${ x"), "%s", b.ptr);
+    buf_str(&b, "|pass\\\"word|pass\"wor");
+    secrets_hide(s, &b);
+    CHECK(slice_is(buf_view(&b), "a *** ***b $ ${ x|***|pass\"wor"), "%s", b.ptr);
+    secrets_free(s);
+    setenv("HTTP_AGENT_TEST", "two\nlines", 1);
+    CHECK(!secrets_load(c, &faults) && strstr(faults.ptr, "one line"), "%s", faults.ptr);
+    CHECK(!strstr(faults.ptr, "two"), "it is told: %s", faults.ptr);
+    unsetenv("HTTP_AGENT_TEST");
+    CHECK(!secrets_load(c, &faults) && strstr(faults.ptr, "not set"), "%s", faults.ptr);
+    http_config_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(closed_networks_stay_closed),
+        cmocka_unit_test(networks_open_what_they_say),
+        cmocka_unit_test(requests_are_read),
+        cmocka_unit_test(requests_that_cannot_be_sent),
+        cmocka_unit_test(statuses_mean_what_they_should),
+        cmocka_unit_test(retry_after_is_read),
+        cmocka_unit_test(heads_are_read),
+        cmocka_unit_test(quotes_are_one_sound_line),
+        cmocka_unit_test(a_whole_configuration),
+        cmocka_unit_test(every_mistake_in_one_go),
+        cmocka_unit_test(secrets_are_filled_in_and_hidden),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
