@@ -392,6 +392,7 @@ static void read_agents(struct reader *r, const struct json *j, const struct pat
         return;
     }
     c->agents = arena_alloc(r->arena, j->count * sizeof *c->agents);
+    c->agent_count = 0; /* it may stand there twice, which is a mistake */
     for (const struct json *m = j->child; m; m = m->next) {
         struct path at = {path, m->key, 0};
         struct exec_agent_config *a = &c->agents[c->agent_count++];

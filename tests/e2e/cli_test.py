@@ -647,8 +647,9 @@ class Described(WithServer):
         services = self.s.folder + "/services.yaml"
         with open(services, "w", encoding="utf-8") as f:
             f.write("intact_http: 1\nservices: {shop: {url: 'https://shop.example.org'}}\n")
+        commands = self.s.path("commands.yaml", "intact_exec: 1\nagents: {a: {actions: {b: {command: [cat]}}}}\n")
         needs = {"skip": ["--step", "reserve", "--reason", "x"], "token create": ["--role", "read"],
-                 "agent http": ["--config", services, "--check"]}
+                 "agent http": ["--config", services, "--check"], "agent exec": ["--config", commands, "--check"]}
         for verb in verbs():
             if verb[0] in ("serve", "top", "watch", "backup", "restore"):
                 continue  # they stay; they have tests of their own
