@@ -23,7 +23,7 @@ PLACES, WAIT_S = 3, 2
 SEED = os.environ["INTACT_SERVER"]
 TOKEN = os.environ["INTACT_TOKEN"]
 INSTANCE = "one" if FAULT != "new-instance" else f"one-{random.random()}"
-serial = itertools.count()
+serial, lost, fetched = itertools.count(), itertools.count(), itertools.count()
 os.makedirs(FOLDER, exist_ok=True)
 
 
@@ -253,6 +253,8 @@ class Agent:
             body = {"max": max(free, 1), "wait": f"{WAIT_S}s", "holding": holding}
             if has("no-holding"):
                 del body["holding"]
+            if self.stopping:
+                next(fetched)
             sent = now_ms()
             answer = self.work(node, body, failures, 0.2 if has("impatient") else 30)
             failures = failures + 1 if answer is None else 0
@@ -268,7 +270,7 @@ class Agent:
                     if self.record.db.execute("SELECT 1 FROM seen WHERE token = ?", (fields["token"],)).fetchone():
                         continue
                     self.record.db.execute("INSERT INTO seen VALUES (?)", (fields["token"],))
-                if has("loses") and next(serial) % 20 == 19:
+                if has("loses") and next(lost) % 7 == 6:
                     continue
                 request = Request(fields, node, sent, answer)
                 self.held[fields["token"]] = request
@@ -403,6 +405,8 @@ class Agent:
             self.stopping = True
             self.changed.notify_all()
         deliverer.join()
+        while has("fetches-on") and next(fetched) < 20:
+            time.sleep(0.5)
         os._exit(5 if has("bad-end") else 0)
 
 

@@ -56,7 +56,7 @@ FAULTS = {
     "quits": {"sigterm": "while a result had no outcome"},
     "never-ends": {"sigterm": None},
     "bad-end": {"sigterm": "status 5"},
-    "fetches-on": {"sigterm": None},
+    "fetches-on": {"sigterm": "calls that ask for work"},
     "quiet-refused": {"refused": "none"},
     "ends-well-refused": {"refused": "status 0"},
     "loses": {"many": "neither hold"},
@@ -111,6 +111,15 @@ def try_fault(fault):
     return None
 
 
+def find(fault):
+    """A fault that shows in times alone may hide on a busy machine for a while."""
+    for _ in range(20 if fault == "hammers" else 1):
+        story = try_fault(fault)
+        if not story:
+            break
+    return story
+
+
 def main():
     asked = sys.argv[2:] or list(FAULTS)
     part, parts = map(int, os.environ.get("SHARD", "1/1").split("/"))
@@ -120,7 +129,7 @@ def main():
                                        check=True).stdout)["scenarios"]
     untried = {s["name"] for s in listed} - found - {"completes", "pieces", "stop", "repeat"}
     with ThreadPoolExecutor(3) as pool:
-        bad = [b for b in pool.map(try_fault, asked) if b]
+        bad = [b for b in pool.map(find, asked) if b]
     bad += [f"no fault is found by {name}" for name in sorted(untried)]
     print("\n".join(bad or [f"{len(asked)} faults found"]))
     sys.exit(1 if bad else 0)
