@@ -6,6 +6,7 @@
 #include "sim/beats.h"
 #include "sim/coverage.h"
 #include "sim/ledger.h"
+#include "sim/long.h"
 #include "sim/weather.h"
 #include "sim/world.h"
 
@@ -215,18 +216,20 @@ void worker_gets(struct worker *w, const struct errand *e, uint32_t from)
                       .direction = e->direction,
                       .home = from,
                       .deadline = e->deadline,
+                      .heartbeat_ms = e->heartbeat_ms,
                       .effect = EFFECT_NONE};
     uint32_t *begun = &g->task->ledger[g->step].begun[g->direction];
     g->again = *begun == g->attempt && weather.records;
     *begun = g->attempt;
     list_push(&w->gigs, &g->link);
     later(g->deadline - world.now, gig_deadline, g, 0);
-    beats_follow(g);
+    if (g->heartbeat_ms == 0)
+        beats_follow(g);
     if (repeats(g))
         return;
     if (script)
         script(g);
-    else
+    if (!long_follow(g) && !script)
         behave(g);
 }
 
@@ -342,6 +345,11 @@ void gig_acts(struct gig *g, const struct act *a)
 {
     bool unknown = a->says == SAYS_WHO_KNOWS;
 
+    g->mute = a->mute;
+    if (a->says == SAYS_ELSEWHERE) {
+        long_goes_elsewhere(g, a->takes, a->comes);
+        return;
+    }
     if (a->says != SAYS_DONE && a->says != SAYS_NOTHING)
         says_error(g,
                    a->says == SAYS_REFUSED ? "refused"

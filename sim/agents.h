@@ -42,10 +42,14 @@ struct gig {
     uint32_t step, attempt;
     enum direction direction;
     int64_t deadline;
+    int64_t heartbeat_ms, beat_every, heard_at; /* long.c: of one that may not be silent */
+    uint32_t beats_to;                          /* the node that hears it */
+    uint64_t life;                              /* of its worker */
+    bool mute;                                  /* it sends none */
     struct slice forward_output;
-    uint32_t home;   /* the node that gets its result */
-    struct call *in; /* the call that hands in its result */
-    bool finished, dead, hangs;
+    uint32_t home;                         /* the node that gets its result */
+    struct call *in;                       /* the call that hands in its result */
+    bool finished, dead, hangs, elsewhere; /* elsewhere: that is all that it will say */
     bool again; /* somebody began to work on this attempt before, and may have had an effect */
     /* what it will say */
     bool failed, retryable;
@@ -61,6 +65,7 @@ struct errand {
     enum direction direction;
     uint32_t attempt;
     int64_t deadline; /* as the worker reckons it */
+    int64_t heartbeat_ms;
 };
 
 void agents_begin(uint32_t services);
@@ -68,7 +73,15 @@ void agents_calm(void); /* all are up from now on */
 
 /* For scenes, where nothing that agents do is drawn. */
 
-enum says { SAYS_UNSCRIPTED, SAYS_DONE, SAYS_REFUSED, SAYS_AGAIN, SAYS_WHO_KNOWS, SAYS_NOTHING };
+enum says {
+    SAYS_UNSCRIPTED,
+    SAYS_DONE,
+    SAYS_REFUSED,
+    SAYS_AGAIN,
+    SAYS_WHO_KNOWS,
+    SAYS_NOTHING,
+    SAYS_ELSEWHERE
+};
 
 /* What becomes of one request. */
 struct act {
@@ -78,6 +91,8 @@ struct act {
     bool keeps;     /* it holds on to what it has done past its deadline */
     bool effect;    /* it takes effect before that; what is DONE always does */
     bool dies;      /* instead of saying anything */
+    bool mute;      /* it sends no heartbeats, and does not mind if nobody hears it */
+    int64_t comes;  /* ELSEWHERE: when somebody ends it; 0: nobody does */
 };
 
 /* Each service gets one worker with `places`; those in the bits of `absent` are not there yet.

@@ -76,6 +76,8 @@ void check_told(const struct node *n, uint64_t done); /* it has heard of that ru
 
 void check_boot(const struct node *n);
 void check_timeout(const struct subject *t, uint32_t step, const struct seen_attempt *a);
+void check_silence(const struct subject *t, uint32_t step, const struct seen_attempt *a);
+void check_result(const struct work_result *r); /* how it was answered */
 void check_deadline(const struct subject *t, const struct seen *old, const struct seen *new);
 void check_overdue(void); /* asked now and then in the second act */
 

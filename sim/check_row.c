@@ -87,6 +87,8 @@ static void check_state(const struct turn *u)
     must(u, s->state != STEP_COMPLETED || has_completed(s, DIRECTION_FORWARD),
          "a step completes by an attempt");
     must(u, s->state != STEP_COMPLETED || s->has_output, "a completed step has an output");
+    must(u, s->resume == 0 || (s->resume_of == s->direction && s->resume <= s->attempt),
+         "what is left for the next try is of this direction");
     must(u, s->direction == DIRECTION_FORWARD || u->f->undo == UNDO_CALL,
          "only what has an undo is undone");
     if (s->state == STEP_UNDONE)
@@ -125,11 +127,24 @@ static void check_truth(const struct turn *u, const struct seen_attempt *a)
         must(u, l->undone_at != 0 || l->tombstone, "what is said to be undone is undone");
 }
 
-static bool outcome_may(const struct seen_attempt *a, enum outcome to)
+static int64_t silence_of(const struct turn *u, const struct seen_attempt *a)
+{
+    return a->direction == DIRECTION_UNDO ? u->f->undo_heartbeat_ms : u->f->heartbeat_ms;
+}
+
+/* Could it have ended by that, and been answered late in the same change? */
+static bool may_be_silent(const struct turn *u, const struct seen_attempt *a)
+{
+    int64_t ms = silence_of(u, a);
+
+    return ms > 0 && latest_now() >= a->started_at + ms;
+}
+
+static bool outcome_may(const struct turn *u, const struct seen_attempt *a, enum outcome to)
 {
     switch (a->outcome) {
     case OUTCOME_OPEN:
-        return to != OUTCOME_LATE || latest_now() >= a->complete_by;
+        return to != OUTCOME_LATE || latest_now() >= a->complete_by || may_be_silent(u, a);
     case OUTCOME_TIMED_OUT:
         return to == OUTCOME_TIMED_OUT || to == OUTCOME_LATE;
     case OUTCOME_COMPLETED:
@@ -160,9 +175,11 @@ static void check_wait(const struct turn *u, const struct seen_attempt *a);
 static bool check_kept(const struct turn *u, const struct seen_attempt *was,
                        const struct seen_attempt *is)
 {
-    must(u, outcome_may(was, is->outcome), "what became of an attempt stays so");
+    must(u, outcome_may(u, was, is->outcome), "what became of an attempt stays so");
     must(u, was->started_at == is->started_at && was->complete_by == is->complete_by,
          "an attempt keeps its times");
+    must(u, is->elsewhere || !was->elsewhere, "what is elsewhere stays so");
+    must(u, !is->elsewhere || is->outcome != OUTCOME_NOT_SENT, "what is elsewhere was sent");
     if (was->outcome == is->outcome)
         return false;
     check_truth(u, is);
@@ -170,7 +187,11 @@ static bool check_kept(const struct turn *u, const struct seen_attempt *was,
     if (was->outcome != OUTCOME_OPEN)
         return false;
     must(u, is->ended_at > 0 && is->ended_at <= latest_now(), "an attempt ends now");
-    if (is->outcome == OUTCOME_TIMED_OUT || is->outcome == OUTCOME_LATE)
+    if (is->outcome == OUTCOME_TIMED_OUT ? is->silent
+                                         : is->outcome == OUTCOME_LATE && silence_of(u, is) > 0
+                                               && is->ended_at < is->complete_by)
+        check_silence(u->t, u->i, is);
+    else if (is->outcome == OUTCOME_TIMED_OUT || is->outcome == OUTCOME_LATE)
         check_timeout(u->t, u->i, is);
     if (u->old->locked && u->new->locked &&strcmp(u->old->owner, u->new->owner) != 0)
         covered(COVER_ANOTHER_NODE);

@@ -45,6 +45,39 @@ void check_timeout(const struct subject *t, uint32_t step, const struct seen_att
            a->number, until - a->ended_at);
 }
 
+/* Nobody may be taken for silent who was heard, or in time in which nobody could be. */
+void check_silence(const struct subject *t, uint32_t step, const struct seen_attempt *a)
+{
+    enum { NOTICED_MS = 3000, JUMP_MS = 3000 };
+    const struct flow_step *f = &t->flow->steps[step];
+    bool undo = a->direction == DIRECTION_UNDO;
+    int64_t ms = undo ? f->undo_heartbeat_ms : f->heartbeat_ms;
+    const struct beaten *b = &t->beaten[step][a->direction];
+    const struct node *n = t->writer;
+    bool slept = n->sleeps_until - n->asleep_at > NOTICED_MS + 1000;
+    int64_t away = max_i64(n->up_at, slept ? n->sleeps_until : 0);
+    int64_t jump = nodes.shared || world.set_back || world.ahead ? JUMP_MS : 0;
+    const char *wrong = NULL;
+
+    covered(COVER_SILENT);
+    if (ms == 0 || a->ended_at < a->started_at + ms)
+        wrong = "it was not silent for so long";
+    else if (a->elsewhere)
+        wrong = "it is elsewhere";
+    else if (b->attempt == a->number && b->at == n && b->boot == n->boot && b->when <= a->ended_at
+             && b->when + ms > a->ended_at)
+        wrong = "it was heard";
+    else if (t->began_at[step] < away && world.now < away + max_i64(ms, GRACE_MS) - jump)
+        wrong = "nobody could be heard";
+    else if (t->unsent[step][a->direction] == a->number && t->unsent_by == n && a->resent == 0)
+        wrong = "it was not sent";
+    if (!wrong)
+        return;
+    describe(t);
+    broken("no attempt ends by its silence before its time", "%s/s%u %s %u: %s", t->id, step,
+           direction_text(a->direction), a->number, wrong);
+}
+
 void check_deadline(const struct subject *t, const struct seen *old, const struct seen *new)
 {
     bool undo = new->direction == DIRECTION_UNDO;

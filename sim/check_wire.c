@@ -53,6 +53,32 @@ static void check_forward_part(const struct subject *t, uint32_t step, const str
     must(t, r->forward_input.ptr != NULL, "an undo says what it undoes", "input");
 }
 
+/* Of a step that may not be silent, and of what was left for this attempt. */
+static void check_long_part(const struct node *n, const struct subject *t, uint32_t step,
+                            const struct work_request *r)
+{
+    const struct flow_step *f = &t->flow->steps[step];
+    const struct seen_step *s = &t->seen.steps[step];
+    bool undo = r->direction == DIRECTION_UNDO;
+
+    must(t, r->heartbeat_ms == (undo ? f->undo_heartbeat_ms : f->heartbeat_ms),
+         "a request tells how long it may be silent", "heartbeat");
+    if (t->writer != n || disk_has_unheard(&n->disk))
+        return;
+    must(t, !seen_find(s, r->direction, r->attempt)->elsewhere,
+         "what is elsewhere is not asked of anybody", "request");
+    must(t, (r->resume.ptr != NULL) == (s->resume > 0), "a request has what was left for it",
+         r->resume.ptr ? "nothing was" : "nothing");
+    if (s->resume == 0)
+        return;
+    covered(COVER_RESUMED_FROM);
+    must(t,
+         slice_eq(r->resume, text_of("{\"of\":\"%s\",\"attempt\":%u}", direction_text(r->direction),
+                                     s->resume)),
+         "a request has what was left for it", "another");
+    must(t, s->resume < r->attempt, "what is left is of an attempt before", "number");
+}
+
 static void check_request(const struct node *n, const struct work *w, const struct work_request *r)
 {
     struct subject *t = subject_find(r->task);
@@ -76,6 +102,7 @@ static void check_request(const struct node *n, const struct work *w, const stru
     must(t, r->complete_by > node_now(n), "nothing is asked after its complete-by", "expired");
     if (undo && t->writer == n)
         check_forward_part(t, step, r);
+    check_long_part(n, t, step, r);
     /* Another node, with a clock that is ahead, may have given it up and begun the next one. */
     must(t, r->attempt >= t->sent[step][undo] || (nodes.skew_max > 0 && t->writer != n),
          "attempts leave in order", "number");
@@ -152,6 +179,8 @@ static void check_held(const struct node *n, const struct work *w, struct subjec
     if (!node_owns(n, t->seen.owner))
         return; /* what it thinks of it may be of yesterday */
     must(t, !has || !sent, "what an instance holds is not sent again", "twice");
+    if (a->elsewhere)
+        return; /* check_long_part */
     if (has || sent || t->sent_at[step][a->direction] >= arrived_at
         || t->unsent[step][a->direction] == a->number
         || said_find(t, step, a->direction, a->number, false) /* which may be on its way */
@@ -179,7 +208,26 @@ static void check_holding(const struct node *n, const struct work *w)
 
 /* ---- outcomes ---- */
 
-static void check_status(const struct work_result *r)
+/* Of one that said no more than that its result comes from elsewhere. */
+static bool check_elsewhere(const struct subject *t, const struct work_result *r,
+                            const struct seen_attempt *a)
+{
+    if (!r->elsewhere)
+        return false;
+    if (r->status == RESULT_ACCEPTED)
+        covered(COVER_ELSEWHERE);
+    if (r->status == RESULT_ACCEPTED
+        || (r->status == RESULT_REPEATED && a->outcome == OUTCOME_OPEN))
+        must(t, a->elsewhere, "what is accepted is durable", "elsewhere");
+    if (r->status == RESULT_LATE)
+        must(t, a->outcome == OUTCOME_TIMED_OUT || a->outcome == OUTCOME_LATE,
+             "only what is over is late", outcome_text(a->outcome));
+    if (r->status == RESULT_UNKNOWN)
+        must(t, a->outcome == OUTCOME_NOT_SENT, "what was sent is known", outcome_text(a->outcome));
+    return true;
+}
+
+void check_result(const struct work_result *r)
 {
     struct token k;
     bool ok = token_parse(r->token, &k);
@@ -193,6 +241,8 @@ static void check_status(const struct work_result *r)
              "a result is answered by what is durable", "no such attempt");
         return;
     }
+    if (check_elsewhere(t, r, a))
+        return;
     switch (r->status) {
     case RESULT_ACCEPTED:
         must(t, a->outcome == (r->failed ? OUTCOME_FAILED : OUTCOME_COMPLETED),
@@ -227,7 +277,7 @@ void check_answer(const struct node *n, const struct work *w, uint32_t max)
         return; /* it tells nothing else */
     check_holding(n, w);
     for (size_t i = 0; i < w->result_count; i++)
-        check_status(&w->results[i]);
+        check_result(&w->results[i]);
 }
 
 /* ---- submitters and operators ---- */

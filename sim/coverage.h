@@ -81,6 +81,14 @@
     X(TIME_CLAIM,         "tasks claimed when they were due")                                     \
     X(AGENT_CLAIM,        "tasks claimed for an agent")                                           \
     X(SUBMITTED_AGAIN,    "submissions repeated")                                                 \
+    X(LONG_BEAT,          "heartbeats of attempts that may not be silent")                        \
+    X(SILENT,             "attempts that ended by their silence")                                 \
+    X(UNHEARD,            "agents that stopped because nobody heard them")                        \
+    X(RESUME_TOLD,        "heartbeats that told where to go on")                                  \
+    X(RESUMED_FROM,       "requests that tell where to go on")                                    \
+    X(ELSEWHERE,          "attempts that went elsewhere")                                         \
+    X(ENDED_ELSEWHERE,    "attempts ended by somebody with their token")                          \
+    X(FORGED_END,         "made-up tokens that ended nothing")                                    \
     X(CANCELLED,          "cancels that were taken")                                              \
     X(CANCEL_REFUSED,     "cancels that came too late")                                           \
     X(SUBMIT_CONFLICT,    "submissions in conflict")                                              \

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/when.h"
+#include "sim/long.h"
 #include "sim/node.h"
 #include "sim/weather.h"
 #include "sim/world.h"
@@ -101,6 +102,7 @@ static void draw_step(struct flow *f, uint32_t i, bool graph, uint32_t services,
         s->retry.attempts = 1 + below(2);
         s->retry.defers = 1 + below(2);
     }
+    long_draw(s);
     close_graph(f, i);
 }
 
@@ -229,6 +231,8 @@ static void put_undo(struct buf *b, struct flow_step *s, uint32_t i, bool fixed)
     put_text(b, "agent", text_of("a%u", s->undo_service));
     put_text(b, "action", text_of("undo%u", i));
     put_duration(b, "complete_by", s->undo_complete_by_ms);
+    if (s->undo_heartbeat_ms)
+        put_duration(b, "heartbeat", s->undo_heartbeat_ms);
     put_retry(b, &s->undo_retry);
     if (roll < 8) {
         json_key(b, "input");
@@ -269,6 +273,8 @@ static void put_step(struct buf *b, struct flow *f, uint32_t i)
     put_text(b, "agent", text_of("a%u", s->service));
     put_text(b, "action", text_of("act%u", i));
     put_duration(b, "complete_by", s->complete_by_ms);
+    if (s->heartbeat_ms)
+        put_duration(b, "heartbeat", s->heartbeat_ms);
     put_text(b, "on_failure", slice_of(on_failure_text(s->on_failure)));
     put_retry(b, &s->retry);
     put_after(b, s, i);

@@ -23,6 +23,7 @@ struct flow_step {
     uint32_t past;   /* all that have to end before it */
     uint32_t future; /* all that it has to end before */
     int64_t complete_by_ms, undo_complete_by_ms;
+    int64_t heartbeat_ms, undo_heartbeat_ms; /* the longest silence; 0: any */
     struct flow_retry retry, undo_retry;
     bool may_break; /* one of its expressions may fail, or skip it */
 };

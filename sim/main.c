@@ -8,6 +8,7 @@
 #include "sim/beats.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
+#include "sim/long.h"
 #include "sim/many.h"
 #include "sim/node.h"
 #include "sim/people.h"
@@ -55,6 +56,7 @@ static uint64_t run(uint64_t seed, const struct options *o, bool heartbeats)
     store_begin(shared);
     nodes_begin(shared);
     check_nodes_begin();
+    long_begin();
     flows_draw(flows, flow_count, &nodes.registry);
     people_begin(o->tasks ? o->tasks : 1 + below(chance(100) ? 60 : 15), first_act, flow_count,
                  flows);

@@ -5,6 +5,7 @@
 #include "sim/agents.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
+#include "sim/long.h"
 #include "sim/people.h"
 #include "sim/weather.h"
 #include "sim/world.h"
@@ -61,7 +62,11 @@ static void on_ask_answer(void *arg, struct ask *a)
     struct node *n = arg;
 
     n->deeds++;
-    if (!n->dead)
+    if (n->dead)
+        return;
+    if (a->kind == ASK_END)
+        long_answered(n, a);
+    else
         people_answered(n, a);
 }
 

@@ -7,6 +7,7 @@
 #include "sim/beats.h"
 #include "sim/check.h"
 #include "sim/ledger.h"
+#include "sim/long.h"
 #include "sim/weather.h"
 #include "sim/world.h"
 
@@ -286,6 +287,7 @@ static void begin(uint64_t seed, bool loud)
     nodes.round_trip_max = 0;
     nodes_clocks_are(shared ? between(0, 200) : 0);
     check_nodes_begin();
+    long_begin_scene();
     flow = scene->flow;
     flow_fix(&flow, &nodes.registry);
     if (!scene->unknown)
@@ -321,7 +323,8 @@ static void run(uint64_t seed, bool loud)
 
 /* ---- all of them ---- */
 
-static const struct scene *const lists[] = {scenes_of_doubt, scenes_of_agents, scenes_of_nodes};
+static const struct scene *const lists[] = {scenes_of_doubt, scenes_of_agents, scenes_of_nodes,
+                                            scenes_of_long};
 
 int scenes_print(void)
 {

@@ -46,6 +46,8 @@ static void read_attempt(const struct task_row *row, const struct json *j, struc
         .started_at = number_of(j, "started_at"),
         .ended_at = number_of(j, "ended_at"),
         .complete_by = number_of(j, "complete_by"),
+        .elsewhere = json_get_bool(j, "elsewhere", false),
+        .silent = slice_is(json_get_text(json_get(j, "error"), "code"), "heartbeat"),
     };
     must(outcome_parse(json_get_text(j, "outcome"), &a->outcome), row, "outcome");
     (void)snprintf(a->instance, sizeof a->instance, "%.*s",
@@ -56,6 +58,8 @@ static void read_step(const struct task_row *row, const struct json *j, struct s
 {
     const struct json *attempts = json_get(j, "attempts");
     const struct json *dropped = json_get(j, "dropped");
+    const struct json *resume = json_get(j, "resume");
+    struct slice of = json_get_text(resume, "of");
 
     *s = (struct seen_step){
         .direction = direction_of(row, j),
@@ -66,7 +70,9 @@ static void read_step(const struct task_row *row, const struct json *j, struct s
         .dropped_count = (uint32_t)number_of(dropped, "count"),
         .dropped_effect = effect_of(row, dropped),
         .dropped_until = number_of(dropped, "until"),
+        .resume = (uint32_t)number_of(resume, "attempt"),
     };
+    must(!resume || (s->resume > 0 && direction_parse(of, &s->resume_of)), row, "resume");
     must(step_state_parse(json_get_text(j, "state"), &s->state), row, "state of a step");
     for (const struct json *a = attempts ? attempts->child : NULL; a; a = a->next) {
         must(s->attempt_count < COUNT_OF(s->attempts), row, "number of attempts");

@@ -15,6 +15,7 @@ struct seen_attempt {
     enum outcome outcome;
     enum effect effect;
     int64_t started_at, ended_at, complete_by;
+    bool elsewhere, silent; /* silent: it ended by that */
     char instance[24];
 };
 
@@ -24,6 +25,8 @@ struct seen_step {
     uint32_t failure_count;
     int64_t wait_until;
     bool has_output;
+    uint32_t resume; /* the attempt that left something for the next one; 0: none did */
+    enum direction resume_of;
     struct seen_attempt attempts[ATTEMPTS_KEPT];
     uint32_t attempt_count, attempt; /* kept; number of the latest in its direction */
     uint32_t dropped_count;

@@ -36,6 +36,14 @@ struct said {
     enum effect effect;
 };
 
+/* The latest heartbeat that was accepted of an attempt that may not be silent. */
+struct beaten {
+    uint32_t attempt;
+    const struct node *at;
+    uint64_t boot;
+    int64_t when; /* by its clock */
+};
+
 /* The latest revision that a process told of. */
 struct told_to {
     uint64_t boot, revision;
@@ -59,6 +67,7 @@ struct subject {
     bool skipped[FLOW_STEPS_MAX]; /* an operator wanted that step skipped */
     struct ledger ledger[FLOW_STEPS_MAX];
     struct said *said;
+    struct beaten beaten[FLOW_STEPS_MAX][2]; /* by direction */
     struct seen seen;
     uint32_t sent[FLOW_STEPS_MAX][2]; /* the latest attempt that left the node, by direction */
     int64_t sent_at[FLOW_STEPS_MAX][2];

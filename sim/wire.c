@@ -179,6 +179,12 @@ static void fill_result(struct work *w, const struct gig *g, struct work_result 
                               .retryable = g->retryable,
                               .effect = g->effect,
                               .retry_after_ms = g->retry_after_ms};
+    r->elsewhere = g->elsewhere;
+    if (g->elsewhere)
+        return;
+    if (g->failed && g->attempt % 2 == 0) /* every other leaves something */
+        r->resume =
+            text_of("{\"of\":\"%s\",\"attempt\":%u}", direction_text(g->direction), g->attempt);
     if (g->failed)
         r->error = (struct fault_note){slice_of(g->code), SLICE("said the agent")};
     else
@@ -262,6 +268,7 @@ static struct reply *reply_of(const struct node *n, struct call *c, const struct
             .step = arena_copy(&world.arena, q->step),
             .direction = q->direction,
             .attempt = q->attempt,
+            .heartbeat_ms = q->heartbeat_ms,
             .deadline = c->sent_at + w->waited_ms + (q->complete_by - node_now(n)),
         };
     }

@@ -77,6 +77,50 @@ static void put_head(struct view *v, const struct json *task)
     put_error(v, task);
 }
 
+/* The tries of its attempts: "attempt 1: 3, undo 1: 2". */
+static void put_tries(struct buf *b, const struct json *attempts)
+{
+    for (const struct json *a = attempts ? attempts->child : NULL; a; a = a->next) {
+        bool back = slice_is(json_get_text(a, "direction"), "undo");
+        if (json_get_int(a, "tries", 0) > 1)
+            buf_fmt(b, "%s%s %.*s: %" PRId64, b->len ? ", " : "", back ? "undo" : "attempt",
+                    SLICE_ARG(json_get_raw(a, "attempt")), json_get_int(a, "tries", 0));
+    }
+}
+
+static bool is_elsewhere(const struct json *attempts)
+{
+    for (const struct json *a = attempts ? attempts->child : NULL; a; a = a->next)
+        if (json_get_bool(a, "elsewhere", false) && slice_is(json_get_text(a, "outcome"), "open"))
+            return true;
+    return false;
+}
+
+/* What has no column, since few steps have it. */
+static void put_more(struct view *v, const struct json *step)
+{
+    CLEANUP(buf_fini) struct buf more = {0};
+    CLEANUP(buf_fini) struct buf tries = {0};
+    const struct json *attempts = json_get(step, "attempts");
+    struct slice resume = json_get_raw(step, "resume");
+
+    put_tries(&tries, attempts);
+    if (is_elsewhere(attempts))
+        buf_str(&more, "; its result comes from elsewhere");
+    if (tries.len > 0)
+        buf_fmt(&more, "; tries within %.*s", SLICE_ARG(buf_view(&tries)));
+    if (resume.ptr)
+        buf_fmt(&more, "; left for the next attempt: %.*s", SLICE_ARG(resume));
+    if (more.len == 0)
+        return;
+    struct line l = line_begin(&v->table.term, &v->b);
+    l.width = INT32_MAX / 2;
+    line_text(&l, LOOK_STRONG, json_get_text(step, "name"));
+    line_text(&l, LOOK_PLAIN, SLICE(": "));
+    line_text(&l, LOOK_PLAIN, (struct slice){more.ptr + 2, more.len - 2});
+    line_end(&l);
+}
+
 static void add_step(struct table *t, const struct json *step)
 {
     const struct json *attempts = json_get(step, "attempts");
@@ -106,6 +150,11 @@ void task_show(const struct invocation *in, const struct json *task)
     buf_byte(&v.b, '\n');
     (void)fwrite(v.b.ptr, 1, v.b.len, stdout);
     table_print(&v.table);
+    buf_clear(&v.b);
+    for (const struct json *step = steps ? steps->child : NULL; step; step = step->next)
+        put_more(&v, step);
+    if (v.b.len > 0)
+        printf("\n%.*s", SLICE_ARG(buf_view(&v.b)));
     table_fini(&v.table);
     buf_fini(&v.b);
 }

@@ -371,6 +371,8 @@ static void draw_open(const struct watched *w, const struct json *step, const st
     line_fmt(l, LOOK_PLAIN, ": %s %.*s on %.*s", back ? "undo" : "attempt",
              SLICE_ARG(json_get_raw(attempt, "attempt")),
              SLICE_ARG(json_get_text(attempt, "instance")));
+    if (json_get_bool(attempt, "elsewhere", false))
+        line_text(l, LOOK_BUSY, SLICE(", now elsewhere,"));
     put_duration(l, LOOK_PLAIN, " for ", now - watched_time(attempt, "started_at"), "");
     if (complete_by)
         put_left(l, complete_by, now);

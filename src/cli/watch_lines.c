@@ -132,6 +132,8 @@ static void tell_end(struct telling *t, const struct json *step, const struct js
               outcome);
     people_duration(&took, max_i64(ended - began, 0));
     line_fmt(&l, LOOK_PLAIN, " after %.*s", SLICE_ARG(buf_view(&took)));
+    if (json_get_int(attempt, "tries", 0) > 1)
+        line_fmt(&l, LOOK_PLAIN, ", %" PRId64 " tries", json_get_int(attempt, "tries", 0));
     if (!slice_is(outcome, "completed") && slice_is(json_get_text(attempt, "effect"), "unknown"))
         line_text(&l, LOOK_BACK, SLICE(", in doubt"));
     put_error(&l, ": ", json_get(attempt, "error"));

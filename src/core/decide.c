@@ -2,6 +2,7 @@
 
 #include "core/ready.h"
 #include "core/retry.h"
+#include "core/stand.h"
 #include "core/undo.h"
 
 /* What one call of decide() works on. */
@@ -29,73 +30,6 @@ static void step_move(struct step *s, enum step_state next)
 static void note(struct fault_note *n, const char *code, const char *message)
 {
     *n = (struct fault_note){slice_of(code), slice_of(message)};
-}
-
-/* ---- where the task as a whole stands ---- */
-
-static bool anything_open(const struct task *t)
-{
-    for (uint16_t i = 0; i < t->step_count; i++)
-        if (step_is_open(&t->steps[i]))
-            return true;
-    return false;
-}
-
-static bool all_ended(const struct deed *d)
-{
-    for (uint16_t i = 0; i < d->t->step_count; i++)
-        if (!step_has_ended(&d->w->steps[i], &d->t->steps[i]))
-            return false;
-    return true;
-}
-
-/* A step whose failure stops the task: the one that its `on_failure` does not let pass. */
-static bool stands_failed(const struct workflow_step *ws, const struct step *s)
-{
-    return s->state == STEP_FAILED && !step_has_ended(ws, s);
-}
-
-static bool any_stands_failed(const struct deed *d)
-{
-    for (uint16_t i = 0; i < d->t->step_count; i++)
-        if (stands_failed(&d->w->steps[i], &d->t->steps[i]))
-            return true;
-    return false;
-}
-
-static bool is_pivot(const struct deed *d, uint16_t i)
-{
-    return d->w->steps[i].undo_kind == UNDO_PIVOT;
-}
-
-static bool any_pivot_completed(const struct deed *d)
-{
-    for (uint16_t i = 0; i < d->t->step_count; i++)
-        if (is_pivot(d, i) && d->t->steps[i].state == STEP_COMPLETED)
-            return true;
-    return false;
-}
-
-enum pivots { PIVOTS_CLEAR, PIVOTS_UNRESOLVED, PIVOTS_COMPLETED, PIVOTS_STAND };
-
-/* Do pivots allow that the task turns back? UNRESOLVED: not yet known, an attempt is running or
- * another one will tell. STAND: one is in doubt, and nothing of ours will ever resolve it. */
-static enum pivots pivots_look(const struct deed *d)
-{
-    enum pivots found = PIVOTS_CLEAR;
-
-    if (any_pivot_completed(d))
-        return PIVOTS_COMPLETED;
-    for (uint16_t i = 0; i < d->t->step_count; i++) {
-        const struct step *s = &d->t->steps[i];
-        if (!is_pivot(d, i) || !(step_is_open(s) || pivot_stands(s)))
-            continue;
-        if (step_is_open(s) || s->state == STEP_WAITING)
-            found = found == PIVOTS_STAND ? found : PIVOTS_UNRESOLVED;
-        else
-            found = PIVOTS_STAND;
-    }
-    return found;
 }
 
 /* A resumed task may stop in error again for what stood failed before: its error says so. */
@@ -171,7 +105,7 @@ static void settle_forward(struct deed *d)
 
     switch (t->stop) {
     case STOP_NONE:
-        if (all_ended(d))
+        if (all_ended(d->w, d->t))
             end_in(d, TASK_PROCESSED);
         else if (!anything_open(t) && !task_may_go_forward(d->w, t))
             end_in(d, TASK_ERROR); /* one step was retried, another still stands failed */
@@ -182,7 +116,7 @@ static void settle_forward(struct deed *d)
     case STOP_UNDO:
         break;
     }
-    switch (pivots_look(d)) {
+    switch (pivots_look(d->w, d->t)) {
     case PIVOTS_UNRESOLVED:
         return;
     case PIVOTS_CLEAR:
@@ -192,7 +126,7 @@ static void settle_forward(struct deed *d)
         settle_hold(d);
         return;
     case PIVOTS_COMPLETED: /* undo is refused, the task goes forward, or stops in error */
-        t->stop = any_stands_failed(d) ? STOP_HOLD : STOP_NONE;
+        t->stop = any_stands_failed(d->w, d->t) ? STOP_HOLD : STOP_NONE;
         settle_forward(d);
         /* It goes on, although somebody wanted it undone: a person should know. */
         d->fx->alert |= t->state == TASK_PROCESSING && t->stop == STOP_NONE;
@@ -245,6 +179,26 @@ static void fail_for_good(struct deed *d, struct step *s)
         stop_for_failure(d, ws->on_failure, &s->error);
 }
 
+/* Who gave a step one try alone wants no other one, whatever the reason. */
+static bool may_spare(const struct deed *d, const struct step *s, const struct retry_rule *r,
+                      const struct failure *f)
+{
+    return d->ev->spared && f->retryable && s->spared_count < SPARED_MAX
+           && (uint64_t)r->attempts + r->defers > 1;
+}
+
+/* It fails with its service, and not by itself: that does not count, and it goes out again as soon
+ * as anything does. What the service itself has asked for is kept to. */
+static void spare(struct deed *d, struct step *s, const struct failure *f)
+{
+    s->attempts[s->attempt_count - 1].spared = true;
+    s->spared_count++;
+    s->spared_at = d->now;
+    s->wait_until = f->retry_after_ms > 0 ? d->now + f->retry_after_ms : 0;
+    if (s->direction == DIRECTION_FORWARD)
+        step_move(s, STEP_WAITING);
+}
+
 /* One more failure of a step: another try, or the end of its tries. */
 static void step_fails(struct deed *d, struct step *s, struct failure f)
 {
@@ -252,6 +206,10 @@ static void step_fails(struct deed *d, struct step *s, struct failure f)
     const struct call_spec *spec = s->direction == DIRECTION_UNDO ? &ws->undo : &ws->call;
     int64_t at = 0;
 
+    if (may_spare(d, s, &spec->retry, &f)) {
+        spare(d, s, &f);
+        return;
+    }
     s->failure_count++;
     d->t->failure_count++;
     f.count = s->failure_count;
@@ -303,6 +261,8 @@ static void begin_undo(struct step *s)
     s->direction = DIRECTION_UNDO;
     s->attempt = 0;
     s->failure_count = 0;
+    s->spared_count = 0;
+    s->spared_at = 0;
     s->wait_until = 0;
     s->resume = SLICE_NONE;
 }
@@ -566,7 +526,7 @@ static enum answer on_deadline(struct deed *d)
     if (undo) {
         t->error = why;
         t->stop = STOP_HOLD;
-    } else if (any_pivot_completed(d)) {
+    } else if (any_pivot_completed(d->w, d->t)) {
         if (t->stop == STOP_NONE)
             t->error = why;
         d->fx->alert = true; /* it can only go forward: a person should know, once */
@@ -690,7 +650,7 @@ static enum answer on_skip(struct deed *d)
     step_move(s, STEP_SKIPPED);
     s->output = d->ev->output;
     s->wait_until = 0;
-    if (!any_stands_failed(d))
+    if (!any_stands_failed(d->w, d->t))
         resume(d);
     return ANSWER_ACCEPTED;
 }
@@ -703,7 +663,7 @@ static enum answer on_undo(struct deed *d)
         return ANSWER_REFUSED;
     if (t->direction == DIRECTION_UNDO || t->stop == STOP_UNDO)
         return ANSWER_REPEATED;
-    enum pivots p = pivots_look(d);
+    enum pivots p = pivots_look(d->w, d->t);
     if (p == PIVOTS_COMPLETED || p == PIVOTS_STAND
         || (p == PIVOTS_UNRESOLVED && t->state == TASK_ERROR))
         return ANSWER_REFUSED;
@@ -716,6 +676,20 @@ static enum answer on_undo(struct deed *d)
         t->ended_at = 0;
         turn_back(d);
     }
+    return ANSWER_ACCEPTED;
+}
+
+/* ---- the end of an outage ---- */
+
+static enum answer on_hasten(struct deed *d)
+{
+    struct step *s = &d->t->steps[d->ev->step];
+
+    if (task_state_is_end(d->t->state) || d->t->state == TASK_ERROR || step_is_open(s)
+        || s->direction != d->ev->direction || d->t->direction != d->ev->direction
+        || s->attempt != d->ev->attempt || s->wait_until <= d->now)
+        return ANSWER_REFUSED;
+    s->wait_until = 0;
     return ANSWER_ACCEPTED;
 }
 
@@ -754,6 +728,8 @@ static enum answer happen(struct deed *d)
         return on_skip(d);
     case EVENT_UNDO:
         return on_undo(d);
+    case EVENT_HASTEN:
+        return on_hasten(d);
     }
     UNREACHABLE();
 }

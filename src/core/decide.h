@@ -37,13 +37,15 @@ enum event_kind {
     EVENT_RETRY,     /* the operator: try the step (or all that failed) again, now */
     EVENT_SKIP,      /* the operator: go on without the step, with `output` if given */
     EVENT_UNDO,      /* the operator: undo the task; `error` may say why */
+    EVENT_HASTEN,    /* the outage is over in which this attempt failed: what waits for another
+                      * try since then waits no longer */
 };
 
 struct event {
     enum event_kind kind;
     int step;                 /* index; -1 for the whole task */
     enum direction direction; /* of the attempt; with the next two: START, NOT_SENT, SEND_AGAIN,
-                                 RESULT, ELSEWHERE, TIMEOUT, SILENCE */
+                                 RESULT, ELSEWHERE, TIMEOUT, SILENCE, HASTEN */
     uint32_t attempt;         /* its number; START names the one it would be */
     struct slice instance;
     struct value input, output;
@@ -55,7 +57,9 @@ struct event {
     uint32_t tries;      /* RESULT: see struct attempt */
     struct slice resume; /* RESULT with an error, TIMEOUT, SILENCE: see struct step. NONE: what is
                           * there stays */
-    int64_t until;       /* EXTEND */
+    bool spared; /* RESULT with an error that is retryable, TIMEOUT, SILENCE: the service behind the
+                    agent is known to be away, so this is no failure of the step */
+    int64_t until; /* EXTEND */
 };
 
 enum answer {

@@ -25,9 +25,9 @@ static size_t tell_deed(char *to, size_t size, const struct deed *d)
         [EVENT_EXTEND] = "extend",   [EVENT_CONDITION] = "cond",   [EVENT_BAD_INPUT] = "bad",
         [EVENT_CLAIM] = "claim",     [EVENT_RELEASE] = "release",  [EVENT_RETRY] = "retry",
         [EVENT_SKIP] = "skip",       [EVENT_UNDO] = "undo",        [EVENT_ELSEWHERE] = "away",
-        [EVENT_SILENCE] = "silence",
+        [EVENT_SILENCE] = "silence", [EVENT_HASTEN] = "hasten",
     };
-    _Static_assert(COUNT_OF(kinds) == EVENT_UNDO + 1, "every kind has a name");
+    _Static_assert(COUNT_OF(kinds) == EVENT_HASTEN + 1, "every kind has a name");
     const struct event *ev = &d->ev;
     const char *kind = kinds[ev->kind];
 
@@ -41,7 +41,7 @@ static size_t tell_deed(char *to, size_t size, const struct deed *d)
         kind = ev->effect == EFFECT_NONE ? "fail" : "doubt";
     if (ev->step < 0)
         return (size_t)snprintf(to, size, " %s,", kind);
-    return (size_t)snprintf(to, size, " %s %c %c%u,", kind, 'a' + ev->step,
+    return (size_t)snprintf(to, size, " %s%s %c %c%u,", kind, ev->spared ? "*" : "", 'a' + ev->step,
                             ev->direction == DIRECTION_UNDO ? 'u' : 'f', ev->attempt);
 }
 
@@ -259,6 +259,7 @@ static void remember(struct node *is, const struct node *was, const struct event
     spend(&is->left.away, kind == EVENT_ELSEWHERE);
     spend(&is->left.releases, kind == EVENT_RELEASE);
     spend(&is->left.bad, kind == EVENT_BAD_INPUT || kind == EVENT_CONDITION);
+    spend(&is->left.spared, ev->spared && answer == ANSWER_ACCEPTED && is->left.spared > 0);
     spend(&is->left.acts, kind == EVENT_RETRY || kind == EVENT_SKIP || kind == EVENT_UNDO);
     if (was->t.direction != is->t.direction)
         world_turned(w, is->now);
@@ -269,7 +270,8 @@ static void remember(struct node *is, const struct node *was, const struct event
 static bool is_of_attempt(enum event_kind kind)
 {
     return kind == EVENT_RESULT || kind == EVENT_TIMEOUT || kind == EVENT_NOT_SENT
-           || kind == EVENT_SEND_AGAIN || kind == EVENT_SILENCE || kind == EVENT_ELSEWHERE;
+           || kind == EVENT_SEND_AGAIN || kind == EVENT_SILENCE || kind == EVENT_ELSEWHERE
+           || kind == EVENT_HASTEN;
 }
 
 /* An attempt that was made, and of which only the sum with others is kept. */
@@ -294,6 +296,8 @@ static void check_answer(const struct node *was, const struct event *ev, enum an
                   == (ev->kind == EVENT_RESULT || ev->kind == EVENT_ELSEWHERE ? ANSWER_UNKNOWN
                                                                               : ANSWER_REFUSED),
               "%s: was %s", history_story(), kit_answer_text(answer));
+    else if (ev->kind == EVENT_HASTEN && !is_active(t))
+        CHECK(answer == ANSWER_REFUSED, "%s: was %s", history_story(), kit_answer_text(answer));
     else if (is_of_attempt(ev->kind))
         CHECK(answer == world_answer(&was->world, ev, was->now), "%s: was %s", history_story(),
               kit_answer_text(answer));

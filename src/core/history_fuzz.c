@@ -55,6 +55,7 @@ static struct event result_of(struct event ev, uint8_t how)
     ev.failed = how & 1;
     ev.retryable = how & 2;
     ev.effect = ev.failed && how & 4 ? EFFECT_UNKNOWN : EFFECT_NONE;
+    ev.spared = ev.failed && how & 8;
     ev.output.json = ev.failed ? SLICE_NONE : SLICE("1");
     return ev;
 }
@@ -64,11 +65,11 @@ static struct event event_of(struct fuzz *f, const struct node *n)
 {
     uint8_t what = fuzz_byte(f);
     uint8_t how = fuzz_byte(f);
-    enum event_kind kind = (enum event_kind)(what / 8 % (EVENT_UNDO + 1));
+    enum event_kind kind = (enum event_kind)(what / 8 % (EVENT_HASTEN + 1));
     int step = what % 8 % n->t.step_count;
     struct event ev = history_event_at(kind, step, &n->steps[step]);
 
-    if (what >= 8 * (EVENT_UNDO + 1)) /* what happens most */
+    if (what >= 8 * (EVENT_HASTEN + 1)) /* what happens most */
         ev.kind = kind % 2 ? EVENT_START : EVENT_RESULT;
     if (ev.kind == EVENT_CLAIM || ev.kind == EVENT_RELEASE || ev.kind == EVENT_DEADLINE
         || ev.kind == EVENT_UNDO || (ev.kind == EVENT_RETRY && how & 1))
@@ -81,6 +82,7 @@ static struct event event_of(struct fuzz *f, const struct node *n)
         ev.direction = how & 0x40 ? DIRECTION_UNDO : DIRECTION_FORWARD;
         ev.attempt = how / 8 % 8;
     }
+    ev.spared = how & 0x20 && ev.kind == EVENT_TIMEOUT;
     return ev.kind == EVENT_RESULT ? result_of(ev, how) : ev;
 }
 

@@ -120,9 +120,10 @@ uint64_t node_key(const struct node *n)
     put(&h, (uint64_t)w->back << 5 | (uint64_t)w->resumed << 4 | (uint64_t)w->asked << 3
                 | (uint64_t)w->due[0] << 2 | (uint64_t)w->due[1] << 1);
     put(&h, (uint64_t)w->wish);
-    put(&h, (uint64_t)n->left.away << 48 | (uint64_t)n->left.again << 40
-                | (uint64_t)n->left.late << 32 | (uint64_t)n->left.not_sent << 24
-                | (uint64_t)n->left.releases << 16 | (uint64_t)n->left.acts << 8 | n->left.bad);
+    put(&h, (uint64_t)n->left.away << 56 | (uint64_t)n->left.spared << 48
+                | (uint64_t)n->left.again << 40 | (uint64_t)n->left.late << 32
+                | (uint64_t)n->left.not_sent << 24 | (uint64_t)n->left.releases << 16
+                | (uint64_t)n->left.acts << 8 | n->left.bad);
     for (uint16_t i = 0; i < n->t.step_count; i++)
         put_step(&h, n, i);
     return h;

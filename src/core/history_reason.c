@@ -13,6 +13,16 @@ static void look_at_agent(void *arg, int step, struct slice name, struct agent_v
     *ret = (struct agent_view){.connected = connected, .free = connected};
 }
 
+/* As if nobody had ever been heard. */
+static void look_at_attempt(void *arg, int step, const struct attempt *a, struct attempt_view *ret)
+{
+    const struct node *n = arg;
+    const struct world_attempt *w = &n->world.steps[step].attempts[a->direction][a->number - 1];
+
+    *ret = (struct attempt_view){.silent_by =
+                                     world_silent_at(&n->world, (uint16_t)step, a->direction, w)};
+}
+
 /* ---- what would happen ---- */
 
 static struct node image; /* on which it is tried */
@@ -47,6 +57,16 @@ static bool times_out_at(const struct node *n, uint16_t i, int64_t now)
 {
     const struct attempt *a = step_open_attempt(&n->steps[i]);
     struct event ev = history_event_at(EVENT_TIMEOUT, i, &n->steps[i]);
+
+    ev.direction = a->direction;
+    ev.attempt = a->number;
+    return happens_at(n, &ev, now) == ANSWER_ACCEPTED;
+}
+
+static bool is_silent_at(const struct node *n, uint16_t i, int64_t now)
+{
+    const struct attempt *a = step_open_attempt(&n->steps[i]);
+    struct event ev = history_event_at(EVENT_SILENCE, i, &n->steps[i]);
 
     ev.direction = a->direction;
     ev.attempt = a->number;
@@ -108,6 +128,15 @@ static void check_open(const struct node *n, const struct reason *r)
     SO(step_open_attempt(&n->steps[i]), r);
     if (r->kind == REASON_OVERDUE) {
         SO(r->until == 0 && times_out_at(n, i, n->now), r);
+    } else if (r->complete_by) {
+        int64_t at =
+            max_i64(world_silent_at(&n->world, i, n->steps[i].direction,
+                                    &n->world.steps[i]
+                                         .attempts[n->steps[i].direction][n->steps[i].attempt - 1]),
+                    n->now + 1);
+        SO(r->until == at && times_out_at(n, i, r->complete_by), r);
+        SO(!times_out_at(n, i, r->until), r);
+        SO(is_silent_at(n, i, r->until), r);
     } else {
         SO(r->until > n->now && !times_out_at(n, i, r->until - 1), r);
         SO(times_out_at(n, i, r->until), r);
@@ -284,7 +313,9 @@ void history_check_reasons(const struct node *n)
     struct facts facts = {.now = n->now,
                           .owner = n->t.locked_by.ptr ? OWNER_US : OWNER_NONE,
                           .live = n->t.locked_by.ptr != NULL,
-                          .agent = look_at_agent};
+                          .agent = look_at_agent,
+                          .attempt = look_at_attempt,
+                          .arg = (void *)(uintptr_t)n};
 
     check_operator(n);
     connected = true;

@@ -164,9 +164,22 @@ static bool is_silent(const struct world *w, const struct event *ev, const struc
     return at != 0 && now >= at;
 }
 
+/* Is it the step's latest attempt, after which another one waits for its time? */
+static bool waits_after(const struct world *w, const struct event *ev, int64_t now)
+{
+    const struct world_step *s = &w->steps[ev->step];
+
+    return ev->attempt >= 1 && s->phase == PHASE_IDLE && s->back == w->back
+           && ev->direction == (w->back ? DIRECTION_UNDO : DIRECTION_FORWARD)
+           && ev->attempt == s->count[w->back] && s->wait_until > now;
+}
+
 enum answer world_answer(const struct world *w, const struct event *ev, int64_t now)
 {
     const struct world_attempt *a = attempt_of(w, ev);
+
+    if (ev->kind == EVENT_HASTEN)
+        return waits_after(w, ev, now) ? ANSWER_ACCEPTED : ANSWER_REFUSED;
 
     if (ev->kind == EVENT_TIMEOUT)
         return a && a->fate == FATE_OPEN && now >= a->complete_by ? ANSWER_ACCEPTED
@@ -198,13 +211,19 @@ static void gave_up(struct world *w, uint16_t i)
         w->wish = f == ON_FAILURE_HOLD ? STOP_HOLD : STOP_UNDO;
 }
 
-static void failed(struct world *w, uint16_t i, bool retryable, int64_t now)
+static void failed(struct world *w, uint16_t i, bool retryable, bool spared, int64_t now)
 {
     struct world_step *s = &w->steps[i];
     const struct call_spec *call = s->back ? &spec_of(w, i)->undo : &spec_of(w, i)->call;
 
-    s->failures++;
     s->phase = PHASE_IDLE;
+    if (retryable && spared && call->retry.attempts + call->retry.defers > 1
+        && s->spared < SPARED_MAX) {
+        s->spared++;
+        s->wait_until = 0;
+        return;
+    }
+    s->failures++;
     if (!retryable || s->failures >= call->retry.attempts + call->retry.defers)
         gave_up(w, i);
     else
@@ -223,7 +242,7 @@ static void answered(struct world *w, const struct event *ev, int64_t now)
     else
         a->fate = FATE_DONE;
     if (open && ev->failed)
-        failed(w, (uint16_t)ev->step, ev->retryable, now);
+        failed(w, (uint16_t)ev->step, ev->retryable, ev->spared, now);
     else if (open)
         s->phase = PHASE_DONE;
     s->resume &= !(open && !ev->failed);
@@ -236,7 +255,7 @@ static void started(struct world *w, const struct event *ev, int64_t now)
 
     if (w->back && !s->back) {
         s->back = true;
-        s->failures = 0;
+        s->failures = s->spared = 0;
         s->resume = false;
     }
     int64_t at = now + (w->back ? spec->undo : spec->call).complete_by_ms;
@@ -275,7 +294,7 @@ static void given_up(struct world *w, const struct event *ev, int64_t now)
     } else {
         s->attempts[ev->direction][ev->attempt - 1].fate = FATE_SILENT;
         s->resume |= ev->resume.ptr != NULL;
-        failed(w, (uint16_t)ev->step, true, now);
+        failed(w, (uint16_t)ev->step, true, ev->spared, now);
     }
 }
 
@@ -285,7 +304,7 @@ static void skipped(struct world *w, const struct event *ev)
 
     s->phase = w->back ? PHASE_DONE : PHASE_SKIPPED;
     if (w->back && !s->back) {
-        s->failures = 0;
+        s->failures = s->spared = 0;
         s->resume = false;
     }
     s->back = w->back;
@@ -298,11 +317,11 @@ static void bad_input(struct world *w, const struct event *ev)
 
     if (w->back && !s->back) {
         s->back = true;
-        s->failures = 0;
+        s->failures = s->spared = 0;
         s->wait_until = 0;
         s->resume = false;
     }
-    failed(w, (uint16_t)ev->step, false, 0);
+    failed(w, (uint16_t)ev->step, false, false, 0);
 }
 
 void world_event(struct world *w, const struct event *ev, enum task_state state, int64_t now)
@@ -346,6 +365,9 @@ void world_event(struct world *w, const struct event *ev, enum task_state state,
         return;
     case EVENT_UNDO:
         w->asked = true;
+        return;
+    case EVENT_HASTEN:
+        w->steps[ev->step].wait_until = 0;
         return;
     }
 }
@@ -424,6 +446,7 @@ void world_check(const struct world *w, const struct task *t, int64_t now,
         CHECK((c->direction == DIRECTION_UNDO) == s->back, "%s: step %u: direction", about(), i);
         CHECK(c->attempt == s->count[s->back], "%s: step %u: attempt", about(), i);
         CHECK(c->failure_count == s->failures, "%s: step %u: failures", about(), i);
+        CHECK(c->spared_count == s->spared, "%s: step %u: spared", about(), i);
         CHECK(c->wait_until == s->wait_until || s->phase != PHASE_IDLE
                   || (c->wait_until <= now && s->wait_until <= now),
               "%s: step %u: wait", about(), i);

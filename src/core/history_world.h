@@ -47,6 +47,7 @@ struct world_step {
     enum phase phase;
     bool back; /* its compensation began */
     uint32_t failures;
+    uint32_t spared; /* failures that did not count, in that direction */
     int64_t wait_until;
     bool resume; /* an attempt in this direction left something for the next one */
 };
@@ -80,7 +81,8 @@ bool world_startable(const struct world *w, uint16_t i, int64_t now);
 int64_t world_silent_at(const struct world *w, uint16_t i, enum direction d,
                         const struct world_attempt *a);
 
-/* The answer that a result, a timeout, SILENCE, ELSEWHERE, NOT_SENT or SEND_AGAIN must get. */
+/* The answer that a result, a timeout, SILENCE, ELSEWHERE, NOT_SENT, SEND_AGAIN or HASTEN must get.
+ */
 enum answer world_answer(const struct world *w, const struct event *ev, int64_t now);
 
 /* The event was accepted (or came late) in a task that was in `state` before. */

@@ -325,6 +325,20 @@ static void find_task(const struct search *x)
 
 /* ---- what concerns one step ---- */
 
+/* Who may not be silent for long may be given up sooner. */
+static void heed_silence(const struct search *x, uint16_t i, const struct attempt *a,
+                         struct reason *r)
+{
+    struct attempt_view v = {0};
+
+    if (x->f->attempt)
+        x->f->attempt(x->f->arg, i, a, &v);
+    if (v.silent_by == 0 || v.silent_by >= r->until)
+        return;
+    r->complete_by = r->until;
+    r->until = max_i64(v.silent_by, x->f->now + 1); /* a beat may be on its way */
+}
+
 static void find_open(const struct search *x, uint16_t i)
 {
     const struct step *s = &x->t->steps[i];
@@ -344,6 +358,8 @@ static void find_open(const struct search *x, uint16_t i)
     r->since = a->complete_by <= now ? a->complete_by : a->started_at;
     r->until = kind == REASON_OVERDUE ? 0 : at;
     r->next = next_of_silence(x, i);
+    if (kind != REASON_OVERDUE && kind != REASON_GRACE)
+        heed_silence(x, i, a, r);
 }
 
 static void find_sleeping(const struct search *x, uint16_t i, int64_t at)

@@ -83,6 +83,7 @@ struct reason {
     int64_t until;            /* nothing happens before, unless somebody acts; 0: no such moment */
     enum reason_next next;    /* what comes then, if nothing else does */
     bool capped;              /* the task's complete-by comes before `until` */
+    int64_t complete_by;      /* of an attempt that its silence may end before; 0: it is `until` */
     uint32_t count;           /* HOLDING: attempts still at work; MORE: reasons */
 };
 
@@ -104,6 +105,7 @@ struct agent_view {
 struct attempt_view {
     int64_t heartbeat_at; /* 0: none */
     struct slice progress, message;
+    int64_t silent_by; /* it ends then, unless a heartbeat comes; 0: it may be silent */
     int64_t seen_at; /* when the instance last called, or told of itself; 0: not since our start */
 };
 

@@ -155,6 +155,10 @@ enum {
     ATTEMPTS_KEPT = ATTEMPTS_HEAD + ATTEMPTS_TAIL,
 };
 
+/* So many failures of a step do not count in one direction. An outage that lasts for hours has room
+ * for them; what fails by itself again and again comes to an end all the same. */
+enum { SPARED_MAX = 200 };
+
 struct attempt {
     uint32_t number; /* from 1, in its direction */
     enum direction direction;
@@ -164,6 +168,7 @@ struct attempt {
     uint32_t resent; /* how often it was sent again, because its instance had lost it */
     uint32_t tries;  /* calls that its agent made to the service behind it; 0: not told */
     bool elsewhere;  /* its instance is done with it: whoever has its token will end it */
+    bool spared;     /* it failed in an outage of its agent's service, and does not count */
     struct slice instance;
     struct value output; /* of a late result only; otherwise it is the step's */
     struct fault_note error;
@@ -174,6 +179,8 @@ struct step {
     enum direction direction; /* of its latest attempts: UNDO once its compensation began */
     uint32_t attempt;         /* number of the latest attempt in that direction; 0: none yet */
     uint32_t failure_count;   /* in that direction */
+    uint32_t spared_count;    /* failures in that direction that did not count ... */
+    int64_t spared_at;        /* ... and when the latest one was; 0: there was none */
     int64_t wait_until;       /* no next attempt before; 0: at once */
     struct value input, output, undo_input; /* evaluated once, recorded at the first start */
     struct fault_note error;                /* of the latest failure */

@@ -17,6 +17,8 @@
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "dispatch/breaker.h"
+#include "dispatch/settings.h"
 #include "dispatch/work.h"
 
 /* An agent that has not been heard of for this long counts as not connected. */
@@ -31,6 +33,13 @@ struct agent {
     int64_t seen_at;            /* when it last called, or let go of a parked call */
     uint32_t parked;            /* calls with places that are not answered yet */
     uint64_t completed, failed; /* attempts that ended here, since it came into being */
+    struct agent_settings settings;
+    struct arena settings_arena; /* what they point to */
+    struct breaker breaker;
+    struct slice settings_text, breaker_text; /* as the store has them; NONE: nothing was said */
+    struct link unsaved;      /* in the scheduler's list: how its breaker stands is to be written */
+    struct recent *recent;   /* failures that the end of an outage is to hasten; the scheduler's */
+    uint64_t transitions[BREAKER_STATE_COUNT]; /* of its breaker, to each state */
 };
 
 struct instance {

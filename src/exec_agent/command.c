@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,8 +23,12 @@ int64_t command_now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+/* A keeper that was just started has a copy for a moment, through which epoll would still tell of
+ * it: so it is taken out first. */
 static void close_pipe(struct command_pipe *p)
 {
+    if (p->fd >= 0 && p->command->epoll >= 0)
+        (void)epoll_ctl(p->command->epoll, EPOLL_CTL_DEL, p->fd, NULL); /* if it was in */
     if (p->fd >= 0)
         close(p->fd);
     p->fd = -1;
@@ -63,6 +69,7 @@ static struct command *command_new(const struct exec_agent_config *agent,
     c->agent = agent;
     c->what = what;
     c->request = r;
+    c->epoll = -1;
     c->output.max = (size_t)what->output_max;
     for (int i = 0; i < KEEPER_ENDS; i++)
         c->pipes[i] = (struct command_pipe){c, (enum keeper_end)i, -1};
@@ -237,6 +244,26 @@ static void read_some(struct command_pipe *p)
         if (size < sizeof bytes)
             break;
     }
+}
+
+bool command_watch(struct command *c, int epoll)
+{
+    bool ok = true;
+
+    c->epoll = epoll;
+    for (int i = 0; i < KEEPER_ENDS && ok; i++) {
+        struct command_pipe *p = &c->pipes[i];
+        struct epoll_event e = {.events = i == KEEPER_IN ? EPOLLOUT : EPOLLIN, .data.ptr = p};
+        if (i != KEEPER_CONTROL)
+            ok = epoll_ctl(epoll, EPOLL_CTL_ADD, p->fd, &e) == 0;
+    }
+    return ok;
+}
+
+void command_give_up(struct command *c)
+{
+    (void)kill(c->keeper, SIGKILL); /* it is our child, and not reaped */
+    c->is_over = true;
 }
 
 void command_serve(struct command_pipe *p)

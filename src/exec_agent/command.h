@@ -38,6 +38,7 @@ struct command {
     struct intact_request *request;
     struct arena arena;
     pid_t keeper;
+    int epoll; /* which tells of its pipes; -1: none */
     struct command_pipe pipes[KEEPER_ENDS];
     struct buf input; /* what is not written yet begins at `written` */
     size_t written;
@@ -59,6 +60,13 @@ int64_t command_now_ms(void); /* CLOCK_BOOTTIME */
 struct command *command_start(const struct exec_agent_config *agent,
                               const struct exec_command *what, struct intact_request *r,
                               const struct rlimit *files, char *why, size_t why_size);
+
+/* Has its pipes told of, with a struct command_pipe each. False: the system has no room for them.
+ */
+bool command_watch(struct command *c, int epoll) MUST_USE;
+
+/* Nothing can be heard of it: it is over as if somebody had killed its keeper. */
+void command_give_up(struct command *c);
 
 /* One of its pipes is ready: reads or writes what there is, and no more than a bit. */
 void command_serve(struct command_pipe *p);

@@ -48,19 +48,6 @@ static void on_signal(int number)
 
 /* ---- commands ---- */
 
-static bool watch(struct host *h, struct command *c)
-{
-    bool ok = true;
-
-    for (int i = 0; i < KEEPER_ENDS && ok; i++) {
-        struct command_pipe *p = &c->pipes[i];
-        struct epoll_event e = {.events = i == KEEPER_IN ? EPOLLOUT : EPOLLIN, .data.ptr = p};
-        if (i != KEEPER_CONTROL)
-            ok = epoll_ctl(h->epoll, EPOLL_CTL_ADD, p->fd, &e) == 0;
-    }
-    return ok;
-}
-
 /* On the thread that drives: ours. */
 static void on_stop(struct intact_request *r, void *arg)
 {
@@ -90,8 +77,8 @@ static void run_command(struct intact_request *r, void *arg)
     intact_request_on_stop(r, on_stop, c);
     intact_request_set_heartbeats(r, !job->command->beats);
     list_push(&job->host->commands, &c->link);
-    if (!watch(job->host, c))
-        command_kill(c); /* its end is seen at the next look */
+    if (!command_watch(c, job->host->epoll))
+        command_give_up(c);
 }
 
 static void end_command(struct host *h, struct command *c)
@@ -211,11 +198,6 @@ static void close_host(struct host *h)
 {
     for (size_t i = 0; i < h->agent_count; i++)
         intact_agent_free(h->agents[i]);
-    LIST_FOREACH (l, after, &h->commands) { /* only if it could not begin, or was past all limits */
-        struct command *c = CONTAINER_OF(l, struct command, link);
-        link_remove(l);
-        command_free(c); /* its keeper sees the end of the control pipe, and kills it */
-    }
     if (h->epoll >= 0)
         close(h->epoll);
     free(h->agents);
@@ -306,7 +288,7 @@ enum intact_agent_result exec_agent_run(const struct exec_config *config,
 
     prepare_process(&h);
     if (open_host(&h, settings)) {
-        while (drive(&h)) {
+        while (drive(&h) || !list_empty(&h.commands)) {
             serve_pipes(&h, timeout_ms(&h));
             hear_signals(&h);
             tend(&h);

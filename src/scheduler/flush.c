@@ -131,8 +131,8 @@ static void job_done(struct store_job *sj)
 
 /* ---- gathering ---- */
 
-/* A lower bound is enough: the column moves only when it must come earlier, or when the task ends or
- * is let go. Between two attempts of a task at work there is no deadline, and there will be. */
+/* A lower bound is enough: the column moves only when it must come earlier, or when the task ends
+ * or is let go. Between two attempts of a task at work there is no deadline, and there will be. */
 static void set_wake_at(const struct live *l, struct change *c)
 {
     int64_t wake_at = task_wake_at(&l->task);

@@ -105,7 +105,11 @@ static void see_attempt(void *arg, int step, const struct attempt *at, struct at
 
     *ret = (struct attempt_view){0};
     if (p)
-        *ret = (struct attempt_view){p->at, p->progress, p->message, p->at};
+        *ret = (struct attempt_view){.heartbeat_at = p->at,
+                                     .progress = p->progress,
+                                     .message = p->message,
+                                     .seen_at = p->at};
+    ret->silent_by = scheduler_silent_by(y->scheduler, y->task, (uint16_t)step);
     if (ls && ls->instance)
         ret->seen_at = max_i64(ls->instance->seen_at, ls->instance->heartbeat_at);
 }

@@ -69,6 +69,13 @@ static void look(struct buf *b, const struct why *y)
     duration_tell(b, y->facts->scan_ms);
 }
 
+static bool is_elsewhere(const struct why *y, const struct reason *r)
+{
+    const struct attempt *a = r->step < 0 ? NULL : step_open_attempt(&y->task->steps[r->step]);
+
+    return a && a->elsewhere;
+}
+
 static void move_open(struct buf *b, const struct why *y, const struct reason *r)
 {
     if (r->kind == REASON_GRACE && r->step < 0) {
@@ -76,6 +83,18 @@ static void move_open(struct buf *b, const struct why *y, const struct reason *r
     } else if (r->kind == REASON_OVERDUE) {
         look(b, y);
         buf_fmt(b, ", and gives the attempt up; then %s.", then(y, r));
+    } else if (is_elsewhere(y, r)) {
+        buf_fmt(
+            b,
+            "Its result, from whoever has the token of the attempt (POST /v1/attempts/TOKEN). If "
+            "none comes by then, the attempt is given up, and %s.",
+            then(y, r));
+    } else if (r->complete_by) {
+        buf_str(b, "The answer of its agent. If neither that nor a heartbeat comes by then, the "
+                   "attempt is given up, and ");
+        buf_fmt(b, "%s. Its complete-by is ", then(y, r));
+        duration_tell(b, max_i64(0, r->complete_by - y->facts->now));
+        buf_str(b, " away.");
     } else {
         buf_fmt(b,
                 "The answer of its agent. If none comes by then, the attempt is given up, and %s.",

@@ -253,11 +253,19 @@ static void say_open(struct buf *b, const struct why *y, const struct reason *r)
     uint32_t failures = step_of(y, r)->failure_count;
 
     say_what(b, y, r, true);
-    buf_fmt(b, " is at work at instance %.*s of agent %.*s, attempt %u", SLICE_ARG(a->instance),
-            SLICE_ARG(r->agent), a->number);
+    if (a->elsewhere)
+        buf_fmt(b,
+                " waits for a result from elsewhere: instance %.*s of agent %.*s is done with it, "
+                "attempt %u",
+                SLICE_ARG(a->instance), SLICE_ARG(r->agent), a->number);
+    else
+        buf_fmt(b, " is at work at instance %.*s of agent %.*s, attempt %u", SLICE_ARG(a->instance),
+                SLICE_ARG(r->agent), a->number);
     if (failures > 0)
         buf_fmt(b, " (%u of %u tries failed)", failures, tries_of(y, r));
-    if (r->kind == REASON_STOPPING)
+    if (r->kind == REASON_STOPPING && a->elsewhere)
+        buf_str(b, "; nobody can be told to stop, though the task is being undone");
+    else if (r->kind == REASON_STOPPING)
         buf_str(b, "; it was told to stop, since the task is being undone");
     else if (r->kind == REASON_OVERDUE)
         buf_str(b, "; it was not answered by its complete-by");

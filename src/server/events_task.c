@@ -280,6 +280,10 @@ static void render_beat(struct buf *b, const struct definition *d, const struct 
     json_raw(b, beat->progress);
     json_key(b, "message");
     json_string(b, beat->message);
+    if (beat->resume.ptr) {
+        json_key(b, "resume");
+        json_raw(b, beat->resume);
+    }
     json_close(b, '}');
 }
 
@@ -290,7 +294,7 @@ void events_beat(struct events *ev, const struct heartbeat *beat)
     struct watch *w = ev->stats.listeners_task > 0 ? map_get(&ev->watches, beat->of.task) : NULL;
     CLEANUP(buf_fini) struct buf data = {0};
 
-    if (!w || !w->workflow.ptr || (!beat->progress.ptr && !beat->message.ptr))
+    if (!w || !w->workflow.ptr || (!beat->progress.ptr && !beat->message.ptr && !beat->resume.ptr))
         return;
     const struct definition *d = registry_find(&sv->workflows, w->workflow, w->version);
     if (!d || beat->of.step >= d->workflow.step_count)

@@ -109,6 +109,7 @@ static void put_attempt(struct encoder *en, struct attempt *at)
     put_number(b, "resent", at->resent);
     put_number(b, "tries", at->tries);
     put_true(b, "elsewhere", at->elsewhere);
+    put_true(b, "spared", at->spared);
     put_value(en, "output", "output_payload", &at->output);
     put_note(b, &at->error);
     json_close(b, '}');
@@ -149,6 +150,8 @@ static void put_step(struct encoder *en, struct slice name, struct step *s)
         put_word(b, "direction", direction_text(s->direction));
     put_number(b, "attempt", s->attempt);
     put_number(b, "failure_count", s->failure_count);
+    put_number(b, "spared_count", s->spared_count);
+    put_number(b, "spared_at", s->spared_at);
     put_number(b, "wait_until", s->wait_until);
     put_true(b, "in_doubt", step_in_doubt(s)); /* for people; not read back */
     put_value(en, "input", "input_payload", &s->input);

@@ -67,6 +67,8 @@ static struct attempt random_attempt(struct prng *p, struct arena *a, enum direc
         .ended_at = random_time(p),
         .complete_by = random_time(p),
         .resent = prng_chance(p, 500) ? prng_below(p, 5) : 0,
+        .tries = prng_chance(p, 500) ? 1 + prng_below(p, 1000000) : 0,
+        .elsewhere = prng_chance(p, 200),
         .instance = random_text(p),
         .output = random_value(p, a),
         .error = random_note(p),
@@ -102,6 +104,7 @@ static struct step random_step(struct prng *p, struct arena *a)
         .output = random_value(p, a),
         .undo_input = random_value(p, a),
         .error = random_note(p),
+        .resume = prng_chance(p, 300) ? SLICE("{\"page\": [7, null]}") : SLICE_NONE,
         .attempts = arena_alloc(a, 8 * sizeof(struct attempt)),
         .attempt_cap = 8,
         .dropped_count = prng_chance(p, 20) ? prng_below(p, 100) : 0,
@@ -200,6 +203,8 @@ static void attempts_equal(const struct attempt *x, const struct attempt *y)
     NUMBER(ended_at);
     NUMBER(complete_by);
     NUMBER(resent);
+    NUMBER(tries);
+    NUMBER(elsewhere);
     TEXT(instance);
     VALUE(output);
     NOTE(error);
@@ -216,6 +221,7 @@ static void steps_equal(const struct step *x, const struct step *y)
     VALUE(output);
     VALUE(undo_input);
     NOTE(error);
+    TEXT(resume);
     NUMBER(dropped_count);
     NUMBER(dropped_effect);
     NUMBER(dropped_until);

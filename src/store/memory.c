@@ -6,6 +6,7 @@
 #include "base/fault.h"
 #include "base/map.h"
 #include "store/memory_access.h"
+#include "store/memory_agent.h"
 #include "store/memory_node.h"
 #include "store/memory_task.h"
 #include "store/memory_workflow.h"
@@ -21,6 +22,7 @@ struct memory_store {
     struct mem_workflows workflows;
     struct mem_access access;
     struct mem_nodes nodes;
+    struct mem_agents agents;
     uint64_t boot;
     unsigned char secret[32];
 };
@@ -397,25 +399,6 @@ static enum err memory_overdue(struct store *base, int64_t now, int64_t after_wa
     return ERR_OK;
 }
 
-static bool tags_hold(const struct list_query *q, const struct task_row *row)
-{
-    CLEANUP(arena_fini) struct arena a = {0};
-    struct json *tags = NULL;
-
-    if (q->tag_count == 0)
-        return true;
-    if (!row->tags.ptr || json_parse(&a, row->tags, &tags, NULL) != ERR_OK)
-        return false;
-    for (size_t i = 0; i < q->tag_count; i++) {
-        CLEANUP(buf_fini) struct buf key = {0};
-        buf_slice(&key, q->tags[i].key);
-        const struct json *tag = json_get(tags, key.ptr);
-        if (!tag || !slice_eq(tag->text, q->tags[i].value))
-            return false;
-    }
-    return true;
-}
-
 static enum err memory_list(struct store *base, const struct list_query *q, struct arena *a,
                             struct row_page *ret, struct error *e)
 {
@@ -430,7 +413,7 @@ static enum err memory_list(struct store *base, const struct list_query *q, stru
         i--;
     while (i-- > 0 && count <= q->limit) {
         const struct task_row *row = &s->tasks[i]->row;
-        if (list_wants(q, row->state, row->workflow, row->submitted_at) && tags_hold(q, row))
+        if (list_wants(q, row->state, row->workflow, row->submitted_at) && mem_tags_hold(q, row))
             found[count++] = s->tasks[i];
     }
     page_fill(found, count, q->limit, a, ret);
@@ -576,12 +559,38 @@ static enum err memory_audit_list(struct store *base, const struct audit_query *
     return ERR_OK;
 }
 
+static enum err memory_agent_put(struct store *base, const struct agent_change *c,
+                                 const struct audit *audit, struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+
+    if (fault())
+        return fails(e);
+    if (!mem_agent_fits(&s->agents, c))
+        return error_set(e, ERR_CONFLICT, "%.*s was changed meanwhile", SLICE_ARG(c->name));
+    mem_agent_put(&s->agents, c);
+    mem_audit_add(&s->access, audit);
+    return committed(e);
+}
+
+static enum err memory_agent_since(struct store *base, uint64_t after, struct arena *a,
+                                   struct agent_row **ret, size_t *ret_count,
+                                   uint64_t *ret_generation, struct error *e)
+{
+    if (fault())
+        return fails(e);
+    mem_agent_since(&memory_store_of(base)->agents, after, a, ret, ret_count);
+    *ret_generation = memory_store_of(base)->agents.generation;
+    return ERR_OK;
+}
+
 /* --- the node --- */
 
 static struct generations generations_now(const struct memory_store *s)
 {
     return (struct generations){.workflows = s->workflows.generation,
-                                .tokens = s->access.generation};
+                                .tokens = s->access.generation,
+                                .agents = s->agents.generation};
 }
 
 static enum err memory_generations(struct store *base, struct generations *ret, struct error *e)
@@ -719,6 +728,7 @@ static void memory_close(struct store *base)
     mem_workflows_fini(&s->workflows);
     mem_access_fini(&s->access);
     mem_nodes_fini(&s->nodes);
+    mem_agents_fini(&s->agents);
     map_fini(&s->by_id);
     free(s->tasks);
     free(s);
@@ -749,6 +759,8 @@ static const struct store_ops ops = {
     .token_delete = memory_token_delete,
     .token_list = memory_token_list,
     .audit_list = memory_audit_list,
+    .agent_put = memory_agent_put,
+    .agent_since = memory_agent_since,
     .requested = memory_requested,
     .lease = memory_lease,
     .survey = memory_survey,

@@ -1,5 +1,8 @@
 #include "store/memory_task.h"
 
+#include "base/buf.h"
+#include "json/json.h"
+
 #include <stdlib.h>
 
 #include "store/row.h"
@@ -40,4 +43,23 @@ size_t mem_tasks_retire(struct mem_task **tasks, size_t count, struct map *by_id
         kept--;
     }
     return kept;
+}
+
+bool mem_tags_hold(const struct list_query *q, const struct task_row *row)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct json *tags = NULL;
+
+    if (q->tag_count == 0)
+        return true;
+    if (!row->tags.ptr || json_parse(&a, row->tags, &tags, NULL) != ERR_OK)
+        return false;
+    for (size_t i = 0; i < q->tag_count; i++) {
+        CLEANUP(buf_fini) struct buf key = {0};
+        buf_slice(&key, q->tags[i].key);
+        const struct json *tag = json_get(tags, key.ptr);
+        if (!tag || !slice_eq(tag->text, q->tags[i].value))
+            return false;
+    }
+    return true;
 }

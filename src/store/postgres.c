@@ -27,7 +27,8 @@ static enum err pg_generations(struct store *base, struct generations *ret, stru
     CLEANUP(result_end) PGresult *r = pg_read(s, &q, e, "look for what is new");
     if (!r)
         return e->code;
-    *ret = (struct generations){(uint64_t)result_number(r, 0, 0), (uint64_t)result_number(r, 0, 1)};
+    *ret = (struct generations){(uint64_t)result_number(r, 0, 0), (uint64_t)result_number(r, 0, 1),
+                                (uint64_t)result_number(r, 0, 2)};
     return ERR_OK;
 }
 
@@ -68,6 +69,8 @@ static const struct store_ops ops = {
     .token_delete = pg_token_delete,
     .token_list = pg_token_list,
     .audit_list = pg_audit_list,
+    .agent_put = pg_agent_put,
+    .agent_since = pg_agent_since,
     .requested = pg_requested,
     .lease = pg_lease,
     .survey = pg_survey,

@@ -2,7 +2,7 @@
 
 #include "store/row.h"
 
-static void bind_audit(struct query *q, const struct audit *a)
+void pg_bind_audit(struct query *q, const struct audit *a)
 {
     static const struct audit none = {0};
 
@@ -20,7 +20,7 @@ static void delete_query(struct query *q, struct postgres_store *s, struct slice
 {
     query_of(q, s, PG_TOKEN_DELETE, a);
     param_text(q, name);
-    bind_audit(q, audit);
+    pg_bind_audit(q, audit);
     param_flag(q, anyway);
     param_number(q, now);
 }
@@ -44,7 +44,7 @@ enum err pg_token_put(struct store *base, const struct token_row *t, bool replac
     param_flag(&q[count], t->admin);
     param_number(&q[count], t->created_at);
     param_time(&q[count], t->expires_at);
-    bind_audit(&q[count++], audit);
+    pg_bind_audit(&q[count++], audit);
     struct pg_end o = pg_transact(s, q, count, r, e, "store a token");
     results_clear(r, count);
     if (o.err == ERR_CONFLICT)

@@ -21,6 +21,7 @@
  *   postgres_retire.c      deletes what ended long ago
  *   postgres_workflow.c    definitions
  *   postgres_access.c      tokens, and the audit
+ *   postgres_agent.c       what is said of agents
  *   postgres_node.c        what nodes say of themselves
  *   postgres_time.c        the database's clock, and leases, which go by it
  *   postgres.c             open, close, the table of operations
@@ -35,7 +36,7 @@
 #include "store/store_time.h"
 
 enum {
-    PG_SCHEMA_VERSION = 1,
+    PG_SCHEMA_VERSION = 3,
     PG_SECRET_SIZE = 32,
     PG_PARAMS_MAX = 40,
     PG_HOSTS_MAX = 8,
@@ -115,6 +116,9 @@ enum pg_sql {
     PG_TOKEN_LIST,
     PG_AUDIT_LIST,
     PG_AUDIT_TASK,
+    PG_AGENT_LOCK,
+    PG_AGENT_PUT,
+    PG_AGENT_SINCE,
     PG_LEASE,
     PG_SURVEY,
     PG_BOOT,
@@ -335,6 +339,12 @@ enum err pg_token_list(struct store *s, struct arena *a, struct token_row **ret,
 enum err pg_node_put(struct store *s, const struct node_row *row, struct error *e);
 enum err pg_node_list(struct store *s, int64_t now, struct arena *a, struct node_row **ret,
                       size_t *ret_count, struct error *e);
+/* Its six values; NULL: of nobody, then nothing is written. */
+void pg_bind_audit(struct query *q, const struct audit *a);
+enum err pg_agent_put(struct store *s, const struct agent_change *c, const struct audit *audit,
+                      struct error *e);
+enum err pg_agent_since(struct store *s, uint64_t after, struct arena *a, struct agent_row **ret,
+                        size_t *ret_count, uint64_t *ret_generation, struct error *e);
 enum err pg_audit_list(struct store *s, const struct audit_query *q, struct arena *a,
                        struct audit_page *ret, struct error *e);
 

@@ -139,7 +139,7 @@
                    "' AND t.state <> 'processed' ORDER BY t.state, t.seq")
 
 /* What is looked at to be deleted, and which of it is to go. */
-#define RETIRE_LOOK                                                                           \
+#define RETIRE_LOOK                                                                        \
     "WITH w AS MATERIALIZED (SELECT t.seq, t.revision, t.state, t.ended_at, t.locked_by, " \
     "t.submitted_at FROM ~task AS t WHERE t.seq > $1 ORDER BY t.seq LIMIT $2)"
 #define RETIRE_WANTS(t) \
@@ -147,6 +147,7 @@
 #define RETIRE_SEEN "count(*), max(w.seq), max(w.submitted_at) FROM w"
 
 /* See struct generations. */
+#define GENERATIONS    GENERATION("workflow") ", " GENERATION("token") ", " GENERATION("agent")
 #define GENERATION(of) "(SELECT g.number FROM ~generation AS g WHERE g.name = '" of "')"
 #define GENERATION_RAISE(of)                                            \
     "INSERT INTO ~generation AS g (name, number) VALUES ('" of "', 1) " \
@@ -288,7 +289,7 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_WORKFLOW_SINCE] = "SELECT g.number, w.name, w.version, w.text, w.created_at "
             "FROM ~generation AS g LEFT JOIN ~workflow AS w ON w.generation > $1 "
             "WHERE g.name = 'workflow' ORDER BY w.generation",
-        [PG_GENERATIONS] = "SELECT " GENERATION("workflow") ", " GENERATION("token"),
+        [PG_GENERATIONS] = "SELECT " GENERATIONS,
         [PG_TOKEN_LOCK] = GENERATION_RAISE("token"),
         [PG_TOKEN_PUT] = "WITH t AS (INSERT INTO ~token (name, hash, roles, admin, created_at, "
             "expires_at) VALUES ($1, $2, $3, $4, $5, $6) RETURNING name) "
@@ -306,6 +307,20 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "WHERE seq < $1 ORDER BY seq DESC LIMIT $2",
         [PG_AUDIT_TASK] = "SELECT seq, at, actor, verb, task, step, reason FROM ~audit "
             "WHERE (task, seq) < ($3, $1) AND task >= $3 ORDER BY task DESC, seq DESC LIMIT $2",
+        [PG_AGENT_LOCK] = GENERATION_RAISE("agent"),
+        [PG_AGENT_PUT] = "WITH t AS (INSERT INTO ~agent AS a (name, settings, breaker, generation) "
+            "VALUES ($1, CASE WHEN $2 THEN NULL ELSE $3::text END, CASE WHEN $2 THEN $3::text END, "
+            GENERATION("agent") ") ON CONFLICT (name) DO UPDATE SET "
+            "settings = CASE WHEN $2 THEN a.settings ELSE $3::text END, "
+            "breaker = CASE WHEN $2 THEN $3::text ELSE a.breaker END, "
+            "generation = EXCLUDED.generation "
+            "WHERE NOT $4 OR CASE WHEN $2 THEN a.breaker ELSE a.settings END "
+            "IS NOT DISTINCT FROM $5::text RETURNING 1), "
+            "x AS (INSERT INTO ~audit (at, actor, verb, task, step, reason) "
+            "SELECT $6, $7, $8, $9, $10, $11 FROM t WHERE $7::text IS NOT NULL) "
+            "SELECT count(*) FROM t",
+        [PG_AGENT_SINCE] = "SELECT g.number, a.name, a.settings, a.breaker FROM ~generation AS g "
+            "LEFT JOIN ~agent AS a ON a.generation > $1 WHERE g.name = 'agent' ORDER BY a.name",
         /* Somebody else's that runs is only read. Otherwise the row is taken; if that had to wait
          * for somebody who took it meanwhile, it stays theirs, and is what comes back. */
         [PG_LEASE] = "WITH r AS MATERIALIZED (SELECT l.holder, l.epoch, l.until FROM ~lease AS l "
@@ -315,11 +330,9 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             TAKE_LEASE("$4")
             "RETURNING l.holder, l.epoch, l.until) "
             "SELECT holder, epoch, until, " CLOCK ", "
-            GENERATION("workflow") ", "
-            GENERATION("token") " FROM t "
+            GENERATIONS " FROM t "
             "UNION ALL SELECT holder, epoch, until, " CLOCK ", "
-            GENERATION("workflow") ", "
-            GENERATION("token") " FROM r",
+            GENERATIONS " FROM r",
         [PG_SURVEY] = "WITH RECURSIVE q AS (SELECT q.name FROM unnest($1::text[]) AS q(name)), "
             "r AS MATERIALIZED (SELECT l.name, l.holder, l.epoch, l.until FROM ~lease AS l "
             "JOIN q ON q.name = l.name WHERE l.holder <> $2 AND " RUNS("l.until") "), "
@@ -331,7 +344,7 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             GONE("$2")
             "x AS (SELECT * FROM t UNION ALL SELECT * FROM r) "
             "SELECT x.holder, x.epoch, x.until, " CLOCK ", "
-            GENERATION("workflow") ", " GENERATION("token") ", "
+            GENERATIONS ", "
             "EXISTS (SELECT 1 FROM ~task AS t WHERE t.request IS NOT NULL AND t.locked_by = $2), "
             "EXISTS (SELECT 1 FROM gone), "
             "(SELECT t.rank FROM " CLAIMABLE "'time' ORDER BY t.rank, t.seq LIMIT 1), "

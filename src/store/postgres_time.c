@@ -42,13 +42,15 @@ int64_t pg_now(struct store *base)
     return store_time_now(&postgres_store_of(base)->time);
 }
 
-/* holder, epoch, until, the database's clock, and the generations of definitions and tokens. */
+/* holder, epoch, until, the database's clock, and the generations of definitions,
+ * tokens and agents. */
 static struct lease lease_read(const PGresult *r, int row, struct arena *a)
 {
     return (struct lease){arena_copy(a, result_text(r, row, 0)),
                           (uint64_t)result_number(r, row, 1),
                           result_number(r, row, 2),
-                          {(uint64_t)result_number(r, row, 4), (uint64_t)result_number(r, row, 5)}};
+                          {(uint64_t)result_number(r, row, 4), (uint64_t)result_number(r, row, 5),
+                           (uint64_t)result_number(r, row, 6)}};
 }
 
 enum err pg_lease(struct store *base, const struct lease_try *want, struct arena *a,
@@ -81,15 +83,15 @@ enum err pg_lease(struct store *base, const struct lease_try *want, struct arena
 static void survey_read(const PGresult *r, struct survey *v, struct arena *a)
 {
     int64_t *found = NULL;
-    size_t count = result_numbers(r, 0, 10, a, &found);
+    size_t count = result_numbers(r, 0, 11, a, &found);
 
     v->own = lease_read(r, 0, a); /* by name: "node/..." comes before "supervisor" */
     if (v->leads)
         v->lead = lease_read(r, 1, a);
-    v->requested = result_flag(r, 0, 6);
-    v->orphans = result_flag(r, 0, 7);
-    v->due_at = result_number(r, 0, 8);
-    v->wake_at = result_number(r, 0, 9);
+    v->requested = result_flag(r, 0, 7);
+    v->orphans = result_flag(r, 0, 8);
+    v->due_at = result_number(r, 0, 9);
+    v->wake_at = result_number(r, 0, 10);
     v->waiting = arena_alloc(a, (v->agent_count + 1) * sizeof *v->waiting);
     for (size_t i = 0; i < count; i++)
         v->waiting[found[i] - 1] = true;

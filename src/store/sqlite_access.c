@@ -82,9 +82,8 @@ static int put(struct db *d, const struct token_row *t, bool replace, const stru
     return rc == SQLITE_OK ? db_commit(d, ret_unknown) : rc;
 }
 
-/* The end of a transaction of `rc`: its outcome and story. */
-static enum err finish(struct sqlite_store *s, int rc, bool unknown, struct error *e,
-                       const char *what)
+enum err transaction_end(struct sqlite_store *s, int rc, bool unknown, struct error *e,
+                         const char *what)
 {
     if (rc == SQLITE_OK)
         return store_committed(s, e);
@@ -109,7 +108,7 @@ enum err sqlite_token_put(struct store *base, const struct token_row *t, bool re
         db_rollback(&s->writer);
         return error_set(e, ERR_CONFLICT, "there is a token \"%.*s\"", SLICE_ARG(t->name));
     }
-    return finish(s, rc, unknown, e, "store a token");
+    return transaction_end(s, rc, unknown, e, "store a token");
 }
 
 struct removal {
@@ -151,7 +150,7 @@ enum err sqlite_token_delete(struct store *base, struct slice name, int64_t now,
         return error_set(e, ERR_CONFLICT, "\"%.*s\" is the last admin's token", SLICE_ARG(name));
     if (rc == SQLITE_OK && !r.found)
         return error_set(e, ERR_NOT_FOUND, "there is no token \"%.*s\"", SLICE_ARG(name));
-    return finish(s, rc, unknown, e, "delete a token");
+    return transaction_end(s, rc, unknown, e, "delete a token");
 }
 
 /* Whatever was tampered with lets nobody in: its hash is nobody's. */

@@ -19,6 +19,7 @@
  *   sqlite_retire.c   deletes what ended long ago
  *   sqlite_workflow.c definitions
  *   sqlite_access.c   tokens, and the audit
+ *   sqlite_agent.c    what is said of agents
  *   sqlite_backup.c   a copy of the whole, while it is in use
  *   sqlite_offline.c  checks and copies of a store that nobody uses
  *   sqlite_restore.c  a folder made from a backup
@@ -37,7 +38,7 @@
 #define ASIDE_PREFIX "before-restore-" /* of the folders that keep what a restore replaced */
 
 enum {
-    SCHEMA_VERSION = 3,
+    SCHEMA_VERSION = 5,
     IDENTITY_VERSION = 3,        /* from which on the file knows which one it is */
     APPLICATION_ID = 0x496e7463, /* "Intc" */
     SECRET_SIZE = 32,
@@ -119,6 +120,8 @@ enum sql {
     SQL_AUDIT_INSERT,
     SQL_AUDIT_LIST,
     SQL_AUDIT_TASK,
+    SQL_AGENT_PUT,
+    SQL_AGENT_LIST,
     SQL_COUNT,
 };
 
@@ -301,6 +304,16 @@ enum err sqlite_token_list(struct store *s, struct arena *a, struct token_row **
                            size_t *ret_count, struct error *e);
 enum err sqlite_audit_list(struct store *s, const struct audit_query *q, struct arena *a,
                            struct audit_page *ret, struct error *e);
+/* The end of a transaction of `rc`: its outcome and story. */
+enum err transaction_end(struct sqlite_store *s, int rc, bool unknown, struct error *e,
+                         const char *what);
+
+/* sqlite_agent.c */
+enum err sqlite_agent_put(struct store *s, const struct agent_change *c, const struct audit *audit,
+                          struct error *e);
+enum err sqlite_agent_since(struct store *s, uint64_t after, struct arena *a,
+                            struct agent_row **ret, size_t *ret_count, uint64_t *ret_generation,
+                            struct error *e);
 
 /* sqlite.c */
 struct sqlite_store *sqlite_store_new(const char *dir); /* nothing is opened; close frees it */

@@ -7,9 +7,12 @@
 #include "schema_0001.h"
 #include "schema_0002.h"
 #include "schema_0003.h"
+#include "schema_0004.h"
+#include "schema_0005.h"
 
 /* The n-th brings a file of version n - 1 to version n. Never change one that was released. */
-static const char *const migrations[] = {schema_0001, schema_0002, schema_0003};
+static const char *const migrations[] = {schema_0001, schema_0002, schema_0003, schema_0004,
+                                         schema_0005};
 
 _Static_assert(COUNT_OF(migrations) == SCHEMA_VERSION, "every version has its migration");
 

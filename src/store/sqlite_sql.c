@@ -117,6 +117,11 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         [SQL_AUDIT_LIST] = AUDIT PAGE,
         [SQL_AUDIT_TASK] = AUDIT " AND task = ?3" PAGE,
+        [SQL_AGENT_PUT] = "INSERT INTO agent AS a (name, settings, breaker) "
+            "VALUES (?1, iif(?2, NULL, ?3), iif(?2, ?3, NULL)) ON CONFLICT (name) DO UPDATE SET "
+            "settings = iif(?2, a.settings, ?3), breaker = iif(?2, ?3, a.breaker) "
+            "WHERE NOT ?4 OR iif(?2, a.breaker, a.settings) IS ?5",
+        [SQL_AGENT_LIST] = "SELECT name, settings, breaker FROM agent ORDER BY name",
     };
     /* clang-format on */
     _Static_assert(COUNT_OF(texts) == SQL_COUNT, "every statement has a text");

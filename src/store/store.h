@@ -214,9 +214,9 @@ struct lease_try {
 
 /* What nodes keep in memory although any of them may change it. Each change raises the number of
  * its kind, in its transaction, and they become visible in the order of the numbers: who knows all
- * up to a number, and reads no higher one, knows all. Both 0 where the store is not shared. */
+ * up to a number, and reads no higher one, knows all. All 0 where the store is not shared. */
 struct generations {
-    uint64_t workflows, tokens;
+    uint64_t workflows, tokens, agents;
 };
 
 struct lease {
@@ -266,6 +266,23 @@ struct token_row {
     struct slice roles;             /* a JSON array of texts; the store does not look into it */
     bool admin;                     /* whether "admin" is one of them */
     int64_t created_at, expires_at; /* expires_at 0: never */
+};
+
+/* What was said of an agent: JSON, into which the store does not look. NONE: nothing. */
+struct agent_row {
+    struct slice name;
+    struct slice settings; /* dispatch/settings.h */
+    struct slice breaker;  /* how it stands: scheduler/breakers.c */
+};
+
+enum agent_part { AGENT_SETTINGS, AGENT_BREAKER };
+
+struct agent_change {
+    struct slice name;
+    enum agent_part part; /* the other one is left alone */
+    struct slice text;    /* what it is from now on; NONE: nothing is said any more */
+    bool fenced;          /* ERR_CONFLICT unless it is `was` until now */
+    struct slice was;
 };
 
 struct audit_query {
@@ -329,8 +346,8 @@ struct store_ops {
     enum err (*get)(struct store *s, struct slice id, struct arena *a, struct task_row *ret,
                     struct error *e);
 
-    /* The same for several in one round trip. If it fails, nothing was read. NULL where there are no
-     * round trips to be saved. */
+    /* The same for several in one round trip. If it fails, nothing was read. NULL where there are
+     * no round trips to be saved. */
     enum err (*get_many)(struct store *s, struct reading *r, size_t count, struct arena *a,
                          struct error *e);
 
@@ -387,6 +404,15 @@ struct store_ops {
                            size_t *ret_count, struct error *e); /* all of them, by name */
     enum err (*audit_list)(struct store *s, const struct audit_query *q, struct arena *a,
                            struct audit_page *ret, struct error *e);
+
+    /* Writes one part of what is said of an agent; `audit` may be NULL. */
+    enum err (*agent_put)(struct store *s, const struct agent_change *c, const struct audit *audit,
+                          struct error *e);
+    /* Those of which something was changed after that generation (0: all), by name, and the
+     * generation up to which that is all. Where the store is not shared: all, always. */
+    enum err (*agent_since)(struct store *s, uint64_t after, struct arena *a,
+                            struct agent_row **ret, size_t *ret_count, uint64_t *ret_generation,
+                            struct error *e);
 
     /* Rows of that owner with a request, oldest task first, from after_seq on, exclusive. Asked by
      * nodes that share a store: somebody else's supervisor may have written it. Where it is not

@@ -153,7 +153,7 @@ static struct event any_event(const struct workflow *w, const struct task *t, ui
     int step = (int)(dice >> 8) % t->step_count;
     const struct step *s = &t->steps[step];
     struct event ev = {
-        .kind = (enum event_kind)(dice % (EVENT_UNDO + 1)),
+        .kind = (enum event_kind)(dice % (EVENT_HASTEN + 1)),
         .step = step,
         .direction = s->direction,
         .attempt = s->attempt,

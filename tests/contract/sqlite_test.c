@@ -101,7 +101,7 @@ static void the_store_of_a_newer_version_is_refused(void **state)
     (void)sqlite3_close(db);
     refused(w, ERR_NEWER, "start the newer program");
     CHECK(file_bytes(w, path_of(w, "intact.db-wal")).len > 0, "the WAL is where it was");
-    shell_exec(path_of(w, "intact.db"), "PRAGMA user_version = 3");
+    shell_exec(path_of(w, "intact.db"), "PRAGMA user_version = 5");
     start_store(w);
     CHECK(exists(w, "x"), "nothing was lost");
 }
@@ -615,6 +615,7 @@ static struct task_row shown_row(struct world *w, struct buf *doc, struct slice 
          .started_at = 1000,
          .ended_at = 1769853600123,
          .complete_by = 3000,
+         .tries = 4,
          .instance = {"p-1", 3},
          .error = {{"timeout", 7}, {"no answer", 9}}},
         {.number = 2,
@@ -622,6 +623,8 @@ static struct task_row shown_row(struct world *w, struct buf *doc, struct slice 
          .effect = EFFECT_UNKNOWN,
          .started_at = 4000,
          .complete_by = 5000,
+         .resent = 2,
+         .elsewhere = true,
          .instance = {"p-2", 3}},
     };
     static struct step steps[] = {{.state = STEP_RUNNING,
@@ -630,7 +633,8 @@ static struct task_row shown_row(struct world *w, struct buf *doc, struct slice 
                                    .attempts = attempts,
                                    .attempt_count = 2,
                                    .attempt_cap = 2,
-                                   .error = {{"timeout", 7}, {"no answer", 9}}},
+                                   .error = {{"timeout", 7}, {"no answer", 9}},
+                                   .resume = {"{\"page\": 7}", 11}},
                                   {.state = STEP_WAITING, .wait_until = 1}};
     struct task t = {.id = SLICE("o-1"),
                      .locked_by = SLICE("n1/1"),
@@ -671,6 +675,10 @@ static void people_see_steps_and_attempts_in_a_plain_shell(void **state)
                "2026-01-31T10:00:00.123Z|1970-01-01T00:00:03.000Z|timeout\n"
                "o-1|reserve|2|forward|open|unknown|p-2|1970-01-01T00:00:04.000Z|NULL|"
                "1970-01-01T00:00:05.000Z|NULL\n");
+    shell_says(path, "SELECT name, resume, resume ->> '$.page' FROM task_step",
+               "reserve|{\"page\":7}|7\ncharge|NULL|NULL\n");
+    shell_says(path, "SELECT attempt, resent, tries, elsewhere, spared FROM task_attempt",
+               "1|0|4|0|0\n2|2|0|1|0\n");
     shell_says(path, "SELECT id, state, submitted_at, started_at, input FROM task_view",
                "o-1|processing|1970-01-01T00:00:00.001Z|NULL|{\"sku\":\"A\"}\n");
     shell_says(path, "SELECT key, value, t.id FROM tag JOIN task AS t ON t.seq = tag.task",

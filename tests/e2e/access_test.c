@@ -112,6 +112,7 @@ static const struct {
     {"GET", "v1/tasks/*/why", "/v1/tasks/x/why", SEERS},
     {"POST", "v1/tasks/*/cancel", "/v1/tasks/x/cancel", SUBMIT | OPERATE | ADMIN},
     {"POST", "v1/agents/*/heartbeats", "/v1/agents/ag/heartbeats", WORKERS},
+    {"POST", "v1/attempts/*", "/v1/attempts/x", NONE | BEARERS},
 };
 
 /* "may" of a route is not known here: a line for it is missing above. */

@@ -266,6 +266,18 @@ class Live(unittest.TestCase):
             self.assertNotIn(sequence, p.raw)
         self.assertNotIn("q leaves", text)
 
+    def test_what_is_elsewhere_is_said(self):
+        s = self.server
+        s.submit("slow", "away")
+        p = self.watch("away")
+        request = s.fetch("slow")
+        p.wait("only: attempt 1 on me for")
+        s.answer("slow", request, elsewhere=True)
+        p.wait("only: attempt 1 on me, now elsewhere, for")
+        s.call(f"/v1/attempts/{request['token']}", {"output": 1, "tries": 3})
+        p.wait("processed")
+        self.assertEqual(p.end(), 0)
+
     def test_what_is_in_doubt_and_tried_again_is_said(self):
         s = self.server
         s.submit("slow", "doubt")

@@ -456,9 +456,8 @@ static void only_the_token_itself_ends_an_attempt(void **state)
 {
     static const char *const others[] = {"x",
                                          "token-1~0~f1~",
-                                         "..",
                                          "token-1",
-                                         "%00",
+                                         "%20",
                                          "nothing~0~f1~AAAAAAAAAAAAAAAAAAAAAA",
                                          "token-1~7~f1~AAAAAAAAAAAAAAAAAAAAAA",
                                          "token-1~0~f9~AAAAAAAAAAAAAAAAAAAAAA"};

@@ -35,6 +35,9 @@ static void open_nodes(const char *const *flags)
                  "\"on_failure\": \"hold\", \"steps\": [{\"name\": \"x\", \"agent\": \"short\", "
                  "\"action\": \"x\", \"complete_by\": \"1s\", \"retry\": {\"attempts\": 1}, "
                  "\"undo\": \"none\"}]");
+    (void)define(a, "loud",
+                 "\"steps\": [{\"name\": \"x\", \"agent\": \"loud\", \"action\": \"x\", "
+                 "\"complete_by\": \"10m\", \"heartbeat\": \"500ms\", \"undo\": \"none\"}]");
     for (size_t i = 1; i < NODES; i++) { /* after the definition: each has read it */
         node_start(&nodes[i], flags);
         memcpy(nodes[i].token, a->token, sizeof a->token);
@@ -163,6 +166,38 @@ static void any_node_takes_what_is_for_any_of_them(void **state)
     wait_for_state(b, "anywhere", "processed");
 }
 
+static void end_by_token(const struct node *n, const char *token, const char *status)
+{
+    const struct node stranger = as(n, "");
+    char path[300];
+    REPLY r = {0};
+
+    (void)snprintf(path, sizeof path, "/v1/attempts/%s", token);
+    post(&stranger, &r, path, "{\"output\": 1}");
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "status", status);
+}
+
+static void any_node_takes_what_comes_from_elsewhere(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    submit(a, "pair", "elsewhere");
+    fetch(b, &r, "one", "i");
+    char *token = token_in(&r, 0);
+    hand_in(a, "one", "i", token, "\"elsewhere\": true", "accepted");
+    hand_in(b, "one", "i", token, "\"elsewhere\": true", "repeated");
+    end_by_token(b, token, "accepted");
+    end_by_token(a, token, "repeated");
+    free(token);
+    fetch(a, &r, "two", "i"); /* nobody said that this one is elsewhere */
+    token = token_in(&r, 0);
+    end_by_token(b, token, "accepted");
+    free(token);
+    wait_for_state(a, "elsewhere", "processed");
+}
+
 /* Each has an agent, and neither gets it all: what waits for it is claimed as there is room. */
 static void both_work_when_both_have_agents(void **state)
 {
@@ -231,6 +266,33 @@ static void what_a_killed_node_had_goes_on_at_the_other(void **state)
     free(task);
     free(second);
     free(third);
+}
+
+/* Its silence counts at the node that has it now. */
+static void a_silent_attempt_ends_although_its_node_is_gone(void **state)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+    REPLY r = {0};
+    (void)state;
+
+    submit(a, "loud", "loud-1");
+    fetch(a, &r, "loud", "i");
+    char *token = token_in(&r, 0);
+    node_kill(a);
+    do {
+        CHECK(steady_ms() < until, "%.*s", SLICE_ARG(r.body));
+        task_of(b, &r, "loud-1");
+    } while (strcmp(text_at(&r, "steps.0.attempts.0.outcome"), "timed_out") != 0);
+    EXPECT_TEXT(&r, "steps.0.attempts.0.error.code", "heartbeat");
+    node_start(a, FAST);
+    fetch(b, &r, "loud", "i");
+    EXPECT_INT(&r, "requests.0.attempt", 2);
+    char *second = token_in(&r, 0);
+    end_by_token(a, second, "accepted");
+    end_by_token(a, token, "late");
+    wait_for_state(a, "loud-1", "processed");
+    free(token);
+    free(second);
 }
 
 static void what_nobody_hands_in_is_taken_over_with_its_node(void **state)
@@ -502,7 +564,7 @@ static void a_node_without_scheduler_only_supervises(void **state)
     static const char *const paths[] = {"/v1/agents/one/work", "/v1/agents/one/heartbeats",
                                         "/v1/tasks",           "/v1/tasks/t/retry",
                                         "/v1/tasks/t/skip",    "/v1/tasks/t/undo",
-                                        "/v1/tasks/t/cancel"};
+                                        "/v1/tasks/t/cancel",  "/v1/attempts/t"};
     char where[80];
     REPLY r = {0};
     (void)state;
@@ -674,6 +736,9 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(nodes_know_each_other, begin, end),
         cmocka_unit_test_setup_teardown(any_node_takes_what_is_for_any_of_them, begin, end),
+        cmocka_unit_test_setup_teardown(any_node_takes_what_comes_from_elsewhere, begin, end),
+        cmocka_unit_test_setup_teardown(a_silent_attempt_ends_although_its_node_is_gone, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(both_work_when_both_have_agents, begin, end),
         cmocka_unit_test_setup_teardown(what_a_killed_node_had_goes_on_at_the_other, begin, end),
         cmocka_unit_test_setup_teardown(what_nobody_hands_in_is_taken_over_with_its_node, begin,

@@ -83,6 +83,22 @@ static void curl_is_served(void **state)
     expect_problem(&r, 400, "tls");
 }
 
+/* What needs no access token needs the certificate all the same. */
+static void results_come_from_elsewhere(void **state)
+{
+    (void)state;
+
+    CHECK(run("curl -s --cacert %s https://localhost:%d/v1/attempts/t~0~f1~AAAAAAAAAAAAAAAAAAAAAA "
+              "-H 'Content-Type: application/json' -d '{\"output\": 1}' "
+              "| grep -q urn:intact:problem:unknown-attempt",
+              cert, node.port)
+              == 0,
+          "without a token of the server's");
+    CHECK(run("curl -s https://localhost:%d/v1/attempts/t -d '{}' 2>>%s/curl", node.port, node.home)
+              == 60,
+          "curl does not know the certificate");
+}
+
 static void openssl_is_served(void **state)
 {
     (void)state;
@@ -353,6 +369,7 @@ int main(int argc, char **argv)
     kit_program(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(curl_is_served),
+        cmocka_unit_test(results_come_from_elsewhere),
         cmocka_unit_test(openssl_is_served),
         cmocka_unit_test(every_third_case_ends_as_in_clear),
         cmocka_unit_test(half_handshakes_are_cut_off_and_disturb_nobody),

@@ -44,6 +44,9 @@ compile() { # PROGRAM PACKAGE...
 }
 compile greeter libintact
 compile submit intact
+compile pages libintact
+compile approval libintact
+compile decide intact
 compile many_tasks intact
 compile poll_agent intact
 compile uv_agent intact libuv
@@ -67,6 +70,8 @@ export INTACT_SERVER=http://127.0.0.1:$port
 until INTACT_TOKEN=$(cat "$work/data/admin-token" 2>/dev/null) && [ -n "$INTACT_TOKEN" ]; do sleep 0.05; done
 export INTACT_TOKEN
 "$intact" workflow put greeting.json >/dev/null || fail "a workflow is stored"
+"$intact" workflow put pages.json >/dev/null || fail "a workflow is stored"
+"$intact" workflow put approval.json >/dev/null || fail "a workflow is stored"
 "$intact" workflow put alarm.json >/dev/null || fail "a workflow is stored"
 
 play() { # FOLDER AGENT CLIENT ARGUMENTS...: runs the agent and the client; the agent must end well
@@ -80,9 +85,32 @@ play() { # FOLDER AGENT CLIENT ARGUMENTS...: runs the agent and the client; the 
     wait "$pid" || fail "$agent ends well"
     grep -q 'event=stopped undelivered=0' "$work/$agent.log" || fail "$agent delivers all"
 }
+approve() { # FOLDER: two tasks wait for a person when their agent has gone
+    local at=$work/$1 pid task
+    mkdir -p "$work/asked"
+    "$at/approval" "$work/asked" 2>"$work/approval.log" &
+    pid=$!
+    pids+=("$pid")
+    for task in "$1-yes" "$1-no"; do
+        "$intact" submit approval --id "$task" --input '"a car"' >/dev/null || fail "it is submitted"
+        until "$intact" get "$task" --json | grep -q '"elsewhere":true'; do sleep 0.05; done
+    done
+    kill -TERM "$pid"
+    wait "$pid" || fail "approval ends well"
+    for task in "$1-yes" "$1-no"; do # the token there, and no other
+        INTACT_TOKEN='' "$at/decide" "$(head -n 1 "$work/asked/$task")" "${task#*-}" >"$work/answer.log" 2>&1 ||
+            fail "it is decided"
+        grep -q '"accepted"' "$work/answer.log" || fail "the decision is taken"
+    done
+    [ "$("$intact" get "$1-yes" --json --wait 3m | grep -c '"state":"processed"')" = 1 ] || fail "yes is processed"
+    "$intact" get "$1-no" --json | grep -q '"code":"refused"' || fail "no is refused"
+}
 for language in c cpp; do
     play $language greeter submit greeting '{"name": "you"}'
     grep -q '"hello"' "$work/answer.log" || fail "it greets"
+    play $language pages submit pages 6
+    grep -q '"begun_at": *3' "$work/answer.log" || fail "the second attempt goes on where the first one was"
+    approve $language
     for agent in poll_agent uv_agent; do
         play $language $agent many_tasks alarm '{"ms": 100}' 200
         grep -q '^200 of 200 processed' "$work/answer.log" || fail "all alarms ring"

@@ -1,0 +1,154 @@
+#include <stdio.h>
+
+#include "base/when.h"
+#include "sim/scene.h"
+#include "sim/weather.h"
+#include "sim/world.h"
+
+/* Attempts that are silent for too long, and those whose result comes from elsewhere. */
+
+static bool first_begun(void)
+{
+    return begun(0, DIRECTION_FORWARD, 1);
+}
+
+static bool first_is_elsewhere(void)
+{
+    const struct seen_attempt *a = the_attempt(0, DIRECTION_FORWARD, 1);
+
+    return a && a->elsewhere;
+}
+
+static bool first_was_silent(void)
+{
+    const struct seen_attempt *a = the_attempt(0, DIRECTION_FORWARD, 1);
+
+    return a && a->silent;
+}
+
+static void owner_is_suspended(void)
+{
+    node_suspend(the_owner(), 20000);
+}
+
+static void owner_crashes(void)
+{
+    node_crash(the_owner(), "for the scene");
+}
+
+static void operator_undoes(void)
+{
+    people_want(the_task(), ASK_UNDO, -1, ANY_NODE);
+}
+
+static void it_ended_long_before_its_complete_by(void)
+{
+    const struct seen_attempt *a = the_attempt(0, DIRECTION_FORWARD, 1);
+
+    scene_must(a->silent && a->ended_at < a->complete_by - MS_PER_MIN, "silence is noticed soon");
+}
+
+static void nobody_was_silent(void)
+{
+    scene_must(the_task()->seen.failure_count == 0, "who is heard, or cannot be, is not silent");
+}
+
+static void it_took_until_complete_by(void)
+{
+    const struct seen_attempt *a = the_attempt(0, DIRECTION_FORWARD, 1);
+    const struct seen_attempt *undo = the_attempt(0, DIRECTION_UNDO, 1);
+
+    scene_must(a->silent && undo->started_at >= a->complete_by + 1000,
+               "what is in doubt by its silence is undone after its complete-by");
+}
+
+const struct scene scenes_of_long[] = {
+    {
+        .name = "silent_agent",
+        .sentence = "an agent that hangs sends no heartbeats: another try, long before complete-by",
+        .flow = {.step_count = 1,
+                 .steps = {{.complete_by_ms = 10 * MS_PER_MIN,
+                            .heartbeat_ms = 2000,
+                            .retry = {.attempts = 2}}}},
+        .parts = {{.attempt = 1, .act = {SAYS_NOTHING, .takes = 100, .keeps = true, .mute = true}}},
+        .beats = {{.what = "it was silent for too long", .until = first_was_silent}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "TC", STANDS}},
+        .expect = it_ended_long_before_its_complete_by,
+    },
+    {
+        .name = "silent_and_late",
+        .sentence = "what was silent takes effect all the same: it is undone after its complete-by",
+        .flow = {.step_count = 1,
+                 .steps = {{.complete_by_ms = 20000, .heartbeat_ms = 500, .undo = UNDO_CALL}}},
+        .parts = {{.attempt = 1,
+                   .act = {SAYS_NOTHING, .takes = 9000, .keeps = true, .effect = true,
+                           .mute = true}}},
+        .beats = {{.what = "it was silent for too long", .until = first_was_silent}},
+        .end = TASK_COMPENSATED,
+        .fates = {{STEP_UNDONE, "T/C", UNDONE}},
+        .expect = it_took_until_complete_by,
+    },
+    {
+        .name = "suspended_owner",
+        .sentence = "the node that has the task is suspended: nobody was silent",
+        .flow = {.step_count = 1,
+                 .steps = {{.complete_by_ms = 10 * MS_PER_MIN, .heartbeat_ms = 1000}}},
+        .parts = {{.attempt = 1, .act = {SAYS_DONE, .takes = 60000, .keeps = true}}},
+        .beats = {{.what = "an agent is at work", .until = first_begun},
+                  {.what = "the node hangs", .after_ms = 5000, .then = owner_is_suspended}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "C", STANDS}},
+        .expect = nobody_was_silent,
+    },
+    {
+        .name = "silence_after_a_crash",
+        .sentence = "after a crash heartbeats go on, and nobody is taken for silent",
+        .nodes = 2,
+        .flow = {.step_count = 1,
+                 .steps = {{.complete_by_ms = 10 * MS_PER_MIN, .heartbeat_ms = 1000}}},
+        .parts = {{.attempt = 1, .act = {SAYS_DONE, .takes = 60000, .keeps = true}}},
+        .beats = {{.what = "an agent is at work", .until = first_begun},
+                  {.what = "its node is killed", .after_ms = 3000, .then = owner_crashes}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "C", STANDS}},
+        .expect = nobody_was_silent,
+    },
+    {
+        .name = "ended_elsewhere",
+        .sentence = "an attempt goes elsewhere, its node crashes, and its token ends it",
+        .nodes = 2,
+        .flow = {.step_count = 1,
+                 .steps = {{.complete_by_ms = 10 * MS_PER_MIN, .heartbeat_ms = 1000}}},
+        .parts = {{.attempt = 1, .act = {SAYS_ELSEWHERE, .takes = 100, .comes = 2 * MS_PER_MIN}}},
+        .beats = {{.what = "it is elsewhere", .until = first_is_elsewhere, .then = owner_crashes}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "C", STANDS}},
+        .expect = nobody_was_silent,
+    },
+    {
+        .name = "never_ended_elsewhere",
+        .sentence = "nobody ends what is elsewhere: it times out, and another try succeeds",
+        .flow = {.step_count = 1, .steps = {{.complete_by_ms = 30000, .retry = {.attempts = 2}}}},
+        .parts = {{.attempt = 1, .act = {SAYS_ELSEWHERE, .takes = 100}}},
+        .beats = {{.what = "it is elsewhere", .until = first_is_elsewhere}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "TC", STANDS}},
+    },
+    {
+        .name = "undone_while_elsewhere",
+        .sentence =
+            "a task is undone while its attempt is elsewhere: its token ends it, then it is undone",
+        .flow = {.step_count = 1,
+                 .steps = {{.complete_by_ms = 10 * MS_PER_MIN, .undo = UNDO_CALL}}},
+        .parts = {{.attempt = 1,
+                   .direction = DIRECTION_FORWARD,
+                   .act = {SAYS_ELSEWHERE, .takes = 100, .comes = MS_PER_MIN}}},
+        .beats = {{.what = "it is elsewhere",
+                   .until = first_is_elsewhere,
+                   .then = operator_undoes}},
+        .end = TASK_COMPENSATED,
+        .fates = {{STEP_UNDONE, "C/C", UNDONE}},
+    },
+    {.name = NULL},
+};

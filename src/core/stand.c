@@ -1,0 +1,63 @@
+#include "core/stand.h"
+
+#include "core/undo.h"
+
+bool anything_open(const struct task *t)
+{
+    for (uint16_t i = 0; i < t->step_count; i++)
+        if (step_is_open(&t->steps[i]))
+            return true;
+    return false;
+}
+
+bool all_ended(const struct workflow *w, const struct task *t)
+{
+    for (uint16_t i = 0; i < t->step_count; i++)
+        if (!step_has_ended(&w->steps[i], &t->steps[i]))
+            return false;
+    return true;
+}
+
+bool stands_failed(const struct workflow_step *ws, const struct step *s)
+{
+    return s->state == STEP_FAILED && !step_has_ended(ws, s);
+}
+
+bool any_stands_failed(const struct workflow *w, const struct task *t)
+{
+    for (uint16_t i = 0; i < t->step_count; i++)
+        if (stands_failed(&w->steps[i], &t->steps[i]))
+            return true;
+    return false;
+}
+
+static bool is_pivot(const struct workflow *w, uint16_t i)
+{
+    return w->steps[i].undo_kind == UNDO_PIVOT;
+}
+
+bool any_pivot_completed(const struct workflow *w, const struct task *t)
+{
+    for (uint16_t i = 0; i < t->step_count; i++)
+        if (is_pivot(w, i) && t->steps[i].state == STEP_COMPLETED)
+            return true;
+    return false;
+}
+
+enum pivots pivots_look(const struct workflow *w, const struct task *t)
+{
+    enum pivots found = PIVOTS_CLEAR;
+
+    if (any_pivot_completed(w, t))
+        return PIVOTS_COMPLETED;
+    for (uint16_t i = 0; i < t->step_count; i++) {
+        const struct step *s = &t->steps[i];
+        if (!is_pivot(w, i) || !(step_is_open(s) || pivot_stands(s)))
+            continue;
+        if (step_is_open(s) || s->state == STEP_WAITING)
+            found = found == PIVOTS_STAND ? found : PIVOTS_UNRESOLVED;
+        else
+            found = PIVOTS_STAND;
+    }
+    return found;
+}
