@@ -179,16 +179,31 @@ class Kind:
     def __init__(self, name):
         self.name = name
         self.home = None
+        self.python = sys.executable
 
     def prepare(self, folder):
         if self.name == "typescript":
             self.home = f"{folder}/npm"
             subprocess.run([f"{ROOT}/lib/typescript/try", self.home], check=True, stdout=subprocess.DEVNULL)
 
+    def with_postgres(self):
+        """False: the driver is missing."""
+        if self.name == "python":
+            able = [p for p in (sys.executable, "/usr/bin/python3") if subprocess.run(
+                [p, "-c", "import psycopg2"], capture_output=True, check=False).returncode == 0]
+            self.python = able[0] if able else None
+            return bool(able)
+        return True
+
     def command(self, record):
         if self.name == "typescript":
             return ["node", f"{self.home}/conformance_agent.mjs", record]
-        return [sys.executable, f"{LIB}/tests/conformance_agent.py", record]
+        return [self.python, f"{LIB}/tests/conformance_agent.py", record]
+
+    @property
+    def has_shared_record(self):
+        """May several processes have one record? A file that is replaced is for one."""
+        return self.name == "python"
 
     def books(self, record):
         """The sum of all effects, and the outcome of each step by its key."""
