@@ -27,13 +27,14 @@ async function read(page: number, signal: AbortSignal): Promise<number> {
 
 agent.action<Input>("add-up", async (request) => {
   const state = (request.resume as State | undefined) ?? { done: 0, sum: 0 };
+  const from = state.done;
   while (state.done < request.input.pages) {
     // Cut off by the deadline, or when the task is to be undone; and again while the service is away or busy.
     state.sum += await request.call(() => read(state.done + 1, request.signal), { most: 5000 });
     state.done++;
     request.heartbeat({ done: state.done, of: request.input.pages }, "adding up", state);
   }
-  return { sum: state.sum };
+  return { sum: state.sum, from };
 });
 
 process.exit((await agent.run()) ? 0 : 1);
