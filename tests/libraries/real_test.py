@@ -195,6 +195,21 @@ class RealTest(unittest.TestCase):
         self.assertEqual(task["state"], "compensated")
         self.assertEqual(self.place.kept["one-1"].retire(), 0)
 
+    def test_tls(self):
+        cert, key = self.place.certificate()
+        url = self.place.serve("n1", "--tls-cert", cert, "--tls-key", key)
+        client = intact.Client(url, token=self.place.token, ca=cert)
+        client.put_workflow(definition("one", "conformance", [{"name": "s", "action": "echo", "undo": "none"}]))
+        with self.assertRaisesRegex(intact.Unreachable, "CERTIFICATE_VERIFY_FAILED"):
+            intact.Client(url, token=self.place.token, timeout=0.2).get("x")
+        distrustful = self.agent("two-1", url)  # it knows no authority that has signed this
+        wait_for("it says why", lambda: "certificate" in distrustful.story().lower())
+        self.agent("one-1", url, INTACT_CA=cert)
+        client.submit("one", {}, id="t")
+        self.assertEqual(client.wait("t", timeout=PATIENCE_S)["steps"][0]["attempts"][0]["instance"], "one-1")
+        for name in ("one-1", "two-1"):
+            self.assertEqual(self.place.kept[name].retire(), 0)
+
     def test_two_nodes_and_the_barrier_in_a_database(self):
         where = self.place.database()
         if where is None:
