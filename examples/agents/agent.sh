@@ -34,17 +34,26 @@ now() {
     echo $((10#$up))
 }
 
-# Makes a work call. The answer is in $answer; without one the status is not 0. Usage: call BODY
+# Makes a work call. The answer is in $answer; without one the status is not 0, and $pause is how many seconds the
+# server wants to be left alone. Usage: call BODY
 call() {
     local settings='silent' status
+    pause=0
     [ -z "${INTACT_TOKEN:-}" ] || settings+=$'\n'"header = \"Authorization: Bearer $INTACT_TOKEN\""
     [ -z "${INTACT_CA:-}" ] || settings+=$'\n'"cacert = \"$INTACT_CA\""
-    answer=$(curl -K <(echo "$settings") -m $((wait + 20)) -w '\n%{http_code}' --data-binary @- \
-        -H 'Content-Type: application/json' "$server/v1/agents/$agent/work" <<<"$1")
+    if ! answer=$(curl -K <(echo "$settings") -m $((wait + 20)) -w '\n%{http_code} %header{retry-after}' \
+        --data-binary @- -H 'Content-Type: application/json' "$server/v1/agents/$agent/work" <<<"$1"); then
+        answer=$'\n'"000 " # not reached, or cut off in the middle
+    fi
     status=${answer##*$'\n'}
+    [[ ${status#* } =~ ^[0-9]{1,4}$ ]] && pause=${status#* }
+    status=${status%% *}
     answer=${answer%$'\n'*}
     case $status in
-    200) return 0 ;;
+    200)
+        jq -e 'has("requests") and has("outcomes")' <<<"$answer" >/dev/null 2>&1 && return 0
+        echo "agent.sh: $server answers what is not of Intact" >&2
+        ;;
     401 | 403)
         echo "agent.sh: the server refuses INTACT_TOKEN: $answer" >&2
         exit 1
@@ -126,15 +135,20 @@ until [ -n "$stopping" ] && [ "$results" = '[]' ]; do
         '{instance: $instance, max: $max, wait: $wait, holding: [], results: .}' <<<"$results")"; then
         failures=$((failures + 1))
         [ -z "$stopping" ] || [ "$failures" -lt 10 ] || exit 1 # what was done is on record
-        sleep "$((failures < 10 ? failures : 10)).$((RANDOM % 10))"
+        [ "$pause" -gt "$failures" ] || pause=$((failures < 10 ? failures : 10))
+        sleep "$pause.$((RANDOM % 10))"
         continue
     fi
     failures=0
-    results='[]' # with the server, whatever it says of them
+    # What has an outcome is with the server, whatever the outcome is.
+    results=$(jq -c --argjson settled "$(jq -c '[.outcomes[].token]' <<<"$answer")" \
+        'map(select(.token as $token | $settled | index($token) | not))' <<<"$results")
     request=$(jq -c '.requests[0] // empty' <<<"$answer")
     [ -n "$request" ] || continue
+    jq -e --arg token "$(field .token)" 'any(.token == $token) | not' <<<"$results" >/dev/null || continue # a repeat
     # From when the call was sent: too early rather than too late, whatever the clocks say.
     deadline=$((sent + $(jq '.waited_ms + .requests[0].time_left_ms' <<<"$answer")))
     result=$(perform)
-    [ -z "$result" ] || results=$(jq -c --arg token "$(field .token)" '[. + {token: $token}]' <<<"$result")
+    [ -z "$result" ] || results=$(jq -c --arg token "$(field .token)" --slurpfile result <(echo "$result") \
+        '. + ($result | map(. + {token: $token}))' <<<"$results")
 done

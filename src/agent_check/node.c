@@ -366,6 +366,15 @@ static bool is_refused(const struct call *c)
 
 /* ---- parking ---- */
 
+/* A server in trouble parks nobody. */
+static bool is_in_trouble(const struct stage *s)
+{
+    for (unsigned i = 0; i < s->fault_count; i++)
+        if (s->faults[i].on == FAULT_ON_WORK && s->faults[i].count > 0)
+            return true;
+    return false;
+}
+
 static bool is_due(const struct call *c, bool wake)
 {
     int64_t wait = min_i64(c->wait_ms, c->stage->park_ms);
@@ -374,8 +383,8 @@ static bool is_due(const struct call *c, bool wake)
 
     if (c->stage->delay_ms && has_work(c))
         return since >= c->stage->delay_ms;
-    return has_work(c) || (results && results->count > 0) || since >= wait
-           || (wake && is_to_stop(c));
+    return is_in_trouble(c->stage) || has_work(c) || (results && results->count > 0)
+           || since >= wait || (wake && is_to_stop(c));
 }
 
 static void tend(struct call *c, bool wake)
@@ -479,6 +488,7 @@ static bool is_for_agent(struct stage *s, struct http_request *r)
         (void)snprintf(s->agent, sizeof s->agent, "%.*s", SLICE_ARG(slice_cut(name, 128)));
     if (slice_is(name, s->agent))
         return true;
+    s->call_serial++;
     stage_breach(s, "form", "calls for one agent, the name that was told",
                  "a call for the agent \"%.*s\", and not \"%s\"", SLICE_ARG(slice_cut(name, 200)),
                  s->agent);

@@ -138,7 +138,7 @@ static bool holds_and_asks(struct stage *s, const void *arg)
     const struct asked *a = arg;
 
     /* One with a single place asks for nothing now. */
-    return (a->beats > 0 && fetches_holding(s) > 0) || a->beats > 20;
+    return (a->done > 5 && fetches_holding(s) > 0) || a->beats > 40;
 }
 
 void play_repeat_in_work(struct stage *s)

@@ -2,7 +2,7 @@
 
 #include "agent_check/plays.h"
 
-enum { MANY = 100 };
+enum { MANY = 50 };
 
 static bool is_same(struct stage *s, const struct asked *a, const struct asked *b)
 {

@@ -23,12 +23,21 @@ static bool has_fetched_since(struct stage *s, const void *arg)
     return fetches_since(s, *(const int64_t *)arg) > 0;
 }
 
-void play_killed(struct stage *s)
+static bool has_results(struct stage *s, const void *arg)
+{
+    (void)s;
+    return ((const struct asked *)arg)->results > 0;
+}
+
+/* The process before may have got it, or done it, or not. */
+static void play_kill(struct stage *s, bool when_done)
 {
     struct asked *a = stage_ask(s, &(struct ask){0});
 
+    s->fault_count = 0;
     stage_fault(s, FAULT_ON_RESULTS, FAULT_STATUS, 503, 0, UINT32_MAX);
-    if (!stage_given(s, a) || !stage_again(s))
+    bool is_reached = when_done ? stage_until(s, has_results, a, "a result") : stage_given(s, a);
+    if (!is_reached || !stage_again(s))
         return;
     int64_t killed_at = stage_now();
     s->fault_count = 0;
@@ -40,10 +49,11 @@ void play_killed(struct stage *s)
         stage_expected(s, "a result of a request that comes again after the process was killed");
 }
 
-static bool has_results(struct stage *s, const void *arg)
+void play_killed(struct stage *s)
 {
-    (void)s;
-    return ((const struct asked *)arg)->results > 0;
+    play_kill(s, true);
+    if (!s->is_decided)
+        play_kill(s, false);
 }
 
 void play_sigterm(struct stage *s)

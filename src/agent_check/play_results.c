@@ -5,8 +5,8 @@
 enum {
     SLACK_MS = 100 /* clocks that count in steps */,
     PAUSE_S = 3,
-    BACKOFF_CALLS = 6,
-    BACKOFF_MS = 400
+    BACKOFF_CALLS = 7,
+    BACKOFF_MS = 600
 };
 
 static void play_fault(struct stage *s, enum fault_kind kind, int status, unsigned count)

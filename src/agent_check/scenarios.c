@@ -73,7 +73,7 @@ const struct check_scenario check_scenarios[] = {
      "each of its restarts would cost attempts", "Ending well", CHECK_ANY, false, P, play_sigterm},
     {"refused", "says so when its token is refused, and ends with another status than 0 or tries again later",
      "nobody would know why nothing happens", "When the server is away", CHECK_ANY, false, P, play_refused},
-    {"many", "does a hundred requests, whatever its places",
+    {"many", "does fifty requests, whatever its places",
      "some would get lost between its calls", "Places", CHECK_ANY, false, false, play_many},
     {"nodes-found", "works for the nodes that it is told of, and answers where it was asked",
      "it would stand still when one node goes", "Several nodes", CHECK_ANY, false, false, play_nodes_found},

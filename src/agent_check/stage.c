@@ -93,7 +93,9 @@ static void tell_last_call(const struct stage *s, struct buf *b)
     const struct call *last =
         list_empty(&s->calls) ? NULL : CONTAINER_OF(s->calls.prev, struct call, link);
 
-    if (!last && s->refused_count)
+    if (!last && s->breach_count)
+        buf_fmt(b, "; %s", s->breaches[0].seen);
+    else if (!last && s->refused_count)
         buf_fmt(b, "; it sent what is no request in HTTP: %s", s->refused);
     else if (!last)
         buf_str(b, "; it has made no call");

@@ -113,6 +113,15 @@ static void write_output(struct intact_request *r, struct slice output)
     json_close(b, '}');
 }
 
+void request_replace(struct intact_request *r)
+{
+    const struct trouble t = {.code = "unacceptable",
+                              .message = "the server refuses the result as it was",
+                              .flags = INTACT_EFFECT_UNKNOWN}; /* it may well have taken effect */
+
+    write_error(r, &t);
+}
+
 static bool claim(struct intact_request *r)
 {
     return !(atomic_fetch_or(&r->state, REQUEST_CLAIMED) & REQUEST_CLAIMED);

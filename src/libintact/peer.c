@@ -24,7 +24,7 @@ struct peer_timing peer_timing = {
 };
 
 enum {
-    REFUSED_MAX = 3, /* a result that alone is refused so often will never be taken */
+    REFUSED_MAX = 3, /* a result that alone is refused so often will never be taken as it is */
     BEAT_WITHIN_MS = 5000,
     RETRY_AFTER_MAX = 60, /* seconds that we let a server put us off */
     ASK_WITHIN_MS = 5000,
@@ -268,12 +268,22 @@ static const char *refusal_text(long status)
     return "the server refused the call";
 }
 
+/* The server is told that there is a result which it cannot read, and if not even that is taken,
+ * nothing: else it would be asked for again and again, and refused each time. */
 static void drop_if_hopeless(struct peer *p, struct call *c)
 {
     struct link *first = list_first(&c->results);
     struct intact_request *r = first ? CONTAINER_OF(first, struct intact_request, link) : NULL;
 
     if (!r || c->result_count > 1 || ++r->refused < REFUSED_MAX)
+        return;
+    if (r->refused == REFUSED_MAX) {
+        agent_log(p->agent, LOG_ERROR, "event=result_replaced task=%s step=%s reason=\"refused\"",
+                  r->task, r->step);
+        request_replace(r);
+        return;
+    }
+    if (r->refused < 2 * REFUSED_MAX)
         return;
     agent_log(p->agent, LOG_ERROR, "event=result_dropped task=%s step=%s reason=\"refused\"",
               r->task, r->step);

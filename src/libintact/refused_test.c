@@ -86,9 +86,79 @@ static void results_outlive_a_token_that_is_refused(void **state)
     }
 }
 
+/* ---- what the server cannot read ---- */
+
+static struct {
+    struct fake fake;
+    bool given;
+    unsigned outputs, errors; /* calls that brought one */
+    bool takes_nothing;       /* errors neither */
+    unsigned idle;
+} u;
+
+static bool has(struct slice body, const char *text)
+{
+    return memmem(body.ptr, body.len, text, strlen(text)) != NULL;
+}
+
+static int answer_unreadable(struct fake *f, const char *line, struct slice body, struct buf *ret)
+{
+    (void)f;
+    if (strncmp(line, "GET", 3) == 0)
+        return 404;
+    if (has(body, "\"output\"")) {
+        u.outputs++;
+        return 422;
+    }
+    if (has(body, "\"unacceptable\"")) {
+        u.errors++;
+        if (u.takes_nothing)
+            return 422;
+        intact_agent_stop();
+        buf_str(ret, "{\"outcomes\":[{\"token\":\"t\",\"status\":\"accepted\"}]}");
+    } else if (!u.given) {
+        u.given = true;
+        buf_str(ret,
+                "{\"requests\":[{\"token\":\"t\",\"task\":\"o\",\"step\":\"s\",\"action\":\"x\","
+                "\"direction\":\"forward\",\"attempt\":1,\"idempotency_key\":\"o/s\","
+                "\"input\":null,\"complete_by\":\"2026-01-31T10:00:00.000Z\","
+                "\"time_left_ms\":600000}]}");
+    } else {
+        if (u.errors > 0 && !has(body, "\"t\"") && ++u.idle == 2)
+            intact_agent_stop(); /* it holds it no more */
+        buf_str(ret, "{}");
+    }
+    return 200;
+}
+
+static void what_the_server_cannot_read_is_replaced_by_an_error(void **state)
+{
+    (void)state;
+    peer_timing.refused_ms = 2;
+    peer_timing.refused_max_ms = 5;
+    for (int nothing = 0; nothing < 2; nothing++) {
+        char url[40];
+        memset(&u, 0, sizeof u);
+        u.takes_nothing = nothing;
+        u.fake.answer = answer_unreadable;
+        fake_open(&u.fake);
+        fake_url(&u.fake, url);
+        struct intact_agent *a = intact_agent_new("a");
+        intact_agent_set_server(a, url);
+        intact_agent_on(a, "x", INTACT_FORWARD, do_it, NULL);
+        CHECK(intact_agent_run(a) == INTACT_AGENT_STOPPED, "it stops, with nothing left");
+        intact_agent_free(a);
+        fake_close(&u.fake);
+        CHECK(u.outputs == 3, "handed in %u times as it was", u.outputs);
+        CHECK(u.errors == (nothing ? 3 : 1), "and %u times as an error", u.errors);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(results_outlive_a_token_that_is_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(results_outlive_a_token_that_is_refused),
+                                       cmocka_unit_test(
+                                           what_the_server_cannot_read_is_replaced_by_an_error)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,6 +104,10 @@ int64_t request_stop_at(const struct intact_request *r); /* when it will be, as 
 void request_tell_stop(struct intact_request *r); /* the server wishes so; by the driving thread */
 void request_drop_if_late(struct intact_request *r); /* what was to be said */
 
+/* In place of a result that the server cannot take: an error that says so. By the driving thread.
+ */
+void request_replace(struct intact_request *r);
+
 bool request_is_kept(const struct intact_request *r); /* and its handler has returned */
 
 #endif
