@@ -63,6 +63,8 @@ intact workflow put greeting.json >/dev/null || fail "the workflow is not taken"
 intact submit greeting --input '{"name": "you"}' --id g-1 --wait 30s >/dev/null || fail "the task does not end well"
 intact get g-1 | grep -q '"hello"\|hello' || fail "no greeting"
 ok "a task ends whole through it"
+python3 -c 'import intact; print(intact.Client().get("g-1")["state"])' | grep -q processed || fail "python3-intact"
+ok "the Python module finds the server"
 kill "$agent"
 wait "$agent" || fail "the agent ends with $?"
 pkill -TERM -x intact

@@ -94,7 +94,7 @@ static void flushed(void *arg, struct http_request *r)
 
 void begin(const struct http_limits *limits)
 {
-    static const struct http_handler handler = {&w, handle, done, certificate, NULL, flushed};
+    static const struct http_handler handler = {&w, handle, done, certificate, NULL, flushed, NULL};
     struct error e = {0};
 
     memset(&w, 0, sizeof w);

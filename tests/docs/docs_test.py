@@ -19,7 +19,7 @@ shows no `intact serve` finds a server running, with its data in ./intact-data. 
 A command that is shown in another way is a mistake, but for those of ./run, and after <!-- not run: REASON -->.
 
 <!-- file: greeter.c --> on the line before a block of any language: what the block shows is written into that file of the
-folder, when its turn comes. pkg-config finds the library as it is installed, and `cc` compiles for it.
+folder, when its turn comes. pkg-config finds the library as it is installed, and `cc` compiles for it; `tsc` is the compiler that lib/typescript pins.
 
 <!-- pending --> on the line before a block: the block is not run, and is listed at the end. With a file, as in
 <!-- pending: tests/docs/meanwhile/x.sh -->, the commands of the file are run in its place.
@@ -31,6 +31,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import ssl
@@ -178,6 +179,12 @@ class Place:
         for name in ("examples", "include", "docs", "README.md"):
             os.symlink(f"{ROOT}/{name}", f"{clone}/{name}")
         os.symlink(f"{BUILD}/src/libintact", f"{clone}/build/release/src/libintact")
+        # A copy, since what is run from it would leave traces; what is compiled is that of the project.
+        shutil.copytree(f"{ROOT}/lib", f"{clone}/lib", ignore=shutil.ignore_patterns("__pycache__"))
+        os.makedirs(f"{ROOT}/build/typescript", exist_ok=True)
+        os.symlink(f"{ROOT}/build/typescript", f"{clone}/build/typescript")
+        compiler_home = f"{ROOT}/build/typescript/node_modules"
+        self.script(f"{programs}/tsc", f'exec {compiler_home}/.bin/tsc --types node --typeRoots {compiler_home}/@types "$@"')
         self.script(f"{programs}/cc", f'PATH=${{PATH#*:}} exec {compiler()} "$@"')
         self.script(f"{clone}/run", "exit 0")
         # Without --listen it takes the port that is ours.

@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import sqlite3
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -103,11 +104,19 @@ class Place:
         self.kept = {}
         self.token = None
 
+    def certificate(self):
+        """For 127.0.0.1, signed by itself; the files of it and of its key."""
+        cert, key = f"{self.folder}/cert.pem", f"{self.folder}/key.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days",
+                        "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out",
+                        cert], check=True, capture_output=True)
+        return cert, key
+
     def serve(self, name="n1", *more, port=None):
         """Starts a server; its address."""
         port = port or free_port()
         data = f"{self.folder}/data" if name == "n1" else f"{self.folder}/data-{name}"
-        url = f"http://127.0.0.1:{port}"
+        url = f"{'https' if '--tls-cert' in more else 'http'}://127.0.0.1:{port}"
         self.kept[name] = Kept([INTACT, "serve", "--data", data, "--listen", f"127.0.0.1:{port}", "--log", "warn", *more],
                                f"{self.folder}/{name}.log")
         self.wait_ready(url)
@@ -127,7 +136,7 @@ class Place:
 
         def ready():
             try:
-                with urlopen(url + "/readyz", timeout=PATIENCE_S):
+                with urlopen(url + "/readyz", timeout=PATIENCE_S, context=ssl._create_unverified_context()):
                     return True
             except OSError:
                 return False
@@ -179,16 +188,31 @@ class Kind:
     def __init__(self, name):
         self.name = name
         self.home = None
+        self.python = sys.executable
 
     def prepare(self, folder):
         if self.name == "typescript":
             self.home = f"{folder}/npm"
             subprocess.run([f"{ROOT}/lib/typescript/try", self.home], check=True, stdout=subprocess.DEVNULL)
 
+    def with_postgres(self):
+        """False: the driver is missing."""
+        if self.name == "python":
+            able = [p for p in (sys.executable, "/usr/bin/python3") if subprocess.run(
+                [p, "-c", "import psycopg2"], capture_output=True, check=False).returncode == 0]
+            self.python = able[0] if able else None
+            return bool(able)
+        return True
+
     def command(self, record):
         if self.name == "typescript":
             return ["node", f"{self.home}/conformance_agent.mjs", record]
-        return [sys.executable, f"{LIB}/tests/conformance_agent.py", record]
+        return [self.python, f"{LIB}/tests/conformance_agent.py", record]
+
+    @property
+    def has_shared_record(self):
+        """May several processes have one record? A file that is replaced is for one."""
+        return self.name == "python"
 
     def books(self, record):
         """The sum of all effects, and the outcome of each step by its key."""

@@ -21,15 +21,17 @@ def _read(url: str, answer: Mapping[str, Any]) -> Dict[str, _Listed]:
     found: Dict[str, _Listed] = {}
     nodes = answer.get("nodes")
     for node in nodes[:NODES_MAX] if isinstance(nodes, list) else []:
-        if not isinstance(node, dict) or not _NAME.fullmatch(str(node.get("node"))):
+        name = node.get("node") if isinstance(node, dict) else None
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
             continue
         at = node.get("url")
         address = at.rstrip("/") if isinstance(at, str) and len(at) <= 300 and is_server(at) else None
         if address and url.startswith("https:") and not address.startswith("https:"):
             address = None
-        works = (node.get("alive", True) is True and not node.get("draining", False)
-                 and "scheduler" in node.get("roles", ["scheduler"]))
-        found[str(node["node"])] = _Listed(address, works)
+        roles = node.get("roles")
+        works = (node.get("alive", True) is True and node.get("draining") is not True
+                 and (not isinstance(roles, list) or "scheduler" in roles))
+        found[name] = _Listed(address, works)
     return found
 
 

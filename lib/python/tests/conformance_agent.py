@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The agent that `intact agent check` is shown: actions whose behaviour the checker knows. INTACT_SERVER and INTACT_TOKEN
-say where; the record is the SQLite file of the first argument, `conformance.db` if there is none."""
+say where; the record is the SQLite file of the first argument, `conformance.db` if there is none, or the PostgreSQL
+database that RECORD_POSTGRES names (a socket's folder)."""
 
 import logging
 import os
@@ -10,17 +11,21 @@ import threading
 import time
 
 import intact
-from intact.barrier import SqliteBarrier
+from intact.barrier import PostgresBarrier, SqliteBarrier
 
 NAME = os.environ.get("INTACT_AGENT", "conformance")
 logging.basicConfig(format="%(message)s", level=os.environ.get("LOG", "WARNING"))
 agent = intact.Agent(NAME, instance=os.environ.get("INTACT_INSTANCE", "python-1"),
                      places=int(os.environ.get("INTACT_PLACES", "4")), stop_wait=30)
-db = sqlite3.connect(sys.argv[1] if len(sys.argv) > 1 else "conformance.db", isolation_level=None,
-                     check_same_thread=False)
-db.execute("PRAGMA journal_mode = WAL")
-db.execute("CREATE TABLE IF NOT EXISTS counter(n INTEGER)")
-barrier = SqliteBarrier(db)
+if os.environ.get("RECORD_POSTGRES"):
+    import psycopg2
+    barrier = PostgresBarrier(lambda: psycopg2.connect(host=os.environ["RECORD_POSTGRES"], user="intact", dbname="postgres"))
+else:
+    db = sqlite3.connect(sys.argv[1] if len(sys.argv) > 1 else "conformance.db", isolation_level=None,
+                         check_same_thread=False)
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("CREATE TABLE IF NOT EXISTS counter(n INTEGER)")
+    barrier = SqliteBarrier(db)
 
 
 @agent.action("echo")
@@ -61,8 +66,10 @@ def slow(request):
 
 
 def _count(database, by):
-    n = database.execute("SELECT coalesce(sum(n), 0) FROM counter").fetchone()[0] + by
-    database.execute("INSERT INTO counter VALUES (?)", (by,))
+    cursor = database.cursor()
+    cursor.execute("SELECT coalesce(sum(n), 0) FROM counter")
+    n = int(cursor.fetchone()[0]) + by
+    cursor.execute(f"INSERT INTO counter VALUES ({by})")
     return {"n": n}
 
 

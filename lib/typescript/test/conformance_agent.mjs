@@ -1,7 +1,8 @@
 // The agent that `intact agent check` is shown: actions whose behaviour the checker knows. INTACT_SERVER and INTACT_TOKEN
-// say where; the record is the file of the first argument, `conformance.json` if there is none.
+// say where; the record is the file of the first argument, `conformance.json` if there is none, or the PostgreSQL database
+// that RECORD_POSTGRES names (a socket's folder), by the module that PG_MODULE names.
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
-import { Agent, Client, IntactError, StepError } from "intact";
+import { Agent, Client, IntactError, PostgresBarrier, StepError } from "intact";
 
 const path = process.argv[2] ?? "conformance.json";
 const quiet = { info() {}, warn: console.error, error: console.error };
@@ -65,9 +66,22 @@ agent.action("slow", async (request) => {
   return { ms: took };
 });
 
-agent.action("count", (request) => once(request, 1));
-agent.undo("count", (request) => once(request, -1));
-agent.undo("uncount", (request) => once(request, -1));
+let count = once;
+if (process.env.RECORD_POSTGRES) {
+  const { default: pg } = await import(process.env.PG_MODULE);
+  const pool = new pg.Pool({ host: process.env.RECORD_POSTGRES, user: "intact", database: "postgres" });
+  pool.on("error", (e) => console.error(`database: ${e.message}`));
+  const barrier = new PostgresBarrier(pool);
+  count = (request, by) =>
+    barrier.once(request, async (db) => {
+      const { rows } = await db.query("SELECT coalesce(sum(n), 0) AS n FROM counter");
+      await db.query("INSERT INTO counter VALUES ($1)", [by]);
+      return { n: Number(rows[0].n) + by };
+    });
+}
+agent.action("count", (request) => count(request, 1));
+agent.undo("count", (request) => count(request, -1));
+agent.undo("uncount", (request) => count(request, -1));
 
 agent.action("judge", (request) => {
   if (request.input?.refuse) throw new StepError("refused", { message: "as it was to be", effect: "none" });

@@ -1,0 +1,93 @@
+// The client against a real server, of which INTACT_SERVER and INTACT_TOKEN tell.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Agent, Client, Problem, Unreachable, WaitTimeout } from "intact";
+
+const client = new Client();
+const quiet = { info() {}, warn() {}, error() {} };
+
+test("a task from its definition to its end", async () => {
+  const definition = {
+    intact: 1,
+    workflow: "hello",
+    steps: [
+      { name: "greet", agent: "greeter", action: "greet", input: "${ .input.name }", undo: { action: "forget" } },
+      { name: "seal", agent: "greeter", action: "seal", undo: "none", on_failure: "hold" },
+    ],
+    output: "${ .steps.greet.output }",
+  };
+  assert.equal((await client.putWorkflow(definition)).version, 1);
+  assert.equal((await client.getWorkflow("hello")).version, 1);
+  assert.equal((await client.getWorkflow("hello", 1)).name, "hello");
+
+  const agent = new Agent("greeter", { places: 4, logger: quiet });
+  agent.action("greet", ({ input }) => `hello, ${input}`);
+  agent.action("seal", ({ task }) => {
+    if (task.startsWith("bad")) throw new RangeError("no wax");
+  });
+  agent.undo("forget", () => null);
+  agent.start();
+
+  const made = await client.submit("hello", { id: "h-1", input: { name: "Ann" }, tags: { shop: "north" } });
+  assert.equal(made.id, "h-1");
+  assert.equal((await client.submit("hello", { id: "h-1", input: { name: "Ann" }, tags: { shop: "north" } })).id, "h-1");
+  await assert.rejects(client.submit("hello", { id: "h-1", input: { name: "Bob" } }), (e) => e instanceof Problem && e.kind === "task-exists");
+  assert.equal((await client.wait("h-1")).output, "hello, Ann");
+  assert.equal((await client.get("h-1")).state, "processed");
+
+  const lines = await client.submitMany(Array.from({ length: 1500 }, (_, i) => ({ workflow: i === 7 ? "nothing" : "hello", id: `m-${i}`, input: { name: `n${i}` } })));
+  assert.equal(lines.length, 1500);
+  assert.deepEqual(lines.map((l) => l.line), lines.map((_, i) => i + 1));
+  assert.deepEqual(lines.filter((l) => l.status !== 201).map((l) => l.id), ["m-7"]);
+  for (const line of lines) if (line.status === 201) assert.equal((await client.wait(line.id)).state, "processed");
+
+  assert.deepEqual((await client.list({ tags: { shop: "north" }, state: ["processed"] })).tasks.map((t) => t.id), ["h-1"]);
+  let count = 0;
+  for await (const task of client.listAll({ workflow: "hello", limit: 400 })) count += task.workflow === "hello" ? 1 : 0;
+  assert.equal(count, 1500);
+  assert.equal(await agent.stop() ?? (await agent.join()), true);
+});
+
+test("operating", async () => {
+  const retry = { attempts: 1 };
+  await client.putWorkflow({
+    intact: 1, workflow: "letter", on_failure: "hold",
+    steps: [{ name: "write", agent: "mail", action: "write", undo: { action: "take-back" }, retry }, { name: "post", agent: "mail", action: "post", undo: "none", retry }],
+  });
+  let paper = false;
+  const agent = new Agent("mail", { logger: quiet });
+  agent.action("write", () => { if (!paper) throw new RangeError("no paper"); });
+  agent.action("post", () => { throw new RangeError("closed"); });
+  agent.undo("take-back", () => null);
+  agent.start();
+  await client.submit("letter", { id: "l-1" });
+  assert.equal((await client.wait("l-1")).state, "error");
+  paper = true;
+  await client.retry("l-1", "bought some");
+  assert.equal((await client.wait("l-1")).state, "error");
+  assert.equal((await client.skip("l-1", "post", "by hand", { by: "hand" })).state, "processed");
+  await client.submit("letter", { id: "l-2" });
+  assert.equal((await client.wait("l-2")).state, "error");
+  await client.undo("l-2", "nobody lives there");
+  assert.equal((await client.wait("l-2")).state, "compensated");
+  assert.ok((await client.why("l-2")).summary);
+  await assert.rejects(client.retry("l-2", "once more"), (e) => e.kind === "conflict");
+  agent.stop();
+  await agent.join();
+});
+
+test("a wait that is over, one that is broken off, and what does not answer", async () => {
+  await client.putWorkflow({ intact: 1, workflow: "never", steps: [{ name: "s", agent: "nobody", action: "x", undo: "none" }] });
+  const { id } = await client.submit("never", {});
+  await assert.rejects(client.wait(id, { timeoutMs: 50 }), (e) => e instanceof WaitTimeout && e.task.id === id);
+  await assert.rejects(client.wait(id, { signal: AbortSignal.timeout(50) }), { name: "TimeoutError" });
+  assert.equal((await client.cancel(id, "not wanted")).direction, "undo");
+  await assert.rejects(client.complete("no-such-token", 1), (e) => e.kind === "unknown-attempt");
+  await assert.rejects(client.get("no such"), Problem);
+  await assert.rejects(new Client({ token: "intact_wrong" }).get("x"), (e) => e.status === 401);
+  await assert.rejects(new Client({ server: "http://127.0.0.1:1", timeoutMs: 200 }).get("x"), Unreachable);
+  const two = new Client({ server: `http://127.0.0.1:1,${process.env.INTACT_SERVER}` });
+  assert.equal((await two.get("h-1")).id, "h-1");
+});
+
+test("it ends by itself", () => client.close());

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# The Python module: its own tests, its types, and that pip installs it into a fresh environment without any other
+# package. Usage: python.sh ROOT
+set -eu
+root=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export PYTHONDONTWRITEBYTECODE=1
+python3 "$root/lib/python/tests/test_units.py"
+if command -v mypy >/dev/null; then
+    (cd "$root/lib/python" && mypy --strict --python-version 3.9 --cache-dir "$work/mypy" intact)
+else
+    echo "mypy is missing; tools/setup test installs it" >&2
+    exit 1
+fi
+python3 -m venv "$work/venv"
+# Nothing is to be fetched: there is no index.
+"$work/venv/bin/pip" install --quiet --disable-pip-version-check --no-index "$root/lib/python"
+cd "$work"
+"$work/venv/bin/python" -c 'import intact, intact.barrier, intact.types; print(intact.__file__)' | grep -q "^$work/venv"
+"$work/venv/bin/pip" --disable-pip-version-check show --files intact | grep -q intact/py.typed
+cat >user.py <<'PY'
+import intact
+
+agent = intact.Agent("greeter")
+
+
+@agent.action("greet")
+def greet(request: intact.Request) -> str:
+    return f"hello, {request.input}"
+
+
+submitted = intact.Client("http://127.0.0.1:1").submit("greeting", {"name": "you"})
+reveal_type(submitted["version"])
+PY
+mypy --strict --python-executable "$work/venv/bin/python" --cache-dir "$work/mypy" user.py | tee "$work/types"
+grep -q 'builtins.int' "$work/types"
+[ ! -e "$root/lib/python/build" ] && [ ! -e "$root/lib/python/intact.egg-info" ] || {
+    echo "installing it left something in lib/python" >&2
+    exit 1
+}
