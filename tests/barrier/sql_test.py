@@ -324,9 +324,7 @@ def test_mariadb():
     if not shutil.which("mariadbd") or not pymysql:
         print("there is no MariaDB server, or no python3-pymysql")
         sys.exit(77)
-    began = time.monotonic()
     server = Server()
-    print("made", time.monotonic()-began, flush=True)
     try:
         play_mariadb(server)
     finally:
