@@ -20,6 +20,7 @@ import time
 
 ROOT, KIND = sys.argv[1:3]
 KEY = "t/s"
+PATIENCE_S = 240  # only a failing test waits so long
 
 
 def statements(name):
@@ -191,10 +192,11 @@ class Session:
         self.thread = threading.Thread(target=work, daemon=True)
         self.thread.start()
 
-    def waits(self, monitor):
-        """Until it is answered or really waits for a lock, which the server knows."""
+    def waits(self, monitor, may_wait):
+        """Until it is answered or, if the other one may hold a lock, really waits for it, which the server knows."""
         while self.thread.is_alive():
-            self.thread.join(0.001)
+            self.thread.join(0.001 if may_wait else PATIENCE_S)
+            must(may_wait or not self.thread.is_alive(), "it waits, and for nobody")
             with monitor.cursor() as cursor:
                 cursor.execute("SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'")
                 if int(cursor.fetchone()[1]) and self.thread.is_alive():
@@ -234,7 +236,7 @@ class Run:
 
     def look_after_the_other(self, i):
         other = self.sessions[1 - i]
-        if other.thread and not other.waits(self.monitor):
+        if other.thread and not other.waits(self.monitor, self.open[i]):
             self.told(1 - i)
 
     def begin(self, i):
@@ -246,7 +248,7 @@ class Run:
 
     def ask(self, i):
         self.sessions[i].ask(self.sql, self.kinds[i])
-        if self.sessions[i].waits(self.monitor):
+        if self.sessions[i].waits(self.monitor, self.open[1 - i]):
             self.story.append(f"{i}:waits")
             must(self.open[1 - i], self.level, self.story, "and for nobody")
         else:
