@@ -50,9 +50,10 @@ void check_claim(const struct claim *c);                        /* before its ro
 void check_start(const struct subject *t, uint32_t step, const struct seen *old,
                  const struct seen *new, const struct seen_attempt *a);
 
-void check_effect(const struct subject *t, uint32_t step);      /* about to happen */
-void check_undo_effect(const struct subject *t, uint32_t step); /* the same */
-void check_end_of(const struct subject *t);                     /* processed or compensated */
+void check_effect(const struct subject *t, uint32_t step);                /* about to happen */
+void check_undo_effect(const struct subject *t, uint32_t step);           /* the same */
+void check_undo_said(struct subject *t, uint32_t step, enum direction d); /* an agent says: done */
+void check_end_of(const struct subject *t); /* processed or compensated */
 void check_turn_back(const struct subject *t, const struct seen *new);
 /* From now on, what is asked now and then is asked. */
 void check_regularly(void);

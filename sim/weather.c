@@ -70,6 +70,8 @@ void weather_draw(void)
     weather.roles = chance(250);
     weather.failover_ms = chance(600) ? 0 : spread(20000, 5 * MS_PER_MIN);
     weather.standby_clock = some(1000);
+    weather.transactions = some(1000);
+    weather.rolls_back = some(200);
 }
 
 /* Some troubles hide others: a node that crashes often finds again what it had lost. These runs
