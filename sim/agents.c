@@ -4,6 +4,7 @@
 
 #include "base/when.h"
 #include "sim/beats.h"
+#include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/ledger.h"
 #include "sim/long.h"
@@ -20,6 +21,7 @@ static void (*script)(struct gig *g); /* of the scene; NULL: there is none */
 static void gig_forget(struct gig *g)
 {
     g->dead = true;
+    ledger_close(g->task, g->step, g); /* rolled back, if it was open */
     link_remove(&g->link);
 }
 
@@ -45,21 +47,14 @@ static struct slice output_of(const struct gig *g)
     return arena_copy(&world.arena, buf_view(&b));
 }
 
-static void gig_effect(void *arg, uint64_t n)
+static void says_error(struct gig *g, const char *code, bool retryable, enum effect effect)
 {
-    struct gig *g = arg;
-    (void)n;
-
-    if (g->dead)
-        return;
-    if (g->direction == DIRECTION_UNDO) {
-        ledger_undo(g->task, g->step);
-    } else if (!ledger_forward(g->task, g->step)) {
-        g->failed = true;
-        g->retryable = false;
-        g->effect = EFFECT_NONE;
-        g->code = "undone_before";
-    }
+    g->failed = true;
+    g->code = code;
+    g->retryable = retryable;
+    g->effect = g->again ? EFFECT_UNKNOWN : effect; /* its record says that it was begun before */
+    if (retryable && chance(weather.names_retry_after))
+        g->retry_after_ms = spread(1, 8000);
 }
 
 static uint64_t process_of(const struct worker *w)
@@ -74,8 +69,13 @@ static void gig_finish(void *arg, uint64_t n)
 
     if (g->dead || g->finished)
         return;
-    if (!g->failed)
+    g->finish_due = g->at_it && !g->failed;
+    if (g->finish_due)
+        return; /* when it has been committed */
+    if (!g->failed) {
         g->output = output_of(g);
+        check_undo_said(g->task, g->step, g->direction);
+    }
     g->finished = true;
     const struct said said = {NULL,         process_of(g->worker), g->step,
                               g->attempt,   g->direction,          g->failed,
@@ -84,6 +84,51 @@ static void gig_finish(void *arg, uint64_t n)
     trace("%s says %s/s%u %s %u: %s", g->worker->name, g->task->id, g->step,
           direction_text(g->direction), g->attempt, g->failed ? g->code : "done");
     worker_wakes_up(g->worker, between(0, 3));
+}
+
+static void gig_commits(void *arg, uint64_t n)
+{
+    struct gig *g = arg;
+
+    if (g->dead)
+        return;
+    g->at_it = false;
+    if (chance(weather.rolls_back)) {
+        covered(COVER_ROLLED_BACK);
+        trace("%s rolls back %s/s%u %s", g->worker->name, g->task->id, g->step,
+              direction_text(g->direction));
+        if (!g->finished && !g->failed)
+            says_error(g, "rolled back", true, EFFECT_NONE);
+    } else {
+        ledger_commit(g->task, g->step, g->direction, g->verdict);
+        if (g->direction == DIRECTION_FORWARD && g->verdict == LEDGER_UNDONE) {
+            g->failed = true;
+            g->retryable = false;
+            g->effect = EFFECT_NONE;
+            g->code = "undone_before";
+        }
+    }
+    ledger_close(g->task, g->step, g);
+    if (g->finish_due)
+        gig_finish(g, n);
+}
+
+/* Its transaction begins, and waits for another one that is about the same step. */
+static void gig_effect(void *arg, uint64_t n)
+{
+    struct gig *g = arg;
+
+    if (g->dead)
+        return;
+    g->at_it = true;
+    if (!ledger_open(g->task, g->step, g->direction, g, &g->verdict)) {
+        covered(COVER_TRANSACTION_WAITS);
+        later(between(1, 20), gig_effect, g, n);
+    } else if (weather.transactions && chance(weather.transactions)) {
+        later(spread(1, 4000), gig_commits, g, n);
+    } else {
+        gig_commits(g, n);
+    }
 }
 
 static void gig_deadline(void *arg, uint64_t n)
@@ -97,16 +142,6 @@ static void gig_deadline(void *arg, uint64_t n)
         return; /* goes on handing in what it has */
     gig_forget(g);
     worker_wakes_up(g->worker, 0);
-}
-
-static void says_error(struct gig *g, const char *code, bool retryable, enum effect effect)
-{
-    g->failed = true;
-    g->code = code;
-    g->retryable = retryable;
-    g->effect = g->again ? EFFECT_UNKNOWN : effect; /* its record says that it was begun before */
-    if (retryable && chance(weather.names_retry_after))
-        g->retry_after_ms = spread(1, 8000);
 }
 
 static void effect_in(struct gig *g, int64_t delay)
@@ -305,9 +340,11 @@ void worker_dies(struct worker *w, const char *when)
     w->life++;
     for (struct link *first = NULL; (first = list_first(&w->gigs));) {
         struct gig *g = CONTAINER_OF(first, struct gig, link);
-        gig_forget(g);
-        g->dead = !chance(200); /* what it asked for elsewhere may still happen */
-        g->finished = true;     /* but nobody will say so */
+        if (chance(200))
+            link_remove(&g->link); /* what it asked for elsewhere may still happen */
+        else
+            gig_forget(g);
+        g->finished = true; /* but nobody will say so */
     }
     wire_hang_up(w);
     later(spread(5, 60000), rises, w, w->life);

@@ -12,6 +12,7 @@
  */
 
 #include "dispatch/work.h"
+#include "sim/ledger.h"
 #include "sim/node.h"
 #include "sim/subject.h"
 
@@ -50,6 +51,8 @@ struct gig {
     uint32_t home;                         /* the node that gets its result */
     struct call *in;                       /* the call that hands in its result */
     bool finished, dead, hangs, elsewhere; /* elsewhere: that is all that it will say */
+    bool at_it, finish_due;      /* its transaction is open, or waits; it is done after that */
+    enum ledger_verdict verdict; /* what its transaction is to do */
     bool again; /* somebody began to work on this attempt before, and may have had an effect */
     /* what it will say */
     bool failed, retryable;

@@ -67,9 +67,10 @@ bool check_hastened(const struct subject *t, uint32_t step, const struct seen_at
 void check_spared(const struct subject *t, uint32_t step, const struct seen_step *after,
                   const struct seen_attempt *a, bool tries_again);
 
-void check_effect(const struct subject *t, uint32_t step);      /* about to happen */
-void check_undo_effect(const struct subject *t, uint32_t step); /* the same */
-void check_end_of(const struct subject *t);                     /* processed or compensated */
+void check_effect(const struct subject *t, uint32_t step);                /* about to happen */
+void check_undo_effect(const struct subject *t, uint32_t step);           /* the same */
+void check_undo_said(struct subject *t, uint32_t step, enum direction d); /* an agent says: done */
+void check_end_of(const struct subject *t); /* processed or compensated */
 void check_turn_back(const struct subject *t, const struct seen *new);
 /* From now on, what is asked now and then is asked. */
 void check_regularly(void);

@@ -26,6 +26,8 @@ void check_effect(const struct subject *t, uint32_t step)
     const struct flow_step *f = &t->flow->steps[step];
 
     must(t, step, seen_asked(&t->seen.steps[step]), "nothing happens that is not on record");
+    must(t, step, t->ledger[step].effects == 0, "an effect takes place once");
+    must(t, step, !t->ledger[step].undo_said, "nothing takes effect after its undo");
     if (f->undo == UNDO_NONE || seen_undone_by_hand(&t->seen.steps[step]))
         return; /* nobody waits for it any more */
     uint32_t past = seen_past(t->flow, &t->seen, step);
@@ -47,6 +49,7 @@ void check_undo_effect(const struct subject *t, uint32_t step)
     const struct flow_step *f = &t->flow->steps[step];
 
     must(t, step, t->seen.direction == DIRECTION_UNDO, "nothing is undone going forward");
+    must(t, step, t->ledger[step].undos == 0, "an effect is undone once");
     for (uint32_t q = 0; q < t->flow->step_count; q++) {
         const struct flow_step *g = &t->flow->steps[q];
         bool stands = ledger_stands(&t->ledger[q]);
@@ -56,6 +59,17 @@ void check_undo_effect(const struct subject *t, uint32_t step)
         if (g->undo == UNDO_PIVOT)
             must(t, q, !stands, "nothing is undone behind a pivot");
     }
+}
+
+/* From then on nobody counts with the effect, whatever the record behind it says. */
+void check_undo_said(struct subject *t, uint32_t step, enum direction d)
+{
+    struct ledger *l = &t->ledger[step];
+
+    if (d != DIRECTION_UNDO)
+        return;
+    must(t, step, l->effects == l->undos, "an undo that is done leaves nothing behind");
+    l->undo_said = true;
 }
 
 /* ---- turns and ends ---- */

@@ -55,6 +55,8 @@
     X(HANG,               "agents that hung past their deadline")                                 \
     X(STOPPED,            "agents told to stop")                                                  \
     X(TOMBSTONE,          "forward effects refused by a tombstone")                               \
+    X(TRANSACTION_WAITS,  "effects that waited for another transaction about their step")         \
+    X(ROLLED_BACK,        "effects that were rolled back")                                        \
     X(REFUSED_IN_DOUBT,   "steps undone after one attempt timed out and another was refused")     \
     X(UNDO_NO_OUTPUT,     "undo requests for a step without output")                              \
     X(UNDO_IN_DOUBT,      "undo requests for a step in doubt")                                    \

@@ -4,34 +4,75 @@
 #include "sim/coverage.h"
 #include "sim/world.h"
 
-bool ledger_forward(struct subject *t, uint32_t step)
+static enum ledger_verdict verdict_of(const struct ledger *l, enum direction d)
+{
+    if (d == DIRECTION_FORWARD) {
+        if (l->tombstone || l->undone_at)
+            return LEDGER_UNDONE;
+        return l->happened_at ? LEDGER_REPEAT : LEDGER_DO;
+    }
+    if (l->undone_at)
+        return LEDGER_REPEAT;
+    return l->happened_at ? LEDGER_DO : LEDGER_NOTHING;
+}
+
+bool ledger_open(struct subject *t, uint32_t step, enum direction d, const void *who,
+                 enum ledger_verdict *ret)
 {
     struct ledger *l = &t->ledger[step];
 
-    if (l->tombstone || l->undone_at) {
-        covered(COVER_TOMBSTONE);
-        trace("%s/s%u refused by its tombstone", t->id, step);
+    if (l->open && l->open != who)
         return false;
-    }
-    if (l->happened_at)
-        return true; /* from the record */
-    check_effect(t, step);
-    l->happened_at = world.now;
-    l->number = below(100);
-    trace("%s/s%u takes effect", t->id, step);
+    l->open = who;
+    *ret = verdict_of(l, d);
     return true;
 }
 
-void ledger_undo(struct subject *t, uint32_t step)
+void ledger_close(struct subject *t, uint32_t step, const void *who)
 {
     struct ledger *l = &t->ledger[step];
 
-    if (l->tombstone || l->undone_at)
+    if (l->open == who)
+        l->open = NULL;
+}
+
+static void commit_forward(struct subject *t, uint32_t step, enum ledger_verdict verdict)
+{
+    struct ledger *l = &t->ledger[step];
+
+    if (verdict == LEDGER_UNDONE) {
+        covered(COVER_TOMBSTONE);
+        trace("%s/s%u refused by its tombstone", t->id, step);
+    }
+    if (verdict != LEDGER_DO)
+        return;
+    check_effect(t, step);
+    l->effects++;
+    l->happened_at = world.now;
+    l->number = below(100);
+    trace("%s/s%u takes effect", t->id, step);
+}
+
+static void commit_undo(struct subject *t, uint32_t step, enum ledger_verdict verdict)
+{
+    struct ledger *l = &t->ledger[step];
+
+    if (verdict == LEDGER_REPEAT || l->tombstone)
         return;
     check_undo_effect(t, step);
-    if (l->happened_at)
+    if (verdict == LEDGER_DO) {
+        l->undos++;
         l->undone_at = world.now;
-    else
+    } else {
         l->tombstone = true;
+    }
     trace("%s/s%u undone%s", t->id, step, l->tombstone ? ", leaving a tombstone" : "");
+}
+
+void ledger_commit(struct subject *t, uint32_t step, enum direction d, enum ledger_verdict verdict)
+{
+    if (d == DIRECTION_UNDO)
+        commit_undo(t, step, verdict);
+    else
+        commit_forward(t, step, verdict);
 }

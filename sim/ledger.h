@@ -3,17 +3,28 @@
 
 /*
  * What agents really do to the world, by idempotency key, with the durable record that libintact
- * keeps: a repeated forward request is answered from the record, an undo that finds nothing leaves
- * a tombstone, and the tombstone refuses a forward request that comes later.
+ * keeps, in its ledger or behind its barrier: a repeated forward request is answered from the
+ * record, an undo that finds nothing leaves a tombstone, and the tombstone refuses a forward
+ * request that comes later.
+ *
+ * Record and effect are one transaction, which takes its time. Who opens one holds off all others
+ * that are about the same step, at whichever instance, and is told at once what to do; it counts
+ * when it is committed. It may be rolled back instead, above all if its process dies.
  */
 
 #include "sim/subject.h"
 
-/* The forward effect takes place (or had). False: a tombstone refuses it. */
-bool ledger_forward(struct subject *t, uint32_t step);
+enum ledger_verdict { LEDGER_DO, LEDGER_REPEAT, LEDGER_UNDONE, LEDGER_NOTHING };
 
-/* What took effect is undone, or will never take effect. */
-void ledger_undo(struct subject *t, uint32_t step);
+/* A transaction of `who`. False: another one is open, to be waited for. */
+bool ledger_open(struct subject *t, uint32_t step, enum direction d, const void *who,
+                 enum ledger_verdict *ret) MUST_USE;
+
+/* It counts. */
+void ledger_commit(struct subject *t, uint32_t step, enum direction d, enum ledger_verdict verdict);
+
+/* It is over, if there was one of `who`; without a commit it is rolled back. */
+void ledger_close(struct subject *t, uint32_t step, const void *who);
 
 /* It took effect, and was not undone. */
 static inline bool ledger_stands(const struct ledger *l)

@@ -22,6 +22,9 @@ struct node;
 struct ledger {
     int64_t happened_at, undone_at; /* 0: it did not */
     bool tombstone;                 /* an undo came first: refuses what comes later */
+    const void *open;               /* who has a transaction about it; NULL: nobody */
+    uint32_t effects, undos;        /* how often either was committed */
+    bool undo_said;                 /* an undo was answered: done */
     uint32_t number;                /* in the output that was recorded */
     uint32_t begun[2]; /* the latest attempt that somebody began to work on, by direction */
 };

@@ -75,6 +75,8 @@ void weather_draw(void)
     weather.breakers = chance(700);
     weather.service_ms = mean_time(10000, 5 * MS_PER_MIN);
     weather.hand_ms = chance(700) ? 0 : spread(10000, 5 * MS_PER_MIN);
+    weather.transactions = some(1000);
+    weather.rolls_back = some(200);
 }
 
 /* Some troubles hide others: a node that crashes often finds again what it had lost. These runs

@@ -16,7 +16,8 @@ struct weather {
     uint32_t gone_noticed; /* the server learns that a client has gone */
     /* agents, of each request */
     uint32_t refuses, fails_none, fails_unknown, refuses_unknown, silent, hangs, slow, dies;
-    bool records; /* they know what was begun before they were started */
+    bool records;                      /* they know what was begun before they were started */
+    uint32_t transactions, rolls_back; /* effects that take time to be committed; that are not */
     uint32_t undo_refuses, names_retry_after, ignores_stop,
         deaf;                    /* deaf: dies before it reads the answer */
     uint32_t limits;             /* of agents and actions: how likely each is */

@@ -15,6 +15,7 @@ Each document has a fresh folder that looks like a clone of the project (build/r
 docs), in which its commands run; /tmp/, port 7420 and the port 8000 of a service become a folder and ports of its own. `intact` is found, as
 if the program were installed, and INTACT_SERVER is set; `cc` compiles for the build that is tested. A document that
 shows no `intact serve` finds a server running, with its data in ./intact-data. `./run build` does nothing: there is a build.
+One that shows `psql` has a PostgreSQL database of its own, which psql finds by itself.
 
 A command that is shown in another way is a mistake, but for those of ./run, and after <!-- not run: REASON -->.
 
@@ -27,6 +28,7 @@ folder, when its turn comes. pkg-config finds the library as it is installed, an
 Usage: docs_test.py ROOT INTACT [--all] [DOCUMENT...]      --all: pending blocks are run like the others
 """
 
+import ctypes
 import glob
 import json
 import os
@@ -152,8 +154,9 @@ def expect(shown, got, place):
 class Place:
     """Where a document runs: a folder, a port, and a bash that keeps its variables."""
 
-    def __init__(self, starts_server, has_listings=False, waits=True):
+    def __init__(self, starts_server, has_listings=False, waits=True, has_database=False):
         self.waits = waits
+        self.database = None
         self.work = tempfile.mkdtemp(prefix="intact-docs.")
         os.mkdir(f"{self.work}/tmp")
         hidden = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "http_proxy", "HTTP_PROXY", "NOTIFY_SOCKET",
@@ -163,6 +166,8 @@ class Place:
         self.prepare()
         if has_listings:
             self.environment.update(installed())
+        if has_database:
+            self.start_database()
         self.bash = subprocess.Popen(["bash"], cwd=f"{self.work}/clone", env=self.environment, stdin=subprocess.PIPE,
                                      stdout=subprocess.PIPE, text=True, start_new_session=True)
         self.count = 0
@@ -176,7 +181,7 @@ class Place:
         clone = f"{self.work}/clone"
         programs = f"{clone}/build/release/src/cli"
         os.makedirs(programs)
-        for name in ("examples", "include", "docs", "README.md"):
+        for name in ("examples", "include", "docs", "lib", "README.md"):
             os.symlink(f"{ROOT}/{name}", f"{clone}/{name}")
         os.symlink(f"{BUILD}/src/libintact", f"{clone}/build/release/src/libintact")
         # A copy, since what is run from it would leave traces; what is compiled is that of the project.
@@ -195,6 +200,27 @@ class Place:
             exec {INTACT} "$@"''')
         self.environment.update(PATH=f"{programs}:{self.environment['PATH']}",
                                 INTACT_SERVER=f"http://127.0.0.1:{self.port}")
+
+    def start_database(self):
+        """As tests/postgres/server.h says: it ends by SIGQUIT, also if we are killed."""
+        programs = sorted(glob.glob("/usr/lib/postgresql/*/bin"))[-1]
+        place = tempfile.mkdtemp(prefix="intact-docs-pg.", dir="/tmp")  # a socket's path is short
+        user = "postgres" if os.getuid() == 0 else None
+        if user:
+            shutil.chown(place, user)
+        options = {"user": user, "cwd": place, "stdout": subprocess.DEVNULL, "extra_groups": [] if user else None}
+        subprocess.run([f"{programs}/initdb", "-D", f"{place}/data", "-U", "intact", "-A", "trust", "-E", "UTF8", "--locale=C",
+                        "--no-sync"], check=True, **options)
+        self.database = subprocess.Popen(
+            [f"{programs}/postgres", "-D", f"{place}/data", "-k", place, "-c", "listen_addresses=", "-c", "fsync=off",
+             "-c", "dynamic_shared_memory_type=mmap"], stderr=subprocess.DEVNULL,
+            preexec_fn=lambda: ctypes.CDLL(None).prctl(1, signal.SIGQUIT), **options)  # PR_SET_PDEATHSIG
+        self.environment.update(PGHOST=place, PGUSER="intact", PGDATABASE="postgres")
+        deadline = time.monotonic() + PATIENCE_S
+        while subprocess.run(["psql", "-c", ""], env=self.environment, capture_output=True, check=False).returncode:
+            if time.monotonic() > deadline or self.database.poll() is not None:
+                raise Mistake("the database does not start")
+            time.sleep(0.1)
 
     @staticmethod
     def script(path, text):
@@ -243,6 +269,10 @@ class Place:
         group = self.bash.pid
         os.killpg(group, signal.SIGKILL)
         self.bash.communicate()
+        if self.database:
+            self.database.send_signal(signal.SIGQUIT)
+            self.database.wait()
+            subprocess.run(["rm", "-rf", self.environment["PGHOST"]], check=True)
         subprocess.run(["rm", "-rf", self.work], check=True)
 
 
@@ -312,7 +342,8 @@ def run_document(document):
     if not todo:
         return 0, pending
     starts = any(re.search(r"\bintact serve\b.*&$", c[1]) for b in blocks for c in b.commands)
-    place = Place(starts, any(isinstance(b, Listing) for b in blocks), document not in PASTED)
+    place = Place(starts, any(isinstance(b, Listing) for b in blocks), document not in PASTED,
+                  any(re.match(r"psql\b", c[1]) for b in blocks for c in b.commands))
     try:
         for block in todo:
             run_block(place, document, block)
