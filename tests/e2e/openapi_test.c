@@ -434,6 +434,7 @@ static void a_task_that_cannot_be_read_says_so(void **state)
         {"POST", "/v1/tasks/broken/skip", "{\"reason\": \"why\", \"step\": \"a\"}", true},
         {"POST", "/v1/tasks/broken/undo", OPERATOR, true},
         {"POST", "/v1/tasks/broken/cancel", OPERATOR, true},
+        {"POST", "/v1/attempts/broken~0~f1~AAAAAAAAAAAAAAAAAAAAAA", "{\"output\": 1}", true},
     };
     REPLY r = {0};
     (void)state;
