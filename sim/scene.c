@@ -328,7 +328,7 @@ static void run(uint64_t seed, bool loud)
 /* ---- all of them ---- */
 
 static const struct scene *const lists[] = {scenes_of_doubt, scenes_of_agents, scenes_of_nodes,
-                                            scenes_of_long};
+                                            scenes_of_long, scenes_of_breakers};
 
 int scenes_print(void)
 {

@@ -61,7 +61,7 @@ struct scene {
 
 /* The lists, each ended by a scene without a name. */
 extern const struct scene scenes_of_doubt[], scenes_of_agents[], scenes_of_nodes[],
-    scenes_of_long[];
+    scenes_of_long[], scenes_of_breakers[];
 
 /* For beats and expectations. */
 void store_workflow(void);

@@ -260,6 +260,7 @@ bool breaker_follow(struct breaker *b, const struct breaker_record *rec, int64_t
     if (rec->state == BREAKER_CLOSED) {
         if (was_open)
             close(b, now);
+        window_clear(b); /* of what was before, somebody knows better */
         say(b, rec->reason);
         return was_open;
     }

@@ -334,7 +334,10 @@ static void others_are_followed(void **state)
     rec = breaker_record(&b);
     CHECK(breaker_follow(&other, &rec, BEGIN + 600) && other.state == BREAKER_CLOSED, "closed");
     CHECK(other.since == BEGIN + 600, "by its own clock");
+    fails(&other, &r, 19, BEGIN + 650);
     CHECK(!breaker_follow(&other, &rec, BEGIN + 700), "it is");
+    fails(&other, &r, 19, BEGIN + 750);
+    CHECK(other.state == BREAKER_CLOSED, "what was before does not count any more");
 }
 
 /* Whatever stands in the store, it makes a breaker that can close again. */

@@ -1,0 +1,113 @@
+#include "base/when.h"
+#include "sim/outage.h"
+#include "sim/scene.h"
+#include "sim/world.h"
+
+/* Services that go away, and what a breaker makes of it. */
+
+static void set_and_submit(void)
+{
+    outage_settings(0, SLICE("{\"breaker\":{\"calls\":3,\"failures\":60,\"wait\":\"1s\","
+                             "\"max_wait\":\"2s\",\"trials\":2}}"));
+    submit_all();
+}
+
+static bool opened(void)
+{
+    return met(COVER_BREAKER_OPEN);
+}
+
+static bool trials_failed(void)
+{
+    return met(COVER_SPARED) && met(COVER_BREAKER_HALF_OPEN);
+}
+
+static void hand_opens(void)
+{
+    outage_by_hand(0, true);
+}
+
+static void hand_closes(void)
+{
+    outage_by_hand(0, false);
+}
+
+static bool held_by_hand(void)
+{
+    return met(COVER_BREAKER_BY_HAND);
+}
+
+static void submits_into_it(void)
+{
+    submit_all();
+}
+
+/* Tries lie ten minutes apart: nobody waited for that, and no more than one was used up. */
+static void all_went_out_at_once(void)
+{
+    for (uint32_t i = 0; i < subjects.count; i++) {
+        const struct seen *s = &subjects.list[i].seen;
+        scene_must(s->failure_count <= 1, "an outage uses up one try at most");
+        scene_must(s->ended_at - s->submitted_at < 5 * MS_PER_MIN,
+                   "when it is over, nobody waits for the time of a try");
+    }
+    scene_must(met(COVER_BREAKER_CLOSED), "the breaker closes");
+}
+
+static void nothing_began_early(void)
+{
+    for (uint32_t i = 0; i < subjects.count; i++)
+        scene_must(subjects.list[i].seen.failure_count == 0, "nothing failed");
+    scene_must(met(COVER_BREAKER_CLOSED), "the breaker closes");
+}
+
+const struct scene scenes_of_breakers[] = {
+    {
+        .name = "outage",
+        .sentence = "a service is away for a while, and all goes out when it is back",
+        .tasks = 8,
+        .unasked = true,
+        .flow = {.step_count = 1,
+                 .steps = {{.complete_by_ms = 60000,
+                            .retry = {.attempts = 2, .wait_ms = 600000, .max_wait_ms = 600000}}}},
+        .parts = {{.meanwhile = true, .act = {SAYS_AGAIN, .takes = 20}}},
+        .beats = {{.what = "its breaker is set", .then = set_and_submit},
+                  {.what = "the breaker opens", .until = opened},
+                  {.what = "trials fail, and are spared", .until = trials_failed}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "F*C", STANDS}},
+        .expect = all_went_out_at_once,
+    },
+    {
+        .name = "outage_of_two_nodes",
+        .sentence = "the same, noticed by each of two nodes",
+        .nodes = 2,
+        .tasks = 16,
+        .unasked = true,
+        .scattered = true,
+        .flow = {.step_count = 1,
+                 .steps = {{.complete_by_ms = 60000,
+                            .retry = {.attempts = 2, .wait_ms = 600000, .max_wait_ms = 600000}}}},
+        .parts = {{.meanwhile = true, .act = {SAYS_AGAIN, .takes = 20}}},
+        .beats = {{.what = "its breaker is set", .then = set_and_submit},
+                  {.what = "the breaker opens", .until = opened},
+                  {.what = "trials fail, and are spared", .until = trials_failed}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "F*C", STANDS}},
+        .expect = all_went_out_at_once,
+    },
+    {
+        .name = "by_hand",
+        .sentence = "a breaker is opened by hand, and closed a minute later",
+        .tasks = 4,
+        .unasked = true,
+        .flow = {.step_count = 1, .steps = {{.complete_by_ms = 60000}}},
+        .beats = {{.what = "a while passes", .after_ms = 3000, .then = hand_opens},
+                  {.what = "it is open", .until = held_by_hand, .then = submits_into_it},
+                  {.what = "a minute passes", .after_ms = 60000, .then = hand_closes}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "C", STANDS}},
+        .expect = nothing_began_early,
+    },
+    {.name = NULL},
+};
