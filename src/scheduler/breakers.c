@@ -86,24 +86,28 @@ static void hasten(struct scheduler *s, struct agent *a, size_t max)
 
 /* ---- changes of state ---- */
 
-static const char *event_name(enum breaker_state st)
-{
-    static const char *const names[] = {
-        [BREAKER_CLOSED] = "breaker_closed",
-        [BREAKER_HALF_OPEN] = "breaker_half_open",
-        [BREAKER_OPEN] = "breaker_open",
-    };
-    return names[st];
-}
-
 static void tell(const struct agent *a, int64_t now)
 {
     const struct breaker *b = &a->breaker;
 
-    log_line(b->state == BREAKER_OPEN ? LOG_WARN : LOG_INFO,
-             "event=%s agent=%.*s by_hand=%s wait_ms=%" PRId64 " reason=\"%s\"",
-             event_name(b->state), SLICE_ARG(a->name), b->by_hand ? "true" : "false",
-             b->until ? b->until - now : 0, b->reason);
+    switch (b->state) {
+    case BREAKER_OPEN:
+        log_line(LOG_WARN,
+                 "event=breaker_open agent=%.*s by_hand=%s wait_ms=%" PRId64 " reason=\"%s\"",
+                 SLICE_ARG(a->name), b->by_hand ? "yes" : "no",
+                 b->until ? max_i64(b->until - now, 0) : 0, b->reason);
+        return;
+    case BREAKER_HALF_OPEN:
+        log_line(LOG_INFO, "event=breaker_half_open agent=%.*s trials=%" PRIu32, SLICE_ARG(a->name),
+                 a->settings.breaker.trials);
+        return;
+    case BREAKER_CLOSED:
+    case BREAKER_STATE_COUNT:
+        log_line(LOG_INFO, "event=breaker_closed agent=%.*s reason=\"%s\"", SLICE_ARG(a->name),
+                 b->reason);
+        return;
+    }
+    UNREACHABLE();
 }
 
 /* It is in another state than before, whoever brought it there. */

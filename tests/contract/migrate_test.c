@@ -2,9 +2,12 @@
 
 #include "shell.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "schema_0001.h"
+#include "schema_0002.h"
+#include "schema_0003.h"
 
 /* As version 1 of this program left it: its schema, and a row of most tables. */
 static void make_version_1(struct world *w)
@@ -38,7 +41,7 @@ static void a_store_of_version_1_is_brought_up_to_date(void **state)
     stop_store(w);
     make_version_1(w);
     start_store(w);
-    shell_says(path, "PRAGMA user_version", "3\n");
+    shell_says(path, "PRAGMA user_version", "4\n");
     shell_says(path, "SELECT count(*) FROM file WHERE inode > 0", "1\n");
     CHECK(w->s->ops->boot(w->s) == 7, "its starts are counted on");
     struct task_row row = fetch(w, "old");
@@ -54,6 +57,31 @@ static void a_store_of_version_1_is_brought_up_to_date(void **state)
     stop_store(w);
     start_store(w);
     CHECK(fetch(w, "old").revision == 4, "and again");
+}
+
+/* As the version before this one left it. */
+static void a_store_of_version_3_gets_its_agents(void **state)
+{
+    struct world *w = *state;
+    const char *path = path_of(w, "intact.db");
+    const struct agent_change c = {.name = SLICE("bank"), .text = SLICE("{}")};
+    struct stat st;
+    char text[100];
+
+    stop_store(w);
+    make_version_1(w);
+    shell_exec(path, schema_0002);
+    shell_exec(path, schema_0003);
+    shell_exec(path, "PRAGMA user_version = 3");
+    CHECK(stat(path, &st) == 0, "%s", path);
+    (void)snprintf(text, sizeof text, "INSERT INTO file (one, inode) VALUES (1, %ju)",
+                   (uintmax_t)st.st_ino);
+    shell_exec(path, text); /* it is no copy */
+    start_store(w);
+    shell_says(path, "PRAGMA user_version", "4\n");
+    must(w->s->ops->agent_put(w->s, &c, NULL, &w->e), "an agent");
+    shell_says(path, "SELECT name, settings, breaker FROM agent", "bank|{}|NULL\n");
+    CHECK(fetch(w, "old").revision == 3, "the task");
 }
 
 /* A power cut, a full disk or a kill in the middle leaves version 1, which the next start finds. */
@@ -79,7 +107,7 @@ static void a_migration_that_fails_leaves_the_old_version(void **state)
         make_version_1(w);
     }
     start_store(w);
-    shell_says(path, "PRAGMA user_version", "3\n");
+    shell_says(path, "PRAGMA user_version", "4\n");
 }
 
 static void the_audit_is_only_added_to(void **state)
@@ -109,6 +137,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ON_SQLITE(a_store_of_version_1_is_brought_up_to_date),
+        ON_SQLITE(a_store_of_version_3_gets_its_agents),
         ON_SQLITE(a_migration_that_fails_leaves_the_old_version),
         ON_SQLITE(the_audit_is_only_added_to),
     };

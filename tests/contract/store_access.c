@@ -1,5 +1,6 @@
 /*
- * Tokens, and the audit of what people did: what every body of the store promises of them.
+ * Tokens, what is said of agents, and the audit of what people did: what every body of the store
+ * promises of them.
  */
 
 #include "store_world.h"
@@ -227,9 +228,93 @@ static void a_definition_is_stored_with_who_did_it(void **state)
              false);
 }
 
+static enum err say(struct world *w, struct agent_change c)
+{
+    struct audit audit = an_audit("agent.set", NULL);
+
+    audit.reason = c.name;
+    return w->s->ops->agent_put(w->s, &c, &audit, &w->e);
+}
+
+/* "name settings breaker" of those after that generation; up to which that is all. */
+static uint64_t agents_are(struct world *w, uint64_t after, const char *want)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    struct agent_row *rows = NULL;
+    uint64_t generation = 77;
+    size_t count = 77;
+
+    must(w->s->ops->agent_since(w->s, after, &w->a, &rows, &count, &generation, &w->e), "agents");
+    for (size_t i = 0; i < count; i++)
+        buf_fmt(&b, "%.*s %s%.*s %s%.*s\n", SLICE_ARG(rows[i].name),
+                rows[i].settings.ptr ? "" : "-", SLICE_ARG(rows[i].settings),
+                rows[i].breaker.ptr ? "" : "-", SLICE_ARG(rows[i].breaker));
+    CHECK(slice_is(buf_view(&b), want), "after %" PRIu64 " agents are\n%s", after,
+          b.ptr ? b.ptr : "none");
+    return generation;
+}
+
+static void what_is_said_of_agents_is_kept(void **state)
+{
+    struct world *w = *state;
+    struct agent_change b = {.name = SLICE("b"), .part = AGENT_BREAKER, .text = SLICE("{\"x\":1}")};
+    struct agent_change a = {.name = SLICE("a"), .text = SLICE("{}")};
+
+    CHECK(agents_are(w, 0, "") == 0, "nothing was said");
+    must(say(w, b), "b");
+    must(say(w, a), "a");
+    uint64_t two = agents_are(w, 0, "a {} -\nb - {\"x\":1}\n");
+    b.part = AGENT_SETTINGS;
+    b.text = SLICE("{\"y\":2}");
+    must(say(w, b), "b");
+    uint64_t three = agents_are(w, 0, "a {} -\nb {\"y\":2} {\"x\":1}\n");
+    CHECK(w->s->shared ? three > two && two > 0 : three == 0, "generations");
+    if (w->s->shared) {
+        CHECK(agents_are(w, two, "b {\"y\":2} {\"x\":1}\n") == three, "one is news");
+        CHECK(agents_are(w, three, "") == three, "nothing is");
+    }
+    world_restart(w);
+    (void)agents_are(w, 0, "a {} -\nb {\"y\":2} {\"x\":1}\n");
+    b.text = SLICE_NONE;
+    must(say(w, b), "taken back");
+    (void)agents_are(w, 0, "a {} -\nb - {\"x\":1}\n");
+    audit_is(w, all, "ann agent.set / b\nann agent.set / b\nann agent.set / a\nann agent.set / b\n",
+             false);
+}
+
+/* Two who write at once: the one that did not know of the other does nothing. */
+static void a_breaker_is_written_by_who_knows_it(void **state)
+{
+    struct world *w = *state;
+    struct agent_change c = {.name = SLICE("a"),
+                             .part = AGENT_BREAKER,
+                             .text = SLICE("1"),
+                             .fenced = true};
+
+    must(say(w, c), "nothing is said of it, as it thinks");
+    c.text = SLICE("2");
+    CHECK(say(w, c) == ERR_CONFLICT, "something is");
+    (void)agents_are(w, 0, "a - 1\n");
+    c.was = SLICE("1");
+    must(say(w, c), "it knows");
+    CHECK(say(w, c) == ERR_CONFLICT, "no more");
+    c.was = SLICE("2");
+    c.text = SLICE_NONE;
+    must(say(w, c), "taken back");
+    c.part = AGENT_SETTINGS;
+    c.was = SLICE_NONE;
+    c.text = SLICE("{}");
+    must(say(w, c), "the parts are fenced each by itself");
+    (void)agents_are(w, 0, "a {} -\n");
+    audit_is(w, all, "ann agent.set / a\nann agent.set / a\nann agent.set / a\nann agent.set / a\n",
+             false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        ON_ALL(what_is_said_of_agents_is_kept),
+        ON_ALL(a_breaker_is_written_by_who_knows_it),
         ON_ALL(tokens_are_kept_by_name_and_hash),
         ON_ALL(the_last_admin_stays),
         ON_ALL(what_people_did_is_stored_with_its_change),

@@ -42,6 +42,8 @@ static void furnish(struct world *w)
          "workflow");
     struct token_row t = {.name = SLICE("admin"), .roles = SLICE("[\"admin\"]"), .admin = true};
     must(w->s->ops->token_put(w->s, &t, false, NULL, &w->e), "token");
+    const struct agent_change c = {.name = SLICE("bank"), .text = SLICE("{}")};
+    must(w->s->ops->agent_put(w->s, &c, NULL, &w->e), "agent");
 }
 
 static const struct audit an_audit = {
@@ -51,12 +53,18 @@ static void tell_access(struct world *w, struct buf *b)
 {
     const struct audit_query q = {.limit = 100};
     struct token_row *tokens;
+    struct agent_row *agents;
     struct audit_page page;
+    uint64_t generation;
     size_t count;
 
     must(w->s->ops->token_list(w->s, &w->a, &tokens, &count, &w->e), w->e.text);
     for (size_t i = 0; i < count; i++)
         buf_fmt(b, "%.*s %d\n", SLICE_ARG(tokens[i].name), tokens[i].hash[0]);
+    must(w->s->ops->agent_since(w->s, 0, &w->a, &agents, &count, &generation, &w->e), w->e.text);
+    for (size_t i = 0; i < count; i++)
+        buf_fmt(b, "%.*s %.*s %.*s\n", SLICE_ARG(agents[i].name), SLICE_ARG(agents[i].settings),
+                SLICE_ARG(agents[i].breaker));
     must(w->s->ops->audit_list(w->s, &q, &w->a, &page, &w->e), w->e.text);
     for (size_t i = 0; i < page.count; i++)
         buf_fmt(b, "%.*s %.*s\n", SLICE_ARG(page.entries[i].verb),
@@ -285,6 +293,26 @@ static enum err op_token_list(struct world *w)
     return w->s->ops->token_list(w->s, &w->a, &rows, &count, &w->e);
 }
 
+static enum err op_agent_put(struct world *w)
+{
+    const struct agent_change c = {.name = SLICE("bank"),
+                                   .part = AGENT_BREAKER,
+                                   .text = SLICE("{\"state\":\"open\"}")};
+
+    return w->s->ops->agent_put(w->s, &c, &an_audit, &w->e);
+}
+
+static enum err op_agent_since(struct world *w)
+{
+    struct agent_row *rows = NULL;
+    uint64_t generation = 77;
+    size_t count = 0;
+    enum err err = w->s->ops->agent_since(w->s, 0, &w->a, &rows, &count, &generation, &w->e);
+
+    CHECK(err == ERR_OK ? count == 1 : generation == 77, "out-parameters are left alone");
+    return err;
+}
+
 static enum err op_generations(struct world *w)
 {
     struct generations g = {0};
@@ -422,6 +450,8 @@ static void no_failure_leaves_anything_half_done(int (*setup)(void **))
         {op_token_delete, "token_delete"},
         {op_token_list, "token_list"},
         {op_audit_list, "audit_list"},
+        {op_agent_put, "agent_put"},
+        {op_agent_since, "agent_since"},
     };
     for (size_t i = 0; i < COUNT_OF(operations); i++)
         loop(operations[i].op, setup, operations[i].what);

@@ -213,6 +213,7 @@ static struct generations generations_of(struct world *w)
         must(w->s->ops->generations(w->s, &read, &w->e), "generations");
     CHECK(told.workflows == read.workflows, "workflows");
     CHECK(told.tokens == read.tokens, "tokens");
+    CHECK(told.agents == read.agents, "agents");
     return told;
 }
 
@@ -249,7 +250,7 @@ static void what_others_stored_is_noticed_with_the_lease(void **state)
 
     if (!w->s->shared) {
         struct generations g = generations_of(w);
-        CHECK(g.workflows == 0 && g.tokens == 0, "nobody else stores anything");
+        CHECK(g.workflows == 0 && g.tokens == 0 && g.agents == 0, "nobody else stores anything");
         CHECK(!w->s->ops->workflow_since, "nor is there anything to be read");
         CHECK(!w->s->ops->generations, "nor counted");
         return;
@@ -276,8 +277,14 @@ static void what_others_stored_is_noticed_with_the_lease(void **state)
     must(w->s->ops->token_put(w->s, &t, false, NULL, &w->e), "token");
     must(w->s->ops->token_delete(w->s, SLICE("eve"), 1, NULL, &w->e), "deleted");
     CHECK(generations_of(w).tokens > put.tokens + 1, "two changes");
+    const struct agent_change c = {.name = SLICE("bank"), .text = SLICE("{}")};
+    CHECK(generations_of(w).agents == 0, "no agent yet");
+    must(w->s->ops->agent_put(w->s, &c, NULL, &w->e), "agent");
+    must(w->s->ops->agent_put(w->s, &c, NULL, &w->e), "agent");
+    CHECK(generations_of(w).agents == 2, "two changes of agents");
     world_restart(w);
     CHECK(generations_of(w).tokens > put.tokens + 1, "and they stay so");
+    CHECK(generations_of(w).agents == 2, "and they stay so");
 }
 
 static void many_tasks_are_seen_at_a_glance(void **state)

@@ -33,7 +33,7 @@ def logged():
             for level, name, rest in calls:
                 names = [name]
                 if "%" in name:  # made at run time: of words that stand there, or of an entry of the audit
-                    words = re.findall(r'"([a-z_]+)"', rest) or re.findall(r'"(token\.[a-z]+)"', text)
+                    words = re.findall(r'"([a-z_]+)"', rest) or re.findall(r'"((?:token|agent)\.[a-z]+)"', text)
                     names = [re.sub(r"%(\.\*)?s", word, name) for word in words]
                 for one in names:
                     events.setdefault(one, set()).update(word.lower() for word in re.findall("LOG_([A-Z]+)", level))

@@ -105,7 +105,7 @@ static void ten_nodes_make_one_schema(void **state)
             CHECK(waitpid(pids[i], &status, 0) == pids[i] && status == 0, "node %d: %d", i, status);
         }
         is("SELECT count(*) FROM intact_many.node", "10");
-        is("SELECT convert_from(value, 'UTF8') FROM intact_many.meta WHERE name = 'version'", "1");
+        is("SELECT convert_from(value, 'UTF8') FROM intact_many.meta WHERE name = 'version'", "2");
     }
 }
 
@@ -126,6 +126,28 @@ static void nodes_killed_while_they_make_it_leave_nothing_half_done(void **state
         if (i % 4 == 3)
             opens_as("intact", "intact_killed");
     }
+}
+
+/* As version 1 of it was left, with nodes that start at once. */
+static void ten_nodes_bring_one_schema_forward(void **state)
+{
+    pid_t pids[NODES];
+
+    (void)state;
+    opens_as("intact", "intact_older");
+    sql("DROP TABLE intact_older.agent");
+    sql("UPDATE intact_older.meta SET value = '1' WHERE name = 'version'");
+    sql("INSERT INTO intact_older.generation (name, number) VALUES ('token', 7)");
+    for (int i = 0; i < NODES; i++)
+        pids[i] = start_node("intact", "intact_older", i + 100);
+    for (int i = 0; i < NODES; i++) {
+        int status = -1;
+        CHECK(waitpid(pids[i], &status, 0) == pids[i] && status == 0, "node %d: %d", i, status);
+    }
+    is("SELECT convert_from(value, 'UTF8') FROM intact_older.meta WHERE name = 'version'", "2");
+    is("SELECT count(*) FROM intact_older.agent", "0");
+    is("SELECT number FROM intact_older.generation WHERE name = 'token'", "7");
+    is("SELECT boot FROM intact_older.node WHERE name = 'n1'", "1");
 }
 
 static void a_newer_schema_is_refused_and_left_alone(void **state)
@@ -318,6 +340,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ten_nodes_make_one_schema),
         cmocka_unit_test(nodes_killed_while_they_make_it_leave_nothing_half_done),
+        cmocka_unit_test(ten_nodes_bring_one_schema_forward),
         cmocka_unit_test(a_newer_schema_is_refused_and_left_alone),
         cmocka_unit_test(a_role_without_rights_is_told_what_to_do),
         cmocka_unit_test(what_is_not_durable_is_said),
