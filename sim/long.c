@@ -8,7 +8,7 @@
 #include "sim/weather.h"
 #include "sim/world.h"
 
-enum { POST_PATIENCE_MS = 3000, POSTS_MAX = 6, SOMEBODY = 1 << 20 };
+enum { BUSY_RECORD_MS = 5, POST_PATIENCE_MS = 3000, POSTS_MAX = 6, SOMEBODY = 1 << 20 };
 
 static struct prng prng;
 static bool on, scripted;
@@ -276,25 +276,28 @@ static void says(struct somebody *s, const char *code, bool retryable, enum effe
     s->result.effect = effect;
 }
 
-/* An effect of theirs is one of the service's: by the same record. */
-static bool takes_effect(const struct somebody *s)
+/* An effect of theirs is one of the service's: by the same record, in a transaction that is over at
+ * once. */
+static bool takes_effect(const struct somebody *s, enum ledger_verdict verdict)
 {
-    if (s->direction == DIRECTION_FORWARD)
-        return ledger_forward(s->task, s->step);
-    ledger_undo(s->task, s->step);
-    return true;
+    ledger_commit(s->task, s->step, s->direction, verdict);
+    return s->direction == DIRECTION_UNDO || verdict != LEDGER_UNDONE;
 }
 
 static void makes_up_their_mind(void *arg, uint64_t ignored)
 {
     struct somebody *s = arg;
-    uint32_t roll = scripted ? 0 : prng_below(&prng, 20);
-    (void)ignored;
+    enum ledger_verdict verdict;
 
     if (world.now >= s->deadline)
         return;
+    if (!ledger_open(s->task, s->step, s->direction, s, &verdict)) {
+        later(BUSY_RECORD_MS, makes_up_their_mind, s, ignored);
+        return;
+    }
+    uint32_t roll = scripted ? 0 : prng_below(&prng, 20);
     if (roll < 14) {
-        if (takes_effect(s))
+        if (takes_effect(s, verdict))
             s->result.output = text_of("{\"id\":\"%s-%u\",\"n\":%u}", s->task->id, s->step,
                                        s->task->ledger[s->step].number);
         else
@@ -305,9 +308,10 @@ static void makes_up_their_mind(void *arg, uint64_t ignored)
         says(s, "later", true, EFFECT_NONE);
     } else {
         if (roll == 18)
-            (void)takes_effect(s);
+            (void)takes_effect(s, verdict);
         says(s, "who knows", true, EFFECT_UNKNOWN);
     }
+    ledger_close(s->task, s->step, s);
     const struct said said = {NULL,
                               SOMEBODY + s->number,
                               s->step,
