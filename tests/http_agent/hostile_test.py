@@ -6,7 +6,7 @@ Usage: hostile_test.py INTACT [TEST...]
 
 import gzip
 import os
-import signal
+import shutil
 import socket
 import sys
 import tempfile
@@ -337,6 +337,7 @@ class Hostile(unittest.TestCase):
         hold.set()
         cls.server.stop()
         text = cls.server.close()
+        shutil.rmtree(cls.folder)
         assert SECRET not in text, "a secret in the log"
 
     def submit(self, name, case, **more):

@@ -63,6 +63,27 @@ class Inside(unittest.TestCase):
         self.assertEqual([t["name"] for t in server.call("GET", "/v1/tokens")["tokens"]], ["admin"])
         server.stop()
 
+    def test_by_itself_with_a_token_of_its_own(self):
+        service = self.service()
+        server = self.server(None).start()
+        token = server.call("POST", "/v1/tokens", {"name": "shop", "roles": ["agent:payment"]})["token"]
+        with open(f"{self.folder}/services.json", "w") as f:
+            json.dump(config_of(service), f)
+        environment = kit.ENVIRONMENT | {"INTACT_TOKEN": token, "INTACT_SERVER": f"http://127.0.0.1:{server.port}"}
+        server.put(one_step("buy", "payment"))
+        with open(f"{self.folder}/agent.log", "wb") as log:
+            agent = subprocess.Popen([INTACT, "agent", "http", "--config", f"{self.folder}/services.json", "--instance", "shop-1"],
+                                     env=environment, stderr=log)
+        self.addCleanup(agent.wait)
+        self.addCleanup(agent.kill)
+        server.submit("buy", "o-1", {"case": "good"})
+        self.assertEqual(server.ended("o-1")["steps"][0]["attempts"][0]["instance"], "shop-1")
+        agent.send_signal(signal.SIGTERM)
+        self.assertEqual(agent.wait(kit.PATIENCE_S), 0)
+        server.stop()
+        with open(f"{self.folder}/agent.log") as log:
+            self.assertNotIn(token, log.read())
+
     def test_with_tls(self):
         kit.certificates(self.folder)
         service = self.service()
