@@ -195,8 +195,9 @@ static void on_hangup(uv_signal_t *s, int signum)
         log_line(LOG_INFO, "event=nothing_to_read_again");
 }
 
-/* With a terminal, and without TLS and a helper, a hang-up means that the terminal has gone; a service is asked
- * to read its files again, and must not end because it has none. Who ignores it (nohup) goes on to.
+/* With a terminal, and without TLS and a helper, a hang-up means that the terminal has gone; a
+ * service is asked to read its files again, and must not end because it has none. Who ignores it
+ * (nohup) goes on to.
  */
 static enum hangup hangup_means(const struct server *sv)
 {
