@@ -195,14 +195,15 @@ static void on_hangup(uv_signal_t *s, int signum)
         log_line(LOG_INFO, "event=nothing_to_read_again");
 }
 
-/* With a terminal, and without TLS, a hang-up means that the terminal has gone; a service is asked
- * to read its files again, and must not end because it has none. Who ignores it (nohup) goes on to.
+/* With a terminal, and without TLS and a helper, a hang-up means that the terminal has gone; a
+ * service is asked to read its files again, and must not end because it has none. Who ignores it
+ * (nohup) goes on to.
  */
 static enum hangup hangup_means(const struct server *sv)
 {
     struct sigaction before = {0};
 
-    if (sv->config.tls_cert)
+    if (sv->config.tls_cert || sv->config.helper)
         return HANGUP_READS;
     if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler == SIG_IGN)
         return HANGUP_IGNORED;

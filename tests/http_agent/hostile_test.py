@@ -6,7 +6,7 @@ Usage: hostile_test.py INTACT [TEST...]
 
 import gzip
 import os
-import signal
+import shutil
 import socket
 import sys
 import tempfile
@@ -301,13 +301,14 @@ class Hostile(unittest.TestCase):
         cls.gone = cls.nobody.getsockname()[1]
         with open(f"{cls.folder}/secret", "w") as f:
             f.write(SECRET + "\n")
-        plain = {"private": ["127.0.0.1"], "places": 1000, "connections": 500, "retry": {"attempts": 1}, "timeout": "2s",
+        plain = {"private": ["127.0.0.1"], "places": 1000, "connections": 500, "retry": {"attempts": 1}, "connect_timeout": "1m",
                  "headers": {"Authorization": "Bearer ${ secret.key }"}}
         url = f"http://127.0.0.1:{cls.service.port}"
         ca = {"tls": {"ca": f"{cls.folder}/ca.pem"}}
         services = {
             "plain": plain | {"url": url},
-            "slow": plain | {"url": url, "timeout": "90s", "max_answer": "1MiB"},
+            "hasty": plain | {"url": url, "timeout": "10s"},
+            "small": plain | {"url": url, "max_answer": "1MiB"},
             "again": plain | {"url": url, "retry": {"attempts": 3, "wait": "10ms"}},
             "guided": plain | {"url": url, "redirects": 5},
             "gone": plain | {"url": f"http://127.0.0.1:{cls.gone}", "retry": {"attempts": 2, "wait": "10ms"}},
@@ -317,7 +318,7 @@ class Hostile(unittest.TestCase):
                                "tls": {"ca": f"{cls.folder}/ca.pem", "cert": f"{cls.folder}/client.pem", "key": f"{cls.folder}/client.key"}},
             "anonymous": plain | {"url": f"https://127.0.0.1:{cls.mutual.port}"} | ca,
             "clear": plain | {"url": f"http://127.0.0.1:{cls.tls['good'].port}"},
-            "secure": plain | {"url": f"https://127.0.0.1:{cls.service.port}"} | ca,
+            "secure": plain | {"url": f"https://127.0.0.1:{cls.service.port}", "connect_timeout": "3s"} | ca,
         }
         for name, service in cls.tls.items():
             services[f"tls-{name}"] = plain | {"url": f"https://127.0.0.1:{service.port}"} | ca
@@ -336,6 +337,7 @@ class Hostile(unittest.TestCase):
         hold.set()
         cls.server.stop()
         text = cls.server.close()
+        shutil.rmtree(cls.folder)
         assert SECRET not in text, "a secret in the log"
 
     def submit(self, name, case, **more):
@@ -356,7 +358,7 @@ class Hostile(unittest.TestCase):
         return attempt
 
     def test_each_kind_of_misbehaviour(self):
-        ids = {case: self.submit("slow" if case in ("bomb",) else "plain", case) for case in EXPECTED}
+        ids = {case: self.submit("hasty" if case.startswith("stall") else "small" if case == "bomb" else "plain", case) for case in EXPECTED}
         for case, expected in EXPECTED.items():
             self.check_error(ids[case], *expected)
 
@@ -369,7 +371,7 @@ class Hostile(unittest.TestCase):
             self.assertNotIn(SECRET, str(task))
 
     def test_cut_at_every_byte(self):
-        ids = {(kind, n): self.submit("plain", f"{kind}~{n}") for kind in ("cut", "closed", "stalled") for n in range(len(GOOD))}
+        ids = {(kind, n): self.submit("hasty" if kind == "stalled" else "plain", f"{kind}~{n}") for kind in ("cut", "closed", "stalled") for n in range(len(GOOD))}
         for (kind, n), id_ in ids.items():
             self.check_error(id_, "timeout" if kind == "stalled" else "bad_answer", "unknown", "")
 
