@@ -373,7 +373,7 @@ static void addresses_are_understood_or_refused_with_a_reason(void **state)
         {"300.0.0.1:80", ERR_INVALID, "listen on 300.0.0.1:80: "},
         {"192.0.2.1:7420", ERR_IO, "address not available"},
     };
-    static const struct http_handler handler = {&w, NULL, NULL, NULL, NULL, NULL};
+    static const struct http_handler handler = {&w, NULL, NULL, NULL, NULL, NULL, NULL};
     char taken[32];
     struct error e = {0};
     (void)state;
