@@ -24,8 +24,8 @@ static const char *const values[] = {
     "[]",
     "{}",
     "[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]",
-    "{\"\":{\"a "
-    "b\":[null,false,{\"\\u00e9\":1}]},\"constructor\":1,\"__proto__\":2,\"toString\":3}",
+    "{\"\":{\"a b\":[null,false,{\"\\u00e9\":1}]}}",
+    "{\"constructor\":1,\"__proto__\":2,\"toString\":3}",
 };
 
 void play_echo(struct stage *s)
@@ -51,11 +51,8 @@ static const char *const errors[] = {
     "{\"code\":\"declined\",\"message\":\"no money\",\"retryable\":false,\"effect\":\"none\"}",
     "{\"code\":\"half\",\"message\":\"some of it\",\"retryable\":false,\"effect\":\"unknown\"}",
     "{\"code\":\"busy\",\"message\":\"later\",\"retryable\":true,\"effect\":\"none\"}",
-    "{\"code\":\"gone\",\"message\":\"\\u00fc \\\" "
-    "\\\\\",\"retryable\":true,\"effect\":\"unknown\","
-    "\"retry_after\":\"5s\"}",
-    "{\"code\":\"cut\",\"message\":\"\",\"retryable\":true,\"effect\":\"unknown\","
-    "\"resume\":{\"at\":[1,null,\"x\"]}}",
+    "{\"code\":\"gone\",\"message\":\"\\u00fc \\\\\",\"retryable\":true,\"retry_after\":\"5s\"}",
+    "{\"code\":\"cut\",\"message\":\"\",\"retryable\":true,\"resume\":{\"at\":[1,null,\"x\"]}}",
 };
 
 static bool is_retryable(const struct json *error)

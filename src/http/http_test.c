@@ -259,6 +259,41 @@ static void a_draining_server_answers_what_it_has_and_no_more(void **state)
     end();
 }
 
+/* From inside the handler, and later. */
+static void a_connection_can_be_broken_instead_of_an_answer(void **state)
+{
+    struct client c[2];
+    (void)state;
+    begin(NULL);
+    for (int i = 0; i < 2; i++)
+        client_open(&c[i]);
+    client_say(&c[0], "GET /break HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_END(&c[0]);
+    CHECK(c[0].got.len == 0, "it got %s", c[0].got.ptr);
+    client_say(&c[1], "GET /park HTTP/1.1\r\nHost: a\r\n\r\n");
+    UNTIL(&c[1], w.handled == 2, "%u", w.handled);
+    http_break(w.parked[0]);
+    CHECK(w.lost == 2, "done was called for both: %u", w.lost);
+    EXPECT_END(&c[1]);
+    CHECK(c[1].got.len == 0, "it got %s", c[1].got.ptr);
+    for (int i = 0; i < 2; i++)
+        client_close(&c[i]);
+    end();
+}
+
+static void what_is_refused_is_told(void **state)
+{
+    struct client c;
+    (void)state;
+    begin(NULL);
+    client_open(&c);
+    client_say(&c, "nonsense\r\n\r\n");
+    EXPECT_END(&c);
+    CHECK(w.refused == 1 && w.refused_status == 400, "%u, %d", w.refused, w.refused_status);
+    client_close(&c);
+    end();
+}
+
 static void closing_ends_every_request(void **state)
 {
     struct client c[5];
@@ -371,6 +406,8 @@ int main(void)
         cmocka_unit_test(a_client_that_asks_before_it_sends_is_told_to_go_on),
         cmocka_unit_test(a_big_answer_arrives_whole),
         cmocka_unit_test(a_draining_server_answers_what_it_has_and_no_more),
+        cmocka_unit_test(a_connection_can_be_broken_instead_of_an_answer),
+        cmocka_unit_test(what_is_refused_is_told),
         cmocka_unit_test(closing_ends_every_request),
         cmocka_unit_test(a_handler_may_close_the_server),
         cmocka_unit_test(the_end_of_a_request_may_close_the_server),

@@ -45,6 +45,8 @@ static void handle(void *arg, struct http_request *r)
         if (w.parked[0])
             http_answer(w.parked[0], 200, NULL, SLICE("go"), NULL);
         echo(r);
+    } else if (slice_is(r->path, "/break")) {
+        http_break(r);
     } else if (slice_is(r->path, "/nothing")) {
         http_answer(r, 204, NULL, SLICE_NONE, NULL);
     } else if (slice_is(r->path, "/big")) {
@@ -92,9 +94,22 @@ static void flushed(void *arg, struct http_request *r)
     w.flushed++;
 }
 
+static void refused(void *arg, int status, const char *reason)
+{
+    ASSERT(arg == &w);
+    ASSERT(*reason);
+    w.refused++;
+    w.refused_status = status;
+}
+
 void begin(const struct http_limits *limits)
 {
-    static const struct http_handler handler = {&w, handle, done, certificate, NULL, flushed, NULL};
+    static const struct http_handler handler = {.arg = &w,
+                                                .handle = handle,
+                                                .done = done,
+                                                .certificate = certificate,
+                                                .flushed = flushed,
+                                                .refused = refused};
     struct error e = {0};
 
     memset(&w, 0, sizeof w);

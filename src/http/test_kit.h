@@ -22,6 +22,8 @@ struct world {
     struct http_request *parked[PARKED_MAX]; /* NULL once done */
     unsigned parked_count;
     unsigned handled, sent, lost, flushed;
+    unsigned refused; /* that were no requests; and with what, the last: */
+    int refused_status;
     bool closes_in_handler, closes_in_done;
     bool is_closed;
     bool is_secure;
