@@ -13,12 +13,20 @@ else
     echo "mypy is missing; tools/setup test installs it" >&2
     exit 1
 fi
+version=$(sed -n "s/^  version: '\(.*\)',/\1/p" "$root/meson.build")
+for place in "lib/python/pyproject.toml:version = \"$version\"" "lib/python/intact/__init__.py:__version__ = \"$version\"" \
+    "lib/typescript/package.json:\"version\": \"$version\""; do
+    grep -qF "${place#*:}" "$root/${place%%:*}" || {
+        echo "${place%%:*} does not say that the version is $version" >&2
+        exit 1
+    }
+done
 python3 -m venv "$work/venv"
 # Nothing is to be fetched: there is no index.
 "$work/venv/bin/pip" install --quiet --disable-pip-version-check --no-index "$root/lib/python"
 cd "$work"
 "$work/venv/bin/python" -c 'import intact, intact.barrier, intact.types; print(intact.__file__)' | grep -q "^$work/venv"
-"$work/venv/bin/pip" --disable-pip-version-check show --files intact | grep -q intact/py.typed
+"$work/venv/bin/pip" --disable-pip-version-check show --files intact | grep intact/py.typed >/dev/null
 cat >user.py <<'PY'
 import intact
 

@@ -41,4 +41,4 @@ done
 export INTACT_SERVER=http://127.0.0.1:$port
 until INTACT_TOKEN=$(cat "$work/data/admin-token" 2>/dev/null) && [ -n "$INTACT_TOKEN" ]; do sleep 0.05; done
 export INTACT_TOKEN
-node --test units.test.mjs client.test.mjs
+DRIVERS=$built node --test units.test.mjs client.test.mjs

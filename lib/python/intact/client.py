@@ -117,6 +117,7 @@ class Client:
             except (Busy, Unreachable):
                 if end is not None and _clock.now_ms() >= end:
                     raise
+                time.sleep(0.1)
                 continue
             if task["state"] in ENDED:
                 return task

@@ -54,7 +54,8 @@ class Request:
         self.input: Any = fields.get("input")
         self.forward: Optional[Dict[str, Any]] = fields.get("forward")
         self.resume: Any = fields.get("resume")
-        self.heartbeat_ms: Optional[int] = fields.get("heartbeat_ms")
+        beat_within = fields.get("heartbeat_ms")
+        self.heartbeat_ms: Optional[int] = None if beat_within is None else int(beat_within)
         self.complete_by = str(fields.get("complete_by", ""))
         self.traceparent: Optional[str] = fields.get("traceparent")
         self.tries = 0

@@ -138,7 +138,8 @@ class ReadTest(unittest.TestCase):
             self.assertAlmostEqual(found.time_left(), left, delta=2)
 
     def test_what_cannot_be_read(self):
-        for bad in ({}, {"token": 1}, 7, None):
+        whole = request().fields
+        for bad in ({}, {"token": 1}, 7, None, {**whole, "heartbeat_ms": "x"}, {**whole, "time_left_ms": []}):
             with self.assertRaises((KeyError, TypeError, ValueError)):
                 read_all({"requests": [bad]}, 0, None)
 

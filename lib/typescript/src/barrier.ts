@@ -208,7 +208,8 @@ export class SqliteBarrier<D extends SqliteDatabase> {
       }
     } catch (e) {
       this.#rollBack();
-      const isOfDatabase = !isMine || /SQLITE/.test(String((e as { code?: unknown }).code ?? ""));
+      const { name, code } = e as { name?: unknown; code?: unknown };
+      const isOfDatabase = !isMine || /sqlite/i.test(`${String(name)} ${String(code)}`);
       if (!isOfDatabase || e instanceof StepError || e instanceof TooLate) throw e;
       throw new StepError("database", { message: String(e), retryable: true, effect: "none" });
     }

@@ -139,6 +139,7 @@ export class Client {
       } catch (e) {
         options.signal?.throwIfAborted();
         if (!(e instanceof Busy || e instanceof Unreachable) || nowMs() >= end) throw e;
+        await sleep(100, options.signal);
       }
     }
   }

@@ -1,7 +1,7 @@
 // What can be said of the parts alone, of the package as it is installed. Run by tests/libraries/typescript.sh.
 import assert from "node:assert/strict";
 import os from "node:os";
-import { syncBuiltinESMExports } from "node:module";
+import { createRequire, syncBuiltinESMExports } from "node:module";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { Agent, Again, Problem, SqliteBarrier, StepError, TooLate, retryWait } from "intact";
@@ -174,11 +174,19 @@ test("problem documents", () => {
   assert.equal(p.message, "422 bad-definition: line 7: steps[0]: found nothing, expected a key");
 });
 
-// Where Node brings SQLite (22 and later), or a module that is like it is named.
-const sqlite = await import(process.env.SQLITE_MODULE ?? "node:sqlite").catch(() => undefined);
+// SQLite itself, by a driver of WebAssembly with the functions of node:sqlite, which Node brings only from 22 on.
+const { Database } = createRequire(`${process.env.DRIVERS}/`)("node-sqlite3-wasm");
+const driver = new Database(":memory:");
+const database = {
+  exec: (sql) => driver.exec(sql),
+  prepare: (sql) => ({
+    run: (...parameters) => driver.prepare(sql).run(parameters),
+    get: (...parameters) => driver.prepare(sql).get(parameters),
+  }),
+};
 
-test("the barrier on SQLite: all rows of the table of answers", { skip: sqlite ? false : "this Node has no SQLite" }, () => {
-  const barrier = new SqliteBarrier(new sqlite.DatabaseSync(":memory:"));
+test("the barrier on SQLite: all rows of the table of answers", () => {
+  const barrier = new SqliteBarrier(database);
   let effects = 0;
   const once = (more) => barrier.once(request(more), () => ({ n: ++effects }));
   assert.deepEqual([once(), once()], [{ n: 1 }, { n: 1 }]);
