@@ -60,6 +60,10 @@ void check_silence(const struct subject *t, uint32_t step, const struct seen_att
     bool left = t->sent[step][a->direction] == a->number;
     int64_t began = max_i64(t->began_at[step], left ? t->sent_at[step][a->direction] : 0);
     int64_t ended = a->ended_at - (node_now(n) - world.now); /* it may be stored much later */
+    bool beaten = b->attempt == a->number && b->at == n && b->boot == n->boot;
+    int64_t heard = max_i64(began, beaten ? b->when - (node_now(n) - world.now) : 0);
+    /* It was noticed before the node was suspended, and decided after. */
+    bool before = slept && away == n->sleeps_until && heard + ms < n->asleep_at;
     const char *wrong = NULL;
 
     covered(COVER_SILENT);
@@ -67,10 +71,10 @@ void check_silence(const struct subject *t, uint32_t step, const struct seen_att
         wrong = "it was not silent for so long";
     else if (a->elsewhere)
         wrong = "it is elsewhere";
-    else if (b->attempt == a->number && b->at == n && b->boot == n->boot && b->when <= a->ended_at
-             && b->when + ms > a->ended_at)
+    else if (beaten && b->when <= a->ended_at && b->when + ms > a->ended_at)
         wrong = "it was heard";
-    else if (began < away && ended >= away && ended < away + max_i64(ms, GRACE_MS) - jump)
+    else if (!before && began < away && ended >= away
+             && ended < away + max_i64(ms, GRACE_MS) - jump)
         wrong = "nobody could be heard";
     else if (t->unsent[step][a->direction] == a->number && t->unsent_by == n && a->resent == 0)
         wrong = "it was not sent";
