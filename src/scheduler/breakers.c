@@ -171,7 +171,8 @@ struct agent *agent_of_attempts(struct scheduler *s, const struct live *l, uint1
 
 bool breakers_spare(struct scheduler *s, const struct live *l, const struct event *e)
 {
-    bool fails = e->kind == EVENT_TIMEOUT || (e->kind == EVENT_RESULT && e->failed);
+    bool fails = e->kind == EVENT_TIMEOUT || e->kind == EVENT_SILENCE
+                 || (e->kind == EVENT_RESULT && e->failed);
 
     if (!fails || e->step < 0 || e->step >= l->task.step_count)
         return false;
