@@ -43,8 +43,8 @@ static const struct flag flags[] = {
              "charge=none",
      .repeats = true},
     {.name = "breaker",
-     .value = "on|off",
-     .help = "whether its breaker opens by itself",
+     .value = "SWITCH",
+     .help = "whether its breaker opens by itself: on, off",
      .kind = WORD_CHOICE,
      .choices = "on off"},
     {.name = "calls", .value = "N", .help = "fewer attempts than this say nothing"},
@@ -187,6 +187,25 @@ static void put_all(struct buf *b, const struct invocation *in, const struct jso
     json_close(b, '}');
 }
 
+/* What the server would refuse is told at once. "none" goes where there may be none. */
+static bool value_ok(const struct invocation *in, const struct setting *s)
+{
+    const char *text = given(in, s->flag);
+    bool may_be_none = s->group == LIMITS || strcmp(s->flag, "slow") == 0;
+    int64_t ignored = 0;
+
+    if (!text || (may_be_none && is_none(text)))
+        return true;
+    if (s->is_number)
+        return given_number(in, s->flag, 1, 1000000, &ignored);
+    if (s->group == BREAKER)
+        return given_duration(in, s->flag, &ignored);
+    if (strchr(text, '/'))
+        return true;
+    verb_misused(in, "--%s is \"%s\", expected a count and a unit such as 100/s", s->flag, text);
+    return false;
+}
+
 static bool flags_ok(const struct invocation *in)
 {
     const char *text = NULL;
@@ -199,6 +218,9 @@ static bool flags_ok(const struct invocation *in)
         }
     for (size_t i = 0; i < COUNT_OF(settings); i++)
         any |= given(in, settings[i].flag) != NULL;
+    for (size_t i = 0; i < COUNT_OF(settings); i++)
+        if (!value_ok(in, &settings[i]))
+            return false;
     if (any && given(in, "file")) {
         verb_misused(in, "say either --file, which sets all, or single settings");
         return false;

@@ -598,7 +598,8 @@ VALUES = {  # for each kind of value, as --help names it: one that is right, and
     "JSON": ('{"sku": "s"}', "{"), "ADDR:PORT": (None, "here"), "NAME=VALUE": ("body=1MiB", "body"),
     "URL": (None, None), "FILE": (None, None), "TOKEN": (None, None), "DIR": (None, None), "TEXT": ("text", None),
     "ID": ("id-1", None), "NAME": ("order", None), "STEP": ("reserve", None), "ROLE": ("read", None), "TASK": ("o-1", None),
-    "MEMBER": ("sku", None), "LIST": ("scheduler", "both"),
+    "MEMBER": ("sku", None), "LIST": ("scheduler", "both"), "RATE": ("10/s", "fast"), "PERCENT": ("50", "half"),
+    "ACTION=LIMIT": ("charge=5", "charge"), "SWITCH": ("on", "maybe"),
 }
 
 
