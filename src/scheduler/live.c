@@ -148,6 +148,7 @@ static void adopt_open_attempt(struct scheduler *s, struct live *l, uint16_t i)
     limits_open(s, ls, dispatch_lane(agent, spec->action), dispatch_instance(agent, a->instance));
     ls->delivered = true;
     ls->stop = l->task.direction == DIRECTION_UNDO && a->direction == DIRECTION_FORWARD;
+    ls->tries = agent;
     ls->trial = breaker_adopt(&agent->breaker, a->started_at);
     if (ls->instance->called)
         call_poke(s, ls->instance);

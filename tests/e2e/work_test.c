@@ -569,7 +569,7 @@ static void calls_that_are_wrong_are_422(void **state)
         expect_problem(&r, 422, "bad-work");
     }
     post(&node, &r, "/v1/agents/wrong", "{\"instance\": \"a\"}");
-    EXPECT(&r, 404);
+    EXPECT(&r, 405);
     send_as(&node, &r, "POST", "/v1/agents/a%20b/work", "application/json",
             SLICE("{\"instance\": \"a\"}"));
     expect_problem(&r, 422, "bad-work");
