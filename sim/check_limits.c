@@ -69,8 +69,9 @@ static uint32_t action_of(uint32_t step, enum direction d)
 /* Is somebody at work on it, as far as anybody can know? */
 static bool is_at_work(const struct subject *t, uint32_t step, const struct seen_attempt *a)
 {
-    return t->began_at[step] > max_i64(steady_since, changed_at) + STEADY_MS
-           && a->complete_by > latest_now() && !said_find(t, step, a->direction, a->number, true)
+    return t->began_at[step] > max_i64(steady_since, changed_at) + STEADY_MS && !a->elsewhere
+           && a->complete_by > latest_now() && t->sent[step][a->direction] >= a->number
+           && !said_find(t, step, a->direction, a->number, true)
            && !said_find(t, step, a->direction, a->number, false);
 }
 

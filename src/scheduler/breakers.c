@@ -183,11 +183,11 @@ bool breakers_spare(struct scheduler *s, const struct live *l, const struct even
 void breakers_trial_over(struct scheduler *s, struct live *l, uint16_t step)
 {
     struct live_step *ls = &l->steps[step];
+    (void)s;
 
     if (ls->trial == 0)
         return;
-    struct agent *a = agent_of_attempts(s, l, step, l->task.steps[step].direction);
-    breaker_trial_over(&a->breaker, ls->trial);
+    breaker_trial_over(&ls->tries->breaker, ls->trial);
     ls->trial = 0;
 }
 

@@ -62,6 +62,7 @@ struct live_step {
     bool stop;              /* its agent is to be told to stop */
     bool stop_told;         /* an answer said so */
     bool retryable, wished; /* the last error; its agent said when to try again */
+    struct agent *tries;    /* whose breaker the trial is of: the step may have turned since */
     uint32_t trial;         /* its attempt is one of its agent's breaker, of that epoch; 0: no */
     struct attempt_end end; /* since the last commit */
     uint8_t completed[2], failed[2]; /* attempts by direction, since the last commit */

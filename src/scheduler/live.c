@@ -175,6 +175,7 @@ static void adopt_open_attempt(struct scheduler *s, struct live *l, uint16_t i)
     ls->delivered = true;
     ls->stop = l->task.direction == DIRECTION_UNDO && a->direction == DIRECTION_FORWARD;
     silence_begin_anew(s, ls);
+    ls->tries = agent;
     ls->trial = breaker_adopt(&agent->breaker, a->started_at);
     if (ls->instance->called)
         call_poke(s, ls->instance);

@@ -281,6 +281,7 @@ static bool start_step(struct scheduler *s, struct live_step *ls, struct lane *l
     health_begun(&w->instance->health, scheduler_now(s));
     call_assign(s, w, ls);
     breakers_trial_over(s, l, ls->step); /* of an attempt that has ended, and is not durable yet */
+    ls->tries = w->agent;
     ls->trial = breaker_start(&w->agent->breaker);
     ls->pending = true;
     w->unsettled++;
