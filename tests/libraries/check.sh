@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # `intact agent check` on the conformance agent of the TypeScript package, as users have it. Usage: check.sh ROOT INTACT
 set -eu
+intact=$(realpath "$2")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$1/lib/typescript/try" "$work/app" >/dev/null
 cd "$work/app"
-"$2" agent check -- node conformance_agent.mjs
+"$intact" agent check -- node conformance_agent.mjs

@@ -2,7 +2,7 @@
 # The TypeScript package: compiled strictly, packed, installed into a fresh folder, its own tests run there, with a real
 # server; its example is checked by the compiler as a user's program is. Usage: typescript.sh ROOT INTACT
 set -eu
-root=$1 intact=$2
+root=$1 intact=$(realpath "$2")
 work=$(mktemp -d)
 server=
 finish() {
