@@ -599,6 +599,7 @@ VALUES = {  # for each kind of value, as --help names it: one that is right, and
     "URL": (None, None), "FILE": (None, None), "TOKEN": (None, None), "DIR": (None, None), "TEXT": ("text", None),
     "ID": ("id-1", None), "NAME": ("order", None), "STEP": ("reserve", None), "ROLE": ("read", None), "TASK": ("o-1", None),
     "MEMBER": ("sku", None), "LIST": ("scheduler", "both"),
+    "ACTION": ("count", None), "SCENARIO": ("completes", "compleats"),
 }
 
 
@@ -646,7 +647,8 @@ class Described(WithServer):
                      "SHELL": "bash"}
         commands = self.s.path("commands.yaml", "intact_exec: 1\nagents: {a: {actions: {b: {command: [cat]}}}}\n")
         needs = {"skip": ["--step", "reserve", "--reason", "x"], "token create": ["--role", "read"],
-                 "agent exec": ["--config", commands, "--check"]}
+                 "agent exec": ["--config", commands, "--check"],
+                 "agent check": ["true", "--action", "count", "--only", "completes"]}
         for verb in verbs():
             if verb[0] in ("serve", "top", "watch", "backup", "restore"):
                 continue  # they stay; they have tests of their own
