@@ -258,7 +258,7 @@ static const struct flag flags[] = {
 const struct verb verb_agent_check = {
     .noun = "agent",
     .name = "check",
-    .summary = "play the server against an agent, and tell what it gets wrong",
+    .summary = "play the server against an agent",
     .about =
         "Plays the server against an agent: lost connections, repeats, deadlines, a server that is "
         "away, an undo that comes first and much more, one scenario after the other, and tells of "
