@@ -645,7 +645,7 @@ class Described(WithServer):
         self.s.run("submit", "order", "--input", '{"sku": "s"}', "--id", "o-1")
         arguments = {"TASK": "o-1", "WORKFLOW": "order", "NAME": "order", "FILE": self.s.folder + "/order.yaml",
                      "SHELL": "bash"}
-        needs = {"skip": ["--step", "reserve", "--reason", "x"], "token create": ["--role", "read"]}
+        needs = {"skip": ["--step", "reserve", "--reason", "x"], "token create": ["--role", "read"], "agent set": ["--calls", "5"]}
         for verb in verbs():
             if verb[0] in ("serve", "top", "watch", "backup", "restore"):
                 continue  # they stay; they have tests of their own
