@@ -206,6 +206,7 @@ static void count_end(struct live *l, uint16_t step)
     ls->end = (struct attempt_end){
         .any = failed || last->outcome == OUTCOME_COMPLETED,
         .bad = last->outcome == OUTCOME_TIMED_OUT || (failed && ls->retryable),
+        .elsewhere = last->elsewhere,
         .direction = last->direction,
         .began_at = last->started_at,
         .ended_at = last->ended_at,

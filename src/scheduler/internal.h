@@ -41,8 +41,16 @@ struct live;
 /* How an attempt ended that is not durable yet. */
 struct attempt_end {
     bool any, bad;
+    bool elsewhere; /* its instance was done with it before */
     enum direction direction;
     int64_t began_at, ended_at;
+};
+
+/* An attempt that its instance is done with, though it is still open: that is not durable yet. */
+struct handed_over {
+    struct slice instance; /* NONE: there is none */
+    enum direction direction;
+    int64_t began_at, at;
 };
 
 /* The volatile side of a step. */
@@ -65,6 +73,7 @@ struct live_step {
     struct agent *tries;    /* whose breaker the trial is of: the step may have turned since */
     uint32_t trial;         /* its attempt is one of its agent's breaker, of that epoch; 0: no */
     struct attempt_end end; /* since the last commit */
+    struct handed_over handed_over;  /* the same */
     uint8_t completed[2], failed[2]; /* attempts by direction, since the last commit */
     bool elsewhere;                  /* its attempt is open, and no instance has it */
     bool last_call;                  /* its silence is too long, but a beat may be on its way ... */
@@ -212,6 +221,7 @@ bool breakers_spare(struct scheduler *s, const struct live *l, const struct even
 void breakers_trial_over(struct scheduler *s, struct live *l, uint16_t step);
 /* What the step's `end` says is durable. */
 void breakers_count(struct scheduler *s, struct agent *a, struct live *l, uint16_t step);
+void breakers_handed_over(struct scheduler *s, struct agent *a, const struct handed_over *h);
 /* What others said of agents has that generation. */
 void breakers_heard(struct scheduler *s, uint64_t generation);
 void breakers_read(struct scheduler *s, const struct agent_row *rows, size_t count,

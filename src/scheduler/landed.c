@@ -86,12 +86,27 @@ static struct instance *who_had_it(const struct agent *a, const struct step *st,
     return NULL;
 }
 
+/* It came back from its agent: for the instance that is a good end, and the only one. */
+static void count_handed_over(struct scheduler *s, struct live *l, uint16_t step)
+{
+    struct handed_over *h = &l->steps[step].handed_over;
+    struct agent *a = agent_of_attempts(s, l, step, h->direction);
+    struct instance *in = map_get(&a->instances, h->instance);
+
+    if (in)
+        health_ended(&in->health, &a->ends, true, scheduler_now(s));
+    breakers_handed_over(s, a, h);
+    *h = (struct handed_over){0};
+}
+
 /* For the agents that had them. */
 static void count_step_ends(struct scheduler *s, struct live *l, uint16_t step)
 {
     const struct workflow_step *ws = &l->definition->workflow.steps[step];
     struct live_step *ls = &l->steps[step];
 
+    if (ls->handed_over.instance.ptr)
+        count_handed_over(s, l, step);
     for (int d = DIRECTION_FORWARD; d <= DIRECTION_UNDO; d++) {
         if (ls->completed[d] + ls->failed[d] == 0)
             continue;
@@ -102,7 +117,7 @@ static void count_step_ends(struct scheduler *s, struct live *l, uint16_t step)
         ls->completed[d] = ls->failed[d] = 0;
         if (ls->end.any && ls->end.direction == (enum direction)d) {
             struct instance *in = who_had_it(a, &l->task.steps[step], ls->end.direction);
-            if (in)
+            if (in && !ls->end.elsewhere)
                 health_ended(&in->health, &a->ends, !ls->end.bad, scheduler_now(s));
             breakers_count(s, a, l, step);
         }
