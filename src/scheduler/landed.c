@@ -243,12 +243,14 @@ static void nothing_is_left(struct agent *a, const struct claim *c)
 {
     if (c->rank_from == INT64_MIN)
         a->backlog = false;
+    a->stored = a->backlog;
     for (size_t i = 0; i < a->line_count; i++) {
         struct lane *l = a->lines[i];
         if (c->rank_from == l->line)
             l->backlog = false;
         else if (c->rank_from == l->line + (INT64_C(1) << LINE_SHIFT))
             l->more = false;
+        a->stored |= l->backlog || l->more;
     }
 }
 

@@ -206,6 +206,7 @@ void start_wait_fields(struct scheduler *s, struct live *l)
         }
     }
     if (waits_for) {
+        waits_for->agent->stored = true;
         if (waits_for->limited)
             waits_for->backlog = true;
         else

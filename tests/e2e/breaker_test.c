@@ -452,6 +452,51 @@ static void two_nodes_follow_each_other(void **state)
         wait_for_state(&nodes[0], id, "processed");
 }
 
+static void held_by_breaker(const struct node *n, const char *path)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+
+    for (;;) {
+        REPLY r = {0};
+        get(n, &r, "%s", path);
+        EXPECT(&r, 200);
+        for (int i = 0;; i++) {
+            char name[48];
+            (void)snprintf(name, sizeof name, "agents.%d.agent", i);
+            if (!at(&r, name))
+                break;
+            if (strcmp(text_at(&r, name), "bank") != 0)
+                continue;
+            (void)snprintf(name, sizeof name, "agents.%d.waiting_steps", i);
+            bool none = int_at(&r, name) == 0;
+            (void)snprintf(name, sizeof name, "agents.%d.held_by", i);
+            EXPECT_TEXT(&r, name, "breaker");
+            if (none)
+                return;
+        }
+        CHECK(steady_ms() < until, "they stay in memory: %.*s", SLICE_ARG(r.body));
+        sleep_ms(50);
+    }
+}
+
+/* What is in the way is told of tasks, too, that wait in the store and nowhere else. */
+static void what_waits_in_the_store_is_held_as_well(void **state)
+{
+    (void)state;
+    by_hand(&node, "open");
+    submit(&node, "pay", "far");
+    held_by_breaker(&node, "/v1/agents");
+    held_by_breaker(&node, "/v1/stats");
+    node_kill(&node);
+    node_start(&node, FLAGS("--drain", "1s"));
+    gives_nothing(&node);
+    held_by_breaker(&node, "/v1/agents");
+    held_by_breaker(&node, "/v1/stats");
+    by_hand(&node, "closed");
+    succeeds_once(&node);
+    wait_for_state(&node, "far", "processed");
+}
+
 static void a_hand_on_one_node_holds_all(void **state)
 {
     (void)state;
@@ -479,6 +524,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_ends_elsewhere_is_not_slow),
         cmocka_unit_test(trials_that_hang_let_others_try),
         cmocka_unit_test(by_hand_it_stays_through_restarts),
+        cmocka_unit_test(what_waits_in_the_store_is_held_as_well),
     };
     const struct CMUnitTest together[] = {
         cmocka_unit_test(two_nodes_follow_each_other),
