@@ -245,6 +245,7 @@ void limits_close(struct live_step *ls);               /* it is so no more */
 void limits_keep(struct live *l);                      /* its row is about to be read */
 void limits_kept(struct scheduler *s, struct live *l); /* it was read */
 void limits_forget(struct live *l);                    /* and there is nothing of it */
+void limits_forget_lost(struct scheduler *s);
 void limits_expire(struct scheduler *s, int64_t now);
 int64_t limits_next(const struct scheduler *s); /* 0: never */
 void limits_look(struct scheduler *s);          /* is all counted by now? */
