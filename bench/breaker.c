@@ -18,7 +18,7 @@ int main(void)
     (void)clock_gettime(CLOCK_MONOTONIC, &from);
     for (int64_t i = 0; i < CALLS; i++) {
         room += breaker_room(&b, &r);
-        (void)breaker_start(&b);
+        (void)breaker_start(&b, &r, 1 + i / 100);
         (void)breaker_ended(&b, &r, i % 8 ? END_GOOD : END_BAD, 1 + i / 100, 1 + i / 100, 7);
     }
     (void)clock_gettime(CLOCK_MONOTONIC, &to);

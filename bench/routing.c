@@ -69,7 +69,7 @@ static double run(bool limited)
         lane_open(l);
         lane_begin(l, now);
         health_begun(&w->instance->health, now);
-        uint32_t trial = breaker_start(&a->breaker);
+        uint32_t trial = breaker_start(&a->breaker, &a->settings.breaker, now);
         lane_close(l);
         health_ended(&w->instance->health, &a->ends, true, now);
         (void)breaker_ended(&a->breaker, &a->settings.breaker, END_GOOD, now, now, (uint64_t)i);

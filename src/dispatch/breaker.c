@@ -57,6 +57,13 @@ static bool is_at_least(uint32_t part, uint32_t of, uint32_t percent)
 
 /* ---- states ---- */
 
+static void next_epoch(struct breaker *b)
+{
+    b->epoch++;
+    if (b->epoch == 0) /* that says "no trial" */
+        b->epoch = 1;
+}
+
 static void enter(struct breaker *b, enum breaker_state s, int64_t now)
 {
     b->state = s;
@@ -64,9 +71,7 @@ static void enter(struct breaker *b, enum breaker_state s, int64_t now)
     b->until = 0;
     b->by_hand = false;
     b->trials = b->good = 0;
-    b->epoch++;
-    if (b->epoch == 0) /* that says "no trial" */
-        b->epoch = 1;
+    next_epoch(b);
 }
 
 static void say(struct breaker *b, struct slice reason)
@@ -166,23 +171,41 @@ bool breaker_ended(struct breaker *b, const struct breaker_rule *r, enum breaker
     UNREACHABLE();
 }
 
-bool breaker_tick(struct breaker *b, int64_t now)
+/* Those that were at work are trials no more: a new epoch. What they come to counts nevertheless.
+ */
+static void more_trials(struct breaker *b, const struct breaker_rule *r, int64_t now)
 {
+    if (b->trials < r->trials || now < b->patient_until)
+        return;
+    b->trials = 0;
+    next_epoch(b);
+}
+
+bool breaker_tick(struct breaker *b, const struct breaker_rule *r, int64_t now)
+{
+    if (b->state == BREAKER_HALF_OPEN)
+        more_trials(b, r, now);
     if (b->state != BREAKER_OPEN || b->by_hand || now < b->until)
         return false;
     enter(b, BREAKER_HALF_OPEN, now);
     return true;
 }
 
-int64_t breaker_next(const struct breaker *b)
+int64_t breaker_next(const struct breaker *b, const struct breaker_rule *r)
 {
+    if (b->state == BREAKER_HALF_OPEN)
+        return b->trials < r->trials ? 0 : b->patient_until;
     return b->state == BREAKER_OPEN && !b->by_hand ? b->until : 0;
 }
 
 bool breaker_ruled(struct breaker *b, const struct breaker_rule *r, int64_t now)
 {
-    if (!r->off || b->state == BREAKER_CLOSED || b->by_hand)
+    if (b->state == BREAKER_CLOSED || b->by_hand)
         return false;
+    if (!r->off) {
+        b->until = min_i64(b->until, now + r->max_wait_ms);
+        return false;
+    }
     close(b, now);
     say(b, SLICE("it is switched off"));
     return true;
@@ -218,18 +241,22 @@ uint32_t breaker_room(const struct breaker *b, const struct breaker_rule *r)
     UNREACHABLE();
 }
 
-uint32_t breaker_start(struct breaker *b)
+uint32_t breaker_start(struct breaker *b, const struct breaker_rule *r, int64_t now)
 {
     ASSERT(b->state != BREAKER_OPEN);
     if (b->state == BREAKER_CLOSED)
         return 0;
     b->trials++;
+    b->patient_until = now + r->max_wait_ms;
     return b->epoch;
 }
 
-uint32_t breaker_adopt(struct breaker *b, int64_t started_at)
+uint32_t breaker_adopt(struct breaker *b, const struct breaker_rule *r, int64_t started_at,
+                       int64_t now)
 {
-    return b->state == BREAKER_HALF_OPEN && started_at >= b->since ? breaker_start(b) : 0;
+    bool is_trial = b->state == BREAKER_HALF_OPEN && started_at >= b->since;
+
+    return is_trial ? breaker_start(b, r, now) : 0;
 }
 
 void breaker_trial_over(struct breaker *b, uint32_t epoch)
@@ -253,7 +280,8 @@ struct breaker_record breaker_record(const struct breaker *b)
                                    .reason = b->reason[0] ? slice_of(b->reason) : SLICE_NONE};
 }
 
-bool breaker_follow(struct breaker *b, const struct breaker_record *rec, int64_t now)
+bool breaker_follow(struct breaker *b, const struct breaker_rule *r,
+                    const struct breaker_record *rec, int64_t now)
 {
     bool was_open = b->state != BREAKER_CLOSED;
 
@@ -264,11 +292,12 @@ bool breaker_follow(struct breaker *b, const struct breaker_record *rec, int64_t
         say(b, rec->reason);
         return was_open;
     }
-    bool news = b->state != BREAKER_OPEN || b->by_hand != rec->by_hand || b->until != rec->until;
+    int64_t until = rec->by_hand ? rec->until : min_i64(rec->until, now + r->max_wait_ms);
+    bool news = b->state != BREAKER_OPEN || b->by_hand != rec->by_hand || b->until != until;
     if (news)
         enter(b, BREAKER_OPEN, now);
     b->by_hand = rec->by_hand;
-    b->until = rec->until;
+    b->until = until;
     b->times = rec->times;
     b->since = min_i64(rec->since, now);
     window_clear(b);

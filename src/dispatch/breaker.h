@@ -14,7 +14,9 @@
  *     by hand: open until somebody says closed, whatever ends meanwhile.
  *
  * Closed, everything starts. Open, nothing does. Half-open, `trials` attempts at a time may start;
- * only what they come to counts: what began before is an answer to an older question.
+ * only what they come to counts: what began before is an answer to an older question. Trials that
+ * take longer than the longest wait hold no place any more: or what hangs, or simply takes hours,
+ * would keep everything else waiting for as long.
  *
  * What ended is counted in buckets of a tenth of the window. One call costs the same however much
  * has ended: the sums are kept, and of the buckets those are emptied that time has passed.
@@ -58,6 +60,7 @@ struct breaker {
     uint32_t times;        /* opened in a row, without closing: the wait doubles with each */
     uint32_t epoch;        /* raised with every change of state: whose trial is it? */
     uint32_t trials, good; /* HALF_OPEN: at work; succeeded */
+    int64_t patient_until; /* HALF_OPEN: for those at work; then others may start */
     char reason[BREAKER_REASON_SIZE]; /* why it is so; "": nobody said */
     struct breaker_bucket buckets[BREAKER_BUCKETS], sum;
     int64_t bucket_at; /* the number of the newest bucket: time divided by its length */
@@ -68,11 +71,12 @@ struct breaker {
 uint32_t breaker_room(const struct breaker *b, const struct breaker_rule *r);
 
 /* An attempt starts, for which there is room: its epoch if it is a trial, otherwise 0. */
-uint32_t breaker_start(struct breaker *b);
+uint32_t breaker_start(struct breaker *b, const struct breaker_rule *r, int64_t now);
 
 /* An attempt was started elsewhere, or before a restart, at `started_at`: it is a trial, if it
  * began in this state. The same answer. */
-uint32_t breaker_adopt(struct breaker *b, int64_t started_at);
+uint32_t breaker_adopt(struct breaker *b, const struct breaker_rule *r, int64_t started_at,
+                       int64_t now);
 
 /* A trial of that epoch (0: it was none) is over, whatever came of it: its place is free. */
 void breaker_trial_over(struct breaker *b, uint32_t epoch);
@@ -83,13 +87,13 @@ bool breaker_ended(struct breaker *b, const struct breaker_rule *r, enum breaker
                    int64_t started_at, int64_t now, uint64_t seed);
 
 /* Time has passed. True: it is half-open now. */
-bool breaker_tick(struct breaker *b, int64_t now);
+bool breaker_tick(struct breaker *b, const struct breaker_rule *r, int64_t now);
 
 /* The next moment at which breaker_tick would do something; 0: none. */
-int64_t breaker_next(const struct breaker *b);
+int64_t breaker_next(const struct breaker *b, const struct breaker_rule *r);
 
-/* Another rule is in force: a breaker that is off closes, unless it was opened by hand. True: that
- * changed the state. */
+/* Another rule is in force: a breaker that is off closes, unless it was opened by hand, and none
+ * waits longer than its longest wait. True: that changed the state. */
 bool breaker_ruled(struct breaker *b, const struct breaker_rule *r, int64_t now);
 
 /* By hand. `reason` may be NONE. */
@@ -105,8 +109,10 @@ struct breaker_record {
     struct slice reason;
 };
 struct breaker_record breaker_record(const struct breaker *b); /* half-open counts as open */
-/* True: that changed the state. */
-bool breaker_follow(struct breaker *b, const struct breaker_record *rec, int64_t now);
+/* True: that changed the state. It waits no longer than the rule says, whatever was written: the
+ * clock may have been set back since. */
+bool breaker_follow(struct breaker *b, const struct breaker_rule *r,
+                    const struct breaker_record *rec, int64_t now);
 
 /* As JSON: {"state":"open","by_hand":false,"since":MS,"until":MS,"times":2,"reason":"..."} */
 void breaker_record_write(struct buf *b, const struct breaker_record *rec);

@@ -20,7 +20,7 @@ static const struct breaker_rule rule = {.calls = TRACE_CALLS,
 
 struct model {
     enum breaker_state state;
-    int64_t since, until, now;
+    int64_t since, until, now, tried_at;
     uint32_t times, good, trials, changes;
     struct {
         int64_t at;
@@ -73,6 +73,13 @@ static void model_ended(struct model *m, enum breaker_end end, int64_t started_a
     }
 }
 
+/* Who is at work for longer than the longest wait keeps nobody out. */
+static void model_patience(struct model *m)
+{
+    if (m->trials == TRACE_TRIALS && m->now - m->tried_at >= rule.max_wait_ms)
+        m->trials = 0;
+}
+
 /* One letter of a trace, done to both. */
 static void letter(struct breaker *b, struct model *m, unsigned what)
 {
@@ -92,19 +99,22 @@ static void letter(struct breaker *b, struct model *m, unsigned what)
         break;
     case 4:
         m->now += 2 * BUCKET_MS;
-        changed = breaker_tick(b, m->now);
+        model_patience(m);
+        changed = breaker_tick(b, &rule, m->now);
         if (m->state == BREAKER_OPEN && m->now >= b->until && changed)
             model_enter(m, BREAKER_HALF_OPEN);
         break;
     case 5: /* all that is counted is forgotten */
         m->now += 11 * BUCKET_MS;
-        changed = breaker_tick(b, m->now);
+        model_patience(m);
+        changed = breaker_tick(b, &rule, m->now);
         if (m->state == BREAKER_OPEN)
             model_enter(m, BREAKER_HALF_OPEN); /* no wait is so long */
         break;
     case 6:
+        m->tried_at = m->now;
         if (breaker_room(b, &rule) > 0)
-            m->trials += breaker_start(b) != 0;
+            m->trials += breaker_start(b, &rule, m->now) != 0;
         break;
     default:
         if (m->trials > 0) {
@@ -133,7 +143,8 @@ static void check(const struct breaker *b, const struct model *m, const unsigned
                   : m->trials < TRACE_TRIALS ? TRACE_TRIALS - m->trials
                                              : 0),
           "%s: room for %u", story, room);
-    CHECK((breaker_next(b) != 0) == (m->state == BREAKER_OPEN), "%s: what comes next", story);
+    bool due = m->state == BREAKER_OPEN || (m->state == BREAKER_HALF_OPEN && room == 0);
+    CHECK((breaker_next(b, &rule) != 0) == due, "%s: what comes next", story);
     if (m->state == BREAKER_OPEN)
         CHECK(b->until - b->since <= rule.max_wait_ms
                   && b->until - b->since >= rule.wait_ms * 4 / 5,
@@ -173,7 +184,7 @@ static void fails(struct breaker *b, const struct breaker_rule *r, uint32_t coun
 static void half_open(struct breaker *b, int64_t now)
 {
     CHECK(b->state == BREAKER_OPEN, "it is open");
-    CHECK(breaker_tick(b, now) && b->state == BREAKER_HALF_OPEN, "its wait is over");
+    CHECK(breaker_tick(b, &rule, now) && b->state == BREAKER_HALF_OPEN, "its wait is over");
 }
 
 static void the_default_opens_after_twenty_of_which_sixteen_failed(void **state)
@@ -221,7 +232,7 @@ static void waits_double_up_to_the_longest(void **state)
     for (size_t i = 0; i < COUNT_OF(waits); i++) {
         int64_t wait = b.until - now;
         CHECK(wait <= waits[i] && wait >= waits[i] * 4 / 5, "wait %zu: %" PRId64, i, wait);
-        CHECK(!breaker_tick(&b, b.until - 1), "not yet");
+        CHECK(!breaker_tick(&b, &r, b.until - 1), "not yet");
         now = b.until;
         half_open(&b, now);
         CHECK(breaker_ended(&b, &r, END_BAD, now, now, i), "a trial failed");
@@ -255,8 +266,8 @@ static void by_hand_it_stays_open_until_somebody_says_so(void **state)
     (void)state;
 
     breaker_open_by_hand(&b, SLICE("maintenance"), BEGIN);
-    CHECK(breaker_room(&b, &r) == 0 && breaker_next(&b) == 0, "nothing starts, nothing is due");
-    CHECK(!breaker_tick(&b, BEGIN + INT64_C(1000000000)), "however long");
+    CHECK(breaker_room(&b, &r) == 0 && breaker_next(&b, &r) == 0, "nothing starts, nothing is due");
+    CHECK(!breaker_tick(&b, &r, BEGIN + INT64_C(1000000000)), "however long");
     CHECK(!breaker_ended(&b, &r, END_GOOD, BEGIN, BEGIN, 1), "whatever ends");
     struct breaker_rule off = r;
     off.off = true;
@@ -289,14 +300,15 @@ static void trials_are_counted_by_who_began_them(void **state)
     struct breaker b = {0};
     (void)state;
 
-    CHECK(breaker_start(&b) == 0, "closed: no trial");
+    CHECK(breaker_start(&b, &r, BEGIN) == 0, "closed: no trial");
     fails(&b, &r, 20, BEGIN);
     int64_t now = b.until;
     half_open(&b, now);
-    uint32_t trial = breaker_start(&b);
+    uint32_t trial = breaker_start(&b, &r, now);
     CHECK(trial != 0 && breaker_room(&b, &r) == r.trials - 1, "one");
-    CHECK(breaker_adopt(&b, now - 1) == 0, "it began before");
-    CHECK(breaker_adopt(&b, now) == trial && breaker_room(&b, &r) == r.trials - 2, "another");
+    CHECK(breaker_adopt(&b, &r, now - 1, now) == 0, "it began before");
+    CHECK(breaker_adopt(&b, &r, now, now) == trial && breaker_room(&b, &r) == r.trials - 2,
+          "another");
     breaker_trial_over(&b, 0);
     breaker_trial_over(&b, trial - 1);
     CHECK(breaker_room(&b, &r) == r.trials - 2, "those of others");
@@ -306,6 +318,54 @@ static void trials_are_counted_by_who_began_them(void **state)
     half_open(&b, b.until);
     breaker_trial_over(&b, trial);
     CHECK(breaker_room(&b, &r) == r.trials, "one of before holds no place");
+}
+
+static void trials_that_hang_let_others_try(void **state)
+{
+    const struct breaker_rule r = settings_default().breaker;
+    struct breaker b = {0};
+    uint32_t hangs = 0;
+    (void)state;
+
+    fails(&b, &r, 20, BEGIN);
+    int64_t now = b.until;
+    half_open(&b, now);
+    for (uint32_t i = 0; i < r.trials; i++)
+        hangs = breaker_start(&b, &r, now + i);
+    CHECK(breaker_room(&b, &r) == 0, "all trials are at work");
+    int64_t until = breaker_next(&b, &r);
+    CHECK(until == now + r.trials - 1 + r.max_wait_ms, "they have time");
+    CHECK(!breaker_tick(&b, &r, until - 1) && breaker_room(&b, &r) == 0, "not yet");
+    CHECK(!breaker_tick(&b, &r, until) && b.state == BREAKER_HALF_OPEN, "the same state");
+    CHECK(breaker_room(&b, &r) == r.trials, "others may try");
+    (void)breaker_start(&b, &r, until);
+    breaker_trial_over(&b, hangs);
+    CHECK(breaker_room(&b, &r) == r.trials - 1, "who hung has no place to give");
+    for (uint32_t i = 0; i < r.trials; i++)
+        (void)breaker_ended(&b, &r, END_GOOD, until, until + 5, 1);
+    CHECK(b.state == BREAKER_CLOSED, "and they close it");
+}
+
+/* The clock was set back while we were away, or the wait was made shorter. */
+static void no_wait_is_longer_than_the_longest(void **state)
+{
+    struct breaker_rule r = settings_default().breaker;
+    struct breaker_record rec = {.state = BREAKER_OPEN,
+                                 .since = BEGIN,
+                                 .until = BEGIN + INT64_C(86400000),
+                                 .times = 1};
+    struct breaker b = {0};
+    (void)state;
+
+    CHECK(breaker_follow(&b, &r, &rec, BEGIN), "it opens");
+    CHECK(b.until == BEGIN + r.max_wait_ms, "not for a day");
+    CHECK(!breaker_follow(&b, &r, &rec, BEGIN), "that is no news");
+    r.max_wait_ms = 1000;
+    CHECK(!breaker_ruled(&b, &r, BEGIN + 1) && b.until == BEGIN + 1001, "a shorter wait");
+    r.max_wait_ms = 5000;
+    CHECK(!breaker_ruled(&b, &r, BEGIN + 2) && b.until == BEGIN + 1001, "a longer one comes next");
+    half_open(&b, b.until);
+    CHECK(!breaker_ruled(&b, &r, BEGIN + 1002) && b.until == 0, "trials wait for nothing");
 }
 
 static void others_are_followed(void **state)
@@ -322,20 +382,20 @@ static void others_are_followed(void **state)
     rec = breaker_record(&b);
     breaker_record_write(&text, &rec);
     CHECK(breaker_record_read(buf_view(&text), &a, &rec) == ERR_OK, "%s", text.ptr);
-    CHECK(breaker_follow(&other, &rec, BEGIN + 100), "it opens");
+    CHECK(breaker_follow(&other, &r, &rec, BEGIN + 100), "it opens");
     CHECK(other.state == BREAKER_OPEN && other.until == b.until && other.times == 1, "the same");
     CHECK(strcmp(other.reason, b.reason) == 0, "%s", other.reason);
-    CHECK(!breaker_follow(&other, &rec, BEGIN + 200), "that is no news");
+    CHECK(!breaker_follow(&other, &r, &rec, BEGIN + 200), "that is no news");
     half_open(&other, b.until);
     breaker_open_by_hand(&b, SLICE("x"), BEGIN + 300);
     rec = breaker_record(&b);
-    CHECK(breaker_follow(&other, &rec, BEGIN + 400) && other.by_hand, "by hand");
+    CHECK(breaker_follow(&other, &r, &rec, BEGIN + 400) && other.by_hand, "by hand");
     breaker_close_by_hand(&b, SLICE("y"), BEGIN + 500);
     rec = breaker_record(&b);
-    CHECK(breaker_follow(&other, &rec, BEGIN + 600) && other.state == BREAKER_CLOSED, "closed");
+    CHECK(breaker_follow(&other, &r, &rec, BEGIN + 600) && other.state == BREAKER_CLOSED, "closed");
     CHECK(other.since == BEGIN + 600, "by its own clock");
     fails(&other, &r, 19, BEGIN + 650);
-    CHECK(!breaker_follow(&other, &rec, BEGIN + 700), "it is");
+    CHECK(!breaker_follow(&other, &r, &rec, BEGIN + 700), "it is");
     fails(&other, &r, 19, BEGIN + 750);
     CHECK(other.state == BREAKER_CLOSED, "what was before does not count any more");
 }
@@ -352,6 +412,7 @@ static void odd_records_do_no_harm(void **state)
                                       "{\"state\":\"open\"}",
                                       "{\"state\":\"open\",\"until\":-5,\"times\":99999999999}",
                                       "{\"state\":\"closed\",\"by_hand\":true}",
+                                      "{\"state\":\"open\",\"until\":9223372036854775807}",
                                       "{\"state\":\"open\",\"reason\":7,\"since\":\"x\"}"};
     (void)state;
     for (size_t i = 0; i < COUNT_OF(odd); i++) {
@@ -360,8 +421,9 @@ static void odd_records_do_no_harm(void **state)
         struct breaker b = {0};
         if (breaker_record_read(slice_of(odd[i]), &a, &rec) != ERR_OK)
             continue;
-        (void)breaker_follow(&b, &rec, BEGIN);
-        CHECK(b.state == BREAKER_CLOSED || breaker_tick(&b, BEGIN + 1), "%s", odd[i]);
+        (void)breaker_follow(&b, &rule, &rec, BEGIN);
+        CHECK(b.state == BREAKER_CLOSED || breaker_tick(&b, &rule, BEGIN + rule.max_wait_ms), "%s",
+              odd[i]);
     }
 }
 
@@ -395,6 +457,8 @@ int main(void)
         cmocka_unit_test(by_hand_it_stays_open_until_somebody_says_so),
         cmocka_unit_test(switched_off_it_closes_and_stays_so),
         cmocka_unit_test(trials_are_counted_by_who_began_them),
+        cmocka_unit_test(trials_that_hang_let_others_try),
+        cmocka_unit_test(no_wait_is_longer_than_the_longest),
         cmocka_unit_test(others_are_followed),
         cmocka_unit_test(odd_records_do_no_harm),
         cmocka_unit_test(people_see_it),

@@ -51,6 +51,7 @@ struct agent {
     size_t loose;       /* of them, in lanes without a limit of their own */
     struct link busy;   /* in dispatch.busy: something waits */
     bool backlog;       /* the store may hold claimable tasks that wait for it */
+    bool stored;        /* it did hold some, when last heard of */
     size_t claim_line;  /* where among its lines the next claims begin */
     bool limited;       /* it, or one of its lanes, has a limit: it is not forgotten */
     bool held;          /* by its limit, when that was last looked at */

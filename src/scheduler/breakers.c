@@ -142,7 +142,7 @@ void breakers_tick(struct scheduler *s, int64_t now)
     LIST_FOREACH (link, after, &s->shut) {
         struct agent *a = CONTAINER_OF(link, struct agent, shut);
         enum breaker_state was = a->breaker.state;
-        if (breaker_tick(&a->breaker, now))
+        if (breaker_tick(&a->breaker, &a->settings.breaker, now))
             changed(s, a, was);
     }
 }
@@ -152,7 +152,8 @@ int64_t breakers_next(const struct scheduler *s)
     int64_t next = 0;
 
     LIST_FOREACH (link, after, &s->shut) {
-        int64_t at = breaker_next(&CONTAINER_OF(link, struct agent, shut)->breaker);
+        const struct agent *a = CONTAINER_OF(link, struct agent, shut);
+        int64_t at = breaker_next(&a->breaker, &a->settings.breaker);
         if (at != 0 && (next == 0 || at < next))
             next = at;
     }
@@ -197,28 +198,45 @@ static bool waits_for_its_time(const struct live *l, uint16_t step, int64_t now)
     return !l->steps[step].wished && l->task.steps[step].wait_until > now;
 }
 
+static void ended(struct scheduler *s, struct agent *a, enum breaker_end end, int64_t began_at)
+{
+    enum breaker_state was = a->breaker.state;
+    int64_t now = scheduler_now(s);
+    uint64_t seed = hash_bytes(a->name.ptr, a->name.len) ^ hash_bytes(s->me.ptr, s->me.len);
+
+    if (breaker_ended(&a->breaker, &a->settings.breaker, end, began_at, now,
+                      seed ^ (uint64_t)now)) {
+        changed(s, a, was);
+        to_be_saved(s, a);
+    } else if (was == BREAKER_HALF_OPEN && end != END_BAD) {
+        hasten(s, a, 1); /* the next trial */
+    }
+}
+
+static bool is_slow(const struct agent *a, int64_t took)
+{
+    int64_t slow_ms = a->settings.breaker.slow_ms;
+
+    return slow_ms > 0 && took > slow_ms;
+}
+
+/* What its service had to do for it, it did when it took it over. How it ends, and after how long,
+ * says nothing of the service, and does not count. */
+void breakers_handed_over(struct scheduler *s, struct agent *a, const struct handed_over *h)
+{
+    ended(s, a, END_GOOD, h->began_at);
+}
+
 void breakers_count(struct scheduler *s, struct agent *a, struct live *l, uint16_t step)
 {
     struct live_step *ls = &l->steps[step];
     struct attempt_end *end = &ls->end;
     int64_t now = scheduler_now(s);
-    const struct breaker_rule *r = &a->settings.breaker;
 
-    bool slow = !end->bad && r->slow_ms > 0 && end->ended_at - end->began_at > r->slow_ms;
     if (end->bad && waits_for_its_time(l, step, now))
         remember(a, l, step, now);
-    enum breaker_state was = a->breaker.state;
-    uint64_t seed = hash_bytes(a->name.ptr, a->name.len) ^ hash_bytes(s->me.ptr, s->me.len);
-    if (breaker_ended(&a->breaker, r,
-                      end->bad ? END_BAD
-                      : slow   ? END_SLOW
-                               : END_GOOD,
-                      end->began_at, now, seed ^ (uint64_t)now)) {
-        changed(s, a, was);
-        to_be_saved(s, a);
-    } else if (was == BREAKER_HALF_OPEN && !end->bad) {
-        hasten(s, a, 1); /* the next trial */
-    }
+    bool slow = !end->bad && is_slow(a, end->ended_at - end->began_at);
+    ended(s, a, end->bad ? END_BAD : slow ? END_SLOW : END_GOOD, end->began_at);
     *end = (struct attempt_end){0};
     ls->wished = false;
 }
@@ -272,7 +290,7 @@ static void take_breaker(struct scheduler *s, struct agent *a, struct slice text
         return;
     if (rec.state == BREAKER_OPEN && !rec.by_hand && a->settings.breaker.off)
         return;
-    if (breaker_follow(&a->breaker, &rec, scheduler_now(s)))
+    if (breaker_follow(&a->breaker, &a->settings.breaker, &rec, scheduler_now(s)))
         changed(s, a, was);
 }
 

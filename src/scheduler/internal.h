@@ -45,6 +45,13 @@ struct attempt_end {
     int64_t began_at, ended_at;
 };
 
+/* An attempt that its instance is done with, though it is still open: that is not durable yet. */
+struct handed_over {
+    struct slice instance; /* NONE: there is none */
+    enum direction direction;
+    int64_t began_at;
+};
+
 /* The volatile side of a step. */
 struct live_step {
     struct heap_node want; /* in its lane's queue */
@@ -65,6 +72,7 @@ struct live_step {
     struct agent *tries;    /* whose breaker the trial is of: the step may have turned since */
     uint32_t trial;         /* its attempt is one of its agent's breaker, of that epoch; 0: no */
     struct attempt_end end; /* since the last commit */
+    struct handed_over handed_over;  /* the same */
     uint8_t completed[2], failed[2]; /* attempts by direction, since the last commit */
     bool elsewhere;                  /* its attempt is open, and no instance has it */
     bool last_call;                  /* its silence is too long, but a beat may be on its way ... */
@@ -212,6 +220,7 @@ bool breakers_spare(struct scheduler *s, const struct live *l, const struct even
 void breakers_trial_over(struct scheduler *s, struct live *l, uint16_t step);
 /* What the step's `end` says is durable. */
 void breakers_count(struct scheduler *s, struct agent *a, struct live *l, uint16_t step);
+void breakers_handed_over(struct scheduler *s, struct agent *a, const struct handed_over *h);
 /* What others said of agents has that generation. */
 void breakers_heard(struct scheduler *s, uint64_t generation);
 void breakers_read(struct scheduler *s, const struct agent_row *rows, size_t count,
@@ -235,6 +244,7 @@ void limits_close(struct live_step *ls);               /* it is so no more */
 void limits_keep(struct live *l);                      /* its row is about to be read */
 void limits_kept(struct scheduler *s, struct live *l); /* it was read */
 void limits_forget(struct live *l);                    /* and there is nothing of it */
+void limits_forget_lost(struct scheduler *s);
 void limits_expire(struct scheduler *s, int64_t now);
 int64_t limits_next(const struct scheduler *s); /* 0: never */
 void limits_look(struct scheduler *s);          /* is all counted by now? */

@@ -86,6 +86,19 @@ static struct instance *who_had_it(const struct agent *a, const struct step *st,
     return NULL;
 }
 
+/* It came back from its agent: for the instance that is a good end, and the only one. */
+static void count_handed_over(struct scheduler *s, struct live *l, uint16_t step)
+{
+    struct handed_over *h = &l->steps[step].handed_over;
+    struct agent *a = agent_of_attempts(s, l, step, h->direction);
+    struct instance *in = map_get(&a->instances, h->instance);
+
+    if (in)
+        health_ended(&in->health, &a->ends, true, scheduler_now(s));
+    breakers_handed_over(s, a, h);
+    *h = (struct handed_over){0};
+}
+
 /* What it says of its agent and instance. */
 static void count_end_of(struct scheduler *s, struct live *l, uint16_t step)
 {
@@ -103,6 +116,8 @@ static void count_step_ends(struct scheduler *s, struct live *l, uint16_t step)
 {
     struct live_step *ls = &l->steps[step];
 
+    if (ls->handed_over.instance.ptr)
+        count_handed_over(s, l, step);
     for (int d = DIRECTION_FORWARD; d <= DIRECTION_UNDO; d++) {
         if (ls->completed[d] + ls->failed[d] == 0)
             continue;
@@ -234,12 +249,14 @@ static void nothing_is_left(struct agent *a, const struct claim *c)
 {
     if (c->rank_from == INT64_MIN)
         a->backlog = false;
+    a->stored = a->backlog;
     for (size_t i = 0; i < a->line_count; i++) {
         struct lane *l = a->lines[i];
         if (c->rank_from == l->line)
             l->backlog = false;
         else if (c->rank_from == l->line + (INT64_C(1) << LINE_SHIFT))
             l->more = false;
+        a->stored |= l->backlog || l->more;
     }
 }
 

@@ -10,18 +10,23 @@
  *   - after a start, after a claim of unknown outcome, and when another node has died, nothing
  *     begins that has a limit until all that is ours was found;
  *   - what another node took from us counts there now, but that node had its part of the limit in
- *     use: here it counts until its complete-by, when it must be over.
+ *     use: here it counts until it is over, which is looked up now and then, and at its complete-by
+ *     at the latest.
  */
 
 /* An attempt that counts, but is not in its instance's list. */
 struct counted {
     struct link link; /* of its live task, or of scheduler.lost */
+    struct slice id;  /* of its task, behind this */
     struct lane *lane;
     uint16_t step;
     enum direction direction;
     uint32_t attempt;
     int64_t complete_by;
+    int64_t look_at; /* LOST: when to see whether it is over */
 };
+
+enum { LOOK_MS = 10000 };
 
 void limits_open(struct scheduler *s, struct live_step *ls, struct lane *lane, struct instance *i)
 {
@@ -60,9 +65,11 @@ void limits_keep(struct live *l)
         const struct attempt *a = step_open_attempt(&l->task.steps[i]);
         if (!ls->counted || !a || !ls->counted->agent->limited)
             continue;
-        struct counted *c = malloc(sizeof *c);
+        struct counted *c = malloc(sizeof *c + l->id.len);
         ASSERT(c);
-        *c = (struct counted){.lane = ls->counted,
+        memcpy((char *)(c + 1), l->id.ptr, l->id.len);
+        *c = (struct counted){.id = {(char *)(c + 1), l->id.len},
+                              .lane = ls->counted,
                               .step = i,
                               .direction = a->direction,
                               .attempt = a->number,
@@ -89,14 +96,43 @@ void limits_kept(struct scheduler *s, struct live *l)
             continue;
         }
         link_remove(&c->link);
+        c->look_at = min_i64(scheduler_now(s) + LOOK_MS, c->complete_by);
         list_push(&s->lost, &c->link);
     }
 }
 
+static void free_all(struct link *list)
+{
+    for (struct link *first = NULL; (first = list_first(list));)
+        counted_free(CONTAINER_OF(first, struct counted, link));
+}
+
 void limits_forget(struct live *l)
 {
-    for (struct link *first = NULL; (first = list_first(&l->counted));)
-        counted_free(CONTAINER_OF(first, struct counted, link));
+    free_all(&l->counted);
+}
+
+void limits_forget_lost(struct scheduler *s)
+{
+    free_all(&s->lost);
+}
+
+/* Its row tells: it is read, and counts with its task until then. */
+static void look(struct scheduler *s, struct counted *c)
+{
+    struct live *l = live_find(s, c->id);
+
+    if (!l && s->stats.live < s->config.live_max) {
+        live_read(s, c->id);
+        l = live_find(s, c->id);
+    }
+    c->look_at = min_i64(scheduler_now(s) + LOOK_MS, c->complete_by);
+    if (!l)
+        return; /* there is no room for it now */
+    link_remove(&c->link);
+    list_push(&l->counted, &c->link);
+    if (l->loaded)
+        limits_kept(s, l);
 }
 
 void limits_expire(struct scheduler *s, int64_t now)
@@ -105,6 +141,8 @@ void limits_expire(struct scheduler *s, int64_t now)
         struct counted *c = CONTAINER_OF(link, struct counted, link);
         if (c->complete_by <= now)
             counted_free(c);
+        else if (c->look_at <= now)
+            look(s, c);
     }
 }
 
@@ -114,7 +152,7 @@ int64_t limits_next(const struct scheduler *s)
 
     for (struct link *l = s->lost.next; l != &s->lost; l = l->next) {
         const struct counted *c = CONTAINER_OF(l, struct counted, link);
-        at = at ? min_i64(at, c->complete_by) : c->complete_by;
+        at = at ? min_i64(at, c->look_at) : c->look_at;
     }
     return at;
 }

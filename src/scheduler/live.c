@@ -72,7 +72,12 @@ void live_detach_step(struct scheduler *s, struct live_step *ls)
 void live_goes_elsewhere(struct scheduler *s, struct live *l, uint16_t step)
 {
     struct live_step *ls = &l->steps[step];
+    const struct attempt *a = step_open_attempt(&l->task.steps[step]);
 
+    ASSERT(a);
+    ls->handed_over = (struct handed_over){.instance = a->instance,
+                                           .direction = a->direction,
+                                           .began_at = a->started_at};
     breakers_trial_over(s, l, step);
     s->stats.open_attempts -= link_is_in(&ls->sent);
     detach_instance(s, ls);
@@ -176,7 +181,8 @@ static void adopt_open_attempt(struct scheduler *s, struct live *l, uint16_t i)
     ls->stop = l->task.direction == DIRECTION_UNDO && a->direction == DIRECTION_FORWARD;
     silence_begin_anew(s, ls);
     ls->tries = agent;
-    ls->trial = breaker_adopt(&agent->breaker, a->started_at);
+    ls->trial =
+        breaker_adopt(&agent->breaker, &agent->settings.breaker, a->started_at, scheduler_now(s));
     if (ls->instance->called)
         call_poke(s, ls->instance);
 }

@@ -82,7 +82,7 @@ void scheduler_free(struct scheduler *s)
     drop_all_calls(s);
     link_remove(&s->definitions.link);
     heap_fini(&s->waits);
-    limits_expire(s, INT64_MAX);
+    limits_forget_lost(s);
     heap_fini(&s->naps);
     heap_fini(&s->silences);
     map_fini(&s->lives);

@@ -161,7 +161,7 @@ static void look_after(struct scheduler *s, const struct survey *v)
         struct agent *a = map_get(&s->dispatch.agents, v->agents[i]);
         if (!a || !v->waiting[i])
             continue;
-        a->backlog = true;
+        a->backlog = a->stored = true;
         for (size_t k = 0; k < a->line_count; k++)
             a->lines[k]->backlog = a->lines[k]->more = true;
     }

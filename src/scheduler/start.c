@@ -206,6 +206,7 @@ void start_wait_fields(struct scheduler *s, struct live *l)
         }
     }
     if (waits_for) {
+        waits_for->agent->stored = true;
         if (waits_for->limited)
             waits_for->backlog = true;
         else
@@ -282,7 +283,7 @@ static bool start_step(struct scheduler *s, struct live_step *ls, struct lane *l
     call_assign(s, w, ls);
     breakers_trial_over(s, l, ls->step); /* of an attempt that has ended, and is not durable yet */
     ls->tries = w->agent;
-    ls->trial = breaker_start(&w->agent->breaker);
+    ls->trial = breaker_start(&w->agent->breaker, &w->agent->settings.breaker, scheduler_now(s));
     ls->pending = true;
     w->unsettled++;
     return true;

@@ -23,8 +23,18 @@ static const char *held_text(const struct agent *a, const struct lane *l, int64_
     return agent_has_call(a, now) ? NULL : "health";
 }
 
+/* What waits in the store alone: nothing of it is worth having in memory. */
+static const char *store_held_text(const struct agent *a, int64_t now)
+{
+    if (breaker_room(&a->breaker, &a->settings.breaker) == 0)
+        return "breaker";
+    if (!dispatch_is_connected(a, now))
+        return "no-instance";
+    return limiter_is_shut(&a->limiter) ? "limit" : NULL;
+}
+
 /* Of the step that is next; those that a limit of their own holds are told of last. */
-const char *agent_held_by(const struct agent *a, int64_t now)
+const char *agent_held_by(const struct agent *a, bool stored, int64_t now)
 {
     const char *held = NULL;
     const struct lane *l = NULL;
@@ -37,7 +47,7 @@ const char *agent_held_by(const struct agent *a, int64_t now)
         if (!slice_is(slice_of(why), "limit"))
             break;
     }
-    return held;
+    return held || a->waiting > 0 || !stored ? held : store_held_text(a, now);
 }
 
 static void render_rate(struct buf *b, const struct limit *l)
@@ -134,7 +144,8 @@ void render_agent(struct buf *b, const struct agent *a, int64_t now)
     json_key(b, "waiting_steps");
     json_number(b, (int64_t)a->waiting);
     json_key(b, "held_by");
-    const char *held = agent_held_by(a, now);
+    bool stored = a->stored || (a->backlog && a->breaker.state != BREAKER_CLOSED);
+    const char *held = agent_held_by(a, stored, now);
     json_string(b, held ? slice_of(held) : SLICE_NONE);
     render_limits(b, a);
     json_key(b, "breaker");

@@ -133,9 +133,7 @@ static void render_figures(struct buf *b, struct slice name, const struct agent 
 
     for (size_t i = 0; a && (in = map_next(&a->instances, &i));)
         open += in->open;
-    const char *held = a ? agent_held_by(a, now) : NULL;
-    if (!held && stored && !(a && dispatch_is_connected(a, now)))
-        held = "no-instance"; /* what waits for it is in the store alone */
+    const char *held = a ? agent_held_by(a, stored || a->stored, now) : stored ? "no-instance" : NULL;
     json_open(b, '{');
     json_key(b, "agent");
     json_string(b, name);

@@ -280,7 +280,7 @@ static void what_is_at_work_is_spared(void **state)
     wait_for_state(&node, "busy", "processed");
 }
 
-/* A step goes elsewhere; the token by which it can be ended, to be freed. */
+/* Given away, to be answered by whoever has the token, which is returned. */
 static char *goes_elsewhere(const struct node *n)
 {
     REPLY r = {0};
@@ -326,6 +326,89 @@ static void what_goes_elsewhere_went_well(void **state)
     wait_for_breaker(&node, "closed");
     succeeds_once(&node); /* the other two go out */
     succeeds_once(&node);
+}
+
+static void comes_from_elsewhere(const struct node *n, char *token)
+{
+    REPLY r = {0};
+    char path[256];
+
+    (void)snprintf(path, sizeof path, "/v1/attempts/%s", token);
+    free(token);
+    post(n, &r, path, "{\"output\": 1}");
+    EXPECT_TEXT(&r, "status", "accepted");
+}
+
+/* A trial that goes elsewhere was answered: its result may take days. */
+static void what_goes_elsewhere_closes_it(void **state)
+{
+    char *token = NULL;
+    (void)state;
+
+    rule_is(&node, "200ms");
+    for (char id[] = "els-0"; id[4] < '4'; id[4]++)
+        submit(&node, "pay", id);
+    for (int i = 0; i < 3; i++)
+        fails_once(&node);
+    wait_for_breaker(&node, "half-open");
+    token = goes_elsewhere(&node);
+    wait_for_breaker(&node, "closed");
+    for (int i = 0; i < 3; i++)
+        succeeds_once(&node);
+    comes_from_elsewhere(&node, token);
+    for (char id[] = "els-0"; id[4] < '4'; id[4]++)
+        wait_for_state(&node, id, "processed");
+}
+
+/* What somebody else ends takes as long as it takes. */
+static void what_ends_elsewhere_is_not_slow(void **state)
+{
+    char *tokens[3];
+    REPLY r = {0};
+    (void)state;
+
+    put(&node, &r, "/v1/agents/bank",
+        "{\"breaker\": {\"calls\": 3, \"slow\": \"1ms\", \"slow_calls\": 1}}");
+    EXPECT(&r, 200);
+    by_hand(&node, "closed");
+    for (char id[] = "far-0"; id[4] < '3'; id[4]++)
+        submit(&node, "pay", id);
+    for (size_t i = 0; i < COUNT_OF(tokens); i++)
+        tokens[i] = goes_elsewhere(&node);
+    sleep_ms(5);
+    for (size_t i = 0; i < COUNT_OF(tokens); i++)
+        comes_from_elsewhere(&node, tokens[i]);
+    for (char id[] = "far-0"; id[4] < '3'; id[4]++)
+        wait_for_state(&node, id, "processed");
+    wait_for_breaker(&node, "closed");
+}
+
+/* Trials at which the service hangs keep nobody waiting until they are given up. */
+static void trials_that_hang_let_others_try(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    rule_is(&node, "200ms");
+    for (char id[] = "hng-0"; id[4] < '4'; id[4]++)
+        submit(&node, "pay", id);
+    for (int i = 0; i < 3; i++)
+        fails_once(&node);
+    fetch(&node, &r, "bank", "b-1"); /* and is not answered, for ten minutes if need be */
+    char *hangs = token_in(&r, 0);
+    reply_fini(&r);
+    post(&node, &r, "/v1/agents/bank/work",
+         "{\"instance\": \"b-1\", \"max\": 1, \"wait\": \"1m\", \"holding\": [\"%s\"]}", hangs);
+    char *token = token_in(&r, 0);
+    hand_in(&node, "bank", "b-1", token, "\"output\": 1", "accepted");
+    free(token);
+    wait_for_breaker(&node, "closed");
+    hand_in(&node, "bank", "b-1", hangs, "\"output\": 1", "accepted");
+    free(hangs);
+    for (int i = 0; i < 2; i++)
+        succeeds_once(&node);
+    for (char id[] = "hng-0"; id[4] < '4'; id[4]++)
+        wait_for_state(&node, id, "processed");
 }
 
 static void by_hand_it_stays_through_restarts(void **state)
@@ -406,6 +489,51 @@ static void two_nodes_follow_each_other(void **state)
         wait_for_state(&nodes[0], id, "processed");
 }
 
+static void held_by_breaker(const struct node *n, const char *path)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+
+    for (;;) {
+        REPLY r = {0};
+        get(n, &r, "%s", path);
+        EXPECT(&r, 200);
+        for (int i = 0;; i++) {
+            char name[48];
+            (void)snprintf(name, sizeof name, "agents.%d.agent", i);
+            if (!at(&r, name))
+                break;
+            if (strcmp(text_at(&r, name), "bank") != 0)
+                continue;
+            (void)snprintf(name, sizeof name, "agents.%d.waiting_steps", i);
+            bool none = int_at(&r, name) == 0;
+            (void)snprintf(name, sizeof name, "agents.%d.held_by", i);
+            EXPECT_TEXT(&r, name, "breaker");
+            if (none)
+                return;
+        }
+        CHECK(steady_ms() < until, "they stay in memory: %.*s", SLICE_ARG(r.body));
+        sleep_ms(50);
+    }
+}
+
+/* What is in the way is told of tasks, too, that wait in the store and nowhere else. */
+static void what_waits_in_the_store_is_held_as_well(void **state)
+{
+    (void)state;
+    by_hand(&node, "open");
+    submit(&node, "pay", "far");
+    held_by_breaker(&node, "/v1/agents");
+    held_by_breaker(&node, "/v1/stats");
+    node_kill(&node);
+    node_start(&node, FLAGS("--drain", "1s"));
+    gives_nothing(&node);
+    held_by_breaker(&node, "/v1/agents");
+    held_by_breaker(&node, "/v1/stats");
+    by_hand(&node, "closed");
+    succeeds_once(&node);
+    wait_for_state(&node, "far", "processed");
+}
+
 static void a_hand_on_one_node_holds_all(void **state)
 {
     (void)state;
@@ -430,7 +558,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(trials_close_it_or_do_not),
         cmocka_unit_test(what_is_at_work_is_spared),
         cmocka_unit_test(what_goes_elsewhere_went_well),
+        cmocka_unit_test(what_goes_elsewhere_closes_it),
+        cmocka_unit_test(what_ends_elsewhere_is_not_slow),
+        cmocka_unit_test(trials_that_hang_let_others_try),
         cmocka_unit_test(by_hand_it_stays_through_restarts),
+        cmocka_unit_test(what_waits_in_the_store_is_held_as_well),
     };
     const struct CMUnitTest together[] = {
         cmocka_unit_test(two_nodes_follow_each_other),

@@ -6,6 +6,7 @@
 #include "kit.h"
 
 static struct node node;
+static struct node nodes[2];
 
 #define SERVER FLAGS("--log", "error", "--scan-every", "100ms", "--grace", "200ms")
 
@@ -276,6 +277,77 @@ static void who_fails_gets_nothing_until_a_trial_succeeds(void **state)
     CHECK(strcmp(health, "good") == 0, "after a trial that succeeded it is %s", health);
 }
 
+/* ---- several nodes ---- */
+
+static int start_two(void **state)
+{
+    (void)state;
+    nodes_init(nodes, 2);
+    node_start(&nodes[0], SERVER);
+    (void)define(
+        &nodes[0], "press",
+        "\"steps\": [{\"name\": \"s\", \"agent\": \"mint\", \"action\": \"press\", "
+        "\"undo\": \"none\", \"complete_by\": \"1h\"}, {\"name\": \"t\", \"agent\": \"twin\", "
+        "\"action\": \"press\", \"undo\": \"none\", \"after\": []}]");
+    node_start(&nodes[1], SERVER);
+    memcpy(nodes[1].token, nodes[0].token, sizeof nodes[0].token);
+    return 0;
+}
+
+static int end_two(void **state)
+{
+    (void)state;
+    node_fini(&nodes[0]);
+    node_fini(&nodes[1]);
+    return 0;
+}
+
+/* A call of an instance that has nothing in work. True: it was given something. */
+static bool gets_work(const struct node *n, struct reply *ret)
+{
+    post(n, ret, "/v1/agents/mint/work",
+         "{\"instance\": \"m-1\", \"max\": 1, \"wait\": \"300ms\", \"holding\": []}");
+    EXPECT(ret, 200);
+    return at(ret, "requests.0");
+}
+
+/* Of a task with two steps at work, one of which has a limit, one ends at the other node: that it
+ * is the other's from then on is seen here when somebody asks again. */
+static void what_ended_at_another_node_counts_no_more(void **state)
+{
+    int64_t give_up = steady_ms() + PATIENCE_MS;
+    const struct node *here = &nodes[0];
+    const struct node *there = &nodes[1];
+    REPLY r = {0};
+    REPLY t = {0};
+    (void)state;
+
+    put(here, &r, "/v1/agents/mint", "{\"limits\": {\"concurrency\": 2}}"); /* one each */
+    EXPECT(&r, 200);
+    for (bool knows = false; !knows; sleep_ms(20)) {
+        REPLY a = {0};
+        get(here, &a, "/v1/agents/mint");
+        EXPECT(&a, 200);
+        knows = int_at(&a, "limits.part") == 1;
+        CHECK(steady_ms() < give_up, "it does not know of the other node");
+    }
+    submit(here, "press", "press-0");
+    for (reply_fini(&r); !gets_work(here, &r); reply_fini(&r))
+        CHECK(steady_ms() < give_up, "it has a part of the limit");
+    char *limited = token_in(&r, 0);
+    fetch(here, &t, "twin", "t-1");
+    char *twin = token_in(&t, 0);
+    hand_in(there, "twin", "t-1", twin, "\"output\": 1", "accepted");
+    hand_in(here, "twin", "t-1", twin, "\"output\": 1", "repeated");
+    hand_in(there, "mint", "m-1", limited, "\"output\": 1", "accepted");
+    wait_for_state(there, "press-0", "processed");
+    submit(here, "press", "press-1");
+    for (reply_fini(&r); !gets_work(here, &r); reply_fini(&r))
+        CHECK(steady_ms() < give_up, "it counts what is over: %.*s", SLICE_ARG(r.body));
+    free(limited);
+    free(twin);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -285,5 +357,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(who_fails_gets_nothing_until_a_trial_succeeds),
     };
     kit_program(argc, argv);
-    return cmocka_run_group_tests(tests, start, node_end);
+    const struct CMUnitTest together[] = {
+        cmocka_unit_test(what_ended_at_another_node_counts_no_more),
+    };
+    return cmocka_run_group_tests_name("limits", tests, start, node_end)
+           + cmocka_run_group_tests_name("limits of two nodes", together, start_two, end_two);
 }
