@@ -260,8 +260,8 @@ void readyz_get(struct server *sv, struct http_request *r);
 void agents_get(struct server *sv, struct http_request *r);
 /* The members of an agent, as lists show it. */
 void render_agent(struct buf *b, const struct agent *a, int64_t now);
-/* Why the steps that wait for it do: a word of the API. NULL: nothing holds them, or there are none.
- * `stored`: some wait in the store. */
+/* Why the steps that wait for it do: a word of the API. NULL: nothing holds them, or there are
+ * none. `stored`: some wait in the store. */
 const char *agent_held_by(const struct agent *a, bool stored, int64_t now);
 void stats_get(struct server *sv, struct http_request *r);
 void metrics_get(struct server *sv, struct http_request *r);
