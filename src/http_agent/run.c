@@ -106,8 +106,7 @@ static void reload(struct http_agent *h)
         log_faults(&faults, false);
         return;
     }
-    secrets_free(h->secrets);
-    h->secrets = fresh;
+    secrets_replace(&h->secrets, fresh);
     log_line(LOG_INFO, "event=secrets_loaded");
 }
 

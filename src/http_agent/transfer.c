@@ -1,5 +1,7 @@
 #include "http_agent/transfer.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +44,9 @@ static size_t on_body(char *ptr, size_t size, size_t count, void *arg)
 /* Here, and not where a name is resolved, it is seen where a connection leads. */
 static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *to)
 {
+    /* A peer that has gone without a word takes the requests of a shared connection with it, one
+     * after another: what was sent has to be acknowledged by its machine within this. */
+    static const unsigned silent_ms = 20000;
     struct transfer *t = arg;
     (void)purpose;
 
@@ -49,7 +54,11 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
         address_write(&to->addr, t->forbidden, sizeof t->forbidden);
         return CURL_SOCKET_BAD;
     }
-    return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+    t->was_tried = true;
+    int fd = socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+    if (fd >= 0) /* or it hangs as long as the kernel likes */
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof silent_ms);
+    return fd;
 }
 
 /* ---- making one ---- */
@@ -151,6 +160,7 @@ void transfer_clear(struct transfer *t)
     t->lines = NULL;
     t->head_lines = 0;
     t->is_head_whole = t->is_head_too_large = t->is_body_too_large = false;
+    t->was_tried = false;
     t->forbidden[0] = t->why[0] = 0;
 }
 
@@ -292,7 +302,7 @@ static void tell_fault(struct transfer *t, CURLcode code, struct outcome *o, str
     if ((code == CURLE_OUT_OF_MEMORY || (int)code == 100 /* CURLE_TOO_LARGE */) && o->was_sent
         && !t->is_head_whole)
         t->is_head_too_large = true;
-    if (t->forbidden[0] && !o->was_sent) {
+    if (t->forbidden[0] && !t->was_tried && !o->was_sent) {
         o->code = "forbidden_address";
         o->may_try_again = false;
         buf_fmt(story,

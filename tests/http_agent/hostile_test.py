@@ -312,6 +312,7 @@ class Hostile(unittest.TestCase):
             "again": plain | {"url": url, "retry": {"attempts": 3, "wait": "10ms"}},
             "guided": plain | {"url": url, "redirects": 5},
             "gone": plain | {"url": f"http://127.0.0.1:{cls.gone}", "retry": {"attempts": 2, "wait": "10ms"}},
+            "half": plain | {"url": f"http://localhost:{cls.gone}"},  # ::1 is not allowed, and 127.0.0.1 refuses
             "unknown": plain | {"url": "http://no-such-host.invalid"},
             "keyed": plain | {"url": url, "query": {"key": "${ secret.key }"}},
             "mutual": plain | {"url": f"https://127.0.0.1:{cls.mutual.port}",
@@ -389,6 +390,7 @@ class Hostile(unittest.TestCase):
     def test_nobody_there(self):
         attempt = self.check_error(self.submit("gone", "good"), "unreachable", "none", "refused")
         self.assertIn(f"127.0.0.1:{self.gone}", attempt["error"]["message"])
+        self.check_error(self.submit("half", "good"), "unreachable", "none", "refused")
         self.check_error(self.submit("unknown", "good"), "unreachable", "none", "resolve")
 
     def test_lists_of_the_step_decide(self):
