@@ -4,8 +4,10 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/when.h"
+#include "http_agent/watchdog.h"
 #include "libintact/wire.h"
 
 enum { KEPT_BUFFER_MAX = 64 << 10 /* bytes that a transfer at rest keeps */ };
@@ -58,7 +60,15 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
     int fd = socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
     if (fd >= 0) /* or it hangs as long as the kernel likes */
         (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof silent_ms);
+    watchdog_opened(fd, t->service);
     return fd;
+}
+
+static int on_close(void *arg, curl_socket_t fd)
+{
+    (void)arg;
+    watchdog_closes(fd);
+    return close(fd);
 }
 
 /* ---- making one ---- */
@@ -91,6 +101,7 @@ static bool set_always(struct transfer *t)
     ok &= curl_easy_setopt(easy, CURLOPT_WRITEDATA, (void *)t) == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open) == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, (void *)t) == CURLE_OK;
+    ok &= curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close) == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L) == CURLE_OK;
@@ -318,6 +329,9 @@ static void tell_fault(struct transfer *t, CURLcode code, struct outcome *o, str
         else
             buf_fmt(story, "the headers of the answer are longer than %d KiB, or more than %d",
                     HEAD_MAX >> 10, HEAD_LINES_MAX);
+    } else if (watchdog_bit()) {
+        o->code = o->was_sent ? "bad_answer" : "unreachable";
+        buf_str(story, "it sent without end what is no answer, and its connections were broken");
     } else if (is_of_tls(code)) {
         o->code = "tls";
         buf_str(story, "no secure connection: ");
