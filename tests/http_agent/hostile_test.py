@@ -329,6 +329,7 @@ class Hostile(unittest.TestCase):
                                 {"http_proxy": "http://127.0.0.1:1", "https_proxy": "http://127.0.0.1:1", "ALL_PROXY": "http://127.0.0.1:1"})
         cls.server.start()
         for name in services:
+            cls.server.call("PUT", f"/v1/agents/{name}", {"breaker": {"enabled": False}})  # they shall misbehave all the time
             cls.server.put(workflow(name, name))
         cls.server.put(workflow("careful", "plain", permanent=[404], completed=[500], output="{s: .status, t: .headers[\"content-type\"]}"))
         cls.server.put(workflow("queried", "keyed", query={"q": "${ .input.q }"}, headers={"X-A": "${ .input.a }"}))
