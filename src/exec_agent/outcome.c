@@ -191,6 +191,11 @@ static void complete(struct command *c)
         intact_answer(c->request, text.ptr);
         return;
     }
+    if (out.len > 0 && memchr(out.ptr, 0, out.len)) { /* what stands behind it would be lost */
+        intact_answer_error(c->request, "output_not_json", "the command's output has a NUL in it",
+                            INTACT_PERMANENT | INTACT_EFFECT_UNKNOWN);
+        return;
+    }
     size_t blank = strspn(out.ptr, " \t\r\n");
     intact_answer(c->request, blank == out.len ? NULL : out.ptr);
 }

@@ -203,12 +203,13 @@ class ExecTest(unittest.TestCase):
             f.write("pass word\n")
         # Text with NULs is what no JSON of ours may have: an error that says so.
         self.start({"nul": {"command": ["env", "-0"], "output": "text"},
+                    "behind": shell("printf '{}\\0 and more'"),
                     "latin": shell("printf '\\344'") | {"output": "text"},
                     "pry": shell("for p in $PPID $(cut -d ' ' -f 4 /proc/$PPID/stat); do tr '\\0' '\\n' < /proc/$p/environ; done") | {"output": "text"},
                     "env": {"command": ["env"], "output": "text", "environment": {"OWN": "1 2"}}},
                    env={"TAKEN": "yes", "LEFT": "no", "INTACT_TOKEN": "hidden-0815"},
                    environment={"OWN": "0", "KEY": {"file": secret}, "TAKEN": {"from": "TAKEN"}, "NONE": {"from": "NONE"}})
-        for action in ("nul", "latin"):
+        for action in ("nul", "behind", "latin"):
             step = self.server.wait(self.submit(action, on_failure="hold"), "error")["steps"][0]
             self.assertEqual(step["error"]["code"], "output_not_json")
         if os.geteuid() == 0:  # others are not let in at all
