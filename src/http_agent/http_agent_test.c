@@ -529,12 +529,11 @@ static void secrets_are_filled_in_and_hidden(void **state)
     buf_str(&b, "|pass\\\"word|pass\"wor");
     secrets_hide(s, &b);
     CHECK(slice_is(buf_view(&b), "a *** ***b $ ${ x|***|pass\"wor"), "%s", b.ptr);
-    for (size_t i = 0; i < COUNT_OF(escaped); i++) {
+    for (size_t i = 0; i < COUNT_OF(escaped); i += 2) {
         buf_clear(&b);
         buf_str(&b, escaped[i]);
         secrets_hide(s, &b);
         CHECK(slice_is(buf_view(&b), escaped[i + 1]), "%s: %s", escaped[i], b.ptr);
-        i++;
     }
     setenv("HTTP_AGENT_TEST", "another", 1);
     for (int turn = 0; turn < 2; turn++) { /* the last one is not forgotten at once */
