@@ -330,15 +330,17 @@ int64_t command_wake_at(const struct command *c)
 }
 
 /* Bounded: nobody writes any more, and a pipe holds little. */
-void command_drain(struct command *c)
+bool command_drain(struct command *c)
 {
+    int status = 0;
     static const enum keeper_end ends[] = {KEEPER_OUT, KEEPER_ERR, KEEPER_PROGRESS};
 
     for (size_t i = 0; i < COUNT_OF(ends); i++)
         for (int turn = 0; turn < 64 && c->pipes[ends[i]].fd >= 0; turn++)
             read_some(&c->pipes[ends[i]]);
-    (void)waitpid(c->keeper, NULL, 0); /* it has closed all: it is about to end, or has */
+    (void)waitpid(c->keeper, &status, 0); /* it has closed all: it is about to end, or has */
     c->keeper = 0;
+    return WIFEXITED(status);
 }
 
 void command_free(struct command *c)

@@ -79,7 +79,9 @@ void command_kill(struct command *c);
 void command_tick(struct command *c, int64_t now);
 int64_t command_wake_at(const struct command *c);
 
-void command_drain(struct command *c); /* it is over: what is still in its pipes */
-void command_free(struct command *c);  /* it is over, and its request answered */
+/* It is over: what is still in its pipes. False: somebody killed its keeper, which may have left
+ * something behind. */
+bool command_drain(struct command *c) MUST_USE;
+void command_free(struct command *c); /* it is over, and its request answered */
 
 #endif

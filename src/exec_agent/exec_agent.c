@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -86,10 +87,9 @@ static void end_command(struct host *h, struct command *c)
     char code[64];
     char task[160];
 
-    h->has_lost |= c->report.what == 0;
     (void)strncat(memset(task, 0, sizeof task), intact_request_task(c->request), sizeof task - 1);
     unsigned attempt = intact_request_attempt(c->request);
-    command_drain(c);
+    h->has_lost |= !command_drain(c) || c->report.what == 0;
     link_remove(&c->link);
     outcome_answer(c, code);
     if (code[0])
@@ -170,6 +170,17 @@ static void *grown(size_t count, size_t size)
     if (!all)
         out_of_memory(count * size);
     return all;
+}
+
+/* Commands of our own user could read it in /proc of their keeper, which is a copy of us. */
+static void forget_token(void)
+{
+    char *token = getenv("INTACT_TOKEN");
+
+    if (token)
+        explicit_bzero(token, strlen(token));
+    (void)unsetenv("INTACT_TOKEN");  /* it has a good name */
+    (void)prctl(PR_SET_DUMPABLE, 0); /* neither memory nor a core file */
 }
 
 static bool open_host(struct host *h, const struct exec_settings *s)
@@ -288,6 +299,7 @@ enum intact_agent_result exec_agent_run(const struct exec_config *config,
 
     prepare_process(&h);
     if (open_host(&h, settings)) {
+        forget_token();
         while (drive(&h) || !list_empty(&h.commands)) {
             serve_pipes(&h, timeout_ms(&h));
             hear_signals(&h);

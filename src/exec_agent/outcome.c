@@ -113,11 +113,17 @@ static void listen_to(const struct command *c, struct verdict *v)
     struct slice effect = json_get_text(e, "effect");
     struct slice resume = json_get_raw(e, "resume");
     bool is_retryable = json_get_bool(e, "retryable", v->flags & INTACT_RETRYABLE);
-    if (code.len > 0)
-        (void)snprintf(v->code, sizeof v->code, "%.*s", SLICE_ARG(slice_cut(code, CODE_MAX - 1)));
+    if (code.len > 0) {
+        CLEANUP(buf_fini) struct buf clean = {0};
+        surroundings_clean(c, code, &clean);
+        (void)snprintf(v->code, sizeof v->code, "%.*s",
+                       SLICE_ARG(slice_cut(buf_view(&clean), CODE_MAX - 1)));
+    }
     if (message.len > 0) {
+        CLEANUP(buf_fini) struct buf clean = {0};
+        surroundings_clean(c, message, &clean); /* first: half a secret is not found */
         buf_clear(&v->message);
-        surroundings_clean(c, slice_cut(message, MESSAGE_MAX), &v->message);
+        buf_slice(&v->message, slice_cut(buf_view(&clean), MESSAGE_MAX));
     }
     if (json_get(e, "retryable")) /* then the effect is as it is for such an error */
         v->flags = is_retryable ? INTACT_RETRYABLE : INTACT_PERMANENT;
@@ -183,6 +189,11 @@ static void complete(struct command *c)
             out.len--;
         json_string(&text, out);
         intact_answer(c->request, text.ptr);
+        return;
+    }
+    if (out.len > 0 && memchr(out.ptr, 0, out.len)) { /* what stands behind it would be lost */
+        intact_answer_error(c->request, "output_not_json", "the command's output has a NUL in it",
+                            INTACT_PERMANENT | INTACT_EFFECT_UNKNOWN);
         return;
     }
     size_t blank = strspn(out.ptr, " \t\r\n");

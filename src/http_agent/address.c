@@ -7,7 +7,8 @@
 
 static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
-/* What is not of the public internet. An address of IPv4 counts as ::ffff:A.B.C.D. */
+/* What is not of the public internet. An address of IPv4 counts as ::ffff:A.B.C.D. Of IPv6, all
+ * that is public lies in 2000::/3. */
 static const char *const closed[] = {
     "0.0.0.0/8",      /* this network */
     "10.0.0.0/8",     /* private */
@@ -22,15 +23,9 @@ static const char *const closed[] = {
     "198.18.0.0/15",                                       /* for measuring */
     "224.0.0.0/4",                                         /* multicast */
     "240.0.0.0/4",                                         /* reserved, and broadcast */
-    "::/96",          /* unspecified, this machine, and IPv4 as it was once written */
-    "64:ff9b:1::/48", /* NAT64 within a site */
-    "100::/64",       /* discarded */
-    "2001::/23",      /* of protocols: Teredo and others */
-    "2001:db8::/32",  /* for documents */
-    "fc00::/7",       /* private */
-    "fe80::/10",      /* link-local */
-    "fec0::/10",      /* private, once */
-    "ff00::/8",       /* multicast */
+    "2001::/23",                                           /* of protocols: Teredo and others */
+    "2001:db8::/32",                                       /* for documents, as the next one */
+    "3fff::/20",
 };
 
 bool network_parse(struct slice text, struct network *ret)
@@ -82,6 +77,8 @@ static bool is_in(const struct network *n, const unsigned char address[16])
 
 static bool is_closed(const unsigned char address[16])
 {
+    if (memcmp(address, mapped, sizeof mapped) != 0 && address[0] >> 5 != 1)
+        return true;
     for (size_t i = 0; i < COUNT_OF(closed); i++) {
         struct network n;
         bool ok = network_parse(slice_of(closed[i]), &n);

@@ -67,6 +67,12 @@ static void closed_networks_stay_closed(void **state)
                                          "febf::1",
                                          "fec0::1",
                                          "ff02::1",
+                                         "::ffff:0:7f00:1",
+                                         "64:ff9b:0:1::1",
+                                         "100:0:0:1::1",
+                                         "3fff::1",
+                                         "4000::1",
+                                         "5f00::1",
                                          "100::1"};
     static const char *const open[] = {"1.1.1.1",         "8.8.8.8",          "9.255.255.255",
                                        "11.0.0.0",        "172.15.255.255",   "172.32.0.0",
@@ -455,11 +461,60 @@ static void every_mistake_in_one_go(void **state)
 
 /* ---- secrets ---- */
 
+/* As PHP writes it, and as Python does. */
+static void secrets_of_any_text_are_hidden_in_much_of_it(void **state)
+{
+    enum { TIMES = 1 << 20 };
+    CLEANUP(buf_fini) struct buf faults = {0};
+    CLEANUP(buf_fini) struct buf b = {0};
+    static struct mistakes m;
+    (void)state;
+
+    setenv("HTTP_AGENT_TEST", "a/\xc3\xbc\xf0\x9f\x98\x80\\", 1);
+    struct http_config *c = config_of("{\"intact_http\": 1, \"secrets\": {\"k\": {\"env\": "
+                                      "\"HTTP_AGENT_TEST\"}}, \"services\": {\"a\": {\"url\": "
+                                      "\"https://x.org\"}}}",
+                                      &m);
+    struct secrets *s = secrets_load(c, &faults);
+    CHECK(s, "%s", faults.ptr);
+    buf_str(&b,
+            "a\\/\\u00fc\\ud83d\\uDE00\\\\|a%2F%c3%bc%F0%9f%98%80%5c|a/\xc3\xbc\xf0\x9f\x98\x80\\");
+    secrets_hide(s, &b);
+    CHECK(slice_is(buf_view(&b), "***|***|***"), "%s", b.ptr);
+    /* A service that sends nothing but that holds up nobody: it takes a moment, not hours. */
+    buf_clear(&b);
+    for (int i = 0; i < TIMES; i++)
+        buf_str(&b, "a/\xc3\xbc\xf0\x9f\x98\x80\\%%%");
+    secrets_hide(s, &b);
+    CHECK(b.len == (size_t)TIMES * 6, "%zu", b.len);
+    secrets_free(s);
+    unsetenv("HTTP_AGENT_TEST");
+    http_config_free(c);
+}
+
 static void secrets_are_filled_in_and_hidden(void **state)
 {
     CLEANUP(buf_fini) struct buf faults = {0};
     CLEANUP(buf_fini) struct buf b = {0};
     static struct mistakes m;
+    static const char *const escaped[] = {"pass%22word",
+                                          "***",
+                                          "a=%70ass%22wor%64&b",
+                                          "a=***&b",
+                                          "\\u0070ass\\u0022word\\n",
+                                          "***\\n",
+                                          "pass%2",
+                                          "pass%2",
+                                          "\\pass\\",
+                                          "\\pass\\",
+                                          "pass%22%22word%",
+                                          "pass%22%22word%",
+                                          "passpass\"word\\\\",
+                                          "pass***\\\\",
+                                          "%%pass\"wordpass\"word",
+                                          "%%******",
+                                          "pass\\u00",
+                                          "pass\\u00"};
     (void)state;
 
     setenv("HTTP_AGENT_TEST", "pass\"word", 1);
@@ -474,6 +529,22 @@ static void secrets_are_filled_in_and_hidden(void **state)
     buf_str(&b, "|pass\\\"word|pass\"wor");
     secrets_hide(s, &b);
     CHECK(slice_is(buf_view(&b), "a *** ***b $ ${ x|***|pass\"wor"), "%s", b.ptr);
+    for (size_t i = 0; i < COUNT_OF(escaped); i += 2) {
+        buf_clear(&b);
+        buf_str(&b, escaped[i]);
+        secrets_hide(s, &b);
+        CHECK(slice_is(buf_view(&b), escaped[i + 1]), "%s: %s", escaped[i], b.ptr);
+    }
+    setenv("HTTP_AGENT_TEST", "another", 1);
+    for (int turn = 0; turn < 2; turn++) { /* the last one is not forgotten at once */
+        struct secrets *fresh = secrets_load(c, &faults);
+        CHECK(fresh, "%s", faults.ptr);
+        secrets_replace(&s, fresh);
+        buf_clear(&b);
+        buf_str(&b, "pass\"word another");
+        secrets_hide(s, &b);
+        CHECK(slice_is(buf_view(&b), turn == 0 ? "*** ***" : "pass\"word ***"), "%s", b.ptr);
+    }
     secrets_free(s);
     setenv("HTTP_AGENT_TEST", "two\nlines", 1);
     CHECK(!secrets_load(c, &faults) && strstr(faults.ptr, "one line"), "%s", faults.ptr);
@@ -497,6 +568,7 @@ int main(void)
         cmocka_unit_test(a_whole_configuration),
         cmocka_unit_test(every_mistake_in_one_go),
         cmocka_unit_test(secrets_are_filled_in_and_hidden),
+        cmocka_unit_test(secrets_of_any_text_are_hidden_in_much_of_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

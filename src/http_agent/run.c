@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "http_agent/inside.h"
 #include "http_agent/service.h"
+#include "http_agent/watchdog.h"
 #include "libintact/agent.h"
 #include "libintact/wire.h"
 
@@ -72,7 +73,7 @@ static bool take_signals(bool is_inside)
             mine.sa_handler = SIG_IGN; /* the server says when, which may be sent the same */
         (void)sigaction(numbers[i], &mine, NULL);
     }
-    return signals.fd >= 0;
+    return signals.fd >= 0 && watchdog_start();
 }
 
 static void take_files(void)
@@ -106,8 +107,7 @@ static void reload(struct http_agent *h)
         log_faults(&faults, false);
         return;
     }
-    secrets_free(h->secrets);
-    h->secrets = fresh;
+    secrets_replace(&h->secrets, fresh);
     log_line(LOG_INFO, "event=secrets_loaded");
 }
 

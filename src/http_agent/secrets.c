@@ -13,11 +13,10 @@ struct value {
     struct slice name; /* of the configuration */
     char *text;
     size_t len;
-    char *quoted; /* the same inside a JSON text, if that differs; NULL: it does not */
-    size_t quoted_len;
 };
 
 struct secrets {
+    struct secrets *before; /* those that requests under way may have been sent with */
     size_t count;
     struct value values[];
 };
@@ -31,11 +30,20 @@ static void wipe(char *text, size_t len)
 
 void secrets_free(struct secrets *s)
 {
-    for (size_t i = 0; s && i < s->count; i++) {
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->count; i++)
         wipe(s->values[i].text, s->values[i].len);
-        wipe(s->values[i].quoted, s->values[i].quoted_len);
-    }
+    secrets_free(s->before);
     free(s);
+}
+
+void secrets_replace(struct secrets **s, struct secrets *fresh)
+{
+    secrets_free((*s)->before);
+    (*s)->before = NULL;
+    fresh->before = *s;
+    *s = fresh;
 }
 
 /* NULL, or why it cannot be read. */
@@ -66,21 +74,11 @@ static const char *value_fault(struct slice text)
 
 static void keep(struct value *v, struct slice text)
 {
-    CLEANUP(buf_fini) struct buf quoted = {0};
-
     v->len = text.len;
     v->text = malloc(text.len + 1);
     ASSERT(v->text);
     memcpy(v->text, text.ptr, text.len);
     v->text[text.len] = 0;
-    json_string(&quoted, text);
-    if (quoted.len == text.len + 2)
-        return;
-    v->quoted_len = quoted.len - 2;
-    v->quoted = malloc(quoted.len);
-    ASSERT(v->quoted);
-    memcpy(v->quoted, quoted.ptr + 1, v->quoted_len);
-    explicit_bzero(quoted.ptr, quoted.len);
 }
 
 static const char *load(struct value *v, const struct secret *s)
@@ -153,30 +151,156 @@ void secrets_fill(const struct secrets *s, struct slice value, struct buf *b)
     }
 }
 
-static void hide_one(struct buf *text, const char *secret, size_t len)
-{
-    static const char stars[] = "***";
-    size_t from = 0;
+/* ---- what comes back ---- */
 
-    if (!secret || len < HIDE_MIN)
-        return;
-    while (text->len - from >= len) {
-        char *at = memmem(text->ptr + from, text->len - from, secret, len);
-        if (!at)
-            return;
-        from = (size_t)(at - text->ptr);
-        memcpy(at, stars, 3);
-        memmove(at + 3, at + len, text->len - from - len);
-        text->len -= len - 3;
-        text->ptr[text->len] = 0;
-        from += 3;
+/* Two hexadecimal digits, or four; -1: they are none. */
+static int hex_of(struct slice text, size_t digits)
+{
+    int value = 0;
+
+    if (text.len < digits)
+        return -1;
+    for (size_t i = 0; i < digits; i++) {
+        char c = text.ptr[i];
+        int lower = c | 0x20;
+        if (c >= '0' && c <= '9')
+            value = value * 16 + (c - '0');
+        else if (lower >= 'a' && lower <= 'f')
+            value = value * 16 + (lower - 'a' + 10);
+        else
+            return -1;
     }
+    return value;
+}
+
+static size_t write_utf8(unsigned long c, char ret[4])
+{
+    static const unsigned char first[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    size_t len = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+    for (size_t i = len - 1; i > 0; i--, c >>= 6)
+        ret[i] = (char)(0x80 | (c & 0x3f));
+    ret[0] = (char)(first[len] | c);
+    return len;
+}
+
+/* Bytes of one escape of JSON or of a URL; 0: there is none. What it stands for is in *ret. */
+static size_t unescape(struct slice text, char ret[4], size_t *ret_len)
+{
+    struct slice rest = {text.ptr + 2, text.len - 2};
+    const char *names = "\"\\/bfnrt";
+    const char *means = "\"\\/\b\f\n\r\t";
+
+    if (text.len < 2)
+        return 0;
+    *ret_len = 1;
+    if (text.ptr[0] == '%') {
+        int byte = hex_of((struct slice){text.ptr + 1, text.len - 1}, 2);
+        ret[0] = (char)byte;
+        return byte < 0 ? 0 : 3;
+    }
+    const char *name = text.ptr[1] ? strchr(names, text.ptr[1]) : NULL;
+    if (text.ptr[0] == '\\' && name) {
+        ret[0] = means[name - names];
+        return 2;
+    }
+    long c = text.ptr[0] == '\\' && text.ptr[1] == 'u' ? hex_of(rest, 4) : -1;
+    if (c < 0)
+        return 0;
+    bool is_half =
+        c >= 0xd800 && c < 0xdc00 && rest.len >= 10 && memcmp(rest.ptr + 4, "\\u", 2) == 0;
+    long low = is_half ? hex_of((struct slice){rest.ptr + 6, rest.len - 6}, 4) : -1;
+    if (low >= 0xdc00 && low < 0xe000)
+        c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+    *ret_len = write_utf8((unsigned long)c, ret);
+    return c >= 0x10000 ? 12 : 6;
+}
+
+static bool is_escape(char c)
+{
+    return c == '\\' || c == '%';
+}
+
+/* Bytes of the text that are this secret, however it was escaped; 0: they are not. */
+static size_t match(struct slice text, const struct value *v)
+{
+    size_t at = 0;
+    size_t i = 0;
+
+    while (i < v->len && at < text.len) {
+        char bytes[4];
+        size_t count = 0;
+        size_t size = is_escape(text.ptr[at])
+                          ? unescape((struct slice){text.ptr + at, text.len - at}, bytes, &count)
+                          : 0;
+        if (size > 0 && v->len - i >= count && memcmp(v->text + i, bytes, count) == 0) {
+            at += size;
+            i += count;
+        } else if (text.ptr[at] == v->text[i]) {
+            at++;
+            i++;
+        } else {
+            return 0;
+        }
+    }
+    return i == v->len ? at : 0;
+}
+
+static size_t match_plain(struct slice text, const struct value *v)
+{
+    return text.len >= v->len && memcmp(text.ptr, v->text, v->len) == 0 ? v->len : 0;
+}
+
+/* Where one may begin. */
+static size_t skip(struct slice text, const struct value *v, bool has_escapes)
+{
+    size_t i = 0;
+
+    if (!has_escapes) {
+        const char *at = memchr(text.ptr, v->text[0], text.len);
+        return at ? (size_t)(at - text.ptr) : text.len;
+    }
+    while (i < text.len && text.ptr[i] != v->text[0] && !is_escape(text.ptr[i]))
+        i++;
+    return i;
+}
+
+static void hide_one(struct buf *text, const struct value *v, bool has_escapes)
+{
+    size_t to = 0;
+
+    if (v->len < HIDE_MIN)
+        return;
+    for (size_t from = 0; from < text->len;) {
+        struct slice rest = {text->ptr + from, text->len - from};
+        size_t plain = skip(rest, v, has_escapes);
+        memmove(text->ptr + to, rest.ptr, plain);
+        from += plain;
+        to += plain;
+        if (from == text->len)
+            break;
+        rest = (struct slice){text->ptr + from, text->len - from};
+        size_t len = match_plain(rest, v);
+        if (len == 0 && has_escapes)
+            len = match(rest, v);
+        if (len > 0)
+            memcpy(text->ptr + to, "***", 3); /* it was not shorter */
+        else
+            text->ptr[to] = *rest.ptr;
+        to += len > 0 ? 3 : 1;
+        from += len > 0 ? len : 1;
+    }
+    text->len = to;
+    if (text->ptr)
+        text->ptr[to] = 0;
 }
 
 void secrets_hide(const struct secrets *s, struct buf *text)
 {
-    for (size_t i = 0; s && i < s->count; i++) {
-        hide_one(text, s->values[i].text, s->values[i].len);
-        hide_one(text, s->values[i].quoted, s->values[i].quoted_len);
-    }
+    bool has_escapes =
+        text->len > 0 && (memchr(text->ptr, '\\', text->len) || memchr(text->ptr, '%', text->len));
+
+    for (; s; s = s->before)
+        for (size_t i = 0; i < s->count; i++)
+            hide_one(text, &s->values[i], has_escapes);
 }

@@ -16,7 +16,12 @@ void secrets_free(struct secrets *s); /* NULL is fine; the values are wiped */
 /* The value of a header or of a query, with its secrets filled in. */
 void secrets_fill(const struct secrets *s, struct slice value, struct buf *b);
 
-/* Puts *** in place of each secret, as it is and as JSON has it. NULL: there are none. */
+/* Those that hold from now on. What they replace is hidden until the next time: answers to what was
+ * sent with it are still to come. */
+void secrets_replace(struct secrets **s, struct secrets *fresh);
+
+/* Puts *** in place of each secret, as it is and as JSON or a URL may have it. NULL: there are
+ * none. */
 void secrets_hide(const struct secrets *s, struct buf *text);
 
 #endif

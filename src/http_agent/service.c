@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "http_agent/job.h"
+#include "http_agent/watchdog.h"
 #include "libintact/wire.h"
 
 enum { LOOK_MS = 200, EXPRESSIONS_MAX = 500 };
@@ -146,6 +147,7 @@ void service_turn(struct service *s)
 {
     if (s->is_over)
         return;
+    watchdog_begin(s->config);
     reactor_turn(&s->reactor);
     do {
         go_on(s, wire_now_ms());
@@ -157,6 +159,7 @@ void service_turn(struct service *s)
         reactor_due(&s->reactor);
         (void)take_answers(s); /* what is left comes with the next turn */
     }
+    watchdog_end();
 }
 
 int64_t service_wake_at(struct service *s)

@@ -1,9 +1,13 @@
 #include "http_agent/transfer.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/when.h"
+#include "http_agent/watchdog.h"
 #include "libintact/wire.h"
 
 enum { KEPT_BUFFER_MAX = 64 << 10 /* bytes that a transfer at rest keeps */ };
@@ -42,6 +46,9 @@ static size_t on_body(char *ptr, size_t size, size_t count, void *arg)
 /* Here, and not where a name is resolved, it is seen where a connection leads. */
 static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *to)
 {
+    /* A peer that has gone without a word takes the requests of a shared connection with it, one
+     * after another: what was sent has to be acknowledged by its machine within this. */
+    static const unsigned silent_ms = 20000;
     struct transfer *t = arg;
     (void)purpose;
 
@@ -49,7 +56,19 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
         address_write(&to->addr, t->forbidden, sizeof t->forbidden);
         return CURL_SOCKET_BAD;
     }
-    return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+    t->was_tried = true;
+    int fd = socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+    if (fd >= 0) /* or it hangs as long as the kernel likes */
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof silent_ms);
+    watchdog_opened(fd, t->service);
+    return fd;
+}
+
+static int on_close(void *arg, curl_socket_t fd)
+{
+    (void)arg;
+    watchdog_closes(fd);
+    return close(fd);
 }
 
 /* ---- making one ---- */
@@ -82,6 +101,7 @@ static bool set_always(struct transfer *t)
     ok &= curl_easy_setopt(easy, CURLOPT_WRITEDATA, (void *)t) == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open) == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, (void *)t) == CURLE_OK;
+    ok &= curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close) == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L) == CURLE_OK;
@@ -151,6 +171,7 @@ void transfer_clear(struct transfer *t)
     t->lines = NULL;
     t->head_lines = 0;
     t->is_head_whole = t->is_head_too_large = t->is_body_too_large = false;
+    t->was_tried = false;
     t->forbidden[0] = t->why[0] = 0;
 }
 
@@ -292,7 +313,7 @@ static void tell_fault(struct transfer *t, CURLcode code, struct outcome *o, str
     if ((code == CURLE_OUT_OF_MEMORY || (int)code == 100 /* CURLE_TOO_LARGE */) && o->was_sent
         && !t->is_head_whole)
         t->is_head_too_large = true;
-    if (t->forbidden[0] && !o->was_sent) {
+    if (t->forbidden[0] && !t->was_tried && !o->was_sent) {
         o->code = "forbidden_address";
         o->may_try_again = false;
         buf_fmt(story,
@@ -308,6 +329,9 @@ static void tell_fault(struct transfer *t, CURLcode code, struct outcome *o, str
         else
             buf_fmt(story, "the headers of the answer are longer than %d KiB, or more than %d",
                     HEAD_MAX >> 10, HEAD_LINES_MAX);
+    } else if (watchdog_bit()) {
+        o->code = o->was_sent ? "bad_answer" : "unreachable";
+        buf_str(story, "it sent without end what is no answer, and its connections were broken");
     } else if (is_of_tls(code)) {
         o->code = "tls";
         buf_str(story, "no secure connection: ");

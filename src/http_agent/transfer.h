@@ -28,6 +28,7 @@ struct transfer {
     bool is_head_whole; /* the empty line behind the last one has come */
     bool is_head_too_large, is_body_too_large;
     char forbidden[64];        /* an address that it must not connect to; "": none */
+    bool was_tried;            /* another one, that it may */
     char why[CURL_ERROR_SIZE]; /* what libcurl says */
     int64_t within_ms;         /* what it was given */
 };

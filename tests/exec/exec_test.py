@@ -203,13 +203,19 @@ class ExecTest(unittest.TestCase):
             f.write("pass word\n")
         # Text with NULs is what no JSON of ours may have: an error that says so.
         self.start({"nul": {"command": ["env", "-0"], "output": "text"},
+                    "behind": shell("printf '{}\\0 and more'"),
                     "latin": shell("printf '\\344'") | {"output": "text"},
+                    "pry": shell("for p in $PPID $(cut -d ' ' -f 4 /proc/$PPID/stat); do tr '\\0' '\\n' < /proc/$p/environ; done") | {"output": "text"},
                     "env": {"command": ["env"], "output": "text", "environment": {"OWN": "1 2"}}},
-                   env={"TAKEN": "yes", "LEFT": "no", "INTACT_TOKEN": "hidden"},
+                   env={"TAKEN": "yes", "LEFT": "no", "INTACT_TOKEN": "hidden-0815"},
                    environment={"OWN": "0", "KEY": {"file": secret}, "TAKEN": {"from": "TAKEN"}, "NONE": {"from": "NONE"}})
-        for action in ("nul", "latin"):
+        for action in ("nul", "behind", "latin"):
             step = self.server.wait(self.submit(action, on_failure="hold"), "error")["steps"][0]
             self.assertEqual(step["error"]["code"], "output_not_json")
+        if os.geteuid() == 0:  # others are not let in at all
+            pried = self.run_one("pry")["output"]
+            self.assertIn("LEFT=no", pried)
+            self.assertNotIn("0815", pried)
         step = self.run_one("env")
         got = dict(line.split("=", 1) for line in step["output"].split("\n"))
         self.assertEqual((got["OWN"], got["KEY"], got["TAKEN"]), ("1 2", "pass word", "yes"))
@@ -265,8 +271,14 @@ print(json.dumps({"fds": sorted(f for f in fds if os.path.exists(f"/proc/self/fd
         secret = self.dir + "/secret"
         with open(secret, "w", encoding="utf-8") as f:
             f.write("first-line-0815\nsecond-line-4711\n")
+        cut = shell("""printf '{"error": {"code": "c-%s", "message": "%490s%s"}}' "${KEY%?????????????????}" x "$KEY" | tr '\\n' ' '; exit 75""")
         self.start({"moan": shell(r"""printf 'dropped %9000s\n' x >&2; printf 'bad\033[31m \200\302\233 key %s\n' "$KEY" >&2
-                                      exit 75""") | {"environment": {"KEY": {"file": secret}}}})
+                                      exit 75""") | {"environment": {"KEY": {"file": secret}}},
+                    "cut": cut | {"environment": {"KEY": {"file": secret}}}})
+        error = self.server.wait(self.submit("cut", on_failure="hold"), "error")["steps"][0]["error"]
+        self.assertEqual(error["code"], "c-" + "*" * 15)
+        self.assertNotIn("first", error["message"])
+        self.assertIn("x***", error["message"])
         message = self.server.wait(self.submit("moan", on_failure="hold"), "error")["steps"][0]["error"]["message"]
         self.assertIn("the command ended with status 75: ...", message)
         self.assertRegex(message, r"bad \[31m \?   key \*{15} \*{16}$")

@@ -312,6 +312,7 @@ class Hostile(unittest.TestCase):
             "again": plain | {"url": url, "retry": {"attempts": 3, "wait": "10ms"}},
             "guided": plain | {"url": url, "redirects": 5},
             "gone": plain | {"url": f"http://127.0.0.1:{cls.gone}", "retry": {"attempts": 2, "wait": "10ms"}},
+            "half": plain | {"url": f"http://localhost:{cls.gone}"},  # ::1 is not allowed, and 127.0.0.1 refuses
             "unknown": plain | {"url": "http://no-such-host.invalid"},
             "keyed": plain | {"url": url, "query": {"key": "${ secret.key }"}},
             "mutual": plain | {"url": f"https://127.0.0.1:{cls.mutual.port}",
@@ -328,6 +329,7 @@ class Hostile(unittest.TestCase):
                                 {"http_proxy": "http://127.0.0.1:1", "https_proxy": "http://127.0.0.1:1", "ALL_PROXY": "http://127.0.0.1:1"})
         cls.server.start()
         for name in services:
+            cls.server.call("PUT", f"/v1/agents/{name}", {"breaker": {"enabled": False}})  # they shall misbehave all the time
             cls.server.put(workflow(name, name))
         cls.server.put(workflow("careful", "plain", permanent=[404], completed=[500], output="{s: .status, t: .headers[\"content-type\"]}"))
         cls.server.put(workflow("queried", "keyed", query={"q": "${ .input.q }"}, headers={"X-A": "${ .input.a }"}))
@@ -389,6 +391,7 @@ class Hostile(unittest.TestCase):
     def test_nobody_there(self):
         attempt = self.check_error(self.submit("gone", "good"), "unreachable", "none", "refused")
         self.assertIn(f"127.0.0.1:{self.gone}", attempt["error"]["message"])
+        self.check_error(self.submit("half", "good"), "unreachable", "none", "refused")
         self.check_error(self.submit("unknown", "good"), "unreachable", "none", "resolve")
 
     def test_lists_of_the_step_decide(self):

@@ -384,6 +384,53 @@ class Inside(unittest.TestCase):
         self.assertIn("forbidden_address", codes)
         server.stop()
 
+    def test_a_flood_of_http2_holds_up_nobody_else(self):
+        """Frames that the library answers by itself, and never an answer: it would be at that for ever."""
+        kit.certificates(self.folder)
+        context = kit.tls_context(self.folder, "good")
+        context.set_alpn_protocols(["h2"])
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listener.close)
+        began = threading.Event()
+
+        def flood():
+            try:
+                connection = context.wrap_socket(listener.accept()[0], server_side=True)
+                connection.recv(65536)
+                connection.sendall(b"\0\0\0\4\0\0\0\0\0")
+                connection.recv(65536)
+                threading.Thread(target=swallow, args=(connection,), daemon=True).start()
+                began.set()
+                while True:
+                    connection.sendall((b"\0\0\x08\6\0\0\0\0\0" + b"x" * 8) * 500)
+            except OSError:
+                pass
+
+        def swallow(connection):
+            try:
+                while connection.recv(65536):
+                    pass
+            except OSError:
+                pass
+
+        threading.Thread(target=flood, daemon=True).start()
+        config = {"intact_http": 1, "private": ["127.0.0.1"], "services": {
+            "flood": {"url": f"https://127.0.0.1:{listener.getsockname()[1]}", "tls": {"ca": f"{self.folder}/ca.pem"}, "retry": {"attempts": 1}},
+            "calm": {"url": f"http://127.0.0.1:{self.service().port}"}}}
+        server = self.server(config, "--open").start()
+        for name in config["services"]:
+            workflow = one_step(name, name)
+            workflow["steps"][0]["complete_by"] = "10m"
+            server.put(workflow)
+        server.submit("flood", "flood", {"case": "good"})
+        self.assertTrue(began.wait(kit.PATIENCE_S))
+        for n in range(3):
+            server.submit("calm", f"calm-{n}", {"case": "good"})
+            self.assertEqual(server.ended(f"calm-{n}")["state"], "processed")
+        error = server.ended("flood")["steps"][0]["attempts"][-1]["error"]
+        self.assertIn(error["code"], ("bad_answer", "timeout"), error)
+        server.stop()
+
     def test_http2(self):
         kit.certificates(self.folder)
         os.mkdir(f"{self.folder}/www")
