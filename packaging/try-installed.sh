@@ -4,6 +4,10 @@
 set -eu
 export DEBIAN_FRONTEND=noninteractive
 passed=0
+# Only these are ended, also if something fails: the processes of the whole machine are in sight.
+server=
+agent=
+trap 'kill $server $agent 2>/dev/null || true' EXIT
 
 ok() {
     passed=$((passed + 1))
@@ -36,8 +40,7 @@ done
 ok "the package has manual pages"
 
 install -d -o intact -g intact -m 0700 /var/lib/intact
-# As the unit does it. Only this one is ended later: the processes of the whole machine are in sight.
-server=
+# As the unit does it.
 serve() {
     setpriv --reuid intact --regid intact --clear-groups --no-new-privs \
         intact serve --data /var/lib/intact >/tmp/ready 2>/tmp/server.log &
@@ -52,6 +55,7 @@ serve() {
 stop_server() {
     kill "$server"
     wait "$server" || fail "the server ends with $?"
+    server=
 }
 serve
 ok "the server runs as that user"
@@ -77,10 +81,11 @@ done
 # shellcheck disable=SC2046 # a list of words
 gcc -Wall -Werror -o /tmp/bank /tmp/barrier/bank.c $(pkg-config --cflags --libs intact-pq libpq) \
     || fail "the barrier's example does not compile"
-/tmp/bank "host=/nowhere" 2>&1 | grep -q "^bank: .*/nowhere" || fail "the barrier's example does not run"
+/tmp/bank "host=/nowhere" 2>&1 | grep -q "^bank: .*nowhere" || fail "the barrier's example does not run"
 ok "an agent with the barrier compiles against libintact-pq, and says that there is no database"
 kill "$agent"
 wait "$agent" || fail "the agent ends with $?"
+agent=
 stop_server
 ok "both end when told to"
 

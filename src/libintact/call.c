@@ -23,18 +23,18 @@ static bool prepare_handle(struct call *c, const char *ca)
     return ok;
 }
 
-bool call_open(struct call *c)
+bool call_make_handle(struct call *c)
 {
     if (c->easy)
         return true;
     c->easy = curl_easy_init();
     if (c->easy && prepare_handle(c, wire_ca(c->peer->agent->options.ca)))
         return true;
-    call_close(c);
+    call_drop_handle(c);
     return false;
 }
 
-void call_close(struct call *c)
+void call_drop_handle(struct call *c)
 {
     ASSERT(!c->busy);
     curl_easy_cleanup(c->easy);
@@ -45,7 +45,7 @@ void call_close(struct call *c)
 void call_fini(struct call *c)
 {
     ASSERT(!c->easy || list_empty(&c->results));
-    call_close(c);
+    call_drop_handle(c);
 }
 
 static void write_holding(struct buf *b, const struct intact_agent *a)
@@ -124,8 +124,8 @@ static bool leave(struct call *c, struct intact_agent *a, int64_t within_ms, boo
 
 bool call_send(struct call *c, struct intact_agent *a, int64_t within_ms)
 {
-    bool ok =
-        call_open(c) && curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, c->body.ptr) == CURLE_OK;
+    bool ok = call_make_handle(c)
+              && curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, c->body.ptr) == CURLE_OK;
 
     ok = ok
          && curl_easy_setopt(c->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->body.len)
@@ -135,8 +135,8 @@ bool call_send(struct call *c, struct intact_agent *a, int64_t within_ms)
 
 bool call_get(struct call *c, struct intact_agent *a, int64_t within_ms, bool fresh)
 {
-    bool ok =
-        call_open(c) && curl_easy_setopt(c->easy, CURLOPT_FRESH_CONNECT, (long)fresh) == CURLE_OK;
+    bool ok = call_make_handle(c)
+              && curl_easy_setopt(c->easy, CURLOPT_FRESH_CONNECT, (long)fresh) == CURLE_OK;
 
     ok = ok && curl_easy_setopt(c->easy, CURLOPT_FORBID_REUSE, (long)fresh) == CURLE_OK;
     return leave(c, a, within_ms, ok);

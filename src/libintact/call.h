@@ -43,9 +43,9 @@ enum {
 
 void call_init(struct call *c, struct peer *p, const char *url, struct curl_slist *headers);
 /* Makes its handle; sending does it, too. False: libcurl does not take the address. */
-bool call_open(struct call *c) MUST_USE;
-void call_close(struct call *c); /* until the next one is sent. Not while it is busy */
-void call_fini(struct call *c);  /* not while it is busy */
+bool call_make_handle(struct call *c) MUST_USE;
+void call_drop_handle(struct call *c); /* until the next one is sent. Not while it is busy */
+void call_fini(struct call *c);        /* not while it is busy */
 
 /* Sends it, with results taken from `ready`. False: out of memory; nothing was taken. */
 bool call_start(struct call *c, struct intact_agent *a, const struct call_form *f,

@@ -60,7 +60,7 @@ bool peer_init(struct peer *p, struct intact_agent *a, struct slice server)
     call_init(&p->beat, p, p->beat_url, a->headers);
     call_init(&p->ask, p, p->nodes_url, a->headers);
     a->reactor.is_tls |= strncasecmp(p->server, "https:", 6) == 0;
-    return call_open(&p->main); /* what is wrong with the address is said at once */
+    return call_make_handle(&p->main); /* what is wrong with the address is said at once */
 }
 
 void peer_fini(struct peer *p)
@@ -472,7 +472,7 @@ static void ask_answered(struct peer *p, CURLcode code)
         if (was_away && p->answered) /* as the one that it should be */
             recovered(p);
     }
-    call_close(c); /* it is not needed for seconds */
+    call_drop_handle(c); /* it is not needed for seconds */
     delivery_unuse(d);
 }
 

@@ -196,6 +196,17 @@ static void old_records_go_in_parts(void **state)
     CHECK(intact_barrier_pq_clean(conn, DAY_MS, 5) == -1, "no table");
 }
 
+static void why_there_is_no_connection_is_told(void **state)
+{
+    PGconn *c = PQconnectdb("host=/nowhere-at-all");
+    char why[300] = "";
+
+    (void)state;
+    CHECK(!intact_barrier_pq_setup(c, why, sizeof why) && strstr(why, "/nowhere-at-all"), "%s",
+          why);
+    PQfinish(c);
+}
+
 static int set_up(void **state)
 {
     char why[200] = "";
@@ -221,6 +232,7 @@ int main(void)
         cmocka_unit_test(the_error_of_an_effect_says_whether_to_begin_again),
         cmocka_unit_test(a_lost_connection_is_begun_again),
         cmocka_unit_test(a_killed_database_is_begun_again),
+        cmocka_unit_test(why_there_is_no_connection_is_told),
         cmocka_unit_test(several_make_the_table_at_once),
         cmocka_unit_test(old_records_go_in_parts),
     };
