@@ -223,7 +223,8 @@ static bool take_answers(struct intact_agent *a)
         if (m->msg != CURLMSG_DONE)
             continue;
         CURLcode code = m->data.result; /* m dies when its handle is removed */
-        (void)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &private); /* set by call_make_handle */
+        (void)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE,
+                                &private); /* set by call_make_handle */
         struct call *c = (struct call *)(void *)private;
         peer_answered(c->peer, c, code);
         any = true;
