@@ -46,6 +46,9 @@
  * The effect belongs into the same file, "main": a transaction over several attached ones is not
  * always whole after a power failure.
  *
+ * Savepoints are fine. Whoever rolls back to one that is older than the verdict has taken the
+ * record back with the effect: what was said of it before does not hold, ask anew.
+ *
  * Several requests may share a transaction, each with a barrier of its own. End it with one of
  * them: if that is true answer all, else nothing of any has taken place.
  *

@@ -289,6 +289,26 @@ static void nothing_is_committed_if_a_statement_of_the_effect_failed(void **stat
     close_db(db);
 }
 
+static void what_a_savepoint_took_back_is_asked_anew(void **state)
+{
+    sqlite3 *db = open_db();
+    struct intact_barrier *b = intact_barrier_new("t/s", INTACT_FORWARD);
+
+    (void)state;
+    must(db, "BEGIN IMMEDIATE; SAVEPOINT before");
+    CHECK(intact_barrier_sqlite(b, db) == INTACT_BARRIER_DO, "%s", intact_barrier_why(b));
+    must(db, "ROLLBACK TO before");
+    CHECK(!intact_barrier_sqlite_done(b, db, "1"), "it is not on record any more");
+    CHECK(intact_barrier_sqlite(b, db) == INTACT_BARRIER_DO, "%s", intact_barrier_why(b));
+    must(db, "RELEASE before");
+    CHECK(intact_barrier_sqlite_done(b, db, "2"), "%s", intact_barrier_why(b));
+    CHECK(intact_barrier_sqlite_end(b, db), "%s", intact_barrier_why(b));
+    CHECK(number(db, "SELECT output FROM intact_barrier") == 2, "what was committed");
+    must(db, "DELETE FROM intact_barrier");
+    intact_barrier_free(b);
+    close_db(db);
+}
+
 static void a_commit_that_cannot_be_written_certainly_had_no_effect(void **state)
 {
     sqlite3 *db = open_db();
@@ -340,6 +360,7 @@ int main(void)
         cmocka_unit_test(who_is_in_the_way_is_told_as_such),
         cmocka_unit_test(nothing_is_recorded_if_its_effect_was_rolled_back),
         cmocka_unit_test(nothing_is_committed_if_a_statement_of_the_effect_failed),
+        cmocka_unit_test(what_a_savepoint_took_back_is_asked_anew),
         cmocka_unit_test(a_commit_that_cannot_be_written_certainly_had_no_effect),
         cmocka_unit_test(old_records_go_in_parts),
     };
