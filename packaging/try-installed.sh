@@ -4,6 +4,10 @@
 set -eu
 export DEBIAN_FRONTEND=noninteractive
 passed=0
+# Only these are ended, also if something fails: the processes of the whole machine are in sight.
+server=
+agent=
+trap 'kill $server $agent 2>/dev/null || true' EXIT
 
 ok() {
     passed=$((passed + 1))
@@ -16,7 +20,7 @@ fail() {
 }
 
 apt-get update >/dev/null 2>&1
-apt-get install -y --no-install-recommends /tmp/*.deb gcc libc6-dev make pkg-config curl procps \
+apt-get install -y --no-install-recommends /tmp/*.deb gcc libc6-dev libpq-dev make pkg-config curl \
     >/tmp/apt.log 2>&1 || { tail -n 20 /tmp/apt.log >&2; fail "install"; }
 ok "the packages install"
 getent passwd intact | grep -q /var/lib/intact || fail "no user intact"
@@ -40,12 +44,18 @@ install -d -o intact -g intact -m 0700 /var/lib/intact
 serve() {
     setpriv --reuid intact --regid intact --clear-groups --no-new-privs \
         intact serve --data /var/lib/intact >/tmp/ready 2>/tmp/server.log &
+    server=$!
     for _ in $(seq 200); do
         curl -fs -o /dev/null http://127.0.0.1:7420/readyz && return 0
         sleep 0.05
     done
     cat /tmp/server.log >&2
     fail "the server does not become ready"
+}
+stop_server() {
+    kill "$server"
+    wait "$server" || fail "the server ends with $?"
+    server=
 }
 serve
 ok "the server runs as that user"
@@ -65,17 +75,24 @@ intact get g-1 | grep -q '"hello"\|hello' || fail "no greeting"
 ok "a task ends whole through it"
 python3 -c 'import intact; print(intact.Client().get("g-1")["state"])' | grep -q processed || fail "python3-intact"
 ok "the Python module finds the server"
+for file in sqlite postgresql mariadb; do
+    [ -s "/usr/share/intact/barrier/$file.sql" ] || fail "no /usr/share/intact/barrier/$file.sql"
+done
+# shellcheck disable=SC2046 # a list of words
+gcc -Wall -Werror -o /tmp/bank /tmp/barrier/bank.c $(pkg-config --cflags --libs intact-pq libpq) \
+    || fail "the barrier's example does not compile"
+/tmp/bank "host=/nowhere" 2>&1 | grep -q "^bank: .*nowhere" || fail "the barrier's example does not run"
+ok "an agent with the barrier compiles against libintact-pq, and says that there is no database"
 kill "$agent"
 wait "$agent" || fail "the agent ends with $?"
-pkill -TERM -x intact
-for _ in $(seq 100); do pgrep -x intact >/dev/null || break; sleep 0.1; done
-pgrep -x intact >/dev/null && fail "the server does not end"
+agent=
+stop_server
 ok "both end when told to"
 
 apt-get install -y --reinstall /tmp/intact_*.deb >/tmp/apt.log 2>&1 || fail "reinstall"
 serve
 intact get g-1 >/dev/null || fail "the task is gone after an upgrade"
-pkill -TERM -x intact
+stop_server
 ok "what was stored outlives an upgrade"
 apt-get purge -y intact >/tmp/apt.log 2>&1 || { tail /tmp/apt.log >&2; fail "purge"; }
 [ -e /var/lib/intact/intact.db ] || fail "purge removed the data"

@@ -14,8 +14,9 @@
  *
  *         sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
  *         if (intact_barrier_sqlite(b, db) == INTACT_BARRIER_DO) {
- *             ... the effect: SQL on db ...
- *             intact_barrier_sqlite_done(b, db, "{\"receipt\": 17}");
+ *             int rc = sqlite3_exec(db, ... the effect ..., NULL, NULL, NULL);
+ *             if (intact_barrier_sqlite_ok(b, db, rc))
+ *                 intact_barrier_sqlite_done(b, db, "{\"receipt\": 17}");
  *         }
  *         intact_barrier_sqlite_end(b, db); // commits, or rolls back
  *         intact_barrier_answer(b);
@@ -42,6 +43,11 @@
  * second request waits for the first. With BEGIN or SAVEPOINT a transaction that has read before
  * somebody else wrote cannot write any more: the verdict is AGAIN. What is committed must be on the
  * disk when the answer goes out: synchronous = FULL (the default of most builds), in WAL mode too.
+ * The effect belongs into the same file, "main": a transaction over several attached ones is not
+ * always whole after a power failure.
+ *
+ * Savepoints are fine. Whoever rolls back to one that is older than the verdict has taken the
+ * record back with the effect: what was said of it before does not hold, ask anew.
  *
  * Several requests may share a transaction, each with a barrier of its own. End it with one of
  * them: if that is true answer all, else nothing of any has taken place.
@@ -113,16 +119,22 @@ INTACT_API bool intact_barrier_sqlite_setup(struct sqlite3 *db, char *why, size_
 /* What to do about the request. A transaction has to be open on `db`. */
 INTACT_API enum intact_verdict intact_barrier_sqlite(struct intact_barrier *b, struct sqlite3 *db);
 
+/* Whether a statement of the effect has succeeded, by what SQLite said of it (SQLITE_OK,
+ * SQLITE_DONE and SQLITE_ROW are fine); if not, the verdict is AGAIN or FAILED from now on, so that
+ * nothing is committed. Say it of each of them: SQLite goes on after a statement that failed, and
+ * would commit the record and the rest of the effect. */
+INTACT_API bool intact_barrier_sqlite_ok(struct intact_barrier *b, struct sqlite3 *db, int rc);
+
 /* After DO and the effect: records what repeats will be answered (JSON; NULL: null). True: it is
  * recorded, and counts when the transaction is committed. False: the verdict says why not. A
  * request without an output may go without this call: repeats are answered null. */
 INTACT_API bool intact_barrier_sqlite_done(struct intact_barrier *b, struct sqlite3 *db,
                                            const char *output_json);
 
-/* Ends the transaction: commits if the verdict is DO, REPEAT, UNDONE or NOTHING, the request has
- * time left if it is DO, and all went well; else rolls back. True: it was committed. False: it was
- * rolled back, and the verdict says why. Who commits by himself does without it, and sees to the
- * deadline and the errors of the commit himself. */
+/* Ends the transaction: commits if the verdict is DO, REPEAT, UNDONE or NOTHING, and the request
+ * has time left if it is DO; else rolls back. True: it was committed. False: it was rolled back,
+ * and the verdict says why. Who commits by himself does without it, and sees to the deadline and
+ * the errors of the commit himself. */
 INTACT_API bool intact_barrier_sqlite_end(struct intact_barrier *b, struct sqlite3 *db);
 
 /* Deletes at most `max` records that are older than that, in a transaction of its own if none is

@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,29 +14,11 @@
 
 enum { LOOK_MS = 1000 };
 
-/* What stops all agents of the process. The descriptor stays open once it was made: a signal
- * handler may hold its number. */
+/* All of the process, so that one which is never freed is not lost either. */
 static struct {
     pthread_mutex_t lock;
-    struct link agents; /* all, so that one which is never freed is not lost either */
-    unsigned running;   /* agents; under the lock */
-    atomic_bool wanted;
-    atomic_int fd; /* eventfd, or -1 */
-} process = {.lock = PTHREAD_MUTEX_INITIALIZER,
-             .agents = {&process.agents, &process.agents},
-             .fd = -1};
-
-void intact_agent_stop(void)
-{
-    const uint64_t one = 1;
-    int before = errno; /* a signal handler leaves it as it was */
-    atomic_store(&process.wanted, true);
-    int fd = atomic_load(&process.fd);
-
-    if (fd >= 0)
-        (void)!write(fd, &one, sizeof(one)); /* can only fail if it is readable already */
-    errno = before;
-}
+    struct link agents;
+} process = {.lock = PTHREAD_MUTEX_INITIALIZER, .agents = {&process.agents, &process.agents}};
 
 void intact_agent_stop_one(struct intact_agent *a)
 {
@@ -59,31 +40,6 @@ void agent_delist(struct intact_agent *a)
 {
     pthread_mutex_lock(&process.lock);
     link_remove(&a->of_process);
-    pthread_mutex_unlock(&process.lock);
-}
-
-static bool stop_enter(void)
-{
-    pthread_mutex_lock(&process.lock);
-    if (atomic_load(&process.fd) < 0)
-        atomic_store(&process.fd, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    bool ok = atomic_load(&process.fd) >= 0;
-    if (ok)
-        process.running++;
-    pthread_mutex_unlock(&process.lock);
-    return ok;
-}
-
-static void stop_leave(void)
-{
-    uint64_t ignored;
-
-    pthread_mutex_lock(&process.lock);
-    ASSERT(process.running > 0);
-    if (--process.running == 0) {
-        atomic_store(&process.wanted, false);
-        (void)!read(atomic_load(&process.fd), &ignored, sizeof(ignored)); /* empty is fine */
-    }
     pthread_mutex_unlock(&process.lock);
 }
 
@@ -267,7 +223,8 @@ static bool take_answers(struct intact_agent *a)
         if (m->msg != CURLMSG_DONE)
             continue;
         CURLcode code = m->data.result; /* m dies when its handle is removed */
-        (void)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &private); /* set by call_init */
+        (void)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE,
+                                &private); /* set by call_make_handle */
         struct call *c = (struct call *)(void *)private;
         peer_answered(c->peer, c, code);
         any = true;
@@ -275,13 +232,18 @@ static bool take_answers(struct intact_agent *a)
     return any;
 }
 
+static bool is_told_to_stop(const struct intact_agent *a)
+{
+    return stop_is_wanted() || atomic_load(&a->stop_wanted);
+}
+
 static void notice_stop(struct intact_agent *a)
 {
-    if (a->stopping || (!atomic_load(&process.wanted) && !atomic_load(&a->stop_wanted)))
+    if (a->stopping || !is_told_to_stop(a))
         return;
     a->stopping = true;
     /* It stays readable, and tells nothing new. */
-    reactor_unwatch(&a->reactor, atomic_load(&process.fd));
+    reactor_unwatch(&a->reactor, a->stop_seat.fd);
     agent_log(a, LOG_INFO, "event=stopping holding=%zu", a->held.len);
     for (size_t i = 0; i < a->peer_count; i++)
         peer_stop(a->peers[i]);
@@ -358,7 +320,7 @@ static const char *open_parts(struct intact_agent *a) /* NULL, or what does not 
     a->prng.state = (uint64_t)t.tv_nsec ^ ((uint64_t)getpid() << 32);
     if (!reactor_open(&a->reactor) || a->outbox->fd < 0
         || !reactor_watch(&a->reactor, a->outbox->fd)
-        || !reactor_watch(&a->reactor, atomic_load(&process.fd)))
+        || !reactor_watch(&a->reactor, a->stop_seat.fd))
         return "no more descriptors, or libcurl cannot be used";
     a->reactor.wake_fd = a->outbox->fd;
     a->headers = wire_headers(wire_token(a->options.token), "application/json");
@@ -396,11 +358,11 @@ static size_t close_parts(struct intact_agent *a)
     size_t held = a->held.len;
     size_t left = outbox_close(a->outbox, &a->held);
     nodes_close(a);
-    reactor_unwatch(&a->reactor, atomic_load(&process.fd));
+    reactor_unwatch(&a->reactor, a->stop_seat.fd);
     reactor_stop(&a->reactor);
     curl_slist_free_all(a->headers);
     a->headers = NULL;
-    stop_leave();
+    stop_leave(&a->stop_seat);
     a->phase = AGENT_OVER;
     return held - left;
 }
@@ -419,7 +381,7 @@ static bool start_agent(struct intact_agent *a)
         return fail(a, a->options.mistake);
     if (a->options.handler_count == 0)
         return fail(a, "an agent needs handlers: intact_agent_on");
-    if (!stop_enter())
+    if (!stop_enter(&a->stop_seat))
         return fail(a, "no more descriptors");
     const char *why = open_parts(a);
     if (why) {
@@ -472,7 +434,7 @@ int intact_agent_timeout_ms(struct intact_agent *a)
 
     if (a->phase != AGENT_RUNS)
         return a->phase == AGENT_NEW ? 0 : -1;
-    if (!a->stopping && (atomic_load(&process.wanted) || atomic_load(&a->stop_wanted)))
+    if (!a->stopping && is_told_to_stop(a))
         return 0;
     wake = min_i64(wake, a->reactor.timer_at);
     wake = min_i64(wake, next_stop_at(a));

@@ -18,6 +18,7 @@
 #include "libintact/peer.h"
 #include "libintact/pool.h"
 #include "libintact/reactor.h"
+#include "libintact/stop.h"
 #include "libintact/wire.h"
 
 struct agent_handler {
@@ -65,7 +66,8 @@ struct intact_agent {
     size_t peer_count;
     struct nodes nodes;
     struct prng prng;
-    atomic_bool stop_wanted;
+    atomic_bool stop_wanted; /* of this one alone */
+    struct stop_seat stop_seat;
     bool driven;        /* by a call that has not returned */
     bool holds_sigpipe; /* while it is driven: libssl writes to sockets as to files */
     struct wire_held sigpipe;

@@ -164,6 +164,17 @@ static void ask_undo(struct intact_barrier *b, sqlite3 *db)
         read_again(b, db, true);
 }
 
+bool intact_barrier_sqlite_ok(struct intact_barrier *b, struct sqlite3 *db, int rc)
+{
+    bool is_last = sqlite3_errcode(db) == rc || sqlite3_extended_errcode(db) == rc;
+
+    if (rc == SQLITE_OK || rc == SQLITE_ROW || rc == SQLITE_DONE)
+        return true;
+    intact_barrier_set(b, is_passing(rc) ? INTACT_BARRIER_AGAIN : INTACT_BARRIER_FAILED, NULL,
+                       is_last ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
+    return false;
+}
+
 enum intact_verdict intact_barrier_sqlite(struct intact_barrier *b, struct sqlite3 *db)
 {
     enum intact_direction direction = intact_barrier_direction(b);

@@ -258,6 +258,57 @@ static void limit_files(rlim_t size)
     CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0, "limit");
 }
 
+/* Unlike others, SQLite goes on in a transaction in which a statement has failed. */
+static void nothing_is_committed_if_a_statement_of_the_effect_failed(void **state)
+{
+    sqlite3 *db = open_db();
+    struct intact_barrier *b = intact_barrier_new("t/s", INTACT_FORWARD);
+
+    (void)state;
+    must(db, "CREATE TABLE card(n INTEGER PRIMARY KEY); INSERT INTO card VALUES (1);"
+             "BEGIN IMMEDIATE");
+    CHECK(intact_barrier_sqlite(b, db) == INTACT_BARRIER_DO, "%s", intact_barrier_why(b));
+    CHECK(intact_barrier_sqlite_ok(b, db, SQLITE_OK), "fine");
+    CHECK(intact_barrier_sqlite_ok(b, db, SQLITE_DONE), "fine");
+    CHECK(intact_barrier_sqlite_ok(b, db, SQLITE_ROW), "fine");
+    CHECK(intact_barrier_verdict(b) == INTACT_BARRIER_DO, "%s", intact_barrier_why(b));
+    int rc = sqlite3_exec(db, "INSERT INTO card VALUES (1)", NULL, NULL, NULL);
+    CHECK(!intact_barrier_sqlite_ok(b, db, rc), "it failed");
+    CHECK(intact_barrier_verdict(b) == INTACT_BARRIER_FAILED
+              && strstr(intact_barrier_why(b), "UNIQUE constraint failed: card.n"),
+          "%s", intact_barrier_why(b));
+    CHECK(!intact_barrier_sqlite_done(b, db, "1") && !intact_barrier_sqlite_end(b, db),
+          "it is not committed");
+    CHECK(number(db, "SELECT count(*) FROM intact_barrier") == 0, "nothing is on record");
+    CHECK(!intact_barrier_sqlite_ok(b, db, SQLITE_BUSY_SNAPSHOT), "it failed");
+    CHECK(intact_barrier_verdict(b) == INTACT_BARRIER_AGAIN
+              && strcmp(intact_barrier_why(b), "database is locked") == 0,
+          "%s", intact_barrier_why(b));
+    must(db, "DROP TABLE card");
+    intact_barrier_free(b);
+    close_db(db);
+}
+
+static void what_a_savepoint_took_back_is_asked_anew(void **state)
+{
+    sqlite3 *db = open_db();
+    struct intact_barrier *b = intact_barrier_new("t/s", INTACT_FORWARD);
+
+    (void)state;
+    must(db, "BEGIN IMMEDIATE; SAVEPOINT before");
+    CHECK(intact_barrier_sqlite(b, db) == INTACT_BARRIER_DO, "%s", intact_barrier_why(b));
+    must(db, "ROLLBACK TO before");
+    CHECK(!intact_barrier_sqlite_done(b, db, "1"), "it is not on record any more");
+    CHECK(intact_barrier_sqlite(b, db) == INTACT_BARRIER_DO, "%s", intact_barrier_why(b));
+    must(db, "RELEASE before");
+    CHECK(intact_barrier_sqlite_done(b, db, "2"), "%s", intact_barrier_why(b));
+    CHECK(intact_barrier_sqlite_end(b, db), "%s", intact_barrier_why(b));
+    CHECK(number(db, "SELECT output FROM intact_barrier") == 2, "what was committed");
+    must(db, "DELETE FROM intact_barrier");
+    intact_barrier_free(b);
+    close_db(db);
+}
+
 static void a_commit_that_cannot_be_written_certainly_had_no_effect(void **state)
 {
     sqlite3 *db = open_db();
@@ -308,6 +359,8 @@ int main(void)
         cmocka_unit_test(an_output_is_recorded_once),
         cmocka_unit_test(who_is_in_the_way_is_told_as_such),
         cmocka_unit_test(nothing_is_recorded_if_its_effect_was_rolled_back),
+        cmocka_unit_test(nothing_is_committed_if_a_statement_of_the_effect_failed),
+        cmocka_unit_test(what_a_savepoint_took_back_is_asked_anew),
         cmocka_unit_test(a_commit_that_cannot_be_written_certainly_had_no_effect),
         cmocka_unit_test(old_records_go_in_parts),
     };

@@ -3,18 +3,19 @@
 #include "base/when.h"
 #include "libintact/agent.h"
 
-bool call_init(struct call *c, struct peer *p, const char *url, const char *ca,
-               struct curl_slist *headers)
+void call_init(struct call *c, struct peer *p, const char *url, struct curl_slist *headers)
 {
-    bool ok = true;
-
-    *c = (struct call){.peer = p, .easy = curl_easy_init()};
+    *c = (struct call){.peer = p, .url = url, .headers = headers};
     list_init(&c->results);
-    if (!c->easy)
-        return false;
-    ok &= wire_address(c->easy, url, ca);
-    ok &= curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, headers) == CURLE_OK;
+}
+
+static bool prepare_handle(struct call *c, const char *ca)
+{
+    bool ok = wire_address(c->easy, c->url, ca);
+
+    ok &= curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, c->headers) == CURLE_OK;
     ok &= curl_easy_setopt(c->easy, CURLOPT_PRIVATE, (void *)c) == CURLE_OK;
+    ok &= curl_easy_setopt(c->easy, CURLOPT_BUFFERSIZE, (long)CALL_BUFFER_SIZE) == CURLE_OK;
     /* A server whose machine died says nothing, not even that. */
     ok &= curl_easy_setopt(c->easy, CURLOPT_TCP_KEEPALIVE, 1L) == CURLE_OK;
     ok &= curl_easy_setopt(c->easy, CURLOPT_TCP_KEEPIDLE, 5L) == CURLE_OK;
@@ -22,12 +23,29 @@ bool call_init(struct call *c, struct peer *p, const char *url, const char *ca,
     return ok;
 }
 
-void call_fini(struct call *c)
+bool call_make_handle(struct call *c)
+{
+    if (c->easy)
+        return true;
+    c->easy = curl_easy_init();
+    if (c->easy && prepare_handle(c, wire_ca(c->peer->agent->options.ca)))
+        return true;
+    call_drop_handle(c);
+    return false;
+}
+
+void call_drop_handle(struct call *c)
 {
     ASSERT(!c->busy);
-    ASSERT(!c->easy || list_empty(&c->results));
     curl_easy_cleanup(c->easy);
+    c->easy = NULL;
     buf_fini(&c->body);
+}
+
+void call_fini(struct call *c)
+{
+    ASSERT(!c->easy || list_empty(&c->results));
+    call_drop_handle(c);
 }
 
 static void write_holding(struct buf *b, const struct intact_agent *a)
@@ -90,10 +108,10 @@ static void write_body(struct call *c, const struct intact_agent *a, const struc
 static bool leave(struct call *c, struct intact_agent *a, int64_t within_ms, bool ok)
 {
     c->answer = delivery_new();
-    ok &= wire_prepare(c->easy, &c->answer->text, c->why);
-    if (a->options.door)
-        ok &= curl_easy_setopt(c->easy, CURLOPT_ABSTRACT_UNIX_SOCKET, a->options.door) == CURLE_OK;
-    ok &= curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)within_ms) == CURLE_OK;
+    ok = ok && wire_prepare(c->easy, &c->answer->text, c->why);
+    if (ok && a->options.door)
+        ok = curl_easy_setopt(c->easy, CURLOPT_ABSTRACT_UNIX_SOCKET, a->options.door) == CURLE_OK;
+    ok = ok && curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)within_ms) == CURLE_OK;
     c->why[0] = 0;
     c->sent_at = wire_now_ms(); /* deadlines count from here: before the first byte can leave */
     c->busy = ok && curl_multi_add_handle(a->reactor.multi, c->easy) == CURLM_OK;
@@ -106,18 +124,21 @@ static bool leave(struct call *c, struct intact_agent *a, int64_t within_ms, boo
 
 bool call_send(struct call *c, struct intact_agent *a, int64_t within_ms)
 {
-    bool ok = curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, c->body.ptr) == CURLE_OK;
+    bool ok = call_make_handle(c)
+              && curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, c->body.ptr) == CURLE_OK;
 
-    ok &=
-        curl_easy_setopt(c->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->body.len) == CURLE_OK;
+    ok = ok
+         && curl_easy_setopt(c->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->body.len)
+                == CURLE_OK;
     return leave(c, a, within_ms, ok);
 }
 
 bool call_get(struct call *c, struct intact_agent *a, int64_t within_ms, bool fresh)
 {
-    bool ok = curl_easy_setopt(c->easy, CURLOPT_FRESH_CONNECT, (long)fresh) == CURLE_OK;
+    bool ok = call_make_handle(c)
+              && curl_easy_setopt(c->easy, CURLOPT_FRESH_CONNECT, (long)fresh) == CURLE_OK;
 
-    ok &= curl_easy_setopt(c->easy, CURLOPT_FORBID_REUSE, (long)fresh) == CURLE_OK;
+    ok = ok && curl_easy_setopt(c->easy, CURLOPT_FORBID_REUSE, (long)fresh) == CURLE_OK;
     return leave(c, a, within_ms, ok);
 }
 

@@ -11,7 +11,9 @@ struct intact_agent;
 
 struct call {
     struct peer *peer;
-    CURL *easy;
+    const char *url;            /* the peer's */
+    struct curl_slist *headers; /* the agent's */
+    CURL *easy; /* NULL until there is something to call for: idle agents are many */
     bool busy;
     bool called_home; /* it was asked to come home before its time */
     size_t max;       /* requests it asks for */
@@ -34,13 +36,16 @@ struct call_form {
 
 enum {
     CALL_WITHIN_MS = 15000,       /* then we take a server for lost */
+    CALL_BUFFER_SIZE = 4096,      /* held for as long as a call is parked */
     CALL_BODY_SOFT_MAX = 1 << 20, /* no result is added to a body that is longer */
     CALL_LIST_MAX = 1000,         /* results, tokens: what a server takes in one call */
 };
 
-bool call_init(struct call *c, struct peer *p, const char *url, const char *ca,
-               struct curl_slist *headers) MUST_USE;
-void call_fini(struct call *c); /* not while it is busy */
+void call_init(struct call *c, struct peer *p, const char *url, struct curl_slist *headers);
+/* Makes its handle; sending does it, too. False: libcurl does not take the address. */
+bool call_make_handle(struct call *c) MUST_USE;
+void call_drop_handle(struct call *c); /* until the next one is sent. Not while it is busy */
+void call_fini(struct call *c);        /* not while it is busy */
 
 /* Sends it, with results taken from `ready`. False: out of memory; nothing was taken. */
 bool call_start(struct call *c, struct intact_agent *a, const struct call_form *f,

@@ -2,12 +2,15 @@
 
 #include "base/test.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <intact/agent.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "libintact/agent.h"
@@ -105,6 +108,13 @@ static void gather_log(void *arg, enum intact_log_level level, const char *line)
 
     if (level != INTACT_LOG_INFO)
         (void)snprintf(kept.log + used, sizeof(kept.log) - used, "%s\n", line);
+}
+
+static void no_log(void *arg, enum intact_log_level level, const char *line)
+{
+    (void)arg;
+    (void)level;
+    (void)line;
 }
 
 static struct intact_agent *begin(unsigned concurrency, bool is_inline)
@@ -430,6 +440,52 @@ static void programs_of_handlers_do_not_get_its_connections(void **state)
     end(a, INTACT_AGENT_STOPPED);
 }
 
+/* Linux lets one descriptor be seen by so many epolls that another one watches. */
+static void many_agents_run_in_one_loop_and_stop_together(void **state)
+{
+    enum { MANY = 600, DESCRIPTORS = 10 * MANY };
+    static struct intact_agent *all[MANY];
+    struct rlimit before;
+    struct rlimit files;
+    static bool told[MANY];
+    size_t told_count = 0;
+    (void)state;
+
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    files = (struct rlimit){.rlim_cur = before.rlim_max, .rlim_max = before.rlim_max};
+    if (before.rlim_max < DESCRIPTORS || setrlimit(RLIMIT_NOFILE, &files) != 0)
+        skip();
+    int loop = epoll_create1(EPOLL_CLOEXEC);
+    kept.log[0] = 0;
+    for (size_t i = 0; i < MANY; i++) {
+        struct epoll_event e = {.events = EPOLLIN, .data.u64 = i};
+        all[i] = intact_agent_new("many");
+        intact_agent_set_server(all[i], "http://127.0.0.1:1"); /* nobody is there */
+        intact_agent_set_inline(all[i], true);
+        intact_agent_set_log(all[i], no_log, NULL);
+        intact_agent_on(all[i], "keep", INTACT_FORWARD, keep, NULL);
+        CHECK(intact_agent_drive(all[i]), "agent %zu runs", i);
+        CHECK(epoll_ctl(loop, EPOLL_CTL_ADD, intact_agent_fd(all[i]), &e) == 0, "agent %zu: %s", i,
+              strerror(errno));
+    }
+    intact_agent_stop();
+    while (told_count < MANY) { /* by its descriptor alone */
+        struct epoll_event e;
+        CHECK(epoll_wait(loop, &e, 1, 120000) == 1, "%zu agents were not told", MANY - told_count);
+        (void)intact_agent_drive(all[e.data.u64]);
+        told_count += !told[e.data.u64];
+        told[e.data.u64] = true;
+    }
+    for (size_t i = 0; i < MANY; i++) {
+        while (intact_agent_drive(all[i]))
+            usleep(1000);
+        CHECK(intact_agent_outcome(all[i]) == INTACT_AGENT_STOPPED, "it has stopped");
+        intact_agent_free(all[i]);
+    }
+    close(loop);
+    CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0, "as before");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -442,6 +498,7 @@ int main(void)
         cmocka_unit_test(a_handler_cannot_drive_its_agent),
         cmocka_unit_test(its_descriptor_is_readable_when_an_answer_comes),
         cmocka_unit_test(what_fell_due_since_its_turn_is_not_waited_for),
+        cmocka_unit_test(many_agents_run_in_one_loop_and_stop_together),
         cmocka_unit_test(programs_of_handlers_do_not_get_its_connections),
     };
 

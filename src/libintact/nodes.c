@@ -229,6 +229,10 @@ static bool read_list(const struct peer *from, const struct json *answer, struct
         abort();
     for (const struct json *j = list->child; j && ret->count < NODES_MAX; j = j->next)
         ret->count += read_node(from, j, &ret->list[ret->count]);
+    /* It is kept, by each of many agents perhaps. */
+    struct node *shorter = realloc(ret->list, (ret->count + 1) * sizeof(*ret->list));
+    if (shorter)
+        ret->list = shorter;
     return true;
 }
 

@@ -41,7 +41,6 @@ static char *address(const char *server, const char *path)
 bool peer_init(struct peer *p, struct intact_agent *a, struct slice server)
 {
     CLEANUP(buf_fini) struct buf path = {0};
-    const char *ca = wire_ca(a->options.ca);
     char *name = curl_easy_escape(NULL, a->options.name, 0);
 
     *p = (struct peer){.agent = a, .result_max = SIZE_MAX, .quick = true};
@@ -56,12 +55,12 @@ bool peer_init(struct peer *p, struct intact_agent *a, struct slice server)
     p->beat_url = address(p->server, path.ptr);
     p->nodes_url = address(p->server, "/v1/nodes");
     curl_free(name);
-    bool main = call_init(&p->main, p, p->url, ca, a->headers);
-    bool side = call_init(&p->side, p, p->url, ca, a->headers);
-    bool beat = call_init(&p->beat, p, p->beat_url, ca, a->headers);
-    bool ask = call_init(&p->ask, p, p->nodes_url, ca, a->headers);
+    call_init(&p->main, p, p->url, a->headers);
+    call_init(&p->side, p, p->url, a->headers);
+    call_init(&p->beat, p, p->beat_url, a->headers);
+    call_init(&p->ask, p, p->nodes_url, a->headers);
     a->reactor.is_tls |= strncasecmp(p->server, "https:", 6) == 0;
-    return main && side && beat && ask;
+    return call_make_handle(&p->main); /* what is wrong with the address is said at once */
 }
 
 void peer_fini(struct peer *p)
@@ -473,6 +472,7 @@ static void ask_answered(struct peer *p, CURLcode code)
         if (was_away && p->answered) /* as the one that it should be */
             recovered(p);
     }
+    call_drop_handle(c); /* it is not needed for seconds */
     delivery_unuse(d);
 }
 

@@ -98,7 +98,7 @@ static void doze(struct outbox *o, int64_t ms)
 bool intact_request_sleep(struct intact_request *r, int64_t ms)
 {
     struct outbox *o = r->outbox;
-    int64_t until = wire_now_ms() + within(ms, 0);
+    int64_t until = wire_now_ms() + max_i64(min_i64(ms, INT64_MAX / 2), 0);
 
     pthread_mutex_lock(&o->lock);
     while (!intact_request_should_stop(r)) {

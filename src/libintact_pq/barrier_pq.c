@@ -235,7 +235,8 @@ bool intact_barrier_pq_setup(struct pg_conn *conn, char *why, size_t why_size)
     if (!sql)
         abort(); /* as everywhere in libintact */
     snprintf(sql, size, "%s%s", take_turns, schema_barrier_postgresql);
-    PGresult *res = PQexec(conn, sql); /* one transaction */
+    /* One transaction. On no connection it would forget why that is none. */
+    PGresult *res = PQstatus(conn) == CONNECTION_OK ? PQexec(conn, sql) : NULL;
     bool ok = succeeded(res);
     if (!ok) {
         (void)explain(conn, res, said);

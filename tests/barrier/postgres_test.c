@@ -196,6 +196,76 @@ static void old_records_go_in_parts(void **state)
     CHECK(intact_barrier_pq_clean(conn, DAY_MS, 5) == -1, "no table");
 }
 
+/* A barrier about the same step, asked in the open transaction. */
+static struct intact_barrier *ask_again(enum intact_direction direction,
+                                        enum intact_verdict verdict)
+{
+    struct intact_barrier *b = intact_barrier_new("t/clerk", direction);
+
+    CHECK(intact_barrier_pq(b, conn) == verdict, "%u: %s", intact_barrier_verdict(b),
+          intact_barrier_why(b));
+    return b;
+}
+
+static void once(enum intact_direction direction, enum intact_verdict verdict)
+{
+    (void)run(conn, "BEGIN");
+    struct intact_barrier *b = ask_again(direction, verdict);
+    if (verdict == INTACT_BARRIER_DO)
+        CHECK(intact_barrier_pq_done(b, conn, "1"), "%s", intact_barrier_why(b));
+    CHECK(intact_barrier_pq_end(b, conn), "%s", intact_barrier_why(b));
+    intact_barrier_free(b);
+}
+
+static void a_role_needs_no_more_than_the_page_says(void **state)
+{
+    (void)state;
+    (void)run(conn, "DELETE FROM intact_barrier");
+    (void)run(conn, "CREATE ROLE clerk");
+    (void)run(conn, "GRANT SELECT, INSERT, UPDATE ON intact_barrier TO clerk");
+    (void)run(conn, "SET ROLE clerk");
+    once(INTACT_FORWARD, INTACT_BARRIER_DO);
+    once(INTACT_FORWARD, INTACT_BARRIER_REPEAT);
+    once(INTACT_UNDO, INTACT_BARRIER_DO);
+    once(INTACT_UNDO, INTACT_BARRIER_REPEAT);
+    once(INTACT_FORWARD, INTACT_BARRIER_UNDONE);
+    (void)run(conn, "RESET ROLE");
+    (void)run(conn, "DROP OWNED BY clerk");
+    (void)run(conn, "DROP ROLE clerk");
+    (void)run(conn, "DELETE FROM intact_barrier");
+}
+
+static void what_a_savepoint_took_back_is_asked_anew(void **state)
+{
+    (void)state;
+    (void)run(conn, "BEGIN");
+    (void)run(conn, "SAVEPOINT before");
+    struct intact_barrier *b = ask_again(INTACT_FORWARD, INTACT_BARRIER_DO);
+    (void)run(conn, "ROLLBACK TO before");
+    CHECK(!intact_barrier_pq_done(b, conn, "1"), "it is not on record any more");
+    intact_barrier_free(b);
+    (void)run(conn, "ROLLBACK TO before");
+    b = ask_again(INTACT_FORWARD, INTACT_BARRIER_DO);
+    CHECK(intact_barrier_pq_done(b, conn, "2"), "%s", intact_barrier_why(b));
+    (void)run(conn, "SAVEPOINT behind");
+    (void)run(conn, "ROLLBACK TO behind");
+    CHECK(intact_barrier_pq_end(b, conn), "%s", intact_barrier_why(b));
+    intact_barrier_free(b);
+    once(INTACT_FORWARD, INTACT_BARRIER_REPEAT);
+    (void)run(conn, "DELETE FROM intact_barrier");
+}
+
+static void why_there_is_no_connection_is_told(void **state)
+{
+    PGconn *c = PQconnectdb("host=/nowhere-at-all");
+    char why[300] = "";
+
+    (void)state;
+    CHECK(!intact_barrier_pq_setup(c, why, sizeof why) && strstr(why, "/nowhere-at-all"), "%s",
+          why);
+    PQfinish(c);
+}
+
 static int set_up(void **state)
 {
     char why[200] = "";
@@ -221,6 +291,9 @@ int main(void)
         cmocka_unit_test(the_error_of_an_effect_says_whether_to_begin_again),
         cmocka_unit_test(a_lost_connection_is_begun_again),
         cmocka_unit_test(a_killed_database_is_begun_again),
+        cmocka_unit_test(a_role_needs_no_more_than_the_page_says),
+        cmocka_unit_test(what_a_savepoint_took_back_is_asked_anew),
+        cmocka_unit_test(why_there_is_no_connection_is_told),
         cmocka_unit_test(several_make_the_table_at_once),
         cmocka_unit_test(old_records_go_in_parts),
     };
