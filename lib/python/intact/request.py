@@ -20,12 +20,23 @@ BEAT_MS, AUTO_BEAT_MS = 250, 5000
 T = TypeVar("T")
 
 
-def _json_within(name: str, value: Any) -> Any:
+def encode(value: Any) -> str:
+    """As it is sent: characters stand for themselves, since limits are of bytes. ValueError, TypeError or RecursionError if
+    it is no JSON."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
-    size = len(text.encode())  # a lone surrogate fails here
+    text.encode()  # half of a surrogate pair fails here, and not at the server
+    return text
+
+
+def _json_within(name: str, value: Any) -> Any:
+    try:
+        text = encode(value)
+    except (TypeError, ValueError, RecursionError) as e:
+        raise ValueError(f"{name} is no JSON: {e}") from e
+    size = len(text.encode())
     if size > PROGRESS_MAX:
         raise ValueError(f"{name} has {size} bytes as JSON, at most {PROGRESS_MAX} are possible")
-    return value
+    return json.loads(text)  # as it is now: the handler may go on changing its own
 
 
 class Request:
