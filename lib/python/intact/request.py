@@ -39,6 +39,12 @@ def _json_within(name: str, value: Any) -> Any:
     return json.loads(text)  # as it is now: the handler may go on changing its own
 
 
+def _is_refusal(e: BaseException) -> bool:
+    """An answer of 4xx, as urllib and requests raise it: they count it among OSErrors, but it would come again."""
+    status = getattr(e, "code", None) or getattr(getattr(e, "response", None), "status_code", None)
+    return isinstance(status, int) and 400 <= status < 500 and status not in (408, 425, 429)
+
+
 class Request:
     """One attempt of a step, handed to a handler.
 
@@ -145,8 +151,8 @@ class Request:
 
     def call(self, function: Callable[[], T], retry: Optional[Retry] = None,
              on: Tuple[Type[BaseException], ...] = (OSError,)) -> T:
-        """Calls a function until it succeeds, counting `tries`. It is called again if it raises one of `on`, Again, or a
-        StepError that is retryable, for as long as `retry` and the deadline allow; then the last exception is raised,
+        """Calls a function until it succeeds, counting `tries`. It is called again if it raises one of `on` (by default not
+        for urllib's or requests' 4xx but 408, 425, 429), Again, or a StepError that is retryable, for as long as `retry` and the deadline allow; then the last exception is raised,
         Again as a StepError. Nothing is called when the request is over or to be stopped. Use one idempotency key
         for all calls."""
         policy = retry or Retry()
@@ -168,6 +174,8 @@ class Request:
                 after = e.retry_after if isinstance(e.retry_after, (int, float)) else 0.0
                 failure = e
             except on as e:
+                if on == (OSError,) and _is_refusal(e):
+                    raise
                 failure = e
             left = self.time_left()
             if policy.budget is not None:

@@ -79,6 +79,17 @@ class CallTest(unittest.TestCase):
                 r.call(service)
             self.assertEqual(r.tries, 1)
 
+    def test_an_answer_that_would_come_again_is_not_asked_for_again(self):
+        from urllib.error import HTTPError
+        for status, calls in ((404, 1), (400, 1), (429, 3), (503, 3)):
+            r = request()
+
+            def service(status=status):
+                raise HTTPError("http://service/", status, "", {}, None)
+            with self.assertRaises(HTTPError):
+                r.call(service, intact.Retry(first=0.001, most=0.001, tries=3))
+            self.assertEqual(r.tries, calls)
+
     def test_it_gives_up_with_the_last_failure(self):
         r = request()
 
