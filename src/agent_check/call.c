@@ -14,6 +14,7 @@ enum {
     MESSAGE_MAX = 256,
     TRIES_MAX = 1000000,
     SHOWN_MAX = 400,
+    STALE_MAX = 8,
 };
 
 PRINTF(3, 4)
@@ -254,6 +255,19 @@ static void note_held(struct call *c, struct asked *a)
     a->missed_by = c;
 }
 
+/* What has an outcome is to be let go of. A call or two may have been on their way. */
+static void note_stale(struct call *c, struct asked *a)
+{
+    if (!a->settled_by || !a->settled_by->ended_at || c->came_at <= a->settled_by->ended_at
+        || (a->stale_by && (!a->stale_by->ended_at || c->came_at < a->stale_by->ended_at)))
+        return;
+    a->stale = has_token(json_get(c->body, "holding"), a->token, false) ? a->stale + 1 : 0;
+    a->stale_by = c;
+    if (a->stale >= STALE_MAX)
+        stage_breach(c->stage, "holding", "nothing held that has an outcome",
+                     "\"%s\" in %u calls after that", a->token, a->stale);
+}
+
 void call_note(struct call *c)
 {
     note_results(c);
@@ -266,6 +280,8 @@ void call_note(struct call *c)
         struct asked *a = CONTAINER_OF(l, struct asked, link);
         if (a->given > 0 && !a->is_settled && !a->is_old)
             note_held(c, a);
+        else if (a->is_settled && !a->is_old)
+            note_stale(c, a);
     }
 }
 

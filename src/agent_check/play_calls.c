@@ -2,6 +2,8 @@
 
 #include "agent_check/plays.h"
 
+enum { IDLE_MS = 2000, IDLE_CALLS_MAX = 100, SHORT_WAIT_MS = 20 };
+
 void play_completes(struct stage *s)
 {
     (void)stage_output(s, stage_ask(s, &(struct ask){0}));
@@ -72,6 +74,25 @@ void play_parked(struct stage *s)
                     "the agent went away after %d of %d ms", (int)(c->ended_at - c->came_at),
                     (int)c->wait_ms);
     s->park_ms = 1;
+    (void)stage_output(s, stage_ask(s, &(struct ask){0}));
+}
+
+/* A wait that is short, or a pause of the agent's own, will do; but not a circle. Who is slow makes
+ * fewer calls, so that a busy machine accuses nobody. */
+void play_idle(struct stage *s)
+{
+    unsigned calls = 0;
+
+    if (!stage_until(s, has_fetched, NULL, "a call for work with \"max\" above 0")
+        || !stage_passes(s, IDLE_MS))
+        return;
+    LIST_FOREACH (l, after, &s->calls) {
+        const struct call *c = CONTAINER_OF(l, struct call, link);
+        calls += c->kind == CALL_WORK && c->fetches && c->wait_ms < SHORT_WAIT_MS;
+    }
+    if (calls > IDLE_CALLS_MAX)
+        stage_wrong(s, "calls with a \"wait\", or a pause after one that brought nothing",
+                    "%u calls without in %d s, and nothing to do", calls, IDLE_MS / 1000);
     (void)stage_output(s, stage_ask(s, &(struct ask){0}));
 }
 

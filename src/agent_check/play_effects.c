@@ -42,6 +42,29 @@ void play_same_key(struct stage *s)
         (void)is_same(s, a, again);
 }
 
+/* The record of what was done outlives the process. It is not of the first request: one that counts
+ * from the beginning after a start would give the output of that again. */
+void play_record_killed(struct stage *s)
+{
+    struct asked *first = output_of(s, &(struct ask){0});
+    struct asked *a = first ? output_of(s, &(struct ask){0}) : NULL;
+
+    if (!a || !stage_again(s))
+        return;
+    struct asked *again = output_of(s, &(struct ask){.again = a});
+    if (again)
+        (void)is_same(s, a, again);
+}
+
+/* And so does that of what must not be done any more. */
+void play_undo_killed(struct stage *s)
+{
+    struct asked *undo = output_of(s, &(struct ask){.undo_of_nothing = true});
+
+    if (undo && stage_again(s))
+        (void)stage_undone(s, stage_ask_forward_of(s, undo));
+}
+
 void play_undo(struct stage *s)
 {
     struct asked *a = output_of(s, &(struct ask){0});
@@ -109,6 +132,22 @@ void play_count_once(struct stage *s)
     if (other && n_of(other) - n_of(a) > 1)
         stage_wrong(s, "one effect of the attempts of a step, however many they are",
                     "\"n\" is %d, and was %d before the repeats", (int)n_of(other), (int)n_of(a));
+}
+
+/* Whoever records by the task takes the second step for a repeat of the first. */
+void play_count_steps(struct stage *s)
+{
+    struct asked *a = output_of(s, &(struct ask){.action = "count"});
+
+    if (!a || !has_n(s, a))
+        return;
+    struct asked *b = stage_ask(s, &(struct ask){.action = "count"});
+    memcpy(b->task, a->task, sizeof b->task);
+    (void)snprintf(b->step, sizeof b->step, "other");
+    (void)snprintf(b->key, sizeof b->key, "%.70s/other", b->task);
+    if (stage_output(s, b) && has_n(s, b) && n_of(b) == n_of(a))
+        stage_wrong(s, "two effects of two steps of a task: their idempotency keys differ",
+                    "\"n\" is %d after the second one, as after the first", (int)n_of(b));
 }
 
 void play_count_undo(struct stage *s)

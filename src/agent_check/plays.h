@@ -11,6 +11,7 @@ void play_unknown_members(struct stage *s);
 void play_pieces(struct stage *s);
 void play_clocks(struct stage *s);
 void play_parked(struct stage *s);
+void play_idle(struct stage *s);
 void play_repeat(struct stage *s);
 void play_no_such_action(struct stage *s);
 void play_stop(struct stage *s);
@@ -39,9 +40,12 @@ void play_deadline_begun(struct stage *s);
 /* play_effects.c: each effect once */
 void play_same_key(struct stage *s);
 void play_undo(struct stage *s);
+void play_record_killed(struct stage *s);
+void play_undo_killed(struct stage *s);
 void play_undo_first(struct stage *s);
 void play_forward_after_undo(struct stage *s);
 void play_count_once(struct stage *s);
+void play_count_steps(struct stage *s);
 void play_count_undo(struct stage *s);
 void play_many(struct stage *s);
 

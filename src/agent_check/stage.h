@@ -78,7 +78,9 @@ struct asked {
     unsigned freed; /* calls that held it, and asked for as many as if nothing were in work */
     struct call *result_by;  /* the call that brought its last result */
     struct call *settled_by; /* the call that brought its result */
-    unsigned after;          /* results that came once the answer to that one was out */
+    unsigned stale;          /* calls, one after the other's answer, that still held it then */
+    struct call *stale_by;
+    unsigned after; /* results that came once the answer to that one was out */
     unsigned beats, beats_taken;
     int64_t done, first_done; /* progress.done; -1: none was told */
     bool went_back;           /* it was told to be further before */

@@ -52,7 +52,7 @@ class Refused(Exception):
 class Record:
     def __init__(self):
         self.lock = threading.Lock()
-        self.db = sqlite3.connect(f"{FOLDER}/record.db", isolation_level=None, check_same_thread=False)
+        self.db = sqlite3.connect(":memory:" if has("in-memory") else f"{FOLDER}/record.db", isolation_level=None, check_same_thread=False)
         self.db.executescript("PRAGMA synchronous = OFF; CREATE TABLE IF NOT EXISTS effect(key PRIMARY KEY, what, output);"
                               "CREATE TABLE IF NOT EXISTS counted(by); CREATE TABLE IF NOT EXISTS seen(token);")
 
@@ -68,7 +68,7 @@ class Record:
         return {"n": self.db.execute("SELECT sum(by) FROM counted").fetchone()[0], "at": next(serial)}
 
     def once(self, request):
-        key, is_undo = request["idempotency_key"], request["direction"] == "undo"
+        key, is_undo = request["task" if has("by-task") else "idempotency_key"], request["direction"] == "undo"
         with self.lock:
             what, output = self.find(key)
             if what == "barred":
@@ -148,7 +148,7 @@ class Agent:
         self.changed = threading.Condition()
         self.held, self.results, self.replaced = {}, {}, set()
         self.nodes, self.threads, self.working = [], [], 0
-        self.queue = queue.Queue()
+        self.queue, self.kept = queue.Queue(), []
         self.stopping = False
         self.record = Record()
         self.known = {"token", "task", "step", "action", "direction", "attempt", "idempotency_key", "input", "complete_by",
@@ -227,6 +227,8 @@ class Agent:
                 if status == "late" and has("resends-late") or status == "unknown" and has("resends-unknown"):
                     continue
                 self.results.pop(token, None)
+                if has("holds-for-ever"):
+                    self.kept.append(token)
                 if not has("keeps-place"):
                     self.held.pop(token, None)
                 elif self.held.get(token, {}).get("action") != "elsewhere":
@@ -250,7 +252,7 @@ class Agent:
                     self.changed.wait(0.1)
                     continue
                 holding = [t for t, r in self.held.items() if not (has("holds-by-node") and r.node != node)]
-            body = {"max": max(free, 1), "wait": f"{WAIT_S}s", "holding": holding}
+            body = {"max": max(free, 1), **({} if has("circles") else {"wait": f"{WAIT_S}s"}), "holding": holding + self.kept}
             if has("no-holding"):
                 del body["holding"]
             if self.stopping:

@@ -17,6 +17,8 @@ AGENT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "wrong.py")
 # Of each fault the scenarios that have to find it, and part of what they say; None: that is not looked at, since the
 # scenario ends when its patience does.
 FAULTS = {
+    "holds-for-ever": {"many": False, "holding": "calls after that"},
+    "circles": {"idle": "calls without"},
     "no-holding": {"holding": "a call without"},
     "new-instance": {"killed": False, "instance": "and before that"},
     "many-names": {"instance": "and before that"},
@@ -48,6 +50,8 @@ FAULTS = {
     "no-waited": {"deadline-waited": "3 times none"},
     "by-clock": {"clocks": "neither hold"},
     "again": {"same-key": "first", "count-once": "first"},
+    "in-memory": {"record-killed": "first", "undo-killed": "output"},
+    "by-task": {"count-steps": "as after the first"},
     "undo-twice": {"undo": "first", "count-undo": "after one undo"},
     "no-tombstone": {"undo-first": "output"},
     "undo-of-nothing": {"undo-first": "undone"},
@@ -113,7 +117,7 @@ def try_fault(fault):
 
 def find(fault):
     """A fault that shows in times alone may hide on a busy machine for a while."""
-    for _ in range(20 if fault == "hammers" else 1):
+    for _ in range(20 if fault in ("hammers", "circles") else 1):
         story = try_fault(fault)
         if not story:
             break

@@ -22,6 +22,8 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 from kit import LIB, PATIENCE_S, Kind, wait_for  # pylint: disable=wrong-import-position
 
 KIND = Kind(sys.argv[1])
+if hasattr(sys, "set_int_max_str_digits"):
+    sys.set_int_max_str_digits(0)  # the server that is played has no limit
 
 
 class Played(http.server.ThreadingHTTPServer):
@@ -239,6 +241,55 @@ class PlayedTest(unittest.TestCase):
         self.assertEqual(error["code"], "exception")
         self.assertNotIn("effect", error)
         self.assertEqual(self.end()[0], 0)
+
+    def test_whatever_a_handler_does_its_place_is_free_again(self):
+        self.start(INTACT_PLACES="1")
+        for kind, code in (("function", "bad_output"), ("thrown", "exception"), ("nan", "bad_output"), ("thrown", "exception")):
+            self.assertEqual(self.server.answer_to(self.server.ask("nonsense", {"kind": kind}))["error"]["code"], code)
+        error = self.server.answer_to(self.server.ask("nonsense", {"kind": "message"}))["error"]
+        self.assertEqual((error["code"], error["retryable"]), ("odd", True))
+        self.assertTrue(error["message"].startswith("half a pair: "))
+        json.dumps(error, ensure_ascii=False).encode()
+        self.assertNotIn("\0", error["message"])
+        self.assertEqual(self.server.answer_to(self.server.ask("echo", 7))["output"], 7)
+        self.assertEqual(self.end()[0], 0)
+
+    def test_a_number_that_is_too_long_keeps_nothing_back(self):
+        self.start()
+        long = self.server.ask("nonsense", {"kind": "text", "text": "n", "long": 10 ** 5000})
+        self.assertEqual(self.server.answer_to(long)["output"], "n")
+        self.assertEqual(self.server.answer_to(self.server.ask("echo", 7))["output"], 7)
+
+    def test_what_a_beat_said_is_what_was_told_then(self):
+        self.start()
+        token = self.server.ask("nonsense", {"kind": "beat"})
+        beat = self.server.beats.get(timeout=PATIENCE_S)["beats"][0]
+        self.assertEqual((beat["token"], beat["progress"]), (token, {"done": 1}))
+        self.assertEqual(self.server.answer_to(token)["output"], "beaten")
+        later = self.server.ask("slow", {"ms": 600, "beats": 300})
+        self.assertEqual(self.server.beats.get(timeout=PATIENCE_S)["beats"][0]["token"], later)
+        self.server.answer_to(later)
+
+    def test_no_more_is_held_than_a_server_reads(self):
+        refusals = {"count": 0, "is_open": False}
+
+        def judge(_, call):
+            if call.get("results") and not refusals["is_open"]:
+                refusals["count"] += 1
+                return 503
+            return 422 if len(call.get("holding", [])) > 1000 else None
+
+        self.server.judge = judge
+        self.start(INTACT_PLACES="1000")
+        for i in range(1500):
+            self.server.ask("echo", i)
+        wait_for("results that are not taken", lambda: refusals["count"] > 1)
+        refusals["is_open"] = True
+        outputs = {self.server.results.get(timeout=PATIENCE_S)["output"] for _ in range(1500)}
+        self.assertEqual(outputs, set(range(1500)))
+        for _, what, call in list(self.server.calls):
+            if what == "work":
+                self.assertLessEqual(call["max"] + len(call.get("holding", [])), 1000)
 
     def test_a_result_is_handed_in_until_it_is_settled(self):
         self.server.judge = Once(0, 503, 500, "garbage", 429, 404, "silent")

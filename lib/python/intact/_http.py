@@ -1,13 +1,15 @@
 """Calls to one server: a connection that is kept open, an answer whatever its status, a limit on it all."""
 
 import http.client
+import io
+import json
 import os
 import socket
 import ssl
 import threading
 import time
 from email.message import Message
-from typing import List, Mapping, NamedTuple, Optional
+from typing import Any, List, Mapping, NamedTuple, Optional
 from urllib.parse import urlsplit
 
 ANSWER_MAX = 256 * 1024 * 1024
@@ -30,6 +32,21 @@ class Answer(NamedTuple):
         """Seconds; 0 if it does not say."""
         text = self.headers.get("Retry-After") or ""
         return min(float(text), RETRY_AFTER_MAX_S) if text.isascii() and text.isdigit() else 0.0
+
+
+def _whole(digits: str) -> Any:
+    try:
+        return int(digits)
+    except ValueError:  # Python reads no more than some thousand digits: infinity, as of any number that is too large
+        return float(digits)
+
+
+def read_json(body: bytes) -> Any:
+    """ValueError if it is none. A number that is too large for Python must not keep back all that comes with it."""
+    try:
+        return json.loads(body, parse_int=_whole)
+    except RecursionError as e:
+        raise ValueError("it is nested too deep") from e
 
 
 def is_server(url: str) -> bool:
@@ -77,6 +94,38 @@ def headers(token: Optional[str]) -> Mapping[str, str]:
     return {"Authorization": "Bearer " + text} if text else {}
 
 
+class _Timed(io.RawIOBase):
+    """Reads from a socket, and no longer than until a moment, however few bytes come at a time."""
+
+    def __init__(self, sock: socket.socket, end: float) -> None:
+        self._sock, self._end = sock, end
+        self._raw = sock.makefile("rb", buffering=0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, into: Any) -> Optional[int]:
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("no answer in time")
+        self._sock.settimeout(left)
+        return self._raw.readinto(into)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _Stream:
+    """What http.client wants of a socket to read an answer."""
+
+    def __init__(self, sock: socket.socket, end: float) -> None:
+        self._sock, self._end = sock, end
+
+    def makefile(self, _: str) -> io.BufferedReader:
+        return io.BufferedReader(_Timed(self._sock, self._end))
+
+
 class Connection:
     """For one thread at a time; break_off may be called by any."""
 
@@ -121,7 +170,8 @@ class Connection:
         if body is not None:
             fields["Content-Type"] = content_type
         c.request(method, path, body, fields)
-        self._limit(c, end)
+        c.response_class = lambda sock, *a, **b: http.client.HTTPResponse(  # type: ignore[assignment]
+            _Stream(sock, end), *a, **b)  # type: ignore[arg-type]
         response = c.getresponse()
         parts, size = [], 0
         while True:
@@ -132,7 +182,6 @@ class Connection:
             size += len(part)
             if size > ANSWER_MAX:
                 raise http.client.HTTPException(f"an answer of more than {ANSWER_MAX} bytes")
-            self._limit(c, end)
         if response.length:
             raise http.client.IncompleteRead(b"", response.length)
         response.close()  # read1 does not notice the end of a body whose length was told

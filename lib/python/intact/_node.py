@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import ssl
 import threading
@@ -10,7 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional
 from urllib.parse import quote
 
 from . import _clock
-from ._http import FAILURES, Answer, Connection
+from ._http import FAILURES, Answer, Connection, read_json
 
 RETRY_MS, RETRY_MAX_MS = 100, 5000
 REFUSED_MS, REFUSED_MAX_MS = 2000, 30000
@@ -39,7 +38,7 @@ def read_object(answer: Answer) -> Dict[str, Any]:
         story = answer.body[:500].decode("utf-8", "replace")
         raise CallFailed(answer.status, f"{answer.status} {story}", answer.retry_after())
     try:
-        found = json.loads(answer.body)
+        found = read_json(answer.body)
     except ValueError as e:
         raise CallFailed(200, f"the answer is no JSON: {e}") from e
     if not isinstance(found, dict):

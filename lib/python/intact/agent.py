@@ -7,6 +7,7 @@ import heapq
 import json
 import logging
 import os
+import queue
 import signal
 import socket
 import threading
@@ -15,8 +16,8 @@ from typing import Any, Callable, Deque, Dict, List, Mapping, NamedTuple, Option
 from . import _clock, _http
 from ._discovery import Discovery
 from ._node import CallFailed, Node, read_object
-from .errors import StepError, TooLate
-from .request import Request, read_all
+from .errors import StepError, TooLate, readable
+from .request import Request, encode, read_all
 
 __all__ = ["Agent", "Handler"]
 
@@ -24,6 +25,8 @@ Handler = Callable[[Request], Any]
 """Returns the output, any JSON; raises StepError to answer with an error."""
 
 PLACES_MAX, INSTANCE_MAX = 1000, 150
+HOLDING_MAX = 1000  # that the server reads
+CO_COROUTINE = 0x80  # as of the module inspect, which takes its time to load
 CALL_WITHIN_S = 20.0
 HAND_IN_WITHIN_S = 2.0  # if there is another node
 BODY_MAX = 3 * 1024 * 1024  # of results in one call
@@ -46,11 +49,13 @@ class _Result:
 
     def __init__(self, request: Request, text: str) -> None:
         self.request, self.text = request, text
+        self.size = len(text.encode())
         self.is_in_flight = self.is_replaced = False
 
 
-def _encode(result: Mapping[str, Any]) -> str:
-    return json.dumps(result, allow_nan=False, separators=(",", ":"))
+def _told(e: StepError) -> Dict[str, Any]:
+    told: Dict[str, Any] = getattr(e, "told", None) or StepError(type(e).__name__, e, True).told
+    return told
 
 
 class Agent:
@@ -104,6 +109,7 @@ class Agent:
         self._seeds = seeds
         self._handlers: Dict[Tuple[str, str], _Handling] = {}
         self._changed = threading.Condition()  # guards all that follows
+        self._queued = threading.Condition(self._changed._lock)  # type: ignore[attr-defined] # only workers wait for it
         self._held: Dict[str, Request] = {}  # in work, not settled, or over a moment ago
         self._results: Dict[str, _Result] = {}
         self._queue: Deque[Request] = collections.deque()
@@ -137,6 +143,8 @@ class Agent:
             raise ValueError(f"there is a handler for {name!r} ({direction}) already")
 
         def decorate(handler: Handler) -> Handler:
+            if getattr(getattr(handler, "__code__", None), "co_flags", 0) & CO_COROUTINE:
+                raise TypeError(f"the handler for {name!r} is a coroutine function: handlers run on threads of their own")
             self._handlers[name, direction] = _Handling(handler, auto_heartbeat)
             return handler
 
@@ -153,16 +161,21 @@ class Agent:
         def on_signal(number: int, _: Any) -> None:
             for n, handler in before:
                 signal.signal(n, handler)
-            signalled.set()
+            signalled.put(None)
 
-        signalled = threading.Event()
+        # An event would not do: its lock may be held by what the signal came upon.
+        signalled: queue.SimpleQueue[None] = queue.SimpleQueue()
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGINT):
                 before.append((number, signal.signal(number, on_signal)))
         try:
             self.start()
-            while not signalled.wait(0.2) and not self._is_stopping:
-                pass
+            while not self._is_stopping:
+                try:
+                    signalled.get(timeout=0.2)
+                    break
+                except queue.Empty:
+                    pass
             self.stop()
             return self.join()
         finally:
@@ -224,6 +237,7 @@ class Agent:
             with self._changed:
                 self._forget_over()
                 self._forget_left()
+                self._hire()
                 if self._is_stopping and self._may_end():
                     self._end()
                     return
@@ -257,6 +271,7 @@ class Agent:
         for node in self._all_nodes():
             node.break_off()
         self._changed.notify_all()
+        self._queued.notify_all()
 
     def _all_nodes(self) -> List[Node]:
         return list(self._nodes.values()) + self._leaving
@@ -360,7 +375,14 @@ class Agent:
     # ---- fetching ----
 
     def _free(self) -> int:
-        return 0 if self._is_stopping else max(0, self.places - self._working)
+        unsettled = self._working + len(self._results)
+        return 0 if self._is_stopping else max(0, min(self.places - self._working, HOLDING_MAX - unsettled))
+
+    def _holding(self) -> List[str]:
+        """What the server is told of: if it is too much, rather what may still be answered."""
+        if len(self._held) <= HOLDING_MAX:
+            return list(self._held)
+        return sorted(self._held, key=lambda t: t not in self._results and not self._held[t]._is_working)[:HOLDING_MAX]
 
     def _is_over_for(self, node: Node) -> bool:
         """Nothing more is to be fetched there."""
@@ -398,7 +420,7 @@ class Agent:
                 if most is None:
                     self._thread_ends(node)
                     return
-                body = _encode({"instance": self.instance, "max": most, "holding": list(self._held),
+                body = encode({"instance": self.instance, "max": most, "holding": self._holding(),
                                 **({"wait": _clock.duration(self._wait)} if most else {})}).encode()
                 sent_ms = node.parked_at_ms = _clock.now_ms()
                 node.parked_max, node.called_home_ms, node.excess_since_ms = most, 0, 0
@@ -439,9 +461,19 @@ class Agent:
             request._wake_beats = self._wake
             self._working += 1
             self._queue.append(request)
-            if self._idle_workers < len(self._queue) and self._workers < self.places:
-                self._workers += 1
+        self._hire()
+        self._queued.notify(len(requests))
+
+    def _hire(self) -> None:
+        """Threads for what is in the queue."""
+        while self._idle_workers < len(self._queue) and self._workers < self.places:
+            try:
                 self._thread(self._work, "work")
+            except RuntimeError as e:  # the system has no more; those that there are do it, one after the other
+                self._tell_seldom("threads", f"{self._workers} at work: {e}")
+                return
+            self._workers += 1
+            self._idle_workers += 1  # it will look into the queue first
 
     def _wake(self) -> None:
         with self._changed:
@@ -460,19 +492,17 @@ class Agent:
         while True:
             with self._changed:
                 while not self._queue:
-                    if self._is_ended or (self._is_stopping and self._working == 0 and not any(
-                            n.parked_max for n in self._all_nodes())):
-                        self._workers -= 1
+                    if self._is_ended:
                         return
-                    self._idle_workers += 1
-                    self._changed.wait(1.0)
-                    self._idle_workers -= 1
+                    self._queued.wait()
+                self._idle_workers -= 1
                 request = self._queue.popleft()
             text = self._handle(request)
             with self._changed:
                 with request._lock:
                     request._is_working = False
                 self._working -= 1
+                self._idle_workers += 1
                 if text is not None:
                     self._results[request.token] = _Result(request, text)
                     self._progress_ms = _clock.now_ms()
@@ -488,12 +518,12 @@ class Agent:
         except TooLate:
             return None
         except StepError as e:
-            result["error"] = e.told
+            result["error"] = _told(e)
             text = self._encode_error(request, result)
         except BaseException as e:  # pylint: disable=broad-except # a mistake in a handler: it may have taken effect
-            self._log.exception("%s: the handler failed", request.idempotency_key)
+            self._tell_failure(request)
             text = self._encode_error(request, {**result, "error": {
-                "code": "exception", "message": f"{type(e).__name__}: {e}"[:1000]}})
+                "code": "exception", "message": f"{type(e).__name__}: {readable(e, 1000)}"}})
         return None if request.is_over else text
 
     def _ask_handler(self, request: Request, result: Dict[str, Any]) -> str:
@@ -505,11 +535,17 @@ class Agent:
             raise StepError("no-such-action", f"this agent has no {what} {request.action}", False, "none")
         output = handling.run(request)
         if request._is_elsewhere:
-            return _encode({**result, "elsewhere": True, **self._tries(request)})
+            return encode({**result, "elsewhere": True, **self._tries(request)})
         try:
-            return _encode({**result, "output": output, **self._tries(request)})
+            return encode({**result, "output": output, **self._tries(request)})
         except (TypeError, ValueError, RecursionError) as e:
-            raise StepError("bad_output", f"what the handler returned is no JSON: {e}", False, "unknown") from e
+            raise StepError("bad_output", f"what the handler returned is no JSON: {readable(e)}", False, "unknown") from e
+
+    def _tell_failure(self, request: Request) -> None:
+        try:
+            self._log.exception("%s: the handler failed", request.idempotency_key)
+        except Exception:  # pylint: disable=broad-except # exceptions may be such that they cannot be shown
+            self._log.error("%s: the handler failed", request.idempotency_key)
 
     @staticmethod
     def _tries(request: Request) -> Dict[str, int]:
@@ -517,10 +553,10 @@ class Agent:
 
     def _encode_error(self, request: Request, result: Dict[str, Any]) -> str:
         try:
-            return _encode({**result, **self._tries(request)})
+            return encode({**result, **self._tries(request)})
         except (TypeError, ValueError, RecursionError) as e:
-            return _encode({"token": request.token, "error": {
-                "code": "bad_error", "message": f"the handler's error is no JSON: {e}", "effect": "unknown",
+            return encode({"token": request.token, "error": {
+                "code": "bad_error", "message": f"the handler's error is no JSON: {readable(e)}", "effect": "unknown",
                 "retryable": False}})
 
     def _forget_over(self) -> None:
@@ -544,7 +580,7 @@ class Agent:
             is_ours = home is node or home.failures > 0 or home.running == 0 or not home.is_used
             if result.is_in_flight or not is_ours:
                 continue
-            size += len(result.text)
+            size += result.size
             if batch and (size > BODY_MAX or len(batch) >= node.result_max):
                 break
             batch.append(result)
@@ -626,7 +662,8 @@ class Agent:
             self._held.pop(result.request.token, None)
             self._progress_ms = _clock.now_ms()
             if outcome.get("status") in ("late", "unknown"):
-                self._log.warning("%s: the answer is %s", result.request.idempotency_key, outcome.get("status"))
+                self._log.warning("%s: the answer is %s%s", result.request.idempotency_key, outcome.get("status"),
+                                  f": {outcome['problem']}" if outcome.get("problem") else "")
 
     def _replace(self, result: _Result, story: str) -> None:
         request = result.request
@@ -637,7 +674,7 @@ class Agent:
             return
         self._log.error("%s: the server cannot take the answer: %s", request.idempotency_key, story)
         result.is_replaced = True
-        result.text = _encode({"token": request.token, "error": {
+        result.text = encode({"token": request.token, "error": {
             "code": "unacceptable", "message": story[:500].encode("ascii", "replace").decode(), "retryable": False,
             "effect": "unknown"}})
 
@@ -679,7 +716,7 @@ class Agent:
             self._beat(node, beats, within)
 
     def _beat(self, node: Node, beats: Dict[str, Tuple[Request, Dict[str, Any]]], within: float) -> None:
-        body = _encode({"instance": self.instance, "beats": [{"token": t, **b} for t, (_, b) in beats.items()]})
+        body = encode({"instance": self.instance, "beats": [{"token": t, **b} for t, (_, b) in beats.items()]})
         sent_ms = _clock.now_ms()
         try:
             answer = node.call(node.beating, "heartbeats", body.encode(), within)

@@ -79,7 +79,7 @@ class Client:
         body = {name: value for name, value in told.items() if value is not None}
         if input is not _NOT_GIVEN:
             body["input"] = input
-        return cast(Submitted, self.call("POST", "/v1/tasks", body))
+        return cast(Submitted, self.call("POST", "/v1/tasks", body, is_repeatable=True))
 
     def submit_many(self, submissions: Iterable[Submission]) -> List[SubmittedLine]:
         """Submits many, in calls of up to a thousand; what became of each, in their order. One that is refused has a
@@ -87,7 +87,7 @@ class Client:
         found: List[SubmittedLine] = []
         batch: List[bytes] = []
         for submission in submissions:
-            line = _encode({"id": str(uuid.uuid4()), **submission})
+            line = _encode({**submission, "id": submission.get("id") or str(uuid.uuid4())})
             if batch and (len(batch) >= LINES_MAX or sum(map(len, batch)) + len(line) > LINES_SIZE_MAX):
                 found += self._submit_lines(batch, len(found))
                 batch = []
@@ -95,8 +95,8 @@ class Client:
         return found + (self._submit_lines(batch, len(found)) if batch else [])
 
     def _submit_lines(self, lines: List[bytes], before: int) -> List[SubmittedLine]:
-        answer = self._answer("POST", "/v1/tasks", b"\n".join(lines), "application/x-ndjson", 0.0)
-        found: List[SubmittedLine] = [json.loads(line) for line in answer.body.splitlines() if line]
+        answer = self._answer("POST", "/v1/tasks", b"\n".join(lines), "application/x-ndjson", 0.0, True)
+        found: List[SubmittedLine] = [_http.read_json(line) for line in answer.body.splitlines() if line]
         for line in found:
             line["line"] += before
         return found
@@ -216,7 +216,7 @@ class Client:
     @staticmethod
     def _json(answer: _http.Answer) -> Dict[str, Any]:
         try:
-            return cast(Dict[str, Any], json.loads(answer.body)) if answer.body else {}
+            return cast(Dict[str, Any], _http.read_json(answer.body)) if answer.body else {}
         except ValueError as e:
             raise Unreachable(f"the answer is no JSON: {e}") from e
 
@@ -224,14 +224,14 @@ class Client:
                 is_repeatable: Optional[bool] = None) -> _http.Answer:
         """2xx; anything else is raised."""
         if is_repeatable is None:
-            is_repeatable = method in ("GET", "PUT", "DELETE") or path.split("?")[0] in ("/v1/tasks", "/v1/validate")
+            is_repeatable = method in ("GET", "PUT", "DELETE") or path == "/v1/validate"
         end = time.monotonic() + self._timeout + wait
         failures = 0
         while True:
             at = self._current % len(self._servers)
             failure: Union[Problem, Unreachable]
             try:
-                return self._once(self._servers[at], method, path, body, kind, end, is_repeatable)
+                return self._once(self._servers[at], method, path, body, kind, end, wait, is_repeatable)
             except Busy as e:
                 # 503 is said before anything is begun, but for "io".
                 failure = e
@@ -251,11 +251,11 @@ class Client:
             time.sleep(pause)
 
     def _once(self, server: str, method: str, path: str, body: Optional[bytes], kind: str, end: float,
-              is_repeatable: bool) -> _http.Answer:
+              wait: float, is_repeatable: bool) -> _http.Answer:
         connection = self._take(server)
         # One that hangs must not take all the time, if there are others and it may be asked twice.
         left = end - time.monotonic()
-        within = left / 2 if is_repeatable and len(self._servers) > 1 else left
+        within = min(left, max(left / 2, wait + self._timeout / 2)) if is_repeatable and len(self._servers) > 1 else left
         answer = connection.call(method, path, body, within=max(0.001, within), content_type=kind,
                                  is_repeatable=is_repeatable)
         with self._lock:
@@ -279,7 +279,7 @@ class Client:
     @staticmethod
     def _problem(answer: _http.Answer) -> Problem:
         try:
-            body = json.loads(answer.body)
+            body = _http.read_json(answer.body)
         except ValueError:
             body = None
         if not isinstance(body, dict):

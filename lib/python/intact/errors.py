@@ -11,6 +11,15 @@ __all__ = ["Busy", "IntactError", "Problem", "StepError", "TooLate", "Unreachabl
 _NONE = object()
 
 
+def readable(what: Any, most: Optional[int] = None) -> str:
+    """A text that can be sent, of anything: an exception, say, whose own text may fail."""
+    try:
+        text = str(what)
+    except Exception:  # pylint: disable=broad-except # it is code of others
+        text = f"<{type(what).__name__}>"
+    return text[:most].replace("\0", "?").encode("utf-8", "replace").decode()
+
+
 class IntactError(Exception):
     """All errors of this package."""
 
@@ -19,7 +28,7 @@ class StepError(IntactError):
     """Raised by a handler to answer with an error.
 
     code: a short word, for programs.
-    message: for people.
+    message: for people; of anything else, say an exception, its text.
     retryable: may another try help? If not, the step has failed for good.
     effect: of this attempt alone: "none" if it certainly changed nothing, or "unknown". If not given: "unknown"
         if retryable, else "none".
@@ -27,11 +36,12 @@ class StepError(IntactError):
     resume: any JSON up to 2048 bytes, handed to the next attempt as `request.resume`.
     """
 
-    def __init__(self, code: str, message: str = "", retryable: bool = False, effect: Optional[str] = None,
+    def __init__(self, code: str, message: object = "", retryable: bool = False, effect: Optional[str] = None,
                  retry_after: Union[None, float, str] = None, resume: Any = _NONE) -> None:
-        super().__init__(message or code)
+        super().__init__(readable(message) or code)
         if effect not in (None, "none", "unknown"):
             raise ValueError(f'effect is {effect!r}, expected "none" or "unknown"')
+        message = readable(message)
         self.code, self.message, self.retryable, self.effect = code, message, retryable, effect
         self.retry_after, self.resume = retry_after, None if resume is _NONE else resume
         told: Dict[str, Any] = {"code": code, "message": message, "retryable": retryable}

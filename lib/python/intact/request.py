@@ -20,12 +20,29 @@ BEAT_MS, AUTO_BEAT_MS = 250, 5000
 T = TypeVar("T")
 
 
-def _json_within(name: str, value: Any) -> Any:
+def encode(value: Any) -> str:
+    """As it is sent: characters stand for themselves, since limits are of bytes. ValueError, TypeError or RecursionError if
+    it is no JSON."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
-    size = len(text.encode())  # a lone surrogate fails here
+    text.encode()  # half of a surrogate pair fails here, and not at the server
+    return text
+
+
+def _json_within(name: str, value: Any) -> Any:
+    try:
+        text = encode(value)
+    except (TypeError, ValueError, RecursionError) as e:
+        raise ValueError(f"{name} is no JSON: {e}") from e
+    size = len(text.encode())
     if size > PROGRESS_MAX:
         raise ValueError(f"{name} has {size} bytes as JSON, at most {PROGRESS_MAX} are possible")
-    return value
+    return json.loads(text)  # as it is now: the handler may go on changing its own
+
+
+def _is_refusal(e: BaseException) -> bool:
+    """An answer of 4xx, as urllib and requests raise it: they count it among OSErrors, but it would come again."""
+    status = getattr(e, "code", None) or getattr(getattr(e, "response", None), "status_code", None)
+    return isinstance(status, int) and 400 <= status < 500 and status not in (408, 425, 429)
 
 
 class Request:
@@ -134,8 +151,8 @@ class Request:
 
     def call(self, function: Callable[[], T], retry: Optional[Retry] = None,
              on: Tuple[Type[BaseException], ...] = (OSError,)) -> T:
-        """Calls a function until it succeeds, counting `tries`. It is called again if it raises one of `on`, Again, or a
-        StepError that is retryable, for as long as `retry` and the deadline allow; then the last exception is raised,
+        """Calls a function until it succeeds, counting `tries`. It is called again if it raises one of `on` (by default not
+        for urllib's or requests' 4xx but 408, 425, 429), Again, or a StepError that is retryable, for as long as `retry` and the deadline allow; then the last exception is raised,
         Again as a StepError. Nothing is called when the request is over or to be stopped. Use one idempotency key
         for all calls."""
         policy = retry or Retry()
@@ -157,6 +174,8 @@ class Request:
                 after = e.retry_after if isinstance(e.retry_after, (int, float)) else 0.0
                 failure = e
             except on as e:
+                if on == (OSError,) and _is_refusal(e):
+                    raise
                 failure = e
             left = self.time_left()
             if policy.budget is not None:

@@ -101,10 +101,27 @@ def hang(request):
     return "awake"
 
 
+class Unspeakable(Exception):
+    """Cannot even be shown."""
+
+    def __str__(self):
+        raise RuntimeError("no text")
+
+
 @agent.action("nonsense")
 def nonsense(request):
     """What is no JSON, or what no server takes."""
-    return {"object": object(), "nan": float("nan"), "zero": "\0", "text": request.input.get("text")}[request.input["kind"]]
+    if request.input["kind"] == "thrown":
+        raise Unspeakable
+    if request.input["kind"] == "message":
+        raise intact.StepError("odd", ValueError("half a pair: \ud800, zero: \0"), retryable=True)
+    if request.input["kind"] == "beat":
+        progress = {"done": 1}
+        request.heartbeat(progress)
+        progress["done"] = object()  # what was told stays told
+        request.pause(0.6)
+        return "beaten"
+    return {"object": object(), "nan": float("nan"), "function": print, "zero": "\0", "text": request.input.get("text")}[request.input["kind"]]
 
 
 @agent.action("retry")

@@ -2,9 +2,12 @@
 
 import json
 import os
+import socket
 import sqlite3
+import subprocess
 import sys
 import threading
+import time
 import unittest
 
 sys.path.insert(0, os.path.realpath(os.path.join(os.path.dirname(__file__), "..")))
@@ -75,6 +78,17 @@ class CallTest(unittest.TestCase):
             with self.assertRaises(type(error)):
                 r.call(service)
             self.assertEqual(r.tries, 1)
+
+    def test_an_answer_that_would_come_again_is_not_asked_for_again(self):
+        from urllib.error import HTTPError
+        for status, calls in ((404, 1), (400, 1), (429, 3), (503, 3)):
+            r = request()
+
+            def service(status=status):
+                raise HTTPError("http://service/", status, "", {}, None)
+            with self.assertRaises(HTTPError):
+                r.call(service, intact.Retry(first=0.001, most=0.001, tries=3))
+            self.assertEqual(r.tries, calls)
 
     def test_it_gives_up_with_the_last_failure(self):
         r = request()
@@ -198,6 +212,159 @@ class DiscoveryTest(unittest.TestCase):
             d.hear("http://seed:1", bad)
             self.assertEqual(d.wanted(), ["http://seed:1"])
             self.assertEqual(d.to_ask(), ["http://seed:1"])
+
+
+class Server:
+    """Answers each connection by a function of its own, with raw bytes."""
+
+    def __init__(self, answer):
+        self.socket, self.calls = socket.create_server(("127.0.0.1", 0)), 0
+        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
+
+        def run(connection):
+            with connection:
+                try:
+                    request = connection.makefile("rb")
+                    line = request.readline()
+                    if not line:
+                        return
+                    length = 0
+                    for header in iter(request.readline, b"\r\n"):
+                        if header.lower().startswith(b"content-length:"):
+                            length = int(header.split(b":")[1])
+                    request.read(length)
+                    self.calls += 1
+                    answer(connection, line)
+                except OSError:
+                    pass
+
+        def accept():
+            while True:
+                try:
+                    threading.Thread(target=run, args=(self.socket.accept()[0],), daemon=True).start()
+                except OSError:
+                    return
+        threading.Thread(target=accept, daemon=True).start()
+
+    def close(self):
+        self.socket.close()
+
+
+def say(connection, body):
+    connection.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+
+
+class HttpTest(unittest.TestCase):
+    """Servers that are not as they should be."""
+
+    def serve(self, answer):
+        server = Server(answer)
+        self.addCleanup(server.close)
+        return server
+
+    def test_an_answer_that_drips_has_no_more_time_than_another(self):
+        def drip(piece):
+            def answer(connection, _):
+                connection.sendall(b"HTTP/1.1 200 OK\r\n" if piece != b"HTTP/1.1 100 Continue\r\n\r\n" else b"")
+                while True:
+                    connection.sendall(piece)
+                    time.sleep(0.05)
+            return answer
+
+        for piece in (b"x: y\r\n", b"z", b"HTTP/1.1 100 Continue\r\n\r\n"):
+            connection = _http.Connection(self.serve(drip(piece)).url, None, {})
+            with self.assertRaises(TimeoutError):
+                connection.call("GET", "/", within=0.3)
+
+    def test_numbers_that_are_too_large(self):
+        found = _http.read_json(b'{"a": %s, "b": -%s, "c": [12345678901234567890, 1e999]}' % (b"9" * 5000, b"9" * 5000))
+        self.assertEqual(found["a"], float("inf"))
+        self.assertEqual(found["b"], float("-inf"))
+        self.assertEqual(found["c"], [12345678901234567890, float("inf")])
+        with self.assertRaises(ValueError):
+            _http.read_json(b"[" * 100000 + b"]" * 100000)
+
+    def test_a_wait_is_not_cut_off_because_there_are_several_servers(self):
+        def park(connection, line):
+            time.sleep(float(line.split(b"wait=")[1].split(b"ms")[0]) / 1000 if b"wait=" in line else 0)
+            say(connection, b'{"id": "t", "state": "processing"}')
+        servers = [self.serve(park), self.serve(park)]
+        client = intact.Client(",".join(s.url for s in servers), timeout=30)
+        client._timeout = 2  # pylint: disable=protected-access
+        with self.assertRaises(intact.WaitTimeout):
+            client.wait("t", timeout=5)
+        self.assertLessEqual(sum(s.calls for s in servers), 2)
+
+    def test_what_has_no_id_is_submitted_once(self):
+        server = self.serve(lambda connection, _: None)
+        client = intact.Client(server.url, timeout=0.5)
+        with self.assertRaises(intact.Unreachable):
+            client.call("POST", "/v1/tasks", {"workflow": "w"})
+        self.assertEqual(server.calls, 1)
+        with self.assertRaises(intact.Unreachable):
+            client.submit("w")
+        self.assertGreater(server.calls, 2)
+
+
+class AgentTest(unittest.TestCase):
+    """The agent's own ends."""
+
+    def test_coroutines_are_refused_at_once(self):
+        agent = intact.Agent("a", server="http://127.0.0.1:1")
+        with self.assertRaises(TypeError):
+            @agent.action("a")
+            async def handle(_):  # pylint: disable=unused-variable
+                return None
+
+    def test_a_signal_at_any_moment_ends_it(self):
+        program = """
+import signal, sys, threading
+import intact
+agent = intact.Agent("a", server="http://127.0.0.1:1", discovery=False)
+agent.action("a")(print)
+at = int(sys.argv[1])
+count = 0
+def trace(frame, event, _):
+    global count
+    if frame.f_code.co_filename == threading.__file__ or frame.f_code.co_name == "run":
+        if event == "line" and agent._manager:
+            count += 1
+            if count == at:
+                signal.raise_signal(signal.SIGTERM)
+        return trace
+sys.settrace(trace)
+ended = agent.run()
+sys.settrace(None)
+sys.exit(0 if ended else 1)
+"""
+        for at in range(1, 40, 2):
+            done = subprocess.run([sys.executable, "-c", program, str(at)], check=False, timeout=120, env={
+                **os.environ, "PYTHONPATH": os.path.join(os.path.dirname(__file__), "..")})
+            self.assertEqual(done.returncode, 0, at)
+
+    def test_a_system_without_threads_to_spare(self):
+        agent = intact.Agent("a", server="http://127.0.0.1:1", places=4)
+        done = threading.Barrier(1)
+        agent.action("a")(lambda _: done.wait())
+        begin, started = agent._thread, []  # pylint: disable=protected-access
+
+        def thread(run, what, *args):
+            if what == "work" and len(started) > 0:
+                raise RuntimeError("can't start new thread")
+            started.append(what)
+            return begin(run, what, *args)
+
+        agent._thread = thread  # pylint: disable=protected-access
+        node = intact.agent.Node("http://127.0.0.1:1", "a", None, {})
+        asked = [Request({**request().fields, "token": str(i)}, _clock.now_ms(), node) for i in range(4)]
+        with self.assertLogs("intact", "ERROR"):
+            with agent._changed:  # pylint: disable=protected-access
+                agent._take(asked)  # pylint: disable=protected-access
+            end = time.monotonic() + 120
+            while len(agent._results) < 4 and time.monotonic() < end:  # pylint: disable=protected-access
+                time.sleep(0.01)
+        self.assertEqual(len(agent._results), 4)  # pylint: disable=protected-access
+        self.assertEqual(started, ["work"])
 
 
 class SettingsTest(unittest.TestCase):

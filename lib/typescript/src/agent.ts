@@ -1,11 +1,12 @@
 import { hostname } from "node:os";
 import { Changed, duration, nowMs } from "./clock.js";
 import { Discovery } from "./discovery.js";
-import { StepError, TooLate } from "./errors.js";
+import { readable, StepError, TooLate } from "./errors.js";
 import { accessToken, certificates, retryAfter, servers, Wire, type Answer } from "./http.js";
 import { type Beat, innerOf, Request, stopped } from "./request.js";
 
 const PLACES_MAX = 1000;
+const HOLDING_MAX = 1000; // that the server reads
 const INSTANCE_MAX = 150;
 const CALL_WITHIN_MS = 20_000;
 const HAND_IN_WITHIN_MS = 2_000; // if there is another node
@@ -436,7 +437,19 @@ export class Agent {
   // ---- fetching ----
 
   #free(): number {
-    return this.#isStopping ? 0 : Math.max(0, this.places - this.#working);
+    const unsettled = this.#working + this.#results.size;
+    return this.#isStopping ? 0 : Math.max(0, Math.min(this.places - this.#working, HOLDING_MAX - unsettled));
+  }
+
+  /** What the server is told of: if it is too much, rather what may still be answered. */
+  #holding(): string[] {
+    const held = [...this.#held.keys()];
+    if (held.length <= HOLDING_MAX) return held;
+    const isOver = (token: string): boolean => {
+      const request = this.#held.get(token);
+      return !this.#results.has(token) && !(request && innerOf(request).isWorking);
+    };
+    return [...held.filter((token) => !isOver(token)), ...held.filter(isOver)].slice(0, HOLDING_MAX);
   }
 
   /** How much to ask for, when it is time to; undefined: nothing any more. */
@@ -478,7 +491,7 @@ export class Agent {
         const body = JSON.stringify({
           instance: this.instance,
           max: most,
-          holding: [...this.#held.keys()],
+          holding: this.#holding(),
           ...(most > 0 ? { wait: duration(this.#waitMs) } : {}),
         });
         const answer = await node.call("work", body, (most > 0 ? this.#waitMs : 0) + CALL_WITHIN_MS);
@@ -577,12 +590,14 @@ export class Agent {
       const what = request.direction === "undo" ? "undo by" : "action";
       throw new StepError("no-such-action", { message: `this agent has no ${what} ${request.action}`, effect: "none" });
     }
-    const output = await handling.run(request);
+    const output = (await handling.run(request)) ?? null;
     if (innerOf(request).isElsewhere) return JSON.stringify({ token: request.token, elsewhere: true, ...tries(request) });
     try {
-      return JSON.stringify({ token: request.token, output: output === undefined ? null : output, ...tries(request) });
+      const text = JSON.stringify(output) as string | undefined;
+      if (text === undefined) throw new TypeError(`it is a ${typeof output}`);
+      return `${JSON.stringify({ token: request.token, ...tries(request) }).slice(0, -1)},"output":${text}}`;
     } catch (e) {
-      throw new StepError("bad_output", { message: `what the handler returned is no JSON: ${String(e)}`, effect: "unknown" });
+      throw new StepError("bad_output", { message: `what the handler returned is no JSON: ${readable(e)}`, effect: "unknown" });
     }
   }
 
@@ -591,15 +606,15 @@ export class Agent {
     if (e instanceof StepError) return e;
     const isAbort = e instanceof Error && e.name === "AbortError" && request.signal.aborted;
     if (isAbort) return stopped("unknown");
-    this.#log.error(`${request.idempotencyKey}: the handler failed: ${e instanceof Error ? (e.stack ?? e.message) : String(e)}`);
-    return { code: "exception", message: String(e).slice(0, 1000) };
+    this.#log.error(`${request.idempotencyKey}: the handler failed: ${readable((e instanceof Error && e.stack) || e)}`);
+    return { code: "exception", message: readable(e).slice(0, 1000) };
   }
 
   #encodeError(request: Request, error: unknown): string {
     try {
       return JSON.stringify({ token: request.token, error, ...tries(request) });
     } catch (e) {
-      const message = `the handler's error is no JSON: ${String(e)}`;
+      const message = `the handler's error is no JSON: ${readable(e)}`;
       return JSON.stringify({ token: request.token, error: { code: "bad_error", message, retryable: false, effect: "unknown" } });
     }
   }
@@ -622,7 +637,7 @@ export class Agent {
       const { home } = result;
       const isOurs = home === node || home.failures > 0 || !home.isUsed;
       if (result.isInFlight || !isOurs) continue;
-      size += result.text.length;
+      size += Buffer.byteLength(result.text);
       if (batch.length > 0 && (size > BODY_MAX || batch.length >= node.resultMax)) break;
       batch.push(result);
     }
@@ -695,7 +710,10 @@ export class Agent {
       this.#held.delete(result.request.token);
       this.#progressMs = nowMs();
       if (outcome["status"] === "late" || outcome["status"] === "unknown")
-        this.#log.warn(`${result.request.idempotencyKey}: the answer is ${outcome["status"]}`);
+        this.#log.warn(
+          `${result.request.idempotencyKey}: the answer is ${outcome["status"]}` +
+            (outcome["problem"] ? `: ${JSON.stringify(outcome["problem"])}` : ""),
+        );
     }
   }
 

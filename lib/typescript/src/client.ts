@@ -84,7 +84,10 @@ export class Client {
    * repetition. The same content again under the same id gives the task that exists.
    */
   submit(workflow: string, options: Omit<Submission, "workflow"> = {}): Promise<Submitted> {
-    return this.#json("POST", "/v1/tasks", { body: encode({ workflow, id: randomUUID(), ...options }) });
+    return this.#json("POST", "/v1/tasks", {
+      body: encode({ workflow, ...options, id: options.id ?? randomUUID() }),
+      isRepeatable: true,
+    });
   }
 
   /**
@@ -100,7 +103,7 @@ export class Client {
       const body = Buffer.from(batch.join("\n"));
       batch = [];
       size = 0;
-      const answer = await this.#answer("POST", "/v1/tasks", { body, contentType: "application/x-ndjson" });
+      const answer = await this.#answer("POST", "/v1/tasks", { body, contentType: "application/x-ndjson", isRepeatable: true });
       for (const text of answer.body.toString().split("\n")) {
         if (text === "") continue;
         const line = JSON.parse(text) as SubmittedLine;
@@ -108,10 +111,11 @@ export class Client {
       }
     };
     for (const submission of submissions) {
-      const line = JSON.stringify({ id: randomUUID(), ...submission });
-      if (batch.length > 0 && (batch.length >= LINES_MAX || size + line.length > LINES_SIZE_MAX)) await send();
+      const line = JSON.stringify({ ...submission, id: submission.id ?? randomUUID() });
+      const length = Buffer.byteLength(line);
+      if (batch.length > 0 && (batch.length >= LINES_MAX || size + length > LINES_SIZE_MAX)) await send();
       batch.push(line);
-      size += line.length;
+      size += length;
     }
     if (batch.length > 0) await send();
     return found;
@@ -259,8 +263,7 @@ export class Client {
   /** 2xx; anything else is thrown. */
   async #answer(method: string, path: string, options: CallOptions): Promise<Answer> {
     const isRepeatable =
-      options.isRepeatable ??
-      (["GET", "PUT", "DELETE"].includes(method) || ["/v1/tasks", "/v1/validate"].includes(path.split("?")[0] ?? ""));
+      options.isRepeatable ?? (["GET", "PUT", "DELETE"].includes(method) || path === "/v1/validate");
     const end = performance.now() + this.#timeoutMs + (options.waitMs ?? 0);
     for (let failures = 1; ; failures++) {
       const wire = this.#wires[this.#current % this.#wires.length] as Wire;
@@ -269,7 +272,8 @@ export class Client {
       try {
         const left = end - performance.now();
         // One that hangs must not take all the time, if there are others and it may be asked twice.
-        const withinMs = isRepeatable && this.#wires.length > 1 ? left / 2 : left;
+        const hanging = Math.max(left / 2, (options.waitMs ?? 0) + this.#timeoutMs / 2);
+        const withinMs = isRepeatable && this.#wires.length > 1 ? Math.min(left, hanging) : left;
         const answer = await wire.call(method, path, { ...options, withinMs, isRepeatable });
         if (answer.status >= 200 && answer.status < 300) return answer;
         const { status, kind } = (failure = problem(answer));

@@ -1,5 +1,16 @@
 import { duration } from "./clock.js";
 
+/** A text that can be sent, of anything: of what a handler threw, say, which may have none. */
+export function readable(what: unknown): string {
+  let text: string;
+  try {
+    text = String(what);
+  } catch {
+    text = Object.prototype.toString.call(what);
+  }
+  return Buffer.from(text.replaceAll("\0", "?")).toString(); // without halves of surrogate pairs
+}
+
 /** All errors of this package. */
 export class IntactError extends Error {
   constructor(message: string, options?: { cause?: unknown }) {
@@ -46,7 +57,7 @@ export class StepError extends IntactError {
     const after = this.retryAfter;
     return {
       code: this.code,
-      message: this.message,
+      message: readable(this.message),
       retryable: this.retryable,
       ...(this.effect === undefined ? {} : { effect: this.effect }),
       ...(after === undefined ? {} : { retry_after: typeof after === "string" ? after : duration(after) }),

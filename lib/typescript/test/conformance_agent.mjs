@@ -90,7 +90,18 @@ agent.action("judge", (request) => {
 
 agent.action("hang", ({ input }) => new Promise((resolve) => setTimeout(resolve, input.ms, "awake")), { autoHeartbeat: true });
 
-agent.action("nonsense", ({ input }) => ({ object: 7n, nan: 7n, zero: "\0", text: input.text })[input.kind]);
+agent.action("nonsense", (request) => {
+  const { kind, text } = request.input;
+  if (kind === "thrown") throw Object.create(null);
+  if (kind === "message") throw new StepError("odd", { message: "half a pair: \ud800, zero: \0", retryable: true });
+  if (kind === "beat") {
+    const progress = { done: 1 };
+    request.heartbeat(progress);
+    progress.done = 7n; // what was told stays told
+    return request.pause(600).then(() => "beaten");
+  }
+  return { object: 7n, nan: 7n, function: () => 7, zero: "\0", text }[kind];
+});
 
 agent.action("retry", (request) => {
   let failures = request.input?.fail ?? 0;

@@ -1,10 +1,11 @@
 // What can be said of the parts alone, of the package as it is installed. Run by tests/libraries/typescript.sh.
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
 import os from "node:os";
 import { createRequire, syncBuiltinESMExports } from "node:module";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { Agent, Again, Problem, SqliteBarrier, StepError, TooLate, retryWait } from "intact";
+import { Agent, Again, Client, Problem, SqliteBarrier, StepError, TooLate, Unreachable, WaitTimeout, retryWait } from "intact";
 
 // Parts that the package does not give away.
 const part = (name) => import(pathToFileURL(`node_modules/intact/dist/${name}.js`).href);
@@ -200,4 +201,43 @@ test("the barrier on SQLite: all rows of the table of answers", () => {
   assert.deepEqual(once({ key: "t3/s" }), { n: 3 });
   assert.equal(barrier.clean(3_600_000), 0);
   assert.equal(barrier.clean(-3_600_000), 3);
+});
+
+/** A server of one function, closed when the test ends. */
+async function serve(t, answer) {
+  const server = createServer(answer);
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${server.address().port}`;
+}
+
+test("a wait is not cut off because there are several servers", async (t) => {
+  let calls = 0;
+  const park = (request, response) => {
+    calls++;
+    const wait = Number(/wait=(\d+)ms/.exec(request.url)?.[1] ?? 0);
+    setTimeout(() => response.end('{"id": "t", "state": "processing"}'), wait);
+  };
+  const server = `${await serve(t, park)},${await serve(t, park)}`;
+  const client = new Client({ server, timeoutMs: 2000 });
+  await assert.rejects(client.wait("t", { timeoutMs: 5000 }), WaitTimeout);
+  assert.ok(calls <= 2);
+  client.close();
+});
+
+test("what has no id is submitted once, and what is given one is tried again", async (t) => {
+  let calls = 0;
+  const server = await serve(t, (request) => {
+    calls++;
+    request.socket.destroy();
+  });
+  const client = new Client({ server, timeoutMs: 500 });
+  await assert.rejects(client.call("POST", "/v1/tasks", { workflow: "w" }), Unreachable);
+  assert.equal(calls, 1);
+  await assert.rejects(client.submit("w", { id: undefined }), Unreachable);
+  assert.ok(calls > 2);
+  client.close();
 });
