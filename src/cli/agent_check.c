@@ -278,7 +278,7 @@ const struct verb verb_agent_check = {
          {"intact agent check http://127.0.0.1:7421 --action charge",
           "an agent that is started elsewhere"},
          {"intact agent check --list", "what agents are put to"}},
-    .exits = "the agent got something wrong, or not all could be tried",
+    .exits = "1 if the agent got something wrong, or not all could be tried",
     .is_local = true,
     .run = run,
 };

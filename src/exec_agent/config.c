@@ -417,6 +417,7 @@ struct exec_config *exec_config_read(struct slice text, enum source_format forma
 
     if (!c)
         out_of_memory(sizeof *c);
+    /* cppcheck-suppress nullPointerRedundantCheck ; out_of_memory does not return */
     c->stop_wait_ms = 30000;
     struct reader r = {.arena = &c->arena, .mistakes = mistakes, .warnings = warnings};
     enum err err = read_source(&r, text, format, &tree);

@@ -723,6 +723,20 @@ class Described(WithServer):
                         self.assertIn(done.returncode, (0, 1, 3), f"{line}: {done.stderr}")
         self.assertGreater(tried, 25)
 
+    def test_agents_of_the_program_say_what_is_wrong_with_their_files(self):
+        wrong = self.s.path("wrong.yaml", "places: 0\n")
+        for verb in ("http", "exec"):
+            self.assertIn("No such file", self.s.run("agent", verb, "--config", "/none.yaml", status=2).stderr)
+            said = self.s.run("agent", verb, "--config", wrong, status=1).stderr
+            self.assertIn(f"wrong.yaml:1:1: error: intact_{verb}: found nothing", said)
+            self.assertIn("--config FILE is missing", self.s.run("agent", verb, status=2).stderr)
+            self.assertIn("No such file", self.s.run("agent", verb, "--config", wrong, "--token-file", "/none", status=2).stderr)
+
+    def test_help_says_what_each_exit_status_means(self):
+        for verb in verbs():
+            text = help_of(verb).split("exit status: ")[1]
+            self.assertRegex(text, r"^0, or (1 if |nothing else, 2)", verb)
+
     def test_what_is_misspelt_is_guessed(self):
         for words, says in ((["sumbit"], 'did you mean "submit"?'), (["workflow", "lsit"], 'did you mean "list"?'),
                             (["list", "--sate", "x"], "did you mean --state?"), (["list", "--color", "nver"], "did you mean never?"),
