@@ -217,9 +217,11 @@ static int run(struct invocation *in)
     struct check_settings set = {.patience_ms = MS_PER_MIN, .limit_ms = MS_PER_H};
     int64_t began = steady_ms();
 
+    if (!read_settings(in, &set, only, except))
+        return CLI_USAGE;
     if (given(in, "list"))
         return list(in);
-    if (!read_settings(in, &set, only, except) || !read_target(in, &set, address, sizeof address))
+    if (!read_target(in, &set, address, sizeof address))
         return CLI_USAGE;
     if (set.listen && !given(in, "json")) {
         printf("waiting for an agent to call http://%s\n", set.listen);
@@ -258,7 +260,7 @@ static const struct flag flags[] = {
 const struct verb verb_agent_check = {
     .noun = "agent",
     .name = "check",
-    .summary = "play the server against an agent, and tell what it gets wrong",
+    .summary = "play the server against an agent",
     .about =
         "Plays the server against an agent: lost connections, repeats, deadlines, a server that is "
         "away, an undo that comes first and much more, one scenario after the other, and tells of "
