@@ -600,6 +600,7 @@ VALUES = {  # for each kind of value, as --help names it: one that is right, and
     "ID": ("id-1", None), "NAME": ("order", None), "STEP": ("reserve", None), "ROLE": ("read", None), "TASK": ("o-1", None),
     "MEMBER": ("sku", None), "LIST": ("scheduler", "both"), "RATE": ("10/s", "fast"), "PERCENT": ("50", "half"),
     "ACTION=LIMIT": ("charge=5", "charge"), "SWITCH": ("on", "maybe"),
+    "ACTION": ("count", None), "SCENARIO": ("completes", "compleats"),
 }
 
 
@@ -650,7 +651,9 @@ class Described(WithServer):
             f.write("intact_http: 1\nservices: {shop: {url: 'https://shop.example.org'}}\n")
         commands = self.s.path("commands.yaml", "intact_exec: 1\nagents: {a: {actions: {b: {command: [cat]}}}}\n")
         needs = {"skip": ["--step", "reserve", "--reason", "x"], "token create": ["--role", "read"],
-                 "agent http": ["--config", services, "--check"], "agent exec": ["--config", commands, "--check"]}
+                 "agent http": ["--config", services, "--check"], "agent exec": ["--config", commands, "--check"],
+                 "agent set": ["--calls", "5"],
+                 "agent check": ["true", "--action", "count", "--only", "completes"]}
         for verb in verbs():
             if verb[0] in ("serve", "top", "watch", "backup", "restore"):
                 continue  # they stay; they have tests of their own
