@@ -169,7 +169,7 @@ static void add_tail(struct command *c, const char *bytes, size_t size)
     struct buf *b = &c->tail;
 
     buf_add(b, bytes, size);
-    if (b->len <= 2 * COMMAND_TAIL_MAX)
+    if (b->len <= (size_t)2 * COMMAND_TAIL_MAX)
         return;
     memmove(b->ptr, b->ptr + b->len - COMMAND_TAIL_MAX, COMMAND_TAIL_MAX);
     b->len = COMMAND_TAIL_MAX;

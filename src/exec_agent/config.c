@@ -281,6 +281,7 @@ static void read_argv(struct reader *r, const struct json *j, const struct path 
         memcpy(argv[count - 1], m->text.ptr, m->text.len + 1);
     }
     struct path first = {path, SLICE_NONE, 0};
+    ASSERT(j->child); /* argv[0] is its text */
     if (!argv[0][0] || (strchr(argv[0], '/') && argv[0][0] != '/')) {
         mistake_in(r, &first, j->child, "an absolute path, or a name to be found in PATH");
         return;

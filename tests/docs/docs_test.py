@@ -181,7 +181,7 @@ class Place:
         clone = f"{self.work}/clone"
         programs = f"{clone}/build/release/src/cli"
         os.makedirs(programs)
-        for name in ("examples", "include", "docs", "lib", "README.md"):
+        for name in ("examples", "include", "docs", "README.md"):
             os.symlink(f"{ROOT}/{name}", f"{clone}/{name}")
         os.symlink(f"{BUILD}/src/libintact", f"{clone}/build/release/src/libintact")
         # A copy, since what is run from it would leave traces; what is compiled is that of the project.

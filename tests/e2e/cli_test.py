@@ -422,6 +422,17 @@ class Shown(WithServer):
         self.s.run("submit", "lonely", "--id", "lonely-1")
         self.assertRegex(self.s.run("agent", "list").stdout, r"nobody +1 +no-instance +not connected +- +- +- +-")
 
+    def test_agents_and_their_instances_are_listed_by_name(self):
+        for name in ("sort-b", "sort-d", "sort-a", "sort-c"):
+            self.s.run("agent", "set", name, "--action", "count=5")
+            for instance in ("i2", "i4", "i1", "i3"):
+                self.s.call(f"/v1/agents/{name}/work", {"instance": instance, "holding": []})
+        listed = [tuple(line.split()[i] for i in (0, 3)) for line in self.s.run("agent", "list").stdout.splitlines()]
+        listed = [row for row in listed if row[0].startswith("sort-")]
+        self.assertEqual(len(listed), 16)
+        self.assertEqual(listed, sorted(listed))
+        self.assertRegex(self.s.run("agent", "get", "sort-a").stdout, r"\nlimits +of actions alone\n +count +5 at a time\n")
+
     def test_lists_of_the_installation(self):
         self.s.run("submit", "order", "--input", '{"sku": "s"}', "--id", "o-1")
         agent = Agent(self.s)
