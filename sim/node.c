@@ -194,6 +194,7 @@ void node_turn(struct node *n)
 
 void node_turn_soon(struct node *n)
 {
+    ASSERT(n->sleeps_until <= world.now);
     n->deeds++;
     n->spins = 0;
     if (chance(500))

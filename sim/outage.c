@@ -125,7 +125,7 @@ void outage_by_hand(uint32_t service, bool open)
     struct node *n = node_any();
     struct error e = {0};
 
-    if (!n || !node_is_up(n) || !node_schedules(n))
+    if (!n || !node_is_awake(n) || !node_schedules(n))
         return;
     struct slice name = name_of(service);
     scheduler_breaker_by_hand(n->scheduler, name, open, SLICE("for the story"), &text);
@@ -164,14 +164,19 @@ static void opens(void *arg, uint64_t n)
     later(between(1, 2 * weather.hand_ms), opens, NULL, 0);
 }
 
-/* As the server tells it that took the change in. */
-static void hears(struct node *n, uint32_t service)
+/* As the server tells it that took the change in, as soon as it is awake. */
+static void hears(void *arg, uint64_t boot)
 {
-    struct agent_row row = {.name = name_of(service), .settings = set[service]};
-    const struct agent *a = map_get(&scheduler_dispatch(n->scheduler)->agents, row.name);
+    struct node *n = arg;
 
-    row.breaker = a ? arena_copy(&world.arena, a->breaker_text) : SLICE_NONE;
-    scheduler_agent_said(n->scheduler, &row);
+    if (boot != n->boot || !node_is_up(n) || node_sleeps(n, hears, arg, boot))
+        return;
+    for (uint32_t service = 0; service < SERVICES_MAX; service++) {
+        struct agent_row row = {.name = name_of(service), .settings = set[service]};
+        const struct agent *a = map_get(&scheduler_dispatch(n->scheduler)->agents, row.name);
+        row.breaker = a ? arena_copy(&world.arena, a->breaker_text) : SLICE_NONE;
+        scheduler_agent_said(n->scheduler, &row);
+    }
     node_turn_soon(n);
 }
 
@@ -189,7 +194,7 @@ static void changes_limits(void *arg, uint64_t n)
     check_limits_changed();
     NODES_FOREACH (node)
         if (node_is_up(node) && !nodes.shared)
-            hears(node, service);
+            hears(node, node->boot);
     later(between(1, 2 * weather.limits_ms), changes_limits, NULL, 0);
 }
 

@@ -36,6 +36,26 @@ static void owner_crashes(void)
     node_crash(the_owner(), "for the scene");
 }
 
+static void node_goes_away(void)
+{
+    nodes.list[0].last = true;
+    node_crash(&nodes.list[0], "for the scene");
+}
+
+static bool node_is_away(void)
+{
+    return !nodes.list[0].used;
+}
+
+static void node_comes_back_behind(void)
+{
+    world.ahead -= between(2 * MS_PER_MIN, MS_PER_H);
+    world.set_back = true;
+    trace("the clock jumps, to %" PRId64 " ms ahead", world.ahead);
+    nodes.list[0].last = false;
+    nodes_boot();
+}
+
 static void operator_undoes(void)
 {
     people_want(the_task(), ASK_UNDO, -1, ANY_NODE);
@@ -128,6 +148,25 @@ const struct scene scenes_of_long[] = {
         .end = TASK_PROCESSED,
         .fates = {{STEP_COMPLETED, "C", STANDS}},
         .expect = nobody_was_silent,
+    },
+    {
+        .name = "silence_and_clock_back",
+        .sentence =
+            "the clock is set back while the node restarts: who is silent ends all the same",
+        .flow = {.step_count = 1,
+                 .steps = {{.complete_by_ms = 10 * MS_PER_MIN,
+                            .heartbeat_ms = 1000,
+                            .retry = {.attempts = 2}}}},
+        .parts = {{.attempt = 1, .act = {SAYS_NOTHING, .takes = 100, .keeps = true, .mute = true}}},
+        .beats = {{.what = "an agent is at work", .until = first_begun, .then = node_goes_away},
+                  {.what = "the node is down",
+                   .until = node_is_away,
+                   .after_ms = 100,
+                   .then = node_comes_back_behind},
+                  {.what = "it was silent for too long", .until = first_was_silent}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "TC", STANDS}},
+        .expect = it_ended_long_before_its_complete_by,
     },
     {
         .name = "ended_elsewhere",

@@ -591,6 +591,7 @@ static bool retry_step(struct deed *d, uint16_t i)
         && !step_has_ended(&d->w->steps[i], s)) {
         step_move(s, s->direction == DIRECTION_UNDO ? STEP_UNDOING : STEP_WAITING);
         s->failure_count = 0;
+        s->spared_count = 0;
         s->wait_until = 0;
         return true;
     }

@@ -291,6 +291,37 @@ static void a_task_stopped_again_says_what_stopped_it_now(void **state)
     CHECK(slice_is(k.t.error.code, "broken"), "not what failed going forward");
 }
 
+/* A try of `a` fails while its agent's service is known to be away. */
+static void fails_in_an_outage(void)
+{
+    kit_play(&k, "wait 1s, start a");
+    const struct event ev = {.kind = EVENT_RESULT,
+                             .attempt = k.t.steps[0].attempt,
+                             .failed = true,
+                             .retryable = true,
+                             .spared = true,
+                             .error = {SLICE("away"), SLICE("no answer")}};
+    assert_int_equal(kit_event(&k, &ev), ANSWER_ACCEPTED);
+}
+
+static void new_tries_are_spared_anew(void **state)
+{
+    (void)state;
+
+    kit_make(&k, "spared", "a2#");
+    kit_play(&k, "claim");
+    for (int i = 0; i < SPARED_MAX; i++)
+        fails_in_an_outage();
+    assert_int_equal(k.t.steps[0].failure_count, 0);
+    fails_in_an_outage();
+    fails_in_an_outage();
+    kit_expect(&k, "error a:failed");
+    kit_play(&k, "retry");
+    fails_in_an_outage();
+    assert_int_equal(k.t.steps[0].failure_count, 0);
+    kit_expect(&k, "processing a:waiting");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -300,6 +331,7 @@ int main(void)
         cmocka_unit_test(a_skipped_step_gets_the_output_it_was_given),
         cmocka_unit_test(resuming_clears_what_stopped_it),
         cmocka_unit_test(an_undo_without_a_reason_gets_one),
+        cmocka_unit_test(new_tries_are_spared_anew),
         cmocka_unit_test(a_task_stopped_again_says_what_stopped_it_now),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

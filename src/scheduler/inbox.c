@@ -203,12 +203,28 @@ static void count_end(struct live *l, uint16_t step)
         ls->completed[last->direction]++;
     else if (failed)
         ls->failed[last->direction]++;
+    if (last->elsewhere)
+        return; /* its end says nothing of its agent's service: see count_elsewhere() */
     ls->end = (struct attempt_end){
         .any = failed || last->outcome == OUTCOME_COMPLETED,
         .bad = last->outcome == OUTCOME_TIMED_OUT || (failed && ls->retryable),
         .direction = last->direction,
         .began_at = last->started_at,
         .ended_at = last->ended_at,
+    };
+}
+
+/* For the agent's service it is over, and well: it has taken the matter on. How long others take
+ * from now on, and what they say, is none of its doing. */
+static void count_elsewhere(const struct scheduler *s, struct live *l, uint16_t step)
+{
+    const struct attempt *a = step_open_attempt(&l->task.steps[step]);
+
+    l->steps[step].end = (struct attempt_end){
+        .any = true,
+        .direction = a->direction,
+        .began_at = a->started_at,
+        .ended_at = scheduler_now(s),
     };
 }
 
@@ -270,8 +286,10 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
         return;
     }
     c->answer = live_decide(s, l, &e);
-    if (c->answer == ANSWER_ACCEPTED && e.kind == EVENT_ELSEWHERE)
+    if (c->answer == ANSWER_ACCEPTED && e.kind == EVENT_ELSEWHERE) {
         live_goes_elsewhere(s, l, (uint16_t)e.step);
+        count_elsewhere(s, l, (uint16_t)e.step);
+    }
     if (c->answer == ANSWER_ACCEPTED && e.kind == EVENT_RESULT) {
         l->steps[e.step].retryable = e.retryable;
         l->steps[e.step].wished = e.retry_after_ms > 0;

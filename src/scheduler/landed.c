@@ -73,40 +73,46 @@ static void tell_change(struct scheduler *s, struct live *l)
         s->outside.task_changed(s->outside.arg, &l->definition->workflow, &l->task);
 }
 
-/* The instance that had the latest attempt in that direction that came to something. */
+/* The instance that had the latest attempt in that direction that it is done with. */
 static struct instance *who_had_it(const struct agent *a, const struct step *st, enum direction d)
 {
     for (uint16_t i = st->attempt_count; i > 0; i--) {
         const struct attempt *at = &st->attempts[i - 1];
         if (at->direction == d
-            && (at->outcome == OUTCOME_COMPLETED || at->outcome == OUTCOME_FAILED
+            && (at->elsewhere || at->outcome == OUTCOME_COMPLETED || at->outcome == OUTCOME_FAILED
                 || at->outcome == OUTCOME_TIMED_OUT))
             return map_get(&a->instances, at->instance);
     }
     return NULL;
 }
 
+/* What it says of its agent and instance. */
+static void count_end_of(struct scheduler *s, struct live *l, uint16_t step)
+{
+    const struct attempt_end *end = &l->steps[step].end;
+    struct agent *a = agent_of_attempts(s, l, step, end->direction);
+    struct instance *in = who_had_it(a, &l->task.steps[step], end->direction);
+
+    if (in)
+        health_ended(&in->health, &a->ends, !end->bad, scheduler_now(s));
+    breakers_count(s, a, l, step);
+}
+
 /* For the agents that had them. */
 static void count_step_ends(struct scheduler *s, struct live *l, uint16_t step)
 {
-    const struct workflow_step *ws = &l->definition->workflow.steps[step];
     struct live_step *ls = &l->steps[step];
 
     for (int d = DIRECTION_FORWARD; d <= DIRECTION_UNDO; d++) {
         if (ls->completed[d] + ls->failed[d] == 0)
             continue;
-        struct agent *a =
-            dispatch_agent(&s->dispatch, d == DIRECTION_FORWARD ? ws->call.agent : ws->undo.agent);
+        struct agent *a = agent_of_attempts(s, l, step, (enum direction)d);
         a->completed += ls->completed[d];
         a->failed += ls->failed[d];
         ls->completed[d] = ls->failed[d] = 0;
-        if (ls->end.any && ls->end.direction == (enum direction)d) {
-            struct instance *in = who_had_it(a, &l->task.steps[step], ls->end.direction);
-            if (in)
-                health_ended(&in->health, &a->ends, !ls->end.bad, scheduler_now(s));
-            breakers_count(s, a, l, step);
-        }
     }
+    if (ls->end.any)
+        count_end_of(s, l, step);
     if (ls->trial != 0 && !step_is_open(&l->task.steps[step]))
         breakers_trial_over(s, l, step);
 }

@@ -31,8 +31,11 @@ static int64_t allowed_ms(const struct live_step *ls)
     return a->direction == DIRECTION_UNDO ? ws->undo.heartbeat_ms : ws->call.heartbeat_ms;
 }
 
+/* Who began it may have had a clock that was ahead of ours: no attempt is that long at work before
+ * it has begun. */
 static void expect_by(struct scheduler *s, struct live_step *ls, int64_t at)
 {
+    at = max_i64(at, attempt_of(ls)->started_at + allowed_ms(ls));
     if (s->silences.len == 0)
         s->silences_seen_at = scheduler_now(s);
     heap_remove(&s->silences, &ls->silence);

@@ -280,6 +280,54 @@ static void what_is_at_work_is_spared(void **state)
     wait_for_state(&node, "busy", "processed");
 }
 
+/* A step goes elsewhere; the token by which it can be ended, to be freed. */
+static char *goes_elsewhere(const struct node *n)
+{
+    REPLY r = {0};
+
+    fetch(n, &r, "bank", "b-1");
+    char *token = token_in(&r, 0);
+    hand_in(n, "bank", "b-1", token, "\"elsewhere\": true", "accepted");
+    return token;
+}
+
+static void fails_elsewhere(const struct node *n)
+{
+    char *token = goes_elsewhere(n);
+    REPLY r = {0};
+    char path[300];
+
+    (void)snprintf(path, sizeof path, "/v1/attempts/%s", token);
+    post(n, &r, path, "{\"error\": {\"code\": \"no\", \"message\": \"not yet\"}}");
+    EXPECT_TEXT(&r, "status", "accepted");
+    free(token);
+}
+
+/* The service has taken it on, so it is there. What others make of it does not count. */
+static void what_goes_elsewhere_went_well(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    rule_is(&node, "200ms");
+    for (char id[] = "off-0"; id[4] < '3'; id[4]++)
+        submit(&node, "pay", id);
+    for (int i = 0; i < 3; i++)
+        fails_elsewhere(&node);
+    get(&node, &r, "/v1/agents/bank");
+    EXPECT_TEXT(&r, "breaker.state", "closed");
+
+    by_hand(&node, "closed");
+    for (char id[] = "off-3"; id[4] < '6'; id[4]++)
+        submit(&node, "pay", id);
+    for (int i = 0; i < 3; i++)
+        fails_once(&node);
+    free(goes_elsewhere(&node)); /* a trial, some time later */
+    wait_for_breaker(&node, "closed");
+    succeeds_once(&node); /* the other two go out */
+    succeeds_once(&node);
+}
+
 static void by_hand_it_stays_through_restarts(void **state)
 {
     REPLY r = {0};
@@ -381,6 +429,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(an_outage_costs_no_tries_and_no_time),
         cmocka_unit_test(trials_close_it_or_do_not),
         cmocka_unit_test(what_is_at_work_is_spared),
+        cmocka_unit_test(what_goes_elsewhere_went_well),
         cmocka_unit_test(by_hand_it_stays_through_restarts),
     };
     const struct CMUnitTest together[] = {

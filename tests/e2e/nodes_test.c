@@ -198,6 +198,27 @@ static void any_node_takes_what_comes_from_elsewhere(void **state)
     wait_for_state(a, "elsewhere", "processed");
 }
 
+/* A database takes no texts that are not UTF-8. Anybody can send such a token: it is one that there
+ * is not, as any other. */
+static void a_token_that_is_no_text_troubles_nobody(void **state)
+{
+    static const char *const tokens[] = {"%ff~0~f1~AAAAAAAAAAAAAAAAAAAAAA",
+                                         "a%c3~0~f1~AAAAAAAAAAAAAAAAAAAAAA",
+                                         "%ed%a0%80~0~u1~AAAAAAAAAAAAAAAAAAAAAA",
+                                         "'%22;--~0~f1~AAAAAAAAAAAAAAAAAAAAAA"};
+    const struct node stranger = as(a, "");
+    char path[300];
+    REPLY r = {0};
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(tokens); i++) {
+        (void)snprintf(path, sizeof path, "/v1/attempts/%s", tokens[i]);
+        post(&stranger, &r, path, "{\"output\": 1}");
+        expect_problem(&r, 404, "unknown-attempt");
+    }
+    CHECK(!node_log_has(a, "event=store_trouble"), "the store is in trouble");
+}
+
 /* Each has an agent, and neither gets it all: what waits for it is claimed as there is room. */
 static void both_work_when_both_have_agents(void **state)
 {
@@ -736,6 +757,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(nodes_know_each_other, begin, end),
         cmocka_unit_test_setup_teardown(any_node_takes_what_is_for_any_of_them, begin, end),
         cmocka_unit_test_setup_teardown(any_node_takes_what_comes_from_elsewhere, begin, end),
+        cmocka_unit_test_setup_teardown(a_token_that_is_no_text_troubles_nobody, begin, end),
         cmocka_unit_test_setup_teardown(a_silent_attempt_ends_although_its_node_is_gone, begin,
                                         end),
         cmocka_unit_test_setup_teardown(both_work_when_both_have_agents, begin, end),
