@@ -51,11 +51,13 @@ static bool is_named_by(const char *entry, char *const *variables)
 /* Ours with the given ones; the array is the caller's to free. */
 static char **environment_with(char *const *variables)
 {
+    static char *nothing[] = {NULL};
+    char **ours = environ ? environ : nothing;
     size_t own = 0;
     size_t more = 0;
     size_t n = 0;
 
-    while (environ && environ[own])
+    while (ours[own])
         own++;
     while (variables[more])
         more++;
@@ -63,8 +65,8 @@ static char **environment_with(char *const *variables)
     if (!all)
         out_of_memory((own + more + 1) * sizeof *all);
     for (size_t i = 0; i < own; i++)
-        if (!is_named_by(environ[i], variables))
-            all[n++] = environ[i];
+        if (!is_named_by(ours[i], variables))
+            all[n++] = ours[i];
     for (size_t i = 0; i < more; i++)
         all[n++] = variables[i];
     return all;
@@ -175,15 +177,17 @@ void child_signal(struct child *c, int what)
 static pid_t first_child(void)
 {
     char path[64];
-    int pid = 0;
+    char line[32] = ""; /* of the list, its first */
+    char *end = line;
 
     (void)snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
     FILE *f = fopen(path, "re");
-    if (f && fscanf(f, "%d", &pid) != 1)
-        pid = 0;
+    if (f && !fgets(line, sizeof line, f))
+        line[0] = 0;
     if (f)
         (void)fclose(f);
-    return pid;
+    long pid = strtol(line, &end, 10);
+    return *end == ' ' ? (pid_t)pid : 0;
 }
 
 void child_kill(struct child *c)

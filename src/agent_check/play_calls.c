@@ -62,6 +62,7 @@ void play_parked(struct stage *s)
     if (!stage_until(s, has_fetched, NULL, "a call for work with \"max\" above 0"))
         return;
     const struct call *c = first_fetch(s);
+    ASSERT(c); /* there is one */
     if (c->wait_ms == 0)
         stage_skip(s, "its calls have no \"wait\"");
     else if (c->wait_ms > s->settings->patience_ms / 2)

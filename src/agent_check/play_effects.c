@@ -36,10 +36,10 @@ static struct asked *output_of(struct stage *s, const struct ask *how)
 void play_same_key(struct stage *s)
 {
     struct asked *a = output_of(s, &(struct ask){0});
-    struct asked *again = a ? output_of(s, &(struct ask){.again = a}) : NULL;
+    struct asked *twice = a ? output_of(s, &(struct ask){.again = a}) : NULL;
 
-    if (again)
-        (void)is_same(s, a, again);
+    if (twice)
+        (void)is_same(s, a, twice);
 }
 
 /* The record of what was done outlives the process. It is not of the first request: one that counts
@@ -68,37 +68,37 @@ void play_undo_killed(struct stage *s)
 void play_undo(struct stage *s)
 {
     struct asked *a = output_of(s, &(struct ask){0});
-    struct asked *undo = a ? output_of(s, &(struct ask){.undo = a}) : NULL;
-    struct asked *again = undo ? output_of(s, &(struct ask){.again = undo}) : NULL;
+    struct asked *undone = a ? output_of(s, &(struct ask){.undo = a}) : NULL;
+    struct asked *twice = undone ? output_of(s, &(struct ask){.again = undone}) : NULL;
 
-    if (again)
-        (void)is_same(s, undo, again);
+    if (twice)
+        (void)is_same(s, undone, twice);
 }
 
 void play_undo_first(struct stage *s)
 {
-    struct asked *undo = output_of(s, &(struct ask){.undo_of_nothing = true});
+    struct asked *undone = output_of(s, &(struct ask){.undo_of_nothing = true});
 
-    if (!undo || !is_null(s, undo))
+    if (!undone || !is_null(s, undone))
         return;
     for (int i = 0; i < 2; i++)
-        if (!stage_undone(s, stage_ask_forward_of(s, undo)))
+        if (!stage_undone(s, stage_ask_forward_of(s, undone)))
             return;
-    struct asked *again = output_of(s, &(struct ask){.again = undo});
-    if (again)
-        (void)is_null(s, again);
+    struct asked *twice = output_of(s, &(struct ask){.again = undone});
+    if (twice)
+        (void)is_null(s, twice);
 }
 
 void play_forward_after_undo(struct stage *s)
 {
     struct asked *a = output_of(s, &(struct ask){0});
-    struct asked *undo = a ? output_of(s, &(struct ask){.undo = a}) : NULL;
+    struct asked *undone = a ? output_of(s, &(struct ask){.undo = a}) : NULL;
 
-    if (!undo || !stage_undone(s, stage_ask(s, &(struct ask){.again = a})))
+    if (!undone || !stage_undone(s, stage_ask(s, &(struct ask){.again = a})))
         return;
-    struct asked *again = output_of(s, &(struct ask){.again = undo});
-    if (again)
-        (void)is_same(s, undo, again);
+    struct asked *twice = output_of(s, &(struct ask){.again = undone});
+    if (twice)
+        (void)is_same(s, undone, twice);
 }
 
 /* ---- the action count ---- */
@@ -124,8 +124,8 @@ void play_count_once(struct stage *s)
     if (!a || !has_n(s, a))
         return;
     for (int i = 0; i < 2; i++) {
-        struct asked *again = output_of(s, &(struct ask){.action = "count", .again = a});
-        if (!again || !is_same(s, a, again))
+        struct asked *twice = output_of(s, &(struct ask){.action = "count", .again = a});
+        if (!twice || !is_same(s, a, twice))
             return;
     }
     struct asked *other = output_of(s, &count);
@@ -155,10 +155,10 @@ void play_count_undo(struct stage *s)
     const struct ask count = {.action = "count"};
     struct asked *a = output_of(s, &count);
     struct asked *b = a ? output_of(s, &count) : NULL;
-    struct asked *undo = b ? output_of(s, &(struct ask){.undo = a, .action = "count"}) : NULL;
-    struct asked *again =
-        undo ? output_of(s, &(struct ask){.again = undo, .action = "count"}) : NULL;
-    struct asked *c = again ? output_of(s, &count) : NULL;
+    struct asked *undone = b ? output_of(s, &(struct ask){.undo = a, .action = "count"}) : NULL;
+    struct asked *twice =
+        undone ? output_of(s, &(struct ask){.again = undone, .action = "count"}) : NULL;
+    struct asked *c = twice ? output_of(s, &count) : NULL;
 
     if (c && has_n(s, b) && n_of(c) != n_of(b))
         stage_wrong(s, "an effect that is taken back once",

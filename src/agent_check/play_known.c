@@ -232,7 +232,9 @@ void play_places(struct stage *s)
 
     if (!stage_until(s, has_fetched, NULL, "a call for work with \"max\" above 0"))
         return;
-    int64_t places = last_fetch(s)->max;
+    const struct call *last = last_fetch(s);
+    ASSERT(last); /* there is one */
+    int64_t places = last->max;
     w.count = places > PLACES_TRIED_MAX ? PLACES_TRIED_MAX : (unsigned)places;
     for (unsigned i = 0; i < w.count; i++)
         w.all[i] = ask(s, "slow", "{\"ms\":600000,\"beats\":200}");

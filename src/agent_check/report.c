@@ -25,8 +25,10 @@ static void clean(struct buf *b, const char *text)
 
     while (s.len > 0) {
         size_t good = text_utf8_end(s);
-        for (size_t i = 0; i < good; i++)
-            buf_byte(b, (unsigned char)s.ptr[i] < ' ' || s.ptr[i] == 0x7f ? ' ' : s.ptr[i]);
+        for (size_t i = 0; i < good; i++) {
+            bool is_control = (unsigned char)s.ptr[i] < ' ' || s.ptr[i] == 0x7f;
+            buf_add(b, is_control ? " " : s.ptr + i, 1);
+        }
         if (good < s.len)
             buf_byte(b, '?');
         good += good < s.len;

@@ -225,11 +225,6 @@ static struct asked *prepare(struct stage *s, const struct ask *how)
     return a;
 }
 
-struct asked *stage_prepare(struct stage *s, const struct ask *how)
-{
-    return prepare(s, how);
-}
-
 struct asked *stage_ask(struct stage *s, const struct ask *how)
 {
     struct asked *a = prepare(s, how);
@@ -278,21 +273,6 @@ void stage_stop(struct stage *s, const struct asked *a)
 }
 
 /* ---- waiting for the usual ---- */
-
-static bool has_called(struct stage *s, const void *arg)
-{
-    (void)arg;
-    LIST_FOREACH (l, after, &s->calls) {
-        if (CONTAINER_OF(l, struct call, link)->kind == CALL_WORK)
-            return true;
-    }
-    return false;
-}
-
-bool stage_called(struct stage *s)
-{
-    return stage_until(s, has_called, NULL, "a call for work, POST /v1/agents/NAME/work");
-}
 
 static bool is_given(struct stage *s, const void *arg)
 {

@@ -198,8 +198,6 @@ struct ask {
 };
 
 struct asked *stage_ask(struct stage *s, const struct ask *how);
-/* A further one that is not given to the agent; to be given by asked->to_give. */
-struct asked *stage_prepare(struct stage *s, const struct ask *how);
 /* A forward request for the step that this undo, or other request, belongs to. */
 struct asked *stage_ask_forward_of(struct stage *s, const struct asked *undo);
 
@@ -210,7 +208,6 @@ void stage_wake(struct stage *s); /* parked calls are answered with what there i
 
 /* ---- waiting for the usual ---- */
 
-bool stage_called(struct stage *s);                  /* any call for work */
 bool stage_given(struct stage *s, struct asked *a);  /* it went to the agent */
 bool stage_result(struct stage *s, struct asked *a); /* a result is settled */
 bool stage_output(struct stage *s, struct asked *a); /* the same, and it is an output */

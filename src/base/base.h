@@ -66,6 +66,16 @@ static inline bool slice_eq(struct slice a, struct slice b)
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
+/* Bytewise, a shorter text before a longer one that begins with it: the order of SQLite's BINARY.
+ */
+static inline int slice_order(struct slice a, struct slice b)
+{
+    size_t len = a.len < b.len ? a.len : b.len;
+    int order = len ? memcmp(a.ptr, b.ptr, len) : 0;
+
+    return order ? order : (a.len > b.len) - (a.len < b.len);
+}
+
 /* As much of the text as `max` bytes hold, and never half a character. */
 static inline struct slice slice_cut(struct slice s, size_t max)
 {

@@ -1,5 +1,7 @@
 #include "base/test.h"
 
+#include <stdlib.h>
+
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -209,6 +211,11 @@ static void a_map_agrees_with_a_plain_array(void **state)
     while (map_next(&m, &i))
         seen++;
     CHECK(seen == len, "walked %zu of %zu", seen, len);
+    struct item **sorted = (struct item **)map_sorted(&m);
+    for (i = 0; sorted[i]; i++)
+        CHECK(i == 0 || strcmp(sorted[i - 1]->key, sorted[i]->key) < 0, "%s", sorted[i]->key);
+    CHECK(i == len, "sorted %zu of %zu", i, len);
+    free(sorted);
     map_fini(&m);
 }
 

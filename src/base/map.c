@@ -94,3 +94,25 @@ void *map_next(const struct map *m, size_t *i)
     }
     return NULL;
 }
+
+static int by_key(const void *x, const void *y)
+{
+    return slice_order(((const struct map_entry *)x)->key, ((const struct map_entry *)y)->key);
+}
+
+void **map_sorted(const struct map *m)
+{
+    struct map_entry *entries = calloc(m->len + 1, sizeof *entries);
+    void **values = calloc(m->len + 1, sizeof *values);
+    size_t n = 0;
+
+    ASSERT(entries && values);
+    for (size_t i = 0; i < m->cap; i++)
+        if (m->entries[i].value)
+            entries[n++] = m->entries[i];
+    qsort(entries, n, sizeof *entries, by_key);
+    for (size_t i = 0; i < n; i++)
+        values[i] = entries[i].value;
+    free(entries);
+    return values;
+}

@@ -31,4 +31,7 @@ void *map_remove(struct map *m, struct slice key);          /* the value that wa
 /* for (size_t i = 0; (value = map_next(m, &i));) ... the body must not change the map. */
 void *map_next(const struct map *m, size_t *i);
 
+/* All values by their keys, and NULL behind the last one; to be freed by the caller. */
+void **map_sorted(const struct map *m);
+
 #endif

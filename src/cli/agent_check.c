@@ -217,9 +217,11 @@ static int run(struct invocation *in)
     struct check_settings set = {.patience_ms = MS_PER_MIN, .limit_ms = MS_PER_H};
     int64_t began = steady_ms();
 
+    if (!read_settings(in, &set, only, except))
+        return CLI_USAGE;
     if (given(in, "list"))
         return list(in);
-    if (!read_settings(in, &set, only, except) || !read_target(in, &set, address, sizeof address))
+    if (!read_target(in, &set, address, sizeof address))
         return CLI_USAGE;
     if (set.listen && !given(in, "json")) {
         printf("waiting for an agent to call http://%s\n", set.listen);
@@ -278,7 +280,7 @@ const struct verb verb_agent_check = {
          {"intact agent check http://127.0.0.1:7421 --action charge",
           "an agent that is started elsewhere"},
          {"intact agent check --list", "what agents are put to"}},
-    .exits = "the agent got something wrong, or not all could be tried",
+    .exits = "1 if the agent got something wrong, or not all could be tried",
     .is_local = true,
     .run = run,
 };

@@ -14,20 +14,20 @@ enum group { LIMITS, BREAKER };
 /* A flag for each member: the same text, as a number, or as a string. */
 static const struct setting {
     const char *flag;
-    enum group group;
     const char *member;
+    enum group group;
     bool is_number;
 } settings[] = {
-    {"concurrency", LIMITS, "concurrency", true},
-    {"rate", LIMITS, "rate", false},
-    {"calls", BREAKER, "calls", true},
-    {"failures", BREAKER, "failures", true},
-    {"slow", BREAKER, "slow", false},
-    {"slow-calls", BREAKER, "slow_calls", true},
-    {"window", BREAKER, "window", false},
-    {"wait", BREAKER, "wait", false},
-    {"max-wait", BREAKER, "max_wait", false},
-    {"trials", BREAKER, "trials", true},
+    {"concurrency", "concurrency", LIMITS, true},
+    {"rate", "rate", LIMITS, false},
+    {"calls", "calls", BREAKER, true},
+    {"failures", "failures", BREAKER, true},
+    {"slow", "slow", BREAKER, false},
+    {"slow-calls", "slow_calls", BREAKER, true},
+    {"window", "window", BREAKER, false},
+    {"wait", "wait", BREAKER, false},
+    {"max-wait", "max_wait", BREAKER, false},
+    {"trials", "trials", BREAKER, true},
 };
 
 static const struct flag flags[] = {

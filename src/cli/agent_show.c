@@ -5,26 +5,29 @@
 
 #include "cli/say.h"
 
-static void limit_line(const struct json *l, const char *what)
+/* False: there is none, and nothing was written. */
+static bool limit_line(const struct json *l, const char *what)
 {
     struct slice rate = json_get_text(l, "rate");
     int64_t at_once = json_get_int(l, "concurrency", 0);
 
     if (at_once == 0 && !rate.ptr)
-        return;
+        return false;
     printf("%-12s", what);
     if (at_once > 0)
         printf("%" PRId64 " at a time%s", at_once, rate.ptr ? ", " : "");
     if (rate.ptr)
         say_line(stdout, "%.*s", SLICE_ARG(rate));
     putchar('\n');
+    return true;
 }
 
 static void show_limits(const struct json *limits)
 {
     const struct json *actions = json_get(limits, "actions");
 
-    limit_line(limits, "limits");
+    if (!limit_line(limits, "limits") && actions && actions->child)
+        puts("limits      of actions alone");
     for (const struct json *a = actions ? actions->child : NULL; a; a = a->next) {
         CLEANUP(buf_fini) struct buf what = {0};
         buf_fmt(&what, "  %.*s ", SLICE_ARG(a->key));

@@ -1,7 +1,8 @@
 #ifndef CLI_MISTAKES_H
 #define CLI_MISTAKES_H
 
-/* Mistakes of definitions as compilers write them, so that editors find the place. */
+/* Mistakes of definitions and configurations as compilers write them, so that editors find the
+ * place. */
 
 #include "base/buf.h"
 #include "definition/definition.h"

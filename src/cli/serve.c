@@ -1,4 +1,4 @@
-#include "cli/agent_config.h"
+#include "cli/agent_program.h"
 #include "cli/verbs.h"
 
 #include <arpa/inet.h>
@@ -48,16 +48,6 @@ static bool read_time(const struct invocation *in, const char *flag, int64_t *re
     verb_misused(in, "--%s is \"%s\", expected a duration such as 200ms, 30s or 15m", flag,
                  given(in, flag));
     return false;
-}
-
-static void read_level(const struct invocation *in)
-{
-    static const char *const names[] = {"debug", "info", "warn", "error"};
-    const char *text = given(in, "log");
-
-    for (size_t i = 0; text && i < COUNT_OF(names); i++)
-        if (strcmp(text, names[i]) == 0)
-            log_level_set((enum log_level)i);
 }
 
 static bool is_port(const char *text)
@@ -197,7 +187,7 @@ static int read_options(const struct invocation *in, struct options *o)
         .adopt = given(in, "adopt"),
         .migrate = given(in, "migrate"),
     };
-    read_level(in);
+    given_log_level(in);
     if (!read_time(in, "scan-every", &o->scan_every_ms) || !read_time(in, "grace", &o->grace_ms)
         || !read_time(in, "drain", &o->drain_ms) || !read_time(in, "keep", &o->keep_ms))
         return CLI_USAGE;

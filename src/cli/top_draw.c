@@ -202,11 +202,7 @@ static const struct json *agent_named(const struct json *stats, struct slice nam
 
 static int by_name(const struct agent_row *a, const struct agent_row *b)
 {
-    struct slice x = json_get_text(a->now, "agent");
-    struct slice y = json_get_text(b->now, "agent");
-    int order = memcmp(x.ptr, y.ptr, x.len < y.len ? x.len : y.len);
-
-    return order ? order : (x.len > y.len) - (x.len < y.len);
+    return slice_order(json_get_text(a->now, "agent"), json_get_text(b->now, "agent"));
 }
 
 static int compare(const void *x, const void *y)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/log.h"
 #include "base/when.h"
 #include "cli/help.h"
 #include "cli/say.h"
@@ -96,6 +97,16 @@ const char *given(const struct invocation *in, const char *flag)
     for (size_t at = 0; (value = given_next(in, flag, &at));)
         last = value;
     return last;
+}
+
+void given_log_level(const struct invocation *in)
+{
+    static const char *const names[] = {"debug", "info", "warn", "error"};
+    const char *text = given(in, "log");
+
+    for (size_t i = 0; text && i < COUNT_OF(names); i++)
+        if (strcmp(text, names[i]) == 0)
+            log_level_set((enum log_level)i);
 }
 
 bool given_duration(const struct invocation *in, const char *flag, int64_t *ret_ms)

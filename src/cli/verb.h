@@ -114,6 +114,8 @@ const char *given_next(const struct invocation *in, const char *flag, size_t *at
 /* A duration such as 30s. False: it has been said what is wrong with it. Without the flag *ret is
  * left alone. */
 bool given_duration(const struct invocation *in, const char *flag, int64_t *ret_ms);
+/* Sets what is logged, by the flag "log". */
+void given_log_level(const struct invocation *in);
 /* A moment in RFC 3339 form is what was given, or nothing was; the same. */
 bool given_moment(const struct invocation *in, const char *flag);
 /* A whole number from min to max; the same. */

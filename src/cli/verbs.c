@@ -27,7 +27,6 @@ const struct verb *const verbs[] = {
     &verb_validate,
 
     &verb_top,
-    &verb_agent_http,
     &verb_agent_list,
     &verb_agent_get,
     &verb_agent_set,
@@ -35,6 +34,7 @@ const struct verb *const verbs[] = {
     &verb_agent_open,
     &verb_agent_close,
     &verb_agent_check,
+    &verb_agent_http,
     &verb_agent_exec,
     &verb_node_list,
     &verb_audit_list,

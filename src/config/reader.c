@@ -239,3 +239,53 @@ void read_node(struct reader *r, const struct json *j, const struct path *path, 
     (void)path;
     *(const struct json **)target = j;
 }
+
+void read_version(struct reader *r, const struct json *j, const struct path *path, void *target)
+{
+    int64_t v = 0;
+
+    (void)target;
+    if (!json_int(j, &v) || v != 1)
+        mistake_in(r, path, j, "1, the version of this grammar");
+}
+
+bool read_whole(struct reader *r, const struct json *j, const struct path *path, int64_t least,
+                int64_t most, int64_t *ret)
+{
+    int64_t v = 0;
+
+    if (json_int(j, &v) && v >= least && v <= most) {
+        *ret = v;
+        return true;
+    }
+    mistake_in(r, path, j, "a whole number from %" PRId64 " to %" PRId64, least, most);
+    return false;
+}
+
+bool size_parse(const struct json *j, int64_t *ret)
+{
+    static const struct {
+        const char *unit;
+        unsigned shift;
+    } units[] = {{"", 0}, {"B", 0}, {"KiB", 10}, {"MiB", 20}, {"GiB", 30}};
+    enum { DIGITS_MAX = 10 }; /* of GiB no more than fit */
+    size_t digits = 0;
+    int64_t v = 0;
+
+    if (j->type == JSON_NUMBER && json_int(j, &v) && v > 0) {
+        *ret = v;
+        return true;
+    }
+    v = 0;
+    struct slice text = j->type == JSON_STRING ? j->text : SLICE("");
+    while (digits < text.len && digits < DIGITS_MAX && text.ptr[digits] >= '0'
+           && text.ptr[digits] <= '9')
+        v = v * 10 + (text.ptr[digits++] - '0');
+    struct slice unit = {text.ptr + digits, text.len - digits};
+    for (size_t i = 0; v > 0 && i < COUNT_OF(units); i++)
+        if (slice_is(unit, units[i].unit) && v <= INT64_MAX >> units[i].shift) {
+            *ret = v << units[i].shift;
+            return true;
+        }
+    return false;
+}

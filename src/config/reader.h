@@ -79,6 +79,13 @@ void read_name(struct reader *r, const struct json *j, const struct path *path, 
 void read_action(struct reader *r, const struct json *j, const struct path *path, void *target);
 void read_bool(struct reader *r, const struct json *j, const struct path *path, void *target);
 void read_node(struct reader *r, const struct json *j, const struct path *path, void *target);
+void read_version(struct reader *r, const struct json *j, const struct path *path, void *target);
+
+/* A whole number; false: it was a mistake, and *ret is as it was. */
+bool read_whole(struct reader *r, const struct json *j, const struct path *path, int64_t least,
+                int64_t most, int64_t *ret);
+/* A number of bytes, or "64KiB", "1MiB", "2GiB"; more than none. */
+bool size_parse(const struct json *j, int64_t *ret) MUST_USE;
 
 /* Is `text` but one letter from `name`? */
 bool name_is_near(struct slice text, struct slice name);

@@ -337,16 +337,6 @@ static void read_steps(struct reader *r, const struct json *j)
     free(after);
 }
 
-static void read_version(struct reader *r, const struct json *j, const struct path *path,
-                         void *target)
-{
-    int64_t v = 0;
-
-    (void)target;
-    if (!json_int(j, &v) || v != 1)
-        mistake_in(r, path, j, "1, the version of this grammar");
-}
-
 struct top {
     struct definition *definition;
     const struct json *inputs, *steps, *output;

@@ -100,7 +100,8 @@ static int64_t wait_of(const struct breaker *b, const struct breaker_rule *r, ui
     return wait - part + (int64_t)(mix(seed ^ b->times) % (uint64_t)(part + 1));
 }
 
-static void open(struct breaker *b, const struct breaker_rule *r, int64_t now, uint64_t seed)
+static void open_for_a_wait(struct breaker *b, const struct breaker_rule *r, int64_t now,
+                            uint64_t seed)
 {
     enter(b, BREAKER_OPEN, now);
     b->times++;
@@ -118,7 +119,7 @@ static bool trial_ended(struct breaker *b, const struct breaker_rule *r, enum br
                         int64_t now, uint64_t seed)
 {
     if (end == END_BAD || (end == END_SLOW && r->slow_ms > 0)) {
-        open(b, r, now, seed);
+        open_for_a_wait(b, r, now, seed);
         say(b, end == END_BAD ? SLICE("a trial failed") : SLICE("a trial was slow"));
         return true;
     }
@@ -147,7 +148,7 @@ static bool closed_ended(struct breaker *b, const struct breaker_rule *r, enum b
     bool slow = r->slow_ms > 0 && is_at_least(b->sum.slow, b->sum.ends, r->slow_percent);
     if (!failed && !slow)
         return false;
-    open(b, r, now, seed);
+    open_for_a_wait(b, r, now, seed);
     (void)snprintf(b->reason, sizeof b->reason, "%" PRIu32 " of %" PRIu32 " attempts %s",
                    failed ? b->sum.bad : b->sum.slow, b->sum.ends, failed ? "failed" : "were slow");
     window_clear(b);

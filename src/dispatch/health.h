@@ -8,8 +8,8 @@
  *     poor  -- worse still -->                    ill: it gets nothing, but now and then a trial
  *     ill   -- its trial ends well -->            good, with nothing held against it
  *
- * Badly ends: an error that is worth another try, a timeout. An error that is final is the
- * service's answer, and ends well. If all fail, none is worse: then it is the service, and no
+ * Badly ends: an error that is worth another try, a timeout. A permanent error is the service's
+ * answer, and ends well. If all fail, none is worse: then it is the service, and no
  * business of ours. An instance that hangs, and says so (heartbeats, but neither results nor other
  * progress), is poor after HEALTH_STILL_MS and ill after twice that, if others get on.
  *

@@ -145,11 +145,8 @@ static enum err read_limit(struct reading *r, const char *where, const struct js
 
 static int by_action(const void *a, const void *b)
 {
-    const struct slice x = ((const struct action_limit *)a)->action;
-    const struct slice y = ((const struct action_limit *)b)->action;
-    int order = memcmp(x.ptr, y.ptr, x.len < y.len ? x.len : y.len);
-
-    return order ? order : (x.len > y.len) - (x.len < y.len);
+    return slice_order(((const struct action_limit *)a)->action,
+                       ((const struct action_limit *)b)->action);
 }
 
 static enum err read_action(struct reading *r, const struct json *j, struct action_limit *ret)

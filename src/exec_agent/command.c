@@ -66,11 +66,12 @@ static struct command *command_new(const struct exec_agent_config *agent,
 
     if (!c)
         out_of_memory(sizeof *c);
-    c->agent = agent;
-    c->what = what;
-    c->request = r;
-    c->epoll = -1;
-    c->output.max = (size_t)what->output_max;
+    /* cppcheck-suppress nullPointerRedundantCheck ; out_of_memory does not return */
+    *c = (struct command){.agent = agent,
+                          .what = what,
+                          .request = r,
+                          .epoll = -1,
+                          .output = {.max = (size_t)what->output_max}};
     for (int i = 0; i < KEEPER_ENDS; i++)
         c->pipes[i] = (struct command_pipe){c, (enum keeper_end)i, -1};
     return c;
@@ -168,7 +169,7 @@ static void add_tail(struct command *c, const char *bytes, size_t size)
     struct buf *b = &c->tail;
 
     buf_add(b, bytes, size);
-    if (b->len <= 2 * COMMAND_TAIL_MAX)
+    if (b->len <= (size_t)2 * COMMAND_TAIL_MAX)
         return;
     memmove(b->ptr, b->ptr + b->len - COMMAND_TAIL_MAX, COMMAND_TAIL_MAX);
     b->len = COMMAND_TAIL_MAX;

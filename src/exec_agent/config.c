@@ -1,14 +1,13 @@
 #include "exec_agent/config.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <grp.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PLACES_MAX = 1000, INSTANCE_MAX = 150, GROUPS_MAX = 1000, VERSION = 1 };
+enum { PLACES_MAX = 1000, INSTANCE_MAX = 150, GROUPS_MAX = 1000 };
 
 static const char *copy_text(struct reader *r, struct slice s)
 {
@@ -17,25 +16,10 @@ static const char *copy_text(struct reader *r, struct slice s)
 
 /* ---- values ---- */
 
-static void read_version(struct reader *r, const struct json *j, const struct path *path,
-                         void *target)
-{
-    int64_t version = 0;
-
-    (void)target;
-    if (!json_int(j, &version) || version != VERSION)
-        mistake_in(r, path, j, "%d", VERSION);
-}
-
 static void read_places(struct reader *r, const struct json *j, const struct path *path,
                         void *target)
 {
-    int64_t n = 0;
-
-    if (!json_int(j, &n) || n < 1 || n > PLACES_MAX)
-        mistake_in(r, path, j, "a number from 1 to %d", PLACES_MAX);
-    else
-        *(int64_t *)target = n;
+    (void)read_whole(r, j, path, 1, PLACES_MAX, target); /* what is wrong is told there */
 }
 
 static void read_instance(struct reader *r, const struct json *j, const struct path *path,
@@ -68,35 +52,6 @@ static void read_directory(struct reader *r, const struct json *j, const struct 
     *(const char **)target = found;
     if (stat(found, &st) != 0 || !S_ISDIR(st.st_mode))
         warn_at(r, path, j->at, j->raw, "a folder that is there");
-}
-
-static bool multiply(int64_t *n, int64_t by)
-{
-    return !__builtin_mul_overflow(*n, by, n);
-}
-
-/* "512MiB", "64KiB", "2GiB", or bytes as a number. */
-static bool size_parse(const struct json *j, int64_t *ret)
-{
-    static const struct {
-        const char *unit;
-        int64_t bytes;
-    } units[] = {{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}};
-    char *end = NULL;
-
-    if (j->type == JSON_NUMBER)
-        return json_int(j, ret) && *ret > 0;
-    if (j->type != JSON_STRING || j->text.len == 0 || !isdigit((unsigned char)j->text.ptr[0]))
-        return false;
-    errno = 0;
-    int64_t n = strtoll(j->text.ptr, &end, 10);
-    for (size_t i = 0; i < COUNT_OF(units); i++)
-        if (strcmp(end, units[i].unit) == 0 && multiply(&n, units[i].bytes) && errno == 0
-            && n > 0) {
-            *ret = n;
-            return true;
-        }
-    return false;
 }
 
 static void read_size(struct reader *r, const struct json *j, const struct path *path, void *target)
@@ -281,6 +236,7 @@ static void read_argv(struct reader *r, const struct json *j, const struct path 
         memcpy(argv[count - 1], m->text.ptr, m->text.len + 1);
     }
     struct path first = {path, SLICE_NONE, 0};
+    ASSERT(j->child); /* argv[0] is its text */
     if (!argv[0][0] || (strchr(argv[0], '/') && argv[0][0] != '/')) {
         mistake_in(r, &first, j->child, "an absolute path, or a name to be found in PATH");
         return;
@@ -417,6 +373,7 @@ struct exec_config *exec_config_read(struct slice text, enum source_format forma
 
     if (!c)
         out_of_memory(sizeof *c);
+    /* cppcheck-suppress nullPointerRedundantCheck ; out_of_memory does not return */
     c->stop_wait_ms = 30000;
     struct reader r = {.arena = &c->arena, .mistakes = mistakes, .warnings = warnings};
     enum err err = read_source(&r, text, format, &tree);

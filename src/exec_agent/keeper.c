@@ -21,8 +21,7 @@ static _Noreturn void give_up(const char *stage)
 {
     struct keeper_report report = {.what = KEEPER_NOT_RUN, .value = errno};
 
-    for (size_t i = 0; stage[i] && i < sizeof report.stage - 1; i++)
-        report.stage[i] = stage[i];
+    memcpy(report.stage, stage, strnlen(stage, sizeof report.stage - 1));
     (void)!write(KEEPER_STATUS, &report, sizeof report); /* who does not read it has died */
     _exit(FAILED_TO_RUN);
 }

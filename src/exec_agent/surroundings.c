@@ -232,7 +232,8 @@ static const char *find_program(struct making *m, const char *name)
     return NULL;
 }
 
-bool surroundings_make(struct command *c, struct keeper_order *o, char *why, size_t why_size)
+bool surroundings_make(struct command *c, struct keeper_order *o, char *why, /* NOLINT: by m */
+                       size_t why_size)
 {
     size_t most = c->what->variable_count + OWN_MAX;
     struct making m = {.c = c, .why = why, .why_size = why_size};

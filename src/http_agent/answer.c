@@ -25,9 +25,11 @@ static struct slice lowered(struct slice name, struct arena *a)
 {
     char *text = arena_bytes(a, name.len + 1);
 
+    if (name.len > 0)
+        memcpy(text, name.ptr, name.len);
     for (size_t i = 0; i < name.len; i++)
-        text[i] =
-            name.ptr[i] >= 'A' && name.ptr[i] <= 'Z' ? (char)(name.ptr[i] | 0x20) : name.ptr[i];
+        if (text[i] >= 'A' && text[i] <= 'Z')
+            text[i] = (char)(text[i] | 0x20);
     text[name.len] = 0;
     return (struct slice){text, name.len};
 }
@@ -305,6 +307,7 @@ enum err answer_output(const struct answer *a, const struct expression *x, struc
     enum err err = answer_body(a, arena, &body, e);
     if (err != ERR_OK)
         return err;
+    ASSERT(body);
     if (!x) {
         *ret = arena_copy(arena, body->raw);
         return ERR_OK;

@@ -24,35 +24,12 @@ static struct draft *draft_of(const struct reader *r)
 
 /* ---- values ---- */
 
-static bool read_number(struct reader *r, const struct json *j, const struct path *path,
-                        int64_t least, int64_t most, int64_t *ret)
-{
-    int64_t v = 0;
-
-    if (json_int(j, &v) && v >= least && v <= most) {
-        *ret = v;
-        return true;
-    }
-    mistake_in(r, path, j, "a whole number from %" PRId64 " to %" PRId64, least, most);
-    return false;
-}
-
-static void read_version(struct reader *r, const struct json *j, const struct path *path,
-                         void *target)
-{
-    int64_t v = 0;
-
-    (void)target;
-    if (!json_int(j, &v) || v != 1)
-        mistake_in(r, path, j, "1, the version of this grammar");
-}
-
 static void read_places(struct reader *r, const struct json *j, const struct path *path,
                         void *target)
 {
     int64_t v = 0;
 
-    if (read_number(r, j, path, 1, PLACES_MAX, &v))
+    if (read_whole(r, j, path, 1, PLACES_MAX, &v))
         *(uint32_t *)target = (uint32_t)v;
 }
 
@@ -61,7 +38,7 @@ static void read_connections(struct reader *r, const struct json *j, const struc
 {
     int64_t v = 0;
 
-    if (read_number(r, j, path, 1, CONNECTIONS_MAX, &v))
+    if (read_whole(r, j, path, 1, CONNECTIONS_MAX, &v))
         *(uint32_t *)target = (uint32_t)v;
 }
 
@@ -70,31 +47,18 @@ static void read_redirects(struct reader *r, const struct json *j, const struct 
 {
     int64_t v = 0;
 
-    if (read_number(r, j, path, 0, REDIRECTS_MAX, &v))
+    if (read_whole(r, j, path, 0, REDIRECTS_MAX, &v))
         *(uint32_t *)target = (uint32_t)v;
 }
 
-/* A number of bytes, or "64KiB", "1MiB". */
 static void read_size(struct reader *r, const struct json *j, const struct path *path, void *target)
 {
-    static const struct {
-        const char *unit;
-        unsigned shift;
-    } units[] = {{"", 0}, {"B", 0}, {"KiB", 10}, {"MiB", 20}};
-    size_t digits = 0;
-    uint64_t v = 0;
+    int64_t v = 0;
 
-    struct slice text = j->type == JSON_STRING || j->type == JSON_NUMBER ? j->text : SLICE("");
-    while (digits < text.len && digits < 10 && text.ptr[digits] >= '0' && text.ptr[digits] <= '9')
-        v = v * 10 + (uint64_t)(text.ptr[digits++] - '0');
-    struct slice unit = {text.ptr + digits, text.len - digits};
-    for (size_t i = 0; digits > 0 && i < COUNT_OF(units); i++)
-        if (slice_is(unit, units[i].unit) && v << units[i].shift >= 1
-            && v << units[i].shift <= ANSWER_MAX_MAX) {
-            *(size_t *)target = (size_t)(v << units[i].shift);
-            return;
-        }
-    mistake_in(r, path, j, "a size such as 64KiB or 1MiB, at most 64MiB");
+    if (size_parse(j, &v) && v <= ANSWER_MAX_MAX)
+        *(size_t *)target = (size_t)v;
+    else
+        mistake_in(r, path, j, "a size such as 64KiB or 1MiB, at most 64MiB");
 }
 
 /* Of a file, a variable: any text. */
@@ -381,7 +345,7 @@ static void read_attempts(struct reader *r, const struct json *j, const struct p
 {
     int64_t v = 0;
 
-    if (read_number(r, j, path, 1, 1000, &v))
+    if (read_whole(r, j, path, 1, 1000, &v))
         *(uint32_t *)target = (uint32_t)v;
 }
 

@@ -331,6 +331,7 @@ static enum err read_headers(const struct json *j, struct arena *a, struct form 
         enum err err = read_header(m, a, end, e);
         if (err != ERR_OK)
             return err;
+        ASSERT(*end);
         f->has_type |= m->key.len == 12 && strncasecmp(m->key.ptr, "content-type", 12) == 0;
         end = &(*end)->next;
     }

@@ -130,6 +130,7 @@ static struct intact_agent *agent_of(const struct http_agent *h, const struct se
 {
     struct intact_agent *a = intact_agent_new(s->name.ptr);
 
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): it is only read */
     intact_agent_set_log(a, log_agent, (void *)(uintptr_t)s->name.ptr);
     if (o->instance)
         intact_agent_set_instance(a, o->instance);

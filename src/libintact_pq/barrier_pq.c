@@ -258,7 +258,8 @@ int64_t intact_barrier_pq_clean(struct pg_conn *conn, int64_t age_ms, int max)
     PGresult *res = PQexecParams(
         conn, "SELECT intact_barrier_clean($1::bigint * interval '1 millisecond', $2::integer)", 2,
         NULL, values, NULL, NULL, 0);
-    int64_t count = PQresultStatus(res) == PGRES_TUPLES_OK ? atoll(PQgetvalue(res, 0, 0)) : -1;
+    int64_t count =
+        PQresultStatus(res) == PGRES_TUPLES_OK ? strtoll(PQgetvalue(res, 0, 0), NULL, 10) : -1;
     PQclear(res);
     return count;
 }

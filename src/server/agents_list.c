@@ -1,5 +1,7 @@
 #include "server/internal.h"
 
+#include <stdlib.h>
+
 #include "base/when.h"
 #include "json/json.h"
 
@@ -133,7 +135,7 @@ static void render_instance(struct buf *b, const struct instance *in, int64_t no
 
 void render_agent(struct buf *b, const struct agent *a, int64_t now)
 {
-    const struct instance *in = NULL;
+    struct instance **instances = (struct instance **)map_sorted(&a->instances);
 
     json_key(b, "agent");
     json_string(b, a->name);
@@ -152,26 +154,28 @@ void render_agent(struct buf *b, const struct agent *a, int64_t now)
     breaker_render(b, &a->breaker);
     json_key(b, "instances");
     json_open(b, '[');
-    for (size_t i = 0; (in = map_next(&a->instances, &i));)
-        render_instance(b, in, now);
+    for (size_t i = 0; instances[i]; i++)
+        render_instance(b, instances[i], now);
     json_close(b, ']');
+    free(instances);
 }
 
 void agents_get(struct server *sv, struct http_request *r)
 {
     const struct dispatch *d = scheduler_dispatch(sv->scheduler);
-    const struct agent *a = NULL;
+    struct agent **agents = (struct agent **)map_sorted(&d->agents);
     CLEANUP(buf_fini) struct buf b = {0};
 
     json_open(&b, '{');
     json_key(&b, "agents");
     json_open(&b, '[');
-    for (size_t i = 0; (a = map_next(&d->agents, &i));) {
+    for (size_t i = 0; agents[i]; i++) {
         json_open(&b, '{');
-        render_agent(&b, a, server_now(sv));
+        render_agent(&b, agents[i], server_now(sv));
         json_close(&b, '}');
     }
     json_close(&b, ']');
     json_close(&b, '}');
+    free(agents);
     answer_json(r, 200, &b, NULL);
 }

@@ -177,6 +177,7 @@ static int spawn(struct helper *h, int theirs)
         {.flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO},
         {.flags = UV_INHERIT_FD, .data.fd = theirs},
     };
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): it stays as it is */
     char **argv = (char **)(uintptr_t)h->config.argv; /* libuv does not write to it */
     const uv_process_options_t o = {.exit_cb = on_exit_of,
                                     .file = "/proc/self/exe",

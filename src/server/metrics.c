@@ -233,16 +233,6 @@ static void put_requests(struct buf *b, const struct metrics *m)
 
 /* ---- agents ---- */
 
-static int by_name(const void *x, const void *y)
-{
-    const struct agent *const *a = x;
-    const struct agent *const *b = y;
-    size_t len = (*a)->name.len < (*b)->name.len ? (*a)->name.len : (*b)->name.len;
-    int order = memcmp((*a)->name.ptr, (*b)->name.ptr, len);
-
-    return order ? order : ((*a)->name.len > (*b)->name.len) - ((*a)->name.len < (*b)->name.len);
-}
-
 struct agent_sum {
     uint64_t waiting, parked, instances, limited;
     uint64_t times_limited;
@@ -370,27 +360,19 @@ static void put_breakers(struct buf *b, const struct agent *const *list, size_t 
 /* An agent that is called "other" is one of the others. */
 static void put_agents(struct buf *b, const struct dispatch *d)
 {
-    const struct agent **list = calloc(d->agents.len + 1, sizeof(struct agent *));
-    const struct agent *a = NULL;
+    const struct agent **list = (const struct agent **)map_sorted(&d->agents);
     struct agent_sum other = {0};
     struct breaker_sum breakers = {0};
-    size_t count = 0;
+    size_t named = 0;
 
-    ASSERT(list);
-    for (size_t i = 0; (a = map_next(&d->agents, &i));) {
-        if (!slice_is(a->name, "other")) {
-            list[count++] = a;
+    for (size_t i = 0; i < d->agents.len; i++) {
+        if (named < AGENTS_NAMED && !slice_is(list[i]->name, "other")) {
+            list[named++] = list[i];
             continue;
         }
-        add_agent(&other, a);
-        add_breaker(&breakers, a);
-    }
-    qsort(list, count, sizeof(struct agent *), by_name);
-    for (size_t i = AGENTS_NAMED; i < count; i++) {
         add_agent(&other, list[i]);
         add_breaker(&breakers, list[i]);
     }
-    size_t named = count < AGENTS_NAMED ? count : AGENTS_NAMED;
     for (size_t field = 0; field < 4; field++)
         put_agent_family(b, list, named, &other, field);
     put_routing(b, list, named, &other);

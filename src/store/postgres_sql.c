@@ -251,8 +251,9 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "~task AS t WHERE t.state = 'pending' AND t.locked_by IS NULL AND t.waiting_for >= "
             "g.agent AND t.waiting_for <= g.agent ORDER BY t.waiting_for, t.rank, t.seq")
             ", (SELECT most FROM s) FROM g ORDER BY g.agent",
-        /* Whoever has locked a row may still change it: it is left alone. So is one that was changed
-         * since it was looked at: of payloads that came with that this statement sees nothing. */
+        /* Whoever has locked a row may still change it: it is left alone. So is one that was
+         * changed since it was looked at: of payloads that came with that this statement sees
+         * nothing. */
         [PG_RETIRE] = RETIRE_LOOK ", "
             "l AS MATERIALIZED (SELECT t.seq, t.tags FROM ~task AS t WHERE t.seq = ANY (ARRAY("
             "SELECT w.seq FROM w WHERE " RETIRE_WANTS("w") ")) AND " RETIRE_WANTS("t")

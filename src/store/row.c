@@ -120,14 +120,6 @@ uint64_t owner_boot(struct slice locked_by)
     return boot;
 }
 
-int slice_order(struct slice a, struct slice b)
-{
-    size_t len = a.len < b.len ? a.len : b.len;
-    int order = len ? memcmp(a.ptr, b.ptr, len) : 0;
-
-    return order ? order : (a.len > b.len) - (a.len < b.len);
-}
-
 bool list_wants(const struct list_query *q, enum task_state state, struct slice workflow,
                 int64_t submitted_at)
 {

@@ -30,8 +30,4 @@ struct slice audit_workflow_reason(struct arena *a, struct slice name, int64_t v
 struct slice owner_node(struct slice locked_by);
 uint64_t owner_boot(struct slice locked_by); /* 12 of "n1/12"; 0 if that is not a number */
 
-/* Bytewise, a shorter text before a longer one that begins with it: the order of SQLite's BINARY.
- */
-int slice_order(struct slice a, struct slice b);
-
 #endif

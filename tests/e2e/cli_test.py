@@ -422,6 +422,17 @@ class Shown(WithServer):
         self.s.run("submit", "lonely", "--id", "lonely-1")
         self.assertRegex(self.s.run("agent", "list").stdout, r"nobody +1 +no-instance +not connected +- +- +- +-")
 
+    def test_agents_and_their_instances_are_listed_by_name(self):
+        for name in ("sort-b", "sort-d", "sort-a", "sort-c"):
+            self.s.run("agent", "set", name, "--action", "count=5")
+            for instance in ("i2", "i4", "i1", "i3"):
+                self.s.call(f"/v1/agents/{name}/work", {"instance": instance, "holding": []})
+        listed = [tuple(line.split()[i] for i in (0, 3)) for line in self.s.run("agent", "list").stdout.splitlines()]
+        listed = [row for row in listed if row[0].startswith("sort-")]
+        self.assertEqual(len(listed), 16)
+        self.assertEqual(listed, sorted(listed))
+        self.assertRegex(self.s.run("agent", "get", "sort-a").stdout, r"\nlimits +of actions alone\n +count +5 at a time\n")
+
     def test_lists_of_the_installation(self):
         self.s.run("submit", "order", "--input", '{"sku": "s"}', "--id", "o-1")
         agent = Agent(self.s)
@@ -725,6 +736,20 @@ class Described(WithServer):
                     if "No such file" not in done.stderr:
                         self.assertIn(done.returncode, (0, 1, 3), f"{line}: {done.stderr}")
         self.assertGreater(tried, 25)
+
+    def test_agents_of_the_program_say_what_is_wrong_with_their_files(self):
+        wrong = self.s.path("wrong.yaml", "places: 0\n")
+        for verb in ("http", "exec"):
+            self.assertIn("No such file", self.s.run("agent", verb, "--config", "/none.yaml", status=2).stderr)
+            said = self.s.run("agent", verb, "--config", wrong, status=1).stderr
+            self.assertIn(f"wrong.yaml:1:1: error: intact_{verb}: found nothing", said)
+            self.assertIn("--config FILE is missing", self.s.run("agent", verb, status=2).stderr)
+            self.assertIn("No such file", self.s.run("agent", verb, "--config", wrong, "--token-file", "/none", status=2).stderr)
+
+    def test_help_says_what_each_exit_status_means(self):
+        for verb in verbs():
+            text = help_of(verb).split("exit status: ")[1]
+            self.assertRegex(text, r"^0, or (1 if |nothing else, 2)", verb)
 
     def test_what_is_misspelt_is_guessed(self):
         for words, says in ((["sumbit"], 'did you mean "submit"?'), (["workflow", "lsit"], 'did you mean "list"?'),

@@ -706,7 +706,6 @@ static void expect_refused(int status, const char *const *flags, const char *tex
 
 static void a_start_that_cannot_be_says_why(void **state)
 {
-    CLEANUP(buf_fini) struct buf uri = {0};
     const char *conninfo = cluster_conninfo();
     struct node n = {0};
     (void)state;

@@ -1,0 +1,60 @@
+#ifndef CLI_AGENT_PROGRAM_H
+#define CLI_AGENT_PROGRAM_H
+
+/* Agents that are part of the program: intact agent http, intact agent exec. */
+
+#include "cli/verb.h"
+#include "config/source.h"
+#include "http_agent/config.h"
+
+/* What the command line says of an agent. NULL: nothing. */
+struct agent_start {
+    const char *server, *token, *ca, *instance;
+};
+
+struct agent_program {
+    const char *question; /* of who gives no configuration */
+    /* NULL: it has been said what is wrong with it. The text outlives what is returned. */
+    void *(*parse)(const char *file, struct slice text);
+    int (*run)(const void *config, const struct agent_start *start); /* until it is to end */
+    void (*free)(void *config);
+};
+
+/* Reads the configuration, and runs the agent or, with --check, does not. The exit status. */
+int agent_program_run(const struct invocation *in, const struct agent_program *p);
+
+/* The flags that all of them have, but for what differs. */
+#define AGENT_PROGRAM_FLAGS(config_help, instance_initial)                                         \
+    {.name = "config", .value = "FILE", .help = (config_help), .kind = WORD_FILE},                 \
+        {.name = "check", .help = "only say whether the file has mistakes, and which"},            \
+        {.name = "server",                                                                         \
+         .value = "URL",                                                                           \
+         .help = "where Intact is; several with commas between",                                   \
+         .initial = "INTACT_SERVER, then http://127.0.0.1:7420"},                                  \
+        {.name = "token-file",                                                                     \
+         .value = "FILE",                                                                          \
+         .help = "file that holds a token with the roles of these agents, or agent:*",             \
+         .initial = "INTACT_TOKEN, then none",                                                     \
+         .kind = WORD_FILE},                                                                       \
+        {.name = "ca",                                                                             \
+         .value = "FILE",                                                                          \
+         .help = "certificates that an https server's is signed by",                               \
+         .initial = "INTACT_CA, then the system's",                                                \
+         .kind = WORD_FILE},                                                                       \
+        {.name = "instance",                                                                       \
+         .value = "NAME",                                                                          \
+         .help = "of this process, unlike that of all others, and the same after a restart: then " \
+                 "the server knows at once what was lost",                                         \
+         .initial = (instance_initial)},                                                           \
+    {                                                                                              \
+        .name = "log", .value = "LEVEL", .help = "what is logged: debug, info, warn or error",     \
+        .initial = "info", .kind = WORD_CHOICE, .choices = "debug info warn error"                 \
+    }
+
+#define AGENT_PROGRAM_EXITS \
+    "1 if the configuration has mistakes, it had to stop, or answers could not be handed in"
+
+/* The configuration of the HTTP agent in a file. NULL: it was said what is wrong with it. */
+struct http_config *http_config_of(const char *file);
+
+#endif
