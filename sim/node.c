@@ -181,9 +181,9 @@ void node_turn(struct node *n)
     int64_t ahead = node_now(n) - world.now;
     n->turn_at = 0;
     int64_t next = scheduler_turn(n->scheduler);
+    check_breakers(n); /* what it did before it died it did by what it knew then */
     if (n->dead)
         return;
-    check_breakers(n);
     int64_t scan = supervisor_turn(n->supervisor);
     if (next)
         schedule_turn(n, next - ahead + between(0, 1));

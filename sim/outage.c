@@ -165,7 +165,7 @@ static void opens(void *arg, uint64_t n)
 }
 
 /* As the server tells it that took the change in. */
-static void hears(struct node *n, uint32_t service)
+void outage_is_heard(struct node *n, uint32_t service)
 {
     struct agent_row row = {.name = name_of(service), .settings = set[service]};
     const struct agent *a = map_get(&scheduler_dispatch(n->scheduler)->agents, row.name);
@@ -189,7 +189,7 @@ static void changes_limits(void *arg, uint64_t n)
     check_limits_changed();
     NODES_FOREACH (node)
         if (node_is_up(node) && !nodes.shared)
-            hears(node, service);
+            outage_is_heard(node, service);
     later(between(1, 2 * weather.limits_ms), changes_limits, NULL, 0);
 }
 

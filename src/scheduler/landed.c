@@ -104,6 +104,8 @@ static void count_step_ends(struct scheduler *s, struct live *l, uint16_t step)
             struct instance *in = who_had_it(a, &l->task.steps[step], ls->end.direction);
             if (in)
                 health_ended(&in->health, &a->ends, !ls->end.bad, scheduler_now(s));
+            if (in && !ls->end.bad)
+                instance_moved(in, scheduler_now(s));
             breakers_count(s, a, l, step);
         }
     }
