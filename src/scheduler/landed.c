@@ -307,6 +307,7 @@ static void not_there(struct scheduler *s, struct live *l)
     bool look_again = false;
 
     list_init(&others);
+    limits_forget(l); /* what it had begun is not at work */
     LIST_FOREACH (link, after, &l->inbox) {
         const struct command *c = CONTAINER_OF(link, struct command, link);
         if (c->kind == COMMAND_ASK && c->ask->kind == ASK_SUBMIT)
