@@ -191,7 +191,7 @@ const struct scene scenes_of_routing[] = {
     {
         .name = "ill",
         .sentence = "one of three instances fails at all it is given, and comes back",
-        .tasks = 300,
+        .tasks = 200,
         .twins = true,
         .unasked = true,
         .flow = ONE_STEP(60000, 40),
@@ -241,7 +241,7 @@ const struct scene scenes_of_routing[] = {
     {
         .name = "ill_and_last",
         .sentence = "an instance that is ill gets all when it is the last one",
-        .tasks = 200,
+        .tasks = 120,
         .absent = BIT(2),
         .twins = true,
         .unasked = true,
