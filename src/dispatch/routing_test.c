@@ -333,6 +333,11 @@ static void who_has_all_places_taken_is_there_all_the_same(void **state)
     good->open = 0;
     CHECK(instance_is_last(ill, 3600000), "it is at work no more, and does not call");
     CHECK(dispatch_next_call(&d, a, 3600000) == w, "then it gets all");
+    w->instance->health.trial = true;
+    w->instance->health.trial_at = 3700000;
+    w->instance->open = 1;
+    CHECK(dispatch_next_call(&d, a, 3600001) == w, "and not one trial after the other");
+    w->instance->open = 0;
     hang_up(w, 3600000);
     dispatch_fini(&d);
 }
