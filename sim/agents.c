@@ -6,6 +6,7 @@
 #include "sim/beats.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
+#include "sim/illness.h"
 #include "sim/ledger.h"
 #include "sim/long.h"
 #include "sim/outage.h"
@@ -185,6 +186,8 @@ static void behave(struct gig *g)
         }
         return;
     }
+    if (illness_follow(g))
+        return;
     if (chance(weather.slow))
         takes = spread(1, 2 * left);
     if (chance(weather.hangs)) {
@@ -428,6 +431,41 @@ void agents_begin_scene(uint32_t places, uint32_t absent, void (*asked)(struct g
             worker_wakes_up(w, between(0, 50));
     }
     wire_begin();
+}
+
+void agents_serve_one(void)
+{
+    for (uint32_t i = 0; i < worker_count; i++) {
+        workers[i].service = 0;
+        name(&workers[i], i + 1);
+    }
+}
+
+void agents_leave(uint32_t service)
+{
+    struct worker *w = &workers[service];
+
+    w->up = false;
+    w->life++;
+    for (struct link *first = NULL; (first = list_first(&w->gigs));)
+        gig_forget(CONTAINER_OF(first, struct gig, link));
+    wire_hang_up(w);
+}
+
+struct worker *agents_worker(uint32_t number)
+{
+    return number < worker_count ? &workers[number] : NULL;
+}
+
+uint32_t agents_at_work(void)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < worker_count; i++)
+        LIST_FOREACH (l, after, &workers[i].gigs) {
+            count += !CONTAINER_OF(l, struct gig, link)->finished;
+        }
+    return count;
 }
 
 void agents_come(uint32_t service)

@@ -27,6 +27,7 @@ struct worker {
     uint64_t life;  /* occurrences of an earlier one are void */
     bool up;
     uint32_t concurrency;
+    uint32_t illness; /* illness.c */
     bool says_holding;
     bool calls_home;                 /* what is parked, now and then; not in scenes */
     struct link gigs;                /* requests that it holds, of struct gig */
@@ -104,6 +105,10 @@ void agents_begin_scene(uint32_t places, uint32_t absent, void (*script)(struct 
 void gig_acts(struct gig *g, const struct act *a);
 void agents_come(uint32_t service);
 void agents_die(uint32_t service);
+void agents_leave(uint32_t service);           /* and does not come back */
+void agents_serve_one(void);                   /* all workers are instances of the first service */
+uint32_t agents_at_work(void);                 /* requests that somebody is at work on */
+struct worker *agents_worker(uint32_t number); /* NULL: there are not so many */
 void agents_turn_to(uint32_t name); /* whatever they have to say, they say to that node */
 
 /* For wire.c */
@@ -121,6 +126,8 @@ void wire_hang_up(struct worker *w);                          /* both of its cal
 bool agents_answered(struct node *n, struct work *w);         /* outside's work_answer */
 void agents_cut_off(const struct node *n); /* it is gone: so are all calls at it */
 uint32_t wire_calls_of(const struct node *n, struct slice name); /* calls of that instance */
+/* Since when a call of that instance lies there that asks for work; 0: there is none. */
+int64_t wire_parked_since(const struct node *n, const char *name);
 uint32_t wire_parked(const struct node *n); /* calls at the node that ask for work */
 
 #endif

@@ -16,6 +16,7 @@
  *   check_why.c    what is told of why a task waits comes true
  *   check_told.c   what is told of changes; that heartbeats change nothing
  *   check_limits.c how much is at work at a time, and how fast it may begin
+ *   check_health.c   instances that do badly get nothing but trials
  *   check_breaker.c  who is held back by a breaker, and what is spared
  */
 
@@ -56,6 +57,10 @@ void check_limits_begin(void);
 void check_limits_changed(void);
 void check_limits(void); /* after each batch was shown */
 void check_limit_start(const struct subject *t, uint32_t step, const struct seen_attempt *a);
+
+void check_health_begin(void);
+void check_health_end(const struct subject *t, uint32_t step, const struct seen_attempt *a);
+void check_health_start(const struct subject *t, uint32_t step, const struct seen_attempt *a);
 
 void check_breakers_begin(void);
 void check_breakers(const struct node *n); /* after each of its turns */

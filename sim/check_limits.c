@@ -66,11 +66,23 @@ static uint32_t action_of(uint32_t step, enum direction d)
     return 1 + step + (d == DIRECTION_UNDO ? (uint32_t)FLOW_STEPS_MAX : 0);
 }
 
+/* Its node may have given it up for its silence, and not have written that yet. */
+static bool may_be_silent(const struct subject *t, uint32_t step, const struct seen_attempt *a)
+{
+    const struct flow_step *f = &t->flow->steps[step];
+    const struct beaten *b = &t->beaten[step][a->direction];
+    int64_t ms = a->direction == DIRECTION_UNDO ? f->undo_heartbeat_ms : f->heartbeat_ms;
+    int64_t heard_at = b->attempt == a->number ? max_i64(b->when, a->started_at) : a->started_at;
+
+    return ms > 0 && latest_now() >= heard_at + ms;
+}
+
 /* Is somebody at work on it, as far as anybody can know? */
 static bool is_at_work(const struct subject *t, uint32_t step, const struct seen_attempt *a)
 {
     return t->began_at[step] > max_i64(steady_since, changed_at) + STEADY_MS && !a->elsewhere
-           && a->complete_by > latest_now() && t->sent[step][a->direction] >= a->number
+           && a->complete_by > latest_now() && !may_be_silent(t, step, a)
+           && t->sent[step][a->direction] >= a->number
            && !said_find(t, step, a->direction, a->number, true)
            && !said_find(t, step, a->direction, a->number, false);
 }

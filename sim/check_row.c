@@ -187,6 +187,7 @@ static bool check_kept(const struct turn *u, const struct seen_attempt *was,
     if (was->outcome != OUTCOME_OPEN)
         return false;
     must(u, is->ended_at > 0 && is->ended_at <= latest_now(), "an attempt ends now");
+    check_health_end(u->t, u->i, is);
     if (is->outcome == OUTCOME_TIMED_OUT ? is->silent
                                          : is->outcome == OUTCOME_LATE && silence_of(u, is) > 0
                                                && is->ended_at < is->complete_by)

@@ -106,6 +106,7 @@ void check_start(const struct subject *t, uint32_t step, const struct seen *old,
              "a try waits as long as it should");
     check_breaker_start(t, step, a);
     check_limit_start(t, step, a);
+    check_health_start(t, step, a);
     if (a->direction == DIRECTION_FORWARD)
         check_forward(&b);
     else

@@ -84,6 +84,11 @@
     X(LIMIT_RATE,         "limits of what begins that were reached")                               \
     X(LIMIT_NODES,        "limits shared by nodes that were reached")                              \
     X(LIMITS_CHANGED,     "limits changed while the nodes ran")                                    \
+    X(SICK,               "instances that began to do badly, or to do well again")               \
+    X(ILL,                "instances that did so badly that they were to get nothing")           \
+    X(ILL_TRIAL,          "trials of such instances")                                            \
+    X(ILL_LAST,           "work for them because nobody was better off")                         \
+    X(ILL_BACK,           "of them, those that did well again")                                  \
     X(BREAKER_OPEN,       "breakers that opened")                                                 \
     X(BREAKER_HALF_OPEN,  "breakers that let trials start")                                       \
     X(BREAKER_CLOSED,     "breakers that closed")                                                 \

@@ -8,6 +8,7 @@
 #include "sim/beats.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
+#include "sim/illness.h"
 #include "sim/long.h"
 #include "sim/many.h"
 #include "sim/node.h"
@@ -45,6 +46,7 @@ static void becomes_calm(void *arg, uint64_t n)
     nodes_calm();
     agents_calm();
     outage_calm();
+    illness_calm();
 }
 
 static uint64_t run(uint64_t seed, const struct options *o, bool heartbeats)
@@ -61,11 +63,13 @@ static uint64_t run(uint64_t seed, const struct options *o, bool heartbeats)
     check_breakers_begin();
     long_begin();
     check_limits_begin();
+    check_health_begin();
     flows_draw(flows, flow_count, &nodes.registry);
     people_begin(o->tasks ? o->tasks : 1 + below(chance(100) ? 60 : 15), first_act, flow_count,
                  flows);
     beats_begin(heartbeats);
     agents_begin(SERVICES_MAX);
+    illness_begin();
     outage_begin();
     nodes_boot();
     storm_begin();

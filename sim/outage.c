@@ -180,6 +180,11 @@ static void hears(void *arg, uint64_t boot)
     node_turn_soon(n);
 }
 
+void outage_is_heard(struct node *n)
+{
+    hears(n, n->boot);
+}
+
 static void changes_limits(void *arg, uint64_t n)
 {
     uint32_t service = below(SERVICES_MAX);
@@ -194,7 +199,7 @@ static void changes_limits(void *arg, uint64_t n)
     check_limits_changed();
     NODES_FOREACH (node)
         if (node_is_up(node) && !nodes.shared)
-            hears(node, node->boot);
+            outage_is_heard(node);
     later(between(1, 2 * weather.limits_ms), changes_limits, NULL, 0);
 }
 

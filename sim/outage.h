@@ -9,6 +9,7 @@
 
 #include "dispatch/settings.h"
 #include "sim/flow.h"
+#include "sim/node.h"
 
 void outage_begin(void);
 void outage_calm(void); /* all are there; what was opened by hand is closed */
@@ -24,5 +25,6 @@ bool outage_limits(void); /* is there any? */
 
 /* What everybody has set of that agent. */
 void outage_settings(uint32_t service, struct slice text);
+void outage_is_heard(struct node *n); /* what is set, by the one that has the store alone */
 
 #endif

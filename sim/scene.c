@@ -119,8 +119,9 @@ static void follows_script(struct gig *g)
     for (uint32_t i = 0; i < PARTS_MAX && scene->parts[i].act.says; i++) {
         const struct part *p = &scene->parts[i];
         if (p->step != g->step || p->direction != g->direction
-            || (p->attempt != 0 && p->attempt != g->attempt) || (p->act.dies && g->again)
-            || (p->meanwhile && play_is_over()))
+            || (p->attempt != 0 && p->attempt != g->attempt)
+            || (p->worker != 0 && g->worker != agents_worker(p->worker - 1))
+            || (p->act.dies && g->again) || (p->meanwhile && play_is_over()))
             continue;
         act = p->act;
         if (act.takes > 0)
@@ -290,6 +291,7 @@ static void begin(uint64_t seed, bool loud)
     check_nodes_begin();
     check_breakers_begin();
     check_limits_begin();
+    check_health_begin();
     outage_begin();
     long_begin_scene();
     flow = scene->flow;
@@ -299,6 +301,8 @@ static void begin(uint64_t seed, bool loud)
     people_begin_scene(scene->tasks ? scene->tasks : 1, &flow);
     beats_begin(true);
     agents_begin_scene(scene->places ? scene->places : 4, scene->absent, follows_script);
+    if (scene->twins)
+        agents_serve_one();
     if (scene->narrow)
         seek_narrowness();
     nodes_boot();
@@ -327,8 +331,8 @@ static void run(uint64_t seed, bool loud)
 
 /* ---- all of them ---- */
 
-static const struct scene *const lists[] = {scenes_of_doubt, scenes_of_agents, scenes_of_nodes,
-                                            scenes_of_long, scenes_of_breakers};
+static const struct scene *const lists[] = {scenes_of_doubt, scenes_of_agents,   scenes_of_nodes,
+                                            scenes_of_long,  scenes_of_breakers, scenes_of_routing};
 
 int scenes_print(void)
 {

@@ -19,6 +19,7 @@ enum { PARTS_MAX = 8, BEATS_MAX = 8 };
  * once. */
 struct part {
     uint32_t step, attempt; /* attempt 0: any */
+    uint32_t worker;        /* 1 is the first; 0: any */
     enum direction direction;
     bool meanwhile; /* only as long as a beat is left */
     struct act act; /* the first without one ends the list */
@@ -48,6 +49,7 @@ struct scene {
     uint32_t absent; /* bits: services without a worker at first */
     bool narrow;     /* one task fits in a node's memory */
     bool scattered;  /* results go to all nodes alike, not to who asked for them */
+    bool twins;      /* all workers are of the first service */
     bool unknown;    /* a beat stores the workflow, not the beginning */
     bool unasked;    /* tasks are submitted by a beat, not at the beginning */
     struct flow flow;
@@ -61,7 +63,7 @@ struct scene {
 
 /* The lists, each ended by a scene without a name. */
 extern const struct scene scenes_of_doubt[], scenes_of_agents[], scenes_of_nodes[],
-    scenes_of_long[], scenes_of_breakers[];
+    scenes_of_long[], scenes_of_breakers[], scenes_of_routing[];
 
 /* For beats and expectations. */
 void store_workflow(void);

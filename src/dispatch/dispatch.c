@@ -57,9 +57,22 @@ static void name_free(struct slice name)
     free(ptr.out);
 }
 
+static void count_out(struct instance *i)
+{
+    if (!i->counted)
+        return;
+    ASSERT(i->agent->places >= i->places);
+    i->agent->places -= i->places;
+    i->counted = false;
+    link_remove(&i->leaving);
+}
+
 static void instance_free(struct instance *i)
 {
     ASSERT(list_empty(&i->sent));
+    count_out(i);
+    if (i->agent->mover == i)
+        i->agent->mover = NULL;
     name_free(i->name);
     free(i);
 }
@@ -117,6 +130,7 @@ struct agent *dispatch_agent(struct dispatch *d, struct slice name)
     a->backlog = true; /* unknown: the store will tell */
     a->settings = settings_default();
     list_init(&a->calls);
+    list_init(&a->leaving);
     list_init(&a->shut);
     list_init(&a->unsaved);
     map_put(&d->agents, a->name, a);
@@ -134,8 +148,28 @@ struct instance *dispatch_instance(struct agent *a, struct slice name)
     i->name = name_copy(name);
     i->agent = a;
     list_init(&i->sent);
+    list_init(&i->leaving);
     map_put(&a->instances, i->name, i);
     return i;
+}
+
+/* It gave a sign of life: it is connected, as long as it has a call parked and a while after. */
+static void is_there(struct instance *i, int64_t now)
+{
+    i->seen_at = i->agent->seen_at = now;
+    if (!i->counted)
+        i->agent->places += i->places;
+    i->counted = true;
+    link_remove(&i->leaving);
+    if (i->parked == 0)
+        list_push(&i->agent->leaving, &i->leaving);
+}
+
+static void announces(struct instance *i, uint32_t places)
+{
+    if (i->counted)
+        i->agent->places += (uint64_t)places - i->places;
+    i->places = places;
 }
 
 void dispatch_park(struct dispatch *d, struct work *w, int64_t now)
@@ -143,17 +177,17 @@ void dispatch_park(struct dispatch *d, struct work *w, int64_t now)
     w->agent = dispatch_agent(d, w->agent_name);
     w->instance = dispatch_instance(w->agent, w->instance_name);
     w->arrived_at = now;
-    w->agent->seen_at = now;
-    w->instance->seen_at = now;
     if (w->instance->calls++ == 0 && w->instance->open == 0)
         health_moved(&w->instance->health, now); /* it had nothing to do */
-    if (w->max == 0)
-        return;
-    w->instance->places = w->max;
-    w->parked = true;
-    w->agent->parked++;
-    w->instance->parked++;
-    list_push(&w->agent->calls, &w->turn);
+    if (w->max > 0) {
+        announces(w->instance, w->max);
+        w->parked = true;
+        w->agent->parked++;
+        w->instance->parked++;
+    }
+    is_there(w->instance, now);
+    if (w->parked)
+        list_push(&w->agent->calls, &w->turn);
 }
 
 void dispatch_close(struct work *w)
@@ -170,12 +204,11 @@ void dispatch_unpark(struct work *w, int64_t now)
     if (!w->parked)
         return;
     w->parked = false;
-    w->agent->seen_at = now;
-    w->instance->seen_at = now;
     ASSERT(w->agent->parked > 0);
     ASSERT(w->instance->parked > 0);
     w->agent->parked--;
     w->instance->parked--;
+    is_there(w->instance, now);
 }
 
 bool dispatch_is_connected(const struct agent *a, int64_t now)
@@ -194,17 +227,17 @@ bool dispatch_may_start(const struct agent *a, int64_t now)
            && (a->breaker.state != BREAKER_OPEN || now - a->breaker.since < AGENT_ABSENT_MS);
 }
 
-uint32_t dispatch_places(const struct agent *a, int64_t now)
+uint32_t dispatch_places(struct agent *a, int64_t now)
 {
-    struct instance *i = NULL;
-    uint64_t places = 0;
-
+    for (struct link *first = NULL; (first = list_first(&a->leaving));) {
+        struct instance *i = CONTAINER_OF(first, struct instance, leaving);
+        if (instance_is_connected(i, now))
+            break;
+        count_out(i);
+    }
     if (!dispatch_is_connected(a, now))
         return 0;
-    for (size_t k = 0; (i = map_next(&a->instances, &k));)
-        if (instance_is_connected(i, now))
-            places += i->places;
-    return places > 100000 ? 100000 : (uint32_t)places;
+    return a->places > 100000 ? 100000 : (uint32_t)a->places;
 }
 
 /* Actions come and go with the definitions that name them. */

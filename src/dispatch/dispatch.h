@@ -57,11 +57,16 @@ struct agent {
     bool held;          /* by its limit, when that was last looked at */
     struct limit limit; /* the whole one */
     struct limiter limiter;
-    struct heap_node wake;      /* in dispatch.wakes: its limit, or a trial */
-    struct ends ends;           /* of all its instances */
-    int64_t seen_at;            /* when it last called, or let go of a parked call */
-    uint32_t parked;            /* calls with places that are not answered yet */
-    uint64_t completed, failed; /* attempts that ended here, since it came into being */
+    struct heap_node wake; /* in dispatch.wakes: its limit, or a trial */
+    struct ends ends;      /* of all its instances */
+    int64_t seen_at;       /* when it last called, or let go of a parked call */
+    uint64_t places;       /* of those of its instances that are counted */
+    struct link leaving;   /* of struct instance: counted, and nothing is parked; in the order
+                              in which they will be away */
+    const struct instance *mover;   /* who got on last ... */
+    int64_t moved_at, moved_before; /* ... when, and when another one last did */
+    uint32_t parked;                /* calls with places that are not answered yet */
+    uint64_t completed, failed;     /* attempts that ended here, since it came into being */
     uint64_t times_held; /* how often a limit of it, or of a lane, had no room for what waits */
     struct agent_settings settings;
     struct arena settings_arena; /* what they point to */
@@ -98,11 +103,13 @@ struct lane {
 struct instance {
     struct slice name;
     struct agent *agent;
-    struct link sent; /* open attempts that it was given, the scheduler's elements */
-    uint32_t open;    /* so many */
-    uint32_t parked;  /* its calls with places that are not answered yet */
-    uint32_t calls;   /* all of its calls that are not answered yet */
-    uint32_t places;  /* announced by its latest call that asked for work */
+    struct link sent;    /* open attempts that it was given, the scheduler's elements */
+    uint32_t open;       /* so many */
+    uint32_t parked;     /* its calls with places that are not answered yet */
+    uint32_t calls;      /* all of its calls that are not answered yet */
+    uint32_t places;     /* announced by its latest call that asked for work */
+    bool counted;        /* its places are, as those of one that is connected */
+    struct link leaving; /* in agent.leaving */
     struct health health;
     int64_t seen_at;
     int64_t heartbeat_at; /* its latest heartbeats; 0: none. They do not make it connected */
@@ -132,8 +139,9 @@ void dispatch_park(struct dispatch *d, struct work *w, int64_t now);
 void dispatch_close(struct work *w);
 void dispatch_unpark(struct work *w, int64_t now);
 
-/* The places of all instances heard of lately: how much work it is worth having at hand. */
-uint32_t dispatch_places(const struct agent *a, int64_t now);
+/* The places of all instances heard of lately: how much work it is worth having at hand. Asked for
+ * every task, so it costs the same however many instances there are. */
+uint32_t dispatch_places(struct agent *a, int64_t now);
 
 bool dispatch_is_connected(const struct agent *a, int64_t now);
 bool instance_is_connected(const struct instance *i, int64_t now);
@@ -196,8 +204,14 @@ struct work *dispatch_next_call(struct dispatch *d, struct agent *a, int64_t now
 /* Is there such a call? Changes nothing. */
 bool agent_has_call(const struct agent *a, int64_t now);
 
-/* Is there no instance that is connected and better off than this one? */
+/* Is there no instance that is better off than this one, and connected or at work? Who has all its
+ * places taken does not call: it is there all the same, or what is ill would get all that waits. */
 bool instance_is_last(const struct instance *i, int64_t now);
+/* It got on: a result of it came that is no failure, or a beat that tells of progress. / When one
+ * of the others last did; 0: never. */
+void instance_moved(struct instance *i, int64_t now);
+int64_t others_moved_at(const struct instance *i);
+
 uint32_t instance_places(const struct instance *i, int64_t now); /* that are used */
 
 #endif

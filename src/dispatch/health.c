@@ -104,6 +104,7 @@ void health_ended(struct health *h, struct ends *all, bool good, int64_t now)
     ends_count(&h->ends, good, now);
     ends_count(all, good, now);
     h->moved_at = now;
+    h->failed = !good;
     if (h->state == HEALTH_ILL) {
         if (good)
             recover(h, all);
@@ -154,8 +155,7 @@ bool health_may_begin(const struct health *h, uint32_t places, uint32_t open, bo
 {
     if (h->state == HEALTH_GOOD || last)
         return true;
-    if (h->state
-        == HEALTH_ILL) /* a trial that was never answered for is over when nothing is open */
+    if (h->state == HEALTH_ILL)
         return now >= h->trial_at && (!h->trial || open == 0);
     return open < health_places(h, places, last);
 }
@@ -166,4 +166,9 @@ void health_begun(struct health *h, int64_t now)
         return;
     h->trial = true;
     h->trial_at = now + h->wait_ms;
+}
+
+void health_lost(struct health *h)
+{
+    h->trial = false;
 }

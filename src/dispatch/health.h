@@ -57,6 +57,7 @@ struct health {
     int64_t moved_at; /* a result of it came, or other progress; 0: it never had anything */
     int64_t trial_at; /* ILL: no trial before */
     int64_t wait_ms;  /* ILL: from one trial to the next */
+    bool failed;      /* what ended last ended badly */
     bool trial;       /* ILL: one was begun, and has not ended that we know of */
 };
 
@@ -78,5 +79,9 @@ bool health_may_begin(const struct health *h, uint32_t places, uint32_t open, bo
 uint32_t health_places(const struct health *h, uint32_t places, bool last);
 
 void health_begun(struct health *h, int64_t now); /* it was given one; if it is ill: a trial */
+
+/* One that it was given will not end, as far as we hear: it was never sent, or is another node's by
+ * now. If that was a trial, the next one need not wait for it. */
+void health_lost(struct health *h);
 
 #endif

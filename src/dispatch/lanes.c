@@ -323,22 +323,59 @@ enum held_by lane_held_by(const struct lane *l, int64_t now)
 
 /* ---- health ---- */
 
-/* The best state among those that are connected, but for `but`; HEALTH_STATE_COUNT: there is none.
- */
-static enum health_state best_of_others(const struct instance *but, int64_t now)
+/* The less, the better off. Trials of a breaker are few, and one that fails opens it again: they go
+ * to who failed last only if all did. Otherwise one instance that does badly would keep it open,
+ * and too little would end to tell by whose fault. */
+static int standing(const struct instance *i)
 {
-    enum health_state best = HEALTH_STATE_COUNT;
+    bool trial = i->agent->breaker.state != BREAKER_CLOSED;
+
+    return 2 * (int)i->health.state + (trial && i->health.failed);
+}
+
+/* Who has all its places taken does not call. As long as it is waited for, the others get trials;
+ * in those of a breaker only if it has been silent for long. */
+static bool is_there(const struct instance *i, int64_t now)
+{
+    bool trial = i->agent->breaker.state != BREAKER_CLOSED;
+
+    return instance_is_connected(i, now)
+           || (i->open > 0
+               && (!trial || now - max_i64(i->seen_at, i->heartbeat_at) < HEALTH_TRIAL_MAX_MS));
+}
+
+/* Of all that are there. */
+static int best_standing(const struct agent *a, int64_t now)
+{
+    int best = 2 * HEALTH_STATE_COUNT;
     const struct instance *i = NULL;
 
-    for (size_t k = 0; best != HEALTH_GOOD && (i = map_next(&but->agent->instances, &k));)
-        if (i != but && i->health.state < best && instance_is_connected(i, now))
-            best = i->health.state;
+    for (size_t k = 0; best > 0 && (i = map_next(&a->instances, &k));)
+        if (standing(i) < best && is_there(i, now))
+            best = standing(i);
     return best;
 }
 
 bool instance_is_last(const struct instance *i, int64_t now)
 {
-    return i->health.state != HEALTH_GOOD && best_of_others(i, now) >= i->health.state;
+    return i->health.state != HEALTH_GOOD
+           && best_standing(i->agent, now) / 2 >= (int)i->health.state;
+}
+
+void instance_moved(struct instance *i, int64_t now)
+{
+    struct agent *a = i->agent;
+
+    health_moved(&i->health, now);
+    if (a->mover != i)
+        a->moved_before = a->moved_at;
+    a->mover = i;
+    a->moved_at = now;
+}
+
+int64_t others_moved_at(const struct instance *i)
+{
+    return i->agent->mover == i ? i->agent->moved_before : i->agent->moved_at;
 }
 
 uint32_t instance_places(const struct instance *i, int64_t now)
@@ -346,20 +383,30 @@ uint32_t instance_places(const struct instance *i, int64_t now)
     return health_places(&i->health, i->places, instance_is_last(i, now));
 }
 
-static bool may_begin(const struct instance *i, int64_t now)
+/* `best`: best_standing, or -1 as long as nobody had to ask: looking at all instances takes time.
+ */
+static bool may_begin(const struct instance *i, int *best, int64_t now)
 {
-    return i->health.state == HEALTH_GOOD
-           || health_may_begin(&i->health, i->places, i->open, instance_is_last(i, now), now);
+    bool trial = i->agent->breaker.state != BREAKER_CLOSED;
+
+    if (i->health.state == HEALTH_GOOD && !trial)
+        return true;
+    if (*best < 0)
+        *best = best_standing(i->agent, now);
+    if (trial)
+        return standing(i) <= *best;
+    return health_may_begin(&i->health, i->places, i->open, *best / 2 >= (int)i->health.state, now);
 }
 
 struct work *dispatch_next_call(struct dispatch *d, struct agent *a, int64_t now)
 {
     const struct link *first_passed = NULL;
     struct link *next = NULL;
+    int best = -1;
 
     while ((next = list_first(&a->calls)) && next != first_passed) {
         struct work *w = CONTAINER_OF(next, struct work, turn);
-        if (may_begin(w->instance, now))
+        if (may_begin(w->instance, &best, now))
             return w;
         if (w->instance->health.state == HEALTH_ILL && w->instance->health.trial_at > now)
             wake_agent_at(d, a, w->instance->health.trial_at);
@@ -372,8 +419,10 @@ struct work *dispatch_next_call(struct dispatch *d, struct agent *a, int64_t now
 
 bool agent_has_call(const struct agent *a, int64_t now)
 {
+    int best = -1;
+
     for (struct link *l = a->calls.next; l != &a->calls; l = l->next)
-        if (may_begin(CONTAINER_OF(l, struct work, turn)->instance, now))
+        if (may_begin(CONTAINER_OF(l, struct work, turn)->instance, &best, now))
             return true;
     return false;
 }

@@ -1,3 +1,4 @@
+#include "base/prng.h"
 #include "base/test.h"
 #include "dispatch/dispatch.h"
 
@@ -283,6 +284,175 @@ static void who_beats_and_does_not_move_gets_less(void **state)
     CHECK(h.state == HEALTH_GOOD, "it has moved");
 }
 
+/* ---- instances beside each other ---- */
+
+static struct work *call_of(const char *instance, uint32_t places)
+{
+    struct work *w = work_new();
+
+    w->agent_name = SLICE("pay");
+    w->instance_name = slice_of(instance);
+    w->max = places;
+    return w;
+}
+
+static void hang_up(struct work *w, int64_t now)
+{
+    dispatch_unpark(w, now);
+    work_free(w);
+}
+
+static struct instance *falls_ill(struct dispatch *d, const char *name, int64_t now)
+{
+    struct agent *a = dispatch_agent(d, SLICE("pay"));
+    struct instance *ill = dispatch_instance(a, slice_of(name));
+    struct health good = {0};
+
+    ends(&good, &a->ends, 10, true, now);
+    ends(&ill->health, &a->ends, 10, false, now);
+    CHECK(ill->health.state == HEALTH_ILL, "it is ill");
+    return ill;
+}
+
+static void who_has_all_places_taken_is_there_all_the_same(void **state)
+{
+    struct dispatch d;
+    (void)state;
+
+    dispatch_init(&d, alone, 0);
+    struct agent *a = dispatch_agent(&d, SLICE("pay"));
+    struct instance *good = dispatch_instance(a, SLICE("good"));
+    const struct instance *ill = falls_ill(&d, "ill", 10000);
+    struct work *w = call_of("ill", 3);
+    dispatch_park(&d, w, 10000);
+    CHECK(instance_is_last(ill, 10000), "nobody else has called yet");
+    good->open = 1;
+    good->seen_at = 10000;
+    CHECK(!instance_is_last(ill, 3600000), "it does not call, but it is at work");
+    CHECK(!dispatch_next_call(&d, a, 10100), "no trial yet");
+    good->open = 0;
+    CHECK(instance_is_last(ill, 3600000), "it is at work no more, and does not call");
+    CHECK(dispatch_next_call(&d, a, 3600000) == w, "then it gets all");
+    w->instance->health.trial = true;
+    w->instance->health.trial_at = 3700000;
+    w->instance->open = 1;
+    CHECK(dispatch_next_call(&d, a, 3600001) == w, "and not one trial after the other");
+    w->instance->open = 0;
+    hang_up(w, 3600000);
+    dispatch_fini(&d);
+}
+
+static void trials_of_a_breaker_go_to_who_is_well(void **state)
+{
+    struct dispatch d;
+    (void)state;
+
+    dispatch_init(&d, alone, 0);
+    struct agent *a = dispatch_agent(&d, SLICE("pay"));
+    struct instance *ill = falls_ill(&d, "ill", 1000);
+    struct work *bad = call_of("ill", 3);
+    struct work *good = call_of("good", 3);
+    dispatch_park(&d, bad, 1000);
+    dispatch_park(&d, good, 1000);
+    a->breaker.state = BREAKER_HALF_OPEN;
+    for (int i = 0; i < 3; i++)
+        CHECK(dispatch_next_call(&d, a, 100000) == good, "its own trial is due, but not this one");
+    a->breaker.state = BREAKER_CLOSED;
+    link_remove(&good->turn);
+    CHECK(dispatch_next_call(&d, a, 100000) == bad, "closed, it gets its trial");
+    a->breaker.state = BREAKER_HALF_OPEN;
+    CHECK(!dispatch_next_call(&d, a, 100000), "the good one is there, and is waited for");
+    list_push(&a->calls, &good->turn);
+    ill->health = (struct health){.failed = true};
+    CHECK(dispatch_next_call(&d, a, 100000) == good, "who failed last waits, ill or not");
+    good->instance->health.failed = true;
+    CHECK(agent_has_call(a, 100000), "all failed: whoever is next");
+    hang_up(good, 100000);
+    CHECK(dispatch_next_call(&d, a, 200000) == bad, "it is the last one");
+    hang_up(bad, 100000);
+    dispatch_fini(&d);
+}
+
+static void a_trial_that_is_lost_keeps_nobody_out(void **state)
+{
+    struct health h = {.state = HEALTH_ILL, .wait_ms = 5000, .trial_at = 5000};
+    (void)state;
+
+    health_begun(&h, 5000);
+    CHECK(!health_may_begin(&h, 4, 2, false, 20000), "its trial, and an old attempt that lasts");
+    health_lost(&h);
+    CHECK(!health_may_begin(&h, 4, 1, false, 9999), "not at once");
+    CHECK(health_may_begin(&h, 4, 1, false, 10000), "the next one, though the old one still lasts");
+}
+
+static void who_is_idle_does_not_get_on(void **state)
+{
+    struct dispatch d;
+    (void)state;
+
+    dispatch_init(&d, alone, 0);
+    struct agent *a = dispatch_agent(&d, SLICE("pay"));
+    struct instance *busy = dispatch_instance(a, SLICE("busy"));
+    struct instance *other = dispatch_instance(a, SLICE("other"));
+    struct instance *third = dispatch_instance(a, SLICE("third"));
+    for (int64_t now = 1000; now < 90000; now += 1000)
+        for (int i = 0; i < 2; i++) {
+            struct work *w = call_of(i == 0 ? "other" : "third", 1);
+            dispatch_park(&d, w, now);
+            hang_up(w, now);
+        }
+    CHECK(others_moved_at(busy) == 0, "they only asked for work");
+    instance_moved(other, 90000);
+    CHECK(others_moved_at(busy) == 90000 && others_moved_at(other) == 0, "one got on");
+    instance_moved(third, 91000);
+    instance_moved(third, 92000);
+    CHECK(others_moved_at(third) == 90000 && others_moved_at(other) == 92000, "and another one");
+    dispatch_fini(&d);
+}
+
+/* What is kept up with every call is what one would count. */
+static void places_are_counted_right(void **state)
+{
+    enum { INSTANCES = 20, CALLS = 30 };
+    static const char *const names[INSTANCES] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j",
+                                                 "k", "l", "m", "n", "o", "p", "q", "r", "s", "t"};
+    struct dispatch d;
+    struct work *calls[CALLS] = {0};
+    struct prng p = {.state = 7};
+    int64_t now = 100000;
+    (void)state;
+
+    dispatch_init(&d, alone, 0);
+    struct agent *a = dispatch_agent(&d, SLICE("pay"));
+    for (int round = 0; round < 50000; round++) {
+        struct work **w = &calls[prng_below(&p, CALLS)];
+        now += prng_below(&p, 10) ? prng_below(&p, 200) : prng_below(&p, 5000);
+        if (*w) {
+            hang_up(*w, now);
+            *w = NULL;
+        } else {
+            *w = call_of(names[prng_below(&p, INSTANCES)], prng_below(&p, 5));
+            dispatch_park(&d, *w, now);
+        }
+        if (round % 3 == 0)
+            continue;
+        uint32_t places = 0;
+        const struct instance *i = NULL;
+        for (size_t k = 0; (i = map_next(&a->instances, &k));)
+            places += instance_is_connected(i, now) ? i->places : 0;
+        CHECK(dispatch_places(a, now) == places, "round %d: %u, not %u", round,
+              dispatch_places(a, now), places);
+        if (round % 1000 == 0)
+            dispatch_sweep(&d, now);
+    }
+    for (size_t i = 0; i < CALLS; i++)
+        if (calls[i])
+            hang_up(calls[i], now);
+    CHECK(dispatch_places(a, now + AGENT_ABSENT_MS) == 0, "all are away");
+    dispatch_sweep(&d, now + 3600000);
+    dispatch_fini(&d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,6 +466,11 @@ int main(void)
         cmocka_unit_test(if_all_fail_none_is_ill),
         cmocka_unit_test(little_tells_nothing_and_old_ends_are_forgotten),
         cmocka_unit_test(who_beats_and_does_not_move_gets_less),
+        cmocka_unit_test(who_has_all_places_taken_is_there_all_the_same),
+        cmocka_unit_test(trials_of_a_breaker_go_to_who_is_well),
+        cmocka_unit_test(a_trial_that_is_lost_keeps_nobody_out),
+        cmocka_unit_test(who_is_idle_does_not_get_on),
+        cmocka_unit_test(places_are_counted_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

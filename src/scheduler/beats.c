@@ -126,21 +126,10 @@ static enum beat_status take_beat(struct scheduler *s, const struct heartbeats *
     if (!slice_eq(a->instance, call->instance_name) || (ls->pending && !ls->delivered))
         return BEAT_UNKNOWN;
     if (is_progress(l, b))
-        health_moved(&ls->instance->health, scheduler_now(s));
+        instance_moved(ls->instance, scheduler_now(s));
     keep(l, b, scheduler_now(s));
     silence_broken(s, ls);
     return BEAT_ACCEPTED;
-}
-
-static int64_t others_moved_at(const struct instance *but)
-{
-    const struct instance *i = NULL;
-    int64_t at = 0;
-
-    for (size_t k = 0; (i = map_next(&but->agent->instances, &k));)
-        if (i != but)
-            at = max_i64(at, i->health.moved_at);
-    return at;
 }
 
 static void note_stillness(struct instance *i, int64_t now)

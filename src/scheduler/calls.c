@@ -349,6 +349,7 @@ static void not_sent(struct scheduler *s, const struct live_step *ls)
                             .direction = at->direction,
                             .attempt = at->number};
 
+    health_lost(&ls->instance->health);
     inbox_post_event(s, ls->live->id, &e);
 }
 

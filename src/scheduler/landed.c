@@ -93,8 +93,10 @@ static void count_handed_over(struct scheduler *s, struct live *l, uint16_t step
     struct agent *a = agent_of_attempts(s, l, step, h->direction);
     struct instance *in = map_get(&a->instances, h->instance);
 
-    if (in)
+    if (in) {
         health_ended(&in->health, &a->ends, true, scheduler_now(s));
+        instance_moved(in, scheduler_now(s));
+    }
     breakers_handed_over(s, a, h);
     *h = (struct handed_over){0};
 }
@@ -108,6 +110,8 @@ static void count_end_of(struct scheduler *s, struct live *l, uint16_t step)
 
     if (in)
         health_ended(&in->health, &a->ends, !end->bad, scheduler_now(s));
+    if (in && !end->bad)
+        instance_moved(in, scheduler_now(s));
     breakers_count(s, a, l, step);
 }
 
@@ -328,6 +332,7 @@ static void not_there(struct scheduler *s, struct live *l)
     bool look_again = false;
 
     list_init(&others);
+    limits_forget(l); /* what it had begun is not at work */
     LIST_FOREACH (link, after, &l->inbox) {
         const struct command *c = CONTAINER_OF(link, struct command, link);
         if (c->kind == COMMAND_ASK && c->ask->kind == ASK_SUBMIT)

@@ -93,6 +93,8 @@ void live_unload(struct scheduler *s, struct live *l)
         s->stats.open_attempts -= link_is_in(&ls->sent);
         s->stats.waiting -= ls->queue_of != NULL;
         breakers_trial_over(s, l, i);
+        if (ls->counted)
+            health_lost(&ls->instance->health);
         live_detach_step(s, ls);
     }
     heap_remove(&s->naps, &l->nap);

@@ -137,7 +137,7 @@ static struct slice name_like(const struct witness *y, struct slice name)
 static void see_agent(void *arg, int step, struct slice name, struct agent_view *ret)
 {
     const struct witness *y = arg;
-    const struct agent *a = map_get(&y->scheduler->dispatch.agents, name);
+    struct agent *a = map_get(&y->scheduler->dispatch.agents, name);
 
     *ret = (struct agent_view){0};
     if (a) {

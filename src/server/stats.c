@@ -125,7 +125,7 @@ static const struct census_agent *stored_for(const struct stats_reader *sr, stru
 }
 
 /* Either may be NULL: nothing in work knows of it, or nothing that is stored waits for it. */
-static void render_figures(struct buf *b, struct slice name, const struct agent *a,
+static void render_figures(struct buf *b, struct slice name, struct agent *a,
                            const struct census_agent *stored, int64_t now)
 {
     const struct instance *in = NULL;
@@ -156,7 +156,7 @@ static void render_figures(struct buf *b, struct slice name, const struct agent 
 static void render_agents(struct buf *b, const struct server *sv, const struct stats_reader *sr)
 {
     const struct dispatch *d = scheduler_dispatch(sv->scheduler);
-    const struct agent *a = NULL;
+    struct agent *a = NULL;
 
     json_key(b, "agents");
     json_open(b, '[');

@@ -1,0 +1,323 @@
+#include "base/when.h"
+#include "sim/check.h"
+#include "sim/outage.h"
+#include "sim/scene.h"
+#include "sim/world.h"
+
+/* Instances that do badly beside others, and limits. */
+
+/* ---- who was given what ---- */
+
+static uint32_t ends_by(const char *instance, enum outcome outcome)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < subjects.count; i++) {
+        const struct seen_step *s = &subjects.list[i].seen.steps[0];
+        for (uint32_t k = 0; subjects.list[i].seen.revision && k < s->attempt_count; k++)
+            count +=
+                s->attempts[k].outcome == outcome && strcmp(s->attempts[k].instance, instance) == 0;
+    }
+    return count;
+}
+
+static uint32_t failures(void)
+{
+    return ends_by("a0-1.0", OUTCOME_FAILED) + ends_by("a0-1.0", OUTCOME_TIMED_OUT);
+}
+
+/* The breaker would see that much fails, too. */
+static void submits_without_breaker(void)
+{
+    outage_settings(0, SLICE("{\"breaker\":{\"enabled\":false}}"));
+    submit_all();
+}
+
+static uint32_t failed_before;
+
+static bool surely_ill(void)
+{
+    failed_before = failures();
+    return met(COVER_ILL);
+}
+
+static bool tried(void)
+{
+    return met(COVER_ILL_TRIAL);
+}
+
+/* What it failed at before that was known, and the trials. */
+static void got_little_and_came_back(void)
+{
+    scene_must(met(COVER_ILL_BACK), "a trial brings it back");
+    scene_must(failures() <= failed_before + 12, "it gets little while it is ill");
+    scene_must(ends_by("a0-1.0", OUTCOME_COMPLETED) >= 10, "it gets its part when it is well");
+}
+
+static void got_little(void)
+{
+    scene_must(failures() <= 60, "it gets little as long as it is ill");
+    for (uint32_t i = 0; i < subjects.count; i++)
+        scene_must(subjects.list[i].seen.ended_at - subjects.list[i].seen.submitted_at
+                       < 10 * MS_PER_MIN,
+                   "and holds up nobody");
+}
+
+static void submits_with_breaker(void)
+{
+    outage_settings(0, SLICE("{\"breaker\":{\"calls\":5,\"failures\":50}}"));
+    submit_all();
+}
+
+static bool breaker_opened(void)
+{
+    return met(COVER_BREAKER_OPEN);
+}
+
+/* ---- the last one ---- */
+
+static int64_t left_at;
+
+static void the_good_one_leaves(void)
+{
+    agents_leave(1);
+    failed_before = failures();
+    left_at = world.now;
+}
+
+static bool is_asked_all_the_same(void)
+{
+    return failures() >= failed_before + 12;
+}
+
+static void was_not_shut_out(void)
+{
+    scene_must(met(COVER_ILL_LAST) || failures() >= failed_before + 12, "the last one gets all");
+    scene_must(the_task()->seen.ended_at > 0 && left_at > 0, "and all ends");
+}
+
+/* ---- limits ---- */
+
+static bool lifted;
+
+static void sets_two_at_a_time(void)
+{
+    lifted = false;
+    limits[0][0].concurrency = 5;
+    limits[0][1].concurrency = 2;
+    outage_settings(0, SLICE("{\"limits\":{\"concurrency\":5,\"actions\":{\"act0\":"
+                             "{\"concurrency\":2}}},\"breaker\":{\"enabled\":false}}"));
+}
+
+static void sets_one_at_a_time(void)
+{
+    limits[0][1].concurrency = 1;
+    outage_settings(0, SLICE("{\"limits\":{\"actions\":{\"act0\":{\"concurrency\":1}}}}"));
+}
+
+static void sets_a_rate(void)
+{
+    limits[0][0] = (struct limit){.rate_count = 2, .rate_ms = 1000};
+    outage_settings(0, SLICE("{\"limits\":{\"rate\":\"2/s\"}}"));
+}
+
+static bool two_at_most(void)
+{
+    return lifted || agents_at_work() <= 2;
+}
+
+static bool two_at_work(void)
+{
+    return agents_at_work() == 2;
+}
+
+static void node_dies(void)
+{
+    node_crash(&nodes.list[0], "for the scene");
+}
+
+static void limit_is_lifted(void)
+{
+    lifted = true;
+    limits[0][0].concurrency = limits[0][1].concurrency = 1000; /* lines are lines for a while */
+    check_limits_changed();
+    outage_settings(0, SLICE("{}"));
+    outage_is_heard(&nodes.list[0]);
+}
+
+static bool more_than_two(void)
+{
+    return agents_at_work() > 2;
+}
+
+static bool is_processed(const struct seen *s)
+{
+    return s->state == TASK_PROCESSED;
+}
+
+static bool some_are_done(void)
+{
+    return count_tasks(is_processed) >= 3;
+}
+
+static bool silent_once(void)
+{
+    return met(COVER_SILENT);
+}
+
+static void took_its_time(void)
+{
+    int64_t first = INT64_MAX;
+    int64_t last = 0;
+
+    for (uint32_t i = 0; i < subjects.count; i++) {
+        const struct seen_attempt *a = &subjects.list[i].seen.steps[0].attempts[0];
+        first = min_i64(first, a->started_at);
+        last = max_i64(last, a->started_at);
+    }
+    scene_must(last - first >= (subjects.count - 2) * 500, "no more begin than the rate lets");
+    scene_must(last - first <= subjects.count * 500 + 20000, "and no fewer");
+}
+
+#define ONE_STEP(ms, tries)                                                        \
+    {                                                                              \
+        .step_count = 1, .steps = {                                                \
+            {.complete_by_ms = (ms),                                               \
+             .retry = {.attempts = (tries), .wait_ms = 1000, .max_wait_ms = 2000}} \
+        }                                                                          \
+    }
+
+const struct scene scenes_of_routing[] = {
+    {
+        .name = "ill",
+        .sentence = "one of three instances fails at all it is given, and comes back",
+        .tasks = 200,
+        .twins = true,
+        .unasked = true,
+        .flow = ONE_STEP(60000, 40),
+        .parts = {{.worker = 1, .meanwhile = true, .act = {SAYS_AGAIN, .takes = 20}},
+                  {.worker = 1, .act = {SAYS_DONE, .takes = 500}},
+                  {.act = {SAYS_DONE, .takes = 2000}}},
+        .beats = {{.what = "tasks come", .then = submits_without_breaker},
+                  {.what = "it surely is ill", .until = surely_ill},
+                  {.what = "it is tried, and fails", .until = tried}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "F*C", STANDS}},
+        .expect = got_little_and_came_back,
+    },
+    {
+        .name = "ill_beside_full",
+        .sentence = "the good instance has all its places taken, so it does not call for long",
+        .tasks = 40,
+        .places = 1,
+        .absent = BIT(2),
+        .twins = true,
+        .unasked = true,
+        .flow = ONE_STEP(60000, 250),
+        .parts = {{.worker = 1, .act = {SAYS_AGAIN, .takes = 900}},
+                  {.act = {SAYS_DONE, .takes = 4000}}},
+        .beats = {{.what = "tasks come", .then = submits_without_breaker}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, NULL, STANDS}},
+        .expect = got_little,
+    },
+    {
+        .name = "ill_and_breaker",
+        .sentence = "the same, and the breaker opens: its trials go to the good one",
+        .tasks = 40,
+        .places = 1,
+        .absent = BIT(2),
+        .twins = true,
+        .unasked = true,
+        .flow = ONE_STEP(60000, 250),
+        .parts = {{.worker = 1, .act = {SAYS_AGAIN, .takes = 900}},
+                  {.act = {SAYS_DONE, .takes = 4000}}},
+        .beats = {{.what = "tasks come", .then = submits_with_breaker},
+                  {.what = "the breaker opens", .until = breaker_opened}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, NULL, STANDS}},
+        .expect = got_little,
+    },
+    {
+        .name = "ill_and_last",
+        .sentence = "an instance that is ill gets all when it is the last one",
+        .tasks = 120,
+        .absent = BIT(2),
+        .twins = true,
+        .unasked = true,
+        .flow = ONE_STEP(5000, 200),
+        .parts = {{.worker = 1, .meanwhile = true, .act = {SAYS_AGAIN, .takes = 20}},
+                  {.worker = 2, .act = {SAYS_DONE, .takes = 1000}}},
+        .beats = {{.what = "tasks come", .then = submits_without_breaker},
+                  {.what = "it surely is ill", .until = surely_ill},
+                  {.what = "the other one leaves", .then = the_good_one_leaves},
+                  {.what = "it gets all", .after_ms = 8000},
+                  {.what = "though it goes on failing", .until = is_asked_all_the_same}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, NULL, STANDS}},
+        .expect = was_not_shut_out,
+    },
+    {
+        .name = "limit",
+        .sentence = "two at a time, through a crash; then the limit is lifted",
+        .tasks = 20,
+        .unasked = true,
+        .flow = ONE_STEP(60000, 3),
+        .parts = {{.meanwhile = true, .act = {SAYS_DONE, .takes = 1500, .keeps = true}},
+                  {.act = {SAYS_DONE, .takes = 2500}}},
+        .beats = {{.what = "a limit is set", .then = sets_two_at_a_time},
+                  {.what = "it is known", .after_ms = 5000, .then = submit_all},
+                  {.what = "two are at work", .until = two_at_work, .then = node_dies},
+                  {.what = "it goes on", .until = some_are_done, .then = limit_is_lifted},
+                  {.what = "more are at work", .until = more_than_two}},
+        .always = {.what = "no more than two are at work", .until = two_at_most},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "N*C", STANDS}},
+    },
+    {
+        .name = "limit_of_two_nodes",
+        .sentence = "two at a time, of which each of two nodes has its part",
+        .nodes = 2,
+        .tasks = 16,
+        .unasked = true,
+        .flow = ONE_STEP(60000, 3),
+        .parts = {{.act = {SAYS_DONE, .takes = 500}}},
+        .beats = {{.what = "a limit is set", .then = sets_two_at_a_time},
+                  {.what = "all know of it, and of each other",
+                   .after_ms = 20000,
+                   .then = submit_all}},
+        .always = {.what = "no more than two are at work", .until = two_at_most},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "N*C", STANDS}},
+    },
+    {
+        .name = "limit_and_silence",
+        .sentence = "one at a time, and the first is silent for too long: its place is free again",
+        .tasks = 6,
+        .unasked = true,
+        .flow = {.step_count = 1,
+                 .steps = {{.complete_by_ms = 600000,
+                            .heartbeat_ms = 2000,
+                            .retry = {.attempts = 2, .wait_ms = 1000, .max_wait_ms = 1000}}}},
+        .parts = {{.attempt = 1, .meanwhile = true, .act = {SAYS_NOTHING, .mute = true}},
+                  {.act = {SAYS_DONE, .takes = 300}}},
+        .beats = {{.what = "a limit is set", .then = sets_one_at_a_time},
+                  {.what = "it is known", .after_ms = 5000, .then = submit_all},
+                  {.what = "one was silent for too long", .until = silent_once}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "T?C", STANDS}},
+    },
+    {
+        .name = "limit_of_rate",
+        .sentence = "two begin a second, however many wait",
+        .tasks = 30,
+        .unasked = true,
+        .flow = ONE_STEP(60000, 3),
+        .beats = {{.what = "a limit is set", .then = sets_a_rate},
+                  {.what = "it is known", .after_ms = 5000, .then = submit_all}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "C", STANDS}},
+        .expect = took_its_time,
+    },
+    {.name = NULL},
+};
