@@ -79,12 +79,13 @@ void limits_keep(struct live *l)
     }
 }
 
+/* At work, that is: one that is elsewhere is nothing to a limit. */
 static bool is_still_open(const struct live *l, const struct counted *c)
 {
     const struct attempt *a =
         c->step < l->task.step_count ? step_open_attempt(&l->task.steps[c->step]) : NULL;
 
-    return a && a->direction == c->direction && a->number == c->attempt;
+    return a && !a->elsewhere && a->direction == c->direction && a->number == c->attempt;
 }
 
 void limits_kept(struct scheduler *s, struct live *l)

@@ -198,21 +198,36 @@ static void any_node_takes_what_comes_from_elsewhere(void **state)
     wait_for_state(a, "elsewhere", "processed");
 }
 
+static void what_is_elsewhere_takes_nothing_of_a_limit(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    put(a, &r, "/v1/agents/fair", "{\"limits\": {\"concurrency\": 1}}"); /* of the first */
+    submit(a, "fair", "far-1");
+    fetch(a, &r, "fair", "i");
+    char *token = token_in(&r, 0);
+    hand_in(b, "fair", "i", token, "\"elsewhere\": true", "accepted");
+    free(token);
+    post(a, &r, "/v1/agents/fair/work", "{\"instance\": \"i\", \"max\": 1, \"holding\": []}");
+    submit(a, "fair", "far-2");
+    if (!at(&r, "requests.0"))
+        fetch(a, &r, "fair", "i");
+    EXPECT_TEXT(&r, "requests.0.task", "far-2");
+}
+
 /* A database takes no texts that are not UTF-8. Anybody can send such a token: it is one that there
  * is not, as any other. */
 static void a_token_that_is_no_text_troubles_nobody(void **state)
 {
-    static const char *const tokens[] = {"%ff~0~f1~AAAAAAAAAAAAAAAAAAAAAA",
-                                         "a%c3~0~f1~AAAAAAAAAAAAAAAAAAAAAA",
-                                         "%ed%a0%80~0~u1~AAAAAAAAAAAAAAAAAAAAAA",
-                                         "'%22;--~0~f1~AAAAAAAAAAAAAAAAAAAAAA"};
+    static const char *const ids[] = {"%ff", "a%c3", "%ed%a0%80", "'%22;--"};
     const struct node stranger = as(a, "");
-    char path[300];
+    char path[100];
     REPLY r = {0};
     (void)state;
 
-    for (size_t i = 0; i < COUNT_OF(tokens); i++) {
-        (void)snprintf(path, sizeof path, "/v1/attempts/%s", tokens[i]);
+    for (size_t i = 0; i < COUNT_OF(ids); i++) {
+        (void)snprintf(path, sizeof path, "/v1/attempts/%s~0~f1~%022d", ids[i], 0);
         post(&stranger, &r, path, "{\"output\": 1}");
         expect_problem(&r, 404, "unknown-attempt");
     }
@@ -757,6 +772,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(nodes_know_each_other, begin, end),
         cmocka_unit_test_setup_teardown(any_node_takes_what_is_for_any_of_them, begin, end),
         cmocka_unit_test_setup_teardown(any_node_takes_what_comes_from_elsewhere, begin, end),
+        cmocka_unit_test_setup_teardown(what_is_elsewhere_takes_nothing_of_a_limit, begin, end),
         cmocka_unit_test_setup_teardown(a_token_that_is_no_text_troubles_nobody, begin, end),
         cmocka_unit_test_setup_teardown(a_silent_attempt_ends_although_its_node_is_gone, begin,
                                         end),
