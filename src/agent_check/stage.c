@@ -435,9 +435,12 @@ static bool start(struct stage *s)
     return false;
 }
 
-/* Its calls have to be gone: what they bring must not be taken for the next one's. */
+/* Its calls have to be gone, those too that wait yet to be read: what they bring must not be taken
+ * for the next one's, nor anything be given to them. So the node goes away and comes back. */
 bool stage_again(struct stage *s)
 {
+    struct error e = {0};
+
     if (s->is_decided)
         return false;
     child_kill(&s->child);
@@ -453,6 +456,11 @@ bool stage_again(struct stage *s)
         a->is_held = false;
     }
     s->may_end = false;
+    node_close(&s->nodes[0]);
+    if (node_open(&s->nodes[0], &e) != ERR_OK) {
+        stage_skip(s, "the port was taken meanwhile: %s", e.text);
+        return false;
+    }
     return start(s);
 }
 
