@@ -6,7 +6,8 @@ enum {
     SLACK_MS = 100 /* clocks that count in steps */,
     PAUSE_S = 3,
     BACKOFF_CALLS = 7,
-    BACKOFF_MS = 600
+    BACKOFF_MS = 600,
+    LATER = 8 /* results after one of which nothing more is to be heard */
 };
 
 static void play_fault(struct stage *s, enum fault_kind kind, int status, unsigned count)
@@ -54,7 +55,7 @@ static void play_outcome(struct stage *s, const char *outcome)
     a->outcome = outcome;
     if (!stage_result(s, a))
         return;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < LATER && a->after == 0; i++)
         if (!stage_output(s, stage_ask(s, &(struct ask){0})))
             return;
     if (a->after > 0)

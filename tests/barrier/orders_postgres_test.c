@@ -265,6 +265,8 @@ static void play(struct body *body)
         {.count = 3, .directions = {F, U, U}},
         {.count = 3, .directions = {U, U, U}},
     };
+    const char *orders = getenv("ORDERS");
+    bool is_full = orders && strcmp(orders, "full") == 0;
     unsigned verdicts = 0, waits = 0;
 
     body->reset = reset;
@@ -277,6 +279,8 @@ static void play(struct body *body)
     body->look = look;
     for (size_t i = 0; i < 2 * COUNT_OF(all); i++) {
         struct orders o = all[i / 2];
+        if (body->snapshots && o.count == 3 && !is_full)
+            continue; /* with ORDERS=full in the environment */
         if (body->may_refuse && o.count == 3 && o.directions[0] == o.directions[2])
             continue; /* takes long, and says no more than at the other levels */
         o.body = body;

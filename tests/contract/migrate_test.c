@@ -78,7 +78,7 @@ static void a_store_of_version_3_gets_its_agents(void **state)
                    (uintmax_t)st.st_ino);
     shell_exec(path, text); /* it is no copy */
     start_store(w);
-    shell_says(path, "PRAGMA user_version", "4\n");
+    shell_says(path, "PRAGMA user_version", "5\n");
     must(w->s->ops->agent_put(w->s, &c, NULL, &w->e), "an agent");
     shell_says(path, "SELECT name, settings, breaker FROM agent", "bank|{}|NULL\n");
     CHECK(fetch(w, "old").revision == 3, "the task");
