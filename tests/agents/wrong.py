@@ -148,7 +148,7 @@ class Agent:
         self.changed = threading.Condition()
         self.held, self.results, self.replaced = {}, {}, set()
         self.nodes, self.threads, self.working = [], [], 0
-        self.queue, self.kept = queue.Queue(), []
+        self.queue, self.kept, self.stuck = queue.Queue(), [], set()
         self.stopping = False
         self.record = Record()
         self.known = {"token", "task", "step", "action", "direction", "attempt", "idempotency_key", "input", "complete_by",
@@ -225,6 +225,8 @@ class Agent:
         with self.changed:
             for token, status in told.items():
                 if status == "late" and has("resends-late") or status == "unknown" and has("resends-unknown"):
+                    self.stuck.add(token)
+                if token in self.stuck:
                     continue
                 self.results.pop(token, None)
                 if has("holds-for-ever"):
