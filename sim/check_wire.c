@@ -53,6 +53,17 @@ static void check_forward_part(const struct subject *t, uint32_t step, const str
     must(t, r->forward_input.ptr != NULL, "an undo says what it undoes", "input");
 }
 
+/* Is it what this very attempt left with a beat, before it was lost and sent again? */
+static bool is_its_own(const struct node *n, const struct subject *t, uint32_t step,
+                       const struct work_request *r)
+{
+    const struct beaten *b = &t->beaten[step][r->direction];
+
+    return r->resume.ptr && b->left && b->attempt == r->attempt && b->at == n && b->boot == n->boot
+           && slice_eq(r->resume, text_of("{\"of\":\"%s\",\"attempt\":%u}",
+                                          direction_text(r->direction), r->attempt));
+}
+
 /* Of a step that may not be silent, and of what was left for this attempt. */
 static void check_long_part(const struct node *n, const struct subject *t, uint32_t step,
                             const struct work_request *r)
@@ -67,6 +78,10 @@ static void check_long_part(const struct node *n, const struct subject *t, uint3
         return;
     must(t, !seen_find(s, r->direction, r->attempt)->elsewhere,
          "what is elsewhere is not asked of anybody", "request");
+    if (is_its_own(n, t, step, r)) {
+        covered(COVER_RESUMED_FROM);
+        return;
+    }
     must(t, (r->resume.ptr != NULL) == (s->resume > 0), "a request has what was left for it",
          r->resume.ptr ? "nothing was" : "nothing");
     if (s->resume == 0)

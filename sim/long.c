@@ -78,7 +78,9 @@ static void note_beat(const struct node *n, const struct gig *g, struct slice re
 {
     struct beaten *b = &g->task->beaten[g->step][g->direction];
 
-    *b = (struct beaten){g->attempt, n, n->boot, node_now(n)};
+    bool left = b->attempt == g->attempt && b->at == n && b->boot == n->boot && b->left;
+
+    *b = (struct beaten){g->attempt, n, n->boot, node_now(n), left || resume.ptr};
     covered(COVER_LONG_BEAT);
     if (resume.ptr)
         covered(COVER_RESUME_TOLD);

@@ -45,6 +45,7 @@ struct beaten {
     const struct node *at;
     uint64_t boot;
     int64_t when; /* by its clock */
+    bool left;    /* it was told something for whoever goes on with it */
 };
 
 /* The latest revision that a process told of. */

@@ -281,6 +281,7 @@ static void fill_request(struct scheduler *s, struct work *w, const struct live_
     const struct attempt *at = step_open_attempt(st);
     const struct workflow_step *ws = &ls->live->definition->workflow.steps[ls->step];
     bool undo = at->direction == DIRECTION_UNDO;
+    struct slice left = beats_resume(ls->live, ls->step, at->direction, at->number);
 
     *r = (struct work_request){
         .token = token_of(s, &w->arena, ls, at),
@@ -294,7 +295,8 @@ static void fill_request(struct scheduler *s, struct work *w, const struct live_
         .traceparent = traceparent_of(&w->arena, ls->live->id, ls->step, at),
         .complete_by = at->complete_by,
         .heartbeat_ms = undo ? ws->undo.heartbeat_ms : ws->call.heartbeat_ms,
-        .resume = st->resume,
+        /* Sent again, it goes on from where the process before it came to. */
+        .resume = left.ptr ? arena_copy(&w->arena, left) : st->resume,
     };
     if (!undo)
         return;

@@ -81,6 +81,28 @@ static void wait_for_outcome(const char *id, int attempt, const char *outcome)
 
 /* ---- silence ---- */
 
+/* A process that was killed gets its attempt back, and what its last beat said. */
+static void what_is_sent_again_is_gone_on_with(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    define_one("regain", "\"undo\": \"none\", \"complete_by\": \"1h\"");
+    submit(&node, "regain", "regain-1");
+    char *token = next(&r, "regain");
+    beat(&r, "regain", token, ", \"resume\": {\"page\": 9}");
+    EXPECT_TEXT(&r, "outcomes.0.status", "accepted");
+    post(&node, &r, "/v1/agents/regain/work",
+         "{\"instance\": \"i-1\", \"max\": 1, \"wait\": \"3m\", \"holding\": []}");
+    EXPECT_TEXT(&r, "requests.0.token", token);
+    EXPECT_INT(&r, "requests.0.attempt", 1);
+    EXPECT_RAW(&r, "requests.0.resume", "{\"page\": 9}");
+    hand(&r, "regain", token, "\"output\": 1");
+    EXPECT_TEXT(&r, "outcomes.0.status", "accepted");
+    wait_for_state(&node, "regain-1", "processed");
+    free(token);
+}
+
 static void a_silent_attempt_ends_long_before_its_complete_by(void **state)
 {
     REPLY r = {0};
@@ -583,6 +605,7 @@ int main(int argc, char **argv)
     kit_program(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_silent_attempt_ends_long_before_its_complete_by),
+        cmocka_unit_test(what_is_sent_again_is_gone_on_with),
         cmocka_unit_test(heartbeats_keep_an_attempt_going),
         cmocka_unit_test(an_undo_may_not_be_silent_either),
         cmocka_unit_test(a_restart_begins_the_silence_anew),
