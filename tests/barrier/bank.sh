@@ -3,6 +3,7 @@
 # every task has ended; then the books have to agree: what the server says of each task with the entries, the entries with the
 # balances, and the entries with what is on record. Usage: bank.sh ROOT INTACT BANK
 set -eu
+tests=$(cd "$(dirname "$0")/.." && pwd)
 root=$1 intact=$2 bank=$3
 # shellcheck source=tools/database.sh
 . "$root/tools/database.sh"
@@ -25,23 +26,8 @@ fail() {
 books() { psql -XqAt "$database" -c "$1"; }
 
 start_database "$work/db" fsync=off dynamic_shared_memory_type=mmap
-port=$((2048 + ($$ * 7) % 20000))
-start_server() { # false: the port is taken
-    "$intact" serve --data "$work/data" --listen "127.0.0.1:$port" --log warn >"$work/ready" 2>"$work/server.log" &
-    server=$!
-    until [ -s "$work/ready" ]; do
-        kill -0 $server 2>/dev/null || return 1
-        sleep 0.05
-    done
-}
-until start_server; do
-    grep -q 'in use' "$work/server.log" || fail "the server starts"
-    port=$((port + 1))
-done
-pids+=("$server")
-export INTACT_SERVER=http://127.0.0.1:$port
-until INTACT_TOKEN=$(cat "$work/data/admin-token" 2>/dev/null) && [ -n "$INTACT_TOKEN" ]; do sleep 0.05; done
-export INTACT_TOKEN
+# shellcheck source=tests/server.sh
+. "$tests/server.sh"
 
 agents=()
 start_agent() { # NUMBER

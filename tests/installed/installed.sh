@@ -3,6 +3,7 @@
 # and runs them with the server of that folder.
 # Usage: installed.sh ROOT BUILD SANITIZERS (as meson names them)
 set -eu
+tests=$(cd "$(dirname "$0")/.." && pwd)
 root=$1 build=$2 sanitize=$3
 work=$(mktemp -d)
 pids=()
@@ -51,24 +52,8 @@ compile many_tasks intact
 compile poll_agent intact
 compile uv_agent intact libuv
 
-# Not one of those that the kernel gives to outgoing connections.
-port=$((2048 + $$ % 20000))
-start_server() { # false: the port is taken
-    "$intact" serve --data "$work/data" --listen "127.0.0.1:$port" --log warn >"$work/ready" 2>"$work/server.log" &
-    server=$!
-    until [ -s "$work/ready" ]; do
-        kill -0 $server 2>/dev/null || return 1
-        sleep 0.05
-    done
-}
-until start_server; do
-    grep -q 'in use' "$work/server.log" || fail "the server starts"
-    port=$((port + 1))
-done
-pids+=("$server")
-export INTACT_SERVER=http://127.0.0.1:$port
-until INTACT_TOKEN=$(cat "$work/data/admin-token" 2>/dev/null) && [ -n "$INTACT_TOKEN" ]; do sleep 0.05; done
-export INTACT_TOKEN
+# shellcheck source=tests/server.sh
+. "$tests/server.sh"
 "$intact" workflow put greeting.json >/dev/null || fail "a workflow is stored"
 "$intact" workflow put pages.json >/dev/null || fail "a workflow is stored"
 "$intact" workflow put approval.json >/dev/null || fail "a workflow is stored"

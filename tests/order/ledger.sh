@@ -4,6 +4,7 @@
 # of nothing, and a forward that the undo overtook (its process stands still from before the effect until the undo is
 # over). Usage: ledger.sh INTACT PAYMENT
 set -eu
+tests=$(cd "$(dirname "$0")/.." && pwd)
 intact=$1 payment=$2
 work=$(mktemp -d)
 pids=()
@@ -22,24 +23,8 @@ ledger() { sqlite3 -cmd '.timeout 10000' "$work/bank.db" "$1"; }
 record() { curl -fsS -H "Authorization: Bearer $INTACT_TOKEN" "$INTACT_SERVER/v1/tasks/$1"; }
 state() { record "$1" | jq -r .state; }
 
-# Not one of those that the kernel gives to outgoing connections.
-port=$((2048 + ($$ * 7) % 20000))
-start_server() { # false: the port is taken
-    "$intact" serve --data "$work/data" --listen "127.0.0.1:$port" --log warn >"$work/ready" 2>"$work/server.log" &
-    server=$!
-    until [ -s "$work/ready" ]; do
-        kill -0 $server 2>/dev/null || return 1
-        sleep 0.05
-    done
-}
-until start_server; do
-    grep -q 'in use' "$work/server.log" || fail "the server starts"
-    port=$((port + 1))
-done
-pids+=("$server")
-export INTACT_SERVER=http://127.0.0.1:$port
-until INTACT_TOKEN=$(cat "$work/data/admin-token" 2>/dev/null) && [ -n "$INTACT_TOKEN" ]; do sleep 0.05; done
-export INTACT_TOKEN
+# shellcheck source=tests/server.sh
+. "$tests/server.sh"
 
 # Charges one card, then one that the bank does not want: the first charge is undone, once its own time is over.
 cat >"$work/two.yaml" <<'YAML'
