@@ -181,10 +181,9 @@ bool breakers_spare(struct scheduler *s, const struct live *l, const struct even
     return a->breaker.state != BREAKER_CLOSED;
 }
 
-void breakers_trial_over(struct scheduler *s, struct live *l, uint16_t step)
+void breakers_trial_over(struct live *l, uint16_t step)
 {
     struct live_step *ls = &l->steps[step];
-    (void)s;
 
     if (ls->trial == 0)
         return;

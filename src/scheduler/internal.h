@@ -217,7 +217,7 @@ int64_t breakers_next(const struct scheduler *s); /* when something changes by i
 /* Is the failure that this event tells of one of an outage? */
 bool breakers_spare(struct scheduler *s, const struct live *l, const struct event *e);
 /* The step's attempt takes no place of a trial any more. */
-void breakers_trial_over(struct scheduler *s, struct live *l, uint16_t step);
+void breakers_trial_over(struct live *l, uint16_t step);
 /* What the step's `end` says is durable. */
 void breakers_count(struct scheduler *s, struct agent *a, struct live *l, uint16_t step);
 void breakers_handed_over(struct scheduler *s, struct agent *a, const struct handed_over *h);

@@ -133,7 +133,7 @@ static void count_step_ends(struct scheduler *s, struct live *l, uint16_t step)
     if (ls->end.any)
         count_end_of(s, l, step);
     if (ls->trial != 0 && !step_is_open(&l->task.steps[step]))
-        breakers_trial_over(s, l, step);
+        breakers_trial_over(l, step);
 }
 
 static void count_ends(struct scheduler *s, struct live *l)

@@ -78,7 +78,7 @@ void live_goes_elsewhere(struct scheduler *s, struct live *l, uint16_t step)
     ls->handed_over = (struct handed_over){.instance = a->instance,
                                            .direction = a->direction,
                                            .began_at = a->started_at};
-    breakers_trial_over(s, l, step);
+    breakers_trial_over(l, step);
     s->stats.open_attempts -= link_is_in(&ls->sent);
     detach_instance(s, ls);
     ls->elsewhere = true;
@@ -92,7 +92,7 @@ void live_unload(struct scheduler *s, struct live *l)
         struct live_step *ls = &l->steps[i];
         s->stats.open_attempts -= link_is_in(&ls->sent);
         s->stats.waiting -= ls->queue_of != NULL;
-        breakers_trial_over(s, l, i);
+        breakers_trial_over(l, i);
         if (ls->counted)
             health_lost(&ls->instance->health);
         live_detach_step(s, ls);

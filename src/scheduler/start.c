@@ -281,7 +281,7 @@ static bool start_step(struct scheduler *s, struct live_step *ls, struct lane *l
     lane_begin(lane, scheduler_now(s));
     health_begun(&w->instance->health, scheduler_now(s));
     call_assign(s, w, ls);
-    breakers_trial_over(s, l, ls->step); /* of an attempt that has ended, and is not durable yet */
+    breakers_trial_over(l, ls->step); /* of an attempt that has ended, and is not durable yet */
     ls->tries = w->agent;
     ls->trial = breaker_start(&w->agent->breaker, &w->agent->settings.breaker, scheduler_now(s));
     ls->pending = true;
