@@ -1,4 +1,5 @@
 #include "cli/agent_program.h"
+#include "cli/serve_settings.h"
 #include "cli/verbs.h"
 
 #include <arpa/inet.h>
@@ -35,6 +36,8 @@ struct options {
     struct server_limits limits;
     const char *http; /* configuration of the HTTP agent; NULL: none */
     const char *http_log;
+    const char *config; /* NULL: none; what it says: */
+    struct serve_settings settings;
     int64_t scan_every_ms, grace_ms, drain_ms, keep_ms;
     bool open, adopt, migrate;
 };
@@ -182,6 +185,7 @@ static int read_options(const struct invocation *in, struct options *o)
         .tls_key = given(in, "tls-key"),
         .behind_proxy = given(in, "behind-proxy"),
         .http = given(in, "http"),
+        .config = given(in, "config"),
         .http_log = given(in, "log") ? given(in, "log") : "info",
         .open = given(in, "open"),
         .adopt = given(in, "adopt"),
@@ -438,6 +442,9 @@ static int run(struct invocation *in)
 
     if (status == CLI_OK)
         status = check_options(in, &o);
+    serve_settings_init(&o.settings);
+    if (status == CLI_OK && o.config && !serve_settings_read(&o.settings, o.config))
+        status = CLI_USAGE;
     if (status == CLI_OK && o.http)
         status = check_http(&o);
     if (status == CLI_OK)
@@ -446,6 +453,7 @@ static int run(struct invocation *in)
         status = name_node(in, &o, host);
     if (status == CLI_OK)
         status = o.migrate ? migrate(in, &o) : open_and_serve(in, &o);
+    serve_settings_fini(&o.settings);
     free(o.advertised_host);
     return status;
 }
@@ -484,6 +492,10 @@ static const struct flag flags[] = {
      .value = "ADDR:PORT",
      .help = "port 0 takes any free one; beyond loopback with TLS or behind a proxy only",
      .initial = "127.0.0.1:7420"},
+    {.name = "config",
+     .value = "FILE",
+     .help = "what is too long for flags, YAML or JSON: see docs/configuration.md",
+     .kind = WORD_FILE},
     {.name = "http",
      .value = "FILE",
      .help = "call the services of this configuration, too: see intact agent http",

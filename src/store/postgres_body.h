@@ -36,7 +36,7 @@
 #include "store/store_time.h"
 
 enum {
-    PG_SCHEMA_VERSION = 3,
+    PG_SCHEMA_VERSION = 4,
     PG_SECRET_SIZE = 32,
     PG_PARAMS_MAX = 40,
     PG_HOSTS_MAX = 8,

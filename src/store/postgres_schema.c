@@ -7,6 +7,7 @@
 #include "schema_postgres_0001.h"
 #include "schema_postgres_0002.h"
 #include "schema_postgres_0003.h"
+#include "schema_postgres_0004.h"
 
 /*
  * The schema is made, and brought forward, in one transaction that begins by taking the row of its
@@ -19,7 +20,7 @@
 enum { TRIES = 10, PAUSE_MS = 50, MIGRATION_MS = 15 * 60 * 1000 };
 
 static const char *const steps[PG_SCHEMA_VERSION] = {schema_postgres_0001, schema_postgres_0002,
-                                                     schema_postgres_0003};
+                                                     schema_postgres_0003, schema_postgres_0004};
 
 static const char first[] =
     "CREATE TABLE IF NOT EXISTS ~meta (name TEXT COLLATE \"C\" PRIMARY KEY, value BYTEA NOT NULL);"

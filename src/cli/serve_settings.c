@@ -1,0 +1,59 @@
+#include "cli/serve_settings.h"
+
+#include <stdlib.h>
+
+#include "cli/client.h"
+#include "cli/mistakes.h"
+#include "config/reader.h"
+
+void serve_settings_init(struct serve_settings *s)
+{
+    *s = (struct serve_settings){0};
+}
+
+void serve_settings_fini(struct serve_settings *s)
+{
+    if (s)
+        arena_fini(&s->arena);
+}
+
+static void read_all(struct reader *r, const struct json *root, struct serve_settings *s)
+{
+    static const struct field fields[] = {
+        {"intact_server", read_version, 0, true},
+    };
+    struct path at_root = {0};
+
+    read_object(r, root, &at_root, fields, COUNT_OF(fields), s);
+}
+
+bool serve_settings_parse(struct serve_settings *s, struct slice text, enum source_format format,
+                          struct mistakes *m)
+{
+    struct reader r = {.arena = &s->arena, .mistakes = m};
+    struct json *root = NULL;
+
+    m->count = 0;
+    enum err err =
+        read_source(&r, arena_copy(&s->arena, text.ptr ? text : SLICE("")), format, &root);
+    if (err == ERR_OK)
+        read_all(&r, root, s);
+    mistakes_sort(m);
+    return err == ERR_OK && m->count == 0;
+}
+
+bool serve_settings_read(struct serve_settings *s, const char *file)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+    struct mistakes *m = calloc(1, sizeof *m);
+
+    ASSERT(m);
+    bool there = client_read_file(file, &text);
+    bool good =
+        there
+        && serve_settings_parse(s, buf_view(&text), (enum source_format)format_of_file(file), m);
+    if (there && !good)
+        mistakes_print(file, "error", m);
+    free(m);
+    return good;
+}

@@ -1,0 +1,29 @@
+#ifndef CLI_SERVE_SETTINGS_H
+#define CLI_SERVE_SETTINGS_H
+
+/*
+ * The file of `intact serve --config`: what a server is told that is too long for flags. YAML or
+ * JSON; docs/configuration.md is its reference. Each section is read by whoever it is for.
+ */
+
+#include "base/arena.h"
+#include "config/mistakes.h"
+#include "config/source.h"
+
+struct serve_settings {
+    struct arena arena; /* of all of it */
+};
+
+/* Without a file: every section as by default. */
+void serve_settings_init(struct serve_settings *s);
+/* NULL is fine. */
+void serve_settings_fini(struct serve_settings *s);
+
+/* False: *m has all mistakes. Reads no other file. `s` was initialised. */
+bool serve_settings_parse(struct serve_settings *s, struct slice text, enum source_format format,
+                          struct mistakes *m) MUST_USE;
+
+/* Of a file. False: it has been said what is wrong with it. */
+bool serve_settings_read(struct serve_settings *s, const char *file) MUST_USE;
+
+#endif
