@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "config/reader.h"
 #include "definition/expression.h"
-#include "http_agent/address.h"
+#include "net/address.h"
 #include "http_agent/form.h"
 
 enum {
