@@ -276,12 +276,13 @@ static void a_whole_configuration(void **state)
     const struct service_config *s = c->services;
     CHECK(slice_is(s->url, "https://api.example.org/v1"), "%.*s", SLICE_ARG(s->url));
     CHECK(slice_is(s->origin, "https://api.example.org:443"), "%.*s", SLICE_ARG(s->origin));
-    CHECK(s->places == 9 && s->connections == 8 && s->redirects == 2 && !s->http2, "numbers");
-    CHECK(s->connect_timeout_ms == 2000 && s->timeout_ms == 10000, "times");
+    CHECK(s->places == 9 && s->connections == 8 && s->redirects == 2 && !s->net.http2, "numbers");
+    CHECK(s->net.connect_timeout_ms == 2000 && s->timeout_ms == 10000, "times");
     CHECK(s->retry.attempts == 5 && s->retry.factor_milli == 1500 && s->retry.max_wait_ms == 3000,
           "retry");
-    CHECK(s->answer_max == 65536 && s->networks.count == 2 && s->actions, "others");
-    CHECK(s->next->places == 7 && s->next->networks.count == 1 && s->next->http2, "the second");
+    CHECK(s->net.answer_max == 65536 && s->net.networks.count == 2 && s->actions, "others");
+    CHECK(s->next->places == 7 && s->next->net.networks.count == 1 && s->next->net.http2,
+          "the second");
     http_config_free(c);
 }
 

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/when.h"
+#include "http_agent/answer.h"
 #include "libintact/wire.h"
 
 enum {
@@ -496,7 +497,7 @@ void job_done(struct job *j, CURLcode code)
     CLEANUP(buf_fini) struct buf story = {0};
     struct service *s = j->service;
     struct transfer *t = j->transfer;
-    struct outcome o;
+    struct transfer_outcome o;
 
     transfer_conclude(t, code, &j->turn, &o, &story);
     transfer_stop(t, s->reactor.multi);

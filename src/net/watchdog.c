@@ -1,4 +1,4 @@
-#include "http_agent/watchdog.h"
+#include "net/watchdog.h"
 
 #include <errno.h>
 #include <signal.h>

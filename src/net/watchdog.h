@@ -1,5 +1,5 @@
-#ifndef HTTP_AGENT_WATCHDOG_H
-#define HTTP_AGENT_WATCHDOG_H
+#ifndef NET_WATCHDOG_H
+#define NET_WATCHDOG_H
 
 /*
  * Who sends without end what libcurl answers by itself (pings and settings of HTTP/2) keeps it from
