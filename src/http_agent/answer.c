@@ -17,7 +17,7 @@ static struct slice trimmed(struct slice s)
 
 /* ---- the status ---- */
 
-enum answer_kind answer_kind(const struct answer *a, const struct statuses *first,
+enum answer_kind answer_kind(const struct http_answer *a, const struct statuses *first,
                              const struct statuses *then)
 {
     static const enum answer_kind kinds[STATUS_LISTS] = {
@@ -99,7 +99,7 @@ static bool is_json_media(struct slice media)
            || (media.len > 5 && strncasecmp(media.ptr + media.len - 5, "+json", 5) == 0);
 }
 
-static enum err text_in(const struct answer *a, struct slice type, struct arena *arena,
+static enum err text_in(const struct http_answer *a, struct slice type, struct arena *arena,
                         struct slice *ret, struct error *e)
 {
     struct slice charset = charset_of(type);
@@ -139,7 +139,7 @@ static const struct json *null_node(struct arena *arena)
     return j;
 }
 
-enum err answer_body(const struct answer *a, struct arena *arena, const struct json **ret,
+enum err answer_body(const struct http_answer *a, struct arena *arena, const struct json **ret,
                      struct error *e)
 {
     struct slice type = answer_header(a, "content-type");
@@ -178,7 +178,7 @@ static struct json *member(struct arena *a, struct json *object, struct json ***
     return j;
 }
 
-static const struct json *tree_of(const struct answer *a, const struct json *body,
+static const struct json *tree_of(const struct http_answer *a, const struct json *body,
                                   struct arena *arena)
 {
     struct json *root = arena_alloc(arena, sizeof *root);
@@ -202,7 +202,7 @@ static const struct json *tree_of(const struct answer *a, const struct json *bod
     return root;
 }
 
-enum err answer_output(const struct answer *a, const struct expression *x, struct arena *arena,
+enum err answer_output(const struct http_answer *a, const struct expression *x, struct arena *arena,
                        struct slice *ret, struct error *e)
 {
     CLEANUP(buf_fini) struct buf b = {0};

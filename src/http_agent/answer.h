@@ -20,7 +20,7 @@ enum answer_kind {
 
 /* `first` and `then` are the lists of the step and of the service: the first that names a status
  * decides. */
-enum answer_kind answer_kind(const struct answer *a, const struct statuses *first,
+enum answer_kind answer_kind(const struct http_answer *a, const struct statuses *first,
                              const struct statuses *then);
 
 /* Has a request that was answered so certainly changed nothing? */
@@ -28,12 +28,12 @@ bool answer_denies_effect(long status);
 
 /* The body as JSON: as it is, a text, or null if there is none. ERR_INVALID: *e says why it cannot
  * be one. */
-enum err answer_body(const struct answer *a, struct arena *arena, const struct json **ret,
+enum err answer_body(const struct http_answer *a, struct arena *arena, const struct json **ret,
                      struct error *e) MUST_USE;
 
 /* The output of a step: what the expression (NULL: .body) makes of {status, headers, body}.
  * Terminated by a NUL. */
-enum err answer_output(const struct answer *a, const struct expression *x, struct arena *arena,
+enum err answer_output(const struct http_answer *a, const struct expression *x, struct arena *arena,
                        struct slice *ret, struct error *e) MUST_USE;
 
 #endif

@@ -140,7 +140,7 @@ static void statuses_mean_what_they_should(void **state)
 
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         CLEANUP(arena_fini) struct arena a = {0};
-        struct answer answer = {.status = cases[i].status};
+        struct http_answer answer = {.status = cases[i].status};
         answer_read_head(&answer, slice_of(cases[i].head), &a);
         CHECK(answer_kind(&answer, none, none) == cases[i].kind, "%ld", cases[i].status);
     }
@@ -148,7 +148,7 @@ static void statuses_mean_what_they_should(void **state)
     statuses_add(&then[STATUS_PERMANENT], 404);
     statuses_add(&then[STATUS_RETRYABLE], 409);
     statuses_add(&then[STATUS_ELSEWHERE], 202);
-    struct answer answer = {.status = 404};
+    struct http_answer answer = {.status = 404};
     CHECK(answer_kind(&answer, first, then) == ANSWER_COMPLETED, "the step's list is first");
     CHECK(answer_kind(&answer, none, then) == ANSWER_PERMANENT, "the service's list");
     answer.status = 409;
@@ -190,7 +190,7 @@ static void retry_after_is_read(void **state)
 static void heads_are_read(void **state)
 {
     CLEANUP(arena_fini) struct arena a = {0};
-    struct answer answer = {.status = 200};
+    struct http_answer answer = {.status = 200};
     (void)state;
 
     answer_read_head(

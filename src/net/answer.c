@@ -51,7 +51,7 @@ static struct slice joined(struct slice one, struct slice two, struct arena *a)
     return arena_copy(a, buf_view(&b));
 }
 
-static void add_header(struct answer *a, struct slice line, struct arena *arena)
+static void add_header(struct http_answer *a, struct slice line, struct arena *arena)
 {
     struct header **end = &a->headers;
     const char *colon = line.len ? memchr(line.ptr, ':', line.len) : NULL;
@@ -74,7 +74,7 @@ static void add_header(struct answer *a, struct slice line, struct arena *arena)
     **end = (struct header){NULL, name, value};
 }
 
-void answer_read_head(struct answer *a, struct slice head, struct arena *arena)
+void answer_read_head(struct http_answer *a, struct slice head, struct arena *arena)
 {
     for (size_t from = 0; from < head.len;) {
         const char *end = memchr(head.ptr + from, '\n', head.len - from);
@@ -88,7 +88,7 @@ void answer_read_head(struct answer *a, struct slice head, struct arena *arena)
     }
 }
 
-struct slice answer_header(const struct answer *a, const char *name)
+struct slice answer_header(const struct http_answer *a, const char *name)
 {
     for (const struct header *h = a->headers; h; h = h->next)
         if (slice_is(h->name, name))

@@ -13,15 +13,15 @@ struct header {
     struct slice name, value;
 };
 
-struct answer {
+struct http_answer {
     long status;
     struct header *headers; /* names in lower case; of a name that occurs twice, values joined */
     struct slice body;      /* decoded, as it came */
 };
 
 /* Reads the lines of an answer's head (of the last one, if several came). */
-void answer_read_head(struct answer *a, struct slice head, struct arena *arena);
-struct slice answer_header(const struct answer *a, const char *name); /* NONE: there is none */
+void answer_read_head(struct http_answer *a, struct slice head, struct arena *arena);
+struct slice answer_header(const struct http_answer *a, const char *name); /* NONE: there is none */
 
 /* One line of visible characters, blanks and tabs, and not too long? */
 bool header_value_is_sound(struct slice value) MUST_USE;

@@ -57,7 +57,7 @@ struct transfer_outcome {
     const char *code;   /* NULL: there is an answer */
     bool was_sent;      /* any of it */
     bool may_try_again; /* might another try help? */
-    struct answer answer;
+    struct http_answer answer;
 };
 
 /* NULL: libcurl cannot be used. */

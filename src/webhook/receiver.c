@@ -3,14 +3,14 @@
 #include <stdlib.h>
 
 #include "net/watchdog.h"
-#include "webhook/call.h"
+#include "webhook/post.h"
 
 enum { IN_FLIGHT_MAX = 256, CONNECTIONS_KEPT = 64 };
 
 struct host {
     struct link link; /* among those that may make another request */
     char *origin;
-    struct link waiting; /* calls */
+    struct link waiting; /* posts */
     size_t in_flight;
 };
 
@@ -27,32 +27,32 @@ bool receiver_open(struct receiver *r, const struct webhook_target *t)
     *r = (struct receiver){.target = t};
     list_init(&r->ready);
     list_init(&r->idle);
-    list_init(&r->calls);
+    list_init(&r->posts);
     list_init(&r->ended);
     return reactor_open(&r->reactor) && set_connections(r->reactor.multi, t);
 }
 
-static void free_calls(struct link *list)
+static void free_posts(struct link *list)
 {
     LIST_FOREACH (l, after, list) {
-        struct call *c = CONTAINER_OF(l, struct call, link);
+        struct post *p = CONTAINER_OF(l, struct post, link);
         link_remove(l);
-        call_free(c);
+        post_free(p);
     }
 }
 
 void receiver_close(struct receiver *r)
 {
-    LIST_FOREACH (l, after, &r->calls) {
-        struct transfer *t = call_transfer(CONTAINER_OF(l, struct call, link));
+    LIST_FOREACH (l, after, &r->posts) {
+        struct transfer *t = post_transfer(CONTAINER_OF(l, struct post, link));
         transfer_stop(t, r->reactor.multi);
         transfer_free(t);
     }
-    free_calls(&r->calls);
-    free_calls(&r->ended);
+    free_posts(&r->posts);
+    free_posts(&r->ended);
     struct host *h = NULL;
     for (size_t i = 0; (h = map_next(&r->hosts, &i));) {
-        free_calls(&h->waiting);
+        free_posts(&h->waiting);
         free(h->origin);
         free(h);
     }
@@ -96,14 +96,14 @@ static void host_settle(struct receiver *r, struct host *h)
     }
 }
 
-/* ---- calls ---- */
+/* ---- posts ---- */
 
-void receiver_take(struct receiver *r, struct call *c)
+void receiver_take(struct receiver *r, struct post *p)
 {
-    c->receiver = r;
-    c->host = host_of(r, c->origin);
-    list_push(&c->host->waiting, &c->link);
-    host_settle(r, c->host);
+    p->receiver = r;
+    p->host = host_of(r, p->origin);
+    list_push(&p->host->waiting, &p->link);
+    host_settle(r, p->host);
     r->is_ready = true;
 }
 
@@ -123,28 +123,28 @@ static void rest(struct receiver *r, struct transfer *t)
     list_push_front(&r->idle, &t->link);
 }
 
-static void end_call(struct receiver *r, struct call *c)
+static void end_post(struct receiver *r, struct post *p)
 {
-    struct host *h = c->host;
+    struct host *h = p->host;
 
-    list_push(&r->ended, &c->link);
+    list_push(&r->ended, &p->link);
     host_settle(r, h);
 }
 
-static void start(struct receiver *r, struct call *c)
+static void start(struct receiver *r, struct post *p)
 {
     struct transfer *t = take_transfer(r);
 
-    if (t && call_start(c, t, r->reactor.multi)) {
-        list_push(&r->calls, &c->link);
-        c->host->in_flight++;
+    if (t && post_start(p, t, r->reactor.multi)) {
+        list_push(&r->posts, &p->link);
+        p->host->in_flight++;
         r->in_flight++;
         return;
     }
     if (t)
         rest(r, t);
-    call_end_all(c, DELIVERY_RETRY, "no memory, or no cryptography, for the request");
-    end_call(r, c);
+    post_end_all(p, DELIVERY_RETRY, "no memory, or no cryptography, for the request");
+    end_post(r, p);
 }
 
 static void start_waiting(struct receiver *r)
@@ -153,11 +153,11 @@ static void start_waiting(struct receiver *r)
 
     while (r->in_flight < IN_FLIGHT_MAX && (l = list_first(&r->ready))) {
         struct host *h = CONTAINER_OF(l, struct host, link);
-        struct call *c = CONTAINER_OF(list_first(&h->waiting), struct call, link);
+        struct post *p = CONTAINER_OF(list_first(&h->waiting), struct post, link);
         link_remove(&h->link); /* the next one has its turn first */
-        link_remove(&c->link);
+        link_remove(&p->link);
         bool more = !list_empty(&h->waiting);
-        start(r, c); /* may free a host that has no more */
+        start(r, p); /* may free a host that has no more */
         if (more)
             host_settle(r, h);
     }
@@ -165,19 +165,19 @@ static void start_waiting(struct receiver *r)
 
 static void conclude(struct receiver *r, struct transfer *t, CURLcode code)
 {
-    struct call *c = t->owner;
-    struct host *h = c->host;
+    struct post *p = t->owner;
+    struct host *h = p->host;
 
-    link_remove(&c->link);
+    link_remove(&p->link);
     h->in_flight--;
     r->in_flight--;
-    bool is_over = call_conclude(c, t, code);
+    bool is_over = post_conclude(p, t, code);
     transfer_stop(t, r->reactor.multi);
     rest(r, t);
     if (is_over) {
-        end_call(r, c);
+        end_post(r, p);
     } else {
-        list_push_front(&h->waiting, &c->link);
+        list_push_front(&h->waiting, &p->link);
         host_settle(r, h);
     }
 }

@@ -2,7 +2,7 @@
 #define WEBHOOK_RECEIVER_H
 
 /*
- * A target of the configuration at work: the calls to all URLs below it. It has its connections for
+ * A target of the configuration at work: the posts to all URLs below it. It has its connections for
  * itself, and of each host so many requests at a time as the configuration says: whoever is slow
  * has others wait only for the same host. Used by the thread of webhook.c alone.
  */
@@ -13,9 +13,9 @@
 #include "webhook/secrets.h"
 
 /* Some deliveries of one URL, until all of them have ended. */
-struct call {
+struct post {
     struct link link;
-    struct delivery **list; /* as they came; the call's own array */
+    struct delivery **list; /* as they came; its own array */
     size_t count;
     delivery_done_fn *done;
     void *arg;
@@ -40,23 +40,23 @@ struct receiver {
     struct map hosts;  /* of struct host, by their origin */
     struct link ready; /* of struct host: those that may make another request */
     struct link idle;  /* of struct transfer */
-    struct link calls; /* that are being made */
-    struct link ended; /* calls, for whoever takes them */
+    struct link posts; /* that are being made */
+    struct link ended; /* posts, for whoever takes them */
     size_t in_flight;
     bool is_ready; /* something came */
 };
 
 /* False: out of descriptors, or libcurl cannot be used. */
 bool receiver_open(struct receiver *r, const struct webhook_target *t) MUST_USE;
-void receiver_close(struct receiver *r); /* all its calls are freed */
+void receiver_close(struct receiver *r); /* its posts are freed */
 
-void receiver_take(struct receiver *r, struct call *c); /* begins with the next turn */
+void receiver_take(struct receiver *r, struct post *p); /* begins with the next turn */
 void receiver_turn(struct receiver *r);                 /* whatever has come, or is due */
 
 /* Copies the list. */
-struct call *call_new(struct delivery **list, size_t count, delivery_done_fn *done, void *arg);
-void call_free(struct call *c);
+struct post *post_new(struct delivery **list, size_t count, delivery_done_fn *done, void *arg);
+void post_free(struct post *p);
 /* All that has not ended ends so. */
-void call_end_all(struct call *c, enum delivery_end end, const char *story);
+void post_end_all(struct post *p, enum delivery_end end, const char *story);
 
 #endif

@@ -15,13 +15,13 @@ enum { EVENTS_MAX = 64 };
 struct webhook {
     struct channel channel; /* first: it is one */
     const struct webhook_config *config;
-    uv_async_t back; /* some calls have ended */
+    uv_async_t back; /* some posts have ended */
     pthread_t thread;
     int wake; /* an eventfd: there is something for the thread */
 
     pthread_mutex_t mutex;         /* of: */
-    struct link taken;             /* calls that the thread has not seen */
-    struct link ended;             /* calls that the loop has not seen */
+    struct link taken;             /* posts that the thread has not seen */
+    struct link ended;             /* posts that the loop has not seen */
     struct webhook_secrets *fresh; /* that the thread has not seen; NULL: none */
     bool is_closing;
 
@@ -72,22 +72,22 @@ static void use_secrets(struct webhook *w, struct webhook_secrets *fresh)
 static bool look(struct webhook *w)
 {
     struct webhook_secrets *fresh = NULL;
-    struct link calls;
+    struct link posts;
     bool goes_on = true;
 
-    list_init(&calls);
+    list_init(&posts);
     lock(w);
-    list_take_all(&calls, &w->taken);
+    list_take_all(&posts, &w->taken);
     fresh = w->fresh;
     w->fresh = NULL;
     goes_on = !w->is_closing;
     unlock(w);
     if (fresh)
         use_secrets(w, fresh);
-    LIST_FOREACH (l, after, &calls) {
-        struct call *c = CONTAINER_OF(l, struct call, link);
+    LIST_FOREACH (l, after, &posts) {
+        struct post *p = CONTAINER_OF(l, struct post, link);
         link_remove(l);
-        receiver_take(&w->receivers[c->index], c);
+        receiver_take(&w->receivers[p->index], p);
     }
     return goes_on;
 }
@@ -154,17 +154,17 @@ static void *run(void *arg)
 static void on_back(uv_async_t *back)
 {
     struct webhook *w = back->data;
-    struct link calls;
+    struct link posts;
 
-    list_init(&calls);
+    list_init(&posts);
     lock(w);
-    list_take_all(&calls, &w->ended);
+    list_take_all(&posts, &w->ended);
     unlock(w);
-    LIST_FOREACH (l, after, &calls) {
-        struct call *c = CONTAINER_OF(l, struct call, link);
+    LIST_FOREACH (l, after, &posts) {
+        struct post *p = CONTAINER_OF(l, struct post, link);
         link_remove(l);
-        c->done(c->arg, c->list, c->count);
-        call_free(c);
+        p->done(p->arg, p->list, p->count);
+        post_free(p);
     }
 }
 
@@ -181,40 +181,40 @@ static size_t batch_max(struct channel *channel, struct slice target)
     return t ? t->batch : 1;
 }
 
-static void address(struct call *c, const struct webhook_config *config, struct error *e)
+static void address(struct post *p, const struct webhook_config *config, struct error *e)
 {
     CLEANUP(buf_fini) struct buf origin = {0};
-    struct slice text = c->list[0]->target;
+    struct slice text = p->list[0]->target;
     struct url u;
 
-    c->target = webhook_target_find(config, text, e);
-    if (!c->target)
+    p->target = webhook_target_find(config, text, e);
+    if (!p->target)
         return;
-    for (const struct webhook_target *t = config->targets; t != c->target; t = t->next)
-        c->index++;
-    c->url = strndup(text.ptr, text.len);
-    ASSERT(c->url);
+    for (const struct webhook_target *t = config->targets; t != p->target; t = t->next)
+        p->index++;
+    p->url = strndup(text.ptr, text.len);
+    ASSERT(p->url);
     const char *fault = url_parse(text, false, &u);
     ASSERT(!fault); /* it was found by it */
     url_origin(&u, &origin);
-    c->origin = strdup(origin.ptr);
-    ASSERT(c->origin);
+    p->origin = strdup(origin.ptr);
+    ASSERT(p->origin);
 }
 
 static void send_list(struct channel *channel, struct delivery **list, size_t count,
                       delivery_done_fn *done, void *arg)
 {
     struct webhook *w = webhook_of(channel);
-    struct call *c = call_new(list, count, done, arg);
+    struct post *p = post_new(list, count, done, arg);
     struct error e = {0};
 
-    address(c, w->config, &e);
-    if (!c->target)
-        call_end_all(c, DELIVERY_RETRY, e.text); /* another configuration may take it again */
+    address(p, w->config, &e);
+    if (!p->target)
+        post_end_all(p, DELIVERY_RETRY, e.text); /* another configuration may take it again */
     lock(w);
-    list_push(c->target ? &w->taken : &w->ended, &c->link);
+    list_push(p->target ? &w->taken : &w->ended, &p->link);
     unlock(w);
-    if (c->target)
+    if (p->target)
         wake_thread(w);
     else
         (void)uv_async_send(&w->back); /* cannot fail with a handle that is open */
@@ -238,12 +238,12 @@ bool webhook_reload(struct channel *channel, struct buf *ret_faults)
 
 /* ---- its life ---- */
 
-static void free_calls(struct link *list)
+static void free_posts(struct link *list)
 {
     LIST_FOREACH (l, after, list) {
-        struct call *c = CONTAINER_OF(l, struct call, link);
+        struct post *p = CONTAINER_OF(l, struct post, link);
         link_remove(l);
-        call_free(c);
+        post_free(p);
     }
 }
 
@@ -251,8 +251,8 @@ static void on_closed(uv_handle_t *h)
 {
     struct webhook *w = h->data;
 
-    free_calls(&w->taken);
-    free_calls(&w->ended);
+    free_posts(&w->taken);
+    free_posts(&w->ended);
     webhook_secrets_free(w->secrets);
     webhook_secrets_free(w->fresh);
     (void)pthread_mutex_destroy(&w->mutex); /* nobody holds it */

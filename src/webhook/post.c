@@ -1,4 +1,4 @@
-#include "webhook/call.h"
+#include "webhook/post.h"
 
 #include <openssl/evp.h>
 #include <stdio.h>
@@ -13,32 +13,32 @@ enum {
     STORY_BODY_MAX = 60,
 };
 
-struct call *call_new(struct delivery **list, size_t count, delivery_done_fn *done, void *arg)
+struct post *post_new(struct delivery **list, size_t count, delivery_done_fn *done, void *arg)
 {
-    struct call *c = calloc(1, sizeof *c);
+    struct post *p = calloc(1, sizeof *p);
 
     ASSERT(count > 0);
-    ASSERT(c);
-    list_init(&c->link);
-    c->list = calloc(count * 2, sizeof(struct delivery *));
-    ASSERT(c->list);
-    c->left = c->list + count;
-    memcpy(c->list, list, count * sizeof *list);
-    memcpy(c->left, list, count * sizeof *list);
-    c->count = c->left_count = c->size = count;
-    c->done = done;
-    c->arg = arg;
-    return c;
+    ASSERT(p);
+    list_init(&p->link);
+    p->list = calloc(count * 2, sizeof(struct delivery *));
+    ASSERT(p->list);
+    p->left = p->list + count;
+    memcpy(p->list, list, count * sizeof *list);
+    memcpy(p->left, list, count * sizeof *list);
+    p->count = p->left_count = p->size = count;
+    p->done = done;
+    p->arg = arg;
+    return p;
 }
 
-void call_free(struct call *c)
+void post_free(struct post *p)
 {
-    ASSERT(!link_is_in(&c->link));
-    buf_fini(&c->content);
-    free(c->url);
-    free(c->origin);
-    free(c->list);
-    free(c);
+    ASSERT(!link_is_in(&p->link));
+    buf_fini(&p->content);
+    free(p->url);
+    free(p->origin);
+    free(p->list);
+    free(p);
 }
 
 static void end(struct delivery *d, enum delivery_end how, int64_t after_ms, const char *story)
@@ -49,11 +49,11 @@ static void end(struct delivery *d, enum delivery_end how, int64_t after_ms, con
                    SLICE_ARG(slice_cut(slice_of(story), sizeof d->story - 1)));
 }
 
-void call_end_all(struct call *c, enum delivery_end how, const char *story)
+void post_end_all(struct post *p, enum delivery_end how, const char *story)
 {
-    for (size_t i = 0; i < c->left_count; i++)
-        end(c->left[i], how, 0, story);
-    c->left_count = 0;
+    for (size_t i = 0; i < p->left_count; i++)
+        end(p->left[i], how, 0, story);
+    p->left_count = 0;
 }
 
 /* ---- what is sent ---- */
@@ -71,15 +71,15 @@ static void add_id(struct buf *b, struct slice id)
 }
 
 /* The same events are the same batch, whenever they are sent. */
-static bool add_batch_id(const struct call *c, struct buf *b)
+static bool add_batch_id(const struct post *p, struct buf *b)
 {
     unsigned char sum[EVP_MAX_MD_SIZE];
     unsigned len = 0;
     EVP_MD_CTX *md = EVP_MD_CTX_new();
     bool ok = md && EVP_DigestInit_ex(md, EVP_sha256(), NULL) == 1;
 
-    for (size_t i = 0; i < c->size && ok; i++)
-        ok = EVP_DigestUpdate(md, c->left[i]->id.ptr, c->left[i]->id.len) == 1
+    for (size_t i = 0; i < p->size && ok; i++)
+        ok = EVP_DigestUpdate(md, p->left[i]->id.ptr, p->left[i]->id.len) == 1
              && EVP_DigestUpdate(md, "\n", 1) == 1;
     ok = ok && EVP_DigestFinal_ex(md, sum, &len) == 1;
     EVP_MD_CTX_free(md);
@@ -89,26 +89,26 @@ static bool add_batch_id(const struct call *c, struct buf *b)
     return ok;
 }
 
-static void limit_size(struct call *c)
+static void limit_size(struct post *p)
 {
     size_t bytes = 0;
     size_t count = 0;
 
-    c->size = c->size < c->left_count ? c->size : c->left_count;
-    while (count < c->size && (count == 0 || bytes + c->left[count]->body.len <= BODY_MAX))
-        bytes += c->left[count++]->body.len;
-    c->size = count;
+    p->size = p->size < p->left_count ? p->size : p->left_count;
+    while (count < p->size && (count == 0 || bytes + p->left[count]->body.len <= BODY_MAX))
+        bytes += p->left[count++]->body.len;
+    p->size = count;
 }
 
-static void add_body(const struct call *c, struct buf *b)
+static void add_body(const struct post *p, struct buf *b)
 {
-    if (c->target->batch == 1) {
-        buf_slice(b, c->left[0]->body);
+    if (p->target->batch == 1) {
+        buf_slice(b, p->left[0]->body);
         return;
     }
-    for (size_t i = 0; i < c->size; i++) {
+    for (size_t i = 0; i < p->size; i++) {
         buf_byte(b, i ? ',' : '[');
-        buf_slice(b, c->left[i]->body);
+        buf_slice(b, p->left[i]->body);
     }
     buf_byte(b, ']');
 }
@@ -130,16 +130,16 @@ static bool add_field(struct curl_slist **list, const char *name, struct slice v
     return add_line(list, line.ptr);
 }
 
-static struct curl_slist *make_lines(const struct call *c, struct slice id, int64_t at,
+static struct curl_slist *make_lines(const struct post *p, struct slice id, int64_t at,
                                      struct slice signature)
 {
-    const struct webhook_secret *s = c->receiver->secret;
+    const struct webhook_secret *s = p->receiver->secret;
     struct curl_slist *list = NULL;
     char number[32];
 
     (void)snprintf(number, sizeof number, "%" PRId64, at);
     bool ok = add_field(&list, "Content-Type",
-                        c->target->batch == 1 ? SLICE("application/cloudevents+json")
+                        p->target->batch == 1 ? SLICE("application/cloudevents+json")
                                               : SLICE("application/cloudevents-batch+json"))
               && add_line(&list, "Expect:") && add_field(&list, "webhook-id", id)
               && add_field(&list, "webhook-timestamp", slice_of(number))
@@ -152,67 +152,67 @@ static struct curl_slist *make_lines(const struct call *c, struct slice id, int6
     return NULL;
 }
 
-bool call_start(struct call *c, struct transfer *t, CURLM *multi)
+bool post_start(struct post *p, struct transfer *t, CURLM *multi)
 {
     CLEANUP(buf_fini) struct buf signature = {0};
     CLEANUP(buf_fini) struct buf id = {0};
     int64_t at = (int64_t)time(NULL);
 
-    ASSERT(c->left_count > 0);
-    limit_size(c);
-    if (c->size == 1)
-        add_id(&id, c->left[0]->id);
-    else if (!add_batch_id(c, &id))
+    ASSERT(p->left_count > 0);
+    limit_size(p);
+    if (p->size == 1)
+        add_id(&id, p->left[0]->id);
+    else if (!add_batch_id(p, &id))
         return false;
-    buf_clear(&c->content);
-    buf_fmt(&c->content, "%.*s.%" PRId64 ".", SLICE_ARG(buf_view(&id)), at);
-    size_t begin = c->content.len;
-    add_body(c, &c->content);
-    if (!sign_text(c->receiver->secret->keys, buf_view(&c->content), &signature))
+    buf_clear(&p->content);
+    buf_fmt(&p->content, "%.*s.%" PRId64 ".", SLICE_ARG(buf_view(&id)), at);
+    size_t begin = p->content.len;
+    add_body(p, &p->content);
+    if (!sign_text(p->receiver->secret->keys, buf_view(&p->content), &signature))
         return false;
     struct question q = {.method = "POST",
-                         .url = c->url,
-                         .body = {c->content.ptr + begin, c->content.len - begin},
-                         .within_ms = c->target->timeout_ms,
-                         .lines = make_lines(c, buf_view(&id), at, buf_view(&signature))};
-    c->transfer = t;
-    return q.lines && transfer_start(t, multi, c, &q);
+                         .url = p->url,
+                         .body = {p->content.ptr + begin, p->content.len - begin},
+                         .within_ms = p->target->timeout_ms,
+                         .lines = make_lines(p, buf_view(&id), at, buf_view(&signature))};
+    p->transfer = t;
+    return q.lines && transfer_start(t, multi, p, &q);
 }
 
-struct transfer *call_transfer(const struct call *c)
+struct transfer *post_transfer(const struct post *p)
 {
-    return c->transfer;
+    return p->transfer;
 }
 
 /* ---- what came ---- */
 
 /* Those of them that were tried, or all. */
-static void end_first(struct call *c, size_t count, enum delivery_end how, int64_t after_ms,
+static void end_first(struct post *p, size_t count, enum delivery_end how, int64_t after_ms,
                       const char *story)
 {
     for (size_t i = 0; i < count; i++)
-        end(c->left[i], how, after_ms, story);
-    c->left_count -= count;
-    memmove(c->left, c->left + count, c->left_count * sizeof(struct delivery *));
+        end(p->left[i], how, after_ms, story);
+    p->left_count -= count;
+    memmove(p->left, p->left + count, p->left_count * sizeof(struct delivery *));
 }
 
 /* One that the receiver does not take: what is behind it of the same subject has to wait for it. */
-static void end_one(struct call *c, enum delivery_end how, int64_t after_ms, const char *story)
+static void end_one(struct post *p, enum delivery_end how, int64_t after_ms, const char *story)
 {
-    struct slice subject = c->left[0]->subject;
+    struct slice subject = p->left[0]->subject;
     size_t kept = 0;
 
-    end(c->left[0], how, after_ms, story);
-    for (size_t i = 1; i < c->left_count; i++)
-        if (slice_eq(c->left[i]->subject, subject))
-            end(c->left[i], DELIVERY_RETRY, after_ms,
+    end(p->left[0], how, after_ms, story);
+    for (size_t i = 1; i < p->left_count; i++)
+        if (slice_eq(p->left[i]->subject, subject))
+            end(p->left[i], DELIVERY_RETRY, after_ms,
                 "one before it of the same task was not taken");
         else
-            c->left[kept++] = c->left[i];
-    c->left_count = kept;
+            p->left[kept++] = p->left[i];
+    p->left_count = kept;
 }
 
-static void tell_answer(const struct answer *a, struct buf *story)
+static void tell_answer(const struct http_answer *a, struct buf *story)
 {
     struct slice where = answer_header(a, "location");
 
@@ -235,7 +235,7 @@ static bool is_of_content(long status)
     return status == 400 || status == 413 || status == 422;
 }
 
-static void take_answer(struct call *c, const struct answer *a, struct buf *story)
+static void take_answer(struct post *p, const struct http_answer *a, struct buf *story)
 {
     struct timespec now;
 
@@ -245,19 +245,19 @@ static void take_answer(struct call *c, const struct answer *a, struct buf *stor
     after = min_i64(max_i64(after, 0), AFTER_MAX_MS);
     tell_answer(a, story);
     if (a->status >= 200 && a->status < 300) {
-        end_first(c, c->size, DELIVERED, 0, "");
+        end_first(p, p->size, DELIVERED, 0, "");
     } else if (a->status == 410) {
-        end_first(c, c->left_count, DELIVERY_REFUSED, 0, story->ptr);
-    } else if (is_of_content(a->status) && c->size > 1) {
-        c->size = (c->size + 1) / 2; /* until it is clear which one it is */
+        end_first(p, p->left_count, DELIVERY_REFUSED, 0, story->ptr);
+    } else if (is_of_content(a->status) && p->size > 1) {
+        p->size = (p->size + 1) / 2; /* until it is clear which one it is */
     } else if (is_of_content(a->status)) {
-        end_one(c, a->status == 413 ? DELIVERY_REFUSED : DELIVERY_RETRY, after, story->ptr);
+        end_one(p, a->status == 413 ? DELIVERY_REFUSED : DELIVERY_RETRY, after, story->ptr);
     } else {
-        end_first(c, c->left_count, DELIVERY_RETRY, after, story->ptr);
+        end_first(p, p->left_count, DELIVERY_RETRY, after, story->ptr);
     }
 }
 
-bool call_conclude(struct call *c, struct transfer *t, CURLcode code)
+bool post_conclude(struct post *p, struct transfer *t, CURLcode code)
 {
     CLEANUP(arena_fini) struct arena arena = {0};
     CLEANUP(buf_fini) struct buf story = {0};
@@ -267,15 +267,15 @@ bool call_conclude(struct call *c, struct transfer *t, CURLcode code)
     if (o.code && t->is_body_too_large && !t->is_head_too_large) {
         /* We do not need more of it. */
         buf_clear(&story);
-        o.answer = (struct answer){0};
+        o.answer = (struct http_answer){0};
         (void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &o.answer.status); /* or 0 */
         answer_read_head(&o.answer, buf_view(&t->head), &arena);
         o.answer.body = buf_view(&t->body);
         o.code = NULL;
     }
     if (o.code)
-        end_first(c, c->left_count, DELIVERY_RETRY, 0, story.ptr);
+        end_first(p, p->left_count, DELIVERY_RETRY, 0, story.ptr);
     else
-        take_answer(c, &o.answer, &story);
-    return c->left_count == 0;
+        take_answer(p, &o.answer, &story);
+    return p->left_count == 0;
 }
