@@ -44,7 +44,10 @@ struct server_config {
     /* A child process that is an agent of this server, see helper.h; NULL: none. */
     const struct helper_config *helper;
     const struct webhook_config *webhooks; /* URLs that may be called; NULL: none */
-    bool print_ready; /* write the address to standard output once it is ready */
+    const char
+        *source; /* of CloudEvents, such as "/shop"; NULL: "/intact/" and an id of the store */
+    int64_t give_up_ms; /* a message that cannot be delivered for so long is dead; 0: 3 days */
+    bool print_ready;   /* write the address to standard output once it is ready */
 };
 
 /* Takes all file descriptors that the process may have. Before anything is opened. */
