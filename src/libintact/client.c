@@ -53,6 +53,7 @@ void intact_client_set_ca(struct intact_client *c, const char *path)
     if (!copy)
         return;
     free(c->ca);
+    free(c->door);
     c->ca = copy;
 }
 
@@ -118,6 +119,8 @@ static bool set_call(CURL *easy, const struct intact_client *c, const struct que
 
     buf_fmt(&url, "%s%s", c->server, q->path);
     ok &= wire_address(easy, url.ptr, c->ca);
+    if (c->door)
+        ok &= curl_easy_setopt(easy, CURLOPT_ABSTRACT_UNIX_SOCKET, c->door) == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers) == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, q->method) == CURLE_OK;
     /* What is sent over a connection that breaks libcurl sends again, if the connection was kept.
@@ -146,6 +149,12 @@ struct curl_slist *client_prepare(const struct intact_client *c, struct intact_r
         return headers;
     curl_slist_free_all(headers);
     return NULL;
+}
+
+void client_set_door(struct intact_client *c, const char *name)
+{
+    c->door = strdup(name);
+    ASSERT(c->door);
 }
 
 bool client_finds_token(struct intact_client *c, const struct intact_reply *r)

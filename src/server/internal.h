@@ -74,7 +74,7 @@ struct server {
     struct nodes *nodes;
     struct backup *backup; /* NULL: none is made */
     struct keeper *keeper;
-    struct helper *helper; /* NULL: none */
+    struct helper *helpers[HELPERS_MAX]; /* NULL: none */
 };
 
 /* The first field of whatever hangs on http_request.user. */

@@ -11,6 +11,7 @@
 
 struct server_limits; /* limit.h */
 struct helper_config; /* helper.h */
+enum { HELPERS_MAX = 2 };
 
 /* A file of the store, for the metrics. */
 struct store_file {
@@ -40,8 +41,8 @@ struct server_config {
     int64_t grace_ms;
     int64_t drain_ms; /* how long results are waited for after SIGTERM; default 5 s */
     int64_t keep_ms;  /* what ended longer ago is deleted; 0: nothing is */
-    /* A child process that is an agent of this server, see helper.h; NULL: none. */
-    const struct helper_config *helper;
+    /* Child processes that are agents of this server, see helper.h; NULL: none. */
+    const struct helper_config *helpers[HELPERS_MAX];
     bool print_ready; /* write the address to standard output once it is ready */
 };
 
