@@ -10,10 +10,12 @@
 #include "base/arena.h"
 #include "config/mistakes.h"
 #include "config/source.h"
+#include "webhook/config.h"
 
 struct serve_settings {
     struct arena arena;       /* of all of it */
     struct amqp_config *amqp; /* NULL: none */
+    struct webhook_config webhooks;
 };
 
 /* Without a file: every section as by default. */

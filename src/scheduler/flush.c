@@ -105,6 +105,17 @@ static void job_run(struct store_job *sj, struct store *store)
 
 /* ---- landing, on the loop ---- */
 
+static void tell_of_messages(const struct scheduler *s, const struct job *j)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < j->batch.change_count; i++)
+        if (j->batch.changes[i].outcome == ERR_OK)
+            count += j->batch.changes[i].message_count;
+    if (count > 0 && s->outside.messages)
+        s->outside.messages(s->outside.arg, count);
+}
+
 static void job_free(struct job *j)
 {
     struct arena a = j->arena; /* it lies in it */
@@ -163,6 +174,7 @@ static void job_done(struct store_job *sj)
         shared_polled(s, &j->polled);
     if (j->batch.claim_count > 0 && j->err == ERR_UNKNOWN)
         landed_claims_unknown(s);
+    tell_of_messages(s, j);
     for (size_t i = 0; i < j->load_count; i++)
         landed_load(s, j->loaded[i], j->loads[i].err, &j->loads[i].row, j->loads[i].error.text);
     job_free(j);
@@ -239,6 +251,23 @@ static void fill_audits(struct scheduler *s, struct job *j, const struct live *l
     }
 }
 
+/* What it brings is written with it: then both are durable, or neither is. */
+static void fill_messages(struct scheduler *s, struct job *j, const struct live *l,
+                          struct change *c)
+{
+    const struct telling now = {
+        .workflow = &l->definition->workflow,
+        .task = &l->task,
+        .revision = c->row.revision,
+        .reply = &l->reply,
+        .source = s->config.source,
+        .alert = l->fx.alert,
+        .now = scheduler_now(s),
+    };
+
+    c->messages = messages_of(&l->messages, &now, &j->arena, &c->message_count);
+}
+
 static void fill_change(struct scheduler *s, struct job *j, struct live *l, struct change *c)
 {
     CLEANUP(buf_fini) struct buf doc = {0};
@@ -255,6 +284,8 @@ static void fill_change(struct scheduler *s, struct job *j, struct live *l, stru
     c->row.rank = l->rank;
     set_wake_at(l, c);
     fill_audits(s, j, l, c);
+    if (l->reply.to.ptr)
+        fill_messages(s, j, l, c);
 }
 
 /* What was answered on the way needs no commit; but others may have made the answer untrue. */

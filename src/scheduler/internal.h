@@ -14,6 +14,7 @@
  * attempt is open), or nowhere.
  */
 
+#include "outbox/telling.h"
 #include "scheduler/scheduler.h"
 #include "store/codec.h"
 
@@ -88,8 +89,10 @@ struct live {
     struct live_step *steps;
     struct effects fx; /* of what was decided since the last commit */
     struct link inbox, applied;
-    struct link beats; /* the latest heartbeat of each open attempt (beats.c) */
-    uint64_t told;     /* the revision that the world was told of, or was not to be told of */
+    struct link beats;  /* the latest heartbeat of each open attempt (beats.c) */
+    uint64_t told;      /* the revision that the world was told of, or was not to be told of */
+    struct reply reply; /* whom messages go to, and what they have told */
+    struct told messages;
     struct link dirty_link, load_link, inbox_link;
     struct link counted;  /* open attempts that count while its row is being read (limits.c) */
     struct heap_node nap; /* the next moment at which a step wants a place */

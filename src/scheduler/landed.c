@@ -154,6 +154,7 @@ static void landed_ok(struct scheduler *s, struct live *l, const struct change *
     l->row_wake_at = c->row.wake_at;
     l->fresh = false;
     l->fx = (struct effects){0};
+    told_of(&l->task, &l->reply, &l->arena, &l->messages);
     tell_change(s, l);
     count_ends(s, l);
     inbox_applied_done(s, l);

@@ -102,6 +102,8 @@ void live_unload(struct scheduler *s, struct live *l)
     arena_fini(&l->arena);
     l->task = (struct task){0};
     l->steps = NULL;
+    l->reply = (struct reply){0};
+    l->messages = (struct told){0};
     l->definition = NULL;
     l->fx = (struct effects){0};
     memset(l->ended, 0, sizeof l->ended);
@@ -259,6 +261,8 @@ bool live_load(struct scheduler *s, struct live *l, const struct task_row *row, 
         return false;
     }
     l->loaded = true;
+    reply_read(l->task.reply_to, &l->arena, &l->reply);
+    told_of(&l->task, &l->reply, &l->arena, &l->messages);
     l->row_wake_at = row->wake_at;
     l->asked_for = false; /* who is at work on it is poked below */
     l->steps = arena_alloc(&l->arena, l->task.step_count * sizeof *l->steps);

@@ -141,6 +141,8 @@ struct outside {
     /* The store has taken a batch: so many changes, and the time that took (0: not measured). NULL:
      * nobody is to be told. */
     void (*committed)(void *arg, size_t changes, int64_t took_us);
+    /* Messages have become durable with it. NULL: nobody is to be told. */
+    void (*messages)(void *arg, size_t count);
     /* Does this node's supervisor want to lead? NULL: it has none. */
     bool (*wants_lead)(void *arg);
     /* What was seen when it last looked around: some of it is the supervisor's. NULL, as the next
@@ -166,6 +168,7 @@ struct scheduler_config {
     size_t live_max;  /* tasks in memory beyond which nothing is claimed; default 50 000 */
     size_t batch_max; /* changes in one transaction; default 1 024 */
     struct slice key_prefix; /* before idempotency keys; may be NONE */
+    struct slice source;     /* of messages: "/intact/..." */
 };
 
 struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_queue *store,

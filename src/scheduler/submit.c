@@ -32,6 +32,7 @@ static void begin(struct scheduler *s, struct live *l, const struct ask *a)
         list_init(&l->steps[i].sent);
         list_init(&l->steps[i].assigned);
     }
+    reply_read(t->reply_to, &l->arena, &l->reply);
     s->stats.submitted++;
 }
 

@@ -13,6 +13,7 @@
 #include "server/helper.h"
 #include "server/internal.h"
 #include "server/notify.h"
+#include "webhook/webhook.h"
 
 enum {
     FILES_KEPT = 64, /* descriptors for the store, the log and libuv */
@@ -190,6 +191,18 @@ static bool has_helpers(const struct server *sv)
     return false;
 }
 
+static void reload_webhooks(struct server *sv)
+{
+    CLEANUP(buf_fini) struct buf faults = {0};
+
+    if (webhook_reload(sv->webhooks, &faults)) {
+        log_line(LOG_INFO, "event=webhook_secrets_loaded");
+        return;
+    }
+    for (char *line = strtok(faults.ptr, "\n"); line; line = strtok(NULL, "\n"))
+        log_line(LOG_ERROR, "event=webhook_secret_refused reason=\"%s\"", line);
+}
+
 static void on_hangup(uv_signal_t *s, int signum)
 {
     struct server *sv = s->data;
@@ -198,21 +211,23 @@ static void on_hangup(uv_signal_t *s, int signum)
     for (size_t i = 0; i < HELPERS_MAX; i++)
         if (sv->helpers[i])
             helper_hangup(sv->helpers[i]);
+    if (sv->webhooks)
+        reload_webhooks(sv);
     if (http_is_secure(sv->http))
         http_secure_reload(sv->http);
-    else if (!has_helpers(sv))
+    else if (!has_helpers(sv) && !sv->webhooks)
         log_line(LOG_INFO, "event=nothing_to_read_again");
 }
 
-/* With a terminal, and without TLS and a helper, a hang-up means that the terminal has gone; a
- * service is asked to read its files again, and must not end because it has none. Who ignores it
- * (nohup) goes on to.
+/* With a terminal, and without TLS, a helper and webhooks, a hang-up means that the terminal has
+ * gone; a service is asked to read its files again, and must not end because it has none. Who
+ * ignores it (nohup) goes on to.
  */
 static enum hangup hangup_means(const struct server *sv)
 {
     struct sigaction before = {0};
 
-    if (sv->config.tls_cert || has_helpers(sv))
+    if (sv->config.tls_cert || has_helpers(sv) || sv->webhooks)
         return HANGUP_READS;
     if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler == SIG_IGN)
         return HANGUP_IGNORED;

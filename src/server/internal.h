@@ -75,6 +75,7 @@ struct server {
     struct backup *backup; /* NULL: none is made */
     struct keeper *keeper;
     struct helper *helpers[HELPERS_MAX]; /* NULL: none */
+    struct channel *webhooks;            /* NULL: none are configured */
 };
 
 /* The first field of whatever hangs on http_request.user. */

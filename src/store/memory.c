@@ -8,6 +8,7 @@
 #include "store/memory_access.h"
 #include "store/memory_agent.h"
 #include "store/memory_node.h"
+#include "store/memory_outbox.h"
 #include "store/memory_task.h"
 #include "store/memory_workflow.h"
 #include "store/row.h"
@@ -23,6 +24,7 @@ struct memory_store {
     struct mem_access access;
     struct mem_nodes nodes;
     struct mem_agents agents;
+    struct mem_outbox outbox;
     uint64_t boot;
     unsigned char secret[32];
 };
@@ -173,6 +175,8 @@ static enum err change_apply(struct memory_store *s, struct change *c)
 
     for (size_t i = 0; err == ERR_OK && i < c->audit_count; i++)
         mem_audit_add(&s->access, &c->audits[i]);
+    for (size_t i = 0; err == ERR_OK && i < c->message_count; i++)
+        mem_outbox_add(&s->outbox, c->row.id, &c->messages[i]);
     return err;
 }
 
@@ -586,13 +590,79 @@ static enum err memory_agent_since(struct store *base, uint64_t after, struct ar
     return ERR_OK;
 }
 
+/* --- messages --- */
+
+static enum err memory_outbox_read(struct store *base, struct outbox_read *r, struct arena *a,
+                                   struct error *e)
+{
+    if (fault())
+        return fails(e);
+    mem_outbox_read(&memory_store_of(base)->outbox, r, a);
+    return ERR_OK;
+}
+
+static enum err memory_outbox_settle(struct store *base, const struct settlement *list,
+                                     size_t count, const struct fence *fence, struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+    const struct batch b = {.fence = fence};
+
+    enum err err = batch_refused(s, &b, e);
+    if (err != ERR_OK)
+        return err;
+    mem_outbox_settle(&s->outbox, list, count);
+    return committed(e);
+}
+
+static enum err memory_outbox_targets(struct store *base, bool dead, struct slice after,
+                                      size_t limit, size_t most, struct arena *a,
+                                      struct outbox_target **ret, size_t *ret_count,
+                                      struct error *e)
+{
+    if (fault())
+        return fails(e);
+    mem_outbox_targets(&memory_store_of(base)->outbox, dead, after, limit, most, a, ret, ret_count);
+    return ERR_OK;
+}
+
+static enum err memory_outbox_list(struct store *base, const struct outbox_query *q,
+                                   struct arena *a, struct message_page *ret, struct error *e)
+{
+    if (fault())
+        return fails(e);
+    mem_outbox_list(&memory_store_of(base)->outbox, q, a, ret);
+    return ERR_OK;
+}
+
+static enum err memory_outbox_do(struct store *base, struct outbox_verb *v, struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+
+    if (fault())
+        return fails(e);
+    mem_outbox_do(&s->outbox, v);
+    if (v->count > 0)
+        mem_audit_add(&s->access, v->audit);
+    return committed(e);
+}
+
+static enum err memory_outbox_census(struct store *base, size_t most, struct outbox_census *ret,
+                                     struct error *e)
+{
+    if (fault())
+        return fails(e);
+    mem_outbox_census(&memory_store_of(base)->outbox, most, ret);
+    return ERR_OK;
+}
+
 /* --- the node --- */
 
 static struct generations generations_now(const struct memory_store *s)
 {
     return (struct generations){.workflows = s->workflows.generation,
                                 .tokens = s->access.generation,
-                                .agents = s->agents.generation};
+                                .agents = s->agents.generation,
+                                .outbox = s->outbox.generation};
 }
 
 static enum err memory_generations(struct store *base, struct generations *ret, struct error *e)
@@ -657,6 +727,7 @@ static enum err memory_survey(struct store *base, struct survey *v, struct arena
     v->waiting = arena_alloc(a, (v->agent_count + 1) * sizeof *v->waiting);
     mem_schedulers(&s->nodes, v);
     v->requested = v->orphans = false;
+    v->messages = mem_outbox_any(&s->outbox);
     v->due_at = v->wake_at = 0;
     for (size_t i = 0; i < s->task_count; i++)
         survey_task(s, v, &s->tasks[i]->row);
@@ -732,6 +803,7 @@ static void memory_close(struct store *base)
     mem_access_fini(&s->access);
     mem_nodes_fini(&s->nodes);
     mem_agents_fini(&s->agents);
+    mem_outbox_fini(&s->outbox);
     map_fini(&s->by_id);
     free(s->tasks);
     free(s);
@@ -764,6 +836,12 @@ static const struct store_ops ops = {
     .audit_list = memory_audit_list,
     .agent_put = memory_agent_put,
     .agent_since = memory_agent_since,
+    .outbox_read = memory_outbox_read,
+    .outbox_settle = memory_outbox_settle,
+    .outbox_targets = memory_outbox_targets,
+    .outbox_list = memory_outbox_list,
+    .outbox_do = memory_outbox_do,
+    .outbox_census = memory_outbox_census,
     .requested = memory_requested,
     .lease = memory_lease,
     .survey = memory_survey,

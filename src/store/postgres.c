@@ -28,7 +28,7 @@ static enum err pg_generations(struct store *base, struct generations *ret, stru
     if (!r)
         return e->code;
     *ret = (struct generations){(uint64_t)result_number(r, 0, 0), (uint64_t)result_number(r, 0, 1),
-                                (uint64_t)result_number(r, 0, 2)};
+                                (uint64_t)result_number(r, 0, 2), (uint64_t)result_number(r, 0, 3)};
     return ERR_OK;
 }
 
@@ -71,6 +71,12 @@ static const struct store_ops ops = {
     .audit_list = pg_audit_list,
     .agent_put = pg_agent_put,
     .agent_since = pg_agent_since,
+    .outbox_read = pg_outbox_read,
+    .outbox_settle = pg_outbox_settle,
+    .outbox_targets = pg_outbox_targets,
+    .outbox_list = pg_outbox_list,
+    .outbox_do = pg_outbox_do,
+    .outbox_census = pg_outbox_census,
     .requested = pg_requested,
     .lease = pg_lease,
     .survey = pg_survey,

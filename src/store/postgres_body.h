@@ -78,7 +78,7 @@ enum pg_sql {
     PG_ROLLBACK,
     PG_FENCE,
     PG_INSERT,
-    PG_INSERT_EXTRA, /* with payloads or audits */
+    PG_INSERT_EXTRA, /* with payloads, audits, or messages */
     PG_UPDATE,
     PG_UPDATE_EXTRA,
     PG_UPDATE_LOCKED, /* which locks the rows first, in the order of their ids */
@@ -119,6 +119,21 @@ enum pg_sql {
     PG_AGENT_LOCK,
     PG_AGENT_PUT,
     PG_AGENT_SINCE,
+    PG_OUTBOX_READ,
+    PG_OUTBOX_READ_TARGET,
+    PG_OUTBOX_DELETE,
+    PG_OUTBOX_DELETE_ASIDE,
+    PG_OUTBOX_SET_ASIDE,
+    PG_OUTBOX_UPDATE,
+    PG_OUTBOX_TARGETS,
+    PG_OUTBOX_LIST_FRESH,
+    PG_OUTBOX_LIST,
+    PG_OUTBOX_LIST_TARGET,
+    PG_OUTBOX_LIST_TASK,
+    PG_OUTBOX_LOCK,
+    PG_OUTBOX_REVIVE,
+    PG_OUTBOX_DROP,
+    PG_OUTBOX_CENSUS,
     PG_LEASE,
     PG_SURVEY,
     PG_BOOT,
@@ -345,6 +360,16 @@ enum err pg_agent_put(struct store *s, const struct agent_change *c, const struc
                       struct error *e);
 enum err pg_agent_since(struct store *s, uint64_t after, struct arena *a, struct agent_row **ret,
                         size_t *ret_count, uint64_t *ret_generation, struct error *e);
+enum err pg_outbox_read(struct store *s, struct outbox_read *r, struct arena *a, struct error *e);
+enum err pg_outbox_settle(struct store *s, const struct settlement *list, size_t count,
+                          const struct fence *fence, struct error *e);
+enum err pg_outbox_targets(struct store *s, bool dead, struct slice after, size_t limit,
+                           size_t most, struct arena *a, struct outbox_target **ret,
+                           size_t *ret_count, struct error *e);
+enum err pg_outbox_list(struct store *s, const struct outbox_query *q, struct arena *a,
+                        struct message_page *ret, struct error *e);
+enum err pg_outbox_do(struct store *s, struct outbox_verb *v, struct error *e);
+enum err pg_outbox_census(struct store *s, size_t most, struct outbox_census *ret, struct error *e);
 enum err pg_audit_list(struct store *s, const struct audit_query *q, struct arena *a,
                        struct audit_page *ret, struct error *e);
 

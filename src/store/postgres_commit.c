@@ -12,10 +12,11 @@
 
 enum { CLAIM_STATEMENTS_MAX = 2, ROLLBACKS_MAX = 6, CONTENDED_MS = 60000 };
 
-/* What goes with the changes: payloads and audits. */
+/* What goes with the changes: payloads, audits and messages. */
 struct extras {
     struct array p_ord, p_number, p_json;
     struct array a_ord, a_at, a_actor, a_verb, a_task, a_step, a_reason;
+    struct array m_ord, m_name, m_target, m_body, m_at;
 };
 
 static void extras_add(struct extras *x, const struct change *c, int64_t ord)
@@ -35,11 +36,19 @@ static void extras_add(struct extras *x, const struct change *c, int64_t ord)
         array_text(&x->a_step, a->step);
         array_text(&x->a_reason, a->reason);
     }
+    for (size_t i = 0; i < c->message_count; i++) {
+        const struct message *m = &c->messages[i];
+        array_number(&x->m_ord, ord);
+        array_text(&x->m_name, m->name);
+        array_text(&x->m_target, m->target);
+        array_text(&x->m_body, m->body);
+        array_number(&x->m_at, m->created_at);
+    }
 }
 
 static bool extras_any(const struct extras *x)
 {
-    return x->p_ord.count > 0 || x->a_ord.count > 0;
+    return x->p_ord.count > 0 || x->a_ord.count > 0 || x->m_ord.count > 0;
 }
 
 static void extras_bind(struct extras *x, struct query *q)
@@ -54,6 +63,11 @@ static void extras_bind(struct extras *x, struct query *q)
     param_array(q, &x->a_task, ARRAY_TEXTS);
     param_array(q, &x->a_step, ARRAY_TEXTS);
     param_array(q, &x->a_reason, ARRAY_TEXTS);
+    param_array(q, &x->m_ord, ARRAY_NUMBERS);
+    param_array(q, &x->m_name, ARRAY_TEXTS);
+    param_array(q, &x->m_target, ARRAY_TEXTS);
+    param_array(q, &x->m_body, ARRAY_TEXTS);
+    param_array(q, &x->m_at, ARRAY_NUMBERS);
 }
 
 /* The columns that both kinds of statement have, in the order of their parameters. */
@@ -292,6 +306,9 @@ static bool is_storable(const struct change *c)
             return false;
     for (size_t i = 0; i < row->payload_count; i++)
         if (!text_is_storable(row->payloads[i].json))
+            return false;
+    for (size_t i = 0; i < c->message_count; i++)
+        if (!text_is_storable(c->messages[i].target) || !text_is_storable(c->messages[i].body))
             return false;
     for (size_t i = 0; i < c->audit_count; i++)
         if (!text_is_storable(c->audits[i].reason) || !text_is_storable(c->audits[i].step))

@@ -16,6 +16,11 @@
     "p AS (INSERT INTO ~payload (task, number, json) SELECT d.seq, p.number, p.json " \
     "FROM unnest($" #a "::int8[], $" #b "::int8[], $" #c "::text[]) "                 \
     "AS p(ord, number, json) JOIN d USING (ord)), "
+#define MESSAGES_INSERT(a, b, c, d, e, tasks)                                                    \
+    ", o AS (INSERT INTO ~outbox (task, name, target, body, created_at) SELECT " tasks           \
+    ".id, m.name, m.target, m.body, m.at FROM unnest($" #a "::int8[], $" #b "::text[], $" #c     \
+    "::text[], $" #d "::text[], $" #e "::int8[]) WITH ORDINALITY AS m(ord, name, target, body, " \
+    "at, nth) JOIN d USING (ord) JOIN " tasks " USING (ord) ORDER BY m.nth) "
 #define AUDITS_INSERT(a, b, c, d, e, f, g)                                                     \
     "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason) "                          \
     "SELECT a.at, a.actor, a.verb, a.task, a.step, a.reason FROM unnest($" #a "::int8[], $" #b \
@@ -153,11 +158,21 @@
 #define RETIRE_SEEN "count(*), max(w.seq), max(w.submitted_at) FROM w"
 
 /* See struct generations. */
-#define GENERATIONS    GENERATION("workflow") ", " GENERATION("token") ", " GENERATION("agent")
+#define GENERATIONS        \
+    GENERATION("workflow") \
+    ", " GENERATION("token") ", " GENERATION("agent") ", " GENERATION("outbox")
 #define GENERATION(of) "(SELECT g.number FROM ~generation AS g WHERE g.name = '" of "')"
 #define GENERATION_RAISE(of)                                            \
     "INSERT INTO ~generation AS g (name, number) VALUES ('" of "', 1) " \
     "ON CONFLICT (name) DO UPDATE SET number = g.number + 1"
+
+/* Messages; those set aside are in a table of their own. */
+#define FRESH_COLUMNS                                                                          \
+    "o.seq, o.task, o.name, o.target, o.body, o.created_at, NULL::text, 0::int8, NULL::int8, " \
+    "o.created_at, NULL::text"
+#define ASIDE_COLUMNS                                                                  \
+    "SELECT o.seq, o.task, o.name, o.target, o.body, o.created_at, o.state, o.tries, " \
+    "o.retry_at, o.since, o.story FROM ~outbox_aside AS o "
 
 /* Is it the last admin's? No other one's would be good at that time. */
 #define LAST_ADMIN(now)                                                                    \
@@ -177,13 +192,16 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "FOR SHARE) SELECT 1 / count(*) FROM l",
         [PG_INSERT] = INSERT "SELECT d.ord, d.seq FROM d",
         [PG_INSERT_EXTRA] = INSERT ", " PAYLOADS_INSERT(23, 24, 25)
-            AUDITS_INSERT(26, 27, 28, 29, 30, 31, 32) "SELECT d.ord, d.seq FROM d",
+            AUDITS_INSERT(26, 27, 28, 29, 30, 31, 32)
+            MESSAGES_INSERT(33, 34, 35, 36, 37, "n") "SELECT d.ord, d.seq FROM d",
         [PG_UPDATE] = UPDATE "SELECT d.ord, d.seq FROM d",
         [PG_UPDATE_LOCKED] = UPDATE_LOCKED "SELECT d.ord, d.seq FROM d",
         [PG_UPDATE_LOCKED_EXTRA] = UPDATE_LOCKED ", " PAYLOADS_INSERT(19, 20, 21)
-            AUDITS_INSERT(22, 23, 24, 25, 26, 27, 28) "SELECT d.ord, d.seq FROM d",
+            AUDITS_INSERT(22, 23, 24, 25, 26, 27, 28)
+            MESSAGES_INSERT(29, 30, 31, 32, 33, "u") "SELECT d.ord, d.seq FROM d",
         [PG_UPDATE_EXTRA] = UPDATE ", " PAYLOADS_INSERT(19, 20, 21)
-            AUDITS_INSERT(22, 23, 24, 25, 26, 27, 28) "SELECT d.ord, d.seq FROM d",
+            AUDITS_INSERT(22, 23, 24, 25, 26, 27, 28)
+            MESSAGES_INSERT(29, 30, 31, 32, 33, "u") "SELECT d.ord, d.seq FROM d",
         [PG_CLAIM_WAITING] = "WITH c AS MATERIALIZED (SELECT c.seq, row_number() OVER "
             "(ORDER BY c.rank, c.seq) AS place FROM (SELECT t.seq, t.rank FROM " CLAIMABLE "$3 "
             "AND t.rank >= $6 AND t.rank <= $4 ORDER BY t.rank, t.seq LIMIT $5 "
@@ -329,6 +347,70 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "SELECT count(*) FROM t",
         [PG_AGENT_SINCE] = "SELECT g.number, a.name, a.settings, a.breaker FROM ~generation AS g "
             "LEFT JOIN ~agent AS a ON a.generation > $1 WHERE g.name = 'agent' ORDER BY a.name",
+        /* Numbers do not become visible in their order: what is older than the newest that was read
+         * is what the reader has, or news. */
+        [PG_OUTBOX_READ] = "(SELECT " FRESH_COLUMNS " FROM ~outbox AS o WHERE o.seq > $1 "
+            "ORDER BY o.seq LIMIT $2) UNION ALL (SELECT " FRESH_COLUMNS " FROM ~outbox AS o "
+            "WHERE o.seq <= $1 AND o.seq NOT IN (SELECT unnest($3::int8[])) "
+            "ORDER BY o.seq LIMIT $2) ORDER BY 1 LIMIT $2",
+        [PG_OUTBOX_READ_TARGET] = ASIDE_COLUMNS "WHERE (o.state, o.target, o.seq) > "
+            "('waiting', $3, $1) AND (o.state, o.target) <= ('waiting', $3) "
+            "ORDER BY o.state, o.target, o.seq LIMIT $2",
+        [PG_OUTBOX_DELETE] = "DELETE FROM ~outbox WHERE seq = ANY ($1::int8[])",
+        [PG_OUTBOX_DELETE_ASIDE] = "DELETE FROM ~outbox_aside WHERE seq = ANY ($1::int8[])",
+        [PG_OUTBOX_SET_ASIDE] = "WITH s AS MATERIALIZED (SELECT * FROM unnest($1::int8[], "
+            "$2::text[], $3::int8[], $4::int8[], $5::text[]) AS s(seq, state, tries, retry_at, "
+            "story)), m AS (DELETE FROM ~outbox AS o WHERE o.seq = ANY ($1::int8[]) "
+            "RETURNING o.seq, o.task, o.name, o.target, o.body, o.created_at) "
+            "INSERT INTO ~outbox_aside (seq, task, name, target, body, created_at, state, tries, "
+            "retry_at, since, story) SELECT m.seq, m.task, m.name, m.target, m.body, m.created_at, "
+            "s.state, s.tries, s.retry_at, m.created_at, s.story FROM m JOIN s USING (seq) "
+            "ON CONFLICT (seq) DO NOTHING",
+        [PG_OUTBOX_UPDATE] = "WITH s AS MATERIALIZED (SELECT * FROM unnest($1::int8[], "
+            "$2::text[], $3::int8[], $4::int8[], $5::text[]) AS s(seq, state, tries, retry_at, "
+            "story)) UPDATE ~outbox_aside AS o SET state = s.state, tries = s.tries, "
+            "retry_at = s.retry_at, story = coalesce(s.story, o.story) FROM s "
+            "WHERE o.seq = ANY ($1::int8[]) AND o.seq = s.seq",
+        [PG_OUTBOX_TARGETS] = "WITH RECURSIVE g(target, at, story, place) AS ("
+            "(SELECT o.target, o.created_at, o.story, 1 FROM ~outbox_aside AS o "
+            "WHERE (o.state, o.target) > ($1, $2) AND o.state <= $1 "
+            "ORDER BY o.state, o.target, o.seq LIMIT 1) UNION ALL "
+            "SELECT n.target, n.created_at, n.story, g.place + 1 FROM g CROSS JOIN LATERAL ("
+            "SELECT o.target, o.created_at, o.story FROM ~outbox_aside AS o "
+            "WHERE (o.state, o.target) > ($1, g.target) AND o.state <= $1 "
+            "ORDER BY o.state, o.target, o.seq LIMIT 1) AS n WHERE g.place < $3) "
+            "SELECT g.target, g.at, g.story, " COUNT_TO("$4", "~outbox_aside AS o "
+            "WHERE (o.state, o.target) >= ($1, g.target) AND (o.state, o.target) <= ($1, g.target) "
+            "ORDER BY o.state, o.target, o.seq") " FROM g ORDER BY g.target",
+        [PG_OUTBOX_LIST_FRESH] = "SELECT " FRESH_COLUMNS " FROM ~outbox AS o WHERE o.seq > $1 "
+            "AND ($3::text IS NULL OR o.target = $3) AND ($4::text IS NULL OR o.task = $4) "
+            "ORDER BY o.seq LIMIT $2",
+        [PG_OUTBOX_LIST] = ASIDE_COLUMNS "WHERE (o.state, o.seq) > ($3, $1) AND o.state <= $3 "
+            "ORDER BY o.state, o.seq LIMIT $2",
+        [PG_OUTBOX_LIST_TARGET] = ASIDE_COLUMNS "WHERE (o.state, o.target, o.seq) > ($3, $4, $1) "
+            "AND (o.state, o.target) <= ($3, $4) ORDER BY o.state, o.target, o.seq LIMIT $2",
+        [PG_OUTBOX_LIST_TASK] = ASIDE_COLUMNS "WHERE (o.task, o.seq) > ($4, $1) AND o.task <= $4 "
+            "AND o.state = $3 ORDER BY o.task, o.seq LIMIT $2",
+        [PG_OUTBOX_LOCK] = GENERATION_RAISE("outbox"),
+        [PG_OUTBOX_REVIVE] = "WITH t AS (UPDATE ~outbox_aside SET since = "
+            "CASE state WHEN 'dead' THEN $2 ELSE since END, state = 'waiting', retry_at = NULL "
+            "WHERE seq = ANY ($1::int8[]) RETURNING 1), "
+            "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason) "
+            "SELECT $3, $4, $5, $6, $7, $8 WHERE $4::text IS NOT NULL AND EXISTS "
+            "(SELECT 1 FROM t)) SELECT count(*) FROM t",
+        [PG_OUTBOX_DROP] = "WITH t AS (DELETE FROM ~outbox_aside WHERE seq = ANY ($1::int8[]) "
+            "AND state = 'dead' AND $2::int8 IS NOT NULL RETURNING 1), "
+            "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason) "
+            "SELECT $3, $4, $5, $6, $7, $8 WHERE $4::text IS NOT NULL AND EXISTS "
+            "(SELECT 1 FROM t)) SELECT count(*) FROM t",
+        [PG_OUTBOX_CENSUS] = "SELECT " COUNT_TO("$1", "~outbox AS o ORDER BY o.seq") ", "
+            COUNT_TO("$1", "~outbox_aside AS o WHERE o.state >= 'waiting' "
+            "AND o.state <= 'waiting' ORDER BY o.state, o.seq") ", "
+            COUNT_TO("$1", "~outbox_aside AS o WHERE o.state >= 'dead' AND o.state <= 'dead' "
+            "ORDER BY o.state, o.seq") ", "
+            "(SELECT o.created_at FROM ~outbox AS o ORDER BY o.seq LIMIT 1), "
+            "(SELECT o.created_at FROM ~outbox_aside AS o WHERE o.state >= 'waiting' "
+            "AND o.state <= 'waiting' ORDER BY o.state, o.seq LIMIT 1)",
         /* Somebody else's that runs is only read. Otherwise the row is taken; if that had to wait
          * for somebody who took it meanwhile, it stays theirs, and is what comes back. */
         [PG_LEASE] = "WITH r AS MATERIALIZED (SELECT l.holder, l.epoch, l.until FROM ~lease AS l "
@@ -360,7 +442,8 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "ORDER BY t.wake_at, t.seq LIMIT 1), "
             "ARRAY(SELECT w.nth FROM unnest($4::text[]) WITH ORDINALITY AS w(agent, nth) "
             "WHERE EXISTS (SELECT 1 FROM " CLAIMABLE "w.agent)), "
-            SCHEDULERS("$2", "<>") ", " SCHEDULERS("$2", "<") " "
+            SCHEDULERS("$2", "<>") ", " SCHEDULERS("$2", "<") ", "
+            "EXISTS (SELECT 1 FROM (SELECT o.seq FROM ~outbox AS o ORDER BY o.seq LIMIT 1) AS o) "
             "FROM x ORDER BY x.name",
         [PG_BOOT] = "INSERT INTO ~node AS n (name, boot) VALUES ($1, 1) "
             "ON CONFLICT (name) DO UPDATE SET boot = n.boot + 1 RETURNING boot, " CLOCK,

@@ -50,7 +50,7 @@ static struct lease lease_read(const PGresult *r, int row, struct arena *a)
                           (uint64_t)result_number(r, row, 1),
                           result_number(r, row, 2),
                           {(uint64_t)result_number(r, row, 4), (uint64_t)result_number(r, row, 5),
-                           (uint64_t)result_number(r, row, 6)}};
+                           (uint64_t)result_number(r, row, 6), (uint64_t)result_number(r, row, 7)}};
 }
 
 enum err pg_lease(struct store *base, const struct lease_try *want, struct arena *a,
@@ -83,17 +83,18 @@ enum err pg_lease(struct store *base, const struct lease_try *want, struct arena
 static void survey_read(const PGresult *r, struct survey *v, struct arena *a)
 {
     int64_t *found = NULL;
-    size_t count = result_numbers(r, 0, 11, a, &found);
+    size_t count = result_numbers(r, 0, 12, a, &found);
 
     v->own = lease_read(r, 0, a); /* by name: "node/..." comes before "supervisor" */
     if (v->leads)
         v->lead = lease_read(r, 1, a);
-    v->requested = result_flag(r, 0, 7);
-    v->orphans = result_flag(r, 0, 8);
-    v->due_at = result_number(r, 0, 9);
-    v->wake_at = result_number(r, 0, 10);
-    v->schedulers = (uint32_t)result_number(r, 0, 12) + 1;
-    v->schedulers_before = (uint32_t)result_number(r, 0, 13);
+    v->requested = result_flag(r, 0, 8);
+    v->orphans = result_flag(r, 0, 9);
+    v->due_at = result_number(r, 0, 10);
+    v->wake_at = result_number(r, 0, 11);
+    v->schedulers = (uint32_t)result_number(r, 0, 13) + 1;
+    v->schedulers_before = (uint32_t)result_number(r, 0, 14);
+    v->messages = result_flag(r, 0, 15);
     v->waiting = arena_alloc(a, (v->agent_count + 1) * sizeof *v->waiting);
     for (size_t i = 0; i < count; i++)
         v->waiting[found[i] - 1] = true;

@@ -31,6 +31,14 @@ static bool audits_valid(const struct change *c)
     return true;
 }
 
+static bool messages_valid(const struct change *c)
+{
+    for (size_t i = 0; i < c->message_count; i++)
+        if (!c->messages[i].name.ptr || !c->messages[i].target.ptr || !c->messages[i].body.ptr)
+            return false;
+    return true;
+}
+
 static bool tags_valid(struct slice tags)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -49,7 +57,8 @@ enum err row_check(const struct change *c)
     ASSERT(c->kind == CHANGE_INSERT ? row->revision == 1 : row->revision > 1);
     if (row_size(row) > ROW_SIZE_MAX)
         return ERR_TOO_BIG;
-    if (row->id.len == 0 || row->revision > INT64_MAX || !payloads_valid(row) || !audits_valid(c))
+    if (row->id.len == 0 || row->revision > INT64_MAX || !payloads_valid(row) || !audits_valid(c)
+        || !messages_valid(c))
         return ERR_INVALID;
     if (c->kind == CHANGE_REQUEST)
         return ERR_OK;
@@ -75,6 +84,42 @@ struct task_row row_copy(struct arena *a, const struct task_row *row)
     copy.payloads = NULL;
     copy.payload_count = 0;
     return copy;
+}
+
+struct message message_copy(struct arena *a, const struct message *m)
+{
+    struct message copy = *m;
+
+    copy.task = arena_copy(a, m->task);
+    copy.name = arena_copy(a, m->name);
+    copy.target = arena_copy(a, m->target);
+    copy.body = arena_copy(a, m->body);
+    copy.story = arena_copy(a, m->story);
+    return copy;
+}
+
+void messages_merge(const struct message_page *x, const struct message_page *y, size_t limit,
+                    struct arena *a, struct message_page *ret)
+{
+    size_t i = 0;
+    size_t k = 0;
+
+    *ret = (struct message_page){.messages = arena_alloc(a, (limit + 1) * sizeof(struct message))};
+    while (ret->count < limit && (i < x->count || k < y->count)) {
+        bool first = k == y->count || (i < x->count && x->messages[i].seq < y->messages[k].seq);
+        ret->messages[ret->count++] = first ? x->messages[i++] : y->messages[k++];
+    }
+    ret->more = i < x->count || k < y->count || x->more || y->more;
+}
+
+void outbox_census_of(int64_t fresh, int64_t waiting, int64_t dead, int64_t fresh_at,
+                      int64_t waiting_at, size_t most, struct outbox_census *ret)
+{
+    *ret = (struct outbox_census){
+        .waiting = (uint64_t)min_i64(fresh + waiting, (int64_t)most),
+        .dead = (uint64_t)dead,
+        .oldest_at = fresh_at && (!waiting_at || fresh_at < waiting_at) ? fresh_at : waiting_at,
+    };
 }
 
 struct audit audit_copy(struct arena *a, const struct audit *audit)

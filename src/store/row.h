@@ -23,6 +23,13 @@ bool retire_is_past(const struct retire *r, int64_t submitted_at);
 /* "time" is no agent: takes it out of the list. */
 void census_take_sleeping(struct census *c);
 struct audit audit_copy(struct arena *a, const struct audit *audit);
+struct message message_copy(struct arena *a, const struct message *m);
+/* One page of two, each the oldest first: in `a`, with texts of theirs. */
+void messages_merge(const struct message_page *x, const struct message_page *y, size_t limit,
+                    struct arena *a, struct message_page *ret);
+/* Of counts and oldest times (0: none) of those set aside and of the others. */
+void outbox_census_of(int64_t fresh, int64_t waiting, int64_t dead, int64_t fresh_at,
+                      int64_t waiting_at, size_t most, struct outbox_census *ret);
 /* The reason of a definition that was stored: "order, version 3". */
 struct slice audit_workflow_reason(struct arena *a, struct slice name, int64_t version);
 

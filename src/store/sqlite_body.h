@@ -20,6 +20,7 @@
  *   sqlite_workflow.c definitions
  *   sqlite_access.c   tokens, and the audit
  *   sqlite_agent.c    what is said of agents
+ *   sqlite_outbox.c   messages
  *   sqlite_backup.c   a copy of the whole, while it is in use
  *   sqlite_offline.c  checks and copies of a store that nobody uses
  *   sqlite_restore.c  a folder made from a backup
@@ -122,6 +123,23 @@ enum sql {
     SQL_AUDIT_TASK,
     SQL_AGENT_PUT,
     SQL_AGENT_LIST,
+    SQL_OUTBOX_INSERT, /* messages; those set aside are in a table of their own */
+    SQL_OUTBOX_LAST,
+    SQL_OUTBOX_READ,
+    SQL_OUTBOX_READ_TARGET,
+    SQL_OUTBOX_DELETE,
+    SQL_OUTBOX_DELETE_ASIDE,
+    SQL_OUTBOX_SET_ASIDE,
+    SQL_OUTBOX_UPDATE,
+    SQL_OUTBOX_UPDATE_SAME, /* which leaves the index of states alone */
+    SQL_OUTBOX_TARGET,
+    SQL_OUTBOX_TARGET_COUNT,
+    SQL_OUTBOX_LIST_FRESH,
+    SQL_OUTBOX_LIST,
+    SQL_OUTBOX_LIST_TARGET,
+    SQL_OUTBOX_LIST_TASK,
+    SQL_OUTBOX_REVIVE,
+    SQL_OUTBOX_CENSUS,
     SQL_COUNT,
 };
 
@@ -167,7 +185,8 @@ struct sqlite_store {
     int64_t used_until;
     uint64_t boot;
     unsigned char secret[SECRET_SIZE];
-    struct copy copy; /* the backup that is being made */
+    struct copy copy;    /* the backup that is being made */
+    int64_t message_seq; /* of the last message; 0: not known yet */
 };
 
 static inline struct sqlite_store *sqlite_store_of(struct store *s)
@@ -314,6 +333,21 @@ enum err sqlite_agent_put(struct store *s, const struct agent_change *c, const s
 enum err sqlite_agent_since(struct store *s, uint64_t after, struct arena *a,
                             struct agent_row **ret, size_t *ret_count, uint64_t *ret_generation,
                             struct error *e);
+
+/* sqlite_outbox.c */
+int messages_insert(struct sqlite_store *s, const struct change *c) MUST_USE;
+enum err sqlite_outbox_read(struct store *s, struct outbox_read *r, struct arena *a,
+                            struct error *e);
+enum err sqlite_outbox_settle(struct store *s, const struct settlement *list, size_t count,
+                              const struct fence *fence, struct error *e);
+enum err sqlite_outbox_targets(struct store *s, bool dead, struct slice after, size_t limit,
+                               size_t most, struct arena *a, struct outbox_target **ret,
+                               size_t *ret_count, struct error *e);
+enum err sqlite_outbox_list(struct store *s, const struct outbox_query *q, struct arena *a,
+                            struct message_page *ret, struct error *e);
+enum err sqlite_outbox_do(struct store *s, struct outbox_verb *v, struct error *e);
+enum err sqlite_outbox_census(struct store *s, size_t most, struct outbox_census *ret,
+                              struct error *e);
 
 /* sqlite.c */
 struct sqlite_store *sqlite_store_new(const char *dir); /* nothing is opened; close frees it */

@@ -116,8 +116,9 @@ static int task_request(struct db *d, const struct change *c, bool *ret_done)
     return run_fenced(d, q, ret_done);
 }
 
-static int change_run(struct db *d, struct change *c, bool *ret_done)
+static int change_run(struct sqlite_store *s, struct change *c, bool *ret_done)
 {
+    struct db *d = &s->writer;
     int rc = SQLITE_OK;
 
     *ret_done = false;
@@ -136,19 +137,22 @@ static int change_run(struct db *d, struct change *c, bool *ret_done)
         rc = payloads_insert(d, &c->row);
     if (rc == SQLITE_OK && *ret_done)
         rc = audits_insert(d, c);
+    if (rc == SQLITE_OK && *ret_done && c->message_count > 0)
+        rc = messages_insert(s, c);
     return rc;
 }
 
 /* A change of more than one statement needs a mark to go back to. */
 static bool has_parts(const struct change *c)
 {
-    return c->row.payload_count > 0 || c->audit_count > 0
+    return c->row.payload_count > 0 || c->audit_count > 0 || c->message_count > 0
            || (c->kind == CHANGE_INSERT && c->row.tags.ptr);
 }
 
 /* Fails only if the whole batch does; otherwise the outcome is set. */
-static int change_apply(struct db *d, struct change *c)
+static int change_apply(struct sqlite_store *s, struct change *c)
 {
+    struct db *d = &s->writer;
     bool done = false;
 
     c->outcome = row_check(c);
@@ -157,7 +161,7 @@ static int change_apply(struct db *d, struct change *c)
     int rc = has_parts(c) ? db_exec(d, "SAVEPOINT change") : SQLITE_OK;
     if (rc != SQLITE_OK)
         return rc;
-    rc = change_run(d, c, &done);
+    rc = change_run(s, c, &done);
     if (rc == SQLITE_OK)
         c->outcome = done ? ERR_OK : ERR_CONFLICT;
     else if (concerns_change_only(rc))
@@ -175,7 +179,7 @@ static int batch_run(struct sqlite_store *s, struct batch *b, struct arena *a)
     int rc = SQLITE_OK;
 
     for (size_t i = 0; rc == SQLITE_OK && i < b->change_count; i++)
-        rc = change_apply(&s->writer, &b->changes[i]);
+        rc = change_apply(s, &b->changes[i]);
     for (size_t i = 0; rc == SQLITE_OK && i < b->claim_count; i++)
         rc = sqlite_claim(s, &b->claims[i], a);
     return rc;

@@ -66,6 +66,24 @@ struct audit {
     struct slice task, step, reason; /* NONE: does not apply, or was not said */
 };
 
+/* What somebody is to be told of a task: a row of the outbox. It is written in the same transaction
+ * as the change that it tells of, or not at all, and is there until it was delivered. Most go at
+ * once. What cannot is set aside, into a table of its own, where it is found by its target. */
+struct message {
+    int64_t seq;       /* rises, for each task in the order of what happened; given by the store */
+    struct slice task; /* its id */
+    struct slice name; /* which one of the task's: "12/processed" */
+    struct slice target; /* as in reply_to */
+    struct slice body;   /* the CloudEvent, JSON */
+    int64_t created_at;
+    /* Of one set aside: */
+    bool aside, dead;   /* dead: nobody tries any more, until somebody says so */
+    uint32_t tries;     /* that failed */
+    int64_t retry_at;   /* 0: at once */
+    int64_t since;      /* from when on it counts how long it is tried: created_at, or revived */
+    struct slice story; /* of the last try; NONE: there was none */
+};
+
 enum change_kind {
     CHANGE_INSERT,  /* a new task: row.revision is 1. Conflict if the id exists (or is reserved) */
     CHANGE_UPDATE,  /* every mutable column of `row`; expected revision is row.revision - 1 */
@@ -82,6 +100,8 @@ struct change {
     struct task_row row;
     const struct audit *audits; /* of what people did to it in this change, in that order */
     size_t audit_count;
+    const struct message *messages; /* that tell of it, in their order; their `task` is the row's */
+    size_t message_count;
     enum err outcome; /* set by commit */
 };
 
@@ -220,6 +240,7 @@ struct lease_try {
  * up to a number, and reads no higher one, knows all. All 0 where the store is not shared. */
 struct generations {
     uint64_t workflows, tokens, agents;
+    uint64_t outbox; /* what people did to messages */
 };
 
 struct lease {
@@ -243,6 +264,7 @@ struct survey {
     bool *waiting;          /* out: ... of each: are there tasks to be claimed? */
     bool requested;         /* out: some task of ours has a request */
     bool orphans;           /* out: there are tasks for CLAIM_NODE */
+    bool messages;          /* out: there are some in the outbox that were not set aside */
     int64_t due_at;         /* out: when the first task that sleeps is due; 0: none does */
     int64_t wake_at;        /* out: the least of all tasks; 0: there is none */
     /* out: nodes with the role NODE_SCHEDULER whose leases run, with this one; and how many of
@@ -328,6 +350,75 @@ struct backup_step {
     int64_t copied;      /* out: bytes that this step copied; what is written meanwhile adds to
                             `left`, and an undone transaction may even have it begin anew */
     int fd;              /* out: -1: call again. Otherwise it is whole */
+};
+
+/* A page of messages that wait, the oldest first. */
+struct outbox_read {
+    struct slice
+        target;        /* NONE: those that were not set aside; otherwise those that were, for it */
+    int64_t after_seq; /* the highest that was read. Older ones that are not set aside are looked
+                          for as well, where rows do not become visible in their order ... */
+    const int64_t *known; /* ... but for these, which the caller has already; rising */
+    size_t known_count;
+    size_t limit, bytes_max;  /* a page ends behind the message with which it becomes as large */
+    struct message *messages; /* out */
+    size_t count;
+    bool more;
+};
+
+enum settle_kind {
+    SETTLE_DELETE, /* it was delivered */
+    SETTLE_ASIDE,  /* not now */
+    SETTLE_DEAD,   /* never */
+};
+
+/* What became of a message. Of one that is not there (any more) nothing is written. */
+struct settlement {
+    int64_t seq;
+    bool aside; /* where it is */
+    enum settle_kind kind;
+    uint32_t tries;
+    int64_t retry_at;
+    struct slice story; /* NONE: what is there stays */
+};
+
+/* Messages that are set aside for one target. */
+struct outbox_target {
+    struct slice target;
+    uint64_t count;     /* at most `most` */
+    int64_t oldest_at;  /* when the first of them came to be */
+    struct slice story; /* of its last try, or NONE */
+};
+
+/* A listing, the oldest first. */
+struct outbox_query {
+    bool waiting, dead;        /* which of them; not both */
+    struct slice target, task; /* NONE: any; not both */
+    int64_t after_seq;
+    size_t limit;
+};
+
+struct message_page {
+    struct message *messages;
+    size_t count;
+    bool more;
+};
+
+/* What a person does to messages that are set aside: those of a target, of a task, one, or all. */
+struct outbox_verb {
+    bool drop; /* deletes those that are dead; otherwise all of them are tried, at once */
+    struct slice target, task, name; /* NONE: any; name: of the task's */
+    int64_t now;
+    size_t limit;              /* of one call */
+    int64_t after_seq;         /* in: 0 at first; out: where the next part goes on */
+    const struct audit *audit; /* written if anything was done; may be NULL */
+    uint64_t count;            /* out */
+    bool more;                 /* out */
+};
+
+struct outbox_census {
+    uint64_t waiting, dead; /* at most `most` each; waiting: set aside or not */
+    int64_t oldest_at;      /* of those that wait; 0: none does */
 };
 
 /* Of one task, as by `get`. */
@@ -419,6 +510,23 @@ struct store_ops {
     enum err (*agent_since)(struct store *s, uint64_t after, struct arena *a,
                             struct agent_row **ret, size_t *ret_count, uint64_t *ret_generation,
                             struct error *e);
+
+    /* Messages. Reading is by the number of what is asked for, however much is stored. */
+    enum err (*outbox_read)(struct store *s, struct outbox_read *r, struct arena *a,
+                            struct error *e);
+    /* All of it in one transaction, which ends ERR_CONFLICT if the fence (may be NULL) says so.
+     * What was done before is done again without harm. The list is in the order of seq. */
+    enum err (*outbox_settle)(struct store *s, const struct settlement *list, size_t count,
+                              const struct fence *fence, struct error *e);
+    /* Of whom there are some set aside that wait, or that are dead: by name, after that one. */
+    enum err (*outbox_targets)(struct store *s, bool dead, struct slice after, size_t limit,
+                               size_t most, struct arena *a, struct outbox_target **ret,
+                               size_t *ret_count, struct error *e);
+    enum err (*outbox_list)(struct store *s, const struct outbox_query *q, struct arena *a,
+                            struct message_page *ret, struct error *e);
+    enum err (*outbox_do)(struct store *s, struct outbox_verb *v, struct error *e);
+    enum err (*outbox_census)(struct store *s, size_t most, struct outbox_census *ret,
+                              struct error *e);
 
     /* Rows of that owner with a request, oldest task first, from after_seq on, exclusive. Asked by
      * nodes that share a store: somebody else's supervisor may have written it. Where it is not

@@ -5,7 +5,48 @@
 
 -- Submissions: what applications put in here becomes tasks.
 
--- Outbox: what is to be told of tasks.
+-- Outbox: what is to be told of tasks. A message is inserted with the change that it tells of, and
+-- deleted when it was delivered: most are gone a moment later, so this table has no index. Numbers
+-- are given by the server, and rise.
+CREATE TABLE outbox (
+    seq        INTEGER PRIMARY KEY,
+    task       TEXT    NOT NULL,
+    name       TEXT    NOT NULL,
+    target     TEXT    NOT NULL,
+    body       TEXT    NOT NULL,
+    created_at INTEGER NOT NULL
+) STRICT;
+
+-- Messages that could not be delivered at once, under the same numbers.
+CREATE TABLE outbox_aside (
+    seq        INTEGER PRIMARY KEY,
+    task       TEXT    NOT NULL,
+    name       TEXT    NOT NULL,
+    target     TEXT    NOT NULL,
+    body       TEXT    NOT NULL,
+    created_at INTEGER NOT NULL,
+    state      TEXT    NOT NULL CHECK (state IN ('waiting', 'dead')),
+    tries      INTEGER NOT NULL,
+    retry_at   INTEGER,
+    since      INTEGER NOT NULL,
+    story      TEXT
+) STRICT;
+
+CREATE INDEX outbox_state ON outbox_aside (state, seq);
+CREATE INDEX outbox_target ON outbox_aside (state, target, seq);
+CREATE INDEX outbox_task ON outbox_aside (task, seq);
+
+-- For people: all messages that were not delivered.
+CREATE VIEW message AS
+SELECT seq, task || '/' || name AS id, task, target, 'waiting' AS state, 0 AS tries,
+    strftime('%Y-%m-%dT%H:%M:%fZ', created_at / 1000.0, 'unixepoch') AS created_at,
+    NULL AS retry_at, NULL AS story, body
+FROM outbox
+UNION ALL
+SELECT seq, task || '/' || name, task, target, state, tries,
+    strftime('%Y-%m-%dT%H:%M:%fZ', created_at / 1000.0, 'unixepoch'),
+    strftime('%Y-%m-%dT%H:%M:%fZ', retry_at / 1000.0, 'unixepoch'), story, body
+FROM outbox_aside;
 
 -- Operations: what is done to many tasks at once.
 

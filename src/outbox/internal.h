@@ -1,0 +1,137 @@
+#ifndef OUTBOX_INTERNAL_H
+#define OUTBOX_INTERNAL_H
+
+/* What the files of the delivery share: outbox.c has jobs and turns, target.c one target. */
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/heap.h"
+#include "base/map.h"
+#include "outbox/outbox.h"
+
+enum {
+    GIVE_UP_MS = 3 * 86400000,
+    BACKOFF_MS = 1000,
+    BACKOFF_MAX_MS = 300000,
+    RETRY_AFTER_MAX_MS = 3600000,
+    ITEMS_MAX = 8192,
+    BYTES_MAX = 32 << 20, /* of messages in memory, about */
+    PAGE_MAX = 512,       /* messages of one reading */
+    PAGE_BYTES = 1 << 20,
+    TARGET_PAGE = 128,
+    QUEUED_MAX = 1024, /* of one target in memory, however much room there is */
+    BATCHES_MAX = 4,   /* of one target under way */
+    BLOCKED_MAX = 64,  /* chains of one target; with more of them it is the target that fails */
+    SETTLE_MAX = 1024, /* in one transaction */
+    SETTLE_AT = 256,   /* so many do not wait for more ... */
+    SETTLE_MS = 100,   /* ... others do, for so long */
+    READ_GAP_MS = 10,  /* between two readings of what is new */
+    TROUBLE_MS = 250,  /* after the store failed */
+    TARGETS_PAGE = 256,
+};
+
+struct target;
+
+/* The messages of one task for one target, in order. */
+struct chain {
+    struct slice task; /* lies behind it */
+    struct target *target;
+    struct link ready; /* in the target's list: the first of its items may go */
+    struct link items;
+    size_t under_way; /* of its items, in one batch */
+    int64_t due_at;   /* blocked until then: all of it is set aside; 0: it is not */
+    int64_t head_seq; /* of a blocked one: its first, in the store */
+};
+
+struct item {
+    struct delivery d; /* first */
+    struct outbox *outbox;
+    struct chain *chain; /* NULL: it waits to be settled */
+    struct link link;    /* in its chain, or in `settling` */
+    int64_t seq, since;
+    struct slice key; /* of by_seq: the bytes of `seq` */
+    bool aside;       /* where the store has it */
+    bool forgotten;   /* it is under way, and this node does not lead any more */
+    struct settlement end;
+    struct arena arena; /* of all of it */
+};
+
+struct target {
+    struct slice name; /* lies behind it */
+    struct outbox *outbox;
+    struct map chains;
+    struct link ready; /* of struct chain */
+    size_t queued;     /* items that are neither under way nor settled */
+    size_t batches;    /* under way */
+    bool paused, probing;
+    unsigned failures; /* one after the other */
+    int64_t failing_since;
+    bool behind;        /* some may be set aside that do not wait for a moment: new ones follow */
+    int64_t cursor;     /* in the store it is read from there on */
+    size_t asides;      /* of its items that are being set aside */
+    size_t blocked;     /* chains */
+    struct link hungry; /* in the outbox's list: it is to be read */
+    struct heap_node timer; /* when it is looked at: the pause is over, or a chain is due */
+    char story[200];        /* of its last failure */
+};
+
+struct settle_job;
+struct read_job;
+
+struct outbox {
+    struct outbox_config config;
+    struct store_queue *store;
+    struct outbox_outside outside;
+    struct prng random;
+    struct outbox_stats stats;
+    struct map targets, by_seq;
+    size_t bytes;
+    struct link hungry;   /* of struct target */
+    struct heap timers;   /* of struct target */
+    struct link settling; /* of struct item */
+    size_t settling_count;
+    int64_t settle_at; /* 0: there is nothing to be settled */
+    bool leading, stopped;
+    struct fence fence; /* while it leads */
+    char lease[64];
+    bool loading;        /* targets are being read: nothing else is before all are known */
+    struct slice loaded; /* the last of them; in `load_arena` */
+    struct arena load_arena;
+    bool news;                     /* there may be new messages */
+    int64_t news_at;               /* they are not read before */
+    int64_t seen_seq;              /* the newest that was read */
+    int64_t retry_at;              /* after trouble the store is asked nothing before */
+    struct settle_job *settle_job; /* with the store; NULL: none is */
+    struct read_job *read_job;
+    struct link batches; /* under way */
+    size_t under_way;
+    bool fresh_was_last; /* of readings: then it is the turn of a target */
+};
+
+int64_t outbox_now(const struct outbox *o);
+
+/* outbox.c */
+struct item *item_new(struct outbox *o, const struct message *m);
+struct item *item_of(const struct outbox *o, int64_t seq); /* in memory; NULL: it is not */
+/* What became of it is to be written; it is in no chain any more. `story` may be NULL. */
+void item_settle(struct item *it, enum settle_kind kind, int64_t retry_at, const char *story);
+void item_forget(struct item *it); /* somebody else may have it by now */
+void item_free(struct item *it);
+
+/* target.c */
+struct target *target_get(struct outbox *o, struct slice name); /* made if there is none */
+void target_free(struct target *t);
+void target_forget_if_idle(struct target *t);                 /* *t may be gone */
+void target_fresh(struct target *t, const struct message *m); /* read just now */
+void target_page(struct target *t, int64_t from, const struct message *list, size_t count,
+                 bool more);                                  /* what was set aside for it */
+void target_settled(struct target *t, const struct item *it); /* as it->end says */
+void target_send(struct target *t);
+void target_due(struct target *t);        /* its timer is over */
+void target_look_again(struct target *t); /* by hand */
+void target_hunger(struct target *t);
+void target_orphan_all(struct outbox *o);   /* what is under way is nobody's */
+void target_drop_batches(struct outbox *o); /* the channels are closed */
+size_t target_room(const struct target *t); /* for so many of its messages in memory */
+
+#endif

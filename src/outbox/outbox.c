@@ -1,0 +1,536 @@
+#include "outbox/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct settle_job {
+    struct store_job job;
+    struct outbox *outbox;
+    struct settlement *list;
+    struct item **items;
+    size_t count;
+    struct fence fence;
+    struct arena arena;
+    enum err err;
+    struct error error;
+};
+
+enum read_kind { READ_FRESH, READ_TARGET, READ_TARGETS };
+
+struct read_job {
+    struct store_job job;
+    struct outbox *outbox;
+    enum read_kind kind;
+    uint64_t epoch; /* of the lease, when it was asked for */
+    struct outbox_read read;
+    struct slice after;
+    struct outbox_target *targets;
+    size_t target_count;
+    struct arena arena;
+    enum err err;
+    struct error error;
+};
+
+int64_t outbox_now(const struct outbox *o)
+{
+    return o->outside.now(o->outside.arg);
+}
+
+struct outbox *outbox_new(const struct outbox_config *c, struct store_queue *store,
+                          const struct outbox_outside *outside)
+{
+    struct outbox *o = calloc(1, sizeof *o);
+
+    ASSERT(o);
+    o->config = *c;
+    o->config.give_up_ms = c->give_up_ms ? c->give_up_ms : GIVE_UP_MS;
+    o->config.backoff_ms = c->backoff_ms ? c->backoff_ms : BACKOFF_MS;
+    o->config.backoff_max_ms = c->backoff_max_ms ? c->backoff_max_ms : BACKOFF_MAX_MS;
+    o->config.items_max = c->items_max ? c->items_max : ITEMS_MAX;
+    o->store = store;
+    o->outside = *outside;
+    o->random.state = c->seed;
+    list_init(&o->hungry);
+    list_init(&o->settling);
+    list_init(&o->batches);
+    return o;
+}
+
+/* ---- messages in memory ---- */
+
+struct item *item_new(struct outbox *o, const struct message *m)
+{
+    CLEANUP(buf_fini) struct buf id = {0};
+    struct arena a = {0};
+    struct item *it = arena_alloc(&a, sizeof *it);
+
+    it->outbox = o;
+    it->seq = m->seq;
+    it->since = m->since;
+    it->aside = m->aside;
+    it->key = (struct slice){(const char *)&it->seq, sizeof it->seq};
+    buf_fmt(&id, "%.*s/%.*s", SLICE_ARG(m->task), SLICE_ARG(m->name));
+    it->d.id = arena_copy(&a, buf_view(&id));
+    struct slice event = {it->d.id.ptr + m->task.len + 1, m->name.len};
+    const char *slash = memchr(event.ptr, '/', event.len);
+    buf_clear(&id);
+    if (slash) /* of "12/progress/charge": what is between */
+        event = (struct slice){slash + 1, event.len - (size_t)(slash + 1 - event.ptr)};
+    slash = memchr(event.ptr, '/', event.len);
+    event.len = slash ? (size_t)(slash - event.ptr) : event.len;
+    buf_fmt(&id, "intact.task.%.*s", SLICE_ARG(event));
+    it->d.type = arena_copy(&a, buf_view(&id));
+    it->d.subject = (struct slice){it->d.id.ptr, m->task.len};
+    it->d.target = arena_copy(&a, m->target);
+    it->d.body = arena_copy(&a, m->body);
+    it->d.created_at = m->created_at;
+    it->d.tries = m->tries;
+    it->arena = a;
+    o->bytes += it->arena.total;
+    map_put(&o->by_seq, it->key, it);
+    return it;
+}
+
+struct item *item_of(const struct outbox *o, int64_t seq)
+{
+    return map_get(&o->by_seq, (struct slice){(const char *)&seq, sizeof seq});
+}
+
+void item_forget(struct item *it)
+{
+    if (!it->forgotten)
+        (void)map_remove(&it->outbox->by_seq, it->key);
+    it->forgotten = true;
+}
+
+void item_free(struct item *it)
+{
+    struct arena a = it->arena; /* it lies in it */
+
+    item_forget(it);
+    it->outbox->bytes -= a.total;
+    arena_fini(&a);
+}
+
+void item_settle(struct item *it, enum settle_kind kind, int64_t retry_at, const char *story)
+{
+    struct outbox *o = it->outbox;
+
+    ASSERT(!it->chain);
+    if (story && story != it->d.story)
+        (void)snprintf(it->d.story, sizeof it->d.story, "%s", story);
+    it->end = (struct settlement){.seq = it->seq,
+                                  .aside = it->aside,
+                                  .kind = kind,
+                                  .tries = it->d.tries,
+                                  .retry_at = retry_at,
+                                  .story = story ? slice_of(it->d.story) : SLICE_NONE};
+    o->stats.dead += kind == SETTLE_DEAD;
+    o->stats.set_aside += kind == SETTLE_ASIDE && !it->aside;
+    if (kind == SETTLE_DEAD && o->outside.dead)
+        o->outside.dead(o->outside.arg, &it->d);
+    list_push(&o->settling, &it->link);
+    o->settling_count++;
+    if (o->settle_at == 0)
+        o->settle_at = outbox_now(o) + SETTLE_MS;
+}
+
+/* ---- leading ---- */
+
+/* Whoever leads now begins with what the store says. */
+static void forget_all(struct outbox *o)
+{
+    target_orphan_all(o);
+    for (struct link *first = NULL; (first = list_first(&o->settling));) {
+        link_remove(first);
+        item_free(CONTAINER_OF(first, struct item, link));
+    }
+    o->settling_count = 0;
+    o->settle_at = 0;
+    void **all = map_sorted(&o->targets);
+    for (size_t i = 0; all[i]; i++)
+        target_free(all[i]);
+    free(all);
+    arena_fini(&o->load_arena);
+    o->loaded = SLICE_NONE;
+    o->loading = o->news = false;
+    o->seen_seq = 0;
+}
+
+static void load(struct outbox *o)
+{
+    arena_fini(&o->load_arena);
+    o->loaded = SLICE_NONE;
+    o->loading = true;
+}
+
+static void look_who_leads(struct outbox *o)
+{
+    struct fence fence = {0};
+    bool leads = !o->stopped && o->outside.leads(o->outside.arg, &fence);
+
+    if (o->leading && (!leads || fence.epoch != o->fence.epoch)) {
+        if (o->settle_job || o->read_job)
+            return; /* what they have is ours until they land */
+        forget_all(o);
+        o->leading = false;
+    }
+    if (o->leading || !leads || o->read_job || o->settle_job)
+        return;
+    o->leading = true;
+    (void)snprintf(o->lease, sizeof o->lease, "%.*s", SLICE_ARG(fence.lease));
+    o->fence = (struct fence){slice_of(o->lease), fence.epoch};
+    o->news = true;
+    o->news_at = 0;
+    load(o);
+}
+
+/* It was said by the store, or is known to us, that another one leads. */
+static bool leads_still(const struct outbox *o)
+{
+    struct fence fence = {0};
+
+    return o->leading && o->outside.leads(o->outside.arg, &fence) && fence.epoch == o->fence.epoch;
+}
+
+/* ---- settling ---- */
+
+static int seq_order(const void *a, const void *b)
+{
+    const struct settlement *x = a;
+    const struct settlement *y = b;
+
+    return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+static void settle_run(struct store_job *sj, struct store *store)
+{
+    struct settle_job *j = CONTAINER_OF(sj, struct settle_job, job);
+
+    j->err = store->ops->outbox_settle(store, j->list, j->count, &j->fence, &j->error);
+}
+
+/* After a failure they are settled again: the first ones first, as they were. */
+static void settle_again(struct settle_job *j)
+{
+    struct outbox *o = j->outbox;
+
+    for (size_t i = j->count; i-- > 0;)
+        list_push_front(&o->settling, &j->items[i]->link);
+    o->settling_count += j->count;
+    o->retry_at = o->settle_at = outbox_now(o) + TROUBLE_MS;
+}
+
+static void settle_done(struct store_job *sj)
+{
+    struct settle_job *j = CONTAINER_OF(sj, struct settle_job, job);
+    struct outbox *o = j->outbox;
+    struct arena a = j->arena; /* it lies in it */
+
+    o->settle_job = NULL;
+    if (j->err != ERR_OK) {
+        settle_again(j);
+    } else {
+        for (size_t i = 0; i < j->count; i++) {
+            struct item *it = j->items[i];
+            struct target *t = map_get(&o->targets, it->d.target);
+            if (t)
+                target_settled(t, it);
+            item_free(it);
+        }
+    }
+    arena_fini(&a);
+}
+
+static void settle(struct outbox *o, int64_t now)
+{
+    struct arena a = {0};
+
+    if (o->settle_job || o->settling_count == 0 || now < o->retry_at
+        || (o->settling_count < SETTLE_AT && now < o->settle_at))
+        return;
+    struct settle_job *j = arena_alloc(&a, sizeof *j);
+    j->list = arena_alloc(&a, SETTLE_MAX * sizeof *j->list);
+    j->items = arena_alloc(&a, SETTLE_MAX * sizeof(struct item *));
+    while (j->count < SETTLE_MAX && !list_empty(&o->settling)) {
+        struct item *it = CONTAINER_OF(list_first(&o->settling), struct item, link);
+        link_remove(&it->link);
+        j->items[j->count] = it;
+        j->list[j->count++] = it->end;
+    }
+    o->settling_count -= j->count;
+    o->settle_at = o->settling_count ? now : 0;
+    qsort(j->list, j->count, sizeof *j->list, seq_order);
+    j->outbox = o;
+    j->fence = o->fence;
+    j->arena = a;
+    j->job = (struct store_job){.run = settle_run, .done = settle_done};
+    o->settle_job = j;
+    o->store->submit(o->store, &j->job);
+}
+
+/* ---- reading ---- */
+
+static void read_run(struct store_job *sj, struct store *store)
+{
+    struct read_job *j = CONTAINER_OF(sj, struct read_job, job);
+
+    if (j->kind == READ_TARGETS)
+        j->err = store->ops->outbox_targets(store, false, j->after, TARGETS_PAGE, 1, &j->arena,
+                                            &j->targets, &j->target_count, &j->error);
+    else
+        j->err = store->ops->outbox_read(store, &j->read, &j->arena, &j->error);
+}
+
+static void land_targets(struct outbox *o, const struct read_job *j)
+{
+    for (size_t i = 0; i < j->target_count; i++) {
+        struct target *t = target_get(o, j->targets[i].target);
+        t->behind = true;
+        t->cursor = 0;
+        target_hunger(t);
+    }
+    o->loading = j->target_count == TARGETS_PAGE;
+    arena_fini(&o->load_arena);
+    o->loaded = o->loading ? arena_copy(&o->load_arena, j->targets[j->target_count - 1].target)
+                           : SLICE_NONE;
+}
+
+static void land_fresh(struct outbox *o, const struct read_job *j)
+{
+    o->news |= j->read.more;
+    for (size_t i = 0; i < j->read.count; i++) {
+        const struct message *m = &j->read.messages[i];
+        o->seen_seq = max_i64(o->seen_seq, m->seq);
+        if (item_of(o, m->seq))
+            continue;
+        struct target *t = target_get(o, m->target);
+        target_fresh(t, m);
+        target_send(t);
+    }
+}
+
+static void land(struct outbox *o, const struct read_job *j)
+{
+    if (j->kind == READ_TARGETS) {
+        land_targets(o, j);
+    } else if (j->kind == READ_FRESH) {
+        land_fresh(o, j);
+    } else {
+        struct target *t = map_get(&o->targets, j->read.target);
+        if (t)
+            target_page(t, j->read.after_seq, j->read.messages, j->read.count, j->read.more);
+    }
+}
+
+static void read_failed(struct outbox *o, const struct read_job *j)
+{
+    struct target *t = j->kind == READ_TARGET ? map_get(&o->targets, j->read.target) : NULL;
+
+    o->retry_at = outbox_now(o) + TROUBLE_MS;
+    o->news |= j->kind == READ_FRESH;
+    if (t)
+        target_hunger(t);
+}
+
+static void read_done(struct store_job *sj)
+{
+    struct read_job *j = CONTAINER_OF(sj, struct read_job, job);
+    struct outbox *o = j->outbox;
+    struct arena a = j->arena; /* it lies in it */
+
+    o->read_job = NULL;
+    if (j->err != ERR_OK)
+        read_failed(o, j);
+    else if (leads_still(o) && j->epoch == o->fence.epoch)
+        land(o, j);
+    arena_fini(&a);
+}
+
+static int number_order(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a;
+    int64_t y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* What is in memory need not be read again. Where nobody else writes nothing older comes. */
+static void fill_known(const struct outbox *o, struct read_job *j)
+{
+    const struct item *it = NULL;
+
+    j->read.after_seq = o->seen_seq;
+    if (!o->config.shared)
+        return;
+    int64_t *known = arena_alloc(&j->arena, (o->by_seq.len + 1) * sizeof *known);
+    for (size_t i = 0; (it = map_next(&o->by_seq, &i));)
+        if (!it->aside)
+            known[j->read.known_count++] = it->seq;
+    qsort(known, j->read.known_count, sizeof *known, number_order);
+    j->read.known = known;
+}
+
+static bool has_room(const struct outbox *o)
+{
+    return o->by_seq.len < o->config.items_max * 2 && o->bytes < BYTES_MAX * 2;
+}
+
+static bool fill_reading(struct outbox *o, struct read_job *j, int64_t now)
+{
+    if (o->loading) {
+        j->kind = READ_TARGETS;
+        j->after = o->loaded.ptr ? arena_copy(&j->arena, o->loaded) : SLICE_NONE;
+        return true;
+    }
+    struct link *first = list_first(&o->hungry);
+    bool turn = o->fresh_was_last || !o->news || now < o->news_at; /* one after the other */
+    j->read.bytes_max = PAGE_BYTES;
+    if (first && (turn || !has_room(o))) {
+        const struct target *t = CONTAINER_OF(first, struct target, hungry);
+        link_remove(first);
+        j->kind = READ_TARGET;
+        j->read.target = arena_copy(&j->arena, t->name);
+        j->read.after_seq = t->cursor;
+        j->read.limit = TARGET_PAGE;
+        o->fresh_was_last = false;
+        return true;
+    }
+    if (!o->news || now < o->news_at || !has_room(o))
+        return false;
+    j->kind = READ_FRESH;
+    j->read.limit = PAGE_MAX;
+    fill_known(o, j);
+    o->news = false;
+    o->news_at = now + READ_GAP_MS;
+    o->fresh_was_last = true;
+    return true;
+}
+
+static void read(struct outbox *o, int64_t now)
+{
+    struct arena a = {0};
+
+    if (o->read_job || now < o->retry_at || (!o->loading && !o->news && list_empty(&o->hungry)))
+        return;
+    struct read_job *j = arena_alloc(&a, sizeof *j);
+    j->arena = a;
+    j->outbox = o;
+    j->epoch = o->fence.epoch;
+    if (!fill_reading(o, j, now)) {
+        a = j->arena;
+        arena_fini(&a);
+        return;
+    }
+    j->job = (struct store_job){.run = read_run, .done = read_done};
+    o->read_job = j;
+    o->store->submit(o->store, &j->job);
+}
+
+/* ---- turns ---- */
+
+static void look_at_timers(struct outbox *o, int64_t now)
+{
+    struct heap_node *first = NULL;
+
+    while ((first = heap_min(&o->timers)) && first->key <= now) {
+        heap_remove(&o->timers, first);
+        target_due(CONTAINER_OF(first, struct target, timer));
+    }
+}
+
+static int64_t earlier(int64_t at, int64_t other)
+{
+    return at == 0 || (other != 0 && other < at) ? other : at;
+}
+
+static int64_t next_at(const struct outbox *o)
+{
+    const struct heap_node *first = heap_min(&o->timers);
+    int64_t at = first ? first->key : 0;
+    bool reads = !o->read_job && (o->loading || !list_empty(&o->hungry));
+
+    if (!o->settle_job && o->settling_count > 0)
+        at = earlier(at, max_i64(o->settle_at, o->retry_at));
+    if (!o->read_job && o->news && has_room(o))
+        at = earlier(at, max_i64(o->news_at, o->retry_at));
+    if (reads)
+        at = earlier(at, o->retry_at);
+    return at;
+}
+
+int64_t outbox_turn(struct outbox *o)
+{
+    int64_t now = outbox_now(o);
+
+    look_who_leads(o);
+    if (!leads_still(o))
+        return 0; /* whoever takes a turn for other reasons sees when that changes */
+    look_at_timers(o, now);
+    settle(o, now);
+    read(o, now);
+    return next_at(o);
+}
+
+void outbox_told(struct outbox *o)
+{
+    o->news |= o->leading;
+}
+
+void outbox_by_hand(struct outbox *o)
+{
+    if (!leads_still(o))
+        return;
+    void **all = map_sorted(&o->targets);
+    for (size_t i = 0; all[i]; i++)
+        target_look_again(all[i]);
+    free(all);
+    load(o);
+}
+
+void outbox_stop(struct outbox *o)
+{
+    o->stopped = true;
+}
+
+bool outbox_is_busy(const struct outbox *o)
+{
+    return o->settle_job || o->read_job;
+}
+
+void outbox_stats(const struct outbox *o, struct outbox_stats *ret)
+{
+    const struct target *t = NULL;
+
+    *ret = o->stats;
+    ret->items = o->by_seq.len;
+    ret->targets = o->targets.len;
+    for (size_t i = 0; (t = map_next(&o->targets, &i));) {
+        ret->paused += t->paused;
+        ret->blocked += t->blocked;
+    }
+}
+
+int64_t outbox_paused_until(const struct outbox *o, struct slice target, char *story)
+{
+    const struct target *t = map_get(&o->targets, target);
+
+    if (!t || !t->paused)
+        return 0;
+    if (story)
+        (void)snprintf(story, sizeof t->story, "%s", t->story);
+    return t->timer.pos ? t->timer.key : outbox_now(o);
+}
+
+void outbox_free(struct outbox *o)
+{
+    if (!o)
+        return;
+    ASSERT(!outbox_is_busy(o));
+    target_drop_batches(o);
+    forget_all(o);
+    heap_fini(&o->timers);
+    map_fini(&o->targets);
+    map_fini(&o->by_seq);
+    free(o);
+}

@@ -1,0 +1,78 @@
+#ifndef OUTBOX_OUTBOX_H
+#define OUTBOX_OUTBOX_H
+
+/*
+ * Delivers what the outbox of the store holds, on the one node that leads.
+ *
+ * For each task and target the next message goes only after the one before it was delivered, or is
+ * dead: such a row of messages is a chain. Chains do not wait for each other, and targets do not.
+ * A message that cannot go now is set aside in the store, and memory keeps only that its chain is
+ * blocked. A target that fails is paused as a whole: all of its messages are set aside, and one at
+ * a time is tried until one gets there. So memory is bounded, and who is slow or down takes none
+ * from the others.
+ *
+ *     store: fresh --> chains --> channel --> delivered: deleted
+ *              |          ^          |
+ *              v          |          v
+ *     store: aside -------+------ not now: set aside; never: dead
+ *
+ * At least once: what was delivered is deleted a little later, many at a time. After a crash, or
+ * when another node takes over, some are delivered again, under the same ids.
+ *
+ * It lives on the loop's thread. Time and chance are handed in, the store is reached by jobs, the
+ * outside through channels.
+ */
+
+#include "base/prng.h"
+#include "outbox/channel.h"
+#include "store/job.h"
+
+struct outbox;
+
+struct outbox_outside {
+    void *arg;
+    int64_t (*now)(void *arg); /* the store's time, ms UTC */
+    /* Does this node lead? Then *ret is its proof. */
+    bool (*leads)(void *arg, struct fence *ret);
+    /* Who takes it; NULL: nobody does, *e says why. */
+    struct channel *(*channel)(void *arg, struct slice target, struct error *e);
+    /* A target fails since just now (story), or works again (NULL). NULL: nobody is to be told. */
+    void (*target)(void *arg, struct slice target, const char *story);
+    /* It will not be tried any more. NULL: as above. */
+    void (*dead)(void *arg, const struct delivery *d);
+};
+
+struct outbox_config {
+    bool shared;            /* the store: others write into it, too */
+    int64_t give_up_ms;     /* a message is dead after so long; 0: 3 days */
+    int64_t backoff_ms;     /* the first pause after a failure, doubling; 0: 1 s */
+    int64_t backoff_max_ms; /* 0: 5 min */
+    size_t items_max;       /* messages in memory; 0: 8192 */
+    uint64_t seed;          /* of chance */
+};
+
+struct outbox *outbox_new(const struct outbox_config *c, struct store_queue *store,
+                          const struct outbox_outside *outside);
+/* No job of it is with the store, and its channels are closed. */
+void outbox_free(struct outbox *o);
+
+/* Does what is due. Returns when to be called next; 0: nothing is due by itself. */
+int64_t outbox_turn(struct outbox *o);
+
+void outbox_told(struct outbox *o); /* there may be new messages in the store */
+/* People did something to messages: all targets are looked at, and tried, again. */
+void outbox_by_hand(struct outbox *o);
+void outbox_stop(struct outbox *o);          /* nothing more is sent; what is under way may end */
+bool outbox_is_busy(const struct outbox *o); /* with the store */
+
+struct outbox_stats {
+    uint64_t delivered, failed, dead, set_aside; /* tries and messages, ever */
+    size_t items, targets, paused, blocked;      /* now */
+};
+void outbox_stats(const struct outbox *o, struct outbox_stats *ret);
+
+/* When a target that is paused is tried next; 0: it is not paused, or nobody knows. `story` (at
+ * least 200 bytes) is why; may be NULL. */
+int64_t outbox_paused_until(const struct outbox *o, struct slice target, char *story);
+
+#endif

@@ -1,0 +1,250 @@
+#include "outbox/telling.h"
+
+#include "json/text.h"
+
+enum { ERROR_TOLD_MAX = 4096, SEQUENCE_SHIFT = 12, FEW = 12 };
+
+_Static_assert(STEPS_MAX + EVENT_TYPE_COUNT < 1 << SEQUENCE_SHIFT, "of one change");
+
+static uint32_t ended_tries(const struct step *s)
+{
+    uint32_t tries = s->dropped_count + s->attempt_count - step_is_open(s);
+
+    return tries + s->failure_count; /* also of what failed without an attempt */
+}
+
+static bool has_started(const struct task *t)
+{
+    for (uint16_t i = 0; i < t->step_count; i++)
+        if (t->steps[i].attempt_count > 0 || t->steps[i].state != STEP_WAITING)
+            return true;
+    return t->state == TASK_PROCESSED;
+}
+
+static bool wants(const struct reply *r, enum event_type type)
+{
+    return r->events & 1U << type;
+}
+
+void told_of(const struct task *t, const struct reply *r, struct arena *a, struct told *ret)
+{
+    struct told_step *steps = ret->steps;
+
+    if (!r->to.ptr)
+        return;
+    *ret = (struct told){.any = true,
+                         .started = ret->started || has_started(t),
+                         .state = t->state,
+                         .direction = t->direction};
+    if (!wants(r, EVENT_TYPE_PROGRESS))
+        return;
+    ret->steps = steps ? steps : arena_alloc(a, t->step_count * sizeof *steps);
+    for (uint16_t i = 0; i < t->step_count; i++)
+        ret->steps[i] = (struct told_step){t->steps[i].state, ended_tries(&t->steps[i])};
+}
+
+/* ---- the envelope ---- */
+
+static void text(struct buf *b, const char *key, struct slice value)
+{
+    json_key(b, key);
+    json_string(b, value);
+}
+
+static void at(struct buf *b, const char *key, int64_t time)
+{
+    if (time == 0)
+        return;
+    json_key(b, key);
+    json_time(b, time);
+}
+
+static void write_error(struct buf *b, const struct fault_note *n)
+{
+    struct slice message = n->message;
+
+    if (!n->code.ptr)
+        return;
+    if (message.len > ERROR_TOLD_MAX)
+        message.len = ERROR_TOLD_MAX;
+    message.len = text_utf8_end(message); /* it may end within a character now */
+    json_key(b, "error");
+    json_open(b, '{');
+    text(b, "code", n->code);
+    text(b, "message", message);
+    json_close(b, '}');
+}
+
+static void write_step(struct buf *b, const struct telling *now, int step)
+{
+    const struct step *s = &now->task->steps[step];
+
+    json_key(b, "step");
+    json_open(b, '{');
+    text(b, "name", now->workflow->steps[step].name);
+    text(b, "state", slice_of(step_state_text(s->state)));
+    text(b, "direction", slice_of(direction_text(s->direction)));
+    json_key(b, "failure_count");
+    json_number(b, s->failure_count);
+    if (s->state == STEP_FAILED)
+        write_error(b, &s->error);
+    json_close(b, '}');
+}
+
+static void write_output(struct buf *b, const struct task *t)
+{
+    if (!t->output.json.ptr)
+        return;
+    if (t->output.json.len <= OUTPUT_TOLD_MAX) {
+        json_key(b, "output");
+        json_raw(b, t->output.json);
+        return;
+    }
+    json_key(b, "output_omitted");
+    json_bool(b, true);
+}
+
+static void write_data(struct buf *b, const struct telling *now, enum event_type type, int step)
+{
+    const struct task *t = now->task;
+
+    json_open(b, '{');
+    text(b, "task", t->id);
+    text(b, "workflow", now->workflow->name);
+    json_key(b, "version");
+    json_number(b, now->workflow->version);
+    text(b, "state", slice_of(task_state_text(t->state)));
+    text(b, "direction", slice_of(direction_text(t->direction)));
+    json_key(b, "revision");
+    json_number(b, (int64_t)now->revision);
+    if (t->tags.ptr) {
+        json_key(b, "tags");
+        json_raw(b, t->tags);
+    }
+    if (step >= 0)
+        write_step(b, now, step);
+    if (type == EVENT_TYPE_PROCESSED)
+        write_output(b, t);
+    write_error(b, &t->error);
+    at(b, "submitted_at", t->submitted_at);
+    at(b, "started_at", t->started_at);
+    at(b, "ended_at", t->ended_at);
+    json_close(b, '}');
+}
+
+static void write_name(struct buf *b, const struct telling *now, enum event_type type, int step)
+{
+    buf_fmt(b, "%" PRIu64 "/%s", now->revision, event_type_text(type));
+    if (step >= 0)
+        buf_fmt(b, "/%.*s", SLICE_ARG(now->workflow->steps[step].name));
+}
+
+static void write_envelope(struct buf *b, const struct telling *now, enum event_type type, int step,
+                           size_t nth)
+{
+    const struct task *t = now->task;
+
+    buf_str(b, "{\"specversion\":\"1.0\",\"id\":\""); /* of characters that need no escape */
+    buf_slice(b, t->id);
+    buf_byte(b, '/');
+    write_name(b, now, type, step);
+    buf_str(b, "\"");
+    text(b, "source", now->source);
+    buf_fmt(b, ",\"type\":\"intact.task.%s\"", event_type_text(type));
+    text(b, "subject", t->id);
+    at(b, "time", now->now);
+    buf_fmt(b, ",\"datacontenttype\":\"application/json\",\"sequence\":\"%020" PRIu64 "\"",
+            (now->revision << SEQUENCE_SHIFT) + nth);
+    json_key(b, "data");
+    write_data(b, now, type, step);
+    json_close(b, '}');
+}
+
+/* ---- which of them ---- */
+
+struct list {
+    const struct telling *now;
+    struct arena *arena;
+    struct message *messages;
+    size_t count, cap;
+};
+
+static void add(struct list *l, enum event_type type, int step)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    if (!wants(l->now->reply, type))
+        return;
+    if (l->count == l->cap) {
+        l->cap = l->cap ? l->cap * 4 : FEW;
+        struct message *more = arena_alloc(l->arena, l->cap * sizeof *more);
+        if (l->count)
+            memcpy(more, l->messages, l->count * sizeof *more);
+        l->messages = more;
+    }
+    write_name(&b, l->now, type, step);
+    struct message *m = &l->messages[l->count++];
+    *m = (struct message){.task = l->now->task->id,
+                          .name = arena_copy(l->arena, buf_view(&b)),
+                          .target = l->now->reply->to,
+                          .created_at = l->now->now};
+    buf_clear(&b);
+    write_envelope(&b, l->now, type, step, l->count);
+    m->body = arena_copy(l->arena, buf_view(&b));
+}
+
+static bool has_ended(enum step_state s)
+{
+    return s == STEP_COMPLETED || s == STEP_FAILED || s == STEP_SKIPPED || s == STEP_UNDONE;
+}
+
+static void add_progress(struct list *l, const struct told *before)
+{
+    const struct task *t = l->now->task;
+
+    if (!wants(l->now->reply, EVENT_TYPE_PROGRESS))
+        return;
+    for (uint16_t i = 0; i < t->step_count; i++) {
+        const struct step *s = &t->steps[i];
+        const struct told_step was =
+            before->steps ? before->steps[i] : (struct told_step){.state = STEP_WAITING};
+        if (has_ended(s->state)
+            && (s->state != was.state || (s->state == STEP_FAILED && ended_tries(s) != was.tries)))
+            add(l, EVENT_TYPE_PROGRESS, i);
+    }
+}
+
+static void add_states(struct list *l, const struct told *before)
+{
+    const struct task *t = l->now->task;
+    enum task_state was = before->any ? before->state : TASK_PENDING;
+
+    if (t->direction == DIRECTION_UNDO && (!before->any || before->direction != t->direction))
+        add(l, EVENT_TYPE_COMPENSATING, -1);
+    add_progress(l, before);
+    if (t->state == TASK_PROCESSED && was != TASK_PROCESSED)
+        add(l, EVENT_TYPE_PROCESSED, -1);
+    if (t->state == TASK_COMPENSATED && was != TASK_COMPENSATED)
+        add(l, EVENT_TYPE_COMPENSATED, -1);
+    if (t->state == TASK_ERROR && (was != TASK_ERROR || l->now->alert))
+        add(l, EVENT_TYPE_ERROR, -1);
+    if (l->now->alert)
+        add(l, EVENT_TYPE_NEEDS_OPERATOR, -1);
+}
+
+const struct message *messages_of(const struct told *before, const struct telling *now,
+                                  struct arena *a, size_t *ret_count)
+{
+    struct list l = {.now = now, .arena = a};
+
+    *ret_count = 0;
+    if (!now->reply->to.ptr)
+        return NULL;
+    if (!before->any)
+        add(&l, EVENT_TYPE_RECEIVED, -1);
+    if (!before->started && has_started(now->task))
+        add(&l, EVENT_TYPE_STARTED, -1);
+    add_states(&l, before);
+    *ret_count = l.count;
+    return l.messages;
+}
