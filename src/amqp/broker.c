@@ -152,6 +152,8 @@ static void lose(struct broker *b, const char *what, const char *detail)
 
 void broker_free(struct broker *b)
 {
+    struct link lost;
+
     if (!b)
         return;
     if (b->has_driver && b->is_open) { /* a word of farewell, if it can be said at once */
@@ -160,7 +162,12 @@ void broker_free(struct broker *b)
         if (out.size > 0)
             (void)!write(b->fd, out.start, out.size);
     }
+    list_init(&lost);
+    LIST_FOREACH (at, after, &b->ways) {
+        way_take_sendings(CONTAINER_OF(at, struct way, link), &lost);
+    }
     close_connection(b);
+    sendings_end(&lost, SENT_LOST, "the bridge ends");
     LIST_FOREACH (at, after, &b->ways) {
         way_free(CONTAINER_OF(at, struct way, link));
     }

@@ -26,7 +26,7 @@ struct receiver;
 /* `container` is what the broker knows us as. Both are copied; `password` may be NULL. */
 struct broker *broker_new(const struct broker_config *c, const char *container,
                           const char *password);
-void broker_free(struct broker *b); /* breaks it off; NULL is fine. No function is called */
+void broker_free(struct broker *b); /* breaks it off: what was to be sent is lost. NULL is fine */
 
 /* False: it has no descriptor now. */
 bool broker_poll(struct broker *b, struct pollfd *ret);

@@ -1,5 +1,6 @@
 #include "amqp/config.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -118,6 +119,15 @@ static const char *url_fault(struct broker_config *b, const char *text)
     return NULL;
 }
 
+static bool is_address(struct slice host)
+{
+    char text[64] = "";
+    unsigned char ignored[16];
+
+    memcpy(text, host.ptr, host.len < sizeof text ? host.len : 0);
+    return inet_pton(AF_INET, text, ignored) == 1 || inet_pton(AF_INET6, text, ignored) == 1;
+}
+
 static void read_url(struct reader *r, const struct json *j, const struct path *path, void *target)
 {
     struct broker_config *b = target;
@@ -171,6 +181,9 @@ static void check_broker(struct reader *r, const struct json *j, const struct pa
 
     if (b->name.ptr && broker_find(config_of(r), b->name))
         mistake_in(r, path, j, "a name that no other broker has");
+    if (b->host.ptr && b->is_tls && is_address(b->host))
+        mistake_in(r, path, j,
+                   "a name in an amqps:// URL, not an address: the certificate is checked by it");
     if (!b->user != !has_password)
         mistake_in(r, path, j, "user and password beside each other");
     if (!b->cert != !b->key)

@@ -41,13 +41,8 @@ static void sending_free(struct sending *s)
 
 void way_free(struct way *l)
 {
-    struct link all;
-
-    list_init(&all);
-    way_take_sendings(l, &all);
-    LIST_FOREACH (at, after, &all) {
-        sending_free(CONTAINER_OF(at, struct sending, link));
-    }
+    ASSERT(list_empty(&l->waiting));
+    ASSERT(list_empty(&l->under_way));
     LIST_FOREACH (at, after, &l->arrivals) {
         struct arrival *a = CONTAINER_OF(at, struct arrival, link);
         a->delivery = NULL;

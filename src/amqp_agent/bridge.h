@@ -114,6 +114,8 @@ void offers_turn(struct bridge *b, int64_t now);
 int64_t offers_wake_at(struct bridge *b);
 void offers_stop(struct bridge *b); /* what is not under way goes back */
 
+void offers_close(struct bridge *b);
+
 bool requests_open(struct bridge *b) MUST_USE;
 void requests_turn(struct bridge *b, int64_t now);
 int64_t requests_wake_at(struct bridge *b);
@@ -124,6 +126,7 @@ void job_send(struct job *j);
 void replies_open(struct bridge *b);
 void replies_turn(struct bridge *b, int64_t now);
 int64_t replies_wake_at(struct bridge *b);
+void replies_close(struct bridge *b);
 /* The reply of a request that the agent dropped: what came of it the server does not know yet. */
 void replies_stray(struct bridge *b, struct arrival *a, struct slice token);
 

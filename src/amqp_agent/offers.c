@@ -280,6 +280,17 @@ int64_t offers_wake_at(struct bridge *b)
     return at;
 }
 
+void offers_close(struct bridge *b)
+{
+    LIST_FOREACH (at, after, &b->offers) {
+        offer_end(CONTAINER_OF(at, struct offer, link), SETTLE_RELEASE, NULL);
+    }
+    LIST_FOREACH (at, after, &b->queues) {
+        link_remove(at);
+        free(CONTAINER_OF(at, struct offers, link));
+    }
+}
+
 void offers_stop(struct bridge *b)
 {
     LIST_FOREACH (at, after, &b->queues) {

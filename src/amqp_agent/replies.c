@@ -227,3 +227,13 @@ int64_t replies_wake_at(struct bridge *b)
     }
     return at;
 }
+
+void replies_close(struct bridge *b)
+{
+    LIST_FOREACH (at, after, &b->strays) {
+        stray_end(CONTAINER_OF(at, struct stray, link), SETTLE_RELEASE, NULL);
+    }
+    LIST_FOREACH (at, after, &b->early) {
+        arrival_settle(CONTAINER_OF(at, struct arrival, of_user), SETTLE_RELEASE, NULL);
+    }
+}

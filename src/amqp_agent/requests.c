@@ -245,9 +245,17 @@ void requests_close(struct bridge *b)
 {
     LIST_FOREACH (at, after, &b->agents) {
         struct requests *q = CONTAINER_OF(at, struct requests, link);
+        LIST_FOREACH (k, next, &q->jobs) {
+            struct job *j = CONTAINER_OF(k, struct job, link);
+            intact_answer_nothing(j->request); /* harmless if it is answered */
+        }
         intact_agent_free(q->agent);
         LIST_FOREACH (k, next, &q->jobs) {
-            job_free(CONTAINER_OF(k, struct job, link));
+            struct job *j = CONTAINER_OF(k, struct job, link);
+            if (j->reply)
+                arrival_settle(j->reply, SETTLE_RELEASE, NULL);
+            link_remove(k);
+            job_free(j);
         }
         buf_fini(&q->reply_to);
         link_remove(at);

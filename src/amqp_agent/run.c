@@ -152,8 +152,16 @@ static bool open_all(struct bridge *b)
 /* What is held goes back by itself: the connections end. */
 static void close_all(struct bridge *b)
 {
+    if (!b->brokers)
+        return;
     for (size_t i = 0; i < b->broker_count; i++)
         broker_free(b->brokers[i]);
+    intact_client_free(b->client);
+    requests_close(b);
+    offers_close(b);
+    replies_close(b);
+    map_fini(&b->by_token);
+    map_fini(&b->by_name);
     free(b->brokers);
 }
 

@@ -53,7 +53,6 @@ void intact_client_set_ca(struct intact_client *c, const char *path)
     if (!copy)
         return;
     free(c->ca);
-    free(c->door);
     c->ca = copy;
 }
 
@@ -77,6 +76,7 @@ void intact_client_free(struct intact_client *c)
     client_close_servers(c);
     free(c->token);
     free(c->ca);
+    free(c->door);
     buf_fini(&c->path);
     free(c);
 }
