@@ -301,6 +301,7 @@ static int serve(const struct options *o, struct store *store)
     const struct helper_config helper = {.argv = argv, .variable = INSIDE_VARIABLE};
     c.helpers[0] = o->http ? &helper : NULL;
     c.helpers[1] = channel ? &amqp : NULL;
+    c.amqp = channel ? amqp_channel_channel(channel) : NULL;
     enum err err = server_run(&c, &e);
     amqp_channel_free(channel);
     free(token_file);

@@ -70,6 +70,40 @@ static bool add_tags(const struct invocation *in, struct buf *b)
     return true;
 }
 
+/* Which events there are, the server says. */
+static bool add_reply_to(const struct invocation *in, struct buf *b)
+{
+    const char *text = given(in, "events");
+
+    if (!text) {
+        add_text(b, "reply_to", given(in, "reply-to"));
+        return true;
+    }
+    if (!given(in, "reply-to")) {
+        verb_misused(in, "--events goes with --reply-to only");
+        return false;
+    }
+    json_key(b, "reply_to");
+    json_open(b, '{');
+    add_text(b, "to", given(in, "reply-to"));
+    if (strcmp(text, "all") == 0) {
+        add_text(b, "events", text);
+        text = NULL;
+    } else {
+        json_key(b, "events");
+        json_open(b, '[');
+    }
+    for (const char *part = text; part;) {
+        size_t len = strcspn(part, ",");
+        json_string(b, (struct slice){part, len});
+        part = part[len] ? part + len + 1 : NULL;
+    }
+    if (text)
+        json_close(b, ']');
+    json_close(b, '}');
+    return true;
+}
+
 /* What is the same for all tasks of a command line. */
 static bool write_head(const struct invocation *in, struct buf *b)
 {
@@ -78,8 +112,7 @@ static bool write_head(const struct invocation *in, struct buf *b)
         || !given_moment(in, "not-before"))
         return false;
     add_text(b, "not_before", given(in, "not-before"));
-    add_text(b, "reply_to", given(in, "reply-to"));
-    return add_tags(in, b);
+    return add_reply_to(in, b) && add_tags(in, b);
 }
 
 static bool write_task(const struct invocation *in, struct buf *b)
@@ -170,7 +203,7 @@ static int submit_many(const struct invocation *in)
 {
     static const char *const of_one[] = {"id", "input", NULL};
     static const char *const of_all[] = {"version",  "priority", "not-before", "tag",
-                                         "reply-to", "id-from",  NULL};
+                                         "reply-to", "events",   "id-from",    NULL};
     CLEANUP(buf_fini) struct buf head = {0};
     const char *odd = one_of(in, of_one);
 
@@ -215,7 +248,11 @@ static const struct flag flags[] = {
     {.name = "priority", .value = "N", .help = "0 to 9, higher first", .initial = "5"},
     {.name = "not-before", .value = "DATE", .help = "it waits until then: 2026-01-31T10:00:00Z"},
     {.name = "tag", .value = "KEY=VALUE", .help = "to find it by", .repeats = true},
-    {.name = "reply-to", .value = "URL", .help = "kept with the task; nothing is sent to it yet"},
+    {.name = "reply-to", .value = "URL", .help = "who is told what becomes of it"},
+    {.name = "events",
+     .value = "EVENTS",
+     .help = "what --reply-to is told, with commas between, or all",
+     .initial = "all but progress, paused, resumed"},
     {.name = "wait",
      .value = "TIME",
      .help = "until it has ended, at most so long; with --file: each of them"},

@@ -1,13 +1,13 @@
 #ifndef OUTBOX_INTERNAL_H
 #define OUTBOX_INTERNAL_H
 
-/* What the files of the delivery share: outbox.c has jobs and turns, target.c one target. */
+/* What the files of the delivery share: courier.c has jobs and turns, target.c one target. */
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/heap.h"
 #include "base/map.h"
-#include "outbox/outbox.h"
+#include "outbox/courier.h"
 
 enum {
     GIVE_UP_MS = 3 * 86400000,
@@ -45,7 +45,7 @@ struct chain {
 
 struct item {
     struct delivery d; /* first */
-    struct outbox *outbox;
+    struct courier *outbox;
     struct chain *chain; /* NULL: it waits to be settled */
     struct link link;    /* in its chain, or in `settling` */
     int64_t seq, since;
@@ -58,7 +58,7 @@ struct item {
 
 struct target {
     struct slice name; /* lies behind it */
-    struct outbox *outbox;
+    struct courier *outbox;
     struct map chains;
     struct link ready; /* of struct chain */
     size_t queued;     /* items that are neither under way nor settled */
@@ -78,12 +78,12 @@ struct target {
 struct settle_job;
 struct read_job;
 
-struct outbox {
-    struct outbox_config config;
+struct courier {
+    struct courier_config config;
     struct store_queue *store;
-    struct outbox_outside outside;
+    struct courier_outside outside;
     struct prng random;
-    struct outbox_stats stats;
+    struct courier_stats stats;
     struct map targets, by_seq;
     size_t bytes;
     struct link hungry;   /* of struct target */
@@ -108,18 +108,18 @@ struct outbox {
     bool fresh_was_last; /* of readings: then it is the turn of a target */
 };
 
-int64_t outbox_now(const struct outbox *o);
+int64_t courier_now(const struct courier *o);
 
-/* outbox.c */
-struct item *item_new(struct outbox *o, const struct message *m);
-struct item *item_of(const struct outbox *o, int64_t seq); /* in memory; NULL: it is not */
+/* courier.c */
+struct item *item_new(struct courier *o, const struct message *m);
+struct item *item_of(const struct courier *o, int64_t seq); /* in memory; NULL: it is not */
 /* What became of it is to be written; it is in no chain any more. `story` may be NULL. */
 void item_settle(struct item *it, enum settle_kind kind, int64_t retry_at, const char *story);
 void item_forget(struct item *it); /* somebody else may have it by now */
 void item_free(struct item *it);
 
 /* target.c */
-struct target *target_get(struct outbox *o, struct slice name); /* made if there is none */
+struct target *target_get(struct courier *o, struct slice name); /* made if there is none */
 void target_free(struct target *t);
 void target_forget_if_idle(struct target *t);                 /* *t may be gone */
 void target_fresh(struct target *t, const struct message *m); /* read just now */
@@ -130,8 +130,8 @@ void target_send(struct target *t);
 void target_due(struct target *t);        /* its timer is over */
 void target_look_again(struct target *t); /* by hand */
 void target_hunger(struct target *t);
-void target_orphan_all(struct outbox *o);   /* what is under way is nobody's */
-void target_drop_batches(struct outbox *o); /* the channels are closed */
-size_t target_room(const struct target *t); /* for so many of its messages in memory */
+void target_orphan_all(struct courier *o);   /* what is under way is nobody's */
+void target_drop_batches(struct courier *o); /* the channels are closed */
+size_t target_room(const struct target *t);  /* for so many of its messages in memory */
 
 #endif

@@ -6,7 +6,7 @@
 /* A batch under way. */
 struct batch_out {
     struct link link; /* in the outbox's list */
-    struct outbox *outbox;
+    struct courier *outbox;
     struct target *target; /* NULL: this node led no more meanwhile */
     size_t count;
     struct delivery *list[];
@@ -75,7 +75,7 @@ static void chain_block(struct chain *c, int64_t due_at, int64_t head_seq)
 
 /* ---- targets ---- */
 
-struct target *target_get(struct outbox *o, struct slice name)
+struct target *target_get(struct courier *o, struct slice name)
 {
     struct target *t = map_get(&o->targets, name);
 
@@ -119,7 +119,7 @@ void target_forget_if_idle(struct target *t)
 /* Half of the memory that is free is for whoever comes next; one may always go. */
 size_t target_room(const struct target *t)
 {
-    const struct outbox *o = t->outbox;
+    const struct courier *o = t->outbox;
     size_t used = o->by_seq.len;
     size_t free_items = used < o->config.items_max ? o->config.items_max - used : 0;
     size_t most = free_items / 4 < QUEUED_MAX ? free_items / 4 : QUEUED_MAX;
@@ -159,7 +159,7 @@ static void set_timer(struct target *t, int64_t at)
         heap_push(&t->outbox->timers, &t->timer, at);
 }
 
-static int64_t backoff(struct outbox *o, unsigned failures, int64_t wished_ms)
+static int64_t backoff(struct courier *o, unsigned failures, int64_t wished_ms)
 {
     int64_t ms = o->config.backoff_ms;
 
@@ -216,8 +216,8 @@ static void empty_target(struct target *t)
 
 static void target_fails(struct target *t, int64_t wished_ms)
 {
-    struct outbox *o = t->outbox;
-    int64_t now = outbox_now(o);
+    struct courier *o = t->outbox;
+    int64_t now = courier_now(o);
 
     if (!t->paused) {
         t->failing_since = now;
@@ -233,7 +233,7 @@ static void target_fails(struct target *t, int64_t wished_ms)
 
 static void target_works(struct target *t)
 {
-    struct outbox *o = t->outbox;
+    struct courier *o = t->outbox;
 
     t->failures = 0;
     if (!t->paused)
@@ -264,8 +264,8 @@ void target_fresh(struct target *t, const struct message *m)
 /* Nobody tries a message of that age, whose target is known to be down for long. */
 static bool is_too_old(const struct target *t, const struct message *m)
 {
-    const struct outbox *o = t->outbox;
-    int64_t now = outbox_now(o);
+    const struct courier *o = t->outbox;
+    int64_t now = courier_now(o);
 
     return t->paused && now - m->since >= o->config.give_up_ms
            && now - t->failing_since >= min_i64(o->config.give_up_ms, RETRY_AFTER_MAX_MS);
@@ -274,7 +274,7 @@ static bool is_too_old(const struct target *t, const struct message *m)
 /* One that was set aside: false if there is no room for it. */
 static bool take_aside(struct target *t, const struct message *m)
 {
-    struct outbox *o = t->outbox;
+    struct courier *o = t->outbox;
     struct chain *c = map_get(&t->chains, m->task);
     const struct item *known = item_of(o, m->seq);
 
@@ -282,10 +282,10 @@ static bool take_aside(struct target *t, const struct message *m)
         return true;
     if (known) { /* what follows one that is being set aside has to wait for that */
         if (!known->chain && known->end.kind == SETTLE_ASIDE && (!c || list_empty(&c->items)))
-            chain_block(chain_get(t, m->task), outbox_now(o) + TROUBLE_MS, m->seq);
+            chain_block(chain_get(t, m->task), courier_now(o) + TROUBLE_MS, m->seq);
         return true;
     }
-    if (m->retry_at > outbox_now(o) && (!c || list_empty(&c->items))) {
+    if (m->retry_at > courier_now(o) && (!c || list_empty(&c->items))) {
         chain_block(chain_get(t, m->task), m->retry_at, m->seq);
         return true;
     }
@@ -315,7 +315,7 @@ static void page_was_last(struct target *t)
     if (due == 0 && t->asides == 0)
         target_works(t); /* there is nothing any more that could tell */
     else
-        set_timer(t, due ? due : outbox_now(t->outbox) + TROUBLE_MS);
+        set_timer(t, due ? due : courier_now(t->outbox) + TROUBLE_MS);
 }
 
 void target_page(struct target *t, int64_t from, const struct message *list, size_t count,
@@ -358,7 +358,7 @@ void target_due(struct target *t)
 {
     CLEANUP(arena_fini) struct arena a = {0};
     struct chain **list = arena_alloc(&a, (t->chains.len + 1) * sizeof(struct chain *));
-    int64_t now = outbox_now(t->outbox);
+    int64_t now = courier_now(t->outbox);
     size_t count = 0;
     struct chain *c = NULL;
 
@@ -405,8 +405,8 @@ static void item_failed(struct item *it, struct verdict *v)
 {
     struct chain *c = it->chain;
     struct target *t = c->target;
-    struct outbox *o = t->outbox;
-    int64_t now = outbox_now(o);
+    struct courier *o = t->outbox;
+    int64_t now = courier_now(o);
     bool dead = now - it->since >= o->config.give_up_ms;
     int64_t due = now + backoff(o, it->d.tries + 1, it->d.retry_after_ms);
 
@@ -489,7 +489,7 @@ static void batch_done(void *arg, struct delivery **list, size_t count)
 {
     struct batch_out *b = arg;
     struct target *t = b->target;
-    struct outbox *o = b->outbox;
+    struct courier *o = b->outbox;
     (void)count; /* all of it */
 
     link_remove(&b->link);
@@ -504,7 +504,7 @@ static void batch_done(void *arg, struct delivery **list, size_t count)
     free(b);
 }
 
-void target_orphan_all(struct outbox *o)
+void target_orphan_all(struct courier *o)
 {
     LIST_FOREACH (link, after, &o->batches) {
         struct batch_out *b = CONTAINER_OF(link, struct batch_out, link);
@@ -519,7 +519,7 @@ void target_orphan_all(struct outbox *o)
     }
 }
 
-void target_drop_batches(struct outbox *o)
+void target_drop_batches(struct courier *o)
 {
     target_orphan_all(o);
     LIST_FOREACH (link, after, &o->batches) {
@@ -579,7 +579,7 @@ static void nobody_takes(struct target *t, const struct error *e)
 
 void target_send(struct target *t)
 {
-    struct outbox *o = t->outbox;
+    struct courier *o = t->outbox;
     struct error e = {0};
 
     while (!o->stopped && !list_empty(&t->ready)

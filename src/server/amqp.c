@@ -26,7 +26,7 @@ struct amqp_channel {
     struct channel channel; /* first: it is one */
     const struct amqp_config *config;
     struct helper_ears ears;
-    struct helper *helper; /* NULL: the server does not run yet */
+    struct helper *helper; /* NULL: the server does not run yet, or no more */
     struct link batches;
     uint64_t numbers;
     bool is_closed;
@@ -167,7 +167,8 @@ static void send_list(struct channel *c, struct delivery **list, size_t count,
     b->first = a->numbers + 1;
     a->numbers += count;
     list_push(&a->batches, &b->link);
-    helper_wake(a->helper);
+    if (a->helper) /* otherwise it is said once there is one, or the server ends */
+        helper_wake(a->helper);
 }
 
 /* ---- the child ---- */
@@ -177,6 +178,8 @@ static void on_opened(void *arg, struct helper *h)
     struct amqp_channel *a = arg;
 
     a->helper = h;
+    if (h)
+        helper_wake(h);
 }
 
 static void give_up(struct amqp_channel *a)

@@ -359,6 +359,8 @@ void helper_close(struct helper *h)
     if (!h)
         return;
     h->is_closing = true;
+    if (h->config.ears)
+        h->config.ears->opened(h->config.ears->arg, NULL);
     close_channel(h); /* the child takes that for the end */
     if (h->door_fd >= 0) {
         uv_close((uv_handle_t *)&h->door, on_closed);

@@ -31,7 +31,7 @@ struct helper_config {
 
 /* Called on the loop's thread, never from within a function of this header. */
 struct helper_ears {
-    void (*opened)(void *arg, struct helper *h); /* once, by helper_open */
+    void (*opened)(void *arg, struct helper *h); /* by helper_open; with NULL by helper_close */
     void (*heard)(void *arg, struct slice packet);
     void (*room)(void *arg);  /* after helper_say said no: it may say yes now; or helper_wake */
     void (*ended)(void *arg); /* the child is gone: the next one knows nothing of what was said */

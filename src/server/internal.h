@@ -76,6 +76,7 @@ struct server {
     struct keeper *keeper;
     struct helper *helpers[HELPERS_MAX]; /* NULL: none */
     struct channel *webhooks;            /* NULL: none are configured */
+    struct telling_out *telling;
 };
 
 /* The first field of whatever hangs on http_request.user. */
@@ -244,6 +245,28 @@ void retire_post(struct server *sv, struct http_request *r);
 struct keeper *keeper_new(struct server *sv);
 void keeper_close(struct keeper *k); /* before the loop ends; no part of it is with the store */
 void keeper_free(struct keeper *k);  /* after it */
+
+/* outbox.c: status messages */
+struct courier_stats;
+struct telling_out *telling_new(struct server *sv); /* before the scheduler is made */
+struct slice telling_source(const struct telling_out *t);
+void telling_told(struct server *sv);                       /* there are new messages */
+void telling_heard(struct server *sv, uint64_t generation); /* of what people did to them */
+int64_t telling_turn(struct server *sv);
+void telling_drain(struct server *sv);
+bool telling_is_busy(const struct server *sv); /* with the store */
+bool telling_is_drained(const struct server *sv);
+void telling_free(struct server *sv);    /* the channels are closed */
+void telling_by_hand(struct server *sv); /* people did something to messages, here */
+int64_t telling_paused_until(const struct server *sv, struct slice target, char *story);
+/* Is there a way to it? False: *e says what would be. */
+bool telling_takes(const struct server *sv, struct slice target, struct error *e);
+/* For the metrics; what the store has is as of a little earlier. */
+void telling_stats(struct server *sv, struct courier_stats *ret, struct outbox_census *ret_census);
+void outbox_get(struct server *sv, struct http_request *r);
+void targets_get(struct server *sv, struct http_request *r);
+void outbox_retry_post(struct server *sv, struct http_request *r);
+void outbox_drop_post(struct server *sv, struct http_request *r);
 
 /* nodes.c */
 struct nodes *nodes_new(struct server *sv);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "outbox/courier.h"
 #include "server/internal.h"
 
 enum { AGENTS_NAMED = 100 };
@@ -440,6 +441,29 @@ static void put_process(struct buf *b, const struct metrics *m)
     buf_str(b, "intact_build_info{version=\"" INTACT_VERSION "\"} 1\n");
 }
 
+static void put_messages(struct buf *b, struct server *sv)
+{
+    struct courier_stats st;
+    struct outbox_census c;
+
+    telling_stats(sv, &st, &c);
+    head(b, "intact_outbox_messages", "gauge",
+         "Messages in the store that were not delivered, up to 10000 of each state.");
+    buf_fmt(b, "intact_outbox_messages{state=\"waiting\"} %" PRIu64 "\n", c.waiting);
+    buf_fmt(b, "intact_outbox_messages{state=\"dead\"} %" PRIu64 "\n", c.dead);
+    single(b, "intact_outbox_oldest_seconds", "gauge",
+           "Age of the oldest message that waits; 0: none does.",
+           c.oldest_at ? (uint64_t)max_i64(0, server_now(sv) - c.oldest_at) / 1000 : 0);
+    single(b, "intact_outbox_targets_paused", "gauge",
+           "Targets that fail, and are tried now and then; of the node that leads.", st.paused);
+    single(b, "intact_messages_delivered_total", "counter", "Messages that were delivered.",
+           st.delivered);
+    single(b, "intact_messages_failed_total", "counter", "Tries to deliver a message that failed.",
+           st.failed);
+    single(b, "intact_messages_dead_total", "counter",
+           "Messages that are not tried any more, until somebody says so.", st.dead);
+}
+
 static void put_events(struct buf *b, const struct server *sv)
 {
     struct events_stats st;
@@ -466,6 +490,7 @@ void metrics_get(struct server *sv, struct http_request *r)
     put_store(&b, sv);
     put_requests(&b, &sv->metrics);
     put_agents(&b, scheduler_dispatch(sv->scheduler));
+    put_messages(&b, sv);
     put_events(&b, sv);
     put_process(&b, &sv->metrics);
     http_answer(r, 200, "text/plain; version=0.0.4; charset=utf-8", buf_view(&b), NULL);

@@ -58,6 +58,10 @@ static const struct route routes[] = {
     {"GET", "v1/nodes", nodes_get, ROLE_BEARER},
     {"GET", "v1/stats", stats_get, LIST},
     {"GET", "v1/audit", audit_get, ROLE_OPERATE},
+    {"GET", "v1/outbox", outbox_get, LIST},
+    {"GET", "v1/targets", targets_get, LIST},
+    {"POST", "v1/outbox/retry", outbox_retry_post, ROLE_OPERATE},
+    {"POST", "v1/outbox/drop", outbox_drop_post, ROLE_OPERATE},
     {"POST", "v1/backup", backup_post, ROLE_ADMIN},
     {"POST", "v1/retire", retire_post, ROLE_ADMIN},
     {"GET", "v1/tokens", tokens_list, ROLE_ADMIN},
@@ -114,7 +118,7 @@ static bool method_matches(const struct route *rt, struct slice method)
 static bool reads_query(const struct route *rt)
 {
     return rt->serve == tasks_post || rt->serve == tasks_list || rt->serve == task_get
-           || rt->serve == audit_get || rt->serve == events_get
+           || rt->serve == audit_get || rt->serve == events_get || rt->serve == outbox_get
            || (rt->may == ROLE_ANYBODY && rt->serve != attempt_post);
 }
 

@@ -157,7 +157,10 @@ static void take_turn(struct server *sv)
     int64_t at = scheduler_turn(sv->scheduler);
     int64_t scan = supervisor_turn(sv->supervisor);
     events_turn(sv->events);
+    int64_t send = telling_turn(sv);
 
+    if (send != 0 && (at == 0 || send < at))
+        at = send;
     if (scan != 0 && (at == 0 || scan < at))
         at = scan;
     if (many_may_go_on(sv))
@@ -214,6 +217,12 @@ static void committed(void *arg, size_t changes, int64_t took_us)
     metrics_committed(&sv->metrics, changes, took_us);
 }
 
+static void messages(void *arg, size_t count)
+{
+    (void)count;
+    telling_told(arg);
+}
+
 static void alert(void *arg, const struct task *t)
 {
     CLEANUP(buf_fini) struct buf reason = {0};
@@ -266,6 +275,8 @@ static void surveyed(void *arg, const struct survey *v)
     struct server *sv = arg;
 
     supervisor_surveyed(sv->supervisor, v);
+    if (v->messages)
+        telling_told(sv);
 }
 
 static uint64_t scans(const struct server *sv)
@@ -331,7 +342,7 @@ static bool may_end(const struct server *sv)
     scheduler_stats(sv->scheduler, &st);
     return (st.open_attempts == 0 || sv->replaced) && scheduler_is_drained(sv->scheduler)
            && sv->exchange_count == 0 && list_empty(&sv->hungry)
-           && !supervisor_is_busy(sv->supervisor);
+           && !supervisor_is_busy(sv->supervisor) && telling_is_drained(sv);
 }
 
 static void drain_step(uv_timer_t *t)
@@ -349,6 +360,7 @@ static void begin_drain(struct server *sv)
     sv->draining = true;
     notify("STOPPING=1");
     scheduler_drain(sv->scheduler);
+    telling_drain(sv);
     if (sv->config.store->shared)
         supervisor_stop(sv->supervisor);
     waiters_all(&sv->waits);
@@ -426,6 +438,7 @@ static void make_parts(struct server *sv, uint64_t known)
         .task_ended = task_ended,
         .task_changed = task_changed,
         .committed = committed,
+        .messages = messages,
         .wants_lead = wants_lead,
         .surveyed = surveyed,
         .generations = known_heard,
@@ -440,7 +453,7 @@ static void make_parts(struct server *sv, uint64_t known)
         .generations = known_heard,
         .failed = scan_failed,
     };
-    const struct scheduler_config sc = {
+    struct scheduler_config sc = {
         .node = slice_of(c->node),
         .boot = c->store->ops->boot(c->store),
         .shared = c->store->shared,
@@ -448,6 +461,8 @@ static void make_parts(struct server *sv, uint64_t known)
         .key_prefix = slice_of(c->key_prefix),
         .grace_ms = c->grace_ms,
     };
+    sv->telling = telling_new(sv);
+    sc.source = telling_source(sv->telling);
     (void)snprintf(sv->holder, sizeof sv->holder, "%s/%" PRIu64, c->node, sc.boot);
     const struct supervisor_config suc = {
         .holder = slice_of(sv->holder),
@@ -523,7 +538,8 @@ static void take_down(struct server *sv)
         helper_close(sv->helpers[i]);
     door_close(sv);
     while (scheduler_is_busy(sv->scheduler) || supervisor_is_busy(sv->supervisor)
-           || (sv->library && library_is_busy(sv->library)) || sv->exchange_count > 0)
+           || (sv->library && library_is_busy(sv->library)) || telling_is_busy(sv)
+           || sv->exchange_count > 0)
         (void)uv_run(&sv->loop, UV_RUN_ONCE);
     events_close(sv->events);
     keeper_close(sv->keeper);
@@ -536,6 +552,9 @@ static void take_down(struct server *sv)
     assert_nothing_open(sv);
     if (sv->webhooks)
         sv->webhooks->ops->close(sv->webhooks);
+    if (sv->config.amqp)
+        sv->config.amqp->ops->close(sv->config.amqp);
+    telling_free(sv);
     close_handle((uv_handle_t *)&sv->check, NULL);
     close_handle((uv_handle_t *)&sv->timer, NULL);
     close_handle((uv_handle_t *)&sv->drain_timer, NULL);

@@ -10,6 +10,7 @@
 #include "store/store.h"
 
 struct server_limits;  /* limit.h */
+struct channel;        /* outbox/channel.h */
 struct helper_config;  /* helper.h */
 struct webhook_config; /* webhook/config.h */
 enum { HELPERS_MAX = 2 };
@@ -44,8 +45,12 @@ struct server_config {
     int64_t keep_ms;  /* what ended longer ago is deleted; 0: nothing is */
     /* Child processes that are agents of this server, see helper.h; NULL: none. */
     const struct helper_config *helpers[HELPERS_MAX];
+    struct channel *amqp; /* to queues, see amqp.h; NULL: none. Its maker frees it */
     const struct webhook_config *webhooks; /* URLs that may be called; NULL: none */
-    bool print_ready; /* write the address to standard output once it is ready */
+    const char
+        *source; /* of CloudEvents, such as "/shop"; NULL: "/intact/" and an id of the store */
+    int64_t give_up_ms; /* a message that cannot be delivered for so long is dead; 0: 3 days */
+    bool print_ready;   /* write the address to standard output once it is ready */
 };
 
 /* Takes all file descriptors that the process may have. Before anything is opened. */

@@ -8,7 +8,7 @@
 
 #include "server/internal.h"
 
-enum { LINES_MAX = 100000, REPLY_TO_MAX = 2048 };
+enum { LINES_MAX = 100000 };
 
 struct submission {
     struct ask ask;

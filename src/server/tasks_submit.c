@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/when.h"
+#include "outbox/reply.h"
 
 static void problem(struct submission *s, int status, const char *type, const char *fmt, ...)
     PRINTF(4, 5);
@@ -108,27 +109,25 @@ static bool not_before_ok(struct submission *s, const struct json *not_before)
     return false;
 }
 
-static bool reply_to_ok(struct submission *s, const struct json *reply_to)
+static bool reply_to_ok(struct server *sv, struct submission *s, const struct json *reply_to)
 {
+    struct reply reply;
+    struct error e = {0};
+
     if (!reply_to || reply_to->type == JSON_NULL)
         return true;
-    if (reply_to->type != JSON_STRING || reply_to->text.len == 0
-        || reply_to->text.len > REPLY_TO_MAX) {
-        problem(s, 422, "bad-reply-to", "reply_to is %s, expected an address of 1 to %d bytes",
-                reply_to->type == JSON_STRING && reply_to->text.len > 0 ? "a longer string"
-                : reply_to->type == JSON_STRING                         ? "empty"
-                                                : json_type_text(reply_to->type),
-                REPLY_TO_MAX);
+    if (reply_check(reply_to, &reply, &e) != ERR_OK || !telling_takes(sv, reply.to, &e)) {
+        problem(s, 422, "bad-reply-to", "%s", e.text);
         return false;
     }
-    s->ask.reply_to = arena_copy(&s->arena, reply_to->text);
+    s->ask.reply_to = arena_copy(&s->arena, reply_text(reply_to));
     return true;
 }
 
-static bool read_options(struct submission *s, const struct json *j)
+static bool read_options(struct server *sv, struct submission *s, const struct json *j)
 {
     return priority_ok(s, json_get(j, "priority")) && not_before_ok(s, json_get(j, "not_before"))
-           && reply_to_ok(s, json_get(j, "reply_to")) && tags_ok(s, json_get(j, "tags"));
+           && reply_to_ok(sv, s, json_get(j, "reply_to")) && tags_ok(s, json_get(j, "tags"));
 }
 
 static bool find_workflow(struct server *sv, struct submission *s, struct slice name, int64_t v)
@@ -221,7 +220,7 @@ static bool read_tree(struct server *sv, struct submission *s, struct slice text
                 json_type_text(j->type));
         return false;
     }
-    if (!read_id(s, j) || !keys_ok(s, j) || !workflow_ok(sv, s, j) || !read_options(s, j))
+    if (!read_id(s, j) || !keys_ok(s, j) || !workflow_ok(sv, s, j) || !read_options(sv, s, j))
         return false;
     s->ask.content = json_hash(j);
     *ret_input = json_get_raw(j, "input");

@@ -49,6 +49,8 @@ struct supervisor {
     unsigned lost_count;           /* in a slow time: how often what was lost grew ... */
     int64_t slow_ms;               /* ... and the median of its gaps, or so */
     struct supervisor_stats stats;
+    uint64_t lead_epoch; /* of the lease, whoever has it */
+    int64_t lead_until;
     bool stopped;
 };
 
@@ -97,6 +99,15 @@ bool supervisor_is_busy(const struct supervisor *sv)
 void supervisor_stats(const struct supervisor *sv, struct supervisor_stats *ret)
 {
     *ret = sv->stats;
+}
+
+bool supervisor_leads(const struct supervisor *sv, struct fence *ret, int64_t *ret_until)
+{
+    if (!sv->stats.leads || sv->stopped)
+        return false;
+    *ret = (struct fence){LEASE_NAME, sv->lead_epoch};
+    *ret_until = sv->lead_until;
+    return true;
 }
 
 struct lost_time supervisor_lost_time(const struct supervisor *sv)
@@ -350,12 +361,19 @@ static void give_up_scan(struct supervisor *sv)
         leave(sv);
 }
 
+static void take_lead(struct supervisor *sv, const struct lease *l)
+{
+    sv->stats.leads = slice_eq(l->holder, sv->config.holder);
+    sv->lead_epoch = l->epoch;
+    sv->lead_until = l->until;
+}
+
 static void read_done(struct store_job *j)
 {
     struct supervisor *sv = CONTAINER_OF(j, struct supervisor, job);
 
     if (sv->leased)
-        sv->stats.leads = slice_eq(sv->lease.holder, sv->config.holder);
+        take_lead(sv, &sv->lease);
     if (sv->err != ERR_OK) {
         scan_over(sv, false);
         return;
@@ -455,7 +473,7 @@ void supervisor_surveyed(struct supervisor *sv, const struct survey *v)
 
     if (!v->leads)
         return;
-    sv->stats.leads = slice_eq(v->lead.holder, sv->config.holder);
+    take_lead(sv, &v->lead);
     sv->surveyed_at = now;
     if (sv->stopped)
         leave(sv); /* it was on its way already */

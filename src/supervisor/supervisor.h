@@ -74,6 +74,10 @@ struct supervisor_stats {
 };
 void supervisor_stats(const struct supervisor *sv, struct supervisor_stats *ret);
 
+/* Does it lead, as far as it knows? Then *ret is the proof, and *ret_until until when (by the
+ * store's clock) nobody else can. */
+bool supervisor_leads(const struct supervisor *sv, struct fence *ret, int64_t *ret_until);
+
 /* The time that was lost last; nothing that fell into it is overdue before its grace is over. */
 struct lost_time supervisor_lost_time(const struct supervisor *sv);
 

@@ -1,5 +1,5 @@
-#ifndef OUTBOX_OUTBOX_H
-#define OUTBOX_OUTBOX_H
+#ifndef OUTBOX_COURIER_H
+#define OUTBOX_COURIER_H
 
 /*
  * Delivers what the outbox of the store holds, on the one node that leads.
@@ -27,9 +27,9 @@
 #include "outbox/channel.h"
 #include "store/job.h"
 
-struct outbox;
+struct courier;
 
-struct outbox_outside {
+struct courier_outside {
     void *arg;
     int64_t (*now)(void *arg); /* the store's time, ms UTC */
     /* Does this node lead? Then *ret is its proof. */
@@ -42,7 +42,7 @@ struct outbox_outside {
     void (*dead)(void *arg, const struct delivery *d);
 };
 
-struct outbox_config {
+struct courier_config {
     bool shared;            /* the store: others write into it, too */
     int64_t give_up_ms;     /* a message is dead after so long; 0: 3 days */
     int64_t backoff_ms;     /* the first pause after a failure, doubling; 0: 1 s */
@@ -51,28 +51,29 @@ struct outbox_config {
     uint64_t seed;          /* of chance */
 };
 
-struct outbox *outbox_new(const struct outbox_config *c, struct store_queue *store,
-                          const struct outbox_outside *outside);
+struct courier *courier_new(const struct courier_config *c, struct store_queue *store,
+                            const struct courier_outside *outside);
 /* No job of it is with the store, and its channels are closed. */
-void outbox_free(struct outbox *o);
+void courier_free(struct courier *o);
 
 /* Does what is due. Returns when to be called next; 0: nothing is due by itself. */
-int64_t outbox_turn(struct outbox *o);
+int64_t courier_turn(struct courier *o);
 
-void outbox_told(struct outbox *o); /* there may be new messages in the store */
+void courier_told(struct courier *o); /* there may be new messages in the store */
 /* People did something to messages: all targets are looked at, and tried, again. */
-void outbox_by_hand(struct outbox *o);
-void outbox_stop(struct outbox *o);          /* nothing more is sent; what is under way may end */
-bool outbox_is_busy(const struct outbox *o); /* with the store */
+void courier_by_hand(struct courier *o);
+void courier_stop(struct courier *o); /* nothing more is sent; what is under way may end */
+bool courier_is_drained(const struct courier *o); /* and it has, and that is written */
+bool courier_is_busy(const struct courier *o);    /* with the store */
 
-struct outbox_stats {
+struct courier_stats {
     uint64_t delivered, failed, dead, set_aside; /* tries and messages, ever */
     size_t items, targets, paused, blocked;      /* now */
 };
-void outbox_stats(const struct outbox *o, struct outbox_stats *ret);
+void courier_stats(const struct courier *o, struct courier_stats *ret);
 
 /* When a target that is paused is tried next; 0: it is not paused, or nobody knows. `story` (at
  * least 200 bytes) is why; may be NULL. */
-int64_t outbox_paused_until(const struct outbox *o, struct slice target, char *story);
+int64_t courier_paused_until(const struct courier *o, struct slice target, char *story);
 
 #endif

@@ -5,7 +5,7 @@
 
 struct settle_job {
     struct store_job job;
-    struct outbox *outbox;
+    struct courier *outbox;
     struct settlement *list;
     struct item **items;
     size_t count;
@@ -19,7 +19,7 @@ enum read_kind { READ_FRESH, READ_TARGET, READ_TARGETS };
 
 struct read_job {
     struct store_job job;
-    struct outbox *outbox;
+    struct courier *outbox;
     enum read_kind kind;
     uint64_t epoch; /* of the lease, when it was asked for */
     struct outbox_read read;
@@ -31,15 +31,15 @@ struct read_job {
     struct error error;
 };
 
-int64_t outbox_now(const struct outbox *o)
+int64_t courier_now(const struct courier *o)
 {
     return o->outside.now(o->outside.arg);
 }
 
-struct outbox *outbox_new(const struct outbox_config *c, struct store_queue *store,
-                          const struct outbox_outside *outside)
+struct courier *courier_new(const struct courier_config *c, struct store_queue *store,
+                            const struct courier_outside *outside)
 {
-    struct outbox *o = calloc(1, sizeof *o);
+    struct courier *o = calloc(1, sizeof *o);
 
     ASSERT(o);
     o->config = *c;
@@ -58,7 +58,7 @@ struct outbox *outbox_new(const struct outbox_config *c, struct store_queue *sto
 
 /* ---- messages in memory ---- */
 
-struct item *item_new(struct outbox *o, const struct message *m)
+struct item *item_new(struct courier *o, const struct message *m)
 {
     CLEANUP(buf_fini) struct buf id = {0};
     struct arena a = {0};
@@ -91,7 +91,7 @@ struct item *item_new(struct outbox *o, const struct message *m)
     return it;
 }
 
-struct item *item_of(const struct outbox *o, int64_t seq)
+struct item *item_of(const struct courier *o, int64_t seq)
 {
     return map_get(&o->by_seq, (struct slice){(const char *)&seq, sizeof seq});
 }
@@ -114,7 +114,7 @@ void item_free(struct item *it)
 
 void item_settle(struct item *it, enum settle_kind kind, int64_t retry_at, const char *story)
 {
-    struct outbox *o = it->outbox;
+    struct courier *o = it->outbox;
 
     ASSERT(!it->chain);
     if (story && story != it->d.story)
@@ -132,13 +132,13 @@ void item_settle(struct item *it, enum settle_kind kind, int64_t retry_at, const
     list_push(&o->settling, &it->link);
     o->settling_count++;
     if (o->settle_at == 0)
-        o->settle_at = outbox_now(o) + SETTLE_MS;
+        o->settle_at = courier_now(o) + SETTLE_MS;
 }
 
 /* ---- leading ---- */
 
 /* Whoever leads now begins with what the store says. */
-static void forget_all(struct outbox *o)
+static void forget_all(struct courier *o)
 {
     target_orphan_all(o);
     for (struct link *first = NULL; (first = list_first(&o->settling));) {
@@ -157,17 +157,17 @@ static void forget_all(struct outbox *o)
     o->seen_seq = 0;
 }
 
-static void load(struct outbox *o)
+static void load(struct courier *o)
 {
     arena_fini(&o->load_arena);
     o->loaded = SLICE_NONE;
     o->loading = true;
 }
 
-static void look_who_leads(struct outbox *o)
+static void look_who_leads(struct courier *o)
 {
     struct fence fence = {0};
-    bool leads = !o->stopped && o->outside.leads(o->outside.arg, &fence);
+    bool leads = o->outside.leads(o->outside.arg, &fence);
 
     if (o->leading && (!leads || fence.epoch != o->fence.epoch)) {
         if (o->settle_job || o->read_job)
@@ -175,7 +175,7 @@ static void look_who_leads(struct outbox *o)
         forget_all(o);
         o->leading = false;
     }
-    if (o->leading || !leads || o->read_job || o->settle_job)
+    if (o->leading || !leads || o->stopped || o->read_job || o->settle_job)
         return;
     o->leading = true;
     (void)snprintf(o->lease, sizeof o->lease, "%.*s", SLICE_ARG(fence.lease));
@@ -186,7 +186,7 @@ static void look_who_leads(struct outbox *o)
 }
 
 /* It was said by the store, or is known to us, that another one leads. */
-static bool leads_still(const struct outbox *o)
+static bool leads_still(const struct courier *o)
 {
     struct fence fence = {0};
 
@@ -213,18 +213,18 @@ static void settle_run(struct store_job *sj, struct store *store)
 /* After a failure they are settled again: the first ones first, as they were. */
 static void settle_again(struct settle_job *j)
 {
-    struct outbox *o = j->outbox;
+    struct courier *o = j->outbox;
 
     for (size_t i = j->count; i-- > 0;)
         list_push_front(&o->settling, &j->items[i]->link);
     o->settling_count += j->count;
-    o->retry_at = o->settle_at = outbox_now(o) + TROUBLE_MS;
+    o->retry_at = o->settle_at = courier_now(o) + TROUBLE_MS;
 }
 
 static void settle_done(struct store_job *sj)
 {
     struct settle_job *j = CONTAINER_OF(sj, struct settle_job, job);
-    struct outbox *o = j->outbox;
+    struct courier *o = j->outbox;
     struct arena a = j->arena; /* it lies in it */
 
     o->settle_job = NULL;
@@ -242,12 +242,12 @@ static void settle_done(struct store_job *sj)
     arena_fini(&a);
 }
 
-static void settle(struct outbox *o, int64_t now)
+static void settle(struct courier *o, int64_t now)
 {
     struct arena a = {0};
 
     if (o->settle_job || o->settling_count == 0 || now < o->retry_at
-        || (o->settling_count < SETTLE_AT && now < o->settle_at))
+        || (o->settling_count < SETTLE_AT && now < o->settle_at && !o->stopped))
         return;
     struct settle_job *j = arena_alloc(&a, sizeof *j);
     j->list = arena_alloc(&a, SETTLE_MAX * sizeof *j->list);
@@ -282,7 +282,7 @@ static void read_run(struct store_job *sj, struct store *store)
         j->err = store->ops->outbox_read(store, &j->read, &j->arena, &j->error);
 }
 
-static void land_targets(struct outbox *o, const struct read_job *j)
+static void land_targets(struct courier *o, const struct read_job *j)
 {
     for (size_t i = 0; i < j->target_count; i++) {
         struct target *t = target_get(o, j->targets[i].target);
@@ -296,7 +296,7 @@ static void land_targets(struct outbox *o, const struct read_job *j)
                            : SLICE_NONE;
 }
 
-static void land_fresh(struct outbox *o, const struct read_job *j)
+static void land_fresh(struct courier *o, const struct read_job *j)
 {
     o->news |= j->read.more;
     for (size_t i = 0; i < j->read.count; i++) {
@@ -310,7 +310,7 @@ static void land_fresh(struct outbox *o, const struct read_job *j)
     }
 }
 
-static void land(struct outbox *o, const struct read_job *j)
+static void land(struct courier *o, const struct read_job *j)
 {
     if (j->kind == READ_TARGETS) {
         land_targets(o, j);
@@ -323,11 +323,11 @@ static void land(struct outbox *o, const struct read_job *j)
     }
 }
 
-static void read_failed(struct outbox *o, const struct read_job *j)
+static void read_failed(struct courier *o, const struct read_job *j)
 {
     struct target *t = j->kind == READ_TARGET ? map_get(&o->targets, j->read.target) : NULL;
 
-    o->retry_at = outbox_now(o) + TROUBLE_MS;
+    o->retry_at = courier_now(o) + TROUBLE_MS;
     o->news |= j->kind == READ_FRESH;
     if (t)
         target_hunger(t);
@@ -336,7 +336,7 @@ static void read_failed(struct outbox *o, const struct read_job *j)
 static void read_done(struct store_job *sj)
 {
     struct read_job *j = CONTAINER_OF(sj, struct read_job, job);
-    struct outbox *o = j->outbox;
+    struct courier *o = j->outbox;
     struct arena a = j->arena; /* it lies in it */
 
     o->read_job = NULL;
@@ -356,7 +356,7 @@ static int number_order(const void *a, const void *b)
 }
 
 /* What is in memory need not be read again. Where nobody else writes nothing older comes. */
-static void fill_known(const struct outbox *o, struct read_job *j)
+static void fill_known(const struct courier *o, struct read_job *j)
 {
     const struct item *it = NULL;
 
@@ -371,12 +371,12 @@ static void fill_known(const struct outbox *o, struct read_job *j)
     j->read.known = known;
 }
 
-static bool has_room(const struct outbox *o)
+static bool has_room(const struct courier *o)
 {
     return o->by_seq.len < o->config.items_max * 2 && o->bytes < BYTES_MAX * 2;
 }
 
-static bool fill_reading(struct outbox *o, struct read_job *j, int64_t now)
+static bool fill_reading(struct courier *o, struct read_job *j, int64_t now)
 {
     if (o->loading) {
         j->kind = READ_TARGETS;
@@ -407,11 +407,12 @@ static bool fill_reading(struct outbox *o, struct read_job *j, int64_t now)
     return true;
 }
 
-static void read(struct outbox *o, int64_t now)
+static void read(struct courier *o, int64_t now)
 {
     struct arena a = {0};
 
-    if (o->read_job || now < o->retry_at || (!o->loading && !o->news && list_empty(&o->hungry)))
+    if (o->read_job || o->stopped || now < o->retry_at
+        || (!o->loading && !o->news && list_empty(&o->hungry)))
         return;
     struct read_job *j = arena_alloc(&a, sizeof *j);
     j->arena = a;
@@ -429,7 +430,7 @@ static void read(struct outbox *o, int64_t now)
 
 /* ---- turns ---- */
 
-static void look_at_timers(struct outbox *o, int64_t now)
+static void look_at_timers(struct courier *o, int64_t now)
 {
     struct heap_node *first = NULL;
 
@@ -444,24 +445,24 @@ static int64_t earlier(int64_t at, int64_t other)
     return at == 0 || (other != 0 && other < at) ? other : at;
 }
 
-static int64_t next_at(const struct outbox *o)
+static int64_t next_at(const struct courier *o)
 {
     const struct heap_node *first = heap_min(&o->timers);
     int64_t at = first ? first->key : 0;
-    bool reads = !o->read_job && (o->loading || !list_empty(&o->hungry));
+    bool reads = !o->read_job && !o->stopped && (o->loading || !list_empty(&o->hungry));
 
     if (!o->settle_job && o->settling_count > 0)
         at = earlier(at, max_i64(o->settle_at, o->retry_at));
-    if (!o->read_job && o->news && has_room(o))
+    if (!o->read_job && !o->stopped && o->news && has_room(o))
         at = earlier(at, max_i64(o->news_at, o->retry_at));
     if (reads)
         at = earlier(at, o->retry_at);
     return at;
 }
 
-int64_t outbox_turn(struct outbox *o)
+int64_t courier_turn(struct courier *o)
 {
-    int64_t now = outbox_now(o);
+    int64_t now = courier_now(o);
 
     look_who_leads(o);
     if (!leads_still(o))
@@ -472,12 +473,12 @@ int64_t outbox_turn(struct outbox *o)
     return next_at(o);
 }
 
-void outbox_told(struct outbox *o)
+void courier_told(struct courier *o)
 {
     o->news |= o->leading;
 }
 
-void outbox_by_hand(struct outbox *o)
+void courier_by_hand(struct courier *o)
 {
     if (!leads_still(o))
         return;
@@ -488,17 +489,23 @@ void outbox_by_hand(struct outbox *o)
     load(o);
 }
 
-void outbox_stop(struct outbox *o)
+void courier_stop(struct courier *o)
 {
     o->stopped = true;
 }
 
-bool outbox_is_busy(const struct outbox *o)
+bool courier_is_drained(const struct courier *o)
+{
+    return !o->leading
+           || (o->stopped && !courier_is_busy(o) && o->settling_count == 0 && o->under_way == 0);
+}
+
+bool courier_is_busy(const struct courier *o)
 {
     return o->settle_job || o->read_job;
 }
 
-void outbox_stats(const struct outbox *o, struct outbox_stats *ret)
+void courier_stats(const struct courier *o, struct courier_stats *ret)
 {
     const struct target *t = NULL;
 
@@ -511,7 +518,7 @@ void outbox_stats(const struct outbox *o, struct outbox_stats *ret)
     }
 }
 
-int64_t outbox_paused_until(const struct outbox *o, struct slice target, char *story)
+int64_t courier_paused_until(const struct courier *o, struct slice target, char *story)
 {
     const struct target *t = map_get(&o->targets, target);
 
@@ -519,14 +526,14 @@ int64_t outbox_paused_until(const struct outbox *o, struct slice target, char *s
         return 0;
     if (story)
         (void)snprintf(story, sizeof t->story, "%s", t->story);
-    return t->timer.pos ? t->timer.key : outbox_now(o);
+    return t->timer.pos ? t->timer.key : courier_now(o);
 }
 
-void outbox_free(struct outbox *o)
+void courier_free(struct courier *o)
 {
     if (!o)
         return;
-    ASSERT(!outbox_is_busy(o));
+    ASSERT(!courier_is_busy(o));
     target_drop_batches(o);
     forget_all(o);
     heap_fini(&o->timers);
