@@ -15,6 +15,7 @@
 #include "base/when.h"
 #include "http_agent/inside.h"
 #include "http_agent/secrets.h"
+#include "server/amqp.h"
 #include "server/helper.h"
 #include "server/limit.h"
 #include "server/server.h"
@@ -287,9 +288,22 @@ static int serve(const struct options *o, struct store *store)
     (void)snprintf(instance, sizeof instance, "http-%s", o->node);
     const char *const argv[] = {"intact",     "agent",  "http",  "--config",  o->http,
                                 "--instance", instance, "--log", o->http_log, NULL};
-    const struct helper_config helper = {argv, INSIDE_VARIABLE};
-    c.helper = o->http ? &helper : NULL;
+    char bridge[NODE_NAME_MAX + 8];
+    (void)snprintf(bridge, sizeof bridge, "amqp-%s", o->node);
+    const char *const amqp_argv[] = {"intact",  "agent",      "amqp",      "--config",
+                                     o->config, "--instance", bridge,      "--node",
+                                     o->node,   "--log",      o->http_log, NULL};
+    struct amqp_channel *channel = o->settings.amqp ? amqp_channel_new(o->settings.amqp) : NULL;
+    const struct helper_config amqp = {.argv = amqp_argv,
+                                       .variable = INSIDE_VARIABLE_AMQP,
+                                       .submits = true,
+                                       .ears = channel ? amqp_channel_ears(channel) : NULL};
+    const struct helper_config helper = {.argv = argv, .variable = INSIDE_VARIABLE};
+    c.helpers[0] = o->http ? &helper : NULL;
+    c.helpers[1] = channel ? &amqp : NULL;
+    c.amqp = channel ? amqp_channel_channel(channel) : NULL;
     enum err err = server_run(&c, &e);
+    amqp_channel_free(channel);
     free(token_file);
     if (err == ERR_OK)
         return 0;

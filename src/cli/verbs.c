@@ -35,6 +35,7 @@ const struct verb *const verbs[] = {
     &verb_agent_close,
     &verb_agent_check,
     &verb_agent_http,
+    &verb_agent_amqp,
     &verb_agent_exec,
     &verb_outbox_list,
     &verb_outbox_retry,

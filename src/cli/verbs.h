@@ -5,6 +5,7 @@
 
 #include "cli/verb.h"
 
+extern const struct verb verb_agent_amqp;
 extern const struct verb verb_agent_check;
 extern const struct verb verb_agent_close;
 extern const struct verb verb_agent_exec;

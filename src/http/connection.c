@@ -484,7 +484,7 @@ void http_connection_resume(struct http_connection *c)
 
 /* --- life and death --- */
 
-void http_connection_open(struct http_server *s, int fd, bool is_adopted)
+void http_connection_open(struct http_server *s, int fd, unsigned adopted)
 {
     struct http_connection *c = calloc(1, sizeof *c);
 
@@ -494,7 +494,7 @@ void http_connection_open(struct http_server *s, int fd, bool is_adopted)
     c->tcp.data = c;
     c->server = s;
     c->wait = HTTP_WAIT_NOTHING;
-    c->is_adopted = is_adopted;
+    c->adopted = adopted;
     http_reader_init(&c->reader, &s->limits);
     s->handles++;
     s->count++;
@@ -504,7 +504,7 @@ void http_connection_open(struct http_server *s, int fd, bool is_adopted)
         http_connection_close(c);
         return;
     }
-    if (!is_adopted)
+    if (adopted == 0)
         http_secure_open(c);
     settle(c);
 }

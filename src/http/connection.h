@@ -104,14 +104,14 @@ struct http_connection {
     enum http_wait wait;
     bool is_in_handler;
     bool is_reading;
-    bool is_sent;  /* ANSWERED: all bytes are with the kernel */
-    bool is_ended; /* the client will send nothing more */
-    bool closes;   /* after this answer */
-    bool is_adopted;
+    bool is_sent;     /* ANSWERED: all bytes are with the kernel */
+    bool is_ended;    /* the client will send nothing more */
+    bool closes;      /* after this answer */
+    unsigned adopted; /* as http_adopt was told; 0: it came by our address */
 };
 
 /* Takes the socket. Harmless if libuv refuses it: then it is closed. */
-void http_connection_open(struct http_server *s, int fd, bool is_adopted);
+void http_connection_open(struct http_server *s, int fd, unsigned adopted);
 void http_connection_close(struct http_connection *c);
 /* The whole answer, or the last of a stream. */
 void http_connection_answer(struct http_connection *c, struct slice head, struct slice body);

@@ -164,7 +164,7 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
         if (fd >= 0)
             tell_accepting(s, 0);
         if (fd >= 0 && s->count < s->limits.connection_max) {
-            http_connection_open(s, fd, false);
+            http_connection_open(s, fd, 0);
             continue;
         }
         if (fd >= 0) {
@@ -484,17 +484,17 @@ bool http_peer_is_loopback(const struct http_request *r)
                || (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr) && v6->sin6_addr.s6_addr[12] == 127));
 }
 
-void http_adopt(struct http_server *s, int fd)
+void http_adopt(struct http_server *s, int fd, unsigned whose)
 {
     if (s->is_closing)
         (void)close(fd);
     else
-        http_connection_open(s, fd, true);
+        http_connection_open(s, fd, whose);
 }
 
-bool http_is_adopted(const struct http_request *r)
+unsigned http_adopted(const struct http_request *r)
 {
-    return http_message_of(r)->connection->is_adopted;
+    return http_message_of(r)->connection->adopted;
 }
 
 void http_break(struct http_request *r)

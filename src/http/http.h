@@ -97,9 +97,10 @@ bool http_is_secure(const struct http_server *s);
 /* Reads them again now. What comes of it is told by `handler.certificate`. */
 void http_secure_reload(struct http_server *s);
 
-/* One more connection: a socket that is the server's from now on, and on which no TLS is spoken. */
-void http_adopt(struct http_server *s, int fd);
-bool http_is_adopted(const struct http_request *r); /* did it come over such a one? */
+/* One more connection: a socket that is the server's from now on, and on which no TLS is spoken.
+ * `whose`, above 0, is what http_adopted says of its requests; of all others it says 0. */
+void http_adopt(struct http_server *s, int fd, unsigned whose);
+unsigned http_adopted(const struct http_request *r);
 
 int http_port(const struct http_server *s); /* on which it listens */
 size_t http_connection_count(const struct http_server *s);

@@ -6,9 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-struct inside inside_find(void)
+struct inside inside_find(const char *variable)
 {
-    const char *text = getenv(INSIDE_VARIABLE);
+    const char *text = getenv(variable);
     struct inside in = {.channel = -1};
     int type = 0;
     socklen_t size = sizeof type;
@@ -21,6 +21,6 @@ struct inside inside_find(void)
         in.channel = fd;
         (void)snprintf(in.door, sizeof in.door, "%s", name + 1); /* it fits */
     }
-    (void)unsetenv(INSIDE_VARIABLE); /* it is there, or it is not */
+    (void)unsetenv(variable); /* it is there, or it is not */
     return in;
 }

@@ -11,14 +11,15 @@
 #include "base/base.h"
 
 /* In the environment of the child: "3:NAME", the channel's descriptor and the socket's name. */
-#define INSIDE_VARIABLE "INTACT_HTTP_INSIDE"
+#define INSIDE_VARIABLE      "INTACT_HTTP_INSIDE"
+#define INSIDE_VARIABLE_AMQP "INTACT_AMQP_INSIDE"
 
 struct inside {
     int channel; /* -1: we are no child of a server */
     char door[108];
 };
 
-/* Takes the variable out of the environment. */
-struct inside inside_find(void);
+/* Takes that variable out of the environment. */
+struct inside inside_find(const char *variable);
 
 #endif

@@ -273,7 +273,7 @@ static int outcome_of(const struct http_agent *h)
 int http_agent_run(const struct http_config *c, const struct http_agent_options *o)
 {
     CLEANUP(buf_fini) struct buf faults = {0};
-    struct http_agent h = {.config = c, .fd = -1, .inside = inside_find()};
+    struct http_agent h = {.config = c, .fd = -1, .inside = inside_find(INSIDE_VARIABLE)};
     bool has_server = true;
     int status = 1;
 

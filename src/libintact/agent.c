@@ -69,12 +69,16 @@ void agent_find_handler(const struct intact_agent *a, struct intact_request *r)
     }
 }
 
-void agent_release(struct intact_agent *a, struct intact_request *r)
+void agent_release(struct intact_agent *a, struct intact_request *r, struct slice status)
 {
     void *was = map_remove(&a->held, r->token);
 
     ASSERT(was == r);
+    request_released_fn *on_released = r->on_released;
+    void *arg = r->released_arg;
     request_free(r);
+    if (on_released)
+        on_released(arg, status);
 }
 
 /* One at a time: what is done at once makes room for the next. */

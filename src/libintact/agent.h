@@ -84,7 +84,8 @@ void agent_feed(struct intact_agent *a); /* those that wait for a place, as far 
 void agent_find_handler(const struct intact_agent *a, struct intact_request *r);
 
 void agent_unwatch(struct intact_agent *a, struct intact_request *r); /* its stop is no news now */
-void agent_release(struct intact_agent *a, struct intact_request *r); /* nobody wants it any more */
+/* Nobody wants it any more. `status`: what the server said of its result; NONE: nothing. */
+void agent_release(struct intact_agent *a, struct intact_request *r, struct slice status);
 void agent_log(const struct intact_agent *a, enum log_level level, const char *fmt, ...)
     PRINTF(3, 4);
 

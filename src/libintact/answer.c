@@ -151,6 +151,30 @@ void intact_answer(struct intact_request *r, const char *output_json)
     settle(r);
 }
 
+void request_answer_members(struct intact_request *r, const struct json *object)
+{
+    struct buf *b = &r->result;
+
+    if (!claim(r))
+        return;
+    json_open(b, '{');
+    json_key(b, "token");
+    json_string(b, r->token);
+    for (const struct json *j = object->child; j; j = j->next)
+        if (!slice_is(j->key, "token")) {
+            json_key_slice(b, j->key);
+            json_raw(b, j->raw);
+        }
+    json_close(b, '}');
+    settle(r);
+}
+
+void request_on_released(struct intact_request *r, request_released_fn *fn, void *arg)
+{
+    r->on_released = fn;
+    r->released_arg = arg;
+}
+
 void intact_answer_error(struct intact_request *r, const char *code, const char *message,
                          unsigned flags)
 {

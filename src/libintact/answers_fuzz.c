@@ -136,7 +136,7 @@ static void as_server_of_agent(struct fuzz f)
     lists_nodes(a, fuzz_until(&whole, 0));
     LIST_FOREACH (l, after, &p->ready) {
         link_remove(l);
-        agent_release(a, CONTAINER_OF(l, struct intact_request, link));
+        agent_release(a, CONTAINER_OF(l, struct intact_request, link), SLICE_NONE);
     }
     ASSERT(a->held.len == 0);
     map_fini(&a->held);

@@ -76,6 +76,7 @@ void intact_client_free(struct intact_client *c)
     client_close_servers(c);
     free(c->token);
     free(c->ca);
+    free(c->door);
     buf_fini(&c->path);
     free(c);
 }
@@ -118,6 +119,8 @@ static bool set_call(CURL *easy, const struct intact_client *c, const struct que
 
     buf_fmt(&url, "%s%s", c->server, q->path);
     ok &= wire_address(easy, url.ptr, c->ca);
+    if (c->door)
+        ok &= curl_easy_setopt(easy, CURLOPT_ABSTRACT_UNIX_SOCKET, c->door) == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers) == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, q->method) == CURLE_OK;
     /* What is sent over a connection that breaks libcurl sends again, if the connection was kept.
@@ -146,6 +149,12 @@ struct curl_slist *client_prepare(const struct intact_client *c, struct intact_r
         return headers;
     curl_slist_free_all(headers);
     return NULL;
+}
+
+void client_set_door(struct intact_client *c, const char *name)
+{
+    c->door = strdup(name);
+    ASSERT(c->door);
 }
 
 bool client_finds_token(struct intact_client *c, const struct intact_reply *r)

@@ -12,6 +12,7 @@ struct intact_client {
     const char *server, **all;
     size_t server_count, server_index; /* `server` is all[server_index]: the one that is called */
     char *token, *ca;
+    char *door; /* an abstract Unix socket in place of the server's address; NULL: none */
     intact_token_finder *find_token; /* NULL: not any more */
     intact_token_finder *finder;     /* that has looked for `token`; NULL: it was given */
     void *arg;
@@ -41,6 +42,9 @@ struct question {
     int64_t wait_ms;
     bool again; /* there is another server, which it may be repeated with if this one hangs */
 };
+
+/* The server is reached through that abstract Unix socket, and by no address. Before any call. */
+void client_set_door(struct intact_client *c, const char *name);
 
 /* Sets all options for a call. Its headers, to be freed when it is over; NULL: out of memory. */
 struct curl_slist *client_prepare(const struct intact_client *c, struct intact_reply *r,

@@ -233,7 +233,7 @@ void peer_done(struct peer *p, struct intact_request *r, int64_t now)
     if (r->result.len > 0)
         list_push(&p->ready, &r->link);
     else
-        agent_release(p->agent, r);
+        agent_release(p->agent, r, SLICE_NONE);
 }
 
 /* Full jitter on the upper half: agents that lost the same server do not come back together. */
@@ -288,7 +288,7 @@ static void drop_if_hopeless(struct peer *p, struct call *c)
               r->task, r->step);
     link_remove(first);
     c->result_count = 0;
-    agent_release(p->agent, r);
+    agent_release(p->agent, r, SLICE_NONE);
 }
 
 static int64_t failure_delay(struct peer *p, const struct call *c, long status)
@@ -335,7 +335,7 @@ static void read_outcomes(struct peer *p, struct call *c, const struct json *out
                       r->task, r->step, SLICE_ARG(status));
         link_remove(&r->link);
         c->result_count--;
-        agent_release(p->agent, r);
+        agent_release(p->agent, r, status);
     }
 }
 

@@ -45,6 +45,10 @@ struct retry_rule {
     int64_t wait_ms, max_wait_ms;
 };
 
+/* The agent has forgotten a request. `status`: what the server said of its result, by now durable;
+ * NONE: it has not heard of one. Not called for what an agent leaves behind that is freed. */
+typedef void request_released_fn(void *arg, struct slice status);
+
 struct intact_request {
     struct link link; /* in a queue of the pool, or the results of a peer or call */
     struct delivery *delivery;
@@ -76,13 +80,15 @@ struct intact_request {
     struct buf left_resume;    /* what is left for the next attempt */
 
     struct retry_rule rule;
-    atomic_uint tries; /* that were begun */
-    int64_t tried_at;  /* when the latest was; of the thread that tries */
-    bool begun;        /* it has a place, as the driving thread knows */
-    atomic_uint state; /* of enum request_state */
-    bool in_work;      /* as the driving thread knows it: not done */
-    struct buf result; /* what goes into `results`; empty: nothing is to be said */
-    uint32_t refused;  /* how often a call with this result alone was refused */
+    atomic_uint tries;                /* that were begun */
+    int64_t tried_at;                 /* when the latest was; of the thread that tries */
+    bool begun;                       /* it has a place, as the driving thread knows */
+    atomic_uint state;                /* of enum request_state */
+    bool in_work;                     /* as the driving thread knows it: not done */
+    struct buf result;                /* what goes into `results`; empty: nothing is to be said */
+    uint32_t refused;                 /* how often a call with this result alone was refused */
+    request_released_fn *on_released; /* NULL: nobody wants to know */
+    void *released_arg;
 };
 
 enum { PULSES = 3 }; /* beats in the time of one */
@@ -107,6 +113,13 @@ void request_drop_if_late(struct intact_request *r); /* what was to be said */
 /* In place of a result that the server cannot take: an error that says so. By the driving thread.
  */
 void request_replace(struct intact_request *r);
+
+/* From the handler of a request, which is kept. Called by the thread that drives the agent. */
+void request_on_released(struct intact_request *r, request_released_fn *fn, void *arg);
+
+/* As intact_answer, with what is in a result beside its token: the members of an object, one of
+ * "output", "error" and "elsewhere" among them. It is JSON, of at most RESULT_MAX bytes. */
+void request_answer_members(struct intact_request *r, const struct json *object);
 
 bool request_is_kept(const struct intact_request *r); /* and its handler has returned */
 

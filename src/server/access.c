@@ -31,6 +31,10 @@ const struct bearer access_helper = {.name = {"helper", 6},
                                      .roles_json = {"[\"agent:*\"]", 11},
                                      .roles = ROLE_AGENT};
 
+const struct bearer access_amqp = {.name = {"amqp", 4},
+                                   .roles_json = {"[\"agent:*\",\"submit\"]", 20},
+                                   .roles = ROLE_AGENT | ROLE_SUBMIT};
+
 /* ---- roles ---- */
 
 static const struct {

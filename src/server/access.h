@@ -73,8 +73,8 @@ const struct bearer *access_who(struct access *a, struct slice authorization, in
 /* Might that be a token that was made elsewhere, and is not known here yet? */
 bool access_is_news(struct access *a, struct slice authorization);
 
-/* The server's own child: every agent, and nothing else. */
-extern const struct bearer access_helper;
+/* The server's own children: one is every agent, the other one submits tasks, too. */
+extern const struct bearer access_helper, access_amqp;
 
 /* May that one use a route that asks for `may`? `agent`: the one in its path, or NONE. */
 bool access_may(const struct bearer *b, unsigned may, struct slice agent);

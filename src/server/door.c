@@ -183,6 +183,14 @@ static void on_flushed(void *arg, struct http_request *r)
     backup_flushed(arg, r);
 }
 
+static bool has_helpers(const struct server *sv)
+{
+    for (size_t i = 0; i < HELPERS_MAX; i++)
+        if (sv->config.helpers[i])
+            return true;
+    return false;
+}
+
 static void reload_webhooks(struct server *sv)
 {
     CLEANUP(buf_fini) struct buf faults = {0};
@@ -200,13 +208,14 @@ static void on_hangup(uv_signal_t *s, int signum)
     struct server *sv = s->data;
     (void)signum;
 
-    if (sv->helper)
-        helper_hangup(sv->helper);
+    for (size_t i = 0; i < HELPERS_MAX; i++)
+        if (sv->helpers[i])
+            helper_hangup(sv->helpers[i]);
     if (sv->webhooks)
         reload_webhooks(sv);
     if (http_is_secure(sv->http))
         http_secure_reload(sv->http);
-    else if (!sv->helper && !sv->webhooks)
+    else if (!has_helpers(sv) && !sv->webhooks)
         log_line(LOG_INFO, "event=nothing_to_read_again");
 }
 
@@ -218,7 +227,7 @@ static enum hangup hangup_means(const struct server *sv)
 {
     struct sigaction before = {0};
 
-    if (sv->config.tls_cert || sv->config.helper || sv->webhooks)
+    if (sv->config.tls_cert || has_helpers(sv) || sv->webhooks)
         return HANGUP_READS;
     if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler == SIG_IGN)
         return HANGUP_IGNORED;

@@ -1,5 +1,6 @@
 #include "server/helper.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,12 +11,15 @@
 #include "base/log.h"
 #include "server/internal.h"
 
+enum { WHOSE_AGENTS = 1, WHOSE_AMQP = 2 };
+
 enum {
     CHANNEL = 3, /* the descriptor in the child */
     AGAIN_FIRST_MS = 500,
     AGAIN_MOST_MS = 30000,
     STEADY_MS = 60000, /* who has run for so long begins anew with short waits */
-    TAKEN_MAX = 64,    /* connections in one turn */
+    TAKEN_MAX = 64,    /* connections, or packets, in one turn */
+    EAR_PACKET_MAX = 512,
 };
 
 struct helper {
@@ -24,6 +28,9 @@ struct helper {
     uv_process_t process;
     uv_poll_t door;
     uv_timer_t again;
+    uv_poll_t ear; /* on the channel, if somebody listens */
+    uv_timer_t wake;
+    bool has_ear, wants_room;
     int door_fd; /* on which it listens for the child; -1: not yet */
     char door_name[sizeof(struct sockaddr_un)];
     int fd;        /* of the channel; -1: there is none */
@@ -44,9 +51,99 @@ static void on_closed(uv_handle_t *u)
 
 static void close_channel(struct helper *h)
 {
+    if (h->has_ear)
+        uv_close((uv_handle_t *)&h->ear, on_closed);
+    h->has_ear = false;
     if (h->fd >= 0)
         (void)close(h->fd);
     h->fd = -1;
+}
+
+/* ---- the channel ---- */
+
+const struct bearer *helper_bearer(unsigned whose)
+{
+    return whose == WHOSE_AMQP ? &access_amqp : &access_helper;
+}
+
+static void on_ear(uv_poll_t *p, int status, int events);
+
+static void listen_to_channel(struct helper *h)
+{
+    int events = UV_READABLE | (h->wants_room ? UV_WRITABLE : 0);
+
+    if (h->has_ear)
+        (void)uv_poll_start(&h->ear, events, on_ear);
+}
+
+/* What it says after its end is not waited for: whoever asks is told of the end. */
+static void on_ear(uv_poll_t *p, int status, int events)
+{
+    struct helper *h = p->data;
+    const struct helper_ears *ears = h->config.ears;
+    char packet[EAR_PACKET_MAX];
+
+    if (status >= 0 && (events & UV_WRITABLE) && h->wants_room) {
+        h->wants_room = false;
+        listen_to_channel(h);
+        ears->room(ears->arg);
+    }
+    for (int i = 0; status >= 0 && i < TAKEN_MAX && h->has_ear; i++) {
+        ssize_t n = recv(h->fd, packet, sizeof packet, MSG_DONTWAIT);
+        if (n > 0)
+            ears->heard(ears->arg, (struct slice){packet, (size_t)n});
+        else if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+        else
+            (void)uv_poll_stop(&h->ear); /* its end will be told by its exit */
+        if (n <= 0)
+            return;
+    }
+}
+
+static void open_ear(struct helper *h)
+{
+    const int size = HELPER_PACKET_MAX;
+
+    if (!h->config.ears)
+        return;
+    (void)setsockopt(h->fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size); /* a wish */
+    if (uv_poll_init(&h->server->loop, &h->ear, h->fd) != 0)
+        return; /* then nothing is heard, and what is said is not answered: it will be said again */
+    h->ear.data = h;
+    h->open++;
+    h->has_ear = true;
+    listen_to_channel(h);
+}
+
+static void on_wake(uv_timer_t *t)
+{
+    struct helper *h = t->data;
+
+    h->config.ears->room(h->config.ears->arg);
+}
+
+void helper_wake(struct helper *h)
+{
+    ASSERT(h->config.ears);
+    if (!h->is_closing)
+        (void)uv_timer_start(&h->wake, on_wake, 0, 0);
+}
+
+bool helper_is_there(const struct helper *h)
+{
+    return h->has_ear && h->is_running;
+}
+
+bool helper_say(struct helper *h, struct slice packet)
+{
+    if (!helper_is_there(h))
+        return false;
+    if (send(h->fd, packet.ptr, packet.len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)packet.len)
+        return true;
+    h->wants_room = true;
+    listen_to_channel(h);
+    return false;
 }
 
 /* ---- its connections ---- */
@@ -70,7 +167,7 @@ static void on_door(uv_poll_t *p, int status, int events)
         if (fd < 0)
             return; /* for want of descriptors it is tried again */
         if (is_of_child(h, fd))
-            http_adopt(h->server->http, fd);
+            http_adopt(h->server->http, fd, h->config.submits ? WHOSE_AMQP : WHOSE_AGENTS);
         else
             (void)close(fd);
     }
@@ -135,6 +232,8 @@ static void on_exit_of(uv_process_t *p, int64_t status, int signal)
     log_line(is_wanted ? LOG_INFO : LOG_ERROR, "event=helper_ended name=%s status=%d signal=%d",
              h->config.argv[2], (int)status, signal);
     close_channel(h);
+    if (h->config.ears)
+        h->config.ears->ended(h->config.ears->arg);
     uv_close((uv_handle_t *)p, on_process_closed);
 }
 
@@ -217,6 +316,7 @@ static void start(struct helper *h)
         return;
     }
     h->fd = pair[0];
+    open_ear(h);
 }
 
 struct helper *helper_open(struct server *sv, const struct helper_config *c)
@@ -230,6 +330,12 @@ struct helper *helper_open(struct server *sv, const struct helper_config *c)
     ASSERT(rc == 0);
     h->again.data = h;
     h->open++;
+    rc = uv_timer_init(&sv->loop, &h->wake);
+    ASSERT(rc == 0);
+    h->wake.data = h;
+    h->open++;
+    if (c->ears)
+        c->ears->opened(c->ears->arg, h);
     start(h);
     return h;
 }
@@ -253,12 +359,15 @@ void helper_close(struct helper *h)
     if (!h)
         return;
     h->is_closing = true;
+    if (h->config.ears)
+        h->config.ears->opened(h->config.ears->arg, NULL);
     close_channel(h); /* the child takes that for the end */
     if (h->door_fd >= 0) {
         uv_close((uv_handle_t *)&h->door, on_closed);
         (void)close(h->door_fd);
     }
     uv_close((uv_handle_t *)&h->again, on_closed);
+    uv_close((uv_handle_t *)&h->wake, on_closed);
     if (h->is_running && !uv_is_closing((uv_handle_t *)&h->process))
         uv_close((uv_handle_t *)&h->process, on_process_closed);
 }

@@ -74,8 +74,8 @@ struct server {
     struct nodes *nodes;
     struct backup *backup; /* NULL: none is made */
     struct keeper *keeper;
-    struct helper *helper;    /* NULL: none */
-    struct channel *webhooks; /* NULL: none are configured */
+    struct helper *helpers[HELPERS_MAX]; /* NULL: none */
+    struct channel *webhooks;            /* NULL: none are configured */
     struct telling_out *telling;
 };
 

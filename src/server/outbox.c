@@ -57,7 +57,10 @@ static bool leads(void *arg, struct fence *ret)
 
 static struct channel *channel_of(const struct server *sv, struct slice target, struct error *e)
 {
-    struct channel *const list[] = {sv->webhooks};
+    bool is_queue = target.len >= 5 && memcmp(target.ptr, "amqp:", 5) == 0;
+    /* The last one says what it would take. */
+    struct channel *const list[] = {is_queue ? sv->webhooks : sv->config.amqp,
+                                    is_queue ? sv->config.amqp : sv->webhooks};
     bool any = false;
 
     for (size_t i = 0; i < COUNT_OF(list); i++) {

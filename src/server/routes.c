@@ -1,3 +1,4 @@
+#include "server/helper.h"
 #include "server/internal.h"
 
 struct route {
@@ -180,8 +181,8 @@ static void answer_forbidden(struct http_request *r, const struct bearer *b, con
 
 static const struct bearer *who(struct server *sv, struct http_request *r, const char **ret_why)
 {
-    if (http_is_adopted(r))
-        return &access_helper;
+    if (http_adopted(r) != 0)
+        return helper_bearer(http_adopted(r));
     if (http_header_count(r, "authorization") > 1) {
         *ret_why = "there is more than one Authorization";
         return access_is_open(sv->access) ? access_who(sv->access, SLICE_NONE, 0, ret_why) : NULL;

@@ -366,8 +366,9 @@ static void begin_drain(struct server *sv)
     waiters_all(&sv->waits);
     events_drain(sv->events);
     nodes_drain(sv->nodes);
-    if (sv->helper)
-        helper_drain(sv->helper);
+    for (size_t i = 0; i < HELPERS_MAX; i++)
+        if (sv->helpers[i])
+            helper_drain(sv->helpers[i]);
     backup_drain(sv);
     (void)uv_timer_start(&sv->drain_timer, drain_step, SHUT_MS, SHUT_MS);
 }
@@ -533,7 +534,8 @@ static void assert_nothing_open(const struct server *sv)
  * has land; then nothing is left that could ask the scheduler. */
 static void take_down(struct server *sv)
 {
-    helper_close(sv->helper);
+    for (size_t i = 0; i < HELPERS_MAX; i++)
+        helper_close(sv->helpers[i]);
     door_close(sv);
     while (scheduler_is_busy(sv->scheduler) || supervisor_is_busy(sv->supervisor)
            || (sv->library && library_is_busy(sv->library)) || telling_is_busy(sv)
@@ -550,6 +552,8 @@ static void take_down(struct server *sv)
     assert_nothing_open(sv);
     if (sv->webhooks)
         sv->webhooks->ops->close(sv->webhooks);
+    if (sv->config.amqp)
+        sv->config.amqp->ops->close(sv->config.amqp);
     telling_free(sv);
     close_handle((uv_handle_t *)&sv->check, NULL);
     close_handle((uv_handle_t *)&sv->timer, NULL);
@@ -641,8 +645,9 @@ enum err server_run(const struct server_config *c, struct error *e)
         err = door_open(sv, e);
     if (err == ERR_OK) {
         nodes_listening(sv->nodes);
-        if (c->helper)
-            sv->helper = helper_open(sv, c->helper);
+        for (size_t i = 0; i < HELPERS_MAX; i++)
+            if (c->helpers[i])
+                sv->helpers[i] = helper_open(sv, c->helpers[i]);
         take_turn(sv);
         (void)uv_run(&sv->loop, UV_RUN_DEFAULT);
         log_line(LOG_INFO, "event=ended");

@@ -10,8 +10,10 @@
 #include "store/store.h"
 
 struct server_limits;  /* limit.h */
+struct channel;        /* outbox/channel.h */
 struct helper_config;  /* helper.h */
 struct webhook_config; /* webhook/config.h */
+enum { HELPERS_MAX = 2 };
 
 /* A file of the store, for the metrics. */
 struct store_file {
@@ -41,8 +43,9 @@ struct server_config {
     int64_t grace_ms;
     int64_t drain_ms; /* how long results are waited for after SIGTERM; default 5 s */
     int64_t keep_ms;  /* what ended longer ago is deleted; 0: nothing is */
-    /* A child process that is an agent of this server, see helper.h; NULL: none. */
-    const struct helper_config *helper;
+    /* Child processes that are agents of this server, see helper.h; NULL: none. */
+    const struct helper_config *helpers[HELPERS_MAX];
+    struct channel *amqp; /* to queues, see amqp.h; NULL: none. Its maker frees it */
     const struct webhook_config *webhooks; /* URLs that may be called; NULL: none */
     const char
         *source; /* of CloudEvents, such as "/shop"; NULL: "/intact/" and an id of the store */

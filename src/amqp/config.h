@@ -1,0 +1,89 @@
+#ifndef AMQP_CONFIG_H
+#define AMQP_CONFIG_H
+
+/*
+ * The section `amqp` of a server's configuration: which brokers there are, which queues bring
+ * submissions, which agents are reached by queues, and where status messages may go. docs/amqp.md
+ * is its reference.
+ */
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "config/reader.h"
+
+enum {
+    AMQP_PLACES_DEFAULT = 100,
+    AMQP_PLACES_MAX = 1000,
+    AMQP_CREDIT_DEFAULT = 100,
+    AMQP_CREDIT_MAX = 1000,
+    AMQP_LIST_MAX = 1000,       /* brokers, queues, agents */
+    AMQP_QUEUE_NAME_MAX = 200,  /* bytes */
+    AMQP_MESSAGE_MAX = 4 << 20, /* bytes of a message that is taken */
+};
+
+struct broker_config {
+    struct broker_config *next;
+    struct slice name;
+    struct slice host;
+    uint16_t port;
+    bool is_tls;
+    const char *user;                         /* NULL: none */
+    const char *password_file, *password_env; /* at most one is set */
+    const char *ca, *cert, *key;              /* files; NULL: the system's, none */
+    const char *addresses;                    /* "/queue/{}" */
+    const char *sasl;                         /* NULL: what fits */
+    bool insecure;                            /* a password may go over amqp:// */
+    int64_t idle_ms;                          /* a peer that is silent for longer is gone */
+};
+
+/* What becomes of a message that can be no task. */
+enum amqp_poison { AMQP_RECORD, AMQP_REJECT };
+
+struct submissions_config {
+    struct submissions_config *next;
+    struct slice queue, broker_name, workflow; /* workflow NONE: the message says it */
+    struct broker_config *broker;
+    enum amqp_poison poison;
+    uint32_t credit; /* messages that are held at a time */
+};
+
+struct agent_queue_config {
+    struct agent_queue_config *next;
+    struct slice agent, queue, broker_name;
+    struct broker_config *broker;
+    uint32_t places;
+};
+
+/* A queue's name with * for anything. */
+struct queue_pattern {
+    struct queue_pattern *next;
+    const char *text;
+};
+
+struct amqp_config {
+    struct broker_config *brokers;
+    struct submissions_config *submissions;
+    struct agent_queue_config *agents;
+    struct slice messages_broker_name;
+    struct broker_config *messages_broker; /* NULL: no status message goes to a queue */
+    struct queue_pattern *allow;
+    struct slice replies; /* "{node}" in it stands for the node's name */
+};
+
+/* A field of a configuration; the target is a struct amqp_config *, which is set. */
+void amqp_config_read(struct reader *r, const struct json *j, const struct path *path,
+                      void *target);
+
+/* May status messages go to that queue? */
+bool amqp_config_allows(const struct amqp_config *c, struct slice queue);
+/* "amqp:QUEUE", or NONE. */
+struct slice amqp_target_queue(struct slice target);
+
+/* The address of a queue, and the queue of an address, which may be a queue's name, too. */
+void amqp_address(const struct broker_config *b, struct slice queue, struct buf *ret);
+struct slice amqp_queue_of(const struct broker_config *b, struct slice address);
+
+/* The password of a broker, to be freed; NULL: it has none, or *e says why it cannot be read. */
+enum err amqp_password(const struct broker_config *b, char **ret, struct error *e) MUST_USE;
+
+#endif

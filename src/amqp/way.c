@@ -1,0 +1,306 @@
+#include "amqp/way.h"
+
+#include <proton/condition.h>
+#include <proton/delivery.h>
+#include <proton/disposition.h>
+#include <proton/terminus.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+
+enum {
+    AGAIN_FIRST_MS = 500,
+    AGAIN_MOST_MS = 30000,
+    OUTGOING_MAX = 1 << 20, /* bytes that Proton holds of a sender */
+    INCOMING_MAX = 1 << 20, /* bytes that a broker may have on its way to a receiver */
+};
+
+struct way *way_new(struct broker *b, struct slice queue, bool is_receiver)
+{
+    struct way *l = calloc(1, sizeof *l);
+
+    ASSERT(l);
+    char *name = strndup(queue.ptr, queue.len);
+    ASSERT(name);
+    l->broker = b;
+    l->queue = (struct slice){name, queue.len};
+    l->is_receiver = is_receiver;
+    l->partial.max = AMQP_MESSAGE_MAX;
+    list_init(&l->waiting);
+    list_init(&l->under_way);
+    list_init(&l->arrivals);
+    return l;
+}
+
+static void sending_free(struct sending *s)
+{
+    free(s->bytes);
+    free(s);
+}
+
+void way_free(struct way *l)
+{
+    ASSERT(list_empty(&l->waiting));
+    ASSERT(list_empty(&l->under_way));
+    LIST_FOREACH (at, after, &l->arrivals) {
+        struct arrival *a = CONTAINER_OF(at, struct arrival, link);
+        a->delivery = NULL;
+        a->receiver = NULL;
+        link_remove(at);
+    }
+    link_remove(&l->link);
+    buf_fini(&l->partial);
+    free((void *)(uintptr_t)l->queue.ptr); /* NOLINT(performance-no-int-to-ptr): it is our own */
+    free(l);
+}
+
+void way_attach(struct way *l, pn_connection_t *c, const struct broker_config *config)
+{
+    CLEANUP(buf_fini) struct buf address = {0};
+    pn_session_t *session = pn_session(c);
+
+    pn_session_set_incoming_capacity(session, INCOMING_MAX);
+    pn_session_open(session);
+    amqp_address(config, l->queue, &address);
+    char name[AMQP_QUEUE_NAME_MAX + 40];
+    (void)snprintf(name, sizeof name, "%s-%.*s-%" PRIu32, l->is_receiver ? "from" : "to",
+                   SLICE_ARG(l->queue), ++l->attached);
+    l->pn = l->is_receiver ? pn_receiver(session, name) : pn_sender(session, name);
+    pn_terminus_t *far = l->is_receiver ? pn_link_source(l->pn) : pn_link_target(l->pn);
+    pn_terminus_t *near = l->is_receiver ? pn_link_target(l->pn) : pn_link_source(l->pn);
+    (void)pn_terminus_set_address(far, address.ptr);
+    /* Brokers that make a queue which is not there make one that outlives them. */
+    (void)pn_terminus_set_durability(far, PN_DELIVERIES);
+    (void)pn_terminus_set_expiry_policy(far, PN_EXPIRE_NEVER);
+    (void)pn_terminus_set_address(near, "intact");
+    pn_link_set_snd_settle_mode(l->pn, PN_SND_UNSETTLED);
+    pn_link_set_rcv_settle_mode(l->pn, PN_RCV_FIRST);
+    pn_link_set_context(l->pn, l);
+    pn_session_set_context(session, l);
+    pn_link_open(l->pn);
+    if (l->is_receiver)
+        pn_link_flow(l->pn, (int)l->credit);
+    l->is_open = false;
+}
+
+static void arrivals_forget(struct way *l)
+{
+    LIST_FOREACH (at, after, &l->arrivals) {
+        CONTAINER_OF(at, struct arrival, link)->delivery = NULL;
+        link_remove(at);
+    }
+    buf_clear(&l->partial);
+    l->partial.overflow = false;
+    l->is_too_large = false;
+}
+
+void way_detach(struct way *l)
+{
+    if (!l->pn)
+        return;
+    pn_session_t *session = pn_link_session(l->pn);
+    pn_link_set_context(l->pn, NULL);
+    pn_session_set_context(session, NULL);
+    pn_link_close(l->pn);
+    pn_session_close(session);
+    pn_session_free(session); /* when that has been said */
+    way_lost(l);
+}
+
+void way_lost(struct way *l)
+{
+    l->pn = NULL;
+    l->is_open = false;
+    arrivals_forget(l);
+}
+
+void way_failed(struct way *l, pn_condition_t *why, uint64_t chance)
+{
+    const char *name = why ? pn_condition_get_name(why) : NULL;
+    const char *text = why ? pn_condition_get_description(why) : NULL;
+    int64_t wait = AGAIN_FIRST_MS;
+
+    (void)snprintf(l->why, sizeof l->why, "queue %.*s: %s%s%s", SLICE_ARG(slice_cut(l->queue, 60)),
+                   name ? name : "the broker ended the link", text ? ": " : "", text ? text : "");
+    if (l->failures == 0)
+        log_line(LOG_WARN, "event=amqp_queue_lost queue=%.*s reason=\"%s\"", SLICE_ARG(l->queue),
+                 l->why);
+    for (uint32_t i = 0; i < l->failures && wait < AGAIN_MOST_MS; i++)
+        wait *= 2;
+    wait = min_i64(wait, AGAIN_MOST_MS);
+    l->failures++;
+    l->retry_at = amqp_now_ms() + wait / 2 + (int64_t)(chance % (uint64_t)(wait / 2 + 1));
+    way_detach(l);
+}
+
+/* ---- sending ---- */
+
+void way_take_sendings(struct way *l, struct link *ret)
+{
+    list_take_all(ret, &l->under_way);
+    list_take_all(ret, &l->waiting);
+}
+
+void sendings_end(struct link *list, enum sent end, const char *why)
+{
+    for (struct link *at = list_first(list); at; at = list_first(list)) {
+        struct sending *s = CONTAINER_OF(at, struct sending, link);
+        link_remove(at);
+        s->done(s->arg, end, why);
+        sending_free(s);
+    }
+}
+
+static void send_one(struct way *l, struct sending *s)
+{
+    static uint64_t tags;
+    uint64_t tag = ++tags;
+
+    pn_delivery_t *d = pn_delivery(l->pn, pn_dtag((const char *)&tag, sizeof tag));
+    pn_delivery_set_context(d, s);
+    (void)pn_link_send(l->pn, s->bytes, s->size); /* it takes all that it is given */
+    (void)pn_link_advance(l->pn);
+    free(s->bytes);
+    s->bytes = NULL;
+    link_remove(&s->link);
+    list_push(&l->under_way, &s->link);
+}
+
+void way_pump(struct way *l)
+{
+    while (l->pn && l->is_open && !list_empty(&l->waiting) && pn_link_credit(l->pn) > 0
+           && pn_session_outgoing_bytes(pn_link_session(l->pn)) < OUTGOING_MAX)
+        send_one(l, CONTAINER_OF(list_first(&l->waiting), struct sending, link));
+}
+
+static void on_outcome(pn_delivery_t *d)
+{
+    struct sending *s = pn_delivery_get_context(d);
+    uint64_t state = pn_delivery_remote_state(d);
+    char why[200] = "the broker settled it without saying how";
+    enum sent end = SENT_NOT_NOW;
+
+    if (!s || (state <= PN_RECEIVED && !pn_delivery_settled(d)))
+        return;
+    if (state == PN_ACCEPTED) {
+        end = SENT_ACCEPTED;
+    } else if (state == PN_REJECTED) {
+        pn_condition_t *c = pn_disposition_condition(pn_delivery_remote(d));
+        const char *text = pn_condition_get_description(c);
+        end = SENT_REJECTED;
+        (void)snprintf(why, sizeof why, "the broker rejected it%s%s", text ? ": " : "",
+                       text ? text : "");
+    } else if (state == PN_RELEASED || state == PN_MODIFIED) {
+        (void)snprintf(why, sizeof why, "the broker does not take it now");
+    }
+    pn_delivery_set_context(d, NULL);
+    pn_delivery_settle(d);
+    link_remove(&s->link);
+    s->done(s->arg, end, why);
+    sending_free(s);
+}
+
+/* ---- receiving ---- */
+
+/* What lies there of the message that is coming. */
+static void take_bytes(struct way *l, pn_delivery_t *d)
+{
+    char rest[4096];
+    size_t pending = pn_delivery_pending(d);
+
+    while (pending > 0) {
+        char *room = l->is_too_large ? NULL : buf_room(&l->partial, pending);
+        ssize_t n = pn_link_recv(l->pn, room ? room : rest, room ? pending : sizeof rest);
+        if (n <= 0)
+            return;
+        if (room)
+            l->partial.len += (size_t)n;
+        l->is_too_large |= room == NULL;
+        pending = pn_delivery_pending(d);
+    }
+}
+
+static void arrive(struct way *l, pn_delivery_t *d)
+{
+    struct arrival *a = calloc(1, sizeof *a);
+
+    ASSERT(a);
+    a->receiver = CONTAINER_OF(l, struct receiver, way);
+    a->delivery = d;
+    a->is_too_large = l->is_too_large;
+    a->text = l->partial;
+    list_init(&a->of_user);
+    l->partial = (struct buf){.max = AMQP_MESSAGE_MAX};
+    l->is_too_large = false;
+    list_push(&l->arrivals, &a->link);
+    if (l->is_stopped)
+        arrival_settle(a, SETTLE_RELEASE, NULL);
+    else
+        l->fn(l->arg, a);
+}
+
+static void break_off(struct way *l, pn_delivery_t *d)
+{
+    buf_clear(&l->partial);
+    l->partial.overflow = false;
+    l->is_too_large = false;
+    pn_delivery_settle(d);
+    pn_link_flow(l->pn, 1);
+}
+
+/* True: it was a whole one, or is none any more. */
+static bool on_message(struct way *l, pn_delivery_t *d)
+{
+    bool is_aborted = pn_delivery_aborted(d);
+
+    if (!is_aborted)
+        take_bytes(l, d);
+    if (pn_delivery_partial(d) && !is_aborted)
+        return false;
+    (void)pn_link_advance(l->pn);
+    if (is_aborted)
+        break_off(l, d);
+    else
+        arrive(l, d);
+    return true;
+}
+
+static void on_messages(struct way *l)
+{
+    for (pn_delivery_t *d = pn_link_current(l->pn); d && pn_delivery_readable(d);
+         d = l->pn ? pn_link_current(l->pn) : NULL)
+        if (!on_message(l, d))
+            return;
+}
+
+void arrival_settle(struct arrival *a, enum settling how, const char *why)
+{
+    static const uint64_t states[] = {PN_ACCEPTED, PN_REJECTED, PN_RELEASED};
+    pn_delivery_t *d = a->delivery;
+    pn_link_t *link = d ? pn_delivery_link(d) : NULL;
+
+    if (d && how == SETTLE_REJECT && why) {
+        pn_condition_t *c = pn_disposition_condition(pn_delivery_local(d));
+        (void)pn_condition_set_name(c, "intact:refused");
+        (void)pn_condition_set_description(c, why);
+    }
+    if (d) {
+        pn_delivery_update(d, states[how]);
+        pn_delivery_settle(d);
+        if (!a->receiver->way.is_stopped)
+            pn_link_flow(link, 1);
+    }
+    link_remove(&a->link);
+    link_remove(&a->of_user);
+    buf_fini(&a->text);
+    free(a);
+}
+
+void way_on_delivery(struct way *l, pn_delivery_t *d)
+{
+    if (l->is_receiver)
+        on_messages(l);
+    else
+        on_outcome(d);
+}

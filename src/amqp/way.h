@@ -1,0 +1,57 @@
+#ifndef AMQP_WAY_H
+#define AMQP_WAY_H
+
+/* The way to or from one queue: a link in a session of its own. Inside of broker.c's folder. */
+
+#include <proton/connection_driver.h>
+#include <proton/link.h>
+#include <proton/session.h>
+
+#include "amqp/broker.h"
+
+struct way {
+    struct link link; /* the broker's */
+    struct broker *broker;
+    struct slice queue; /* its own memory */
+    pn_link_t *pn;      /* NULL: not attached */
+    bool is_receiver, is_open, is_stopped;
+    uint32_t failures, attached; /* attached: how often */
+    int64_t retry_at;            /* when it is attached again */
+    int64_t used_at;
+    char why[160]; /* it failed last */
+    /* A sender. */
+    struct link waiting, under_way; /* of struct sending */
+    /* A receiver. */
+    uint32_t credit;
+    arrival_fn *fn;
+    void *arg;
+    struct link arrivals;
+    struct buf partial;
+    bool is_too_large;
+};
+
+struct receiver {
+    struct way way;
+};
+
+struct sending {
+    struct link link;
+    char *bytes;
+    size_t size;
+    sent_fn *done;
+    void *arg;
+};
+
+struct way *way_new(struct broker *b, struct slice queue, bool is_receiver);
+void way_free(struct way *l);
+void way_attach(struct way *l, pn_connection_t *c, const struct broker_config *config);
+void way_detach(struct way *l); /* politely; what was under way is as lost */
+void way_lost(struct way *l);   /* its connection has gone */
+void way_pump(struct way *l);   /* sends what it may */
+/* Moves what is waiting and under way to `ret`. */
+void way_take_sendings(struct way *l, struct link *ret);
+void way_failed(struct way *l, pn_condition_t *why, uint64_t chance);
+void way_on_delivery(struct way *l, pn_delivery_t *d);
+void sendings_end(struct link *list, enum sent end, const char *why); /* all of them */
+
+#endif

@@ -1,0 +1,90 @@
+/* Status messages: from the server's channel to a queue. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "amqp_agent/bridge.h"
+#include "base/log.h"
+
+struct telling {
+    struct bridge *bridge;
+    uint64_t number; /* by which the server knows it */
+};
+
+/* "a17": accepted; "r17 why": not now; "x17 why": never. The server reads, and does not wait. */
+static void report(const struct bridge *b, char kind, uint64_t number, const char *why)
+{
+    char packet[300];
+    int len = snprintf(packet, sizeof packet, "%c%" PRIu64 " %s", kind, number, why ? why : "");
+    size_t size = len < (int)sizeof packet ? (size_t)len : sizeof packet - 1;
+
+    (void)send(b->inside.channel, packet, size, MSG_NOSIGNAL); /* its end is seen anyway */
+}
+
+static void on_sent(void *arg, enum sent end, const char *why)
+{
+    struct telling *t = arg;
+    char kind = end == SENT_ACCEPTED ? 'a' : end == SENT_REJECTED ? 'x' : 'r';
+
+    report(t->bridge, kind, t->number, end == SENT_ACCEPTED ? NULL : why);
+    free(t);
+}
+
+/* What the submission's message had, or the task, as the standard answers a message whose id is the
+ * task's. */
+static struct slice correlation_of(struct arena *a, struct slice body, struct slice subject)
+{
+    struct json *event = NULL;
+
+    if (json_parse(a, body, &event, NULL) != ERR_OK)
+        return subject;
+    struct slice said = json_get_text(json_get(json_get(event, "data"), "tags"), "correlation_id");
+    return said.ptr ? said : subject;
+}
+
+static void tell(struct bridge *b, const struct json *head, struct slice body, uint64_t number)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf to = {0};
+    struct slice queue = json_get_text(head, "queue");
+    struct slice subject = json_get_text(head, "subject");
+    struct broker *broker = bridge_broker(b, b->config->messages_broker);
+    struct telling *t = NULL;
+    size_t size = 0;
+
+    if (!broker_is_open(broker) || b->is_stopping) {
+        report(b, 'r', number, "there is no connection to the broker");
+        return;
+    }
+    amqp_address(b->config->messages_broker, queue, &to);
+    const struct amqp_message m = {.id = json_get_text(head, "id"),
+                                   .correlation_id = correlation_of(&a, body, subject),
+                                   .to = buf_view(&to),
+                                   .subject = json_get_text(head, "type"),
+                                   .group_id = subject,
+                                   .content_type =
+                                       SLICE("application/cloudevents+json; charset=utf-8"),
+                                   .body = body};
+    char *bytes = amqp_message_encode(&m, &size);
+    t = calloc(1, sizeof *t);
+    ASSERT(t);
+    *t = (struct telling){b, number};
+    broker_send(broker, queue, bytes, size, on_sent, t);
+}
+
+void told_take(struct bridge *b, struct slice packet)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    const char *end = memchr(packet.ptr, '\n', packet.len);
+    struct json *head = NULL;
+
+    if (!end || !b->config->messages_broker)
+        return;
+    struct slice line = {packet.ptr + 1, (size_t)(end - packet.ptr) - 1};
+    if (json_parse(&a, line, &head, NULL) != ERR_OK)
+        return; /* the server writes no such thing */
+    size_t at = (size_t)(end - packet.ptr) + 1;
+    tell(b, head, (struct slice){packet.ptr + at, packet.len - at},
+         (uint64_t)json_get_int(head, "n", 0));
+}

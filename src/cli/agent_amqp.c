@@ -1,0 +1,100 @@
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "amqp_agent/run.h"
+#include "cli/agent_program.h"
+#include "cli/mistakes.h"
+#include "cli/serve_settings.h"
+#include "cli/verbs.h"
+
+enum { NAME_MAX_HERE = 64 };
+
+/* It goes by a name that stays, since replies wait in a queue of that name. */
+static char node[NAME_MAX_HERE];
+
+static void *parse_amqp(const char *file, struct slice text)
+{
+    struct mistakes *m = calloc(1, sizeof *m);
+    struct serve_settings *s = calloc(1, sizeof *s);
+
+    ASSERT(m && s);
+    serve_settings_init(s);
+    bool good = serve_settings_parse(s, text, (enum source_format)format_of_file(file), m);
+    if (!good)
+        mistakes_print(file, "error", m);
+    else if (!s->amqp)
+        fprintf(stderr, "%s: there is no section amqp: see docs/amqp.md\n", file);
+    free(m);
+    if (good && s->amqp)
+        return s;
+    serve_settings_fini(s);
+    free(s);
+    return NULL;
+}
+
+static int run_amqp(const void *config, const struct agent_start *start)
+{
+    const struct serve_settings *s = config;
+    char instance[NAME_MAX_HERE + 8];
+
+    (void)snprintf(instance, sizeof instance, "amqp-%s", node);
+    const struct amqp_agent_options o = {.server = start->server,
+                                         .token = start->token,
+                                         .ca = start->ca,
+                                         .instance = start->instance ? start->instance : instance,
+                                         .node = node};
+
+    return amqp_agent_run(s->amqp, &o);
+}
+
+static void free_amqp(void *config)
+{
+    serve_settings_fini(config);
+    free(config);
+}
+
+static int run(struct invocation *in)
+{
+    static const struct agent_program program = {"which brokers and queues are there?", parse_amqp,
+                                                 run_amqp, free_amqp};
+    char host[HOST_NAME_MAX + 1] = "";
+
+    (void)gethostname(host, sizeof host - 1); /* it is not longer */
+    const char *name = given(in, "node") ? given(in, "node") : host;
+    if (!*name || strlen(name) >= sizeof node || strpbrk(name, " /"))
+        return verb_misused(in, "--node is \"%s\", expected a name of at most %d bytes", name,
+                            NAME_MAX_HERE - 1);
+    memcpy(node, name, strlen(name) + 1);
+    return agent_program_run(in, &program);
+}
+
+static const struct flag flags[] = {
+    AGENT_PROGRAM_FLAGS("a server's configuration with a section amqp: see docs/amqp.md",
+                        "amqp-NODE"),
+    {.name = "node",
+     .value = "NAME",
+     .help = "stands for {node} in the name of the reply queue; the same after a restart",
+     .initial = "this machine's name"},
+    {0},
+};
+
+const struct verb verb_agent_amqp = {
+    .noun = "agent",
+    .name = "amqp",
+    .summary = "take submissions from queues, and hand work to agents by queues",
+    .about = "Connects to brokers that speak AMQP 1.0: messages of submission queues become tasks, "
+             "and agents get their requests from a queue and reply to another one. A server with "
+             "that section in its configuration does it itself, and sends status messages to "
+             "queues, too: intact serve --config FILE.\n\n"
+             "SIGTERM ends it: what is under way is waited for; a second one ends it at once, and "
+             "nothing is lost.",
+    .flags = flags,
+    .examples = {{"intact agent amqp --config intact.yaml", "as that file says"},
+                 {"intact agent amqp --config intact.yaml --check", "is the file right?"}},
+    .exits = AGENT_PROGRAM_EXITS,
+    .is_local = true,
+    .run = run,
+};

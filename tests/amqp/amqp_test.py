@@ -1,0 +1,347 @@
+#!/usr/bin/python3
+"""Queues of a real RabbitMQ: submissions, agents and their replies, while broker, bridge, server and network fail.
+
+Usage: amqp_test.py INTACT [TEST...]
+"""
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+import uuid
+
+import broker_kit as kit
+from broker_kit import Agent, Client, body_of, eventually
+
+INTACT = os.path.realpath(sys.argv.pop(1))
+HERE = os.path.dirname(os.path.realpath(__file__))
+numbers = itertools.count(1)
+
+
+def one_step(agent, complete_by="10m", **more):
+    return {"intact": 1, "workflow": "order", "inputs": {"amount": {"type": "integer"}}, "steps": [
+        {"name": "charge", "agent": agent, "action": "charge", "undo": "none", "complete_by": complete_by, "input": "${ .input }",
+         "retry": {"attempts": 3, "wait": "10ms"}} | more]}
+
+
+class Amqp(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.broker = kit.Broker().start()
+        cls.addClassCleanup(cls.broker.close)
+
+    def setUp(self):
+        self.n = next(numbers)
+        self.client = Client(self.broker)
+        self.addCleanup(self.client.close)
+
+    def section(self, url=None, **more):
+        """Queues of this test alone."""
+        broker = {"name": "main", "url": url or f"amqp://127.0.0.1:{self.broker.port}", "user": "intact",
+                  "password": {"env": "BROKER_PASSWORD"}, "addresses": "/queue/{}"} | more.pop("broker", {})
+        return {"brokers": [broker], "submissions": [{"queue": f"orders-{self.n}", "workflow": "order", "refused": "reject"}],
+                "agents": [{"agent": "payment", "queue": f"payment-{self.n}", "places": 20}],
+                "messages": {"allow": ["reply.*"]}, "replies": f"replies-{self.n}.{{node}}"} | more
+
+    def server(self, section=None, workflow=None, flags=()):
+        server = kit.Server(INTACT, environment={"BROKER_PASSWORD": kit.PASSWORD}, flags=flags)
+        server.flags += ["--config", f"{server.folder}/intact.json"]
+        with open(f"{server.folder}/intact.json", "w") as f:
+            json.dump({"intact_server": 1, "amqp": section or self.section()}, f)
+        self.addCleanup(server.close)
+        server.start()
+        server.put(workflow or one_step("payment"))
+        return server
+
+    def agent(self, work=lambda request: {"output": {"charged": request["input"]["amount"]}}):
+        agent = Agent(self.broker, f"payment-{self.n}", work)
+        self.addCleanup(agent.end)
+        return agent
+
+    def submit(self, body, **properties):
+        self.client.send(f"orders-{self.n}", body if isinstance(body, (bytes, str)) else json.dumps(body), **properties)
+
+    def count(self, server):
+        return len(server.call("GET", "/v1/tasks?limit=500")["tasks"])
+
+    # ---- submissions ----
+
+    def test_a_message_becomes_a_task_and_its_work_a_message(self):
+        server, agent = self.server(), self.agent()
+        self.submit({"id": "o-1", "input": {"amount": 20}})
+        task = server.ended("o-1")
+        self.assertEqual(task["state"], "processed")
+        self.assertEqual(task["steps"][0]["output"], {"charged": 20})
+        message = agent.messages[0]
+        self.assertEqual(message.subject, "charge")
+        self.assertEqual(message.group_id, "o-1")
+        self.assertEqual(message.id, "o-1/charge#1")
+        self.assertEqual(body_of(message)["token"], message.correlation_id)
+        self.assertTrue(message.durable)
+        self.assertGreater(message.ttl, 0)
+
+    def test_forms_of_submissions(self):
+        server = self.server()
+        self.agent()
+        self.submit({"input": {"amount": 1}}, id="m-1")
+        self.submit({"input": {"amount": 2}}, properties={"id": "m-2", "workflow": "order"})
+        self.submit({"workflow": "order", "id": "m-3", "input": {"amount": 3}}, id="other")
+        self.submit({"specversion": "1.0", "id": "m-4", "source": "/shop", "type": "order.placed", "data": {"input": {"amount": 4}}},
+                    content_type="application/cloudevents+json")
+        self.submit({"input": {"amount": 5}}, properties={"cloudEvents:specversion": "1.0", "cloudEvents:id": "m-5"})
+        number = uuid.uuid4()
+        self.submit({"input": {"amount": 6}}, id=number)
+        self.client.send(f"orders-{self.n}", {"id": "m-7", "input": {"amount": 7}})  # an AMQP map
+        for id_, amount in (("m-1", 1), ("m-2", 2), ("m-3", 3), ("m-4", 4), ("m-5", 5), (str(number), 6), ("m-7", 7)):
+            eventually(f"{id_} is there", lambda id_=id_: self.exists(server, id_))
+            self.assertEqual(server.ended(id_)["steps"][0]["output"], {"charged": amount}, id_)
+
+    def exists(self, server, id_):
+        try:
+            return server.task(id_)
+        except OSError:
+            return None
+
+    def test_however_often_it_comes_it_is_one_task(self):
+        server = self.server()
+        self.agent()
+        for _ in range(50):
+            self.submit({"id": "o-1", "input": {"amount": 1}})
+        self.submit({"id": "o-2", "input": {"amount": 1}})
+        eventually("the last is there", lambda: self.exists(server, "o-2"))
+        server.ended("o-1")
+        server.ended("o-2")
+        self.assertEqual(self.count(server), 2)
+
+    def test_poison_goes_to_the_dead_letters(self):
+        dead = f"dead-{self.n}"
+        self.broker.control("set_policy", f"dlx-{self.n}", f"^orders-{self.n}$",
+                            json.dumps({"dead-letter-exchange": "", "dead-letter-routing-key": dead}))
+        server = self.server()
+        self.assertIsNone(self.client.again(lambda: self.client.receive_raw(dead, 0.1)))  # it is made by that
+        self.submit({"id": "o-1", "input": {"amount": 1}})
+        bad = ["not json", "[1]", '{"id": "o-1", "input": {"amount": 2}}', '{"input": {"amount": 2}}',
+               '{"id": "o-2", "input": {"amount": "x"}}', '{"id": "o-3", "workflow": "none", "input": {}}',
+               '{"id": "o-4", "input": {"amount": 1}, "reply_to": "amqp:secret"}', b"\xff\xfe",
+               json.dumps({"id": "o-5", "input": {"amount": 1}, "pad": "x" * (5 << 20)})]
+        for text in bad:
+            self.submit(text)
+        found = sorted(self.text_of(self.client.receive(dead))[:60] for _ in bad)
+        self.assertEqual(found, sorted(self.text(t)[:60] for t in bad))
+        self.submit({"id": "o-9", "input": {"amount": 1}})  # and nothing stands behind them
+        eventually("it goes on", lambda: self.exists(server, "o-9"))
+        self.assertEqual(self.count(server), 2)
+
+    def text(self, body):
+        return body.decode("latin-1") if isinstance(body, bytes) else body
+
+    def text_of(self, message):
+        return message.body if isinstance(message.body, str) else bytes(message.body).decode("latin-1")
+
+    # ---- agents ----
+
+    def test_an_agent_in_node(self):
+        home = os.environ.get("INTACT_RHEA")
+        if not home:
+            self.skipTest("rhea is not installed")
+        server = self.server()
+        agent = subprocess.Popen(["node", f"{HERE}/agent.mjs", str(self.broker.port), f"payment-{self.n}"],
+                                 env=kit.ENVIRONMENT | {"BROKER_PASSWORD": kit.PASSWORD, "RHEA": home}, stdout=subprocess.PIPE)
+        self.addCleanup(agent.wait)
+        self.addCleanup(agent.kill)
+        self.addCleanup(agent.stdout.close)
+        for i in range(50):
+            self.submit({"id": f"o-{i}", "input": {"amount": i}})
+        for i in range(50):
+            eventually("it is there", lambda i=i: self.exists(server, f"o-{i}"))
+            self.assertEqual(server.ended(f"o-{i}")["steps"][0]["output"], {"charged": i})
+
+    def test_what_agents_may_reply(self):
+        results = {1: {"error": {"code": "declined", "message": "no", "retryable": False}}, 2: {"nothing": True},
+                   3: {"output": 3, "tries": 2}}
+        server = self.server()
+        self.agent(lambda request: results[request["input"]["amount"]])
+        for i in results:
+            self.submit({"id": f"o-{i}", "input": {"amount": i}})
+            eventually("it is there", lambda i=i: self.exists(server, f"o-{i}"))
+        self.assertEqual(server.ended("o-1")["state"], "compensated")
+        self.assertEqual(server.task("o-1")["steps"][0]["error"]["code"], "declined")
+        self.assertIn("bad_reply", json.dumps(server.ended("o-2")))
+        self.assertEqual(server.ended("o-3")["steps"][0]["output"], 3)
+
+    def test_replies_by_the_id_of_the_message(self):
+        server, agent = self.server(), self.agent(lambda request: None)
+        server.submit("order", "o-1", {"amount": 1})
+        message = eventually("the request comes", lambda: agent.messages and agent.messages[0])
+        self.client.send(message.reply_to.removeprefix("/queue/"), '{"output": 1}', correlation_id=message.id)
+        self.assertEqual(server.ended("o-1")["state"], "processed")
+
+    def test_heartbeats(self):
+        server = self.server(workflow=one_step("payment", heartbeat="5m"))
+        agent = self.agent(lambda request: None)
+        server.submit("order", "o-1", {"amount": 1})
+        message = eventually("the request comes", lambda: agent.messages and agent.messages[0])
+        self.assertEqual(body_of(message)["heartbeat_ms"], 300000)
+        queue = message.reply_to.removeprefix("/queue/")
+        self.client.send(queue, '{"progress": {"done": 7}, "message": "copying"}', correlation_id=message.correlation_id, subject="heartbeat")
+        eventually("it shows", lambda: '"done":7' in json.dumps(server.task("o-1"), separators=(",", ":")))
+        self.client.send(queue, '{"output": 1}', correlation_id=message.correlation_id)
+        self.assertEqual(server.ended("o-1")["state"], "processed")
+
+    def test_a_late_reply_is_kept_late(self):
+        server = self.server(workflow=one_step("payment", complete_by="1s", retry={"attempts": 1}))
+        agent = self.agent(lambda request: None)
+        server.submit("order", "o-1", {"amount": 1})
+        message = eventually("the request comes", lambda: agent.messages and agent.messages[0])
+        server.ended("o-1")
+        self.client.send(message.reply_to.removeprefix("/queue/"), '{"output": "too late"}', correlation_id=message.correlation_id)
+        eventually("it is in the record", lambda: "too late" in json.dumps(server.task("o-1")))
+
+    def test_a_result_from_elsewhere(self):
+        server = self.server()
+        agent = self.agent(lambda request: {"elsewhere": True})
+        server.submit("order", "o-1", {"amount": 1})
+        message = eventually("the request comes", lambda: agent.messages and agent.messages[0])
+        eventually("it is elsewhere", lambda: "elsewhere" in json.dumps(server.task("o-1")))
+        self.client.send(message.reply_to.removeprefix("/queue/"), '{"output": "signed"}', correlation_id=message.correlation_id)
+        self.assertEqual(server.ended("o-1")["steps"][0]["output"], "signed")
+
+    # ---- what fails ----
+
+    def flow(self, server, count, trouble):
+        """Orders come in while `trouble` goes on. Each becomes one task, and its work is done by one key."""
+        agent = self.agent()
+        sender = threading.Thread(target=lambda: [self.submit({"id": f"o-{i}", "input": {"amount": i}}) for i in range(count)])
+        sender.start()
+        trouble()
+        sender.join()
+        for i in range(count):
+            eventually(f"o-{i} is there", lambda i=i: self.exists(server, f"o-{i}"))
+            self.assertEqual(server.ended(f"o-{i}")["steps"][0]["output"], {"charged": i})
+        self.assertEqual(self.count(server), count)
+        self.assertEqual(len(agent.record), count)
+
+    def after(self, server, count):
+        """So many tasks have begun."""
+        eventually(f"{count} are there", lambda: self.count(server) >= count)
+
+    def test_the_broker_is_killed(self):
+        server = self.server()
+
+        def trouble():
+            for part in (20, 60):
+                self.after(server, part)
+                self.broker.kill()
+                self.broker.start()
+
+        self.flow(server, 100, trouble)
+
+    def test_the_bridge_is_killed(self):
+        server = self.server()
+
+        def trouble():
+            for part in (20, 50, 80):
+                self.after(server, part)
+                child = server.child()
+                os.kill(child, signal.SIGKILL)
+                eventually("another one", lambda child=child: server.child() not in (None, child))
+
+        self.flow(server, 120, trouble)
+
+    def test_the_server_is_killed(self):
+        server = self.server()
+
+        def trouble():
+            for part in (20, 60):
+                self.after(server, part)
+                server.kill()
+                server.start()
+
+        self.flow(server, 100, trouble)
+
+    def test_the_network_is_cut(self):
+        wire = kit.Wire(self.broker.port)
+        self.addCleanup(wire.close)
+        server = self.server(self.section(f"amqp://127.0.0.1:{wire.port}", broker={"idle_timeout": "1s"}))
+
+        def trouble():
+            self.after(server, 20)
+            wire.cut()
+            self.after(server, 40)
+            wire.is_held = True  # nothing comes, and nobody says that it ended
+            eventually("silence is noticed", lambda: server.read_log().count("event=amqp_lost") >= 2)
+            wire.cut()
+            wire.is_held = False
+
+        self.flow(server, 100, trouble)
+
+    def test_replies_wait_for_the_bridge(self):
+        """The agent answers while nobody listens: the answer is in the queue, and counts when the bridge is back."""
+        server = self.server()
+        agent = self.agent(lambda request: None)
+        server.submit("order", "o-1", {"amount": 1})
+        message = eventually("the request comes", lambda: agent.messages and agent.messages[0])
+        server.kill()
+        self.client.send(message.reply_to.removeprefix("/queue/"), '{"output": "meanwhile"}', correlation_id=message.correlation_id)
+        server.start()
+        self.assertEqual(server.ended("o-1")["steps"][0]["output"], "meanwhile")
+
+    def test_a_bridge_of_its_own_waits_for_the_server(self):
+        server = kit.Server(INTACT)
+        self.addCleanup(server.close)
+        server.start()
+        server.put(one_step("payment"))
+        config = f"{server.folder}/intact.json"
+        with open(config, "w") as f:
+            json.dump({"intact_server": 1, "amqp": self.section()}, f)
+        server.kill()
+        with open(f"{server.folder}/bridge.log", "wb") as log:
+            bridge = subprocess.Popen([INTACT, "agent", "amqp", "--config", config, "--server", f"http://127.0.0.1:{server.port}",
+                                       "--token-file", f"{server.folder}/data/admin-token", "--node", "b1"], stderr=log,
+                                      env=kit.ENVIRONMENT | {"BROKER_PASSWORD": kit.PASSWORD})
+        self.addCleanup(bridge.wait)
+        self.addCleanup(bridge.kill)
+        self.agent()
+        self.submit({"id": "o-1", "input": {"amount": 5}})
+        time.sleep(1)
+        server.start()
+        eventually("it is there", lambda: self.exists(server, "o-1"))
+        self.assertEqual(server.ended("o-1")["state"], "processed")
+        bridge.send_signal(signal.SIGTERM)
+        self.assertEqual(bridge.wait(kit.PATIENCE_S), 0)
+
+    # ---- TLS, and who gets in ----
+
+    def tls(self, **more):
+        return self.section(f"amqps://{more.pop('host', 'localhost')}:{self.broker.tls_port}",
+                            broker={"ca": f"{self.broker.folder}/ca.pem"} | more)
+
+    def test_tls(self):
+        server = self.server(self.tls())
+        self.agent()
+        self.submit({"id": "o-1", "input": {"amount": 1}})
+        eventually("it is there", lambda: self.exists(server, "o-1"))
+        self.assertEqual(server.ended("o-1")["state"], "processed")
+
+    def refused(self, section, text):
+        server = self.server(section)
+        eventually("it says so", lambda: "event=amqp_lost" in server.read_log())
+        self.assertIn(text, server.read_log())
+        self.assertNotIn("event=amqp_connected", server.read_log())
+
+    def test_a_certificate_that_nobody_signed(self):
+        self.refused(self.tls(ca=f"{self.broker.folder}/self.pem"), "certificate")
+
+    def test_a_wrong_password(self):
+        os.environ["WRONG_PASSWORD"] = "x"
+        kit.ENVIRONMENT["WRONG_PASSWORD"] = "x"
+        self.refused(self.section(broker={"password": {"env": "WRONG_PASSWORD"}}), "auth")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
