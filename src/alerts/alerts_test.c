@@ -6,7 +6,7 @@
 #include "base/prng.h"
 #include "base/when.h"
 
-enum { TASKS = BIT(CONDITION_TASK_ERROR) | BIT(CONDITION_COMPENSATION_FAILED), SEEN_MAX = 4096 };
+enum { TASKS = BIT(CONDITION_TASK_ERROR) | BIT(CONDITION_COMPENSATION_FAILED), SEEN_MAX = 256 };
 
 /* Somebody who writes down all that he is told. */
 struct desk {
@@ -398,7 +398,7 @@ static void load(struct desk *d, struct row *rows, size_t count)
 /* A restart, or another leader: all that is known is what was stored. */
 static void fail_over(struct desk *d)
 {
-    struct row rows[SEEN_MAX / 16];
+    static struct row rows[SEEN_MAX];
     size_t count = rows_of(d, rows, COUNT_OF(rows));
 
     alerts_free(d->a);

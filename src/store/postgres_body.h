@@ -119,6 +119,12 @@ enum pg_sql {
     PG_AGENT_LOCK,
     PG_AGENT_PUT,
     PG_AGENT_SINCE,
+    PG_STOPPED,
+    PG_ALERT_PUT,
+    PG_ALERT_TRIM,
+    PG_ALERT_LIST,
+    PG_ALERT_LIVE,
+    PG_ALERT_ACKNOWLEDGE,
     PG_LEASE,
     PG_SURVEY,
     PG_BOOT,
@@ -345,6 +351,13 @@ enum err pg_agent_put(struct store *s, const struct agent_change *c, const struc
                       struct error *e);
 enum err pg_agent_since(struct store *s, uint64_t after, struct arena *a, struct agent_row **ret,
                         size_t *ret_count, uint64_t *ret_generation, struct error *e);
+enum err pg_stopped(struct store *s, int64_t after_ended_at, int64_t after_seq, size_t limit,
+                    struct arena *a, struct stopped_page *ret, struct error *e);
+enum err pg_alert_put(struct store *s, const struct alert_row *row, struct error *e);
+enum err pg_alert_list(struct store *s, const struct alert_query *q, struct arena *a,
+                       struct alert_page *ret, struct error *e);
+enum err pg_alert_acknowledge(struct store *s, struct slice id, const struct audit *audit,
+                              struct error *e);
 enum err pg_audit_list(struct store *s, const struct audit_query *q, struct arena *a,
                        struct audit_page *ret, struct error *e);
 

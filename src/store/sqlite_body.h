@@ -20,6 +20,7 @@
  *   sqlite_workflow.c definitions
  *   sqlite_access.c   tokens, and the audit
  *   sqlite_agent.c    what is said of agents
+ *   sqlite_alert.c    what a person is told of
  *   sqlite_backup.c   a copy of the whole, while it is in use
  *   sqlite_offline.c  checks and copies of a store that nobody uses
  *   sqlite_restore.c  a folder made from a backup
@@ -122,6 +123,13 @@ enum sql {
     SQL_AUDIT_TASK,
     SQL_AGENT_PUT,
     SQL_AGENT_LIST,
+    SQL_STOPPED,
+    SQL_ALERT_PUT,
+    SQL_ALERT_TRIM,
+    SQL_ALERT_LIST,
+    SQL_ALERT_LIVE,
+    SQL_ALERT_GET,
+    SQL_ALERT_ACKNOWLEDGE,
     SQL_COUNT,
 };
 
@@ -314,6 +322,15 @@ enum err sqlite_agent_put(struct store *s, const struct agent_change *c, const s
 enum err sqlite_agent_since(struct store *s, uint64_t after, struct arena *a,
                             struct agent_row **ret, size_t *ret_count, uint64_t *ret_generation,
                             struct error *e);
+
+/* sqlite_alert.c */
+enum err sqlite_stopped(struct store *s, int64_t after_ended_at, int64_t after_seq, size_t limit,
+                        struct arena *a, struct stopped_page *ret, struct error *e);
+enum err sqlite_alert_put(struct store *s, const struct alert_row *row, struct error *e);
+enum err sqlite_alert_list(struct store *s, const struct alert_query *q, struct arena *a,
+                           struct alert_page *ret, struct error *e);
+enum err sqlite_alert_acknowledge(struct store *s, struct slice id, const struct audit *audit,
+                                  struct error *e);
 
 /* sqlite.c */
 struct sqlite_store *sqlite_store_new(const char *dir); /* nothing is opened; close frees it */
