@@ -3,7 +3,7 @@
 
 #include "store_world.h"
 
-#include <stdlib.h>
+#include "base/buf.h"
 
 static void insert_stopped(struct world *w, const char *id, int64_t ended_at, enum direction d,
                            const char *doc)
