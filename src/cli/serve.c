@@ -20,6 +20,7 @@
 #include "server/server.h"
 #include "store/postgres.h"
 #include "store/sqlite.h"
+#include "webhook/secrets.h"
 
 enum { HOSTS_MAX = 16, NODE_NAME_MAX = 63 };
 
@@ -261,6 +262,7 @@ static struct server_config config_of(const struct options *o, struct store *sto
         .grace_ms = o->grace_ms,
         .drain_ms = o->drain_ms,
         .keep_ms = o->keep_ms,
+        .webhooks = &o->settings.webhooks,
         .print_ready = true,
     };
 }
@@ -378,6 +380,17 @@ static int check_http(const struct options *o)
     return status;
 }
 
+static int check_webhooks(const struct options *o)
+{
+    CLEANUP(buf_fini) struct buf faults = {0};
+    struct webhook_secrets *s = webhook_secrets_load(&o->settings.webhooks, &faults);
+
+    if (!s)
+        fprintf(stderr, "intact serve: %s:\n%s", o->config, faults.ptr);
+    webhook_secrets_free(s);
+    return s ? CLI_OK : CLI_USAGE;
+}
+
 /* What is not understood is not understood tomorrow: nobody should try it again and again. */
 static int failed_to_open(const struct invocation *in, const struct options *o, enum err err,
                           const struct error *e)
@@ -445,6 +458,8 @@ static int run(struct invocation *in)
     serve_settings_init(&o.settings);
     if (status == CLI_OK && o.config && !serve_settings_read(&o.settings, o.config))
         status = CLI_USAGE;
+    if (status == CLI_OK && o.config)
+        status = check_webhooks(&o);
     if (status == CLI_OK && o.http)
         status = check_http(&o);
     if (status == CLI_OK)

@@ -21,6 +21,7 @@ static void read_all(struct reader *r, const struct json *root, struct serve_set
 {
     static const struct field fields[] = {
         {"intact_server", read_version, 0, true},
+        {"webhooks", read_webhooks, offsetof(struct serve_settings, webhooks), false},
     };
     struct path at_root = {0};
 

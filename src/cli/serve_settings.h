@@ -9,9 +9,11 @@
 #include "base/arena.h"
 #include "config/mistakes.h"
 #include "config/source.h"
+#include "webhook/config.h"
 
 struct serve_settings {
     struct arena arena; /* of all of it */
+    struct webhook_config webhooks;
 };
 
 /* Without a file: every section as by default. */

@@ -7,6 +7,7 @@
 
 #include "definition/http_step.h"
 #include "definition/reader.h"
+#include "net/settings.h"
 
 /* What is known while the text is read. */
 struct draft {
@@ -61,39 +62,11 @@ static void read_size(struct reader *r, const struct json *j, const struct path 
         mistake_in(r, path, j, "a size such as 64KiB or 1MiB, at most 64MiB");
 }
 
-/* Of a file, a variable: any text. */
-static void read_text(struct reader *r, const struct json *j, const struct path *path, void *target)
-{
-    if (j->type != JSON_STRING || j->text.len == 0)
-        mistake_in(r, path, j, "a text");
-    else
-        *(const char **)target = arena_copy(r->arena, j->text).ptr;
-}
-
 static void read_statuses(struct reader *r, const struct json *j, const struct path *path,
                           void *target)
 {
     if (!statuses_read(j, target))
         mistake_in(r, path, j, "an array of statuses from 200 to 599, such as [404, 410]");
-}
-
-static void read_networks(struct reader *r, const struct json *j, const struct path *path,
-                          void *target)
-{
-    struct networks *n = target;
-    struct path at = {path, SLICE_NONE, 0};
-
-    if (j->type != JSON_ARRAY) {
-        mistake_in(r, path, j, "an array of networks such as [10.0.0.0/8, 127.0.0.1]");
-        return;
-    }
-    for (const struct json *m = j->child; m; m = m->next, at.index++)
-        if (n->count == NETWORKS_MAX)
-            mistake_in(r, &at, m, "at most %d networks", NETWORKS_MAX);
-        else if (m->type != JSON_STRING || !network_parse(m->text, &n->list[n->count]))
-            mistake_in(r, &at, m, "a network such as 10.0.0.0/8, 127.0.0.1 or fd00::/8");
-        else
-            n->count++;
 }
 
 /* ---- secrets ---- */
@@ -104,25 +77,6 @@ static const struct secret *secret_find(const struct http_config *c, struct slic
         if (slice_eq(s->name, name))
             return s;
     return NULL;
-}
-
-static void read_secret(struct reader *r, const struct json *j, const struct path *path,
-                        struct secret *s)
-{
-    static const struct field fields[] = {
-        {"file", read_text, offsetof(struct secret, file), false},
-        {"env", read_text, offsetof(struct secret, env), false},
-    };
-
-    if (j->type != JSON_OBJECT) {
-        mistake_at(r, path, j->at, "a secret that stands here",
-                   "{file: PATH} or {env: NAME}: it is kept elsewhere");
-        return;
-    }
-    size_t before = r->mistakes->count;
-    read_object(r, j, path, fields, COUNT_OF(fields), s);
-    if (r->mistakes->count == before && !s->file == !s->env)
-        mistake_in(r, path, j, "either file or env");
 }
 
 static void read_secrets(struct reader *r, const struct json *j, const struct path *path,
@@ -139,7 +93,7 @@ static void read_secrets(struct reader *r, const struct json *j, const struct pa
         struct path at = {path, m->key, 0};
         struct secret *s = arena_alloc(r->arena, sizeof *s);
         s->name = m->key;
-        read_secret(r, m, &at, s);
+        read_secret_place(r, m, &at, &s->place);
         *end = s;
         end = &s->next;
     }
@@ -307,6 +261,7 @@ static void read_url(struct reader *r, const struct json *j, const struct path *
         while (text.len > 0 && text.ptr[text.len - 1] == '/')
             text.len--;
         s->url = arena_copy(r->arena, text);
+        s->net.is_https = memcmp(s->url.ptr, "https", 5) == 0;
     }
     curl_url_cleanup(u);
 }
@@ -314,14 +269,14 @@ static void read_url(struct reader *r, const struct json *j, const struct path *
 static void read_tls(struct reader *r, const struct json *j, const struct path *path, void *target)
 {
     static const struct field fields[] = {
-        {"ca", read_text, offsetof(struct service_config, ca), false},
-        {"cert", read_text, offsetof(struct service_config, cert), false},
-        {"key", read_text, offsetof(struct service_config, key), false},
+        {"ca", read_plain_text, offsetof(struct service_config, net.ca), false},
+        {"cert", read_plain_text, offsetof(struct service_config, net.cert), false},
+        {"key", read_plain_text, offsetof(struct service_config, net.key), false},
     };
     struct service_config *s = target;
 
     read_object(r, j, path, fields, COUNT_OF(fields), target);
-    if (j->type == JSON_OBJECT && !s->cert != !s->key)
+    if (j->type == JSON_OBJECT && !s->net.cert != !s->net.key)
         mistake_in(r, path, j, "cert and key beside each other");
 }
 
@@ -337,7 +292,7 @@ static void read_proxy(struct reader *r, const struct json *j, const struct path
     if (!ok || memchr(j->text.ptr, '@', j->text.len))
         mistake_in(r, path, j, "a URL such as http://proxy.example.org:3128, without a password");
     else
-        read_text(r, j, path, target);
+        read_plain_text(r, j, path, target);
 }
 
 static void read_attempts(struct reader *r, const struct json *j, const struct path *path,
@@ -429,8 +384,8 @@ static void check_address(struct reader *r, const struct json *j, const struct p
     char *host = NULL;
 
     if (u && s->url.ptr && curl_url_set(u, CURLUPART_URL, s->url.ptr, 0) == CURLUE_OK
-        && url_part(u, CURLUPART_HOST, 0, &host) && !s->proxy
-        && !host_is_allowed(host, &s->networks))
+        && url_part(u, CURLUPART_HOST, 0, &host) && !s->net.proxy
+        && !host_is_allowed(host, &s->net.networks))
         mistake_in(r, &at, json_get(j, "url"),
                    "a public address, or this one allowed: private: [%s]",
                    strcmp(host, "localhost") == 0 ? "127.0.0.1, \"::1\"" : "127.0.0.1, 10.0.0.0/8");
@@ -446,16 +401,16 @@ static void read_service(struct reader *r, const struct json *j, const struct pa
         {"headers", read_headers, offsetof(struct service_config, headers), false},
         {"query", read_settings, offsetof(struct service_config, query), false},
         {"tls", read_tls, 0, false},
-        {"proxy", read_proxy, offsetof(struct service_config, proxy), false},
-        {"http2", read_bool, offsetof(struct service_config, http2), false},
+        {"proxy", read_proxy, offsetof(struct service_config, net.proxy), false},
+        {"http2", read_bool, offsetof(struct service_config, net.http2), false},
         {"places", read_places, offsetof(struct service_config, places), false},
         {"connections", read_connections, offsetof(struct service_config, connections), false},
         {"redirects", read_redirects, offsetof(struct service_config, redirects), false},
-        {"connect_timeout", read_length, offsetof(struct service_config, connect_timeout_ms),
+        {"connect_timeout", read_length, offsetof(struct service_config, net.connect_timeout_ms),
          false},
         {"timeout", read_length, offsetof(struct service_config, timeout_ms), false},
         {"retry", read_retry_times, offsetof(struct service_config, retry), false},
-        {"max_answer", read_size, offsetof(struct service_config, answer_max), false},
+        {"max_answer", read_size, offsetof(struct service_config, net.answer_max), false},
         {"completed", read_statuses,
          offsetof(struct service_config, lists) + STATUS_COMPLETED * sizeof(struct statuses),
          false},
@@ -468,7 +423,7 @@ static void read_service(struct reader *r, const struct json *j, const struct pa
         {"elsewhere", read_statuses,
          offsetof(struct service_config, lists) + STATUS_ELSEWHERE * sizeof(struct statuses),
          false},
-        {"private", read_service_networks, offsetof(struct service_config, networks), false},
+        {"private", read_service_networks, offsetof(struct service_config, net.networks), false},
         {"actions", read_actions, offsetof(struct service_config, actions), false},
     };
 
@@ -494,13 +449,14 @@ static void read_services(struct reader *r, const struct json *j)
         struct path at = {&services, m->key, 0};
         struct json name = {.type = JSON_STRING, .text = m->key, .raw = m->key, .at = m->key_at};
         struct service_config *s = arena_alloc(r->arena, sizeof *s);
-        *s = (struct service_config){.http2 = true,
+        *s = (struct service_config){.net = {.user_agent = "intact-http/" INTACT_VERSION,
+                                             .http2 = true,
+                                             .connect_timeout_ms = 5000,
+                                             .answer_max = ANSWER_MAX_DEFAULT,
+                                             .networks = d->networks},
                                      .places = d->places,
                                      .connections = CONNECTIONS_DEFAULT,
-                                     .connect_timeout_ms = 5000,
-                                     .retry = {3, 2000, 200, 5000},
-                                     .answer_max = ANSWER_MAX_DEFAULT,
-                                     .networks = d->networks};
+                                     .retry = {3, 2000, 200, 5000}};
         read_name(r, &name, &at, &s->name);
         s->name = arena_copy(r->arena, s->name); /* keys are not terminated */
         read_service(r, m, &at, s);

@@ -9,10 +9,10 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "config/reader.h"
+#include "config/secret.h"
 #include "definition/expression.h"
-#include "http_agent/address.h"
 #include "http_agent/form.h"
+#include "net/transfer.h"
 
 enum {
     PLACES_DEFAULT = 100,
@@ -22,7 +22,6 @@ enum {
     ANSWER_MAX_DEFAULT = 512 << 10, /* bytes: what an output may have */
     ANSWER_MAX_MAX = 64 << 20,
     REDIRECTS_MAX = 10,
-    SECRET_MAX = 64 << 10,
     SERVICES_MAX = 1000,
 };
 
@@ -30,7 +29,7 @@ enum {
 struct secret {
     struct secret *next;
     struct slice name;
-    const char *file, *env; /* one of them; the other is NULL */
+    struct secret_place place;
 };
 
 /* A name and a value in which ${ secret.NAME } is replaced. */
@@ -57,15 +56,11 @@ struct service_config {
     struct slice url;    /* without a '/' at its end */
     struct slice origin; /* of it: "https://api.example.org:8443" */
     struct setting *headers, *query;
-    const char *ca, *cert, *key; /* files; NULL: the system's, none */
-    const char *proxy;           /* NULL: none */
-    bool http2;
+    struct transfer_config net;
     uint32_t places, connections, redirects;
-    int64_t connect_timeout_ms, timeout_ms; /* timeout_ms 0: as long as there is time */
+    int64_t timeout_ms; /* 0: as long as there is time */
     struct retry_times retry;
-    size_t answer_max;
     struct statuses lists[STATUS_LISTS];
-    struct networks networks; /* private ones that may be called */
     struct action_config *actions;
 };
 

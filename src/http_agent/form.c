@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-enum { METHOD_COUNT = 7, HEADERS_MAX = 64, HEADER_VALUE_MAX = 8 << 10, URL_PART_MAX = 16 << 10 };
+enum { METHOD_COUNT = 7, HEADERS_MAX = 64, URL_PART_MAX = 16 << 10 };
 
 const char *const status_list_names[STATUS_LISTS] = {"completed", "permanent", "retryable",
                                                      "elsewhere"};
@@ -279,16 +279,6 @@ const char *header_name_fault(struct slice name)
         if (name.len == strlen(taken[i]) && strncasecmp(name.ptr, taken[i], name.len) == 0)
             return "a header that the agent does not set itself";
     return NULL;
-}
-
-bool header_value_is_sound(struct slice value)
-{
-    for (size_t i = 0; i < value.len; i++) {
-        unsigned char c = (unsigned char)value.ptr[i];
-        if ((c < ' ' && c != '\t') || c == 0x7f)
-            return false;
-    }
-    return value.len <= HEADER_VALUE_MAX;
 }
 
 static enum err read_header(const struct json *m, struct arena *a, struct header **ret,

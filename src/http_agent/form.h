@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "net/answer.h"
 #include "json/json.h"
 
 /* Of 200 to 599. */
@@ -43,11 +44,6 @@ static inline bool statuses_any(const struct statuses *s)
 bool statuses_read(const struct json *j, struct statuses *ret) MUST_USE;
 extern const char *const status_list_names[STATUS_LISTS];
 
-struct header {
-    struct header *next;
-    struct slice name, value;
-};
-
 struct form {
     struct slice method;    /* "POST" */
     struct slice path;      /* escaped, "/charges/17" */
@@ -67,8 +63,6 @@ enum err form_read(const struct json *j, struct arena *a, struct form *ret,
 /* Is it a name that a header may have, and one that is not ours to set? NULL: it is; otherwise
  * why not. */
 const char *header_name_fault(struct slice name);
-/* One line of visible characters, blanks and tabs? */
-bool header_value_is_sound(struct slice value) MUST_USE;
 
 /* As one segment of a path, or as a name or value of a query: all but letters, digits and -._~ is
  * escaped. */

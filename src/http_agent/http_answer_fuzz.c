@@ -50,7 +50,7 @@ static void reads_answer(struct fuzz *f)
     CLEANUP(arena_fini) struct arena a = {0};
     CLEANUP(buf_fini) struct buf quote = {0};
     struct statuses none[STATUS_LISTS] = {0};
-    struct answer answer = {.status = (long)fuzz_number(f, 2) % 1000};
+    struct http_answer answer = {.status = (long)fuzz_number(f, 2) % 1000};
     struct expression *x = NULL;
     struct slice output = SLICE_NONE;
     struct json *j = NULL;

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/when.h"
+#include "http_agent/answer.h"
 #include "libintact/wire.h"
 
 enum {
@@ -336,7 +337,8 @@ static const char *place_of(struct job *j, struct slice location)
     return place && strpbrk(place, "\r\n @") == NULL && is_of_origin(j, place) ? place : NULL;
 }
 
-static void refuse_place(struct job *j, const struct answer *a, const char *code, uint32_t most)
+static void refuse_place(struct job *j, const struct http_answer *a, const char *code,
+                         uint32_t most)
 {
     CLEANUP(buf_fini) struct buf what = {0};
 
@@ -357,7 +359,7 @@ static void ask_at(struct job *j, const char *place)
 }
 
 /* It has not ended: it is asked again, as it wishes, until there is no more time. */
-static void ask_again(struct job *j, const struct answer *a)
+static void ask_again(struct job *j, const struct http_answer *a)
 {
     CLEANUP(buf_fini) struct buf what = {0};
     struct slice location = answer_header(a, "location");
@@ -392,7 +394,7 @@ static void ask_again(struct job *j, const struct answer *a)
 }
 
 /* Where the step, or the service, allows it; what was asked for to be done is not done again. */
-static void redirect(struct job *j, const struct answer *a)
+static void redirect(struct job *j, const struct http_answer *a)
 {
     bool is_of_poll = j->poll_url != NULL;
     uint32_t most = is_of_poll ? POLLS_REDIRECTS_MAX : j->service->config->redirects;
@@ -425,7 +427,7 @@ static void redirect(struct job *j, const struct answer *a)
     wait_for(j, 0);
 }
 
-static void take_output(struct job *j, const struct answer *a)
+static void take_output(struct job *j, const struct http_answer *a)
 {
     struct error e = {0};
     struct slice output = SLICE_NONE;
@@ -441,7 +443,7 @@ static void take_output(struct job *j, const struct answer *a)
     fail_or_wait(j, true);
 }
 
-static void tell_status(struct job *j, const struct answer *a)
+static void tell_status(struct job *j, const struct http_answer *a)
 {
     CLEANUP(buf_fini) struct buf what = {0};
     char code[16];
@@ -455,7 +457,7 @@ static void tell_status(struct job *j, const struct answer *a)
     tell(j, code, buf_view(&what));
 }
 
-static void judge(struct job *j, const struct answer *a)
+static void judge(struct job *j, const struct http_answer *a)
 {
     enum answer_kind kind = answer_kind(a, j->form.lists, j->service->config->lists);
     int64_t after = answer_retry_after(answer_header(a, "retry-after"), wall_ms());
@@ -496,7 +498,7 @@ void job_done(struct job *j, CURLcode code)
     CLEANUP(buf_fini) struct buf story = {0};
     struct service *s = j->service;
     struct transfer *t = j->transfer;
-    struct outcome o;
+    struct transfer_outcome o;
 
     transfer_conclude(t, code, &j->turn, &o, &story);
     transfer_stop(t, s->reactor.multi);

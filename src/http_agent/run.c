@@ -13,9 +13,9 @@
 #include "base/log.h"
 #include "http_agent/inside.h"
 #include "http_agent/service.h"
-#include "http_agent/watchdog.h"
 #include "libintact/agent.h"
 #include "libintact/wire.h"
+#include "net/watchdog.h"
 
 enum { EVENTS_MAX = 64 };
 

@@ -1,9 +1,6 @@
 #include "http_agent/secrets.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "json/text.h"
 
@@ -21,19 +18,12 @@ struct secrets {
     struct value values[];
 };
 
-static void wipe(char *text, size_t len)
-{
-    if (text)
-        explicit_bzero(text, len);
-    free(text);
-}
-
 void secrets_free(struct secrets *s)
 {
     if (!s)
         return;
     for (size_t i = 0; i < s->count; i++)
-        wipe(s->values[i].text, s->values[i].len);
+        secret_wipe(s->values[i].text, s->values[i].len);
     secrets_free(s->before);
     free(s);
 }
@@ -46,23 +36,6 @@ void secrets_replace(struct secrets **s, struct secrets *fresh)
     *s = fresh;
 }
 
-/* NULL, or why it cannot be read. */
-static const char *read_file(const char *path, char *to, size_t size, size_t *ret_len)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    size_t len = 0;
-    ssize_t n = 0;
-
-    if (fd < 0)
-        return strerrordesc_np(errno);
-    while (len < size && (n = read(fd, to + len, size - len)) > 0)
-        len += (size_t)n;
-    const char *fault = n < 0 ? strerrordesc_np(errno) : NULL;
-    (void)close(fd);
-    *ret_len = len;
-    return len == size ? "it is longer than 64 KiB" : fault;
-}
-
 static const char *value_fault(struct slice text)
 {
     if (text.len == 0)
@@ -72,39 +45,22 @@ static const char *value_fault(struct slice text)
     return NULL;
 }
 
-static void keep(struct value *v, struct slice text)
-{
-    v->len = text.len;
-    v->text = malloc(text.len + 1);
-    ASSERT(v->text);
-    memcpy(v->text, text.ptr, text.len);
-    v->text[text.len] = 0;
-}
-
 static const char *load(struct value *v, const struct secret *s)
 {
-    char *room = malloc(SECRET_MAX);
-    const char *env = s->env ? getenv(s->env) : NULL;
-    const char *fault = NULL;
-    struct slice text = slice_of(env);
+    char *text = NULL;
+    size_t len = 0;
+    const char *fault = secret_place_load(&s->place, &text, &len);
 
-    ASSERT(room);
-    if (s->file) {
-        text = (struct slice){room, 0};
-        fault = read_file(s->file, room, SECRET_MAX, &text.len);
-    } else if (!env) {
-        fault = "it is not set";
-    }
-    while (!fault && text.len > 0 && strchr("\r\n", text.ptr[text.len - 1]))
-        text.len--; /* editors end each line */
-    if (!fault)
-        fault = value_fault(text);
     v->name = s->name;
     if (!fault)
-        keep(v, text);
-    explicit_bzero(room, SECRET_MAX);
-    free(room);
-    return fault;
+        fault = value_fault((struct slice){text, len});
+    if (fault) {
+        secret_wipe(text, len);
+        return fault;
+    }
+    v->text = text;
+    v->len = len;
+    return NULL;
 }
 
 struct secrets *secrets_load(const struct http_config *c, struct buf *ret_faults)
@@ -118,10 +74,11 @@ struct secrets *secrets_load(const struct http_config *c, struct buf *ret_faults
     ASSERT(s);
     for (const struct secret *one = c->secrets; one; one = one->next) {
         const char *fault = load(&s->values[s->count++], one);
-        if (fault)
-            buf_fmt(ret_faults, "secret %.*s: %s %s: %s\n", SLICE_ARG(one->name),
-                    one->file ? "file" : "environment variable", one->file ? one->file : one->env,
-                    fault);
+        if (fault) {
+            buf_fmt(ret_faults, "secret %.*s: ", SLICE_ARG(one->name));
+            secret_place_tell(&one->place, ret_faults);
+            buf_fmt(ret_faults, ": %s\n", fault);
+        }
         ok = ok && !fault;
     }
     if (ok)

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "http_agent/job.h"
-#include "http_agent/watchdog.h"
 #include "libintact/wire.h"
+#include "net/watchdog.h"
 
 enum { LOOK_MS = 200, EXPRESSIONS_MAX = 500 };
 
@@ -70,7 +70,7 @@ struct transfer *service_transfer(struct service *s)
     struct link *l = list_first(&s->idle);
 
     if (!l)
-        return transfer_new(s->config);
+        return transfer_new(&s->config->net);
     link_remove(l);
     return CONTAINER_OF(l, struct transfer, link);
 }
@@ -147,7 +147,7 @@ void service_turn(struct service *s)
 {
     if (s->is_over)
         return;
-    watchdog_begin(s->config);
+    watchdog_begin(&s->config->net);
     reactor_turn(&s->reactor);
     do {
         go_on(s, wire_now_ms());

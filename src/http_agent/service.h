@@ -18,8 +18,8 @@
 #include "base/prng.h"
 #include "http_agent/config.h"
 #include "http_agent/secrets.h"
-#include "http_agent/transfer.h"
-#include "libintact/reactor.h"
+#include "net/reactor.h"
+#include "net/transfer.h"
 
 struct service {
     const struct service_config *config;

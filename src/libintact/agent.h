@@ -17,7 +17,7 @@
 #include "libintact/outbox.h"
 #include "libintact/peer.h"
 #include "libintact/pool.h"
-#include "libintact/reactor.h"
+#include "net/reactor.h"
 #include "libintact/stop.h"
 #include "libintact/wire.h"
 

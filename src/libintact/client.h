@@ -4,7 +4,7 @@
 /* A client: its blocking calls (client.c), and those that it drives (client_start.c). */
 
 #include "base/list.h"
-#include "libintact/reactor.h"
+#include "net/reactor.h"
 #include "libintact/reply.h"
 
 struct intact_client {

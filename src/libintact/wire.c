@@ -1,23 +1,9 @@
 #include "libintact/wire.h"
 
 #include <arpa/inet.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <time.h>
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool usable;
-
-static void init_once(void)
-{
-    usable = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
-}
-
-bool wire_init(void)
-{
-    return pthread_once(&once, init_once) == 0 && usable;
-}
 
 static const char *given_or_env(const char *given, const char *name)
 {
@@ -175,12 +161,4 @@ void wire_release(struct wire_held *h)
         while (sigtimedwait(&held, NULL, &at_once) > 0)
             continue;
     (void)pthread_sigmask(SIG_SETMASK, &h->before, NULL);
-}
-
-int64_t wire_now_ms(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_BOOTTIME, &t); /* Linux has it since 2.6.39 */
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }

@@ -7,11 +7,9 @@
 #include <signal.h>
 
 #include "base/buf.h"
+#include "net/reactor.h"
 
 enum { WIRE_ANSWER_MAX = 64 << 20 }; /* bytes of an answer; a longer one fails the call */
-
-/* Initialises libcurl, once per process. False: it cannot be used. */
-bool wire_init(void) MUST_USE;
 
 /* What was given, or the environment's INTACT_SERVER, or our default. Never NULL. */
 const char *wire_server(const char *given);
@@ -43,7 +41,5 @@ struct wire_held {
 
 void wire_hold(struct wire_held *h, int number);
 void wire_release(struct wire_held *h); /* by the same thread */
-
-int64_t wire_now_ms(void); /* CLOCK_BOOTTIME: goes on while the machine sleeps */
 
 #endif

@@ -13,6 +13,7 @@
 #include "server/helper.h"
 #include "server/internal.h"
 #include "server/notify.h"
+#include "webhook/webhook.h"
 
 enum {
     FILES_KEPT = 64, /* descriptors for the store, the log and libuv */
@@ -182,6 +183,18 @@ static void on_flushed(void *arg, struct http_request *r)
     backup_flushed(arg, r);
 }
 
+static void reload_webhooks(struct server *sv)
+{
+    CLEANUP(buf_fini) struct buf faults = {0};
+
+    if (webhook_reload(sv->webhooks, &faults)) {
+        log_line(LOG_INFO, "event=webhook_secrets_loaded");
+        return;
+    }
+    for (char *line = strtok(faults.ptr, "\n"); line; line = strtok(NULL, "\n"))
+        log_line(LOG_ERROR, "event=webhook_secret_refused reason=\"%s\"", line);
+}
+
 static void on_hangup(uv_signal_t *s, int signum)
 {
     struct server *sv = s->data;
@@ -189,21 +202,23 @@ static void on_hangup(uv_signal_t *s, int signum)
 
     if (sv->helper)
         helper_hangup(sv->helper);
+    if (sv->webhooks)
+        reload_webhooks(sv);
     if (http_is_secure(sv->http))
         http_secure_reload(sv->http);
-    else if (!sv->helper)
+    else if (!sv->helper && !sv->webhooks)
         log_line(LOG_INFO, "event=nothing_to_read_again");
 }
 
-/* With a terminal, and without TLS and a helper, a hang-up means that the terminal has gone; a
- * service is asked to read its files again, and must not end because it has none. Who ignores it
- * (nohup) goes on to.
+/* With a terminal, and without TLS, a helper and webhooks, a hang-up means that the terminal has
+ * gone; a service is asked to read its files again, and must not end because it has none. Who
+ * ignores it (nohup) goes on to.
  */
 static enum hangup hangup_means(const struct server *sv)
 {
     struct sigaction before = {0};
 
-    if (sv->config.tls_cert || sv->config.helper)
+    if (sv->config.tls_cert || sv->config.helper || sv->webhooks)
         return HANGUP_READS;
     if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler == SIG_IGN)
         return HANGUP_IGNORED;

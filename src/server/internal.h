@@ -74,7 +74,8 @@ struct server {
     struct nodes *nodes;
     struct backup *backup; /* NULL: none is made */
     struct keeper *keeper;
-    struct helper *helper; /* NULL: none */
+    struct helper *helper;    /* NULL: none */
+    struct channel *webhooks; /* NULL: none are configured */
 };
 
 /* The first field of whatever hangs on http_request.user. */

@@ -10,6 +10,7 @@
 #include "server/helper.h"
 #include "server/internal.h"
 #include "server/notify.h"
+#include "webhook/webhook.h"
 #include "json/json.h"
 
 enum {
@@ -531,6 +532,8 @@ static void take_down(struct server *sv)
     library_free(sv->library);
     store_thread_stop(sv->thread);
     assert_nothing_open(sv);
+    if (sv->webhooks)
+        sv->webhooks->ops->close(sv->webhooks);
     close_handle((uv_handle_t *)&sv->check, NULL);
     close_handle((uv_handle_t *)&sv->timer, NULL);
     close_handle((uv_handle_t *)&sv->drain_timer, NULL);
@@ -572,6 +575,16 @@ static enum err cannot_start_thread(struct server *sv, int rc, struct error *e)
     return cannot_start(sv, "the store's thread", rc, e);
 }
 
+static enum err open_webhooks(struct server *sv, struct error *e)
+{
+    const struct webhook_config *c = sv->config.webhooks;
+
+    if (!c || c->count == 0)
+        return ERR_OK;
+    sv->webhooks = webhook_open(&sv->loop, c, e);
+    return sv->webhooks ? ERR_OK : e->code;
+}
+
 enum err server_run(const struct server_config *c, struct error *e)
 {
     struct server *sv = calloc(1, sizeof *sv);
@@ -605,6 +618,8 @@ enum err server_run(const struct server_config *c, struct error *e)
     sv->nodes = nodes_new(sv);
     start_handles(sv);
     sv->keeper = keeper_new(sv);
+    if (err == ERR_OK)
+        err = open_webhooks(sv, e);
     if (err == ERR_OK)
         err = door_open(sv, e);
     if (err == ERR_OK) {

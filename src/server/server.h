@@ -9,8 +9,9 @@
 #include "base/err.h"
 #include "store/store.h"
 
-struct server_limits; /* limit.h */
-struct helper_config; /* helper.h */
+struct server_limits;  /* limit.h */
+struct helper_config;  /* helper.h */
+struct webhook_config; /* webhook/config.h */
 
 /* A file of the store, for the metrics. */
 struct store_file {
@@ -42,6 +43,7 @@ struct server_config {
     int64_t keep_ms;  /* what ended longer ago is deleted; 0: nothing is */
     /* A child process that is an agent of this server, see helper.h; NULL: none. */
     const struct helper_config *helper;
+    const struct webhook_config *webhooks; /* URLs that may be called; NULL: none */
     bool print_ready; /* write the address to standard output once it is ready */
 };
 

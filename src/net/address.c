@@ -1,4 +1,4 @@
-#include "http_agent/address.h"
+#include "net/address.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

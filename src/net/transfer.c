@@ -1,4 +1,4 @@
-#include "http_agent/transfer.h"
+#include "net/transfer.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/when.h"
-#include "http_agent/watchdog.h"
-#include "libintact/wire.h"
+#include "net/reactor.h"
+#include "net/watchdog.h"
 
 enum { KEPT_BUFFER_MAX = 64 << 10 /* bytes that a transfer at rest keeps */ };
 
@@ -35,7 +35,7 @@ static size_t on_body(char *ptr, size_t size, size_t count, void *arg)
     struct transfer *t = arg;
     size_t len = size * count;
 
-    if (t->body.len + len > t->service->answer_max) {
+    if (t->body.len + len > t->config->answer_max) {
         t->is_body_too_large = true;
         return 0;
     }
@@ -52,7 +52,7 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
     struct transfer *t = arg;
     (void)purpose;
 
-    if (!t->service->proxy && !address_is_allowed(&to->addr, &t->service->networks)) {
+    if (!t->config->proxy && !address_is_allowed(&to->addr, &t->config->networks)) {
         address_write(&to->addr, t->forbidden, sizeof t->forbidden);
         return CURL_SOCKET_BAD;
     }
@@ -60,7 +60,7 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
     int fd = socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
     if (fd >= 0) /* or it hangs as long as the kernel likes */
         (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof silent_ms);
-    watchdog_opened(fd, t->service);
+    watchdog_opened(fd, t->config);
     return fd;
 }
 
@@ -73,7 +73,7 @@ static int on_close(void *arg, curl_socket_t fd)
 
 /* ---- making one ---- */
 
-static bool set_tls(CURL *easy, const struct service_config *s)
+static bool set_tls(CURL *easy, const struct transfer_config *s)
 {
     bool ok = curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2) == CURLE_OK;
 
@@ -88,7 +88,7 @@ static bool set_tls(CURL *easy, const struct service_config *s)
 
 static bool set_always(struct transfer *t)
 {
-    const struct service_config *s = t->service;
+    const struct transfer_config *s = t->config;
     CURL *easy = t->easy;
     bool ok = true;
 
@@ -106,7 +106,7 @@ static bool set_always(struct transfer *t)
     ok &= curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L) == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "gzip, deflate") == CURLE_OK;
-    ok &= curl_easy_setopt(easy, CURLOPT_USERAGENT, "intact-http/" INTACT_VERSION) == CURLE_OK;
+    ok &= curl_easy_setopt(easy, CURLOPT_USERAGENT, s->user_agent) == CURLE_OK;
     ok &=
         curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)s->connect_timeout_ms) == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L) == CURLE_OK;
@@ -120,18 +120,16 @@ static bool set_always(struct transfer *t)
     ok &= curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
                            (long)(s->http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1))
           == CURLE_OK;
-    ok &= curl_easy_setopt(easy, CURLOPT_PIPEWAIT,
-                           (long)(s->http2 && memcmp(s->url.ptr, "https", 5) == 0))
-          == CURLE_OK;
+    ok &= curl_easy_setopt(easy, CURLOPT_PIPEWAIT, (long)(s->http2 && s->is_https)) == CURLE_OK;
     return ok && set_tls(easy, s);
 }
 
-struct transfer *transfer_new(const struct service_config *s)
+struct transfer *transfer_new(const struct transfer_config *s)
 {
     struct transfer *t = calloc(1, sizeof *t);
 
     ASSERT(t);
-    t->service = s;
+    t->config = s;
     list_init(&t->link);
     t->easy = wire_init() ? curl_easy_init() : NULL;
     if (t->easy && set_always(t))
@@ -248,7 +246,7 @@ static bool is_of_tls(CURLcode code)
     }
 }
 
-static void tell_timeout(struct transfer *t, struct outcome *o, struct buf *story)
+static void tell_timeout(struct transfer *t, struct transfer_outcome *o, struct buf *story)
 {
     curl_off_t connected = 0;
     const char *what = "the answer did not come";
@@ -263,7 +261,7 @@ static void tell_timeout(struct transfer *t, struct outcome *o, struct buf *stor
     }
     buf_fmt(story, "%s within ", what);
     duration_tell(story,
-                  strstr(t->why, "onnection time") ? t->service->connect_timeout_ms : t->within_ms);
+                  strstr(t->why, "onnection time") ? t->config->connect_timeout_ms : t->within_ms);
     if (t->body.len > 0)
         buf_fmt(story, "; %zu bytes of its body came", t->body.len);
 }
@@ -281,7 +279,7 @@ static void tell_unreachable(const struct transfer *t, CURLcode code, struct buf
 }
 
 /* The connection broke, or what came is not HTTP. */
-static void tell_broken(const struct transfer *t, CURLcode code, struct outcome *o,
+static void tell_broken(const struct transfer *t, CURLcode code, struct transfer_outcome *o,
                         struct buf *story)
 {
     o->code = o->was_sent ? "bad_answer" : "unreachable";
@@ -306,7 +304,8 @@ static void tell_broken(const struct transfer *t, CURLcode code, struct outcome 
     }
 }
 
-static void tell_fault(struct transfer *t, CURLcode code, struct outcome *o, struct buf *story)
+static void tell_fault(struct transfer *t, CURLcode code, struct transfer_outcome *o,
+                       struct buf *story)
 {
     o->may_try_again = true;
     /* libcurl has a limit of its own for a line, and no code for it. */
@@ -325,7 +324,7 @@ static void tell_fault(struct transfer *t, CURLcode code, struct outcome *o, str
         o->may_try_again = false;
         if (t->is_body_too_large)
             buf_fmt(story, "the body of the answer is longer than %zu bytes (max_answer)",
-                    t->service->answer_max);
+                    t->config->answer_max);
         else
             buf_fmt(story, "the headers of the answer are longer than %d KiB, or more than %d",
                     HEAD_MAX >> 10, HEAD_LINES_MAX);
@@ -347,10 +346,10 @@ static void tell_fault(struct transfer *t, CURLcode code, struct outcome *o, str
     }
 }
 
-void transfer_conclude(struct transfer *t, CURLcode code, struct arena *a, struct outcome *ret,
-                       struct buf *story)
+void transfer_conclude(struct transfer *t, CURLcode code, struct arena *a,
+                       struct transfer_outcome *ret, struct buf *story)
 {
-    *ret = (struct outcome){.was_sent = transfer_was_sent(t)};
+    *ret = (struct transfer_outcome){.was_sent = transfer_was_sent(t)};
     if (code != CURLE_OK) {
         tell_fault(t, code, ret, story);
         return;

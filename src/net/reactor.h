@@ -1,5 +1,5 @@
-#ifndef LIBINTACT_REACTOR_H
-#define LIBINTACT_REACTOR_H
+#ifndef NET_REACTOR_H
+#define NET_REACTOR_H
 
 /*
  * libcurl's transfers and a few descriptors of our own behind one epoll descriptor, so that any
@@ -9,6 +9,11 @@
 #include <curl/curl.h>
 
 #include "base/base.h"
+
+/* Initialises libcurl, once per process. False: it cannot be used. */
+bool wire_init(void) MUST_USE;
+
+int64_t wire_now_ms(void); /* CLOCK_BOOTTIME: goes on while the machine sleeps */
 
 struct reactor {
     int fd; /* epoll; -1: closed */

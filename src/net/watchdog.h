@@ -1,5 +1,5 @@
-#ifndef HTTP_AGENT_WATCHDOG_H
-#define HTTP_AGENT_WATCHDOG_H
+#ifndef NET_WATCHDOG_H
+#define NET_WATCHDOG_H
 
 /*
  * Who sends without end what libcurl answers by itself (pings and settings of HTTP/2) keeps it from
@@ -11,7 +11,9 @@
 
 #include "base/base.h"
 
-bool watchdog_start(void) MUST_USE; /* takes SIGPROF */
+/* Watches the calling thread, by its own processor time; one in a process. Takes SIGPROF. */
+bool watchdog_start(void) MUST_USE;
+void watchdog_stop(void); /* by the same thread, before it ends */
 
 /* A turn for the one whose sockets were said with that word. */
 void watchdog_begin(const void *whose);

@@ -1,13 +1,21 @@
-#include "http_agent/watchdog.h"
+#include "net/watchdog.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
-#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef sigev_notify_thread_id /* glibc before 2.35 knows it by another name */
+    #define sigev_notify_thread_id _sigev_un._tid
+#endif
 
 enum { TICKS_MAX = 3 /* of a second of processor time */, SOCKETS_MAX = 16384 };
 
 static struct {
+    timer_t timer;
+    bool is_on;
     const void *volatile at_work;
     volatile sig_atomic_t ticks;
     const void *volatile whose[SOCKETS_MAX]; /* by descriptor; those above go unwatched */
@@ -31,11 +39,28 @@ static void on_tick(int number)
 
 bool watchdog_start(void)
 {
-    const struct itimerval each_second = {{1, 0}, {1, 0}};
+    const struct itimerspec each_second = {{1, 0}, {1, 0}};
     struct sigaction act = {.sa_handler = on_tick, .sa_flags = SA_RESTART};
+    struct sigevent to_me = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF};
+    sigset_t prof;
 
+    ASSERT(!watch.is_on);
+    to_me.sigev_notify_thread_id = gettid();
     sigemptyset(&act.sa_mask);
-    return sigaction(SIGPROF, &act, NULL) == 0 && setitimer(ITIMER_PROF, &each_second, NULL) == 0;
+    sigemptyset(&prof);
+    sigaddset(&prof, SIGPROF);
+    if (sigaction(SIGPROF, &act, NULL) != 0 || pthread_sigmask(SIG_UNBLOCK, &prof, NULL) != 0
+        || timer_create(CLOCK_THREAD_CPUTIME_ID, &to_me, &watch.timer) != 0)
+        return false;
+    watch.is_on = true;
+    return timer_settime(watch.timer, 0, &each_second, NULL) == 0;
+}
+
+void watchdog_stop(void)
+{
+    if (watch.is_on)
+        (void)timer_delete(watch.timer); /* it is one */
+    watch.is_on = false;
 }
 
 void watchdog_begin(const void *whose)

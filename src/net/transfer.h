@@ -1,5 +1,5 @@
-#ifndef HTTP_AGENT_TRANSFER_H
-#define HTTP_AGENT_TRANSFER_H
+#ifndef NET_TRANSFER_H
+#define NET_TRANSFER_H
 
 /*
  * One request to a service and its answer, over libcurl. Whatever the service does, no more than
@@ -9,18 +9,29 @@
 #include <curl/curl.h>
 
 #include "base/list.h"
-#include "http_agent/answer.h"
-#include "http_agent/config.h"
+#include "net/address.h"
+#include "net/answer.h"
 
 enum {
     HEAD_MAX = 64 << 10, /* bytes of all heads of an answer */
     HEAD_LINES_MAX = 256,
 };
 
+/* Of all transfers to one service. */
+struct transfer_config {
+    const char *user_agent;
+    const char *ca, *cert, *key; /* files; NULL: the system's, none */
+    const char *proxy;           /* NULL: none */
+    bool http2, is_https;
+    int64_t connect_timeout_ms;
+    size_t answer_max;        /* bytes of a body */
+    struct networks networks; /* private ones that may be called */
+};
+
 struct transfer {
     struct link link; /* of its service: among those at rest */
     CURL *easy;
-    const struct service_config *service;
+    const struct transfer_config *config;
     void *owner; /* of the request that is under way; NULL: at rest */
     struct curl_slist *lines;
     struct buf head, body;
@@ -42,15 +53,15 @@ struct question {
 };
 
 /* What came of it. */
-struct outcome {
+struct transfer_outcome {
     const char *code;   /* NULL: there is an answer */
     bool was_sent;      /* any of it */
     bool may_try_again; /* might another try help? */
-    struct answer answer;
+    struct http_answer answer;
 };
 
 /* NULL: libcurl cannot be used. */
-struct transfer *transfer_new(const struct service_config *s);
+struct transfer *transfer_new(const struct transfer_config *s);
 void transfer_free(struct transfer *t); /* not while it is under way */
 
 /* False: out of memory; it is as before, and the lines are freed. */
@@ -61,8 +72,8 @@ void transfer_stop(struct transfer *t, CURLM *multi);
 void transfer_clear(struct transfer *t);
 
 /* Of one that libcurl has finished with: `story` tells what went wrong, if something did. */
-void transfer_conclude(struct transfer *t, CURLcode code, struct arena *a, struct outcome *ret,
-                       struct buf *story);
+void transfer_conclude(struct transfer *t, CURLcode code, struct arena *a,
+                       struct transfer_outcome *ret, struct buf *story);
 bool transfer_was_sent(const struct transfer *t); /* any byte of the request? */
 
 #endif

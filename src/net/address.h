@@ -1,5 +1,5 @@
-#ifndef HTTP_AGENT_ADDRESS_H
-#define HTTP_AGENT_ADDRESS_H
+#ifndef NET_ADDRESS_H
+#define NET_ADDRESS_H
 
 /*
  * Which addresses may be called. A service's name says nothing of where it leads: what is looked at

@@ -1,11 +1,32 @@
-#include "libintact/reactor.h"
+#include "net/reactor.h"
 
+#include <pthread.h>
 #include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "libintact/wire.h"
-
 enum { EVENTS_MAX = 64 };
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool usable;
+
+static void init_once(void)
+{
+    usable = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+}
+
+bool wire_init(void)
+{
+    return pthread_once(&once, init_once) == 0 && usable;
+}
+
+int64_t wire_now_ms(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_BOOTTIME, &t); /* Linux has it since 2.6.39 */
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
 
 /* One that is there already, or is not there any more, was closed and opened again by libcurl. */
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *of_socket)

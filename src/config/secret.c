@@ -1,0 +1,93 @@
+#include "config/secret.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Of a file, a variable: any text. */
+void read_plain_text(struct reader *r, const struct json *j, const struct path *path, void *target)
+{
+    if (j->type != JSON_STRING || j->text.len == 0)
+        mistake_in(r, path, j, "a text");
+    else
+        *(const char **)target = arena_copy(r->arena, j->text).ptr;
+}
+
+void read_secret_place(struct reader *r, const struct json *j, const struct path *path,
+                       void *target)
+{
+    static const struct field fields[] = {
+        {"file", read_plain_text, offsetof(struct secret_place, file), false},
+        {"env", read_plain_text, offsetof(struct secret_place, env), false},
+    };
+    struct secret_place *s = target;
+
+    if (j->type != JSON_OBJECT) {
+        mistake_at(r, path, j->at, "a secret that stands here",
+                   "{file: PATH} or {env: NAME}: it is kept elsewhere");
+        return;
+    }
+    size_t before = r->mistakes->count;
+    read_object(r, j, path, fields, COUNT_OF(fields), s);
+    if (r->mistakes->count == before && !s->file == !s->env)
+        mistake_in(r, path, j, "either file or env");
+}
+
+void secret_wipe(char *text, size_t len)
+{
+    if (text)
+        explicit_bzero(text, len);
+    free(text);
+}
+
+/* NULL, or why it cannot be read. */
+static const char *read_file(const char *path, char *to, size_t size, size_t *ret_len)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    size_t len = 0;
+    ssize_t n = 0;
+
+    if (fd < 0)
+        return strerrordesc_np(errno);
+    while (len < size && (n = read(fd, to + len, size - len)) > 0)
+        len += (size_t)n;
+    const char *fault = n < 0 ? strerrordesc_np(errno) : NULL;
+    (void)close(fd);
+    *ret_len = len;
+    return len == size ? "it is longer than 64 KiB" : fault;
+}
+
+const char *secret_place_load(const struct secret_place *s, char **ret, size_t *ret_len)
+{
+    char *room = malloc(SECRET_MAX + 1);
+    const char *env = s->env ? getenv(s->env) : NULL;
+    const char *fault = NULL;
+    size_t len = 0;
+
+    ASSERT(room);
+    if (s->file) {
+        fault = read_file(s->file, room, SECRET_MAX, &len);
+    } else if (!env) {
+        fault = "it is not set";
+    } else if ((len = strlen(env)) >= SECRET_MAX) {
+        fault = "it is longer than 64 KiB";
+    } else {
+        memcpy(room, env, len);
+    }
+    if (fault) {
+        secret_wipe(room, SECRET_MAX);
+        return fault;
+    }
+    while (len > 0 && strchr("\r\n", room[len - 1]))
+        len--; /* editors end each line */
+    room[len] = 0;
+    *ret = room;
+    *ret_len = len;
+    return NULL;
+}
+
+void secret_place_tell(const struct secret_place *s, struct buf *b)
+{
+    buf_fmt(b, "%s %s", s->file ? "file" : "environment variable", s->file ? s->file : s->env);
+}

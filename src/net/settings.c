@@ -1,0 +1,19 @@
+#include "net/settings.h"
+
+void read_networks(struct reader *r, const struct json *j, const struct path *path, void *target)
+{
+    struct networks *n = target;
+    struct path at = {path, SLICE_NONE, 0};
+
+    if (j->type != JSON_ARRAY) {
+        mistake_in(r, path, j, "an array of networks such as [10.0.0.0/8, 127.0.0.1]");
+        return;
+    }
+    for (const struct json *m = j->child; m; m = m->next, at.index++)
+        if (n->count == NETWORKS_MAX)
+            mistake_in(r, &at, m, "at most %d networks", NETWORKS_MAX);
+        else if (m->type != JSON_STRING || !network_parse(m->text, &n->list[n->count]))
+            mistake_in(r, &at, m, "a network such as 10.0.0.0/8, 127.0.0.1 or fd00::/8");
+        else
+            n->count++;
+}

@@ -1,0 +1,281 @@
+#include "webhook/post.h"
+
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/when.h"
+
+enum {
+    BODY_MAX = 1 << 20, /* bytes of a batch; one event alone may have more */
+    AFTER_MAX_MS = 3600 * 1000,
+    STORY_BODY_MAX = 60,
+};
+
+struct post *post_new(struct delivery **list, size_t count, delivery_done_fn *done, void *arg)
+{
+    struct post *p = calloc(1, sizeof *p);
+
+    ASSERT(count > 0);
+    ASSERT(p);
+    list_init(&p->link);
+    p->list = calloc(count * 2, sizeof(struct delivery *));
+    ASSERT(p->list);
+    p->left = p->list + count;
+    memcpy(p->list, list, count * sizeof *list);
+    memcpy(p->left, list, count * sizeof *list);
+    p->count = p->left_count = p->size = count;
+    p->done = done;
+    p->arg = arg;
+    return p;
+}
+
+void post_free(struct post *p)
+{
+    ASSERT(!link_is_in(&p->link));
+    buf_fini(&p->content);
+    free(p->url);
+    free(p->origin);
+    free(p->list);
+    free(p);
+}
+
+static void end(struct delivery *d, enum delivery_end how, int64_t after_ms, const char *story)
+{
+    d->end = how;
+    d->retry_after_ms = after_ms;
+    (void)snprintf(d->story, sizeof d->story, "%.*s",
+                   SLICE_ARG(slice_cut(slice_of(story), sizeof d->story - 1)));
+}
+
+void post_end_all(struct post *p, enum delivery_end how, const char *story)
+{
+    for (size_t i = 0; i < p->left_count; i++)
+        end(p->left[i], how, 0, story);
+    p->left_count = 0;
+}
+
+/* ---- what is sent ---- */
+
+/* Visible characters stay; of an id that anybody may choose nothing else gets into a header. */
+static void add_id(struct buf *b, struct slice id)
+{
+    for (size_t i = 0; i < id.len; i++) {
+        unsigned char c = (unsigned char)id.ptr[i];
+        if (c <= ' ' || c >= 0x7f || c == '%')
+            buf_fmt(b, "%%%02X", c);
+        else
+            buf_byte(b, (char)c);
+    }
+}
+
+/* The same events are the same batch, whenever they are sent. */
+static bool add_batch_id(const struct post *p, struct buf *b)
+{
+    unsigned char sum[EVP_MAX_MD_SIZE];
+    unsigned len = 0;
+    EVP_MD_CTX *md = EVP_MD_CTX_new();
+    bool ok = md && EVP_DigestInit_ex(md, EVP_sha256(), NULL) == 1;
+
+    for (size_t i = 0; i < p->size && ok; i++)
+        ok = EVP_DigestUpdate(md, p->left[i]->id.ptr, p->left[i]->id.len) == 1
+             && EVP_DigestUpdate(md, "\n", 1) == 1;
+    ok = ok && EVP_DigestFinal_ex(md, sum, &len) == 1;
+    EVP_MD_CTX_free(md);
+    buf_str(b, "batch_");
+    for (size_t i = 0; i < 16 && ok; i++)
+        buf_fmt(b, "%02x", sum[i]);
+    return ok;
+}
+
+static void limit_size(struct post *p)
+{
+    size_t bytes = 0;
+    size_t count = 0;
+
+    p->size = p->size < p->left_count ? p->size : p->left_count;
+    while (count < p->size && (count == 0 || bytes + p->left[count]->body.len <= BODY_MAX))
+        bytes += p->left[count++]->body.len;
+    p->size = count;
+}
+
+static void add_body(const struct post *p, struct buf *b)
+{
+    if (p->target->batch == 1) {
+        buf_slice(b, p->left[0]->body);
+        return;
+    }
+    for (size_t i = 0; i < p->size; i++) {
+        buf_byte(b, i ? ',' : '[');
+        buf_slice(b, p->left[i]->body);
+    }
+    buf_byte(b, ']');
+}
+
+static bool add_line(struct curl_slist **list, const char *line)
+{
+    struct curl_slist *longer = curl_slist_append(*list, line);
+
+    *list = longer ? longer : *list;
+    return longer != NULL;
+}
+
+static bool add_field(struct curl_slist **list, const char *name, struct slice value)
+{
+    CLEANUP(buf_fini) struct buf line = {0};
+
+    buf_fmt(&line, "%s: ", name);
+    buf_slice(&line, value);
+    return add_line(list, line.ptr);
+}
+
+static struct curl_slist *make_lines(const struct post *p, struct slice id, int64_t at,
+                                     struct slice signature)
+{
+    const struct webhook_secret *s = p->receiver->secret;
+    struct curl_slist *list = NULL;
+    char number[32];
+
+    (void)snprintf(number, sizeof number, "%" PRId64, at);
+    bool ok = add_field(&list, "Content-Type",
+                        p->target->batch == 1 ? SLICE("application/cloudevents+json")
+                                              : SLICE("application/cloudevents-batch+json"))
+              && add_line(&list, "Expect:") && add_field(&list, "webhook-id", id)
+              && add_field(&list, "webhook-timestamp", slice_of(number))
+              && add_field(&list, "webhook-signature", signature);
+    for (size_t i = 0; ok && s->lines[i]; i++)
+        ok = add_line(&list, s->lines[i]);
+    if (ok)
+        return list;
+    curl_slist_free_all(list);
+    return NULL;
+}
+
+bool post_start(struct post *p, struct transfer *t, CURLM *multi)
+{
+    CLEANUP(buf_fini) struct buf signature = {0};
+    CLEANUP(buf_fini) struct buf id = {0};
+    int64_t at = (int64_t)time(NULL);
+
+    ASSERT(p->left_count > 0);
+    limit_size(p);
+    if (p->size == 1)
+        add_id(&id, p->left[0]->id);
+    else if (!add_batch_id(p, &id))
+        return false;
+    buf_clear(&p->content);
+    buf_fmt(&p->content, "%.*s.%" PRId64 ".", SLICE_ARG(buf_view(&id)), at);
+    size_t begin = p->content.len;
+    add_body(p, &p->content);
+    if (!sign_text(p->receiver->secret->keys, buf_view(&p->content), &signature))
+        return false;
+    struct question q = {.method = "POST",
+                         .url = p->url,
+                         .body = {p->content.ptr + begin, p->content.len - begin},
+                         .within_ms = p->target->timeout_ms,
+                         .lines = make_lines(p, buf_view(&id), at, buf_view(&signature))};
+    p->transfer = t;
+    return q.lines && transfer_start(t, multi, p, &q);
+}
+
+struct transfer *post_transfer(const struct post *p)
+{
+    return p->transfer;
+}
+
+/* ---- what came ---- */
+
+/* Those of them that were tried, or all. */
+static void end_first(struct post *p, size_t count, enum delivery_end how, int64_t after_ms,
+                      const char *story)
+{
+    for (size_t i = 0; i < count; i++)
+        end(p->left[i], how, after_ms, story);
+    p->left_count -= count;
+    memmove(p->left, p->left + count, p->left_count * sizeof(struct delivery *));
+}
+
+/* One that the receiver does not take: what is behind it of the same subject has to wait for it. */
+static void end_one(struct post *p, enum delivery_end how, int64_t after_ms, const char *story)
+{
+    struct slice subject = p->left[0]->subject;
+    size_t kept = 0;
+
+    end(p->left[0], how, after_ms, story);
+    for (size_t i = 1; i < p->left_count; i++)
+        if (slice_eq(p->left[i]->subject, subject))
+            end(p->left[i], DELIVERY_RETRY, after_ms,
+                "one before it of the same task was not taken");
+        else
+            p->left[kept++] = p->left[i];
+    p->left_count = kept;
+}
+
+static void tell_answer(const struct http_answer *a, struct buf *story)
+{
+    struct slice where = answer_header(a, "location");
+
+    buf_fmt(story, "answered %ld", a->status);
+    if (a->status >= 300 && a->status < 400) {
+        buf_str(story, ", a redirect, and none is followed");
+        if (where.len > 0) {
+            buf_str(story, ": ");
+            answer_quote(story, where, STORY_BODY_MAX);
+        }
+    } else if (a->body.len > 0) {
+        buf_str(story, ": ");
+        answer_quote(story, a->body, STORY_BODY_MAX);
+    }
+}
+
+/* Does the receiver complain of what was sent, and not of itself? */
+static bool is_of_content(long status)
+{
+    return status == 400 || status == 413 || status == 422;
+}
+
+static void take_answer(struct post *p, const struct http_answer *a, struct buf *story)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail */
+    int64_t after = answer_retry_after(answer_header(a, "retry-after"),
+                                       (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
+    after = min_i64(max_i64(after, 0), AFTER_MAX_MS);
+    tell_answer(a, story);
+    if (a->status >= 200 && a->status < 300) {
+        end_first(p, p->size, DELIVERED, 0, "");
+    } else if (a->status == 410) {
+        end_first(p, p->left_count, DELIVERY_REFUSED, 0, story->ptr);
+    } else if (is_of_content(a->status) && p->size > 1) {
+        p->size = (p->size + 1) / 2; /* until it is clear which one it is */
+    } else if (is_of_content(a->status)) {
+        end_one(p, a->status == 413 ? DELIVERY_REFUSED : DELIVERY_RETRY, after, story->ptr);
+    } else {
+        end_first(p, p->left_count, DELIVERY_RETRY, after, story->ptr);
+    }
+}
+
+bool post_conclude(struct post *p, struct transfer *t, CURLcode code)
+{
+    CLEANUP(arena_fini) struct arena arena = {0};
+    CLEANUP(buf_fini) struct buf story = {0};
+    struct transfer_outcome o;
+
+    transfer_conclude(t, code, &arena, &o, &story);
+    if (o.code && t->is_body_too_large && !t->is_head_too_large) {
+        /* We do not need more of it. */
+        buf_clear(&story);
+        o.answer = (struct http_answer){0};
+        (void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &o.answer.status); /* or 0 */
+        answer_read_head(&o.answer, buf_view(&t->head), &arena);
+        o.answer.body = buf_view(&t->body);
+        o.code = NULL;
+    }
+    if (o.code)
+        end_first(p, p->left_count, DELIVERY_RETRY, 0, story.ptr);
+    else
+        take_answer(p, &o.answer, &story);
+    return p->left_count == 0;
+}
