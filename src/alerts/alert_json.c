@@ -225,18 +225,37 @@ static void take_columns(const struct alert_stored *row, struct alert *al)
     al->stored_notice = al->notice;
 }
 
+static bool read_row(const struct alerts *a, const struct alert_stored *row, struct alert *ret)
+{
+    CLEANUP(arena_fini) struct arena arena = {0};
+    struct json *j = NULL;
+
+    if (json_parse(&arena, row->doc, &j, NULL) != ERR_OK || !read_doc(a, j, ret)
+        || row->opened_at <= 0 || row->id.len >= sizeof ret->id)
+        return false;
+    take_columns(row, ret);
+    return true;
+}
+
+bool alert_render_row(const struct alert_stored *row, struct slice state, struct buf *b)
+{
+    static const struct alerts nobody;
+    struct alert al = {0};
+
+    if (!read_row(&nobody, row, &al) || (state.ptr && !slice_is(state, alert_state(&al))))
+        return false;
+    alert_render(&al, b);
+    return true;
+}
+
 /* What is on record of a group counts more than what was seen of it before that was read. */
 enum err alerts_load(struct alerts *a, const struct alert_stored *row, int64_t now)
 {
-    CLEANUP(arena_fini) struct arena arena = {0};
     CLEANUP(buf_fini) struct buf key = {0};
     struct alert al = {0};
-    struct json *j = NULL;
 
-    if (json_parse(&arena, row->doc, &j, NULL) != ERR_OK || !read_doc(a, j, &al)
-        || row->opened_at <= 0 || row->id.len >= sizeof al.id)
+    if (!read_row(a, row, &al))
         return ERR_INVALID;
-    take_columns(row, &al);
     al.stored_at = now;
     alert_key(&al, &key);
     if (!slice_eq(buf_view(&key), row->key))

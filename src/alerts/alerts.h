@@ -213,6 +213,9 @@ enum err alerts_load(struct alerts *a, const struct alert_stored *row, int64_t n
 
 /* For people and sinks: one alert as JSON, as the API has it. */
 void alert_render(const struct alert *al, struct buf *b);
+/* The same of its row; `state`: only if it is in that one (NONE: any). False: it is not, or the row
+ * cannot be read; nothing was written. */
+bool alert_render_row(const struct alert_stored *row, struct slice state, struct buf *b);
 const char *alert_state(const struct alert *al); /* "open", "acknowledged", "resolved" */
 /* "tasks stopped in error: workflow order, step charge, code declined (17)" */
 void alert_sentence(const struct alert *al, struct buf *b);

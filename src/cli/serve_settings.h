@@ -6,6 +6,7 @@
  * JSON; docs/configuration.md is its reference. Each section is read by whoever it is for.
  */
 
+#include "alerts/settings.h"
 #include "base/arena.h"
 #include "config/mistakes.h"
 #include "config/source.h"
@@ -14,6 +15,7 @@
 struct serve_settings {
     struct arena arena; /* of all of it */
     struct webhook_config webhooks;
+    struct alerts_settings *alerts; /* in the arena */
 };
 
 /* Without a file: every section as by default. */

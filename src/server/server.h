@@ -9,9 +9,10 @@
 #include "base/err.h"
 #include "store/store.h"
 
-struct server_limits;  /* limit.h */
-struct helper_config;  /* helper.h */
-struct webhook_config; /* webhook/config.h */
+struct server_limits;   /* limit.h */
+struct helper_config;   /* helper.h */
+struct webhook_config;  /* webhook/config.h */
+struct alerts_settings; /* alerts/settings.h */
 
 /* A file of the store, for the metrics. */
 struct store_file {
@@ -43,6 +44,7 @@ struct server_config {
     int64_t keep_ms;  /* what ended longer ago is deleted; 0: nothing is */
     /* A child process that is an agent of this server, see helper.h; NULL: none. */
     const struct helper_config *helper;
+    const struct alerts_settings *alerts;  /* who is told; NULL: the log */
     const struct webhook_config *webhooks; /* URLs that may be called; NULL: none */
     bool print_ready; /* write the address to standard output once it is ready */
 };
