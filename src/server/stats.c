@@ -74,6 +74,10 @@ static void render_counters(struct buf *b, const struct server *sv)
     number(b, "attempts_failed", sum_of(&st, OUTCOME_FAILED));
     number(b, "attempts_timed_out", sum_of(&st, OUTCOME_TIMED_OUT));
     json_close(b, '}');
+    size_t alerts = 0;
+    for (int c = 0; c < CONDITION_TEST; c++)
+        alerts += alerts_open_count(sv, (enum alert_condition)c);
+    number(b, "alerts_open", alerts);
     number(b, "tasks_in_memory", st.live);
     number(b, "open_attempts", st.open_attempts);
 }
@@ -133,7 +137,9 @@ static void render_figures(struct buf *b, struct slice name, struct agent *a,
 
     for (size_t i = 0; a && (in = map_next(&a->instances, &i));)
         open += in->open;
-    const char *held = a ? agent_held_by(a, stored || a->stored, now) : stored ? "no-instance" : NULL;
+    const char *held = a        ? agent_held_by(a, stored || a->stored, now)
+                       : stored ? "no-instance"
+                                : NULL;
     json_open(b, '{');
     json_key(b, "agent");
     json_string(b, name);
