@@ -281,8 +281,13 @@ void alert_acknowledge(struct server *sv, struct http_request *r)
     if (!j || !members_ok(r, j, NAMES("reason"), "an acknowledgement"))
         return;
     struct slice reason = json_get_text(j, "reason");
-    if (!reason.ptr || reason.len == 0 || reason.len > REASON_MAX) {
-        http_problem(r, 422, "bad-reason", "reason must be a text of 1 to %d bytes", REASON_MAX);
+    if (reason.len == 0) {
+        http_problem(r, 422, "no-reason", "say why: {\"reason\": \"...\"}; it stays on record");
+        return;
+    }
+    if (reason.len > REASON_MAX) {
+        http_problem(r, 422, "bad-reason", "the reason has %zu bytes, expected at most %d",
+                     reason.len, REASON_MAX);
         return;
     }
     if (asks_have_room(sv, r, 0))

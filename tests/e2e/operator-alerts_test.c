@@ -278,7 +278,13 @@ static void who_knows_says_so(void **state)
     wait_counted(&node, 1, id);
     (void)snprintf(path, sizeof path, "/v1/alerts/%s/acknowledge", id);
     post(&node, &r, path, "{}");
+    expect_problem(&r, 422, "no-reason");
+    post(&node, &r, path, "{\"reason\": \"%01100d\"}", 1);
     expect_problem(&r, 422, "bad-reason");
+    post(&node, &r, path, "{\"reason\": \"x\", \"odd\": 1}");
+    expect_problem(&r, 422, "unknown-member");
+    post(&node, &r, path, "[]");
+    expect_problem(&r, 422, "not-an-object");
     post(&node, &r, path, "{\"reason\": \"they know\"}");
     EXPECT(&r, 200);
     EXPECT_TEXT(&r, "state", "acknowledged");
@@ -336,7 +342,7 @@ static void sinks_that_fail_or_hang_hold_up_nobody(void **state)
     REPLY r = {0};
     (void)state;
 
-    post(&node, &r, "/v1/alerts/test", "{}");
+    send_as(&node, &r, "POST", "/v1/alerts/test", NULL, SLICE_NONE);
     EXPECT(&r, 200);
     EXPECT_RAW(&r, "sinks.0.took", "true"); /* the log */
     EXPECT_RAW(&r, "sinks.1.took", "true");
