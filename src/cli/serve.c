@@ -263,6 +263,7 @@ static struct server_config config_of(const struct options *o, struct store *sto
         .grace_ms = o->grace_ms,
         .drain_ms = o->drain_ms,
         .keep_ms = o->keep_ms,
+        .alerts = o->settings.alerts,
         .webhooks = &o->settings.webhooks,
         .print_ready = true,
     };

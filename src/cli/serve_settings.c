@@ -9,6 +9,8 @@
 void serve_settings_init(struct serve_settings *s)
 {
     *s = (struct serve_settings){0};
+    s->alerts = arena_alloc(&s->arena, sizeof *s->alerts);
+    alerts_settings_init(s->alerts);
 }
 
 void serve_settings_fini(struct serve_settings *s)
@@ -22,6 +24,7 @@ static void read_all(struct reader *r, const struct json *root, struct serve_set
     static const struct field fields[] = {
         {"intact_server", read_version, 0, true},
         {"amqp", amqp_config_read, offsetof(struct serve_settings, amqp), false},
+        {"alerts", read_alerts, offsetof(struct serve_settings, alerts), false},
         {"webhooks", read_webhooks, offsetof(struct serve_settings, webhooks), false},
     };
     struct path at_root = {0};

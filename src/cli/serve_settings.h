@@ -7,6 +7,7 @@
  */
 
 #include "amqp/config.h"
+#include "alerts/settings.h"
 #include "base/arena.h"
 #include "config/mistakes.h"
 #include "config/source.h"
@@ -16,6 +17,7 @@ struct serve_settings {
     struct arena arena;       /* of all of it */
     struct amqp_config *amqp; /* NULL: none */
     struct webhook_config webhooks;
+    struct alerts_settings *alerts; /* in the arena */
 };
 
 /* Without a file: every section as by default. */

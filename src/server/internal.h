@@ -9,6 +9,7 @@
 
 #include <uv.h>
 
+#include "alerts/alerts.h"
 #include "http/http.h"
 #include "scheduler/library.h"
 #include "scheduler/scheduler.h"
@@ -77,6 +78,7 @@ struct server {
     struct helper *helpers[HELPERS_MAX]; /* NULL: none */
     struct channel *webhooks;            /* NULL: none are configured */
     struct telling_out *telling;
+    struct alerting *alerting;
 };
 
 /* The first field of whatever hangs on http_request.user. */
@@ -267,6 +269,28 @@ void outbox_get(struct server *sv, struct http_request *r);
 void targets_get(struct server *sv, struct http_request *r);
 void outbox_retry_post(struct server *sv, struct http_request *r);
 void outbox_drop_post(struct server *sv, struct http_request *r);
+
+/* alerts.c, alerts_http.c: what a person is told of */
+enum err alerts_open_all(struct server *sv, struct error *e) MUST_USE;
+bool alerts_are_busy(const struct server *sv);
+void alerts_drain(struct server *sv);
+void alerts_close(struct server *sv); /* its handles go: before the loop ends; no job is out */
+void alerts_free_all(struct server *sv);
+void alerts_hint(struct server *sv); /* a task stopped in error, or may have gone on */
+/*
+ * Something that others know of holds; with a count of 0: no more. `label` is one of those of
+ * alert_json.c, with `value` what tells apart what holds at the same time; `example` a task, or
+ * NONE. It is told if this node leads, and forgotten with the process: who leads next has to say it
+ * again. At most ALERT_SAID at a time; beyond that it is left out.
+ */
+enum { ALERT_SAID = 256 };
+void alerts_condition(struct server *sv, enum alert_condition c, const char *label,
+                      struct slice value, uint64_t count, struct slice example, struct slice story);
+size_t alerts_open_count(const struct server *sv, enum alert_condition c); /* known here */
+void alerts_deliveries(const struct server *sv, uint64_t *ret_taken, uint64_t *ret_failed);
+void alerts_list(struct server *sv, struct http_request *r);
+void alert_acknowledge(struct server *sv, struct http_request *r);
+void alert_test(struct server *sv, struct http_request *r);
 
 /* nodes.c */
 struct nodes *nodes_new(struct server *sv);

@@ -478,6 +478,25 @@ static void put_events(struct buf *b, const struct server *sv)
     single(b, "intact_events_gaps_total", "counter", "Gaps told to streams.", sv->metrics.gaps);
 }
 
+/* Of a node that does not lead all are 0. */
+static void put_alerts(struct buf *b, const struct server *sv)
+{
+    uint64_t taken = 0;
+    uint64_t failed = 0;
+
+    alerts_deliveries(sv, &taken, &failed);
+    head(b, "intact_alerts_open", "gauge", "Alerts that are not resolved, by condition.");
+    for (int c = 0; c < CONDITION_TEST; c++)
+        buf_fmt(b, "intact_alerts_open{condition=\"%s\"} %zu\n",
+                condition_text((enum alert_condition)c),
+                alerts_open_count(sv, (enum alert_condition)c));
+    head(b, "intact_alert_deliveries_total", "counter", "Deliveries of alerts to sinks.");
+    buf_fmt(b,
+            "intact_alert_deliveries_total{outcome=\"taken\"} %" PRIu64
+            "\nintact_alert_deliveries_total{outcome=\"failed\"} %" PRIu64 "\n",
+            taken, failed);
+}
+
 void metrics_get(struct server *sv, struct http_request *r)
 {
     struct scheduler_stats st;
@@ -492,6 +511,7 @@ void metrics_get(struct server *sv, struct http_request *r)
     put_agents(&b, scheduler_dispatch(sv->scheduler));
     put_messages(&b, sv);
     put_events(&b, sv);
+    put_alerts(&b, sv);
     put_process(&b, &sv->metrics);
     http_answer(r, 200, "text/plain; version=0.0.4; charset=utf-8", buf_view(&b), NULL);
 }

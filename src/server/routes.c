@@ -57,6 +57,9 @@ static const struct route routes[] = {
     {"POST", "v1/agents/*/breaker", breaker_post, ROLE_OPERATE},
     {"GET", "v1/nodes", nodes_get, ROLE_BEARER},
     {"GET", "v1/stats", stats_get, LIST},
+    {"GET", "v1/alerts", alerts_list, LIST},
+    {"POST", "v1/alerts/*/acknowledge", alert_acknowledge, ROLE_OPERATE},
+    {"POST", "v1/alerts/test", alert_test, ROLE_OPERATE},
     {"GET", "v1/audit", audit_get, ROLE_OPERATE},
     {"GET", "v1/outbox", outbox_get, LIST},
     {"GET", "v1/targets", targets_get, LIST},
@@ -118,7 +121,8 @@ static bool method_matches(const struct route *rt, struct slice method)
 static bool reads_query(const struct route *rt)
 {
     return rt->serve == tasks_post || rt->serve == tasks_list || rt->serve == task_get
-           || rt->serve == audit_get || rt->serve == events_get || rt->serve == outbox_get
+           || rt->serve == audit_get || rt->serve == alerts_list || rt->serve == events_get
+           || rt->serve == outbox_get
            || (rt->may == ROLE_ANYBODY && rt->serve != attempt_post);
 }
 

@@ -226,8 +226,9 @@ static void messages(void *arg, size_t count)
 static void alert(void *arg, const struct task *t)
 {
     CLEANUP(buf_fini) struct buf reason = {0};
-    (void)arg;
+    struct server *sv = arg;
 
+    alerts_hint(sv);
     json_string(&reason, t->error.message); /* an agent's words: quoted, nothing can be forged */
     log_line(LOG_ERROR, "event=operator_needed task=%.*s state=%s code=%.*s reason=%s",
              SLICE_ARG(t->id), task_state_text(t->state), SLICE_ARG(t->error.code), reason.ptr);
@@ -370,6 +371,7 @@ static void begin_drain(struct server *sv)
         if (sv->helpers[i])
             helper_drain(sv->helpers[i]);
     backup_drain(sv);
+    alerts_drain(sv);
     (void)uv_timer_start(&sv->drain_timer, drain_step, SHUT_MS, SHUT_MS);
 }
 
@@ -539,10 +541,11 @@ static void take_down(struct server *sv)
     door_close(sv);
     while (scheduler_is_busy(sv->scheduler) || supervisor_is_busy(sv->supervisor)
            || (sv->library && library_is_busy(sv->library)) || telling_is_busy(sv)
-           || sv->exchange_count > 0)
+           || alerts_are_busy(sv) || sv->exchange_count > 0)
         (void)uv_run(&sv->loop, UV_RUN_ONCE);
     events_close(sv->events);
     keeper_close(sv->keeper);
+    alerts_close(sv);
     elsewhere_close(sv->elsewhere);
     strangers_close(sv->strangers);
     scheduler_free(sv->scheduler);
@@ -568,6 +571,7 @@ static void take_down(struct server *sv)
     ASSERT(rc == 0);
     events_free(sv->events);
     keeper_free(sv->keeper);
+    alerts_free_all(sv);
     nodes_free(sv->nodes);
     token_key_free(sv->key);
     access_free(sv->access);
@@ -641,6 +645,8 @@ enum err server_run(const struct server_config *c, struct error *e)
     sv->keeper = keeper_new(sv);
     if (err == ERR_OK)
         err = open_webhooks(sv, e);
+    if (err == ERR_OK)
+        err = alerts_open_all(sv, e);
     if (err == ERR_OK)
         err = door_open(sv, e);
     if (err == ERR_OK) {

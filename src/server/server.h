@@ -9,10 +9,11 @@
 #include "base/err.h"
 #include "store/store.h"
 
-struct server_limits;  /* limit.h */
-struct channel;        /* outbox/channel.h */
-struct helper_config;  /* helper.h */
-struct webhook_config; /* webhook/config.h */
+struct server_limits;   /* limit.h */
+struct channel;         /* outbox/channel.h */
+struct helper_config;   /* helper.h */
+struct webhook_config;  /* webhook/config.h */
+struct alerts_settings; /* alerts/settings.h */
 enum { HELPERS_MAX = 2 };
 
 /* A file of the store, for the metrics. */
@@ -46,6 +47,7 @@ struct server_config {
     /* Child processes that are agents of this server, see helper.h; NULL: none. */
     const struct helper_config *helpers[HELPERS_MAX];
     struct channel *amqp; /* to queues, see amqp.h; NULL: none. Its maker frees it */
+    const struct alerts_settings *alerts;  /* who is told; NULL: the log */
     const struct webhook_config *webhooks; /* URLs that may be called; NULL: none */
     const char
         *source; /* of CloudEvents, such as "/shop"; NULL: "/intact/" and an id of the store */

@@ -74,6 +74,10 @@ static void render_counters(struct buf *b, const struct server *sv)
     number(b, "attempts_failed", sum_of(&st, OUTCOME_FAILED));
     number(b, "attempts_timed_out", sum_of(&st, OUTCOME_TIMED_OUT));
     json_close(b, '}');
+    size_t alerts = 0;
+    for (int c = 0; c < CONDITION_TEST; c++)
+        alerts += alerts_open_count(sv, (enum alert_condition)c);
+    number(b, "alerts_open", alerts);
     number(b, "tasks_in_memory", st.live);
     number(b, "open_attempts", st.open_attempts);
 }

@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "store/memory_access.h"
 #include "store/memory_agent.h"
+#include "store/memory_alert.h"
 #include "store/memory_node.h"
 #include "store/memory_outbox.h"
 #include "store/memory_task.h"
@@ -25,6 +26,7 @@ struct memory_store {
     struct mem_nodes nodes;
     struct mem_agents agents;
     struct mem_outbox outbox;
+    struct mem_alerts alerts;
     uint64_t boot;
     unsigned char secret[32];
 };
@@ -783,6 +785,57 @@ static enum err memory_retire(struct store *base, struct retire *r, struct error
     return ERR_OK;
 }
 
+static enum err memory_stopped(struct store *base, int64_t after_ended_at, int64_t after_seq,
+                               size_t limit, struct arena *a, struct stopped_page *ret,
+                               struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+
+    if (fault())
+        return fails(e);
+    mem_stopped(s->tasks, s->task_count, after_ended_at, after_seq, limit, a, ret);
+    return ERR_OK;
+}
+
+static enum err memory_alert_put(struct store *base, const struct alert_row *row, struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+
+    if (fault())
+        return fails(e);
+    if (!mem_alert_fits(&s->alerts, row))
+        return error_set(e, ERR_CONFLICT, "another alert of that group is live");
+    mem_alert_put(&s->alerts, row);
+    return committed(e);
+}
+
+static enum err memory_alert_list(struct store *base, const struct alert_query *q, struct arena *a,
+                                  struct alert_page *ret, struct error *e)
+{
+    if (fault())
+        return fails(e);
+    mem_alert_list(&memory_store_of(base)->alerts, q, a, ret);
+    return ERR_OK;
+}
+
+static enum err memory_alert_acknowledge(struct store *base, struct slice id,
+                                         const struct audit *audit, struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+    bool news = false;
+
+    if (fault())
+        return fails(e);
+    enum err err = mem_alert_acknowledge(&s->alerts, id, audit, &news);
+    if (err != ERR_OK)
+        return error_set(e, err, "%.*s: %s", SLICE_ARG(id),
+                         err == ERR_NOT_FOUND ? "there is no such alert" : "it is resolved");
+    if (!news)
+        return ERR_OK;
+    mem_audit_add(&s->access, audit);
+    return committed(e);
+}
+
 static const unsigned char *memory_secret(struct store *base)
 {
     return memory_store_of(base)->secret;
@@ -804,6 +857,7 @@ static void memory_close(struct store *base)
     mem_nodes_fini(&s->nodes);
     mem_agents_fini(&s->agents);
     mem_outbox_fini(&s->outbox);
+    mem_alerts_fini(&s->alerts);
     map_fini(&s->by_id);
     free(s->tasks);
     free(s);
@@ -842,6 +896,10 @@ static const struct store_ops ops = {
     .outbox_list = memory_outbox_list,
     .outbox_do = memory_outbox_do,
     .outbox_census = memory_outbox_census,
+    .stopped = memory_stopped,
+    .alert_put = memory_alert_put,
+    .alert_list = memory_alert_list,
+    .alert_acknowledge = memory_alert_acknowledge,
     .requested = memory_requested,
     .lease = memory_lease,
     .survey = memory_survey,

@@ -134,6 +134,12 @@ enum pg_sql {
     PG_OUTBOX_REVIVE,
     PG_OUTBOX_DROP,
     PG_OUTBOX_CENSUS,
+    PG_STOPPED,
+    PG_ALERT_PUT,
+    PG_ALERT_TRIM,
+    PG_ALERT_LIST,
+    PG_ALERT_LIVE,
+    PG_ALERT_ACKNOWLEDGE,
     PG_LEASE,
     PG_SURVEY,
     PG_BOOT,
@@ -370,6 +376,13 @@ enum err pg_outbox_list(struct store *s, const struct outbox_query *q, struct ar
                         struct message_page *ret, struct error *e);
 enum err pg_outbox_do(struct store *s, struct outbox_verb *v, struct error *e);
 enum err pg_outbox_census(struct store *s, size_t most, struct outbox_census *ret, struct error *e);
+enum err pg_stopped(struct store *s, int64_t after_ended_at, int64_t after_seq, size_t limit,
+                    struct arena *a, struct stopped_page *ret, struct error *e);
+enum err pg_alert_put(struct store *s, const struct alert_row *row, struct error *e);
+enum err pg_alert_list(struct store *s, const struct alert_query *q, struct arena *a,
+                       struct alert_page *ret, struct error *e);
+enum err pg_alert_acknowledge(struct store *s, struct slice id, const struct audit *audit,
+                              struct error *e);
 enum err pg_audit_list(struct store *s, const struct audit_query *q, struct arena *a,
                        struct audit_page *ret, struct error *e);
 

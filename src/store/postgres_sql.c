@@ -174,6 +174,10 @@
     "SELECT o.seq, o.task, o.name, o.target, o.body, o.created_at, o.state, o.tries, " \
     "o.retry_at, o.since, o.story FROM ~outbox_aside AS o "
 
+#define ALERT                                                                              \
+    "SELECT seq, id, key, doc, opened_at, resolved_at, acknowledged_at, acknowledged_by, " \
+    "acknowledged_why, live FROM ~alert WHERE "
+
 /* Is it the last admin's? No other one's would be good at that time. */
 #define LAST_ADMIN(now)                                                                    \
     "SELECT 1 FROM ~token WHERE name = $1 AND admin AND NOT EXISTS (SELECT 1 FROM ~token " \
@@ -411,6 +415,36 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "(SELECT o.created_at FROM ~outbox AS o ORDER BY o.seq LIMIT 1), "
             "(SELECT o.created_at FROM ~outbox_aside AS o WHERE o.state >= 'waiting' "
             "AND o.state <= 'waiting' ORDER BY o.state, o.seq LIMIT 1)",
+        [PG_STOPPED] = "SELECT t.seq, t.ended_at, t.id, t.workflow, t.direction = 'undo', "
+            "d.doc -> 'error' ->> 'code', d.doc -> 'error' ->> 'message', "
+            "(SELECT s.value ->> 'name' FROM json_array_elements(d.doc -> 'steps') "
+            "WITH ORDINALITY AS s(value, nth) "
+            "WHERE coalesce(s.value ->> 'direction', 'forward') = t.direction "
+            "AND s.value -> 'error' ->> 'code' = d.doc -> 'error' ->> 'code' "
+            "ORDER BY s.value ->> 'state' <> 'failed', s.nth LIMIT 1) "
+            "FROM (SELECT t.* FROM ~task AS t WHERE t.state = 'error' "
+            "AND (t.ended_at, t.seq) > ($1, $2) ORDER BY t.ended_at, t.seq LIMIT $3) AS t "
+            "CROSS JOIN LATERAL (SELECT t.doc::json AS doc) AS d ORDER BY t.ended_at, t.seq",
+        [PG_ALERT_PUT] = "INSERT INTO ~alert AS a (id, key, doc, opened_at, resolved_at, live) "
+            "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO UPDATE SET "
+            "doc = excluded.doc, resolved_at = excluded.resolved_at, live = excluded.live, "
+            "acknowledged_at = CASE WHEN $7 THEN NULL ELSE a.acknowledged_at END, "
+            "acknowledged_by = CASE WHEN $7 THEN NULL ELSE a.acknowledged_by END, "
+            "acknowledged_why = CASE WHEN $7 THEN NULL ELSE a.acknowledged_why END",
+        [PG_ALERT_TRIM] = "DELETE FROM ~alert WHERE NOT live "
+            "AND seq <= (SELECT max(seq) FROM ~alert) - $1",
+        [PG_ALERT_LIST] = ALERT "seq < $1 ORDER BY seq DESC LIMIT $2",
+        [PG_ALERT_LIVE] = ALERT "live AND seq < $1 ORDER BY seq DESC LIMIT $2",
+        /* Found; resolved; acknowledged by this. */
+        [PG_ALERT_ACKNOWLEDGE] = "WITH o AS MATERIALIZED (SELECT seq, resolved_at, "
+            "acknowledged_at FROM ~alert WHERE id = $1 FOR UPDATE), "
+            "n AS (UPDATE ~alert AS a SET acknowledged_at = $2, acknowledged_by = $3, "
+            "acknowledged_why = $7 FROM o WHERE a.seq = o.seq AND o.resolved_at IS NULL "
+            "AND o.acknowledged_at IS NULL RETURNING 1), "
+            "w AS (INSERT INTO ~audit (at, actor, verb, task, step, reason) "
+            "SELECT $2, $3, $4, $5, $6, $7 FROM n) "
+            "SELECT (SELECT count(*) FROM o), "
+            "(SELECT count(*) FROM o WHERE o.resolved_at IS NOT NULL)",
         /* Somebody else's that runs is only read. Otherwise the row is taken; if that had to wait
          * for somebody who took it meanwhile, it stays theirs, and is what comes back. */
         [PG_LEASE] = "WITH r AS MATERIALIZED (SELECT l.holder, l.epoch, l.until FROM ~lease AS l "

@@ -21,6 +21,7 @@
  *   sqlite_access.c   tokens, and the audit
  *   sqlite_agent.c    what is said of agents
  *   sqlite_outbox.c   messages
+ *   sqlite_alert.c    what a person is told of
  *   sqlite_backup.c   a copy of the whole, while it is in use
  *   sqlite_offline.c  checks and copies of a store that nobody uses
  *   sqlite_restore.c  a folder made from a backup
@@ -140,6 +141,13 @@ enum sql {
     SQL_OUTBOX_LIST_TASK,
     SQL_OUTBOX_REVIVE,
     SQL_OUTBOX_CENSUS,
+    SQL_STOPPED,
+    SQL_ALERT_PUT,
+    SQL_ALERT_TRIM,
+    SQL_ALERT_LIST,
+    SQL_ALERT_LIVE,
+    SQL_ALERT_GET,
+    SQL_ALERT_ACKNOWLEDGE,
     SQL_COUNT,
 };
 
@@ -348,6 +356,15 @@ enum err sqlite_outbox_list(struct store *s, const struct outbox_query *q, struc
 enum err sqlite_outbox_do(struct store *s, struct outbox_verb *v, struct error *e);
 enum err sqlite_outbox_census(struct store *s, size_t most, struct outbox_census *ret,
                               struct error *e);
+
+/* sqlite_alert.c */
+enum err sqlite_stopped(struct store *s, int64_t after_ended_at, int64_t after_seq, size_t limit,
+                        struct arena *a, struct stopped_page *ret, struct error *e);
+enum err sqlite_alert_put(struct store *s, const struct alert_row *row, struct error *e);
+enum err sqlite_alert_list(struct store *s, const struct alert_query *q, struct arena *a,
+                           struct alert_page *ret, struct error *e);
+enum err sqlite_alert_acknowledge(struct store *s, struct slice id, const struct audit *audit,
+                                  struct error *e);
 
 /* sqlite.c */
 struct sqlite_store *sqlite_store_new(const char *dir); /* nothing is opened; close frees it */

@@ -33,6 +33,10 @@
 #define FRESH   "SELECT " MESSAGE ", NULL, 0, NULL, created_at, NULL FROM outbox WHERE "
 #define OLDEST  " ORDER BY seq LIMIT ?2"
 
+#define ALERT                                                                              \
+    "SELECT seq, id, key, doc, opened_at, resolved_at, acknowledged_at, acknowledged_by, " \
+    "acknowledged_why, live FROM alert WHERE "
+
 #define STATE(s)                                                  \
     "(SELECT count(*) FROM (SELECT 1 FROM task WHERE state = '" s \
     "' AND state <> 'processed' LIMIT ?1))"
@@ -158,6 +162,27 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "(SELECT created_at FROM outbox ORDER BY seq LIMIT 1), "
             "(SELECT created_at FROM outbox_aside WHERE state = 'waiting' ORDER BY seq LIMIT 1)",
         [SQL_AGENT_LIST] = "SELECT name, settings, breaker FROM agent ORDER BY name",
+        [SQL_STOPPED] = "SELECT t.seq, t.ended_at, t.id, t.workflow, t.direction = 'undo', "
+            "t.doc ->> '$.error.code', t.doc ->> '$.error.message', "
+            "(SELECT s.value ->> '$.name' FROM json_each(t.doc, '$.steps') AS s "
+            "WHERE coalesce(s.value ->> '$.direction', 'forward') = t.direction "
+            "AND s.value ->> '$.error.code' = t.doc ->> '$.error.code' "
+            "ORDER BY s.value ->> '$.state' <> 'failed', s.key LIMIT 1) "
+            "FROM task AS t WHERE t.state = 'error' AND t.ended_at >= ?1 "
+            "AND (t.ended_at > ?1 OR t.seq > ?2) ORDER BY t.ended_at, t.seq LIMIT ?3",
+        [SQL_ALERT_PUT] = "INSERT INTO alert AS a (id, key, doc, opened_at, resolved_at, live) "
+            "VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO UPDATE SET doc = ?3, "
+            "resolved_at = ?5, live = ?6, "
+            "acknowledged_at = iif(?7, NULL, a.acknowledged_at), "
+            "acknowledged_by = iif(?7, NULL, a.acknowledged_by), "
+            "acknowledged_why = iif(?7, NULL, a.acknowledged_why)",
+        [SQL_ALERT_TRIM] = "DELETE FROM alert WHERE NOT live "
+            "AND seq <= (SELECT max(seq) FROM alert) - ?1",
+        [SQL_ALERT_LIST] = ALERT "seq < ?1 ORDER BY seq DESC LIMIT ?2",
+        [SQL_ALERT_LIVE] = ALERT "live AND seq < ?1 ORDER BY seq DESC LIMIT ?2",
+        [SQL_ALERT_GET] = ALERT "id = ?1",
+        [SQL_ALERT_ACKNOWLEDGE] = "UPDATE alert SET acknowledged_at = ?2, acknowledged_by = ?3, "
+            "acknowledged_why = ?4 WHERE id = ?1",
     };
     /* clang-format on */
     _Static_assert(COUNT_OF(texts) == SQL_COUNT, "every statement has a text");

@@ -326,6 +326,48 @@ struct audit_page {
     bool more;
 };
 
+/* A task that stopped in error and waits for a person. */
+struct stopped {
+    int64_t seq, ended_at;
+    struct slice id, workflow;
+    struct slice step, code, message; /* of what stopped it; NONE: not known */
+    bool undo;                        /* on its way back: a compensation failed */
+};
+
+struct stopped_page {
+    struct stopped *rows;
+    size_t count;
+    bool more;
+};
+
+/* What a person is told of: alerts/alerts.h. */
+struct alert_row {
+    int64_t seq; /* given by the store; newer ones have higher ones */
+    struct slice id;
+    struct slice key; /* of its group. Of those that are live each has a group of its own */
+    struct slice doc; /* JSON, into which the store does not look */
+    int64_t opened_at, resolved_at;
+    int64_t acknowledged_at; /* with the next two: changed by alert_acknowledge */
+    struct slice acknowledged_by, acknowledged_why;
+    bool live; /* something may come of it yet */
+    bool lift; /* in: it is not acknowledged any more */
+};
+
+/* So many alerts are kept that are over. */
+enum { ALERTS_KEPT = 10000 };
+
+struct alert_query {
+    bool live;          /* those only */
+    int64_t before_seq; /* newest first, seq below this one; 0: from the newest */
+    size_t limit;
+};
+
+struct alert_page {
+    struct alert_row *rows;
+    size_t count;
+    bool more;
+};
+
 /* A part of deleting what ended long ago. Tasks are looked at in the order of their submission, so
  * that it takes no index of its own; it ends at those that were submitted too late to have ended by
  * then. The newest task of all may be left alone whatever it is. */
@@ -527,6 +569,20 @@ struct store_ops {
     enum err (*outbox_do)(struct store *s, struct outbox_verb *v, struct error *e);
     enum err (*outbox_census)(struct store *s, size_t most, struct outbox_census *ret,
                               struct error *e);
+
+    /* Tasks in error, in the order of (ended_at, seq), from there on, exclusive. */
+    enum err (*stopped)(struct store *s, int64_t after_ended_at, int64_t after_seq, size_t limit,
+                        struct arena *a, struct stopped_page *ret, struct error *e);
+
+    /* Inserts or replaces an alert by its id; an acknowledgement stays, unless it is lifted.
+     * ERR_CONFLICT: another one of its group is live. */
+    enum err (*alert_put)(struct store *s, const struct alert_row *row, struct error *e);
+    enum err (*alert_list)(struct store *s, const struct alert_query *q, struct arena *a,
+                           struct alert_page *ret, struct error *e);
+    /* By audit->actor, for audit->reason, at audit->at; the audit is written if that is news.
+     * ERR_NOT_FOUND; ERR_CONFLICT: it is resolved. */
+    enum err (*alert_acknowledge)(struct store *s, struct slice id, const struct audit *audit,
+                                  struct error *e);
 
     /* Rows of that owner with a request, oldest task first, from after_seq on, exclusive. Asked by
      * nodes that share a store: somebody else's supervisor may have written it. Where it is not

@@ -44,6 +44,9 @@ static void furnish(struct world *w)
     must(w->s->ops->token_put(w->s, &t, false, NULL, &w->e), "token");
     const struct agent_change c = {.name = SLICE("bank"), .text = SLICE("{}")};
     must(w->s->ops->agent_put(w->s, &c, NULL, &w->e), "agent");
+    const struct alert_row al = {
+        .id = SLICE("a-0"), .key = SLICE("k0"), .doc = SLICE("{}"), .opened_at = 5, .live = true};
+    must(w->s->ops->alert_put(w->s, &al, &w->e), "alert");
 }
 
 static const struct audit an_audit = {
@@ -54,6 +57,8 @@ static void tell_access(struct world *w, struct buf *b)
     const struct audit_query q = {.limit = 100};
     struct token_row *tokens;
     struct agent_row *agents;
+    const struct alert_query aq = {.limit = 100};
+    struct alert_page alerts;
     struct audit_page page;
     uint64_t generation;
     size_t count;
@@ -65,6 +70,10 @@ static void tell_access(struct world *w, struct buf *b)
     for (size_t i = 0; i < count; i++)
         buf_fmt(b, "%.*s %.*s %.*s\n", SLICE_ARG(agents[i].name), SLICE_ARG(agents[i].settings),
                 SLICE_ARG(agents[i].breaker));
+    must(w->s->ops->alert_list(w->s, &aq, &w->a, &alerts, &w->e), w->e.text);
+    for (size_t i = 0; i < alerts.count; i++)
+        buf_fmt(b, "%.*s %.*s %d %d\n", SLICE_ARG(alerts.rows[i].id), SLICE_ARG(alerts.rows[i].doc),
+                (int)alerts.rows[i].resolved_at, (int)alerts.rows[i].acknowledged_at);
     must(w->s->ops->audit_list(w->s, &q, &w->a, &page, &w->e), w->e.text);
     for (size_t i = 0; i < page.count; i++)
         buf_fmt(b, "%.*s %.*s\n", SLICE_ARG(page.entries[i].verb),
@@ -302,6 +311,50 @@ static enum err op_agent_put(struct world *w)
     return w->s->ops->agent_put(w->s, &c, &an_audit, &w->e);
 }
 
+static enum err op_alert_put(struct world *w)
+{
+    const struct alert_row row = {
+        .id = SLICE("a-1"), .key = SLICE("k"), .doc = SLICE("{}"), .opened_at = 7, .live = true};
+
+    return w->s->ops->alert_put(w->s, &row, &w->e);
+}
+
+static enum err op_alert_over(struct world *w)
+{
+    const struct alert_row row = {.id = SLICE("a-0"),
+                                  .key = SLICE("k0"),
+                                  .doc = SLICE("{\"n\":2}"),
+                                  .opened_at = 7,
+                                  .resolved_at = 8,
+                                  .lift = true};
+
+    return w->s->ops->alert_put(w->s, &row, &w->e);
+}
+
+static enum err op_alert_acknowledge(struct world *w)
+{
+    return w->s->ops->alert_acknowledge(w->s, SLICE("a-0"), &an_audit, &w->e);
+}
+
+static enum err op_alert_list(struct world *w)
+{
+    const struct alert_query q = {.live = true, .limit = 9};
+    struct alert_page page = {0};
+    enum err err = w->s->ops->alert_list(w->s, &q, &w->a, &page, &w->e);
+
+    CHECK(err != ERR_OK || page.count == 1, "alerts");
+    return err;
+}
+
+static enum err op_stopped(struct world *w)
+{
+    struct stopped_page page = {0};
+    enum err err = w->s->ops->stopped(w->s, 0, 0, 9, &w->a, &page, &w->e);
+
+    CHECK(err != ERR_OK || page.count == 0, "none stopped");
+    return err;
+}
+
 static enum err op_agent_since(struct world *w)
 {
     struct agent_row *rows = NULL;
@@ -452,6 +505,11 @@ static void no_failure_leaves_anything_half_done(int (*setup)(void **))
         {op_audit_list, "audit_list"},
         {op_agent_put, "agent_put"},
         {op_agent_since, "agent_since"},
+        {op_alert_put, "alert_put"},
+        {op_alert_over, "alert_put of what is over"},
+        {op_alert_acknowledge, "alert_acknowledge"},
+        {op_alert_list, "alert_list"},
+        {op_stopped, "stopped"},
     };
     for (size_t i = 0; i < COUNT_OF(operations); i++)
         loop(operations[i].op, setup, operations[i].what);

@@ -52,5 +52,24 @@ FROM ~outbox_aside;
 
 -- Alerts: what a person is told of.
 
+-- One row is one group: a condition and its labels. `doc` is JSON (count, examples, who was told);
+-- `live` ones may yet change.
+CREATE TABLE ~alert (
+    seq              BIGSERIAL PRIMARY KEY,
+    id               TEXT COLLATE "C" NOT NULL UNIQUE,
+    key              TEXT COLLATE "C" NOT NULL,
+    doc              TEXT NOT NULL,
+    opened_at        BIGINT NOT NULL,
+    acknowledged_at  BIGINT,
+    acknowledged_by  TEXT,
+    acknowledged_why TEXT,
+    resolved_at      BIGINT,
+    live             BOOLEAN NOT NULL
+);
+
+CREATE UNIQUE INDEX alert_live ON ~alert (key) WHERE live;
+-- Tasks that wait for a person, in the order in which they stopped.
+CREATE INDEX task_stopped ON ~task (ended_at, seq) WHERE state = 'error';
+
 -- Reserved: ids of tasks that were deleted.
 SELECT 1;

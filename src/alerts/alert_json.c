@@ -1,0 +1,271 @@
+#include "alerts/internal.h"
+
+#include <stdio.h>
+
+#include "json/json.h"
+
+/*
+ * `doc` of a row, read back by alerts_load. To change it: add members that may be missing.
+ *   {"condition", "labels": {}, "count", "total", "first_at", "latest_at", "since", "over_since",
+ *    "examples": [], "story", "times", "notice", "kind", "notice_at", "reminders",
+ *    "told": {SINK: NOTICE}}
+ */
+
+const char *alert_state(const struct alert *al)
+{
+    return al->resolved_at != 0 ? "resolved" : al->acknowledged_at != 0 ? "acknowledged" : "open";
+}
+
+static void put_labels(const struct alert *al, struct buf *b)
+{
+    json_key(b, "labels");
+    json_open(b, '{');
+    for (size_t i = 0; i < al->label_count; i++) {
+        json_key(b, al->labels[i].name);
+        json_string(b, slice_of(al->labels[i].value));
+    }
+    json_close(b, '}');
+}
+
+static void put_examples(const struct alert *al, struct buf *b)
+{
+    json_key(b, "examples");
+    json_open(b, '[');
+    for (size_t i = 0; i < al->example_count; i++)
+        json_string(b, slice_of(al->examples[i]));
+    json_close(b, ']');
+}
+
+static void put_number(struct buf *b, const char *key, int64_t v)
+{
+    json_key(b, key);
+    json_number(b, v);
+}
+
+static void put_text(struct buf *b, const char *key, const char *text)
+{
+    json_key(b, key);
+    json_string(b, *text ? slice_of(text) : SLICE_NONE);
+}
+
+static void put_at(struct buf *b, const char *key, int64_t at)
+{
+    json_key(b, key);
+    json_time(b, at);
+}
+
+static void put_told(const struct alerts *a, const struct alert *al, struct buf *b)
+{
+    json_key(b, "told");
+    json_open(b, '{');
+    for (size_t i = 0; i < a->config.sink_count; i++)
+        if (al->told[i] > 0) {
+            json_key_slice(b, slice_of(a->config.sinks[i].name));
+            json_number(b, al->told[i]);
+        }
+    json_close(b, '}');
+}
+
+void alert_write(const struct alerts *a, const struct alert *al, struct buf *b)
+{
+    json_open(b, '{');
+    put_text(b, "condition", condition_text(al->condition));
+    put_labels(al, b);
+    put_number(b, "count", (int64_t)al->count);
+    put_number(b, "total", (int64_t)al->total);
+    put_number(b, "first_at", al->first_at);
+    put_number(b, "latest_at", al->latest_at);
+    put_number(b, "since", al->since);
+    put_number(b, "over_since", al->over_since);
+    put_examples(al, b);
+    put_text(b, "story", al->story);
+    put_number(b, "times", al->times);
+    put_number(b, "notice", al->notice);
+    put_text(b, "kind", notice_text(al->kind));
+    put_number(b, "notice_at", al->notice_at);
+    put_number(b, "reminders", al->reminders);
+    put_told(a, al, b);
+    json_close(b, '}');
+}
+
+void alert_sentence(const struct alert *al, struct buf *b)
+{
+    buf_str(b, condition_about(al->condition));
+    for (size_t i = 0; i < al->label_count; i++)
+        buf_fmt(b, "%s %s %s", i ? "," : ":", al->labels[i].name, al->labels[i].value);
+    if (al->count > 1)
+        buf_fmt(b, " (%" PRIu64 ")", al->count);
+}
+
+void alert_render(const struct alert *al, struct buf *b)
+{
+    CLEANUP(buf_fini) struct buf sentence = {0};
+
+    alert_sentence(al, &sentence);
+    json_open(b, '{');
+    put_text(b, "id", al->id);
+    put_text(b, "condition", condition_text(al->condition));
+    put_labels(al, b);
+    put_text(b, "state", alert_state(al));
+    put_text(b, "summary", sentence.ptr);
+    put_text(b, "story", al->story);
+    put_number(b, "count", (int64_t)al->count);
+    put_number(b, "total", (int64_t)al->total);
+    put_at(b, "first_at", al->first_at);
+    put_at(b, "latest_at", al->latest_at);
+    put_examples(al, b);
+    put_at(b, "opened_at", al->opened_at);
+    put_number(b, "notices", al->notice);
+    put_at(b, "told_at", al->notice_at);
+    put_at(b, "acknowledged_at", al->acknowledged_at);
+    put_text(b, "acknowledged_by", al->acknowledged_at ? al->acknowledged_by : "");
+    put_text(b, "acknowledged_why", al->acknowledged_at ? al->acknowledged_why : "");
+    put_at(b, "resolved_at", al->resolved_at);
+    json_close(b, '}');
+}
+
+/* ---- reading ---- */
+
+/* Names of labels are ours: those of a row are among these, or it is none of ours. */
+static const char *label_name(struct slice name)
+{
+    static const char *const names[] = {"workflow", "step",   "code",  "agent", "operation",
+                                        "node",     "target", "group", "source"};
+
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (slice_is(name, names[i]))
+            return names[i];
+    return NULL;
+}
+
+static bool read_labels(const struct json *j, struct alert *al)
+{
+    if (!j || j->type != JSON_OBJECT)
+        return false;
+    for (const struct json *m = j->child; m; m = m->next) {
+        const char *name = label_name(m->key);
+        if (!name || m->type != JSON_STRING || al->label_count == ALERT_LABELS)
+            return false;
+        al->labels[al->label_count].name = name;
+        text_copy(al->labels[al->label_count++].value, m->text);
+    }
+    return true;
+}
+
+static void read_examples(const struct json *j, struct alert *al)
+{
+    const struct json *m = j && j->type == JSON_ARRAY ? j->child : NULL;
+
+    for (; m && al->example_count < ALERT_EXAMPLES; m = m->next)
+        if (m->type == JSON_STRING)
+            text_copy(al->examples[al->example_count++], m->text);
+}
+
+static void read_told(const struct alerts *a, const struct json *j, struct alert *al)
+{
+    for (size_t i = 0; i < a->config.sink_count; i++) {
+        int64_t told = json_get_int(j, a->config.sinks[i].name, -1);
+        if (told < 0) /* it is new: what is over need not be told to it */
+            told = al->kind == NOTICE_RESOLVED ? al->notice : 0;
+        al->told[i] = told > al->notice ? al->notice : (uint32_t)told;
+    }
+}
+
+static uint32_t small(const struct json *j, const char *key)
+{
+    int64_t v = json_get_int(j, key, 0);
+
+    return v < 0 || v > UINT32_MAX ? 0 : (uint32_t)v;
+}
+
+static uint64_t amount(const struct json *j, const char *key)
+{
+    return (uint64_t)max_i64(json_get_int(j, key, 0), 0);
+}
+
+static enum notice_kind read_kind(struct slice text)
+{
+    for (int k = NOTICE_OPENED; k <= NOTICE_RESOLVED; k++)
+        if (slice_is(text, notice_text((enum notice_kind)k)))
+            return (enum notice_kind)k;
+    return NOTICE_NONE;
+}
+
+static bool read_doc(const struct alerts *a, const struct json *j, struct alert *al)
+{
+    if (!j || j->type != JSON_OBJECT
+        || !condition_parse(json_get_text(j, "condition"), &al->condition)
+        || !read_labels(json_get(j, "labels"), al))
+        return false;
+    al->count = amount(j, "count");
+    al->total = amount(j, "total");
+    al->first_at = json_get_int(j, "first_at", 0);
+    al->latest_at = json_get_int(j, "latest_at", 0);
+    al->since = json_get_int(j, "since", 0);
+    al->over_since = json_get_int(j, "over_since", 0);
+    read_examples(json_get(j, "examples"), al);
+    text_copy(al->story, json_get_text(j, "story"));
+    al->times = small(j, "times");
+    al->notice = small(j, "notice");
+    al->kind = read_kind(json_get_text(j, "kind"));
+    al->notice_at = json_get_int(j, "notice_at", 0);
+    al->reminders = small(j, "reminders");
+    read_told(a, json_get(j, "told"), al);
+    return al->notice > 0 && al->kind != NOTICE_NONE;
+}
+
+static void take_columns(const struct alert_stored *row, struct alert *al)
+{
+    (void)snprintf(al->id, sizeof al->id, "%.*s", SLICE_ARG(row->id));
+    al->opened_at = row->opened_at;
+    al->resolved_at = row->resolved_at;
+    al->acknowledged_at = row->acknowledged_at;
+    text_copy(al->acknowledged_by, row->acknowledged_by);
+    text_copy(al->acknowledged_why, row->acknowledged_why);
+    al->stored_notice = al->notice;
+}
+
+static bool read_row(const struct alerts *a, const struct alert_stored *row, struct alert *ret)
+{
+    CLEANUP(arena_fini) struct arena arena = {0};
+    struct json *j = NULL;
+
+    if (json_parse(&arena, row->doc, &j, NULL) != ERR_OK || !read_doc(a, j, ret)
+        || row->opened_at <= 0 || row->id.len >= sizeof ret->id)
+        return false;
+    take_columns(row, ret);
+    return true;
+}
+
+bool alert_render_row(const struct alert_stored *row, struct slice state, struct buf *b)
+{
+    static const struct alerts nobody;
+    struct alert al = {0};
+
+    if (!read_row(&nobody, row, &al) || (state.ptr && !slice_is(state, alert_state(&al))))
+        return false;
+    alert_render(&al, b);
+    return true;
+}
+
+/* What is on record of a group counts more than what was seen of it before that was read. */
+enum err alerts_load(struct alerts *a, const struct alert_stored *row, int64_t now)
+{
+    CLEANUP(buf_fini) struct buf key = {0};
+    struct alert al = {0};
+
+    if (!read_row(a, row, &al))
+        return ERR_INVALID;
+    al.stored_at = now;
+    alert_key(&al, &key);
+    if (!slice_eq(buf_view(&key), row->key))
+        return ERR_INVALID;
+    struct alert *there = map_get(&a->by_key, row->key);
+    if (!there) {
+        (void)alert_new(a, &al);
+        return ERR_OK;
+    }
+    al.key = there->key;
+    *there = al;
+    return ERR_OK;
+}

@@ -1,0 +1,35 @@
+#ifndef ALERTS_SETTINGS_H
+#define ALERTS_SETTINGS_H
+
+/*
+ * Section `alerts` of the server's configuration: who is told, and when. docs/alerts.md is its
+ * reference. The log is always told.
+ */
+
+#include "alerts/alerts.h"
+#include "config/reader.h"
+
+enum sink_kind { SINK_LOG, SINK_WEBHOOK, SINK_ALERTMANAGER, SINK_COMMAND };
+
+enum { COMMAND_WORDS = 32 };
+
+struct sink_setting {
+    enum sink_kind kind;
+    const char *url;                      /* WEBHOOK, ALERTMANAGER */
+    const char *words[COMMAND_WORDS + 1]; /* COMMAND: its argv, and NULL */
+    size_t word_count;
+    int64_t timeout_ms; /* 0: by default, 10 s, of a command 30 s */
+};
+
+struct alerts_settings {
+    struct alerts_config config; /* its sinks are those below */
+    struct alert_sink sinks[ALERT_SINKS];
+    struct sink_setting how[ALERT_SINKS]; /* of the same number */
+    size_t count;                         /* at least 1: the log */
+};
+
+void alerts_settings_init(struct alerts_settings *s);
+/* A `struct field`'s; target is a struct alerts_settings *. */
+void read_alerts(struct reader *r, const struct json *j, const struct path *path, void *target);
+
+#endif

@@ -1,0 +1,51 @@
+#include <stdio.h>
+
+#include "cli/client.h"
+#include "cli/operate.h"
+#include "cli/verbs.h"
+
+static int run(struct invocation *in)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf path = {0};
+    CLEANUP(buf_fini) struct buf body = {0};
+    const char *reason = given(in, "reason");
+    int end = CLI_OK;
+
+    if (!reason || !*reason) {
+        verb_misused(in, "say why: --reason TEXT; it stays on record");
+        return CLI_USAGE;
+    }
+    json_open(&body, '{');
+    json_key(&body, "reason");
+    json_string(&body, slice_of(reason));
+    json_close(&body, '}');
+    struct intact_client *c = client_begin(in);
+    buf_str(&path, "/v1/alerts/");
+    client_escape(&path, slice_of(in->words[0]));
+    buf_str(&path, "/acknowledge");
+    const struct json *answer = client_ask(c, "POST", path.ptr, &body, &a, &end);
+    if (answer && given(in, "json"))
+        client_print_body(c);
+    else if (answer)
+        printf("%s is acknowledged\n", in->words[0]);
+    intact_client_free(c);
+    return end;
+}
+
+static const struct flag flags[] = {REASON_FLAG, {0}};
+
+const struct verb verb_alert_acknowledge = {
+    .noun = "alert",
+    .name = "acknowledge",
+    .summary = "say that somebody knows of an alert: nobody is reminded of it any more",
+    .about = "Says that somebody knows of an alert, and why that is enough for now: nobody is "
+             "reminded of it any more. That it is resolved is told all the same, and so are "
+             "failures that come after a quiet hour.",
+    .arguments = {{.name = "ALERT"}},
+    .flags = flags,
+    .examples =
+        {{"intact alert acknowledge a-0f3c9a1b2c3d4e5f --reason 'the bank knows, back at 5'",
+          "no more reminders"}},
+    .run = run,
+};

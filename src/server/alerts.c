@@ -1,0 +1,402 @@
+/*
+ * What a person is told of, as far as it is the server's: what this node knows in memory, a timer,
+ * and the way to the sinks. Who is told of what, and when, is alerts/.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "server/alerting.h"
+
+enum {
+    AGENTS_MS = 15000, /* who waits for agents that are not there is counted so often */
+    AGENT_TASKS = 200, /* up to about so many */
+};
+
+/* ---- what holds in memory ---- */
+
+static void see_store(struct server *sv, struct alerts *a, int64_t now)
+{
+    char story[sizeof sv->trouble];
+
+    if (server_trouble(sv, story, sizeof story) == ERR_OK)
+        return;
+    int64_t since = sv->trouble_err != ERR_OK ? sv->trouble_since : 0;
+    const struct sighting s = {.condition = CONDITION_STORE_TROUBLE,
+                               .labels = {{"node", slice_of(sv->config.node)}},
+                               .count = 1,
+                               .first_at = since,
+                               .story = slice_of(story)};
+    alerts_see(a, &s, now);
+}
+
+static void see_risk(const struct server *sv, struct alerts *a, int64_t now)
+{
+    const struct sighting s = {.condition = CONDITION_STORE_AT_RISK,
+                               .labels = {{"node", slice_of(sv->config.node)}},
+                               .count = 1,
+                               .story = SLICE("it acknowledges what a crash may lose; the log "
+                                              "says by which setting")};
+
+    if (sv->config.store->at_risk)
+        alerts_see(a, &s, now);
+}
+
+static void see_breakers(const struct server *sv, struct alerts *a, int64_t now)
+{
+    const struct dispatch *d = scheduler_dispatch(sv->scheduler);
+    const struct agent *ag = NULL;
+
+    for (size_t i = 0; (ag = map_next(&d->agents, &i));) {
+        const struct sighting s = {.condition = CONDITION_BREAKER_OPEN,
+                                   .labels = {{"agent", ag->name}},
+                                   .count = 1,
+                                   .first_at = ag->breaker.since,
+                                   .story = slice_of(ag->breaker.reason)};
+        if (ag->breaker.state != BREAKER_CLOSED)
+            alerts_see(a, &s, now);
+    }
+}
+
+static void see_said(const struct alerting *al, struct alerts *a, int64_t now)
+{
+    for (size_t i = 0; i < al->said_count; i++) {
+        const struct said *w = &al->said[i];
+        const struct sighting s = {.condition = w->condition,
+                                   .labels = {{w->label, slice_of(w->value)}},
+                                   .count = w->count,
+                                   .first_at = w->at,
+                                   .example = slice_of(w->example),
+                                   .story = slice_of(w->story)};
+        alerts_see(a, &s, now);
+    }
+}
+
+/* Those who wait for an agent that is not connected, and none of whom got on since the last look:
+ * it might be connected elsewhere. */
+static void see_agents(const struct alerting *al, struct alerts *a, int64_t now)
+{
+    for (size_t i = 0; i < al->absent_count; i++) {
+        const struct absent *w = &al->absents[i];
+        const struct sighting s = {.condition = CONDITION_OVERDUE_NO_AGENT,
+                                   .labels = {{"agent", slice_of(w->agent)}},
+                                   .count = w->tasks,
+                                   .first_at = w->first_submitted_at,
+                                   .story = SLICE("no instance of it has called")};
+        alerts_see(a, &s, now);
+    }
+}
+
+static void see(void *arg, struct alerts *a, bool all, int64_t now)
+{
+    struct server *sv = arg;
+
+    see_store(sv, a, now);
+    if (!all)
+        return;
+    see_risk(sv, a, now);
+    see_breakers(sv, a, now);
+    see_agents(sv->alerting, a, now);
+    see_said(sv->alerting, a, now);
+}
+
+void alerts_condition(struct server *sv, enum alert_condition c, const char *label,
+                      struct slice value, uint64_t count, struct slice example, struct slice story)
+{
+    struct alerting *al = sv->alerting;
+    struct said *w = NULL;
+
+    if (!al)
+        return;
+    for (size_t i = 0; !w && i < al->said_count; i++)
+        if (al->said[i].condition == c && slice_is(value, al->said[i].value))
+            w = &al->said[i];
+    if (count == 0) {
+        if (w)
+            *w = al->said[--al->said_count];
+        return;
+    }
+    if (!w) {
+        if (al->said_count == ALERT_SAID)
+            return;
+        w = &al->said[al->said_count++];
+        *w = (struct said){.condition = c, .label = label, .at = server_now(sv)};
+        (void)snprintf(w->value, sizeof w->value, "%.*s", SLICE_ARG(slice_cut(value, 128)));
+    }
+    w->count = count;
+    (void)snprintf(w->example, sizeof w->example, "%.*s", SLICE_ARG(slice_cut(example, 128)));
+    (void)snprintf(w->story, sizeof w->story, "%.*s", SLICE_ARG(slice_cut(story, 150)));
+}
+
+/* ---- agents that are not there ---- */
+
+static void census_run(struct store_job *j, struct store *store)
+{
+    struct alerting *al = CONTAINER_OF(j, struct alerting, census_job);
+    struct error e = {0}; /* whatever is wrong, the supervisor meets it too */
+
+    al->census = (struct census){0};
+    al->census_err =
+        store->ops->census(store, al->census_now, AGENT_TASKS, &al->census_arena, &al->census, &e);
+}
+
+static bool was_first(const struct alerting *al, const struct census_agent *c)
+{
+    for (size_t i = 0; i < al->waiting_count; i++)
+        if (slice_is(c->agent, al->waitings[i].agent))
+            return al->waitings[i].first_submitted_at == c->first_submitted_at;
+    return false;
+}
+
+static bool is_connected(const struct server *sv, struct slice agent)
+{
+    struct agent *a = map_get(&scheduler_dispatch(sv->scheduler)->agents, agent);
+
+    return a && dispatch_is_connected(a, server_now((void *)(uintptr_t)sv));
+}
+
+static struct absent absent_of(const struct census_agent *c)
+{
+    struct absent w = {.tasks = c->tasks, .first_submitted_at = c->first_submitted_at};
+
+    (void)snprintf(w.agent, sizeof w.agent, "%.*s", SLICE_ARG(slice_cut(c->agent, 128)));
+    return w;
+}
+
+static void take_census(struct alerting *al)
+{
+    struct absent *next =
+        arena_alloc(&al->census_arena, (al->census.agent_count + 1) * sizeof *next);
+    size_t count = 0;
+
+    al->absent_count = 0;
+    for (size_t i = 0; i < al->census.agent_count; i++) {
+        const struct census_agent *c = &al->census.agents[i];
+        if (c->tasks == 0 || is_connected(al->server, c->agent))
+            continue;
+        next[count++] = absent_of(c);
+        if (was_first(al, c))
+            al->absents[al->absent_count++] = next[count - 1];
+    }
+    memcpy(al->waitings, next, count * sizeof *next);
+    al->waiting_count = count;
+}
+
+static void census_done(struct store_job *j)
+{
+    struct alerting *al = CONTAINER_OF(j, struct alerting, census_job);
+
+    al->counting = false;
+    al->server->exchange_count--;
+    if (al->census_err == ERR_OK)
+        take_census(al);
+    arena_fini(&al->census_arena);
+    al->census_arena = (struct arena){0};
+}
+
+static void count_waiting(struct alerting *al)
+{
+    struct server *sv = al->server;
+    int64_t now = server_steady(NULL);
+
+    if (!sv->config.store->ops->census || al->counting || now < al->census_at || sv->draining)
+        return;
+    al->census_at = now + AGENTS_MS;
+    if (!watch_leads(al->watch)) {
+        al->absent_count = al->waiting_count = 0;
+        return;
+    }
+    al->counting = true;
+    al->census_now = server_now(sv);
+    al->census_job = (struct store_job){.run = census_run, .done = census_done};
+    sv->exchange_count++;
+    store_thread_background(sv->thread, &al->census_job, RETIRE_PATIENCE);
+}
+
+/* ---- the watch ---- */
+
+static void fired(uv_timer_t *t);
+
+static void turn(struct alerting *al)
+{
+    struct server *sv = al->server;
+
+    if (al->closed)
+        return;
+    count_waiting(al);
+    int64_t at = watch_turn(al->watch);
+    uv_update_time(&sv->loop);
+    (void)uv_timer_start(&al->timer, fired, (uint64_t)max_i64(1, at - server_now(sv)), 0);
+}
+
+static void fired(uv_timer_t *t)
+{
+    turn(t->data);
+}
+
+/* Its jobs end on the loop: what comes next is done at once. */
+static void idled(uv_check_t *c)
+{
+    struct alerting *al = c->data;
+
+    if (al->closed)
+        return;
+    int64_t at = watch_turn(al->watch);
+    if (at - server_now(al->server) < (int64_t)uv_timer_get_due_in(&al->timer))
+        turn(al);
+}
+
+static bool leads(void *arg)
+{
+    const struct server *sv = arg;
+    struct supervisor_stats st;
+
+    supervisor_stats(sv->supervisor, &st);
+    return st.leads && !sv->draining;
+}
+
+static bool store_works(void *arg)
+{
+    const struct server *sv = arg;
+    char story[sizeof sv->trouble];
+
+    return server_trouble(sv, story, sizeof story) == ERR_OK;
+}
+
+static void deliver(void *arg, size_t sink, const struct alert *const *list, size_t count)
+{
+    struct server *sv = arg;
+
+    alert_sinks_send(sv->alerting->sinks, sink, list, count, server_now(sv), NULL);
+}
+
+static void delivered(void *arg, void *user, size_t sink, bool took, const char *story)
+{
+    struct server *sv = arg;
+    struct alerting *al = sv->alerting;
+
+    if (user) {
+        alerts_tested(user, sink, took, story);
+        return;
+    }
+    if (!took)
+        log_line(LOG_WARN, "event=alert_not_delivered sink=\"%s\" reason=\"%s\"",
+                 al->settings->sinks[sink].name, story);
+    watch_delivered(al->watch, sink, took, story);
+    turn(al);
+}
+
+static void background(void *arg, struct store_job *j)
+{
+    struct server *sv = arg;
+
+    store_thread_background(sv->thread, j, RETIRE_PATIENCE);
+}
+
+static struct watch *watch_of(struct server *sv, const struct alerts_settings *s)
+{
+    const struct watch_outside outside = {
+        .arg = sv,
+        .now = server_now,
+        .leads = leads,
+        .store_works = store_works,
+        .see = see,
+        .deliver = deliver,
+        .background = background,
+    };
+    struct watch_config c = {.alerts = s->config, .shared = sv->config.store->shared};
+
+    c.alerts.sinks = s->sinks;
+    c.alerts.sink_count = s->count;
+    return watch_new(&c, sv->store, &outside);
+}
+
+/* ---- opening and closing ---- */
+
+enum err alerts_open_all(struct server *sv, struct error *e)
+{
+    struct alerting *al = calloc(1, sizeof *al);
+    char source[120];
+
+    ASSERT(al);
+    al->server = sv;
+    al->settings = sv->config.alerts;
+    if (!al->settings) {
+        alerts_settings_init(&al->own_settings);
+        al->settings = &al->own_settings;
+    }
+    list_init(&al->tests);
+    (void)snprintf(source, sizeof source, "/intact/%s", sv->config.node);
+    al->sinks = alert_sinks_open(&sv->loop, al->settings, sv->webhooks, source, delivered, sv, e);
+    if (!al->sinks) {
+        free(al);
+        return e->code;
+    }
+    sv->alerting = al;
+    al->watch = watch_of(sv, al->settings);
+    int rc = uv_timer_init(&sv->loop, &al->timer) | uv_check_init(&sv->loop, &al->check);
+    ASSERT(rc == 0);
+    al->timer.data = al->check.data = al;
+    (void)uv_check_start(&al->check, idled);
+    turn(al);
+    return ERR_OK;
+}
+
+bool alerts_are_busy(const struct server *sv)
+{
+    return sv->alerting && watch_is_busy(sv->alerting->watch);
+}
+
+void alerts_drain(struct server *sv)
+{
+    if (sv->alerting)
+        watch_stop(sv->alerting->watch);
+}
+
+void alerts_close(struct server *sv)
+{
+    struct alerting *al = sv->alerting;
+
+    if (!al)
+        return;
+    al->closed = true;
+    uv_close((uv_handle_t *)&al->timer, NULL);
+    uv_close((uv_handle_t *)&al->check, NULL);
+    alert_sinks_close(al->sinks);
+    alerts_tests_end(al);
+}
+
+void alerts_free_all(struct server *sv)
+{
+    struct alerting *al = sv->alerting;
+
+    if (!al)
+        return;
+    alert_sinks_free(al->sinks);
+    watch_free(al->watch);
+    free(al);
+    sv->alerting = NULL;
+}
+
+void alerts_hint(struct server *sv)
+{
+    if (sv->alerting)
+        watch_hint(sv->alerting->watch);
+}
+
+size_t alerts_open_count(const struct server *sv, enum alert_condition c)
+{
+    return sv->alerting ? alerts_open(watch_alerts(sv->alerting->watch), c) : 0;
+}
+
+void alerts_deliveries(const struct server *sv, uint64_t *ret_taken, uint64_t *ret_failed)
+{
+    const struct alerting *al = sv->alerting;
+
+    *ret_taken = *ret_failed = 0;
+    for (size_t i = 0; al && i < al->settings->count; i++) {
+        const struct sink_state *st = alerts_sink(watch_alerts(al->watch), i);
+        *ret_taken += st->delivered;
+        *ret_failed += st->failed;
+    }
+}

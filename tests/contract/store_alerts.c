@@ -1,0 +1,215 @@
+/* Tasks that stopped in error, and what a person is told of: what every body of the store has to
+ * do. */
+
+#include "store_world.h"
+
+#include "base/buf.h"
+
+static void insert_stopped(struct world *w, const char *id, int64_t ended_at, enum direction d,
+                           const char *doc)
+{
+    struct task_row row = a_row(id);
+
+    row.state = TASK_ERROR;
+    row.direction = d;
+    row.ended_at = ended_at;
+    row.waiting_for = SLICE_NONE;
+    row.doc = slice_of(doc);
+    must(insert_row(w, row), id);
+}
+
+/* "id workflow step code message direction" of a page behind that place. */
+static struct stopped_page stopped_are(struct world *w, int64_t ended_at, int64_t seq, size_t limit,
+                                       const char *want)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    struct stopped_page page;
+
+    must(w->s->ops->stopped(w->s, ended_at, seq, limit, &w->a, &page, &w->e), w->e.text);
+    for (size_t i = 0; i < page.count; i++) {
+        const struct stopped *t = &page.rows[i];
+        buf_fmt(&b, "%.*s %.*s %.*s %.*s %.*s\n", SLICE_ARG(t->id),
+                SLICE_ARG(t->step.ptr ? t->step : SLICE("-")),
+                SLICE_ARG(t->code.ptr ? t->code : SLICE("-")),
+                SLICE_ARG(t->message.ptr ? t->message : SLICE("-")),
+                SLICE_ARG(t->undo ? SLICE("undo") : SLICE("forward")));
+        CHECK(slice_is(t->workflow, "order"), "its workflow is %.*s", SLICE_ARG(t->workflow));
+    }
+    CHECK(slice_is(buf_view(&b), want), "stopped are\n%s, not\n%s", b.ptr ? b.ptr : "none\n", want);
+    return page;
+}
+
+#define FAILED                                                                                \
+    "{\"error\":{\"code\":\"declined\",\"message\":\"no money\"},\"steps\":[{\"name\":\"a\"," \
+    "\"state\":\"completed\"},{\"name\":\"b\",\"state\":\"waiting\",\"error\":{\"code\":"     \
+    "\"declined\"}},{\"name\":\"c\",\"state\":\"failed\",\"error\":{\"code\":\"declined\"}}]}"
+/* What failed on the way there is not what failed on the way back. */
+#define FAILED_UNDO                                                                    \
+    "{\"error\":{\"code\":\"down\"},\"steps\":[{\"name\":\"a\",\"state\":\"failed\","  \
+    "\"direction\":\"undo\",\"error\":{\"code\":\"down\"}},{\"name\":\"b\",\"state\":" \
+    "\"failed\",\"error\":{\"code\":\"down\"}}]}"
+#define NOTHING_SAID "{\"steps\":[{\"name\":\"a\",\"state\":\"failed\"}]}"
+
+static void tasks_in_error_are_found_as_they_stopped(void **state)
+{
+    struct world *w = *state;
+
+    insert_stopped(w, "late", 3000, DIRECTION_UNDO, FAILED_UNDO);
+    insert_stopped(w, "early", 1000, DIRECTION_FORWARD, FAILED);
+    must(insert_row(w, a_row("pending")), "pending");
+    insert_stopped(w, "odd", 2000, DIRECTION_FORWARD, NOTHING_SAID);
+    insert_stopped(w, "also", 2000, DIRECTION_FORWARD, FAILED);
+    struct task_row done = a_row("done");
+    done.state = TASK_PROCESSED;
+    done.ended_at = 2500;
+    done.waiting_for = SLICE_NONE;
+    must(insert_row(w, done), "done");
+    struct stopped_page all = stopped_are(w, 0, 0, 9,
+                                          "early c declined no money forward\n"
+                                          "odd - - - forward\n"
+                                          "also c declined no money forward\n"
+                                          "late a down - undo\n");
+    CHECK(!all.more, "that is all");
+    struct stopped_page first = stopped_are(w, 0, 0, 2,
+                                            "early c declined no money forward\n"
+                                            "odd - - - forward\n");
+    CHECK(first.more && first.rows[1].ended_at == 2000, "there are more");
+    (void)stopped_are(w, 2000, first.rows[1].seq, 1, "also c declined no money forward\n");
+    (void)stopped_are(w, 3000, all.rows[3].seq, 1, "");
+}
+
+static void one_that_goes_on_is_none_of_them(void **state)
+{
+    struct world *w = *state;
+
+    insert_stopped(w, "x", 1000, DIRECTION_FORWARD, FAILED);
+    struct task_row row = fetch(w, "x");
+    row.revision++;
+    row.state = TASK_PENDING;
+    row.ended_at = 0;
+    row.waiting_for = SLICE("a");
+    must(update_row(w, row), "retry");
+    (void)stopped_are(w, 0, 0, 9, "");
+    row.revision++;
+    row.state = TASK_ERROR;
+    row.ended_at = 5000;
+    row.waiting_for = SLICE_NONE;
+    must(update_row(w, row), "again");
+    (void)stopped_are(w, 1000, INT64_MAX, 9, "x c declined no money forward\n");
+}
+
+/* ---- alerts ---- */
+
+static struct alert_row an_alert(const char *id, const char *key)
+{
+    return (struct alert_row){.id = slice_of(id),
+                              .key = slice_of(key),
+                              .doc = SLICE("{\"count\":1}"),
+                              .opened_at = 1000,
+                              .live = true};
+}
+
+static enum err put(struct world *w, struct alert_row row)
+{
+    return w->s->ops->alert_put(w->s, &row, &w->e);
+}
+
+static struct alert_page alerts_are(struct world *w, struct alert_query q, const char *want)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    struct alert_page page;
+
+    q.limit = q.limit ? q.limit : 9;
+    must(w->s->ops->alert_list(w->s, &q, &w->a, &page, &w->e), w->e.text);
+    for (size_t i = 0; i < page.count; i++) {
+        const struct alert_row *r = &page.rows[i];
+        buf_fmt(&b, "%.*s %.*s %.*s %d %d %d %.*s %.*s %d\n", SLICE_ARG(r->id), SLICE_ARG(r->key),
+                SLICE_ARG(r->doc), (int)r->opened_at, (int)r->resolved_at, (int)r->acknowledged_at,
+                SLICE_ARG(r->acknowledged_by.ptr ? r->acknowledged_by : SLICE("-")),
+                SLICE_ARG(r->acknowledged_why.ptr ? r->acknowledged_why : SLICE("-")), r->live);
+    }
+    CHECK(slice_is(buf_view(&b), want), "alerts are\n%s, not\n%s", b.ptr ? b.ptr : "none\n", want);
+    return page;
+}
+
+static void alerts_are_kept(void **state)
+{
+    struct world *w = *state;
+    struct alert_row a = an_alert("a-1", "task_error{}");
+    const struct alert_query all = {.limit = 9};
+    const struct alert_query live = {.live = true};
+
+    (void)alerts_are(w, all, "");
+    must(put(w, a), "one");
+    must(put(w, an_alert("a-2", "breaker_open{}")), "two");
+    CHECK(put(w, an_alert("a-3", "task_error{}")) == ERR_CONFLICT, "one of a group is live");
+    a.doc = SLICE("{\"count\":2}");
+    must(put(w, a), "again");
+    world_restart(w);
+    struct alert_page page = alerts_are(w, all,
+                                        "a-2 breaker_open{} {\"count\":1} 1000 0 0 - - 1\n"
+                                        "a-1 task_error{} {\"count\":2} 1000 0 0 - - 1\n");
+    a.resolved_at = 2000;
+    a.live = false;
+    must(put(w, a), "resolved");
+    (void)alerts_are(w, live, "a-2 breaker_open{} {\"count\":1} 1000 0 0 - - 1\n");
+    must(put(w, an_alert("a-3", "task_error{}")), "the next one of its group");
+    (void)alerts_are(w, (struct alert_query){.before_seq = page.rows[0].seq, .limit = 1},
+                     "a-1 task_error{} {\"count\":2} 1000 2000 0 - - 0\n");
+    CHECK(alerts_are(w, (struct alert_query){.limit = 1},
+                     "a-3 task_error{} {\"count\":1} 1000 0 0 - - 1\n")
+              .more,
+          "there are more");
+}
+
+static enum err acknowledge(struct world *w, const char *id, const char *by, int64_t at)
+{
+    const struct audit audit = {.at = at,
+                                .actor = slice_of(by),
+                                .verb = SLICE("alert.acknowledge"),
+                                .reason = SLICE("called them")};
+
+    return w->s->ops->alert_acknowledge(w->s, slice_of(id), &audit, &w->e);
+}
+
+static void acknowledging_is_on_record_and_stays(void **state)
+{
+    struct world *w = *state;
+    struct alert_row a = an_alert("a-1", "task_error{}");
+    const struct alert_query all = {0};
+    const struct audit_query audits = {.limit = 9};
+    struct audit_page page;
+
+    must(put(w, a), "one");
+    CHECK(acknowledge(w, "a-9", "ann", 5) == ERR_NOT_FOUND, "there is none: %s", w->e.text);
+    must(acknowledge(w, "a-1", "ann", 1500), w->e.text);
+    must(acknowledge(w, "a-1", "bob", 1600), "once more changes nothing");
+    a.doc = SLICE("{\"count\":7}");
+    must(put(w, a), "by who leads");
+    (void)alerts_are(w, all, "a-1 task_error{} {\"count\":7} 1000 0 1500 ann called them 1\n");
+    must(w->s->ops->audit_list(w->s, &audits, &w->a, &page, &w->e), "audit");
+    CHECK(page.count == 1 && slice_is(page.entries[0].verb, "alert.acknowledge")
+              && slice_is(page.entries[0].actor, "ann") && page.entries[0].at == 1500,
+          "%zu entries", page.count);
+    a.lift = true;
+    must(put(w, a), "it is lifted");
+    (void)alerts_are(w, all, "a-1 task_error{} {\"count\":7} 1000 0 0 - - 1\n");
+    must(acknowledge(w, "a-1", "bob", 1700), "and may come again");
+    a.lift = false;
+    a.resolved_at = 2000;
+    must(put(w, a), "resolved");
+    CHECK(acknowledge(w, "a-1", "bob", 2100) == ERR_CONFLICT, "too late: %s", w->e.text);
+    (void)alerts_are(w, all, "a-1 task_error{} {\"count\":7} 1000 2000 1700 bob called them 1\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ON_ALL(tasks_in_error_are_found_as_they_stopped),
+        ON_ALL(one_that_goes_on_is_none_of_them),
+        ON_ALL(alerts_are_kept),
+        ON_ALL(acknowledging_is_on_record_and_stays),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
