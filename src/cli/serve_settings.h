@@ -9,9 +9,11 @@
 #include "base/arena.h"
 #include "config/mistakes.h"
 #include "config/source.h"
+#include "server/retention.h"
 
 struct serve_settings {
     struct arena arena; /* of all of it */
+    struct retention retention;
 };
 
 /* Without a file: every section as by default. */

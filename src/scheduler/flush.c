@@ -48,6 +48,21 @@ struct job {
 
 /* ---- on the store's thread ---- */
 
+/* Of an id that is not there: was it that of a task that was deleted? */
+static void look_for_gone(struct store *store, struct job *j, struct reading *r)
+{
+    struct error e = {0};
+
+    r->gone.until = 0;
+    if (r->err != ERR_NOT_FOUND)
+        return;
+    enum err err = store->ops->reserved(store, r->id, &j->arena, &r->gone, &e);
+    if (err == ERR_OK || err == ERR_NOT_FOUND)
+        return;
+    r->err = err;
+    r->error = e;
+}
+
 /* One by one where that costs nothing, or to find out which of them cannot be read. */
 static void load_all(struct store *store, struct job *j)
 {
@@ -55,16 +70,16 @@ static void load_all(struct store *store, struct job *j)
     struct error e = {0};
     enum err err = many ? store->ops->get_many(store, j->loads, j->load_count, &j->arena, &e)
                         : ERR_NOT_FOUND; /* asked of nobody */
-    if (err == ERR_OK)
-        return;
 
-    for (size_t i = 0; i < j->load_count; i++) {
+    for (size_t i = 0; err != ERR_OK && i < j->load_count; i++) {
         struct reading *r = &j->loads[i];
         r->err = err;
         r->error = e;
         if (!err_is_transient(err))
             r->err = store->ops->get(store, r->id, &j->arena, &r->row, &r->error);
     }
+    for (size_t i = 0; i < j->load_count; i++)
+        look_for_gone(store, j, &j->loads[i]);
 }
 
 /* Each is a transaction of its own: how breakers stand is no part of what became of tasks. */
@@ -164,7 +179,7 @@ static void job_done(struct store_job *sj)
     if (j->batch.claim_count > 0 && j->err == ERR_UNKNOWN)
         landed_claims_unknown(s);
     for (size_t i = 0; i < j->load_count; i++)
-        landed_load(s, j->loaded[i], j->loads[i].err, &j->loads[i].row, j->loads[i].error.text);
+        landed_load(s, j->loaded[i], &j->loads[i]);
     job_free(j);
 }
 

@@ -102,6 +102,12 @@ struct live {
     bool unsure;      /* the outcome of its last commit is unknown */
     bool found;       /* it was claimed meanwhile: what its row says is news */
     unsigned puzzled; /* so many readings did not make its definition known here */
+    /* of a stub: what is known of a task of that id that was deleted; until 0: nothing */
+    struct {
+        uint64_t content;
+        int64_t version, ended_at, until;
+        enum task_state state;
+    } gone;
 };
 
 struct job;
@@ -298,12 +304,12 @@ bool flush(struct scheduler *s); /* hands a batch to the store, if there is one 
 
 /* landed.c: what became of a batch */
 struct change;
+struct reading;
 void landed_change(struct scheduler *s, struct live *l, const struct change *c);
 void landed_claim(struct scheduler *s, const struct claim *c);
 void landed_claims_unknown(struct scheduler *s);
 void landed_look(struct scheduler *s, const struct row_page *page);
-void landed_load(struct scheduler *s, struct live *l, enum err err, const struct task_row *row,
-                 const char *story);
+void landed_load(struct scheduler *s, struct live *l, const struct reading *r);
 void landed_trouble(struct scheduler *s, enum err err, bool committed, const struct error *e);
 
 #endif

@@ -72,8 +72,11 @@ struct ask {
     /* The answer: ERR_OK; ERR_CONFLICT: other content, or not in this state; ERR_NOT_FOUND: no such
      * task; ERR_INVALID: it has no such step; or the store's trouble. */
     enum err outcome;
-    bool existed;    /* ASK_SUBMIT: the same task was there before */
-    int64_t version; /* ASK_SUBMIT: of its workflow */
+    bool existed; /* ASK_SUBMIT: the same task was there before */
+    bool deleted; /* ASK_SUBMIT: it existed, ended, and was deleted; its id is still reserved */
+    enum task_state state; /* ... how it ended ... */
+    int64_t ended_at;      /* ... and when */
+    int64_t version;       /* ASK_SUBMIT: of its workflow */
     char story[200];
 };
 

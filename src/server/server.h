@@ -11,6 +11,7 @@
 
 struct server_limits; /* limit.h */
 struct helper_config; /* helper.h */
+struct retention;     /* retention.h */
 
 /* A file of the store, for the metrics. */
 struct store_file {
@@ -39,7 +40,7 @@ struct server_config {
     int64_t supervisor_interval_ms; /* 0: default, as the next two */
     int64_t grace_ms;
     int64_t drain_ms; /* how long results are waited for after SIGTERM; default 5 s */
-    int64_t keep_ms;  /* what ended longer ago is deleted; 0: nothing is */
+    const struct retention *retention; /* retention.h */
     /* A child process that is an agent of this server, see helper.h; NULL: none. */
     const struct helper_config *helper;
     bool print_ready; /* write the address to standard output once it is ready */

@@ -121,7 +121,7 @@ struct plan {
     struct query *queries;
     size_t query_count;
     PGresult **results;
-    size_t insert_at, update_at, claims_at; /* SIZE_MAX: there is none */
+    size_t insert_at, check_at, update_at, claims_at; /* SIZE_MAX: there is none */
     bool locks_first;
 };
 
@@ -166,6 +166,25 @@ static void plan_updates(struct plan *p)
         extras_bind(&x, q);
 }
 
+/* Against a task of that id that is deleted while it is inserted. */
+static void plan_insert_check(struct plan *p)
+{
+    struct array ids = {0};
+    struct array ats = {0};
+
+    for (size_t i = 0; i < p->batch->change_count; i++) {
+        const struct change *c = &p->batch->changes[i];
+        if (!p->wanted[i] || c->kind != CHANGE_INSERT)
+            continue;
+        array_text(&ids, c->row.id);
+        array_number(&ats, c->row.submitted_at);
+    }
+    struct query *q = plan_query(p, PG_INSERT_CHECK);
+    param_array(q, &ids, ARRAY_TEXTS);
+    param_array(q, &ats, ARRAY_NUMBERS);
+    p->check_at = p->query_count - 1;
+}
+
 static void plan_inserts(struct plan *p)
 {
     struct columns k = {0};
@@ -198,6 +217,7 @@ static void plan_inserts(struct plan *p)
     columns_bind(&k, q);
     if (extra)
         extras_bind(&x, q);
+    plan_insert_check(p);
 }
 
 static void plan_fence(struct plan *p)
@@ -252,7 +272,7 @@ static void take_outcomes(struct plan *p)
 
 static size_t plan_size(const struct batch *b)
 {
-    return 4 + b->claim_count * CLAIM_STATEMENTS_MAX;
+    return 5 + b->claim_count * CLAIM_STATEMENTS_MAX;
 }
 
 static enum err fence_failed(const struct plan *p, const struct pg_end *o, struct error *e)
@@ -261,6 +281,13 @@ static enum err fence_failed(const struct plan *p, const struct pg_end *o, struc
         return error_set(e, ERR_CONFLICT, "lease %.*s has another epoch",
                          SLICE_ARG(p->batch->fence->lease));
     return ERR_OK;
+}
+
+/* An id was that of a task which was deleted under our hands. */
+static bool check_failed(const struct plan *p, const struct pg_end *o)
+{
+    return p->check_at != SIZE_MAX && o->failed_at == p->check_at
+           && strcmp(o->sqlstate, "22012") == 0;
 }
 
 static enum err run_at_once(struct plan *p, struct pg_end *ret, struct error *e)
@@ -314,7 +341,7 @@ static void plan_begin(struct plan *p, struct batch *b)
 {
     p->batch = b;
     p->query_count = 0;
-    p->insert_at = p->update_at = SIZE_MAX;
+    p->insert_at = p->check_at = p->update_at = SIZE_MAX;
 }
 
 /* The database waits for a lock for half of the time that a call has, and then it is certain that
@@ -336,6 +363,8 @@ static enum err run_until_done(struct plan *p, struct batch *b, struct pg_end *r
         plan_begin(p, b);
         p->locks_first = pg_steady_ms() < p->store->contended_until;
         err = run_at_once(p, ret, e);
+        if (check_failed(p, ret))
+            continue; /* what was deleted meanwhile is seen now */
         if (err == ERR_OK || err == ERR_UNKNOWN || strncmp(ret->sqlstate, "40", 2) != 0)
             break;
         p->store->contended_until = pg_steady_ms() + CONTENDED_MS;
@@ -349,8 +378,8 @@ static enum err run_until_done(struct plan *p, struct batch *b, struct pg_end *r
 static enum err sift(struct postgres_store *s, struct batch *b, bool *wanted, struct arena *a,
                      struct error *e)
 {
-    struct query *queries = calloc(3, sizeof *queries);
-    PGresult *results[3];
+    struct query *queries = calloc(4, sizeof *queries);
+    PGresult *results[4];
     enum err err = ERR_OK;
 
     ASSERT(queries);

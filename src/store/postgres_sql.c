@@ -41,7 +41,9 @@
     "i AS (INSERT INTO ~task (seq, id, workflow, version, submitted_at, reply_to, tags, " \
     "revision, state, direction, priority, locked_by, complete_by, wake_at, not_before, " \
     "waiting_for, rank, request, failure_count, started_at, ended_at, doc) " \
-    "SELECT " COLUMNS("n") " FROM n ORDER BY n.id ON CONFLICT (id) DO NOTHING " \
+    "SELECT " COLUMNS("n") " FROM n WHERE coalesce((SELECT r.until FROM ~reserved AS r " \
+    "WHERE r.id = n.id), 0) <= coalesce(n.submitted_at, 0) " \
+    "ORDER BY n.id ON CONFLICT (id) DO NOTHING " \
     "RETURNING seq), " \
     "d AS (SELECT n.ord, n.seq FROM i JOIN n USING (seq)), " \
     "g AS (INSERT INTO ~tag (key, value, task) SELECT j.key, coalesce(j.value, 'null'), " \
@@ -144,13 +146,10 @@
     COUNT_TO("$1", "~task AS t WHERE t.state >= '" s "' AND t.state <= '" s \
                    "' AND t.state <> 'processed' ORDER BY t.state, t.seq")
 
-/* What is looked at to be deleted, and which of it is to go. */
-#define RETIRE_LOOK                                                                        \
-    "WITH w AS MATERIALIZED (SELECT t.seq, t.revision, t.state, t.ended_at, t.locked_by, " \
-    "t.submitted_at FROM ~task AS t WHERE t.seq > $1 ORDER BY t.seq LIMIT $2)"
-#define RETIRE_WANTS(t) \
-    t ".ended_at < $3 AND " t ".state = ANY ($4::text[]) AND " t ".locked_by IS NULL"
-#define RETIRE_SEEN "count(*), max(w.seq), max(w.submitted_at) FROM w"
+/* What is looked at to be deleted. */
+#define RETIRE_LOOK                                                          \
+    "SELECT t.seq, t.revision, t.id, t.workflow, t.state, t.ended_at, "      \
+    "t.locked_by IS NOT NULL, t.submitted_at, NULL FROM ~task AS t "
 
 /* See struct generations. */
 #define GENERATIONS    GENERATION("workflow") ", " GENERATION("token") ", " GENERATION("agent")
@@ -251,12 +250,21 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "~task AS t WHERE t.state = 'pending' AND t.locked_by IS NULL AND t.waiting_for >= "
             "g.agent AND t.waiting_for <= g.agent ORDER BY t.waiting_for, t.rank, t.seq")
             ", (SELECT most FROM s) FROM g ORDER BY g.agent",
+        /* Two statements of one batch see different moments: a task that was deleted between them
+         * is neither there nor, for the first, reserved. Then nothing of the batch is done. */
+        [PG_INSERT_CHECK] = "SELECT 1 / (1 - least(1, count(*))) FROM unnest($1::text[], $2::int8[]) "
+            "AS n(id, at) WHERE (SELECT r.until FROM ~reserved AS r WHERE r.id = n.id) > n.at "
+            "AND (SELECT t.submitted_at FROM ~task AS t WHERE t.id = n.id) = n.at",
+        [PG_RETIRE_LOOK] = RETIRE_LOOK "WHERE t.seq > $1 ORDER BY t.seq LIMIT $2",
+        [PG_RETIRE_LOOK_WORKFLOW] = RETIRE_LOOK "WHERE (t.workflow, t.seq) > ($3, $1) "
+            "AND t.workflow <= $3 ORDER BY t.workflow, t.seq LIMIT $2",
         /* Whoever has locked a row may still change it: it is left alone. So is one that was
-         * changed since it was looked at: of payloads that came with that this statement sees
-         * nothing. */
-        [PG_RETIRE] = RETIRE_LOOK ", "
-            "l AS MATERIALIZED (SELECT t.seq, t.tags FROM ~task AS t WHERE t.seq = ANY (ARRAY("
-            "SELECT w.seq FROM w WHERE " RETIRE_WANTS("w") ")) AND " RETIRE_WANTS("t")
+         * changed since it was looked at. */
+        [PG_RETIRE] = "WITH w AS MATERIALIZED (SELECT * FROM unnest($1::int8[], $2::int8[]) "
+            "AS w(seq, revision)), "
+            "l AS MATERIALIZED (SELECT t.seq, t.tags, t.id, t.workflow, t.version, t.state, "
+            "t.ended_at, t.doc FROM ~task AS t WHERE t.seq = ANY ($1::int8[]) "
+            "AND t.locked_by IS NULL"
             /* in CASE, so that the planner hashes it, and does not join */
             " AND CASE WHEN (t.seq, t.revision) IN (SELECT w.seq, w.revision FROM w) THEN true END "
             "FOR UPDATE OF t SKIP LOCKED), "
@@ -269,13 +277,21 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "ARRAY(SELECT seq FROM x ORDER BY seq, key)) AS y(key, value, task) "
             "WHERE g.key = y.key AND g.value = y.value AND g.task = y.task), "
             "p AS (DELETE FROM ~payload AS p WHERE p.task = ANY (ARRAY(SELECT l.seq FROM l))), "
+            "r AS (INSERT INTO ~reserved AS r (id, content, workflow, version, state, ended_at, "
+            "until) SELECT l.id, l.doc::json ->> 'content', l.workflow, l.version, l.state, "
+            "l.ended_at, $3 FROM l WHERE $3::int8 IS NOT NULL ORDER BY l.id "
+            "ON CONFLICT (id) DO UPDATE SET content = excluded.content, "
+            "workflow = excluded.workflow, version = excluded.version, state = excluded.state, "
+            "ended_at = excluded.ended_at, until = excluded.until), "
             "d AS (DELETE FROM ~task AS t WHERE t.seq = ANY (ARRAY(SELECT l.seq FROM l)) "
             "RETURNING t.seq), "
             "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason) "
-            "SELECT $5, $6, $7, $8, $9, $10 WHERE $6::text IS NOT NULL AND EXISTS "
-            "(SELECT 1 FROM d)) SELECT (SELECT count(*) FROM d), " RETIRE_SEEN,
-        [PG_RETIRE_COUNT] = RETIRE_LOOK " SELECT count(*) FILTER (WHERE " RETIRE_WANTS("w") "), "
-            RETIRE_SEEN,
+            "SELECT $4, $5, $6, $7, $8, $9 WHERE $5::text IS NOT NULL AND EXISTS "
+            "(SELECT 1 FROM d)) SELECT d.seq FROM d ORDER BY d.seq",
+        [PG_RESERVED] = "SELECT content, workflow, version, state, ended_at, until FROM ~reserved "
+            "WHERE id = $1",
+        [PG_RESERVED_SWEEP] = "DELETE FROM ~reserved WHERE id = ANY (ARRAY(SELECT id FROM ~reserved "
+            "WHERE until <= $1 ORDER BY until LIMIT $2)) RETURNING 1",
         /* One at a time: both wait for the row of the generation, whose numbers so are seen in
          * their order. */
         [PG_WORKFLOW_LOCK] = GENERATION_RAISE("workflow"),

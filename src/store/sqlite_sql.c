@@ -22,6 +22,11 @@
 #define AUDIT "SELECT seq, at, actor, verb, task, step, reason FROM audit WHERE seq < ?1"
 #define PAGE  " ORDER BY seq DESC LIMIT ?2"
 
+/* Without its document, which may lie on pages of its own. */
+#define RETIRE_LOOK                                                                            \
+    "SELECT seq, state, ended_at, submitted_at, locked_by IS NOT NULL, revision, id, workflow, " \
+    "NULL FROM task "
+
 /* The tags of a task, one by one. */
 #define TAGS                                                                       \
     "SELECT j.key, CASE j.type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' " \
@@ -41,8 +46,9 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_INSERT] =
             "INSERT INTO task (id, workflow, version, submitted_at, reply_to, tags, revision, "
             "state, direction, priority, locked_by, complete_by, wake_at, not_before, waiting_for, "
-            "rank, request, failure_count, started_at, ended_at, doc) VALUES (?1, ?2, ?3, ?4, ?5, "
-            "?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21) "
+            "rank, request, failure_count, started_at, ended_at, doc) SELECT ?1, ?2, ?3, ?4, ?5, "
+            "?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21 "
+            "WHERE ifnull((SELECT until FROM reserved WHERE id = ?1), 0) <= ifnull(?4, 0) "
             "ON CONFLICT (id) DO NOTHING",
         [SQL_UPDATE] = UPDATE FENCE STAY,
         [SQL_UPDATE_WAKE] = UPDATE WAKE FENCE STAY,
@@ -83,8 +89,19 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_SEQ_BELOW] = "SELECT seq, submitted_at FROM task WHERE seq < ?1 "
             "ORDER BY seq DESC LIMIT 1",
         [SQL_ROW] = "SELECT " COLUMNS " FROM task WHERE seq = ?1",
-        [SQL_RETIRE_SCAN] = "SELECT seq, state, ended_at, submitted_at, locked_by IS NULL, "
-            "tags IS NULL FROM task WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+        [SQL_RETIRE_SCAN] = RETIRE_LOOK "WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+        [SQL_RETIRE_SCAN_WORKFLOW] = RETIRE_LOOK "WHERE workflow = ?3 AND seq > ?1 "
+            "ORDER BY seq LIMIT ?2",
+        [SQL_RETIRE_STILL] = "SELECT tags IS NULL FROM task WHERE seq = ?1 AND revision = ?2 "
+            "AND locked_by IS NULL",
+        /* a document that is none has no content */
+        [SQL_RESERVE] = "INSERT OR REPLACE INTO reserved (id, content, workflow, version, state, "
+            "ended_at, until) SELECT id, CASE WHEN json_valid(doc) THEN doc ->> '$.content' END, "
+            "workflow, version, state, ended_at, ?2 FROM task WHERE seq = ?1",
+        [SQL_RESERVED] = "SELECT content, workflow, version, state, ended_at, until FROM reserved "
+            "WHERE id = ?1",
+        [SQL_RESERVED_SWEEP] = "DELETE FROM reserved WHERE id IN (SELECT id FROM reserved "
+            "WHERE until <= ?1 ORDER BY until LIMIT ?2)",
         [SQL_NEWEST] = "SELECT max(seq) FROM task",
         [SQL_TAGS_DELETE] = "DELETE FROM tag WHERE (key, value, task) IN (" TAGS "t.seq = ?1)",
         [SQL_PAYLOADS_DELETE] = "DELETE FROM payload "

@@ -11,4 +11,17 @@
 
 -- Alerts: what a person is told of.
 
--- Reserved: ids of tasks that were deleted.
+-- Reserved: ids of tasks that were deleted, with what is left to be told of them. `content` is the
+-- hash of the submission, as in the task's document.
+
+CREATE TABLE reserved (
+    id       TEXT NOT NULL PRIMARY KEY,
+    content  TEXT,
+    workflow TEXT NOT NULL,
+    version  INTEGER NOT NULL,
+    state    TEXT NOT NULL,
+    ended_at INTEGER,
+    until    INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE INDEX reserved_until ON reserved (until);

@@ -11,5 +11,17 @@
 
 -- Alerts: what a person is told of.
 
--- Reserved: ids of tasks that were deleted.
-SELECT 1;
+-- Reserved: ids of tasks that were deleted, with what is left to be told of them. `content` is the
+-- hash of the submission, as in the task's document.
+
+CREATE TABLE ~reserved (
+    id       TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    content  TEXT,
+    workflow TEXT COLLATE "C" NOT NULL,
+    version  BIGINT NOT NULL,
+    state    TEXT COLLATE "C" NOT NULL,
+    ended_at BIGINT,
+    until    BIGINT NOT NULL
+);
+
+CREATE INDEX reserved_until ON ~reserved (until);
