@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "server/internal.h"
 #include "store/codec.h"
-#include "store/row.h"
 
 enum {
     FLOOR_PAGE = 100,       /* rows, of a listing */
@@ -25,7 +24,7 @@ struct retire_record {
 
 static bool is_for(const struct retire_rule *rule, const struct task_row *row)
 {
-    bool closed = row->state == TASK_ERROR && row_closed_at(row) != 0;
+    bool closed = row->state == TASK_ERROR && row->closed_at != 0;
 
     if (rule->workflow.ptr && !slice_eq(rule->workflow, row->workflow))
         return false;

@@ -39,6 +39,7 @@ void mem_retire_look(struct mem_task *const *tasks, size_t count, struct retire_
                                       .workflow = row->workflow,
                                       .state = row->state,
                                       .ended_at = row->ended_at,
+                                      .closed_at = row->closed_at,
                                       .locked = row->locked_by.ptr != NULL};
         if (row->seq <= r->after_seq || (r->workflow.ptr && !slice_eq(r->workflow, row->workflow)))
             continue;

@@ -12,9 +12,8 @@ enum err row_check(const struct change *c) MUST_USE;
 /* A copy of *row whose texts (not its payloads) lie in `a`. */
 struct task_row row_copy(struct arena *a, const struct task_row *row);
 
-/* Does the row belong to the listing, as far as state, workflow and time of submission go? */
-bool list_wants(const struct list_query *q, enum task_state state, struct slice workflow,
-                int64_t submitted_at);
+/* Does the row belong to the listing, as far as its columns go (which is all but the tags)? */
+bool list_wants(const struct list_query *q, const struct task_row *row);
 /* What a body knows of a task that it looks at to let it go. */
 struct retire_seen {
     int64_t seq;
@@ -23,7 +22,6 @@ struct retire_seen {
     int64_t ended_at, closed_at; /* 0: it did not, was not */
     bool locked;
 };
-int64_t row_closed_at(const struct task_row *row);
 /* Which rule lets it go; SIZE_MAX: none. */
 size_t retire_rule_of(const struct retire_look *r, const struct retire_seen *t);
 /* Was a task submitted too late to go? So were all behind it. */
