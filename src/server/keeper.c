@@ -123,7 +123,7 @@ static void pass_end(struct keeper *k)
     k->server->metrics.tasks_archived += r->archived;
     if (r->tasks > 0)
         log_line(LOG_INFO,
-                 "event=tasks_deleted tasks=%" PRIu64 " archived=%" PRIu64 " by=server ms=%" PRIu64,
+                 "event=tasks_deleted tasks=%" PRIu64 " by=server archived=%" PRIu64 " ms=%" PRIu64,
                  r->tasks, r->archived, (uv_hrtime() - k->began_ns) / 1000000);
     retirer_end(&k->retirer);
     arena_fini(&k->names_arena);

@@ -98,8 +98,8 @@ static void call_end(struct retire_call *c)
     if (!c->retirer.dry && c->retirer.tasks > 0) {
         sv->metrics.tasks_deleted += c->retirer.tasks;
         sv->metrics.tasks_archived += c->retirer.archived;
-        log_line(LOG_WARN, "event=tasks_deleted tasks=%" PRIu64 " archived=%" PRIu64 " by=%.*s",
-                 c->retirer.tasks, c->retirer.archived, SLICE_ARG(c->audit.actor));
+        log_line(LOG_WARN, "event=tasks_deleted tasks=%" PRIu64 " by=%.*s archived=%" PRIu64,
+                 c->retirer.tasks, SLICE_ARG(c->audit.actor), c->retirer.archived);
     }
     if (r) {
         exchange_untie(&c->x);

@@ -23,7 +23,7 @@
 #define PAGE  " ORDER BY seq DESC LIMIT ?2"
 
 /* Without its document, which may lie on pages of its own. */
-#define RETIRE_LOOK                                                                            \
+#define RETIRE_LOOK                                                                              \
     "SELECT seq, state, ended_at, submitted_at, locked_by IS NOT NULL, revision, id, workflow, " \
     "closed_at FROM task "
 
