@@ -11,11 +11,12 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/buf.h"
 #include "postgres/many.h"
 #include "store/postgres.h"
 #include "store/sqlite.h"
 
-enum { TIMES = 101 };
+enum { TIMES = 101, SHRINK_MOST = 2000000 };
 
 static struct store *store;
 static struct error error;
@@ -145,18 +146,92 @@ static uint64_t retired;
 
 static void retire(struct arena *a, int i)
 {
-    struct retire r = {.ended_before = INT64_C(1) << 40,
-                       .states = 1U << TASK_PROCESSED,
-                       .scan_max = (size_t)(finished / 10 / TIMES + 1),
-                       .after_seq = retired_to};
+    const struct retire_rule rule = {.states = 1U << TASK_PROCESSED,
+                                     .ended_before = INT64_C(1) << 40};
+    struct retire_look l = {.rules = &rule,
+                            .rule_count = 1,
+                            .scan_max = (size_t)(finished / 10 / TIMES + 1),
+                            .after_seq = retired_to};
 
-    (void)a;
     (void)i;
-    if (r.scan_max > 500)
-        r.scan_max = 500;
+    if (l.scan_max > 500)
+        l.scan_max = 500;
+    must(store->ops->retire_look(store, &l, a, &error));
+    struct retire r = {.tasks = l.found,
+                       .task_count = l.found_count,
+                       .reserve_until = INT64_C(1) << 50,
+                       .gone = arena_alloc(a, l.found_count + 1)};
     must(store->ops->retire(store, &r, &error));
-    retired_to = r.after_seq;
-    retired += r.count;
+    retired_to = l.after_seq;
+    for (size_t k = 0; k < r.dealt_with; k++)
+        retired += r.gone[k];
+}
+
+static int64_t inserted;
+
+/* Ten new tasks in one batch. */
+static void submit_ten(struct arena *a, int i)
+{
+    struct change *c = arena_alloc(a, 10 * sizeof *c);
+    struct batch b = {.changes = c, .change_count = 10};
+
+    (void)i;
+    for (int k = 0; k < 10; k++) {
+        CLEANUP(buf_fini) struct buf id = {0};
+        buf_fmt(&id, "new-%" PRId64, inserted++);
+        c[k] = (struct change){.kind = CHANGE_INSERT,
+                               .row = {.id = arena_copy(a, buf_view(&id)),
+                                       .workflow = SLICE("order-1"),
+                                       .version = 1,
+                                       .revision = 1,
+                                       .submitted_at = finished + 1000 + inserted,
+                                       .direction = DIRECTION_FORWARD,
+                                       .state = TASK_PENDING,
+                                       .priority = 5,
+                                       .rank = INT64_C(1) << 40,
+                                       .waiting_for = SLICE("agent-2"),
+                                       .doc = SLICE("{\"steps\":[]}")}};
+    }
+    must(store->ops->commit(store, &b, a, &error));
+}
+
+static int64_t size_of_file(void)
+{
+    char path[80];
+    struct stat st = {0};
+
+    (void)snprintf(path, sizeof path, "kept_%" PRId64 "/intact.db", finished);
+    return stat(path, &st) == 0 ? (int64_t)st.st_size : 0;
+}
+
+/* All that is left of them, and the file as short as it becomes. */
+static void delete_and_shrink(void)
+{
+    int64_t began = now_us();
+    int64_t before = size_of_file();
+    struct shrink k = {.budget_us = 2000, .more = true};
+    int64_t longest = 0;
+    int64_t parts = 0;
+
+    for (uint64_t was = UINT64_MAX; was != retired;) {
+        CLEANUP(arena_fini) struct arena a = {0};
+        was = retired;
+        retire(&a, 0);
+        (void)sqlite_store_maintain(store, false);
+    }
+    printf("deleted all %" PRIu64 " in %" PRId64 " ms\n", retired, (now_us() - began) / 1000);
+    began = now_us();
+    for (; k.more; parts++) {
+        int64_t from = now_us();
+        must(store->ops->shrink(store, &k, &error));
+        longest = max_i64(longest, now_us() - from);
+        (void)sqlite_store_maintain(store, false);
+    }
+    while (sqlite_store_maintain(store, true))
+        ;
+    printf("file: %" PRId64 " MB, then %" PRId64 " MB; %" PRId64 " parts, the longest %" PRId64
+           " us, %" PRId64 " ms in all\n",
+           before / 1000000, size_of_file() / 1000000, parts, longest, (now_us() - began) / 1000);
 }
 
 static void make_sqlite(const char *dir)
@@ -238,9 +313,12 @@ int main(int argc, char **argv)
     measure("listing: a workflow", list_workflow);
     measure("listing: a tag", list_tag);
     measure("census", census);
+    measure("submission of ten", submit_ten);
     int64_t began = now_us();
     measure("deleting, a part", retire);
     printf("deleted %" PRIu64 " in %" PRId64 " ms\n", retired, (now_us() - began) / 1000);
+    if (store->ops->shrink && finished <= SHRINK_MOST)
+        delete_and_shrink();
     store->ops->close(store);
     return 0;
 }

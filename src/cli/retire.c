@@ -26,9 +26,21 @@ static void render(const struct invocation *in, struct slice before, struct slic
     if (before.ptr || given(in, "ended-before")) {
         json_key(b, "ended_before");
         json_string(b, before.ptr ? before : slice_of(given(in, "ended-before")));
-    } else {
+    } else if (given(in, "older-than")) {
         json_key(b, "older_than");
         json_string(b, slice_of(given(in, "older-than")));
+    }
+    if (given(in, "workflow")) {
+        json_key(b, "workflow");
+        json_string(b, slice_of(given(in, "workflow")));
+    }
+    if (given(in, "keep-last")) {
+        json_key(b, "keep_last");
+        json_raw(b, slice_of(given(in, "keep-last")));
+    }
+    if (given(in, "archive") || given(in, "no-archive")) {
+        json_key(b, "archive");
+        json_bool(b, !given(in, "no-archive"));
     }
     if (given(in, "state"))
         add_states(b, given(in, "state"));
@@ -44,9 +56,40 @@ static void render(const struct invocation *in, struct slice before, struct slic
 /* What came of all calls so far. */
 struct outcome {
     struct buf before, cursor;
-    int64_t tasks;
+    int64_t tasks, archived, unreadable;
+    struct arena arena; /* of the counts */
+    struct kind {
+        struct kind *next;
+        struct slice workflow, state;
+        int64_t tasks;
+    } * kinds; /* the latest first */
     bool more;
 };
+
+static struct kind *kind_of(struct outcome *o, struct slice workflow, struct slice state)
+{
+    for (struct kind *k = o->kinds; k; k = k->next)
+        if (slice_eq(k->workflow, workflow) && slice_eq(k->state, state))
+            return k;
+    struct kind *k = arena_alloc(&o->arena, sizeof *k);
+    *k = (struct kind){.next = o->kinds,
+                       .workflow = arena_copy(&o->arena, workflow),
+                       .state = arena_copy(&o->arena, state)};
+    o->kinds = k;
+    return k;
+}
+
+static void add_counts(struct outcome *o, const struct json *answer)
+{
+    const struct json *counts = json_get(answer, "counts");
+
+    o->tasks += json_get_int(answer, "tasks", 0);
+    o->archived += json_get_int(answer, "archived", 0);
+    o->unreadable += json_get_int(answer, "unreadable", 0);
+    for (const struct json *c = counts ? counts->child : NULL; c; c = c->next)
+        kind_of(o, json_get_text(c, "workflow"), json_get_text(c, "state"))->tasks +=
+            json_get_int(c, "tasks", 0);
+}
 
 static int ask_once(const struct invocation *in, struct intact_client *c, struct outcome *o)
 {
@@ -59,7 +102,7 @@ static int ask_once(const struct invocation *in, struct intact_client *c, struct
     const struct json *answer = client_ask(c, "POST", "/v1/retire", &body, &a, &end);
     if (!answer)
         return end;
-    o->tasks += json_get_int(answer, "tasks", 0);
+    add_counts(o, answer);
     buf_clear(&o->before);
     buf_slice(&o->before, json_get_text(answer, "ended_before"));
     buf_clear(&o->cursor);
@@ -68,17 +111,36 @@ static int ask_once(const struct invocation *in, struct intact_client *c, struct
     return CLI_OK;
 }
 
+static void show_people(const struct outcome *o, bool dry)
+{
+    printf("%" PRId64 " task%s that ended before %s %s%s\n", o->tasks, o->tasks == 1 ? "" : "s",
+           o->before.ptr, dry ? "would be " : "",
+           dry             ? "deleted"
+           : o->tasks == 1 ? "was deleted"
+                           : "were deleted");
+    for (const struct kind *k = o->kinds; k; k = k->next)
+        printf("  %" PRId64 " of %.*s, %.*s\n", k->tasks, SLICE_ARG(k->workflow),
+               SLICE_ARG(k->state));
+    if (o->archived > 0)
+        printf("  %" PRId64 " were archived before\n", o->archived);
+    if (o->unreadable > 0)
+        printf("  %" PRId64 " could not be archived and stay: the server's log says why\n",
+               o->unreadable);
+}
+
+static void add_number(struct buf *b, const char *key, int64_t v)
+{
+    json_key(b, key);
+    json_number(b, v);
+}
+
 static void show(const struct invocation *in, const struct outcome *o)
 {
     CLEANUP(buf_fini) struct buf b = {0};
     bool dry = given(in, "dry-run");
 
     if (!given(in, "json")) {
-        printf("%" PRId64 " task%s that ended before %s %s%s\n", o->tasks, o->tasks == 1 ? "" : "s",
-               o->before.ptr, dry ? "would be " : "",
-               dry             ? "deleted"
-               : o->tasks == 1 ? "was deleted"
-                               : "were deleted");
+        show_people(o, dry);
         return;
     }
     json_open(&b, '{');
@@ -86,8 +148,21 @@ static void show(const struct invocation *in, const struct outcome *o)
     json_bool(&b, dry);
     json_key(&b, "ended_before");
     json_string(&b, buf_view(&o->before));
-    json_key(&b, "tasks");
-    json_number(&b, o->tasks);
+    add_number(&b, "tasks", o->tasks);
+    json_key(&b, "counts");
+    json_open(&b, '[');
+    for (const struct kind *k = o->kinds; k; k = k->next) {
+        json_open(&b, '{');
+        json_key(&b, "workflow");
+        json_string(&b, k->workflow);
+        json_key(&b, "state");
+        json_string(&b, k->state);
+        add_number(&b, "tasks", k->tasks);
+        json_close(&b, '}');
+    }
+    json_close(&b, ']');
+    add_number(&b, "archived", o->archived);
+    add_number(&b, "unreadable", o->unreadable);
     json_close(&b, '}');
     printf("%s\n", b.ptr);
 }
@@ -119,14 +194,23 @@ static int run(struct invocation *in)
 {
     struct outcome o = {0};
     int64_t ms = 0;
+    int64_t last = 0;
 
-    if (!given(in, "older-than") == !given(in, "ended-before"))
-        return verb_misused(in, "say either --older-than TIME or --ended-before DATE");
-    if (!given_duration(in, "older-than", &ms) || !given_moment(in, "ended-before"))
+    bool any = given(in, "older-than") || given(in, "ended-before") || given(in, "keep-last");
+    if (!any || (given(in, "older-than") && given(in, "ended-before")))
+        return verb_misused(in, "say either --older-than TIME or --ended-before DATE, or of a "
+                                "--workflow how many to --keep-last");
+    if (given(in, "keep-last") && !given(in, "workflow"))
+        return verb_misused(in, "--keep-last is of one workflow: say --workflow NAME beside it");
+    if (given(in, "archive") && given(in, "no-archive"))
+        return verb_misused(in, "say either --archive or --no-archive");
+    if (!given_duration(in, "older-than", &ms) || !given_moment(in, "ended-before")
+        || !given_number(in, "keep-last", 1, INT64_C(100000), &last))
         return CLI_USAGE;
     int end = retire(in, &o);
     buf_fini(&o.before);
     buf_fini(&o.cursor);
+    arena_fini(&o.arena);
     return end;
 }
 
@@ -138,9 +222,14 @@ static const struct flag flags[] = {
     {.name = "state",
      .value = "STATE",
      .help = "in these states, with commas between",
-     .initial = "processed,compensated",
+     .initial = "processed,compensated,closed",
      .kind = WORD_CHOICES,
-     .choices = "processed compensated error"},
+     .choices = "processed compensated closed error"},
+    {.name = "workflow", .value = "NAME", .help = "of this workflow alone", .kind = WORD_WORKFLOW},
+    {.name = "keep-last", .value = "COUNT", .help = "but not its newest COUNT tasks"},
+    {.name = "archive",
+     .help = "not without an archive; if the server keeps one, it is used anyway"},
+    {.name = "no-archive", .help = "do not keep them in the server's archive"},
     {.name = "dry-run", .help = "only count them"},
     {0},
 };
@@ -150,12 +239,16 @@ const struct verb verb_retire = {
     .summary = "delete tasks that ended long ago",
     .about = "Deletes tasks that ended long ago, with their inputs, outputs, attempts and tags. "
              "What is not over is never deleted, nor what ended less than a minute ago; what "
-             "stopped in error only with --state. What people did to them stays in the audit. To "
-             "have the server do it all the time, give it --keep.\n\n"
+             "stopped in error only if it was closed, or with --state. What people did to them "
+             "stays in the audit. If the server keeps an archive, they are written there first. "
+             "To have the server do it all the time, give it --keep, or retention: in its "
+             "configuration.\n\n"
              "It works in small parts and may be interrupted; what is deleted by then stays so.",
     .flags = flags,
     .examples = {{"intact retire --older-than 30d --dry-run", "how many would that be?"},
                  {"intact retire --older-than 30d", "delete them"},
+                 {"intact retire --workflow order --state processed --keep-last 1000",
+                  "of one workflow all but the newest"},
                  {"intact retire --older-than 365d --state processed,compensated,error",
                   "also what stopped in error a year ago and was never taken up again"}},
     .run = run,

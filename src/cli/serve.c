@@ -1,4 +1,5 @@
 #include "cli/agent_program.h"
+#include "cli/serve_retention.h"
 #include "cli/serve_settings.h"
 #include "cli/verbs.h"
 
@@ -262,7 +263,7 @@ static struct server_config config_of(const struct options *o, struct store *sto
         .supervisor_interval_ms = o->scan_every_ms,
         .grace_ms = o->grace_ms,
         .drain_ms = o->drain_ms,
-        .keep_ms = o->keep_ms,
+        .retention = &o->settings.retention,
         .alerts = o->settings.alerts,
         .webhooks = &o->settings.webhooks,
         .print_ready = true,
@@ -442,6 +443,17 @@ static int open_and_serve(struct invocation *in, const struct options *o)
     return status;
 }
 
+/* Better now than when the first task is to be deleted. */
+static int check_archive(const struct invocation *in, const struct options *o)
+{
+    struct error e = {0};
+
+    if (!o->settings.retention.archive.folder || o->migrate
+        || archive_check(&o->settings.retention.archive, &e) == ERR_OK)
+        return CLI_OK;
+    return verb_failed(in, CLI_NOT_WELL, "%s", e.text);
+}
+
 /* "n1", or over a database the name of this machine. */
 static int name_node(const struct invocation *in, struct options *o, char host[NODE_NAME_MAX + 1])
 {
@@ -475,6 +487,10 @@ static int run(struct invocation *in)
         status = CLI_USAGE;
     if (status == CLI_OK && o.config)
         status = check_webhooks(&o);
+    if (status == CLI_OK)
+        serve_retention_keep(&o.settings.retention, &o.settings.arena, o.keep_ms);
+    if (status == CLI_OK)
+        status = check_archive(in, &o);
     if (status == CLI_OK && o.http)
         status = check_http(&o);
     if (status == CLI_OK)

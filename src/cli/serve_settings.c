@@ -4,6 +4,7 @@
 
 #include "cli/client.h"
 #include "cli/mistakes.h"
+#include "cli/serve_retention.h"
 #include "config/reader.h"
 
 void serve_settings_init(struct serve_settings *s)
@@ -11,6 +12,7 @@ void serve_settings_init(struct serve_settings *s)
     *s = (struct serve_settings){0};
     s->alerts = arena_alloc(&s->arena, sizeof *s->alerts);
     alerts_settings_init(s->alerts);
+    serve_retention_init(&s->retention);
 }
 
 void serve_settings_fini(struct serve_settings *s)
@@ -26,10 +28,14 @@ static void read_all(struct reader *r, const struct json *root, struct serve_set
         {"amqp", amqp_config_read, offsetof(struct serve_settings, amqp), false},
         {"alerts", read_alerts, offsetof(struct serve_settings, alerts), false},
         {"webhooks", read_webhooks, offsetof(struct serve_settings, webhooks), false},
+        {"retention", read_retention, offsetof(struct serve_settings, retention), false},
+        {"archive", read_archive, offsetof(struct serve_settings, retention), false},
+        {"reserve", read_reserve, offsetof(struct serve_settings, retention), false},
     };
     struct path at_root = {0};
 
     read_object(r, root, &at_root, fields, COUNT_OF(fields), s);
+    serve_retention_check(r, root, &s->retention);
 }
 
 bool serve_settings_parse(struct serve_settings *s, struct slice text, enum source_format format,

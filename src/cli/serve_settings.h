@@ -12,12 +12,14 @@
 #include "config/mistakes.h"
 #include "config/source.h"
 #include "webhook/config.h"
+#include "server/retention.h"
 
 struct serve_settings {
     struct arena arena;       /* of all of it */
     struct amqp_config *amqp; /* NULL: none */
     struct webhook_config webhooks;
     struct alerts_settings *alerts; /* in the arena */
+    struct retention retention;
 };
 
 /* Without a file: every section as by default. */

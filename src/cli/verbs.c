@@ -8,7 +8,11 @@ const struct verb *const verbs[] = {
     &verb_serve,
     &verb_backup,
     &verb_restore,
+    &verb_compact,
     &verb_retire,
+    &verb_archive_list,
+    &verb_archive_get,
+    &verb_archive_cat,
 
     &verb_submit,
     &verb_get,

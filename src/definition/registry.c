@@ -70,3 +70,15 @@ bool registry_read(struct registry *r, struct registry_wait *w)
         r->reader->read(r->reader, w);
     return r->reader != NULL;
 }
+
+size_t registry_names(const struct registry *r, struct arena *a, struct slice **ret)
+{
+    struct slice *names = arena_alloc(a, (r->names.len + 1) * sizeof *names);
+    const struct versions *v = NULL;
+    size_t count = 0;
+
+    for (size_t i = 0; (v = map_next(&r->names, &i));)
+        names[count++] = arena_copy(a, v->list[0]->workflow.name);
+    *ret = names;
+    return count;
+}

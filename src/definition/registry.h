@@ -4,6 +4,7 @@
 /* All stored definitions, compiled, by name and version. On the loop's thread only; definitions
  * once added stay until the registry is freed, since tasks point to them. */
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "base/list.h"
 #include "base/map.h"
@@ -35,6 +36,9 @@ void registry_add(struct registry *r, struct definition *d, int64_t version);
 /* Version 0: the newest. NULL: there is none. */
 const struct definition *registry_find(const struct registry *r, struct slice name,
                                        int64_t version);
+
+/* The names of all, in `a`; returns how many. */
+size_t registry_names(const struct registry *r, struct arena *a, struct slice **ret);
 
 /* Has what is stored by now read; w->told is called later, never from within. False: what is here
  * is all that there is, nothing is to be waited for. A wait is given up by link_remove(&w->link).

@@ -48,6 +48,21 @@ struct job {
 
 /* ---- on the store's thread ---- */
 
+/* Of an id that is not there: was it that of a task that was deleted? */
+static void look_for_gone(struct store *store, struct job *j, struct reading *r)
+{
+    struct error e = {0};
+
+    r->gone.until = 0;
+    if (r->err != ERR_NOT_FOUND)
+        return;
+    enum err err = store->ops->reserved(store, r->id, &j->arena, &r->gone, &e);
+    if (err == ERR_OK || err == ERR_NOT_FOUND)
+        return;
+    r->err = err;
+    r->error = e;
+}
+
 /* One by one where that costs nothing, or to find out which of them cannot be read. */
 static void load_all(struct store *store, struct job *j)
 {
@@ -55,16 +70,16 @@ static void load_all(struct store *store, struct job *j)
     struct error e = {0};
     enum err err = many ? store->ops->get_many(store, j->loads, j->load_count, &j->arena, &e)
                         : ERR_NOT_FOUND; /* asked of nobody */
-    if (err == ERR_OK)
-        return;
 
-    for (size_t i = 0; i < j->load_count; i++) {
+    for (size_t i = 0; err != ERR_OK && i < j->load_count; i++) {
         struct reading *r = &j->loads[i];
         r->err = err;
         r->error = e;
         if (!err_is_transient(err))
             r->err = store->ops->get(store, r->id, &j->arena, &r->row, &r->error);
     }
+    for (size_t i = 0; i < j->load_count; i++)
+        look_for_gone(store, j, &j->loads[i]);
 }
 
 /* Each is a transaction of its own: how breakers stand is no part of what became of tasks. */
@@ -176,7 +191,7 @@ static void job_done(struct store_job *sj)
         landed_claims_unknown(s);
     tell_of_messages(s, j);
     for (size_t i = 0; i < j->load_count; i++)
-        landed_load(s, j->loaded[i], j->loads[i].err, &j->loads[i].row, j->loads[i].error.text);
+        landed_load(s, j->loaded[i], &j->loads[i]);
     job_free(j);
 }
 
@@ -247,7 +262,8 @@ static void fill_audits(struct scheduler *s, struct job *j, const struct live *l
                                                   .verb = slice_of(ask_kind_text(a->kind)),
                                                   .task = l->id,
                                                   .step = a->step,
-                                                  .reason = a->reason};
+                                                  .reason = a->reason,
+                                                  .detail = arena_copy(&j->arena, cmd->detail)};
     }
 }
 
@@ -278,8 +294,8 @@ static void fill_change(struct scheduler *s, struct job *j, struct live *l, stru
     c->row.revision = l->fresh ? 1 : l->task.revision + 1;
     l->waiting_for = SLICE_NONE;
     l->rank = task_rank(&l->task);
-    if (l->task.state == TASK_PENDING && !l->task.locked_by.ptr)
-        start_wait_fields(s, l);
+    if (l->task.state == TASK_PENDING && !l->task.locked_by.ptr && l->task.paused_at == 0)
+        start_wait_fields(s, l); /* one that is paused waits for nobody: no claim finds it */
     c->row.waiting_for = arena_copy(&j->arena, l->waiting_for); /* the agent may be forgotten */
     c->row.rank = l->rank;
     set_wake_at(l, c);

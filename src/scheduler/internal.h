@@ -30,11 +30,12 @@ struct command {
     struct event event;
     struct work *work; /* RESULT */
     struct work_result *result;
-    struct ask *ask;    /* ASK */
-    enum answer answer; /* of the last evaluation */
-    bool owned;         /* from the heap; freed when it is done */
-    bool overtook;      /* it came while its task was being read: of what others did before it came,
-                           that reading may know nothing */
+    struct ask *ask;     /* ASK */
+    enum answer answer;  /* of the last evaluation */
+    struct slice detail; /* ASK: for the audit, in the memory of its task */
+    bool owned;          /* from the heap; freed when it is done */
+    bool overtook; /* it came while its task was being read: of what others did before it came,
+                      that reading may know nothing */
 };
 
 struct live;
@@ -105,6 +106,12 @@ struct live {
     bool unsure;      /* the outcome of its last commit is unknown */
     bool found;       /* it was claimed meanwhile: what its row says is news */
     unsigned puzzled; /* so many readings did not make its definition known here */
+    /* of a stub: what is known of a task of that id that was deleted; until 0: nothing */
+    struct {
+        uint64_t content;
+        int64_t version, ended_at, until;
+        enum task_state state;
+    } gone;
 };
 
 struct job;
@@ -193,6 +200,14 @@ void inbox_fail(struct scheduler *s, struct live *l, struct link *commands, enum
                 const char *story);
 void inbox_applied_done(struct scheduler *s, struct live *l); /* all that was applied is durable */
 void command_done(struct scheduler *s, struct live *l, struct command *c); /* it is durable */
+
+/* operate.c: the operator's verbs */
+/* False: it cannot be decided; the answer stands in its ask. */
+bool operator_event(struct live *l, struct command *c, struct event *ret);
+/* It was decided: if it was refused, why. */
+void operator_explain(struct scheduler *s, const struct live *l, struct command *c,
+                      const struct event *e);
+void operator_done(struct scheduler *s, struct live *l, struct command *c);
 
 /* submit.c: new tasks */
 void submit_apply(struct scheduler *s, struct live *l, struct command *c);
@@ -301,12 +316,12 @@ bool flush(struct scheduler *s); /* hands a batch to the store, if there is one 
 
 /* landed.c: what became of a batch */
 struct change;
+struct reading;
 void landed_change(struct scheduler *s, struct live *l, const struct change *c);
 void landed_claim(struct scheduler *s, const struct claim *c);
 void landed_claims_unknown(struct scheduler *s);
 void landed_look(struct scheduler *s, const struct row_page *page);
-void landed_load(struct scheduler *s, struct live *l, enum err err, const struct task_row *row,
-                 const char *story);
+void landed_load(struct scheduler *s, struct live *l, const struct reading *r);
 void landed_trouble(struct scheduler *s, enum err err, bool committed, const struct error *e);
 
 #endif

@@ -367,14 +367,21 @@ static void tell_what_was_unsure(struct scheduler *s, struct live *l)
     l->unsure = l->found = false;
 }
 
-void landed_load(struct scheduler *s, struct live *l, enum err err, const struct task_row *row,
-                 const char *story)
+void landed_load(struct scheduler *s, struct live *l, const struct reading *r)
 {
     struct error e = {0};
+    enum err err = r->err;
+    const struct task_row *row = &r->row;
+    const char *story = r->error.text;
 
     l->in_flight = false;
     l->reload = false;
     if (err == ERR_NOT_FOUND) {
+        l->gone.content = r->gone.content;
+        l->gone.version = r->gone.version;
+        l->gone.ended_at = r->gone.ended_at;
+        l->gone.until = r->gone.until;
+        l->gone.state = r->gone.state;
         not_there(s, l);
     } else if (err == ERR_CORRUPT) {
         set_aside(s, l, story);

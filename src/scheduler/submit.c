@@ -16,6 +16,7 @@ static void begin(struct scheduler *s, struct live *l, const struct ask *a)
         .priority = a->priority,
         .not_before = a->not_before,
         .submitted_at = now,
+        .paused_at = a->paused ? now : 0,
         .content = a->content,
         .input.json = arena_copy(&l->arena, a->input),
         .reply_to = arena_copy(&l->arena, a->reply_to),
@@ -36,6 +37,18 @@ static void begin(struct scheduler *s, struct live *l, const struct ask *a)
     s->stats.submitted++;
 }
 
+/* The id is that of a task that was deleted, and is not free yet. */
+static void submit_again(struct live *l, struct command *c)
+{
+    struct ask *a = c->ask;
+
+    a->existed = a->deleted = true;
+    a->version = l->gone.version;
+    a->state = l->gone.state;
+    a->ended_at = l->gone.ended_at;
+    c->answer = l->gone.content == a->content ? ANSWER_REPEATED : ANSWER_REFUSED;
+}
+
 /* The first with that id makes the task; who comes later gets the same one, or a conflict. */
 void submit_apply(struct scheduler *s, struct live *l, struct command *c)
 {
@@ -47,6 +60,10 @@ void submit_apply(struct scheduler *s, struct live *l, struct command *c)
     if (l->loaded) {
         a->version = l->definition->workflow.version;
         c->answer = l->task.content == a->content ? ANSWER_REPEATED : ANSWER_REFUSED;
+        return;
+    }
+    if (l->gone.until > scheduler_now(s)) {
+        submit_again(l, c);
         return;
     }
     if (a->only_if_exists) {
@@ -71,7 +88,11 @@ void submit_done(struct scheduler *s, struct live *l, struct command *c)
     if (c->answer == ANSWER_REFUSED) {
         a->outcome = ERR_CONFLICT;
         (void)snprintf(a->story, sizeof a->story,
-                       "task %.*s exists, and was submitted with other content", SLICE_ARG(l->id));
+                       a->deleted
+                           ? "task %.*s existed, and was submitted with other content; it was "
+                             "deleted, but its id is not free yet"
+                           : "task %.*s exists, and was submitted with other content",
+                       SLICE_ARG(l->id));
     }
     s->outside.ask_answer(s->outside.arg, a);
 }

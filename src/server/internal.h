@@ -79,6 +79,8 @@ struct server {
     struct channel *webhooks;            /* NULL: none are configured */
     struct telling_out *telling;
     struct alerting *alerting;
+    struct archive_writer *archive; /* NULL: none is kept */
+    bool archive_busy;              /* something is being written there */
 };
 
 /* The first field of whatever hangs on http_request.user. */
@@ -242,8 +244,10 @@ enum {
     RETIRE_PATIENCE = 4,      /* the others get so much more of a busy store */
     RETIRE_AGE_MIN_MS = 60000 /* younger ones are not deleted */
 };
-#define RETIRE_STATES_DEFAULT (1U << TASK_PROCESSED | 1U << TASK_COMPENSATED)
 void retire_post(struct server *sv, struct http_request *r);
+/* What keeps tasks from being deleted or archived, for whoever is to be told; false: nothing. The
+ * story is the keeper's; either may be NULL. */
+bool keeper_trouble(const struct server *sv, struct slice *ret_story, int64_t *ret_since);
 struct keeper *keeper_new(struct server *sv);
 void keeper_close(struct keeper *k); /* before the loop ends; no part of it is with the store */
 void keeper_free(struct keeper *k);  /* after it */
@@ -326,6 +330,7 @@ bool is_name(struct slice s);    /* of an id, agent, instance: 1 to 128 of [A-Za
 bool is_tag_key(struct slice s); /* 1 to 64 of [A-Za-z0-9._-] */
 
 /* render.c */
+/* The whole record. Without a scheduler what came of beats is left out. */
 void render_task(struct buf *b, const struct scheduler *s, const struct workflow *w,
                  const struct task *t, const struct task_row *row,
                  const struct audit_page *operations);

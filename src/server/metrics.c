@@ -185,6 +185,12 @@ static void put_store(struct buf *b, const struct server *sv)
            atomic_load(&c->store->at_risk));
     single(b, "intact_tasks_deleted_total", "counter", "Tasks deleted by this node for their age.",
            sv->metrics.tasks_deleted);
+    single(b, "intact_tasks_archived_total", "counter",
+           "Tasks that this node wrote to its archive before they were deleted.",
+           sv->metrics.tasks_archived);
+    single(b, "intact_retention_trouble", "gauge",
+           "1: this node leads, and cannot archive or delete what it should.",
+           keeper_trouble(sv, NULL, NULL));
     single(b, "intact_store_troubles_total", "counter", "How often the store began to fail.",
            sv->metrics.troubles);
     if (c->store_file_count == 0)

@@ -30,7 +30,7 @@ struct metrics {
     struct histogram batches;               /* changes */
     uint64_t tasks_ended[TASK_ERROR + 1];
     uint64_t troubles;
-    uint64_t tasks_deleted;
+    uint64_t tasks_deleted, tasks_archived;
     uint64_t events_sent, gaps;
     int64_t started_at; /* ms since 1970 */
 };

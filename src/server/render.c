@@ -88,7 +88,7 @@ struct record {
 
 static const struct pulse *pulse_of(const struct record *r, uint16_t step, const struct attempt *a)
 {
-    return a->outcome == OUTCOME_OPEN
+    return a->outcome == OUTCOME_OPEN && r->scheduler
                ? scheduler_pulse(r->scheduler, r->task->id, step, a->direction, a->number)
                : NULL;
 }

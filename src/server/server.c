@@ -11,6 +11,7 @@
 #include "server/internal.h"
 #include "server/notify.h"
 #include "webhook/webhook.h"
+#include "server/retention.h"
 #include "json/json.h"
 
 enum {
@@ -572,6 +573,7 @@ static void take_down(struct server *sv)
     events_free(sv->events);
     keeper_free(sv->keeper);
     alerts_free_all(sv);
+    archive_writer_free(sv->archive);
     nodes_free(sv->nodes);
     token_key_free(sv->key);
     access_free(sv->access);
@@ -616,6 +618,7 @@ enum err server_run(const struct server_config *c, struct error *e)
 
     ASSERT(sv);
     sv->config = *c;
+    ASSERT(c->retention);
     list_init(&sv->hungry);
     sv->config.roles = c->roles ? c->roles : NODE_ROLES;
     sv->config.drain_ms = c->drain_ms ? c->drain_ms : DRAIN_MS;
@@ -642,6 +645,8 @@ enum err server_run(const struct server_config *c, struct error *e)
     sv->events = events_new(sv);
     sv->nodes = nodes_new(sv);
     start_handles(sv);
+    if (c->retention->archive.folder)
+        sv->archive = archive_writer_new(&c->retention->archive, c->node);
     sv->keeper = keeper_new(sv);
     if (err == ERR_OK)
         err = open_webhooks(sv, e);

@@ -15,6 +15,7 @@ struct helper_config;   /* helper.h */
 struct webhook_config;  /* webhook/config.h */
 struct alerts_settings; /* alerts/settings.h */
 enum { HELPERS_MAX = 2 };
+struct retention;     /* retention.h */
 
 /* A file of the store, for the metrics. */
 struct store_file {
@@ -43,7 +44,7 @@ struct server_config {
     int64_t supervisor_interval_ms; /* 0: default, as the next two */
     int64_t grace_ms;
     int64_t drain_ms; /* how long results are waited for after SIGTERM; default 5 s */
-    int64_t keep_ms;  /* what ended longer ago is deleted; 0: nothing is */
+    const struct retention *retention; /* retention.h */
     /* Child processes that are agents of this server, see helper.h; NULL: none. */
     const struct helper_config *helpers[HELPERS_MAX];
     struct channel *amqp; /* to queues, see amqp.h; NULL: none. Its maker frees it */

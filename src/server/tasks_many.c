@@ -31,6 +31,7 @@ struct verdict {
     struct slice problem;
     enum task_state state; /* as last read */
     bool state_known, ended;
+    bool deleted; /* it ended in that state, and is not in the store any more */
     struct waiter waiter;
     struct many *many;
 };
@@ -119,9 +120,13 @@ static void render_verdict(struct buf *b, const struct verdict *o, bool waited)
     json_number(b, o->status);
     json_key(b, "id");
     json_string(b, o->id);
-    if (waited && !o->problem_type) {
+    if ((waited || o->deleted) && !o->problem_type) {
         json_key(b, "state");
         json_string(b, o->state_known ? slice_of(task_state_text(o->state)) : SLICE_NONE);
+    }
+    if (o->deleted && !o->problem_type) {
+        json_key(b, "deleted");
+        json_bool(b, true);
     }
     if (o->problem_type) {
         json_key(b, "problem");
@@ -299,6 +304,11 @@ static void line_done(struct many *m, struct submission *s, struct verdict *o)
     o->status = s->status;
     o->id = arena_copy(&m->arena, s->ask.id);
     o->problem_type = s->problem_type;
+    o->deleted = s->ask.deleted;
+    if (o->deleted) {
+        o->state = s->ask.state;
+        o->state_known = o->ended = true;
+    }
     if (s->problem_type)
         o->problem = arena_copy(&m->arena, slice_of(s->problem));
     arena_fini(&a);

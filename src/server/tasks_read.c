@@ -22,6 +22,7 @@ struct reader {
     bool timer_open, reading;
     struct task_row row;
     struct audit_page operations; /* newest first */
+    struct reservation gone;      /* of one that is not there; until 0: there never was one */
     struct registry_wait definitions;
     enum err err;
     struct error error;
@@ -53,6 +54,39 @@ static void reader_end(struct reader *rd)
         reader_free(rd);
 }
 
+/* It was deleted, and its id is still kept for it. */
+static void answer_gone(struct http_request *r, const struct reader *rd)
+{
+    CLEANUP(buf_fini) struct buf detail = {0};
+    CLEANUP(buf_fini) struct buf b = {0};
+    const char *state = task_state_text(rd->gone.state);
+
+    buf_fmt(&detail, "task %.*s ended %s at ", SLICE_ARG(rd->id), state);
+    time_write(&detail, rd->gone.ended_at);
+    buf_str(&detail, ", and was deleted");
+    json_open(&b, '{');
+    json_key(&b, "type");
+    json_string(&b, SLICE("urn:intact:problem:task-deleted"));
+    json_key(&b, "title");
+    json_string(&b, SLICE("Gone"));
+    json_key(&b, "status");
+    json_number(&b, 410);
+    json_key(&b, "detail");
+    json_string(&b, buf_view(&detail));
+    json_key(&b, "workflow");
+    json_string(&b, rd->gone.workflow);
+    json_key(&b, "version");
+    json_number(&b, rd->gone.version);
+    json_key(&b, "state");
+    json_string(&b, slice_of(state));
+    json_key(&b, "ended_at");
+    json_time(&b, rd->gone.ended_at);
+    json_key(&b, "reserved_until");
+    json_time(&b, rd->gone.until);
+    json_close(&b, '}');
+    http_answer(r, 410, "application/problem+json", buf_view(&b), NULL);
+}
+
 static void answer_task(struct reader *rd)
 {
     struct server *sv = rd->x.server;
@@ -62,6 +96,10 @@ static void answer_task(struct reader *rd)
     CLEANUP(buf_fini) struct buf b = {0};
 
     exchange_untie(&rd->x);
+    if (rd->err == ERR_NOT_FOUND && rd->gone.until > server_now(sv)) {
+        answer_gone(r, rd);
+        return;
+    }
     if (rd->err == ERR_NOT_FOUND) {
         http_problem(r, 404, "no-such-task", "there is no task %.*s", SLICE_ARG(rd->id));
         return;
@@ -95,7 +133,17 @@ static void read_run(struct store_job *j, struct store *store)
 {
     struct reader *rd = CONTAINER_OF(j, struct reader, job);
 
+    struct error e = {0};
+
+    rd->gone.until = 0;
     rd->err = task_read(store, rd->id, &rd->arena, &rd->row, &rd->operations, &rd->error);
+    if (rd->err != ERR_NOT_FOUND)
+        return;
+    enum err err = store->ops->reserved(store, rd->id, &rd->arena, &rd->gone, &e);
+    if (err == ERR_OK || err == ERR_NOT_FOUND)
+        return;
+    rd->err = err;
+    rd->error = e;
 }
 
 static void begin_reading(struct reader *rd);

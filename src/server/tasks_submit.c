@@ -305,6 +305,28 @@ struct single {
     size_t bytes;
 };
 
+/* All that is left to be told of it. */
+static void answer_deleted(struct http_request *r, const struct submission *s)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    json_open(&b, '{');
+    json_key(&b, "id");
+    json_string(&b, s->ask.id);
+    json_key(&b, "workflow");
+    json_string(&b, s->ask.definition->workflow.name);
+    json_key(&b, "version");
+    json_number(&b, s->ask.version);
+    json_key(&b, "deleted");
+    json_bool(&b, true);
+    json_key(&b, "state");
+    json_string(&b, slice_of(task_state_text(s->ask.state)));
+    json_key(&b, "ended_at");
+    json_time(&b, s->ask.ended_at);
+    json_close(&b, '}');
+    answer_json(r, s->status, &b, NULL);
+}
+
 static void single_answer(struct single *one)
 {
     const struct submission *s = &one->s;
@@ -315,6 +337,10 @@ static void single_answer(struct single *one)
     exchange_untie(&one->x);
     if (s->problem_type) {
         http_problem(r, s->status, s->problem_type, "%s", s->problem);
+        return;
+    }
+    if (s->ask.deleted) {
+        answer_deleted(r, s);
         return;
     }
     if (one->wait_ms > 0 && door_may_wait(one->x.server)) {

@@ -10,6 +10,7 @@
 #include "store/memory_alert.h"
 #include "store/memory_node.h"
 #include "store/memory_outbox.h"
+#include "store/memory_retire.h"
 #include "store/memory_task.h"
 #include "store/memory_workflow.h"
 #include "store/row.h"
@@ -27,6 +28,7 @@ struct memory_store {
     struct mem_agents agents;
     struct mem_outbox outbox;
     struct mem_alerts alerts;
+    struct mem_reserved reserved;
     uint64_t boot;
     unsigned char secret[32];
 };
@@ -63,46 +65,12 @@ static void task_set(struct mem_task *t, const struct task_row *row)
     t->row.id = t->id;
 }
 
-/* What the payload table's key would refuse. */
-static bool payloads_are_new(const struct mem_task *t, const struct task_row *row)
-{
-    for (size_t i = 0; i < row->payload_count; i++) {
-        for (size_t k = 0; t && k < t->payload_count; k++)
-            if (t->payloads[k].number == row->payloads[i].number)
-                return false;
-        for (size_t k = 0; k < i; k++)
-            if (row->payloads[k].number == row->payloads[i].number)
-                return false;
-    }
-    return true;
-}
-
-static int payload_order(const void *a, const void *b)
-{
-    uint32_t x = ((const struct payload *)a)->number;
-    uint32_t y = ((const struct payload *)b)->number;
-
-    return (x > y) - (x < y);
-}
-
-static void payloads_add(struct mem_task *t, const struct task_row *row)
-{
-    size_t count = t->payload_count + row->payload_count;
-
-    if (row->payload_count == 0)
-        return;
-    t->payloads = grow(t->payloads, count, sizeof *t->payloads);
-    for (size_t i = 0; i < row->payload_count; i++)
-        t->payloads[t->payload_count++] =
-            (struct payload){row->payloads[i].number, arena_copy(&t->life, row->payloads[i].json)};
-    qsort(t->payloads, count, sizeof *t->payloads, payload_order);
-}
-
 static enum err task_insert(struct memory_store *s, struct change *c)
 {
-    if (map_get(&s->by_id, c->row.id))
+    if (map_get(&s->by_id, c->row.id)
+        || mem_is_reserved(&s->reserved, c->row.id, c->row.submitted_at))
         return ERR_CONFLICT;
-    if (!payloads_are_new(NULL, &c->row))
+    if (!mem_payloads_are_new(NULL, &c->row))
         return ERR_INVALID;
     if (s->task_count == s->task_cap) {
         s->task_cap = s->task_cap ? s->task_cap * 2 : 64;
@@ -115,7 +83,7 @@ static enum err task_insert(struct memory_store *s, struct change *c)
     t->id = arena_copy(&t->life, c->row.id);
     map_put(&s->by_id, t->id, t);
     task_set(t, &c->row);
-    payloads_add(t, &c->row);
+    mem_payloads_add(t, &c->row);
     return ERR_OK;
 }
 
@@ -161,13 +129,13 @@ static enum err change_task(struct memory_store *s, struct change *c)
     struct mem_task *t = map_get(&s->by_id, c->row.id);
     if (!t || t->row.revision != c->row.revision - 1)
         return ERR_CONFLICT;
-    if (!payloads_are_new(t, &c->row))
+    if (!mem_payloads_are_new(t, &c->row))
         return ERR_INVALID;
     if (c->kind == CHANGE_UPDATE)
         task_update(t, c);
     else
         task_request(t, c);
-    payloads_add(t, &c->row);
+    mem_payloads_add(t, &c->row);
     return ERR_OK;
 }
 
@@ -421,7 +389,7 @@ static enum err memory_list(struct store *base, const struct list_query *q, stru
         i--;
     while (i-- > 0 && count <= q->limit) {
         const struct task_row *row = &s->tasks[i]->row;
-        if (list_wants(q, row->state, row->workflow, row->submitted_at) && mem_tags_hold(q, row))
+        if (list_wants(q, row) && mem_tags_hold(q, row))
             found[count++] = s->tasks[i];
     }
     page_fill(found, count, q->limit, a, ret);
@@ -773,15 +741,37 @@ static enum err memory_requested(struct store *base, struct slice locked_by, int
     return ERR_OK;
 }
 
+static enum err memory_retire_look(struct store *base, struct retire_look *r, struct arena *a,
+                                   struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+
+    if (fault())
+        return fails(e);
+    mem_retire_look(s->tasks, s->task_count, r, a);
+    return ERR_OK;
+}
+
 static enum err memory_retire(struct store *base, struct retire *r, struct error *e)
 {
     struct memory_store *s = memory_store_of(base);
 
     if (fault())
         return fails(e);
-    s->task_count = mem_tasks_retire(s->tasks, s->task_count, &s->by_id, r);
-    if (r->count > 0 && !r->dry)
+    size_t left = mem_retire(s->tasks, s->task_count, &s->by_id, &s->reserved, r);
+    if (left < s->task_count)
         mem_audit_add(&s->access, r->audit);
+    s->task_count = left;
+    return committed(e);
+}
+
+static enum err memory_reserved(struct store *base, struct slice id, struct arena *a,
+                                struct reservation *ret, struct error *e)
+{
+    if (fault())
+        return fails(e);
+    if (!mem_reserved_get(&memory_store_of(base)->reserved, id, a, ret))
+        return error_set(e, ERR_NOT_FOUND, "there was no task %.*s", SLICE_ARG(id));
     return ERR_OK;
 }
 
@@ -836,6 +826,15 @@ static enum err memory_alert_acknowledge(struct store *base, struct slice id,
     return committed(e);
 }
 
+static enum err memory_reserved_sweep(struct store *base, int64_t now, size_t limit,
+                                      size_t *ret_count, struct error *e)
+{
+    if (fault())
+        return fails(e);
+    *ret_count = mem_reserved_sweep(&memory_store_of(base)->reserved, now, limit);
+    return committed(e);
+}
+
 static const unsigned char *memory_secret(struct store *base)
 {
     return memory_store_of(base)->secret;
@@ -858,6 +857,7 @@ static void memory_close(struct store *base)
     mem_agents_fini(&s->agents);
     mem_outbox_fini(&s->outbox);
     mem_alerts_fini(&s->alerts);
+    mem_reserved_fini(&s->reserved);
     map_fini(&s->by_id);
     free(s->tasks);
     free(s);
@@ -878,7 +878,10 @@ static const struct store_ops ops = {
     .glance = memory_glance,
     .overdue = memory_overdue,
     .list = memory_list,
+    .retire_look = memory_retire_look,
     .retire = memory_retire,
+    .reserved = memory_reserved,
+    .reserved_sweep = memory_reserved_sweep,
     .workflow_put = memory_workflow_put,
     .workflow_get = memory_workflow_get,
     .workflow_list = memory_workflow_list,

@@ -15,34 +15,39 @@ void mem_task_free(struct mem_task *t)
     free(t);
 }
 
-size_t mem_tasks_retire(struct mem_task **tasks, size_t count, struct map *by_id, struct retire *r)
+bool mem_payloads_are_new(const struct mem_task *t, const struct task_row *row)
 {
-    size_t looked = 0;
-    size_t kept = 0;
-    bool done = false;
-
-    r->count = 0;
-    r->more = false;
-    for (size_t i = 0; i < count; i++) {
-        struct mem_task *t = tasks[i];
-        const struct task_row *row = &t->row;
-        tasks[kept++] = t;
-        if (row->seq <= r->after_seq || done)
-            continue;
-        bool past = retire_is_past(r, row->submitted_at);
-        r->after_seq = row->seq;
-        r->more = ++looked == r->scan_max && !past;
-        done = past || r->more;
-        if (!retire_wants(r, row->state, row->ended_at, row->locked_by.ptr != NULL))
-            continue;
-        r->count++;
-        if (r->dry)
-            continue;
-        (void)map_remove(by_id, t->id);
-        mem_task_free(t);
-        kept--;
+    for (size_t i = 0; i < row->payload_count; i++) {
+        for (size_t k = 0; t && k < t->payload_count; k++)
+            if (t->payloads[k].number == row->payloads[i].number)
+                return false;
+        for (size_t k = 0; k < i; k++)
+            if (row->payloads[k].number == row->payloads[i].number)
+                return false;
     }
-    return kept;
+    return true;
+}
+
+static int payload_order(const void *a, const void *b)
+{
+    uint32_t x = ((const struct payload *)a)->number;
+    uint32_t y = ((const struct payload *)b)->number;
+
+    return (x > y) - (x < y);
+}
+
+void mem_payloads_add(struct mem_task *t, const struct task_row *row)
+{
+    size_t count = t->payload_count + row->payload_count;
+
+    if (row->payload_count == 0)
+        return;
+    t->payloads = reallocarray(t->payloads, count, sizeof *t->payloads);
+    ASSERT(t->payloads);
+    for (size_t i = 0; i < row->payload_count; i++)
+        t->payloads[t->payload_count++] =
+            (struct payload){row->payloads[i].number, arena_copy(&t->life, row->payloads[i].json)};
+    qsort(t->payloads, count, sizeof *t->payloads, payload_order);
 }
 
 bool mem_tags_hold(const struct list_query *q, const struct task_row *row)

@@ -1,8 +1,7 @@
 #ifndef STORE_MEMORY_TASK_H
 #define STORE_MEMORY_TASK_H
 
-/* A task of the state store in memory, and how tasks are deleted. No faults are injected in here.
- */
+/* A task of the state store in memory. No faults are injected in here. */
 
 #include "base/map.h"
 #include "store/store.h"
@@ -18,9 +17,9 @@ struct mem_task {
 
 void mem_task_free(struct mem_task *t);
 
-/* What the operation `retire` does to the tasks, which are in the order of seq; returns how many
- * are left. */
-size_t mem_tasks_retire(struct mem_task **tasks, size_t count, struct map *by_id, struct retire *r);
+/* What the payload table's key would refuse: false. */
+bool mem_payloads_are_new(const struct mem_task *t, const struct task_row *row);
+void mem_payloads_add(struct mem_task *t, const struct task_row *row);
 
 /* Has the row all the tags that are asked for? */
 bool mem_tags_hold(const struct list_query *q, const struct task_row *row);

@@ -67,6 +67,8 @@ enum pg_column {
     PG_STARTED_AT,
     PG_ENDED_AT,
     PG_DOC,
+    PG_PAUSED_AT,
+    PG_CLOSED_AT,
     PG_PAYLOAD_NUMBERS, /* where payloads are read: two arrays */
     PG_PAYLOAD_JSONS,
     PG_CLAIM_FOUND, /* of a claim: rows that it could have taken, one beyond its limit at most */
@@ -101,8 +103,12 @@ enum pg_sql {
     PG_ROWS,
     PG_CENSUS,
     PG_CENSUS_AGENTS,
+    PG_INSERT_CHECK,
+    PG_RETIRE_LOOK,
+    PG_RETIRE_LOOK_WORKFLOW,
     PG_RETIRE,
-    PG_RETIRE_COUNT,
+    PG_RESERVED,
+    PG_RESERVED_SWEEP,
     PG_WORKFLOW_LOCK,
     PG_WORKFLOW_PUT,
     PG_WORKFLOW_GET,
@@ -340,7 +346,12 @@ enum err pg_list(struct store *s, const struct list_query *q, struct arena *a, s
                  struct error *e);
 enum err pg_census(struct store *s, int64_t now, size_t most, struct arena *a, struct census *ret,
                    struct error *e);
+enum err pg_retire_look(struct store *s, struct retire_look *r, struct arena *a, struct error *e);
 enum err pg_retire(struct store *s, struct retire *r, struct error *e);
+enum err pg_reserved(struct store *s, struct slice id, struct arena *a, struct reservation *ret,
+                     struct error *e);
+enum err pg_reserved_sweep(struct store *s, int64_t now, size_t limit, size_t *ret_count,
+                           struct error *e);
 enum err pg_workflow_put(struct store *s, struct slice name, struct slice text, int64_t now,
                          const struct audit *audit, int64_t *ret_version, bool *ret_new,
                          struct error *e);

@@ -15,7 +15,7 @@ enum { CLAIM_STATEMENTS_MAX = 2, ROLLBACKS_MAX = 6, CONTENDED_MS = 60000 };
 /* What goes with the changes: payloads, audits and messages. */
 struct extras {
     struct array p_ord, p_number, p_json;
-    struct array a_ord, a_at, a_actor, a_verb, a_task, a_step, a_reason;
+    struct array a_ord, a_at, a_actor, a_verb, a_task, a_step, a_reason, a_detail;
     struct array m_ord, m_name, m_target, m_body, m_at;
 };
 
@@ -35,6 +35,7 @@ static void extras_add(struct extras *x, const struct change *c, int64_t ord)
         array_text(&x->a_task, a->task);
         array_text(&x->a_step, a->step);
         array_text(&x->a_reason, a->reason);
+        array_text(&x->a_detail, a->detail);
     }
     for (size_t i = 0; i < c->message_count; i++) {
         const struct message *m = &c->messages[i];
@@ -68,13 +69,14 @@ static void extras_bind(struct extras *x, struct query *q)
     param_array(q, &x->m_target, ARRAY_TEXTS);
     param_array(q, &x->m_body, ARRAY_TEXTS);
     param_array(q, &x->m_at, ARRAY_NUMBERS);
+    param_array(q, &x->a_detail, ARRAY_TEXTS);
 }
 
 /* The columns that both kinds of statement have, in the order of their parameters. */
 struct columns {
     struct array ord, kind, id, workflow, version, submitted_at, reply_to, tags, revision, state,
         direction, priority, locked_by, complete_by, wake_at, not_before, waiting_for, rank,
-        request, failure_count, started_at, ended_at, doc;
+        request, failure_count, started_at, ended_at, doc, paused_at, closed_at;
 };
 
 static void columns_add(struct columns *k, const struct change *c, int64_t ord)
@@ -98,6 +100,8 @@ static void columns_add(struct columns *k, const struct change *c, int64_t ord)
     array_time(&k->started_at, row->started_at);
     array_time(&k->ended_at, row->ended_at);
     array_text(&k->doc, row->doc);
+    array_time(&k->paused_at, row->paused_at);
+    array_time(&k->closed_at, row->closed_at);
 }
 
 static void columns_bind(struct columns *k, struct query *q)
@@ -117,6 +121,8 @@ static void columns_bind(struct columns *k, struct query *q)
     param_array(q, &k->started_at, ARRAY_NUMBERS);
     param_array(q, &k->ended_at, ARRAY_NUMBERS);
     param_array(q, &k->doc, ARRAY_TEXTS);
+    param_array(q, &k->paused_at, ARRAY_NUMBERS);
+    param_array(q, &k->closed_at, ARRAY_NUMBERS);
 }
 
 static const char *kind_text(const struct change *c)
@@ -135,7 +141,7 @@ struct plan {
     struct query *queries;
     size_t query_count;
     PGresult **results;
-    size_t insert_at, update_at, claims_at; /* SIZE_MAX: there is none */
+    size_t insert_at, check_at, update_at, claims_at; /* SIZE_MAX: there is none */
     bool locks_first;
 };
 
@@ -180,6 +186,25 @@ static void plan_updates(struct plan *p)
         extras_bind(&x, q);
 }
 
+/* Against a task of that id that is deleted while it is inserted. */
+static void plan_insert_check(struct plan *p)
+{
+    struct array ids = {0};
+    struct array ats = {0};
+
+    for (size_t i = 0; i < p->batch->change_count; i++) {
+        const struct change *c = &p->batch->changes[i];
+        if (!p->wanted[i] || c->kind != CHANGE_INSERT)
+            continue;
+        array_text(&ids, c->row.id);
+        array_number(&ats, c->row.submitted_at);
+    }
+    struct query *q = plan_query(p, PG_INSERT_CHECK);
+    param_array(q, &ids, ARRAY_TEXTS);
+    param_array(q, &ats, ARRAY_NUMBERS);
+    p->check_at = p->query_count - 1;
+}
+
 static void plan_inserts(struct plan *p)
 {
     struct columns k = {0};
@@ -212,6 +237,7 @@ static void plan_inserts(struct plan *p)
     columns_bind(&k, q);
     if (extra)
         extras_bind(&x, q);
+    plan_insert_check(p);
 }
 
 static void plan_fence(struct plan *p)
@@ -266,7 +292,7 @@ static void take_outcomes(struct plan *p)
 
 static size_t plan_size(const struct batch *b)
 {
-    return 4 + b->claim_count * CLAIM_STATEMENTS_MAX;
+    return 5 + b->claim_count * CLAIM_STATEMENTS_MAX;
 }
 
 static enum err fence_failed(const struct plan *p, const struct pg_end *o, struct error *e)
@@ -275,6 +301,13 @@ static enum err fence_failed(const struct plan *p, const struct pg_end *o, struc
         return error_set(e, ERR_CONFLICT, "lease %.*s has another epoch",
                          SLICE_ARG(p->batch->fence->lease));
     return ERR_OK;
+}
+
+/* An id was that of a task which was deleted under our hands. */
+static bool check_failed(const struct plan *p, const struct pg_end *o)
+{
+    return p->check_at != SIZE_MAX && o->failed_at == p->check_at
+           && strcmp(o->sqlstate, "22012") == 0;
 }
 
 static enum err run_at_once(struct plan *p, struct pg_end *ret, struct error *e)
@@ -311,7 +344,8 @@ static bool is_storable(const struct change *c)
         if (!text_is_storable(c->messages[i].target) || !text_is_storable(c->messages[i].body))
             return false;
     for (size_t i = 0; i < c->audit_count; i++)
-        if (!text_is_storable(c->audits[i].reason) || !text_is_storable(c->audits[i].step))
+        if (!text_is_storable(c->audits[i].reason) || !text_is_storable(c->audits[i].step)
+            || !text_is_storable(c->audits[i].detail))
             return false;
     return true;
 }
@@ -331,7 +365,7 @@ static void plan_begin(struct plan *p, struct batch *b)
 {
     p->batch = b;
     p->query_count = 0;
-    p->insert_at = p->update_at = SIZE_MAX;
+    p->insert_at = p->check_at = p->update_at = SIZE_MAX;
 }
 
 /* The database waits for a lock for half of the time that a call has, and then it is certain that
@@ -353,6 +387,8 @@ static enum err run_until_done(struct plan *p, struct batch *b, struct pg_end *r
         plan_begin(p, b);
         p->locks_first = pg_steady_ms() < p->store->contended_until;
         err = run_at_once(p, ret, e);
+        if (check_failed(p, ret))
+            continue; /* what was deleted meanwhile is seen now */
         if (err == ERR_OK || err == ERR_UNKNOWN || strncmp(ret->sqlstate, "40", 2) != 0)
             break;
         p->store->contended_until = pg_steady_ms() + CONTENDED_MS;
@@ -366,8 +402,8 @@ static enum err run_until_done(struct plan *p, struct batch *b, struct pg_end *r
 static enum err sift(struct postgres_store *s, struct batch *b, bool *wanted, struct arena *a,
                      struct error *e)
 {
-    struct query *queries = calloc(3, sizeof *queries);
-    PGresult *results[3];
+    struct query *queries = calloc(4, sizeof *queries);
+    PGresult *results[4];
     enum err err = ERR_OK;
 
     ASSERT(queries);

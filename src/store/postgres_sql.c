@@ -5,7 +5,8 @@
     t ".seq, " t ".id, " t ".workflow, " t ".version, " t ".submitted_at, " t ".reply_to, " t    \
       ".tags, " t ".revision, " t ".state, " t ".direction, " t ".priority, " t ".locked_by, " t \
       ".complete_by, " t ".wake_at, " t ".not_before, " t ".waiting_for, " t ".rank, " t         \
-      ".request, " t ".failure_count, " t ".started_at, " t ".ended_at, " t ".doc"
+      ".request, " t ".failure_count, " t ".started_at, " t ".ended_at, " t ".doc, " t           \
+      ".paused_at, " t ".closed_at"
 #define PAYLOADS(t)                                                                          \
     ", ARRAY(SELECT p.number FROM ~payload AS p WHERE p.task = " t ".seq ORDER BY p.number)" \
     ", ARRAY(SELECT p.json FROM ~payload AS p WHERE p.task = " t ".seq ORDER BY p.number)"
@@ -16,17 +17,18 @@
     "p AS (INSERT INTO ~payload (task, number, json) SELECT d.seq, p.number, p.json " \
     "FROM unnest($" #a "::int8[], $" #b "::int8[], $" #c "::text[]) "                 \
     "AS p(ord, number, json) JOIN d USING (ord)), "
+#define AUDITS_INSERT(a, b, c, d, e, f, g, h)                                            \
+    "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, detail) "            \
+    "SELECT a.at, a.actor, a.verb, a.task, a.step, a.reason, a.detail FROM unnest($" #a  \
+    "::int8[], $" #b "::int8[], $" #c "::text[], $" #d "::text[], $" #e "::text[], $" #f \
+    "::text[], $" #g "::text[], $" #h "::text[]) WITH ORDINALITY "                       \
+    "AS a(ord, at, actor, verb, task, step, reason, detail, nth) "                       \
+    "JOIN d USING (ord) ORDER BY a.nth) "
 #define MESSAGES_INSERT(a, b, c, d, e, tasks)                                                    \
     ", o AS (INSERT INTO ~outbox (task, name, target, body, created_at) SELECT " tasks           \
     ".id, m.name, m.target, m.body, m.at FROM unnest($" #a "::int8[], $" #b "::text[], $" #c     \
     "::text[], $" #d "::text[], $" #e "::int8[]) WITH ORDINALITY AS m(ord, name, target, body, " \
     "at, nth) JOIN d USING (ord) JOIN " tasks " USING (ord) ORDER BY m.nth) "
-#define AUDITS_INSERT(a, b, c, d, e, f, g)                                                     \
-    "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason) "                          \
-    "SELECT a.at, a.actor, a.verb, a.task, a.step, a.reason FROM unnest($" #a "::int8[], $" #b \
-    "::int8[], $" #c "::text[], $" #d "::text[], $" #e "::text[], $" #f "::text[], $" #g       \
-    "::text[]) WITH ORDINALITY AS a(ord, at, actor, verb, task, step, reason, nth) "           \
-    "JOIN d USING (ord) ORDER BY a.nth) "
 
 /* A change that is no whole one ('q', 'r': a request, with or without release) keeps this column.
  */
@@ -40,13 +42,17 @@
     "$1::int8[], $2::text[], $3::text[], $4::int8[], $5::int8[], $6::text[], $7::text[], " \
     "$8::int8[], $9::text[], $10::text[], $11::int8[], $12::text[], $13::int8[], " \
     "$14::int8[], $15::int8[], $16::text[], $17::int8[], $18::text[], $19::int8[], " \
-    "$20::int8[], $21::int8[], $22::text[]) AS n(ord, id, workflow, version, submitted_at, " \
+    "$20::int8[], $21::int8[], $22::text[], $23::int8[], $24::int8[]) AS n(ord, id, workflow, version, submitted_at, " \
     "reply_to, tags, revision, state, direction, priority, locked_by, complete_by, wake_at, " \
-    "not_before, waiting_for, rank, request, failure_count, started_at, ended_at, doc)), " \
+    "not_before, waiting_for, rank, request, failure_count, started_at, ended_at, doc, " \
+    "paused_at, closed_at)), " \
     "i AS (INSERT INTO ~task (seq, id, workflow, version, submitted_at, reply_to, tags, " \
     "revision, state, direction, priority, locked_by, complete_by, wake_at, not_before, " \
-    "waiting_for, rank, request, failure_count, started_at, ended_at, doc) " \
-    "SELECT " COLUMNS("n") " FROM n ORDER BY n.id ON CONFLICT (id) DO NOTHING " \
+    "waiting_for, rank, request, failure_count, started_at, ended_at, doc, paused_at, " \
+    "closed_at) " \
+    "SELECT " COLUMNS("n") " FROM n WHERE coalesce((SELECT r.until FROM ~reserved AS r " \
+    "WHERE r.id = n.id), 0) <= coalesce(n.submitted_at, 0) " \
+    "ORDER BY n.id ON CONFLICT (id) DO NOTHING " \
     "RETURNING seq), " \
     "d AS (SELECT n.ord, n.seq FROM i JOIN n USING (seq)), " \
     "g AS (INSERT INTO ~tag (key, value, task) SELECT j.key, coalesce(j.value, 'null'), " \
@@ -60,9 +66,9 @@
     "WITH u AS MATERIALIZED (SELECT * FROM unnest($1::int8[], $2::text[], " \
     "$3::text[], $4::int8[], $5::text[], $6::text[], $7::int8[], $8::text[], $9::int8[], " \
     "$10::int8[], $11::int8[], $12::text[], $13::int8[], $14::text[], $15::int8[], " \
-    "$16::int8[], $17::int8[], $18::text[]) AS u(ord, kind, id, revision, state, direction, " \
+    "$16::int8[], $17::int8[], $18::text[], $19::int8[], $20::int8[]) AS u(ord, kind, id, revision, state, direction, " \
     "priority, locked_by, complete_by, wake_at, not_before, waiting_for, rank, request, " \
-    "failure_count, started_at, ended_at, doc) ORDER BY u.id), " lock \
+    "failure_count, started_at, ended_at, doc, paused_at, closed_at) ORDER BY u.id), " lock \
     "d AS (UPDATE ~task AS t SET revision = u.revision, request = u.request, " \
     "state = CASE u.kind WHEN 'q' THEN t.state WHEN 'r' THEN 'pending' ELSE u.state END, " \
     "locked_by = CASE u.kind WHEN 'q' THEN t.locked_by WHEN 'r' THEN NULL " \
@@ -71,7 +77,7 @@
     "rank = CASE u.kind WHEN 'q' THEN t.rank ELSE u.rank END, " \
     "wake_at = CASE u.kind WHEN 'u' THEN t.wake_at ELSE u.wake_at END, " \
     KEEP("direction") KEEP("priority") KEEP("complete_by") KEEP("not_before") \
-    KEEP("failure_count") KEEP("started_at") KEEP("ended_at") \
+    KEEP("failure_count") KEEP("started_at") KEEP("ended_at") KEEP("paused_at") KEEP("closed_at") \
     "doc = CASE WHEN u.kind IN ('q', 'r') THEN t.doc ELSE u.doc END " \
     "FROM " from " WHERE " where " AND t.revision = u.revision - 1 RETURNING u.ord, t.seq) "
 #define UPDATE UPDATE_OF("", "u", "t.id = u.id")
@@ -132,12 +138,14 @@
 /* The rows that a listing looks at, and which of them fit: the floor, how many were looked at, and
  * the numbers of those that fit, newest first. */
 #define SCAN(from, order)                                                                      \
-    "WITH c AS MATERIALIZED (SELECT t.seq, t.state, t.workflow, t.submitted_at " from          \
-    " ORDER BY " order " LIMIT $2), f AS (SELECT c.seq FROM c WHERE "                          \
+    "WITH c AS MATERIALIZED (SELECT t.seq, t.state, t.workflow, t.submitted_at, t.paused_at, " \
+    "t.closed_at " from " ORDER BY " order " LIMIT $2), f AS (SELECT c.seq FROM c WHERE "      \
     "(cardinality($3::text[]) = 0 OR c.state = ANY ($3::text[])) "                             \
     "AND ($4::text IS NULL OR c.workflow = $4) "                                               \
     "AND ($5::int8 IS NULL OR c.submitted_at >= $5) "                                          \
     "AND ($6::int8 IS NULL OR c.submitted_at < $6) "                                           \
+    "AND ($10::int8 = 0 OR (c.paused_at IS NOT NULL) = ($10 = 1)) "                            \
+    "AND ($11::int8 = 0 OR (c.closed_at IS NOT NULL) = ($11 = 1)) "                            \
     "AND NOT EXISTS (SELECT 1 FROM unnest($7::text[], $8::text[]) AS w(key, value) WHERE NOT " \
     "EXISTS (SELECT 1 FROM ~tag AS g WHERE g.key = w.key AND g.value = w.value "               \
     "AND g.task = c.seq)) ORDER BY c.seq DESC LIMIT $9) "                                      \
@@ -149,13 +157,10 @@
     COUNT_TO("$1", "~task AS t WHERE t.state >= '" s "' AND t.state <= '" s \
                    "' AND t.state <> 'processed' ORDER BY t.state, t.seq")
 
-/* What is looked at to be deleted, and which of it is to go. */
-#define RETIRE_LOOK                                                                        \
-    "WITH w AS MATERIALIZED (SELECT t.seq, t.revision, t.state, t.ended_at, t.locked_by, " \
-    "t.submitted_at FROM ~task AS t WHERE t.seq > $1 ORDER BY t.seq LIMIT $2)"
-#define RETIRE_WANTS(t) \
-    t ".ended_at < $3 AND " t ".state = ANY ($4::text[]) AND " t ".locked_by IS NULL"
-#define RETIRE_SEEN "count(*), max(w.seq), max(w.submitted_at) FROM w"
+/* What is looked at to be deleted. */
+#define RETIRE_LOOK                                                          \
+    "SELECT t.seq, t.revision, t.id, t.workflow, t.state, t.ended_at, "      \
+    "t.locked_by IS NOT NULL, t.submitted_at, t.closed_at FROM ~task AS t "
 
 /* See struct generations. */
 #define GENERATIONS        \
@@ -195,17 +200,17 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_FENCE] = "WITH l AS MATERIALIZED (SELECT 1 FROM ~lease WHERE name = $1 AND epoch = $2 "
             "FOR SHARE) SELECT 1 / count(*) FROM l",
         [PG_INSERT] = INSERT "SELECT d.ord, d.seq FROM d",
-        [PG_INSERT_EXTRA] = INSERT ", " PAYLOADS_INSERT(23, 24, 25)
-            AUDITS_INSERT(26, 27, 28, 29, 30, 31, 32)
-            MESSAGES_INSERT(33, 34, 35, 36, 37, "n") "SELECT d.ord, d.seq FROM d",
+        [PG_INSERT_EXTRA] = INSERT ", " PAYLOADS_INSERT(25, 26, 27)
+            AUDITS_INSERT(28, 29, 30, 31, 32, 33, 34, 35)
+            MESSAGES_INSERT(36, 37, 38, 39, 40, "n") "SELECT d.ord, d.seq FROM d",
         [PG_UPDATE] = UPDATE "SELECT d.ord, d.seq FROM d",
         [PG_UPDATE_LOCKED] = UPDATE_LOCKED "SELECT d.ord, d.seq FROM d",
-        [PG_UPDATE_LOCKED_EXTRA] = UPDATE_LOCKED ", " PAYLOADS_INSERT(19, 20, 21)
-            AUDITS_INSERT(22, 23, 24, 25, 26, 27, 28)
-            MESSAGES_INSERT(29, 30, 31, 32, 33, "u") "SELECT d.ord, d.seq FROM d",
-        [PG_UPDATE_EXTRA] = UPDATE ", " PAYLOADS_INSERT(19, 20, 21)
-            AUDITS_INSERT(22, 23, 24, 25, 26, 27, 28)
-            MESSAGES_INSERT(29, 30, 31, 32, 33, "u") "SELECT d.ord, d.seq FROM d",
+        [PG_UPDATE_LOCKED_EXTRA] = UPDATE_LOCKED ", " PAYLOADS_INSERT(21, 22, 23)
+            AUDITS_INSERT(24, 25, 26, 27, 28, 29, 30, 31)
+            MESSAGES_INSERT(32, 33, 34, 35, 36, "u") "SELECT d.ord, d.seq FROM d",
+        [PG_UPDATE_EXTRA] = UPDATE ", " PAYLOADS_INSERT(21, 22, 23)
+            AUDITS_INSERT(24, 25, 26, 27, 28, 29, 30, 31)
+            MESSAGES_INSERT(32, 33, 34, 35, 36, "u") "SELECT d.ord, d.seq FROM d",
         [PG_CLAIM_WAITING] = "WITH c AS MATERIALIZED (SELECT c.seq, row_number() OVER "
             "(ORDER BY c.rank, c.seq) AS place FROM (SELECT t.seq, t.rank FROM " CLAIMABLE "$3 "
             "AND t.rank >= $6 AND t.rank <= $4 ORDER BY t.rank, t.seq LIMIT $5 "
@@ -273,12 +278,21 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "~task AS t WHERE t.state = 'pending' AND t.locked_by IS NULL AND t.waiting_for >= "
             "g.agent AND t.waiting_for <= g.agent ORDER BY t.waiting_for, t.rank, t.seq")
             ", (SELECT most FROM s) FROM g ORDER BY g.agent",
+        /* Two statements of one batch see different moments: a task that was deleted between them
+         * is neither there nor, for the first, reserved. Then nothing of the batch is done. */
+        [PG_INSERT_CHECK] = "SELECT 1 / (1 - least(1, count(*))) FROM unnest($1::text[], $2::int8[]) "
+            "AS n(id, at) WHERE (SELECT r.until FROM ~reserved AS r WHERE r.id = n.id) > n.at "
+            "AND (SELECT t.submitted_at FROM ~task AS t WHERE t.id = n.id) = n.at",
+        [PG_RETIRE_LOOK] = RETIRE_LOOK "WHERE t.seq > $1 ORDER BY t.seq LIMIT $2",
+        [PG_RETIRE_LOOK_WORKFLOW] = RETIRE_LOOK "WHERE (t.workflow, t.seq) > ($3, $1) "
+            "AND t.workflow <= $3 ORDER BY t.workflow, t.seq LIMIT $2",
         /* Whoever has locked a row may still change it: it is left alone. So is one that was
-         * changed since it was looked at: of payloads that came with that this statement sees
-         * nothing. */
-        [PG_RETIRE] = RETIRE_LOOK ", "
-            "l AS MATERIALIZED (SELECT t.seq, t.tags FROM ~task AS t WHERE t.seq = ANY (ARRAY("
-            "SELECT w.seq FROM w WHERE " RETIRE_WANTS("w") ")) AND " RETIRE_WANTS("t")
+         * changed since it was looked at. */
+        [PG_RETIRE] = "WITH w AS MATERIALIZED (SELECT * FROM unnest($1::int8[], $2::int8[]) "
+            "AS w(seq, revision)), "
+            "l AS MATERIALIZED (SELECT t.seq, t.tags, t.id, t.workflow, t.version, t.state, "
+            "t.ended_at, t.doc FROM ~task AS t WHERE t.seq = ANY ($1::int8[]) "
+            "AND t.locked_by IS NULL"
             /* in CASE, so that the planner hashes it, and does not join */
             " AND CASE WHEN (t.seq, t.revision) IN (SELECT w.seq, w.revision FROM w) THEN true END "
             "FOR UPDATE OF t SKIP LOCKED), "
@@ -291,13 +305,21 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "ARRAY(SELECT seq FROM x ORDER BY seq, key)) AS y(key, value, task) "
             "WHERE g.key = y.key AND g.value = y.value AND g.task = y.task), "
             "p AS (DELETE FROM ~payload AS p WHERE p.task = ANY (ARRAY(SELECT l.seq FROM l))), "
+            "r AS (INSERT INTO ~reserved AS r (id, content, workflow, version, state, ended_at, "
+            "until) SELECT l.id, l.doc::json ->> 'content', l.workflow, l.version, l.state, "
+            "l.ended_at, $3 FROM l WHERE $3::int8 IS NOT NULL ORDER BY l.id "
+            "ON CONFLICT (id) DO UPDATE SET content = excluded.content, "
+            "workflow = excluded.workflow, version = excluded.version, state = excluded.state, "
+            "ended_at = excluded.ended_at, until = excluded.until), "
             "d AS (DELETE FROM ~task AS t WHERE t.seq = ANY (ARRAY(SELECT l.seq FROM l)) "
             "RETURNING t.seq), "
             "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason) "
-            "SELECT $5, $6, $7, $8, $9, $10 WHERE $6::text IS NOT NULL AND EXISTS "
-            "(SELECT 1 FROM d)) SELECT (SELECT count(*) FROM d), " RETIRE_SEEN,
-        [PG_RETIRE_COUNT] = RETIRE_LOOK " SELECT count(*) FILTER (WHERE " RETIRE_WANTS("w") "), "
-            RETIRE_SEEN,
+            "SELECT $4, $5, $6, $7, $8, $9 WHERE $5::text IS NOT NULL AND EXISTS "
+            "(SELECT 1 FROM d)) SELECT d.seq FROM d ORDER BY d.seq",
+        [PG_RESERVED] = "SELECT content, workflow, version, state, ended_at, until FROM ~reserved "
+            "WHERE id = $1",
+        [PG_RESERVED_SWEEP] = "DELETE FROM ~reserved WHERE id = ANY (ARRAY(SELECT id FROM ~reserved "
+            "WHERE until <= $1 ORDER BY until LIMIT $2)) RETURNING 1",
         /* One at a time: both wait for the row of the generation, whose numbers so are seen in
          * their order. */
         [PG_WORKFLOW_LOCK] = GENERATION_RAISE("workflow"),
@@ -333,9 +355,9 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_TOKEN_LAST_ADMIN] = LAST_ADMIN("$2"),
         [PG_TOKEN_LIST] = "SELECT name, hash, roles, admin, created_at, expires_at FROM ~token "
             "ORDER BY name",
-        [PG_AUDIT_LIST] = "SELECT seq, at, actor, verb, task, step, reason FROM ~audit "
+        [PG_AUDIT_LIST] = "SELECT seq, at, actor, verb, task, step, reason, detail FROM ~audit "
             "WHERE seq < $1 ORDER BY seq DESC LIMIT $2",
-        [PG_AUDIT_TASK] = "SELECT seq, at, actor, verb, task, step, reason FROM ~audit "
+        [PG_AUDIT_TASK] = "SELECT seq, at, actor, verb, task, step, reason, detail FROM ~audit "
             "WHERE (task, seq) < ($3, $1) AND task >= $3 ORDER BY task DESC, seq DESC LIMIT $2",
         [PG_AGENT_LOCK] = GENERATION_RAISE("agent"),
         [PG_AGENT_PUT] = "WITH t AS (INSERT INTO ~agent AS a (name, settings, breaker, generation) "
@@ -475,7 +497,8 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "(SELECT t.wake_at FROM ~task AS t WHERE t.wake_at IS NOT NULL "
             "ORDER BY t.wake_at, t.seq LIMIT 1), "
             "ARRAY(SELECT w.nth FROM unnest($4::text[]) WITH ORDINALITY AS w(agent, nth) "
-            "WHERE EXISTS (SELECT 1 FROM " CLAIMABLE "w.agent)), "
+            /* OFFSET: for each agent a look into the index, and no join with all that waits */
+            "WHERE EXISTS (SELECT 1 FROM " CLAIMABLE "w.agent OFFSET 0)), "
             SCHEDULERS("$2", "<>") ", " SCHEDULERS("$2", "<") ", "
             "EXISTS (SELECT 1 FROM (SELECT o.seq FROM ~outbox AS o ORDER BY o.seq LIMIT 1) AS o) "
             "FROM x ORDER BY x.name",

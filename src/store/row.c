@@ -131,6 +131,7 @@ struct audit audit_copy(struct arena *a, const struct audit *audit)
         .task = arena_copy(a, audit->task),
         .step = arena_copy(a, audit->step),
         .reason = arena_copy(a, audit->reason),
+        .detail = arena_copy(a, audit->detail),
     };
 }
 
@@ -165,26 +166,85 @@ uint64_t owner_boot(struct slice locked_by)
     return boot;
 }
 
-bool list_wants(const struct list_query *q, enum task_state state, struct slice workflow,
-                int64_t submitted_at)
+static bool wish_fits(enum list_wish wish, bool is_so)
 {
-    if (q->states != 0 && !(q->states & 1U << state))
-        return false;
-    if (q->workflow.ptr && !slice_eq(workflow, q->workflow))
-        return false;
-    return (q->submitted_after == 0 || submitted_at >= q->submitted_after)
-           && (q->submitted_before == 0 || submitted_at < q->submitted_before);
+    return wish == LIST_EITHER || is_so == (wish == LIST_ONLY);
 }
 
-bool retire_wants(const struct retire *r, enum task_state state, int64_t ended_at, bool locked)
+bool list_wants(const struct list_query *q, const struct task_row *row)
 {
-    return (r->states & RETIRE_STATES & 1U << state) && ended_at != 0 && ended_at < r->ended_before
-           && !locked;
+    if (q->states != 0 && !(q->states & 1U << row->state))
+        return false;
+    if (q->workflow.ptr && !slice_eq(row->workflow, q->workflow))
+        return false;
+    if (!wish_fits(q->paused, row->paused_at != 0) || !wish_fits(q->closed, row->closed_at != 0))
+        return false;
+    return (q->submitted_after == 0 || row->submitted_at >= q->submitted_after)
+           && (q->submitted_before == 0 || row->submitted_at < q->submitted_before);
 }
 
-bool retire_is_past(const struct retire *r, int64_t submitted_at)
+static bool rule_is_for(const struct retire_rule *rule, const struct retire_seen *t)
 {
-    return submitted_at >= r->ended_before + SUBMITTED_SLACK_MS;
+    bool closed = t->state == TASK_ERROR && t->closed_at != 0;
+
+    if (rule->workflow.ptr && !slice_eq(rule->workflow, t->workflow))
+        return false;
+    return (rule->states & RETIRE_STATES & 1U << t->state)
+           || (closed && rule->states & RETIRE_CLOSED);
+}
+
+size_t retire_rule_of(const struct retire_look *r, const struct retire_seen *t)
+{
+    int64_t over_at = max_i64(t->ended_at, t->closed_at);
+
+    if (t->locked || t->ended_at == 0 || !(RETIRE_STATES & 1U << t->state))
+        return SIZE_MAX;
+    for (size_t i = 0; i < r->rule_count; i++) {
+        const struct retire_rule *rule = &r->rules[i];
+        if (!rule_is_for(rule, t))
+            continue;
+        bool goes =
+            over_at < rule->ended_before && (rule->seq_before == 0 || t->seq < rule->seq_before);
+        return goes ? i : SIZE_MAX;
+    }
+    return SIZE_MAX;
+}
+
+bool retire_is_past(const struct retire_look *r, int64_t seq, int64_t submitted_at)
+{
+    for (size_t i = 0; i < r->rule_count; i++) {
+        const struct retire_rule *rule = &r->rules[i];
+        if (submitted_at < rule->ended_before + SUBMITTED_SLACK_MS && rule->ended_before > 0
+            && (rule->seq_before == 0 || seq < rule->seq_before))
+            return false;
+    }
+    return true;
+}
+
+static int digit_of(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+uint64_t content_parse(struct slice hex)
+{
+    uint64_t content = 0;
+
+    for (size_t i = 0; i < hex.len; i++) {
+        int digit = digit_of(hex.ptr[i]);
+        if (digit < 0 || hex.len != 16)
+            return 0;
+        content = content << 4 | (uint64_t)digit;
+    }
+    return content;
+}
+
+uint64_t doc_content(struct slice doc)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct json *j = NULL;
+
+    return json_parse(&a, doc, &j, NULL) == ERR_OK ? content_parse(json_get_text(j, "content")) : 0;
 }
 
 void census_take_sleeping(struct census *c)

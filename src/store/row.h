@@ -12,13 +12,23 @@ enum err row_check(const struct change *c) MUST_USE;
 /* A copy of *row whose texts (not its payloads) lie in `a`. */
 struct task_row row_copy(struct arena *a, const struct task_row *row);
 
-/* Does the row belong to the listing, as far as state, workflow and time of submission go? */
-bool list_wants(const struct list_query *q, enum task_state state, struct slice workflow,
-                int64_t submitted_at);
-/* Is a task in that state, which ended then (0: it did not), to be deleted? */
-bool retire_wants(const struct retire *r, enum task_state state, int64_t ended_at, bool locked);
-/* Was a task submitted too late to have ended by then? So were all behind it. */
-bool retire_is_past(const struct retire *r, int64_t submitted_at);
+/* Does the row belong to the listing, as far as its columns go (which is all but the tags)? */
+bool list_wants(const struct list_query *q, const struct task_row *row);
+/* What a body knows of a task that it looks at to let it go. */
+struct retire_seen {
+    int64_t seq;
+    struct slice workflow;
+    enum task_state state;
+    int64_t ended_at, closed_at; /* 0: it did not, was not */
+    bool locked;
+};
+/* Which rule lets it go; SIZE_MAX: none. */
+size_t retire_rule_of(const struct retire_look *r, const struct retire_seen *t);
+/* Was a task submitted too late to go? So were all behind it. */
+bool retire_is_past(const struct retire_look *r, int64_t seq, int64_t submitted_at);
+/* The hash of its submission that a stored document has; 0: none. */
+uint64_t doc_content(struct slice doc);
+uint64_t content_parse(struct slice hex); /* 16 digits; 0: it is none */
 
 /* "time" is no agent: takes it out of the list. */
 void census_take_sleeping(struct census *c);

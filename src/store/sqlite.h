@@ -49,6 +49,17 @@ struct sqlite_progress {
 enum err sqlite_folder_backup(const char *dir, const char *path, const struct sqlite_progress *p,
                               struct error *e) MUST_USE;
 
+struct sqlite_compact {
+    int64_t before, after; /* out: bytes of the file */
+};
+
+/* Writes the whole file anew, without what is free in it, and as one that becomes shorter by itself
+ * from then on. The store is nobody else's, and is good for nothing but close afterwards. The room
+ * that it takes meanwhile is looked at first (ERR_FULL). After a failure or a crash the store is as
+ * it was, or compacted. */
+enum err sqlite_store_compact(struct store *s, struct sqlite_compact *c,
+                              struct error *e) MUST_USE;
+
 struct sqlite_restore {
     const char *dir;  /* made if it is missing */
     int fd;           /* the backup, read from where it stands */

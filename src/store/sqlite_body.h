@@ -17,6 +17,7 @@
  *   sqlite_read.c     get, overdue, list
  *   sqlite_census.c   counts
  *   sqlite_retire.c   deletes what ended long ago
+ *   sqlite_shrink.c   gives room back
  *   sqlite_workflow.c definitions
  *   sqlite_access.c   tokens, and the audit
  *   sqlite_agent.c    what is said of agents
@@ -75,6 +76,8 @@ enum column {
     COL_STARTED_AT,
     COL_ENDED_AT,
     COL_DOC,
+    COL_PAUSED_AT,
+    COL_CLOSED_AT,
 };
 
 enum sql {
@@ -103,7 +106,12 @@ enum sql {
     SQL_HAS_TAG,
     SQL_SEQ_BELOW,
     SQL_ROW,
-    SQL_RETIRE_SCAN, /* what is looked at to be deleted, oldest first */
+    SQL_RETIRE_SCAN, /* what is looked at to be deleted, oldest first ... */
+    SQL_RETIRE_SCAN_WORKFLOW, /* ... of one workflow */
+    SQL_RETIRE_STILL, /* it is as it was when it was looked at */
+    SQL_RESERVE,
+    SQL_RESERVED,
+    SQL_RESERVED_SWEEP,
     SQL_NEWEST,
     SQL_TAGS_DELETE,
     SQL_PAYLOADS_DELETE,
@@ -319,7 +327,16 @@ enum err sqlite_census(struct store *s, int64_t now, size_t most, struct arena *
                        struct census *ret, struct error *e);
 
 /* sqlite_retire.c */
+enum err sqlite_retire_look(struct store *s, struct retire_look *r, struct arena *a,
+                            struct error *e);
 enum err sqlite_retire(struct store *s, struct retire *r, struct error *e);
+enum err sqlite_reserved(struct store *s, struct slice id, struct arena *a, struct reservation *ret,
+                         struct error *e);
+enum err sqlite_reserved_sweep(struct store *s, int64_t now, size_t limit, size_t *ret_count,
+                               struct error *e);
+
+/* sqlite_shrink.c */
+enum err sqlite_shrink(struct store *s, struct shrink *k, struct error *e);
 
 /* sqlite_access.c */
 int audit_insert(struct db *d, const struct audit *audit) MUST_USE; /* NULL: nothing */

@@ -6,20 +6,13 @@
 
 /*
  * Deleting what ended long ago, some tasks a transaction. What is to go is found first and deleted
- * then, so that no statement walks over rows that are going. Pages that become free are used again
- * by what is stored next; the file does not shrink.
+ * then, so that no statement walks over rows that are going, and so that it can be written down
+ * elsewhere in between. Pages that become free are used again by what is stored next, or given back
+ * (sqlite_shrink.c).
  *
  * The newest row stays: SQLite would give its number to the next task, and numbers stand in
  * cursors.
  */
-
-struct part {
-    struct db *db;
-    struct retire *retire;
-    int64_t *seqs; /* to be deleted */
-    bool *tagged;
-    size_t count;
-};
 
 static int64_t steady_us(void)
 {
@@ -28,6 +21,8 @@ static int64_t steady_us(void)
     (void)clock_gettime(CLOCK_MONOTONIC, &ts); /* cannot fail for this clock */
     return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
+
+/* ---- looking ---- */
 
 static int newest(struct db *d, int64_t *ret)
 {
@@ -43,42 +38,72 @@ static int newest(struct db *d, int64_t *ret)
 }
 
 /* Of a row that cannot be read nobody knows how it ended. */
-static bool wants(const struct retire *r, sqlite3_stmt *q)
+static bool look_at(struct retire_look *r, sqlite3_stmt *q, int64_t last, struct arena *a)
 {
-    enum task_state state;
+    struct retire_seen t = {.seq = sqlite3_column_int64(q, 0),
+                            .workflow = query_text(q, 7),
+                            .ended_at = sqlite3_column_int64(q, 2),
+                            .closed_at = sqlite3_column_int64(q, 8),
+                            .locked = sqlite3_column_int(q, 4) != 0};
 
-    return task_state_parse(query_text(q, 1), &state)
-           && retire_wants(r, state, sqlite3_column_int64(q, 2), !sqlite3_column_int(q, 4));
+    r->after_seq = t.seq;
+    if (task_state_parse(query_text(q, 1), &t.state) && t.seq != last) {
+        size_t rule = retire_rule_of(r, &t);
+        if (rule != SIZE_MAX)
+            r->found[r->found_count++] =
+                (struct retired){.seq = t.seq,
+                                 .revision = (uint64_t)sqlite3_column_int64(q, 5),
+                                 .id = arena_copy(a, query_text(q, 6)),
+                                 .workflow = arena_copy(a, t.workflow),
+                                 .state = t.state,
+                                 .rule = rule};
+    }
+    return retire_is_past(r, t.seq, sqlite3_column_int64(q, 3));
 }
 
-static int find(struct part *p)
+static int look(struct db *d, struct retire_look *r, struct arena *a)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
-    struct retire *r = p->retire;
     int64_t last = 0;
     size_t looked = 0;
     bool past = false;
 
-    int rc = newest(p->db, &last);
+    int rc = newest(d, &last);
     if (rc == SQLITE_OK)
-        rc = db_query(p->db, SQL_RETIRE_SCAN, &q);
+        rc = db_query(d, r->workflow.ptr ? SQL_RETIRE_SCAN_WORKFLOW : SQL_RETIRE_SCAN, &q);
     if (rc != SQLITE_OK)
         return rc;
     bind_number(q, 1, r->after_seq);
     bind_number(q, 2, (int64_t)r->scan_max);
+    if (r->workflow.ptr)
+        bind_text(q, 3, r->workflow);
     while (!past && (rc = query_step(q)) == SQLITE_ROW) {
-        int64_t seq = sqlite3_column_int64(q, 0);
-        past = retire_is_past(r, sqlite3_column_int64(q, 3));
-        r->after_seq = seq;
+        past = look_at(r, q, last, a);
         looked++;
-        if (seq == last || !wants(r, q))
-            continue;
-        p->tagged[p->count] = !sqlite3_column_int(q, 5);
-        p->seqs[p->count++] = seq;
     }
     r->more = looked == r->scan_max && !past;
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
+
+enum err sqlite_retire_look(struct store *base, struct retire_look *r, struct arena *a,
+                            struct error *e)
+{
+    struct sqlite_store *s = sqlite_store_of(base);
+    struct retire_look work = *r;
+
+    enum err err = store_ready(s, e);
+    if (err != ERR_OK)
+        return err;
+    work.found = arena_alloc(a, (r->scan_max + 1) * sizeof *work.found);
+    work.found_count = 0;
+    int rc = look(&s->reader, &work, a);
+    if (rc != SQLITE_OK)
+        return store_failed(s, rc, e, "look for what is to be deleted");
+    *r = work;
+    return ERR_OK;
+}
+
+/* ---- deleting ---- */
 
 static int run(struct db *d, enum sql which, int64_t seq)
 {
@@ -91,75 +116,162 @@ static int run(struct db *d, enum sql which, int64_t seq)
     return query_run(q);
 }
 
-static int delete_one(struct part *p, size_t i)
+static int reserve(struct db *d, int64_t seq, int64_t until)
 {
-    int rc = p->tagged[i] ? run(p->db, SQL_TAGS_DELETE, p->seqs[i]) : SQLITE_OK;
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
 
+    int rc = until == 0 ? SQLITE_OK : db_query(d, SQL_RESERVE, &q);
+    if (rc != SQLITE_OK || until == 0)
+        return rc;
+    bind_number(q, 1, seq);
+    bind_number(q, 2, until);
+    return query_run(q);
+}
+
+/* Is it as it was when it was found? */
+static int still_there(struct db *d, const struct retired *t, bool *ret_there, bool *ret_tagged)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+
+    int rc = db_query(d, SQL_RETIRE_STILL, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_number(q, 1, t->seq);
+    bind_number(q, 2, (int64_t)t->revision);
+    rc = query_step(q);
+    *ret_there = rc == SQLITE_ROW;
+    *ret_tagged = rc == SQLITE_ROW && !sqlite3_column_int(q, 0);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int delete_one(struct db *d, const struct retired *t, int64_t until, bool *ret_gone)
+{
+    bool tagged = false;
+
+    int rc = still_there(d, t, ret_gone, &tagged);
+    if (rc != SQLITE_OK || !*ret_gone)
+        return rc;
+    rc = reserve(d, t->seq, until);
+    if (rc == SQLITE_OK && tagged)
+        rc = run(d, SQL_TAGS_DELETE, t->seq);
     if (rc == SQLITE_OK)
-        rc = run(p->db, SQL_PAYLOADS_DELETE, p->seqs[i]);
-    return rc == SQLITE_OK ? run(p->db, SQL_TASK_DELETE, p->seqs[i]) : rc;
+        rc = run(d, SQL_PAYLOADS_DELETE, t->seq);
+    return rc == SQLITE_OK ? run(d, SQL_TASK_DELETE, t->seq) : rc;
 }
 
 /* One at least, however long that takes. */
-static int delete_found(struct part *p)
+static int delete_found(struct db *d, const struct retire *r, bool *gone, size_t *ret_dealt_with)
 {
-    struct retire *r = p->retire;
     int64_t until = steady_us() + r->budget_us;
-    int rc = db_exec(p->db, "BEGIN IMMEDIATE");
+    int rc = db_exec(d, "BEGIN IMMEDIATE");
+    bool any = false;
     size_t i = 0;
 
-    while (rc == SQLITE_OK && i < p->count && (i == 0 || r->budget_us == 0 || steady_us() < until))
-        rc = delete_one(p, i++);
-    r->count = i;
-    if (i < p->count) {
-        r->after_seq = p->seqs[i - 1];
-        r->more = true;
+    for (; rc == SQLITE_OK && i < r->task_count
+           && (i == 0 || r->budget_us == 0 || steady_us() < until);
+         i++) {
+        rc = delete_one(d, &r->tasks[i], r->reserve_until, &gone[i]);
+        any |= gone[i];
     }
-    return rc == SQLITE_OK ? audit_insert(p->db, r->audit) : rc;
-}
-
-static enum err retire(struct sqlite_store *s, struct part *p, struct error *e)
-{
-    bool unknown = false;
-
-    int rc = find(p);
-    if (rc != SQLITE_OK)
-        return store_failed(s, rc, e, "look for what is to be deleted");
-    p->retire->count = p->count;
-    if (p->retire->dry || p->count == 0)
-        return ERR_OK;
-    p->db = &s->writer;
-    rc = delete_found(p);
-    if (rc == SQLITE_OK)
-        rc = db_commit(&s->writer, &unknown);
-    if (rc == SQLITE_OK)
-        return store_committed(s, e);
-    enum err err = store_failed(s, rc, e, "delete tasks");
-    if (unknown)
-        e->code = err = ERR_UNKNOWN;
-    return err;
+    *ret_dealt_with = i;
+    return rc == SQLITE_OK && any ? audit_insert(d, r->audit) : rc;
 }
 
 enum err sqlite_retire(struct store *base, struct retire *r, struct error *e)
 {
     CLEANUP(arena_fini) struct arena a = {0};
     struct sqlite_store *s = sqlite_store_of(base);
-    struct retire work = *r;
-    struct part p = {
-        .db = &s->reader,
-        .retire = &work,
-        .seqs = arena_alloc(&a, (r->scan_max + 1) * sizeof *p.seqs),
-        .tagged = arena_alloc(&a, r->scan_max + 1),
-    };
+    bool *gone = arena_alloc(&a, r->task_count + 1);
+    size_t dealt_with = 0;
+    bool unknown = false;
 
-    work.count = 0;
-    enum err err = r->dry ? store_ready(s, e) : store_ready_to_write(s, e);
+    enum err err = store_ready_to_write(s, e);
     if (err != ERR_OK)
         return err;
-    err = retire(s, &p, e);
+    int rc = delete_found(&s->writer, r, gone, &dealt_with);
+    if (rc == SQLITE_OK)
+        rc = db_commit(&s->writer, &unknown);
+    err = transaction_end(s, rc, unknown, e, "delete tasks");
+    if (err != ERR_OK)
+        return err;
+    memcpy(r->gone, gone, dealt_with * sizeof *gone);
+    r->dealt_with = dealt_with;
+    return ERR_OK;
+}
+
+/* ---- ids that are kept ---- */
+
+static int reserved(struct db *d, struct slice id, struct arena *a, struct reservation *ret,
+                    bool *ret_found)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+
+    int rc = db_query(d, SQL_RESERVED, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_text(q, 1, id);
+    rc = query_step(q);
+    if (rc != SQLITE_ROW)
+        return rc == SQLITE_DONE ? SQLITE_OK : rc;
+    *ret_found = task_state_parse(query_text(q, 3), &ret->state);
+    ret->content = content_parse(query_text(q, 0));
+    ret->workflow = arena_copy(a, query_text(q, 1));
+    ret->version = sqlite3_column_int64(q, 2);
+    ret->ended_at = sqlite3_column_int64(q, 4);
+    ret->until = sqlite3_column_int64(q, 5);
+    return SQLITE_OK;
+}
+
+enum err sqlite_reserved(struct store *base, struct slice id, struct arena *a,
+                         struct reservation *ret, struct error *e)
+{
+    struct sqlite_store *s = sqlite_store_of(base);
+    struct reservation work = {0};
+    bool found = false;
+
+    enum err err = store_ready(s, e);
+    if (err != ERR_OK)
+        return err;
+    int rc = reserved(&s->reader, id, a, &work, &found);
+    if (rc != SQLITE_OK)
+        return store_failed(s, rc, e, "read what is known of a deleted task");
+    if (!found)
+        return error_set(e, ERR_NOT_FOUND, "there was no task %.*s", SLICE_ARG(id));
+    *ret = work;
+    return ERR_OK;
+}
+
+static int sweep(struct db *d, int64_t now, size_t limit, size_t *ret_count)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+
+    int rc = db_query(d, SQL_RESERVED_SWEEP, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_number(q, 1, now);
+    bind_number(q, 2, (int64_t)limit);
+    rc = query_run(q);
+    *ret_count = rc == SQLITE_OK ? (size_t)sqlite3_changes(d->handle) : 0;
+    return rc;
+}
+
+enum err sqlite_reserved_sweep(struct store *base, int64_t now, size_t limit, size_t *ret_count,
+                               struct error *e)
+{
+    struct sqlite_store *s = sqlite_store_of(base);
+    size_t count = 0;
+    bool unknown = false;
+
+    enum err err = store_ready_to_write(s, e);
+    if (err != ERR_OK)
+        return err;
+    int rc = db_exec(&s->writer, "BEGIN IMMEDIATE");
+    if (rc == SQLITE_OK)
+        rc = sweep(&s->writer, now, limit, &count);
+    if (rc == SQLITE_OK)
+        rc = db_commit(&s->writer, &unknown);
+    err = transaction_end(s, rc, unknown, e, "forget ids of deleted tasks");
     if (err == ERR_OK)
-        *r = work;
-    else
-        db_rollback(&s->writer);
+        *ret_count = count;
     return err;
 }

@@ -43,7 +43,10 @@ static int migrate_all(struct sqlite_store *s, int64_t version)
     bool fresh = version == 0;
     bool known = version >= IDENTITY_VERSION;
 
-    int rc = db_exec(d, "BEGIN IMMEDIATE");
+    /* of a file that is still empty: so it can become shorter (sqlite_shrink.c) */
+    int rc = fresh ? db_exec(d, "PRAGMA auto_vacuum = INCREMENTAL") : SQLITE_OK;
+    if (rc == SQLITE_OK)
+        rc = db_exec(d, "BEGIN IMMEDIATE");
     for (; rc == SQLITE_OK && version < SCHEMA_VERSION; version++)
         rc = db_exec(d, migrations[version]);
     if (rc == SQLITE_OK && fresh)

@@ -4,7 +4,7 @@
 #define COLUMNS                                                                              \
     "seq, id, workflow, version, submitted_at, reply_to, tags, revision, state, direction, " \
     "priority, locked_by, complete_by, wake_at, not_before, waiting_for, rank, request, "    \
-    "failure_count, started_at, ended_at, doc"
+    "failure_count, started_at, ended_at, doc, paused_at, closed_at"
 
 /* A column that an index covers is named in a SET only if it moves: SQLite deletes and inserts
  * the entry of the index whatever the value is. Where state and owner stay as they are, which is
@@ -12,15 +12,20 @@
 #define UPDATE                                                                              \
     "UPDATE task SET revision = ?7, direction = ?9, priority = ?10, complete_by = ?12, "    \
     "not_before = ?14, waiting_for = ?15, rank = ?16, request = ?17, failure_count = ?18, " \
-    "started_at = ?19, ended_at = ?20, doc = ?21"
-#define MOVE  ", state = ?8, locked_by = ?11"
+    "started_at = ?19, ended_at = ?20, doc = ?21, paused_at = ?22"
+#define MOVE  ", state = ?8, locked_by = ?11, closed_at = ?23"
 #define WAKE  ", wake_at = ?13"
 #define FENCE " WHERE id = ?1 AND revision = ?7 - 1"
-#define STAY  " AND state = ?8 AND locked_by IS ?11"
+#define STAY  " AND state = ?8 AND locked_by IS ?11 AND closed_at IS ?23"
 
-#define SCAN  "SELECT t.seq, t.state, t.workflow, t.submitted_at "
-#define AUDIT "SELECT seq, at, actor, verb, task, step, reason FROM audit WHERE seq < ?1"
+#define SCAN  "SELECT t.seq, t.state, t.workflow, t.submitted_at, t.paused_at, t.closed_at "
+#define AUDIT "SELECT seq, at, actor, verb, task, step, reason, detail FROM audit WHERE seq < ?1"
 #define PAGE  " ORDER BY seq DESC LIMIT ?2"
+
+/* Without its document, which may lie on pages of its own. */
+#define RETIRE_LOOK                                                                              \
+    "SELECT seq, state, ended_at, submitted_at, locked_by IS NOT NULL, revision, id, workflow, " \
+    "closed_at FROM task "
 
 /* The tags of a task, one by one. */
 #define TAGS                                                                       \
@@ -50,8 +55,10 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_INSERT] =
             "INSERT INTO task (id, workflow, version, submitted_at, reply_to, tags, revision, "
             "state, direction, priority, locked_by, complete_by, wake_at, not_before, waiting_for, "
-            "rank, request, failure_count, started_at, ended_at, doc) VALUES (?1, ?2, ?3, ?4, ?5, "
-            "?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21) "
+            "rank, request, failure_count, started_at, ended_at, doc, paused_at, closed_at) SELECT "
+            "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, "
+            "?20, ?21, ?22, ?23 "
+            "WHERE ifnull((SELECT until FROM reserved WHERE id = ?1), 0) <= ifnull(?4, 0) "
             "ON CONFLICT (id) DO NOTHING",
         [SQL_UPDATE] = UPDATE FENCE STAY,
         [SQL_UPDATE_WAKE] = UPDATE WAKE FENCE STAY,
@@ -92,8 +99,19 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_SEQ_BELOW] = "SELECT seq, submitted_at FROM task WHERE seq < ?1 "
             "ORDER BY seq DESC LIMIT 1",
         [SQL_ROW] = "SELECT " COLUMNS " FROM task WHERE seq = ?1",
-        [SQL_RETIRE_SCAN] = "SELECT seq, state, ended_at, submitted_at, locked_by IS NULL, "
-            "tags IS NULL FROM task WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+        [SQL_RETIRE_SCAN] = RETIRE_LOOK "WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+        [SQL_RETIRE_SCAN_WORKFLOW] = RETIRE_LOOK "WHERE workflow = ?3 AND seq > ?1 "
+            "ORDER BY seq LIMIT ?2",
+        [SQL_RETIRE_STILL] = "SELECT tags IS NULL FROM task WHERE seq = ?1 AND revision = ?2 "
+            "AND locked_by IS NULL",
+        /* a document that is none has no content */
+        [SQL_RESERVE] = "INSERT OR REPLACE INTO reserved (id, content, workflow, version, state, "
+            "ended_at, until) SELECT id, CASE WHEN json_valid(doc) THEN doc ->> '$.content' END, "
+            "workflow, version, state, ended_at, ?2 FROM task WHERE seq = ?1",
+        [SQL_RESERVED] = "SELECT content, workflow, version, state, ended_at, until FROM reserved "
+            "WHERE id = ?1",
+        [SQL_RESERVED_SWEEP] = "DELETE FROM reserved WHERE id IN (SELECT id FROM reserved "
+            "WHERE until <= ?1 ORDER BY until LIMIT ?2)",
         [SQL_NEWEST] = "SELECT max(seq) FROM task",
         [SQL_TAGS_DELETE] = "DELETE FROM tag WHERE (key, value, task) IN (" TAGS "t.seq = ?1)",
         [SQL_PAYLOADS_DELETE] = "DELETE FROM payload "
@@ -123,8 +141,8 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "AND (expires_at IS NULL OR expires_at > ?2))",
         [SQL_TOKEN_LIST] = "SELECT name, hash, roles, admin, created_at, expires_at FROM token "
             "ORDER BY name",
-        [SQL_AUDIT_INSERT] = "INSERT INTO audit (at, actor, verb, task, step, reason) "
-            "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        [SQL_AUDIT_INSERT] = "INSERT INTO audit (at, actor, verb, task, step, reason, detail) "
+            "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         [SQL_AUDIT_LIST] = AUDIT PAGE,
         [SQL_AUDIT_TASK] = AUDIT " AND task = ?3" PAGE,
         [SQL_AGENT_PUT] = "INSERT INTO agent AS a (name, settings, breaker) "

@@ -53,6 +53,7 @@ struct task_row {
     struct slice request;     /* of the supervisor, JSON; NONE */
     uint32_t failure_count;
     int64_t submitted_at, started_at, ended_at;
+    int64_t paused_at, closed_at;     /* see struct task */
     struct slice reply_to, tags, doc; /* tags: JSON object or NONE */
     const struct payload *payloads;   /* to insert with it; read by get and claims: all of them */
     size_t payload_count;
@@ -64,6 +65,8 @@ struct audit {
     int64_t at;
     struct slice actor, verb;        /* the token's name; "retry", "token.create", ... */
     struct slice task, step, reason; /* NONE: does not apply, or was not said */
+    struct slice detail; /* JSON: what was replaced, and by what, in short; NONE: nothing was. It is
+                          * kept of changes of tasks only */
 };
 
 /* What somebody is to be told of a task: a row of the outbox. It is written in the same transaction
@@ -85,7 +88,8 @@ struct message {
 };
 
 enum change_kind {
-    CHANGE_INSERT,  /* a new task: row.revision is 1. Conflict if the id exists (or is reserved) */
+    CHANGE_INSERT,  /* a new task: row.revision is 1. Conflict if the id exists, or is reserved at
+                       row.submitted_at */
     CHANGE_UPDATE,  /* every mutable column of `row`; expected revision is row.revision - 1 */
     CHANGE_REQUEST, /* the supervisor's: sets request and raises the revision; with `release` also
                        state pending, locked_by NULL, waiting_for and rank from `row`; moves wake_at
@@ -157,6 +161,9 @@ struct tag {
     struct slice key, value;
 };
 
+/* Of something that a task may be or not. */
+enum list_wish { LIST_EITHER, LIST_ONLY, LIST_WITHOUT };
+
 /* What a listing shows: the tasks for which all of it holds, newest first. In which state a task is
  * may change between pages, its place does not: no page repeats or misses one. */
 struct list_query {
@@ -165,7 +172,8 @@ struct list_query {
     const struct tag *tags;
     size_t tag_count;
     int64_t submitted_after, submitted_before; /* at or after, before; 0: any */
-    int64_t before_seq;                        /* seq below this one; 0: from the newest */
+    enum list_wish paused, closed;
+    int64_t before_seq; /* seq below this one; 0: from the newest */
     size_t limit;
     size_t scan_max; /* rows that are looked at, at most, about; 0: a default. A page may so have
                         less than `limit` rows, none even, with more to come */
@@ -326,6 +334,24 @@ struct audit_page {
     bool more;
 };
 
+/* What is let go, and when: the first rule that is for a task's workflow and state counts. */
+struct retire_rule {
+    struct slice workflow; /* NONE: any */
+    uint32_t states;       /* of (1 << enum task_state), out of RETIRE_STATES, and RETIRE_CLOSED:
+                              those in error that were closed */
+    int64_t ended_before;  /* what ended (or was closed) at this moment, or later, stays */
+    int64_t seq_before;    /* so does what was submitted at this place, or later; 0: no matter */
+};
+
+/* A task that is over and may go. */
+struct retired {
+    int64_t seq;
+    uint64_t revision; /* as it was seen */
+    struct slice id, workflow;
+    enum task_state state;
+    size_t rule; /* which of the rules lets it go */
+};
+
 /* A task that stopped in error and waits for a person. */
 struct stopped {
     int64_t seq, ended_at;
@@ -368,22 +394,52 @@ struct alert_page {
     bool more;
 };
 
-/* A part of deleting what ended long ago. Tasks are looked at in the order of their submission, so
+/* A part of looking for what may go. Tasks are looked at in the order of their submission, so
  * that it takes no index of its own; it ends at those that were submitted too late to have ended by
- * then. The newest task of all may be left alone whatever it is. */
+ * then. The newest task of all may be left alone whatever it is, and what is still to be told of a
+ * task keeps it. */
+struct retire_look {
+    const struct retire_rule *rules;
+    size_t rule_count;
+    struct slice workflow; /* only tasks of this one are looked at; NONE: all */
+    size_t scan_max;       /* tasks that are looked at, at most */
+    int64_t after_seq;     /* in: 0 at first; out: where the next part goes on */
+    struct retired *found; /* out */
+    size_t found_count;    /* out */
+    bool more;             /* out: there may be more behind after_seq */
+};
+
+/* A part of deleting what was found. */
 struct retire {
-    int64_t ended_before; /* what ended at this moment, or later, stays */
-    uint32_t states;      /* of (1 << enum task_state), out of RETIRE_STATES */
-    size_t scan_max;      /* tasks that are looked at, at most */
-    int64_t budget_us;    /* how long it may take, about, before it leaves the rest; 0: no matter */
-    bool dry;             /* counts, and deletes nothing */
+    const struct retired *tasks;
+    size_t task_count;
+    int64_t budget_us;         /* how long it may take, about, before it leaves the rest; 0: no
+                                  matter. One task is dealt with at least */
+    int64_t reserve_until;     /* their ids are not given to others until then; 0: at once */
     const struct audit *audit; /* written with it if anything is deleted; may be NULL */
-    int64_t after_seq;         /* in: 0 at first; out: where the next part goes on */
-    uint64_t count;            /* out: tasks that were deleted, or would be */
-    bool more;                 /* out: there may be more behind after_seq */
+    bool *gone;                /* out, of each, in memory of the caller: it was deleted */
+    size_t dealt_with; /* out: of the first so many it is told; the others are as they were */
+};
+
+/* An id that is kept: that of a task which was deleted. */
+struct reservation {
+    struct slice workflow;
+    int64_t version;
+    enum task_state state;
+    int64_t ended_at;
+    int64_t until;    /* from then on the id is free */
+    uint64_t content; /* of its submission; 0: that is not known */
 };
 
 #define RETIRE_STATES (1U << TASK_PROCESSED | 1U << TASK_COMPENSATED | 1U << TASK_ERROR)
+#define RETIRE_CLOSED (1U << 31)
+
+/* A part of making the file shorter. */
+struct shrink {
+    int64_t budget_us; /* how long it may take, about */
+    uint64_t pages;    /* out: so many were given back, about */
+    bool more;         /* out: there are others */
+};
 
 /* A part of making a backup. */
 struct backup_step {
@@ -468,6 +524,8 @@ struct reading {
     struct slice id;
     struct task_row row;
     enum err err;
+    struct reservation
+        gone; /* of ERR_NOT_FOUND: `until` is not 0 if there was one. For the caller */
     struct error error;
 };
 
@@ -507,10 +565,26 @@ struct store_ops {
     enum err (*census)(struct store *s, int64_t now, size_t most, struct arena *a,
                        struct census *ret, struct error *e);
 
-    /* Deletes tasks that are over with their payloads and tags, in a transaction of its own. A row
-     * that somebody else has locked is left for the next time, and nobody waits for it. After a
-     * failure nothing of this part was deleted (ERR_UNKNOWN: or all of it), and *r is as it was. */
+    /* Looks for what may be deleted. */
+    enum err (*retire_look)(struct store *s, struct retire_look *r, struct arena *a,
+                            struct error *e);
+    /* Deletes tasks that are over with their payloads and tags, and reserves their ids, in a
+     * transaction of its own. One that somebody has locked or changed since it was found is left
+     * alone, and nobody waits for it. After a failure nothing of this part was deleted
+     * (ERR_UNKNOWN: or all of it). */
     enum err (*retire)(struct store *s, struct retire *r, struct error *e);
+
+    /* Of an id for which `get` found nothing. ERR_NOT_FOUND: there never was such a task, or that
+     * is forgotten. It may be over by the time that it tells. */
+    enum err (*reserved)(struct store *s, struct slice id, struct arena *a, struct reservation *ret,
+                         struct error *e);
+    /* Forgets at most `limit` of those that are over at `now`; *ret_count: so many. */
+    enum err (*reserved_sweep)(struct store *s, int64_t now, size_t limit, size_t *ret_count,
+                               struct error *e);
+
+    /* Gives room back that deleted tasks left, in small parts: some stays for what is stored next.
+     * NULL: the body does so by itself, or keeps nothing on a disk. */
+    enum err (*shrink)(struct store *s, struct shrink *k, struct error *e);
 
     /* Stores a definition under the next version of its name. If the newest version has the very
      * same text, nothing is stored: *ret_new is false and *ret_version its number. `audit` (may be

@@ -166,27 +166,66 @@ static enum err op_list(struct world *w)
     return w->s->ops->list(w->s, &q, &w->a, &page, &w->e);
 }
 
+static const struct retire_rule let_go = {.states = RETIRE_STATES, .ended_before = 5000};
+
 static enum err op_retire(struct world *w)
 {
-    struct retire r = {.ended_before = 5000,
-                       .states = RETIRE_STATES,
-                       .scan_max = 9,
+    struct retired one = {.seq = 1, .revision = 1, .id = SLICE("ended")};
+    bool gone = false;
+    struct retire r = {.tasks = &one,
+                       .task_count = 1,
+                       .reserve_until = 9000,
                        .audit = &an_audit,
-                       .count = 77};
-    enum err err = w->s->ops->retire(w->s, &r, &w->e);
+                       .gone = &gone,
+                       .dealt_with = 77};
+    struct fault_plan plan = fault_plan;
+    struct task_row row;
 
-    CHECK(r.count == 77 || err == ERR_OK, "out-parameters are left alone");
+    fault_plan = (struct fault_plan){0};
+    if (w->s->ops->get(w->s, SLICE("ended"), &w->a, &row, &w->e) == ERR_OK) {
+        one.seq = row.seq;
+        one.revision = row.revision;
+    }
+    w->e = (struct error){0};
+    fault_plan = plan;
+    enum err err = w->s->ops->retire(w->s, &r, &w->e);
+    CHECK(r.dealt_with == (err == ERR_OK ? 1 : 77), "out-parameters are left alone");
     return err;
 }
 
-static enum err op_retire_dry(struct world *w)
+static enum err op_retire_look(struct world *w)
 {
-    struct retire r = {
-        .ended_before = 5000, .states = RETIRE_STATES, .scan_max = 9, .dry = true, .count = 77};
-    enum err err = w->s->ops->retire(w->s, &r, &w->e);
+    struct retire_look l = {
+        .rules = &let_go, .rule_count = 1, .scan_max = 9, .found_count = 77, .after_seq = 0};
+    enum err err = w->s->ops->retire_look(w->s, &l, &w->a, &w->e);
 
-    CHECK(r.count == (err == ERR_OK ? 1 : 77), "out-parameters are left alone");
+    CHECK(l.found_count != 77 || err != ERR_OK, "out-parameters are left alone");
     return err;
+}
+
+static enum err op_reserved(struct world *w)
+{
+    struct reservation r = {.until = 77};
+    enum err err = w->s->ops->reserved(w->s, SLICE("nobody"), &w->a, &r, &w->e);
+
+    CHECK(r.until == 77, "out-parameters are left alone");
+    return err == ERR_NOT_FOUND ? ERR_OK : err;
+}
+
+static enum err op_reserved_sweep(struct world *w)
+{
+    size_t count = 77;
+    enum err err = w->s->ops->reserved_sweep(w->s, 5000, 9, &count, &w->e);
+
+    CHECK(err == ERR_OK || count == 77, "out-parameters are left alone");
+    return err;
+}
+
+static enum err op_shrink(struct world *w)
+{
+    struct shrink k = {.budget_us = 1000};
+
+    return w->s->ops->shrink ? w->s->ops->shrink(w->s, &k, &w->e) : ERR_OK;
 }
 
 static enum err op_census(struct world *w)
@@ -493,7 +532,10 @@ static void no_failure_leaves_anything_half_done(int (*setup)(void **))
         {op_overdue, "overdue"},
         {op_list, "list"},
         {op_retire, "retire"},
-        {op_retire_dry, "count of what would be deleted"},
+        {op_retire_look, "look for what may be deleted"},
+        {op_reserved, "look for a reserved id"},
+        {op_reserved_sweep, "forgetting of reserved ids"},
+        {op_shrink, "shrinking"},
         {op_workflow_put, "workflow_put"},
         {op_workflow_get, "workflow_get"},
         {op_workflow_list, "workflow_list"},

@@ -2,8 +2,11 @@
 
 #include "store_world.h"
 
+#include "base/buf.h"
+
 #include <sqlite3.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <libpq-fe.h>
 
@@ -25,16 +28,64 @@ static void insert_ended(struct world *w, const char *id, enum task_state state,
     must(insert_row(w, row), id);
 }
 
-static struct retire retire_of(int64_t ended_before)
+/* A part of looking and deleting, by one rule. */
+struct part {
+    int64_t ended_before, seq_before, budget_us, reserve_until, after_seq;
+    uint32_t states;
+    struct slice workflow;
+    size_t scan_max;
+    bool dry, more;
+    const struct audit *audit;
+    uint64_t count;
+};
+
+static struct part retire_of(int64_t ended_before)
 {
-    return (struct retire){.ended_before = ended_before,
-                           .states = 1U << TASK_PROCESSED | 1U << TASK_COMPENSATED,
-                           .scan_max = 100};
+    return (struct part){.ended_before = ended_before,
+                         .states = 1U << TASK_PROCESSED | 1U << TASK_COMPENSATED,
+                         .scan_max = 100};
 }
 
-static void retire(struct world *w, struct retire *r)
+static void look(struct world *w, struct part *p, struct retire_look *look)
 {
-    must(w->s->ops->retire(w->s, r, &w->e), w->e.text);
+    struct retire_rule *rule = arena_alloc(&w->a, sizeof *rule);
+
+    *rule = (struct retire_rule){.states = p->states,
+                                 .ended_before = p->ended_before,
+                                 .seq_before = p->seq_before};
+    *look = (struct retire_look){.rules = rule,
+                                 .rule_count = 1,
+                                 .workflow = p->workflow,
+                                 .scan_max = p->scan_max,
+                                 .after_seq = p->after_seq};
+    must(w->s->ops->retire_look(w->s, look, &w->a, &w->e), w->e.text);
+}
+
+static void retire(struct world *w, struct part *p)
+{
+    struct retire_look l;
+
+    look(w, p, &l);
+    p->count = l.found_count;
+    p->more = l.more;
+    p->after_seq = l.after_seq;
+    if (p->dry || l.found_count == 0)
+        return;
+    struct retire r = {.tasks = l.found,
+                       .task_count = l.found_count,
+                       .budget_us = p->budget_us,
+                       .reserve_until = p->reserve_until,
+                       .audit = p->audit,
+                       .gone = arena_alloc(&w->a, l.found_count)};
+    must(w->s->ops->retire(w->s, &r, &w->e), w->e.text);
+    CHECK(r.dealt_with >= 1 && r.dealt_with <= l.found_count, "%zu", r.dealt_with);
+    p->count = 0;
+    for (size_t i = 0; i < r.dealt_with; i++)
+        p->count += r.gone[i];
+    if (r.dealt_with < l.found_count) {
+        p->after_seq = l.found[r.dealt_with].seq - 1;
+        p->more = true;
+    }
 }
 
 /* Rows of a table, asked for behind the store's back. */
@@ -70,7 +121,7 @@ static void what_ended_before_is_deleted_and_nothing_else(void **state)
 {
     struct world *w = *state;
     static const char *const stay[] = {"late", "running", "sleeping", "stopped", "held", "newest"};
-    struct retire r = retire_of(5000);
+    struct part r = retire_of(5000);
 
     insert_ended(w, "old", TASK_PROCESSED, 4999);
     insert_ended(w, "undone", TASK_COMPENSATED, 2000);
@@ -103,7 +154,7 @@ static void what_ended_before_is_deleted_and_nothing_else(void **state)
 static void a_dry_run_counts_and_deletes_nothing(void **state)
 {
     struct world *w = *state;
-    struct retire r = retire_of(5000);
+    struct part r = retire_of(5000);
     const struct audit a = {.actor = SLICE("ann"), .verb = SLICE("retire")};
     const struct audit_query all = {.limit = 9};
     struct audit_page page;
@@ -134,7 +185,7 @@ static void a_dry_run_counts_and_deletes_nothing(void **state)
 static void parts_follow_each_other(void **state)
 {
     struct world *w = *state;
-    struct retire r = retire_of(5000);
+    struct part r = retire_of(5000);
     unsigned parts = 0;
     uint64_t count = 0;
 
@@ -161,7 +212,7 @@ static void parts_follow_each_other(void **state)
 static void a_part_ends_when_its_time_is_over(void **state)
 {
     struct world *w = *state;
-    struct retire r = retire_of(5000);
+    struct part r = retire_of(5000);
     unsigned parts = 0;
 
     for (int i = 0; i < 20; i++) {
@@ -182,7 +233,7 @@ static void a_part_ends_when_its_time_is_over(void **state)
 static void it_ends_at_what_is_too_new(void **state)
 {
     struct world *w = *state;
-    struct retire r = retire_of(5000);
+    struct part r = retire_of(5000);
 
     insert_ended(w, "old", TASK_PROCESSED, 2000);
     for (int i = 0; i < 9; i++) {
@@ -200,7 +251,7 @@ static void it_ends_at_what_is_too_new(void **state)
 static void an_id_may_be_used_again_and_a_number_is_not(void **state)
 {
     struct world *w = *state;
-    struct retire r = retire_of(5000);
+    struct part r = retire_of(5000);
 
     insert_ended(w, "x", TASK_PROCESSED, 2000);
     insert_ended(w, "last", TASK_PROCESSED, 2000);
@@ -223,7 +274,7 @@ static void an_id_may_be_used_again_and_a_number_is_not(void **state)
 static void a_change_of_what_was_deleted_is_a_conflict(void **state)
 {
     struct world *w = *state;
-    struct retire r = retire_of(5000);
+    struct part r = retire_of(5000);
 
     insert_ended(w, "x", TASK_ERROR, 2000);
     insert_ended(w, "y", TASK_ERROR, 2000);
@@ -244,6 +295,259 @@ static void a_change_of_what_was_deleted_is_a_conflict(void **state)
     CHECK(put_change(w, (struct change){.kind = CHANGE_REQUEST, .row = gone}) == ERR_CONFLICT,
           "nor is anything requested");
     CHECK(!exists(w, "x"), "it stays away");
+}
+
+/* --- rules --- */
+
+static void insert_of(struct world *w, const char *id, const char *workflow, int64_t ended_at)
+{
+    struct task_row row = a_row(id);
+
+    row.workflow = slice_of(workflow);
+    row.state = ended_at ? TASK_PROCESSED : TASK_PENDING;
+    row.ended_at = ended_at;
+    row.waiting_for = ended_at ? SLICE_NONE : SLICE("a");
+    must(insert_row(w, row), id);
+}
+
+static void the_first_rule_that_is_for_it_counts(void **state)
+{
+    struct world *w = *state;
+    const struct retire_rule rules[] = {
+        {.workflow = SLICE("order"), .states = 1U << TASK_PROCESSED, .ended_before = 3000},
+        {.workflow = SLICE("keep"), .states = RETIRE_STATES, .ended_before = 0},
+        {.states = 1U << TASK_PROCESSED, .ended_before = 5000},
+    };
+    struct retire_look l = {.rules = rules, .rule_count = COUNT_OF(rules), .scan_max = 100};
+
+    insert_of(w, "order-old", "order", 2000);
+    insert_of(w, "order-new", "order", 4000);
+    insert_of(w, "keep-old", "keep", 2000);
+    insert_of(w, "other-old", "other", 4000);
+    insert_of(w, "other-new", "other", 5000);
+    insert_of(w, "newest", "other", 0);
+    must(w->s->ops->retire_look(w->s, &l, &w->a, &w->e), w->e.text);
+    CHECK(l.found_count == 2, "%zu found", l.found_count);
+    CHECK(slice_is(l.found[0].id, "order-old") && l.found[0].rule == 0, "order-old");
+    CHECK(slice_is(l.found[1].id, "other-old") && l.found[1].rule == 2, "other-old");
+    CHECK(slice_is(l.found[0].workflow, "order") && l.found[0].state == TASK_PROCESSED, "what");
+}
+
+static void one_workflow_is_looked_through_by_itself(void **state)
+{
+    struct world *w = *state;
+    struct part p = retire_of(5000);
+    unsigned parts = 0;
+    uint64_t count = 0;
+
+    for (int i = 0; i < 30; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "t-%d", i);
+        insert_of(w, id, i % 3 ? "order" : "other", 2000);
+    }
+    insert_of(w, "newest", "order", 0);
+    p.workflow = SLICE("order");
+    p.scan_max = 7;
+    do {
+        CHECK(parts++ < 10, "it never ends");
+        retire(w, &p);
+        count += p.count;
+    } while (p.more);
+    CHECK(count == 20, "%d deleted", (int)count);
+    CHECK(exists(w, "t-0") && exists(w, "t-27") && !exists(w, "t-1"), "only that one");
+}
+
+static void the_newest_may_be_kept(void **state)
+{
+    struct world *w = *state;
+    struct part p = retire_of(5000);
+
+    for (int i = 0; i < 9; i++)
+        insert_of(w, (const char *const[]){"a", "b", "c", "d", "e", "f", "g", "h", "i"}[i], "w",
+                  2000);
+    insert_of(w, "newest", "w", 0);
+    p.seq_before = fetch(w, "d").seq;
+    retire(w, &p);
+    CHECK(p.count == 3 && !p.more, "%d", (int)p.count);
+    CHECK(!exists(w, "c") && exists(w, "d"), "from there on they stay");
+}
+
+static void what_was_closed_is_over(void **state)
+{
+    struct world *w = *state;
+    struct part p = retire_of(5000);
+
+    insert_ended(w, "open", TASK_ERROR, 2000);
+    insert_ended(w, "closed", TASK_ERROR, 2000);
+    insert_ended(w, "just-closed", TASK_ERROR, 2000);
+    insert_ended(w, "newest", TASK_PENDING, 0);
+    for (int i = 0; i < 2; i++) {
+        struct task_row row = fetch(w, i ? "just-closed" : "closed");
+        row.revision++;
+        row.payload_count = 0;
+        row.closed_at = i ? 6000 : 3000;
+        must(update_row(w, row), "close");
+    }
+    p.states |= RETIRE_CLOSED;
+    retire(w, &p);
+    CHECK(p.count == 1 && !exists(w, "closed"), "%d", (int)p.count);
+    CHECK(exists(w, "open") && exists(w, "just-closed"), "not the others");
+}
+
+/* What changed between looking and deleting stays. */
+static void what_was_changed_since_it_was_found_stays(void **state)
+{
+    struct world *w = *state;
+    struct part p = retire_of(5000);
+    struct retire_look l;
+    bool gone[2] = {true, false};
+
+    insert_ended(w, "x", TASK_ERROR, 2000);
+    insert_ended(w, "y", TASK_ERROR, 2000);
+    insert_ended(w, "newest", TASK_PENDING, 0);
+    p.states = RETIRE_STATES;
+    look(w, &p, &l);
+    CHECK(l.found_count == 2, "%zu", l.found_count);
+    struct task_row row = fetch(w, "x");
+    row.revision++;
+    row.payload_count = 0;
+    must(update_row(w, row), "a change");
+    struct retire r = {.tasks = l.found, .task_count = 2, .gone = gone, .reserve_until = 9000};
+    must(w->s->ops->retire(w->s, &r, &w->e), w->e.text);
+    CHECK(r.dealt_with == 2 && !gone[0] && gone[1], "which");
+    CHECK(fetch(w, "x").payload_count == 2 && !exists(w, "y"), "x is whole");
+    must(w->s->ops->retire(w->s, &r, &w->e), w->e.text);
+    CHECK(!gone[0] && !gone[1], "once more does nothing");
+}
+
+/* --- reserved ids --- */
+
+static enum err insert_at(struct world *w, const char *id, int64_t submitted_at)
+{
+    struct task_row row = a_row(id);
+
+    row.submitted_at = submitted_at;
+    return insert_row(w, row);
+}
+
+static void an_id_stays_reserved(void **state)
+{
+    struct world *w = *state;
+    struct part p = retire_of(5000);
+    struct reservation kept;
+    size_t swept = 0;
+
+    struct task_row row = a_row("x");
+    row.state = TASK_COMPENSATED;
+    row.ended_at = 2000;
+    row.waiting_for = SLICE_NONE;
+    row.doc = SLICE("{\"input\":{\"content\":\"1111111111111111\"},"
+                    "\"content\":\"00000000000000ab\",\"steps\":[]}");
+    must(insert_row(w, row), "x");
+    insert_ended(w, "newest", TASK_PENDING, 0);
+    CHECK(w->s->ops->reserved(w->s, SLICE("x"), &w->a, &kept, &w->e) == ERR_NOT_FOUND,
+          "it is there");
+    p.reserve_until = 9000;
+    retire(w, &p);
+    CHECK(p.count == 1, "%d", (int)p.count);
+    world_restart(w);
+    CHECK(insert_at(w, "x", 8999) == ERR_CONFLICT && !exists(w, "x"), "it is reserved");
+    must(w->s->ops->reserved(w->s, SLICE("x"), &w->a, &kept, &w->e), w->e.text);
+    CHECK(kept.content == 0xab && kept.until == 9000, "%d", (int)kept.content);
+    CHECK(kept.state == TASK_COMPENSATED && kept.ended_at == 2000, "how it ended");
+    CHECK(slice_eq(kept.workflow, row.workflow) && kept.version == row.version, "what it was");
+    must(w->s->ops->reserved_sweep(w->s, 8999, 9, &swept, &w->e), w->e.text);
+    CHECK(swept == 0, "not yet");
+    must(insert_at(w, "x", 9000), "it is free, swept or not");
+    must(w->s->ops->reserved_sweep(w->s, 9000, 9, &swept, &w->e), w->e.text);
+    CHECK(swept == 1, "%zu", swept);
+    CHECK(w->s->ops->reserved(w->s, SLICE("x"), &w->a, &kept, &w->e) == ERR_NOT_FOUND, "forgotten");
+}
+
+static void reserved_ids_are_forgotten_in_parts(void **state)
+{
+    struct world *w = *state;
+    struct part p = retire_of(5000);
+    size_t swept = 0;
+
+    for (int i = 0; i < 5; i++)
+        insert_ended(w, (const char *const[]){"a", "b", "c", "d", "e"}[i], TASK_PROCESSED, 2000);
+    insert_ended(w, "newest", TASK_PENDING, 0);
+    p.reserve_until = 9000;
+    retire(w, &p);
+    must(w->s->ops->reserved_sweep(w->s, 10000, 3, &swept, &w->e), w->e.text);
+    CHECK(swept == 3, "%zu", swept);
+    must(w->s->ops->reserved_sweep(w->s, 10000, 3, &swept, &w->e), w->e.text);
+    CHECK(swept == 2, "%zu", swept);
+    must(w->s->ops->reserved_sweep(w->s, 10000, 3, &swept, &w->e), w->e.text);
+    CHECK(swept == 0, "%zu", swept);
+}
+
+/* One reserved id in a batch concerns nothing else of it. */
+static void a_reserved_id_concerns_its_own_insertion_only(void **state)
+{
+    struct world *w = *state;
+    struct part p = retire_of(5000);
+    struct change c[3] = {{0}};
+    struct batch b = {.changes = c, .change_count = 3};
+
+    insert_ended(w, "x", TASK_PROCESSED, 2000);
+    insert_ended(w, "newest", TASK_PENDING, 0);
+    p.reserve_until = 9000;
+    retire(w, &p);
+    for (int i = 0; i < 3; i++)
+        c[i] = (struct change){.kind = CHANGE_INSERT,
+                               .row = a_row((const char *const[]){"u", "x", "v"}[i])};
+    must(w->s->ops->commit(w->s, &b, &w->a, &w->e), w->e.text);
+    CHECK(c[0].outcome == ERR_OK && c[1].outcome == ERR_CONFLICT && c[2].outcome == ERR_OK, "each");
+}
+
+/* --- room --- */
+
+/* A file that was made by this version gives room back, in small parts, with all that is in it. */
+static void the_file_becomes_shorter(void **state)
+{
+    struct world *w = *state;
+    struct part p = retire_of(5000);
+    struct shrink k = {.budget_us = 2000, .more = true};
+    CLEANUP(buf_fini) struct buf filler = {0};
+    char path[100];
+    struct stat before;
+    struct stat after;
+    unsigned parts = 0;
+
+    (void)snprintf(path, sizeof path, "%s/intact.db", w->dir);
+    buf_str(&filler, "{\"input\":\"");
+    for (int i = 0; i < 300; i++)
+        buf_str(&filler, "0123456789");
+    buf_str(&filler, "\"}");
+    for (int i = 0; i < 6000; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "t-%d", i);
+        struct task_row row = a_row(id);
+        row.state = i == 3000 ? TASK_PENDING : TASK_PROCESSED;
+        row.ended_at = i == 3000 ? 0 : 2000;
+        row.doc = buf_view(&filler);
+        must(insert_row(w, row), id);
+    }
+    (void)sqlite_store_maintain(w->s, true);
+    CHECK(stat(path, &before) == 0, "its size");
+    do
+        retire(w, &p);
+    while (p.more);
+    while (k.more) {
+        CHECK(parts++ < 100000, "it never ends");
+        must(w->s->ops->shrink(w->s, &k, &w->e), w->e.text);
+    }
+    (void)sqlite_store_maintain(w->s, true);
+    CHECK(stat(path, &after) == 0, "its size");
+    CHECK(after.st_size < before.st_size / 2, "%d of %d bytes", (int)after.st_size,
+          (int)before.st_size);
+    CHECK(parts > 1, "in one go");
+    CHECK(slice_eq(fetch(w, "t-3000").doc, buf_view(&filler)), "what stays is whole");
+    CHECK(exists(w, "t-5999"), "and the newest");
+    world_restart(w);
+    CHECK(slice_eq(fetch(w, "t-3000").doc, buf_view(&filler)), "after a restart, too");
 }
 
 /* --- counts --- */
@@ -334,6 +638,15 @@ int main(void)
         ON_ALL(it_ends_at_what_is_too_new),
         ON_ALL(an_id_may_be_used_again_and_a_number_is_not),
         ON_ALL(a_change_of_what_was_deleted_is_a_conflict),
+        ON_ALL(the_first_rule_that_is_for_it_counts),
+        ON_ALL(one_workflow_is_looked_through_by_itself),
+        ON_ALL(the_newest_may_be_kept),
+        ON_ALL(what_was_closed_is_over),
+        ON_ALL(what_was_changed_since_it_was_found_stays),
+        ON_ALL(an_id_stays_reserved),
+        ON_ALL(reserved_ids_are_forgotten_in_parts),
+        ON_ALL(a_reserved_id_concerns_its_own_insertion_only),
+        ON_SQLITE(the_file_becomes_shorter),
         ON_SQLITE(what_is_not_over_is_counted_to_a_limit),
         ON_POSTGRES(what_is_not_over_is_counted_to_a_limit),
         ON_SQLITE(agents_are_counted_to_a_limit),

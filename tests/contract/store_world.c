@@ -112,6 +112,7 @@ static void empty_schema(const char *schema)
     (void)
         snprintf(sql, sizeof sql,
                  "SET search_path = %s; DELETE FROM task; DELETE FROM payload; DELETE FROM tag; "
+                 "DELETE FROM reserved; "
                  "DELETE FROM workflow; DELETE FROM node; DELETE FROM lease; DELETE FROM token; "
                  "DELETE FROM agent; DELETE FROM alert; DELETE FROM audit; DELETE FROM outbox; "
                  "DELETE FROM outbox_aside; DELETE FROM meta WHERE name <> 'version'; "

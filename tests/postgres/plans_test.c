@@ -282,19 +282,30 @@ static void look_at_changes(struct world *w)
 
 static void look_at_retiring(struct world *w)
 {
-    struct retire r = {.ended_before = FINISHED / 2 + 10,
-                       .states = 1U << TASK_PROCESSED,
-                       .scan_max = 50,
-                       .after_seq = 100,
-                       .dry = true};
+    const struct retire_rule rule = {.states = 1U << TASK_PROCESSED,
+                                     .ended_before = FINISHED / 2 + 10};
+    struct retire_look l = {.rules = &rule, .rule_count = 1, .scan_max = 50, .after_seq = 100};
+    bool gone[50];
+    struct reservation kept;
+    size_t swept = 0;
 
+    must(w->s->ops->retire_look(w->s, &l, &w->a, &w->e), w);
+    CHECK(l.found_count > 0, "something is there");
+    looked(w, "look for what is to be deleted", 50);
+    struct retire r = {.tasks = l.found,
+                       .task_count = l.found_count,
+                       .gone = gone,
+                       .reserve_until = INT64_C(1) << 50};
     must(w->s->ops->retire(w->s, &r, &w->e), w);
-    CHECK(r.count > 0, "something is there");
-    looked(w, "count of what is to be deleted", 50);
-    r.dry = false;
-    must(w->s->ops->retire(w->s, &r, &w->e), w);
-    CHECK(r.count > 0, "something was deleted");
+    CHECK(gone[0], "something was deleted");
     looked(w, "deleting", 200);
+    must(w->s->ops->reserved(w->s, l.found[0].id, &w->a, &kept, &w->e), w);
+    looked(w, "a reserved id", 2);
+    must(w->s->ops->reserved_sweep(w->s, 1, 100, &swept, &w->e), w);
+    looked(w, "forgetting reserved ids", 2);
+    l.workflow = l.found[0].workflow;
+    must(w->s->ops->retire_look(w->s, &l, &w->a, &w->e), w);
+    looked(w, "look through one workflow", 60);
 }
 
 static void look_at_all(const char *schema, const char *mode)

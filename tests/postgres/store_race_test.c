@@ -246,15 +246,22 @@ static void change_ended(struct worker *w, struct sums *sums)
 
 static void delete_ended(struct worker *w, struct sums *sums)
 {
-    struct retire r = {.ended_before = ENDED_AT + 1,
-                       .states = 1U << TASK_PROCESSED,
-                       .scan_max = 1 + pick(w, TASKS),
-                       .more = true};
+    const struct retire_rule rule = {.states = 1U << TASK_PROCESSED, .ended_before = ENDED_AT + 1};
+    struct retire_look l = {.rules = &rule,
+                            .rule_count = 1,
+                            .scan_max = 1 + pick(w, TASKS),
+                            .more = true};
+    bool gone[TASKS + 1];
 
-    while (r.more) {
-        enum err err = w->s->ops->retire(w->s, &r, &w->e);
+    while (l.more) {
+        enum err err = w->s->ops->retire_look(w->s, &l, &w->a, &w->e);
         CHECK(err == ERR_OK, "%s", w->e.text);
-        add(&sums->deleted, r.count);
+        struct retire r = {.tasks = l.found, .task_count = l.found_count, .gone = gone};
+        err = w->s->ops->retire(w->s, &r, &w->e);
+        CHECK(err == ERR_OK, "%s", w->e.text);
+        for (size_t i = 0; i < l.found_count; i++)
+            add(&sums->deleted, gone[i]);
+        arena_fini(&w->a);
     }
 }
 
