@@ -37,7 +37,7 @@ static void commands(struct buf *b, const struct why *y, int step)
     if (step >= 0 && may(y, EVENT_CORRECT, step))
         command(b, y, "correct", step, " --input '{...}'");
     if (step >= 0 && may(y, EVENT_SUPPLY, step))
-        command(b, y, "supply", step, " --output '{...}'");
+        command(b, y, "supply", step, " --output '{}'");
     if (step >= 0 && may(y, EVENT_SKIP, step))
         command(b, y, "skip", step, "");
     if (may(y, EVENT_UNDO, -1))
@@ -228,7 +228,7 @@ static void move_failed(struct buf *b, const struct why *y, const struct reason 
     if (may(y, EVENT_RETRY, r->step))
         command(b, y, "retry", r->step, "");
     if (may(y, EVENT_SUPPLY, r->step))
-        command(b, y, "supply", r->step, " --output '{...}'");
+        command(b, y, "supply", r->step, " --output '{}'");
     if (may(y, EVENT_CLOSE, -1))
         command(b, y, "close", -1, "");
 }
