@@ -121,7 +121,7 @@ static bool read_before(struct http_request *r, struct lister *ls, struct slice 
     return read_time(r, "submitted_before", value, &ls->query.submitted_before);
 }
 
-static bool read_wish(struct http_request *r, const char *name, struct slice value,
+static bool read_wish(const char *name, struct http_request *r, struct slice value,
                       enum list_wish *ret)
 {
     *ret = slice_is(value, "true") ? LIST_ONLY : LIST_WITHOUT;
@@ -134,12 +134,12 @@ static bool read_wish(struct http_request *r, const char *name, struct slice val
 
 static bool read_paused(struct http_request *r, struct lister *ls, struct slice value)
 {
-    return read_wish(r, "paused", value, &ls->query.paused);
+    return read_wish("paused", r, value, &ls->query.paused);
 }
 
 static bool read_closed(struct http_request *r, struct lister *ls, struct slice value)
 {
-    return read_wish(r, "closed", value, &ls->query.closed);
+    return read_wish("closed", r, value, &ls->query.closed);
 }
 
 static bool read_tag(struct http_request *r, struct lister *ls, struct slice key,
