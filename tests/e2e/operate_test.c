@@ -266,6 +266,214 @@ static void a_completed_pivot_refuses_a_cancel(void **state)
     wait_for_state(&node, "gone", "processed");
 }
 
+static void expect_detail(const struct reply *r, const char *says)
+{
+    CHECK(strstr(text_at(r, "detail"), says), "expected \"%s\": %s", says, text_at(r, "detail"));
+}
+
+/* ---- another input, an output by hand, from a step on ---- */
+
+static char *fetched(struct reply *r, const char *step, const char *key)
+{
+    fetch(&node, r, "ag", "i");
+    EXPECT_TEXT(r, "requests.0.step", step);
+    EXPECT_TEXT(r, "requests.0.idempotency_key", key);
+    return token_in(r, 0);
+}
+
+static void a_corrected_input_has_a_key_of_its_own(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    submit(&node, "held", "corrected");
+    serve_step(&node, "ag", "i", "1");
+    fail_step("bad-card");
+    operate(&r, "corrected", "correct",
+            "{\"step\": \"b\", \"input\": {\"card\": \"new\"}, \"reason\": \"replaced\"}");
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "state", "error"); /* it says so, and nothing more */
+    EXPECT_TEXT(&r, "steps.1.input.card", "new");
+    EXPECT_INT(&r, "steps.1.key_generation", 2);
+    EXPECT_TEXT(&r, "operations.0.verb", "correct");
+    EXPECT_INT(&r, "operations.0.detail.before", 1);
+    EXPECT_TEXT(&r, "operations.0.detail.after.card", "new");
+    operate(&r, "corrected", "correct",
+            "{\"step\": \"b\", \"input\": {\"card\": \"new\"}, \"reason\": \"once more\"}");
+    EXPECT(&r, 200); /* it is so already */
+    EXPECT_INT(&r, "steps.1.key_generation", 2);
+    operate(&r, "corrected", "retry", "{\"reason\": \"go\"}");
+    EXPECT(&r, 200);
+    char *token = fetched(&r, "b", "corrected/b~2");
+    EXPECT_TEXT(&r, "requests.0.input.card", "new");
+    operate(&r, "corrected", "correct", "{\"step\": \"b\", \"input\": 1, \"reason\": \"late\"}");
+    expect_problem(&r, 409, "conflict");
+    expect_detail(&r, "step \"b\" is at work");
+    hand_in(&node, "ag", "i", token, "\"output\": 2", "accepted");
+    free(token);
+    wait_for_state(&node, "corrected", "processed");
+    task_of(&node, &r, "corrected");
+    EXPECT_INT(&r, "steps.1.attempts.1.key_generation", 2);
+}
+
+static void what_is_in_doubt_keeps_its_input(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    submit(&node, "held", "doubtful");
+    fetch(&node, &r, "ag", "i");
+    char *token = token_in(&r, 0);
+    hand_in(&node, "ag", "i", token,
+            "\"error\": {\"code\": \"lost\", \"retryable\": false, \"effect\": \"unknown\"}",
+            "accepted");
+    free(token);
+    wait_for_state(&node, "doubtful", "error");
+    operate(&r, "doubtful", "correct", "{\"step\": \"a\", \"input\": 1, \"reason\": \"x\"}");
+    expect_problem(&r, 409, "conflict");
+    expect_detail(&r, "step \"a\" is in doubt");
+    operate(&r, "doubtful", "retry", "{\"from\": \"a\", \"reason\": \"x\"}");
+    expect_problem(&r, 409, "conflict");
+    operate(&r, "doubtful", "supply",
+            "{\"step\": \"a\", \"output\": {\"id\": 7}, \"reason\": \"found at the bank\"}");
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "steps.0.state", "completed");
+    EXPECT_RAW(&r, "steps.0.supplied", "true");
+    EXPECT_RAW(&r, "steps.0.in_doubt", "false");
+    token = fetched(&r, "b", "doubtful/b");
+    EXPECT_INT(&r, "requests.0.input.id", 7);
+    hand_in(&node, "ag", "i", token, "\"error\": {\"code\": \"no\", \"retryable\": false}",
+            "accepted");
+    free(token);
+    wait_for_state(&node, "doubtful", "error");
+    operate(&r, "doubtful", "retry", "{\"from\": \"a\", \"reason\": \"x\"}");
+    expect_problem(&r, 409, "conflict");
+    expect_detail(&r, "took effect already, and only undo takes that back: \"a\"");
+    operate(&r, "doubtful", "undo", "{\"reason\": \"x\"}");
+    EXPECT(&r, 200);
+    fetch(&node, &r, "ag", "i"); /* after the margin: what it did is compensated */
+    EXPECT_TEXT(&r, "requests.0.action", "unx");
+    EXPECT_INT(&r, "requests.0.forward.output.id", 7);
+    token = token_in(&r, 0);
+    hand_in(&node, "ag", "i", token, "\"output\": null", "accepted");
+    free(token);
+    wait_for_state(&node, "doubtful", "compensated");
+}
+
+static void it_starts_anew_from_a_step_on(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    (void)define(&node, "asked",
+                 "\"on_failure\": \"hold\", \"inputs\": {\"sum\": {\"type\": \"integer\", "
+                 "\"required\": true}}, \"steps\": [{\"name\": \"a\", \"agent\": \"ag\", "
+                 "\"action\": \"x\", \"undo\": \"none\"}, {\"name\": \"b\", \"agent\": \"ag\", "
+                 "\"action\": \"y\", \"undo\": \"none\"}]");
+    post(&node, &r, "/v1/tasks",
+         "{\"workflow\": \"asked\", \"id\": \"anew\", \"input\": {\"sum\": 1}}");
+    EXPECT(&r, 201);
+    serve_step(&node, "ag", "i", "1");
+    fail_step("too-little");
+    wait_for_state(&node, "anew", "error");
+    operate(&r, "anew", "correct", "{\"input\": {\"sum\": \"two\"}, \"reason\": \"x\"}");
+    expect_problem(&r, 422, "bad-input");
+    operate(&r, "anew", "correct", "{\"input\": {\"sum\": 2}, \"reason\": \"x\"}");
+    EXPECT(&r, 200);
+    EXPECT_INT(&r, "input.sum", 2);
+    operate(&r, "anew", "retry", "{\"from\": \"a\", \"step\": \"a\", \"reason\": \"x\"}");
+    expect_problem(&r, 422, "bad-step");
+    operate(&r, "anew", "retry", "{\"from\": \"a\", \"reason\": \"the sum was wrong\"}");
+    EXPECT(&r, 200);
+    EXPECT_RAW(&r, "operations.1.detail.from", "true");
+    char *token = fetched(&r, "a", "anew/a~2");
+    EXPECT_INT(&r, "requests.0.input.sum", 2);
+    EXPECT_INT(&r, "requests.0.attempt", 2);
+    hand_in(&node, "ag", "i", token, "\"output\": 1", "accepted");
+    free(token);
+    token = fetched(&r, "b", "anew/b~2");
+    hand_in(&node, "ag", "i", token, "\"output\": 1", "accepted");
+    free(token);
+    wait_for_state(&node, "anew", "processed");
+}
+
+/* ---- the whole of it ---- */
+
+static void a_paused_task_waits_until_it_is_resumed(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    submit(&node, "held", "paused");
+    fetch(&node, &r, "ag", "i");
+    char *token = token_in(&r, 0);
+    operate(&r, "paused", "pause", "{\"reason\": \"stock taking\"}");
+    EXPECT(&r, 200);
+    CHECK(text_at(&r, "paused_at"), "it says since when");
+    operate(&r, "paused", "pause", "{\"reason\": \"twice\"}");
+    EXPECT(&r, 200);
+    hand_in(&node, "ag", "i", token, "\"output\": 1", "accepted"); /* it may end */
+    free(token);
+    get(&node, &r, "/v1/tasks?paused=true");
+    EXPECT_TEXT(&r, "tasks.0.id", "paused");
+    get(&node, &r, "/v1/tasks/paused");
+    EXPECT_TEXT(&r, "steps.0.state", "completed");
+    EXPECT_TEXT(&r, "steps.1.state", "waiting");
+    EXPECT_RAW(&r, "waiting_for", "null");
+    get(&node, &r, "/v1/tasks/paused/why");
+    EXPECT_TEXT(&r, "reasons.0.kind", "paused");
+    node_kill(&node); /* it stays so */
+    node_start(&node, FLAGS("--scan-every", "100ms", "--drain", "200ms"));
+    post(&node, &r, "/v1/agents/ag/work", "{\"instance\": \"i\", \"max\": 1, \"wait\": \"300ms\"}");
+    EXPECT(&r, 200);
+    EXPECT_RAW(&r, "requests", "[]");
+    operate(&r, "paused", "resume", "{\"reason\": \"done\"}");
+    EXPECT(&r, 200);
+    EXPECT_RAW(&r, "paused_at", "null");
+    serve_step(&node, "ag", "i", "2");
+    wait_for_state(&node, "paused", "processed");
+    operate(&r, "paused", "pause", "{\"reason\": \"late\"}");
+    expect_problem(&r, 409, "conflict");
+    post(&node, &r, "/v1/tasks", "{\"workflow\": \"held\", \"id\": \"later\", \"paused\": true}");
+    EXPECT(&r, 201);
+    operate(&r, "later", "undo", "{\"reason\": \"not wanted\"}");
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "state", "compensated");
+}
+
+static void a_closed_task_is_left_alone(void **state)
+{
+    static const char *const verbs[] = {"retry", "undo"};
+    REPLY r = {0};
+    (void)state;
+
+    submit(&node, "held", "closed");
+    operate(&r, "closed", "close", "{\"reason\": \"too early\"}");
+    expect_problem(&r, 409, "conflict");
+    fail_step("broken");
+    wait_for_state(&node, "closed", "error");
+    operate(&r, "closed", "close", "{\"reason\": \"settled\"}");
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "state", "error");
+    EXPECT_TEXT(&r, "closed_reason", "settled");
+    for (size_t i = 0; i < COUNT_OF(verbs); i++) {
+        operate(&r, "closed", verbs[i], "{\"reason\": \"x\"}");
+        expect_problem(&r, 409, "conflict");
+        expect_detail(&r, "was closed; reopen it first");
+    }
+    get(&node, &r, "/v1/tasks?state=error&closed=true");
+    EXPECT_TEXT(&r, "tasks.0.id", "closed");
+    get(&node, &r, "/v1/tasks/closed/why");
+    EXPECT_TEXT(&r, "reasons.0.kind", "closed");
+    operate(&r, "closed", "reopen", "{\"reason\": \"it was not\"}");
+    EXPECT(&r, 200);
+    EXPECT_RAW(&r, "closed_at", "null");
+    EXPECT_RAW(&r, "closed_reason", "null");
+    operate(&r, "closed", "undo", "{\"reason\": \"x\"}");
+    EXPECT(&r, 200);
+    wait_for_state(&node, "closed", "compensated");
+}
+
 int main(int argc, char **argv)
 {
     kit_program(argc, argv);
@@ -279,6 +487,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_task_that_runs_is_undone_by_a_cancel),
         cmocka_unit_test(what_is_over_or_needs_a_person_is_not_cancelled),
         cmocka_unit_test(a_completed_pivot_refuses_a_cancel),
+        cmocka_unit_test(a_corrected_input_has_a_key_of_its_own),
+        cmocka_unit_test(what_is_in_doubt_keeps_its_input),
+        cmocka_unit_test(it_starts_anew_from_a_step_on),
+        cmocka_unit_test(a_paused_task_waits_until_it_is_resumed),
+        cmocka_unit_test(a_closed_task_is_left_alone),
     };
     return cmocka_run_group_tests(tests, start, node_end);
 }

@@ -1,0 +1,207 @@
+#include "base/when.h"
+#include "sim/scene.h"
+#include "sim/world.h"
+
+/* What a person does to a task: pauses it, corrects it, supplies what nobody told, starts it anew.
+ */
+
+static bool first_begun(void)
+{
+    return begun(0, DIRECTION_FORWARD, 1);
+}
+
+static bool in_error(void)
+{
+    return the_task()->seen.state == TASK_ERROR;
+}
+
+static void wants_pause(void)
+{
+    people_want(the_task(), ASK_PAUSE, -1, ANY_NODE);
+}
+
+static void wants_resume(void)
+{
+    people_want(the_task(), ASK_RESUME, -1, ANY_NODE);
+}
+
+static void wants_retry(void)
+{
+    people_want(the_task(), ASK_RETRY, -1, ANY_NODE);
+}
+
+/* ---- pauses ---- */
+
+static bool paused_and_at_rest(void)
+{
+    const struct seen *s = &the_task()->seen;
+
+    return s->paused_at != 0 && s->state == TASK_PENDING && the_step(0)->state == STEP_COMPLETED;
+}
+
+static void node_crashes(void)
+{
+    node_crash(&nodes.list[0], "for the scene");
+}
+
+static bool nothing_more_has_begun(void)
+{
+    return !the_attempt(1, DIRECTION_FORWARD, 1);
+}
+
+static void it_had_the_time_that_it_had(void)
+{
+    const struct seen *s = &the_task()->seen;
+
+    scene_must(!s->deadline_passed && s->ended_at > s->submitted_at + 5 * MS_PER_MIN,
+               "it was paused for longer than it may take");
+}
+
+static bool waits_for_its_next_try(void)
+{
+    const struct seen_attempt *a = the_attempt(0, DIRECTION_FORWARD, 1);
+
+    return a && a->outcome == OUTCOME_FAILED && the_task()->seen.paused_at == 0;
+}
+
+static bool is_paused(void)
+{
+    return the_task()->seen.paused_at != 0;
+}
+
+static void the_wait_was_as_long(void)
+{
+    const struct seen_attempt *a = the_attempt(0, DIRECTION_FORWARD, 1);
+    const struct seen_attempt *b = the_attempt(0, DIRECTION_FORWARD, 2);
+
+    scene_must(b->started_at - a->ended_at > 2 * MS_PER_MIN, "a wait stands still in a pause");
+}
+
+/* ---- other requests ---- */
+
+static void corrects_the_first(void)
+{
+    people_want(the_task(), ASK_CORRECT, 0, ANY_NODE);
+}
+
+static bool corrected(void)
+{
+    return the_step(0)->generation == 2;
+}
+
+static bool second_asked(void)
+{
+    return begun(0, DIRECTION_FORWARD, 2);
+}
+
+static void it_has_another_key(void)
+{
+    const struct seen_attempt *a = the_attempt(0, DIRECTION_FORWARD, 1);
+    const struct seen_attempt *b = the_attempt(0, DIRECTION_FORWARD, 2);
+
+    scene_must(a->generation == 1 && b->generation == 2, "one key, one request");
+    scene_must(the_step(0)->input
+                   == seen_hash(SLICE("{\"n\":1,\"flag\":true,\"text\":\"corrected\"}")),
+               "what was said is what was asked");
+}
+
+static void supplies_the_first(void)
+{
+    people_want(the_task(), ASK_SUPPLY, 0, ANY_NODE);
+}
+
+static bool supplied(void)
+{
+    return the_step(0)->supplied;
+}
+
+static void starts_anew(void)
+{
+    people_want_from(the_task(), 0);
+}
+
+static bool second_of_both(void)
+{
+    return begun(1, DIRECTION_FORWARD, 2);
+}
+
+static void both_have_another_key(void)
+{
+    scene_must(the_attempt(0, DIRECTION_FORWARD, 2)->generation == 2
+                   && the_attempt(1, DIRECTION_FORWARD, 2)->generation == 2,
+               "what starts anew has another key");
+}
+
+const struct scene scenes_of_hands[] = {
+    {
+        .name = "pause",
+        .sentence = "a task is paused while it is at work: that ends, and nothing more begins, at"
+                    " whichever start of the node, and for longer than the task may take",
+        .flow = {.step_count = 2,
+                 .complete_by_ms = 2 * MS_PER_MIN,
+                 .steps = {{.complete_by_ms = MS_PER_MIN}, {.before = BIT(0)}}},
+        .parts = {{.attempt = 1, .act = {SAYS_DONE, .takes = 3000}}},
+        .beats = {{.what = "its first step is at work", .until = first_begun, .then = wants_pause},
+                  {.what = "nothing of it runs", .until = paused_and_at_rest, .then = node_crashes},
+                  {.what = "nothing more has begun",
+                   .after_ms = 10 * MS_PER_MIN,
+                   .until = nothing_more_has_begun,
+                   .then = wants_resume}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "C", STANDS}, {STEP_COMPLETED, "C", STANDS}},
+        .expect = it_had_the_time_that_it_had,
+    },
+    {
+        .name = "pause_between_tries",
+        .sentence = "a task is paused while it waits for its next try: the wait goes on after it",
+        .flow = {.step_count = 1,
+                 .steps = {{.retry = {.attempts = 1, .defers = 1, .defer_ms = MS_PER_MIN}}}},
+        .parts = {{.attempt = 1, .act = {SAYS_AGAIN, .takes = 50}}},
+        .beats = {{.what = "it waits", .until = waits_for_its_next_try, .then = wants_pause},
+                  {.what = "it is paused", .until = is_paused},
+                  {.what = "it goes on", .after_ms = 2 * MS_PER_MIN, .then = wants_resume}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "FC", STANDS}},
+        .expect = the_wait_was_as_long,
+    },
+    {
+        .name = "corrected_input",
+        .sentence = "a step that was refused gets another input: it is asked under another key",
+        .flow = {.step_count = 1, .steps = {{.on_failure = ON_FAILURE_HOLD}}},
+        .parts = {{.attempt = 1, .act = {SAYS_REFUSED, .takes = 50}}},
+        .beats = {{.what = "it stopped in error", .until = in_error, .then = corrects_the_first},
+                  {.what = "it was corrected", .until = corrected, .then = wants_retry},
+                  {.what = "it is asked again", .until = second_asked}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "FC", STANDS}},
+        .expect = it_has_another_key,
+    },
+    {
+        .name = "supplied_output",
+        .sentence = "what a step in doubt did is found out: it counts as completed, and is undone"
+                    " with the task",
+        .flow = {.step_count = 2,
+                 .steps = {{.complete_by_ms = 500, .on_failure = ON_FAILURE_HOLD},
+                           {.before = BIT(0)}}},
+        .parts = {{.act = {SAYS_NOTHING, .takes = 300, .effect = true}},
+                  {.step = 1, .act = {SAYS_REFUSED, .takes = 50}}},
+        .beats = {{.what = "it stopped in error", .until = in_error, .then = supplies_the_first},
+                  {.what = "it counts as completed", .until = supplied}},
+        .end = TASK_COMPENSATED,
+        .fates = {{STEP_UNDONE, "T/C", UNDONE}, {STEP_FAILED, "F", NOTHING}},
+    },
+    {
+        .name = "anew_from_a_step",
+        .sentence = "a task starts anew from its first step on, which has nothing to undo: both are"
+                    " asked under other keys",
+        .flow = {.step_count = 2,
+                 .steps = {{.undo = UNDO_NONE}, {.before = BIT(0), .on_failure = ON_FAILURE_HOLD}}},
+        .parts = {{.step = 1, .attempt = 1, .act = {SAYS_REFUSED, .takes = 50}}},
+        .beats = {{.what = "it stopped in error", .until = in_error, .then = starts_anew},
+                  {.what = "both are asked again", .until = second_of_both}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "CC", STANDS}, {STEP_COMPLETED, "FC", STANDS}},
+        .expect = both_have_another_key,
+    },
+    {.name = NULL},
+};
