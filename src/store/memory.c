@@ -4,33 +4,10 @@
 
 #include "base/buf.h"
 #include "base/fault.h"
-#include "base/map.h"
-#include "store/memory_access.h"
-#include "store/memory_agent.h"
-#include "store/memory_node.h"
+#include "store/memory_body.h"
 #include "store/memory_task.h"
-#include "store/memory_workflow.h"
 #include "store/row.h"
 #include "json/json.h"
-
-struct memory_store {
-    struct store base;
-    struct map by_id;
-    struct mem_task **tasks; /* by seq */
-    size_t task_count, task_cap;
-    int64_t last_seq;
-    struct mem_workflows workflows;
-    struct mem_access access;
-    struct mem_nodes nodes;
-    struct mem_agents agents;
-    uint64_t boot;
-    unsigned char secret[32];
-};
-
-static struct memory_store *memory_store_of(struct store *s)
-{
-    return CONTAINER_OF(s, struct memory_store, base);
-}
 
 static void *grow(void *ptr, size_t count, size_t size)
 {
@@ -38,11 +15,6 @@ static void *grow(void *ptr, size_t count, size_t size)
 
     ASSERT(more);
     return more;
-}
-
-static enum err fails(struct error *e)
-{
-    return error_set(e, ERR_IO, "state store in memory: a fault was injected");
 }
 
 /* --- changes --- */
@@ -100,6 +72,8 @@ static enum err task_insert(struct memory_store *s, struct change *c)
         return ERR_CONFLICT;
     if (!payloads_are_new(NULL, &c->row))
         return ERR_INVALID;
+    if (c->submission && !mem_submission_become(&s->submissions, c->submission))
+        return ERR_BUSY;
     if (s->task_count == s->task_cap) {
         s->task_cap = s->task_cap ? s->task_cap * 2 : 64;
         s->tasks = grow(s->tasks, s->task_cap, sizeof(struct mem_task *));
@@ -297,7 +271,7 @@ static enum err batch_refused(struct memory_store *s, const struct batch *b, str
 
     for (size_t i = 0; i < 1 + b->change_count + b->claim_count; i++)
         if (fault())
-            return fails(e);
+            return mem_fails(e);
     if (b->fence && (!l || l->epoch != b->fence->epoch))
         return error_set(e, ERR_CONFLICT, "lease %.*s has another epoch",
                          SLICE_ARG(b->fence->lease));
@@ -335,7 +309,7 @@ static enum err memory_get(struct store *base, struct slice id, struct arena *a,
     struct memory_store *s = memory_store_of(base);
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     const struct mem_task *t = map_get(&s->by_id, id);
     if (!t)
         return error_set(e, ERR_NOT_FOUND, "there is no task %.*s", SLICE_ARG(id));
@@ -370,7 +344,7 @@ static enum err memory_glance(struct store *base, const struct slice *ids, size_
     (void)a;
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     for (size_t i = 0; i < count; i++) {
         const struct mem_task *t = map_get(&s->by_id, ids[i]);
         ret[i] = t ? (struct glance){t->row.revision, t->row.state} : (struct glance){0};
@@ -386,7 +360,7 @@ static enum err memory_overdue(struct store *base, int64_t now, int64_t after_wa
     size_t count = 0;
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     struct mem_task **found = grow(NULL, s->task_count + 1, sizeof(struct mem_task *));
     for (size_t i = 0; i < s->task_count; i++) {
         const struct task_row *row = &s->tasks[i]->row;
@@ -409,7 +383,7 @@ static enum err memory_list(struct store *base, const struct list_query *q, stru
     size_t i = s->task_count;
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     struct mem_task **found = grow(NULL, s->task_count + 1, sizeof(struct mem_task *));
     while (q->before_seq > 0 && i > 0 && s->tasks[i - 1]->row.seq >= q->before_seq)
         i--;
@@ -442,7 +416,7 @@ static void workflow_audit(struct memory_store *s, const struct audit *audit,
 static enum err memory_probe(struct store *base, struct error *e)
 {
     (void)base;
-    return fault() ? fails(e) : ERR_OK;
+    return fault() ? mem_fails(e) : ERR_OK;
 }
 
 static enum err memory_workflow_put(struct store *base, struct slice name, struct slice text,
@@ -452,10 +426,10 @@ static enum err memory_workflow_put(struct store *base, struct slice name, struc
     struct memory_store *s = memory_store_of(base);
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     const struct workflow_row *newest = mem_workflow_find(&s->workflows, name, 0);
     bool is_new = !newest || !slice_eq(newest->text, text);
-    struct workflow_row row = {name, newest ? newest->version + is_new : 1, text, now};
+    struct workflow_row row = {name, newest ? newest->version + is_new : 1, text, now, false};
     if (fault())
         return error_set(e, ERR_UNKNOWN, "state store in memory: a commit failed");
     if (is_new) {
@@ -473,7 +447,7 @@ static enum err memory_workflow_get(struct store *base, struct slice name, int64
                                     struct arena *a, struct workflow_row *ret, struct error *e)
 {
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     const struct workflow_row *row =
         mem_workflow_find(&memory_store_of(base)->workflows, name, version);
     if (!row)
@@ -487,7 +461,7 @@ static enum err memory_workflow_list(struct store *base, struct arena *a, struct
                                      size_t *ret_count, struct error *e)
 {
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     mem_workflow_list(&memory_store_of(base)->workflows, 0, a, ret, ret_count);
     return ERR_OK;
 }
@@ -499,7 +473,7 @@ static enum err memory_workflow_since(struct store *base, uint64_t after, struct
     const struct mem_workflows *m = &memory_store_of(base)->workflows;
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     mem_workflow_list(m, after, a, ret, ret_count);
     *ret_generation = m->generation;
     return ERR_OK;
@@ -507,24 +481,18 @@ static enum err memory_workflow_since(struct store *base, uint64_t after, struct
 
 /* --- access --- */
 
-static enum err committed(struct error *e)
-{
-    return fault() ? error_set(e, ERR_UNKNOWN, "state store in memory: a commit's answer was lost")
-                   : ERR_OK;
-}
-
 static enum err memory_token_put(struct store *base, const struct token_row *t, bool replace,
                                  const struct audit *audit, struct error *e)
 {
     struct memory_store *s = memory_store_of(base);
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     if (!mem_token_fits(&s->access, t, replace))
         return error_set(e, ERR_CONFLICT, "there is a token \"%.*s\"", SLICE_ARG(t->name));
     mem_token_put(&s->access, t);
     mem_audit_add(&s->access, audit);
-    return committed(e);
+    return mem_committed(e);
 }
 
 static enum err memory_token_delete(struct store *base, struct slice name, int64_t now,
@@ -533,21 +501,21 @@ static enum err memory_token_delete(struct store *base, struct slice name, int64
     struct memory_store *s = memory_store_of(base);
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     if (mem_token_is_last_admin(&s->access, name, now))
         return error_set(e, ERR_CONFLICT, "\"%.*s\" is the last admin's token", SLICE_ARG(name));
     if (!mem_token_exists(&s->access, name))
         return error_set(e, ERR_NOT_FOUND, "there is no token \"%.*s\"", SLICE_ARG(name));
     mem_token_delete(&s->access, name);
     mem_audit_add(&s->access, audit);
-    return committed(e);
+    return mem_committed(e);
 }
 
 static enum err memory_token_list(struct store *base, struct arena *a, struct token_row **ret,
                                   size_t *ret_count, struct error *e)
 {
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     mem_token_list(&memory_store_of(base)->access, a, ret, ret_count);
     return ERR_OK;
 }
@@ -556,7 +524,7 @@ static enum err memory_audit_list(struct store *base, const struct audit_query *
                                   struct audit_page *ret, struct error *e)
 {
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     mem_audit_list(&memory_store_of(base)->access, q, a, ret);
     return ERR_OK;
 }
@@ -567,12 +535,12 @@ static enum err memory_agent_put(struct store *base, const struct agent_change *
     struct memory_store *s = memory_store_of(base);
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     if (!mem_agent_fits(&s->agents, c))
         return error_set(e, ERR_CONFLICT, "%.*s was changed meanwhile", SLICE_ARG(c->name));
     mem_agent_put(&s->agents, c);
     mem_audit_add(&s->access, audit);
-    return committed(e);
+    return mem_committed(e);
 }
 
 static enum err memory_agent_since(struct store *base, uint64_t after, struct arena *a,
@@ -580,7 +548,7 @@ static enum err memory_agent_since(struct store *base, uint64_t after, struct ar
                                    uint64_t *ret_generation, struct error *e)
 {
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     mem_agent_since(&memory_store_of(base)->agents, after, a, ret, ret_count);
     *ret_generation = memory_store_of(base)->agents.generation;
     return ERR_OK;
@@ -598,7 +566,7 @@ static struct generations generations_now(const struct memory_store *s)
 static enum err memory_generations(struct store *base, struct generations *ret, struct error *e)
 {
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     *ret = generations_now(memory_store_of(base));
     return ERR_OK;
 }
@@ -616,7 +584,7 @@ static enum err memory_lease(struct store *base, const struct lease_try *want, s
                              struct lease *ret, struct error *e)
 {
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     *ret = lease_try(memory_store_of(base), want, a);
     return ERR_OK;
 }
@@ -649,7 +617,7 @@ static enum err memory_survey(struct store *base, struct survey *v, struct arena
                              .length_ms = v->length_ms};
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     v->own = lease_try(s, &want, a);
     want.name = SLICE(SUPERVISOR_LEASE);
     if (v->leads)
@@ -657,6 +625,7 @@ static enum err memory_survey(struct store *base, struct survey *v, struct arena
     v->waiting = arena_alloc(a, (v->agent_count + 1) * sizeof *v->waiting);
     mem_schedulers(&s->nodes, v);
     v->requested = v->orphans = false;
+    v->submissions = mem_submissions_wait(&s->submissions);
     v->due_at = v->wake_at = 0;
     for (size_t i = 0; i < s->task_count; i++)
         survey_task(s, v, &s->tasks[i]->row);
@@ -666,16 +635,16 @@ static enum err memory_survey(struct store *base, struct survey *v, struct arena
 static enum err memory_node_put(struct store *base, const struct node_row *row, struct error *e)
 {
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     mem_node_put(&memory_store_of(base)->nodes, row);
-    return committed(e);
+    return mem_committed(e);
 }
 
 static enum err memory_node_list(struct store *base, int64_t now, struct arena *a,
                                  struct node_row **ret, size_t *ret_count, struct error *e)
 {
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     mem_node_list(&memory_store_of(base)->nodes, now, a, ret, ret_count);
     return ERR_OK;
 }
@@ -688,7 +657,7 @@ static enum err memory_requested(struct store *base, struct slice locked_by, int
     size_t count = 0;
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     struct mem_task **found = grow(NULL, s->task_count + 1, sizeof(struct mem_task *));
     for (size_t i = 0; i < s->task_count && count <= limit; i++) {
         const struct task_row *row = &s->tasks[i]->row;
@@ -705,7 +674,7 @@ static enum err memory_retire(struct store *base, struct retire *r, struct error
     struct memory_store *s = memory_store_of(base);
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     s->task_count = mem_tasks_retire(s->tasks, s->task_count, &s->by_id, r);
     if (r->count > 0 && !r->dry)
         mem_audit_add(&s->access, r->audit);
@@ -732,6 +701,7 @@ static void memory_close(struct store *base)
     mem_access_fini(&s->access);
     mem_nodes_fini(&s->nodes);
     mem_agents_fini(&s->agents);
+    mem_submissions_fini(&s->submissions);
     map_fini(&s->by_id);
     free(s->tasks);
     free(s);
@@ -757,6 +727,12 @@ static const struct store_ops ops = {
     .workflow_get = memory_workflow_get,
     .workflow_list = memory_workflow_list,
     .workflow_since = memory_workflow_since,
+    .workflow_describe = memory_workflow_describe,
+    .submissions_take = memory_submissions_take,
+    .submissions_settle = memory_submissions_settle,
+    .submissions_put = memory_submissions_put,
+    .submissions_list = memory_submissions_list,
+    .submissions_verb = memory_submissions_verb,
     .generations = memory_generations,
     .token_put = memory_token_put,
     .token_delete = memory_token_delete,

@@ -77,6 +77,25 @@ struct task_row row_copy(struct arena *a, const struct task_row *row)
     return copy;
 }
 
+struct submission_row submission_copy(struct arena *a, const struct submission_row *row)
+{
+    return (struct submission_row){
+        .seq = row->seq,
+        .source = arena_copy(a, row->source),
+        .id = arena_copy(a, row->id),
+        .workflow = arena_copy(a, row->workflow),
+        .version = arena_copy(a, row->version),
+        .priority = arena_copy(a, row->priority),
+        .not_before = arena_copy(a, row->not_before),
+        .reply_to = arena_copy(a, row->reply_to),
+        .tags = arena_copy(a, row->tags),
+        .input = arena_copy(a, row->input),
+        .submitted_at = row->submitted_at,
+        .refused_at = row->refused_at,
+        .reason = arena_copy(a, row->reason),
+    };
+}
+
 struct audit audit_copy(struct arena *a, const struct audit *audit)
 {
     return (struct audit){

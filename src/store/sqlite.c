@@ -1,6 +1,7 @@
 #include "store/sqlite_body.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -233,6 +234,8 @@ void sqlite_store_free(struct sqlite_store *s)
     sqlite_backup_end(&s->base);
     db_close(&s->reader);
     db_close(&s->writer); /* the last one: checkpoints and removes the WAL */
+    if (s->watch_fd >= 0)
+        (void)close(s->watch_fd);
     if (s->file_fd >= 0)
         (void)close(s->file_fd); /* not sooner: it would take SQLite's locks with it */
     if (s->lock_fd >= 0)
@@ -261,6 +264,13 @@ static const struct store_ops ops = {
     .workflow_put = sqlite_workflow_put,
     .workflow_get = sqlite_workflow_get,
     .workflow_list = sqlite_workflow_list,
+    .workflow_describe = sqlite_workflow_describe,
+    .submissions_take = sqlite_submissions_take,
+    .submissions_settle = sqlite_submissions_settle,
+    .submissions_put = sqlite_submissions_put,
+    .submissions_list = sqlite_submissions_list,
+    .submissions_verb = sqlite_submissions_verb,
+    .watch = sqlite_watch,
     .token_put = sqlite_token_put,
     .token_delete = sqlite_token_delete,
     .token_list = sqlite_token_list,
@@ -282,7 +292,8 @@ struct sqlite_store *sqlite_store_new(const char *dir)
     struct sqlite_store *s = calloc(1, sizeof *s);
 
     ASSERT(s);
-    *s = (struct sqlite_store){.base.ops = &ops, .lock_fd = -1, .file_fd = -1, .copy.fd = -1};
+    *s = (struct sqlite_store){
+        .base.ops = &ops, .lock_fd = -1, .file_fd = -1, .copy.fd = -1, .watch_fd = -1};
     s->dir = strdup(dir);
     ASSERT(s->dir);
     int len = asprintf(&s->path, "%s/intact.db", dir);
@@ -311,6 +322,29 @@ enum err sqlite_store_open(const char *dir, struct store **ret, struct error *e)
     }
     *ret = &s->base;
     return ERR_OK;
+}
+
+/* Applications do not bring the WAL into the file, the guard sees to that: so it counts as ours
+ * what they write. */
+int store_look_for_others(struct sqlite_store *s)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+    struct stat st;
+
+    int rc = db_query(&s->writer, SQL_DATA_VERSION, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    rc = query_step(q);
+    if (rc != SQLITE_ROW)
+        return rc;
+    int64_t version = sqlite3_column_int64(q, 0);
+    if (version == s->data_version)
+        return SQLITE_OK;
+    s->data_version = version;
+    if (stat(s->wal_path, &st) == 0 && st.st_size / WAL_FRAME_SIZE > s->wal_frames)
+        s->wal_frames = (int)min_i64(st.st_size / WAL_FRAME_SIZE, INT_MAX);
+    s->quiet_at = steady_ms() + QUIET_MS;
+    return SQLITE_OK;
 }
 
 /* PASSIVE: waits for nobody. What a reader still needs is left for another time. */

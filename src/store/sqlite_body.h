@@ -20,6 +20,7 @@
  *   sqlite_workflow.c definitions
  *   sqlite_access.c   tokens, and the audit
  *   sqlite_agent.c    what is said of agents
+ *   sqlite_submission.c  what applications put in
  *   sqlite_backup.c   a copy of the whole, while it is in use
  *   sqlite_offline.c  checks and copies of a store that nobody uses
  *   sqlite_restore.c  a folder made from a backup
@@ -44,8 +45,9 @@ enum {
     SECRET_SIZE = 32,
     CHECKPOINT_FRAMES = 4096,         /* of a page each: at 16 MiB of WAL it is worth the stall */
     WAL_SIZE_KEPT = 64 * 1024 * 1024, /* a longer WAL is cut when it starts anew */
-    QUIET_MS = 200,                   /* without a change, before the WAL is emptied */
-    MARK_EVERY_MS = 1000              /* the server's time goes into the lock file */
+    WAL_FRAME_SIZE = 4096 + 24,
+    QUIET_MS = 200,      /* without a change, before the WAL is emptied */
+    MARK_EVERY_MS = 1000 /* the server's time goes into the lock file */
 };
 
 /* The columns of a task as parameters of a statement, and (after seq) of a result. Those that
@@ -122,6 +124,17 @@ enum sql {
     SQL_AUDIT_TASK,
     SQL_AGENT_PUT,
     SQL_AGENT_LIST,
+    SQL_WORKFLOW_DESCRIBE,
+    SQL_SUBMISSION_TAKE,
+    SQL_SUBMISSION_COUNT, /* of those that were refused */
+    SQL_SUBMISSION_DELETE,
+    SQL_SUBMISSION_REFUSE,
+    SQL_SUBMISSION_INSERT,
+    SQL_SUBMISSION_REFUSED,
+    SQL_SUBMISSION_WAITING,
+    SQL_SUBMISSION_RETRY,
+    SQL_SUBMISSION_DROP,
+    SQL_DATA_VERSION,
     SQL_COUNT,
 };
 
@@ -167,7 +180,9 @@ struct sqlite_store {
     int64_t used_until;
     uint64_t boot;
     unsigned char secret[SECRET_SIZE];
-    struct copy copy; /* the backup that is being made */
+    struct copy copy;     /* the backup that is being made */
+    int watch_fd;         /* tells of what is written in the folder; -1: not open */
+    int64_t data_version; /* as the writer last saw it: it moves when others commit */
 };
 
 static inline struct sqlite_store *sqlite_store_of(struct store *s)
@@ -282,6 +297,8 @@ enum err sqlite_list(struct store *s, const struct list_query *q, struct arena *
 enum err sqlite_workflow_put(struct store *s, struct slice name, struct slice text, int64_t now,
                              const struct audit *audit, int64_t *ret_version, bool *ret_new,
                              struct error *e);
+enum err sqlite_workflow_describe(struct store *s, const struct workflow_inputs *list, size_t count,
+                                  struct error *e);
 enum err sqlite_workflow_get(struct store *s, struct slice name, int64_t version, struct arena *a,
                              struct workflow_row *ret, struct error *e);
 enum err sqlite_workflow_list(struct store *s, struct arena *a, struct workflow_row **ret,
@@ -315,7 +332,24 @@ enum err sqlite_agent_since(struct store *s, uint64_t after, struct arena *a,
                             struct agent_row **ret, size_t *ret_count, uint64_t *ret_generation,
                             struct error *e);
 
+/* sqlite_submission.c */
+enum err sqlite_submissions_take(struct store *s, struct submission_take *t, struct arena *a,
+                                 struct error *e);
+enum err sqlite_submissions_settle(struct store *s, const struct submission_verdict *list,
+                                   size_t count, struct error *e);
+enum err sqlite_submissions_put(struct store *s, const struct submission_row *rows, size_t count,
+                                struct error *e);
+enum err sqlite_submissions_list(struct store *s, const struct submission_query *q, struct arena *a,
+                                 struct submission_page *ret, struct error *e);
+enum err sqlite_submissions_verb(struct store *s, struct submission_verb *v, struct error *e);
+int sqlite_watch(struct store *s);
+/* One that waits; *ret_done: it was there. */
+int submission_delete(struct db *d, int64_t seq, bool *ret_done) MUST_USE;
+
 /* sqlite.c */
+/* What others wrote has to be brought from the WAL into the file by us: finds out whether they did.
+ */
+int store_look_for_others(struct sqlite_store *s) MUST_USE;
 struct sqlite_store *sqlite_store_new(const char *dir); /* nothing is opened; close frees it */
 void sqlite_store_free(struct sqlite_store *s);
 

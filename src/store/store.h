@@ -82,8 +82,8 @@ struct change {
     struct task_row row;
     const struct audit *audits; /* of what people did to it in this change, in that order */
     size_t audit_count;
-    /* INSERT: seq of the row of table submission that becomes this task; it is deleted with it, and
-     * conflict if it is not there any more, or was refused. 0: none. */
+    /* INSERT: seq of the row of table submission that becomes this task; it is deleted with it. If
+     * it does not wait there any more, nothing is done: ERR_BUSY. 0: none. */
     int64_t submission;
     enum err outcome; /* set by commit */
 };
@@ -279,8 +279,8 @@ struct workflow_inputs {
 /*
  * What an application put in by SQL (view `submit`), or what a queue brought and was refused: a row
  * of table submission. It waits to become a task, with which it is deleted, or was refused and then
- * stays until somebody drops it. Nothing of it was checked: each value is a text as it came, NONE if
- * it was left out.
+ * stays until somebody drops it. Nothing of it was checked: each value is a text as it came, NONE
+ * if it was left out.
  */
 struct submission_row {
     int64_t seq;         /* given by the store, never twice */
@@ -291,12 +291,12 @@ struct submission_row {
     struct slice reason;
 };
 
-/* The oldest of those that wait. Nodes that share a store divide them by seq, so that no two work on
- * the same one; those of a node that does not do its part are everybody's after a while. */
+/* The oldest of those that wait. Nodes that share a store divide them by seq, so that no two work
+ * on the same one; those of a node that does not do its part are everybody's after a while. */
 struct submission_take {
-    int64_t now;            /* for a body without a clock */
-    uint32_t parts, part;   /* seq % parts == part ... */
-    int64_t patience_ms;    /* ... or submitted longer ago than that. parts <= 1: all */
+    int64_t now;          /* for a body without a clock */
+    uint32_t parts, part; /* seq % parts == part ... */
+    int64_t patience_ms;  /* ... or submitted longer ago than that. parts <= 1: all */
     size_t limit;
     struct submission_row *rows; /* out */
     size_t count;                /* out */
@@ -309,14 +309,14 @@ enum { SUBMISSIONS_COUNTED = 10000 };
 /* What became of one that waited without a new task. */
 struct submission_verdict {
     int64_t seq;
-    int64_t refused_at;  /* 0: its task was there already; the row is deleted */
+    int64_t refused_at; /* 0: its task was there already; the row is deleted */
     struct slice reason;
 };
 
 struct submission_query {
-    bool refused, waiting; /* which ones */
-    struct slice source;   /* NONE: any */
-    int64_t before_seq;    /* newest first, seq below this one; 0: from the newest */
+    bool refused;        /* false: those that wait */
+    struct slice source; /* NONE: any */
+    int64_t before_seq;  /* newest first, seq below this one; 0: from the newest */
     size_t limit;
 };
 
@@ -329,12 +329,12 @@ struct submission_page {
 /* The operator's: refused ones are tried again, or dropped. */
 struct submission_verb {
     bool drop;
-    int64_t seq;         /* 0: all of them, SUBMISSION_VERB_MAX at a time, oldest first */
-    struct slice source; /* NONE: any */
-    int64_t up_to_seq;   /* none that came later; 0: any */
+    int64_t seq;               /* 0: all of them, SUBMISSION_VERB_MAX at a time, oldest first */
+    struct slice source;       /* NONE: any */
+    int64_t up_to_seq;         /* none that came later; 0: any */
     const struct audit *audit; /* written if anything is done; may be NULL */
-    uint64_t count;      /* out */
-    bool more;           /* out: there are more */
+    uint64_t count;            /* out */
+    bool more;                 /* out: there are more */
 };
 
 enum { SUBMISSION_VERB_MAX = 1000 };
@@ -492,9 +492,10 @@ struct store_ops {
     /* ERR_NOT_FOUND if that one is not there, or was not refused. */
     enum err (*submissions_verb)(struct store *s, struct submission_verb *v, struct error *e);
 
-    /* A descriptor that becomes readable when somebody else may have put in a submission; it is read
-     * empty by whoever waits for it, and stays the store's. It is only a hint, which may be missed:
-     * who waits looks by himself as well, seldom. -1: there is none. NULL: nobody else can. */
+    /* A descriptor that becomes readable when somebody else may have put in a submission; it is
+     * read empty by whoever waits for it, and stays the store's. It is only a hint, which may be
+     * missed: who waits looks by himself as well, seldom. -1: there is none. NULL: nobody else can.
+     */
     int (*watch)(struct store *s);
 
     /* As they are now. NULL where the store is not shared. */
