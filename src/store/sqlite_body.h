@@ -11,6 +11,8 @@
  *   sqlite_schema.c   migrations, and what is read once at start
  *   sqlite_sql.c      every statement
  *   sqlite_db.c       a connection and its prepared statements
+ *   sqlite_guard.c    who checkpoints
+ *   sqlite_others.c   applications that have the file open
  *   sqlite_row.c      rows bound and read
  *   sqlite_commit.c   a batch
  *   sqlite_claim.c    its claims
@@ -46,8 +48,10 @@ enum {
     CHECKPOINT_FRAMES = 4096,         /* of a page each: at 16 MiB of WAL it is worth the stall */
     WAL_SIZE_KEPT = 64 * 1024 * 1024, /* a longer WAL is cut when it starts anew */
     WAL_FRAME_SIZE = 4096 + 24,
-    QUIET_MS = 200,      /* without a change, before the WAL is emptied */
-    MARK_EVERY_MS = 1000 /* the server's time goes into the lock file */
+    CHECKPOINT_URGENT_FRAMES = 16384, /* from so many on it is waited for ... */
+    CHECKPOINT_WAIT_MS = 1000,        /* ... that others let it begin, at most so long */
+    QUIET_MS = 200,                   /* without a change, before the WAL is emptied */
+    MARK_EVERY_MS = 1000              /* the server's time goes into the lock file */
 };
 
 /* The columns of a task as parameters of a statement, and (after seq) of a result. Those that
@@ -182,6 +186,10 @@ struct sqlite_store {
     unsigned char secret[SECRET_SIZE];
     struct copy copy;     /* the backup that is being made */
     int watch_fd;         /* tells of what is written in the folder; -1: not open */
+    int64_t busy_since;   /* steady: others keep us from writing since then; 0: they do not */
+    int64_t waits_until;  /* steady: for them, at the call at hand */
+    bool lost_wal;        /* the connections are to be closed because its companions were lost */
+    int lost_shm_fd;      /* of the -shm that others may still have open; -1: none */
     int64_t data_version; /* as the writer last saw it: it moves when others commit */
 };
 
@@ -347,9 +355,19 @@ int sqlite_watch(struct store *s);
 int submission_delete(struct db *d, int64_t seq, bool *ret_done) MUST_USE;
 
 /* sqlite.c */
-/* What others wrote has to be brought from the WAL into the file by us: finds out whether they did.
+int64_t sqlite_steady_ms(void);
+
+/* sqlite_others.c: applications that have the file open */
+/* What they wrote has to be brought from the WAL into the file by us: finds out whether they did.
  */
 int store_look_for_others(struct sqlite_store *s) MUST_USE;
+void others_wait_for(struct sqlite_store *s); /* the writer, from now on */
+/* Who keeps us from writing, for a story; "": it cannot be told. */
+void others_tell(const struct sqlite_store *s, char *ret, size_t size);
+bool others_share_index(const struct sqlite_store *s); /* the -shm is the one that its name means */
+/* After the -wal or the -shm was lost: nobody may go on by the old ones. */
+void others_before_close(struct sqlite_store *s);
+enum err others_are_gone(struct sqlite_store *s, struct error *e) MUST_USE;
 struct sqlite_store *sqlite_store_new(const char *dir); /* nothing is opened; close frees it */
 void sqlite_store_free(struct sqlite_store *s);
 
