@@ -64,6 +64,7 @@ struct ask {
     int priority;
     int64_t not_before;
     uint64_t content;
+    int64_t submission; /* seq of the row that it comes from: deleted with the task's insertion */
     /* the operator's: */
     struct slice step; /* NONE: the whole task */
     struct slice output, reason;

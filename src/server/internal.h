@@ -74,6 +74,7 @@ struct server {
     struct nodes *nodes;
     struct backup *backup; /* NULL: none is made */
     struct keeper *keeper;
+    struct inbox *inbox;
     struct helper *helper; /* NULL: none */
 };
 
@@ -141,9 +142,10 @@ bool many_may_go_on(const struct server *sv); /* and would do so at once */
 
 /* pressure.c: what waits for the store is bounded, whoever is still there to hear of it */
 bool asks_have_room(struct server *sv, struct http_request *r, size_t bytes); /* false: answered */
-bool asks_may_grow(const struct server *sv);                                  /* by one more line */
-bool reads_have_room(struct server *sv, struct http_request *r);              /* false: answered */
-void server_ask(struct server *sv, struct ask *a);                            /* and counts it */
+size_t asks_left(const struct server *sv);                       /* that are let in yet */
+bool asks_may_grow(const struct server *sv);                     /* by one more line */
+bool reads_have_room(struct server *sv, struct http_request *r); /* false: answered */
+void server_ask(struct server *sv, struct ask *a);               /* and counts it */
 
 /* work.c */
 void work_post(struct server *sv, struct http_request *r);
@@ -243,6 +245,11 @@ void retire_post(struct server *sv, struct http_request *r);
 struct keeper *keeper_new(struct server *sv);
 void keeper_close(struct keeper *k); /* before the loop ends; no part of it is with the store */
 void keeper_free(struct keeper *k);  /* after it */
+
+/* submissions.c: what came by SQL or from a queue */
+void submissions_get(struct server *sv, struct http_request *r);
+void submissions_retry(struct server *sv, struct http_request *r);
+void submissions_drop(struct server *sv, struct http_request *r);
 
 /* nodes.c */
 struct nodes *nodes_new(struct server *sv);

@@ -172,6 +172,7 @@ static void plan_inserts(struct plan *p)
     struct extras x = {0};
     struct array ords = {0};
     struct array submissions = {0};
+    struct array ids = {0};
 
     for (size_t i = 0; i < p->batch->change_count; i++) {
         const struct change *c = &p->batch->changes[i];
@@ -180,6 +181,7 @@ static void plan_inserts(struct plan *p)
         if (c->submission) {
             array_number(&ords, (int64_t)i);
             array_number(&submissions, c->submission);
+            array_text(&ids, c->row.id);
         }
         columns_add(&k, c, (int64_t)i);
         array_text(&k.workflow, c->row.workflow);
@@ -210,6 +212,7 @@ static void plan_inserts(struct plan *p)
     if (submitted) {
         param_array(q, &ords, ARRAY_NUMBERS);
         param_array(q, &submissions, ARRAY_NUMBERS);
+        param_array(q, &ids, ARRAY_TEXTS);
     }
 }
 

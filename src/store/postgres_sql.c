@@ -50,12 +50,12 @@
     "ON CONFLICT DO NOTHING) "
 
 /* Those that come out of table submission are inserted only if their row waits there, and it goes if
- * they were. $33, $34: the ord of each, and its row. */
+ * they were. $33 to $35: the ord of each, its row, its id. */
 #define INSERT_SUBMITTED \
-    INSERT_OF("w AS MATERIALIZED (SELECT * FROM unnest($33::int8[], $34::int8[]) AS w(ord, seq)), " \
+    INSERT_OF("w AS MATERIALIZED (SELECT * FROM unnest($33::int8[], $34::int8[], $35::text[]) AS w(ord, seq, id)), " \
     "k AS MATERIALIZED (SELECT s.seq FROM ~submission AS s WHERE s.seq = ANY ($34::int8[]) " \
     "AND s.refused_at IS NULL ORDER BY s.seq FOR UPDATE), " \
-    "gone AS MATERIALIZED (SELECT w.ord FROM w WHERE NOT EXISTS (SELECT 1 FROM k " \
+    "gone AS MATERIALIZED (SELECT w.ord, w.id FROM w WHERE NOT EXISTS (SELECT 1 FROM k " \
     "WHERE k.seq = w.seq)), ", \
     " WHERE NOT EXISTS (SELECT 1 FROM gone WHERE gone.ord = n.ord)")
 
@@ -206,7 +206,8 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_INSERT_SUBMITTED] = INSERT_SUBMITTED ", " PAYLOADS_INSERT(23, 24, 25)
             AUDITS_INSERT(26, 27, 28, 29, 30, 31, 32) ", x AS (DELETE FROM ~submission AS s "
             "USING w JOIN d USING (ord) WHERE s.seq = w.seq) SELECT d.ord, d.seq FROM d "
-            "UNION ALL SELECT gone.ord, 0 FROM gone",
+            "UNION ALL SELECT gone.ord, 0 FROM gone WHERE NOT EXISTS (SELECT 1 FROM ~task AS t "
+            "WHERE t.id = gone.id)",
         [PG_UPDATE] = UPDATE "SELECT d.ord, d.seq FROM d",
         [PG_UPDATE_LOCKED] = UPDATE_LOCKED "SELECT d.ord, d.seq FROM d",
         [PG_UPDATE_LOCKED_EXTRA] = UPDATE_LOCKED ", " PAYLOADS_INSERT(19, 20, 21)

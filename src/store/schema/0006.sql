@@ -122,7 +122,7 @@ BEGIN
         AND CASE WHEN m.type IS NULL THEN i.value ->> '$.required'
             ELSE CASE i.value ->> '$.type'
                 WHEN 'string' THEN m.type <> 'text'
-                WHEN 'integer' THEN m.type <> 'integer' AND (m.type <> 'real' OR m.atom <> round(m.atom))
+                WHEN 'integer' THEN m.type <> 'integer'
                 WHEN 'number' THEN m.type NOT IN ('integer', 'real')
                 WHEN 'boolean' THEN m.type NOT IN ('true', 'false')
                 WHEN 'array' THEN m.type <> 'array'

@@ -107,8 +107,7 @@ BEGIN
                 FROM json_array_elements(rules) AS r LOOP
             IF (CASE WHEN rule.given IS NULL THEN rule.required
                     WHEN rule.type = 'any' THEN false
-                    WHEN rule.type = 'integer' THEN json_typeof(rule.given) <> 'number'
-                        OR (rule.given::text)::numeric <> trunc((rule.given::text)::numeric)
+                    WHEN rule.type = 'integer' THEN rule.given::text !~ '^-?[0-9]+$'
                     ELSE json_typeof(rule.given) <> rule.type END) THEN
                 RAISE EXCEPTION 'submit: input "%" is %, expected %, for workflow "%"', rule.name,
                     coalesce(left(rule.given::text, 60), 'missing'), rule.type, a_workflow
