@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -296,6 +297,7 @@ static void many_at_once_are_taken_in_parts(void **state)
 /* Orders, each with its task, as fast as it can, until it is killed. Some share an id. */
 static void be_an_application(uint32_t number)
 {
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     struct app a = app_open();
     char why[300];
 
