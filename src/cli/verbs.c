@@ -31,6 +31,10 @@ const struct verb *const verbs[] = {
     &verb_close,
     &verb_reopen,
 
+    &verb_submission_list,
+    &verb_submission_retry,
+    &verb_submission_drop,
+
     &verb_workflow_put,
     &verb_workflow_get,
     &verb_workflow_list,

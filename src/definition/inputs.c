@@ -98,6 +98,29 @@ void read_inputs(struct reader *r, const struct json *j, const struct path *path
     }
 }
 
+void definition_write_inputs(const struct definition *d, struct buf *b)
+{
+    if (!d->has_inputs) {
+        json_null(b);
+        return;
+    }
+    json_open(b, '[');
+    for (size_t i = 0; i < d->input_count; i++) {
+        const struct input_rule *rule = &d->inputs[i];
+        json_open(b, '{');
+        json_key(b, "name");
+        json_string(b, rule->name);
+        json_key(b, "type");
+        for (size_t k = 0; k < COUNT_OF(types); k++)
+            if (types[k].type == rule->type && types[k].integer == rule->integer)
+                json_string(b, slice_of(types[k].name));
+        json_key(b, "required");
+        json_bool(b, rule->required);
+        json_close(b, '}');
+    }
+    json_close(b, ']');
+}
+
 /* ---- the input of a task ---- */
 
 /* All complaints go into one story, as many as fit. */

@@ -102,6 +102,7 @@ struct live {
     struct slice waiting_for;
     int64_t rank;
     bool loaded, fresh, in_flight, reload;
+    int64_t submission; /* while it is fresh: the row that it comes from; 0: none */
     bool asked_for;   /* while it was in flight, an instance came that had lost an attempt of it */
     bool unsure;      /* the outcome of its last commit is unknown */
     bool found;       /* it was claimed meanwhile: what its row says is news */

@@ -72,6 +72,7 @@ struct ask {
     int64_t not_before;
     bool paused; /* from its submission on, until somebody resumes it */
     uint64_t content;
+    int64_t submission; /* seq of the row that it comes from: deleted with the task's insertion */
     /* the operator's: */
     struct slice step; /* NONE: the whole task */
     bool from;         /* ASK_RETRY: `step` and all that comes after it start anew */

@@ -9,6 +9,7 @@ static void begin(struct scheduler *s, struct live *l, const struct ask *a)
     struct task *t = &l->task;
 
     l->loaded = l->fresh = true;
+    l->submission = a->submission;
     l->definition = a->definition;
     *t = (struct task){
         .id = l->id,

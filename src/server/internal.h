@@ -75,6 +75,7 @@ struct server {
     struct nodes *nodes;
     struct backup *backup; /* NULL: none is made */
     struct keeper *keeper;
+    struct inbox *inbox;
     struct helper *helpers[HELPERS_MAX]; /* NULL: none */
     struct channel *webhooks;            /* NULL: none are configured */
     struct telling_out *telling;
@@ -147,9 +148,10 @@ bool many_may_go_on(const struct server *sv); /* and would do so at once */
 
 /* pressure.c: what waits for the store is bounded, whoever is still there to hear of it */
 bool asks_have_room(struct server *sv, struct http_request *r, size_t bytes); /* false: answered */
-bool asks_may_grow(const struct server *sv);                                  /* by one more line */
-bool reads_have_room(struct server *sv, struct http_request *r);              /* false: answered */
-void server_ask(struct server *sv, struct ask *a);                            /* and counts it */
+size_t asks_left(const struct server *sv);                       /* that are let in yet */
+bool asks_may_grow(const struct server *sv);                     /* by one more line */
+bool reads_have_room(struct server *sv, struct http_request *r); /* false: answered */
+void server_ask(struct server *sv, struct ask *a);               /* and counts it */
 
 /* work.c */
 void work_post(struct server *sv, struct http_request *r);
@@ -295,6 +297,11 @@ void alerts_deliveries(const struct server *sv, uint64_t *ret_taken, uint64_t *r
 void alerts_list(struct server *sv, struct http_request *r);
 void alert_acknowledge(struct server *sv, struct http_request *r);
 void alert_test(struct server *sv, struct http_request *r);
+
+/* submissions.c: what came by SQL or from a queue */
+void submissions_get(struct server *sv, struct http_request *r);
+void submissions_retry(struct server *sv, struct http_request *r);
+void submissions_drop(struct server *sv, struct http_request *r);
 
 /* nodes.c */
 struct nodes *nodes_new(struct server *sv);

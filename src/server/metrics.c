@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "outbox/courier.h"
+#include "server/inbox.h"
 #include "server/internal.h"
 
 enum { AGENTS_NAMED = 100 };
@@ -131,6 +132,20 @@ static void put_scheduler(struct buf *b, const struct scheduler_stats *st)
            st->open_attempts);
     single(b, "intact_waiting_steps", "gauge", "Steps that wait for a place.", st->waiting);
     single(b, "intact_parked_calls", "gauge", "Work calls without work.", st->parked);
+}
+
+static void put_submissions(struct buf *b, const struct server *sv)
+{
+    struct intake_stats st;
+
+    inbox_stats(sv->inbox, &st);
+    head(b, "intact_submissions_total", "counter",
+         "Submissions that came by SQL and were dealt with by this node, by what became of them.");
+    buf_fmt(b, "intact_submissions_total{outcome=\"accepted\"} %" PRIu64 "\n", st.accepted);
+    buf_fmt(b, "intact_submissions_total{outcome=\"existed\"} %" PRIu64 "\n", st.existed);
+    buf_fmt(b, "intact_submissions_total{outcome=\"refused\"} %" PRIu64 "\n", st.refused);
+    single(b, "intact_submissions_refused", "gauge",
+           "Refused submissions that nobody has dropped yet, 10000 at most.", st.refused_now);
 }
 
 static void put_ends(struct buf *b, const struct metrics *m, const struct scheduler_stats *st)
@@ -510,6 +525,7 @@ void metrics_get(struct server *sv, struct http_request *r)
 
     scheduler_stats(sv->scheduler, &st);
     put_scheduler(&b, &st);
+    put_submissions(&b, sv);
     put_ends(&b, &sv->metrics, &st);
     put_leases(&b, sv, st.leased);
     put_store(&b, sv);

@@ -30,6 +30,11 @@ bool asks_may_grow(const struct server *sv)
     return sv->asks_open < ASKS_MAX;
 }
 
+size_t asks_left(const struct server *sv)
+{
+    return sv->asks_open < ASKS_MAX ? ASKS_MAX - sv->asks_open : 0;
+}
+
 bool reads_have_room(struct server *sv, struct http_request *r)
 {
     return sv->reads_open < READS_MAX || answer_overloaded(r, "readings");

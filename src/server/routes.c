@@ -81,6 +81,9 @@ static const struct route routes[] = {
     {"POST", "v1/tasks/*/close", task_close, ROLE_OPERATE},
     {"POST", "v1/tasks/*/reopen", task_reopen, ROLE_OPERATE},
     {"POST", "v1/tasks/*/cancel", task_cancel, ROLE_SUBMIT | ROLE_OPERATE},
+    {"GET", "v1/submissions", submissions_get, LIST},
+    {"POST", "v1/submissions/retry", submissions_retry, ROLE_OPERATE},
+    {"POST", "v1/submissions/drop", submissions_drop, ROLE_OPERATE},
     {"PUT", "v1/workflows/*", workflow_put, ROLE_OPERATE},
     {"GET", "v1/workflows/*/versions/*", workflow_get, SEE},
     {"GET", "v1/workflows/*", workflow_get, SEE},
@@ -158,7 +161,7 @@ static bool reads_query(const struct route *rt)
 {
     return rt->serve == tasks_post || rt->serve == tasks_list || rt->serve == task_get
            || rt->serve == audit_get || rt->serve == alerts_list || rt->serve == events_get
-           || rt->serve == outbox_get
+           || rt->serve == outbox_get || rt->serve == submissions_get
            || (rt->may == ROLE_ANYBODY && rt->serve != attempt_post);
 }
 

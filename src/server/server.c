@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "server/helper.h"
+#include "server/inbox.h"
 #include "server/internal.h"
 #include "server/notify.h"
 #include "webhook/webhook.h"
@@ -155,6 +156,7 @@ static void take_turn(struct server *sv)
     notice_scan(sv);
     many_go_on(sv);
     nodes_turn(sv->nodes);
+    int64_t look = inbox_turn(sv->inbox);
     int64_t at = scheduler_turn(sv->scheduler);
     int64_t scan = supervisor_turn(sv->supervisor);
     events_turn(sv->events);
@@ -164,6 +166,8 @@ static void take_turn(struct server *sv)
         at = send;
     if (scan != 0 && (at == 0 || scan < at))
         at = scan;
+    if (look != 0 && (at == 0 || look < at))
+        at = look;
     if (many_may_go_on(sv))
         at = server_now(sv);
     if (at == sv->timer_at)
@@ -279,6 +283,7 @@ static void surveyed(void *arg, const struct survey *v)
     supervisor_surveyed(sv->supervisor, v);
     if (v->messages)
         telling_told(sv);
+    inbox_surveyed(sv->inbox, v);
 }
 
 static uint64_t scans(const struct server *sv)
@@ -343,7 +348,7 @@ static bool may_end(const struct server *sv)
 
     scheduler_stats(sv->scheduler, &st);
     return (st.open_attempts == 0 || sv->replaced) && scheduler_is_drained(sv->scheduler)
-           && sv->exchange_count == 0 && list_empty(&sv->hungry)
+           && sv->exchange_count == 0 && list_empty(&sv->hungry) && !inbox_is_busy(sv->inbox)
            && !supervisor_is_busy(sv->supervisor) && telling_is_drained(sv);
 }
 
@@ -363,6 +368,7 @@ static void begin_drain(struct server *sv)
     notify("STOPPING=1");
     scheduler_drain(sv->scheduler);
     telling_drain(sv);
+    inbox_drain(sv->inbox);
     if (sv->config.store->shared)
         supervisor_stop(sv->supervisor);
     waiters_all(&sv->waits);
@@ -428,6 +434,35 @@ static enum err prepare_access(struct server *sv, struct error *e)
     if (err == ERR_OK && !access_is_open(sv->access))
         err = admin_token_ensure(sv, e);
     return err;
+}
+
+/* Definitions that were stored before the store knew their inputs. */
+static void describe_definitions(struct server *sv)
+{
+    struct store *st = sv->config.store;
+    struct workflow_row *rows = NULL;
+    size_t count = 0;
+    size_t found = 0;
+    struct arena a = {0};
+    struct error e = {0};
+
+    enum err err = st->ops->workflow_list(st, &a, &rows, &count, &e);
+    struct workflow_inputs *list = arena_alloc(&a, (count + 1) * sizeof *list);
+    for (size_t i = 0; err == ERR_OK && i < count; i++) {
+        CLEANUP(buf_fini) struct buf inputs = {0};
+        const struct definition *d =
+            rows[i].described ? NULL : registry_find(&sv->workflows, rows[i].name, rows[i].version);
+        if (!d)
+            continue;
+        definition_write_inputs(d, &inputs);
+        list[found++] = (struct workflow_inputs){rows[i].name, rows[i].version,
+                                                 arena_copy(&a, buf_view(&inputs))};
+    }
+    if (found > 0)
+        err = st->ops->workflow_describe(st, list, found, &e);
+    if (err != ERR_OK)
+        log_line(LOG_WARN, "event=workflows_not_described reason=\"%s\"", e.text);
+    arena_fini(&a);
 }
 
 static void make_parts(struct server *sv, uint64_t known)
@@ -547,6 +582,7 @@ static void take_down(struct server *sv)
     events_close(sv->events);
     keeper_close(sv->keeper);
     alerts_close(sv);
+    inbox_close(sv->inbox);
     elsewhere_close(sv->elsewhere);
     strangers_close(sv->strangers);
     scheduler_free(sv->scheduler);
@@ -574,6 +610,7 @@ static void take_down(struct server *sv)
     keeper_free(sv->keeper);
     alerts_free_all(sv);
     archive_writer_free(sv->archive);
+    inbox_free(sv->inbox);
     nodes_free(sv->nodes);
     token_key_free(sv->key);
     access_free(sv->access);
@@ -636,6 +673,8 @@ enum err server_run(const struct server_config *c, struct error *e)
     if (err == ERR_OK)
         err = prepare_access(sv, e);
     tell_of_errors(sv);
+    if (err == ERR_OK)
+        describe_definitions(sv);
     const struct store_thread_config tc = {c->store, c->maintain};
     rc = store_thread_start(&sv->loop, &tc, &sv->thread);
     if (rc != 0)
@@ -648,6 +687,7 @@ enum err server_run(const struct server_config *c, struct error *e)
     if (c->retention->archive.folder)
         sv->archive = archive_writer_new(&c->retention->archive, c->node);
     sv->keeper = keeper_new(sv);
+    sv->inbox = inbox_new(sv);
     if (err == ERR_OK)
         err = open_webhooks(sv, e);
     if (err == ERR_OK)

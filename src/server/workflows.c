@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "json/json.h"
 
 static void render_warnings(struct buf *b, const struct mistakes *warnings)
@@ -100,6 +101,20 @@ struct putter {
     struct error error;
 };
 
+/* For those who submit in SQL. If this fails they are checked later, and the next start makes up
+ * for it. */
+static void describe(const struct putter *p, struct store *store)
+{
+    CLEANUP(buf_fini) struct buf inputs = {0};
+    struct error e = {0};
+
+    definition_write_inputs(p->definition, &inputs);
+    const struct workflow_inputs w = {p->definition->workflow.name, p->version, buf_view(&inputs)};
+    if (store->ops->workflow_describe(store, &w, 1, &e) != ERR_OK)
+        log_line(LOG_WARN, "event=workflow_not_described workflow=%.*s reason=\"%s\"",
+                 SLICE_ARG(w.name), e.text);
+}
+
 static void put_run(struct store_job *j, struct store *store)
 {
     struct putter *p = CONTAINER_OF(j, struct putter, job);
@@ -112,6 +127,8 @@ static void put_run(struct store_job *j, struct store *store)
     for (int i = 0; i < 2 && (i == 0 || p->err == ERR_UNKNOWN); i++)
         p->err = store->ops->workflow_put(store, p->definition->workflow.name, p->definition->text,
                                           p->now, &audit, &p->version, &p->is_new, &p->error);
+    if (p->err == ERR_OK)
+        describe(p, store);
 }
 
 static void answer_put(struct http_request *r, const struct putter *p, struct slice name)

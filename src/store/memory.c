@@ -4,39 +4,10 @@
 
 #include "base/buf.h"
 #include "base/fault.h"
-#include "base/map.h"
-#include "store/memory_access.h"
-#include "store/memory_agent.h"
-#include "store/memory_alert.h"
-#include "store/memory_node.h"
-#include "store/memory_outbox.h"
-#include "store/memory_retire.h"
+#include "store/memory_body.h"
 #include "store/memory_task.h"
-#include "store/memory_workflow.h"
 #include "store/row.h"
 #include "json/json.h"
-
-struct memory_store {
-    struct store base;
-    struct map by_id;
-    struct mem_task **tasks; /* by seq */
-    size_t task_count, task_cap;
-    int64_t last_seq;
-    struct mem_workflows workflows;
-    struct mem_access access;
-    struct mem_nodes nodes;
-    struct mem_agents agents;
-    struct mem_outbox outbox;
-    struct mem_alerts alerts;
-    struct mem_reserved reserved;
-    uint64_t boot;
-    unsigned char secret[32];
-};
-
-static struct memory_store *memory_store_of(struct store *s)
-{
-    return CONTAINER_OF(s, struct memory_store, base);
-}
 
 static void *grow(void *ptr, size_t count, size_t size)
 {
@@ -44,11 +15,6 @@ static void *grow(void *ptr, size_t count, size_t size)
 
     ASSERT(more);
     return more;
-}
-
-static enum err fails(struct error *e)
-{
-    return error_set(e, ERR_IO, "state store in memory: a fault was injected");
 }
 
 /* --- changes --- */
@@ -72,6 +38,8 @@ static enum err task_insert(struct memory_store *s, struct change *c)
         return ERR_CONFLICT;
     if (!mem_payloads_are_new(NULL, &c->row))
         return ERR_INVALID;
+    if (c->submission && !mem_submission_become(&s->submissions, c->submission))
+        return ERR_BUSY;
     if (s->task_count == s->task_cap) {
         s->task_cap = s->task_cap ? s->task_cap * 2 : 64;
         s->tasks = grow(s->tasks, s->task_cap, sizeof(struct mem_task *));
@@ -271,7 +239,7 @@ static enum err batch_refused(struct memory_store *s, const struct batch *b, str
 
     for (size_t i = 0; i < 1 + b->change_count + b->claim_count; i++)
         if (fault())
-            return fails(e);
+            return mem_fails(e);
     if (b->fence && (!l || l->epoch != b->fence->epoch))
         return error_set(e, ERR_CONFLICT, "lease %.*s has another epoch",
                          SLICE_ARG(b->fence->lease));
@@ -309,7 +277,7 @@ static enum err memory_get(struct store *base, struct slice id, struct arena *a,
     struct memory_store *s = memory_store_of(base);
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     const struct mem_task *t = map_get(&s->by_id, id);
     if (!t)
         return error_set(e, ERR_NOT_FOUND, "there is no task %.*s", SLICE_ARG(id));
@@ -344,7 +312,7 @@ static enum err memory_glance(struct store *base, const struct slice *ids, size_
     (void)a;
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     for (size_t i = 0; i < count; i++) {
         const struct mem_task *t = map_get(&s->by_id, ids[i]);
         ret[i] = t ? (struct glance){t->row.revision, t->row.state} : (struct glance){0};
@@ -360,7 +328,7 @@ static enum err memory_overdue(struct store *base, int64_t now, int64_t after_wa
     size_t count = 0;
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     struct mem_task **found = grow(NULL, s->task_count + 1, sizeof(struct mem_task *));
     for (size_t i = 0; i < s->task_count; i++) {
         const struct task_row *row = &s->tasks[i]->row;
@@ -383,7 +351,7 @@ static enum err memory_list(struct store *base, const struct list_query *q, stru
     size_t i = s->task_count;
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     struct mem_task **found = grow(NULL, s->task_count + 1, sizeof(struct mem_task *));
     while (q->before_seq > 0 && i > 0 && s->tasks[i - 1]->row.seq >= q->before_seq)
         i--;
@@ -416,7 +384,7 @@ static void workflow_audit(struct memory_store *s, const struct audit *audit,
 static enum err memory_probe(struct store *base, struct error *e)
 {
     (void)base;
-    return fault() ? fails(e) : ERR_OK;
+    return fault() ? mem_fails(e) : ERR_OK;
 }
 
 static enum err memory_workflow_put(struct store *base, struct slice name, struct slice text,
@@ -426,10 +394,10 @@ static enum err memory_workflow_put(struct store *base, struct slice name, struc
     struct memory_store *s = memory_store_of(base);
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     const struct workflow_row *newest = mem_workflow_find(&s->workflows, name, 0);
     bool is_new = !newest || !slice_eq(newest->text, text);
-    struct workflow_row row = {name, newest ? newest->version + is_new : 1, text, now};
+    struct workflow_row row = {name, newest ? newest->version + is_new : 1, text, now, false};
     if (fault())
         return error_set(e, ERR_UNKNOWN, "state store in memory: a commit failed");
     if (is_new) {
@@ -447,7 +415,7 @@ static enum err memory_workflow_get(struct store *base, struct slice name, int64
                                     struct arena *a, struct workflow_row *ret, struct error *e)
 {
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     const struct workflow_row *row =
         mem_workflow_find(&memory_store_of(base)->workflows, name, version);
     if (!row)
@@ -461,7 +429,7 @@ static enum err memory_workflow_list(struct store *base, struct arena *a, struct
                                      size_t *ret_count, struct error *e)
 {
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     mem_workflow_list(&memory_store_of(base)->workflows, 0, a, ret, ret_count);
     return ERR_OK;
 }
@@ -473,7 +441,7 @@ static enum err memory_workflow_since(struct store *base, uint64_t after, struct
     const struct mem_workflows *m = &memory_store_of(base)->workflows;
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     mem_workflow_list(m, after, a, ret, ret_count);
     *ret_generation = m->generation;
     return ERR_OK;
@@ -481,24 +449,18 @@ static enum err memory_workflow_since(struct store *base, uint64_t after, struct
 
 /* --- access --- */
 
-static enum err committed(struct error *e)
-{
-    return fault() ? error_set(e, ERR_UNKNOWN, "state store in memory: a commit's answer was lost")
-                   : ERR_OK;
-}
-
 static enum err memory_token_put(struct store *base, const struct token_row *t, bool replace,
                                  const struct audit *audit, struct error *e)
 {
     struct memory_store *s = memory_store_of(base);
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     if (!mem_token_fits(&s->access, t, replace))
         return error_set(e, ERR_CONFLICT, "there is a token \"%.*s\"", SLICE_ARG(t->name));
     mem_token_put(&s->access, t);
     mem_audit_add(&s->access, audit);
-    return committed(e);
+    return mem_committed(e);
 }
 
 static enum err memory_token_delete(struct store *base, struct slice name, int64_t now,
@@ -507,21 +469,21 @@ static enum err memory_token_delete(struct store *base, struct slice name, int64
     struct memory_store *s = memory_store_of(base);
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     if (mem_token_is_last_admin(&s->access, name, now))
         return error_set(e, ERR_CONFLICT, "\"%.*s\" is the last admin's token", SLICE_ARG(name));
     if (!mem_token_exists(&s->access, name))
         return error_set(e, ERR_NOT_FOUND, "there is no token \"%.*s\"", SLICE_ARG(name));
     mem_token_delete(&s->access, name);
     mem_audit_add(&s->access, audit);
-    return committed(e);
+    return mem_committed(e);
 }
 
 static enum err memory_token_list(struct store *base, struct arena *a, struct token_row **ret,
                                   size_t *ret_count, struct error *e)
 {
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     mem_token_list(&memory_store_of(base)->access, a, ret, ret_count);
     return ERR_OK;
 }
@@ -530,7 +492,7 @@ static enum err memory_audit_list(struct store *base, const struct audit_query *
                                   struct audit_page *ret, struct error *e)
 {
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     mem_audit_list(&memory_store_of(base)->access, q, a, ret);
     return ERR_OK;
 }
@@ -541,12 +503,12 @@ static enum err memory_agent_put(struct store *base, const struct agent_change *
     struct memory_store *s = memory_store_of(base);
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     if (!mem_agent_fits(&s->agents, c))
         return error_set(e, ERR_CONFLICT, "%.*s was changed meanwhile", SLICE_ARG(c->name));
     mem_agent_put(&s->agents, c);
     mem_audit_add(&s->access, audit);
-    return committed(e);
+    return mem_committed(e);
 }
 
 static enum err memory_agent_since(struct store *base, uint64_t after, struct arena *a,
@@ -554,7 +516,7 @@ static enum err memory_agent_since(struct store *base, uint64_t after, struct ar
                                    uint64_t *ret_generation, struct error *e)
 {
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     mem_agent_since(&memory_store_of(base)->agents, after, a, ret, ret_count);
     *ret_generation = memory_store_of(base)->agents.generation;
     return ERR_OK;
@@ -566,7 +528,7 @@ static enum err memory_outbox_read(struct store *base, struct outbox_read *r, st
                                    struct error *e)
 {
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     mem_outbox_read(&memory_store_of(base)->outbox, r, a);
     return ERR_OK;
 }
@@ -581,7 +543,7 @@ static enum err memory_outbox_settle(struct store *base, const struct settlement
     if (err != ERR_OK)
         return err;
     mem_outbox_settle(&s->outbox, list, count);
-    return committed(e);
+    return mem_committed(e);
 }
 
 static enum err memory_outbox_targets(struct store *base, bool dead, struct slice after,
@@ -590,7 +552,7 @@ static enum err memory_outbox_targets(struct store *base, bool dead, struct slic
                                       struct error *e)
 {
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     mem_outbox_targets(&memory_store_of(base)->outbox, dead, after, limit, most, a, ret, ret_count);
     return ERR_OK;
 }
@@ -599,7 +561,7 @@ static enum err memory_outbox_list(struct store *base, const struct outbox_query
                                    struct arena *a, struct message_page *ret, struct error *e)
 {
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     mem_outbox_list(&memory_store_of(base)->outbox, q, a, ret);
     return ERR_OK;
 }
@@ -609,18 +571,18 @@ static enum err memory_outbox_do(struct store *base, struct outbox_verb *v, stru
     struct memory_store *s = memory_store_of(base);
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     mem_outbox_do(&s->outbox, v);
     if (v->count > 0)
         mem_audit_add(&s->access, v->audit);
-    return committed(e);
+    return mem_committed(e);
 }
 
 static enum err memory_outbox_census(struct store *base, size_t most, struct outbox_census *ret,
                                      struct error *e)
 {
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     mem_outbox_census(&memory_store_of(base)->outbox, most, ret);
     return ERR_OK;
 }
@@ -638,7 +600,7 @@ static struct generations generations_now(const struct memory_store *s)
 static enum err memory_generations(struct store *base, struct generations *ret, struct error *e)
 {
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     *ret = generations_now(memory_store_of(base));
     return ERR_OK;
 }
@@ -656,7 +618,7 @@ static enum err memory_lease(struct store *base, const struct lease_try *want, s
                              struct lease *ret, struct error *e)
 {
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     *ret = lease_try(memory_store_of(base), want, a);
     return ERR_OK;
 }
@@ -689,7 +651,7 @@ static enum err memory_survey(struct store *base, struct survey *v, struct arena
                              .length_ms = v->length_ms};
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     v->own = lease_try(s, &want, a);
     want.name = SLICE(SUPERVISOR_LEASE);
     if (v->leads)
@@ -698,6 +660,7 @@ static enum err memory_survey(struct store *base, struct survey *v, struct arena
     mem_schedulers(&s->nodes, v);
     v->requested = v->orphans = false;
     v->messages = mem_outbox_any(&s->outbox);
+    v->submissions = mem_submissions_wait(&s->submissions);
     v->due_at = v->wake_at = 0;
     for (size_t i = 0; i < s->task_count; i++)
         survey_task(s, v, &s->tasks[i]->row);
@@ -707,16 +670,16 @@ static enum err memory_survey(struct store *base, struct survey *v, struct arena
 static enum err memory_node_put(struct store *base, const struct node_row *row, struct error *e)
 {
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     mem_node_put(&memory_store_of(base)->nodes, row);
-    return committed(e);
+    return mem_committed(e);
 }
 
 static enum err memory_node_list(struct store *base, int64_t now, struct arena *a,
                                  struct node_row **ret, size_t *ret_count, struct error *e)
 {
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     mem_node_list(&memory_store_of(base)->nodes, now, a, ret, ret_count);
     return ERR_OK;
 }
@@ -729,7 +692,7 @@ static enum err memory_requested(struct store *base, struct slice locked_by, int
     size_t count = 0;
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     struct mem_task **found = grow(NULL, s->task_count + 1, sizeof(struct mem_task *));
     for (size_t i = 0; i < s->task_count && count <= limit; i++) {
         const struct task_row *row = &s->tasks[i]->row;
@@ -747,7 +710,7 @@ static enum err memory_retire_look(struct store *base, struct retire_look *r, st
     struct memory_store *s = memory_store_of(base);
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     mem_retire_look(s->tasks, s->task_count, r, a);
     return ERR_OK;
 }
@@ -757,19 +720,19 @@ static enum err memory_retire(struct store *base, struct retire *r, struct error
     struct memory_store *s = memory_store_of(base);
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     size_t left = mem_retire(s->tasks, s->task_count, &s->by_id, &s->reserved, r);
     if (left < s->task_count)
         mem_audit_add(&s->access, r->audit);
     s->task_count = left;
-    return committed(e);
+    return mem_committed(e);
 }
 
 static enum err memory_reserved(struct store *base, struct slice id, struct arena *a,
                                 struct reservation *ret, struct error *e)
 {
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     if (!mem_reserved_get(&memory_store_of(base)->reserved, id, a, ret))
         return error_set(e, ERR_NOT_FOUND, "there was no task %.*s", SLICE_ARG(id));
     return ERR_OK;
@@ -782,7 +745,7 @@ static enum err memory_stopped(struct store *base, int64_t after_ended_at, int64
     struct memory_store *s = memory_store_of(base);
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     mem_stopped(s->tasks, s->task_count, after_ended_at, after_seq, limit, a, ret);
     return ERR_OK;
 }
@@ -792,18 +755,18 @@ static enum err memory_alert_put(struct store *base, const struct alert_row *row
     struct memory_store *s = memory_store_of(base);
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     if (!mem_alert_fits(&s->alerts, row))
         return error_set(e, ERR_CONFLICT, "another alert of that group is live");
     mem_alert_put(&s->alerts, row);
-    return committed(e);
+    return mem_committed(e);
 }
 
 static enum err memory_alert_list(struct store *base, const struct alert_query *q, struct arena *a,
                                   struct alert_page *ret, struct error *e)
 {
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     mem_alert_list(&memory_store_of(base)->alerts, q, a, ret);
     return ERR_OK;
 }
@@ -815,7 +778,7 @@ static enum err memory_alert_acknowledge(struct store *base, struct slice id,
     bool news = false;
 
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     enum err err = mem_alert_acknowledge(&s->alerts, id, audit, &news);
     if (err != ERR_OK)
         return error_set(e, err, "%.*s: %s", SLICE_ARG(id),
@@ -823,16 +786,16 @@ static enum err memory_alert_acknowledge(struct store *base, struct slice id,
     if (!news)
         return ERR_OK;
     mem_audit_add(&s->access, audit);
-    return committed(e);
+    return mem_committed(e);
 }
 
 static enum err memory_reserved_sweep(struct store *base, int64_t now, size_t limit,
                                       size_t *ret_count, struct error *e)
 {
     if (fault())
-        return fails(e);
+        return mem_fails(e);
     *ret_count = mem_reserved_sweep(&memory_store_of(base)->reserved, now, limit);
-    return committed(e);
+    return mem_committed(e);
 }
 
 static const unsigned char *memory_secret(struct store *base)
@@ -858,6 +821,7 @@ static void memory_close(struct store *base)
     mem_outbox_fini(&s->outbox);
     mem_alerts_fini(&s->alerts);
     mem_reserved_fini(&s->reserved);
+    mem_submissions_fini(&s->submissions);
     map_fini(&s->by_id);
     free(s->tasks);
     free(s);
@@ -886,6 +850,12 @@ static const struct store_ops ops = {
     .workflow_get = memory_workflow_get,
     .workflow_list = memory_workflow_list,
     .workflow_since = memory_workflow_since,
+    .workflow_describe = memory_workflow_describe,
+    .submissions_take = memory_submissions_take,
+    .submissions_settle = memory_submissions_settle,
+    .submissions_put = memory_submissions_put,
+    .submissions_list = memory_submissions_list,
+    .submissions_verb = memory_submissions_verb,
     .generations = memory_generations,
     .token_put = memory_token_put,
     .token_delete = memory_token_delete,

@@ -21,6 +21,13 @@ static int workflow_order(const void *a, const void *b)
     return order ? order : (x->version > y->version) - (x->version < y->version);
 }
 
+void mem_workflow_describe(struct mem_workflows *m, const struct workflow_inputs *w)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (m->list[i].row.version == w->version && slice_eq(m->list[i].row.name, w->name))
+            m->list[i].row.described = true;
+}
+
 const struct workflow_row *mem_workflow_find(const struct mem_workflows *m, struct slice name,
                                              int64_t version)
 {
@@ -35,7 +42,7 @@ const struct workflow_row *mem_workflow_find(const struct mem_workflows *m, stru
 struct workflow_row mem_workflow_copy(struct arena *a, const struct workflow_row *row)
 {
     return (struct workflow_row){arena_copy(a, row->name), row->version, arena_copy(a, row->text),
-                                 row->created_at};
+                                 row->created_at, row->described};
 }
 
 void mem_workflow_add(struct mem_workflows *m, const struct workflow_row *row)

@@ -22,6 +22,8 @@ void mem_workflows_fini(struct mem_workflows *m);
 /* That version, or the newest for 0; NULL: there is none. */
 const struct workflow_row *mem_workflow_find(const struct mem_workflows *m, struct slice name,
                                              int64_t version);
+/* The inputs themselves are for SQL, which there is none of here. */
+void mem_workflow_describe(struct mem_workflows *m, const struct workflow_inputs *w);
 void mem_workflow_add(struct mem_workflows *m, const struct workflow_row *row);
 struct workflow_row mem_workflow_copy(struct arena *a, const struct workflow_row *row);
 

@@ -7,6 +7,7 @@ static void pg_close(struct store *base)
 {
     struct postgres_store *s = postgres_store_of(base);
 
+    pg_unwatch(s);
     connection_drop(s);
     for (size_t i = 0; i < PG_COUNT; i++)
         free(s->sql[i]);
@@ -67,6 +68,13 @@ static const struct store_ops ops = {
     .workflow_get = pg_workflow_get,
     .workflow_list = pg_workflow_list,
     .workflow_since = pg_workflow_since,
+    .workflow_describe = pg_workflow_describe,
+    .submissions_take = pg_submissions_take,
+    .submissions_settle = pg_submissions_settle,
+    .submissions_put = pg_submissions_put,
+    .submissions_list = pg_submissions_list,
+    .submissions_verb = pg_submissions_verb,
+    .watch = pg_watch,
     .generations = pg_generations,
     .token_put = pg_token_put,
     .token_delete = pg_token_delete,

@@ -22,6 +22,8 @@
  *   postgres_workflow.c    definitions
  *   postgres_access.c      tokens, and the audit
  *   postgres_agent.c       what is said of agents
+ *   postgres_listen.c      hears of it
+ *   postgres_submission.c  what applications put in
  *   postgres_node.c        what nodes say of themselves
  *   postgres_time.c        the database's clock, and leases, which go by it
  *   postgres.c             open, close, the table of operations
@@ -80,7 +82,8 @@ enum pg_sql {
     PG_ROLLBACK,
     PG_FENCE,
     PG_INSERT,
-    PG_INSERT_EXTRA, /* with payloads, audits, or messages */
+    PG_INSERT_EXTRA,     /* with payloads, audits, or messages */
+    PG_INSERT_SUBMITTED, /* with them, and some come from table submission */
     PG_UPDATE,
     PG_UPDATE_EXTRA,
     PG_UPDATE_LOCKED, /* which locks the rows first, in the order of their ids */
@@ -114,6 +117,15 @@ enum pg_sql {
     PG_WORKFLOW_GET,
     PG_WORKFLOW_LIST,
     PG_WORKFLOW_SINCE,
+    PG_WORKFLOW_DESCRIBE,
+    PG_SUBMISSION_TAKE,
+    PG_SUBMISSION_COUNT, /* of those that were refused */
+    PG_SUBMISSION_SETTLE,
+    PG_SUBMISSION_PUT,
+    PG_SUBMISSION_REFUSED,
+    PG_SUBMISSION_WAITING,
+    PG_SUBMISSION_RETRY,
+    PG_SUBMISSION_DROP,
     PG_GENERATIONS,
     PG_TOKEN_LOCK,
     PG_TOKEN_PUT,
@@ -191,6 +203,7 @@ struct postgres_store {
     uint64_t boot;
     unsigned char secret[PG_SECRET_SIZE];
     struct store_time time;
+    struct pg_listener *listener; /* postgres_listen.c; NULL: nobody wants to hear */
 };
 
 static inline struct postgres_store *postgres_store_of(struct store *s)
@@ -362,6 +375,19 @@ enum err pg_workflow_list(struct store *s, struct arena *a, struct workflow_row 
 enum err pg_workflow_since(struct store *s, uint64_t after, struct arena *a,
                            struct workflow_row **ret, size_t *ret_count, uint64_t *ret_generation,
                            struct error *e);
+int pg_watch(struct store *s);
+void pg_unwatch(struct postgres_store *s);
+enum err pg_workflow_describe(struct store *s, const struct workflow_inputs *list, size_t count,
+                              struct error *e);
+enum err pg_submissions_take(struct store *s, struct submission_take *t, struct arena *a,
+                             struct error *e);
+enum err pg_submissions_settle(struct store *s, const struct submission_verdict *list, size_t count,
+                               struct error *e);
+enum err pg_submissions_put(struct store *s, const struct submission_row *rows, size_t count,
+                            struct error *e);
+enum err pg_submissions_list(struct store *s, const struct submission_query *q, struct arena *a,
+                             struct submission_page *ret, struct error *e);
+enum err pg_submissions_verb(struct store *s, struct submission_verb *v, struct error *e);
 enum err pg_token_put(struct store *s, const struct token_row *t, bool replace,
                       const struct audit *audit, struct error *e);
 enum err pg_token_delete(struct store *s, struct slice name, int64_t now, const struct audit *audit,

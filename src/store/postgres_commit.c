@@ -209,11 +209,19 @@ static void plan_inserts(struct plan *p)
 {
     struct columns k = {0};
     struct extras x = {0};
+    struct array ords = {0};
+    struct array submissions = {0};
+    struct array ids = {0};
 
     for (size_t i = 0; i < p->batch->change_count; i++) {
         const struct change *c = &p->batch->changes[i];
         if (!p->wanted[i] || c->kind != CHANGE_INSERT)
             continue;
+        if (c->submission) {
+            array_number(&ords, (int64_t)i);
+            array_number(&submissions, c->submission);
+            array_text(&ids, c->row.id);
+        }
         columns_add(&k, c, (int64_t)i);
         array_text(&k.workflow, c->row.workflow);
         array_number(&k.version, c->row.version);
@@ -225,8 +233,11 @@ static void plan_inserts(struct plan *p)
     p->insert_at = k.ord.count ? p->query_count : SIZE_MAX;
     if (!k.ord.count)
         return;
-    bool extra = extras_any(&x);
-    struct query *q = plan_query(p, extra ? PG_INSERT_EXTRA : PG_INSERT);
+    bool submitted = ords.count > 0;
+    bool extra = extras_any(&x) || submitted;
+    struct query *q = plan_query(p, submitted ? PG_INSERT_SUBMITTED
+                                    : extra   ? PG_INSERT_EXTRA
+                                              : PG_INSERT);
     param_array(q, &k.ord, ARRAY_NUMBERS);
     param_array(q, &k.id, ARRAY_TEXTS);
     param_array(q, &k.workflow, ARRAY_TEXTS);
@@ -238,6 +249,11 @@ static void plan_inserts(struct plan *p)
     if (extra)
         extras_bind(&x, q);
     plan_insert_check(p);
+    if (submitted) {
+        param_array(q, &ords, ARRAY_NUMBERS);
+        param_array(q, &submissions, ARRAY_NUMBERS);
+        param_array(q, &ids, ARRAY_TEXTS);
+    }
 }
 
 static void plan_fence(struct plan *p)
@@ -261,7 +277,8 @@ static void plan_claims(struct plan *p)
 
 /* ---- outcomes ---- */
 
-/* The changes that a statement names in its result were done. */
+/* The changes that a statement names in its result were done; but one without a seq has no
+ * submission any more. */
 static void take_done(struct batch *b, const PGresult *r)
 {
     for (int i = 0; i < PQntuples(r); i++) {
@@ -269,6 +286,8 @@ static void take_done(struct batch *b, const PGresult *r)
         c->outcome = ERR_OK;
         if (c->kind == CHANGE_INSERT)
             c->row.seq = result_number(r, i, 1);
+        if (c->kind == CHANGE_INSERT && c->row.seq == 0)
+            c->outcome = ERR_BUSY;
     }
 }
 

@@ -37,15 +37,16 @@
 
 /* clang-format off */
 /* Numbers are given in the order of the batch, rows inserted in that of the ids. */
-#define INSERT \
-    "WITH n AS MATERIALIZED (SELECT nextval('~task_seq') AS seq, n.* FROM unnest(" \
+#define INSERT INSERT_OF("", "")
+#define INSERT_OF(before, where) \
+    "WITH " before "n AS MATERIALIZED (SELECT nextval('~task_seq') AS seq, n.* FROM unnest(" \
     "$1::int8[], $2::text[], $3::text[], $4::int8[], $5::int8[], $6::text[], $7::text[], " \
     "$8::int8[], $9::text[], $10::text[], $11::int8[], $12::text[], $13::int8[], " \
     "$14::int8[], $15::int8[], $16::text[], $17::int8[], $18::text[], $19::int8[], " \
     "$20::int8[], $21::int8[], $22::text[], $23::int8[], $24::int8[]) AS n(ord, id, workflow, version, submitted_at, " \
     "reply_to, tags, revision, state, direction, priority, locked_by, complete_by, wake_at, " \
     "not_before, waiting_for, rank, request, failure_count, started_at, ended_at, doc, " \
-    "paused_at, closed_at)), " \
+    "paused_at, closed_at)" where "), " \
     "i AS (INSERT INTO ~task (seq, id, workflow, version, submitted_at, reply_to, tags, " \
     "revision, state, direction, priority, locked_by, complete_by, wake_at, not_before, " \
     "waiting_for, rank, request, failure_count, started_at, ended_at, doc, paused_at, " \
@@ -58,6 +59,16 @@
     "g AS (INSERT INTO ~tag (key, value, task) SELECT j.key, coalesce(j.value, 'null'), " \
     "d.seq FROM d JOIN n USING (seq) CROSS JOIN LATERAL json_each_text(n.tags::json) AS j " \
     "ON CONFLICT DO NOTHING) "
+
+/* Those that come out of table submission are inserted only if their row waits there, and it goes if
+ * they were. $41 to $43: the ord of each, its row, its id. */
+#define INSERT_SUBMITTED \
+    INSERT_OF("w AS MATERIALIZED (SELECT * FROM unnest($41::int8[], $42::int8[], $43::text[]) AS w(ord, seq, id)), " \
+    "k AS MATERIALIZED (SELECT s.seq FROM ~submission AS s WHERE s.seq = ANY ($42::int8[]) " \
+    "AND s.refused_at IS NULL ORDER BY s.seq FOR UPDATE), " \
+    "gone AS MATERIALIZED (SELECT w.ord, w.id FROM w WHERE NOT EXISTS (SELECT 1 FROM k " \
+    "WHERE k.seq = w.seq)), ", \
+    " WHERE NOT EXISTS (SELECT 1 FROM gone WHERE gone.ord = n.ord)")
 
 /* Every change of rows that are there, each at the revision on which it was decided. They come in
  * the order of their ids, so that two batches seldom wait for each other crosswise, though the
@@ -183,6 +194,20 @@
     "SELECT seq, id, key, doc, opened_at, resolved_at, acknowledged_at, acknowledged_by, " \
     "acknowledged_why, live FROM ~alert WHERE "
 
+/* postgres_submission.c reads them in this order. */
+#define SUBMISSION                                                                                \
+    "SELECT seq, submitted_at, refused_at, source, id, workflow, version, priority, not_before, " \
+    "reply_to, tags, input, reason FROM ~submission "
+#define SUBMISSION_PAGE \
+    " AND seq < $1 AND ($3::text IS NULL OR source = $3) ORDER BY seq DESC LIMIT $2"
+#define SUBMISSIONS_MEANT                                                                 \
+    "WITH m AS MATERIALIZED (SELECT seq FROM ~submission WHERE refused_at IS NOT NULL "   \
+    "AND ($1::int8 = 0 OR seq = $1) AND ($2::text IS NULL OR source = $2) AND seq <= $3 " \
+    "ORDER BY seq LIMIT $4 FOR UPDATE), "
+#define SUBMISSIONS_DONE                                                                         \
+    "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason) SELECT $5, $6, $7, $8, $9, " \
+    "$10 WHERE $6::text IS NOT NULL AND EXISTS (SELECT 1 FROM d)) SELECT count(*) FROM d"
+
 /* Is it the last admin's? No other one's would be good at that time. */
 #define LAST_ADMIN(now)                                                                    \
     "SELECT 1 FROM ~token WHERE name = $1 AND admin AND NOT EXISTS (SELECT 1 FROM ~token " \
@@ -203,6 +228,12 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_INSERT_EXTRA] = INSERT ", " PAYLOADS_INSERT(25, 26, 27)
             AUDITS_INSERT(28, 29, 30, 31, 32, 33, 34, 35)
             MESSAGES_INSERT(36, 37, 38, 39, 40, "n") "SELECT d.ord, d.seq FROM d",
+        [PG_INSERT_SUBMITTED] = INSERT_SUBMITTED ", " PAYLOADS_INSERT(25, 26, 27)
+            AUDITS_INSERT(28, 29, 30, 31, 32, 33, 34, 35)
+            MESSAGES_INSERT(36, 37, 38, 39, 40, "n") ", x AS (DELETE FROM ~submission AS s "
+            "USING w JOIN d USING (ord) WHERE s.seq = w.seq) SELECT d.ord, d.seq FROM d "
+            "UNION ALL SELECT gone.ord, 0 FROM gone WHERE NOT EXISTS (SELECT 1 FROM ~task AS t "
+            "WHERE t.id = gone.id)",
         [PG_UPDATE] = UPDATE "SELECT d.ord, d.seq FROM d",
         [PG_UPDATE_LOCKED] = UPDATE_LOCKED "SELECT d.ord, d.seq FROM d",
         [PG_UPDATE_LOCKED_EXTRA] = UPDATE_LOCKED ", " PAYLOADS_INSERT(21, 22, 23)
@@ -336,7 +367,32 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "EXISTS (SELECT 1 FROM n)",
         [PG_WORKFLOW_GET] = "SELECT name, version, text, created_at FROM ~workflow "
             "WHERE name = $1 AND ($2::int8 = 0 OR version = $2) ORDER BY version DESC LIMIT 1",
-        [PG_WORKFLOW_LIST] = "SELECT name, version, text, created_at FROM ~workflow "
+        [PG_WORKFLOW_DESCRIBE] = "UPDATE ~workflow AS w SET inputs = n.inputs FROM "
+            "unnest($1::text[], $2::int8[], $3::text[]) AS n(name, version, inputs) "
+            "WHERE w.name = n.name AND w.version = n.version AND w.inputs IS NULL",
+        [PG_SUBMISSION_TAKE] = SUBMISSION "WHERE refused_at IS NULL AND ($2::int8 <= 1 "
+            "OR seq % $2 = $3 OR submitted_at <= " CLOCK " - $4) ORDER BY seq LIMIT $1",
+        [PG_SUBMISSION_COUNT] = "SELECT count(*) FROM (SELECT 1 FROM ~submission "
+            "WHERE refused_at IS NOT NULL LIMIT $1) AS r",
+        [PG_SUBMISSION_SETTLE] = "WITH v AS MATERIALIZED (SELECT v.* "
+            "FROM unnest($1::int8[], $2::int8[], $3::text[]) AS v(seq, refused_at, reason) "
+            "JOIN ~submission AS s USING (seq) WHERE s.refused_at IS NULL ORDER BY s.seq "
+            "FOR UPDATE OF s), d AS (DELETE FROM ~submission AS s USING v WHERE s.seq = v.seq "
+            "AND v.refused_at IS NULL) UPDATE ~submission AS s SET refused_at = v.refused_at, "
+            "reason = v.reason FROM v WHERE s.seq = v.seq AND v.refused_at IS NOT NULL",
+        [PG_SUBMISSION_PUT] = "INSERT INTO ~submission (submitted_at, refused_at, source, id, "
+            "workflow, version, priority, not_before, reply_to, tags, input, reason) "
+            "SELECT * FROM unnest($1::int8[], $2::int8[], $3::text[], $4::text[], $5::text[], "
+            "$6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])",
+        [PG_SUBMISSION_REFUSED] = SUBMISSION "WHERE refused_at IS NOT NULL" SUBMISSION_PAGE,
+        [PG_SUBMISSION_WAITING] = SUBMISSION "WHERE refused_at IS NULL" SUBMISSION_PAGE,
+        [PG_SUBMISSION_RETRY] = SUBMISSIONS_MEANT "d AS (UPDATE ~submission AS s "
+            "SET refused_at = NULL, reason = NULL FROM m WHERE s.seq = m.seq RETURNING s.seq), "
+            SUBMISSIONS_DONE,
+        [PG_SUBMISSION_DROP] = SUBMISSIONS_MEANT "d AS (DELETE FROM ~submission AS s USING m "
+            "WHERE s.seq = m.seq RETURNING s.seq), " SUBMISSIONS_DONE,
+        [PG_WORKFLOW_LIST] = "SELECT name, version, text, created_at, inputs IS NOT NULL "
+            "FROM ~workflow "
             "ORDER BY name, version",
         [PG_WORKFLOW_SINCE] = "SELECT g.number, w.name, w.version, w.text, w.created_at "
             "FROM ~generation AS g LEFT JOIN ~workflow AS w ON w.generation > $1 "
@@ -500,7 +556,8 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             /* OFFSET: for each agent a look into the index, and no join with all that waits */
             "WHERE EXISTS (SELECT 1 FROM " CLAIMABLE "w.agent OFFSET 0)), "
             SCHEDULERS("$2", "<>") ", " SCHEDULERS("$2", "<") ", "
-            "EXISTS (SELECT 1 FROM (SELECT o.seq FROM ~outbox AS o ORDER BY o.seq LIMIT 1) AS o) "
+            "EXISTS (SELECT 1 FROM (SELECT o.seq FROM ~outbox AS o ORDER BY o.seq LIMIT 1) AS o), "
+            "EXISTS (SELECT 1 FROM ~submission AS s WHERE s.refused_at IS NULL) "
             "FROM x ORDER BY x.name",
         [PG_BOOT] = "INSERT INTO ~node AS n (name, boot) VALUES ($1, 1) "
             "ON CONFLICT (name) DO UPDATE SET boot = n.boot + 1 RETURNING boot, " CLOCK,

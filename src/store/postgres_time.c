@@ -95,6 +95,7 @@ static void survey_read(const PGresult *r, struct survey *v, struct arena *a)
     v->schedulers = (uint32_t)result_number(r, 0, 13) + 1;
     v->schedulers_before = (uint32_t)result_number(r, 0, 14);
     v->messages = result_flag(r, 0, 15);
+    v->submissions = result_flag(r, 0, 16);
     v->waiting = arena_alloc(a, (v->agent_count + 1) * sizeof *v->waiting);
     for (size_t i = 0; i < count; i++)
         v->waiting[found[i] - 1] = true;

@@ -83,8 +83,10 @@ enum err pg_workflow_list(struct store *base, struct arena *a, struct workflow_r
         return e->code;
     *ret_count = (size_t)PQntuples(r);
     *ret = arena_alloc(a, (*ret_count + 1) * sizeof **ret);
-    for (size_t i = 0; i < *ret_count; i++)
+    for (size_t i = 0; i < *ret_count; i++) {
         workflow_read(r, (int)i, 0, a, &(*ret)[i]);
+        (*ret)[i].described = result_flag(r, (int)i, 4);
+    }
     return ERR_OK;
 }
 

@@ -122,6 +122,25 @@ void outbox_census_of(int64_t fresh, int64_t waiting, int64_t dead, int64_t fres
     };
 }
 
+struct submission_row submission_copy(struct arena *a, const struct submission_row *row)
+{
+    return (struct submission_row){
+        .seq = row->seq,
+        .source = arena_copy(a, row->source),
+        .id = arena_copy(a, row->id),
+        .workflow = arena_copy(a, row->workflow),
+        .version = arena_copy(a, row->version),
+        .priority = arena_copy(a, row->priority),
+        .not_before = arena_copy(a, row->not_before),
+        .reply_to = arena_copy(a, row->reply_to),
+        .tags = arena_copy(a, row->tags),
+        .input = arena_copy(a, row->input),
+        .submitted_at = row->submitted_at,
+        .refused_at = row->refused_at,
+        .reason = arena_copy(a, row->reason),
+    };
+}
+
 struct audit audit_copy(struct arena *a, const struct audit *audit)
 {
     return (struct audit){

@@ -12,6 +12,9 @@ enum err row_check(const struct change *c) MUST_USE;
 /* A copy of *row whose texts (not its payloads) lie in `a`. */
 struct task_row row_copy(struct arena *a, const struct task_row *row);
 
+/* The same of a submission, all of it. */
+struct submission_row submission_copy(struct arena *a, const struct submission_row *row);
+
 /* Does the row belong to the listing, as far as its columns go (which is all but the tags)? */
 bool list_wants(const struct list_query *q, const struct task_row *row);
 /* What a body knows of a task that it looks at to let it go. */

@@ -8,7 +8,7 @@
 
 #include "base/fault.h"
 
-static int64_t steady_ms(void)
+int64_t sqlite_steady_ms(void)
 {
     struct timespec ts;
 
@@ -24,9 +24,24 @@ static int wal_grew(void *arg, sqlite3 *db, const char *name, int frames)
     (void)db;
     (void)name;
     s->wal_frames = frames;
-    s->quiet_at = steady_ms() + QUIET_MS;
+    s->busy_since = 0;
+    s->quiet_at = sqlite_steady_ms() + QUIET_MS;
     s->wrote = true;
     return SQLITE_OK;
+}
+
+/* Waits while others write: who checkpoints has the lock to write, see sqlite_guard.h. If he did
+ * not get it, *frames is less than 0. */
+static int checkpoint_begin(struct sqlite_store *s, int mode, int *frames, int *done)
+{
+    int64_t until = sqlite_steady_ms() + (s->boot ? CHECKPOINT_WAIT_MS : START_WAIT_MS);
+
+    for (int count = 0;; count++) {
+        int rc = sqlite3_wal_checkpoint_v2(s->writer.handle, "main", mode, frames, done);
+        if ((rc & 0xff) != SQLITE_BUSY || *frames >= 0 || sqlite_steady_ms() >= until)
+            return rc;
+        others_pause(count);
+    }
 }
 
 /* Leaves nothing to checkpoint behind: frames of a commit whose fsync failed may stand in the WAL
@@ -37,9 +52,10 @@ static int wal_restart(struct sqlite_store *s)
     int frames = 0;
     int done = 0;
 
-    int rc = fault() ? SQLITE_IOERR
-                     : sqlite3_wal_checkpoint_v2(s->writer.handle, "main",
-                                                 SQLITE_CHECKPOINT_RESTART, &frames, &done);
+    int rc =
+        fault() ? SQLITE_IOERR : checkpoint_begin(s, SQLITE_CHECKPOINT_RESTART, &frames, &done);
+    if ((rc & 0xff) == SQLITE_BUSY && frames < 0)
+        return rc;
     s->wal_frames = frames > done ? frames - done : 0;
     s->checkpoint_at = s->wal_frames + CHECKPOINT_FRAMES;
     return (rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_FULL ? SQLITE_OK : rc;
@@ -59,6 +75,7 @@ static int writer_settle(struct sqlite_store *s)
         rc = db_exec(d, limit);
     if (rc != SQLITE_OK)
         return rc;
+    s->data_version = 0;
     (void)sqlite3_wal_hook(d->handle, wal_grew, s);
     return wal_restart(s);
 }
@@ -70,6 +87,7 @@ static enum err connect_writer(struct sqlite_store *s, bool first, struct error 
         rc = SQLITE_READONLY;
     if (rc != SQLITE_OK)
         return store_failed(s, rc, e, "open the file");
+    others_wait_for(s);
     /* until it is known to be ours, closing it changes nothing */
     (void)sqlite3_db_config(s->writer.handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     enum err err = schema_check(s, first, e);
@@ -117,16 +135,18 @@ static enum err wal_rescue(struct sqlite_store *s, struct error *e)
                      : sqlite3_wal_checkpoint_v2(s->writer.handle, "main",
                                                  SQLITE_CHECKPOINT_PASSIVE, &frames, &done);
     if (rc != SQLITE_OK || done != frames)
-        return error_set(e, ERR_IO,
-                         "state store %s: its -wal was moved, removed or replaced while it was in "
-                         "use, and what it holds cannot be saved yet (SQLite %d); do not stop the "
-                         "server, or move that file back first",
-                         s->path, rc);
+        return error_set(
+            e, ERR_IO,
+            "state store %s: its -wal or -shm was moved, removed or replaced while it "
+            "was in use, and what it holds cannot be saved yet (SQLite %d); do not stop the "
+            "server, or move that file back first",
+            s->path, rc);
     s->wal = (struct file_id){0};
     s->broken = true;
+    s->lost_wal = true;
     return error_set(e, ERR_IO,
-                     "state store %s: its -wal was moved, removed or replaced while it was in use; "
-                     "what it held is saved in intact.db, and it goes on by itself",
+                     "state store %s: its -wal or -shm was moved, removed or replaced while it was "
+                     "in use; what it held is saved in intact.db, and it goes on by itself",
                      s->path);
 }
 
@@ -135,6 +155,8 @@ static enum err wal_in_place(struct sqlite_store *s, struct error *e)
     enum place place = s->wal.ino ? folder_place(s, s->wal_path, &s->wal, e) : PLACE_KEPT;
 
     if (place == PLACE_LOST)
+        return wal_rescue(s, e);
+    if (place == PLACE_KEPT && s->wal.ino && !others_share_index(s))
         return wal_rescue(s, e);
     return place == PLACE_KEPT ? ERR_OK : e->code;
 }
@@ -159,10 +181,12 @@ enum err store_ready(struct sqlite_store *s, struct error *e)
     if (err != ERR_OK)
         return err;
     backup_lose(s);
+    others_before_close(s);
     db_close(&s->reader);
     db_close(&s->writer);
     s->wal = (struct file_id){0};
-    return connect_both(s, false, e);
+    err = others_are_gone(s, e);
+    return err == ERR_OK ? connect_both(s, false, e) : err;
 }
 
 enum err store_ready_to_write(struct sqlite_store *s, struct error *e)
@@ -233,6 +257,10 @@ void sqlite_store_free(struct sqlite_store *s)
     sqlite_backup_end(&s->base);
     db_close(&s->reader);
     db_close(&s->writer); /* the last one: checkpoints and removes the WAL */
+    if (s->lost_shm_fd >= 0)
+        (void)close(s->lost_shm_fd);
+    if (s->watch_fd >= 0)
+        (void)close(s->watch_fd);
     if (s->file_fd >= 0)
         (void)close(s->file_fd); /* not sooner: it would take SQLite's locks with it */
     if (s->lock_fd >= 0)
@@ -265,6 +293,13 @@ static const struct store_ops ops = {
     .workflow_put = sqlite_workflow_put,
     .workflow_get = sqlite_workflow_get,
     .workflow_list = sqlite_workflow_list,
+    .workflow_describe = sqlite_workflow_describe,
+    .submissions_take = sqlite_submissions_take,
+    .submissions_settle = sqlite_submissions_settle,
+    .submissions_put = sqlite_submissions_put,
+    .submissions_list = sqlite_submissions_list,
+    .submissions_verb = sqlite_submissions_verb,
+    .watch = sqlite_watch,
     .token_put = sqlite_token_put,
     .token_delete = sqlite_token_delete,
     .token_list = sqlite_token_list,
@@ -296,7 +331,12 @@ struct sqlite_store *sqlite_store_new(const char *dir)
     struct sqlite_store *s = calloc(1, sizeof *s);
 
     ASSERT(s);
-    *s = (struct sqlite_store){.base.ops = &ops, .lock_fd = -1, .file_fd = -1, .copy.fd = -1};
+    *s = (struct sqlite_store){.base.ops = &ops,
+                               .lock_fd = -1,
+                               .file_fd = -1,
+                               .copy.fd = -1,
+                               .watch_fd = -1,
+                               .lost_shm_fd = -1};
     s->dir = strdup(dir);
     ASSERT(s->dir);
     int len = asprintf(&s->path, "%s/intact.db", dir);
@@ -334,14 +374,19 @@ static void checkpoint(struct sqlite_store *s)
     int done = 0;
 
     int rc = fault() ? SQLITE_IOERR
-                     : sqlite3_wal_checkpoint_v2(s->writer.handle, "main",
-                                                 SQLITE_CHECKPOINT_PASSIVE, &frames, &done);
-    if (rc == SQLITE_OK && done == frames) {
+             : s->wal_frames >= CHECKPOINT_URGENT_FRAMES
+                 ? checkpoint_begin(s, SQLITE_CHECKPOINT_PASSIVE, &frames, &done)
+                 : sqlite3_wal_checkpoint_v2(s->writer.handle, "main", SQLITE_CHECKPOINT_PASSIVE,
+                                             &frames, &done);
+    if ((rc & 0xff) == SQLITE_BUSY) { /* others write just now */
+        s->checkpoint_at = s->wal_frames + CHECKPOINT_FRAMES / 64;
+        s->quiet_at = sqlite_steady_ms() + QUIET_MS;
+    } else if (rc == SQLITE_OK && done == frames) {
         s->wal_frames = 0; /* the next commit begins the WAL anew, over the old one */
         s->checkpoint_at = CHECKPOINT_FRAMES;
     } else {
         s->checkpoint_at = s->wal_frames + CHECKPOINT_FRAMES;
-        s->quiet_at = steady_ms() + QUIET_MS;
+        s->quiet_at = sqlite_steady_ms() + QUIET_MS;
     }
 }
 
@@ -362,7 +407,7 @@ bool sqlite_store_maintain(struct store *base, bool idle)
     s->wrote = false;
     if (s->broken || s->wal_frames == 0)
         return false;
-    if (idle || s->wal_frames >= s->checkpoint_at || steady_ms() >= s->quiet_at)
+    if (idle || s->wal_frames >= s->checkpoint_at || sqlite_steady_ms() >= s->quiet_at)
         checkpoint(s);
     return s->wal_frames > 0;
 }

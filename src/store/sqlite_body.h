@@ -11,6 +11,8 @@
  *   sqlite_schema.c   migrations, and what is read once at start
  *   sqlite_sql.c      every statement
  *   sqlite_db.c       a connection and its prepared statements
+ *   sqlite_guard.c    who checkpoints
+ *   sqlite_others.c   applications that have the file open
  *   sqlite_row.c      rows bound and read
  *   sqlite_commit.c   a batch
  *   sqlite_claim.c    its claims
@@ -23,6 +25,7 @@
  *   sqlite_agent.c    what is said of agents
  *   sqlite_outbox.c   messages
  *   sqlite_alert.c    what a person is told of
+ *   sqlite_submission.c  what applications put in
  *   sqlite_backup.c   a copy of the whole, while it is in use
  *   sqlite_offline.c  checks and copies of a store that nobody uses
  *   sqlite_restore.c  a folder made from a backup
@@ -47,6 +50,10 @@ enum {
     SECRET_SIZE = 32,
     CHECKPOINT_FRAMES = 4096,         /* of a page each: at 16 MiB of WAL it is worth the stall */
     WAL_SIZE_KEPT = 64 * 1024 * 1024, /* a longer WAL is cut when it starts anew */
+    WAL_FRAME_SIZE = 4096 + 24,
+    CHECKPOINT_URGENT_FRAMES = 16384, /* from so many on it is waited for ... */
+    START_WAIT_MS = 20000,            /* at the start that may take longer */
+    CHECKPOINT_WAIT_MS = 1000,        /* ... that others let it begin, at most so long */
     QUIET_MS = 200,                   /* without a change, before the WAL is emptied */
     MARK_EVERY_MS = 1000              /* the server's time goes into the lock file */
 };
@@ -156,6 +163,17 @@ enum sql {
     SQL_ALERT_LIVE,
     SQL_ALERT_GET,
     SQL_ALERT_ACKNOWLEDGE,
+    SQL_WORKFLOW_DESCRIBE,
+    SQL_SUBMISSION_TAKE,
+    SQL_SUBMISSION_COUNT, /* of those that were refused */
+    SQL_SUBMISSION_DELETE,
+    SQL_SUBMISSION_REFUSE,
+    SQL_SUBMISSION_INSERT,
+    SQL_SUBMISSION_REFUSED,
+    SQL_SUBMISSION_WAITING,
+    SQL_SUBMISSION_RETRY,
+    SQL_SUBMISSION_DROP,
+    SQL_DATA_VERSION,
     SQL_COUNT,
 };
 
@@ -201,8 +219,14 @@ struct sqlite_store {
     int64_t used_until;
     uint64_t boot;
     unsigned char secret[SECRET_SIZE];
-    struct copy copy;    /* the backup that is being made */
-    int64_t message_seq; /* of the last message; 0: not known yet */
+    struct copy copy;     /* the backup that is being made */
+    int64_t message_seq;  /* of the last message; 0: not known yet */
+    int watch_fd;         /* tells of what is written in the folder; -1: not open */
+    int64_t busy_since;   /* steady: others keep us from writing since then; 0: they do not */
+    int64_t waits_until;  /* steady: for them, at the call at hand */
+    bool lost_wal;        /* the connections are to be closed because its companions were lost */
+    int lost_shm_fd;      /* of the -shm that others may still have open; -1: none */
+    int64_t data_version; /* as the writer last saw it: it moves when others commit */
 };
 
 static inline struct sqlite_store *sqlite_store_of(struct store *s)
@@ -317,6 +341,8 @@ enum err sqlite_list(struct store *s, const struct list_query *q, struct arena *
 enum err sqlite_workflow_put(struct store *s, struct slice name, struct slice text, int64_t now,
                              const struct audit *audit, int64_t *ret_version, bool *ret_new,
                              struct error *e);
+enum err sqlite_workflow_describe(struct store *s, const struct workflow_inputs *list, size_t count,
+                                  struct error *e);
 enum err sqlite_workflow_get(struct store *s, struct slice name, int64_t version, struct arena *a,
                              struct workflow_row *ret, struct error *e);
 enum err sqlite_workflow_list(struct store *s, struct arena *a, struct workflow_row **ret,
@@ -383,7 +409,35 @@ enum err sqlite_alert_list(struct store *s, const struct alert_query *q, struct 
 enum err sqlite_alert_acknowledge(struct store *s, struct slice id, const struct audit *audit,
                                   struct error *e);
 
+/* sqlite_submission.c */
+enum err sqlite_submissions_take(struct store *s, struct submission_take *t, struct arena *a,
+                                 struct error *e);
+enum err sqlite_submissions_settle(struct store *s, const struct submission_verdict *list,
+                                   size_t count, struct error *e);
+enum err sqlite_submissions_put(struct store *s, const struct submission_row *rows, size_t count,
+                                struct error *e);
+enum err sqlite_submissions_list(struct store *s, const struct submission_query *q, struct arena *a,
+                                 struct submission_page *ret, struct error *e);
+enum err sqlite_submissions_verb(struct store *s, struct submission_verb *v, struct error *e);
+int sqlite_watch(struct store *s);
+/* One that waits; *ret_done: it was there. */
+int submission_delete(struct db *d, int64_t seq, bool *ret_done) MUST_USE;
+
 /* sqlite.c */
+int64_t sqlite_steady_ms(void);
+
+/* sqlite_others.c: applications that have the file open */
+/* What they wrote has to be brought from the WAL into the file by us: finds out whether they did.
+ */
+int store_look_for_others(struct sqlite_store *s) MUST_USE;
+void others_pause(int count); /* before the next look whether they have done; the how manieth */
+void others_wait_for(struct sqlite_store *s); /* the writer, from now on */
+/* Who keeps us from writing, for a story; "": it cannot be told. */
+void others_tell(const struct sqlite_store *s, char *ret, size_t size);
+bool others_share_index(const struct sqlite_store *s); /* the -shm is the one that its name means */
+/* After the -wal or the -shm was lost: nobody may go on by the old ones. */
+void others_before_close(struct sqlite_store *s);
+enum err others_are_gone(struct sqlite_store *s, struct error *e) MUST_USE;
 struct sqlite_store *sqlite_store_new(const char *dir); /* nothing is opened; close frees it */
 void sqlite_store_free(struct sqlite_store *s);
 

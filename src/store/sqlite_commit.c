@@ -56,6 +56,15 @@ static int run_fenced(struct db *d, sqlite3_stmt *q, bool *ret_done)
     return rc;
 }
 
+/* SQLITE_NOTFOUND, which no statement gives, if it does not wait. */
+static int task_submitted(struct db *d, int64_t submission)
+{
+    bool done = false;
+
+    int rc = submission_delete(d, submission, &done);
+    return rc == SQLITE_OK && !done ? SQLITE_NOTFOUND : rc;
+}
+
 static int task_insert(struct db *d, struct change *c, bool *ret_done)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
@@ -67,6 +76,8 @@ static int task_insert(struct db *d, struct change *c, bool *ret_done)
     rc = run_fenced(d, q, ret_done);
     if (*ret_done)
         c->row.seq = sqlite3_last_insert_rowid(d->handle);
+    if (*ret_done && c->submission)
+        rc = task_submitted(d, c->submission);
     if (*ret_done && c->row.tags.ptr)
         rc = tags_insert(d, &c->row);
     return rc;
@@ -145,7 +156,7 @@ static int change_run(struct sqlite_store *s, struct change *c, bool *ret_done)
 /* A change of more than one statement needs a mark to go back to. */
 static bool has_parts(const struct change *c)
 {
-    return c->row.payload_count > 0 || c->audit_count > 0 || c->message_count > 0
+    return c->row.payload_count > 0 || c->audit_count > 0 || c->message_count > 0 || c->submission
            || (c->kind == CHANGE_INSERT && c->row.tags.ptr);
 }
 
@@ -164,6 +175,8 @@ static int change_apply(struct sqlite_store *s, struct change *c)
     rc = change_run(s, c, &done);
     if (rc == SQLITE_OK)
         c->outcome = done ? ERR_OK : ERR_CONFLICT;
+    else if (rc == SQLITE_NOTFOUND)
+        c->outcome = ERR_BUSY;
     else if (concerns_change_only(rc))
         c->outcome = rc_err(rc);
     else

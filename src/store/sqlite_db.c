@@ -5,14 +5,16 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "store/sqlite_guard.h"
 
 int db_open(struct db *d, const char *path, int flags)
 {
     ASSERT(!d->handle);
     errno = 0;
-    int rc = fault() ? SQLITE_CANTOPEN
-                     : sqlite3_open_v2(path, &d->handle,
-                                       flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
+    int rc =
+        fault() ? SQLITE_CANTOPEN
+                : sqlite3_open_v2(path, &d->handle,
+                                  flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, guard_vfs());
     if (rc != SQLITE_OK) {
         int code = errno;
         db_close(d);
@@ -261,6 +263,23 @@ static const char *goes_on(const struct sqlite_store *s, enum err err)
     return s->boot && will ? "; it goes on by itself" : "";
 }
 
+/* Another program has a transaction open. */
+static enum err busy_failed(struct sqlite_store *s, struct error *e, const char *what)
+{
+    char who[120];
+    int64_t since = s->busy_since ? (sqlite_steady_ms() - s->busy_since) / 1000 : 0;
+
+    others_tell(s, who, sizeof who);
+    if (since > 0)
+        return error_set(e, ERR_BUSY,
+                         "state store %s: cannot %s: %s, for %" PRId64 " s by now; end that "
+                         "transaction, or that program%s",
+                         s->path, what, who, since, goes_on(s, ERR_BUSY));
+    return error_set(e, ERR_BUSY,
+                     "state store %s: cannot %s: %s; end that transaction, or that program%s",
+                     s->path, what, who, goes_on(s, ERR_BUSY));
+}
+
 enum err store_failed(struct sqlite_store *s, int rc, struct error *e, const char *what)
 {
     enum err err = rc_err(rc);
@@ -272,6 +291,8 @@ enum err store_failed(struct sqlite_store *s, int rc, struct error *e, const cha
         s->broken = true;
     if (is_quota(err, code))
         err = ERR_FULL;
+    if (err == ERR_BUSY && s->writer.handle)
+        return busy_failed(s, e, what);
     const char *remedy = errno_advice(code);
     return error_set(e, err, "state store %s: cannot %s: %s%s%s (SQLite %d); %s%s", s->path, what,
                      sqlite3_errstr(rc), why ? ", " : "", why ? why : "", rc,

@@ -42,6 +42,16 @@
     "SELECT seq, id, key, doc, opened_at, resolved_at, acknowledged_at, acknowledged_by, " \
     "acknowledged_why, live FROM alert WHERE "
 
+/* Values as texts, whatever they are: sqlite_submission.c reads them in this order. */
+#define SUBMISSION                                                                             \
+    "SELECT seq, submitted_at, refused_at, source, CAST(id AS TEXT), CAST(workflow AS TEXT), " \
+    "CAST(version AS TEXT), CAST(priority AS TEXT), CAST(not_before AS TEXT), "                \
+    "CAST(reply_to AS TEXT), CAST(tags AS TEXT), CAST(input AS TEXT), reason FROM submission "
+#define SUBMISSION_PAGE " AND seq < ?1 AND (?3 IS NULL OR source = ?3) ORDER BY seq DESC LIMIT ?2"
+#define SUBMISSIONS_MEANT                                                                       \
+    "seq IN (SELECT seq FROM submission WHERE refused_at IS NOT NULL AND (?1 = 0 OR seq = ?1) " \
+    "AND (?2 IS NULL OR source = ?2) AND seq <= ?3 ORDER BY seq LIMIT ?4)"
+
 #define STATE(s)                                                  \
     "(SELECT count(*) FROM (SELECT 1 FROM task WHERE state = '" s \
     "' AND state <> 'processed' LIMIT ?1))"
@@ -129,9 +139,26 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "ORDER BY version DESC LIMIT 1",
         [SQL_WORKFLOW_INSERT] = "INSERT INTO workflow (name, version, text, created_at) "
             "VALUES (?1, ?2, ?3, ?4)",
-        [SQL_WORKFLOW_GET] = "SELECT name, version, text, created_at FROM workflow "
+        [SQL_WORKFLOW_GET] = "SELECT name, version, text, created_at, inputs IS NOT NULL FROM workflow "
             "WHERE name = ?1 AND (?2 = 0 OR version = ?2) ORDER BY version DESC LIMIT 1",
-        [SQL_WORKFLOW_LIST] = "SELECT name, version, text, created_at FROM workflow "
+        [SQL_WORKFLOW_DESCRIBE] = "UPDATE workflow SET inputs = ?3 WHERE name = ?1 AND version = ?2 "
+            "AND inputs IS NULL",
+        [SQL_SUBMISSION_TAKE] = SUBMISSION "WHERE refused_at IS NULL ORDER BY seq LIMIT ?1",
+        [SQL_SUBMISSION_COUNT] = "SELECT count(*) FROM (SELECT 1 FROM submission "
+            "WHERE refused_at IS NOT NULL LIMIT ?1)",
+        [SQL_SUBMISSION_DELETE] = "DELETE FROM submission WHERE seq = ?1 AND refused_at IS NULL",
+        [SQL_SUBMISSION_REFUSE] = "UPDATE submission SET refused_at = ?2, reason = ?3 "
+            "WHERE seq = ?1 AND refused_at IS NULL",
+        [SQL_SUBMISSION_INSERT] = "INSERT INTO submission (submitted_at, refused_at, source, id, "
+            "workflow, version, priority, not_before, reply_to, tags, input, reason) "
+            "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+        [SQL_SUBMISSION_REFUSED] = SUBMISSION "WHERE refused_at IS NOT NULL" SUBMISSION_PAGE,
+        [SQL_SUBMISSION_WAITING] = SUBMISSION "WHERE refused_at IS NULL" SUBMISSION_PAGE,
+        [SQL_SUBMISSION_RETRY] = "UPDATE submission SET refused_at = NULL, reason = NULL WHERE "
+            SUBMISSIONS_MEANT,
+        [SQL_SUBMISSION_DROP] = "DELETE FROM submission WHERE " SUBMISSIONS_MEANT,
+        [SQL_DATA_VERSION] = "PRAGMA data_version",
+        [SQL_WORKFLOW_LIST] = "SELECT name, version, text, created_at, inputs IS NOT NULL FROM workflow "
             "ORDER BY name, version",
         [SQL_TOKEN_INSERT] = "INSERT INTO token (name, hash, roles, admin, created_at, expires_at) "
             "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",

@@ -90,12 +90,49 @@ enum err sqlite_workflow_put(struct store *base, struct slice name, struct slice
     return ERR_OK;
 }
 
+static int describe(struct db *d, const struct workflow_inputs *w)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+
+    int rc = db_query(d, SQL_WORKFLOW_DESCRIBE, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_text(q, 1, w->name);
+    bind_number(q, 2, w->version);
+    bind_text(q, 3, w->inputs);
+    return query_run(q);
+}
+
+static int describe_all(struct db *d, const struct workflow_inputs *list, size_t count,
+                        bool *ret_unknown)
+{
+    int rc = db_exec(d, "BEGIN IMMEDIATE");
+
+    for (size_t i = 0; rc == SQLITE_OK && i < count; i++)
+        rc = describe(d, &list[i]);
+    return rc == SQLITE_OK ? db_commit(d, ret_unknown) : rc;
+}
+
+enum err sqlite_workflow_describe(struct store *base, const struct workflow_inputs *list,
+                                  size_t count, struct error *e)
+{
+    struct sqlite_store *s = sqlite_store_of(base);
+    bool unknown = false;
+
+    enum err err = store_ready_to_write(s, e);
+    if (err != ERR_OK)
+        return err;
+    int rc = describe_all(&s->writer, list, count, &unknown);
+    return transaction_end(s, rc, unknown, e, "describe workflows");
+}
+
 static void workflow_read(sqlite3_stmt *q, struct arena *a, struct workflow_row *ret)
 {
     ret->name = arena_copy(a, query_text(q, 0));
     ret->version = sqlite3_column_int64(q, 1);
     ret->text = arena_copy(a, query_text(q, 2));
     ret->created_at = sqlite3_column_int64(q, 3);
+    ret->described = sqlite3_column_int(q, 4) != 0;
 }
 
 static int get(struct db *d, struct slice name, int64_t version, struct arena *a,

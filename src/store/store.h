@@ -106,6 +106,9 @@ struct change {
     size_t audit_count;
     const struct message *messages; /* that tell of it, in their order; their `task` is the row's */
     size_t message_count;
+    /* INSERT: seq of the row of table submission that becomes this task; it is deleted with it. If
+     * it does not wait there any more, nothing is done: ERR_BUSY. 0: none. */
+    int64_t submission;
     enum err outcome; /* set by commit */
 };
 
@@ -273,6 +276,7 @@ struct survey {
     bool requested;         /* out: some task of ours has a request */
     bool orphans;           /* out: there are tasks for CLAIM_NODE */
     bool messages;          /* out: there are some in the outbox that were not set aside */
+    bool submissions;       /* out: some wait, of anybody's part */
     int64_t due_at;         /* out: when the first task that sleeps is due; 0: none does */
     int64_t wake_at;        /* out: the least of all tasks; 0: there is none */
     /* out: nodes with the role NODE_SCHEDULER whose leases run, with this one; and how many of
@@ -291,7 +295,79 @@ struct workflow_row {
     int64_t version;
     struct slice text; /* the definition as it was stored */
     int64_t created_at;
+    bool described; /* out, of workflow_list: its inputs are known to the store */
 };
+
+/* The inputs of a version of a workflow, for those who submit in SQL: JSON, an array of
+ * {"name", "type", "required"} by the words of definitions, or null where it names none. */
+struct workflow_inputs {
+    struct slice name;
+    int64_t version;
+    struct slice inputs;
+};
+
+/*
+ * What an application put in by SQL (view `submit`), or what a queue brought and was refused: a row
+ * of table submission. It waits to become a task, with which it is deleted, or was refused and then
+ * stays until somebody drops it. Nothing of it was checked: each value is a text as it came, NONE
+ * if it was left out.
+ */
+struct submission_row {
+    int64_t seq;         /* given by the store, never twice */
+    struct slice source; /* "sql", "amqp:QUEUE" */
+    struct slice id, workflow, version, priority, not_before, reply_to, tags, input;
+    int64_t submitted_at;
+    int64_t refused_at; /* 0: it waits */
+    struct slice reason;
+};
+
+/* The oldest of those that wait. Nodes that share a store divide them by seq, so that no two work
+ * on the same one; those of a node that does not do its part are everybody's after a while. */
+struct submission_take {
+    int64_t now;          /* for a body without a clock */
+    uint32_t parts, part; /* seq % parts == part ... */
+    int64_t patience_ms;  /* ... or submitted longer ago than that. parts <= 1: all */
+    size_t limit;
+    struct submission_row *rows; /* out */
+    size_t count;                /* out */
+    bool more;                   /* out: there were more than `limit` */
+    uint64_t refused;            /* out: how many were refused, at most SUBMISSIONS_COUNTED */
+};
+
+enum { SUBMISSIONS_COUNTED = 10000 };
+
+/* What became of one that waited without a new task. */
+struct submission_verdict {
+    int64_t seq;
+    int64_t refused_at; /* 0: its task was there already; the row is deleted */
+    struct slice reason;
+};
+
+struct submission_query {
+    bool refused;        /* false: those that wait */
+    struct slice source; /* NONE: any */
+    int64_t before_seq;  /* newest first, seq below this one; 0: from the newest */
+    size_t limit;
+};
+
+struct submission_page {
+    struct submission_row *rows;
+    size_t count;
+    bool more;
+};
+
+/* The operator's: refused ones are tried again, or dropped. */
+struct submission_verb {
+    bool drop;
+    int64_t seq;               /* 0: all of them, SUBMISSION_VERB_MAX at a time, oldest first */
+    struct slice source;       /* NONE: any */
+    int64_t up_to_seq;         /* none that came later; 0: any */
+    const struct audit *audit; /* written if anything is done; may be NULL */
+    uint64_t count;            /* out */
+    bool more;                 /* out: there are more */
+};
+
+enum { SUBMISSION_VERB_MAX = 1000 };
 
 /* A token that lets its bearer in. Its text is known to the bearer alone. */
 enum { TOKEN_HASH_SIZE = 32 };
@@ -603,6 +679,31 @@ struct store_ops {
     enum err (*workflow_since)(struct store *s, uint64_t after, struct arena *a,
                                struct workflow_row **ret, size_t *ret_count,
                                uint64_t *ret_generation, struct error *e);
+
+    /* Makes known what inputs these definitions have, where that is not known yet. */
+    enum err (*workflow_describe)(struct store *s, const struct workflow_inputs *list, size_t count,
+                                  struct error *e);
+
+    /* Submissions that wait, oldest first; see struct submission_take. */
+    enum err (*submissions_take)(struct store *s, struct submission_take *t, struct arena *a,
+                                 struct error *e);
+    /* All of them in one transaction; one that is not there, or waits no longer, is left alone. */
+    enum err (*submissions_settle)(struct store *s, const struct submission_verdict *list,
+                                   size_t count, struct error *e);
+    /* Adds rows, in one transaction; their seq is ignored. ERR_INVALID: one of them cannot be
+     * stored. */
+    enum err (*submissions_put)(struct store *s, const struct submission_row *rows, size_t count,
+                                struct error *e);
+    enum err (*submissions_list)(struct store *s, const struct submission_query *q, struct arena *a,
+                                 struct submission_page *ret, struct error *e);
+    /* ERR_NOT_FOUND if that one is not there, or was not refused. */
+    enum err (*submissions_verb)(struct store *s, struct submission_verb *v, struct error *e);
+
+    /* A descriptor that becomes readable when somebody else may have put in a submission; it is
+     * read empty by whoever waits for it, and stays the store's. It is only a hint, which may be
+     * missed: who waits looks by himself as well, seldom. -1: there is none. NULL: nobody else can.
+     */
+    int (*watch)(struct store *s);
 
     /* As they are now. NULL where the store is not shared. */
     enum err (*generations)(struct store *s, struct generations *ret, struct error *e);

@@ -115,7 +115,8 @@ static void empty_schema(const char *schema)
                  "DELETE FROM reserved; "
                  "DELETE FROM workflow; DELETE FROM node; DELETE FROM lease; DELETE FROM token; "
                  "DELETE FROM agent; DELETE FROM alert; DELETE FROM audit; DELETE FROM outbox; "
-                 "DELETE FROM outbox_aside; DELETE FROM meta WHERE name <> 'version'; "
+                 "DELETE FROM outbox_aside; DELETE FROM submission; "
+                 "DELETE FROM meta WHERE name <> 'version'; "
                  "SELECT setval('task_seq', 1, false) + setval('audit_seq_seq', 1, false)",
                  schema);
     (void)number_of(connections_at_most(0), sql);

@@ -1,0 +1,317 @@
+#include "server/submission.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "scheduler/intake.h"
+#include "server/inbox.h"
+#include "json/json.h"
+#include "json/text.h"
+
+/*
+ * What applications put into the database by SQL becomes tasks as what they send by HTTP does: each
+ * row is written as the text of a submission, and that is read. See scheduler/intake.h.
+ */
+
+enum {
+    LOOK_MS = 1000,      /* for what nobody told us of */
+    LOOK_UNTOLD_MS = 40, /* where nobody can */
+    ASKS_LEFT = 1024,    /* for clients of the API */
+    LOGGED_MAX = 10      /* lines for one batch */
+};
+
+struct inbox {
+    struct server *server;
+    struct intake *intake;
+    uv_poll_t watch;
+    bool watches;
+    int fd;
+};
+
+/* One row, in the memory of its batch. */
+struct row_ask {
+    struct submission s;
+    struct intake_item *item;
+};
+
+/* ---- a row as a text ---- */
+
+static bool is_number(struct slice s)
+{
+    size_t i = s.len > 0 && s.ptr[0] == '-';
+
+    if (s.len == i || s.len > 18)
+        return false;
+    for (; i < s.len; i++)
+        if (s.ptr[i] < '0' || s.ptr[i] > '9')
+            return false;
+    return true;
+}
+
+static void put_text(struct buf *b, const char *key, struct slice v)
+{
+    if (!v.ptr)
+        return;
+    json_key(b, key);
+    json_string(b, v);
+}
+
+static void put_number(struct buf *b, const char *key, struct slice v)
+{
+    if (!is_number(v)) {
+        put_text(b, key, v);
+        return;
+    }
+    json_key(b, key);
+    json_raw(b, v);
+}
+
+static void put_raw(struct buf *b, const char *key, struct slice v)
+{
+    if (!v.ptr)
+        return;
+    json_key(b, key);
+    json_raw(b, v);
+}
+
+static struct slice row_text(struct arena *a, const struct submission_row *r)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    bool object = r->reply_to.len > 0 && r->reply_to.ptr[0] == '{';
+
+    json_open(&b, '{');
+    put_text(&b, "workflow", r->workflow);
+    put_number(&b, "version", r->version);
+    put_text(&b, "id", r->id);
+    put_raw(&b, "input", r->input);
+    put_number(&b, "priority", r->priority);
+    put_text(&b, "not_before", r->not_before);
+    if (object)
+        put_raw(&b, "reply_to", r->reply_to);
+    else
+        put_text(&b, "reply_to", r->reply_to);
+    put_raw(&b, "tags", r->tags);
+    json_close(&b, '}');
+    return arena_copy(a, buf_view(&b));
+}
+
+static struct slice refusal(struct arena *a, const char *fmt, ...) PRINTF(2, 3);
+
+static struct slice refusal(struct arena *a, const char *fmt, ...)
+{
+    char text[300];
+    va_list ap;
+
+    va_start(ap, fmt);
+    text_format(text, sizeof text, fmt, ap);
+    va_end(ap);
+    return arena_copy(a, slice_of(text));
+}
+
+/* Each column by itself, so that what is wrong with one is told of it. */
+static bool is_json(struct server *sv, struct intake_item *it, const char *name, struct slice v)
+{
+    CLEANUP(arena_fini) struct arena tree = {0};
+    struct json_fault fault = {0};
+    struct json *j = NULL;
+
+    if (!v.ptr
+        || json_parse_within(&tree, v, (unsigned)sv->limits.json_depth, &j, &fault) == ERR_OK)
+        return true;
+    it->problem = refusal(it->arena, "%s is not JSON: %s at byte %zu", name, fault.what,
+                          (size_t)fault.offset + 1);
+    return false;
+}
+
+static bool is_text(struct intake_item *it, const char *name, struct slice v)
+{
+    if (!v.ptr || text_utf8_end(v) == v.len)
+        return true;
+    it->problem = refusal(it->arena, "%s is not UTF-8", name);
+    return false;
+}
+
+static bool columns_ok(struct server *sv, struct intake_item *it)
+{
+    const struct submission_row *r = it->row;
+
+    if (r->input.len > sv->limits.http.body_max) {
+        it->problem = refusal(it->arena, "input has %zu bytes, expected at most %zu", r->input.len,
+                              sv->limits.http.body_max);
+        return false;
+    }
+    return is_text(it, "workflow", r->workflow) && is_text(it, "version", r->version)
+           && is_text(it, "id", r->id) && is_text(it, "priority", r->priority)
+           && is_text(it, "not_before", r->not_before) && is_text(it, "reply_to", r->reply_to)
+           && is_json(sv, it, "input", r->input) && is_json(sv, it, "tags", r->tags);
+}
+
+/* ---- what the intake wants of us ---- */
+
+static void row_answered(struct submission *s)
+{
+    struct row_ask *ra = CONTAINER_OF(s, struct row_ask, s);
+    struct arena a = s->arena;
+
+    /* with the last one the batch may go, and ra with it */
+    intake_answered(ra->item, s->problem_type ? slice_of(s->problem) : SLICE_NONE);
+    arena_fini(&a);
+}
+
+static void row_read(void *arg, struct intake_item *it)
+{
+    struct inbox *ib = arg;
+
+    if (!columns_ok(ib->server, it))
+        return;
+    struct row_ask *ra = arena_alloc(it->arena, sizeof *ra);
+    *ra = (struct row_ask){.item = it};
+    ra->s.answered = row_answered;
+    ra->s.line = 1;
+    if (submission_read(ib->server, &ra->s, row_text(it->arena, it->row))) {
+        it->ask = &ra->s.ask;
+        return;
+    }
+    it->problem = refusal(it->arena, "%s", ra->s.problem);
+    arena_fini(&ra->s.arena);
+}
+
+static void row_ask(void *arg, struct intake_item *it)
+{
+    struct inbox *ib = arg;
+
+    server_ask(ib->server, it->ask);
+}
+
+static size_t room(void *arg)
+{
+    const struct inbox *ib = arg;
+
+    return asks_left(ib->server) > ASKS_LEFT ? asks_left(ib->server) - ASKS_LEFT : 0;
+}
+
+static void settled(void *arg, struct intake_item *const *refused, size_t count)
+{
+    (void)arg;
+    for (size_t i = 0; i < count && i < LOGGED_MAX; i++) {
+        CLEANUP(buf_fini) struct buf id = {0};
+        CLEANUP(buf_fini) struct buf reason = {0};
+        json_string(&id, refused[i]->row->id);
+        json_string(&reason, refused[i]->problem);
+        log_line(LOG_WARN, "event=submission_refused seq=%" PRId64 " id=%s source=%.*s reason=%s",
+                 refused[i]->row->seq, id.ptr, SLICE_ARG(refused[i]->row->source), reason.ptr);
+    }
+    if (count > LOGGED_MAX)
+        log_line(LOG_WARN, "event=submission_refused more=%zu", count - LOGGED_MAX);
+}
+
+/* ---- being told ---- */
+
+static void told(uv_poll_t *p, int status, int events)
+{
+    struct inbox *ib = p->data;
+    (void)status;
+    (void)events;
+
+    (void)uv_poll_stop(p); /* until the next look, which may have to wait */
+    intake_stir(ib->intake);
+}
+
+static void looks(void *arg)
+{
+    struct inbox *ib = arg;
+    char bytes[4096];
+
+    if (!ib->watches)
+        return;
+    while (read(ib->fd, bytes, sizeof bytes) > 0)
+        ;
+    (void)uv_poll_start(&ib->watch, UV_READABLE, told);
+}
+
+static void failed(void *arg, const struct error *e)
+{
+    (void)arg;
+    log_line(LOG_DEBUG, "event=submissions_wait reason=\"%s\"", e->text);
+}
+
+static void watch(struct inbox *ib)
+{
+    struct store *st = ib->server->config.store;
+
+    ib->fd = st->ops->watch ? st->ops->watch(st) : -1;
+    ib->watches = ib->fd >= 0 && uv_poll_init(&ib->server->loop, &ib->watch, ib->fd) == 0;
+    ib->watch.data = ib;
+}
+
+struct inbox *inbox_new(struct server *sv)
+{
+    struct inbox *ib = calloc(1, sizeof *ib);
+
+    ASSERT(ib);
+    ib->server = sv;
+    watch(ib);
+    const struct intake_config c = {
+        .store = sv->store,
+        .workflows = &sv->workflows,
+        .clock = {server_now, sv},
+        .shared = sv->config.store->shared,
+        .look_ms = sv->config.store->shared ? 0
+                   : ib->watches            ? LOOK_MS
+                                            : LOOK_UNTOLD_MS,
+        .arg = ib,
+        .room = room,
+        .read = row_read,
+        .ask = row_ask,
+        .settled = settled,
+        .looks = looks,
+        .failed = failed,
+    };
+    ib->intake = intake_new(&c);
+    if (!(sv->config.roles & NODE_SCHEDULER))
+        intake_drain(ib->intake);
+    return ib;
+}
+
+int64_t inbox_turn(struct inbox *ib)
+{
+    return intake_turn(ib->intake);
+}
+
+void inbox_surveyed(struct inbox *ib, const struct survey *v)
+{
+    intake_surveyed(ib->intake, v);
+}
+
+void inbox_stir(struct inbox *ib)
+{
+    intake_stir(ib->intake);
+}
+
+void inbox_drain(struct inbox *ib)
+{
+    intake_drain(ib->intake);
+}
+
+bool inbox_is_busy(const struct inbox *ib)
+{
+    return intake_is_busy(ib->intake);
+}
+
+void inbox_stats(const struct inbox *ib, struct intake_stats *ret)
+{
+    intake_stats(ib->intake, ret);
+}
+
+void inbox_close(struct inbox *ib)
+{
+    if (ib->watches)
+        uv_close((uv_handle_t *)&ib->watch, NULL);
+}
+
+void inbox_free(struct inbox *ib)
+{
+    intake_free(ib->intake);
+    free(ib);
+}

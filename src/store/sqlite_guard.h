@@ -1,0 +1,40 @@
+#ifndef STORE_SQLITE_GUARD_H
+#define STORE_SQLITE_GUARD_H
+
+/*
+ * A VFS over SQLite's own, for connections of the server, by which it alone checkpoints.
+ *
+ * Applications write into the same file. A checkpoint of one connection while another begins the
+ * WAL anew loses what was committed since, in all versions of SQLite before 3.51.3. So:
+ *
+ *   - the lock for checkpoints is never given back while a connection of ours has the file open:
+ *     those that applications begin by themselves after a commit find it taken, and leave it at
+ * that;
+ *   - whoever of us checkpoints holds the lock to write as well, so nobody appends to the WAL or
+ *     begins it anew meanwhile.
+ *
+ * Both are locks of SQLite's own kind, of which all versions know. Nothing else is changed: files
+ * other than databases are those of the other VFS.
+ */
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Its name, for sqlite3_open_v2. It stands on what is the default at that time. */
+const char *guard_vfs(void);
+
+/* What follows is of a database that a connection of ours has open; `path` is its whole name. */
+
+/* Which other process holds the lock to write; 0: none, or it cannot be told. */
+pid_t guard_writer(const char *path);
+/* Whether its -shm is still the one that its name stands for. */
+bool guard_in_place(const char *path);
+/* A descriptor of its -shm, or -1. It must not be closed before all connections are: that would
+ * take their locks along. */
+int guard_dup(const char *path);
+/* Whether anybody has that -shm open: the process, or 0. Only once all of our connections are
+ * closed. */
+pid_t guard_user(int shm_fd);
+
+#endif

@@ -1,0 +1,255 @@
+#include "store/sqlite_body.h"
+
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+
+/* In the order of SUBMISSION of sqlite_sql.c. */
+static void submission_read(sqlite3_stmt *q, struct arena *a, struct submission_row *ret)
+{
+    struct slice *const texts[] = {&ret->source,   &ret->id,         &ret->workflow, &ret->version,
+                                   &ret->priority, &ret->not_before, &ret->reply_to, &ret->tags,
+                                   &ret->input,    &ret->reason};
+    int at = 0;
+
+    *ret = (struct submission_row){.seq = sqlite3_column_int64(q, at++)};
+    ret->submitted_at = sqlite3_column_int64(q, at++);
+    ret->refused_at = sqlite3_column_int64(q, at++);
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        *texts[i] = arena_copy(a, query_text(q, at++));
+}
+
+/* At most `limit`; whether there are more. */
+static int rows_of(sqlite3_stmt *q, struct arena *a, size_t limit, struct submission_page *ret)
+{
+    int rc = SQLITE_OK;
+
+    *ret = (struct submission_page){.rows = arena_alloc(a, (limit + 1) * sizeof *ret->rows)};
+    while ((rc = query_step(q)) == SQLITE_ROW) {
+        ret->more = ret->count == limit;
+        if (ret->more)
+            return SQLITE_OK;
+        submission_read(q, a, &ret->rows[ret->count++]);
+    }
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int take(struct db *d, struct submission_take *t, struct arena *a)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+    CLEANUP(query_end) sqlite3_stmt *count = NULL;
+    struct submission_page page;
+
+    int rc = db_query(d, SQL_SUBMISSION_TAKE, &q);
+    if (rc == SQLITE_OK)
+        rc = db_query(d, SQL_SUBMISSION_COUNT, &count);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_number(q, 1, (int64_t)t->limit + 1);
+    rc = rows_of(q, a, t->limit, &page);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_number(count, 1, SUBMISSIONS_COUNTED);
+    rc = query_step(count);
+    if (rc != SQLITE_ROW)
+        return rc;
+    t->refused = (uint64_t)sqlite3_column_int64(count, 0);
+    t->rows = page.rows;
+    t->count = page.count;
+    t->more = page.more;
+    return SQLITE_OK;
+}
+
+enum err sqlite_submissions_take(struct store *base, struct submission_take *t, struct arena *a,
+                                 struct error *e)
+{
+    struct sqlite_store *s = sqlite_store_of(base);
+
+    enum err err = store_ready(s, e);
+    if (err != ERR_OK)
+        return err;
+    int rc = store_look_for_others(s);
+    if (rc == SQLITE_OK)
+        rc = take(&s->reader, t, a);
+    return rc == SQLITE_OK ? ERR_OK : store_failed(s, rc, e, "read submissions");
+}
+
+/* ---- writing ---- */
+
+int submission_delete(struct db *d, int64_t seq, bool *ret_done)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+
+    int rc = db_query(d, SQL_SUBMISSION_DELETE, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_number(q, 1, seq);
+    rc = query_run(q);
+    *ret_done = rc == SQLITE_OK && sqlite3_changes(d->handle) == 1;
+    return rc;
+}
+
+static int refuse(struct db *d, const struct submission_verdict *v)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+
+    int rc = db_query(d, SQL_SUBMISSION_REFUSE, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_number(q, 1, v->seq);
+    bind_number(q, 2, v->refused_at);
+    bind_text(q, 3, v->reason);
+    return query_run(q);
+}
+
+static int settle(struct db *d, const struct submission_verdict *list, size_t count,
+                  bool *ret_unknown)
+{
+    int rc = db_exec(d, "BEGIN IMMEDIATE");
+    bool done;
+
+    for (size_t i = 0; rc == SQLITE_OK && i < count; i++)
+        rc = list[i].refused_at ? refuse(d, &list[i]) : submission_delete(d, list[i].seq, &done);
+    return rc == SQLITE_OK ? db_commit(d, ret_unknown) : rc;
+}
+
+enum err sqlite_submissions_settle(struct store *base, const struct submission_verdict *list,
+                                   size_t count, struct error *e)
+{
+    struct sqlite_store *s = sqlite_store_of(base);
+    bool unknown = false;
+
+    enum err err = store_ready_to_write(s, e);
+    if (err != ERR_OK)
+        return err;
+    int rc = settle(&s->writer, list, count, &unknown);
+    return transaction_end(s, rc, unknown, e, "settle submissions");
+}
+
+static int insert(struct db *d, const struct submission_row *r)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+    const struct slice texts[] = {r->source,     r->id,       r->workflow, r->version, r->priority,
+                                  r->not_before, r->reply_to, r->tags,     r->input,   r->reason};
+
+    int rc = db_query(d, SQL_SUBMISSION_INSERT, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_number(q, 1, r->submitted_at);
+    bind_time(q, 2, r->refused_at);
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        bind_text(q, 3 + (int)i, texts[i]);
+    return query_run(q);
+}
+
+static int put(struct db *d, const struct submission_row *rows, size_t count, bool *ret_unknown)
+{
+    int rc = db_exec(d, "BEGIN IMMEDIATE");
+
+    for (size_t i = 0; rc == SQLITE_OK && i < count; i++)
+        rc = insert(d, &rows[i]);
+    return rc == SQLITE_OK ? db_commit(d, ret_unknown) : rc;
+}
+
+enum err sqlite_submissions_put(struct store *base, const struct submission_row *rows, size_t count,
+                                struct error *e)
+{
+    struct sqlite_store *s = sqlite_store_of(base);
+    bool unknown = false;
+
+    enum err err = store_ready_to_write(s, e);
+    if (err != ERR_OK)
+        return err;
+    int rc = put(&s->writer, rows, count, &unknown);
+    return transaction_end(s, rc, unknown, e, "store submissions");
+}
+
+static int list(struct db *d, const struct submission_query *query, struct arena *a,
+                struct submission_page *ret)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+
+    int rc = db_query(d, query->refused ? SQL_SUBMISSION_REFUSED : SQL_SUBMISSION_WAITING, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_number(q, 1, query->before_seq ? query->before_seq : INT64_MAX);
+    bind_number(q, 2, (int64_t)query->limit + 1);
+    bind_text(q, 3, query->source);
+    return rows_of(q, a, query->limit, ret);
+}
+
+enum err sqlite_submissions_list(struct store *base, const struct submission_query *q,
+                                 struct arena *a, struct submission_page *ret, struct error *e)
+{
+    struct sqlite_store *s = sqlite_store_of(base);
+
+    enum err err = store_ready(s, e);
+    if (err != ERR_OK)
+        return err;
+    int rc = list(&s->reader, q, a, ret);
+    return rc == SQLITE_OK ? ERR_OK : store_failed(s, rc, e, "list submissions");
+}
+
+static int verb_run(struct db *d, struct submission_verb *v)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+
+    int rc = db_query(d, v->drop ? SQL_SUBMISSION_DROP : SQL_SUBMISSION_RETRY, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_number(q, 1, v->seq);
+    bind_text(q, 2, v->source);
+    bind_number(q, 3, v->up_to_seq ? v->up_to_seq : INT64_MAX);
+    bind_number(q, 4, SUBMISSION_VERB_MAX);
+    rc = query_run(q);
+    v->count = rc == SQLITE_OK ? (uint64_t)sqlite3_changes(d->handle) : 0;
+    v->more = v->count == SUBMISSION_VERB_MAX;
+    return rc;
+}
+
+static int verb(struct db *d, struct submission_verb *v, bool *ret_unknown)
+{
+    int rc = db_exec(d, "BEGIN IMMEDIATE");
+
+    if (rc == SQLITE_OK)
+        rc = verb_run(d, v);
+    if (rc == SQLITE_OK && v->count > 0)
+        rc = audit_insert(d, v->audit);
+    return rc == SQLITE_OK ? db_commit(d, ret_unknown) : rc;
+}
+
+enum err sqlite_submissions_verb(struct store *base, struct submission_verb *v, struct error *e)
+{
+    struct sqlite_store *s = sqlite_store_of(base);
+    bool unknown = false;
+
+    enum err err = store_ready_to_write(s, e);
+    if (err != ERR_OK)
+        return err;
+    int rc = verb(&s->writer, v, &unknown);
+    err = transaction_end(s, rc, unknown, e, "change submissions");
+    if (err == ERR_OK && v->seq && v->count == 0)
+        return error_set(e, ERR_NOT_FOUND, "there is no refused submission %" PRId64, v->seq);
+    return err;
+}
+
+/* ---- being told ---- */
+
+/* Of all that is written in the folder: the WAL may be made anew. What we write ourselves is told
+ * as well; who looks finds out at once that it was nobody else. */
+int sqlite_watch(struct store *base)
+{
+    struct sqlite_store *s = sqlite_store_of(base);
+
+    if (s->watch_fd >= 0)
+        return s->watch_fd;
+    s->watch_fd = outside_fails() ? -1 : inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    if (s->watch_fd >= 0
+        && (outside_fails()
+            || inotify_add_watch(s->watch_fd, s->dir, IN_MODIFY | IN_CREATE | IN_MOVED_TO) < 0)) {
+        (void)close(s->watch_fd);
+        s->watch_fd = -1;
+    }
+    return s->watch_fd;
+}
