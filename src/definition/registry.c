@@ -70,3 +70,13 @@ bool registry_read(struct registry *r, struct registry_wait *w)
         r->reader->read(r->reader, w);
     return r->reader != NULL;
 }
+
+void registry_each(const struct registry *r, void (*look)(void *arg, const struct definition *d),
+                   void *arg)
+{
+    const struct versions *v = NULL;
+
+    for (size_t i = 0; (v = map_next(&r->names, &i));)
+        for (size_t k = 0; k < v->count; k++)
+            look(arg, v->list[k]);
+}

@@ -36,6 +36,10 @@ void registry_add(struct registry *r, struct definition *d, int64_t version);
 const struct definition *registry_find(const struct registry *r, struct slice name,
                                        int64_t version);
 
+/* Shows all versions of all workflows, in an order of no meaning. */
+void registry_each(const struct registry *r, void (*look)(void *arg, const struct definition *d),
+                   void *arg);
+
 /* Has what is stored by now read; w->told is called later, never from within. False: what is here
  * is all that there is, nothing is to be waited for. A wait is given up by link_remove(&w->link).
  */

@@ -8,6 +8,7 @@
 #include "store/memory_access.h"
 #include "store/memory_agent.h"
 #include "store/memory_node.h"
+#include "store/memory_operation.h"
 #include "store/memory_task.h"
 #include "store/memory_workflow.h"
 #include "store/row.h"
@@ -23,6 +24,7 @@ struct memory_store {
     struct mem_access access;
     struct mem_nodes nodes;
     struct mem_agents agents;
+    struct mem_operations operations;
     uint64_t boot;
     unsigned char secret[32];
 };
@@ -406,6 +408,7 @@ static enum err memory_list(struct store *base, const struct list_query *q, stru
 {
     struct memory_store *s = memory_store_of(base);
     size_t count = 0;
+    size_t looked = 0;
     size_t i = s->task_count;
 
     if (fault())
@@ -415,10 +418,12 @@ static enum err memory_list(struct store *base, const struct list_query *q, stru
         i--;
     while (i-- > 0 && count <= q->limit) {
         const struct task_row *row = &s->tasks[i]->row;
-        if (list_wants(q, row->state, row->workflow, row->submitted_at) && mem_tags_hold(q, row))
+        looked++;
+        if (mem_list_wants(q, row))
             found[count++] = s->tasks[i];
     }
     page_fill(found, count, q->limit, a, ret);
+    ret->scanned = looked;
     if (ret->more)
         ret->next_seq = found[q->limit ? q->limit - 1 : 0]->row.seq + !q->limit;
     free(found);
@@ -586,6 +591,30 @@ static enum err memory_agent_since(struct store *base, uint64_t after, struct ar
     return ERR_OK;
 }
 
+static enum err memory_operation_put(struct store *base, const struct operation_row *row,
+                                     const struct audit *audit, struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+
+    if (fault())
+        return fails(e);
+    if (!mem_operation_fits(&s->operations, row))
+        return error_set(e, ERR_CONFLICT, "operation %.*s was changed meanwhile",
+                         SLICE_ARG(row->id));
+    mem_operation_put(&s->operations, row);
+    mem_audit_add(&s->access, audit);
+    return committed(e);
+}
+
+static enum err memory_operation_list(struct store *base, const struct operation_query *q,
+                                      struct arena *a, struct operation_page *ret, struct error *e)
+{
+    if (fault())
+        return fails(e);
+    mem_operation_list(&memory_store_of(base)->operations, q, a, ret);
+    return ERR_OK;
+}
+
 /* --- the node --- */
 
 static struct generations generations_now(const struct memory_store *s)
@@ -732,6 +761,7 @@ static void memory_close(struct store *base)
     mem_access_fini(&s->access);
     mem_nodes_fini(&s->nodes);
     mem_agents_fini(&s->agents);
+    mem_operations_fini(&s->operations);
     map_fini(&s->by_id);
     free(s->tasks);
     free(s);
@@ -764,6 +794,8 @@ static const struct store_ops ops = {
     .audit_list = memory_audit_list,
     .agent_put = memory_agent_put,
     .agent_since = memory_agent_since,
+    .operation_put = memory_operation_put,
+    .operation_list = memory_operation_list,
     .requested = memory_requested,
     .lease = memory_lease,
     .survey = memory_survey,

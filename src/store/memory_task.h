@@ -23,6 +23,7 @@ void mem_task_free(struct mem_task *t);
 size_t mem_tasks_retire(struct mem_task **tasks, size_t count, struct map *by_id, struct retire *r);
 
 /* Has the row all the tags that are asked for? */
+bool mem_list_wants(const struct list_query *q, const struct task_row *row);
 bool mem_tags_hold(const struct list_query *q, const struct task_row *row);
 
 #endif

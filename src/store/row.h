@@ -12,9 +12,12 @@ enum err row_check(const struct change *c) MUST_USE;
 /* A copy of *row whose texts (not its payloads) lie in `a`. */
 struct task_row row_copy(struct arena *a, const struct task_row *row);
 
-/* Does the row belong to the listing, as far as state, workflow and time of submission go? */
-bool list_wants(const struct list_query *q, enum task_state state, struct slice workflow,
-                int64_t submitted_at);
+/* Does the row belong to the listing, as far as its columns go? Read are state, workflow, version,
+ * submitted_at, ended_at. */
+bool list_wants(const struct list_query *q, const struct task_row *row);
+bool list_wants_doc(const struct list_query *q); /* is that not enough? */
+/* Does it as far as its document (and waiting_for, workflow, version) goes? */
+bool list_doc_wanted(const struct list_query *q, const struct task_row *row);
 /* Is a task in that state, which ended then (0: it did not), to be deleted? */
 bool retire_wants(const struct retire *r, enum task_state state, int64_t ended_at, bool locked);
 /* Was a task submitted too late to have ended by then? So were all behind it. */
@@ -22,6 +25,7 @@ bool retire_is_past(const struct retire *r, int64_t submitted_at);
 
 /* "time" is no agent: takes it out of the list. */
 void census_take_sleeping(struct census *c);
+struct operation_row operation_copy(struct arena *a, const struct operation_row *row);
 struct audit audit_copy(struct arena *a, const struct audit *audit);
 /* The reason of a definition that was stored: "order, version 3". */
 struct slice audit_workflow_reason(struct arena *a, struct slice name, int64_t version);

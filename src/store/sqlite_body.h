@@ -20,6 +20,7 @@
  *   sqlite_workflow.c definitions
  *   sqlite_access.c   tokens, and the audit
  *   sqlite_agent.c    what is said of agents
+ *   sqlite_operation.c  what is done to many tasks
  *   sqlite_backup.c   a copy of the whole, while it is in use
  *   sqlite_offline.c  checks and copies of a store that nobody uses
  *   sqlite_restore.c  a folder made from a backup
@@ -98,6 +99,7 @@ enum sql {
     SQL_SCAN_STATE,
     SQL_SCAN_WORKFLOW,
     SQL_SCAN_TAG,
+    SQL_SCAN_ID,
     SQL_HAS_TAG,
     SQL_SEQ_BELOW,
     SQL_ROW,
@@ -122,6 +124,11 @@ enum sql {
     SQL_AUDIT_TASK,
     SQL_AGENT_PUT,
     SQL_AGENT_LIST,
+    SQL_OPERATION_PUT,
+    SQL_OPERATION_UPDATE,
+    SQL_OPERATION_LIST,
+    SQL_OPERATION_OPEN,
+    SQL_OPERATION_GET,
     SQL_COUNT,
 };
 
@@ -314,6 +321,12 @@ enum err sqlite_agent_put(struct store *s, const struct agent_change *c, const s
 enum err sqlite_agent_since(struct store *s, uint64_t after, struct arena *a,
                             struct agent_row **ret, size_t *ret_count, uint64_t *ret_generation,
                             struct error *e);
+
+/* sqlite_operation.c */
+enum err sqlite_operation_put(struct store *s, const struct operation_row *row,
+                              const struct audit *audit, struct error *e);
+enum err sqlite_operation_list(struct store *s, const struct operation_query *q, struct arena *a,
+                               struct operation_page *ret, struct error *e);
 
 /* sqlite.c */
 struct sqlite_store *sqlite_store_new(const char *dir); /* nothing is opened; close frees it */
