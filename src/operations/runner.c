@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/when.h"
+
 enum {
     LEASE_MS = 10000,
     LEASE_MARGIN_MS = 1000, /* before it runs out nothing is begun any more */
@@ -482,6 +484,14 @@ bool runner_is_busy(const struct runner *r)
 {
     for (size_t i = 0; i < RUNNER_SLOTS; i++)
         if (r->slots[i].at_work || r->slots[i].open > 0)
+            return true;
+    return r->looking;
+}
+
+bool runner_has_jobs(const struct runner *r)
+{
+    for (size_t i = 0; i < RUNNER_SLOTS; i++)
+        if (r->slots[i].at_work)
             return true;
     return r->looking;
 }

@@ -54,6 +54,8 @@ void runner_answered(struct runner *r, struct ask *a);
 void runner_stop(struct runner *r);
 bool runner_is_busy(const struct runner *r); /* something of it is with store or scheduler */
 
+bool runner_has_jobs(const struct runner *r); /* with the store */
+
 struct runner_stats {
     size_t running; /* operations at work here */
     uint64_t asked, done, refused, failed, gone;

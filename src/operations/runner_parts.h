@@ -13,7 +13,6 @@ struct slot;
 
 /* One task of the page at hand. */
 struct page_task {
-    void (*answered)(struct ask *a); /* first, for who finds it through ask.user */
     struct slot *slot;
     struct ask ask;
     enum page_task_state {

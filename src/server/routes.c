@@ -44,6 +44,11 @@ static const struct route routes[] = {
     {"POST", "v1/tasks/*/skip", task_skip, ROLE_OPERATE},
     {"POST", "v1/tasks/*/undo", task_undo, ROLE_OPERATE},
     {"POST", "v1/tasks/*/cancel", task_cancel, ROLE_SUBMIT | ROLE_OPERATE},
+    {"POST", "v1/operations", operations_post, ROLE_OPERATE},
+    {"GET", "v1/operations", operations_list, LIST},
+    {"GET", "v1/operations/*", operation_get, LIST},
+    {"POST", "v1/operations/*/stop", operation_stop, ROLE_OPERATE},
+    {"POST", "v1/operations/*/continue", operation_continue, ROLE_OPERATE},
     {"PUT", "v1/workflows/*", workflow_put, ROLE_OPERATE},
     {"GET", "v1/workflows/*/versions/*", workflow_get, SEE},
     {"GET", "v1/workflows/*", workflow_get, SEE},
@@ -113,7 +118,7 @@ static bool method_matches(const struct route *rt, struct slice method)
 static bool reads_query(const struct route *rt)
 {
     return rt->serve == tasks_post || rt->serve == tasks_list || rt->serve == task_get
-           || rt->serve == audit_get || rt->serve == events_get
+           || rt->serve == audit_get || rt->serve == operations_list || rt->serve == events_get
            || (rt->may == ROLE_ANYBODY && rt->serve != attempt_post);
 }
 

@@ -153,6 +153,7 @@ static void take_turn(struct server *sv)
     notice_scan(sv);
     many_go_on(sv);
     nodes_turn(sv->nodes);
+    operations_turn(sv->operations);
     int64_t at = scheduler_turn(sv->scheduler);
     int64_t scan = supervisor_turn(sv->supervisor);
     events_turn(sv->events);
@@ -315,6 +316,7 @@ static void end_now(struct server *sv)
 {
     sv->ended = true;
     supervisor_stop(sv->supervisor);
+    operations_drain(sv->operations);
     scheduler_leave(sv->scheduler);
     (void)uv_timer_stop(&sv->drain_timer);
     if (sv->config.store->shared)
@@ -330,7 +332,7 @@ static bool may_end(const struct server *sv)
     scheduler_stats(sv->scheduler, &st);
     return (st.open_attempts == 0 || sv->replaced) && scheduler_is_drained(sv->scheduler)
            && sv->exchange_count == 0 && list_empty(&sv->hungry)
-           && !supervisor_is_busy(sv->supervisor);
+           && !supervisor_is_busy(sv->supervisor) && !operations_are_busy(sv->operations);
 }
 
 static void drain_step(uv_timer_t *t)
@@ -353,6 +355,7 @@ static void begin_drain(struct server *sv)
     waiters_all(&sv->waits);
     events_drain(sv->events);
     nodes_drain(sv->nodes);
+    operations_drain(sv->operations);
     if (sv->helper)
         helper_drain(sv->helper);
     backup_drain(sv);
@@ -520,10 +523,12 @@ static void take_down(struct server *sv)
     helper_close(sv->helper);
     door_close(sv);
     while (scheduler_is_busy(sv->scheduler) || supervisor_is_busy(sv->supervisor)
-           || (sv->library && library_is_busy(sv->library)) || sv->exchange_count > 0)
+           || (sv->library && library_is_busy(sv->library)) || sv->exchange_count > 0
+           || operations_have_jobs(sv->operations))
         (void)uv_run(&sv->loop, UV_RUN_ONCE);
     events_close(sv->events);
     keeper_close(sv->keeper);
+    operations_close(sv->operations);
     elsewhere_close(sv->elsewhere);
     strangers_close(sv->strangers);
     scheduler_free(sv->scheduler);
@@ -544,6 +549,7 @@ static void take_down(struct server *sv)
     ASSERT(rc == 0);
     events_free(sv->events);
     keeper_free(sv->keeper);
+    operations_free(sv->operations);
     nodes_free(sv->nodes);
     token_key_free(sv->key);
     access_free(sv->access);
@@ -605,6 +611,7 @@ enum err server_run(const struct server_config *c, struct error *e)
     sv->nodes = nodes_new(sv);
     start_handles(sv);
     sv->keeper = keeper_new(sv);
+    sv->operations = operations_new(sv);
     if (err == ERR_OK)
         err = door_open(sv, e);
     if (err == ERR_OK) {
