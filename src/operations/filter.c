@@ -206,6 +206,12 @@ enum err filter_read(struct arena *a, const struct json *j, struct task_filter *
 
 /* ---- where tasks stand ---- */
 
+void filter_stand(struct task_filter *f)
+{
+    if (f->query.states == 0 && (f->step.ptr || f->agent.ptr))
+        f->query.states = STATES_OPEN;
+}
+
 struct finding {
     const struct task_filter *filter;
     struct list_place *places; /* NULL: they are counted only */

@@ -27,6 +27,10 @@ struct task_filter {
 enum err filter_read(struct arena *a, const struct json *j, struct task_filter *ret,
                      struct error *e) MUST_USE;
 
+/* What is over stands nowhere and is left out, unless states were named. For who fills in a filter
+ * by himself. */
+void filter_stand(struct task_filter *f);
+
 /* Finds the steps of the agent that is asked for, as workflows are known now. The places lie in
  * `a`. To be called before each use of the query. */
 void filter_places(struct task_filter *f, const struct registry *workflows, struct arena *a);
