@@ -11,6 +11,7 @@
  * started again while its old process still lives.
  */
 
+#include "operations/runner.h"
 #include "scheduler/library.h"
 #include "scheduler/scheduler.h"
 #include "sim/disk.h"
@@ -32,6 +33,7 @@ struct node {
     struct disk disk;
     struct scheduler *scheduler;
     struct supervisor *supervisor;
+    struct runner *runner;    /* of operations; NULL: nobody wants any */
     struct library *library;  /* of several nodes */
     struct registry registry; /* what it knows */
     struct registry_wait curious;

@@ -78,8 +78,10 @@ static void slot_leave(struct slot *s)
 
 static void tasks_are(struct slot *s, enum page_task_state state)
 {
-    for (size_t i = 0; i < s->op.page_count; i++)
+    for (size_t i = 0; i < s->op.page_count; i++) {
         s->tasks[i].state = state;
+        s->tasks[i].doubt = state == TASK_TO_CHECK;
+    }
 }
 
 /* The operation moves into the arena of the slot, so that what a long one has left of its pages
@@ -150,6 +152,24 @@ static void refused(struct slot *s, size_t i, const struct ask *a)
     s->tasks[i].state = TASK_COUNTED;
 }
 
+static void check_again(struct slot *s, size_t i, bool doubt)
+{
+    s->tasks[i].state = TASK_TO_CHECK;
+    s->tasks[i].doubt = doubt;
+    s->phase = PHASE_CHECK;
+    if (doubt)
+        s->not_before = steady(s->runner) + AGAIN_MS;
+}
+
+/* It may be refused because it was done: then the audit knows by now. */
+static void settle_refused(struct slot *s, size_t i, const struct ask *a)
+{
+    if (s->tasks[i].doubt)
+        check_again(s, i, false);
+    else
+        refused(s, i, a);
+}
+
 static void settle(struct slot *s, size_t i, const struct ask *a)
 {
     struct runner_stats *st = &s->runner->stats;
@@ -159,11 +179,11 @@ static void settle(struct slot *s, size_t i, const struct ask *a)
     else if (a->outcome == ERR_NOT_FOUND)
         count(s, i, &s->op.gone, &st->gone);
     else if (a->outcome == ERR_CONFLICT || a->outcome == ERR_INVALID)
-        refused(s, i, a);
+        settle_refused(s, i, a);
     else if (!err_is_transient(a->outcome))
         count(s, i, &s->op.failed, &st->failed);
     else
-        s->tasks[i].state = TASK_TO_CHECK; /* nobody knows what is stored of it */
+        check_again(s, i, true); /* nobody knows what is stored of it */
 }
 
 bool runner_owns(const struct runner *r, const struct ask *a)
@@ -182,10 +202,6 @@ void runner_answered(struct runner *r, struct ask *a)
     ASSERT(s->open > 0);
     s->open--;
     settle(s, (size_t)(t - s->tasks), a);
-    if (t->state == TASK_TO_CHECK) {
-        s->phase = PHASE_CHECK;
-        s->not_before = steady(r) + AGAIN_MS;
-    }
 }
 
 static void ask_one(struct slot *s, size_t i)
@@ -200,6 +216,7 @@ static void ask_one(struct slot *s, size_t i)
                           .id = s->op.page[i],
                           .step = s->op.step,
                           .output = s->op.output,
+                          .not_after = r->outside.now(r->outside.arg) + r->lead_until - steady(r),
                           .reason = operation_audit_reason(&s->op, &s->page),
                           .actor = s->op.actor};
     s->open++;

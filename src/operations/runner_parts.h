@@ -21,6 +21,7 @@ struct page_task {
         TASK_ASKED,
         TASK_COUNTED
     } state;
+    bool doubt; /* it may have been done without our knowing of it */
 };
 
 /* What has to be done next. */
