@@ -209,6 +209,13 @@ void node_turn_soon(struct node *n)
         schedule_turn(n, world.now + between(0, 2));
 }
 
+void node_turn_later(struct node *n)
+{
+    n->deeds++;
+    n->spins = 0;
+    schedule_turn(n, world.now + between(0, 2));
+}
+
 /* ---- lost time ---- */
 
 static bool any_awake(void)

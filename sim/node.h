@@ -119,5 +119,6 @@ bool node_sleeps(const struct node *n, void (*happen)(void *arg, uint64_t n), vo
 /* The loop: at once, or some time soon, as a loop does that has other things to do. */
 void node_turn(struct node *n);
 void node_turn_soon(struct node *n);
+void node_turn_later(struct node *n); /* the same, never at once: from within a turn */
 
 #endif

@@ -93,14 +93,20 @@ static void put_filter(struct buf *b, const struct wanted *w)
     json_close(b, '}');
 }
 
-static void looks(void)
+/* Whoever has the store for himself hears of it by that alone. */
+static void looks(void *arg, uint64_t n)
 {
-    struct node *n = node_any();
+    bool heard = false;
 
-    if (n && node_is_awake(n) && n->runner) {
-        runner_look(n->runner);
-        node_turn_soon(n);
+    NODES_FOREACH (x) {
+        if (!node_is_awake(x) || !x->runner)
+            continue;
+        runner_look(x->runner);
+        node_turn_later(x);
+        heard = true;
     }
+    if (!heard)
+        later(100, looks, arg, n);
 }
 
 static void begin(struct wanted *w, int64_t rate)
@@ -137,7 +143,7 @@ static void begin(struct wanted *w, int64_t rate)
     w->revision = 1;
     for (uint32_t i = 0; i < subjects.count; i++)
         w->always[i] = matches(w, &subjects.list[i]);
-    looks();
+    looks(NULL, 0);
 }
 
 void operation_wanted(enum ask_kind kind, uint32_t states, int64_t rate)
@@ -188,7 +194,7 @@ static void set_state(struct wanted *w, const char *state)
     err = inner->ops->operation_put(inner, &row, NULL, &e);
     ASSERT(err == ERR_OK);
     check_operation(&row);
-    looks();
+    looks(NULL, 0);
 }
 
 void operation_halt(bool halt)
@@ -308,7 +314,7 @@ static void ask_of(void *arg, struct ask *a)
             t->skipped[i] |= slice_eq(a->step, text_of("s%u", i));
     trace("operation %s asks of %s: %s %s", w->id, n->me, ask_kind_text(a->kind), t->id);
     scheduler_ask(n->scheduler, a);
-    node_turn_soon(n);
+    node_turn_later(n);
 }
 
 void operations_answered(struct node *n, struct ask *a)
@@ -318,7 +324,7 @@ void operations_answered(struct node *n, struct ask *a)
     trace("answered of an operation: %s: %s", t->id, err_text(a->outcome));
     check_verb_told(t, a);
     runner_answered(n->runner, a);
-    node_turn_soon(n);
+    node_turn_later(n);
 }
 
 struct runner *operations_runner(struct node *n)

@@ -100,6 +100,8 @@ bool operations_answered(struct operations *o, struct ask *a)
     ASSERT(o->in_flight > 0);
     o->in_flight--;
     runner_answered(o->runner, a);
+    if (!uv_is_closing((uv_handle_t *)&o->timer)) /* it has come in the scheduler's turn */
+        (void)uv_timer_start(&o->timer, fired, 0, 0);
     return true;
 }
 
