@@ -151,6 +151,26 @@ static bool take_ids(struct arena *a, const struct json *j, struct task_filter *
     return true;
 }
 
+static bool take_wish(const struct json *j, enum list_wish *ret, const char *name, struct error *e)
+{
+    *ret = j->type == JSON_TRUE ? LIST_ONLY : LIST_WITHOUT;
+    return j->type == JSON_TRUE || j->type == JSON_FALSE || bad(e, name, "true or false");
+}
+
+static bool take_closed(struct arena *a, const struct json *j, struct task_filter *f,
+                        struct error *e)
+{
+    (void)a;
+    return take_wish(j, &f->query.closed, "closed", e);
+}
+
+static bool take_paused(struct arena *a, const struct json *j, struct task_filter *f,
+                        struct error *e)
+{
+    (void)a;
+    return take_wish(j, &f->query.paused, "paused", e);
+}
+
 static bool take_all(struct arena *a, const struct json *j, struct task_filter *f, struct error *e)
 {
     (void)a;
@@ -162,10 +182,20 @@ static const struct member {
     const char *name;
     bool (*take)(struct arena *a, const struct json *j, struct task_filter *f, struct error *e);
 } members[] = {
-    {"state", take_state},       {"workflow", take_workflow},     {"version", take_version},
-    {"step", take_step},         {"agent", take_agent},           {"error", take_error},
-    {"tag", take_tags},          {"submitted_after", take_times}, {"submitted_before", take_times},
-    {"ended_after", take_times}, {"ended_before", take_times},    {"ids", take_ids},
+    {"state", take_state},
+    {"workflow", take_workflow},
+    {"version", take_version},
+    {"step", take_step},
+    {"agent", take_agent},
+    {"error", take_error},
+    {"tag", take_tags},
+    {"submitted_after", take_times},
+    {"submitted_before", take_times},
+    {"ended_after", take_times},
+    {"ended_before", take_times},
+    {"closed", take_closed},
+    {"paused", take_paused},
+    {"ids", take_ids},
     {"all", take_all},
 };
 

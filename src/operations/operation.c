@@ -24,7 +24,9 @@ static bool state_parse(struct slice text, enum operation_state *ret)
 
 bool operation_kind_parse(struct slice text, enum ask_kind *ret)
 {
-    static const enum ask_kind kinds[] = {ASK_RETRY, ASK_UNDO, ASK_SKIP, ASK_CANCEL};
+    static const enum ask_kind kinds[] = {ASK_RETRY, ASK_UNDO,   ASK_SKIP,   ASK_CANCEL,
+                                          ASK_PAUSE, ASK_RESUME, ASK_SUPPLY, ASK_CORRECT,
+                                          ASK_CLOSE, ASK_REOPEN};
 
     for (size_t i = 0; i < COUNT_OF(kinds); i++)
         if (slice_is(text, ask_kind_text(kinds[i]))) {
@@ -41,27 +43,64 @@ static enum err invalid(struct error *e, const char *what)
     return error_set(e, ERR_INVALID, "%s", what);
 }
 
+/* What each verb takes, and what it cannot do without. */
+enum need { NO, MAY, MUST };
+
+static const struct takes {
+    enum need step, from, input, output;
+} takes[] = {
+    [ASK_RETRY] = {.step = MAY, .from = MAY},
+    [ASK_SKIP] = {.step = MUST, .output = MAY},
+    [ASK_SUPPLY] = {.step = MUST, .output = MUST},
+    [ASK_CORRECT] = {.step = MAY, .input = MUST},
+    [ASK_REOPEN] = {.step = NO},
+};
+
+static enum err need(enum need n, bool given, const char *name, const char *verb, struct error *e)
+{
+    if (n == MUST && !given)
+        return error_set(e, ERR_INVALID, "%s needs arguments.%s", verb, name);
+    if (n == NO && given)
+        return error_set(e, ERR_INVALID, "%s takes no arguments.%s", verb, name);
+    return ERR_OK;
+}
+
+static enum err check_arguments(const struct json *j, const struct operation *op, struct error *e)
+{
+    const struct takes *t = &takes[op->kind];
+    const char *verb = ask_kind_text(op->kind);
+
+    enum err err = need(t->step, json_get(j, "step") != NULL, "step", verb, e);
+    if (err == ERR_OK)
+        err = need(t->from, json_get(j, "from") != NULL, "from", verb, e);
+    if (err == ERR_OK)
+        err = need(t->input, op->input.ptr != NULL, "input", verb, e);
+    if (err == ERR_OK)
+        err = need(t->output, op->output.ptr != NULL, "output", verb, e);
+    if (err == ERR_OK && json_get(j, "step") && json_get(j, "from"))
+        return invalid(e, "arguments: say either step, to try that one again, or from, to start it "
+                          "and all after it anew");
+    return err;
+}
+
 static enum err read_arguments(const struct json *j, struct operation *op, struct error *e)
 {
-    const struct json *step = json_get(j, "step");
-
     if (j && j->type != JSON_OBJECT)
         return invalid(e, "arguments: expected an object");
-    for (const struct json *m = j ? j->child : NULL; m; m = m->next)
-        if (!slice_is(m->key, "step") && !slice_is(m->key, "output"))
+    for (const struct json *m = j ? j->child : NULL; m; m = m->next) {
+        bool names = slice_is(m->key, "step") || slice_is(m->key, "from");
+        if (!names && !slice_is(m->key, "output") && !slice_is(m->key, "input"))
             return error_set(e, ERR_INVALID, "arguments: there is no \"%.*s\"", SLICE_ARG(m->key));
-    if (step && step->type != JSON_STRING)
-        return invalid(e, "arguments.step: expected the name of a step");
-    op->step = json_get_text(j, "step");
+        if (names && m->type != JSON_STRING)
+            return error_set(e, ERR_INVALID, "arguments.%.*s: expected the name of a step",
+                             SLICE_ARG(m->key));
+    }
+    op->from = json_get(j, "from") != NULL;
+    op->step = json_get_text(j, op->from ? "from" : "step");
+    op->input = json_get_raw(j, "input");
     op->output = json_get_raw(j, "output");
     op->arguments_json = j ? j->raw : SLICE_NONE;
-    if (op->kind == ASK_SKIP && !op->step.ptr)
-        return invalid(e, "say which step to skip: {\"arguments\": {\"step\": \"...\"}}");
-    if (op->kind != ASK_SKIP && op->output.ptr)
-        return invalid(e, "an output can be given only to a step that is skipped");
-    if ((op->kind == ASK_UNDO || op->kind == ASK_CANCEL) && op->step.ptr)
-        return invalid(e, "undo and cancel are of whole tasks; leave out the step");
-    return ERR_OK;
+    return check_arguments(j, op, e);
 }
 
 static bool digits(const char **at, int64_t *ret)
@@ -263,6 +302,29 @@ void operation_refused(struct operation *op, struct slice reason, struct arena *
     if (i == op->refused_count)
         op->refused[op->refused_count++] = (struct operation_refusals){arena_copy(a, reason), 0};
     op->refused[i].count++;
+}
+
+void operation_obstacle(struct buf *b, enum obstacle o, const struct task *t)
+{
+    static const char *const words[] = {
+        [OBSTACLE_NEW] = "the step has not begun, nor has anything after it",
+        [OBSTACLE_CLOSED] = "it was closed; reopen it first",
+        [OBSTACLE_OPEN] = "the step is at work",
+        [OBSTACLE_DOUBT] = "the step is in doubt",
+        [OBSTACLE_EFFECT] = "the step took effect already",
+        [OBSTACLE_ENDED] = "the step has ended already",
+        [OBSTACLE_BACK] = "it is being undone",
+        [OBSTACLE_STANDS] = "it has stopped in error",
+        [OBSTACLE_HOLDS] = "it is about to stop in error",
+        [OBSTACLE_PIVOT] = "a pivot took effect, or may have",
+    };
+
+    if ((size_t)o < COUNT_OF(words) && words[o])
+        buf_str(b, words[o]);
+    else if (t)
+        buf_fmt(b, "not possible while it is %s%s%s", task_state_text(t->state),
+                t->direction == DIRECTION_UNDO ? ", being undone" : "",
+                t->paused_at != 0 ? ", paused" : "");
 }
 
 uint64_t operation_refused_count(const struct operation *op)

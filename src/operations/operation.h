@@ -52,10 +52,11 @@ struct operation {
     int64_t started_at, ended_at;
     struct slice filter_json, arguments_json;
     struct task_filter filter;
-    struct slice step, output; /* arguments; NONE: not said */
-    int64_t limit;             /* tasks that are asked, at most; 0: all */
-    int64_t rate;              /* a second, at most; 0: as many as do no harm */
-    uint64_t matched;          /* those of `page` among them */
+    struct slice step, input, output; /* arguments; NONE: not said */
+    bool from;                        /* `step` is where to start anew */
+    int64_t limit;                    /* tasks that are asked, at most; 0: all */
+    int64_t rate;                     /* a second, at most; 0: as many as do no harm */
+    uint64_t matched;                 /* those of `page` among them */
     uint64_t done, failed, gone;
     struct operation_refusals refused[OPERATION_REASONS];
     size_t refused_count;
@@ -67,7 +68,7 @@ struct operation {
 
 /* False: there is no such verb, or none that can be done to many. */
 bool operation_kind_parse(struct slice text, enum ask_kind *ret);
-#define OPERATION_VERBS "retry, undo, skip or cancel"
+#define OPERATION_VERBS "retry, undo, skip, cancel, pause, resume, supply, correct, close or reopen"
 
 /* What is said of a new one: verb, filter, arguments, reason, limit, rate. All of it is copied into
  * `a`, ids and times are left for the caller. ERR_INVALID: *e tells what is wrong. */
@@ -80,6 +81,8 @@ enum err operation_decode(struct arena *a, const struct operation_row *row, stru
                           struct error *e) MUST_USE;
 
 void operation_refused(struct operation *op, struct slice reason, struct arena *a);
+/* What stands in the way of a task, in words that are the same for all of them. */
+void operation_obstacle(struct buf *b, enum obstacle o, const struct task *t);
 uint64_t operation_refused_count(const struct operation *op);
 
 /* What stands in the audit of a task: "operation ID: REASON". */

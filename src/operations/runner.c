@@ -135,6 +135,9 @@ static struct slice story_of(const struct ask *a, struct arena *arena)
     CLEANUP(buf_fini) struct buf b = {0};
     CLEANUP(buf_fini) struct buf name = {0};
 
+    operation_obstacle(&b, a->refusal, NULL);
+    if (a->outcome == ERR_CONFLICT && b.len > 0)
+        return arena_copy(arena, buf_view(&b));
     buf_fmt(&name, "task %.*s ", SLICE_ARG(a->id));
     const char *at = strstr(a->story, name.ptr);
     if (!at)
@@ -147,7 +150,9 @@ static struct slice story_of(const struct ask *a, struct arena *arena)
 
 static void refused(struct slot *s, size_t i, const struct ask *a)
 {
-    operation_refused(&s->op, story_of(a, &s->arena), &s->arena);
+    struct slice why = a->outcome == ERR_OK ? SLICE("it is so already") : story_of(a, &s->arena);
+
+    operation_refused(&s->op, why, &s->arena);
     s->runner->stats.refused++;
     s->tasks[i].state = TASK_COUNTED;
 }
@@ -174,7 +179,9 @@ static void settle(struct slot *s, size_t i, const struct ask *a)
 {
     struct runner_stats *st = &s->runner->stats;
 
-    if (a->outcome == ERR_OK)
+    if (a->outcome == ERR_OK && a->existed)
+        settle_refused(s, i, a); /* nothing was done */
+    else if (a->outcome == ERR_OK)
         count(s, i, &s->op.done, &st->done);
     else if (a->outcome == ERR_NOT_FOUND)
         count(s, i, &s->op.gone, &st->gone);
@@ -215,6 +222,8 @@ static void ask_one(struct slot *s, size_t i)
                           .user = t,
                           .id = s->op.page[i],
                           .step = s->op.step,
+                          .from = s->op.from,
+                          .input = s->op.input,
                           .output = s->op.output,
                           .not_after = r->outside.now(r->outside.arg) + r->lead_until - steady(r),
                           .reason = operation_audit_reason(&s->op, &s->page),

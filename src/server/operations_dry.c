@@ -35,34 +35,46 @@ struct dry_run {
 
 /* ---- what would become of a task ---- */
 
-static enum event_kind event_of(enum ask_kind kind)
+static enum event_kind event_of(const struct operation *op)
 {
-    return kind == ASK_RETRY ? EVENT_RETRY : kind == ASK_SKIP ? EVENT_SKIP : EVENT_UNDO;
+    static const enum event_kind kinds[] = {
+        [ASK_RETRY] = EVENT_RETRY,   [ASK_SKIP] = EVENT_SKIP,       [ASK_UNDO] = EVENT_UNDO,
+        [ASK_CANCEL] = EVENT_UNDO,   [ASK_PAUSE] = EVENT_PAUSE,     [ASK_RESUME] = EVENT_RESUME,
+        [ASK_SUPPLY] = EVENT_SUPPLY, [ASK_CORRECT] = EVENT_CORRECT, [ASK_CLOSE] = EVENT_CLOSE,
+        [ASK_REOPEN] = EVENT_REOPEN,
+    };
+
+    return op->from ? EVENT_RETRY_FROM : kinds[op->kind];
 }
 
-static bool cancel_may(const struct task *t)
+static bool is_so_already(const struct operation *op, const struct task *t)
 {
-    return t->state == TASK_COMPENSATED || (t->state != TASK_PROCESSED && t->state != TASK_ERROR);
+    if (op->kind == ASK_PAUSE)
+        return t->paused_at != 0;
+    if (op->kind == ASK_CLOSE)
+        return t->closed_at != 0;
+    return op->kind == ASK_CANCEL && t->state == TASK_COMPENSATED;
 }
 
-/* NULL: it would be done. */
-static const char *refusal(const struct dry_run *d, const struct workflow *w, const struct task *t,
-                           char *story, size_t size)
+/* Why nothing would be done; empty: it would. */
+static void refusal(struct buf *b, const struct dry_run *d, const struct workflow *w,
+                    const struct task *t)
 {
     const struct operation *op = &d->op;
     int step = op->step.ptr ? workflow_step_index(w, op->step) : -1;
+    bool stands = op->kind == ASK_CANCEL && t->state == TASK_ERROR; /* for a person, not for him */
+    uint16_t at = 0;
 
-    if (op->step.ptr && step < 0)
-        (void)snprintf(story, size, "it has no step \"%.*s\"", SLICE_ARG(op->step));
-    else if (op->kind == ASK_CANCEL && t->state == TASK_COMPENSATED)
-        return NULL;
-    else if ((op->kind != ASK_CANCEL || cancel_may(t))
-             && operator_may(w, t, event_of(op->kind), step, server_now(d->x.server)))
-        return NULL;
-    else
-        (void)snprintf(story, size, "not possible while it is %s%s", task_state_text(t->state),
-                       t->direction == DIRECTION_UNDO ? ", being undone" : "");
-    return story;
+    if (op->step.ptr && step < 0) {
+        buf_fmt(b, "it has no step \"%.*s\"", SLICE_ARG(op->step));
+    } else if (is_so_already(op, t)) {
+        buf_str(b, "it is so already");
+    } else if (stands || !operator_may(w, t, event_of(op), step, server_now(d->x.server))) {
+        enum obstacle o =
+            stands ? OBSTACLE_STATE
+                   : operator_obstacle(w, t, event_of(op), step, server_now(d->x.server), &at);
+        operation_obstacle(b, o, t);
+    }
 }
 
 static void look_at(struct dry_run *d, const struct task_row *row)
@@ -70,18 +82,19 @@ static void look_at(struct dry_run *d, const struct task_row *row)
     CLEANUP(arena_fini) struct arena a = {0};
     const struct definition *def =
         registry_find(&d->x.server->workflows, row->workflow, row->version);
-    const char *why = "its record, or its workflow, cannot be read here";
+    CLEANUP(buf_fini) struct buf why = {0};
     struct error e = {0};
     struct task t;
-    char story[200];
 
     d->matched++;
     if (d->id_count < DRY_IDS)
         d->ids[d->id_count++] = arena_copy(&d->arena, row->id);
     if (def && task_decode(&def->workflow, row, &a, &t, &e) == ERR_OK)
-        why = refusal(d, &def->workflow, &t, story, sizeof story);
-    if (why)
-        operation_refused(&d->op, slice_of(why), &d->arena);
+        refusal(&why, d, &def->workflow, &t);
+    else
+        buf_str(&why, "its record, or its workflow, cannot be read here");
+    if (why.len > 0)
+        operation_refused(&d->op, buf_view(&why), &d->arena);
     else
         d->possible++;
 }

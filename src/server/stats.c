@@ -133,7 +133,9 @@ static void render_figures(struct buf *b, struct slice name, struct agent *a,
 
     for (size_t i = 0; a && (in = map_next(&a->instances, &i));)
         open += in->open;
-    const char *held = a ? agent_held_by(a, stored || a->stored, now) : stored ? "no-instance" : NULL;
+    const char *held = a        ? agent_held_by(a, stored || a->stored, now)
+                       : stored ? "no-instance"
+                                : NULL;
     json_open(b, '{');
     json_key(b, "agent");
     json_string(b, name);

@@ -189,6 +189,27 @@ static bool read_ids(struct http_request *r, struct lister *ls, struct slice val
     return true;
 }
 
+static bool read_wish(const char *name, struct http_request *r, struct slice value,
+                      enum list_wish *ret)
+{
+    *ret = slice_is(value, "true") ? LIST_ONLY : LIST_WITHOUT;
+    if (*ret == LIST_ONLY || slice_is(value, "false"))
+        return true;
+    http_problem(r, 422, "bad-filter", "%s is \"%.*s\", expected true or false", name,
+                 SLICE_ARG(value));
+    return false;
+}
+
+static bool read_paused(struct http_request *r, struct lister *ls, struct slice value)
+{
+    return read_wish("paused", r, value, &ls->filter.query.paused);
+}
+
+static bool read_closed(struct http_request *r, struct lister *ls, struct slice value)
+{
+    return read_wish("closed", r, value, &ls->filter.query.closed);
+}
+
 static bool read_tag(struct http_request *r, struct lister *ls, struct slice key,
                      struct slice value)
 {
@@ -222,6 +243,8 @@ static const struct parameter {
     {"ended_after", read_ended_after},
     {"ended_before", read_ended_before},
     {"ids", read_ids},
+    {"paused", read_paused},
+    {"closed", read_closed},
 };
 
 /* What is misspelt must not list everything, and of two values none is meant for sure. */
@@ -249,7 +272,7 @@ static bool read_parameter(struct http_request *r, struct lister *ls, struct sli
     answer_unknown_parameter(r, name,
                              NAMES("state", "workflow", "version", "step", "agent", "error",
                                    "tag.KEY", "submitted_after", "submitted_before", "ended_after",
-                                   "ended_before", "ids", "limit", "cursor"));
+                                   "ended_before", "ids", "paused", "closed", "limit", "cursor"));
     return false;
 }
 

@@ -94,6 +94,8 @@ static PGresult *scan_run(const struct listing *l, const struct scan *c, struct 
     bind_tags(&q, lq);
     param_number(&q, (int64_t)c->want);
     bind_rest(&q, lq);
+    param_number(&q, lq->paused);
+    param_number(&q, lq->closed);
     return pg_read_long(l->store, &q, e, "list tasks");
 }
 

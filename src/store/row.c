@@ -99,6 +99,7 @@ struct audit audit_copy(struct arena *a, const struct audit *audit)
         .task = arena_copy(a, audit->task),
         .step = arena_copy(a, audit->step),
         .reason = arena_copy(a, audit->reason),
+        .detail = arena_copy(a, audit->detail),
     };
 }
 
@@ -133,6 +134,11 @@ uint64_t owner_boot(struct slice locked_by)
     return boot;
 }
 
+static bool wish_fits(enum list_wish wish, bool is_so)
+{
+    return wish == LIST_EITHER || is_so == (wish == LIST_ONLY);
+}
+
 static bool is_between(int64_t at, int64_t from, int64_t before)
 {
     return (from == 0 || at >= from) && (before == 0 || (at != 0 && at < before));
@@ -145,6 +151,8 @@ bool list_wants(const struct list_query *q, const struct task_row *row)
     if (q->workflow.ptr && !slice_eq(row->workflow, q->workflow))
         return false;
     if (q->version != 0 && row->version != q->version)
+        return false;
+    if (!wish_fits(q->paused, row->paused_at != 0) || !wish_fits(q->closed, row->closed_at != 0))
         return false;
     return is_between(row->submitted_at, q->submitted_after, q->submitted_before)
            && is_between(row->ended_at, q->ended_after, q->ended_before);

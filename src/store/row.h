@@ -13,7 +13,7 @@ enum err row_check(const struct change *c) MUST_USE;
 struct task_row row_copy(struct arena *a, const struct task_row *row);
 
 /* Does the row belong to the listing, as far as its columns go? Read are state, workflow, version,
- * submitted_at, ended_at. */
+ * submitted_at, ended_at, paused_at, closed_at. */
 bool list_wants(const struct list_query *q, const struct task_row *row);
 bool list_wants_doc(const struct list_query *q); /* is that not enough? */
 /* Does it as far as its document (and waiting_for, workflow, version) goes? */

@@ -63,6 +63,8 @@ static bool wants(const struct list_query *lq, sqlite3_stmt *q)
         .submitted_at = sqlite3_column_int64(q, 3),
         .version = sqlite3_column_int64(q, 4),
         .ended_at = sqlite3_column_int64(q, 5),
+        .paused_at = sqlite3_column_int64(q, 8),
+        .closed_at = sqlite3_column_int64(q, 9),
     };
 
     if (!task_state_parse(query_text(q, 1), &row.state))
