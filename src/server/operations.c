@@ -195,9 +195,9 @@ static void log_change(const struct operation_call *c)
     CLEANUP(buf_fini) struct buf reason = {0};
 
     json_string(&reason, c->audit.reason);
-    log_line(LOG_WARN, "event=%.*s operation=%.*s verb=%s reason=%s by=%.*s",
-             SLICE_ARG(c->audit.verb), SLICE_ARG(c->op.id), ask_kind_text(c->op.kind), reason.ptr,
-             SLICE_ARG(c->audit.actor));
+    log_line(LOG_WARN, "event=operation_changed operation=%.*s verb=%s state=%s reason=%s by=%.*s",
+             SLICE_ARG(c->op.id), ask_kind_text(c->op.kind), operation_state_text(c->op.state),
+             reason.ptr, SLICE_ARG(c->audit.actor));
 }
 
 static void call_done(struct store_job *j)
