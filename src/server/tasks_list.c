@@ -155,7 +155,7 @@ static bool read_agent(struct http_request *r, struct lister *ls, struct slice v
     return true;
 }
 
-static bool read_error(struct http_request *r, struct lister *ls, struct slice value)
+static bool read_error_code(struct http_request *r, struct lister *ls, struct slice value)
 {
     (void)r;
     ls->filter.query.error = arena_copy(&ls->arena, value);
@@ -239,7 +239,7 @@ static const struct parameter {
     {"version", read_version},
     {"step", read_step},
     {"agent", read_agent},
-    {"error", read_error},
+    {"error", read_error_code},
     {"ended_after", read_ended_after},
     {"ended_before", read_ended_before},
     {"ids", read_ids},
