@@ -1,6 +1,7 @@
 #include "sim/check.h"
 
 #include "sim/disk.h"
+#include "sim/operations.h"
 #include "sim/world.h"
 
 /* What people do is written down with what comes of it: by whom, and nothing that nobody asked for.
@@ -21,8 +22,9 @@ static void check_entry(struct subject *t, const struct audit *a)
         if (++t->audited[i] > t->wanted[i])
             broken("nobody is said to have done what he did not ask for", "%s: %s", t->id,
                    verbs[i]);
+        bool of_many = operations_did(t, a);
         if (!slice_is(a->actor, "operator") || !slice_is(a->task, t->id)
-            || !slice_is(a->reason, "somebody wanted it"))
+            || (!of_many && !slice_is(a->reason, "somebody wanted it")))
             broken("the audit says who, of what and why", "%s: %.*s %.*s", t->id,
                    SLICE_ARG(a->actor), SLICE_ARG(a->reason));
         return;

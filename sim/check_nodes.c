@@ -18,7 +18,7 @@ struct given {
 };
 
 static struct {
-    struct given list[1 + NAMES_MAX];
+    struct given list[2 + NAMES_MAX];
     uint32_t count;
     uint64_t epoch;  /* under which requests were written last, */
     char writer[24]; /* and by whom */

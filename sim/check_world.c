@@ -4,6 +4,7 @@
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/ledger.h"
+#include "sim/operations.h"
 #include "sim/people.h"
 #include "sim/world.h"
 
@@ -130,7 +131,7 @@ bool world_is_done(void)
         if (t->seen.revision == 0 ? t->accepted : !seen_is_end(&t->seen))
             return false;
     }
-    return nodes_are_well() && people_are_content();
+    return nodes_are_well() && people_are_content() && operations_are_over();
 }
 
 static void looks_around(void *arg, uint64_t n)
@@ -185,6 +186,7 @@ static void check_memory(struct node *n)
  * the nodes have forgotten everything. */
 void check_world_end(void)
 {
+    check_operations_end();
     for (uint32_t i = 0; i < subjects.count; i++) {
         const struct subject *t = &subjects.list[i];
         must(t, 0, !t->accepted || t->seen.revision != 0, "nothing accepted is lost");

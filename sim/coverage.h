@@ -53,6 +53,10 @@
     X(GONE_BEFORE_WORK,   "agents gone between poll and work")                                    \
     X(CALLED_HOME,        "parked calls that were called home")                                   \
     X(HANG,               "agents that hung past their deadline")                                 \
+    X(OPERATION,          "operations that came to their end")                                   \
+    X(OPERATION_CONFLICT, "operations that were changed while somebody worked on them")          \
+    X(OPERATION_AGAIN,    "tasks of an operation that were asked a second time")                 \
+    X(OPERATION_KNOWN,    "tasks that were done already when an operation went on")              \
     X(STOPPED,            "agents told to stop")                                                  \
     X(TOMBSTONE,          "forward effects refused by a tombstone")                               \
     X(TRANSACTION_WAITS,  "effects that waited for another transaction about their step")         \

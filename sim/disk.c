@@ -5,6 +5,7 @@
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/node.h"
+#include "sim/operations.h"
 #include "sim/weather.h"
 #include "sim/world.h"
 #include "store/memory.h"
@@ -104,6 +105,7 @@ static void show(struct disk *d, struct slice id, uint64_t changes, bool told)
     struct subject *t = subject_find(id);
     enum task_state old = t->seen.revision ? t->seen.state : TASK_PENDING;
     check_row(d->node, &row, changes, told);
+    operations_seen(t);
     if (t->verbs)
         show_audit(t, old, &a);
 }
@@ -372,6 +374,42 @@ static enum err agent_since(struct store *s, uint64_t after, struct arena *a,
     return inner->ops->agent_since(inner, after, a, ret, ret_count, ret_generation, e);
 }
 
+static enum err operation_put(struct store *s, const struct operation_row *row,
+                              const struct audit *audit, struct error *e)
+{
+    struct disk *d = disk_of(s);
+
+    if (is_cut(d) || chance(weather.store_fails)) {
+        troubled(d, world.now);
+        return error_set(e, ERR_IO, "simulated: cannot be written");
+    }
+    bool unknown = chance(weather.store_unknown);
+    if (unknown && chance(500))
+        return error_set(e, ERR_UNKNOWN, "simulated: a commit is lost");
+    enum err err = inner->ops->operation_put(inner, row, audit, e);
+    trace("%s writes operation %.*s: %s: %.*s %.*s", d->node->me, SLICE_ARG(row->id), err_text(err),
+          SLICE_ARG(row->state), SLICE_ARG(row->doc));
+    if (err == ERR_OK)
+        check_operation(row);
+    if (err == ERR_CONFLICT)
+        covered(COVER_OPERATION_CONFLICT);
+    if (err == ERR_OK && unknown)
+        return error_set(e, ERR_UNKNOWN, "simulated: a commit's answer is lost");
+    return err;
+}
+
+static enum err operation_list(struct store *s, const struct operation_query *q, struct arena *a,
+                               struct operation_page *ret, struct error *e)
+{
+    return read_fails(disk_of(s), e) ? ERR_IO : inner->ops->operation_list(inner, q, a, ret, e);
+}
+
+static enum err audit_list(struct store *s, const struct audit_query *q, struct arena *a,
+                           struct audit_page *ret, struct error *e)
+{
+    return read_fails(disk_of(s), e) ? ERR_IO : inner->ops->audit_list(inner, q, a, ret, e);
+}
+
 static const struct store_ops ops = {.commit = commit,
                                      .probe = probe,
                                      .get = get,
@@ -382,6 +420,9 @@ static const struct store_ops ops = {.commit = commit,
                                      .survey = survey,
                                      .agent_put = agent_put,
                                      .agent_since = agent_since,
+                                     .audit_list = audit_list,
+                                     .operation_put = operation_put,
+                                     .operation_list = operation_list,
                                      .workflow_since = workflow_since};
 
 /* ---- the queue ---- */

@@ -12,6 +12,7 @@
 #include "sim/long.h"
 #include "sim/many.h"
 #include "sim/node.h"
+#include "sim/operations.h"
 #include "sim/outage.h"
 #include "sim/people.h"
 #include "sim/scene.h"
@@ -47,6 +48,7 @@ static void becomes_calm(void *arg, uint64_t n)
     agents_calm();
     outage_calm();
     illness_calm();
+    operations_calm();
 }
 
 static uint64_t run(uint64_t seed, const struct options *o, bool heartbeats)
@@ -71,6 +73,7 @@ static uint64_t run(uint64_t seed, const struct options *o, bool heartbeats)
     agents_begin(SERVICES_MAX);
     illness_begin();
     outage_begin();
+    operations_begin(first_act);
     nodes_boot();
     storm_begin();
     later(first_act, becomes_calm, NULL, 0);

@@ -6,6 +6,7 @@
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/long.h"
+#include "sim/operations.h"
 #include "sim/people.h"
 #include "sim/weather.h"
 #include "sim/world.h"
@@ -64,7 +65,9 @@ static void on_ask_answer(void *arg, struct ask *a)
     n->deeds++;
     if (n->dead)
         return;
-    if (a->kind == ASK_END)
+    if (n->runner && runner_owns(n->runner, a))
+        operations_answered(n, a);
+    else if (a->kind == ASK_END)
         long_answered(n, a);
     else
         people_answered(n, a);
@@ -185,6 +188,9 @@ void node_turn(struct node *n)
     if (n->dead)
         return;
     int64_t scan = supervisor_turn(n->supervisor);
+    int64_t operations = n->runner ? runner_turn(n->runner) : -1;
+    if (operations >= 0)
+        schedule_turn(n, world.now + operations + between(0, 1));
     if (next)
         schedule_turn(n, next - ahead + between(0, 1));
     if (scan)
@@ -201,6 +207,13 @@ void node_turn_soon(struct node *n)
         node_turn(n);
     else
         schedule_turn(n, world.now + between(0, 2));
+}
+
+void node_turn_later(struct node *n)
+{
+    n->deeds++;
+    n->spins = 0;
+    schedule_turn(n, world.now + between(0, 2));
 }
 
 /* ---- lost time ---- */
@@ -350,6 +363,7 @@ static void node_boot(struct node *n)
     n->scheduler =
         scheduler_new(&config, &n->disk.queue, &n->registry, nodes.key, &clock, &outside);
     n->supervisor = supervisor_new(&supervision, &n->disk.queue, &n->registry, &watched);
+    n->runner = operations_runner(n);
     if (!(n->roles & NODE_SUPERVISOR))
         supervisor_stop(n->supervisor);
     n->used = n->up = true;
@@ -392,12 +406,14 @@ static void clear_away(struct node *n)
 {
     scheduler_free(n->scheduler);
     supervisor_free(n->supervisor);
+    runner_free(n->runner);
     library_free(n->library);
     registry_fini(&n->registry);
     store_time_fini(n->time);
     n->library = NULL;
     n->scheduler = NULL;
     n->supervisor = NULL;
+    n->runner = NULL;
     n->up = false;
     n->turn_number++;
     agents_cut_off(n);
@@ -449,7 +465,8 @@ void node_crash(struct node *n, const char *when)
 static bool is_drained(const struct node *n)
 {
     return scheduler_is_drained(n->scheduler) && !scheduler_is_busy(n->scheduler)
-           && !supervisor_is_busy(n->supervisor) && !(n->library && library_is_busy(n->library));
+           && !supervisor_is_busy(n->supervisor) && !(n->runner && runner_is_busy(n->runner))
+           && !(n->library && library_is_busy(n->library));
 }
 
 static void drain_look(void *arg, uint64_t boot)
@@ -489,6 +506,8 @@ void node_drain(struct node *n)
     n->drain_until = world.now + DRAIN_LIMIT_MS;
     scheduler_drain(n->scheduler);
     supervisor_stop(n->supervisor);
+    if (n->runner)
+        runner_stop(n->runner);
     node_turn(n);
     later(DRAIN_LOOK_MS, drain_look, n, n->boot);
 }

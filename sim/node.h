@@ -11,6 +11,7 @@
  * started again while its old process still lives.
  */
 
+#include "operations/runner.h"
 #include "scheduler/library.h"
 #include "scheduler/scheduler.h"
 #include "sim/disk.h"
@@ -32,6 +33,7 @@ struct node {
     struct disk disk;
     struct scheduler *scheduler;
     struct supervisor *supervisor;
+    struct runner *runner;    /* of operations; NULL: nobody wants any */
     struct library *library;  /* of several nodes */
     struct registry registry; /* what it knows */
     struct registry_wait curious;
@@ -117,5 +119,6 @@ bool node_sleeps(const struct node *n, void (*happen)(void *arg, uint64_t n), vo
 /* The loop: at once, or some time soon, as a loop does that has other things to do. */
 void node_turn(struct node *n);
 void node_turn_soon(struct node *n);
+void node_turn_later(struct node *n); /* the same, never at once: from within a turn */
 
 #endif

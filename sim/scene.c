@@ -8,6 +8,7 @@
 #include "sim/check.h"
 #include "sim/ledger.h"
 #include "sim/long.h"
+#include "sim/operations.h"
 #include "sim/outage.h"
 #include "sim/weather.h"
 #include "sim/world.h"
@@ -293,6 +294,7 @@ static void begin(uint64_t seed, bool loud)
     check_limits_begin();
     check_health_begin();
     outage_begin();
+    operations_begin_scene(scene->operations);
     long_begin_scene();
     flow = scene->flow;
     flow_fix(&flow, &nodes.registry);

@@ -51,6 +51,7 @@ struct scene {
     bool scattered;  /* results go to all nodes alike, not to who asked for them */
     bool twins;      /* all workers are of the first service */
     bool unknown;    /* a beat stores the workflow, not the beginning */
+    bool operations; /* nodes work on operations, which beats begin */
     bool unasked;    /* tasks are submitted by a beat, not at the beginning */
     struct flow flow;
     struct part parts[PARTS_MAX];

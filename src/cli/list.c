@@ -34,9 +34,19 @@ static bool add_filters(const struct invocation *in, struct buf *query)
     static const struct {
         const char *flag, *name;
     } filters[] = {
-        {"state", "state"},           {"workflow", "workflow"},
-        {"after", "submitted_after"}, {"before", "submitted_before"},
-        {"limit", "limit"},           {"paused", "paused"},
+        {"state", "state"},
+        {"workflow", "workflow"},
+        {"after", "submitted_after"},
+        {"before", "submitted_before"},
+        {"limit", "limit"},
+        {"paused", "paused"},
+        {"version", "version"},
+        {"at-step", "step"},
+        {"agent", "agent"},
+        {"error", "error"},
+        {"ended-after", "ended_after"},
+        {"ended-before", "ended_before"},
+        {"ids", "ids"},
         {"closed", "closed"},
     };
 
@@ -54,7 +64,8 @@ static bool check_filters(const struct invocation *in)
     int64_t limit = 0;
 
     return given_number(in, "limit", 1, 500, &limit) && given_moment(in, "after")
-           && given_moment(in, "before");
+           && given_moment(in, "before") && given_moment(in, "ended-after")
+           && given_moment(in, "ended-before");
 }
 
 static void print_page(const struct invocation *in, const struct json *tasks)
@@ -133,6 +144,18 @@ static const struct flag flags[] = {
      .help = "closed, or not",
      .kind = WORD_CHOICE,
      .choices = "true false"},
+    {.name = "version", .value = "N", .help = "of that version of their workflow"},
+    {.name = "at-step",
+     .value = "STEP",
+     .help = "that stand at that step: it runs, has failed, or waits for another try"},
+    {.name = "agent",
+     .value = "AGENT",
+     .help = "that stand at a step of that agent, or wait for it",
+     .kind = WORD_AGENT},
+    {.name = "error", .value = "CODE", .help = "whose error has that code"},
+    {.name = "ended-after", .value = "DATE", .help = "that ended then or later"},
+    {.name = "ended-before", .value = "DATE", .help = "that ended before that"},
+    {.name = "ids", .value = "ID,...", .help = "these, at most 100"},
     {.name = "limit", .value = "N", .help = "at most so many, up to 500", .initial = "50"},
     {.name = "all", .help = "page after page, all of them"},
     {0},

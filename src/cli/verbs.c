@@ -35,6 +35,12 @@ const struct verb *const verbs[] = {
     &verb_submission_retry,
     &verb_submission_drop,
 
+    &verb_operation_start,
+    &verb_operation_list,
+    &verb_operation_get,
+    &verb_operation_stop,
+    &verb_operation_continue,
+
     &verb_workflow_put,
     &verb_workflow_get,
     &verb_workflow_list,

@@ -82,3 +82,13 @@ size_t registry_names(const struct registry *r, struct arena *a, struct slice **
     *ret = names;
     return count;
 }
+
+void registry_each(const struct registry *r, void (*look)(void *arg, const struct definition *d),
+                   void *arg)
+{
+    const struct versions *v = NULL;
+
+    for (size_t i = 0; (v = map_next(&r->names, &i));)
+        for (size_t k = 0; k < v->count; k++)
+            look(arg, v->list[k]);
+}

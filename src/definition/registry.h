@@ -40,6 +40,10 @@ const struct definition *registry_find(const struct registry *r, struct slice na
 /* The names of all, in `a`; returns how many. */
 size_t registry_names(const struct registry *r, struct arena *a, struct slice **ret);
 
+/* Shows all versions of all workflows, in an order of no meaning. */
+void registry_each(const struct registry *r, void (*look)(void *arg, const struct definition *d),
+                   void *arg);
+
 /* Has what is stored by now read; w->told is called later, never from within. False: what is here
  * is all that there is, nothing is to be waited for. A wait is given up by link_remove(&w->link).
  */

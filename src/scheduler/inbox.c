@@ -200,10 +200,21 @@ static bool event_of(struct scheduler *s, struct live *l, struct command *c, str
     UNREACHABLE();
 }
 
+/* Whoever asked may not be the one any more who is to ask. */
+static bool is_expired(const struct scheduler *s, const struct command *c)
+{
+    return c->kind == COMMAND_ASK && c->ask->not_after && scheduler_now(s) > c->ask->not_after;
+}
+
 static void apply(struct scheduler *s, struct live *l, struct command *c)
 {
     if (c->kind == COMMAND_ASK && c->ask->kind == ASK_SUBMIT) {
         submit_apply(s, l, c);
+        return;
+    }
+    if (is_expired(s, c)) {
+        c->ask->expired = true;
+        c->answer = ANSWER_REFUSED;
         return;
     }
     if (c->kind == COMMAND_ASK && c->ask->kind == ASK_CANCEL && cancel_is_settled(l, &c->answer))

@@ -241,6 +241,10 @@ void operator_done(struct scheduler *s, struct live *l, struct command *c)
         a->outcome = ERR_INVALID;
     else if (c->answer == ANSWER_REFUSED)
         a->outcome = ERR_CONFLICT;
+    if (a->expired) {
+        a->outcome = ERR_BUSY;
+        (void)snprintf(a->story, sizeof a->story, "it was not decided in time");
+    }
     if (c->answer == ANSWER_REFUSED && !a->story[0])
         say_state(a, &l->task); /* nobody was asked */
     s->outside.ask_answer(s->outside.arg, a);

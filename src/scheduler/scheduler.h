@@ -78,6 +78,9 @@ struct ask {
     bool from;         /* ASK_RETRY: `step` and all that comes after it start anew */
     struct slice output, reason;
     struct slice actor; /* who asks; goes into the audit with what is done. NONE: nobody is named */
+    int64_t not_after;  /* of the operator's: by the store's time; what was not decided by then is
+                           not  done (ERR_BUSY). 0: whenever */
+    bool expired;       /* that has come about */
     struct work_result *result; /* ASK_END: with the token; outcome ERR_OK: its status tells */
     /* The answer: ERR_OK; ERR_CONFLICT: other content, or not in this state; ERR_NOT_FOUND: no such
      * task; ERR_INVALID: it has no such step; or the store's trouble. */

@@ -76,6 +76,7 @@ struct server {
     struct backup *backup; /* NULL: none is made */
     struct keeper *keeper;
     struct inbox *inbox;
+    struct operations *operations;
     struct helper *helpers[HELPERS_MAX]; /* NULL: none */
     struct channel *webhooks;            /* NULL: none are configured */
     struct telling_out *telling;
@@ -303,6 +304,28 @@ void submissions_get(struct server *sv, struct http_request *r);
 void submissions_retry(struct server *sv, struct http_request *r);
 void submissions_drop(struct server *sv, struct http_request *r);
 
+/* operations.c, operations_dry.c, operations_run.c: what is done to many tasks */
+void operations_post(struct server *sv, struct http_request *r);
+void operations_list(struct server *sv, struct http_request *r);
+void operation_get(struct server *sv, struct http_request *r);
+void operation_stop(struct server *sv, struct http_request *r);
+void operation_continue(struct server *sv, struct http_request *r);
+struct operation; /* operations/operation.h */
+struct runner_stats;
+/* Answers with what would become of it. It takes the arena, in which the operation lies. */
+void operation_dry_run(struct server *sv, struct http_request *r, struct arena *a,
+                       const struct operation *op);
+struct operations *operations_new(struct server *sv);
+void operations_turn(struct operations *o);
+bool operations_answered(struct operations *o, struct ask *a); /* false: it is not theirs */
+void operations_changed(struct operations *o);                 /* one was stored, or changed */
+void operations_drain(struct operations *o);
+bool operations_are_busy(const struct operations *o);
+bool operations_have_jobs(const struct operations *o); /* with the store */
+void operations_stats(const struct operations *o, struct runner_stats *ret);
+void operations_close(struct operations *o); /* before the loop ends */
+void operations_free(struct operations *o);  /* after it */
+
 /* nodes.c */
 struct nodes *nodes_new(struct server *sv);
 void nodes_free(struct nodes *n);      /* nobody waits for the list any more */
@@ -333,7 +356,10 @@ bool wait_of(struct http_request *r, int64_t *ret_ms); /* ?wait=; false: answere
 /* "error,pending" as bits of (1 << enum task_state); false: answered. */
 bool states_of(struct http_request *r, struct slice text, uint32_t *ret);
 bool count_of(struct slice text, int64_t max, int64_t *ret); /* digits only, from 1 to max */
-bool is_name(struct slice s);    /* of an id, agent, instance: 1 to 128 of [A-Za-z0-9._:-] */
+bool is_name(struct slice s); /* of an id, agent, instance: 1 to 128 of [A-Za-z0-9._:-] */
+/* A new one, by RFC 9562, version 7: those given one after another lie together. */
+enum { ID_TEXT_SIZE = 37 };
+void id_give(struct server *sv, char ret[ID_TEXT_SIZE]);
 bool is_tag_key(struct slice s); /* 1 to 64 of [A-Za-z0-9._-] */
 
 /* render.c */

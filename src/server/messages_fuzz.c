@@ -257,7 +257,7 @@ static bool decodes(struct http_request *r)
 
 static void check_listing(const struct lister *ls)
 {
-    const struct list_query *q = &ls->query;
+    const struct list_query *q = &ls->filter.query;
 
     ASSERT(q->limit >= 1 && q->limit <= LIST_MAX);
     ASSERT(q->before_seq >= 0);

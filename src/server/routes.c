@@ -84,6 +84,11 @@ static const struct route routes[] = {
     {"GET", "v1/submissions", submissions_get, LIST},
     {"POST", "v1/submissions/retry", submissions_retry, ROLE_OPERATE},
     {"POST", "v1/submissions/drop", submissions_drop, ROLE_OPERATE},
+    {"POST", "v1/operations", operations_post, ROLE_OPERATE},
+    {"GET", "v1/operations", operations_list, LIST},
+    {"GET", "v1/operations/*", operation_get, LIST},
+    {"POST", "v1/operations/*/stop", operation_stop, ROLE_OPERATE},
+    {"POST", "v1/operations/*/continue", operation_continue, ROLE_OPERATE},
     {"PUT", "v1/workflows/*", workflow_put, ROLE_OPERATE},
     {"GET", "v1/workflows/*/versions/*", workflow_get, SEE},
     {"GET", "v1/workflows/*", workflow_get, SEE},
@@ -162,6 +167,7 @@ static bool reads_query(const struct route *rt)
     return rt->serve == tasks_post || rt->serve == tasks_list || rt->serve == task_get
            || rt->serve == audit_get || rt->serve == alerts_list || rt->serve == events_get
            || rt->serve == outbox_get || rt->serve == submissions_get
+           || rt->serve == operations_list
            || (rt->may == ROLE_ANYBODY && rt->serve != attempt_post);
 }
 

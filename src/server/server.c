@@ -157,6 +157,7 @@ static void take_turn(struct server *sv)
     many_go_on(sv);
     nodes_turn(sv->nodes);
     int64_t look = inbox_turn(sv->inbox);
+    operations_turn(sv->operations);
     int64_t at = scheduler_turn(sv->scheduler);
     int64_t scan = supervisor_turn(sv->supervisor);
     events_turn(sv->events);
@@ -334,6 +335,7 @@ static void end_now(struct server *sv)
 {
     sv->ended = true;
     supervisor_stop(sv->supervisor);
+    operations_drain(sv->operations);
     scheduler_leave(sv->scheduler);
     (void)uv_timer_stop(&sv->drain_timer);
     if (sv->config.store->shared)
@@ -349,7 +351,8 @@ static bool may_end(const struct server *sv)
     scheduler_stats(sv->scheduler, &st);
     return (st.open_attempts == 0 || sv->replaced) && scheduler_is_drained(sv->scheduler)
            && sv->exchange_count == 0 && list_empty(&sv->hungry) && !inbox_is_busy(sv->inbox)
-           && !supervisor_is_busy(sv->supervisor) && telling_is_drained(sv);
+           && !supervisor_is_busy(sv->supervisor) && telling_is_drained(sv)
+           && !operations_are_busy(sv->operations);
 }
 
 static void drain_step(uv_timer_t *t)
@@ -374,6 +377,7 @@ static void begin_drain(struct server *sv)
     waiters_all(&sv->waits);
     events_drain(sv->events);
     nodes_drain(sv->nodes);
+    operations_drain(sv->operations);
     for (size_t i = 0; i < HELPERS_MAX; i++)
         if (sv->helpers[i])
             helper_drain(sv->helpers[i]);
@@ -577,12 +581,14 @@ static void take_down(struct server *sv)
     door_close(sv);
     while (scheduler_is_busy(sv->scheduler) || supervisor_is_busy(sv->supervisor)
            || (sv->library && library_is_busy(sv->library)) || telling_is_busy(sv)
-           || alerts_are_busy(sv) || sv->exchange_count > 0)
+           || alerts_are_busy(sv) || sv->exchange_count > 0
+           || operations_have_jobs(sv->operations))
         (void)uv_run(&sv->loop, UV_RUN_ONCE);
     events_close(sv->events);
     keeper_close(sv->keeper);
     alerts_close(sv);
     inbox_close(sv->inbox);
+    operations_close(sv->operations);
     elsewhere_close(sv->elsewhere);
     strangers_close(sv->strangers);
     scheduler_free(sv->scheduler);
@@ -611,6 +617,7 @@ static void take_down(struct server *sv)
     alerts_free_all(sv);
     archive_writer_free(sv->archive);
     inbox_free(sv->inbox);
+    operations_free(sv->operations);
     nodes_free(sv->nodes);
     token_key_free(sv->key);
     access_free(sv->access);
@@ -692,6 +699,7 @@ enum err server_run(const struct server_config *c, struct error *e)
         err = open_webhooks(sv, e);
     if (err == ERR_OK)
         err = alerts_open_all(sv, e);
+    sv->operations = operations_new(sv);
     if (err == ERR_OK)
         err = door_open(sv, e);
     if (err == ERR_OK) {

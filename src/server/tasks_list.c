@@ -1,17 +1,18 @@
 #include "server/internal.h"
 
 #include "base/when.h"
+#include "operations/filter.h"
 #include "json/json.h"
 
 /* GET /v1/tasks: pages of a listing, newest first. */
 
-enum { LIST_DEFAULT = 50, LIST_MAX = 500 };
+enum { LIST_DEFAULT = 50, LIST_MAX = 500, IDS_MAX = 100 };
 
 struct lister {
     struct exchange x;
     struct store_job job;
     struct arena arena;
-    struct list_query query;
+    struct task_filter filter;
     struct tag tags[TAGS_MAX];
     struct row_page page;
     enum err err;
@@ -22,7 +23,7 @@ static void list_run(struct store_job *j, struct store *store)
 {
     struct lister *ls = CONTAINER_OF(j, struct lister, job);
 
-    ls->err = store->ops->list(store, &ls->query, &ls->arena, &ls->page, &ls->error);
+    ls->err = store->ops->list(store, &ls->filter.query, &ls->arena, &ls->page, &ls->error);
 }
 
 static void answer_list(struct http_request *r, const struct lister *ls)
@@ -69,13 +70,13 @@ static void list_done(struct store_job *j)
 
 static bool read_states(struct http_request *r, struct lister *ls, struct slice value)
 {
-    return states_of(r, value, &ls->query.states);
+    return states_of(r, value, &ls->filter.query.states);
 }
 
 static bool read_workflow(struct http_request *r, struct lister *ls, struct slice value)
 {
     (void)r;
-    ls->query.workflow = arena_copy(&ls->arena, value);
+    ls->filter.query.workflow = arena_copy(&ls->arena, value);
     return true;
 }
 
@@ -88,13 +89,13 @@ static bool read_limit(struct http_request *r, struct lister *ls, struct slice v
                      SLICE_ARG(value), LIST_MAX);
         return false;
     }
-    ls->query.limit = (size_t)n;
+    ls->filter.query.limit = (size_t)n;
     return true;
 }
 
 static bool read_cursor(struct http_request *r, struct lister *ls, struct slice value)
 {
-    if (count_of(value, INT64_MAX, &ls->query.before_seq))
+    if (count_of(value, INT64_MAX, &ls->filter.query.before_seq))
         return true;
     http_problem(r, 422, "bad-cursor", "cursor is \"%.*s\", expected the `next` of an earlier page",
                  SLICE_ARG(value));
@@ -113,12 +114,79 @@ static bool read_time(struct http_request *r, const char *name, struct slice val
 
 static bool read_after(struct http_request *r, struct lister *ls, struct slice value)
 {
-    return read_time(r, "submitted_after", value, &ls->query.submitted_after);
+    return read_time(r, "submitted_after", value, &ls->filter.query.submitted_after);
 }
 
 static bool read_before(struct http_request *r, struct lister *ls, struct slice value)
 {
-    return read_time(r, "submitted_before", value, &ls->query.submitted_before);
+    return read_time(r, "submitted_before", value, &ls->filter.query.submitted_before);
+}
+
+static bool read_ended_after(struct http_request *r, struct lister *ls, struct slice value)
+{
+    return read_time(r, "ended_after", value, &ls->filter.query.ended_after);
+}
+
+static bool read_ended_before(struct http_request *r, struct lister *ls, struct slice value)
+{
+    return read_time(r, "ended_before", value, &ls->filter.query.ended_before);
+}
+
+static bool read_version(struct http_request *r, struct lister *ls, struct slice value)
+{
+    if (count_of(value, INT64_MAX, &ls->filter.query.version))
+        return true;
+    http_problem(r, 422, "bad-version", "version is \"%.*s\", expected a number from 1 on",
+                 SLICE_ARG(value));
+    return false;
+}
+
+static bool read_step(struct http_request *r, struct lister *ls, struct slice value)
+{
+    (void)r;
+    ls->filter.step = arena_copy(&ls->arena, value);
+    return true;
+}
+
+static bool read_agent(struct http_request *r, struct lister *ls, struct slice value)
+{
+    (void)r;
+    ls->filter.agent = arena_copy(&ls->arena, value);
+    return true;
+}
+
+static bool read_error_code(struct http_request *r, struct lister *ls, struct slice value)
+{
+    (void)r;
+    ls->filter.query.error = arena_copy(&ls->arena, value);
+    return true;
+}
+
+/* "o-1,o-2" */
+static bool read_ids(struct http_request *r, struct lister *ls, struct slice value)
+{
+    struct list_query *q = &ls->filter.query;
+    struct slice *ids = arena_alloc(&ls->arena, IDS_MAX * sizeof *ids);
+    const char *at = value.ptr;
+    const char *end = value.ptr + value.len;
+
+    for (; at <= end; at++) {
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        struct slice id = {at, (size_t)((comma ? comma : end) - at)};
+        size_t i = 0;
+        while (i < q->id_count && !slice_eq(ids[i], id))
+            i++;
+        if (!is_name(id) || i == IDS_MAX) {
+            http_problem(r, 422, "bad-ids", "ids: expected 1 to %d ids with commas between",
+                         IDS_MAX);
+            return false;
+        }
+        if (i == q->id_count)
+            ids[q->id_count++] = arena_copy(&ls->arena, id);
+        at += id.len;
+    }
+    q->ids = ids;
+    return true;
 }
 
 static bool read_wish(const char *name, struct http_request *r, struct slice value,
@@ -134,18 +202,18 @@ static bool read_wish(const char *name, struct http_request *r, struct slice val
 
 static bool read_paused(struct http_request *r, struct lister *ls, struct slice value)
 {
-    return read_wish("paused", r, value, &ls->query.paused);
+    return read_wish("paused", r, value, &ls->filter.query.paused);
 }
 
 static bool read_closed(struct http_request *r, struct lister *ls, struct slice value)
 {
-    return read_wish("closed", r, value, &ls->query.closed);
+    return read_wish("closed", r, value, &ls->filter.query.closed);
 }
 
 static bool read_tag(struct http_request *r, struct lister *ls, struct slice key,
                      struct slice value)
 {
-    if (!is_tag_key(key) || ls->query.tag_count == TAGS_MAX) {
+    if (!is_tag_key(key) || ls->filter.query.tag_count == TAGS_MAX) {
         http_problem(
             r, 422, "bad-tags",
             "\"tag.%.*s\" names no tag: expected tag.KEY=VALUE, at most %d of them, with a "
@@ -153,7 +221,7 @@ static bool read_tag(struct http_request *r, struct lister *ls, struct slice key
             SLICE_ARG(key), TAGS_MAX);
         return false;
     }
-    ls->tags[ls->query.tag_count++] =
+    ls->tags[ls->filter.query.tag_count++] =
         (struct tag){arena_copy(&ls->arena, key), arena_copy(&ls->arena, value)};
     return true;
 }
@@ -162,10 +230,21 @@ static const struct parameter {
     const char *name;
     bool (*read)(struct http_request *r, struct lister *ls, struct slice value);
 } parameters[] = {
-    {"state", read_states},          {"workflow", read_workflow},
-    {"submitted_after", read_after}, {"submitted_before", read_before},
-    {"limit", read_limit},           {"cursor", read_cursor},
-    {"paused", read_paused},         {"closed", read_closed},
+    {"state", read_states},
+    {"workflow", read_workflow},
+    {"submitted_after", read_after},
+    {"submitted_before", read_before},
+    {"limit", read_limit},
+    {"cursor", read_cursor},
+    {"version", read_version},
+    {"step", read_step},
+    {"agent", read_agent},
+    {"error", read_error_code},
+    {"ended_after", read_ended_after},
+    {"ended_before", read_ended_before},
+    {"ids", read_ids},
+    {"paused", read_paused},
+    {"closed", read_closed},
 };
 
 /* What is misspelt must not list everything, and of two values none is meant for sure. */
@@ -191,8 +270,9 @@ static bool read_parameter(struct http_request *r, struct lister *ls, struct sli
     if (name.len > 4 && memcmp(name.ptr, "tag.", 4) == 0)
         return read_tag(r, ls, (struct slice){name.ptr + 4, name.len - 4}, value);
     answer_unknown_parameter(r, name,
-                             NAMES("state", "workflow", "tag.KEY", "submitted_after",
-                                   "submitted_before", "paused", "closed", "limit", "cursor"));
+                             NAMES("state", "workflow", "version", "step", "agent", "error",
+                                   "tag.KEY", "submitted_after", "submitted_before", "ended_after",
+                                   "ended_before", "ids", "paused", "closed", "limit", "cursor"));
     return false;
 }
 
@@ -201,8 +281,8 @@ static bool read_query(struct http_request *r, struct lister *ls)
     struct slice name, value;
     uint32_t seen = 0;
 
-    ls->query.limit = LIST_DEFAULT;
-    ls->query.tags = ls->tags;
+    ls->filter.query.limit = LIST_DEFAULT;
+    ls->filter.query.tags = ls->tags;
     for (size_t at = 0; http_query_next(r, &at, &name, &value);)
         if (!read_parameter(r, ls, name, value, &seen))
             return false;
@@ -222,6 +302,8 @@ void tasks_list(struct server *sv, struct http_request *r)
         arena_fini(&a);
         return;
     }
+    filter_stand(&ls->filter);
+    filter_places(&ls->filter, &sv->workflows, &ls->arena);
     exchange_begin(&ls->x, sv, r);
     sv->exchange_count++;
     sv->reads_open++;

@@ -20,8 +20,7 @@ static void problem(struct submission *s, int status, const char *type, const ch
     va_end(ap);
 }
 
-/* RFC 9562, UUID version 7: the time in front, so that ids given one after another lie together. */
-static void give_id(struct server *sv, struct submission *s)
+void id_give(struct server *sv, char ret[ID_TEXT_SIZE])
 {
     unsigned char u[16];
     int64_t now = server_now(sv);
@@ -32,10 +31,15 @@ static void give_id(struct server *sv, struct submission *s)
         u[i] = (unsigned char)(now >> (40 - 8 * i));
     u[6] = (unsigned char)((u[6] & 0x0f) | 0x70);
     u[8] = (unsigned char)((u[8] & 0x3f) | 0x80);
-    (void)snprintf(s->id, sizeof s->id,
+    (void)snprintf(ret, ID_TEXT_SIZE,
                    "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0],
                    u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13],
                    u[14], u[15]);
+}
+
+static void give_id(struct server *sv, struct submission *s)
+{
+    id_give(sv, s->id);
     s->ask.id = slice_of(s->id);
 }
 
@@ -287,6 +291,8 @@ void ask_answered(void *arg, struct ask *a)
 
     ASSERT(sv->asks_open > 0);
     sv->asks_open--;
+    if (operations_answered(sv->operations, a))
+        return;
     if (a->kind != ASK_SUBMIT) {
         void (**answered)(struct ask *) = a->user; /* see tasks_operate.c */
         (*answered)(a);

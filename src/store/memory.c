@@ -348,6 +348,7 @@ static enum err memory_list(struct store *base, const struct list_query *q, stru
 {
     struct memory_store *s = memory_store_of(base);
     size_t count = 0;
+    size_t looked = 0;
     size_t i = s->task_count;
 
     if (fault())
@@ -357,10 +358,12 @@ static enum err memory_list(struct store *base, const struct list_query *q, stru
         i--;
     while (i-- > 0 && count <= q->limit) {
         const struct task_row *row = &s->tasks[i]->row;
-        if (list_wants(q, row) && mem_tags_hold(q, row))
+        looked++;
+        if (mem_list_wants(q, row))
             found[count++] = s->tasks[i];
     }
     page_fill(found, count, q->limit, a, ret);
+    ret->scanned = looked;
     if (ret->more)
         ret->next_seq = found[q->limit ? q->limit - 1 : 0]->row.seq + !q->limit;
     free(found);
@@ -584,6 +587,30 @@ static enum err memory_outbox_census(struct store *base, size_t most, struct out
     if (fault())
         return mem_fails(e);
     mem_outbox_census(&memory_store_of(base)->outbox, most, ret);
+    return ERR_OK;
+}
+
+static enum err memory_operation_put(struct store *base, const struct operation_row *row,
+                                     const struct audit *audit, struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+
+    if (fault())
+        return mem_fails(e);
+    if (!mem_operation_fits(&s->operations, row))
+        return error_set(e, ERR_CONFLICT, "operation %.*s was changed meanwhile",
+                         SLICE_ARG(row->id));
+    mem_operation_put(&s->operations, row);
+    mem_audit_add(&s->access, audit);
+    return mem_committed(e);
+}
+
+static enum err memory_operation_list(struct store *base, const struct operation_query *q,
+                                      struct arena *a, struct operation_page *ret, struct error *e)
+{
+    if (fault())
+        return mem_fails(e);
+    mem_operation_list(&memory_store_of(base)->operations, q, a, ret);
     return ERR_OK;
 }
 
@@ -822,6 +849,7 @@ static void memory_close(struct store *base)
     mem_alerts_fini(&s->alerts);
     mem_reserved_fini(&s->reserved);
     mem_submissions_fini(&s->submissions);
+    mem_operations_fini(&s->operations);
     map_fini(&s->by_id);
     free(s->tasks);
     free(s);
@@ -873,6 +901,8 @@ static const struct store_ops ops = {
     .alert_put = memory_alert_put,
     .alert_list = memory_alert_list,
     .alert_acknowledge = memory_alert_acknowledge,
+    .operation_put = memory_operation_put,
+    .operation_list = memory_operation_list,
     .requested = memory_requested,
     .lease = memory_lease,
     .survey = memory_survey,

@@ -10,6 +10,7 @@
 #include "store/memory_agent.h"
 #include "store/memory_alert.h"
 #include "store/memory_node.h"
+#include "store/memory_operation.h"
 #include "store/memory_outbox.h"
 #include "store/memory_retire.h"
 #include "store/memory_submission.h"
@@ -25,6 +26,7 @@ struct memory_store {
     struct mem_access access;
     struct mem_nodes nodes;
     struct mem_agents agents;
+    struct mem_operations operations;
     struct mem_outbox outbox;
     struct mem_alerts alerts;
     struct mem_reserved reserved;

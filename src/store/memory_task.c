@@ -68,3 +68,17 @@ bool mem_tags_hold(const struct list_query *q, const struct task_row *row)
     }
     return true;
 }
+
+static bool is_named(const struct list_query *q, struct slice id)
+{
+    for (size_t i = 0; i < q->id_count; i++)
+        if (slice_eq(q->ids[i], id))
+            return true;
+    return !q->ids;
+}
+
+bool mem_list_wants(const struct list_query *q, const struct task_row *row)
+{
+    return list_wants(q, row) && is_named(q, row->id) && mem_tags_hold(q, row)
+           && (!list_wants_doc(q) || list_doc_wanted(q, row));
+}

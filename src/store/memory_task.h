@@ -22,6 +22,7 @@ bool mem_payloads_are_new(const struct mem_task *t, const struct task_row *row);
 void mem_payloads_add(struct mem_task *t, const struct task_row *row);
 
 /* Has the row all the tags that are asked for? */
+bool mem_list_wants(const struct list_query *q, const struct task_row *row);
 bool mem_tags_hold(const struct list_query *q, const struct task_row *row);
 
 #endif

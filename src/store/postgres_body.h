@@ -24,6 +24,7 @@
  *   postgres_agent.c       what is said of agents
  *   postgres_listen.c      hears of it
  *   postgres_submission.c  what applications put in
+ *   postgres_operation.c   what is done to many tasks
  *   postgres_node.c        what nodes say of themselves
  *   postgres_time.c        the database's clock, and leases, which go by it
  *   postgres.c             open, close, the table of operations
@@ -102,6 +103,7 @@ enum pg_sql {
     PG_SCAN_STATE,
     PG_SCAN_WORKFLOW,
     PG_SCAN_TAG,
+    PG_SCAN_ID,
     PG_SEQ_BELOW,
     PG_ROWS,
     PG_CENSUS,
@@ -134,6 +136,11 @@ enum pg_sql {
     PG_TOKEN_LIST,
     PG_AUDIT_LIST,
     PG_AUDIT_TASK,
+    PG_OPERATION_PUT,
+    PG_OPERATION_UPDATE,
+    PG_OPERATION_LIST,
+    PG_OPERATION_OPEN,
+    PG_OPERATION_GET,
     PG_AGENT_LOCK,
     PG_AGENT_PUT,
     PG_AGENT_SINCE,
@@ -420,6 +427,10 @@ enum err pg_alert_list(struct store *s, const struct alert_query *q, struct aren
                        struct alert_page *ret, struct error *e);
 enum err pg_alert_acknowledge(struct store *s, struct slice id, const struct audit *audit,
                               struct error *e);
+enum err pg_operation_put(struct store *s, const struct operation_row *row,
+                          const struct audit *audit, struct error *e);
+enum err pg_operation_list(struct store *s, const struct operation_query *q, struct arena *a,
+                           struct operation_page *ret, struct error *e);
 enum err pg_audit_list(struct store *s, const struct audit_query *q, struct arena *a,
                        struct audit_page *ret, struct error *e);
 

@@ -8,7 +8,7 @@
  * rows first and for ever more if they do not fill the page, up to a budget.
  */
 
-enum { SCAN_MAX = 20000, SCAN_FIRST = 4, STATES = TASK_ERROR + 1 };
+enum { SCAN_MAX = 20000, SCAN_FIRST = 4, BUDGET_MS = 2000, STATES = TASK_ERROR + 1 };
 
 struct listing {
     struct postgres_store *store;
@@ -18,6 +18,8 @@ struct listing {
     size_t budget; /* rows, for one scan */
     int64_t *seqs; /* found so far */
     size_t count;
+    size_t scanned;
+    int64_t until; /* steady: after that only what was begun is brought to its end */
     int64_t floor; /* all above it, itself included, were looked at; 0: all there are */
 };
 
@@ -44,6 +46,31 @@ static void bind_tags(struct query *q, const struct list_query *lq)
     param_array(q, &values, ARRAY_TEXTS);
 }
 
+static void bind_rest(struct query *q, const struct list_query *lq)
+{
+    struct array workflows = {0};
+    struct array versions = {0};
+    struct array steps = {0};
+    struct array ids = {0};
+
+    param_number(q, lq->version);
+    param_time(q, lq->ended_after);
+    param_time(q, lq->ended_before);
+    param_text(q, lq->error);
+    param_text(q, lq->agent);
+    for (size_t i = 0; i < lq->place_count; i++) {
+        array_text(&workflows, lq->places[i].workflow);
+        array_number(&versions, lq->places[i].version);
+        array_text(&steps, lq->places[i].step);
+    }
+    param_array(q, &workflows, ARRAY_TEXTS);
+    param_array(q, &versions, ARRAY_NUMBERS);
+    param_array(q, &steps, ARRAY_TEXTS);
+    for (size_t i = 0; i < lq->id_count; i++)
+        array_text(&ids, lq->ids[i]);
+    param_array(q, &ids, ARRAY_TEXTS);
+}
+
 struct scan {
     enum pg_sql which;
     int state; /* the only one; -1: those of the query */
@@ -66,6 +93,7 @@ static PGresult *scan_run(const struct listing *l, const struct scan *c, struct 
     param_time(&q, lq->submitted_before);
     bind_tags(&q, lq);
     param_number(&q, (int64_t)c->want);
+    bind_rest(&q, lq);
     param_number(&q, lq->paused);
     param_number(&q, lq->closed);
     return pg_read_long(l->store, &q, e, "list tasks");
@@ -87,6 +115,7 @@ static bool scan_take(struct listing *l, struct scan *c, const PGresult *r, int6
     for (size_t i = 0; i < found; i++)
         l->seqs[l->count++] = seqs[i];
     c->want -= found;
+    l->scanned += looked;
     *ret_floor = c->want == 0 ? seqs[found - 1] : 0; /* there may be more that fit below it */
     if (c->want == 0 || looked < c->rows || is_before_all(l->query, result_number(r, 0, 2)))
         return false;
@@ -102,7 +131,7 @@ static enum err scan_all(struct listing *l, enum pg_sql which, int state, struct
     int64_t floor = 0;
     bool more = true;
 
-    while (more && left > 0) {
+    while (more && left > 0 && (floor == 0 || pg_steady_ms() < l->until)) {
         CLEANUP(arena_fini) struct arena a = {0};
         c.rows = c.rows < left ? c.rows : left;
         CLEANUP(result_end) PGresult *r = scan_run(l, &c, &a, e);
@@ -122,6 +151,8 @@ static enum err find(struct listing *l, struct error *e)
     bool few = lq->states != 0 && !(lq->states & 1U << TASK_PROCESSED); /* they have an index */
     enum err err = ERR_OK;
 
+    if (lq->ids)
+        return scan_all(l, PG_SCAN_ID, -1, e);
     if (lq->tag_count > 0)
         return scan_all(l, PG_SCAN_TAG, -1, e);
     if (!few)
@@ -184,6 +215,7 @@ static enum err fill(struct listing *l, struct row_page *ret, struct error *e)
     if (!r)
         return e->code;
     pg_rows_read(r, limit, l->arena, ret);
+    ret->scanned = l->scanned;
     ret->more = sure > limit || l->floor > 0;
     if (sure > limit)
         ret->next_seq = limit ? l->seqs[limit - 1] : l->seqs[0] + 1;
@@ -202,6 +234,7 @@ enum err pg_list(struct store *base, const struct list_query *lq, struct arena *
         .query = lq,
         .arena = a,
         .below = lq->before_seq ? lq->before_seq : INT64_MAX,
+        .until = pg_steady_ms() + (lq->budget_us ? lq->budget_us / 1000 : BUDGET_MS),
         .budget = ((lq->scan_max ? lq->scan_max : SCAN_MAX) + scans - 1) / scans, /* one at least */
         .seqs = arena_alloc(a, scans * (lq->limit + 1) * sizeof(int64_t)),
     };

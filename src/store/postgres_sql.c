@@ -146,17 +146,35 @@
  * those that are of another kind, which is cheap by its statistics and endless where they mislead.
  */
 
+/* Does the task `c` stand at one of the steps that are asked for? */
+#define STANDS                                                                                  \
+    "EXISTS (SELECT 1 FROM json_array_elements(c.doc::json -> 'steps') AS s(value) "            \
+    "JOIN unnest($15::text[], $16::int8[], $17::text[]) AS p(workflow, version, step) "         \
+    "ON s.value ->> 'name' = p.step WHERE (p.workflow IS NULL OR (p.workflow = c.workflow "     \
+    "AND p.version = c.version)) AND (s.value ->> 'state' IN ('running', 'undoing', 'failed') " \
+    "OR (s.value ->> 'state' = 'waiting' "                                                      \
+    "AND coalesce((s.value ->> 'failure_count')::int8, 0) > 0)))"
+
 /* The rows that a listing looks at, and which of them fit: the floor, how many were looked at, and
  * the numbers of those that fit, newest first. */
 #define SCAN(from, order)                                                                      \
-    "WITH c AS MATERIALIZED (SELECT t.seq, t.state, t.workflow, t.submitted_at, t.paused_at, " \
-    "t.closed_at " from " ORDER BY " order " LIMIT $2), f AS (SELECT c.seq FROM c WHERE "      \
+    "WITH c AS MATERIALIZED (SELECT t.seq, t.state, t.workflow, t.submitted_at, t.version, "   \
+    "t.paused_at, t.closed_at, "                                                               \
+    "t.ended_at, t.waiting_for, CASE WHEN $13::text IS NOT NULL OR $14::text IS NOT NULL OR "  \
+    "cardinality($17::text[]) > 0 THEN t.doc END AS doc " from " ORDER BY " order              \
+    " LIMIT $2), f AS (SELECT c.seq FROM c WHERE "                                             \
     "(cardinality($3::text[]) = 0 OR c.state = ANY ($3::text[])) "                             \
     "AND ($4::text IS NULL OR c.workflow = $4) "                                               \
     "AND ($5::int8 IS NULL OR c.submitted_at >= $5) "                                          \
     "AND ($6::int8 IS NULL OR c.submitted_at < $6) "                                           \
-    "AND ($10::int8 = 0 OR (c.paused_at IS NOT NULL) = ($10 = 1)) "                            \
-    "AND ($11::int8 = 0 OR (c.closed_at IS NOT NULL) = ($11 = 1)) "                            \
+    "AND ($10::int8 = 0 OR c.version = $10) "                                                  \
+    "AND ($11::int8 IS NULL OR c.ended_at >= $11) "                                            \
+    "AND ($12::int8 IS NULL OR c.ended_at < $12) "                                             \
+    "AND ($13::text IS NULL OR c.doc::json -> 'error' ->> 'code' = $13) "                      \
+    "AND ((cardinality($17::text[]) = 0 AND $14::text IS NULL) OR c.waiting_for = $14 "        \
+    "OR " STANDS ") "                                                                          \
+    "AND ($19::int8 = 0 OR (c.paused_at IS NOT NULL) = ($19 = 1)) "                            \
+    "AND ($20::int8 = 0 OR (c.closed_at IS NOT NULL) = ($20 = 1)) "                            \
     "AND NOT EXISTS (SELECT 1 FROM unnest($7::text[], $8::text[]) AS w(key, value) WHERE NOT " \
     "EXISTS (SELECT 1 FROM ~tag AS g WHERE g.key = w.key AND g.value = w.value "               \
     "AND g.task = c.seq)) ORDER BY c.seq DESC LIMIT $9) "                                      \
@@ -172,6 +190,15 @@
 #define RETIRE_LOOK                                                          \
     "SELECT t.seq, t.revision, t.id, t.workflow, t.state, t.ended_at, "      \
     "t.locked_by IS NOT NULL, t.submitted_at, t.closed_at FROM ~task AS t "
+
+#define OPERATION                                                                            \
+    "SELECT seq, id, revision, open, state, verb, actor, reason, started_at, ended_at, doc " \
+    "FROM ~operation WHERE "
+#define OPERATION_PAGE " ORDER BY seq DESC LIMIT $2"
+#define OPERATION_AUDIT                                                        \
+    "x AS (INSERT INTO ~audit (at, actor, verb, task, step, reason) "          \
+    "SELECT $11, $12, $13, $14, $15, $16 FROM o WHERE $12::text IS NOT NULL) " \
+    "SELECT count(*) FROM o"
 
 /* See struct generations. */
 #define GENERATIONS        \
@@ -287,6 +314,8 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "WHERE (h.key, h.value, h.task) < (($7::text[])[1], ($8::text[])[1], $1) "
             "AND (h.key, h.value) >= (($7::text[])[1], ($8::text[])[1])",
             "h.key DESC, h.value DESC, h.task DESC"),
+        [PG_SCAN_ID] = SCAN("FROM ~task AS t WHERE t.id = ANY ($18::text[]) AND t.seq < $1",
+            "t.seq DESC"),
         [PG_SEQ_BELOW] = "SELECT seq, submitted_at FROM ~task WHERE seq < $1 "
             "ORDER BY seq DESC LIMIT 1",
         [PG_ROWS] = "SELECT " COLUMNS("t") " FROM ~task AS t WHERE t.seq = ANY ($1::int8[]) "
@@ -415,6 +444,16 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "WHERE seq < $1 ORDER BY seq DESC LIMIT $2",
         [PG_AUDIT_TASK] = "SELECT seq, at, actor, verb, task, step, reason, detail FROM ~audit "
             "WHERE (task, seq) < ($3, $1) AND task >= $3 ORDER BY task DESC, seq DESC LIMIT $2",
+        [PG_OPERATION_PUT] = "WITH o AS (INSERT INTO ~operation (id, revision, open, state, verb, "
+            "actor, reason, started_at, ended_at, doc) SELECT $1::text, $2::int8, $3::bool, "
+            "$4::text, $5::text, $6::text, $7::text, $8::int8, $9::int8, $10::text "
+            "ON CONFLICT (id) DO NOTHING RETURNING 1), " OPERATION_AUDIT,
+        [PG_OPERATION_UPDATE] = "WITH o AS (UPDATE ~operation SET revision = $2, open = $3, "
+            "state = $4, verb = $5, actor = $6, reason = $7, started_at = $8, ended_at = $9, "
+            "doc = $10 WHERE id = $1 AND revision = $2 - 1 RETURNING 1), " OPERATION_AUDIT,
+        [PG_OPERATION_LIST] = OPERATION "seq < $1" OPERATION_PAGE,
+        [PG_OPERATION_OPEN] = OPERATION "seq < $1 AND open" OPERATION_PAGE,
+        [PG_OPERATION_GET] = OPERATION "seq < $1 AND id = $3 AND (open OR NOT $4)" OPERATION_PAGE,
         [PG_AGENT_LOCK] = GENERATION_RAISE("agent"),
         [PG_AGENT_PUT] = "WITH t AS (INSERT INTO ~agent AS a (name, settings, breaker, generation) "
             "VALUES ($1, CASE WHEN $2 THEN NULL ELSE $3::text END, CASE WHEN $2 THEN $3::text END, "

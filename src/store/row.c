@@ -141,6 +141,19 @@ struct submission_row submission_copy(struct arena *a, const struct submission_r
     };
 }
 
+struct operation_row operation_copy(struct arena *a, const struct operation_row *row)
+{
+    struct operation_row copy = *row;
+
+    copy.id = arena_copy(a, row->id);
+    copy.state = arena_copy(a, row->state);
+    copy.verb = arena_copy(a, row->verb);
+    copy.actor = arena_copy(a, row->actor);
+    copy.reason = arena_copy(a, row->reason);
+    copy.doc = arena_copy(a, row->doc);
+    return copy;
+}
+
 struct audit audit_copy(struct arena *a, const struct audit *audit)
 {
     return (struct audit){
@@ -190,16 +203,75 @@ static bool wish_fits(enum list_wish wish, bool is_so)
     return wish == LIST_EITHER || is_so == (wish == LIST_ONLY);
 }
 
+static bool is_between(int64_t at, int64_t from, int64_t before)
+{
+    return (from == 0 || at >= from) && (before == 0 || (at != 0 && at < before));
+}
+
 bool list_wants(const struct list_query *q, const struct task_row *row)
 {
     if (q->states != 0 && !(q->states & 1U << row->state))
         return false;
     if (q->workflow.ptr && !slice_eq(row->workflow, q->workflow))
         return false;
+    if (q->version != 0 && row->version != q->version)
+        return false;
     if (!wish_fits(q->paused, row->paused_at != 0) || !wish_fits(q->closed, row->closed_at != 0))
         return false;
-    return (q->submitted_after == 0 || row->submitted_at >= q->submitted_after)
-           && (q->submitted_before == 0 || row->submitted_at < q->submitted_before);
+    return is_between(row->submitted_at, q->submitted_after, q->submitted_before)
+           && is_between(row->ended_at, q->ended_after, q->ended_before);
+}
+
+bool list_wants_doc(const struct list_query *q)
+{
+    return q->error.ptr || q->place_count > 0 || q->agent.ptr;
+}
+
+/* Is it a step where a task stands? */
+static bool stands(const struct json *step)
+{
+    struct slice state = json_get_text(step, "state");
+
+    if (slice_is(state, "waiting"))
+        return json_get_int(step, "failure_count", 0) > 0;
+    return slice_is(state, "running") || slice_is(state, "undoing") || slice_is(state, "failed");
+}
+
+static bool is_place(const struct list_query *q, const struct task_row *row, struct slice step)
+{
+    for (size_t i = 0; i < q->place_count; i++) {
+        const struct list_place *p = &q->places[i];
+        if (slice_eq(p->step, step)
+            && (!p->workflow.ptr
+                || (p->version == row->version && slice_eq(p->workflow, row->workflow))))
+            return true;
+    }
+    return false;
+}
+
+static bool stands_at_place(const struct list_query *q, const struct task_row *row,
+                            const struct json *doc)
+{
+    const struct json *steps = json_get(doc, "steps");
+
+    for (const struct json *s = steps ? steps->child : NULL; s; s = s->next)
+        if (stands(s) && is_place(q, row, json_get_text(s, "name")))
+            return true;
+    return false;
+}
+
+bool list_doc_wanted(const struct list_query *q, const struct task_row *row)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    bool waits = q->agent.ptr && row->waiting_for.ptr && slice_eq(q->agent, row->waiting_for);
+    bool anywhere = q->place_count == 0 && !q->agent.ptr;
+    struct json *doc = NULL;
+
+    if (json_parse(&a, row->doc, &doc, NULL) != ERR_OK)
+        return false;
+    if (q->error.ptr && !slice_eq(json_get_text(json_get(doc, "error"), "code"), q->error))
+        return false;
+    return anywhere || waits || stands_at_place(q, row, doc);
 }
 
 static bool rule_is_for(const struct retire_rule *rule, const struct retire_seen *t)

@@ -15,8 +15,12 @@ struct task_row row_copy(struct arena *a, const struct task_row *row);
 /* The same of a submission, all of it. */
 struct submission_row submission_copy(struct arena *a, const struct submission_row *row);
 
-/* Does the row belong to the listing, as far as its columns go (which is all but the tags)? */
+/* Does the row belong to the listing, as far as its columns go? Read are state, workflow, version,
+ * submitted_at, ended_at, paused_at, closed_at. */
 bool list_wants(const struct list_query *q, const struct task_row *row);
+bool list_wants_doc(const struct list_query *q); /* is that not enough? */
+/* Does it as far as its document (and waiting_for, workflow, version) goes? */
+bool list_doc_wanted(const struct list_query *q, const struct task_row *row);
 /* What a body knows of a task that it looks at to let it go. */
 struct retire_seen {
     int64_t seq;
@@ -35,6 +39,7 @@ uint64_t content_parse(struct slice hex); /* 16 digits; 0: it is none */
 
 /* "time" is no agent: takes it out of the list. */
 void census_take_sleeping(struct census *c);
+struct operation_row operation_copy(struct arena *a, const struct operation_row *row);
 struct audit audit_copy(struct arena *a, const struct audit *audit);
 struct message message_copy(struct arena *a, const struct message *m);
 /* One page of two, each the oldest first: in `a`, with texts of theirs. */

@@ -26,6 +26,7 @@
  *   sqlite_outbox.c   messages
  *   sqlite_alert.c    what a person is told of
  *   sqlite_submission.c  what applications put in
+ *   sqlite_operation.c  what is done to many tasks
  *   sqlite_backup.c   a copy of the whole, while it is in use
  *   sqlite_offline.c  checks and copies of a store that nobody uses
  *   sqlite_restore.c  a folder made from a backup
@@ -110,6 +111,7 @@ enum sql {
     SQL_SCAN_STATE,
     SQL_SCAN_WORKFLOW,
     SQL_SCAN_TAG,
+    SQL_SCAN_ID,
     SQL_HAS_TAG,
     SQL_SEQ_BELOW,
     SQL_ROW,
@@ -174,6 +176,11 @@ enum sql {
     SQL_SUBMISSION_RETRY,
     SQL_SUBMISSION_DROP,
     SQL_DATA_VERSION,
+    SQL_OPERATION_PUT,
+    SQL_OPERATION_UPDATE,
+    SQL_OPERATION_LIST,
+    SQL_OPERATION_OPEN,
+    SQL_OPERATION_GET,
     SQL_COUNT,
 };
 
@@ -422,6 +429,12 @@ enum err sqlite_submissions_verb(struct store *s, struct submission_verb *v, str
 int sqlite_watch(struct store *s);
 /* One that waits; *ret_done: it was there. */
 int submission_delete(struct db *d, int64_t seq, bool *ret_done) MUST_USE;
+
+/* sqlite_operation.c */
+enum err sqlite_operation_put(struct store *s, const struct operation_row *row,
+                              const struct audit *audit, struct error *e);
+enum err sqlite_operation_list(struct store *s, const struct operation_query *q, struct arena *a,
+                               struct operation_page *ret, struct error *e);
 
 /* sqlite.c */
 int64_t sqlite_steady_ms(void);

@@ -1,6 +1,7 @@
 #include "store/sqlite_body.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include "store/row.h"
 
@@ -11,15 +12,21 @@
  * says where the next one goes on.
  */
 
-enum { SCAN_MAX = 20000 };
+enum {
+    SCAN_MAX = 20000,
+    BUDGET_US = 200000, /* as long as a reader may hold up the writer's checkpoints */
+    LOOK_EVERY = 32,    /* rows: at the clock */
+};
 
 /* The rows found so far, of one page and one more. */
 struct found {
     const struct list_query *query;
     int64_t *seqs;
     size_t count;
-    int64_t floor; /* all above it, itself included, were looked at; 0: all there are */
-    size_t budget;
+    int64_t floor;    /* all above it, itself included, were looked at; 0: all there are */
+    size_t budget;    /* rows, for one scan */
+    int64_t until_us; /* steady; of all of them */
+    size_t scanned;
 };
 
 static int has_tags(struct db *d, const struct found *f, size_t from, int64_t seq, bool *ret)
@@ -54,13 +61,34 @@ static bool wants(const struct list_query *lq, sqlite3_stmt *q)
     struct task_row row = {
         .workflow = query_text(q, 2),
         .submitted_at = sqlite3_column_int64(q, 3),
-        .paused_at = sqlite3_column_int64(q, 4),
-        .closed_at = sqlite3_column_int64(q, 5),
+        .version = sqlite3_column_int64(q, 4),
+        .ended_at = sqlite3_column_int64(q, 5),
+        .paused_at = sqlite3_column_int64(q, 8),
+        .closed_at = sqlite3_column_int64(q, 9),
     };
 
     if (!task_state_parse(query_text(q, 1), &row.state))
         row.state = TASK_ERROR; /* of a row that cannot be read, as everywhere */
-    return list_wants(lq, &row);
+    if (!list_wants(lq, &row))
+        return false;
+    if (!list_wants_doc(lq))
+        return true;
+    row.waiting_for = query_text(q, 6);
+    row.doc = query_text(q, 7);
+    return list_doc_wanted(lq, &row);
+}
+
+static int64_t steady_us(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts); /* cannot fail for this clock */
+    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+static bool is_over(const struct found *f, size_t looked)
+{
+    return looked >= f->budget || (looked % LOOK_EVERY == 0 && steady_us() >= f->until_us);
 }
 
 /* Reads on until there are enough, or enough was looked at. `tag_from`: the first tag that the
@@ -85,12 +113,13 @@ static int scan(struct db *d, sqlite3_stmt *q, size_t tag_from, struct found *f)
         if (fits)
             f->seqs[f->count++] = seq;
         matched += fits;
-        if (matched > f->query->limit || ++looked >= f->budget) {
+        if (matched > f->query->limit || is_over(f, ++looked)) {
             floor = seq;
             break;
         }
     }
     f->floor = floor > f->floor ? floor : f->floor;
+    f->scanned += looked;
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
@@ -102,6 +131,7 @@ static int scan_by(struct db *d, enum sql which, int64_t below, struct slice by,
     if (rc != SQLITE_OK)
         return rc;
     bind_number(q, 1, below);
+    bind_number(q, 4, list_wants_doc(f->query));
     if (by.ptr)
         bind_text(q, 2, by);
     if (which == SQL_SCAN_TAG)
@@ -117,6 +147,10 @@ static int find(struct db *d, int64_t below, struct found *f)
     bool few = lq->states != 0 && !(lq->states & 1U << TASK_PROCESSED); /* they have an index */
     int rc = SQLITE_OK;
 
+    for (size_t i = 0; i < lq->id_count && rc == SQLITE_OK; i++)
+        rc = scan_by(d, SQL_SCAN_ID, below, lq->ids[i], f);
+    if (lq->ids)
+        return rc;
     if (lq->tag_count > 0)
         return scan_by(d, SQL_SCAN_TAG, below, lq->tags[0].key, f);
     if (!few)
@@ -186,7 +220,7 @@ static int fill(struct db *d, struct found *f, struct arena *a, struct row_page 
         if (rc != SQLITE_OK)
             return rc;
     }
-    *ret = (struct row_page){.rows = rows.rows, .count = rows.count};
+    *ret = (struct row_page){.rows = rows.rows, .count = rows.count, .scanned = f->scanned};
     ret->more = sure > limit || f->floor > 0;
     if (sure > limit)
         ret->next_seq = limit ? f->seqs[limit - 1] : f->seqs[0] + 1;
@@ -203,10 +237,12 @@ static size_t count_states(uint32_t states)
 static int list(struct db *d, const struct list_query *lq, struct arena *a, struct row_page *ret)
 {
     size_t scans = count_states(lq->states);
+    size_t most = lq->ids ? lq->id_count + 1 : scans * (lq->limit + 1);
     struct found f = {
         .query = lq,
-        .seqs = arena_alloc(a, scans * (lq->limit + 1) * sizeof(int64_t)),
-        .budget = (lq->scan_max ? lq->scan_max : SCAN_MAX) / scans,
+        .seqs = arena_alloc(a, most * sizeof(int64_t)),
+        .budget = lq->ids ? SIZE_MAX : (lq->scan_max ? lq->scan_max : SCAN_MAX) / scans,
+        .until_us = lq->ids ? INT64_MAX : steady_us() + (lq->budget_us ? lq->budget_us : BUDGET_US),
     };
     int64_t below = lq->before_seq ? lq->before_seq : INT64_MAX;
     int rc = SQLITE_OK;

@@ -18,9 +18,15 @@
 #define FENCE " WHERE id = ?1 AND revision = ?7 - 1"
 #define STAY  " AND state = ?8 AND locked_by IS ?11 AND closed_at IS ?23"
 
-#define SCAN  "SELECT t.seq, t.state, t.workflow, t.submitted_at, t.paused_at, t.closed_at "
+/* ?4: the document is wanted, too; what is not read costs nothing. */
+#define SCAN                                                                     \
+    "SELECT t.seq, t.state, t.workflow, t.submitted_at, t.version, t.ended_at, " \
+    "iif(?4, t.waiting_for, NULL), iif(?4, t.doc, NULL), t.paused_at, t.closed_at "
 #define AUDIT "SELECT seq, at, actor, verb, task, step, reason, detail FROM audit WHERE seq < ?1"
-#define PAGE  " ORDER BY seq DESC LIMIT ?2"
+#define OPERATION                                                                            \
+    "SELECT seq, id, revision, open, state, verb, actor, reason, started_at, ended_at, doc " \
+    "FROM operation WHERE "
+#define PAGE " ORDER BY seq DESC LIMIT ?2"
 
 /* Without its document, which may lie on pages of its own. */
 #define RETIRE_LOOK                                                                              \
@@ -105,6 +111,7 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "ORDER BY t.seq DESC",
         [SQL_SCAN_TAG] = SCAN "FROM tag AS g CROSS JOIN task AS t ON t.seq = g.task "
             "WHERE g.key = ?2 AND g.value = ?3 AND g.task < ?1 ORDER BY g.task DESC",
+        [SQL_SCAN_ID] = SCAN "FROM task AS t WHERE t.seq < ?1 AND t.id = ?2",
         [SQL_HAS_TAG] = "SELECT 1 FROM tag WHERE key = ?1 AND value = ?2 AND task = ?3",
         [SQL_SEQ_BELOW] = "SELECT seq, submitted_at FROM task WHERE seq < ?1 "
             "ORDER BY seq DESC LIMIT 1",
@@ -206,6 +213,15 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "(SELECT count(*) FROM (SELECT 1 FROM outbox_aside WHERE state = 'dead' LIMIT ?1)), "
             "(SELECT created_at FROM outbox ORDER BY seq LIMIT 1), "
             "(SELECT created_at FROM outbox_aside WHERE state = 'waiting' ORDER BY seq LIMIT 1)",
+        [SQL_OPERATION_PUT] = "INSERT INTO operation (id, revision, open, state, verb, actor, "
+            "reason, started_at, ended_at, doc) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) "
+            "ON CONFLICT (id) DO NOTHING",
+        [SQL_OPERATION_UPDATE] = "UPDATE operation SET revision = ?2, open = ?3, state = ?4, "
+            "verb = ?5, actor = ?6, reason = ?7, started_at = ?8, ended_at = ?9, doc = ?10 "
+            "WHERE id = ?1 AND revision = ?2 - 1",
+        [SQL_OPERATION_LIST] = OPERATION "seq < ?1" PAGE,
+        [SQL_OPERATION_OPEN] = OPERATION "seq < ?1 AND open" PAGE,
+        [SQL_OPERATION_GET] = OPERATION "seq < ?1 AND id = ?3" PAGE,
         [SQL_AGENT_LIST] = "SELECT name, settings, breaker FROM agent ORDER BY name",
         [SQL_STOPPED] = "SELECT t.seq, t.ended_at, t.id, t.workflow, t.direction = 'undo', "
             "t.doc ->> '$.error.code', t.doc ->> '$.error.message', "

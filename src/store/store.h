@@ -158,6 +158,7 @@ struct row_page {
     size_t count;
     bool more;
     int64_t next_seq; /* of a listing with more: before_seq of the next page */
+    size_t scanned;   /* of a listing: rows that were looked at for it */
 };
 
 struct tag {
@@ -167,25 +168,74 @@ struct tag {
 /* Of something that a task may be or not. */
 enum list_wish { LIST_EITHER, LIST_ONLY, LIST_WITHOUT };
 
-/* What a listing shows: the tasks for which all of it holds, newest first. In which state a task is
- * may change between pages, its place does not: no page repeats or misses one. */
+/* A step by its name: of one version of one workflow, or (workflow NONE) of any. */
+struct list_place {
+    struct slice workflow;
+    int64_t version;
+    struct slice step;
+};
+
+/*
+ * What a listing shows: the tasks for which all of it holds, newest first. In which state a task is
+ * may change between pages, its place does not: no page repeats or misses one.
+ *
+ * A task stands at a step that is running or undoing, has failed, or waits for another try.
+ */
 struct list_query {
     uint32_t states;       /* of (1 << enum task_state); 0: any */
     struct slice workflow; /* NONE: any */
+    int64_t version;       /* 0: any */
+    struct slice error;    /* code of the task's error; NONE: any, or no error */
+    /* It stands at one of these steps, or waits for a place at that agent. None, and NONE: wherever
+     * it stands. */
+    const struct list_place *places;
+    size_t place_count;
+    struct slice agent;
+    int64_t ended_after, ended_before; /* at or after, before; 0: any, or not ended */
+    const struct slice *ids;           /* one of these, all different; NULL: any */
+    size_t id_count;
     const struct tag *tags;
     size_t tag_count;
     int64_t submitted_after, submitted_before; /* at or after, before; 0: any */
     enum list_wish paused, closed;
     int64_t before_seq; /* seq below this one; 0: from the newest */
     size_t limit;
-    size_t scan_max; /* rows that are looked at, at most, about; 0: a default. A page may so have
-                        less than `limit` rows, none even, with more to come */
+    size_t scan_max;   /* rows that are looked at, at most, about; 0: a default. A page may so have
+                          less than `limit` rows, none even, with more to come */
+    int64_t budget_us; /* how long that may take, about; 0: a default. The same goes for it */
+};
+
+/* Something that is done to many tasks, one after the other: a row of the operation table. */
+struct operation_row {
+    int64_t seq; /* order of insertion; given by the store */
+    struct slice id;
+    uint64_t revision; /* 1 at insertion */
+    bool open;         /* "running" or "stopped"; false: nothing is left to be done */
+    struct slice state, verb, actor, reason;
+    int64_t started_at, ended_at;
+    struct slice doc; /* JSON, into which the store does not look */
+};
+
+struct operation_query {
+    struct slice id;    /* NONE: any */
+    bool open;          /* only those that are */
+    int64_t before_seq; /* newest first, seq below this one; 0: from the newest */
+    size_t limit;
+};
+
+struct operation_page {
+    struct operation_row *rows;
+    size_t count;
+    bool more;
 };
 
 /* Before a node's name: the lease that it holds as "node/boot" while it lives. */
 #define NODE_LEASE "node/"
 /* What the supervisor that leads holds, as "node/boot". */
 #define SUPERVISOR_LEASE "supervisor"
+
+/* Held, as "node/boot", by the node that works on operations. */
+#define OPERATION_LEASE "operations"
 
 /* What a node does besides answering questions. */
 enum node_role {
@@ -758,6 +808,13 @@ struct store_ops {
      * ERR_NOT_FOUND; ERR_CONFLICT: it is resolved. */
     enum err (*alert_acknowledge)(struct store *s, struct slice id, const struct audit *audit,
                                   struct error *e);
+
+    /* Stores an operation: a new one (revision 1; ERR_CONFLICT if the id exists), or all of one
+     * that has the revision before (ERR_CONFLICT otherwise); seq stays. `audit` may be NULL. */
+    enum err (*operation_put)(struct store *s, const struct operation_row *row,
+                              const struct audit *audit, struct error *e);
+    enum err (*operation_list)(struct store *s, const struct operation_query *q, struct arena *a,
+                               struct operation_page *ret, struct error *e);
 
     /* Rows of that owner with a request, oldest task first, from after_seq on, exclusive. Asked by
      * nodes that share a store: somebody else's supervisor may have written it. Where it is not

@@ -107,7 +107,7 @@ void postgres_do(struct world *w, const char *sql)
  * with TRUNCATE, which makes new files. */
 static void empty_schema(const char *schema)
 {
-    char sql[500];
+    char sql[600];
 
     (void)
         snprintf(sql, sizeof sql,
@@ -115,7 +115,7 @@ static void empty_schema(const char *schema)
                  "DELETE FROM reserved; "
                  "DELETE FROM workflow; DELETE FROM node; DELETE FROM lease; DELETE FROM token; "
                  "DELETE FROM agent; DELETE FROM alert; DELETE FROM audit; DELETE FROM outbox; "
-                 "DELETE FROM outbox_aside; DELETE FROM submission; "
+                 "DELETE FROM outbox_aside; DELETE FROM submission; DELETE FROM operation; "
                  "DELETE FROM meta WHERE name <> 'version'; "
                  "SELECT setval('task_seq', 1, false) + setval('audit_seq_seq', 1, false)",
                  schema);

@@ -1,0 +1,113 @@
+#include "cli/operation_show.h"
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LOOK_MS = 300 };
+
+static int64_t number(const struct json *j, const char *key)
+{
+    return json_get_int(j, key, 0);
+}
+
+static void show_refused(const struct json *j)
+{
+    const struct json *refused = json_get(j, "refused");
+
+    for (const struct json *m = refused ? refused->child : NULL; m; m = m->next)
+        printf("refused   %.*s: %.*s\n", SLICE_ARG(m->raw), SLICE_ARG(m->key));
+}
+
+static int64_t refused_count(const struct json *j)
+{
+    const struct json *refused = json_get(j, "refused");
+    int64_t sum = 0;
+    int64_t n = 0;
+
+    for (const struct json *m = refused ? refused->child : NULL; m; m = m->next)
+        if (json_int(m, &n))
+            sum += n;
+    return sum;
+}
+
+void operation_show(const struct json *j)
+{
+    printf("operation %.*s\n", SLICE_ARG(json_get_text(j, "id")));
+    printf("verb      %.*s\n", SLICE_ARG(json_get_text(j, "verb")));
+    printf("state     %.*s\n", SLICE_ARG(json_get_text(j, "state")));
+    printf("filter    %.*s\n", SLICE_ARG(json_get_raw(j, "filter")));
+    printf("by        %.*s: %.*s\n", SLICE_ARG(json_get_text(j, "by")),
+           SLICE_ARG(json_get_text(j, "reason")));
+    printf("matched   %" PRId64 "\n", number(j, "matched"));
+    printf("done      %" PRId64 "\n", number(j, "done"));
+    show_refused(j);
+    if (number(j, "failed"))
+        printf("failed    %" PRId64 "\n", number(j, "failed"));
+    if (number(j, "gone"))
+        printf("gone      %" PRId64 ": they matched no more when it was their turn\n",
+               number(j, "gone"));
+}
+
+void operation_show_dry(const struct json *j)
+{
+    const char *least = json_get_bool(j, "complete", true) ? "" : "at least ";
+    const struct json *ids = json_get(j, "ids");
+
+    printf("%.*s would concern %s%" PRId64 " tasks\n", SLICE_ARG(json_get_text(j, "verb")), least,
+           number(j, "matched"));
+    printf("possible  %s%" PRId64 "\n", least, number(j, "possible"));
+    show_refused(j);
+    for (const struct json *id = ids ? ids->child : NULL; id; id = id->next)
+        printf("%s%.*s", id == ids->child ? "newest    " : " ", SLICE_ARG(id->text));
+    if (ids && ids->child)
+        putchar('\n');
+}
+
+/* How many there are is known only at the end: so many were found by now, and dealt with. */
+static void show_bar(const struct json *j)
+{
+    fprintf(stderr,
+            "\r%" PRId64 " found, %" PRId64 " done, %" PRId64 " refused, %" PRId64
+            " failed, %" PRId64 " gone ",
+            number(j, "matched"), number(j, "done"), refused_count(j), number(j, "failed"),
+            number(j, "gone"));
+}
+
+static int status_of(const struct json *j)
+{
+    bool well = slice_is(json_get_text(j, "state"), "done") && refused_count(j) == 0
+                && number(j, "failed") == 0;
+
+    return well ? CLI_OK : CLI_NOT_WELL;
+}
+
+int operation_follow(const struct invocation *in, struct intact_client *c, struct slice id)
+{
+    static const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
+    CLEANUP(buf_fini) struct buf path = {0};
+    bool bar = isatty(STDERR_FILENO) && !given(in, "json");
+    int end = CLI_OK;
+
+    buf_str(&path, "/v1/operations/");
+    client_escape(&path, id);
+    for (;;) {
+        CLEANUP(arena_fini) struct arena a = {0};
+        const struct json *j = client_ask(c, "GET", path.ptr, NULL, &a, &end);
+        if (!j)
+            return end;
+        if (bar)
+            show_bar(j);
+        if (slice_is(json_get_text(j, "state"), "running")) {
+            (void)nanosleep(&pause, NULL); /* sooner is as well */
+            continue;
+        }
+        if (bar)
+            fputs("\r\033[K", stderr);
+        if (given(in, "json"))
+            client_print_body(c);
+        else
+            operation_show(j);
+        return status_of(j);
+    }
+}

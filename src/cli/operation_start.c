@@ -1,0 +1,298 @@
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/client.h"
+#include "cli/operation_show.h"
+#include "cli/verbs.h"
+
+enum { ASK_FROM = 100 /* tasks: what concerns more is asked about on a terminal */ };
+
+static void put_text(struct buf *b, const char *key, const char *value)
+{
+    if (!value)
+        return;
+    json_key(b, key);
+    json_string(b, slice_of(value));
+}
+
+/* "a,b" as ["a", "b"] */
+static void put_words(struct buf *b, const char *key, const char *value)
+{
+    if (!value)
+        return;
+    json_key(b, key);
+    json_open(b, '[');
+    for (const char *at = value; at;) {
+        const char *comma = strchr(at, ',');
+        json_string(b, (struct slice){at, comma ? (size_t)(comma - at) : strlen(at)});
+        at = comma ? comma + 1 : NULL;
+    }
+    json_close(b, ']');
+}
+
+static bool put_tags(const struct invocation *in, struct buf *b)
+{
+    const char *tag = NULL;
+    bool any = false;
+
+    for (size_t at = 0; (tag = given_next(in, "tag", &at)); any = true) {
+        const char *equals = strchr(tag, '=');
+        if (!equals) {
+            verb_misused(in, "--tag is \"%s\", expected KEY=VALUE", tag);
+            return false;
+        }
+        if (!any) {
+            json_key(b, "tag");
+            json_open(b, '{');
+        }
+        json_key_slice(b, (struct slice){tag, (size_t)(equals - tag)});
+        json_string(b, slice_of(equals + 1));
+    }
+    if (any)
+        json_close(b, '}');
+    return true;
+}
+
+static void put_choice(const struct invocation *in, struct buf *b, const char *flag)
+{
+    const char *value = given(in, flag);
+
+    if (!value)
+        return;
+    json_key(b, flag);
+    json_bool(b, strcmp(value, "yes") == 0);
+}
+
+static bool put_filter(const struct invocation *in, struct buf *b)
+{
+    int64_t version = 0;
+
+    if (!given_number(in, "version", 1, INT64_MAX, &version) || !given_moment(in, "after")
+        || !given_moment(in, "before") || !given_moment(in, "ended-after")
+        || !given_moment(in, "ended-before"))
+        return false;
+    json_key(b, "filter");
+    json_open(b, '{');
+    put_words(b, "state", given(in, "state"));
+    put_text(b, "workflow", given(in, "workflow"));
+    if (version) {
+        json_key(b, "version");
+        json_number(b, version);
+    }
+    put_text(b, "step", given(in, "at-step"));
+    put_text(b, "agent", given(in, "agent"));
+    put_text(b, "error", given(in, "error"));
+    put_text(b, "submitted_after", given(in, "after"));
+    put_text(b, "submitted_before", given(in, "before"));
+    put_text(b, "ended_after", given(in, "ended-after"));
+    put_text(b, "ended_before", given(in, "ended-before"));
+    put_words(b, "ids", given(in, "ids"));
+    put_choice(in, b, "closed");
+    put_choice(in, b, "paused");
+    if (given(in, "all")) {
+        json_key(b, "all");
+        json_bool(b, true);
+    }
+    if (!put_tags(in, b))
+        return false;
+    json_close(b, '}');
+    return true;
+}
+
+static bool put_json(const struct invocation *in, struct buf *b, const char *flag)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    const char *value = given(in, flag);
+    struct json_fault fault = {0};
+    struct json *j = NULL;
+
+    if (!value)
+        return true;
+    if (json_parse(&a, slice_of(value), &j, &fault) != ERR_OK) {
+        verb_misused(in, "--%s is not JSON: column %u: %s", flag, fault.column, fault.what);
+        return false;
+    }
+    json_key(b, flag);
+    json_raw(b, slice_of(value));
+    return true;
+}
+
+static bool render(const struct invocation *in, bool dry, struct buf *b)
+{
+    const char *reason = given(in, "reason");
+    int64_t limit = 0;
+
+    if (!reason || !*reason) {
+        verb_misused(in, "say why: --reason TEXT; it stays on record");
+        return false;
+    }
+    if (!given_number(in, "limit", 1, INT64_MAX, &limit))
+        return false;
+    json_open(b, '{');
+    put_text(b, "verb", in->words[0]);
+    put_text(b, "reason", reason);
+    if (!put_filter(in, b))
+        return false;
+    json_key(b, "arguments");
+    json_open(b, '{');
+    put_text(b, "step", given(in, "step"));
+    put_text(b, "from", given(in, "from"));
+    if (!put_json(in, b, "input") || !put_json(in, b, "output"))
+        return false;
+    json_close(b, '}');
+    if (limit) {
+        json_key(b, "limit");
+        json_number(b, limit);
+    }
+    put_text(b, "rate", given(in, "rate"));
+    if (dry) {
+        json_key(b, "dry_run");
+        json_bool(b, true);
+    }
+    json_close(b, '}');
+    return true;
+}
+
+/* ---- what it would be, and whether that is meant ---- */
+
+static const struct json *try_dry(const struct invocation *in, struct intact_client *c,
+                                  struct arena *a, int *ret_end)
+{
+    CLEANUP(buf_fini) struct buf body = {0};
+
+    if (!render(in, true, &body)) {
+        *ret_end = CLI_USAGE;
+        return NULL;
+    }
+    return client_ask(c, "POST", "/v1/operations", &body, a, ret_end);
+}
+
+static bool is_meant(const struct invocation *in, const struct json *dry)
+{
+    int64_t matched = json_get_int(dry, "matched", 0);
+    char line[16] = {0};
+
+    if (matched <= ASK_FROM)
+        return true;
+    fprintf(stderr, "%s %s%" PRId64 " tasks? [y/N] ", in->words[0],
+            json_get_bool(dry, "complete", true) ? "" : "at least ", matched);
+    return fgets(line, sizeof line, stdin) && (line[0] == 'y' || line[0] == 'Y');
+}
+
+static int start(const struct invocation *in, struct intact_client *c)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf body = {0};
+    CLEANUP(buf_fini) struct buf id = {0};
+    int end = CLI_OK;
+
+    if (!render(in, false, &body))
+        return CLI_USAGE;
+    const struct json *answer = client_ask(c, "POST", "/v1/operations", &body, &a, &end);
+    if (!answer)
+        return end;
+    buf_slice(&id, json_get_text(answer, "id"));
+    if (given(in, "no-wait")) {
+        if (given(in, "json"))
+            client_print_body(c);
+        else
+            operation_show(answer);
+        return CLI_OK;
+    }
+    return operation_follow(in, c, buf_view(&id));
+}
+
+static int run(struct invocation *in)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    bool asks = !given(in, "yes") && isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+    struct intact_client *c = client_begin(in);
+    int end = CLI_OK;
+    const struct json *dry = asks || given(in, "dry-run") ? try_dry(in, c, &a, &end) : NULL;
+
+    if (end == CLI_OK && given(in, "dry-run")) {
+        if (given(in, "json"))
+            client_print_body(c);
+        else
+            operation_show_dry(dry);
+    } else if (end == CLI_OK && dry && !is_meant(in, dry)) {
+        fputs("nothing was done\n", stderr);
+        end = CLI_NOT_WELL;
+    } else if (end == CLI_OK) {
+        end = start(in, c);
+    }
+    intact_client_free(c);
+    return end;
+}
+
+static const struct flag flags[] = {
+    {.name = "state",
+     .value = "STATE",
+     .help = "tasks in that state; several with commas between",
+     .initial = "those that are not over",
+     .kind = WORD_CHOICES,
+     .choices = "pending processing processed compensating compensated error"},
+    {.name = "workflow", .value = "NAME", .help = "of that workflow", .kind = WORD_WORKFLOW},
+    {.name = "version", .value = "N", .help = "of that version of it"},
+    {.name = "at-step",
+     .value = "STEP",
+     .help = "that stand at that step: it runs, has failed, or waits for another try"},
+    {.name = "agent",
+     .value = "AGENT",
+     .help = "that stand at a step of that agent, or wait for it",
+     .kind = WORD_AGENT},
+    {.name = "error", .value = "CODE", .help = "whose error has that code"},
+    {.name = "tag", .value = "KEY=VALUE", .help = "with that tag", .repeats = true},
+    {.name = "after", .value = "DATE", .help = "submitted then or later: 2026-01-31T10:00:00Z"},
+    {.name = "before", .value = "DATE", .help = "submitted before that"},
+    {.name = "ended-after", .value = "DATE", .help = "that ended then or later"},
+    {.name = "ended-before", .value = "DATE", .help = "that ended before that"},
+    {.name = "closed",
+     .value = "yes|no",
+     .help = "that are closed, or not",
+     .kind = WORD_CHOICE,
+     .choices = "yes no"},
+    {.name = "paused",
+     .value = "yes|no",
+     .help = "that are paused, or not",
+     .kind = WORD_CHOICE,
+     .choices = "yes no"},
+    {.name = "ids", .value = "ID,...", .help = "these"},
+    {.name = "all", .help = "all tasks, without any other filter"},
+    {.name = "step", .value = "STEP", .help = "what the verb is to be done to"},
+    {.name = "from", .value = "STEP", .help = "retry: it and all after it start anew"},
+    {.name = "input", .value = "JSON", .help = "correct: the right input"},
+    {.name = "output", .value = "JSON", .help = "supply, skip: what the step answers"},
+    {.name = "reason", .value = "TEXT", .help = "why: it stays on record; required"},
+    {.name = "dry-run", .help = "tell what would be done, and do nothing"},
+    {.name = "limit", .value = "N", .help = "at most so many tasks, the newest"},
+    {.name = "rate", .value = "N/s", .help = "at most so many a second"},
+    {.name = "yes", .help = "do not ask, however many they are"},
+    {.name = "no-wait", .help = "do not wait until it is done"},
+    {0},
+};
+
+const struct verb verb_operation_start = {
+    .noun = "operation",
+    .name = "start",
+    .summary = "do something to all tasks of a filter",
+    .about = "Does one of the verbs to all tasks for which all of the filter's flags hold, newest "
+             "first, behind the server's other work. The server goes on with it by itself, over "
+             "restarts and failovers; what is shown here only looks on. On a terminal it asks "
+             "before it begins with more than 100 tasks.",
+    .arguments = {{.name = "VERB",
+                   .kind = WORD_CHOICE,
+                   .choices = "retry undo skip cancel pause resume supply correct close reopen"}},
+    .flags = flags,
+    .examples = {{"intact operation start retry --state error --error declined --dry-run "
+                  "--reason 'the bank is back'",
+                  "how many they would be"},
+                 {"intact operation start retry --agent bank --rate 200/s --reason 'it is back'",
+                  "all that stand at the bank, 200 a second"},
+                 {"intact operation start close --state error --before 2026-01-01T00:00:00Z "
+                  "--reason 'written off'",
+                  "what nobody will look into any more"}},
+    .exits = "some tasks were refused, or failed",
+    .run = run,
+};

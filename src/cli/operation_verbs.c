@@ -1,0 +1,160 @@
+#include "cli/client.h"
+#include "cli/operation_show.h"
+#include "cli/table.h"
+#include "cli/verbs.h"
+
+/* list, get, stop and continue of operations on many tasks. */
+
+static void print_list(const struct invocation *in, const struct json *list)
+{
+    static const char *const heads[] = {"ID",   "VERB", "STATE",   "MATCHED", "DONE",
+                                        "GONE", "BY",   "STARTED", "REASON",  NULL};
+    CLEANUP(table_fini) struct table t;
+
+    table_begin(&t, in, heads);
+    for (const struct json *j = list ? list->child : NULL; j; j = j->next) {
+        table_add(&t, json_get_text(j, "id"));
+        table_add(&t, json_get_text(j, "verb"));
+        table_add(&t, json_get_text(j, "state"));
+        table_add(&t, json_get_raw(j, "matched"));
+        table_add(&t, json_get_raw(j, "done"));
+        table_add(&t, json_get_raw(j, "gone"));
+        table_add(&t, json_get_text(j, "by"));
+        table_add_time(&t, json_get_text(j, "started_at"));
+        table_add(&t, json_get_text(j, "reason"));
+    }
+    table_print(&t);
+}
+
+static int list(struct invocation *in)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf path = {0};
+    int64_t limit = 20;
+    int end = CLI_OK;
+
+    if (!given_number(in, "limit", 1, 100, &limit))
+        return CLI_USAGE;
+    buf_fmt(&path, "/v1/operations?limit=%" PRId64, limit);
+    struct intact_client *c = client_begin(in);
+    const struct json *page = client_ask(c, "GET", path.ptr, NULL, &a, &end);
+    if (page && given(in, "json"))
+        client_print_body(c);
+    else if (page)
+        print_list(in, json_get(page, "operations"));
+    intact_client_free(c);
+    return end;
+}
+
+static int get(struct invocation *in)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf path = {0};
+    struct intact_client *c = client_begin(in);
+    int end = CLI_OK;
+
+    if (given(in, "wait")) {
+        end = operation_follow(in, c, slice_of(in->words[0]));
+        intact_client_free(c);
+        return end;
+    }
+    buf_str(&path, "/v1/operations/");
+    client_escape(&path, slice_of(in->words[0]));
+    const struct json *j = client_ask(c, "GET", path.ptr, NULL, &a, &end);
+    if (j && given(in, "json"))
+        client_print_body(c);
+    else if (j)
+        operation_show(j);
+    intact_client_free(c);
+    return end;
+}
+
+static int change(struct invocation *in)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf path = {0};
+    CLEANUP(buf_fini) struct buf body = {0};
+    const char *reason = given(in, "reason");
+    int end = CLI_OK;
+
+    if (!reason || !*reason) {
+        verb_misused(in, "say why: --reason TEXT; it stays on record");
+        return CLI_USAGE;
+    }
+    buf_str(&path, "/v1/operations/");
+    client_escape(&path, slice_of(in->words[0]));
+    buf_fmt(&path, "/%s", in->verb->name);
+    json_open(&body, '{');
+    json_key(&body, "reason");
+    json_string(&body, slice_of(reason));
+    json_close(&body, '}');
+    struct intact_client *c = client_begin(in);
+    const struct json *j = client_ask(c, "POST", path.ptr, &body, &a, &end);
+    if (j && given(in, "json"))
+        client_print_body(c);
+    else if (j)
+        operation_show(j);
+    intact_client_free(c);
+    return end;
+}
+
+static const struct flag list_flags[] = {
+    {.name = "limit", .value = "N", .help = "at most so many, up to 100", .initial = "20"},
+    {0},
+};
+
+static const struct flag get_flags[] = {
+    {.name = "wait", .help = "look on until it is done or stopped"},
+    {0},
+};
+
+static const struct flag change_flags[] = {
+    {.name = "reason", .value = "TEXT", .help = "why: it stays on record; required"},
+    {0},
+};
+
+const struct verb verb_operation_list = {
+    .noun = "operation",
+    .name = "list",
+    .summary = "list operations on many tasks, newest first",
+    .about = "Lists operations on many tasks, newest first.",
+    .flags = list_flags,
+    .examples = {{"intact operation list", "the latest 20"}},
+    .run = list,
+};
+
+const struct verb verb_operation_get = {
+    .noun = "operation",
+    .name = "get",
+    .summary = "show how an operation on many tasks gets on",
+    .about = "Shows how an operation on many tasks gets on, and what came of it: each task that "
+             "matched is counted once, as done, refused (with the reason), failed, or gone.",
+    .arguments = {{.name = "ID"}},
+    .flags = get_flags,
+    .examples = {{"intact operation get ID --wait", "until it is done"}},
+    .exits = "with --wait: it was stopped, or some tasks were refused or failed",
+    .run = get,
+};
+
+const struct verb verb_operation_stop = {
+    .noun = "operation",
+    .name = "stop",
+    .summary = "stop an operation on many tasks",
+    .about = "Stops an operation: what it has done stays, and it can be let go on. A few tasks "
+             "that it was about to ask may still be asked.",
+    .arguments = {{.name = "ID"}},
+    .flags = change_flags,
+    .examples = {{"intact operation stop ID --reason 'not at noon'", "for now"}},
+    .run = change,
+};
+
+const struct verb verb_operation_continue = {
+    .noun = "operation",
+    .name = "continue",
+    .summary = "let a stopped operation go on",
+    .about = "Lets an operation that was stopped go on where it stood.",
+    .arguments = {{.name = "ID"}},
+    .flags = change_flags,
+    .examples = {{"intact operation continue ID --reason 'it is night'", "where it stood"}},
+    .run = change,
+};

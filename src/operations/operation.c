@@ -1,0 +1,372 @@
+#include "operations/operation.h"
+
+#include <string.h>
+
+const char *operation_state_text(enum operation_state s)
+{
+    static const char *const texts[] = {
+#define X(name, text) text,
+        OPERATION_STATES(X)
+#undef X
+    };
+    return texts[s];
+}
+
+static bool state_parse(struct slice text, enum operation_state *ret)
+{
+    for (int i = 0; i <= OPERATION_DONE; i++)
+        if (slice_is(text, operation_state_text((enum operation_state)i))) {
+            *ret = (enum operation_state)i;
+            return true;
+        }
+    return false;
+}
+
+bool operation_kind_parse(struct slice text, enum ask_kind *ret)
+{
+    static const enum ask_kind kinds[] = {ASK_RETRY, ASK_UNDO,   ASK_SKIP,   ASK_CANCEL,
+                                          ASK_PAUSE, ASK_RESUME, ASK_SUPPLY, ASK_CORRECT,
+                                          ASK_CLOSE, ASK_REOPEN};
+
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        if (slice_is(text, ask_kind_text(kinds[i]))) {
+            *ret = kinds[i];
+            return true;
+        }
+    return false;
+}
+
+/* ---- what a person says ---- */
+
+static enum err invalid(struct error *e, const char *what)
+{
+    return error_set(e, ERR_INVALID, "%s", what);
+}
+
+/* What each verb takes, and what it cannot do without. */
+enum need { NO, MAY, MUST };
+
+static const struct takes {
+    enum need step, from, input, output;
+} takes[] = {
+    [ASK_RETRY] = {.step = MAY, .from = MAY},
+    [ASK_SKIP] = {.step = MUST, .output = MAY},
+    [ASK_SUPPLY] = {.step = MUST, .output = MUST},
+    [ASK_CORRECT] = {.step = MAY, .input = MUST},
+    [ASK_REOPEN] = {.step = NO},
+};
+
+static enum err need(enum need n, bool given, const char *name, const char *verb, struct error *e)
+{
+    if (n == MUST && !given)
+        return error_set(e, ERR_INVALID, "%s needs arguments.%s", verb, name);
+    if (n == NO && given)
+        return error_set(e, ERR_INVALID, "%s takes no arguments.%s", verb, name);
+    return ERR_OK;
+}
+
+static enum err check_arguments(const struct json *j, const struct operation *op, struct error *e)
+{
+    const struct takes *t = &takes[op->kind];
+    const char *verb = ask_kind_text(op->kind);
+
+    enum err err = need(t->step, json_get(j, "step") != NULL, "step", verb, e);
+    if (err == ERR_OK)
+        err = need(t->from, json_get(j, "from") != NULL, "from", verb, e);
+    if (err == ERR_OK)
+        err = need(t->input, op->input.ptr != NULL, "input", verb, e);
+    if (err == ERR_OK)
+        err = need(t->output, op->output.ptr != NULL, "output", verb, e);
+    if (err == ERR_OK && json_get(j, "step") && json_get(j, "from"))
+        return invalid(e, "arguments: say either step, to try that one again, or from, to start it "
+                          "and all after it anew");
+    return err;
+}
+
+static enum err read_arguments(const struct json *j, struct operation *op, struct error *e)
+{
+    if (j && j->type != JSON_OBJECT)
+        return invalid(e, "arguments: expected an object");
+    for (const struct json *m = j ? j->child : NULL; m; m = m->next) {
+        bool names = slice_is(m->key, "step") || slice_is(m->key, "from");
+        if (!names && !slice_is(m->key, "output") && !slice_is(m->key, "input"))
+            return error_set(e, ERR_INVALID, "arguments: there is no \"%.*s\"", SLICE_ARG(m->key));
+        if (names && m->type != JSON_STRING)
+            return error_set(e, ERR_INVALID, "arguments.%.*s: expected the name of a step",
+                             SLICE_ARG(m->key));
+    }
+    op->from = json_get(j, "from") != NULL;
+    op->step = json_get_text(j, op->from ? "from" : "step");
+    op->input = json_get_raw(j, "input");
+    op->output = json_get_raw(j, "output");
+    op->arguments_json = j ? j->raw : SLICE_NONE;
+    return check_arguments(j, op, e);
+}
+
+static bool digits(const char **at, int64_t *ret)
+{
+    const char *from = *at;
+
+    *ret = 0;
+    for (; **at >= '0' && **at <= '9' && *at - from < 9; (*at)++)
+        *ret = *ret * 10 + (**at - '0');
+    return *at > from;
+}
+
+/* "200/s" */
+static bool read_rate(struct slice text, int64_t *ret)
+{
+    char word[32];
+    const char *at = word;
+
+    if (!text.ptr || text.len >= sizeof word)
+        return false;
+    memcpy(word, text.ptr, text.len);
+    word[text.len] = 0;
+    return digits(&at, ret) && strcmp(at, "/s") == 0 && *ret > 0 && *ret <= OPERATION_RATE_MAX;
+}
+
+static enum err read_limits(const struct json *j, struct operation *op, struct error *e)
+{
+    const struct json *limit = json_get(j, "limit");
+    const struct json *rate = json_get(j, "rate");
+
+    if (limit && (!json_int(limit, &op->limit) || op->limit < 1))
+        return invalid(e, "limit: expected a number of tasks, from 1 on");
+    if (rate && (rate->type != JSON_STRING || !read_rate(rate->text, &op->rate)))
+        return invalid(e, "rate: expected tasks a second, from \"1/s\" to \"100000/s\"");
+    return ERR_OK;
+}
+
+enum { REASON_BYTES_MAX = 4096 };
+
+enum err operation_read(struct arena *a, const struct json *j, struct operation *ret,
+                        struct error *e)
+{
+    struct json *own = NULL;
+
+    *ret = (struct operation){.state = OPERATION_RUNNING};
+    enum err err = json_parse(a, arena_copy(a, j->raw), &own, NULL);
+    ASSERT(err == ERR_OK); /* it was one before */
+    if (!operation_kind_parse(json_get_text(own, "verb"), &ret->kind))
+        return error_set(e, ERR_INVALID, "verb: expected %s", OPERATION_VERBS);
+    err = filter_read(a, json_get(own, "filter"), &ret->filter, e);
+    if (err != ERR_OK)
+        return err;
+    ret->filter_json = json_get_raw(own, "filter");
+    ret->reason = json_get_text(own, "reason");
+    if (ret->reason.len == 0)
+        return invalid(e, "say why: {\"reason\": \"...\"}; it stays on record");
+    if (ret->reason.len > REASON_BYTES_MAX)
+        return invalid(e, "the reason is longer than 4096 bytes");
+    err = read_arguments(json_get(own, "arguments"), ret, e);
+    return err == ERR_OK ? read_limits(own, ret, e) : err;
+}
+
+/* ---- rows ---- */
+
+static void put_count(struct buf *b, const char *key, uint64_t v)
+{
+    json_key(b, key);
+    json_number(b, (int64_t)v);
+}
+
+static void put_refused(struct buf *b, const struct operation *op)
+{
+    json_key(b, "refused");
+    json_open(b, '{');
+    for (size_t i = 0; i < op->refused_count; i++) {
+        json_key_slice(b, op->refused[i].reason);
+        json_number(b, (int64_t)op->refused[i].count);
+    }
+    json_close(b, '}');
+}
+
+static void put_page(struct buf *b, const struct operation *op)
+{
+    json_key(b, "page");
+    json_open(b, '[');
+    for (size_t i = 0; i < op->page_count; i++)
+        json_string(b, op->page[i]);
+    json_close(b, ']');
+}
+
+void operation_encode(const struct operation *op, struct buf *doc, struct operation_row *ret)
+{
+    json_open(doc, '{');
+    json_key(doc, "filter");
+    json_raw(doc, op->filter_json);
+    if (op->arguments_json.ptr) {
+        json_key(doc, "arguments");
+        json_raw(doc, op->arguments_json);
+    }
+    put_count(doc, "limit", (uint64_t)op->limit);
+    put_count(doc, "rate", (uint64_t)op->rate);
+    put_count(doc, "matched", op->matched);
+    put_count(doc, "done", op->done);
+    put_count(doc, "failed", op->failed);
+    put_count(doc, "gone", op->gone);
+    put_refused(doc, op);
+    put_count(doc, "cursor", (uint64_t)op->cursor);
+    json_key(doc, "seen_all");
+    json_bool(doc, op->seen_all);
+    put_page(doc, op);
+    json_close(doc, '}');
+    *ret = (struct operation_row){
+        .seq = op->seq,
+        .id = op->id,
+        .revision = op->revision,
+        .open = op->state == OPERATION_RUNNING,
+        .state = slice_of(operation_state_text(op->state)),
+        .verb = slice_of(ask_kind_text(op->kind)),
+        .actor = op->actor,
+        .reason = op->reason,
+        .started_at = op->started_at,
+        .ended_at = op->ended_at,
+        .doc = buf_view(doc),
+    };
+}
+
+static void read_counts(const struct json *j, struct operation *op)
+{
+    const struct json *refused = json_get(j, "refused");
+
+    op->limit = json_get_int(j, "limit", 0);
+    op->rate = json_get_int(j, "rate", 0);
+    op->matched = (uint64_t)json_get_int(j, "matched", 0);
+    op->done = (uint64_t)json_get_int(j, "done", 0);
+    op->failed = (uint64_t)json_get_int(j, "failed", 0);
+    op->gone = (uint64_t)json_get_int(j, "gone", 0);
+    op->cursor = json_get_int(j, "cursor", 0);
+    op->seen_all = json_get_bool(j, "seen_all", false);
+    for (const struct json *m = refused ? refused->child : NULL; m; m = m->next) {
+        int64_t count = 0;
+        if (op->refused_count < OPERATION_REASONS && json_int(m, &count))
+            op->refused[op->refused_count++] = (struct operation_refusals){m->key, (uint64_t)count};
+    }
+}
+
+static bool read_page(const struct json *j, struct operation *op)
+{
+    const struct json *page = json_get(j, "page");
+
+    if (!page || page->type != JSON_ARRAY || page->count > OPERATION_PAGE_MAX)
+        return false;
+    for (const struct json *one = page->child; one; one = one->next) {
+        if (one->type != JSON_STRING)
+            return false;
+        op->page[op->page_count++] = one->text;
+    }
+    return true;
+}
+
+enum err operation_decode(struct arena *a, const struct operation_row *row, struct operation *ret,
+                          struct error *e)
+{
+    struct operation_row copy = *row;
+    struct json *j = NULL;
+
+    *ret = (struct operation){.seq = row->seq,
+                              .revision = row->revision,
+                              .started_at = row->started_at,
+                              .ended_at = row->ended_at};
+    copy.doc = arena_copy(a, row->doc);
+    ret->id = arena_copy(a, row->id);
+    ret->actor = arena_copy(a, row->actor);
+    ret->reason = arena_copy(a, row->reason);
+    bool ok = json_parse(a, copy.doc, &j, NULL) == ERR_OK && state_parse(row->state, &ret->state)
+              && operation_kind_parse(row->verb, &ret->kind) && read_page(j, ret)
+              && filter_read(a, json_get(j, "filter"), &ret->filter, e) == ERR_OK
+              && read_arguments(json_get(j, "arguments"), ret, e) == ERR_OK;
+    if (!ok)
+        return error_set(e, ERR_CORRUPT, "operation %.*s cannot be read", SLICE_ARG(row->id));
+    ret->filter_json = json_get_raw(j, "filter");
+    read_counts(j, ret);
+    return ERR_OK;
+}
+
+/* ---- counts ---- */
+
+void operation_refused(struct operation *op, struct slice reason, struct arena *a)
+{
+    size_t i = 0;
+
+    if (reason.len > OPERATION_REASON_MAX)
+        reason.len = OPERATION_REASON_MAX;
+    while (i < op->refused_count && !slice_eq(op->refused[i].reason, reason))
+        i++;
+    if (i == OPERATION_REASONS - 1 && i == op->refused_count)
+        reason = SLICE("other");
+    if (i == OPERATION_REASONS)
+        i--; /* the others' */
+    if (i == op->refused_count)
+        op->refused[op->refused_count++] = (struct operation_refusals){arena_copy(a, reason), 0};
+    op->refused[i].count++;
+}
+
+void operation_obstacle(struct buf *b, enum obstacle o, const struct task *t)
+{
+    static const char *const words[] = {
+        [OBSTACLE_NEW] = "the step has not begun, nor has anything after it",
+        [OBSTACLE_CLOSED] = "it was closed; reopen it first",
+        [OBSTACLE_OPEN] = "the step is at work",
+        [OBSTACLE_DOUBT] = "the step is in doubt",
+        [OBSTACLE_EFFECT] = "the step took effect already",
+        [OBSTACLE_ENDED] = "the step has ended already",
+        [OBSTACLE_BACK] = "it is being undone",
+        [OBSTACLE_STANDS] = "it has stopped in error",
+        [OBSTACLE_HOLDS] = "it is about to stop in error",
+        [OBSTACLE_PIVOT] = "a pivot took effect, or may have",
+    };
+
+    if ((size_t)o < COUNT_OF(words) && words[o])
+        buf_str(b, words[o]);
+    else if (t)
+        buf_fmt(b, "not possible while it is %s%s%s", task_state_text(t->state),
+                t->direction == DIRECTION_UNDO ? ", being undone" : "",
+                t->paused_at != 0 ? ", paused" : "");
+}
+
+uint64_t operation_refused_count(const struct operation *op)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < op->refused_count; i++)
+        count += op->refused[i].count;
+    return count;
+}
+
+static void put_mark(struct buf *b, const struct operation *op)
+{
+    buf_fmt(b, "operation %.*s: ", SLICE_ARG(op->id));
+}
+
+struct slice operation_audit_reason(const struct operation *op, struct arena *a)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    put_mark(&b, op);
+    buf_slice(&b, op->reason);
+    return arena_copy(a, buf_view(&b));
+}
+
+bool operation_did(const struct operation *op, const struct audit *a)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    put_mark(&b, op);
+    struct slice mark = buf_view(&b);
+    return a->reason.ptr && a->reason.len >= mark.len
+           && memcmp(a->reason.ptr, mark.ptr, mark.len) == 0;
+}
+
+size_t operation_page_size(const struct operation *op)
+{
+    uint64_t most = OPERATION_PAGE_MAX;
+
+    if (op->rate > 0 && op->rate < OPERATION_PAGE_MAX)
+        most = (uint64_t)op->rate; /* a second's */
+    if (op->limit > 0 && (uint64_t)op->limit - op->matched < most)
+        most = (uint64_t)op->limit - op->matched;
+    return (size_t)most;
+}

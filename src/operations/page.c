@@ -1,0 +1,143 @@
+#include "operations/runner_parts.h"
+
+/*
+ * The store's part of an operation, on its thread: what became of a page that somebody else may
+ * have asked, and the next page, written down with the counts of the one before.
+ */
+
+/* Has this operation done it? What is older than the operation need not be read. */
+static enum err read_audit(struct store *st, const struct operation *op, struct slice task,
+                           struct arena *a, bool *ret, struct error *e)
+{
+    struct audit_query q = {.task = task, .limit = AUDITS_READ};
+    struct audit_page page = {.more = true};
+
+    *ret = false;
+    while (page.more && !*ret) {
+        enum err err = st->ops->audit_list(st, &q, a, &page, e);
+        if (err != ERR_OK)
+            return err;
+        for (size_t i = 0; i < page.count && !*ret; i++)
+            *ret = operation_did(op, &page.entries[i]);
+        if (page.count > 0)
+            q.before_seq = page.seqs[page.count - 1];
+    }
+    return ERR_OK;
+}
+
+/* Which of the page still belong to it? */
+static enum err read_fitting(struct store *st, struct slot *s, struct arena *a)
+{
+    struct list_query q = s->op.filter.query;
+    struct row_page page = {.more = true};
+
+    q.ids = s->op.page;
+    q.id_count = s->op.page_count;
+    q.limit = OPERATION_PAGE_MAX;
+    while (page.more) {
+        enum err err = st->ops->list(st, &q, a, &page, &s->error);
+        if (err != ERR_OK)
+            return err;
+        for (size_t i = 0; i < page.count; i++)
+            for (size_t k = 0; k < s->op.page_count; k++)
+                s->fits[k] |= slice_eq(page.rows[i].id, s->op.page[k]);
+        q.before_seq = page.next_seq;
+    }
+    return ERR_OK;
+}
+
+void page_check_run(struct store_job *j, struct store *st)
+{
+    struct slot *s = CONTAINER_OF(j, struct slot, job);
+    CLEANUP(arena_fini) struct arena a = {0};
+
+    memset(s->did, 0, sizeof s->did);
+    memset(s->fits, 0, sizeof s->fits);
+    s->err = read_fitting(st, s, &a);
+    for (size_t i = 0; i < s->op.page_count && s->err == ERR_OK; i++)
+        if (s->tasks[i].state == TASK_TO_CHECK)
+            s->err = read_audit(st, &s->op, s->op.page[i], &a, &s->did[i], &s->error);
+}
+
+/* The next tasks that match, into `next`. */
+static enum err read_next(struct store *st, struct slot *s)
+{
+    struct operation *next = &s->next;
+    struct list_query q = next->filter.query;
+    struct row_page page = {0};
+
+    next->page_count = 0;
+    if (next->seen_all)
+        return ERR_OK;
+    q.limit = operation_page_size(next);
+    q.before_seq = next->cursor;
+    if (q.limit == 0) {
+        next->seen_all = true;
+        return ERR_OK;
+    }
+    enum err err = st->ops->list(st, &q, &s->fresh, &page, &s->error);
+    if (err != ERR_OK)
+        return err;
+    for (size_t i = 0; i < page.count; i++)
+        next->page[next->page_count++] = page.rows[i].id;
+    next->matched += page.count;
+    next->cursor = page.next_seq;
+    next->seen_all = !page.more;
+    return ERR_OK;
+}
+
+static enum err put(struct store *st, struct slot *s)
+{
+    CLEANUP(buf_fini) struct buf doc = {0};
+    struct operation_row row;
+
+    operation_encode(&s->next, &doc, &row);
+    return st->ops->operation_put(st, &row, NULL, &s->error);
+}
+
+/* Somebody has stopped it meanwhile, or let it go on: nothing else of it is theirs to change. If
+ * anything else has changed, another node works on it. */
+static enum err merge(struct store *st, struct slot *s)
+{
+    const struct operation_query q = {.id = s->op.id, .limit = 1};
+    struct operation_page page = {0};
+    struct operation there;
+
+    enum err err = st->ops->operation_list(st, &q, &s->fresh, &page, &s->error);
+    if (err != ERR_OK)
+        return err;
+    s->reload = page.count == 0
+                || operation_decode(&s->fresh, &page.rows[0], &there, &s->error) != ERR_OK
+                || there.matched != s->op.matched || there.cursor != s->op.cursor
+                || there.page_count != s->op.page_count;
+    if (s->reload)
+        return ERR_OK;
+    s->next.state = there.state;
+    s->next.ended_at = there.ended_at;
+    s->next.revision = there.revision + 1;
+    return ERR_CONFLICT;
+}
+
+enum { MERGES_MAX = 5 };
+
+void page_next_run(struct store_job *j, struct store *st)
+{
+    struct slot *s = CONTAINER_OF(j, struct slot, job);
+
+    s->reload = false;
+    s->err = read_next(st, s);
+    if (s->err != ERR_OK)
+        return;
+    if (s->next.page_count == 0 && s->next.seen_all)
+        s->next.state = OPERATION_DONE;
+    else
+        s->next.ended_at = 0;
+    s->err = put(st, s);
+    for (int i = 0; i < MERGES_MAX && s->err == ERR_CONFLICT; i++) {
+        s->err = merge(st, s);
+        if (s->err == ERR_CONFLICT)
+            s->err = put(st, s);
+    }
+    if (s->err == ERR_CONFLICT)
+        s->reload = true;
+}

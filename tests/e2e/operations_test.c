@@ -1,0 +1,358 @@
+/* Operations on many tasks: found by filters, tried dry, done, stopped, and gone on with after a
+ * crash; each task is counted once. */
+
+#include "kit.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct node node;
+
+static int start(void **state)
+{
+    *state = node_open(&node, FLAGS(NULL));
+    define(&node, "pay",
+           "\"on_failure\": \"hold\", \"steps\": [{\"name\": \"charge\", \"agent\": \"bank\", "
+           "\"action\": \"charge\", \"undo\": {\"action\": \"refund\"}, "
+           "\"retry\": {\"attempts\": 1}, \"complete_by\": \"10m\"}]");
+    return 0;
+}
+
+/* ---- tasks in error ---- */
+
+/* Answers `count` requests of the bank with that error. */
+static void decline(int count, const char *code)
+{
+    CLEANUP(buf_fini) struct buf results = {0};
+
+    for (int left = count; left > 0 || results.len > 0;) {
+        REPLY r = {0};
+        post(&node, &r, "/v1/agents/bank/work",
+             "{\"instance\": \"i\", \"max\": %d, \"wait\": \"%s\", \"results\": [%s]}",
+             left < 50 ? left : 50, left > 0 ? "10s" : "0s", results.ptr ? results.ptr : "");
+        EXPECT(&r, 200);
+        buf_clear(&results);
+        const struct json *list = at(&r, "requests");
+        for (const struct json *q = list->child; q; q = q->next, left--)
+            buf_fmt(&results,
+                    "%s{\"token\": \"%.*s\", \"error\": {\"code\": \"%s\", \"message\": \"no\", "
+                    "\"retryable\": false}}",
+                    results.len ? ", " : "", SLICE_ARG(json_get_text(q, "token")), code);
+    }
+}
+
+/* Tasks PREFIX0, PREFIX1, ... in error with that code. */
+static void fail_tasks(const char *prefix, int count, const char *code)
+{
+    char id[40];
+
+    for (int i = 0; i < count; i++) {
+        (void)snprintf(id, sizeof id, "%s%d", prefix, i);
+        submit(&node, "pay", id);
+    }
+    decline(count, code);
+    for (int i = 0; i < count; i++) {
+        (void)snprintf(id, sizeof id, "%s%d", prefix, i);
+        wait_for_state(&node, id, "error");
+    }
+}
+
+/* ---- operations ---- */
+
+/* Begins one; its id, to be freed. */
+static char *begin(const char *fmt_rest)
+{
+    REPLY r = {0};
+
+    post(&node, &r, "/v1/operations", "{\"reason\": \"the bank is back\", %s}", fmt_rest);
+    EXPECT(&r, 202);
+    EXPECT_TEXT(&r, "state", "running");
+    return strdup(text_at(&r, "id"));
+}
+
+static void operation_of(struct reply *ret, const char *id)
+{
+    get(&node, ret, "/v1/operations/%s", id);
+    EXPECT(ret, 200);
+}
+
+static void wait_until_done(const char *id, struct reply *ret)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+
+    for (;;) {
+        operation_of(ret, id);
+        if (strcmp(text_at(ret, "state"), "done") == 0)
+            return;
+        CHECK(steady_ms() < until, "not done: %.*s", SLICE_ARG(ret->body));
+        reply_fini(ret);
+        sleep_ms(20);
+    }
+}
+
+/* How often the operation did something, by the audit; and to how many tasks. */
+static void count_audits(const char *id, int *ret_times, int *ret_tasks)
+{
+    char query[300];
+
+    (void)snprintf(query, sizeof query,
+                   "SELECT count(*) FROM audit WHERE reason LIKE 'operation %s: %%'", id);
+    *ret_times = (int)sql_int(&node, query);
+    (void)snprintf(query, sizeof query,
+                   "SELECT count(DISTINCT task) FROM audit WHERE reason LIKE 'operation %s: %%'",
+                   id);
+    *ret_tasks = (int)sql_int(&node, query);
+}
+
+static void done_to(const char *id, int tasks)
+{
+    int times = 0;
+    int different = 0;
+
+    count_audits(id, &times, &different);
+    CHECK(times == tasks && different == tasks, "%d times to %d tasks, not %d", times, different,
+          tasks);
+}
+
+static void what_matches_is_done_and_counted(void **state)
+{
+    (void)state;
+    REPLY r = {0};
+    REPLY done = {0};
+    REPLY audit = {0};
+
+    fail_tasks("a", 70, "declined");
+    fail_tasks("b", 10, "late");
+    post(&node, &r, "/v1/operations",
+         "{\"verb\": \"retry\", \"filter\": {\"state\": \"error\", \"workflow\": \"pay\", "
+         "\"error\": \"declined\"}, \"reason\": \"why\", \"dry_run\": true}");
+    EXPECT(&r, 200);
+    EXPECT_INT(&r, "matched", 70);
+    EXPECT_RAW(&r, "complete", "true");
+    EXPECT_INT(&r, "possible", 70);
+    EXPECT_RAW(&r, "refused", "{}");
+    CHECK(at(&r, "ids")->count == 20, "the first 20");
+    EXPECT_TEXT(&r, "ids.0", "a69");
+    char *id = begin("\"verb\": \"retry\", \"filter\": {\"error\": \"declined\"}");
+    wait_until_done(id, &done);
+    EXPECT_INT(&done, "matched", 70);
+    EXPECT_INT(&done, "done", 70);
+    EXPECT_RAW(&done, "refused", "{}");
+    CHECK(time_at(&done, "ended_at") >= time_at(&done, "started_at"), "it has ended");
+    done_to(id, 70);
+    reply_fini(&r);
+    get(&node, &r, "/v1/tasks?state=error&limit=500");
+    CHECK(at(&r, "tasks")->count == 10, "the others are left alone: %u", at(&r, "tasks")->count);
+    get(&node, &audit, "/v1/audit?task=a3");
+    EXPECT_TEXT(&audit, "entries.0.verb", "retry");
+    CHECK(strstr(text_at(&audit, "entries.0.reason"), id)
+              && strstr(text_at(&audit, "entries.0.reason"), "the bank is back"),
+          "%s", text_at(&audit, "entries.0.reason"));
+    free(id);
+}
+
+static void what_is_refused_is_told_by_reason(void **state)
+{
+    (void)state;
+    REPLY r = {0};
+    REPLY dry = {0};
+    const char *what = "\"verb\": \"skip\", \"filter\": {\"workflow\": \"pay\"}, "
+                       "\"arguments\": {\"step\": \"ship\"}";
+
+    fail_tasks("r", 5, "declined");
+    post(&node, &dry, "/v1/operations", "{\"reason\": \"x\", \"dry_run\": true, %s}", what);
+    EXPECT(&dry, 200);
+    EXPECT_INT(&dry, "possible", 0);
+    EXPECT_RAW(&dry, "refused", "{\"it has no step \\\"ship\\\"\":5}");
+    char *id = begin(what);
+    wait_until_done(id, &r);
+    EXPECT_INT(&r, "matched", 5);
+    EXPECT_INT(&r, "done", 0);
+    EXPECT_RAW(&r, "refused", "{\"it has no step \\\"ship\\\"\":5}");
+    done_to(id, 0);
+    free(id);
+}
+
+static void a_limit_holds(void **state)
+{
+    (void)state;
+    REPLY r = {0};
+    REPLY dry = {0};
+
+    fail_tasks("l", 9, "declined");
+    post(&node, &dry, "/v1/operations",
+         "{\"reason\": \"x\", \"dry_run\": true, \"verb\": \"retry\", \"filter\": {\"all\": true}, "
+         "\"limit\": 4}");
+    EXPECT_INT(&dry, "matched", 4);
+    EXPECT_RAW(&dry, "complete", "true");
+    char *id = begin("\"verb\": \"retry\", \"filter\": {\"ids\": [\"l1\", \"l3\", \"l1\", "
+                     "\"nobody\", \"l5\", \"l7\"]}, \"limit\": 3");
+    wait_until_done(id, &r);
+    EXPECT_INT(&r, "matched", 3);
+    EXPECT_INT(&r, "done", 3);
+    done_to(id, 3);
+    wait_for_state(&node, "l1", "error");
+    free(id);
+}
+
+static void it_stops_and_goes_on(void **state)
+{
+    (void)state;
+    REPLY r = {0};
+    REPLY stopped = {0};
+    REPLY later = {0};
+    REPLY done = {0};
+    char path[100];
+
+    fail_tasks("s", 30, "declined");
+    char *id =
+        begin("\"verb\": \"retry\", \"filter\": {\"state\": [\"error\"]}, \"rate\": \"2/s\"");
+    (void)snprintf(path, sizeof path, "/v1/operations/%s/stop", id);
+    post(&node, &r, path, "{\"reason\": \"not now\"}");
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "state", "stopped");
+    sleep_ms(1500);
+    operation_of(&stopped, id);
+    EXPECT_TEXT(&stopped, "state", "stopped");
+    CHECK(int_at(&stopped, "done") < 30, "it was stopped in time");
+    reply_fini(&r);
+    (void)snprintf(path, sizeof path, "/v1/operations/%s/continue", id);
+    post(&node, &r, path, "{\"reason\": \"now\"}");
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "state", "running");
+    wait_until_done(id, &done);
+    EXPECT_INT(&done, "matched", 30);
+    EXPECT_INT(&done, "done", 30);
+    done_to(id, 30);
+    post(&node, &later, path, "{\"reason\": \"again\"}");
+    expect_problem(&later, 409, "conflict");
+    free(id);
+}
+
+static void after_a_crash_each_task_is_counted_once(void **state)
+{
+    (void)state;
+    REPLY done = {0};
+
+    fail_tasks("k", 40, "declined");
+    char *id = begin("\"verb\": \"retry\", \"filter\": {\"error\": \"declined\"}, "
+                     "\"rate\": \"20/s\"");
+    for (int i = 0; i < 3; i++) {
+        sleep_ms(200 + 300 * i);
+        node_kill(&node);
+        node_start(&node, FLAGS(NULL));
+    }
+    wait_until_done(id, &done);
+    EXPECT_INT(&done, "matched", 40);
+    EXPECT_INT(&done, "done", 40);
+    EXPECT_RAW(&done, "refused", "{}");
+    EXPECT_INT(&done, "gone", 0);
+    done_to(id, 40);
+    free(id);
+}
+
+static void what_is_asked_for_is_looked_at(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body, *says;
+    } bad[] = {
+        {"{\"verb\": \"retry\", \"reason\": \"x\"}", "say which tasks"},
+        {"{\"verb\": \"retry\", \"reason\": \"x\", \"filter\": {}}", "all"},
+        {"{\"verb\": \"retry\", \"reason\": \"x\", \"filter\": {\"all\": true, \"state\": "
+         "\"error\"}}",
+         "beside"},
+        {"{\"verb\": \"drop\", \"reason\": \"x\", \"filter\": {\"all\": true}}", "verb"},
+        {"{\"verb\": \"retry\", \"filter\": {\"all\": true}}", "why"},
+        {"{\"verb\": \"retry\", \"reason\": \"x\", \"filter\": {\"sate\": \"error\"}}", "sate"},
+        {"{\"verb\": \"retry\", \"reason\": \"x\", \"filter\": {\"state\": \"broken\"}}", "state"},
+        {"{\"verb\": \"retry\", \"reason\": \"x\", \"filter\": {\"ids\": []}}", "ids"},
+        {"{\"verb\": \"retry\", \"reason\": \"x\", \"filter\": {\"version\": 0}}", "version"},
+        {"{\"verb\": \"retry\", \"reason\": \"x\", \"filter\": {\"tag\": {\"a\": 1}}}", "tag"},
+        {"{\"verb\": \"retry\", \"reason\": \"x\", \"filter\": {\"ended_after\": \"now\"}}",
+         "ended_after"},
+        {"{\"verb\": \"retry\", \"reason\": \"x\", \"filter\": {\"all\": true}, \"rate\": \"5\"}",
+         "rate"},
+        {"{\"verb\": \"retry\", \"reason\": \"x\", \"filter\": {\"all\": true}, \"limit\": 0}",
+         "limit"},
+        {"{\"verb\": \"retry\", \"reason\": \"x\", \"filter\": {\"all\": true}, \"dry_run\": 1}",
+         "dry_run"},
+        {"{\"verb\": \"skip\", \"reason\": \"x\", \"filter\": {\"all\": true}}", "step"},
+        {"{\"verb\": \"undo\", \"reason\": \"x\", \"filter\": {\"all\": true}, "
+         "\"arguments\": {\"step\": \"charge\"}}",
+         "step"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        REPLY r = {0};
+        post(&node, &r, "/v1/operations", "%s", bad[i].body);
+        expect_problem(&r, 422, "bad-operation");
+        CHECK(strstr(text_at(&r, "detail"), bad[i].says), "%s: %.*s", bad[i].body,
+              SLICE_ARG(r.body));
+    }
+    REPLY none = {0};
+    get(&node, &none, "/v1/operations/nobody");
+    expect_problem(&none, 404, "no-such-operation");
+    REPLY list = {0};
+    get(&node, &list, "/v1/operations?limit=1");
+    EXPECT(&list, 200);
+    EXPECT_RAW(&list, "operations", "[]");
+}
+
+static void listings_have_the_same_filters(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *query;
+        unsigned count;
+    } wanted[] = {
+        {"error=declined", 3},
+        {"error=late", 2},
+        {"step=charge", 5},
+        {"agent=bank", 6},
+        {"agent=nobody", 0},
+        {"agent=bank&step=charge", 5},
+        {"version=1", 6},
+        {"version=2", 0},
+        {"ids=d0,e1,nobody,d0", 2},
+        {"ended_before=2001-01-01T00:00:00Z", 0},
+        {"workflow=pay&error=late", 2},
+        {"agent=bank&step=ship", 0},
+    };
+
+    fail_tasks("d", 3, "declined");
+    fail_tasks("e", 2, "late");
+    submit(&node, "pay", "w");
+    wait_for_state(&node, "w", "pending"); /* nobody has a place for it */
+    for (size_t i = 0; i < COUNT_OF(wanted); i++) {
+        REPLY r = {0};
+        get(&node, &r, "/v1/tasks?%s", wanted[i].query);
+        EXPECT(&r, 200);
+        CHECK(at(&r, "tasks")->count == wanted[i].count, "%s: %.*s", wanted[i].query,
+              SLICE_ARG(r.body));
+    }
+    REPLY bad = {0};
+    get(&node, &bad, "/v1/tasks?version=x");
+    expect_problem(&bad, 422, "bad-version");
+    reply_fini(&bad);
+    get(&node, &bad, "/v1/tasks?ids=a,,b");
+    expect_problem(&bad, 422, "bad-ids");
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_matches_is_done_and_counted, start, node_end),
+        cmocka_unit_test_setup_teardown(what_is_refused_is_told_by_reason, start, node_end),
+        cmocka_unit_test_setup_teardown(a_limit_holds, start, node_end),
+        cmocka_unit_test_setup_teardown(it_stops_and_goes_on, start, node_end),
+        cmocka_unit_test_setup_teardown(after_a_crash_each_task_is_counted_once, start, node_end),
+        cmocka_unit_test_setup_teardown(what_is_asked_for_is_looked_at, start, node_end),
+        cmocka_unit_test_setup_teardown(listings_have_the_same_filters, start, node_end),
+    };
+
+    kit_program(argc, argv);
+    return cmocka_run_group_tests_name("operations", tests, NULL, NULL);
+}
