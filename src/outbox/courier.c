@@ -21,7 +21,7 @@ struct read_job {
     struct store_job job;
     struct courier *outbox;
     enum read_kind kind;
-    uint64_t epoch; /* of the lease, when it was asked for */
+    struct fence fence; /* of the lease, when it was asked for */
     struct outbox_read read;
     struct slice after;
     struct outbox_target *targets;
@@ -342,7 +342,7 @@ static void read_done(struct store_job *sj)
     o->read_job = NULL;
     if (j->err != ERR_OK)
         read_failed(o, j);
-    else if (leads_still(o) && j->epoch == o->fence.epoch)
+    else if (leads_still(o) && j->fence.epoch == o->fence.epoch)
         land(o, j);
     arena_fini(&a);
 }
@@ -386,6 +386,7 @@ static bool fill_reading(struct courier *o, struct read_job *j, int64_t now)
     struct link *first = list_first(&o->hungry);
     bool turn = o->fresh_was_last || !o->news || now < o->news_at; /* one after the other */
     j->read.bytes_max = PAGE_BYTES;
+    j->read.fence = o->config.shared ? &j->fence : NULL; /* else nobody can take it from us */
     if (first && (turn || !has_room(o))) {
         const struct target *t = CONTAINER_OF(first, struct target, hungry);
         link_remove(first);
@@ -417,7 +418,7 @@ static void read(struct courier *o, int64_t now)
     struct read_job *j = arena_alloc(&a, sizeof *j);
     j->arena = a;
     j->outbox = o;
-    j->epoch = o->fence.epoch;
+    j->fence = o->fence;
     if (!fill_reading(o, j, now)) {
         a = j->arena;
         arena_fini(&a);
