@@ -6,6 +6,7 @@
 #include "sim/ledger.h"
 #include "sim/operations.h"
 #include "sim/people.h"
+#include "sim/receivers.h"
 #include "sim/world.h"
 
 enum { SETTLED_MS = 60000 };
@@ -131,7 +132,8 @@ bool world_is_done(void)
         if (t->seen.revision == 0 ? t->accepted : !seen_is_end(&t->seen))
             return false;
     }
-    return nodes_are_well() && people_are_content() && operations_are_over();
+    return nodes_are_well() && people_are_content() && operations_are_over()
+           && receivers_are_content();
 }
 
 static void looks_around(void *arg, uint64_t n)
@@ -187,6 +189,7 @@ static void check_memory(struct node *n)
 void check_world_end(void)
 {
     check_operations_end();
+    check_all_received();
     for (uint32_t i = 0; i < subjects.count; i++) {
         const struct subject *t = &subjects.list[i];
         must(t, 0, !t->accepted || t->seen.revision != 0, "nothing accepted is lost");

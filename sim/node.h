@@ -12,6 +12,7 @@
  */
 
 #include "operations/runner.h"
+#include "outbox/courier.h"
 #include "scheduler/library.h"
 #include "scheduler/scheduler.h"
 #include "sim/disk.h"
@@ -34,6 +35,8 @@ struct node {
     struct scheduler *scheduler;
     struct supervisor *supervisor;
     struct runner *runner;    /* of operations; NULL: nobody wants any */
+    struct courier *courier;
+    struct channel *channel;  /* of its messages */
     struct library *library;  /* of several nodes */
     struct registry registry; /* what it knows */
     struct registry_wait curious;
@@ -120,5 +123,6 @@ bool node_sleeps(const struct node *n, void (*happen)(void *arg, uint64_t n), vo
 void node_turn(struct node *n);
 void node_turn_soon(struct node *n);
 void node_turn_later(struct node *n); /* the same, never at once: from within a turn */
+void node_turn_quietly(struct node *n); /* the same, with no draw */
 
 #endif

@@ -56,7 +56,7 @@ static enum err target_check(struct slice to, struct error *e)
         return error_set(e, ERR_INVALID,
                          "reply_to is %s, expected an address of 1 to %d bytes, as "
                          "\"https://example.com/messages\"",
-                         to.len ? "longer" : "empty", TARGET_MAX);
+                         to.len ? "a longer string" : "empty", TARGET_MAX);
     for (size_t i = 0; i < to.len; i++)
         if ((unsigned char)to.ptr[i] <= ' ' || to.ptr[i] == 0x7f)
             return error_set(e, ERR_INVALID, "reply_to has a blank or control character in it");

@@ -8,7 +8,17 @@ static struct node node;
 
 static int start(void **state)
 {
-    *state = node_open(&node, FLAGS("--log", "warn"));
+    static char config[100];
+
+    node_init(&node);
+    (void)snprintf(config, sizeof config, "%s/server.yaml", node.home);
+    FILE *f = fopen(config, "w");
+    CHECK(f && setenv("INTACT_TEST_HOOK", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", 1) == 0, "set");
+    fprintf(f, "intact_server: 1\nwebhooks: [{url: 'https://s.example/', secret: {env: "
+               "INTACT_TEST_HOOK}}]\n");
+    (void)fclose(f);
+    node_start(&node, FLAGS("--config", config, "--log", "warn"));
+    *state = &node;
     (void)define(&node, "one",
                  "\"steps\": [{\"name\": \"a\", \"agent\": \"one\", \"action\": \"x\", \"undo\": "
                  "\"none\"}]");
@@ -219,7 +229,7 @@ static void wrong_values_are_shown(void **state)
         {"{\"workflow\": \"one\", \"not_before\": \"2026-02-30T00:00:00Z\"}",
          "not_before is \"2026-02-30"},
         {"{\"workflow\": \"one\", \"not_before\": \"2026-01-31T10:00:00\"}", "not_before is"},
-        {"{\"workflow\": \"one\", \"reply_to\": {}}", "reply_to is an object"},
+        {"{\"workflow\": \"one\", \"reply_to\": {}}", "reply_to.to is missing"},
         {"{\"workflow\": \"one\", \"reply_to\": \"\"}", "reply_to is empty"},
         {"{\"workflow\": \"one\", \"id\": \"a/b\"}", "id is \"a/b\", expected 1 to 128"},
     };
@@ -234,7 +244,8 @@ static void wrong_values_are_shown(void **state)
     }
     for (int len = 2048; len <= 2049; len++) {
         buf_clear(&b);
-        buf_fmt(&b, "{\"workflow\": \"one\", \"reply_to\": \"%0*d\"}", len, 0);
+        buf_fmt(&b, "{\"workflow\": \"one\", \"reply_to\": \"https://s.example/%0*d\"}", len - 18,
+                0);
         post(&node, &r, "/v1/tasks", "%s", b.ptr);
         EXPECT(&r, len == 2048 ? 201 : 422);
     }
@@ -300,14 +311,15 @@ static void all_of_a_submission_is_its_content(void **state)
     static const char whole[] = "{\"workflow\": \"one\", \"version\": 1, \"id\": \"content\", "
                                 "\"input\": [1, {\"a\": null}], "
                                 "\"priority\": 3, \"not_before\": \"2199-01-01T00:00:00Z\", "
-                                "\"reply_to\": \"a@b\", \"tags\": "
+                                "\"reply_to\": \"https://s.example/b\", \"tags\": "
                                 "{\"k\": \"v\"}}";
     static const char *const same[] = {
-        "{\"tags\": {\"k\": \"\\u0076\"}, \"reply_to\": \"a@b\", \"not_before\": "
+        "{\"tags\": {\"k\": \"\\u0076\"}, \"reply_to\": \"https://s.example/b\", \"not_before\": "
         "\"2199-01-01T00:00:00Z\", \"priority\": 3, \"input\": [1.0, {\"a\":null}], \"id\": "
         "\"content\", \"version\": 1, \"workflow\": \"one\"}",
         "{\"workflow\": \"one\", \"version\": 1, \"id\": \"content\", \"input\": [10e-1, {\"a\": "
-        "null}], \"priority\": 3, \"not_before\": \"2199-01-01T00:00:00Z\", \"reply_to\": \"a@b\", "
+        "null}], \"priority\": 3, \"not_before\": \"2199-01-01T00:00:00Z\", \"reply_to\": "
+        "\"https://s.example/b\", "
         "\"tags\": {\"k\": \"v\"}}",
     };
     static const char *const changed[][2] = {
@@ -318,7 +330,7 @@ static void all_of_a_submission_is_its_content(void **state)
         {"\"priority\": 3", "\"priority\": 4"},
         {"\"priority\": 3, ", ""},
         {"00:00:00Z", "00:00:01Z"},
-        {"a@b", "a@c"},
+        {"https://s.example/b", "https://s.example/c"},
         {"\"k\": \"v\"", "\"k\": \"w\""},
         {"\"k\": \"v\"", "\"k\": \"v\", \"l\": \"\""},
         {", \"tags\": {\"k\": \"v\"}", ""},
