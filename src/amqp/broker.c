@@ -142,9 +142,9 @@ static void lose(struct broker *b, const char *what, const char *detail)
     for (uint32_t i = 0; i < b->failures && wait < AGAIN_MOST_MS; i++)
         wait *= 2;
     wait = min_i64(wait, AGAIN_MOST_MS);
-    if (b->failures == 0)
-        log_line(LOG_WARN, "event=amqp_lost broker=%.*s reason=\"%s\"", SLICE_ARG(b->config->name),
-                 b->why);
+    if (b->failures % 16 == 0)
+        log_line(LOG_WARN, "event=amqp_lost broker=%.*s failures=%" PRIu32 " reason=\"%s\"",
+                 SLICE_ARG(b->config->name), b->failures, b->why);
     b->failures++;
     b->retry_at = amqp_now_ms() + wait / 2 + prng_below(&b->prng, (uint32_t)(wait / 2) + 1);
     sendings_end(&lost, SENT_LOST, b->why);

@@ -198,15 +198,15 @@ class Wire:
                 pass
 
     def cut(self):
-        for near, far in self.pairs:
-            for s in (near, far):
-                try:
-                    s.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    pass
-        self.pairs = []
+        pairs, self.pairs = self.pairs, []
+        for s in [s for pair in pairs for s in pair]:
+            try:
+                s.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
 
     def close(self):
+        self.is_held = False
         self.listener.close()
         self.cut()
 
