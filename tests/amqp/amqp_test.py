@@ -146,9 +146,7 @@ class Amqp(unittest.TestCase):
     # ---- agents ----
 
     def test_an_agent_in_node(self):
-        home = os.environ.get("INTACT_RHEA")
-        if not home:
-            self.skipTest("rhea is not installed")
+        home = kit.install_rhea()
         server = self.server()
         agent = subprocess.Popen(["node", f"{HERE}/agent.mjs", str(self.broker.port), f"payment-{self.n}"],
                                  env=kit.ENVIRONMENT | {"BROKER_PASSWORD": kit.PASSWORD, "RHEA": home}, stdout=subprocess.PIPE)
