@@ -207,10 +207,12 @@ static enum err read_body(struct arena *a, pn_data_t *d, struct amqp_message *m,
 enum err amqp_message_decode(struct arena *a, struct slice text, struct amqp_message *ret,
                              struct error *e)
 {
-    pn_message_t *m = pn_message();
     enum err err = ERR_OK;
 
     *ret = (struct amqp_message){.body = SLICE("")};
+    if (text.len == 0) /* which Proton does not expect */
+        return error_set(e, ERR_PARSE, "it is no message of AMQP 1.0");
+    pn_message_t *m = pn_message();
     if (pn_message_decode(m, text.ptr, text.len) != 0) {
         err = error_set(e, ERR_PARSE, "it is no message of AMQP 1.0");
     } else {
