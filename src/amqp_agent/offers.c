@@ -189,6 +189,10 @@ static void refuse(struct offer *o, const char *why)
 
 static void again(struct offer *o)
 {
+    if (o->bridge->is_stopping) { /* somebody else gets it */
+        offer_end(o, SETTLE_RELEASE, NULL);
+        return;
+    }
     o->retry_at = bridge_again_at(o->bridge, o->tries++);
 }
 

@@ -137,6 +137,33 @@ class Amqp(unittest.TestCase):
         eventually("it goes on", lambda: self.exists(server, "o-9"))
         self.assertEqual(self.count(server), 2)
 
+    def test_poison_is_recorded(self):
+        section = self.section()
+        del section["submissions"][0]["refused"]
+        server = self.server(section)
+        try:
+            server.call("GET", "/v1/submissions")
+        except OSError:
+            self.skipTest("this server keeps no submissions")
+        self.submit("not json")
+        self.submit({"id": "o-1", "workflow": "later", "input": {"amount": 1}}, correlation_id="c-1", reply_to="reply.x")
+
+        def refused():
+            found = server.call("GET", "/v1/submissions?state=refused")["submissions"]
+            return found if len(found) == 2 else None
+
+        found = {s["id"]: s for s in eventually("both are there", refused)}
+        self.assertEqual(found[None]["input"], "not json")
+        self.assertIn("not JSON", found[None]["reason"])
+        for s in found.values():
+            self.assertEqual(s["source"], f"amqp:orders-{self.n}")
+        self.assertIn("later", found["o-1"]["reason"])
+        server.put(one_step("payment") | {"workflow": "later"})
+        server.call("POST", "/v1/submissions/retry", {"seq": found["o-1"]["seq"], "reason": "now there is that workflow"})
+        self.agent()
+        eventually("it is there", lambda: self.exists(server, "o-1"))
+        self.assertEqual(server.ended("o-1")["state"], "processed")
+
     def text(self, body):
         return body.decode("latin-1") if isinstance(body, bytes) else body
 
