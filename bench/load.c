@@ -1,9 +1,11 @@
 /*
  * Measures from the outside, over HTTP. Prints one JSON object. Usage:
  *   bench-load one N          submits N tasks one after another, waiting for the end of each
- *   bench-load many N [LINES [PREFIX]] submits N tasks in batches of LINES, and waits until all
- * have ended; PREFIX is put before the number in their ids bench-load pending N      submits N
- * tasks that nobody will do
+ *   bench-load many N [LINES [PREFIX [REPLY_TO]]]
+ *                             submits N tasks in batches of LINES, and waits until all have ended,
+ *                             and all messages to REPLY_TO are delivered; PREFIX is put before the
+ *                             number in their ids
+ *   bench-load pending N      submits N tasks that nobody will do
  */
 
 #include <intact/client.h>
@@ -68,9 +70,9 @@ static int one_by_one(struct intact_client *c, long count)
 
 /* Ids begin with `prefix`. */
 static int submit_all(struct intact_client *c, long count, long lines, const char *workflow,
-                      const char *prefix)
+                      const char *prefix, const char *reply_to)
 {
-    size_t cap = (size_t)lines * (sizeof payload + 100 + strlen(prefix));
+    size_t cap = (size_t)lines * (sizeof payload + 120 + strlen(prefix) + strlen(reply_to));
     char *body = malloc(cap);
     int rc = 0;
 
@@ -78,8 +80,9 @@ static int submit_all(struct intact_client *c, long count, long lines, const cha
         size_t len = 0;
         for (long i = 0; i < lines && done < count; i++, done++) {
             int n = snprintf(body + len, cap - len,
-                             "{\"workflow\":\"%s\",\"id\":\"%s-%ld\",\"input\":%s}\n", workflow,
-                             prefix, done, payload);
+                             "{\"workflow\":\"%s\",\"id\":\"%s-%ld\",%s%s%s\"input\":%s}\n",
+                             workflow, prefix, done, reply_to[0] ? "\"reply_to\":\"" : "", reply_to,
+                             reply_to[0] ? "\"," : "", payload);
             len += (size_t)n;
         }
         if (intact_client_submit_many(c, body, len) != INTACT_OK)
@@ -104,12 +107,23 @@ static int count_open(struct intact_client *c, bool *ret)
     return 0;
 }
 
-static int many(struct intact_client *c, long count, long lines, const char *prefix)
+/* Messages that have not been delivered. */
+static int count_untold(struct intact_client *c, bool *ret)
+{
+    if (intact_client_call(c, "GET", "/v1/outbox?state=waiting&limit=1", NULL, NULL, 0)
+        != INTACT_OK)
+        return fail(c);
+    *ret = strstr(intact_client_body(c), "\"id\"") != NULL;
+    return 0;
+}
+
+static int many(struct intact_client *c, long count, long lines, const char *prefix,
+                const char *reply_to)
 {
     const struct timespec nap = {0, 20000000};
     double start = now_ms();
     bool open = true;
-    int rc = submit_all(c, count, lines, "bench", prefix);
+    int rc = submit_all(c, count, lines, "bench", prefix, reply_to);
     double submitted = now_ms();
 
     while (rc == 0 && open) {
@@ -117,10 +131,17 @@ static int many(struct intact_client *c, long count, long lines, const char *pre
         (void)nanosleep(&nap, NULL);
     }
     double end = now_ms();
+    open = reply_to[0] != 0;
+    while (rc == 0 && open) {
+        rc = count_untold(c, &open);
+        (void)nanosleep(&nap, NULL);
+    }
+    double told = reply_to[0] ? now_ms() : end;
     if (rc == 0)
-        printf("{\"tasks\": %ld, \"submit_s\": %.3f, \"seconds\": %.3f, \"tasks_per_s\": %.0f}\n",
-               count, (submitted - start) / 1e3, (end - start) / 1e3,
-               (double)count / ((end - start) / 1e3));
+        printf("{\"tasks\": %ld, \"submit_s\": %.3f, \"ended_s\": %.3f, \"seconds\": %.3f, "
+               "\"tasks_per_s\": %.0f}\n",
+               count, (submitted - start) / 1e3, (end - start) / 1e3, (told - start) / 1e3,
+               (double)count / ((told - start) / 1e3));
     return rc;
 }
 
@@ -129,19 +150,21 @@ int main(int argc, char **argv)
     long count = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
     long lines = argc > 3 ? strtol(argv[3], NULL, 10) : 500;
     const char *prefix = argc > 4 ? argv[4] : "t";
+    const char *reply_to = argc > 5 ? argv[5] : "";
     int rc = 2;
 
     if (count <= 0 || lines <= 0) {
-        (void)fprintf(stderr, "usage: bench-load one|many|pending COUNT [LINES [PREFIX]]\n");
+        (void)fprintf(stderr,
+                      "usage: bench-load one|many|pending COUNT [LINES [PREFIX [REPLY_TO]]]\n");
         return 2;
     }
     struct intact_client *c = intact_client_new(NULL, NULL);
     if (strcmp(argv[1], "one") == 0)
         rc = one_by_one(c, count);
     else if (strcmp(argv[1], "many") == 0)
-        rc = many(c, count, lines, prefix);
+        rc = many(c, count, lines, prefix, reply_to);
     else if (strcmp(argv[1], "pending") == 0)
-        rc = submit_all(c, count, lines, "nobody", prefix);
+        rc = submit_all(c, count, lines, "nobody", prefix, "");
     intact_client_free(c);
     return rc;
 }

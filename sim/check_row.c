@@ -3,6 +3,7 @@
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/ledger.h"
+#include "sim/receivers.h"
 #include "sim/world.h"
 
 /* One step before and after a change. */
@@ -493,6 +494,7 @@ void check_row(const struct node *n, const struct task_row *row, uint64_t change
         t->alert_by = n;
     }
     check_why(n, t, row, &old);
+    receivers_row(t, &old, &new);
 }
 
 /* ---- for coverage only ---- */

@@ -5,6 +5,7 @@
 #include "sim/coverage.h"
 #include "sim/ledger.h"
 #include "sim/people.h"
+#include "sim/receivers.h"
 #include "sim/world.h"
 
 enum { SETTLED_MS = 60000 };
@@ -130,7 +131,7 @@ bool world_is_done(void)
         if (t->seen.revision == 0 ? t->accepted : !seen_is_end(&t->seen))
             return false;
     }
-    return nodes_are_well() && people_are_content();
+    return nodes_are_well() && people_are_content() && receivers_are_content();
 }
 
 static void looks_around(void *arg, uint64_t n)
@@ -183,6 +184,7 @@ static void check_memory(struct node *n)
  * the nodes have forgotten everything. */
 void check_world_end(void)
 {
+    check_all_received();
     for (uint32_t i = 0; i < subjects.count; i++) {
         const struct subject *t = &subjects.list[i];
         must(t, 0, !t->accepted || t->seen.revision != 0, "nothing accepted is lost");

@@ -10,6 +10,8 @@
 
 /* clang-format off */
 #define COVERAGE(X)                                                                               \
+    X(RECEIVER_DOWN,      "messages sent to receivers that were down")                            \
+    X(MESSAGE_TWICE,      "messages that were taken, and whose answers were lost")                \
     X(CRASH,              "crashes of the node")                                                  \
     X(DRAIN,              "drains that came to their end")                                        \
     X(SUSPEND,            "suspensions")                                                          \

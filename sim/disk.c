@@ -372,6 +372,39 @@ static enum err agent_since(struct store *s, uint64_t after, struct arena *a,
     return inner->ops->agent_since(inner, after, a, ret, ret_count, ret_generation, e);
 }
 
+static enum err outbox_read(struct store *s, struct outbox_read *r, struct arena *a,
+                            struct error *e)
+{
+    return read_fails(disk_of(s), e) ? ERR_IO : inner->ops->outbox_read(inner, r, a, e);
+}
+
+static enum err outbox_targets(struct store *s, bool dead, struct slice after, size_t limit,
+                               size_t most, struct arena *a, struct outbox_target **ret,
+                               size_t *ret_count, struct error *e)
+{
+    if (read_fails(disk_of(s), e))
+        return ERR_IO;
+    return inner->ops->outbox_targets(inner, dead, after, limit, most, a, ret, ret_count, e);
+}
+
+static enum err outbox_settle(struct store *s, const struct settlement *list, size_t count,
+                              const struct fence *fence, struct error *e)
+{
+    struct disk *d = disk_of(s);
+
+    if (is_cut(d) || chance(weather.store_fails)) {
+        troubled(d, world.now);
+        return error_set(e, ERR_IO, "simulated: cannot be written");
+    }
+    bool unknown = chance(weather.store_unknown);
+    if (unknown && chance(500))
+        return error_set(e, ERR_UNKNOWN, "simulated: a commit is lost");
+    enum err err = inner->ops->outbox_settle(inner, list, count, inner->shared ? fence : NULL, e);
+    if (err == ERR_OK && unknown)
+        return error_set(e, ERR_UNKNOWN, "simulated: a commit's answer is lost");
+    return err;
+}
+
 static const struct store_ops ops = {.commit = commit,
                                      .probe = probe,
                                      .get = get,
@@ -382,6 +415,9 @@ static const struct store_ops ops = {.commit = commit,
                                      .survey = survey,
                                      .agent_put = agent_put,
                                      .agent_since = agent_since,
+                                     .outbox_read = outbox_read,
+                                     .outbox_targets = outbox_targets,
+                                     .outbox_settle = outbox_settle,
                                      .workflow_since = workflow_since};
 
 /* ---- the queue ---- */

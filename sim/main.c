@@ -14,6 +14,7 @@
 #include "sim/node.h"
 #include "sim/outage.h"
 #include "sim/people.h"
+#include "sim/receivers.h"
 #include "sim/scene.h"
 #include "sim/storm.h"
 #include "sim/weather.h"
@@ -46,6 +47,7 @@ static void becomes_calm(void *arg, uint64_t n)
     nodes_calm();
     agents_calm();
     outage_calm();
+    receivers_calm();
     illness_calm();
 }
 
@@ -67,6 +69,7 @@ static uint64_t run(uint64_t seed, const struct options *o, bool heartbeats)
     flows_draw(flows, flow_count, &nodes.registry);
     people_begin(o->tasks ? o->tasks : 1 + below(chance(100) ? 60 : 15), first_act, flow_count,
                  flows);
+    receivers_begin();
     beats_begin(heartbeats);
     agents_begin(SERVICES_MAX);
     illness_begin();

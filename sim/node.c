@@ -7,6 +7,7 @@
 #include "sim/coverage.h"
 #include "sim/long.h"
 #include "sim/people.h"
+#include "sim/receivers.h"
 #include "sim/weather.h"
 #include "sim/world.h"
 
@@ -121,6 +122,33 @@ static void on_generations(void *arg, const struct generations *g)
         library_heard(n->library, g->workflows);
 }
 
+static void on_messages(void *arg, size_t count)
+{
+    const struct node *n = arg;
+    (void)count;
+
+    if (!n->dead)
+        courier_told(n->courier);
+}
+
+static bool on_leads(void *arg, struct fence *ret)
+{
+    const struct node *n = arg;
+    int64_t until = 0;
+
+    return !n->dead && receivers_are_on() && supervisor_leads(n->supervisor, ret, &until)
+           && (!nodes.shared || node_now(n) < until);
+}
+
+static struct channel *on_channel(void *arg, struct slice target, struct error *e)
+{
+    const struct node *n = arg;
+    (void)target;
+    (void)e;
+
+    return n->channel;
+}
+
 static void on_scan_failed(void *arg, const struct error *e)
 {
     const struct node *n = arg;
@@ -141,6 +169,8 @@ static void on_surveyed(void *arg, const struct survey *v)
     struct node *n = arg;
 
     supervisor_surveyed(n->supervisor, v);
+    if (v->messages && !n->dead)
+        courier_told(n->courier);
 }
 
 /* ---- turns ---- */
@@ -185,6 +215,9 @@ void node_turn(struct node *n)
     if (n->dead)
         return;
     int64_t scan = supervisor_turn(n->supervisor);
+    int64_t send = courier_turn(n->courier);
+    if (send)
+        schedule_turn(n, send - ahead);
     if (next)
         schedule_turn(n, next - ahead + between(0, 1));
     if (scan)
@@ -201,6 +234,13 @@ void node_turn_soon(struct node *n)
         node_turn(n);
     else
         schedule_turn(n, world.now + between(0, 2));
+}
+
+void node_turn_quietly(struct node *n)
+{
+    n->deeds++;
+    n->spins = 0;
+    schedule_turn(n, world.now);
 }
 
 /* ---- lost time ---- */
@@ -322,6 +362,7 @@ static void node_boot(struct node *n)
                                     .task_ended = on_task_ended,
                                     .task_changed = on_task_changed,
                                     .generations = on_generations,
+                                    .messages = on_messages,
                                     .alert = on_alert,
                                     .wants_lead = on_wants_lead,
                                     .surveyed = on_surveyed,
@@ -350,6 +391,13 @@ static void node_boot(struct node *n)
     n->scheduler =
         scheduler_new(&config, &n->disk.queue, &n->registry, nodes.key, &clock, &outside);
     n->supervisor = supervisor_new(&supervision, &n->disk.queue, &n->registry, &watched);
+    n->channel = receivers_channel(n);
+    const struct courier_outside delivery = {.arg = n,
+                                             .now = clock_now,
+                                             .leads = on_leads,
+                                             .channel = on_channel};
+    const struct courier_config courier = receivers_config(nodes.shared);
+    n->courier = courier_new(&courier, &n->disk.queue, &delivery);
     if (!(n->roles & NODE_SUPERVISOR))
         supervisor_stop(n->supervisor);
     n->used = n->up = true;
@@ -390,6 +438,8 @@ static void boot_happens(void *arg, uint64_t boot)
 
 static void clear_away(struct node *n)
 {
+    n->channel->ops->close(n->channel);
+    courier_free(n->courier);
     scheduler_free(n->scheduler);
     supervisor_free(n->supervisor);
     library_free(n->library);
@@ -449,7 +499,8 @@ void node_crash(struct node *n, const char *when)
 static bool is_drained(const struct node *n)
 {
     return scheduler_is_drained(n->scheduler) && !scheduler_is_busy(n->scheduler)
-           && !supervisor_is_busy(n->supervisor) && !(n->library && library_is_busy(n->library));
+           && !supervisor_is_busy(n->supervisor) && !courier_is_busy(n->courier)
+           && !(n->library && library_is_busy(n->library));
 }
 
 static void drain_look(void *arg, uint64_t boot)
@@ -488,6 +539,7 @@ void node_drain(struct node *n)
     n->drains_since = world.now;
     n->drain_until = world.now + DRAIN_LIMIT_MS;
     scheduler_drain(n->scheduler);
+    courier_stop(n->courier);
     supervisor_stop(n->supervisor);
     node_turn(n);
     later(DRAIN_LOOK_MS, drain_look, n, n->boot);

@@ -11,6 +11,7 @@
  * started again while its old process still lives.
  */
 
+#include "outbox/courier.h"
 #include "scheduler/library.h"
 #include "scheduler/scheduler.h"
 #include "sim/disk.h"
@@ -32,6 +33,8 @@ struct node {
     struct disk disk;
     struct scheduler *scheduler;
     struct supervisor *supervisor;
+    struct courier *courier;
+    struct channel *channel;  /* of its messages */
     struct library *library;  /* of several nodes */
     struct registry registry; /* what it knows */
     struct registry_wait curious;
@@ -117,5 +120,6 @@ bool node_sleeps(const struct node *n, void (*happen)(void *arg, uint64_t n), vo
 /* The loop: at once, or some time soon, as a loop does that has other things to do. */
 void node_turn(struct node *n);
 void node_turn_soon(struct node *n);
+void node_turn_quietly(struct node *n); /* the same, with no draw */
 
 #endif

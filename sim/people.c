@@ -5,6 +5,7 @@
 
 #include "sim/check.h"
 #include "sim/coverage.h"
+#include "sim/receivers.h"
 #include "sim/subject.h"
 #include "sim/weather.h"
 #include "sim/world.h"
@@ -80,6 +81,7 @@ static struct ask ask_of(const struct wish *w, const struct node *n)
     if (w->kind == ASK_SUBMIT) {
         a.definition = registry_find(&n->registry, slice_of(t->flow->name), 1);
         a.input = t->input;
+        a.reply_to = receivers_reply_to(t);
         a.priority = t->priority;
         a.not_before = t->not_before;
         a.content = t->content ^ (w->other ? 1 : 0);

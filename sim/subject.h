@@ -61,10 +61,11 @@ struct subject {
     uint64_t content;
     int priority;
     int64_t not_before;
-    bool accepted;  /* a submission was answered ERR_OK */
-    bool verbs;     /* an operator wanted something of it */
-    bool cancel;    /* its submitter wanted it undone */
-    bool cancelled; /* a submitter's cancel was answered ERR_OK */
+    struct to_tell *to_tell; /* what its receiver has to hear (receivers.c); NULL: it has none */
+    bool accepted;           /* a submission was answered ERR_OK */
+    bool verbs;              /* an operator wanted something of it */
+    bool cancel;             /* its submitter wanted it undone */
+    bool cancelled;          /* a submitter's cancel was answered ERR_OK */
     uint32_t wanted[ASK_KINDS], audited[ASK_KINDS], verbs_told[ASK_KINDS],
         refused[ASK_KINDS];       /* verbs of operators */
     size_t audit_count;           /* entries of it in the audit */

@@ -21,7 +21,7 @@ struct read_job {
     struct store_job job;
     struct courier *outbox;
     enum read_kind kind;
-    uint64_t epoch; /* of the lease, when it was asked for */
+    struct fence fence; /* of the lease, when it was asked for */
     struct outbox_read read;
     struct slice after;
     struct outbox_target *targets;
@@ -153,7 +153,7 @@ static void forget_all(struct courier *o)
     free(all);
     arena_fini(&o->load_arena);
     o->loaded = SLICE_NONE;
-    o->loading = o->news = false;
+    o->loading = o->news = o->catching_up = false;
     o->seen_seq = 0;
 }
 
@@ -180,7 +180,7 @@ static void look_who_leads(struct courier *o)
     o->leading = true;
     (void)snprintf(o->lease, sizeof o->lease, "%.*s", SLICE_ARG(fence.lease));
     o->fence = (struct fence){slice_of(o->lease), fence.epoch};
-    o->news = true;
+    o->news = o->catching_up = true;
     o->news_at = 0;
     load(o);
 }
@@ -299,6 +299,7 @@ static void land_targets(struct courier *o, const struct read_job *j)
 static void land_fresh(struct courier *o, const struct read_job *j)
 {
     o->news |= j->read.more;
+    o->catching_up &= j->read.more;
     for (size_t i = 0; i < j->read.count; i++) {
         const struct message *m = &j->read.messages[i];
         o->seen_seq = max_i64(o->seen_seq, m->seq);
@@ -328,7 +329,7 @@ static void read_failed(struct courier *o, const struct read_job *j)
     struct target *t = j->kind == READ_TARGET ? map_get(&o->targets, j->read.target) : NULL;
 
     o->retry_at = courier_now(o) + TROUBLE_MS;
-    o->news |= j->kind == READ_FRESH;
+    o->news |= j->kind == READ_FRESH; /* and it is still catching up, if it was */
     if (t)
         target_hunger(t);
 }
@@ -342,7 +343,7 @@ static void read_done(struct store_job *sj)
     o->read_job = NULL;
     if (j->err != ERR_OK)
         read_failed(o, j);
-    else if (leads_still(o) && j->epoch == o->fence.epoch)
+    else if (leads_still(o) && j->fence.epoch == o->fence.epoch)
         land(o, j);
     arena_fini(&a);
 }
@@ -386,7 +387,8 @@ static bool fill_reading(struct courier *o, struct read_job *j, int64_t now)
     struct link *first = list_first(&o->hungry);
     bool turn = o->fresh_was_last || !o->news || now < o->news_at; /* one after the other */
     j->read.bytes_max = PAGE_BYTES;
-    if (first && (turn || !has_room(o))) {
+    j->read.fence = o->config.shared ? &j->fence : NULL; /* else nobody can take it from us */
+    if (first && !o->catching_up && (turn || !has_room(o))) {
         const struct target *t = CONTAINER_OF(first, struct target, hungry);
         link_remove(first);
         j->kind = READ_TARGET;
@@ -417,7 +419,7 @@ static void read(struct courier *o, int64_t now)
     struct read_job *j = arena_alloc(&a, sizeof *j);
     j->arena = a;
     j->outbox = o;
-    j->epoch = o->fence.epoch;
+    j->fence = o->fence;
     if (!fill_reading(o, j, now)) {
         a = j->arena;
         arena_fini(&a);
@@ -449,7 +451,8 @@ static int64_t next_at(const struct courier *o)
 {
     const struct heap_node *first = heap_min(&o->timers);
     int64_t at = first ? first->key : 0;
-    bool reads = !o->read_job && !o->stopped && (o->loading || !list_empty(&o->hungry));
+    bool reads =
+        !o->read_job && !o->stopped && (o->loading || (!o->catching_up && !list_empty(&o->hungry)));
 
     if (!o->settle_job && o->settling_count > 0)
         at = earlier(at, max_i64(o->settle_at, o->retry_at));

@@ -38,9 +38,12 @@ struct chain {
     struct target *target;
     struct link ready; /* in the target's list: the first of its items may go */
     struct link items;
-    size_t under_way; /* of its items, in one batch */
-    int64_t due_at;   /* blocked until then: all of it is set aside; 0: it is not */
-    int64_t head_seq; /* of a blocked one: its first, in the store */
+    size_t under_way;      /* of its items, in one batch */
+    int64_t due_at;        /* blocked until then: all of it is set aside; 0: it is not */
+    int64_t head_seq;      /* of a blocked one: its first, in the store */
+    size_t asides;         /* of its items that are being set aside ... */
+    int64_t aside_first;   /* ... the least of them; what is behind it in the store ... */
+    int64_t skipped_first; /* ... was left alone from there on; 0: nothing was */
 };
 
 struct item {
@@ -94,6 +97,7 @@ struct courier {
     bool leading, stopped;
     struct fence fence; /* while it leads */
     char lease[64];
+    bool catching_up;    /* what was new when it began to lead is read before what was set aside */
     bool loading;        /* targets are being read: nothing else is before all are known */
     struct slice loaded; /* the last of them; in `load_arena` */
     struct arena load_arena;

@@ -31,12 +31,15 @@ static struct chain *chain_get(struct target *t, struct slice task)
     return c;
 }
 
-static void chain_free(struct chain *c)
+/* It is blocked no more; nothing is kept of it that is not needed. */
+static void chain_let_go(struct chain *c)
 {
     struct target *t = c->target;
 
-    ASSERT(list_empty(&c->items));
     t->blocked -= c->due_at != 0;
+    c->due_at = 0;
+    if (!list_empty(&c->items) || c->asides > 0)
+        return;
     link_remove(&c->ready);
     (void)map_remove(&t->chains, c->task);
     free(c);
@@ -174,6 +177,9 @@ static int64_t backoff(struct courier *o, unsigned failures, int64_t wished_ms)
 
 static void set_aside(struct target *t, struct item *it, int64_t retry_at, const char *story)
 {
+    struct chain *c = chain_get(t, it->d.subject);
+
+    c->aside_first = c->asides++ ? min_i64(c->aside_first, it->seq) : it->seq;
     t->asides++;
     item_settle(it, SETTLE_ASIDE, retry_at, story);
 }
@@ -209,8 +215,7 @@ static void empty_target(struct target *t)
         list[count++] = c;
     for (size_t i = 0; i < count; i++) {
         (void)chain_set_aside(list[i]);
-        if (list_empty(&list[i]->items))
-            chain_free(list[i]);
+        chain_let_go(list[i]);
     }
 }
 
@@ -276,13 +281,11 @@ static bool take_aside(struct target *t, const struct message *m)
 {
     struct courier *o = t->outbox;
     struct chain *c = map_get(&t->chains, m->task);
-    const struct item *known = item_of(o, m->seq);
-
-    if (c && c->due_at != 0)
+    if ((c && c->due_at != 0) || item_of(o, m->seq))
         return true;
-    if (known) { /* what follows one that is being set aside has to wait for that */
-        if (!known->chain && known->end.kind == SETTLE_ASIDE && (!c || list_empty(&c->items)))
-            chain_block(chain_get(t, m->task), courier_now(o) + TROUBLE_MS, m->seq);
+    if (c && c->asides > 0 && m->seq > c->aside_first) { /* it waits for what is before it */
+        if (c->skipped_first == 0)
+            c->skipped_first = m->seq;
         return true;
     }
     if (m->retry_at > courier_now(o) && (!c || list_empty(&c->items))) {
@@ -346,10 +349,18 @@ void target_settled(struct target *t, const struct item *it)
 {
     if (it->end.kind != SETTLE_ASIDE)
         return;
-    ASSERT(t->asides > 0);
+    struct chain *c = map_get(&t->chains, it->d.subject);
+    ASSERT(c && c->asides > 0 && t->asides > 0);
     t->asides--;
+    c->asides--;
     if (it->seq <= t->cursor)
         t->cursor = it->seq - 1;
+    if (c->asides == 0 && c->skipped_first != 0)
+        t->cursor = min_i64(t->cursor, c->skipped_first - 1);
+    if (c->asides == 0)
+        c->skipped_first = 0;
+    if (c->due_at == 0)
+        chain_let_go(c);
     target_hunger(t);
     target_forget_if_idle(t);
 }
@@ -368,7 +379,7 @@ void target_due(struct target *t)
     for (size_t i = 0; i < count; i++) {
         t->cursor = min_i64(t->cursor, list[i]->head_seq - 1);
         t->behind = true;
-        chain_free(list[i]);
+        chain_let_go(list[i]);
     }
     if (t->paused) {
         t->probing = true;
@@ -453,7 +464,7 @@ static void chain_after(struct chain *c)
     if (c->due_at != 0)
         return;
     if (list_empty(&c->items))
-        chain_free(c);
+        chain_let_go(c);
     else if (!link_is_in(&c->ready))
         list_push(&c->target->ready, &c->ready);
 }

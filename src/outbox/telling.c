@@ -18,7 +18,7 @@ static bool has_started(const struct task *t)
     for (uint16_t i = 0; i < t->step_count; i++)
         if (t->steps[i].attempt_count > 0 || t->steps[i].state != STEP_WAITING)
             return true;
-    return t->state == TASK_PROCESSED;
+    return t->state == TASK_PROCESSED || t->failure_count > 0; /* one that is tried anew */
 }
 
 static bool wants(const struct reply *r, enum event_type type)

@@ -595,9 +595,15 @@ static enum err memory_agent_since(struct store *base, uint64_t after, struct ar
 static enum err memory_outbox_read(struct store *base, struct outbox_read *r, struct arena *a,
                                    struct error *e)
 {
+    struct memory_store *s = memory_store_of(base);
+    const struct lease *l = r->fence ? mem_lease_find(&s->nodes, r->fence->lease) : NULL;
+
     if (fault())
         return fails(e);
-    mem_outbox_read(&memory_store_of(base)->outbox, r, a);
+    r->count = 0;
+    r->more = false;
+    if (!r->fence || (l && l->epoch == r->fence->epoch))
+        mem_outbox_read(&s->outbox, r, a);
     return ERR_OK;
 }
 

@@ -61,6 +61,8 @@ enum err pg_outbox_read(struct store *base, struct outbox_read *r, struct arena 
             array_number(&known, r->known[i]);
         param_array(&q, &known, ARRAY_NUMBERS);
     }
+    param_text(&q, r->fence ? r->fence->lease : SLICE_NONE);
+    param_number(&q, r->fence ? (int64_t)r->fence->epoch : 0);
     CLEANUP(result_end) PGresult *result = pg_read(s, &q, e, "read messages");
     if (!result)
         return e->code;

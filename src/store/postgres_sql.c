@@ -166,6 +166,11 @@
     "INSERT INTO ~generation AS g (name, number) VALUES ('" of "', 1) " \
     "ON CONFLICT (name) DO UPDATE SET number = g.number + 1"
 
+/* By the statement's own snapshot; a name of NULL: nobody asks. */
+#define LEADS(name, epoch)                                                              \
+    "(" name "::text IS NULL OR EXISTS (SELECT 1 FROM ~lease AS l WHERE l.name = " name \
+    " AND l.epoch = " epoch ")) "
+
 /* Messages; those set aside are in a table of their own. */
 #define FRESH_COLUMNS                                                                          \
     "o.seq, o.task, o.name, o.target, o.body, o.created_at, NULL::text, 0::int8, NULL::int8, " \
@@ -350,11 +355,11 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         /* Numbers do not become visible in their order: what is older than the newest that was read
          * is what the reader has, or news. */
         [PG_OUTBOX_READ] = "(SELECT " FRESH_COLUMNS " FROM ~outbox AS o WHERE o.seq > $1 "
-            "ORDER BY o.seq LIMIT $2) UNION ALL (SELECT " FRESH_COLUMNS " FROM ~outbox AS o "
-            "WHERE o.seq <= $1 AND o.seq NOT IN (SELECT unnest($3::int8[])) "
+            "AND " LEADS("$4", "$5") "ORDER BY o.seq LIMIT $2) UNION ALL (SELECT " FRESH_COLUMNS " FROM ~outbox AS o "
+            "WHERE o.seq <= $1 AND " LEADS("$4", "$5") "AND o.seq NOT IN (SELECT unnest($3::int8[])) "
             "ORDER BY o.seq LIMIT $2) ORDER BY 1 LIMIT $2",
         [PG_OUTBOX_READ_TARGET] = ASIDE_COLUMNS "WHERE (o.state, o.target, o.seq) > "
-            "('waiting', $3, $1) AND (o.state, o.target) <= ('waiting', $3) "
+            "('waiting', $3, $1) AND (o.state, o.target) <= ('waiting', $3) AND " LEADS("$4", "$5")
             "ORDER BY o.state, o.target, o.seq LIMIT $2",
         [PG_OUTBOX_DELETE] = "DELETE FROM ~outbox WHERE seq = ANY ($1::int8[])",
         [PG_OUTBOX_DELETE_ASIDE] = "DELETE FROM ~outbox_aside WHERE seq = ANY ($1::int8[])",

@@ -360,8 +360,9 @@ struct outbox_read {
                           for as well, where rows do not become visible in their order ... */
     const int64_t *known; /* ... but for these, which the caller has already; rising */
     size_t known_count;
-    size_t limit, bytes_max;  /* a page ends behind the message with which it becomes as large */
-    struct message *messages; /* out */
+    const struct fence *fence; /* may be NULL. Of a lease with another epoch: nothing is read */
+    size_t limit, bytes_max;   /* a page ends behind the message with which it becomes as large */
+    struct message *messages;  /* out */
     size_t count;
     bool more;
 };

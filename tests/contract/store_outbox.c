@@ -335,7 +335,12 @@ static void only_who_leads_settles(void **state)
     const struct settlement s = {.seq = seq_of(w, NULL, "x", "1/a"), .kind = SETTLE_DELETE};
     CHECK(w->s->ops->outbox_settle(w->s, &s, 1, &fence, &w->e) == ERR_CONFLICT, "not any more");
     messages_are(w, NULL, "x/1/a;");
+    struct outbox_read r = {.limit = LIMIT, .bytes_max = SIZE_MAX, .fence = &fence};
+    must(w->s->ops->outbox_read(w->s, &r, &w->a, &w->e), "read");
+    CHECK(w->sqlite || r.count == 0, "nor is it shown any");
     fence.epoch = lease.epoch;
+    must(w->s->ops->outbox_read(w->s, &r, &w->a, &w->e), "read");
+    CHECK(r.count == 1, "who leads is shown all");
     must(w->s->ops->outbox_settle(w->s, &s, 1, &fence, &w->e), "it leads");
     messages_are(w, NULL, "");
 }

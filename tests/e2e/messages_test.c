@@ -1,0 +1,398 @@
+/* Status messages: an application is told what becomes of its tasks, whoever fails meanwhile. */
+
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "kit.h"
+
+enum { HEARD_MAX = 400, REQUEST_MAX = 100000 };
+
+/* The application: a receiver of its own, which answers with that status. */
+static struct receiver {
+    pthread_t thread;
+    int fd, port;
+    atomic_int status;
+    atomic_bool ends;
+    pthread_mutex_t lock;
+    char *heard[HEARD_MAX]; /* bodies, in the order in which they were taken */
+    int count, refused;
+} receiver = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static struct node node;
+static char config[100];
+
+/* ---- the receiver ---- */
+
+static const char *read_request(int fd, char *text)
+{
+    size_t len = 0;
+    ssize_t n = 0;
+
+    while (len < REQUEST_MAX && (n = read(fd, text + len, REQUEST_MAX - len)) > 0) {
+        len += (size_t)n;
+        text[len] = 0;
+        const char *end = strstr(text, "\r\n\r\n");
+        const char *length = strcasestr(text, "\r\ncontent-length:");
+        if (end && length && len >= (size_t)(end + 4 - text) + strtoul(length + 17, NULL, 10))
+            return end + 4;
+    }
+    return NULL;
+}
+
+static void serve_one(int fd)
+{
+    static char text[REQUEST_MAX + 1];
+    char answer[100];
+    int status = receiver.status;
+    const char *body = read_request(fd, text);
+
+    if (!body)
+        return;
+    (void)pthread_mutex_lock(&receiver.lock);
+    if (status / 100 == 2 && receiver.count < HEARD_MAX)
+        receiver.heard[receiver.count++] = strdup(body);
+    receiver.refused += status / 100 != 2;
+    (void)pthread_mutex_unlock(&receiver.lock);
+    int n = snprintf(answer, sizeof answer,
+                     "HTTP/1.1 %d X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", status);
+    CHECK(write(fd, answer, (size_t)n) == n, "answer");
+}
+
+static void *serve(void *arg)
+{
+    while (!receiver.ends) {
+        int fd = accept(receiver.fd, NULL, NULL);
+        if (fd >= 0)
+            serve_one(fd);
+        if (fd >= 0)
+            (void)close(fd);
+    }
+    return arg;
+}
+
+static int begin(void **state)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof at;
+    FILE *f;
+
+    receiver.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK(bind(receiver.fd, (struct sockaddr *)&at, sizeof at) == 0, "bind");
+    CHECK(listen(receiver.fd, 100) == 0, "listen");
+    CHECK(getsockname(receiver.fd, (struct sockaddr *)&at, &size) == 0, "port");
+    receiver.port = ntohs(at.sin_port);
+    receiver.status = 204;
+    CHECK(pthread_create(&receiver.thread, NULL, serve, NULL) == 0, "thread");
+    node_init(&node);
+    (void)snprintf(config, sizeof config, "%s/server.yaml", node.home);
+    CHECK((f = fopen(config, "w")), "%s", config);
+    fprintf(f,
+            "intact_server: 1\nwebhooks:\n  - url: http://127.0.0.1:%d/\n    secret: {env: "
+            "INTACT_TEST_HOOK}\n    private: [127.0.0.0/8]\n",
+            receiver.port);
+    (void)fclose(f);
+    CHECK(setenv("INTACT_TEST_HOOK", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", 1) == 0, "setenv");
+    node_start(&node, FLAGS("--log", "info", "--config", config));
+    define(&node, "short",
+           "\"on_failure\": \"hold\", \"steps\": [{\"name\": \"a\", \"agent\": \"ag\", \"action\": "
+           "\"x\", \"undo\": {\"action\": \"y\"}}]");
+    *state = &node;
+    return 0;
+}
+
+static int end(void **state)
+{
+    receiver.ends = true;
+    (void)shutdown(receiver.fd, SHUT_RDWR);
+    (void)pthread_join(receiver.thread, NULL);
+    (void)close(receiver.fd);
+    for (int i = 0; i < receiver.count; i++)
+        free(receiver.heard[i]);
+    return node_end(state);
+}
+
+/* Whether it is the event ("processed", "progress/a") of that task. */
+static bool is_of(const char *body, const char *task, const char *event)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+
+    buf_fmt(&text, "\"id\":\"%s/", task);
+    const char *at = strstr(body, text.ptr);
+    if (!at)
+        return false;
+    at += text.len;
+    at += strspn(at, "0123456789"); /* the revision: attempts and kills raise it */
+    buf_clear(&text);
+    buf_fmt(&text, "/%s\"", event);
+    return strncmp(at, text.ptr, text.len) == 0;
+}
+
+/* How many different ones were heard; *ret_place: where one was first. */
+static int times(const char *task, const char *event, int *ret_place)
+{
+    int n = 0;
+
+    (void)pthread_mutex_lock(&receiver.lock);
+    for (int i = receiver.count; i-- > 0;) {
+        if (!is_of(receiver.heard[i], task, event))
+            continue;
+        n += *ret_place < 0 || strcmp(receiver.heard[i], receiver.heard[*ret_place]) != 0;
+        *ret_place = i;
+    }
+    (void)pthread_mutex_unlock(&receiver.lock);
+    return n;
+}
+
+/* Waits for these messages of that task, and looks that they came in this order. */
+static void expect_order(const char *task, const char *const *names)
+{
+    int before = -1;
+
+    for (; *names; names++) {
+        int place = -1;
+        for (int64_t until = steady_ms() + PATIENCE_MS; times(task, *names, &place) == 0;
+             sleep_ms(10))
+            CHECK(steady_ms() < until, "%s of %s was not heard", *names, task);
+        CHECK(times(task, *names, &(int){-1}) == 1, "%s of %s is told in one way", *names, task);
+        CHECK(place > before, "%s of %s comes after what was before it", *names, task);
+        before = place;
+    }
+}
+
+static void submit_told(const char *id, const char *events)
+{
+    REPLY r = {0};
+
+    post(&node, &r, "/v1/tasks",
+         "{\"workflow\": \"short\", \"id\": \"%s\", \"input\": {\"n\": 1}, \"reply_to\": {\"to\": "
+         "\"http://127.0.0.1:%d/%s\"%s}}",
+         id, receiver.port, "told", events);
+    EXPECT(&r, 201);
+}
+
+static void wait_for_targets(int64_t waiting, int64_t dead)
+{
+    for (int64_t until = steady_ms() + PATIENCE_MS;; sleep_ms(20)) {
+        REPLY r = {0};
+        get(&node, &r, "/v1/targets");
+        EXPECT(&r, 200);
+        bool none = at(&r, "targets.0") == NULL;
+        int64_t w = none ? 0 : int_at(&r, "targets.0.waiting");
+        int64_t d = none ? 0 : int_at(&r, "targets.0.dead");
+        if (w == waiting && d == dead)
+            return;
+        CHECK(steady_ms() < until, "%" PRId64 " wait, %" PRId64 " are dead", w, d);
+    }
+}
+
+/* What was delivered is deleted a little later. */
+static void wait_until_empty(void)
+{
+    for (int64_t until = steady_ms() + PATIENCE_MS;; sleep_ms(20)) {
+        REPLY r = {0};
+        get(&node, &r, "/v1/outbox");
+        EXPECT(&r, 200);
+        if (!at(&r, "messages.0"))
+            return;
+        CHECK(steady_ms() < until, "%s waits", text_at(&r, "messages.0.id"));
+    }
+}
+
+/* ---- tests ---- */
+
+static void a_task_is_told_of_from_its_beginning_to_its_end(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    submit_told("t-1", "");
+    serve_step(&node, "ag", "i", "{\"x\": 5}");
+    wait_for_state(&node, "t-1", "processed");
+    expect_order("t-1", (const char *[]){"received", "started", "processed", NULL});
+    wait_until_empty();
+    get(&node, &r, "/v1/outbox?task=t-1");
+    EXPECT(&r, 200);
+    EXPECT_RAW(&r, "messages", "[]");
+}
+
+static void what_was_asked_for_is_told(void **state)
+{
+    (void)state;
+
+    submit_told("t-2", ", \"events\": [\"progress\", \"processed\"]");
+    serve_step(&node, "ag", "i", "1");
+    expect_order("t-2", (const char *[]){"progress/a", "processed", NULL});
+    CHECK(times("t-2", "received", &(int){-1}) == 0, "nobody asked for it");
+}
+
+static void an_end_in_error_needs_an_operator_and_goes_back(void **state)
+{
+    REPLY r = {0};
+    REPLY w = {0};
+    (void)state;
+
+    submit_told("t-3", "");
+    fetch(&node, &w, "ag", "i");
+    char *token = token_in(&w, 0);
+    hand_in(&node, "ag", "i", token,
+            "\"error\": {\"code\": \"broken\", \"message\": \"no\", \"retryable\": false}",
+            "accepted");
+    free(token);
+    wait_for_state(&node, "t-3", "error");
+    expect_order("t-3", (const char *[]){"received", "started", "error", "needs_operator", NULL});
+    post(&node, &r, "/v1/tasks/t-3/undo", "{\"reason\": \"it is over\"}");
+    EXPECT(&r, 200);
+    expect_order("t-3", (const char *[]){"needs_operator", "compensating", NULL});
+}
+
+static void what_no_target_takes_is_refused(void **state)
+{
+    static const char *const bad[] = {
+        "\"https://nobody.example/x\"",
+        "\"\"",
+        "7",
+        "{\"to\": 7}",
+        "{\"events\": \"all\"}",
+        "{\"to\": \"http://127.0.0.1/\", \"events\": []}",
+        "{\"to\": \"http://127.0.0.1/\", \"events\": [\"born\"]}",
+        "{\"to\": \"http://127.0.0.1/\", \"event\": \"all\"}",
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        REPLY r = {0};
+        post(&node, &r, "/v1/tasks", "{\"workflow\": \"short\", \"reply_to\": %s}", bad[i]);
+        expect_problem(&r, 422, "bad-reply-to");
+    }
+}
+
+static void a_target_that_is_down_gets_all_of_it_later(void **state)
+{
+    REPLY r = {0};
+    REPLY x = {0};
+    (void)state;
+
+    receiver.status = 503;
+    submit_told("t-4", "");
+    submit_told("t-5", "");
+    serve_step(&node, "ag", "i", "1");
+    serve_step(&node, "ag", "i", "1");
+    wait_for_state(&node, "t-4", "processed");
+    wait_for_state(&node, "t-5", "processed");
+    wait_for_targets(6, 0);
+    get(&node, &r, "/v1/outbox?limit=2");
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "messages.0.state", "waiting");
+    EXPECT_TEXT(&r, "messages.0.event.specversion", "1.0");
+    CHECK(text_at(&r, "next")[0], "there are more");
+    node_kill(&node);
+    node_start(&node, FLAGS("--log", "info", "--config", config));
+    receiver.status = 200;
+    post(&node, &x, "/v1/outbox/retry", "{\"all\": true, \"reason\": \"it is back\"}");
+    EXPECT(&x, 200);
+    expect_order("t-4", (const char *[]){"received", "started", "processed", NULL});
+    expect_order("t-5", (const char *[]){"received", "started", "processed", NULL});
+    wait_for_targets(0, 0);
+}
+
+static void what_is_gone_is_dead_and_may_be_revived_or_dropped(void **state)
+{
+    REPLY r = {0};
+    REPLY x = {0};
+    REPLY y = {0};
+    (void)state;
+
+    receiver.status = 410;
+    submit_told("t-6", ", \"events\": [\"received\"]");
+    submit_told("t-7", ", \"events\": [\"received\"]");
+    wait_for_targets(0, 2);
+    get(&node, &r, "/v1/outbox?state=dead");
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "messages.0.id", "t-6/1/received");
+    EXPECT_TEXT(&r, "messages.0.state", "dead");
+    post(&node, &x, "/v1/outbox/drop", "{\"task\": \"t-6\", \"reason\": \"nobody asks\"}");
+    EXPECT(&x, 200);
+    EXPECT_INT(&x, "messages", 1);
+    receiver.status = 200;
+    post(&node, &y, "/v1/outbox/retry",
+         "{\"message\": \"t-7/1/received\", \"reason\": \"it is back\"}");
+    EXPECT_INT(&y, "messages", 1);
+    expect_order("t-7", (const char *[]){"received", NULL});
+    CHECK(times("t-6", "received", &(int){-1}) == 0, "it was dropped");
+    wait_for_targets(0, 0);
+    serve_step(&node, "ag", "i", "1");
+    serve_step(&node, "ag", "i", "1");
+}
+
+static void nothing_is_lost_by_kills(void **state)
+{
+    enum { TASKS = 30 };
+    (void)state;
+
+    for (int i = 0; i < TASKS; i++) {
+        char id[20];
+        (void)snprintf(id, sizeof id, "k-%d", i);
+        submit_told(id, ", \"events\": [\"received\", \"processed\"]");
+        if (i % 10 == 5) {
+            node_kill(&node);
+            node_start(&node, FLAGS("--log", "info", "--config", config));
+        }
+    }
+    for (int i = 0; i < TASKS; i++)
+        serve_step(&node, "ag", "i", "1");
+    node_kill(&node);
+    node_start(&node, FLAGS("--log", "info", "--config", config));
+    for (int i = 0; i < TASKS; i++) {
+        char id[20];
+        (void)snprintf(id, sizeof id, "k-%d", i);
+        expect_order(id, (const char *[]){"received", "processed", NULL});
+    }
+    wait_for_targets(0, 0);
+}
+
+static void requests_that_make_no_sense_are_told_so(void **state)
+{
+    static const char *const bad[] = {
+        "{\"reason\": \"x\"}",
+        "{\"all\": true}",
+        "{\"all\": true, \"task\": \"x\", \"reason\": \"x\"}",
+        "{\"message\": \"x\", \"reason\": \"x\"}",
+    };
+    REPLY r = {0};
+    REPLY s = {0};
+    REPLY t = {0};
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        REPLY b = {0};
+        post(&node, &b, i % 2 ? "/v1/outbox/drop" : "/v1/outbox/retry", "%s", bad[i]);
+        expect_problem(&b, 422, "bad-outbox");
+    }
+    get(&node, &r, "/v1/outbox?state=alive");
+    expect_problem(&r, 422, "bad-state");
+    get(&node, &s, "/v1/outbox?task=x&target=y");
+    expect_problem(&s, 422, "bad-outbox");
+    get(&node, &t, "/v1/outbox?limit=0");
+    expect_problem(&t, 422, "bad-limit");
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_task_is_told_of_from_its_beginning_to_its_end),
+        cmocka_unit_test(what_was_asked_for_is_told),
+        cmocka_unit_test(what_no_target_takes_is_refused),
+        cmocka_unit_test(a_target_that_is_down_gets_all_of_it_later),
+        cmocka_unit_test(what_is_gone_is_dead_and_may_be_revived_or_dropped),
+        cmocka_unit_test(nothing_is_lost_by_kills),
+        cmocka_unit_test(requests_that_make_no_sense_are_told_so),
+        cmocka_unit_test(an_end_in_error_needs_an_operator_and_goes_back),
+    };
+
+    kit_program(argc, argv);
+    return cmocka_run_group_tests(tests, begin, end);
+}
