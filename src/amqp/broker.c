@@ -39,7 +39,7 @@ struct resolver {
 
 struct broker {
     const struct broker_config *config;
-    char *container, *password;
+    char *container;
     enum phase phase;
     int fd; /* -1: none */
     int64_t phase_by;
@@ -64,14 +64,12 @@ int64_t amqp_now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-struct broker *broker_new(const struct broker_config *c, const char *container,
-                          const char *password)
+struct broker *broker_new(const struct broker_config *c, const char *container)
 {
     struct broker *b = calloc(1, sizeof *b);
 
     ASSERT(b);
     *b = (struct broker){.config = c, .fd = -1, .container = strdup(container)};
-    b->password = password ? strdup(password) : NULL;
     ASSERT(b->container);
     b->prng.state = (uint64_t)amqp_now_ms() ^ ((uint64_t)getpid() << 32);
     list_init(&b->ways);
@@ -142,9 +140,9 @@ static void lose(struct broker *b, const char *what, const char *detail)
     for (uint32_t i = 0; i < b->failures && wait < AGAIN_MOST_MS; i++)
         wait *= 2;
     wait = min_i64(wait, AGAIN_MOST_MS);
-    if (b->failures == 0)
-        log_line(LOG_WARN, "event=amqp_lost broker=%.*s reason=\"%s\"", SLICE_ARG(b->config->name),
-                 b->why);
+    if (b->failures % 16 == 0)
+        log_line(LOG_WARN, "event=amqp_lost broker=%.*s failures=%" PRIu32 " reason=\"%s\"",
+                 SLICE_ARG(b->config->name), b->failures, b->why);
     b->failures++;
     b->retry_at = amqp_now_ms() + wait / 2 + prng_below(&b->prng, (uint32_t)(wait / 2) + 1);
     sendings_end(&lost, SENT_LOST, b->why);
@@ -171,9 +169,6 @@ void broker_free(struct broker *b)
     LIST_FOREACH (at, after, &b->ways) {
         way_free(CONTAINER_OF(at, struct way, link));
     }
-    if (b->password)
-        explicit_bzero(b->password, strlen(b->password));
-    free(b->password);
     free(b->container);
     free(b);
 }
@@ -261,24 +256,37 @@ static bool set_tls(struct broker *b)
            && pn_ssl_init(ssl, b->tls, NULL) == 0 && pn_ssl_set_peer_hostname(ssl, host) == 0;
 }
 
-static void set_sasl(struct broker *b)
+static void set_sasl(struct broker *b, bool has_password)
 {
     const struct broker_config *c = b->config;
-    const char *mechanism = c->sasl       ? c->sasl
-                            : b->password ? "PLAIN"
-                            : c->cert     ? "EXTERNAL"
-                                          : "ANONYMOUS";
+    const char *mechanism = c->sasl        ? c->sasl
+                            : has_password ? "PLAIN"
+                            : c->cert      ? "EXTERNAL"
+                                           : "ANONYMOUS";
     pn_sasl_t *sasl = pn_sasl(b->driver.transport);
 
     pn_sasl_allowed_mechs(sasl, mechanism);
     pn_sasl_set_allow_insecure_mechs(sasl, true); /* the configuration has been asked */
 }
 
+static void wipe(char *password)
+{
+    if (password)
+        explicit_bzero(password, strlen(password));
+    free(password);
+}
+
 static void talk(struct broker *b)
 {
     const struct broker_config *c = b->config;
+    struct error e = {0};
+    char *password = NULL;
     char host[256];
 
+    if (amqp_password(c, &password, &e) != ERR_OK) {
+        lose(b, e.text, NULL);
+        return;
+    }
     (void)snprintf(host, sizeof host, "%.*s", SLICE_ARG(slice_cut(c->host, 255)));
     int rc = pn_connection_driver_init(&b->driver, NULL, NULL);
     ASSERT(rc == 0); /* memory alone could fail */
@@ -289,9 +297,10 @@ static void talk(struct broker *b)
     pn_connection_set_hostname(conn, host);
     if (c->user)
         pn_connection_set_user(conn, c->user);
-    if (b->password)
-        pn_connection_set_password(conn, b->password);
-    set_sasl(b);
+    if (password)
+        pn_connection_set_password(conn, password);
+    set_sasl(b, password != NULL);
+    wipe(password);
     if (c->is_tls && !set_tls(b)) {
         lose(b, "TLS cannot be set up", NULL);
         return;

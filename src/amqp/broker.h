@@ -23,9 +23,9 @@
 struct broker;
 struct receiver;
 
-/* `container` is what the broker knows us as. Both are copied; `password` may be NULL. */
-struct broker *broker_new(const struct broker_config *c, const char *container,
-                          const char *password);
+/* `container` is what the broker knows us as; it is copied. The password is read anew for each
+ * connection. */
+struct broker *broker_new(const struct broker_config *c, const char *container);
 void broker_free(struct broker *b); /* breaks it off: what was to be sent is lost. NULL is fine */
 
 /* False: it has no descriptor now. */

@@ -6,14 +6,32 @@
 #include <stdlib.h>
 
 #include "json/json.h"
+#include "json/text.h"
 
 enum { DEPTH_MAX = 40 };
+
+static const int64_t YEAR_9999_MS = INT64_C(253402300799999); /* its last */
 
 /* ---- values, as JSON ---- */
 
 static struct slice slice_of_bytes(pn_bytes_t b)
 {
     return (struct slice){b.start ? b.start : "", b.size};
+}
+
+/* Others may send any bytes as text. */
+static bool is_text(struct slice s)
+{
+    return text_utf8_end(s) == s.len && !memchr(s.ptr, 0, s.len);
+}
+
+static bool write_text(struct buf *b, pn_bytes_t bytes)
+{
+    struct slice s = slice_of_bytes(bytes);
+
+    if (is_text(s))
+        json_string(b, s);
+    return is_text(s);
 }
 
 static bool write_value(struct buf *b, pn_data_t *d, int depth);
@@ -27,10 +45,11 @@ static bool write_members(struct buf *b, pn_data_t *d, bool is_map, int depth)
         if (is_map) {
             if (pn_data_type(d) != PN_STRING && pn_data_type(d) != PN_SYMBOL)
                 return false;
-            json_key_slice(b, slice_of_bytes(pn_data_type(d) == PN_STRING ? pn_data_get_string(d)
-                                                                          : pn_data_get_symbol(d)));
-            if (!pn_data_next(d))
+            struct slice key = slice_of_bytes(pn_data_type(d) == PN_STRING ? pn_data_get_string(d)
+                                                                           : pn_data_get_symbol(d));
+            if (!is_text(key) || !pn_data_next(d))
                 return false;
+            json_key_slice(b, key);
         }
         ok = write_value(b, d, depth + 1);
     }
@@ -47,6 +66,16 @@ static void write_float(struct buf *b, double v)
         json_null(b); /* JSON has no word for it */
     else
         json_raw(b, slice_of(text));
+}
+
+/* Of the years that RFC 3339 can say. */
+static bool write_time(struct buf *b, int64_t at)
+{
+    bool can = at > 0 && at <= YEAR_9999_MS;
+
+    if (can)
+        json_time(b, at);
+    return can;
 }
 
 static void write_unsigned(struct buf *b, uint64_t v)
@@ -96,8 +125,7 @@ static bool write_value(struct buf *b, pn_data_t *d, int depth)
         json_number(b, pn_data_get_long(d));
         return true;
     case PN_TIMESTAMP:
-        json_time(b, pn_data_get_timestamp(d));
-        return true;
+        return write_time(b, pn_data_get_timestamp(d));
     case PN_FLOAT:
         write_float(b, (double)pn_data_get_float(d));
         return true;
@@ -105,11 +133,9 @@ static bool write_value(struct buf *b, pn_data_t *d, int depth)
         write_float(b, pn_data_get_double(d));
         return true;
     case PN_STRING:
-        json_string(b, slice_of_bytes(pn_data_get_string(d)));
-        return true;
+        return write_text(b, pn_data_get_string(d));
     case PN_SYMBOL:
-        json_string(b, slice_of_bytes(pn_data_get_symbol(d)));
-        return true;
+        return write_text(b, pn_data_get_symbol(d));
     case PN_MAP:
     case PN_LIST:
         return write_members(b, d, type == PN_MAP, depth);
@@ -204,13 +230,29 @@ static enum err read_body(struct arena *a, pn_data_t *d, struct amqp_message *m,
     return ERR_OK;
 }
 
+static bool texts_are_sound(const struct amqp_message *m)
+{
+    const struct slice list[] = {m->id,      m->correlation_id, m->reply_to,
+                                 m->subject, m->group_id,       m->content_type};
+
+    for (size_t i = 0; i < COUNT_OF(list); i++)
+        if (list[i].ptr && !is_text(list[i]))
+            return false;
+    for (const struct amqp_property *p = m->properties; p; p = p->next)
+        if (!is_text(p->name) || !is_text(p->value))
+            return false;
+    return true;
+}
+
 enum err amqp_message_decode(struct arena *a, struct slice text, struct amqp_message *ret,
                              struct error *e)
 {
-    pn_message_t *m = pn_message();
     enum err err = ERR_OK;
 
     *ret = (struct amqp_message){.body = SLICE("")};
+    if (text.len == 0) /* which Proton does not expect */
+        return error_set(e, ERR_PARSE, "it is no message of AMQP 1.0");
+    pn_message_t *m = pn_message();
     if (pn_message_decode(m, text.ptr, text.len) != 0) {
         err = error_set(e, ERR_PARSE, "it is no message of AMQP 1.0");
     } else {
@@ -222,6 +264,8 @@ enum err amqp_message_decode(struct arena *a, struct slice text, struct amqp_mes
         ret->content_type = text_of(a, pn_message_get_content_type(m));
         read_properties(a, pn_message_properties(m), ret);
         err = read_body(a, pn_message_body(m), ret, e);
+        if (err == ERR_OK && !texts_are_sound(ret))
+            err = error_set(e, ERR_PARSE, "one of its properties is not UTF-8");
     }
     pn_message_free(m);
     return err;

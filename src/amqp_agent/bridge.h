@@ -36,6 +36,7 @@ struct offer {
     const struct submissions_config *queue;
     struct intact_call *call; /* NULL: none is under way */
     struct buf body;          /* of the call */
+    struct buf submission;    /* of a refusal: what the server refused; empty: it was none */
     bool is_refusal;          /* the call tells of what cannot be a task */
     bool is_bare;             /* ... without what it was */
     char reason[400];

@@ -5,6 +5,7 @@
 
 #include "amqp_agent/bridge.h"
 #include "base/log.h"
+#include "json/text.h"
 
 enum {
     CORRELATION_MAX = 256, /* bytes: what a tag takes */
@@ -18,6 +19,7 @@ static void offer_end(struct offer *o, enum settling how, const char *why)
     arrival_settle(o->arrival, how, why);
     link_remove(&o->link);
     buf_fini(&o->body);
+    buf_fini(&o->submission);
     free(o);
 }
 
@@ -144,8 +146,6 @@ static void write_refusal(struct offer *o)
     buf_clear(b);
     bool is_known = !o->arrival->is_too_large
                     && amqp_message_decode(&a, buf_view(&o->arrival->text), &m, &e) == ERR_OK;
-    struct json *ignored = NULL;
-    bool is_json = is_known && json_parse(&a, m.body, &ignored, NULL) == ERR_OK;
     buf_fmt(&source, "amqp:%.*s", SLICE_ARG(o->queue->queue));
     json_open(b, '{');
     json_key(b, "source");
@@ -156,7 +156,11 @@ static void write_refusal(struct offer *o)
         json_key(b, "id");
         json_string(b, m.id);
     }
-    if (is_json && !o->is_bare && m.body.len <= REFUSED_INPUT_MAX) {
+    if (o->submission.len > 0 && !o->is_bare) {
+        json_key(b, "submission");
+        json_raw(b, buf_view(&o->submission));
+    } else if (is_known && !o->is_bare && text_utf8_end(m.body) == m.body.len
+               && m.body.len <= REFUSED_INPUT_MAX) {
         json_key(b, "message"); /* as a text: it can be anything */
         json_string(b, m.body);
     }
@@ -165,7 +169,9 @@ static void write_refusal(struct offer *o)
 
 static void refuse(struct offer *o, const char *why)
 {
-    (void)snprintf(o->reason, sizeof o->reason, "%s", why);
+    struct slice reason = slice_cut(slice_of(why), sizeof o->reason - 1);
+
+    (void)snprintf(o->reason, sizeof o->reason, "%.*s", SLICE_ARG(reason));
     log_line(LOG_WARN, "event=amqp_submission_refused queue=%.*s reason=\"%s\"",
              SLICE_ARG(o->queue->queue), o->reason);
     if (o->queue->poison == AMQP_REJECT) {
@@ -173,6 +179,8 @@ static void refuse(struct offer *o, const char *why)
         return;
     }
     o->is_refusal = true;
+    o->submission = o->body; /* if it got so far */
+    o->body = (struct buf){0};
     write_refusal(o);
     start(o);
 }
@@ -181,6 +189,10 @@ static void refuse(struct offer *o, const char *why)
 
 static void again(struct offer *o)
 {
+    if (o->bridge->is_stopping) { /* somebody else gets it */
+        offer_end(o, SETTLE_RELEASE, NULL);
+        return;
+    }
     o->retry_at = bridge_again_at(o->bridge, o->tries++);
 }
 

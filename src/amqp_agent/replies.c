@@ -21,6 +21,14 @@ static void stray_end(struct stray *s, enum settling how, const char *why)
     free(s);
 }
 
+static void again(struct stray *s)
+{
+    if (s->bridge->is_stopping) /* it comes again to whoever is next */
+        stray_end(s, SETTLE_RELEASE, NULL);
+    else
+        s->retry_at = bridge_again_at(s->bridge, s->tries++);
+}
+
 static void on_answer(const struct intact_reply *r, void *arg)
 {
     struct stray *s = arg;
@@ -32,7 +40,7 @@ static void on_answer(const struct intact_reply *r, void *arg)
         log_line(LOG_WARN, "event=amqp_reply_rejected reason=\"%s\"", intact_reply_error(r));
         stray_end(s, SETTLE_REJECT, intact_reply_error(r));
     } else {
-        s->retry_at = bridge_again_at(s->bridge, s->tries++);
+        again(s);
     }
 }
 
@@ -41,7 +49,7 @@ static void start(struct stray *s)
     s->call = intact_client_start(s->bridge->client, "POST", s->path.ptr, "application/json",
                                   s->body.ptr, s->body.len, 0, on_answer, s);
     if (!s->call)
-        s->retry_at = bridge_again_at(s->bridge, s->tries++);
+        again(s);
 }
 
 /* Tokens are of letters, digits and "._-~"; what is none goes to nobody. */

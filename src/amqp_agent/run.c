@@ -104,7 +104,7 @@ static bool open_brokers(struct bridge *b)
             log_line(LOG_ERROR, "event=start_failed reason=\"%s\"", e.text);
             return false;
         }
-        b->brokers[b->broker_count++] = broker_new(c, container, password);
+        b->brokers[b->broker_count++] = broker_new(c, container);
         if (password)
             explicit_bzero(password, strlen(password));
         free(password);

@@ -84,7 +84,7 @@ static const struct flag flags[] = {
 const struct verb verb_agent_amqp = {
     .noun = "agent",
     .name = "amqp",
-    .summary = "take submissions from queues, and hand work to agents by queues",
+    .summary = "take submissions and hand out work by queues",
     .about = "Connects to brokers that speak AMQP 1.0: messages of submission queues become tasks, "
              "and agents get their requests from a queue and reply to another one. A server with "
              "that section in its configuration does it itself, and sends status messages to "

@@ -407,6 +407,24 @@ static int check_webhooks(const struct options *o)
     return s ? CLI_OK : CLI_USAGE;
 }
 
+static int check_amqp(const struct options *o)
+{
+    const struct amqp_config *c = o->settings.amqp;
+
+    for (const struct broker_config *b = c ? c->brokers : NULL; b; b = b->next) {
+        struct error e = {0};
+        char *password = NULL;
+        if (amqp_password(b, &password, &e) != ERR_OK) {
+            fprintf(stderr, "intact serve: %s: %s\n", o->config, e.text);
+            return CLI_USAGE;
+        }
+        if (password)
+            explicit_bzero(password, strlen(password));
+        free(password);
+    }
+    return CLI_OK;
+}
+
 /* What is not understood is not understood tomorrow: nobody should try it again and again. */
 static int failed_to_open(const struct invocation *in, const struct options *o, enum err err,
                           const struct error *e)
@@ -491,6 +509,8 @@ static int run(struct invocation *in)
         serve_retention_keep(&o.settings.retention, &o.settings.arena, o.keep_ms);
     if (status == CLI_OK)
         status = check_archive(in, &o);
+    if (status == CLI_OK)
+        status = check_amqp(&o);
     if (status == CLI_OK && o.http)
         status = check_http(&o);
     if (status == CLI_OK)

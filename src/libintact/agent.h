@@ -17,9 +17,9 @@
 #include "libintact/outbox.h"
 #include "libintact/peer.h"
 #include "libintact/pool.h"
-#include "net/reactor.h"
 #include "libintact/stop.h"
 #include "libintact/wire.h"
+#include "net/reactor.h"
 
 struct agent_handler {
     char *action;

@@ -4,8 +4,8 @@
 /* A client: its blocking calls (client.c), and those that it drives (client_start.c). */
 
 #include "base/list.h"
-#include "net/reactor.h"
 #include "libintact/reply.h"
+#include "net/reactor.h"
 
 struct intact_client {
     char *servers; /* as they were given; cut at the commas */

@@ -137,6 +137,33 @@ class Amqp(unittest.TestCase):
         eventually("it goes on", lambda: self.exists(server, "o-9"))
         self.assertEqual(self.count(server), 2)
 
+    def test_poison_is_recorded(self):
+        section = self.section()
+        del section["submissions"][0]["refused"]
+        server = self.server(section)
+        try:
+            server.call("GET", "/v1/submissions")
+        except OSError:
+            self.skipTest("this server keeps no submissions")
+        self.submit("not json")
+        self.submit({"id": "o-1", "workflow": "later", "input": {"amount": 1}}, correlation_id="c-1", reply_to="reply.x")
+
+        def refused():
+            found = server.call("GET", "/v1/submissions?state=refused")["submissions"]
+            return found if len(found) == 2 else None
+
+        found = {s["id"]: s for s in eventually("both are there", refused)}
+        self.assertEqual(found[None]["input"], "not json")
+        self.assertIn("not JSON", found[None]["reason"])
+        for s in found.values():
+            self.assertEqual(s["source"], f"amqp:orders-{self.n}")
+        self.assertIn("later", found["o-1"]["reason"])
+        server.put(one_step("payment") | {"workflow": "later"})
+        server.call("POST", "/v1/submissions/retry", {"seq": found["o-1"]["seq"], "reason": "now there is that workflow"})
+        self.agent()
+        eventually("it is there", lambda: self.exists(server, "o-1"))
+        self.assertEqual(server.ended("o-1")["state"], "processed")
+
     def text(self, body):
         return body.decode("latin-1") if isinstance(body, bytes) else body
 
@@ -146,9 +173,7 @@ class Amqp(unittest.TestCase):
     # ---- agents ----
 
     def test_an_agent_in_node(self):
-        home = os.environ.get("INTACT_RHEA")
-        if not home:
-            self.skipTest("rhea is not installed")
+        home = kit.install_rhea()
         server = self.server()
         agent = subprocess.Popen(["node", f"{HERE}/agent.mjs", str(self.broker.port), f"payment-{self.n}"],
                                  env=kit.ENVIRONMENT | {"BROKER_PASSWORD": kit.PASSWORD, "RHEA": home}, stdout=subprocess.PIPE)
@@ -211,6 +236,57 @@ class Amqp(unittest.TestCase):
         self.client.send(message.reply_to.removeprefix("/queue/"), '{"output": "signed"}', correlation_id=message.correlation_id)
         self.assertEqual(server.ended("o-1")["steps"][0]["output"], "signed")
 
+    # ---- status messages ----
+
+    def events(self, queue, last, count=1):
+        """All of a queue until `count` tasks had their last event, in order."""
+        found, ended = [], 0
+        while ended < count:
+            message = self.client.receive(queue)
+            event = body_of(message)
+            if (event["id"]) in (e["id"] for _, e in found):
+                continue  # at least once
+            found.append((message, event))
+            ended += event["type"] == last
+        return found
+
+    def test_status_messages(self):
+        server = self.server()
+        self.agent()
+        queue = f"reply.{self.n}"
+        self.submit({"id": "o-1", "input": {"amount": 1}}, reply_to=f"/queue/{queue}", correlation_id="c-17")
+        self.submit({"input": {"amount": 2}}, id="o-2", reply_to=queue)
+        found = self.events(queue, "intact.task.processed", 2)
+        for task, correlation in (("o-1", "c-17"), ("o-2", "o-2")):
+            mine = [(m, e) for m, e in found if e["subject"] == task]
+            self.assertEqual([e["type"] for _, e in mine], [f"intact.task.{w}" for w in ("received", "started", "processed")])
+            for message, event in mine:
+                self.assertEqual(message.id, event["id"])
+                self.assertEqual(message.correlation_id, correlation)
+                self.assertEqual(message.subject, event["type"])
+                self.assertEqual(message.group_id, task)
+                self.assertTrue(message.content_type.startswith("application/cloudevents+json"))
+                self.assertTrue(message.durable)
+                self.assertEqual(message.address, f"/queue/{queue}")
+        server.ended("o-1")
+
+    def test_status_messages_while_the_broker_is_killed(self):
+        server = self.server()
+        self.agent()
+        queue = f"reply.{self.n}"
+        for i in range(30):
+            self.submit({"id": f"o-{i}", "input": {"amount": i}, "reply_to": f"amqp:{queue}"})
+            if i == 10:
+                self.after(server, 5)
+                self.broker.kill()
+                self.broker.start()
+            if i == 20:
+                os.kill(server.child(), signal.SIGKILL)
+        found = self.events(queue, "intact.task.processed", 30)
+        for i in range(30):
+            mine = [e["type"] for _, e in found if e["subject"] == f"o-{i}"]
+            self.assertEqual(mine, [f"intact.task.{w}" for w in ("received", "started", "processed")], i)
+
     # ---- what fails ----
 
     def flow(self, server, count, trouble):
@@ -272,7 +348,7 @@ class Amqp(unittest.TestCase):
         def trouble():
             self.after(server, 20)
             wire.cut()
-            self.after(server, 40)
+            eventually("it is connected again", lambda: server.read_log().count("event=amqp_connected") >= 2)
             wire.is_held = True  # nothing comes, and nobody says that it ended
             eventually("silence is noticed", lambda: server.read_log().count("event=amqp_lost") >= 2)
             wire.cut()

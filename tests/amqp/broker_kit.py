@@ -1,5 +1,7 @@
 """What the tests of AMQP share: a RabbitMQ of their own, clients of it, a wire that can be cut, a server with the bridge."""
 
+import fcntl
+import filecmp
 import json
 import os
 import shutil
@@ -20,6 +22,22 @@ from proton.utils import BlockingConnection  # noqa: E402
 
 RABBIT = "/usr/lib/rabbitmq/bin"
 PASSWORD = "not-for-everybody"
+
+
+def install_rhea():
+    """Pinned by package-lock.json, below build/, once."""
+    here = os.path.dirname(os.path.realpath(__file__))
+    home = os.path.normpath(f"{here}/../../build/rhea")
+    os.makedirs(home, exist_ok=True)
+    with open(f"{home}/.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if os.path.exists(f"{home}/installed") and filecmp.cmp(f"{here}/npm/package-lock.json", f"{home}/installed", shallow=False):
+            return home
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(f"{here}/npm/{name}", home)
+        subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=home, check=True, stdout=subprocess.DEVNULL)
+        shutil.copy(f"{here}/npm/package-lock.json", f"{home}/installed")
+    return home
 
 
 class Broker:
@@ -198,15 +216,15 @@ class Wire:
                 pass
 
     def cut(self):
-        for near, far in self.pairs:
-            for s in (near, far):
-                try:
-                    s.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    pass
-        self.pairs = []
+        pairs, self.pairs = self.pairs, []
+        for s in [s for pair in pairs for s in pair]:
+            try:
+                s.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
 
     def close(self):
+        self.is_held = False
         self.listener.close()
         self.cut()
 

@@ -661,8 +661,10 @@ class Described(WithServer):
         with open(services, "w", encoding="utf-8") as f:
             f.write("intact_http: 1\nservices: {shop: {url: 'https://shop.example.org'}}\n")
         commands = self.s.path("commands.yaml", "intact_exec: 1\nagents: {a: {actions: {b: {command: [cat]}}}}\n")
+        queues = self.s.path("queues.yaml", "intact_server: 1\namqp: {brokers: [{name: b, url: 'amqp://localhost'}]}\n")
         needs = {"skip": ["--step", "reserve", "--reason", "x"], "token create": ["--role", "read"],
                  "agent http": ["--config", services, "--check"], "agent exec": ["--config", commands, "--check"],
+                 "agent amqp": ["--config", queues, "--check"],
                  "agent set": ["--calls", "5"],
                  "agent check": ["true", "--action", "count", "--only", "completes"]}
         for verb in verbs():

@@ -1,0 +1,244 @@
+#include "amqp/config.h"
+#include "amqp/message.h"
+#include "base/test.h"
+
+#include <proton/codec.h>
+#include <proton/message.h>
+#include <stdlib.h>
+
+struct parsed {
+    struct arena arena;
+    struct mistakes *mistakes;
+    struct amqp_config *config;
+};
+
+static void parsed_fini(struct parsed *p)
+{
+    arena_fini(&p->arena);
+    free(p->mistakes);
+}
+
+static void parse(struct parsed *p, const char *text)
+{
+    p->mistakes = calloc(1, sizeof *p->mistakes);
+    ASSERT(p->mistakes);
+    struct reader r = {.arena = &p->arena, .mistakes = p->mistakes};
+    struct json *j = NULL;
+    struct path root = {0};
+
+    CHECK(read_source(&r, slice_of(text), SOURCE_YAML, &j) == ERR_OK, "%s", text);
+    amqp_config_read(&r, j, &root, &p->config);
+}
+
+/* What is wrong, and where. */
+static const struct {
+    const char *text, *path, *expected;
+} mistakes[] = {
+    {"{}", "", "brokers"},
+    {"brokers: []", "", "at least one broker"},
+    {"brokers: [{name: a}]", "brokers[0]", "url"},
+    {"brokers: [{name: a, url: 'http://x'}]", "brokers[0].url", "amqps://broker.example.org"},
+    {"brokers: [{name: a, url: 'amqp://x:0'}]", "brokers[0].url", "amqps://"},
+    {"brokers: [{name: a, url: 'amqp://x:99999'}]", "brokers[0].url", "amqps://"},
+    {"brokers: [{name: a, url: 'amqp://x/path'}]", "brokers[0].url", "without a path"},
+    {"brokers: [{name: a, url: 'amqp://me:pw@x'}]", "brokers[0].url", "without a user"},
+    {"brokers: [{name: a, url: 'amqp://'}]", "brokers[0].url", "amqps://"},
+    {"brokers: [{name: a, url: 'amqp://['}]", "brokers[0].url", "amqps://"},
+    {"brokers: [{name: a, url: 'amqps://10.0.0.1'}]", "brokers[0]", "a name in an amqps://"},
+    {"brokers: [{name: a, url: 'amqps://x', user: me}]", "brokers[0]", "user and password"},
+    {"brokers: [{name: a, url: 'amqps://x', user: me, password: pw}]", "brokers[0].password",
+     "{file: PATH}"},
+    {"brokers: [{name: a, url: 'amqps://x', user: me, password: {}}]", "brokers[0].password",
+     "either file or env"},
+    {"brokers: [{name: a, url: 'amqp://x', user: me, password: {env: P}}]", "brokers[0]",
+     "insecure: true"},
+    {"brokers: [{name: a, url: 'amqps://x', cert: c.pem}]", "brokers[0]", "cert and key"},
+    {"brokers: [{name: a, url: 'amqps://x', sasl: gssapi}]", "brokers[0].sasl", "plain, anonymous"},
+    {"brokers: [{name: a, url: 'amqps://x', addresses: queue}]", "brokers[0].addresses", "one {}"},
+    {"brokers: [{name: a, url: 'amqps://x', addresses: '{}{}'}]", "brokers[0].addresses", "one {}"},
+    {"brokers: [{name: a, url: 'amqp://x'}, {name: a, url: 'amqp://y'}]", "brokers[1]",
+     "a name that no other"},
+    {"brokers: [{name: a, url: 'amqp://x'}]\nsubmissions: [{queue: 'a b'}]", "submissions[0].queue",
+     "without spaces"},
+    {"brokers: [{name: a, url: 'amqp://x'}]\nsubmissions: [{queue: q, refused: drop}]",
+     "submissions[0].refused", "record"},
+    {"brokers: [{name: a, url: 'amqp://x'}]\nsubmissions: [{queue: q, broker: c}]",
+     "submissions.broker", "one in brokers"},
+    {"brokers: [{name: a, url: 'amqp://x'}, {name: b, url: 'amqp://y'}]\nsubmissions: [{queue: q}]",
+     "submissions.broker", "there are several"},
+    {"brokers: [{name: a, url: 'amqp://x'}]\nagents: [{agent: p, queue: q, places: 1001}]",
+     "agents[0].places", "1000"},
+    {"brokers: [{name: a, url: 'amqp://x'}]\nagents: [{agent: p, queue: q}, {agent: p, queue: r}]",
+     "agents[1]", "each agent once"},
+    {"brokers: [{name: a, url: 'amqp://x'}]\nmessages: {}", "messages", "allow"},
+    {"brokers: [{name: a, url: 'amqp://x'}]\nqueues: []", "queues", ""},
+};
+
+static void each_mistake_is_told(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(mistakes); i++) {
+        CLEANUP(parsed_fini) struct parsed p = {0};
+        parse(&p, mistakes[i].text);
+        CHECK(p.mistakes->count >= 1, "%s: no mistake", mistakes[i].text);
+        const struct mistake *m = &p.mistakes->list[0];
+        CHECK(strncmp(m->path, mistakes[i].path, strlen(mistakes[i].path)) == 0, "%s: at %s",
+              mistakes[i].text, m->path);
+        CHECK(strstr(m->expected, mistakes[i].expected), "%s: expected %s", mistakes[i].text,
+              m->expected);
+    }
+}
+
+static void urls_have_hosts_and_ports(void **state)
+{
+    CLEANUP(parsed_fini) struct parsed p = {0};
+    (void)state;
+
+    parse(&p, "brokers:\n"
+              "  - {name: a, url: 'amqp://x'}\n"
+              "  - {name: b, url: 'amqps://broker.example.org'}\n"
+              "  - {name: c, url: 'amqp://[::1]:99', user: u, password: {env: P}}\n");
+    CHECK(p.mistakes->count == 0, "%s", p.mistakes->list[0].expected);
+    const struct broker_config *b = p.config->brokers;
+    CHECK(slice_is(b->host, "x") && b->port == 5672 && !b->is_tls, "port %u", b->port);
+    b = b->next;
+    CHECK(slice_is(b->host, "broker.example.org") && b->port == 5671 && b->is_tls, "port %u",
+          b->port);
+    b = b->next;
+    CHECK(slice_is(b->host, "::1") && b->port == 99, "%.*s", SLICE_ARG(b->host));
+}
+
+static void messages_go_where_they_may(void **state)
+{
+    CLEANUP(parsed_fini) struct parsed p = {0};
+    (void)state;
+
+    parse(&p, "brokers: [{name: a, url: 'amqp://x'}]\nmessages: {allow: ['reply.*', one]}");
+    CHECK(p.mistakes->count == 0, "%s", p.mistakes->list[0].expected);
+    CHECK(amqp_config_allows(p.config, SLICE("reply.shop")), "by its pattern");
+    CHECK(amqp_config_allows(p.config, SLICE("one")), "by its name");
+    CHECK(!amqp_config_allows(p.config, SLICE("two")), "not named");
+    CHECK(!amqp_config_allows(p.config, SLICE("a-reply.shop")), "it has to begin so");
+    CHECK(slice_is(amqp_target_queue(SLICE("amqp:one")), "one"), "a target");
+    CHECK(!amqp_target_queue(SLICE("amqp:")).ptr, "no queue");
+    CHECK(!amqp_target_queue(SLICE("https://x")).ptr, "a URL");
+    CHECK(!amqp_target_queue(SLICE("amqp:a b")).ptr, "a space");
+}
+
+static void addresses_and_queues(void **state)
+{
+    static const struct {
+        const char *pattern, *address, *queue;
+    } cases[] = {
+        {"{}", "orders", "orders"},
+        {"/queue/{}", "/queue/orders", "orders"},
+        {"/queue/{}", "orders", "orders"},
+        {"/queue/{}", "/queue/", "/queue/"},
+        {"/q/{}/in", "/q/orders/in", "orders"},
+        {"/q/{}/in", "/q/orders", "/q/orders"},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        CLEANUP(buf_fini) struct buf b = {0};
+        const struct broker_config c = {.addresses = cases[i].pattern};
+        struct slice queue = amqp_queue_of(&c, slice_of(cases[i].address));
+        CHECK(slice_is(queue, cases[i].queue), "%s: %.*s", cases[i].address, SLICE_ARG(queue));
+        amqp_address(&c, SLICE("x"), &b);
+        CHECK(slice_is(amqp_queue_of(&c, buf_view(&b)), "x"), "%s", b.ptr);
+    }
+}
+
+static void a_message_comes_back_as_it_was(void **state)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct amqp_property second = {NULL, SLICE("b"), SLICE("2")};
+    struct amqp_property first = {&second, SLICE("a"), SLICE("1")};
+    const struct amqp_message m = {.id = SLICE("id"),
+                                   .correlation_id = SLICE("c"),
+                                   .reply_to = SLICE("r"),
+                                   .subject = SLICE("s"),
+                                   .group_id = SLICE("g"),
+                                   .content_type = SLICE("text/plain"),
+                                   .body = SLICE("{\"a\": 1}"),
+                                   .properties = &first};
+    struct amqp_message back;
+    struct error e = {0};
+    size_t refused = 0;
+    size_t size = 0;
+    char *bytes = amqp_message_encode(&m, &size);
+    (void)state;
+
+    CHECK(amqp_message_decode(&a, (struct slice){bytes, size}, &back, &e) == ERR_OK, "%s", e.text);
+    CHECK(slice_eq(back.id, m.id) && slice_eq(back.correlation_id, m.correlation_id), "ids");
+    CHECK(slice_eq(back.reply_to, m.reply_to) && slice_eq(back.subject, m.subject), "texts");
+    CHECK(slice_eq(back.group_id, m.group_id), "group");
+    CHECK(slice_eq(back.body, m.body), "%.*s", SLICE_ARG(back.body));
+    CHECK(slice_is(amqp_message_property(&back, "a"), "1"), "a property");
+    CHECK(slice_is(amqp_message_property(&back, "b"), "2"), "another one");
+    CHECK(!amqp_message_property(&back, "c").ptr, "one that is not there");
+    /* Any part of it is none, and nothing worse. */
+    for (size_t len = 0; len < size; len++) {
+        struct amqp_message part;
+        char *copy = malloc(len + 1);
+        ASSERT(copy);
+        memcpy(copy, bytes, len);
+        refused += amqp_message_decode(&a, (struct slice){copy, len}, &part, &e) != ERR_OK;
+        free(copy);
+    }
+    CHECK(refused > 0, "half a message was taken for one");
+    free(bytes);
+}
+
+static void put_body(pn_data_t *d)
+{
+    (void)pn_data_put_map(d);
+    (void)pn_data_enter(d);
+    (void)pn_data_put_string(d, pn_bytes(4, "list"));
+    (void)pn_data_put_list(d);
+    (void)pn_data_enter(d);
+    (void)pn_data_put_ulong(d, 7);
+    (void)pn_data_put_int(d, -7);
+    (void)pn_data_put_bool(d, true);
+    (void)pn_data_put_null(d);
+    (void)pn_data_put_double(d, 0.5);
+    (void)pn_data_put_string(d, pn_bytes(3, "\"x\""));
+    (void)pn_data_exit(d);
+    (void)pn_data_exit(d);
+}
+
+static void values_are_read_as_json(void **state)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    pn_message_t *p = pn_message();
+    pn_rwbytes_t bytes = {0};
+    struct amqp_message m;
+    struct error e = {0};
+    (void)state;
+
+    put_body(pn_message_body(p));
+    (void)pn_message_set_id(p, (pn_msgid_t){.type = PN_ULONG, .u.as_ulong = 17});
+    ssize_t size = pn_message_encode2(p, &bytes);
+    CHECK(size > 0, "encoded");
+    CHECK(amqp_message_decode(&a, (struct slice){bytes.start, (size_t)size}, &m, &e) == ERR_OK,
+          "%s", e.text);
+    CHECK(slice_is(m.body, "{\"list\":[7,-7,true,null,0.5,\"\\\"x\\\"\"]}"), "%.*s",
+          SLICE_ARG(m.body));
+    CHECK(slice_is(m.id, "17"), "%.*s", SLICE_ARG(m.id));
+    free(bytes.start);
+    pn_message_free(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_mistake_is_told),
+        cmocka_unit_test(urls_have_hosts_and_ports),
+        cmocka_unit_test(messages_go_where_they_may),
+        cmocka_unit_test(addresses_and_queues),
+        cmocka_unit_test(a_message_comes_back_as_it_was),
+        cmocka_unit_test(values_are_read_as_json),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
