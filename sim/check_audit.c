@@ -7,7 +7,11 @@
  */
 
 static const char *const verbs[] = {
-    [ASK_RETRY] = "retry", [ASK_SKIP] = "skip", [ASK_UNDO] = "undo", [ASK_CANCEL] = "cancel"};
+    [ASK_RETRY] = "retry",     [ASK_SKIP] = "skip",     [ASK_UNDO] = "undo",
+    [ASK_CANCEL] = "cancel",   [ASK_PAUSE] = "pause",   [ASK_RESUME] = "resume",
+    [ASK_CORRECT] = "correct", [ASK_SUPPLY] = "supply", [ASK_CLOSE] = "close",
+    [ASK_REOPEN] = "reopen",
+};
 
 static void check_entry(struct subject *t, const struct audit *a)
 {
@@ -48,8 +52,8 @@ void check_verb_told(struct subject *t, const struct ask *a)
         t->refused[a->kind]++;
     if (t->audited[a->kind] + t->refused[a->kind] > t->wanted[a->kind])
         broken("what was refused is not said to be done", "%s: %s", t->id, verbs[a->kind]);
-    if (a->outcome != ERR_OK || (a->kind != ASK_RETRY && a->kind != ASK_SKIP))
-        return; /* an undo may find that it is under way */
+    if (a->outcome != ERR_OK || a->existed || a->kind == ASK_UNDO || a->kind == ASK_CANCEL)
+        return; /* it may find that it is so already */
     if (++t->verbs_told[a->kind] > t->audited[a->kind])
         broken("what is told to be done is in the audit", "%s: %s", t->id, verbs[a->kind]);
 }

@@ -37,6 +37,7 @@ static bool state_may(const struct turn *u)
     switch (u->before->state) {
     case STEP_WAITING:
         return to == STEP_RUNNING || to == STEP_SKIPPED || (to == STEP_FAILED && u->f->may_break)
+               || (to == STEP_COMPLETED && verbs && u->after->supplied)
                || (to == STEP_UNDOING && undo) || (to == STEP_UNDONE && verbs);
     case STEP_RUNNING:
         return to == STEP_WAITING || to == STEP_COMPLETED || to == STEP_FAILED
@@ -44,6 +45,8 @@ static bool state_may(const struct turn *u)
                || (to == STEP_UNDOING && undo);
     case STEP_COMPLETED:
     case STEP_SKIPPED:
+        if (!undo && verbs) /* it starts anew */
+            return u->before->state == STEP_SKIPPED || u->f->undo == UNDO_NONE;
         return undo
                && (to == STEP_UNDOING || (to == STEP_UNDONE && verbs)
                    || (to == STEP_FAILED && u->f->may_break));
@@ -51,7 +54,7 @@ static bool state_may(const struct turn *u)
         return (to == STEP_UNDOING && undo)
                || (verbs
                    && (to == STEP_WAITING || to == STEP_RUNNING || to == STEP_SKIPPED
-                       || to == STEP_UNDONE));
+                       || (to == STEP_COMPLETED && u->after->supplied) || to == STEP_UNDONE));
     case STEP_UNDOING:
         return to == STEP_UNDONE || to == STEP_FAILED;
     case STEP_UNDONE:
@@ -84,8 +87,14 @@ static void check_state(const struct turn *u)
     must(u, state_may(u), "steps move along their edges");
     must(u, s->state != STEP_RUNNING || seen_open(s), "a running step has an attempt");
     must(u, s->state != STEP_WAITING || !seen_open(s), "a waiting step has no open attempt");
-    must(u, s->state != STEP_COMPLETED || has_completed(s, DIRECTION_FORWARD),
-         "a step completes by an attempt");
+    must(u, s->state != STEP_COMPLETED || s->supplied || has_completed(s, DIRECTION_FORWARD),
+         "a step completes by an attempt, or by hand");
+    must(u, s->generation >= u->before->generation, "no key comes back");
+    must(u,
+         u->before->input == 0 || s->input == u->before->input || s->generation == 1
+             || s->generation > u->before->generation
+             || !seen_find(s, DIRECTION_FORWARD, s->attempt),
+         "another request has another key");
     must(u, s->state != STEP_COMPLETED || s->has_output, "a completed step has an output");
     must(u, s->resume == 0 || (s->resume_of == s->direction && s->resume <= s->attempt),
          "what is left for the next try is of this direction");

@@ -94,6 +94,10 @@ void check_start(const struct subject *t, uint32_t step, const struct seen *old,
         + (a->direction == DIRECTION_UNDO ? b.f->undo_complete_by_ms : b.f->complete_by_ms);
 
     must(&b, new->locked, "an owner starts it");
+    must(&b, old->paused_at == 0 || new->paused_at != old->paused_at,
+         "a paused task starts nothing");
+    must(&b, old->closed_at == 0 || t->verbs, "a closed task starts nothing");
+    must(&b, a->generation == new->steps[step].generation, "an attempt has the present key");
     must(&b, a->started_at <= latest_now(), "an attempt starts now");
     must(&b, a->complete_by > a->started_at, "there is time left for an attempt");
     must(&b,

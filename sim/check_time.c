@@ -85,6 +85,31 @@ void check_silence(const struct subject *t, uint32_t step, const struct seen_att
            direction_text(a->direction), a->number, wrong);
 }
 
+/* While it is paused its clocks stand still; when it goes on, it has the time that it had. */
+static void check_clocks(const struct subject *t, const struct seen *old, const struct seen *new)
+{
+    bool undo = new->direction == DIRECTION_UNDO;
+    int64_t was = undo ? old->undo_complete_by : old->complete_by;
+    int64_t is = undo ? new->undo_complete_by : new->complete_by;
+    const char *wrong = NULL;
+
+    if (old->paused_at == 0)
+        return;
+    if (new->paused_at == old->paused_at &&new->deadline_passed
+        && !old->deadline_passed &&new->direction == old->direction)
+        wrong = "its complete-by passed while it was paused";
+    if (new->paused_at == 0 && !seen_is_end(new) && new->direction == old->direction
+        && !old->deadline_passed && !new->deadline_passed && was > old->paused_at) {
+        covered(COVER_PAUSE_OVER);
+        if (is < was || is > max_i64(was, latest_now() + (was - old->paused_at)))
+            wrong = "it has another time than it had";
+    }
+    if (!wrong)
+        return;
+    describe(t);
+    broken("pauses do not count", "%s: %s: %" PRId64 " then %" PRId64, t->id, wrong, was, is);
+}
+
 void check_deadline(const struct subject *t, const struct seen *old, const struct seen *new)
 {
     bool undo = new->direction == DIRECTION_UNDO;
@@ -92,6 +117,7 @@ void check_deadline(const struct subject *t, const struct seen *old, const struc
 
     if (undo && new->complete_by != 0 && new->complete_by <= store_now() && new->wake_at != 0)
         covered(COVER_DEADLINE_IN_UNDO);
+    check_clocks(t, old, new);
     if (old->deadline_passed || !new->deadline_passed)
         return;
     covered(undo ? COVER_UNDO_DEADLINE : COVER_DEADLINE);
@@ -167,7 +193,8 @@ void check_overdue(void)
             if (seen_open(&s->steps[k]))
                 late(t, "an attempt", seen_open(&s->steps[k])->complete_by);
         int64_t at = s->direction == DIRECTION_UNDO ? s->undo_complete_by : s->complete_by;
-        if (at != 0 && !s->deadline_passed && (s->locked || !nodes_are_narrow()))
+        if (at != 0 && !s->deadline_passed && s->paused_at == 0
+            && (s->locked || !nodes_are_narrow()))
             late(t, "the task", at);
     }
 }

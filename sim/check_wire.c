@@ -22,9 +22,35 @@ static void must(const struct subject *t, bool ok, const char *rule, const char 
 
 /* ---- requests ---- */
 
-static bool is_key(struct slice key, const struct subject *t, uint32_t step, bool undo)
+static bool is_key(struct slice key, const struct subject *t, uint32_t step, uint32_t generation,
+                   bool undo)
 {
-    return slice_eq(key, text_of("sim:%s/s%u%s", t->id, step, undo ? "/undo" : ""));
+    const char *end = undo ? "/undo" : "";
+
+    return slice_eq(key, generation == 1
+                             ? text_of("sim:%s/s%u%s", t->id, step, end)
+                             : text_of("sim:%s/s%u~%u%s", t->id, step, generation, end));
+}
+
+/* Whoever is asked under one key is asked for the same, always; and for what is on record. */
+static void check_key(const struct node *n, struct subject *t, uint32_t step,
+                      const struct seen_attempt *a, const struct work_request *r)
+{
+    bool undo = r->direction == DIRECTION_UNDO;
+    uint64_t input = seen_hash(r->input);
+
+    must(t, is_key(r->idempotency_key, t, step, a->generation, undo), "keys are stable", "key");
+    if (undo)
+        return;
+    must(t, a->generation <= KEYS_MAX, "a step has not so many keys", "key");
+    uint64_t *known = &t->keyed[step][a->generation - 1];
+    must(t, *known == 0 || *known == input, "a key stands for one request", "input");
+    *known = input;
+    if (a->generation > 1)
+        covered(COVER_ANOTHER_KEY);
+    const struct seen_step *s = &t->seen.steps[step];
+    if (t->writer == n && a->generation == s->generation && seen_open(s) == a && s->input != 0)
+        must(t, s->input == input, "an agent sees the input on record", "input");
 }
 
 static void check_forward_part(const struct subject *t, uint32_t step, const struct work_request *r)
@@ -42,7 +68,8 @@ static void check_forward_part(const struct subject *t, uint32_t step, const str
             told |= said_find(t, step, DIRECTION_FORWARD, last, false)
                     || said_effect(t, step, DIRECTION_FORWARD, last, EFFECT_NONE);
         }
-    must(t, is_key(r->forward_key, t, step, false), "an undo says what it undoes", "key");
+    must(t, is_key(r->forward_key, t, step, s->generation, false), "an undo says what it undoes",
+         "key");
     must(t, r->forward_attempts == last, "an undo says what it undoes", "attempts");
     must(t, r->forward_in_doubt == seen_in_doubt(s) || (!r->forward_in_doubt && told),
          "an undo says what it undoes", "in doubt");
@@ -50,7 +77,7 @@ static void check_forward_part(const struct subject *t, uint32_t step, const str
          (r->forward_output.ptr != NULL) == (s->has_output || late)
              || (r->forward_output.ptr && told),
          "an undo says what it undoes", "output");
-    must(t, r->forward_input.ptr != NULL, "an undo says what it undoes", "input");
+    must(t, r->forward_input.ptr != NULL || s->supplied, "an undo says what it undoes", "input");
 }
 
 /* Is it what this very attempt left with a beat, before it was lost and sent again? */
@@ -112,7 +139,7 @@ static void check_request(const struct node *n, const struct work *w, const stru
                                      .ptr),
          "a request goes to its agent", "agent");
     must(t, r->complete_by == a->complete_by, "a request tells its complete-by", "complete-by");
-    must(t, is_key(r->idempotency_key, t, step, undo), "keys are stable", "key");
+    check_key(n, t, step, a, r);
     must(t, r->input.ptr != NULL, "a request has an input", "input");
     must(t, r->complete_by > node_now(n), "nothing is asked after its complete-by", "expired");
     if (undo && t->writer == n)
@@ -339,6 +366,20 @@ static void check_cancel(struct subject *t, const struct ask *a)
     }
 }
 
+static void cover_verb(const struct ask *a)
+{
+    if (a->kind == ASK_PAUSE)
+        covered(COVER_PAUSED);
+    if (a->kind == ASK_CORRECT)
+        covered(COVER_CORRECTED);
+    if (a->kind == ASK_SUPPLY)
+        covered(COVER_SUPPLIED);
+    if (a->kind == ASK_RETRY && a->from)
+        covered(COVER_FROM);
+    if (a->kind == ASK_CLOSE)
+        covered(COVER_CLOSED);
+}
+
 void check_asked(struct subject *t, const struct ask *a, uint64_t revision, bool other)
 {
     const struct seen *s = &t->seen;
@@ -355,9 +396,12 @@ void check_asked(struct subject *t, const struct ask *a, uint64_t revision, bool
         return;
     bool undoes = a->kind == ASK_UNDO || a->kind == ASK_CANCEL;
     bool undone = undoes && (s->direction == DIRECTION_UNDO || s->stop == STOP_UNDO);
-    must(t, s->revision > revision || undone, "what is accepted is durable", "operator");
+    must(t, s->revision > revision || undone || a->existed, "what is accepted is durable",
+         "operator");
     if (a->kind == ASK_UNDO)
         covered(COVER_OPERATOR_UNDO);
+    if (!a->existed)
+        cover_verb(a);
 }
 
 /* ---- what the world is told ---- */

@@ -39,7 +39,7 @@ void check_effect(const struct subject *t, uint32_t step)
             must(t, p, seen_passed(&t->flow->steps[p], s), "effects follow the graph");
         must(t, p, t->ledger[p].undone_at == 0 || seen_undone_by_hand(s),
              "nothing happens on ground that is gone");
-        if (s->state == STEP_COMPLETED)
+        if (s->state == STEP_COMPLETED && !s->supplied)
             must(t, p, t->ledger[p].happened_at != 0, "what is completed has happened");
     }
 }
@@ -110,7 +110,7 @@ void check_end_of(const struct subject *t)
         const struct ledger *l = &t->ledger[i];
         if (t->seen.state == TASK_PROCESSED) {
             must(t, i, seen_passed(f, s), "processed: every step has ended");
-            must(t, i, s->state != STEP_COMPLETED || ledger_stands(l),
+            must(t, i, s->state != STEP_COMPLETED || s->supplied || ledger_stands(l),
                  "processed: every step took effect");
         } else if (f->undo == UNDO_CALL) {
             must(t, i, !ledger_stands(l) || seen_undone_by_hand(s),
@@ -136,8 +136,10 @@ bool world_is_done(void)
 static void looks_around(void *arg, uint64_t n)
 {
     check_owned();
-    if (world.calm)
+    if (world.calm) {
+        people_look();
         check_overdue();
+    }
     later(1000, looks_around, arg, n);
 }
 

@@ -73,6 +73,13 @@
     X(SKIP_IN_DOUBT,      "steps skipped in doubt")                                               \
     X(SKIP_IN_UNDO,       "compensations done by hand")                                           \
     X(OPERATOR_UNDO,      "undos that an operator asked for")                                     \
+    X(PAUSED,             "tasks paused")                                                         \
+    X(PAUSE_OVER,         "pauses of tasks with a complete-by that went on")                      \
+    X(CORRECTED,          "inputs corrected")                                                     \
+    X(SUPPLIED,           "outputs supplied by hand")                                             \
+    X(FROM,               "tasks that started anew from a step on")                               \
+    X(ANOTHER_KEY,        "requests under another key")                                           \
+    X(CLOSED,             "tasks closed in error")                                                \
     X(RESUMED,            "tasks resumed from error")                                             \
     X(CONTINUED,          "steps failed where on_failure is continue")                            \
     X(EXPRESSION,         "expressions that failed")                                              \

@@ -19,9 +19,10 @@ struct wish {
     bool other;   /* a submission under an id that is somebody else's */
     bool settled; /* it was answered, or given up */
     uint32_t tries, patience;
-    int step; /* of an operator's; -1: the whole task */
-    int at;   /* the node that is asked, by its name; ANY_NODE */
-    struct slice output;
+    int step;  /* of an operator's; -1: the whole task */
+    bool from; /* a retry: from that step on */
+    int at;    /* the node that is asked, by its name; ANY_NODE */
+    struct slice output, input;
 };
 
 /* One attempt to have it, at the node. */
@@ -88,14 +89,18 @@ static struct ask ask_of(const struct wish *w, const struct node *n)
     a.reason = SLICE("somebody wanted it");
     a.actor = SLICE("operator");
     a.output = w->output;
+    a.input = w->input;
+    a.from = w->from;
     if (w->step >= 0)
         a.step = text_of("s%d", w->step);
     return a;
 }
 
 static const char *const verbs[] = {
-    [ASK_SUBMIT] = "submit", [ASK_RETRY] = "retry",   [ASK_SKIP] = "skip",
-    [ASK_UNDO] = "undo",     [ASK_CANCEL] = "cancel",
+    [ASK_SUBMIT] = "submit", [ASK_RETRY] = "retry",     [ASK_SKIP] = "skip",
+    [ASK_UNDO] = "undo",     [ASK_CANCEL] = "cancel",   [ASK_PAUSE] = "pause",
+    [ASK_RESUME] = "resume", [ASK_CORRECT] = "correct", [ASK_SUPPLY] = "supply",
+    [ASK_CLOSE] = "close",   [ASK_REOPEN] = "reopen",
 };
 
 static void arrives(void *arg, uint64_t tries)
@@ -137,6 +142,10 @@ static void wish_tried(void *arg, uint64_t tries)
 
     if (w->settled || tries != w->tries)
         return;
+    if (world.calm && w->kind == ASK_PAUSE) {
+        settle(w); /* or it would never end */
+        return;
+    }
     w->tries++;
     if (w->tries > 1 && w->kind == ASK_SUBMIT)
         covered(COVER_SUBMITTED_AGAIN);
@@ -184,6 +193,20 @@ void people_cut_off(const struct node *n)
 
 /* ---- operators ---- */
 
+/* What goes with the rarer verbs. */
+static void handle(struct wish *w)
+{
+    uint32_t steps = w->task->flow->step_count;
+
+    if (w->kind == ASK_SUPPLY || (w->kind == ASK_CORRECT && chance(700)))
+        w->step = (int)below(steps);
+    if (w->kind == ASK_SUPPLY)
+        w->output = SLICE("{\"id\":\"by hand\",\"n\":9}");
+    if (w->kind == ASK_CORRECT)
+        w->input = text_of("{\"n\":%u,\"flag\":true,\"text\":\"y\"}", below(100));
+    w->from = w->kind == ASK_RETRY && w->step >= 0 && chance(300);
+}
+
 static void wants(struct subject *t, enum ask_kind kind, int64_t delay)
 {
     struct wish *w = arena_alloc(&world.arena, sizeof *w);
@@ -194,12 +217,30 @@ static void wants(struct subject *t, enum ask_kind kind, int64_t delay)
         w->step = (int)below(t->flow->step_count);
     if (kind == ASK_SKIP && chance(500))
         w->output = SLICE("{\"id\":\"by hand\",\"n\":7}");
+    handle(w);
     try_again(w, delay);
+    if (kind == ASK_PAUSE)
+        wants(t, ASK_RESUME, delay + spread(1, 120000));
 }
 
+/* Retries and skips most; and all else that one can do. */
 static enum ask_kind any_verb(void)
 {
+    static const enum ask_kind others[] = {ASK_PAUSE,   ASK_PAUSE, ASK_RESUME,
+                                           ASK_CORRECT, ASK_RETRY, ASK_CORRECT,
+                                           ASK_SUPPLY,  ASK_CLOSE, ASK_REOPEN};
+
+    if (chance(400))
+        return others[below(COUNT_OF(others))];
     return chance(450) ? ASK_RETRY : chance(500) ? ASK_SKIP : ASK_UNDO;
+}
+
+/* In calm times nobody leaves a task paused. */
+void people_look(void)
+{
+    for (uint32_t i = 0; i < subjects.count; i++)
+        if (subjects.list[i].seen.paused_at != 0)
+            wants(&subjects.list[i], ASK_RESUME, 0);
 }
 
 static void meddles(void *arg, uint64_t n)
@@ -286,12 +327,34 @@ void people_begin_scene(uint32_t tasks, const struct flow *f)
     }
 }
 
+static void handle_scene(struct wish *w)
+{
+    if (w->kind == ASK_SUPPLY)
+        w->output = SLICE("{\"id\":\"by hand\",\"n\":9}");
+    if (w->kind == ASK_CORRECT)
+        w->input = SLICE("{\"n\":1,\"flag\":true,\"text\":\"corrected\"}");
+}
+
+void people_want_from(struct subject *t, int step)
+{
+    struct wish *w = arena_alloc(&world.arena, sizeof *w);
+
+    *w = (struct wish){.task = t,
+                       .kind = ASK_RETRY,
+                       .step = step,
+                       .from = true,
+                       .at = ANY_NODE,
+                       .patience = FOREVER};
+    try_again(w, 0);
+}
+
 void people_want(struct subject *t, enum ask_kind kind, int step, int at)
 {
     struct wish *w = arena_alloc(&world.arena, sizeof *w);
 
     *w = (struct wish){.task = t, .kind = kind, .step = step, .at = at, .patience = FOREVER};
     submitting += kind == ASK_SUBMIT;
+    handle_scene(w);
     if (kind == ASK_SKIP)
         w->output = SLICE("{\"id\":\"by hand\",\"n\":7}");
     try_again(w, 0);

@@ -19,6 +19,11 @@ void people_begin(uint32_t tasks, int64_t first_act_ms, uint32_t flow_count,
 enum { ANY_NODE = -1 };
 void people_begin_scene(uint32_t tasks, const struct flow *f);
 void people_want(struct subject *t, enum ask_kind kind, int step, int at);
+/* The same: that it starts anew from that step on. */
+void people_want_from(struct subject *t, int step);
+
+/* Once a second, when all is calm. */
+void people_look(void);
 
 void people_answered(const struct node *n, struct ask *a); /* outside's ask_answer */
 void people_alerted(struct slice id);

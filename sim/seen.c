@@ -46,6 +46,7 @@ static void read_attempt(const struct task_row *row, const struct json *j, struc
         .started_at = number_of(j, "started_at"),
         .ended_at = number_of(j, "ended_at"),
         .complete_by = number_of(j, "complete_by"),
+        .generation = (uint32_t)json_get_int(j, "key_generation", 1),
         .spared = json_get_bool(j, "spared", false),
         .elsewhere = json_get_bool(j, "elsewhere", false),
         .silent = slice_is(json_get_text(json_get(j, "error"), "code"), "heartbeat"),
@@ -53,6 +54,15 @@ static void read_attempt(const struct task_row *row, const struct json *j, struc
     must(outcome_parse(json_get_text(j, "outcome"), &a->outcome), row, "outcome");
     (void)snprintf(a->instance, sizeof a->instance, "%.*s",
                    SLICE_ARG(json_get_text(j, "instance")));
+}
+
+uint64_t seen_hash(struct slice json)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+    for (size_t i = 0; i < json.len; i++)
+        h = (h ^ (unsigned char)json.ptr[i]) * UINT64_C(0x100000001b3);
+    return json.ptr ? h | 1 : 0;
 }
 
 static void read_step(const struct task_row *row, const struct json *j, struct seen_step *s)
@@ -69,6 +79,9 @@ static void read_step(const struct task_row *row, const struct json *j, struct s
         .spared_at = number_of(j, "spared_at"),
         .attempt = (uint32_t)number_of(j, "attempt"),
         .wait_until = number_of(j, "wait_until"),
+        .supplied = json_get_bool(j, "supplied", false),
+        .generation = (uint32_t)json_get_int(j, "key_generation", 1),
+        .input = seen_hash(json_get_raw(j, "input")),
         .has_output = json_get(j, "output") || json_get(j, "output_payload"),
         .dropped_count = (uint32_t)number_of(dropped, "count"),
         .dropped_effect = effect_of(row, dropped),
@@ -96,6 +109,8 @@ void seen_read(const struct task_row *row, const struct flow *f, struct seen *re
         .direction = row->direction,
         .locked = row->locked_by.ptr != NULL,
         .complete_by = row->complete_by,
+        .paused_at = row->paused_at,
+        .closed_at = row->closed_at,
         .wake_at = row->wake_at,
         .not_before = row->not_before,
         .submitted_at = row->submitted_at,
@@ -141,6 +156,8 @@ static bool counts(const struct seen_attempt *a, enum effect e)
 
 bool seen_happened(const struct seen_step *s)
 {
+    if (s->supplied)
+        return true;
     for (uint32_t i = 0; i < s->attempt_count; i++)
         if (counts(&s->attempts[i], EFFECT_HAPPENED))
             return true;
@@ -155,6 +172,8 @@ bool seen_in_doubt(const struct seen_step *s)
     bool merged = s->dropped_effect == EFFECT_UNKNOWN;
     bool doubt = false;
 
+    if (s->supplied)
+        return false;
     for (uint32_t i = 0; i < s->attempt_count; i++) {
         doubt |= (merged && i == KEPT_FIRST) || counts(&s->attempts[i], EFFECT_UNKNOWN);
         if (counts(&s->attempts[i], EFFECT_HAPPENED))
@@ -215,7 +234,7 @@ uint32_t seen_past(const struct flow *f, const struct seen *t, uint32_t step)
     uint32_t past = f->steps[step].before;
 
     for (uint32_t p = step; p-- > 0;)
-        if (past & BIT(p) && t->steps[p].state != STEP_SKIPPED)
+        if (past & BIT(p) && t->steps[p].state != STEP_SKIPPED && !t->steps[p].supplied)
             past |= f->steps[p].before;
     return past;
 }

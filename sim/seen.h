@@ -17,6 +17,7 @@ struct seen_attempt {
     int64_t started_at, ended_at, complete_by;
     bool spared;
     bool elsewhere, silent; /* silent: it ended by that */
+    uint32_t generation;    /* of its key: 1 is the first */
     char instance[24];
 };
 
@@ -26,7 +27,10 @@ struct seen_step {
     uint32_t failure_count, spared_count;
     int64_t wait_until, spared_at;
     bool has_output;
-    uint32_t resume; /* the attempt that left something for the next one; 0: none did */
+    bool supplied;       /* by hand */
+    uint32_t generation; /* of its key */
+    uint64_t input;      /* hash of the one on record; 0: none, or a long one */
+    uint32_t resume;     /* the attempt that left something for the next one; 0: none did */
     enum direction resume_of;
     struct seen_attempt attempts[ATTEMPTS_KEPT];
     uint32_t attempt_count, attempt; /* kept; number of the latest in its direction */
@@ -43,6 +47,7 @@ struct seen {
     bool locked, deadline_passed, requested;
     char owner[24]; /* "n1/3" */
     char waiting_for[16];
+    int64_t paused_at, closed_at;
     int64_t complete_by, undo_complete_by, wake_at, not_before, submitted_at, ended_at;
     uint32_t failure_count;
     uint64_t content;
@@ -53,6 +58,8 @@ struct seen {
 
 /* Ends the run if the row cannot be read. */
 void seen_read(const struct task_row *row, const struct flow *f, struct seen *ret);
+
+uint64_t seen_hash(struct slice json); /* 0 of NONE */
 
 const struct seen_attempt *seen_open(const struct seen_step *s); /* NULL: none */
 const struct seen_attempt *seen_find(const struct seen_step *s, enum direction d, uint32_t number);

@@ -13,7 +13,8 @@
 enum {
     SUBJECTS_MAX = 400,
     TOLD_MAX = 8,
-    ASK_KINDS = 8 /* at least as many as enum ask_kind has */
+    ASK_KINDS = 16, /* at least as many as enum ask_kind has */
+    KEYS_MAX = 32   /* of a step */
 };
 
 struct node;
@@ -66,8 +67,10 @@ struct subject {
     bool cancel;    /* its submitter wanted it undone */
     bool cancelled; /* a submitter's cancel was answered ERR_OK */
     uint32_t wanted[ASK_KINDS], audited[ASK_KINDS], verbs_told[ASK_KINDS],
-        refused[ASK_KINDS];       /* verbs of operators */
-    size_t audit_count;           /* entries of it in the audit */
+        refused[ASK_KINDS]; /* verbs of operators */
+    size_t audit_count;     /* entries of it in the audit */
+    uint64_t keyed[FLOW_STEPS_MAX]
+                  [KEYS_MAX];     /* hash of what was asked under each key; 0: nothing */
     bool skipped[FLOW_STEPS_MAX]; /* an operator wanted that step skipped */
     struct ledger ledger[FLOW_STEPS_MAX];
     struct said *said;

@@ -36,7 +36,8 @@ static bool add_filters(const struct invocation *in, struct buf *query)
     } filters[] = {
         {"state", "state"},           {"workflow", "workflow"},
         {"after", "submitted_after"}, {"before", "submitted_before"},
-        {"limit", "limit"},
+        {"limit", "limit"},           {"paused", "paused"},
+        {"closed", "closed"},
     };
 
     for (size_t i = 0; i < COUNT_OF(filters); i++) {
@@ -67,7 +68,7 @@ static void print_page(const struct invocation *in, const struct json *tasks)
     for (const struct json *j = tasks ? tasks->child : NULL; j; j = j->next) {
         table_add(&t, json_get_text(j, "id"));
         table_add(&t, json_get_text(j, "workflow"));
-        table_add_state(&t, json_get_text(j, "state"));
+        table_add_task_state(&t, j);
         table_add(&t, json_get_raw(j, "priority"));
         table_add(&t, json_get_raw(j, "failure_count"));
         table_add_time(&t, json_get_text(j, "submitted_at"));
@@ -122,6 +123,16 @@ static const struct flag flags[] = {
     {.name = "tag", .value = "KEY=VALUE", .help = "with that tag", .repeats = true},
     {.name = "after", .value = "DATE", .help = "submitted then or later: 2026-01-31T10:00:00Z"},
     {.name = "before", .value = "DATE", .help = "submitted before that"},
+    {.name = "paused",
+     .value = "true|false",
+     .help = "paused, or not",
+     .kind = WORD_CHOICE,
+     .choices = "true false"},
+    {.name = "closed",
+     .value = "true|false",
+     .help = "closed, or not",
+     .kind = WORD_CHOICE,
+     .choices = "true false"},
     {.name = "limit", .value = "N", .help = "at most so many, up to 500", .initial = "50"},
     {.name = "all", .help = "page after page, all of them"},
     {0},
@@ -132,7 +143,8 @@ const struct verb verb_list = {
     .summary = "list tasks, newest first",
     .about = "Lists tasks, newest first: 50 of them, or as many as --limit says, or --all.",
     .flags = flags,
-    .examples = {{"intact list --state error", "what waits for an operator"},
+    .examples = {{"intact list --state error", "what stopped in error"},
+                 {"intact list --state error --closed false", "what waits for an operator"},
                  {"intact list --workflow order --state pending,processing",
                   "orders that are on their way"},
                  {"intact list --tag customer=17 --after 2026-01-31T00:00:00Z --all",

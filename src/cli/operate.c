@@ -3,18 +3,27 @@
 #include "cli/client.h"
 #include "cli/task_show.h"
 
-static bool add_output(const struct invocation *in, const char *output, struct buf *b)
+/* --input or --output: JSON as it is given, or in a file, or on standard input. */
+static bool add_value(const struct invocation *in, const char *flag, const char *value,
+                      struct buf *b)
 {
     CLEANUP(arena_fini) struct arena arena = {0};
+    CLEANUP(buf_fini) struct buf text = {0};
     struct json_fault fault = {0};
     struct json *j = NULL;
+    bool is_file = value[0] == '@' || strcmp(value, "-") == 0;
 
-    if (json_parse(&arena, slice_of(output), &j, &fault) != ERR_OK) {
-        verb_misused(in, "--output is not JSON: column %u: %s", fault.column, fault.what);
+    if (is_file && !client_read_file(value[0] == '@' ? value + 1 : value, &text))
+        return false;
+    if (!is_file)
+        buf_str(&text, value);
+    if (json_parse(&arena, buf_view(&text), &j, &fault) != ERR_OK) {
+        verb_misused(in, "--%s is not JSON: line %u, column %u: %s", flag, fault.line, fault.column,
+                     fault.what);
         return false;
     }
-    json_key(b, "output");
-    json_raw(b, slice_of(output));
+    json_key(b, flag);
+    json_raw(b, buf_view(&text));
     return true;
 }
 
@@ -23,18 +32,26 @@ static const char *given_if_any(const struct invocation *in, const char *flag)
     return verb_has_flag(in->verb, flag) ? given(in, flag) : NULL;
 }
 
+static void add_step(struct buf *b, const char *flag, const char *step)
+{
+    if (!step)
+        return;
+    json_key(b, flag);
+    json_string(b, slice_of(step));
+}
+
 static bool render(const struct invocation *in, struct buf *b)
 {
-    const char *step = given_if_any(in, "step");
-    const char *output = given_if_any(in, "output");
+    static const char *const values[] = {"input", "output"};
 
     json_open(b, '{');
-    if (step) {
-        json_key(b, "step");
-        json_string(b, slice_of(step));
+    add_step(b, "step", given_if_any(in, "step"));
+    add_step(b, "from", given_if_any(in, "from"));
+    for (size_t i = 0; i < COUNT_OF(values); i++) {
+        const char *value = given_if_any(in, values[i]);
+        if (value && !add_value(in, values[i], value, b))
+            return false;
     }
-    if (output && !add_output(in, output, b))
-        return false;
     json_key(b, "reason");
     json_string(b, slice_of(given(in, "reason")));
     json_close(b, '}');
@@ -48,6 +65,19 @@ static bool is_complete(const struct invocation *in)
 
     if (verb_has_flag(in->verb, "output") && !given(in, "step")) {
         verb_misused(in, "say which step: --step STEP");
+        return false;
+    }
+    if (strcmp(in->verb->name, "supply") == 0 && !given(in, "output")) {
+        verb_misused(in, "say what the step would have answered: --output JSON");
+        return false;
+    }
+    if (verb_has_flag(in->verb, "input") && !given(in, "input")) {
+        verb_misused(in, "say the right input: --input JSON");
+        return false;
+    }
+    if (given_if_any(in, "from") && given(in, "step")) {
+        verb_misused(in, "say either --step, to try that one again, or --from, to start it and all "
+                         "after it anew");
         return false;
     }
     if (!reason || !*reason) {

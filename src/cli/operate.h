@@ -1,12 +1,12 @@
 #ifndef CLI_OPERATE_H
 #define CLI_OPERATE_H
 
-/* What retry, skip, undo and cancel have in common: a task, perhaps a step, and why. */
+/* What retry, skip, undo, pause and others have in common: a task, perhaps a step, and why. */
 
 #include "cli/verb.h"
 
-/* The verb's name is the last part of the call's path. --step and --output are for those that
- * have them. */
+/* The verb's name is the last part of the call's path. --step, --from, --input and --output are for
+ * those that have them. */
 int operate(struct invocation *in);
 
 #define REASON_FLAG                                                                    \

@@ -79,6 +79,10 @@ static bool write_head(const struct invocation *in, struct buf *b)
         return false;
     add_text(b, "not_before", given(in, "not-before"));
     add_text(b, "reply_to", given(in, "reply-to"));
+    if (given(in, "paused")) {
+        json_key(b, "paused");
+        json_bool(b, true);
+    }
     return add_tags(in, b);
 }
 
@@ -170,7 +174,7 @@ static int submit_many(const struct invocation *in)
 {
     static const char *const of_one[] = {"id", "input", NULL};
     static const char *const of_all[] = {"version",  "priority", "not-before", "tag",
-                                         "reply-to", "id-from",  NULL};
+                                         "reply-to", "id-from",  "paused",     NULL};
     CLEANUP(buf_fini) struct buf head = {0};
     const char *odd = one_of(in, of_one);
 
@@ -213,6 +217,7 @@ static const struct flag flags[] = {
      .initial = "made by the server"},
     {.name = "version", .value = "N", .help = "of the workflow", .initial = "the newest"},
     {.name = "priority", .value = "N", .help = "0 to 9, higher first", .initial = "5"},
+    {.name = "paused", .help = "it waits until somebody resumes it"},
     {.name = "not-before", .value = "DATE", .help = "it waits until then: 2026-01-31T10:00:00Z"},
     {.name = "tag", .value = "KEY=VALUE", .help = "to find it by", .repeats = true},
     {.name = "reply-to", .value = "URL", .help = "kept with the task; nothing is sent to it yet"},

@@ -48,6 +48,19 @@ void table_add_state(struct table *t, struct slice state)
     table_add_look(t, term_state_look(state), state);
 }
 
+void table_add_task_state(struct table *t, const struct json *task)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    struct slice state = json_get_text(task, "state");
+
+    buf_slice(&b, state);
+    if (json_get_text(task, "paused_at").ptr)
+        buf_str(&b, ", paused");
+    if (json_get_text(task, "closed_at").ptr)
+        buf_str(&b, ", closed");
+    table_add_look(t, term_state_look(state), buf_view(&b));
+}
+
 void table_add_time(struct table *t, struct slice rfc3339)
 {
     CLEANUP(buf_fini) struct buf b = {0};

@@ -72,6 +72,9 @@ static void put_head(struct view *v, const struct json *task)
     put_time(v, "not before", task, "not_before");
     put_time(v, "complete by", task, "complete_by");
     put_time(v, "ended", task, "ended_at");
+    put_time(v, "paused", task, "paused_at");
+    put_time(v, "closed", task, "closed_at");
+    put_line(v, "closed why", LOOK_PLAIN, json_get_text(task, "closed_reason"));
     put_value(v, "input", task, "input");
     put_value(v, "output", task, "output");
     put_error(v, task);
@@ -107,6 +110,11 @@ static void put_more(struct view *v, const struct json *step)
     put_tries(&tries, attempts);
     if (is_elsewhere(attempts))
         buf_str(&more, "; its result comes from elsewhere");
+    if (json_get_bool(step, "supplied", false))
+        buf_str(&more, "; its output was supplied by hand");
+    if (json_get(step, "key_generation"))
+        buf_fmt(&more, "; its idempotency key ends in ~%.*s",
+                SLICE_ARG(json_get_raw(step, "key_generation")));
     if (tries.len > 0)
         buf_fmt(&more, "; tries within %.*s", SLICE_ARG(buf_view(&tries)));
     if (resume.ptr)

@@ -109,7 +109,7 @@ static void ask(struct watching *w)
     (void)live_get(w->live, "/v1/stats", take_stats, w); /* or at the next round */
     if (w->json)
         return;
-    buf_fmt(&path, "/v1/tasks?state=error&limit=%d", TOP_ERRORS);
+    buf_fmt(&path, "/v1/tasks?state=error&closed=false&limit=%d", TOP_ERRORS);
     (void)live_get(w->live, path.ptr, take_errors, w);
 }
 

@@ -17,9 +17,15 @@ const struct verb *const verbs[] = {
     &verb_why,
 
     &verb_retry,
+    &verb_correct,
+    &verb_supply,
     &verb_skip,
     &verb_undo,
     &verb_cancel,
+    &verb_pause,
+    &verb_resume,
+    &verb_close,
+    &verb_reopen,
 
     &verb_workflow_put,
     &verb_workflow_get,

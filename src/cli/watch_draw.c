@@ -189,6 +189,10 @@ static void draw_head(const struct watched *w, const struct watch_view *v, struc
     line_fmt(l, LOOK_PLAIN, "  %.*s v%.*s  ", SLICE_ARG(json_get_text(t, "workflow")),
              SLICE_ARG(json_get_raw(t, "version")));
     line_text(l, term_state_look(state), state);
+    if (json_get_text(t, "paused_at").ptr)
+        line_text(l, LOOK_STRONG, SLICE(", paused"));
+    if (json_get_text(t, "closed_at").ptr)
+        line_text(l, LOOK_STRONG, SLICE(", closed"));
     if (ended)
         put_duration(l, LOOK_PLAIN, began ? "  after " : "", began ? ended - began : 0, "");
     else

@@ -191,6 +191,25 @@ static const struct json *step_named(const struct json *task, struct slice name)
     return NULL;
 }
 
+/* What a person did to the whole of it, since the record before. */
+static void tell_pause(struct telling *t, const struct watched *w)
+{
+    bool paused = json_get_text(w->task, "paused_at").ptr != NULL;
+    bool was = w->before && json_get_text(w->before, "paused_at").ptr;
+    bool closed = json_get_text(w->task, "closed_at").ptr != NULL;
+    bool was_closed = w->before && json_get_text(w->before, "closed_at").ptr;
+    const char *words = NULL;
+
+    if (paused != was)
+        words = paused ? "paused" : "resumed";
+    else if (closed != was_closed)
+        words = closed ? "closed" : "reopened";
+    if (!words)
+        return;
+    struct line l = begin(t, t->now, RANK_STATE, SLICE("-"), slice_of(words));
+    end(t, &l);
+}
+
 static void tell_task(struct telling *t, const struct watched *w)
 {
     struct slice state = json_get_text(w->task, "state");
@@ -198,6 +217,7 @@ static void tell_task(struct telling *t, const struct watched *w)
     int64_t began = watched_time(w->task, "started_at");
     bool first = !w->before;
 
+    tell_pause(t, w);
     if (!first && slice_eq(state, json_get_text(w->before, "state")))
         return;
     bool over = watched_has_ended(w);

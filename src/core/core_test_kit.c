@@ -242,7 +242,9 @@ static struct event event_of(const char *verb)
         {"release", EVENT_RELEASE},   {"retry", EVENT_RETRY},       {"skip", EVENT_SKIP},
         {"undo", EVENT_UNDO},         {"deadline", EVENT_DEADLINE}, {"early", EVENT_DEADLINE},
         {"hasty", EVENT_TIMEOUT},     {"silence", EVENT_SILENCE},   {"mute", EVENT_SILENCE},
-        {"away", EVENT_ELSEWHERE},
+        {"away", EVENT_ELSEWHERE},    {"pause", EVENT_PAUSE},       {"resume", EVENT_RESUME},
+        {"correct", EVENT_CORRECT},   {"supply", EVENT_SUPPLY},     {"from", EVENT_RETRY_FROM},
+        {"close", EVENT_CLOSE},       {"reopen", EVENT_REOPEN},
     };
     for (size_t i = 0; i < COUNT_OF(verbs); i++)
         if (strcmp(verb, verbs[i].verb) == 0) {
@@ -253,6 +255,12 @@ static struct event event_of(const char *verb)
                 ev.error = (struct fault_note){SLICE("expression"), SLICE("no such field")};
             if (ev.kind == EVENT_UNDO)
                 ev.error = (struct fault_note){SLICE("operator"), SLICE("changed my mind")};
+            if (ev.kind == EVENT_CLOSE)
+                ev.error = (struct fault_note){SLICE("operator"), SLICE("settled by telephone")};
+            if (ev.kind == EVENT_CORRECT)
+                ev.input.json = SLICE("{\"in\":2}");
+            if (ev.kind == EVENT_SUPPLY)
+                ev.output.json = SLICE("{\"id\":2}");
             return ev;
         }
     CHECK(false, "no verb: %s", verb);

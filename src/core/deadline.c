@@ -6,7 +6,7 @@ int64_t task_wake_at(const struct task *t)
 
     if (task_state_is_end(t->state) || t->state == TASK_ERROR)
         return 0;
-    if (!t->deadline_passed)
+    if (!t->deadline_passed && t->paused_at == 0)
         at = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
     for (uint16_t i = 0; i < t->step_count; i++) {
         const struct attempt *a = step_open_attempt(&t->steps[i]);
@@ -46,7 +46,8 @@ static int64_t began_at(const struct workflow *w, const struct task *t)
 int64_t task_overdue_at(const struct workflow *w, const struct task *t,
                         const struct lost_time *lost)
 {
-    if (task_state_is_end(t->state) || t->state == TASK_ERROR || t->deadline_passed)
+    if (task_state_is_end(t->state) || t->state == TASK_ERROR || t->deadline_passed
+        || t->paused_at != 0)
         return 0;
     int64_t at = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
     if (at == 0)

@@ -1,150 +1,9 @@
-#include "core/decide.h"
+#include "core/deed.h"
 
 #include "core/ready.h"
 #include "core/retry.h"
 #include "core/stand.h"
 #include "core/undo.h"
-
-/* What one call of decide() works on. */
-struct deed {
-    const struct workflow *w;
-    struct task *t;
-    const struct event *ev;
-    int64_t now;
-    struct effects *fx;
-};
-
-/* The only places that write a state. */
-static void task_move(struct task *t, enum task_state next)
-{
-    ASSERT(task_state_can(t->state, next));
-    t->state = next;
-}
-
-static void step_move(struct step *s, enum step_state next)
-{
-    ASSERT(step_state_can(s->state, next));
-    s->state = next;
-}
-
-static void note(struct fault_note *n, const char *code, const char *message)
-{
-    *n = (struct fault_note){slice_of(code), slice_of(message)};
-}
-
-/* A resumed task may stop in error again for what stood failed before: its error says so. */
-static void find_error(const struct deed *d)
-{
-    struct task *t = d->t;
-
-    for (uint16_t i = 0; i < t->step_count && !t->error.code.ptr; i++)
-        if (t->steps[i].direction == t->direction && stands_failed(&d->w->steps[i], &t->steps[i]))
-            t->error = t->steps[i].error;
-}
-
-static void end_in(struct deed *d, enum task_state end)
-{
-    struct task *t = d->t;
-
-    task_move(t, end);
-    if (end == TASK_ERROR)
-        find_error(d);
-    if (end == TASK_PROCESSED)
-        t->error = (struct fault_note){0};
-    t->ended_at = d->now;
-    t->locked_by = SLICE_NONE;
-    t->stop = STOP_NONE;
-    d->fx->ended |= task_state_is_end(end);
-    d->fx->alert |= end == TASK_ERROR;
-}
-
-static void settle_undo(struct deed *d)
-{
-    struct task *t = d->t;
-    struct undo_order order;
-    bool left = false;
-    bool possible = false;
-
-    if (anything_open(t))
-        return;
-    undo_order_make(d->w, t, &order);
-    for (uint16_t i = 0; i < t->step_count; i++)
-        if (step_needs_undo(&d->w->steps[i], &t->steps[i])) {
-            left = true;
-            possible |= !order.blocked[i] && !step_undo_is_stuck(&t->steps[i]);
-        }
-    if (!left)
-        end_in(d, TASK_COMPENSATED);
-    else if (!possible || t->stop == STOP_HOLD)
-        end_in(d, TASK_ERROR);
-}
-
-static void turn_back(struct deed *d)
-{
-    struct task *t = d->t;
-
-    ASSERT(t->direction == DIRECTION_FORWARD);
-    t->direction = DIRECTION_UNDO;
-    t->stop = STOP_NONE;
-    t->deadline_passed = false;
-    t->undo_complete_by = d->w->undo_complete_by_ms ? d->now + d->w->undo_complete_by_ms : 0;
-    task_move(t, TASK_COMPENSATING);
-    d->fx->stop_running |= anything_open(t);
-    settle_undo(d);
-}
-
-static void settle_hold(struct deed *d)
-{
-    if (!anything_open(d->t))
-        end_in(d, TASK_ERROR);
-}
-
-static void settle_forward(struct deed *d)
-{
-    struct task *t = d->t;
-
-    switch (t->stop) {
-    case STOP_NONE:
-        if (all_ended(d->w, d->t))
-            end_in(d, TASK_PROCESSED);
-        else if (!anything_open(t) && !task_may_go_forward(d->w, t))
-            end_in(d, TASK_ERROR); /* one step was retried, another still stands failed */
-        return;
-    case STOP_HOLD:
-        settle_hold(d);
-        return;
-    case STOP_UNDO:
-        break;
-    }
-    switch (pivots_look(d->w, d->t)) {
-    case PIVOTS_UNRESOLVED:
-        return;
-    case PIVOTS_CLEAR:
-        turn_back(d);
-        return;
-    case PIVOTS_STAND: /* unless a late answer resolves it while something still runs */
-        settle_hold(d);
-        return;
-    case PIVOTS_COMPLETED: /* undo is refused, the task goes forward, or stops in error */
-        t->stop = any_stands_failed(d->w, d->t) ? STOP_HOLD : STOP_NONE;
-        settle_forward(d);
-        /* It goes on, although somebody wanted it undone: a person should know. */
-        d->fx->alert |= t->state == TASK_PROCESSING && t->stop == STOP_NONE;
-        return;
-    }
-    UNREACHABLE();
-}
-
-/* After every event: has the task reached an end, or a turn? */
-static void settle(struct deed *d)
-{
-    if (task_state_is_end(d->t->state) || d->t->state == TASK_ERROR)
-        return;
-    if (d->t->direction == DIRECTION_FORWARD)
-        settle_forward(d);
-    else
-        settle_undo(d);
-}
 
 /* ---- failures ---- */
 
@@ -194,7 +53,7 @@ static void spare(struct deed *d, struct step *s, const struct failure *f)
     s->attempts[s->attempt_count - 1].spared = true;
     s->spared_count++;
     s->spared_at = d->now;
-    s->wait_until = f->retry_after_ms > 0 ? d->now + f->retry_after_ms : 0;
+    s->wait_until = f->retry_after_ms > 0 ? task_clock(d) + f->retry_after_ms : 0;
     if (s->direction == DIRECTION_FORWARD)
         step_move(s, STEP_WAITING);
 }
@@ -214,7 +73,7 @@ static void step_fails(struct deed *d, struct step *s, struct failure f)
     d->t->failure_count++;
     f.count = s->failure_count;
     f.seed = seed_of(d->t, d->ev->step, s->direction);
-    if (!retry_next(&spec->retry, &f, d->now, &at)) {
+    if (!retry_next(&spec->retry, &f, task_clock(d), &at)) {
         fail_for_good(d, s);
         return;
     }
@@ -251,20 +110,6 @@ static void drop_attempt(struct step *s)
     s->attempt_count--;
     memmove(&s->attempts[at], &s->attempts[at + 1],
             (size_t)(s->attempt_count - at) * sizeof *s->attempts);
-}
-
-/* The step's compensation begins: it counts its attempts and failures anew. */
-static void begin_undo(struct step *s)
-{
-    if (s->direction == DIRECTION_UNDO)
-        return;
-    s->direction = DIRECTION_UNDO;
-    s->attempt = 0;
-    s->failure_count = 0;
-    s->spared_count = 0;
-    s->spared_at = 0;
-    s->wait_until = 0;
-    s->resume = SLICE_NONE;
 }
 
 static enum answer on_start(struct deed *d)
@@ -504,7 +349,7 @@ static enum answer on_condition(struct deed *d)
 {
     struct step *s = &d->t->steps[d->ev->step];
 
-    if (d->t->direction == DIRECTION_UNDO || s->attempt != 0
+    if (d->t->direction == DIRECTION_UNDO || step_was_tried(s)
         || !step_is_ready(d->w, d->t, (uint16_t)d->ev->step, d->now))
         return ANSWER_REFUSED;
     step_move(s, STEP_SKIPPED);
@@ -519,7 +364,7 @@ static enum answer on_deadline(struct deed *d)
     struct fault_note why;
 
     if (task_state_is_end(t->state) || t->state == TASK_ERROR || at == 0 || d->now < at
-        || t->deadline_passed)
+        || t->deadline_passed || t->paused_at != 0)
         return ANSWER_REFUSED;
     t->deadline_passed = true;
     note(&why, "deadline",
@@ -565,122 +410,6 @@ static enum answer on_release(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
-/* ---- the operator ---- */
-
-static void resume(struct deed *d)
-{
-    struct task *t = d->t;
-    int64_t at = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
-
-    if (t->state != TASK_ERROR)
-        return;
-    if (at != 0 && at <= d->now) /* it would undo at once what a person just asked for */
-        t->deadline_passed = true;
-    t->ended_at = 0;
-    t->stop = STOP_NONE;
-    t->error = (struct fault_note){0};
-    task_move(t, t->direction == DIRECTION_UNDO ? TASK_COMPENSATING : TASK_PROCESSING);
-}
-
-/* Gives a step new tries: one that failed for good, or one that waits for its next try. */
-static bool retry_step(struct deed *d, uint16_t i)
-{
-    struct step *s = &d->t->steps[i];
-
-    if (s->state == STEP_FAILED && d->t->state == TASK_ERROR && s->direction == d->t->direction
-        && !step_has_ended(&d->w->steps[i], s)) {
-        step_move(s, s->direction == DIRECTION_UNDO ? STEP_UNDOING : STEP_WAITING);
-        s->failure_count = 0;
-        s->spared_count = 0;
-        s->wait_until = 0;
-        return true;
-    }
-    if (step_is_open(s) || s->direction != d->t->direction || s->wait_until <= d->now)
-        return false;
-    s->wait_until = 0;
-    return true;
-}
-
-static enum answer on_retry(struct deed *d)
-{
-    bool any = d->t->state == TASK_ERROR && d->ev->step < 0; /* a deadline alone stopped it */
-
-    if (task_state_is_end(d->t->state))
-        return ANSWER_REFUSED;
-    for (uint16_t i = 0; i < d->t->step_count; i++)
-        if (d->ev->step < 0 || d->ev->step == i)
-            any |= retry_step(d, i);
-    if (!any)
-        return ANSWER_REFUSED;
-    if (d->t->state == TASK_ERROR && d->t->direction == DIRECTION_UNDO)
-        d->t->undo_complete_by = 0; /* the operator takes the time it takes */
-    resume(d);
-    return ANSWER_ACCEPTED;
-}
-
-static bool may_skip(const struct deed *d, const struct step *s)
-{
-    if (task_state_is_end(d->t->state) || step_is_open(s))
-        return false;
-    if (d->t->direction == DIRECTION_UNDO)
-        return step_needs_undo(&d->w->steps[d->ev->step], s);
-    return (s->state == STEP_WAITING || s->state == STEP_FAILED) && d->t->stop != STOP_UNDO;
-}
-
-static bool any_stuck(const struct task *t)
-{
-    for (uint16_t i = 0; i < t->step_count; i++)
-        if (step_undo_is_stuck(&t->steps[i]))
-            return true;
-    return false;
-}
-
-static enum answer on_skip(struct deed *d)
-{
-    struct step *s = &d->t->steps[d->ev->step];
-
-    if (!may_skip(d, s))
-        return ANSWER_REFUSED;
-    if (d->t->direction == DIRECTION_UNDO) {
-        begin_undo(s);
-        s->wait_until = 0;
-        step_move(s, STEP_UNDONE);
-        if (!any_stuck(d->t))
-            resume(d);
-        return ANSWER_ACCEPTED;
-    }
-    step_move(s, STEP_SKIPPED);
-    s->output = d->ev->output;
-    s->wait_until = 0;
-    if (!any_stands_failed(d->w, d->t))
-        resume(d);
-    return ANSWER_ACCEPTED;
-}
-
-static enum answer on_undo(struct deed *d)
-{
-    struct task *t = d->t;
-
-    if (task_state_is_end(t->state))
-        return ANSWER_REFUSED;
-    if (t->direction == DIRECTION_UNDO || t->stop == STOP_UNDO)
-        return ANSWER_REPEATED;
-    enum pivots p = pivots_look(d->w, d->t);
-    if (p == PIVOTS_COMPLETED || p == PIVOTS_STAND
-        || (p == PIVOTS_UNRESOLVED && t->state == TASK_ERROR))
-        return ANSWER_REFUSED;
-    if (!t->error.code.ptr)
-        t->error = d->ev->error;
-    if (!t->error.code.ptr)
-        note(&t->error, "undo", "the operator asked for it");
-    t->stop = STOP_UNDO;
-    if (t->state == TASK_ERROR) {
-        t->ended_at = 0;
-        turn_back(d);
-    }
-    return ANSWER_ACCEPTED;
-}
-
 /* ---- the end of an outage ---- */
 
 static enum answer on_hasten(struct deed *d)
@@ -689,7 +418,7 @@ static enum answer on_hasten(struct deed *d)
 
     if (task_state_is_end(d->t->state) || d->t->state == TASK_ERROR || step_is_open(s)
         || s->direction != d->ev->direction || d->t->direction != d->ev->direction
-        || s->attempt != d->ev->attempt || s->wait_until <= d->now)
+        || s->attempt != d->ev->attempt || s->wait_until <= task_clock(d))
         return ANSWER_REFUSED;
     s->wait_until = 0;
     return ANSWER_ACCEPTED;
@@ -724,14 +453,19 @@ static enum answer happen(struct deed *d)
         return on_claim(d);
     case EVENT_RELEASE:
         return on_release(d);
-    case EVENT_RETRY:
-        return on_retry(d);
-    case EVENT_SKIP:
-        return on_skip(d);
-    case EVENT_UNDO:
-        return on_undo(d);
     case EVENT_HASTEN:
         return on_hasten(d);
+    case EVENT_RETRY:
+    case EVENT_SKIP:
+    case EVENT_UNDO:
+    case EVENT_PAUSE:
+    case EVENT_RESUME:
+    case EVENT_CORRECT:
+    case EVENT_SUPPLY:
+    case EVENT_RETRY_FROM:
+    case EVENT_CLOSE:
+    case EVENT_REOPEN:
+        return operator_acts(d);
     }
     UNREACHABLE();
 }
@@ -739,7 +473,8 @@ static enum answer happen(struct deed *d)
 static bool names_a_step(enum event_kind k)
 {
     return k != EVENT_DEADLINE && k != EVENT_EXTEND && k != EVENT_CLAIM && k != EVENT_RELEASE
-           && k != EVENT_RETRY && k != EVENT_UNDO;
+           && k != EVENT_RETRY && k != EVENT_UNDO && k != EVENT_PAUSE && k != EVENT_RESUME
+           && k != EVENT_CORRECT && k != EVENT_CLOSE && k != EVENT_REOPEN;
 }
 
 enum answer decide(const struct workflow *w, struct task *t, const struct event *event, int64_t now,

@@ -39,7 +39,16 @@ enum event_kind {
     EVENT_UNDO,      /* the operator: undo the task; `error` may say why */
     EVENT_HASTEN,    /* the outage is over in which this attempt failed: what waits for another
                       * try since then waits no longer */
+    EVENT_PAUSE,     /* the operator: nothing of it starts, its clocks stand still */
+    EVENT_RESUME,    /* the operator: it goes on, and has the time that it had */
+    EVENT_CORRECT,   /* the operator: another `input`, for the step or (-1) for the task */
+    EVENT_SUPPLY,    /* the operator: the step took effect, with that `output` */
+    EVENT_RETRY_FROM, /* the operator: the step and all that comes after it start anew */
+    EVENT_CLOSE,      /* the operator: it stopped in error, and is to stay so; `error` says why */
+    EVENT_REOPEN,     /* the operator: no, somebody has to see to it */
 };
+
+enum { EVENT_KINDS = EVENT_REOPEN + 1 };
 
 struct event {
     enum event_kind kind;

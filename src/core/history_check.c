@@ -25,9 +25,11 @@ static size_t tell_deed(char *to, size_t size, const struct deed *d)
         [EVENT_EXTEND] = "extend",   [EVENT_CONDITION] = "cond",   [EVENT_BAD_INPUT] = "bad",
         [EVENT_CLAIM] = "claim",     [EVENT_RELEASE] = "release",  [EVENT_RETRY] = "retry",
         [EVENT_SKIP] = "skip",       [EVENT_UNDO] = "undo",        [EVENT_ELSEWHERE] = "away",
-        [EVENT_SILENCE] = "silence", [EVENT_HASTEN] = "hasten",
+        [EVENT_SILENCE] = "silence", [EVENT_HASTEN] = "hasten",    [EVENT_PAUSE] = "pause",
+        [EVENT_RESUME] = "resume",   [EVENT_CORRECT] = "correct",  [EVENT_SUPPLY] = "supply",
+        [EVENT_RETRY_FROM] = "from", [EVENT_CLOSE] = "close",      [EVENT_REOPEN] = "reopen",
     };
-    _Static_assert(COUNT_OF(kinds) == EVENT_HASTEN + 1, "every kind has a name");
+    _Static_assert(COUNT_OF(kinds) == EVENT_KINDS, "every kind has a name");
     const struct event *ev = &d->ev;
     const char *kind = kinds[ev->kind];
 
@@ -91,8 +93,9 @@ static void check_edges(const struct node *was, const struct node *is, const str
         enum step_state from = was->steps[i].state;
         enum step_state to = is->steps[i].state;
         CHECK(from == to || step_state_can(from, to), "%s", history_story());
-        CHECK(from == to || ev->step == i || ev->kind == EVENT_RETRY, "%s step %u", history_story(),
-              i);
+        CHECK(from == to || ev->step == i || ev->kind == EVENT_RETRY
+                  || ev->kind == EVENT_RETRY_FROM,
+              "%s step %u", history_story(), i);
         history.step_edge_seen[from][to] = true;
     }
 }
@@ -186,7 +189,7 @@ static int64_t earlier(int64_t a, int64_t b)
 static void check_wake(const struct node *is)
 {
     const struct world *w = &is->world;
-    int64_t at = w->due[w->back] ? 0 : w->deadline[w->back];
+    int64_t at = w->due[w->back] || w->paused_at ? 0 : w->deadline[w->back];
 
     for (uint16_t i = 0; i < w->step_count; i++)
         for (int d = 0; d < 2; d++)
@@ -235,6 +238,8 @@ static void check_change(const struct node *was, const struct node *is, const st
     CHECK(!fx->alert || is->t.error.code.ptr, "%s: an alert without a reason", history_story());
     if (!is->world.back && is_active(&is->t) && !is->world.resumed && any_stands_failed(&is->world))
         CHECK(is->t.stop != STOP_NONE, "%s: a failure was overlooked", history_story());
+    CHECK(is_active(&is->t) || is->t.paused_at == 0, "%s: paused, and not at work",
+          history_story());
     check_wake(is);
 }
 
@@ -261,10 +266,13 @@ static void remember(struct node *is, const struct node *was, const struct event
     spend(&is->left.bad, kind == EVENT_BAD_INPUT || kind == EVENT_CONDITION);
     spend(&is->left.spared, ev->spared && answer == ANSWER_ACCEPTED && is->left.spared > 0);
     spend(&is->left.acts, kind == EVENT_RETRY || kind == EVENT_SKIP || kind == EVENT_UNDO);
+    spend(&is->left.hands, kind >= EVENT_PAUSE && kind != EVENT_RESUME && kind != EVENT_REOPEN);
     if (was->t.direction != is->t.direction)
         world_turned(w, is->now);
     else if (was->t.state == TASK_ERROR && is->t.state != TASK_ERROR)
         world_resumed(w, is->now);
+    if (!is_active(&is->t))
+        world_unpaused(w, is->now);
 }
 
 static bool is_of_attempt(enum event_kind kind)
@@ -309,7 +317,8 @@ static void check_answer(const struct node *was, const struct event *ev, enum an
               "%s", history_story());
     if (ev->kind == EVENT_DEADLINE) {
         int64_t at = was->world.deadline[was->world.back];
-        bool due = at != 0 && at <= was->now && !was->world.due[was->world.back];
+        bool due = at != 0 && at <= was->now && !was->world.due[was->world.back]
+                   && was->world.paused_at == 0;
         CHECK((answer == ANSWER_ACCEPTED) == (due && is_active(t)), "%s: was %s", history_story(),
               kit_answer_text(answer));
     }
@@ -389,9 +398,12 @@ int64_t history_next_time(const struct node *n)
 
     if (!is_active(&n->t))
         return 0;
+    if (w->paused_at) /* long enough for all that would wait no more if it were not */
+        later_only(&next, w->paused_at + HISTORY_PAUSE_MS, n->now);
     for (uint16_t i = 0; i < w->step_count; i++) {
         const struct world_step *s = &w->steps[i];
-        later_only(&next, s->wait_until, n->now);
+        if (!w->paused_at)
+            later_only(&next, s->wait_until, n->now);
         if (w->back && world_doubt_until(s))
             later_only(&next, world_doubt_until(s) + CLOCK_MARGIN_MS, n->now);
         for (int d = 0; d < 2; d++)
@@ -402,7 +414,7 @@ int64_t history_next_time(const struct node *n)
                                n->now);
                 }
     }
-    if (!w->due[w->back])
+    if (!w->due[w->back] && !w->paused_at)
         later_only(&next, w->deadline[w->back], n->now);
     return next;
 }
@@ -433,6 +445,8 @@ static bool goes_well(struct node *n, bool silence)
     const struct lost_time none = {0};
     struct ready ready[WORLD_STEPS];
 
+    if (happens(n, history_event_at(EVENT_RESUME, -1, &n->steps[0])))
+        return true;
     if (happens(n, history_event_at(EVENT_CLAIM, -1, &n->steps[0])))
         return true;
     for (int i = 0; i < n->t.step_count; i++) {
@@ -494,6 +508,8 @@ void history_check_end(const struct node *from)
         run_to_end(&n, silence != 0);
         if (n.t.state != TASK_ERROR)
             continue;
+        CHECK(happens(&n, history_event_at(EVENT_REOPEN, -1, &n.steps[0])) == n.world.closed,
+              "%s: reopen", history_story());
         CHECK(happens(&n, history_event_at(EVENT_RETRY, -1, &n.steps[0])), "%s: retry",
               history_story());
         run_to_end(&n, false);

@@ -14,6 +14,8 @@
     #define HISTORY_MAX 100 /* events and waits in one history */
 #endif
 
+#define HISTORY_PAUSE_MS INT64_C(7000)
+
 /* The history that is being played: told when a check fails. */
 struct history {
     struct graph graph;

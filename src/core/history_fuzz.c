@@ -65,14 +65,16 @@ static struct event event_of(struct fuzz *f, const struct node *n)
 {
     uint8_t what = fuzz_byte(f);
     uint8_t how = fuzz_byte(f);
-    enum event_kind kind = (enum event_kind)(what / 8 % (EVENT_HASTEN + 1));
+    enum event_kind kind = (enum event_kind)(what / 8 % EVENT_KINDS);
     int step = what % 8 % n->t.step_count;
     struct event ev = history_event_at(kind, step, &n->steps[step]);
 
-    if (what >= 8 * (EVENT_HASTEN + 1)) /* what happens most */
+    if (what >= 8 * EVENT_KINDS) /* what happens most */
         ev.kind = kind % 2 ? EVENT_START : EVENT_RESULT;
     if (ev.kind == EVENT_CLAIM || ev.kind == EVENT_RELEASE || ev.kind == EVENT_DEADLINE
-        || ev.kind == EVENT_UNDO || (ev.kind == EVENT_RETRY && how & 1))
+        || ev.kind == EVENT_UNDO || ev.kind == EVENT_PAUSE || ev.kind == EVENT_RESUME
+        || ev.kind == EVENT_CLOSE || ev.kind == EVENT_REOPEN
+        || (ev.kind == EVENT_CORRECT && how & 1) || (ev.kind == EVENT_RETRY && how & 1))
         ev.step = -1;
     if (ev.kind == EVENT_START) {
         ev.direction = n->t.direction;

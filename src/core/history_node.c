@@ -74,6 +74,9 @@ static void put(uint64_t *h, uint64_t v)
     *h ^= *h >> 29;
 }
 
+/* Pauses are no longer; how long one was counts until it is over. */
+#define HISTORY_LONG_MS INT64_C(1000000)
+
 /* A time that is past by more than the margin is like any other such. */
 static void put_time(uint64_t *h, int64_t at, int64_t now, int64_t margin)
 {
@@ -89,7 +92,8 @@ static void put_step(uint64_t *h, const struct node *n, uint16_t i)
 
     put(h, (uint64_t)s->state << 8 | (uint64_t)s->direction);
     put(h, (uint64_t)s->failure_count << 16 | s->attempt_count);
-    put(h, (uint64_t)w->phase << 8 | (uint64_t)w->back);
+    put(h, (uint64_t)w->phase << 8 | (uint64_t)w->back << 1 | (uint64_t)w->supplied);
+    put(h, (uint64_t)s->generation << 32 | w->request);
     put(h, (s->output.json.ptr ? 1u : 0u) | (s->error.code.ptr ? 2u : 0u) | (w->resume ? 4u : 0u));
     put_time(h, s->wait_until, n->now, 0);
     for (uint16_t k = 0; k < s->attempt_count; k++) {
@@ -119,7 +123,8 @@ uint64_t node_key(const struct node *n)
     put_time(&h, n->t.undo_complete_by, n->now, 0);
     put(&h, (uint64_t)w->back << 5 | (uint64_t)w->resumed << 4 | (uint64_t)w->asked << 3
                 | (uint64_t)w->due[0] << 2 | (uint64_t)w->due[1] << 1);
-    put(&h, (uint64_t)w->wish);
+    put(&h, (uint64_t)w->wish << 16 | (uint64_t)w->closed << 8 | n->left.hands);
+    put_time(&h, n->t.paused_at, n->now, HISTORY_LONG_MS);
     put(&h, (uint64_t)n->left.away << 56 | (uint64_t)n->left.spared << 48
                 | (uint64_t)n->left.again << 40 | (uint64_t)n->left.late << 32
                 | (uint64_t)n->left.not_sent << 24 | (uint64_t)n->left.releases << 16

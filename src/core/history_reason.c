@@ -190,7 +190,7 @@ static void check_stopped(const struct node *n, const struct reason *r)
     const struct event retry = history_event_at(EVENT_RETRY, r->step, &n->steps[0]);
 
     SO(n->t.state == TASK_ERROR && r->until == 0, r);
-    SO(r->step < 0 || r->kind == REASON_PIVOT_UNCLEAR
+    SO(n->world.closed || r->step < 0 || r->kind == REASON_PIVOT_UNCLEAR
            || happens_at(n, &retry, n->now) == ANSWER_ACCEPTED,
        r);
 }
@@ -204,6 +204,12 @@ static void check_reason(const struct node *n, const struct reasons *all, const 
     case REASON_PROCESSED:
     case REASON_COMPENSATED:
         SO(task_state_is_end(n->t.state) && all->count == 1, r);
+        return;
+    case REASON_CLOSED:
+        SO(n->world.closed && r->since == n->t.closed_at, r);
+        return;
+    case REASON_PAUSED:
+        SO(n->world.paused_at != 0 && r->since == n->world.paused_at && r->until == 0, r);
         return;
     case REASON_UNDO_FAILED:
         SO(step_undo_is_stuck(&n->steps[r->step]), r);
@@ -285,13 +291,22 @@ static void check_steps(const struct node *n, const struct reasons *all)
 
 static void check_operator(const struct node *n)
 {
-    static const enum event_kind verbs[] = {EVENT_RETRY, EVENT_SKIP, EVENT_UNDO};
+    static const struct {
+        enum event_kind verb;
+        bool of_step;
+    } verbs[] = {
+        {EVENT_RETRY, false},  {EVENT_SKIP, true},       {EVENT_UNDO, false},
+        {EVENT_PAUSE, false},  {EVENT_RESUME, false},    {EVENT_CORRECT, false},
+        {EVENT_SUPPLY, true},  {EVENT_RETRY_FROM, true}, {EVENT_CLOSE, false},
+        {EVENT_REOPEN, false},
+    };
 
     for (size_t v = 0; v < COUNT_OF(verbs); v++)
-        for (int i = verbs[v] == EVENT_SKIP ? 0 : -1; i < n->t.step_count; i++) {
-            const struct event ev = history_event_at(verbs[v], i, &n->steps[0]);
+        for (int i = verbs[v].of_step ? 0 : -1; i < n->t.step_count; i++) {
+            struct event ev = history_event_at(verbs[v].verb, i, &n->steps[0]);
+            ev.input.json = SLICE("3"); /* nobody said so before */
             bool taken = happens_at(n, &ev, n->now) == ANSWER_ACCEPTED;
-            CHECK(operator_may(&history.graph.w, &n->t, verbs[v], i, n->now) == taken,
+            CHECK(operator_may(&history.graph.w, &n->t, verbs[v].verb, i, n->now) == taken,
                   "%s: verb %zu on step %d", history_story(), v, i);
         }
 }

@@ -8,12 +8,34 @@ void world_make(struct world *w, const struct graph *g)
     w->deadline[0] = g->w.complete_by_ms ? KIT_BEGIN + g->w.complete_by_ms : 0;
 }
 
+/* While the task is paused, it is for the task as late as when that began. */
+static int64_t clock_of(const struct world *w, int64_t now)
+{
+    return w->paused_at ? w->paused_at : now;
+}
+
+/* All that it waits for is as far ahead as it was. */
+void world_unpaused(struct world *w, int64_t now)
+{
+    int64_t *deadline = &w->deadline[w->back];
+    int64_t was = w->paused_at;
+
+    if (was == 0)
+        return;
+    w->paused_at = 0;
+    if (*deadline != 0 && !w->due[w->back])
+        *deadline = *deadline > was ? now + (*deadline - was) : now + 10000;
+    for (uint16_t i = 0; i < w->step_count; i++)
+        if (w->steps[i].wait_until > was)
+            w->steps[i].wait_until = now + (w->steps[i].wait_until - was);
+}
+
 void world_turned(struct world *w, int64_t now)
 {
     int64_t ms = w->graph->w.undo_complete_by_ms;
 
     w->back = true;
-    w->deadline[1] = ms ? now + ms : 0;
+    w->deadline[1] = ms ? clock_of(w, now) + ms : 0;
 }
 
 void world_resumed(struct world *w, int64_t now)
@@ -30,6 +52,8 @@ static const struct workflow_step *spec_of(const struct world *w, uint16_t i)
 
 bool world_effect(const struct world_step *s)
 {
+    if (s->supplied)
+        return true;
     for (uint32_t n = 0; n < s->count[0]; n++)
         if (s->attempts[0][n].fate == FATE_DONE)
             return true;
@@ -40,6 +64,8 @@ bool world_doubt(const struct world_step *s)
 {
     bool doubt = false;
 
+    if (s->supplied)
+        return false;
     for (uint32_t n = 0; n < s->count[0]; n++) {
         enum fate f = s->attempts[0][n].fate;
         if (f == FATE_SILENT || f == FATE_UNKNOWN)
@@ -128,6 +154,8 @@ bool world_startable(const struct world *w, uint16_t i, int64_t now)
     const struct world_step *s = &w->steps[i];
     int64_t doubt = world_doubt_until(s);
 
+    if (w->paused_at != 0)
+        return false;
     if (!w->back)
         return s->phase == PHASE_IDLE && before_ended(w, i) && now >= s->wait_until;
     if (!to_undo(w, i) || world_open(s) || (s->back && s->phase != PHASE_IDLE))
@@ -171,7 +199,7 @@ static bool waits_after(const struct world *w, const struct event *ev, int64_t n
 
     return ev->attempt >= 1 && s->phase == PHASE_IDLE && s->back == w->back
            && ev->direction == (w->back ? DIRECTION_UNDO : DIRECTION_FORWARD)
-           && ev->attempt == s->count[w->back] && s->wait_until > now;
+           && ev->attempt == s->count[w->back] && s->wait_until > clock_of(w, now);
 }
 
 enum answer world_answer(const struct world *w, const struct event *ev, int64_t now)
@@ -227,7 +255,8 @@ static void failed(struct world *w, uint16_t i, bool retryable, bool spared, int
     if (!retryable || s->failures >= call->retry.attempts + call->retry.defers)
         gave_up(w, i);
     else
-        s->wait_until = now + (s->failures < call->retry.attempts ? GRAPH_WAIT_MS : GRAPH_DEFER_MS);
+        s->wait_until = clock_of(w, now)
+                        + (s->failures < call->retry.attempts ? GRAPH_WAIT_MS : GRAPH_DEFER_MS);
 }
 
 static void answered(struct world *w, const struct event *ev, int64_t now)
@@ -263,7 +292,9 @@ static void started(struct world *w, const struct event *ev, int64_t now)
     s->phase = PHASE_OPEN;
     s->wait_until = 0;
     s->attempts[w->back][s->count[w->back]++] =
-        (struct world_attempt){.complete_by = cap != 0 && cap < at ? cap : at, .began = now};
+        (struct world_attempt){.complete_by = cap != 0 && cap < at ? cap : at,
+                               .began = now,
+                               .request = s->request};
 }
 
 static void retried(struct world *w, const struct event *ev, enum task_state state)
@@ -282,6 +313,47 @@ static void retried(struct world *w, const struct event *ev, enum task_state sta
         if (s->back == w->back)
             s->wait_until = 0;
     }
+}
+
+/* Does the step come after that one, near or far? */
+static bool is_behind(const struct world *w, uint16_t i, uint16_t other)
+{
+    const struct workflow_step *spec = spec_of(w, i);
+
+    for (uint16_t n = 0; n < spec->before_count; n++)
+        if (spec->before[n] == other || is_behind(w, spec->before[n], other))
+            return true;
+    return false;
+}
+
+static void begun_anew(struct world *w, uint16_t from)
+{
+    for (uint16_t i = 0; i < w->step_count; i++) {
+        struct world_step *s = &w->steps[i];
+        if (i != from && !is_behind(w, i, from))
+            continue;
+        s->phase = PHASE_IDLE;
+        s->failures = s->spared = 0;
+        s->wait_until = 0;
+        s->resume = s->supplied = false;
+        s->request++;
+    }
+}
+
+static void corrected(struct world *w, const struct event *ev)
+{
+    if (ev->step < 0)
+        return;
+    w->steps[ev->step].request++;
+    w->steps[ev->step].resume = false;
+}
+
+static void supplied(struct world_step *s)
+{
+    s->phase = PHASE_DONE;
+    s->supplied = true;
+    s->resume = false;
+    s->wait_until = 0;
 }
 
 static void given_up(struct world *w, const struct event *ev, int64_t now)
@@ -365,6 +437,26 @@ void world_event(struct world *w, const struct event *ev, enum task_state state,
         return;
     case EVENT_UNDO:
         w->asked = true;
+        world_unpaused(w, now);
+        return;
+    case EVENT_PAUSE:
+        w->paused_at = now;
+        return;
+    case EVENT_RESUME:
+        world_unpaused(w, now);
+        return;
+    case EVENT_CORRECT:
+        corrected(w, ev);
+        return;
+    case EVENT_SUPPLY:
+        supplied(&w->steps[ev->step]);
+        return;
+    case EVENT_RETRY_FROM:
+        begun_anew(w, (uint16_t)ev->step);
+        return;
+    case EVENT_CLOSE:
+    case EVENT_REOPEN:
+        w->closed = ev->kind == EVENT_CLOSE;
         return;
     case EVENT_HASTEN:
         w->steps[ev->step].wait_until = 0;
@@ -398,10 +490,26 @@ static void check_attempt(const struct world_step *s, const struct attempt *k,
     CHECK(k->elsewhere == a->away, "%s: elsewhere", about());
 }
 
+/* One key stands for one request; a compensation is of the last one that was made. */
+static void check_key(const struct world_step *s, const struct attempt *a, const struct attempt *b,
+                      const char *(*about)(void))
+{
+    if (!a || a->direction == DIRECTION_UNDO)
+        return;
+    uint32_t one = s->attempts[0][a->number - 1].request;
+    bool same =
+        b->direction == DIRECTION_UNDO
+            ? b->generation == a->generation || one != s->request
+            : (b->generation == a->generation) == (s->attempts[0][b->number - 1].request == one);
+    CHECK(same, "%s: one key for two requests, or two for one", about());
+}
+
 /* All are there, in their order; or the first and last ones, and a count of the others. */
 static void check_attempts(const struct world_step *s, const struct step *c,
                            const char *(*about)(void))
 {
+    const struct attempt *before = NULL;
+
     CHECK(c->attempt_count + c->dropped_count == s->count[0] + s->count[1], "%s: a count", about());
     for (uint16_t i = 0; i < c->attempt_count; i++) {
         const struct attempt *k = &c->attempts[i];
@@ -409,6 +517,8 @@ static void check_attempts(const struct world_step *s, const struct step *c,
                   || (k->direction == k[-1].direction && k->number > k[-1].number),
               "%s: order", about());
         check_attempt(s, k, about);
+        check_key(s, before, k, about);
+        before = k;
     }
     CHECK(c->dropped_count == 0 || c->attempt_count >= ATTEMPTS_KEPT - 1, "%s: dropped", about());
     for (uint16_t i = 0; i < c->attempt_count && i < ATTEMPTS_HEAD; i++) {
@@ -438,9 +548,14 @@ static void check_doubt(const struct world_step *s, const struct step *c,
 void world_check(const struct world *w, const struct task *t, int64_t now,
                  const char *(*about)(void))
 {
+    CHECK(t->paused_at == w->paused_at, "%s: paused", about());
+    CHECK((t->closed_at != 0) == w->closed, "%s: closed", about());
+    CHECK((w->back ? t->undo_complete_by : t->complete_by) == w->deadline[w->back],
+          "%s: the task's complete-by", about());
     for (uint16_t i = 0; i < w->step_count; i++) {
         const struct world_step *s = &w->steps[i];
         const struct step *c = &t->steps[i];
+        CHECK(c->supplied == s->supplied, "%s: step %u: supplied", about(), i);
         CHECK(c->state == state_of(s), "%s: step %u is %s, not %s", about(), i,
               step_state_text(c->state), step_state_text(state_of(s)));
         CHECK((c->direction == DIRECTION_UNDO) == s->back, "%s: step %u: direction", about(), i);

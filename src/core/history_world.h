@@ -39,6 +39,7 @@ struct world_attempt {
     bool away;  /* its instance is done with it */
     int64_t began;
     int64_t complete_by;
+    uint32_t request; /* which one, of those that the step had going forward */
 };
 
 struct world_step {
@@ -49,7 +50,9 @@ struct world_step {
     uint32_t failures;
     uint32_t spared; /* failures that did not count, in that direction */
     int64_t wait_until;
-    bool resume; /* an attempt in this direction left something for the next one */
+    bool resume;      /* an attempt in this direction left something for the next one */
+    bool supplied;    /* a person says that it took effect */
+    uint32_t request; /* raised whenever its next request may be another one */
 };
 
 struct world {
@@ -62,9 +65,14 @@ struct world {
     bool due[2];         /* the deadline of that direction was acted on, or does not count */
     int64_t deadline[2]; /* by direction; 0: none */
     enum stop wish;      /* of the first failure since it went on */
+    int64_t paused_at;   /* 0: it is not paused */
+    bool closed;
 };
 
 void world_make(struct world *w, const struct graph *g);
+
+/* It is paused no more, if it was. */
+void world_unpaused(struct world *w, int64_t now);
 
 /* What the world knows of a step. */
 bool world_effect(const struct world_step *s);

@@ -1,74 +1,201 @@
 #include "core/reason.h"
 
 /*
- * What an operator may do, for those who tell him so. decide.c is what decides; history_test.c
- * compares the two in every state of every history.
+ * What an operator may do, for those who tell him so, and what stands in his way. hands.c is what
+ * decides; history_test.c compares the two in every state of every history.
  */
 
-static bool pivot_completed(const struct workflow *w, const struct task *t)
+static bool pivot_completed(const struct workflow *w, const struct task *t, uint16_t *ret)
 {
     for (uint16_t i = 0; i < t->step_count; i++)
-        if (w->steps[i].undo_kind == UNDO_PIVOT && t->steps[i].state == STEP_COMPLETED)
+        if (w->steps[i].undo_kind == UNDO_PIVOT && t->steps[i].state == STEP_COMPLETED) {
+            *ret = i;
             return true;
+        }
     return false;
 }
 
-static bool may_undo(const struct workflow *w, const struct task *t)
+static bool goes_back(const struct task *t)
 {
-    if (task_state_is_end(t->state) || pivot_completed(w, t))
-        return false;
-    if (t->direction == DIRECTION_UNDO || t->stop == STOP_UNDO)
-        return false; /* it is so already */
+    return t->direction == DIRECTION_UNDO || t->stop == STOP_UNDO;
+}
+
+static enum obstacle obstacle_to_undo(const struct workflow *w, const struct task *t, uint16_t *ret)
+{
+    if (goes_back(t)) /* it is so already */
+        return t->paused_at ? OBSTACLE_NONE : OBSTACLE_BACK;
+    if (pivot_completed(w, t, ret))
+        return OBSTACLE_PIVOT;
     for (uint16_t i = 0; i < t->step_count; i++) {
         const struct step *s = &t->steps[i];
         if (w->steps[i].undo_kind != UNDO_PIVOT || !(step_is_open(s) || pivot_stands(s)))
             continue;
         bool will_tell = step_is_open(s) || s->state == STEP_WAITING;
+        *ret = i;
         if (!will_tell || t->state == TASK_ERROR)
-            return false;
+            return OBSTACLE_PIVOT;
     }
-    return true;
+    return OBSTACLE_NONE;
 }
 
 static bool may_retry(const struct workflow *w, const struct task *t, uint16_t i, int64_t now)
 {
     const struct step *s = &t->steps[i];
+    int64_t clock = t->paused_at ? t->paused_at : now;
 
     if (s->state == STEP_FAILED && t->state == TASK_ERROR && s->direction == t->direction
         && !step_has_ended(&w->steps[i], s))
         return true;
-    return !step_is_open(s) && s->direction == t->direction && s->wait_until > now;
+    return !step_is_open(s) && s->direction == t->direction && s->wait_until > clock;
 }
 
-static bool may_skip(const struct workflow *w, const struct task *t, uint16_t i)
+static enum obstacle obstacle_to_retry(const struct workflow *w, const struct task *t, int step,
+                                       int64_t now)
+{
+    bool any = t->state == TASK_ERROR && step < 0;
+
+    for (uint16_t i = 0; i < t->step_count; i++)
+        if (step < 0 || step == i)
+            any |= may_retry(w, t, i, now);
+    if (!any && step >= 0 && step_is_open(&t->steps[step]))
+        return OBSTACLE_OPEN;
+    return any ? OBSTACLE_NONE : OBSTACLE_STATE;
+}
+
+static enum obstacle obstacle_to_skip(const struct workflow *w, const struct task *t, uint16_t i)
 {
     const struct step *s = &t->steps[i];
 
     if (step_is_open(s))
-        return false;
+        return OBSTACLE_OPEN;
     if (t->direction == DIRECTION_UNDO)
-        return step_needs_undo(&w->steps[i], s);
-    return (s->state == STEP_WAITING || s->state == STEP_FAILED) && t->stop != STOP_UNDO;
+        return step_needs_undo(&w->steps[i], s) ? OBSTACLE_NONE : OBSTACLE_ENDED;
+    if (t->stop == STOP_UNDO)
+        return OBSTACLE_BACK;
+    return s->state == STEP_WAITING || s->state == STEP_FAILED ? OBSTACLE_NONE : OBSTACLE_ENDED;
 }
 
-static bool may_retry_any(const struct workflow *w, const struct task *t, int64_t now)
+static enum obstacle obstacle_to_new_key(const struct workflow_step *ws, const struct step *s)
 {
+    if (step_is_open(s))
+        return OBSTACLE_OPEN;
+    if (step_in_doubt(s))
+        return OBSTACLE_DOUBT;
+    return ws->undo_kind != UNDO_NONE && step_has_effect(s) ? OBSTACLE_EFFECT : OBSTACLE_NONE;
+}
+
+static enum obstacle obstacle_to_correct(const struct workflow *w, const struct task *t, int step)
+{
+    if (goes_back(t))
+        return OBSTACLE_BACK;
+    if (step < 0)
+        return OBSTACLE_NONE;
+    const struct step *s = &t->steps[step];
+    enum obstacle o = obstacle_to_new_key(&w->steps[step], s);
+    bool ended =
+        s->state != STEP_WAITING && (s->state != STEP_FAILED || step_has_ended(&w->steps[step], s));
+    return o == OBSTACLE_NONE && ended ? OBSTACLE_ENDED : o;
+}
+
+static bool comes_after(const struct workflow *w, uint16_t i, uint16_t step)
+{
+    bool after[STEPS_MAX] = {0};
+
+    after[step] = true;
+    for (uint16_t k = 0; k < w->step_count; k++) {
+        uint16_t at = w->order[k];
+        for (uint16_t n = 0; n < w->steps[at].after_count; n++)
+            after[w->steps[at].after[n]] |= after[at];
+    }
+    return after[i];
+}
+
+static bool has_begun(const struct step *s)
+{
+    return s->state != STEP_WAITING || s->failure_count > 0 || s->spared_count > 0
+           || s->wait_until != 0 || s->input.json.ptr || s->resume.ptr || step_was_tried(s);
+}
+
+static enum obstacle obstacle_to_retry_from(const struct workflow *w, const struct task *t,
+                                            uint16_t step, uint16_t *ret)
+{
+    bool any = false;
+
+    if (goes_back(t))
+        return OBSTACLE_BACK;
+    if (t->stop != STOP_NONE)
+        return OBSTACLE_HOLDS;
+    for (uint16_t i = 0; i < t->step_count; i++) {
+        if (!comes_after(w, i, step))
+            continue;
+        enum obstacle o = obstacle_to_new_key(&w->steps[i], &t->steps[i]);
+        if (o != OBSTACLE_NONE) {
+            *ret = i;
+            return o;
+        }
+        any |= has_begun(&t->steps[i]);
+    }
+    return any ? OBSTACLE_NONE : OBSTACLE_NEW;
+}
+
+static enum obstacle obstacle_to_close(const struct task *t, bool reopen)
+{
+    return t->state == TASK_ERROR && (t->closed_at != 0) == reopen ? OBSTACLE_NONE : OBSTACLE_STATE;
+}
+
+static enum obstacle obstacle_to_pause(const struct task *t, bool resume)
+{
+    if (t->state == TASK_ERROR)
+        return OBSTACLE_STANDS;
+    return (t->paused_at != 0) == resume ? OBSTACLE_NONE : OBSTACLE_STATE;
+}
+
+enum obstacle operator_obstacle(const struct workflow *w, const struct task *t,
+                                enum event_kind verb, int step, int64_t now, uint16_t *ret_step)
+{
+    ASSERT(step < t->step_count);
+    if (task_state_is_end(t->state))
+        return OBSTACLE_STATE;
+    if (verb == EVENT_CLOSE || verb == EVENT_REOPEN)
+        return obstacle_to_close(t, verb == EVENT_REOPEN);
+    if (t->closed_at != 0)
+        return OBSTACLE_CLOSED;
+    if (step >= 0)
+        *ret_step = (uint16_t)step;
+    if (verb == EVENT_UNDO)
+        return obstacle_to_undo(w, t, ret_step);
+    if (verb == EVENT_RETRY)
+        return obstacle_to_retry(w, t, step, now);
+    if (verb == EVENT_PAUSE || verb == EVENT_RESUME)
+        return obstacle_to_pause(t, verb == EVENT_RESUME);
+    if (verb == EVENT_CORRECT)
+        return obstacle_to_correct(w, t, step);
+    if (verb == EVENT_RETRY_FROM)
+        return obstacle_to_retry_from(w, t, (uint16_t)step, ret_step);
+    if (verb == EVENT_SUPPLY && goes_back(t))
+        return OBSTACLE_BACK;
+    ASSERT(verb == EVENT_SUPPLY || verb == EVENT_SKIP);
+    return obstacle_to_skip(w, t, (uint16_t)step);
+}
+
+size_t operator_effects(const struct workflow *w, const struct task *t, uint16_t step,
+                        uint16_t *ret)
+{
+    size_t count = 0;
+
     for (uint16_t i = 0; i < t->step_count; i++)
-        if (may_retry(w, t, i, now))
-            return true;
-    return t->state == TASK_ERROR;
+        if (comes_after(w, i, step)
+            && obstacle_to_new_key(&w->steps[i], &t->steps[i]) == OBSTACLE_EFFECT)
+            ret[count++] = i;
+    return count;
 }
 
 bool operator_may(const struct workflow *w, const struct task *t, enum event_kind verb, int step,
                   int64_t now)
 {
-    ASSERT(step < t->step_count);
-    if (task_state_is_end(t->state))
-        return false;
-    if (verb == EVENT_UNDO)
-        return may_undo(w, t);
-    if (verb == EVENT_SKIP)
-        return step >= 0 && may_skip(w, t, (uint16_t)step);
-    ASSERT(verb == EVENT_RETRY);
-    return step < 0 ? may_retry_any(w, t, now) : may_retry(w, t, (uint16_t)step, now);
+    uint16_t ignored = 0;
+    bool names_none =
+        step < 0 && (verb == EVENT_SKIP || verb == EVENT_SUPPLY || verb == EVENT_RETRY_FROM);
+
+    return !names_none && operator_obstacle(w, t, verb, step, now, &ignored) == OBSTACLE_NONE;
 }

@@ -26,11 +26,12 @@ struct attempt task_next_attempt(const struct workflow *w, const struct task *t,
         .effect = EFFECT_UNKNOWN,
         .started_at = now,
         .complete_by = attempt_deadline(w, t, step, now),
+        .generation = s->generation,
     };
 }
 
-/* Have all that come before the step ended, near and far? An operator may have skipped one of them
- * ahead of time; that lets nobody past those before it. */
+/* Have all that come before the step ended, near and far? An operator may have skipped or supplied
+ * one of them ahead of time; that lets nobody past those before it. */
 static bool all_before_ended(const struct workflow *w, const struct task *t, uint16_t step)
 {
     bool passed[STEPS_MAX] = {0}; /* it and all before it ended */
@@ -51,15 +52,15 @@ static bool all_before_ended(const struct workflow *w, const struct task *t, uin
 static bool predecessors_ended(const struct workflow *w, const struct task *t, uint16_t i)
 {
     const struct workflow_step *ws = &w->steps[i];
-    bool skipped = false;
+    bool ahead = false; /* perhaps */
 
     for (uint16_t k = 0; k < ws->before_count; k++) {
         uint16_t b = ws->before[k];
         if (!step_has_ended(&w->steps[b], &t->steps[b]))
             return false;
-        skipped |= t->steps[b].state == STEP_SKIPPED;
+        ahead |= t->steps[b].state == STEP_SKIPPED || t->steps[b].supplied;
     }
-    return !skipped || all_before_ended(w, t, i); /* what was started came after all before it */
+    return !ahead || all_before_ended(w, t, i); /* what was started came after all before it */
 }
 
 /* While undo is wanted only a pivot in doubt goes on: another try is how it gets resolved. */
@@ -99,7 +100,7 @@ size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, s
     bool undo = t->direction == DIRECTION_UNDO;
     size_t count = 0;
 
-    if (task_state_is_end(t->state) || t->state == TASK_ERROR)
+    if (task_state_is_end(t->state) || t->state == TASK_ERROR || t->paused_at != 0)
         return 0;
     if (undo)
         undo_order_make(w, t, &order);
@@ -118,7 +119,7 @@ bool step_is_ready(const struct workflow *w, const struct task *t, uint16_t i, i
 {
     struct undo_order order;
 
-    if (t->state != TASK_PROCESSING && t->state != TASK_COMPENSATING)
+    if ((t->state != TASK_PROCESSING && t->state != TASK_COMPENSATING) || t->paused_at != 0)
         return false;
     if (t->direction == DIRECTION_UNDO) {
         undo_order_make(w, t, &order);

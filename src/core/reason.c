@@ -223,11 +223,13 @@ static void find_failed(const struct search *x, uint16_t i)
 
 static void find_error(const struct search *x)
 {
+    size_t before = x->out->count;
+
     for (uint16_t i = 0; i < x->t->step_count; i++)
         find_failed(x, i);
     if (slice_is(x->t->error.code, "deadline"))
         add(x, REASON_DEADLINE, -1)->since = x->t->ended_at;
-    if (x->out->count == 0)
+    if (x->out->count == before)
         add(x, REASON_STOPPED, -1)->since = x->t->ended_at;
 }
 
@@ -314,13 +316,16 @@ static void find_task(const struct search *x)
 {
     const struct facts *f = x->f;
 
+    if (x->t->paused_at != 0)
+        add(x, REASON_PAUSED, -1)->since = x->t->paused_at;
     if (f->troubled)
         add(x, REASON_STORE, -1)->since = f->troubled_since;
     if (f->draining)
         (void)add(x, REASON_DRAINING, -1);
     find_owner(x);
     find_stop(x);
-    find_deadline(x);
+    if (x->t->paused_at == 0)
+        find_deadline(x);
 }
 
 /* ---- what concerns one step ---- */
@@ -456,7 +461,7 @@ static void find_later(const struct search *x, uint16_t i)
 static bool waits_to_begin(const struct search *x)
 {
     return x->t->direction == DIRECTION_FORWARD && x->t->not_before > x->f->now
-           && x->t->started_at == 0;
+           && x->t->started_at == 0 && x->t->paused_at == 0;
 }
 
 static void find_steps(const struct search *x)
@@ -481,7 +486,7 @@ static void find_steps(const struct search *x)
             find_sleeping(x, i, at);
         else if (ready)
             find_ready(x, i, at);
-        else
+        else if (t->paused_at == 0)
             find_later(x, i);
     }
 }
@@ -509,6 +514,8 @@ void reasons_find(const struct workflow *w, const struct task *t, const struct f
             add(&x, t->state == TASK_PROCESSED ? REASON_PROCESSED : REASON_COMPENSATED, -1);
         r->since = t->ended_at;
     } else if (t->state == TASK_ERROR) {
+        if (t->closed_at != 0)
+            add(&x, REASON_CLOSED, -1)->since = t->closed_at;
         find_error(&x);
     } else if (waits_to_begin(&x)) {
         struct reason *r = add(&x, REASON_NOT_BEFORE, -1);

@@ -17,11 +17,13 @@
 #define REASONS(X)                                                                                \
     X(PROCESSED, "processed", "the task has ended: every step took effect, or was let go")        \
     X(COMPENSATED, "compensated", "the task has ended: what took effect was undone")              \
+    X(CLOSED, "closed", "the task stopped in error, and somebody closed it: it stays so")         \
     X(PIVOT_UNCLEAR, "pivot-unclear", "it is not known if a pivot took effect; no tries are left")\
     X(UNDO_FAILED, "undo-failed", "a compensation failed for good")                               \
     X(FAILED, "failed", "a step failed for good, and the task stopped in error")                  \
     X(DEADLINE, "deadline", "the task stopped in error because its complete-by passed")           \
     X(STOPPED, "stopped", "the task stopped in error for another reason")                         \
+    X(PAUSED, "paused", "the task is paused: nothing of it starts, and its clocks stand still")   \
     X(STORE, "store-trouble", "the state store takes nothing at present")                         \
     X(DRAINING, "draining", "the server is ending, and starts nothing more")                      \
     X(OWNER_GONE, "owner-gone", "the node that owns the task has gone")                           \
@@ -173,10 +175,36 @@ void reasons_find(const struct workflow *w, const struct task *t, const struct f
 /* Keeps the first ones: `max` at most, the last of which tells how many others there were. */
 void reasons_limit(struct reasons *r, size_t max);
 
-/* Would decide() take this verb of the operator's (EVENT_RETRY, EVENT_SKIP, EVENT_UNDO), as it
- * stands? `step` as in struct event. */
+/* What an operator's verb is refused for. The words are made by whoever answers him. */
+enum obstacle {
+    OBSTACLE_NONE,
+    OBSTACLE_STATE,  /* not in this state */
+    OBSTACLE_NEW,    /* nothing of what is to start anew has begun */
+    OBSTACLE_CLOSED, /* it was closed: it has to be reopened first */
+    OBSTACLE_OPEN,   /* an attempt of the step is at work */
+    OBSTACLE_DOUBT,  /* it is not known if the step took effect */
+    OBSTACLE_EFFECT, /* the step took effect, and that would have to be undone */
+    OBSTACLE_ENDED,  /* the step has ended */
+    OBSTACLE_BACK,   /* the task is being undone, or is about to be */
+    OBSTACLE_STANDS, /* it has stopped in error: it need not be paused */
+    OBSTACLE_HOLDS,  /* it is about to stop in error: then, perhaps */
+    OBSTACLE_PIVOT,  /* a pivot took effect, or may have */
+};
+
+/* Would decide() take this verb of the operator's, as it stands? `step` as in struct event. Of what
+ * is so already (paused, being undone) it is "no": nothing would be done. */
 bool operator_may(const struct workflow *w, const struct task *t, enum event_kind verb, int step,
                   int64_t now);
+
+/* What stands in its way; *ret_step is the step that does (if one does; otherwise as it was). NONE:
+ * nothing. */
+enum obstacle operator_obstacle(const struct workflow *w, const struct task *t,
+                                enum event_kind verb, int step, int64_t now, uint16_t *ret_step);
+
+/* Of the step and all that comes after it, those that took effect and would have to be undone: at
+ * most step_count. How many there are. */
+size_t operator_effects(const struct workflow *w, const struct task *t, uint16_t step,
+                        uint16_t *ret);
 
 /* The steps that step i waits for, which is not ready: those before it that have not ended or,
  * going back, those after it that are not settled. `r` is of the same state. Writes at most `max`

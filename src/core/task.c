@@ -109,6 +109,8 @@ struct attempt *step_find_attempt(const struct step *s, enum direction d, uint32
 
 bool step_in_doubt(const struct step *s)
 {
+    if (s->supplied)
+        return false; /* a person found out */
     for (uint16_t i = s->attempt_count; i-- > 0;) {
         const struct attempt *a = &s->attempts[i];
         if (i < ATTEMPTS_HEAD && s->dropped_effect == EFFECT_UNKNOWN)
@@ -123,8 +125,17 @@ bool step_in_doubt(const struct step *s)
     return s->dropped_effect == EFFECT_UNKNOWN;
 }
 
+bool step_was_tried(const struct step *s)
+{
+    const struct attempt *last = s->attempt_count ? &s->attempts[s->attempt_count - 1] : NULL;
+
+    return last && last->direction == DIRECTION_FORWARD && last->generation == s->generation;
+}
+
 bool step_has_effect(const struct step *s)
 {
+    if (s->supplied)
+        return true;
     for (uint16_t i = 0; i < s->attempt_count; i++)
         if (s->attempts[i].direction == DIRECTION_FORWARD
             && s->attempts[i].effect == EFFECT_HAPPENED)
@@ -173,6 +184,7 @@ static bool effect_valid(const struct attempt *a)
 static bool attempts_valid(const struct step *s)
 {
     uint32_t number = 0;
+    uint32_t generation = 0;
     enum direction d = DIRECTION_FORWARD;
 
     if (s->attempt_count > s->attempt_cap || s->attempt_count > ATTEMPTS_KEPT)
@@ -186,8 +198,13 @@ static bool attempts_valid(const struct step *s)
             return false;
         if (a->complete_by <= 0 || a->started_at <= 0 || !effect_valid(a))
             return false;
+        if (a->generation < generation || a->generation > s->generation)
+            return false; /* no key comes back */
+        if ((open || a->direction == DIRECTION_UNDO) && a->generation != s->generation)
+            return false;
         d = a->direction;
         number = a->number;
+        generation = a->generation;
     }
     if (d > s->direction)
         return false; /* its compensation has attempts, but never began */
@@ -227,6 +244,8 @@ static bool predecessors_valid(const struct workflow *w, const struct task *t, u
         return true;
     if (t->direction == DIRECTION_UNDO)
         return true; /* successors are being undone before it */
+    if (t->steps[i].supplied)
+        return true; /* by hand, and perhaps ahead of its time */
     for (uint16_t k = 0; k < w->steps[i].before_count; k++) {
         uint16_t b = w->steps[i].before[k];
         if (!step_has_ended(&w->steps[b], &t->steps[b]))
@@ -262,7 +281,14 @@ static bool columns_valid(const struct task *t)
         return false;
     if (t->state == TASK_PROCESSING && t->direction != DIRECTION_FORWARD)
         return false;
-    return t->priority >= 0 && t->priority <= 9 && t->submitted_at > 0;
+    if (t->paused_at != 0 && !owned && t->state != TASK_PENDING)
+        return false; /* what has ended, or stopped, is not paused */
+    if (t->closed_at != 0 && t->state != TASK_ERROR)
+        return false;
+    if (t->closed_reason.ptr && t->closed_at == 0)
+        return false;
+    return t->priority >= 0 && t->priority <= 9 && t->submitted_at > 0 && t->paused_at >= 0
+           && t->closed_at >= 0;
 }
 
 bool task_valid(const struct workflow *w, const struct task *t)

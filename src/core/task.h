@@ -18,7 +18,7 @@
 #define TASK_STATES(X)                                                                            \
     X(PENDING,      "pending",       TO(PROCESSING, "claimed")                                    \
                                      | TO(COMPENSATING, "claimed, or undo begins")                \
-                                     | TO(PROCESSED, "the operator skips what is left")           \
+                                     | TO(PROCESSED, "the operator skips or supplies the rest")   \
                                      | TO(COMPENSATED, "the operator skips what is left")         \
                                      | TO(ERROR, "held: its complete-by passed while it waited")) \
     X(PROCESSING,   "processing",    TO(PENDING, "released: nothing of it runs")                  \
@@ -30,13 +30,14 @@
                                      | TO(COMPENSATED, "nothing is left to undo")                 \
                                      | TO(ERROR, "an undo has no try, or no time, left"))         \
     X(COMPENSATED,  "compensated",   0)                                                           \
-    X(ERROR,        "error",         TO(PROCESSING, "the operator retries or skips")              \
+    X(ERROR,        "error",         TO(PROCESSING, "the operator retries, skips or supplies")    \
                                      | TO(COMPENSATING, "the operator undoes, or retries an undo"))
 
 /*    name          stored as      may go to, and when                                            */
 #define STEP_STATES(X)                                                                            \
     X(WAITING,      "waiting",     TO(RUNNING, "a place is free")                                 \
                                    | TO(SKIPPED, "its `if` is false, or the operator skips it")   \
+                                   | TO(COMPLETED, "the operator supplies its output")            \
                                    | TO(FAILED, "its input cannot be evaluated")                  \
                                    | TO(UNDOING, "in doubt, and the task goes back")              \
                                    | TO(UNDONE, "the operator undid it, in doubt"))               \
@@ -44,13 +45,16 @@
                                    | TO(WAITING, "another try, or its request was not sent")      \
                                    | TO(FAILED, "no try is left"))                                \
     X(COMPLETED,    "completed",   TO(UNDOING, "the task goes back")                              \
+                                   | TO(WAITING, "the operator has it start anew")                \
                                    | TO(UNDONE, "the operator undid it")                          \
                                    | TO(FAILED, "the input of its undo cannot be evaluated"))     \
     X(FAILED,       "failed",      TO(WAITING, "the operator retries it")                         \
+                                   | TO(COMPLETED, "the operator supplies its output")            \
                                    | TO(SKIPPED, "the operator skips it")                         \
                                    | TO(UNDOING, "in doubt and undone, or its undo retried")      \
                                    | TO(UNDONE, "the operator undid it"))                         \
     X(SKIPPED,      "skipped",     TO(UNDOING, "skipped in doubt, and the task goes back")        \
+                                   | TO(WAITING, "the operator has it start anew")                \
                                    | TO(UNDONE, "the operator undid it")                          \
                                    | TO(FAILED, "the input of its undo cannot be evaluated"))     \
     X(UNDOING,      "undoing",     TO(UNDONE, "the agent says so, or the operator")               \
@@ -165,10 +169,11 @@ struct attempt {
     enum outcome outcome;
     enum effect effect; /* UNKNOWN while it is open */
     int64_t started_at, ended_at, complete_by;
-    uint32_t resent; /* how often it was sent again, because its instance had lost it */
-    uint32_t tries;  /* calls that its agent made to the service behind it; 0: not told */
-    bool elsewhere;  /* its instance is done with it: whoever has its token will end it */
-    bool spared;     /* it failed in an outage of its agent's service, and does not count */
+    uint32_t resent;     /* how often it was sent again, because its instance had lost it */
+    uint32_t tries;      /* calls that its agent made to the service behind it; 0: not told */
+    bool elsewhere;      /* its instance is done with it: whoever has its token will end it */
+    bool spared;         /* it failed in an outage of its agent's service, and does not count */
+    uint32_t generation; /* of the idempotency key that it has: see struct step */
     struct slice instance;
     struct value output; /* of a late result only; otherwise it is the step's */
     struct fault_note error;
@@ -188,6 +193,10 @@ struct step {
         resume; /* JSON: what an attempt in this direction left for the next one, or NONE */
     struct attempt *attempts; /* oldest first; an open one is always the last */
     uint16_t attempt_count, attempt_cap;
+    /* Which idempotency key its attempts have: 0: TASK/STEP, 1: TASK/STEP~2, 2: TASK/STEP~3. One
+     * key stands for one request: who gives the step another input raises it. */
+    uint32_t generation;
+    bool supplied;              /* a person says that it took effect, and with which output */
     uint32_t dropped_count;     /* attempts that are no longer kept ... */
     enum effect dropped_effect; /* ... what they may have done, going forward ... */
     int64_t dropped_until;      /* ... and the latest complete-by of those in doubt */
@@ -206,6 +215,13 @@ struct task {
     int64_t undo_complete_by; /* set when undo begins */
     int64_t not_before;
     int64_t submitted_at, started_at, ended_at;
+    /* Since when nothing of it starts, and its clocks (complete_by, not_before, wait_until) stand
+     * still; 0: it goes on. Meanwhile they are read at that moment; when it goes on, they have
+     * moved by as long as it was paused. Attempts know no pause: their complete_by stays what it
+     * is. */
+    int64_t paused_at;
+    int64_t closed_at; /* in error, and a person said that it is to stay so; 0: nobody did */
+    struct slice closed_reason;
     uint32_t failure_count; /* of all steps, ever */
     uint32_t payload_count; /* numbers given out in the payload table */
     uint64_t content;       /* hash of the submission, to tell "the same again" */
@@ -227,6 +243,9 @@ bool step_in_doubt(const struct step *s);
 
 /* Going forward, it did something, or something happened late: certain, not in doubt. */
 bool step_has_effect(const struct step *s);
+
+/* Was it asked for under its present key? */
+bool step_was_tried(const struct step *s);
 
 /* Until when an attempt may still be at work that nobody waits for: one in doubt, or one of those
  * asked for an attempt that was sent again (0: none). */

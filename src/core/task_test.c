@@ -55,6 +55,7 @@ static void states_have_the_edges_of_the_design_and_no_others(void **state)
         "completed undoing", "completed undone",  "completed failed", "failed waiting",
         "failed skipped",    "failed undoing",    "failed undone",    "skipped undoing",
         "skipped undone",    "skipped failed",    "undoing undone",   "undoing failed",
+        "waiting completed", "completed waiting", "failed completed", "skipped waiting",
     };
     size_t met = 0;
     (void)state;

@@ -240,15 +240,19 @@ static struct slice traceparent_of(struct arena *a, struct slice task, uint16_t 
     return arena_copy(a, buf_view(&b));
 }
 
+/* Of the step's present generation: a request of another one had another key. */
 static struct slice key_of(struct scheduler *s, struct arena *a, const struct live_step *ls,
                            enum direction d)
 {
     CLEANUP(buf_fini) struct buf b = {0};
+    uint32_t generation = ls->live->task.steps[ls->step].generation;
 
     buf_slice(&b, s->config.key_prefix);
     buf_slice(&b, ls->live->id);
     buf_byte(&b, '/');
     buf_slice(&b, ls->live->definition->workflow.steps[ls->step].name);
+    if (generation > 0)
+        buf_fmt(&b, "~%" PRIu64, (uint64_t)generation + 1);
     if (d == DIRECTION_UNDO)
         buf_str(&b, "/undo");
     return arena_copy(a, buf_view(&b));

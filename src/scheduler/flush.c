@@ -235,7 +235,8 @@ static void fill_audits(struct scheduler *s, struct job *j, const struct live *l
                                                   .verb = slice_of(ask_kind_text(a->kind)),
                                                   .task = l->id,
                                                   .step = a->step,
-                                                  .reason = a->reason};
+                                                  .reason = a->reason,
+                                                  .detail = arena_copy(&j->arena, cmd->detail)};
     }
 }
 
@@ -249,8 +250,8 @@ static void fill_change(struct scheduler *s, struct job *j, struct live *l, stru
     c->row.revision = l->fresh ? 1 : l->task.revision + 1;
     l->waiting_for = SLICE_NONE;
     l->rank = task_rank(&l->task);
-    if (l->task.state == TASK_PENDING && !l->task.locked_by.ptr)
-        start_wait_fields(s, l);
+    if (l->task.state == TASK_PENDING && !l->task.locked_by.ptr && l->task.paused_at == 0)
+        start_wait_fields(s, l); /* one that is paused waits for nobody: no claim finds it */
     c->row.waiting_for = arena_copy(&j->arena, l->waiting_for); /* the agent may be forgotten */
     c->row.rank = l->rank;
     set_wake_at(l, c);

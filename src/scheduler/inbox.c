@@ -118,65 +118,14 @@ static bool ending_event(struct scheduler *s, struct live *l, struct command *c,
     return true;
 }
 
-const char *ask_kind_text(enum ask_kind kind)
-{
-    switch (kind) {
-    case ASK_SUBMIT:
-        return "submit";
-    case ASK_RETRY:
-        return "retry";
-    case ASK_SKIP:
-        return "skip";
-    case ASK_UNDO:
-        return "undo";
-    case ASK_CANCEL:
-        return "cancel";
-    case ASK_END:
-        return "end";
-    }
-    UNREACHABLE();
-}
-
-static const char *operator_code(enum ask_kind kind)
-{
-    switch (kind) {
-    case ASK_RETRY:
-        return "retried_by_operator";
-    case ASK_SKIP:
-        return "skipped_by_operator";
-    case ASK_UNDO:
-        return "undone_by_operator";
-    case ASK_CANCEL:
-        return "cancelled";
-    case ASK_SUBMIT:
-    case ASK_END:
-        break;
-    }
-    UNREACHABLE();
-}
-
-static struct event operator_event(struct live *l, const struct ask *a)
-{
-    struct event e = {.step = -1};
-
-    e.kind = a->kind == ASK_RETRY ? EVENT_RETRY : a->kind == ASK_SKIP ? EVENT_SKIP : EVENT_UNDO;
-    if (a->step.ptr) {
-        e.step = workflow_step_index(&l->definition->workflow, a->step);
-        if (e.step < 0)
-            e.step = l->task.step_count; /* there is no such step */
-    }
-    e.output.json = arena_copy(&l->arena, a->output);
-    e.error.code = slice_of(operator_code(a->kind));
-    e.error.message = arena_copy(&l->arena, a->reason);
-    return e;
-}
-
 /* What was decided makes us the owner: any node takes any result. */
 static void take_ownership(struct scheduler *s, struct live *l)
 {
     const struct event claim = {.kind = EVENT_CLAIM, .step = -1, .instance = s->me};
     enum task_state st = l->task.state;
 
+    if (st == TASK_PENDING && l->task.paused_at != 0)
+        return; /* there is nothing to go on with */
     if (st == TASK_PENDING || st == TASK_PROCESSING || st == TASK_COMPENSATING)
         if (!live_is_ours(s, l))
             (void)live_decide(s, l, &claim); /* cannot be refused in these states */
@@ -243,10 +192,7 @@ static bool event_of(struct scheduler *s, struct live *l, struct command *c, str
         *ret = result_event(l, c);
         return true;
     case COMMAND_ASK:
-        if (c->ask->kind == ASK_END)
-            return ending_event(s, l, c, ret);
-        *ret = operator_event(l, c->ask);
-        return true;
+        return c->ask->kind == ASK_END ? ending_event(s, l, c, ret) : operator_event(l, c, ret);
     case COMMAND_EVENT:
         *ret = unasked_event(l, c);
         return !is_overtaken(s, l, ret);
@@ -272,6 +218,8 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
         return;
     }
     c->answer = live_decide(s, l, &e);
+    if (c->kind == COMMAND_ASK && c->ask->kind != ASK_END)
+        operator_explain(s, l, c, &e);
     if (c->answer == ANSWER_ACCEPTED && e.kind == EVENT_ELSEWHERE)
         live_goes_elsewhere(s, l, (uint16_t)e.step);
     if (c->answer == ANSWER_ACCEPTED && e.kind == EVENT_RESULT) {
@@ -363,24 +311,6 @@ static void ending_done(struct scheduler *s, struct command *c)
     tell_result(s, c);
     c->ask->outcome = ERR_OK;
     s->outside.ask_answer(s->outside.arg, c->ask);
-}
-
-static void operator_done(struct scheduler *s, struct live *l, struct command *c)
-{
-    struct ask *a = c->ask;
-
-    a->outcome = ERR_OK;
-    if (c->answer == ANSWER_UNKNOWN) {
-        a->outcome = ERR_INVALID;
-        (void)snprintf(a->story, sizeof a->story, "task %.*s has no step \"%.*s\"",
-                       SLICE_ARG(l->id), SLICE_ARG(a->step));
-    } else if (c->answer == ANSWER_REFUSED) {
-        a->outcome = ERR_CONFLICT;
-        (void)snprintf(a->story, sizeof a->story, "not possible while task %.*s is %s%s",
-                       SLICE_ARG(l->id), task_state_text(l->task.state),
-                       l->task.direction == DIRECTION_UNDO ? ", being undone" : "");
-    }
-    s->outside.ask_answer(s->outside.arg, a);
 }
 
 void command_done(struct scheduler *s, struct live *l, struct command *c)

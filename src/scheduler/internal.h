@@ -29,11 +29,12 @@ struct command {
     struct event event;
     struct work *work; /* RESULT */
     struct work_result *result;
-    struct ask *ask;    /* ASK */
-    enum answer answer; /* of the last evaluation */
-    bool owned;         /* from the heap; freed when it is done */
-    bool overtook;      /* it came while its task was being read: of what others did before it came,
-                           that reading may know nothing */
+    struct ask *ask;     /* ASK */
+    enum answer answer;  /* of the last evaluation */
+    struct slice detail; /* ASK: for the audit, in the memory of its task */
+    bool owned;          /* from the heap; freed when it is done */
+    bool overtook; /* it came while its task was being read: of what others did before it came,
+                      that reading may know nothing */
 };
 
 struct live;
@@ -190,6 +191,14 @@ void inbox_fail(struct scheduler *s, struct live *l, struct link *commands, enum
                 const char *story);
 void inbox_applied_done(struct scheduler *s, struct live *l); /* all that was applied is durable */
 void command_done(struct scheduler *s, struct live *l, struct command *c); /* it is durable */
+
+/* operate.c: the operator's verbs */
+/* False: it cannot be decided; the answer stands in its ask. */
+bool operator_event(struct live *l, struct command *c, struct event *ret);
+/* It was decided: if it was refused, why. */
+void operator_explain(struct scheduler *s, const struct live *l, struct command *c,
+                      const struct event *e);
+void operator_done(struct scheduler *s, struct live *l, struct command *c);
 
 /* submit.c: new tasks */
 void submit_apply(struct scheduler *s, struct live *l, struct command *c);

@@ -21,6 +21,7 @@
  * time.
  */
 
+#include "core/reason.h"
 #include "definition/registry.h"
 #include "dispatch/dispatch.h"
 #include "dispatch/token.h"
@@ -47,7 +48,13 @@ enum ask_kind {
     ASK_UNDO,
     ASK_CANCEL, /* the submitter's undo: not of a task that a person must see to, or that ended
                    whole; of one that is undone already it is no mistake */
-    ASK_END,    /* by the token of an attempt, its result: from whoever has it */
+    ASK_PAUSE,  /* nothing of it starts, and its clocks stand still */
+    ASK_RESUME,
+    ASK_CORRECT, /* another input: of `step`, or of the task */
+    ASK_SUPPLY,  /* `step` counts as completed, with `output` */
+    ASK_CLOSE,   /* of one that stopped in error: it is to stay so */
+    ASK_REOPEN,
+    ASK_END, /* by the token of an attempt, its result: from whoever has it */
 };
 
 const char *ask_kind_text(enum ask_kind kind); /* "retry": as the audit and the log have it */
@@ -60,20 +67,24 @@ struct ask {
     /* ASK_SUBMIT */
     const struct definition *definition;
     bool only_if_exists; /* its content is wrong for a new task: ERR_INVALID, unless it is there */
-    struct slice input, reply_to, tags;
+    struct slice input, reply_to, tags; /* input: also ASK_CORRECT */
     int priority;
     int64_t not_before;
+    bool paused; /* from its submission on, until somebody resumes it */
     uint64_t content;
     /* the operator's: */
     struct slice step; /* NONE: the whole task */
+    bool from;         /* ASK_RETRY: `step` and all that comes after it start anew */
     struct slice output, reason;
     struct slice actor; /* who asks; goes into the audit with what is done. NONE: nobody is named */
     struct work_result *result; /* ASK_END: with the token; outcome ERR_OK: its status tells */
     /* The answer: ERR_OK; ERR_CONFLICT: other content, or not in this state; ERR_NOT_FOUND: no such
      * task; ERR_INVALID: it has no such step; or the store's trouble. */
     enum err outcome;
-    bool existed;    /* ASK_SUBMIT: the same task was there before */
-    int64_t version; /* ASK_SUBMIT: of its workflow */
+    bool existed; /* ASK_SUBMIT: the same task was there before; the operator's: it is so already,
+                     and nothing was done */
+    enum obstacle refusal; /* ERR_CONFLICT, the operator's: what stands in the way */
+    int64_t version;       /* ASK_SUBMIT: of its workflow */
     char story[200];
 };
 

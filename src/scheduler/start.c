@@ -81,7 +81,7 @@ static bool conditions_change(struct scheduler *s, struct live *l)
         uint16_t step = ready[i].step;
         struct error e = {0};
         bool holds = true;
-        if (ready[i].at > scheduler_now(s) || l->task.steps[step].attempt != 0)
+        if (ready[i].at > scheduler_now(s) || step_was_tried(&l->task.steps[step]))
             continue;
         if (input_condition(s, l, step, &holds, &e) != ERR_OK) {
             bad_input(s, l, step, &e);
@@ -230,6 +230,8 @@ bool start_should_release(struct scheduler *s, struct live *l)
 
     if (!live_is_ours(s, l) || live_any_open(l) || task_state_is_end(l->task.state))
         return false;
+    if (l->task.paused_at != 0)
+        return true;
     size_t count = ready_of(s, l, &ready);
     for (size_t i = 0; i < count; i++) {
         const struct lane *lane = start_lane(s, l, ready[i].step);

@@ -16,6 +16,7 @@ static void begin(struct scheduler *s, struct live *l, const struct ask *a)
         .priority = a->priority,
         .not_before = a->not_before,
         .submitted_at = now,
+        .paused_at = a->paused ? now : 0,
         .content = a->content,
         .input.json = arena_copy(&l->arena, a->input),
         .reply_to = arena_copy(&l->arena, a->reply_to),

@@ -34,10 +34,16 @@ static void commands(struct buf *b, const struct why *y, int step)
 {
     if (may(y, EVENT_RETRY, step))
         command(b, y, "retry", step, "");
+    if (step >= 0 && may(y, EVENT_CORRECT, step))
+        command(b, y, "correct", step, " --input '{...}'");
+    if (step >= 0 && may(y, EVENT_SUPPLY, step))
+        command(b, y, "supply", step, " --output '{}'");
     if (step >= 0 && may(y, EVENT_SKIP, step))
         command(b, y, "skip", step, "");
     if (may(y, EVENT_UNDO, -1))
         command(b, y, "undo", -1, "");
+    if (may(y, EVENT_CLOSE, -1))
+        command(b, y, "close", -1, "");
 }
 
 /* ---- what comes then ---- */
@@ -195,6 +201,10 @@ static void move_failed(struct buf *b, const struct why *y, const struct reason 
 {
     bool stopped = y->task->state == TASK_ERROR;
 
+    if (y->task->closed_at != 0) {
+        buf_str(b, "Nothing: the task was closed.");
+        return;
+    }
     if (r->kind == REASON_UNDO_FAILED && !stopped)
         buf_str(b,
                 "The other compensations go on; then the task stops in error. Once it was undone "
@@ -205,23 +215,53 @@ static void move_failed(struct buf *b, const struct why *y, const struct reason 
         buf_str(b, "Find out. Try it again (its idempotency key is the same), or, if it took "
                    "effect, take it for done, with what it would have answered:");
     else
-        buf_str(b, may(y, EVENT_UNDO, -1)
-                       ? "Mend the cause and try again, go on without the step, or undo the task:"
-                       : "Mend the cause and try again, or go on without the step:");
+        buf_str(b,
+                may(y, EVENT_UNDO, -1)
+                    ? "Mend the cause and try again, go on without the step, or undo the task; or "
+                      "leave it as it is, and close it:"
+                    : "Mend the cause and try again, or go on without the step; or leave it as "
+                      "it is, and close it:");
     if (r->kind != REASON_PIVOT_UNCLEAR) {
         commands(b, y, r->step);
         return;
     }
     if (may(y, EVENT_RETRY, r->step))
         command(b, y, "retry", r->step, "");
-    if (may(y, EVENT_SKIP, r->step))
-        command(b, y, "skip", r->step, " --output '{}'");
+    if (may(y, EVENT_SUPPLY, r->step))
+        command(b, y, "supply", r->step, " --output '{}'");
+    if (may(y, EVENT_CLOSE, -1))
+        command(b, y, "close", -1, "");
+}
+
+static void move_paused(struct buf *b, const struct why *y, const struct reason *r)
+{
+    bool open = false;
+    (void)r;
+
+    for (uint16_t i = 0; i < y->task->step_count; i++)
+        open |= step_is_open(&y->task->steps[i]);
+    buf_str(b, open ? "What is at work may end. To let the task go on:" : "To let it go on:");
+    command(b, y, "resume", -1, "");
+    if (may(y, EVENT_UNDO, -1))
+        command(b, y, "undo", -1, "");
+}
+
+static void move_closed(struct buf *b, const struct why *y, const struct reason *r)
+{
+    (void)r;
+    buf_str(b, "Nothing, unless it is opened again:");
+    command(b, y, "reopen", -1, "");
 }
 
 static void move_stopped(struct buf *b, const struct why *y, const struct reason *r)
 {
     (void)r;
-    buf_str(b, may(y, EVENT_UNDO, -1) ? "Let it go on, or undo it:" : "Let it go on:");
+    if (y->task->closed_at != 0) {
+        buf_str(b, "Nothing: the task was closed.");
+        return;
+    }
+    buf_str(b, may(y, EVENT_UNDO, -1) ? "Let it go on, or undo it; or close it:"
+                                      : "Let it go on, or close it:");
     commands(b, y, -1);
 }
 
@@ -283,6 +323,7 @@ void why_moves(struct buf *b, const struct why *y, const struct reason *r)
     static void (*const move[REASON_KINDS])(struct buf *, const struct why *,
                                             const struct reason *) = {
         [REASON_PIVOT_UNCLEAR] = move_failed, [REASON_UNDO_FAILED] = move_failed,
+        [REASON_PAUSED] = move_paused,        [REASON_CLOSED] = move_closed,
         [REASON_FAILED] = move_failed,        [REASON_DEADLINE] = move_stopped,
         [REASON_STOPPED] = move_stopped,      [REASON_DEADLINE_DUE] = move_deadline,
         [REASON_ELSEWHERE] = move_elsewhere,  [REASON_OVERDUE] = move_open,

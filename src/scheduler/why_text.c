@@ -380,6 +380,31 @@ static void say_stopped(struct buf *b, const struct why *y, const struct reason 
     buf_byte(b, '.');
 }
 
+static void say_paused(struct buf *b, const struct why *y, const struct reason *r)
+{
+    const struct task *t = y->task;
+    int64_t by = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
+    (void)r;
+
+    buf_str(b, "The task is paused: nothing of it starts");
+    if (by != 0 && !t->deadline_passed && by > t->paused_at) {
+        buf_str(b, ", and its complete-by stands still (when it goes on, it has ");
+        duration_tell(b, by - t->paused_at);
+        buf_str(b, " left)");
+    }
+    buf_byte(b, '.');
+}
+
+static void say_closed(struct buf *b, const struct why *y, const struct reason *r)
+{
+    (void)r;
+    buf_str(b, "The task stopped in error, and was closed: it stays as it is");
+    if (y->task->closed_reason.len)
+        buf_str(b, " (");
+    quote(b, y->task->closed_reason);
+    buf_str(b, y->task->closed_reason.len ? ")." : ".");
+}
+
 static void say_server(struct buf *b, const struct why *y, const struct reason *r)
 {
     if (r->kind == REASON_STORE)
@@ -399,44 +424,26 @@ void why_text(struct buf *b, const struct why *y, const struct reason *r)
 {
     static void (*const say[REASON_KINDS])(struct buf *, const struct why *,
                                            const struct reason *) = {
-        [REASON_PROCESSED] = say_ended,
-        [REASON_COMPENSATED] = say_ended,
-        [REASON_PIVOT_UNCLEAR] = say_failed,
-        [REASON_UNDO_FAILED] = say_failed,
-        [REASON_FAILED] = say_failed,
-        [REASON_DEADLINE] = say_deadline,
-        [REASON_STOPPED] = say_stopped,
-        [REASON_STORE] = say_server,
-        [REASON_DRAINING] = say_server,
-        [REASON_OWNER_GONE] = say_owner,
-        [REASON_TAKING_OVER] = say_owner,
-        [REASON_ELSEWHERE] = say_owner,
-        [REASON_FULL] = say_ready,
-        [REASON_DEADLINE_DUE] = say_deadline,
-        [REASON_OVERDUE] = say_open,
-        [REASON_HOLDING] = say_stop,
-        [REASON_PIVOT_HOLDS] = say_stop,
-        [REASON_NO_AGENT] = say_ready,
-        [REASON_BREAKER] = say_ready,
-        [REASON_TRIALS] = say_ready,
-        [REASON_LIMIT] = say_ready,
-        [REASON_HEALTH] = say_ready,
-        [REASON_OTHER_AGENT] = say_ready,
-        [REASON_IN_DOUBT] = say_sleeping,
-        [REASON_DEFERRED] = say_sleeping,
-        [REASON_BETWEEN] = say_sleeping,
-        [REASON_NOT_BEFORE] = say_sleeping,
-        [REASON_NO_PLACE] = say_ready,
-        [REASON_QUEUED] = say_ready,
-        [REASON_GRACE] = say_grace,
-        [REASON_STOPPING] = say_open,
-        [REASON_UNDOING] = say_open,
-        [REASON_RUNNING] = say_open,
-        [REASON_STARTING] = say_ready,
-        [REASON_UNDO_AFTER] = say_after,
-        [REASON_AFTER] = say_after,
-        [REASON_LATE] = say_deadline,
-        [REASON_COMPLETE_BY] = say_deadline,
+        [REASON_PROCESSED] = say_ended,     [REASON_COMPENSATED] = say_ended,
+        [REASON_CLOSED] = say_closed,       [REASON_PIVOT_UNCLEAR] = say_failed,
+        [REASON_UNDO_FAILED] = say_failed,  [REASON_FAILED] = say_failed,
+        [REASON_DEADLINE] = say_deadline,   [REASON_STOPPED] = say_stopped,
+        [REASON_PAUSED] = say_paused,       [REASON_STORE] = say_server,
+        [REASON_DRAINING] = say_server,     [REASON_OWNER_GONE] = say_owner,
+        [REASON_TAKING_OVER] = say_owner,   [REASON_ELSEWHERE] = say_owner,
+        [REASON_FULL] = say_ready,          [REASON_DEADLINE_DUE] = say_deadline,
+        [REASON_OVERDUE] = say_open,        [REASON_HOLDING] = say_stop,
+        [REASON_PIVOT_HOLDS] = say_stop,    [REASON_NO_AGENT] = say_ready,
+        [REASON_BREAKER] = say_ready,       [REASON_TRIALS] = say_ready,
+        [REASON_LIMIT] = say_ready,         [REASON_HEALTH] = say_ready,
+        [REASON_OTHER_AGENT] = say_ready,   [REASON_IN_DOUBT] = say_sleeping,
+        [REASON_DEFERRED] = say_sleeping,   [REASON_BETWEEN] = say_sleeping,
+        [REASON_NOT_BEFORE] = say_sleeping, [REASON_NO_PLACE] = say_ready,
+        [REASON_QUEUED] = say_ready,        [REASON_GRACE] = say_grace,
+        [REASON_STOPPING] = say_open,       [REASON_UNDOING] = say_open,
+        [REASON_RUNNING] = say_open,        [REASON_STARTING] = say_ready,
+        [REASON_UNDO_AFTER] = say_after,    [REASON_AFTER] = say_after,
+        [REASON_LATE] = say_deadline,       [REASON_COMPLETE_BY] = say_deadline,
         [REASON_MORE] = say_more,
     };
     ASSERT(r->kind < REASON_KINDS && say[r->kind]);
@@ -445,6 +452,8 @@ void why_text(struct buf *b, const struct why *y, const struct reason *r)
 
 static const char *stands(const struct task *t)
 {
+    if (t->paused_at != 0)
+        return t->direction == DIRECTION_UNDO ? "is on its way back, and paused" : "is paused";
     if (t->state == TASK_ERROR)
         return t->direction == DIRECTION_UNDO ? "has stopped in error on its way back"
                                               : "has stopped in error";

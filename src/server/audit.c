@@ -20,6 +20,8 @@ void render_audit(struct buf *b, const struct audit *a)
     text_or_null(b, "task", a->task);
     text_or_null(b, "step", a->step);
     text_or_null(b, "reason", a->reason);
+    json_key(b, "detail");
+    json_raw(b, a->detail);
     json_close(b, '}');
 }
 

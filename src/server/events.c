@@ -225,6 +225,10 @@ static void render_happening(struct happening *h, const struct workflow *w, cons
     json_string(b, node);
     json_key(b, "at");
     json_time(b, now);
+    json_key(b, "paused_at");
+    json_time(b, t->paused_at);
+    json_key(b, "closed_at");
+    json_time(b, t->closed_at);
     json_close(b, '}');
     h->json_len = b->len;
     buf_slice(b, w->name);

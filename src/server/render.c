@@ -47,6 +47,13 @@ static void render_pulse(struct buf *b, const struct pulse *p)
     member(b, "message", p ? p->message : SLICE_NONE);
 }
 
+/* Of the first key, TASK/STEP, nothing is said; the second one is TASK/STEP~2. */
+static void render_generation(struct buf *b, uint32_t generation)
+{
+    if (generation > 0)
+        member_int(b, "key_generation", (int64_t)generation + 1);
+}
+
 static void render_attempt(struct buf *b, const struct attempt *a, const struct pulse *p)
 {
     json_open(b, '{');
@@ -66,6 +73,7 @@ static void render_attempt(struct buf *b, const struct attempt *a, const struct 
         json_key(b, "spared");
         json_bool(b, true);
     }
+    render_generation(b, a->generation);
     if (a->elsewhere) {
         json_key(b, "elsewhere");
         json_bool(b, true);
@@ -124,6 +132,11 @@ static void render_step(struct buf *b, const struct record *r, uint16_t step)
     member_raw(b, "output", s->output.json);
     member_error(b, &s->error);
     render_resume(b, r, step, open);
+    render_generation(b, s->generation);
+    if (s->supplied) {
+        json_key(b, "supplied");
+        json_bool(b, true);
+    }
     json_key(b, "attempts");
     json_open(b, '[');
     for (uint16_t i = 0; i < s->attempt_count; i++)
@@ -148,6 +161,8 @@ static void render_columns(struct buf *b, const struct task_row *row)
     member_time(b, "submitted_at", row->submitted_at);
     member_time(b, "started_at", row->started_at);
     member_time(b, "ended_at", row->ended_at);
+    member_time(b, "paused_at", row->paused_at);
+    member_time(b, "closed_at", row->closed_at);
     member_raw(b, "tags", row->tags);
 }
 
@@ -169,6 +184,7 @@ void render_task(struct buf *b, const struct scheduler *s, const struct workflow
     member_raw(b, "input", t->input.json);
     member_raw(b, "output", t->output.json);
     member_error(b, &t->error);
+    member(b, "closed_reason", t->closed_reason);
     json_key(b, "steps");
     json_open(b, '[');
     for (uint16_t i = 0; i < t->step_count; i++)

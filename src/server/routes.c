@@ -30,6 +30,36 @@ static void task_cancel(struct server *sv, struct http_request *r)
     task_operate(sv, r, ASK_CANCEL);
 }
 
+static void task_pause(struct server *sv, struct http_request *r)
+{
+    task_operate(sv, r, ASK_PAUSE);
+}
+
+static void task_resume(struct server *sv, struct http_request *r)
+{
+    task_operate(sv, r, ASK_RESUME);
+}
+
+static void task_correct(struct server *sv, struct http_request *r)
+{
+    task_operate(sv, r, ASK_CORRECT);
+}
+
+static void task_supply(struct server *sv, struct http_request *r)
+{
+    task_operate(sv, r, ASK_SUPPLY);
+}
+
+static void task_close(struct server *sv, struct http_request *r)
+{
+    task_operate(sv, r, ASK_CLOSE);
+}
+
+static void task_reopen(struct server *sv, struct http_request *r)
+{
+    task_operate(sv, r, ASK_REOPEN);
+}
+
 static const struct route routes[] = {
     {"POST", "v1/agents/*/work", work_post, ROLE_AGENT},
     {"POST", "v1/agents/*/heartbeats", heartbeats_post, ROLE_AGENT},
@@ -43,6 +73,12 @@ static const struct route routes[] = {
     {"POST", "v1/tasks/*/retry", task_retry, ROLE_OPERATE},
     {"POST", "v1/tasks/*/skip", task_skip, ROLE_OPERATE},
     {"POST", "v1/tasks/*/undo", task_undo, ROLE_OPERATE},
+    {"POST", "v1/tasks/*/pause", task_pause, ROLE_OPERATE},
+    {"POST", "v1/tasks/*/resume", task_resume, ROLE_OPERATE},
+    {"POST", "v1/tasks/*/correct", task_correct, ROLE_OPERATE},
+    {"POST", "v1/tasks/*/supply", task_supply, ROLE_OPERATE},
+    {"POST", "v1/tasks/*/close", task_close, ROLE_OPERATE},
+    {"POST", "v1/tasks/*/reopen", task_reopen, ROLE_OPERATE},
     {"POST", "v1/tasks/*/cancel", task_cancel, ROLE_SUBMIT | ROLE_OPERATE},
     {"PUT", "v1/workflows/*", workflow_put, ROLE_OPERATE},
     {"GET", "v1/workflows/*/versions/*", workflow_get, SEE},

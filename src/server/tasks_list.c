@@ -121,6 +121,27 @@ static bool read_before(struct http_request *r, struct lister *ls, struct slice 
     return read_time(r, "submitted_before", value, &ls->query.submitted_before);
 }
 
+static bool read_wish(struct http_request *r, const char *name, struct slice value,
+                      enum list_wish *ret)
+{
+    *ret = slice_is(value, "true") ? LIST_ONLY : LIST_WITHOUT;
+    if (*ret == LIST_ONLY || slice_is(value, "false"))
+        return true;
+    http_problem(r, 422, "bad-filter", "%s is \"%.*s\", expected true or false", name,
+                 SLICE_ARG(value));
+    return false;
+}
+
+static bool read_paused(struct http_request *r, struct lister *ls, struct slice value)
+{
+    return read_wish(r, "paused", value, &ls->query.paused);
+}
+
+static bool read_closed(struct http_request *r, struct lister *ls, struct slice value)
+{
+    return read_wish(r, "closed", value, &ls->query.closed);
+}
+
 static bool read_tag(struct http_request *r, struct lister *ls, struct slice key,
                      struct slice value)
 {
@@ -144,6 +165,7 @@ static const struct parameter {
     {"state", read_states},          {"workflow", read_workflow},
     {"submitted_after", read_after}, {"submitted_before", read_before},
     {"limit", read_limit},           {"cursor", read_cursor},
+    {"paused", read_paused},         {"closed", read_closed},
 };
 
 /* What is misspelt must not list everything, and of two values none is meant for sure. */
@@ -170,7 +192,7 @@ static bool read_parameter(struct http_request *r, struct lister *ls, struct sli
         return read_tag(r, ls, (struct slice){name.ptr + 4, name.len - 4}, value);
     answer_unknown_parameter(r, name,
                              NAMES("state", "workflow", "tag.KEY", "submitted_after",
-                                   "submitted_before", "limit", "cursor"));
+                                   "submitted_before", "paused", "closed", "limit", "cursor"));
     return false;
 }
 

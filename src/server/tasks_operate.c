@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "json/json.h"
 
-/* The operator's hands: POST /v1/tasks/{id}/retry|skip|undo|cancel {step?, output?, reason}. */
+/* The operator's hands: POST /v1/tasks/{id}/VERB {step?, from?, input?, output?, reason}. */
 struct operation {
     void (*answered)(struct ask *a); /* first: ask_answered finds it through ask.user */
     struct exchange x;
@@ -26,7 +26,8 @@ static void answer_refusal(struct http_request *r, const struct ask *a)
     if (a->outcome == ERR_NOT_FOUND)
         http_problem(r, 404, "no-such-task", "there is no task %.*s", SLICE_ARG(a->id));
     else if (a->outcome == ERR_INVALID)
-        http_problem(r, 422, "bad-step", "%s", a->story);
+        http_problem(r, 422, a->kind == ASK_CORRECT && !a->step.ptr ? "bad-input" : "bad-step",
+                     "%s", a->story);
     else
         answer_trouble(r, a->outcome, a->story);
 }
@@ -51,42 +52,111 @@ static void operated(struct ask *a)
 
 enum { REASON_MAX = 4096 }; /* it is stored with the task, and logged */
 
-static bool body_ok(struct http_request *r, const struct json *j, enum ask_kind kind)
-{
-    const struct json *step = json_get(j, "step");
+/* What each verb takes besides the reason. */
+enum member { MEMBER_NONE, MEMBER_MAY, MEMBER_MUST };
 
-    if (!members_ok(r, j, NAMES("step", "output", "reason"), "an operation"))
-        return false;
-    if (json_get_text(j, "reason").len == 0) {
+static const struct takes {
+    enum member step, from, input, output;
+} takes[] = {
+    [ASK_RETRY] = {.step = MEMBER_MAY, .from = MEMBER_MAY},
+    [ASK_SKIP] = {.step = MEMBER_MUST, .output = MEMBER_MAY},
+    [ASK_UNDO] = {0},
+    [ASK_CANCEL] = {0},
+    [ASK_PAUSE] = {0},
+    [ASK_RESUME] = {0},
+    [ASK_CORRECT] = {.step = MEMBER_MAY, .input = MEMBER_MUST},
+    [ASK_SUPPLY] = {.step = MEMBER_MUST, .output = MEMBER_MUST},
+    [ASK_CLOSE] = {0},
+    [ASK_REOPEN] = {0},
+};
+
+static bool reason_ok(struct http_request *r, const struct json *j)
+{
+    struct slice reason = json_get_text(j, "reason");
+
+    if (reason.len == 0) {
         http_problem(r, 422, "no-reason", "say why: {\"reason\": \"...\"}; it stays on record");
         return false;
     }
-    if (json_get_text(j, "reason").len > REASON_MAX) {
+    if (reason.len > REASON_MAX) {
         http_problem(r, 422, "bad-reason", "the reason has %zu bytes, expected at most %d",
-                     json_get_text(j, "reason").len, REASON_MAX);
-        return false;
-    }
-    if (step && step->type != JSON_NULL
-        && step->type != JSON_STRING) { /* to be taken for all of the task? */
-        http_problem(r, 422, "bad-step", "step is %s, expected the name of a step",
-                     json_type_text(step->type));
-        return false;
-    }
-    if ((kind == ASK_UNDO || kind == ASK_CANCEL) && step) {
-        http_problem(r, 422, "no-single-step",
-                     "%s is of the whole task; a single step cannot be undone",
-                     ask_kind_text(kind));
-        return false;
-    }
-    if (kind != ASK_SKIP && json_get(j, "output")) {
-        http_problem(r, 422, "no-output", "an output can be given only to a step that is skipped");
-        return false;
-    }
-    if (kind == ASK_SKIP && !json_get_text(j, "step").ptr) {
-        http_problem(r, 422, "no-step", "say which step to skip: {\"step\": \"...\"}");
+                     reason.len, REASON_MAX);
         return false;
     }
     return true;
+}
+
+/* `step` or `from`. Is it to be taken for all of the task? Then it had better not be there. */
+static bool step_ok(struct http_request *r, const struct json *j, const char *key)
+{
+    const struct json *step = json_get(j, key);
+
+    if (!step || step->type == JSON_NULL || step->type == JSON_STRING)
+        return true;
+    http_problem(r, 422, "bad-step", "%s is %s, expected the name of a step", key,
+                 json_type_text(step->type));
+    return false;
+}
+
+static bool steps_ok(struct http_request *r, const struct json *j, enum ask_kind kind)
+{
+    const char *verb = ask_kind_text(kind);
+
+    if (!step_ok(r, j, "step") || !step_ok(r, j, "from"))
+        return false;
+    if (takes[kind].step == MEMBER_NONE && json_get(j, "step")) {
+        if (kind == ASK_UNDO || kind == ASK_CANCEL)
+            http_problem(r, 422, "no-single-step",
+                         "%s is of the whole task; a single step cannot be undone", verb);
+        else
+            http_problem(r, 422, "no-single-step", "%s is of the whole task, and takes no step",
+                         verb);
+        return false;
+    }
+    if (takes[kind].step == MEMBER_MUST && !json_get_text(j, "step").ptr) {
+        http_problem(r, 422, "no-step", "say which step to %s: {\"step\": \"...\"}", verb);
+        return false;
+    }
+    if (json_get_text(j, "from").ptr && takes[kind].from == MEMBER_NONE) {
+        http_problem(r, 422, "bad-step", "only retry takes `from`, the step to begin anew at");
+        return false;
+    }
+    if (json_get_text(j, "from").ptr && json_get_text(j, "step").ptr) {
+        http_problem(r, 422, "bad-step",
+                     "say either step, to try that one again, or from, to start it and all after "
+                     "it anew");
+        return false;
+    }
+    return true;
+}
+
+static bool values_ok(struct http_request *r, const struct json *j, enum ask_kind kind)
+{
+    if (takes[kind].output == MEMBER_NONE && json_get(j, "output")) {
+        http_problem(r, 422, "no-output",
+                     "an output can be given only to a step that is skipped or supplied");
+        return false;
+    }
+    if (takes[kind].output == MEMBER_MUST && !json_get(j, "output")) {
+        http_problem(r, 422, "no-output",
+                     "say what the step would have answered: {\"output\": ...}");
+        return false;
+    }
+    if (takes[kind].input == MEMBER_NONE && json_get(j, "input")) {
+        http_problem(r, 422, "no-input", "%s takes no input; correct does", ask_kind_text(kind));
+        return false;
+    }
+    if (takes[kind].input == MEMBER_MUST && !json_get(j, "input")) {
+        http_problem(r, 422, "no-input", "say the right input: {\"input\": ...}");
+        return false;
+    }
+    return true;
+}
+
+static bool body_ok(struct http_request *r, const struct json *j, enum ask_kind kind)
+{
+    return members_ok(r, j, NAMES("step", "from", "input", "output", "reason"), "an operation")
+           && reason_ok(r, j) && steps_ok(r, j, kind) && values_ok(r, j, kind);
 }
 
 void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind)
@@ -97,6 +167,7 @@ void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind)
 
     if (!j || !body_ok(r, j, kind) || !asks_have_room(sv, r, 0))
         return;
+    bool from = json_get_text(j, "from").ptr != NULL;
     struct operation *op = arena_alloc(&a, sizeof *op);
     op->arena = a;
     op->answered = operated;
@@ -104,7 +175,9 @@ void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind)
         .kind = kind,
         .user = op,
         .id = arena_copy(&op->arena, http_segment(r, 2)),
-        .step = arena_copy(&op->arena, json_get_text(j, "step")),
+        .step = arena_copy(&op->arena, json_get_text(j, from ? "from" : "step")),
+        .from = from,
+        .input = arena_copy(&op->arena, json_get_raw(j, "input")),
         .output = arena_copy(&op->arena, json_get_raw(j, "output")),
         .reason = arena_copy(&op->arena, json_get_text(j, "reason")),
         .actor = arena_copy(&op->arena, sv->caller),

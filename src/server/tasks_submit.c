@@ -49,7 +49,7 @@ static bool keys_ok(struct submission *s, const struct json *j)
 
     if (members_known(j,
                       NAMES("workflow", "version", "id", "input", "priority", "not_before",
-                            "reply_to", "tags"),
+                            "reply_to", "tags", "paused"),
                       "a submission", &story))
         return true;
     problem(s, 422, "unknown-member", "%s", story.ptr);
@@ -125,10 +125,21 @@ static bool reply_to_ok(struct submission *s, const struct json *reply_to)
     return true;
 }
 
+static bool paused_ok(struct submission *s, const struct json *paused)
+{
+    s->ask.paused = paused && paused->type == JSON_TRUE;
+    if (!paused || paused->type == JSON_TRUE || paused->type == JSON_FALSE)
+        return true;
+    problem(s, 422, "bad-paused", "paused is %.*s, expected true or false",
+            SLICE_ARG(shown(paused)));
+    return false;
+}
+
 static bool read_options(struct submission *s, const struct json *j)
 {
     return priority_ok(s, json_get(j, "priority")) && not_before_ok(s, json_get(j, "not_before"))
-           && reply_to_ok(s, json_get(j, "reply_to")) && tags_ok(s, json_get(j, "tags"));
+           && reply_to_ok(s, json_get(j, "reply_to")) && tags_ok(s, json_get(j, "tags"))
+           && paused_ok(s, json_get(j, "paused"));
 }
 
 static bool find_workflow(struct server *sv, struct submission *s, struct slice name, int64_t v)

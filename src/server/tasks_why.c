@@ -88,8 +88,10 @@ static void render_why(struct buf *b, const struct why *y)
 
 static bool is_of_task(struct slice verb)
 {
-    return slice_is(verb, ask_kind_text(ASK_RETRY)) || slice_is(verb, ask_kind_text(ASK_SKIP))
-           || slice_is(verb, ask_kind_text(ASK_UNDO)) || slice_is(verb, ask_kind_text(ASK_CANCEL));
+    for (enum ask_kind k = ASK_RETRY; k <= ASK_REOPEN; k++)
+        if (slice_is(verb, ask_kind_text(k)))
+            return true;
+    return false;
 }
 
 static void gather_acts(struct asker *k, const struct workflow *w, struct facts *f)

@@ -122,6 +122,13 @@ static enum effect get_effect(struct decoder *d, const struct json *j)
     return effect;
 }
 
+static uint32_t get_generation(struct decoder *d, const struct json *j)
+{
+    uint32_t number = get_count(d, j, "key_generation");
+
+    return number > 0 ? number - 1 : 0;
+}
+
 static struct attempt get_attempt(struct decoder *d, const struct json *j)
 {
     struct attempt at = {
@@ -135,6 +142,7 @@ static struct attempt get_attempt(struct decoder *d, const struct json *j)
         .tries = get_count(d, j, "tries"),
         .elsewhere = get_bool(d, j, "elsewhere"),
         .spared = get_bool(d, j, "spared"),
+        .generation = get_generation(d, j),
         .instance = get_text(d, j, "instance"),
         .output = get_value(d, j, "output", "output_payload"),
         .error = get_note(d, j),
@@ -178,6 +186,8 @@ static void get_step(struct decoder *d, const struct json *j, struct slice name,
         .undo_input = get_value(d, j, "undo_input", "undo_input_payload"),
         .error = get_note(d, j),
         .resume = json_get_raw(j, "resume"),
+        .generation = get_generation(d, j),
+        .supplied = get_bool(d, j, "supplied"),
         .dropped_count = get_count(d, dropped, "count"),
         .dropped_effect = get_effect(d, dropped),
         .dropped_until = get_time(d, dropped, "until"),
@@ -246,13 +256,14 @@ static void get_doc(struct decoder *d, const struct json *j, const struct workfl
     t->content = get_content(d, j);
     t->deadline_passed = get_bool(d, j, "deadline_passed");
     t->undo_complete_by = get_time(d, j, "undo_complete_by");
+    t->closed_reason = get_text(d, j, "closed_reason");
     get_steps(d, j, w, t);
 }
 
 static bool columns_valid(const struct task_row *row)
 {
     const int64_t times[] = {row->complete_by, row->not_before, row->submitted_at, row->started_at,
-                             row->ended_at};
+                             row->ended_at,    row->paused_at,  row->closed_at};
 
     for (size_t i = 0; i < COUNT_OF(times); i++)
         if (times[i] < 0 || times[i] > TIME_LIMIT)
@@ -274,6 +285,8 @@ static struct task columns(struct arena *a, const struct task_row *row)
         .submitted_at = row->submitted_at,
         .started_at = row->started_at,
         .ended_at = row->ended_at,
+        .paused_at = row->paused_at,
+        .closed_at = row->closed_at,
         .failure_count = row->failure_count,
         .reply_to = arena_copy(a, row->reply_to),
         .tags = arena_copy(a, row->tags),

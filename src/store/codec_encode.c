@@ -91,6 +91,13 @@ static void put_note(struct buf *b, const struct fault_note *n)
     json_close(b, '}');
 }
 
+/* As people count: the first key is 1, and goes without saying. */
+static void put_generation(struct buf *b, uint32_t generation)
+{
+    if (generation > 0)
+        put_number(b, "key_generation", (int64_t)generation + 1);
+}
+
 static void put_attempt(struct encoder *en, struct attempt *at)
 {
     struct buf *b = en->b;
@@ -110,6 +117,7 @@ static void put_attempt(struct encoder *en, struct attempt *at)
     put_number(b, "tries", at->tries);
     put_true(b, "elsewhere", at->elsewhere);
     put_true(b, "spared", at->spared);
+    put_generation(b, at->generation);
     put_value(en, "output", "output_payload", &at->output);
     put_note(b, &at->error);
     json_close(b, '}');
@@ -159,6 +167,8 @@ static void put_step(struct encoder *en, struct slice name, struct step *s)
     put_value(en, "undo_input", "undo_input_payload", &s->undo_input);
     put_note(b, &s->error);
     put_raw(b, "resume", s->resume);
+    put_generation(b, s->generation);
+    put_true(b, "supplied", s->supplied);
     put_dropped(b, s);
     put_attempts(en, s);
     json_close(b, '}');
@@ -188,6 +198,7 @@ static void put_doc(struct encoder *en, const struct workflow *w)
     put_content(b, t->content);
     put_true(b, "deadline_passed", t->deadline_passed);
     put_number(b, "undo_complete_by", t->undo_complete_by);
+    put_text(b, "closed_reason", t->closed_reason);
     json_key(b, "steps");
     json_open(b, '[');
     for (uint16_t i = 0; i < t->step_count; i++)
@@ -220,6 +231,8 @@ void task_encode(const struct workflow *w, struct task *t, struct arena *a, stru
         .submitted_at = t->submitted_at,
         .started_at = t->started_at,
         .ended_at = t->ended_at,
+        .paused_at = t->paused_at,
+        .closed_at = t->closed_at,
         .reply_to = t->reply_to,
         .tags = t->tags,
         .doc = {doc->ptr + at, doc->len - at},

@@ -417,7 +417,7 @@ static enum err memory_list(struct store *base, const struct list_query *q, stru
         i--;
     while (i-- > 0 && count <= q->limit) {
         const struct task_row *row = &s->tasks[i]->row;
-        if (list_wants(q, row->state, row->workflow, row->submitted_at) && mem_tags_hold(q, row))
+        if (list_wants(q, row) && mem_tags_hold(q, row))
             found[count++] = s->tasks[i];
     }
     page_fill(found, count, q->limit, a, ret);

@@ -132,7 +132,8 @@ enum err pg_audit_list(struct store *base, const struct audit_query *aq, struct 
     for (int i = 0; i < (int)ret->count; i++) {
         const struct audit one = {result_number(r, i, 1), result_text(r, i, 2),
                                   result_text(r, i, 3),   result_text(r, i, 4),
-                                  result_text(r, i, 5),   result_text(r, i, 6)};
+                                  result_text(r, i, 5),   result_text(r, i, 6),
+                                  result_text(r, i, 7)};
         ret->seqs[i] = result_number(r, i, 0);
         ret->entries[i] = audit_copy(a, &one);
     }

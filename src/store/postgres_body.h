@@ -67,6 +67,8 @@ enum pg_column {
     PG_STARTED_AT,
     PG_ENDED_AT,
     PG_DOC,
+    PG_PAUSED_AT,
+    PG_CLOSED_AT,
     PG_PAYLOAD_NUMBERS, /* where payloads are read: two arrays */
     PG_PAYLOAD_JSONS,
     PG_CLAIM_FOUND, /* of a claim: rows that it could have taken, one beyond its limit at most */

@@ -15,7 +15,7 @@ enum { CLAIM_STATEMENTS_MAX = 2, ROLLBACKS_MAX = 6, CONTENDED_MS = 60000 };
 /* What goes with the changes: payloads and audits. */
 struct extras {
     struct array p_ord, p_number, p_json;
-    struct array a_ord, a_at, a_actor, a_verb, a_task, a_step, a_reason;
+    struct array a_ord, a_at, a_actor, a_verb, a_task, a_step, a_reason, a_detail;
 };
 
 static void extras_add(struct extras *x, const struct change *c, int64_t ord)
@@ -34,6 +34,7 @@ static void extras_add(struct extras *x, const struct change *c, int64_t ord)
         array_text(&x->a_task, a->task);
         array_text(&x->a_step, a->step);
         array_text(&x->a_reason, a->reason);
+        array_text(&x->a_detail, a->detail);
     }
 }
 
@@ -54,13 +55,14 @@ static void extras_bind(struct extras *x, struct query *q)
     param_array(q, &x->a_task, ARRAY_TEXTS);
     param_array(q, &x->a_step, ARRAY_TEXTS);
     param_array(q, &x->a_reason, ARRAY_TEXTS);
+    param_array(q, &x->a_detail, ARRAY_TEXTS);
 }
 
 /* The columns that both kinds of statement have, in the order of their parameters. */
 struct columns {
     struct array ord, kind, id, workflow, version, submitted_at, reply_to, tags, revision, state,
         direction, priority, locked_by, complete_by, wake_at, not_before, waiting_for, rank,
-        request, failure_count, started_at, ended_at, doc;
+        request, failure_count, started_at, ended_at, doc, paused_at, closed_at;
 };
 
 static void columns_add(struct columns *k, const struct change *c, int64_t ord)
@@ -84,6 +86,8 @@ static void columns_add(struct columns *k, const struct change *c, int64_t ord)
     array_time(&k->started_at, row->started_at);
     array_time(&k->ended_at, row->ended_at);
     array_text(&k->doc, row->doc);
+    array_time(&k->paused_at, row->paused_at);
+    array_time(&k->closed_at, row->closed_at);
 }
 
 static void columns_bind(struct columns *k, struct query *q)
@@ -103,6 +107,8 @@ static void columns_bind(struct columns *k, struct query *q)
     param_array(q, &k->started_at, ARRAY_NUMBERS);
     param_array(q, &k->ended_at, ARRAY_NUMBERS);
     param_array(q, &k->doc, ARRAY_TEXTS);
+    param_array(q, &k->paused_at, ARRAY_NUMBERS);
+    param_array(q, &k->closed_at, ARRAY_NUMBERS);
 }
 
 static const char *kind_text(const struct change *c)
@@ -294,7 +300,8 @@ static bool is_storable(const struct change *c)
         if (!text_is_storable(row->payloads[i].json))
             return false;
     for (size_t i = 0; i < c->audit_count; i++)
-        if (!text_is_storable(c->audits[i].reason) || !text_is_storable(c->audits[i].step))
+        if (!text_is_storable(c->audits[i].reason) || !text_is_storable(c->audits[i].step)
+            || !text_is_storable(c->audits[i].detail))
             return false;
     return true;
 }

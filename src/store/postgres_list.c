@@ -66,6 +66,8 @@ static PGresult *scan_run(const struct listing *l, const struct scan *c, struct 
     param_time(&q, lq->submitted_before);
     bind_tags(&q, lq);
     param_number(&q, (int64_t)c->want);
+    param_number(&q, lq->paused);
+    param_number(&q, lq->closed);
     return pg_read_long(l->store, &q, e, "list tasks");
 }
 

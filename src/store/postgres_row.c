@@ -107,6 +107,8 @@ void pg_row_read(const PGresult *r, int row, struct arena *a, struct task_row *r
         .started_at = number_of(r, row, PG_STARTED_AT),
         .ended_at = number_of(r, row, PG_ENDED_AT),
         .doc = text_of(r, row, PG_DOC, a),
+        .paused_at = number_of(r, row, PG_PAUSED_AT),
+        .closed_at = number_of(r, row, PG_CLOSED_AT),
     };
 
     if (!task_state_parse(result_text(r, row, PG_STATE), &t.state)

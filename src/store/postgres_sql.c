@@ -5,7 +5,8 @@
     t ".seq, " t ".id, " t ".workflow, " t ".version, " t ".submitted_at, " t ".reply_to, " t    \
       ".tags, " t ".revision, " t ".state, " t ".direction, " t ".priority, " t ".locked_by, " t \
       ".complete_by, " t ".wake_at, " t ".not_before, " t ".waiting_for, " t ".rank, " t         \
-      ".request, " t ".failure_count, " t ".started_at, " t ".ended_at, " t ".doc"
+      ".request, " t ".failure_count, " t ".started_at, " t ".ended_at, " t ".doc, " t           \
+      ".paused_at, " t ".closed_at"
 #define PAYLOADS(t)                                                                          \
     ", ARRAY(SELECT p.number FROM ~payload AS p WHERE p.task = " t ".seq ORDER BY p.number)" \
     ", ARRAY(SELECT p.json FROM ~payload AS p WHERE p.task = " t ".seq ORDER BY p.number)"
@@ -16,11 +17,12 @@
     "p AS (INSERT INTO ~payload (task, number, json) SELECT d.seq, p.number, p.json " \
     "FROM unnest($" #a "::int8[], $" #b "::int8[], $" #c "::text[]) "                 \
     "AS p(ord, number, json) JOIN d USING (ord)), "
-#define AUDITS_INSERT(a, b, c, d, e, f, g)                                                     \
-    "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason) "                          \
-    "SELECT a.at, a.actor, a.verb, a.task, a.step, a.reason FROM unnest($" #a "::int8[], $" #b \
-    "::int8[], $" #c "::text[], $" #d "::text[], $" #e "::text[], $" #f "::text[], $" #g       \
-    "::text[]) WITH ORDINALITY AS a(ord, at, actor, verb, task, step, reason, nth) "           \
+#define AUDITS_INSERT(a, b, c, d, e, f, g, h)                                            \
+    "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, detail) "            \
+    "SELECT a.at, a.actor, a.verb, a.task, a.step, a.reason, a.detail FROM unnest($" #a  \
+    "::int8[], $" #b "::int8[], $" #c "::text[], $" #d "::text[], $" #e "::text[], $" #f \
+    "::text[], $" #g "::text[], $" #h "::text[]) WITH ORDINALITY "                       \
+    "AS a(ord, at, actor, verb, task, step, reason, detail, nth) "                       \
     "JOIN d USING (ord) ORDER BY a.nth) "
 
 /* A change that is no whole one ('q', 'r': a request, with or without release) keeps this column.
@@ -35,12 +37,14 @@
     "$1::int8[], $2::text[], $3::text[], $4::int8[], $5::int8[], $6::text[], $7::text[], " \
     "$8::int8[], $9::text[], $10::text[], $11::int8[], $12::text[], $13::int8[], " \
     "$14::int8[], $15::int8[], $16::text[], $17::int8[], $18::text[], $19::int8[], " \
-    "$20::int8[], $21::int8[], $22::text[]) AS n(ord, id, workflow, version, submitted_at, " \
+    "$20::int8[], $21::int8[], $22::text[], $23::int8[], $24::int8[]) AS n(ord, id, workflow, version, submitted_at, " \
     "reply_to, tags, revision, state, direction, priority, locked_by, complete_by, wake_at, " \
-    "not_before, waiting_for, rank, request, failure_count, started_at, ended_at, doc)), " \
+    "not_before, waiting_for, rank, request, failure_count, started_at, ended_at, doc, " \
+    "paused_at, closed_at)), " \
     "i AS (INSERT INTO ~task (seq, id, workflow, version, submitted_at, reply_to, tags, " \
     "revision, state, direction, priority, locked_by, complete_by, wake_at, not_before, " \
-    "waiting_for, rank, request, failure_count, started_at, ended_at, doc) " \
+    "waiting_for, rank, request, failure_count, started_at, ended_at, doc, paused_at, " \
+    "closed_at) " \
     "SELECT " COLUMNS("n") " FROM n ORDER BY n.id ON CONFLICT (id) DO NOTHING " \
     "RETURNING seq), " \
     "d AS (SELECT n.ord, n.seq FROM i JOIN n USING (seq)), " \
@@ -55,9 +59,9 @@
     "WITH u AS MATERIALIZED (SELECT * FROM unnest($1::int8[], $2::text[], " \
     "$3::text[], $4::int8[], $5::text[], $6::text[], $7::int8[], $8::text[], $9::int8[], " \
     "$10::int8[], $11::int8[], $12::text[], $13::int8[], $14::text[], $15::int8[], " \
-    "$16::int8[], $17::int8[], $18::text[]) AS u(ord, kind, id, revision, state, direction, " \
+    "$16::int8[], $17::int8[], $18::text[], $19::int8[], $20::int8[]) AS u(ord, kind, id, revision, state, direction, " \
     "priority, locked_by, complete_by, wake_at, not_before, waiting_for, rank, request, " \
-    "failure_count, started_at, ended_at, doc) ORDER BY u.id), " lock \
+    "failure_count, started_at, ended_at, doc, paused_at, closed_at) ORDER BY u.id), " lock \
     "d AS (UPDATE ~task AS t SET revision = u.revision, request = u.request, " \
     "state = CASE u.kind WHEN 'q' THEN t.state WHEN 'r' THEN 'pending' ELSE u.state END, " \
     "locked_by = CASE u.kind WHEN 'q' THEN t.locked_by WHEN 'r' THEN NULL " \
@@ -66,7 +70,7 @@
     "rank = CASE u.kind WHEN 'q' THEN t.rank ELSE u.rank END, " \
     "wake_at = CASE u.kind WHEN 'u' THEN t.wake_at ELSE u.wake_at END, " \
     KEEP("direction") KEEP("priority") KEEP("complete_by") KEEP("not_before") \
-    KEEP("failure_count") KEEP("started_at") KEEP("ended_at") \
+    KEEP("failure_count") KEEP("started_at") KEEP("ended_at") KEEP("paused_at") KEEP("closed_at") \
     "doc = CASE WHEN u.kind IN ('q', 'r') THEN t.doc ELSE u.doc END " \
     "FROM " from " WHERE " where " AND t.revision = u.revision - 1 RETURNING u.ord, t.seq) "
 #define UPDATE UPDATE_OF("", "u", "t.id = u.id")
@@ -127,12 +131,14 @@
 /* The rows that a listing looks at, and which of them fit: the floor, how many were looked at, and
  * the numbers of those that fit, newest first. */
 #define SCAN(from, order)                                                                      \
-    "WITH c AS MATERIALIZED (SELECT t.seq, t.state, t.workflow, t.submitted_at " from          \
-    " ORDER BY " order " LIMIT $2), f AS (SELECT c.seq FROM c WHERE "                          \
+    "WITH c AS MATERIALIZED (SELECT t.seq, t.state, t.workflow, t.submitted_at, t.paused_at, " \
+    "t.closed_at " from " ORDER BY " order " LIMIT $2), f AS (SELECT c.seq FROM c WHERE "      \
     "(cardinality($3::text[]) = 0 OR c.state = ANY ($3::text[])) "                             \
     "AND ($4::text IS NULL OR c.workflow = $4) "                                               \
     "AND ($5::int8 IS NULL OR c.submitted_at >= $5) "                                          \
     "AND ($6::int8 IS NULL OR c.submitted_at < $6) "                                           \
+    "AND ($10::int8 = 0 OR (c.paused_at IS NOT NULL) = ($10 = 1)) "                            \
+    "AND ($11::int8 = 0 OR (c.closed_at IS NOT NULL) = ($11 = 1)) "                            \
     "AND NOT EXISTS (SELECT 1 FROM unnest($7::text[], $8::text[]) AS w(key, value) WHERE NOT " \
     "EXISTS (SELECT 1 FROM ~tag AS g WHERE g.key = w.key AND g.value = w.value "               \
     "AND g.task = c.seq)) ORDER BY c.seq DESC LIMIT $9) "                                      \
@@ -180,14 +186,14 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_FENCE] = "WITH l AS MATERIALIZED (SELECT 1 FROM ~lease WHERE name = $1 AND epoch = $2 "
             "FOR SHARE) SELECT 1 / count(*) FROM l",
         [PG_INSERT] = INSERT "SELECT d.ord, d.seq FROM d",
-        [PG_INSERT_EXTRA] = INSERT ", " PAYLOADS_INSERT(23, 24, 25)
-            AUDITS_INSERT(26, 27, 28, 29, 30, 31, 32) "SELECT d.ord, d.seq FROM d",
+        [PG_INSERT_EXTRA] = INSERT ", " PAYLOADS_INSERT(25, 26, 27)
+            AUDITS_INSERT(28, 29, 30, 31, 32, 33, 34, 35) "SELECT d.ord, d.seq FROM d",
         [PG_UPDATE] = UPDATE "SELECT d.ord, d.seq FROM d",
         [PG_UPDATE_LOCKED] = UPDATE_LOCKED "SELECT d.ord, d.seq FROM d",
-        [PG_UPDATE_LOCKED_EXTRA] = UPDATE_LOCKED ", " PAYLOADS_INSERT(19, 20, 21)
-            AUDITS_INSERT(22, 23, 24, 25, 26, 27, 28) "SELECT d.ord, d.seq FROM d",
-        [PG_UPDATE_EXTRA] = UPDATE ", " PAYLOADS_INSERT(19, 20, 21)
-            AUDITS_INSERT(22, 23, 24, 25, 26, 27, 28) "SELECT d.ord, d.seq FROM d",
+        [PG_UPDATE_LOCKED_EXTRA] = UPDATE_LOCKED ", " PAYLOADS_INSERT(21, 22, 23)
+            AUDITS_INSERT(24, 25, 26, 27, 28, 29, 30, 31) "SELECT d.ord, d.seq FROM d",
+        [PG_UPDATE_EXTRA] = UPDATE ", " PAYLOADS_INSERT(21, 22, 23)
+            AUDITS_INSERT(24, 25, 26, 27, 28, 29, 30, 31) "SELECT d.ord, d.seq FROM d",
         [PG_CLAIM_WAITING] = "WITH c AS MATERIALIZED (SELECT c.seq, row_number() OVER "
             "(ORDER BY c.rank, c.seq) AS place FROM (SELECT t.seq, t.rank FROM " CLAIMABLE "$3 "
             "AND t.rank >= $6 AND t.rank <= $4 ORDER BY t.rank, t.seq LIMIT $5 "
@@ -315,9 +321,9 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_TOKEN_LAST_ADMIN] = LAST_ADMIN("$2"),
         [PG_TOKEN_LIST] = "SELECT name, hash, roles, admin, created_at, expires_at FROM ~token "
             "ORDER BY name",
-        [PG_AUDIT_LIST] = "SELECT seq, at, actor, verb, task, step, reason FROM ~audit "
+        [PG_AUDIT_LIST] = "SELECT seq, at, actor, verb, task, step, reason, detail FROM ~audit "
             "WHERE seq < $1 ORDER BY seq DESC LIMIT $2",
-        [PG_AUDIT_TASK] = "SELECT seq, at, actor, verb, task, step, reason FROM ~audit "
+        [PG_AUDIT_TASK] = "SELECT seq, at, actor, verb, task, step, reason, detail FROM ~audit "
             "WHERE (task, seq) < ($3, $1) AND task >= $3 ORDER BY task DESC, seq DESC LIMIT $2",
         [PG_AGENT_LOCK] = GENERATION_RAISE("agent"),
         [PG_AGENT_PUT] = "WITH t AS (INSERT INTO ~agent AS a (name, settings, breaker, generation) "
@@ -340,7 +346,7 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "WHERE coalesce(s.value ->> 'direction', 'forward') = t.direction "
             "AND s.value -> 'error' ->> 'code' = d.doc -> 'error' ->> 'code' "
             "ORDER BY s.value ->> 'state' <> 'failed', s.nth LIMIT 1) "
-            "FROM (SELECT t.* FROM ~task AS t WHERE t.state = 'error' "
+            "FROM (SELECT t.* FROM ~task AS t WHERE t.state = 'error' AND t.closed_at IS NULL "
             "AND (t.ended_at, t.seq) > ($1, $2) ORDER BY t.ended_at, t.seq LIMIT $3) AS t "
             "CROSS JOIN LATERAL (SELECT t.doc::json AS doc) AS d ORDER BY t.ended_at, t.seq",
         [PG_ALERT_PUT] = "INSERT INTO ~alert AS a (id, key, doc, opened_at, resolved_at, live) "
@@ -393,7 +399,8 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "(SELECT t.wake_at FROM ~task AS t WHERE t.wake_at IS NOT NULL "
             "ORDER BY t.wake_at, t.seq LIMIT 1), "
             "ARRAY(SELECT w.nth FROM unnest($4::text[]) WITH ORDINALITY AS w(agent, nth) "
-            "WHERE EXISTS (SELECT 1 FROM " CLAIMABLE "w.agent)), "
+            /* OFFSET: for each agent a look into the index, and no join with all that waits */
+            "WHERE EXISTS (SELECT 1 FROM " CLAIMABLE "w.agent OFFSET 0)), "
             SCHEDULERS("$2", "<>") ", " SCHEDULERS("$2", "<") " "
             "FROM x ORDER BY x.name",
         [PG_BOOT] = "INSERT INTO ~node AS n (name, boot) VALUES ($1, 1) "

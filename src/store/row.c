@@ -86,6 +86,7 @@ struct audit audit_copy(struct arena *a, const struct audit *audit)
         .task = arena_copy(a, audit->task),
         .step = arena_copy(a, audit->step),
         .reason = arena_copy(a, audit->reason),
+        .detail = arena_copy(a, audit->detail),
     };
 }
 
@@ -120,15 +121,21 @@ uint64_t owner_boot(struct slice locked_by)
     return boot;
 }
 
-bool list_wants(const struct list_query *q, enum task_state state, struct slice workflow,
-                int64_t submitted_at)
+static bool wish_fits(enum list_wish wish, bool is_so)
 {
-    if (q->states != 0 && !(q->states & 1U << state))
+    return wish == LIST_EITHER || is_so == (wish == LIST_ONLY);
+}
+
+bool list_wants(const struct list_query *q, const struct task_row *row)
+{
+    if (q->states != 0 && !(q->states & 1U << row->state))
         return false;
-    if (q->workflow.ptr && !slice_eq(workflow, q->workflow))
+    if (q->workflow.ptr && !slice_eq(row->workflow, q->workflow))
         return false;
-    return (q->submitted_after == 0 || submitted_at >= q->submitted_after)
-           && (q->submitted_before == 0 || submitted_at < q->submitted_before);
+    if (!wish_fits(q->paused, row->paused_at != 0) || !wish_fits(q->closed, row->closed_at != 0))
+        return false;
+    return (q->submitted_after == 0 || row->submitted_at >= q->submitted_after)
+           && (q->submitted_before == 0 || row->submitted_at < q->submitted_before);
 }
 
 bool retire_wants(const struct retire *r, enum task_state state, int64_t ended_at, bool locked)

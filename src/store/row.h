@@ -12,9 +12,8 @@ enum err row_check(const struct change *c) MUST_USE;
 /* A copy of *row whose texts (not its payloads) lie in `a`. */
 struct task_row row_copy(struct arena *a, const struct task_row *row);
 
-/* Does the row belong to the listing, as far as state, workflow and time of submission go? */
-bool list_wants(const struct list_query *q, enum task_state state, struct slice workflow,
-                int64_t submitted_at);
+/* Does the row belong to the listing, as far as its columns go (which is all but the tags)? */
+bool list_wants(const struct list_query *q, const struct task_row *row);
 /* Is a task in that state, which ended then (0: it did not), to be deleted? */
 bool retire_wants(const struct retire *r, enum task_state state, int64_t ended_at, bool locked);
 /* Was a task submitted too late to have ended by then? So were all behind it. */

@@ -17,6 +17,7 @@ int audit_insert(struct db *d, const struct audit *audit)
     bind_text(q, 4, audit->task);
     bind_text(q, 5, audit->step);
     bind_text(q, 6, audit->reason);
+    bind_text(q, 7, audit->detail);
     return query_run(q);
 }
 
@@ -226,8 +227,9 @@ static int audit_read(struct db *d, const struct audit_query *aq, struct arena *
         p->more = p->count == aq->limit;
         if (p->more)
             return SQLITE_OK;
-        const struct audit one = {sqlite3_column_int64(q, 1), query_text(q, 2), query_text(q, 3),
-                                  query_text(q, 4),           query_text(q, 5), query_text(q, 6)};
+        const struct audit one = {
+            sqlite3_column_int64(q, 1), query_text(q, 2), query_text(q, 3), query_text(q, 4),
+            query_text(q, 5),           query_text(q, 6), query_text(q, 7)};
         p->seqs[p->count] = sqlite3_column_int64(q, 0);
         p->entries[p->count++] = audit_copy(a, &one);
     }

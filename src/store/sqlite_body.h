@@ -74,6 +74,8 @@ enum column {
     COL_STARTED_AT,
     COL_ENDED_AT,
     COL_DOC,
+    COL_PAUSED_AT,
+    COL_CLOSED_AT,
 };
 
 enum sql {

@@ -51,11 +51,16 @@ static bool is_before_all(const struct list_query *lq, int64_t submitted_at)
 
 static bool wants(const struct list_query *lq, sqlite3_stmt *q)
 {
-    enum task_state state;
+    struct task_row row = {
+        .workflow = query_text(q, 2),
+        .submitted_at = sqlite3_column_int64(q, 3),
+        .paused_at = sqlite3_column_int64(q, 4),
+        .closed_at = sqlite3_column_int64(q, 5),
+    };
 
-    if (!task_state_parse(query_text(q, 1), &state))
-        state = TASK_ERROR; /* of a row that cannot be read, as everywhere */
-    return list_wants(lq, state, query_text(q, 2), sqlite3_column_int64(q, 3));
+    if (!task_state_parse(query_text(q, 1), &row.state))
+        row.state = TASK_ERROR; /* of a row that cannot be read, as everywhere */
+    return list_wants(lq, &row);
 }
 
 /* Reads on until there are enough, or enough was looked at. `tag_from`: the first tag that the

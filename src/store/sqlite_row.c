@@ -26,6 +26,8 @@ void row_bind(sqlite3_stmt *q, const struct task_row *row, bool whole)
     bind_time(q, COL_STARTED_AT, row->started_at);
     bind_time(q, COL_ENDED_AT, row->ended_at);
     bind_text(q, COL_DOC, row->doc);
+    bind_time(q, COL_PAUSED_AT, row->paused_at);
+    bind_time(q, COL_CLOSED_AT, row->closed_at);
 }
 
 static struct slice text_of(sqlite3_stmt *q, struct arena *a, int col)
@@ -56,6 +58,8 @@ int row_read(sqlite3_stmt *q, struct arena *a, struct task_row *ret)
         .started_at = sqlite3_column_int64(q, COL_STARTED_AT),
         .ended_at = sqlite3_column_int64(q, COL_ENDED_AT),
         .doc = text_of(q, a, COL_DOC),
+        .paused_at = sqlite3_column_int64(q, COL_PAUSED_AT),
+        .closed_at = sqlite3_column_int64(q, COL_CLOSED_AT),
     };
 
     if (!task_state_parse(query_text(q, COL_STATE), &row.state)

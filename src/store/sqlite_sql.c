@@ -4,7 +4,7 @@
 #define COLUMNS                                                                              \
     "seq, id, workflow, version, submitted_at, reply_to, tags, revision, state, direction, " \
     "priority, locked_by, complete_by, wake_at, not_before, waiting_for, rank, request, "    \
-    "failure_count, started_at, ended_at, doc"
+    "failure_count, started_at, ended_at, doc, paused_at, closed_at"
 
 /* A column that an index covers is named in a SET only if it moves: SQLite deletes and inserts
  * the entry of the index whatever the value is. Where state and owner stay as they are, which is
@@ -12,14 +12,14 @@
 #define UPDATE                                                                              \
     "UPDATE task SET revision = ?7, direction = ?9, priority = ?10, complete_by = ?12, "    \
     "not_before = ?14, waiting_for = ?15, rank = ?16, request = ?17, failure_count = ?18, " \
-    "started_at = ?19, ended_at = ?20, doc = ?21"
-#define MOVE  ", state = ?8, locked_by = ?11"
+    "started_at = ?19, ended_at = ?20, doc = ?21, paused_at = ?22"
+#define MOVE  ", state = ?8, locked_by = ?11, closed_at = ?23"
 #define WAKE  ", wake_at = ?13"
 #define FENCE " WHERE id = ?1 AND revision = ?7 - 1"
-#define STAY  " AND state = ?8 AND locked_by IS ?11"
+#define STAY  " AND state = ?8 AND locked_by IS ?11 AND closed_at IS ?23"
 
-#define SCAN  "SELECT t.seq, t.state, t.workflow, t.submitted_at "
-#define AUDIT "SELECT seq, at, actor, verb, task, step, reason FROM audit WHERE seq < ?1"
+#define SCAN  "SELECT t.seq, t.state, t.workflow, t.submitted_at, t.paused_at, t.closed_at "
+#define AUDIT "SELECT seq, at, actor, verb, task, step, reason, detail FROM audit WHERE seq < ?1"
 #define PAGE  " ORDER BY seq DESC LIMIT ?2"
 
 /* The tags of a task, one by one. */
@@ -45,8 +45,9 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_INSERT] =
             "INSERT INTO task (id, workflow, version, submitted_at, reply_to, tags, revision, "
             "state, direction, priority, locked_by, complete_by, wake_at, not_before, waiting_for, "
-            "rank, request, failure_count, started_at, ended_at, doc) VALUES (?1, ?2, ?3, ?4, ?5, "
-            "?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21) "
+            "rank, request, failure_count, started_at, ended_at, doc, paused_at, closed_at) VALUES "
+            "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "
+            "?19, ?20, ?21, ?22, ?23) "
             "ON CONFLICT (id) DO NOTHING",
         [SQL_UPDATE] = UPDATE FENCE STAY,
         [SQL_UPDATE_WAKE] = UPDATE WAKE FENCE STAY,
@@ -118,8 +119,8 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "AND (expires_at IS NULL OR expires_at > ?2))",
         [SQL_TOKEN_LIST] = "SELECT name, hash, roles, admin, created_at, expires_at FROM token "
             "ORDER BY name",
-        [SQL_AUDIT_INSERT] = "INSERT INTO audit (at, actor, verb, task, step, reason) "
-            "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        [SQL_AUDIT_INSERT] = "INSERT INTO audit (at, actor, verb, task, step, reason, detail) "
+            "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         [SQL_AUDIT_LIST] = AUDIT PAGE,
         [SQL_AUDIT_TASK] = AUDIT " AND task = ?3" PAGE,
         [SQL_AGENT_PUT] = "INSERT INTO agent AS a (name, settings, breaker) "
@@ -133,7 +134,7 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "WHERE coalesce(s.value ->> '$.direction', 'forward') = t.direction "
             "AND s.value ->> '$.error.code' = t.doc ->> '$.error.code' "
             "ORDER BY s.value ->> '$.state' <> 'failed', s.key LIMIT 1) "
-            "FROM task AS t WHERE t.state = 'error' AND t.ended_at >= ?1 "
+            "FROM task AS t WHERE t.state = 'error' AND t.closed_at IS NULL AND t.ended_at >= ?1 "
             "AND (t.ended_at > ?1 OR t.seq > ?2) ORDER BY t.ended_at, t.seq LIMIT ?3",
         [SQL_ALERT_PUT] = "INSERT INTO alert AS a (id, key, doc, opened_at, resolved_at, live) "
             "VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO UPDATE SET doc = ?3, "

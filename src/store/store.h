@@ -53,6 +53,7 @@ struct task_row {
     struct slice request;     /* of the supervisor, JSON; NONE */
     uint32_t failure_count;
     int64_t submitted_at, started_at, ended_at;
+    int64_t paused_at, closed_at;     /* see struct task */
     struct slice reply_to, tags, doc; /* tags: JSON object or NONE */
     const struct payload *payloads;   /* to insert with it; read by get and claims: all of them */
     size_t payload_count;
@@ -64,6 +65,8 @@ struct audit {
     int64_t at;
     struct slice actor, verb;        /* the token's name; "retry", "token.create", ... */
     struct slice task, step, reason; /* NONE: does not apply, or was not said */
+    struct slice detail; /* JSON: what was replaced, and by what, in short; NONE: nothing was. It is
+                          * kept of changes of tasks only */
 };
 
 enum change_kind {
@@ -137,6 +140,9 @@ struct tag {
     struct slice key, value;
 };
 
+/* Of something that a task may be or not. */
+enum list_wish { LIST_EITHER, LIST_ONLY, LIST_WITHOUT };
+
 /* What a listing shows: the tasks for which all of it holds, newest first. In which state a task is
  * may change between pages, its place does not: no page repeats or misses one. */
 struct list_query {
@@ -145,7 +151,8 @@ struct list_query {
     const struct tag *tags;
     size_t tag_count;
     int64_t submitted_after, submitted_before; /* at or after, before; 0: any */
-    int64_t before_seq;                        /* seq below this one; 0: from the newest */
+    enum list_wish paused, closed;
+    int64_t before_seq; /* seq below this one; 0: from the newest */
     size_t limit;
     size_t scan_max; /* rows that are looked at, at most, about; 0: a default. A page may so have
                         less than `limit` rows, none even, with more to come */
@@ -462,7 +469,7 @@ struct store_ops {
                             struct agent_row **ret, size_t *ret_count, uint64_t *ret_generation,
                             struct error *e);
 
-    /* Tasks in error, in the order of (ended_at, seq), from there on, exclusive. */
+    /* Tasks in error that were not closed, in the order of (ended_at, seq), from there on, exclusive. */
     enum err (*stopped)(struct store *s, int64_t after_ended_at, int64_t after_seq, size_t limit,
                         struct arena *a, struct stopped_page *ret, struct error *e);
 

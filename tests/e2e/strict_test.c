@@ -28,7 +28,7 @@ static void unknown_parameters_are_named_on_every_route(void **state)
         const char *method, *path, *says;
     } cases[] = {
         {"GET", "/v1/tasks?stat=error", "\"stat\" here, did you mean \"state\"?"},
-        {"GET", "/v1/tasks?tag=x", "tag.KEY, submitted_after, submitted_before, limit or cursor"},
+        {"GET", "/v1/tasks?tag=x", "submitted_before, paused, closed, limit or cursor"},
         {"POST", "/v1/tasks/a/cancel?force=1", "\"force\" here, none is expected"},
         {"GET", "/v1/tasks/a?wiat=5s", "\"wiat\" here, did you mean \"wait\"?"},
         {"GET", "/v1/tasks/a?state=error", "\"state\" here, expected wait"},
@@ -84,12 +84,12 @@ static void unknown_members_are_named_with_the_probable_one(void **state)
         {"/v1/tasks", "{\"workflow\": \"one\", \"prioritty\": 5}", "did you mean \"priority\"?"},
         {"/v1/tasks", "{\"workflow\": \"one\", \"notbefore\": 5}", "did you mean \"not_before\"?"},
         {"/v1/tasks", "{\"workflow\": \"one\", \"delay\": 5}",
-         "expected workflow, version, id, input, priority, not_before, reply_to or tags"},
+         "expected workflow, version, id, input, priority, not_before, reply_to, tags or paused"},
         {"/v1/tasks", "{\"workflow\": \"one\", \"\": 5}", "\"\" in a submission"},
         {"/v1/tasks", "{\"workflow\": \"one\", \"Priority\": 5}", "\"Priority\""},
         {"/v1/tasks/a/cancel", "{\"because\": \"x\"}", "\"because\" in an operation"},
         {"/v1/tasks/a/undo", "{\"raeson\": \"x\"}", "did you mean \"reason\"?"},
-        {"/v1/tasks/a/skip", "{\"reason\": \"x\", \"why\": \"a\"}", "expected step, output or"},
+        {"/v1/tasks/a/skip", "{\"reason\": \"x\", \"why\": \"a\"}", "expected step, from, input, output or"},
         {"/v1/agents/a/work", "{\"instance\": \"i\", \"result\": []}", "did you mean \"results\"?"},
         {"/v1/agents/a/work", "{\"instance\": \"i\", \"heartbeat\": []}", "\"heartbeat\""},
     };

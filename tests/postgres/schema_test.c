@@ -136,6 +136,10 @@ static void ten_nodes_bring_one_schema_forward(void **state)
     (void)state;
     opens_as("intact", "intact_older");
     sql("DROP TABLE intact_older.agent");
+    sql("DROP VIEW intact_older.task_view, intact_older.task_step, intact_older.task_attempt, "
+        "intact_older.audit_view");
+    sql("ALTER TABLE intact_older.task DROP COLUMN paused_at, DROP COLUMN closed_at");
+    sql("ALTER TABLE intact_older.audit DROP COLUMN detail");
     sql("UPDATE intact_older.meta SET value = '1' WHERE name = 'version'");
     sql("INSERT INTO intact_older.generation (name, number) VALUES ('token', 7)");
     for (int i = 0; i < NODES; i++)

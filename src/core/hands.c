@@ -1,0 +1,317 @@
+#include "core/deed.h"
+
+#include "core/stand.h"
+#include "core/undo.h"
+
+/*
+ * What a person does to a task. Each verb is refused where it makes no sense, or where one
+ * idempotency key would come to stand for two requests; operator.c says so beforehand.
+ */
+
+/* Of one that had stopped in error. */
+static void go_on(struct deed *d)
+{
+    struct task *t = d->t;
+    int64_t at = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
+
+    if (t->state != TASK_ERROR)
+        return;
+    if (at != 0 && at <= d->now) /* it would undo at once what a person just asked for */
+        t->deadline_passed = true;
+    t->ended_at = 0;
+    t->stop = STOP_NONE;
+    t->error = (struct fault_note){0};
+    task_move(t, t->direction == DIRECTION_UNDO ? TASK_COMPENSATING : TASK_PROCESSING);
+}
+
+/* Gives a step new tries: one that failed for good, or one that waits for its next try. */
+static bool retry_step(struct deed *d, uint16_t i)
+{
+    struct step *s = &d->t->steps[i];
+
+    if (s->state == STEP_FAILED && d->t->state == TASK_ERROR && s->direction == d->t->direction
+        && !step_has_ended(&d->w->steps[i], s)) {
+        step_move(s, s->direction == DIRECTION_UNDO ? STEP_UNDOING : STEP_WAITING);
+        s->failure_count = 0;
+        s->spared_count = 0;
+        s->wait_until = 0;
+        return true;
+    }
+    if (step_is_open(s) || s->direction != d->t->direction || s->wait_until <= task_clock(d))
+        return false;
+    s->wait_until = 0;
+    return true;
+}
+
+static enum answer on_retry(struct deed *d)
+{
+    bool any = d->t->state == TASK_ERROR && d->ev->step < 0; /* a deadline alone stopped it */
+
+    if (task_state_is_end(d->t->state))
+        return ANSWER_REFUSED;
+    for (uint16_t i = 0; i < d->t->step_count; i++)
+        if (d->ev->step < 0 || d->ev->step == i)
+            any |= retry_step(d, i);
+    if (!any)
+        return ANSWER_REFUSED;
+    if (d->t->state == TASK_ERROR && d->t->direction == DIRECTION_UNDO)
+        d->t->undo_complete_by = 0; /* the operator takes the time it takes */
+    go_on(d);
+    return ANSWER_ACCEPTED;
+}
+
+static bool may_skip(const struct deed *d, const struct step *s)
+{
+    if (task_state_is_end(d->t->state) || step_is_open(s))
+        return false;
+    if (d->t->direction == DIRECTION_UNDO)
+        return step_needs_undo(&d->w->steps[d->ev->step], s);
+    return (s->state == STEP_WAITING || s->state == STEP_FAILED) && d->t->stop != STOP_UNDO;
+}
+
+static bool any_stuck(const struct task *t)
+{
+    for (uint16_t i = 0; i < t->step_count; i++)
+        if (step_undo_is_stuck(&t->steps[i]))
+            return true;
+    return false;
+}
+
+static enum answer on_skip(struct deed *d)
+{
+    struct step *s = &d->t->steps[d->ev->step];
+
+    if (!may_skip(d, s))
+        return ANSWER_REFUSED;
+    if (d->t->direction == DIRECTION_UNDO) {
+        begin_undo(s);
+        s->wait_until = 0;
+        step_move(s, STEP_UNDONE);
+        if (!any_stuck(d->t))
+            go_on(d);
+        return ANSWER_ACCEPTED;
+    }
+    step_move(s, STEP_SKIPPED);
+    s->output = d->ev->output;
+    s->wait_until = 0;
+    if (!any_stands_failed(d->w, d->t))
+        go_on(d);
+    return ANSWER_ACCEPTED;
+}
+
+static enum answer on_undo(struct deed *d)
+{
+    struct task *t = d->t;
+
+    if (task_state_is_end(t->state))
+        return ANSWER_REFUSED;
+    if (t->direction == DIRECTION_UNDO || t->stop == STOP_UNDO) {
+        bool paused = t->paused_at != 0;
+        pause_over(d); /* who wants it undone wants it to go on */
+        return paused ? ANSWER_ACCEPTED : ANSWER_REPEATED;
+    }
+    enum pivots p = pivots_look(d->w, d->t);
+    if (p == PIVOTS_COMPLETED || p == PIVOTS_STAND
+        || (p == PIVOTS_UNRESOLVED && t->state == TASK_ERROR))
+        return ANSWER_REFUSED;
+    if (!t->error.code.ptr)
+        t->error = d->ev->error;
+    if (!t->error.code.ptr)
+        note(&t->error, "undo", "the operator asked for it");
+    t->stop = STOP_UNDO;
+    pause_over(d);
+    if (t->state == TASK_ERROR) {
+        t->ended_at = 0;
+        turn_back(d);
+    }
+    return ANSWER_ACCEPTED;
+}
+
+/* ---- another request ---- */
+
+/* Its next request is another one: under another key, if anybody saw the present one. */
+static void renew_key(struct step *s)
+{
+    s->generation += step_was_tried(s);
+    s->resume = SLICE_NONE; /* that was left for the request of before */
+}
+
+/* May it have done something that would have to be undone? Then its key stays. */
+static bool may_matter(const struct workflow_step *ws, const struct step *s)
+{
+    return step_in_doubt(s) || (ws->undo_kind != UNDO_NONE && step_has_effect(s));
+}
+
+static bool may_correct(const struct deed *d, uint16_t i)
+{
+    const struct workflow_step *ws = &d->w->steps[i];
+    const struct step *s = &d->t->steps[i];
+
+    if (step_is_open(s) || may_matter(ws, s))
+        return false;
+    return s->state == STEP_WAITING || stands_failed(ws, s);
+}
+
+static enum answer on_correct(struct deed *d)
+{
+    struct task *t = d->t;
+    bool all = d->ev->step < 0;
+    struct value *input = all ? &t->input : &t->steps[d->ev->step].input;
+
+    if (task_state_is_end(t->state) || t->direction == DIRECTION_UNDO || t->stop == STOP_UNDO)
+        return ANSWER_REFUSED;
+    if (!all && !may_correct(d, (uint16_t)d->ev->step))
+        return ANSWER_REFUSED;
+    if (slice_eq(input->json, d->ev->input.json))
+        return ANSWER_REPEATED;
+    if (!all)
+        renew_key(&t->steps[d->ev->step]);
+    *input = d->ev->input;
+    return ANSWER_ACCEPTED;
+}
+
+static enum answer on_supply(struct deed *d)
+{
+    struct step *s = &d->t->steps[d->ev->step];
+
+    if (d->t->direction == DIRECTION_UNDO || !may_skip(d, s))
+        return ANSWER_REFUSED;
+    step_move(s, STEP_COMPLETED);
+    s->supplied = true;
+    s->output = d->ev->output;
+    if (!s->output.json.ptr)
+        s->output.json = SLICE("null");
+    s->error = (struct fault_note){0};
+    s->resume = SLICE_NONE;
+    s->wait_until = 0;
+    if (!any_stands_failed(d->w, d->t))
+        go_on(d);
+    return ANSWER_ACCEPTED;
+}
+
+/* The step and all that comes after it, near and far. */
+static void mark_from(const struct workflow *w, uint16_t step, bool *ret)
+{
+    for (uint16_t k = 0; k < w->step_count; k++) {
+        uint16_t i = w->order[k];
+        const struct workflow_step *ws = &w->steps[i];
+        ret[i] = i == step;
+        for (uint16_t n = 0; n < ws->before_count; n++)
+            ret[i] = ret[i] || ret[ws->before[n]];
+    }
+}
+
+/* What has begun, in whichever way, or would wait for something. */
+static bool is_new(const struct step *s)
+{
+    return s->state == STEP_WAITING && s->failure_count == 0 && s->spared_count == 0
+           && s->wait_until == 0 && !s->input.json.ptr && !s->resume.ptr && !step_was_tried(s);
+}
+
+static void start_anew(struct step *s)
+{
+    renew_key(s);
+    if (s->state != STEP_WAITING)
+        step_move(s, STEP_WAITING);
+    s->failure_count = 0;
+    s->spared_count = 0;
+    s->spared_at = 0;
+    s->wait_until = 0;
+    s->input = s->output = (struct value){0};
+    s->error = (struct fault_note){0};
+    s->supplied = false;
+}
+
+static enum answer on_retry_from(struct deed *d)
+{
+    struct task *t = d->t;
+    bool marked[STEPS_MAX];
+    bool any = false;
+
+    if (task_state_is_end(t->state) || t->direction == DIRECTION_UNDO || t->stop != STOP_NONE)
+        return ANSWER_REFUSED;
+    mark_from(d->w, (uint16_t)d->ev->step, marked);
+    for (uint16_t i = 0; i < t->step_count; i++) {
+        const struct step *s = &t->steps[i];
+        if (marked[i] && (step_is_open(s) || may_matter(&d->w->steps[i], s)))
+            return ANSWER_REFUSED;
+        any |= marked[i] && !is_new(s);
+    }
+    if (!any)
+        return ANSWER_REFUSED;
+    for (uint16_t i = 0; i < t->step_count; i++)
+        if (marked[i] && !is_new(&t->steps[i]))
+            start_anew(&t->steps[i]);
+    go_on(d);
+    return ANSWER_ACCEPTED;
+}
+
+/* ---- the whole of it ---- */
+
+static bool is_active(const struct task *t)
+{
+    return !task_state_is_end(t->state) && t->state != TASK_ERROR;
+}
+
+static enum answer on_pause(struct deed *d)
+{
+    if (!is_active(d->t))
+        return ANSWER_REFUSED;
+    if (d->t->paused_at != 0)
+        return ANSWER_REPEATED;
+    d->t->paused_at = d->now;
+    return ANSWER_ACCEPTED;
+}
+
+static enum answer on_resume(struct deed *d)
+{
+    if (!is_active(d->t))
+        return ANSWER_REFUSED;
+    if (d->t->paused_at == 0)
+        return ANSWER_REPEATED;
+    pause_over(d);
+    return ANSWER_ACCEPTED;
+}
+
+static enum answer on_close(struct deed *d)
+{
+    struct task *t = d->t;
+
+    if (t->state != TASK_ERROR)
+        return ANSWER_REFUSED;
+    if (t->closed_at != 0)
+        return ANSWER_REPEATED;
+    t->closed_at = d->now;
+    t->closed_reason = d->ev->error.message;
+    return ANSWER_ACCEPTED;
+}
+
+static enum answer on_reopen(struct deed *d)
+{
+    struct task *t = d->t;
+
+    if (t->state != TASK_ERROR)
+        return ANSWER_REFUSED;
+    if (t->closed_at == 0)
+        return ANSWER_REPEATED;
+    t->closed_at = 0;
+    t->closed_reason = SLICE_NONE;
+    return ANSWER_ACCEPTED;
+}
+
+enum answer operator_acts(struct deed *d)
+{
+    static enum answer (*const acts[EVENT_KINDS])(struct deed * d) = {
+        [EVENT_RETRY] = on_retry,   [EVENT_SKIP] = on_skip,
+        [EVENT_UNDO] = on_undo,     [EVENT_PAUSE] = on_pause,
+        [EVENT_RESUME] = on_resume, [EVENT_CORRECT] = on_correct,
+        [EVENT_SUPPLY] = on_supply, [EVENT_RETRY_FROM] = on_retry_from,
+        [EVENT_CLOSE] = on_close,   [EVENT_REOPEN] = on_reopen,
+    };
+    bool closed = d->t->closed_at != 0;
+
+    ASSERT(acts[d->ev->kind]);
+    if (closed && d->ev->kind != EVENT_CLOSE && d->ev->kind != EVENT_REOPEN)
+        return ANSWER_REFUSED;
+    return acts[d->ev->kind](d);
+}

@@ -1,0 +1,181 @@
+#include "core/deed.h"
+
+#include "core/ready.h"
+#include "core/stand.h"
+#include "core/undo.h"
+
+/* A complete-by that had passed when the task was paused, and that nobody had acted on (time was
+ * lost, and it had grace), leaves this much when it goes on. */
+#define PAUSE_GRACE_MS INT64_C(10000)
+
+void task_move(struct task *t, enum task_state next)
+{
+    ASSERT(task_state_can(t->state, next));
+    t->state = next;
+}
+
+void step_move(struct step *s, enum step_state next)
+{
+    ASSERT(step_state_can(s->state, next));
+    s->state = next;
+}
+
+void note(struct fault_note *n, const char *code, const char *message)
+{
+    *n = (struct fault_note){slice_of(code), slice_of(message)};
+}
+
+/* ---- clocks ---- */
+
+int64_t task_clock(const struct deed *d)
+{
+    return d->t->paused_at ? d->t->paused_at : d->now;
+}
+
+void pause_over(struct deed *d)
+{
+    struct task *t = d->t;
+    int64_t *by = t->direction == DIRECTION_UNDO ? &t->undo_complete_by : &t->complete_by;
+    int64_t from = t->paused_at;
+    int64_t length = max_i64(d->now - from, 0);
+
+    if (from == 0)
+        return;
+    t->paused_at = 0;
+    if (*by != 0 && !t->deadline_passed)
+        *by = *by > from ? *by + length : d->now + PAUSE_GRACE_MS;
+    if (t->not_before > from)
+        t->not_before += length;
+    for (uint16_t i = 0; i < t->step_count; i++)
+        if (t->steps[i].wait_until > from)
+            t->steps[i].wait_until += length;
+}
+
+/* ---- ends and turns ---- */
+
+/* A resumed task may stop in error again for what stood failed before: its error says so. */
+static void find_error(const struct deed *d)
+{
+    struct task *t = d->t;
+
+    for (uint16_t i = 0; i < t->step_count && !t->error.code.ptr; i++)
+        if (t->steps[i].direction == t->direction && stands_failed(&d->w->steps[i], &t->steps[i]))
+            t->error = t->steps[i].error;
+}
+
+static void end_in(struct deed *d, enum task_state end)
+{
+    struct task *t = d->t;
+
+    pause_over(d);
+    task_move(t, end);
+    if (end == TASK_ERROR)
+        find_error(d);
+    if (end == TASK_PROCESSED)
+        t->error = (struct fault_note){0};
+    t->ended_at = d->now;
+    t->locked_by = SLICE_NONE;
+    t->stop = STOP_NONE;
+    d->fx->ended |= task_state_is_end(end);
+    d->fx->alert |= end == TASK_ERROR;
+}
+
+static void settle_undo(struct deed *d)
+{
+    struct task *t = d->t;
+    struct undo_order order;
+    bool left = false;
+    bool possible = false;
+
+    if (anything_open(t))
+        return;
+    undo_order_make(d->w, t, &order);
+    for (uint16_t i = 0; i < t->step_count; i++)
+        if (step_needs_undo(&d->w->steps[i], &t->steps[i])) {
+            left = true;
+            possible |= !order.blocked[i] && !step_undo_is_stuck(&t->steps[i]);
+        }
+    if (!left)
+        end_in(d, TASK_COMPENSATED);
+    else if (!possible || t->stop == STOP_HOLD)
+        end_in(d, TASK_ERROR);
+}
+
+void turn_back(struct deed *d)
+{
+    struct task *t = d->t;
+
+    ASSERT(t->direction == DIRECTION_FORWARD);
+    t->direction = DIRECTION_UNDO;
+    t->stop = STOP_NONE;
+    t->deadline_passed = false;
+    t->undo_complete_by = d->w->undo_complete_by_ms ? task_clock(d) + d->w->undo_complete_by_ms : 0;
+    task_move(t, TASK_COMPENSATING);
+    d->fx->stop_running |= anything_open(t);
+    settle_undo(d);
+}
+
+static void settle_hold(struct deed *d)
+{
+    if (!anything_open(d->t))
+        end_in(d, TASK_ERROR);
+}
+
+static void settle_forward(struct deed *d)
+{
+    struct task *t = d->t;
+
+    switch (t->stop) {
+    case STOP_NONE:
+        if (all_ended(d->w, d->t))
+            end_in(d, TASK_PROCESSED);
+        else if (!anything_open(t) && !task_may_go_forward(d->w, t))
+            end_in(d, TASK_ERROR); /* one step was retried, another still stands failed */
+        return;
+    case STOP_HOLD:
+        settle_hold(d);
+        return;
+    case STOP_UNDO:
+        break;
+    }
+    switch (pivots_look(d->w, d->t)) {
+    case PIVOTS_UNRESOLVED:
+        return;
+    case PIVOTS_CLEAR:
+        turn_back(d);
+        return;
+    case PIVOTS_STAND: /* unless a late answer resolves it while something still runs */
+        settle_hold(d);
+        return;
+    case PIVOTS_COMPLETED: /* undo is refused, the task goes forward, or stops in error */
+        t->stop = any_stands_failed(d->w, d->t) ? STOP_HOLD : STOP_NONE;
+        settle_forward(d);
+        /* It goes on, although somebody wanted it undone: a person should know. */
+        d->fx->alert |= t->state == TASK_PROCESSING && t->stop == STOP_NONE;
+        return;
+    }
+    UNREACHABLE();
+}
+
+void settle(struct deed *d)
+{
+    if (task_state_is_end(d->t->state) || d->t->state == TASK_ERROR)
+        return;
+    if (d->t->direction == DIRECTION_FORWARD)
+        settle_forward(d);
+    else
+        settle_undo(d);
+}
+
+void begin_undo(struct step *s)
+{
+    if (s->direction == DIRECTION_UNDO)
+        return;
+    s->direction = DIRECTION_UNDO;
+    s->attempt = 0;
+    s->failure_count = 0;
+    s->spared_count = 0;
+    s->spared_at = 0;
+    s->wait_until = 0;
+    s->resume = SLICE_NONE;
+}

@@ -1,0 +1,247 @@
+#include "scheduler/internal.h"
+
+#include <stdio.h>
+
+#include "core/reason.h"
+
+/* What each verb is called, and what it makes of the task's error. */
+static const struct verb {
+    const char *text, *code;
+    enum event_kind event;
+} verbs[] = {
+    [ASK_SUBMIT] = {"submit", NULL, EVENT_CLAIM},
+    [ASK_RETRY] = {"retry", "retried_by_operator", EVENT_RETRY},
+    [ASK_SKIP] = {"skip", "skipped_by_operator", EVENT_SKIP},
+    [ASK_UNDO] = {"undo", "undone_by_operator", EVENT_UNDO},
+    [ASK_CANCEL] = {"cancel", "cancelled", EVENT_UNDO},
+    [ASK_PAUSE] = {"pause", "paused_by_operator", EVENT_PAUSE},
+    [ASK_RESUME] = {"resume", "resumed_by_operator", EVENT_RESUME},
+    [ASK_CORRECT] = {"correct", "corrected_by_operator", EVENT_CORRECT},
+    [ASK_SUPPLY] = {"supply", "supplied_by_operator", EVENT_SUPPLY},
+    [ASK_CLOSE] = {"close", "closed_by_operator", EVENT_CLOSE},
+    [ASK_REOPEN] = {"reopen", "reopened_by_operator", EVENT_REOPEN},
+    [ASK_END] = {"end", NULL, EVENT_RESULT},
+};
+
+const char *ask_kind_text(enum ask_kind kind)
+{
+    ASSERT(kind < COUNT_OF(verbs));
+    return verbs[kind].text;
+}
+
+/* ---- what was there before, and after: for the audit ---- */
+
+enum {
+    DETAIL_MAX = 512,   /* bytes of a value that is told whole */
+    DETAIL_BEGINS = 200 /* of a longer one, as many */
+};
+
+static void put_value(struct buf *b, const char *key, struct slice json)
+{
+    json_key(b, key);
+    if (!json.ptr) {
+        json_null(b);
+        return;
+    }
+    if (json.len <= DETAIL_MAX) {
+        json_raw(b, json);
+        return;
+    }
+    size_t len = DETAIL_BEGINS;
+    while (len > 0 && ((unsigned char)json.ptr[len] & 0xc0) == 0x80)
+        len--; /* not in the middle of a character */
+    json_open(b, '{');
+    json_key(b, "bytes");
+    json_number(b, (int64_t)json.len);
+    json_key(b, "begins");
+    json_string(b, (struct slice){json.ptr, len});
+    json_close(b, '}');
+}
+
+static struct slice detail_of(struct live *l, struct slice before, struct slice after)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    json_open(&b, '{');
+    put_value(&b, "before", before);
+    put_value(&b, "after", after);
+    json_close(&b, '}');
+    return arena_copy(&l->arena, buf_view(&b));
+}
+
+static void describe(struct live *l, struct command *c, const struct event *e)
+{
+    const struct task *t = &l->task;
+    bool known = e->step >= 0 && e->step < t->step_count;
+
+    c->detail = SLICE_NONE;
+    if (e->kind == EVENT_RETRY_FROM)
+        c->detail = SLICE("{\"from\":true}");
+    if (e->kind == EVENT_CORRECT && e->step < 0)
+        c->detail = detail_of(l, t->input.json, e->input.json);
+    if (e->kind == EVENT_CORRECT && known)
+        c->detail = detail_of(l, t->steps[e->step].input.json, e->input.json);
+    bool gives = e->kind == EVENT_SUPPLY || (e->kind == EVENT_SKIP && e->output.json.ptr);
+    if (gives && known)
+        c->detail = detail_of(l, t->steps[e->step].output.json, e->output.json);
+}
+
+/* ---- from the ask to the event ---- */
+
+/* Checked as at the submission, against the inputs of the task's own version. */
+static bool task_input(struct live *l, struct ask *a, struct value *ret)
+{
+    struct arena tree = {0};
+    struct error e = {0};
+    struct slice checked = SLICE_NONE;
+    enum err err = definition_check_input(l->definition, a->input, &tree, &checked, &e);
+
+    if (err == ERR_OK)
+        ret->json = arena_copy(&l->arena, checked);
+    else
+        (void)snprintf(a->story, sizeof a->story, "%.199s", e.text);
+    arena_fini(&tree);
+    return err == ERR_OK;
+}
+
+bool operator_event(struct live *l, struct command *c, struct event *ret)
+{
+    struct ask *a = c->ask;
+    struct event e = {.kind = verbs[a->kind].event, .step = -1};
+
+    a->story[0] = 0; /* of an earlier evaluation */
+    a->refusal = OBSTACLE_NONE;
+    if (a->kind == ASK_RETRY && a->from)
+        e.kind = EVENT_RETRY_FROM;
+    if (a->step.ptr) {
+        e.step = workflow_step_index(&l->definition->workflow, a->step);
+        if (e.step < 0)
+            e.step = l->task.step_count; /* there is no such step */
+    }
+    if (a->kind == ASK_CORRECT && e.step < 0 && !task_input(l, a, &e.input))
+        return false;
+    if (a->kind == ASK_CORRECT && e.step >= 0)
+        e.input.json = arena_copy(&l->arena, a->input);
+    e.output.json = arena_copy(&l->arena, a->output);
+    e.error.code = slice_of(verbs[a->kind].code);
+    e.error.message = arena_copy(&l->arena, a->reason);
+    describe(l, c, &e);
+    *ret = e;
+    return true;
+}
+
+/* ---- what stands in the way, in words ---- */
+
+static void say_state(struct ask *a, const struct task *t)
+{
+    (void)snprintf(a->story, sizeof a->story, "not possible while task %.*s is %s%s%s",
+                   SLICE_ARG(t->id), task_state_text(t->state),
+                   t->direction == DIRECTION_UNDO ? ", being undone" : "",
+                   t->paused_at != 0 ? ", paused" : "");
+}
+
+static void say(struct ask *a, const char *what, struct slice step)
+{
+    (void)snprintf(a->story, sizeof a->story, "step \"%.*s\" %s", SLICE_ARG(step), what);
+}
+
+/* All of `step` and what comes after it that took effect: they are named. */
+static void say_effects(struct ask *a, const struct live *l, int from)
+{
+    CLEANUP(buf_fini) struct buf names = {0};
+    const struct workflow *w = &l->definition->workflow;
+    uint16_t list[STEPS_MAX];
+    size_t count = operator_effects(w, &l->task, (uint16_t)from, list);
+
+    for (size_t i = 0; i < count && names.len < 80; i++)
+        buf_fmt(&names, "%s\"%.*s\"", i ? ", " : "", SLICE_ARG(w->steps[list[i]].name));
+    if (names.len >= 80)
+        buf_str(&names, " ...");
+    (void)snprintf(a->story, sizeof a->story,
+                   "it took effect already, and only undo takes that back: %s", names.ptr);
+}
+
+static void say_obstacle(struct ask *a, const struct live *l, const struct event *e,
+                         enum obstacle o, uint16_t at)
+{
+    const struct task *t = &l->task;
+    struct slice step = l->definition->workflow.steps[at].name;
+
+    switch (o) {
+    case OBSTACLE_NEW:
+        say(a, "has not begun, nor has anything after it: there is nothing to start anew", step);
+        return;
+    case OBSTACLE_CLOSED:
+        (void)snprintf(a->story, sizeof a->story,
+                       "task %.*s was closed; reopen it first: intact reopen %.*s --reason ...",
+                       SLICE_ARG(t->id), SLICE_ARG(t->id));
+        return;
+    case OBSTACLE_OPEN:
+        say(a, "is at work; wait for it, or pause the task meanwhile", step);
+        return;
+    case OBSTACLE_DOUBT:
+        say(a, "is in doubt: find out, then supply its output, or retry it as it is", step);
+        return;
+    case OBSTACLE_EFFECT:
+        if (e->kind == EVENT_RETRY_FROM)
+            say_effects(a, l, e->step);
+        else
+            say(a, "took effect already; only undo takes that back", step);
+        return;
+    case OBSTACLE_ENDED:
+        say(a, "has ended already", step);
+        return;
+    case OBSTACLE_BACK:
+        (void)snprintf(a->story, sizeof a->story, "task %.*s is being undone", SLICE_ARG(t->id));
+        return;
+    case OBSTACLE_STANDS:
+        (void)snprintf(a->story, sizeof a->story,
+                       "task %.*s has stopped in error: nothing of it runs", SLICE_ARG(t->id));
+        return;
+    case OBSTACLE_HOLDS:
+        (void)snprintf(a->story, sizeof a->story,
+                       "task %.*s is about to stop in error; ask again then", SLICE_ARG(t->id));
+        return;
+    case OBSTACLE_PIVOT:
+        say(a, "is a pivot, and took effect, or may have: it cannot be undone", step);
+        return;
+    case OBSTACLE_NONE:
+    case OBSTACLE_STATE:
+        say_state(a, t);
+        return;
+    }
+    UNREACHABLE();
+}
+
+void operator_explain(struct scheduler *s, const struct live *l, struct command *c,
+                      const struct event *e)
+{
+    struct ask *a = c->ask;
+    uint16_t at = 0;
+
+    if (c->answer == ANSWER_UNKNOWN)
+        (void)snprintf(a->story, sizeof a->story, "task %.*s has no step \"%.*s\"",
+                       SLICE_ARG(l->id), SLICE_ARG(a->step));
+    if (c->answer != ANSWER_REFUSED)
+        return;
+    a->refusal = operator_obstacle(&l->definition->workflow, &l->task, e->kind, e->step,
+                                   scheduler_now(s), &at);
+    if (a->refusal == OBSTACLE_NONE)
+        a->refusal = OBSTACLE_STATE;
+    say_obstacle(a, l, e, a->refusal, at);
+}
+
+void operator_done(struct scheduler *s, struct live *l, struct command *c)
+{
+    struct ask *a = c->ask;
+
+    a->outcome = ERR_OK;
+    a->existed = c->answer == ANSWER_REPEATED;
+    if (c->answer == ANSWER_UNKNOWN)
+        a->outcome = ERR_INVALID;
+    else if (c->answer == ANSWER_REFUSED)
+        a->outcome = ERR_CONFLICT;
+    if (c->answer == ANSWER_REFUSED && !a->story[0])
+        say_state(a, &l->task); /* nobody was asked */
+    s->outside.ask_answer(s->outside.arg, a);
+}
