@@ -2,7 +2,10 @@
 
 #include <stdio.h>
 
+#include "alerts/watch.h"
+
 #include "sim/agents.h"
+#include "sim/bell.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/long.h"
@@ -89,18 +92,20 @@ static void on_task_changed(void *arg, const struct workflow *w, const struct ta
 
 static void on_alert(void *arg, const struct task *t)
 {
-    const struct node *n = arg;
+    struct node *n = arg;
 
     if (n->dead)
         return;
+    bell_hint(n);
     check_alert(n, t->id);
     people_alerted(t->id);
 }
 
 static void on_store_trouble(void *arg, const struct error *e)
 {
-    const struct node *n = arg;
+    struct node *n = arg;
 
+    n->troubled = e != NULL;
     if (!n->dead)
         trace("%s says: the store %s", n->me, e ? e->text : "works again");
 }
@@ -189,6 +194,7 @@ void node_turn(struct node *n)
         schedule_turn(n, next - ahead + between(0, 1));
     if (scan)
         schedule_turn(n, scan - ahead + between(0, 1));
+    schedule_turn(n, bell_turn(n) - ahead);
     count_spins(n, deeds);
 }
 
@@ -352,6 +358,7 @@ static void node_boot(struct node *n)
     n->supervisor = supervisor_new(&supervision, &n->disk.queue, &n->registry, &watched);
     if (!(n->roles & NODE_SUPERVISOR))
         supervisor_stop(n->supervisor);
+    bell_boot(n);
     n->used = n->up = true;
     n->dead = n->draining = n->left = false;
     n->sleeps_until = n->deaf_until = 0;
@@ -393,6 +400,7 @@ static void clear_away(struct node *n)
     scheduler_free(n->scheduler);
     supervisor_free(n->supervisor);
     library_free(n->library);
+    bell_end(n);
     registry_fini(&n->registry);
     store_time_fini(n->time);
     n->library = NULL;
@@ -449,7 +457,8 @@ void node_crash(struct node *n, const char *when)
 static bool is_drained(const struct node *n)
 {
     return scheduler_is_drained(n->scheduler) && !scheduler_is_busy(n->scheduler)
-           && !supervisor_is_busy(n->supervisor) && !(n->library && library_is_busy(n->library));
+           && !supervisor_is_busy(n->supervisor) && !(n->library && library_is_busy(n->library))
+           && !watch_is_busy(n->watch);
 }
 
 static void drain_look(void *arg, uint64_t boot)
@@ -489,6 +498,7 @@ void node_drain(struct node *n)
     n->drain_until = world.now + DRAIN_LIMIT_MS;
     scheduler_drain(n->scheduler);
     supervisor_stop(n->supervisor);
+    watch_stop(n->watch);
     node_turn(n);
     later(DRAIN_LOOK_MS, drain_look, n, n->boot);
 }

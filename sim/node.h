@@ -32,6 +32,8 @@ struct node {
     struct disk disk;
     struct scheduler *scheduler;
     struct supervisor *supervisor;
+    struct watch *watch;      /* over its alerts: bell.h */
+    bool troubled;            /* the store is, it says */
     struct library *library;  /* of several nodes */
     struct registry registry; /* what it knows */
     struct registry_wait curious;

@@ -430,6 +430,20 @@ static void begin_job(struct watch *w, int64_t now)
         (void)look_begin(w, now);
 }
 
+/* When the next one is to begin; 0: not by time. */
+static int64_t job_at(const struct watch *w)
+{
+    int64_t at = w->look_at;
+
+    if (w->phase != PHASE_IDLE || w->stopped || !w->outside.leads(w->outside.arg))
+        return 0;
+    if (!w->leading)
+        return w->again_at;
+    if (w->hinted)
+        at_least(&at, w->looked_at + SOON_MS);
+    return max_i64(at, w->again_at);
+}
+
 int64_t watch_turn(struct watch *w)
 {
     int64_t now = w->outside.now(w->outside.arg);
@@ -445,11 +459,7 @@ int64_t watch_turn(struct watch *w)
     begin_job(w, now);
     if (!w->stopped)
         at = deliver(w, now, at);
-    if (w->phase == PHASE_IDLE && w->leading) {
-        at_least(&at, w->look_at);
-        if (w->hinted)
-            at_least(&at, w->looked_at + SOON_MS);
-    }
+    at_least(&at, job_at(w));
     w->turn_at = max_i64(at, now + 1);
     return w->turn_at;
 }
