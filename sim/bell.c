@@ -27,7 +27,7 @@ static const struct alert_sink desks[DESKS] = {{.name = "one"}, {.name = "two"}}
 struct taken {
     char id[ALERT_ID_SIZE];
     uint32_t notice, desk, slot;
-    uint64_t boot;
+    uint64_t boot, term;
 };
 
 static struct {
@@ -38,7 +38,7 @@ static struct {
 /* One delivery under way. */
 struct parcel {
     struct node *node;
-    uint64_t boot;
+    uint64_t boot, term;
     uint32_t desk;
     size_t count;
     struct {
@@ -58,7 +58,7 @@ void bell_begin(void)
 
 /* ---- the desks ---- */
 
-/* One process never tells anybody the same notice twice, once it heard that it was taken. */
+/* While it leads, nobody tells anybody the same notice twice, once it heard that it was taken. */
 static void take(const struct parcel *p, size_t i)
 {
     for (size_t k = 0; k < taken.count; k++) {
@@ -66,7 +66,7 @@ static void take(const struct parcel *p, size_t i)
         if (strcmp(t->id, p->list[i].id) != 0 || t->notice != p->list[i].notice
             || t->desk != p->desk)
             continue;
-        if (t->slot == p->node->slot && t->boot == p->boot)
+        if (t->slot == p->node->slot && t->boot == p->boot && t->term == p->term)
             broken("nobody is told twice", "%s/%u by %s", t->id, t->notice, p->node->me);
         covered(COVER_ALERT_AGAIN);
     }
@@ -78,6 +78,7 @@ static void take(const struct parcel *p, size_t i)
     t->desk = p->desk;
     t->slot = p->node->slot;
     t->boot = p->boot;
+    t->term = p->term;
     covered(p->list[i].kind == NOTICE_RESOLVED ? COVER_ALERT_RESOLVED : COVER_ALERT_TOLD);
 }
 
@@ -107,6 +108,7 @@ static void deliver(void *arg, size_t sink, const struct alert *const *list, siz
 
     p->node = n;
     p->boot = n->boot;
+    p->term = watch_term(n->watch);
     p->desk = (uint32_t)sink;
     p->count = count;
     for (size_t i = 0; i < count; i++) {

@@ -39,6 +39,7 @@ struct watch {
     struct store_job job;
     struct arena arena; /* of the job */
     bool leading;       /* the rows are loaded */
+    uint64_t term;      /* how often they were */
     bool stopped;
     int64_t turn_at; /* nothing is due before; 0: something may be */
     int64_t see_at, again_at;
@@ -95,6 +96,11 @@ const struct alerts *watch_alerts(const struct watch *w)
 bool watch_leads(const struct watch *w)
 {
     return w->leading;
+}
+
+uint64_t watch_term(const struct watch *w)
+{
+    return w->term;
 }
 
 void watch_stop(struct watch *w)
@@ -195,6 +201,7 @@ static void load_done(struct store_job *j)
             give_up(w, &w->rows.rows[i], now);
     }
     w->leading = w->err == ERR_OK;
+    w->term += w->leading;
     if (w->leading)
         sweep_begin(w, now);
     w->phase = PHASE_IDLE;

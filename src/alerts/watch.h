@@ -66,5 +66,7 @@ bool watch_is_busy(const struct watch *w);
 /* What is known here; of one that does not lead, next to nothing. */
 const struct alerts *watch_alerts(const struct watch *w);
 bool watch_leads(const struct watch *w);
+/* How often it has come to lead: what it knew of before is what is on record. */
+uint64_t watch_term(const struct watch *w);
 
 #endif
