@@ -15,7 +15,9 @@ enum {
     GROUP_WAIT_MS = 2000,
     RESOLVE_AFTER_MS = 10000,
     LOOK_MS = 3000,
-    ROWS = 3, /* a page: looks take several */
+    PACE_MAX_MS = 8000,
+    SWEEP_MAX_MS = 15000,
+    ROWS = 5, /* a page: looks take several */
     SLOW_DESK_MS = 4000,
     DESK_FAILS = 300,
     TAKEN_MAX = 20000,
@@ -159,6 +161,7 @@ void bell_boot(struct node *n)
     struct watch_config c = {.alerts = alerts_config_default(),
                              .shared = nodes.shared,
                              .look_ms = LOOK_MS,
+                             .sweep_max_ms = SWEEP_MAX_MS,
                              .page = ROWS};
     const struct watch_outside outside = {.arg = n,
                                           .now = clock_now,
@@ -169,6 +172,7 @@ void bell_boot(struct node *n)
 
     c.alerts.group_wait_ms = GROUP_WAIT_MS;
     c.alerts.resolve_after_ms = RESOLVE_AFTER_MS;
+    c.alerts.pace_max_ms = PACE_MAX_MS;
     c.alerts.sinks = desks;
     c.alerts.sink_count = DESKS;
     n->troubled = false;
@@ -239,6 +243,8 @@ static void check_group(const struct row_page *tasks, const struct task_row *lik
     for (size_t i = 0; i < tasks->count; i++)
         count += is_of(&tasks->rows[i], like);
     uint64_t told = counted(alerts, like->workflow, like->direction == DIRECTION_UNDO, a);
+    for (size_t i = 0; told != count && i < alerts->count; i++)
+        fprintf(stderr, "    alert %.*s\n", SLICE_ARG(alerts->rows[i].doc));
     if (told != count)
         broken("alerts count what stopped in error and stays so",
                "%.*s %s: %" PRIu64 " of %" PRIu64, SLICE_ARG(like->workflow),

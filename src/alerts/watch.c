@@ -12,6 +12,7 @@ enum {
     PAUSE_MIN_MS = 5,
     PAUSE_TIMES = 4,  /* between two pages: so many times as long as one took */
     SWEEP_TIMES = 10, /* between two looks at all of them: the same */
+    SWEEP_MAX_MS = 600000,
     PAGE = 500,
     ROWS_MAX = 400, /* live rows that are read: more groups than there can be */
     WRITES = 50,    /* rows that one job writes */
@@ -66,6 +67,7 @@ struct watch *watch_new(const struct watch_config *c, struct store_queue *store,
     ASSERT(w);
     w->config = *c;
     w->config.look_ms = c->look_ms ? c->look_ms : LOOK_MS;
+    w->config.sweep_max_ms = c->sweep_max_ms ? c->sweep_max_ms : SWEEP_MAX_MS;
     w->config.page = c->page ? c->page : PAGE;
     w->store = store;
     w->outside = *outside;
@@ -322,7 +324,9 @@ static void look_ends(struct watch *w, int64_t now)
         return;
     w->sweeping = false;
     alerts_look_end(w->alerts, TASK_CONDITIONS, now);
-    w->sweep_at = now + max_i64(w->config.look_ms, SWEEP_TIMES * (now - w->sweep_began_at));
+    w->sweep_at = now
+                  + max_i64(w->config.look_ms, min_i64(SWEEP_TIMES * (now - w->sweep_began_at),
+                                                       w->config.sweep_max_ms));
 }
 
 static void take_acks(struct watch *w)
