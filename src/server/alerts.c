@@ -37,6 +37,8 @@ static void see_risk(const struct server *sv, struct alerts *a, int64_t now)
     const struct sighting s = {.condition = CONDITION_STORE_AT_RISK,
                                .labels = {{"node", slice_of(sv->config.node)}},
                                .count = 1,
+                               .first_at =
+                                   sv->metrics.started_at, /* or it would be news each time */
                                .story = SLICE("it acknowledges what a crash may lose; the log "
                                               "says by which setting")};
 
