@@ -86,6 +86,11 @@
     X(FROM,               "tasks that started anew from a step on")                               \
     X(ANOTHER_KEY,        "requests under another key")                                           \
     X(CLOSED,             "tasks closed in error")                                                \
+    X(ALERT_TOLD,         "alerts told")                                                          \
+    X(ALERT_RESOLVED,     "alerts told to be over")                                               \
+    X(ALERT_NOT_TAKEN,    "deliveries of alerts that failed")                                     \
+    X(ALERT_AGAIN,        "notices told again by another process")                                \
+    X(ALERT_STANDS,       "groups in error in the end, that everybody knows of")                  \
     X(RESUMED,            "tasks resumed from error")                                             \
     X(CONTINUED,          "steps failed where on_failure is continue")                            \
     X(EXPRESSION,         "expressions that failed")                                              \

@@ -443,7 +443,46 @@ static enum err outbox_settle(struct store *s, const struct settlement *list, si
     return err;
 }
 
+static enum err stopped(struct store *s, int64_t after_ended_at, int64_t after_seq, size_t limit,
+                        struct arena *a, struct stopped_page *ret, struct error *e)
+{
+    if (read_fails(disk_of(s), e))
+        return ERR_IO;
+    return inner->ops->stopped(inner, after_ended_at, after_seq, limit, a, ret, e);
+}
+
+static enum err alert_list(struct store *s, const struct alert_query *q, struct arena *a,
+                           struct alert_page *ret, struct error *e)
+{
+    if (read_fails(disk_of(s), e))
+        return ERR_IO;
+    return inner->ops->alert_list(inner, q, a, ret, e);
+}
+
+static enum err alert_put(struct store *s, const struct alert_row *row, struct error *e)
+{
+    struct disk *d = disk_of(s);
+
+    if (d->dead)
+        return error_set(e, ERR_IO, "simulated: it is dead");
+    if (is_cut(d) || chance(weather.store_fails)) {
+        troubled(d, world.now);
+        return error_set(e, ERR_IO, "simulated: cannot be written");
+    }
+    bool unknown = chance(weather.store_unknown);
+    if (unknown && chance(500))
+        return error_set(e, ERR_UNKNOWN, "simulated: a commit is lost");
+    enum err err = inner->ops->alert_put(inner, row, e);
+    trace("%s writes alert %.*s: %s", d->node->me, SLICE_ARG(row->id), err_text(err));
+    if (err == ERR_OK && unknown)
+        return error_set(e, ERR_UNKNOWN, "simulated: a commit's answer is lost");
+    return err;
+}
+
 static const struct store_ops ops = {.commit = commit,
+                                     .stopped = stopped,
+                                     .alert_list = alert_list,
+                                     .alert_put = alert_put,
                                      .probe = probe,
                                      .get = get,
                                      .overdue = overdue,

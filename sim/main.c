@@ -6,6 +6,7 @@
 #include "base/when.h"
 #include "sim/agents.h"
 #include "sim/beats.h"
+#include "sim/bell.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/illness.h"
@@ -65,6 +66,7 @@ static uint64_t run(uint64_t seed, const struct options *o, bool heartbeats)
     nodes_begin(shared);
     check_nodes_begin();
     check_breakers_begin();
+    bell_begin();
     long_begin();
     check_limits_begin();
     check_health_begin();
@@ -87,6 +89,7 @@ static uint64_t run(uint64_t seed, const struct options *o, bool heartbeats)
     end = world.now + SECOND_ACT_S * MS_PER_S;
     world_runs_out(end, AFTERWARDS_MS);
     check_world_end();
+    check_bell();
     uint64_t digest = world.digest;
     trace("the end");
     nodes_end();

@@ -2,7 +2,10 @@
 
 #include <stdio.h>
 
+#include "alerts/watch.h"
+
 #include "sim/agents.h"
+#include "sim/bell.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/long.h"
@@ -93,18 +96,20 @@ static void on_task_changed(void *arg, const struct workflow *w, const struct ta
 
 static void on_alert(void *arg, const struct task *t)
 {
-    const struct node *n = arg;
+    struct node *n = arg;
 
     if (n->dead)
         return;
+    bell_hint(n);
     check_alert(n, t->id);
     people_alerted(t->id);
 }
 
 static void on_store_trouble(void *arg, const struct error *e)
 {
-    const struct node *n = arg;
+    struct node *n = arg;
 
+    n->troubled = e != NULL;
     if (!n->dead)
         trace("%s says: the store %s", n->me, e ? e->text : "works again");
 }
@@ -228,6 +233,7 @@ void node_turn(struct node *n)
         schedule_turn(n, next - ahead + between(0, 1));
     if (scan)
         schedule_turn(n, scan - ahead + between(0, 1));
+    schedule_turn(n, bell_turn(n) - ahead);
     count_spins(n, deeds);
 }
 
@@ -414,6 +420,7 @@ static void node_boot(struct node *n)
     n->courier = courier_new(&courier, &n->disk.queue, &delivery);
     if (!(n->roles & NODE_SUPERVISOR))
         supervisor_stop(n->supervisor);
+    bell_boot(n);
     n->used = n->up = true;
     n->dead = n->draining = n->left = false;
     n->sleeps_until = n->deaf_until = 0;
@@ -458,6 +465,7 @@ static void clear_away(struct node *n)
     supervisor_free(n->supervisor);
     runner_free(n->runner);
     library_free(n->library);
+    bell_end(n);
     registry_fini(&n->registry);
     store_time_fini(n->time);
     n->library = NULL;
@@ -516,7 +524,8 @@ static bool is_drained(const struct node *n)
 {
     return scheduler_is_drained(n->scheduler) && !scheduler_is_busy(n->scheduler)
            && !supervisor_is_busy(n->supervisor) && !(n->runner && runner_is_busy(n->runner))
-           && !courier_is_busy(n->courier) && !(n->library && library_is_busy(n->library));
+           && !courier_is_busy(n->courier) && !(n->library && library_is_busy(n->library))
+           && !watch_is_busy(n->watch);
 }
 
 static void drain_look(void *arg, uint64_t boot)
@@ -559,6 +568,7 @@ void node_drain(struct node *n)
     supervisor_stop(n->supervisor);
     if (n->runner)
         runner_stop(n->runner);
+    watch_stop(n->watch);
     node_turn(n);
     later(DRAIN_LOOK_MS, drain_look, n, n->boot);
 }

@@ -37,6 +37,8 @@ struct node {
     struct runner *runner;    /* of operations; NULL: nobody wants any */
     struct courier *courier;
     struct channel *channel;  /* of its messages */
+    struct watch *watch;      /* over its alerts: bell.h */
+    bool troubled;            /* the store is, it says */
     struct library *library;  /* of several nodes */
     struct registry registry; /* what it knows */
     struct registry_wait curious;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/when.h"
+#include "sim/bell.h"
 #include "sim/beats.h"
 #include "sim/check.h"
 #include "sim/ledger.h"
@@ -290,6 +291,7 @@ static void begin(uint64_t seed, bool loud)
     nodes.round_trip_max = 0;
     nodes_clocks_are(shared ? between(0, 200) : 0);
     check_nodes_begin();
+    bell_begin();
     check_breakers_begin();
     check_limits_begin();
     check_health_begin();

@@ -77,6 +77,8 @@ struct alerts *alerts_new(const struct alerts_config *c)
         a->config.repeat_ms = MS_PER_H;
     if (c->resolve_after_ms == 0)
         a->config.resolve_after_ms = RESOLVE_AFTER_MS;
+    if (c->pace_max_ms == 0)
+        a->config.pace_max_ms = ALERT_PACE_MS;
     for (size_t i = 0; i < CONDITION_COUNT; i++)
         if (c->for_ms[i] < 0)
             a->config.for_ms[i] = conditions[i].wait_ms;

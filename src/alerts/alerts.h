@@ -18,7 +18,7 @@
  * repeats any, and a sink that fails is told later. Reminders come after `repeat`, then after twice
  * as long, up to a day, and none once it was acknowledged. A delivery takes all that is due with
  * it, and deliveries that follow each other closely come further and further apart, up to
- * PACE_MAX_MS.
+ * pace_max_ms.
  *
  * An alert that comes and goes is resolved later each time.
  *
@@ -70,8 +70,8 @@ enum {
     ALERTS_A_DELIVERY = 100,
 };
 
-/* Deliveries to a sink that follow each other closely are at most so far apart. */
-#define PACE_MAX_MS INT64_C(300000)
+/* Deliveries to a sink that follow each other closely are at most so far apart, by default. */
+#define ALERT_PACE_MS INT64_C(300000)
 
 struct alert_label {
     const char *name; /* of ours, it stays */
@@ -140,6 +140,7 @@ struct alert_sink {
 
 struct alerts_config {
     int64_t group_wait_ms, repeat_ms, resolve_after_ms; /* 0: 5 s, 1 h, 5 min */
+    int64_t pace_max_ms;                                /* 0: ALERT_PACE_MS */
     int64_t for_ms[CONDITION_COUNT];                    /* -1: default */
     const struct alert_sink *sinks;                     /* outlive the alerts */
     size_t sink_count;

@@ -80,14 +80,16 @@ size_t alerts_tell(struct alerts *a, size_t sink, bool stored_only, int64_t now,
 }
 
 /* The next one is to come a while after this one, the longer the closer they follow. */
-static int64_t pace(struct sink *s, int64_t group_wait_ms, int64_t now)
+static int64_t pace(struct sink *s, const struct alerts_config *c, int64_t now)
 {
+    int64_t group_wait_ms = c->group_wait_ms;
+
     if (s->resending)
         return group_wait_ms;
     if (s->state.last_at == 0 || now - s->state.last_at >= PACE_CALM_MS)
         s->pace_ms = group_wait_ms;
     else
-        s->pace_ms = min_i64(max_i64(s->pace_ms, group_wait_ms) * 2, PACE_MAX_MS);
+        s->pace_ms = min_i64(max_i64(s->pace_ms, group_wait_ms) * 2, c->pace_max_ms);
     return s->pace_ms;
 }
 
@@ -95,7 +97,7 @@ static void took_it(struct alerts *a, size_t sink, int64_t now)
 {
     struct sink *s = &a->sinks[sink];
 
-    s->state.next_at = now + pace(s, a->config.group_wait_ms, now);
+    s->state.next_at = now + pace(s, &a->config, now);
     s->state.failing = 0;
     s->state.delivered++;
     s->state.last_at = now;

@@ -516,7 +516,7 @@ static void check_history(const struct history *h, uint64_t seed)
         int64_t calm = min_i64(h->d.now - h->changed[i], h->d.now - h->shaken);
         for (size_t k = 0; al && k < h->d.sink_count; k++)
             CHECK(al->told[k] <= al->notice, "seed %d", (int)seed);
-        if (h->on[i] && calm > PACE_MAX_MS * 2) {
+        if (h->on[i] && calm > ALERT_PACE_MS * 2) {
             CHECK(al && al->opened_at && !al->resolved_at, "seed %d: %zu is open", (int)seed, i);
             for (size_t k = 0; k < h->d.sink_count; k++)
                 CHECK(al->told[k] > 0, "seed %d: sink %zu knows of %zu", (int)seed, k, i);

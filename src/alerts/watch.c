@@ -12,6 +12,7 @@ enum {
     PAUSE_MIN_MS = 5,
     PAUSE_TIMES = 4,  /* between two pages: so many times as long as one took */
     SWEEP_TIMES = 10, /* between two looks at all of them: the same */
+    SWEEP_MAX_MS = 600000,
     PAGE = 500,
     ROWS_MAX = 400, /* live rows that are read: more groups than there can be */
     WRITES = 50,    /* rows that one job writes */
@@ -39,6 +40,7 @@ struct watch {
     struct store_job job;
     struct arena arena; /* of the job */
     bool leading;       /* the rows are loaded */
+    uint64_t term;      /* how often they were */
     bool stopped;
     int64_t turn_at; /* nothing is due before; 0: something may be */
     int64_t see_at, again_at;
@@ -65,6 +67,7 @@ struct watch *watch_new(const struct watch_config *c, struct store_queue *store,
     ASSERT(w);
     w->config = *c;
     w->config.look_ms = c->look_ms ? c->look_ms : LOOK_MS;
+    w->config.sweep_max_ms = c->sweep_max_ms ? c->sweep_max_ms : SWEEP_MAX_MS;
     w->config.page = c->page ? c->page : PAGE;
     w->store = store;
     w->outside = *outside;
@@ -95,6 +98,11 @@ const struct alerts *watch_alerts(const struct watch *w)
 bool watch_leads(const struct watch *w)
 {
     return w->leading;
+}
+
+uint64_t watch_term(const struct watch *w)
+{
+    return w->term;
 }
 
 void watch_stop(struct watch *w)
@@ -195,6 +203,7 @@ static void load_done(struct store_job *j)
             give_up(w, &w->rows.rows[i], now);
     }
     w->leading = w->err == ERR_OK;
+    w->term += w->leading;
     if (w->leading)
         sweep_begin(w, now);
     w->phase = PHASE_IDLE;
@@ -315,7 +324,9 @@ static void look_ends(struct watch *w, int64_t now)
         return;
     w->sweeping = false;
     alerts_look_end(w->alerts, TASK_CONDITIONS, now);
-    w->sweep_at = now + max_i64(w->config.look_ms, SWEEP_TIMES * (now - w->sweep_began_at));
+    w->sweep_at = now
+                  + max_i64(w->config.look_ms, min_i64(SWEEP_TIMES * (now - w->sweep_began_at),
+                                                       w->config.sweep_max_ms));
 }
 
 static void take_acks(struct watch *w)
@@ -430,6 +441,20 @@ static void begin_job(struct watch *w, int64_t now)
         (void)look_begin(w, now);
 }
 
+/* When the next one is to begin; 0: not by time. */
+static int64_t job_at(const struct watch *w)
+{
+    int64_t at = w->look_at;
+
+    if (w->phase != PHASE_IDLE || w->stopped || !w->outside.leads(w->outside.arg))
+        return 0;
+    if (!w->leading)
+        return w->again_at;
+    if (w->hinted)
+        at_least(&at, w->looked_at + SOON_MS);
+    return max_i64(at, w->again_at);
+}
+
 int64_t watch_turn(struct watch *w)
 {
     int64_t now = w->outside.now(w->outside.arg);
@@ -445,11 +470,7 @@ int64_t watch_turn(struct watch *w)
     begin_job(w, now);
     if (!w->stopped)
         at = deliver(w, now, at);
-    if (w->phase == PHASE_IDLE && w->leading) {
-        at_least(&at, w->look_at);
-        if (w->hinted)
-            at_least(&at, w->looked_at + SOON_MS);
-    }
+    at_least(&at, job_at(w));
     w->turn_at = max_i64(at, now + 1);
     return w->turn_at;
 }

@@ -43,9 +43,11 @@ struct watch_outside {
 
 struct watch_config {
     struct alerts_config alerts;
-    bool shared;     /* others may acknowledge through other nodes */
-    int64_t look_ms; /* 0: 5 s */
-    size_t page;     /* 0: 500 tasks */
+    bool shared;          /* others may acknowledge through other nodes */
+    int64_t look_ms;      /* 0: 5 s */
+    int64_t sweep_max_ms; /* two looks at all tasks in error are at most so far apart, and as long
+                             as one takes; 0: 10 min */
+    size_t page;          /* 0: 500 tasks */
 };
 
 struct watch *watch_new(const struct watch_config *c, struct store_queue *store,
@@ -66,5 +68,7 @@ bool watch_is_busy(const struct watch *w);
 /* What is known here; of one that does not lead, next to nothing. */
 const struct alerts *watch_alerts(const struct watch *w);
 bool watch_leads(const struct watch *w);
+/* How often it has come to lead: what it knew of before is what is on record. */
+uint64_t watch_term(const struct watch *w);
 
 #endif

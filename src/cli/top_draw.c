@@ -73,6 +73,12 @@ static void draw_server(const struct top *t, const struct top_view *v, struct li
         line_fmt(l, LOOK_BAD, "the store fails: %.*s", SLICE_ARG(trouble));
         line_end(l);
     }
+    int64_t alerts = json_get_int(s, "alerts_open", 0);
+    if (alerts > 0) {
+        line_fmt(l, LOOK_BAD, "%" PRId64 " alert%s open: intact alert list", alerts,
+                 alerts == 1 ? " is" : "s are");
+        line_end(l);
+    }
     if (*v->trouble) {
         line_fmt(l, LOOK_BAD, "not connected: %s; trying again", v->trouble);
         line_end(l);

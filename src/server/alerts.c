@@ -9,7 +9,9 @@
 #include "server/alerting.h"
 
 enum {
-    AGENTS_MS = 15000, /* who waits for agents that are not there is counted so often */
+    AGENTS_MS = 15000,        /* who waits for agents that are not there is counted so often ... */
+    AGENTS_SHARED_MS = 60000, /* ... and in a database that others use, too, so often */
+    LOOK_SHARED_MS = 10000,
     AGENT_TASKS = 200, /* up to about so many */
 };
 
@@ -35,6 +37,8 @@ static void see_risk(const struct server *sv, struct alerts *a, int64_t now)
     const struct sighting s = {.condition = CONDITION_STORE_AT_RISK,
                                .labels = {{"node", slice_of(sv->config.node)}},
                                .count = 1,
+                               .first_at =
+                                   sv->metrics.started_at, /* or it would be news each time */
                                .story = SLICE("it acknowledges what a crash may lose; the log "
                                               "says by which setting")};
 
@@ -201,7 +205,7 @@ static void count_waiting(struct alerting *al)
 
     if (!sv->config.store->ops->census || al->counting || now < al->census_at || sv->draining)
         return;
-    al->census_at = now + AGENTS_MS;
+    al->census_at = now + (sv->config.store->shared ? AGENTS_SHARED_MS : AGENTS_MS);
     if (!watch_leads(al->watch)) {
         al->absent_count = al->waiting_count = 0;
         return;
@@ -306,6 +310,7 @@ static struct watch *watch_of(struct server *sv, const struct alerts_settings *s
     };
     struct watch_config c = {.alerts = s->config, .shared = sv->config.store->shared};
 
+    c.look_ms = sv->config.store->shared ? LOOK_SHARED_MS : 0;
     c.alerts.sinks = s->sinks;
     c.alerts.sink_count = s->count;
     return watch_new(&c, sv->store, &outside);
@@ -333,6 +338,7 @@ enum err alerts_open_all(struct server *sv, struct error *e)
         return e->code;
     }
     sv->alerting = al;
+    al->census_at = server_steady(NULL) + AGENTS_MS;
     al->watch = watch_of(sv, al->settings);
     int rc = uv_timer_init(&sv->loop, &al->timer) | uv_check_init(&sv->loop, &al->check);
     ASSERT(rc == 0);

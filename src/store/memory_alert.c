@@ -189,7 +189,8 @@ void mem_stopped(struct mem_task *const *tasks, size_t count, int64_t after_ende
     ASSERT(list);
     for (size_t i = 0; i < count; i++) {
         const struct task_row *row = &tasks[i]->row;
-        if (row->state == TASK_ERROR && is_behind(row, after_ended_at, after_seq))
+        if (row->state == TASK_ERROR && row->closed_at == 0
+            && is_behind(row, after_ended_at, after_seq))
             list[found++] = tasks[i];
     }
     qsort(list, found, sizeof *list, stopped_order);

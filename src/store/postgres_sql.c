@@ -544,7 +544,7 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "WHERE coalesce(s.value ->> 'direction', 'forward') = t.direction "
             "AND s.value -> 'error' ->> 'code' = d.doc -> 'error' ->> 'code' "
             "ORDER BY s.value ->> 'state' <> 'failed', s.nth LIMIT 1) "
-            "FROM (SELECT t.* FROM ~task AS t WHERE t.state = 'error' "
+            "FROM (SELECT t.* FROM ~task AS t WHERE t.state = 'error' AND t.closed_at IS NULL "
             "AND (t.ended_at, t.seq) > ($1, $2) ORDER BY t.ended_at, t.seq LIMIT $3) AS t "
             "CROSS JOIN LATERAL (SELECT t.doc::json AS doc) AS d ORDER BY t.ended_at, t.seq",
         [PG_ALERT_PUT] = "INSERT INTO ~alert AS a (id, key, doc, opened_at, resolved_at, live) "

@@ -229,7 +229,7 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "WHERE coalesce(s.value ->> '$.direction', 'forward') = t.direction "
             "AND s.value ->> '$.error.code' = t.doc ->> '$.error.code' "
             "ORDER BY s.value ->> '$.state' <> 'failed', s.key LIMIT 1) "
-            "FROM task AS t WHERE t.state = 'error' AND t.ended_at >= ?1 "
+            "FROM task AS t WHERE t.state = 'error' AND t.closed_at IS NULL AND t.ended_at >= ?1 "
             "AND (t.ended_at > ?1 OR t.seq > ?2) ORDER BY t.ended_at, t.seq LIMIT ?3",
         [SQL_ALERT_PUT] = "INSERT INTO alert AS a (id, key, doc, opened_at, resolved_at, live) "
             "VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO UPDATE SET doc = ?3, "

@@ -796,7 +796,8 @@ struct store_ops {
     enum err (*outbox_census)(struct store *s, size_t most, struct outbox_census *ret,
                               struct error *e);
 
-    /* Tasks in error, in the order of (ended_at, seq), from there on, exclusive. */
+    /* Tasks in error that were not closed, in the order of (ended_at, seq), from there on,
+     * exclusive. */
     enum err (*stopped)(struct store *s, int64_t after_ended_at, int64_t after_seq, size_t limit,
                         struct arena *a, struct stopped_page *ret, struct error *e);
 

@@ -96,6 +96,10 @@ static void one_that_goes_on_is_none_of_them(void **state)
     row.waiting_for = SLICE_NONE;
     must(update_row(w, row), "again");
     (void)stopped_are(w, 1000, INT64_MAX, 9, "x c declined no money forward\n");
+    row.revision++;
+    row.closed_at = 6000;
+    must(update_row(w, row), "closed");
+    (void)stopped_are(w, 0, 0, 9, "");
 }
 
 /* ---- alerts ---- */

@@ -356,5 +356,5 @@ CREATE TABLE alert (
 
 CREATE UNIQUE INDEX alert_live ON alert (key) WHERE live;
 -- Tasks that wait for a person, in the order in which they stopped.
-CREATE INDEX task_stopped ON task (ended_at) WHERE state = 'error';
+CREATE INDEX task_stopped ON task (ended_at) WHERE state = 'error' AND closed_at IS NULL;
 
