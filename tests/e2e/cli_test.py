@@ -604,7 +604,7 @@ class Distrust(unittest.TestCase):
 
 
 VALUES = {  # for each kind of value, as --help names it: one that is right, and one that is not
-    "TIME": ("1s", "soon"), "N": ("1", "some"), "DATE": ("2026-01-31T10:00:00Z", "yesterday"),
+    "BOOL": ("true", "perhaps"), "TIME": ("1s", "soon"), "N": ("1", "some"), "DATE": ("2026-01-31T10:00:00Z", "yesterday"),
     "KEY=VALUE": ("a=b", "ab"), "WHEN": ("never", "sometimes"), "LEVEL": ("warn", "loud"), "STATE": ("error", "broken"),
     "JSON": ('{"sku": "s"}', "{"), "ADDR:PORT": (None, "here"), "NAME=VALUE": ("body=1MiB", "body"),
     "URL": (None, None), "FILE": (None, None), "TOKEN": (None, None), "DIR": (None, None), "TEXT": ("text", None),
@@ -662,7 +662,8 @@ class Described(WithServer):
             f.write("intact_http: 1\nservices: {shop: {url: 'https://shop.example.org'}}\n")
         commands = self.s.path("commands.yaml", "intact_exec: 1\nagents: {a: {actions: {b: {command: [cat]}}}}\n")
         queues = self.s.path("queues.yaml", "intact_server: 1\namqp: {brokers: [{name: b, url: 'amqp://localhost'}]}\n")
-        needs = {"skip": ["--step", "reserve", "--reason", "x"], "token create": ["--role", "read"],
+        needs = {"skip": ["--step", "reserve", "--reason", "x"], "correct": ["--input", "1", "--reason", "x"],
+                 "supply": ["--step", "reserve", "--output", "1", "--reason", "x"], "token create": ["--role", "read"],
                  "agent http": ["--config", services, "--check"], "agent exec": ["--config", commands, "--check"],
                  "agent amqp": ["--config", queues, "--check"],
                  "agent set": ["--calls", "5"],
