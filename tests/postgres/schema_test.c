@@ -136,6 +136,10 @@ static void ten_nodes_bring_one_schema_forward(void **state)
     (void)state;
     opens_as("intact", "intact_older");
     sql("DROP TABLE intact_older.agent");
+    sql("DROP TABLE intact_older.submission CASCADE");
+    sql("ALTER TABLE intact_older.workflow DROP COLUMN inputs");
+    sql("DROP FUNCTION intact_older.submit, intact_older.submit_insert, "
+        "intact_older.submission_add, intact_older.submit_check, intact_older.submission_notify");
     sql("UPDATE intact_older.meta SET value = '1' WHERE name = 'version'");
     sql("INSERT INTO intact_older.generation (name, number) VALUES ('token', 7)");
     for (int i = 0; i < NODES; i++)
