@@ -71,8 +71,8 @@ static inline const struct definition *definition_of(const struct workflow *w)
 enum err definition_check_input(const struct definition *d, struct slice input, struct arena *a,
                                 struct slice *ret, struct error *e) MUST_USE;
 
-/* Its inputs, for those who cannot read definitions: a JSON array of {name, type, required}, or null
- * if it names none. */
+/* Its inputs, for those who cannot read definitions: a JSON array of {name, type, required}, or
+ * null if it names none. */
 void definition_write_inputs(const struct definition *d, struct buf *b);
 
 /* What expressions see. Values are JSON texts; a step without output has NONE. */

@@ -17,9 +17,11 @@
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "store/sqlite_guard.h"
 
 enum {
     RESTARTS_MAX = 20,
+    RESTARTS_HELD = 3,                /* from then on applications have to wait for its end */
     CHUNK_PAGES = 16,                 /* between two looks at the clock */
     ROOM_KEPT_MAX = 64 * 1024 * 1024, /* for the store itself ... */
     ROOM_KEPT_PART = 20               /* ... or this part of the disk, if it is less */
@@ -53,6 +55,8 @@ static void copy_drop(struct sqlite_store *s)
     CLEANUP(buf_fini) struct buf path = {0};
     struct copy *c = &s->copy;
 
+    guard_release(s->writer.handle);
+    c->holds = false;
     (void)sqlite3_backup_finish(c->handle);
     db_close(&c->to);
     if (c->fd >= 0) {
@@ -174,6 +178,8 @@ static enum err copy_hand_over(struct sqlite_store *s, int *ret_fd, struct error
     CLEANUP(buf_fini) struct buf path = {0};
     struct copy *c = &s->copy;
 
+    guard_release(s->writer.handle);
+    c->holds = false;
     int rc = sqlite3_backup_finish(c->handle);
     c->handle = NULL;
     if (rc == SQLITE_OK && fault())
@@ -208,13 +214,16 @@ static int copy_pages(struct copy *c, struct backup_step *b, int64_t page_size)
     return rc;
 }
 
-/* Where every other transaction is undone, a copy that begins anew each time would never end. */
+/* Where every other transaction is undone, or applications write all the time, a copy that begins
+ * anew each time would never end. Those can be made to wait. */
 static enum err restarts_check(struct sqlite_store *s, const struct backup_step *b, struct error *e)
 {
     struct copy *c = &s->copy;
     int64_t done = b->whole - b->left;
 
-    c->restarts += done < c->done;
+    c->restarts += done <= c->done;
+    if (c->restarts >= RESTARTS_HELD && !c->holds)
+        c->holds = guard_hold(s->writer.handle);
     c->done = done;
     if (c->restarts <= RESTARTS_MAX)
         return ERR_OK;

@@ -203,6 +203,7 @@ struct copy {
     sqlite3_backup *handle; /* NULL: none is made */
     struct db to;
     int fd;            /* of the same file */
+    bool holds;        /* applications wait until it is whole */
     bool lost;         /* the store was opened again meanwhile, and it ended by that */
     int64_t done;      /* pages, at the last step */
     unsigned restarts; /* how often that became less: by transactions that were undone */

@@ -38,6 +38,7 @@ struct guarded {
     const char *path;    /* SQLite's, as long as it is open */
     bool writes;         /* it holds the lock to write, as SQLite knows ... */
     bool writes_for_it;  /* ... or because it checkpoints */
+    bool holds;          /* it keeps both until it says otherwise */
 };
 
 enum { REAL_SIZE_MAX = 1024 }; /* of the file of the VFS below */
@@ -145,6 +146,8 @@ static int lock_checkpoint(sqlite3_file *file)
     struct guarded *f = guarded_of(file);
     struct guard *g = f->guard;
 
+    if (f->holds)
+        return SQLITE_OK;
     if (g->checkpoint || !guard_keep(g))
         return SQLITE_BUSY;
     if (!f->writes) {
@@ -161,7 +164,7 @@ static void unlock_checkpoint(sqlite3_file *file)
 {
     struct guarded *f = guarded_of(file);
 
-    if (f->guard->checkpoint != f)
+    if (f->guard->checkpoint != f || f->holds)
         return;
     f->guard->checkpoint = NULL;
     if (f->writes_for_it && !f->writes)
@@ -198,6 +201,37 @@ static int shm_lock(sqlite3_file *file, int at, int count, int flags)
     if (at == CHECKPOINT_BYTE)
         return lock_from_checkpoint(file, count, flags);
     return real_lock(file, at, count, flags);
+}
+
+static sqlite3_file *file_of(sqlite3 *db)
+{
+    sqlite3_file *file = NULL;
+
+    int rc = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    return rc == SQLITE_OK && file && file->pMethods && file->pMethods->xShmLock == shm_lock
+                   && guarded_of(file)->guard
+               ? file
+               : NULL;
+}
+
+bool guard_hold(sqlite3 *db)
+{
+    sqlite3_file *file = file_of(db);
+
+    if (!file || lock_checkpoint(file) != SQLITE_OK)
+        return false;
+    guarded_of(file)->holds = true;
+    return true;
+}
+
+void guard_release(sqlite3 *db)
+{
+    sqlite3_file *file = db ? file_of(db) : NULL;
+
+    if (!file || !guarded_of(file)->holds)
+        return;
+    guarded_of(file)->holds = false;
+    unlock_checkpoint(file);
 }
 
 /* ---- files ---- */

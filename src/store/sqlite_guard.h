@@ -26,6 +26,11 @@ const char *guard_vfs(void);
 
 /* What follows is of a database that a connection of ours has open; `path` is its whole name. */
 
+/* Keeps the lock to write for this connection from now on, whether it writes or not: others wait.
+ * False: somebody else writes just now. It ends with the connection, too. */
+bool guard_hold(sqlite3 *db);
+void guard_release(sqlite3 *db); /* harmless if it is not held */
+
 /* Which other process holds the lock to write; 0: none, or it cannot be told. */
 pid_t guard_writer(const char *path);
 /* Whether its -shm is still the one that its name stands for. */

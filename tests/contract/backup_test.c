@@ -193,6 +193,35 @@ static void a_store_that_is_opened_again_ends_it(void **state)
     is_sound(w, "copy.db");
 }
 
+/* An application that commits between any two steps: from some moment on it has to wait. */
+static void an_application_that_writes_all_the_time_does_not_keep_it_from_ending(void **state)
+{
+    struct world *w = *state;
+    struct backup_step b = {.fd = -1};
+    int waited = 0;
+
+    insert_many(w, "before", 100);
+    rewrite(w, "before5", 20 * BIG);
+    sqlite3 *app = shell_open(path_of(w, "intact.db"));
+    (void)sqlite3_busy_timeout(app, 0);
+    CHECK(sqlite3_exec(app, "CREATE TABLE app (x)", NULL, NULL, NULL) == SQLITE_OK, "a table");
+    must(w->s->ops->backup_begin(w->s, NULL, &w->e), w->e.text);
+    for (int steps = 0; b.fd < 0; steps++) {
+        int rc = sqlite3_exec(app, "INSERT INTO app VALUES (1)", NULL, NULL, NULL);
+        CHECK(rc == SQLITE_OK || rc == SQLITE_BUSY, "%s", sqlite3_errmsg(app));
+        waited += rc == SQLITE_BUSY;
+        rewrite(w, "before1", (size_t)(1000 + steps)); /* the server itself goes on */
+        step_once(w, &b);
+    }
+    CHECK(waited > 0, "it had to wait");
+    CHECK(sqlite3_exec(app, "INSERT INTO app VALUES (2)", NULL, NULL, NULL) == SQLITE_OK, "%s",
+          sqlite3_errmsg(app));
+    (void)sqlite3_close(app);
+    save_as(w, b.fd, "copy.db");
+    CHECK(sqlite_file_check(path_of(w, "copy.db"), &w->e) == ERR_OK, "%s", w->e.text);
+    shell_says(path_of(w, "copy.db"), "SELECT count(*) > 0 FROM app", "1\n");
+}
+
 static void one_that_is_given_up_leaves_nothing(void **state)
 {
     struct world *w = *state;
@@ -586,6 +615,7 @@ int main(void)
         ON_SQLITE(the_wal_does_not_grow_with_a_backup),
         ON_SQLITE(a_transaction_that_is_undone_does_not_harm_it),
         ON_SQLITE(a_store_that_is_opened_again_ends_it),
+        ON_SQLITE(an_application_that_writes_all_the_time_does_not_keep_it_from_ending),
         ON_SQLITE(one_that_is_given_up_leaves_nothing),
         ON_SQLITE(what_a_kill_left_is_removed_at_the_start),
         ON_SQLITE(what_is_restored_is_what_was_backed_up),

@@ -140,6 +140,10 @@ static void ten_nodes_bring_one_schema_forward(void **state)
         "intact_older.audit_view");
     sql("ALTER TABLE intact_older.task DROP COLUMN paused_at, DROP COLUMN closed_at");
     sql("ALTER TABLE intact_older.audit DROP COLUMN detail");
+    sql("DROP TABLE intact_older.submission CASCADE");
+    sql("ALTER TABLE intact_older.workflow DROP COLUMN inputs");
+    sql("DROP FUNCTION intact_older.submit, intact_older.submit_insert, "
+        "intact_older.submission_add, intact_older.submit_check, intact_older.submission_notify");
     sql("UPDATE intact_older.meta SET value = '1' WHERE name = 'version'");
     sql("INSERT INTO intact_older.generation (name, number) VALUES ('token', 7)");
     for (int i = 0; i < NODES; i++)
