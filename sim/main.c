@@ -14,6 +14,7 @@
 #include "sim/node.h"
 #include "sim/outage.h"
 #include "sim/people.h"
+#include "sim/retire.h"
 #include "sim/scene.h"
 #include "sim/storm.h"
 #include "sim/weather.h"
@@ -73,6 +74,7 @@ static uint64_t run(uint64_t seed, const struct options *o, bool heartbeats)
     outage_begin();
     nodes_boot();
     storm_begin();
+    retire_begin();
     later(first_act, becomes_calm, NULL, 0);
     check_regularly();
     int64_t end = world.now + first_act;
@@ -81,6 +83,7 @@ static uint64_t run(uint64_t seed, const struct options *o, bool heartbeats)
     end = world.now + SECOND_ACT_S * MS_PER_S;
     world_runs_out(end, AFTERWARDS_MS);
     check_world_end();
+    check_nothing_lost();
     uint64_t digest = world.digest;
     trace("the end");
     nodes_end();

@@ -62,6 +62,7 @@ struct subject {
     int priority;
     int64_t not_before;
     bool accepted;  /* a submission was answered ERR_OK */
+    bool deleted;   /* it was over, and is not in the store any more; its id is reserved */
     bool verbs;     /* an operator wanted something of it */
     bool cancel;    /* its submitter wanted it undone */
     bool cancelled; /* a submitter's cancel was answered ERR_OK */
