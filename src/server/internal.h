@@ -76,7 +76,7 @@ struct server {
     struct keeper *keeper;
     struct archive_writer *archive; /* NULL: none is kept */
     bool archive_busy;              /* something is being written there */
-    struct helper *helper; /* NULL: none */
+    struct helper *helper;          /* NULL: none */
 };
 
 /* The first field of whatever hangs on http_request.user. */
