@@ -278,6 +278,8 @@ void check_result(const struct work_result *r)
     const struct seen_step *s = &t->seen.steps[k.step];
     const struct seen_attempt *a = seen_find(s, k.direction, k.attempt);
 
+    if (t->deleted && r->status == RESULT_UNKNOWN)
+        return; /* nobody knows of it any more */
     if (!a) {
         must(t, s->dropped_count > 0 || r->status == RESULT_UNKNOWN,
              "a result is answered by what is durable", "no such attempt");
@@ -328,6 +330,9 @@ static void check_submitted(const struct subject *t, const struct ask *a, bool o
 {
     uint64_t content = t->content ^ (other ? 1 : 0);
 
+    if (a->deleted && a->outcome == ERR_OK)
+        covered(COVER_SUBMITTED_DELETED);
+    must(t, !a->deleted || t->deleted, "only what is gone is told to be gone", "submission");
     if (a->outcome == ERR_OK) {
         must(t, t->seen.revision != 0, "what is accepted is durable", "submission");
         must(t, t->seen.content == content, "an id has one content", "other content accepted");
@@ -389,7 +394,7 @@ void check_asked(struct subject *t, const struct ask *a, uint64_t revision, bool
         return;
     }
     if (a->outcome == ERR_NOT_FOUND)
-        must(t, revision == 0, "a task that is there is found", "operator");
+        must(t, revision == 0 || t->deleted, "a task that is there is found", "operator");
     if (a->kind == ASK_CANCEL)
         check_cancel(t, a);
     if (a->outcome != ERR_OK)

@@ -46,6 +46,10 @@
     X(LATE,               "late results that were kept")                                          \
     X(LATE_EFFECT,        "late results that told of an effect")                                  \
     X(REPEATED,           "results repeated after their answer was lost")                         \
+    X(DELETED,            "tasks that were deleted when they were over")                          \
+    X(NOT_DELETED,        "tasks that were changed between being found and being deleted")        \
+    X(SUBMITTED_DELETED,  "submissions of tasks that were deleted")                               \
+    X(OVERTAKEN,          "jobs of the store that were overtaken by urgent ones")                 \
     X(BEAT,               "heartbeats of current attempts")                                      \
     X(LATE_BEAT,          "heartbeats of attempts that were over")                               \
     X(FORGED_BEAT,        "forged heartbeats")                                                   \

@@ -236,6 +236,23 @@ static enum err get(struct store *s, struct slice id, struct arena *a, struct ta
     return read_fails(disk_of(s), e) ? ERR_IO : inner->ops->get(inner, id, a, ret, e);
 }
 
+/* One round trip for all. */
+static enum err get_many(struct store *s, struct reading *r, size_t count, struct arena *a,
+                         struct error *e)
+{
+    if (read_fails(disk_of(s), e))
+        return ERR_IO;
+    for (size_t i = 0; i < count; i++)
+        r[i].err = inner->ops->get(inner, r[i].id, a, &r[i].row, &r[i].error);
+    return ERR_OK;
+}
+
+static enum err reserved(struct store *s, struct slice id, struct arena *a, struct reservation *ret,
+                         struct error *e)
+{
+    return read_fails(disk_of(s), e) ? ERR_IO : inner->ops->reserved(inner, id, a, ret, e);
+}
+
 static enum err overdue(struct store *s, int64_t now, int64_t after_wake_at, int64_t after_seq,
                         size_t limit, struct arena *a, struct row_page *ret, struct error *e)
 {
@@ -485,6 +502,8 @@ static const struct store_ops ops = {.commit = commit,
                                      .alert_put = alert_put,
                                      .probe = probe,
                                      .get = get,
+                                     .get_many = get_many,
+                                     .reserved = reserved,
                                      .overdue = overdue,
                                      .list = list,
                                      .requested = requested,
@@ -539,17 +558,40 @@ static void schedule_run(struct disk *d)
     later(delay, run_one, d, d->life);
 }
 
+/* What a lease hangs on comes before all that waits. */
+static struct link *next_job(struct disk *d)
+{
+    struct link *first = list_first(&d->waiting);
+
+    LIST_FOREACH (l, after, &d->waiting)
+        if (CONTAINER_OF(l, struct store_job, link)->urgent) {
+            if (l != first)
+                covered(COVER_OVERTAKEN);
+            return l;
+        }
+    return first;
+}
+
+/* Nothing runs while something urgent waits behind it. */
+static void check_urgent(const struct disk *d, const struct store_job *j)
+{
+    LIST_FOREACH (l, after, &d->waiting)
+        if (!j->urgent && CONTAINER_OF(l, struct store_job, link)->urgent)
+            broken("what is urgent is never behind", "%s", d->node->me);
+}
+
 static void run_one(void *arg, uint64_t life)
 {
     struct disk *d = arg;
 
     if (life != d->life || d->node->dead || node_sleeps(d->node, run_one, arg, life))
         return;
-    struct link *first = list_first(&d->waiting);
+    struct link *first = next_job(d);
     ASSERT(first);
     link_remove(first);
     list_push(&d->ran, first);
     struct store_job *j = CONTAINER_OF(first, struct store_job, link);
+    check_urgent(d, j);
     d->runs++;
     j->run(j, &d->store);
     d->scheduled = false;

@@ -254,7 +254,7 @@ void long_answered(const struct node *n, struct ask *a)
 
     trace("%s answers somebody: %s: %s", n->me, err_text(a->outcome),
           a->outcome == ERR_OK ? result_status_text(p->result.status) : "");
-    if (a->outcome == ERR_NOT_FOUND)
+    if (a->outcome == ERR_NOT_FOUND && !s->task->deleted)
         broken("a task that is there is found", "%s, by its token", s->task->id);
     if (a->outcome != ERR_OK)
         return; /* and again */

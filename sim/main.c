@@ -17,6 +17,7 @@
 #include "sim/outage.h"
 #include "sim/people.h"
 #include "sim/receivers.h"
+#include "sim/retire.h"
 #include "sim/scene.h"
 #include "sim/storm.h"
 #include "sim/weather.h"
@@ -81,6 +82,7 @@ static uint64_t run(uint64_t seed, const struct options *o, bool heartbeats)
     operations_begin(first_act);
     nodes_boot();
     storm_begin();
+    retire_begin();
     later(first_act, becomes_calm, NULL, 0);
     check_regularly();
     int64_t end = world.now + first_act;
@@ -90,6 +92,7 @@ static uint64_t run(uint64_t seed, const struct options *o, bool heartbeats)
     world_runs_out(end, AFTERWARDS_MS);
     check_world_end();
     check_bell();
+    check_nothing_lost();
     uint64_t digest = world.digest;
     trace("the end");
     nodes_end();

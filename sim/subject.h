@@ -64,6 +64,7 @@ struct subject {
     int64_t not_before;
     struct to_tell *to_tell; /* what its receiver has to hear (receivers.c); NULL: it has none */
     bool accepted;           /* a submission was answered ERR_OK */
+    bool deleted;            /* it was over, and is not in the store any more; its id is reserved */
     bool verbs;              /* an operator wanted something of it */
     bool cancel;             /* its submitter wanted it undone */
     bool cancelled;          /* a submitter's cancel was answered ERR_OK */

@@ -38,9 +38,9 @@ static void render(const struct invocation *in, struct slice before, struct slic
         json_key(b, "keep_last");
         json_raw(b, slice_of(given(in, "keep-last")));
     }
-    if (given(in, "archive") || given(in, "no-archive")) {
+    if (given(in, "no-archive")) {
         json_key(b, "archive");
-        json_bool(b, !given(in, "no-archive"));
+        json_bool(b, false);
     }
     if (given(in, "state"))
         add_states(b, given(in, "state"));
@@ -202,8 +202,6 @@ static int run(struct invocation *in)
                                 "--workflow how many to --keep-last");
     if (given(in, "keep-last") && !given(in, "workflow"))
         return verb_misused(in, "--keep-last is of one workflow: say --workflow NAME beside it");
-    if (given(in, "archive") && given(in, "no-archive"))
-        return verb_misused(in, "say either --archive or --no-archive");
     if (!given_duration(in, "older-than", &ms) || !given_moment(in, "ended-before")
         || !given_number(in, "keep-last", 1, INT64_C(100000), &last))
         return CLI_USAGE;
@@ -227,8 +225,6 @@ static const struct flag flags[] = {
      .choices = "processed compensated closed error"},
     {.name = "workflow", .value = "NAME", .help = "of this workflow alone", .kind = WORD_WORKFLOW},
     {.name = "keep-last", .value = "COUNT", .help = "but not its newest COUNT tasks"},
-    {.name = "archive",
-     .help = "not without an archive; if the server keeps one, it is used anyway"},
     {.name = "no-archive", .help = "do not keep them in the server's archive"},
     {.name = "dry-run", .help = "only count them"},
     {0},

@@ -758,7 +758,9 @@ static enum err memory_retire(struct store *base, struct retire *r, struct error
     if (left < s->task_count)
         mem_audit_add(&s->access, r->audit);
     s->task_count = left;
-    return mem_committed(e);
+    enum err err = mem_committed(e);
+    r->dealt_with = err == ERR_OK ? r->task_count : r->dealt_with;
+    return err;
 }
 
 static enum err memory_reserved(struct store *base, struct slice id, struct arena *a,
@@ -766,9 +768,8 @@ static enum err memory_reserved(struct store *base, struct slice id, struct aren
 {
     if (fault())
         return mem_fails(e);
-    if (!mem_reserved_get(&memory_store_of(base)->reserved, id, a, ret))
-        return error_set(e, ERR_NOT_FOUND, "there was no task %.*s", SLICE_ARG(id));
-    return ERR_OK;
+    bool found = mem_reserved_get(&memory_store_of(base)->reserved, id, a, ret);
+    return found ? ERR_OK : error_set(e, ERR_NOT_FOUND, "there was no such task");
 }
 
 static enum err memory_stopped(struct store *base, int64_t after_ended_at, int64_t after_seq,
@@ -827,8 +828,10 @@ static enum err memory_reserved_sweep(struct store *base, int64_t now, size_t li
 {
     if (fault())
         return mem_fails(e);
-    *ret_count = mem_reserved_sweep(&memory_store_of(base)->reserved, now, limit);
-    return mem_committed(e);
+    size_t count = mem_reserved_sweep(&memory_store_of(base)->reserved, now, limit);
+    enum err err = mem_committed(e);
+    *ret_count = err == ERR_OK ? count : *ret_count;
+    return err;
 }
 
 static const unsigned char *memory_secret(struct store *base)

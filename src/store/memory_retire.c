@@ -123,7 +123,6 @@ size_t mem_retire(struct mem_task **tasks, size_t count, struct map *by_id,
             mem_task_free(tasks[i]);
         else
             tasks[kept++] = tasks[i];
-    r->dealt_with = r->task_count;
     return kept;
 }
 

@@ -187,8 +187,8 @@
                    "' AND t.state <> 'processed' ORDER BY t.state, t.seq")
 
 /* What is looked at to be deleted. */
-#define RETIRE_LOOK                                                          \
-    "SELECT t.seq, t.revision, t.id, t.workflow, t.state, t.ended_at, "      \
+#define RETIRE_LOOK                                                     \
+    "SELECT t.seq, t.revision, t.id, t.workflow, t.state, t.ended_at, " \
     "t.locked_by IS NOT NULL, t.submitted_at, t.closed_at FROM ~task AS t "
 
 #define OPERATION                                                                            \

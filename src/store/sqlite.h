@@ -57,8 +57,7 @@ struct sqlite_compact {
  * from then on. The store is nobody else's, and is good for nothing but close afterwards. The room
  * that it takes meanwhile is looked at first (ERR_FULL). After a failure or a crash the store is as
  * it was, or compacted. */
-enum err sqlite_store_compact(struct store *s, struct sqlite_compact *c,
-                              struct error *e) MUST_USE;
+enum err sqlite_store_compact(struct store *s, struct sqlite_compact *c, struct error *e) MUST_USE;
 
 struct sqlite_restore {
     const char *dir;  /* made if it is missing */

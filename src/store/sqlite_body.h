@@ -115,9 +115,9 @@ enum sql {
     SQL_HAS_TAG,
     SQL_SEQ_BELOW,
     SQL_ROW,
-    SQL_RETIRE_SCAN, /* what is looked at to be deleted, oldest first ... */
+    SQL_RETIRE_SCAN,          /* what is looked at to be deleted, oldest first ... */
     SQL_RETIRE_SCAN_WORKFLOW, /* ... of one workflow */
-    SQL_RETIRE_STILL, /* it is as it was when it was looked at */
+    SQL_RETIRE_STILL,         /* it is as it was when it was looked at */
     SQL_RESERVE,
     SQL_RESERVED,
     SQL_RESERVED_SWEEP,

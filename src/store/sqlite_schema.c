@@ -43,10 +43,9 @@ static int migrate_all(struct sqlite_store *s, int64_t version)
     bool fresh = version == 0;
     bool known = version >= IDENTITY_VERSION;
 
-    /* of a file that is still empty: so it can become shorter (sqlite_shrink.c) */
-    int rc = fresh ? db_exec(d, "PRAGMA auto_vacuum = INCREMENTAL") : SQLITE_OK;
-    if (rc == SQLITE_OK)
-        rc = db_exec(d, "BEGIN IMMEDIATE");
+    /* So a new file can become shorter (sqlite_shrink.c). It has to be said before the first page
+     * is made, which it makes itself, and with it the transaction is one that writes. */
+    int rc = db_exec(d, fresh ? "BEGIN; PRAGMA auto_vacuum = INCREMENTAL" : "BEGIN IMMEDIATE");
     for (; rc == SQLITE_OK && version < SCHEMA_VERSION; version++)
         rc = db_exec(d, migrations[version]);
     if (rc == SQLITE_OK && fresh)

@@ -47,11 +47,13 @@ static int surplus(struct db *d, int64_t *ret)
     return rc;
 }
 
+/* One transaction, for each costs a wait for the disk. */
 static int shrink_some(struct db *d, int64_t left, int64_t budget_us, int64_t *ret_done)
 {
     int64_t until = steady_us() + budget_us;
     char sql[64];
-    int rc = SQLITE_OK;
+    bool unknown;
+    int rc = db_exec(d, "BEGIN IMMEDIATE");
 
     *ret_done = 0;
     while (rc == SQLITE_OK && *ret_done < left && (*ret_done == 0 || steady_us() < until)) {
@@ -60,6 +62,9 @@ static int shrink_some(struct db *d, int64_t left, int64_t budget_us, int64_t *r
         rc = db_exec(d, sql);
         *ret_done += pages;
     }
+    if (rc == SQLITE_OK)
+        rc = db_commit(d, &unknown); /* whether it is shorter or not changes nothing */
+    db_rollback(d);
     return rc;
 }
 
@@ -87,7 +92,7 @@ enum err sqlite_shrink(struct store *base, struct shrink *k, struct error *e)
     if (err != ERR_OK)
         return err;
     int rc = surplus(&s->writer, &left);
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK && left > 0)
         rc = shrink_some(&s->writer, left, k->budget_us, &done);
     if (rc == SQLITE_OK && done > 0 && done == left)
         rc = wal_truncate(s);

@@ -225,7 +225,9 @@ static enum err op_shrink(struct world *w)
 {
     struct shrink k = {.budget_us = 1000};
 
-    return w->s->ops->shrink ? w->s->ops->shrink(w->s, &k, &w->e) : ERR_OK;
+    if (!w->s->ops->shrink) /* it does so by itself, or has no file */
+        return op_overdue(w);
+    return w->s->ops->shrink(w->s, &k, &w->e);
 }
 
 static enum err op_census(struct world *w)

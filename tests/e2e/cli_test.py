@@ -604,7 +604,7 @@ class Distrust(unittest.TestCase):
 
 
 VALUES = {  # for each kind of value, as --help names it: one that is right, and one that is not
-    "BOOL": ("true", "perhaps"), "TIME": ("1s", "soon"), "N": ("1", "some"), "DATE": ("2026-01-31T10:00:00Z", "yesterday"),
+    "BOOL": ("true", "perhaps"), "COUNT": ("5", "some"), "TIME": ("1s", "soon"), "N": ("1", "some"), "DATE": ("2026-01-31T10:00:00Z", "yesterday"),
     "KEY=VALUE": ("a=b", "ab"), "WHEN": ("never", "sometimes"), "LEVEL": ("warn", "loud"), "STATE": ("error", "broken"),
     "JSON": ('{"sku": "s"}', "{"), "ADDR:PORT": (None, "here"), "NAME=VALUE": ("body=1MiB", "body"),
     "URL": (None, None), "FILE": (None, None), "TOKEN": (None, None), "DIR": (None, None), "TEXT": ("text", None),
@@ -666,7 +666,7 @@ class Described(WithServer):
                  "supply": ["--step", "reserve", "--output", "1", "--reason", "x"], "token create": ["--role", "read"],
                  "agent http": ["--config", services, "--check"], "agent exec": ["--config", commands, "--check"],
                  "agent amqp": ["--config", queues, "--check"],
-                 "agent set": ["--calls", "5"],
+                 "agent set": ["--calls", "5"], "archive list": ["--folder", self.s.folder],
                  "agent check": ["true", "--action", "count", "--only", "completes"]}
         for verb in verbs():
             if verb[0] in ("serve", "top", "watch", "backup", "restore"):
@@ -678,6 +678,7 @@ class Described(WithServer):
                 good, bad = VALUES[value] if value else (None, None)
                 if verb == ["retire"]:  # one of two, and not both
                     more = [] if flag in ("--older-than", "--ended-before") else ["--older-than", "365d"]
+                    more += ["--workflow", "order"] if flag == "--keep-last" else []
                 with self.subTest(verb=verb, flag=flag):
                     if bad:
                         done = self.s.run(*verb, *words, *more, flag, bad, status=None)
