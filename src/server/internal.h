@@ -250,6 +250,7 @@ void keeper_free(struct keeper *k);  /* after it */
 void submissions_get(struct server *sv, struct http_request *r);
 void submissions_retry(struct server *sv, struct http_request *r);
 void submissions_drop(struct server *sv, struct http_request *r);
+void submissions_put_refused(struct server *sv, struct http_request *r); /* submissions_put.c */
 
 /* nodes.c */
 struct nodes *nodes_new(struct server *sv);

@@ -47,6 +47,7 @@ static const struct route routes[] = {
     {"GET", "v1/submissions", submissions_get, LIST},
     {"POST", "v1/submissions/retry", submissions_retry, ROLE_OPERATE},
     {"POST", "v1/submissions/drop", submissions_drop, ROLE_OPERATE},
+    {"POST", "v1/submissions/refused", submissions_put_refused, ROLE_SUBMIT | ROLE_OPERATE},
     {"PUT", "v1/workflows/*", workflow_put, ROLE_OPERATE},
     {"GET", "v1/workflows/*/versions/*", workflow_get, SEE},
     {"GET", "v1/workflows/*", workflow_get, SEE},
