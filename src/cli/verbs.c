@@ -21,6 +21,10 @@ const struct verb *const verbs[] = {
     &verb_undo,
     &verb_cancel,
 
+    &verb_submission_list,
+    &verb_submission_retry,
+    &verb_submission_drop,
+
     &verb_workflow_put,
     &verb_workflow_get,
     &verb_workflow_list,

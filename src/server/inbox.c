@@ -152,9 +152,11 @@ static bool columns_ok(struct server *sv, struct intake_item *it)
 static void row_answered(struct submission *s)
 {
     struct row_ask *ra = CONTAINER_OF(s, struct row_ask, s);
+    struct arena a = s->arena;
 
+    /* with the last one the batch may go, and ra with it */
     intake_answered(ra->item, s->problem_type ? slice_of(s->problem) : SLICE_NONE);
-    arena_fini(&ra->s.arena);
+    arena_fini(&a);
 }
 
 static void row_read(void *arg, struct intake_item *it)

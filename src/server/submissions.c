@@ -201,6 +201,8 @@ static void verb_end(struct verb_call *c)
             json_open(&b, '{');
             json_key(&b, "submissions");
             json_number(&b, (int64_t)c->count);
+            json_key(&b, "more");
+            json_bool(&b, c->verb.more);
             json_close(&b, '}');
             answer_json(r, 200, &b, NULL);
         }

@@ -7,6 +7,7 @@ static void pg_close(struct store *base)
 {
     struct postgres_store *s = postgres_store_of(base);
 
+    pg_unwatch(s);
     connection_drop(s);
     for (size_t i = 0; i < PG_COUNT; i++)
         free(s->sql[i]);
@@ -70,6 +71,7 @@ static const struct store_ops ops = {
     .submissions_put = pg_submissions_put,
     .submissions_list = pg_submissions_list,
     .submissions_verb = pg_submissions_verb,
+    .watch = pg_watch,
     .generations = pg_generations,
     .token_put = pg_token_put,
     .token_delete = pg_token_delete,

@@ -22,6 +22,7 @@
  *   postgres_workflow.c    definitions
  *   postgres_access.c      tokens, and the audit
  *   postgres_agent.c       what is said of agents
+ *   postgres_listen.c      hears of it
  *   postgres_submission.c  what applications put in
  *   postgres_node.c        what nodes say of themselves
  *   postgres_time.c        the database's clock, and leases, which go by it
@@ -79,7 +80,7 @@ enum pg_sql {
     PG_ROLLBACK,
     PG_FENCE,
     PG_INSERT,
-    PG_INSERT_EXTRA, /* with payloads or audits */
+    PG_INSERT_EXTRA,     /* with payloads or audits */
     PG_INSERT_SUBMITTED, /* with them, and some come from table submission */
     PG_UPDATE,
     PG_UPDATE_EXTRA,
@@ -175,6 +176,7 @@ struct postgres_store {
     uint64_t boot;
     unsigned char secret[PG_SECRET_SIZE];
     struct store_time time;
+    struct pg_listener *listener; /* postgres_listen.c; NULL: nobody wants to hear */
 };
 
 static inline struct postgres_store *postgres_store_of(struct store *s)
@@ -341,6 +343,8 @@ enum err pg_workflow_list(struct store *s, struct arena *a, struct workflow_row 
 enum err pg_workflow_since(struct store *s, uint64_t after, struct arena *a,
                            struct workflow_row **ret, size_t *ret_count, uint64_t *ret_generation,
                            struct error *e);
+int pg_watch(struct store *s);
+void pg_unwatch(struct postgres_store *s);
 enum err pg_workflow_describe(struct store *s, const struct workflow_inputs *list, size_t count,
                               struct error *e);
 enum err pg_submissions_take(struct store *s, struct submission_take *t, struct arena *a,

@@ -34,14 +34,13 @@ static int wal_grew(void *arg, sqlite3 *db, const char *name, int frames)
  * not get it, *frames is less than 0. */
 static int checkpoint_begin(struct sqlite_store *s, int mode, int *frames, int *done)
 {
-    const struct timespec pause = {.tv_nsec = 2000000};
-    int64_t until = sqlite_steady_ms() + CHECKPOINT_WAIT_MS;
+    int64_t until = sqlite_steady_ms() + (s->boot ? CHECKPOINT_WAIT_MS : START_WAIT_MS);
 
-    for (;;) {
+    for (int count = 0;; count++) {
         int rc = sqlite3_wal_checkpoint_v2(s->writer.handle, "main", mode, frames, done);
         if ((rc & 0xff) != SQLITE_BUSY || *frames >= 0 || sqlite_steady_ms() >= until)
             return rc;
-        (void)nanosleep(&pause, NULL);
+        others_pause(count);
     }
 }
 

@@ -49,6 +49,7 @@ enum {
     WAL_SIZE_KEPT = 64 * 1024 * 1024, /* a longer WAL is cut when it starts anew */
     WAL_FRAME_SIZE = 4096 + 24,
     CHECKPOINT_URGENT_FRAMES = 16384, /* from so many on it is waited for ... */
+    START_WAIT_MS = 20000,            /* at the start that may take longer */
     CHECKPOINT_WAIT_MS = 1000,        /* ... that others let it begin, at most so long */
     QUIET_MS = 200,                   /* without a change, before the WAL is emptied */
     MARK_EVERY_MS = 1000              /* the server's time goes into the lock file */
@@ -361,6 +362,7 @@ int64_t sqlite_steady_ms(void);
 /* What they wrote has to be brought from the WAL into the file by us: finds out whether they did.
  */
 int store_look_for_others(struct sqlite_store *s) MUST_USE;
+void others_pause(int count); /* before the next look whether they have done; the how manieth */
 void others_wait_for(struct sqlite_store *s); /* the writer, from now on */
 /* Who keeps us from writing, for a story; "": it cannot be told. */
 void others_tell(const struct sqlite_store *s, char *ret, size_t size);

@@ -15,7 +15,7 @@
  * that reading goes on.
  */
 
-enum { WAIT_MS = 1000, WAIT_AGAIN_MS = 50, PAUSE_MAX_MS = 8 };
+enum { WAIT_MS = 1000, WAIT_AGAIN_MS = 50, SHORT_PAUSES = 2000, SHORT_US = 100, LONG_US = 2000 };
 
 static const char *name_of(const struct sqlite_store *s)
 {
@@ -25,12 +25,19 @@ static const char *name_of(const struct sqlite_store *s)
     return name ? name : s->path;
 }
 
+/* Locks of files are not given in any order: between two transactions of somebody who writes
+ * without a pause there are some microseconds, which have to be met. */
+void others_pause(int count)
+{
+    const struct timespec pause = {.tv_nsec = (count < SHORT_PAUSES ? SHORT_US : LONG_US) * 1000L};
+
+    (void)nanosleep(&pause, NULL);
+}
+
 /* Called by SQLite each time that it finds the lock taken. 0: it gives up. */
 static int busy(void *arg, int count)
 {
     struct sqlite_store *s = arg;
-    int ms = count < 3 ? 1 << count : PAUSE_MAX_MS;
-    const struct timespec pause = {.tv_nsec = ms * 1000000L};
     int64_t now = sqlite_steady_ms();
 
     if (count == 0)
@@ -40,7 +47,7 @@ static int busy(void *arg, int count)
             s->busy_since = now - WAIT_MS;
         return 0;
     }
-    (void)nanosleep(&pause, NULL);
+    others_pause(count);
     return 1;
 }
 

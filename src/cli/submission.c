@@ -1,0 +1,190 @@
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/client.h"
+#include "cli/table.h"
+#include "cli/verbs.h"
+
+/* What applications put into the database by SQL, or a queue brought, and was refused. */
+
+/* ---- list ---- */
+
+static const char *const heads[] = {"SEQ", "AT", "SOURCE", "ID", "WORKFLOW", "REASON", NULL};
+
+static void print_page(const struct invocation *in, const struct json *rows)
+{
+    CLEANUP(table_fini) struct table t;
+
+    table_begin(&t, in, heads);
+    for (const struct json *j = rows ? rows->child : NULL; j; j = j->next) {
+        table_add_number(&t, json_get_int(j, "seq", 0));
+        table_add_time(&t, json_get_text(j, "submitted_at"));
+        table_add(&t, json_get_text(j, "source"));
+        table_add(&t, json_get_text(j, "id"));
+        table_add(&t, json_get_text(j, "workflow"));
+        table_add(&t, json_get_text(j, "reason"));
+    }
+    table_print(&t);
+}
+
+static void add_parameter(struct buf *path, const char *name, const char *value)
+{
+    if (!value)
+        return;
+    buf_fmt(path, "&%s=", name);
+    client_escape(path, slice_of(value));
+}
+
+/* `cursor`: of the page, empty for the first one; then of the next one. */
+static int show_page(const struct invocation *in, struct intact_client *c, struct buf *cursor)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf path = {0};
+    int64_t limit = 50;
+    int end = CLI_OK;
+
+    if (!given_number(in, "limit", 1, 500, &limit))
+        return CLI_USAGE;
+    buf_fmt(&path, "/v1/submissions?limit=%" PRId64, limit);
+    add_parameter(&path, "state", given(in, "state"));
+    add_parameter(&path, "source", given(in, "source"));
+    add_parameter(&path, "cursor", cursor->len ? cursor->ptr : NULL);
+    const struct json *page = client_ask(c, "GET", path.ptr, NULL, &a, &end);
+    buf_clear(cursor);
+    if (!page)
+        return end;
+    buf_slice(cursor, json_get_text(page, "next"));
+    if (given(in, "json"))
+        client_print_body(c);
+    else
+        print_page(in, json_get(page, "submissions"));
+    return CLI_OK;
+}
+
+static int list_run(struct invocation *in)
+{
+    CLEANUP(buf_fini) struct buf cursor = {0};
+    struct intact_client *c = client_begin(in);
+    int end = show_page(in, c, &cursor);
+
+    while (end == CLI_OK && given(in, "all") && cursor.len > 0)
+        end = show_page(in, c, &cursor);
+    intact_client_free(c);
+    return end;
+}
+
+static const struct flag list_flags[] = {
+    {.name = "state",
+     .value = "STATE",
+     .help = "those that were refused, or that wait to become tasks",
+     .initial = "refused",
+     .kind = WORD_CHOICE,
+     .choices = "refused waiting"},
+    {.name = "source", .value = "SOURCE", .help = "that came this way, such as sql"},
+    {.name = "limit", .value = "N", .help = "at most so many, up to 500", .initial = "50"},
+    {.name = "all", .help = "page after page, all of them"},
+    {0},
+};
+
+const struct verb verb_submission_list = {
+    .noun = "submission",
+    .name = "list",
+    .summary = "list submissions that were refused",
+    .about = "Lists what applications put into the database by SQL, or a queue brought, and was "
+             "refused, newest first, with the reason. They are kept until somebody drops them.",
+    .flags = list_flags,
+    .examples = {{"intact submission list", "those that were refused"},
+                 {"intact submission list --state waiting", "those that no server has taken yet"}},
+    .run = list_run,
+};
+
+/* ---- retry, drop ---- */
+
+static bool body_of(const struct invocation *in, struct buf *b)
+{
+    char *end = NULL;
+    int64_t seq = in->word_count > 0 ? strtoll(in->words[0], &end, 10) : 0;
+
+    if (in->word_count > 0 && (seq < 1 || *end))
+        return false;
+    json_open(b, '{');
+    if (seq > 0) {
+        json_key(b, "seq");
+        json_number(b, seq);
+    } else {
+        json_key(b, "all");
+        json_bool(b, true);
+    }
+    if (given(in, "source")) {
+        json_key(b, "source");
+        json_string(b, slice_of(given(in, "source")));
+    }
+    json_key(b, "reason");
+    json_string(b, slice_of(given(in, "reason")));
+    json_close(b, '}');
+    return true;
+}
+
+static int verb_post(struct invocation *in, const char *path, const char *done)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf body = {0};
+    int end = CLI_OK;
+
+    if (!given(in, "reason") || !*given(in, "reason"))
+        return verb_misused(in, "say why: --reason TEXT; it stays on record");
+    if (!given(in, "all") == (in->word_count == 0))
+        return verb_misused(in, "say either which one (its number is in the list), or --all");
+    if (!body_of(in, &body))
+        return verb_misused(in, "\"%s\" is no number of a submission", in->words[0]);
+    struct intact_client *c = client_begin(in);
+    const struct json *answer = client_ask(c, "POST", path, &body, &a, &end);
+    if (answer && given(in, "json"))
+        client_print_body(c);
+    else if (answer)
+        printf("%" PRId64 " %s%s\n", json_get_int(answer, "submissions", 0), done,
+               json_get_bool(answer, "more", false) ? "; there are more" : "");
+    intact_client_free(c);
+    return end;
+}
+
+static int retry_run(struct invocation *in)
+{
+    return verb_post(in, "/v1/submissions/retry", "tried again");
+}
+
+static int drop_run(struct invocation *in)
+{
+    return verb_post(in, "/v1/submissions/drop", "dropped");
+}
+
+static const struct flag verb_flags[] = {
+    {.name = "all", .help = "all that were refused"},
+    {.name = "source", .value = "SOURCE", .help = "of those only that came this way, such as sql"},
+    {.name = "reason", .value = "TEXT", .help = "why; it stays on record"},
+    {0},
+};
+
+const struct verb verb_submission_retry = {
+    .noun = "submission",
+    .name = "retry",
+    .summary = "try refused submissions again",
+    .about = "Lets refused submissions be taken again: say, after the workflow that they name was "
+             "stored.",
+    .arguments = {{.name = "SEQ", .optional = true}},
+    .flags = verb_flags,
+    .examples = {{"intact submission retry --all --reason 'the workflow is stored now'",
+                  "all that were refused"}},
+    .run = retry_run,
+};
+
+const struct verb verb_submission_drop = {
+    .noun = "submission",
+    .name = "drop",
+    .summary = "drop refused submissions",
+    .about = "Deletes refused submissions for good. They become no tasks.",
+    .arguments = {{.name = "SEQ", .optional = true}},
+    .flags = verb_flags,
+    .examples = {{"intact submission drop 12 --reason 'a test'", "the one with that number"}},
+    .run = drop_run,
+};
