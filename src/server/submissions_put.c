@@ -45,7 +45,7 @@ static void put_done(struct store_job *j)
         } else if (c->err != ERR_OK) {
             answer_trouble(r, c->err, c->error.text);
         } else {
-            buf_str(&b, "{\"submissions\":1}");
+            buf_str(&b, "{\"submissions\":1,\"more\":false}");
             answer_json(r, 201, &b, NULL);
         }
     }
