@@ -303,6 +303,7 @@ void alert_test(struct server *sv, struct http_request *r);
 void submissions_get(struct server *sv, struct http_request *r);
 void submissions_retry(struct server *sv, struct http_request *r);
 void submissions_drop(struct server *sv, struct http_request *r);
+void submissions_put_refused(struct server *sv, struct http_request *r); /* submissions_put.c */
 
 /* operations.c, operations_dry.c, operations_run.c: what is done to many tasks */
 void operations_post(struct server *sv, struct http_request *r);

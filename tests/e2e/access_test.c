@@ -97,6 +97,7 @@ static const struct {
     {"GET", "v1/submissions", "/v1/submissions", LISTERS},
     {"POST", "v1/submissions/retry", "/v1/submissions/retry", OPERATE | ADMIN},
     {"POST", "v1/submissions/drop", "/v1/submissions/drop", OPERATE | ADMIN},
+    {"POST", "v1/submissions/refused", "/v1/submissions/refused", SUBMIT | OPERATE | ADMIN},
     {"GET", "v1/tasks/*", "/v1/tasks/x", SEERS},
     {"POST", "v1/tasks", "/v1/tasks", SUBMIT | OPERATE | ADMIN},
     {"POST", "v1/tasks/*/retry", "/v1/tasks/x/retry", OPERATE | ADMIN},

@@ -214,6 +214,42 @@ static void what_is_wrong_is_refused_and_kept(void **state)
           "it is on record");
 }
 
+static void what_queues_brought_is_put_aside(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    int64_t before = count(REFUSED);
+    post(&node, &r, "/v1/submissions/refused",
+         "{\"source\": \"amqp:q\", \"reason\": \"not JSON\", \"message\": \"x y\"}");
+    EXPECT(&r, 201);
+    post(&node, &r, "/v1/submissions/refused",
+         "{\"source\": \"amqp:q\", \"reason\": \"no such workflow\", \"submission\": {\"id\": "
+         "\"q-1\", \"workflow\": \"queued\", \"input\": {\"a\": 1}, \"priority\": 3, \"tags\": "
+         "{\"t\": \"v\"}}}");
+    EXPECT_INT(&r, "submissions", 1);
+    get(&node, &r, "/v1/submissions?source=amqp:q");
+    EXPECT_TEXT(&r, "submissions.0.id", "q-1");
+    EXPECT_TEXT(&r, "submissions.0.reason", "no such workflow");
+    EXPECT_TEXT(&r, "submissions.0.tags", "{\"t\": \"v\"}");
+    EXPECT_TEXT(&r, "submissions.1.input", "x y");
+    int64_t seq = int_at(&r, "submissions.0.seq");
+    define(&node, "queued",
+           "\"steps\": [{\"name\": \"a\", \"agent\": \"nobody\", \"action\": \"x\", "
+           "\"undo\": \"none\"}]");
+    post(&node, &r, "/v1/submissions/retry", "{\"seq\": %" PRId64 ", \"reason\": \"stored\"}", seq);
+    wait_for_count("SELECT count(*) FROM task WHERE id = 'q-1'", 1);
+    wait_for_count(REFUSED, before + 1);
+
+    post(&node, &r, "/v1/submissions/refused", "{\"source\": \"sql\", \"reason\": \"x\"}");
+    expect_problem(&r, 422, "bad-submission");
+    post(&node, &r, "/v1/submissions/refused", "{\"source\": \"amqp:q\"}");
+    expect_problem(&r, 422, "bad-submission");
+    post(&node, &r, "/v1/submissions/refused",
+         "{\"source\": \"amqp:q\", \"reason\": \"x\", \"else\": 1}");
+    expect_problem(&r, 422, "unknown-member");
+}
+
 /* What "raise" says of each, and that the transaction goes on. */
 static void who_asks_for_it_is_told_at_once(void **state)
 {
@@ -462,6 +498,7 @@ int main(int argc, char **argv)
         T(without_an_id_it_gets_one),
         T(the_same_again_is_one_task),
         T(what_is_wrong_is_refused_and_kept),
+        T(what_queues_brought_is_put_aside),
         T(who_asks_for_it_is_told_at_once),
         T(what_came_while_nobody_was_there_is_taken_at_the_start),
         T(many_at_once_are_taken_in_parts),
