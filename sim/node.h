@@ -34,7 +34,7 @@ struct node {
     struct disk disk;
     struct scheduler *scheduler;
     struct supervisor *supervisor;
-    struct runner *runner;    /* of operations; NULL: nobody wants any */
+    struct runner *runner; /* of operations; NULL: nobody wants any */
     struct courier *courier;
     struct channel *channel;  /* of its messages */
     struct watch *watch;      /* over its alerts: bell.h */
@@ -124,7 +124,7 @@ bool node_sleeps(const struct node *n, void (*happen)(void *arg, uint64_t n), vo
 /* The loop: at once, or some time soon, as a loop does that has other things to do. */
 void node_turn(struct node *n);
 void node_turn_soon(struct node *n);
-void node_turn_later(struct node *n); /* the same, never at once: from within a turn */
+void node_turn_later(struct node *n);   /* the same, never at once: from within a turn */
 void node_turn_quietly(struct node *n); /* the same, with no draw */
 
 #endif

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/when.h"
-#include "sim/bell.h"
 #include "sim/beats.h"
+#include "sim/bell.h"
 #include "sim/check.h"
 #include "sim/ledger.h"
 #include "sim/long.h"

@@ -6,13 +6,13 @@
  * JSON; docs/configuration.md is its reference. Each section is read by whoever it is for.
  */
 
-#include "amqp/config.h"
 #include "alerts/settings.h"
+#include "amqp/config.h"
 #include "base/arena.h"
 #include "config/mistakes.h"
 #include "config/source.h"
-#include "webhook/config.h"
 #include "server/retention.h"
+#include "webhook/config.h"
 
 struct serve_settings {
     struct arena arena;       /* of all of it */

@@ -206,8 +206,8 @@ static const char *one_of(const struct invocation *in, const char *const *names)
 static int submit_many(const struct invocation *in)
 {
     static const char *const of_one[] = {"id", "input", NULL};
-    static const char *const of_all[] = {"version",  "priority", "not-before", "tag",
-                                         "reply-to", "events",   "id-from",    "paused",     NULL};
+    static const char *const of_all[] = {"version", "priority", "not-before", "tag", "reply-to",
+                                         "events",  "id-from",  "paused",     NULL};
     CLEANUP(buf_fini) struct buf head = {0};
     const char *odd = one_of(in, of_one);
 

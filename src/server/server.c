@@ -11,8 +11,8 @@
 #include "server/inbox.h"
 #include "server/internal.h"
 #include "server/notify.h"
-#include "webhook/webhook.h"
 #include "server/retention.h"
+#include "webhook/webhook.h"
 #include "json/json.h"
 
 enum {
@@ -581,8 +581,7 @@ static void take_down(struct server *sv)
     door_close(sv);
     while (scheduler_is_busy(sv->scheduler) || supervisor_is_busy(sv->supervisor)
            || (sv->library && library_is_busy(sv->library)) || telling_is_busy(sv)
-           || alerts_are_busy(sv) || sv->exchange_count > 0
-           || operations_have_jobs(sv->operations))
+           || alerts_are_busy(sv) || sv->exchange_count > 0 || operations_have_jobs(sv->operations))
         (void)uv_run(&sv->loop, UV_RUN_ONCE);
     events_close(sv->events);
     keeper_close(sv->keeper);

@@ -15,7 +15,7 @@ struct helper_config;   /* helper.h */
 struct webhook_config;  /* webhook/config.h */
 struct alerts_settings; /* alerts/settings.h */
 enum { HELPERS_MAX = 2 };
-struct retention;     /* retention.h */
+struct retention; /* retention.h */
 
 /* A file of the store, for the metrics. */
 struct store_file {

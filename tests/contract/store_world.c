@@ -109,16 +109,15 @@ static void empty_schema(const char *schema)
 {
     char sql[600];
 
-    (void)
-        snprintf(sql, sizeof sql,
-                 "SET search_path = %s; DELETE FROM task; DELETE FROM payload; DELETE FROM tag; "
-                 "DELETE FROM reserved; "
-                 "DELETE FROM workflow; DELETE FROM node; DELETE FROM lease; DELETE FROM token; "
-                 "DELETE FROM agent; DELETE FROM alert; DELETE FROM audit; DELETE FROM outbox; "
-                 "DELETE FROM outbox_aside; DELETE FROM submission; DELETE FROM operation; "
-                 "DELETE FROM meta WHERE name <> 'version'; "
-                 "SELECT setval('task_seq', 1, false) + setval('audit_seq_seq', 1, false)",
-                 schema);
+    (void)snprintf(sql, sizeof sql,
+                   "SET search_path = %s; DELETE FROM task; DELETE FROM payload; DELETE FROM tag; "
+                   "DELETE FROM reserved; "
+                   "DELETE FROM workflow; DELETE FROM node; DELETE FROM lease; DELETE FROM token; "
+                   "DELETE FROM agent; DELETE FROM alert; DELETE FROM audit; DELETE FROM outbox; "
+                   "DELETE FROM outbox_aside; DELETE FROM submission; DELETE FROM operation; "
+                   "DELETE FROM meta WHERE name <> 'version'; "
+                   "SELECT setval('task_seq', 1, false) + setval('audit_seq_seq', 1, false)",
+                   schema);
     (void)number_of(connections_at_most(0), sql);
 }
 

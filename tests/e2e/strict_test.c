@@ -99,7 +99,8 @@ static void unknown_members_are_named_with_the_probable_one(void **state)
         {"/v1/tasks", "{\"workflow\": \"one\", \"Priority\": 5}", "\"Priority\""},
         {"/v1/tasks/a/cancel", "{\"because\": \"x\"}", "\"because\" in an operation"},
         {"/v1/tasks/a/undo", "{\"raeson\": \"x\"}", "did you mean \"reason\"?"},
-        {"/v1/tasks/a/skip", "{\"reason\": \"x\", \"why\": \"a\"}", "expected step, from, input, output or"},
+        {"/v1/tasks/a/skip", "{\"reason\": \"x\", \"why\": \"a\"}",
+         "expected step, from, input, output or"},
         {"/v1/agents/a/work", "{\"instance\": \"i\", \"result\": []}", "did you mean \"results\"?"},
         {"/v1/agents/a/work", "{\"instance\": \"i\", \"heartbeat\": []}", "\"heartbeat\""},
     };
