@@ -503,6 +503,11 @@ static void mistakes_of_the_configuration_are_told_in_their_places(void **state)
         {"retention: [{keep_last: 0}]", "retention[0].keep_last"},
         {"retention: [{keep: 30d, archive: true}]", "retention[0].archive"},
         {"retention: [{keep: 30d, wrokflow: x}]", "wrokflow"},
+        {"retention: [{keep: 30d, workflow: A B}]", "retention[0].workflow"},
+        {"retention: [{keep: 30d}, {workflow: a, keep: 3d}]", "retention[1]: "},
+        {"retention: [{workflow: a, keep: 3d, states: [error]}, {keep: 3d},"
+         " {workflow: a, keep: 9d, states: [closed]}]",
+         "retention[2]: "},
         {"archive: {max_size: 1MiB}", "folder"},
         {"archive: {folder: x, max_size: 1}", "archive.max_size"},
         {"reserve: 7", "reserve"},
