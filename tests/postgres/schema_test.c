@@ -105,7 +105,7 @@ static void ten_nodes_make_one_schema(void **state)
             CHECK(waitpid(pids[i], &status, 0) == pids[i] && status == 0, "node %d: %d", i, status);
         }
         is("SELECT count(*) FROM intact_many.node", "10");
-        is("SELECT convert_from(value, 'UTF8') FROM intact_many.meta WHERE name = 'version'", "4");
+        is("SELECT convert_from(value, 'UTF8') FROM intact_many.meta WHERE name = 'version'", "5");
     }
 }
 
@@ -152,7 +152,7 @@ static void ten_nodes_bring_one_schema_forward(void **state)
         int status = -1;
         CHECK(waitpid(pids[i], &status, 0) == pids[i] && status == 0, "node %d: %d", i, status);
     }
-    is("SELECT convert_from(value, 'UTF8') FROM intact_older.meta WHERE name = 'version'", "4");
+    is("SELECT convert_from(value, 'UTF8') FROM intact_older.meta WHERE name = 'version'", "5");
     is("SELECT count(*) FROM intact_older.agent", "0");
     is("SELECT number FROM intact_older.generation WHERE name = 'token'", "7");
     is("SELECT boot FROM intact_older.node WHERE name = 'n1'", "1");
