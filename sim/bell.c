@@ -128,13 +128,16 @@ static int64_t clock_now(void *arg)
     return node_now(arg);
 }
 
-static bool leads(void *arg)
+static bool leads(void *arg, uint64_t *ret)
 {
     const struct node *n = arg;
-    struct supervisor_stats st;
+    struct fence fence = {0};
+    int64_t until = 0;
 
-    supervisor_stats(n->supervisor, &st);
-    return st.leads && !n->draining && n->roles & NODE_SUPERVISOR;
+    if (n->draining || !supervisor_leads(n->supervisor, &fence, &until))
+        return false;
+    *ret = fence.epoch;
+    return true;
 }
 
 static bool store_works(void *arg)
@@ -255,8 +258,10 @@ static void check_group(const struct row_page *tasks, const struct task_row *lik
 /* Nobody is left who could tell: the last one drains, or was never there. */
 static bool somebody_leads(void)
 {
+    uint64_t epoch = 0;
+
     NODES_FOREACH (n)
-        if (node_is_up(n) && leads(n) && watch_leads(n->watch))
+        if (node_is_up(n) && leads(n, &epoch) && watch_leads(n->watch))
             return true;
     return false;
 }

@@ -46,7 +46,8 @@ static bool state_may(const struct turn *u)
                || (to == STEP_UNDOING && undo);
     case STEP_COMPLETED:
     case STEP_SKIPPED:
-        if (!undo && verbs) /* it starts anew */
+        if (verbs
+            && (!undo || to == STEP_WAITING)) /* it starts anew, and may turn back with that */
             return u->before->state == STEP_SKIPPED || u->f->undo == UNDO_NONE;
         return undo
                && (to == STEP_UNDOING || (to == STEP_UNDONE && verbs)

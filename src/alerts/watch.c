@@ -40,7 +40,7 @@ struct watch {
     struct store_job job;
     struct arena arena; /* of the job */
     bool leading;       /* the rows are loaded */
-    bool lapsed;        /* it led no more meanwhile: another one may have written rows */
+    uint64_t epoch;     /* of the lease, then */
     uint64_t term;      /* how often they were */
     bool stopped;
     int64_t turn_at; /* nothing is due before; 0: something may be */
@@ -423,28 +423,30 @@ static int64_t deliver(struct watch *w, int64_t now, int64_t at)
  * what was so is told until it is back. */
 static void notice_lead(struct watch *w)
 {
-    bool leads = w->outside.leads(w->outside.arg);
+    uint64_t epoch = 0;
+    bool leads = w->outside.leads(w->outside.arg, &epoch);
 
-    if (!w->leading || (leads && !w->lapsed))
+    if (!w->leading || (leads ? epoch == w->epoch : !w->outside.store_works(w->outside.arg)))
         return;
-    if (!leads && !w->outside.store_works(w->outside.arg)) {
-        w->lapsed = true;
-        return;
-    }
     if (!leads)
         alerts_clear(w->alerts);
-    w->leading = w->lapsed = w->sweeping = false; /* rows are read again */
+    w->leading = w->sweeping = false; /* what others wrote meanwhile is read first */
 }
 
 /* One job at a time: what is on record first. */
 static void begin_job(struct watch *w, int64_t now)
 {
+    uint64_t epoch = 0;
+
     if (w->phase != PHASE_IDLE || w->stopped || now < w->again_at
-        || !w->outside.leads(w->outside.arg))
+        || !w->outside.leads(w->outside.arg, &epoch))
         return;
-    if (!w->leading)
+    if (!w->leading) {
+        w->epoch = epoch;
         submit(w, PHASE_LOAD, false, load_run, load_done);
-    else if (!put_begin(w, now))
+        return;
+    }
+    if (!put_begin(w, now))
         (void)look_begin(w, now);
 }
 
@@ -452,8 +454,9 @@ static void begin_job(struct watch *w, int64_t now)
 static int64_t job_at(const struct watch *w)
 {
     int64_t at = w->look_at;
+    uint64_t epoch = 0;
 
-    if (w->phase != PHASE_IDLE || w->stopped || !w->outside.leads(w->outside.arg))
+    if (w->phase != PHASE_IDLE || w->stopped || !w->outside.leads(w->outside.arg, &epoch))
         return 0;
     if (!w->leading)
         return w->again_at;
