@@ -134,7 +134,8 @@ static bool leads(void *arg, uint64_t *ret)
     struct fence fence = {0};
     int64_t until = 0;
 
-    if (n->draining || !supervisor_leads(n->supervisor, &fence, &until))
+    if (n->draining || !supervisor_leads(n->supervisor, &fence, &until)
+        || (nodes.shared && node_steady(n) >= until))
         return false;
     *ret = fence.epoch;
     return true;

@@ -256,7 +256,8 @@ static bool leads(void *arg, uint64_t *ret)
     struct fence fence = {0};
     int64_t until = 0;
 
-    if (sv->draining || !supervisor_leads(sv->supervisor, &fence, &until))
+    if (sv->draining || !supervisor_leads(sv->supervisor, &fence, &until)
+        || (sv->config.store->shared && server_steady(NULL) >= until))
         return false;
     *ret = fence.epoch;
     return true;
