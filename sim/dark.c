@@ -19,14 +19,15 @@ static bool any_awake(void)
     return false;
 }
 
-/* Where most readings of a node fail, scans lie far apart all the time: then a gap is nothing new
- * to a node that has been up for a while, unless it is far longer than those. */
+/* Where readings take long, or fail, scans lie far apart all the time: then a gap is nothing new to
+ * a node that has been up for a while, unless it is far longer than those. */
 static int64_t unnoticed_ms(void)
 {
-    enum { OFTEN = 300, USED_TO_IT_MS = 15000, FAR_LONGER_MS = 20000 };
+    enum { OFTEN = 300, LONG_MS = 1000, USED_TO_IT_MS = 15000, FAR_LONGER_MS = 20000 };
+    bool slow = weather.read_fails > OFTEN || weather.store_ms > LONG_MS;
 
     NODES_FOREACH (n)
-        if (weather.read_fails > OFTEN && node_is_up(n) && world.now - n->up_at > USED_TO_IT_MS)
+        if (slow && node_is_up(n) && world.now - n->up_at > USED_TO_IT_MS)
             return FAR_LONGER_MS;
     return UNNOTICED_MS;
 }

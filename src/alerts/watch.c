@@ -52,7 +52,8 @@ struct watch {
     bool hinted;
     int64_t began_ended_at, began_seq; /* of the page at hand */
     struct stopped_page stopped_page;
-    bool acks; /* rows are read with it, for what others acknowledged */
+    bool acks;   /* rows are read with it, for what others acknowledged ... */
+    bool adopts; /* ... or wrote when they led no more */
     struct alert_page rows;
     struct writing writings[WRITES];
     size_t writing_count;
@@ -293,7 +294,7 @@ static void look_run(struct store_job *j, struct store *s)
 
     w->err = s->ops->stopped(s, w->pos_ended_at, w->pos_seq, w->config.page, &w->arena,
                              &w->stopped_page, &w->error);
-    if (w->err == ERR_OK && w->acks)
+    if (w->err == ERR_OK && (w->acks || w->adopts))
         read_rows(w, s);
 }
 
@@ -340,6 +341,19 @@ static void take_acks(struct watch *w)
     }
 }
 
+/* Who led before may have had one on its way to the store, for long: nobody else would ever say
+ * that it is over. */
+static void adopt(struct watch *w, int64_t now)
+{
+    for (size_t i = 0; i < w->rows.count; i++) {
+        const struct alert_stored row = stored_of(&w->rows.rows[i]);
+        if (alerts_find(w->alerts, row.id))
+            continue;
+        if (alerts_load(w->alerts, &row, now) != ERR_OK)
+            log_line(LOG_WARN, "event=alert_unreadable id=%.*s", SLICE_ARG(row.id));
+    }
+}
+
 static void look_done(struct store_job *j)
 {
     struct watch *w = CONTAINER_OF(j, struct watch, job);
@@ -347,6 +361,8 @@ static void look_done(struct store_job *j)
 
     w->looked_at = now;
     if (w->err == ERR_OK && w->leading) {
+        if (w->adopts)
+            adopt(w, now);
         for (size_t i = 0; i < w->stopped_page.count; i++)
             take_stopped(w, &w->stopped_page.rows[i], now);
         if (w->acks)
@@ -381,6 +397,7 @@ static bool look_begin(struct watch *w, int64_t now)
     if (!w->sweeping && now >= w->sweep_at - (soon ? w->config.look_ms : 0))
         sweep_begin(w, now);
     w->acks = anybody_may_acknowledge(w);
+    w->adopts = w->config.shared && w->sweeping && w->pos_ended_at == 0 && w->pos_seq == 0;
     submit(w, PHASE_LOOK, true, look_run, look_done);
     return true;
 }
