@@ -104,6 +104,8 @@ bool nodes_are_narrow(void);
 
 int64_t node_now(const struct node *n);    /* by its clock, of the store's time */
 int64_t node_steady(const struct node *n); /* a clock that never jumps */
+/* To be called whenever a node goes or comes (`started`: it is up from now on). */
+void nodes_notice_dark(bool started);
 void nodes_lose_store(void);
 void nodes_failed_over(int64_t ahead_ms); /* by so much the store's time has jumped */
 bool node_is_up(const struct node *n);

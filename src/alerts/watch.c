@@ -40,6 +40,7 @@ struct watch {
     struct store_job job;
     struct arena arena; /* of the job */
     bool leading;       /* the rows are loaded */
+    uint64_t epoch;     /* of the lease, then */
     uint64_t term;      /* how often they were */
     bool stopped;
     int64_t turn_at; /* nothing is due before; 0: something may be */
@@ -51,7 +52,8 @@ struct watch {
     bool hinted;
     int64_t began_ended_at, began_seq; /* of the page at hand */
     struct stopped_page stopped_page;
-    bool acks; /* rows are read with it, for what others acknowledged */
+    bool acks;   /* rows are read with it, for what others acknowledged ... */
+    bool adopts; /* ... or wrote when they led no more */
     struct alert_page rows;
     struct writing writings[WRITES];
     size_t writing_count;
@@ -292,7 +294,7 @@ static void look_run(struct store_job *j, struct store *s)
 
     w->err = s->ops->stopped(s, w->pos_ended_at, w->pos_seq, w->config.page, &w->arena,
                              &w->stopped_page, &w->error);
-    if (w->err == ERR_OK && w->acks)
+    if (w->err == ERR_OK && (w->acks || w->adopts))
         read_rows(w, s);
 }
 
@@ -339,6 +341,19 @@ static void take_acks(struct watch *w)
     }
 }
 
+/* Who led before may have had one on its way to the store, for long: nobody else would ever say
+ * that it is over. */
+static void adopt(struct watch *w, int64_t now)
+{
+    for (size_t i = 0; i < w->rows.count; i++) {
+        const struct alert_stored row = stored_of(&w->rows.rows[i]);
+        if (alerts_find(w->alerts, row.id))
+            continue;
+        if (alerts_load(w->alerts, &row, now) != ERR_OK)
+            log_line(LOG_WARN, "event=alert_unreadable id=%.*s", SLICE_ARG(row.id));
+    }
+}
+
 static void look_done(struct store_job *j)
 {
     struct watch *w = CONTAINER_OF(j, struct watch, job);
@@ -346,6 +361,8 @@ static void look_done(struct store_job *j)
 
     w->looked_at = now;
     if (w->err == ERR_OK && w->leading) {
+        if (w->adopts)
+            adopt(w, now);
         for (size_t i = 0; i < w->stopped_page.count; i++)
             take_stopped(w, &w->stopped_page.rows[i], now);
         if (w->acks)
@@ -380,6 +397,7 @@ static bool look_begin(struct watch *w, int64_t now)
     if (!w->sweeping && now >= w->sweep_at - (soon ? w->config.look_ms : 0))
         sweep_begin(w, now);
     w->acks = anybody_may_acknowledge(w);
+    w->adopts = w->config.shared && w->sweeping && w->pos_ended_at == 0 && w->pos_seq == 0;
     submit(w, PHASE_LOOK, true, look_run, look_done);
     return true;
 }
@@ -422,22 +440,30 @@ static int64_t deliver(struct watch *w, int64_t now, int64_t at)
  * what was so is told until it is back. */
 static void notice_lead(struct watch *w)
 {
-    if (w->leading && !w->outside.leads(w->outside.arg) && w->outside.store_works(w->outside.arg)) {
+    uint64_t epoch = 0;
+    bool leads = w->outside.leads(w->outside.arg, &epoch);
+
+    if (!w->leading || (leads ? epoch == w->epoch : !w->outside.store_works(w->outside.arg)))
+        return;
+    if (!leads)
         alerts_clear(w->alerts);
-        w->leading = false;
-        w->sweeping = false;
-    }
+    w->leading = w->sweeping = false; /* what others wrote meanwhile is read first */
 }
 
 /* One job at a time: what is on record first. */
 static void begin_job(struct watch *w, int64_t now)
 {
+    uint64_t epoch = 0;
+
     if (w->phase != PHASE_IDLE || w->stopped || now < w->again_at
-        || !w->outside.leads(w->outside.arg))
+        || !w->outside.leads(w->outside.arg, &epoch))
         return;
-    if (!w->leading)
+    if (!w->leading) {
+        w->epoch = epoch;
         submit(w, PHASE_LOAD, false, load_run, load_done);
-    else if (!put_begin(w, now))
+        return;
+    }
+    if (!put_begin(w, now))
         (void)look_begin(w, now);
 }
 
@@ -445,8 +471,9 @@ static void begin_job(struct watch *w, int64_t now)
 static int64_t job_at(const struct watch *w)
 {
     int64_t at = w->look_at;
+    uint64_t epoch = 0;
 
-    if (w->phase != PHASE_IDLE || w->stopped || !w->outside.leads(w->outside.arg))
+    if (w->phase != PHASE_IDLE || w->stopped || !w->outside.leads(w->outside.arg, &epoch))
         return 0;
     if (!w->leading)
         return w->again_at;

@@ -250,13 +250,17 @@ static void idled(uv_check_t *c)
         turn(al);
 }
 
-static bool leads(void *arg)
+static bool leads(void *arg, uint64_t *ret)
 {
     const struct server *sv = arg;
-    struct supervisor_stats st;
+    struct fence fence = {0};
+    int64_t until = 0;
 
-    supervisor_stats(sv->supervisor, &st);
-    return st.leads && !sv->draining;
+    if (sv->draining || !supervisor_leads(sv->supervisor, &fence, &until)
+        || (sv->config.store->shared && server_steady(NULL) >= until))
+        return false;
+    *ret = fence.epoch;
+    return true;
 }
 
 static bool store_works(void *arg)

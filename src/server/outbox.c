@@ -52,7 +52,7 @@ static bool leads(void *arg, struct fence *ret)
     int64_t until = 0;
 
     return !sv->ended && supervisor_leads(sv->supervisor, ret, &until)
-           && (!sv->config.store->shared || server_now((void *)(uintptr_t)sv) < until);
+           && (!sv->config.store->shared || server_steady(NULL) < until);
 }
 
 static struct channel *channel_of(const struct server *sv, struct slice target, struct error *e)
