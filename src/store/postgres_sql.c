@@ -186,10 +186,16 @@
     COUNT_TO("$1", "~task AS t WHERE t.state >= '" s "' AND t.state <= '" s \
                    "' AND t.state <> 'processed' ORDER BY t.state, t.seq")
 
-/* What is looked at to be deleted. */
-#define RETIRE_LOOK                                                     \
-    "SELECT t.seq, t.revision, t.id, t.workflow, t.state, t.ended_at, " \
-    "t.locked_by IS NOT NULL, t.submitted_at, t.closed_at FROM ~task AS t "
+/* What is looked at to be deleted. Messages in words that leave the planner their index of tasks
+ * and no other, whatever it believes of how many there are. */
+#define RETIRE_LOOK                                                                \
+    "SELECT t.seq, t.revision, t.id, t.workflow, t.state, t.ended_at, "            \
+    "t.locked_by IS NOT NULL, t.submitted_at, t.closed_at, "                       \
+    "CASE WHEN t.ended_at IS NOT NULL THEN (SELECT true FROM ~outbox_aside AS o "  \
+    "WHERE o.task >= t.id AND o.task <= t.id AND CASE WHEN o.state = 'waiting' "   \
+    "THEN true END ORDER BY o.task, o.seq LIMIT 1) END "                           \
+    "IS NOT NULL, (SELECT o.created_at FROM ~outbox AS o ORDER BY o.seq LIMIT 1) " \
+    "FROM ~task AS t "
 
 #define OPERATION                                                                            \
     "SELECT seq, id, revision, open, state, verb, actor, reason, started_at, ended_at, doc " \
