@@ -45,6 +45,7 @@
     X(OUTBOX_TROUBLE,      "outbox_trouble",      60000, "status messages do not arrive")       \
     X(SUBMISSION_REFUSED,  "submission_refused",  0,     "submissions were refused")            \
     X(OPERATION_FAILED,    "operation_failed",    0,     "an operation on many tasks failed")   \
+    X(RETENTION_TROUBLE,   "retention_trouble",   0,     "what is to be deleted stays")         \
     X(TEST,                "test",                0,     "a test, nothing is wrong")
 /* clang-format on */
 
@@ -147,6 +148,7 @@ struct alerts_config {
 };
 
 struct alerts_config alerts_config_default(void);
+int64_t alerts_for_ms(const struct alerts_config *c, enum alert_condition condition);
 
 struct alerts;
 

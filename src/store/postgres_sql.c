@@ -425,6 +425,9 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "SELECT * FROM unnest($1::int8[], $2::int8[], $3::text[], $4::text[], $5::text[], "
             "$6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])",
         [PG_SUBMISSION_REFUSED] = SUBMISSION "WHERE refused_at IS NOT NULL" SUBMISSION_PAGE,
+        [PG_SUBMISSION_REFUSED_BRIEF] = "SELECT seq, NULL, NULL, source, NULL, NULL, NULL, NULL, "
+            "NULL, NULL, NULL, NULL, NULL FROM ~submission WHERE refused_at IS NOT NULL"
+            SUBMISSION_PAGE,
         [PG_SUBMISSION_WAITING] = SUBMISSION "WHERE refused_at IS NULL" SUBMISSION_PAGE,
         [PG_SUBMISSION_RETRY] = SUBMISSIONS_MEANT "d AS (UPDATE ~submission AS s "
             "SET refused_at = NULL, reason = NULL FROM m WHERE s.seq = m.seq RETURNING s.seq), "
