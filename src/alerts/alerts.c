@@ -514,6 +514,11 @@ struct alert *alerts_find(const struct alerts *a, struct slice id)
     return NULL;
 }
 
+struct alert *alerts_find_group(const struct alerts *a, struct slice key)
+{
+    return map_get(&a->by_key, key);
+}
+
 size_t alerts_open(const struct alerts *a, enum alert_condition c)
 {
     struct alert *al = NULL;

@@ -192,7 +192,8 @@ enum err alerts_acknowledge(struct alerts *a, struct slice id, int64_t at, struc
 
 /* for (size_t i = 0; (al = alerts_next(a, &i));) in no order. Those pending have no id. */
 struct alert *alerts_next(const struct alerts *a, size_t *i);
-struct alert *alerts_find(const struct alerts *a, struct slice id); /* NULL: none */
+struct alert *alerts_find(const struct alerts *a, struct slice id);        /* NULL: none */
+struct alert *alerts_find_group(const struct alerts *a, struct slice key); /* NULL: none */
 size_t alerts_open(const struct alerts *a, enum alert_condition c); /* open or acknowledged */
 
 /* Which alert's row is to be written next; NULL: none has to be. Counts alone are written seldom.
