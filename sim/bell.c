@@ -78,7 +78,7 @@ static void take(const struct parcel *p, size_t i)
     memcpy(t->id, p->list[i].id, sizeof t->id);
     t->notice = p->list[i].notice;
     t->desk = p->desk;
-    t->name = p->node->name;
+    t->name = p->node->name; /* of a name each process has a boot of its own */
     t->boot = p->boot;
     t->term = p->term;
     covered(p->list[i].kind == NOTICE_RESOLVED ? COVER_ALERT_RESOLVED : COVER_ALERT_TOLD);

@@ -52,8 +52,7 @@ struct watch {
     bool hinted;
     int64_t began_ended_at, began_seq; /* of the page at hand */
     struct stopped_page stopped_page;
-    bool acks;   /* rows are read with it, for what others acknowledged ... */
-    bool adopts; /* ... or wrote when they led no more */
+    bool rows_too; /* rows are read with it, for what others did to them */
     struct alert_page rows;
     struct writing writings[WRITES];
     size_t writing_count;
@@ -294,7 +293,7 @@ static void look_run(struct store_job *j, struct store *s)
 
     w->err = s->ops->stopped(s, w->pos_ended_at, w->pos_seq, w->config.page, &w->arena,
                              &w->stopped_page, &w->error);
-    if (w->err == ERR_OK && (w->acks || w->adopts))
+    if (w->err == ERR_OK && w->rows_too)
         read_rows(w, s);
 }
 
@@ -331,11 +330,17 @@ static void look_ends(struct watch *w, int64_t now)
                                                        w->config.sweep_max_ms));
 }
 
-static void take_acks(struct watch *w)
+/* Who led before may have written an alert after the rows were loaded: nobody else would ever see
+ * to it. It is known by its group, if that is known here. */
+static void take_rows(struct watch *w, int64_t now)
 {
     for (size_t i = 0; i < w->rows.count; i++) {
         const struct alert_row *r = &w->rows.rows[i];
-        if (r->acknowledged_at != 0) /* of one that is not known here any more: no matter */
+        struct alert_stored row = stored_of(r);
+        if (!alerts_find_group(w->alerts, r->key))
+            (void)alerts_load(w->alerts, &row,
+                              now);       /* or it cannot be read: load_done sees to it */
+        else if (r->acknowledged_at != 0) /* of another one of the group: no matter */
             (void)alerts_acknowledge(w->alerts, r->id, r->acknowledged_at, r->acknowledged_by,
                                      r->acknowledged_why);
     }
@@ -363,10 +368,10 @@ static void look_done(struct store_job *j)
     if (w->err == ERR_OK && w->leading) {
         if (w->adopts)
             adopt(w, now);
+        if (w->rows_too)
+            take_rows(w, now);
         for (size_t i = 0; i < w->stopped_page.count; i++)
             take_stopped(w, &w->stopped_page.rows[i], now);
-        if (w->acks)
-            take_acks(w);
         if (w->stopped_page.more)
             w->look_at = now + max_i64(w->job.took_us * PAUSE_TIMES / 1000, PAUSE_MIN_MS);
         else
@@ -396,8 +401,8 @@ static bool look_begin(struct watch *w, int64_t now)
     w->hinted = false;
     if (!w->sweeping && now >= w->sweep_at - (soon ? w->config.look_ms : 0))
         sweep_begin(w, now);
-    w->acks = anybody_may_acknowledge(w);
-    w->adopts = w->config.shared && w->sweeping && w->pos_ended_at == 0 && w->pos_seq == 0;
+    w->rows_too =
+        (w->config.shared && w->sweeping && w->pos_seq == 0) || anybody_may_acknowledge(w);
     submit(w, PHASE_LOOK, true, look_run, look_done);
     return true;
 }

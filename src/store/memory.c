@@ -744,7 +744,7 @@ static enum err memory_retire_look(struct store *base, struct retire_look *r, st
 
     if (fault())
         return mem_fails(e);
-    mem_retire_look(s->tasks, s->task_count, r, a);
+    mem_retire_look(s->tasks, s->task_count, &s->outbox, r, a);
     return ERR_OK;
 }
 

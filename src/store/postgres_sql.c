@@ -186,10 +186,16 @@
     COUNT_TO("$1", "~task AS t WHERE t.state >= '" s "' AND t.state <= '" s \
                    "' AND t.state <> 'processed' ORDER BY t.state, t.seq")
 
-/* What is looked at to be deleted. */
-#define RETIRE_LOOK                                                     \
-    "SELECT t.seq, t.revision, t.id, t.workflow, t.state, t.ended_at, " \
-    "t.locked_by IS NOT NULL, t.submitted_at, t.closed_at FROM ~task AS t "
+/* What is looked at to be deleted. Messages in words that leave the planner their index of tasks
+ * and no other, whatever it believes of how many there are. */
+#define RETIRE_LOOK                                                                \
+    "SELECT t.seq, t.revision, t.id, t.workflow, t.state, t.ended_at, "            \
+    "t.locked_by IS NOT NULL, t.submitted_at, t.closed_at, "                       \
+    "CASE WHEN t.ended_at IS NOT NULL THEN (SELECT true FROM ~outbox_aside AS o "  \
+    "WHERE o.task >= t.id AND o.task <= t.id AND CASE WHEN o.state = 'waiting' "   \
+    "THEN true END ORDER BY o.task, o.seq LIMIT 1) END "                           \
+    "IS NOT NULL, (SELECT o.created_at FROM ~outbox AS o ORDER BY o.seq LIMIT 1) " \
+    "FROM ~task AS t "
 
 #define OPERATION                                                                            \
     "SELECT seq, id, revision, open, state, verb, actor, reason, started_at, ended_at, doc " \
@@ -419,6 +425,9 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "SELECT * FROM unnest($1::int8[], $2::int8[], $3::text[], $4::text[], $5::text[], "
             "$6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])",
         [PG_SUBMISSION_REFUSED] = SUBMISSION "WHERE refused_at IS NOT NULL" SUBMISSION_PAGE,
+        [PG_SUBMISSION_REFUSED_BRIEF] = "SELECT seq, NULL, NULL, source, NULL, NULL, NULL, NULL, "
+            "NULL, NULL, NULL, NULL, NULL FROM ~submission WHERE refused_at IS NOT NULL"
+            SUBMISSION_PAGE,
         [PG_SUBMISSION_WAITING] = SUBMISSION "WHERE refused_at IS NULL" SUBMISSION_PAGE,
         [PG_SUBMISSION_RETRY] = SUBMISSIONS_MEANT "d AS (UPDATE ~submission AS s "
             "SET refused_at = NULL, reason = NULL FROM m WHERE s.seq = m.seq RETURNING s.seq), "

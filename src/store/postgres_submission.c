@@ -130,7 +130,11 @@ enum err pg_submissions_list(struct store *base, const struct submission_query *
     struct postgres_store *s = postgres_store_of(base);
     struct query q;
 
-    query_of(&q, s, query->refused ? PG_SUBMISSION_REFUSED : PG_SUBMISSION_WAITING, &own);
+    query_of(&q, s,
+             !query->refused ? PG_SUBMISSION_WAITING
+             : query->brief  ? PG_SUBMISSION_REFUSED_BRIEF
+                             : PG_SUBMISSION_REFUSED,
+             &own);
     param_number(&q, query->before_seq ? query->before_seq : INT64_MAX);
     param_number(&q, (int64_t)query->limit + 1);
     param_text(&q, query->source);

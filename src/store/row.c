@@ -284,11 +284,20 @@ static bool rule_is_for(const struct retire_rule *rule, const struct retire_seen
            || (closed && rule->states & RETIRE_CLOSED);
 }
 
+/* Is something still to be told of it, which is over since then? Messages that were not set aside
+ * have no index: but none came to be after its task was over. */
+static bool is_untold(const struct retire_seen *t, int64_t over_at)
+{
+    return t->untold || (t->fresh_at != 0 && over_at >= t->fresh_at - SUBMITTED_SLACK_MS);
+}
+
 size_t retire_rule_of(const struct retire_look *r, const struct retire_seen *t)
 {
     int64_t over_at = max_i64(t->ended_at, t->closed_at);
 
     if (t->locked || t->ended_at == 0 || !(RETIRE_STATES & 1U << t->state))
+        return SIZE_MAX;
+    if (is_untold(t, over_at))
         return SIZE_MAX;
     for (size_t i = 0; i < r->rule_count; i++) {
         const struct retire_rule *rule = &r->rules[i];

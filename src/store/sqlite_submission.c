@@ -165,12 +165,19 @@ enum err sqlite_submissions_put(struct store *base, const struct submission_row 
     return transaction_end(s, rc, unknown, e, "store submissions");
 }
 
+static enum sql list_of(const struct submission_query *query)
+{
+    if (!query->refused)
+        return SQL_SUBMISSION_WAITING;
+    return query->brief ? SQL_SUBMISSION_REFUSED_BRIEF : SQL_SUBMISSION_REFUSED;
+}
+
 static int list(struct db *d, const struct submission_query *query, struct arena *a,
                 struct submission_page *ret)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
 
-    int rc = db_query(d, query->refused ? SQL_SUBMISSION_REFUSED : SQL_SUBMISSION_WAITING, &q);
+    int rc = db_query(d, list_of(query), &q);
     if (rc != SQLITE_OK)
         return rc;
     bind_number(q, 1, query->before_seq ? query->before_seq : INT64_MAX);

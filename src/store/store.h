@@ -398,6 +398,7 @@ struct submission_query {
     struct slice source; /* NONE: any */
     int64_t before_seq;  /* newest first, seq below this one; 0: from the newest */
     size_t limit;
+    bool brief; /* of refused ones only seq and source may be read: for who counts them */
 };
 
 struct submission_page {

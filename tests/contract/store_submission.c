@@ -273,6 +273,9 @@ static void refused_ones_are_tried_again_or_dropped(void **state)
     must(w->s->ops->submissions_list(w->s, &of, &w->a, &p, &w->e), w->e.text);
     CHECK(p.count == 1 && slice_is(p.rows[0].id, "b") && !p.more, "of one source");
     int64_t b_seq = p.rows[0].seq;
+    of.brief = true;
+    must(w->s->ops->submissions_list(w->s, &of, &w->a, &p, &w->e), w->e.text);
+    CHECK(p.count == 1 && p.rows[0].seq == b_seq && slice_is(p.rows[0].source, "amqp:q"), "brief");
 
     CHECK(run_verb(w, (struct submission_verb){.seq = b_seq}).count == 1 && audits(w) == 1, "one");
     waiting_are(w, "b waits");
