@@ -15,6 +15,7 @@ struct put {
     uint64_t content;
     enum { WAITS, REFUSED, GONE } stands;
     bool dropped, retried;
+    bool too_big; /* the store did not take its task, for good */
 };
 
 /* What an intake asks, in the memory of its batch. */
@@ -70,7 +71,7 @@ static void was_refused(struct put *p)
 {
     bool other = p->task && p->task->seen.revision != 0 && p->task->seen.content != p->content;
 
-    must(!p->task || other, "only what can be no task is refused", p, "refused");
+    must(!p->task || other || p->too_big, "only what can be no task is refused", p, "refused");
     must(!p->dropped, "what was dropped does not come back", p, "refused");
     covered(COVER_SQL_REFUSED);
     p->stands = REFUSED;
@@ -181,8 +182,6 @@ static void put(struct subject *t, uint64_t content, struct slice workflow)
     enum err err = inner->ops->submissions_put(inner, &row, 1, &e);
     ASSERT(err == ERR_OK);
     trace("an application puts in %.*s", SLICE_ARG(row.id));
-    if (t)
-        t->accepted = true; /* some task of that id there has to be */
     sql_changed();
     tells();
 }
@@ -321,12 +320,13 @@ bool sql_asked(const struct ask *a)
 void sql_answered(struct node *n, struct ask *a)
 {
     const struct row_ask *ra = CONTAINER_OF(a, struct row_ask, ask);
-    const struct put *p = put_of(a->submission);
+    struct put *p = put_of(a->submission);
 
     trace("answered to SQL: %s: %s", p->task->id, err_text(a->outcome));
     check_asked(p->task, a, 0, p->content != p->task->content);
     if (a->outcome == ERR_OK && !a->existed)
         must(p->stands == GONE, "a new task takes its row along", p, "it was accepted");
+    p->too_big |= a->outcome == ERR_TOO_BIG;
     intake_answered(ra->item, slice_of(a->story));
     node_turn_later(n);
 }

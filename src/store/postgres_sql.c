@@ -413,7 +413,7 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_SUBMISSION_TAKE] = "WITH t AS MATERIALIZED (SELECT seq, " SUBMISSION_BYTES " AS bytes "
             "FROM ~submission WHERE refused_at IS NULL AND ($2::int8 <= 1 "
             "OR seq % $2 = $3 OR submitted_at <= " CLOCK " - $4) ORDER BY seq LIMIT $1), "
-            "n AS (SELECT seq, sum(bytes) OVER (ORDER BY seq) AS sum, "
+            "n AS (SELECT seq, bytes, sum(bytes) OVER (ORDER BY seq) AS sum, "
             "row_number() OVER (ORDER BY seq) AS number FROM t) "
             "SELECT * FROM (" SUBMISSION "WHERE seq IN (SELECT seq FROM n "
             "WHERE $5::int8 = 0 OR number <= 2 OR sum - bytes <= $5) ORDER BY seq) AS s",
