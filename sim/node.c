@@ -12,6 +12,7 @@
 #include "sim/operations.h"
 #include "sim/people.h"
 #include "sim/receivers.h"
+#include "sim/sql.h"
 #include "sim/weather.h"
 #include "sim/world.h"
 
@@ -66,7 +67,9 @@ static void on_ask_answer(void *arg, struct ask *a)
     n->deeds++;
     if (n->dead)
         return;
-    if (n->runner && runner_owns(n->runner, a))
+    if (sql_asked(a))
+        sql_answered(n, a);
+    else if (n->runner && runner_owns(n->runner, a))
         operations_answered(n, a);
     else if (a->kind == ASK_END)
         long_answered(n, a);
@@ -174,6 +177,8 @@ static void on_surveyed(void *arg, const struct survey *v)
     struct node *n = arg;
 
     supervisor_surveyed(n->supervisor, v);
+    if (n->intake && !n->dead)
+        intake_surveyed(n->intake, v);
     if (v->messages && !n->dead)
         courier_told(n->courier);
 }
@@ -223,6 +228,9 @@ void node_turn(struct node *n)
     int64_t operations = n->runner ? runner_turn(n->runner) : -1;
     if (operations >= 0)
         schedule_turn(n, world.now + operations + between(0, 1));
+    int64_t take = n->intake ? intake_turn(n->intake) : 0;
+    if (take)
+        schedule_turn(n, take - ahead);
     int64_t send = courier_turn(n->courier);
     if (send)
         schedule_turn(n, send - ahead);
@@ -343,6 +351,7 @@ static void node_boot(struct node *n)
         scheduler_new(&config, &n->disk.queue, &n->registry, nodes.key, &clock, &outside);
     n->supervisor = supervisor_new(&supervision, &n->disk.queue, &n->registry, &watched);
     n->runner = operations_runner(n);
+    n->intake = sql_intake(n);
     n->channel = receivers_channel(n);
     const struct courier_outside delivery = {.arg = n,
                                              .now = clock_now,
@@ -396,6 +405,7 @@ static void clear_away(struct node *n)
     scheduler_free(n->scheduler);
     supervisor_free(n->supervisor);
     runner_free(n->runner);
+    intake_free(n->intake);
     library_free(n->library);
     bell_end(n);
     registry_fini(&n->registry);
@@ -404,6 +414,7 @@ static void clear_away(struct node *n)
     n->scheduler = NULL;
     n->supervisor = NULL;
     n->runner = NULL;
+    n->intake = NULL;
     n->up = false;
     n->turn_number++;
     agents_cut_off(n);
@@ -456,8 +467,8 @@ static bool is_drained(const struct node *n)
 {
     return scheduler_is_drained(n->scheduler) && !scheduler_is_busy(n->scheduler)
            && !supervisor_is_busy(n->supervisor) && !(n->runner && runner_is_busy(n->runner))
-           && !courier_is_busy(n->courier) && !(n->library && library_is_busy(n->library))
-           && !watch_is_busy(n->watch);
+           && !(n->intake && intake_is_busy(n->intake)) && !courier_is_busy(n->courier)
+           && !(n->library && library_is_busy(n->library)) && !watch_is_busy(n->watch);
 }
 
 static void drain_look(void *arg, uint64_t boot)
@@ -500,6 +511,8 @@ void node_drain(struct node *n)
     supervisor_stop(n->supervisor);
     if (n->runner)
         runner_stop(n->runner);
+    if (n->intake)
+        intake_drain(n->intake);
     watch_stop(n->watch);
     node_turn(n);
     later(DRAIN_LOOK_MS, drain_look, n, n->boot);

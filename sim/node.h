@@ -13,6 +13,7 @@
 
 #include "operations/runner.h"
 #include "outbox/courier.h"
+#include "scheduler/intake.h"
 #include "scheduler/library.h"
 #include "scheduler/scheduler.h"
 #include "sim/disk.h"
@@ -35,6 +36,7 @@ struct node {
     struct scheduler *scheduler;
     struct supervisor *supervisor;
     struct runner *runner; /* of operations; NULL: nobody wants any */
+    struct intake *intake; /* of submissions in SQL; NULL: there are none */
     struct courier *courier;
     struct channel *channel;  /* of its messages */
     struct watch *watch;      /* over its alerts: bell.h */

@@ -400,7 +400,8 @@ static void check_done(const struct wanted *w)
 
     for (uint32_t i = 0; i < subjects.count; i++) {
         done += w->done_to[i] > 0;
-        if (w->always[i] && !w->recorded[i] && (w->limit == 0 || w->counts.matched < w->limit))
+        if (w->always[i] && !subjects.list[i].deleted && !w->recorded[i]
+            && (w->limit == 0 || w->counts.matched < w->limit))
             broken("what matches all the time is not left out", "%s: %s", w->id,
                    subjects.list[i].id);
     }

@@ -346,19 +346,6 @@ static void take_rows(struct watch *w, int64_t now)
     }
 }
 
-/* Who led before may have had one on its way to the store, for long: nobody else would ever say
- * that it is over. */
-static void adopt(struct watch *w, int64_t now)
-{
-    for (size_t i = 0; i < w->rows.count; i++) {
-        const struct alert_stored row = stored_of(&w->rows.rows[i]);
-        if (alerts_find(w->alerts, row.id))
-            continue;
-        if (alerts_load(w->alerts, &row, now) != ERR_OK)
-            log_line(LOG_WARN, "event=alert_unreadable id=%.*s", SLICE_ARG(row.id));
-    }
-}
-
 static void look_done(struct store_job *j)
 {
     struct watch *w = CONTAINER_OF(j, struct watch, job);
@@ -366,8 +353,6 @@ static void look_done(struct store_job *j)
 
     w->looked_at = now;
     if (w->err == ERR_OK && w->leading) {
-        if (w->adopts)
-            adopt(w, now);
         if (w->rows_too)
             take_rows(w, now);
         for (size_t i = 0; i < w->stopped_page.count; i++)

@@ -79,13 +79,14 @@ void mem_submissions_take(const struct mem_submissions *m, struct submission_tak
     t->count = 0;
     t->more = false;
     t->refused = 0;
+    size_t bytes = 0;
     for (size_t i = 0; i < m->count; i++) {
         const struct submission_row *row = &m->list[i].row;
         if (row->refused_at)
             t->refused += t->refused < SUBMISSIONS_COUNTED;
         else if (!is_due(t, row))
             continue;
-        else if (t->count == t->limit)
+        else if (t->more || t->count == t->limit || !submission_fits(t, row, &bytes))
             t->more = true;
         else
             t->rows[t->count++] = submission_copy(a, row);

@@ -236,6 +236,11 @@
 #define SUBMISSION                                                                                \
     "SELECT seq, submitted_at, refused_at, source, id, workflow, version, priority, not_before, " \
     "reply_to, tags, input, reason FROM ~submission "
+#define SUBMISSION_BYTES                                                             \
+    "coalesce(octet_length(id), 0) + coalesce(octet_length(workflow), 0) "           \
+    "+ coalesce(octet_length(version), 0) + coalesce(octet_length(priority), 0) "    \
+    "+ coalesce(octet_length(not_before), 0) + coalesce(octet_length(reply_to), 0) " \
+    "+ coalesce(octet_length(tags), 0) + coalesce(octet_length(input), 0)::int8"
 #define SUBMISSION_PAGE \
     " AND seq < $1 AND ($3::text IS NULL OR source = $3) ORDER BY seq DESC LIMIT $2"
 #define SUBMISSIONS_MEANT                                                                 \
@@ -410,8 +415,14 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_WORKFLOW_DESCRIBE] = "UPDATE ~workflow AS w SET inputs = n.inputs FROM "
             "unnest($1::text[], $2::int8[], $3::text[]) AS n(name, version, inputs) "
             "WHERE w.name = n.name AND w.version = n.version AND w.inputs IS NULL",
-        [PG_SUBMISSION_TAKE] = SUBMISSION "WHERE refused_at IS NULL AND ($2::int8 <= 1 "
-            "OR seq % $2 = $3 OR submitted_at <= " CLOCK " - $4) ORDER BY seq LIMIT $1",
+        /* of what does not fit into so many bytes, the first; who reads it leaves it away */
+        [PG_SUBMISSION_TAKE] = "WITH t AS MATERIALIZED (SELECT seq, " SUBMISSION_BYTES " AS bytes "
+            "FROM ~submission WHERE refused_at IS NULL AND ($2::int8 <= 1 "
+            "OR seq % $2 = $3 OR submitted_at <= " CLOCK " - $4) ORDER BY seq LIMIT $1), "
+            "n AS (SELECT seq, bytes, sum(bytes) OVER (ORDER BY seq) AS sum, "
+            "row_number() OVER (ORDER BY seq) AS number FROM t) "
+            "SELECT * FROM (" SUBMISSION "WHERE seq IN (SELECT seq FROM n "
+            "WHERE $5::int8 = 0 OR number <= 2 OR sum - bytes <= $5) ORDER BY seq) AS s",
         [PG_SUBMISSION_COUNT] = "SELECT count(*) FROM (SELECT 1 FROM ~submission "
             "WHERE refused_at IS NOT NULL LIMIT $1) AS r",
         [PG_SUBMISSION_SETTLE] = "WITH v AS MATERIALIZED (SELECT v.* "

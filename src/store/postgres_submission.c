@@ -1,4 +1,5 @@
 #include "store/postgres_body.h"
+#include "store/row.h"
 
 /* In the order of SUBMISSION of postgres_sql.c. */
 static void submission_read(const PGresult *r, int row, struct arena *a, struct submission_row *ret)
@@ -27,6 +28,18 @@ static struct submission_page rows_of(const PGresult *r, size_t limit, struct ar
     return page;
 }
 
+static void take_rows(const PGresult *r, struct submission_take *t, struct arena *a)
+{
+    struct submission_page page = rows_of(r, t->limit, a);
+    size_t bytes = 0;
+
+    t->rows = page.rows;
+    t->count = 0;
+    while (t->count < page.count && submission_fits(t, &page.rows[t->count], &bytes))
+        t->count++;
+    t->more = page.more || t->count < page.count;
+}
+
 enum err pg_submissions_take(struct store *base, struct submission_take *t, struct arena *a,
                              struct error *e)
 {
@@ -40,14 +53,12 @@ enum err pg_submissions_take(struct store *base, struct submission_take *t, stru
     param_number(&q[0], t->parts);
     param_number(&q[0], t->part);
     param_number(&q[0], t->patience_ms);
+    param_number(&q[0], (int64_t)t->bytes_max);
     query_of(&q[1], s, PG_SUBMISSION_COUNT, &own);
     param_number(&q[1], SUBMISSIONS_COUNTED);
     struct pg_end o = pg_run(s, q, COUNT_OF(q), r, e, "read submissions");
     if (o.err == ERR_OK) {
-        struct submission_page page = rows_of(r[0], t->limit, a);
-        t->rows = page.rows;
-        t->count = page.count;
-        t->more = page.more;
+        take_rows(r[0], t, a);
         t->refused = (uint64_t)result_number(r[1], 0, 0);
     }
     results_clear(r, COUNT_OF(r));

@@ -122,6 +122,18 @@ void outbox_census_of(int64_t fresh, int64_t waiting, int64_t dead, int64_t fres
     };
 }
 
+bool submission_fits(const struct submission_take *t, const struct submission_row *row,
+                     size_t *bytes)
+{
+    size_t more = row->id.len + row->workflow.len + row->version.len + row->priority.len
+                  + row->not_before.len + row->reply_to.len + row->tags.len + row->input.len;
+
+    if (t->bytes_max && *bytes > 0 && *bytes + more > t->bytes_max)
+        return false;
+    *bytes += more + 1; /* the first one counts even if it holds nothing */
+    return true;
+}
+
 struct submission_row submission_copy(struct arena *a, const struct submission_row *row)
 {
     return (struct submission_row){

@@ -13,6 +13,9 @@ enum err row_check(const struct change *c) MUST_USE;
 struct task_row row_copy(struct arena *a, const struct task_row *row);
 
 /* The same of a submission, all of it. */
+/* Whether one more fits into that, `bytes` being what the others hold: then it is added to it. */
+bool submission_fits(const struct submission_take *t, const struct submission_row *row,
+                     size_t *bytes);
 struct submission_row submission_copy(struct arena *a, const struct submission_row *row);
 
 /* Does the row belong to the listing, as far as its columns go? Read are state, workflow, version,

@@ -378,9 +378,10 @@ struct submission_take {
     uint32_t parts, part; /* seq % parts == part ... */
     int64_t patience_ms;  /* ... or submitted longer ago than that. parts <= 1: all */
     size_t limit;
+    size_t bytes_max;            /* of all that they hold; one is taken whatever it holds. 0: any */
     struct submission_row *rows; /* out */
     size_t count;                /* out */
-    bool more;                   /* out: there were more than `limit` */
+    bool more;                   /* out: there are more than these */
     uint64_t refused;            /* out: how many were refused, at most SUBMISSIONS_COUNTED */
 };
 

@@ -126,6 +126,40 @@ static void the_oldest_are_taken_first(void **state)
           "two of three");
 }
 
+/* Inputs may be long: a batch has so many bytes, but always one. */
+static void a_batch_has_so_many_bytes(void **state)
+{
+    struct world *w = *state;
+    CLEANUP(buf_fini) struct buf input = {0};
+    struct submission_row row;
+
+    for (int i = 0; i < 5000; i++)
+        buf_str(&input, "[1,2]");
+    for (int i = 0; i < 4; i++) {
+        row = a_submission(i % 2 ? "odd" : "even");
+        row.input = buf_view(&input);
+        put(w, row);
+    }
+    put(w, a_submission("short"));
+    struct submission_take t = take(w, (struct submission_take){.bytes_max = 60000});
+    CHECK(t.count == 2 && t.more && t.rows[1].input.len == input.len, "two: %zu", t.count);
+    t = take(w, (struct submission_take){.bytes_max = 1});
+    CHECK(t.count == 1 && t.more, "one at least: %zu", t.count);
+    t = take(w, (struct submission_take){.bytes_max = 200000});
+    CHECK(t.count == 5 && !t.more, "all: %zu", t.count);
+    t = take(w, (struct submission_take){.bytes_max = 60000, .limit = 2});
+    CHECK(t.count == 2 && t.more, "both limits: %zu", t.count);
+    t = take(w, (struct submission_take){.bytes_max = 100, .limit = 1});
+    CHECK(t.count == 1 && t.more, "one of one: %zu", t.count);
+    const struct submission_verdict v[] = {{.seq = t.rows[0].seq},
+                                           {.seq = t.rows[0].seq + 1},
+                                           {.seq = t.rows[0].seq + 2},
+                                           {.seq = t.rows[0].seq + 4}};
+    must(w->s->ops->submissions_settle(w->s, v, COUNT_OF(v), &w->e), w->e.text);
+    t = take(w, (struct submission_take){.bytes_max = 100});
+    CHECK(t.count == 1 && !t.more, "the last one: %zu", t.count);
+}
+
 static void nodes_divide_them(void **state)
 {
     struct world *w = *state;
@@ -344,6 +378,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ON_ALL(what_was_put_in_is_taken_as_it_was),
         ON_ALL(the_oldest_are_taken_first),
+        ON_ALL(a_batch_has_so_many_bytes),
         ON_ALL(nodes_divide_them),
         ON_ALL(it_goes_with_the_task_that_it_becomes),
         ON_ALL(it_becomes_a_task_once),
