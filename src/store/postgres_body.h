@@ -41,7 +41,7 @@
 enum {
     PG_SCHEMA_VERSION = 4,
     PG_SECRET_SIZE = 32,
-    PG_PARAMS_MAX = 40,
+    PG_PARAMS_MAX = 48,
     PG_HOSTS_MAX = 8,
     PG_ASIDE_MAX = 24,
 };
