@@ -29,6 +29,31 @@ def one_step(agent, complete_by="10m", **more):
          "retry": {"attempts": 3, "wait": "10ms"}} | more]}
 
 
+class Killed(unittest.TestCase):
+    """A test that is killed leaves no broker behind."""
+
+    def of(self, folder):
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as f:
+                    found += [pid] if f"HOME={folder}".encode() in f.read().split(b"\0") else []
+            except OSError:
+                pass
+        return found
+
+    def test_nothing_is_left(self):
+        script = "import broker_kit, time; b = broker_kit.Broker(); b.launch(); print(b.folder, flush=True); time.sleep(1000)"
+        test = subprocess.Popen([sys.executable, "-c", script], cwd=HERE, stdout=subprocess.PIPE, text=True)
+        folder = test.stdout.readline().strip()
+        test.stdout.close()
+        self.assertTrue(os.path.isdir(folder))
+        eventually("its broker and epmd run", lambda: len(self.of(folder)) >= 2)
+        test.kill()
+        test.wait()
+        eventually("they have gone", lambda: not os.path.exists(folder) and not self.of(folder))
+
+
 class Amqp(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
