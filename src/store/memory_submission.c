@@ -12,8 +12,18 @@ void mem_submissions_fini(struct mem_submissions *m)
     *m = (struct mem_submissions){0};
 }
 
+static bool is_there(const struct mem_submissions *m, const struct submission_row *row)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (slice_eq(m->list[i].row.key, row->key) && slice_eq(m->list[i].row.source, row->source))
+            return true;
+    return false;
+}
+
 void mem_submission_add(struct mem_submissions *m, const struct submission_row *row)
 {
+    if (row->key.ptr && is_there(m, row))
+        return;
     if (m->count == m->cap) {
         m->cap = m->cap ? m->cap * 2 : 16;
         m->list = reallocarray(m->list, m->cap, sizeof *m->list);

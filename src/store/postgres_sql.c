@@ -432,9 +432,10 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "AND v.refused_at IS NULL) UPDATE ~submission AS s SET refused_at = v.refused_at, "
             "reason = v.reason FROM v WHERE s.seq = v.seq AND v.refused_at IS NOT NULL",
         [PG_SUBMISSION_PUT] = "INSERT INTO ~submission (submitted_at, refused_at, source, id, "
-            "workflow, version, priority, not_before, reply_to, tags, input, reason) "
+            "workflow, version, priority, not_before, reply_to, tags, input, reason, key) "
             "SELECT * FROM unnest($1::int8[], $2::int8[], $3::text[], $4::text[], $5::text[], "
-            "$6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])",
+            "$6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], "
+            "$13::text[]) ON CONFLICT (source, key) WHERE key IS NOT NULL DO NOTHING",
         [PG_SUBMISSION_REFUSED] = SUBMISSION "WHERE refused_at IS NOT NULL" SUBMISSION_PAGE,
         [PG_SUBMISSION_REFUSED_BRIEF] = "SELECT seq, NULL, NULL, source, NULL, NULL, NULL, NULL, "
             "NULL, NULL, NULL, NULL, NULL FROM ~submission WHERE refused_at IS NOT NULL"

@@ -96,8 +96,8 @@ static bool is_storable(const struct submission_row *r)
     return text_is_storable(r->source) && text_is_storable(r->id) && text_is_storable(r->workflow)
            && text_is_storable(r->version) && text_is_storable(r->priority)
            && text_is_storable(r->not_before) && text_is_storable(r->reply_to)
-           && text_is_storable(r->tags) && text_is_storable(r->input)
-           && text_is_storable(r->reason);
+           && text_is_storable(r->tags) && text_is_storable(r->input) && text_is_storable(r->reason)
+           && text_is_storable(r->key);
 }
 
 enum err pg_submissions_put(struct store *base, const struct submission_row *rows, size_t count,
@@ -105,7 +105,7 @@ enum err pg_submissions_put(struct store *base, const struct submission_row *row
 {
     CLEANUP(arena_fini) struct arena a = {0};
     struct postgres_store *s = postgres_store_of(base);
-    struct array texts[10] = {0};
+    struct array texts[11] = {0};
     struct array submitted = {0};
     struct array refused = {0};
     struct query q;
@@ -118,7 +118,7 @@ enum err pg_submissions_put(struct store *base, const struct submission_row *row
         const struct submission_row *w = &rows[i];
         const struct slice values[] = {w->source,   w->id,         w->workflow, w->version,
                                        w->priority, w->not_before, w->reply_to, w->tags,
-                                       w->input,    w->reason};
+                                       w->input,    w->reason,     w->key};
         array_number(&submitted, w->submitted_at);
         array_time(&refused, w->refused_at);
         for (size_t k = 0; k < COUNT_OF(values); k++)

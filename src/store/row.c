@@ -150,6 +150,7 @@ struct submission_row submission_copy(struct arena *a, const struct submission_r
         .submitted_at = row->submitted_at,
         .refused_at = row->refused_at,
         .reason = arena_copy(a, row->reason),
+        .key = arena_copy(a, row->key),
     };
 }
 

@@ -159,8 +159,9 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_SUBMISSION_REFUSE] = "UPDATE submission SET refused_at = ?2, reason = ?3 "
             "WHERE seq = ?1 AND refused_at IS NULL",
         [SQL_SUBMISSION_INSERT] = "INSERT INTO submission (submitted_at, refused_at, source, id, "
-            "workflow, version, priority, not_before, reply_to, tags, input, reason) "
-            "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+            "workflow, version, priority, not_before, reply_to, tags, input, reason, key) "
+            "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) "
+            "ON CONFLICT (source, key) WHERE key IS NOT NULL DO NOTHING",
         [SQL_SUBMISSION_REFUSED] = SUBMISSION "WHERE refused_at IS NOT NULL" SUBMISSION_PAGE,
         /* what may be long is not read, nor what lies behind it */
         [SQL_SUBMISSION_REFUSED_BRIEF] = "SELECT seq, NULL, NULL, source, NULL, NULL, NULL, NULL, "

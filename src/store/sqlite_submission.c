@@ -148,8 +148,9 @@ enum err sqlite_submissions_settle(struct store *base, const struct submission_v
 static int insert(struct db *d, const struct submission_row *r)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
-    const struct slice texts[] = {r->source,     r->id,       r->workflow, r->version, r->priority,
-                                  r->not_before, r->reply_to, r->tags,     r->input,   r->reason};
+    const struct slice texts[] = {r->source,   r->id,         r->workflow, r->version,
+                                  r->priority, r->not_before, r->reply_to, r->tags,
+                                  r->input,    r->reason,     r->key};
 
     int rc = db_query(d, SQL_SUBMISSION_INSERT, &q);
     if (rc != SQLITE_OK)

@@ -369,6 +369,8 @@ struct submission_row {
     int64_t submitted_at;
     int64_t refused_at; /* 0: it waits */
     struct slice reason;
+    struct slice
+        key; /* only put in: of one source each is kept once. NONE: nobody knows it again */
 };
 
 /* The oldest of those that wait. Nodes that share a store divide them by seq, so that no two work
@@ -743,8 +745,8 @@ struct store_ops {
     /* All of them in one transaction; one that is not there, or waits no longer, is left alone. */
     enum err (*submissions_settle)(struct store *s, const struct submission_verdict *list,
                                    size_t count, struct error *e);
-    /* Adds rows, in one transaction; their seq is ignored. ERR_INVALID: one of them cannot be
-     * stored. */
+    /* Adds rows, in one transaction; their seq is ignored. One whose key is there is left as it is.
+     * ERR_INVALID: one of them cannot be stored. */
     enum err (*submissions_put)(struct store *s, const struct submission_row *rows, size_t count,
                                 struct error *e);
     enum err (*submissions_list)(struct store *s, const struct submission_query *q, struct arena *a,

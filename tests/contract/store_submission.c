@@ -324,6 +324,31 @@ static void refused_ones_are_tried_again_or_dropped(void **state)
           "nothing was done");
 }
 
+/* A queue brings it again to whoever was killed before it was settled. */
+static void of_a_source_and_key_there_is_one(void **state)
+{
+    struct world *w = *state;
+    struct submission_row row = a_submission("a");
+
+    row.source = SLICE("amqp:orders");
+    row.key = SLICE("k");
+    row.refused_at = 1;
+    row.reason = SLICE("first");
+    put(w, row);
+    row.reason = SLICE("again");
+    put(w, row);
+    refused_are(w, "a: first");
+    row.source = SLICE("amqp:others");
+    put(w, row);
+    row.source = SLICE("amqp:orders");
+    row.key = SLICE("l");
+    put(w, row);
+    row.key = SLICE_NONE;
+    put(w, row);
+    put(w, row);
+    refused_are(w, "a: again; a: again; a: again; a: again; a: first");
+}
+
 static void numbers_are_not_used_twice(void **state)
 {
     struct world *w = *state;
@@ -385,6 +410,7 @@ int main(void)
         ON_ALL(a_batch_tells_those_that_are_gone_from_the_others),
         ON_ALL(it_is_refused_or_settled),
         ON_ALL(refused_ones_are_tried_again_or_dropped),
+        ON_ALL(of_a_source_and_key_there_is_one),
         ON_ALL(numbers_are_not_used_twice),
         ON_ALL(definitions_are_described_once),
         ON_MEMORY(a_survey_tells_of_them),
