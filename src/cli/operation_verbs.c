@@ -54,7 +54,7 @@ static int get(struct invocation *in)
     int end = CLI_OK;
 
     if (given(in, "wait")) {
-        end = operation_follow(in, c, slice_of(in->words[0]));
+        end = operation_follow(in, c, slice_of(in->words[0]), 0);
         intact_client_free(c);
         return end;
     }
