@@ -127,6 +127,17 @@ static bool put_arguments(const struct invocation *in, struct buf *b)
     return true;
 }
 
+static bool is_rate(const struct invocation *in, const char *text)
+{
+    size_t digits = text ? strspn(text, "0123456789") : 0;
+
+    if (text && (digits == 0 || strcmp(text + digits, "/s") != 0)) {
+        verb_misused(in, "--rate is \"%s\", expected so many a second, as 200/s", text);
+        return false;
+    }
+    return true;
+}
+
 static bool render(const struct invocation *in, const char *verb, bool dry, struct buf *b)
 {
     const char *reason = given(in, "reason");
@@ -136,7 +147,7 @@ static bool render(const struct invocation *in, const char *verb, bool dry, stru
         verb_misused(in, "say why: --reason TEXT; it stays on record");
         return false;
     }
-    if (!given_number(in, "limit", 1, INT64_MAX, &limit))
+    if (!given_number(in, "limit", 1, INT64_MAX, &limit) || !is_rate(in, given(in, "rate")))
         return false;
     json_open(b, '{');
     put_text(b, "verb", verb);
@@ -277,6 +288,6 @@ const struct verb verb_operation_start = {
                  {"intact operation start close --state error --before 2026-01-01T00:00:00Z "
                   "--reason 'written off'",
                   "what nobody will look into any more"}},
-    .exits = "some tasks were refused, or failed",
+    .exits = "1 if some tasks were refused, or failed, or it was stopped",
     .run = run,
 };

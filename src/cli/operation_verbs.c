@@ -132,7 +132,8 @@ const struct verb verb_operation_get = {
     .arguments = {{.name = "ID"}},
     .flags = get_flags,
     .examples = {{"intact operation get ID --wait", "until it is done"}},
-    .exits = "with --wait: it was stopped, or some tasks were refused or failed",
+    .exits =
+        "1 if there is none; with --wait 1 if it was stopped, or some tasks were refused or failed",
     .run = get,
 };
 

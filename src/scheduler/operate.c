@@ -32,9 +32,8 @@ const char *ask_kind_text(enum ask_kind kind)
 /* ---- what was there before, and after: for the audit ---- */
 
 enum {
-    DETAIL_MAX = 512,    /* bytes of a value that is told whole */
-    DETAIL_BEGINS = 200, /* of a longer one, as many */
-    STORY_NAME_MAX = 80  /* of a name that somebody made up */
+    DETAIL_MAX = 512,   /* bytes of a value that is told whole */
+    DETAIL_BEGINS = 200 /* of a longer one, as many */
 };
 
 static void put_value(struct buf *b, const char *key, struct slice json)
@@ -222,7 +221,7 @@ void operator_explain(struct scheduler *s, const struct live *l, struct command 
 
     if (c->answer == ANSWER_UNKNOWN)
         (void)snprintf(a->story, sizeof a->story, "task %.*s has no step \"%.*s\"",
-                       SLICE_ARG(l->id), SLICE_ARG(slice_cut(a->step, STORY_NAME_MAX)));
+                       SLICE_ARG(l->id), SLICE_ARG(slice_cut(a->step, ASK_NAME_TOLD)));
     if (c->answer != ANSWER_REFUSED)
         return;
     a->refusal = operator_obstacle(&l->definition->workflow, &l->task, e->kind, e->step,
