@@ -57,7 +57,8 @@ static bool matches(const struct wanted *w, const struct subject *t)
 {
     const struct seen *s = &t->seen;
 
-    if (s->revision == 0 || !(w->states & 1U << s->state) || (w->flow && t->flow != w->flow))
+    if (s->revision == 0 || t->deleted || !(w->states & 1U << s->state)
+        || (w->flow && t->flow != w->flow))
         return false;
     return w->step < 0 || ((uint32_t)w->step < s->step_count && stands(&s->steps[w->step]));
 }
