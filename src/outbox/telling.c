@@ -16,7 +16,8 @@ static uint32_t ended_tries(const struct step *s)
 static bool has_started(const struct task *t)
 {
     for (uint16_t i = 0; i < t->step_count; i++)
-        if (t->steps[i].attempt_count > 0 || t->steps[i].state != STEP_WAITING)
+        if (t->steps[i].attempt_count > 0 || t->steps[i].state != STEP_WAITING
+            || t->steps[i].generation > 0) /* it starts anew */
             return true;
     return t->state == TASK_PROCESSED || t->failure_count > 0; /* one that is tried anew */
 }
