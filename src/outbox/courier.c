@@ -274,7 +274,7 @@ static void settle(struct courier *o, int64_t now)
     size_t most = o->settling_count < SETTLE_MAX ? o->settling_count : SETTLE_MAX;
     j->list = arena_alloc(&a, most * sizeof *j->list);
     j->items = arena_alloc(&a, most * sizeof(struct item *));
-    while (j->count < most) {
+    while (j->count < most && !list_empty(&o->settling)) {
         struct item *it = CONTAINER_OF(list_first(&o->settling), struct item, link);
         link_remove(&it->link);
         j->items[j->count] = it;
