@@ -28,7 +28,7 @@ static const struct alert_sink desks[DESKS] = {{.name = "one"}, {.name = "two"}}
 /* What a desk took, and of which process. */
 struct taken {
     char id[ALERT_ID_SIZE];
-    uint32_t notice, desk, slot;
+    uint32_t notice, desk, name; /* slots of nodes are used again */
     uint64_t boot, term;
 };
 
@@ -68,7 +68,7 @@ static void take(const struct parcel *p, size_t i)
         if (strcmp(t->id, p->list[i].id) != 0 || t->notice != p->list[i].notice
             || t->desk != p->desk)
             continue;
-        if (t->slot == p->node->slot && t->boot == p->boot && t->term == p->term)
+        if (t->name == p->node->name && t->boot == p->boot && t->term == p->term)
             broken("nobody is told twice", "%s/%u by %s", t->id, t->notice, p->node->me);
         covered(COVER_ALERT_AGAIN);
     }
@@ -78,7 +78,7 @@ static void take(const struct parcel *p, size_t i)
     memcpy(t->id, p->list[i].id, sizeof t->id);
     t->notice = p->list[i].notice;
     t->desk = p->desk;
-    t->slot = p->node->slot;
+    t->name = p->node->name;
     t->boot = p->boot;
     t->term = p->term;
     covered(p->list[i].kind == NOTICE_RESOLVED ? COVER_ALERT_RESOLVED : COVER_ALERT_TOLD);

@@ -12,6 +12,7 @@
 #define COVERAGE(X)                                                                               \
     X(RECEIVER_DOWN,      "messages sent to receivers that were down")                            \
     X(MESSAGE_TWICE,      "messages that were taken, and whose answers were lost")                \
+    X(MESSAGE_OF_HANDS,   "messages of pauses, and of tasks that were closed")                    \
     X(CRASH,              "crashes of the node")                                                  \
     X(DRAIN,              "drains that came to their end")                                        \
     X(SUSPEND,            "suspensions")                                                          \

@@ -40,6 +40,7 @@ struct watch {
     struct store_job job;
     struct arena arena; /* of the job */
     bool leading;       /* the rows are loaded */
+    bool lapsed;        /* it led no more meanwhile: another one may have written rows */
     uint64_t term;      /* how often they were */
     bool stopped;
     int64_t turn_at; /* nothing is due before; 0: something may be */
@@ -422,11 +423,17 @@ static int64_t deliver(struct watch *w, int64_t now, int64_t at)
  * what was so is told until it is back. */
 static void notice_lead(struct watch *w)
 {
-    if (w->leading && !w->outside.leads(w->outside.arg) && w->outside.store_works(w->outside.arg)) {
-        alerts_clear(w->alerts);
-        w->leading = false;
-        w->sweeping = false;
+    bool leads = w->outside.leads(w->outside.arg);
+
+    if (!w->leading || (leads && !w->lapsed))
+        return;
+    if (!leads && !w->outside.store_works(w->outside.arg)) {
+        w->lapsed = true;
+        return;
     }
+    if (!leads)
+        alerts_clear(w->alerts);
+    w->leading = w->lapsed = w->sweeping = false; /* rows are read again */
 }
 
 /* One job at a time: what is on record first. */

@@ -120,7 +120,8 @@ static void job_run(struct store_job *sj, struct store *store)
 
 /* ---- landing, on the loop ---- */
 
-/* Before those who own the texts go on. */
+/* Before those who own the texts go on. Also of those of a commit of unknown outcome: nobody else
+ * may ever say that they are there. */
 static void tell_of_messages(const struct scheduler *s, struct job *j)
 {
     size_t most = 0;
@@ -128,15 +129,19 @@ static void tell_of_messages(const struct scheduler *s, struct job *j)
 
     for (size_t i = 0; i < j->batch.change_count; i++)
         most += j->batch.changes[i].message_count;
-    if (most == 0 || j->err != ERR_OK || !s->outside.messages)
+    if (most == 0 || !s->outside.messages)
         return;
     struct message *list = arena_alloc(&j->arena, most * sizeof *list);
     for (size_t i = 0; i < j->batch.change_count; i++) {
         const struct change *c = &j->batch.changes[i];
-        for (size_t k = 0; k < c->message_count && c->outcome == ERR_OK; k++) {
+        enum err outcome = j->err == ERR_OK ? c->outcome : j->err;
+        bool is_sure = outcome == ERR_OK && c->first_message != 0;
+        if (outcome != ERR_OK && outcome != ERR_UNKNOWN)
+            continue;
+        for (size_t k = 0; k < c->message_count; k++) {
             list[count] = c->messages[k];
             list[count].since = list[count].created_at;
-            list[count++].seq = c->first_message ? c->first_message + (int64_t)k : 0;
+            list[count++].seq = is_sure ? c->first_message + (int64_t)k : 0;
         }
     }
     if (count > 0)

@@ -160,7 +160,7 @@ struct outside {
      * nobody is to be told. */
     void (*committed)(void *arg, size_t changes, int64_t took_us);
     /* These messages have become durable with it, in this order. `seq` is 0 where the store does
-     * not say. NULL: nobody is to be told. */
+     * not say, or cannot say whether they are there. NULL: nobody is to be told. */
     void (*messages)(void *arg, const struct message *list, size_t count);
     /* Does this node's supervisor want to lead? NULL: it has none. */
     bool (*wants_lead)(void *arg);

@@ -19,7 +19,7 @@ enum { CENSUS_MOST = 10000, CENSUS_EVERY_MS = 5000 };
 struct telling_out {
     struct server *server;
     struct courier *outbox;
-    char source[48];
+    char source[256];    /* that of the configuration is shorter */
     uint64_t generation; /* of what people did */
     struct store_job census_job;
     bool counting;
