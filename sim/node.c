@@ -130,13 +130,12 @@ static void on_generations(void *arg, const struct generations *g)
         library_heard(n->library, g->workflows);
 }
 
-static void on_messages(void *arg, size_t count)
+static void on_messages(void *arg, const struct message *list, size_t count)
 {
     const struct node *n = arg;
-    (void)count;
 
     if (!n->dead)
-        courier_told(n->courier);
+        courier_stored(n->courier, list, count);
 }
 
 static bool on_leads(void *arg, struct fence *ret)

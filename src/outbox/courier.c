@@ -58,31 +58,52 @@ struct courier *courier_new(const struct courier_config *c, struct store_queue *
 
 /* ---- messages in memory ---- */
 
+/* Of "12/progress/charge" what is between. */
+static struct slice event_of(struct slice name)
+{
+    const char *slash = memchr(name.ptr, '/', name.len);
+
+    if (slash)
+        name = (struct slice){slash + 1, name.len - (size_t)(slash + 1 - name.ptr)};
+    slash = memchr(name.ptr, '/', name.len);
+    name.len = slash ? (size_t)(slash - name.ptr) : name.len;
+    return name;
+}
+
+static struct slice keep(char **at, struct slice s)
+{
+    struct slice kept = {*at, s.len};
+
+    if (s.len > 0)
+        memcpy(*at, s.ptr, s.len);
+    *at += s.len;
+    return kept;
+}
+
+/* In one piece: there are many of them. */
 struct item *item_new(struct courier *o, const struct message *m)
 {
-    CLEANUP(buf_fini) struct buf id = {0};
+    static const struct slice type = {"intact.task.", 12};
+    struct slice event = event_of(m->name);
     struct arena a = {0};
-    struct item *it = arena_alloc(&a, sizeof *it);
+    struct item *it = arena_alloc(&a, sizeof *it + m->task.len + 1 + m->name.len + type.len
+                                          + event.len + m->target.len + m->body.len);
+    char *at = (char *)(it + 1);
 
     it->outbox = o;
     it->seq = m->seq;
     it->since = m->since;
     it->aside = m->aside;
     it->key = (struct slice){(const char *)&it->seq, sizeof it->seq};
-    buf_fmt(&id, "%.*s/%.*s", SLICE_ARG(m->task), SLICE_ARG(m->name));
-    it->d.id = arena_copy(&a, buf_view(&id));
-    struct slice event = {it->d.id.ptr + m->task.len + 1, m->name.len};
-    const char *slash = memchr(event.ptr, '/', event.len);
-    buf_clear(&id);
-    if (slash) /* of "12/progress/charge": what is between */
-        event = (struct slice){slash + 1, event.len - (size_t)(slash + 1 - event.ptr)};
-    slash = memchr(event.ptr, '/', event.len);
-    event.len = slash ? (size_t)(slash - event.ptr) : event.len;
-    buf_fmt(&id, "intact.task.%.*s", SLICE_ARG(event));
-    it->d.type = arena_copy(&a, buf_view(&id));
-    it->d.subject = (struct slice){it->d.id.ptr, m->task.len};
-    it->d.target = arena_copy(&a, m->target);
-    it->d.body = arena_copy(&a, m->body);
+    it->d.subject = it->d.id = keep(&at, m->task);
+    (void)keep(&at, SLICE("/"));
+    (void)keep(&at, m->name);
+    it->d.id.len = (size_t)(at - it->d.id.ptr);
+    it->d.type = keep(&at, type);
+    (void)keep(&at, event);
+    it->d.type.len += event.len;
+    it->d.target = keep(&at, m->target);
+    it->d.body = keep(&at, m->body);
     it->d.created_at = m->created_at;
     it->d.tries = m->tries;
     it->arena = a;
@@ -250,9 +271,10 @@ static void settle(struct courier *o, int64_t now)
         || (o->settling_count < SETTLE_AT && now < o->settle_at && !o->stopped))
         return;
     struct settle_job *j = arena_alloc(&a, sizeof *j);
-    j->list = arena_alloc(&a, SETTLE_MAX * sizeof *j->list);
-    j->items = arena_alloc(&a, SETTLE_MAX * sizeof(struct item *));
-    while (j->count < SETTLE_MAX && !list_empty(&o->settling)) {
+    size_t most = o->settling_count < SETTLE_MAX ? o->settling_count : SETTLE_MAX;
+    j->list = arena_alloc(&a, most * sizeof *j->list);
+    j->items = arena_alloc(&a, most * sizeof(struct item *));
+    while (j->count < most && !list_empty(&o->settling)) {
         struct item *it = CONTAINER_OF(list_first(&o->settling), struct item, link);
         link_remove(&it->link);
         j->items[j->count] = it;
@@ -296,6 +318,16 @@ static void land_targets(struct courier *o, const struct read_job *j)
                            : SLICE_NONE;
 }
 
+/* All that is there is known before any of it goes: then they go together. */
+static void send_all(struct courier *o, const struct message *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct target *t = map_get(&o->targets, list[i].target);
+        if (t)
+            target_send(t);
+    }
+}
+
 static void land_fresh(struct courier *o, const struct read_job *j)
 {
     o->news |= j->read.more;
@@ -303,12 +335,10 @@ static void land_fresh(struct courier *o, const struct read_job *j)
     for (size_t i = 0; i < j->read.count; i++) {
         const struct message *m = &j->read.messages[i];
         o->seen_seq = max_i64(o->seen_seq, m->seq);
-        if (item_of(o, m->seq))
-            continue;
-        struct target *t = target_get(o, m->target);
-        target_fresh(t, m);
-        target_send(t);
+        if (!item_of(o, m->seq))
+            target_fresh(target_get(o, m->target), m);
     }
+    send_all(o, j->read.messages, j->read.count);
 }
 
 static void land(struct courier *o, const struct read_job *j)
@@ -479,6 +509,27 @@ int64_t courier_turn(struct courier *o)
 void courier_told(struct courier *o)
 {
     o->news |= o->leading;
+}
+
+/* Is all known that was stored before it? Where others write, nobody can say. */
+static bool is_next(const struct courier *o, const struct message *m)
+{
+    return !o->config.shared && m->seq == o->seen_seq + 1 && !o->news && !o->catching_up
+           && !o->loading && !(o->read_job && o->read_job->kind == READ_FRESH) && has_room(o);
+}
+
+void courier_stored(struct courier *o, const struct message *list, size_t count)
+{
+    size_t n = 0;
+
+    if (o->stopped || !leads_still(o))
+        return; /* they are found in the store */
+    for (; n < count && is_next(o, &list[n]); n++) {
+        o->seen_seq = list[n].seq;
+        target_fresh(target_get(o, list[n].target), &list[n]);
+    }
+    o->news |= n < count;
+    send_all(o, list, n);
 }
 
 void courier_by_hand(struct courier *o)

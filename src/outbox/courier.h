@@ -47,7 +47,7 @@ struct courier_config {
     int64_t give_up_ms;     /* a message is dead after so long; 0: 3 days */
     int64_t backoff_ms;     /* the first pause after a failure, doubling; 0: 1 s */
     int64_t backoff_max_ms; /* 0: 5 min */
-    size_t items_max;       /* messages in memory; 0: 8192 */
+    size_t items_max;       /* messages in memory; 0: 16384 */
     uint64_t seed;          /* of chance */
 };
 
@@ -60,6 +60,9 @@ void courier_free(struct courier *o);
 int64_t courier_turn(struct courier *o);
 
 void courier_told(struct courier *o); /* there may be new messages in the store */
+/* These have just become durable, all of one transaction, in their order; they are copied. What
+ * follows what is known already goes at once, and need not be read. */
+void courier_stored(struct courier *o, const struct message *list, size_t count);
 /* People did something to messages: all targets are looked at, and tried, again. */
 void courier_by_hand(struct courier *o);
 void courier_stop(struct courier *o); /* nothing more is sent; what is under way may end */

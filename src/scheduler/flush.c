@@ -120,18 +120,32 @@ static void job_run(struct store_job *sj, struct store *store)
 
 /* ---- landing, on the loop ---- */
 
-/* Also of those of a commit of unknown outcome: nobody else may ever say that they are there. */
-static void tell_of_messages(const struct scheduler *s, const struct job *j)
+/* Before those who own the texts go on. Also of those of a commit of unknown outcome: nobody else
+ * may ever say that they are there. */
+static void tell_of_messages(const struct scheduler *s, struct job *j)
 {
+    size_t most = 0;
     size_t count = 0;
 
+    for (size_t i = 0; i < j->batch.change_count; i++)
+        most += j->batch.changes[i].message_count;
+    if (most == 0 || !s->outside.messages)
+        return;
+    struct message *list = arena_alloc(&j->arena, most * sizeof *list);
     for (size_t i = 0; i < j->batch.change_count; i++) {
         const struct change *c = &j->batch.changes[i];
-        if (c->outcome == ERR_OK || c->outcome == ERR_UNKNOWN)
-            count += c->message_count;
+        enum err outcome = j->err == ERR_OK ? c->outcome : j->err;
+        bool is_sure = outcome == ERR_OK && c->first_message != 0;
+        if (outcome != ERR_OK && outcome != ERR_UNKNOWN)
+            continue;
+        for (size_t k = 0; k < c->message_count; k++) {
+            list[count] = c->messages[k];
+            list[count].since = list[count].created_at;
+            list[count++].seq = is_sure ? c->first_message + (int64_t)k : 0;
+        }
     }
-    if (count > 0 && s->outside.messages)
-        s->outside.messages(s->outside.arg, count);
+    if (count > 0)
+        s->outside.messages(s->outside.arg, list, count);
 }
 
 static void job_free(struct job *j)
@@ -178,6 +192,7 @@ static void job_done(struct store_job *sj)
         && j->batch.change_count + j->batch.claim_count > 0)
         s->outside.committed(s->outside.arg, j->batch.change_count, sj->took_us);
     landed_trouble(s, err, j->batch.change_count + j->batch.claim_count > 0 || j->probe, &j->error);
+    tell_of_messages(s, j);
     for (size_t i = 0; i < j->batch.change_count; i++) {
         j->lives[i]->in_flight = false;
         if (j->err != ERR_OK)
@@ -192,7 +207,6 @@ static void job_done(struct store_job *sj)
         shared_polled(s, &j->polled);
     if (j->batch.claim_count > 0 && j->err == ERR_UNKNOWN)
         landed_claims_unknown(s);
-    tell_of_messages(s, j);
     for (size_t i = 0; i < j->load_count; i++)
         landed_load(s, j->loaded[i], &j->loads[i]);
     job_free(j);

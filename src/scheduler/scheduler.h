@@ -161,8 +161,9 @@ struct outside {
     /* The store has taken a batch: so many changes, and the time that took (0: not measured). NULL:
      * nobody is to be told. */
     void (*committed)(void *arg, size_t changes, int64_t took_us);
-    /* Messages have become durable with it. NULL: nobody is to be told. */
-    void (*messages)(void *arg, size_t count);
+    /* These messages have become durable with it, in this order. `seq` is 0 where the store does
+     * not say, or cannot say whether they are there. NULL: nobody is to be told. */
+    void (*messages)(void *arg, const struct message *list, size_t count);
     /* Does this node's supervisor want to lead? NULL: it has none. */
     bool (*wants_lead)(void *arg);
     /* What was seen when it last looked around: some of it is the supervisor's. NULL, as the next

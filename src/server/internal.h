@@ -259,7 +259,8 @@ void keeper_free(struct keeper *k);  /* after it */
 struct courier_stats;
 struct telling_out *telling_new(struct server *sv); /* before the scheduler is made */
 struct slice telling_source(const struct telling_out *t);
-void telling_told(struct server *sv);                       /* there are new messages */
+void telling_told(struct server *sv); /* there are new messages */
+void telling_stored(struct server *sv, const struct message *list, size_t count); /* these are */
 void telling_heard(struct server *sv, uint64_t generation); /* of what people did to them */
 int64_t telling_turn(struct server *sv);
 void telling_drain(struct server *sv);

@@ -153,6 +153,11 @@ void telling_told(struct server *sv)
     courier_told(sv->telling->outbox);
 }
 
+void telling_stored(struct server *sv, const struct message *list, size_t count)
+{
+    courier_stored(sv->telling->outbox, list, count);
+}
+
 void telling_heard(struct server *sv, uint64_t generation)
 {
     struct telling_out *t = sv->telling;

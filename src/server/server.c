@@ -223,10 +223,9 @@ static void committed(void *arg, size_t changes, int64_t took_us)
     metrics_committed(&sv->metrics, changes, took_us);
 }
 
-static void messages(void *arg, size_t count)
+static void messages(void *arg, const struct message *list, size_t count)
 {
-    (void)count;
-    telling_told(arg);
+    telling_stored(arg, list, count);
 }
 
 static void alert(void *arg, const struct task *t)

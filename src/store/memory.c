@@ -113,6 +113,7 @@ static enum err change_apply(struct memory_store *s, struct change *c)
 
     for (size_t i = 0; err == ERR_OK && i < c->audit_count; i++)
         mem_audit_add(&s->access, &c->audits[i]);
+    c->first_message = s->outbox.last_seq + 1;
     for (size_t i = 0; err == ERR_OK && i < c->message_count; i++)
         mem_outbox_add(&s->outbox, c->row.id, &c->messages[i]);
     return err;

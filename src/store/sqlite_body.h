@@ -91,6 +91,9 @@ enum column {
 enum sql {
     SQL_BEGIN,
     SQL_COMMIT,
+    SQL_MARK,
+    SQL_MARK_END,
+    SQL_MARK_UNDO,
     SQL_INSERT,
     SQL_UPDATE, /* four variants of one UPDATE; the first two leave state and owner alone */
     SQL_UPDATE_WAKE,
@@ -395,7 +398,7 @@ enum err sqlite_agent_since(struct store *s, uint64_t after, struct arena *a,
                             struct error *e);
 
 /* sqlite_outbox.c */
-int messages_insert(struct sqlite_store *s, const struct change *c) MUST_USE;
+int messages_insert(struct sqlite_store *s, struct change *c) MUST_USE;
 enum err sqlite_outbox_read(struct store *s, struct outbox_read *r, struct arena *a,
                             struct error *e);
 enum err sqlite_outbox_settle(struct store *s, const struct settlement *list, size_t count,

@@ -127,9 +127,8 @@ static int task_request(struct db *d, const struct change *c, bool *ret_done)
     return run_fenced(d, q, ret_done);
 }
 
-static int change_run(struct sqlite_store *s, struct change *c, bool *ret_done)
+static int change_run(struct db *d, struct change *c, bool *ret_done)
 {
-    struct db *d = &s->writer;
     int rc = SQLITE_OK;
 
     *ret_done = false;
@@ -148,31 +147,37 @@ static int change_run(struct sqlite_store *s, struct change *c, bool *ret_done)
         rc = payloads_insert(d, &c->row);
     if (rc == SQLITE_OK && *ret_done)
         rc = audits_insert(d, c);
-    if (rc == SQLITE_OK && *ret_done && c->message_count > 0)
-        rc = messages_insert(s, c);
     return rc;
 }
 
-/* A change of more than one statement needs a mark to go back to. */
+static int run(struct db *d, enum sql which)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+
+    int rc = db_query(d, which, &q);
+    return rc == SQLITE_OK ? query_run(q) : rc;
+}
+
+/* A change of more than one statement needs a mark to go back to. It is dear: SQLite keeps what
+ * each page was before. */
 static bool has_parts(const struct change *c)
 {
-    return c->row.payload_count > 0 || c->audit_count > 0 || c->message_count > 0 || c->submission
+    return c->row.payload_count > 0 || c->audit_count > 0 || c->submission
            || (c->kind == CHANGE_INSERT && c->row.tags.ptr);
 }
 
 /* Fails only if the whole batch does; otherwise the outcome is set. */
-static int change_apply(struct sqlite_store *s, struct change *c)
+static int change_apply(struct db *d, struct change *c)
 {
-    struct db *d = &s->writer;
     bool done = false;
 
     c->outcome = row_check(c);
     if (c->outcome != ERR_OK)
         return SQLITE_OK;
-    int rc = has_parts(c) ? db_exec(d, "SAVEPOINT change") : SQLITE_OK;
+    int rc = has_parts(c) ? run(d, SQL_MARK) : SQLITE_OK;
     if (rc != SQLITE_OK)
         return rc;
-    rc = change_run(s, c, &done);
+    rc = change_run(d, c, &done);
     if (rc == SQLITE_OK)
         c->outcome = done ? ERR_OK : ERR_CONFLICT;
     else if (rc == SQLITE_NOTFOUND)
@@ -183,8 +188,8 @@ static int change_apply(struct sqlite_store *s, struct change *c)
         return rc;
     if (!has_parts(c))
         return SQLITE_OK;
-    return db_exec(d,
-                   c->outcome == ERR_OK ? "RELEASE change" : "ROLLBACK TO change; RELEASE change");
+    rc = c->outcome == ERR_OK ? SQLITE_OK : run(d, SQL_MARK_UNDO);
+    return rc == SQLITE_OK ? run(d, SQL_MARK_END) : rc;
 }
 
 static int batch_run(struct sqlite_store *s, struct batch *b, struct arena *a)
@@ -192,18 +197,14 @@ static int batch_run(struct sqlite_store *s, struct batch *b, struct arena *a)
     int rc = SQLITE_OK;
 
     for (size_t i = 0; rc == SQLITE_OK && i < b->change_count; i++)
-        rc = change_apply(s, &b->changes[i]);
+        rc = change_apply(&s->writer, &b->changes[i]);
+    /* Behind the changes: of those that were not made nothing is told, and no mark is needed. */
+    for (size_t i = 0; rc == SQLITE_OK && i < b->change_count; i++)
+        if (b->changes[i].message_count > 0 && b->changes[i].outcome == ERR_OK)
+            rc = messages_insert(s, &b->changes[i]);
     for (size_t i = 0; rc == SQLITE_OK && i < b->claim_count; i++)
         rc = sqlite_claim(s, &b->claims[i], a);
     return rc;
-}
-
-static int begin(struct db *d)
-{
-    CLEANUP(query_end) sqlite3_stmt *q = NULL;
-
-    int rc = db_query(d, SQL_BEGIN, &q);
-    return rc == SQLITE_OK ? query_run(q) : rc;
 }
 
 static enum err batch_commit(struct sqlite_store *s, struct batch *b, struct arena *a,
@@ -217,7 +218,7 @@ static enum err batch_commit(struct sqlite_store *s, struct batch *b, struct are
     if (b->fence && b->fence->epoch != s->boot)
         return error_set(e, ERR_CONFLICT, "lease %.*s has another epoch",
                          SLICE_ARG(b->fence->lease));
-    int rc = begin(&s->writer);
+    int rc = run(&s->writer, SQL_BEGIN);
     if (rc != SQLITE_OK)
         return store_failed(s, rc, e, "begin a transaction");
     rc = batch_run(s, b, a);

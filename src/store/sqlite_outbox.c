@@ -19,11 +19,12 @@ static int last_seq(struct db *d, int64_t *ret)
 }
 
 /* Numbers rise for as long as this process has the store: nobody else gives any out. */
-int messages_insert(struct sqlite_store *s, const struct change *c)
+int messages_insert(struct sqlite_store *s, struct change *c)
 {
     struct db *d = &s->writer;
     int rc = s->message_seq == 0 ? last_seq(d, &s->message_seq) : SQLITE_OK;
 
+    c->first_message = s->message_seq + 1;
     for (size_t i = 0; rc == SQLITE_OK && i < c->message_count; i++) {
         CLEANUP(query_end) sqlite3_stmt *q = NULL;
         rc = db_query(d, SQL_OUTBOX_INSERT, &q);

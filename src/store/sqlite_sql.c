@@ -70,6 +70,9 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
     static const char *const texts[] = {
         [SQL_BEGIN] = "BEGIN IMMEDIATE",
         [SQL_COMMIT] = "COMMIT",
+        [SQL_MARK] = "SAVEPOINT change",
+        [SQL_MARK_END] = "RELEASE change",
+        [SQL_MARK_UNDO] = "ROLLBACK TO change",
         [SQL_INSERT] =
             "INSERT INTO task (id, workflow, version, submitted_at, reply_to, tags, revision, "
             "state, direction, priority, locked_by, complete_by, wake_at, not_before, waiting_for, "

@@ -106,6 +106,8 @@ struct change {
     size_t audit_count;
     const struct message *messages; /* that tell of it, in their order; their `task` is the row's */
     size_t message_count;
+    int64_t first_message; /* out: `seq` of the first of them; the others follow. 0: the store does
+                              not say */
     /* INSERT: seq of the row of table submission that becomes this task; it is deleted with it. If
      * it does not wait there any more, nothing is done: ERR_BUSY. 0: none. */
     int64_t submission;

@@ -122,6 +122,39 @@ static void numbers_rise_though_messages_go(void **state)
     CHECK(seq_of(w, NULL, "x", "2/started") > first, "a number is given once");
 }
 
+/* Of a batch with changes that are not made. A store may say which numbers it gave; then they are
+ * right. */
+static void messages_of_a_batch_are_those_of_what_was_made(void **state)
+{
+    struct world *w = *state;
+    struct message two[2] = {a_message("1/received", "u"), a_message("1/started", "u")};
+    struct message other = a_message("1/received", "v");
+
+    tell(w, "x", "0/before", "u");
+    must(w->s->ops->outbox_settle(w->s,
+                                  &(struct settlement){.seq = seq_of(w, NULL, "x", "0/before")}, 1,
+                                  NULL, &w->e),
+         "settle");
+    struct change list[] = {
+        {.kind = CHANGE_INSERT, .row = a_row("a"), .messages = two, .message_count = 2},
+        {.kind = CHANGE_INSERT, .row = a_row("x"), .messages = two, .message_count = 2},
+        {.kind = CHANGE_INSERT, .row = a_row("b"), .messages = &other, .message_count = 1},
+        {.kind = CHANGE_INSERT, .row = a_row("c")},
+    };
+    struct batch b = {.changes = list, .change_count = COUNT_OF(list)};
+    must(w->s->ops->commit(w->s, &b, &w->a, &w->e), "a batch");
+    CHECK(list[0].outcome == ERR_OK && list[2].outcome == ERR_OK && list[3].outcome == ERR_OK,
+          "made");
+    CHECK(list[1].outcome == ERR_CONFLICT, "the id is taken");
+    messages_are(w, NULL, "a/1/received;a/1/started;b/1/received;");
+    CHECK(list[0].first_message == 0
+              || (list[0].first_message == seq_of(w, NULL, "a", "1/received")
+                  && list[0].first_message + 1 == seq_of(w, NULL, "a", "1/started")),
+          "the numbers of the first");
+    CHECK(list[2].first_message == 0 || list[2].first_message == seq_of(w, NULL, "b", "1/received"),
+          "the number of the other");
+}
+
 static void what_is_known_is_not_read_again(void **state)
 {
     struct world *w = *state;
@@ -350,6 +383,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ON_ALL(a_message_is_stored_with_its_change),
         ON_ALL(numbers_rise_though_messages_go),
+        ON_ALL(messages_of_a_batch_are_those_of_what_was_made),
         ON_ALL(what_is_known_is_not_read_again),
         ON_ALL(deleted_in_ranges_and_one_by_one),
         ON_ALL(what_is_set_aside_is_found_by_its_target),
