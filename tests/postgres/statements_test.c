@@ -82,17 +82,32 @@ static int start(void **state)
 }
 
 /* Statements a second while `during` is done. */
-static double statements_a_second(void (*during)(int64_t until))
+static double count_them(void (*during)(int64_t until), bool *ret_alerted)
 {
     long at = 0;
+    long alerts_at;
 
     sleep_ms(SETTLE_MS); /* what belongs to a start or to what was done before */
     (void)log_lines("", &at);
+    alerts_at = at;
     int64_t from = steady_ms();
     during(from + IDLE_MS);
+    *ret_alerted = log_lines("INSERT INTO \"quiet\".alert", &alerts_at) > 0;
     unsigned count = log_lines("LOG:  execute", &at);
     double a_second = count * 1000.0 / (double)(steady_ms() - from);
     print_message("%u statements, %.2f a second\n", count, a_second);
+    return a_second;
+}
+
+/* What a start has to alert of is written some time later, twice at most: that is no idling. */
+static double statements_a_second(void (*during)(int64_t until))
+{
+    bool alerted = false;
+    double a_second = count_them(during, &alerted);
+
+    for (int again = 0; alerted && again < 3; again++)
+        a_second = count_them(during, &alerted);
+    CHECK(!alerted, "alerts without an end");
     return a_second;
 }
 
@@ -225,7 +240,8 @@ static void a_batch_is_as_many_statements_however_large(void **state)
     CHECK(postgres_store_open(&o, &s, &e) == ERR_OK, "%s", e.text);
     unsigned one = statements_of_batch(s, "one", 1);
     unsigned many = statements_of_batch(s, "many", 1000);
-    CHECK(one <= 8 && many == one, "%u statements, and %u for a thousand times as much", one, many);
+    /* two transactions: three settings and the change in each, and whether an id is reserved */
+    CHECK(one <= 9 && many == one, "%u statements, and %u for a thousand times as much", one, many);
     s->ops->close(s);
 }
 
