@@ -13,7 +13,7 @@
 
 /* Settling: a database whose fsync is off is told of as an alert, which is written, and that it was
  * told. */
-enum { IDLE_MS = 6000, SETTLE_MS = 9000 };
+enum { IDLE_MS = 15000, SETTLE_MS = 9000 }; /* some things are asked every 5 s */
 
 static struct node node;
 
