@@ -330,19 +330,33 @@ static void look_ends(struct watch *w, int64_t now)
                                                        w->config.sweep_max_ms));
 }
 
-/* Who led before may have written an alert after the rows were loaded: nobody else would ever see
- * to it. It is known by its group, if that is known here. */
+/* Who led before may have written over what is known here: that is written once more. */
+static void take_row(struct watch *w, struct alert *al, const struct alert_row *r)
+{
+    CLEANUP(buf_fini) struct buf doc = {0};
+
+    if (r->acknowledged_at != 0) /* of another one of the group: no matter */
+        (void)alerts_acknowledge(w->alerts, r->id, r->acknowledged_at, r->acknowledged_by,
+                                 r->acknowledged_why);
+    if (!slice_is(r->id, al->id))
+        return;
+    alert_write(w->alerts, al, &doc);
+    if (!slice_eq(buf_view(&doc), r->doc))
+        alert_not_written(al);
+}
+
+/* ... or an alert of its own after the rows were loaded: nobody else would ever see to it. */
 static void take_rows(struct watch *w, int64_t now)
 {
     for (size_t i = 0; i < w->rows.count; i++) {
         const struct alert_row *r = &w->rows.rows[i];
-        struct alert_stored row = stored_of(r);
-        if (!alerts_find_group(w->alerts, r->key))
+        const struct alert_stored row = stored_of(r);
+        struct alert *al = alerts_find_group(w->alerts, r->key);
+        if (al)
+            take_row(w, al, r);
+        else
             (void)alerts_load(w->alerts, &row,
-                              now);       /* or it cannot be read: load_done sees to it */
-        else if (r->acknowledged_at != 0) /* of another one of the group: no matter */
-            (void)alerts_acknowledge(w->alerts, r->id, r->acknowledged_at, r->acknowledged_by,
-                                     r->acknowledged_why);
+                              now); /* or it cannot be read: load_done sees to it */
     }
 }
 
