@@ -347,9 +347,13 @@ static void adopt(struct watch *w, int64_t now)
 {
     for (size_t i = 0; i < w->rows.count; i++) {
         const struct alert_stored row = stored_of(&w->rows.rows[i]);
-        if (alerts_find(w->alerts, row.id))
-            continue;
-        if (alerts_load(w->alerts, &row, now) != ERR_OK)
+        struct alert *there = alerts_find(w->alerts, row.id);
+        CLEANUP(buf_fini) struct buf doc = {0};
+        if (there)
+            alert_write(w->alerts, there, &doc);
+        if (there && !slice_eq(row.doc, buf_view(&doc)))
+            alert_not_written(there); /* or it is about to be written anyway */
+        else if (!there && alerts_load(w->alerts, &row, now) != ERR_OK)
             log_line(LOG_WARN, "event=alert_unreadable id=%.*s", SLICE_ARG(row.id));
     }
 }
