@@ -41,7 +41,7 @@ static struct {
 struct parcel {
     struct node *node;
     uint64_t boot, term;
-    uint32_t desk;
+    uint32_t desk, name;
     size_t count;
     struct {
         char id[ALERT_ID_SIZE];
@@ -90,7 +90,8 @@ static void answers(void *arg, uint64_t number)
     struct node *n = p->node;
     bool took = world.calm || !chance(DESK_FAILS);
 
-    if (n->boot != p->boot || n->dead || !n->up || node_sleeps(n, answers, arg, number))
+    if (n->boot != p->boot || n->name != p->name || n->dead || !n->up
+        || node_sleeps(n, answers, arg, number))
         return;
     trace("desk %u %s %zu alerts of %s", p->desk, took ? "takes" : "does not take", p->count,
           n->me);
@@ -110,6 +111,7 @@ static void deliver(void *arg, size_t sink, const struct alert *const *list, siz
 
     p->node = n;
     p->boot = n->boot;
+    p->name = n->name;
     p->term = watch_term(n->watch);
     p->desk = (uint32_t)sink;
     p->count = count;

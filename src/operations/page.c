@@ -108,8 +108,8 @@ static enum err merge(struct store *st, struct slot *s)
         return err;
     s->reload = page.count == 0
                 || operation_decode(&s->fresh, &page.rows[0], &there, &s->error) != ERR_OK
-                || there.matched != s->op.matched || there.cursor != s->op.cursor
-                || there.page_count != s->op.page_count;
+                || there.state == OPERATION_DONE || there.matched != s->op.matched
+                || there.cursor != s->op.cursor || there.page_count != s->op.page_count;
     if (s->reload)
         return ERR_OK;
     s->next.state = there.state;

@@ -1,0 +1,226 @@
+#include "core/core_test_kit.h"
+
+/* pause, resume, close, reopen, correct, supply and starting anew: the edges, and what is refused.
+ */
+
+static void the_operator_pauses(void **state)
+{
+    static const struct kit_case cases[] = {
+        {"nothing starts", "a b", "claim, pause, start a = refused",
+         "processing a:waiting b:waiting"},
+        {"what runs may end", "a b<a", "claim, start a, pause, ok a, start b = refused",
+         "processing a:completed b:waiting"},
+        {"or fail, with nothing after it", "a2",
+         "claim, start a, pause, again a, wait 1h, "
+         "start a = refused, resume, wait 1s, start a",
+         "processing a:running"},
+        {"twice", "a", "pause, pause = repeated, resume, resume = repeated", "pending a:waiting"},
+        {"not what has stopped", "a#", "claim, start a, fail a, pause = refused, resume = refused",
+         "error a:failed"},
+        {"nor what is over", "a", "claim, start a, ok a, pause = refused, resume = refused",
+         "processed a:completed"},
+        {"its complete-by waits", "by=20s a b<a",
+         "claim, start a, ok a, pause, wait 1h, early = refused, resume, early = refused, start b, "
+         "ok b",
+         "processed a:completed b:completed"},
+        {"on its way back too", "a b<a",
+         "claim, start a, ok a, undo, pause, start a = refused, "
+         "resume, start a, ok a",
+         "compensated a:undone b:waiting"},
+        {"undo lets it go on, backwards", "a b<a",
+         "claim, start a, ok a, pause, undo, start a, ok a", "compensated a:undone b:waiting"},
+        {"undo of what goes back already lets it go on", "a b<a",
+         "claim, start a, ok a, undo, pause, undo, undo = repeated, start a",
+         "compensating a:undoing b:waiting"},
+        {"a pivot that runs is waited for, then it goes back or on", "a!",
+         "claim, start a, pause, ok a", "processed a:completed"},
+        {"its end in error ends the pause", "a#", "claim, start a, pause, fail a, pause = refused",
+         "error a:failed"},
+        {"skip and supply leave it paused", "a b c<ab",
+         "claim, pause, skip a, supply b, start c = refused, resume, start c",
+         "processing a:skipped b:completed c:running"},
+        {"a late result is late as ever", "a2", "claim, start a, timeout a, pause, ok a f1 = late",
+         "processing a:waiting"},
+    };
+    (void)state;
+    kit_run(cases, COUNT_OF(cases));
+}
+
+static void the_operator_closes(void **state)
+{
+    static const struct kit_case cases[] = {
+        {"only what has stopped in error", "a", "close = refused, reopen = refused",
+         "pending a:waiting"},
+        {"nothing more can be done to it", "a# b",
+         "claim, start a, fail a, close, close = repeated, retry = refused, skip a = refused, "
+         "undo = refused, correct a = refused, supply a = refused, from a = refused, "
+         "pause = refused",
+         "error a:failed b:waiting"},
+        {"until it is reopened", "a#",
+         "claim, start a, fail a, close, reopen, reopen = repeated, retry, claim, start a, ok a",
+         "processed a:completed"},
+        {"what is over is not closed", "a",
+         "claim, start a, ok a, close = refused, reopen = refused", "processed a:completed"},
+        {"a late result is on record all the same", "a! b#",
+         "claim, start a, start b, timeout a, fail b, close, fail a f1 = late",
+         "error a:failed b:failed"},
+    };
+    (void)state;
+    kit_run(cases, COUNT_OF(cases));
+}
+
+static void the_operator_corrects(void **state)
+{
+    static const struct kit_case cases[] = {
+        {"what waits", "a", "correct a, correct a = repeated", "pending a:waiting"},
+        {"the whole task", "a", "correct, correct = repeated", "pending a:waiting"},
+        {"not what runs", "a", "claim, start a, correct a = refused", "processing a:running"},
+        {"nor what is in doubt", "a2#", "claim, start a, lost a, correct a = refused",
+         "processing a:waiting"},
+        {"nor what completed", "a b<a", "claim, start a, ok a, correct a = refused",
+         "processing a:completed b:waiting"},
+        {"nor what was skipped", "a b", "claim, skip a, correct a = refused",
+         "processing a:skipped b:waiting"},
+        {"nor what goes back", "a b<a",
+         "claim, start a, ok a, undo, correct = refused, "
+         "correct b = refused",
+         "compensating a:completed b:waiting"},
+        {"what failed, and is tried again", "a#",
+         "claim, start a, fail a, correct a, retry, claim, "
+         "start a, ok a",
+         "processed a:completed"},
+        {"a step that is not there", "a", "correct f = unknown", "pending a:waiting"},
+    };
+    (void)state;
+    kit_run(cases, COUNT_OF(cases));
+}
+
+static void the_operator_supplies(void **state)
+{
+    static const struct kit_case cases[] = {
+        {"what waits", "a b<a", "supply a, claim, start b", "processing a:completed b:running"},
+        {"all of it", "a", "supply a", "processed a:completed"},
+        {"what is in doubt, and it is undone later", "a# b<a",
+         "claim, start a, doubt a, supply a, claim, undo, start a, ok a",
+         "compensated a:undone b:waiting"},
+        {"what never ran is undone too: somebody did it", "a b<a",
+         "supply a, claim, undo, start a, ok a", "compensated a:undone b:waiting"},
+        {"a late result changes nothing more", "a2 b<a",
+         "claim, start a, timeout a, supply a, ok a f1 = late", "processing a:completed b:waiting"},
+        {"not what runs", "a", "claim, start a, supply a = refused", "processing a:running"},
+        {"nor what completed", "a b", "claim, start a, ok a, supply a = refused",
+         "processing a:completed b:waiting"},
+        {"nor on the way back", "a b<a", "claim, start a, ok a, undo, supply b = refused",
+         "compensating a:completed b:waiting"},
+    };
+    (void)state;
+    kit_run(cases, COUNT_OF(cases));
+}
+
+static void the_operator_starts_anew(void **state)
+{
+    static const struct kit_case cases[] = {
+        {"what has begun only", "a b<a", "claim, from a = refused",
+         "processing a:waiting b:waiting"},
+        {"a step that failed, and what was skipped after it", "a# b<a",
+         "claim, start a, fail a, skip b, from a", "processing a:waiting b:waiting"},
+        {"what completed with nothing to undo", "a- b#<a",
+         "claim, start a, ok a, start b, fail b, from a, claim, start a, ok a, start b, ok b",
+         "processed a:completed b:completed"},
+        {"not what completed and has an undo", "a b#<a",
+         "claim, start a, ok a, start b, fail b, from a = refused, from b",
+         "processing a:completed b:waiting"},
+        {"not what was supplied and has an undo", "a b#<a",
+         "supply a, claim, start b, fail b, from a = refused", "error a:completed b:failed"},
+        {"not a pivot that completed", "a! b#<a",
+         "claim, start a, ok a, start b, fail b, from a = refused", "error a:completed b:failed"},
+        {"not while one of them runs", "a- b<a", "claim, start a, ok a, start b, from a = refused",
+         "processing a:completed b:running"},
+        {"nor is in doubt", "a- b2#<a", "claim, start a, ok a, start b, lost b, from a = refused",
+         "processing a:completed b:waiting"},
+        {"another branch goes on", "a- b- c<a",
+         "claim, start a, ok a, start b, from a, ok b, start a",
+         "processing a:running b:completed c:waiting"},
+        {"not on the way back", "a- b c<ab",
+         "claim, start a, ok a, start b, ok b, undo, from a = refused",
+         "compensating a:completed b:completed c:waiting"},
+    };
+    (void)state;
+    kit_run(cases, COUNT_OF(cases));
+}
+
+static struct kit k;
+
+static void clocks_move_by_the_length_of_a_pause(void **state)
+{
+    (void)state;
+
+    kit_make(&k, "clocks", "by=60s a2 b");
+    kit_play(&k, "claim, start a, again a");
+    int64_t wait_until = k.steps[0].wait_until;
+    int64_t complete_by = k.t.complete_by;
+    kit_play(&k, "pause, wait 1h, resume");
+    assert_int_equal(k.steps[0].wait_until, wait_until + 3600000);
+    assert_int_equal(k.t.complete_by, complete_by + 3600000);
+    assert_int_equal(k.t.paused_at, 0);
+}
+
+static void an_attempt_keeps_its_complete_by(void **state)
+{
+    (void)state;
+
+    kit_make(&k, "attempt", "a2");
+    kit_play(&k, "claim, start a");
+    int64_t complete_by = k.attempts[0][0].complete_by;
+    kit_play(&k, "pause, wait 5s, resume");
+    assert_int_equal(k.attempts[0][0].complete_by, complete_by);
+    kit_play(&k, "pause, timeout a");
+    assert_int_equal(k.attempts[0][0].outcome, OUTCOME_TIMED_OUT);
+}
+
+static void one_key_stands_for_one_request(void **state)
+{
+    (void)state;
+
+    kit_make(&k, "keys", "a# b<a");
+    kit_play(&k, "correct a");
+    assert_int_equal(k.steps[0].generation, 0); /* nobody has seen the first one */
+    kit_play(&k, "claim, start a, fail a, correct a = repeated, retry, claim, start a, fail a");
+    assert_int_equal(k.attempts[0][1].generation, 0);
+    kit_play(&k, "from a, claim, start a, fail a");
+    assert_int_equal(k.attempts[0][2].generation, 1);
+    kit_play(&k, "skip b, from a");
+    assert_int_equal(k.steps[0].generation, 2);
+    assert_int_equal(k.steps[1].generation, 1); /* it shows that it had begun */
+    assert_null(k.steps[0].input.json.ptr);
+    assert_int_equal(k.steps[0].failure_count, 0);
+}
+
+static void closing_says_when_and_why(void **state)
+{
+    (void)state;
+
+    kit_make(&k, "close", "a#");
+    kit_play(&k, "claim, start a, fail a, wait 5s, close");
+    assert_int_equal(k.t.closed_at, k.now);
+    assert_true(slice_is(k.t.closed_reason, "settled by telephone"));
+    kit_play(&k, "reopen");
+    assert_int_equal(k.t.closed_at, 0);
+    assert_null(k.t.closed_reason.ptr);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_operator_pauses),
+        cmocka_unit_test(the_operator_closes),
+        cmocka_unit_test(the_operator_corrects),
+        cmocka_unit_test(the_operator_supplies),
+        cmocka_unit_test(the_operator_starts_anew),
+        cmocka_unit_test(clocks_move_by_the_length_of_a_pause),
+        cmocka_unit_test(an_attempt_keeps_its_complete_by),
+        cmocka_unit_test(one_key_stands_for_one_request),
+        cmocka_unit_test(closing_says_when_and_why),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
