@@ -163,7 +163,7 @@ static void read_password(struct reader *r, const struct json *j, const struct p
 static bool is_loopback(struct slice host)
 {
     return slice_is(host, "localhost") || slice_is(host, "::1")
-           || (host.len > 4 && memcmp(host.ptr, "127.", 4) == 0);
+           || (host.len > 4 && memcmp(host.ptr, "127.", 4) == 0 && is_address(host));
 }
 
 static struct broker_config *broker_find(const struct amqp_config *c, struct slice name)
@@ -302,7 +302,7 @@ static void read_submissions(struct reader *r, const struct json *j, const struc
 static void read_agent_queue(struct reader *r, const struct json *j, const struct path *path)
 {
     static const struct field fields[] = {
-        {"agent", read_slice, offsetof(struct agent_queue_config, agent), true},
+        {"agent", read_name, offsetof(struct agent_queue_config, agent), true},
         {"queue", read_queue, offsetof(struct agent_queue_config, queue), true},
         {"broker", read_slice, offsetof(struct agent_queue_config, broker_name), false},
         {"places", read_count, offsetof(struct agent_queue_config, places), false},
@@ -365,16 +365,22 @@ static void resolve(struct reader *r, const struct json *j, const struct path *p
 {
     struct path at_submissions = {path, SLICE("submissions"), 0};
     struct path at_agents = {path, SLICE("agents"), 0};
+    struct path at_submission = {&at_submissions, SLICE_NONE, 0};
+    struct path at_agent = {&at_agents, SLICE_NONE, 0};
     struct path at_messages = {path, SLICE("messages"), 0};
     const struct json *item = json_get(j, "submissions");
 
     item = item ? item->child : NULL;
-    for (struct submissions_config *s = c->submissions; s && item; s = s->next, item = item->next)
-        find_broker(r, item, &at_submissions, s->broker_name, &s->broker);
+    for (struct submissions_config *s = c->submissions; s && item; s = s->next, item = item->next) {
+        find_broker(r, item, &at_submission, s->broker_name, &s->broker);
+        at_submission.index++;
+    }
     item = json_get(j, "agents");
     item = item ? item->child : NULL;
-    for (struct agent_queue_config *a = c->agents; a && item; a = a->next, item = item->next)
-        find_broker(r, item, &at_agents, a->broker_name, &a->broker);
+    for (struct agent_queue_config *a = c->agents; a && item; a = a->next, item = item->next) {
+        find_broker(r, item, &at_agent, a->broker_name, &a->broker);
+        at_agent.index++;
+    }
     if (json_get(j, "messages"))
         find_broker(r, json_get(j, "messages"), &at_messages, c->messages_broker_name,
                     &c->messages_broker);

@@ -38,7 +38,7 @@ static const struct flag flags[] = {REASON_FLAG, {0}};
 const struct verb verb_alert_acknowledge = {
     .noun = "alert",
     .name = "acknowledge",
-    .summary = "say that somebody knows of an alert: nobody is reminded of it any more",
+    .summary = "say that somebody knows of an alert",
     .about = "Says that somebody knows of an alert, and why that is enough for now: nobody is "
              "reminded of it any more. That it is resolved is told all the same, and so are "
              "failures that come after a quiet hour.",

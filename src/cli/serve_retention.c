@@ -74,12 +74,7 @@ static void read_states(struct reader *r, const struct json *j, const struct pat
 static void read_workflow(struct reader *r, const struct json *j, const struct path *path,
                           void *target)
 {
-    struct draft *d = target;
-
-    if (j->type == JSON_STRING && j->text.len > 0)
-        d->rule.workflow = arena_copy(r->arena, j->text);
-    else
-        mistake_in(r, path, j, "the name of a workflow");
+    read_name(r, j, path, &((struct draft *)target)->rule.workflow);
 }
 
 static void read_rule_archive(struct reader *r, const struct json *j, const struct path *path,
@@ -107,6 +102,24 @@ static void read_rule(struct reader *r, const struct json *j, const struct path 
     *ret = d.rule;
 }
 
+/* The first rule that is for a task counts: one that others stand before for all that it is for is
+ * not what was meant. */
+static void check_reached(struct reader *r, const struct json *j, const struct path *path,
+                          const struct retention_rule *rules)
+{
+    const struct retention_rule *rule = &rules[path->index];
+    uint32_t taken = 0;
+
+    for (size_t i = 0; i < path->index; i++)
+        if (rules[i].workflow.len == 0 || slice_eq(rules[i].workflow, rule->workflow))
+            taken |= rules[i].states;
+    if (taken & 1U << TASK_ERROR)
+        taken |= RETIRE_CLOSED; /* closed or not */
+    if (rule->states != 0 && (rule->states & ~taken) == 0)
+        mistake_in(r, path, j,
+                   "it before the rules that are for the same tasks: the first one counts");
+}
+
 void read_retention(struct reader *r, const struct json *j, const struct path *path, void *target)
 {
     struct retention *ret = target;
@@ -117,8 +130,10 @@ void read_retention(struct reader *r, const struct json *j, const struct path *p
         return;
     }
     struct retention_rule *rules = arena_alloc(r->arena, (j->count + 2) * sizeof *rules);
-    for (const struct json *m = j->child; m; m = m->next, at.index++)
+    for (const struct json *m = j->child; m; m = m->next, at.index++) {
         read_rule(r, m, &at, &rules[at.index]);
+        check_reached(r, m, &at, rules);
+    }
     ret->rules = rules;
     ret->rule_count = j->count;
 }

@@ -272,7 +272,7 @@ static void mistakes_in_yaml_are_told_where_they_are(void **state)
          {"4:3 : an anchor (&)", "4:3 steps[0].agent: nothing|a key \"agent\"",
           "6:3 steps[0].agnet: key \"agnet\"|did you mean \"agent\"?", "7:11 : a tag (!)"}},
         {"- a\n", {"1:1 : an array|an object"}},
-        {"", {"1:1 : nothing|a definition"}},
+        {"", {"1:1 : nothing|keys and values"}},
         {"---\n", {"2:1 : null|an object"}},
         {"x\n", {"1:1 : \"x\"|an object"}},
     };

@@ -329,7 +329,7 @@ static void read_events(struct reader *r)
         yaml_event_delete(&e);
     }
     if (!r->has_root) {
-        tell(r, 0, "nothing", "a definition");
+        tell(r, 0, "nothing", "keys and values");
         r->is_broken = true;
     }
 }

@@ -64,12 +64,12 @@ static void extras_bind(struct extras *x, struct query *q)
     param_array(q, &x->a_task, ARRAY_TEXTS);
     param_array(q, &x->a_step, ARRAY_TEXTS);
     param_array(q, &x->a_reason, ARRAY_TEXTS);
+    param_array(q, &x->a_detail, ARRAY_TEXTS);
     param_array(q, &x->m_ord, ARRAY_NUMBERS);
     param_array(q, &x->m_name, ARRAY_TEXTS);
     param_array(q, &x->m_target, ARRAY_TEXTS);
     param_array(q, &x->m_body, ARRAY_TEXTS);
     param_array(q, &x->m_at, ARRAY_NUMBERS);
-    param_array(q, &x->a_detail, ARRAY_TEXTS);
 }
 
 /* The columns that both kinds of statement have, in the order of their parameters. */

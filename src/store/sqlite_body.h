@@ -45,7 +45,7 @@
 #define ASIDE_PREFIX "before-restore-" /* of the folders that keep what a restore replaced */
 
 enum {
-    SCHEMA_VERSION = 6,
+    SCHEMA_VERSION = 7,
     IDENTITY_VERSION = 3,        /* from which on the file knows which one it is */
     APPLICATION_ID = 0x496e7463, /* "Intc" */
     SECRET_SIZE = 32,
@@ -172,6 +172,7 @@ enum sql {
     SQL_SUBMISSION_REFUSE,
     SQL_SUBMISSION_INSERT,
     SQL_SUBMISSION_REFUSED,
+    SQL_SUBMISSION_REFUSED_BRIEF,
     SQL_SUBMISSION_WAITING,
     SQL_SUBMISSION_RETRY,
     SQL_SUBMISSION_DROP,

@@ -1,6 +1,8 @@
 #include "webhook/secrets.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static void free_lines(char **lines)
 {
@@ -76,6 +78,24 @@ static void tell(const struct webhook_target *t, struct buf *lines, struct buf *
         buf_fmt(ret_faults, "%.*s: secret: %s\n", SLICE_ARG(t->url), line);
 }
 
+/* Certificates and their key are read for each connection: so that they are there is seen now. */
+static bool check_files(const struct webhook_target *t, struct buf *ret_faults)
+{
+    const struct {
+        const char *key, *file;
+    } files[] = {{"ca", t->net.ca}, {"cert", t->net.cert}, {"key", t->net.key}};
+    bool ok = true;
+
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        if (!files[i].file || access(files[i].file, R_OK) == 0)
+            continue;
+        buf_fmt(ret_faults, "%.*s: tls: %s: file %s: %s\n", SLICE_ARG(t->url), files[i].key,
+                files[i].file, strerror(errno));
+        ok = false;
+    }
+    return ok;
+}
+
 struct webhook_secrets *webhook_secrets_load(const struct webhook_config *c, struct buf *ret_faults)
 {
     struct webhook_secrets *s = calloc(1, sizeof *s + c->count * sizeof s->of[0]);
@@ -89,6 +109,7 @@ struct webhook_secrets *webhook_secrets_load(const struct webhook_config *c, str
         tell(t, &faults, ret_faults);
         ok &= one->keys != NULL;
         ok &= load_lines(t, &one->lines, ret_faults);
+        ok &= check_files(t, ret_faults);
     }
     if (ok)
         return s;

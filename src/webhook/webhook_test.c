@@ -317,12 +317,38 @@ static void mistakes_are_told(void **state)
     }
 }
 
+/* Certificates are read for each connection, long after the start. */
+static void files_that_are_not_there_are_told(void **state)
+{
+    struct settings *s = calloc(1, sizeof *s);
+    CLEANUP(buf_fini) struct buf faults = {0};
+    (void)state;
+
+    ASSERT(s && setenv("SHOP", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", 1) == 0);
+    read_all(s, "webhooks:\n"
+                "  - url: https://shop.example.org/\n"
+                "    secret: {env: SHOP}\n"
+                "    tls: {ca: /proc/none/ca.pem, cert: /proc/none/c.pem, key: /proc/self/exe}\n");
+    CHECK(s->mistakes.count == 0, "%s", s->mistakes.list[0].expected);
+    CHECK(!webhook_secrets_load(&s->config, &faults), "they are not there");
+    CHECK(strstr(faults.ptr, "tls: ca: file /proc/none/ca.pem: No such file")
+              && strstr(faults.ptr, "tls: cert: file /proc/none/c.pem")
+              && !strstr(faults.ptr, "exe"),
+          "%s", faults.ptr);
+    arena_fini(&s->arena);
+    free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(urls_that_are_called),    cmocka_unit_test(urls_that_could_be_two),
-        cmocka_unit_test(signatures_as_specified), cmocka_unit_test(secrets_that_are_none),
-        cmocka_unit_test(settings_are_read),       cmocka_unit_test(mistakes_are_told),
+        cmocka_unit_test(urls_that_are_called),
+        cmocka_unit_test(urls_that_could_be_two),
+        cmocka_unit_test(signatures_as_specified),
+        cmocka_unit_test(secrets_that_are_none),
+        cmocka_unit_test(settings_are_read),
+        cmocka_unit_test(mistakes_are_told),
+        cmocka_unit_test(files_that_are_not_there_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

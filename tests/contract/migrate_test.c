@@ -8,6 +8,8 @@
 #include "schema_0001.h"
 #include "schema_0002.h"
 #include "schema_0003.h"
+#include "schema_0004.h"
+#include "schema_0005.h"
 
 /* As version 1 of this program left it: its schema, and a row of most tables. */
 static void make_version_1(struct world *w)
@@ -41,7 +43,7 @@ static void a_store_of_version_1_is_brought_up_to_date(void **state)
     stop_store(w);
     make_version_1(w);
     start_store(w);
-    shell_says(path, "PRAGMA user_version", "6\n");
+    shell_says(path, "PRAGMA user_version", "7\n");
     shell_says(path, "SELECT count(*) FROM file WHERE inode > 0", "1\n");
     CHECK(w->s->ops->boot(w->s) == 7, "its starts are counted on");
     struct task_row row = fetch(w, "old");
@@ -59,7 +61,35 @@ static void a_store_of_version_1_is_brought_up_to_date(void **state)
     CHECK(fetch(w, "old").revision == 4, "and again");
 }
 
-/* As the version before this one left it. */
+/* It says that it is of version 6, and has nothing that version 5 had not. */
+static void a_store_of_version_6_lacks_as_much_as_one_of_5(void **state)
+{
+    struct world *w = *state;
+    const char *path = path_of(w, "intact.db");
+    struct stat st;
+    char text[100];
+
+    for (int version = 5; version <= 6; version++) {
+        stop_store(w);
+        make_version_1(w);
+        shell_exec(path, schema_0002);
+        shell_exec(path, schema_0003);
+        shell_exec(path, schema_0004);
+        shell_exec(path, schema_0005);
+        CHECK(stat(path, &st) == 0, "%s", path);
+        (void)snprintf(text, sizeof text,
+                       "PRAGMA user_version = %d; INSERT INTO file (one, inode) "
+                       "VALUES (1, %ju)",
+                       version, (uintmax_t)st.st_ino);
+        shell_exec(path, text); /* it is no copy */
+        start_store(w);
+        shell_says(path, "PRAGMA user_version", "7\n");
+        CHECK(fetch(w, "old").revision == 3, "the task");
+        shell_exec(path, "INSERT INTO submit (workflow, id) VALUES ('o', 'x')");
+    }
+}
+
+/* As an early version left it. */
 static void a_store_of_version_3_gets_its_agents(void **state)
 {
     struct world *w = *state;
@@ -78,7 +108,7 @@ static void a_store_of_version_3_gets_its_agents(void **state)
                    (uintmax_t)st.st_ino);
     shell_exec(path, text); /* it is no copy */
     start_store(w);
-    shell_says(path, "PRAGMA user_version", "6\n");
+    shell_says(path, "PRAGMA user_version", "7\n");
     must(w->s->ops->agent_put(w->s, &c, NULL, &w->e), "an agent");
     shell_says(path, "SELECT name, settings, breaker FROM agent", "bank|{}|NULL\n");
     CHECK(fetch(w, "old").revision == 3, "the task");
@@ -107,7 +137,7 @@ static void a_migration_that_fails_leaves_the_old_version(void **state)
         make_version_1(w);
     }
     start_store(w);
-    shell_says(path, "PRAGMA user_version", "6\n");
+    shell_says(path, "PRAGMA user_version", "7\n");
 }
 
 static void the_audit_is_only_added_to(void **state)
@@ -138,6 +168,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ON_SQLITE(a_store_of_version_1_is_brought_up_to_date),
         ON_SQLITE(a_store_of_version_3_gets_its_agents),
+        ON_SQLITE(a_store_of_version_6_lacks_as_much_as_one_of_5),
         ON_SQLITE(a_migration_that_fails_leaves_the_old_version),
         ON_SQLITE(the_audit_is_only_added_to),
     };

@@ -448,11 +448,13 @@ static void it_ends_while_the_database_is_away(void **state)
     wait_for_state(a, "patient", "processed");
 }
 
-/* The process of the database that serves the one node that runs. */
+/* The process of the database that serves the store of the one node that runs; another one only
+ * tells it of submissions. */
 static pid_t backend_of(const struct node *n)
 {
-    pid_t pid = (pid_t)sql_int(n, "SELECT max(pid) FROM pg_stat_activity WHERE application_name "
-                                  "LIKE 'intact%'");
+    pid_t pid =
+        (pid_t)sql_int(n,
+                       "SELECT max(pid) FROM pg_stat_activity WHERE application_name = 'intact'");
 
     CHECK(pid > 1, "no process serves %s", n->name);
     return pid;

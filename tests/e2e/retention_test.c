@@ -398,6 +398,12 @@ static void a_full_archive_keeps_all_tasks(void **state)
     post(&node, &r, "/v1/retire", "{\"older_than\": \"1d\"}");
     expect_problem(&r, 503, "full");
     CHECK(sql_int(&node, "SELECT count(*) FROM task") == 202, "all are there");
+    int64_t until = steady_ms() + PATIENCE_MS;
+    do {
+        get(&node, &r, "/v1/alerts?state=open");
+        CHECK(steady_ms() < until, "nobody is told: %.*s", SLICE_ARG(r.body));
+    } while (!at(&r, "alerts.0"));
+    EXPECT_TEXT(&r, "alerts.0.condition", "retention_trouble");
     CHECK(unlink(filler) == 0, "room again");
     wait_until_gone("o-200");
     wait_for_log("event=deleting_works_again");
@@ -503,6 +509,11 @@ static void mistakes_of_the_configuration_are_told_in_their_places(void **state)
         {"retention: [{keep_last: 0}]", "retention[0].keep_last"},
         {"retention: [{keep: 30d, archive: true}]", "retention[0].archive"},
         {"retention: [{keep: 30d, wrokflow: x}]", "wrokflow"},
+        {"retention: [{keep: 30d, workflow: A B}]", "retention[0].workflow"},
+        {"retention: [{keep: 30d}, {workflow: a, keep: 3d}]", "retention[1]: "},
+        {"retention: [{workflow: a, keep: 3d, states: [error]}, {keep: 3d},"
+         " {workflow: a, keep: 9d, states: [closed]}]",
+         "retention[2]: "},
         {"archive: {max_size: 1MiB}", "folder"},
         {"archive: {folder: x, max_size: 1}", "archive.max_size"},
         {"reserve: 7", "reserve"},
