@@ -225,6 +225,45 @@ static void look_at_listings(struct world *w)
          2, 44);
 }
 
+enum { FILTER_SCAN = 200 };
+
+/* Whatever a filter asks for, and however little fits: a page of an operation is bounded. */
+static void look_at_filters(struct world *w)
+{
+    const struct slice ids[] = {SLICE("done-30000"), SLICE("done-40000"), SLICE("nobody")};
+    const struct list_place step = {.step = SLICE("no-such-step")};
+    const struct list_place place = {SLICE("order-3"), 1, SLICE("no-such-step")};
+    const uint32_t open = 1U << TASK_PENDING | 1U << TASK_PROCESSING | 1U << TASK_ERROR;
+    const struct {
+        const char *what;
+        struct list_query q;
+    } filters[] = {
+        {"by error", {.states = 1U << TASK_ERROR, .error = SLICE("declined")}},
+        {"by error, of all", {.error = SLICE("declined")}},
+        {"by version", {.version = 77}},
+        {"by version of a workflow", {.version = 77, .workflow = SLICE("order-3")}},
+        {"by step", {.states = open, .places = &step, .place_count = 1}},
+        {"by step of a workflow", {.states = open, .places = &place, .place_count = 1}},
+        {"by agent", {.states = open, .agent = SLICE("agent-2")}},
+        {"by end", {.ended_before = 1}},
+        {"by end of a state", {.states = 1U << TASK_PROCESSED, .ended_after = INT64_MAX}},
+        {"paused", {.paused = LIST_ONLY}},
+        {"closed", {.states = 1U << TASK_ERROR, .closed = LIST_ONLY}},
+        {"by ids and what none of them is", {.ids = ids, .id_count = 3, .version = 77}},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(filters); i++) {
+        struct list_query q = filters[i].q;
+        struct row_page page;
+        q.limit = 64;
+        q.scan_max = FILTER_SCAN;
+        must(w->s->ops->list(w->s, &q, &w->a, &page, &w->e), w);
+        CHECK(page.count == 0 || q.states == open, "%s: %zu", filters[i].what, page.count);
+        looked(w, filters[i].what, 2 * FILTER_SCAN);
+    }
+    list(w, "by ids", &(struct list_query){.limit = 64, .ids = ids, .id_count = 3}, 2, 10);
+}
+
 static void claim(struct world *w, const char *what, struct claim c, size_t count, double most)
 {
     struct batch b = {.claims = &c, .claim_count = 1};
@@ -302,7 +341,7 @@ static void look_at_retiring(struct world *w)
     must(w->s->ops->reserved(w->s, l.found[0].id, &w->a, &kept, &w->e), w);
     looked(w, "a reserved id", 2);
     must(w->s->ops->reserved_sweep(w->s, 1, 100, &swept, &w->e), w);
-    looked(w, "forgetting reserved ids", 2);
+    looked(w, "forgetting reserved ids", 50); /* all that there are: so few are read at once */
     l.workflow = l.found[0].workflow;
     must(w->s->ops->retire_look(w->s, &l, &w->a, &w->e), w);
     looked(w, "look through one workflow", 60);
@@ -319,6 +358,7 @@ static void look_at_all(const char *schema, const char *mode)
     look_at_polling(&w);
     look_at_audit(&w);
     look_at_listings(&w);
+    look_at_filters(&w);
     look_at_claims(&w);
     look_at_changes(&w);
     look_at_retiring(&w);
