@@ -340,6 +340,7 @@ static void attach_ways(struct broker *b)
         if (!l->pn && is_wanted && l->retry_at <= now)
             way_attach(l, b->driver.connection, b->config);
         way_pump(l);
+        way_read(l);
     }
 }
 

@@ -86,6 +86,20 @@ static void read_sasl(struct reader *r, const struct json *j, const struct path 
 
 /* ---- brokers ---- */
 
+/* Of names and addresses, and no longer than a name can be. */
+static bool host_is_sound(struct slice host)
+{
+    static const char others[] = ".-_:%";
+
+    for (size_t i = 0; i < host.len; i++) {
+        char c = host.ptr[i];
+        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
+              || (c && strchr(others, c))))
+            return false;
+    }
+    return host.len > 0 && host.len <= 253;
+}
+
 /* "amqps://HOST[:PORT]". NULL, or what it should have been. */
 static const char *url_fault(struct broker_config *b, const char *text)
 {
@@ -106,6 +120,8 @@ static const char *url_fault(struct broker_config *b, const char *text)
     if (!end || end == host || (is_v6 && end == host + 1))
         return what;
     b->host = (struct slice){host + is_v6, (size_t)(end - host) - is_v6};
+    if (!host_is_sound(b->host))
+        return what;
     end += is_v6;
     b->port = b->is_tls ? 5671 : 5672;
     if (*end == 0)
@@ -186,6 +202,10 @@ static void check_broker(struct reader *r, const struct json *j, const struct pa
                    "a name in an amqps:// URL, not an address: the certificate is checked by it");
     if (!b->user != !has_password)
         mistake_in(r, path, j, "user and password beside each other");
+    if (b->sasl && strcmp(b->sasl, "PLAIN") == 0 && !has_password)
+        mistake_in(r, path, j, "user and password beside sasl: plain");
+    if (b->sasl && strcmp(b->sasl, "EXTERNAL") == 0 && !(b->cert && b->is_tls))
+        mistake_in(r, path, j, "an amqps:// URL, cert and key beside sasl: external");
     if (!b->cert != !b->key)
         mistake_in(r, path, j, "cert and key beside each other");
     if (b->host.ptr && !b->is_tls && has_password && !b->insecure && !is_loopback(b->host))
@@ -360,6 +380,29 @@ static void read_messages(struct reader *r, const struct json *j, const struct p
 
 /* ---- all of it ---- */
 
+/* Two that read one queue take from each other what they cannot use. */
+static bool is_read_before(const struct amqp_config *c, const struct broker_config *b,
+                           struct slice queue, const void *self)
+{
+    for (const struct submissions_config *s = c->submissions; s; s = s->next) {
+        if (s == self)
+            return false;
+        if (s->broker == b && slice_eq(s->queue, queue))
+            return true;
+    }
+    for (const struct agent_queue_config *a = c->agents; a && a != self; a = a->next)
+        if (a->broker == b && slice_eq(a->queue, queue))
+            return true;
+    return false;
+}
+
+static void check_queue(struct reader *r, const struct json *item, const struct path *path,
+                        const struct broker_config *b, struct slice queue, const void *self)
+{
+    if (b && queue.ptr && is_read_before(config_of(r), b, queue, self))
+        mistake_in(r, path, item, "a queue that nothing else here stands for: each has its own");
+}
+
 static void resolve(struct reader *r, const struct json *j, const struct path *path,
                     struct amqp_config *c)
 {
@@ -373,12 +416,14 @@ static void resolve(struct reader *r, const struct json *j, const struct path *p
     item = item ? item->child : NULL;
     for (struct submissions_config *s = c->submissions; s && item; s = s->next, item = item->next) {
         find_broker(r, item, &at_submission, s->broker_name, &s->broker);
+        check_queue(r, item, &at_submission, s->broker, s->queue, s);
         at_submission.index++;
     }
     item = json_get(j, "agents");
     item = item ? item->child : NULL;
     for (struct agent_queue_config *a = c->agents; a && item; a = a->next, item = item->next) {
         find_broker(r, item, &at_agent, a->broker_name, &a->broker);
+        check_queue(r, item, &at_agent, a->broker, a->queue, a);
         at_agent.index++;
     }
     if (json_get(j, "messages"))

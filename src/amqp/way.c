@@ -14,6 +14,7 @@ enum {
     AGAIN_MOST_MS = 30000,
     OUTGOING_MAX = 1 << 20, /* bytes that Proton holds of a sender */
     INCOMING_MAX = 1 << 20, /* bytes that a broker may have on its way to a receiver */
+    HELD_MAX = 16 << 20,    /* bytes of messages that are not settled; beyond it none are read */
 };
 
 struct way *way_new(struct broker *b, struct slice queue, bool is_receiver)
@@ -84,8 +85,10 @@ void way_attach(struct way *l, pn_connection_t *c, const struct broker_config *c
     l->is_open = false;
 }
 
+/* What is not connected any more counts no more: it is gone soon, and comes again. */
 static void arrivals_forget(struct way *l)
 {
+    l->held = 0;
     LIST_FOREACH (at, after, &l->arrivals) {
         CONTAINER_OF(at, struct arrival, link)->delivery = NULL;
         link_remove(at);
@@ -230,6 +233,7 @@ static void arrive(struct way *l, pn_delivery_t *d)
     a->delivery = d;
     a->is_too_large = l->is_too_large;
     a->text = l->partial;
+    l->held += a->text.len;
     list_init(&a->of_user);
     l->partial = (struct buf){.max = AMQP_MESSAGE_MAX};
     l->is_too_large = false;
@@ -266,12 +270,19 @@ static bool on_message(struct way *l, pn_delivery_t *d)
     return true;
 }
 
+/* Those that are left lying keep the broker from sending more: the session has no room. */
 static void on_messages(struct way *l)
 {
     for (pn_delivery_t *d = pn_link_current(l->pn); d && pn_delivery_readable(d);
          d = l->pn ? pn_link_current(l->pn) : NULL)
-        if (!on_message(l, d))
+        if (l->held > HELD_MAX || !on_message(l, d))
             return;
+}
+
+void way_read(struct way *l)
+{
+    if (l->pn && l->is_receiver && l->held <= HELD_MAX)
+        on_messages(l);
 }
 
 void arrival_settle(struct arrival *a, enum settling how, const char *why)
@@ -286,6 +297,7 @@ void arrival_settle(struct arrival *a, enum settling how, const char *why)
         (void)pn_condition_set_description(c, why);
     }
     if (d) {
+        a->receiver->way.held -= a->text.len;
         pn_delivery_update(d, states[how]);
         pn_delivery_settle(d);
         if (!a->receiver->way.is_stopped)

@@ -27,6 +27,7 @@ struct way {
     void *arg;
     struct link arrivals;
     struct buf partial;
+    size_t held; /* bytes of arrivals */
     bool is_too_large;
 };
 
@@ -48,6 +49,7 @@ void way_attach(struct way *l, pn_connection_t *c, const struct broker_config *c
 void way_detach(struct way *l); /* politely; what was under way is as lost */
 void way_lost(struct way *l);   /* its connection has gone */
 void way_pump(struct way *l);   /* sends what it may */
+void way_read(struct way *l);   /* goes on with what was left lying */
 /* Moves what is waiting and under way to `ret`. */
 void way_take_sendings(struct way *l, struct link *ret);
 void way_failed(struct way *l, pn_condition_t *why, uint64_t chance);

@@ -102,6 +102,7 @@ struct bridge {
     struct map by_token, by_name; /* of struct job */
     struct prng prng;
     bool is_stopping;
+    bool could_tell; /* the broker of messages was there */
     int64_t stop_by;
 };
 
@@ -134,5 +135,7 @@ void replies_stray(struct bridge *b, struct arrival *a, struct slice token);
 
 /* A packet of the server: a status message to be sent. */
 void told_take(struct bridge *b, struct slice packet);
+/* Tells the server when the broker of messages is there again. */
+void told_turn(struct bridge *b);
 
 #endif

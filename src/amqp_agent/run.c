@@ -217,6 +217,7 @@ static void turn(struct bridge *b)
     requests_turn(b, now);
     offers_turn(b, now);
     replies_turn(b, now);
+    told_turn(b);
     for (size_t i = 0; i < b->broker_count; i++)
         broker_turn(b->brokers[i]); /* what the others have to say goes out at once */
     (void)intact_client_drive(b->client);

@@ -73,6 +73,16 @@ static void tell(struct bridge *b, const struct json *head, struct slice body, u
     broker_send(broker, queue, bytes, size, on_sent, t);
 }
 
+void told_turn(struct bridge *b)
+{
+    bool can_tell = b->config->messages_broker && b->inside.channel >= 0
+                    && broker_is_open(bridge_broker(b, b->config->messages_broker));
+
+    if (can_tell && !b->could_tell)
+        (void)send(b->inside.channel, "c", 1, MSG_NOSIGNAL); /* its end is seen anyway */
+    b->could_tell = can_tell;
+}
+
 void told_take(struct bridge *b, struct slice packet)
 {
     CLEANUP(arena_fini) struct arena a = {0};

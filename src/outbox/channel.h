@@ -39,6 +39,10 @@ struct channel_ops;
 /* Every body begins with this. */
 struct channel {
     const struct channel_ops *ops;
+    /* Whoever uses it sets this. It is called on the loop's thread when what failed may work again
+     * from now on; NULL: nobody waits for that. */
+    void (*back)(void *arg);
+    void *back_arg;
 };
 
 /* Called later, on the loop's thread, once, with all of them ended. */

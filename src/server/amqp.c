@@ -30,6 +30,7 @@ struct amqp_channel {
     struct link batches;
     uint64_t numbers;
     bool is_closed;
+    bool has_failed; /* a message, since the broker was last there */
 };
 
 static struct amqp_channel *of(struct channel *c)
@@ -184,6 +185,7 @@ static void on_opened(void *arg, struct helper *h)
 
 static void give_up(struct amqp_channel *a)
 {
+    a->has_failed = true;
     LIST_FOREACH (l, after, &a->batches) {
         struct batch *b = CONTAINER_OF(l, struct batch, link);
         for (size_t i = 0; i < b->count; i++) {
@@ -209,7 +211,15 @@ static void on_room(void *arg)
     }
 }
 
-/* "a17", "r17 why", "x17 why". */
+/* The broker is there again: nobody waits until it is tried the next time. */
+static void on_back(struct amqp_channel *a)
+{
+    if (a->has_failed && !a->is_closed && a->channel.back)
+        a->channel.back(a->channel.back_arg);
+    a->has_failed = false;
+}
+
+/* "a17", "r17 why", "x17 why"; "c": connected. */
 static void on_heard(void *arg, struct slice packet)
 {
     static const enum delivery_end ends[] = {
@@ -218,11 +228,14 @@ static void on_heard(void *arg, struct slice packet)
     uint64_t number = 0;
     size_t at = 1;
 
+    if (slice_is(packet, "c"))
+        on_back(a);
     if (packet.len < 2 || !strchr("arx", packet.ptr[0]))
         return;
     for (; at < packet.len && packet.ptr[at] >= '0' && packet.ptr[at] <= '9'; at++)
         number = number * 10 + (uint64_t)(packet.ptr[at] - '0');
     at += at < packet.len;
+    a->has_failed |= packet.ptr[0] == 'r';
     LIST_FOREACH (l, after, &a->batches) {
         struct batch *b = CONTAINER_OF(l, struct batch, link);
         if (number < b->first || number - b->first >= b->count)

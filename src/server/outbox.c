@@ -122,6 +122,11 @@ static int64_t now(void *arg)
     return server_now(t->server);
 }
 
+static void is_back(void *arg)
+{
+    courier_by_hand(((struct telling_out *)arg)->outbox);
+}
+
 struct telling_out *telling_new(struct server *sv)
 {
     struct telling_out *t = calloc(1, sizeof *t);
@@ -140,6 +145,10 @@ struct telling_out *telling_new(struct server *sv)
     int rc = RAND_bytes((unsigned char *)&c.seed, sizeof c.seed);
     ASSERT(rc == 1);
     t->outbox = courier_new(&c, sv->store, &outside);
+    if (sv->config.amqp) {
+        sv->config.amqp->back = is_back;
+        sv->config.amqp->back_arg = t;
+    }
     return t;
 }
 

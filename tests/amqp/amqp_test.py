@@ -446,6 +446,19 @@ class Amqp(unittest.TestCase):
         kept = server.call("GET", "/v1/submissions?state=refused")["submissions"]
         self.assertEqual([s["input"] for s in kept], [None] * 3)
 
+    def test_large_messages_while_the_server_stands_still(self):
+        """More than is held at a time. None of them is a submission."""
+        server = self.server()
+        server.process.send_signal(signal.SIGSTOP)
+        try:
+            for i in range(6):
+                self.submit(json.dumps({"id": f"l-{i}", "pad": "x" * (3 << 20)}))
+        finally:
+            server.process.send_signal(signal.SIGCONT)
+        self.submit({"id": "o-1", "input": {"amount": 1}})
+        eventually("it is there", lambda: self.exists(server, "o-1"))
+        eventually("all have been looked at", lambda: server.read_log().count("event=amqp_submission_refused") >= 6)
+
     def test_a_bridge_of_its_own_waits_for_the_server(self):
         server = kit.Server(INTACT)
         self.addCleanup(server.close)

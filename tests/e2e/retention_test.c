@@ -319,7 +319,7 @@ static void what_is_archived_is_the_whole_record(void **state)
  */
 static void a_kill_loses_nothing(void **state)
 {
-    enum { TASKS = 3000 };
+    enum { TASKS = 1500 };
     static bool kept[TASKS + 1];
     CLEANUP(buf_fini) struct buf all = {0};
     char words[300];
@@ -348,7 +348,7 @@ static void a_kill_loses_nothing(void **state)
     }
     start_configured();
     wait_until_gone("o-1");
-    wait_until_gone("o-3000");
+    wait_until_gone("o-1500");
     (void)snprintf(words, sizeof words, "archive cat --folder %s 2>/dev/null", archive);
     CHECK(run(&all, words) == 0, "all files can be read");
     for (const char *p = all.ptr; (p = strstr(p, "{\"id\":\"o-")); p++) {
