@@ -1,5 +1,6 @@
 /* Agents without ledgers, for measuring the server: each answers at once with some 300 bytes. All
- * named agents run in this one process, a thread each. Usage: bench-agent PLACES AGENT... */
+ * named agents run in this one process, a thread each. What is to be refused is so until SIGUSR1.
+ * Usage: bench-agent PLACES AGENT... */
 
 #include <intact/agent.h>
 #include <pthread.h>
@@ -16,11 +17,21 @@ static const char output[] =
     "did so without much ado\",\"n\":12345}";
 
 static unsigned places;
+static volatile sig_atomic_t mended;
 
 static void answer(struct intact_request *r, void *arg)
 {
     (void)arg;
     intact_answer(r, output);
+}
+
+static void refuse(struct intact_request *r, void *arg)
+{
+    (void)arg;
+    if (mended)
+        intact_answer(r, output);
+    else
+        intact_answer_error(r, "declined", "not now", INTACT_PERMANENT);
 }
 
 static void *run(void *arg)
@@ -32,6 +43,7 @@ static void *run(void *arg)
     (void)snprintf(instance, sizeof instance, "%s-1", name);
     intact_agent_on(a, "do", INTACT_ANY, answer, NULL);
     intact_agent_on(a, "undo", INTACT_ANY, answer, NULL);
+    intact_agent_on(a, "refuse", INTACT_ANY, refuse, NULL);
     intact_agent_set_instance(a, instance);
     intact_agent_set_concurrency(a, places);
     intact_agent_set_inline(a, true);
@@ -42,8 +54,10 @@ static void *run(void *arg)
 
 static void on_signal(int signum)
 {
-    (void)signum;
-    intact_agent_stop();
+    if (signum == SIGUSR1)
+        mended = 1;
+    else
+        intact_agent_stop();
 }
 
 int main(int argc, char **argv)
@@ -57,6 +71,7 @@ int main(int argc, char **argv)
     }
     places = (unsigned)strtoul(argv[1], NULL, 10);
     (void)signal(SIGTERM, on_signal);
+    (void)signal(SIGUSR1, on_signal);
     for (int i = 0; i < count; i++)
         if (pthread_create(&threads[i], NULL, run, argv[i + 2]) != 0)
             return 1;

@@ -6,6 +6,7 @@
  *                             and all messages to REPLY_TO are delivered; PREFIX is put before the
  *                             number in their ids
  *   bench-load pending N      submits N tasks that nobody will do
+ *   bench-load stopping N     submits N tasks, and waits until all have stopped in error
  */
 
 #include <intact/client.h>
@@ -117,13 +118,13 @@ static int count_untold(struct intact_client *c, bool *ret)
     return 0;
 }
 
-static int many(struct intact_client *c, long count, long lines, const char *prefix,
-                const char *reply_to)
+static int many(struct intact_client *c, long count, long lines, const char *workflow,
+                const char *prefix, const char *reply_to)
 {
     const struct timespec nap = {0, 20000000};
     double start = now_ms();
     bool open = true;
-    int rc = submit_all(c, count, lines, "bench", prefix, reply_to);
+    int rc = submit_all(c, count, lines, workflow, prefix, reply_to);
     double submitted = now_ms();
 
     while (rc == 0 && open) {
@@ -154,15 +155,18 @@ int main(int argc, char **argv)
     int rc = 2;
 
     if (count <= 0 || lines <= 0) {
-        (void)fprintf(stderr,
-                      "usage: bench-load one|many|pending COUNT [LINES [PREFIX [REPLY_TO]]]\n");
+        (void)fprintf(
+            stderr,
+            "usage: bench-load one|many|pending|stopping COUNT [LINES [PREFIX [REPLY_TO]]]\n");
         return 2;
     }
     struct intact_client *c = intact_client_new(NULL, NULL);
     if (strcmp(argv[1], "one") == 0)
         rc = one_by_one(c, count);
     else if (strcmp(argv[1], "many") == 0)
-        rc = many(c, count, lines, prefix, reply_to);
+        rc = many(c, count, lines, "bench", prefix, reply_to);
+    else if (strcmp(argv[1], "stopping") == 0)
+        rc = many(c, count, lines, "stops", "stops", "");
     else if (strcmp(argv[1], "pending") == 0)
         rc = submit_all(c, count, lines, "nobody", prefix, "");
     intact_client_free(c);

@@ -28,7 +28,7 @@ static const struct alert_sink desks[DESKS] = {{.name = "one"}, {.name = "two"}}
 /* What a desk took, and of which process. */
 struct taken {
     char id[ALERT_ID_SIZE];
-    uint32_t notice, desk, slot;
+    uint32_t notice, desk, name; /* slots of nodes are used again */
     uint64_t boot, term;
 };
 
@@ -68,7 +68,7 @@ static void take(const struct parcel *p, size_t i)
         if (strcmp(t->id, p->list[i].id) != 0 || t->notice != p->list[i].notice
             || t->desk != p->desk)
             continue;
-        if (t->slot == p->node->slot && t->boot == p->boot && t->term == p->term)
+        if (t->name == p->node->name && t->boot == p->boot && t->term == p->term)
             broken("nobody is told twice", "%s/%u by %s", t->id, t->notice, p->node->me);
         covered(COVER_ALERT_AGAIN);
     }
@@ -78,7 +78,7 @@ static void take(const struct parcel *p, size_t i)
     memcpy(t->id, p->list[i].id, sizeof t->id);
     t->notice = p->list[i].notice;
     t->desk = p->desk;
-    t->slot = p->node->slot;
+    t->name = p->node->name; /* of a name each process has a boot of its own */
     t->boot = p->boot;
     t->term = p->term;
     covered(p->list[i].kind == NOTICE_RESOLVED ? COVER_ALERT_RESOLVED : COVER_ALERT_TOLD);
@@ -128,13 +128,17 @@ static int64_t clock_now(void *arg)
     return node_now(arg);
 }
 
-static bool leads(void *arg)
+static bool leads(void *arg, uint64_t *ret)
 {
     const struct node *n = arg;
-    struct supervisor_stats st;
+    struct fence fence = {0};
+    int64_t until = 0;
 
-    supervisor_stats(n->supervisor, &st);
-    return st.leads && !n->draining && n->roles & NODE_SUPERVISOR;
+    if (n->draining || !supervisor_leads(n->supervisor, &fence, &until)
+        || (nodes.shared && node_steady(n) >= until))
+        return false;
+    *ret = fence.epoch;
+    return true;
 }
 
 static bool store_works(void *arg)
@@ -255,8 +259,10 @@ static void check_group(const struct row_page *tasks, const struct task_row *lik
 /* Nobody is left who could tell: the last one drains, or was never there. */
 static bool somebody_leads(void)
 {
+    uint64_t epoch = 0;
+
     NODES_FOREACH (n)
-        if (node_is_up(n) && leads(n) && watch_leads(n->watch))
+        if (node_is_up(n) && leads(n, &epoch) && watch_leads(n->watch))
             return true;
     return false;
 }

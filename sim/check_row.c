@@ -46,7 +46,8 @@ static bool state_may(const struct turn *u)
                || (to == STEP_UNDOING && undo);
     case STEP_COMPLETED:
     case STEP_SKIPPED:
-        if (!undo && verbs) /* it starts anew */
+        if (verbs
+            && (!undo || to == STEP_WAITING)) /* it starts anew, and may turn back with that */
             return u->before->state == STEP_SKIPPED || u->f->undo == UNDO_NONE;
         return undo
                && (to == STEP_UNDOING || (to == STEP_UNDONE && verbs)
@@ -72,6 +73,16 @@ static bool has_completed(const struct seen_step *s, enum direction d)
     return false;
 }
 
+/* The key that it has now went with a request. */
+static bool has_had_its_key(const struct seen_step *s)
+{
+    for (uint32_t i = 0; i < s->attempt_count; i++)
+        if (s->attempts[i].direction == DIRECTION_FORWARD
+            && s->attempts[i].generation == s->generation)
+            return true;
+    return false;
+}
+
 static uint32_t tries_of(const struct turn *u)
 {
     const struct flow_retry *r =
@@ -92,9 +103,8 @@ static void check_state(const struct turn *u)
          "a step completes by an attempt, or by hand");
     must(u, s->generation >= u->before->generation, "no key comes back");
     must(u,
-         u->before->input == 0 || s->input == u->before->input || s->generation == 1
-             || s->generation > u->before->generation
-             || !seen_find(s, DIRECTION_FORWARD, s->attempt),
+         u->before->input == 0 || s->input == u->before->input
+             || s->generation > u->before->generation || !has_had_its_key(u->before),
          "another request has another key");
     must(u, s->state != STEP_COMPLETED || s->has_output, "a completed step has an output");
     must(u, s->resume == 0 || (s->resume_of == s->direction && s->resume <= s->attempt),

@@ -7,6 +7,7 @@
 #include "sim/operations.h"
 #include "sim/people.h"
 #include "sim/receivers.h"
+#include "sim/sql.h"
 #include "sim/world.h"
 
 enum { SETTLED_MS = 60000 };
@@ -132,7 +133,7 @@ bool world_is_done(void)
         if (t->seen.revision == 0 ? t->accepted : !seen_is_end(&t->seen))
             return false;
     }
-    return nodes_are_well() && people_are_content() && operations_are_over()
+    return nodes_are_well() && people_are_content() && operations_are_over() && sql_is_content()
            && receivers_are_content();
 }
 
@@ -190,6 +191,7 @@ void check_world_end(void)
 {
     check_operations_end();
     check_all_received();
+    check_sql_end();
     for (uint32_t i = 0; i < subjects.count; i++) {
         const struct subject *t = &subjects.list[i];
         must(t, 0, !t->accepted || t->seen.revision != 0, "nothing accepted is lost");

@@ -12,6 +12,7 @@
 #define COVERAGE(X)                                                                               \
     X(RECEIVER_DOWN,      "messages sent to receivers that were down")                            \
     X(MESSAGE_TWICE,      "messages that were taken, and whose answers were lost")                \
+    X(MESSAGE_OF_HANDS,   "messages of pauses, and of tasks that were closed")                    \
     X(CRASH,              "crashes of the node")                                                  \
     X(DRAIN,              "drains that came to their end")                                        \
     X(SUSPEND,            "suspensions")                                                          \
@@ -49,6 +50,11 @@
     X(DELETED,            "tasks that were deleted when they were over")                          \
     X(NOT_DELETED,        "tasks that were changed between being found and being deleted")        \
     X(SUBMITTED_DELETED,  "submissions of tasks that were deleted")                               \
+    X(SQL_TAKEN,          "batches of submissions in SQL")                                        \
+    X(SQL_ASKED,          "submissions in SQL that were asked of a node")                         \
+    X(SQL_TASK,           "of them, those that became new tasks")                                 \
+    X(SQL_REFUSED,        "submissions in SQL that were refused")                                 \
+    X(SQL_VERB,           "retries and drops of such")                                            \
     X(OVERTAKEN,          "jobs of the store that were overtaken by urgent ones")                 \
     X(BEAT,               "heartbeats of current attempts")                                      \
     X(LATE_BEAT,          "heartbeats of attempts that were over")                               \

@@ -6,6 +6,7 @@
 #include "sim/coverage.h"
 #include "sim/node.h"
 #include "sim/operations.h"
+#include "sim/sql.h"
 #include "sim/weather.h"
 #include "sim/world.h"
 #include "store/memory.h"
@@ -137,6 +138,10 @@ static void show_batch(struct disk *d, struct batch *b, bool told)
         else if (c->outcome == ERR_CONFLICT)
             check_conflict(&c->row);
     }
+    sql_changed();
+    for (size_t i = 0; i < b->change_count; i++)
+        if (b->changes[i].outcome == ERR_OK)
+            sql_became(&b->changes[i]);
     check_requests(d->node, b);
     check_starts(d->node, b);
     check_limits();
@@ -460,6 +465,42 @@ static enum err outbox_settle(struct store *s, const struct settlement *list, si
     return err;
 }
 
+static enum err submissions_take(struct store *s, struct submission_take *t, struct arena *a,
+                                 struct error *e)
+{
+    struct submission_take judged = *t; /* by the store's own clock */
+
+    if (read_fails(disk_of(s), e))
+        return ERR_IO;
+    judged.now = store_now();
+    enum err err = inner->ops->submissions_take(inner, &judged, a, e);
+    judged.now = t->now;
+    *t = judged;
+    if (t->count > 0)
+        covered(COVER_SQL_TAKEN);
+    return err;
+}
+
+static enum err submissions_settle(struct store *s, const struct submission_verdict *list,
+                                   size_t count, struct error *e)
+{
+    struct disk *d = disk_of(s);
+
+    if (is_cut(d) || chance(weather.store_fails)) {
+        troubled(d, world.now);
+        return error_set(e, ERR_IO, "simulated: cannot be written");
+    }
+    bool unknown = chance(weather.store_unknown);
+    if (unknown && chance(500))
+        return error_set(e, ERR_UNKNOWN, "simulated: a commit is lost");
+    enum err err = inner->ops->submissions_settle(inner, list, count, e);
+    trace("%s settles %zu submissions: %s", d->node->me, count, err_text(err));
+    sql_changed();
+    if (err == ERR_OK && unknown)
+        return error_set(e, ERR_UNKNOWN, "simulated: a commit's answer is lost");
+    return err;
+}
+
 static enum err stopped(struct store *s, int64_t after_ended_at, int64_t after_seq, size_t limit,
                         struct arena *a, struct stopped_page *ret, struct error *e)
 {
@@ -517,6 +558,8 @@ static const struct store_ops ops = {.commit = commit,
                                      .outbox_read = outbox_read,
                                      .outbox_targets = outbox_targets,
                                      .outbox_settle = outbox_settle,
+                                     .submissions_take = submissions_take,
+                                     .submissions_settle = submissions_settle,
                                      .workflow_since = workflow_since};
 
 /* ---- the queue ---- */

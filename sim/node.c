@@ -12,6 +12,7 @@
 #include "sim/operations.h"
 #include "sim/people.h"
 #include "sim/receivers.h"
+#include "sim/sql.h"
 #include "sim/weather.h"
 #include "sim/world.h"
 
@@ -19,12 +20,9 @@ enum {
     SPINS_MAX = 60,
     DRAIN_LOOK_MS = 50,
     DRAIN_LIMIT_MS = 20000,
-    UNNOTICED_MS = 4500,
     WILD_MS = 300,
     DRIFT_PPM = 300,
     DRIFTED_MS = 250, /* by how much at most, while no clock is compared */
-    JUMP_NOTICED_MS =
-        2500 /* surely more than an interval of the supervisor, whatever else is wrong */
 };
 
 struct nodes nodes;
@@ -69,7 +67,9 @@ static void on_ask_answer(void *arg, struct ask *a)
     n->deeds++;
     if (n->dead)
         return;
-    if (n->runner && runner_owns(n->runner, a))
+    if (sql_asked(a))
+        sql_answered(n, a);
+    else if (n->runner && runner_owns(n->runner, a))
         operations_answered(n, a);
     else if (a->kind == ASK_END)
         long_answered(n, a);
@@ -145,7 +145,7 @@ static bool on_leads(void *arg, struct fence *ret)
     int64_t until = 0;
 
     return !n->dead && receivers_are_on() && supervisor_leads(n->supervisor, ret, &until)
-           && (!nodes.shared || node_now(n) < until);
+           && (!nodes.shared || node_steady(n) < until);
 }
 
 static struct channel *on_channel(void *arg, struct slice target, struct error *e)
@@ -177,6 +177,8 @@ static void on_surveyed(void *arg, const struct survey *v)
     struct node *n = arg;
 
     supervisor_surveyed(n->supervisor, v);
+    if (n->intake && !n->dead)
+        intake_surveyed(n->intake, v);
     if (v->messages && !n->dead)
         courier_told(n->courier);
 }
@@ -226,6 +228,9 @@ void node_turn(struct node *n)
     int64_t operations = n->runner ? runner_turn(n->runner) : -1;
     if (operations >= 0)
         schedule_turn(n, world.now + operations + between(0, 1));
+    int64_t take = n->intake ? intake_turn(n->intake) : 0;
+    if (take)
+        schedule_turn(n, take - ahead);
     int64_t send = courier_turn(n->courier);
     if (send)
         schedule_turn(n, send - ahead);
@@ -260,71 +265,6 @@ void node_turn_quietly(struct node *n)
     n->deeds++;
     n->spins = 0;
     schedule_turn(n, world.now);
-}
-
-/* ---- lost time ---- */
-
-static bool any_awake(void)
-{
-    NODES_FOREACH (n)
-        if (node_is_awake(n) && n->roles & NODE_SUPERVISOR)
-            return true;
-    return false;
-}
-
-/* To be called whenever a node goes or comes. One that has the store for itself gives grace for
- * each start; nodes that share it notice a gap between scans if it is long enough. */
-static void notice_dark(bool started)
-{
-    bool awake = any_awake();
-
-    nodes.troubled_at = world.now;
-    if (!awake && nodes.dark_since == 0)
-        nodes.dark_since = store_now();
-    if (!awake || nodes.dark_since == 0)
-        return;
-    bool noticed = (started && !nodes.shared) || store_now() - nodes.dark_since > UNNOTICED_MS;
-    if (noticed && nodes.lost_count < LOST_PERIODS_MAX)
-        nodes.lost[nodes.lost_count++] =
-            (struct lost_period){nodes.dark_since, store_now(), world.now};
-    nodes.dark_since = 0;
-}
-
-/* What fell due while the store was away is as much lost, for a node that was there to notice; one
- * that booted meanwhile has a beginning of its own to count from. So is what its clock jumped over.
- */
-static void lose(int64_t from, int64_t until)
-{
-    if (nodes.lost_count < LOST_PERIODS_MAX)
-        nodes.lost[nodes.lost_count++] = (struct lost_period){from, until, world.now};
-}
-
-void nodes_lose_store(void)
-{
-    nodes.troubled_at = world.now;
-    nodes.store_lost_since = store_now();
-}
-
-void nodes_failed_over(int64_t ahead_ms)
-{
-    int64_t since = nodes.store_lost_since;
-    int64_t now = store_now() - ahead_ms;
-    bool long_away = now - since > UNNOTICED_MS;
-
-    nodes.troubled_at = world.now;
-    NODES_FOREACH (n)
-        if (n->up && n->up_at > world.now - UNNOTICED_MS)
-            long_away = false;
-    if (ahead_ms > JUMP_NOTICED_MS)
-        lose(long_away ? since : now, store_now());
-    else if (long_away)
-        lose(since, now);
-    if (ahead_ms < 0) {
-        world.set_back = true;
-        nodes.skew_max -= ahead_ms; /* nodes are ahead until the store has caught up */
-    }
-    if (ahead_ms != 0)
-        covered(ahead_ms > 0 ? COVER_CLOCK_AHEAD : COVER_CLOCK_BEHIND);
 }
 
 /* ---- its life ---- */
@@ -411,6 +351,7 @@ static void node_boot(struct node *n)
         scheduler_new(&config, &n->disk.queue, &n->registry, nodes.key, &clock, &outside);
     n->supervisor = supervisor_new(&supervision, &n->disk.queue, &n->registry, &watched);
     n->runner = operations_runner(n);
+    n->intake = sql_intake(n);
     n->channel = receivers_channel(n);
     const struct courier_outside delivery = {.arg = n,
                                              .now = clock_now,
@@ -426,7 +367,7 @@ static void node_boot(struct node *n)
     n->sleeps_until = n->deaf_until = 0;
     n->turn_at = 0;
     n->spins = 0;
-    notice_dark(true);
+    nodes_notice_dark(true);
     trace("%s boots, live_max %zu, batch_max %zu", n->me, config.live_max, config.batch_max);
     check_boot(n);
     node_turn(n);
@@ -464,6 +405,7 @@ static void clear_away(struct node *n)
     scheduler_free(n->scheduler);
     supervisor_free(n->supervisor);
     runner_free(n->runner);
+    intake_free(n->intake);
     library_free(n->library);
     bell_end(n);
     registry_fini(&n->registry);
@@ -472,6 +414,7 @@ static void clear_away(struct node *n)
     n->scheduler = NULL;
     n->supervisor = NULL;
     n->runner = NULL;
+    n->intake = NULL;
     n->up = false;
     n->turn_number++;
     agents_cut_off(n);
@@ -487,7 +430,7 @@ static bool is_replaced(const struct node *n)
 static void go_down(struct node *n, int64_t least_ms)
 {
     n->down_at = world.now;
-    notice_dark(false);
+    nodes_notice_dark(false);
     if (is_replaced(n) || n->last) {
         trace("%s is no more", n->me);
         n->used = false;
@@ -516,7 +459,7 @@ void node_crash(struct node *n, const char *when)
     covered(COVER_CRASH);
     n->dead = true; /* from now on nobody hears of it, whatever its remains may say */
     n->sleeps_until = 0;
-    notice_dark(false);
+    nodes_notice_dark(false);
     later(0, crash_happens, n, n->boot);
 }
 
@@ -524,8 +467,8 @@ static bool is_drained(const struct node *n)
 {
     return scheduler_is_drained(n->scheduler) && !scheduler_is_busy(n->scheduler)
            && !supervisor_is_busy(n->supervisor) && !(n->runner && runner_is_busy(n->runner))
-           && !courier_is_busy(n->courier) && !(n->library && library_is_busy(n->library))
-           && !watch_is_busy(n->watch);
+           && !(n->intake && intake_is_busy(n->intake)) && !courier_is_busy(n->courier)
+           && !(n->library && library_is_busy(n->library)) && !watch_is_busy(n->watch);
 }
 
 static void drain_look(void *arg, uint64_t boot)
@@ -568,6 +511,8 @@ void node_drain(struct node *n)
     supervisor_stop(n->supervisor);
     if (n->runner)
         runner_stop(n->runner);
+    if (n->intake)
+        intake_drain(n->intake);
     watch_stop(n->watch);
     node_turn(n);
     later(DRAIN_LOOK_MS, drain_look, n, n->boot);
@@ -578,7 +523,7 @@ static void wakes_up(void *arg, uint64_t boot)
     const struct node *n = arg;
 
     if (boot == n->boot && node_is_up(n))
-        notice_dark(false);
+        nodes_notice_dark(false);
 }
 
 void node_suspend(struct node *n, int64_t ms)
@@ -589,7 +534,7 @@ void node_suspend(struct node *n, int64_t ms)
     covered(COVER_SUSPEND);
     n->asleep_at = world.now;
     n->sleeps_until = world.now + ms;
-    notice_dark(false);
+    nodes_notice_dark(false);
     later(ms, wakes_up, n, n->boot);
 }
 
@@ -818,7 +763,7 @@ void nodes_calm(void)
         else if (wild)
             node_crash(n, "to have its clock set right");
     }
-    notice_dark(false);
+    nodes_notice_dark(false);
 }
 
 void nodes_end(void)

@@ -13,6 +13,7 @@
 
 #include "operations/runner.h"
 #include "outbox/courier.h"
+#include "scheduler/intake.h"
 #include "scheduler/library.h"
 #include "scheduler/scheduler.h"
 #include "sim/disk.h"
@@ -35,6 +36,7 @@ struct node {
     struct scheduler *scheduler;
     struct supervisor *supervisor;
     struct runner *runner; /* of operations; NULL: nobody wants any */
+    struct intake *intake; /* of submissions in SQL; NULL: there are none */
     struct courier *courier;
     struct channel *channel;  /* of its messages */
     struct watch *watch;      /* over its alerts: bell.h */
@@ -104,6 +106,8 @@ bool nodes_are_narrow(void);
 
 int64_t node_now(const struct node *n);    /* by its clock, of the store's time */
 int64_t node_steady(const struct node *n); /* a clock that never jumps */
+/* To be called whenever a node goes or comes (`started`: it is up from now on). */
+void nodes_notice_dark(bool started);
 void nodes_lose_store(void);
 void nodes_failed_over(int64_t ahead_ms); /* by so much the store's time has jumped */
 bool node_is_up(const struct node *n);

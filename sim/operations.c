@@ -57,7 +57,8 @@ static bool matches(const struct wanted *w, const struct subject *t)
 {
     const struct seen *s = &t->seen;
 
-    if (s->revision == 0 || !(w->states & 1U << s->state) || (w->flow && t->flow != w->flow))
+    if (s->revision == 0 || t->deleted || !(w->states & 1U << s->state)
+        || (w->flow && t->flow != w->flow))
         return false;
     return w->step < 0 || ((uint32_t)w->step < s->step_count && stands(&s->steps[w->step]));
 }
@@ -67,7 +68,7 @@ void operations_seen(const struct subject *t)
     uint32_t i = number_of(t);
 
     for (uint32_t k = 0; k < count; k++)
-        list[k].always[i] = list[k].always[i] && matches(&list[k], t);
+        list[k].always[i] = list[k].always[i] && !t->deleted && matches(&list[k], t);
 }
 
 /* ---- people ---- */
@@ -142,7 +143,7 @@ static void begin(struct wanted *w, int64_t rate)
     trace("operation %s begins: %.*s %.*s", w->id, SLICE_ARG(row.verb), SLICE_ARG(row.doc));
     w->revision = 1;
     for (uint32_t i = 0; i < subjects.count; i++)
-        w->always[i] = matches(w, &subjects.list[i]);
+        w->always[i] = !subjects.list[i].deleted && matches(w, &subjects.list[i]);
     looks(NULL, 0);
 }
 
@@ -400,7 +401,8 @@ static void check_done(const struct wanted *w)
 
     for (uint32_t i = 0; i < subjects.count; i++) {
         done += w->done_to[i] > 0;
-        if (w->always[i] && !w->recorded[i] && (w->limit == 0 || w->counts.matched < w->limit))
+        if (w->always[i] && !subjects.list[i].deleted && !w->recorded[i]
+            && (w->limit == 0 || w->counts.matched < w->limit))
             broken("what matches all the time is not left out", "%s: %s", w->id,
                    subjects.list[i].id);
     }

@@ -6,6 +6,7 @@
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/receivers.h"
+#include "sim/sql.h"
 #include "sim/subject.h"
 #include "sim/weather.h"
 #include "sim/world.h"
@@ -268,8 +269,9 @@ void people_alerted(struct slice id)
 
 static void submits(struct subject *t, int64_t at)
 {
+    if (sql_submits(t, at))
+        return;
     struct wish *w = arena_alloc(&world.arena, sizeof *w);
-
     *w = (struct wish){.task = t, .kind = ASK_SUBMIT, .step = -1, .at = ANY_NODE};
     w->patience = chance(500) ? 1 + below(3) : FOREVER;
     submitting++;

@@ -11,13 +11,26 @@
 
 enum { RECEIVERS = 4, TELL_MAX = 300, ODDS = 500, BATCH_MAX = 5 };
 
-enum happening { RECEIVED, STARTED, COMPENSATING, PROCESSED, COMPENSATED, STOPPED, HAPPENINGS };
+enum happening {
+    RECEIVED,
+    STARTED,
+    COMPENSATING,
+    PROCESSED,
+    COMPENSATED,
+    STOPPED,
+    RESUMED,
+    PAUSED,
+    CLOSED,
+    HAPPENINGS
+};
 
 static const char *const words[] = {"received",  "started",     "compensating",
-                                    "processed", "compensated", "error"};
+                                    "processed", "compensated", "error",
+                                    "resumed",   "paused",      "closed"};
 
 struct to_tell {
     uint32_t receiver, count, heard;
+    bool hears_pauses;                 /* asked for */
     uint64_t stopped_from, stopped_to; /* revisions at which it stopped, and was stopped before */
     bool started;
     struct {
@@ -57,6 +70,7 @@ void receivers_begin(void)
             continue;
         struct to_tell *tt = arena_alloc(&world.arena, sizeof *tt);
         tt->receiver = draw(RECEIVERS);
+        tt->hears_pauses = odds(500);
         subjects.list[i].to_tell = tt;
     }
 }
@@ -77,6 +91,11 @@ struct slice receivers_reply_to(const struct subject *t)
 {
     if (!t->to_tell)
         return SLICE_NONE;
+    if (t->to_tell->hears_pauses)
+        return text_of("{\"to\": \"r%u\", \"events\": [\"received\", \"started\", "
+                       "\"compensating\", \"processed\", \"compensated\", \"error\", "
+                       "\"paused\", \"resumed\", \"closed\"]}",
+                       t->to_tell->receiver);
     return text_of("r%u", t->to_tell->receiver);
 }
 
@@ -108,6 +127,22 @@ static bool has_begun(const struct seen *s)
     return s->failure_count > 0;
 }
 
+static void hands_row(struct to_tell *tt, const struct seen *old, const struct seen *new)
+{
+    bool at_work = !task_state_is_end(new->state) && new->state != TASK_ERROR;
+
+    if (tt->hears_pauses && old->paused_at && !new->paused_at &&at_work)
+        will_hear(tt, RESUMED, old, new);
+    if (tt->hears_pauses && !old->paused_at && new->paused_at)
+        will_hear(tt, PAUSED, old, new);
+    if (!old->closed_at && new->closed_at)
+        will_hear(tt, CLOSED, old, new);
+    for (enum happening h = RESUMED; h <= CLOSED; h++)
+        for (uint32_t i = tt->count; i-- > 0 && tt->list[i].to == new->revision;)
+            if (tt->list[i].what == h)
+                covered(COVER_MESSAGE_OF_HANDS);
+}
+
 void receivers_row(struct subject *t, const struct seen *old, const struct seen *new)
 {
     struct to_tell *tt = t->to_tell;
@@ -131,6 +166,7 @@ void receivers_row(struct subject *t, const struct seen *old, const struct seen 
         tt->stopped_from = tt->stopped_from ? tt->stopped_from : new->revision;
         tt->stopped_to = new->revision;
     }
+    hands_row(tt, old, new);
 }
 
 /* "t3/12/processed" */
@@ -144,6 +180,15 @@ static bool id_read(struct slice id, uint64_t *ret_revision, struct slice *ret_w
     *ret_revision = strtoull(slash + 1, &end, 10);
     *ret_word = (struct slice){end + 1, id.len - (size_t)(end + 1 - id.ptr)};
     return *end == '/';
+}
+
+/* "needs_operator", or "needs_operator/s1", of a step. */
+static bool is_word(struct slice text, const char *word)
+{
+    size_t len = strlen(word);
+
+    return text.len >= len && memcmp(text.ptr, word, len) == 0
+           && (text.len == len || text.ptr[len] == '/');
 }
 
 /* It was heard before: then it was in the same words. */
@@ -169,7 +214,7 @@ static void hears(const struct subject *t, struct slice id, struct slice body)
 
     must(t, tt && id_read(id, &revision, &word), "messages have ids", id);
     must(t, revision <= t->seen.revision, "nothing is told that is not durable", id);
-    if (slice_is(word, "needs_operator") || was_heard(t, id, body))
+    if (is_word(word, "needs_operator") || was_heard(t, id, body))
         return;
     bool expected = tt->heard < tt->count && revision >= tt->list[tt->heard].from
                     && revision <= tt->list[tt->heard].to;

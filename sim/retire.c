@@ -3,6 +3,7 @@
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/disk.h"
+#include "sim/operations.h"
 #include "sim/subject.h"
 #include "sim/world.h"
 
@@ -37,6 +38,7 @@ static void check_gone(struct subject *t)
     if (t->deleted)
         broken("nothing is deleted twice", "%s", t->id);
     t->deleted = true;
+    operations_seen(t);
     covered(COVER_DELETED);
 }
 

@@ -11,6 +11,7 @@
 #include "sim/long.h"
 #include "sim/operations.h"
 #include "sim/outage.h"
+#include "sim/sql.h"
 #include "sim/weather.h"
 #include "sim/world.h"
 
@@ -297,6 +298,7 @@ static void begin(uint64_t seed, bool loud)
     check_health_begin();
     outage_begin();
     operations_begin_scene(scene->operations);
+    sql_begin_scene(scene->sql);
     long_begin_scene();
     flow = scene->flow;
     flow_fix(&flow, &nodes.registry);
@@ -335,9 +337,9 @@ static void run(uint64_t seed, bool loud)
 
 /* ---- all of them ---- */
 
-static const struct scene *const lists[] = {scenes_of_doubt, scenes_of_agents,   scenes_of_nodes,
-                                            scenes_of_long,  scenes_of_breakers, scenes_of_routing,
-                                            scenes_of_hands};
+static const struct scene *const lists[] = {
+    scenes_of_doubt,   scenes_of_agents, scenes_of_nodes, scenes_of_long,      scenes_of_breakers,
+    scenes_of_routing, scenes_of_hands,  scenes_of_sql,   scenes_of_operations};
 
 int scenes_print(void)
 {

@@ -52,6 +52,7 @@ struct scene {
     bool twins;      /* all workers are of the first service */
     bool unknown;    /* a beat stores the workflow, not the beginning */
     bool operations; /* nodes work on operations, which beats begin */
+    bool sql;        /* nodes take submissions in SQL, which beats put in */
     bool unasked;    /* tasks are submitted by a beat, not at the beginning */
     struct flow flow;
     struct part parts[PARTS_MAX];
@@ -64,7 +65,8 @@ struct scene {
 
 /* The lists, each ended by a scene without a name. */
 extern const struct scene scenes_of_doubt[], scenes_of_agents[], scenes_of_nodes[],
-    scenes_of_long[], scenes_of_breakers[], scenes_of_routing[], scenes_of_hands[];
+    scenes_of_long[], scenes_of_breakers[], scenes_of_routing[], scenes_of_hands[], scenes_of_sql[],
+    scenes_of_operations[];
 
 /* For beats and expectations. */
 void store_workflow(void);

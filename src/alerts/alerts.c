@@ -64,6 +64,13 @@ struct alerts_config alerts_config_default(void)
     return c;
 }
 
+int64_t alerts_for_ms(const struct alerts_config *c, enum alert_condition condition)
+{
+    int64_t ms = c->for_ms[condition];
+
+    return ms < 0 ? conditions[condition].wait_ms : ms;
+}
+
 struct alerts *alerts_new(const struct alerts_config *c)
 {
     struct alerts *a = calloc(1, sizeof *a);
@@ -80,8 +87,7 @@ struct alerts *alerts_new(const struct alerts_config *c)
     if (c->pace_max_ms == 0)
         a->config.pace_max_ms = ALERT_PACE_MS;
     for (size_t i = 0; i < CONDITION_COUNT; i++)
-        if (c->for_ms[i] < 0)
-            a->config.for_ms[i] = conditions[i].wait_ms;
+        a->config.for_ms[i] = alerts_for_ms(c, (enum alert_condition)i);
     return a;
 }
 
@@ -506,6 +512,11 @@ struct alert *alerts_find(const struct alerts *a, struct slice id)
         if (al->id[0] && slice_is(id, al->id))
             return al;
     return NULL;
+}
+
+struct alert *alerts_find_group(const struct alerts *a, struct slice key)
+{
+    return map_get(&a->by_key, key);
 }
 
 size_t alerts_open(const struct alerts *a, enum alert_condition c)

@@ -45,6 +45,7 @@
     X(OUTBOX_TROUBLE,      "outbox_trouble",      60000, "status messages do not arrive")       \
     X(SUBMISSION_REFUSED,  "submission_refused",  0,     "submissions were refused")            \
     X(OPERATION_FAILED,    "operation_failed",    0,     "an operation on many tasks failed")   \
+    X(RETENTION_TROUBLE,   "retention_trouble",   0,     "what is to be deleted stays")         \
     X(TEST,                "test",                0,     "a test, nothing is wrong")
 /* clang-format on */
 
@@ -147,6 +148,7 @@ struct alerts_config {
 };
 
 struct alerts_config alerts_config_default(void);
+int64_t alerts_for_ms(const struct alerts_config *c, enum alert_condition condition);
 
 struct alerts;
 
@@ -190,7 +192,8 @@ enum err alerts_acknowledge(struct alerts *a, struct slice id, int64_t at, struc
 
 /* for (size_t i = 0; (al = alerts_next(a, &i));) in no order. Those pending have no id. */
 struct alert *alerts_next(const struct alerts *a, size_t *i);
-struct alert *alerts_find(const struct alerts *a, struct slice id); /* NULL: none */
+struct alert *alerts_find(const struct alerts *a, struct slice id);        /* NULL: none */
+struct alert *alerts_find_group(const struct alerts *a, struct slice key); /* NULL: none */
 size_t alerts_open(const struct alerts *a, enum alert_condition c); /* open or acknowledged */
 
 /* Which alert's row is to be written next; NULL: none has to be. Counts alone are written seldom.

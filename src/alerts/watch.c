@@ -40,6 +40,7 @@ struct watch {
     struct store_job job;
     struct arena arena; /* of the job */
     bool leading;       /* the rows are loaded */
+    uint64_t epoch;     /* of the lease, then */
     uint64_t term;      /* how often they were */
     bool stopped;
     int64_t turn_at; /* nothing is due before; 0: something may be */
@@ -51,7 +52,7 @@ struct watch {
     bool hinted;
     int64_t began_ended_at, began_seq; /* of the page at hand */
     struct stopped_page stopped_page;
-    bool acks; /* rows are read with it, for what others acknowledged */
+    bool rows_too; /* rows are read with it, for what others did to them */
     struct alert_page rows;
     struct writing writings[WRITES];
     size_t writing_count;
@@ -292,7 +293,7 @@ static void look_run(struct store_job *j, struct store *s)
 
     w->err = s->ops->stopped(s, w->pos_ended_at, w->pos_seq, w->config.page, &w->arena,
                              &w->stopped_page, &w->error);
-    if (w->err == ERR_OK && w->acks)
+    if (w->err == ERR_OK && w->rows_too)
         read_rows(w, s);
 }
 
@@ -329,11 +330,17 @@ static void look_ends(struct watch *w, int64_t now)
                                                        w->config.sweep_max_ms));
 }
 
-static void take_acks(struct watch *w)
+/* Who led before may have written an alert after the rows were loaded: nobody else would ever see
+ * to it. It is known by its group, if that is known here. */
+static void take_rows(struct watch *w, int64_t now)
 {
     for (size_t i = 0; i < w->rows.count; i++) {
         const struct alert_row *r = &w->rows.rows[i];
-        if (r->acknowledged_at != 0) /* of one that is not known here any more: no matter */
+        struct alert_stored row = stored_of(r);
+        if (!alerts_find_group(w->alerts, r->key))
+            (void)alerts_load(w->alerts, &row,
+                              now);       /* or it cannot be read: load_done sees to it */
+        else if (r->acknowledged_at != 0) /* of another one of the group: no matter */
             (void)alerts_acknowledge(w->alerts, r->id, r->acknowledged_at, r->acknowledged_by,
                                      r->acknowledged_why);
     }
@@ -346,10 +353,10 @@ static void look_done(struct store_job *j)
 
     w->looked_at = now;
     if (w->err == ERR_OK && w->leading) {
+        if (w->rows_too)
+            take_rows(w, now);
         for (size_t i = 0; i < w->stopped_page.count; i++)
             take_stopped(w, &w->stopped_page.rows[i], now);
-        if (w->acks)
-            take_acks(w);
         if (w->stopped_page.more)
             w->look_at = now + max_i64(w->job.took_us * PAUSE_TIMES / 1000, PAUSE_MIN_MS);
         else
@@ -379,7 +386,8 @@ static bool look_begin(struct watch *w, int64_t now)
     w->hinted = false;
     if (!w->sweeping && now >= w->sweep_at - (soon ? w->config.look_ms : 0))
         sweep_begin(w, now);
-    w->acks = anybody_may_acknowledge(w);
+    w->rows_too =
+        (w->config.shared && w->sweeping && w->pos_seq == 0) || anybody_may_acknowledge(w);
     submit(w, PHASE_LOOK, true, look_run, look_done);
     return true;
 }
@@ -422,22 +430,30 @@ static int64_t deliver(struct watch *w, int64_t now, int64_t at)
  * what was so is told until it is back. */
 static void notice_lead(struct watch *w)
 {
-    if (w->leading && !w->outside.leads(w->outside.arg) && w->outside.store_works(w->outside.arg)) {
+    uint64_t epoch = 0;
+    bool leads = w->outside.leads(w->outside.arg, &epoch);
+
+    if (!w->leading || (leads ? epoch == w->epoch : !w->outside.store_works(w->outside.arg)))
+        return;
+    if (!leads)
         alerts_clear(w->alerts);
-        w->leading = false;
-        w->sweeping = false;
-    }
+    w->leading = w->sweeping = false; /* what others wrote meanwhile is read first */
 }
 
 /* One job at a time: what is on record first. */
 static void begin_job(struct watch *w, int64_t now)
 {
+    uint64_t epoch = 0;
+
     if (w->phase != PHASE_IDLE || w->stopped || now < w->again_at
-        || !w->outside.leads(w->outside.arg))
+        || !w->outside.leads(w->outside.arg, &epoch))
         return;
-    if (!w->leading)
+    if (!w->leading) {
+        w->epoch = epoch;
         submit(w, PHASE_LOAD, false, load_run, load_done);
-    else if (!put_begin(w, now))
+        return;
+    }
+    if (!put_begin(w, now))
         (void)look_begin(w, now);
 }
 
@@ -445,8 +461,9 @@ static void begin_job(struct watch *w, int64_t now)
 static int64_t job_at(const struct watch *w)
 {
     int64_t at = w->look_at;
+    uint64_t epoch = 0;
 
-    if (w->phase != PHASE_IDLE || w->stopped || !w->outside.leads(w->outside.arg))
+    if (w->phase != PHASE_IDLE || w->stopped || !w->outside.leads(w->outside.arg, &epoch))
         return 0;
     if (!w->leading)
         return w->again_at;

@@ -29,7 +29,8 @@ struct watch;
 struct watch_outside {
     void *arg;
     int64_t (*now)(void *arg); /* the store's time, ms UTC */
-    bool (*leads)(void *arg);
+    /* *ret: the epoch of its lease. Another one: somebody else may have led in between. */
+    bool (*leads)(void *arg, uint64_t *ret);
     bool (*store_works)(void *arg);
     /* Tells alerts_see of all that holds in memory; `all`: otherwise of CONDITION_STORE_TROUBLE
      * alone. */

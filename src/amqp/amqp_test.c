@@ -52,6 +52,8 @@ static const struct {
      "either file or env"},
     {"brokers: [{name: a, url: 'amqp://x', user: me, password: {env: P}}]", "brokers[0]",
      "insecure: true"},
+    {"brokers: [{name: a, url: 'amqp://127.evil.example', user: me, password: {env: P}}]",
+     "brokers[0]", "insecure: true"},
     {"brokers: [{name: a, url: 'amqps://x', cert: c.pem}]", "brokers[0]", "cert and key"},
     {"brokers: [{name: a, url: 'amqps://x', sasl: gssapi}]", "brokers[0].sasl", "plain, anonymous"},
     {"brokers: [{name: a, url: 'amqps://x', addresses: queue}]", "brokers[0].addresses", "one {}"},
@@ -234,6 +236,55 @@ static void values_are_read_as_json(void **state)
     pn_message_free(p);
 }
 
+static void a_body_in_several_sections_is_one(void **state)
+{
+    /* With short and long lengths, and both forms of a section's number; and an empty one. */
+    static const char text[] = "\0\x53\x75\xa0\x02{\""
+                               "\0\x80\0\0\0\0\0\0\0\x75\xb0\0\0\0\x02"
+                               "a\""
+                               "\0\x53\x75\xa0\x00"
+                               "\0\x53\x75\xa0\x03:1}";
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct amqp_message m;
+    struct error e = {0};
+    (void)state;
+
+    CHECK(amqp_message_decode(&a, (struct slice){text, sizeof text - 1}, &m, &e) == ERR_OK, "%s",
+          e.text);
+    CHECK(slice_is(m.body, "{\"a\":1}"), "%.*s", SLICE_ARG(m.body));
+}
+
+/* A list of so many small numbers, encoded. */
+static struct slice list_of(struct arena *a, uint32_t count)
+{
+    size_t size = 12 + (size_t)count * 2;
+    unsigned char *p = arena_alloc(a, size);
+    const uint32_t heads[] = {count * 2 + 4, count};
+
+    memcpy(p, "\0\x53\x77\xd0", 4);
+    for (size_t i = 0; i < 8; i++)
+        p[4 + i] = (unsigned char)(heads[i / 4] >> (24 - i % 4 * 8));
+    for (size_t i = 12; i < size; i += 2) {
+        p[i] = 0x54;
+        p[i + 1] = 7;
+    }
+    return (struct slice){(const char *)p, size};
+}
+
+static void a_value_is_read_whole_or_not_at_all(void **state)
+{
+    (void)state;
+    for (uint32_t count = 60000; count <= 80000; count += 10000) {
+        CLEANUP(arena_fini) struct arena a = {0};
+        struct amqp_message m;
+        struct error e = {0};
+        enum err err = amqp_message_decode(&a, list_of(&a, count), &m, &e);
+        CHECK((err == ERR_OK) == (count == 60000), "%u: %s", count, e.text);
+        if (err == ERR_OK)
+            CHECK(m.body.len == count * 2 + 1, "%zu bytes", m.body.len);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -243,6 +294,8 @@ int main(void)
         cmocka_unit_test(addresses_and_queues),
         cmocka_unit_test(a_message_comes_back_as_it_was),
         cmocka_unit_test(values_are_read_as_json),
+        cmocka_unit_test(a_body_in_several_sections_is_one),
+        cmocka_unit_test(a_value_is_read_whole_or_not_at_all),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -163,7 +163,7 @@ static void read_password(struct reader *r, const struct json *j, const struct p
 static bool is_loopback(struct slice host)
 {
     return slice_is(host, "localhost") || slice_is(host, "::1")
-           || (host.len > 4 && memcmp(host.ptr, "127.", 4) == 0);
+           || (host.len > 4 && memcmp(host.ptr, "127.", 4) == 0 && is_address(host));
 }
 
 static struct broker_config *broker_find(const struct amqp_config *c, struct slice name)

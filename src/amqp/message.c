@@ -8,7 +8,11 @@
 #include "json/json.h"
 #include "json/text.h"
 
-enum { DEPTH_MAX = 40 };
+enum {
+    DEPTH_MAX = 40,
+    PARTS_MAX = 65000, /* of a value: Proton has 65535, and leaves out what comes after them */
+    DATA_SECTION = 0x75,
+};
 
 static const int64_t YEAR_9999_MS = INT64_C(253402300799999); /* its last */
 
@@ -208,16 +212,83 @@ static void read_properties(struct arena *a, pn_data_t *d, struct amqp_message *
     }
 }
 
-static enum err read_body(struct arena *a, pn_data_t *d, struct amqp_message *m, struct error *e)
+/* ---- several data sections ---- */
+
+static uint64_t big_endian(const char *p, size_t size)
+{
+    uint64_t v = 0;
+
+    for (size_t i = 0; i < size; i++)
+        v = v << 8 | (unsigned char)p[i];
+    return v;
+}
+
+/* How many bytes a value takes by its first ones; 0: it cannot be told, or it is cut off. */
+static size_t value_size(struct slice s)
+{
+    static const size_t fixed[] = {[4] = 1, [5] = 2, [6] = 3, [7] = 5, [8] = 9, [9] = 17};
+    unsigned kind = s.len > 0 ? (unsigned char)s.ptr[0] >> 4 : 0;
+    size_t size = 0;
+
+    if (kind >= 4 && kind <= 9)
+        size = fixed[kind];
+    else if (kind >= 10 && kind % 2 == 0 && s.len >= 2)
+        size = 2 + (unsigned char)s.ptr[1];
+    else if (kind >= 10 && kind % 2 == 1 && s.len >= 5)
+        size = 5 + big_endian(s.ptr + 1, 4);
+    return size <= s.len ? size : 0;
+}
+
+static bool is_data(struct slice descriptor)
+{
+    unsigned char kind = (unsigned char)descriptor.ptr[0];
+
+    return (kind == 0x53 || kind == 0x80)
+           && big_endian(descriptor.ptr + 1, descriptor.len - 1) == DATA_SECTION;
+}
+
+/* A body may come in several sections of bytes, of which Proton knows the last one only. Returns
+ * their number. */
+static size_t join_data(struct slice text, struct buf *ret)
+{
+    size_t count = 0;
+
+    while (text.len > 0 && text.ptr[0] == 0) {
+        struct slice rest = {text.ptr + 1, text.len - 1};
+        struct slice descriptor = {rest.ptr, value_size(rest)};
+        rest = (struct slice){rest.ptr + descriptor.len, rest.len - descriptor.len};
+        size_t size = descriptor.len > 0 ? value_size(rest) : 0;
+        if (size == 0)
+            return count;
+        size_t head = (unsigned char)rest.ptr[0] == 0xb0 ? 5 : 2;
+        if (is_data(descriptor) && size >= head) {
+            buf_add(ret, rest.ptr + head, size - head);
+            count++;
+        }
+        text = (struct slice){rest.ptr + size, rest.len - size};
+    }
+    return count;
+}
+
+static enum err read_body(struct arena *a, struct slice text, pn_data_t *d, struct amqp_message *m,
+                          struct error *e)
 {
     CLEANUP(buf_fini) struct buf b = {0};
+    CLEANUP(buf_fini) struct buf joined = {0};
 
     pn_data_rewind(d);
+    if (pn_data_size(d) > PARTS_MAX)
+        return error_set(e, ERR_PARSE,
+                         "the body is an AMQP value of more than %d parts; send JSON as bytes or "
+                         "text",
+                         PARTS_MAX);
     if (!pn_data_next(d)) {
         m->body = SLICE("");
         return ERR_OK;
     }
-    if (pn_data_type(d) == PN_BINARY)
+    if (pn_data_type(d) == PN_BINARY && join_data(text, &joined) > 1)
+        m->body = arena_copy(a, buf_view(&joined));
+    else if (pn_data_type(d) == PN_BINARY)
         m->body = arena_copy(a, slice_of_bytes(pn_data_get_binary(d)));
     else if (pn_data_type(d) == PN_STRING)
         m->body = arena_copy(a, slice_of_bytes(pn_data_get_string(d)));
@@ -263,7 +334,7 @@ enum err amqp_message_decode(struct arena *a, struct slice text, struct amqp_mes
         ret->group_id = text_of(a, pn_message_get_group_id(m));
         ret->content_type = text_of(a, pn_message_get_content_type(m));
         read_properties(a, pn_message_properties(m), ret);
-        err = read_body(a, pn_message_body(m), ret, e);
+        err = read_body(a, text, pn_message_body(m), ret, e);
         if (err == ERR_OK && !texts_are_sound(ret))
             err = error_set(e, ERR_PARSE, "one of its properties is not UTF-8");
     }

@@ -39,6 +39,7 @@ struct offer {
     struct buf submission;    /* of a refusal: what the server refused; empty: it was none */
     bool is_refusal;          /* the call tells of what cannot be a task */
     bool is_bare;             /* ... without what it was */
+    bool is_kept; /* ... with what it was; otherwise the broker has to keep the message */
     char reason[400];
     uint32_t tries;
     int64_t retry_at;

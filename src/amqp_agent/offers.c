@@ -144,6 +144,7 @@ static void write_refusal(struct offer *o)
     CLEANUP(buf_fini) struct buf source = {0};
 
     buf_clear(b);
+    o->is_kept = false;
     bool is_known = !o->arrival->is_too_large
                     && amqp_message_decode(&a, buf_view(&o->arrival->text), &m, &e) == ERR_OK;
     buf_fmt(&source, "amqp:%.*s", SLICE_ARG(o->queue->queue));
@@ -155,14 +156,18 @@ static void write_refusal(struct offer *o)
     if (is_known && m.id.ptr) {
         json_key(b, "id");
         json_string(b, m.id);
+        json_key(b, "message_id");
+        json_string(b, m.id);
     }
     if (o->submission.len > 0 && !o->is_bare) {
         json_key(b, "submission");
         json_raw(b, buf_view(&o->submission));
+        o->is_kept = true;
     } else if (is_known && !o->is_bare && text_utf8_end(m.body) == m.body.len
                && m.body.len <= REFUSED_INPUT_MAX) {
         json_key(b, "message"); /* as a text: it can be anything */
         json_string(b, m.body);
+        o->is_kept = true;
     }
     json_close(b, '}');
 }
@@ -216,7 +221,7 @@ static void on_answer(const struct intact_reply *r, void *arg)
 
     o->call = NULL;
     if (intact_reply_status(r) == INTACT_OK)
-        offer_end(o, SETTLE_ACCEPT, NULL);
+        offer_end(o, o->is_refusal && !o->is_kept ? SETTLE_REJECT : SETTLE_ACCEPT, o->reason);
     else if (!bridge_is_refused(r))
         again(o);
     else if (o->is_refusal)

@@ -143,7 +143,11 @@ static void beat(const struct job *j, const struct json *said)
 static void answer(struct job *j, struct arrival *a, const struct json *said)
 {
     if (j->reply) { /* the same again: the first is on its way */
-        arrival_settle(a, SETTLE_ACCEPT, NULL);
+        /* One whose connection broke came back as this one: it is kept until the outcome is
+         * durable. */
+        struct arrival *spare = j->reply->delivery ? a : j->reply;
+        j->reply = spare == a ? j->reply : a;
+        arrival_settle(spare, SETTLE_ACCEPT, NULL);
         return;
     }
     j->reply = a;

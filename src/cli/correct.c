@@ -1,4 +1,5 @@
 #include "cli/operate.h"
+#include "cli/operation_start.h"
 #include "cli/verbs.h"
 
 static const struct flag flags[] = {
@@ -7,6 +8,7 @@ static const struct flag flags[] = {
      .value = "JSON",
      .help = "the right one; @FILE reads it from a file, - from standard input; required"},
     REASON_FLAG,
+    MANY_FLAGS,
     {0},
 };
 
@@ -17,7 +19,7 @@ const struct verb verb_correct = {
              "whose input is not recorded yet). A step that was asked for before gets another "
              "idempotency key, TASK/STEP~2: one key never stands for two requests. It is refused "
              "while the step is at work, or in doubt. Then retry it.",
-    .arguments = {{.name = "TASK", .kind = WORD_TASK}},
+    .arguments = {{.name = "TASK", .kind = WORD_TASK, .optional = true}},
     .flags = flags,
     .examples = {{"intact correct o-17 --step charge --input '{\"amount\": 1290, \"card\": "
                   "\"tok_1Nv1\"}' --reason 'the card was replaced'",

@@ -62,8 +62,10 @@ static bool add_filters(const struct invocation *in, struct buf *query)
 static bool check_filters(const struct invocation *in)
 {
     int64_t limit = 0;
+    int64_t version = 0;
 
-    return given_number(in, "limit", 1, 500, &limit) && given_moment(in, "after")
+    return given_number(in, "limit", 1, 500, &limit)
+           && given_number(in, "version", 1, INT64_MAX, &version) && given_moment(in, "after")
            && given_moment(in, "before") && given_moment(in, "ended-after")
            && given_moment(in, "ended-before");
 }

@@ -1,11 +1,10 @@
 #include "cli/operate.h"
 
 #include "cli/client.h"
+#include "cli/operation_start.h"
 #include "cli/task_show.h"
 
-/* --input or --output: JSON as it is given, or in a file, or on standard input. */
-static bool add_value(const struct invocation *in, const char *flag, const char *value,
-                      struct buf *b)
+bool operate_value(const struct invocation *in, const char *flag, const char *value, struct buf *b)
 {
     CLEANUP(arena_fini) struct arena arena = {0};
     CLEANUP(buf_fini) struct buf text = {0};
@@ -26,6 +25,8 @@ static bool add_value(const struct invocation *in, const char *flag, const char 
     json_raw(b, buf_view(&text));
     return true;
 }
+
+static const struct flag many_flags[] = {MANY_FLAGS, {0}};
 
 static const char *given_if_any(const struct invocation *in, const char *flag)
 {
@@ -49,7 +50,7 @@ static bool render(const struct invocation *in, struct buf *b)
     add_step(b, "from", given_if_any(in, "from"));
     for (size_t i = 0; i < COUNT_OF(values); i++) {
         const char *value = given_if_any(in, values[i]);
-        if (value && !add_value(in, values[i], value, b))
+        if (value && !operate_value(in, values[i], value, b))
             return false;
     }
     json_key(b, "reason");
@@ -106,9 +107,28 @@ static int ask(const struct invocation *in, const struct buf *body)
     return end;
 }
 
+/* One task is meant, or many, and it was said which of them. */
+static bool is_clear(const struct invocation *in)
+{
+    for (const struct flag *f = many_flags; in->word_count > 0 && f->name; f++)
+        if (given(in, f->name)) {
+            verb_misused(in, "--%s is for many tasks: say --all instead of a task", f->name);
+            return false;
+        }
+    if (in->word_count == 0 && !given(in, "all")) {
+        verb_misused(in, "say which TASK; or --all, and what the tasks have in common");
+        return false;
+    }
+    return true;
+}
+
 int operate(struct invocation *in)
 {
     CLEANUP(buf_fini) struct buf body = {0};
 
-    return is_complete(in) && render(in, &body) ? ask(in, &body) : CLI_USAGE;
+    if (!is_clear(in) || !is_complete(in))
+        return CLI_USAGE;
+    if (in->word_count == 0)
+        return operation_start(in, in->verb->name);
+    return render(in, &body) ? ask(in, &body) : CLI_USAGE;
 }

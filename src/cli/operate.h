@@ -9,6 +9,10 @@
  * those that have them. */
 int operate(struct invocation *in);
 
+/* --input or --output: adds the member, JSON as it is given, or in a file (@FILE), or on standard
+ * input (-). False: it has been said what is wrong. */
+bool operate_value(const struct invocation *in, const char *flag, const char *value, struct buf *b);
+
 #define REASON_FLAG                                                                    \
     {                                                                                  \
         .name = "reason", .value = "TEXT", .help = "why: it stays on record; required" \

@@ -2,7 +2,8 @@
 
 #include <stdio.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "cli/term.h"
 
 enum { LOOK_MS = 300 };
 
@@ -64,14 +65,10 @@ void operation_show_dry(const struct json *j)
         putchar('\n');
 }
 
-/* How many there are is known only at the end: so many were found by now, and dealt with. */
-static void show_bar(const struct json *j)
+/* So many were found by now and dealt with, whatever came of it. */
+static int64_t settled(const struct json *j)
 {
-    fprintf(stderr,
-            "\r%" PRId64 " found, %" PRId64 " done, %" PRId64 " refused, %" PRId64
-            " failed, %" PRId64 " gone ",
-            number(j, "matched"), number(j, "done"), refused_count(j), number(j, "failed"),
-            number(j, "gone"));
+    return number(j, "done") + refused_count(j) + number(j, "failed") + number(j, "gone");
 }
 
 static int status_of(const struct json *j)
@@ -82,28 +79,30 @@ static int status_of(const struct json *j)
     return well ? CLI_OK : CLI_NOT_WELL;
 }
 
-int operation_follow(const struct invocation *in, struct intact_client *c, struct slice id)
+int operation_follow(const struct invocation *in, struct intact_client *c, struct slice id,
+                     int64_t expected)
 {
     static const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
     CLEANUP(buf_fini) struct buf path = {0};
-    bool bar = isatty(STDERR_FILENO) && !given(in, "json");
+    struct term_progress progress;
     int end = CLI_OK;
 
     buf_str(&path, "/v1/operations/");
     client_escape(&path, id);
+    term_progress_begin(&progress, in->verb->name, PROGRESS_ITEMS, expected, TERM_AUTO);
     for (;;) {
         CLEANUP(arena_fini) struct arena a = {0};
         const struct json *j = client_ask(c, "GET", path.ptr, NULL, &a, &end);
-        if (!j)
+        if (!j) {
+            term_progress_end(&progress);
             return end;
-        if (bar)
-            show_bar(j);
+        }
+        term_progress_at(&progress, settled(j));
         if (slice_is(json_get_text(j, "state"), "running")) {
             (void)nanosleep(&pause, NULL); /* sooner is as well */
             continue;
         }
-        if (bar)
-            fputs("\r\033[K", stderr);
+        term_progress_end(&progress);
         if (given(in, "json"))
             client_print_body(c);
         else

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include "cli/client.h"
+#include "cli/operate.h"
 #include "cli/operation_show.h"
+#include "cli/operation_start.h"
 #include "cli/verbs.h"
 
 enum { ASK_FROM = 100 /* tasks: what concerns more is asked about on a terminal */ };
@@ -74,6 +76,7 @@ static bool put_filter(const struct invocation *in, struct buf *b)
         return false;
     json_key(b, "filter");
     json_open(b, '{');
+    size_t empty = b->len;
     put_words(b, "state", given(in, "state"));
     put_text(b, "workflow", given(in, "workflow"));
     if (version) {
@@ -90,35 +93,52 @@ static bool put_filter(const struct invocation *in, struct buf *b)
     put_words(b, "ids", given(in, "ids"));
     put_choice(in, b, "closed");
     put_choice(in, b, "paused");
-    if (given(in, "all")) {
+    if (!put_tags(in, b))
+        return false;
+    /* Of a verb that takes one task as well, --all says that more are meant, and others say which.
+     */
+    if (given(in, "all") && (in->word_count > 0 || b->len == empty)) {
         json_key(b, "all");
         json_bool(b, true);
     }
-    if (!put_tags(in, b))
-        return false;
     json_close(b, '}');
     return true;
 }
 
-static bool put_json(const struct invocation *in, struct buf *b, const char *flag)
+static const char *given_if_any(const struct invocation *in, const char *flag)
 {
-    CLEANUP(arena_fini) struct arena a = {0};
-    const char *value = given(in, flag);
-    struct json_fault fault = {0};
-    struct json *j = NULL;
+    return verb_has_flag(in->verb, flag) ? given(in, flag) : NULL;
+}
 
-    if (!value)
-        return true;
-    if (json_parse(&a, slice_of(value), &j, &fault) != ERR_OK) {
-        verb_misused(in, "--%s is not JSON: column %u: %s", flag, fault.column, fault.what);
-        return false;
+static bool put_arguments(const struct invocation *in, struct buf *b)
+{
+    static const char *const values[] = {"input", "output"};
+
+    json_key(b, "arguments");
+    json_open(b, '{');
+    put_text(b, "step", given_if_any(in, "step"));
+    put_text(b, "from", given_if_any(in, "from"));
+    for (size_t i = 0; i < COUNT_OF(values); i++) {
+        const char *value = given_if_any(in, values[i]);
+        if (value && !operate_value(in, values[i], value, b))
+            return false;
     }
-    json_key(b, flag);
-    json_raw(b, slice_of(value));
+    json_close(b, '}');
     return true;
 }
 
-static bool render(const struct invocation *in, bool dry, struct buf *b)
+static bool is_rate(const struct invocation *in, const char *text)
+{
+    size_t digits = text ? strspn(text, "0123456789") : 0;
+
+    if (text && (digits == 0 || strcmp(text + digits, "/s") != 0)) {
+        verb_misused(in, "--rate is \"%s\", expected so many a second, as 200/s", text);
+        return false;
+    }
+    return true;
+}
+
+static bool render(const struct invocation *in, const char *verb, bool dry, struct buf *b)
 {
     const char *reason = given(in, "reason");
     int64_t limit = 0;
@@ -127,20 +147,13 @@ static bool render(const struct invocation *in, bool dry, struct buf *b)
         verb_misused(in, "say why: --reason TEXT; it stays on record");
         return false;
     }
-    if (!given_number(in, "limit", 1, INT64_MAX, &limit))
+    if (!given_number(in, "limit", 1, INT64_MAX, &limit) || !is_rate(in, given(in, "rate")))
         return false;
     json_open(b, '{');
-    put_text(b, "verb", in->words[0]);
+    put_text(b, "verb", verb);
     put_text(b, "reason", reason);
-    if (!put_filter(in, b))
+    if (!put_filter(in, b) || !put_arguments(in, b))
         return false;
-    json_key(b, "arguments");
-    json_open(b, '{');
-    put_text(b, "step", given(in, "step"));
-    put_text(b, "from", given(in, "from"));
-    if (!put_json(in, b, "input") || !put_json(in, b, "output"))
-        return false;
-    json_close(b, '}');
     if (limit) {
         json_key(b, "limit");
         json_number(b, limit);
@@ -156,38 +169,40 @@ static bool render(const struct invocation *in, bool dry, struct buf *b)
 
 /* ---- what it would be, and whether that is meant ---- */
 
-static const struct json *try_dry(const struct invocation *in, struct intact_client *c,
-                                  struct arena *a, int *ret_end)
+static const struct json *try_dry(const struct invocation *in, const char *verb,
+                                  struct intact_client *c, struct arena *a, int *ret_end)
 {
     CLEANUP(buf_fini) struct buf body = {0};
 
-    if (!render(in, true, &body)) {
+    if (!render(in, verb, true, &body)) {
         *ret_end = CLI_USAGE;
         return NULL;
     }
     return client_ask(c, "POST", "/v1/operations", &body, a, ret_end);
 }
 
-static bool is_meant(const struct invocation *in, const struct json *dry)
+/* A dry run that was cut short knows only of some. */
+static bool is_meant(const char *verb, const struct json *dry)
 {
     int64_t matched = json_get_int(dry, "matched", 0);
+    bool complete = json_get_bool(dry, "complete", true);
     char line[16] = {0};
 
-    if (matched <= ASK_FROM)
+    if (complete && matched <= ASK_FROM)
         return true;
-    fprintf(stderr, "%s %s%" PRId64 " tasks? [y/N] ", in->words[0],
-            json_get_bool(dry, "complete", true) ? "" : "at least ", matched);
+    fprintf(stderr, "%s %s%" PRId64 " tasks? [y/N] ", verb, complete ? "" : "at least ", matched);
     return fgets(line, sizeof line, stdin) && (line[0] == 'y' || line[0] == 'Y');
 }
 
-static int start(const struct invocation *in, struct intact_client *c)
+static int start(const struct invocation *in, const char *verb, struct intact_client *c,
+                 int64_t expected)
 {
     CLEANUP(arena_fini) struct arena a = {0};
     CLEANUP(buf_fini) struct buf body = {0};
     CLEANUP(buf_fini) struct buf id = {0};
     int end = CLI_OK;
 
-    if (!render(in, false, &body))
+    if (!render(in, verb, false, &body))
         return CLI_USAGE;
     const struct json *answer = client_ask(c, "POST", "/v1/operations", &body, &a, &end);
     if (!answer)
@@ -200,76 +215,56 @@ static int start(const struct invocation *in, struct intact_client *c)
             operation_show(answer);
         return CLI_OK;
     }
-    return operation_follow(in, c, buf_view(&id));
+    return operation_follow(in, c, buf_view(&id), expected);
 }
 
-static int run(struct invocation *in)
+/* How many there are to come, for a bar; 0: nobody knows. */
+static int64_t expected_of(const struct json *dry)
+{
+    return dry && json_get_bool(dry, "complete", false) ? json_get_int(dry, "matched", 0) : 0;
+}
+
+int operation_start(const struct invocation *in, const char *verb)
 {
     CLEANUP(arena_fini) struct arena a = {0};
     bool asks = !given(in, "yes") && isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
     struct intact_client *c = client_begin(in);
     int end = CLI_OK;
-    const struct json *dry = asks || given(in, "dry-run") ? try_dry(in, c, &a, &end) : NULL;
+    const struct json *dry = asks || given(in, "dry-run") ? try_dry(in, verb, c, &a, &end) : NULL;
 
     if (end == CLI_OK && given(in, "dry-run")) {
         if (given(in, "json"))
             client_print_body(c);
         else
             operation_show_dry(dry);
-    } else if (end == CLI_OK && dry && !is_meant(in, dry)) {
+    } else if (end == CLI_OK && dry && !is_meant(verb, dry)) {
         fputs("nothing was done\n", stderr);
         end = CLI_NOT_WELL;
     } else if (end == CLI_OK) {
-        end = start(in, c);
+        end = start(in, verb, c, expected_of(dry));
     }
     intact_client_free(c);
     return end;
 }
 
+static int run(struct invocation *in)
+{
+    return operation_start(in, in->words[0]);
+}
+
 static const struct flag flags[] = {
-    {.name = "state",
-     .value = "STATE",
-     .help = "tasks in that state; several with commas between",
-     .initial = "those that are not over",
-     .kind = WORD_CHOICES,
-     .choices = "pending processing processed compensating compensated error"},
-    {.name = "workflow", .value = "NAME", .help = "of that workflow", .kind = WORD_WORKFLOW},
-    {.name = "version", .value = "N", .help = "of that version of it"},
-    {.name = "at-step",
-     .value = "STEP",
-     .help = "that stand at that step: it runs, has failed, or waits for another try"},
-    {.name = "agent",
-     .value = "AGENT",
-     .help = "that stand at a step of that agent, or wait for it",
-     .kind = WORD_AGENT},
-    {.name = "error", .value = "CODE", .help = "whose error has that code"},
-    {.name = "tag", .value = "KEY=VALUE", .help = "with that tag", .repeats = true},
-    {.name = "after", .value = "DATE", .help = "submitted then or later: 2026-01-31T10:00:00Z"},
-    {.name = "before", .value = "DATE", .help = "submitted before that"},
-    {.name = "ended-after", .value = "DATE", .help = "that ended then or later"},
-    {.name = "ended-before", .value = "DATE", .help = "that ended before that"},
-    {.name = "closed",
-     .value = "yes|no",
-     .help = "that are closed, or not",
-     .kind = WORD_CHOICE,
-     .choices = "yes no"},
-    {.name = "paused",
-     .value = "yes|no",
-     .help = "that are paused, or not",
-     .kind = WORD_CHOICE,
-     .choices = "yes no"},
-    {.name = "ids", .value = "ID,...", .help = "these"},
+    FILTER_FLAGS,
     {.name = "all", .help = "all tasks, without any other filter"},
     {.name = "step", .value = "STEP", .help = "what the verb is to be done to"},
     {.name = "from", .value = "STEP", .help = "retry: it and all after it start anew"},
-    {.name = "input", .value = "JSON", .help = "correct: the right input"},
-    {.name = "output", .value = "JSON", .help = "supply, skip: what the step answers"},
-    {.name = "reason", .value = "TEXT", .help = "why: it stays on record; required"},
-    {.name = "dry-run", .help = "tell what would be done, and do nothing"},
-    {.name = "limit", .value = "N", .help = "at most so many tasks, the newest"},
-    {.name = "rate", .value = "N/s", .help = "at most so many a second"},
-    {.name = "yes", .help = "do not ask, however many they are"},
-    {.name = "no-wait", .help = "do not wait until it is done"},
+    {.name = "input",
+     .value = "JSON",
+     .help = "correct: the right input; @FILE reads it from a file"},
+    {.name = "output",
+     .value = "JSON",
+     .help = "supply, skip: what the step answers; @FILE as well"},
+    REASON_FLAG,
+    OPERATION_FLAGS,
     {0},
 };
 
@@ -293,6 +288,6 @@ const struct verb verb_operation_start = {
                  {"intact operation start close --state error --before 2026-01-01T00:00:00Z "
                   "--reason 'written off'",
                   "what nobody will look into any more"}},
-    .exits = "some tasks were refused, or failed",
+    .exits = "1 if some tasks were refused, or failed, or it was stopped",
     .run = run,
 };

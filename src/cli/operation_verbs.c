@@ -54,7 +54,7 @@ static int get(struct invocation *in)
     int end = CLI_OK;
 
     if (given(in, "wait")) {
-        end = operation_follow(in, c, slice_of(in->words[0]));
+        end = operation_follow(in, c, slice_of(in->words[0]), 0);
         intact_client_free(c);
         return end;
     }
@@ -132,7 +132,8 @@ const struct verb verb_operation_get = {
     .arguments = {{.name = "ID"}},
     .flags = get_flags,
     .examples = {{"intact operation get ID --wait", "until it is done"}},
-    .exits = "with --wait: it was stopped, or some tasks were refused or failed",
+    .exits =
+        "1 if there is none; with --wait 1 if it was stopped, or some tasks were refused or failed",
     .run = get,
 };
 

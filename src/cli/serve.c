@@ -266,6 +266,8 @@ static struct server_config config_of(const struct options *o, struct store *sto
         .retention = &o->settings.retention,
         .alerts = o->settings.alerts,
         .webhooks = &o->settings.webhooks,
+        .source = o->settings.messages.source,
+        .give_up_ms = o->settings.messages.give_up_ms,
         .print_ready = true,
     };
 }

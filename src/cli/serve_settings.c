@@ -28,6 +28,7 @@ static void read_all(struct reader *r, const struct json *root, struct serve_set
         {"amqp", amqp_config_read, offsetof(struct serve_settings, amqp), false},
         {"alerts", read_alerts, offsetof(struct serve_settings, alerts), false},
         {"webhooks", read_webhooks, offsetof(struct serve_settings, webhooks), false},
+        {"messages", read_messages, offsetof(struct serve_settings, messages), false},
         {"retention", read_retention, offsetof(struct serve_settings, retention), false},
         {"archive", read_archive, offsetof(struct serve_settings, retention), false},
         {"reserve", read_reserve, offsetof(struct serve_settings, retention), false},

@@ -9,6 +9,7 @@
 #include "alerts/settings.h"
 #include "amqp/config.h"
 #include "base/arena.h"
+#include "cli/serve_messages.h"
 #include "config/mistakes.h"
 #include "config/source.h"
 #include "server/retention.h"
@@ -20,6 +21,7 @@ struct serve_settings {
     struct webhook_config webhooks;
     struct alerts_settings *alerts; /* in the arena */
     struct retention retention;
+    struct messages_settings messages;
 };
 
 /* Without a file: every section as by default. */

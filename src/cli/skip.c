@@ -1,10 +1,12 @@
 #include "cli/operate.h"
+#include "cli/operation_start.h"
 #include "cli/verbs.h"
 
 static const struct flag flags[] = {
     {.name = "step", .value = "STEP", .help = "which one; required"},
     {.name = "output", .value = "JSON", .help = "what it would have answered", .initial = "null"},
     REASON_FLAG,
+    MANY_FLAGS,
     {0},
 };
 
@@ -13,7 +15,7 @@ const struct verb verb_skip = {
     .summary = "take a step for done",
     .about = "Takes a step for done that was done by other means, or need not be done. What is in "
              "doubt stays in doubt for a later undo. On the way back it takes the step for undone.",
-    .arguments = {{.name = "TASK", .kind = WORD_TASK}},
+    .arguments = {{.name = "TASK", .kind = WORD_TASK, .optional = true}},
     .flags = flags,
     .examples = {{"intact skip o-17 --step charge --output '{\"receipt\": 5}' --reason 'paid in "
                   "cash'",

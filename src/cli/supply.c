@@ -1,4 +1,5 @@
 #include "cli/operate.h"
+#include "cli/operation_start.h"
 #include "cli/verbs.h"
 
 static const struct flag flags[] = {
@@ -8,6 +9,7 @@ static const struct flag flags[] = {
      .help = "what it would have answered; @FILE reads it from a file, - from standard input; "
              "required"},
     REASON_FLAG,
+    MANY_FLAGS,
     {0},
 };
 
@@ -17,7 +19,7 @@ const struct verb verb_supply = {
     .about = "Takes a step for completed, with the output that is given: it took effect, as "
              "somebody found out or saw to. If the task is undone later, the step is compensated. "
              "(skip is for a step without effect.)",
-    .arguments = {{.name = "TASK", .kind = WORD_TASK}},
+    .arguments = {{.name = "TASK", .kind = WORD_TASK, .optional = true}},
     .flags = flags,
     .examples = {{"intact supply o-17 --step charge --output '{\"id\": \"ch-17\"}' --reason 'found "
                   "it at the bank'",

@@ -1,14 +1,15 @@
 #include "cli/operate.h"
+#include "cli/operation_start.h"
 #include "cli/verbs.h"
 
-static const struct flag flags[] = {REASON_FLAG, {0}};
+static const struct flag flags[] = {REASON_FLAG, MANY_FLAGS, {0}};
 
 const struct verb verb_undo = {
     .name = "undo",
     .summary = "turn a task back",
     .about = "Turns a task back, whether it is on its way or stopped in error: every effect, "
              "certain or in doubt, is compensated. Not possible once its pivot has completed.",
-    .arguments = {{.name = "TASK", .kind = WORD_TASK}},
+    .arguments = {{.name = "TASK", .kind = WORD_TASK, .optional = true}},
     .flags = flags,
     .examples = {{"intact undo o-17 --reason 'the customer withdrew'", "all it did is undone"}},
     .run = operate,

@@ -208,8 +208,11 @@ static bool is_new(const struct step *s)
            && s->wait_until == 0 && !s->input.json.ptr && !s->resume.ptr && !step_was_tried(s);
 }
 
+/* One that was skipped, or supplied, without ever being tried gets another key as well: by that one
+ * sees that it had begun. */
 static void start_anew(struct step *s)
 {
+    s->generation += s->state != STEP_WAITING && !step_was_tried(s);
     renew_key(s);
     if (s->state != STEP_WAITING)
         step_move(s, STEP_WAITING);

@@ -378,6 +378,8 @@ bool history_event(const struct node *was, struct node *is, const struct event *
     remember(is, was, ev, answer);
     world_check(&is->world, &is->t, is->now, history_story);
     check_change(was, is, ev, &fx);
+    if (history.changed)
+        history.changed(was, is, &fx);
     if (answer == ANSWER_LATE)
         check_late(was, is);
     return true;

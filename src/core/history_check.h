@@ -27,6 +27,8 @@ struct history {
     int depth;
     unsigned long events;
     bool task_edge_seen[6][6], step_edge_seen[7][7];
+    /* Whoever wants to hear of every change; NULL: nobody. */
+    void (*changed)(const struct node *was, const struct node *is, const struct effects *fx);
 };
 
 extern struct history history;

@@ -308,7 +308,7 @@ static void retried(struct world *w, const struct event *ev, enum task_state sta
         if (s->phase == PHASE_GAVE_UP && s->back == w->back && state == TASK_ERROR
             && !world_ended(w, i)) {
             s->phase = PHASE_IDLE;
-            s->failures = 0;
+            s->failures = s->spared = 0;
         }
         if (s->back == w->back)
             s->wait_until = 0;

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "json/text.h"
+
 const char *operation_state_text(enum operation_state s)
 {
     static const char *const texts[] = {
@@ -291,8 +293,9 @@ void operation_refused(struct operation *op, struct slice reason, struct arena *
 {
     size_t i = 0;
 
-    if (reason.len > OPERATION_REASON_MAX)
-        reason.len = OPERATION_REASON_MAX;
+    /* It was cut before, perhaps in the middle of a character, and has to be text for the store. */
+    reason = slice_cut(reason, OPERATION_REASON_MAX);
+    reason.len = text_utf8_end(reason);
     while (i < op->refused_count && !slice_eq(op->refused[i].reason, reason))
         i++;
     if (i == OPERATION_REASONS - 1 && i == op->refused_count)

@@ -11,7 +11,7 @@ enum {
     LOOK_MS = 3000,
     AGAIN_MS = 1000,    /* after a failure of the store */
     ROOM_MS = 20,       /* while others need the place ... */
-    ROOM_MAX_MS = 1000, /* ... and after so long a few are asked all the same */
+    ROOM_MAX_MS = 1000, /* ... and every so long a few are asked all the same */
     FEW = 8,
     LISTED_MAX = 64,
 };
@@ -240,8 +240,10 @@ static bool ask_some(struct slot *s)
     size_t room = r->outside.room(r->outside.arg);
     size_t left = 0;
 
-    if (room == 0 && steady(r) - s->page_at >= ROOM_MAX_MS && s->open == 0)
+    if (room == 0 && steady(r) - s->page_at >= ROOM_MAX_MS && s->open == 0) {
         room = FEW;
+        s->page_at = steady(r); /* the next few are as far away */
+    }
     for (size_t i = 0; i < s->op.page_count; i++) {
         if (s->tasks[i].state != TASK_TO_ASK)
             continue;

@@ -16,7 +16,8 @@ static uint32_t ended_tries(const struct step *s)
 static bool has_started(const struct task *t)
 {
     for (uint16_t i = 0; i < t->step_count; i++)
-        if (t->steps[i].attempt_count > 0 || t->steps[i].state != STEP_WAITING)
+        if (t->steps[i].attempt_count > 0 || t->steps[i].state != STEP_WAITING
+            || t->steps[i].generation > 0) /* it starts anew */
             return true;
     return t->state == TASK_PROCESSED || t->failure_count > 0; /* one that is tried anew */
 }
@@ -24,6 +25,13 @@ static bool has_started(const struct task *t)
 static bool wants(const struct reply *r, enum event_type type)
 {
     return r->events & 1U << type;
+}
+
+/* Compensations that fail are told to whoever hears that a person is needed. */
+static bool tells_of_steps(const struct reply *r, enum direction d)
+{
+    return wants(r, EVENT_TYPE_PROGRESS)
+           || (wants(r, EVENT_TYPE_NEEDS_OPERATOR) && d == DIRECTION_UNDO);
 }
 
 void told_of(const struct task *t, const struct reply *r, struct arena *a, struct told *ret)
@@ -34,13 +42,16 @@ void told_of(const struct task *t, const struct reply *r, struct arena *a, struc
         return;
     *ret = (struct told){.any = true,
                          .started = ret->started || has_started(t),
+                         .paused = t->paused_at != 0,
+                         .closed = t->closed_at != 0,
                          .state = t->state,
                          .direction = t->direction};
-    if (!wants(r, EVENT_TYPE_PROGRESS))
+    if (!tells_of_steps(r, t->direction))
         return;
     ret->steps = steps ? steps : arena_alloc(a, t->step_count * sizeof *steps);
     for (uint16_t i = 0; i < t->step_count; i++)
-        ret->steps[i] = (struct told_step){t->steps[i].state, ended_tries(&t->steps[i])};
+        ret->steps[i] =
+            (struct told_step){t->steps[i].state, t->steps[i].direction, ended_tries(&t->steps[i])};
 }
 
 /* ---- the envelope ---- */
@@ -126,6 +137,8 @@ static void write_data(struct buf *b, const struct telling *now, enum event_type
     if (type == EVENT_TYPE_PROCESSED)
         write_output(b, t);
     write_error(b, &t->error);
+    if (type == EVENT_TYPE_CLOSED && t->closed_reason.ptr)
+        text(b, "closed_reason", t->closed_reason);
     at(b, "submitted_at", t->submitted_at);
     at(b, "started_at", t->started_at);
     at(b, "ended_at", t->ended_at);
@@ -198,20 +211,61 @@ static bool has_ended(enum step_state s)
     return s == STEP_COMPLETED || s == STEP_FAILED || s == STEP_SKIPPED || s == STEP_UNDONE;
 }
 
+/* Since it was told of last. A step may end twice in the same way. */
+static bool just_ended(const struct list *l, const struct told *before, uint16_t i)
+{
+    const struct step *s = &l->now->task->steps[i];
+    const struct told_step was =
+        before->steps ? before->steps[i] : (struct told_step){.state = STEP_WAITING};
+
+    return has_ended(s->state)
+           && (s->state != was.state
+               || (s->state == STEP_FAILED
+                   && (s->direction != was.direction || ended_tries(s) != was.tries)));
+}
+
 static void add_progress(struct list *l, const struct told *before)
 {
     const struct task *t = l->now->task;
 
     if (!wants(l->now->reply, EVENT_TYPE_PROGRESS))
         return;
-    for (uint16_t i = 0; i < t->step_count; i++) {
-        const struct step *s = &t->steps[i];
-        const struct told_step was =
-            before->steps ? before->steps[i] : (struct told_step){.state = STEP_WAITING};
-        if (has_ended(s->state)
-            && (s->state != was.state || (s->state == STEP_FAILED && ended_tries(s) != was.tries)))
+    for (uint16_t i = 0; i < t->step_count; i++)
+        if (just_ended(l, before, i))
             add(l, EVENT_TYPE_PROGRESS, i);
-    }
+}
+
+static bool is_at_work(const struct task *t)
+{
+    return !task_state_is_end(t->state) && t->state != TASK_ERROR;
+}
+
+/* A compensation failed for good while others go on: the task stops only when these are done, but
+ * a person may see to it now. */
+static void add_held(struct list *l, const struct told *before)
+{
+    const struct task *t = l->now->task;
+
+    if (t->direction != DIRECTION_UNDO || !is_at_work(t)
+        || !wants(l->now->reply, EVENT_TYPE_NEEDS_OPERATOR))
+        return;
+    for (uint16_t i = 0; i < t->step_count; i++)
+        if (t->steps[i].direction == DIRECTION_UNDO && t->steps[i].state == STEP_FAILED
+            && just_ended(l, before, i))
+            add(l, EVENT_TYPE_NEEDS_OPERATOR, i);
+}
+
+/* What an operator did. One that ended while it was paused has no need to be resumed. */
+static void add_hands(struct list *l, const struct told *before)
+{
+    const struct task *t = l->now->task;
+
+    if (before->paused && t->paused_at == 0 && is_at_work(t))
+        add(l, EVENT_TYPE_RESUMED, -1);
+    if (!before->paused && t->paused_at != 0)
+        add(l, EVENT_TYPE_PAUSED, -1);
+    if (!before->closed && t->closed_at != 0)
+        add(l, EVENT_TYPE_CLOSED, -1);
 }
 
 static void add_states(struct list *l, const struct told *before)
@@ -230,6 +284,8 @@ static void add_states(struct list *l, const struct told *before)
         add(l, EVENT_TYPE_ERROR, -1);
     if (l->now->alert)
         add(l, EVENT_TYPE_NEEDS_OPERATOR, -1);
+    add_held(l, before);
+    add_hands(l, before);
 }
 
 const struct message *messages_of(const struct told *before, const struct telling *now,

@@ -21,14 +21,15 @@ enum { OUTPUT_TOLD_MAX = 64 * 1024 };
 /* What was told of a task, as far as it matters for what comes. */
 struct told {
     bool any; /* it is stored: false until it was received */
-    bool started;
+    bool started, paused, closed;
     enum task_state state;
     enum direction direction;
-    struct told_step *steps; /* where progress is asked for; otherwise NULL */
+    struct told_step *steps; /* where something is told of steps; otherwise NULL */
 };
 
 struct told_step {
     enum step_state state;
+    enum direction direction;
     uint32_t tries; /* of all its attempts that ended: another one may end it in the same way */
 };
 

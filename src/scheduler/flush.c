@@ -120,13 +120,16 @@ static void job_run(struct store_job *sj, struct store *store)
 
 /* ---- landing, on the loop ---- */
 
+/* Also of those of a commit of unknown outcome: nobody else may ever say that they are there. */
 static void tell_of_messages(const struct scheduler *s, const struct job *j)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < j->batch.change_count; i++)
-        if (j->batch.changes[i].outcome == ERR_OK)
-            count += j->batch.changes[i].message_count;
+    for (size_t i = 0; i < j->batch.change_count; i++) {
+        const struct change *c = &j->batch.changes[i];
+        if (c->outcome == ERR_OK || c->outcome == ERR_UNKNOWN)
+            count += c->message_count;
+    }
     if (count > 0 && s->outside.messages)
         s->outside.messages(s->outside.arg, count);
 }

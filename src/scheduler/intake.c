@@ -4,6 +4,7 @@
 
 enum {
     BATCH_MAX = 1000,
+    BATCH_BYTES = 8 << 20,
     PAUSE_MS = 250,     /* after trouble */
     EMPTY_PAUSE_MS = 5, /* after a look that found nothing: our own writing tells of itself, too */
     PATIENCE_MS = 2000, /* then those of other nodes are everybody's */
@@ -14,6 +15,7 @@ struct intake {
     enum { IDLE, TAKING, READING, ASKING, SETTLING } state;
     bool stirred, draining;
     bool transient;  /* the store did not take one of them */
+    int64_t now;     /* at the last turn */
     int64_t look_at; /* not before; 0: when stirred */
     int64_t next_look_at;
     uint32_t parts, part;
@@ -227,8 +229,8 @@ static void take(struct intake *in)
                                  .parts = in->parts,
                                  .part = in->part,
                                  .patience_ms = PATIENCE_MS,
-                                 .limit =
-                                     room < in->config.batch_max ? room : in->config.batch_max};
+                                 .limit = room < in->config.batch_max ? room : in->config.batch_max,
+                                 .bytes_max = BATCH_BYTES};
     submit_job(in, take_run, take_done);
 }
 
@@ -238,6 +240,11 @@ int64_t intake_turn(struct intake *in)
 
     if (in->state != IDLE || in->draining)
         return 0;
+    if (now < in->now) { /* the clock was set back: waiting for what it was would take as long */
+        in->look_at = min_i64(in->look_at, now + PAUSE_MS);
+        in->next_look_at = min_i64(in->next_look_at, now + in->config.look_ms);
+    }
+    in->now = now;
     if (in->next_look_at && now >= in->next_look_at)
         in->stirred = true;
     if (in->stirred && now >= in->look_at)

@@ -29,7 +29,7 @@ struct intake_config {
     struct registry *workflows;
     struct clock clock;
     bool shared;      /* other nodes take some of them */
-    size_t batch_max; /* default 1000 */
+    size_t batch_max; /* default 1000; and of some MiB in all */
     int64_t look_ms;  /* without being told of any; 0: never */
     void *arg;
     /* How many asks may be made now. */

@@ -221,7 +221,7 @@ void operator_explain(struct scheduler *s, const struct live *l, struct command 
 
     if (c->answer == ANSWER_UNKNOWN)
         (void)snprintf(a->story, sizeof a->story, "task %.*s has no step \"%.*s\"",
-                       SLICE_ARG(l->id), SLICE_ARG(a->step));
+                       SLICE_ARG(l->id), SLICE_ARG(slice_cut(a->step, ASK_NAME_TOLD)));
     if (c->answer != ANSWER_REFUSED)
         return;
     a->refusal = operator_obstacle(&l->definition->workflow, &l->task, e->kind, e->step,

@@ -59,6 +59,8 @@ enum ask_kind {
 
 const char *ask_kind_text(enum ask_kind kind); /* "retry": as the audit and the log have it */
 
+enum { ASK_NAME_TOLD = 80 }; /* bytes of a name that somebody made up, in a story */
+
 /* A client's command on one task. The maker owns it again once it was answered. */
 struct ask {
     enum ask_kind kind;

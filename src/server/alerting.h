@@ -12,7 +12,10 @@
 struct absent {
     char agent[132];
     uint64_t tasks;
-    int64_t first_submitted_at; /* of the one that comes next */
+    int64_t first_submitted_at;      /* of the one that comes next */
+    bool busy;                       /* another node had work in its hands */
+    const struct list_place *places; /* of the look */
+    size_t place_count;
 };
 
 /* What others of this node said that holds. */
@@ -23,6 +26,8 @@ struct said {
     uint64_t count;
     int64_t at;
 };
+
+enum { ALERT_FOUND = 110 /* targets, sources and operations */ };
 
 struct alerting {
     struct server *server;
@@ -45,10 +50,16 @@ struct alerting {
     size_t absent_count, waiting_count; /* waitings: as of the last look */
     struct said said[ALERT_SAID];
     size_t said_count;
+    /* what the store was found to have; fresh: of the look that goes on */
+    struct said found[ALERT_FOUND], fresh[ALERT_FOUND];
+    size_t found_count, fresh_count;
 };
 
 /* alerts_http.c: what became of one sink of a test; all tests end unanswered. */
 void alerts_tested(void *test, size_t sink, bool took, const char *story);
 void alerts_tests_end(struct alerting *al);
+
+/* alert_look.c: asks the store, if it is time. */
+void alerting_look(struct alerting *al);
 
 #endif

@@ -9,10 +9,7 @@
 #include "server/alerting.h"
 
 enum {
-    AGENTS_MS = 15000,        /* who waits for agents that are not there is counted so often ... */
-    AGENTS_SHARED_MS = 60000, /* ... and in a database that others use, too, so often */
     LOOK_SHARED_MS = 10000,
-    AGENT_TASKS = 200, /* up to about so many */
 };
 
 /* ---- what holds in memory ---- */
@@ -62,10 +59,10 @@ static void see_breakers(const struct server *sv, struct alerts *a, int64_t now)
     }
 }
 
-static void see_said(const struct alerting *al, struct alerts *a, int64_t now)
+static void see_said(const struct said *list, size_t count, struct alerts *a, int64_t now)
 {
-    for (size_t i = 0; i < al->said_count; i++) {
-        const struct said *w = &al->said[i];
+    for (size_t i = 0; i < count; i++) {
+        const struct said *w = &list[i];
         const struct sighting s = {.condition = w->condition,
                                    .labels = {{w->label, slice_of(w->value)}},
                                    .count = w->count,
@@ -74,6 +71,16 @@ static void see_said(const struct alerting *al, struct alerts *a, int64_t now)
                                    .story = slice_of(w->story)};
         alerts_see(a, &s, now);
     }
+}
+
+static void see_retention(const struct server *sv, struct alerts *a, int64_t now)
+{
+    struct sighting s = {.condition = CONDITION_RETENTION_TROUBLE,
+                         .labels = {{"node", slice_of(sv->config.node)}},
+                         .count = 1};
+
+    if (keeper_trouble(sv, &s.story, &s.first_at))
+        alerts_see(a, &s, now);
 }
 
 /* Those who wait for an agent that is not connected, and none of whom got on since the last look:
@@ -101,7 +108,9 @@ static void see(void *arg, struct alerts *a, bool all, int64_t now)
     see_risk(sv, a, now);
     see_breakers(sv, a, now);
     see_agents(sv->alerting, a, now);
-    see_said(sv->alerting, a, now);
+    see_retention(sv, a, now);
+    see_said(sv->alerting->said, sv->alerting->said_count, a, now);
+    see_said(sv->alerting->found, sv->alerting->found_count, a, now);
 }
 
 void alerts_condition(struct server *sv, enum alert_condition c, const char *label,
@@ -132,91 +141,6 @@ void alerts_condition(struct server *sv, enum alert_condition c, const char *lab
     (void)snprintf(w->story, sizeof w->story, "%.*s", SLICE_ARG(slice_cut(story, 150)));
 }
 
-/* ---- agents that are not there ---- */
-
-static void census_run(struct store_job *j, struct store *store)
-{
-    struct alerting *al = CONTAINER_OF(j, struct alerting, census_job);
-    struct error e = {0}; /* whatever is wrong, the supervisor meets it too */
-
-    al->census = (struct census){0};
-    al->census_err =
-        store->ops->census(store, al->census_now, AGENT_TASKS, &al->census_arena, &al->census, &e);
-}
-
-static bool was_first(const struct alerting *al, const struct census_agent *c)
-{
-    for (size_t i = 0; i < al->waiting_count; i++)
-        if (slice_is(c->agent, al->waitings[i].agent))
-            return al->waitings[i].first_submitted_at == c->first_submitted_at;
-    return false;
-}
-
-static bool is_connected(const struct server *sv, struct slice agent)
-{
-    struct agent *a = map_get(&scheduler_dispatch(sv->scheduler)->agents, agent);
-
-    return a && dispatch_is_connected(a, server_now((void *)(uintptr_t)sv));
-}
-
-static struct absent absent_of(const struct census_agent *c)
-{
-    struct absent w = {.tasks = c->tasks, .first_submitted_at = c->first_submitted_at};
-
-    (void)snprintf(w.agent, sizeof w.agent, "%.*s", SLICE_ARG(slice_cut(c->agent, 128)));
-    return w;
-}
-
-static void take_census(struct alerting *al)
-{
-    struct absent *next =
-        arena_alloc(&al->census_arena, (al->census.agent_count + 1) * sizeof *next);
-    size_t count = 0;
-
-    al->absent_count = 0;
-    for (size_t i = 0; i < al->census.agent_count; i++) {
-        const struct census_agent *c = &al->census.agents[i];
-        if (c->tasks == 0 || is_connected(al->server, c->agent))
-            continue;
-        next[count++] = absent_of(c);
-        if (was_first(al, c))
-            al->absents[al->absent_count++] = next[count - 1];
-    }
-    memcpy(al->waitings, next, count * sizeof *next);
-    al->waiting_count = count;
-}
-
-static void census_done(struct store_job *j)
-{
-    struct alerting *al = CONTAINER_OF(j, struct alerting, census_job);
-
-    al->counting = false;
-    al->server->exchange_count--;
-    if (al->census_err == ERR_OK)
-        take_census(al);
-    arena_fini(&al->census_arena);
-    al->census_arena = (struct arena){0};
-}
-
-static void count_waiting(struct alerting *al)
-{
-    struct server *sv = al->server;
-    int64_t now = server_steady(NULL);
-
-    if (!sv->config.store->ops->census || al->counting || now < al->census_at || sv->draining)
-        return;
-    al->census_at = now + (sv->config.store->shared ? AGENTS_SHARED_MS : AGENTS_MS);
-    if (!watch_leads(al->watch)) {
-        al->absent_count = al->waiting_count = 0;
-        return;
-    }
-    al->counting = true;
-    al->census_now = server_now(sv);
-    al->census_job = (struct store_job){.run = census_run, .done = census_done};
-    sv->exchange_count++;
-    store_thread_background(sv->thread, &al->census_job, RETIRE_PATIENCE);
-}
-
 /* ---- the watch ---- */
 
 static void fired(uv_timer_t *t);
@@ -227,7 +151,7 @@ static void turn(struct alerting *al)
 
     if (al->closed)
         return;
-    count_waiting(al);
+    alerting_look(al);
     int64_t at = watch_turn(al->watch);
     uv_update_time(&sv->loop);
     (void)uv_timer_start(&al->timer, fired, (uint64_t)max_i64(1, at - server_now(sv)), 0);
@@ -250,13 +174,17 @@ static void idled(uv_check_t *c)
         turn(al);
 }
 
-static bool leads(void *arg)
+static bool leads(void *arg, uint64_t *ret)
 {
     const struct server *sv = arg;
-    struct supervisor_stats st;
+    struct fence fence = {0};
+    int64_t until = 0;
 
-    supervisor_stats(sv->supervisor, &st);
-    return st.leads && !sv->draining;
+    if (sv->draining || !supervisor_leads(sv->supervisor, &fence, &until)
+        || (sv->config.store->shared && server_steady(NULL) >= until))
+        return false;
+    *ret = fence.epoch;
+    return true;
 }
 
 static bool store_works(void *arg)
@@ -321,8 +249,6 @@ static struct watch *watch_of(struct server *sv, const struct alerts_settings *s
 enum err alerts_open_all(struct server *sv, struct error *e)
 {
     struct alerting *al = calloc(1, sizeof *al);
-    char source[120];
-
     ASSERT(al);
     al->server = sv;
     al->settings = sv->config.alerts;
@@ -331,14 +257,13 @@ enum err alerts_open_all(struct server *sv, struct error *e)
         al->settings = &al->own_settings;
     }
     list_init(&al->tests);
-    (void)snprintf(source, sizeof source, "/intact/%s", sv->config.node);
-    al->sinks = alert_sinks_open(&sv->loop, al->settings, sv->webhooks, source, delivered, sv, e);
+    al->sinks = alert_sinks_open(&sv->loop, al->settings, sv->webhooks,
+                                 telling_source(sv->telling).ptr, delivered, sv, e);
     if (!al->sinks) {
         free(al);
         return e->code;
     }
     sv->alerting = al;
-    al->census_at = server_steady(NULL) + AGENTS_MS;
     al->watch = watch_of(sv, al->settings);
     int rc = uv_timer_init(&sv->loop, &al->timer) | uv_check_init(&sv->loop, &al->check);
     ASSERT(rc == 0);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "operations/runner.h"
 #include "outbox/courier.h"
 #include "server/inbox.h"
 #include "server/internal.h"
@@ -486,6 +487,22 @@ static void put_messages(struct buf *b, struct server *sv)
            "Messages that are not tried any more, until somebody says so.", st.dead);
 }
 
+static void put_operations(struct buf *b, const struct server *sv)
+{
+    struct runner_stats st;
+
+    operations_stats(sv->operations, &st);
+    single(b, "intact_operations_running", "gauge",
+           "Operations on many tasks that this node works on.", st.running);
+    head(b, "intact_operation_tasks_total", "counter", "Tasks that came up in an operation.");
+    buf_fmt(b,
+            "intact_operation_tasks_total{outcome=\"done\"} %" PRIu64
+            "\nintact_operation_tasks_total{outcome=\"refused\"} %" PRIu64
+            "\nintact_operation_tasks_total{outcome=\"failed\"} %" PRIu64
+            "\nintact_operation_tasks_total{outcome=\"gone\"} %" PRIu64 "\n",
+            st.done, st.refused, st.failed, st.gone);
+}
+
 static void put_events(struct buf *b, const struct server *sv)
 {
     struct events_stats st;
@@ -533,6 +550,7 @@ void metrics_get(struct server *sv, struct http_request *r)
     put_requests(&b, &sv->metrics);
     put_agents(&b, scheduler_dispatch(sv->scheduler));
     put_messages(&b, sv);
+    put_operations(&b, sv);
     put_events(&b, sv);
     put_alerts(&b, sv);
     put_process(&b, &sv->metrics);

@@ -49,11 +49,18 @@ static enum event_kind event_of(const struct operation *op)
 
 static bool is_so_already(const struct operation *op, const struct task *t)
 {
-    if (op->kind == ASK_PAUSE)
-        return t->paused_at != 0;
-    if (op->kind == ASK_CLOSE)
-        return t->closed_at != 0;
-    return op->kind == ASK_CANCEL && t->state == TASK_COMPENSATED;
+    bool error = t->state == TASK_ERROR;
+    bool back = t->direction == DIRECTION_UNDO || t->stop == STOP_UNDO;
+
+    if (task_state_is_end(t->state))
+        return op->kind == ASK_CANCEL && t->state == TASK_COMPENSATED;
+    if (op->kind == ASK_PAUSE || op->kind == ASK_RESUME)
+        return !error && (t->paused_at != 0) == (op->kind == ASK_PAUSE);
+    if (op->kind == ASK_CLOSE || op->kind == ASK_REOPEN)
+        return error && (t->closed_at != 0) == (op->kind == ASK_CLOSE);
+    if (op->kind == ASK_UNDO || (op->kind == ASK_CANCEL && !error))
+        return back && t->paused_at == 0 && t->closed_at == 0;
+    return false;
 }
 
 /* Why nothing would be done; empty: it would. */
@@ -66,7 +73,7 @@ static void refusal(struct buf *b, const struct dry_run *d, const struct workflo
     uint16_t at = 0;
 
     if (op->step.ptr && step < 0) {
-        buf_fmt(b, "it has no step \"%.*s\"", SLICE_ARG(op->step));
+        buf_fmt(b, "it has no step \"%.*s\"", SLICE_ARG(slice_cut(op->step, ASK_NAME_TOLD)));
     } else if (is_so_already(op, t)) {
         buf_str(b, "it is so already");
     } else if (stands || !operator_may(w, t, event_of(op), step, server_now(d->x.server))) {

@@ -19,7 +19,7 @@ enum { CENSUS_MOST = 10000, CENSUS_EVERY_MS = 5000 };
 struct telling_out {
     struct server *server;
     struct courier *outbox;
-    char source[48];
+    char source[256];    /* that of the configuration is shorter */
     uint64_t generation; /* of what people did */
     struct store_job census_job;
     bool counting;
@@ -52,7 +52,7 @@ static bool leads(void *arg, struct fence *ret)
     int64_t until = 0;
 
     return !sv->ended && supervisor_leads(sv->supervisor, ret, &until)
-           && (!sv->config.store->shared || server_now((void *)(uintptr_t)sv) < until);
+           && (!sv->config.store->shared || server_steady(NULL) < until);
 }
 
 static struct channel *channel_of(const struct server *sv, struct slice target, struct error *e)

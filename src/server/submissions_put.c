@@ -1,7 +1,8 @@
 /*
- * POST /v1/submissions/refused {source, reason, id?, submission? | message?}: a queue brought what
- * can be no task, and whoever reads the queue puts it aside here before it lets go of the message.
- * A submission is taken apart, so that it can be tried again; any other message is kept as input.
+ * POST /v1/submissions/refused {source, reason, id?, message_id?, submission? | message?}: a queue
+ * brought what can be no task, and whoever reads the queue puts it aside here before it lets go of
+ * the message. A submission is taken apart, so that it can be tried again; any other message is
+ * kept as input.
  */
 
 #include "server/inbox.h"
@@ -76,6 +77,27 @@ static void take_apart(struct arena *a, const struct json *s, struct submission_
     row->input = arena_copy(a, json_get_raw(s, "input"));
 }
 
+/* A queue brings a message again to whoever was killed before it let go: it is known by its id, and
+ * by what it says, since not everybody's ids are their messages' own. */
+static void set_key(struct server *sv, const struct json *j, struct put_call *c)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    CLEANUP(buf_fini) struct buf hex = {0};
+    unsigned char sum[TOKEN_HASH_SIZE];
+    const struct json *submission = json_get(j, "submission");
+
+    if (!json_get_text(j, "message_id").ptr)
+        return;
+    buf_slice(&b, json_get_text(j, "message_id"));
+    buf_byte(&b, '\n');
+    buf_slice(&b, submission ? submission->raw : json_get_text(j, "message"));
+    if (!access_hash(sv->access, buf_view(&b), sum))
+        return; /* then it may be there twice */
+    for (size_t i = 0; i < sizeof sum; i++)
+        buf_fmt(&hex, "%02x", sum[i]);
+    c->row.key = arena_copy(&c->arena, buf_view(&hex));
+}
+
 static bool refuse(struct http_request *r, const char *what)
 {
     http_problem(r, 422, "bad-submission", "%s", what);
@@ -89,7 +111,7 @@ static bool put_ok(struct http_request *r, const struct json *j)
     const struct json *submission = json_get(j, "submission");
     const struct json *message = json_get(j, "message");
 
-    if (!members_ok(r, j, NAMES("source", "reason", "id", "submission", "message"),
+    if (!members_ok(r, j, NAMES("source", "reason", "id", "message_id", "submission", "message"),
                     "a refused submission"))
         return false;
     if (source.len <= 5 || source.len > SOURCE_MAX || memcmp(source.ptr, "amqp:", 5) != 0)
@@ -125,6 +147,7 @@ void submissions_put_refused(struct server *sv, struct http_request *r)
         c->row.input = arena_copy(&c->arena, json_get_text(j, "message"));
     if (!c->row.id.ptr)
         c->row.id = arena_copy(&c->arena, json_get_text(j, "id"));
+    set_key(sv, j, c);
     c->job = (struct store_job){.run = put_run, .done = put_done};
     exchange_begin(&c->x, sv, r);
     sv->exchange_count++;

@@ -233,7 +233,7 @@ static void claims_empty(struct batch *b)
 }
 
 /* Nothing is undone here: whatever is to fail does so before the first change. */
-static enum err batch_refused(struct memory_store *s, const struct batch *b, struct error *e)
+enum err memory_batch_refused(struct memory_store *s, const struct batch *b, struct error *e)
 {
     const struct lease *l = b->fence ? mem_lease_find(&s->nodes, b->fence->lease) : NULL;
 
@@ -253,7 +253,7 @@ static enum err memory_commit(struct store *base, struct batch *b, struct arena 
     struct memory_store *s = memory_store_of(base);
 
     claims_empty(b);
-    enum err err = batch_refused(s, b, e);
+    enum err err = memory_batch_refused(s, b, e);
     if (err == ERR_OK) {
         for (size_t i = 0; i < b->change_count; i++)
             b->changes[i].outcome = change_apply(s, &b->changes[i]);
@@ -370,254 +370,10 @@ static enum err memory_list(struct store *base, const struct list_query *q, stru
     return ERR_OK;
 }
 
-/* --- workflows --- */
-
-static void workflow_audit(struct memory_store *s, const struct audit *audit,
-                           const struct workflow_row *row)
-{
-    CLEANUP(arena_fini) struct arena a = {0};
-
-    if (!audit)
-        return;
-    struct audit whole = *audit;
-    whole.reason = audit_workflow_reason(&a, row->name, row->version);
-    mem_audit_add(&s->access, &whole);
-}
-
 static enum err memory_probe(struct store *base, struct error *e)
 {
     (void)base;
     return fault() ? mem_fails(e) : ERR_OK;
-}
-
-static enum err memory_workflow_put(struct store *base, struct slice name, struct slice text,
-                                    int64_t now, const struct audit *audit, int64_t *ret_version,
-                                    bool *ret_new, struct error *e)
-{
-    struct memory_store *s = memory_store_of(base);
-
-    if (fault())
-        return mem_fails(e);
-    const struct workflow_row *newest = mem_workflow_find(&s->workflows, name, 0);
-    bool is_new = !newest || !slice_eq(newest->text, text);
-    struct workflow_row row = {name, newest ? newest->version + is_new : 1, text, now, false};
-    if (fault())
-        return error_set(e, ERR_UNKNOWN, "state store in memory: a commit failed");
-    if (is_new) {
-        mem_workflow_add(&s->workflows, &row);
-        workflow_audit(s, audit, &row);
-    }
-    if (fault())
-        return error_set(e, ERR_UNKNOWN, "state store in memory: a commit's answer was lost");
-    *ret_version = row.version;
-    *ret_new = is_new;
-    return ERR_OK;
-}
-
-static enum err memory_workflow_get(struct store *base, struct slice name, int64_t version,
-                                    struct arena *a, struct workflow_row *ret, struct error *e)
-{
-    if (fault())
-        return mem_fails(e);
-    const struct workflow_row *row =
-        mem_workflow_find(&memory_store_of(base)->workflows, name, version);
-    if (!row)
-        return error_set(e, ERR_NOT_FOUND, "there is no workflow %.*s%s", SLICE_ARG(name),
-                         version ? " of that version" : "");
-    *ret = mem_workflow_copy(a, row);
-    return ERR_OK;
-}
-
-static enum err memory_workflow_list(struct store *base, struct arena *a, struct workflow_row **ret,
-                                     size_t *ret_count, struct error *e)
-{
-    if (fault())
-        return mem_fails(e);
-    mem_workflow_list(&memory_store_of(base)->workflows, 0, a, ret, ret_count);
-    return ERR_OK;
-}
-
-static enum err memory_workflow_since(struct store *base, uint64_t after, struct arena *a,
-                                      struct workflow_row **ret, size_t *ret_count,
-                                      uint64_t *ret_generation, struct error *e)
-{
-    const struct mem_workflows *m = &memory_store_of(base)->workflows;
-
-    if (fault())
-        return mem_fails(e);
-    mem_workflow_list(m, after, a, ret, ret_count);
-    *ret_generation = m->generation;
-    return ERR_OK;
-}
-
-/* --- access --- */
-
-static enum err memory_token_put(struct store *base, const struct token_row *t, bool replace,
-                                 const struct audit *audit, struct error *e)
-{
-    struct memory_store *s = memory_store_of(base);
-
-    if (fault())
-        return mem_fails(e);
-    if (!mem_token_fits(&s->access, t, replace))
-        return error_set(e, ERR_CONFLICT, "there is a token \"%.*s\"", SLICE_ARG(t->name));
-    mem_token_put(&s->access, t);
-    mem_audit_add(&s->access, audit);
-    return mem_committed(e);
-}
-
-static enum err memory_token_delete(struct store *base, struct slice name, int64_t now,
-                                    const struct audit *audit, struct error *e)
-{
-    struct memory_store *s = memory_store_of(base);
-
-    if (fault())
-        return mem_fails(e);
-    if (mem_token_is_last_admin(&s->access, name, now))
-        return error_set(e, ERR_CONFLICT, "\"%.*s\" is the last admin's token", SLICE_ARG(name));
-    if (!mem_token_exists(&s->access, name))
-        return error_set(e, ERR_NOT_FOUND, "there is no token \"%.*s\"", SLICE_ARG(name));
-    mem_token_delete(&s->access, name);
-    mem_audit_add(&s->access, audit);
-    return mem_committed(e);
-}
-
-static enum err memory_token_list(struct store *base, struct arena *a, struct token_row **ret,
-                                  size_t *ret_count, struct error *e)
-{
-    if (fault())
-        return mem_fails(e);
-    mem_token_list(&memory_store_of(base)->access, a, ret, ret_count);
-    return ERR_OK;
-}
-
-static enum err memory_audit_list(struct store *base, const struct audit_query *q, struct arena *a,
-                                  struct audit_page *ret, struct error *e)
-{
-    if (fault())
-        return mem_fails(e);
-    mem_audit_list(&memory_store_of(base)->access, q, a, ret);
-    return ERR_OK;
-}
-
-static enum err memory_agent_put(struct store *base, const struct agent_change *c,
-                                 const struct audit *audit, struct error *e)
-{
-    struct memory_store *s = memory_store_of(base);
-
-    if (fault())
-        return mem_fails(e);
-    if (!mem_agent_fits(&s->agents, c))
-        return error_set(e, ERR_CONFLICT, "%.*s was changed meanwhile", SLICE_ARG(c->name));
-    mem_agent_put(&s->agents, c);
-    mem_audit_add(&s->access, audit);
-    return mem_committed(e);
-}
-
-static enum err memory_agent_since(struct store *base, uint64_t after, struct arena *a,
-                                   struct agent_row **ret, size_t *ret_count,
-                                   uint64_t *ret_generation, struct error *e)
-{
-    if (fault())
-        return mem_fails(e);
-    mem_agent_since(&memory_store_of(base)->agents, after, a, ret, ret_count);
-    *ret_generation = memory_store_of(base)->agents.generation;
-    return ERR_OK;
-}
-
-/* --- messages --- */
-
-static enum err memory_outbox_read(struct store *base, struct outbox_read *r, struct arena *a,
-                                   struct error *e)
-{
-    struct memory_store *s = memory_store_of(base);
-    const struct lease *l = r->fence ? mem_lease_find(&s->nodes, r->fence->lease) : NULL;
-
-    if (fault())
-        return mem_fails(e);
-    r->count = 0;
-    r->more = false;
-    if (!r->fence || (l && l->epoch == r->fence->epoch))
-        mem_outbox_read(&s->outbox, r, a);
-    return ERR_OK;
-}
-
-static enum err memory_outbox_settle(struct store *base, const struct settlement *list,
-                                     size_t count, const struct fence *fence, struct error *e)
-{
-    struct memory_store *s = memory_store_of(base);
-    const struct batch b = {.fence = fence};
-
-    enum err err = batch_refused(s, &b, e);
-    if (err != ERR_OK)
-        return err;
-    mem_outbox_settle(&s->outbox, list, count);
-    return mem_committed(e);
-}
-
-static enum err memory_outbox_targets(struct store *base, bool dead, struct slice after,
-                                      size_t limit, size_t most, struct arena *a,
-                                      struct outbox_target **ret, size_t *ret_count,
-                                      struct error *e)
-{
-    if (fault())
-        return mem_fails(e);
-    mem_outbox_targets(&memory_store_of(base)->outbox, dead, after, limit, most, a, ret, ret_count);
-    return ERR_OK;
-}
-
-static enum err memory_outbox_list(struct store *base, const struct outbox_query *q,
-                                   struct arena *a, struct message_page *ret, struct error *e)
-{
-    if (fault())
-        return mem_fails(e);
-    mem_outbox_list(&memory_store_of(base)->outbox, q, a, ret);
-    return ERR_OK;
-}
-
-static enum err memory_outbox_do(struct store *base, struct outbox_verb *v, struct error *e)
-{
-    struct memory_store *s = memory_store_of(base);
-
-    if (fault())
-        return mem_fails(e);
-    mem_outbox_do(&s->outbox, v);
-    if (v->count > 0)
-        mem_audit_add(&s->access, v->audit);
-    return mem_committed(e);
-}
-
-static enum err memory_outbox_census(struct store *base, size_t most, struct outbox_census *ret,
-                                     struct error *e)
-{
-    if (fault())
-        return mem_fails(e);
-    mem_outbox_census(&memory_store_of(base)->outbox, most, ret);
-    return ERR_OK;
-}
-
-static enum err memory_operation_put(struct store *base, const struct operation_row *row,
-                                     const struct audit *audit, struct error *e)
-{
-    struct memory_store *s = memory_store_of(base);
-
-    if (fault())
-        return mem_fails(e);
-    if (!mem_operation_fits(&s->operations, row))
-        return error_set(e, ERR_CONFLICT, "operation %.*s was changed meanwhile",
-                         SLICE_ARG(row->id));
-    mem_operation_put(&s->operations, row);
-    mem_audit_add(&s->access, audit);
-    return mem_committed(e);
-}
-
-static enum err memory_operation_list(struct store *base, const struct operation_query *q,
-                                      struct arena *a, struct operation_page *ret, struct error *e)
-{
-    if (fault())
-        return mem_fails(e);
-    mem_operation_list(&memory_store_of(base)->operations, q, a, ret);
-    return ERR_OK;
 }
 
 /* --- the node --- */
@@ -744,7 +500,7 @@ static enum err memory_retire_look(struct store *base, struct retire_look *r, st
 
     if (fault())
         return mem_fails(e);
-    mem_retire_look(s->tasks, s->task_count, r, a);
+    mem_retire_look(s->tasks, s->task_count, &s->outbox, r, a);
     return ERR_OK;
 }
 
@@ -782,45 +538,6 @@ static enum err memory_stopped(struct store *base, int64_t after_ended_at, int64
         return mem_fails(e);
     mem_stopped(s->tasks, s->task_count, after_ended_at, after_seq, limit, a, ret);
     return ERR_OK;
-}
-
-static enum err memory_alert_put(struct store *base, const struct alert_row *row, struct error *e)
-{
-    struct memory_store *s = memory_store_of(base);
-
-    if (fault())
-        return mem_fails(e);
-    if (!mem_alert_fits(&s->alerts, row))
-        return error_set(e, ERR_CONFLICT, "another alert of that group is live");
-    mem_alert_put(&s->alerts, row);
-    return mem_committed(e);
-}
-
-static enum err memory_alert_list(struct store *base, const struct alert_query *q, struct arena *a,
-                                  struct alert_page *ret, struct error *e)
-{
-    if (fault())
-        return mem_fails(e);
-    mem_alert_list(&memory_store_of(base)->alerts, q, a, ret);
-    return ERR_OK;
-}
-
-static enum err memory_alert_acknowledge(struct store *base, struct slice id,
-                                         const struct audit *audit, struct error *e)
-{
-    struct memory_store *s = memory_store_of(base);
-    bool news = false;
-
-    if (fault())
-        return mem_fails(e);
-    enum err err = mem_alert_acknowledge(&s->alerts, id, audit, &news);
-    if (err != ERR_OK)
-        return error_set(e, err, "%.*s: %s", SLICE_ARG(id),
-                         err == ERR_NOT_FOUND ? "there is no such alert" : "it is resolved");
-    if (!news)
-        return ERR_OK;
-    mem_audit_add(&s->access, audit);
-    return mem_committed(e);
 }
 
 static enum err memory_reserved_sweep(struct store *base, int64_t now, size_t limit,

@@ -66,4 +66,56 @@ enum err memory_submissions_list(struct store *s, const struct submission_query 
                                  struct submission_page *ret, struct error *e);
 enum err memory_submissions_verb(struct store *s, struct submission_verb *v, struct error *e);
 
+/* memory.c: whether a batch fails as a whole, by its fence or a fault. Nothing is undone here: so
+ * it is asked before the first change. */
+enum err memory_batch_refused(struct memory_store *s, const struct batch *b, struct error *e);
+
+/* memory_stored.c: operations on workflows, tokens, agents */
+enum err memory_workflow_put(struct store *base, struct slice name, struct slice text, int64_t now,
+                             const struct audit *audit, int64_t *ret_version, bool *ret_new,
+                             struct error *e);
+enum err memory_workflow_get(struct store *base, struct slice name, int64_t version,
+                             struct arena *a, struct workflow_row *ret, struct error *e);
+enum err memory_workflow_list(struct store *base, struct arena *a, struct workflow_row **ret,
+                              size_t *ret_count, struct error *e);
+enum err memory_workflow_since(struct store *base, uint64_t after, struct arena *a,
+                               struct workflow_row **ret, size_t *ret_count,
+                               uint64_t *ret_generation, struct error *e);
+enum err memory_token_put(struct store *base, const struct token_row *t, bool replace,
+                          const struct audit *audit, struct error *e);
+enum err memory_token_delete(struct store *base, struct slice name, int64_t now,
+                             const struct audit *audit, struct error *e);
+enum err memory_token_list(struct store *base, struct arena *a, struct token_row **ret,
+                           size_t *ret_count, struct error *e);
+enum err memory_audit_list(struct store *base, const struct audit_query *q, struct arena *a,
+                           struct audit_page *ret, struct error *e);
+enum err memory_agent_put(struct store *base, const struct agent_change *c,
+                          const struct audit *audit, struct error *e);
+enum err memory_agent_since(struct store *base, uint64_t after, struct arena *a,
+                            struct agent_row **ret, size_t *ret_count, uint64_t *ret_generation,
+                            struct error *e);
+
+/* memory_told.c: operations on messages, alerts, operations */
+enum err memory_outbox_read(struct store *base, struct outbox_read *r, struct arena *a,
+                            struct error *e);
+enum err memory_outbox_settle(struct store *base, const struct settlement *list, size_t count,
+                              const struct fence *fence, struct error *e);
+enum err memory_outbox_targets(struct store *base, bool dead, struct slice after, size_t limit,
+                               size_t most, struct arena *a, struct outbox_target **ret,
+                               size_t *ret_count, struct error *e);
+enum err memory_outbox_list(struct store *base, const struct outbox_query *q, struct arena *a,
+                            struct message_page *ret, struct error *e);
+enum err memory_outbox_do(struct store *base, struct outbox_verb *v, struct error *e);
+enum err memory_outbox_census(struct store *base, size_t most, struct outbox_census *ret,
+                              struct error *e);
+enum err memory_operation_put(struct store *base, const struct operation_row *row,
+                              const struct audit *audit, struct error *e);
+enum err memory_operation_list(struct store *base, const struct operation_query *q, struct arena *a,
+                               struct operation_page *ret, struct error *e);
+enum err memory_alert_put(struct store *base, const struct alert_row *row, struct error *e);
+enum err memory_alert_list(struct store *base, const struct alert_query *q, struct arena *a,
+                           struct alert_page *ret, struct error *e);
+enum err memory_alert_acknowledge(struct store *base, struct slice id, const struct audit *audit,
+                                  struct error *e);
+
 #endif

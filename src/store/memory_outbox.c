@@ -36,6 +36,24 @@ bool mem_outbox_any(const struct mem_outbox *m)
     return false;
 }
 
+int64_t mem_outbox_fresh_at(const struct mem_outbox *m)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (!m->list[i].row.aside)
+            return m->list[i].row.created_at;
+    return 0;
+}
+
+bool mem_outbox_waits(const struct mem_outbox *m, struct slice task)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        const struct message *row = &m->list[i].row;
+        if (row->aside && !row->dead && slice_eq(row->task, task))
+            return true;
+    }
+    return false;
+}
+
 static bool is_known(const struct outbox_read *r, int64_t seq)
 {
     for (size_t i = 0; i < r->known_count; i++)

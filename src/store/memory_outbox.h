@@ -19,7 +19,10 @@ struct mem_outbox {
 
 void mem_outbox_fini(struct mem_outbox *m);
 void mem_outbox_add(struct mem_outbox *m, struct slice task, const struct message *row);
-bool mem_outbox_any(const struct mem_outbox *m); /* that were not set aside */
+bool mem_outbox_any(const struct mem_outbox *m);         /* that were not set aside */
+int64_t mem_outbox_fresh_at(const struct mem_outbox *m); /* the oldest of these; 0: there is none */
+/* Is one of that task set aside, and to be delivered? */
+bool mem_outbox_waits(const struct mem_outbox *m, struct slice task);
 void mem_outbox_read(const struct mem_outbox *m, struct outbox_read *r, struct arena *a);
 void mem_outbox_settle(struct mem_outbox *m, const struct settlement *list, size_t count);
 void mem_outbox_targets(const struct mem_outbox *m, bool dead, struct slice after, size_t limit,

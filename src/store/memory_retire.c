@@ -25,9 +25,10 @@ void mem_reserved_fini(struct mem_reserved *m)
 
 /* ---- looking ---- */
 
-void mem_retire_look(struct mem_task *const *tasks, size_t count, struct retire_look *r,
-                     struct arena *a)
+void mem_retire_look(struct mem_task *const *tasks, size_t count, const struct mem_outbox *outbox,
+                     struct retire_look *r, struct arena *a)
 {
+    int64_t fresh_at = mem_outbox_fresh_at(outbox);
     size_t looked = 0;
 
     r->found = arena_alloc(a, (r->scan_max + 1) * sizeof *r->found);
@@ -40,7 +41,10 @@ void mem_retire_look(struct mem_task *const *tasks, size_t count, struct retire_
                                       .state = row->state,
                                       .ended_at = row->ended_at,
                                       .closed_at = row->closed_at,
-                                      .locked = row->locked_by.ptr != NULL};
+                                      .locked = row->locked_by.ptr != NULL,
+                                      .untold =
+                                          row->ended_at != 0 && mem_outbox_waits(outbox, row->id),
+                                      .fresh_at = fresh_at};
         if (row->seq <= r->after_seq || (r->workflow.ptr && !slice_eq(r->workflow, row->workflow)))
             continue;
         r->after_seq = row->seq;

@@ -5,6 +5,7 @@
  * injected in here. */
 
 #include "base/map.h"
+#include "store/memory_outbox.h"
 #include "store/memory_task.h"
 
 /* The ids of deleted tasks. */
@@ -16,8 +17,8 @@ struct mem_reserved {
 void mem_reserved_fini(struct mem_reserved *m);
 
 /* The tasks are in the order of seq. */
-void mem_retire_look(struct mem_task *const *tasks, size_t count, struct retire_look *r,
-                     struct arena *a);
+void mem_retire_look(struct mem_task *const *tasks, size_t count, const struct mem_outbox *outbox,
+                     struct retire_look *r, struct arena *a);
 /* Returns how many are left. */
 size_t mem_retire(struct mem_task **tasks, size_t count, struct map *by_id,
                   struct mem_reserved *reserved, struct retire *r);

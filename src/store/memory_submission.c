@@ -12,8 +12,18 @@ void mem_submissions_fini(struct mem_submissions *m)
     *m = (struct mem_submissions){0};
 }
 
+static bool is_there(const struct mem_submissions *m, const struct submission_row *row)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (slice_eq(m->list[i].row.key, row->key) && slice_eq(m->list[i].row.source, row->source))
+            return true;
+    return false;
+}
+
 void mem_submission_add(struct mem_submissions *m, const struct submission_row *row)
 {
+    if (row->key.ptr && is_there(m, row))
+        return;
     if (m->count == m->cap) {
         m->cap = m->cap ? m->cap * 2 : 16;
         m->list = reallocarray(m->list, m->cap, sizeof *m->list);
@@ -79,13 +89,14 @@ void mem_submissions_take(const struct mem_submissions *m, struct submission_tak
     t->count = 0;
     t->more = false;
     t->refused = 0;
+    size_t bytes = 0;
     for (size_t i = 0; i < m->count; i++) {
         const struct submission_row *row = &m->list[i].row;
         if (row->refused_at)
             t->refused += t->refused < SUBMISSIONS_COUNTED;
         else if (!is_due(t, row))
             continue;
-        else if (t->count == t->limit)
+        else if (t->more || t->count == t->limit || !submission_fits(t, row, &bytes))
             t->more = true;
         else
             t->rows[t->count++] = submission_copy(a, row);

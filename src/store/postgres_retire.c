@@ -13,7 +13,9 @@ static void look_at(struct retire_look *r, const PGresult *result, int row, stru
                             .workflow = result_text(result, row, 3),
                             .ended_at = result_number(result, row, 5),
                             .closed_at = result_number(result, row, 8),
-                            .locked = result_flag(result, row, 6)};
+                            .locked = result_flag(result, row, 6),
+                            .untold = result_flag(result, row, 9),
+                            .fresh_at = result_number(result, row, 10)};
 
     r->after_seq = t.seq;
     if (!task_state_parse(result_text(result, row, 4), &t.state))

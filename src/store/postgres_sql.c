@@ -186,10 +186,16 @@
     COUNT_TO("$1", "~task AS t WHERE t.state >= '" s "' AND t.state <= '" s \
                    "' AND t.state <> 'processed' ORDER BY t.state, t.seq")
 
-/* What is looked at to be deleted. */
-#define RETIRE_LOOK                                                     \
-    "SELECT t.seq, t.revision, t.id, t.workflow, t.state, t.ended_at, " \
-    "t.locked_by IS NOT NULL, t.submitted_at, t.closed_at FROM ~task AS t "
+/* What is looked at to be deleted. Messages in words that leave the planner their index of tasks
+ * and no other, whatever it believes of how many there are. */
+#define RETIRE_LOOK                                                                \
+    "SELECT t.seq, t.revision, t.id, t.workflow, t.state, t.ended_at, "            \
+    "t.locked_by IS NOT NULL, t.submitted_at, t.closed_at, "                       \
+    "CASE WHEN t.ended_at IS NOT NULL THEN (SELECT true FROM ~outbox_aside AS o "  \
+    "WHERE o.task >= t.id AND o.task <= t.id AND CASE WHEN o.state = 'waiting' "   \
+    "THEN true END ORDER BY o.task, o.seq LIMIT 1) END "                           \
+    "IS NOT NULL, (SELECT o.created_at FROM ~outbox AS o ORDER BY o.seq LIMIT 1) " \
+    "FROM ~task AS t "
 
 #define OPERATION                                                                            \
     "SELECT seq, id, revision, open, state, verb, actor, reason, started_at, ended_at, doc " \
@@ -230,6 +236,11 @@
 #define SUBMISSION                                                                                \
     "SELECT seq, submitted_at, refused_at, source, id, workflow, version, priority, not_before, " \
     "reply_to, tags, input, reason FROM ~submission "
+#define SUBMISSION_BYTES                                                             \
+    "coalesce(octet_length(id), 0) + coalesce(octet_length(workflow), 0) "           \
+    "+ coalesce(octet_length(version), 0) + coalesce(octet_length(priority), 0) "    \
+    "+ coalesce(octet_length(not_before), 0) + coalesce(octet_length(reply_to), 0) " \
+    "+ coalesce(octet_length(tags), 0) + coalesce(octet_length(input), 0)::int8"
 #define SUBMISSION_PAGE \
     " AND seq < $1 AND ($3::text IS NULL OR source = $3) ORDER BY seq DESC LIMIT $2"
 #define SUBMISSIONS_MEANT                                                                 \
@@ -404,8 +415,14 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_WORKFLOW_DESCRIBE] = "UPDATE ~workflow AS w SET inputs = n.inputs FROM "
             "unnest($1::text[], $2::int8[], $3::text[]) AS n(name, version, inputs) "
             "WHERE w.name = n.name AND w.version = n.version AND w.inputs IS NULL",
-        [PG_SUBMISSION_TAKE] = SUBMISSION "WHERE refused_at IS NULL AND ($2::int8 <= 1 "
-            "OR seq % $2 = $3 OR submitted_at <= " CLOCK " - $4) ORDER BY seq LIMIT $1",
+        /* of what does not fit into so many bytes, the first; who reads it leaves it away */
+        [PG_SUBMISSION_TAKE] = "WITH t AS MATERIALIZED (SELECT seq, " SUBMISSION_BYTES " AS bytes "
+            "FROM ~submission WHERE refused_at IS NULL AND ($2::int8 <= 1 "
+            "OR seq % $2 = $3 OR submitted_at <= " CLOCK " - $4) ORDER BY seq LIMIT $1), "
+            "n AS (SELECT seq, bytes, sum(bytes) OVER (ORDER BY seq) AS sum, "
+            "row_number() OVER (ORDER BY seq) AS number FROM t) "
+            "SELECT * FROM (" SUBMISSION "WHERE seq IN (SELECT seq FROM n "
+            "WHERE $5::int8 = 0 OR number <= 2 OR sum - bytes <= $5) ORDER BY seq) AS s",
         [PG_SUBMISSION_COUNT] = "SELECT count(*) FROM (SELECT 1 FROM ~submission "
             "WHERE refused_at IS NOT NULL LIMIT $1) AS r",
         [PG_SUBMISSION_SETTLE] = "WITH v AS MATERIALIZED (SELECT v.* "
@@ -415,10 +432,14 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "AND v.refused_at IS NULL) UPDATE ~submission AS s SET refused_at = v.refused_at, "
             "reason = v.reason FROM v WHERE s.seq = v.seq AND v.refused_at IS NOT NULL",
         [PG_SUBMISSION_PUT] = "INSERT INTO ~submission (submitted_at, refused_at, source, id, "
-            "workflow, version, priority, not_before, reply_to, tags, input, reason) "
+            "workflow, version, priority, not_before, reply_to, tags, input, reason, key) "
             "SELECT * FROM unnest($1::int8[], $2::int8[], $3::text[], $4::text[], $5::text[], "
-            "$6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])",
+            "$6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], "
+            "$13::text[]) ON CONFLICT (source, key) WHERE key IS NOT NULL DO NOTHING",
         [PG_SUBMISSION_REFUSED] = SUBMISSION "WHERE refused_at IS NOT NULL" SUBMISSION_PAGE,
+        [PG_SUBMISSION_REFUSED_BRIEF] = "SELECT seq, NULL, NULL, source, NULL, NULL, NULL, NULL, "
+            "NULL, NULL, NULL, NULL, NULL FROM ~submission WHERE refused_at IS NOT NULL"
+            SUBMISSION_PAGE,
         [PG_SUBMISSION_WAITING] = SUBMISSION "WHERE refused_at IS NULL" SUBMISSION_PAGE,
         [PG_SUBMISSION_RETRY] = SUBMISSIONS_MEANT "d AS (UPDATE ~submission AS s "
             "SET refused_at = NULL, reason = NULL FROM m WHERE s.seq = m.seq RETURNING s.seq), "

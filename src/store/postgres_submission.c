@@ -1,4 +1,5 @@
 #include "store/postgres_body.h"
+#include "store/row.h"
 
 /* In the order of SUBMISSION of postgres_sql.c. */
 static void submission_read(const PGresult *r, int row, struct arena *a, struct submission_row *ret)
@@ -27,6 +28,18 @@ static struct submission_page rows_of(const PGresult *r, size_t limit, struct ar
     return page;
 }
 
+static void take_rows(const PGresult *r, struct submission_take *t, struct arena *a)
+{
+    struct submission_page page = rows_of(r, t->limit, a);
+    size_t bytes = 0;
+
+    t->rows = page.rows;
+    t->count = 0;
+    while (t->count < page.count && submission_fits(t, &page.rows[t->count], &bytes))
+        t->count++;
+    t->more = page.more || t->count < page.count;
+}
+
 enum err pg_submissions_take(struct store *base, struct submission_take *t, struct arena *a,
                              struct error *e)
 {
@@ -40,14 +53,12 @@ enum err pg_submissions_take(struct store *base, struct submission_take *t, stru
     param_number(&q[0], t->parts);
     param_number(&q[0], t->part);
     param_number(&q[0], t->patience_ms);
+    param_number(&q[0], (int64_t)t->bytes_max);
     query_of(&q[1], s, PG_SUBMISSION_COUNT, &own);
     param_number(&q[1], SUBMISSIONS_COUNTED);
     struct pg_end o = pg_run(s, q, COUNT_OF(q), r, e, "read submissions");
     if (o.err == ERR_OK) {
-        struct submission_page page = rows_of(r[0], t->limit, a);
-        t->rows = page.rows;
-        t->count = page.count;
-        t->more = page.more;
+        take_rows(r[0], t, a);
         t->refused = (uint64_t)result_number(r[1], 0, 0);
     }
     results_clear(r, COUNT_OF(r));
@@ -85,8 +96,8 @@ static bool is_storable(const struct submission_row *r)
     return text_is_storable(r->source) && text_is_storable(r->id) && text_is_storable(r->workflow)
            && text_is_storable(r->version) && text_is_storable(r->priority)
            && text_is_storable(r->not_before) && text_is_storable(r->reply_to)
-           && text_is_storable(r->tags) && text_is_storable(r->input)
-           && text_is_storable(r->reason);
+           && text_is_storable(r->tags) && text_is_storable(r->input) && text_is_storable(r->reason)
+           && text_is_storable(r->key);
 }
 
 enum err pg_submissions_put(struct store *base, const struct submission_row *rows, size_t count,
@@ -94,7 +105,7 @@ enum err pg_submissions_put(struct store *base, const struct submission_row *row
 {
     CLEANUP(arena_fini) struct arena a = {0};
     struct postgres_store *s = postgres_store_of(base);
-    struct array texts[10] = {0};
+    struct array texts[11] = {0};
     struct array submitted = {0};
     struct array refused = {0};
     struct query q;
@@ -107,7 +118,7 @@ enum err pg_submissions_put(struct store *base, const struct submission_row *row
         const struct submission_row *w = &rows[i];
         const struct slice values[] = {w->source,   w->id,         w->workflow, w->version,
                                        w->priority, w->not_before, w->reply_to, w->tags,
-                                       w->input,    w->reason};
+                                       w->input,    w->reason,     w->key};
         array_number(&submitted, w->submitted_at);
         array_time(&refused, w->refused_at);
         for (size_t k = 0; k < COUNT_OF(values); k++)
@@ -130,7 +141,11 @@ enum err pg_submissions_list(struct store *base, const struct submission_query *
     struct postgres_store *s = postgres_store_of(base);
     struct query q;
 
-    query_of(&q, s, query->refused ? PG_SUBMISSION_REFUSED : PG_SUBMISSION_WAITING, &own);
+    query_of(&q, s,
+             !query->refused ? PG_SUBMISSION_WAITING
+             : query->brief  ? PG_SUBMISSION_REFUSED_BRIEF
+                             : PG_SUBMISSION_REFUSED,
+             &own);
     param_number(&q, query->before_seq ? query->before_seq : INT64_MAX);
     param_number(&q, (int64_t)query->limit + 1);
     param_text(&q, query->source);

@@ -122,6 +122,18 @@ void outbox_census_of(int64_t fresh, int64_t waiting, int64_t dead, int64_t fres
     };
 }
 
+bool submission_fits(const struct submission_take *t, const struct submission_row *row,
+                     size_t *bytes)
+{
+    size_t more = row->id.len + row->workflow.len + row->version.len + row->priority.len
+                  + row->not_before.len + row->reply_to.len + row->tags.len + row->input.len;
+
+    if (t->bytes_max && *bytes > 0 && *bytes + more > t->bytes_max)
+        return false;
+    *bytes += more + 1; /* the first one counts even if it holds nothing */
+    return true;
+}
+
 struct submission_row submission_copy(struct arena *a, const struct submission_row *row)
 {
     return (struct submission_row){
@@ -138,6 +150,7 @@ struct submission_row submission_copy(struct arena *a, const struct submission_r
         .submitted_at = row->submitted_at,
         .refused_at = row->refused_at,
         .reason = arena_copy(a, row->reason),
+        .key = arena_copy(a, row->key),
     };
 }
 
@@ -284,11 +297,20 @@ static bool rule_is_for(const struct retire_rule *rule, const struct retire_seen
            || (closed && rule->states & RETIRE_CLOSED);
 }
 
+/* Is something still to be told of it, which is over since then? Messages that were not set aside
+ * have no index: but none came to be after its task was over. */
+static bool is_untold(const struct retire_seen *t, int64_t over_at)
+{
+    return t->untold || (t->fresh_at != 0 && over_at >= t->fresh_at - SUBMITTED_SLACK_MS);
+}
+
 size_t retire_rule_of(const struct retire_look *r, const struct retire_seen *t)
 {
     int64_t over_at = max_i64(t->ended_at, t->closed_at);
 
     if (t->locked || t->ended_at == 0 || !(RETIRE_STATES & 1U << t->state))
+        return SIZE_MAX;
+    if (is_untold(t, over_at))
         return SIZE_MAX;
     for (size_t i = 0; i < r->rule_count; i++) {
         const struct retire_rule *rule = &r->rules[i];

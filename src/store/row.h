@@ -13,6 +13,9 @@ enum err row_check(const struct change *c) MUST_USE;
 struct task_row row_copy(struct arena *a, const struct task_row *row);
 
 /* The same of a submission, all of it. */
+/* Whether one more fits into that, `bytes` being what the others hold: then it is added to it. */
+bool submission_fits(const struct submission_take *t, const struct submission_row *row,
+                     size_t *bytes);
 struct submission_row submission_copy(struct arena *a, const struct submission_row *row);
 
 /* Does the row belong to the listing, as far as its columns go? Read are state, workflow, version,
@@ -28,6 +31,8 @@ struct retire_seen {
     enum task_state state;
     int64_t ended_at, closed_at; /* 0: it did not, was not */
     bool locked;
+    bool untold;      /* a message of it was set aside, and is still to be delivered */
+    int64_t fresh_at; /* when the oldest message that was not set aside came to be; 0: none is */
 };
 /* Which rule lets it go; SIZE_MAX: none. */
 size_t retire_rule_of(const struct retire_look *r, const struct retire_seen *t);

@@ -44,7 +44,9 @@ static bool look_at(struct retire_look *r, sqlite3_stmt *q, int64_t last, struct
                             .workflow = query_text(q, 7),
                             .ended_at = sqlite3_column_int64(q, 2),
                             .closed_at = sqlite3_column_int64(q, 8),
-                            .locked = sqlite3_column_int(q, 4) != 0};
+                            .locked = sqlite3_column_int(q, 4) != 0,
+                            .untold = sqlite3_column_int(q, 9) != 0,
+                            .fresh_at = sqlite3_column_int64(q, 10)};
 
     r->after_seq = t.seq;
     if (task_state_parse(query_text(q, 1), &t.state) && t.seq != last) {

@@ -31,7 +31,9 @@
 /* Without its document, which may lie on pages of its own. */
 #define RETIRE_LOOK                                                                              \
     "SELECT seq, state, ended_at, submitted_at, locked_by IS NOT NULL, revision, id, workflow, " \
-    "closed_at FROM task "
+    "closed_at, CASE WHEN ended_at IS NULL THEN 0 ELSE EXISTS (SELECT 1 FROM outbox_aside AS o " \
+    "WHERE o.task = task.id AND +o.state = 'waiting') END, "                                      \
+    "(SELECT created_at FROM outbox ORDER BY seq LIMIT 1) FROM task "
 
 /* The tags of a task, one by one. */
 #define TAGS                                                                       \
@@ -157,9 +159,14 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_SUBMISSION_REFUSE] = "UPDATE submission SET refused_at = ?2, reason = ?3 "
             "WHERE seq = ?1 AND refused_at IS NULL",
         [SQL_SUBMISSION_INSERT] = "INSERT INTO submission (submitted_at, refused_at, source, id, "
-            "workflow, version, priority, not_before, reply_to, tags, input, reason) "
-            "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+            "workflow, version, priority, not_before, reply_to, tags, input, reason, key) "
+            "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) "
+            "ON CONFLICT (source, key) WHERE key IS NOT NULL DO NOTHING",
         [SQL_SUBMISSION_REFUSED] = SUBMISSION "WHERE refused_at IS NOT NULL" SUBMISSION_PAGE,
+        /* what may be long is not read, nor what lies behind it */
+        [SQL_SUBMISSION_REFUSED_BRIEF] = "SELECT seq, NULL, NULL, source, NULL, NULL, NULL, NULL, "
+            "NULL, NULL, NULL, NULL, NULL FROM submission WHERE refused_at IS NOT NULL"
+            SUBMISSION_PAGE,
         [SQL_SUBMISSION_WAITING] = SUBMISSION "WHERE refused_at IS NULL" SUBMISSION_PAGE,
         [SQL_SUBMISSION_RETRY] = "UPDATE submission SET refused_at = NULL, reason = NULL WHERE "
             SUBMISSIONS_MEANT,

@@ -4,20 +4,22 @@
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "store/row.h"
 
-/* In the order of SUBMISSION of sqlite_sql.c. */
-static void submission_read(sqlite3_stmt *q, struct arena *a, struct submission_row *ret)
+/* In the order of SUBMISSION of sqlite_sql.c; its values are gone with the next step. */
+static struct submission_row submission_at(sqlite3_stmt *q)
 {
-    struct slice *const texts[] = {&ret->source,   &ret->id,         &ret->workflow, &ret->version,
-                                   &ret->priority, &ret->not_before, &ret->reply_to, &ret->tags,
-                                   &ret->input,    &ret->reason};
+    struct submission_row r = {0};
+    struct slice *const texts[] = {&r.source,     &r.id,       &r.workflow, &r.version, &r.priority,
+                                   &r.not_before, &r.reply_to, &r.tags,     &r.input,   &r.reason};
     int at = 0;
 
-    *ret = (struct submission_row){.seq = sqlite3_column_int64(q, at++)};
-    ret->submitted_at = sqlite3_column_int64(q, at++);
-    ret->refused_at = sqlite3_column_int64(q, at++);
+    r.seq = sqlite3_column_int64(q, at++);
+    r.submitted_at = sqlite3_column_int64(q, at++);
+    r.refused_at = sqlite3_column_int64(q, at++);
     for (size_t i = 0; i < COUNT_OF(texts); i++)
-        *texts[i] = arena_copy(a, query_text(q, at++));
+        *texts[i] = query_text(q, at++);
+    return r;
 }
 
 /* At most `limit`; whether there are more. */
@@ -30,7 +32,27 @@ static int rows_of(sqlite3_stmt *q, struct arena *a, size_t limit, struct submis
         ret->more = ret->count == limit;
         if (ret->more)
             return SQLITE_OK;
-        submission_read(q, a, &ret->rows[ret->count++]);
+        const struct submission_row row = submission_at(q);
+        ret->rows[ret->count++] = submission_copy(a, &row);
+    }
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* Those that are due, until there are enough; the row after these is not copied. */
+static int take_rows(sqlite3_stmt *q, struct submission_take *t, struct arena *a)
+{
+    size_t bytes = 0;
+    int rc = SQLITE_OK;
+
+    t->rows = arena_alloc(a, (t->limit + 1) * sizeof *t->rows);
+    t->count = 0;
+    t->more = false;
+    while ((rc = query_step(q)) == SQLITE_ROW) {
+        struct submission_row row = submission_at(q);
+        t->more = t->count == t->limit || !submission_fits(t, &row, &bytes);
+        if (t->more)
+            return SQLITE_OK;
+        t->rows[t->count++] = submission_copy(a, &row);
     }
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
@@ -39,7 +61,6 @@ static int take(struct db *d, struct submission_take *t, struct arena *a)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
     CLEANUP(query_end) sqlite3_stmt *count = NULL;
-    struct submission_page page;
 
     int rc = db_query(d, SQL_SUBMISSION_TAKE, &q);
     if (rc == SQLITE_OK)
@@ -47,7 +68,7 @@ static int take(struct db *d, struct submission_take *t, struct arena *a)
     if (rc != SQLITE_OK)
         return rc;
     bind_number(q, 1, (int64_t)t->limit + 1);
-    rc = rows_of(q, a, t->limit, &page);
+    rc = take_rows(q, t, a);
     if (rc != SQLITE_OK)
         return rc;
     bind_number(count, 1, SUBMISSIONS_COUNTED);
@@ -55,9 +76,6 @@ static int take(struct db *d, struct submission_take *t, struct arena *a)
     if (rc != SQLITE_ROW)
         return rc;
     t->refused = (uint64_t)sqlite3_column_int64(count, 0);
-    t->rows = page.rows;
-    t->count = page.count;
-    t->more = page.more;
     return SQLITE_OK;
 }
 
@@ -130,8 +148,9 @@ enum err sqlite_submissions_settle(struct store *base, const struct submission_v
 static int insert(struct db *d, const struct submission_row *r)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
-    const struct slice texts[] = {r->source,     r->id,       r->workflow, r->version, r->priority,
-                                  r->not_before, r->reply_to, r->tags,     r->input,   r->reason};
+    const struct slice texts[] = {r->source,   r->id,         r->workflow, r->version,
+                                  r->priority, r->not_before, r->reply_to, r->tags,
+                                  r->input,    r->reason,     r->key};
 
     int rc = db_query(d, SQL_SUBMISSION_INSERT, &q);
     if (rc != SQLITE_OK)
@@ -165,12 +184,19 @@ enum err sqlite_submissions_put(struct store *base, const struct submission_row 
     return transaction_end(s, rc, unknown, e, "store submissions");
 }
 
+static enum sql list_of(const struct submission_query *query)
+{
+    if (!query->refused)
+        return SQL_SUBMISSION_WAITING;
+    return query->brief ? SQL_SUBMISSION_REFUSED_BRIEF : SQL_SUBMISSION_REFUSED;
+}
+
 static int list(struct db *d, const struct submission_query *query, struct arena *a,
                 struct submission_page *ret)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
 
-    int rc = db_query(d, query->refused ? SQL_SUBMISSION_REFUSED : SQL_SUBMISSION_WAITING, &q);
+    int rc = db_query(d, list_of(query), &q);
     if (rc != SQLITE_OK)
         return rc;
     bind_number(q, 1, query->before_seq ? query->before_seq : INT64_MAX);

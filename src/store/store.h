@@ -369,6 +369,8 @@ struct submission_row {
     int64_t submitted_at;
     int64_t refused_at; /* 0: it waits */
     struct slice reason;
+    struct slice
+        key; /* only put in: of one source each is kept once. NONE: nobody knows it again */
 };
 
 /* The oldest of those that wait. Nodes that share a store divide them by seq, so that no two work
@@ -378,9 +380,10 @@ struct submission_take {
     uint32_t parts, part; /* seq % parts == part ... */
     int64_t patience_ms;  /* ... or submitted longer ago than that. parts <= 1: all */
     size_t limit;
+    size_t bytes_max;            /* of all that they hold; one is taken whatever it holds. 0: any */
     struct submission_row *rows; /* out */
     size_t count;                /* out */
-    bool more;                   /* out: there were more than `limit` */
+    bool more;                   /* out: there are more than these */
     uint64_t refused;            /* out: how many were refused, at most SUBMISSIONS_COUNTED */
 };
 
@@ -398,6 +401,7 @@ struct submission_query {
     struct slice source; /* NONE: any */
     int64_t before_seq;  /* newest first, seq below this one; 0: from the newest */
     size_t limit;
+    bool brief; /* of refused ones only seq and source may be read: for who counts them */
 };
 
 struct submission_page {
@@ -741,8 +745,8 @@ struct store_ops {
     /* All of them in one transaction; one that is not there, or waits no longer, is left alone. */
     enum err (*submissions_settle)(struct store *s, const struct submission_verdict *list,
                                    size_t count, struct error *e);
-    /* Adds rows, in one transaction; their seq is ignored. ERR_INVALID: one of them cannot be
-     * stored. */
+    /* Adds rows, in one transaction; their seq is ignored. One whose key is there is left as it is.
+     * ERR_INVALID: one of them cannot be stored. */
     enum err (*submissions_put)(struct store *s, const struct submission_row *rows, size_t count,
                                 struct error *e);
     enum err (*submissions_list)(struct store *s, const struct submission_query *q, struct arena *a,

@@ -50,7 +50,7 @@ struct supervisor {
     int64_t slow_ms;               /* ... and the median of its gaps, or so */
     struct supervisor_stats stats;
     uint64_t lead_epoch; /* of the lease, whoever has it */
-    int64_t lead_until;
+    int64_t lead_until; /* by the steady clock: the store's may be behind ours */
     bool stopped;
 };
 
@@ -361,11 +361,12 @@ static void give_up_scan(struct supervisor *sv)
         leave(sv);
 }
 
-static void take_lead(struct supervisor *sv, const struct lease *l)
+/* `since`: when it was asked for, or a little later. */
+static void take_lead(struct supervisor *sv, const struct lease *l, int64_t since)
 {
     sv->stats.leads = slice_eq(l->holder, sv->config.holder);
     sv->lead_epoch = l->epoch;
-    sv->lead_until = l->until;
+    sv->lead_until = since + sv->config.lease_ms;
 }
 
 static void read_done(struct store_job *j)
@@ -373,7 +374,7 @@ static void read_done(struct store_job *j)
     struct supervisor *sv = CONTAINER_OF(j, struct supervisor, job);
 
     if (sv->leased)
-        take_lead(sv, &sv->lease);
+        take_lead(sv, &sv->lease, sv->read_steady);
     if (sv->err != ERR_OK) {
         scan_over(sv, false);
         return;
@@ -473,7 +474,7 @@ void supervisor_surveyed(struct supervisor *sv, const struct survey *v)
 
     if (!v->leads)
         return;
-    take_lead(sv, &v->lead);
+    take_lead(sv, &v->lead, sv->outside.steady(sv->outside.arg));
     sv->surveyed_at = now;
     if (sv->stopped)
         leave(sv); /* it was on its way already */

@@ -74,8 +74,9 @@ struct supervisor_stats {
 };
 void supervisor_stats(const struct supervisor *sv, struct supervisor_stats *ret);
 
-/* Does it lead, as far as it knows? Then *ret is the proof, and *ret_until until when (by the
- * store's clock) nobody else can. */
+/* Does it lead, as far as it knows? Then *ret is the proof, and *ret_until (by the steady clock)
+ * until about when nobody else can. Not by the store's time: after a failover that may be far
+ * behind what this node goes by. */
 bool supervisor_leads(const struct supervisor *sv, struct fence *ret, int64_t *ret_until);
 
 /* The time that was lost last; nothing that fell into it is overdue before its grace is over. */

@@ -20,6 +20,7 @@ from broker_kit import Agent, Client, body_of, eventually
 
 INTACT = os.path.realpath(sys.argv.pop(1))
 HERE = os.path.dirname(os.path.realpath(__file__))
+ROUNDS = int(os.environ.get("INTACT_ROUNDS", "1"))  # how often something is killed: ./run chaos amqp
 numbers = itertools.count(1)
 
 
@@ -27,6 +28,31 @@ def one_step(agent, complete_by="10m", **more):
     return {"intact": 1, "workflow": "order", "inputs": {"amount": {"type": "integer"}}, "steps": [
         {"name": "charge", "agent": agent, "action": "charge", "undo": "none", "complete_by": complete_by, "input": "${ .input }",
          "retry": {"attempts": 3, "wait": "10ms"}} | more]}
+
+
+class Killed(unittest.TestCase):
+    """A test that is killed leaves no broker behind."""
+
+    def of(self, folder):
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as f:
+                    found += [pid] if f"HOME={folder}".encode() in f.read().split(b"\0") else []
+            except OSError:
+                pass
+        return found
+
+    def test_nothing_is_left(self):
+        script = "import broker_kit, time; b = broker_kit.Broker(); b.launch(); print(b.folder, flush=True); time.sleep(1000)"
+        test = subprocess.Popen([sys.executable, "-c", script], cwd=HERE, stdout=subprocess.PIPE, text=True)
+        folder = test.stdout.readline().strip()
+        test.stdout.close()
+        self.assertTrue(os.path.isdir(folder))
+        eventually("its broker and epmd run", lambda: len(self.of(folder)) >= 2)
+        test.kill()
+        test.wait()
+        eventually("they have gone", lambda: not os.path.exists(folder) and not self.of(folder))
 
 
 class Amqp(unittest.TestCase):
@@ -270,29 +296,12 @@ class Amqp(unittest.TestCase):
                 self.assertEqual(message.address, f"/queue/{queue}")
         server.ended("o-1")
 
-    def test_status_messages_while_the_broker_is_killed(self):
-        server = self.server()
-        self.agent()
-        queue = f"reply.{self.n}"
-        for i in range(30):
-            self.submit({"id": f"o-{i}", "input": {"amount": i}, "reply_to": f"amqp:{queue}"})
-            if i == 10:
-                self.after(server, 5)
-                self.broker.kill()
-                self.broker.start()
-            if i == 20:
-                os.kill(server.child(), signal.SIGKILL)
-        found = self.events(queue, "intact.task.processed", 30)
-        for i in range(30):
-            mine = [e["type"] for _, e in found if e["subject"] == f"o-{i}"]
-            self.assertEqual(mine, [f"intact.task.{w}" for w in ("received", "started", "processed")], i)
-
     # ---- what fails ----
 
-    def flow(self, server, count, trouble):
+    def flow(self, server, count, trouble, **more):
         """Orders come in while `trouble` goes on. Each becomes one task, and its work is done by one key."""
         agent = self.agent()
-        sender = threading.Thread(target=lambda: [self.submit({"id": f"o-{i}", "input": {"amount": i}}) for i in range(count)])
+        sender = threading.Thread(target=lambda: [self.submit({"id": f"o-{i}", "input": {"amount": i}} | more) for i in range(count)])
         sender.start()
         trouble()
         sender.join()
@@ -307,38 +316,45 @@ class Amqp(unittest.TestCase):
         eventually(f"{count} are there", lambda: self.count(server) >= count)
 
     def test_the_broker_is_killed(self):
-        server = self.server()
+        """And the bridge, while messages are on their way to both."""
+        server, queue = self.server(), f"reply.{self.n}"
 
         def trouble():
-            for part in (20, 60):
-                self.after(server, part)
+            for part in range(ROUNDS):
+                self.after(server, 20 + 40 * part)
                 self.broker.kill()
                 self.broker.start()
+                os.kill(server.child(), signal.SIGKILL)
 
-        self.flow(server, 100, trouble)
+        count = 20 + 40 * ROUNDS
+        self.flow(server, count, trouble, reply_to=f"amqp:{queue}")
+        found = self.events(queue, "intact.task.processed", count)
+        for i in range(count):
+            mine = [e["type"] for _, e in found if e["subject"] == f"o-{i}"]
+            self.assertEqual(mine, [f"intact.task.{w}" for w in ("received", "started", "processed")], i)
 
     def test_the_bridge_is_killed(self):
         server = self.server()
 
         def trouble():
-            for part in (20, 50, 80):
-                self.after(server, part)
+            for part in range(ROUNDS + 1):
+                self.after(server, 20 + 30 * part)
                 child = server.child()
                 os.kill(child, signal.SIGKILL)
                 eventually("another one", lambda child=child: server.child() not in (None, child))
 
-        self.flow(server, 120, trouble)
+        self.flow(server, 40 + 30 * ROUNDS, trouble)
 
     def test_the_server_is_killed(self):
         server = self.server()
 
         def trouble():
-            for part in (20, 60):
-                self.after(server, part)
+            for part in range(ROUNDS):
+                self.after(server, 20 + 40 * part)
                 server.kill()
                 server.start()
 
-        self.flow(server, 100, trouble)
+        self.flow(server, 20 + 40 * ROUNDS, trouble)
 
     def test_the_network_is_cut(self):
         wire = kit.Wire(self.broker.port)
@@ -366,6 +382,69 @@ class Amqp(unittest.TestCase):
         self.client.send(message.reply_to.removeprefix("/queue/"), '{"output": "meanwhile"}', correlation_id=message.correlation_id)
         server.start()
         self.assertEqual(server.ended("o-1")["steps"][0]["output"], "meanwhile")
+
+    def test_a_reply_is_let_go_when_the_server_has_it(self):
+        """It came twice, since the connection broke while the server stood still; then the bridge is killed."""
+        wire = kit.Wire(self.broker.port)
+        self.addCleanup(wire.close)
+        server = self.server(self.section(f"amqp://127.0.0.1:{wire.port}"))
+        agent = self.agent(lambda request: {"elsewhere": True})  # who says it once
+        server.submit("order", "o-1", {"amount": 1})
+        message = eventually("the request comes", lambda: agent.messages and agent.messages[0])
+        eventually("it is elsewhere", lambda: "elsewhere" in json.dumps(server.task("o-1")))
+        child = server.child()
+        server.process.send_signal(signal.SIGSTOP)
+        try:
+            self.client.send(message.reply_to.removeprefix("/queue/"), '{"output": "signed"}', correlation_id=message.correlation_id)
+            time.sleep(0.5)  # it is with the bridge, perhaps
+            wire.cut()
+            eventually("it is connected again", lambda: server.read_log().count("event=amqp_connected") >= 2)
+            time.sleep(0.5)  # and has it again, perhaps
+            os.kill(child, signal.SIGKILL)
+        finally:
+            server.process.send_signal(signal.SIGCONT)
+        self.assertEqual(server.ended("o-1")["steps"][0]["output"], "signed")
+
+    def test_a_refused_message_that_comes_again_is_kept_once(self):
+        section = self.section()
+        del section["submissions"][0]["refused"]
+        wire = kit.Wire(self.broker.port)
+        self.addCleanup(wire.close)
+        section["brokers"][0]["url"] = f"amqp://127.0.0.1:{wire.port}"
+        server = self.server(section)
+        server.process.send_signal(signal.SIGSTOP)
+        try:
+            for i in range(20):
+                self.submit("not json", id=f"m-{i}")
+            time.sleep(0.5)  # they are with the bridge, perhaps
+            wire.cut()
+            eventually("it is connected again", lambda: server.read_log().count("event=amqp_connected") >= 2)
+        finally:
+            server.process.send_signal(signal.SIGCONT)
+        self.submit("not json")  # of which nobody knows whether it is another one
+        self.submit("not json")
+        self.submit("nor this", id="m-1")
+
+        def refused():
+            found = server.call("GET", "/v1/submissions?state=refused&limit=100")["submissions"]
+            return sorted(str(s["id"]) for s in found) if len(found) >= 23 else None
+
+        self.assertEqual(eventually("all are there", refused), sorted([f"m-{i}" for i in range(20)] + ["None"] * 2 + ["m-1"]))
+
+    def test_what_cannot_be_kept_whole_is_rejected_too(self):
+        section, dead = self.section(), f"dead-{self.n}"
+        del section["submissions"][0]["refused"]
+        self.broker.control("set_policy", f"dlx-{self.n}", f"^orders-{self.n}$",
+                            json.dumps({"dead-letter-exchange": "", "dead-letter-routing-key": dead}))
+        server = self.server(section)
+        self.assertIsNone(self.client.again(lambda: self.client.receive_raw(dead, 0.1)))  # it is made by that
+        self.submit(b"\xff\xfe", id="binary")
+        self.submit("x" * (300 << 10), id="long")
+        self.submit("y" * (5 << 20), id="huge")
+        found = {self.client.receive(dead).id for _ in range(3)}
+        self.assertEqual(found, {"binary", "long", "huge"})
+        kept = server.call("GET", "/v1/submissions?state=refused")["submissions"]
+        self.assertEqual([s["input"] for s in kept], [None] * 3)
 
     def test_a_bridge_of_its_own_waits_for_the_server(self):
         server = kit.Server(INTACT)

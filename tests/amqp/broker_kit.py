@@ -40,11 +40,35 @@ def install_rhea():
     return home
 
 
+# Waits until whoever started it is gone, however that came, and ends all that has our folder for its home: Erlang's helpers have
+# sessions of their own, and a script between them and us.
+KEEPER = """
+import os, shutil, signal, sys, time
+folder = sys.argv[1]
+sys.stdin.buffer.read()
+mine, clean = ("HOME=" + folder).encode(), 0
+while clean < 3:
+    found = 0
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as f:
+                if mine in f.read().split(bytes(1)):
+                    found += 1
+                    os.kill(int(pid), signal.SIGKILL)
+        except OSError:
+            pass
+    clean = 0 if found else clean + 1
+    time.sleep(0.05)
+shutil.rmtree(folder, ignore_errors=True)
+"""
+
+
 class Broker:
     """RabbitMQ with its plugin for AMQP 1.0: one node of our own, all of it in a temporary folder, gone when the test is."""
 
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="intact-amqp-broker.")
+        self.keeper = subprocess.Popen([sys.executable, "-c", KEEPER, self.folder], stdin=subprocess.PIPE, start_new_session=True)
         self.port, self.tls_port, self.epmd_port, self.node_port = free_port(), free_port(), free_port(), free_port()
         certificates(self.folder)
         with open(f"{self.folder}/rabbitmq.conf", "w") as f:
@@ -71,10 +95,13 @@ disk_free_limit.absolute = 1MB
                                      stderr=subprocess.DEVNULL, start_new_session=True, env=self.environment)
         self.process = None
 
-    def start(self):
+    def launch(self):
         with open(f"{self.folder}/out", "wb") as out:
             self.process = subprocess.Popen([f"{RABBIT}/rabbitmq-server"], stdout=out, stderr=out, env=self.environment,
                                             start_new_session=True)
+
+    def start(self):
+        self.launch()
         eventually("the broker is there", self.is_ready)
         return self
 
@@ -94,10 +121,11 @@ disk_free_limit.absolute = 1MB
         subprocess.run([f"{RABBIT}/rabbitmqctl", *words], env=self.environment, check=True, capture_output=True, timeout=PATIENCE_S)
 
     def close(self):
-        self.kill()
-        self.epmd.kill()
-        self.epmd.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self.keeper.stdin.close()
+        self.keeper.wait()
+        for process in (self.process, self.epmd):
+            if process:
+                process.wait()
 
 
 class Client:

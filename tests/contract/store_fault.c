@@ -14,6 +14,43 @@
 
 static const struct payload a_payload = {1, {"\"long\"", 6}};
 
+static int64_t waiting_seq; /* of the submission that waits */
+
+static struct submission_row a_submission(const char *id, int64_t refused_at)
+{
+    return (struct submission_row){.source = SLICE("sql"),
+                                   .id = slice_of(id),
+                                   .workflow = SLICE("order"),
+                                   .input = SLICE("{}"),
+                                   .submitted_at = 1,
+                                   .refused_at = refused_at,
+                                   .reason = refused_at ? SLICE("bad") : SLICE_NONE};
+}
+
+static void tell_submissions(struct world *w, struct buf *b)
+{
+    for (int i = 0; i < 2; i++) {
+        const struct submission_query q = {.refused = i, .limit = 9};
+        struct submission_page p;
+        must(w->s->ops->submissions_list(w->s, &q, &w->a, &p, &w->e), w->e.text);
+        for (size_t k = 0; k < p.count; k++)
+            buf_fmt(b, "submission %.*s %d %.*s\n", SLICE_ARG(p.rows[k].id), i,
+                    SLICE_ARG(p.rows[k].reason));
+    }
+}
+
+/* One that waits, and one that was refused. */
+static void furnish_submissions(struct world *w)
+{
+    const struct submission_row rows[] = {a_submission("s-1", 0), a_submission("s-2", 5)};
+    const struct submission_query q = {.limit = 9};
+    struct submission_page p;
+
+    must(w->s->ops->submissions_put(w->s, rows, COUNT_OF(rows), &w->e), "submissions");
+    must(w->s->ops->submissions_list(w->s, &q, &w->a, &p, &w->e), "submissions");
+    waiting_seq = p.rows[0].seq;
+}
+
 /* What the operations are tried on. */
 static void furnish(struct world *w)
 {
@@ -47,6 +84,7 @@ static void furnish(struct world *w)
     const struct alert_row al = {
         .id = SLICE("a-0"), .key = SLICE("k0"), .doc = SLICE("{}"), .opened_at = 5, .live = true};
     must(w->s->ops->alert_put(w->s, &al, &w->e), "alert");
+    furnish_submissions(w);
 }
 
 static const struct audit an_audit = {
@@ -101,6 +139,7 @@ static void tell_all(struct world *w, struct buf *b)
         buf_fmt(b, "%.*s %" PRId64 " %.*s\n", SLICE_ARG(list[i].name), list[i].version,
                 SLICE_ARG(list[i].text));
     tell_access(w, b);
+    tell_submissions(w, b);
 }
 
 typedef enum err operation(struct world *w);
@@ -130,6 +169,64 @@ static enum err op_commit(struct world *w)
         CHECK(c[i].outcome == (err == ERR_OK ? want[i] : err), "outcome of change %zu", i);
     CHECK(claim.row_count == (err == ERR_OK), "rows of the claim");
     return err;
+}
+
+static enum err op_commit_submission(struct world *w)
+{
+    struct change c = {.kind = CHANGE_INSERT, .row = a_row("s-1"), .submission = waiting_seq};
+    struct batch b = {.changes = &c, .change_count = 1};
+    enum err err = w->s->ops->commit(w->s, &b, &w->a, &w->e);
+
+    CHECK(c.outcome == err, "outcome of the change");
+    return err;
+}
+
+static enum err op_submissions_take(struct world *w)
+{
+    struct submission_take t = {.now = 1, .limit = 9, .bytes_max = 1000};
+    enum err err = w->s->ops->submissions_take(w->s, &t, &w->a, &w->e);
+
+    CHECK(err != ERR_OK || (t.count == 1 && t.refused == 1), "the one that waits");
+    return err;
+}
+
+static enum err op_submissions_settle(struct world *w)
+{
+    const struct submission_verdict v[] = {
+        {.seq = waiting_seq, .refused_at = 5, .reason = SLICE("no")}, {.seq = 77}};
+
+    return w->s->ops->submissions_settle(w->s, v, COUNT_OF(v), &w->e);
+}
+
+static enum err op_submissions_put(struct world *w)
+{
+    const struct submission_row rows[] = {a_submission("s-3", 5), a_submission("s-4", 0)};
+
+    return w->s->ops->submissions_put(w->s, rows, COUNT_OF(rows), &w->e);
+}
+
+static enum err op_submissions_list(struct world *w)
+{
+    const struct submission_query q = {.refused = true, .limit = 9};
+    struct submission_page p = {0};
+    enum err err = w->s->ops->submissions_list(w->s, &q, &w->a, &p, &w->e);
+
+    CHECK(err != ERR_OK || p.count == 1, "the one that was refused");
+    return err;
+}
+
+static enum err op_submissions_verb(struct world *w)
+{
+    struct submission_verb v = {.audit = &an_audit};
+
+    return w->s->ops->submissions_verb(w->s, &v, &w->e);
+}
+
+static enum err op_workflow_describe(struct world *w)
+{
+    const struct workflow_inputs is = {SLICE("order"), 1, SLICE("null")};
+
+    return w->s->ops->workflow_describe(w->s, &is, 1, &w->e);
 }
 
 static enum err op_claim_boot(struct world *w)
@@ -554,6 +651,13 @@ static void no_failure_leaves_anything_half_done(int (*setup)(void **))
         {op_alert_acknowledge, "alert_acknowledge"},
         {op_alert_list, "alert_list"},
         {op_stopped, "stopped"},
+        {op_commit_submission, "commit of a submission"},
+        {op_submissions_take, "submissions_take"},
+        {op_submissions_settle, "submissions_settle"},
+        {op_submissions_put, "submissions_put"},
+        {op_submissions_list, "submissions_list"},
+        {op_submissions_verb, "submissions_verb"},
+        {op_workflow_describe, "workflow_describe"},
     };
     for (size_t i = 0; i < COUNT_OF(operations); i++)
         loop(operations[i].op, setup, operations[i].what);

@@ -297,6 +297,72 @@ static void a_change_of_what_was_deleted_is_a_conflict(void **state)
     CHECK(!exists(w, "x"), "it stays away");
 }
 
+/* --- messages --- */
+
+/* A task that ended at 2000, and a message of it that came to be at that moment. */
+static void insert_told(struct world *w, const char *id, int64_t at)
+{
+    const struct message m = {.name = slice_of(id),
+                              .target = SLICE("https://a.example"),
+                              .body = SLICE("{}"),
+                              .created_at = at};
+    struct task_row row = a_row(id);
+
+    row.state = TASK_PROCESSED;
+    row.ended_at = 2000;
+    row.waiting_for = SLICE_NONE;
+    must(put_change(w, (struct change){.kind = CHANGE_INSERT,
+                                       .row = row,
+                                       .messages = &m,
+                                       .message_count = 1}),
+         w->e.text);
+}
+
+static void settle(struct world *w, const char *task, bool aside, enum settle_kind kind)
+{
+    struct outbox_read r = {.target = aside ? SLICE("https://a.example") : SLICE_NONE,
+                            .limit = 100,
+                            .bytes_max = SIZE_MAX};
+
+    must(w->s->ops->outbox_read(w->s, &r, &w->a, &w->e), w->e.text);
+    for (size_t i = 0; i < r.count; i++) {
+        const struct settlement s = {
+            .seq = r.messages[i].seq, .aside = aside, .kind = kind, .tries = 1, .retry_at = 9000};
+        if (slice_is(r.messages[i].task, task))
+            must(w->s->ops->outbox_settle(w->s, &s, 1, NULL, &w->e), w->e.text);
+    }
+}
+
+static void what_is_still_to_be_told_keeps_its_task(void **state)
+{
+    struct world *w = *state;
+    struct part r = retire_of(5000);
+
+    insert_told(w, "waits", 2000);
+    insert_told(w, "dead", 2000);
+    insert_told(w, "told", 2000);
+    insert_told(w, "new", 2000 + SUBMITTED_SLACK_MS);
+    insert_ended(w, "newest", TASK_PENDING, 0);
+    retire(w, &r);
+    CHECK(r.count == 0, "of none it is known that all was told: %d", (int)r.count);
+    settle(w, "waits", false, SETTLE_ASIDE);
+    settle(w, "dead", false, SETTLE_DEAD);
+    settle(w, "told", false, SETTLE_DELETE);
+    r = retire_of(5000);
+    retire(w, &r);
+    CHECK(r.count == 0, "nor now: %d", (int)r.count);
+    settle(w, "new", false, SETTLE_DELETE);
+    insert_told(w, "later", 2001 + SUBMITTED_SLACK_MS); /* of one that was over long before */
+    insert_ended(w, "newest of all", TASK_PENDING, 0);
+    r = retire_of(5000);
+    retire(w, &r);
+    CHECK(r.count == 4 && exists(w, "waits"), "%d: all but the one that waits", (int)r.count);
+    settle(w, "waits", true, SETTLE_DELETE);
+    r = retire_of(5000);
+    retire(w, &r);
+    CHECK(r.count == 1 && !exists(w, "waits"), "it was told");
+}
+
 /* --- rules --- */
 
 static void insert_of(struct world *w, const char *id, const char *workflow, int64_t ended_at)
@@ -638,6 +704,7 @@ int main(void)
         ON_ALL(it_ends_at_what_is_too_new),
         ON_ALL(an_id_may_be_used_again_and_a_number_is_not),
         ON_ALL(a_change_of_what_was_deleted_is_a_conflict),
+        ON_ALL(what_is_still_to_be_told_keeps_its_task),
         ON_ALL(the_first_rule_that_is_for_it_counts),
         ON_ALL(one_workflow_is_looked_through_by_itself),
         ON_ALL(the_newest_may_be_kept),

@@ -126,6 +126,40 @@ static void the_oldest_are_taken_first(void **state)
           "two of three");
 }
 
+/* Inputs may be long: a batch has so many bytes, but always one. */
+static void a_batch_has_so_many_bytes(void **state)
+{
+    struct world *w = *state;
+    CLEANUP(buf_fini) struct buf input = {0};
+    struct submission_row row;
+
+    for (int i = 0; i < 5000; i++)
+        buf_str(&input, "[1,2]");
+    for (int i = 0; i < 4; i++) {
+        row = a_submission(i % 2 ? "odd" : "even");
+        row.input = buf_view(&input);
+        put(w, row);
+    }
+    put(w, a_submission("short"));
+    struct submission_take t = take(w, (struct submission_take){.bytes_max = 60000});
+    CHECK(t.count == 2 && t.more && t.rows[1].input.len == input.len, "two: %zu", t.count);
+    t = take(w, (struct submission_take){.bytes_max = 1});
+    CHECK(t.count == 1 && t.more, "one at least: %zu", t.count);
+    t = take(w, (struct submission_take){.bytes_max = 200000});
+    CHECK(t.count == 5 && !t.more, "all: %zu", t.count);
+    t = take(w, (struct submission_take){.bytes_max = 60000, .limit = 2});
+    CHECK(t.count == 2 && t.more, "both limits: %zu", t.count);
+    t = take(w, (struct submission_take){.bytes_max = 100, .limit = 1});
+    CHECK(t.count == 1 && t.more, "one of one: %zu", t.count);
+    const struct submission_verdict v[] = {{.seq = t.rows[0].seq},
+                                           {.seq = t.rows[0].seq + 1},
+                                           {.seq = t.rows[0].seq + 2},
+                                           {.seq = t.rows[0].seq + 4}};
+    must(w->s->ops->submissions_settle(w->s, v, COUNT_OF(v), &w->e), w->e.text);
+    t = take(w, (struct submission_take){.bytes_max = 100});
+    CHECK(t.count == 1 && !t.more, "the last one: %zu", t.count);
+}
+
 static void nodes_divide_them(void **state)
 {
     struct world *w = *state;
@@ -273,6 +307,9 @@ static void refused_ones_are_tried_again_or_dropped(void **state)
     must(w->s->ops->submissions_list(w->s, &of, &w->a, &p, &w->e), w->e.text);
     CHECK(p.count == 1 && slice_is(p.rows[0].id, "b") && !p.more, "of one source");
     int64_t b_seq = p.rows[0].seq;
+    of.brief = true;
+    must(w->s->ops->submissions_list(w->s, &of, &w->a, &p, &w->e), w->e.text);
+    CHECK(p.count == 1 && p.rows[0].seq == b_seq && slice_is(p.rows[0].source, "amqp:q"), "brief");
 
     CHECK(run_verb(w, (struct submission_verb){.seq = b_seq}).count == 1 && audits(w) == 1, "one");
     waiting_are(w, "b waits");
@@ -285,6 +322,31 @@ static void refused_ones_are_tried_again_or_dropped(void **state)
     waiting_are(w, "b c waits");
     CHECK(run_verb(w, (struct submission_verb){.drop = true}).count == 0 && audits(w) == 3,
           "nothing was done");
+}
+
+/* A queue brings it again to whoever was killed before it was settled. */
+static void of_a_source_and_key_there_is_one(void **state)
+{
+    struct world *w = *state;
+    struct submission_row row = a_submission("a");
+
+    row.source = SLICE("amqp:orders");
+    row.key = SLICE("k");
+    row.refused_at = 1;
+    row.reason = SLICE("first");
+    put(w, row);
+    row.reason = SLICE("again");
+    put(w, row);
+    refused_are(w, "a: first");
+    row.source = SLICE("amqp:others");
+    put(w, row);
+    row.source = SLICE("amqp:orders");
+    row.key = SLICE("l");
+    put(w, row);
+    row.key = SLICE_NONE;
+    put(w, row);
+    put(w, row);
+    refused_are(w, "a: again; a: again; a: again; a: again; a: first");
 }
 
 static void numbers_are_not_used_twice(void **state)
@@ -341,12 +403,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ON_ALL(what_was_put_in_is_taken_as_it_was),
         ON_ALL(the_oldest_are_taken_first),
+        ON_ALL(a_batch_has_so_many_bytes),
         ON_ALL(nodes_divide_them),
         ON_ALL(it_goes_with_the_task_that_it_becomes),
         ON_ALL(it_becomes_a_task_once),
         ON_ALL(a_batch_tells_those_that_are_gone_from_the_others),
         ON_ALL(it_is_refused_or_settled),
         ON_ALL(refused_ones_are_tried_again_or_dropped),
+        ON_ALL(of_a_source_and_key_there_is_one),
         ON_ALL(numbers_are_not_used_twice),
         ON_ALL(definitions_are_described_once),
         ON_MEMORY(a_survey_tells_of_them),

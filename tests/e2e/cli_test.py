@@ -115,11 +115,12 @@ class Server:
         return on_terminal(words, {**self.env, **(env or {})})
 
 
-def on_terminal(words, env):
-    """What a terminal is sent."""
+def on_terminal(words, env, types=b""):
+    """What a terminal is sent, on which somebody types that."""
     pid, fd = pty.fork()
     if pid == 0:
         os.execve(INTACT, [INTACT, *words], env)
+    os.write(fd, types)
     out = b""
     while True:
         try:
@@ -332,6 +333,51 @@ class Bulk(WithServer):
         shown = self.s.at_terminal("submit", "--file", file)
         self.assertIn("2000 submitted, 0 existed already, 0 refused\n", shown)
         self.assertEqual(self.s.run("submit", "--file", file).stderr, "")
+
+
+class Many(WithServer):
+    def paused(self):
+        return sum(t["paused_at"] is not None for t in json.loads(self.s.run("list", "--limit", "500", "--json").stdout)["tasks"])
+
+    def test_what_concerns_many_is_asked_about_on_a_terminal(self):
+        self.s.run("submit", "--file", self.s.path("f", lines(101)))
+        pause = ("pause", "--all", "--workflow", "order", "--reason", "stock-taking")
+        shown = on_terminal(pause, self.s.env, b"n\n")
+        self.assertIn("pause 101 tasks? [y/N]", shown)
+        self.assertIn("nothing was done\n", shown)
+        self.assertEqual(self.paused(), 0)
+        shown = on_terminal((*pause, "--limit", "100"), self.s.env)
+        self.assertNotIn("[y/N]", shown)
+        self.assertRegex(shown, r"done +100\n")
+        self.assertEqual(self.paused(), 100)
+        resume = ("resume", "--all", "--reason", "done")
+        self.assertRegex(self.s.run(*resume, "--dry-run").stdout, r"possible +100\nrefused +1: it is so already\n")
+        shown = on_terminal((*resume, "--yes"), self.s.env)
+        self.assertNotIn("[y/N]", shown)
+        self.assertRegex(shown, r"done +100\nrefused +1: it is so already\n")
+        shown = on_terminal(pause, self.s.env, b"y\n")
+        self.assertRegex(shown, r"done +101\n")
+        self.assertEqual(self.paused(), 101)
+
+    def test_verbs_of_one_task_are_done_to_many_by_filters(self):
+        self.s.run("submit", "--file", self.s.path("f", lines(5)))
+        for words, says in ((("pause", "o-1", "--all"), "--all is for many tasks"), (("pause",), "say which TASK"),
+                            (("pause", "o-1", "--limit", "3"), "--limit is for many tasks"),
+                            (("pause", "--workflow", "order"), "say which TASK"), (("supply", "--all"), "say which step"),
+                            (("pause", "--all", "--rate", "1/m"), "--rate is")):
+            self.assertIn(says, self.s.run(*words, "--reason", "x", status=2).stderr)
+        self.assertIn("say why", self.s.run("pause", "--all", status=2).stderr)
+        dry = self.s.run("pause", "--all", "--reason", "x", "--dry-run").stdout
+        self.assertRegex(dry, "^pause would concern 5 tasks\npossible  5\nnewest    ")
+        self.assertEqual(self.paused(), 0)
+        self.assertIn("done      5\n", self.s.run("pause", "--all", "--reason", "x").stdout)
+        done = self.s.run("pause", "--all", "--reason", "x", "--state", "pending", status=1).stdout
+        self.assertIn("refused   5: it is so already\n", done)
+        done = self.s.run("skip", "--all", "--step", "\u00e9" * 300, "--reason", "x", status=1).stdout
+        self.assertIn('refused   5: it has no step "' + "\u00e9" * 40 + '"\n', done)
+        dry = self.s.run("skip", "--all", "--step", "\u00e9" * 300, "--reason", "x", "--dry-run").stdout
+        self.assertIn('refused   5: it has no step "' + "\u00e9" * 40 + '"\n', dry)
+        self.assertEqual(self.s.run("operation", "list", "--json").stdout.count('"state":"done"'), 3)
 
 
 class Small(WithServer):
@@ -611,6 +657,8 @@ VALUES = {  # for each kind of value, as --help names it: one that is right, and
     "ID": ("id-1", None), "NAME": ("order", None), "STEP": ("reserve", None), "ROLE": ("read", None), "TASK": ("o-1", None),
     "MEMBER": ("sku", None), "LIST": ("scheduler", "both"), "RATE": ("10/s", "fast"), "PERCENT": ("50", "half"),
     "ACTION=LIMIT": ("charge=5", "charge"), "SWITCH": ("on", "maybe"),
+    "EVENTS": ("all", None), "N/s": ("50/s", "fast"), "AGENT": ("stock", None), "CODE": ("sold_out", None),
+    "ID,...": ("o-1", None), "yes|no": ("no", "perhaps"), "VERB": ("retry", None),
     "ACTION": ("count", None), "SCENARIO": ("completes", "compleats"),
 }
 
@@ -656,7 +704,7 @@ class Described(WithServer):
     def test_every_flag_is_accepted_and_a_bad_value_is_refused_by_its_name(self):
         self.s.run("submit", "order", "--input", '{"sku": "s"}', "--id", "o-1")
         arguments = {"TASK": "o-1", "WORKFLOW": "order", "NAME": "order", "FILE": self.s.folder + "/order.yaml",
-                     "SHELL": "bash"}
+                     "SHELL": "bash", "VERB": "pause"}
         services = self.s.folder + "/services.yaml"
         with open(services, "w", encoding="utf-8") as f:
             f.write("intact_http: 1\nservices: {shop: {url: 'https://shop.example.org'}}\n")
@@ -666,27 +714,47 @@ class Described(WithServer):
                  "supply": ["--step", "reserve", "--output", "1", "--reason", "x"], "token create": ["--role", "read"],
                  "agent http": ["--config", services, "--check"], "agent exec": ["--config", commands, "--check"],
                  "agent amqp": ["--config", queues, "--check"],
+                 "operation start": ["--workflow", "order", "--reason", "x"],
                  "agent set": ["--calls", "5"], "archive list": ["--folder", self.s.folder],
                  "agent check": ["true", "--action", "count", "--only", "completes"]}
+        of_many = set(re.findall(r"^  (--[a-z-]+)", help_of(["operation", "start"]), re.M))
+        of_many -= {"--step", "--from", "--input", "--output", "--reason"}
+        of_many -= set(re.findall(r"^  (--[a-z-]+)", help_of(["get"]), re.M))
         for verb in verbs():
             if verb[0] in ("serve", "top", "watch", "backup", "restore"):
                 continue  # they stay; they have tests of their own
             text = help_of(verb)
             words = [arguments[a] for a in re.findall(r" \[?([A-Z]+)", text.splitlines()[0].split("[FLAG")[0]) if a in arguments]
             more = needs.get(" ".join(verb), ["--reason", "x"] if "--reason" in text else [])
-            for flag, value in re.findall(r"^  (?:-\w, )?(--[a-z-]+)(?: ([A-Z][A-Z=:]*))?", text, re.M):
+            for flag, value in re.findall(r"^  (?:-\w, )?(--[a-z-]+)(?: (ID,\.\.\.|N/s|yes\|no|[A-Z][A-Z=:]*))?", text, re.M):
+                many = "[TASK]" in text.splitlines()[0] and flag in of_many
+                if many and verb != ["retry"]:
+                    continue  # they are the same
                 good, bad = VALUES[value] if value else (None, None)
                 if verb == ["retire"]:  # one of two, and not both
                     more = [] if flag in ("--older-than", "--ended-before") else ["--older-than", "365d"]
                     more += ["--workflow", "order"] if flag == "--keep-last" else []
+                beside = {"--events": ["--reply-to", "amqp:x"]}.get(flag, [])
+                if many:
+                    words, beside = [], ["--all"]
+                elif verb == ["operation", "start"] and flag == "--all":
+                    words, more = ["pause"], ["--reason", "x"]
+                elif verb == ["operation", "start"]:
+                    words = {"--step": ["skip"], "--output": ["supply", "--step", "reserve"], "--from": ["retry"],
+                             "--input": ["correct"]}.get(flag, ["pause"])
+                    more = ["--workflow", "order", "--reason", "x"]
+                elif verb == ["submission", "list"] and flag == "--state":
+                    good = "refused"
+                elif "[TASK]" in text.splitlines()[0]:
+                    words = ["o-1"]
                 with self.subTest(verb=verb, flag=flag):
                     if bad:
-                        done = self.s.run(*verb, *words, *more, flag, bad, status=None)
+                        done = self.s.run(*verb, *words, *more, *beside, flag, bad, status=None)
                         self.assertEqual(done.returncode, 2, done.stderr)
                         self.assertIn(flag, done.stderr)
                     if good or not value:
-                        beside = ["--file", "/dev/null"] if flag in ("--id-from", "--rejects", "--run-id", "--from-line",
-                                                                     "--retry-for") else []
+                        if flag in ("--id-from", "--rejects", "--run-id", "--from-line", "--retry-for"):
+                            beside = ["--file", "/dev/null"]
                         done = self.s.run(*verb, *words, *more, *beside, flag, *([good] if good else []), status=None)
                         self.assertIn(done.returncode, (0, 1), done.stderr)
 

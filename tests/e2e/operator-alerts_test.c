@@ -4,6 +4,7 @@
  */
 
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -321,6 +322,81 @@ static void an_open_breaker_and_an_absent_agent_are_told(void **state)
     wait_told(&node, "\"condition\":\"overdue_no_agent\"", 1);
 }
 
+/* ---- what the store is found to have ---- */
+
+static void write_sql(const struct node *n, const char *query)
+{
+    char path[120];
+    sqlite3 *db = NULL;
+    char *story = NULL;
+
+    (void)snprintf(path, sizeof path, "%s/intact.db", n->data);
+    CHECK(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK, "%s", path);
+    (void)sqlite3_busy_timeout(db, PATIENCE_MS);
+    CHECK(sqlite3_exec(db, query, NULL, NULL, &story) == SQLITE_OK, "%s: %s", query, story);
+    (void)sqlite3_close(db);
+}
+
+static void dead_messages_are_told(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    write_sql(&node, "INSERT INTO outbox_aside (seq, task, name, target, body, created_at, state, "
+                     "tries, since, story) VALUES (1, 't', '1/error', 'https://gone.example/x', "
+                     "'{}', 1, 'dead', 3, 1, 'it is \"gone\"')");
+    wait_told(&node, "\"condition\":\"outbox_trouble\"", 1);
+    get(&node, &r, "/v1/alerts?state=open");
+    EXPECT_TEXT(&r, "alerts.0.labels.target", "https://gone.example/x");
+    EXPECT_TEXT(&r, "alerts.0.story", "it is \"gone\"");
+    EXPECT_INT(&r, "alerts.0.count", 1);
+    post(&node, &r, "/v1/outbox/drop", "{\"all\": true, \"reason\": \"nobody is there\"}");
+    EXPECT(&r, 200);
+    wait_told(&node, "\"notice\":\"resolved\"", 1);
+}
+
+static void refused_submissions_are_told(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    for (int i = 0; i < 3; i++) {
+        post(&node, &r, "/v1/submissions/refused",
+             "{\"source\": \"amqp:orders\", \"reason\": \"no JSON \\u001b[31m\", \"id\": \"r-%d\", "
+             "\"message\": \"?\"}",
+             i);
+        CHECK(r.status < 300, "%d %.*s", r.status, SLICE_ARG(r.body));
+    }
+    wait_told(&node, "\"condition\":\"submission_refused\"", 1);
+    int64_t until = steady_ms() + PATIENCE_MS;
+    do {
+        get(&node, &r, "/v1/alerts?state=open");
+        CHECK(steady_ms() < until, "not counted: %.*s", SLICE_ARG(r.body));
+    } while (int_at(&r, "alerts.0.count") < 3);
+    EXPECT_TEXT(&r, "alerts.0.labels.source", "amqp:orders");
+    EXPECT_TEXT(&r, "alerts.0.examples.0", "r-0");
+    post(&node, &r, "/v1/submissions/drop", "{\"all\": true, \"reason\": \"known\"}");
+    EXPECT(&r, 200);
+    wait_told(&node, "\"notice\":\"resolved\"", 1);
+}
+
+static void an_operation_that_failed_is_told(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    write_sql(&node,
+              "INSERT INTO operation (seq, id, revision, open, state, verb, actor, reason, "
+              "started_at, ended_at, doc) SELECT 1, 'o-1', 2, 0, 'done', 'retry', 'ann', 'x', "
+              "t.ms, t.ms, '{\"filter\":{\"all\":true},\"arguments\":{},\"matched\":3,"
+              "\"failed\":2}' FROM (SELECT CAST(strftime('%s', 'now') AS INTEGER) * 1000 AS ms) "
+              "AS t");
+    wait_told(&node, "\"condition\":\"operation_failed\"", 1);
+    get(&node, &r, "/v1/alerts?state=open");
+    EXPECT_TEXT(&r, "alerts.0.labels.operation", "o-1");
+    EXPECT_INT(&r, "alerts.0.count", 2);
+}
+
 /* ---- sinks that misbehave ---- */
 
 #define BAD_SINKS                                                 \
@@ -447,6 +523,9 @@ int main(int argc, char **argv)
         ON(what_stopped_before_a_crash_is_told_after_it),
         ON(who_knows_says_so),
         ON(an_open_breaker_and_an_absent_agent_are_told),
+        ON(dead_messages_are_told),
+        ON(refused_submissions_are_told),
+        ON(an_operation_that_failed_is_told),
         cmocka_unit_test_setup_teardown(sinks_that_fail_or_hang_hold_up_nobody, begin_badly,
                                         node_end),
         cmocka_unit_test(a_wrong_configuration_is_explained),

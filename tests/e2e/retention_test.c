@@ -398,6 +398,12 @@ static void a_full_archive_keeps_all_tasks(void **state)
     post(&node, &r, "/v1/retire", "{\"older_than\": \"1d\"}");
     expect_problem(&r, 503, "full");
     CHECK(sql_int(&node, "SELECT count(*) FROM task") == 202, "all are there");
+    int64_t until = steady_ms() + PATIENCE_MS;
+    do {
+        get(&node, &r, "/v1/alerts?state=open");
+        CHECK(steady_ms() < until, "nobody is told: %.*s", SLICE_ARG(r.body));
+    } while (!at(&r, "alerts.0"));
+    EXPECT_TEXT(&r, "alerts.0.condition", "retention_trouble");
     CHECK(unlink(filler) == 0, "room again");
     wait_until_gone("o-200");
     wait_for_log("event=deleting_works_again");

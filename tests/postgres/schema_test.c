@@ -16,6 +16,8 @@
 #include "base/prng.h"
 #include "cluster.h"
 #include "store/postgres.h"
+#include "store/postgres_body.h"
+#include "store/schema_postgres_0001.h"
 
 enum { NODES = 10, ROUNDS = 5, KILLS = 40 };
 
@@ -128,24 +130,31 @@ static void nodes_killed_while_they_make_it_leave_nothing_half_done(void **state
     }
 }
 
-/* As version 1 of it was left, with nodes that start at once. */
+/* As version 1 of it made the schema, and a node of it left it. */
+static void make_version_1(void)
+{
+    CLEANUP(buf_fini) struct buf tables = {0};
+
+    pg_sql_expand(&tables, schema_postgres_0001, "intact_older.");
+    sql("CREATE SCHEMA intact_older AUTHORIZATION intact");
+    buf_str(&tables,
+            "; CREATE TABLE intact_older.meta (name TEXT COLLATE \"C\" PRIMARY KEY, "
+            "value BYTEA NOT NULL); INSERT INTO intact_older.meta VALUES ('version', '1')");
+    CLEANUP(buf_fini) struct buf whole = {0};
+    buf_fmt(&whole, "SET ROLE intact; %s", tables.ptr);
+    sql(whole.ptr);
+    sql("INSERT INTO intact_older.generation (name, number) VALUES ('token', 7) "
+        "ON CONFLICT (name) DO UPDATE SET number = 7");
+}
+
+/* With nodes that start at once. */
 static void ten_nodes_bring_one_schema_forward(void **state)
 {
     pid_t pids[NODES];
 
     (void)state;
-    opens_as("intact", "intact_older");
-    sql("DROP TABLE intact_older.agent");
-    sql("DROP VIEW intact_older.task_view, intact_older.task_step, intact_older.task_attempt, "
-        "intact_older.audit_view");
-    sql("ALTER TABLE intact_older.task DROP COLUMN paused_at, DROP COLUMN closed_at");
-    sql("ALTER TABLE intact_older.audit DROP COLUMN detail");
-    sql("DROP TABLE intact_older.submission CASCADE");
-    sql("ALTER TABLE intact_older.workflow DROP COLUMN inputs");
-    sql("DROP FUNCTION intact_older.submit, intact_older.submit_insert, "
-        "intact_older.submission_add, intact_older.submit_check, intact_older.submission_notify");
-    sql("UPDATE intact_older.meta SET value = '1' WHERE name = 'version'");
-    sql("INSERT INTO intact_older.generation (name, number) VALUES ('token', 7)");
+    (void)cluster_conninfo();
+    make_version_1();
     for (int i = 0; i < NODES; i++)
         pids[i] = start_node("intact", "intact_older", i + 100);
     for (int i = 0; i < NODES; i++) {
@@ -155,7 +164,24 @@ static void ten_nodes_bring_one_schema_forward(void **state)
     is("SELECT convert_from(value, 'UTF8') FROM intact_older.meta WHERE name = 'version'", "5");
     is("SELECT count(*) FROM intact_older.agent", "0");
     is("SELECT number FROM intact_older.generation WHERE name = 'token'", "7");
-    is("SELECT boot FROM intact_older.node WHERE name = 'n1'", "1");
+    is("SELECT boot FROM intact_older.node WHERE name = 'n100'", "1");
+}
+
+/* And it is the same as a new one. */
+static void a_schema_brought_forward_is_as_a_new_one(void **state)
+{
+    (void)state;
+    opens_as("intact", "intact_fresh");
+    is("SELECT count(*) FROM ((SELECT table_name, column_name, data_type, column_default IS NULL "
+       "FROM information_schema.columns WHERE table_schema = 'intact_fresh') EXCEPT "
+       "(SELECT table_name, column_name, data_type, column_default IS NULL "
+       "FROM information_schema.columns WHERE table_schema = 'intact_older')) AS missing",
+       "0");
+    is("SELECT count(*) FROM ((SELECT indexname, replace(indexdef, 'intact_fresh', '') "
+       "FROM pg_indexes WHERE schemaname = 'intact_fresh') EXCEPT "
+       "(SELECT indexname, replace(indexdef, 'intact_older', '') "
+       "FROM pg_indexes WHERE schemaname = 'intact_older')) AS missing",
+       "0");
 }
 
 static void a_newer_schema_is_refused_and_left_alone(void **state)
@@ -351,6 +377,7 @@ int main(void)
         cmocka_unit_test(ten_nodes_make_one_schema),
         cmocka_unit_test(nodes_killed_while_they_make_it_leave_nothing_half_done),
         cmocka_unit_test(ten_nodes_bring_one_schema_forward),
+        cmocka_unit_test(a_schema_brought_forward_is_as_a_new_one),
         cmocka_unit_test(a_newer_schema_is_refused_and_left_alone),
         cmocka_unit_test(a_role_without_rights_is_told_what_to_do),
         cmocka_unit_test(what_is_not_durable_is_said),

@@ -92,7 +92,7 @@ ALTER TABLE workflow ADD COLUMN inputs TEXT;
 
 -- What waits to become a task, and what was refused. Values are kept as they were given, of
 -- whatever type: they are looked at later, by the server. Applications insert into the view
--- `submit`. seq is never used twice.
+-- `submit`. seq is never used twice. key: of what a queue brought, which may bring it again.
 CREATE TABLE submission (
     seq          INTEGER PRIMARY KEY AUTOINCREMENT,
     source       TEXT NOT NULL DEFAULT 'sql',
@@ -106,9 +106,11 @@ CREATE TABLE submission (
     tags,
     submitted_at INTEGER NOT NULL,
     refused_at   INTEGER,
-    reason       TEXT
+    reason       TEXT,
+    key          TEXT
 );
 
+CREATE UNIQUE INDEX submission_key ON submission (source, key) WHERE key IS NOT NULL;
 CREATE INDEX submission_waiting ON submission (seq) WHERE refused_at IS NULL;
 CREATE INDEX submission_refused ON submission (seq) WHERE refused_at IS NOT NULL;
 

@@ -88,6 +88,7 @@ ALTER TABLE ~workflow ADD COLUMN inputs TEXT;
 
 -- What waits to become a task, and what was refused. Values are kept as they were given: they are
 -- looked at later, by the server. Applications insert into the view `submit`, or call submit().
+-- key: of what a queue brought, which may bring it again.
 CREATE TABLE ~submission (
     seq          BIGSERIAL PRIMARY KEY,
     source       TEXT COLLATE "C" NOT NULL DEFAULT 'sql',
@@ -101,9 +102,11 @@ CREATE TABLE ~submission (
     tags         TEXT,
     submitted_at BIGINT NOT NULL,
     refused_at   BIGINT,
-    reason       TEXT
+    reason       TEXT,
+    key          TEXT COLLATE "C"
 );
 
+CREATE UNIQUE INDEX submission_key ON ~submission (source, key) WHERE key IS NOT NULL;
 CREATE INDEX submission_waiting ON ~submission (seq) WHERE refused_at IS NULL;
 CREATE INDEX submission_refused ON ~submission (seq) WHERE refused_at IS NOT NULL;
 

@@ -1,0 +1,389 @@
+#include "sim/sql.h"
+
+#include <stdlib.h>
+
+#include "sim/check.h"
+#include "sim/coverage.h"
+#include "sim/receivers.h"
+#include "sim/world.h"
+
+enum { PUTS_MAX = 4 * SUBJECTS_MAX, ONE_RUN_OF = 3, LOOK_MS = 1000, VERB_MS = 40000 };
+
+/* A row of table submission, as the application knows it. */
+struct put {
+    struct subject *task; /* NULL: it can be none */
+    uint64_t content;
+    enum { WAITS, REFUSED, GONE } stands;
+    bool dropped, retried;
+    bool too_big; /* the store did not take its task, for good */
+};
+
+/* What an intake asks, in the memory of its batch. */
+struct row_ask {
+    struct ask ask;
+    struct intake_item *item;
+};
+
+static struct {
+    bool on;
+    struct prng own; /* other runs draw as if we were not here */
+    uint32_t rooms[NODES_MAX];
+    struct put list[PUTS_MAX]; /* by seq, from 1 on */
+    uint32_t count, refused, waiting;
+} sql;
+
+static bool draw(uint32_t of_1000)
+{
+    return prng_below(&sql.own, 1000) < of_1000;
+}
+
+static struct put *put_of(int64_t seq)
+{
+    ASSERT(seq > 0 && seq <= sql.count);
+    return &sql.list[seq - 1];
+}
+
+static void must(bool ok, const char *rule, const struct put *p, const char *what)
+{
+    if (ok)
+        return;
+    if (p->task)
+        describe(p->task);
+    broken(rule, "submission %d of %s: %s", (int)(p - sql.list) + 1, p->task ? p->task->id : "?",
+           what);
+}
+
+/* ---- the rules ---- */
+
+static bool is_task(const struct put *p)
+{
+    return p->task && p->task->seen.revision != 0 && p->task->seen.content == p->content;
+}
+
+static void has_gone(struct put *p)
+{
+    must(p->dropped || is_task(p), "what was put in by SQL becomes a task, or is kept", p,
+         "it is gone");
+    p->stands = GONE;
+}
+
+static void was_refused(struct put *p)
+{
+    bool other = p->task && p->task->seen.revision != 0 && p->task->seen.content != p->content;
+
+    must(!p->task || other || p->too_big, "only what can be no task is refused", p, "refused");
+    must(!p->dropped, "what was dropped does not come back", p, "refused");
+    covered(COVER_SQL_REFUSED);
+    p->stands = REFUSED;
+}
+
+static void waits_again(struct put *p)
+{
+    must(p->stands == REFUSED && p->retried, "what was put in by SQL is dealt with once", p,
+         "it waits again");
+    p->stands = WAITS;
+}
+
+static struct submission_page rows(bool refused, struct arena *a)
+{
+    const struct submission_query q = {.refused = refused, .limit = PUTS_MAX};
+    struct submission_page page;
+    struct error e = {0};
+
+    enum err err = inner->ops->submissions_list(inner, &q, a, &page, &e);
+    ASSERT(err == ERR_OK);
+    return page;
+}
+
+void sql_changed(void)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    enum { NOT_THERE, WAITING, KEPT } * now;
+
+    if (!sql.on || sql.count == 0)
+        return;
+    struct submission_page waiting = rows(false, &a);
+    struct submission_page refused = rows(true, &a);
+    now = arena_alloc(&a, sql.count * sizeof *now);
+    for (uint32_t i = 0; i < sql.count; i++)
+        now[i] = NOT_THERE;
+    for (size_t i = 0; i < waiting.count; i++)
+        now[waiting.rows[i].seq - 1] = WAITING;
+    for (size_t i = 0; i < refused.count; i++)
+        now[refused.rows[i].seq - 1] = KEPT;
+    for (uint32_t i = 0; i < sql.count; i++) {
+        struct put *p = &sql.list[i];
+        if (now[i] == NOT_THERE && p->stands != GONE)
+            has_gone(p);
+        else if (now[i] == KEPT && p->stands != REFUSED)
+            was_refused(p);
+        else if (now[i] == WAITING && p->stands != WAITS)
+            waits_again(p);
+    }
+    sql.waiting = (uint32_t)waiting.count;
+    sql.refused = (uint32_t)refused.count;
+}
+
+void sql_became(const struct change *c)
+{
+    if (c->submission == 0)
+        return;
+    const struct put *p = put_of(c->submission);
+    must(c->kind == CHANGE_INSERT && p->stands == GONE, "a new task takes its row along", p,
+         "it is there");
+    covered(COVER_SQL_TASK);
+}
+
+bool sql_is_content(void)
+{
+    return sql.waiting == 0;
+}
+
+uint32_t sql_refused(void)
+{
+    return sql.refused;
+}
+
+void check_sql_end(void)
+{
+    sql_changed();
+    for (uint32_t i = 0; i < sql.count; i++)
+        must(sql.list[i].stands != WAITS, "what was put in by SQL is dealt with", &sql.list[i],
+             "it waits");
+}
+
+/* ---- applications ---- */
+
+/* It is told of by a notification, which may be lost. */
+static void tells(void)
+{
+    NODES_FOREACH (n) {
+        if (!node_is_awake(n) || !n->intake || !draw(700))
+            continue;
+        intake_stir(n->intake);
+        node_turn_later(n);
+    }
+}
+
+static void put(struct subject *t, uint64_t content, struct slice workflow)
+{
+    struct submission_row row = {
+        .source = SLICE("sql"),
+        .id = t ? slice_of(t->id) : text_of("nobody%u", sql.count),
+        .workflow = workflow,
+        .tags = text_of("%" PRIx64, content),
+        .input = t ? t->input : SLICE("{}"),
+        .submitted_at = store_now(),
+    };
+    struct error e = {0};
+
+    ASSERT(sql.count < PUTS_MAX);
+    sql.list[sql.count++] = (struct put){.task = t, .content = content};
+    enum err err = inner->ops->submissions_put(inner, &row, 1, &e);
+    ASSERT(err == ERR_OK);
+    trace("an application puts in %.*s", SLICE_ARG(row.id));
+    sql_changed();
+    tells();
+}
+
+void sql_put(struct subject *t, bool other)
+{
+    put(t, t->content ^ (other ? 1 : 0), slice_of(t->flow->name));
+}
+
+void sql_put_bad(void)
+{
+    put(NULL, 0, SLICE("nobody"));
+}
+
+/* `what`: bits. */
+enum { OTHER = 1 };
+
+static void commits(void *arg, uint64_t what)
+{
+    struct subject *t = arg;
+
+    if (store_is_away() || !t->flow->stored) {
+        later(1 + prng_below(&sql.own, 500), commits, arg, what);
+        return;
+    }
+    if (sql.count < PUTS_MAX - 2)
+        sql_put(t, what & OTHER);
+    if (sql.count < PUTS_MAX - 2 && draw(100))
+        sql_put_bad();
+}
+
+bool sql_submits(struct subject *t, int64_t at)
+{
+    if (!sql.on || draw(300))
+        return false;
+    later(at, commits, t, 0);
+    if (draw(200))
+        later(at + prng_below(&sql.own, 20000), commits, t, 0); /* did it commit? Once more */
+    if (draw(100))
+        later(at + prng_below(&sql.own, 20000), commits, t, OTHER);
+    return draw(700);
+}
+
+/* ---- operators ---- */
+
+void sql_verb(bool drop)
+{
+    const struct audit audit = {.at = store_now(),
+                                .actor = SLICE("operator"),
+                                .verb = SLICE("submission"),
+                                .reason = SLICE("all of them")};
+    struct submission_verb v = {.drop = drop, .audit = &audit};
+    struct error e = {0};
+
+    for (uint32_t i = 0; i < sql.count; i++)
+        if (sql.list[i].stands == REFUSED) {
+            sql.list[i].dropped |= drop;
+            sql.list[i].retried |= !drop;
+        }
+    enum err err = inner->ops->submissions_verb(inner, &v, &e);
+    ASSERT(err == ERR_OK);
+    trace("%s of %" PRIu64 " submissions", drop ? "a drop" : "a retry", v.count);
+    if (v.count > 0)
+        covered(COVER_SQL_VERB);
+    sql_changed();
+    tells();
+}
+
+static void meddles(void *arg, uint64_t n)
+{
+    (void)n;
+    if (world.calm)
+        return;
+    if (!store_is_away())
+        sql_verb(draw(200));
+    later(1 + prng_below(&sql.own, 2 * VERB_MS), meddles, arg, 0);
+}
+
+/* ---- the node's part ---- */
+
+static int64_t clock_now(void *arg)
+{
+    return node_now(arg);
+}
+
+static size_t room(void *arg)
+{
+    const struct node *n = arg;
+
+    return sql.rooms[n->slot];
+}
+
+static void read_row(void *arg, struct intake_item *it)
+{
+    struct node *n = arg;
+    const struct submission_row *r = it->row;
+    const struct definition *d = registry_find(&n->registry, r->workflow, 1);
+
+    if (!d) {
+        it->problem = arena_copy(it->arena, SLICE("there is no such workflow"));
+        return;
+    }
+    const struct subject *t = subject_find(r->id);
+    struct row_ask *ra = arena_alloc(it->arena, sizeof *ra);
+    *ra = (struct row_ask){.item = it,
+                           .ask = {.kind = ASK_SUBMIT,
+                                   .id = r->id,
+                                   .definition = d,
+                                   .input = r->input,
+                                   .reply_to = receivers_reply_to(t),
+                                   .priority = t->priority,
+                                   .not_before = t->not_before,
+                                   .content = strtoull(r->tags.ptr, NULL, 16)}};
+    it->ask = &ra->ask;
+}
+
+static void asks(void *arg, struct intake_item *it)
+{
+    struct node *n = arg;
+    struct subject *t = subject_find(it->ask->id);
+
+    if (n->dead)
+        return;
+    ASSERT(it->ask->submission == it->row->seq);
+    covered(COVER_SQL_ASKED);
+    t->wanted[ASK_SUBMIT]++;
+    trace("%s makes a task of submission %" PRId64 ", %s", n->me, it->row->seq, t->id);
+    scheduler_ask(n->scheduler, it->ask);
+}
+
+bool sql_asked(const struct ask *a)
+{
+    return a->submission != 0;
+}
+
+void sql_answered(struct node *n, struct ask *a)
+{
+    const struct row_ask *ra = CONTAINER_OF(a, struct row_ask, ask);
+    struct put *p = put_of(a->submission);
+
+    trace("answered to SQL: %s: %s", p->task->id, err_text(a->outcome));
+    check_asked(p->task, a, 0, p->content != p->task->content);
+    if (a->outcome == ERR_OK && !a->existed)
+        must(p->stands == GONE, "a new task takes its row along", p, "it was accepted");
+    p->too_big |= a->outcome == ERR_TOO_BIG;
+    intake_answered(ra->item, slice_of(a->story));
+    node_turn_later(n);
+}
+
+static void settled(void *arg, struct intake_item *const *refused, size_t count)
+{
+    const struct node *n = arg;
+    (void)refused;
+
+    trace("%s has refused %zu", n->me, count);
+}
+
+static void failed(void *arg, const struct error *e)
+{
+    const struct node *n = arg;
+
+    trace("%s cannot read submissions: %s", n->me, e->text);
+}
+
+struct intake *sql_intake(struct node *n)
+{
+    const struct intake_config c = {.store = &n->disk.queue,
+                                    .workflows = &n->registry,
+                                    .clock = {clock_now, n},
+                                    .shared = nodes.shared,
+                                    .batch_max = draw(300) ? 1 + prng_below(&sql.own, 3) : 0,
+                                    .look_ms = nodes.shared ? 0 : LOOK_MS,
+                                    .arg = n,
+                                    .room = room,
+                                    .read = read_row,
+                                    .ask = asks,
+                                    .settled = settled,
+                                    .failed = failed};
+
+    if (!sql.on)
+        return NULL;
+    sql.rooms[n->slot] = draw(300) ? 1 + (uint32_t)prng_below(&sql.own, 3) : 1000;
+    struct intake *in = intake_new(&c);
+    if (!(n->roles & NODE_SCHEDULER))
+        intake_drain(in);
+    return in;
+}
+
+/* ---- its life ---- */
+
+void sql_begin(void)
+{
+    sql_begin_scene(false);
+    sql.own = (struct prng){.state = world.seed ^ UINT64_C(0x7375626d69740001)};
+    sql.on = prng_below(&sql.own, ONE_RUN_OF) == 0;
+    if (sql.on)
+        later(1 + prng_below(&sql.own, VERB_MS), meddles, NULL, 0);
+}
+
+void sql_begin_scene(bool wanted)
+{
+    sql.on = wanted;
+    sql.own = (struct prng){.state = world.seed};
+    sql.count = sql.refused = sql.waiting = 0;
+}
