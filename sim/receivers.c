@@ -209,7 +209,7 @@ static bool was_heard(const struct subject *t, struct slice id, struct slice bod
 static void hears(const struct subject *t, struct slice id, struct slice body)
 {
     struct to_tell *tt = t->to_tell;
-    struct slice word;
+    struct slice word = {0};
     uint64_t revision = 0;
 
     must(t, tt && id_read(id, &revision, &word), "messages have ids", id);

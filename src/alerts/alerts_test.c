@@ -453,8 +453,8 @@ static void rows_that_are_none_are_refused(void **state)
         "{\"condition\":\"task_error\",\"labels\":{\"step\":1},\"notice\":1,\"kind\":\"opened\"}",
         "{\"condition\":\"task_error\",\"labels\":{},\"notice\":0,\"kind\":\"opened\"}",
         "{\"condition\":\"task_error\",\"labels\":{},\"notice\":1,\"kind\":\"other\"}",
-        "{\"condition\":\"task_error\",\"labels\":{\"step\":\"a\"},\"notice\":1,\"kind\":"
-        "\"opened\"}",
+        ("{\"condition\":\"task_error\",\"labels\":{\"step\":\"a\"},\"notice\":1,\"kind\":"
+         "\"opened\"}"),
     };
     struct desk d = desk_of(1);
     (void)state;

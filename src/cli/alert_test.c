@@ -36,7 +36,6 @@ static bool all_took(const struct json *sinks)
 static int run(struct invocation *in)
 {
     CLEANUP(arena_fini) struct arena a = {0};
-    CLEANUP(buf_fini) struct buf body = {0};
     struct intact_client *c = client_begin(in);
     bool all = false;
     int end = CLI_OK;

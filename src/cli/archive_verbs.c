@@ -126,7 +126,6 @@ static void look_for(struct visit *v, struct slice line)
 
 static int get(struct invocation *in)
 {
-    CLEANUP(buf_fini) struct buf pretty = {0};
     struct visit v = {.line = look_for, .id = slice_of(in->words[0])};
     const char *folder = folder_of(in);
     struct error e = {0};

@@ -383,7 +383,8 @@ static void put_breakers(struct buf *b, const struct agent *const *list, size_t 
 /* An agent that is called "other" is one of the others. */
 static void put_agents(struct buf *b, const struct dispatch *d)
 {
-    const struct agent **list = (const struct agent **)map_sorted(&d->agents);
+    struct agent **list = (struct agent **)map_sorted(&d->agents);
+    const struct agent *const *all = (const struct agent *const *)list;
     struct agent_sum other = {0};
     struct breaker_sum breakers = {0};
     size_t named = 0;
@@ -397,9 +398,9 @@ static void put_agents(struct buf *b, const struct dispatch *d)
         add_breaker(&breakers, list[i]);
     }
     for (size_t field = 0; field < 4; field++)
-        put_agent_family(b, list, named, &other, field);
-    put_routing(b, list, named, &other);
-    put_breakers(b, list, named, &breakers);
+        put_agent_family(b, all, named, &other, field);
+    put_routing(b, all, named, &other);
+    put_breakers(b, all, named, &breakers);
     free((void *)list);
 }
 

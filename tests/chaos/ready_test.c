@@ -115,7 +115,7 @@ static void a_store_that_fails_is_told_with_its_reason(void **state)
     (void)state;
 
     let_fail("1000 io all");
-    expect_trouble("I/O");
+    expect_trouble("check its disk"); /* it cannot be written, and then not be opened again */
     CHECK(unlink(plan) == 0, "%s", strerror(errno));
     wait_until_ready(&node);
     submit(&node, "w", "after-2");

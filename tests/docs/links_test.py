@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Looks after the documents: every relative link leads to a file, and to a heading of it; every document of docs/ can be
-reached from README.md; and docs/http-api.md tells of the same types of problems as docs/openapi.yaml.
+"""Looks after the documents: every relative link leads to a file, and to a heading of it; README.md leads to every
+document of docs/; and docs/http-api.md tells of the same types of problems as docs/openapi.yaml.
 
 Usage: links_test.py ROOT
 """
@@ -59,6 +59,9 @@ def check_reached(documents):
     for path in sorted(set(documents) - reached):
         mistakes.append(f"{os.path.relpath(path, root)}: no link leads there from README.md")
         check_links(path)
+    in_readme = check_links(f"{root}/README.md")
+    for path in sorted(set(documents) - in_readme):
+        mistakes.append(f"{os.path.relpath(path, root)}: README.md has no link to it")
 
 
 def check_problems():

@@ -448,8 +448,7 @@ static void it_ends_while_the_database_is_away(void **state)
     wait_for_state(a, "patient", "processed");
 }
 
-/* The process of the database that serves the store of the one node that runs; another one only
- * tells it of submissions. */
+/* The process of the database that serves the store of the one node that runs. */
 static pid_t backend_of(const struct node *n)
 {
     pid_t pid =
