@@ -154,6 +154,8 @@ static void answer(const struct post *p)
             held |= p->list[n]->end == DELIVERY_RETRY && slice_eq(p->list[n]->subject, d->subject);
         d->end = held ? DELIVERY_RETRY : end_of(d);
         CHECK(k.try_count < SENT_MAX, "tries");
+        if (held) /* it never leaves */
+            continue;
         (void)snprintf(k.tries[k.try_count].id, 40, "%.*s", SLICE_ARG(d->id));
         (void)snprintf(k.tries[k.try_count].target, 40, "%.*s", SLICE_ARG(d->target));
         k.tries[k.try_count].at = k.now;
@@ -263,7 +265,7 @@ static void start_courier(size_t items_max)
 {
     const struct courier_outside outside = {
         .now = now, .leads = leads, .channel = channel, .target = target_said, .dead = is_dead};
-    const struct courier_config c = {.seed = 7, .items_max = items_max};
+    const struct courier_config c = {.shared = true, .seed = 7, .items_max = items_max};
 
     k.courier = courier_new(&c, &k.queue, &outside);
     CHECK(k.courier, "memory");
@@ -372,6 +374,7 @@ static void a_target_that_is_down_is_tried_one_at_a_time(void **state)
         CHECK(gap >= 240000 && gap <= 361000, "%" PRId64, gap);
     }
     CHECK(k.fallen == 1 && k.works == 0, "it is said once");
+    CHECK(k.runs < 1000, "the store was asked %zu times", k.runs);
     k.down = false;
     pass(400000);
     CHECK(tried("down", true) == 40, "%zu", tried("down", true));
@@ -481,6 +484,22 @@ static void memory_is_bounded(void **state)
     CHECK(tried("down", true) == 5000, "%zu", tried("down", true));
 }
 
+/* Its messages were tried often: they wait for long, although nobody knows how the target is. */
+static void who_takes_over_reads_no_more_than_it_can_try(void **state)
+{
+    (void)state;
+    k.down = true;
+    tell_many("down", 3, 2);
+    pass(7200000);
+    courier_free(k.courier);
+    start_courier(0);
+    size_t runs = k.runs;
+    size_t before = k.try_count;
+    pass(3600000);
+    CHECK(k.runs - runs < 1000, "the store was asked %zu times", k.runs - runs);
+    CHECK(k.try_count - before > 8, "%zu tries", k.try_count - before);
+}
+
 /* Another one leads: what was under way is nobody's, and is sent again by whoever leads then. */
 static void who_leads_no_more_sends_no_more(void **state)
 {
@@ -513,6 +532,7 @@ int main(void)
         TEST(what_nothing_leads_to_waits),
         TEST(who_hangs_holds_up_nobody),
         TEST(memory_is_bounded),
+        TEST(who_takes_over_reads_no_more_than_it_can_try),
         TEST(who_leads_no_more_sends_no_more),
     };
 

@@ -315,10 +315,12 @@ static void page_was_last(struct target *t)
     }
     if (t->queued + t->batches > 0)
         return;
-    if (due == 0 && t->asides == 0)
+    if (due == 0 && t->asides == 0) {
         target_works(t); /* there is nothing any more that could tell */
-    else
-        set_timer(t, due ? due : courier_now(t->outbox) + TROUBLE_MS);
+        return;
+    }
+    t->probing = false; /* until then there is nothing to be read, either */
+    set_timer(t, due ? due : courier_now(t->outbox) + TROUBLE_MS);
 }
 
 void target_page(struct target *t, int64_t from, const struct message *list, size_t count,
