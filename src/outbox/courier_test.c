@@ -431,12 +431,31 @@ static void poison_holds_up_only_its_own(void **state)
     CHECK(tried("bad", true) == 150, "%zu", tried("bad", true));
     tell("poison", "3/progress/a", "bad");
     tell("other", "1/received", "bad");
-    pass(300);
+    pass(3000);
     CHECK(tried("bad", true) == 151, "%zu", tried("bad", true));
     for (size_t i = 0; i < k.try_count; i++)
         CHECK(strncmp(k.tries[i].id, "poison/", 7) != 0 || k.tries[i].id[7] == '1',
               "%s overtook the one before it", k.tries[i].id);
     CHECK(census().waiting == 3, "%zu", (size_t)census().waiting);
+}
+
+/* Though it was there first, and nothing else had got there before. */
+static void poison_alone_pauses_its_target_not_for_long(void **state)
+{
+    (void)state;
+    char target[20];
+
+    for (int i = 0; i < 20; i++) {
+        (void)snprintf(target, sizeof target, "bad%d", i);
+        tell("poison", "1/received", target);
+    }
+    pass(3600000);
+    for (int i = 0; i < 20; i++) {
+        (void)snprintf(target, sizeof target, "bad%d", i);
+        tell("other", "1/received", target);
+    }
+    pass(730000); /* two of the longest pauses */
+    CHECK(tried("bad", true) == 20, "%zu", tried("bad", true));
 }
 
 static void what_nothing_leads_to_waits(void **state)
@@ -534,6 +553,7 @@ int main(void)
         TEST(what_is_gone_is_dead_and_the_next_goes_on),
         TEST(nobody_tries_for_ever),
         TEST(poison_holds_up_only_its_own),
+        TEST(poison_alone_pauses_its_target_not_for_long),
         TEST(what_nothing_leads_to_waits),
         TEST(who_hangs_holds_up_nobody),
         TEST(memory_is_bounded),
