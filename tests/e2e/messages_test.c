@@ -260,14 +260,14 @@ static void what_people_do_is_told(void **state)
 {
     (void)state;
 
-    submit_told("t-7", ", \"events\": [\"paused\", \"resumed\", \"error\", \"closed\"]");
-    by_hand("t-7", "pause");
-    by_hand("t-7", "resume");
-    fail_it("t-7");
-    by_hand("t-7", "close");
-    expect_order("t-7", (const char *[]){"paused", "resumed", "error", "closed", NULL});
+    submit_told("h-1", ", \"events\": [\"paused\", \"resumed\", \"error\", \"closed\"]");
+    by_hand("h-1", "pause");
+    by_hand("h-1", "resume");
+    fail_it("h-1");
+    by_hand("h-1", "close");
+    expect_order("h-1", (const char *[]){"paused", "resumed", "error", "closed", NULL});
     int place = -1;
-    CHECK(times("t-7", "closed", &place) == 1
+    CHECK(times("h-1", "closed", &place) == 1
               && strstr(receiver.heard[place], "\"closed_reason\":\"the books are checked\""),
           "why it was closed");
     wait_until_empty();
