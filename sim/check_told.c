@@ -53,7 +53,9 @@ void check_tell(const struct node *n, struct subject *t)
  * others stored: these are other runs of the disk. */
 void check_change_told(const struct node *n, const struct subject *t, uint64_t done)
 {
-    enum { RUNS = 20 }; /* those of the courier are among them */
+    /* Six of the scheduler's; the courier reads and settles between any two of them, so there are
+     * three times as many, and two of its own before. */
+    enum { RUNS = 20 };
 
     must(t,
          t->tell_by != n || t->tell_boot != n->boot || t->tell_due + RUNS > done

@@ -219,7 +219,7 @@ static void empty_target(struct target *t)
     }
 }
 
-static void target_fails(struct target *t, int64_t wished_ms)
+static void target_fails(struct target *t, int64_t pause_ms)
 {
     struct courier *o = t->outbox;
     int64_t now = courier_now(o);
@@ -233,7 +233,7 @@ static void target_fails(struct target *t, int64_t wished_ms)
     t->probing = false;
     t->failures++;
     empty_target(t);
-    set_timer(t, now + backoff(o, t->failures, wished_ms));
+    set_timer(t, now + pause_ms);
 }
 
 static void target_works(struct target *t)
@@ -315,10 +315,12 @@ static void page_was_last(struct target *t)
     }
     if (t->queued + t->batches > 0)
         return;
-    if (due == 0 && t->asides == 0)
+    if (due == 0 && t->asides == 0) {
         target_works(t); /* there is nothing any more that could tell */
-    else
-        set_timer(t, due ? due : courier_now(t->outbox) + TROUBLE_MS);
+        return;
+    }
+    t->probing = false; /* until then there is nothing to be read, either */
+    set_timer(t, due ? due : courier_now(t->outbox) + TROUBLE_MS);
 }
 
 void target_page(struct target *t, int64_t from, const struct message *list, size_t count,
@@ -411,7 +413,15 @@ struct verdict {
     bool lives; /* the receiver has taken something, or refused it */
     bool fails;
     int64_t wished_ms;
+    int64_t pause_ms; /* of the target, if it fails; 0: not known yet */
 };
+
+static int64_t pause_of(const struct target *t, struct verdict *v)
+{
+    if (v->pause_ms == 0)
+        v->pause_ms = backoff(t->outbox, t->failures + 1, v->wished_ms);
+    return v->pause_ms;
+}
 
 /* The first of its chain that did not get there: the chain waits, or, if it is dead, goes on with
  * the next, a little later. */
@@ -427,6 +437,8 @@ static void item_failed(struct item *it, struct verdict *v)
     o->stats.failed++;
     v->fails = true;
     v->wished_ms = max_i64(v->wished_ms, it->d.retry_after_ms);
+    if (t->paused) /* another one is tried first, should it be for this one that all wait */
+        due = max_i64(due, now + pause_of(t, v) + TROUBLE_MS);
     (void)snprintf(t->story, sizeof t->story, "%s", it->d.story);
     it->d.tries++;
     chain_take(it, true);
@@ -491,7 +503,7 @@ static void batch_ended(struct target *t, struct delivery **list, size_t count)
     if (v.lives)
         target_works(t);
     if (v.fails && (!v.lives || t->blocked > BLOCKED_MAX))
-        target_fails(t, v.wished_ms);
+        target_fails(t, pause_of(t, &v));
     else if (v.fails)
         set_timer(t, first_due(t));
     target_send(t);

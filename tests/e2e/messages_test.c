@@ -59,13 +59,13 @@ static void serve_one(int fd)
     (void)pthread_mutex_unlock(&receiver.lock);
     int n = snprintf(answer, sizeof answer,
                      "HTTP/1.1 %d X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", status);
-    CHECK(write(fd, answer, (size_t)n) == n, "answer");
+    (void)send(fd, answer, (size_t)n, MSG_NOSIGNAL); /* who asked may have been killed meanwhile */
 }
 
 static void *serve(void *arg)
 {
     while (!receiver.ends) {
-        int fd = accept(receiver.fd, NULL, NULL);
+        int fd = accept4(receiver.fd, NULL, NULL, SOCK_CLOEXEC);
         if (fd >= 0)
             serve_one(fd);
         if (fd >= 0)
@@ -92,7 +92,7 @@ static int begin(void **state)
     CHECK((f = fopen(config, "w")), "%s", config);
     fprintf(f,
             "intact_server: 1\nwebhooks:\n  - url: http://127.0.0.1:%d/\n    secret: {env: "
-            "INTACT_TEST_HOOK}\n    private: [127.0.0.0/8]\n",
+            "INTACT_TEST_HOOK}\n    private: [127.0.0.0/8]\nmessages: {source: /shop}\n",
             receiver.port);
     (void)fclose(f);
     CHECK(setenv("INTACT_TEST_HOOK", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", 1) == 0, "setenv");
@@ -213,6 +213,10 @@ static void a_task_is_told_of_from_its_beginning_to_its_end(void **state)
     serve_step(&node, "ag", "i", "{\"x\": 5}");
     wait_for_state(&node, "t-1", "processed");
     expect_order("t-1", (const char *[]){"received", "started", "processed", NULL});
+    int place = -1;
+    CHECK(times("t-1", "processed", &place) == 1
+              && strstr(receiver.heard[place], "\"source\":\"/shop\""),
+          "where it says that it comes from");
     wait_until_empty();
     get(&node, &r, "/v1/outbox?task=t-1");
     EXPECT(&r, 200);
@@ -229,20 +233,53 @@ static void what_was_asked_for_is_told(void **state)
     CHECK(times("t-2", "received", &(int){-1}) == 0, "nobody asked for it");
 }
 
-static void an_end_in_error_needs_an_operator_and_goes_back(void **state)
+static void fail_it(const char *task)
 {
-    REPLY r = {0};
     REPLY w = {0};
-    (void)state;
 
-    submit_told("t-3", "");
     fetch(&node, &w, "ag", "i");
     char *token = token_in(&w, 0);
     hand_in(&node, "ag", "i", token,
             "\"error\": {\"code\": \"broken\", \"message\": \"no\", \"retryable\": false}",
             "accepted");
     free(token);
-    wait_for_state(&node, "t-3", "error");
+    wait_for_state(&node, task, "error");
+}
+
+static void by_hand(const char *task, const char *verb)
+{
+    REPLY r = {0};
+    char path[100];
+
+    (void)snprintf(path, sizeof path, "/v1/tasks/%s/%s", task, verb);
+    post(&node, &r, path, "{\"reason\": \"the books are checked\"}");
+    EXPECT(&r, 200);
+}
+
+static void what_people_do_is_told(void **state)
+{
+    (void)state;
+
+    submit_told("h-1", ", \"events\": [\"paused\", \"resumed\", \"error\", \"closed\"]");
+    by_hand("h-1", "pause");
+    by_hand("h-1", "resume");
+    fail_it("h-1");
+    by_hand("h-1", "close");
+    expect_order("h-1", (const char *[]){"paused", "resumed", "error", "closed", NULL});
+    int place = -1;
+    CHECK(times("h-1", "closed", &place) == 1
+              && strstr(receiver.heard[place], "\"closed_reason\":\"the books are checked\""),
+          "why it was closed");
+    wait_until_empty();
+}
+
+static void an_end_in_error_needs_an_operator_and_goes_back(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    submit_told("t-3", "");
+    fail_it("t-3");
     expect_order("t-3", (const char *[]){"received", "started", "error", "needs_operator", NULL});
     post(&node, &r, "/v1/tasks/t-3/undo", "{\"reason\": \"it is over\"}");
     EXPECT(&r, 200);
@@ -389,6 +426,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_target_that_is_down_gets_all_of_it_later),
         cmocka_unit_test(what_is_gone_is_dead_and_may_be_revived_or_dropped),
         cmocka_unit_test(nothing_is_lost_by_kills),
+        cmocka_unit_test(what_people_do_is_told),
         cmocka_unit_test(requests_that_make_no_sense_are_told_so),
         cmocka_unit_test(an_end_in_error_needs_an_operator_and_goes_back),
     };
