@@ -324,17 +324,22 @@ static void page_was_last(struct target *t)
 void target_page(struct target *t, int64_t from, const struct message *list, size_t count,
                  bool more)
 {
-    bool moved = t->cursor != from; /* something was set aside meanwhile, further back */
     bool last = false;
     size_t n = 0;
 
     if (t->paused && !t->probing)
         return;
+    if (t->cursor != from) { /* there is something further back by now, which goes before these */
+        if (!t->paused)
+            set_timer(t, first_due(t));
+        target_hunger(t);
+        return;
+    }
     while (n < count && take_aside(t, &list[n]))
         n++;
-    if (!moved && n > 0)
+    if (n > 0)
         t->cursor = list[n - 1].seq;
-    last = n == count && !more && !moved;
+    last = n == count && !more;
     if (last)
         page_was_last(t);
     else if (!t->paused)
