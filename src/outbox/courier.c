@@ -322,6 +322,8 @@ static void land_targets(struct courier *o, const struct read_job *j)
 static void send_all(struct courier *o, const struct message *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
+        if (i > 0 && slice_eq(list[i].target, list[i - 1].target))
+            continue;
         struct target *t = map_get(&o->targets, list[i].target);
         if (t)
             target_send(t);

@@ -331,7 +331,9 @@ void target_page(struct target *t, int64_t from, const struct message *list, siz
 
     if (t->paused && !t->probing)
         return;
-    if (t->cursor != from) { /* something was set aside meanwhile, further back: it goes first */
+    if (t->cursor != from) { /* there is something further back by now, which goes before these */
+        if (!t->paused)
+            set_timer(t, first_due(t));
         target_hunger(t);
         return;
     }
