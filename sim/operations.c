@@ -207,10 +207,12 @@ static void meddles(void *arg, uint64_t mean_ms)
 {
     if (world.calm)
         return;
-    if (count < OPERATIONS_MAX && (count == 0 || chance(500)))
+    if (count < OPERATIONS_MAX && (count == 0 || chance(500))) {
         wants_one();
-    else
-        set_state(&list[below(count)], chance(500) ? "stopped" : "running");
+    } else {
+        const char *state = chance(500) ? "stopped" : "running";
+        set_state(&list[below(count)], state);
+    }
     later(between(1, 2 * (int64_t)mean_ms), meddles, arg, mean_ms);
 }
 

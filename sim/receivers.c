@@ -386,10 +386,13 @@ struct channel *receivers_channel(struct node *n)
 /* Some have little memory: then messages are set aside. Nothing is ever given up. */
 struct courier_config receivers_config(bool shared)
 {
+    uint32_t items_max = odds(300) ? 1 + draw(8) : 0;
+    uint64_t seed = prng_next(&receivers.prng);
+
     return (struct courier_config){.shared = shared,
                                    .give_up_ms = INT64_MAX / 4,
                                    .backoff_ms = 200,
                                    .backoff_max_ms = 10000,
-                                   .items_max = odds(300) ? 1 + draw(8) : 0,
-                                   .seed = prng_next(&receivers.prng)};
+                                   .items_max = items_max,
+                                   .seed = seed};
 }

@@ -22,8 +22,10 @@ struct way *way_new(struct broker *b, struct slice queue, bool is_receiver)
     struct way *l = calloc(1, sizeof *l);
 
     ASSERT(l);
-    char *name = strndup(queue.ptr, queue.len);
+    char *name = malloc(queue.len + 1);
     ASSERT(name);
+    memcpy(name, queue.ptr, queue.len);
+    name[queue.len] = 0;
     l->broker = b;
     l->queue = (struct slice){name, queue.len};
     l->is_receiver = is_receiver;

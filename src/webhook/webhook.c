@@ -192,8 +192,10 @@ static void address(struct post *p, const struct webhook_config *config, struct 
         return;
     for (const struct webhook_target *t = config->targets; t != p->target; t = t->next)
         p->index++;
-    p->url = strndup(text.ptr, text.len);
+    p->url = malloc(text.len + 1);
     ASSERT(p->url);
+    memcpy(p->url, text.ptr, text.len);
+    p->url[text.len] = 0;
     const char *fault = url_parse(text, false, &u);
     ASSERT(!fault); /* it was found by it */
     url_origin(&u, &origin);

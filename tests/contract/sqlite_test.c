@@ -575,7 +575,8 @@ static void every_statement_goes_through_an_index(void **state)
         {SQL_HAS_TAG, "SEARCH tag USING PRIMARY KEY (key=? AND value=? AND task=?)", false},
         {SQL_SEQ_BELOW, by_seq, false},
         {SQL_ROW, "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)", false},
-        {SQL_RETIRE_SCAN, "SEARCH task USING INTEGER PRIMARY KEY (rowid>?)", false},
+        /* of messages, the first one */
+        {SQL_RETIRE_SCAN, "SEARCH task USING INTEGER PRIMARY KEY (rowid>?)", true},
         {SQL_NEWEST, "SEARCH task", false},
         {SQL_TAGS_DELETE, "SEARCH tag USING PRIMARY KEY (key=? AND value=? AND task=?)", true},
         {SQL_PAYLOADS_DELETE, "SEARCH payload USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",

@@ -704,7 +704,7 @@ class Described(WithServer):
     def test_every_flag_is_accepted_and_a_bad_value_is_refused_by_its_name(self):
         self.s.run("submit", "order", "--input", '{"sku": "s"}', "--id", "o-1")
         arguments = {"TASK": "o-1", "WORKFLOW": "order", "NAME": "order", "FILE": self.s.folder + "/order.yaml",
-                     "SHELL": "bash", "VERB": "pause"}
+                     "SHELL": "bash", "VERB": "pause", "ALERT": "x", "ID": "x"}
         services = self.s.folder + "/services.yaml"
         with open(services, "w", encoding="utf-8") as f:
             f.write("intact_http: 1\nservices: {shop: {url: 'https://shop.example.org'}}\n")
@@ -743,8 +743,11 @@ class Described(WithServer):
                     words = {"--step": ["skip"], "--output": ["supply", "--step", "reserve"], "--from": ["retry"],
                              "--input": ["correct"]}.get(flag, ["pause"])
                     more = ["--workflow", "order", "--reason", "x"]
-                elif verb == ["submission", "list"] and flag == "--state":
-                    good = "refused"
+                elif flag == "--state" and verb[1:] == ["list"]:
+                    good = {"submission": "refused", "outbox": "dead", "alert": "open"}.get(verb[0], good)
+                elif verb[0] in ("outbox", "submission") and verb[1] in ("retry", "drop"):
+                    which = flag in ("--all", "--target", "--task", "--message")
+                    more = ["--reason", "x"] + ([] if which else ["--all"])
                 elif "[TASK]" in text.splitlines()[0]:
                     words = ["o-1"]
                 with self.subTest(verb=verb, flag=flag):
