@@ -162,6 +162,7 @@ static void send_one(struct way *l, struct sending *s)
     static uint64_t tags;
     uint64_t tag = ++tags;
 
+    ASSERT(s);
     pn_delivery_t *d = pn_delivery(l->pn, pn_dtag((const char *)&tag, sizeof tag));
     pn_delivery_set_context(d, s);
     (void)pn_link_send(l->pn, s->bytes, s->size); /* it takes all that it is given */
