@@ -195,7 +195,9 @@ static void targets_run(struct store_job *j, struct store *store)
 static void render_target(struct buf *b, const struct server *sv, const struct outbox_target *w,
                           const struct outbox_target *d)
 {
-    struct slice name = w ? w->target : d->target;
+    const struct outbox_target *any = w ? w : d;
+    ASSERT(any);
+    struct slice name = any->target;
     char story[200] = "";
     int64_t until = telling_paused_until(sv, name, story);
 

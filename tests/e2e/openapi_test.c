@@ -14,7 +14,9 @@
 
 #include "kit.h"
 
-#define OPERATOR "{\"reason\": \"why\"}"
+#define OPERATOR  "{\"reason\": \"why\"}"
+#define OPERATION "{\"verb\": \"retry\", \"filter\": {\"all\": true}, \"reason\": \"why\"}"
+#define REFUSED   "{\"source\": \"amqp:q\", \"reason\": \"why\"}"
 
 struct call {
     const char *method, *path, *body;
@@ -56,6 +58,29 @@ static const struct call calls[] = {
     {"POST", "/v1/tasks/held/skip", "{\"reason\": \"why\", \"step\": \"a\"}", true},
     {"POST", "/v1/tasks/held/undo", OPERATOR, true},
     {"POST", "/v1/tasks/active/cancel", OPERATOR, true},
+    {"POST", "/v1/tasks/held/close", OPERATOR, true},
+    {"POST", "/v1/tasks/held/reopen", OPERATOR, false},
+    {"POST", "/v1/tasks/held/pause", OPERATOR, false},
+    {"POST", "/v1/tasks/held/resume", OPERATOR, false},
+    {"POST", "/v1/tasks/held/correct", "{\"reason\": \"why\", \"input\": 1}", true},
+    {"POST", "/v1/tasks/held/supply", "{\"reason\": \"why\", \"step\": \"a\", \"output\": 1}",
+     true},
+    {"GET", "/v1/alerts", NULL, false},
+    {"POST", "/v1/alerts/none/acknowledge", OPERATOR, false},
+    {"POST", "/v1/alerts/test", NULL, false},
+    {"GET", "/v1/outbox", NULL, false},
+    {"POST", "/v1/outbox/retry", "{\"all\": true, \"reason\": \"why\"}", false},
+    {"POST", "/v1/outbox/drop", "{\"all\": true, \"reason\": \"why\"}", false},
+    {"GET", "/v1/targets", NULL, false},
+    {"GET", "/v1/submissions", NULL, false},
+    {"POST", "/v1/submissions/retry", "{\"all\": true, \"reason\": \"why\"}", false},
+    {"POST", "/v1/submissions/drop", "{\"all\": true, \"reason\": \"why\"}", false},
+    {"POST", "/v1/submissions/refused", REFUSED, false},
+    {"GET", "/v1/operations", NULL, false},
+    {"POST", "/v1/operations", OPERATION, false},
+    {"GET", "/v1/operations/none", NULL, false},
+    {"POST", "/v1/operations/none/stop", OPERATOR, false},
+    {"POST", "/v1/operations/none/continue", OPERATOR, false},
     {"POST", "/v1/backup", "{}", false}, /* the copy is written, not the store */
     {"POST", "/v1/retire", "{\"older_than\": \"1000d\"}", false}, /* there is nothing so old */
     {"GET", "/v1/audit", NULL, false},
@@ -242,7 +267,8 @@ static void parameters_hide_nothing(void **state)
 
 static void reasons_have_their_limit(void **state)
 {
-    static const char *const verbs[] = {"retry", "skip", "undo", "cancel"};
+    static const char *const verbs[] = {"retry",  "skip",    "undo",   "cancel", "pause",
+                                        "resume", "correct", "supply", "close",  "reopen"};
     REPLY r = {0};
     (void)state;
 
@@ -252,6 +278,116 @@ static void reasons_have_their_limit(void **state)
         post(&node, &r, path, "{\"reason\": \"%05000d\"}", 0);
         expect_problem(&r, 422, "bad-reason");
     }
+    post(&node, &r, "/v1/submissions/retry", "{\"all\": true, \"reason\": \"%05000d\"}", 0);
+    expect_problem(&r, 422, "bad-reason");
+    post(&node, &r, "/v1/submissions/drop", "{\"all\": true, \"reason\": \"%05000d\"}", 0);
+    expect_problem(&r, 422, "bad-reason");
+}
+
+/* What every verb of a task refuses alike. */
+static void verbs_take_what_is_theirs(void **state)
+{
+    static const struct {
+        const char *verb, *step, *input, *output; /* what becomes of these */
+        const char *good;
+    } verbs[] = {
+        {"retry", NULL, "no-input", "no-output", OPERATOR},
+        {"skip", NULL, "no-input", NULL, "{\"reason\": \"r\", \"step\": \"a\"}"},
+        {"undo", "no-single-step", "no-input", "no-output", OPERATOR},
+        {"cancel", "no-single-step", "no-input", "no-output", OPERATOR},
+        {"pause", "no-single-step", "no-input", "no-output", OPERATOR},
+        {"resume", "no-single-step", "no-input", "no-output", OPERATOR},
+        {"close", "no-single-step", "no-input", "no-output", OPERATOR},
+        {"reopen", "no-single-step", "no-input", "no-output", OPERATOR},
+        {"correct", NULL, NULL, "no-output", "{\"reason\": \"r\", \"input\": 1}"},
+        {"supply", NULL, "no-input", NULL, "{\"reason\": \"r\", \"step\": \"a\", \"output\": 1}"},
+    };
+    REPLY r = {0};
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(verbs); i++) {
+        bool a_step = strcmp(verbs[i].verb, "skip") == 0 || strcmp(verbs[i].verb, "supply") == 0;
+        const char *step = a_step ? "\"step\": \"a\", " : "";
+        const char *output = strcmp(verbs[i].verb, "supply") == 0 ? ", \"output\": 1" : "";
+        char path[60];
+        (void)snprintf(path, sizeof path, "/v1/tasks/held/%s", verbs[i].verb);
+        post(&node, &r, path, "{\"reason\": \"r\", \"step\": 5}");
+        expect_problem(&r, 422, "bad-step");
+        post(&node, &r, path, "{\"reason\": \"r\", \"steps\": 5}");
+        expect_problem(&r, 422, "unknown-member");
+        if (verbs[i].step) {
+            post(&node, &r, path, "{\"reason\": \"r\", \"step\": \"a\"}");
+            expect_problem(&r, 422, verbs[i].step);
+        }
+        if (verbs[i].input) {
+            post(&node, &r, path, "{\"reason\": \"r\", %s\"input\": 1%s}", step, output);
+            expect_problem(&r, 422, verbs[i].input);
+        }
+        if (verbs[i].output) {
+            post(&node, &r, path, "{\"reason\": \"r\", \"output\": 1}");
+            expect_problem(&r, 422, verbs[i].output);
+        }
+        (void)snprintf(path, sizeof path, "/v1/tasks/nobody/%s", verbs[i].verb);
+        send_as(&node, &r, "POST", path, "application/json", slice_of(verbs[i].good));
+        expect_problem(&r, 404, "no-such-task");
+    }
+    post(&node, &r, "/v1/tasks/held/correct", "%s", OPERATOR);
+    expect_problem(&r, 422, "no-input");
+    post(&node, &r, "/v1/tasks/held/supply", "{\"reason\": \"r\", \"output\": 1}");
+    expect_problem(&r, 422, "no-step");
+    post(&node, &r, "/v1/tasks/held/resume", "%s", OPERATOR);
+    expect_problem(&r, 409, "conflict");
+}
+
+/* Of lists, and of what is done to what stands in them. */
+static void lists_and_their_verbs_say_what_they_take(void **state)
+{
+    static const struct {
+        const char *path, *body; /* NULL: it is asked for */
+        int status;
+        const char *type;
+    } cases[] = {
+        {"/v1/alerts?cursor=x", NULL, 422, "bad-cursor"},
+        {"/v1/outbox?cursor=x", NULL, 422, "bad-cursor"},
+        {"/v1/outbox?limit=x", NULL, 422, "bad-limit"},
+        {"/v1/outbox?state=x", NULL, 422, "bad-state"},
+        {"/v1/outbox?target=x&task=y", NULL, 422, "bad-outbox"},
+        {"/v1/operations?cursor=x", NULL, 422, "bad-cursor"},
+        {"/v1/operations?limit=x", NULL, 422, "bad-limit"},
+        {"/v1/submissions?cursor=x", NULL, 422, "bad-cursor"},
+        {"/v1/submissions?limit=x", NULL, 422, "bad-limit"},
+        {"/v1/tasks?paused=x", NULL, 422, "bad-filter"},
+        {"/v1/tasks", "{\"workflow\": \"one\", \"paused\": 1}", 422, "bad-paused"},
+        {"/v1/submissions/retry", "{\"reason\": \"r\"}", 422, "bad-submission"},
+        {"/v1/submissions/retry", "{\"reason\": \"r\", \"x\": 1}", 422, "unknown-member"},
+        {"/v1/submissions/retry", "{\"reason\": \"r\", \"seq\": 77}", 404, "no-such-submission"},
+        {"/v1/submissions/drop", "{\"reason\": \"r\", \"x\": 1}", 422, "unknown-member"},
+        {"/v1/outbox/retry", "{\"reason\": \"r\", \"x\": 1}", 422, "unknown-member"},
+        {"/v1/outbox/drop", "{\"reason\": \"r\", \"x\": 1}", 422, "unknown-member"},
+        {"/v1/operations", "{\"reason\": \"r\", \"x\": 1}", 422, "unknown-member"},
+        {"/v1/operations/none/stop", "{\"reason\": \"r\", \"x\": 1}", 422, "unknown-member"},
+        {"/v1/operations/none/continue", "{\"reason\": \"r\", \"x\": 1}", 422, "unknown-member"},
+        {"/v1/operations/none/stop", OPERATOR, 404, "no-such-operation"},
+        {"/v1/operations/none/continue", OPERATOR, 404, "no-such-operation"},
+    };
+    REPLY r = {0};
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        if (cases[i].body)
+            send_as(&node, &r, "POST", cases[i].path, "application/json", slice_of(cases[i].body));
+        else
+            get(&node, &r, "%s", cases[i].path);
+        expect_problem(&r, cases[i].status, cases[i].type);
+    }
+    get(&node, &r, "/v1/outbox?state=waiting&limit=5&target=none");
+    EXPECT(&r, 200);
+    get(&node, &r, "/v1/outbox?task=none");
+    EXPECT(&r, 200);
+    get(&node, &r, "/v1/tasks?ended_after=2026-01-01T00:00:00Z");
+    EXPECT(&r, 200);
+    post(&node, &r, "/v1/outbox/retry", "{\"all\": true, \"reason\": \"r\"}");
+    EXPECT(&r, 200);
 }
 
 static void operations_want_what_they_need(void **state)
@@ -378,6 +514,16 @@ static void what_cannot_be_written_is_not_promised(void **state)
     call_until(&r, &why, 503); /* and in the end nothing can be read */
     call_until(&r, &stats, 503);
     call_until(&r, &retire, 503);
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        static const char *const later[] = {"/reopen",    "/pause",        "/resume",
+                                            "/v1/outbox", "/v1/targets",   "/v1/submissions",
+                                            "/v1/alerts", "/v1/operations"};
+        bool wanted = false;
+        for (size_t k = 0; k < COUNT_OF(later); k++)
+            wanted |= strstr(calls[i].path, later[k]) != NULL;
+        if (wanted && !is(&calls[i], "/v1/alerts/test") && !is(&calls[i], "/v1/alerts"))
+            call_until(&r, &calls[i], 503);
+    }
     limit_files(RLIM_INFINITY);
     wait_until_ready(&node);
     task_of(&node, &r, "held");
@@ -438,6 +584,13 @@ static void a_task_that_cannot_be_read_says_so(void **state)
         {"POST", "/v1/tasks/broken/skip", "{\"reason\": \"why\", \"step\": \"a\"}", true},
         {"POST", "/v1/tasks/broken/undo", OPERATOR, true},
         {"POST", "/v1/tasks/broken/cancel", OPERATOR, true},
+        {"POST", "/v1/tasks/broken/pause", OPERATOR, true},
+        {"POST", "/v1/tasks/broken/resume", OPERATOR, true},
+        {"POST", "/v1/tasks/broken/correct", "{\"reason\": \"why\", \"input\": 1}", true},
+        {"POST", "/v1/tasks/broken/supply", "{\"reason\": \"why\", \"step\": \"a\", \"output\": 1}",
+         true},
+        {"POST", "/v1/tasks/broken/close", OPERATOR, true},
+        {"POST", "/v1/tasks/broken/reopen", OPERATOR, true},
         {"POST", "/v1/attempts/broken~0~f1~AAAAAAAAAAAAAAAAAAAAAA", "{\"output\": 1}", true},
     };
     REPLY r = {0};
@@ -500,6 +653,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(definitions_come_in_yaml_by_any_of_its_names),
         cmocka_unit_test(parameters_hide_nothing),
         cmocka_unit_test(reasons_have_their_limit),
+        cmocka_unit_test(verbs_take_what_is_theirs),
+        cmocka_unit_test(lists_and_their_verbs_say_what_they_take),
         cmocka_unit_test(operations_want_what_they_need),
         cmocka_unit_test(what_is_no_good_http_is_refused),
         cmocka_unit_test(what_cannot_be_written_is_not_promised),
