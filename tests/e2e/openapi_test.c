@@ -335,7 +335,21 @@ static void verbs_take_what_is_theirs(void **state)
     expect_problem(&r, 422, "no-input");
     post(&node, &r, "/v1/tasks/held/supply", "{\"reason\": \"r\", \"output\": 1}");
     expect_problem(&r, 422, "no-step");
+    post(&node, &r, "/v1/tasks/held/supply", "{\"reason\": \"r\", \"step\": \"a\"}");
+    expect_problem(&r, 422, "no-output");
     post(&node, &r, "/v1/tasks/held/resume", "%s", OPERATOR);
+    expect_problem(&r, 409, "conflict");
+    post(&node, &r, "/v1/tasks/held/close", "%s", OPERATOR);
+    EXPECT(&r, 200);
+    post(&node, &r, "/v1/tasks/held/supply", "{\"reason\": \"r\", \"step\": \"a\", \"output\": 1}");
+    expect_problem(&r, 409, "conflict");
+    post(&node, &r, "/v1/tasks/held/reopen", "%s", OPERATOR);
+    EXPECT(&r, 200);
+    post(&node, &r, "/v1/tasks",
+         "{\"workflow\": \"one\", \"id\": \"asleep\", \"not_before\": "
+         "\"2099-01-01T00:00:00Z\"}");
+    EXPECT(&r, 201);
+    post(&node, &r, "/v1/tasks/asleep/reopen", "%s", OPERATOR);
     expect_problem(&r, 409, "conflict");
 }
 
@@ -382,12 +396,32 @@ static void lists_and_their_verbs_say_what_they_take(void **state)
     }
     get(&node, &r, "/v1/outbox?state=waiting&limit=5&target=none");
     EXPECT(&r, 200);
-    get(&node, &r, "/v1/outbox?task=none");
+    get(&node, &r, "/v1/outbox?task=none&cursor=1");
     EXPECT(&r, 200);
+    get(&node, &r, "/v1/alerts?cursor=1");
+    EXPECT(&r, 200);
+    get(&node, &r, "/v1/operations?cursor=1");
+    EXPECT(&r, 200);
+    get(&node, &r, "/v1/submissions?cursor=1");
+    EXPECT(&r, 200);
+    get(&node, &r, "/v1/outbox?x=1");
+    expect_problem(&r, 422, "unknown-parameter");
     get(&node, &r, "/v1/tasks?ended_after=2026-01-01T00:00:00Z");
     EXPECT(&r, 200);
     post(&node, &r, "/v1/outbox/retry", "{\"all\": true, \"reason\": \"r\"}");
     EXPECT(&r, 200);
+    post(&node, &r, "/v1/operations",
+         "{\"verb\": \"retry\", \"filter\": {\"workflow\": \"none\"}, \"reason\": \"r\"}");
+    EXPECT(&r, 202);
+    char path[100];
+    (void)snprintf(path, sizeof path, "/v1/operations/%.60s", text_at(&r, "id"));
+    do {
+        get(&node, &r, "%s", path);
+        EXPECT(&r, 200);
+    } while (strcmp(text_at(&r, "state"), "done") != 0);
+    (void)strcat(path, "/stop");
+    post(&node, &r, path, "%s", OPERATOR);
+    expect_problem(&r, 409, "conflict");
 }
 
 static void operations_want_what_they_need(void **state)
