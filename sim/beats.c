@@ -98,6 +98,8 @@ static void beats(void *arg, uint64_t left)
 
 void beats_follow(struct gig *g)
 {
-    if (on)
-        later(some_ms(20), beats, g, 1 + prng_below(&prng, BEATS_OF_ONE));
+    if (!on)
+        return;
+    uint64_t count = 1 + prng_below(&prng, BEATS_OF_ONE);
+    later(some_ms(20), beats, g, count);
 }

@@ -97,12 +97,16 @@ static void comes_back_behind(void)
 /* Short of what would count as lost by itself. */
 static void standby_is_ahead(void)
 {
-    store_fails_over(between(100, 1000), between(2 * MS_PER_MIN, MS_PER_H));
+    int64_t ahead_ms = between(2 * MS_PER_MIN, MS_PER_H);
+
+    store_fails_over(between(100, 1000), ahead_ms);
 }
 
 static void standby_is_behind(void)
 {
-    store_fails_over(between(100, 1000), -between(5 * MS_PER_S, MS_PER_MIN));
+    int64_t behind_ms = between(5 * MS_PER_S, MS_PER_MIN);
+
+    store_fails_over(between(100, 1000), -behind_ms);
 }
 
 static void standby_takes_its_time(void)
