@@ -1,0 +1,36 @@
+#ifndef STORE_ROWS_ACCESS_H
+#define STORE_ROWS_ACCESS_H
+
+/* Tokens, and what was said of agents. */
+
+#include "base/base.h"
+
+/* A token that lets its bearer in. Its text is known to the bearer alone. */
+enum { TOKEN_HASH_SIZE = 32 };
+
+struct token_row {
+    struct slice name;
+    unsigned char hash[TOKEN_HASH_SIZE]; /* SHA-256 of the text */
+    struct slice roles;             /* a JSON array of texts; the store does not look into it */
+    bool admin;                     /* whether "admin" is one of them */
+    int64_t created_at, expires_at; /* expires_at 0: never */
+};
+
+/* What was said of an agent: JSON, into which the store does not look. NONE: nothing. */
+struct agent_row {
+    struct slice name;
+    struct slice settings; /* dispatch/settings.h */
+    struct slice breaker;  /* how it stands: scheduler/breakers.c */
+};
+
+enum agent_part { AGENT_SETTINGS, AGENT_BREAKER };
+
+struct agent_change {
+    struct slice name;
+    enum agent_part part; /* the other one is left alone */
+    struct slice text;    /* what it is from now on; NONE: nothing is said any more */
+    bool fenced;          /* ERR_CONFLICT unless it is `was` until now */
+    struct slice was;
+};
+
+#endif

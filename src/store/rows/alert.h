@@ -1,0 +1,36 @@
+#ifndef STORE_ROWS_ALERT_H
+#define STORE_ROWS_ALERT_H
+
+/* Alerts as the store holds them. */
+
+#include "base/base.h"
+
+/* What a person is told of: alerts/alerts.h. */
+struct alert_row {
+    int64_t seq; /* given by the store; newer ones have higher ones */
+    struct slice id;
+    struct slice key; /* of its group. Of those that are live each has a group of its own */
+    struct slice doc; /* JSON, into which the store does not look */
+    int64_t opened_at, resolved_at;
+    int64_t acknowledged_at; /* with the next two: changed by alert_acknowledge */
+    struct slice acknowledged_by, acknowledged_why;
+    bool live; /* something may come of it yet */
+    bool lift; /* in: it is not acknowledged any more */
+};
+
+/* So many alerts are kept that are over. */
+enum { ALERTS_KEPT = 10000 };
+
+struct alert_query {
+    bool live;          /* those only */
+    int64_t before_seq; /* newest first, seq below this one; 0: from the newest */
+    size_t limit;
+};
+
+struct alert_page {
+    struct alert_row *rows;
+    size_t count;
+    bool more;
+};
+
+#endif

@@ -1,0 +1,75 @@
+#ifndef STORE_ROWS_SUBMISSION_H
+#define STORE_ROWS_SUBMISSION_H
+
+/* What was put in by SQL or by a queue, and waits to become a task. */
+
+#include "store/rows/audit.h"
+
+/*
+ * What an application put in by SQL (view `submit`), or what a queue brought and was refused: a row
+ * of table submission. It waits to become a task, with which it is deleted, or was refused and then
+ * stays until somebody drops it. Nothing of it was checked: each value is a text as it came, NONE
+ * if it was left out.
+ */
+struct submission_row {
+    int64_t seq;         /* given by the store, never twice */
+    struct slice source; /* "sql", "amqp:QUEUE" */
+    struct slice id, workflow, version, priority, not_before, reply_to, tags, input;
+    int64_t submitted_at;
+    int64_t refused_at; /* 0: it waits */
+    struct slice reason;
+    struct slice
+        key; /* only put in: of one source each is kept once. NONE: nobody knows it again */
+};
+
+/* The oldest of those that wait. Nodes that share a store divide them by seq, so that no two work
+ * on the same one; those of a node that does not do its part are everybody's after a while. */
+struct submission_take {
+    int64_t now;          /* for a body without a clock */
+    uint32_t parts, part; /* seq % parts == part ... */
+    int64_t patience_ms;  /* ... or submitted longer ago than that. parts <= 1: all */
+    size_t limit;
+    size_t bytes_max;            /* of all that they hold; one is taken whatever it holds. 0: any */
+    struct submission_row *rows; /* out */
+    size_t count;                /* out */
+    bool more;                   /* out: there are more than these */
+    uint64_t refused;            /* out: how many were refused, at most SUBMISSIONS_COUNTED */
+};
+
+enum { SUBMISSIONS_COUNTED = 10000 };
+
+/* What became of one that waited without a new task. */
+struct submission_verdict {
+    int64_t seq;
+    int64_t refused_at; /* 0: its task was there already; the row is deleted */
+    struct slice reason;
+};
+
+struct submission_query {
+    bool refused;        /* false: those that wait */
+    struct slice source; /* NONE: any */
+    int64_t before_seq;  /* newest first, seq below this one; 0: from the newest */
+    size_t limit;
+    bool brief; /* of refused ones only seq and source may be read: for who counts them */
+};
+
+struct submission_page {
+    struct submission_row *rows;
+    size_t count;
+    bool more;
+};
+
+/* The operator's: refused ones are tried again, or dropped. */
+struct submission_verb {
+    bool drop;
+    int64_t seq;               /* 0: all of them, SUBMISSION_VERB_MAX at a time, oldest first */
+    struct slice source;       /* NONE: any */
+    int64_t up_to_seq;         /* none that came later; 0: any */
+    const struct audit *audit; /* written if anything is done; may be NULL */
+    uint64_t count;            /* out */
+    bool more;                 /* out: there are more */
+};
+
+enum { SUBMISSION_VERB_MAX = 1000 };
+
+#endif

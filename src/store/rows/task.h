@@ -1,0 +1,142 @@
+#ifndef STORE_ROWS_TASK_H
+#define STORE_ROWS_TASK_H
+
+/* Tasks as the store holds them, and what is asked of them. */
+
+#include "base/err.h"
+#include "core/task.h"
+#include "store/rows/retire.h"
+
+/* A row of the payload table: a value too long for the task's document. Insert-only. */
+struct payload {
+    uint32_t number; /* from 1 within the task */
+    struct slice json;
+};
+
+/* A row of the task table. Times are ms UTC, 0 is stored as NULL. */
+struct task_row {
+    int64_t seq; /* order of insertion; given by the store */
+    struct slice id, workflow;
+    int64_t version;
+    uint64_t revision; /* 1 at insertion */
+    enum task_state state;
+    enum direction direction;
+    int priority;
+    struct slice locked_by; /* "node/boot"; NONE: unlocked */
+    int64_t complete_by, wake_at, not_before;
+    struct slice waiting_for; /* agent without a place for it, or "time"; NONE while it is locked */
+    int64_t rank;             /* order of claims, least first; for "time" the moment it is due */
+    struct slice request;     /* of the supervisor, JSON; NONE */
+    uint32_t failure_count;
+    int64_t submitted_at, started_at, ended_at;
+    int64_t paused_at, closed_at;     /* see struct task */
+    struct slice reply_to, tags, doc; /* tags: JSON object or NONE */
+    const struct payload *payloads;   /* to insert with it; read by get and claims: all of them */
+    size_t payload_count;
+};
+
+enum claim_kind {
+    CLAIM_AGENT, /* pending, unlocked, waiting_for == agent; least rank first */
+    CLAIM_TIME,  /* pending, unlocked, waiting_for == "time", rank <= now; least rank first */
+    CLAIM_BOOT,  /* locked by an older boot of this node: "node/" + a number below ours. Taken over
+                   as they are, running steps included */
+    CLAIM_NODE,  /* locked by an owner that no longer holds its node's lease (NODE_LEASE), or whose
+                   lease has run out (by the store's clock; by `now` where it has none). Taken over
+                   in the same way. None where the store is not shared */
+};
+
+/* Takes up to `limit` tasks for `locked_by`: state processing (compensating where direction is
+ * undo), started_at set if it was not, waiting_for NULL, revision raised. CLAIM_BOOT and CLAIM_NODE
+ * keep the state. */
+struct claim {
+    enum claim_kind kind;
+    struct slice agent;
+    struct slice locked_by; /* "node/boot" of the claimer */
+    int64_t now;
+    int64_t rank_from, rank_before; /* CLAIM_AGENT: only of these ranks; before 0: to the last */
+    size_t limit;
+    struct task_row *rows; /* out: the rows as they are after the claim */
+    size_t row_count;      /* out */
+    bool more;             /* out: there were more than `limit` */
+    int64_t next_rank;     /* out, CLAIM_TIME: when the next one is due; 0: there is none */
+};
+
+struct row_page {
+    struct task_row *rows;
+    size_t count;
+    bool more;
+    int64_t next_seq; /* of a listing with more: before_seq of the next page */
+    size_t scanned;   /* of a listing: rows that were looked at for it */
+};
+
+struct tag {
+    struct slice key, value;
+};
+
+/* Of something that a task may be or not. */
+enum list_wish { LIST_EITHER, LIST_ONLY, LIST_WITHOUT };
+
+/* A step by its name: of one version of one workflow, or (workflow NONE) of any. */
+struct list_place {
+    struct slice workflow;
+    int64_t version;
+    struct slice step;
+};
+
+/*
+ * What a listing shows: the tasks for which all of it holds, newest first. In which state a task is
+ * may change between pages, its place does not: no page repeats or misses one.
+ *
+ * A task stands at a step that is running or undoing, has failed, or waits for another try.
+ */
+struct list_query {
+    uint32_t states;       /* of (1 << enum task_state); 0: any */
+    struct slice workflow; /* NONE: any */
+    int64_t version;       /* 0: any */
+    struct slice error;    /* code of the task's error; NONE: any, or no error */
+    /* It stands at one of these steps, or waits for a place at that agent. None, and NONE: wherever
+     * it stands. */
+    const struct list_place *places;
+    size_t place_count;
+    struct slice agent;
+    int64_t ended_after, ended_before; /* at or after, before; 0: any, or not ended */
+    const struct slice *ids;           /* one of these, all different; NULL: any */
+    size_t id_count;
+    const struct tag *tags;
+    size_t tag_count;
+    int64_t submitted_after, submitted_before; /* at or after, before; 0: any */
+    enum list_wish paused, closed;
+    int64_t before_seq; /* seq below this one; 0: from the newest */
+    size_t limit;
+    size_t scan_max;   /* rows that are looked at, at most, about; 0: a default. A page may so have
+                          less than `limit` rows, none even, with more to come */
+    int64_t budget_us; /* how long that may take, about; 0: a default. The same goes for it */
+};
+
+/* What became of a task, in short. */
+struct glance {
+    uint64_t revision; /* 0: there is no such task */
+    enum task_state state;
+};
+
+/* Of one task, as by `get`. */
+struct reading {
+    struct slice id;
+    struct task_row row;
+    enum err err;
+    struct reservation
+        gone; /* of ERR_NOT_FOUND: `until` is not 0 if there was one. For the caller */
+    struct error error;
+};
+
+/* Times of submission rise with seq, but for the clocks of nodes that disagree: by less than this.
+ */
+#define SUBMITTED_SLACK_MS INT64_C(60000)
+
+enum {
+    PAYLOAD_INLINE_MAX = 2048,          /* longer values go to the payload table */
+    PAYLOAD_NUMBER_MAX = (1 << 20) - 1, /* within one task; beyond it a change is ERR_INVALID */
+    ROW_SIZE_MAX = 64 << 20,            /* of a change with its payloads; beyond it ERR_TOO_BIG */
+};
+
+#endif
