@@ -277,6 +277,13 @@ static void who_knows_says_so(void **state)
     submit_many(&node, "t", 1);
     fail_all(&node, 1, "declined");
     wait_counted(&node, 1, id);
+    submit_many(&node, "well", 1);
+    get(&node, &r, "/v1/tasks/t-0/why");
+    EXPECT_TEXT(&r, "alerts.0.id", id);
+    EXPECT_TEXT(&r, "alerts.0.condition", "task_error");
+    CHECK(!at(&r, "alerts.1"), "%.*s", SLICE_ARG(r.body));
+    get(&node, &r, "/v1/tasks/well-0/why");
+    EXPECT_RAW(&r, "alerts", "[]");
     (void)snprintf(path, sizeof path, "/v1/alerts/%s/acknowledge", id);
     post(&node, &r, path, "{}");
     expect_problem(&r, 422, "no-reason");
@@ -294,6 +301,8 @@ static void who_knows_says_so(void **state)
     get(&node, &r, "/v1/alerts?state=acknowledged&limit=1");
     EXPECT_TEXT(&r, "alerts.0.acknowledged_by", "admin");
     EXPECT_TEXT(&r, "alerts.0.acknowledged_why", "they know");
+    get(&node, &r, "/v1/tasks/t-0/why");
+    EXPECT_TEXT(&r, "alerts.0.state", "acknowledged");
     get(&node, &r, "/v1/audit");
     EXPECT_TEXT(&r, "entries.0.verb", "alert.acknowledge");
     EXPECT_TEXT(&r, "entries.0.reason", "they know");
@@ -316,6 +325,9 @@ static void an_open_breaker_and_an_absent_agent_are_told(void **state)
     EXPECT(&r, 200);
     submit_many(&node, "t", 1);
     wait_told(&node, "\"condition\":\"breaker_open\"", 1);
+    get(&node, &r, "/v1/tasks/t-0/why");
+    EXPECT_TEXT(&r, "alerts.0.condition", "breaker_open");
+    EXPECT_TEXT(&r, "alerts.0.labels.agent", "bank");
     post(&node, &r, "/v1/agents/bank/breaker", "{\"state\": \"closed\", \"reason\": \"by hand\"}");
     EXPECT(&r, 200);
     wait_told(&node, "\"notice\":\"resolved\"", 1);
