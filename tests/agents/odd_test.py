@@ -17,10 +17,13 @@ import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+sys.dont_write_bytecode = True
+import side_by_side  # pylint: disable=wrong-import-position
+
 INTACT = os.path.realpath(sys.argv[1])
 WRONG = os.path.join(os.path.dirname(os.path.realpath(__file__)), "wrong.py")
 PATIENCE_S = 240
-AT_A_TIME = 6  # most of them wait for the end of a patience
 LONG = "test_one_that_calls_by_itself", "test_bodies_that_are_no_calls", "test_a_flood_of_bytes_in_calls"  # begin first
 MARK = f"intact-odd-{os.getpid()}"
 
@@ -243,21 +246,7 @@ while True:
                          "nodes-gone"}, {"killed", "sigterm", "refused", "bearer"})
 
 
-def by_itself(name):
-    return name, subprocess.run([sys.executable, __file__, sys.argv[1], "Odd." + name], capture_output=True, text=True, check=False)
-
-
-def all_of_them():
-    names = sorted(unittest.TestLoader().getTestCaseNames(Odd), key=lambda name: name not in LONG)
-    failed = []
-    with ThreadPoolExecutor(AT_A_TIME) as pool:
-        for name, done in pool.map(by_itself, names):
-            print(done.stdout + done.stderr, flush=True)
-            failed += [name] if done.returncode else []
-    sys.exit(f"failed: {', '.join(failed)}" if failed else 0)
-
-
 if __name__ == "__main__":
-    if len(sys.argv) > 2:
-        unittest.main(argv=sys.argv[:1] + sys.argv[2:], verbosity=2)
-    all_of_them()
+    if len(sys.argv) == 2:
+        side_by_side.in_processes(Odd, sys.argv, LONG)
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:], verbosity=2)
