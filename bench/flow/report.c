@@ -71,7 +71,7 @@ void report_print(const struct flow *f, double seconds)
 {
     double tasks = (double)f->o.tasks;
 
-    printf("{\"tasks\": %ld, \"seconds\": %.3f, \"tasks_per_s\": %.1f, ", f->o.tasks, seconds,
+    printf("{\"tasks\": %ld, \"seconds\": %.6f, \"tasks_per_s\": %.1f, ", f->o.tasks, seconds,
            tasks / seconds);
     if (f->o.rate > 0)
         printf("\"rate\": %.1f, \"poisson\": %s, ", f->o.rate, f->o.poisson ? "true" : "false");
