@@ -200,7 +200,7 @@ static void commit(struct floor *f)
 static struct definition *read_definition(const char *path)
 {
     static struct buf text;
-    struct mistakes m = {0};
+    static struct mistakes m; /* too large for the stack */
     struct definition *d = NULL;
     char bytes[4096];
     size_t n = 0;

@@ -1,5 +1,6 @@
 #include "flow/flow.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static const char *const states[OUTCOMES] = {"processed", "compensated", "error"};

@@ -381,7 +381,7 @@ static void what_is_acknowledged_was_synced(void **state)
 static void each_sync_is_counted(void **state)
 {
     struct world *w = *state;
-    char id[8];
+    char id[16];
     unsigned before = syncs;
     uint64_t counted = w->s->ops->syncs(w->s);
 
