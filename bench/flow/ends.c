@@ -51,8 +51,10 @@ static void take_line(struct flow *f, struct slice line)
 {
     static const struct slice data = {"data: {", 7};
 
-    if (slice_is(line, "event: gap")) {
+    if (slice_is(line, "event: gap")) { /* what ends from now on is told again */
         f->gaps++;
+        f->look_at = 0;
+        f->look_end = f->sent;
         return;
     }
     if (line.len < data.len || memcmp(line.ptr, data.ptr, data.len) != 0)
@@ -75,6 +77,34 @@ void ends_heard(struct flow *f, struct conn *c)
     memmove(c->in.ptr, c->in.ptr + c->scanned, c->in.len - c->scanned + 1);
     c->in.len -= c->scanned;
     c->scanned = 0;
+}
+
+/* One that has not ended yet will be told of by the stream. */
+void ends_look(struct flow *f)
+{
+    char path[200];
+
+    for (; f->look_at < f->look_end && f->idle_count > 0; f->look_at++) {
+        if (f->ended_at[f->look_at] >= 0)
+            continue;
+        struct conn *c = f->idle[--f->idle_count];
+        c->looks = true;
+        c->first = f->look_at;
+        (void)snprintf(path, sizeof path, "/v1/tasks/%s-%ld", f->o.prefix, c->first);
+        net_ask(f, c, "GET", path, NULL, SLICE(""));
+    }
+}
+
+static void take_look(struct flow *f, struct conn *c, int status, struct slice body)
+{
+    int outcome = outcome_of(body);
+
+    if (status != 200 && status != 404) /* 404: its submission is on its way yet */
+        flow_fail("a task was answered %d: %.*s", status, SLICE_ARG(body));
+    c->looks = false;
+    f->idle[f->idle_count++] = c;
+    if (status == 200 && outcome >= 0)
+        flow_ended(f, c->first, outcome);
 }
 
 /* ---- counts ---- */
@@ -129,6 +159,10 @@ void ends_answered(struct flow *f, struct conn *c, int status, struct slice body
         if (status != 200)
             flow_fail("/metrics was answered %d", status);
         take_count(f, c, body);
+        return;
+    }
+    if (c->looks) {
+        take_look(f, c, status, body);
         return;
     }
     must_be_taken(f, c, status, body);

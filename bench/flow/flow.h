@@ -15,10 +15,11 @@
  * `lines` of them together. Ends are learned in one of these ways:
  *
  *   events   one stream of GET /v1/events for each server, of ends alone. The server renders each
- *            change once for it; the only way that scales to many in flight and costs no connection
- *   wait     POST /v1/tasks?wait=: the answer is the whole task. One connection for each in flight
- *   count    GET /metrics twenty times a second: no latencies; next to nothing for the server
- *   answer   the answer to the submission is the end: for tasks that nobody does, and for floors
+ *            change once for it; the only way that scales to many in flight and costs no
+ * connection. Should the stream have a gap, each task that was sent is asked for, once wait POST
+ * /v1/tasks?wait=: the answer is the whole task. One connection for each in flight count    GET
+ * /metrics twenty times a second: no latencies; next to nothing for the server answer   the answer
+ * to the submission is the end: for tasks that nobody does, and for floors
  */
 
 #include <stdbool.h>
@@ -64,6 +65,7 @@ struct conn {
     bool busy;
     bool stream;       /* of events: it has no end */
     bool counts;       /* asks for /metrics */
+    bool looks;        /* asks for the task `first` */
     long first, count; /* the tasks that it submits just now */
     struct buf out, in;
     size_t sent;
@@ -88,7 +90,8 @@ struct flow {
     double progress_at;
     long outcomes[OUTCOMES];
     long requests, gaps;
-    long counted_before; /* ENDS_COUNT: had ended before we began; -1: not known yet */
+    long look_at, look_end; /* after a gap: tasks that may have ended unheard */
+    long counted_before;    /* ENDS_COUNT: had ended before we began; -1: not known yet */
     long streams_begun;
     double body_bytes, answer_bytes;
 };
@@ -108,6 +111,7 @@ void net_ready(struct flow *f, struct conn *c, uint32_t events);
 /* ends.c: what is heard */
 void ends_begin(struct flow *f);                 /* asks for the streams, or for the first count */
 void ends_heard(struct flow *f, struct conn *c); /* more of a stream is in c->in */
+void ends_look(struct flow *f);                  /* at what a gap may have hidden */
 void ends_answered(struct flow *f, struct conn *c, int status, struct slice body);
 bool ends_ready(const struct flow *f); /* the load may begin */
 

@@ -132,7 +132,7 @@ static void take_answer(struct flow *f, struct conn *c)
     if (c->in.len > head + body || !c->busy)
         flow_fail("the server said more than it was asked");
     c->busy = false;
-    f->answer_bytes += (double)body;
+    f->answer_bytes += c->counts || c->looks ? 0 : (double)body;
     ends_answered(f, c, status, (struct slice){c->in.ptr + head, body});
     buf_clear(&c->in);
 }

@@ -77,6 +77,17 @@ def each_goal_is_told(folder):
     check((status == 1) == any(g["met"] is False for g in goals), "its status does not say whether all are met")
 
 
+def read_request(connection):
+    asked = b""
+    while b"\r\n\r\n" not in asked:
+        asked += connection.recv(65536)
+    head, _, body = asked.partition(b"\r\n\r\n")
+    length = re.search(rb"Content-Length: (\d+)", head)
+    while length and len(body) < int(length[1]):
+        body += connection.recv(65536)
+    return head.decode()
+
+
 def what_waits_is_counted():
     """A server that stands still for a second at the first request: all that was due meanwhile had to wait for it."""
     listener = socket.create_server(("127.0.0.1", 0))
@@ -84,13 +95,7 @@ def what_waits_is_counted():
     def serve():
         connection, _ = listener.accept()
         for n in range(200):
-            asked = b""
-            while b"\r\n\r\n" not in asked:
-                asked += connection.recv(65536)
-            head, _, body = asked.partition(b"\r\n\r\n")
-            length = int(re.search(rb"Content-Length: (\d+)", head)[1])
-            while len(body) < length:
-                body += connection.recv(65536)
+            read_request(connection)
             if n == 0:
                 time.sleep(1)
             connection.sendall(b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}")
@@ -102,6 +107,47 @@ def what_waits_is_counted():
     told = json.loads(done.stdout)
     # All were due within 0.2 s of the beginning, and none but the first was sent before a second of it was over.
     check(told["p50_ms"] >= 800 and told["max_ms"] >= 1000, "it hides what waited:", told)
+    listener.close()
+
+
+def a_gap_is_looked_into():
+    """A stream of events that has a gap where two of three tasks ended."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    submitted, asked_for = threading.Semaphore(0), []
+
+    def stream(connection):
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\nretry: 1000\nid: 1-1\n\n")
+        for _ in range(3):
+            submitted.acquire()
+        connection.sendall(b"event: gap\nid: 1-9\ndata: {\"reason\":\"events were missed\"}\n\n")
+        while len(asked_for) < 3:
+            time.sleep(0.01)
+        connection.sendall(b'event: task\nid: 1-10\ndata: {"id":"t-1","workflow":"bench","state":"compensated"}\n\n')
+
+    def serve(connection):
+        while True:
+            head = read_request(connection)
+            if head.startswith("GET /v1/events?"):
+                return stream(connection)
+            task = re.match(r"GET /v1/tasks/(t-\d) ", head)
+            if task:
+                asked_for.append(task[1])
+            state = "processing" if task and task[1] == "t-1" else "processed"
+            answer = f'{{"id":"t","workflow":"bench","state":"{state}"}}'
+            connection.sendall(f"HTTP/1.1 {200 if task else 201} OK\r\nContent-Length: {len(answer)}\r\n\r\n{answer}".encode())
+            if not task:
+                submitted.release()
+
+    def accept():
+        for _ in range(4):
+            threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    done = flow("--tasks", 3, "--in-flight", 3, server=f"http://127.0.0.1:{listener.getsockname()[1]}")
+    check(done.returncode == 0, done.stderr)
+    told = json.loads(done.stdout)
+    check(told["gaps"] == 1 and told["processed"] == 2 and told["compensated"] == 1, told)
+    check(sorted(asked_for) == ["t-0", "t-1", "t-2"], asked_for)
     listener.close()
 
 
@@ -152,6 +198,7 @@ with tempfile.TemporaryDirectory(prefix="intact-bench-test.") as work:
     os.environ["no_proxy"] = "*"
     mistakes_are_told()
     what_waits_is_counted()
+    a_gap_is_looked_into()
     every_kind_of_scenario_is_measured(work)
     each_goal_is_told(work)
     nothing_is_left_behind(work, signal.SIGTERM)
