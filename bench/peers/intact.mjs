@@ -1,20 +1,26 @@
-// Intact, each step a call to another process over HTTP: that of the agents, bench/agent.c. `place` is "sqlite" or "postgres".
+// Intact, each step a call to another process over HTTP: that of the agents, bench/agent.c if nothing else is said. `place` is "sqlite" or "postgres".
 
-import { execFile } from "node:child_process";
 import { existsSync, readFileSync, rmSync } from "node:fs";
-import { promisify } from "node:util";
 import { poster } from "./http.mjs";
 import { closedLoop, input } from "./load.mjs";
-import { end, freePort, start, until } from "./processes.mjs";
-
-const run = promisify(execFile);
+import { ask, end, freePort, start, startWorker, until } from "./processes.mjs";
 
 export const modes = {
     // Submitted in batches of 500, as whoever has many would; one in flight is submitted with a request that waits for its end.
     calls: { places: 256, lines: 500, tasks: 50000 },
     // Each task submitted by a request of its own that waits for its end, by the same client in JavaScript that Restate has.
     "calls-singly": { places: 256, inFlight: 512, tasks: 20000 },
+    // The same with agents in JavaScript, in one process, as Restate's worker is.
+    "calls-js": { places: 256, inFlight: 512, js: 1, tasks: 10000 },
 };
+
+async function startAgents({ dir, settings, source, build, url, env }) {
+    if (settings.js) {
+        const library = `${source}/build/typescript/dist/index.js`;
+        return (await startWorker(dir, "./intact-worker.mjs", library, url, String(settings.places))).child;
+    }
+    return start(dir, "agents", `${build}/bench/bench-agent`, [String(settings.places), "a", "b", "c"], env);
+}
 
 export async function open({ dir, place, settings, build, source, database }) {
     const port = await freePort();
@@ -30,8 +36,8 @@ export async function open({ dir, place, settings, build, source, database }) {
         await until("the server is ready", () => existsSync(ready) && readFileSync(ready, "utf8").length > 0);
     };
     await begin();
-    await run(program, ["workflow", "put", `${source}/bench/bench.json`], { env: { ...process.env, ...env } });
-    const agents = start(dir, "agents", `${build}/bench/bench-agent`, [String(settings.places), "a", "b", "c"], env);
+    await ask(program, ["workflow", "put", `${source}/bench/bench.json`], env);
+    const agents = await startAgents({ dir, settings, source, build, url, env });
     const post = poster(url);
     const body = JSON.stringify({ workflow: "bench", input });
     const one = async () => {
@@ -39,7 +45,7 @@ export async function open({ dir, place, settings, build, source, database }) {
         if (state !== "processed") throw new Error(`a task has ended as ${state}`);
     };
     let turn = 0;
-    const load = async (...args) => JSON.parse((await run(`${build}/bench/bench-load`, args.map(String), { env: { ...process.env, ...env } })).stdout);
+    const load = async (...args) => JSON.parse(await ask(`${build}/bench/bench-load`, args.map(String), env));
     return {
         server: () => [server.pid],
         workers: () => [agents.pid],

@@ -2,7 +2,7 @@
 // things are: PEERS_WORK (an empty folder), PEERS_SOURCE, PEERS_BUILD, PEERS_DATABASE (a PostgreSQL server's folder).
 
 import { readFileSync } from "node:fs";
-import { cpuOfFamily, cpuSeconds, familyMib, peakMib, residentMib, sleep } from "./processes.mjs";
+import { cpuOfFamily, cpuSeconds, familyMib, leave, peakMib, residentMib, sleep } from "./processes.mjs";
 
 const modules = {
     "intact-sqlite": "./intact.mjs",
@@ -104,8 +104,8 @@ async function measure({ peer: name, mode: wanted, tasks: count, one: singly, id
 
 try {
     console.log(JSON.stringify(await measure(options(process.argv.slice(2)))));
-    process.exit(0);
+    await leave(0);
 } catch (error) {
     console.error(`peers: ${error instanceof Usage ? error.message : error.stack}`);
-    process.exit(error instanceof Usage ? 2 : 1);
+    await leave(error instanceof Usage ? 2 : 1);
 }

@@ -1,22 +1,27 @@
 // Processes that are started, asked, watched, and ended.
 
-import { execFileSync, fork, spawn } from "node:child_process";
+import { execFile, execFileSync, fork, spawn } from "node:child_process";
 import { openSync, readFileSync, readdirSync } from "node:fs";
 import { createServer } from "node:net";
 
 const tick = 1 / Number(execFileSync("getconf", ["CLK_TCK"]));
 
-// Everything that was started and has not been ended: it is, when we leave in whatever way.
+// Everything that was started and has not ended: it does not outlive us.
 const running = new Set();
-process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
-for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
+
+export async function leave(status) {
+    await Promise.all([...running].map((child) => end(child, "SIGKILL")));
+    process.exit(status);
+}
+
+for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => leave(1));
 
 function watched(child, what) {
     running.add(child);
     child.on("exit", () => running.delete(child));
     child.on("error", (error) => {
         console.error(`peers: ${what}: ${error.message}`);
-        process.exit(1);
+        leave(1);
     });
     return child;
 }
@@ -26,6 +31,15 @@ export function start(dir, name, command, args, env = {}) {
     const [out, log] = ["out", "log"].map((end) => openSync(`${dir}/${name}.${end}`, "a"));
     return watched(spawn(command, args, { stdio: ["ignore", out, log], env: { ...process.env, ...env } }), name);
 }
+
+// What a program says that is asked something.
+export const ask = (command, args, env = {}) =>
+    new Promise((resolve, reject) => {
+        const done = (error, out, log) => (error ? reject(new Error(`${error.message} ${log}`)) : resolve(out));
+        const child = execFile(command, args, { env: { ...process.env, ...env } }, done);
+        running.add(child);
+        child.on("exit", () => running.delete(child));
+    });
 
 export function end(child, signal = "SIGTERM") {
     if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
