@@ -1,11 +1,10 @@
 import { DBOS } from "@dbos-inc/dbos-sdk";
 import { settingsOfWorker, urlOf } from "./database.mjs";
-import { closedLoop, input, output } from "./load.mjs";
+import { closedLoop, input, step } from "./load.mjs";
 import { serve } from "./processes.mjs";
 
 const { folder, connections } = settingsOfWorker();
 
-const step = async () => output;
 const task = DBOS.registerWorkflow(
     async () => {
         await DBOS.runStep(step, { name: "first" });

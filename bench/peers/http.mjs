@@ -4,9 +4,9 @@ import { Agent, request } from "node:http";
 
 export function poster(url) {
     const agent = new Agent({ keepAlive: true, maxSockets: Infinity, noDelay: true });
-    const post = (path, body, method = "POST") =>
+    const post = (path, body, type = "application/json", method = "POST") =>
         new Promise((resolve, reject) => {
-            const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
+            const headers = { "content-type": type, accept: "application/json", "content-length": Buffer.byteLength(body) };
             const r = request(url + path, { agent, method, headers }, (response) => {
                 const parts = [];
                 response.on("data", (part) => parts.push(part));

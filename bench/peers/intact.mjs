@@ -17,9 +17,10 @@ export const modes = {
 async function startAgents({ dir, settings, source, build, url, env }) {
     if (settings.js) {
         const library = `${source}/build/typescript/dist/index.js`;
-        return (await startWorker(dir, "./intact-worker.mjs", library, url, String(settings.places))).child;
+        return startWorker(dir, "./intact-worker.mjs", library, url, String(settings.places));
     }
-    return start(dir, "agents", `${build}/bench/bench-agent`, [String(settings.places), "a", "b", "c"], env);
+    const child = start(dir, "agents", `${build}/bench/bench-agent`, [String(settings.places), "a", "b", "c"], env);
+    return { child, pid: child.pid };
 }
 
 export async function open({ dir, place, settings, build, source, database }) {
@@ -53,8 +54,18 @@ export async function open({ dir, place, settings, build, source, database }) {
             if (!settings.lines) return closedLoop(tasks, inFlight, one);
             return inFlight === 1 ? load("one", tasks) : load("many", tasks, settings.lines, `turn${++turn}`);
         },
+        killing: settings.js && {
+            worker: agents,
+            submit: (tasks) => post("/v1/tasks", `${body}\n`.repeat(tasks), "application/x-ndjson"),
+            left: async () => {
+                const some = async (state) => JSON.parse(await post(`/v1/tasks?limit=1&state=${state}`, "", undefined, "GET")).tasks.length;
+                return (await some("pending")) || (await some("processing"));
+            },
+            kill: () => end(server, "SIGKILL"),
+            begin,
+        },
         close: async () => {
-            await end(agents);
+            await end(agents.child);
             await end(server);
             post.close();
         },

@@ -18,6 +18,22 @@ export const output = {
     n: 12345,
 };
 
+// A step of a worker in JavaScript. `hands` is for who calls the worker: they can be held, so that all tasks wait for their first step, and
+// they count what was done.
+let done = 0;
+let gate;
+let letGo;
+export const hands = {
+    hold: () => void (gate = new Promise((resolve) => (letGo = resolve))),
+    release: () => letGo(),
+    steps: () => done,
+};
+export async function step() {
+    if (gate) await gate;
+    done++;
+    return output;
+}
+
 // Does `one(i)` for so many i; it returns when the task has ended, durably. A closed loop: who waits longer asks less often. So its rate says
 // what the peer can do with so many in flight, and its percentiles are worth something with one in flight alone.
 export async function closedLoop(tasks, inFlight, one) {

@@ -2,7 +2,7 @@
 // things are: PEERS_WORK (an empty folder), PEERS_SOURCE, PEERS_BUILD, PEERS_DATABASE (a PostgreSQL server's folder).
 
 import { readFileSync } from "node:fs";
-import { cpuOfFamily, cpuSeconds, familyMib, leave, peakMib, residentMib, sleep } from "./processes.mjs";
+import { cpuOfFamily, cpuSeconds, familyMib, leave, peakMib, residentMib, sleep, until } from "./processes.mjs";
 
 const modules = {
     "intact-sqlite": "./intact.mjs",
@@ -20,6 +20,10 @@ function options(words) {
     const numbers = { "--tasks": "tasks", "--one": "one", "--idle": "idle" };
     for (let i = 0; i < words.length; i++) {
         if (words[i] === "--json") continue; // it is all that we print
+        if (words[i] === "--killed") {
+            found.killed = true;
+            continue;
+        }
         if (words[i] in numbers) {
             const n = Number(words[++i]);
             if (!Number.isInteger(n) || n < 1) throw new Usage(`${words[i - 1]}: ${words[i] ?? "nothing"} is no number above 0`);
@@ -42,7 +46,35 @@ function databaseOf(folder) {
 const sum = (pids, of) => pids.reduce((total, pid) => total + of(pid), 0);
 const round = (value, digits) => (value === undefined ? undefined : Number(value.toFixed(digits)));
 
-async function measure({ peer: name, mode: wanted, tasks: count, one: singly, idle, set }) {
+// Kills the server with so many tasks in flight, when a third of their steps are done, and starts it again at once.
+async function killAmidst({ worker, submit, left, kill, begin }, tasks) {
+    const steps = () => worker.call("steps");
+    await submit(10); // warm
+    await until("the first tasks have ended", async () => (await steps()) >= 30 && !(await left()));
+    const before = await steps();
+    await worker.call("hold");
+    await submit(tasks);
+    await worker.call("release");
+    await until("a third of the steps is done", async () => (await steps()) - before >= tasks);
+    await kill();
+    let reached = -1; // what the worker was at in that moment is not to be taken for a sign of life
+    await until("the worker has nothing left", async () => {
+        const last = reached;
+        reached = await steps();
+        await sleep(300);
+        return last === reached;
+    });
+    const start = performance.now();
+    await begin();
+    await until("work goes on", async () => (await steps()) > reached);
+    const back = performance.now() - start;
+    await until("all have ended", async () => (await steps()) - before >= 3 * tasks && (await left()) === 0, 600);
+    const ended = performance.now() - start;
+    const repeated = (await steps()) - before - 3 * tasks;
+    return { killed_with: tasks, back_s: round(back / 1000, 2), ended_s: round(ended / 1000, 2), repeated_steps: repeated };
+}
+
+async function measure({ peer: name, mode: wanted, tasks: count, one: singly, idle, set, killed }) {
     if (!modules[name]) throw new Usage(`no peer is called ${name}; there are ${Object.keys(modules).join(", ")}`);
     const { modes, open } = await import(modules[name]);
     const mode = wanted ?? Object.keys(modes)[0];
@@ -60,6 +92,10 @@ async function measure({ peer: name, mode: wanted, tasks: count, one: singly, id
         settings,
         database,
     });
+    if (killed) {
+        if (!peer.killing) throw new Usage(`--killed is for restate and calls-js of Intact, whose steps are counted, and not for ${name}/${mode}`);
+        return { peer: name, mode, ...(await killAmidst(peer.killing, count ?? 2000)) };
+    }
     const engine = () => (peer.server().length ? peer.server() : peer.workers());
     const spent = () => ({
         server: sum(peer.server(), cpuSeconds),

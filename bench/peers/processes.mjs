@@ -51,7 +51,8 @@ export function end(child, signal = "SIGTERM") {
 // A worker is a module of this folder in a process of its own; it offers functions by `serve`, and we call them.
 export async function startWorker(dir, module, ...args) {
     const log = openSync(`${dir}/worker.log`, "a");
-    const child = watched(fork(new URL(module, import.meta.url), args, { stdio: ["ignore", log, log, "ipc"] }), module);
+    const env = { ...process.env, NODE_ENV: "production", RESTATE_LOGGING: "ERROR" }; // which would write two lines for each call
+    const child = watched(fork(new URL(module, import.meta.url), args, { env, stdio: ["ignore", log, log, "ipc"] }), module);
     const calls = new Map();
     let number = 0;
     const broken = () => {

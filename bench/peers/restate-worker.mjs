@@ -1,7 +1,7 @@
 // The worker of Restate: a task of three steps in both ways, and the other service.
 
 import * as restate from "@restatedev/restate-sdk";
-import { output } from "./load.mjs";
+import { hands, step } from "./load.mjs";
 import { serve } from "./processes.mjs";
 
 // The package takes it for granted; Node has it from version 22 on.
@@ -11,25 +11,25 @@ Promise.withResolvers ??= () => {
     return made;
 };
 
-const step = restate.service({
+const other = restate.service({
     name: "step",
-    handlers: { do: async () => output },
+    handlers: { do: () => step() },
 });
 
 const task = restate.service({
     name: "task",
     handlers: {
         inside: async (ctx) => {
-            await ctx.run("first", () => output);
-            await ctx.run("second", () => output);
-            return ctx.run("third", () => output);
+            await ctx.run("first", step);
+            await ctx.run("second", step);
+            return ctx.run("third", step);
         },
         calls: async (ctx, input) => {
-            await ctx.serviceClient(step).do(input);
-            await ctx.serviceClient(step).do(input);
-            return ctx.serviceClient(step).do(input);
+            await ctx.serviceClient(other).do(input);
+            await ctx.serviceClient(other).do(input);
+            return ctx.serviceClient(other).do(input);
         },
     },
 });
 
-serve({ start: () => restate.serve({ services: [step, task], port: Number(process.argv[2]) }) });
+serve({ ...hands, start: () => restate.serve({ services: [other, task], port: Number(process.argv[2]) }) });

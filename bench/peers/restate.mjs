@@ -22,6 +22,7 @@ function program() {
 export async function open({ dir, settings, source }) {
     const [ingress, admin, node, service] = [await freePort(), await freePort(), await freePort(), await freePort()];
     const env = {
+        TMPDIR: dir,
         RESTATE_CONFIG: `${source}/bench/peers/restate.toml`,
         RESTATE_BASE_DIR: `${dir}/data`,
         RESTATE_DEFAULT_NUM_PARTITIONS: String(settings.partitions),
@@ -29,7 +30,9 @@ export async function open({ dir, settings, source }) {
         RESTATE_INGRESS__BIND_ADDRESS: `127.0.0.1:${ingress}`,
         RESTATE_ADMIN__BIND_ADDRESS: `127.0.0.1:${admin}`,
     };
-    const server = start(dir, "server", program(), [], env);
+    let server;
+    const begin = () => (server = start(dir, "server", program(), [], env));
+    begin();
     const worker = await startWorker(dir, "./restate-worker.mjs", String(service));
     const ask = poster(`http://127.0.0.1:${admin}`);
     const body = JSON.stringify({ uri: `http://127.0.0.1:${service}` });
@@ -41,6 +44,16 @@ export async function open({ dir, settings, source }) {
         workers: () => [worker.pid],
         // Answered when the task has ended and its output is in Restate's log.
         run: (tasks, inFlight) => closedLoop(tasks, inFlight, () => post(`/task/${settings.handler}`, given)),
+        killing: {
+            worker,
+            submit: (tasks) => closedLoop(tasks, 64, () => post(`/task/${settings.handler}/send`, given)),
+            left: async () => {
+                const query = JSON.stringify({ query: "SELECT count(*) AS n FROM sys_invocation WHERE status <> 'completed'" });
+                return JSON.parse(await ask("/query", query).catch(() => '{"rows": [{"n": -1}]}')).rows[0].n;
+            },
+            kill: () => end(server, "SIGKILL"),
+            begin,
+        },
         close: async () => {
             await end(worker.child);
             await end(server);

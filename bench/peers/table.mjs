@@ -15,7 +15,7 @@ function rowsOf(files) {
                 if (!line.trim()) return;
                 try {
                     const row = JSON.parse(line);
-                    if (!row.peer || !row.mode || !(row.tasks_per_s > 0)) throw new Error("peer, mode or tasks_per_s is missing");
+                    if (!row.peer || !row.mode || !(row.tasks_per_s > 0 || row.back_s > 0)) throw new Error("peer, mode or tasks_per_s is missing");
                     rows.push(row);
                 } catch (error) {
                     console.error(`table: ${file || "standard input"}, line ${i + 1}: ${error.message}`);
@@ -68,11 +68,14 @@ const ratio = (a, b) => (a > 0 && b > 0 ? `${figure(a / b)}x` : "");
 // CPU of all that is neither an agent or worker nor who submits. A library's engine is its worker.
 const engineCpu = (row) => (row.server_cpu_s_per_1000 || row.worker_cpu_s_per_1000) + row.database_cpu_s_per_1000;
 
+// What two cores have to share: on a machine that does other things, too, it says more than the rate.
+const allCpu = (row) => row.server_cpu_s_per_1000 + row.database_cpu_s_per_1000 + row.worker_cpu_s_per_1000 + row.client_cpu_s_per_1000;
+
 function compare(groups) {
-    const table = [["beside", "Intact's", "tasks/s", "engine's CPU a task", "p50 of one in flight"]];
+    const table = [["beside", "Intact's", "tasks/s", "engine's CPU a task", "all CPU a task", "p50 of one in flight"]];
     for (const [name, peer] of groups) {
         if (peer.peer.startsWith("intact")) continue;
-        for (const mode of ["calls", "calls-singly"]) {
+        for (const mode of ["calls", "calls-singly", "calls-js"]) {
             const intact = groups.get(`${besides(peer.peer)}/${mode}`);
             if (!intact) continue;
             table.push([
@@ -80,6 +83,7 @@ function compare(groups) {
                 `${besides(peer.peer)}/${mode}`,
                 ratio(intact.tasks_per_s, peer.tasks_per_s),
                 ratio(engineCpu(intact), engineCpu(peer)),
+                ratio(allCpu(intact), allCpu(peer)),
                 ratio(intact.p50_ms, peer.p50_ms),
             ]);
         }
@@ -103,11 +107,24 @@ function goals(groups) {
     check("dbos/inside", "intact-postgres/calls", "tasks a second, times", rate, (x) => x >= 10, "10");
 }
 
-const groups = medians(rowsOf(process.argv.length > 2 ? process.argv.slice(2) : [0]));
-if (!groups.size) {
+// Of those that were killed.
+function recoveries(groups) {
+    const fields = ["killed_with", "back_s", "ended_s", "repeated_steps"];
+    print([
+        ["killed and started again", "rounds", "with tasks", "goes on after s", "all ended after s", "steps done twice"],
+        ...[...groups].map(([name, row]) => [name, String(row.rounds), ...fields.map((field) => figure(row[field]))]),
+    ]);
+}
+
+const rows = rowsOf(process.argv.length > 2 ? process.argv.slice(2) : [0]);
+const killed = medians(rows.filter((row) => row.back_s));
+const groups = medians(rows.filter((row) => row.tasks_per_s));
+if (!rows.length) {
     console.error("table: there are no lines of measurements");
     process.exit(2);
 }
+if (killed.size) recoveries(killed);
+if (!groups.size) process.exit(0);
 print([
     ["", "rounds", "tasks/s", "from-to", "p50 ms", "p99 ms", "server CPU", "database CPU", "worker CPU", "client CPU", "peak MiB", "idle MiB", "database MiB"],
     ...[...groups].map(([name, row]) => [
