@@ -124,6 +124,7 @@ async function measure({ peer: name, mode: wanted, tasks: count, one: singly, id
         peer: name,
         mode,
         settings,
+        set,
         tasks,
         tasks_per_s: round(tasks / many.seconds, 1),
         p50_ms: round(one.p50_ms, 3),

@@ -32,11 +32,11 @@ function median(values) {
     return sorted.length % 2 ? sorted[half] : sorted.length ? (sorted[half - 1] + sorted[half]) / 2 : undefined;
 }
 
-// By "peer/mode", in the order in which they came: each field's median, and `spread` of the rate.
+// By "peer/mode" and what was set, in the order in which they came: each field's median, and `spread` of the rate.
 function medians(rows) {
     const groups = new Map();
     for (const row of rows) {
-        const name = `${row.peer}/${row.mode}`;
+        const name = [`${row.peer}/${row.mode}`, ...Object.entries(row.set ?? {}).map(([key, value]) => `${key}=${value}`)].join(" ");
         if (!groups.has(name)) groups.set(name, []);
         groups.get(name).push(row);
     }
