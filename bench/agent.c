@@ -1,21 +1,24 @@
-/* Agents without ledgers, for measuring the server: each answers at once with some 300 bytes. All
- * named agents run in this one process, a thread each. What is to be refused is so until SIGUSR1.
- * Usage: bench-agent PLACES AGENT... */
+/* Agents without ledgers, for measuring the server: each answers at once with some 300 bytes, or as
+ * many as are asked for. All named agents run in this one process, a thread each. What is to be
+ * refused is so until SIGUSR1.
+ * Usage: bench-agent [--answer BYTES] PLACES AGENT... */
 
 #include <intact/agent.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { AGENTS_MAX = 16 };
 
-static const char output[] =
+static const char receipt[] =
     "{\"id\":\"0123456789abcdef\",\"text\":\"three hundred bytes of payload are what figures are "
     "quoted with unless something else is said, so here they are: a receipt, a parcel's number, an "
     "address, whatever a service is likely to answer with when it was asked to do something and "
     "did so without much ado\",\"n\":12345}";
 
+static const char *output = receipt;
 static unsigned places;
 static volatile sig_atomic_t mended;
 
@@ -32,6 +35,20 @@ static void refuse(struct intact_request *r, void *arg)
         intact_answer(r, output);
     else
         intact_answer_error(r, "declined", "not now", INTACT_PERMANENT);
+}
+
+/* {"text":"aaa..."} of so many bytes; NULL if that is too few. */
+static char *answer_of(size_t bytes)
+{
+    static const char head[] = "{\"text\":\"";
+    char *text = bytes < sizeof head + 2 ? NULL : malloc(bytes + 1);
+
+    if (!text)
+        return NULL;
+    memset(text, 'a', bytes);
+    memcpy(text, head, sizeof head - 1);
+    memcpy(text + bytes - 2, "\"}", 3);
+    return text;
 }
 
 static void *run(void *arg)
@@ -63,10 +80,17 @@ static void on_signal(int signum)
 int main(int argc, char **argv)
 {
     pthread_t threads[AGENTS_MAX];
-    int count = argc - 2;
+    char *text = NULL;
 
-    if (count < 1 || count > AGENTS_MAX) {
-        (void)fprintf(stderr, "usage: bench-agent PLACES AGENT...\n");
+    if (argc > 2 && strcmp(argv[1], "--answer") == 0) {
+        text = answer_of(strtoul(argv[2], NULL, 10));
+        output = text;
+        argv += 2;
+        argc -= 2;
+    }
+    int count = argc - 2;
+    if (!output || count < 1 || count > AGENTS_MAX) {
+        (void)fprintf(stderr, "usage: bench-agent [--answer BYTES] PLACES AGENT...\n");
         return 2;
     }
     places = (unsigned)strtoul(argv[1], NULL, 10);
@@ -77,5 +101,6 @@ int main(int argc, char **argv)
             return 1;
     for (int i = 0; i < count; i++)
         (void)pthread_join(threads[i], NULL);
+    free(text);
     return 0;
 }

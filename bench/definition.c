@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "definition/definition.h"
+#include "sample.h"
 
 enum { ROUNDS = 500 };
 
@@ -26,43 +27,6 @@ static int by_value(const void *a, const void *b)
     double y = *(const double *)b;
 
     return (x > y) - (x < y);
-}
-
-static void write_step(struct buf *b, int i)
-{
-    buf_fmt(b, "  - name: step-%d\n    agent: agent-%d\n    action: do-this\n", i, i % 7);
-    buf_str(b, "    if: .input.total > 0 and (.input.kind // \"plain\") != \"none\"\n"
-               "    input:\n"
-               "      order: ${ .input.id }\n"
-               "      lines: ${ .input.lines | map(select(.quantity > 0)) }\n");
-    if (i > 0)
-        buf_fmt(b, "      before: ${ .steps[\"step-%d\"].output.id }\n", i - 1);
-    buf_str(
-        b,
-        "      text: |\n"
-        "        Dear ${ .input.name },\n"
-        "        this is about order ${ .input.id }.\n"
-        "    complete_by: 30s\n"
-        "    retry: {attempts: 5, wait: 200ms, factor: 2, max_wait: 10s, defer: 15m, defers: 2}\n"
-        "    undo:\n"
-        "      action: undo-this\n");
-    buf_fmt(b, "      input: {id: '${ .steps[\"step-%d\"].output.id // null }'}\n", i);
-    buf_str(b, "      retry: {attempts: 20, max_wait: 10m}\n");
-}
-
-static void write_definition(struct buf *b, int steps)
-{
-    buf_str(b, "intact: 1\nworkflow: bench\ncomplete_by: 2h\n"
-               "inputs:\n"
-               "  id: {type: string, required: true}\n"
-               "  name: {type: string, default: somebody}\n"
-               "  kind: {type: string}\n"
-               "  total: {type: number, default: 0}\n"
-               "  lines: {type: array, default: []}\n"
-               "steps:\n");
-    for (int i = 0; i < steps; i++)
-        write_step(b, i);
-    buf_fmt(b, "output: '${ .steps[\"step-%d\"].output }'\n", steps - 1);
 }
 
 static struct definition *read_one(struct slice text)
@@ -97,7 +61,7 @@ int main(int argc, char **argv)
     CLEANUP(buf_fini) struct buf yaml = {0};
     int steps = argc > 1 ? atoi(argv[1]) : 60;
 
-    write_definition(&yaml, steps > 0 && steps <= STEPS_MAX ? steps : 60);
+    sample_definition(&yaml, steps > 0 && steps <= STEPS_MAX ? steps : 60);
     struct definition *d = read_one(buf_view(&yaml));
     measure("YAML", buf_view(&yaml), d->workflow.step_count);
     measure("JSON", d->json, d->workflow.step_count);

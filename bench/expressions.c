@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "definition/expression.h"
+#include "sample.h"
 
 static double now_us(void)
 {
@@ -13,21 +14,6 @@ static double now_us(void)
     (void)clock_gettime(CLOCK_MONOTONIC, &ts);
     return (double)ts.tv_sec * 1e6 + (double)ts.tv_nsec / 1e3;
 }
-
-static const char input[] =
-    "{\"a\":{\"b\":{\"c\":1}},\"list\":[1,2,3,4,5],\"input\":{\"order\":{\"id\":\"o-17\",\"items\":"
-    "[{\"sku\":\"A-1\",\"price\":250,\"quantity\":2},{\"sku\":\"B-2\",\"price\":125,\"quantity\":1}"
-    "]},"
-    "\"customer\":{\"name\":\"Ann\",\"country\":\"DE\"}}}";
-
-static const char *const texts[] = {
-    ".a.b.c",
-    ".list | map(. + 1) | add",
-    "[.input.order.items[] | .price * .quantity] | add > 500",
-    "\"order \\(.input.order.id): \\(.input.order.items | length) items\"",
-    "{id: .input.order.id, to: .input.customer.name, skus: [.input.order.items[].sku]}",
-    "if .input.customer.country == \"DE\" then .input.order.id else null end",
-};
 
 static void check(enum err err, const char *text, const struct error *e)
 {
@@ -86,9 +72,9 @@ int main(int argc, char **argv)
     struct json *root = NULL;
     struct error none = {0};
 
-    check(json_parse(&a, slice_of(input), &root, NULL), input, &none);
-    for (size_t i = 0; i < COUNT_OF(texts); i++)
-        printf("compile %.2f us, evaluate %.2f us: %s\n", compiling(texts[i], rounds),
-               evaluating(texts[i], root, rounds), texts[i]);
+    check(json_parse(&a, slice_of(sample_root), &root, NULL), sample_root, &none);
+    for (size_t i = 0; i < SAMPLE_EXPRESSIONS; i++)
+        printf("compile %.2f us, evaluate %.2f us: %s\n", compiling(sample_expressions[i], rounds),
+               evaluating(sample_expressions[i], root, rounds), sample_expressions[i]);
     return 0;
 }

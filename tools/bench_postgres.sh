@@ -48,7 +48,7 @@ node_metric() { # NAME: the sum over all nodes
     for url in ${urls//,/ }; do curl -s "$url/metrics"; done | awk -v name="$1" '$1 == name { s += $2 } END { print s + 0 }'
 }
 
-bench_postgres() {
+measure_postgres() {
     local tasks=${1:-20000} wal bytes i
     nodes=()
     turn=0

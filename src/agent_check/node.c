@@ -28,13 +28,15 @@ static void write_text(struct buf *b, const char *key, const char *text)
 
 static void write_forward(struct buf *b, const struct asked *a)
 {
-    char key[KEY_SIZE];
+    static const char undo[] = "/undo";
     const struct asked *of = a->of;
+    struct slice key = slice_of(a->key);
 
-    (void)snprintf(key, sizeof key, "%.80s/step", a->task);
+    key.len -= strlen(undo); /* it ends so */
     json_key(b, "forward");
     json_open(b, '{');
-    write_text(b, "idempotency_key", key);
+    json_key(b, "idempotency_key");
+    json_string(b, key);
     json_key(b, "input");
     json_raw(b, slice_of(a->input));
     json_key(b, "output");

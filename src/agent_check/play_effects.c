@@ -150,6 +150,32 @@ void play_count_steps(struct stage *s)
                     "\"n\" is %d after the second one, as after the first", (int)n_of(b));
 }
 
+/* A step that an operator had begin anew has another key, and so is another effect. Undoing that
+ * leaves the record of the first one as it is. */
+void play_count_anew(struct stage *s)
+{
+    struct asked *a = output_of(s, &(struct ask){.action = "count"});
+
+    if (!a || !has_n(s, a))
+        return;
+    struct asked *b = stage_ask(s, &(struct ask){.action = "count"});
+    memcpy(b->task, a->task, sizeof b->task);
+    (void)snprintf(b->key, sizeof b->key, "%.70s/step~2", b->task);
+    if (!stage_output(s, b) || !has_n(s, b))
+        return;
+    if (n_of(b) == n_of(a)) {
+        stage_wrong(s, "two effects of a step that was begun anew: its idempotency key is another",
+                    "\"n\" is %d under the second key, as under the first", (int)n_of(b));
+        return;
+    }
+    struct asked *undone = stage_ask(s, &(struct ask){.undo = b, .action = "count"});
+    (void)snprintf(undone->key, sizeof undone->key, "%.70s/step~2/undo", undone->task);
+    struct asked *first =
+        stage_output(s, undone) ? output_of(s, &(struct ask){.again = a, .action = "count"}) : NULL;
+    if (first)
+        (void)is_same(s, a, first);
+}
+
 void play_count_undo(struct stage *s)
 {
     const struct ask count = {.action = "count"};

@@ -46,6 +46,7 @@ void play_undo_first(struct stage *s);
 void play_forward_after_undo(struct stage *s);
 void play_count_once(struct stage *s);
 void play_count_steps(struct stage *s);
+void play_count_anew(struct stage *s);
 void play_count_undo(struct stage *s);
 void play_many(struct stage *s);
 

@@ -92,6 +92,8 @@ const struct check_scenario check_scenarios[] = {
      "effects would come twice", "Each effect once", CHECK_KNOWN, false, false, play_count_once},
     {"count-steps", "takes two effects for two steps of a task",
      "the second step would never be done", "Each effect once", CHECK_KNOWN, false, false, play_count_steps},
+    {"count-anew", "takes another effect for a step that is done anew, under another key (`TASK/STEP~2`)",
+     "what an operator has done anew would not be done", "Each effect once", CHECK_KNOWN, false, false, play_count_anew},
     {"count-undo", "takes an effect back once",
      "it would be undone twice", "Each effect once", CHECK_KNOWN, false, false, play_count_undo},
     {"deadline-begun", "begins nothing that has no time left",

@@ -36,6 +36,16 @@ static struct slice cloudevents_id(const struct amqp_message *m)
                     amqp_message_property(m, "cloudEvents_id"));
 }
 
+/* Of the message, or of the CloudEvent in it. */
+static struct slice trace_of(const struct amqp_message *m, const struct json *event)
+{
+    struct slice binary = first_of(amqp_message_property(m, "cloudEvents:traceparent"),
+                                   amqp_message_property(m, "cloudEvents_traceparent"));
+
+    return first_of(amqp_message_property(m, "traceparent"),
+                    first_of(binary, json_get_text(event, "traceparent")));
+}
+
 /* What comes back in status messages: the correlation id, or as the standard has it the message's
  * own, unless it is the task's. */
 static struct slice correlation_of(const struct amqp_message *m, struct slice task)
@@ -73,7 +83,7 @@ static void write_missing(struct buf *b, const struct json *j, const char *key, 
 
 /* The body of POST /v1/tasks: what the message says, and what only its properties say. */
 static void write_submission(struct offer *o, const struct json *j, const struct amqp_message *m,
-                             struct slice event_id)
+                             struct slice event_id, struct slice trace)
 {
     struct buf *b = &o->body;
     struct slice own = json_get_text(j, "id");
@@ -90,6 +100,7 @@ static void write_submission(struct offer *o, const struct json *j, const struct
     write_missing(b, j, "workflow",
                   first_of(amqp_message_property(m, "workflow"), o->queue->workflow));
     write_missing(b, j, "id", id);
+    write_missing(b, j, "traceparent", trace);
     if (m->reply_to.ptr) {
         buf_fmt(&reply_to, "amqp:%.*s", SLICE_ARG(amqp_queue_of(o->queue->broker, m->reply_to)));
         write_missing(b, j, "reply_to", buf_view(&reply_to));
@@ -129,7 +140,7 @@ static const char *read_offer(struct offer *o, struct arena *a, struct error *e)
         && !amqp_message_property(&m, "id").ptr)
         return "nothing says an id, so that a message that comes twice would be two tasks: set id "
                "in the body, or message-id";
-    write_submission(o, said, &m, event_id);
+    write_submission(o, said, &m, event_id, trace_of(&m, said == j ? NULL : j));
     return NULL;
 }
 

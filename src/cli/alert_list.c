@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "cli/client.h"
+#include "cli/pages.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
 
@@ -17,7 +17,7 @@ static void add_state(struct table *t, const struct json *j)
         table_add(t, state);
 }
 
-static void print_page(const struct invocation *in, const struct json *alerts)
+static void print_alerts(const struct invocation *in, const struct json *alerts)
 {
     CLEANUP(table_fini) struct table t;
 
@@ -46,56 +46,18 @@ static void tell_of_sinks(const struct json *sinks)
     }
 }
 
-static void put_path(const struct invocation *in, int64_t limit, const struct buf *cursor,
-                     struct buf *path)
+static void print_page(const struct invocation *in, const struct json *page, bool is_last)
 {
-    buf_fmt(path, "/v1/alerts?limit=%" PRId64, limit);
-    if (given(in, "state")) {
-        buf_str(path, "&state=");
-        client_escape(path, slice_of(given(in, "state")));
-    }
-    if (cursor->len > 0) {
-        buf_str(path, "&cursor=");
-        client_escape(path, buf_view(cursor));
-    }
-}
-
-/* `cursor`: of the page, NONE for the first one; then of the next one. */
-static int show_page(const struct invocation *in, struct intact_client *c, struct buf *cursor)
-{
-    CLEANUP(arena_fini) struct arena a = {0};
-    CLEANUP(buf_fini) struct buf path = {0};
-    int64_t limit = 50;
-    int end = CLI_OK;
-
-    if (!given_number(in, "limit", 1, 500, &limit))
-        return CLI_USAGE;
-    put_path(in, limit, cursor, &path);
-    const struct json *page = client_ask(c, "GET", path.ptr, NULL, &a, &end);
-    buf_clear(cursor);
-    if (!page)
-        return end;
-    buf_slice(cursor, json_get_text(page, "next"));
-    if (given(in, "json")) {
-        client_print_body(c);
-        return CLI_OK;
-    }
-    print_page(in, json_get(page, "alerts"));
-    if (cursor->len == 0)
+    print_alerts(in, json_get(page, "alerts"));
+    if (is_last)
         tell_of_sinks(json_get(page, "sinks"));
-    return CLI_OK;
 }
 
 static int run(struct invocation *in)
 {
-    CLEANUP(buf_fini) struct buf cursor = {0};
-    struct intact_client *c = client_begin(in);
-    int end = show_page(in, c, &cursor);
+    static const char *const parameters[] = {"state", NULL};
 
-    while (end == CLI_OK && given(in, "all") && cursor.len > 0)
-        end = show_page(in, c, &cursor);
-    intact_client_free(c);
-    return end;
+    return pages_show(in, &(struct pages){"/v1/alerts", parameters, print_page});
 }
 
 static const struct flag flags[] = {
@@ -105,8 +67,7 @@ static const struct flag flags[] = {
      .initial = "any",
      .kind = WORD_CHOICE,
      .choices = "open acknowledged resolved"},
-    {.name = "limit", .value = "N", .help = "at most so many, up to 500", .initial = "50"},
-    {.name = "all", .help = "page after page, all of them"},
+    PAGES_FLAGS,
     {0},
 };
 

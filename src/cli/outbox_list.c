@@ -1,16 +1,18 @@
 #include <stdio.h>
 
-#include "cli/client.h"
+#include "cli/pages.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
 
 /* ---- outbox list ---- */
 
-static void print_messages(const struct invocation *in, const struct json *messages)
+static void print_page(const struct invocation *in, const struct json *page, bool is_last)
 {
+    const struct json *messages = json_get(page, "messages");
     static const char *const heads[] = {"MESSAGE", "TARGET",   "STATE", "TRIES",
                                         "CREATED", "RETRY AT", "ERROR", NULL};
     CLEANUP(table_fini) struct table t;
+    (void)is_last;
 
     table_begin(&t, in, heads);
     for (const struct json *j = messages ? messages->child : NULL; j; j = j->next) {
@@ -25,54 +27,11 @@ static void print_messages(const struct invocation *in, const struct json *messa
     table_print(&t);
 }
 
-static void add_filter(const struct invocation *in, struct buf *path, const char *flag)
-{
-    if (!given(in, flag))
-        return;
-    buf_fmt(path, "&%s=", flag);
-    client_escape(path, slice_of(given(in, flag)));
-}
-
-/* `cursor`: of the page, empty for the first one; then of the next one. */
-static int show_page(const struct invocation *in, struct intact_client *c, struct buf *cursor)
-{
-    CLEANUP(arena_fini) struct arena a = {0};
-    CLEANUP(buf_fini) struct buf path = {0};
-    int64_t limit = 50;
-    int end = CLI_OK;
-
-    if (!given_number(in, "limit", 1, 500, &limit))
-        return CLI_USAGE;
-    buf_fmt(&path, "/v1/outbox?limit=%" PRId64, limit);
-    add_filter(in, &path, "state");
-    add_filter(in, &path, "target");
-    add_filter(in, &path, "task");
-    if (cursor->len > 0) {
-        buf_str(&path, "&cursor=");
-        client_escape(&path, buf_view(cursor));
-    }
-    const struct json *page = client_ask(c, "GET", path.ptr, NULL, &a, &end);
-    buf_clear(cursor);
-    if (!page)
-        return end;
-    buf_slice(cursor, json_get_text(page, "next"));
-    if (given(in, "json"))
-        client_print_body(c);
-    else
-        print_messages(in, json_get(page, "messages"));
-    return CLI_OK;
-}
-
 static int run_list(struct invocation *in)
 {
-    CLEANUP(buf_fini) struct buf cursor = {0};
-    struct intact_client *c = client_begin(in);
-    int end = show_page(in, c, &cursor);
+    static const char *const flags[] = {"state", "target", "task", NULL};
 
-    while (end == CLI_OK && given(in, "all") && cursor.len > 0)
-        end = show_page(in, c, &cursor);
-    intact_client_free(c);
-    return end;
+    return pages_show(in, &(struct pages){"/v1/outbox", flags, print_page});
 }
 
 static const struct flag list_flags[] = {
@@ -84,8 +43,7 @@ static const struct flag list_flags[] = {
      .choices = "waiting dead"},
     {.name = "target", .value = "TARGET", .help = "for that target"},
     {.name = "task", .value = "TASK", .help = "of that task", .kind = WORD_TASK},
-    {.name = "limit", .value = "N", .help = "at most so many, up to 500", .initial = "50"},
-    {.name = "all", .help = "page after page, all of them"},
+    PAGES_FLAGS,
     {0},
 };
 

@@ -1,7 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/client.h"
+#include "cli/pages.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
 
@@ -11,9 +11,11 @@
 
 static const char *const heads[] = {"SEQ", "AT", "SOURCE", "ID", "WORKFLOW", "REASON", NULL};
 
-static void print_page(const struct invocation *in, const struct json *rows)
+static void print_page(const struct invocation *in, const struct json *page, bool is_last)
 {
+    const struct json *rows = json_get(page, "submissions");
     CLEANUP(table_fini) struct table t;
+    (void)is_last;
 
     table_begin(&t, in, heads);
     for (const struct json *j = rows ? rows->child : NULL; j; j = j->next) {
@@ -27,50 +29,11 @@ static void print_page(const struct invocation *in, const struct json *rows)
     table_print(&t);
 }
 
-static void add_parameter(struct buf *path, const char *name, const char *value)
-{
-    if (!value)
-        return;
-    buf_fmt(path, "&%s=", name);
-    client_escape(path, slice_of(value));
-}
-
-/* `cursor`: of the page, empty for the first one; then of the next one. */
-static int show_page(const struct invocation *in, struct intact_client *c, struct buf *cursor)
-{
-    CLEANUP(arena_fini) struct arena a = {0};
-    CLEANUP(buf_fini) struct buf path = {0};
-    int64_t limit = 50;
-    int end = CLI_OK;
-
-    if (!given_number(in, "limit", 1, 500, &limit))
-        return CLI_USAGE;
-    buf_fmt(&path, "/v1/submissions?limit=%" PRId64, limit);
-    add_parameter(&path, "state", given(in, "state"));
-    add_parameter(&path, "source", given(in, "source"));
-    add_parameter(&path, "cursor", cursor->len ? cursor->ptr : NULL);
-    const struct json *page = client_ask(c, "GET", path.ptr, NULL, &a, &end);
-    buf_clear(cursor);
-    if (!page)
-        return end;
-    buf_slice(cursor, json_get_text(page, "next"));
-    if (given(in, "json"))
-        client_print_body(c);
-    else
-        print_page(in, json_get(page, "submissions"));
-    return CLI_OK;
-}
-
 static int list_run(struct invocation *in)
 {
-    CLEANUP(buf_fini) struct buf cursor = {0};
-    struct intact_client *c = client_begin(in);
-    int end = show_page(in, c, &cursor);
+    static const char *const flags[] = {"state", "source", NULL};
 
-    while (end == CLI_OK && given(in, "all") && cursor.len > 0)
-        end = show_page(in, c, &cursor);
-    intact_client_free(c);
-    return end;
+    return pages_show(in, &(struct pages){"/v1/submissions", flags, print_page});
 }
 
 static const struct flag list_flags[] = {
@@ -81,8 +44,7 @@ static const struct flag list_flags[] = {
      .kind = WORD_CHOICE,
      .choices = "refused waiting"},
     {.name = "source", .value = "SOURCE", .help = "that came this way, such as sql"},
-    {.name = "limit", .value = "N", .help = "at most so many, up to 500", .initial = "50"},
-    {.name = "all", .help = "page after page, all of them"},
+    PAGES_FLAGS,
     {0},
 };
 

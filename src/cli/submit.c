@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "cli/client.h"
 #include "cli/say.h"
@@ -116,6 +117,7 @@ static bool write_head(const struct invocation *in, struct buf *b)
         json_key(b, "paused");
         json_bool(b, true);
     }
+    add_text(b, "traceparent", getenv("TRACEPARENT"));
     return add_reply_to(in, b) && add_tags(in, b);
 }
 

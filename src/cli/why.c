@@ -71,13 +71,14 @@ static void paragraph(struct telling *t, int indent, enum term_look look, struct
 /* ---- times ---- */
 
 /* "since 10:32:07 (4m 10s ago)", "until 10:40:00 (in 12s)" */
-static void put_time(struct telling *t, struct buf *b, const struct json *reason, const char *key)
+static void put_time(struct telling *t, struct buf *b, const struct json *j, const char *key,
+                     const char *word)
 {
     int64_t at = 0;
 
-    if (!time_parse(json_get_text(reason, key), &at))
+    if (!time_parse(json_get_text(j, key), &at))
         return;
-    buf_fmt(b, "%s%s ", b->len ? ", " : "", key);
+    buf_fmt(b, "%s%s ", b->len ? ", " : "", word);
     people_time(b, at, t->now);
     buf_str(b, at > t->now ? " (in " : " (");
     people_duration(b, at > t->now ? at - t->now : t->now - at);
@@ -88,8 +89,8 @@ static void put_times(struct telling *t, int indent, const struct json *reason)
 {
     CLEANUP(buf_fini) struct buf times = {0};
 
-    put_time(t, &times, reason, "since");
-    put_time(t, &times, reason, "until");
+    put_time(t, &times, reason, "since", "since");
+    put_time(t, &times, reason, "until", "until");
     if (times.len)
         put_line(t, indent, LOOK_FAINT, buf_view(&times));
 }
@@ -149,6 +150,86 @@ static void put_why(struct telling *t, const struct json *why)
     }
 }
 
+/* ---- who was not told, and who was ---- */
+
+static void put_head(struct telling *t, const char *text)
+{
+    put_line(t, 0, LOOK_PLAIN, SLICE_NONE);
+    put_line(t, 0, LOOK_PLAIN, slice_of(text));
+}
+
+/* "o-17/12/error for http://shop/: 3 tries failed, the last with: connection refused" */
+static void put_message(struct telling *t, const struct json *m)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    struct slice error = json_get_text(m, "error");
+    int64_t tries = json_get_int(m, "tries", 0);
+    bool dead = slice_is(json_get_text(m, "state"), "dead");
+
+    buf_fmt(&b, "%.*s for %.*s: ", SLICE_ARG(json_get_text(m, "id")),
+            SLICE_ARG(json_get_text(m, "target")));
+    if (tries > 0)
+        buf_fmt(&b, "%" PRId64 " %s failed%s", tries, tries == 1 ? "try" : "tries",
+                error.len ? ", the last one by: " : "");
+    else
+        buf_str(&b, error.len ? "it waits: " : "it is on its way");
+    buf_slice(&b, error);
+    buf_str(&b, dead ? ". It is dead: nobody tries any more." : ".");
+    paragraph(t, 2, dead ? LOOK_BAD : LOOK_PLAIN, buf_view(&b));
+    buf_clear(&b);
+    put_time(t, &b, m, "created_at", "since");
+    put_time(t, &b, m, "retry_at", "next try");
+    put_line(t, 4, LOOK_FAINT, buf_view(&b));
+}
+
+static void put_messages(struct telling *t, const struct json *why)
+{
+    const struct json *messages = json_get(why, "messages");
+    CLEANUP(buf_fini) struct buf command = {0};
+
+    if (!messages || !messages->child)
+        return;
+    put_head(t, "Status messages that were not delivered:");
+    for (const struct json *m = messages->child; m; m = m->next)
+        put_message(t, m);
+    if (json_get_bool(why, "more_messages", false))
+        paragraph(t, 2, LOOK_PLAIN, SLICE("There are more: intact outbox list shows them."));
+    buf_fmt(&command, "intact outbox retry --task %.*s --reason '...'",
+            SLICE_ARG(json_get_text(why, "task")));
+    paragraph(t, 2, LOOK_PLAIN, SLICE("Once their target takes messages again, have them sent:"));
+    put_line(t, 4, LOOK_STRONG, buf_view(&command));
+}
+
+static void put_alert(struct telling *t, const struct json *al)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    struct slice by = json_get_text(al, "acknowledged_by");
+
+    buf_fmt(&b, "%.*s: %.*s.", SLICE_ARG(json_get_text(al, "id")),
+            SLICE_ARG(json_get_text(al, "summary")));
+    if (by.len)
+        buf_fmt(&b, " %.*s knows: %.*s", SLICE_ARG(by),
+                SLICE_ARG(json_get_text(al, "acknowledged_why")));
+    paragraph(t, 2, by.len ? LOOK_PLAIN : LOOK_BAD, buf_view(&b));
+    buf_clear(&b);
+    put_time(t, &b, al, "opened_at", "since");
+    put_line(t, 4, LOOK_FAINT, buf_view(&b));
+    if (by.len)
+        return;
+    buf_clear(&b);
+    buf_fmt(&b, "intact alert acknowledge %.*s --reason '...'", SLICE_ARG(json_get_text(al, "id")));
+    put_line(t, 4, LOOK_STRONG, buf_view(&b));
+}
+
+static void put_alerts(struct telling *t, const struct json *alerts)
+{
+    if (!alerts || !alerts->child)
+        return;
+    put_head(t, "Alerts that are open and concern it:");
+    for (const struct json *al = alerts->child; al; al = al->next)
+        put_alert(t, al);
+}
+
 static void print_why(const struct invocation *in, const struct intact_client *c,
                       const struct json *why)
 {
@@ -158,6 +239,8 @@ static void print_why(const struct invocation *in, const struct intact_client *c
     (void)term_color_given(in, &color); /* it was checked when it was read */
     term_begin(&t.term, STDOUT_FILENO, color);
     put_why(&t, why);
+    put_messages(&t, why);
+    put_alerts(&t, json_get(why, "alerts"));
     (void)fwrite(t.b.ptr, 1, t.b.len, stdout); /* main() looks whether all of it was written */
     buf_fini(&t.b);
 }
@@ -195,7 +278,8 @@ const struct verb verb_why = {
     .summary = "explain what a task waits for, and what would move it",
     .about = "Says in plain words where a task stands: what it waits for, since when, until when, "
              "and what would move it, with the commands for it. Of several reasons the most "
-             "important comes first.\n\n"
+             "important comes first. Then it tells of status messages of the task that were not "
+             "delivered, and of open alerts that concern it.\n\n"
              "It explains, and judges nothing: the exit status is 0 whatever the state of the "
              "task.",
     .arguments = {{.name = "TASK", .kind = WORD_TASK}},

@@ -228,7 +228,8 @@ struct task {
     struct value input, output;
     struct fault_note error; /* why it stopped */
     struct slice reply_to;
-    struct slice tags; /* JSON object, or NONE */
+    struct slice tags;  /* JSON object, or NONE */
+    struct slice trace; /* that it belongs to, a W3C traceparent; NONE: it came with none */
     struct step *steps;
     uint16_t step_count;
 };

@@ -194,7 +194,10 @@ static void write_envelope(struct buf *b, const struct telling *now, struct slic
     at(b, ",\"time\":\"", now->now);
     buf_str(b, ",\"datacontenttype\":\"application/json\",\"sequence\":\"");
     write_sequence(b, (now->revision << SEQUENCE_SHIFT) + nth);
-    buf_str(b, "\",\"data\":");
+    buf_byte(b, '"');
+    if (t->trace.ptr) /* CloudEvents, Distributed Tracing Extension */
+        text(b, "traceparent", t->trace);
+    buf_str(b, ",\"data\":");
     write_data(b, now, type, step);
     buf_byte(b, '}');
 }

@@ -1,3 +1,4 @@
+#include "dispatch/trace.h"
 #include "scheduler/internal.h"
 
 #include <stdlib.h>
@@ -227,17 +228,13 @@ void call_expire(struct scheduler *s, int64_t now)
 
 /* ---- the answer ---- */
 
-static struct slice traceparent_of(struct arena *a, struct slice task, uint16_t step,
+static struct slice traceparent_of(struct arena *a, const struct task *t, uint16_t step,
                                    const struct attempt *at)
 {
-    CLEANUP(buf_fini) struct buf b = {0};
-    uint64_t trace = hash_bytes(task.ptr, task.len);
-    uint64_t span = trace ^ ((uint64_t)at->number << 20) ^ ((uint64_t)at->direction << 60);
+    uint64_t span = hash_bytes(t->id.ptr, t->id.len) ^ ((uint64_t)at->number << 20)
+                    ^ ((uint64_t)at->direction << 60);
 
-    span = hash_bytes(&span, sizeof span) ^ step;
-    buf_fmt(&b, "00-%016" PRIx64 "%016" PRIx64 "-%016" PRIx64 "-01", trace,
-            ~trace * UINT64_C(0x9e3779b97f4a7c15), span ? span : 1);
-    return arena_copy(a, buf_view(&b));
+    return trace_of_request(a, t->trace, t->id, hash_bytes(&span, sizeof span) ^ step);
 }
 
 /* Of the step's present generation: a request of another one had another key. */
@@ -296,7 +293,7 @@ static void fill_request(struct scheduler *s, struct work *w, const struct live_
         .attempt = at->number,
         .idempotency_key = key_of(s, &w->arena, ls, at->direction),
         .input = undo ? st->undo_input.json : st->input.json,
-        .traceparent = traceparent_of(&w->arena, ls->live->id, ls->step, at),
+        .traceparent = traceparent_of(&w->arena, &ls->live->task, ls->step, at),
         .complete_by = at->complete_by,
         .heartbeat_ms = undo ? ws->undo.heartbeat_ms : ws->call.heartbeat_ms,
         /* Sent again, it goes on from where the process before it came to. */

@@ -331,11 +331,24 @@ static void answer_without_commit(struct scheduler *s, struct live *l)
         inbox_applied_done(s, l);
 }
 
+/* Room is taken, and zeroed, for as many as there are: most batches have one or two. */
+static size_t length_of(const struct link *list, size_t max)
+{
+    size_t n = 0;
+
+    LIST_FOREACH (link, after, list) {
+        if (n == max)
+            break;
+        n++;
+    }
+    return n;
+}
+
 static void gather_changes(struct scheduler *s, struct job *j)
 {
-    size_t max = s->config.batch_max;
+    size_t max = length_of(&s->dirty, s->config.batch_max);
 
-    if (list_empty(&s->dirty))
+    if (max == 0)
         return;
     j->batch.changes = arena_alloc(&j->arena, max * sizeof *j->batch.changes);
     j->lives = arena_alloc(&j->arena, max * sizeof(struct live *));
@@ -362,6 +375,8 @@ static struct claim *add_claim(struct scheduler *s, struct job *j, enum claim_ki
 {
     if (j->batch.claim_count == CLAIMS_MAX)
         return NULL;
+    if (!j->batch.claims)
+        j->batch.claims = arena_alloc(&j->arena, CLAIMS_MAX * sizeof *j->batch.claims);
     struct claim *c = &j->batch.claims[j->batch.claim_count++];
     *c = (struct claim){.kind = kind,
                         .locked_by = s->me,
@@ -439,7 +454,6 @@ static void gather_claims(struct scheduler *s, struct job *j)
 
     if (s->draining || !shared_may_claim(s))
         return;
-    j->batch.claims = arena_alloc(&j->arena, CLAIMS_MAX * sizeof *j->batch.claims);
     if (s->taking_over) /* what it was at work on: until that is known, limits let nothing begin */
         (void)add_claim(s, j, CLAIM_BOOT);
     if (s->reclaiming && s->stats.live < 2 * s->config.live_max)
@@ -462,11 +476,13 @@ static void gather_claims(struct scheduler *s, struct job *j)
 
 static void gather_loads(struct scheduler *s, struct job *j)
 {
-    if (list_empty(&s->loads))
+    size_t max = length_of(&s->loads, LOAD_MAX);
+
+    if (max == 0)
         return;
-    j->loads = arena_alloc(&j->arena, LOAD_MAX * sizeof *j->loads);
-    j->loaded = arena_alloc(&j->arena, LOAD_MAX * sizeof(struct live *));
-    while (j->load_count < LOAD_MAX && !list_empty(&s->loads)) {
+    j->loads = arena_alloc(&j->arena, max * sizeof *j->loads);
+    j->loaded = arena_alloc(&j->arena, max * sizeof(struct live *));
+    while (j->load_count < max && !list_empty(&s->loads)) {
         struct live *l = CONTAINER_OF(list_first(&s->loads), struct live, load_link);
         link_remove(&l->load_link);
         l->in_flight = true; /* nothing may be decided until it is read */

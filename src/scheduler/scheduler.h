@@ -70,6 +70,7 @@ struct ask {
     const struct definition *definition;
     bool only_if_exists; /* its content is wrong for a new task: ERR_INVALID, unless it is there */
     struct slice input, reply_to, tags; /* input: also ASK_CORRECT */
+    struct slice trace;                 /* a W3C traceparent, or NONE: no part of the content */
     int priority;
     int64_t not_before;
     bool paused; /* from its submission on, until somebody resumes it */

@@ -22,6 +22,7 @@ static void begin(struct scheduler *s, struct live *l, const struct ask *a)
         .input.json = arena_copy(&l->arena, a->input),
         .reply_to = arena_copy(&l->arena, a->reply_to),
         .tags = arena_copy(&l->arena, a->tags),
+        .trace = arena_copy(&l->arena, a->trace),
         .step_count = w->step_count,
     };
     if (w->complete_by_ms)

@@ -4,9 +4,10 @@
 #include <stdlib.h>
 
 #include "server/alerting.h"
+#include "server/inquiry.h"
 #include "json/json.h"
 
-enum { ALERTS_DEFAULT = 50, ALERTS_MAX = 500, REASON_MAX = 1024 };
+enum { REASON_MAX = 1024 };
 
 /* ---- the list ---- */
 
@@ -26,19 +27,6 @@ static void alerts_run(struct store_job *j, struct store *store)
     struct alerts_reader *ar = CONTAINER_OF(j, struct alerts_reader, job);
 
     ar->err = store->ops->alert_list(store, &ar->query, &ar->arena, &ar->page, &ar->error);
-}
-
-static void put_next(struct buf *b, const struct alert_page *page)
-{
-    CLEANUP(buf_fini) struct buf cursor = {0};
-
-    json_key(b, "next");
-    if (!page->more) {
-        json_null(b);
-        return;
-    }
-    buf_i64(&cursor, page->rows[page->count - 1].seq);
-    json_string(b, buf_view(&cursor));
 }
 
 static void put_sink(struct buf *b, const struct alert_sink *c, const struct sink_state *st)
@@ -97,7 +85,7 @@ static void answer_rows(struct http_request *r, const struct alerts_reader *ar)
     for (size_t i = 0; i < ar->page.count; i++)
         put_row(&b, &ar->page.rows[i], ar->state);
     json_close(&b, ']');
-    put_next(&b, &ar->page);
+    page_next(&b, ar->page.more, ar->page.more ? ar->page.rows[ar->page.count - 1].seq : 0);
     put_sinks(&b, ar->x.server);
     json_close(&b, '}');
     answer_json(r, 200, &b, NULL);
@@ -107,7 +95,6 @@ static void answer_rows(struct http_request *r, const struct alerts_reader *ar)
 static void answer_memory(struct http_request *r, const struct alerts_reader *ar)
 {
     CLEANUP(buf_fini) struct buf b = {0};
-    const struct alert_page none = {0};
     const struct alert *al = NULL;
 
     json_open(&b, '{');
@@ -121,7 +108,7 @@ static void answer_memory(struct http_request *r, const struct alerts_reader *ar
         json_raw(&b, buf_view(&one));
     }
     json_close(&b, ']');
-    put_next(&b, &none);
+    page_next(&b, false, 0);
     put_sinks(&b, ar->x.server);
     json_close(&b, '}');
     answer_json(r, 200, &b, NULL);
@@ -147,24 +134,11 @@ static void alerts_done(struct store_job *j)
 
 static bool read_query(struct http_request *r, struct alert_query *q, struct slice *ret_state)
 {
-    struct slice limit = http_query(r, "limit");
-    struct slice cursor = http_query(r, "cursor");
     struct slice state = http_query(r, "state");
-    int64_t n = ALERTS_DEFAULT;
 
-    if (!parameters_ok(r, NAMES("state", "limit", "cursor")))
+    if (!parameters_ok(r, NAMES("state", "limit", "cursor"))
+        || !page_query(r, PAGE_USUAL, PAGE_MAX, &q->limit, &q->before_seq))
         return false;
-    if (limit.ptr && !count_of(limit, ALERTS_MAX, &n)) {
-        http_problem(r, 422, "bad-limit", "limit is \"%.*s\", expected a number from 1 to %d",
-                     SLICE_ARG(limit), ALERTS_MAX);
-        return false;
-    }
-    if (cursor.ptr && !count_of(cursor, INT64_MAX, &q->before_seq)) {
-        http_problem(r, 422, "bad-cursor",
-                     "cursor is \"%.*s\", expected the `next` of an earlier page",
-                     SLICE_ARG(cursor));
-        return false;
-    }
     if (state.ptr && !slice_is(state, "open") && !slice_is(state, "acknowledged")
         && !slice_is(state, "resolved")) {
         http_problem(r, 422, "bad-state",
@@ -173,7 +147,6 @@ static bool read_query(struct http_request *r, struct alert_query *q, struct sli
         return false;
     }
     q->live = state.ptr && !slice_is(state, "resolved");
-    q->limit = (size_t)n;
     *ret_state = state;
     return true;
 }

@@ -1,8 +1,6 @@
-#include "server/internal.h"
+#include "server/inquiry.h"
 
 #include "json/json.h"
-
-enum { AUDIT_DEFAULT = 50, AUDIT_MAX = 500 };
 
 static void text_or_null(struct buf *b, const char *key, struct slice text)
 {
@@ -26,24 +24,22 @@ void render_audit(struct buf *b, const struct audit *a)
 }
 
 struct audit_reader {
-    struct exchange x;
-    struct store_job job;
-    struct arena arena; /* it lies in it */
+    struct inquiry inquiry;
     struct audit_query query;
     struct audit_page page;
-    enum err err;
-    struct error error;
 };
 
 static void audit_run(struct store_job *j, struct store *store)
 {
-    struct audit_reader *ar = CONTAINER_OF(j, struct audit_reader, job);
+    struct audit_reader *ar = CONTAINER_OF(j, struct audit_reader, inquiry.job);
+    struct inquiry *it = &ar->inquiry;
 
-    ar->err = store->ops->audit_list(store, &ar->query, &ar->arena, &ar->page, &ar->error);
+    it->err = store->ops->audit_list(store, &ar->query, &it->arena, &ar->page, &it->error);
 }
 
-static void answer_audit(struct http_request *r, const struct audit_reader *ar)
+static void answer_audit(struct http_request *r, struct inquiry *it)
 {
+    const struct audit_reader *ar = CONTAINER_OF(it, struct audit_reader, inquiry);
     CLEANUP(buf_fini) struct buf b = {0};
 
     json_open(&b, '{');
@@ -52,73 +48,21 @@ static void answer_audit(struct http_request *r, const struct audit_reader *ar)
     for (size_t i = 0; i < ar->page.count; i++)
         render_audit(&b, &ar->page.entries[i]);
     json_close(&b, ']');
-    json_key(&b, "next");
-    if (ar->page.more) {
-        CLEANUP(buf_fini) struct buf cursor = {0};
-        buf_i64(&cursor, ar->page.seqs[ar->page.count - 1]);
-        json_string(&b, buf_view(&cursor));
-    } else {
-        json_null(&b);
-    }
+    page_next(&b, ar->page.more, ar->page.more ? ar->page.seqs[ar->page.count - 1] : 0);
     json_close(&b, '}');
     answer_json(r, 200, &b, NULL);
 }
 
-static void audit_done(struct store_job *j)
-{
-    struct audit_reader *ar = CONTAINER_OF(j, struct audit_reader, job);
-    struct http_request *r = ar->x.http;
-    struct arena a = ar->arena;
-
-    if (r) {
-        exchange_untie(&ar->x);
-        if (ar->err == ERR_OK)
-            answer_audit(r, ar);
-        else
-            answer_trouble(r, ar->err, ar->error.text);
-    }
-    ar->x.server->exchange_count--;
-    ar->x.server->reads_open--;
-    arena_fini(&a);
-}
-
-static bool read_query(struct http_request *r, struct audit_query *q)
-{
-    struct slice limit = http_query(r, "limit");
-    struct slice cursor = http_query(r, "cursor");
-    int64_t n = AUDIT_DEFAULT;
-
-    if (!parameters_ok(r, NAMES("task", "limit", "cursor")))
-        return false;
-    if (limit.ptr && !count_of(limit, AUDIT_MAX, &n)) {
-        http_problem(r, 422, "bad-limit", "limit is \"%.*s\", expected a number from 1 to %d",
-                     SLICE_ARG(limit), AUDIT_MAX);
-        return false;
-    }
-    if (cursor.ptr && !count_of(cursor, INT64_MAX, &q->before_seq)) {
-        http_problem(r, 422, "bad-cursor",
-                     "cursor is \"%.*s\", expected the `next` of an earlier page",
-                     SLICE_ARG(cursor));
-        return false;
-    }
-    q->task = http_query(r, "task");
-    q->limit = (size_t)n;
-    return true;
-}
-
 void audit_get(struct server *sv, struct http_request *r)
 {
-    struct audit_query q = {0};
-    struct arena a = {0};
+    struct audit_query q = {.task = http_query(r, "task")};
 
-    if (!read_query(r, &q) || !reads_have_room(sv, r))
+    if (!parameters_ok(r, NAMES("task", "limit", "cursor"))
+        || !page_query(r, PAGE_USUAL, PAGE_MAX, &q.limit, &q.before_seq) || !reads_have_room(sv, r))
         return;
-    struct audit_reader *ar = arena_alloc(&a, sizeof *ar);
-    *ar = (struct audit_reader){.arena = a, .query = q};
-    ar->query.task = arena_copy(&ar->arena, q.task);
-    exchange_begin(&ar->x, sv, r);
-    sv->exchange_count++;
-    sv->reads_open++;
-    ar->job = (struct store_job){.run = audit_run, .done = audit_done};
-    sv->store->submit(sv->store, &ar->job);
+    struct inquiry *it = inquiry_new(sv, r, sizeof(struct audit_reader), answer_audit);
+    struct audit_reader *ar = CONTAINER_OF(it, struct audit_reader, inquiry);
+    ar->query = q;
+    ar->query.task = arena_copy(&it->arena, q.task);
+    inquiry_start(it, audit_run);
 }

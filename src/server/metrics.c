@@ -194,6 +194,10 @@ static void put_store(struct buf *b, const struct server *sv)
     histogram(b, "intact_commit_duration_seconds", "", &sv->metrics.commits, duration_bounds, true);
     head(b, "intact_batch_changes", "histogram", "Changes of tasks in a batch.");
     histogram(b, "intact_batch_changes", "", &sv->metrics.batches, batch_bounds, false);
+    if (c->store->ops->syncs)
+        single(b, "intact_store_syncs_total", "counter",
+               "How often this process had the disk make sure of what was written.",
+               c->store->ops->syncs(c->store));
     single(b, "intact_store_trouble", "gauge", "1 while the store fails or does not answer.",
            server_trouble(sv, NULL, 0) != ERR_OK);
     single(b, "intact_store_at_risk", "gauge",

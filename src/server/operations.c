@@ -1,12 +1,12 @@
 /* /v1/operations: what is done to many tasks at once. */
 
-#include "server/internal.h"
+#include "server/inquiry.h"
 
 #include "base/log.h"
 #include "operations/runner.h"
 #include "json/json.h"
 
-enum { OPERATIONS_DEFAULT = 20, OPERATIONS_MAX = 100, CHANGES_MAX = 10 };
+enum { OPERATIONS_USUAL = 20, OPERATIONS_MAX = 100, CHANGES_MAX = 10 };
 
 /* One request: reads or writes operations on the store's thread. */
 struct operation_call {
@@ -153,14 +153,7 @@ static void put_rows(struct buf *b, struct operation_call *c)
             render_operation(b, &op);
     }
     json_close(b, ']');
-    json_key(b, "next");
-    if (c->page.more) {
-        CLEANUP(buf_fini) struct buf cursor = {0};
-        buf_i64(&cursor, c->page.rows[c->page.count - 1].seq);
-        json_string(b, buf_view(&cursor));
-    } else {
-        json_null(b);
-    }
+    page_next(b, c->page.more, c->page.more ? c->page.rows[c->page.count - 1].seq : 0);
 }
 
 static void answer(struct http_request *r, struct operation_call *c)
@@ -299,35 +292,14 @@ void operations_post(struct server *sv, struct http_request *r)
     arena_fini(&a);
 }
 
-static bool read_query(struct http_request *r, struct operation_query *q)
-{
-    struct slice limit = http_query(r, "limit");
-    struct slice cursor = http_query(r, "cursor");
-    int64_t n = OPERATIONS_DEFAULT;
-
-    if (!parameters_ok(r, NAMES("limit", "cursor")))
-        return false;
-    if (limit.ptr && !count_of(limit, OPERATIONS_MAX, &n)) {
-        http_problem(r, 422, "bad-limit", "limit is \"%.*s\", expected a number from 1 to %d",
-                     SLICE_ARG(limit), OPERATIONS_MAX);
-        return false;
-    }
-    if (cursor.ptr && !count_of(cursor, INT64_MAX, &q->before_seq)) {
-        http_problem(r, 422, "bad-cursor",
-                     "cursor is \"%.*s\", expected the `next` of an earlier page",
-                     SLICE_ARG(cursor));
-        return false;
-    }
-    q->limit = (size_t)n;
-    return true;
-}
-
 void operations_list(struct server *sv, struct http_request *r)
 {
     struct operation_query q = {0};
     struct arena a = {0};
 
-    if (!read_query(r, &q) || !reads_have_room(sv, r))
+    if (!parameters_ok(r, NAMES("limit", "cursor"))
+        || !page_query(r, OPERATIONS_USUAL, OPERATIONS_MAX, &q.limit, &q.before_seq)
+        || !reads_have_room(sv, r))
         return;
     struct operation_call *c = call_new(sv, &a);
     c->query = q;

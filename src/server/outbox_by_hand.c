@@ -4,12 +4,10 @@
  */
 
 #include "base/log.h"
-#include "server/internal.h"
+#include "server/inquiry.h"
 #include "json/json.h"
 
 enum {
-    LIST_DEFAULT = 50,
-    LIST_MAX = 500,
     TARGETS_MAX = 1000,
     TARGET_COUNT_MAX = 10000,
     PART = 500, /* messages of one transaction */
@@ -19,15 +17,11 @@ enum {
 /* ---- listing ---- */
 
 struct outbox_reader {
-    struct exchange x;
-    struct store_job job;
-    struct arena arena; /* it lies in it */
+    struct inquiry inquiry;
     struct outbox_query query;
     struct message_page page;
     struct outbox_target *waiting, *dead; /* of a listing of targets */
     size_t waiting_count, dead_count;
-    enum err err;
-    struct error error;
 };
 
 static void member(struct buf *b, const char *key, struct slice text)
@@ -62,11 +56,10 @@ static void render_message(struct buf *b, const struct message *m)
     json_close(b, '}');
 }
 
-static void answer_messages(struct http_request *r, const struct outbox_reader *it)
+static void answer_messages(struct http_request *r, struct inquiry *it)
 {
     CLEANUP(buf_fini) struct buf b = {0};
-    CLEANUP(buf_fini) struct buf cursor = {0};
-    const struct message_page *p = &it->page;
+    const struct message_page *p = &CONTAINER_OF(it, struct outbox_reader, inquiry)->page;
 
     json_open(&b, '{');
     json_key(&b, "messages");
@@ -74,41 +67,18 @@ static void answer_messages(struct http_request *r, const struct outbox_reader *
     for (size_t i = 0; i < p->count; i++)
         render_message(&b, &p->messages[i]);
     json_close(&b, ']');
-    if (p->more && p->count > 0)
-        buf_i64(&cursor, p->messages[p->count - 1].seq);
-    member(&b, "next", p->more && p->count > 0 ? buf_view(&cursor) : SLICE_NONE);
+    bool more = p->more && p->count > 0;
+    page_next(&b, more, more ? p->messages[p->count - 1].seq : 0);
     json_close(&b, '}');
     answer_json(r, 200, &b, NULL);
 }
 
-static void read_end(struct outbox_reader *it,
-                     void (*answer)(struct http_request *r, const struct outbox_reader *it))
-{
-    struct http_request *r = it->x.http;
-    struct arena a = it->arena;
-
-    if (r) {
-        exchange_untie(&it->x);
-        if (it->err == ERR_OK)
-            answer(r, it);
-        else
-            answer_trouble(r, it->err, it->error.text);
-    }
-    it->x.server->exchange_count--;
-    it->x.server->reads_open--;
-    arena_fini(&a);
-}
-
 static void list_run(struct store_job *j, struct store *store)
 {
-    struct outbox_reader *it = CONTAINER_OF(j, struct outbox_reader, job);
+    struct outbox_reader *o = CONTAINER_OF(j, struct outbox_reader, inquiry.job);
+    struct inquiry *it = &o->inquiry;
 
-    it->err = store->ops->outbox_list(store, &it->query, &it->arena, &it->page, &it->error);
-}
-
-static void list_done(struct store_job *j)
-{
-    read_end(CONTAINER_OF(j, struct outbox_reader, job), answer_messages);
+    it->err = store->ops->outbox_list(store, &o->query, &it->arena, &o->page, &it->error);
 }
 
 static bool read_state(struct http_request *r, struct outbox_query *q)
@@ -126,10 +96,6 @@ static bool read_state(struct http_request *r, struct outbox_query *q)
 
 static bool read_query(struct http_request *r, struct outbox_query *q)
 {
-    struct slice limit = http_query(r, "limit");
-    struct slice cursor = http_query(r, "cursor");
-    int64_t n = LIST_DEFAULT;
-
     if (!parameters_ok(r, NAMES("state", "target", "task", "limit", "cursor")) || !read_state(r, q))
         return false;
     q->target = http_query(r, "target");
@@ -138,34 +104,7 @@ static bool read_query(struct http_request *r, struct outbox_query *q)
         http_problem(r, 422, "bad-outbox", "say either target or task");
         return false;
     }
-    if (limit.ptr && !count_of(limit, LIST_MAX, &n)) {
-        http_problem(r, 422, "bad-limit", "limit is \"%.*s\", expected a number from 1 to %d",
-                     SLICE_ARG(limit), LIST_MAX);
-        return false;
-    }
-    if (cursor.ptr && !count_of(cursor, INT64_MAX, &q->after_seq)) {
-        http_problem(r, 422, "bad-cursor",
-                     "cursor is \"%.*s\", expected the `next` of an earlier page",
-                     SLICE_ARG(cursor));
-        return false;
-    }
-    q->limit = (size_t)n;
-    return true;
-}
-
-static struct outbox_reader *reader_begin(struct server *sv, struct http_request *r,
-                                          const struct outbox_query *q)
-{
-    struct arena a = {0};
-    struct outbox_reader *it = arena_alloc(&a, sizeof *it);
-
-    *it = (struct outbox_reader){.arena = a, .query = *q};
-    it->query.target = arena_copy(&it->arena, q->target);
-    it->query.task = arena_copy(&it->arena, q->task);
-    exchange_begin(&it->x, sv, r);
-    sv->exchange_count++;
-    sv->reads_open++;
-    return it;
+    return page_query(r, PAGE_USUAL, PAGE_MAX, &q->limit, &q->after_seq);
 }
 
 void outbox_get(struct server *sv, struct http_request *r)
@@ -174,22 +113,26 @@ void outbox_get(struct server *sv, struct http_request *r)
 
     if (!read_query(r, &q) || !reads_have_room(sv, r))
         return;
-    struct outbox_reader *it = reader_begin(sv, r, &q);
-    it->job = (struct store_job){.run = list_run, .done = list_done};
-    sv->store->submit(sv->store, &it->job);
+    struct inquiry *it = inquiry_new(sv, r, sizeof(struct outbox_reader), answer_messages);
+    struct outbox_reader *o = CONTAINER_OF(it, struct outbox_reader, inquiry);
+    o->query = q;
+    o->query.target = arena_copy(&it->arena, q.target);
+    o->query.task = arena_copy(&it->arena, q.task);
+    inquiry_start(it, list_run);
 }
 
 /* ---- targets ---- */
 
 static void targets_run(struct store_job *j, struct store *store)
 {
-    struct outbox_reader *it = CONTAINER_OF(j, struct outbox_reader, job);
+    struct outbox_reader *o = CONTAINER_OF(j, struct outbox_reader, inquiry.job);
+    struct inquiry *it = &o->inquiry;
 
     it->err = store->ops->outbox_targets(store, false, SLICE_NONE, TARGETS_MAX, TARGET_COUNT_MAX,
-                                         &it->arena, &it->waiting, &it->waiting_count, &it->error);
+                                         &it->arena, &o->waiting, &o->waiting_count, &it->error);
     if (it->err == ERR_OK)
         it->err = store->ops->outbox_targets(store, true, SLICE_NONE, TARGETS_MAX, TARGET_COUNT_MAX,
-                                             &it->arena, &it->dead, &it->dead_count, &it->error);
+                                             &it->arena, &o->dead, &o->dead_count, &it->error);
 }
 
 static void render_target(struct buf *b, const struct server *sv, const struct outbox_target *w,
@@ -217,8 +160,9 @@ static void render_target(struct buf *b, const struct server *sv, const struct o
     json_close(b, '}');
 }
 
-static void answer_targets(struct http_request *r, const struct outbox_reader *it)
+static void answer_targets(struct http_request *r, struct inquiry *it)
 {
+    const struct outbox_reader *o = CONTAINER_OF(it, struct outbox_reader, inquiry);
     CLEANUP(buf_fini) struct buf b = {0};
     size_t i = 0;
     size_t k = 0;
@@ -226,9 +170,9 @@ static void answer_targets(struct http_request *r, const struct outbox_reader *i
     json_open(&b, '{');
     json_key(&b, "targets");
     json_open(&b, '[');
-    while (i < it->waiting_count || k < it->dead_count) { /* both are in the order of names */
-        const struct outbox_target *w = i < it->waiting_count ? &it->waiting[i] : NULL;
-        const struct outbox_target *d = k < it->dead_count ? &it->dead[k] : NULL;
+    while (i < o->waiting_count || k < o->dead_count) { /* both are in the order of names */
+        const struct outbox_target *w = i < o->waiting_count ? &o->waiting[i] : NULL;
+        const struct outbox_target *d = k < o->dead_count ? &o->dead[k] : NULL;
         int order = !w ? 1 : !d ? -1 : slice_order(w->target, d->target);
         render_target(&b, it->x.server, order <= 0 ? w : NULL, order >= 0 ? d : NULL);
         i += order <= 0;
@@ -239,20 +183,11 @@ static void answer_targets(struct http_request *r, const struct outbox_reader *i
     answer_json(r, 200, &b, NULL);
 }
 
-static void targets_done(struct store_job *j)
-{
-    read_end(CONTAINER_OF(j, struct outbox_reader, job), answer_targets);
-}
-
 void targets_get(struct server *sv, struct http_request *r)
 {
-    const struct outbox_query none = {0};
-
-    if (!reads_have_room(sv, r))
-        return;
-    struct outbox_reader *it = reader_begin(sv, r, &none);
-    it->job = (struct store_job){.run = targets_run, .done = targets_done};
-    sv->store->submit(sv->store, &it->job);
+    if (reads_have_room(sv, r))
+        inquiry_start(inquiry_new(sv, r, sizeof(struct outbox_reader), answer_targets),
+                      targets_run);
 }
 
 /* ---- verbs ---- */

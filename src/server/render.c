@@ -185,6 +185,7 @@ void render_task(struct buf *b, const struct scheduler *s, const struct workflow
     member_raw(b, "output", t->output.json);
     member_error(b, &t->error);
     member(b, "closed_reason", t->closed_reason);
+    member(b, "traceparent", t->trace);
     json_key(b, "steps");
     json_open(b, '[');
     for (uint16_t i = 0; i < t->step_count; i++)

@@ -4,7 +4,7 @@
  * asks sees how it gets on and may stop; what is deleted by then stays so.
  */
 
-#include "server/internal.h"
+#include "server/inquiry.h"
 
 #include <stdlib.h>
 
@@ -63,7 +63,6 @@ static void put_counts(struct buf *b, const struct retirer *r)
 static void answer(struct http_request *r, const struct retire_call *c)
 {
     CLEANUP(buf_fini) struct buf b = {0};
-    CLEANUP(buf_fini) struct buf next = {0};
 
     json_open(&b, '{');
     json_key(&b, "dry_run");
@@ -76,13 +75,7 @@ static void answer(struct http_request *r, const struct retire_call *c)
     put_counts(&b, &c->retirer);
     put_number(&b, "archived", c->retirer.archived);
     put_number(&b, "unreadable", c->retirer.unreadable);
-    json_key(&b, "next");
-    if (c->retirer.more) {
-        buf_i64(&next, c->retirer.after_seq);
-        json_string(&b, buf_view(&next));
-    } else {
-        json_null(&b);
-    }
+    page_next(&b, c->retirer.more, c->retirer.after_seq);
     json_close(&b, '}');
     answer_json(r, 200, &b, NULL);
 }

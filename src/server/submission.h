@@ -14,8 +14,9 @@ struct submission {
     struct ask ask;
     struct arena arena; /* of what the ask refers to */
     void (*answered)(struct submission *s);
-    uint32_t line;            /* of the text, from 1: where its first line stands in the body */
-    int status;               /* 0: not answered yet */
+    struct slice trace; /* what the request says of all its submissions; lives as long as the ask */
+    uint32_t line;      /* of the text, from 1: where its first line stands in the body */
+    int status;         /* 0: not answered yet */
     const char *problem_type; /* NULL: there is none */
     char problem[300];
     char id[40]; /* if we gave it */

@@ -4,31 +4,28 @@
  */
 
 #include "server/inbox.h"
-#include "server/internal.h"
+#include "server/inquiry.h"
 
 #include "base/log.h"
 #include "json/json.h"
 #include "json/text.h"
 
-enum { LIST_DEFAULT = 50, LIST_MAX = 500, REASON_MAX = 4096, SHOWN_MAX = 4096 };
+enum { REASON_MAX = 4096, SHOWN_MAX = 4096 };
 
 /* ---- the list ---- */
 
-struct reading_of {
-    struct exchange x;
-    struct store_job job;
-    struct arena arena; /* it lies in it */
+struct submissions_reader {
+    struct inquiry inquiry;
     struct submission_query query;
     struct submission_page page;
-    enum err err;
-    struct error error;
 };
 
 static void list_run(struct store_job *j, struct store *store)
 {
-    struct reading_of *l = CONTAINER_OF(j, struct reading_of, job);
+    struct submissions_reader *l = CONTAINER_OF(j, struct submissions_reader, inquiry.job);
+    struct inquiry *it = &l->inquiry;
 
-    l->err = store->ops->submissions_list(store, &l->query, &l->arena, &l->page, &l->error);
+    it->err = store->ops->submissions_list(store, &l->query, &it->arena, &l->page, &it->error);
 }
 
 /* It may be anything, and long. */
@@ -71,10 +68,10 @@ static void render(struct buf *b, const struct submission_row *r)
     json_close(b, '}');
 }
 
-static void answer_list(struct http_request *r, const struct reading_of *l)
+static void answer_list(struct http_request *r, struct inquiry *it)
 {
+    const struct submissions_reader *l = CONTAINER_OF(it, struct submissions_reader, inquiry);
     CLEANUP(buf_fini) struct buf b = {0};
-    CLEANUP(buf_fini) struct buf next = {0};
 
     json_open(&b, '{');
     json_key(&b, "submissions");
@@ -82,41 +79,14 @@ static void answer_list(struct http_request *r, const struct reading_of *l)
     for (size_t i = 0; i < l->page.count; i++)
         render(&b, &l->page.rows[i]);
     json_close(&b, ']');
-    json_key(&b, "next");
-    if (l->page.more) {
-        buf_i64(&next, l->page.rows[l->page.count - 1].seq);
-        json_string(&b, buf_view(&next));
-    } else {
-        json_null(&b);
-    }
+    page_next(&b, l->page.more, l->page.more ? l->page.rows[l->page.count - 1].seq : 0);
     json_close(&b, '}');
     answer_json(r, 200, &b, NULL);
 }
 
-static void list_done(struct store_job *j)
-{
-    struct reading_of *l = CONTAINER_OF(j, struct reading_of, job);
-    struct http_request *r = l->x.http;
-    struct arena a = l->arena;
-
-    if (r) {
-        exchange_untie(&l->x);
-        if (l->err == ERR_OK)
-            answer_list(r, l);
-        else
-            answer_trouble(r, l->err, l->error.text);
-    }
-    l->x.server->exchange_count--;
-    l->x.server->reads_open--;
-    arena_fini(&a);
-}
-
 static bool read_query(struct http_request *r, struct submission_query *q)
 {
-    struct slice limit = http_query(r, "limit");
-    struct slice cursor = http_query(r, "cursor");
     struct slice state = http_query(r, "state");
-    int64_t n = LIST_DEFAULT;
 
     if (!parameters_ok(r, NAMES("state", "source", "limit", "cursor")))
         return false;
@@ -125,38 +95,24 @@ static bool read_query(struct http_request *r, struct submission_query *q)
                      SLICE_ARG(state));
         return false;
     }
-    if (limit.ptr && !count_of(limit, LIST_MAX, &n)) {
-        http_problem(r, 422, "bad-limit", "limit is \"%.*s\", expected a number from 1 to %d",
-                     SLICE_ARG(limit), LIST_MAX);
+    if (!page_query(r, PAGE_USUAL, PAGE_MAX, &q->limit, &q->before_seq))
         return false;
-    }
-    if (cursor.ptr && !count_of(cursor, INT64_MAX, &q->before_seq)) {
-        http_problem(r, 422, "bad-cursor",
-                     "cursor is \"%.*s\", expected the `next` of an earlier page",
-                     SLICE_ARG(cursor));
-        return false;
-    }
     q->refused = !slice_is(state, "waiting");
     q->source = http_query(r, "source");
-    q->limit = (size_t)n;
     return true;
 }
 
 void submissions_get(struct server *sv, struct http_request *r)
 {
     struct submission_query q = {0};
-    struct arena a = {0};
 
     if (!read_query(r, &q) || !reads_have_room(sv, r))
         return;
-    struct reading_of *l = arena_alloc(&a, sizeof *l);
-    *l = (struct reading_of){.arena = a, .query = q};
-    l->query.source = arena_copy(&l->arena, q.source);
-    exchange_begin(&l->x, sv, r);
-    sv->exchange_count++;
-    sv->reads_open++;
-    l->job = (struct store_job){.run = list_run, .done = list_done};
-    sv->store->submit(sv->store, &l->job);
+    struct inquiry *it = inquiry_new(sv, r, sizeof(struct submissions_reader), answer_list);
+    struct submissions_reader *l = CONTAINER_OF(it, struct submissions_reader, inquiry);
+    l->query = q;
+    l->query.source = arena_copy(&it->arena, q.source);
+    inquiry_start(it, list_run);
 }
 
 /* ---- retry, drop ---- */

@@ -1,4 +1,4 @@
-#include "server/internal.h"
+#include "server/inquiry.h"
 
 #include "base/when.h"
 #include "operations/filter.h"
@@ -36,14 +36,7 @@ static void answer_list(struct http_request *r, const struct lister *ls)
     for (size_t i = 0; i < ls->page.count; i++)
         render_summary(&b, &ls->page.rows[i]);
     json_close(&b, ']');
-    json_key(&b, "next");
-    if (ls->page.more) {
-        CLEANUP(buf_fini) struct buf cursor = {0};
-        buf_i64(&cursor, ls->page.next_seq);
-        json_string(&b, buf_view(&cursor));
-    } else {
-        json_null(&b);
-    }
+    page_next(&b, ls->page.more, ls->page.next_seq);
     json_close(&b, '}');
     answer_json(r, 200, &b, NULL);
 }

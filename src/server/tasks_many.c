@@ -42,6 +42,7 @@ struct many {
     struct arena arena; /* of ids and problems; it lies in it */
     char *body;         /* until all lines are answered */
     struct slice rest;  /* of it, still to be read */
+    struct slice trace; /* of the request: of all lines that say none */
     size_t bytes;
     uint32_t line; /* read so far */
     struct verdict *verdicts;
@@ -402,6 +403,7 @@ static void take_line(struct many *m, struct slice text)
     l->index = m->count++;
     l->s.arena = a;
     l->s.line = m->line;
+    l->s.trace = arena_copy(&l->s.arena, m->trace);
     l->s.answered = line_answered;
     if (!submission_read(m->x.server, &l->s, text)) {
         line_done(m, &l->s, o);
@@ -510,6 +512,7 @@ void many_post(struct server *sv, struct http_request *r, int64_t wait_ms)
         memcpy(m->body, r->body.ptr, m->bytes); /* it may outlive the client */
     m->rest = (struct slice){m->body, m->bytes};
     m->wait_ms = wait_ms;
+    m->trace = arena_copy(&m->arena, http_header(r, "traceparent"));
     m->wait_until = server_now(sv) + wait_ms;
     sv->asks_bytes += m->bytes;
     exchange_begin(&m->x, sv, r);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/when.h"
+#include "dispatch/trace.h"
 #include "outbox/reply.h"
 
 static void problem(struct submission *s, int status, const char *type, const char *fmt, ...)
@@ -54,7 +55,7 @@ static bool keys_ok(struct submission *s, const struct json *j)
 
     if (members_known(j,
                       NAMES("workflow", "version", "id", "input", "priority", "not_before",
-                            "reply_to", "tags", "paused"),
+                            "reply_to", "tags", "paused", "traceparent"),
                       "a submission", &story))
         return true;
     problem(s, 422, "unknown-member", "%s", story.ptr);
@@ -136,6 +137,30 @@ static bool paused_ok(struct submission *s, const struct json *paused)
     problem(s, 422, "bad-paused", "paused is %.*s, expected true or false",
             SLICE_ARG(shown(paused)));
     return false;
+}
+
+/* What belongs to a trace says so: the submission itself, its tags (who submits in SQL has no other
+ * place), or the request. What is none is ignored, as the standard wants it. */
+static void read_trace(struct submission *s, const struct json *j)
+{
+    const struct slice said[] = {json_get_text(j, "traceparent"),
+                                 json_get_text(json_get(j, "tags"), "traceparent"), s->trace};
+
+    for (size_t i = 0; i < COUNT_OF(said) && !s->ask.trace.ptr; i++)
+        if (said[i].ptr)
+            s->ask.trace = trace_read(&s->arena, said[i]);
+}
+
+/* Who submits again, not knowing if he was heard, may do so within another span, or trace. */
+static uint64_t content_of(struct json *j)
+{
+    for (struct json **m = &j->child; *m; m = &(*m)->next)
+        if (slice_is((*m)->key, "traceparent")) {
+            *m = (*m)->next;
+            j->count--;
+            break;
+        }
+    return json_hash(j);
 }
 
 static bool read_options(struct server *sv, struct submission *s, const struct json *j)
@@ -237,8 +262,9 @@ static bool read_tree(struct server *sv, struct submission *s, struct slice text
     }
     if (!read_id(s, j) || !keys_ok(s, j) || !workflow_ok(sv, s, j) || !read_options(sv, s, j))
         return false;
-    s->ask.content = json_hash(j);
+    read_trace(s, j);
     *ret_input = json_get_raw(j, "input");
+    s->ask.content = content_of(j);
     return true;
 }
 
@@ -430,6 +456,7 @@ static void single_post(struct server *sv, struct http_request *r, int64_t wait_
     one->bytes = r->body.len;
     sv->asks_bytes += one->bytes;
     one->body = arena_copy(&one->s.arena, r->body); /* it may outlive the client */
+    one->s.trace = arena_copy(&one->s.arena, http_header(r, "traceparent"));
     one->definitions.told = single_may_be_read;
     exchange_begin(&one->x, sv, r);
     if (!registry_read(&sv->workflows, &one->definitions)) {

@@ -1,6 +1,7 @@
 #include "scheduler/why.h"
 
 #include "server/internal.h"
+#include "server/why_told.h"
 #include "store/codec.h"
 #include "store/row.h"
 #include "json/json.h"
@@ -17,6 +18,7 @@ struct asker {
     struct slice id;
     struct task_row row;
     struct audit_page operations;
+    struct why_told told;
     struct registry_wait definitions;
     struct node_row *nodes; /* that share the store */
     size_t node_count;
@@ -65,7 +67,7 @@ static void render_reason(struct buf *b, const struct why *y, const struct reaso
     json_close(b, '}');
 }
 
-static void render_why(struct buf *b, const struct why *y)
+static void render_why(struct buf *b, const struct asker *k, const struct why *y)
 {
     CLEANUP(buf_fini) struct buf summary = {0};
 
@@ -81,6 +83,7 @@ static void render_why(struct buf *b, const struct why *y)
     for (size_t i = 0; i < y->reasons->count; i++)
         render_reason(b, y, &y->reasons->list[i]);
     json_close(b, ']');
+    why_told_render(b, k->x.server, y, &k->told);
     json_close(b, '}');
 }
 
@@ -189,7 +192,7 @@ static void answer(struct asker *k)
     struct reasons *reasons = arena_alloc(&k->arena, sizeof *reasons);
     reasons_find(&d->workflow, &t, &facts, reasons);
     reasons_limit(reasons, SHOWN_MAX);
-    render_why(&b, &(struct why){&d->workflow, &t, &facts, reasons});
+    render_why(&b, k, &(struct why){&d->workflow, &t, &facts, reasons});
     answer_json(r, 200, &b, NULL);
 }
 
@@ -200,6 +203,8 @@ static void read_run(struct store_job *j, struct store *store)
     struct asker *k = CONTAINER_OF(j, struct asker, job);
 
     k->err = task_read(store, k->id, &k->arena, &k->row, &k->operations, &k->error);
+    if (k->err == ERR_OK)
+        k->err = why_told_read(store, &k->row, &k->arena, &k->told, &k->error);
     if (k->err == ERR_OK && store->ops->node_list)
         k->err =
             store->ops->node_list(store, k->now, &k->arena, &k->nodes, &k->node_count, &k->error);

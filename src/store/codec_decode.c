@@ -257,6 +257,7 @@ static void get_doc(struct decoder *d, const struct json *j, const struct workfl
     t->deadline_passed = get_bool(d, j, "deadline_passed");
     t->undo_complete_by = get_time(d, j, "undo_complete_by");
     t->closed_reason = get_text(d, j, "closed_reason");
+    t->trace = get_text(d, j, "traceparent");
     get_steps(d, j, w, t);
 }
 

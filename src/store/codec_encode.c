@@ -199,6 +199,7 @@ static void put_doc(struct encoder *en, const struct workflow *w)
     put_true(b, "deadline_passed", t->deadline_passed);
     put_number(b, "undo_complete_by", t->undo_complete_by);
     put_text(b, "closed_reason", t->closed_reason);
+    put_text(b, "traceparent", t->trace);
     json_key(b, "steps");
     json_open(b, '[');
     for (uint16_t i = 0; i < t->step_count; i++)

@@ -166,9 +166,15 @@ static struct task random_task(struct prng *p, struct arena *a)
             .error = random_note(p),
             .reply_to = random_text(p),
             .tags = prng_chance(p, 50) ? SLICE("{\"k\":\"v\"}") : SLICE_NONE,
+            .trace = random_text(p),
+            .paused_at = prng_chance(p, 30) ? random_time(p) : 0,
             .steps = arena_alloc(a, STEPS * sizeof(struct step)),
             .step_count = STEPS,
         };
+        if (t.state == TASK_ERROR && prng_chance(p, 50)) {
+            t.closed_at = random_time(p);
+            t.closed_reason = random_text(p);
+        }
         for (size_t i = 0; i < STEPS; i++)
             t.steps[i] = valid_step(p, a, &steps[i]);
         if (task_valid(&workflow, &t))
@@ -254,6 +260,10 @@ static void tasks_equal(const struct task *x, const struct task *y)
     NOTE(error);
     TEXT(reply_to);
     TEXT(tags);
+    TEXT(trace);
+    NUMBER(paused_at);
+    NUMBER(closed_at);
+    TEXT(closed_reason);
     NUMBER(step_count);
     for (uint16_t i = 0; i < x->step_count; i++)
         steps_equal(&x->steps[i], &y->steps[i]);

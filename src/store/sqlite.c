@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "store/sqlite_guard.h"
 
 int64_t sqlite_steady_ms(void)
 {
@@ -247,6 +248,12 @@ static uint64_t sqlite_boot(struct store *base)
     return sqlite_store_of(base)->boot;
 }
 
+static uint64_t sqlite_syncs(struct store *base)
+{
+    (void)base;
+    return guard_syncs();
+}
+
 static int64_t sqlite_used_until(struct store *base)
 {
     return sqlite_store_of(base)->used_until;
@@ -323,6 +330,7 @@ static const struct store_ops ops = {
     .secret = sqlite_secret,
     .boot = sqlite_boot,
     .used_until = sqlite_used_until,
+    .syncs = sqlite_syncs,
     .backup_begin = sqlite_backup_begin,
     .backup_step = sqlite_backup_step,
     .backup_end = sqlite_backup_end,

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -32,7 +33,7 @@ struct guard {
 /* What we know of an open database. It lies behind the file of the VFS below, whose functions are
  * called with it as if we were not there. */
 struct guarded {
-    sqlite3_io_methods methods; /* of the file: those of the VFS below, but for four of them */
+    sqlite3_io_methods methods; /* of the file: those of the VFS below, but for some of them */
     const sqlite3_io_methods *real;
     struct guard *guard; /* once it has its -shm */
     const char *path;    /* SQLite's, as long as it is open */
@@ -47,6 +48,7 @@ static sqlite3_vfs vfs;
 static sqlite3_vfs *below;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of all that is static */
 static struct link guards = {&guards, &guards};
+static atomic_ullong syncs;
 
 static struct guarded *guarded_of(sqlite3_file *f)
 {
@@ -262,6 +264,17 @@ static int shm_unmap(sqlite3_file *file, int remove)
     return rc;
 }
 
+static int file_sync(sqlite3_file *file, int flags)
+{
+    (void)atomic_fetch_add_explicit(&syncs, 1, memory_order_relaxed);
+    return guarded_of(file)->real->xSync(file, flags);
+}
+
+uint64_t guard_syncs(void)
+{
+    return atomic_load_explicit(&syncs, memory_order_relaxed);
+}
+
 static int file_close(sqlite3_file *file)
 {
     struct guarded *f = guarded_of(file);
@@ -279,15 +292,17 @@ static int file_open(sqlite3_vfs *ours, const char *path, sqlite3_file *file, in
     (void)ours;
 
     int rc = below->xOpen(below, path, file, flags, ret_flags);
-    if (rc != SQLITE_OK || !file->pMethods || !(flags & SQLITE_OPEN_MAIN_DB)
-        || file->pMethods->iVersion < 2 || !file->pMethods->xShmMap)
+    if (rc != SQLITE_OK || !file->pMethods || !(flags & (SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_WAL)))
         return rc;
     *f = (struct guarded){.methods = *file->pMethods, .real = file->pMethods, .path = path};
     f->methods.xClose = file_close;
+    f->methods.xSync = file_sync;
+    file->pMethods = &f->methods;
+    if ((flags & SQLITE_OPEN_WAL) || f->real->iVersion < 2 || !f->real->xShmMap)
+        return rc;
     f->methods.xShmMap = shm_map;
     f->methods.xShmLock = shm_lock;
     f->methods.xShmUnmap = shm_unmap;
-    file->pMethods = &f->methods;
     return rc;
 }
 

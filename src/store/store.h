@@ -280,6 +280,10 @@ struct store_ops {
      * and the node's counts. */
     int64_t (*now)(struct store *s);
 
+    /* How often it had the disk make sure of what was written, in this process. From any thread.
+     * NULL: somebody else does that. */
+    uint64_t (*syncs)(struct store *s);
+
     /* A copy of all of it, for a body that keeps it in a file; NULL: this one does not. It is made
      * in steps between other calls, and is the store as it stands at the last step. Begin writes
      * the audit entry (may be NULL), durably. At most one is made at a time; after a failure of

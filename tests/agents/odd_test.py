@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`intact agent check` with what is no agent: each ends with a clear message, and leaves no process behind.
 
-Usage: odd_test.py INTACT [TEST...]
+Usage: odd_test.py INTACT [TEST...]      without one: all of them, several at a time, each in a process of its own
 """
 
 import json
@@ -15,10 +15,16 @@ import tempfile
 import threading
 import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+sys.dont_write_bytecode = True
+import side_by_side  # pylint: disable=wrong-import-position
 
 INTACT = os.path.realpath(sys.argv[1])
 WRONG = os.path.join(os.path.dirname(os.path.realpath(__file__)), "wrong.py")
 PATIENCE_S = 240
+LONG = "test_one_that_calls_by_itself", "test_bodies_that_are_no_calls", "test_a_flood_of_bytes_in_calls"  # begin first
 MARK = f"intact-odd-{os.getpid()}"
 
 # Reads $INTACT_SERVER into `host`, `port`; further lines are the agent.
@@ -48,6 +54,13 @@ def check(*words, patience="3s", status=1, **more):
 
 def python(text, *words, **more):
     return check(*words, "--", sys.executable, "-c", HEAD + text, MARK, **more)
+
+
+def several(look, cases):
+    """Calls it with each of these, a few at a time."""
+    with ThreadPoolExecutor(4) as pool:
+        for end in [pool.submit(look, *case) for case in cases]:
+            end.result()
 
 
 def left():
@@ -128,7 +141,12 @@ except OSError:
         self.assertRegex(done.stdout, "a pause between calls|nothing of the kind")
 
     def test_bodies_that_are_no_calls(self):
-        for body, words in (("", "body that is JSON"), ("[1]", "body that is an object"), ("{\"instance\":1}", "instance"),
+        def look(body, words):
+            done = python(f"while True: call({body!r}); time.sleep(.05)", "--only", "completes", "--only", "form", patience="2s")
+            self.assertIn("wrong    form", done.stdout, body)
+            self.assertIn(words, done.stdout.split("wrong    form")[1], body)
+
+        several(look, (("", "body that is JSON"), ("[1]", "body that is an object"), ("{\"instance\":1}", "instance"),
                             ("{\"instance\":\"a\",\"max\":-1,\"holding\":{}}", "max"),
                             ("{\"instance\":\"a\",\"holding\":[1]}", "holding"),
                             ("{\"instance\":\"a\",\"holding\":[],\"results\":[{}]}", "one of"),
@@ -136,16 +154,15 @@ except OSError:
                             ("{\"instance\":\"a\",\"holding\":[],\"results\":5}", "results"),
                             ("{\"instance\":\"a\",\"holding\":[],\"results\":[7]}", "one of"),
                             ("{\"instance\":\"a\",\"holding\":[],\"wait\":5}", "wait"),
-                            ("[" * 5000, "body that is JSON")):
-            done = python(f"while True: call({body!r}); time.sleep(.05)", "--only", "completes", "--only", "form", patience="2s")
-            self.assertIn("wrong    form", done.stdout, body)
-            self.assertIn(words, done.stdout.split("wrong    form")[1], body)
+                            ("[" * 5000, "body that is JSON")))
 
     def test_beats_that_are_none(self):
-        for body in ("{}", "{\"beats\":5}", "{\"beats\":[5,{},{\"token\":\"x\",\"message\":1}]}", "7"):
+        def look(body):
             done = python(f"while True: call({body!r}, '/v1/agents/odd/heartbeats'); time.sleep(.05)", "--only", "completes",
                           "--only", "form", patience="2s")
             self.assertIn("wrong    form", done.stdout, body)
+
+        several(look, (("{}",), ("{\"beats\":5}",), ("{\"beats\":[5,{},{\"token\":\"x\",\"message\":1}]}",), ("7",)))
 
     def test_another_agents_name(self):
         done = python("while True: call('{\"instance\":\"a\",\"holding\":[]}'); time.sleep(.05)", "--agent", "payment", "--only",
@@ -174,9 +191,8 @@ time.sleep(1000)
         for number in (signal.SIGTERM, signal.SIGINT):
             p = subprocess.Popen([INTACT, "agent", "check", "--json", "--", sys.executable, "-c", "import time; time.sleep(1000)",
                                   MARK], stdout=subprocess.PIPE, text=True)
-            while not left():
+            while len(left()) < 2:  # itself, whose words have the mark, and the agent: by then it listens to signals
                 time.sleep(0.02)
-            time.sleep(0.2)
             p.send_signal(number)
             told = json.loads(p.communicate(timeout=PATIENCE_S)[0])
             self.assertEqual((p.returncode, told["complete"], told["ok"]), (1, False, 0))
@@ -230,4 +246,6 @@ while True:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) == 2:
+        side_by_side.in_processes(Odd, sys.argv, LONG)
     unittest.main(argv=sys.argv[:1] + sys.argv[2:], verbosity=2)

@@ -69,6 +69,8 @@ class Record:
 
     def once(self, request):
         key, is_undo = request["task" if has("by-task") else "idempotency_key"], request["direction"] == "undo"
+        if has("by-step"):
+            key = key.replace("~2", "")
         with self.lock:
             what, output = self.find(key)
             if what == "barred":

@@ -52,6 +52,7 @@ FAULTS = {
     "again": {"same-key": "first", "count-once": "first"},
     "in-memory": {"record-killed": "first", "undo-killed": "output"},
     "by-task": {"count-steps": "as after the first"},
+    "by-step": {"count-anew": "as under the first"},
     "undo-twice": {"undo": "first", "count-undo": "after one undo"},
     "no-tombstone": {"undo-first": "output"},
     "undo-of-nothing": {"undo-first": "undone"},

@@ -377,6 +377,24 @@ static void what_is_acknowledged_was_synced(void **state)
     }
 }
 
+/* By its own count, which is what the metric tells, as by ours. */
+static void each_sync_is_counted(void **state)
+{
+    struct world *w = *state;
+    char id[16];
+    unsigned before = syncs;
+    uint64_t counted = w->s->ops->syncs(w->s);
+
+    for (int i = 0; i < 20; i++) {
+        (void)snprintf(id, sizeof id, "t%d", i);
+        must(insert_row(w, a_row(id)), "insert");
+        (void)sqlite_store_maintain(w->s, i % 5 == 4);
+    }
+    CHECK(syncs - before >= 20, "%u", syncs - before);
+    CHECK(w->s->ops->syncs(w->s) - counted == syncs - before, "%u syncs, %" PRIu64 " counted",
+          syncs - before, w->s->ops->syncs(w->s) - counted);
+}
+
 static void what_was_acknowledged_survives_a_kill(void **state)
 {
     struct world *w = *state;
@@ -720,6 +738,7 @@ int main(void)
         ON_SQLITE(a_database_at_its_maximum_refuses_and_recovers),
         ON_SQLITE(a_full_disk_refuses_and_recovers),
         ON_SQLITE(what_is_acknowledged_was_synced),
+        ON_SQLITE(each_sync_is_counted),
         ON_SQLITE(what_was_acknowledged_survives_a_kill),
         ON_SQLITE(a_row_that_was_tampered_with_hurts_nobody_else),
         ON_SQLITE(another_writer_makes_it_busy_for_a_while),

@@ -289,6 +289,8 @@ void rows_equal(const struct task_row *x, const struct task_row *y, const char *
     NUMBER(submitted_at);
     NUMBER(started_at);
     NUMBER(ended_at);
+    NUMBER(paused_at);
+    NUMBER(closed_at);
     NUMBER(payload_count);
     for (size_t i = 0; i < x->payload_count; i++) {
         NUMBER(payloads[i].number);

@@ -26,6 +26,10 @@ import unittest
 import urllib.error
 import urllib.request
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+sys.dont_write_bytecode = True
+import side_by_side  # pylint: disable=wrong-import-position
+
 ROOT, INTACT, RECONCILE = (os.path.realpath(p) for p in sys.argv[1:4])
 AGENTS = os.path.join(ROOT, "examples/agents")
 PATIENCE_S = 240  # for what has to happen: only a failing test waits so long
@@ -679,4 +683,6 @@ class RealTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) == 5 and "." not in sys.argv[4]:
+        side_by_side.in_processes(globals()[sys.argv[4]], sys.argv[:4])
     unittest.main(argv=sys.argv[:1] + sys.argv[4:], verbosity=2)

@@ -24,6 +24,7 @@ static struct receiver {
 
 static struct node node;
 static char config[100];
+static const char *program;
 
 /* ---- the receiver ---- */
 
@@ -223,6 +224,94 @@ static void a_task_is_told_of_from_its_beginning_to_its_end(void **state)
     EXPECT_RAW(&r, "messages", "[]");
 }
 
+/* Whoever submits within a trace finds it again, at the agents and in what he is told. */
+static void a_trace_goes_through_all_of_it(void **state)
+{
+    static const char parent[] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    static const char trace[] = "00-0af7651916cd43dd8448eb211c80319c-";
+    CLEANUP(buf_fini) struct buf head = {0};
+    CLEANUP(buf_fini) struct buf body = {0};
+    REPLY r = {0};
+    (void)state;
+
+    buf_fmt(&body,
+            "{\"workflow\": \"short\", \"id\": \"trace-1\", \"reply_to\": {\"to\": "
+            "\"http://127.0.0.1:%d/told\", \"events\": [\"processed\"]}}",
+            receiver.port);
+    buf_fmt(&head,
+            "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            "Authorization: Bearer %s\r\nTraceparent: %s\r\nContent-Length: %zu\r\n\r\n%s",
+            node.token, parent, body.len, body.ptr);
+    int fd = dial(&node);
+    say(fd, buf_view(&head));
+    hear(fd, &r);
+    EXPECT(&r, 201);
+    /* the same again, in another span, in a trace of another, or in none */
+    post(&node, &r, "/v1/tasks", "%s", body.ptr);
+    EXPECT(&r, 200);
+    post(&node, &r, "/v1/tasks", "{\"traceparent\": \"%s\", %s", parent, body.ptr + 1);
+    EXPECT(&r, 200);
+    post(&node, &r, "/v1/tasks", "{\"traceparent\": 7, %s", body.ptr + 1);
+    EXPECT(&r, 200);
+    fetch(&node, &r, "ag", "i");
+    const char *sent = text_at(&r, "requests.0.traceparent");
+    CHECK(strlen(sent) == 55 && strncmp(sent, trace, strlen(trace)) == 0
+              && strcmp(sent, parent) != 0 && strcmp(sent + 52, "-01") == 0,
+          "%s", sent);
+    char *token = token_in(&r, 0);
+    hand_in(&node, "ag", "i", token, "\"output\": 1", "accepted");
+    free(token);
+    task_of(&node, &r, "trace-1");
+    EXPECT_TEXT(&r, "traceparent", parent);
+    expect_order("trace-1", (const char *[]){"processed", NULL});
+    int place = -1;
+    CHECK(times("trace-1", "processed", &place) == 1, "once");
+    CLEANUP(buf_fini) struct buf member = {0};
+    buf_fmt(&member, "\"traceparent\":\"%s\"", parent);
+    CHECK(strstr(receiver.heard[place], member.ptr), "%s", receiver.heard[place]);
+}
+
+/* What is none is ignored; what a line says itself, or in its tags, comes before the request's. */
+static void traces_are_found_where_they_are_said(void **state)
+{
+    static const char bad[] = "00-00000000000000000000000000000000-b7ad6b7169203331-01";
+    static const char one[] = "00-11111111111111111111111111111111-b7ad6b7169203331-01";
+    static const char two[] = "00-22222222222222222222222222222222-b7ad6b7169203331-00";
+    static const char all[] = "00-33333333333333333333333333333333-b7ad6b7169203331-01";
+    CLEANUP(buf_fini) struct buf head = {0};
+    CLEANUP(buf_fini) struct buf body = {0};
+    REPLY r = {0};
+    (void)state;
+
+    buf_fmt(&body,
+            "{\"workflow\": \"short\", \"id\": \"l-1\", \"paused\": true, \"traceparent\": \"%s\", "
+            "\"tags\": {\"traceparent\": \"%s\"}}\n"
+            "{\"workflow\": \"short\", \"id\": \"l-2\", \"paused\": true, \"traceparent\": \"%s\", "
+            "\"tags\": {\"traceparent\": \"%s\"}}\n"
+            "{\"workflow\": \"short\", \"id\": \"l-3\", \"paused\": true, \"traceparent\": null}\n",
+            one, two, bad, two);
+    buf_fmt(&head,
+            "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
+            "Authorization: Bearer %s\r\ntraceparent: %s\r\nContent-Length: %zu\r\n\r\n%s",
+            node.token, all, body.len, body.ptr);
+    int fd = dial(&node);
+    say(fd, buf_view(&head));
+    hear(fd, &r);
+    EXPECT(&r, 200);
+    task_of(&node, &r, "l-1");
+    EXPECT_TEXT(&r, "traceparent", one);
+    task_of(&node, &r, "l-2");
+    EXPECT_TEXT(&r, "traceparent", two);
+    task_of(&node, &r, "l-3");
+    EXPECT_TEXT(&r, "traceparent", all);
+    post(&node, &r, "/v1/tasks",
+         "{\"workflow\": \"short\", \"id\": \"l-4\", \"paused\": true, \"traceparent\": \"%s\"}",
+         bad);
+    EXPECT(&r, 201);
+    task_of(&node, &r, "l-4");
+    EXPECT_RAW(&r, "traceparent", "null");
+}
+
 static void what_was_asked_for_is_told(void **state)
 {
     (void)state;
@@ -307,6 +396,60 @@ static void what_no_target_takes_is_refused(void **state)
     }
 }
 
+/* What `intact why` says of a task, as people read it. */
+static void verb_why(const char *task, struct buf *ret)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    buf_fmt(&b, "INTACT_TOKEN=%s INTACT_SERVER=http://127.0.0.1:%d '%s' why %s 2>&1", node.token,
+            node.port, program, task);
+    FILE *f = popen(b.ptr, "r");
+    CHECK(f, "%s", b.ptr);
+    for (int c = 0; (c = fgetc(f)) != EOF;)
+        buf_byte(ret, (char)c);
+    CHECK(pclose(f) == 0, "%.*s", (int)ret->len, ret->ptr);
+    buf_str(ret, "");
+}
+
+/* Three wait; of the first it is known what went wrong. */
+static void expect_why_of_waiting(const char *task)
+{
+    CLEANUP(buf_fini) struct buf out = {0};
+    CLEANUP(buf_fini) struct buf id = {0};
+    REPLY r = {0};
+
+    get(&node, &r, "/v1/tasks/%s/why", task);
+    EXPECT(&r, 200);
+    CHECK(at(&r, "messages.2") && !at(&r, "messages.3"), "%.*s", SLICE_ARG(r.body));
+    buf_fmt(&id, "%s/1/received", task);
+    EXPECT_TEXT(&r, "messages.0.id", id.ptr);
+    EXPECT_TEXT(&r, "messages.0.state", "waiting");
+    CHECK(strstr(text_at(&r, "messages.0.error"), "503"), "%.*s", SLICE_ARG(r.body));
+    CHECK(time_at(&r, "messages.0.retry_at") > 0, "%.*s", SLICE_ARG(r.body));
+    EXPECT_RAW(&r, "more_messages", "false");
+    EXPECT_RAW(&r, "alerts", "[]");
+    verb_why(task, &out);
+    CHECK(strstr(out.ptr, "\nStatus messages that were not delivered:\n"), "%s", out.ptr);
+    CHECK(strstr(out.ptr, id.ptr) && strstr(out.ptr, ", next try "), "%s", out.ptr);
+    CHECK(strstr(out.ptr, "    intact outbox retry --task t-4 --reason '...'\n"), "%s", out.ptr);
+    CHECK(!strstr(out.ptr, "Alerts"), "%s", out.ptr);
+}
+
+static void expect_why_of_dead(const char *task)
+{
+    CLEANUP(buf_fini) struct buf out = {0};
+    REPLY r = {0};
+
+    get(&node, &r, "/v1/tasks/%s/why", task);
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "messages.0.state", "dead");
+    CHECK(strstr(text_at(&r, "messages.0.error"), "410"), "%.*s", SLICE_ARG(r.body));
+    EXPECT_RAW(&r, "messages.0.retry_at", "null");
+    CHECK(!at(&r, "messages.1"), "%.*s", SLICE_ARG(r.body));
+    verb_why(task, &out);
+    CHECK(strstr(out.ptr, "nobody tries any more"), "%s", out.ptr);
+}
+
 static void a_target_that_is_down_gets_all_of_it_later(void **state)
 {
     REPLY r = {0};
@@ -321,6 +464,7 @@ static void a_target_that_is_down_gets_all_of_it_later(void **state)
     wait_for_state(&node, "t-4", "processed");
     wait_for_state(&node, "t-5", "processed");
     wait_for_targets(6, 0);
+    expect_why_of_waiting("t-4");
     get(&node, &r, "/v1/outbox?limit=2");
     EXPECT(&r, 200);
     EXPECT_TEXT(&r, "messages.0.state", "waiting");
@@ -351,6 +495,7 @@ static void what_is_gone_is_dead_and_may_be_revived_or_dropped(void **state)
     EXPECT(&r, 200);
     EXPECT_TEXT(&r, "messages.0.id", "t-6/1/received");
     EXPECT_TEXT(&r, "messages.0.state", "dead");
+    expect_why_of_dead("t-6");
     post(&node, &x, "/v1/outbox/drop", "{\"task\": \"t-6\", \"reason\": \"nobody asks\"}");
     EXPECT(&x, 200);
     EXPECT_INT(&x, "messages", 1);
@@ -421,6 +566,8 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_task_is_told_of_from_its_beginning_to_its_end),
+        cmocka_unit_test(a_trace_goes_through_all_of_it),
+        cmocka_unit_test(traces_are_found_where_they_are_said),
         cmocka_unit_test(what_was_asked_for_is_told),
         cmocka_unit_test(what_no_target_takes_is_refused),
         cmocka_unit_test(a_target_that_is_down_gets_all_of_it_later),
@@ -432,5 +579,6 @@ int main(int argc, char **argv)
     };
 
     kit_program(argc, argv);
+    program = argv[1];
     return cmocka_run_group_tests(tests, begin, end);
 }

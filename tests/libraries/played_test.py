@@ -19,6 +19,9 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+sys.dont_write_bytecode = True
+import side_by_side  # pylint: disable=wrong-import-position
 from kit import LIB, PATIENCE_S, Kind, wait_for  # pylint: disable=wrong-import-position
 
 KIND = Kind(sys.argv[1])
@@ -548,4 +551,6 @@ class PlayedTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) == 2:
+        side_by_side.in_threads(PlayedTest)
     unittest.main(argv=sys.argv[:1] + sys.argv[2:], verbosity=2)

@@ -1,0 +1,25 @@
+#ifndef SERVER_WHY_TOLD_H
+#define SERVER_WHY_TOLD_H
+
+/*
+ * Who was told of a task, and who was not: its status messages that were not delivered, and alerts
+ * that are open and concern it. A part of the answer to "why": a task does not wait for them.
+ */
+
+#include "scheduler/why.h"
+#include "server/internal.h"
+
+struct why_told {
+    struct message_page waiting, dead;
+    struct alert_page alerts; /* all that are live */
+};
+
+/* On the store's thread. What is read lies in `a`. */
+enum err why_told_read(struct store *store, const struct task_row *row, struct arena *a,
+                       struct why_told *ret, struct error *e) MUST_USE;
+
+/* The members `messages`, `more_messages` and `alerts`. */
+void why_told_render(struct buf *b, const struct server *sv, const struct why *y,
+                     const struct why_told *t);
+
+#endif

@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""Do the benches of `./run bench` that others repeat run, and say what they should? With tiny numbers: no figure is looked at, but for
+what has to be so on any machine.
+
+Usage: bench_test.py ROOT BUILD"""
+
+import glob
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import xml.etree.ElementTree
+
+ROOT, BUILD = (os.path.realpath(p) for p in sys.argv[1:3])
+PATIENCE_S = 240  # only a failing test waits so long
+FLOW = f"{BUILD}/bench/bench-flow"
+
+
+def check(condition, *story):
+    if not condition:
+        sys.exit(" ".join(map(str, ("bench_test:", *story))))
+
+
+def run_python(script, *args):
+    done = subprocess.run([sys.executable, "-B", f"{ROOT}/bench/matrix/{script}", BUILD, *args], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, timeout=600)
+    return done.returncode, done.stdout, done.stderr
+
+
+def flow(*args, server="http://127.0.0.1:1"):
+    return subprocess.run([FLOW, *map(str, args)], env={**os.environ, "INTACT_SERVER": server, "INTACT_TOKEN": ""},
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S)
+
+
+def lines_of(path):
+    with open(path) as f:
+        return [json.loads(line) for line in f]
+
+
+def every_kind_of_scenario_is_measured(folder):
+    names = "steps3-1,steps3-1000,open-50,wide10-100,undo3-1,payload-64k,priorities-1000,sleeping-1,steps3-backlog,pg-2nodes-1000"
+    status, out, err = run_python("matrix.py", "--dir", folder, "--out", f"{folder}/out", "--scale", "0.001", "--only", names)
+    check(status == 0, "matrix:", err)
+    found = {r["scenario"]: r for r in lines_of(f"{folder}/out/results.jsonl")}
+    check(set(found) == set(names.split(",")), "scenarios:", sorted(found))
+    for name, r in found.items():
+        check(name in out, name, "is not in the table:", out)
+        check(r["processed"] + r["compensated"] == r["tasks"] and r["gaps"] == 0, r)
+        check(0 < r["p50_ms"] <= r["p99_ms"] <= r["p999_ms"] <= r["max_ms"], r)
+        check(r["changes_per_task"] >= 2 and r["bytes_per_task"] > 0 and r["syncs_per_task"] > 0, r)
+        check(r["peak_mib"] >= r["idle_mib"] > 0 and r["server_cpu_s_per_1000"] > 0, r)
+        check(r["ratios"]["changes_to_store"] > 0 and r["ratios"]["cpu_to_http"] > 0, r)
+        check(abs(r["floors"]["store"]["changes_per_task"] - r["changes_per_task"]) < 0.5, "not the same changes:", r)
+    check(found["undo3-1"]["compensated"] == found["undo3-1"]["tasks"], found["undo3-1"])
+    # n + 1 commits, each of which is on the disk before it is acted on.
+    check(found["steps3-1"]["syncs_per_task"] >= 4, found["steps3-1"])
+    check(found["pg-2nodes-1000"]["database_cpu_s_per_1000"] > 0, found["pg-2nodes-1000"])
+    pictures = glob.glob(f"{folder}/out/*.svg")
+    check(len(pictures) == 5, pictures)
+    for picture in pictures:
+        check(xml.etree.ElementTree.parse(picture).getroot().tag.endswith("svg"), picture)
+
+
+def each_goal_is_told(folder):
+    status, out, err = run_python("goals.py", "--dir", folder, "--out", f"{folder}/out", "--scale", "0.001", "--rounds", "1", "--no-peers")
+    check(status in (0, 1) and "Traceback" not in err, "goals:", err)
+    goals = [g for g in lines_of(f"{folder}/out/goals.jsonl") if "goal" in g]
+    check(len(goals) == 8 and len(out.splitlines()) == 9, out, err)
+    check(all(g["met"] in (True, False) and g["figure"] > 0 for g in goals[:5]), goals)
+    check(all(g["met"] is None for g in goals[5:]), goals)
+    check((status == 1) == any(g["met"] is False for g in goals), "its status does not say whether all are met")
+
+
+def read_request(connection):
+    asked = b""
+    while b"\r\n\r\n" not in asked:
+        asked += connection.recv(65536)
+    head, _, body = asked.partition(b"\r\n\r\n")
+    length = re.search(rb"Content-Length: (\d+)", head)
+    while length and len(body) < int(length[1]):
+        body += connection.recv(65536)
+    return head.decode()
+
+
+def what_waits_is_counted():
+    """A server that stands still for a second at the first request: all that was due meanwhile had to wait for it."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        connection, _ = listener.accept()
+        for n in range(200):
+            read_request(connection)
+            if n == 0:
+                time.sleep(1)
+            connection.sendall(b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}")
+
+    threading.Thread(target=serve, daemon=True).start()
+    done = flow("--tasks", 200, "--rate", 1000, "--connections", 1, "--ends", "answer", "--path", "/",
+                server=f"http://127.0.0.1:{listener.getsockname()[1]}")
+    check(done.returncode == 0, done.stderr)
+    told = json.loads(done.stdout)
+    # All were due within 0.2 s of the beginning, and none but the first was sent before a second of it was over.
+    check(told["p50_ms"] >= 800 and told["max_ms"] >= 1000, "it hides what waited:", told)
+    listener.close()
+
+
+def a_gap_is_looked_into():
+    """A stream of events that has a gap where two of three tasks ended."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    submitted, asked_for = threading.Semaphore(0), []
+
+    def stream(connection):
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\nretry: 1000\nid: 1-1\n\n")
+        for _ in range(3):
+            submitted.acquire()
+        connection.sendall(b"event: gap\nid: 1-9\ndata: {\"reason\":\"events were missed\"}\n\n")
+        while len(asked_for) < 3:
+            time.sleep(0.01)
+        connection.sendall(b'event: task\nid: 1-10\ndata: {"id":"t-1","workflow":"bench","state":"compensated"}\n\n')
+
+    def serve(connection):
+        while True:
+            head = read_request(connection)
+            if head.startswith("GET /v1/events?"):
+                return stream(connection)
+            task = re.match(r"GET /v1/tasks/(t-\d) ", head)
+            if task:
+                asked_for.append(task[1])
+            state = "processing" if task and task[1] == "t-1" else "processed"
+            answer = f'{{"id":"t","workflow":"bench","state":"{state}"}}'
+            connection.sendall(f"HTTP/1.1 {200 if task else 201} OK\r\nContent-Length: {len(answer)}\r\n\r\n{answer}".encode())
+            if not task:
+                submitted.release()
+
+    def accept():
+        for _ in range(4):
+            threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    done = flow("--tasks", 3, "--in-flight", 3, server=f"http://127.0.0.1:{listener.getsockname()[1]}")
+    check(done.returncode == 0, done.stderr)
+    told = json.loads(done.stdout)
+    check(told["gaps"] == 1 and told["processed"] == 2 and told["compensated"] == 1, told)
+    check(sorted(asked_for) == ["t-0", "t-1", "t-2"], asked_for)
+    listener.close()
+
+
+def mistakes_are_told():
+    for args, story in [((), "usage"), (("--tasks", 5), "usage"), (("--tasks", 5, "--in-flight", 1, "--rate", 5), "usage"),
+                        (("--tasks", "x", "--in-flight", 1), "--tasks x"), (("--tasks", 5, "--in-flight", 1, "--ends", "x"), "--ends x"),
+                        (("--tasks", 5, "--in-flight", 1), "does not take a connection")]:
+        done = flow(*args)
+        check(done.returncode in (1, 2) and story in done.stderr, args, done.stderr)
+    check("http://ADDRESS:PORT" in flow("--tasks", 5, "--in-flight", 1, server="https://x").stderr, "of the address")
+    status, _, err = run_python("matrix.py", "--only", "no-such")
+    check(status == 1 and "steps3-1" in err and "Traceback" not in err, err)
+
+
+def of_this(folder):
+    """Processes that have the folder in their command line, but for this one."""
+    found = []
+    for path in glob.glob("/proc/[0-9]*/cmdline"):
+        try:
+            with open(path, "rb") as f:
+                if folder.encode() in f.read():
+                    found.append(path)
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return found
+
+
+def nothing_is_left_behind(folder, how):
+    place = f"{folder}/{how.name}"
+    os.mkdir(place)
+    bench = subprocess.Popen([sys.executable, "-B", f"{ROOT}/bench/matrix/matrix.py", BUILD, "--dir", place, "--out", f"{folder}/out2",
+                              "--only", "pg-steps3-100", "--scale", "100"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    until = time.monotonic() + PATIENCE_S
+    while not glob.glob(f"{place}/*/installation-*/agents.log"):
+        check(bench.poll() is None and time.monotonic() < until, "the bench does not begin:", bench.poll())
+        time.sleep(0.05)
+    bench.send_signal(how)
+    bench.wait(PATIENCE_S)
+    bench.stderr.close()
+    while of_this(place):
+        check(time.monotonic() < until, "left behind:", of_this(place))
+        time.sleep(0.05)
+    check(how == signal.SIGKILL or os.listdir(place) == [], os.listdir(place))
+
+
+with tempfile.TemporaryDirectory(prefix="intact-bench-test.") as work:
+    os.chmod(work, 0o711)  # the database is run by another user
+    os.environ["no_proxy"] = "*"
+    mistakes_are_told()
+    what_waits_is_counted()
+    a_gap_is_looked_into()
+    every_kind_of_scenario_is_measured(work)
+    each_goal_is_told(work)
+    nothing_is_left_behind(work, signal.SIGTERM)
+    nothing_is_left_behind(work, signal.SIGKILL)
