@@ -25,6 +25,7 @@ CREATE TABLE IF NOT EXISTS shop_news (
     order_id TEXT NOT NULL,
     sequence TEXT NOT NULL,   -- in this order
     event TEXT NOT NULL,      -- "intact.task.received", ...
+    at TEXT NOT NULL,         -- when it happened
     told TEXT NOT NULL        -- the message's data, JSON
 );
 
