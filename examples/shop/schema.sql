@@ -14,6 +14,7 @@ CREATE TABLE IF NOT EXISTS shop_order (
     id TEXT PRIMARY KEY,
     items TEXT NOT NULL, -- JSON: [{"sku", "quantity"}]
     amount INTEGER NOT NULL,
+    card TEXT NOT NULL, -- its last four digits
     address TEXT NOT NULL,
     placed_at TEXT NOT NULL
 );
