@@ -259,3 +259,84 @@ test("every page on a phone and on a desk, light and dark: pictures, no scrollin
     }
   }
 });
+
+// ---- Mischief: the page of the console beside the shop ----
+
+async function consolePage(t, options) {
+  const page = await person(t, options);
+  await page.goto(CONSOLE_URL);
+  await page.getByRole("button", { name: "Kill stock" }).waitFor();
+  return page;
+}
+
+async function mode(page, service, word) {
+  const button = page.getByRole("group", { name: `How ${service} is to be` }).getByRole("button", { name: word });
+  await button.click();
+  await eventually(`${service} is ${word}`, async () => (await button.getAttribute("aria-pressed")) === "true");
+}
+
+const serviceCard = (page, name) => page.getByRole("article").filter({ has: page.getByRole("heading", { name, exact: true }) });
+
+async function pictures(page, name) {
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme });
+    for (const [size, viewport] of [["phone", PHONE], ["desktop", DESKTOP]]) {
+      await page.setViewportSize(viewport);
+      await page.screenshot({ path: `${PICTURES}/${name}-${size}-${colorScheme}.png`, fullPage: true });
+      await noScrolling(page, `${name}, ${size}`);
+      await accessible(page, `${name}, ${size}, ${colorScheme}`);
+    }
+  }
+}
+
+test("payment fails: its breaker opens, the order waits, and goes on when payment is well again", async (t) => {
+  const mischief = await consolePage(t);
+  const page = await person(t);
+  await mode(mischief, "payment", "Failing");
+  await choose(page, "Teapot");
+  await checkout(page);
+  await serviceCard(mischief, "payment").getByText("breaker open").waitFor();
+  await serviceCard(mischief, "payment").getByText(/order waits for it/).waitFor();
+  await comesTo(page, "In progress");
+  await mode(mischief, "payment", "Well");
+  await comesTo(page, "On its way");
+  await serviceCard(mischief, "payment").getByText("breaker closed").waitFor();
+});
+
+test("shipping hangs: the order stops, an alert comes, and the operator's retry brings it to its end", async (t) => {
+  const mischief = await consolePage(t);
+  const page = await person(t);
+  await mode(mischief, "shipping", "Hanging");
+  await choose(page, "Cup");
+  const id = await checkout(page);
+  await comesTo(page, "A person looks into it");
+  const stopped = mischief.getByRole("article").filter({ has: mischief.getByRole("heading", { name: id }) });
+  await stopped.waitFor();
+  const alert = mischief.getByRole("region", { name: "Alerts" }).getByRole("listitem").filter({ hasText: "open" }).first();
+  await alert.waitFor();
+  await mischief.getByRole("log").getByText(/Opened/).first().waitFor(); // it was told, not only asked for
+  await pictures(mischief, "console");
+  await mode(mischief, "shipping", "Well");
+  await stopped.getByLabel(/^Why/).fill("the van is back");
+  await stopped.getByRole("button", { name: "Retry" }).click();
+  await comesTo(page, "On its way");
+  await stopped.waitFor({ state: "detached" });
+});
+
+test("an agent, the leader and the shop itself are killed: the order comes to its end, and its page goes on by itself", async (t) => {
+  const mischief = await consolePage(t);
+  const page = await person(t, { expected: [/ERR_CONNECTION_REFUSED/, /ERR_INCOMPLETE_CHUNKED/, /ERR_CONNECTION_RESET/, /ERR_EMPTY_RESPONSE/] });
+  await mode(mischief, "stock", "Slow");
+  await choose(page, "Cup");
+  await checkout(page);
+  await comesTo(page, "In progress");
+  const leader = await mischief.getByRole("listitem").filter({ hasText: "leads" }).locator(".name").innerText();
+  const killed = ["stock", leader, "web"];
+  await mischief.getByRole("button", { name: "Kill stock" }).click();
+  await mischief.getByRole("button", { name: "Kill the leader" }).click();
+  await mischief.getByRole("button", { name: "Kill web" }).click();
+  await page.getByRole("alert").filter({ hasText: "interrupted" }).waitFor();
+  for (const name of killed) await mischief.getByRole("button", { name: `Start ${name}` }).click();
+  await mode(mischief, "stock", "Well");
+  await comesTo(page, "On its way");
+});
