@@ -157,7 +157,7 @@ def run(given, work, ends):
         print(text, flush=True)
 
     feed = Feed()
-    keeper = Keeper(work, feed.tell, given.respawn)
+    keeper = Keeper(work, feed.tell, ends, given.respawn)
     try:
         place = Place(work, os.path.realpath(given.build), given.sqlite, given.port, given.console_port)
         console = Console(place, keeper, feed)
@@ -184,14 +184,21 @@ def main():
     for port in (given.port, given.console_port):
         if not is_free(port):
             sys.exit(f"console: port {port} is taken; --port and --console-port choose others")
-    ends = threading.Event()
+    ends, asked = threading.Event(), []
+
+    def end(*_):
+        asked.append(True)
+        ends.set()
+
     for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(one, lambda *_: ends.set())
+        signal.signal(one, end)
     work = os.path.realpath(given.work) if given.work else tempfile.mkdtemp(prefix="intact-shop.")
     os.makedirs(work, mode=0o700, exist_ok=True)
     try:
         run(given, work, ends)
     except (Failed, RuntimeError, OSError) as error:
+        if asked:
+            return 0
         print(f"console: {error}", file=sys.stderr)
         return 1
     finally:

@@ -31,11 +31,11 @@ class Kept:
 
 
 class Keeper:
-    def __init__(self, work, tell, respawn=False):
+    def __init__(self, work, tell, ends, respawn=False):
         self.work, self.tell, self.respawn = work, tell, respawn
+        self.ends = ends  # an event: we are told to end
         self.lock = threading.RLock()
         self.kept = {}
-        self.is_over = False
         self.guard = subprocess.Popen([sys.executable, os.path.join(os.path.dirname(__file__), "guard.py"), work],
                                       stdin=subprocess.PIPE, start_new_session=True)
 
@@ -51,7 +51,9 @@ class Keeper:
         with self.lock:
             kept, process = self.find(name), self.find(name).process
             self.look_at(kept)
-            if self.is_over or kept.state == "running":
+            if self.ends.is_set():
+                raise Failed("the shop is closing")
+            if kept.state == "running":
                 return
             environment = {k: v for k, v in os.environ.items() if not k.startswith(("INTACT_", "SHOP_", "RABBITMQ_", "PG"))}
             environment |= {"SHOP_WORK": self.work, "LC_ALL": "C.UTF-8"} | process.environment
@@ -121,9 +123,11 @@ class Keeper:
         """Until it is ready; a process that has ended will not be."""
         end = time.monotonic() + PATIENCE_S
         while not is_ready():
+            if self.ends.is_set():
+                raise Failed("the shop is closing")
             with self.lock:
                 self.look_at(self.find(name))
-                if self.find(name).state != "running" or self.is_over:
+                if self.find(name).state != "running":
                     raise Failed(f"{name} does not start: {self.last_words(name)}")
             if time.monotonic() > end:
                 raise Failed(f"{name} does not become ready: {self.last_words(name)}")
@@ -131,7 +135,7 @@ class Keeper:
 
     def stop_all(self):
         """Those that were started last first: nobody misses what he needs. The guard has the last word."""
-        self.is_over = True
+        self.ends.set()
         for name in reversed(list(self.kept)):
             self.stop(name)
         self.guard.stdin.close()
