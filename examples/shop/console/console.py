@@ -28,7 +28,8 @@ from postgres import programs as postgres_programs
 from watch import Feed, Watch
 
 STATIC = os.path.join(os.path.dirname(os.path.realpath(__file__)), "static")
-PAGES = {"/": ("index.html", "text/html"), "/console.css": ("console.css", "text/css"), "/console.js": ("console.js", "text/javascript")}
+PAGES = {"/": ("index.html", "text/html"), "/console.css": ("console.css", "text/css"), "/console.js": ("console.js", "text/javascript"),
+         "/icon.svg": ("icon.svg", "image/svg+xml")}
 BODY_MAX = 1 << 20
 
 
