@@ -8,10 +8,10 @@ let products = new Map();
 
 // The steps of shop.yaml, as customers know them.
 const steps = [
-  { name: "reserve", words: "Goods set aside", undone: "Goods put back" },
-  { name: "charge", words: "Card charged", undone: "Money given back" },
-  { name: "ship", words: "Parcel handed over", undone: "Parcel called back" },
-  { name: "notify", words: "Letter sent to you", undone: "Letter withdrawn" },
+  { name: "reserve", todo: "Set your goods aside", done: "Goods set aside", undone: "Goods put back" },
+  { name: "charge", todo: "Charge your card", done: "Card charged", undone: "Money given back" },
+  { name: "ship", todo: "Hand over the parcel", done: "Parcel handed over", undone: "Parcel called back" },
+  { name: "notify", todo: "Write you a letter", done: "Letter sent to you", undone: "Letter withdrawn" },
 ];
 
 const reasons = {
@@ -23,7 +23,7 @@ const reasons = {
 const heads = {
   handed_in: ["Handed in", "Your order is in our queue. It is safe there; we look at it in a moment."],
   pending: ["Received", "We have it, and begin as soon as it is its turn."],
-  processing: ["In progress", "We are at it. If something takes longer, it is tried again by itself."],
+  processing: ["In progress", "What does not work at once is tried again by itself."],
   processed: ["On its way", "All is done, and your parcel has left."],
   compensating: ["Being undone", "It cannot be done. What was done already is being undone."],
   compensated: ["Undone", "Nothing will be sent, and you pay nothing."],
@@ -45,6 +45,13 @@ function stateOf(all) {
   return last.event === "closed" ? "closed" : last.told.state;
 }
 
+// What became of a step: done, failed, undone, or nothing yet.
+function outcome(all, name) {
+  const step = all.findLast((item) => item.told.step?.name === name)?.told.step;
+  if (!step) return "";
+  return { completed: "done", skipped: "done", failed: "failed", undone: "undone" }[step.state] ?? "";
+}
+
 function words(all, state) {
   const last = all.at(-1);
   const parcel = last?.told.output?.parcel;
@@ -53,14 +60,9 @@ function words(all, state) {
   if (state === "processed" && parcel) return `All is done. Your parcel is ${parcel}.`;
   if (state === "closed" && last.told.closed_reason) return `A person has closed it: ${last.told.closed_reason}`;
   if (state === "compensating" || state === "compensated" || state === "error") return `${reason(all)} ${heads[state][1]}`.trim();
+  const next = steps.find((each) => !outcome(all, each.name));
+  if (state === "processing" && next) return `Now: ${next.todo.toLowerCase()}. ${heads[state][1]}`;
   return heads[state]?.[1] ?? "";
-}
-
-// What became of a step: done, failed, undone, or nothing yet.
-function outcome(all, name) {
-  const step = all.findLast((item) => item.told.step?.name === name)?.told.step;
-  if (!step) return "";
-  return { completed: "done", skipped: "done", failed: "failed", undone: "undone" }[step.state] ?? "";
 }
 
 const marks = { done: "✓", now: "…", failed: "✕", undone: "↶", never: "–", later: "" };
@@ -85,7 +87,7 @@ function stepList(all, state) {
     const isBack = mark === "done" && state === "compensating";
     if (isBack) mark = "now";
     if (mark !== "done" && mark !== "undone") current = false;
-    rows.push(step(mark === "undone" ? each.undone : each.words, mark,
+    rows.push(step(isBack ? each.done : each[mark] ?? each.todo, mark,
       isBack ? "being undone" : mark === "failed" && state === "error" ? "did not work" : undefined));
   }
   return rows;
