@@ -3,10 +3,12 @@
 On machines of your own these would be units of systemd, or containers. Each program knows the least that it can do with:
 the shop no token of Intact, an agent only one that lets it work for that agent.
 
-  WORK/db             PostgreSQL's cluster and socket           WORK/stock, payment, shipping
-  WORK/broker         RabbitMQ                                      a service's database, and its MODE
-  WORK/node-n1, -n2   what a node keeps: the admin's token,     WORK/log    what each process says
-                      and intact.db if there is no PostgreSQL   WORK/tokens
+  WORK/db                          PostgreSQL's data and its socket
+  WORK/broker                      RabbitMQ's
+  WORK/node-n1, node-n2            the admin's token, and intact.db if there is no PostgreSQL
+  WORK/stock, payment, shipping    a service's database, and its MODE
+  WORK/log                         what each process says
+  WORK/secrets                     passwords and tokens
 """
 
 import os
@@ -35,12 +37,12 @@ def node(place, name):
         [place.intact, "serve", "--node", name, "--data", f"{place.work}/node-{name}",
          "--listen", f"127.0.0.1:{place.ports[name]}", "--config", f"{place.work}/intact.yaml",
          "--http", f"{place.work}/http-agent.yaml", "--scan-every", "500ms", "--grace", "2s"],
-        {**store, "SHOP_BROKER_PASSWORD": place.password("intact")})
+        {**store, "SHOP_BROKER_PASSWORD": place.password("intact"), "PAYMENT_KEY": place.password("payment")})
 
 
 def agent(place, name, about, command):
-    return Process(name, "agent", about, [*command, "--folder", f"{place.work}/{name}"],
-                   {"INTACT_SERVER": place.nodes_url(), "INTACT_TOKEN": place.token(name)})
+    return Process(name, "agent", about, [*command, place.service_database(name)],
+                   {"INTACT_SERVER": place.nodes_url(), "INTACT_TOKEN": place.token(name), "PYTHONPATH": f"{ROOT}/lib/python"})
 
 
 def nodes(place):
@@ -49,15 +51,16 @@ def nodes(place):
 
 def shop(place):
     """All that is started once Intact is there, in this order."""
-    shop_parts = {"SHOP_DB": place.shop_database(), "SHOP_AMQP": place.broker_url("shop")}
+    parts = {"SHOP_DB": place.shop_database(), "SHOP_AMQP": place.broker_url("shop")}
     return [
         agent(place, "stock", "goods: an agent in C, with libintact", [f"{place.programs}/shop-stock"]),
-        Process("payment", "service", "cards: a plain HTTP service, reached by Intact's HTTP agent",
-                [f"{place.programs}/shop-payment", "--folder", f"{place.work}/payment", "--port", str(place.ports["payment"])]),
+        Process("payment", "service", "cards: a plain HTTP service, called by Intact's HTTP agent",
+                [f"{place.programs}/shop-payment", place.service_database("payment"), str(place.ports["payment"])],
+                {"PAYMENT_KEY": place.password("payment")}),
         agent(place, "shipping", "parcels: an agent in Python", [sys.executable, f"{SHOP}/services/shipping.py"]),
-        Process("submission", "submission", "takes orders from the queue: the order's row and its task in one transaction",
-                [f"{place.programs}/shop-submission"], shop_parts),
         Process("web", "web", "the shop's pages",
                 [f"{place.programs}/shop-web", "--port", str(place.ports["web"]), "--pages", f"{SHOP}/web/static",
-                 "--schema", f"{SHOP}/schema.sql"], shop_parts),
+                 "--schema", f"{SHOP}/schema.sql"], parts),
+        Process("submission", "submission", "from the queue: the order's row and its task in one transaction",
+                [f"{place.programs}/shop-submission"], parts),
     ]
