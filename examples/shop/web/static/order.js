@@ -18,6 +18,7 @@ const reasons = {
   out_of_stock: "We do not have enough of it on the shelf any more.",
   card_declined: "Your bank declined the card.",
   limit_exceeded: "The amount is over the limit of the card.",
+  no_such_place: "We do not deliver to the Moon.",
 };
 
 const heads = {
