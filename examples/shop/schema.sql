@@ -14,6 +14,7 @@ CREATE TABLE IF NOT EXISTS shop_order (
     id TEXT PRIMARY KEY,
     items TEXT NOT NULL, -- JSON: [{"sku", "quantity"}]
     amount INTEGER NOT NULL,
+    card TEXT NOT NULL, -- its last four digits
     address TEXT NOT NULL,
     placed_at TEXT NOT NULL
 );
@@ -24,6 +25,7 @@ CREATE TABLE IF NOT EXISTS shop_news (
     order_id TEXT NOT NULL,
     sequence TEXT NOT NULL,   -- in this order
     event TEXT NOT NULL,      -- "intact.task.received", ...
+    at TEXT NOT NULL,         -- when it happened
     told TEXT NOT NULL        -- the message's data, JSON
 );
 

@@ -73,8 +73,8 @@ def ship(request: intact.Request) -> Any:
     address = request.input["address"].strip()
     if not address:
         raise intact.StepError("no_address", "There is no address to send it to.", effect="none")
-    if "moon" in address.lower().splitlines()[-1]:
-        raise intact.StepError("no_delivery", "We do not deliver to the Moon.", effect="none")
+    if address.lower().endswith("moon"):
+        raise intact.StepError("no_such_place", "We do not deliver to the Moon.", effect="none")
 
     def send(transaction: sqlite3.Connection) -> Any:
         row = transaction.execute("INSERT INTO parcel(order_id, address, items) VALUES (?, ?, ?)",

@@ -1,0 +1,138 @@
+#include "shop.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CREDIT 20
+
+static const char *text_of(const json_t *event, const char *name)
+{
+    const char *text = json_string_value(json_object_get(event, name));
+    return text ? text : "";
+}
+
+/* The database may be away for a while. Going on with the next message would mix up their order, so
+ * we stay with this one. */
+static enum db_result store(struct shop *shop, struct db *db, const json_t *event)
+{
+    char *told = json_dumps(json_object_get(event, "data"), JSON_COMPACT);
+    const char *sql = "INSERT INTO shop_news (id, order_id, sequence, event, at, told)"
+                      " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING";
+    enum db_result result = DB_AWAY;
+    while (result == DB_AWAY && !shop->stopping) {
+        result = db_query(db, NULL, sql,
+                          DB_ARGS(text_of(event, "id"), text_of(event, "subject"),
+                                  text_of(event, "sequence"), text_of(event, "type"),
+                                  text_of(event, "time"), told));
+        if (result != DB_OK)
+            fprintf(stderr, "shop-web: news of %s: %s\n", text_of(event, "subject"), db_error(db));
+        if (result == DB_AWAY)
+            sleep(1);
+    }
+    free(told);
+    return result;
+}
+
+/* Kept for a person to look at. Only then it leaves its queue. */
+static enum queue_verdict set_aside(struct shop *shop, const struct queue_message *m)
+{
+    struct queue_message kept = *m;
+    kept.queue = "shop.replies.refused";
+    fprintf(stderr, "shop-web: message %s is no news of an order: see %s\n", m->id ? m->id : "?",
+            kept.queue);
+    return queue_send(shop->orders, &kept, 10000) == QUEUE_ACCEPTED ? QUEUE_DONE : QUEUE_AGAIN;
+}
+
+/* A message may come twice: it is stored once, by its id. It leaves the queue after the commit. */
+static enum queue_verdict take(void *argument, const struct queue_message *m)
+{
+    struct shop *shop = argument;
+    json_t *event = json_loadb(m->body, m->size, JSON_REJECT_DUPLICATES, NULL);
+    enum queue_verdict verdict = QUEUE_AGAIN;
+
+    if (!*text_of(event, "id") || !*text_of(event, "subject") || !*text_of(event, "sequence")
+        || !json_is_object(json_object_get(event, "data"))) {
+        verdict = set_aside(shop, m);
+    } else {
+        enum db_result result = store(shop, shop->news_db, event);
+        if (result == DB_OK) {
+            events_wake(text_of(event, "subject"));
+            verdict = QUEUE_DONE;
+        } else if (result == DB_REFUSED) {
+            verdict = set_aside(shop, m);
+        }
+    }
+    json_decref(event);
+    return verdict;
+}
+
+static char *file_read(const char *path)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *in = fopen(path, "re");
+    if (!in || getdelim(&text, &size, '\0', in) < 0)
+        fprintf(stderr, "shop-web: %s: %s\n", path, strerror(errno));
+    if (in)
+        fclose(in);
+    return text;
+}
+
+/* The tables come first: the database may be there later than we are. */
+static void *run(void *argument)
+{
+    struct shop *shop = argument;
+    char *schema = file_read(shop->schema);
+    bool ready = false;
+    while (schema && !ready && !shop->stopping) {
+        ready = db_script(shop->news_db, schema) == DB_OK;
+        if (!ready) {
+            fprintf(stderr, "shop-web: the shop's tables: %s\n", db_error(shop->news_db));
+            sleep(1);
+        }
+    }
+    free(schema);
+    if (ready)
+        queue_receive(shop->replies, "shop.replies", CREDIT, take, shop);
+    return NULL;
+}
+
+bool news_start(struct shop *shop, pthread_t *ret)
+{
+    return pthread_create(ret, NULL, run, shop) == 0;
+}
+
+static json_t *item_of(const struct db_rows *rows, int row)
+{
+    const char *event = db_text(rows, row, 1);
+    const char *prefix = "intact.task.";
+    if (strncmp(event, prefix, strlen(prefix)) == 0)
+        event += strlen(prefix);
+    return json_pack("{s:s, s:s, s:s, s:o}", "sequence", db_text(rows, row, 0), "event", event,
+                     "at", db_text(rows, row, 2), "told",
+                     json_loads(db_text(rows, row, 3), 0, NULL));
+}
+
+json_t *news_of(struct shop *shop, const char *order, const char *sequence)
+{
+    struct db_rows *rows = NULL;
+    json_t *items = NULL;
+    const char *sql = "SELECT sequence, event, at, told FROM shop_news"
+                      " WHERE order_id = $1 AND sequence > $2 ORDER BY sequence";
+    if (shop_query(shop, &rows, sql, DB_ARGS(order, sequence)) == DB_OK)
+        items = json_array();
+    for (int row = 0; items && row < db_count(rows); row++)
+        json_array_append_new(items, item_of(rows, row));
+    db_free(rows);
+    return items;
+}
+
+bool news_is_last(const char *event)
+{
+    return strcmp(event, "processed") == 0 || strcmp(event, "compensated") == 0
+           || strcmp(event, "closed") == 0;
+}

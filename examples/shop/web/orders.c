@@ -1,0 +1,286 @@
+#include "shop.h"
+
+#include <ctype.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define KINDS_MAX    20 /* different products of an order */
+#define QUANTITY_MAX 99
+#define LIST_MAX     50 /* orders of one list */
+
+static enum MHD_Result answer_away(struct request *r)
+{
+    return answer_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
+                        "The shop cannot reach its database just now. Please try again.");
+}
+
+/* ---- Products ---- */
+
+static json_t *products(struct shop *shop)
+{
+    struct db_rows *rows = NULL;
+    const char *sql = "SELECT sku, name, about, price, picture FROM shop_product ORDER BY name";
+    if (shop_query(shop, &rows, sql, 0, NULL) != DB_OK)
+        return NULL;
+    json_t *list = json_array();
+    for (int i = 0; i < db_count(rows); i++)
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:s, s:I, s:s}", "sku", db_text(rows, i, 0),
+                                        "name", db_text(rows, i, 1), "about", db_text(rows, i, 2),
+                                        "price", (json_int_t)atoll(db_text(rows, i, 3)), "picture",
+                                        db_text(rows, i, 4)));
+    db_free(rows);
+    return list;
+}
+
+enum MHD_Result products_get(struct request *r)
+{
+    json_t *list = products(r->shop);
+    return list ? answer_json(r, MHD_HTTP_OK, json_pack("{s:o}", "products", list))
+                : answer_away(r);
+}
+
+/* ---- An order comes in ---- */
+
+struct wrong {
+    const char *field;
+    const char *text;
+};
+
+struct order {
+    char id[32];
+    char card[20];
+    const char *address;
+    json_t *items;
+    json_int_t amount;
+};
+
+static bool no(struct wrong *ret, const char *field, const char *text)
+{
+    *ret = (struct wrong){field, text};
+    return false;
+}
+
+static json_int_t price_of(const json_t *list, const char *sku)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *product = json_array_get(list, i);
+        if (strcmp(json_string_value(json_object_get(product, "sku")), sku) == 0)
+            return json_integer_value(json_object_get(product, "price"));
+    }
+    return -1;
+}
+
+/* What is paid is our own prices, whatever the page has shown. */
+static bool take_items(struct order *o, json_t *items, const json_t *list, struct wrong *ret)
+{
+    size_t count = json_array_size(items);
+    if (count == 0 || count > KINDS_MAX)
+        return no(ret, "items", "An order has 1 to 20 different products.");
+    o->items = json_array();
+    for (size_t i = 0; i < count; i++) {
+        const json_t *item = json_array_get(items, i);
+        const char *sku = json_string_value(json_object_get(item, "sku"));
+        json_int_t quantity = json_integer_value(json_object_get(item, "quantity"));
+        json_int_t price = sku ? price_of(list, sku) : -1;
+        if (price < 0)
+            return no(ret, "items", "One of the products is not in the shop any more.");
+        if (quantity < 1 || quantity > QUANTITY_MAX)
+            return no(ret, "items", "Of each product 1 to 99 can be ordered.");
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(json_string_value(json_object_get(json_array_get(o->items, j), "sku")), sku)
+                == 0)
+                return no(ret, "items", "A product is in the order twice.");
+        o->amount += price * quantity;
+        json_array_append_new(o->items, json_pack("{s:s, s:I}", "sku", sku, "quantity", quantity));
+    }
+    return true;
+}
+
+/* A shop that is none for trying out would get a token from its payment provider here, and never
+ * see a card's number. */
+static bool take_card(struct order *o, const json_t *card, struct wrong *ret)
+{
+    size_t digits = 0;
+    for (const char *c = json_string_value(card); c && *c; c++) {
+        if (*c == ' ' || *c == '-')
+            continue;
+        if (!isdigit((unsigned char)*c) || digits >= sizeof(o->card) - 1)
+            return no(ret, "card", "A card's number has 12 to 19 digits, and nothing else.");
+        o->card[digits++] = *c;
+    }
+    return digits >= 12 || no(ret, "card", "A card's number has 12 to 19 digits.");
+}
+
+static bool take_address(struct order *o, const json_t *address, struct wrong *ret)
+{
+    o->address = json_string_value(address);
+    if (!o->address || strspn(o->address, " \t\r\n") == strlen(o->address))
+        return no(ret, "address", "Please say where the parcel should go.");
+    if (strlen(o->address) > 500)
+        return no(ret, "address", "This address is too long: 500 bytes at most.");
+    for (const char *c = o->address; *c; c++)
+        if (iscntrl((unsigned char)*c) && *c != '\n' && *c != '\r' && *c != '\t')
+            return no(ret, "address", "There are signs in this address that cannot be printed.");
+    return true;
+}
+
+/* The page made the key for this basket. The same key is the same order, so that pressing twice, or
+ * trying again when no answer came, never makes two. */
+static bool take_key(struct order *o, const json_t *key, struct wrong *ret)
+{
+    const char *text = json_string_value(key);
+    unsigned char hash[EVP_MAX_MD_SIZE];
+    if (!text || strlen(text) < 8 || strlen(text) > 100)
+        return no(ret, "key", "The order needs a key of 8 to 100 bytes.");
+    if (EVP_Digest(text, strlen(text), hash, NULL, EVP_sha256(), NULL) != 1)
+        abort();
+    int length = snprintf(o->id, sizeof(o->id), "o-");
+    for (int i = 0; i < 10; i++)
+        length += snprintf(o->id + length, sizeof(o->id) - (size_t)length, "%02x", hash[i]);
+    return true;
+}
+
+static enum queue_sent hand_in(struct shop *shop, const struct order *o)
+{
+    char at[32];
+    time_t now = time(NULL);
+    struct tm utc;
+    strftime(at, sizeof(at), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+    json_t *order =
+        json_pack("{s:s, s:O, s:I, s:s, s:s, s:s}", "order", o->id, "items", o->items, "amount",
+                  o->amount, "card", o->card, "address", o->address, "at", at);
+    char *body = json_dumps(order, JSON_COMPACT);
+    struct queue_message m = {.queue = "shop.orders",
+                              .id = o->id,
+                              .subject = "order",
+                              .body = body,
+                              .size = body ? strlen(body) : 0};
+    enum queue_sent sent = body ? queue_send(shop->orders, &m, 5000) : QUEUE_AWAY;
+    free(body);
+    json_decref(order);
+    return sent;
+}
+
+/* Only our own pages place orders: others' cannot send JSON here without asking first (CORS), and
+ * browsers say where a request comes from. */
+static bool is_ours(const struct request *r)
+{
+    const char *type = request_header(r, "Content-Type");
+    const char *origin = request_header(r, "Origin");
+    const char *host = request_header(r, "Host");
+    const char *name = origin ? strstr(origin, "://") : NULL;
+    return type && strncasecmp(type, "application/json", 16) == 0
+           && (!origin || (name && host && strcasecmp(name + 3, host) == 0));
+}
+
+static enum MHD_Result order_take(struct request *r, json_t *body, const json_t *list)
+{
+    struct order o = {0};
+    struct wrong wrong = {0};
+    enum MHD_Result result;
+
+    if (!take_key(&o, json_object_get(body, "key"), &wrong)
+        || !take_items(&o, json_object_get(body, "items"), list, &wrong)
+        || !take_address(&o, json_object_get(body, "address"), &wrong)
+        || !take_card(&o, json_object_get(body, "card"), &wrong))
+        result = answer_error(r, MHD_HTTP_UNPROCESSABLE_CONTENT, wrong.field, wrong.text);
+    else if (hand_in(r->shop, &o) != QUEUE_ACCEPTED)
+        result = answer_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
+                              "Your order could not be handed in just now. Please try again: it "
+                              "will be one order, however often you do.");
+    else
+        result = answer_json(r, MHD_HTTP_ACCEPTED, json_pack("{s:s}", "order", o.id));
+    json_decref(o.items);
+    return result;
+}
+
+enum MHD_Result order_post(struct request *r)
+{
+    if (!is_ours(r))
+        return answer_error(r, MHD_HTTP_FORBIDDEN, NULL,
+                            "Orders come from the shop's own pages, as application/json.");
+    if (r->length > BODY_MAX)
+        return answer_error(r, MHD_HTTP_CONTENT_TOO_LARGE, NULL, "An order has 16 KiB at most.");
+    json_t *body = json_loadb(r->body, r->length, JSON_REJECT_DUPLICATES, NULL);
+    if (!json_is_object(body)) {
+        json_decref(body);
+        return answer_error(r, MHD_HTTP_BAD_REQUEST, NULL, "This is not an order as JSON.");
+    }
+    json_t *list = products(r->shop);
+    enum MHD_Result result = list ? order_take(r, body, list) : answer_away(r);
+    json_decref(list);
+    json_decref(body);
+    return result;
+}
+
+/* ---- How orders get on ---- */
+
+static bool is_id(const char *id)
+{
+    size_t length = strlen(id);
+    return length == 22 && strncmp(id, "o-", 2) == 0
+           && strspn(id + 2, "0123456789abcdef") == length - 2;
+}
+
+/* An order of which nothing is known yet is one that was handed in and still waits in its queue. */
+static json_t *order_json(struct shop *shop, const char *id)
+{
+    struct db_rows *rows = NULL;
+    const char *sql = "SELECT items, amount, address, placed_at FROM shop_order WHERE id = $1";
+    json_t *news = news_of(shop, id, "");
+    if (!news || shop_query(shop, &rows, sql, DB_ARGS(id)) != DB_OK) {
+        json_decref(news);
+        return NULL;
+    }
+    const json_t *last = json_array_get(news, json_array_size(news) - 1);
+    const char *event = json_string_value(json_object_get(last, "event"));
+    const char *state = json_string_value(json_object_get(json_object_get(last, "told"), "state"));
+    if (event && strcmp(event, "closed") == 0)
+        state = "closed";
+    json_t *order = json_pack("{s:s, s:s, s:o}", "order", id, "state", state ? state : "handed_in",
+                              "news", news);
+    if (db_count(rows) == 1) {
+        json_object_set_new(order, "items", json_loads(db_text(rows, 0, 0), 0, NULL));
+        json_object_set_new(order, "amount", json_integer(atoll(db_text(rows, 0, 1))));
+        json_object_set_new(order, "address", json_string(db_text(rows, 0, 2)));
+        json_object_set_new(order, "placed_at", json_string(db_text(rows, 0, 3)));
+    }
+    db_free(rows);
+    return order;
+}
+
+enum MHD_Result order_get(struct request *r, const char *id)
+{
+    if (!is_id(id))
+        return answer_error(r, MHD_HTTP_NOT_FOUND, NULL, "There is no such order.");
+    json_t *order = order_json(r->shop, id);
+    return order ? answer_json(r, MHD_HTTP_OK, order) : answer_away(r);
+}
+
+/* A browser asks for those that it knows: who has an order's id may see it. */
+enum MHD_Result orders_get(struct request *r)
+{
+    const char *ids = MHD_lookup_connection_value(r->connection, MHD_GET_ARGUMENT_KIND, "ids");
+    json_t *list = json_array();
+    const char *at = ids ? ids : "";
+    for (int count = 0; *at && count < LIST_MAX; count++) {
+        char id[32];
+        size_t length = strcspn(at, ",");
+        snprintf(id, sizeof(id), "%.*s", (int)(length < 31 ? length : 31), at);
+        at += length + (at[length] == ',');
+        json_t *order = is_id(id) ? order_json(r->shop, id) : NULL;
+        if (!order) {
+            json_decref(list);
+            return is_id(id) ? answer_away(r)
+                             : answer_error(r, MHD_HTTP_BAD_REQUEST, "ids",
+                                            "ids: the ids of orders, with commas between them");
+        }
+        json_object_del(order, "news");
+        json_array_append_new(list, order);
+    }
+    return answer_json(r, MHD_HTTP_OK, json_pack("{s:o}", "orders", list));
+}

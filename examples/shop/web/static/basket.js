@@ -1,0 +1,98 @@
+import { Refused, ask, basket, find, make, money, orders, say } from "./shop.js";
+
+let products = new Map();
+
+const sum = () => basket.items().reduce((all, item) => all + (products.get(item.sku)?.price ?? 0) * item.quantity, 0);
+
+function change(sku, quantity) {
+  basket.set(sku, quantity);
+  const name = products.get(sku)?.name ?? sku;
+  say(find("told"), `${name}: ${Math.max(quantity, 0)}. Together ${money(sum())}.`);
+  show();
+  // What had the focus was made anew.
+  (find(`quantity-${sku}`) ?? document.querySelector("#lines input") ?? find("main")).focus();
+}
+
+function line({ sku, quantity }) {
+  const product = products.get(sku) ?? { name: `${sku} (not in the shop any more)`, price: 0, picture: "icon.svg" };
+  return make("li", { class: "line" },
+    make("img", { src: `/${product.picture}`, alt: "", width: 80, height: 60 }),
+    make("div", {},
+      make("label", { for: `quantity-${sku}` }, product.name),
+      make("span", { class: "quiet" }, `${money(product.price)} each`)),
+    make("input", { id: `quantity-${sku}`, type: "number", min: 0, max: 99, value: quantity, inputmode: "numeric",
+      change: (event) => change(sku, Math.trunc(Number(event.target.value)) || 0) }),
+    make("button", { class: "plain", type: "button", "aria-label": `Remove ${product.name}`, click: () => change(sku, 0) }, "Remove"));
+}
+
+function show() {
+  const items = basket.items();
+  find("empty").hidden = items.length > 0;
+  find("full").hidden = items.length === 0;
+  find("lines").replaceChildren(...items.map(line));
+  say(find("total"), money(sum()));
+  say(find("order"), `Order and pay ${money(sum())}`);
+}
+
+function wrong(field, text) {
+  say(find(`${field}-wrong`), text);
+  if (text) find(field).setAttribute("aria-invalid", "true");
+  else find(field).removeAttribute("aria-invalid");
+}
+
+function complain(error) {
+  if (error instanceof Refused && (error.field === "card" || error.field === "address")) {
+    wrong(error.field, error.message);
+    find(error.field).focus();
+    return;
+  }
+  const kept = error.status === 0 || error.status >= 500 ? " Your basket is kept." : "";
+  say(find("trouble"), error.message + kept);
+  find("trouble").scrollIntoView({ block: "nearest" });
+}
+
+async function order(event) {
+  event.preventDefault();
+  const button = find("order");
+  if (button.getAttribute("aria-disabled")) return;
+  for (const field of ["address", "card"]) wrong(field, "");
+  say(find("trouble"), "");
+  button.setAttribute("aria-disabled", "true");
+  say(button, "Handing it in …");
+
+  const { key } = basket.read();
+  const items = basket.items();
+  const form = new FormData(find("form"));
+  try {
+    const body = JSON.stringify({ key, items, card: form.get("card"), address: form.get("address") });
+    const answer = await ask("/api/orders", { method: "POST", headers: { "Content-Type": "application/json" }, body });
+    orders.add({ order: answer.order, items, amount: sum(), at: new Date().toISOString() });
+    basket.clear();
+    location.assign(`/order.html?id=${encodeURIComponent(answer.order)}`);
+  } catch (error) {
+    complain(error);
+    button.removeAttribute("aria-disabled");
+    say(button, `Order and pay ${money(sum())}`);
+  }
+}
+
+async function start() {
+  try {
+    const answer = await ask("/api/products");
+    products = new Map(answer.products.map((product) => [product.sku, product]));
+    say(find("trouble"), "");
+    show();
+  } catch (error) {
+    complain(error);
+    setTimeout(start, 3000);
+  }
+}
+
+find("form").addEventListener("submit", order);
+for (const choice of document.querySelectorAll("[data-card]"))
+  choice.addEventListener("click", () => {
+    find("card").value = choice.dataset.card;
+    wrong("card", "");
+    find("card").focus();
+  });
+start();

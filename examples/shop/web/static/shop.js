@@ -1,0 +1,109 @@
+// What all pages share: the basket and the orders of this browser, asking the server, and making elements.
+
+export const money = (cents) =>
+  new Intl.NumberFormat("en-IE", { style: "currency", currency: "EUR" }).format(cents / 100);
+
+export const time = (text) => new Date(text).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
+
+export const find = (id) => document.getElementById(id);
+
+// Text goes in as text, never as HTML: make("li", {class: "line"}, "Cup").
+export function make(tag, attributes, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (typeof value === "function") element.addEventListener(name, value);
+    else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+// Changes what is said only if it is something else, so that screen readers do not say it again.
+export function say(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+  if (element.hasAttribute("role") && element.id === "trouble") element.hidden = text === "";
+}
+
+export class Refused extends Error {
+  constructor(status, answer) {
+    super(answer.error ?? "The shop cannot be reached just now. Please try again.");
+    this.status = status;
+    this.field = answer.field;
+  }
+}
+
+export async function ask(path, options) {
+  let response;
+  let answer = {};
+  try {
+    response = await fetch(path, options);
+    answer = await response.json();
+  } catch {
+    if (!response || response.ok) throw new Refused(0, {});
+  }
+  if (!response.ok) throw new Refused(response.status, answer);
+  return answer;
+}
+
+function read(name, otherwise) {
+  try {
+    return JSON.parse(localStorage.getItem(name)) ?? otherwise;
+  } catch {
+    return otherwise;
+  }
+}
+
+const write = (name, value) => localStorage.setItem(name, JSON.stringify(value));
+
+// Made once for a basket as it is. The server makes one order of it, however often it is handed in.
+const newKey = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+export const basket = {
+  read: () => read("basket", { key: "", items: {} }),
+  items: () => Object.entries(basket.read().items).map(([sku, quantity]) => ({ sku, quantity })),
+  count: () => basket.items().reduce((sum, item) => sum + item.quantity, 0),
+  set(sku, quantity) {
+    const { items } = basket.read();
+    if (quantity > 0) items[sku] = Math.min(quantity, 99);
+    else delete items[sku];
+    write("basket", { key: newKey(), items });
+    showCount();
+  },
+  add: (sku, quantity = 1) => basket.set(sku, (basket.read().items[sku] ?? 0) + quantity),
+  clear() {
+    write("basket", { key: newKey(), items: {} });
+    showCount();
+  },
+};
+
+export const orders = {
+  read: () => read("orders", []),
+  get: (id) => orders.read().find((order) => order.order === id),
+  add(order) {
+    const others = orders.read().filter((other) => other.order !== order.order);
+    write("orders", [order, ...others].slice(0, 50));
+  },
+};
+
+// "compensated" is the word of the machinery: customers are told theirs.
+export const stateWords = {
+  handed_in: "Handed in",
+  pending: "Received",
+  processing: "In progress",
+  processed: "Done",
+  compensating: "Being undone",
+  compensated: "Undone",
+  error: "Needs a person",
+  closed: "Closed",
+};
+
+function showCount() {
+  const element = find("basket-count");
+  const count = basket.count();
+  element.hidden = count === 0;
+  element.replaceChildren(String(count), make("span", { class: "hidden" }, count === 1 ? " thing" : " things"));
+}
+
+showCount();
+addEventListener("storage", showCount); // another tab
