@@ -30,8 +30,10 @@ pn_rwbytes_t message_encode(const struct queue_message *m)
     if (m->subject)
         pn_message_set_subject(p, m->subject);
     pn_data_put_binary(pn_message_body(p), pn_bytes(m->size, m->body));
-    if (pn_message_encode2(p, &bytes) < 0)
+    ssize_t size = pn_message_encode2(p, &bytes); /* in a place that may be larger */
+    if (size < 0)
         abort(); /* memory alone can fail */
+    bytes.size = (size_t)size;
     pn_message_free(p);
     return bytes;
 }
