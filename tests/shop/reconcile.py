@@ -127,7 +127,7 @@ def operate(shop, accepted):
         states = {row["id"]: row["state"] for row in found["tasks"]}
         return all(states.get(o) in ("processed", "compensated") and last.get(o) == f"intact.task.{states[o]}" for o in accepted)
 
-    eventually("every order has ended, and the shop knows it", look)
+    eventually("every order has ended, and the shop knows it", look, pause=1)
     return retried
 
 

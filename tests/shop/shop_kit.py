@@ -21,13 +21,13 @@ ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in HIDDEN} | {"LC_AL
 AWAY = (OSError, http.client.HTTPException, json.JSONDecodeError)
 
 
-def eventually(what, condition, seconds=PATIENCE_S):
-    end = time.monotonic() + seconds
+def eventually(what, condition, pause=0.2):
+    end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         found = condition()
         if found:
             return found
-        time.sleep(0.2)
+        time.sleep(pause)
     raise AssertionError(f"never: {what}")
 
 
