@@ -29,7 +29,8 @@ GRANT USAGE ON SCHEMA intact TO intact_node, shop;
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA intact TO intact_node;
 REVOKE UPDATE, DELETE, TRUNCATE ON intact.audit FROM intact_node;
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA intact TO intact_node;
-GRANT INSERT ON intact.submit TO shop; -- no more than that
+GRANT INSERT ON intact.submit TO shop; -- to submit; and to see whether the workflow is there:
+GRANT SELECT (name) ON intact.workflow TO shop;
 """
 
 
