@@ -121,7 +121,7 @@ function show() {
   document.title = `${heads[state]?.[0] ?? state} - The Shop`;
   find("steps").replaceChildren(...stepList(all, state));
   const messages = find("messages");
-  if (messages.childElementCount !== all.length) messages.replaceChildren(...all.map(message));
+  messages.append(...all.slice(messages.childElementCount).map(message));
   find("again").hidden = state !== "compensated" || !order.items;
 }
 
