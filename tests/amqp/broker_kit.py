@@ -207,10 +207,11 @@ class Durable:
 
 
 class Wire:
-    """Between the bridge and the broker: `cut` breaks all connections, `hold` lets nothing through while they look well."""
+    """Between the bridge and the broker: `cut` breaks all connections, `is_held` lets nothing through while they look well,
+    `is_mute` nothing of what goes to the broker."""
 
     def __init__(self, port):
-        self.to, self.is_held, self.pairs = port, False, []
+        self.to, self.is_held, self.is_mute, self.pairs = port, False, False, []
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -227,12 +228,12 @@ class Wire:
                 continue
             self.pairs.append((near, far))
             for a, b in ((near, far), (far, near)):
-                threading.Thread(target=self.pump, args=(a, b), daemon=True).start()
+                threading.Thread(target=self.pump, args=(a, b, a is near), daemon=True).start()
 
-    def pump(self, a, b):
+    def pump(self, a, b, is_to_broker):
         try:
             while data := a.recv(65536):
-                while self.is_held:
+                while self.is_held or (self.is_mute and is_to_broker):
                     time.sleep(0.02)
                 b.sendall(data)
         except OSError:

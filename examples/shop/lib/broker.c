@@ -62,7 +62,7 @@ static void lost(struct queue *q, pn_condition_t *why)
     pthread_mutex_unlock(&q->lock);
     q->receiver = NULL;
     q->is_open = q->is_paused = false;
-    pn_proactor_set_timeout(q->proactor, AGAIN_MS << q->failures);
+    pn_proactor_set_timeout(q->proactor, (pn_millis_t)AGAIN_MS << q->failures);
     if (q->failures < AGAIN_DOUBLINGS)
         q->failures++;
 }
