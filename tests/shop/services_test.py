@@ -130,14 +130,15 @@ class Shop:
     def close(self):
         for process in self.processes.values():
             process.send_signal(signal.SIGTERM)
-        for name, process in self.processes.items():
-            status = process.wait()
-            # SIGTERM: it was not ready yet.
-            assert status in (0, -signal.SIGTERM), f"{name} ended with {status}: {self.log(name)}"
-            assert "Sanitizer" not in self.log(name) and "runtime error" not in self.log(name), self.log(name)
+        ends = {name: process.wait() for name, process in self.processes.items()}
+        said = {name: self.log(name) for name in ends}
         self.server.stop()
         self.server.close()
         shutil.rmtree(self.folder)
+        for name, status in ends.items():
+            # SIGTERM: it was not ready yet.
+            assert status in (0, -signal.SIGTERM), f"{name} ended with {status}: {said[name]}"
+            assert "Sanitizer" not in said[name] and "runtime error" not in said[name], said[name]
 
 
 class ServicesTest(unittest.TestCase):

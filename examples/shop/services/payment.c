@@ -76,8 +76,8 @@ static const char *const do_charge[] = {
 
 static const char *const do_refund[] = {
     "INSERT INTO charge(order_id, state) VALUES (:order, 'barred') ON CONFLICT DO NOTHING",
-    "UPDATE account SET charged = charged - amount FROM charge"
-    " WHERE order_id = :order AND state = 'charged' AND charge.card = account.card",
+    ("UPDATE account SET charged = charged - amount FROM charge"
+     " WHERE order_id = :order AND state = 'charged' AND charge.card = account.card"),
     "UPDATE charge SET state = 'refunded' WHERE order_id = :order AND state = 'charged'",
     "SELECT '200 ' || json_object('refunded', amount) FROM charge WHERE order_id = :order",
 };
