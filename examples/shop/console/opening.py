@@ -11,7 +11,7 @@ from intact_api import Api, Refused
 from keeper import Failed
 
 # Breakers open soon, so that whoever plays sees it. Shipping has none: its orders show what comes of tries that are used up.
-QUICK = {"calls": 3, "failures": 80, "window": "1m", "wait": "3s", "max_wait": "8s", "trials": 1}
+QUICK = {"calls": 3, "failures": 50, "window": "30s", "wait": "3s", "max_wait": "8s", "trials": 1}
 BREAKERS = {"stock": QUICK, "payment": QUICK, "shipping": {"enabled": False}}
 
 
