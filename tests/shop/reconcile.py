@@ -28,7 +28,7 @@ CUSTOMERS = 8
 
 
 class Customers:
-    """They order as fast as the shop takes it, one order after the other each."""
+    """They order one after the other, each of them again and again."""
 
     def __init__(self, shop, count, seed):
         self.shop, self.count, self.seed = shop, count, seed
@@ -72,6 +72,7 @@ class Customers:
                 self.wrong.append(f"{order['key']}: pressed twice, and it is two orders")
             if placed:
                 self.accepted.append(placed)
+            time.sleep(random.random())  # they have other things to do, too
 
     def are_done(self):
         return not any(thread.is_alive() for thread in self.threads)
@@ -199,7 +200,7 @@ def main():
         started = time.monotonic()
         customers, mischief = Customers(shop, options.orders, options.seed), Mischief(shop, options.seed)
         mischief.until(customers.are_done)
-        mischief.until(lambda: sum(mischief.count.values()) >= 8)
+        mischief.until(lambda: sum(mischief.count.values()) >= 25)
         mischief.end()
         tell(f"{len(customers.accepted)} orders placed in {time.monotonic() - started:.0f} s, {customers.pressed} times pressed; "
              f"{mischief.count['mode']} modes of services, {mischief.count['kill']} kills, {mischief.count['leader']} of the leader")

@@ -70,7 +70,7 @@ class Actions:
     def kill(self, name):
         if not self.keeper.kill(name):
             raise Failed(f"{name} is not running")
-        return f"{name} was killed (SIGKILL)."
+        return f"{name} was killed."
 
     def start(self, name):
         if name in self.services and self.mode(name) == "down":

@@ -31,11 +31,12 @@ class Process:
 
 
 def node(place, name):
+    """Over PostgreSQL one of several, which has a name among them; over SQLite the only one."""
+    among = [] if place.sqlite else ["--node", name]
     store = {} if place.sqlite else {"INTACT_STORE": place.database_url("intact_node")}
-    called = [] if place.sqlite else ["--node", name]  # one that has its store in its folder is alone
     return Process(
         name, "node", "an Intact server: runs the workflow",
-        [place.intact, "serve", *called, "--data", f"{place.work}/node-{name}",
+        [place.intact, "serve", *among, "--data", f"{place.work}/node-{name}",
          "--listen", f"127.0.0.1:{place.ports[name]}", "--config", f"{place.work}/intact.yaml",
          "--http", f"{place.work}/http-agent.yaml", "--scan-every", "500ms", "--grace", "2s"],
         {**store, "SHOP_BROKER_PASSWORD": place.password("intact"), "PAYMENT_KEY": place.password("payment")})
