@@ -8,7 +8,7 @@ import subprocess
 from rig import Count, end
 
 
-def disk(rig, count=300):
+def disk(rig, count):
     return rig.run("fsync", rig.work, count)
 
 

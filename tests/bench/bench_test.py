@@ -175,11 +175,11 @@ def of_this(folder):
     return found
 
 
-def nothing_is_left_behind(folder, how):
+def nothing_is_left_behind(folder, how, scenario):
     place = f"{folder}/{how.name}"
     os.mkdir(place)
     bench = subprocess.Popen([sys.executable, "-B", f"{ROOT}/bench/matrix/matrix.py", BUILD, "--dir", place, "--out", f"{folder}/out2",
-                              "--only", "pg-steps3-100", "--scale", "100"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                              "--only", scenario, "--scale", "100"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     until = time.monotonic() + PATIENCE_S
     while not glob.glob(f"{place}/*/installation-*/agents.log"):
         check(bench.poll() is None and time.monotonic() < until, "the bench does not begin:", bench.poll())
@@ -201,5 +201,5 @@ with tempfile.TemporaryDirectory(prefix="intact-bench-test.") as work:
     a_gap_is_looked_into()
     every_kind_of_scenario_is_measured(work)
     each_goal_is_told(work)
-    nothing_is_left_behind(work, signal.SIGTERM)
-    nothing_is_left_behind(work, signal.SIGKILL)
+    nothing_is_left_behind(work, signal.SIGTERM, "steps3-100")
+    nothing_is_left_behind(work, signal.SIGKILL, "pg-steps3-100")
