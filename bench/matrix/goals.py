@@ -144,7 +144,7 @@ def peers(goals, args):
             continue
         try:
             against(goals, args, ours, theirs)
-        except (Trouble, KeyError) as trouble:
+        except (Trouble, KeyError, TypeError, ZeroDivisionError) as trouble:
             goals.tell(f"against {theirs}", None, "see ./run peers", None, str(trouble))
 
 

@@ -3,10 +3,12 @@
 import dataclasses
 import json
 import os
+import time
 
 import floors
 from rig import ROOT, Installation, Trouble, difference
 
+SETTLE_S = 3  # for a store that was filled to write its log back: those bytes are not the load's
 SLEEPS_UNTIL = "2099-01-01T00:00:00.000Z"
 
 
@@ -60,6 +62,7 @@ def fall_asleep(installation, s):
     if s.sleeping:
         installation.flow("--workflow", s.workflow, "--tasks", s.sleeping, "--in-flight", s.sleeping, "--lines", 1000,
                           "--connections", 4, "--ends", "answer", "--not-before", SLEEPS_UNTIL, "--prefix", "asleep")
+        time.sleep(SETTLE_S)
 
 
 def measure(rig, s, reached, with_floors=True):

@@ -4,12 +4,14 @@ what has to be so on any machine.
 
 Usage: bench_test.py ROOT BUILD"""
 
+import contextlib
 import glob
 import json
 import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -17,6 +19,7 @@ import threading
 import time
 import xml.etree.ElementTree
 
+sys.dont_write_bytecode = True  # in the tree
 ROOT, BUILD = (os.path.realpath(p) for p in sys.argv[1:3])
 PATIENCE_S = 240  # only a failing test waits so long
 FLOW = f"{BUILD}/bench/bench-flow"
@@ -65,6 +68,29 @@ def every_kind_of_scenario_is_measured(folder):
     check(len(pictures) == 5, pictures)
     for picture in pictures:
         check(xml.etree.ElementTree.parse(picture).getroot().tag.endswith("svg"), picture)
+
+
+def documents_of(path):
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        return (db.execute("SELECT length(doc) FROM task ORDER BY 1").fetchall(),
+                db.execute("SELECT count(*), sum(length(json)) FROM payload").fetchone())
+
+
+def the_floor_writes_what_the_server_writes(folder):
+    """Documents and payloads of tasks that have ended are as long."""
+    sys.path.insert(0, f"{ROOT}/bench/matrix")
+    import rig
+    with rig.Rig(BUILD, folder) as place:
+        for workflow in ("steps3", "steps10", "wide10", "undo3"):
+            for payload in (300, 5000):
+                definition = f"{ROOT}/bench/workflows/{workflow}.json"
+                with rig.Installation(place, definition, answer=payload) as installation:
+                    installation.flow("--workflow", workflow, "--tasks", 3, "--in-flight", 1, "--payload", payload)
+                    rig.end(installation.servers[0])
+                    ours = documents_of(f"{installation.folder}/node1/intact.db")
+                alone = place.folder("floor")
+                place.run("floor", alone, definition, 3, payload, 4, 0, 1, 1)
+                check(documents_of(f"{alone}/intact.db") == ours, workflow, payload, documents_of(f"{alone}/intact.db"), ours)
 
 
 def each_goal_is_told(folder):
@@ -200,6 +226,7 @@ with tempfile.TemporaryDirectory(prefix="intact-bench-test.") as work:
     what_waits_is_counted()
     a_gap_is_looked_into()
     every_kind_of_scenario_is_measured(work)
+    the_floor_writes_what_the_server_writes(work)
     each_goal_is_told(work)
     nothing_is_left_behind(work, signal.SIGTERM, "steps3-100")
     nothing_is_left_behind(work, signal.SIGKILL, "pg-steps3-100")
