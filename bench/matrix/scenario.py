@@ -87,6 +87,10 @@ def measure(rig, s, reached, with_floors=True):
     return result
 
 
+def with_database(counted, key):
+    return counted[key] + counted.get("database_cpu_s_per_1000", 0)
+
+
 def add_floors(rig, s, load, result):
     tiny = s.tasks < 100  # of a test: nobody looks at the figures
     found = {"disk": floors.disk(rig, 30 if tiny else 300), "store": floors.store(rig, s, result, s.tasks)}
@@ -100,7 +104,7 @@ def add_floors(rig, s, load, result):
         "tasks_to_http": result["tasks_per_s"] / found["http"]["requests_per_s"] / s.lines,
         "syncs_to_disk": result["syncs_per_task"] * result["tasks_per_s"] / found["disk"]["fdatasync_per_s"],
         # Times the floor: 1 would be as cheap as it.
-        "cpu_to_store": result["server_cpu_s_per_1000"] / found["store"]["cpu_s_per_1000"],
+        "cpu_to_store": with_database(result, "server_cpu_s_per_1000") / with_database(found["store"], "cpu_s_per_1000"),
         "cpu_to_http": result["server_cpu_s_per_1000"] * 1000 / http_us,
     }
     if s.in_flight == 1:
