@@ -25,8 +25,8 @@
 /* Its name, for sqlite3_open_v2. It stands on what is the default at that time. */
 const char *guard_vfs(void);
 
-/* How often SQLite had the disk make sure of what was written (fdatasync, or fsync), in this process,
- * of databases and their logs. From any thread. */
+/* How often SQLite had the disk make sure of what was written (fdatasync, or fsync), in this
+ * process, of databases and their logs. From any thread. */
 uint64_t guard_syncs(void);
 
 /* What follows is of a database that a connection of ours has open; `path` is its whole name. */
