@@ -47,7 +47,7 @@ expect 1 env PATH="$work/bin" "$root/bench/peers/run" restate
 says "peers: npm is needed to install the peers"
 rm "$work/bin/node"
 expect 1 env PATH="$work/bin" "$root/bench/peers/run" intact-sqlite
-says "peers: Node.js (18 or later) is needed"
+says "peers: Node.js (20 or later) is needed"
 expect 1 env npm_config_registry=http://127.0.0.1:9/ npm_config_fetch_retries=0 npm_config_cache="$work/cache" npm_config_offline=false \
     "$root/bench/peers/run" restate
 says "peers: npm could not install the peers. Its registry"
