@@ -34,6 +34,8 @@ expect 0 "$root/run" peers --help
 says "usage: ./run peers"
 expect 2 "$root/run" peers nobody
 says "nobody is called 'nobody'; there are intact-sqlite/calls"
+expect 2 "$root/run" peers --killed dbos
+says "nobody is called 'dbos'; there are intact-sqlite/calls-js"
 expect 2 "$root/run" peers --rounds many
 says "--rounds wants a number above 0, and not 'many'"
 expect 0 "$root/bench/peers/run" --help
@@ -65,4 +67,6 @@ expect 2 "$root/bench/peers/run" intact-sqlite/inside
 says "intact-sqlite has no mode inside; it has calls, calls-singly"
 expect 2 "$root/bench/peers/run" intact-sqlite --set place=1
 says "intact-sqlite/calls has no setting place; it has places, lines, tasks"
+expect 2 "$root/bench/peers/run" intact-sqlite --killed
+says "--killed is for restate and calls-js of Intact"
 [ -z "$(ls "$TMPDIR")" ] || fail "it leaves behind $(ls "$TMPDIR")"
