@@ -110,6 +110,12 @@ extern struct subjects subjects;
 
 struct subject *subject_find(struct slice id); /* NULL: not one of ours */
 
+/* The first half of the id of the trace that it is submitted in; 0: in none. */
+static inline uint64_t subject_trace(const struct subject *t)
+{
+    return t->content & 4 ? t->content : 0;
+}
+
 void said_note(struct subject *t, const struct said *s); /* copied */
 /* Did any agent say so of that attempt? */
 const struct said *said_find(const struct subject *t, uint32_t step, enum direction d,

@@ -127,6 +127,23 @@ class Amqp(unittest.TestCase):
             eventually(f"{id_} is there", lambda id_=id_: self.exists(server, id_))
             self.assertEqual(server.ended(id_)["steps"][0]["output"], {"charged": amount}, id_)
 
+    def test_a_trace_goes_through_the_queues(self):
+        server, agent = self.server(), self.agent()
+        queue = f"reply.{self.n}"
+        parents = {f"t-{n}": f"00-{str(n) * 32}-b7ad6b7169203331-01" for n in (1, 2, 3)}
+        self.submit({"id": "t-1", "input": {"amount": 1}}, reply_to=queue, properties={"traceparent": parents["t-1"]})
+        self.submit({"specversion": "1.0", "id": "t-2", "source": "/shop", "type": "order.placed", "traceparent": parents["t-2"],
+                     "data": {"input": {"amount": 2}}}, reply_to=queue, content_type="application/cloudevents+json")
+        self.submit({"input": {"amount": 3}}, reply_to=queue,
+                    properties={"cloudEvents:id": "t-3", "cloudEvents:traceparent": parents["t-3"]})
+        found = self.events(queue, "intact.task.processed", 3)
+        self.assertEqual({e["subject"]: e["traceparent"] for _, e in found}, parents)
+        for id_, parent in parents.items():
+            self.assertEqual(server.ended(id_)["traceparent"], parent)
+        asked = {body_of(m)["task"]: body_of(m)["traceparent"] for m in agent.messages}
+        self.assertEqual({task: text[:36] for task, text in asked.items()}, {task: text[:36] for task, text in parents.items()})
+        self.assertTrue(all(asked[task] != parents[task] for task in parents), asked)
+
     def exists(self, server, id_):
         try:
             return server.task(id_)
