@@ -18,7 +18,7 @@ void buf_clear(struct buf *b)
         b->ptr[0] = 0;
 }
 
-char *buf_room(struct buf *b, size_t len)
+char *buf_grow(struct buf *b, size_t len)
 {
     size_t max = b->max ? b->max : SIZE_MAX / 4;
 
@@ -38,31 +38,9 @@ char *buf_room(struct buf *b, size_t len)
     return b->ptr + b->len;
 }
 
-void buf_add(struct buf *b, const void *ptr, size_t len)
-{
-    char *at = buf_room(b, len);
-
-    if (!at)
-        return;
-    if (len > 0)
-        memcpy(at, ptr, len);
-    b->len += len;
-    b->ptr[b->len] = 0;
-}
-
-void buf_slice(struct buf *b, struct slice s)
-{
-    buf_add(b, s.ptr, s.len);
-}
-
 void buf_str(struct buf *b, const char *s)
 {
     buf_add(b, s, strlen(s));
-}
-
-void buf_byte(struct buf *b, char c)
-{
-    buf_add(b, &c, 1);
 }
 
 void buf_i64(struct buf *b, int64_t v)
