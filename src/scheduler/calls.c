@@ -227,6 +227,15 @@ void call_expire(struct scheduler *s, int64_t now)
 
 /* ---- the answer ---- */
 
+static void put_hex(struct buf *b, uint64_t v)
+{
+    char digits[16];
+
+    for (size_t i = sizeof digits; i-- > 0; v >>= 4)
+        digits[i] = "0123456789abcdef"[v & 15];
+    buf_add(b, digits, sizeof digits);
+}
+
 static struct slice traceparent_of(struct arena *a, struct slice task, uint16_t step,
                                    const struct attempt *at)
 {
@@ -235,8 +244,12 @@ static struct slice traceparent_of(struct arena *a, struct slice task, uint16_t 
     uint64_t span = trace ^ ((uint64_t)at->number << 20) ^ ((uint64_t)at->direction << 60);
 
     span = hash_bytes(&span, sizeof span) ^ step;
-    buf_fmt(&b, "00-%016" PRIx64 "%016" PRIx64 "-%016" PRIx64 "-01", trace,
-            ~trace * UINT64_C(0x9e3779b97f4a7c15), span ? span : 1);
+    buf_str(&b, "00-");
+    put_hex(&b, trace);
+    put_hex(&b, ~trace * UINT64_C(0x9e3779b97f4a7c15));
+    buf_byte(&b, '-');
+    put_hex(&b, span ? span : 1);
+    buf_str(&b, "-01");
     return arena_copy(a, buf_view(&b));
 }
 
