@@ -45,14 +45,22 @@ void buf_str(struct buf *b, const char *s)
 
 void buf_i64(struct buf *b, int64_t v)
 {
+    static const char pairs[] = "0001020304050607080910111213141516171819"
+                                "2021222324252627282930313233343536373839"
+                                "4041424344454647484950515253545556575859"
+                                "6061626364656667686970717273747576777879"
+                                "8081828384858687888990919293949596979899";
     char digits[24];
     size_t at = sizeof digits;
     uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
 
-    do {
+    for (; u >= 100; u /= 100) {
+        at -= 2;
+        memcpy(digits + at, &pairs[u % 100 * 2], 2);
+    }
+    if (u >= 10)
         digits[--at] = (char)('0' + u % 10);
-        u /= 10;
-    } while (u);
+    digits[--at] = (char)('0' + (u >= 10 ? u / 10 : u));
     if (v < 0)
         digits[--at] = '-';
     buf_add(b, digits + at, sizeof digits - at);

@@ -150,33 +150,31 @@ size_t text_unescape(struct slice s, char *to)
     return (size_t)(to - begin);
 }
 
-/* Does one of the eight need an escape: a control character, a quote or a backslash? May say so of
- * bytes behind one that does, too. */
-static bool any_special(uint64_t eight)
-{
-    const uint64_t ones = UINT64_C(0x0101010101010101);
-    uint64_t quote = eight ^ ones * '"';
-    uint64_t backslash = eight ^ ones * '\\';
-    uint64_t found = (eight - ones * 0x20) & ~eight;
-
-    found |= (quote - ones) & ~quote;
-    found |= (backslash - ones) & ~backslash;
-    return (found & ones * 0x80) != 0;
-}
-
 static bool is_special(char c)
 {
     return (unsigned char)c < 0x20 || c == '"' || c == '\\';
 }
 
+/* The compilers make a few instructions of the processor of it, whichever it has. */
+typedef unsigned char sixteen __attribute__((vector_size(16)));
+
+static bool any_special(sixteen s)
+{
+    sixteen found = (sixteen)(s < 0x20) | (sixteen)(s == '"') | (sixteen)(s == '\\');
+    uint64_t halves[2];
+
+    memcpy(halves, &found, sizeof halves);
+    return (halves[0] | halves[1]) != 0;
+}
+
 size_t text_plain_run(const char *ptr, size_t len)
 {
     size_t i = 0;
-    uint64_t eight;
+    sixteen s;
 
-    for (; i + sizeof eight <= len; i += sizeof eight) {
-        memcpy(&eight, ptr + i, sizeof eight);
-        if (any_special(eight))
+    for (; i + sizeof s <= len; i += sizeof s) {
+        memcpy(&s, ptr + i, sizeof s);
+        if (any_special(s))
             break;
     }
     while (i < len && !is_special(ptr[i]))
