@@ -2,6 +2,11 @@
 
 #include <stdlib.h>
 
+static bool has_token_of(const struct live_step *ls, enum direction d, uint32_t attempt)
+{
+    return ls->token.ptr && ls->token_attempt == attempt && ls->token_direction == d;
+}
+
 /* ---- arrival ---- */
 
 static struct live_step *step_of_token(struct scheduler *s, struct slice text)
@@ -80,13 +85,33 @@ static void send_lost_again(struct scheduler *s, struct work *w)
     }
 }
 
+/* Is it the very token that was sent, and to that agent? */
+static bool is_as_sent(struct scheduler *s, struct slice text, const struct token *t,
+                       struct slice agent)
+{
+    const struct live *l = live_find(s, t->task);
+
+    if (!l || !l->loaded || t->step >= l->task.step_count)
+        return false;
+    const struct live_step *ls = &l->steps[t->step];
+    const struct workflow_step *ws = &l->definition->workflow.steps[t->step];
+    return has_token_of(ls, t->direction, t->attempt) && token_same(ls->token, text)
+           && slice_eq(t->direction == DIRECTION_UNDO ? ws->undo.agent : ws->call.agent, agent);
+}
+
+static bool is_good(struct scheduler *s, struct slice text, struct slice agent, struct token *ret)
+{
+    return (token_parse(text, ret) && is_as_sent(s, text, ret, agent))
+           || token_check(s->key, text, agent, ret);
+}
+
 static void post_results(struct scheduler *s, struct work *w)
 {
     for (size_t i = 0; i < w->result_count; i++) {
         struct work_result *r = &w->results[i];
         struct token t;
         r->status = RESULT_UNKNOWN;
-        if (!token_check(s->key, r->token, w->agent_name, &t))
+        if (!is_good(s, r->token, w->agent_name, &t))
             continue;
         struct command *c = arena_alloc(&w->arena, sizeof *c);
         *c = (struct command){.kind = COMMAND_RESULT, .work = w, .result = r};
@@ -236,49 +261,54 @@ static void put_hex(struct buf *b, uint64_t v)
     buf_add(b, digits, sizeof digits);
 }
 
-static struct slice traceparent_of(struct arena *a, struct slice task, uint16_t step,
-                                   const struct attempt *at)
+static struct slice traceparent_of(struct scheduler *s, struct arena *a, struct slice task,
+                                   uint16_t step, const struct attempt *at)
 {
-    CLEANUP(buf_fini) struct buf b = {0};
+    struct buf *b = scheduler_scratch(s);
     uint64_t trace = hash_bytes(task.ptr, task.len);
     uint64_t span = trace ^ ((uint64_t)at->number << 20) ^ ((uint64_t)at->direction << 60);
 
     span = hash_bytes(&span, sizeof span) ^ step;
-    buf_str(&b, "00-");
-    put_hex(&b, trace);
-    put_hex(&b, ~trace * UINT64_C(0x9e3779b97f4a7c15));
-    buf_byte(&b, '-');
-    put_hex(&b, span ? span : 1);
-    buf_str(&b, "-01");
-    return arena_copy(a, buf_view(&b));
+    buf_str(b, "00-");
+    put_hex(b, trace);
+    put_hex(b, ~trace * UINT64_C(0x9e3779b97f4a7c15));
+    buf_byte(b, '-');
+    put_hex(b, span ? span : 1);
+    buf_str(b, "-01");
+    return arena_copy(a, buf_view(b));
 }
 
 /* Of the step's present generation: a request of another one had another key. */
 static struct slice key_of(struct scheduler *s, struct arena *a, const struct live_step *ls,
                            enum direction d)
 {
-    CLEANUP(buf_fini) struct buf b = {0};
+    struct buf *b = scheduler_scratch(s);
     uint32_t generation = ls->live->task.steps[ls->step].generation;
 
-    buf_slice(&b, s->config.key_prefix);
-    buf_slice(&b, ls->live->id);
-    buf_byte(&b, '/');
-    buf_slice(&b, ls->live->definition->workflow.steps[ls->step].name);
+    buf_slice(b, s->config.key_prefix);
+    buf_slice(b, ls->live->id);
+    buf_byte(b, '/');
+    buf_slice(b, ls->live->definition->workflow.steps[ls->step].name);
     if (generation > 0)
-        buf_fmt(&b, "~%" PRIu64, (uint64_t)generation + 1);
+        buf_fmt(b, "~%" PRIu64, (uint64_t)generation + 1);
     if (d == DIRECTION_UNDO)
-        buf_str(&b, "/undo");
-    return arena_copy(a, buf_view(&b));
+        buf_str(b, "/undo");
+    return arena_copy(a, buf_view(b));
 }
 
-static struct slice token_of(struct scheduler *s, struct arena *a, const struct live_step *ls,
-                             const struct attempt *at)
+/* It is kept: who sends it back in a moment is believed without computing its MAC again. */
+static struct slice token_of(struct scheduler *s, struct live_step *ls, const struct attempt *at)
 {
-    CLEANUP(buf_fini) struct buf b = {0};
     const struct token t = {ls->live->id, ls->step, at->direction, at->number};
+    struct buf *b = scheduler_scratch(s);
 
-    token_write(s->key, &t, ls->instance->agent->name, &b);
-    return arena_copy(a, buf_view(&b));
+    if (!has_token_of(ls, at->direction, at->number)) {
+        token_write(s->key, &t, ls->instance->agent->name, b);
+        ls->token = arena_copy(&ls->live->arena, buf_view(b));
+        ls->token_direction = at->direction;
+        ls->token_attempt = at->number;
+    }
+    return ls->token;
 }
 
 static uint32_t forward_attempts(const struct step *st)
@@ -291,7 +321,7 @@ static uint32_t forward_attempts(const struct step *st)
     return last;
 }
 
-static void fill_request(struct scheduler *s, struct work *w, const struct live_step *ls,
+static void fill_request(struct scheduler *s, struct work *w, struct live_step *ls,
                          struct work_request *r)
 {
     const struct step *st = &ls->live->task.steps[ls->step];
@@ -301,7 +331,7 @@ static void fill_request(struct scheduler *s, struct work *w, const struct live_
     struct slice left = beats_resume(ls->live, ls->step, at->direction, at->number);
 
     *r = (struct work_request){
-        .token = token_of(s, &w->arena, ls, at),
+        .token = token_of(s, ls, at),
         .task = ls->live->id,
         .step = ws->name,
         .action = undo ? ws->undo.action : ws->call.action,
@@ -309,7 +339,7 @@ static void fill_request(struct scheduler *s, struct work *w, const struct live_
         .attempt = at->number,
         .idempotency_key = key_of(s, &w->arena, ls, at->direction),
         .input = undo ? st->undo_input.json : st->input.json,
-        .traceparent = traceparent_of(&w->arena, ls->live->id, ls->step, at),
+        .traceparent = traceparent_of(s, &w->arena, ls->live->id, ls->step, at),
         .complete_by = at->complete_by,
         .heartbeat_ms = undo ? ws->undo.heartbeat_ms : ws->call.heartbeat_ms,
         /* Sent again, it goes on from where the process before it came to. */
@@ -344,7 +374,7 @@ size_t call_stops(struct scheduler *s, const struct instance *i, struct arena *a
         if (!ls->stop)
             continue;
         const struct attempt *at = step_open_attempt(&ls->live->task.steps[ls->step]);
-        (*ret)[count++] = token_of(s, a, ls, at);
+        (*ret)[count++] = token_of(s, ls, at);
     }
     return count;
 }
