@@ -43,6 +43,8 @@ void buf_str(struct buf *b, const char *s)
     buf_add(b, s, strlen(s));
 }
 
+enum { DIGITS_MAX = 24 };
+
 void buf_i64(struct buf *b, int64_t v)
 {
     static const char pairs[] = "0001020304050607080910111213141516171819"
@@ -50,8 +52,8 @@ void buf_i64(struct buf *b, int64_t v)
                                 "4041424344454647484950515253545556575859"
                                 "6061626364656667686970717273747576777879"
                                 "8081828384858687888990919293949596979899";
-    char digits[24];
-    size_t at = sizeof digits;
+    char digits[2 * DIGITS_MAX] = {0};
+    size_t at = DIGITS_MAX;
     uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
 
     for (; u >= 100; u /= 100) {
@@ -63,7 +65,13 @@ void buf_i64(struct buf *b, int64_t v)
     digits[--at] = (char)('0' + (u >= 10 ? u / 10 : u));
     if (v < 0)
         digits[--at] = '-';
-    buf_add(b, digits + at, sizeof digits - at);
+    if (b->max) {
+        buf_add(b, digits + at, DIGITS_MAX - at);
+        return;
+    }
+    /* Always as many, and zeros behind: that is a few moves, and no call. */
+    memcpy(buf_room(b, DIGITS_MAX), digits + at, DIGITS_MAX);
+    b->len += DIGITS_MAX - at;
 }
 
 void buf_fmt(struct buf *b, const char *fmt, ...)
