@@ -1,10 +1,11 @@
 #include "json/json.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <yajl/yajl_parse.h>
 
 #include "json/text.h"
-#include "json/token.h"
 
 struct level {
     struct json *parent;
@@ -13,7 +14,10 @@ struct level {
 
 struct parser {
     struct arena *arena;
-    struct json_tokens tokens;
+    struct slice text;
+    yajl_handle yajl;
+    bool is_finishing; /* YAJL was told that the text ends */
+    size_t at;         /* behind the last token that we were told of */
     uint32_t depth;
     uint32_t depth_max;
     struct level levels[JSON_DEPTH_MAX];
@@ -25,7 +29,7 @@ struct parser {
     struct json_fault fault;
 };
 
-static PRINTF(3, 4) bool refuse(struct parser *p, size_t offset, const char *fmt, ...)
+static PRINTF(3, 4) int refuse(struct parser *p, size_t offset, const char *fmt, ...)
 {
     va_list ap;
 
@@ -34,30 +38,42 @@ static PRINTF(3, 4) bool refuse(struct parser *p, size_t offset, const char *fmt
     va_end(ap);
     p->fault.offset = offset;
     p->has_fault = true;
-    return false;
+    return 0;
 }
 
-/* A token that may not stand where it does, if it is one at all. */
-static bool refuse_token(struct parser *p, enum json_token token, const char *why)
+/* Where the token ends that YAJL tells of just now. A number that ends the text is told of only
+ * when YAJL is finishing, and its count of bytes then is of something else. */
+static size_t token_end(const struct parser *p)
 {
-    const struct json_tokens *t = &p->tokens;
-
-    if (token == JSON_TOKEN_END)
-        return refuse(p, t->text.len, "the text ends too early");
-    if (token == JSON_TOKEN_BAD)
-        return refuse(p, t->bad_at, "%s", t->why);
-    return refuse(p, t->start, "%s", why);
+    return p->is_finishing ? p->text.len : yajl_get_bytes_consumed(p->yajl);
 }
 
-/* Makes the node of the value that the last token is, or begins, and hangs it into the tree. */
-static struct json *hang(struct parser *p, enum json_type type)
+static bool is_between(char c)
 {
-    const struct json_tokens *t = &p->tokens;
-    struct json *j = arena_alloc(p->arena, sizeof *j);
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == ',' || c == ':';
+}
 
+/* Between two tokens that we are told of lies nothing but white space, commas and colons. */
+static size_t token_start(const struct parser *p)
+{
+    size_t at = p->at;
+
+    while (is_between(p->text.ptr[at]))
+        at++;
+    return at;
+}
+
+/* Makes the node of a value and hangs it into the tree; `size` more bytes lie behind the node. */
+static struct json *hang(struct parser *p, enum json_type type, size_t start, size_t end,
+                         size_t size)
+{
+    struct json *j = arena_alloc(p->arena, sizeof *j + size);
+
+    ASSERT(start < end);
     j->type = type;
-    j->raw = (struct slice){t->text.ptr + t->start, t->end - t->start};
-    j->at = (uint32_t)t->start;
+    j->raw = (struct slice){p->text.ptr + start, end - start};
+    j->at = (uint32_t)start;
+    p->at = end;
     if (p->depth == 0) {
         ASSERT(!p->root);
         p->root = j;
@@ -74,57 +90,120 @@ static struct json *hang(struct parser *p, enum json_type type)
     return j;
 }
 
-/* ---- strings ---- */
-
-/* What the string is that the last token is; in the arena and with a NUL behind it, unless it may
- * stay where it stands. */
-static bool decode(struct parser *p, bool may_stay, struct slice *ret)
+static int take_word(struct parser *p, enum json_type type, size_t len)
 {
-    const struct json_tokens *t = &p->tokens;
-    struct slice inside = {t->text.ptr + t->start + 1, t->end - t->start - 2};
+    size_t end = token_end(p);
+
+    (void)hang(p, type, end - len, end, 0);
+    return 1;
+}
+
+static int take_null(void *arg)
+{
+    return take_word(arg, JSON_NULL, 4);
+}
+
+static int take_boolean(void *arg, int value)
+{
+    return value ? take_word(arg, JSON_TRUE, 4) : take_word(arg, JSON_FALSE, 5);
+}
+
+static int take_number(void *arg, const char *ptr, size_t len)
+{
+    struct parser *p = arg;
+    size_t end = token_end(p);
+    struct json *j = hang(p, JSON_NUMBER, end - len, end, 0);
+
+    (void)ptr; /* may be YAJL's copy */
+    j->text = j->raw;
+    return 1;
+}
+
+/* Checks what YAJL does not; `start` is where the opening quote stands. */
+static bool check_string(struct parser *p, size_t start, size_t end, bool has_escapes)
+{
+    struct slice inside = {p->text.ptr + start + 1, end - start - 2};
     const char *why = NULL;
     size_t bad = text_utf8_end(inside);
 
     if (bad < inside.len)
-        return refuse(p, t->start + 1 + bad, "bytes that are not UTF-8");
-    if (!t->has_escapes) {
-        *ret = may_stay ? inside : arena_copy(p->arena, inside);
+        return refuse(p, start + 1 + bad, "bytes that are not UTF-8");
+    if (!has_escapes)
         return true;
-    }
     bad = text_escapes_end(inside, &why);
     if (bad < inside.len)
-        return refuse(p, t->start + 1 + bad, "%s", why);
-    char *to = arena_bytes(p->arena, inside.len + 1);
-    *ret = (struct slice){to, text_unescape(inside, to)};
-    to[ret->len] = 0;
+        return refuse(p, start + 1 + bad, "%s", why);
     return true;
 }
 
-static bool take_string(struct parser *p)
+static int take_string(void *arg, const unsigned char *ptr, size_t len)
 {
-    struct slice text;
+    struct parser *p = arg;
+    size_t end = token_end(p);
+    size_t start = token_start(p);
 
-    if (!decode(p, false, &text))
-        return false;
-    hang(p, JSON_STRING)->text = text;
-    return true;
+    ASSERT(p->text.ptr[start] == '"');
+    if (!check_string(p, start, end, end - start - 2 != len))
+        return 0;
+    struct json *j = hang(p, JSON_STRING, start, end, len + 1);
+    char *text = (char *)(j + 1);
+    memcpy(text, ptr, len);
+    j->text = (struct slice){text, len};
+    return 1;
 }
 
-static bool take_key(struct parser *p)
+static int take_key(void *arg, const unsigned char *ptr, size_t len)
 {
-    p->key_at = (uint32_t)p->tokens.start;
-    return decode(p, true, &p->key);
+    struct parser *p = arg;
+    size_t end = token_end(p);
+    size_t start = token_start(p);
+    bool has_escapes = end - start - 2 != len;
+
+    ASSERT(p->text.ptr[start] == '"');
+    if (!check_string(p, start, end, has_escapes))
+        return 0;
+    p->key = has_escapes ? arena_copy(p->arena, (struct slice){(const char *)ptr, len})
+                         : (struct slice){p->text.ptr + start + 1, len};
+    p->key_at = (uint32_t)start;
+    p->at = end;
+    return 1;
 }
 
-/* ---- objects and arrays ---- */
-
-static bool open_container(struct parser *p, enum json_type type)
+static int open_container(struct parser *p, enum json_type type)
 {
+    size_t end = token_end(p);
+
     if (p->depth == p->depth_max)
-        return refuse(p, p->tokens.start, "nested deeper than %u levels", p->depth_max);
-    struct json *j = hang(p, type);
+        return refuse(p, end - 1, "nested deeper than %u levels", p->depth_max);
+    struct json *j = hang(p, type, end - 1, end, 0);
     p->levels[p->depth++] = (struct level){j, &j->child};
-    return true;
+    return 1;
+}
+
+static struct json *close_container(struct parser *p)
+{
+    ASSERT(p->depth > 0);
+    struct json *j = p->levels[--p->depth].parent;
+
+    p->at = token_end(p);
+    j->raw.len = (size_t)(p->text.ptr + p->at - j->raw.ptr);
+    return j;
+}
+
+static int take_array_start(void *arg)
+{
+    return open_container(arg, JSON_ARRAY);
+}
+
+static int take_array_end(void *arg)
+{
+    (void)close_container(arg);
+    return 1;
+}
+
+static int take_object_start(void *arg)
+{
+    return open_container(arg, JSON_OBJECT);
 }
 
 static const struct json *find_twice_few(const struct json *object)
@@ -174,111 +253,141 @@ const struct json *json_twice(const struct json *object)
     return object->count <= 12 ? find_twice_few(object) : find_twice_many(object);
 }
 
-static bool close_container(struct parser *p)
+static int take_object_end(void *arg)
 {
-    ASSERT(p->depth > 0);
-    struct json *j = p->levels[--p->depth].parent;
-    const struct json *twice = NULL;
+    struct parser *p = arg;
+    const struct json *object = close_container(p);
+    const struct json *twice = p->keeps_twice ? NULL : json_twice(object);
 
-    j->raw.len = (size_t)(p->tokens.text.ptr + p->tokens.end - j->raw.ptr);
-    if (j->type == JSON_OBJECT && !p->keeps_twice)
-        twice = json_twice(j);
     if (twice)
         return refuse(p, twice->key_at, "key \"%.*s\" stands here twice",
                       SLICE_ARG(slice_cut(twice->key, 80)));
+    return 1;
+}
+
+static const yajl_callbacks callbacks = {
+    .yajl_null = take_null,
+    .yajl_boolean = take_boolean,
+    .yajl_number = take_number,
+    .yajl_string = take_string,
+    .yajl_start_map = take_object_start,
+    .yajl_map_key = take_key,
+    .yajl_end_map = take_object_end,
+    .yajl_start_array = take_array_start,
+    .yajl_end_array = take_array_end,
+};
+
+static void *yajl_malloc(void *arg, size_t size)
+{
+    void *ptr = malloc(size);
+
+    (void)arg;
+    ASSERT(ptr);
+    return ptr;
+}
+
+static void *yajl_realloc(void *arg, void *old, size_t size)
+{
+    void *ptr = realloc(old, size);
+
+    (void)arg;
+    ASSERT(ptr);
+    return ptr;
+}
+
+static void yajl_release(void *arg, void *ptr)
+{
+    (void)arg;
+    free(ptr);
+}
+
+/* Where the token begins that YAJL did not like and that ends at `end`. */
+static size_t fault_start(const struct parser *p, size_t end)
+{
+    size_t at = p->at;
+
+    while (at < p->text.len && is_between(p->text.ptr[at])) {
+        bool is_space = p->text.ptr[at] != ',' && p->text.ptr[at] != ':';
+        if (!is_space && at + 1 >= end)
+            break;
+        at++;
+    }
+    return at;
+}
+
+/* YAJL's words without their ornaments ("lexical error: ... .\n"). */
+static void explain(struct parser *p)
+{
+    unsigned char *words = yajl_get_error(p->yajl, 0, NULL, 0);
+    const char *colon = strstr((const char *)words, ": ");
+    const char *what = colon ? colon + 2 : (const char *)words;
+    size_t end = p->is_finishing ? p->text.len : yajl_get_bytes_consumed(p->yajl);
+    size_t start = fault_start(p, end);
+    bool is_lexical = memcmp(words, "lexical", 7) == 0;
+
+    if (strncmp(what, "premature EOF", 13) == 0)
+        (void)refuse(p, p->text.len, "the text ends too early");
+    else if (is_lexical && start < p->text.len && p->text.ptr[start] == '"')
+        (void)refuse(p, end, "%.*s", (int)strcspn(what, ".\n"), what); /* the very byte */
+    else
+        (void)refuse(p, start, "%.*s", (int)strcspn(what, ".\n"), what);
+    yajl_free_error(p->yajl, words);
+}
+
+/* YAJL takes vertical tabs and form feeds for white space; nowhere in a JSON text may they stand.
+ */
+static bool check_feeds(struct parser *p)
+{
+    static const char feeds[] = "\v\f";
+
+    for (size_t i = 0; i < 2; i++) {
+        const char *at = memchr(p->text.ptr, feeds[i], p->text.len);
+        if (at)
+            return refuse(p, (size_t)(at - p->text.ptr), "invalid char in json text");
+    }
     return true;
 }
 
-/* ---- the grammar ---- */
-
-/* The value that begins with this token. */
-static bool take_value(struct parser *p, enum json_token token)
+/* YAJL takes a string that begins behind the value and does not end for nothing. */
+static void check_rest(struct parser *p)
 {
-    switch (token) {
-    case JSON_TOKEN_STRING:
-        return take_string(p);
-    case JSON_TOKEN_NUMBER: {
-        struct json *j = hang(p, JSON_NUMBER);
-        j->text = j->raw;
-        return true;
+    size_t at = p->at;
+
+    while (at < p->text.len && is_between(p->text.ptr[at]))
+        at++;
+    if (at < p->text.len)
+        (void)refuse(p, at, "trailing garbage");
+}
+
+static void run(struct parser *p)
+{
+    yajl_alloc_funcs memory = {yajl_malloc, yajl_realloc, yajl_release, NULL};
+
+    p->yajl = yajl_alloc(&callbacks, &memory, p);
+    ASSERT(p->yajl);
+    (void)yajl_config(p->yajl, yajl_dont_validate_strings, 1); /* text.c is stricter, and faster */
+    yajl_status status = yajl_parse(p->yajl, (const unsigned char *)p->text.ptr, p->text.len);
+    if (status == yajl_status_ok) {
+        p->is_finishing = true;
+        status = yajl_complete_parse(p->yajl);
     }
-    case JSON_TOKEN_NULL:
-        (void)hang(p, JSON_NULL);
-        return true;
-    case JSON_TOKEN_FALSE:
-        (void)hang(p, JSON_FALSE);
-        return true;
-    case JSON_TOKEN_TRUE:
-        (void)hang(p, JSON_TRUE);
-        return true;
-    case JSON_TOKEN_OBJECT:
-        return open_container(p, JSON_OBJECT);
-    case JSON_TOKEN_ARRAY:
-        return open_container(p, JSON_ARRAY);
-    case JSON_TOKEN_END:
-    case JSON_TOKEN_BAD:
-    case JSON_TOKEN_OBJECT_END:
-    case JSON_TOKEN_ARRAY_END:
-    case JSON_TOKEN_COLON:
-    case JSON_TOKEN_COMMA:
-        return refuse_token(p, token, "unallowed token at this point in JSON text");
-    }
-    UNREACHABLE();
-}
-
-static bool take_member(struct parser *p, enum json_token token)
-{
-    if (token != JSON_TOKEN_STRING)
-        return refuse_token(p, token, "invalid object key (must be a string)");
-    if (!take_key(p))
-        return false;
-    token = json_token_next(&p->tokens);
-    if (token != JSON_TOKEN_COLON)
-        return refuse_token(p, token, "object key and value must be separated by a colon (':')");
-    return take_value(p, json_token_next(&p->tokens));
-}
-
-/* Goes on within the innermost container: with its next member, or its end. */
-static bool go_on(struct parser *p)
-{
-    const struct json *parent = p->levels[p->depth - 1].parent;
-    bool is_object = parent->type == JSON_OBJECT;
-    enum json_token token = json_token_next(&p->tokens);
-
-    if (token == (is_object ? JSON_TOKEN_OBJECT_END : JSON_TOKEN_ARRAY_END))
-        return close_container(p);
-    if (parent->count > 0 && token != JSON_TOKEN_COMMA)
-        return refuse_token(p, token,
-                            is_object ? "after key and value, inside map, I expect ',' or '}'"
-                                      : "after array element, I expect ',' or ']'");
-    if (parent->count > 0)
-        token = json_token_next(&p->tokens);
-    return is_object ? take_member(p, token) : take_value(p, token);
-}
-
-static bool run(struct parser *p)
-{
-    if (!take_value(p, json_token_next(&p->tokens)))
-        return false;
-    while (p->depth > 0)
-        if (!go_on(p))
-            return false;
-    if (json_token_next(&p->tokens) != JSON_TOKEN_END || p->tokens.start != p->tokens.text.len)
-        return refuse(p, p->tokens.start, "trailing garbage");
-    return true;
+    if (status != yajl_status_ok && !p->has_fault)
+        explain(p);
+    if (!p->has_fault)
+        check_rest(p);
+    ASSERT(p->has_fault || p->root);
+    yajl_free(p->yajl);
 }
 
 static enum err parse(struct parser *p, struct json **ret, struct json_fault *fault)
 {
     ASSERT(p->depth_max <= JSON_DEPTH_MAX);
-    if (!p->tokens.text.ptr)
-        p->tokens.text = SLICE("");
-    if (p->tokens.text.len >= UINT32_MAX)
+    if (p->text.len >= UINT32_MAX)
         (void)refuse(p, 0, "longer than 4 GiB");
-    else
-        (void)run(p);
+    else if (check_feeds(p))
+        run(p);
     if (p->has_fault) {
-        json_position(p->tokens.text, p->fault.offset, &p->fault.line, &p->fault.column);
+        json_position(p->text, p->fault.offset, &p->fault.line, &p->fault.column);
         if (fault)
             *fault = p->fault;
         return ERR_PARSE;
@@ -295,7 +404,7 @@ enum err json_parse(struct arena *a, struct slice text, struct json **ret, struc
 enum err json_parse_within(struct arena *a, struct slice text, uint32_t depth_max,
                            struct json **ret, struct json_fault *fault)
 {
-    struct parser p = {.arena = a, .tokens = {.text = text}, .depth_max = depth_max};
+    struct parser p = {.arena = a, .text = text.ptr ? text : SLICE(""), .depth_max = depth_max};
 
     return parse(&p, ret, fault);
 }
@@ -304,7 +413,7 @@ enum err json_parse_twice(struct arena *a, struct slice text, uint32_t depth_max
                           struct json_fault *fault)
 {
     struct parser p = {.arena = a,
-                       .tokens = {.text = text},
+                       .text = text.ptr ? text : SLICE(""),
                        .depth_max = depth_max,
                        .keeps_twice = true};
 

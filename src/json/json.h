@@ -2,7 +2,7 @@
 #define JSON_JSON_H
 
 /*
- * JSON texts as trees in an arena. Every node knows its exact text (`raw`), so that
+ * JSON texts as trees in an arena, read by YAJL. Every node knows its exact text (`raw`), so that
  * values are passed on as they came and never printed again; numbers are kept as text.
  *
  * Refused: bytes that are not UTF-8, duplicate keys, lone surrogates, NUL characters (as bytes or
