@@ -162,6 +162,7 @@ static void job_done(struct store_job *sj)
     enum err err = j->err;
 
     ASSERT(s->job == j);
+    scheduler_hold_now(s);
     s->job = NULL;
     s->job_took_ms = scheduler_now(s) - j->asked_at;
     if (err == ERR_OK)
@@ -209,6 +210,7 @@ static void job_done(struct store_job *sj)
         landed_claims_unknown(s);
     for (size_t i = 0; i < j->load_count; i++)
         landed_load(s, j->loaded[i], &j->loads[i]);
+    scheduler_let_now_go(s);
     job_free(j);
 }
 
@@ -303,12 +305,12 @@ static void fill_messages(struct scheduler *s, struct job *j, const struct live 
 
 static void fill_change(struct scheduler *s, struct job *j, struct live *l, struct change *c)
 {
-    CLEANUP(buf_fini) struct buf doc = {0};
+    struct buf *doc = scheduler_scratch(s);
 
     *c = (struct change){.kind = l->fresh ? CHANGE_INSERT : CHANGE_UPDATE,
                          .submission = l->fresh ? l->submission : 0};
-    task_encode(&l->definition->workflow, &l->task, &j->arena, &doc, &c->row);
-    c->row.doc = arena_copy(&j->arena, buf_view(&doc));
+    task_encode_again(&l->definition->workflow, &l->task, live_encoded(l), &j->arena, doc, &c->row);
+    c->row.doc = arena_copy(&j->arena, buf_view(doc));
     c->row.revision = l->fresh ? 1 : l->task.revision + 1;
     l->waiting_for = SLICE_NONE;
     l->rank = task_rank(&l->task);

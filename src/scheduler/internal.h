@@ -77,9 +77,12 @@ struct live_step {
     struct handed_over handed_over;  /* the same */
     uint8_t completed[2], failed[2]; /* attempts by direction, since the last commit */
     bool elsewhere;                  /* its attempt is open, and no instance has it */
-    bool last_call;                  /* its silence is too long, but a beat may be on its way ... */
-    struct heap_node silence;        /* ... when to look at it: in `silences` */
-    int64_t silent_by;               /* too long by then; 0: it may be silent (silence.c) */
+    struct slice token;              /* of an attempt, as its instance was sent it: ... */
+    enum direction token_direction;
+    uint32_t token_attempt;   /* ... this one; NONE: it was sent none */
+    bool last_call;           /* its silence is too long, but a beat may be on its way ... */
+    struct heap_node silence; /* ... when to look at it: in `silences` */
+    int64_t silent_by;        /* too long by then; 0: it may be silent (silence.c) */
 };
 
 struct live {
@@ -88,7 +91,8 @@ struct live {
     const struct definition *definition;
     struct task task;
     struct live_step *steps;
-    struct effects fx; /* of what was decided since the last commit */
+    struct encoded *encoded; /* of one with many steps: see live_encoded */
+    struct effects fx;       /* of what was decided since the last commit */
     struct link inbox, applied;
     struct link beats;  /* the latest heartbeat of each open attempt (beats.c) */
     uint64_t told;      /* the revision that the world was told of, or was not to be told of */
@@ -167,10 +171,16 @@ struct scheduler {
     int64_t poll_after_seq; /* ... from there on */
     bool reclaiming;        /* tasks of dead nodes may be left */
     struct scheduler_stats stats;
+    struct buf scratch; /* for texts that are copied as soon as they are written */
+    int64_t held_now;   /* what time it is for what is dealt with just now; 0: ask the clock */
     char me_text[80];
 };
 
 int64_t scheduler_now(const struct scheduler *s);
+/* Until it is let go, time stands still: a turn asks for it some hundred times. */
+void scheduler_hold_now(struct scheduler *s);
+void scheduler_let_now_go(struct scheduler *s);
+struct buf *scheduler_scratch(struct scheduler *s); /* empty */
 
 /* live.c: tasks in memory */
 struct live *live_find(struct scheduler *s, struct slice id);
@@ -186,6 +196,8 @@ void live_unload(struct scheduler *s, struct live *l); /* forgets the state, kee
 void live_reload(struct scheduler *s, struct live *l); /* and reads it again */
 void live_drop(struct scheduler *s, struct live *l);   /* frees it; its inbox is empty */
 void live_dirty(struct scheduler *s, struct live *l);
+/* What its steps were written as; NULL for few of them, where it is not worth its memory. */
+struct encoded *live_encoded(struct live *l);
 bool live_is_ours(const struct scheduler *s, const struct live *l);
 bool live_any_open(const struct live *l);
 void live_detach_step(struct scheduler *s, struct live_step *ls); /* out of all lists */

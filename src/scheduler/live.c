@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+enum { STEPS_FEW = 8 };
+
 struct live *live_find(struct scheduler *s, struct slice id)
 {
     return map_get(&s->lives, id);
@@ -102,6 +104,7 @@ void live_unload(struct scheduler *s, struct live *l)
     arena_fini(&l->arena);
     l->task = (struct task){0};
     l->steps = NULL;
+    l->encoded = NULL;
     l->reply = (struct reply){0};
     l->messages = (struct told){0};
     l->definition = NULL;
@@ -154,6 +157,13 @@ void live_dirty(struct scheduler *s, struct live *l)
     ASSERT(!l->in_flight);
     if (!link_is_in(&l->dirty_link))
         list_push(&s->dirty, &l->dirty_link);
+}
+
+struct encoded *live_encoded(struct live *l)
+{
+    if (!l->encoded && l->task.step_count > STEPS_FEW)
+        l->encoded = encoded_new(&l->definition->workflow, &l->arena);
+    return l->encoded;
 }
 
 enum answer live_decide(struct scheduler *s, struct live *l, const struct event *e)
