@@ -387,6 +387,34 @@ static void what_is_acknowledged_was_synced(void **state)
     }
 }
 
+/* One that is lost comes once more. Nothing else may be: not what comes after it, either. */
+static void only_what_was_delivered_waits_for_no_sync(void **state)
+{
+    struct world *w = *state;
+    struct message m[2] = {{.name = SLICE("1/a"), .target = SLICE("u"), .body = SLICE("{}")}};
+    struct outbox_read r = {.limit = 9, .bytes_max = SIZE_MAX};
+
+    m[1] = m[0];
+    must(put_change(w, (struct change){.kind = CHANGE_INSERT,
+                                       .row = a_row("a"),
+                                       .messages = m,
+                                       .message_count = 2}),
+         "insert");
+    must(w->s->ops->outbox_read(w->s, &r, &w->a, &w->e), "read");
+    struct settlement done = {.seq = r.messages[0].seq, .kind = SETTLE_DELETE};
+    unsigned before = syncs;
+    must(w->s->ops->outbox_settle(w->s, &done, 1, NULL, &w->e), "delivered");
+    CHECK(syncs == before, "nobody needs to wait for it");
+    must(insert_row(w, a_row("b")), "insert");
+    CHECK(syncs > before, "the next commit was not synced");
+    done = (struct settlement){.seq = r.messages[1].seq, .kind = SETTLE_ASIDE};
+    before = syncs;
+    must(w->s->ops->outbox_settle(w->s, &done, 1, NULL, &w->e), "set aside");
+    CHECK(syncs > before, "what was set aside was not synced");
+    shell_says(path_of(w, "intact.db"), "SELECT count(*) FROM outbox", "0\n");
+    shell_says(path_of(w, "intact.db"), "SELECT count(*) FROM outbox_settled", "0\n");
+}
+
 static void what_was_acknowledged_survives_a_kill(void **state)
 {
     struct world *w = *state;
@@ -730,6 +758,7 @@ int main(void)
         ON_SQLITE(a_database_at_its_maximum_refuses_and_recovers),
         ON_SQLITE(a_full_disk_refuses_and_recovers),
         ON_SQLITE(what_is_acknowledged_was_synced),
+        ON_SQLITE(only_what_was_delivered_waits_for_no_sync),
         ON_SQLITE(what_was_acknowledged_survives_a_kill),
         ON_SQLITE(a_row_that_was_tampered_with_hurts_nobody_else),
         ON_SQLITE(another_writer_makes_it_busy_for_a_while),
