@@ -1,5 +1,6 @@
 #include "outbox/telling.h"
 
+#include "base/pen.h"
 #include "base/when.h"
 #include "store/envelope.h"
 #include "json/text.h"
@@ -136,14 +137,22 @@ static void write_data(struct buf *b, const struct telling *now, enum event_type
 {
     const struct task *t = now->task;
 
-    put(b, "{\"task\":\"", t->id);
-    buf_str(b, "\",\"workflow\":");
+    char *pen = pen_begin(b, 30 + t->id.len);
+
+    pen = PEN(pen, "{\"task\":\"");
+    pen = pen_slice(pen, t->id);
+    pen = PEN(pen, "\",\"workflow\":");
+    pen_end(b, pen);
     json_string(b, now->workflow->name);
     buf_str(b, ",\"version\":");
     buf_i64(b, now->workflow->version);
-    put_word(b, ",\"state\":\"", task_state_text(t->state));
-    put_word(b, "\",\"direction\":\"", direction_text(t->direction));
-    buf_str(b, "\",\"revision\":");
+    pen = pen_begin(b, 100);
+    pen = PEN(pen, ",\"state\":\"");
+    pen = pen_slice(pen, slice_of(task_state_text(t->state)));
+    pen = PEN(pen, "\",\"direction\":\"");
+    pen = pen_slice(pen, slice_of(direction_text(t->direction)));
+    pen = PEN(pen, "\",\"revision\":");
+    pen_end(b, pen);
     buf_i64(b, (int64_t)now->revision);
     if (t->tags.ptr) {
         json_key(b, "tags");

@@ -1,5 +1,6 @@
 #include "store/envelope.h"
 
+#include "base/pen.h"
 #include "base/when.h"
 #include "json/json.h"
 
@@ -14,35 +15,38 @@ struct slice envelope_event(struct slice name)
     return name;
 }
 
-/* What stays the same is written as it is, and so are words that need no escape, as ids and names:
- * three of these are made for most tasks. */
-static void put(struct buf *b, const char *before, struct slice plain)
-{
-    buf_str(b, before);
-    buf_slice(b, plain);
-}
-
 /* 20 digits: texts of one length are in the order of their numbers. */
-static void write_sequence(struct buf *b, uint64_t v)
+static char *pen_sequence(char *at, uint64_t v)
 {
-    char digits[20];
-
-    for (size_t i = sizeof digits; i-- > 0; v /= 10)
-        digits[i] = (char)('0' + v % 10);
-    buf_add(b, digits, sizeof digits);
+    for (size_t i = 20; i-- > 0; v /= 10)
+        at[i] = (char)('0' + v % 10);
+    return at + 20;
 }
 
+/* Three of these are made for most tasks. Ids and names need no escape. */
 void envelope_begin(struct buf *b, const struct message *m)
 {
-    put(b, "{\"specversion\":\"1.0\",\"id\":\"", m->task);
-    put(b, "/", m->name);
-    buf_str(b, "\",\"source\":");
+    struct slice event = envelope_event(m->name);
+    char *at = pen_begin(b, 60 + m->task.len + m->name.len);
+
+    at = PEN(at, "{\"specversion\":\"1.0\",\"id\":\"");
+    at = pen_slice(at, m->task);
+    at = PEN(at, "/");
+    at = pen_slice(at, m->name);
+    at = PEN(at, "\",\"source\":");
+    pen_end(b, at);
     json_string(b, m->source);
-    put(b, ",\"type\":\"intact.task.", envelope_event(m->name));
-    put(b, "\",\"subject\":\"", m->task);
-    buf_str(b, "\",\"time\":\"");
+    at = pen_begin(b, 60 + event.len + m->task.len);
+    at = PEN(at, ",\"type\":\"intact.task.");
+    at = pen_slice(at, event);
+    at = PEN(at, "\",\"subject\":\"");
+    at = pen_slice(at, m->task);
+    at = PEN(at, "\",\"time\":\"");
+    pen_end(b, at);
     time_write(b, m->created_at);
-    buf_str(b, "\",\"datacontenttype\":\"application/json\",\"sequence\":\"");
-    write_sequence(b, m->sequence);
-    buf_str(b, "\",\"data\":");
+    at = pen_begin(b, 100);
+    at = PEN(at, "\",\"datacontenttype\":\"application/json\",\"sequence\":\"");
+    at = pen_sequence(at, m->sequence);
+    at = PEN(at, "\",\"data\":");
+    pen_end(b, at);
 }

@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 
+#include "base/pen.h"
 #include "store/envelope.h"
 #include "json/json.h"
 
@@ -82,13 +83,13 @@ static void bundle_add(struct bundle *b, struct slice task, const struct message
     if (m->data.ptr) {
         buf_str(t, ",\"sequence\":");
         buf_i64(t, (int64_t)m->sequence);
-        buf_str(t, ",\"data\":");
-        buf_slice(t, m->data);
-    } else {
-        buf_str(t, ",\"body\":");
-        buf_slice(t, m->body);
     }
-    buf_byte(t, '}');
+    struct slice json = m->data.ptr ? m->data : m->body;
+    char *at = pen_begin(t, 10 + json.len);
+    at = m->data.ptr ? PEN(at, ",\"data\":") : PEN(at, ",\"body\":");
+    at = pen_slice(at, json);
+    at = PEN(at, "}");
+    pen_end(t, at);
 }
 
 static int change_add(struct sqlite_store *s, struct bundle *b, struct change *c)
