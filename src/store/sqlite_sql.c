@@ -32,7 +32,7 @@
 #define RETIRE_LOOK                                                                              \
     "SELECT seq, state, ended_at, submitted_at, locked_by IS NOT NULL, revision, id, workflow, " \
     "closed_at, CASE WHEN ended_at IS NULL THEN 0 ELSE EXISTS (SELECT 1 FROM outbox_aside AS o " \
-    "WHERE o.task = task.id AND +o.state = 'waiting') END, "                                      \
+    "WHERE o.task = task.id AND +o.state = 'waiting') END, "                                     \
     "(SELECT created_at FROM outbox ORDER BY seq LIMIT 1) FROM task "
 
 /* The tags of a task, one by one. */
