@@ -120,6 +120,14 @@ static void job_run(struct store_job *sj, struct store *store)
 
 /* ---- landing, on the loop ---- */
 
+static int number_order(const void *a, const void *b)
+{
+    const struct message *x = a;
+    const struct message *y = b;
+
+    return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
 /* Before those who own the texts go on. Also of those of a commit of unknown outcome: nobody else
  * may ever say that they are there. */
 static void tell_of_messages(const struct scheduler *s, struct job *j)
@@ -144,6 +152,11 @@ static void tell_of_messages(const struct scheduler *s, struct job *j)
             list[count++].seq = is_sure ? c->first_message + (int64_t)k : 0;
         }
     }
+    for (size_t i = 1; i < count; i++)
+        if (list[i].seq < list[i - 1].seq) { /* the store numbers them target by target */
+            qsort(list, count, sizeof *list, number_order);
+            break;
+        }
     if (count > 0)
         s->outside.messages(s->outside.arg, list, count);
 }

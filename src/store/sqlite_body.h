@@ -24,6 +24,7 @@
  *   sqlite_access.c   tokens, and the audit
  *   sqlite_agent.c    what is said of agents
  *   sqlite_outbox.c   messages
+ *   sqlite_bundle.c   those that were not set aside, as they are stored
  *   sqlite_alert.c    what a person is told of
  *   sqlite_submission.c  what applications put in
  *   sqlite_operation.c  what is done to many tasks
@@ -45,7 +46,7 @@
 #define ASIDE_PREFIX "before-restore-" /* of the folders that keep what a restore replaced */
 
 enum {
-    SCHEMA_VERSION = 7,
+    SCHEMA_VERSION = 8,
     IDENTITY_VERSION = 3,        /* from which on the file knows which one it is */
     APPLICATION_ID = 0x496e7463, /* "Intc" */
     SECRET_SIZE = 32,
@@ -149,13 +150,17 @@ enum sql {
     SQL_OUTBOX_READ,
     SQL_OUTBOX_READ_TARGET,
     SQL_OUTBOX_DELETE,
+    SQL_OUTBOX_HOLDS, /* which row has that number */
+    SQL_OUTBOX_SETTLE,
+    SQL_OUTBOX_SETTLED,
+    SQL_OUTBOX_SETTLED_COUNT,
+    SQL_OUTBOX_SETTLED_DELETE,
     SQL_OUTBOX_DELETE_ASIDE,
     SQL_OUTBOX_SET_ASIDE,
     SQL_OUTBOX_UPDATE,
     SQL_OUTBOX_UPDATE_SAME, /* which leaves the index of states alone */
     SQL_OUTBOX_TARGET,
     SQL_OUTBOX_TARGET_COUNT,
-    SQL_OUTBOX_LIST_FRESH,
     SQL_OUTBOX_LIST,
     SQL_OUTBOX_LIST_TARGET,
     SQL_OUTBOX_LIST_TASK,
@@ -397,8 +402,20 @@ enum err sqlite_agent_since(struct store *s, uint64_t after, struct arena *a,
                             struct agent_row **ret, size_t *ret_count, uint64_t *ret_generation,
                             struct error *e);
 
+/* sqlite_bundle.c: messages that were not set aside. */
+/* Of the changes that were made. */
+int messages_insert(struct sqlite_store *s, struct batch *b, struct arena *a) MUST_USE;
+struct bundle_query {
+    int64_t after_seq;
+    struct slice target, task; /* NONE: any */
+    size_t limit, bytes_max;   /* a page ends behind the message with which it becomes as large */
+};
+int bundles_read(struct db *d, const struct bundle_query *want, struct arena *a,
+                 struct message_page *ret) MUST_USE;
+/* They were delivered, or set aside. */
+int bundles_settle(struct db *d, int64_t from, int64_t to) MUST_USE;
+
 /* sqlite_outbox.c */
-int messages_insert(struct sqlite_store *s, struct change *c) MUST_USE;
 enum err sqlite_outbox_read(struct store *s, struct outbox_read *r, struct arena *a,
                             struct error *e);
 enum err sqlite_outbox_settle(struct store *s, const struct settlement *list, size_t count,

@@ -199,9 +199,8 @@ static int batch_run(struct sqlite_store *s, struct batch *b, struct arena *a)
     for (size_t i = 0; rc == SQLITE_OK && i < b->change_count; i++)
         rc = change_apply(&s->writer, &b->changes[i]);
     /* Behind the changes: of those that were not made nothing is told, and no mark is needed. */
-    for (size_t i = 0; rc == SQLITE_OK && i < b->change_count; i++)
-        if (b->changes[i].message_count > 0 && b->changes[i].outcome == ERR_OK)
-            rc = messages_insert(s, &b->changes[i]);
+    if (rc == SQLITE_OK)
+        rc = messages_insert(s, b, a);
     for (size_t i = 0; rc == SQLITE_OK && i < b->claim_count; i++)
         rc = sqlite_claim(s, &b->claims[i], a);
     return rc;

@@ -101,7 +101,7 @@ static void the_store_of_a_newer_version_is_refused(void **state)
     (void)sqlite3_close(db);
     refused(w, ERR_NEWER, "start the newer program");
     CHECK(file_bytes(w, path_of(w, "intact.db-wal")).len > 0, "the WAL is where it was");
-    shell_exec(path_of(w, "intact.db"), "PRAGMA user_version = 7");
+    shell_exec(path_of(w, "intact.db"), "PRAGMA user_version = 8");
     start_store(w);
     CHECK(exists(w, "x"), "nothing was lost");
 }
@@ -305,15 +305,23 @@ static void a_database_at_its_maximum_refuses_and_recovers(void **state)
     all_there(w, "t", count);
 }
 
+static void make_ballast(const char *path, size_t size)
+{
+    static char text[1 << 20];
+    int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+    CHECK(fd >= 0 && write(fd, text, size) == (ssize_t)size, "ballast");
+    (void)close(fd);
+}
+
 static void on_a_small_disk(struct world *w)
 {
     const char *ballast = path_of(w, "ballast");
-    static char text[1 << 20];
+    const char *rest = path_of(w, "rest");
 
     start_store(w);
-    int fd = open(ballast, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-    CHECK(fd >= 0 && write(fd, text, sizeof text) == (ssize_t)sizeof text, "ballast");
-    (void)close(fd);
+    make_ballast(ballast, 1 << 20);
+    make_ballast(rest, 64 << 10);
     unsigned first = fill(w, "first");
     (void)sqlite_store_maintain(w->s, true); /* has no room either */
     unsigned second = fill(w, "second");     /* what a checkpoint makes room for, if it could */
@@ -322,6 +330,8 @@ static void on_a_small_disk(struct world *w)
     CHECK(unlink(ballast) == 0, "made room");
     unsigned third = fill(w, "third");
     CHECK(third > 0, "it goes on by itself");
+    CHECK(unlink(rest) == 0,
+          "a start writes, too"); /* whether a full disk has room for that is chance */
     world_restart(w);
     all_there(w, "first", first);
     all_there(w, "second", second);
@@ -393,6 +403,34 @@ static void each_sync_is_counted(void **state)
     CHECK(syncs - before >= 20, "%u", syncs - before);
     CHECK(w->s->ops->syncs(w->s) - counted == syncs - before, "%u syncs, %" PRIu64 " counted",
           syncs - before, w->s->ops->syncs(w->s) - counted);
+}
+
+/* One that is lost comes once more. Nothing else may be: not what comes after it, either. */
+static void only_what_was_delivered_waits_for_no_sync(void **state)
+{
+    struct world *w = *state;
+    struct message m[2] = {{.name = SLICE("1/a"), .target = SLICE("u"), .body = SLICE("{}")}};
+    struct outbox_read r = {.limit = 9, .bytes_max = SIZE_MAX};
+
+    m[1] = m[0];
+    must(put_change(w, (struct change){.kind = CHANGE_INSERT,
+                                       .row = a_row("a"),
+                                       .messages = m,
+                                       .message_count = 2}),
+         "insert");
+    must(w->s->ops->outbox_read(w->s, &r, &w->a, &w->e), "read");
+    struct settlement done = {.seq = r.messages[0].seq, .kind = SETTLE_DELETE};
+    unsigned before = syncs;
+    must(w->s->ops->outbox_settle(w->s, &done, 1, NULL, &w->e), "delivered");
+    CHECK(syncs == before, "nobody needs to wait for it");
+    must(insert_row(w, a_row("b")), "insert");
+    CHECK(syncs > before, "the next commit was not synced");
+    done = (struct settlement){.seq = r.messages[1].seq, .kind = SETTLE_ASIDE};
+    before = syncs;
+    must(w->s->ops->outbox_settle(w->s, &done, 1, NULL, &w->e), "set aside");
+    CHECK(syncs > before, "what was set aside was not synced");
+    shell_says(path_of(w, "intact.db"), "SELECT count(*) FROM outbox", "0\n");
+    shell_says(path_of(w, "intact.db"), "SELECT count(*) FROM outbox_settled", "0\n");
 }
 
 static void what_was_acknowledged_survives_a_kill(void **state)
@@ -739,6 +777,7 @@ int main(void)
         ON_SQLITE(a_full_disk_refuses_and_recovers),
         ON_SQLITE(what_is_acknowledged_was_synced),
         ON_SQLITE(each_sync_is_counted),
+        ON_SQLITE(only_what_was_delivered_waits_for_no_sync),
         ON_SQLITE(what_was_acknowledged_survives_a_kill),
         ON_SQLITE(a_row_that_was_tampered_with_hurts_nobody_else),
         ON_SQLITE(another_writer_makes_it_busy_for_a_while),
