@@ -4,7 +4,19 @@
 
 #include "json/json.h"
 
+enum { FEW_STEPS = 4 }; /* these are written each time: that takes no memory */
+
+/* As it was when it was written. A running one is another soon, and is not kept. */
+struct step_text {
+    struct step step;
+    struct attempt *attempts; /* copies of them */
+    uint16_t attempt_cap;
+    char *text; /* NULL: nothing is known */
+    size_t len, cap;
+};
+
 struct encoder {
+    struct task_texts *texts; /* NULL: nothing is remembered */
     struct buf *b;
     struct task *task;
     struct arena *arena;
@@ -174,6 +186,60 @@ static void put_step(struct encoder *en, struct slice name, struct step *s)
     json_close(b, '}');
 }
 
+/* Byte for byte: what stands between the fields may differ, and then it is written anew. */
+static bool is_same(const struct step_text *known, const struct step *s)
+{
+    return known->text && memcmp(&known->step, s, sizeof *s) == 0 /* NOLINT */
+           && (s->attempt_count == 0
+               || memcmp(known->attempts, s->attempts, s->attempt_count * sizeof *s->attempts)
+                      == 0); /* NOLINT */
+}
+
+static void remember(struct task_texts *texts, struct step_text *known, const struct step *s,
+                     struct slice text)
+{
+    if (text.len > known->cap) {
+        known->text = arena_bytes(texts->arena, text.len);
+        known->cap = text.len;
+    }
+    if (s->attempt_count > known->attempt_cap) {
+        known->attempts = arena_alloc(texts->arena, s->attempt_cap * sizeof *s->attempts);
+        known->attempt_cap = s->attempt_cap;
+    }
+    memcpy(known->text, text.ptr, text.len);
+    known->len = text.len;
+    memcpy(&known->step, s, sizeof *s);
+    if (s->attempt_count > 0)
+        memcpy(known->attempts, s->attempts, s->attempt_count * sizeof *s->attempts);
+}
+
+static void put_step_again(struct encoder *en, struct slice name, struct step *s,
+                           struct step_text *known)
+{
+    struct buf *b = en->b;
+
+    if (is_same(known, s)) {
+        json_raw(b, (struct slice){known->text, known->len});
+        return;
+    }
+    size_t at = b->len;
+    put_step(en, name, s);
+    at += b->ptr[at] == ',';
+    if (!step_is_open(s))
+        remember(en->texts, known, s, (struct slice){b->ptr + at, b->len - at});
+}
+
+static void put_steps(struct encoder *en, const struct workflow *w)
+{
+    struct task *t = en->task;
+
+    for (uint16_t i = 0; i < t->step_count; i++)
+        if (en->texts)
+            put_step_again(en, w->steps[i].name, &t->steps[i], &en->texts->steps[i]);
+        else
+            put_step(en, w->steps[i].name, &t->steps[i]);
+}
+
 static void put_content(struct buf *b, uint64_t content)
 {
     char text[17];
@@ -201,21 +267,33 @@ static void put_doc(struct encoder *en, const struct workflow *w)
     put_text(b, "closed_reason", t->closed_reason);
     json_key(b, "steps");
     json_open(b, '[');
-    for (uint16_t i = 0; i < t->step_count; i++)
-        put_step(en, w->steps[i].name, &t->steps[i]);
+    put_steps(en, w);
     json_close(b, ']');
     put_number(b, "payloads", t->payload_count); /* last: by now all numbers are given out */
     json_close(b, '}');
 }
 
-void task_encode(const struct workflow *w, struct task *t, struct arena *a, struct buf *doc,
-                 struct task_row *ret)
+static struct task_texts *texts_for(struct task_texts *texts, const struct task *t)
 {
-    struct encoder en = {.b = doc, .task = t, .arena = a};
+    if (!texts || t->step_count <= FEW_STEPS)
+        return NULL;
+    if (!texts->steps)
+        texts->steps = arena_alloc(texts->arena, t->step_count * sizeof *texts->steps);
+    return texts;
+}
+
+void task_encode_again(struct task_texts *texts, const struct workflow *w, struct task *t,
+                       struct arena *a, struct buf *doc, struct task_row *ret)
+{
+    struct encoder en = {.texts = texts_for(texts, t), .b = doc, .task = t, .arena = a};
     size_t at = doc->len;
 
     ASSERT(task_valid(w, t));
+    if (en.texts)
+        (void)buf_room(doc, en.texts->doc_len + en.texts->doc_len / 8);
     put_doc(&en, w);
+    if (en.texts)
+        en.texts->doc_len = doc->len - at;
     *ret = (struct task_row){
         .id = t->id,
         .workflow = w->name,
@@ -239,4 +317,10 @@ void task_encode(const struct workflow *w, struct task *t, struct arena *a, stru
         .payloads = en.payloads,
         .payload_count = en.count,
     };
+}
+
+void task_encode(const struct workflow *w, struct task *t, struct arena *a, struct buf *doc,
+                 struct task_row *ret)
+{
+    task_encode_again(NULL, w, t, a, doc, ret);
 }
