@@ -4,14 +4,14 @@
 
 #include "json/json.h"
 
-enum { FEW_STEPS = 4 }; /* these are written each time: that takes no memory */
+enum { FEW_STEPS = 3 }; /* these are written each time: that takes no memory */
 
 /* As it was when it was written. A running one is another soon, and is not kept. */
 struct step_text {
     struct step step;
     struct attempt *attempts; /* copies of them */
     uint16_t attempt_cap;
-    char *text; /* NULL: nothing is known */
+    char *text; /* with the comma before it; NULL: nothing is known */
     size_t len, cap;
 };
 
@@ -198,33 +198,36 @@ static bool is_same(const struct step_text *known, const struct step *s)
 static void remember(struct task_texts *texts, struct step_text *known, const struct step *s,
                      struct slice text)
 {
-    if (text.len > known->cap) {
-        known->text = arena_bytes(texts->arena, text.len);
-        known->cap = text.len;
+    if (text.len + 1 > known->cap) {
+        known->cap = text.len + 1;
+        known->text = arena_bytes(texts->arena, known->cap);
     }
     if (s->attempt_count > known->attempt_cap) {
         known->attempts = arena_alloc(texts->arena, s->attempt_cap * sizeof *s->attempts);
         known->attempt_cap = s->attempt_cap;
     }
-    memcpy(known->text, text.ptr, text.len);
-    known->len = text.len;
+    known->text[0] = ',';
+    memcpy(known->text + 1, text.ptr, text.len);
+    known->len = text.len + 1;
     memcpy(&known->step, s, sizeof *s);
     if (s->attempt_count > 0)
         memcpy(known->attempts, s->attempts, s->attempt_count * sizeof *s->attempts);
 }
 
+/* The first one has no comma before it; it is remembered with one all the same. */
 static void put_step_again(struct encoder *en, struct slice name, struct step *s,
-                           struct step_text *known)
+                           struct step_text *known, bool is_first)
 {
     struct buf *b = en->b;
 
     if (is_same(known, s)) {
-        json_raw(b, (struct slice){known->text, known->len});
+        buf_add(b, known->text + is_first, known->len - is_first);
         return;
     }
+    if (!is_first)
+        buf_byte(b, ',');
     size_t at = b->len;
     put_step(en, name, s);
-    at += b->ptr[at] == ',';
     if (!step_is_open(s))
         remember(en->texts, known, s, (struct slice){b->ptr + at, b->len - at});
 }
@@ -235,7 +238,7 @@ static void put_steps(struct encoder *en, const struct workflow *w)
 
     for (uint16_t i = 0; i < t->step_count; i++)
         if (en->texts)
-            put_step_again(en, w->steps[i].name, &t->steps[i], &en->texts->steps[i]);
+            put_step_again(en, w->steps[i].name, &t->steps[i], &en->texts->steps[i], i == 0);
         else
             put_step(en, w->steps[i].name, &t->steps[i]);
 }
