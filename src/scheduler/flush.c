@@ -307,8 +307,7 @@ static void fill_change(struct scheduler *s, struct job *j, struct live *l, stru
 
     *c = (struct change){.kind = l->fresh ? CHANGE_INSERT : CHANGE_UPDATE,
                          .submission = l->fresh ? l->submission : 0};
-    l->texts.arena = &l->arena;
-    task_encode_again(&l->texts, &l->definition->workflow, &l->task, &j->arena, &doc, &c->row);
+    task_encode(&l->definition->workflow, &l->task, &j->arena, &doc, &c->row);
     c->row.doc = arena_copy(&j->arena, buf_view(&doc));
     c->row.revision = l->fresh ? 1 : l->task.revision + 1;
     l->waiting_for = SLICE_NONE;

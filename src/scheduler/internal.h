@@ -87,7 +87,6 @@ struct live {
     struct arena arena, keys; /* of the loaded state / of the stub */
     const struct definition *definition;
     struct task task;
-    struct task_texts texts; /* what was written of its steps */
     struct live_step *steps;
     struct effects fx; /* of what was decided since the last commit */
     struct link inbox, applied;

@@ -101,7 +101,6 @@ void live_unload(struct scheduler *s, struct live *l)
     link_remove(&l->dirty_link);
     arena_fini(&l->arena);
     l->task = (struct task){0};
-    l->texts = (struct task_texts){0};
     l->steps = NULL;
     l->reply = (struct reply){0};
     l->messages = (struct told){0};

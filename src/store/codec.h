@@ -32,26 +32,6 @@
 void task_encode(const struct workflow *w, struct task *t, struct arena *a, struct buf *doc,
                  struct task_row *ret);
 
-/*
- * What was written of the steps of a task the last time. What stayed as it was is not written anew:
- * so a change costs about what it changes, and not as much as the task is long. Of tasks of few
- * steps nothing is remembered.
- *
- * Zeroed at first. It lies in `arena`, and is to be forgotten with the task: what its values point
- * to must not change while they are the task's.
- */
-struct step_text;
-
-struct task_texts {
-    struct arena *arena;
-    struct step_text *steps;
-    size_t doc_len; /* of the last one */
-};
-
-/* task_encode, with what is remembered; the document is the same to the byte. */
-void task_encode_again(struct task_texts *texts, const struct workflow *w, struct task *t,
-                       struct arena *a, struct buf *doc, struct task_row *ret);
-
 /* A value in the payload table whose row was read without its payloads (overdue, list) decodes with
  * its number and an empty text, and is encoded again by its number.
  *

@@ -4,19 +4,7 @@
 
 #include "json/json.h"
 
-enum { FEW_STEPS = 3 }; /* these are written each time: that takes no memory */
-
-/* As it was when it was written. A running one is another soon, and is not kept. */
-struct step_text {
-    struct step step;
-    struct attempt *attempts; /* copies of them */
-    uint16_t attempt_cap;
-    char *text; /* with the comma before it; NULL: nothing is known */
-    size_t len, cap;
-};
-
 struct encoder {
-    struct task_texts *texts; /* NULL: nothing is remembered */
     struct buf *b;
     struct task *task;
     struct arena *arena;
@@ -186,65 +174,6 @@ static void put_step(struct encoder *en, struct slice name, struct step *s)
     json_close(b, '}');
 }
 
-/* Byte for byte: what stands between the fields may differ, and then it is written anew. */
-/* NOLINTBEGIN: padding is meant */
-static bool is_same(const struct step_text *known, const struct step *s)
-{
-    if (!known->text || memcmp(&known->step, s, sizeof *s) != 0)
-        return false;
-    return s->attempt_count == 0
-           || memcmp(known->attempts, s->attempts, s->attempt_count * sizeof *s->attempts) == 0;
-}
-/* NOLINTEND */
-
-static void remember(struct task_texts *texts, struct step_text *known, const struct step *s,
-                     struct slice text)
-{
-    if (text.len + 1 > known->cap) {
-        known->cap = text.len + 1;
-        known->text = arena_bytes(texts->arena, known->cap);
-    }
-    if (s->attempt_count > known->attempt_cap) {
-        known->attempts = arena_alloc(texts->arena, s->attempt_cap * sizeof *s->attempts);
-        known->attempt_cap = s->attempt_cap;
-    }
-    known->text[0] = ',';
-    memcpy(known->text + 1, text.ptr, text.len);
-    known->len = text.len + 1;
-    memcpy(&known->step, s, sizeof *s);
-    if (s->attempt_count > 0)
-        memcpy(known->attempts, s->attempts, s->attempt_count * sizeof *s->attempts);
-}
-
-/* The first one has no comma before it; it is remembered with one all the same. */
-static void put_step_again(struct encoder *en, struct slice name, struct step *s,
-                           struct step_text *known, bool is_first)
-{
-    struct buf *b = en->b;
-
-    if (is_same(known, s)) {
-        buf_add(b, known->text + is_first, known->len - is_first);
-        return;
-    }
-    if (!is_first)
-        buf_byte(b, ',');
-    size_t at = b->len;
-    put_step(en, name, s);
-    if (!step_is_open(s))
-        remember(en->texts, known, s, (struct slice){b->ptr + at, b->len - at});
-}
-
-static void put_steps(struct encoder *en, const struct workflow *w)
-{
-    struct task *t = en->task;
-
-    for (uint16_t i = 0; i < t->step_count; i++)
-        if (en->texts)
-            put_step_again(en, w->steps[i].name, &t->steps[i], &en->texts->steps[i], i == 0);
-        else
-            put_step(en, w->steps[i].name, &t->steps[i]);
-}
-
 static void put_content(struct buf *b, uint64_t content)
 {
     char text[17];
@@ -272,33 +201,21 @@ static void put_doc(struct encoder *en, const struct workflow *w)
     put_text(b, "closed_reason", t->closed_reason);
     json_key(b, "steps");
     json_open(b, '[');
-    put_steps(en, w);
+    for (uint16_t i = 0; i < t->step_count; i++)
+        put_step(en, w->steps[i].name, &t->steps[i]);
     json_close(b, ']');
     put_number(b, "payloads", t->payload_count); /* last: by now all numbers are given out */
     json_close(b, '}');
 }
 
-static struct task_texts *texts_for(struct task_texts *texts, const struct task *t)
+void task_encode(const struct workflow *w, struct task *t, struct arena *a, struct buf *doc,
+                 struct task_row *ret)
 {
-    if (!texts || t->step_count <= FEW_STEPS)
-        return NULL;
-    if (!texts->steps)
-        texts->steps = arena_alloc(texts->arena, t->step_count * sizeof *texts->steps);
-    return texts;
-}
-
-void task_encode_again(struct task_texts *texts, const struct workflow *w, struct task *t,
-                       struct arena *a, struct buf *doc, struct task_row *ret)
-{
-    struct encoder en = {.texts = texts_for(texts, t), .b = doc, .task = t, .arena = a};
+    struct encoder en = {.b = doc, .task = t, .arena = a};
     size_t at = doc->len;
 
     ASSERT(task_valid(w, t));
-    if (en.texts)
-        (void)buf_room(doc, en.texts->doc_len + en.texts->doc_len / 8);
     put_doc(&en, w);
-    if (en.texts)
-        en.texts->doc_len = doc->len - at;
     *ret = (struct task_row){
         .id = t->id,
         .workflow = w->name,
@@ -322,10 +239,4 @@ void task_encode_again(struct task_texts *texts, const struct workflow *w, struc
         .payloads = en.payloads,
         .payload_count = en.count,
     };
-}
-
-void task_encode(const struct workflow *w, struct task *t, struct arena *a, struct buf *doc,
-                 struct task_row *ret)
-{
-    task_encode_again(NULL, w, t, a, doc, ret);
 }

@@ -293,62 +293,6 @@ static void a_task_comes_back_as_it_was_written(void **state)
     CHECK(payloads > 1000, "met %zu payloads", payloads);
 }
 
-/* Something of one step: all of it, or one field, or one of an attempt, in place. */
-static bool change_a_step(struct prng *p, struct arena *a, struct task *t)
-{
-    const struct task other = random_task(p, a);
-    struct step *s = &t->steps[prng_next(p) % STEPS];
-    const struct step was = *s;
-
-    switch (prng_next(p) % 4) {
-    case 0:
-        *s = other.steps[s - t->steps];
-        break;
-    case 1:
-        s->wait_until++;
-        break;
-    case 2:
-        s->resume = arena_copy(a, SLICE("{\"at\":17}"));
-        break;
-    default:
-        if (s->attempt_count == 0)
-            return false;
-        s->attempts[s->attempt_count - 1].tries++;
-        return true;
-    }
-    if (task_valid(&workflow, t))
-        return true;
-    *s = was;
-    return false;
-}
-
-static void what_is_remembered_of_steps_is_what_they_are(void **state)
-{
-    size_t changes = 0;
-    (void)state;
-
-    for (uint64_t seed = 0; seed < 300; seed++) {
-        CLEANUP(arena_fini) struct arena a = {0};
-        struct prng p = {seed};
-        struct task t = random_task(&p, &a);
-        struct task_texts texts = {.arena = &a};
-
-        for (int round = 0; round < 20; round++) {
-            CLEANUP(buf_fini) struct buf doc = {0};
-            CLEANUP(buf_fini) struct buf anew = {0};
-            struct task_row row;
-            struct task_row plain;
-            task_encode_again(&texts, &workflow, &t, &a, &doc, &row);
-            task_encode(&workflow, &t, &a, &anew, &plain);
-            CHECK(slice_eq(row.doc, plain.doc), "seed %" PRIu64 ", round %d: %.*s is not %.*s",
-                  seed, round, SLICE_ARG(row.doc), SLICE_ARG(plain.doc));
-            changes += change_a_step(&p, &a, &t);
-        }
-        CHECK(texts.steps, "something is remembered");
-    }
-    CHECK(changes > 1000, "met %zu changes", changes);
-}
-
 static void a_task_read_without_its_payloads_keeps_their_numbers(void **state)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -591,7 +535,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_task_comes_back_as_it_was_written),
-        cmocka_unit_test(what_is_remembered_of_steps_is_what_they_are),
         cmocka_unit_test(a_task_read_without_its_payloads_keeps_their_numbers),
         cmocka_unit_test(the_document_is_json_with_the_names_of_the_api),
         cmocka_unit_test(documents_that_do_not_fit_are_corrupt),
