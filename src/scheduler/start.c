@@ -73,10 +73,10 @@ static void bad_input(struct scheduler *s, struct live *l, uint16_t step, const 
 static bool conditions_change(struct scheduler *s, struct live *l)
 {
     struct ready *ready = NULL;
-    size_t count = ready_of(s, l, &ready);
 
-    if (l->task.direction == DIRECTION_UNDO)
+    if (l->task.direction == DIRECTION_UNDO || !l->definition->has_conditions)
         return false;
+    size_t count = ready_of(s, l, &ready);
     for (size_t i = 0; i < count; i++) {
         uint16_t step = ready[i].step;
         struct error e = {0};

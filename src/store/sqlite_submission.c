@@ -38,13 +38,14 @@ static int rows_of(sqlite3_stmt *q, struct arena *a, size_t limit, struct submis
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* Those that are due, until there are enough; the row after these is not copied. */
+/* Those that are due, until there are enough; the row after these is not copied. Most of the time
+ * there is none: then no room is taken for any. */
 static int take_rows(sqlite3_stmt *q, struct submission_take *t, struct arena *a)
 {
     size_t bytes = 0;
     int rc = SQLITE_OK;
 
-    t->rows = arena_alloc(a, (t->limit + 1) * sizeof *t->rows);
+    t->rows = NULL;
     t->count = 0;
     t->more = false;
     while ((rc = query_step(q)) == SQLITE_ROW) {
@@ -52,6 +53,8 @@ static int take_rows(sqlite3_stmt *q, struct submission_take *t, struct arena *a
         t->more = t->count == t->limit || !submission_fits(t, &row, &bytes);
         if (t->more)
             return SQLITE_OK;
+        if (!t->rows)
+            t->rows = arena_alloc(a, (t->limit + 1) * sizeof *t->rows);
         t->rows[t->count++] = submission_copy(a, &row);
     }
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
