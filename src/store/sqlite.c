@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "store/sqlite_gather.h"
 
 int64_t sqlite_steady_ms(void)
 {
@@ -80,7 +81,9 @@ static int writer_settle(struct sqlite_store *s)
         return rc;
     s->data_version = 0;
     (void)sqlite3_wal_hook(d->handle, wal_grew, s);
-    return wal_restart(s);
+    rc = wal_restart(s);
+    gather_writes(d->handle);
+    return rc;
 }
 
 static enum err connect_writer(struct sqlite_store *s, bool first, struct error *e)

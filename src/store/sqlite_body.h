@@ -12,6 +12,7 @@
  *   sqlite_sql.c      every statement
  *   sqlite_db.c       a connection and its prepared statements
  *   sqlite_guard.c    who checkpoints
+ *   sqlite_gather.c   how the WAL is written
  *   sqlite_others.c   applications that have the file open
  *   sqlite_row.c      rows bound and read
  *   sqlite_commit.c   a batch
