@@ -87,6 +87,7 @@ enum column {
     COL_DOC,
     COL_PAUSED_AT,
     COL_CLOSED_AT,
+    COL_FOUND_BY, /* of an UPDATE: its seq, or NULL */
 };
 
 enum sql {
