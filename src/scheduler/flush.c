@@ -325,6 +325,7 @@ static void fill_change(struct scheduler *s, struct job *j, struct live *l, stru
     task_encode_again(&l->definition->workflow, &l->task, live_encoded(l), &j->arena, doc, &c->row);
     c->row.doc = arena_copy(&j->arena, buf_view(doc));
     c->row.revision = l->fresh ? 1 : l->task.revision + 1;
+    c->row.seq = l->fresh ? 0 : l->row_seq;
     l->waiting_for = SLICE_NONE;
     l->rank = task_rank(&l->task);
     if (l->task.state == TASK_PENDING && !l->task.locked_by.ptr && l->task.paused_at == 0)

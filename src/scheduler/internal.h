@@ -102,6 +102,7 @@ struct live {
     struct link counted;  /* open attempts that count while its row is being read (limits.c) */
     struct heap_node nap; /* the next moment at which a step wants a place */
     int64_t row_wake_at;  /* what the row has */
+    int64_t row_seq;      /* its number; 0: not known */
     uint16_t ended[2][ATTEMPT_ENDS]; /* attempts, since the last commit */
     struct slice waiting_for;
     int64_t rank;

@@ -12,6 +12,7 @@
  *   sqlite_sql.c      every statement
  *   sqlite_db.c       a connection and its prepared statements
  *   sqlite_guard.c    who checkpoints
+ *   sqlite_gather.c   how the WAL is written
  *   sqlite_others.c   applications that have the file open
  *   sqlite_row.c      rows bound and read
  *   sqlite_commit.c   a batch
@@ -87,6 +88,7 @@ enum column {
     COL_DOC,
     COL_PAUSED_AT,
     COL_CLOSED_AT,
+    COL_FOUND_BY, /* of an UPDATE: its seq, or NULL */
 };
 
 enum sql {

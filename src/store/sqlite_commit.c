@@ -94,8 +94,8 @@ static int update_by(struct db *d, enum sql which, const struct task_row *row, b
     return run_fenced(d, q, ret_done);
 }
 
-/* Most changes of an owned task leave state and owner as they are, and then an UPDATE that knows
- * it is cheaper by four entries of indexes. Whether it is so, the row itself says. */
+/* Most changes of an owned task leave state and owner as they are, and then an UPDATE that knows it
+ * opens five indexes less. Whether it is so, the row itself says. */
 static int task_update(struct db *d, const struct change *c, bool *ret_done)
 {
     enum sql stay = c->wake_moved ? SQL_UPDATE_WAKE : SQL_UPDATE;

@@ -309,6 +309,9 @@ static int file_open(sqlite3_vfs *ours, const char *path, sqlite3_file *file, in
 const char *guard_vfs(void)
 {
     (void)pthread_mutex_lock(&mutex);
+    /* Nobody asks how much memory SQLite has, and counting it takes a lock for each piece. Refused
+     * if it is in use already, and then it counts on. */
+    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     sqlite3_vfs *now = sqlite3_vfs_find(NULL);
     ASSERT(now && now->szOsFile <= REAL_SIZE_MAX);
     if (now != below) {

@@ -6,17 +6,25 @@
     "priority, locked_by, complete_by, wake_at, not_before, waiting_for, rank, request, "    \
     "failure_count, started_at, ended_at, doc, paused_at, closed_at"
 
-/* A column that an index covers is named in a SET only if it moves: SQLite deletes and inserts
- * the entry of the index whatever the value is. Where state and owner stay as they are, which is
- * what most changes do, the WHERE says so instead, and the indexes are left alone. */
-#define UPDATE                                                                              \
-    "UPDATE task SET revision = ?7, direction = ?9, priority = ?10, complete_by = ?12, "    \
-    "not_before = ?14, waiting_for = ?15, rank = ?16, request = ?17, failure_count = ?18, " \
-    "started_at = ?19, ended_at = ?20, doc = ?21, paused_at = ?22"
-#define MOVE  ", state = ?8, locked_by = ?11, closed_at = ?23"
-#define WAKE  ", wake_at = ?13"
-#define FENCE " WHERE id = ?1 AND revision = ?7 - 1"
-#define STAY  " AND state = ?8 AND locked_by IS ?11 AND closed_at IS ?23"
+/* A column that an index covers is named in a SET only if it moves: SQLite opens that index, and
+ * mostly deletes and inserts its entry, whatever the value is. Where state, owner and all that
+ * tells of a claim or an end stay as they are, which is what most changes do, the WHERE says so
+ * instead, and the indexes are left alone. A row is found by its number, where it is known (?24),
+ * without the index of the ids. */
+#define UPDATE                                                                            \
+    "UPDATE task SET revision = ?7, direction = ?9, priority = ?10, complete_by = ?12, "  \
+    "not_before = ?14, request = ?17, failure_count = ?18, started_at = ?19, doc = ?21, " \
+    "paused_at = ?22"
+#define MOVE                                                                         \
+    ", state = ?8, locked_by = ?11, waiting_for = ?15, rank = ?16, ended_at = ?20, " \
+    "closed_at = ?23"
+#define WAKE ", wake_at = ?13"
+#define FENCE                                                         \
+    " WHERE seq = ifnull(?24, (SELECT seq FROM task WHERE id = ?1)) " \
+    "AND id = ?1 AND revision = ?7 - 1"
+#define STAY                                                                      \
+    " AND state = ?8 AND locked_by IS ?11 AND waiting_for IS ?15 AND rank = ?16 " \
+    "AND ended_at IS ?20 AND closed_at IS ?23"
 
 /* ?4: the document is wanted, too; what is not read costs nothing. */
 #define SCAN                                                                     \
@@ -72,14 +80,15 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_MARK] = "SAVEPOINT change",
         [SQL_MARK_END] = "RELEASE change",
         [SQL_MARK_UNDO] = "ROLLBACK TO change",
+        /* An id that is reserved becomes NULL, and that is ignored as one that is there. Not by a
+         * SELECT: then SQLite would keep what each page was before, lest some of many rows fail. */
         [SQL_INSERT] =
-            "INSERT INTO task (id, workflow, version, submitted_at, reply_to, tags, revision, "
-            "state, direction, priority, locked_by, complete_by, wake_at, not_before, waiting_for, "
-            "rank, request, failure_count, started_at, ended_at, doc, paused_at, closed_at) SELECT "
-            "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, "
-            "?20, ?21, ?22, ?23 "
-            "WHERE ifnull((SELECT until FROM reserved WHERE id = ?1), 0) <= ifnull(?4, 0) "
-            "ON CONFLICT (id) DO NOTHING",
+            "INSERT OR IGNORE INTO task (id, workflow, version, submitted_at, reply_to, tags, "
+            "revision, state, direction, priority, locked_by, complete_by, wake_at, not_before, "
+            "waiting_for, rank, request, failure_count, started_at, ended_at, doc, paused_at, "
+            "closed_at) VALUES (iif(ifnull((SELECT until FROM reserved WHERE id = ?1), 0) "
+            "<= ifnull(?4, 0), ?1, NULL), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
+            "?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)",
         [SQL_UPDATE] = UPDATE FENCE STAY,
         [SQL_UPDATE_WAKE] = UPDATE WAKE FENCE STAY,
         [SQL_UPDATE_MOVE] = UPDATE MOVE FENCE,

@@ -602,15 +602,22 @@ static void every_statement_goes_through_an_index(void **state)
     struct world *w = *state;
     static const char by_id[] = "SEARCH task USING INDEX sqlite_autoindex_task_1 (id=?)";
     static const char by_seq[] = "SEARCH task USING INTEGER PRIMARY KEY (rowid<?)";
+    static const char by_number[] = "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)";
+    static const char number_by_id[] =
+        "SEARCH task USING COVERING INDEX sqlite_autoindex_task_1 (id=?)";
     static const struct {
         enum sql which;
         const char *plan;
         bool scans;
     } cases[] = {
-        {SQL_UPDATE, by_id, false},
-        {SQL_UPDATE_WAKE, by_id, false},
-        {SQL_UPDATE_MOVE, by_id, false},
-        {SQL_UPDATE_MOVE_WAKE, by_id, false},
+        {SQL_UPDATE, by_number, false},
+        {SQL_UPDATE_WAKE, by_number, false},
+        {SQL_UPDATE_MOVE, by_number, false},
+        {SQL_UPDATE_MOVE_WAKE, by_number, false},
+        {SQL_UPDATE, number_by_id, false},
+        {SQL_UPDATE_WAKE, number_by_id, false},
+        {SQL_UPDATE_MOVE, number_by_id, false},
+        {SQL_UPDATE_MOVE_WAKE, number_by_id, false},
         {SQL_REQUEST, by_id, false},
         {SQL_RELEASE, by_id, false},
         {SQL_GET, by_id, false},
