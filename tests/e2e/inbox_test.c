@@ -440,6 +440,63 @@ static void a_long_transaction_is_waited_for_and_named(void **state)
     submit(&node, "plain", "o-2");
 }
 
+/* A value of the metrics, or -1. */
+static int64_t metric(const char *name)
+{
+    REPLY r = {0};
+
+    get(&node, &r, "/metrics");
+    EXPECT(&r, 200);
+    const char *found = strstr(r.raw, name); /* its HELP line has no digit behind it */
+    while (found && (found[-1] != '\n' || found[strlen(name)] != ' '))
+        found = strstr(found + 1, name);
+    return found ? strtoll(found + strlen(name), NULL, 10) : -1;
+}
+
+static void how_long_it_is_held_up_is_a_metric(void **state)
+{
+    (void)state;
+    int64_t until = steady_ms() + PATIENCE_MS;
+
+    if (store_is_postgres())
+        return;
+    APP a = app_open();
+    CHECK(metric("intact_store_held_seconds") == 0, "nobody is in the way");
+    app_do(&a, "BEGIN IMMEDIATE; INSERT INTO app_order VALUES ('slow')");
+    int fd = ask(&node, "POST", "/v1/tasks", "application/json",
+                 SLICE("{\"workflow\": \"plain\", \"id\": \"o-1\"}"));
+    while (metric("intact_store_held_seconds") < 2) {
+        CHECK(steady_ms() < until, "it counts");
+        sleep_ms(50);
+    }
+    app_do(&a, "COMMIT");
+    wait_for_log("event=store_works_again");
+    CHECK(metric("intact_store_held_seconds") == 0, "it is over");
+    REPLY r = {0};
+    hear(fd, &r);
+}
+
+static void who_starts_waits_for_a_transaction(void **state)
+{
+    (void)state;
+    char who[80];
+
+    if (store_is_postgres())
+        return;
+    node_stop(&node);
+    APP a = app_open();
+    app_do(&a, "BEGIN IMMEDIATE; INSERT INTO app_order VALUES ('slow')");
+    app_do(&a,
+           "INSERT INTO submit (workflow, id, input) VALUES ('order', 'o-1', '{\"total\": 1}')");
+    node_begin(&node, FLAGS("--log", "info"));
+    (void)snprintf(who, sizeof who, "process %ld (", (long)getpid());
+    wait_for_log("event=store_waits");
+    CHECK(node_log_has(&node, who), "it says for whom");
+    CHECK(node_wait(&node, 2000) == -1, "it goes on waiting");
+    app_do(&a, "COMMIT");
+    wait_for_count("SELECT count(*) FROM task WHERE id = 'o-1'", 1);
+}
+
 static void what_applications_may_not_do_is_refused(void **state)
 {
     (void)state;
@@ -504,6 +561,8 @@ int main(int argc, char **argv)
         T(many_at_once_are_taken_in_parts),
         T(orders_and_tasks_agree_whoever_is_killed),
         T(a_long_transaction_is_waited_for_and_named),
+        T(how_long_it_is_held_up_is_a_metric),
+        T(who_starts_waits_for_a_transaction),
         T(what_applications_may_not_do_is_refused),
         T(a_wal_that_is_deleted_costs_nothing),
     };
