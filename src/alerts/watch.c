@@ -13,7 +13,7 @@ enum {
     PAUSE_TIMES = 4,  /* between two pages: so many times as long as one took */
     SWEEP_TIMES = 10, /* between two looks at all of them: the same */
     SWEEP_MAX_MS = 600000,
-    PAGE = 500,
+    PAGE = 100,     /* what others wait for meanwhile is some ms */
     ROWS_MAX = 400, /* live rows that are read: more groups than there can be */
     WRITES = 50,    /* rows that one job writes */
 };
