@@ -6,6 +6,7 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -547,6 +548,57 @@ static void a_wal_that_is_deleted_costs_nothing(void **state)
     CHECK(count("SELECT count(*) FROM task WHERE id = 'y'") == 1, "nor what came later");
 }
 
+/* ---- quiet ---- */
+
+/* When each file of the folder was last written, and what this process has given to the disk. */
+static void put_traces(struct buf *ret)
+{
+    static const char *const names[] = {"intact.db", "intact.db-wal", "lock", "."};
+    char path[160];
+    char line[100];
+
+    buf_clear(ret);
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct stat st = {0};
+        (void)snprintf(path, sizeof path, "%s/%s", node.data, names[i]);
+        CHECK(stat(path, &st) == 0, "%s", path);
+        buf_fmt(ret, "%s %ld.%09ld %ld; ", names[i], (long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec,
+                (long)st.st_size);
+    }
+    (void)snprintf(path, sizeof path, "/proc/%ld/io", (long)node.pid);
+    FILE *f = fopen(path, "r");
+    CHECK(f, "%s", path);
+    while (fgets(line, sizeof line, f))
+        if (strncmp(line, "write_bytes", 11) == 0)
+            buf_str(ret, line);
+    (void)fclose(f);
+    buf_byte(ret, 0);
+}
+
+/* It watches the file, and looks into it once a second. */
+static void while_nothing_happens_nothing_is_written(void **state)
+{
+    enum { QUIET_MS = 5000 };
+    CLEANUP(buf_fini) struct buf before = {0};
+    CLEANUP(buf_fini) struct buf after = {0};
+    int64_t until = steady_ms() + PATIENCE_MS;
+    (void)state;
+
+    if (store_is_postgres())
+        return;
+    APP a = app_open();
+    app_do(&a, "INSERT INTO submit (workflow, id) VALUES ('plain', 'o-1')");
+    wait_for_count("SELECT count(*) FROM task WHERE id = 'o-1'", 1);
+    do { /* what was put off until it is quiet comes first: a checkpoint, the mark of the time */
+        put_traces(&before);
+        sleep_ms(QUIET_MS);
+        put_traces(&after);
+        CHECK(steady_ms() < until, "it writes on and on:\n%s\n%s", before.ptr, after.ptr);
+    } while (strcmp(before.ptr, after.ptr) != 0);
+    app_do(&a, "INSERT INTO submit (workflow, id) VALUES ('plain', 'o-2')");
+    wait_for_count("SELECT count(*) FROM task WHERE id = 'o-2'", 1); /* and it still watches */
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -565,6 +617,7 @@ int main(int argc, char **argv)
         T(who_starts_waits_for_a_transaction),
         T(what_applications_may_not_do_is_refused),
         T(a_wal_that_is_deleted_costs_nothing),
+        T(while_nothing_happens_nothing_is_written),
     };
     kit_program(argc, argv);
     return cmocka_run_group_tests_name("inbox", tests, NULL, NULL);
