@@ -12,6 +12,7 @@
 
 #include "base/prng.h"
 #include "kit.h"
+#include "postgres/bouncer.h"
 #include "postgres/cluster.h"
 
 static struct node node;
@@ -548,6 +549,48 @@ static void a_wal_that_is_deleted_costs_nothing(void **state)
     CHECK(count("SELECT count(*) FROM task WHERE id = 'y'") == 1, "nor what came later");
 }
 
+/* ---- through a pooler ---- */
+
+static void pooled_put(PGconn *c, int number, bool by_function)
+{
+    struct app a = {.pg = c};
+    char text[300];
+
+    if (by_function)
+        (void)snprintf(text, sizeof text, "SELECT %s.submit(workflow => 'plain', id => 'p-%d')",
+                       node.schema, number);
+    else
+        (void)snprintf(text, sizeof text,
+                       "BEGIN; INSERT INTO %s.submit (workflow, id) VALUES ('plain', 'p-%d')",
+                       node.schema, number);
+    app_do(&a, text);
+}
+
+/* Applications share fewer connections than there are of them: nothing may hang on the session. */
+static void a_pooler_in_between_makes_no_difference(void **state)
+{
+    PGconn *c[8];
+    (void)state;
+
+    if (!store_is_postgres())
+        return;
+    for (int i = 0; i < (int)COUNT_OF(c); i++) {
+        c[i] = PQconnectdb(bouncer_conninfo());
+        CHECK(PQstatus(c[i]) == CONNECTION_OK, "%s", PQerrorMessage(c[i]));
+    }
+    for (int i = 0; i < 40; i++) {
+        PGconn *one = c[i % (int)COUNT_OF(c)];
+        pooled_put(one, i, i % 4 == 0);
+        struct app a = {.pg = one};
+        if (i % 4 != 0)
+            app_do(&a, i % 4 == 1 ? "ROLLBACK" : "COMMIT");
+    }
+    wait_for_count("SELECT count(*) FROM task WHERE id LIKE 'p-%'", 30);
+    wait_for_count(WAITING, 0);
+    for (size_t i = 0; i < COUNT_OF(c); i++)
+        PQfinish(c[i]);
+}
+
 /* ---- quiet ---- */
 
 /* When each file of the folder was last written, and what this process has given to the disk. */
@@ -618,6 +661,7 @@ int main(int argc, char **argv)
         T(what_applications_may_not_do_is_refused),
         T(a_wal_that_is_deleted_costs_nothing),
         T(while_nothing_happens_nothing_is_written),
+        T(a_pooler_in_between_makes_no_difference),
     };
     kit_program(argc, argv);
     return cmocka_run_group_tests_name("inbox", tests, NULL, NULL);
