@@ -455,6 +455,8 @@ void others_wait_for(struct sqlite_store *s); /* the writer, from now on */
 void others_tell_of_waiting(struct sqlite_store *s, int64_t waited_ms);
 /* Who keeps us from writing, for a story; "": it cannot be told. */
 void others_tell(const struct sqlite_store *s, char *ret, size_t size);
+/* Whether somebody is about to commit. Asked while we do not write ourselves. */
+bool others_write(const struct sqlite_store *s);
 bool others_share_index(const struct sqlite_store *s); /* the -shm is the one that its name means */
 /* After the -wal or the -shm was lost: nobody may go on by the old ones. */
 void others_before_close(struct sqlite_store *s);

@@ -131,6 +131,11 @@ int store_look_for_others(struct sqlite_store *s)
     return SQLITE_OK;
 }
 
+bool others_write(const struct sqlite_store *s)
+{
+    return guard_is_written(name_of(s));
+}
+
 bool others_share_index(const struct sqlite_store *s)
 {
     return guard_in_place(name_of(s));
