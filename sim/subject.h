@@ -61,6 +61,7 @@ struct subject {
     struct slice input;
     uint64_t content;
     int priority;
+    int64_t bulk_at; /* when an operation last did something to it; 0: never */
     int64_t not_before;
     struct to_tell *to_tell; /* what its receiver has to hear (receivers.c); NULL: it has none */
     bool accepted;           /* a submission was answered ERR_OK */

@@ -87,19 +87,30 @@ bench_messages() {
             printf "messages: medians of server CPU %d us a task without, %d with: %.1f %% more\n", a, b, 100 * (b - a) / a }' "$work/rounds"
 }
 
-# What those who come one after another notice while all that stopped in error is retried.
+# What those who come one after another notice while all that stopped in error is retried: with the
+# operation at work and stopped by turns, until it is done.
 bench_bulk() {
     fresh
     "$server_bin" workflow put bench/stops.json >/dev/null
     with_agents 64 d
     "$build/bench/bench-load" one 100 >/dev/null
     echo "bulk: stopped in error: $("$build/bench/bench-load" stopping "${TASKS:-100000}")"
-    for _ in 1 2 3; do echo "bulk: without: $("$build/bench/bench-load" one 500)"; done
     kill -USR1 "$agents"
     operation=$("$server_bin" retry --all --state error --workflow stops --no-wait --reason bench | awk '/^operation/ {print $2}')
-    while "$server_bin" operation get "$operation" | grep -q '^state *running'; do
-        echo "bulk: with: $("$build/bench/bench-load" one 500)"
-    done
+    for ((;;)); do
+        with=$("$build/bench/bench-load" one 200)
+        "$server_bin" operation stop "$operation" --reason bench >/dev/null 2>&1 || break # it is done
+        sleep 0.2
+        echo "bulk: with: $with"
+        echo "bulk: without: $("$build/bench/bench-load" one 200)"
+        "$server_bin" operation continue "$operation" --reason bench >/dev/null
+    done | tee "$work/bulk"
+    awk '{ for (i = 3; i < NF; i++) if ($i ~ /^"p(50|99)_ms":$/) { n[$2 $i]++; v[$2 $i, n[$2 $i]] = $(i + 1) + 0 } }
+        function median(k, i, j, t) {
+            for (i = 1; i <= n[k]; i++) for (j = i + 1; j <= n[k]; j++) if (v[k, j] < v[k, i]) { t = v[k, i]; v[k, i] = v[k, j]; v[k, j] = t }
+            return v[k, int((n[k] + 1) / 2)] }
+        END { printf "bulk: medians of %d turns: p50 %.1f ms without, %.1f with; p99 %.1f without, %.1f with\n", n["with:\"p50_ms\":"],
+            median("without:\"p50_ms\":"), median("with:\"p50_ms\":"), median("without:\"p99_ms\":"), median("with:\"p99_ms\":") }' "$work/bulk"
     "$server_bin" operation get "$operation" --json | sed 's/^/bulk: /'
     curl -s -H "Authorization: Bearer $INTACT_TOKEN" "$INTACT_SERVER/metrics" | grep -E '^intact_(operation_tasks|conflicts)_total' | sed 's/^/bulk: /'
     without_agents

@@ -379,6 +379,8 @@ static void gather_changes(struct scheduler *s, struct job *j)
         if (l->fx.ended && l->task.state == TASK_PROCESSED)
             input_output(s, l);
         size_t n = j->batch.change_count++;
+        if (l->bulk_at == 0)
+            s->stats.others_at = scheduler_now(s);
         fill_change(s, j, l, &j->batch.changes[n]);
         j->lives[n] = l;
         start_unqueue(s, l);

@@ -58,6 +58,7 @@ struct handed_over {
 struct live_step {
     struct heap_node want; /* in its lane's queue */
     struct lane *queue_of;
+    bool bulk;        /* it counts among those in bulk that wait there */
     struct link sent; /* in its instance's list, while its attempt is open */
     struct instance *instance;
     struct lane *counted; /* where its open attempt counts */
@@ -106,6 +107,7 @@ struct live {
     uint16_t ended[2][ATTEMPT_ENDS]; /* attempts, since the last commit */
     struct slice waiting_for;
     int64_t rank;
+    int64_t bulk_at; /* it was asked in bulk then; 0: not, or it left the memory since */
     bool loaded, fresh, in_flight, reload;
     int64_t submission; /* while it is fresh: the row that it comes from; 0: none */
     bool asked_for;   /* while it was in flight, an instance came that had lost an attempt of it */
@@ -233,6 +235,7 @@ void start_refresh(struct scheduler *s,
 /* The same, but one of which all that runs is elsewhere leaves the memory: *l may be gone then. */
 void start_go_on(struct scheduler *s, struct live *l);
 void start_unqueue(struct scheduler *s, struct live *l); /* takes all of it out of the queues */
+void start_leave_queue(struct scheduler *s, struct live_step *ls); /* if it is in one */
 struct lane *start_lane(struct scheduler *s, const struct live *l, uint16_t step);
 void start_match(struct scheduler *s);                    /* gives wants to places */
 bool start_has_room(struct scheduler *s, struct live *l); /* may a submission be claimed? */

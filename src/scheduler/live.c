@@ -64,9 +64,7 @@ static void detach_instance(struct scheduler *s, struct live_step *ls)
 
 void live_detach_step(struct scheduler *s, struct live_step *ls)
 {
-    if (ls->queue_of)
-        lane_remove(ls->queue_of, &ls->want);
-    ls->queue_of = NULL;
+    start_leave_queue(s, ls);
     ls->elsewhere = false;
     detach_instance(s, ls);
 }
@@ -93,7 +91,6 @@ void live_unload(struct scheduler *s, struct live *l)
     for (uint16_t i = 0; i < l->task.step_count; i++) {
         struct live_step *ls = &l->steps[i];
         s->stats.open_attempts -= link_is_in(&ls->sent);
-        s->stats.waiting -= ls->queue_of != NULL;
         breakers_trial_over(l, i);
         if (ls->counted)
             health_lost(&ls->instance->health);

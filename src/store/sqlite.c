@@ -27,6 +27,7 @@ static int wal_grew(void *arg, sqlite3 *db, const char *name, int frames)
     (void)name;
     s->wal_frames = frames;
     s->busy_since = 0;
+    atomic_store(&s->base.held_since, 0);
     s->quiet_at = sqlite_steady_ms() + QUIET_MS;
     s->wrote = true;
     return SQLITE_OK;
@@ -36,12 +37,14 @@ static int wal_grew(void *arg, sqlite3 *db, const char *name, int frames)
  * not get it, *frames is less than 0. */
 static int checkpoint_begin(struct sqlite_store *s, int mode, int *frames, int *done)
 {
-    int64_t until = sqlite_steady_ms() + (s->boot ? CHECKPOINT_WAIT_MS : START_WAIT_MS);
+    int64_t began = sqlite_steady_ms();
+    int64_t until = began + (s->boot ? CHECKPOINT_WAIT_MS : START_WAIT_MS);
 
     for (int count = 0;; count++) {
         int rc = sqlite3_wal_checkpoint_v2(s->writer.handle, "main", mode, frames, done);
         if ((rc & 0xff) != SQLITE_BUSY || *frames >= 0 || sqlite_steady_ms() >= until)
             return rc;
+        others_tell_of_waiting(s, sqlite_steady_ms() - began);
         others_pause(count);
     }
 }

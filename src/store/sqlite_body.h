@@ -55,7 +55,7 @@ enum {
     WAL_SIZE_KEPT = 64 * 1024 * 1024, /* a longer WAL is cut when it starts anew */
     WAL_FRAME_SIZE = 4096 + 24,
     CHECKPOINT_URGENT_FRAMES = 16384, /* from so many on it is waited for ... */
-    START_WAIT_MS = 20000,            /* at the start that may take longer */
+    START_WAIT_MS = 30000,            /* at the start others are waited for so long */
     CHECKPOINT_WAIT_MS = 1000,        /* ... that others let it begin, at most so long */
     QUIET_MS = 200,                   /* without a change, before the WAL is emptied */
     MARK_EVERY_MS = 1000              /* the server's time goes into the lock file */
@@ -243,6 +243,7 @@ struct sqlite_store {
     int watch_fd;         /* tells of what is written in the folder; -1: not open */
     int64_t busy_since;   /* steady: others keep us from writing since then; 0: they do not */
     int64_t waits_until;  /* steady: for them, at the call at hand */
+    bool told_of_waiting; /* at the start, once */
     bool lost_wal;        /* the connections are to be closed because its companions were lost */
     int lost_shm_fd;      /* of the -shm that others may still have open; -1: none */
     int64_t data_version; /* as the writer last saw it: it moves when others commit */
@@ -469,8 +470,12 @@ int64_t sqlite_steady_ms(void);
 int store_look_for_others(struct sqlite_store *s) MUST_USE;
 void others_pause(int count); /* before the next look whether they have done; the how manieth */
 void others_wait_for(struct sqlite_store *s); /* the writer, from now on */
+/* At the start, when they have been waited for for so long: the log tells of it, once. */
+void others_tell_of_waiting(struct sqlite_store *s, int64_t waited_ms);
 /* Who keeps us from writing, for a story; "": it cannot be told. */
 void others_tell(const struct sqlite_store *s, char *ret, size_t size);
+/* Whether somebody is about to commit. Asked while we do not write ourselves. */
+bool others_write(const struct sqlite_store *s);
 bool others_share_index(const struct sqlite_store *s); /* the -shm is the one that its name means */
 /* After the -wal or the -shm was lost: nobody may go on by the old ones. */
 void others_before_close(struct sqlite_store *s);

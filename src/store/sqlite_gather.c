@@ -6,7 +6,7 @@
 #include "base/base.h"
 #include "base/fault.h"
 
-enum { BYTES_MAX = 128 * 1024 };
+enum { BYTES_MAX = 128 * 1024, FRAME_HEADER = 24 };
 
 /* Stands in for the methods of a file, which are called with it as if we were not there. */
 struct gathered {
@@ -14,6 +14,7 @@ struct gathered {
     const sqlite3_io_methods *real;
     sqlite3_int64 at; /* where in the file ... */
     int count;        /* ... so many bytes are to be written */
+    bool ends;        /* the next write is the page of a frame that commits */
     char bytes[BYTES_MAX];
 };
 
@@ -35,7 +36,16 @@ static int flush(sqlite3_file *file)
     return fault() ? SQLITE_IOERR_WRITE : g->real->xWrite(file, g->bytes, count, g->at);
 }
 
-static int gather_write(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 at)
+/* A frame's header, which comes alone before its page, says in its second word how large the
+ * database is after the commit; 0: more frames follow. See "WAL format" of SQLite's file format. */
+static bool is_commit_header(const void *bytes, int count)
+{
+    static const char none[4];
+
+    return count == FRAME_HEADER && memcmp((const char *)bytes + 4, none, sizeof none) != 0;
+}
+
+static int take(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 at)
 {
     struct gathered *g = gathered_of(file);
     bool follows = g->count > 0 && at == g->at + g->count && count <= BYTES_MAX - g->count;
@@ -50,6 +60,18 @@ static int gather_write(sqlite3_file *file, const void *bytes, int count, sqlite
     memcpy(g->bytes + g->count, bytes, (size_t)count);
     g->count += count;
     return SQLITE_OK;
+}
+
+/* A commit that is not synced (synchronous = NORMAL) is shown to other connections right after its
+ * last page: so that is not kept back. */
+static int gather_write(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 at)
+{
+    struct gathered *g = gathered_of(file);
+    bool ends = g->ends;
+
+    g->ends = is_commit_header(bytes, count);
+    int rc = take(file, bytes, count, at);
+    return rc == SQLITE_OK && ends ? flush(file) : rc;
 }
 
 static int gather_sync(sqlite3_file *file, int flags)
@@ -103,6 +125,7 @@ void gather_writes(sqlite3 *db)
     g->real = file->pMethods;
     g->at = 0;
     g->count = 0;
+    g->ends = false;
     g->methods.xClose = gather_close;
     g->methods.xRead = gather_read;
     g->methods.xWrite = gather_write;

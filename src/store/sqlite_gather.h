@@ -4,12 +4,11 @@
 /*
  * Fewer and larger writes into a WAL. SQLite writes each page of a transaction by two calls, 24
  * bytes and the page, of which none begins where a page of the system's does. Here they are put
- * together, and written before the file is synced, read, cut or measured: at the latest with the
- * sync of the commit.
+ * together, and written with the last page of a commit at the latest, and before the file is
+ * synced, read, cut or measured.
  *
  * That is enough for others who have the WAL open, too: of a transaction they learn from the -shm,
- * which is written after the sync. So it is for connections that sync each commit (synchronous =
- * FULL) alone.
+ * which is written after that page, whether the commit is synced or not.
  */
 
 #include <sqlite3.h>

@@ -340,6 +340,20 @@ static pid_t holder_of(int fd, int at)
     return lock.l_pid;
 }
 
+bool guard_is_written(const char *path)
+{
+    struct flock lock = {.l_type = F_WRLCK,
+                         .l_whence = SEEK_SET,
+                         .l_start = BYTES_AT + WRITE_BYTE,
+                         .l_len = 1};
+
+    (void)pthread_mutex_lock(&mutex);
+    const struct guard *g = find(path);
+    bool known = g && g->fd >= 0 && fcntl(g->fd, F_OFD_GETLK, &lock) == 0;
+    (void)pthread_mutex_unlock(&mutex);
+    return known && lock.l_type != F_UNLCK;
+}
+
 pid_t guard_writer(const char *path)
 {
     (void)pthread_mutex_lock(&mutex);

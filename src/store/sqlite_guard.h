@@ -36,6 +36,8 @@ uint64_t guard_syncs(void);
 bool guard_hold(sqlite3 *db);
 void guard_release(sqlite3 *db); /* harmless if it is not held */
 
+/* Whether anybody holds the lock to write: one of our own connections, too. */
+bool guard_is_written(const char *path);
 /* Which other process holds the lock to write; 0: none, or it cannot be told. */
 pid_t guard_writer(const char *path);
 /* Whether its -shm is still the one that its name stands for. */

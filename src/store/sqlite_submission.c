@@ -90,6 +90,10 @@ enum err sqlite_submissions_take(struct store *base, struct submission_take *t, 
     enum err err = store_ready(s, e);
     if (err != ERR_OK)
         return err;
+    /* We are woken by what somebody writes into the log, and there is nothing to be seen of it
+     * until it is synced; that is told by nothing but the lock, which is given back after it. So it
+     * is looked at first. */
+    t->unsettled = others_write(s);
     int rc = store_look_for_others(s);
     if (rc == SQLITE_OK)
         rc = take(&s->reader, t, a);

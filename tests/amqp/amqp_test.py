@@ -500,6 +500,43 @@ class Amqp(unittest.TestCase):
         bridge.send_signal(signal.SIGTERM)
         self.assertEqual(bridge.wait(kit.PATIENCE_S), 0)
 
+    def test_a_bridge_with_a_wrong_token_says_so_and_loses_nothing(self):
+        server = kit.Server(INTACT)
+        self.addCleanup(server.close)
+        server.start()
+        server.put(one_step("payment"))
+        config, token, log = (f"{server.folder}/{name}" for name in ("intact.json", "token", "bridge.log"))
+        with open(config, "w") as f:
+            json.dump({"intact_server": 1, "amqp": self.section()}, f)
+        with open(token, "w") as f:
+            f.write("it_0000000000000000000000000000000000000000000\n")
+        os.chmod(token, 0o600)
+
+        def bridge(token_file):
+            with open(log, "ab") as out:
+                process = subprocess.Popen([INTACT, "agent", "amqp", "--config", config, "--server", f"http://127.0.0.1:{server.port}",
+                                            "--token-file", token_file, "--node", "b1"], stderr=out,
+                                           env=kit.ENVIRONMENT | {"BROKER_PASSWORD": kit.PASSWORD})
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+            return process
+
+        def read_log():
+            with open(log) as f:
+                return f.read()
+
+        first = bridge(token)
+        self.submit({"id": "o-1", "input": {"amount": 5}})
+        eventually("it says so", lambda: "event=amqp_shut_out" in read_log())
+        self.assertIn("give a good token", read_log())
+        self.assertIn("held=1", read_log())
+        self.assertFalse(self.exists(server, "o-1"))
+        first.send_signal(signal.SIGTERM)
+        self.assertEqual(first.wait(kit.PATIENCE_S), 0)
+        self.assertEqual(read_log().count("event=amqp_shut_out"), 1, "not for each try")
+        bridge(f"{server.folder}/data/admin-token")
+        eventually("it is there", lambda: self.exists(server, "o-1"))
+
     # ---- TLS, and who gets in ----
 
     def tls(self, **more):

@@ -751,6 +751,26 @@ static void people_see_steps_and_attempts_in_a_plain_shell(void **state)
     shell_says(path, "SELECT task, number, length(json) FROM payload", "1|1|2049\n");
 }
 
+/* What wakes the server is seen before what it tells of. */
+static void who_is_about_to_commit_is_waited_for(void **state)
+{
+    struct world *w = *state;
+    struct submission_take t = {.limit = 10};
+    sqlite3 *app = shell_open(path_of(w, "intact.db"));
+
+    CHECK(sqlite3_exec(app,
+                       "BEGIN IMMEDIATE; INSERT INTO submit (workflow, id) VALUES ('w', 'o-1')",
+                       NULL, NULL, NULL)
+              == SQLITE_OK,
+          "%s", sqlite3_errmsg(app));
+    must(w->s->ops->submissions_take(w->s, &t, &w->a, &w->e), w->e.text);
+    CHECK(t.count == 0 && t.unsettled, "it may be there at once");
+    CHECK(sqlite3_exec(app, "COMMIT", NULL, NULL, NULL) == SQLITE_OK, "%s", sqlite3_errmsg(app));
+    must(w->s->ops->submissions_take(w->s, &t, &w->a, &w->e), w->e.text);
+    CHECK(t.count == 1 && !t.unsettled, "it is there");
+    CHECK(sqlite3_close(app) == SQLITE_OK, "close");
+}
+
 static void every_time_of_a_view_is_exact(void **state)
 {
     struct world *w = *state;
@@ -792,6 +812,7 @@ int main(void)
         ON_SQLITE(a_store_where_nothing_happens_writes_nothing),
         ON_SQLITE(every_statement_goes_through_an_index),
         ON_SQLITE(people_see_steps_and_attempts_in_a_plain_shell),
+        ON_SQLITE(who_is_about_to_commit_is_waited_for),
         ON_SQLITE(every_time_of_a_view_is_exact),
     };
     return cmocka_run_group_tests_name("store in SQLite", tests, NULL, NULL);
