@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -131,6 +132,31 @@ static void a_folder_in_use_is_refused(void **state)
     int status = -1;
     CHECK(waitpid(child, &status, 0) == child && status == 0, "from another process");
     must(insert_row(w, a_row("x")), "the first one goes on");
+}
+
+/* As that of a server that was killed is, for a moment. */
+static void a_lock_that_is_given_up_soon_is_waited_for(void **state)
+{
+    struct world *w = *state;
+    int ready[2];
+    char byte;
+
+    stop_store(w);
+    CHECK(pipe(ready) == 0, "pipe");
+    pid_t child = fork();
+    if (child == 0) {
+        int fd = open(path_of(w, "lock"), O_RDWR);
+        bool held = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && write(ready[1], "x", 1) == 1;
+        (void)usleep(300000);
+        _exit(held ? 0 : 1);
+    }
+    CHECK(read(ready[0], &byte, 1) == 1, "the child has the lock");
+    start_store(w);
+    must(insert_row(w, a_row("x")), "insert");
+    int status = -1;
+    CHECK(waitpid(child, &status, 0) == child && status == 0, "the child had the lock");
+    (void)close(ready[0]);
+    (void)close(ready[1]);
 }
 
 static void files_belong_to_their_owner_alone(void **state)
@@ -797,6 +823,7 @@ int main(void)
         ON_SQLITE(the_store_of_a_newer_version_is_refused),
         ON_SQLITE(a_store_without_its_schema_is_refused),
         ON_SQLITE(a_folder_in_use_is_refused),
+        ON_SQLITE(a_lock_that_is_given_up_soon_is_waited_for),
         ON_SQLITE(files_belong_to_their_owner_alone),
         ON_SQLITE(a_folder_or_file_without_permission_is_refused),
         ON_SQLITE(permission_lost_and_found_is_no_harm),
