@@ -85,14 +85,16 @@ static struct channel *channel(void *arg, struct slice target, struct error *e)
 
 bool telling_takes(const struct server *sv, struct slice target, struct error *e)
 {
-    struct telling_out *t = sv->telling;
+    struct buf *taken = sv->telling ? &sv->telling->taken : NULL; /* a server that is not begun */
 
-    if (t->taken.len > 0 && slice_eq(buf_view(&t->taken), target))
+    if (taken && taken->len > 0 && slice_eq(buf_view(taken), target))
         return true;
     if (!channel_of(sv, target, e))
         return false;
-    buf_clear(&t->taken);
-    buf_slice(&t->taken, target);
+    if (taken) {
+        buf_clear(taken);
+        buf_slice(taken, target);
+    }
     return true;
 }
 
