@@ -294,7 +294,9 @@ static void fill_items(struct courier *o, struct settle_job *j, struct arena *a)
 
     j->items = arena_alloc(a, (most + 1) * sizeof(struct item *));
     while (j->item_count < most) {
-        struct item *it = CONTAINER_OF(list_first(&o->settling), struct item, link);
+        struct link *first = list_first(&o->settling);
+        ASSERT(first);
+        struct item *it = CONTAINER_OF(first, struct item, link);
         link_remove(&it->link);
         j->items[j->item_count++] = it;
         j->list[j->count++] = it->end;
