@@ -86,7 +86,8 @@ void world_runs_out(int64_t end, int64_t after_ms);
 bool world_is_done(void); /* everything that was begun has ended */
 void check_world_end(void);
 void check_drained(const struct node *n);
-void check_owned(void); /* asked now and then: what a node owns it also knows */
+void check_bulk(const struct node *n); /* of operations' tasks: asked for their pace */
+void check_owned(void);                /* asked now and then: what a node owns it also knows */
 
 void check_answer(const struct node *n, const struct work *w, uint32_t max);
 void check_unsent(const struct node *n,

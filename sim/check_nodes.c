@@ -153,7 +153,8 @@ static int64_t rank_of(const struct subject *t)
     return max_i64(t->seen.submitted_at, t->seen.not_before) - t->priority * INT64_C(60000);
 }
 
-/* The same at most: a step that failed in an outage stands where it would if it had come then. */
+/* The same at most: a step that failed in an outage stands where it would if it had come then; and
+ * what an operation did something to, as if it had come then with one level of priority less. */
 static int64_t rank_behind(const struct subject *t)
 {
     int64_t rank = rank_of(t);
@@ -161,6 +162,8 @@ static int64_t rank_behind(const struct subject *t)
     for (uint32_t i = 0; i < t->seen.step_count; i++)
         if (t->seen.steps[i].spared_at)
             rank = max_i64(rank, t->seen.steps[i].spared_at - t->priority * INT64_C(60000));
+    if (t->bulk_at)
+        rank = max_i64(rank, t->bulk_at - (t->priority - 1) * INT64_C(60000));
     return rank;
 }
 

@@ -493,6 +493,8 @@ void check_row(const struct node *n, const struct task_row *row, uint64_t change
     must_be(t, old.direction == DIRECTION_FORWARD || new.direction == DIRECTION_UNDO,
             "a task turns back at most once");
     must_be(t, new.failure_count >= old.failure_count, "failures are never forgotten");
+    must_be(t, old.revision == 0 || new.trace == old.trace, "a task stays in its trace");
+    must_be(t, new.trace == 0 || new.trace == subject_trace(t), "a trace is the submitter's");
     if (old.revision == 0) {
         t->made_at = world.now;
         check_first(t, &new);

@@ -141,6 +141,10 @@ static void check_request(const struct node *n, const struct work *w, const stru
     must(t, r->complete_by == a->complete_by, "a request tells its complete-by", "complete-by");
     check_key(n, t, step, a, r);
     must(t, r->input.ptr != NULL, "a request has an input", "input");
+    must(t, t->seen.trace == 0 || t->seen.trace == seen_trace(r->traceparent),
+         "agents are asked within the trace of the task", "traceparent");
+    if (t->seen.trace)
+        covered(COVER_TRACE);
     must(t, r->complete_by > node_now(n), "nothing is asked after its complete-by", "expired");
     if (undo && t->writer == n)
         check_forward_part(t, step, r);

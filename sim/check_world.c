@@ -171,6 +171,27 @@ void world_runs_out(int64_t end, int64_t after_ms)
     } while (!(world_is_done() && nothing_changed_for(SETTLED_MS)) && world.now < end);
 }
 
+/* How many tasks that were asked in bulk wait is what the pace of operations goes by: one too many
+ * for ever, and they would stand still. */
+void check_bulk(const struct node *n)
+{
+    const struct dispatch *d = scheduler_dispatch(n->scheduler);
+    const struct agent *a = NULL;
+    struct scheduler_stats stats;
+    size_t sum = 0;
+
+    scheduler_stats(n->scheduler, &stats);
+    for (size_t i = 0; (a = map_next(&d->agents, &i));) {
+        if (a->bulk > a->waiting)
+            broken("who was asked in bulk and waits is one of those who wait", "%s: %.*s", n->me,
+                   SLICE_ARG(a->name));
+        sum += a->bulk;
+    }
+    if (sum != stats.bulk_waiting)
+        broken("who was asked in bulk and waits is counted", "%s: %zu, and %zu wait", n->me,
+               stats.bulk_waiting, sum);
+}
+
 static void check_memory(struct node *n)
 {
     struct scheduler_stats stats;
@@ -180,6 +201,7 @@ static void check_memory(struct node *n)
     if (stats.live != 0 || stats.open_attempts != 0 || stats.waiting != 0)
         broken("memory returns to nothing", "%s: %zu tasks, %zu attempts, %zu wants", n->me,
                stats.live, stats.open_attempts, stats.waiting);
+    check_bulk(n);
     if (stats.parked != wire_parked(n))
         broken("every parked call is known", "%s: %zu, and there are %u", n->me, stats.parked,
                wire_parked(n));

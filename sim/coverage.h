@@ -94,6 +94,7 @@
     X(CORRECTED,          "inputs corrected")                                                     \
     X(SUPPLIED,           "outputs supplied by hand")                                             \
     X(FROM,               "tasks that started anew from a step on")                               \
+    X(TRACE,              "requests within the trace of a submitter")                             \
     X(ANOTHER_KEY,        "requests under another key")                                           \
     X(CLOSED,             "tasks closed in error")                                                \
     X(ALERT_TOLD,         "alerts told")                                                          \

@@ -530,7 +530,10 @@ static enum err alert_put(struct store *s, const struct alert_row *row, struct e
     bool unknown = chance(weather.store_unknown);
     if (unknown && chance(500))
         return error_set(e, ERR_UNKNOWN, "simulated: a commit is lost");
-    enum err err = inner->ops->alert_put(inner, row, e);
+    struct alert_row fenced = *row;
+    if (!inner->shared)
+        fenced.fence = NULL; /* nobody else can be the leader */
+    enum err err = inner->ops->alert_put(inner, &fenced, e);
     trace("%s writes alert %.*s: %s", d->node->me, SLICE_ARG(row->id), err_text(err));
     if (err == ERR_OK && unknown)
         return error_set(e, ERR_UNKNOWN, "simulated: a commit's answer is lost");

@@ -273,10 +273,17 @@ static int64_t steady_of(void *arg)
     return node_steady(arg);
 }
 
+/* By the rule of the server, mostly. */
 static size_t room_of(void *arg)
 {
-    (void)arg;
-    return chance(100) ? 0 : 1 + below(OPERATION_PAGE_MAX);
+    struct node *n = arg;
+
+    check_bulk(n);
+    if (chance(100))
+        return 0;
+    if (chance(300))
+        return 1 + below(OPERATION_PAGE_MAX);
+    return scheduler_bulk_room(n->scheduler, 1 + below(8));
 }
 
 static struct wanted *find(struct slice id)
@@ -352,6 +359,7 @@ bool operations_did(const struct subject *t, const struct audit *a)
         return false;
     if (!w->recorded[i])
         broken("an operation does what it wrote down before", "%s to %s", w->id, t->id);
+    subjects.list[i].bulk_at = max_i64(subjects.list[i].bulk_at, a->at);
     if (++w->done_to[i] > 1 && !nodes.shared)
         broken("an operation does it once to each task", "%s to %s", w->id, t->id);
     return true;

@@ -56,6 +56,17 @@ static void read_attempt(const struct task_row *row, const struct json *j, struc
                    SLICE_ARG(json_get_text(j, "instance")));
 }
 
+uint64_t seen_trace(struct slice traceparent)
+{
+    char digits[17] = "";
+
+    if (traceparent.len > 3)
+        (void)snprintf(digits, sizeof digits, "%.*s",
+                       SLICE_ARG(slice_cut((struct slice){traceparent.ptr + 3, traceparent.len - 3},
+                                           16)));
+    return strtoull(digits, NULL, 16);
+}
+
 uint64_t seen_hash(struct slice json)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
@@ -127,6 +138,7 @@ void seen_read(const struct task_row *row, const struct flow *f, struct seen *re
     must(!stop.ptr || stop_parse(stop, &ret->stop), row, "stop");
     struct slice content = json_get_text(doc, "content");
     ret->content = content.ptr ? strtoull(content.ptr, NULL, 16) : 0;
+    ret->trace = seen_trace(json_get_text(doc, "traceparent"));
     const struct json *steps = json_get(doc, "steps");
     must(steps && steps->count == f->step_count, row, "steps");
     for (const struct json *s = steps->child; s; s = s->next)

@@ -51,6 +51,7 @@ struct seen {
     int64_t complete_by, undo_complete_by, wake_at, not_before, submitted_at, ended_at;
     uint32_t failure_count;
     uint64_t content;
+    uint64_t trace; /* seen_trace of its document; 0: none */
     bool has_error;
     struct seen_step steps[FLOW_STEPS_MAX];
     uint32_t step_count;
@@ -60,6 +61,8 @@ struct seen {
 void seen_read(const struct task_row *row, const struct flow *f, struct seen *ret);
 
 uint64_t seen_hash(struct slice json); /* 0 of NONE */
+/* The first half of a trace's id; 0 of NONE. */
+uint64_t seen_trace(struct slice traceparent);
 
 const struct seen_attempt *seen_open(const struct seen_step *s); /* NULL: none */
 const struct seen_attempt *seen_find(const struct seen_step *s, enum direction d, uint32_t number);

@@ -61,6 +61,7 @@ struct subject {
     struct slice input;
     uint64_t content;
     int priority;
+    int64_t bulk_at; /* when an operation last did something to it; 0: never */
     int64_t not_before;
     struct to_tell *to_tell; /* what its receiver has to hear (receivers.c); NULL: it has none */
     bool accepted;           /* a submission was answered ERR_OK */
@@ -109,6 +110,12 @@ struct subjects {
 extern struct subjects subjects;
 
 struct subject *subject_find(struct slice id); /* NULL: not one of ours */
+
+/* The first half of the id of the trace that it is submitted in; 0: in none. */
+static inline uint64_t subject_trace(const struct subject *t)
+{
+    return t->content & 4 ? t->content : 0;
+}
 
 void said_note(struct subject *t, const struct said *s); /* copied */
 /* Did any agent say so of that attempt? */

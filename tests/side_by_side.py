@@ -5,7 +5,7 @@ import sys
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
-AT_A_TIME = 6
+AT_A_TIME = 4
 
 
 def _run(case, one, first):

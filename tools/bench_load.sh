@@ -53,16 +53,21 @@ bench_messages() {
     to=http://127.0.0.1:$(head -1 "$work/received")/
     SECRET=whsec_$(openssl rand -base64 32)
     export SECRET
-    printf 'intact_server: 1\nwebhooks:\n  - {url: "%s", secret: {env: SECRET}, private: [127.0.0.1], batch: 100}\n' "$to" >"$work/server.yaml"
+    printf 'intact_server: 1\nwebhooks:\n  - {url: "%s", secret: {env: SECRET}, private: [127.0.0.1], batch: 500}\n' "$to" >"$work/server.yaml"
     start_server --config "$work/server.yaml"
     wait_ready
     with_agents 256
     "$build/bench/bench-load" many 5000 500 warm "$to" >/dev/null
     for round in $(seq "${ROUNDS:-5}"); do
-        for reply in "" "$to"; do
-            ticks=$(cpu_ticks "$(server_pid)")
-            found=$("$build/bench/bench-load" many "${TASKS:-30000}" 500 "r$round$([ -z "$reply" ] || echo told)" "$reply")
-            echo "messages: $([ -n "$reply" ] && echo with || echo without): $found server CPU $((($(cpu_ticks "$(server_pid)") - ticks) * 10)) ms"
+        kinds="without with"
+        [ $((round % 2)) = 1 ] || kinds="with without" # who comes later has the larger store
+        for kind in $kinds; do
+            reply=
+            [ "$kind" = without ] || reply=$to
+            cpu=$(cpu_us "$(server_pid)")
+            taken=$(cpu_us "$receiver")
+            found=$("$build/bench/bench-load" many "${TASKS:-30000}" 500 "r$round$kind" "$reply")
+            echo "messages: $kind: $found server_us $((($(cpu_us "$(server_pid)") - cpu) / ${TASKS:-30000})) receiver_us $((($(cpu_us "$receiver") - taken) / ${TASKS:-30000})) of CPU a task"
         done
     done | tee "$work/rounds"
     without_agents
@@ -70,27 +75,42 @@ bench_messages() {
     retire server # whose keeper holds the other end, too
     wait "$receiver"
     echo "messages: received $(tail -1 "$work/received")"
-    awk '{ for (i = 1; i < NF; i++) if ($i == "\"tasks_per_s\":") { rate[$2] = rate[$2] " " $(i + 1) + 0 } }
+    awk '{ for (i = 1; i < NF; i++) {
+            if ($i == "\"tasks_per_s\":") rate[$2] = rate[$2] " " $(i + 1) + 0
+            if ($i == "server_us") cpu[$2] = cpu[$2] " " $(i + 1) } }
         function median(list, n, a, i, j, t) { n = split(list, a, " ")
             for (i = 1; i <= n; i++) for (j = i + 1; j <= n; j++) if (a[j] < a[i]) { t = a[i]; a[i] = a[j]; a[j] = t }
             return a[int((n + 1) / 2)] }
         END { a = median(rate["without:"]); b = median(rate["with:"])
-            printf "messages: medians %d tasks/s without, %d with: %.1f %% lost\n", a, b, 100 * (a - b) / a }' "$work/rounds"
+            printf "messages: medians %d tasks/s without, %d with: %.1f %% lost\n", a, b, 100 * (a - b) / a
+            a = median(cpu["without:"]); b = median(cpu["with:"])
+            printf "messages: medians of server CPU %d us a task without, %d with: %.1f %% more\n", a, b, 100 * (b - a) / a }' "$work/rounds"
 }
 
-# What those who come one after another notice while all that stopped in error is retried.
+# What those who come one after another notice while all that stopped in error is retried: with the
+# operation at work and stopped by turns, until it is done.
 bench_bulk() {
     fresh
     "$server_bin" workflow put bench/stops.json >/dev/null
     with_agents 64 d
     "$build/bench/bench-load" one 100 >/dev/null
     echo "bulk: stopped in error: $("$build/bench/bench-load" stopping "${TASKS:-100000}")"
-    for _ in 1 2 3; do echo "bulk: without: $("$build/bench/bench-load" one 500)"; done
     kill -USR1 "$agents"
     operation=$("$server_bin" retry --all --state error --workflow stops --no-wait --reason bench | awk '/^operation/ {print $2}')
-    while "$server_bin" operation get "$operation" | grep -q '^state *running'; do
-        echo "bulk: with: $("$build/bench/bench-load" one 500)"
-    done
+    for ((;;)); do
+        with=$("$build/bench/bench-load" one 200)
+        "$server_bin" operation stop "$operation" --reason bench >/dev/null 2>&1 || break # it is done
+        sleep 0.2
+        echo "bulk: with: $with"
+        echo "bulk: without: $("$build/bench/bench-load" one 200)"
+        "$server_bin" operation continue "$operation" --reason bench >/dev/null
+    done | tee "$work/bulk"
+    awk '{ for (i = 3; i < NF; i++) if ($i ~ /^"p(50|99)_ms":$/) { n[$2 $i]++; v[$2 $i, n[$2 $i]] = $(i + 1) + 0 } }
+        function median(k, i, j, t) {
+            for (i = 1; i <= n[k]; i++) for (j = i + 1; j <= n[k]; j++) if (v[k, j] < v[k, i]) { t = v[k, i]; v[k, i] = v[k, j]; v[k, j] = t }
+            return v[k, int((n[k] + 1) / 2)] }
+        END { printf "bulk: medians of %d turns: p50 %.1f ms without, %.1f with; p99 %.1f without, %.1f with\n", n["with:\"p50_ms\":"],
+            median("without:\"p50_ms\":"), median("with:\"p50_ms\":"), median("without:\"p99_ms\":"), median("with:\"p99_ms\":") }' "$work/bulk"
     "$server_bin" operation get "$operation" --json | sed 's/^/bulk: /'
     curl -s -H "Authorization: Bearer $INTACT_TOKEN" "$INTACT_SERVER/metrics" | grep -E '^intact_(operation_tasks|conflicts)_total' | sed 's/^/bulk: /'
     without_agents

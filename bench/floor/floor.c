@@ -3,12 +3,13 @@
  * else around them. How many changes a task makes, how many of the tasks are claimed, and how many
  * changes a batch has is read off the metrics of a server under the load that is to be judged.
  * Prints one JSON object.
- * Usage: bench-floor WHERE DEFINITION TASKS PAYLOAD CHANGES CLAIMED BATCH IN_FLIGHT
+ * Usage: bench-floor WHERE DEFINITION TASKS PAYLOAD CHANGES CLAIMED BATCH IN_FLIGHT [FIRST]
  *   WHERE      a folder (SQLite), or conninfo of a database
  *   PAYLOAD    bytes that go into and come out of each step
  *   CHANGES    of one task, without the claim; its fraction is the share of tasks with one more
  *   CLAIMED    share of the tasks that are claimed
  *   BATCH      changes and claims of one transaction
+ *   FIRST      number of the first task; of several runs in one store each needs its own
  */
 
 #include <math.h>
@@ -28,7 +29,7 @@ struct floor {
     bool is_file;
     struct life lives[LIVES]; /* few changes, many; the same with a claim */
     double many, claimed;     /* share of tasks */
-    long tasks, begun, ended;
+    long tasks, begun, ended, first;
     long in_flight, live;
     size_t batch;
     unsigned char *life;  /* of each task */
@@ -117,7 +118,7 @@ static void fill(const struct floor *f, long task, struct arena *a, struct chang
     char id[ID_SIZE];
 
     *ret = life_of(f, task)->changes[f->next[task]];
-    (void)snprintf(id, sizeof id, "t-%09ld", task);
+    (void)snprintf(id, sizeof id, "t-%09ld", f->first + task);
     ret->row.id = arena_copy(a, slice_of(id));
     ret->row.revision = f->next[task] + 1u;
     ret->row.submitted_at += task / 10;
@@ -145,7 +146,7 @@ static void advance(struct floor *f, long task)
 static void take_claimed(struct floor *f, const struct claim *c)
 {
     for (size_t i = 0; i < c->row_count; i++) {
-        long task = strtol(c->rows[i].id.ptr + 2, NULL, 10);
+        long task = strtol(c->rows[i].id.ptr + 2, NULL, 10) - f->first;
         if (task < 0 || task >= f->begun || f->next[task] != life_of(f, task)->claim_at)
             die("a claim found a task that is not to be claimed");
         f->unclaimed--;
@@ -255,9 +256,9 @@ int main(int argc, char **argv)
 {
     static struct floor f;
 
-    if (argc != 9) {
+    if (argc != 9 && argc != 10) {
         (void)fprintf(stderr, "usage: bench-floor WHERE DEFINITION TASKS PAYLOAD CHANGES CLAIMED "
-                              "BATCH IN_FLIGHT\n");
+                              "BATCH IN_FLIGHT [FIRST]\n");
         return 2;
     }
     struct definition *d = read_definition(argv[2]);
@@ -265,6 +266,7 @@ int main(int argc, char **argv)
     f.claimed = limited(strtod(argv[6], NULL), 0, 1);
     f.batch = (size_t)limited(strtod(argv[7], NULL), 1, 4096);
     f.in_flight = (long)limited(strtod(argv[8], NULL), (double)f.batch, 1e6);
+    f.first = argc > 9 ? strtol(argv[9], NULL, 10) : 0;
     if (f.tasks < 1)
         die("TASKS has to be a number from 1");
     make_lives(&f, d, strtol(argv[4], NULL, 10), strtod(argv[5], NULL));

@@ -119,8 +119,8 @@ static void take_count(struct flow *f, struct conn *c, struct slice text)
 
     totals[c->server] = 0;
     while ((at = strstr(at, name))) { /* the text ends with a NUL */
-        at = strchr(at, ' ');
-        totals[c->server] += at ? strtod(at, NULL) : 0;
+        at += strcspn(at, " ");
+        totals[c->server] += strtod(at, NULL);
     }
     for (int i = 0; i < f->o.server_count; i++)
         total += (long)totals[i];

@@ -317,8 +317,8 @@ void flow_run(struct flow *f, long tasks, long at_once)
 
 static void define(struct flow *f, struct slice text)
 {
+    static struct mistakes mistakes; /* large for a stack */
     struct store *st = f->config.store;
-    struct mistakes mistakes;
     struct definition *d = NULL;
     struct error e = {0};
     int64_t version = 0;

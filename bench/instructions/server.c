@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -188,16 +189,37 @@ static void read_token(void)
     (void)snprintf(my.bearer, sizeof my.bearer, "Authorization: Bearer %s\r\n", text);
 }
 
+/* Nobody else writes into the store: that somebody may have is not looked for at each change. */
+static int nobody(struct store *s)
+{
+    static int never;
+    (void)s;
+
+    if (never == 0)
+        never = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return never;
+}
+
+static void open_store(void)
+{
+    static struct store_ops ops;
+    struct error e = {0};
+
+    must(sqlite_store_open(".", &my.store, &e), &e);
+    ops = *my.store->ops;
+    ops.watch = nobody;
+    my.store->ops = &ops;
+}
+
 /* Its own standard output is a pipe while it starts: what it says there is where it listens. */
 static pthread_t start(void)
 {
     pthread_t thread;
     char here[PATH_MAX - 16];
-    struct error e = {0};
 
     must_be(getcwd(here, sizeof here), "the folder has a name");
     (void)snprintf(my.token_file, sizeof my.token_file, "%s/admin.token", here);
-    must(sqlite_store_open(".", &my.store, &e), &e);
+    open_store();
     must_be(freopen("server.log", "w", stderr), "there is room for a log");
     must_be(pipe2(my.said, O_CLOEXEC) == 0, "there are descriptors");
     (void)fflush(stdout);

@@ -45,7 +45,7 @@ static void run(const struct workload *w, long rounds)
     count_begin();
     flow_run(f, rounds, at_once);
     count_end(w, NULL, rounds);
-    must_be(flow_told(f) > 0 == has(w, 't'), "who asks for messages gets them");
+    must_be((flow_told(f) > 0) == has(w, 't'), "who asks for messages gets them");
     flow_free(f);
 }
 

@@ -8,29 +8,36 @@ import subprocess
 from rig import Count, end
 
 
-def disk(rig, count=300):
+def disk(rig, count):
     return rig.run("fsync", rig.work, count)
 
 
 def store(rig, scenario, found, tasks):
     """The same changes of rows in the same batches as the server made them (found: what was counted of it)."""
     in_flight = max(scenario.in_flight or 256, 1)
-    args = [scenario.definition, tasks, scenario.payload, found["changes_per_task"], found["claims_per_task"],
-            max(round(found["changes_per_commit"]), 1), in_flight]
+    args = [scenario.payload, found["changes_per_task"], found["claims_per_task"], max(round(found["changes_per_commit"]), 1), in_flight]
+    warm = [scenario.definition, max(tasks // 10, 10), *args, 100000000]
+    load = [scenario.definition, tasks, *args]
     if scenario.store == "sqlite":
         folder = rig.folder("floor")
         try:
-            return rig.run("floor", folder, *args)
+            rig.run("floor", folder, *warm)
+            return rig.run("floor", folder, *load)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-    database = rig.the_database()
-    before = Count(database.pids()), database.syncs()
-    result = rig.run("floor", database.conninfo, *args)
-    after = Count(database.pids()), database.syncs()
+    return of_database(rig.the_database(), lambda conninfo, args: rig.run("floor", conninfo, *args), warm, load, tasks)
+
+
+def of_database(database, run, warm, load, tasks):
+    """What its processes had is counted when the one of our connection has ended: syncs() gives it time for that."""
+    run(database.conninfo, warm)
+    syncs, before = database.syncs(), Count(database.pids())
+    result = run(database.conninfo, load)
+    result["syncs_per_task"] = round((database.syncs() - syncs) / tasks, 4)
+    after = Count(database.pids())
     database.ask("DROP SCHEMA bench_floor CASCADE")
-    result["database_cpu_s_per_1000"] = round((after[0].cpu - before[0].cpu) / tasks * 1000, 4)
-    result["bytes_per_task"] = round((after[0].written - before[0].written) / tasks)
-    result["syncs_per_task"] = round((after[1] - before[1]) / tasks, 4)
+    result["database_cpu_s_per_1000"] = round((after.cpu - before.cpu) / tasks * 1000, 4)
+    result["bytes_per_task"] = round((after.written - before.written) / tasks)
     return result
 
 

@@ -16,7 +16,7 @@ COLUMNS = [
 
 LEGEND = """CPU: seconds for 1000 tasks. KB written and fdatasyncs by server or database. Of store: state changes a second, by those of the bare store in
 the same batches. Of HTTP: tasks a second, by submissions a second that a bare server of the same library takes. Of disk: fdatasyncs a second,
-by those of the bare disk. CPU/store, CPU/HTTP: the server's CPU, by that of the bare store, and of bare HTTP for as many requests.
+by those of the bare disk. CPU/store: CPU of server and database, by that of the bare store and the database. CPU/HTTP: the server's, by that of bare HTTP for as many requests.
 p50/disk, one in flight: the median, by the time that its fdatasyncs take."""
 
 

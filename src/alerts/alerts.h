@@ -41,7 +41,7 @@
     X(OVERDUE_NO_AGENT,    "overdue_no_agent",    60000, "work waits, and no agent takes it")   \
     X(BREAKER_OPEN,        "breaker_open",        60000, "a breaker stays open")                \
     X(STORE_TROUBLE,       "store_trouble",       0,     "the state store is in trouble")       \
-    X(STORE_AT_RISK,       "store_at_risk",       0,     "what the store acknowledges may be lost") \
+    X(STORE_AT_RISK,       "store_at_risk",       0,    "what the store acknowledges may be lost") \
     X(OUTBOX_TROUBLE,      "outbox_trouble",      60000, "status messages do not arrive")       \
     X(SUBMISSION_REFUSED,  "submission_refused",  0,     "submissions were refused")            \
     X(OPERATION_FAILED,    "operation_failed",    0,     "an operation on many tasks failed")   \

@@ -13,7 +13,7 @@ enum {
     PAUSE_TIMES = 4,  /* between two pages: so many times as long as one took */
     SWEEP_TIMES = 10, /* between two looks at all of them: the same */
     SWEEP_MAX_MS = 600000,
-    PAGE = 500,
+    PAGE = 100,     /* what others wait for meanwhile is some ms */
     ROWS_MAX = 400, /* live rows that are read: more groups than there can be */
     WRITES = 50,    /* rows that one job writes */
 };
@@ -40,7 +40,7 @@ struct watch {
     struct store_job job;
     struct arena arena; /* of the job */
     bool leading;       /* the rows are loaded */
-    uint64_t epoch;     /* of the lease, then */
+    struct fence fence; /* of the lease, then: who was deposed writes nothing */
     uint64_t term;      /* how often they were */
     bool stopped;
     int64_t turn_at; /* nothing is due before; 0: something may be */
@@ -188,6 +188,7 @@ static void give_up(struct watch *w, const struct alert_row *row, int64_t now)
         return;
     struct writing *wr = &w->writings[w->writing_count++];
     *wr = (struct writing){.key = row->key, .row = *row};
+    wr->row.fence = &w->fence;
     wr->row.resolved_at = now;
     wr->row.live = false;
 }
@@ -267,7 +268,8 @@ static void writing_add(struct watch *w, struct alert *al)
                                  .opened_at = al->opened_at,
                                  .resolved_at = al->resolved_at,
                                  .live = !al->settled,
-                                 .lift = al->lifted};
+                                 .lift = al->lifted,
+                                 .fence = &w->fence};
     alert_writing(al);
 }
 
@@ -447,7 +449,7 @@ static void notice_lead(struct watch *w)
     uint64_t epoch = 0;
     bool leads = w->outside.leads(w->outside.arg, &epoch);
 
-    if (!w->leading || (leads ? epoch == w->epoch : !w->outside.store_works(w->outside.arg)))
+    if (!w->leading || (leads ? epoch == w->fence.epoch : !w->outside.store_works(w->outside.arg)))
         return;
     if (!leads)
         alerts_clear(w->alerts);
@@ -463,7 +465,7 @@ static void begin_job(struct watch *w, int64_t now)
         || !w->outside.leads(w->outside.arg, &epoch))
         return;
     if (!w->leading) {
-        w->epoch = epoch;
+        w->fence = (struct fence){SLICE(SUPERVISOR_LEASE), epoch};
         submit(w, PHASE_LOAD, false, load_run, load_done);
         return;
     }

@@ -48,7 +48,7 @@ struct watch_config {
     int64_t look_ms;      /* 0: 5 s */
     int64_t sweep_max_ms; /* two looks at all tasks in error are at most so far apart, and as long
                              as one takes; 0: 10 min */
-    size_t page;          /* 0: 500 tasks */
+    size_t page;          /* 0: 100 tasks */
 };
 
 struct watch *watch_new(const struct watch_config *c, struct store_queue *store,

@@ -102,7 +102,9 @@ struct bridge {
     struct map by_token, by_name; /* of struct job */
     struct prng prng;
     bool is_stopping;
-    bool could_tell; /* the broker of messages was there */
+    uint32_t shut_out; /* calls in a row of which the server refused our token */
+    int64_t tell_at;   /* not sooner is it told again */
+    bool could_tell;   /* the broker of messages was there */
     int64_t stop_by;
 };
 
@@ -111,6 +113,8 @@ struct broker *bridge_broker(const struct bridge *b, const struct broker_config 
 int64_t bridge_again_at(struct bridge *b, uint32_t tries);
 /* Is it a refusal of what we said, and not of the moment or of our token? */
 bool bridge_is_refused(const struct intact_reply *r);
+/* Of each answer of the server: tells that it does not let us in, and that it does again. */
+void bridge_answered(struct bridge *b, const struct intact_reply *r);
 
 void offers_open(struct bridge *b);
 void offers_turn(struct bridge *b, int64_t now);

@@ -231,6 +231,7 @@ static void on_answer(const struct intact_reply *r, void *arg)
     struct offer *o = arg;
 
     o->call = NULL;
+    bridge_answered(o->bridge, r);
     if (intact_reply_status(r) == INTACT_OK)
         offer_end(o, o->is_refusal && !o->is_kept ? SETTLE_REJECT : SETTLE_ACCEPT, o->reason);
     else if (!bridge_is_refused(r))

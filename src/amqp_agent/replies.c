@@ -34,6 +34,7 @@ static void on_answer(const struct intact_reply *r, void *arg)
     struct stray *s = arg;
 
     s->call = NULL;
+    bridge_answered(s->bridge, r);
     if (intact_reply_status(r) == INTACT_OK) {
         stray_end(s, SETTLE_ACCEPT, NULL);
     } else if (bridge_is_refused(r)) {

@@ -20,6 +20,7 @@ enum {
     CONNECTIONS = 16,
     AGAIN_FIRST_MS = 100,
     AGAIN_MOST_MS = 10000,
+    TELL_MS = 60000, /* that the server does not let us in */
 };
 
 static struct {
@@ -83,6 +84,48 @@ bool bridge_is_refused(const struct intact_reply *r)
 
     return status >= 400 && status < 500 && status != 401 && status != 403 && status != 408
            && status != 429;
+}
+
+static bool is_about_token(const struct intact_reply *r)
+{
+    int status = intact_reply_http_status(r);
+
+    return status == 401 || status == 403;
+}
+
+static size_t held(const struct bridge *b)
+{
+    size_t count = 0;
+
+    for (const struct link *l = b->offers.next; l != &b->offers; l = l->next)
+        count++;
+    for (const struct link *l = b->strays.next; l != &b->strays; l = l->next)
+        count++;
+    return count;
+}
+
+void bridge_answered(struct bridge *b, const struct intact_reply *r)
+{
+    int64_t now = amqp_now_ms();
+
+    if (!is_about_token(r)) {
+        if (b->shut_out > 0 && intact_reply_http_status(r) != 0) {
+            log_line(LOG_INFO, "event=amqp_let_in failures=%" PRIu32, b->shut_out);
+            b->shut_out = 0;
+            b->tell_at = 0;
+        }
+        return;
+    }
+    b->shut_out++;
+    if (now < b->tell_at)
+        return;
+    b->tell_at = now + TELL_MS;
+    log_line(LOG_ERROR,
+             "event=amqp_shut_out failures=%" PRIu32
+             " held=%zu reason=\"the server does not let us "
+             "in: %s; give a good token with INTACT_TOKEN or --token-file: messages stay with the "
+             "broker until then\"",
+             b->shut_out, held(b), intact_reply_error(r));
 }
 
 /* ---- setting up ---- */

@@ -18,7 +18,7 @@ void buf_clear(struct buf *b)
         b->ptr[0] = 0;
 }
 
-char *buf_room(struct buf *b, size_t len)
+char *buf_grow(struct buf *b, size_t len)
 {
     size_t max = b->max ? b->max : SIZE_MAX / 4;
 
@@ -38,46 +38,40 @@ char *buf_room(struct buf *b, size_t len)
     return b->ptr + b->len;
 }
 
-void buf_add(struct buf *b, const void *ptr, size_t len)
-{
-    char *at = buf_room(b, len);
-
-    if (!at)
-        return;
-    if (len > 0)
-        memcpy(at, ptr, len);
-    b->len += len;
-    b->ptr[b->len] = 0;
-}
-
-void buf_slice(struct buf *b, struct slice s)
-{
-    buf_add(b, s.ptr, s.len);
-}
-
 void buf_str(struct buf *b, const char *s)
 {
     buf_add(b, s, strlen(s));
 }
 
-void buf_byte(struct buf *b, char c)
-{
-    buf_add(b, &c, 1);
-}
+enum { DIGITS_MAX = 24 };
 
 void buf_i64(struct buf *b, int64_t v)
 {
-    char digits[24];
-    size_t at = sizeof digits;
+    static const char pairs[] = "0001020304050607080910111213141516171819"
+                                "2021222324252627282930313233343536373839"
+                                "4041424344454647484950515253545556575859"
+                                "6061626364656667686970717273747576777879"
+                                "8081828384858687888990919293949596979899";
+    char digits[2 * DIGITS_MAX] = {0};
+    size_t at = DIGITS_MAX;
     uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
 
-    do {
+    for (; u >= 100; u /= 100) {
+        at -= 2;
+        memcpy(digits + at, &pairs[u % 100 * 2], 2);
+    }
+    if (u >= 10)
         digits[--at] = (char)('0' + u % 10);
-        u /= 10;
-    } while (u);
+    digits[--at] = (char)('0' + (u >= 10 ? u / 10 : u));
     if (v < 0)
         digits[--at] = '-';
-    buf_add(b, digits + at, sizeof digits - at);
+    if (b->max) {
+        buf_add(b, digits + at, DIGITS_MAX - at);
+        return;
+    }
+    /* Always as many, and zeros behind: that is a few moves, and no call. */
+    memcpy(buf_room(b, DIGITS_MAX), digits + at, DIGITS_MAX);
+    b->len += DIGITS_MAX - at;
 }
 
 void buf_fmt(struct buf *b, const char *fmt, ...)

@@ -21,14 +21,42 @@ struct buf {
 
 void buf_fini(struct buf *b);  /* frees; the buf is empty and usable again */
 void buf_clear(struct buf *b); /* keeps the memory */
-char *buf_room(struct buf *b,
-               size_t len); /* room for len more bytes at the end, or NULL on overflow */
-void buf_add(struct buf *b, const void *ptr, size_t len);
-void buf_slice(struct buf *b, struct slice s);
 void buf_str(struct buf *b, const char *s);
-void buf_byte(struct buf *b, char c);
 void buf_i64(struct buf *b, int64_t v);
 void buf_fmt(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
+
+char *buf_grow(struct buf *b, size_t len); /* what buf_room does when there is none yet */
+
+/* Room for len more bytes at the end and a NUL; NULL on overflow. Here, and not behind a call, as
+ * what is written is written in small pieces. */
+static inline char *buf_room(struct buf *b, size_t len)
+{
+    if (b->max == 0 && b->cap - b->len > len)
+        return b->ptr + b->len;
+    return buf_grow(b, len);
+}
+
+static inline void buf_add(struct buf *b, const void *ptr, size_t len)
+{
+    char *at = buf_room(b, len);
+
+    if (!at)
+        return;
+    if (len > 0)
+        memcpy(at, ptr, len);
+    at[len] = 0;
+    b->len += len;
+}
+
+static inline void buf_byte(struct buf *b, char c)
+{
+    buf_add(b, &c, 1);
+}
+
+static inline void buf_slice(struct buf *b, struct slice s)
+{
+    buf_add(b, s.ptr, s.len);
+}
 
 static inline struct slice buf_view(const struct buf *b)
 {

@@ -106,6 +106,8 @@ size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, s
         undo_order_make(w, t, &order);
     for (uint16_t k = 0; k < w->step_count; k++) {
         uint16_t i = w->order[k];
+        if (!undo && t->steps[i].state != STEP_WAITING)
+            continue; /* most of a long task, and this is asked at each of its changes */
         if (undo ? !undo_is_ready(w, t, i, &order) : !forward_is_ready(w, t, i))
             continue;
         if (attempt_deadline(w, t, i, now) <= now)

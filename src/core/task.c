@@ -213,6 +213,8 @@ static bool attempts_valid(const struct step *s)
 
 static bool step_valid(const struct step *s)
 {
+    if (s->state == STEP_WAITING && s->attempt_count == 0) /* most of a long task */
+        return s->attempt == 0 && s->direction == DIRECTION_FORWARD;
     const struct attempt *open = step_open_attempt(s);
 
     if (!attempts_valid(s) || (open && open->direction != s->direction))

@@ -288,6 +288,7 @@ static void keep_steps(struct reader *r, const struct draft *drafts, struct work
     for (uint16_t i = 0; i < reading_of(r)->step_count; i++) {
         steps[i] = drafts[i].step;
         d->steps[i] = drafts[i].templates;
+        d->has_conditions |= d->steps[i].condition != NULL;
     }
     d->workflow.steps = steps;
     d->workflow.step_count = reading_of(r)->step_count;

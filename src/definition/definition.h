@@ -36,6 +36,7 @@ struct definition {
         struct template *undo_input;  /* NULL: {input, output} of the step */
         struct expression *condition; /* `if`; NULL: always */
     } * steps;
+    bool has_conditions; /* some step has one */
     struct input_rule {
         struct slice name;
         enum json_type type; /* JSON_TRUE stands for boolean, JSON_NULL for any */

@@ -48,6 +48,7 @@ struct agent {
     struct lane **lines; /* those with a limit of their own, by their line */
     size_t line_count;
     size_t waiting;     /* steps in all its lanes */
+    size_t bulk;        /* of these, of tasks that were asked in bulk */
     size_t loose;       /* of them, in lanes without a limit of their own */
     struct link busy;   /* in dispatch.busy: something waits */
     bool backlog;       /* the store may hold claimable tasks that wait for it */

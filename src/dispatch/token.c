@@ -133,3 +133,8 @@ bool token_check(struct token_key *k, struct slice text, struct slice agent, str
     mac_of(k, (struct slice){text.ptr, text.len - MAC_CHARS - 1}, agent, mac);
     return CRYPTO_memcmp(mac, text.ptr + text.len - MAC_CHARS, MAC_CHARS) == 0;
 }
+
+bool token_same(struct slice a, struct slice b)
+{
+    return a.len == b.len && CRYPTO_memcmp(a.ptr, b.ptr, a.len) == 0;
+}

@@ -36,4 +36,7 @@ bool token_parse(struct slice text, struct token *ret) MUST_USE;
 bool token_check(struct token_key *k, struct slice text, struct slice agent,
                  struct token *ret) MUST_USE;
 
+/* Are they the same text? Takes the same time wherever two of one length differ. */
+bool token_same(struct slice a, struct slice b);
+
 #endif

@@ -68,19 +68,26 @@ struct slice trace_read(struct arena *a, struct slice text)
     return arena_copy(a, buf_view(&b));
 }
 
+static void put_hex(char *into, uint64_t v)
+{
+    for (size_t i = 16; i-- > 0; v >>= 4)
+        into[i] = "0123456789abcdef"[v & 15];
+}
+
 struct slice trace_of_request(struct arena *a, struct slice trace, struct slice task, uint64_t span)
 {
-    CLEANUP(buf_fini) struct buf b = {0};
-    uint64_t id = hash_bytes(task.ptr, task.len);
+    char *text = arena_bytes(a, TRACE_SIZE);
 
-    if (trace.len == TRACE_SIZE && is_trace(trace))
-        buf_add(&b, trace.ptr, PARENT_AT);
-    else
-        buf_fmt(&b, "00-%016" PRIx64 "%016" PRIx64 "-", id, ~id * UINT64_C(0x9e3779b97f4a7c15));
-    buf_fmt(&b, "%016" PRIx64, span ? span : 1);
-    if (trace.len == TRACE_SIZE && is_trace(trace))
-        buf_add(&b, trace.ptr + FLAGS_AT - 1, TRACE_SIZE - FLAGS_AT + 1);
-    else
-        buf_str(&b, "-01");
-    return arena_copy(a, buf_view(&b));
+    if (trace.len == TRACE_SIZE && is_trace(trace)) {
+        memcpy(text, trace.ptr, TRACE_SIZE);
+    } else {
+        uint64_t id = hash_bytes(task.ptr, task.len);
+        memcpy(text, "00-", TRACE_AT);
+        put_hex(text + TRACE_AT, id);
+        put_hex(text + TRACE_AT + 16, ~id * UINT64_C(0x9e3779b97f4a7c15));
+        memcpy(text + FLAGS_AT - 1, "-01", TRACE_SIZE - FLAGS_AT + 1);
+    }
+    text[PARENT_AT - 1] = '-';
+    put_hex(text + PARENT_AT, span ? span : 1);
+    return (struct slice){text, TRACE_SIZE};
 }

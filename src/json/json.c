@@ -348,6 +348,17 @@ static bool check_feeds(struct parser *p)
     return true;
 }
 
+/* YAJL takes a string that begins behind the value and does not end for nothing. */
+static void check_rest(struct parser *p)
+{
+    size_t at = p->at;
+
+    while (at < p->text.len && is_between(p->text.ptr[at]))
+        at++;
+    if (at < p->text.len)
+        (void)refuse(p, at, "trailing garbage");
+}
+
 static void run(struct parser *p)
 {
     yajl_alloc_funcs memory = {yajl_malloc, yajl_realloc, yajl_release, NULL};
@@ -362,6 +373,8 @@ static void run(struct parser *p)
     }
     if (status != yajl_status_ok && !p->has_fault)
         explain(p);
+    if (!p->has_fault)
+        check_rest(p);
     ASSERT(p->has_fault || p->root);
     yajl_free(p->yajl);
 }

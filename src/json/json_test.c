@@ -31,6 +31,7 @@ static const struct refusal {
     {"[1] x",               1, 5, "trailing garbage"},
     {"{}\n{}",              2, 1, "trailing garbage"},
     {"1,",                  1, 2, "trailing garbage"},
+    {"true\"}",             1, 5, "trailing garbage"}, /* a string that does not end */
     {"/* x */ 1",           1, 1, "probable comment"},
     {"// x\n1",             1, 1, "probable comment"},
     {"# x",                 1, 1, "invalid char"},

@@ -1,15 +1,19 @@
 #include "json/json.h"
 
 #include "base/when.h"
+#include "json/text.h"
+
+/* Bytes that end a value. */
+static const bool ends_value[256] = {
+    ['}'] = true, [']'] = true, ['"'] = true, ['0'] = true, ['1'] = true,
+    ['2'] = true, ['3'] = true, ['4'] = true, ['5'] = true, ['6'] = true,
+    ['7'] = true, ['8'] = true, ['9'] = true, ['e'] = true, ['l'] = true,
+};
 
 /* After the end of a value comes a comma, after anything else none. */
 static void comma(struct buf *b)
 {
-    char last = '\0';
-
-    if (b->len > 0)
-        last = b->ptr[b->len - 1];
-    if (last && strchr("}]\"0123456789el", last))
+    if (b->len > 0 && ends_value[(unsigned char)b->ptr[b->len - 1]])
         buf_byte(b, ',');
 }
 
@@ -40,16 +44,6 @@ void json_key(struct buf *b, const char *key)
     at[len + 2] = ':';
     at[len + 3] = 0;
     b->len += len + 3;
-}
-
-/* The length of the run that needs no escape. */
-static size_t plain_run(const char *ptr, size_t len)
-{
-    size_t i = 0;
-
-    while (i < len && (unsigned char)ptr[i] >= 0x20 && ptr[i] != '"' && ptr[i] != '\\')
-        i++;
-    return i;
 }
 
 /* The letter of the short escape, or NUL if there is none. */
@@ -95,7 +89,7 @@ static void quoted(struct buf *b, struct slice s)
 
     buf_byte(b, '"');
     for (;;) {
-        size_t run = plain_run(s.ptr + at, s.len - at);
+        size_t run = text_plain_run(s.ptr + at, s.len - at);
         buf_add(b, s.ptr + at, run);
         at += run;
         if (at == s.len)

@@ -90,6 +90,98 @@ size_t text_escapes_end(struct slice s, const char **ret_why)
     return s.len;
 }
 
+/* One character of up to three bytes. */
+static char *put_unit(unsigned unit, char *to)
+{
+    if (unit < 0x80) {
+        *to++ = (char)unit;
+        return to;
+    }
+    if (unit >= 0x800) {
+        *to++ = (char)(0xe0 | unit >> 12);
+        *to++ = (char)(0x80 | (unit >> 6 & 0x3f));
+    } else {
+        *to++ = (char)(0xc0 | unit >> 6);
+    }
+    *to++ = (char)(0x80 | (unit & 0x3f));
+    return to;
+}
+
+static char *put_pair(unsigned high, unsigned low, char *to)
+{
+    unsigned c = 0x10000 + ((high & 0x3ff) << 10) + (low & 0x3ff);
+
+    *to++ = (char)(0xf0 | c >> 18);
+    *to++ = (char)(0x80 | (c >> 12 & 0x3f));
+    *to++ = (char)(0x80 | (c >> 6 & 0x3f));
+    *to++ = (char)(0x80 | (c & 0x3f));
+    return to;
+}
+
+static char plain_escape(char c)
+{
+    static const char letters[] = "bfnrt";
+    static const char meant[] = "\b\f\n\r\t";
+    const char *found = strchr(letters, c);
+
+    return found ? meant[found - letters] : c;
+}
+
+size_t text_unescape(struct slice s, char *to)
+{
+    const char *end = s.ptr + s.len;
+    const char *p = s.ptr;
+    char *begin = to;
+
+    while (p < end) {
+        if (*p != '\\') {
+            *to++ = *p++;
+        } else if (p[1] != 'u') {
+            *to++ = plain_escape(p[1]);
+            p += 2;
+        } else if ((hex4(p + 2) & 0xfc00) == 0xd800) {
+            to = put_pair(hex4(p + 2), hex4(p + 8), to);
+            p += 12;
+        } else {
+            to = put_unit(hex4(p + 2), to);
+            p += 6;
+        }
+    }
+    return (size_t)(to - begin);
+}
+
+static bool is_special(char c)
+{
+    return (unsigned char)c < 0x20 || c == '"' || c == '\\';
+}
+
+/* The compilers make a few instructions of the processor of it, whichever it has. */
+typedef unsigned char sixteen __attribute__((vector_size(16)));
+
+static bool any_special(sixteen s)
+{
+    sixteen found = (sixteen)(s < 0x20) | (sixteen)(s == '"') | (sixteen)(s == '\\');
+    uint64_t halves[2];
+
+    memcpy(halves, &found, sizeof halves);
+    return (halves[0] | halves[1]) != 0;
+}
+
+size_t text_plain_run(const char *ptr, size_t len)
+{
+    size_t i = 0;
+    sixteen s;
+
+    for (; i + sizeof s <= len; i += sizeof s) {
+        memcpy(&s, ptr + i, sizeof s);
+        if (any_special(s))
+            break;
+    }
+    while (i < len && !is_special(ptr[i]))
+        i++;
+    return i;
+}
+
 size_t text_line_end(struct slice text, size_t at)
 {
     while (at < text.len && text.ptr[at] != '\n' && text.ptr[at] != '\r')

@@ -1,7 +1,7 @@
 #ifndef JSON_TEXT_H
 #define JSON_TEXT_H
 
-/* What YAJL does not look at in a text: strict UTF-8 and the escapes of surrogates and NUL. */
+/* What stands in texts: strict UTF-8, and the escapes of JSON. */
 
 #include "base/base.h"
 
@@ -11,6 +11,14 @@ size_t text_utf8_end(struct slice s);
 /* Offset of the first \u escape that names NUL or half a surrogate pair, or s.len. `s` is the
  * inside of a string that is otherwise well-formed. */
 size_t text_escapes_end(struct slice s, const char **ret_why);
+
+/* Writes the inside of a string that both are content with to `to`, which has room for s.len bytes.
+ * Returns how many it became. */
+size_t text_unescape(struct slice s, char *to);
+
+/* The length of the run that may stand in a string as it is: up to a quote, a backslash or a
+ * control character. */
+size_t text_plain_run(const char *ptr, size_t len);
 
 /* Where the line ends that the place is in. */
 size_t text_line_end(struct slice text, size_t at);

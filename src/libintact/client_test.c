@@ -188,6 +188,29 @@ static void waiting_goes_on_through_a_restart(void **state)
     end(c);
 }
 
+/* All that is left of it is told, and nobody waits for what has ended. */
+static void a_task_that_was_deleted_is_told_of_at_once(void **state)
+{
+    struct intact_client *c =
+        begin(410,
+              "{\"type\":\"urn:intact:problem:task-deleted\",\"title\":\"Gone\",\"status\":410,"
+              "\"detail\":\"task x ended processed at 2026-01-31T10:00:00.000Z, and was "
+              "deleted\"}");
+
+    (void)state;
+    CHECK(intact_client_get(c, "x", 0) == INTACT_REFUSED, "get");
+    CHECK(intact_client_http_status(c) == 410, "%d", intact_client_http_status(c));
+    CHECK(strstr(intact_client_error(c), "task x ended processed"), "%s", intact_client_error(c));
+    CHECK(intact_client_wait(c, "x", 3600000) == INTACT_REFUSED, "wait");
+    CHECK(s.calls == 2, "%u calls", s.calls);
+    s.status = 200;
+    s.answer = "{\"id\":\"x\",\"workflow\":\"w\",\"version\":1,\"deleted\":true,"
+               "\"state\":\"processed\",\"ended_at\":\"2026-01-31T10:00:00.000Z\"}";
+    CHECK(intact_client_submit(c, "{}", 1500) == INTACT_OK, "the same again");
+    CHECK(strstr(intact_client_body(c), "\"deleted\":true"), "%s", intact_client_body(c));
+    end(c);
+}
+
 int main(void)
 {
     unsetenv("INTACT_TOKEN"); /* of who runs the tests */
@@ -197,6 +220,7 @@ int main(void)
         cmocka_unit_test(a_token_is_looked_for_once_when_it_is_wanted),
         cmocka_unit_test(a_server_that_is_not_there_is_named),
         cmocka_unit_test(waiting_goes_on_through_a_restart),
+        cmocka_unit_test(a_task_that_was_deleted_is_told_of_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

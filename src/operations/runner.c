@@ -11,8 +11,7 @@ enum {
     LOOK_MS = 3000,
     AGAIN_MS = 1000,    /* after a failure of the store */
     ROOM_MS = 20,       /* while others need the place ... */
-    ROOM_MAX_MS = 1000, /* ... and every so long a few are asked all the same */
-    FEW = 8,
+    ROOM_MAX_MS = 1000, /* ... and every so long one is asked all the same */
     LISTED_MAX = 64,
 };
 
@@ -225,6 +224,7 @@ static void ask_one(struct slot *s, size_t i)
                           .from = s->op.from,
                           .input = s->op.input,
                           .output = s->op.output,
+                          .bulk = true,
                           .not_after = r->outside.now(r->outside.arg) + r->lead_until - steady(r),
                           .reason = operation_audit_reason(&s->op, &s->page),
                           .actor = s->op.actor};
@@ -241,8 +241,8 @@ static bool ask_some(struct slot *s)
     size_t left = 0;
 
     if (room == 0 && steady(r) - s->page_at >= ROOM_MAX_MS && s->open == 0) {
-        room = FEW;
-        s->page_at = steady(r); /* the next few are as far away */
+        room = 1;
+        s->page_at = steady(r); /* the next one is as far away */
     }
     for (size_t i = 0; i < s->op.page_count; i++) {
         if (s->tasks[i].state != TASK_TO_ASK)
@@ -254,7 +254,7 @@ static bool ask_some(struct slot *s)
             left++;
         }
     }
-    if (left > 0)
+    if (left > 0 && s->open == 0) /* otherwise an answer comes, and then there is room */
         s->not_before = steady(r) + ROOM_MS;
     return left > 0;
 }

@@ -36,7 +36,8 @@ struct slot {
     bool over;    /* it is not ours any more: dropped as soon as nothing is out */
     enum phase phase;
     int64_t not_before; /* steady */
-    int64_t page_at;    /* steady: when the page was begun, or the latest few of it were asked */
+    int64_t
+        page_at; /* steady: when the page was begun, or the latest one beyond the room was asked */
     struct arena arena; /* of the operation */
     struct arena page;  /* of the page at hand */
     struct operation op;

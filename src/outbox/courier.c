@@ -3,12 +3,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "store/envelope.h"
+
 struct settle_job {
     struct store_job job;
     struct courier *outbox;
     struct settlement *list;
-    struct item **items;
-    size_t count;
+    struct item **items; /* of some of them */
+    size_t count, item_count;
+    int64_t *delivered; /* and of the others the numbers */
+    size_t delivered_count;
     struct fence fence;
     struct arena arena;
     enum err err;
@@ -58,18 +62,6 @@ struct courier *courier_new(const struct courier_config *c, struct store_queue *
 
 /* ---- messages in memory ---- */
 
-/* Of "12/progress/charge" what is between. */
-static struct slice event_of(struct slice name)
-{
-    const char *slash = memchr(name.ptr, '/', name.len);
-
-    if (slash)
-        name = (struct slice){slash + 1, name.len - (size_t)(slash + 1 - name.ptr)};
-    slash = memchr(name.ptr, '/', name.len);
-    name.len = slash ? (size_t)(slash - name.ptr) : name.len;
-    return name;
-}
-
 static struct slice keep(char **at, struct slice s)
 {
     struct slice kept = {*at, s.len};
@@ -80,11 +72,18 @@ static struct slice keep(char **at, struct slice s)
     return kept;
 }
 
+static void list_it(struct item *it)
+{
+    if (!it->listed)
+        map_put(&it->outbox->by_seq, it->key, it);
+    it->listed = true;
+}
+
 /* In one piece: there are many of them. */
 struct item *item_new(struct courier *o, const struct message *m)
 {
     static const struct slice type = {"intact.task.", 12};
-    struct slice event = event_of(m->name);
+    struct slice event = envelope_event(m->name);
     struct arena a = {0};
     struct item *it = arena_alloc(&a, sizeof *it + m->task.len + 1 + m->name.len + type.len
                                           + event.len + m->target.len + m->body.len);
@@ -108,7 +107,10 @@ struct item *item_new(struct courier *o, const struct message *m)
     it->d.tries = m->tries;
     it->arena = a;
     o->bytes += it->arena.total;
-    map_put(&o->by_seq, it->key, it);
+    o->item_count++;
+    /* What was never set aside is read once only, where nobody else writes. */
+    if (o->config.shared || it->aside)
+        list_it(it);
     return it;
 }
 
@@ -119,7 +121,7 @@ struct item *item_of(const struct courier *o, int64_t seq)
 
 void item_forget(struct item *it)
 {
-    if (!it->forgotten)
+    if (!it->forgotten && it->listed)
         (void)map_remove(&it->outbox->by_seq, it->key);
     it->forgotten = true;
 }
@@ -130,7 +132,22 @@ void item_free(struct item *it)
 
     item_forget(it);
     it->outbox->bytes -= a.total;
+    it->outbox->item_count--;
     arena_fini(&a);
+}
+
+/* Most are delivered: of those nothing but the number is needed, and the memory that they were in
+ * is warm for the next. */
+static void note_delivered(struct courier *o, int64_t seq)
+{
+    if (o->delivered_count == o->delivered_cap) {
+        o->delivered_cap = o->delivered_cap ? o->delivered_cap * 2 : 256;
+        o->delivered = reallocarray(o->delivered, o->delivered_cap, sizeof *o->delivered);
+        ASSERT(o->delivered);
+    }
+    o->delivered[o->delivered_count++] = seq;
+    if (o->settle_at == 0)
+        o->settle_at = courier_now(o) + SETTLE_MS;
 }
 
 void item_settle(struct item *it, enum settle_kind kind, int64_t retry_at, const char *story)
@@ -138,6 +155,12 @@ void item_settle(struct item *it, enum settle_kind kind, int64_t retry_at, const
     struct courier *o = it->outbox;
 
     ASSERT(!it->chain);
+    if (kind == SETTLE_DELETE && !it->listed) {
+        note_delivered(o, it->seq);
+        item_free(it);
+        return;
+    }
+    list_it(it);
     if (story && story != it->d.story)
         (void)snprintf(it->d.story, sizeof it->d.story, "%s", story);
     it->end = (struct settlement){.seq = it->seq,
@@ -166,7 +189,7 @@ static void forget_all(struct courier *o)
         link_remove(first);
         item_free(CONTAINER_OF(first, struct item, link));
     }
-    o->settling_count = 0;
+    o->settling_count = o->delivered_count = 0;
     o->settle_at = 0;
     void **all = map_sorted(&o->targets);
     for (size_t i = 0; all[i]; i++)
@@ -236,9 +259,11 @@ static void settle_again(struct settle_job *j)
 {
     struct courier *o = j->outbox;
 
-    for (size_t i = j->count; i-- > 0;)
+    for (size_t i = j->item_count; i-- > 0;)
         list_push_front(&o->settling, &j->items[i]->link);
-    o->settling_count += j->count;
+    o->settling_count += j->item_count;
+    for (size_t i = 0; i < j->delivered_count; i++)
+        note_delivered(o, j->delivered[i]);
     o->retry_at = o->settle_at = courier_now(o) + TROUBLE_MS;
 }
 
@@ -252,7 +277,7 @@ static void settle_done(struct store_job *sj)
     if (j->err != ERR_OK) {
         settle_again(j);
     } else {
-        for (size_t i = 0; i < j->count; i++) {
+        for (size_t i = 0; i < j->item_count; i++) {
             struct item *it = j->items[i];
             struct target *t = map_get(&o->targets, it->d.target);
             if (t)
@@ -263,24 +288,47 @@ static void settle_done(struct store_job *sj)
     arena_fini(&a);
 }
 
-static void settle(struct courier *o, int64_t now)
+static void fill_items(struct courier *o, struct settle_job *j, struct arena *a)
 {
-    struct arena a = {0};
-
-    if (o->settle_job || o->settling_count == 0 || now < o->retry_at
-        || (o->settling_count < SETTLE_AT && now < o->settle_at && !o->stopped))
-        return;
-    struct settle_job *j = arena_alloc(&a, sizeof *j);
     size_t most = o->settling_count < SETTLE_MAX ? o->settling_count : SETTLE_MAX;
-    j->list = arena_alloc(&a, most * sizeof *j->list);
-    j->items = arena_alloc(&a, most * sizeof(struct item *));
-    while (j->count < most && !list_empty(&o->settling)) {
-        struct item *it = CONTAINER_OF(list_first(&o->settling), struct item, link);
+
+    j->items = arena_alloc(a, (most + 1) * sizeof(struct item *));
+    while (j->item_count < most) {
+        struct link *first = list_first(&o->settling);
+        ASSERT(first);
+        struct item *it = CONTAINER_OF(first, struct item, link);
         link_remove(&it->link);
-        j->items[j->count] = it;
+        j->items[j->item_count++] = it;
         j->list[j->count++] = it->end;
     }
-    o->settling_count -= j->count;
+    o->settling_count -= most;
+}
+
+static void fill_delivered(struct courier *o, struct settle_job *j, struct arena *a)
+{
+    size_t count = o->delivered_count;
+
+    j->delivered = arena_alloc(a, (count + 1) * sizeof *j->delivered);
+    for (size_t i = 0; i < count; i++) {
+        j->delivered[i] = o->delivered[i];
+        j->list[j->count++] = (struct settlement){.seq = o->delivered[i], .kind = SETTLE_DELETE};
+    }
+    j->delivered_count = count;
+    o->delivered_count = 0;
+}
+
+static void settle(struct courier *o, int64_t now)
+{
+    size_t count = o->settling_count + o->delivered_count;
+    struct arena a = {0};
+
+    if (o->settle_job || count == 0 || now < o->retry_at
+        || (count < SETTLE_AT && now < o->settle_at && !o->stopped))
+        return;
+    struct settle_job *j = arena_alloc(&a, sizeof *j);
+    j->list = arena_alloc(&a, count * sizeof *j->list);
+    fill_items(o, j, &a);
+    fill_delivered(o, j, &a);
     o->settle_at = o->settling_count ? now : 0;
     qsort(j->list, j->count, sizeof *j->list, seq_order);
     j->outbox = o;
@@ -406,7 +454,7 @@ static void fill_known(const struct courier *o, struct read_job *j)
 
 static bool has_room(const struct courier *o)
 {
-    return o->by_seq.len < o->config.items_max * 2 && o->bytes < BYTES_MAX * 2;
+    return o->item_count < o->config.items_max * 2 && o->bytes < BYTES_MAX * 2;
 }
 
 static bool fill_reading(struct courier *o, struct read_job *j, int64_t now)
@@ -486,7 +534,7 @@ static int64_t next_at(const struct courier *o)
     bool reads =
         !o->read_job && !o->stopped && (o->loading || (!o->catching_up && !list_empty(&o->hungry)));
 
-    if (!o->settle_job && o->settling_count > 0)
+    if (!o->settle_job && o->settling_count + o->delivered_count > 0)
         at = earlier(at, max_i64(o->settle_at, o->retry_at));
     if (!o->read_job && !o->stopped && o->news && has_room(o))
         at = earlier(at, max_i64(o->news_at, o->retry_at));
@@ -522,13 +570,16 @@ static bool is_next(const struct courier *o, const struct message *m)
 
 void courier_stored(struct courier *o, const struct message *list, size_t count)
 {
+    struct target *t = NULL; /* of the one before */
     size_t n = 0;
 
     if (o->stopped || !leads_still(o))
         return; /* they are found in the store */
     for (; n < count && is_next(o, &list[n]); n++) {
         o->seen_seq = list[n].seq;
-        target_fresh(target_get(o, list[n].target), &list[n]);
+        if (!t || !slice_eq(t->name, list[n].target))
+            t = target_get(o, list[n].target);
+        target_fresh(t, &list[n]);
     }
     o->news |= n < count;
     send_all(o, list, n);
@@ -553,7 +604,8 @@ void courier_stop(struct courier *o)
 bool courier_is_drained(const struct courier *o)
 {
     return !o->leading
-           || (o->stopped && !courier_is_busy(o) && o->settling_count == 0 && o->under_way == 0);
+           || (o->stopped && !courier_is_busy(o) && o->settling_count + o->delivered_count == 0
+               && o->under_way == 0);
 }
 
 bool courier_is_busy(const struct courier *o)
@@ -566,7 +618,7 @@ void courier_stats(const struct courier *o, struct courier_stats *ret)
     const struct target *t = NULL;
 
     *ret = o->stats;
-    ret->items = o->by_seq.len;
+    ret->items = o->item_count;
     ret->targets = o->targets.len;
     for (size_t i = 0; (t = map_next(&o->targets, &i));) {
         ret->paused += t->paused;
@@ -595,5 +647,6 @@ void courier_free(struct courier *o)
     heap_fini(&o->timers);
     map_fini(&o->targets);
     map_fini(&o->by_seq);
+    free(o->delivered);
     free(o);
 }

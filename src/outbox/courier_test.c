@@ -261,14 +261,19 @@ static struct outbox_census census(void)
     return c;
 }
 
-static void start_courier(size_t items_max)
+static void start_courier_of(size_t items_max, bool shared)
 {
     const struct courier_outside outside = {
         .now = now, .leads = leads, .channel = channel, .target = target_said, .dead = is_dead};
-    const struct courier_config c = {.shared = true, .seed = 7, .items_max = items_max};
+    const struct courier_config c = {.shared = shared, .seed = 7, .items_max = items_max};
 
     k.courier = courier_new(&c, &k.queue, &outside);
     CHECK(k.courier, "memory");
+}
+
+static void start_courier(size_t items_max)
+{
+    start_courier_of(items_max, true);
 }
 
 static int begin(void **state)
@@ -543,6 +548,42 @@ static void who_leads_no_more_sends_no_more(void **state)
     CHECK(tried("ok", true) == 2, "%zu", tried("ok", true));
 }
 
+static enum err settle_fails(struct store *s, const struct settlement *list, size_t count,
+                             const struct fence *fence, struct error *e)
+{
+    (void)s;
+    (void)list;
+    (void)count;
+    (void)fence;
+    return error_set(e, ERR_IO, "not now");
+}
+
+/* Of a store that nobody else writes to, too: there they have no item any more. */
+static void what_was_delivered_is_deleted_as_soon_as_the_store_can(void **state)
+{
+    const struct store_ops *ops = k.store->ops;
+    struct store_ops failing = *ops;
+    (void)state;
+
+    failing.outbox_settle = settle_fails;
+    for (int shared = 0; shared < 2; shared++) {
+        courier_free(k.courier);
+        start_courier_of(0, shared);
+        k.store->ops = &failing;
+        tell("a", shared ? "3/x" : "1/x", "ok");
+        tell("b", shared ? "3/x" : "1/x", "ok");
+        pass(5000);
+        CHECK(census().waiting == 2 && tried("ok", true) == (shared ? 4 : 2), "they were told");
+        k.store->ops = ops;
+        pass(5000);
+        CHECK(census().waiting == 0, "%" PRIu64 " are still there", census().waiting);
+        CHECK(tried("ok", true) == (shared ? 4 : 2), "once each");
+        struct courier_stats st;
+        courier_stats(k.courier, &st);
+        CHECK(st.items == 0, "none is in memory");
+    }
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
@@ -559,6 +600,7 @@ int main(void)
         TEST(memory_is_bounded),
         TEST(who_takes_over_reads_no_more_than_it_can_try),
         TEST(who_leads_no_more_sends_no_more),
+        TEST(what_was_delivered_is_deleted_as_soon_as_the_store_can),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,6 +54,7 @@ struct item {
     int64_t seq, since;
     struct slice key; /* of by_seq: the bytes of `seq` */
     bool aside;       /* where the store has it */
+    bool listed;      /* in by_seq: it might be read once more */
     bool forgotten;   /* it is under way, and this node does not lead any more */
     struct settlement end;
     struct arena arena; /* of all of it */
@@ -88,11 +89,13 @@ struct courier {
     struct prng random;
     struct courier_stats stats;
     struct map targets, by_seq;
-    size_t bytes;
+    size_t item_count, bytes;
     struct link hungry;   /* of struct target */
     struct heap timers;   /* of struct target */
     struct link settling; /* of struct item */
     size_t settling_count;
+    int64_t *delivered; /* what is to be deleted, and needs no item any more */
+    size_t delivered_count, delivered_cap;
     int64_t settle_at; /* 0: there is nothing to be settled */
     bool leading, stopped;
     struct fence fence; /* while it leads */
@@ -117,7 +120,8 @@ int64_t courier_now(const struct courier *o);
 /* courier.c */
 struct item *item_new(struct courier *o, const struct message *m);
 struct item *item_of(const struct courier *o, int64_t seq); /* in memory; NULL: it is not */
-/* What became of it is to be written; it is in no chain any more. `story` may be NULL. */
+/* What became of it is to be written; it is in no chain any more, and ours no more. `story` may be
+ * NULL. */
 void item_settle(struct item *it, enum settle_kind kind, int64_t retry_at, const char *story);
 void item_forget(struct item *it); /* somebody else may have it by now */
 void item_free(struct item *it);

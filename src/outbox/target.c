@@ -123,7 +123,7 @@ void target_forget_if_idle(struct target *t)
 size_t target_room(const struct target *t)
 {
     const struct courier *o = t->outbox;
-    size_t used = o->by_seq.len;
+    size_t used = o->item_count;
     size_t free_items = used < o->config.items_max ? o->config.items_max - used : 0;
     size_t most = free_items / 4 < QUEUED_MAX ? free_items / 4 : QUEUED_MAX;
 

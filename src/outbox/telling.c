@@ -1,6 +1,8 @@
 #include "outbox/telling.h"
 
+#include "base/pen.h"
 #include "base/when.h"
+#include "store/envelope.h"
 #include "json/text.h"
 
 enum { ERROR_TOLD_MAX = 4096, SEQUENCE_SHIFT = 12, FEW = 4, TEXT_USUAL = 1000 };
@@ -135,14 +137,22 @@ static void write_data(struct buf *b, const struct telling *now, enum event_type
 {
     const struct task *t = now->task;
 
-    put(b, "{\"task\":\"", t->id);
-    buf_str(b, "\",\"workflow\":");
+    char *pen = pen_begin(b, 30 + t->id.len);
+
+    pen = PEN(pen, "{\"task\":\"");
+    pen = pen_slice(pen, t->id);
+    pen = PEN(pen, "\",\"workflow\":");
+    pen_end(b, pen);
     json_string(b, now->workflow->name);
     buf_str(b, ",\"version\":");
     buf_i64(b, now->workflow->version);
-    put_word(b, ",\"state\":\"", task_state_text(t->state));
-    put_word(b, "\",\"direction\":\"", direction_text(t->direction));
-    buf_str(b, "\",\"revision\":");
+    pen = pen_begin(b, 100);
+    pen = PEN(pen, ",\"state\":\"");
+    pen = pen_slice(pen, slice_of(task_state_text(t->state)));
+    pen = PEN(pen, "\",\"direction\":\"");
+    pen = pen_slice(pen, slice_of(direction_text(t->direction)));
+    pen = PEN(pen, "\",\"revision\":");
+    pen_end(b, pen);
     buf_i64(b, (int64_t)now->revision);
     if (t->tags.ptr) {
         json_key(b, "tags");
@@ -167,39 +177,6 @@ static void write_name(struct buf *b, const struct telling *now, enum event_type
     put_word(b, "/", event_type_text(type));
     if (step >= 0)
         put(b, "/", now->workflow->steps[step].name);
-}
-
-/* 20 digits: texts of one length are in the order of their numbers. */
-static void write_sequence(struct buf *b, uint64_t v)
-{
-    char digits[20];
-
-    for (size_t i = sizeof digits; i-- > 0; v /= 10)
-        digits[i] = (char)('0' + v % 10);
-    buf_add(b, digits, sizeof digits);
-}
-
-static void write_envelope(struct buf *b, const struct telling *now, struct slice name,
-                           enum event_type type, int step, size_t nth)
-{
-    const struct task *t = now->task;
-
-    put(b, "{\"specversion\":\"1.0\",\"id\":\"", t->id);
-    put(b, "/", name);
-    buf_str(b, "\",\"source\":");
-    json_string(b, now->source);
-    put_word(b, ",\"type\":\"intact.task.", event_type_text(type));
-    put(b, "\",\"subject\":\"", t->id);
-    buf_byte(b, '"');
-    at(b, ",\"time\":\"", now->now);
-    buf_str(b, ",\"datacontenttype\":\"application/json\",\"sequence\":\"");
-    write_sequence(b, (now->revision << SEQUENCE_SHIFT) + nth);
-    buf_byte(b, '"');
-    if (t->trace.ptr) /* CloudEvents, Distributed Tracing Extension */
-        text(b, "traceparent", t->trace);
-    buf_str(b, ",\"data\":");
-    write_data(b, now, type, step);
-    buf_byte(b, '}');
 }
 
 /* ---- which of them ---- */
@@ -232,10 +209,19 @@ static void add(struct list *l, enum event_type type, int step)
     *m = (struct message){.task = l->now->task->id,
                           .name = arena_copy(l->arena, buf_view(b)),
                           .target = l->now->reply->to,
+                          .source = l->now->source,
+                          .trace = l->now->task->trace,
+                          .sequence = (l->now->revision << SEQUENCE_SHIFT) + l->count,
                           .created_at = l->now->now};
     buf_clear(b);
-    write_envelope(b, l->now, m->name, type, step, l->count);
+    envelope_begin(b, m);
+    size_t begin = b->len;
+    write_data(b, l->now, type, step);
+    size_t len = b->len - begin;
+    buf_byte(b, '}');
     m->body = arena_copy(l->arena, buf_view(b));
+    if (!m->trace.ptr) /* few have one: they are stored as they are */
+        m->data = (struct slice){m->body.ptr + begin, len};
 }
 
 static bool has_ended(enum step_state s)

@@ -3,6 +3,11 @@
 
 #include <stdlib.h>
 
+static bool has_token_of(const struct live_step *ls, enum direction d, uint32_t attempt)
+{
+    return ls->token.ptr && ls->token_attempt == attempt && ls->token_direction == d;
+}
+
 /* ---- arrival ---- */
 
 static struct live_step *step_of_token(struct scheduler *s, struct slice text)
@@ -81,13 +86,33 @@ static void send_lost_again(struct scheduler *s, struct work *w)
     }
 }
 
+/* Is it the very token that was sent, and to that agent? */
+static bool is_as_sent(struct scheduler *s, struct slice text, const struct token *t,
+                       struct slice agent)
+{
+    const struct live *l = live_find(s, t->task);
+
+    if (!l || !l->loaded || t->step >= l->task.step_count)
+        return false;
+    const struct live_step *ls = &l->steps[t->step];
+    const struct workflow_step *ws = &l->definition->workflow.steps[t->step];
+    return has_token_of(ls, t->direction, t->attempt) && token_same(ls->token, text)
+           && slice_eq(t->direction == DIRECTION_UNDO ? ws->undo.agent : ws->call.agent, agent);
+}
+
+static bool is_good(struct scheduler *s, struct slice text, struct slice agent, struct token *ret)
+{
+    return (token_parse(text, ret) && is_as_sent(s, text, ret, agent))
+           || token_check(s->key, text, agent, ret);
+}
+
 static void post_results(struct scheduler *s, struct work *w)
 {
     for (size_t i = 0; i < w->result_count; i++) {
         struct work_result *r = &w->results[i];
         struct token t;
         r->status = RESULT_UNKNOWN;
-        if (!token_check(s->key, r->token, w->agent_name, &t))
+        if (!is_good(s, r->token, w->agent_name, &t))
             continue;
         struct command *c = arena_alloc(&w->arena, sizeof *c);
         *c = (struct command){.kind = COMMAND_RESULT, .work = w, .result = r};
@@ -241,28 +266,33 @@ static struct slice traceparent_of(struct arena *a, const struct task *t, uint16
 static struct slice key_of(struct scheduler *s, struct arena *a, const struct live_step *ls,
                            enum direction d)
 {
-    CLEANUP(buf_fini) struct buf b = {0};
+    struct buf *b = scheduler_scratch(s);
     uint32_t generation = ls->live->task.steps[ls->step].generation;
 
-    buf_slice(&b, s->config.key_prefix);
-    buf_slice(&b, ls->live->id);
-    buf_byte(&b, '/');
-    buf_slice(&b, ls->live->definition->workflow.steps[ls->step].name);
+    buf_slice(b, s->config.key_prefix);
+    buf_slice(b, ls->live->id);
+    buf_byte(b, '/');
+    buf_slice(b, ls->live->definition->workflow.steps[ls->step].name);
     if (generation > 0)
-        buf_fmt(&b, "~%" PRIu64, (uint64_t)generation + 1);
+        buf_fmt(b, "~%" PRIu64, (uint64_t)generation + 1);
     if (d == DIRECTION_UNDO)
-        buf_str(&b, "/undo");
-    return arena_copy(a, buf_view(&b));
+        buf_str(b, "/undo");
+    return arena_copy(a, buf_view(b));
 }
 
-static struct slice token_of(struct scheduler *s, struct arena *a, const struct live_step *ls,
-                             const struct attempt *at)
+/* It is kept: who sends it back in a moment is believed without computing its MAC again. */
+static struct slice token_of(struct scheduler *s, struct live_step *ls, const struct attempt *at)
 {
-    CLEANUP(buf_fini) struct buf b = {0};
     const struct token t = {ls->live->id, ls->step, at->direction, at->number};
+    struct buf *b = scheduler_scratch(s);
 
-    token_write(s->key, &t, ls->instance->agent->name, &b);
-    return arena_copy(a, buf_view(&b));
+    if (!has_token_of(ls, at->direction, at->number)) {
+        token_write(s->key, &t, ls->instance->agent->name, b);
+        ls->token = arena_copy(&ls->live->arena, buf_view(b));
+        ls->token_direction = at->direction;
+        ls->token_attempt = at->number;
+    }
+    return ls->token;
 }
 
 static uint32_t forward_attempts(const struct step *st)
@@ -275,7 +305,7 @@ static uint32_t forward_attempts(const struct step *st)
     return last;
 }
 
-static void fill_request(struct scheduler *s, struct work *w, const struct live_step *ls,
+static void fill_request(struct scheduler *s, struct work *w, struct live_step *ls,
                          struct work_request *r)
 {
     const struct step *st = &ls->live->task.steps[ls->step];
@@ -285,7 +315,7 @@ static void fill_request(struct scheduler *s, struct work *w, const struct live_
     struct slice left = beats_resume(ls->live, ls->step, at->direction, at->number);
 
     *r = (struct work_request){
-        .token = token_of(s, &w->arena, ls, at),
+        .token = token_of(s, ls, at),
         .task = ls->live->id,
         .step = ws->name,
         .action = undo ? ws->undo.action : ws->call.action,
@@ -328,7 +358,7 @@ size_t call_stops(struct scheduler *s, const struct instance *i, struct arena *a
         if (!ls->stop)
             continue;
         const struct attempt *at = step_open_attempt(&ls->live->task.steps[ls->step]);
-        (*ret)[count++] = token_of(s, a, ls, at);
+        (*ret)[count++] = token_of(s, ls, at);
     }
     return count;
 }

@@ -120,6 +120,14 @@ static void job_run(struct store_job *sj, struct store *store)
 
 /* ---- landing, on the loop ---- */
 
+static int number_order(const void *a, const void *b)
+{
+    const struct message *x = a;
+    const struct message *y = b;
+
+    return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
 /* Before those who own the texts go on. Also of those of a commit of unknown outcome: nobody else
  * may ever say that they are there. */
 static void tell_of_messages(const struct scheduler *s, struct job *j)
@@ -144,6 +152,11 @@ static void tell_of_messages(const struct scheduler *s, struct job *j)
             list[count++].seq = is_sure ? c->first_message + (int64_t)k : 0;
         }
     }
+    for (size_t i = 1; i < count; i++)
+        if (list[i].seq < list[i - 1].seq) { /* the store numbers them target by target */
+            qsort(list, count, sizeof *list, number_order);
+            break;
+        }
     if (count > 0)
         s->outside.messages(s->outside.arg, list, count);
 }
@@ -162,6 +175,7 @@ static void job_done(struct store_job *sj)
     enum err err = j->err;
 
     ASSERT(s->job == j);
+    scheduler_hold_now(s);
     s->job = NULL;
     s->job_took_ms = scheduler_now(s) - j->asked_at;
     if (err == ERR_OK)
@@ -209,6 +223,7 @@ static void job_done(struct store_job *sj)
         landed_claims_unknown(s);
     for (size_t i = 0; i < j->load_count; i++)
         landed_load(s, j->loaded[i], &j->loads[i]);
+    scheduler_let_now_go(s);
     job_free(j);
 }
 
@@ -303,13 +318,14 @@ static void fill_messages(struct scheduler *s, struct job *j, const struct live 
 
 static void fill_change(struct scheduler *s, struct job *j, struct live *l, struct change *c)
 {
-    CLEANUP(buf_fini) struct buf doc = {0};
+    struct buf *doc = scheduler_scratch(s);
 
     *c = (struct change){.kind = l->fresh ? CHANGE_INSERT : CHANGE_UPDATE,
                          .submission = l->fresh ? l->submission : 0};
-    task_encode(&l->definition->workflow, &l->task, &j->arena, &doc, &c->row);
-    c->row.doc = arena_copy(&j->arena, buf_view(&doc));
+    task_encode_again(&l->definition->workflow, &l->task, live_encoded(l), &j->arena, doc, &c->row);
+    c->row.doc = arena_copy(&j->arena, buf_view(doc));
     c->row.revision = l->fresh ? 1 : l->task.revision + 1;
+    c->row.seq = l->fresh ? 0 : l->row_seq;
     l->waiting_for = SLICE_NONE;
     l->rank = task_rank(&l->task);
     if (l->task.state == TASK_PENDING && !l->task.locked_by.ptr && l->task.paused_at == 0)
@@ -363,6 +379,8 @@ static void gather_changes(struct scheduler *s, struct job *j)
         if (l->fx.ended && l->task.state == TASK_PROCESSED)
             input_output(s, l);
         size_t n = j->batch.change_count++;
+        if (l->bulk_at == 0)
+            s->stats.others_at = scheduler_now(s);
         fill_change(s, j, l, &j->batch.changes[n]);
         j->lives[n] = l;
         start_unqueue(s, l);

@@ -231,6 +231,8 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
     c->answer = live_decide(s, l, &e);
     if (c->kind == COMMAND_ASK && c->ask->kind != ASK_END)
         operator_explain(s, l, c, &e);
+    if (c->answer == ANSWER_ACCEPTED && c->kind == COMMAND_ASK && c->ask->bulk)
+        l->bulk_at = scheduler_now(s);
     if (c->answer == ANSWER_ACCEPTED && e.kind == EVENT_ELSEWHERE)
         live_goes_elsewhere(s, l, (uint16_t)e.step);
     if (c->answer == ANSWER_ACCEPTED && e.kind == EVENT_RESULT) {

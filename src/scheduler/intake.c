@@ -6,6 +6,7 @@ enum {
     BATCH_MAX = 1000,
     BATCH_BYTES = 8 << 20,
     PAUSE_MS = 250,     /* after trouble */
+    UNSETTLED_MS = 3,   /* while somebody is about to commit */
     EMPTY_PAUSE_MS = 5, /* after a look that found nothing: our own writing tells of itself, too */
     PATIENCE_MS = 2000, /* then those of other nodes are everybody's */
 };
@@ -62,7 +63,7 @@ static void fail(struct intake *in)
 
 static void batch_done(struct intake *in)
 {
-    bool again = in->take.more || in->transient;
+    bool again = in->take.more || in->take.unsettled || in->transient;
 
     in->stirred |= again;
     batch_end(in, in->transient ? PAUSE_MS : 0);
@@ -201,7 +202,8 @@ static void take_done(struct store_job *j)
     }
     in->stats.refused_now = in->take.refused;
     if (in->take.count == 0) {
-        batch_end(in, EMPTY_PAUSE_MS);
+        in->stirred |= in->take.unsettled;
+        batch_end(in, in->take.unsettled ? UNSETTLED_MS : EMPTY_PAUSE_MS);
         return;
     }
     in->transient = false;

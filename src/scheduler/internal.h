@@ -58,6 +58,7 @@ struct handed_over {
 struct live_step {
     struct heap_node want; /* in its lane's queue */
     struct lane *queue_of;
+    bool bulk;        /* it counts among those in bulk that wait there */
     struct link sent; /* in its instance's list, while its attempt is open */
     struct instance *instance;
     struct lane *counted; /* where its open attempt counts */
@@ -77,9 +78,12 @@ struct live_step {
     struct handed_over handed_over;  /* the same */
     uint8_t completed[2], failed[2]; /* attempts by direction, since the last commit */
     bool elsewhere;                  /* its attempt is open, and no instance has it */
-    bool last_call;                  /* its silence is too long, but a beat may be on its way ... */
-    struct heap_node silence;        /* ... when to look at it: in `silences` */
-    int64_t silent_by;               /* too long by then; 0: it may be silent (silence.c) */
+    struct slice token;              /* of an attempt, as its instance was sent it: ... */
+    enum direction token_direction;
+    uint32_t token_attempt;   /* ... this one; NONE: it was sent none */
+    bool last_call;           /* its silence is too long, but a beat may be on its way ... */
+    struct heap_node silence; /* ... when to look at it: in `silences` */
+    int64_t silent_by;        /* too long by then; 0: it may be silent (silence.c) */
 };
 
 struct live {
@@ -88,7 +92,8 @@ struct live {
     const struct definition *definition;
     struct task task;
     struct live_step *steps;
-    struct effects fx; /* of what was decided since the last commit */
+    struct encoded *encoded; /* of one with many steps: see live_encoded */
+    struct effects fx;       /* of what was decided since the last commit */
     struct link inbox, applied;
     struct link beats;  /* the latest heartbeat of each open attempt (beats.c) */
     uint64_t told;      /* the revision that the world was told of, or was not to be told of */
@@ -98,9 +103,11 @@ struct live {
     struct link counted;  /* open attempts that count while its row is being read (limits.c) */
     struct heap_node nap; /* the next moment at which a step wants a place */
     int64_t row_wake_at;  /* what the row has */
+    int64_t row_seq;      /* its number; 0: not known */
     uint16_t ended[2][ATTEMPT_ENDS]; /* attempts, since the last commit */
     struct slice waiting_for;
     int64_t rank;
+    int64_t bulk_at; /* it was asked in bulk then; 0: not, or it left the memory since */
     bool loaded, fresh, in_flight, reload;
     int64_t submission; /* while it is fresh: the row that it comes from; 0: none */
     bool asked_for;   /* while it was in flight, an instance came that had lost an attempt of it */
@@ -167,10 +174,16 @@ struct scheduler {
     int64_t poll_after_seq; /* ... from there on */
     bool reclaiming;        /* tasks of dead nodes may be left */
     struct scheduler_stats stats;
+    struct buf scratch; /* for texts that are copied as soon as they are written */
+    int64_t held_now;   /* what time it is for what is dealt with just now; 0: ask the clock */
     char me_text[80];
 };
 
 int64_t scheduler_now(const struct scheduler *s);
+/* Until it is let go, time stands still: a turn asks for it some hundred times. */
+void scheduler_hold_now(struct scheduler *s);
+void scheduler_let_now_go(struct scheduler *s);
+struct buf *scheduler_scratch(struct scheduler *s); /* empty */
 
 /* live.c: tasks in memory */
 struct live *live_find(struct scheduler *s, struct slice id);
@@ -186,6 +199,8 @@ void live_unload(struct scheduler *s, struct live *l); /* forgets the state, kee
 void live_reload(struct scheduler *s, struct live *l); /* and reads it again */
 void live_drop(struct scheduler *s, struct live *l);   /* frees it; its inbox is empty */
 void live_dirty(struct scheduler *s, struct live *l);
+/* What its steps were written as; NULL for few of them, where it is not worth its memory. */
+struct encoded *live_encoded(struct live *l);
 bool live_is_ours(const struct scheduler *s, const struct live *l);
 bool live_any_open(const struct live *l);
 void live_detach_step(struct scheduler *s, struct live_step *ls); /* out of all lists */
@@ -220,6 +235,7 @@ void start_refresh(struct scheduler *s,
 /* The same, but one of which all that runs is elsewhere leaves the memory: *l may be gone then. */
 void start_go_on(struct scheduler *s, struct live *l);
 void start_unqueue(struct scheduler *s, struct live *l); /* takes all of it out of the queues */
+void start_leave_queue(struct scheduler *s, struct live_step *ls); /* if it is in one */
 struct lane *start_lane(struct scheduler *s, const struct live *l, uint16_t step);
 void start_match(struct scheduler *s);                    /* gives wants to places */
 bool start_has_room(struct scheduler *s, struct live *l); /* may a submission be claimed? */

@@ -152,6 +152,7 @@ static void landed_ok(struct scheduler *s, struct live *l, const struct change *
 
     l->task.revision = c->row.revision;
     l->row_wake_at = c->row.wake_at;
+    l->row_seq = c->row.seq;
     l->fresh = false;
     l->fx = (struct effects){0};
     told_of(&l->task, &l->reply, &l->arena, &l->messages);

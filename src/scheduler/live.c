@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+enum { STEPS_FEW = 8 };
+
 struct live *live_find(struct scheduler *s, struct slice id)
 {
     return map_get(&s->lives, id);
@@ -62,9 +64,7 @@ static void detach_instance(struct scheduler *s, struct live_step *ls)
 
 void live_detach_step(struct scheduler *s, struct live_step *ls)
 {
-    if (ls->queue_of)
-        lane_remove(ls->queue_of, &ls->want);
-    ls->queue_of = NULL;
+    start_leave_queue(s, ls);
     ls->elsewhere = false;
     detach_instance(s, ls);
 }
@@ -91,7 +91,6 @@ void live_unload(struct scheduler *s, struct live *l)
     for (uint16_t i = 0; i < l->task.step_count; i++) {
         struct live_step *ls = &l->steps[i];
         s->stats.open_attempts -= link_is_in(&ls->sent);
-        s->stats.waiting -= ls->queue_of != NULL;
         breakers_trial_over(l, i);
         if (ls->counted)
             health_lost(&ls->instance->health);
@@ -102,6 +101,7 @@ void live_unload(struct scheduler *s, struct live *l)
     arena_fini(&l->arena);
     l->task = (struct task){0};
     l->steps = NULL;
+    l->encoded = NULL;
     l->reply = (struct reply){0};
     l->messages = (struct told){0};
     l->definition = NULL;
@@ -154,6 +154,13 @@ void live_dirty(struct scheduler *s, struct live *l)
     ASSERT(!l->in_flight);
     if (!link_is_in(&l->dirty_link))
         list_push(&s->dirty, &l->dirty_link);
+}
+
+struct encoded *live_encoded(struct live *l)
+{
+    if (!l->encoded && l->task.step_count > STEPS_FEW)
+        l->encoded = encoded_new(&l->definition->workflow, &l->arena);
+    return l->encoded;
 }
 
 enum answer live_decide(struct scheduler *s, struct live *l, const struct event *e)
@@ -264,6 +271,7 @@ bool live_load(struct scheduler *s, struct live *l, const struct task_row *row, 
     reply_read(l->task.reply_to, &l->arena, &l->reply);
     told_of(&l->task, &l->reply, &l->arena, &l->messages);
     l->row_wake_at = row->wake_at;
+    l->row_seq = row->seq;
     l->asked_for = false; /* who is at work on it is poked below */
     l->steps = arena_alloc(&l->arena, l->task.step_count * sizeof *l->steps);
     for (uint16_t i = 0; i < l->task.step_count; i++) {

@@ -5,11 +5,29 @@
 
 #include "scheduler/internal.h"
 
-enum { SWEEP_MS = 500, LEASE_MS = 3000, GRACE_MS = 10000 };
+enum { SWEEP_MS = 500, LEASE_MS = 3000, GRACE_MS = 10000, SCRATCH_KEPT = 65536 };
 
 int64_t scheduler_now(const struct scheduler *s)
 {
-    return s->clock.now(s->clock.arg);
+    return s->held_now ? s->held_now : s->clock.now(s->clock.arg);
+}
+
+void scheduler_hold_now(struct scheduler *s)
+{
+    s->held_now = s->clock.now(s->clock.arg);
+}
+
+void scheduler_let_now_go(struct scheduler *s)
+{
+    s->held_now = 0;
+}
+
+struct buf *scheduler_scratch(struct scheduler *s)
+{
+    if (s->scratch.cap > SCRATCH_KEPT)
+        buf_fini(&s->scratch);
+    buf_clear(&s->scratch);
+    return &s->scratch;
 }
 
 struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_queue *store,
@@ -87,6 +105,7 @@ void scheduler_free(struct scheduler *s)
     heap_fini(&s->silences);
     map_fini(&s->lives);
     dispatch_fini(&s->dispatch);
+    buf_fini(&s->scratch);
     free(s);
 }
 
@@ -202,6 +221,7 @@ static int64_t next_turn(const struct scheduler *s)
 
 int64_t scheduler_turn(struct scheduler *s)
 {
+    scheduler_hold_now(s);
     int64_t now = scheduler_now(s);
 
     breakers_tick(s, now);
@@ -217,6 +237,7 @@ int64_t scheduler_turn(struct scheduler *s)
     (void)flush(s);
     call_answer_ready(s);
     process_inboxes(s); /* what was not sent is decided now, and committed next */
+    scheduler_let_now_go(s);
     return next_turn(s);
 }
 

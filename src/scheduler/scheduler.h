@@ -81,6 +81,8 @@ struct ask {
     bool from;         /* ASK_RETRY: `step` and all that comes after it start anew */
     struct slice output, reason;
     struct slice actor; /* who asks; goes into the audit with what is done. NONE: nobody is named */
+    bool bulk;          /* the operator's: one of many. However old its task is, it waits for places
+                           as if it were submitted now, with one level of priority less */
     int64_t not_after;  /* of the operator's: by the store's time; what was not decided by then is
                            not  done (ERR_BUSY). 0: whenever */
     bool expired;       /* that has come about */
@@ -249,6 +251,8 @@ enum { ATTEMPT_ENDS = OUTCOME_LATE + 1 };
 
 struct scheduler_stats {
     size_t live, open_attempts, waiting, parked;
+    size_t bulk_waiting; /* of those that wait: of tasks that were asked in bulk */
+    int64_t others_at;   /* when a task that was not was last written; 0: never */
     uint64_t changes, batches, conflicts, claims, submitted, ended;
     uint64_t beats[BEAT_STATUS_COUNT];
     uint64_t attempts[2][ATTEMPT_ENDS]; /* that ended here, by direction and outcome */
@@ -257,5 +261,9 @@ struct scheduler_stats {
 };
 void scheduler_stats(const struct scheduler *s, struct scheduler_stats *ret);
 const struct dispatch *scheduler_dispatch(const struct scheduler *s);
+/* For how many asks in bulk there is room, if no more than `most` of their tasks are to wait for a
+ * place. 0 as well while at some agent as many of them wait as it has places: so nobody waits for
+ * more than one round of them. */
+size_t scheduler_bulk_room(struct scheduler *s, size_t most);
 
 #endif

@@ -23,12 +23,54 @@ struct lane *start_lane(struct scheduler *s, const struct live *l, uint16_t step
 
 /* Where a step stands in its agent's queue. Who has failed in an outage goes behind those that have
  * not been tried: or the oldest would be its trials for ever, and if it is they that fail and not
- * the service, nobody would find out. */
-static int64_t step_rank(const struct task *t, uint16_t step)
+ * the service, nobody would find out. Who was asked in bulk counts from then on, as one
+ * level of priority less: what stopped is older than all that is new, and there may be very many.
+ */
+static int64_t step_rank(const struct live *l, uint16_t step)
 {
+    const struct task *t = &l->task;
     int64_t spared = t->steps[step].spared_at;
+    int64_t bulk = l->bulk_at ? l->bulk_at + AGING_MS : 0;
 
-    return spared ? max_i64(task_rank(t), spared - t->priority * AGING_MS) : task_rank(t);
+    if (!spared && !bulk)
+        return task_rank(t);
+    return max_i64(task_rank(t), max_i64(spared, bulk) - t->priority * AGING_MS);
+}
+
+static void queue_step(struct scheduler *s, struct live_step *ls, struct lane *lane)
+{
+    ls->queue_of = lane;
+    ls->bulk = ls->live->bulk_at != 0;
+    lane_push(&s->dispatch, lane, &ls->want, step_rank(ls->live, ls->step));
+    s->stats.waiting++;
+    s->stats.bulk_waiting += ls->bulk;
+    lane->agent->bulk += ls->bulk;
+}
+
+void start_leave_queue(struct scheduler *s, struct live_step *ls)
+{
+    struct lane *lane = ls->queue_of;
+
+    if (!lane)
+        return;
+    lane_remove(lane, &ls->want);
+    s->stats.waiting--;
+    s->stats.bulk_waiting -= ls->bulk;
+    lane->agent->bulk -= ls->bulk;
+    ls->queue_of = NULL;
+    ls->bulk = false;
+}
+
+size_t scheduler_bulk_room(struct scheduler *s, size_t most)
+{
+    int64_t now = scheduler_now(s);
+
+    LIST_FOREACH (link, after, &s->dispatch.busy) {
+        struct agent *a = CONTAINER_OF(link, struct agent, busy);
+        if (a->bulk > 0 && a->bulk >= dispatch_places(a, now))
+            return 0;
+    }
+    return s->stats.bulk_waiting < most ? most - s->stats.bulk_waiting : 0;
 }
 
 /* The ready steps of a task, with the task's own not_before. */
@@ -46,14 +88,8 @@ static size_t ready_of(struct scheduler *s, struct live *l, struct ready **ret)
 
 void start_unqueue(struct scheduler *s, struct live *l)
 {
-    for (uint16_t i = 0; i < l->task.step_count; i++) {
-        struct live_step *ls = &l->steps[i];
-        if (!ls->queue_of)
-            continue;
-        lane_remove(ls->queue_of, &ls->want);
-        ls->queue_of = NULL;
-        s->stats.waiting--;
-    }
+    for (uint16_t i = 0; i < l->task.step_count; i++)
+        start_leave_queue(s, &l->steps[i]);
     heap_remove(&s->naps, &l->nap);
 }
 
@@ -73,10 +109,10 @@ static void bad_input(struct scheduler *s, struct live *l, uint16_t step, const 
 static bool conditions_change(struct scheduler *s, struct live *l)
 {
     struct ready *ready = NULL;
-    size_t count = ready_of(s, l, &ready);
 
-    if (l->task.direction == DIRECTION_UNDO)
+    if (l->task.direction == DIRECTION_UNDO || !l->definition->has_conditions)
         return false;
+    size_t count = ready_of(s, l, &ready);
     for (size_t i = 0; i < count; i++) {
         uint16_t step = ready[i].step;
         struct error e = {0};
@@ -118,9 +154,7 @@ void start_refresh(struct scheduler *s, struct live *l)
             nap_until = nap_until ? min_i64(nap_until, ready[i].at) : ready[i].at;
             continue;
         }
-        ls->queue_of = start_lane(s, l, ready[i].step);
-        lane_push(&s->dispatch, ls->queue_of, &ls->want, step_rank(&l->task, ready[i].step));
-        s->stats.waiting++;
+        queue_step(s, ls, start_lane(s, l, ready[i].step));
     }
     int64_t stale = shared_stale_at(s, l);
     if (stale != 0) {
@@ -202,7 +236,7 @@ void start_wait_fields(struct scheduler *s, struct live *l)
             due = due ? min_i64(due, ready[i].at) : ready[i].at;
         else if (!waits_for || is_better(lane, waits_for, now)) {
             waits_for = lane;
-            rank = step_rank(&l->task, ready[i].step);
+            rank = step_rank(l, ready[i].step);
         }
     }
     if (waits_for) {
@@ -301,9 +335,7 @@ static void match_agent(struct scheduler *s, struct agent *a)
            && (lane = dispatch_next_lane(&s->dispatch, a, now))
            && (w = dispatch_next_call(&s->dispatch, a, now))) {
         struct live_step *ls = CONTAINER_OF(lane->queue.nodes[0], struct live_step, want);
-        lane_remove(lane, &ls->want);
-        ls->queue_of = NULL;
-        s->stats.waiting--;
+        start_leave_queue(s, ls);
         ASSERT(w->assigned_count < w->max);
         if (start_step(s, ls, lane, w)) {
             link_remove(&w->turn); /* instances take turns */

@@ -1,7 +1,11 @@
 #include "server/alert_sinks.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/list.h"
 #include "base/log.h"
@@ -201,6 +205,30 @@ static enum err webhook_fits(const struct alert_sinks *s, size_t i, struct error
                      s->webhooks ? why.text : "there is no such section");
 }
 
+/* It may come to be there yet, so it is no mistake; but nobody should find out by an alert that
+ * does not arrive. */
+static void look_at_command(const struct alert_sinks *s, size_t i)
+{
+    const char *path = s->settings->how[i].words[0];
+    CLEANUP(buf_fini) struct buf name = {0};
+    struct stat st;
+    int code = 0;
+
+    if (stat(path, &st) != 0)
+        code = errno;
+    else if (!S_ISREG(st.st_mode))
+        code = EISDIR;
+    else if (faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) != 0)
+        code = errno;
+    if (code == 0)
+        return;
+    json_string(&name, slice_of(path));
+    log_line(LOG_WARN,
+             "event=alert_command_missing path=%s reason=\"%s; put the program there, or mend "
+             "alerts.sinks[%zu].command: until then nobody is told by it\"",
+             name.ptr, code == EISDIR ? "it is no file" : strerror(code), i - 1);
+}
+
 static enum err start(struct alert_sinks *s, size_t i, struct error *e)
 {
     struct worker *w = &s->workers[i];
@@ -210,6 +238,8 @@ static enum err start(struct alert_sinks *s, size_t i, struct error *e)
         return ERR_OK;
     if (w->how->kind == SINK_WEBHOOK)
         return webhook_fits(s, i, e);
+    if (w->how->kind == SINK_COMMAND)
+        look_at_command(s, i);
     int rc = uv_thread_create(&w->thread, work, w);
     if (rc != 0)
         return error_set(e, ERR_IO, "cannot start a thread for %s: %s", s->settings->sinks[i].name,

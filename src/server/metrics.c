@@ -185,6 +185,13 @@ static void put_leases(struct buf *b, const struct server *sv, bool leased)
            leased);
 }
 
+static uint64_t held_seconds(const struct store *s)
+{
+    int64_t since = atomic_load(&s->held_since);
+
+    return since ? (uint64_t)max_i64((int64_t)(uv_hrtime() / 1000000) - since, 0) / 1000 : 0;
+}
+
 static void put_store(struct buf *b, const struct server *sv)
 {
     const struct server_config *c = &sv->config;
@@ -200,6 +207,9 @@ static void put_store(struct buf *b, const struct server *sv)
                c->store->ops->syncs(c->store));
     single(b, "intact_store_trouble", "gauge", "1 while the store fails or does not answer.",
            server_trouble(sv, NULL, 0) != ERR_OK);
+    single(b, "intact_store_held_seconds", "gauge",
+           "For how long another program's transaction has kept the server from writing.",
+           held_seconds(c->store));
     single(b, "intact_store_at_risk", "gauge",
            "1 while what the store acknowledges may be lost in a crash: the log says why.",
            atomic_load(&c->store->at_risk));

@@ -8,9 +8,12 @@
 #include "operations/runner.h"
 
 enum {
-    IN_FLIGHT = 64,    /* asks of operations */
-    WAITING_MAX = 512, /* steps that want a place: beyond it they would only add to these */
-    ASKS_LEAVE = 8192, /* of all changes that may wait, so many are for others */
+    /* Of operations: asks, and tasks that wait for a place. Each batch of the store that others
+     * wait for has a part of these, and its length is what they notice. */
+    IN_FLIGHT = 32,
+    IN_FLIGHT_ALONE = 256, /* while there is nobody to notice ... */
+    ALONE_MS = 1000,       /* ... for so long */
+    ASKS_LEAVE = 8192,     /* of all changes that may wait, so many are for others */
     BACKGROUND_PATIENCE = 4,
 };
 
@@ -20,6 +23,7 @@ struct operations {
     struct store_queue background;
     struct runner *runner;
     size_t in_flight;
+    size_t window; /* asks that may be in flight: grows while agents take what they lead to */
 };
 
 static void background_submit(struct store_queue *q, struct store_job *j)
@@ -42,15 +46,28 @@ static int64_t steady_now(void *arg)
     return server_steady(NULL);
 }
 
+static size_t min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Which agents the tasks will go to is not known before they are asked. So they are few at first,
+ * and again whenever an agent has got its fill. */
 static size_t room(void *arg)
 {
-    const struct operations *o = arg;
+    struct operations *o = arg;
     struct scheduler_stats st;
 
     scheduler_stats(o->server->scheduler, &st);
-    if (st.waiting > WAITING_MAX || o->server->asks_open > ASKS_LEAVE || o->server->draining)
+    bool alone = server_now(o->server) - st.others_at > ALONE_MS;
+    size_t most = alone ? IN_FLIGHT_ALONE : IN_FLIGHT;
+    size_t left = scheduler_bulk_room(o->server->scheduler, most);
+    if (left == 0)
+        o->window = 1;
+    left = min_size(left, o->window);
+    if (o->server->asks_open > ASKS_LEAVE || o->server->draining || o->in_flight >= left)
         return 0;
-    return o->in_flight < IN_FLIGHT ? IN_FLIGHT - o->in_flight : 0;
+    return left - o->in_flight;
 }
 
 static void ask_out(void *arg, struct ask *a)
@@ -98,7 +115,8 @@ bool operations_answered(struct operations *o, struct ask *a)
     if (!o->runner || !runner_owns(o->runner, a))
         return false;
     ASSERT(o->in_flight > 0);
-    o->in_flight--;
+    if (--o->in_flight == 0)
+        o->window = min_size(2 * o->window, IN_FLIGHT_ALONE);
     runner_answered(o->runner, a);
     if (!uv_is_closing((uv_handle_t *)&o->timer)) /* it has come in the scheduler's turn */
         (void)uv_timer_start(&o->timer, fired, 0, 0);
@@ -148,6 +166,7 @@ struct operations *operations_new(struct server *sv)
 
     ASSERT(o);
     o->server = sv;
+    o->window = 1;
     o->background.submit = background_submit;
     if (sv->config.roles & NODE_SCHEDULER)
         o->runner = runner_new(&c, sv->store, &o->background, &sv->workflows, &outside);

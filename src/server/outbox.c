@@ -20,6 +20,7 @@ struct telling_out {
     struct server *server;
     struct courier *outbox;
     char source[256];    /* that of the configuration is shorter */
+    struct buf taken;    /* the last target that was: most tasks have the same, or a few */
     uint64_t generation; /* of what people did */
     struct store_job census_job;
     bool counting;
@@ -84,7 +85,17 @@ static struct channel *channel(void *arg, struct slice target, struct error *e)
 
 bool telling_takes(const struct server *sv, struct slice target, struct error *e)
 {
-    return channel_of(sv, target, e) != NULL;
+    struct buf *taken = sv->telling ? &sv->telling->taken : NULL; /* a server that is not begun */
+
+    if (taken && taken->len > 0 && slice_eq(buf_view(taken), target))
+        return true;
+    if (!channel_of(sv, target, e))
+        return false;
+    if (taken) {
+        buf_clear(taken);
+        buf_slice(taken, target);
+    }
+    return true;
 }
 
 /* A target and a receiver's words are not ours: quoted, nothing can be forged. */
@@ -205,6 +216,7 @@ bool telling_is_drained(const struct server *sv)
 void telling_free(struct server *sv)
 {
     courier_free(sv->telling->outbox);
+    buf_fini(&sv->telling->taken);
     free(sv->telling);
 }
 

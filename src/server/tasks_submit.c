@@ -121,10 +121,13 @@ static bool reply_to_ok(struct server *sv, struct submission *s, const struct js
 
     if (!reply_to || reply_to->type == JSON_NULL)
         return true;
-    if (reply_check(reply_to, &reply, &e) != ERR_OK || !telling_takes(sv, reply.to, &e)) {
+    bool ok = reply_check(reply_to, &reply, &e) == ERR_OK;
+    if (!ok || !telling_takes(sv, reply.to, &e))
         problem(s, 422, "bad-reply-to", "%s", e.text);
+    if (!ok)
         return false;
-    }
+    /* What was accepted once is accepted again, even if the configuration names it no more. */
+    s->ask.only_if_exists = s->problem_type != NULL;
     s->ask.reply_to = arena_copy(&s->arena, reply_text(reply_to));
     return true;
 }
@@ -277,7 +280,8 @@ bool submission_read(struct server *sv, struct submission *s, struct slice text)
     if (!read_tree(sv, s, text, &input))
         return false;
     /* What was accepted once is accepted again, even if a newer version asks for other inputs. */
-    s->ask.only_if_exists = !read_input(s, input);
+    if (!read_input(s, input))
+        s->ask.only_if_exists = true;
     if (s->ask.only_if_exists && !s->ask.id.ptr) {
         s->ask.only_if_exists = false; /* nobody is asked */
         return false;

@@ -32,6 +32,17 @@
 void task_encode(const struct workflow *w, struct task *t, struct arena *a, struct buf *doc,
                  struct task_row *ret);
 
+/* What the steps of a task were written as, by the one who writes it again at each of its changes:
+ * an ended step that has not changed is copied. Otherwise the work would grow with the square of
+ * the steps. It lies in `a`, grows there by the text of each step that ends, and is good as long as
+ * the task's own memory is. */
+struct encoded;
+struct encoded *encoded_new(const struct workflow *w, struct arena *a);
+
+/* The same as task_encode, by what `kept` has, which it adds to. NULL: nothing is kept. */
+void task_encode_again(const struct workflow *w, struct task *t, struct encoded *kept,
+                       struct arena *a, struct buf *doc, struct task_row *ret);
+
 /* A value in the payload table whose row was read without its payloads (overdue, list) decodes with
  * its number and an empty text, and is encoded again by its number.
  *

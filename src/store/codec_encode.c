@@ -4,12 +4,25 @@
 
 #include "json/json.h"
 
+/* A step as it was when it was written, and what it was written as. */
+struct encoded_step {
+    struct step step;
+    struct attempt attempt; /* its only one */
+    struct slice text;      /* NONE: it is not kept */
+};
+
+struct encoded {
+    struct arena *arena;
+    struct encoded_step steps[];
+};
+
 struct encoder {
     struct buf *b;
     struct task *task;
     struct arena *arena;
     struct payload *payloads; /* given numbers just now */
     size_t count, cap;
+    struct encoded *kept; /* or NULL */
 };
 
 static void payload_add(struct encoder *en, struct value *v)
@@ -147,7 +160,7 @@ static void put_attempts(struct encoder *en, struct step *s)
     json_close(en->b, ']');
 }
 
-static void put_step(struct encoder *en, struct slice name, struct step *s)
+static void write_step(struct encoder *en, struct slice name, struct step *s)
 {
     struct buf *b = en->b;
 
@@ -172,6 +185,48 @@ static void put_step(struct encoder *en, struct slice name, struct step *s)
     put_dropped(b, s);
     put_attempts(en, s);
     json_close(b, '}');
+}
+
+/* One that goes on changing is not worth keeping; more attempts than one are rare. */
+static bool is_worth_keeping(const struct step *s)
+{
+    return s->attempt_count == 1
+           && (s->state == STEP_COMPLETED || s->state == STEP_SKIPPED || s->state == STEP_UNDONE);
+}
+
+/* All of it is compared, whatever may be added to a step. That texts lie where they lay says that
+ * they are the same: none is changed in its place. Padding may differ, and then it is written anew.
+ */
+static bool is_as_kept(const struct encoded_step *k, const struct step *s)
+{
+    return k->text.ptr && s->attempt_count == 1
+           && memcmp(&k->step, s, sizeof *s) == 0                       /* NOLINT: see above */
+           && memcmp(&k->attempt, s->attempts, sizeof k->attempt) == 0; /* NOLINT */
+}
+
+static void keep(struct encoder *en, struct encoded_step *k, const struct step *s, size_t from)
+{
+    struct slice text = {en->b->ptr + from, en->b->len - from};
+
+    if (text.ptr[0] == ',')
+        text = (struct slice){text.ptr + 1, text.len - 1};
+    memcpy(&k->step, s, sizeof *s); /* with its padding */
+    memcpy(&k->attempt, s->attempts, sizeof k->attempt);
+    k->text = arena_copy(en->kept->arena, text);
+}
+
+static void put_step(struct encoder *en, struct slice name, struct step *s, uint16_t i)
+{
+    struct encoded_step *k = en->kept ? &en->kept->steps[i] : NULL;
+    size_t from = en->b->len;
+
+    if (k && is_as_kept(k, s)) {
+        json_raw(en->b, k->text);
+        return;
+    }
+    write_step(en, name, s);
+    if (k && is_worth_keeping(s))
+        keep(en, k, s, from);
 }
 
 static void put_content(struct buf *b, uint64_t content)
@@ -203,16 +258,31 @@ static void put_doc(struct encoder *en, const struct workflow *w)
     json_key(b, "steps");
     json_open(b, '[');
     for (uint16_t i = 0; i < t->step_count; i++)
-        put_step(en, w->steps[i].name, &t->steps[i]);
+        put_step(en, w->steps[i].name, &t->steps[i], i);
     json_close(b, ']');
     put_number(b, "payloads", t->payload_count); /* last: by now all numbers are given out */
     json_close(b, '}');
 }
 
+struct encoded *encoded_new(const struct workflow *w, struct arena *a)
+{
+    struct encoded *kept =
+        arena_alloc(a, sizeof *kept + w->step_count * sizeof(struct encoded_step));
+
+    kept->arena = a;
+    return kept;
+}
+
 void task_encode(const struct workflow *w, struct task *t, struct arena *a, struct buf *doc,
                  struct task_row *ret)
 {
-    struct encoder en = {.b = doc, .task = t, .arena = a};
+    task_encode_again(w, t, NULL, a, doc, ret);
+}
+
+void task_encode_again(const struct workflow *w, struct task *t, struct encoded *kept,
+                       struct arena *a, struct buf *doc, struct task_row *ret)
+{
+    struct encoder en = {.b = doc, .task = t, .arena = a, .kept = kept};
     size_t at = doc->len;
 
     ASSERT(task_valid(w, t));

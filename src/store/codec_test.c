@@ -303,6 +303,61 @@ static void a_task_comes_back_as_it_was_written(void **state)
     CHECK(payloads > 1000, "met %zu payloads", payloads);
 }
 
+/* Any of what is written of a step. */
+static void change_a_step(struct prng *p, struct arena *a, struct task *t)
+{
+    uint16_t i = (uint16_t)prng_below(p, STEPS);
+    struct step was = t->steps[i];
+    struct attempt first = was.attempt_count ? was.attempts[0] : (struct attempt){.number = 0};
+
+    switch (prng_below(p, 4)) {
+    case 0:
+        t->steps[i] = valid_step(p, a, &steps[i]);
+        break;
+    case 1:
+        t->steps[i].failure_count++;
+        break;
+    case 2:
+        if (was.attempt_count > 0)
+            was.attempts[0].tries++;
+        break;
+    default:
+        t->steps[i].output = random_value(p, a);
+        break;
+    }
+    if (task_valid(&workflow, t))
+        return;
+    if (was.attempt_count > 0)
+        was.attempts[0] = first;
+    t->steps[i] = was;
+}
+
+static void what_is_kept_of_steps_is_what_would_be_written_anew(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 1000; seed++) {
+        CLEANUP(arena_fini) struct arena a = {0};
+        CLEANUP(arena_fini) struct arena of_task = {0};
+        struct prng p = {seed};
+        struct task t = random_task(&p, &a);
+        struct encoded *kept = encoded_new(&workflow, &of_task);
+
+        for (int n = 0; n < 8; n++) {
+            CLEANUP(buf_fini) struct buf doc = {0};
+            CLEANUP(buf_fini) struct buf anew = {0};
+            struct task_row row;
+            struct task_row second;
+            task_encode_again(&workflow, &t, kept, &a, &doc, &row);
+            task_encode(&workflow, &t, &a, &anew, &second);
+            CHECK(second.payload_count == 0, "payloads are stored once");
+            CHECK(slice_eq(row.doc, second.doc), "seed %" PRIu64 ": %.*s, not %.*s", seed,
+                  SLICE_ARG(row.doc), SLICE_ARG(second.doc));
+            if (n % 2)
+                change_a_step(&p, &a, &t);
+        }
+    }
+}
+
 static void a_task_read_without_its_payloads_keeps_their_numbers(void **state)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -545,6 +600,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_task_comes_back_as_it_was_written),
+        cmocka_unit_test(what_is_kept_of_steps_is_what_would_be_written_anew),
         cmocka_unit_test(a_task_read_without_its_payloads_keeps_their_numbers),
         cmocka_unit_test(the_document_is_json_with_the_names_of_the_api),
         cmocka_unit_test(documents_that_do_not_fit_are_corrupt),

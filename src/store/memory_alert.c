@@ -70,6 +70,7 @@ void mem_alert_put(struct mem_alerts *m, const struct alert_row *row)
     struct alert_row next = *row;
     struct mem_alert *there = find(m, row->id);
 
+    next.fence = NULL;
     acknowledge(&next, there && !row->lift ? &there->row : &nobody);
     if (there) {
         next.opened_at = there->row.opened_at;

@@ -97,9 +97,13 @@ enum err memory_operation_list(struct store *base, const struct operation_query 
 enum err memory_alert_put(struct store *base, const struct alert_row *row, struct error *e)
 {
     struct memory_store *s = memory_store_of(base);
+    const struct lease *l = row->fence ? mem_lease_find(&s->nodes, row->fence->lease) : NULL;
 
     if (fault())
         return mem_fails(e);
+    if (row->fence && (!l || l->epoch != row->fence->epoch))
+        return error_set(e, ERR_CONFLICT, "lease %.*s has another epoch",
+                         SLICE_ARG(row->fence->lease));
     if (!mem_alert_fits(&s->alerts, row))
         return error_set(e, ERR_CONFLICT, "another alert of that group is live");
     mem_alert_put(&s->alerts, row);

@@ -35,12 +35,17 @@ enum err pg_alert_put(struct store *base, const struct alert_row *row, struct er
 {
     CLEANUP(arena_fini) struct arena a = {0};
     struct postgres_store *s = postgres_store_of(base);
-    struct query q[2];
-    PGresult *r[2] = {0};
+    struct query q[3];
+    PGresult *r[3] = {0};
     size_t count = 0;
 
     if (!text_is_storable(row->key) || !text_is_storable(row->doc))
         return error_set(e, ERR_INVALID, "what is said of an alert has to be UTF-8 without NULs");
+    if (row->fence) {
+        query_of(&q[count], s, PG_FENCE, &a);
+        param_text(&q[count], row->fence->lease);
+        param_number(&q[count++], (int64_t)row->fence->epoch);
+    }
     query_of(&q[count], s, PG_ALERT_PUT, &a);
     param_text(&q[count], row->id);
     param_text(&q[count], row->key);
@@ -55,6 +60,9 @@ enum err pg_alert_put(struct store *base, const struct alert_row *row, struct er
     }
     struct pg_end o = pg_transact(s, q, count, r, e, "store an alert");
     results_clear(r, count);
+    if (row->fence && o.err != ERR_OK && o.failed_at == 0 && strcmp(o.sqlstate, "22012") == 0)
+        return error_set(e, ERR_CONFLICT, "lease %.*s has another epoch",
+                         SLICE_ARG(row->fence->lease));
     if (o.err == ERR_CONFLICT)
         return error_set(e, ERR_CONFLICT, "another alert of that group is live");
     return pg_end_err(&o, e);

@@ -94,6 +94,7 @@ struct message message_copy(struct arena *a, const struct message *m)
     copy.name = arena_copy(a, m->name);
     copy.target = arena_copy(a, m->target);
     copy.body = arena_copy(a, m->body);
+    copy.data = copy.source = copy.trace = SLICE_NONE;
     copy.story = arena_copy(a, m->story);
     return copy;
 }

@@ -8,6 +8,7 @@
 
 #include "base/fault.h"
 #include "store/sqlite_guard.h"
+#include "store/sqlite_gather.h"
 
 int64_t sqlite_steady_ms(void)
 {
@@ -26,6 +27,7 @@ static int wal_grew(void *arg, sqlite3 *db, const char *name, int frames)
     (void)name;
     s->wal_frames = frames;
     s->busy_since = 0;
+    atomic_store(&s->base.held_since, 0);
     s->quiet_at = sqlite_steady_ms() + QUIET_MS;
     s->wrote = true;
     return SQLITE_OK;
@@ -35,12 +37,14 @@ static int wal_grew(void *arg, sqlite3 *db, const char *name, int frames)
  * not get it, *frames is less than 0. */
 static int checkpoint_begin(struct sqlite_store *s, int mode, int *frames, int *done)
 {
-    int64_t until = sqlite_steady_ms() + (s->boot ? CHECKPOINT_WAIT_MS : START_WAIT_MS);
+    int64_t began = sqlite_steady_ms();
+    int64_t until = began + (s->boot ? CHECKPOINT_WAIT_MS : START_WAIT_MS);
 
     for (int count = 0;; count++) {
         int rc = sqlite3_wal_checkpoint_v2(s->writer.handle, "main", mode, frames, done);
         if ((rc & 0xff) != SQLITE_BUSY || *frames >= 0 || sqlite_steady_ms() >= until)
             return rc;
+        others_tell_of_waiting(s, sqlite_steady_ms() - began);
         others_pause(count);
     }
 }
@@ -70,7 +74,10 @@ static int writer_settle(struct sqlite_store *s)
     int rc = db_exec(d, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; "
                         "PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY; "
                         "PRAGMA cache_size = -16000; PRAGMA mmap_size = 0; "
-                        "PRAGMA secure_delete = OFF");
+                        "PRAGMA secure_delete = OFF; "
+                        /* our words come from tables; a list of six costs SQLite a b-tree of its
+                         * own for each row that is changed */
+                        "PRAGMA ignore_check_constraints = ON");
     (void)snprintf(limit, sizeof limit, "PRAGMA journal_size_limit = %d", WAL_SIZE_KEPT);
     if (rc == SQLITE_OK)
         rc = db_exec(d, limit);
@@ -78,7 +85,9 @@ static int writer_settle(struct sqlite_store *s)
         return rc;
     s->data_version = 0;
     (void)sqlite3_wal_hook(d->handle, wal_grew, s);
-    return wal_restart(s);
+    rc = wal_restart(s);
+    gather_writes(d->handle);
+    return rc;
 }
 
 static enum err connect_writer(struct sqlite_store *s, bool first, struct error *e)

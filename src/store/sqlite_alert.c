@@ -97,6 +97,9 @@ enum err sqlite_alert_put(struct store *base, const struct alert_row *row, struc
     enum err err = store_ready_to_write(s, e);
     if (err != ERR_OK)
         return err;
+    if (row->fence && row->fence->epoch != s->boot)
+        return error_set(e, ERR_CONFLICT, "lease %.*s has another epoch",
+                         SLICE_ARG(row->fence->lease));
     int rc = put(&s->writer, row, &unknown);
     if (rc == SQLITE_CONSTRAINT_UNIQUE) {
         db_rollback(&s->writer);

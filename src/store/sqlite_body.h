@@ -12,6 +12,7 @@
  *   sqlite_sql.c      every statement
  *   sqlite_db.c       a connection and its prepared statements
  *   sqlite_guard.c    who checkpoints
+ *   sqlite_gather.c   how the WAL is written
  *   sqlite_others.c   applications that have the file open
  *   sqlite_row.c      rows bound and read
  *   sqlite_commit.c   a batch
@@ -24,6 +25,7 @@
  *   sqlite_access.c   tokens, and the audit
  *   sqlite_agent.c    what is said of agents
  *   sqlite_outbox.c   messages
+ *   sqlite_bundle.c   those that were not set aside, as they are stored
  *   sqlite_alert.c    what a person is told of
  *   sqlite_submission.c  what applications put in
  *   sqlite_operation.c  what is done to many tasks
@@ -45,7 +47,7 @@
 #define ASIDE_PREFIX "before-restore-" /* of the folders that keep what a restore replaced */
 
 enum {
-    SCHEMA_VERSION = 7,
+    SCHEMA_VERSION = 8,
     IDENTITY_VERSION = 3,        /* from which on the file knows which one it is */
     APPLICATION_ID = 0x496e7463, /* "Intc" */
     SECRET_SIZE = 32,
@@ -53,7 +55,7 @@ enum {
     WAL_SIZE_KEPT = 64 * 1024 * 1024, /* a longer WAL is cut when it starts anew */
     WAL_FRAME_SIZE = 4096 + 24,
     CHECKPOINT_URGENT_FRAMES = 16384, /* from so many on it is waited for ... */
-    START_WAIT_MS = 20000,            /* at the start that may take longer */
+    START_WAIT_MS = 30000,            /* at the start others are waited for so long */
     CHECKPOINT_WAIT_MS = 1000,        /* ... that others let it begin, at most so long */
     QUIET_MS = 200,                   /* without a change, before the WAL is emptied */
     MARK_EVERY_MS = 1000              /* the server's time goes into the lock file */
@@ -86,6 +88,7 @@ enum column {
     COL_DOC,
     COL_PAUSED_AT,
     COL_CLOSED_AT,
+    COL_FOUND_BY, /* of an UPDATE: its seq, or NULL */
 };
 
 enum sql {
@@ -149,13 +152,17 @@ enum sql {
     SQL_OUTBOX_READ,
     SQL_OUTBOX_READ_TARGET,
     SQL_OUTBOX_DELETE,
+    SQL_OUTBOX_HOLDS, /* which row has that number */
+    SQL_OUTBOX_SETTLE,
+    SQL_OUTBOX_SETTLED,
+    SQL_OUTBOX_SETTLED_COUNT,
+    SQL_OUTBOX_SETTLED_DELETE,
     SQL_OUTBOX_DELETE_ASIDE,
     SQL_OUTBOX_SET_ASIDE,
     SQL_OUTBOX_UPDATE,
     SQL_OUTBOX_UPDATE_SAME, /* which leaves the index of states alone */
     SQL_OUTBOX_TARGET,
     SQL_OUTBOX_TARGET_COUNT,
-    SQL_OUTBOX_LIST_FRESH,
     SQL_OUTBOX_LIST,
     SQL_OUTBOX_LIST_TARGET,
     SQL_OUTBOX_LIST_TASK,
@@ -236,6 +243,7 @@ struct sqlite_store {
     int watch_fd;         /* tells of what is written in the folder; -1: not open */
     int64_t busy_since;   /* steady: others keep us from writing since then; 0: they do not */
     int64_t waits_until;  /* steady: for them, at the call at hand */
+    bool told_of_waiting; /* at the start, once */
     bool lost_wal;        /* the connections are to be closed because its companions were lost */
     int lost_shm_fd;      /* of the -shm that others may still have open; -1: none */
     int64_t data_version; /* as the writer last saw it: it moves when others commit */
@@ -397,8 +405,20 @@ enum err sqlite_agent_since(struct store *s, uint64_t after, struct arena *a,
                             struct agent_row **ret, size_t *ret_count, uint64_t *ret_generation,
                             struct error *e);
 
+/* sqlite_bundle.c: messages that were not set aside. */
+/* Of the changes that were made. */
+int messages_insert(struct sqlite_store *s, struct batch *b, struct arena *a) MUST_USE;
+struct bundle_query {
+    int64_t after_seq;
+    struct slice target, task; /* NONE: any */
+    size_t limit, bytes_max;   /* a page ends behind the message with which it becomes as large */
+};
+int bundles_read(struct db *d, const struct bundle_query *want, struct arena *a,
+                 struct message_page *ret) MUST_USE;
+/* They were delivered, or set aside. */
+int bundles_settle(struct db *d, int64_t from, int64_t to) MUST_USE;
+
 /* sqlite_outbox.c */
-int messages_insert(struct sqlite_store *s, struct change *c) MUST_USE;
 enum err sqlite_outbox_read(struct store *s, struct outbox_read *r, struct arena *a,
                             struct error *e);
 enum err sqlite_outbox_settle(struct store *s, const struct settlement *list, size_t count,
@@ -450,8 +470,12 @@ int64_t sqlite_steady_ms(void);
 int store_look_for_others(struct sqlite_store *s) MUST_USE;
 void others_pause(int count); /* before the next look whether they have done; the how manieth */
 void others_wait_for(struct sqlite_store *s); /* the writer, from now on */
+/* At the start, when they have been waited for for so long: the log tells of it, once. */
+void others_tell_of_waiting(struct sqlite_store *s, int64_t waited_ms);
 /* Who keeps us from writing, for a story; "": it cannot be told. */
 void others_tell(const struct sqlite_store *s, char *ret, size_t size);
+/* Whether somebody is about to commit. Asked while we do not write ourselves. */
+bool others_write(const struct sqlite_store *s);
 bool others_share_index(const struct sqlite_store *s); /* the -shm is the one that its name means */
 /* After the -wal or the -shm was lost: nobody may go on by the old ones. */
 void others_before_close(struct sqlite_store *s);

@@ -15,7 +15,7 @@
 
 /* The lock file: the pid of its holder, and on the second line the time when it last wrote. The
  * first line has always this length, so that the two are written one without the other. */
-enum { PID_LINE = 11, TIME_LINE = 25, LOCK_SIZE = PID_LINE + TIME_LINE };
+enum { DYING_MS = 2000, PID_LINE = 11, TIME_LINE = 25, LOCK_SIZE = PID_LINE + TIME_LINE };
 
 enum { PATH_LEN_MAX = 511 };
 
@@ -127,6 +127,19 @@ static enum err folder_fits(struct sqlite_store *s, struct error *e)
         len - PATH_LEN_MAX, s->dir);
 }
 
+/* A server that was killed just now has its lock until the kernel has taken its memory apart. */
+static bool lock_take(int fd)
+{
+    int64_t until = sqlite_steady_ms() + DYING_MS;
+
+    for (int count = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; count++) {
+        if (errno != EWOULDBLOCK || sqlite_steady_ms() >= until)
+            return false;
+        others_pause(count);
+    }
+    return true;
+}
+
 enum err folder_lock(struct sqlite_store *s, struct error *e)
 {
     CLEANUP(fd_close) int fd = -1;
@@ -148,7 +161,7 @@ enum err folder_lock(struct sqlite_store *s, struct error *e)
     if (fd < 0)
         return folder_failed(s->dir, e, "open", "lock");
 
-    if (outside_fails() || flock(fd, LOCK_EX | LOCK_NB) != 0)
+    if (outside_fails() || !lock_take(fd))
         return errno == EWOULDBLOCK ? locked_by_another(s, fd, e)
                                     : folder_failed(s->dir, e, "lock", "lock");
     if (!lock_give(s, fd))

@@ -309,6 +309,9 @@ static int file_open(sqlite3_vfs *ours, const char *path, sqlite3_file *file, in
 const char *guard_vfs(void)
 {
     (void)pthread_mutex_lock(&mutex);
+    /* Nobody asks how much memory SQLite has, and counting it takes a lock for each piece. Refused
+     * if it is in use already, and then it counts on. */
+    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     sqlite3_vfs *now = sqlite3_vfs_find(NULL);
     ASSERT(now && now->szOsFile <= REAL_SIZE_MAX);
     if (now != below) {
@@ -335,6 +338,20 @@ static pid_t holder_of(int fd, int at)
     if (fd < 0 || fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type == F_UNLCK)
         return 0;
     return lock.l_pid;
+}
+
+bool guard_is_written(const char *path)
+{
+    struct flock lock = {.l_type = F_WRLCK,
+                         .l_whence = SEEK_SET,
+                         .l_start = BYTES_AT + WRITE_BYTE,
+                         .l_len = 1};
+
+    (void)pthread_mutex_lock(&mutex);
+    const struct guard *g = find(path);
+    bool known = g && g->fd >= 0 && fcntl(g->fd, F_OFD_GETLK, &lock) == 0;
+    (void)pthread_mutex_unlock(&mutex);
+    return known && lock.l_type != F_UNLCK;
 }
 
 pid_t guard_writer(const char *path)

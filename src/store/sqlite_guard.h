@@ -25,8 +25,8 @@
 /* Its name, for sqlite3_open_v2. It stands on what is the default at that time. */
 const char *guard_vfs(void);
 
-/* How often SQLite had the disk make sure of what was written (fdatasync, or fsync), in this process,
- * of databases and their logs. From any thread. */
+/* How often SQLite had the disk make sure of what was written (fdatasync, or fsync), in this
+ * process, of databases and their logs. From any thread. */
 uint64_t guard_syncs(void);
 
 /* What follows is of a database that a connection of ours has open; `path` is its whole name. */
@@ -36,6 +36,8 @@ uint64_t guard_syncs(void);
 bool guard_hold(sqlite3 *db);
 void guard_release(sqlite3 *db); /* harmless if it is not held */
 
+/* Whether anybody holds the lock to write: one of our own connections, too. */
+bool guard_is_written(const char *path);
 /* Which other process holds the lock to write; 0: none, or it cannot be told. */
 pid_t guard_writer(const char *path);
 /* Whether its -shm is still the one that its name stands for. */

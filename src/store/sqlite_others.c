@@ -34,19 +34,45 @@ void others_pause(int count)
     (void)nanosleep(&pause, NULL);
 }
 
+/* Of one that starts nobody is served yet, and to give up would serve nobody either. */
+static int64_t patience_ms(const struct sqlite_store *s)
+{
+    if (!s->boot)
+        return START_WAIT_MS;
+    return s->busy_since ? WAIT_AGAIN_MS : WAIT_MS;
+}
+
+void others_tell_of_waiting(struct sqlite_store *s, int64_t waited_ms)
+{
+    char who[120];
+
+    if (s->boot || s->told_of_waiting || waited_ms < WAIT_MS)
+        return;
+    s->told_of_waiting = true;
+    others_tell(s, who, sizeof who);
+    log_line(
+        LOG_WARN,
+        "event=store_waits reason=\"state store %s: %s; it starts as soon as that is over, and "
+        "gives up after %d s; end that transaction, or that program\"",
+        s->path, who, START_WAIT_MS / 1000);
+}
+
 /* Called by SQLite each time that it finds the lock taken. 0: it gives up. */
 static int busy(void *arg, int count)
 {
     struct sqlite_store *s = arg;
     int64_t now = sqlite_steady_ms();
+    int64_t patience = patience_ms(s);
 
     if (count == 0)
-        s->waits_until = now + (s->busy_since ? WAIT_AGAIN_MS : WAIT_MS);
+        s->waits_until = now + patience;
     if (now >= s->waits_until) {
         if (!s->busy_since)
-            s->busy_since = now - WAIT_MS;
+            s->busy_since = now - patience;
+        atomic_store(&s->base.held_since, s->busy_since);
         return 0;
     }
+    others_tell_of_waiting(s, now - (s->waits_until - patience));
     others_pause(count);
     return 1;
 }
@@ -103,6 +129,11 @@ int store_look_for_others(struct sqlite_store *s)
         s->wal_frames = (int)min_i64(st.st_size / WAL_FRAME_SIZE, INT_MAX);
     s->quiet_at = sqlite_steady_ms() + QUIET_MS;
     return SQLITE_OK;
+}
+
+bool others_write(const struct sqlite_store *s)
+{
+    return guard_is_written(name_of(s));
 }
 
 bool others_share_index(const struct sqlite_store *s)

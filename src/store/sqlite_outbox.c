@@ -2,48 +2,9 @@
 
 #include "store/row.h"
 
-/* ---- with a change ---- */
-
-static int last_seq(struct db *d, int64_t *ret)
-{
-    CLEANUP(query_end) sqlite3_stmt *q = NULL;
-
-    int rc = db_query(d, SQL_OUTBOX_LAST, &q);
-    if (rc != SQLITE_OK)
-        return rc;
-    rc = query_step(q);
-    if (rc != SQLITE_ROW)
-        return rc == SQLITE_DONE ? SQLITE_CORRUPT : rc;
-    *ret = sqlite3_column_int64(q, 0);
-    return SQLITE_OK;
-}
-
-/* Numbers rise for as long as this process has the store: nobody else gives any out. */
-int messages_insert(struct sqlite_store *s, struct change *c)
-{
-    struct db *d = &s->writer;
-    int rc = s->message_seq == 0 ? last_seq(d, &s->message_seq) : SQLITE_OK;
-
-    c->first_message = s->message_seq + 1;
-    for (size_t i = 0; rc == SQLITE_OK && i < c->message_count; i++) {
-        CLEANUP(query_end) sqlite3_stmt *q = NULL;
-        rc = db_query(d, SQL_OUTBOX_INSERT, &q);
-        if (rc != SQLITE_OK)
-            return rc;
-        bind_number(q, 1, ++s->message_seq);
-        bind_text(q, 2, c->row.id);
-        bind_text(q, 3, c->messages[i].name);
-        bind_text(q, 4, c->messages[i].target);
-        bind_text(q, 5, c->messages[i].body);
-        bind_number(q, 6, c->messages[i].created_at);
-        rc = query_run(q);
-    }
-    return rc;
-}
-
 /* ---- reading ---- */
 
-/* The columns of MESSAGE, and those that only one set aside has. */
+/* One that was set aside. */
 static void message_read(sqlite3_stmt *q, struct arena *a, struct message *ret)
 {
     struct slice state = query_text(q, 6);
@@ -86,14 +47,18 @@ static int read_page(struct db *d, const struct outbox_read *r, struct arena *a,
                      struct message_page *ret)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
+    const struct bundle_query fresh = {.after_seq = r->after_seq,
+                                       .limit = r->limit,
+                                       .bytes_max = r->bytes_max};
 
-    int rc = db_query(d, r->target.ptr ? SQL_OUTBOX_READ_TARGET : SQL_OUTBOX_READ, &q);
+    if (!r->target.ptr)
+        return bundles_read(d, &fresh, a, ret);
+    int rc = db_query(d, SQL_OUTBOX_READ_TARGET, &q);
     if (rc != SQLITE_OK)
         return rc;
     bind_number(q, 1, r->after_seq);
     bind_number(q, 2, (int64_t)r->limit + 1);
-    if (r->target.ptr)
-        bind_text(q, 3, r->target);
+    bind_text(q, 3, r->target);
     return page_read(q, r->limit, r->bytes_max, a, ret);
 }
 
@@ -117,11 +82,11 @@ enum err sqlite_outbox_read(struct store *base, struct outbox_read *r, struct ar
 
 /* ---- what became of them ---- */
 
-static int delete_range(struct db *d, bool aside, int64_t from, int64_t to)
+static int delete_aside(struct db *d, int64_t from, int64_t to)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
 
-    int rc = db_query(d, aside ? SQL_OUTBOX_DELETE_ASIDE : SQL_OUTBOX_DELETE, &q);
+    int rc = db_query(d, SQL_OUTBOX_DELETE_ASIDE, &q);
     if (rc != SQLITE_OK)
         return rc;
     bind_number(q, 1, from);
@@ -129,18 +94,19 @@ static int delete_range(struct db *d, bool aside, int64_t from, int64_t to)
     return query_run(q);
 }
 
-/* How many from list[0] on are deleted with it: their numbers follow each other. */
+/* How many from list[0] on are done with it: their numbers follow each other. */
 static size_t range_of(const struct settlement *list, size_t count)
 {
     size_t n = 1;
 
-    while (n < count && list[n].kind == SETTLE_DELETE && list[n].aside == list[0].aside
-           && list[n].seq == list[n - 1].seq + 1)
+    while (n < count && (list[n].kind == SETTLE_DELETE) == (list[0].kind == SETTLE_DELETE)
+           && list[n].aside == list[0].aside && list[n].seq == list[n - 1].seq + 1)
         n++;
     return n;
 }
 
-static int write_settlement(struct db *d, enum sql which, const struct settlement *t)
+static int write_settlement(struct db *d, enum sql which, const struct settlement *t,
+                            const struct message *m)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
 
@@ -152,17 +118,57 @@ static int write_settlement(struct db *d, enum sql which, const struct settlemen
     bind_number(q, 3, t->tries);
     bind_time(q, 4, t->retry_at);
     bind_text(q, 5, t->story);
+    if (m) {
+        bind_text(q, 6, m->task);
+        bind_text(q, 7, m->name);
+        bind_text(q, 8, m->target);
+        bind_text(q, 9, m->body);
+        bind_number(q, 10, m->created_at);
+    }
     return query_run(q);
 }
 
-static int settle_one(struct db *d, const struct settlement *t)
+/* Of a range of those that were not: what is not there (any more) is left alone. */
+static int set_aside(struct db *d, const struct settlement *list, size_t count)
 {
-    if (t->aside)
-        return write_settlement(d,
-                                t->kind == SETTLE_DEAD ? SQL_OUTBOX_UPDATE : SQL_OUTBOX_UPDATE_SAME,
-                                t);
-    int rc = write_settlement(d, SQL_OUTBOX_SET_ASIDE, t);
-    return rc == SQLITE_OK ? delete_range(d, false, t->seq, t->seq) : rc;
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct message_page page;
+    const struct bundle_query want = {.after_seq = list[0].seq - 1,
+                                      .limit = count,
+                                      .bytes_max = SIZE_MAX};
+    size_t k = 0;
+
+    int rc = bundles_read(d, &want, &a, &page);
+    for (size_t i = 0; rc == SQLITE_OK && i < page.count; i++) {
+        const struct message *m = &page.messages[i];
+        while (k < count && list[k].seq < m->seq)
+            k++;
+        if (k < count && list[k].seq == m->seq)
+            rc = write_settlement(d, SQL_OUTBOX_SET_ASIDE, &list[k], m);
+    }
+    return rc == SQLITE_OK ? bundles_settle(d, list[0].seq, list[count - 1].seq) : rc;
+}
+
+static int update_aside(struct db *d, const struct settlement *list, size_t count)
+{
+    int rc = SQLITE_OK;
+
+    for (size_t i = 0; rc == SQLITE_OK && i < count; i++)
+        rc = write_settlement(d,
+                              list[i].kind == SETTLE_DEAD ? SQL_OUTBOX_UPDATE
+                                                          : SQL_OUTBOX_UPDATE_SAME,
+                              &list[i], NULL);
+    return rc;
+}
+
+static int settle_range(struct db *d, const struct settlement *list, size_t count)
+{
+    int64_t from = list[0].seq;
+    int64_t to = list[count - 1].seq;
+
+    if (list[0].kind == SETTLE_DELETE)
+        return list[0].aside ? delete_aside(d, from, to) : bundles_settle(d, from, to);
+    return list[0].aside ? update_aside(d, list, count) : set_aside(d, list, count);
 }
 
 static int settle(struct db *d, const struct settlement *list, size_t count, bool *ret_unknown)
@@ -170,14 +176,36 @@ static int settle(struct db *d, const struct settlement *list, size_t count, boo
     int rc = db_exec(d, "BEGIN IMMEDIATE");
 
     for (size_t i = 0; rc == SQLITE_OK && i < count;) {
-        size_t n = list[i].kind == SETTLE_DELETE ? range_of(&list[i], count - i) : 1;
-        if (list[i].kind == SETTLE_DELETE)
-            rc = delete_range(d, list[i].aside, list[i].seq, list[i + n - 1].seq);
-        else
-            rc = settle_one(d, &list[i]);
+        size_t n = range_of(&list[i], count - i);
+        rc = settle_range(d, &list[i], n);
         i += n;
     }
     return rc == SQLITE_OK ? db_commit(d, ret_unknown) : rc;
+}
+
+static bool all_were_delivered(const struct settlement *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i].kind != SETTLE_DELETE)
+            return false;
+    return true;
+}
+
+/* What was delivered comes once more if that is lost: so no sync of the disk is waited for. The
+ * next commit that is one takes it along. */
+static int forget_lazily(struct sqlite_store *s, const struct settlement *list, size_t count,
+                         bool *ret_unknown)
+{
+    struct db *d = &s->writer;
+
+    int rc = db_exec(d, "PRAGMA synchronous = NORMAL");
+    if (rc == SQLITE_OK)
+        rc = settle(d, list, count, ret_unknown);
+    if (rc != SQLITE_OK)
+        db_rollback(d); /* within a transaction it could not be said */
+    if (db_exec(d, "PRAGMA synchronous = FULL") != SQLITE_OK)
+        s->broken = true; /* a connection that is opened again has it */
+    return rc;
 }
 
 enum err sqlite_outbox_settle(struct store *base, const struct settlement *list, size_t count,
@@ -191,7 +219,8 @@ enum err sqlite_outbox_settle(struct store *base, const struct settlement *list,
         return err;
     if (fence && fence->epoch != s->boot)
         return error_set(e, ERR_CONFLICT, "lease %.*s has another epoch", SLICE_ARG(fence->lease));
-    int rc = settle(&s->writer, list, count, &unknown);
+    int rc = all_were_delivered(list, count) ? forget_lazily(s, list, count, &unknown)
+                                             : settle(&s->writer, list, count, &unknown);
     return transaction_end(s, rc, unknown, e, "write what became of messages");
 }
 
@@ -270,11 +299,10 @@ static int list_part(struct db *d, enum sql which, const struct outbox_query *wa
         return rc;
     bind_number(q, 1, want->after_seq);
     bind_number(q, 2, (int64_t)want->limit + 1);
-    if (which != SQL_OUTBOX_LIST_FRESH)
-        bind_text(q, 3, want->dead ? SLICE("dead") : SLICE("waiting"));
-    if (which == SQL_OUTBOX_LIST_FRESH || which == SQL_OUTBOX_LIST_TARGET)
+    bind_text(q, 3, want->dead ? SLICE("dead") : SLICE("waiting"));
+    if (which == SQL_OUTBOX_LIST_TARGET)
         bind_text(q, 4, want->target);
-    if (which == SQL_OUTBOX_LIST_FRESH || which == SQL_OUTBOX_LIST_TASK)
+    if (which == SQL_OUTBOX_LIST_TASK)
         bind_text(q, 5, want->task);
     return page_read(q, want->limit, SIZE_MAX, a, ret);
 }
@@ -294,7 +322,12 @@ enum err sqlite_outbox_list(struct store *base, const struct outbox_query *q, st
     enum err err = store_ready(s, e);
     if (err != ERR_OK)
         return err;
-    int rc = q->dead ? SQLITE_OK : list_part(&s->reader, SQL_OUTBOX_LIST_FRESH, q, a, &fresh);
+    const struct bundle_query want = {.after_seq = q->after_seq,
+                                      .target = q->target,
+                                      .task = q->task,
+                                      .limit = q->limit,
+                                      .bytes_max = SIZE_MAX};
+    int rc = q->dead ? SQLITE_OK : bundles_read(&s->reader, &want, a, &fresh);
     if (rc == SQLITE_OK)
         rc = list_part(&s->reader, list_of(q->target, q->task), q, a, &aside);
     if (rc != SQLITE_OK)
@@ -362,7 +395,7 @@ static int do_part(struct db *d, struct outbox_verb *v, bool *ret_unknown)
         v->after_seq = m->seq;
         if (!verb_wants(v, m))
             continue;
-        rc = v->drop ? delete_range(d, true, m->seq, m->seq) : revive(d, m->seq, v->now);
+        rc = v->drop ? delete_aside(d, m->seq, m->seq) : revive(d, m->seq, v->now);
         v->count++;
     }
     if (rc == SQLITE_OK && v->count > 0)

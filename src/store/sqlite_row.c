@@ -28,6 +28,8 @@ void row_bind(sqlite3_stmt *q, const struct task_row *row, bool whole)
     bind_text(q, COL_DOC, row->doc);
     bind_time(q, COL_PAUSED_AT, row->paused_at);
     bind_time(q, COL_CLOSED_AT, row->closed_at);
+    if (!whole)
+        bind_time(q, COL_FOUND_BY, row->seq);
 }
 
 static struct slice text_of(sqlite3_stmt *q, struct arena *a, int col)

@@ -6,17 +6,25 @@
     "priority, locked_by, complete_by, wake_at, not_before, waiting_for, rank, request, "    \
     "failure_count, started_at, ended_at, doc, paused_at, closed_at"
 
-/* A column that an index covers is named in a SET only if it moves: SQLite deletes and inserts
- * the entry of the index whatever the value is. Where state and owner stay as they are, which is
- * what most changes do, the WHERE says so instead, and the indexes are left alone. */
-#define UPDATE                                                                              \
-    "UPDATE task SET revision = ?7, direction = ?9, priority = ?10, complete_by = ?12, "    \
-    "not_before = ?14, waiting_for = ?15, rank = ?16, request = ?17, failure_count = ?18, " \
-    "started_at = ?19, ended_at = ?20, doc = ?21, paused_at = ?22"
-#define MOVE  ", state = ?8, locked_by = ?11, closed_at = ?23"
-#define WAKE  ", wake_at = ?13"
-#define FENCE " WHERE id = ?1 AND revision = ?7 - 1"
-#define STAY  " AND state = ?8 AND locked_by IS ?11 AND closed_at IS ?23"
+/* A column that an index covers is named in a SET only if it moves: SQLite opens that index, and
+ * mostly deletes and inserts its entry, whatever the value is. Where state, owner and all that
+ * tells of a claim or an end stay as they are, which is what most changes do, the WHERE says so
+ * instead, and the indexes are left alone. A row is found by its number, where it is known (?24),
+ * without the index of the ids. */
+#define UPDATE                                                                            \
+    "UPDATE task SET revision = ?7, direction = ?9, priority = ?10, complete_by = ?12, "  \
+    "not_before = ?14, request = ?17, failure_count = ?18, started_at = ?19, doc = ?21, " \
+    "paused_at = ?22"
+#define MOVE                                                                         \
+    ", state = ?8, locked_by = ?11, waiting_for = ?15, rank = ?16, ended_at = ?20, " \
+    "closed_at = ?23"
+#define WAKE ", wake_at = ?13"
+#define FENCE                                                         \
+    " WHERE seq = ifnull(?24, (SELECT seq FROM task WHERE id = ?1)) " \
+    "AND id = ?1 AND revision = ?7 - 1"
+#define STAY                                                                      \
+    " AND state = ?8 AND locked_by IS ?11 AND waiting_for IS ?15 AND rank = ?16 " \
+    "AND ended_at IS ?20 AND closed_at IS ?23"
 
 /* ?4: the document is wanted, too; what is not read costs nothing. */
 #define SCAN                                                                     \
@@ -32,7 +40,7 @@
 #define RETIRE_LOOK                                                                              \
     "SELECT seq, state, ended_at, submitted_at, locked_by IS NOT NULL, revision, id, workflow, " \
     "closed_at, CASE WHEN ended_at IS NULL THEN 0 ELSE EXISTS (SELECT 1 FROM outbox_aside AS o " \
-    "WHERE o.task = task.id AND +o.state = 'waiting') END, "                                      \
+    "WHERE o.task = task.id AND +o.state = 'waiting') END, "                                     \
     "(SELECT created_at FROM outbox ORDER BY seq LIMIT 1) FROM task "
 
 /* The tags of a task, one by one. */
@@ -43,7 +51,6 @@
 
 #define MESSAGE "seq, task, name, target, body, created_at"
 #define ASIDE   "SELECT " MESSAGE ", state, tries, retry_at, since, story FROM outbox_aside WHERE "
-#define FRESH   "SELECT " MESSAGE ", NULL, 0, NULL, created_at, NULL FROM outbox WHERE "
 #define OLDEST  " ORDER BY seq LIMIT ?2"
 
 #define ALERT                                                                              \
@@ -73,14 +80,15 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_MARK] = "SAVEPOINT change",
         [SQL_MARK_END] = "RELEASE change",
         [SQL_MARK_UNDO] = "ROLLBACK TO change",
+        /* An id that is reserved becomes NULL, and that is ignored as one that is there. Not by a
+         * SELECT: then SQLite would keep what each page was before, lest some of many rows fail. */
         [SQL_INSERT] =
-            "INSERT INTO task (id, workflow, version, submitted_at, reply_to, tags, revision, "
-            "state, direction, priority, locked_by, complete_by, wake_at, not_before, waiting_for, "
-            "rank, request, failure_count, started_at, ended_at, doc, paused_at, closed_at) SELECT "
-            "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, "
-            "?20, ?21, ?22, ?23 "
-            "WHERE ifnull((SELECT until FROM reserved WHERE id = ?1), 0) <= ifnull(?4, 0) "
-            "ON CONFLICT (id) DO NOTHING",
+            "INSERT OR IGNORE INTO task (id, workflow, version, submitted_at, reply_to, tags, "
+            "revision, state, direction, priority, locked_by, complete_by, wake_at, not_before, "
+            "waiting_for, rank, request, failure_count, started_at, ended_at, doc, paused_at, "
+            "closed_at) VALUES (iif(ifnull((SELECT until FROM reserved WHERE id = ?1), 0) "
+            "<= ifnull(?4, 0), ?1, NULL), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
+            "?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)",
         [SQL_UPDATE] = UPDATE FENCE STAY,
         [SQL_UPDATE_WAKE] = UPDATE WAKE FENCE STAY,
         [SQL_UPDATE_MOVE] = UPDATE MOVE FENCE,
@@ -193,16 +201,28 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "VALUES (?1, iif(?2, NULL, ?3), iif(?2, ?3, NULL)) ON CONFLICT (name) DO UPDATE SET "
             "settings = iif(?2, a.settings, ?3), breaker = iif(?2, ?3, a.breaker) "
             "WHERE NOT ?4 OR iif(?2, a.breaker, a.settings) IS ?5",
-        [SQL_OUTBOX_INSERT] = "INSERT INTO outbox (" MESSAGE ") VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        [SQL_OUTBOX_LAST] = "SELECT max(coalesce((SELECT max(seq) FROM outbox), 0), "
+        [SQL_OUTBOX_INSERT] = "INSERT INTO outbox (seq, count, target, source, created_at, messages) "
+            "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        [SQL_OUTBOX_LAST] = "SELECT max("
+            "coalesce((SELECT seq + count - 1 FROM outbox ORDER BY seq DESC LIMIT 1), 0), "
+            "coalesce((SELECT max(seq) FROM outbox_settled), 0), "
             "coalesce((SELECT max(seq) FROM outbox_aside), 0))",
-        [SQL_OUTBOX_READ] = FRESH "seq > ?1" OLDEST,
+        [SQL_OUTBOX_READ] = "SELECT seq, count, target, source, messages FROM outbox WHERE seq >= "
+            "coalesce((SELECT max(seq) FROM outbox WHERE seq <= ?1), 0) "
+            "AND (?2 IS NULL OR target = ?2) ORDER BY seq",
         [SQL_OUTBOX_READ_TARGET] = ASIDE "seq > ?1 AND state = 'waiting' AND target = ?3" OLDEST,
-        [SQL_OUTBOX_DELETE] = "DELETE FROM outbox WHERE seq >= ?1 AND seq <= ?2",
+        [SQL_OUTBOX_DELETE] = "DELETE FROM outbox WHERE seq >= ?1 AND seq <= ?2 "
+            "AND seq + count - 1 <= ?2",
+        [SQL_OUTBOX_HOLDS] = "SELECT seq, count FROM outbox WHERE seq <= ?1 ORDER BY seq DESC LIMIT 1",
+        [SQL_OUTBOX_SETTLE] = "INSERT OR IGNORE INTO outbox_settled (seq) VALUES (?1)",
+        [SQL_OUTBOX_SETTLED] = "SELECT seq FROM outbox_settled WHERE seq >= ?1 AND seq <= ?2 "
+            "ORDER BY seq",
+        [SQL_OUTBOX_SETTLED_COUNT] = "SELECT count(*) FROM outbox_settled "
+            "WHERE seq >= ?1 AND seq <= ?2",
+        [SQL_OUTBOX_SETTLED_DELETE] = "DELETE FROM outbox_settled WHERE seq >= ?1 AND seq <= ?2",
         [SQL_OUTBOX_DELETE_ASIDE] = "DELETE FROM outbox_aside WHERE seq >= ?1 AND seq <= ?2",
         [SQL_OUTBOX_SET_ASIDE] = "INSERT OR IGNORE INTO outbox_aside (" MESSAGE ", state, tries, "
-            "retry_at, since, story) SELECT " MESSAGE ", ?2, ?3, ?4, created_at, ?5 FROM outbox "
-            "WHERE seq = ?1",
+            "retry_at, since, story) VALUES (?1, ?6, ?7, ?8, ?9, ?10, ?2, ?3, ?4, ?10, ?5)",
         [SQL_OUTBOX_UPDATE] = "UPDATE outbox_aside SET state = ?2, tries = ?3, retry_at = ?4, "
             "story = coalesce(?5, story) WHERE seq = ?1",
         [SQL_OUTBOX_UPDATE_SAME] = "UPDATE outbox_aside SET tries = ?3, retry_at = ?4, "
@@ -211,14 +231,13 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "WHERE state = ?1 AND target > ?2 ORDER BY target, seq LIMIT 1",
         [SQL_OUTBOX_TARGET_COUNT] = "SELECT count(*) FROM (SELECT 1 FROM outbox_aside "
             "WHERE state = ?1 AND target = ?2 LIMIT ?3)",
-        [SQL_OUTBOX_LIST_FRESH] = FRESH "seq > ?1 AND (?4 IS NULL OR target = ?4) "
-            "AND (?5 IS NULL OR task = ?5)" OLDEST,
         [SQL_OUTBOX_LIST] = ASIDE "seq > ?1 AND state = ?3" OLDEST,
         [SQL_OUTBOX_LIST_TARGET] = ASIDE "seq > ?1 AND state = ?3 AND target = ?4" OLDEST,
         [SQL_OUTBOX_LIST_TASK] = ASIDE "seq > ?1 AND state = ?3 AND task = ?5" OLDEST,
         [SQL_OUTBOX_REVIVE] = "UPDATE outbox_aside SET since = iif(state = 'dead', ?2, since), "
             "state = 'waiting', retry_at = NULL WHERE seq = ?1",
-        [SQL_OUTBOX_CENSUS] = "SELECT (SELECT count(*) FROM (SELECT 1 FROM outbox LIMIT ?1)), "
+        [SQL_OUTBOX_CENSUS] = "SELECT (SELECT max(count(*), coalesce(sum(count), 0) - "
+            "(SELECT count(*) FROM outbox_settled)) FROM (SELECT count FROM outbox LIMIT ?1)), "
             "(SELECT count(*) FROM (SELECT 1 FROM outbox_aside WHERE state = 'waiting' LIMIT ?1)), "
             "(SELECT count(*) FROM (SELECT 1 FROM outbox_aside WHERE state = 'dead' LIMIT ?1)), "
             "(SELECT created_at FROM outbox ORDER BY seq LIMIT 1), "

@@ -38,13 +38,14 @@ static int rows_of(sqlite3_stmt *q, struct arena *a, size_t limit, struct submis
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* Those that are due, until there are enough; the row after these is not copied. */
+/* Those that are due, until there are enough; the row after these is not copied. Most of the time
+ * there is none: then no room is taken for any. */
 static int take_rows(sqlite3_stmt *q, struct submission_take *t, struct arena *a)
 {
     size_t bytes = 0;
     int rc = SQLITE_OK;
 
-    t->rows = arena_alloc(a, (t->limit + 1) * sizeof *t->rows);
+    t->rows = NULL;
     t->count = 0;
     t->more = false;
     while ((rc = query_step(q)) == SQLITE_ROW) {
@@ -52,6 +53,8 @@ static int take_rows(sqlite3_stmt *q, struct submission_take *t, struct arena *a
         t->more = t->count == t->limit || !submission_fits(t, &row, &bytes);
         if (t->more)
             return SQLITE_OK;
+        if (!t->rows)
+            t->rows = arena_alloc(a, (t->limit + 1) * sizeof *t->rows);
         t->rows[t->count++] = submission_copy(a, &row);
     }
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
@@ -87,6 +90,10 @@ enum err sqlite_submissions_take(struct store *base, struct submission_take *t, 
     enum err err = store_ready(s, e);
     if (err != ERR_OK)
         return err;
+    /* We are woken by what somebody writes into the log, and there is nothing to be seen of it
+     * until it is synced; that is told by nothing but the lock, which is given back after it. So it
+     * is looked at first. */
+    t->unsettled = others_write(s);
     int rc = store_look_for_others(s);
     if (rc == SQLITE_OK)
         rc = take(&s->reader, t, a);

@@ -301,6 +301,8 @@ struct store {
     bool shared; /* other nodes may work on it at the same time; false: a lock excludes them */
     /* What it acknowledges may be lost in a crash: the log says by which setting. Any thread. */
     atomic_bool at_risk;
+    /* Another program has kept it from writing since then: steady, ms; 0: it does not. */
+    atomic_int_fast64_t held_since;
 };
 
 #endif

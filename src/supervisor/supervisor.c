@@ -50,7 +50,7 @@ struct supervisor {
     int64_t slow_ms;               /* ... and the median of its gaps, or so */
     struct supervisor_stats stats;
     uint64_t lead_epoch; /* of the lease, whoever has it */
-    int64_t lead_until; /* by the steady clock: the store's may be behind ours */
+    int64_t lead_until;  /* by the steady clock: the store's may be behind ours */
     bool stopped;
 };
 

@@ -13,7 +13,7 @@
 enum {
     WEBHOOK_TARGETS_MAX = 100,
     WEBHOOK_SECRETS_MAX = 4, /* places; each may hold several */
-    WEBHOOK_BATCH_MAX = 100,
+    WEBHOOK_BATCH_MAX = 1000,
     WEBHOOK_CONNECTIONS_MAX = 100,
     WEBHOOK_HEADERS_MAX = 32,
 };

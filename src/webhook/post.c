@@ -45,8 +45,10 @@ static void end(struct delivery *d, enum delivery_end how, int64_t after_ms, con
 {
     d->end = how;
     d->retry_after_ms = after_ms;
-    (void)snprintf(d->story, sizeof d->story, "%.*s",
-                   SLICE_ARG(slice_cut(slice_of(story), sizeof d->story - 1)));
+    d->story[0] = 0;
+    if (story[0])
+        (void)snprintf(d->story, sizeof d->story, "%.*s",
+                       SLICE_ARG(slice_cut(slice_of(story), sizeof d->story - 1)));
 }
 
 void post_end_all(struct post *p, enum delivery_end how, const char *story)
@@ -73,16 +75,14 @@ static void add_id(struct buf *b, struct slice id)
 /* The same events are the same batch, whenever they are sent. */
 static bool add_batch_id(const struct post *p, struct buf *b)
 {
+    CLEANUP(buf_fini) struct buf ids = {0};
     unsigned char sum[EVP_MAX_MD_SIZE];
-    unsigned len = 0;
-    EVP_MD_CTX *md = EVP_MD_CTX_new();
-    bool ok = md && EVP_DigestInit_ex(md, EVP_sha256(), NULL) == 1;
 
-    for (size_t i = 0; i < p->size && ok; i++)
-        ok = EVP_DigestUpdate(md, p->left[i]->id.ptr, p->left[i]->id.len) == 1
-             && EVP_DigestUpdate(md, "\n", 1) == 1;
-    ok = ok && EVP_DigestFinal_ex(md, sum, &len) == 1;
-    EVP_MD_CTX_free(md);
+    for (size_t i = 0; i < p->size; i++) {
+        buf_slice(&ids, p->left[i]->id);
+        buf_byte(&ids, '\n');
+    }
+    bool ok = EVP_Digest(ids.ptr, ids.len, sum, NULL, EVP_sha256(), NULL) == 1;
     buf_str(b, "batch_");
     for (size_t i = 0; i < 16 && ok; i++)
         buf_fmt(b, "%02x", sum[i]);

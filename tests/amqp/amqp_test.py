@@ -127,6 +127,23 @@ class Amqp(unittest.TestCase):
             eventually(f"{id_} is there", lambda id_=id_: self.exists(server, id_))
             self.assertEqual(server.ended(id_)["steps"][0]["output"], {"charged": amount}, id_)
 
+    def test_a_trace_goes_through_the_queues(self):
+        server, agent = self.server(), self.agent()
+        queue = f"reply.{self.n}"
+        parents = {f"t-{n}": f"00-{str(n) * 32}-b7ad6b7169203331-01" for n in (1, 2, 3)}
+        self.submit({"id": "t-1", "input": {"amount": 1}}, reply_to=queue, properties={"traceparent": parents["t-1"]})
+        self.submit({"specversion": "1.0", "id": "t-2", "source": "/shop", "type": "order.placed", "traceparent": parents["t-2"],
+                     "data": {"input": {"amount": 2}}}, reply_to=queue, content_type="application/cloudevents+json")
+        self.submit({"input": {"amount": 3}}, reply_to=queue,
+                    properties={"cloudEvents:id": "t-3", "cloudEvents:traceparent": parents["t-3"]})
+        found = self.events(queue, "intact.task.processed", 3)
+        self.assertEqual({e["subject"]: e["traceparent"] for _, e in found}, parents)
+        for id_, parent in parents.items():
+            self.assertEqual(server.ended(id_)["traceparent"], parent)
+        asked = {body_of(m)["task"]: body_of(m)["traceparent"] for m in agent.messages}
+        self.assertEqual({task: text[:36] for task, text in asked.items()}, {task: text[:36] for task, text in parents.items()})
+        self.assertTrue(all(asked[task] != parents[task] for task in parents), asked)
+
     def exists(self, server, id_):
         try:
             return server.task(id_)
@@ -482,6 +499,43 @@ class Amqp(unittest.TestCase):
         self.assertEqual(server.ended("o-1")["state"], "processed")
         bridge.send_signal(signal.SIGTERM)
         self.assertEqual(bridge.wait(kit.PATIENCE_S), 0)
+
+    def test_a_bridge_with_a_wrong_token_says_so_and_loses_nothing(self):
+        server = kit.Server(INTACT)
+        self.addCleanup(server.close)
+        server.start()
+        server.put(one_step("payment"))
+        config, token, log = (f"{server.folder}/{name}" for name in ("intact.json", "token", "bridge.log"))
+        with open(config, "w") as f:
+            json.dump({"intact_server": 1, "amqp": self.section()}, f)
+        with open(token, "w") as f:
+            f.write("it_0000000000000000000000000000000000000000000\n")
+        os.chmod(token, 0o600)
+
+        def bridge(token_file):
+            with open(log, "ab") as out:
+                process = subprocess.Popen([INTACT, "agent", "amqp", "--config", config, "--server", f"http://127.0.0.1:{server.port}",
+                                            "--token-file", token_file, "--node", "b1"], stderr=out,
+                                           env=kit.ENVIRONMENT | {"BROKER_PASSWORD": kit.PASSWORD})
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+            return process
+
+        def read_log():
+            with open(log) as f:
+                return f.read()
+
+        first = bridge(token)
+        self.submit({"id": "o-1", "input": {"amount": 5}})
+        eventually("it says so", lambda: "event=amqp_shut_out" in read_log())
+        self.assertIn("give a good token", read_log())
+        self.assertIn("held=1", read_log())
+        self.assertFalse(self.exists(server, "o-1"))
+        first.send_signal(signal.SIGTERM)
+        self.assertEqual(first.wait(kit.PATIENCE_S), 0)
+        self.assertEqual(read_log().count("event=amqp_shut_out"), 1, "not for each try")
+        bridge(f"{server.folder}/data/admin-token")
+        eventually("it is there", lambda: self.exists(server, "o-1"))
 
     # ---- TLS, and who gets in ----
 

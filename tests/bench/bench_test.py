@@ -4,12 +4,14 @@ what has to be so on any machine.
 
 Usage: bench_test.py ROOT BUILD"""
 
+import contextlib
 import glob
 import json
 import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -17,6 +19,7 @@ import threading
 import time
 import xml.etree.ElementTree
 
+sys.dont_write_bytecode = True  # in the tree
 ROOT, BUILD = (os.path.realpath(p) for p in sys.argv[1:3])
 PATIENCE_S = 240  # only a failing test waits so long
 FLOW = f"{BUILD}/bench/bench-flow"
@@ -44,7 +47,7 @@ def lines_of(path):
 
 
 def every_kind_of_scenario_is_measured(folder):
-    names = "steps3-1,steps3-1000,open-50,wide10-100,undo3-1,payload-64k,priorities-1000,sleeping-1,steps3-backlog,pg-2nodes-1000"
+    names = "steps3-1,steps3-1000,open-50,undo3-1,payload-64k,priorities-1000,sleeping-1,steps3-backlog,pg-2nodes-1000"
     status, out, err = run_python("matrix.py", "--dir", folder, "--out", f"{folder}/out", "--scale", "0.001", "--only", names)
     check(status == 0, "matrix:", err)
     found = {r["scenario"]: r for r in lines_of(f"{folder}/out/results.jsonl")}
@@ -65,6 +68,28 @@ def every_kind_of_scenario_is_measured(folder):
     check(len(pictures) == 5, pictures)
     for picture in pictures:
         check(xml.etree.ElementTree.parse(picture).getroot().tag.endswith("svg"), picture)
+
+
+def documents_of(path):
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        return (db.execute("SELECT length(doc) FROM task ORDER BY 1").fetchall(),
+                db.execute("SELECT count(*), sum(length(json)) FROM payload").fetchone())
+
+
+def the_floor_writes_what_the_server_writes(folder):
+    """Documents and payloads of tasks that have ended are as long."""
+    sys.path.insert(0, f"{ROOT}/bench/matrix")
+    import rig
+    with rig.Rig(BUILD, folder) as place:
+        for workflow, payload in (("steps3", 300), ("steps10", 5000), ("wide10", 300), ("undo3", 5000)):
+            definition = f"{ROOT}/bench/workflows/{workflow}.json"
+            with rig.Installation(place, definition, answer=payload) as installation:
+                installation.flow("--workflow", workflow, "--tasks", 3, "--in-flight", 1, "--payload", payload)
+                rig.end(installation.servers[0])
+                ours = documents_of(f"{installation.folder}/node1/intact.db")
+            alone = place.folder("floor")
+            place.run("floor", alone, definition, 3, payload, 4, 0, 1, 1)
+            check(documents_of(f"{alone}/intact.db") == ours, workflow, payload, documents_of(f"{alone}/intact.db"), ours)
 
 
 def each_goal_is_told(folder):
@@ -175,11 +200,11 @@ def of_this(folder):
     return found
 
 
-def nothing_is_left_behind(folder, how):
+def nothing_is_left_behind(folder, how, scenario):
     place = f"{folder}/{how.name}"
     os.mkdir(place)
     bench = subprocess.Popen([sys.executable, "-B", f"{ROOT}/bench/matrix/matrix.py", BUILD, "--dir", place, "--out", f"{folder}/out2",
-                              "--only", "pg-steps3-100", "--scale", "100"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                              "--only", scenario, "--scale", "100"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     until = time.monotonic() + PATIENCE_S
     while not glob.glob(f"{place}/*/installation-*/agents.log"):
         check(bench.poll() is None and time.monotonic() < until, "the bench does not begin:", bench.poll())
@@ -200,6 +225,7 @@ with tempfile.TemporaryDirectory(prefix="intact-bench-test.") as work:
     what_waits_is_counted()
     a_gap_is_looked_into()
     every_kind_of_scenario_is_measured(work)
+    the_floor_writes_what_the_server_writes(work)
     each_goal_is_told(work)
-    nothing_is_left_behind(work, signal.SIGTERM)
-    nothing_is_left_behind(work, signal.SIGKILL)
+    nothing_is_left_behind(work, signal.SIGTERM, "steps3-100")
+    nothing_is_left_behind(work, signal.SIGKILL, "pg-steps3-100")

@@ -10,6 +10,7 @@
 #include "schema_0003.h"
 #include "schema_0004.h"
 #include "schema_0005.h"
+#include "schema_0006.h"
 
 /* As version 1 of this program left it: its schema, and a row of most tables. */
 static void make_version_1(struct world *w)
@@ -43,7 +44,7 @@ static void a_store_of_version_1_is_brought_up_to_date(void **state)
     stop_store(w);
     make_version_1(w);
     start_store(w);
-    shell_says(path, "PRAGMA user_version", "7\n");
+    shell_says(path, "PRAGMA user_version", "8\n");
     shell_says(path, "SELECT count(*) FROM file WHERE inode > 0", "1\n");
     CHECK(w->s->ops->boot(w->s) == 7, "its starts are counted on");
     struct task_row row = fetch(w, "old");
@@ -83,10 +84,52 @@ static void a_store_of_version_6_lacks_as_much_as_one_of_5(void **state)
                        version, (uintmax_t)st.st_ino);
         shell_exec(path, text); /* it is no copy */
         start_store(w);
-        shell_says(path, "PRAGMA user_version", "7\n");
+        shell_says(path, "PRAGMA user_version", "8\n");
         CHECK(fetch(w, "old").revision == 3, "the task");
         shell_exec(path, "INSERT INTO submit (workflow, id) VALUES ('o', 'x')");
     }
+}
+
+/* A file of the version before, with messages that were not delivered yet. */
+static void messages_of_version_7_are_still_there(void **state)
+{
+    struct world *w = *state;
+    const char *path = path_of(w, "intact.db");
+    struct outbox_read r = {.limit = 100, .bytes_max = SIZE_MAX};
+    struct stat st;
+    char text[100];
+
+    stop_store(w);
+    make_version_1(w);
+    shell_exec(path, schema_0002);
+    shell_exec(path, schema_0003);
+    shell_exec(path, schema_0004);
+    shell_exec(path, schema_0005);
+    shell_exec(path, schema_0006);
+    shell_exec(path, "INSERT INTO outbox (seq, task, name, target, body, created_at) VALUES "
+                     "(8, 'old', '1/received', 'u', '{\"id\":\"old/1/received\",\"n\":1.0}', 5), "
+                     "(9, 'old', '2/started', 'v', '{}', 6); "
+                     "INSERT INTO outbox_aside (seq, task, name, target, body, created_at, state, "
+                     "tries, since) VALUES (7, 'old', '0/x', 'u', '{}', 5, 'dead', 1, 5)");
+    CHECK(stat(path, &st) == 0, "%s", path);
+    (void)snprintf(text, sizeof text,
+                   "PRAGMA user_version = 7; INSERT INTO file (one, inode) VALUES (1, %ju)",
+                   (uintmax_t)st.st_ino);
+    shell_exec(path, text); /* it is no copy */
+    start_store(w);
+    shell_says(path, "SELECT seq, id, target, state, body, created_at FROM message ORDER BY seq",
+               "7|old/0/x|u|dead|{}|1970-01-01T00:00:00.005Z\n"
+               "8|old/1/received|u|waiting|{\"id\":\"old/1/received\",\"n\":1.0}|"
+               "1970-01-01T00:00:00.005Z\n"
+               "9|old/2/started|v|waiting|{}|1970-01-01T00:00:00.006Z\n");
+    must(w->s->ops->outbox_read(w->s, &r, &w->a, &w->e), "read");
+    CHECK(r.count == 2 && r.messages[0].seq == 8 && slice_is(r.messages[0].target, "u")
+              && slice_is(r.messages[0].body, "{\"id\":\"old/1/received\",\"n\":1.0}")
+              && r.messages[1].created_at == 6,
+          "as they were");
+    const struct settlement done = {.seq = 8, .kind = SETTLE_DELETE};
+    must(w->s->ops->outbox_settle(w->s, &done, 1, NULL, &w->e), "delivered");
+    shell_says(path, "SELECT seq FROM outbox", "9\n");
 }
 
 /* As an early version left it. */
@@ -108,7 +151,7 @@ static void a_store_of_version_3_gets_its_agents(void **state)
                    (uintmax_t)st.st_ino);
     shell_exec(path, text); /* it is no copy */
     start_store(w);
-    shell_says(path, "PRAGMA user_version", "7\n");
+    shell_says(path, "PRAGMA user_version", "8\n");
     must(w->s->ops->agent_put(w->s, &c, NULL, &w->e), "an agent");
     shell_says(path, "SELECT name, settings, breaker FROM agent", "bank|{}|NULL\n");
     CHECK(fetch(w, "old").revision == 3, "the task");
@@ -137,7 +180,7 @@ static void a_migration_that_fails_leaves_the_old_version(void **state)
         make_version_1(w);
     }
     start_store(w);
-    shell_says(path, "PRAGMA user_version", "7\n");
+    shell_says(path, "PRAGMA user_version", "8\n");
 }
 
 static void the_audit_is_only_added_to(void **state)
@@ -169,6 +212,7 @@ int main(void)
         ON_SQLITE(a_store_of_version_1_is_brought_up_to_date),
         ON_SQLITE(a_store_of_version_3_gets_its_agents),
         ON_SQLITE(a_store_of_version_6_lacks_as_much_as_one_of_5),
+        ON_SQLITE(messages_of_version_7_are_still_there),
         ON_SQLITE(a_migration_that_fails_leaves_the_old_version),
         ON_SQLITE(the_audit_is_only_added_to),
     };

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -101,7 +102,7 @@ static void the_store_of_a_newer_version_is_refused(void **state)
     (void)sqlite3_close(db);
     refused(w, ERR_NEWER, "start the newer program");
     CHECK(file_bytes(w, path_of(w, "intact.db-wal")).len > 0, "the WAL is where it was");
-    shell_exec(path_of(w, "intact.db"), "PRAGMA user_version = 7");
+    shell_exec(path_of(w, "intact.db"), "PRAGMA user_version = 8");
     start_store(w);
     CHECK(exists(w, "x"), "nothing was lost");
 }
@@ -131,6 +132,31 @@ static void a_folder_in_use_is_refused(void **state)
     int status = -1;
     CHECK(waitpid(child, &status, 0) == child && status == 0, "from another process");
     must(insert_row(w, a_row("x")), "the first one goes on");
+}
+
+/* As that of a server that was killed is, for a moment. */
+static void a_lock_that_is_given_up_soon_is_waited_for(void **state)
+{
+    struct world *w = *state;
+    int ready[2];
+    char byte;
+
+    stop_store(w);
+    CHECK(pipe(ready) == 0, "pipe");
+    pid_t child = fork();
+    if (child == 0) {
+        int fd = open(path_of(w, "lock"), O_RDWR);
+        bool held = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && write(ready[1], "x", 1) == 1;
+        (void)usleep(300000);
+        _exit(held ? 0 : 1);
+    }
+    CHECK(read(ready[0], &byte, 1) == 1, "the child has the lock");
+    start_store(w);
+    must(insert_row(w, a_row("x")), "insert");
+    int status = -1;
+    CHECK(waitpid(child, &status, 0) == child && status == 0, "the child had the lock");
+    (void)close(ready[0]);
+    (void)close(ready[1]);
 }
 
 static void files_belong_to_their_owner_alone(void **state)
@@ -305,15 +331,23 @@ static void a_database_at_its_maximum_refuses_and_recovers(void **state)
     all_there(w, "t", count);
 }
 
+static void make_ballast(const char *path, size_t size)
+{
+    static char text[1 << 20];
+    int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+    CHECK(fd >= 0 && write(fd, text, size) == (ssize_t)size, "ballast");
+    (void)close(fd);
+}
+
 static void on_a_small_disk(struct world *w)
 {
     const char *ballast = path_of(w, "ballast");
-    static char text[1 << 20];
+    const char *rest = path_of(w, "rest");
 
     start_store(w);
-    int fd = open(ballast, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-    CHECK(fd >= 0 && write(fd, text, sizeof text) == (ssize_t)sizeof text, "ballast");
-    (void)close(fd);
+    make_ballast(ballast, 1 << 20);
+    make_ballast(rest, 64 << 10);
     unsigned first = fill(w, "first");
     (void)sqlite_store_maintain(w->s, true); /* has no room either */
     unsigned second = fill(w, "second");     /* what a checkpoint makes room for, if it could */
@@ -322,6 +356,8 @@ static void on_a_small_disk(struct world *w)
     CHECK(unlink(ballast) == 0, "made room");
     unsigned third = fill(w, "third");
     CHECK(third > 0, "it goes on by itself");
+    CHECK(unlink(rest) == 0,
+          "a start writes, too"); /* whether a full disk has room for that is chance */
     world_restart(w);
     all_there(w, "first", first);
     all_there(w, "second", second);
@@ -393,6 +429,34 @@ static void each_sync_is_counted(void **state)
     CHECK(syncs - before >= 20, "%u", syncs - before);
     CHECK(w->s->ops->syncs(w->s) - counted == syncs - before, "%u syncs, %" PRIu64 " counted",
           syncs - before, w->s->ops->syncs(w->s) - counted);
+}
+
+/* One that is lost comes once more. Nothing else may be: not what comes after it, either. */
+static void only_what_was_delivered_waits_for_no_sync(void **state)
+{
+    struct world *w = *state;
+    struct message m[2] = {{.name = SLICE("1/a"), .target = SLICE("u"), .body = SLICE("{}")}};
+    struct outbox_read r = {.limit = 9, .bytes_max = SIZE_MAX};
+
+    m[1] = m[0];
+    must(put_change(w, (struct change){.kind = CHANGE_INSERT,
+                                       .row = a_row("a"),
+                                       .messages = m,
+                                       .message_count = 2}),
+         "insert");
+    must(w->s->ops->outbox_read(w->s, &r, &w->a, &w->e), "read");
+    struct settlement done = {.seq = r.messages[0].seq, .kind = SETTLE_DELETE};
+    unsigned before = syncs;
+    must(w->s->ops->outbox_settle(w->s, &done, 1, NULL, &w->e), "delivered");
+    CHECK(syncs == before, "nobody needs to wait for it");
+    must(insert_row(w, a_row("b")), "insert");
+    CHECK(syncs > before, "the next commit was not synced");
+    done = (struct settlement){.seq = r.messages[1].seq, .kind = SETTLE_ASIDE};
+    before = syncs;
+    must(w->s->ops->outbox_settle(w->s, &done, 1, NULL, &w->e), "set aside");
+    CHECK(syncs > before, "what was set aside was not synced");
+    shell_says(path_of(w, "intact.db"), "SELECT count(*) FROM outbox", "0\n");
+    shell_says(path_of(w, "intact.db"), "SELECT count(*) FROM outbox_settled", "0\n");
 }
 
 static void what_was_acknowledged_survives_a_kill(void **state)
@@ -564,15 +628,22 @@ static void every_statement_goes_through_an_index(void **state)
     struct world *w = *state;
     static const char by_id[] = "SEARCH task USING INDEX sqlite_autoindex_task_1 (id=?)";
     static const char by_seq[] = "SEARCH task USING INTEGER PRIMARY KEY (rowid<?)";
+    static const char by_number[] = "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)";
+    static const char number_by_id[] =
+        "SEARCH task USING COVERING INDEX sqlite_autoindex_task_1 (id=?)";
     static const struct {
         enum sql which;
         const char *plan;
         bool scans;
     } cases[] = {
-        {SQL_UPDATE, by_id, false},
-        {SQL_UPDATE_WAKE, by_id, false},
-        {SQL_UPDATE_MOVE, by_id, false},
-        {SQL_UPDATE_MOVE_WAKE, by_id, false},
+        {SQL_UPDATE, by_number, false},
+        {SQL_UPDATE_WAKE, by_number, false},
+        {SQL_UPDATE_MOVE, by_number, false},
+        {SQL_UPDATE_MOVE_WAKE, by_number, false},
+        {SQL_UPDATE, number_by_id, false},
+        {SQL_UPDATE_WAKE, number_by_id, false},
+        {SQL_UPDATE_MOVE, number_by_id, false},
+        {SQL_UPDATE_MOVE_WAKE, number_by_id, false},
         {SQL_REQUEST, by_id, false},
         {SQL_RELEASE, by_id, false},
         {SQL_GET, by_id, false},
@@ -706,6 +777,26 @@ static void people_see_steps_and_attempts_in_a_plain_shell(void **state)
     shell_says(path, "SELECT task, number, length(json) FROM payload", "1|1|2049\n");
 }
 
+/* What wakes the server is seen before what it tells of. */
+static void who_is_about_to_commit_is_waited_for(void **state)
+{
+    struct world *w = *state;
+    struct submission_take t = {.limit = 10};
+    sqlite3 *app = shell_open(path_of(w, "intact.db"));
+
+    CHECK(sqlite3_exec(app,
+                       "BEGIN IMMEDIATE; INSERT INTO submit (workflow, id) VALUES ('w', 'o-1')",
+                       NULL, NULL, NULL)
+              == SQLITE_OK,
+          "%s", sqlite3_errmsg(app));
+    must(w->s->ops->submissions_take(w->s, &t, &w->a, &w->e), w->e.text);
+    CHECK(t.count == 0 && t.unsettled, "it may be there at once");
+    CHECK(sqlite3_exec(app, "COMMIT", NULL, NULL, NULL) == SQLITE_OK, "%s", sqlite3_errmsg(app));
+    must(w->s->ops->submissions_take(w->s, &t, &w->a, &w->e), w->e.text);
+    CHECK(t.count == 1 && !t.unsettled, "it is there");
+    CHECK(sqlite3_close(app) == SQLITE_OK, "close");
+}
+
 static void every_time_of_a_view_is_exact(void **state)
 {
     struct world *w = *state;
@@ -732,6 +823,7 @@ int main(void)
         ON_SQLITE(the_store_of_a_newer_version_is_refused),
         ON_SQLITE(a_store_without_its_schema_is_refused),
         ON_SQLITE(a_folder_in_use_is_refused),
+        ON_SQLITE(a_lock_that_is_given_up_soon_is_waited_for),
         ON_SQLITE(files_belong_to_their_owner_alone),
         ON_SQLITE(a_folder_or_file_without_permission_is_refused),
         ON_SQLITE(permission_lost_and_found_is_no_harm),
@@ -739,6 +831,7 @@ int main(void)
         ON_SQLITE(a_full_disk_refuses_and_recovers),
         ON_SQLITE(what_is_acknowledged_was_synced),
         ON_SQLITE(each_sync_is_counted),
+        ON_SQLITE(only_what_was_delivered_waits_for_no_sync),
         ON_SQLITE(what_was_acknowledged_survives_a_kill),
         ON_SQLITE(a_row_that_was_tampered_with_hurts_nobody_else),
         ON_SQLITE(another_writer_makes_it_busy_for_a_while),
@@ -746,6 +839,7 @@ int main(void)
         ON_SQLITE(a_store_where_nothing_happens_writes_nothing),
         ON_SQLITE(every_statement_goes_through_an_index),
         ON_SQLITE(people_see_steps_and_attempts_in_a_plain_shell),
+        ON_SQLITE(who_is_about_to_commit_is_waited_for),
         ON_SQLITE(every_time_of_a_view_is_exact),
     };
     return cmocka_run_group_tests_name("store in SQLite", tests, NULL, NULL);

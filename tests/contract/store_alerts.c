@@ -136,6 +136,30 @@ static struct alert_page alerts_are(struct world *w, struct alert_query q, const
     return page;
 }
 
+static void a_deposed_leader_writes_no_alert(void **state)
+{
+    struct world *w = *state;
+    const struct lease_try want = {.name = SLICE(SUPERVISOR_LEASE),
+                                   .holder = SLICE("n1/1"),
+                                   .now = 100,
+                                   .length_ms = 100};
+    struct lease l;
+
+    must(w->s->ops->lease(w->s, &want, &w->a, &l, &w->e), w->e.text);
+    struct fence fence = {SLICE(SUPERVISOR_LEASE), l.epoch};
+    struct alert_row row = an_alert("a-1", "k");
+    row.fence = &fence;
+    must(put(w, row), "its own epoch");
+    fence.epoch++;
+    row.doc = SLICE("{\"count\":2}");
+    CHECK(put(w, row) == ERR_CONFLICT, "another epoch");
+    CHECK(strstr(w->e.text, "another epoch"), "%s", w->e.text);
+    row.live = false;
+    row.resolved_at = 2000;
+    CHECK(put(w, row) == ERR_CONFLICT, "nor that it is over");
+    (void)alerts_are(w, (struct alert_query){.live = true}, "a-1 k {\"count\":1} 1000 0 0 - - 1\n");
+}
+
 static void alerts_are_kept(void **state)
 {
     struct world *w = *state;
@@ -212,6 +236,7 @@ int main(void)
         ON_ALL(tasks_in_error_are_found_as_they_stopped),
         ON_ALL(one_that_goes_on_is_none_of_them),
         ON_ALL(alerts_are_kept),
+        ON_ALL(a_deposed_leader_writes_no_alert),
         ON_ALL(acknowledging_is_on_record_and_stays),
     };
 

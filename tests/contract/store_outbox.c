@@ -5,6 +5,7 @@
 #include "store_world.h"
 
 #include "base/buf.h"
+#include "store/envelope.h"
 
 enum { LIMIT = 100 };
 
@@ -202,6 +203,92 @@ static void deleted_in_ranges_and_one_by_one(void **state)
     messages_are(w, "u", "t2/1/received 0@0;");
 }
 
+enum { MANY = 300 };
+
+/* Messages of one transaction, as they are delivered: in any order, some not at all. Bodies that
+ * are made of parts, as most are. */
+static void tell_many(struct world *w)
+{
+    struct change *list = arena_alloc(&w->a, MANY * sizeof *list);
+    struct message *messages = arena_alloc(&w->a, MANY * sizeof *messages);
+    struct batch b = {.changes = list, .change_count = MANY};
+
+    for (int i = 0; i < MANY; i++) {
+        CLEANUP(buf_fini) struct buf body = {0};
+        char id[16];
+        (void)snprintf(id, sizeof id, "t%03d", i);
+        struct message *m = &messages[i];
+        *m = (struct message){.task = arena_copy(&w->a, slice_of(id)),
+                              .name = SLICE("1/received"),
+                              .target = i % 100 == 99 ? SLICE("v") : SLICE("u"),
+                              .source = SLICE("/\"ä\""),
+                              .sequence = 4097,
+                              .created_at = 1000 + i};
+        envelope_begin(&body, m);
+        size_t begin = body.len;
+        buf_str(&body, "{\"state\":[1,\"\\n\"]}}");
+        m->body = arena_copy(&w->a, buf_view(&body));
+        m->data = (struct slice){m->body.ptr + begin, body.len - begin - 1};
+        list[i] = (struct change){.kind = CHANGE_INSERT, .messages = m, .message_count = 1};
+        list[i].row = a_row(arena_copy(&w->a, slice_of(id)).ptr);
+    }
+    must(w->s->ops->commit(w->s, &b, &w->a, &w->e), "a batch");
+}
+
+static void every_one_of_many_is_settled_for_itself(void **state)
+{
+    struct world *w = *state;
+    bool gone[MANY] = {false};
+    size_t left = MANY;
+
+    tell_many(w);
+    struct outbox_read all = {.limit = MANY + 1, .bytes_max = SIZE_MAX};
+    must(w->s->ops->outbox_read(w->s, &all, &w->a, &w->e), "read");
+    CHECK(all.count == MANY && !all.more, "all are there: %zu", all.count);
+    for (int i = 0; i < MANY; i++) {
+        CLEANUP(buf_fini) struct buf body = {0};
+        const struct message *m = &all.messages[i];
+        struct message like = *m;
+        like.source = SLICE("/\"ä\"");
+        like.sequence = 4097;
+        envelope_begin(&body, &like);
+        buf_str(&body, "{\"state\":[1,\"\\n\"]}}");
+        CHECK(slice_eq(m->body, buf_view(&body)), "the body: %.*s", SLICE_ARG(m->body));
+    }
+    for (int round = 0; left > 0; round++) {
+        struct settlement list[40];
+        size_t count = 0;
+        size_t begin = (size_t)(round * 7 % MANY);
+        for (size_t i = begin; i < begin + 40 && i < MANY; i++)
+            if ((i + (size_t)round) % 3 != 0 || round > 100)
+                list[count++] =
+                    (struct settlement){.seq = all.messages[i].seq,
+                                        .kind = i % 10 == 5 ? SETTLE_ASIDE : SETTLE_DELETE};
+        must(w->s->ops->outbox_settle(w->s, list, count, NULL, &w->e), "settle");
+        for (size_t i = 0; i < count; i++)
+            for (size_t k = 0; k < MANY; k++)
+                gone[k] |= all.messages[k].seq == list[i].seq;
+        struct outbox_read r = {.limit = MANY, .bytes_max = SIZE_MAX};
+        must(w->s->ops->outbox_read(w->s, &r, &w->a, &w->e), "read again");
+        left = 0;
+        for (size_t k = 0; k < MANY; k++) {
+            if (gone[k])
+                continue;
+            CHECK(left < r.count && r.messages[left].seq == all.messages[k].seq
+                      && slice_eq(r.messages[left].body, all.messages[k].body),
+                  "message %zu is still there", k);
+            left++;
+        }
+        CHECK(r.count == left, "%zu are too many, %zu were not settled", r.count, left);
+    }
+    struct outbox_census c;
+    must(w->s->ops->outbox_census(w->s, 1000, &c, &w->e), "census");
+    CHECK(c.waiting == MANY / 10, "those set aside are left: %" PRIu64, c.waiting);
+    CHECK(read_of(w, "u", 0).count == MANY / 10, "each once");
+    tell(w, "again", "1/received", "u");
+    messages_are(w, NULL, "again/1/received;");
+}
+
 static void what_is_set_aside_is_found_by_its_target(void **state)
 {
     struct world *w = *state;
@@ -386,6 +473,7 @@ int main(void)
         ON_ALL(messages_of_a_batch_are_those_of_what_was_made),
         ON_ALL(what_is_known_is_not_read_again),
         ON_ALL(deleted_in_ranges_and_one_by_one),
+        ON_ALL(every_one_of_many_is_settled_for_itself),
         ON_ALL(what_is_set_aside_is_found_by_its_target),
         ON_ALL(targets_are_told_with_counts),
         ON_ALL(messages_are_listed_the_oldest_first),

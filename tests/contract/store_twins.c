@@ -39,6 +39,8 @@ static struct change random_change(struct prng *p, struct world *w)
     c.row.rank = prng_below(p, 9);
     c.row.wake_at = prng_below(p, 9);
     c.row.started_at = prng_below(p, 2);
+    c.row.paused_at = prng_below(p, 3);
+    c.row.closed_at = prng_below(p, 3);
     if (prng_chance(p, 20))
         c.row.request = SLICE("{}");
     if (prng_chance(p, 10)) {

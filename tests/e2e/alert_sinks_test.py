@@ -228,5 +228,21 @@ class WebhookTest(unittest.TestCase):
         wait_for("the next one", lambda: any(b'"code":"other"' in body for _, body, _ in self.receiver.heard))
 
 
+class CommandTest(unittest.TestCase):
+    def test_one_that_is_not_there_is_told_of_at_the_start(self):
+        server = Server("  sinks:\n    - command: [/nowhere/page]\n    - command: [/bin/true]\n    - command: [/etc/passwd]\n")
+        try:
+            with open(f"{server.dir}/log", encoding="utf-8") as f:
+                told = [line for line in f if "event=alert_command_missing" in line]
+            self.assertEqual(len(told), 2, told)
+            self.assertIn('path="/nowhere/page"', told[0])
+            self.assertIn("alerts.sinks[0].command", told[0])
+            self.assertIn("No such file or directory", told[0])
+            self.assertIn("alerts.sinks[2].command", told[1])
+            self.assertIn("Permission denied", told[1])
+        finally:
+            server.close()
+
+
 if __name__ == "__main__":
     unittest.main()

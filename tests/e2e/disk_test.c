@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -284,6 +285,60 @@ static void a_disk_that_may_not_be_written_is_refused_until_it_may(void **state)
     EXPECT_TEXT(&r, "state", "pending");
 }
 
+/* ---- applications ---- */
+
+static bool put_in(sqlite3 *db, int number)
+{
+    char text[3000];
+
+    (void)snprintf(text, sizeof text,
+                   "INSERT INTO submit (workflow, id, input) VALUES ('one', 'sql-%d', "
+                   "'\"%01900d\"')",
+                   number, 7);
+    int rc = sqlite3_exec(db, text, NULL, NULL, NULL);
+    CHECK(rc == SQLITE_OK || rc == SQLITE_FULL || rc == SQLITE_IOERR || rc == SQLITE_BUSY, "%s",
+          sqlite3_errmsg(db));
+    return rc == SQLITE_OK;
+}
+
+/* An application puts submissions into the file until the disk is full. What it was told is there
+ * becomes a task, be it later; what it was told is not never does. */
+static void what_applications_put_in_is_kept_or_refused_at_once(void **state)
+{
+    enum { MANY = 3000 };
+    static bool taken[MANY];
+    char path[120];
+    sqlite3 *db = NULL;
+    int good = 0;
+    int bad = 0;
+    (void)state;
+
+    if (!may_mount)
+        skip();
+    (void)snprintf(path, sizeof path, "%s/intact.db", node.data);
+    CHECK(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK, "open");
+    (void)sqlite3_busy_timeout(db, PATIENCE_MS);
+    fill_disk();
+    for (int i = 0; i < MANY && bad < 20; i++) {
+        taken[i] = put_in(db, i);
+        good += taken[i];
+        bad += !taken[i];
+    }
+    CHECK(bad >= 20, "the disk is full at last, after %d", good);
+    free_disk();
+    wait_until_ready(&node);
+    for (int64_t until = steady_ms() + PATIENCE_MS; tasks_like("sql-%") < good; sleep_ms(20))
+        CHECK(steady_ms() < until, "%d of %d", (int)tasks_like("sql-%"), good);
+    CHECK(sql_int(&node, "SELECT count(*) FROM submission") == 0, "none is left");
+    for (int i = 0; i < MANY; i++) {
+        char id[20];
+        (void)snprintf(id, sizeof id, "sql-%d", i);
+        CHECK(tasks_like(id) == taken[i], "%s: %d", id, taken[i]);
+    }
+    CHECK(sqlite3_close(db) == SQLITE_OK, "close");
+    submit(&node, "one", "after");
+}
+
 int main(int argc, char **argv)
 {
     kit_program(argc, argv);
@@ -293,6 +348,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(lines_of_many_say_for_themselves_that_the_disk_is_full),
         cmocka_unit_test(what_was_accepted_before_the_disk_was_full_outlives_a_kill),
         cmocka_unit_test(a_disk_that_may_not_be_written_is_refused_until_it_may),
+        cmocka_unit_test(what_applications_put_in_is_kept_or_refused_at_once),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

@@ -6,11 +6,13 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/prng.h"
 #include "kit.h"
+#include "postgres/bouncer.h"
 #include "postgres/cluster.h"
 
 static struct node node;
@@ -440,6 +442,63 @@ static void a_long_transaction_is_waited_for_and_named(void **state)
     submit(&node, "plain", "o-2");
 }
 
+/* A value of the metrics, or -1. */
+static int64_t metric(const char *name)
+{
+    REPLY r = {0};
+
+    get(&node, &r, "/metrics");
+    EXPECT(&r, 200);
+    const char *found = strstr(r.raw, name); /* its HELP line has no digit behind it */
+    while (found && (found[-1] != '\n' || found[strlen(name)] != ' '))
+        found = strstr(found + 1, name);
+    return found ? strtoll(found + strlen(name), NULL, 10) : -1;
+}
+
+static void how_long_it_is_held_up_is_a_metric(void **state)
+{
+    (void)state;
+    int64_t until = steady_ms() + PATIENCE_MS;
+
+    if (store_is_postgres())
+        return;
+    APP a = app_open();
+    CHECK(metric("intact_store_held_seconds") == 0, "nobody is in the way");
+    app_do(&a, "BEGIN IMMEDIATE; INSERT INTO app_order VALUES ('slow')");
+    int fd = ask(&node, "POST", "/v1/tasks", "application/json",
+                 SLICE("{\"workflow\": \"plain\", \"id\": \"o-1\"}"));
+    while (metric("intact_store_held_seconds") < 2) {
+        CHECK(steady_ms() < until, "it counts");
+        sleep_ms(50);
+    }
+    app_do(&a, "COMMIT");
+    wait_for_log("event=store_works_again");
+    CHECK(metric("intact_store_held_seconds") == 0, "it is over");
+    REPLY r = {0};
+    hear(fd, &r);
+}
+
+static void who_starts_waits_for_a_transaction(void **state)
+{
+    (void)state;
+    char who[80];
+
+    if (store_is_postgres())
+        return;
+    node_stop(&node);
+    APP a = app_open();
+    app_do(&a, "BEGIN IMMEDIATE; INSERT INTO app_order VALUES ('slow')");
+    app_do(&a,
+           "INSERT INTO submit (workflow, id, input) VALUES ('order', 'o-1', '{\"total\": 1}')");
+    node_begin(&node, FLAGS("--log", "info"));
+    (void)snprintf(who, sizeof who, "process %ld (", (long)getpid());
+    wait_for_log("event=store_waits");
+    CHECK(node_log_has(&node, who), "it says for whom");
+    CHECK(node_wait(&node, 2000) == -1, "it goes on waiting");
+    app_do(&a, "COMMIT");
+    wait_for_count("SELECT count(*) FROM task WHERE id = 'o-1'", 1);
+}
+
 static void what_applications_may_not_do_is_refused(void **state)
 {
     (void)state;
@@ -490,6 +549,99 @@ static void a_wal_that_is_deleted_costs_nothing(void **state)
     CHECK(count("SELECT count(*) FROM task WHERE id = 'y'") == 1, "nor what came later");
 }
 
+/* ---- through a pooler ---- */
+
+static void pooled_put(PGconn *c, int number, bool by_function)
+{
+    struct app a = {.pg = c};
+    char text[300];
+
+    if (by_function)
+        (void)snprintf(text, sizeof text, "SELECT %s.submit(workflow => 'plain', id => 'p-%d')",
+                       node.schema, number);
+    else
+        (void)snprintf(text, sizeof text,
+                       "BEGIN; INSERT INTO %s.submit (workflow, id) VALUES ('plain', 'p-%d')",
+                       node.schema, number);
+    app_do(&a, text);
+}
+
+/* Applications share fewer connections than there are of them: nothing may hang on the session. */
+static void a_pooler_in_between_makes_no_difference(void **state)
+{
+    PGconn *c[8];
+    (void)state;
+
+    if (!store_is_postgres())
+        return;
+    for (int i = 0; i < (int)COUNT_OF(c); i++) {
+        c[i] = PQconnectdb(bouncer_conninfo());
+        CHECK(PQstatus(c[i]) == CONNECTION_OK, "%s", PQerrorMessage(c[i]));
+    }
+    for (int i = 0; i < 40; i++) {
+        PGconn *one = c[i % (int)COUNT_OF(c)];
+        pooled_put(one, i, i % 4 == 0);
+        struct app a = {.pg = one};
+        if (i % 4 != 0)
+            app_do(&a, i % 4 == 1 ? "ROLLBACK" : "COMMIT");
+    }
+    wait_for_count("SELECT count(*) FROM task WHERE id LIKE 'p-%'", 30);
+    wait_for_count(WAITING, 0);
+    for (size_t i = 0; i < COUNT_OF(c); i++)
+        PQfinish(c[i]);
+}
+
+/* ---- quiet ---- */
+
+/* When each file of the folder was last written, and what this process has given to the disk. */
+static void put_traces(struct buf *ret)
+{
+    static const char *const names[] = {"intact.db", "intact.db-wal", "lock", "."};
+    char path[160];
+    char line[100];
+
+    buf_clear(ret);
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct stat st = {0};
+        (void)snprintf(path, sizeof path, "%s/%s", node.data, names[i]);
+        CHECK(stat(path, &st) == 0, "%s", path);
+        buf_fmt(ret, "%s %ld.%09ld %ld; ", names[i], (long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec,
+                (long)st.st_size);
+    }
+    (void)snprintf(path, sizeof path, "/proc/%ld/io", (long)node.pid);
+    FILE *f = fopen(path, "r");
+    CHECK(f, "%s", path);
+    while (fgets(line, sizeof line, f))
+        if (strncmp(line, "write_bytes", 11) == 0)
+            buf_str(ret, line);
+    (void)fclose(f);
+    buf_byte(ret, 0);
+}
+
+/* It watches the file, and looks into it once a second. */
+static void while_nothing_happens_nothing_is_written(void **state)
+{
+    enum { QUIET_MS = 5000 };
+    CLEANUP(buf_fini) struct buf before = {0};
+    CLEANUP(buf_fini) struct buf after = {0};
+    int64_t until = steady_ms() + PATIENCE_MS;
+    (void)state;
+
+    if (store_is_postgres())
+        return;
+    APP a = app_open();
+    app_do(&a, "INSERT INTO submit (workflow, id) VALUES ('plain', 'o-1')");
+    wait_for_count("SELECT count(*) FROM task WHERE id = 'o-1'", 1);
+    do { /* what was put off until it is quiet comes first: a checkpoint, the mark of the time */
+        put_traces(&before);
+        sleep_ms(QUIET_MS);
+        put_traces(&after);
+        CHECK(steady_ms() < until, "it writes on and on:\n%s\n%s", before.ptr, after.ptr);
+    } while (strcmp(before.ptr, after.ptr) != 0);
+    app_do(&a, "INSERT INTO submit (workflow, id) VALUES ('plain', 'o-2')");
+    wait_for_count("SELECT count(*) FROM task WHERE id = 'o-2'", 1); /* and it still watches */
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -504,8 +656,12 @@ int main(int argc, char **argv)
         T(many_at_once_are_taken_in_parts),
         T(orders_and_tasks_agree_whoever_is_killed),
         T(a_long_transaction_is_waited_for_and_named),
+        T(how_long_it_is_held_up_is_a_metric),
+        T(who_starts_waits_for_a_transaction),
         T(what_applications_may_not_do_is_refused),
         T(a_wal_that_is_deleted_costs_nothing),
+        T(while_nothing_happens_nothing_is_written),
+        T(a_pooler_in_between_makes_no_difference),
     };
     kit_program(argc, argv);
     return cmocka_run_group_tests_name("inbox", tests, NULL, NULL);

@@ -536,6 +536,47 @@ static void nothing_is_lost_by_kills(void **state)
     wait_for_targets(0, 0);
 }
 
+/* What was accepted once is accepted again, whatever the configuration says by then. */
+static void a_task_is_known_though_its_target_is_not(void **state)
+{
+    char body[300];
+    REPLY r = {0};
+    REPLY s = {0};
+    REPLY t = {0};
+    (void)state;
+
+    (void)snprintf(body, sizeof body,
+                   "{\"workflow\": \"short\", \"id\": \"known\", \"reply_to\": "
+                   "\"http://127.0.0.1:%d/x\"}",
+                   receiver.port);
+    post(&node, &r, "/v1/tasks", "%s", body);
+    EXPECT(&r, 201);
+    node_stop(&node);
+    node_start(&node, FLAGS("--log", "info"));
+    post(&node, &s, "/v1/tasks", "%s", body);
+    EXPECT(&s, 200);
+    post(&node, &t, "/v1/tasks",
+         "{\"workflow\": \"short\", \"id\": \"known\", \"reply_to\": "
+         "\"http://127.0.0.1:%d/y\"}",
+         receiver.port);
+    expect_problem(&t, 409, "task-exists");
+    REPLY u = {0};
+    post(&node, &u, "/v1/tasks",
+         "{\"workflow\": \"short\", \"id\": \"unknown\", \"reply_to\": "
+         "\"http://127.0.0.1:%d/x\"}",
+         receiver.port);
+    expect_problem(&u, 422, "bad-reply-to");
+    REPLY v = {0};
+    post(&node, &v, "/v1/tasks",
+         "{\"workflow\": \"short\", \"reply_to\": \"http://127.0.0.1:%d/x\"}", receiver.port);
+    expect_problem(&v, 422, "bad-reply-to");
+    node_stop(&node);
+    node_start(&node, FLAGS("--log", "info", "--config", config));
+    expect_order("known", (const char *[]){"received", NULL});
+    serve_step(&node, "ag", "i", "1");
+    expect_order("known", (const char *[]){"received", "started", "processed", NULL});
+}
+
 static void requests_that_make_no_sense_are_told_so(void **state)
 {
     static const char *const bad[] = {
@@ -573,6 +614,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_target_that_is_down_gets_all_of_it_later),
         cmocka_unit_test(what_is_gone_is_dead_and_may_be_revived_or_dropped),
         cmocka_unit_test(nothing_is_lost_by_kills),
+        cmocka_unit_test(a_task_is_known_though_its_target_is_not),
         cmocka_unit_test(what_people_do_is_told),
         cmocka_unit_test(requests_that_make_no_sense_are_told_so),
         cmocka_unit_test(an_end_in_error_needs_an_operator_and_goes_back),

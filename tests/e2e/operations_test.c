@@ -116,6 +116,47 @@ static void done_to(const char *id, int tasks)
           tasks);
 }
 
+static void wait_for_waiting(int least)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+
+    for (;;) {
+        REPLY r = {0};
+        get(&node, &r, "/metrics");
+        const char *found = strstr(r.raw, "\nintact_waiting_steps ");
+        CHECK(found, "it is among the metrics");
+        if (strtol(strchr(found, ' '), NULL, 10) >= least)
+            return;
+        CHECK(steady_ms() < until, "not %d wait", least);
+        sleep_ms(5);
+    }
+}
+
+/* Its agent has one place. What is retried is older, and there is much of it. */
+static void new_work_does_not_wait_behind_all_of_it(void **state)
+{
+    enum { MANY = 120 };
+    (void)state;
+    char id[20] = "";
+    int before = 0;
+
+    fail_tasks("t", MANY, "declined");
+    free(begin("\"verb\": \"retry\", \"filter\": {\"state\": \"error\"}"));
+    wait_for_waiting(1);
+    submit(&node, "pay", "new");
+    for (;; before++) {
+        REPLY r = {0};
+        fetch(&node, &r, "bank", "i");
+        (void)snprintf(id, sizeof id, "%s", text_at(&r, "requests.0.task"));
+        char *token = token_in(&r, 0);
+        hand_in(&node, "bank", "i", token, "\"output\": 1", "accepted");
+        free(token);
+        if (strcmp(id, "new") == 0)
+            break;
+        CHECK(before < MANY / 2, "%d were retried before it", before);
+    }
+}
+
 static void what_matches_is_done_and_counted(void **state)
 {
     (void)state;
@@ -344,6 +385,7 @@ static void listings_have_the_same_filters(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(new_work_does_not_wait_behind_all_of_it, start, node_end),
         cmocka_unit_test_setup_teardown(what_matches_is_done_and_counted, start, node_end),
         cmocka_unit_test_setup_teardown(what_is_refused_is_told_by_reason, start, node_end),
         cmocka_unit_test_setup_teardown(a_limit_holds, start, node_end),

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "kit.h"
@@ -523,7 +524,60 @@ static void another_leader_repeats_nothing(void **state)
     node_fini(&nodes[1]);
 }
 
+/* He calls the one that does not lead, and is slow: he has a task in hand, and another one waits.
+ * One whom nobody has ever seen is told of, by the same look. */
+static void an_agent_of_another_node_is_not_absent(void **state)
+{
+    char file[100];
+    REPLY r = {0};
+    (void)state;
+
+    nodes_init(nodes, 2);
+    (void)snprintf(file, sizeof file, "%s/config.yaml", nodes[0].home);
+    configure(&nodes[0], file, "");
+    nodes_start(nodes, 2, FLAGS("--config", file, "--drain", "1s"));
+    (void)define(&nodes[0], "order",
+                 "\"steps\": [{\"name\": \"charge\", \"agent\": \"bank\", \"action\": \"x\", "
+                 "\"undo\": \"none\", \"complete_by\": \"1h\"}]");
+    (void)define(&nodes[0], "lost",
+                 "\"steps\": [{\"name\": \"a\", \"agent\": \"nobody\", \"action\": \"x\", "
+                 "\"undo\": \"none\"}]");
+    get(&nodes[0], &r, "/v1/nodes");
+    struct node *other = &nodes[raw_is(&r, "nodes.0.leads", "true") ? 1 : 0];
+    submit(other, "order", "at-work");
+    fetch(other, &r, "bank", "b-1");
+    submit(other, "order", "waits");
+    submit(other, "lost", "lost");
+    wait_told(&nodes[0], "\"agent\":\"nobody\"", 1);
+    CHECK(told(&nodes[0], "\"agent\":\"bank\"") == 0, "he is slow, and not absent");
+    for (int i = 0; i < 2; i++) {
+        node_stop(&nodes[i]);
+        node_fini(&nodes[i]);
+    }
+}
+
 #define ON(f) cmocka_unit_test_setup_teardown(f, begin, node_end)
+
+/* Each in a process of its own, all at once: they wait. Returns how many failed. */
+static int side_by_side(const struct CMUnitTest *tests, size_t count)
+{
+    int failed = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct CMUnitTest one[] = {tests[i]};
+        (void)fflush(NULL);
+        pid_t pid = fork();
+        CHECK(pid >= 0, "fork");
+        if (pid == 0)
+            exit(cmocka_run_group_tests_name(tests[i].name, one, NULL, NULL));
+    }
+    for (size_t i = 0; i < count; i++) {
+        int status = 0;
+        CHECK(wait(&status) > 0, "wait");
+        failed += !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+    }
+    return failed;
+}
 
 int main(int argc, char **argv)
 {
@@ -545,8 +599,9 @@ int main(int argc, char **argv)
                                         node_end),
         cmocka_unit_test(a_wrong_configuration_is_explained),
         cmocka_unit_test(another_leader_repeats_nothing),
+        cmocka_unit_test(an_agent_of_another_node_is_not_absent),
     };
     if (argc > 2 && strcmp(argv[2], "looks") == 0)
-        return cmocka_run_group_tests(looks, NULL, NULL);
+        return side_by_side(looks, COUNT_OF(looks));
     return cmocka_run_group_tests(rest, NULL, NULL);
 }

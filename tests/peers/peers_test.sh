@@ -34,6 +34,8 @@ expect 0 "$root/run" peers --help
 says "usage: ./run peers"
 expect 2 "$root/run" peers nobody
 says "nobody is called 'nobody'; there are intact-sqlite/calls"
+expect 2 "$root/run" peers --killed dbos
+says "nobody is called 'dbos'; there are intact-sqlite/calls-js"
 expect 2 "$root/run" peers --rounds many
 says "--rounds wants a number above 0, and not 'many'"
 expect 0 "$root/bench/peers/run" --help
@@ -47,7 +49,7 @@ expect 1 env PATH="$work/bin" "$root/bench/peers/run" restate
 says "peers: npm is needed to install the peers"
 rm "$work/bin/node"
 expect 1 env PATH="$work/bin" "$root/bench/peers/run" intact-sqlite
-says "peers: Node.js (18 or later) is needed"
+says "peers: Node.js (20 or later) is needed"
 expect 1 env npm_config_registry=http://127.0.0.1:9/ npm_config_fetch_retries=0 npm_config_cache="$work/cache" npm_config_offline=false \
     "$root/bench/peers/run" restate
 says "peers: npm could not install the peers. Its registry"
@@ -65,4 +67,6 @@ expect 2 "$root/bench/peers/run" intact-sqlite/inside
 says "intact-sqlite has no mode inside; it has calls, calls-singly"
 expect 2 "$root/bench/peers/run" intact-sqlite --set place=1
 says "intact-sqlite/calls has no setting place; it has places, lines, tasks"
+expect 2 "$root/bench/peers/run" intact-sqlite --killed
+says "--killed is for restate and calls-js of Intact"
 [ -z "$(ls "$TMPDIR")" ] || fail "it leaves behind $(ls "$TMPDIR")"

@@ -71,11 +71,12 @@ class Client:
     def submit(self, workflow: str, input: Any = _NOT_GIVEN, *,  # pylint: disable=redefined-builtin
                id: Optional[str] = None, version: Optional[int] = None,  # pylint: disable=redefined-builtin
                priority: Optional[int] = None, not_before: Optional[str] = None, reply_to: Optional[str] = None,
-               tags: Optional[Mapping[str, str]] = None) -> Submitted:
+               tags: Optional[Mapping[str, str]] = None, traceparent: Optional[str] = None) -> Submitted:
         """Submits a task; when this returns it is durable. Without `id` it is given one, so that nothing is submitted
-        twice by repetition. The same content again under the same id gives the task that exists."""
+        twice by repetition. The same content again under the same id gives the task that exists. `traceparent` is the
+        W3C trace context that it belongs to."""
         told = {"workflow": workflow, "id": id or str(uuid.uuid4()), "version": version, "priority": priority,
-                "not_before": not_before, "reply_to": reply_to, "tags": tags}
+                "not_before": not_before, "reply_to": reply_to, "tags": tags, "traceparent": traceparent}
         body = {name: value for name, value in told.items() if value is not None}
         if input is not _NOT_GIVEN:
             body["input"] = input

@@ -19,14 +19,22 @@ class Submission(_SubmissionRequired, total=False):
     not_before: str
     reply_to: str
     tags: Dict[str, str]
+    traceparent: str
 
 
-class Submitted(TypedDict):
-    """A task that is there, durably."""
-
+class _SubmittedRequired(TypedDict):
     id: str
     workflow: str
     version: int
+
+
+class Submitted(_SubmittedRequired, total=False):
+    """A task that is there, durably. One that ended and was deleted is `deleted`; `state` and `ended_at` are what is left of
+    it."""
+
+    deleted: bool
+    state: str
+    ended_at: Optional[str]
 
 
 class SubmittedLine(TypedDict, total=False):

@@ -1,5 +1,6 @@
 """What can be said of the parts alone. Run by tests/libraries/python.sh, or: python3 -m unittest discover lib/python/tests"""
 
+import http.server
 import json
 import os
 import socket
@@ -486,6 +487,57 @@ class ErrorsTest(unittest.TestCase):
         told = intact.StepError("x", "m", True, "none", 1.5, {"at": 1}).told
         self.assertEqual(json.loads(json.dumps(told)), {"code": "x", "message": "m", "retryable": True, "effect": "none",
                                                         "retry_after": "1500ms", "resume": {"at": 1}})
+
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    """A server that always says the same."""
+
+    def answer(self):
+        self.server.heard.append((self.command, self.path, self.rfile.read(int(self.headers.get("Content-Length") or 0))))
+        status, body = self.server.says
+        text = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    do_GET = do_POST = answer
+
+    def log_message(self, *_):  # pylint: disable=arguments-differ
+        pass
+
+
+class ClientTest(unittest.TestCase):
+    """What the client makes of answers."""
+
+    def setUp(self):
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+        self.server.heard = []
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.addCleanup(self.server.server_close)
+        self.addCleanup(self.server.shutdown)
+        self.client = intact.Client(f"http://127.0.0.1:{self.server.server_port}")
+
+    def test_a_task_that_was_deleted_is_told_of_at_once(self):
+        self.server.says = 410, {"type": "urn:intact:problem:task-deleted", "title": "Gone", "status": 410,
+                                 "detail": "task x ended processed, and was deleted"}
+        for ask in (self.client.get, self.client.wait):
+            with self.assertRaises(intact.Problem) as caught:
+                ask("x")
+            self.assertEqual((caught.exception.status, caught.exception.kind), (410, "task-deleted"))
+            self.assertIn("ended processed", str(caught.exception))
+        self.assertEqual(len(self.server.heard), 2)
+        self.server.says = 200, {"id": "x", "workflow": "w", "version": 1, "deleted": True, "state": "processed",
+                                 "ended_at": "2026-01-31T10:00:00.000Z"}
+        self.assertIs(self.client.submit("w", id="x")["deleted"], True)
+
+    def test_a_trace_is_handed_on(self):
+        self.server.says = 201, {"id": "x", "workflow": "w", "version": 1}
+        self.client.submit("w", 5, id="x", traceparent="00-1-1-01")
+        self.client.submit("w", 5, id="x")
+        self.assertEqual([json.loads(body) for _, _, body in self.server.heard], [
+            {"workflow": "w", "id": "x", "input": 5, "traceparent": "00-1-1-01"}, {"workflow": "w", "id": "x", "input": 5}])
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ export interface Submission {
   not_before?: string;
   reply_to?: string;
   tags?: Record<string, string>;
+  /** The W3C trace context that it belongs to. */
+  traceparent?: string;
 }
 
 /** A task that is there, durably. */
@@ -20,6 +22,10 @@ export interface Submitted {
   id: string;
   workflow: string;
   version: number;
+  /** It ended, and was deleted; the next two are what is left of it. */
+  deleted?: boolean;
+  state?: TaskState;
+  ended_at?: string | null;
 }
 
 /** What became of one of many. */

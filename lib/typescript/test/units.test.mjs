@@ -241,3 +241,25 @@ test("what has no id is submitted once, and what is given one is tried again", a
   assert.ok(calls > 2);
   client.close();
 });
+
+test("a task that was deleted is told of at once", async () => {
+  let says = [410, { type: "urn:intact:problem:task-deleted", title: "Gone", status: 410, detail: "task x ended processed, and was deleted" }];
+  const heard = [];
+  const server = createServer((request, response) => {
+    let body = "";
+    request.on("data", (part) => { body += part; });
+    request.on("end", () => {
+      heard.push(body);
+      response.writeHead(says[0], { "content-type": "application/json" }).end(JSON.stringify(says[1]));
+    });
+  });
+  await new Promise((done) => { server.listen(0, "127.0.0.1", done); });
+  const client = new Client({ server: `http://127.0.0.1:${server.address().port}` });
+  for (const ask of [client.get("x"), client.wait("x")])
+    await assert.rejects(ask, (e) => e instanceof Problem && e.status === 410 && e.kind === "task-deleted" && /ended processed/.test(e.message));
+  assert.equal(heard.length, 2);
+  says = [200, { id: "x", workflow: "w", version: 1, deleted: true, state: "processed", ended_at: "2026-01-31T10:00:00.000Z" }];
+  assert.equal((await client.submit("w", { id: "x", traceparent: "00-1-1-01" })).deleted, true);
+  assert.equal(JSON.parse(heard[2]).traceparent, "00-1-1-01");
+  server.close();
+});

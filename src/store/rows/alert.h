@@ -3,7 +3,7 @@
 
 /* Alerts as the store holds them. */
 
-#include "base/base.h"
+#include "store/rows/node.h"
 
 /* What a person is told of: alerts/alerts.h. */
 struct alert_row {
@@ -16,6 +16,8 @@ struct alert_row {
     struct slice acknowledged_by, acknowledged_why;
     bool live; /* something may come of it yet */
     bool lift; /* in: it is not acknowledged any more */
+    /* In, may be NULL: ERR_CONFLICT if that lease has another epoch. */
+    const struct fence *fence;
 };
 
 /* So many alerts are kept that are over. */

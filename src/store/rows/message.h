@@ -15,6 +15,11 @@ struct message {
     struct slice name; /* which one of the task's: "12/processed" */
     struct slice target; /* as in reply_to */
     struct slice body;   /* the CloudEvent, JSON */
+    /* Of one that is to be stored, what its body is made of besides: a store may keep these and
+     * make it again (store/envelope.h). NONE: it is stored as it is. Nobody reads them. */
+    struct slice data, source;
+    struct slice trace; /* W3C traceparent, or NONE: then there is none */
+    uint64_t sequence;
     int64_t created_at;
     /* Of one set aside: */
     bool aside, dead;   /* dead: nobody tries any more, until somebody says so */

@@ -34,6 +34,7 @@ struct submission_take {
     size_t count;                /* out */
     bool more;                   /* out: there are more than these */
     uint64_t refused;            /* out: how many were refused, at most SUBMISSIONS_COUNTED */
+    bool unsettled; /* out: somebody is about to commit, and there may be more at once */
 };
 
 enum { SUBMISSIONS_COUNTED = 10000 };

@@ -15,7 +15,8 @@ struct payload {
 
 /* A row of the task table. Times are ms UTC, 0 is stored as NULL. */
 struct task_row {
-    int64_t seq; /* order of insertion; given by the store */
+    int64_t seq; /* order of insertion; given by the store. Of a change of a row that is there: 0,
+                    if it is not known; a store may find the row faster by it */
     struct slice id, workflow;
     int64_t version;
     uint64_t revision; /* 1 at insertion */
