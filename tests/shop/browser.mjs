@@ -16,7 +16,7 @@ const GOOD = "4242 4242 4242 4242";
 const DECLINED = "4000 0000 0000 0002";
 
 let browser;
-const accepted = new Set(); // the orders that the shop said yes to
+const accepted = new Set(); // the orders that the shop said yes to: their page was opened
 
 before(async () => {
   const args = ["--no-sandbox", "--disable-gpu"]; // whoever tests may be root, in a container
@@ -42,8 +42,9 @@ async function person(t, { expected = [], viewport = DESKTOP, ...options } = {})
     const { origin, protocol } = new URL(request.url());
     if (protocol.startsWith("http") && ![SHOP_URL, CONSOLE_URL].some((url) => new URL(url).origin === origin)) complain(`asks ${origin}`);
   });
-  page.on("response", async (response) => {
-    if (response.status() === 202) accepted.add((await response.json().catch(() => ({}))).order ?? "lost");
+  page.on("framenavigated", (frame) => {
+    const { pathname, searchParams } = new URL(frame.url());
+    if (pathname === "/order.html") accepted.add(searchParams.get("id"));
   });
   t.after(async () => {
     await context.close();
@@ -239,7 +240,7 @@ test("every page on a phone and on a desk, light and dark: pictures, no scrollin
       const look = async (name) => {
         await page.screenshot({ path: `${PICTURES}/${name}-${size}-${colorScheme}.png`, fullPage: true });
         await noScrolling(page, `${name}, ${size}`);
-        await accessible(page, `${name}, ${size}, ${colorScheme}`);
+        if (size === "phone") await accessible(page, `${name}, ${colorScheme}`); // the same elements as on a desk
       };
       await page.goto(`${SHOP_URL}/basket.html`);
       await look("empty");
@@ -284,7 +285,7 @@ async function pictures(page, name) {
       await page.setViewportSize(viewport);
       await page.screenshot({ path: `${PICTURES}/${name}-${size}-${colorScheme}.png`, fullPage: true });
       await noScrolling(page, `${name}, ${size}`);
-      await accessible(page, `${name}, ${size}, ${colorScheme}`);
+      if (size === "phone") await accessible(page, `${name}, ${colorScheme}`);
     }
   }
 }

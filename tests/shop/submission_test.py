@@ -5,6 +5,7 @@ whatever is killed when.
 Usage: submission_test.py INTACT SHOP-SUBMISSION [TEST...]
 """
 
+import ctypes
 import glob
 import json
 import os
@@ -38,6 +39,11 @@ AWAY = (sqlite3.OperationalError, psycopg2.OperationalError, psycopg2.InterfaceE
 def order(id_, **more):
     return {"order": id_, "items": [{"sku": "cup", "quantity": 2}, {"sku": "lamp", "quantity": 1}], "amount": 7100,
             "card": "4242424242424242", "address": "Ada O'Hara\n1 Quay; DROP TABLE shop_order", "at": "2026-01-31T10:00:00Z"} | more
+
+
+def end_with_us(number):
+    """A test that is killed leaves no process behind."""
+    ctypes.CDLL(None).prctl(1, number)  # PR_SET_PDEATHSIG
 
 
 class Lite:
@@ -114,7 +120,7 @@ class Postgres:
     def start(self):
         with open(f"{self.folder}/log", "ab") as log:
             self.process = subprocess.Popen([f"{POSTGRES[0]}/postgres", "-D", f"{self.folder}/data"], stdout=log, stderr=log,
-                                            user=self.user, cwd="/", start_new_session=True)
+                                            user=self.user, cwd="/", preexec_fn=lambda: end_with_us(signal.SIGQUIT))
 
     def connect(self, name):
         def look():
@@ -166,7 +172,8 @@ class Process:
 
     def __init__(self, database, port):
         environment = kit.ENVIRONMENT | {"SHOP_DB": database.url, "SHOP_AMQP": f"amqp://intact:{kit.PASSWORD}@127.0.0.1:{port}"}
-        self.process = subprocess.Popen([SUBMISSION], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.process = subprocess.Popen([SUBMISSION], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                        preexec_fn=lambda: end_with_us(signal.SIGKILL))
         self.words, self.placed = "", threading.Event()
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()

@@ -30,12 +30,11 @@ pn_rwbytes_t message_encode(const struct queue_message *m)
     if (m->subject)
         pn_message_set_subject(p, m->subject);
     pn_data_put_binary(pn_message_body(p), pn_bytes(m->size, m->body));
-    ssize_t size = pn_message_encode2(p, &bytes); /* in a place that may be larger */
+    ssize_t size = pn_message_encode2(p, &bytes);
     if (size < 0)
         abort(); /* memory alone can fail */
-    bytes.size = (size_t)size;
     pn_message_free(p);
-    return bytes;
+    return pn_rwbytes((size_t)size, bytes.start); /* what is there may be longer */
 }
 
 static pn_bytes_t body_of(pn_message_t *p)
