@@ -41,6 +41,10 @@ enum MHD_Result answer_json(struct request *r, unsigned status, json_t *body)
         MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE);
     if (response && status == MHD_HTTP_SERVICE_UNAVAILABLE)
         MHD_add_response_header(response, "Retry-After", "3");
+    if (response && status == MHD_HTTP_METHOD_NOT_ALLOWED)
+        MHD_add_response_header(response, "Allow",
+                                strcmp(r->path, "/api/orders") == 0 ? "GET, HEAD, POST"
+                                                                    : "GET, HEAD");
     return answer(r, status, response, "application/json");
 }
 

@@ -30,6 +30,8 @@ static enum MHD_Result route_order(struct request *r, const char *rest)
     char id[64];
     size_t length = strcspn(rest, "/");
     snprintf(id, sizeof(id), "%.*s", (int)(length < 63 ? length : 63), rest);
+    if (!order_is_id(id))
+        return answer_error(r, MHD_HTTP_NOT_FOUND, NULL, "There is no such order.");
     if (rest[length] == '\0')
         return order_get(r, id);
     if (strcmp(rest + length, "/events") == 0)

@@ -42,6 +42,7 @@ static enum queue_verdict set_aside(struct shop *shop, const struct queue_messag
 {
     struct queue_message kept = *m;
     kept.queue = "shop.replies.refused";
+    kept.subject = "no news of an order";
     fprintf(stderr, "shop-web: message %s is no news of an order: see %s\n", m->id ? m->id : "?",
             kept.queue);
     return queue_send(shop->orders, &kept, 10000) == QUEUE_ACCEPTED ? QUEUE_DONE : QUEUE_AGAIN;

@@ -219,7 +219,7 @@ enum MHD_Result order_post(struct request *r)
 
 /* ---- How orders get on ---- */
 
-static bool is_id(const char *id)
+bool order_is_id(const char *id)
 {
     size_t length = strlen(id);
     return length == 22 && strncmp(id, "o-", 2) == 0
@@ -255,8 +255,6 @@ static json_t *order_json(struct shop *shop, const char *id)
 
 enum MHD_Result order_get(struct request *r, const char *id)
 {
-    if (!is_id(id))
-        return answer_error(r, MHD_HTTP_NOT_FOUND, NULL, "There is no such order.");
     json_t *order = order_json(r->shop, id);
     return order ? answer_json(r, MHD_HTTP_OK, order) : answer_away(r);
 }
@@ -272,12 +270,13 @@ enum MHD_Result orders_get(struct request *r)
         size_t length = strcspn(at, ",");
         snprintf(id, sizeof(id), "%.*s", (int)(length < 31 ? length : 31), at);
         at += length + (at[length] == ',');
-        json_t *order = is_id(id) ? order_json(r->shop, id) : NULL;
+        json_t *order = order_is_id(id) ? order_json(r->shop, id) : NULL;
         if (!order) {
             json_decref(list);
-            return is_id(id) ? answer_away(r)
-                             : answer_error(r, MHD_HTTP_BAD_REQUEST, "ids",
-                                            "ids: the ids of orders, with commas between them");
+            return order_is_id(id)
+                       ? answer_away(r)
+                       : answer_error(r, MHD_HTTP_BAD_REQUEST, "ids",
+                                      "ids: the ids of orders, with commas between them");
         }
         json_object_del(order, "news");
         json_array_append_new(list, order);

@@ -65,6 +65,7 @@ enum MHD_Result page_get(struct request *r);
 enum MHD_Result products_get(struct request *r);
 enum MHD_Result order_post(struct request *r);
 enum MHD_Result orders_get(struct request *r); /* ?ids=o-1,o-2 */
+bool order_is_id(const char *id);
 enum MHD_Result order_get(struct request *r, const char *id);
 
 enum MHD_Result events_get(struct request *r, const char *id); /* as server-sent events */

@@ -95,4 +95,5 @@ for (const choice of document.querySelectorAll("[data-card]"))
     wrong("card", "");
     find("card").focus();
   });
+addEventListener("pageshow", (event) => event.persisted && location.reload()); // who goes back sees the basket as it is now
 start();

@@ -8,22 +8,19 @@ let products = new Map();
 
 // The steps of shop.yaml, as customers know them.
 const steps = [
-  { name: "reserve", words: "Goods set aside", undone: "Goods put back" },
-  { name: "charge", words: "Card charged", undone: "Money given back" },
-  { name: "ship", words: "Parcel handed over", undone: "Parcel called back" },
-  { name: "notify", words: "Letter sent to you", undone: "Letter withdrawn" },
+  { name: "reserve", todo: "Set your goods aside", done: "Goods set aside", undone: "Goods put back" },
+  { name: "charge", todo: "Charge your card", done: "Card charged", undone: "Money given back" },
+  { name: "ship", todo: "Hand over the parcel", done: "Parcel handed over", undone: "Parcel called back" },
+  { name: "notify", todo: "Write you a letter", done: "Letter sent to you", undone: "Letter withdrawn" },
 ];
 
-const reasons = {
-  out_of_stock: "We do not have enough of it on the shelf any more.",
-  card_declined: "Your bank declined the card.",
-  limit_exceeded: "The amount is over the limit of the card.",
-};
+// What our services say in words for customers. All other errors are for people who run the shop.
+const forCustomers = ["out_of_stock", "card_declined", "card_unknown", "limit_exceeded", "no_address", "no_such_place"];
 
 const heads = {
   handed_in: ["Handed in", "Your order is in our queue. It is safe there; we look at it in a moment."],
   pending: ["Received", "We have it, and begin as soon as it is its turn."],
-  processing: ["In progress", "We are at it. If something takes longer, it is tried again by itself."],
+  processing: ["In progress", "What does not work at once is tried again by itself."],
   processed: ["On its way", "All is done, and your parcel has left."],
   compensating: ["Being undone", "It cannot be done. What was done already is being undone."],
   compensated: ["Undone", "Nothing will be sent, and you pay nothing."],
@@ -36,13 +33,22 @@ const list = () => [...news.values()].sort((a, b) => (a.sequence < b.sequence ? 
 function reason(all) {
   const error = all.findLast((item) => item.told.error)?.told.error ?? all.findLast((item) => item.told.step?.error)?.told.step.error;
   if (!error) return "";
-  return reasons[error.code] ?? `The reason: ${error.message ?? error.code}.`;
+  // Of a plain HTTP service the message quotes the answer, which is a line of its own: "card_declined: The bank ...".
+  const [, code, text] = /answered \d+: (\w+): (.*)$/.exec(error.message ?? "") ?? ["", error.code, error.message];
+  return forCustomers.includes(code) ? text : "A part of our shop was away for too long.";
 }
 
 function stateOf(all) {
   const last = all.at(-1);
   if (!last) return "handed_in";
   return last.event === "closed" ? "closed" : last.told.state;
+}
+
+// What became of a step: done, failed, undone, or nothing yet.
+function outcome(all, name) {
+  const step = all.findLast((item) => item.told.step?.name === name)?.told.step;
+  if (!step) return "";
+  return { completed: "done", skipped: "done", failed: "failed", undone: "undone" }[step.state] ?? "";
 }
 
 function words(all, state) {
@@ -53,14 +59,9 @@ function words(all, state) {
   if (state === "processed" && parcel) return `All is done. Your parcel is ${parcel}.`;
   if (state === "closed" && last.told.closed_reason) return `A person has closed it: ${last.told.closed_reason}`;
   if (state === "compensating" || state === "compensated" || state === "error") return `${reason(all)} ${heads[state][1]}`.trim();
+  const next = steps.find((each) => !outcome(all, each.name));
+  if (state === "processing" && next) return `Now: ${next.todo.toLowerCase()}. ${heads[state][1]}`;
   return heads[state]?.[1] ?? "";
-}
-
-// What became of a step: done, failed, undone, or nothing yet.
-function outcome(all, name) {
-  const step = all.findLast((item) => item.told.step?.name === name)?.told.step;
-  if (!step) return "";
-  return { completed: "done", skipped: "done", failed: "failed", undone: "undone" }[step.state] ?? "";
 }
 
 const marks = { done: "✓", now: "…", failed: "✕", undone: "↶", never: "–", later: "" };
@@ -85,7 +86,7 @@ function stepList(all, state) {
     const isBack = mark === "done" && state === "compensating";
     if (isBack) mark = "now";
     if (mark !== "done" && mark !== "undone") current = false;
-    rows.push(step(mark === "undone" ? each.undone : each.words, mark,
+    rows.push(step(isBack ? each.done : each[mark] ?? each.todo, mark,
       isBack ? "being undone" : mark === "failed" && state === "error" ? "did not work" : undefined));
   }
   return rows;
@@ -120,7 +121,7 @@ function show() {
   document.title = `${heads[state]?.[0] ?? state} - The Shop`;
   find("steps").replaceChildren(...stepList(all, state));
   const messages = find("messages");
-  if (messages.childElementCount !== all.length) messages.replaceChildren(...all.map(message));
+  messages.append(...all.slice(messages.childElementCount).map(message));
   find("again").hidden = state !== "compensated" || !order.items;
 }
 

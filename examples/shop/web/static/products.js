@@ -1,9 +1,13 @@
 import { ask, basket, find, make, money, say } from "./shop.js";
 
+let hush;
+
 function put(product) {
   basket.add(product.sku);
   const count = basket.read().items[product.sku];
   say(find("told"), `${product.name}: ${count} in your basket`);
+  clearTimeout(hush);
+  hush = setTimeout(() => say(find("told"), ""), 5000);
 }
 
 function card(product) {

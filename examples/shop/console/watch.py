@@ -1,0 +1,132 @@
+"""Looks at all of it once a second: what the page shows, and a line in the feed for what has changed."""
+
+import itertools
+import threading
+import time
+
+from intact_api import Away, Refused
+
+FEED_MAX = 200
+ERRORS_MAX = 20
+
+
+class Feed:
+    """What happened, newest last. Who: mischief, intact, operator, or keeper."""
+
+    def __init__(self):
+        self.lock, self.numbers, self.entries = threading.Lock(), itertools.count(1), []
+
+    def tell(self, who, text):
+        with self.lock:
+            self.entries = self.entries[-FEED_MAX:] + [{"id": next(self.numbers), "at": time.time(), "who": who, "text": text}]
+
+
+class Watch:
+    def __init__(self, place, keeper, feed):
+        self.place, self.keeper, self.feed = place, keeper, feed
+        self.api = None  # until Intact is there
+        self.seen = {"nodes": [], "leader": None, "agents": [], "tasks": {}, "errors": [], "alerts": [], "trouble": "The shop is opening."}
+        self.records = {}  # of tasks in error
+        self.followed = set()  # those that were
+
+    def look(self):
+        """One round. What fails keeps its last value, and the page says so."""
+        self.keeper.look()
+        if not self.api:
+            return
+        try:
+            now = self.ask()
+        except (Away, Refused) as error:
+            self.seen = self.seen | {"trouble": str(error)}
+            return
+        before, self.seen = self.seen, now
+        self.tell_nodes(before, now)
+        self.tell_breakers(before, now)
+        self.tell_errors(now)
+
+    def ask(self):
+        nodes = self.api.ask("/v1/nodes")["nodes"]
+        stats = self.each_node("/v1/stats")
+        return {
+            "nodes": nodes,
+            "leader": next((node["node"] for node in nodes if node["leads"] and node["alive"]), None),
+            "agents": self.agents(stats, self.each_node("/v1/agents")),
+            "tasks": stats[0]["stored"] if stats else {},
+            "errors": [self.record(task) for task in self.api.ask(f"/v1/tasks?state=error&closed=false&limit={ERRORS_MAX}")["tasks"]],
+            "alerts": self.api.ask("/v1/alerts?limit=20")["alerts"],
+            "trouble": next((one["trouble"] for one in stats if one["trouble"]), None),
+        }
+
+    def each_node(self, path):
+        """What each of them says that answers."""
+        said = []
+        for name in self.place.node_names:
+            try:
+                said.append(self.api.ask(path, node=name))
+            except (Away, Refused):
+                pass
+        return said
+
+    def agents(self, stats, said):
+        """Each node has counts and breakers of its own, which follow each other. What waits is in a node's work, or still in the store."""
+        found = {}
+        for name in ("stock", "payment", "shipping"):
+            figures = [agent for one in stats for agent in one["agents"] if agent["agent"] == name]
+            breakers = [agent["breaker"] for one in said for agent in one["agents"] if agent["agent"] == name]
+            stored = max((agent["waiting_tasks"] for agent in figures), default=0)
+            found[name] = {
+                "agent": name,
+                "connected": any(agent["connected"] for agent in figures),
+                "waiting": stored + sum(agent["waiting_steps"] for agent in figures),
+                "breaker": next((b for b in breakers if b["state"] != "closed"), breakers[0] if breakers else None),
+            }
+        return list(found.values())
+
+    def record(self, task):
+        """A task in error, with the step that it has stopped at and Intact's own words on it."""
+        key = (task["id"], task["ended_at"], task["failure_count"])
+        if key not in self.records:
+            whole = self.api.ask(f"/v1/tasks/{task['id']}")
+            why = self.api.ask(f"/v1/tasks/{task['id']}/why")
+            reason = why["reasons"][0]
+            self.records[key] = {"id": task["id"], "direction": task["direction"], "error": whole["error"], "step": reason["step"],
+                                 "steps": [{"name": step["name"], "state": step["state"]} for step in whole["steps"]],
+                                 "why": reason["text"]}
+        return self.records[key]
+
+    def tell_nodes(self, before, now):
+        if now["leader"] and now["leader"] != before["leader"]:
+            self.feed.tell("intact", f"{now['leader']} leads: it looks for what is overdue.")
+        alive = {node["node"]: node["alive"] for node in before["nodes"]}
+        for node in now["nodes"]:
+            if alive.get(node["node"]) and not node["alive"]:
+                self.feed.tell("intact", f"{node['node']} is gone: its lease has run out, and others take over its tasks.")
+            elif node["alive"] and alive.get(node["node"]) is False:
+                self.feed.tell("intact", f"{node['node']} is back.")
+
+    def tell_breakers(self, before, now):
+        states = {agent["agent"]: (agent["breaker"] or {}).get("state", "closed") for agent in before["agents"]}
+        for agent in now["agents"]:
+            breaker, was = agent["breaker"] or {"state": "closed"}, states.get(agent["agent"], "closed")
+            if breaker["state"] == "open" and was == "closed":
+                self.feed.tell("intact", f"The breaker of {agent['agent']} has opened: {breaker['reason']}. Work for it waits.")
+            elif breaker["state"] == "closed" and was != "closed":
+                self.feed.tell("intact", f"The breaker of {agent['agent']} has closed: {breaker['reason']}. What waited goes out.")
+
+    def tell_errors(self, now):
+        current = {task["id"] for task in now["errors"]}
+        for task in now["errors"]:
+            if task["id"] not in self.followed:
+                self.feed.tell("intact", f"{task['id']} has stopped and needs a person. {task['why']}")
+        for gone in self.followed - current:
+            try:
+                state = self.api.ask(f"/v1/tasks/{gone}")["state"]
+            except (Away, Refused):
+                continue
+            if state in ("processed", "compensated", "error"):
+                words = {"processed": "is processed", "compensated": "is undone", "error": "is closed"}
+                self.feed.tell("intact", f"{gone} {words[state]}.")
+                self.followed.discard(gone)
+        self.followed |= current
+        if len(self.records) > 10 * ERRORS_MAX:
+            self.records.clear()

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""The shipping service: an agent in Python. It sends parcels (ship) and writes to customers (notify).
+
+    PYTHONPATH=lib/python ./shipping.py shipping/shipping.db
+
+Each request is one transaction: the effect, and the barrier's record of it. So it takes effect once, however often it
+comes and whenever this process is killed. A parcel that has left cannot be fetched back: there is no undo.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sqlite3
+import sys
+import time
+from typing import Any, Callable
+
+import intact
+from intact.barrier import SqliteBarrier
+
+SCHEMA = """PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+CREATE TABLE IF NOT EXISTS parcel(
+    id INTEGER PRIMARY KEY, order_id TEXT NOT NULL UNIQUE, address TEXT NOT NULL, items TEXT NOT NULL,
+    state TEXT NOT NULL DEFAULT 'sent');
+CREATE TABLE IF NOT EXISTS outbox(
+    id INTEGER PRIMARY KEY, order_id TEXT NOT NULL UNIQUE, address TEXT NOT NULL, letter TEXT NOT NULL);"""
+
+if len(sys.argv) != 2:
+    sys.exit("usage: shipping.py DATABASE")
+mode_file = os.path.join(os.path.dirname(sys.argv[1]), "MODE")
+try:
+    db = sqlite3.connect(sys.argv[1], isolation_level=None, check_same_thread=False, timeout=10)
+    db.executescript(SCHEMA)
+    barrier = SqliteBarrier(db)
+except sqlite3.Error as e:
+    sys.exit(f"{sys.argv[1]}: {e}")
+agent = intact.Agent("shipping", instance="shipping-1", places=8)
+
+
+def mode() -> str:
+    try:
+        with open(mode_file, encoding="utf-8") as f:
+            return f.read().strip()
+    except FileNotFoundError:
+        return "ok"
+
+
+def serve(request: intact.Request, effect: Callable[[sqlite3.Connection], Any]) -> Any:
+    """What the file MODE says, by which the console makes mischief; then the effect, once."""
+    said = "failed"
+    try:
+        while mode() == "hanging":
+            if not request.pause(0.1):
+                raise intact.TooLate("nobody waits any more")
+        if mode() == "slow":
+            time.sleep(2)
+        if mode() == "failing":
+            raise intact.StepError("failing", "no parcels leave at the moment", retryable=True, effect="none")
+        output = barrier.once(request, effect)
+        said = json.dumps(output)
+        return output
+    except Exception as e:
+        said = str(e)
+        raise
+    finally:
+        logging.info("shipping: %s %s: %s", request.task, request.action, said)
+
+
+@agent.action("ship")
+def ship(request: intact.Request) -> Any:
+    address = request.input["address"].strip()
+    if not address:
+        raise intact.StepError("no_address", "There is no address to send it to.", effect="none")
+    if address.lower().endswith("moon"):
+        raise intact.StepError("no_such_place", "We do not deliver to the Moon.", effect="none")
+
+    def send(transaction: sqlite3.Connection) -> Any:
+        row = transaction.execute("INSERT INTO parcel(order_id, address, items) VALUES (?, ?, ?)",
+                                  (request.task, address, json.dumps(request.input["items"])))
+        return {"parcel": row.lastrowid}
+
+    return serve(request, send)
+
+
+@agent.action("notify")
+def notify(request: intact.Request) -> Any:
+    letter = f"Your order {request.task} has left us as parcel {request.input['parcel']}."
+
+    def write(transaction: sqlite3.Connection) -> Any:
+        transaction.execute("INSERT INTO outbox(order_id, address, letter) VALUES (?, ?, ?)",
+                            (request.task, request.input["address"], letter))
+
+    return serve(request, write)
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    sys.exit(0 if agent.run() else 1)

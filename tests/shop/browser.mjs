@@ -1,0 +1,343 @@
+// The shop in a real browser: Debian's Chromium, driven by playwright-core. See browser_test.py, which starts the shop.
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import test, { after, before } from "node:test";
+
+const { SHOP_URL, CONSOLE_URL, BROWSER_HOME, PICTURES, ACCEPTED } = process.env;
+const from = createRequire(`${BROWSER_HOME}/`);
+const { chromium } = from("playwright-core");
+const axe = readFileSync(from.resolve("axe-core/axe.min.js"), "utf8");
+
+const PATIENCE = 300_000; // only a failing test waits so long
+const PHONE = { width: 360, height: 740 };
+const DESKTOP = { width: 1280, height: 900 };
+const GOOD = "4242 4242 4242 4242";
+const DECLINED = "4000 0000 0000 0002";
+
+let browser;
+const accepted = new Set(); // the orders that the shop said yes to: their page was opened
+
+before(async () => {
+  const args = ["--no-sandbox", "--disable-gpu"]; // whoever tests may be root, in a container
+  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args });
+  mkdirSync(PICTURES, { recursive: true });
+});
+
+after(async () => {
+  writeFileSync(ACCEPTED, JSON.stringify([...accepted]));
+  await browser?.close();
+});
+
+// A person with a browser of their own. What the browser complains of fails the test, but for what is `expected`.
+async function person(t, { expected = [], viewport = DESKTOP, ...options } = {}) {
+  const context = await browser.newContext({ viewport, reducedMotion: "reduce", ...options });
+  context.setDefaultTimeout(PATIENCE);
+  const complaints = [];
+  const complain = (text) => expected.some((pattern) => pattern.test(text)) || complaints.push(text);
+  const page = await context.newPage();
+  page.on("console", (said) => ["error", "warning"].includes(said.type()) && complain(`${said.text()} (${said.location().url})`));
+  page.on("pageerror", (error) => complain(String(error)));
+  page.on("request", (request) => {
+    const { origin, protocol } = new URL(request.url());
+    if (protocol.startsWith("http") && ![SHOP_URL, CONSOLE_URL].some((url) => new URL(url).origin === origin)) complain(`asks ${origin}`);
+  });
+  page.on("framenavigated", (frame) => {
+    const { pathname, searchParams } = new URL(frame.url());
+    if (pathname === "/order.html") accepted.add(searchParams.get("id"));
+  });
+  t.after(async () => {
+    await context.close();
+    assert.deepEqual(complaints, [], "the browser has nothing to complain of");
+  });
+  return page;
+}
+
+const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+
+async function eventually(what, condition) {
+  for (const end = Date.now() + PATIENCE; Date.now() < end; await sleep(200)) {
+    const found = await condition();
+    if (found) return found;
+  }
+  assert.fail(`never: ${what}`);
+}
+
+async function choose(page, name, count = 1) {
+  await page.goto(SHOP_URL);
+  for (let i = 0; i < count; i++) await page.getByRole("button", { name: `Add to basket: ${name}` }).click();
+}
+
+// To the page of the order that came of it.
+async function checkout(page, { card = GOOD, address = "1 Long Lane\nWien" } = {}) {
+  await page.getByRole("link", { name: /^Basket/ }).click();
+  await page.getByLabel("Address").fill(address);
+  await page.getByLabel("Number of your card").fill(card);
+  await page.getByRole("button", { name: /^Order and pay/ }).click();
+  await page.waitForURL(/order\.html\?id=/);
+  return new URL(page.url()).searchParams.get("id");
+}
+
+const comesTo = (page, head) => page.getByRole("heading", { level: 1, name: head }).waitFor();
+const steps = (page) => page.getByRole("region", { name: "How it gets on" }).getByRole("listitem").allInnerTexts();
+const noScrolling = async (page, what) =>
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth), `${what} is not too wide`);
+
+async function accessible(page, what) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => globalThis.axe.run());
+  const serious = violations.filter((v) => ["serious", "critical"].includes(v.impact));
+  assert.deepEqual(serious.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(" ")}`), [], `${what}: what axe finds`);
+  const bare = await page.evaluate(() =>
+    [...document.querySelectorAll("input, textarea, select, button")]
+      .filter((field) => !field.labels?.length && !field.getAttribute("aria-label") && !field.textContent.trim() && !field.hidden)
+      .map((field) => field.outerHTML));
+  assert.deepEqual(bare, [], `${what}: every field has a label`);
+}
+
+test("an order is placed, and followed until it is on its way", async (t) => {
+  const page = await person(t);
+  await choose(page, "Cup", 2);
+  await page.getByRole("button", { name: "Add to basket: Teapot" }).click();
+  const id = await checkout(page);
+  await comesTo(page, "On its way");
+  const told = await steps(page);
+  for (const words of ["Handed in", "Received", "Goods set aside", "Card charged", "Parcel handed over", "Letter sent"])
+    assert.ok(told.some((step) => step.includes(words)), `${words}: ${told}`);
+  assert.match(await page.getByRole("region", { name: "What you ordered" }).innerText(), /2 × Cup[^]*1 × Teapot[^]*€43\.00[^]*Long Lane/);
+
+  await page.getByRole("link", { name: "My orders" }).click();
+  await page.getByRole("link", { name: /3 things, €43\.00/ }).click();
+  await comesTo(page, "On its way");
+  assert.equal(new URL(page.url()).searchParams.get("id"), id);
+});
+
+test("a declined card: what was done is undone, and the reason is said", async (t) => {
+  const page = await person(t);
+  await choose(page, "Lamp");
+  await checkout(page, { card: DECLINED });
+  await comesTo(page, "Undone");
+  assert.match(await page.getByRole("status").first().innerText(), /declined/);
+  assert.match((await steps(page)).join("\n"), /Goods put back/);
+  await page.getByRole("button", { name: "Put it back into the basket" }).click();
+  await page.getByLabel("Lamp", { exact: true }).waitFor();
+});
+
+test("more than there is: undone, with the reason", async (t) => {
+  const page = await person(t);
+  await choose(page, "Chair", 4); // of which there are three
+  await checkout(page);
+  await comesTo(page, "Undone");
+  assert.match(await page.getByRole("status").first().innerText(), /enough|left|sold out/i);
+});
+
+test("a parcel that cannot leave: goods and money go back", async (t) => {
+  const page = await person(t);
+  await choose(page, "Clock");
+  await checkout(page, { address: "Sea of Tranquility, Moon" });
+  await comesTo(page, "Undone");
+  assert.match(await page.getByRole("status").first().innerText(), /Moon/);
+  assert.match((await steps(page)).join("\n"), /Goods put back[^]*Money given back/);
+});
+
+test("pressed twice, and once more when the answer was lost: one order", async (t) => {
+  const page = await person(t, { expected: [/ERR_FAILED/] });
+  const posted = [];
+  page.on("request", (request) => request.method() === "POST" && posted.push(request.postDataJSON()));
+  await choose(page, "Kettle");
+  await page.getByRole("link", { name: /^Basket/ }).click();
+  await page.getByLabel("Address").fill("2 Long Lane");
+  await page.getByLabel("Number of your card").fill(GOOD);
+  let lost; // the shop says yes, and the browser never hears it
+  await page.route("**/api/orders", async (route) => {
+    lost = await (await route.fetch()).json();
+    await route.abort();
+  }, { times: 1 });
+  const button = page.getByRole("button", { name: /^Order and pay/ });
+  await button.dblclick();
+  await page.getByRole("alert").filter({ hasText: "basket is kept" }).waitFor();
+  await button.click();
+  await page.waitForURL(/order\.html\?id=/);
+  const id = new URL(page.url()).searchParams.get("id");
+  assert.equal(lost.order, id);
+  assert.equal(posted.length, 2, "a double click is one press");
+  const again = await page.request.post(`${SHOP_URL}/api/orders`, { data: posted[0], headers: { Origin: new URL(SHOP_URL).origin } });
+  assert.equal((await again.json()).order, id);
+  await comesTo(page, "On its way");
+});
+
+test("what is missing or wrong is said at its field", async (t) => {
+  const page = await person(t, { expected: [/status of 422/] });
+  await choose(page, "Cup");
+  await page.getByRole("link", { name: /^Basket/ }).click();
+  const button = page.getByRole("button", { name: /^Order and pay/ });
+  await button.click();
+  await page.locator("#address[aria-invalid=true]:focus").waitFor();
+  await page.getByLabel("Address").fill("3 Long Lane");
+  await page.getByLabel("Number of your card").fill("my card");
+  await button.click();
+  await page.locator("#card[aria-invalid=true]:focus").waitFor();
+  assert.match(await page.locator("#card").evaluate((e) => document.getElementById(e.getAttribute("aria-describedby").split(" ")[0]).textContent), /digits/);
+});
+
+test("what people type is text, wherever it is shown", async (t) => {
+  const page = await person(t);
+  const address = `<img src=x onerror="document.title='caught'"> "quoted" & 'so' \\ on`;
+  await choose(page, "Cup");
+  await checkout(page, { address });
+  await comesTo(page, "On its way");
+  await page.getByText(`To: ${address}`).waitFor();
+  assert.doesNotMatch(await page.title(), /caught/);
+});
+
+// Tab by Tab, each of which has to be seen.
+async function tabTo(page, selector) {
+  for (let i = 0; i < 80; i++) {
+    await page.keyboard.press("Tab");
+    const at = await page.evaluate((wanted) => {
+      const e = document.activeElement;
+      const style = getComputedStyle(e);
+      const isSeen = (style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0) || style.boxShadow !== "none";
+      return { isBody: e === document.body, isSeen, isThere: e.matches(wanted), what: e.outerHTML.slice(0, 100) };
+    }, selector);
+    assert.ok(at.isBody || at.isSeen, `the focus is seen: ${at.what}`);
+    if (at.isThere) return;
+  }
+  assert.fail(`Tab never comes to ${selector}`);
+}
+
+test("the whole order by the keyboard alone", async (t) => {
+  const page = await person(t);
+  await page.goto(SHOP_URL);
+  await page.getByRole("button", { name: "Add to basket: Cup" }).waitFor();
+  await tabTo(page, "a.skip");
+  await page.keyboard.press("Enter");
+  await tabTo(page, "button[aria-label='Add to basket: Cup']");
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Space");
+  await page.getByRole("status").filter({ hasText: "Cup: 2 in your basket" }).waitFor();
+  await tabTo(page, "a[href='/basket.html']");
+  await page.keyboard.press("Enter");
+  await page.getByLabel("Cup", { exact: true }).waitFor();
+  await tabTo(page, "#quantity-cup");
+  await page.keyboard.press("ArrowUp");
+  await tabTo(page, "#address");
+  await page.keyboard.type("4 Long Lane");
+  await tabTo(page, "#card");
+  await page.keyboard.type(GOOD);
+  await tabTo(page, "#order");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/order\.html\?id=/);
+  await comesTo(page, "On its way");
+  assert.match(await page.getByRole("region", { name: "What you ordered" }).innerText(), /3 × Cup/);
+});
+
+test("every page on a phone and on a desk, light and dark: pictures, no scrolling sideways, nothing that axe finds", async (t) => {
+  for (const colorScheme of ["light", "dark"]) {
+    const page = await person(t, { colorScheme, viewport: PHONE });
+    for (const [size, viewport] of [["phone", PHONE], ["desktop", DESKTOP]]) {
+      await page.setViewportSize(viewport);
+      const look = async (name) => {
+        await page.screenshot({ path: `${PICTURES}/${name}-${size}-${colorScheme}.png`, fullPage: true });
+        await noScrolling(page, `${name}, ${size}`);
+        if (size === "phone") await accessible(page, `${name}, ${colorScheme}`); // the same elements as on a desk
+      };
+      await page.goto(`${SHOP_URL}/basket.html`);
+      await look("empty");
+      await choose(page, "Cup", 2);
+      await page.getByRole("button", { name: "Add to basket: Lamp" }).click();
+      await look("products");
+      await page.getByRole("link", { name: /^Basket/ }).click();
+      await page.getByLabel("Lamp", { exact: true }).waitFor();
+      await look("basket");
+      await checkout(page, { card: size === "phone" ? GOOD : DECLINED, address: `5 ${"Longest".repeat(12)} Lane` });
+      await comesTo(page, size === "phone" ? "On its way" : "Undone");
+      await page.getByText("What the shop was told").click();
+      await look("order");
+      await page.getByRole("link", { name: "My orders" }).click();
+      await page.getByRole("link", { name: /3 things/ }).first().waitFor();
+      await look("orders");
+    }
+  }
+});
+
+// ---- Mischief: the page of the console beside the shop ----
+
+async function consolePage(t, options) {
+  const page = await person(t, options);
+  await page.goto(CONSOLE_URL);
+  await page.getByRole("button", { name: "Kill stock" }).waitFor();
+  return page;
+}
+
+async function mode(page, service, word) {
+  const button = page.getByRole("group", { name: `How ${service} is to be` }).getByRole("button", { name: word });
+  await button.click();
+  await eventually(`${service} is ${word}`, async () => (await button.getAttribute("aria-pressed")) === "true");
+}
+
+const serviceCard = (page, name) => page.getByRole("article").filter({ has: page.getByRole("heading", { name, exact: true }) });
+
+async function pictures(page, name) {
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme });
+    for (const [size, viewport] of [["phone", PHONE], ["desktop", DESKTOP]]) {
+      await page.setViewportSize(viewport);
+      await page.screenshot({ path: `${PICTURES}/${name}-${size}-${colorScheme}.png`, fullPage: true });
+      await noScrolling(page, `${name}, ${size}`);
+      if (size === "phone") await accessible(page, `${name}, ${colorScheme}`);
+    }
+  }
+}
+
+test("payment fails: its breaker opens, the order waits, and goes on when payment is well again", async (t) => {
+  const mischief = await consolePage(t);
+  const page = await person(t);
+  await mode(mischief, "payment", "Failing");
+  await choose(page, "Teapot");
+  await checkout(page);
+  await serviceCard(mischief, "payment").getByText("breaker open").waitFor();
+  await serviceCard(mischief, "payment").getByText(/order waits for it/).waitFor();
+  await comesTo(page, "In progress");
+  await mode(mischief, "payment", "Well");
+  await comesTo(page, "On its way");
+  await serviceCard(mischief, "payment").getByText("breaker closed").waitFor();
+});
+
+test("shipping hangs: the order stops, an alert comes, and the operator's retry brings it to its end", async (t) => {
+  const mischief = await consolePage(t);
+  const page = await person(t);
+  await mode(mischief, "shipping", "Hanging");
+  await choose(page, "Cup");
+  const id = await checkout(page);
+  await comesTo(page, "A person looks into it");
+  const stopped = mischief.getByRole("article").filter({ has: mischief.getByRole("heading", { name: id }) });
+  await stopped.waitFor();
+  const alert = mischief.getByRole("region", { name: "Alerts" }).getByRole("listitem").filter({ hasText: "open" }).first();
+  await alert.waitFor();
+  await mischief.getByRole("log").getByText(/Opened/).first().waitFor(); // it was told, not only asked for
+  await pictures(mischief, "console");
+  await mode(mischief, "shipping", "Well");
+  await stopped.getByLabel(/^Why/).fill("the van is back");
+  await stopped.getByRole("button", { name: "Retry" }).click();
+  await comesTo(page, "On its way");
+  await stopped.waitFor({ state: "detached" });
+});
+
+test("an agent, the leader and the shop itself are killed: the order comes to its end, and its page goes on by itself", async (t) => {
+  const mischief = await consolePage(t);
+  const page = await person(t, { expected: [/ERR_CONNECTION_REFUSED/, /ERR_INCOMPLETE_CHUNKED/, /ERR_CONNECTION_RESET/, /ERR_EMPTY_RESPONSE/] });
+  await mode(mischief, "stock", "Slow");
+  await choose(page, "Cup");
+  await checkout(page);
+  await comesTo(page, "In progress");
+  const leader = await mischief.getByRole("listitem").filter({ has: mischief.locator(".leads:visible") }).locator(".name").innerText();
+  const killed = ["stock", leader, "web"];
+  await mischief.getByRole("button", { name: "Kill stock" }).click();
+  await mischief.getByRole("button", { name: "Kill the leader" }).click();
+  await mischief.getByRole("button", { name: "Kill web" }).click();
+  await page.getByRole("alert").filter({ hasText: "interrupted" }).waitFor();
+  for (const name of killed) await mischief.getByRole("button", { name: `Start ${name}` }).click();
+  await mode(mischief, "stock", "Well");
+  await comesTo(page, "On its way");
+});

@@ -1,0 +1,345 @@
+#!/usr/bin/python3
+"""The shop's web server with a real broker and a real database: what it takes, what it refuses, and that news gets to its pages.
+
+Usage: web_test.py SHOP-WEB [TEST...]
+"""
+
+import contextlib
+import glob
+import http.client
+import json
+import os
+import pwd
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import psycopg2
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "amqp"))
+
+import broker_kit as kit  # noqa: E402
+from broker_kit import Client, body_of, eventually  # noqa: E402
+
+WEB = os.path.realpath(sys.argv.pop(1))
+SHOP = os.path.normpath(f"{HERE}/../../examples/shop")
+POSTGRES = sorted(glob.glob("/usr/lib/postgresql/*/bin"))[-1:]
+
+
+class Lite:
+    def __init__(self, folder):
+        self.url = f"{folder}/intact.db"
+        self.do("PRAGMA journal_mode = WAL")
+
+    def do(self, sql):
+        connection = sqlite3.connect(self.url, timeout=60, isolation_level=None)
+        try:
+            return connection.execute(sql).fetchall()
+        finally:
+            connection.close()
+
+    def leave(self):
+        """The database is away, as far as the server can see."""
+        os.rename(self.url, f"{self.url}.away")
+
+    def come_back(self):
+        os.rename(f"{self.url}.away", self.url)
+
+    def close(self):
+        pass
+
+
+class Postgres:
+    """A cluster of our own. It ends by SIGQUIT: as if it was killed, but no shared memory is left behind."""
+
+    def __init__(self, folder):
+        self.folder = f"{folder}/postgres"
+        os.mkdir(self.folder)
+        self.user = "postgres" if os.getuid() == 0 else None
+        if self.user:
+            os.chmod(folder, 0o755)
+            os.chown(self.folder, pwd.getpwnam(self.user).pw_uid, -1)
+        self.url = f"postgresql:///postgres?host={self.folder}&user=shop"
+        subprocess.run([f"{POSTGRES[0]}/initdb", "-D", f"{self.folder}/data", "-U", "shop", "-A", "trust", "--no-sync", "-E", "UTF8",
+                        "--locale=C"], check=True, user=self.user, stdout=subprocess.DEVNULL, cwd="/")
+        with open(f"{self.folder}/data/postgresql.conf", "a") as f:
+            f.write(f"listen_addresses=''\nunix_socket_directories='{self.folder}'\nfsync=off\ndynamic_shared_memory_type=mmap\n")
+        self.come_back()
+
+    def come_back(self):
+        with open(f"{self.folder}/log", "ab") as log:
+            self.process = subprocess.Popen([f"{POSTGRES[0]}/postgres", "-D", f"{self.folder}/data"], stdout=log, stderr=log,
+                                            user=self.user, cwd="/", start_new_session=True)
+
+    def connect(self):
+        try:
+            return [psycopg2.connect(self.url)]
+        except psycopg2.OperationalError:
+            return None
+
+    def do(self, sql):
+        connection = eventually("the database is there", self.connect)[0]
+        try:
+            with connection, connection.cursor() as cursor:
+                cursor.execute(sql)
+                return cursor.fetchall() if cursor.description else []
+        finally:
+            connection.close()
+
+    def leave(self):
+        self.process.send_signal(signal.SIGQUIT)
+        self.process.wait()
+
+    close = leave
+
+
+class Web:
+    def __init__(self, folder, database, broker):
+        self.folder = folder
+        self.port = kit.free_port()
+        self.environment = kit.ENVIRONMENT | {"SHOP_DB": database.url, "SHOP_AMQP": f"amqp://intact:{kit.PASSWORD}@127.0.0.1:{broker.port}"}
+        self.start()
+
+    def start(self):
+        self.log = open(f"{self.folder}/web.log", "ab")
+        self.process = subprocess.Popen([WEB, "--port", str(self.port), "--pages", f"{SHOP}/web/static", "--schema", f"{SHOP}/schema.sql"],
+                                        env=self.environment, stdout=subprocess.PIPE, stderr=self.log)
+        assert self.process.stdout.readline() == f"shop-web: http://127.0.0.1:{self.port}/\n".encode()
+
+    def kill(self, number=signal.SIGKILL):
+        self.process.send_signal(number)
+        code = self.process.wait(kit.PATIENCE_S)
+        self.process.stdout.close()
+        self.log.close()
+        return code
+
+    def open(self, method, path, body=None, headers=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=kit.PATIENCE_S)
+        connection.request(method, path, body, headers or {})
+        return connection, connection.getresponse()
+
+    def ask(self, path, method="GET", body=None, headers=None):
+        connection, response = self.open(method, path, body, headers)
+        with contextlib.closing(connection):
+            text = response.read()
+            self.headers = response.headers
+            return response.status, json.loads(text) if response.headers["Content-Type"] == "application/json" else text
+
+    def post(self, order, **headers):
+        body = order if isinstance(order, (str, bytes)) else json.dumps(order)
+        return self.ask("/api/orders", "POST", body, {"Content-Type": "application/json"} | {k.replace("_", "-"): v for k, v in headers.items()})
+
+    def placed(self, order):
+        status, answer = eventually("the order is taken", lambda: (lambda a: a if a[0] != 503 else None)(self.post(order)))
+        assert status == 202, answer
+        return answer["order"]
+
+    def events(self, order):
+        return [item["event"] for item in self.ask(f"/api/orders/{order}")[1].get("news", [])]
+
+
+class Live:
+    """A live page."""
+
+    def __init__(self, web, order, last=None):
+        self.connection, self.response = web.open("GET", f"/api/orders/{order}/events", headers={"Last-Event-ID": last} if last else {})
+        assert self.response.status == 200 and self.response.headers["Content-Type"] == "text/event-stream"
+
+    def next(self):
+        """The next event; None: the stream is over."""
+        event = {}
+        while line := self.response.readline():
+            name, _, value = line.decode().rstrip("\n").partition(": ")
+            if name in ("id", "event", "data"):
+                event[name] = value
+            elif event and not name:
+                return event
+        return None
+
+    def close(self):
+        self.connection.close()
+
+
+def order(key, **more):
+    return {"key": key, "items": [{"sku": "cup", "quantity": 2}, {"sku": "lamp", "quantity": 1}], "card": "4242 4242-4242 4242",
+            "address": "Ada O'Hara\n1 Quay; DROP TABLE shop_order", "amount": 1} | more
+
+
+def news(order_id, number, event, state="processing", **data):
+    return json.dumps({"specversion": "1.0", "id": f"{order_id}/{number}/{event}", "source": "/intact/x", "type": f"intact.task.{event}",
+                       "subject": order_id, "time": "2026-01-31T10:00:00.000Z", "sequence": f"{number:020}",
+                       "data": {"task": order_id, "state": state, **data}}).encode()
+
+
+class Tests:
+    """The same for both databases."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="intact-shop-web.")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.database = self.kind(self.folder)
+        self.addCleanup(self.database.close)
+        self.web = Web(self.folder, self.database, broker)
+        self.addCleanup(self.end)
+        self.client = Client(broker)
+        self.addCleanup(self.client.close)
+        eventually("the shop has its tables", lambda: self.web.ask("/api/products")[0] == 200)
+
+    def end(self):
+        code = self.web.kill(signal.SIGTERM)
+        with open(f"{self.folder}/web.log", errors="replace") as f:
+            log = f.read()
+        self.assertEqual(code, 0, log)
+        self.assertNotIn("Sanitizer", log)
+
+    def tell(self, order_id, number, event, *args, **data):
+        self.client.send("shop.replies", news(order_id, number, event, *args, **data), id=f"{order_id}/{number}/{event}")
+
+    def test_products_are_those_of_the_database(self):
+        self.database.do("UPDATE shop_product SET price = 1234, name = '<b>Cup' WHERE sku = 'cup'")
+        status, answer = self.web.ask("/api/products")
+        cup = [product for product in answer["products"] if product["sku"] == "cup"]
+        self.assertEqual((status, len(answer["products"]), cup[0]["price"], cup[0]["name"]), (200, 6, 1234, "<b>Cup"))
+
+    def test_an_order_becomes_a_message_with_our_prices_and_pressing_twice_is_one_order(self):
+        first = self.web.placed(order(f"key-{self.kind.__name__}"))
+        self.assertEqual(self.web.placed(order(f"key-{self.kind.__name__}")), first)
+        self.assertNotEqual(self.web.placed(order(f"other-{self.kind.__name__}")), first)
+        for expected in (True, True, False):
+            message = self.client.receive("shop.orders")
+            body = body_of(message)
+            self.assertEqual(message.id == first, expected)
+            self.assertTrue(message.durable)
+            self.assertRegex(body.pop("at"), r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+            self.assertEqual(body, {"order": message.id, "items": order("")["items"], "amount": 7100, "card": "4242424242424242",
+                                    "address": order("")["address"]})
+        self.assertEqual(self.database.do("SELECT count(*) FROM shop_order"), [(0,)])
+        self.assertEqual(self.web.ask(f"/api/orders/{first}")[1], {"order": first, "state": "handed_in", "news": []})
+
+    def test_what_is_no_order_is_refused_with_the_field(self):
+        cases = [(order("key-12345", card="4242"), 422, "card"), (order("key-12345", card="4242x42424242"), 422, "card"),
+                 (order("key-12345", card=4242424242424242), 422, "card"), (order("key-12345", card="4" * 20), 422, "card"),
+                 (order("key-12345", address=" \n"), 422, "address"), (order("key-12345", address="x" * 501), 422, "address"),
+                 (order("key-12345", address="a\x01"), 422, "address"), (order("key-12345", items=[]), 422, "items"),
+                 (order("key-12345", items=[{"sku": "cup", "quantity": 1}] * 2), 422, "items"),
+                 (order("key-12345", items=[{"sku": "cup", "quantity": 0}]), 422, "items"),
+                 (order("key-12345", items=[{"sku": "cup", "quantity": 1.5}]), 422, "items"),
+                 (order("key-12345", items=[{"sku": "cup", "quantity": 100}]), 422, "items"),
+                 (order("key-12345", items=[{"sku": "' OR 1=1", "quantity": 1}]), 422, "items"),
+                 (order("key-12345", items=["cup"]), 422, "items"), (order("key-12345", items={"sku": "cup"}), 422, "items"),
+                 (order("short"), 422, "key"), (order(None), 422, "key"), ("", 400, None), ("{", 400, None), ("[]", 400, None),
+                 ('{"key": "a", "key": "b"}', 400, None), (b"\xff\xfe", 400, None), ("x" * 20000, 413, None)]
+        for body, status, field in cases:
+            with self.subTest(body=str(body)[:80]):
+                found, answer = self.web.post(body)
+                self.assertEqual((found, answer.get("field")), (status, field))
+                self.assertGreater(len(answer["error"]), 10)
+        self.assertEqual(self.web.post(order("key-12345"), Origin="http://elsewhere.example")[0], 403)
+        self.assertEqual(self.web.ask("/api/orders", "POST", json.dumps(order("key-12345")))[0], 403)
+
+    def test_paths_that_are_none_of_ours_and_headers(self):
+        for path in ("/nope.html", "/../schema.sql", "/%2e%2e/schema.sql", "/..%2fschema.sql", "/.", "/shop.h", "/api/", "/api/nope",
+                     "/api/orders/x", "/api/orders/o-0/events", "/api/orders/o-00000000000000000000/nope"):
+            self.assertEqual(self.web.ask(path)[0], 404, path)
+        for path in ("/", "/index.html", "/basket.html", "/order.html", "/orders.html", "/shop.css", "/shop.js", "/cup.svg"):
+            self.assertEqual(self.web.ask(path)[0], 200, path)
+            self.assertIn("default-src 'none'", self.web.headers["Content-Security-Policy"])
+            self.assertEqual(self.web.headers["X-Content-Type-Options"], "nosniff")
+        self.assertEqual(self.web.ask("/", "DELETE")[0], 405)
+        self.assertEqual(self.web.headers["Allow"], "GET, HEAD")
+        self.assertEqual(self.web.ask("/api/orders", "PUT")[0], 405)
+        self.assertEqual(self.web.ask("/api/orders?ids=x")[0], 400)
+
+    def test_without_the_broker_nothing_is_ordered_and_the_same_press_later_is(self):
+        broker.kill()
+        status, answer = self.web.post(order("while-away"))
+        self.assertEqual(status, 503, answer)
+        self.assertIn("try again", answer["error"])
+        self.assertEqual(self.web.ask("/")[0], 200)
+        broker.start()
+        first = self.web.placed(order("while-away"))
+        self.assertEqual(self.client.receive("shop.orders").id, first)
+        while self.client.again(lambda: [self.client.receive_raw("shop.orders", 1)])[0]:
+            self.client.accept("shop.orders")  # the one of which nobody knew
+
+    def test_without_the_database_pages_say_so_and_go_on_when_it_is_back(self):
+        id_ = "o-0000000000000000000d"
+        self.database.leave()
+        self.web.kill()  # with SQLite it would go on with the file that it has open
+        self.web.start()
+        self.assertEqual(self.web.ask("/api/products")[0], 503)
+        self.assertEqual(self.web.ask(f"/api/orders/{id_}")[0], 503)
+        self.assertEqual(self.web.post(order("no-database"))[0], 503)
+        self.tell(id_, 1, "received", "pending")
+        self.database.come_back()
+        eventually("it is back", lambda: self.web.ask("/api/products")[0] == 200)
+        eventually("its news came", lambda: self.web.events(id_) == ["received"])
+
+    def test_news_is_stored_once_in_order_and_what_is_none_is_set_aside(self):
+        id_ = "o-0000000000000000000a"
+        self.tell(id_, 2, "started")
+        self.tell(id_, 1, "received", "pending")
+        self.client.send("shop.replies", b"{no json", id="bad-1")
+        self.client.send("shop.replies", b'{"id": "x"}', id="bad-2")
+        for _ in range(2):
+            self.tell(id_, 9, "processed", "processed", output={"parcel": "P-1"})
+        eventually("all of it came", lambda: self.web.events(id_) == ["received", "started", "processed"])
+        answer = self.web.ask(f"/api/orders?ids={id_},o-0000000000000000000b")[1]
+        self.assertEqual([(o["order"], o["state"]) for o in answer["orders"]], [(id_, "processed"), ("o-0000000000000000000b", "handed_in")])
+        kept = [self.client.receive("shop.replies.refused") for _ in range(2)]
+        self.assertEqual(sorted(message.id for message in kept), ["bad-1", "bad-2"])
+        self.assertEqual(self.database.do("SELECT count(*) FROM shop_news"), [(3,)])
+
+    def test_a_live_page_is_woken_resumes_and_ends(self):
+        id_ = "o-0000000000000000000c"
+        page, other = Live(self.web, id_), Live(self.web, "o-0000000000000000000e")
+        self.tell(id_, 1, "received", "pending")
+        event = page.next()
+        self.assertEqual((event["event"], event["id"], json.loads(event["data"])["event"]), ("news", f"{1:020}", "received"))
+        page.close()
+        self.tell(id_, 2, "started")
+        self.tell(id_, 3, "compensated", "compensated", error={"code": "card_declined", "message": "no"})
+        page = Live(self.web, id_, last=event["id"])
+        told = [page.next() for _ in range(3)]
+        self.assertEqual([e["event"] for e in told], ["news", "news", "end"])
+        self.assertEqual(json.loads(told[1]["data"])["told"]["error"]["code"], "card_declined")
+        self.assertIsNone(page.next())
+        page.close()
+        self.addCleanup(other.close)  # still open when the server is told to end
+
+    def test_news_that_was_not_stored_yet_is_not_lost_with_the_server(self):
+        id_ = "o-0000000000000000000f"
+        for number in range(1, 41):
+            self.tell(id_, number, "progress")
+            if number % 10 == 5:
+                self.web.kill()
+                self.web.start()
+        eventually("all of it came", lambda: len(self.web.events(id_)) == 40)
+
+
+class WithSqlite(Tests, unittest.TestCase):
+    kind = Lite
+
+
+@unittest.skipUnless(POSTGRES, "PostgreSQL is not installed")
+class WithPostgres(Tests, unittest.TestCase):
+    kind = Postgres
+
+    def test_a_connection_that_broke_is_made_again(self):
+        self.database.do("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'shop'")
+        self.assertEqual(self.web.ask("/api/products")[0], 200)
+        self.tell("o-00000000000000000001", 1, "received", "pending")
+        eventually("its news came", lambda: self.web.events("o-00000000000000000001") == ["received"])
+
+
+if __name__ == "__main__":
+    broker = kit.Broker().start()
+    try:
+        unittest.main(verbosity=2)
+    finally:
+        broker.close()
