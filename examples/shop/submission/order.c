@@ -84,7 +84,7 @@ bool order_read(struct order *o, const struct queue_message *m, char why[WHY_SIZ
                        "items", &o->parts, "amount", &o->cents, "card", &o->card, "address",
                        &o->address, "at", &o->at)
         != 0)
-        return no_order(why, "it is no order: %s", e.text);
+        return no_order(why, "it is no {order, items, amount, card, address, at}: %s", e.text);
     if (!is_sound(o, m, why))
         return false;
     json_t *input = json_pack("{s:O, s:I, s:s, s:s}", "items", o->parts, "amount", o->cents, "card",
