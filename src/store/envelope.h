@@ -9,8 +9,8 @@
 #include "base/buf.h"
 #include "store/rows/message.h"
 
-/* All of it up to its data, of task, name, created_at, source, sequence and trace. Behind the data only a
- * brace is missing. */
+/* All of it up to its data, of task, name, created_at, source, sequence and trace. Behind the data
+ * only a brace is missing. */
 void envelope_begin(struct buf *b, const struct message *m);
 
 /* Of "12/progress/charge" what is between. */

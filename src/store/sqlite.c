@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/fault.h"
-#include "store/sqlite_guard.h"
 #include "store/sqlite_gather.h"
+#include "store/sqlite_guard.h"
 
 int64_t sqlite_steady_ms(void)
 {
