@@ -106,6 +106,14 @@ static int gather_size(sqlite3_file *file, sqlite3_int64 *ret)
     return rc == SQLITE_OK ? gathered_of(file)->real->xFileSize(file, ret) : rc;
 }
 
+static sqlite3_file *wal_of(sqlite3 *db)
+{
+    sqlite3_file *file = NULL;
+    int rc = sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
+
+    return rc == SQLITE_OK && file && file->pMethods ? file : NULL;
+}
+
 /* What is left belongs to no transaction that was committed. */
 static int gather_close(sqlite3_file *file)
 {
@@ -116,12 +124,21 @@ static int gather_close(sqlite3_file *file)
     return file->pMethods->xClose(file);
 }
 
+/* The lock to write is gone by now: where our pages were to lie, those of somebody else's commit
+ * may lie already. */
+static void forget(void *db)
+{
+    sqlite3_file *file = wal_of(db);
+
+    if (file && file->pMethods->xClose == gather_close)
+        gathered_of(file)->count = 0;
+}
+
 void gather_writes(sqlite3 *db)
 {
-    sqlite3_file *file = NULL;
+    sqlite3_file *file = wal_of(db);
 
-    int rc = sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
-    if (rc != SQLITE_OK || !file || !file->pMethods || file->pMethods->xClose == gather_close)
+    if (!file || file->pMethods->xClose == gather_close)
         return;
     struct gathered *g = malloc(sizeof *g);
     ASSERT(g);
@@ -138,4 +155,5 @@ void gather_writes(sqlite3 *db)
     g->methods.xSync = gather_sync;
     g->methods.xFileSize = gather_size;
     file->pMethods = &g->methods;
+    (void)sqlite3_rollback_hook(db, forget, db);
 }

@@ -135,6 +135,22 @@ static void what_is_written_before_the_commit_can_be_read(void **state)
     whole(p, 1000, 1000);
 }
 
+/* Pages of it had left the memory, and were to lie where the other's lie now. */
+static void what_was_rolled_back_is_not_written_over_what_others_committed(void **state)
+{
+    struct pair *p = *state;
+
+    must(p->ours, "PRAGMA wal_checkpoint(TRUNCATE)"); /* or its end would read the WAL */
+    must(p->ours, "PRAGMA cache_size = 10; BEGIN; " MANY "; ROLLBACK");
+    must(p->other, MANY);
+    must(p->ours, "UPDATE t SET n = n + 1 WHERE id = 1");
+    whole(p, 1000, 500501);
+    must(p->ours, "BEGIN; SAVEPOINT s; " MANY "; ROLLBACK TO s");
+    must(p->ours, "UPDATE t SET n = n + 1 WHERE id = 1; COMMIT");
+    must(p->other, MANY);
+    whole(p, 2000, 1001002);
+}
+
 static void a_commit_that_finds_no_room_is_none(void **state)
 {
     struct pair *p = *state;
@@ -190,6 +206,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_commit_writes_much_at_once, begin, end),
         cmocka_unit_test_setup_teardown(what_is_written_before_the_commit_can_be_read, begin, end),
+        cmocka_unit_test_setup_teardown(
+            what_was_rolled_back_is_not_written_over_what_others_committed, begin, end),
         cmocka_unit_test_setup_teardown(a_commit_that_finds_no_room_is_none, begin, end),
         cmocka_unit_test_setup_teardown(a_commit_without_a_sync_is_written_all_the_same, begin,
                                         end),
