@@ -392,6 +392,17 @@ class Tests:
         self.both([f"base-{i}" for i in range(1, 6)])
         self.assertEqual(process.end(signal.SIGTERM), 0)
 
+    def test_h_a_table_is_away(self):
+        """The fault is the database's, and not the order's: it waits."""
+        process = self.begin()
+        self.send(order("table-1"))
+        process.says("table-1 is placed")
+        self.database.change("ALTER TABLE shop_order RENAME TO shop_order_away")
+        self.send(order("table-2"))
+        process.says("table-2 comes again")
+        self.database.change("ALTER TABLE shop_order_away RENAME TO shop_order")
+        self.both(["table-1", "table-2"])
+
     # ---- all of it ----
 
     def test_i_everything_is_killed_while_orders_come(self):

@@ -322,6 +322,20 @@ class Tests:
         eventually("all of it came", lambda: len(self.web.events(id_)) == 40)
 
 
+class Usage(unittest.TestCase):
+    def test_what_is_wrong_is_said_at_the_start(self):
+        good = {"--pages": "/tmp", "--schema": f"{SHOP}/schema.sql"}
+        cases = [({"--port": "http"}, 2, "usage: shop-web"), ({"--port": "65536"}, 2, "usage: shop-web"), ({"--port": ""}, 2, "usage: shop-web"),
+                 ({"--colour": "red"}, 2, "usage: shop-web"), ({"--schema": "/nowhere.sql"}, 1, "/nowhere.sql: No such file or directory"),
+                 ({"--schema": "/dev/null"}, 1, "/dev/null: it is empty"), ({"--address": "nowhere"}, 1, "cannot listen at nowhere:0")]
+        for more, status, words in cases:
+            options = [word for option in (good | {"--port": "0"} | more).items() for word in option]
+            done = subprocess.run([WEB, *options], env=kit.ENVIRONMENT | {"SHOP_DB": "/nowhere", "SHOP_AMQP": "amqp://127.0.0.1:1"},
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertIn(words, done.stderr)
+
+
 class WithSqlite(Tests, unittest.TestCase):
     kind = Lite
 

@@ -63,21 +63,18 @@ static void rows_grow(struct db_rows *rows)
 
 /* ---- PostgreSQL ---- */
 
-/* Classes of SQLSTATE that speak of the moment and not of the statement: the connection, a
- * deadlock, resources, a server that shuts down, and so on. */
+/* Two classes of SQLSTATE speak of what was given: its values, and the constraints. All others are
+ * of the moment, or of a database that is not as it should be. */
 static enum db_result pg_fail(struct db *db, PGresult *result)
 {
     const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-    bool away = PQstatus(db->pg) != CONNECTION_OK || !state;
-    for (const char *const *c = (const char *const[]){"08", "40", "53", "55", "57", "58", NULL};
-         !away && *c; c++)
-        away = strncmp(state, *c, 2) == 0;
+    bool refused = state && (strncmp(state, "22", 2) == 0 || strncmp(state, "23", 2) == 0);
 
     fail(db, DB_OK, "%s", PQerrorMessage(db->pg));
     if (PQstatus(db->pg) != CONNECTION_OK)
         disconnect(db);
     PQclear(result);
-    return away ? DB_AWAY : DB_REFUSED;
+    return refused ? DB_REFUSED : DB_AWAY;
 }
 
 static enum db_result pg_script(struct db *db, const char *sql)
@@ -153,8 +150,10 @@ static enum db_result lite_query(struct db *db, struct db_rows *rows, const char
                                  const char *const *args)
 {
     sqlite3_stmt *statement = NULL;
-    if (sqlite3_prepare_v2(db->lite, sql, -1, &statement, NULL) != SQLITE_OK)
-        return lite_fail(db);
+    if (sqlite3_prepare_v2(db->lite, sql, -1, &statement, NULL) != SQLITE_OK) {
+        (void)lite_fail(db);
+        return DB_AWAY; /* a table is missing: that is not for what was given */
+    }
     for (int i = 0; i < count; i++) {
         char name[16]; /* to SQLite, $2 is a name and not a number */
         snprintf(name, sizeof(name), "$%d", i + 1);
