@@ -221,6 +221,20 @@ class Tests:
         self.assertEqual(self.database.do("SELECT count(*) FROM shop_order"), [(0,)])
         self.assertEqual(self.web.ask(f"/api/orders/{first}")[1], {"order": first, "state": "handed_in", "news": []})
 
+    def test_a_key_that_was_ordered_with_another_address_or_card_is_told(self):
+        key = f"again-{self.kind.__name__}"
+        first = self.web.placed(order(key))
+        items = json.dumps(order("")["items"], sort_keys=True, separators=(",", ":"))
+        address = order("")["address"].replace("'", "''")
+        self.database.do("INSERT INTO shop_order (id, items, amount, card, address, placed_at)"
+                         f" VALUES ('{first}', '{items}', 7100, '4242', '{address}', '2026-01-31T10:00:00Z')")
+        for change in ({"address": "elsewhere"}, {"card": "4000000000000002"}, {"items": [{"sku": "cup", "quantity": 1}]}):
+            status, answer = self.web.post(order(key, **change))
+            self.assertEqual((status, "was ordered before" in answer["error"]), (409, True), answer)
+        self.assertEqual(self.web.placed(order(key)), first)
+        for _ in range(2):
+            self.assertEqual(self.client.receive("shop.orders").id, first)
+
     def test_what_is_no_order_is_refused_with_the_field(self):
         cases = [(order("key-12345", card="4242"), 422, "card"), (order("key-12345", card="4242x42424242"), 422, "card"),
                  (order("key-12345", card=4242424242424242), 422, "card"), (order("key-12345", card="4" * 20), 422, "card"),
