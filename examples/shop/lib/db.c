@@ -134,6 +134,18 @@ static enum db_result lite_fail(struct db *db)
     return DB_AWAY;
 }
 
+/* What was given is not to blame if the statement cannot even be prepared: a table is missing. */
+static enum db_result lite_fail_of(struct db *db, const char *sql)
+{
+    sqlite3_stmt *statement = NULL;
+    enum db_result result = lite_fail(db);
+    if (result == DB_REFUSED
+        && sqlite3_prepare_v2(db->lite, sql, -1, &statement, NULL) != SQLITE_OK)
+        result = DB_AWAY;
+    sqlite3_finalize(statement);
+    return result;
+}
+
 /* The server makes the file and looks after it. We wait for it, and for others that write. */
 static enum db_result lite_connect(struct db *db)
 {
@@ -150,10 +162,8 @@ static enum db_result lite_query(struct db *db, struct db_rows *rows, const char
                                  const char *const *args)
 {
     sqlite3_stmt *statement = NULL;
-    if (sqlite3_prepare_v2(db->lite, sql, -1, &statement, NULL) != SQLITE_OK) {
-        (void)lite_fail(db);
-        return DB_AWAY; /* a table is missing: that is not for what was given */
-    }
+    if (sqlite3_prepare_v2(db->lite, sql, -1, &statement, NULL) != SQLITE_OK)
+        return lite_fail_of(db, sql);
     for (int i = 0; i < count; i++) {
         char name[16]; /* to SQLite, $2 is a name and not a number */
         snprintf(name, sizeof(name), "$%d", i + 1);
@@ -170,7 +180,7 @@ static enum db_result lite_query(struct db *db, struct db_rows *rows, const char
             rows_set(rows, column, (const char *)sqlite3_column_text(statement, column));
     }
     sqlite3_finalize(statement);
-    return step == SQLITE_DONE ? DB_OK : lite_fail(db);
+    return step == SQLITE_DONE ? DB_OK : lite_fail_of(db, sql);
 }
 
 static enum db_result lite_script(struct db *db, const char *sql)
