@@ -6,15 +6,19 @@ Usage: console_test.py BUILD [TEST...]
 
 import http.client
 import json
+import os
 import random
 import socket
+import subprocess
 import sys
 import threading
 import unittest
 import urllib.parse
 
+import mischief
 from shop_kit import Shop, ask, eventually
 
+HERE = os.path.dirname(os.path.realpath(__file__))
 BUILD = sys.argv.pop(1)
 JSON = {"Content-Type": "application/json"}
 
@@ -188,6 +192,22 @@ class ConsoleTest(unittest.TestCase):
             return ask(url, "/api/products")[0] == 200
         except OSError:
             return False
+
+    # ---- The plan of what reconcile.py does here ----
+
+    def test_the_same_seed_is_the_same_plan(self):
+        def plan(seed, hashes, *more):
+            done = subprocess.run([sys.executable, "-B", f"{HERE}/reconcile.py", BUILD, "--plan", "--seed", seed, *more], check=True,
+                                  capture_output=True, text=True, env=os.environ | {"PYTHONHASHSEED": hashes})
+            return done.stdout
+
+        self.assertEqual(plan("7", "1", "--orders", "300"), plan("7", "2", "--orders", "300"))
+        self.assertNotEqual(plan("7", "1", "--orders", "300"), plan("8", "1", "--orders", "300"))
+        many = mischief.draw("7", 1000, sqlite=True)
+        known = {p["name"] for p in self.shop.state()["processes"]} - {"epmd"}
+        self.assertEqual({act.name for act in many if act.kind == "kill"}, known)
+        self.assertEqual(many, sorted(many, key=lambda act: act.at))
+        self.assertEqual({act.mode for act in many if act.kind == "mode"}, set(mischief.MODES))
 
     # ---- One truth ----
 
