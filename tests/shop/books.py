@@ -33,6 +33,9 @@ SERVICES = {
 }
 
 
+AWAY = (subprocess.CalledProcessError, sqlite3.OperationalError)  # a database that is starting
+
+
 def ask_sqlite(path, questions):
     connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=60)
     connection.row_factory = sqlite3.Row

@@ -97,7 +97,10 @@ def operate(shop, accepted):
         for task in shop.stopped():
             retried.add(task)
             shop.operator("retry", task)
-        found = books.load(*shop.databases())
+        try:
+            found = books.load(*shop.databases())
+        except books.AWAY:
+            return False
         news = books.by_order(found["news"])
         last = {order: max(told, key=lambda n: n["sequence"])["event"] for order, told in news.items()}
         states = {row["id"]: row["state"] for row in found["tasks"]}
