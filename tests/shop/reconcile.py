@@ -99,7 +99,7 @@ def operate(shop, accepted):
             shop.operator("retry", task)
         try:
             found = books.load(*shop.databases())
-        except books.AWAY:
+        except books.Away:
             return False
         news = books.by_order(found["news"])
         last = {order: max(told, key=lambda n: n["sequence"])["event"] for order, told in news.items()}
