@@ -313,6 +313,30 @@ class Amqp(unittest.TestCase):
                 self.assertEqual(message.address, f"/queue/{queue}")
         server.ended("o-1")
 
+    def test_what_is_too_large_for_the_broker(self):
+        """It is dead at once, and says why, while the others get there. It is not lost: when the broker takes it, it can be sent."""
+        server, queue, count = self.server(), f"reply.{self.n}", 30
+        server.put({"intact": 1, "workflow": "order", "inputs": {"text": {"type": "string", "required": True}}, "output": {"text": "${ .input.text }"},
+                    "steps": [{"name": "never", "if": "false", "agent": "payment", "action": "charge", "undo": "none", "complete_by": "1m"}]})
+        large = {f"o-{i}" for i in (3, 4, 11)}
+        self.broker.limit(3000)
+        self.addCleanup(self.broker.limit, kit.LARGEST)
+        for i in range(count):
+            server.submit("order", f"o-{i}", {"text": "x" * (4000 if f"o-{i}" in large else 4)}, reply_to=f"amqp:{queue}")
+        found = self.events(queue, "intact.task.processed", count - len(large))
+        self.assertEqual({e["subject"] for _, e in found if e["type"] == "intact.task.processed"}, {f"o-{i}" for i in range(count)} - large)
+        dead = eventually("they are dead", lambda: [
+            m for m in [server.call("GET", "/v1/outbox?state=dead")["messages"]] if {one["task"] for one in m} == large])[0]
+        for message in dead:
+            self.assertIn("larger than configured max size 3000", message["error"])
+
+        self.broker.limit(kit.LARGEST)
+        os.kill(server.child(), signal.SIGKILL)  # sessions keep the limit that they began with
+        server.call("POST", "/v1/outbox/retry", {"target": f"amqp:{queue}", "reason": "it takes them now"})
+        found = self.events(queue, "intact.task.processed", len(large))
+        self.assertLessEqual(large, {e["subject"] for _, e in found})
+        self.assertEqual({len(e["data"]["output"]["text"]) for _, e in found if e["subject"] in large and "output" in e["data"]}, {4000})
+
     # ---- what fails ----
 
     def flow(self, server, count, trouble, **more):

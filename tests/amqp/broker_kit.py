@@ -22,6 +22,7 @@ from proton.utils import BlockingConnection  # noqa: E402
 
 RABBIT = "/usr/lib/rabbitmq/bin"
 PASSWORD = "not-for-everybody"
+LARGEST = 1 << 27  # what RabbitMQ 3 takes by default
 
 
 def install_rhea():
@@ -119,6 +120,10 @@ disk_free_limit.absolute = 1MB
 
     def control(self, *words):
         subprocess.run([f"{RABBIT}/rabbitmqctl", *words], env=self.environment, check=True, capture_output=True, timeout=PATIENCE_S)
+
+    def limit(self, size):
+        """Of a message's body, in the sessions that are begun from now on."""
+        self.control("eval", f"application:set_env(rabbit, max_message_size, {size}).")
 
     def close(self):
         self.keeper.stdin.close()

@@ -258,6 +258,22 @@ class ServicesTest(unittest.TestCase):
 
         shop.books(self, [eventually("it goes on", goes_on)])
 
+    def test_refused_after_a_lost_request(self):
+        """What is sent again cannot say for certain that nothing happened. A refusal leads to the undo all the same: it is none of
+        the pivot."""
+        shop = self.shop
+        eventually("shipping calls for work", lambda: next(
+            (a for a in shop.server.call("GET", "/v1/agents")["agents"] if a["agent"] == "shipping" and a["parked_calls"]), None))
+        shop.processes["shipping"].send_signal(signal.SIGSTOP)  # it takes the request, and never looks at it
+        shop.order("o-1", address="Moon", lamp=1)
+        eventually("its request is lost", lambda: any(
+            s["agent"] == "shipping" and s["attempts"] for s in shop.server.task("o-1")["steps"]))
+        shop.kill("shipping")
+        shop.start("shipping")
+        task = self.ended("o-1", "compensated")
+        self.assertTrue(any(a.get("resent") for s in task["steps"] for a in s["attempts"]), task)
+        shop.books(self, [task])
+
     def test_kills(self):
         """All three are killed while they work, again and again."""
         shop, orders = self.shop, 40

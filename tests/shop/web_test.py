@@ -16,6 +16,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 import psycopg2
@@ -280,6 +281,31 @@ class Tests:
         self.assertEqual(self.client.receive("shop.orders").id, first)
         while self.client.again(lambda: [self.client.receive_raw("shop.orders", 1)])[0]:
             self.client.accept("shop.orders")  # the one of which nobody knew
+
+    def test_an_order_that_is_too_large_for_the_broker_is_refused_and_others_are_taken(self):
+        """Whoever orders is told at once, and the others do not suffer, although the broker ends the session that they share."""
+        broker.limit(400)
+        self.addCleanup(broker.limit, kit.LARGEST)
+        self.web.kill()  # sessions keep the limit that they began with
+        self.web.start()
+        answers = {}
+
+        def press(number):
+            address = "1 Long Lane" + " and on" * (60 if number % 3 == 0 else 0)
+            answers[number] = eventually("there is an answer", lambda: (lambda a: a if a[0] != 503 else None)(
+                Web.post(self.web, order(f"large-{self.kind.__name__}-{number}", address=address))))
+
+        threads = [threading.Thread(target=press, args=(number,)) for number in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual({n: status for n, (status, _) in answers.items()}, {n: 413 if n % 3 == 0 else 202 for n in range(12)})
+        self.assertIn("was not placed", answers[0][1]["error"])
+        taken = {self.client.receive("shop.orders").id for _ in range(8)}
+        self.assertEqual(taken, {answer["order"] for status, answer in answers.values() if status == 202})
+        while self.client.again(lambda: [self.client.receive_raw("shop.orders", 1)])[0]:
+            self.client.accept("shop.orders")  # one that was sent twice
 
     def test_without_the_database_pages_say_so_and_go_on_when_it_is_back(self):
         id_ = "o-0000000000000000000d"
