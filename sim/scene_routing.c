@@ -126,6 +126,12 @@ static bool two_at_most(void)
     return lifted || agents_at_work() <= 2;
 }
 
+/* A node whose memory is full takes nothing over, and does not wait for that. */
+static bool two_at_most_or_no_room(void)
+{
+    return two_at_most() || nodes_are_narrow();
+}
+
 static bool two_at_work(void)
 {
     return agents_at_work() == 2;
@@ -143,6 +149,62 @@ static void limit_is_lifted(void)
     check_limits_changed();
     outage_settings(0, SLICE("{}"));
     outage_is_heard(&nodes.list[0]);
+}
+
+static struct node *node_of(const struct subject *t)
+{
+    NODES_FOREACH (n)
+        if (node_owns(n, t->seen.owner))
+            return n;
+    return NULL;
+}
+
+static bool is_at_work(const struct subject *t)
+{
+    return t->seen.revision && t->ledger[0].begun[DIRECTION_FORWARD] > 0
+           && t->seen.steps[0].state == STEP_RUNNING;
+}
+
+static struct subject *paused;
+
+/* Whoever writes a task has it from then on; its attempt goes on. */
+static void first_node_gets_what_the_second_has_begun(void)
+{
+    for (uint32_t i = 0; i < subjects.count; i++) {
+        const struct node *n = is_at_work(&subjects.list[i]) ? node_of(&subjects.list[i]) : NULL;
+        if (n && n->name == 1)
+            paused = &subjects.list[i];
+    }
+    people_want(paused, ASK_PAUSE, -1, 0);
+}
+
+static bool it_was_paused(void)
+{
+    return paused->seen.paused_at != 0;
+}
+
+/* What that knows of it is not true any more: it has to read it. */
+static void second_node_is_asked_to_go_on(void)
+{
+    people_want(paused, ASK_RESUME, -1, 1);
+}
+
+static bool each_has_one_at_work(void)
+{
+    uint32_t counts[NAMES_MAX] = {0};
+
+    for (uint32_t i = 0; i < subjects.count; i++) {
+        const struct node *n = is_at_work(&subjects.list[i]) ? node_of(&subjects.list[i]) : NULL;
+        if (n)
+            counts[n->name]++;
+    }
+    return counts[0] == 1 && counts[1] == 1;
+}
+
+static void second_node_is_gone_for_good(void)
+{
+    nodes.list[1].last = true;
+    node_crash(&nodes.list[1], "for the scene");
 }
 
 static bool more_than_two(void)
@@ -287,6 +349,49 @@ const struct scene scenes_of_routing[] = {
                    .after_ms = 20000,
                    .then = submit_all}},
         .always = {.what = "no more than two are at work", .until = two_at_most},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "N*C", STANDS}},
+    },
+    {
+        .name = "limit_and_reading",
+        .sentence = "a node has to read again what it has at work: that keeps its place meanwhile",
+        .nodes = 2,
+        .tasks = 16,
+        .unasked = true,
+        .flow = ONE_STEP(60000, 3),
+        .parts = {{.act = {SAYS_DONE, .takes = 8000, .keeps = true}}},
+        .beats = {{.what = "a limit is set", .then = sets_two_at_a_time},
+                  {.what = "all know of it, and of each other",
+                   .after_ms = 20000,
+                   .then = submit_all},
+                  {.what = "each has one at work",
+                   .until = each_has_one_at_work,
+                   .then = first_node_gets_what_the_second_has_begun},
+                  {.what = "it is paused there",
+                   .until = it_was_paused,
+                   .then = second_node_is_asked_to_go_on}},
+        .always = {.what = "no more than two are at work", .until = two_at_most},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "N*C", STANDS}},
+    },
+    {
+        .name = "limit_of_a_dead_node",
+        .sentence = "one of two nodes dies: what it had at work counts before the other has all",
+        .nodes = 2,
+        .tasks = 8,
+        .unasked = true,
+        .flow = ONE_STEP(300000, 3),
+        .parts = {{.meanwhile = true, .act = {SAYS_DONE, .takes = 100000, .keeps = true}},
+                  {.act = {SAYS_DONE, .takes = 2500}}},
+        .beats = {{.what = "a limit is set", .then = sets_two_at_a_time},
+                  {.what = "all know of it, and of each other",
+                   .after_ms = 20000,
+                   .then = submit_all},
+                  {.what = "each has one at work",
+                   .until = each_has_one_at_work,
+                   .then = second_node_is_gone_for_good},
+                  {.what = "it goes on", .until = some_are_done}},
+        .always = {.what = "no more than two are at work", .until = two_at_most_or_no_room},
         .end = TASK_PROCESSED,
         .fates = {{STEP_COMPLETED, "N*C", STANDS}},
     },

@@ -2,10 +2,11 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "config/secret.h"
 
 enum { IDLE_DEFAULT_MS = 60000, IDLE_MIN_MS = 1000, PASSWORD_MAX = 8 << 10 };
 
@@ -509,13 +510,15 @@ struct slice amqp_queue_of(const struct broker_config *b, struct slice address)
 
 static enum err read_file(const char *path, struct buf *b, struct error *e)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    char *room = buf_room(b, PASSWORD_MAX);
-    ssize_t n = fd >= 0 ? read(fd, room, PASSWORD_MAX) : -1;
-    int reason = errno;
+    int fd = -1;
+    const char *refused = secret_file_open(path, &fd);
 
-    if (fd >= 0)
-        (void)close(fd);
+    if (refused)
+        return error_set(e, ERR_IO, "password file %s: %s", path, refused);
+    char *room = buf_room(b, PASSWORD_MAX);
+    ssize_t n = read(fd, room, PASSWORD_MAX);
+    int reason = errno;
+    (void)close(fd);
     if (n < 0)
         return error_set(e, ERR_IO, "password file %s: %s", path, strerrordesc_np(reason));
     if (n == PASSWORD_MAX)

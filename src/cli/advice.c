@@ -64,6 +64,7 @@ void advice_add(struct intact_client *c, const struct invocation *in, struct buf
                       "--role ROLE"},
         {"foreign", "; call it by one of its names, or start it with --host NAME"},
         {"no-such-task", "; intact list shows the newest"},
+        {"no-such-agent", "; intact agent list shows those that there are"},
         {"no-such-token", "; intact token list shows those that there are"},
         {"token-exists", "; take another name, or intact token delete it first"},
         {"task-exists", "; take another --id, if it is another task"},

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Of a file, a variable: any text. */
@@ -41,15 +42,34 @@ void secret_wipe(char *text, size_t len)
     free(text);
 }
 
+const char *secret_file_open(const char *path, int *ret)
+{
+    /* opening a pipe would wait for somebody who writes */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct stat st;
+    const char *fault = NULL;
+
+    if (fd < 0 || fstat(fd, &st) != 0)
+        fault = strerrordesc_np(errno);
+    else if (!S_ISREG(st.st_mode))
+        fault = "it is not a regular file, and a secret is read more than once";
+    if (fault && fd >= 0)
+        (void)close(fd);
+    if (!fault)
+        *ret = fd;
+    return fault;
+}
+
 /* NULL, or why it cannot be read. */
 static const char *read_file(const char *path, char *to, size_t size, size_t *ret_len)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int fd = -1;
     size_t len = 0;
     ssize_t n = 0;
+    const char *refused = secret_file_open(path, &fd);
 
-    if (fd < 0)
-        return strerrordesc_np(errno);
+    if (refused)
+        return refused;
     while (len < size && (n = read(fd, to + len, size - len)) > 0)
         len += (size_t)n;
     const char *fault = n < 0 ? strerrordesc_np(errno) : NULL;

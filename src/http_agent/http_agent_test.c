@@ -1,7 +1,10 @@
 #include "base/test.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/when.h"
 #include "http_agent/answer.h"
 #include "http_agent/config.h"
 #include "http_agent/secrets.h"
@@ -168,7 +171,11 @@ static void retry_after_is_read(void **state)
         int64_t ms;
     } cases[] = {{"0", 0},
                  {"120", 120000},
-                 {"999999999999", INT64_C(864000000000)},
+                 {"86399", MS_PER_D - 1000},
+                 {"86401", MS_PER_D},
+                 {"999999999999", MS_PER_D},
+                 {"Sun, 01 Feb 2026 10:00:01 GMT", MS_PER_D},
+                 {"Fri, 31 Dec 9999 23:59:59 GMT", MS_PER_D},
                  {"Sat, 31 Jan 2026 10:00:10 GMT", 10000},
                  {"Saturday, 31-Jan-26 10:00:10 GMT", 10000},
                  {"Sat Jan 31 10:00:10 2026", 10000},
@@ -453,6 +460,40 @@ static void secrets_are_filled_in_and_hidden(void **state)
     http_config_free(c);
 }
 
+static const char *fault_of(const char *path)
+{
+    const struct secret_place place = {.file = path};
+    char *text = NULL;
+    size_t len = 0;
+    const char *fault = secret_place_load(&place, &text, &len);
+
+    secret_wipe(text, len);
+    return fault ? fault : "none";
+}
+
+static void secrets_are_in_regular_files(void **state)
+{
+    char folder[] = "/tmp/intact-secret-XXXXXX";
+    (void)state;
+
+    CHECK(mkdtemp(folder) && chdir(folder) == 0, "%s", folder);
+    FILE *f = fopen("plain", "we");
+    CHECK(f && fputs("pw\n", f) >= 0 && fclose(f) == 0, "plain");
+    CHECK(mkfifo("pipe", 0600) == 0, "pipe"); /* nobody writes to it */
+    CHECK(symlink("plain", "link") == 0 && symlink("pipe", "piped") == 0, "links");
+    static const struct {
+        const char *path, *fault;
+    } cases[] = {{"plain", "none"},          {"link", "none"},       {"pipe", "not a regular"},
+                 {"piped", "not a regular"}, {".", "not a regular"}, {"/dev/null", "not a regular"},
+                 {"gone", "No such file"}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        CHECK(strstr(fault_of(cases[i].path), cases[i].fault), "%s: %s", cases[i].path,
+              fault_of(cases[i].path));
+    CHECK(unlink("plain") == 0 && unlink("pipe") == 0 && unlink("link") == 0 && unlink("piped") == 0
+              && rmdir(folder) == 0,
+          "%s", folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -463,6 +504,7 @@ int main(void)
         cmocka_unit_test(heads_are_read),
         cmocka_unit_test(quotes_are_one_sound_line),
         cmocka_unit_test(a_whole_configuration),
+        cmocka_unit_test(secrets_are_in_regular_files),
         cmocka_unit_test(every_mistake_in_one_go),
         cmocka_unit_test(secrets_are_filled_in_and_hidden),
         cmocka_unit_test(secrets_of_any_text_are_hidden_in_much_of_it),

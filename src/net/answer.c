@@ -5,7 +5,7 @@
 #include "base/when.h"
 #include "json/text.h"
 
-#define AFTER_MAX_MS (10000 * MS_PER_D)
+#define AFTER_MAX_MS MS_PER_D
 
 bool header_value_is_sound(struct slice value)
 {

@@ -26,7 +26,8 @@ struct slice answer_header(const struct http_answer *a, const char *name); /* NO
 /* One line of visible characters, blanks and tabs, and not too long? */
 bool header_value_is_sound(struct slice value) MUST_USE;
 
-/* Retry-After: seconds, or a date; -1: none that can be understood. `now`: wall clock. */
+/* Retry-After: seconds, or a date; -1: none that can be understood. More than a day counts as a
+ * day: whoever asks for more may be mistaken, and is asked again once a day. `now`: wall clock. */
 int64_t answer_retry_after(struct slice value, int64_t now);
 
 /* Some of a text for people: one line, valid, and no longer than `max` bytes. */

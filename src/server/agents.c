@@ -1,6 +1,7 @@
 #include "server/internal.h"
 
 #include "base/log.h"
+#include "config/reader.h"
 #include "json/json.h"
 
 /*
@@ -198,6 +199,54 @@ static bool breaker_body_ok(struct http_request *r, const struct json *j, bool *
     return true;
 }
 
+/* An agent that somebody looks for by its name among those that workflows have work for. */
+struct search {
+    struct slice name;
+    bool found;
+    struct slice near; /* another one that may be meant; NONE: there is none */
+};
+
+static void look_at(struct search *s, struct slice name)
+{
+    if (slice_eq(name, s->name))
+        s->found = true;
+    else if (name_is_near(s->name, name))
+        s->near = name;
+}
+
+static void look_into(void *arg, const struct definition *d)
+{
+    const struct workflow *w = &d->workflow;
+
+    for (uint16_t i = 0; i < w->step_count; i++) {
+        look_at(arg, w->steps[i].call.agent);
+        if (w->steps[i].undo_kind == UNDO_CALL)
+            look_at(arg, w->steps[i].undo.agent);
+    }
+}
+
+/* Opening the breaker of a name that is misspelt would hold nobody back, and be shown for good. */
+static bool agent_is_there(struct server *sv, struct http_request *r, struct slice name)
+{
+    struct search s = {.name = name, .found = agent_of(sv, name) != NULL};
+    CLEANUP(buf_fini) struct buf hint = {0};
+    struct agent *a = NULL;
+
+    if (!s.found)
+        registry_each(&sv->workflows, look_into, &s);
+    if (s.found)
+        return true;
+    for (size_t i = 0; (a = map_next(&scheduler_dispatch(sv->scheduler)->agents, &i));)
+        look_at(&s, a->name);
+    if (s.near.ptr)
+        buf_fmt(&hint, "; did you mean \"%.*s\"?", SLICE_ARG(s.near));
+    http_problem(r, 404, "no-such-agent",
+                 "there is no agent \"%.*s\": none of that name has called this node, no workflow "
+                 "has a step for it, and nothing is set of it%s",
+                 SLICE_ARG(name), hint.ptr ? hint.ptr : "");
+    return false;
+}
+
 void breaker_post(struct server *sv, struct http_request *r)
 {
     CLEANUP(arena_fini) struct arena tree = {0};
@@ -211,6 +260,8 @@ void breaker_post(struct server *sv, struct http_request *r)
         return;
     struct slice name = http_segment(r, 2);
     struct slice reason = json_get_text(j, "reason");
+    if (!agent_is_there(sv, r, name))
+        return;
     scheduler_breaker_by_hand(sv->scheduler, name, open, reason, &text);
     put_begin(sv, r,
               &(struct agent_change){.name = name, .part = AGENT_BREAKER, .text = buf_view(&text)},

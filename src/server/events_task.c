@@ -120,6 +120,10 @@ static void tell(struct watch *w, struct stream *st, const struct buf *record)
         http_answer(turn_away(st), 204, NULL, SLICE(""), NULL);
         return;
     }
+    if (!st->begun && slice_is(st->x.http->method, "HEAD")) {
+        http_answer(turn_away(st), 200, "text/event-stream", SLICE(""), NULL);
+        return;
+    }
     if (!st->begun)
         begin(st);
     bool knows = tell_row(st, &w->row, record);
@@ -408,10 +412,6 @@ void task_events_get(struct server *sv, struct http_request *r)
 
     if (!id.ptr) {
         http_problem(r, 404, "no-such-task", "the id in the path is not well encoded");
-        return;
-    }
-    if (slice_is(r->method, "HEAD")) {
-        http_answer(r, 200, "text/event-stream", SLICE(""), NULL);
         return;
     }
     if (!reads_have_room(sv, r))

@@ -3,8 +3,8 @@
  * the operation that met it, and for good; as an error, a full disk or a short read. No operation
  * may break its promise (script.h), and a start afterwards finds all that was acknowledged.
  *
- * Usage: store_faults_test [thorough]. Without it only every call that fails once, as an error, is
- * tried; of the rest every twelfth.
+ * Usage: store_faults_test [wide|thorough]. Wide: every call that fails once, as an error; of the
+ * rest every twelfth. Without it of those every third.
  */
 
 #include "base/test.h"
@@ -14,7 +14,7 @@
 enum span { ONCE, OUTAGE, FOR_GOOD };
 
 static char home[64];
-static unsigned stride = 12;
+static unsigned stride = 12, stride_once = 3;
 static char now_running[100]; /* a failing run names itself */
 
 /* After the operation that met it an outage is over. */
@@ -55,7 +55,7 @@ static void each(uint32_t calls, enum vfs_how how)
     static const char *const spans[] = {"once", "until the operation's end", "for good"};
 
     for (enum span span = ONCE; span <= FOR_GOOD; span++) {
-        uint32_t step = how == VFS_IO && span == ONCE ? 1 : stride;
+        uint32_t step = how == VFS_IO && span == ONCE ? stride_once : stride;
         uint32_t tried = 0;
         bool fired = true;
         for (uint32_t n = span; fired; n += step, tried++) {
@@ -117,6 +117,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(every_read_may_be_short, tell),
     };
 
+    if (argc > 1)
+        stride_once = 1;
     if (argc > 1 && strcmp(argv[1], "thorough") == 0)
         stride = 1;
     return cmocka_run_group_tests_name("store on a failing disk", tests, start, end);

@@ -191,6 +191,33 @@ static void mistakes_are_told(void **state)
     expect_problem(&r, 422, "bad-agent");
 }
 
+static void an_agent_that_nobody_knows_has_no_breaker(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    rule_is(&node, "1h"); /* there is an agent "bank" */
+    static const char *const moves[] = {"open", "closed"};
+    for (size_t i = 0; i < COUNT_OF(moves); i++) {
+        post(&node, &r, "/v1/agents/bnak/breaker", "{\"state\": \"%s\", \"reason\": \"x\"}",
+             moves[i]);
+        expect_problem(&r, 404, "no-such-agent");
+        has(&r, "did you mean \\\"bank\\\"?");
+        reply_fini(&r);
+    }
+    get(&node, &r, "/v1/agents/bnak");
+    expect_problem(&r, 404, "no-such-agent");
+    reply_fini(&r);
+    (void)define(&node, "post",
+                 "\"steps\": [{\"name\": \"a\", \"agent\": \"courier\", \"action\": \"x\", "
+                 "\"undo\": \"none\"}]");
+    post(&node, &r, "/v1/agents/courier/breaker", "{\"state\": \"open\", \"reason\": \"x\"}");
+    EXPECT(&r, 200); /* a workflow names it, though it never called */
+    reply_fini(&r);
+    post(&node, &r, "/v1/agents/courier/breaker", "{\"state\": \"closed\"}");
+    EXPECT(&r, 200);
+}
+
 /* ---- an outage ---- */
 
 static void an_outage_costs_no_tries_and_no_time(void **state)
@@ -554,6 +581,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest alone[] = {
         cmocka_unit_test(settings_are_kept),
         cmocka_unit_test(mistakes_are_told),
+        cmocka_unit_test(an_agent_that_nobody_knows_has_no_breaker),
         cmocka_unit_test(an_outage_costs_no_tries_and_no_time),
         cmocka_unit_test(trials_close_it_or_do_not),
         cmocka_unit_test(what_is_at_work_is_spared),

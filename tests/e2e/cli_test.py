@@ -514,6 +514,8 @@ class Shown(WithServer):
             (("submit", "order", "--input", '{"sku": "other"}', "--id", "o-1"), {}, 1, "; take another --id"),
             (("get", "nix"), {}, 1, "there is no task nix; intact list shows the newest"),
             (("retry", "o-1", "--reason", "x"), {}, 1, "; intact why o-1 says what it waits for"),
+            (("agent", "open", "stokc", "--reason", "x"), {}, 1, 'did you mean "stock"?; intact agent list shows those'),
+            (("agent", "close", "nobody"), {}, 1, 'there is no agent "nobody": none of that name has called this node'),
             (("token", "delete", "nix"), {}, 1, "; intact token list shows those that there are"),
             (("token", "delete", "admin"), {}, 1, "; intact token create NAME --role admin first"),
             (("token", "create", "weak", "--role", "read"), {}, 1, "; take another name"),

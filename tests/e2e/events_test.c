@@ -139,6 +139,20 @@ static void what_is_wrong_is_said(void **state)
     wait_for_listeners("all", 0);
 }
 
+static void what_a_head_says_a_get_would_say(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    (void)define(&node, "headed", "\"steps\": [" STEP("a", "headed") "]");
+    submit(&node, "headed", "headed-1");
+    send_as(&node, &r, "HEAD", "/v1/tasks/nobody/events", NULL, SLICE_NONE);
+    EXPECT(&r, 404);
+    send_as(&node, &r, "HEAD", "/v1/tasks/headed-1/events", NULL, SLICE_NONE);
+    EXPECT(&r, 200);
+    wait_for_listeners("task", 0);
+}
+
 static void curl_follows_a_task_to_its_end(void **state)
 {
     char command[300];
@@ -470,6 +484,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_task_is_told_as_it_is_and_then_whatever_becomes_of_it),
         cmocka_unit_test(what_is_wrong_is_said),
+        cmocka_unit_test(what_a_head_says_a_get_would_say),
         cmocka_unit_test(curl_follows_a_task_to_its_end),
         cmocka_unit_test(a_stream_goes_on_where_it_broke_off_with_the_server),
         cmocka_unit_test(all_changes_are_told_to_who_wants_them),

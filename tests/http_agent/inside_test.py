@@ -194,10 +194,14 @@ class Inside(unittest.TestCase):
         self.assertNotIn("-key-", server.read_log())
 
     def test_mistakes_are_told_before_anything_starts(self):
+        pipe = f"{self.folder}/pipe"
+        os.mkfifo(pipe)
         for config, status, part in (
                 ({"intact_http": 1, "services": {"payment": {"url": "ftp://x", "placess": 3}}}, 2, "services.payment.url"),
                 ({"intact_http": 1, "services": {"p": {"url": "https://example.org"}}, "secrets": {"k": {"file": "/nonexistent/key"}}}, 2,
-                 "/nonexistent/key: No such file")):
+                 "/nonexistent/key: No such file"),
+                ({"intact_http": 1, "services": {"p": {"url": "https://example.org"}}, "secrets": {"k": {"file": pipe}}}, 2,
+                 f"{pipe}: it is not a regular file")):
             path = f"{self.folder}/bad.json"
             with open(path, "w") as f:
                 json.dump(config, f)
