@@ -317,13 +317,21 @@ static void fill_delivered(struct courier *o, struct settle_job *j, struct arena
     o->delivered_count = 0;
 }
 
+/* As long as others follow they are written together. */
+static int64_t settle_due(const struct courier *o)
+{
+    bool more = o->item_count > o->settling_count || o->news || o->read_job;
+
+    return more ? o->settle_at : min_i64(o->settle_at, o->told_at + SETTLE_IDLE_MS);
+}
+
 static void settle(struct courier *o, int64_t now)
 {
     size_t count = o->settling_count + o->delivered_count;
     struct arena a = {0};
 
     if (o->settle_job || count == 0 || now < o->retry_at
-        || (count < SETTLE_AT && now < o->settle_at && !o->stopped))
+        || (count < SETTLE_AT && now < settle_due(o) && !o->stopped))
         return;
     struct settle_job *j = arena_alloc(&a, sizeof *j);
     j->list = arena_alloc(&a, count * sizeof *j->list);
@@ -385,6 +393,7 @@ static void land_fresh(struct courier *o, const struct read_job *j)
     for (size_t i = 0; i < j->read.count; i++) {
         const struct message *m = &j->read.messages[i];
         o->seen_seq = max_i64(o->seen_seq, m->seq);
+        o->told_at = courier_now(o);
         if (!item_of(o, m->seq))
             target_fresh(target_get(o, m->target), m);
     }
@@ -535,7 +544,7 @@ static int64_t next_at(const struct courier *o)
         !o->read_job && !o->stopped && (o->loading || (!o->catching_up && !list_empty(&o->hungry)));
 
     if (!o->settle_job && o->settling_count + o->delivered_count > 0)
-        at = earlier(at, max_i64(o->settle_at, o->retry_at));
+        at = earlier(at, max_i64(settle_due(o), o->retry_at));
     if (!o->read_job && !o->stopped && o->news && has_room(o))
         at = earlier(at, max_i64(o->news_at, o->retry_at));
     if (reads)
@@ -571,12 +580,14 @@ static bool is_next(const struct courier *o, const struct message *m)
 void courier_stored(struct courier *o, const struct message *list, size_t count)
 {
     struct target *t = NULL; /* of the one before */
+    int64_t now = courier_now(o);
     size_t n = 0;
 
     if (o->stopped || !leads_still(o))
         return; /* they are found in the store */
     for (; n < count && is_next(o, &list[n]); n++) {
         o->seen_seq = list[n].seq;
+        o->told_at = now;
         if (!t || !slice_eq(t->name, list[n].target))
             t = target_get(o, list[n].target);
         target_fresh(t, &list[n]);
@@ -594,6 +605,21 @@ void courier_by_hand(struct courier *o)
         target_look_again(all[i]);
     free(all);
     load(o);
+}
+
+void courier_back(struct courier *o, const struct channel *c)
+{
+    struct error e;
+
+    if (!leads_still(o))
+        return;
+    void **all = map_sorted(&o->targets);
+    for (size_t i = 0; all[i]; i++) {
+        struct target *t = all[i];
+        if (t->paused && o->outside.channel(o->outside.arg, t->name, &e) == c)
+            target_look_again(t);
+    }
+    free(all);
 }
 
 void courier_stop(struct courier *o)

@@ -19,14 +19,15 @@ enum {
     PAGE_MAX = 512,       /* messages of one reading */
     PAGE_BYTES = 1 << 20,
     TARGET_PAGE = 128,
-    QUEUED_MAX = 4096, /* of one target in memory, however much room there is */
-    BATCHES_MAX = 4,   /* of one target under way */
-    BLOCKED_MAX = 64,  /* chains of one target; with more of them it is the target that fails */
-    SETTLE_MAX = 4096, /* in one transaction, which is a sync of the disk */
-    SETTLE_AT = 2048,  /* so many do not wait for more ... */
-    SETTLE_MS = 100,   /* ... others do, for so long */
-    READ_GAP_MS = 10,  /* between two readings of what is new */
-    TROUBLE_MS = 250,  /* after the store failed */
+    QUEUED_MAX = 4096,   /* of one target in memory, however much room there is */
+    BATCHES_MAX = 4,     /* of one target under way */
+    BLOCKED_MAX = 64,    /* chains of one target; with more of them it is the target that fails */
+    SETTLE_MAX = 4096,   /* in one transaction, which is a sync of the disk */
+    SETTLE_AT = 2048,    /* so many do not wait for more ... */
+    SETTLE_MS = 100,     /* ... others do, for so long ... */
+    SETTLE_IDLE_MS = 20, /* ... or until nothing new has come for so long, and nothing is left */
+    READ_GAP_MS = 10,    /* between two readings of what is new */
+    TROUBLE_MS = 250,    /* after the store failed */
     TARGETS_PAGE = 256,
 };
 
@@ -97,6 +98,7 @@ struct courier {
     int64_t *delivered; /* what is to be deleted, and needs no item any more */
     size_t delivered_count, delivered_cap;
     int64_t settle_at; /* 0: there is nothing to be settled */
+    int64_t told_at;   /* when new ones came last */
     bool leading, stopped;
     struct fence fence; /* while it leads */
     char lease[64];

@@ -414,6 +414,7 @@ void target_look_again(struct target *t)
 struct verdict {
     bool lives; /* the receiver has taken something, or refused it */
     bool fails;
+    bool away; /* and no message has a part in it */
     int64_t wished_ms;
     int64_t pause_ms; /* of the target, if it fails; 0: not known yet */
 };
@@ -451,6 +452,27 @@ static void item_failed(struct item *it, struct verdict *v)
     chain_block(c, due, it->seq);
 }
 
+/* It goes as soon as its target does, as if it had never been tried. */
+static void item_was_away(struct item *it, struct verdict *v)
+{
+    struct target *t = it->chain->target;
+
+    t->outbox->stats.failed++;
+    v->fails = v->away = true;
+    v->wished_ms = max_i64(v->wished_ms, it->d.retry_after_ms);
+    (void)snprintf(t->story, sizeof t->story, "%s", it->d.story);
+    chain_take(it, true);
+    set_aside(t, it, 0, it->d.story);
+}
+
+/* Then this one did not get there for that reason alone. */
+static bool is_behind_one_that_failed(const struct item *it)
+{
+    const struct chain *c = it->chain;
+
+    return c->due_at != 0 || (c->asides > 0 && c->aside_first < it->seq);
+}
+
 static void item_ended(struct item *it, struct verdict *v)
 {
     struct chain *c = it->chain;
@@ -463,11 +485,13 @@ static void item_ended(struct item *it, struct verdict *v)
         chain_take(it, true);
         item_settle(it, it->d.end == DELIVERED ? SETTLE_DELETE : SETTLE_DEAD, 0,
                     it->d.end == DELIVERED ? NULL : it->d.story);
-    } else if (c->due_at == 0) {
-        item_failed(it, v);
-    } else { /* it was behind one that failed */
+    } else if (is_behind_one_that_failed(it)) {
         chain_take(it, true);
         set_aside(c->target, it, 0, NULL);
+    } else if (it->d.end == DELIVERY_AWAY) {
+        item_was_away(it, v);
+    } else {
+        item_failed(it, v);
     }
 }
 
@@ -504,7 +528,7 @@ static void batch_ended(struct target *t, struct delivery **list, size_t count)
         chain_after(chains[i]);
     if (v.lives)
         target_works(t);
-    if (v.fails && (!v.lives || t->blocked > BLOCKED_MAX))
+    if (v.away || (v.fails && (!v.lives || t->blocked > BLOCKED_MAX)))
         target_fails(t, pause_of(t, &v));
     else if (v.fails)
         set_timer(t, first_due(t));
@@ -594,7 +618,7 @@ static void nobody_takes(struct target *t, const struct error *e)
 {
     struct batch_out *b = batch_make(t, 1);
 
-    b->list[0]->end = DELIVERY_RETRY;
+    b->list[0]->end = DELIVERY_AWAY;
     b->list[0]->retry_after_ms = 0;
     (void)snprintf(b->list[0]->story, sizeof b->list[0]->story, "%.199s", e->text);
     link_remove(&b->link);
