@@ -1,5 +1,6 @@
 #include "outbox/internal.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -79,14 +80,72 @@ static void list_it(struct item *it)
     it->listed = true;
 }
 
-/* In one piece: there are many of them. */
-struct item *item_new(struct courier *o, const struct message *m)
+void shelf_close(struct target *t)
+{
+    struct shelf *s = t->shelf;
+
+    t->shelf = NULL;
+    if (!s)
+        return;
+    s->open = false;
+    if (s->items > 0)
+        return;
+    t->outbox->bytes -= s->size;
+    free(s);
+}
+
+/* Larger and larger ones: who gets few messages takes little memory. */
+static struct shelf *shelf_for(struct target *t, size_t bytes)
+{
+    struct shelf *s = t->shelf;
+
+    if (s && bytes <= s->size - s->used)
+        return s;
+    size_t size = s ? s->size * 2 : SHELF_FIRST;
+    size = size < SHELF_MAX ? size : SHELF_MAX;
+    size = size < sizeof *s + bytes ? sizeof *s + bytes : size;
+    shelf_close(t);
+    s = malloc(size);
+    ASSERT(s);
+    *s = (struct shelf){.used = sizeof *s, .size = size, .open = true};
+    t->outbox->bytes += size;
+    t->shelf = s;
+    return s;
+}
+
+static struct item *shelf_take(struct target *t, size_t bytes)
+{
+    const size_t align = _Alignof(max_align_t);
+    size_t size = (bytes + align - 1) / align * align;
+    struct shelf *s = shelf_for(t, size);
+    struct item *it = (void *)((char *)s + s->used);
+
+    s->used += size;
+    s->items++;
+    memset(it, 0, sizeof *it);
+    it->shelf = s;
+    return it;
+}
+
+static void shelf_return(struct courier *o, struct shelf *s)
+{
+    if (--s->items > 0)
+        return;
+    if (s->open) {
+        s->used = sizeof *s; /* it is warm */
+        return;
+    }
+    o->bytes -= s->size;
+    free(s);
+}
+
+struct item *item_new(struct target *t, const struct message *m)
 {
     static const struct slice type = {"intact.task.", 12};
+    struct courier *o = t->outbox;
     struct slice event = envelope_event(m->name);
-    struct arena a = {0};
-    struct item *it = arena_alloc(&a, sizeof *it + m->task.len + 1 + m->name.len + type.len
-                                          + event.len + m->target.len + m->body.len);
+    struct item *it = shelf_take(t, sizeof *it + m->task.len + 1 + m->name.len + type.len
+                                        + event.len + m->target.len + m->body.len);
     char *at = (char *)(it + 1);
 
     it->outbox = o;
@@ -105,8 +164,6 @@ struct item *item_new(struct courier *o, const struct message *m)
     it->d.body = keep(&at, m->body);
     it->d.created_at = m->created_at;
     it->d.tries = m->tries;
-    it->arena = a;
-    o->bytes += it->arena.total;
     o->item_count++;
     /* What was never set aside is read once only, where nobody else writes. */
     if (o->config.shared || it->aside)
@@ -128,12 +185,11 @@ void item_forget(struct item *it)
 
 void item_free(struct item *it)
 {
-    struct arena a = it->arena; /* it lies in it */
+    struct courier *o = it->outbox;
 
     item_forget(it);
-    it->outbox->bytes -= a.total;
-    it->outbox->item_count--;
-    arena_fini(&a);
+    o->item_count--;
+    shelf_return(o, it->shelf);
 }
 
 /* Most are delivered: of those nothing but the number is needed, and the memory that they were in

@@ -106,6 +106,7 @@ void target_free(struct target *t)
         free(c);
     }
     map_fini(&t->chains);
+    shelf_close(t);
     link_remove(&t->hungry);
     heap_remove(&t->outbox->timers, &t->timer);
     (void)map_remove(&t->outbox->targets, t->name);
@@ -255,7 +256,7 @@ void target_fresh(struct target *t, const struct message *m)
 {
     const struct chain *c = map_get(&t->chains, m->task);
     bool blocked = c && c->due_at != 0;
-    struct item *it = item_new(t->outbox, m);
+    struct item *it = item_new(t, m);
 
     if (!t->paused && !t->behind && !blocked && target_room(t) > 0) {
         chain_add(chain_get(t, m->task), it);
@@ -293,12 +294,12 @@ static bool take_aside(struct target *t, const struct message *m)
         return true;
     }
     if (is_too_old(t, m)) {
-        item_settle(item_new(o, m), SETTLE_DEAD, 0, t->story);
+        item_settle(item_new(t, m), SETTLE_DEAD, 0, t->story);
         return true;
     }
     if (t->paused ? t->queued > 0 : target_room(t) == 0)
         return false;
-    chain_add(chain_get(t, m->task), item_new(o, m));
+    chain_add(chain_get(t, m->task), item_new(t, m));
     return true;
 }
 
