@@ -14,13 +14,11 @@ struct batch_out {
 
 /* ---- chains ---- */
 
-static struct chain *chain_get(struct target *t, struct slice task)
+/* There is none yet. */
+static struct chain *chain_new(struct target *t, struct slice task)
 {
-    struct chain *c = map_get(&t->chains, task);
+    struct chain *c = calloc(1, sizeof *c + task.len);
 
-    if (c)
-        return c;
-    c = calloc(1, sizeof *c + task.len);
     ASSERT(c);
     memcpy(c + 1, task.ptr, task.len);
     c->task = (struct slice){(const char *)(c + 1), task.len};
@@ -29,6 +27,13 @@ static struct chain *chain_get(struct target *t, struct slice task)
     list_init(&c->items);
     map_put(&t->chains, c->task, c);
     return c;
+}
+
+static struct chain *chain_get(struct target *t, struct slice task)
+{
+    struct chain *c = map_get(&t->chains, task);
+
+    return c ? c : chain_new(t, task);
 }
 
 /* It is blocked no more; nothing is kept of it that is not needed. */
@@ -254,12 +259,12 @@ static void target_works(struct target *t)
 
 void target_fresh(struct target *t, const struct message *m)
 {
-    const struct chain *c = map_get(&t->chains, m->task);
+    struct chain *c = map_get(&t->chains, m->task);
     bool blocked = c && c->due_at != 0;
     struct item *it = item_new(t, m);
 
     if (!t->paused && !t->behind && !blocked && target_room(t) > 0) {
-        chain_add(chain_get(t, m->task), it);
+        chain_add(c ? c : chain_new(t, m->task), it);
         return;
     }
     if (!blocked || t->paused)
