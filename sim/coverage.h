@@ -11,6 +11,8 @@
 /* clang-format off */
 #define COVERAGE(X)                                                                               \
     X(RECEIVER_DOWN,      "messages sent to receivers that were down")                            \
+    X(RECEIVER_AWAY,      "messages that found no connection")                                    \
+    X(RECEIVER_BACK,      "channels that said that a receiver is there again")                    \
     X(MESSAGE_TWICE,      "messages that were taken, and whose answers were lost")                \
     X(MESSAGE_OF_HANDS,   "messages of pauses, and of tasks that were closed")                    \
     X(CRASH,              "crashes of the node")                                                  \

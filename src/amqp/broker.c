@@ -433,7 +433,7 @@ static void fail_way(struct broker *b, struct way *l, pn_condition_t *why)
     way_take_sendings(l, &lost);
     way_failed(l, why, prng_next(&b->prng));
     sendings_end(&too_large, SENT_REJECTED, l->why);
-    sendings_end(&lost, SENT_NOT_NOW, l->why);
+    sendings_end(&lost, SENT_NO_WAY, l->why);
 }
 
 static void on_open(struct broker *b)

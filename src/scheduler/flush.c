@@ -313,7 +313,8 @@ static void fill_messages(struct scheduler *s, struct job *j, const struct live 
         .now = scheduler_now(s),
     };
 
-    c->messages = messages_of(&l->messages, &now, &j->arena, &c->message_count);
+    c->messages =
+        messages_of(&l->messages, &now, scheduler_scratch(s), &j->arena, &c->message_count);
 }
 
 static void fill_change(struct scheduler *s, struct job *j, struct live *l, struct change *c)

@@ -413,6 +413,49 @@ class Amqp(unittest.TestCase):
 
         self.flow(server, 100, trouble)
 
+    def test_a_broker_that_comes_and_goes_costs_no_tries(self):
+        """What found no connection, however often, waits for the connection and for nothing else."""
+        wire = kit.Wire(self.broker.port)
+        self.addCleanup(wire.close)
+        server = self.server(self.section(f"amqp://127.0.0.1:{wire.port}", submissions=[], agents=[]), one_step("nobody"))
+        queue = f"reply.{self.n}"
+
+        def submit(first, count):
+            for i in range(first, first + count):
+                server.call("POST", "/v1/tasks", {"workflow": "order", "id": f"o-{i}", "input": {"amount": i}, "reply_to": f"amqp:{queue}"})
+
+        def waiting():
+            return server.call("GET", "/v1/outbox?limit=500")["messages"]
+
+        def failed():
+            with server.open("/metrics", None, "GET", server.token) as reply:
+                lines = reply.read().decode().splitlines()
+            return int(next(x for x in lines if x.startswith("intact_messages_failed_total")).split()[1])
+
+        def cut_away():
+            wire.is_away = True
+            wire.cut()
+
+        submit(0, 1)
+        self.assertEqual(body_of(self.client.receive(queue))["subject"], "o-0")
+        cut_away()
+        submit(1, 50)
+        eventually("it was tried again and again", lambda: failed() >= 4)
+        for _ in range(3):
+            connected = server.read_log().count("event=amqp_connected")
+            wire.is_away = False
+            eventually("it is connected again", lambda c=connected: server.read_log().count("event=amqp_connected") > c)
+            cut_away()
+        submit(51, 10)
+        for message in waiting():
+            self.assertEqual((message["tries"], message.get("retry_at")), (0, None), message)
+        wire.is_away = False
+        seen = {}
+        while len(seen) < 60:
+            event = body_of(self.client.receive(queue))
+            seen[event["subject"]] = event
+        eventually("nothing waits", lambda: not waiting())
+
     def test_replies_wait_for_the_bridge(self):
         """The agent answers while nobody listens: the answer is in the queue, and counts when the bridge is back."""
         server = self.server()

@@ -213,10 +213,10 @@ class Durable:
 
 class Wire:
     """Between the bridge and the broker: `cut` breaks all connections, `is_held` lets nothing through while they look well,
-    `is_mute` nothing of what goes to the broker."""
+    `is_mute` nothing of what goes to the broker; while it `is_away` nobody gets a connection."""
 
     def __init__(self, port):
-        self.to, self.is_held, self.is_mute, self.pairs = port, False, False, []
+        self.to, self.is_held, self.is_mute, self.is_away, self.pairs = port, False, False, False, []
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -225,6 +225,9 @@ class Wire:
         while True:
             try:
                 near, _ = self.listener.accept()
+                if self.is_away:
+                    near.close()
+                    continue
                 far = socket.create_connection(("127.0.0.1", self.to))
             except OSError:
                 if self.listener.fileno() < 0:
