@@ -17,9 +17,9 @@ struct play {
     struct task task;
     struct arena *arena;
     struct encoded *kept; /* as the scheduler keeps it */
-    size_t event;  /* so many have happened */
-    size_t events; /* of the whole life; 0: that is to be found out */
-    size_t wanted; /* changes */
+    size_t event;         /* so many have happened */
+    size_t events;        /* of the whole life; 0: that is to be found out */
+    size_t wanted;        /* changes */
     bool claimed;
     int64_t row_wake_at;
     struct life *life; /* NULL: only counts */

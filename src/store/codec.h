@@ -54,8 +54,8 @@ struct encoded *encoded_new(const struct workflow *w, struct arena *a);
 void task_encode_again(const struct workflow *w, struct task *t, struct encoded *kept,
                        struct arena *a, struct buf *doc, struct task_row *ret);
 
-/* A value in the payload table whose row was read without it (overdue, list) decodes with its number
- * and an empty text, and is encoded again by its number. Groups of steps have to be there.
+/* A value in the payload table whose row was read without it (overdue, list) decodes with its
+ * number and an empty text, and is encoded again by its number. Groups of steps have to be there.
  *
  * Fills *ret from a row; everything is copied to or allocated in `a`. ERR_CORRUPT if the document
  * does not parse, does not fit the workflow, or breaks task_valid(). */

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "json/json.h"
 #include "store/codec_kept.h"
+#include "json/json.h"
 
 /* What a damaged row may not exceed, so that whoever adds to it need not look: times in years to
  * come (of a task that begins at the end of 9999, too), and counts. */
@@ -272,8 +272,8 @@ static void get_step_of(struct decoder *d, const struct json *j, struct slice na
 
     if (j->type == JSON_NUMBER) {
         int64_t number = 0;
-        group = json_int(j, &number) && number > 0 && number <= d->payload_count ? (uint32_t)number
-                                                                                 : 0;
+        group =
+            json_int(j, &number) && number > 0 && number <= d->payload_count ? (uint32_t)number : 0;
         j = grouped_step(d, group, i);
     }
     if (!j)

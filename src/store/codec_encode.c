@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 
-#include "json/json.h"
 #include "store/codec_kept.h"
+#include "json/json.h"
 
 struct encoder {
     struct buf *b;

@@ -44,7 +44,7 @@ static void a_store_of_version_1_is_brought_up_to_date(void **state)
     stop_store(w);
     make_version_1(w);
     start_store(w);
-    shell_says(path, "PRAGMA user_version", "8\n");
+    shell_says(path, "PRAGMA user_version", "9\n");
     shell_says(path, "SELECT count(*) FROM file WHERE inode > 0", "1\n");
     CHECK(w->s->ops->boot(w->s) == 7, "its starts are counted on");
     struct task_row row = fetch(w, "old");
@@ -84,7 +84,7 @@ static void a_store_of_version_6_lacks_as_much_as_one_of_5(void **state)
                        version, (uintmax_t)st.st_ino);
         shell_exec(path, text); /* it is no copy */
         start_store(w);
-        shell_says(path, "PRAGMA user_version", "8\n");
+        shell_says(path, "PRAGMA user_version", "9\n");
         CHECK(fetch(w, "old").revision == 3, "the task");
         shell_exec(path, "INSERT INTO submit (workflow, id) VALUES ('o', 'x')");
     }
@@ -151,7 +151,7 @@ static void a_store_of_version_3_gets_its_agents(void **state)
                    (uintmax_t)st.st_ino);
     shell_exec(path, text); /* it is no copy */
     start_store(w);
-    shell_says(path, "PRAGMA user_version", "8\n");
+    shell_says(path, "PRAGMA user_version", "9\n");
     must(w->s->ops->agent_put(w->s, &c, NULL, &w->e), "an agent");
     shell_says(path, "SELECT name, settings, breaker FROM agent", "bank|{}|NULL\n");
     CHECK(fetch(w, "old").revision == 3, "the task");
@@ -180,7 +180,7 @@ static void a_migration_that_fails_leaves_the_old_version(void **state)
         make_version_1(w);
     }
     start_store(w);
-    shell_says(path, "PRAGMA user_version", "8\n");
+    shell_says(path, "PRAGMA user_version", "9\n");
 }
 
 static void the_audit_is_only_added_to(void **state)
