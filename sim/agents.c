@@ -260,7 +260,7 @@ void worker_gets(struct worker *w, const struct errand *e, uint32_t from)
     *g = (struct gig){.worker = w,
                       .token = arena_copy(&world.arena, e->token),
                       .task = subject_find(e->task),
-                      .step = (uint32_t)(e->step.ptr[1] - '0'),
+                      .step = flow_step_number(e->step),
                       .attempt = e->attempt,
                       .direction = e->direction,
                       .home = from,

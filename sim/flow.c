@@ -343,6 +343,15 @@ bool flow_is_long(const struct flow *f)
     return f->step_count > STEPS_FEW;
 }
 
+uint32_t flow_step_number(struct slice name)
+{
+    uint32_t n = 0;
+
+    for (size_t i = 1; i < name.len; i++)
+        n = n * 10 + (uint32_t)(name.ptr[i] - '0');
+    return n;
+}
+
 void flow_store(struct flow *f)
 {
     int64_t version = 0;

@@ -46,6 +46,8 @@ void flows_draw(struct flow *flows, uint32_t count, struct registry *r);
 /* Has it so many steps, and outputs so long, that some of them leave the documents of its tasks? */
 bool flow_is_long(const struct flow *f);
 
+uint32_t flow_step_number(struct slice name); /* by what a flow calls it */
+
 /* Somebody stores it: nodes have to learn of it by themselves. */
 void flow_store(struct flow *f);
 

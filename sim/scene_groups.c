@@ -44,17 +44,15 @@ static void first_is_as_it_was(void)
 }
 
 /* One after the other; all of them can be undone, but the last. */
-#define STEP(before_it, then)                                                                     \
-    {                                                                                             \
-        .before = (before_it), .undo = (then), .complete_by_ms = 20000, .retry = {.attempts = 3 } \
-    }
-#define SEQUENCE(last)                                                                 \
-    {                                                                                  \
-        STEP(0, UNDO_CALL), STEP(BIT(0), UNDO_CALL), STEP(BIT(1), UNDO_CALL),          \
-            STEP(BIT(2), UNDO_CALL), STEP(BIT(3), UNDO_CALL), STEP(BIT(4), UNDO_CALL), \
-            STEP(BIT(5), UNDO_CALL), STEP(BIT(6), UNDO_CALL), STEP(BIT(7), UNDO_CALL), \
-            STEP(BIT(8), UNDO_CALL), STEP(BIT(9), UNDO_CALL), STEP(BIT(10), last)      \
-    }
+/* clang-format off */
+#define STEP(before_it, how) \
+    {.before = (before_it), .undo = (how), .complete_by_ms = 20000, .retry = {.attempts = 3}, \
+     .undo_complete_by_ms = 20000, .undo_retry = {.attempts = 3}}
+#define AFTER(i) STEP(BIT(i), UNDO_CALL)
+#define SEQUENCE \
+    {STEP(0, UNDO_CALL), AFTER(0), AFTER(1), AFTER(2), AFTER(3), AFTER(4), AFTER(5), AFTER(6), \
+     AFTER(7), AFTER(8), AFTER(9), STEP(BIT(10), UNDO_NONE)}
+/* clang-format on */
 
 const struct scene scenes_of_groups[] = {
     {
@@ -62,7 +60,7 @@ const struct scene scenes_of_groups[] = {
         .sentence =
             "of a long task a part has left its document when its node is killed: it goes on",
         .nodes = 2,
-        .flow = {.step_count = STEPS, .steps = SEQUENCE(UNDO_NONE)},
+        .flow = {.step_count = STEPS, .steps = SEQUENCE},
         .beats = {{.what = "half of it is done", .until = half_are_done, .then = owner_crashes}},
         .end = TASK_PROCESSED,
         .fates = {{STEP_COMPLETED, "C", STANDS}},
@@ -73,7 +71,7 @@ const struct scene scenes_of_groups[] = {
         .sentence =
             "steps that had left the document are undone, and their node is killed meanwhile",
         .nodes = 2,
-        .flow = {.step_count = STEPS, .steps = SEQUENCE(UNDO_NONE)},
+        .flow = {.step_count = STEPS, .steps = SEQUENCE},
         .parts = {{.step = STEPS - 1, .act = {SAYS_REFUSED, .takes = 10}}},
         .beats = {{.what = "half of it is done", .until = half_are_done},
                   {.what = "it goes back", .until = goes_back, .then = owner_crashes}},
@@ -84,7 +82,7 @@ const struct scene scenes_of_groups[] = {
         .name = "long_and_overdue",
         .sentence =
             "the supervisor sees that a step is overdue whose predecessors left the document",
-        .flow = {.step_count = STEPS, .steps = SEQUENCE(UNDO_NONE)},
+        .flow = {.step_count = STEPS, .steps = SEQUENCE},
         .parts = {{.step = STEPS - 1,
                    .attempt = 1,
                    .act = {SAYS_NOTHING, .takes = 100, .keeps = true, .dies = true}}},
