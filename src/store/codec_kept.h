@@ -11,7 +11,7 @@
 
 enum {
     /* So many bytes of steps that rest leave the document. Few of them are not worth a row. */
-    GROUP_MIN = 2048,
+    GROUP_MIN = 3072,
     GROUP_MAX = 8192, /* one that is as long gets no more steps */
 };
 
