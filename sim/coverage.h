@@ -43,6 +43,8 @@
     X(CONFLICT_RESULT,    "results decided on a row that had changed")                            \
     X(TAKE_OVER,          "tasks taken over with attempts open")                                  \
     X(LONG_OUTAGE,        "tasks of which all attempts fell due while the node was away")         \
+    X(GROUPED,            "steps that left their task's document")                                \
+    X(GROUPED_AGAIN,      "of them, those that changed all the same")                             \
     X(GRACE,              "attempts that were given grace")                                       \
     X(TIMED_OUT,          "attempts that timed out")                                              \
     X(NOT_SENT,           "attempts that were not sent")                                          \
