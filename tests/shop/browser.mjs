@@ -78,7 +78,7 @@ async function checkout(page, { card = GOOD, address = "1 Long Lane\nWien" } = {
   return new URL(page.url()).searchParams.get("id");
 }
 
-const comesTo = (page, head) => page.getByRole("heading", { level: 1, name: head }).waitFor();
+const comesTo = (page, head) => page.getByRole("heading", { level: 1, name: head, exact: true }).waitFor(); // "Being undone" is not "Undone"
 const steps = (page) => page.getByRole("region", { name: "How it gets on" }).getByRole("listitem").allInnerTexts();
 const noScrolling = async (page, what) =>
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth), `${what} is not too wide`);

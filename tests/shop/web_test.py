@@ -201,6 +201,23 @@ class Tests:
     def tell(self, order_id, number, event, *args, **data):
         self.client.send("shop.replies", news(order_id, number, event, *args, **data), id=f"{order_id}/{number}/{event}")
 
+    def test_the_tables_are_made_all_or_none(self):
+        """Else somebody would see a shop that has a table for products, and none in it."""
+        with open(f"{self.folder}/half.sql", "w") as f:
+            f.write("CREATE TABLE shop_half (id TEXT); INSERT INTO nowhere VALUES (1);")
+        with open(f"{self.folder}/half.log", "wb") as log:
+            half = subprocess.Popen([WEB, "--port", "0", "--pages", f"{SHOP}/web/static", "--schema", f"{self.folder}/half.sql"],
+                                    env=self.web.environment, stdout=subprocess.DEVNULL, stderr=log)
+
+        def look():
+            with open(f"{self.folder}/half.log", errors="replace") as log:
+                return "nowhere" in log.read()
+
+        eventually("it says so", look)
+        half.send_signal(signal.SIGTERM)
+        self.assertEqual(half.wait(kit.PATIENCE_S), 0)
+        self.database.do("CREATE TABLE shop_half (id TEXT)")
+
     def test_products_are_those_of_the_database(self):
         self.database.do("UPDATE shop_product SET price = 1234, name = '<b>Cup' WHERE sku = 'cup'")
         status, answer = self.web.ask("/api/products")

@@ -185,7 +185,15 @@ static enum db_result lite_query(struct db *db, struct db_rows *rows, const char
 
 static enum db_result lite_script(struct db *db, const char *sql)
 {
-    return sqlite3_exec(db->lite, sql, NULL, NULL, NULL) == SQLITE_OK ? DB_OK : lite_fail(db);
+    const char *const parts[] = {"BEGIN IMMEDIATE", sql, "COMMIT"};
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (sqlite3_exec(db->lite, parts[i], NULL, NULL, NULL) != SQLITE_OK) {
+            enum db_result result = lite_fail(db);
+            if (db->lite && !sqlite3_get_autocommit(db->lite))
+                sqlite3_exec(db->lite, "ROLLBACK", NULL, NULL, NULL);
+            return result;
+        }
+    return DB_OK;
 }
 
 /* ---- Both ---- */

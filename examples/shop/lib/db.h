@@ -50,7 +50,8 @@ enum db_result db_query(struct db *db, struct db_rows **ret, const char *sql, in
     (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)), (const char *[]){__VA_ARGS__}
 /* clang-format on */
 
-/* Several statements without parameters or rows, such as a schema. */
+/* Several statements without parameters or rows, such as a schema: all of them, or none. Not in a
+ * transaction. */
 enum db_result db_script(struct db *db, const char *sql);
 
 /* A transaction that writes. Rolling back what is not open does nothing. After a commit that says
