@@ -5,8 +5,9 @@
 enum {
     BATCH_MAX = 1000,
     BATCH_BYTES = 8 << 20,
-    PAUSE_MS = 250,     /* after trouble */
-    UNSETTLED_MS = 3,   /* while somebody is about to commit */
+    PAUSE_MS = 250,        /* after trouble */
+    UNSETTLED_MS = 3,      /* while somebody is about to commit, at first */
+    UNSETTLED_MAX_MS = 24, /* and if that takes long */
     EMPTY_PAUSE_MS = 5, /* after a look that found nothing: our own writing tells of itself, too */
     PATIENCE_MS = 2000, /* then those of other nodes are everybody's */
 };
@@ -19,6 +20,7 @@ struct intake {
     int64_t now;     /* at the last turn */
     int64_t look_at; /* not before; 0: when stirred */
     int64_t next_look_at;
+    int64_t unsettled_ms; /* the last pause for somebody's commit; 0: nobody is about to */
     uint32_t parts, part;
     struct arena arena; /* of the batch */
     struct submission_take take;
@@ -51,6 +53,14 @@ static void batch_end(struct intake *in, int64_t pause_ms)
     in->state = IDLE;
     in->look_at = now + pause_ms;
     in->next_look_at = in->config.look_ms ? now + max_i64(in->config.look_ms, pause_ms) : 0;
+}
+
+/* An application may take its time until it commits: then we need not look all the time. */
+static int64_t unsettled_pause(const struct intake *in)
+{
+    if (!in->take.unsettled)
+        return 0;
+    return in->unsettled_ms ? min_i64(2 * in->unsettled_ms, UNSETTLED_MAX_MS) : UNSETTLED_MS;
 }
 
 static void fail(struct intake *in)
@@ -201,9 +211,10 @@ static void take_done(struct store_job *j)
         return;
     }
     in->stats.refused_now = in->take.refused;
+    in->unsettled_ms = unsettled_pause(in);
     if (in->take.count == 0) {
         in->stirred |= in->take.unsettled;
-        batch_end(in, in->take.unsettled ? UNSETTLED_MS : EMPTY_PAUSE_MS);
+        batch_end(in, in->take.unsettled ? in->unsettled_ms : EMPTY_PAUSE_MS);
         return;
     }
     in->transient = false;
