@@ -10,8 +10,9 @@
 #include "store/codec.h"
 
 enum {
-    /* So many bytes of steps that rest leave the document. Few of them are not worth a row. */
-    GROUP_MIN = 3072,
+    /* So many bytes of steps that rest leave the document. Fewer are not worth a row; with more of
+     * them most rows need a second page of SQLite. */
+    GROUP_MIN = 2048,
     GROUP_MAX = 8192, /* one that is as long gets no more steps */
 };
 

@@ -107,7 +107,7 @@ static void ten_nodes_make_one_schema(void **state)
             CHECK(waitpid(pids[i], &status, 0) == pids[i] && status == 0, "node %d: %d", i, status);
         }
         is("SELECT count(*) FROM intact_many.node", "10");
-        is("SELECT convert_from(value, 'UTF8') FROM intact_many.meta WHERE name = 'version'", "5");
+        is("SELECT convert_from(value, 'UTF8') FROM intact_many.meta WHERE name = 'version'", "6");
     }
 }
 
@@ -145,6 +145,10 @@ static void make_version_1(void)
     sql(whole.ptr);
     sql("INSERT INTO intact_older.generation (name, number) VALUES ('token', 7) "
         "ON CONFLICT (name) DO UPDATE SET number = 7");
+    sql("INSERT INTO intact_older.task (id, workflow, version, revision, state, direction, "
+        "priority, rank, failure_count, doc) VALUES ('old', 'w', 1, 1, 'processing', 'forward', 5, "
+        "1, 0, '{\"steps\":[{\"name\":\"a\",\"state\":\"completed\"},"
+        "{\"name\":\"b\",\"state\":\"waiting\"}]}')");
 }
 
 /* With nodes that start at once. */
@@ -161,10 +165,13 @@ static void ten_nodes_bring_one_schema_forward(void **state)
         int status = -1;
         CHECK(waitpid(pids[i], &status, 0) == pids[i] && status == 0, "node %d: %d", i, status);
     }
-    is("SELECT convert_from(value, 'UTF8') FROM intact_older.meta WHERE name = 'version'", "5");
+    is("SELECT convert_from(value, 'UTF8') FROM intact_older.meta WHERE name = 'version'", "6");
     is("SELECT count(*) FROM intact_older.agent", "0");
     is("SELECT number FROM intact_older.generation WHERE name = 'token'", "7");
     is("SELECT boot FROM intact_older.node WHERE name = 'n100'", "1");
+    is("SELECT string_agg(name || ' ' || state, ', ' ORDER BY position) "
+       "FROM intact_older.task_step",
+       "a completed, b waiting");
 }
 
 /* And it is the same as a new one. */
