@@ -397,8 +397,8 @@ class Hostile(unittest.TestCase):
         end, _, story = d.send(f"http://no-such-host.invalid:{inside.port}/good", "unknown")
         self.assertEqual(end, "away")
         self.assertEqual(inside.requests, [])
-        inside.close()
-        end, _, story = self.driver(target(inside)).send(f"http://127.0.0.1:{inside.port}/good", "closed")
+        closed = f"http://127.0.0.1:{kit.free_port()}/"
+        end, _, story = self.driver({**target(self.service), "url": closed}).send(closed, "closed")
         self.assertEqual(end, "away")
         self.assertIn("refused", story)
 
