@@ -80,7 +80,7 @@ bench_messages() {
             if ($i == "server_us") cpu[$2] = cpu[$2] " " $(i + 1) } }
         function median(list, n, a, i, j, t) { n = split(list, a, " ")
             for (i = 1; i <= n; i++) for (j = i + 1; j <= n; j++) if (a[j] < a[i]) { t = a[i]; a[i] = a[j]; a[j] = t }
-            return a[int((n + 1) / 2)] }
+            return (a[int((n + 1) / 2)] + a[int(n / 2) + 1]) / 2 }
         END { a = median(rate["without:"]); b = median(rate["with:"])
             printf "messages: medians %d tasks/s without, %d with: %.1f %% lost\n", a, b, 100 * (a - b) / a
             a = median(cpu["without:"]); b = median(cpu["with:"])
