@@ -174,7 +174,9 @@ int main(int argc, char **argv)
         tls(atoi(argv[3]));
     else if (strcmp(argv[2], "rate") == 0 && argc == 6)
         rate(atoi(argv[3]), atoi(argv[4]), argv[5]);
-    else
+    else {
         fputs(usage, stderr);
+        return 2;
+    }
     return 0;
 }

@@ -249,7 +249,7 @@ static long ticks_of(pid_t pid)
     return (long)(user + system);
 }
 
-static void measure(pid_t pid, int seconds)
+static bool measure(pid_t pid, int seconds)
 {
     sleep(2); /* connections, and memory that stays */
     long first = resident_kib(pid);
@@ -260,10 +260,15 @@ static void measure(pid_t pid, int seconds)
     double took = (double)(now_ms() - began) / 1000;
     double done = (double)(atomic_load(&accepted) - from);
     double cpu = (double)(ticks_of(pid) - before) / 100;
+    if (done < 1) {
+        fprintf(stderr, "bench-http-agent: the agent did nothing\n");
+        return false;
+    }
     printf(
         "%.0f requests/s, %.1f us of CPU each, %.0f%% of a core; %.1f MiB, %.1f MiB at the end\n",
         done / took, cpu * 1e6 / done, cpu / took * 100, (double)first / 1024,
         (double)resident_kib(pid) / 1024);
+    return true;
 }
 
 int main(int argc, char **argv)
@@ -288,12 +293,12 @@ int main(int argc, char **argv)
         service.port, argv[2], argv[2]);
     close(fd);
     pid_t pid = start_agent(argv[1], config, server.port);
-    measure(pid, atoi(argv[3]));
+    bool ok = measure(pid, atoi(argv[3]));
     atomic_store(&is_over, true);
     kill(pid, SIGKILL);
     (void)waitpid(pid, NULL, 0);
     (void)unlink(config);
     printf("%llu requests reached the service, %llu results were handed in\n", atomic_load(&served),
            atomic_load(&accepted));
-    return 0;
+    return ok ? 0 : 1;
 }

@@ -297,9 +297,11 @@ static void open_postgres(const char *conninfo)
 
 int main(int argc, char **argv)
 {
-    if (argc < 2)
+    finished = argc > 1 ? strtoll(argv[1], NULL, 10) : 0;
+    if (finished < TIMES || argc > 3) {
+        fprintf(stderr, "usage: bench-kept FINISHED [CONNINFO]; FINISHED from %d\n", TIMES);
         return 2;
-    finished = strtoll(argv[1], NULL, 10);
+    }
     int64_t from = now_us();
     if (argc > 2)
         open_postgres(argv[2]);

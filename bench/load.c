@@ -17,27 +17,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "measure.h"
+
 static const char payload[] =
     "{\"sku\":\"widget\",\"quantity\":1,\"text\":\"three hundred bytes of payload are what figures "
     "are quoted with unless something else is said, so here they are: an order, its customer, a "
     "card, an address, whatever a shop is likely to send along when somebody has pressed the "
     "button at last and waits\"}";
-
-static double now_ms(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
 
 static int fail(struct intact_client *c)
 {
@@ -58,6 +44,7 @@ static int one_by_one(struct intact_client *c, long count)
         if (intact_client_submit(c, body, 30000) != INTACT_OK
             || !strstr(intact_client_body(c), "\"state\":\"processed\"")) {
             free(ms);
+            (void)fprintf(stderr, "bench-load: not processed: %.300s\n", intact_client_body(c));
             return fail(c);
         }
         ms[i] = now_ms() - start;
@@ -67,6 +54,19 @@ static int one_by_one(struct intact_client *c, long count)
            ms[count / 2], ms[count * 99 / 100], ms[count - 1]);
     free(ms);
     return 0;
+}
+
+/* Each line of it was a new task: one that was there before, or was refused, costs less. */
+static bool all_are_new(struct intact_client *c, long count)
+{
+    static const char is_new[] = "\"status\":201";
+
+    for (const char *at = intact_client_body(c); (at = strstr(at, is_new)); at += sizeof is_new - 1)
+        count--;
+    if (count != 0)
+        (void)fprintf(stderr, "bench-load: %ld were not taken as new tasks: %.300s\n", count,
+                      intact_client_body(c));
+    return count == 0;
 }
 
 /* Ids begin with `prefix`. */
@@ -79,6 +79,7 @@ static int submit_all(struct intact_client *c, long count, long lines, const cha
 
     for (long done = 0; body && done < count && rc == 0;) {
         size_t len = 0;
+        long before = done;
         for (long i = 0; i < lines && done < count; i++, done++) {
             int n = snprintf(body + len, cap - len,
                              "{\"workflow\":\"%s\",\"id\":\"%s-%ld\",%s%s%s\"input\":%s}\n",
@@ -88,6 +89,8 @@ static int submit_all(struct intact_client *c, long count, long lines, const cha
         }
         if (intact_client_submit_many(c, body, len) != INTACT_OK)
             rc = fail(c);
+        else if (!all_are_new(c, done - before))
+            rc = 1;
     }
     free(body);
     return rc;
@@ -106,6 +109,22 @@ static int count_open(struct intact_client *c, bool *ret)
         *ret = strstr(intact_client_body(c), "\"id\"") != NULL;
     }
     return 0;
+}
+
+/* All have ended as they were to: those of "stops" in error, others processed. */
+static int check_ends(struct intact_client *c, const char *workflow)
+{
+    bool stops = strcmp(workflow, "stops") == 0;
+
+    if (intact_client_list(c, stops ? "state=processed&limit=1&workflow=stops"
+                                    : "state=error,compensated&limit=1&workflow=bench")
+        != INTACT_OK)
+        return fail(c);
+    if (!strstr(intact_client_body(c), "\"id\""))
+        return 0;
+    (void)fprintf(stderr, "bench-load: a task did not end as it was to: %.300s\n",
+                  intact_client_body(c));
+    return 1;
 }
 
 /* Messages that have not been delivered. */
@@ -138,6 +157,8 @@ static int many(struct intact_client *c, long count, long lines, const char *wor
         (void)nanosleep(&nap, NULL);
     }
     double told = reply_to[0] ? now_ms() : end;
+    if (rc == 0)
+        rc = check_ends(c, workflow);
     if (rc == 0)
         printf("{\"tasks\": %ld, \"submit_s\": %.3f, \"ended_s\": %.3f, \"seconds\": %.3f, "
                "\"tasks_per_s\": %.0f}\n",

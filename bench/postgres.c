@@ -7,8 +7,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "measure.h"
 #include "store/postgres.h"
 #include "store/postgres_body.h"
 
@@ -18,22 +18,6 @@ static char ids[ROWS][16];
 static uint64_t revisions[2][ROWS]; /* of the store's table, of the bare one */
 static char doc[DOC];
 static size_t next_row[2];
-
-static double now_us(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec * 1e6 + (double)ts.tv_nsec / 1e3;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
 
 static void die(const char *text)
 {

@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "measure.h"
 #include "store/sqlite.h"
 
 enum { BATCH = 1000, ROUNDS = 200, CLAIMED = 10 };
@@ -21,22 +21,6 @@ static const char doc[] =
     "{\"name\":\"third\",\"state\":\"waiting\"}]}";
 
 static long next_id;
-
-static double now_us(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec * 1e6 + (double)ts.tv_nsec / 1e3;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
 
 static void die(const struct error *e)
 {

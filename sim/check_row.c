@@ -354,6 +354,10 @@ static void check_step(struct subject *t, uint32_t i, const struct seen *old,
     check_attempts(&u);
     check_state(&u);
     cover_step(&u);
+    if (new->steps[i].grouped && !old->steps[i].grouped)
+        covered(COVER_GROUPED);
+    if (old->steps[i].grouped && !new->steps[i].grouped)
+        covered(COVER_GROUPED_AGAIN);
 }
 
 /* ---- the task ---- */

@@ -124,7 +124,7 @@ static void check_long_part(const struct node *n, const struct subject *t, uint3
 static void check_request(const struct node *n, const struct work *w, const struct work_request *r)
 {
     struct subject *t = subject_find(r->task);
-    uint32_t step = (uint32_t)(r->step.ptr[1] - '0');
+    uint32_t step = flow_step_number(r->step);
     const struct seen_attempt *a = seen_find(&t->seen.steps[step], r->direction, r->attempt);
     bool undo = r->direction == DIRECTION_UNDO;
 
@@ -169,7 +169,7 @@ void check_unsent(const struct node *n, const struct work *w)
     for (size_t i = 0; i < w->request_count && !w->failed; i++) {
         const struct work_request *r = &w->requests[i];
         struct subject *t = subject_find(r->task);
-        uint32_t step = (uint32_t)(r->step.ptr[1] - '0');
+        uint32_t step = flow_step_number(r->step);
         if (t->sent_twice[step][r->direction] == r->attempt || t->started[step] != t->seen.revision
             || t->writer != n || n->disk.trouble_at >= t->changed_at
             || world.now - t->changed_at > LANDING_MS)

@@ -11,6 +11,8 @@
 /* clang-format off */
 #define COVERAGE(X)                                                                               \
     X(RECEIVER_DOWN,      "messages sent to receivers that were down")                            \
+    X(RECEIVER_AWAY,      "messages that found no connection")                                    \
+    X(RECEIVER_BACK,      "channels that said that a receiver is there again")                    \
     X(MESSAGE_TWICE,      "messages that were taken, and whose answers were lost")                \
     X(MESSAGE_OF_HANDS,   "messages of pauses, and of tasks that were closed")                    \
     X(CRASH,              "crashes of the node")                                                  \
@@ -41,6 +43,8 @@
     X(CONFLICT_RESULT,    "results decided on a row that had changed")                            \
     X(TAKE_OVER,          "tasks taken over with attempts open")                                  \
     X(LONG_OUTAGE,        "tasks of which all attempts fell due while the node was away")         \
+    X(GROUPED,            "steps that left their task's document")                                \
+    X(GROUPED_AGAIN,      "of them, those that changed all the same")                             \
     X(GRACE,              "attempts that were given grace")                                       \
     X(TIMED_OUT,          "attempts that timed out")                                              \
     X(NOT_SENT,           "attempts that were not sent")                                          \

@@ -8,7 +8,7 @@
 
 #include "definition/registry.h"
 
-enum { FLOWS_MAX = 4, FLOW_STEPS_MAX = 7, SERVICES_MAX = 3 };
+enum { FLOWS_MAX = 4, FLOW_STEPS_MAX = 12, FLOW_STEPS_FEW = 7, SERVICES_MAX = 3 };
 
 struct flow_retry {
     uint32_t attempts, defers;
@@ -42,6 +42,11 @@ struct flow {
 
 /* Draws `count` of them into flows[], parsed and registered. */
 void flows_draw(struct flow *flows, uint32_t count, struct registry *r);
+
+/* Has it so many steps, and outputs so long, that some of them leave the documents of its tasks? */
+bool flow_is_long(const struct flow *f);
+
+uint32_t flow_step_number(struct slice name); /* by what a flow calls it */
 
 /* Somebody stores it: nodes have to learn of it by themselves. */
 void flow_store(struct flow *f);

@@ -42,6 +42,7 @@ struct to_tell {
 
 struct receiver {
     int64_t down_until, slow_until;
+    bool refuses; /* while it is down: no connection to it comes about */
 };
 
 static struct {
@@ -279,7 +280,7 @@ struct post {
 static bool is_held_up(const struct post *p, size_t nth)
 {
     for (size_t i = 0; i < nth; i++)
-        if (p->parcels[i].end == DELIVERY_RETRY
+        if (p->parcels[i].end != DELIVERED
             && slice_eq(p->parcels[i].subject, p->parcels[nth].subject))
             return true;
     return false;
@@ -300,13 +301,29 @@ static void answered(void *arg, uint64_t n)
     node_turn_quietly(p->way->node);
 }
 
+/* Some channels notice it, and say so; it may be down once more by then. */
+static void is_back(void *arg, uint64_t n)
+{
+    struct way *w = arg;
+
+    if (w->closed || w->node->dead || node_sleeps(w->node, is_back, arg, n))
+        return;
+    covered(COVER_RECEIVER_BACK);
+    courier_back(w->node->courier, &w->channel);
+    node_turn_quietly(w->node);
+}
+
 /* What befalls a receiver begins as somebody comes. */
-static void befall(struct receiver *r)
+static void befall(struct way *w, struct receiver *r)
 {
     if (receivers.calm)
         return;
-    if (r->down_until <= world.now && odds(20))
+    if (r->down_until <= world.now && odds(20)) {
         r->down_until = world.now + 1 + draw(odds(200) ? 120000 : 5000);
+        r->refuses = odds(500);
+        if (r->refuses && odds(500))
+            later(r->down_until - world.now, is_back, w, 0);
+    }
     if (r->slow_until <= world.now && odds(10))
         r->slow_until = world.now + 1 + draw(60000);
 }
@@ -321,7 +338,7 @@ static void arrives(void *arg, uint64_t n)
     for (size_t i = 0; i < p->count; i++) {
         struct parcel *one = &p->parcels[i];
         const struct subject *t = subject_find(one->subject);
-        one->end = DELIVERY_RETRY;
+        one->end = (down && p->to->refuses) || odds(10) ? DELIVERY_AWAY : DELIVERY_RETRY;
         if (down || is_held_up(p, i) || (!receivers.calm && odds(30)))
             continue;
         remark("heard: %.*s", SLICE_ARG(one->id));
@@ -331,6 +348,9 @@ static void arrives(void *arg, uint64_t n)
         else
             covered(COVER_MESSAGE_TWICE);
     }
+    for (size_t i = 0; i < p->count; i++)
+        if (p->parcels[i].end == DELIVERY_AWAY)
+            covered(COVER_RECEIVER_AWAY);
     later(late, answered, p, 0);
 }
 
@@ -363,7 +383,7 @@ static void send(struct channel *c, struct delivery **list, size_t count, delive
         p->parcels[i] = (struct parcel){.id = arena_copy(&world.arena, list[i]->id),
                                         .subject = arena_copy(&world.arena, list[i]->subject),
                                         .body = arena_copy(&world.arena, list[i]->body)};
-    befall(p->to);
+    befall(p->way, p->to);
     if (p->to->down_until > world.now)
         covered(COVER_RECEIVER_DOWN);
     later(draw(10), arrives, p, 0);

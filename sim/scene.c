@@ -337,11 +337,11 @@ static void run(uint64_t seed, bool loud)
 
 /* ---- all of them ---- */
 
-static const struct scene *const lists[] = {scenes_of_doubt,     scenes_of_agents,
-                                            scenes_of_nodes,     scenes_of_long,
-                                            scenes_of_breakers,  scenes_of_routing,
-                                            scenes_of_hands,     scenes_of_sql,
-                                            scenes_of_operations};
+static const struct scene *const lists[] = {scenes_of_doubt,      scenes_of_agents,
+                                            scenes_of_nodes,      scenes_of_long,
+                                            scenes_of_breakers,   scenes_of_routing,
+                                            scenes_of_hands,      scenes_of_sql,
+                                            scenes_of_operations, scenes_of_groups};
 
 int scenes_print(void)
 {

@@ -76,14 +76,36 @@ uint64_t seen_hash(struct slice json)
     return json.ptr ? h | 1 : 0;
 }
 
-static void read_step(const struct task_row *row, const struct json *j, struct seen_step *s)
+/* As it lies in a payload; NULL: the row came without that. */
+static const struct json *grouped_step(const struct task_row *row, struct arena *a, int64_t number,
+                                       uint32_t i)
 {
+    struct json *group = NULL;
+    char key[8];
+
+    (void)snprintf(key, sizeof key, "%u", i); /* always fits */
+    for (size_t k = 0; k < row->payload_count; k++)
+        if (row->payloads[k].number == number) {
+            must(json_parse(a, row->payloads[k].json, &group, NULL) == ERR_OK, row, "a group");
+            must(json_get(group, key) != NULL, row, "a step in its group");
+        }
+    return json_get(group, key);
+}
+
+static void read_step(const struct task_row *row, struct arena *a, const struct json *j, uint32_t i,
+                      struct seen_step *s)
+{
+    int64_t group = 0;
+    bool grouped = json_int(j, &group);
+
+    j = grouped ? grouped_step(row, a, group, i) : j;
     const struct json *attempts = json_get(j, "attempts");
     const struct json *dropped = json_get(j, "dropped");
     const struct json *resume = json_get(j, "resume");
     struct slice of = json_get_text(resume, "of");
 
     *s = (struct seen_step){
+        .grouped = grouped,
         .direction = direction_of(row, j),
         .failure_count = (uint32_t)number_of(j, "failure_count"),
         .spared_count = (uint32_t)number_of(j, "spared_count"),
@@ -99,11 +121,13 @@ static void read_step(const struct task_row *row, const struct json *j, struct s
         .dropped_until = number_of(dropped, "until"),
         .resume = (uint32_t)number_of(resume, "attempt"),
     };
+    if (!j)
+        return;
     must(!resume || (s->resume > 0 && direction_parse(of, &s->resume_of)), row, "resume");
     must(step_state_parse(json_get_text(j, "state"), &s->state), row, "state of a step");
-    for (const struct json *a = attempts ? attempts->child : NULL; a; a = a->next) {
+    for (const struct json *at = attempts ? attempts->child : NULL; at; at = at->next) {
         must(s->attempt_count < COUNT_OF(s->attempts), row, "number of attempts");
-        read_attempt(row, a, &s->attempts[s->attempt_count++]);
+        read_attempt(row, at, &s->attempts[s->attempt_count++]);
     }
 }
 
@@ -141,8 +165,8 @@ void seen_read(const struct task_row *row, const struct flow *f, struct seen *re
     ret->trace = seen_trace(json_get_text(doc, "traceparent"));
     const struct json *steps = json_get(doc, "steps");
     must(steps && steps->count == f->step_count, row, "steps");
-    for (const struct json *s = steps->child; s; s = s->next)
-        read_step(row, s, &ret->steps[ret->step_count++]);
+    for (const struct json *s = steps->child; s; s = s->next, ret->step_count++)
+        read_step(row, &a, s, ret->step_count, &ret->steps[ret->step_count]);
 }
 
 const struct seen_attempt *seen_open(const struct seen_step *s)

@@ -22,6 +22,7 @@ struct seen_attempt {
 };
 
 struct seen_step {
+    bool grouped; /* it lies in the payload table */
     enum step_state state;
     enum direction direction;
     uint32_t failure_count, spared_count;

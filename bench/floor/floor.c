@@ -16,8 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <time.h>
 
+#include "../measure.h"
 #include "floor/life.h"
 #include "store/postgres.h"
 #include "store/sqlite.h"
@@ -40,14 +40,6 @@ struct floor {
     long changes, claims, batches;
     double busy_us;
 };
-
-static double now_us(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec * 1e6 + (double)ts.tv_nsec / 1e3;
-}
 
 static double cpu_us(void)
 {

@@ -16,9 +16,10 @@ struct play {
     struct slice payload;
     struct task task;
     struct arena *arena;
-    size_t event;  /* so many have happened */
-    size_t events; /* of the whole life; 0: that is to be found out */
-    size_t wanted; /* changes */
+    struct encoded *kept; /* as the scheduler keeps it */
+    size_t event;         /* so many have happened */
+    size_t events;        /* of the whole life; 0: that is to be found out */
+    size_t wanted;        /* changes */
     bool claimed;
     int64_t row_wake_at;
     struct life *life; /* NULL: only counts */
@@ -88,7 +89,7 @@ static void write_change(struct play *p)
     *c = (struct change){.kind = p->life->count == 0 ? CHANGE_INSERT : CHANGE_UPDATE};
     if (p->task.state == TASK_PROCESSED && p->d->output)
         must(definition_output(&scope, p->arena, &p->task.output.json, NULL));
-    task_encode(&p->d->workflow, &p->task, p->arena, &doc, &c->row);
+    task_encode_again(&p->d->workflow, &p->task, p->kept, p->arena, &doc, &c->row);
     c->row.doc = arena_copy(p->arena, buf_view(&doc));
     c->row.rank = SUBMITTED_AT - p->task.priority * AGING_MS;
     if (p->task.state == TASK_PENDING)
@@ -204,6 +205,7 @@ static void play(struct play *p)
                             .input.json = p->payload,
                             .step_count = w->step_count};
     p->task.steps = arena_alloc(p->arena, w->step_count * sizeof *p->task.steps);
+    p->kept = encoded_new(w, p->arena);
     if (!p->claimed)
         claim(p);
     happened(p);

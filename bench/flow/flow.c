@@ -125,7 +125,6 @@ static void read_options(struct flow_options *o, int argc, char **argv)
                                .path = "/v1/tasks",
                                .payload = 300,
                                .lines = 1,
-
                                .patience_s = 120,
                                .seed = 1};
     while ((letter = getopt_long(argc, argv, "", names, &which)) >= 0)

@@ -12,14 +12,7 @@
  *   closed loop   so many are in flight: the end of one is the moment at which the next is due
  *
  * One thread, one epoll. What is due goes out on the next connection that is free, and up to
- * `lines` of them together. Ends are learned in one of these ways:
- *
- *   events   one stream of GET /v1/events for each server, of ends alone. The server renders each
- *            change once for it; the only way that scales to many in flight and costs no
- * connection. Should the stream have a gap, each task that was sent is asked for, once wait POST
- * /v1/tasks?wait=: the answer is the whole task. One connection for each in flight count    GET
- * /metrics twenty times a second: no latencies; next to nothing for the server answer   the answer
- * to the submission is the end: for tasks that nobody does, and for floors
+ * `lines` of them together. Ends are learned in one of the ways of enum ends.
  */
 
 #include <stdbool.h>
@@ -28,7 +21,14 @@
 #include "base/buf.h"
 #include "base/prng.h"
 
-enum ends { ENDS_EVENTS, ENDS_WAIT, ENDS_COUNT, ENDS_ANSWER };
+enum ends {
+    /* One stream of GET /v1/events for each server, of ends alone: the only way that scales to many
+     * in flight and costs no connection. After a gap each task that was sent is asked for, once. */
+    ENDS_EVENTS,
+    ENDS_WAIT,  /* POST /v1/tasks?wait=: the whole task. A connection for each in flight */
+    ENDS_COUNT, /* GET /metrics twenty times a second: no latencies, next to no work for a server */
+    ENDS_ANSWER, /* that of the submission: for tasks that nobody does, and for floors */
+};
 
 enum { SERVERS_MAX = 8, OUTCOMES = 3 }; /* processed, compensated, error */
 
@@ -56,8 +56,6 @@ struct flow_options {
     long patience_s;
     uint64_t seed;
 };
-
-enum due_state { NOT_DUE, DUE, SENT, ENDED };
 
 /* One request at a time; what is read is an answer. */
 struct conn {

@@ -4,13 +4,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
+#include "../measure.h"
 
 /* The smallest value that no more than so many parts of a thousand exceed. */
 static double percentile(const double *sorted, long count, long thousandths)

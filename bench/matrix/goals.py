@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 import scenario
-from rig import ROOT, Installation, Rig, Trouble, difference
+from rig import ROOT, Installation, Rig, Trouble, count_of, difference
 from matrix import machine
 
 PEERS = f"{ROOT}/bench/peers/run"
@@ -157,8 +157,8 @@ def arguments():
     p.add_argument("build", help=argparse.SUPPRESS)
     p.add_argument("--dir", default=os.environ.get("TMPDIR", "/tmp"), help="where servers keep their data: the disk that is measured")
     p.add_argument("--out", default=f"{ROOT}/build/bench", help="where goals.jsonl goes")
-    p.add_argument("--rounds", type=int, default=3, help="of each measurement, whose median counts; 3")
-    p.add_argument("--kept", type=int, default=200000, help="finished tasks to be kept; 200000. 10000000 need 45 GB and half an hour")
+    p.add_argument("--rounds", type=count_of, default=3, help="of each measurement, whose median counts; 3")
+    p.add_argument("--kept", type=count_of, default=200000, help="finished tasks to be kept; 200000. 10000000 need 45 GB and half an hour")
     p.add_argument("--no-peers", action="store_true", help="without Restate and DBOS")
     p.add_argument("--scale", type=float, default=1, help=argparse.SUPPRESS)
     return p.parse_args()
@@ -183,5 +183,5 @@ def main():
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except Trouble as trouble:
+    except (Trouble, OSError) as trouble:
         sys.exit(f"bench: {trouble}")

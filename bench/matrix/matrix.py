@@ -15,7 +15,7 @@ import time
 import plots
 import scenario
 import table
-from rig import ROOT, Rig, Trouble
+from rig import ROOT, Rig, Trouble, count_of
 
 
 def machine():
@@ -32,7 +32,7 @@ def arguments():
     p.add_argument("--out", default=f"{ROOT}/build/bench", help="where table, results.jsonl and pictures go")
     p.add_argument("--only", default="*", metavar="PATTERN", help="scenarios by name, such as 'pg-*'; with commas between")
     p.add_argument("--long", action="store_true", help="all scenarios, ten times as many tasks, 1 000 000 asleep")
-    p.add_argument("--rounds", type=int, default=1, help="all of them so many times, by turns; the table shows medians")
+    p.add_argument("--rounds", type=count_of, default=1, help="all of them so many times, by turns; the table shows medians")
     p.add_argument("--scale", type=float, default=1, help=argparse.SUPPRESS)
     p.add_argument("--no-floors", action="store_true", help="only the installations")
     return p.parse_args()
@@ -86,5 +86,5 @@ def main():
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except Trouble as trouble:
+    except (Trouble, OSError) as trouble:
         sys.exit(f"bench: {trouble}")

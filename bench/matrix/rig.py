@@ -1,6 +1,7 @@
 """An installation that is measured: servers, agents, a database, each a real process in a fresh folder, and what the kernel
 and the servers count of them. All of it ends with this process, however that ends."""
 
+import argparse
 import ctypes
 import glob
 import json
@@ -23,6 +24,13 @@ AGENTS = "abc"
 
 class Trouble(Exception):
     """Something that is to be told to people, without a trace."""
+
+
+def count_of(text):
+    """An option's number."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text}: a number from 1 is expected")
+    return int(text)
 
 
 def die_with_parent():

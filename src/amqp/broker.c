@@ -425,12 +425,15 @@ const struct broker_config *receiver_broker(const struct receiver *r)
 
 static void fail_way(struct broker *b, struct way *l, pn_condition_t *why)
 {
-    struct link lost;
+    struct link lost, too_large;
 
     list_init(&lost);
+    list_init(&too_large);
+    way_take_too_large(l, why, &too_large);
     way_take_sendings(l, &lost);
     way_failed(l, why, prng_next(&b->prng));
-    sendings_end(&lost, SENT_NOT_NOW, l->why);
+    sendings_end(&too_large, SENT_REJECTED, l->why);
+    sendings_end(&lost, SENT_NO_WAY, l->why);
 }
 
 static void on_open(struct broker *b)

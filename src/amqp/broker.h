@@ -41,7 +41,8 @@ const struct broker_config *broker_config(const struct broker *b);
 enum sent {
     SENT_ACCEPTED, /* it is the broker's now */
     SENT_REJECTED, /* the broker does not take it, whenever it comes */
-    SENT_NOT_NOW,  /* the broker does not take it now, or the queue cannot be reached */
+    SENT_NOT_NOW,  /* the broker does not take it now */
+    SENT_NO_WAY,   /* the queue cannot be reached now */
     SENT_LOST,     /* the connection broke: nobody knows */
 };
 

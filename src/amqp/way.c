@@ -15,6 +15,7 @@ enum {
     OUTGOING_MAX = 1 << 20, /* bytes that Proton holds of a sender */
     INCOMING_MAX = 1 << 20, /* bytes that a broker may have on its way to a receiver */
     HELD_MAX = 16 << 20,    /* bytes of messages that are not settled; beyond it none are read */
+    CAREFUL = 1000,         /* messages that go one at a time, once one was too large */
 };
 
 struct way *way_new(struct broker *b, struct slice queue, bool is_receiver)
@@ -147,6 +148,30 @@ void way_take_sendings(struct way *l, struct link *ret)
     list_take_all(ret, &l->waiting);
 }
 
+/* The standard's word for it, and that of RabbitMQ 3, which ends the session. */
+static bool says_too_large(pn_condition_t *why)
+{
+    const char *name = why ? pn_condition_get_name(why) : NULL;
+
+    return name
+           && (strcmp(name, "amqp:link:message-size-exceeded") == 0
+               || strcmp(name, "amqp:precondition-failed") == 0);
+}
+
+void way_take_too_large(struct way *l, pn_condition_t *why, struct link *ret)
+{
+    struct link *first = list_first(&l->under_way);
+
+    if (!first || !says_too_large(why))
+        return;
+    if (first->next == &l->under_way) {
+        link_remove(first);
+        list_push(ret, first);
+    } else {
+        l->careful = CAREFUL;
+    }
+}
+
 void sendings_end(struct link *list, enum sent end, const char *why)
 {
     for (struct link *at = list_first(list); at; at = list_first(list)) {
@@ -171,13 +196,39 @@ static void send_one(struct way *l, struct sending *s)
     s->bytes = NULL;
     link_remove(&s->link);
     list_push(&l->under_way, &s->link);
+    if (l->careful > 0)
+        l->careful--;
+}
+
+static bool may_send(const struct way *l)
+{
+    return l->pn && l->is_open && !list_empty(&l->waiting) && pn_link_credit(l->pn) > 0
+           && pn_session_outgoing_bytes(pn_link_session(l->pn)) < OUTGOING_MAX
+           && (l->careful == 0 || list_empty(&l->under_way));
+}
+
+/* A broker may have said what it takes at most: then it is not asked. */
+static void refuse(struct way *l, struct sending *s)
+{
+    char why[160];
+
+    (void)snprintf(why, sizeof why, "it is too large for the broker: %zu bytes of %" PRIu64,
+                   s->size, pn_link_remote_max_message_size(l->pn));
+    link_remove(&s->link);
+    s->done(s->arg, SENT_REJECTED, why);
+    sending_free(s);
 }
 
 void way_pump(struct way *l)
 {
-    while (l->pn && l->is_open && !list_empty(&l->waiting) && pn_link_credit(l->pn) > 0
-           && pn_session_outgoing_bytes(pn_link_session(l->pn)) < OUTGOING_MAX)
-        send_one(l, CONTAINER_OF(list_first(&l->waiting), struct sending, link));
+    while (may_send(l)) {
+        struct sending *s = CONTAINER_OF(list_first(&l->waiting), struct sending, link);
+        uint64_t max = pn_link_remote_max_message_size(l->pn);
+        if (max > 0 && s->size > max)
+            refuse(l, s);
+        else
+            send_one(l, s);
+    }
 }
 
 static void on_outcome(pn_delivery_t *d)

@@ -21,6 +21,7 @@ struct way {
     char why[160]; /* it failed last */
     /* A sender. */
     struct link waiting, under_way; /* of struct sending */
+    uint32_t careful;               /* so many more go one at a time: one is too large */
     /* A receiver. */
     uint32_t credit;
     arrival_fn *fn;
@@ -52,6 +53,9 @@ void way_pump(struct way *l);   /* sends what it may */
 void way_read(struct way *l);   /* goes on with what was left lying */
 /* Moves what is waiting and under way to `ret`. */
 void way_take_sendings(struct way *l, struct link *ret);
+/* If it fails because a message is too large, moves that one to `ret`. If it could be one of many,
+ * these are to come again, and go one at a time. */
+void way_take_too_large(struct way *l, pn_condition_t *why, struct link *ret);
 void way_failed(struct way *l, pn_condition_t *why, uint64_t chance);
 void way_on_delivery(struct way *l, pn_delivery_t *d);
 void sendings_end(struct link *list, enum sent end, const char *why); /* all of them */

@@ -90,7 +90,7 @@ static void on_sent(void *arg, enum sent end, const char *why)
     }
     if (end == SENT_LOST)
         j->send_at = amqp_now_ms(); /* perhaps the second time: the agent knows it by its key */
-    else if (end == SENT_NOT_NOW)
+    else if (end == SENT_NOT_NOW || end == SENT_NO_WAY)
         j->send_at = amqp_now_ms() + NOT_NOW_MS;
     else if (end == SENT_REJECTED && !j->reply)
         intact_answer_error(j->request, "amqp_rejected", why,

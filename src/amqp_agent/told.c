@@ -12,7 +12,8 @@ struct telling {
     uint64_t number; /* by which the server knows it */
 };
 
-/* "a17": accepted; "r17 why": not now; "x17 why": never. The server reads, and does not wait. */
+/* "a17": accepted; "r17 why": not now; "w17 why": there is no way; "x17 why": never. The server
+ * reads, and does not wait. */
 static void report(const struct bridge *b, char kind, uint64_t number, const char *why)
 {
     char packet[300];
@@ -25,9 +26,13 @@ static void report(const struct bridge *b, char kind, uint64_t number, const cha
 static void on_sent(void *arg, enum sent end, const char *why)
 {
     struct telling *t = arg;
-    char kind = end == SENT_ACCEPTED ? 'a' : end == SENT_REJECTED ? 'x' : 'r';
+    static const char kinds[] = {[SENT_ACCEPTED] = 'a',
+                                 [SENT_REJECTED] = 'x',
+                                 [SENT_NOT_NOW] = 'r',
+                                 [SENT_NO_WAY] = 'w',
+                                 [SENT_LOST] = 'w'};
 
-    report(t->bridge, kind, t->number, end == SENT_ACCEPTED ? NULL : why);
+    report(t->bridge, kinds[end], t->number, end == SENT_ACCEPTED ? NULL : why);
     free(t);
 }
 
@@ -54,7 +59,7 @@ static void tell(struct bridge *b, const struct json *head, struct slice body, u
     size_t size = 0;
 
     if (!broker_is_open(broker) || b->is_stopping) {
-        report(b, 'r', number, "there is no connection to the broker");
+        report(b, 'w', number, "there is no connection to the broker");
         return;
     }
     amqp_address(b->config->messages_broker, queue, &to);

@@ -15,8 +15,10 @@
 #include "base/list.h"
 
 enum delivery_end {
-    DELIVERED,        /* it is the receiver's now, as far as it says */
-    DELIVERY_RETRY,   /* not now: `story` says why. It may have been taken all the same */
+    DELIVERED,      /* it is the receiver's now, as far as it says */
+    DELIVERY_RETRY, /* not now: `story` says why. It may have been taken all the same */
+    DELIVERY_AWAY,  /* the same, but nothing is wrong with it: no connection was there, or it broke
+                     */
     DELIVERY_REFUSED, /* never: the target is gone, or it is too large */
 };
 
@@ -30,8 +32,9 @@ struct delivery {
     uint32_t tries;                     /* made before this one */
     /* out: */
     enum delivery_end end;
-    int64_t retry_after_ms; /* RETRY: the receiver asked for so much patience; 0: it did not */
-    char story[200];        /* RETRY, REFUSED: one line */
+    int64_t
+        retry_after_ms; /* RETRY, AWAY: the receiver asked for so much patience; 0: it did not */
+    char story[200];    /* RETRY, AWAY, REFUSED: one line */
 };
 
 struct channel_ops;
@@ -39,7 +42,7 @@ struct channel_ops;
 /* Every body begins with this. */
 struct channel {
     const struct channel_ops *ops;
-    /* Whoever uses it sets this. It is called on the loop's thread when what failed may work again
+    /* Whoever uses it sets this. It is called on the loop's thread when what was away may be there
      * from now on; NULL: nobody waits for that. */
     void (*back)(void *arg);
     void *back_arg;
@@ -58,7 +61,7 @@ struct channel_ops {
 
     /* Takes the deliveries, all of one target, in order; `done` is called later, never from within.
      * If one of them did not get there, those behind it in the list that are of the same subject
-     * must not have got there either, and end RETRY. */
+     * must not have got there either, and end RETRY or AWAY. */
     void (*send)(struct channel *c, struct delivery **list, size_t count, delivery_done_fn *done,
                  void *arg);
 

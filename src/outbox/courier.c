@@ -1,5 +1,6 @@
 #include "outbox/internal.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -79,14 +80,72 @@ static void list_it(struct item *it)
     it->listed = true;
 }
 
-/* In one piece: there are many of them. */
-struct item *item_new(struct courier *o, const struct message *m)
+void shelf_close(struct target *t)
+{
+    struct shelf *s = t->shelf;
+
+    t->shelf = NULL;
+    if (!s)
+        return;
+    s->open = false;
+    if (s->items > 0)
+        return;
+    t->outbox->bytes -= s->size;
+    free(s);
+}
+
+/* Larger and larger ones: who gets few messages takes little memory. */
+static struct shelf *shelf_for(struct target *t, size_t bytes)
+{
+    struct shelf *s = t->shelf;
+
+    if (s && bytes <= s->size - s->used)
+        return s;
+    size_t size = s ? s->size * 2 : SHELF_FIRST;
+    size = size < SHELF_MAX ? size : SHELF_MAX;
+    size = size < sizeof *s + bytes ? sizeof *s + bytes : size;
+    shelf_close(t);
+    s = malloc(size);
+    ASSERT(s);
+    *s = (struct shelf){.used = sizeof *s, .size = size, .open = true};
+    t->outbox->bytes += size;
+    t->shelf = s;
+    return s;
+}
+
+static struct item *shelf_take(struct target *t, size_t bytes)
+{
+    const size_t align = _Alignof(max_align_t);
+    size_t size = (bytes + align - 1) / align * align;
+    struct shelf *s = shelf_for(t, size);
+    struct item *it = (void *)((char *)s + s->used);
+
+    s->used += size;
+    s->items++;
+    memset(it, 0, sizeof *it);
+    it->shelf = s;
+    return it;
+}
+
+static void shelf_return(struct courier *o, struct shelf *s)
+{
+    if (--s->items > 0)
+        return;
+    if (s->open) {
+        s->used = sizeof *s; /* it is warm */
+        return;
+    }
+    o->bytes -= s->size;
+    free(s);
+}
+
+struct item *item_new(struct target *t, const struct message *m)
 {
     static const struct slice type = {"intact.task.", 12};
+    struct courier *o = t->outbox;
     struct slice event = envelope_event(m->name);
-    struct arena a = {0};
-    struct item *it = arena_alloc(&a, sizeof *it + m->task.len + 1 + m->name.len + type.len
-                                          + event.len + m->target.len + m->body.len);
+    struct item *it = shelf_take(t, sizeof *it + m->task.len + 1 + m->name.len + type.len
+                                        + event.len + m->target.len + m->body.len);
     char *at = (char *)(it + 1);
 
     it->outbox = o;
@@ -105,8 +164,6 @@ struct item *item_new(struct courier *o, const struct message *m)
     it->d.body = keep(&at, m->body);
     it->d.created_at = m->created_at;
     it->d.tries = m->tries;
-    it->arena = a;
-    o->bytes += it->arena.total;
     o->item_count++;
     /* What was never set aside is read once only, where nobody else writes. */
     if (o->config.shared || it->aside)
@@ -128,12 +185,11 @@ void item_forget(struct item *it)
 
 void item_free(struct item *it)
 {
-    struct arena a = it->arena; /* it lies in it */
+    struct courier *o = it->outbox;
 
     item_forget(it);
-    it->outbox->bytes -= a.total;
-    it->outbox->item_count--;
-    arena_fini(&a);
+    o->item_count--;
+    shelf_return(o, it->shelf);
 }
 
 /* Most are delivered: of those nothing but the number is needed, and the memory that they were in
@@ -317,13 +373,21 @@ static void fill_delivered(struct courier *o, struct settle_job *j, struct arena
     o->delivered_count = 0;
 }
 
+/* As long as others follow they are written together. */
+static int64_t settle_due(const struct courier *o)
+{
+    bool more = o->item_count > o->settling_count || o->news || o->read_job;
+
+    return more ? o->settle_at : min_i64(o->settle_at, o->told_at + SETTLE_IDLE_MS);
+}
+
 static void settle(struct courier *o, int64_t now)
 {
     size_t count = o->settling_count + o->delivered_count;
     struct arena a = {0};
 
     if (o->settle_job || count == 0 || now < o->retry_at
-        || (count < SETTLE_AT && now < o->settle_at && !o->stopped))
+        || (count < SETTLE_AT && now < settle_due(o) && !o->stopped))
         return;
     struct settle_job *j = arena_alloc(&a, sizeof *j);
     j->list = arena_alloc(&a, count * sizeof *j->list);
@@ -385,6 +449,7 @@ static void land_fresh(struct courier *o, const struct read_job *j)
     for (size_t i = 0; i < j->read.count; i++) {
         const struct message *m = &j->read.messages[i];
         o->seen_seq = max_i64(o->seen_seq, m->seq);
+        o->told_at = courier_now(o);
         if (!item_of(o, m->seq))
             target_fresh(target_get(o, m->target), m);
     }
@@ -535,7 +600,7 @@ static int64_t next_at(const struct courier *o)
         !o->read_job && !o->stopped && (o->loading || (!o->catching_up && !list_empty(&o->hungry)));
 
     if (!o->settle_job && o->settling_count + o->delivered_count > 0)
-        at = earlier(at, max_i64(o->settle_at, o->retry_at));
+        at = earlier(at, max_i64(settle_due(o), o->retry_at));
     if (!o->read_job && !o->stopped && o->news && has_room(o))
         at = earlier(at, max_i64(o->news_at, o->retry_at));
     if (reads)
@@ -571,12 +636,14 @@ static bool is_next(const struct courier *o, const struct message *m)
 void courier_stored(struct courier *o, const struct message *list, size_t count)
 {
     struct target *t = NULL; /* of the one before */
+    int64_t now = courier_now(o);
     size_t n = 0;
 
     if (o->stopped || !leads_still(o))
         return; /* they are found in the store */
     for (; n < count && is_next(o, &list[n]); n++) {
         o->seen_seq = list[n].seq;
+        o->told_at = now;
         if (!t || !slice_eq(t->name, list[n].target))
             t = target_get(o, list[n].target);
         target_fresh(t, &list[n]);
@@ -594,6 +661,21 @@ void courier_by_hand(struct courier *o)
         target_look_again(all[i]);
     free(all);
     load(o);
+}
+
+void courier_back(struct courier *o, const struct channel *c)
+{
+    struct error e;
+
+    if (!leads_still(o))
+        return;
+    void **all = map_sorted(&o->targets);
+    for (size_t i = 0; all[i]; i++) {
+        struct target *t = all[i];
+        if (t->paused && o->outside.channel(o->outside.arg, t->name, &e) == c)
+            target_look_again(t);
+    }
+    free(all);
 }
 
 void courier_stop(struct courier *o)

@@ -8,8 +8,9 @@
  * dead: such a row of messages is a chain. Chains do not wait for each other, and targets do not.
  * A message that cannot go now is set aside in the store, and memory keeps only that its chain is
  * blocked. A target that fails is paused as a whole: all of its messages are set aside, and one at
- * a time is tried until one gets there. So memory is bounded, and who is slow or down takes none
- * from the others.
+ * a time is tried until one gets there. Where there is no connection it is the target that fails,
+ * and never a message: none of them has used up a try, or waits longer than the target. So memory
+ * is bounded, and who is slow or down takes none from the others.
  *
  *     store: fresh --> chains --> channel --> delivered: deleted
  *              |          ^          |
@@ -65,6 +66,9 @@ void courier_told(struct courier *o); /* there may be new messages in the store 
 void courier_stored(struct courier *o, const struct message *list, size_t count);
 /* People did something to messages: all targets are looked at, and tried, again. */
 void courier_by_hand(struct courier *o);
+/* What was away is there again: targets that it leads to, and that are paused, are tried at once.
+ */
+void courier_back(struct courier *o, const struct channel *c);
 void courier_stop(struct courier *o); /* nothing more is sent; what is under way may end */
 bool courier_is_drained(const struct courier *o); /* and it has, and that is written */
 bool courier_is_busy(const struct courier *o);    /* with the store */

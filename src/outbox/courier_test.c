@@ -10,7 +10,8 @@
 
 /*
  * The delivery of messages over the store in memory, in a time of its own. Targets are named after
- * what they do: "ok..." takes all; "hang..." never answers; "down..." fails as long as `down`;
+ * what they do: "ok..." takes all; "hang..." never answers; "down..." fails as long as `down`, and
+ * there is no connection to "away..." as long;
  * "gone..." refuses; "later..." fails, and wants 100 s of patience; "bad..." takes all but the
  * messages of task "poison"; nothing leads to "nowhere...".
  */
@@ -139,6 +140,8 @@ static enum delivery_end end_of(struct delivery *d)
     (void)snprintf(d->story, sizeof d->story, "played");
     if (begins(d->target, "gone"))
         return DELIVERY_REFUSED;
+    if (begins(d->target, "away") && k.down)
+        return DELIVERY_AWAY;
     if (begins(d->target, "later") || (begins(d->target, "down") && k.down)
         || (begins(d->target, "bad") && slice_is(d->subject, "poison")))
         return DELIVERY_RETRY;
@@ -151,7 +154,7 @@ static void answer(const struct post *p)
         struct delivery *d = p->list[i];
         bool held = false;
         for (size_t n = 0; n < i; n++)
-            held |= p->list[n]->end == DELIVERY_RETRY && slice_eq(p->list[n]->subject, d->subject);
+            held |= p->list[n]->end != DELIVERED && slice_eq(p->list[n]->subject, d->subject);
         d->end = held ? DELIVERY_RETRY : end_of(d);
         CHECK(k.try_count < SENT_MAX, "tries");
         if (held) /* it never leaves */
@@ -391,6 +394,87 @@ static void a_target_that_is_down_is_tried_one_at_a_time(void **state)
     CHECK(k.works == 1 && census().waiting == 0, "and it works again");
 }
 
+static void check_all_of(const char *target, int tasks, int each)
+{
+    char task[40];
+
+    CHECK(tried(target, true) == (size_t)(tasks * each), "%zu", tried(target, true));
+    for (int t = 0; t < tasks; t++) {
+        (void)snprintf(task, sizeof task, "%s-%d", target, t);
+        check_order(target, task);
+    }
+    CHECK(census().waiting == 0, "nothing is left in the store");
+}
+
+/* Where there is no connection no message waits by itself: all go as soon as one gets there. */
+static void what_was_away_goes_at_once(void **state)
+{
+    (void)state;
+    k.down = true;
+    tell_many("away", 10, 4);
+    pass(3600000);
+    size_t before = tried("away", false);
+    CHECK(before > 15 && before < 100, "%zu", before);
+    CHECK(census().dead == 0 && k.fallen == 1, "it is said once");
+    k.down = false;
+    for (int i = 0; i < 400 && tried("away", true) == 0; i++)
+        pass(1000);
+    pass(2000); /* it may have got there just before that second was over */
+    check_all_of("away", 10, 4);
+}
+
+static uint32_t most_tries(const char *target)
+{
+    struct outbox_query q = {.target = slice_of(target), .limit = 1000};
+    struct message_page page = {0};
+    struct error e;
+    uint32_t most = 0;
+
+    CHECK(k.store->ops->outbox_list(k.store, &q, &k.arena, &page, &e) == ERR_OK, "%s", e.text);
+    for (size_t i = 0; i < page.count; i++)
+        most = page.messages[i].tries > most ? page.messages[i].tries : most;
+    return most;
+}
+
+/* And at this very moment if whoever has the connection says that it is there. */
+static void who_is_back_is_told_all_now(void **state)
+{
+    struct channel another = {0};
+    (void)state;
+
+    k.down = true;
+    tell_many("away", 10, 4);
+    tell_many("down", 1, 1);
+    pass(3600000);
+    CHECK(census().waiting == 41 && most_tries("away") == 0, "no try is used up");
+    size_t before = k.try_count;
+    courier_back(k.courier, &another);
+    settle_down();
+    CHECK(k.try_count == before, "it is not theirs");
+    for (int i = 0; i < 20; i++) { /* it comes and goes */
+        courier_back(k.courier, &k.channel);
+        pass(500);
+    }
+    k.down = false;
+    courier_back(k.courier, &k.channel);
+    pass(200); /* what was set aside just now is written first */
+    CHECK(tried("away", true) == 40, "%zu", tried("away", true));
+    pass(400000);
+    check_all_of("away", 10, 4);
+}
+
+/* An order of delivery that was broken off in between. */
+static void those_behind_one_that_was_away_wait_for_it_alone(void **state)
+{
+    (void)state;
+    k.down = true;
+    tell_many("away", 1, 30);
+    pass(100);
+    k.down = false;
+    pass(3000);
+    check_all_of("away", 1, 30);
+}
+
 static void patience_that_is_asked_for_is_had(void **state)
 {
     (void)state;
@@ -590,6 +674,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(all_is_told_in_order_and_forgotten),
         TEST(a_target_that_is_down_is_tried_one_at_a_time),
+        TEST(what_was_away_goes_at_once),
+        TEST(who_is_back_is_told_all_now),
+        TEST(those_behind_one_that_was_away_wait_for_it_alone),
         TEST(patience_that_is_asked_for_is_had),
         TEST(what_is_gone_is_dead_and_the_next_goes_on),
         TEST(nobody_tries_for_ever),

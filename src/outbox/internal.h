@@ -16,21 +16,31 @@ enum {
     RETRY_AFTER_MAX_MS = 3600000,
     ITEMS_MAX = 16384,
     BYTES_MAX = 32 << 20, /* of messages in memory, about */
+    SHELF_FIRST = 4096,
+    SHELF_MAX = 64 << 10, /* one message alone may have more */
     PAGE_MAX = 512,       /* messages of one reading */
     PAGE_BYTES = 1 << 20,
     TARGET_PAGE = 128,
-    QUEUED_MAX = 4096, /* of one target in memory, however much room there is */
-    BATCHES_MAX = 4,   /* of one target under way */
-    BLOCKED_MAX = 64,  /* chains of one target; with more of them it is the target that fails */
-    SETTLE_MAX = 4096, /* in one transaction, which is a sync of the disk */
-    SETTLE_AT = 2048,  /* so many do not wait for more ... */
-    SETTLE_MS = 100,   /* ... others do, for so long */
-    READ_GAP_MS = 10,  /* between two readings of what is new */
-    TROUBLE_MS = 250,  /* after the store failed */
+    QUEUED_MAX = 4096,   /* of one target in memory, however much room there is */
+    BATCHES_MAX = 4,     /* of one target under way */
+    BLOCKED_MAX = 64,    /* chains of one target; with more of them it is the target that fails */
+    SETTLE_MAX = 4096,   /* in one transaction, which is a sync of the disk */
+    SETTLE_AT = 2048,    /* so many do not wait for more ... */
+    SETTLE_MS = 100,     /* ... others do, for so long ... */
+    SETTLE_IDLE_MS = 20, /* ... or until nothing new has come for so long, and nothing is left */
+    READ_GAP_MS = 10,    /* between two readings of what is new */
+    TROUBLE_MS = 250,    /* after the store failed */
     TARGETS_PAGE = 256,
 };
 
 struct target;
+
+/* Memory of items of one target that came one after the other: there are many of them, and they go
+ * together as they came. */
+struct shelf {
+    size_t used, size, items;
+    bool open; /* the target's: more are put there */
+};
 
 /* The messages of one task for one target, in order. */
 struct chain {
@@ -57,16 +67,17 @@ struct item {
     bool listed;      /* in by_seq: it might be read once more */
     bool forgotten;   /* it is under way, and this node does not lead any more */
     struct settlement end;
-    struct arena arena; /* of all of it */
+    struct shelf *shelf; /* all of it lies there */
 };
 
 struct target {
     struct slice name; /* lies behind it */
     struct courier *outbox;
     struct map chains;
-    struct link ready; /* of struct chain */
-    size_t queued;     /* items that are neither under way nor settled */
-    size_t batches;    /* under way */
+    struct link ready;   /* of struct chain */
+    struct shelf *shelf; /* the open one; NULL: none is */
+    size_t queued;       /* items that are neither under way nor settled */
+    size_t batches;      /* under way */
     bool paused, probing;
     unsigned failures; /* one after the other */
     int64_t failing_since;
@@ -97,6 +108,7 @@ struct courier {
     int64_t *delivered; /* what is to be deleted, and needs no item any more */
     size_t delivered_count, delivered_cap;
     int64_t settle_at; /* 0: there is nothing to be settled */
+    int64_t told_at;   /* when new ones came last */
     bool leading, stopped;
     struct fence fence; /* while it leads */
     char lease[64];
@@ -118,13 +130,14 @@ struct courier {
 int64_t courier_now(const struct courier *o);
 
 /* courier.c */
-struct item *item_new(struct courier *o, const struct message *m);
+struct item *item_new(struct target *t, const struct message *m);
 struct item *item_of(const struct courier *o, int64_t seq); /* in memory; NULL: it is not */
 /* What became of it is to be written; it is in no chain any more, and ours no more. `story` may be
  * NULL. */
 void item_settle(struct item *it, enum settle_kind kind, int64_t retry_at, const char *story);
 void item_forget(struct item *it); /* somebody else may have it by now */
 void item_free(struct item *it);
+void shelf_close(struct target *t); /* it is freed with the last of its items */
 
 /* target.c */
 struct target *target_get(struct courier *o, struct slice name); /* made if there is none */

@@ -14,13 +14,11 @@ struct batch_out {
 
 /* ---- chains ---- */
 
-static struct chain *chain_get(struct target *t, struct slice task)
+/* There is none yet. */
+static struct chain *chain_new(struct target *t, struct slice task)
 {
-    struct chain *c = map_get(&t->chains, task);
+    struct chain *c = calloc(1, sizeof *c + task.len);
 
-    if (c)
-        return c;
-    c = calloc(1, sizeof *c + task.len);
     ASSERT(c);
     memcpy(c + 1, task.ptr, task.len);
     c->task = (struct slice){(const char *)(c + 1), task.len};
@@ -29,6 +27,13 @@ static struct chain *chain_get(struct target *t, struct slice task)
     list_init(&c->items);
     map_put(&t->chains, c->task, c);
     return c;
+}
+
+static struct chain *chain_get(struct target *t, struct slice task)
+{
+    struct chain *c = map_get(&t->chains, task);
+
+    return c ? c : chain_new(t, task);
 }
 
 /* It is blocked no more; nothing is kept of it that is not needed. */
@@ -106,6 +111,7 @@ void target_free(struct target *t)
         free(c);
     }
     map_fini(&t->chains);
+    shelf_close(t);
     link_remove(&t->hungry);
     heap_remove(&t->outbox->timers, &t->timer);
     (void)map_remove(&t->outbox->targets, t->name);
@@ -253,12 +259,12 @@ static void target_works(struct target *t)
 
 void target_fresh(struct target *t, const struct message *m)
 {
-    const struct chain *c = map_get(&t->chains, m->task);
+    struct chain *c = map_get(&t->chains, m->task);
     bool blocked = c && c->due_at != 0;
-    struct item *it = item_new(t->outbox, m);
+    struct item *it = item_new(t, m);
 
     if (!t->paused && !t->behind && !blocked && target_room(t) > 0) {
-        chain_add(chain_get(t, m->task), it);
+        chain_add(c ? c : chain_new(t, m->task), it);
         return;
     }
     if (!blocked || t->paused)
@@ -293,12 +299,12 @@ static bool take_aside(struct target *t, const struct message *m)
         return true;
     }
     if (is_too_old(t, m)) {
-        item_settle(item_new(o, m), SETTLE_DEAD, 0, t->story);
+        item_settle(item_new(t, m), SETTLE_DEAD, 0, t->story);
         return true;
     }
     if (t->paused ? t->queued > 0 : target_room(t) == 0)
         return false;
-    chain_add(chain_get(t, m->task), item_new(o, m));
+    chain_add(chain_get(t, m->task), item_new(t, m));
     return true;
 }
 
@@ -414,6 +420,7 @@ void target_look_again(struct target *t)
 struct verdict {
     bool lives; /* the receiver has taken something, or refused it */
     bool fails;
+    bool away; /* and no message has a part in it */
     int64_t wished_ms;
     int64_t pause_ms; /* of the target, if it fails; 0: not known yet */
 };
@@ -451,6 +458,27 @@ static void item_failed(struct item *it, struct verdict *v)
     chain_block(c, due, it->seq);
 }
 
+/* It goes as soon as its target does, as if it had never been tried. */
+static void item_was_away(struct item *it, struct verdict *v)
+{
+    struct target *t = it->chain->target;
+
+    t->outbox->stats.failed++;
+    v->fails = v->away = true;
+    v->wished_ms = max_i64(v->wished_ms, it->d.retry_after_ms);
+    (void)snprintf(t->story, sizeof t->story, "%s", it->d.story);
+    chain_take(it, true);
+    set_aside(t, it, 0, it->d.story);
+}
+
+/* Then this one did not get there for that reason alone. */
+static bool is_behind_one_that_failed(const struct item *it)
+{
+    const struct chain *c = it->chain;
+
+    return c->due_at != 0 || (c->asides > 0 && c->aside_first < it->seq);
+}
+
 static void item_ended(struct item *it, struct verdict *v)
 {
     struct chain *c = it->chain;
@@ -463,11 +491,13 @@ static void item_ended(struct item *it, struct verdict *v)
         chain_take(it, true);
         item_settle(it, it->d.end == DELIVERED ? SETTLE_DELETE : SETTLE_DEAD, 0,
                     it->d.end == DELIVERED ? NULL : it->d.story);
-    } else if (c->due_at == 0) {
-        item_failed(it, v);
-    } else { /* it was behind one that failed */
+    } else if (is_behind_one_that_failed(it)) {
         chain_take(it, true);
         set_aside(c->target, it, 0, NULL);
+    } else if (it->d.end == DELIVERY_AWAY) {
+        item_was_away(it, v);
+    } else {
+        item_failed(it, v);
     }
 }
 
@@ -504,7 +534,7 @@ static void batch_ended(struct target *t, struct delivery **list, size_t count)
         chain_after(chains[i]);
     if (v.lives)
         target_works(t);
-    if (v.fails && (!v.lives || t->blocked > BLOCKED_MAX))
+    if (v.away || (v.fails && (!v.lives || t->blocked > BLOCKED_MAX)))
         target_fails(t, pause_of(t, &v));
     else if (v.fails)
         set_timer(t, first_due(t));
@@ -594,7 +624,7 @@ static void nobody_takes(struct target *t, const struct error *e)
 {
     struct batch_out *b = batch_make(t, 1);
 
-    b->list[0]->end = DELIVERY_RETRY;
+    b->list[0]->end = DELIVERY_AWAY;
     b->list[0]->retry_after_ms = 0;
     (void)snprintf(b->list[0]->story, sizeof b->list[0]->story, "%.199s", e->text);
     link_remove(&b->link);

@@ -5,7 +5,7 @@
 #include "store/envelope.h"
 #include "json/text.h"
 
-enum { ERROR_TOLD_MAX = 4096, SEQUENCE_SHIFT = 12, FEW = 4, TEXT_USUAL = 1000 };
+enum { ERROR_TOLD_MAX = 4096, SEQUENCE_SHIFT = 12, FEW = 1, TEXT_USUAL = 1000 };
 
 _Static_assert(STEPS_MAX + EVENT_TYPE_COUNT < 1 << SEQUENCE_SHIFT, "of one change");
 
@@ -186,12 +186,12 @@ struct list {
     struct arena *arena;
     struct message *messages;
     size_t count, cap;
-    struct buf text; /* of the one that is written */
+    struct buf *text; /* of the one that is written */
 };
 
 static void add(struct list *l, enum event_type type, int step)
 {
-    struct buf *b = &l->text;
+    struct buf *b = l->text;
 
     if (!wants(l->now->reply, type))
         return;
@@ -307,9 +307,9 @@ static void add_states(struct list *l, const struct told *before)
 }
 
 const struct message *messages_of(const struct told *before, const struct telling *now,
-                                  struct arena *a, size_t *ret_count)
+                                  struct buf *scratch, struct arena *a, size_t *ret_count)
 {
-    struct list l = {.now = now, .arena = a};
+    struct list l = {.now = now, .arena = a, .text = scratch};
 
     *ret_count = 0;
     if (!now->reply->to.ptr)
@@ -320,6 +320,5 @@ const struct message *messages_of(const struct told *before, const struct tellin
         add(&l, EVENT_TYPE_STARTED, -1);
     add_states(&l, before);
     *ret_count = l.count;
-    buf_fini(&l.text);
     return l.messages;
 }

@@ -188,7 +188,8 @@ static void store(const struct node *is)
         .now = is->now,
     };
 
-    const struct message *list = messages_of(&h.told, &now, &a, &count);
+    CLEANUP(buf_fini) struct buf scratch = {0};
+    const struct message *list = messages_of(&h.told, &now, &scratch, &a, &count);
     h.order_count = 0;
     for (size_t i = 0; i < count; i++)
         check_message(&list[i], &now);

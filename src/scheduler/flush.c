@@ -313,7 +313,8 @@ static void fill_messages(struct scheduler *s, struct job *j, const struct live 
         .now = scheduler_now(s),
     };
 
-    c->messages = messages_of(&l->messages, &now, &j->arena, &c->message_count);
+    c->messages =
+        messages_of(&l->messages, &now, scheduler_scratch(s), &j->arena, &c->message_count);
 }
 
 static void fill_change(struct scheduler *s, struct job *j, struct live *l, struct change *c)
@@ -322,7 +323,7 @@ static void fill_change(struct scheduler *s, struct job *j, struct live *l, stru
 
     *c = (struct change){.kind = l->fresh ? CHANGE_INSERT : CHANGE_UPDATE,
                          .submission = l->fresh ? l->submission : 0};
-    task_encode_again(&l->definition->workflow, &l->task, live_encoded(l), &j->arena, doc, &c->row);
+    task_encode_again(&l->definition->workflow, &l->task, l->encoded, &j->arena, doc, &c->row);
     c->row.doc = arena_copy(&j->arena, buf_view(doc));
     c->row.revision = l->fresh ? 1 : l->task.revision + 1;
     c->row.seq = l->fresh ? 0 : l->row_seq;

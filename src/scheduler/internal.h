@@ -92,7 +92,7 @@ struct live {
     const struct definition *definition;
     struct task task;
     struct live_step *steps;
-    struct encoded *encoded; /* of one with many steps: see live_encoded */
+    struct encoded *encoded; /* what its steps were written as; NULL for few of them */
     struct effects fx;       /* of what was decided since the last commit */
     struct link inbox, applied;
     struct link beats;  /* the latest heartbeat of each open attempt (beats.c) */
@@ -199,8 +199,6 @@ void live_unload(struct scheduler *s, struct live *l); /* forgets the state, kee
 void live_reload(struct scheduler *s, struct live *l); /* and reads it again */
 void live_drop(struct scheduler *s, struct live *l);   /* frees it; its inbox is empty */
 void live_dirty(struct scheduler *s, struct live *l);
-/* What its steps were written as; NULL for few of them, where it is not worth its memory. */
-struct encoded *live_encoded(struct live *l);
 bool live_is_ours(const struct scheduler *s, const struct live *l);
 bool live_any_open(const struct live *l);
 void live_detach_step(struct scheduler *s, struct live_step *ls); /* out of all lists */

@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-enum { STEPS_FEW = 8 };
-
 struct live *live_find(struct scheduler *s, struct slice id)
 {
     return map_get(&s->lives, id);
@@ -156,13 +154,6 @@ void live_dirty(struct scheduler *s, struct live *l)
         list_push(&s->dirty, &l->dirty_link);
 }
 
-struct encoded *live_encoded(struct live *l)
-{
-    if (!l->encoded && l->task.step_count > STEPS_FEW)
-        l->encoded = encoded_new(&l->definition->workflow, &l->arena);
-    return l->encoded;
-}
-
 enum answer live_decide(struct scheduler *s, struct live *l, const struct event *e)
 {
     enum answer answer = decide(&l->definition->workflow, &l->task, e, scheduler_now(s), &l->fx);
@@ -263,7 +254,10 @@ bool live_load(struct scheduler *s, struct live *l, const struct task_row *row, 
                         SLICE_ARG(row->workflow), row->version);
         return false;
     }
-    if (task_decode(&l->definition->workflow, row, &l->arena, &l->task, e) != ERR_OK) {
+    l->encoded = encoded_new(&l->definition->workflow, &l->arena);
+    if (task_decode_kept(&l->definition->workflow, row, l->encoded, &l->arena, &l->task, e)
+        != ERR_OK) {
+        l->encoded = NULL;
         arena_fini(&l->arena);
         return false;
     }

@@ -11,6 +11,7 @@ static void begin(struct scheduler *s, struct live *l, const struct ask *a)
     l->loaded = l->fresh = true;
     l->submission = a->submission;
     l->definition = a->definition;
+    l->encoded = encoded_new(w, &l->arena);
     *t = (struct task){
         .id = l->id,
         .state = TASK_PENDING,

@@ -30,7 +30,7 @@ struct amqp_channel {
     struct link batches;
     uint64_t numbers;
     bool is_closed;
-    bool has_failed; /* a message, since the broker was last there */
+    bool was_away; /* as a message came, since the broker was last there */
 };
 
 static struct amqp_channel *of(struct channel *c)
@@ -84,7 +84,7 @@ static void hold_order(struct batch *b)
         for (size_t k = 0; k < i; k++)
             if (b->list[k]->end != DELIVERED && b->list[i]->end == DELIVERED
                 && slice_eq(b->list[k]->subject, b->list[i]->subject))
-                b->list[i]->end = DELIVERY_RETRY;
+                b->list[i]->end = b->list[k]->end == DELIVERY_AWAY ? DELIVERY_AWAY : DELIVERY_RETRY;
 }
 
 static void conclude(struct amqp_channel *a, struct batch *b)
@@ -185,11 +185,11 @@ static void on_opened(void *arg, struct helper *h)
 
 static void give_up(struct amqp_channel *a)
 {
-    a->has_failed = true;
+    a->was_away = true;
     LIST_FOREACH (l, after, &a->batches) {
         struct batch *b = CONTAINER_OF(l, struct batch, link);
         for (size_t i = 0; i < b->count; i++) {
-            end_one(b, i, DELIVERY_RETRY, SLICE("the process that speaks AMQP is not there"));
+            end_one(b, i, DELIVERY_AWAY, SLICE("the process that speaks AMQP is not there"));
             b->list[i]->retry_after_ms = AWAY_MS;
         }
         conclude(a, b);
@@ -214,28 +214,28 @@ static void on_room(void *arg)
 /* The broker is there again: nobody waits until it is tried the next time. */
 static void on_back(struct amqp_channel *a)
 {
-    if (a->has_failed && !a->is_closed && a->channel.back)
+    if (a->was_away && !a->is_closed && a->channel.back)
         a->channel.back(a->channel.back_arg);
-    a->has_failed = false;
+    a->was_away = false;
 }
 
-/* "a17", "r17 why", "x17 why"; "c": connected. */
+/* "a17", "r17 why", "w17 why", "x17 why"; "c": connected. */
 static void on_heard(void *arg, struct slice packet)
 {
     static const enum delivery_end ends[] = {
-        ['a'] = DELIVERED, ['r'] = DELIVERY_RETRY, ['x'] = DELIVERY_REFUSED};
+        ['a'] = DELIVERED, ['r'] = DELIVERY_RETRY, ['w'] = DELIVERY_AWAY, ['x'] = DELIVERY_REFUSED};
     struct amqp_channel *a = arg;
     uint64_t number = 0;
     size_t at = 1;
 
     if (slice_is(packet, "c"))
         on_back(a);
-    if (packet.len < 2 || !strchr("arx", packet.ptr[0]))
+    if (packet.len < 2 || !strchr("arwx", packet.ptr[0]))
         return;
     for (; at < packet.len && packet.ptr[at] >= '0' && packet.ptr[at] <= '9'; at++)
         number = number * 10 + (uint64_t)(packet.ptr[at] - '0');
     at += at < packet.len;
-    a->has_failed |= packet.ptr[0] == 'r';
+    a->was_away |= packet.ptr[0] == 'w';
     LIST_FOREACH (l, after, &a->batches) {
         struct batch *b = CONTAINER_OF(l, struct batch, link);
         if (number < b->first || number - b->first >= b->count)

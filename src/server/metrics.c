@@ -497,6 +497,8 @@ static void put_messages(struct buf *b, struct server *sv)
            st.delivered);
     single(b, "intact_messages_failed_total", "counter", "Tries to deliver a message that failed.",
            st.failed);
+    single(b, "intact_messages_set_aside_total", "counter",
+           "Messages that could not go at once, and wait in the store.", st.set_aside);
     single(b, "intact_messages_dead_total", "counter",
            "Messages that are not tried any more, until somebody says so.", st.dead);
 }

@@ -171,6 +171,7 @@ static void part_run(struct store_job *j, struct store *store)
     if (d->op.limit && (uint64_t)d->op.limit - d->matched < DRY_PAGE)
         q.limit = (size_t)((uint64_t)d->op.limit - d->matched);
     q.before_seq = d->op.cursor;
+    q.groups = true;
     d->err = store->ops->list(store, &q, &d->rows, &d->page, &d->error);
 }
 

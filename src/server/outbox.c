@@ -135,7 +135,9 @@ static int64_t now(void *arg)
 
 static void is_back(void *arg)
 {
-    courier_by_hand(((struct telling_out *)arg)->outbox);
+    const struct telling_out *t = arg;
+
+    courier_back(t->outbox, t->server->config.amqp);
 }
 
 struct telling_out *telling_new(struct server *sv)

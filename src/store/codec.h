@@ -16,6 +16,12 @@
  *
  * What is zero, false or NONE is left out; times in it are ms. A value longer than
  * PAYLOAD_INLINE_MAX is written as "input_payload": number, and its text goes to the payload table.
+ *
+ * Steps that rest may lie in the payload table as well, in groups, so that a document does not grow
+ * with its steps: it is written whole at each change. In its place such a step is the number of a
+ * payload, an object that has it under its position: {"0":{"name",...},"1":{...}}. What else that
+ * has is of no more account. A document with a group begins with {"grouped":true.
+ *
  * To change the format: add keys, never give a key a second meaning; readers ignore what they do
  * not know. task_valid() is tested after decoding.
  */
@@ -32,23 +38,40 @@
 void task_encode(const struct workflow *w, struct task *t, struct arena *a, struct buf *doc,
                  struct task_row *ret);
 
+/* Of tasks with few steps the document stays short enough. */
+enum { STEPS_FEW = 8 };
+
 /* What the steps of a task were written as, by the one who writes it again at each of its changes:
- * an ended step that has not changed is copied. Otherwise the work would grow with the square of
- * the steps. It lies in `a`, grows there by the text of each step that ends, and is good as long as
- * the task's own memory is. */
+ * a step that rests is written once and copied as long as it has not changed, and once there is
+ * enough of that it goes to the payload table, in a group. Otherwise the work would grow with the
+ * square of the steps. It lies in `a`, grows there by the text of each step that comes to rest, and
+ * is good as long as the task's own memory is. NULL for few steps: nothing is kept of them. */
 struct encoded;
 struct encoded *encoded_new(const struct workflow *w, struct arena *a);
 
-/* The same as task_encode, by what `kept` has, which it adds to. NULL: nothing is kept. */
+/* The same as task_encode, by what `kept` has, which it adds to. NULL: nothing is kept, and the
+ * document has all steps. */
 void task_encode_again(const struct workflow *w, struct task *t, struct encoded *kept,
                        struct arena *a, struct buf *doc, struct task_row *ret);
 
-/* A value in the payload table whose row was read without its payloads (overdue, list) decodes with
- * its number and an empty text, and is encoded again by its number.
+/* A value in the payload table whose row was read without it (overdue, list) decodes with its
+ * number and an empty text, and is encoded again by its number. Groups of steps have to be there.
  *
  * Fills *ret from a row; everything is copied to or allocated in `a`. ERR_CORRUPT if the document
  * does not parse, does not fit the workflow, or breaks task_valid(). */
 enum err task_decode(const struct workflow *w, const struct task_row *row, struct arena *a,
                      struct task *ret, struct error *e) MUST_USE;
+
+/* The same, for one who will write it again: `kept` (may be NULL), which is new, learns which steps
+ * lie in groups. */
+enum err task_decode_kept(const struct workflow *w, const struct task_row *row,
+                          struct encoded *kept, struct arena *a, struct task *ret,
+                          struct error *e) MUST_USE;
+
+/* Has it steps in groups? */
+bool doc_is_grouped(struct slice doc);
+
+/* The numbers of its groups, each once, in their order, in `a`; none if it cannot be read. */
+size_t doc_groups(struct slice doc, struct arena *a, uint32_t **ret);
 
 #endif

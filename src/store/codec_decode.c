@@ -1,5 +1,9 @@
 #include "store/codec.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "store/codec_kept.h"
 #include "json/json.h"
 
 /* What a damaged row may not exceed, so that whoever adds to it need not look: times in years to
@@ -7,9 +11,18 @@
 #define TIME_LIMIT  (INT64_C(1) << 50)
 #define COUNT_LIMIT (INT64_C(1) << 30)
 
+/* One that was read, and where its next step is looked for: they are in order. */
+struct group {
+    uint32_t number;
+    const struct json *at;
+};
+
 struct decoder {
     struct arena *arena;
     const struct task_row *row;
+    struct encoded *kept; /* or NULL */
+    struct group *groups;
+    size_t group_count, group_cap;
     uint32_t payload_count;
     const char *bad; /* the first thing that was wrong; NULL: nothing yet */
 };
@@ -72,22 +85,26 @@ static struct fault_note get_note(struct decoder *d, const struct json *j)
     return (struct fault_note){get_text(d, m, "code"), get_text(d, m, "message")};
 }
 
-/* A row that was read without its payloads is good as well: the value is there, its text is not. */
+/* NONE: the row has none of that number. */
+static struct slice payload_find(const struct task_row *row, uint32_t number)
+{
+    for (size_t i = 0; i < row->payload_count; i++)
+        if (row->payloads[i].number == number)
+            return row->payloads[i].json;
+    return SLICE_NONE;
+}
+
+/* A row that was read without its values is good as well: it is there, its text is not. */
 static struct slice payload_text(struct decoder *d, uint32_t number)
 {
-    const struct task_row *row = d->row;
-
     if (number == 0 || number > d->payload_count) {
         found_bad(d, "number of a payload");
         return SLICE_NONE;
     }
-    if (row->payload_count == 0)
-        return SLICE("");
-    for (size_t i = 0; i < row->payload_count; i++)
-        if (row->payloads[i].number == number)
-            return arena_copy(d->arena, row->payloads[i].json);
-    found_bad(d, "a payload that is not there");
-    return SLICE_NONE;
+    struct slice text = payload_find(d->row, number);
+    if (!text.ptr && d->row->payload_count > 0 && !d->row->groups_only)
+        found_bad(d, "a payload that is not there");
+    return text.ptr ? arena_copy(d->arena, text) : SLICE("");
 }
 
 static struct value get_value(struct decoder *d, const struct json *j, const char *key,
@@ -199,6 +216,73 @@ static void get_step(struct decoder *d, const struct json *j, struct slice name,
     get_attempts(d, j, s);
 }
 
+static struct group *group_read(struct decoder *d, uint32_t number)
+{
+    struct slice text = payload_find(d->row, number);
+    struct json *j = NULL;
+
+    if (number == 0 || number > d->payload_count || !text.ptr
+        || json_parse(d->arena, arena_copy(d->arena, text), &j, NULL) != ERR_OK
+        || j->type != JSON_OBJECT) {
+        found_bad(d, "a group of steps");
+        return NULL;
+    }
+    if (d->group_count == d->group_cap) {
+        size_t cap = d->group_cap ? d->group_cap * 2 : 8;
+        struct group *more = arena_alloc(d->arena, cap * sizeof *more);
+        if (d->group_count)
+            memcpy(more, d->groups, d->group_count * sizeof *more);
+        d->groups = more;
+        d->group_cap = cap;
+    }
+    struct group *g = &d->groups[d->group_count++];
+    *g = (struct group){number, j->child};
+    return g;
+}
+
+/* The latest ones are what most steps lie in. */
+static struct group *group_find(struct decoder *d, uint32_t number)
+{
+    for (size_t i = d->group_count; i-- > 0;)
+        if (d->groups[i].number == number)
+            return &d->groups[i];
+    return group_read(d, number);
+}
+
+/* As it lies in its group; NULL if it is not there. */
+static const struct json *grouped_step(struct decoder *d, uint32_t number, uint16_t i)
+{
+    struct group *g = group_find(d, number);
+    char key[8];
+
+    if (!g)
+        return NULL;
+    (void)snprintf(key, sizeof key, "%u", i); /* always fits */
+    while (g->at && !slice_is(g->at->key, key))
+        g->at = g->at->next;
+    if (!g->at)
+        found_bad(d, "a step that is not in its group");
+    return g->at;
+}
+
+static void get_step_of(struct decoder *d, const struct json *j, struct slice name, struct task *t,
+                        uint16_t i)
+{
+    uint32_t group = 0;
+
+    if (j->type == JSON_NUMBER) {
+        int64_t number = 0;
+        group =
+            json_int(j, &number) && number > 0 && number <= d->payload_count ? (uint32_t)number : 0;
+        j = grouped_step(d, group, i);
+    }
+    if (!j)
+        return; /* it is known that it is bad */
+    get_step(d, j, name, &t->steps[i]);
+    if (d->kept && group)
+        kept_set_group(d->kept, i, &t->steps[i], group);
+}
+
 static void get_steps(struct decoder *d, const struct json *j, const struct workflow *w,
                       struct task *t)
 {
@@ -212,7 +296,7 @@ static void get_steps(struct decoder *d, const struct json *j, const struct work
     t->step_count = w->step_count;
     t->steps = arena_alloc(d->arena, (size_t)w->step_count * sizeof *t->steps);
     for (uint16_t i = 0; i < w->step_count; i++, m = m->next)
-        get_step(d, m, w->steps[i].name, &t->steps[i]);
+        get_step_of(d, m, w->steps[i].name, t, i);
 }
 
 /* The value of a hexadecimal digit as we write them, or -1. */
@@ -297,7 +381,13 @@ static struct task columns(struct arena *a, const struct task_row *row)
 enum err task_decode(const struct workflow *w, const struct task_row *row, struct arena *a,
                      struct task *ret, struct error *e)
 {
-    struct decoder d = {.arena = a, .row = row};
+    return task_decode_kept(w, row, NULL, a, ret, e);
+}
+
+enum err task_decode_kept(const struct workflow *w, const struct task_row *row,
+                          struct encoded *kept, struct arena *a, struct task *ret, struct error *e)
+{
+    struct decoder d = {.arena = a, .row = row, .kept = kept};
     struct json_fault fault;
     struct json *j;
 
@@ -321,4 +411,50 @@ enum err task_decode(const struct workflow *w, const struct task_row *row, struc
         return error_set(e, ERR_CORRUPT, "task %.*s breaks an invariant", SLICE_ARG(row->id));
     *ret = t;
     return ERR_OK;
+}
+
+bool doc_is_grouped(struct slice doc)
+{
+    static const char head[] = "{\"grouped\":true,";
+
+    return doc.len >= sizeof head - 1 && memcmp(doc.ptr, head, sizeof head - 1) == 0;
+}
+
+static int number_order(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a;
+    uint32_t y = *(const uint32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static bool has_number(const uint32_t *list, size_t count, uint32_t number)
+{
+    while (count-- > 0)
+        if (list[count] == number)
+            return true;
+    return false;
+}
+
+size_t doc_groups(struct slice doc, struct arena *a, uint32_t **ret)
+{
+    CLEANUP(arena_fini) struct arena own = {0};
+    struct json *j = NULL;
+    size_t count = 0;
+
+    *ret = NULL;
+    if (!doc_is_grouped(doc) || json_parse(&own, doc, &j, NULL) != ERR_OK)
+        return 0;
+    const struct json *steps = json_get(j, "steps");
+    if (!steps || steps->type != JSON_ARRAY)
+        return 0;
+    *ret = arena_alloc(a, (steps->count + 1) * sizeof **ret);
+    for (const struct json *s = steps->child; s; s = s->next) {
+        int64_t number = 0;
+        if (json_int(s, &number) && number > 0 && number <= PAYLOAD_NUMBER_MAX
+            && !has_number(*ret, count, (uint32_t)number))
+            (*ret)[count++] = (uint32_t)number;
+    }
+    qsort(*ret, count, sizeof **ret, number_order);
+    return count;
 }

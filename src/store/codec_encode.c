@@ -2,19 +2,8 @@
 
 #include <stdio.h>
 
+#include "store/codec_kept.h"
 #include "json/json.h"
-
-/* A step as it was when it was written, and what it was written as. */
-struct encoded_step {
-    struct step step;
-    struct attempt attempt; /* its only one */
-    struct slice text;      /* NONE: it is not kept */
-};
-
-struct encoded {
-    struct arena *arena;
-    struct encoded_step steps[];
-};
 
 struct encoder {
     struct buf *b;
@@ -25,7 +14,7 @@ struct encoder {
     struct encoded *kept; /* or NULL */
 };
 
-static void payload_add(struct encoder *en, struct value *v)
+static uint32_t payload_add(struct encoder *en, struct slice json)
 {
     if (en->count == en->cap) {
         size_t cap = en->cap ? en->cap * 2 : 4;
@@ -35,14 +24,15 @@ static void payload_add(struct encoder *en, struct value *v)
         en->payloads = more;
         en->cap = cap;
     }
-    v->payload = ++en->task->payload_count;
-    en->payloads[en->count++] = (struct payload){v->payload, arena_copy(en->arena, v->json)};
+    uint32_t number = ++en->task->payload_count;
+    en->payloads[en->count++] = (struct payload){number, arena_copy(en->arena, json)};
+    return number;
 }
 
 static void put_value(struct encoder *en, const char *key, const char *payload_key, struct value *v)
 {
     if (!v->payload && v->json.len > PAYLOAD_INLINE_MAX)
-        payload_add(en, v);
+        v->payload = payload_add(en, v->json);
     if (v->payload) {
         json_key(en->b, payload_key);
         json_number(en->b, v->payload);
@@ -187,46 +177,77 @@ static void write_step(struct encoder *en, struct slice name, struct step *s)
     json_close(b, '}');
 }
 
-/* One that goes on changing is not worth keeping; more attempts than one are rare. */
-static bool is_worth_keeping(const struct step *s)
+/* Each step that rests gets its text, unless it has that, or its group, already. It is written
+ * behind the document that is to come. */
+static void keep_texts(struct encoder *en, const struct workflow *w)
 {
-    return s->attempt_count == 1
-           && (s->state == STEP_COMPLETED || s->state == STEP_SKIPPED || s->state == STEP_UNDONE);
+    size_t from = en->b->len;
+
+    for (uint16_t i = 0; i < w->step_count; i++) {
+        struct step *s = &en->task->steps[i];
+        if (kept_is_as(en->kept, i, s))
+            continue;
+        kept_forget(en->kept, i);
+        if (!kept_is_worth(s))
+            continue;
+        write_step(en, w->steps[i].name, s);
+        struct slice text = {en->b->ptr + from, en->b->len - from};
+        if (text.ptr[0] == ',')
+            text = (struct slice){text.ptr + 1, text.len - 1};
+        kept_set(en->kept, i, s, text);
+        en->b->len = from;
+    }
 }
 
-/* All of it is compared, whatever may be added to a step. That texts lie where they lay says that
- * they are the same: none is changed in its place. Padding may differ, and then it is written anew.
- */
-static bool is_as_kept(const struct encoded_step *k, const struct step *s)
+/* Closes the group that was begun there: to the payload table. Its steps are those up to `end` that
+ * have the number which it will have. */
+static void close_group(struct encoder *en, size_t from)
 {
-    return k->text.ptr && s->attempt_count == 1
-           && memcmp(&k->step, s, sizeof *s) == 0                       /* NOLINT: see above */
-           && memcmp(&k->attempt, s->attempts, sizeof k->attempt) == 0; /* NOLINT */
+    if (en->b->len == from)
+        return;
+    json_close(en->b, '}');
+    (void)payload_add(en, (struct slice){en->b->ptr + from, en->b->len - from});
+    en->b->len = from;
 }
 
-static void keep(struct encoder *en, struct encoded_step *k, const struct step *s, size_t from)
+/* All that rests, and does not yet, leaves the document together. */
+static void put_groups(struct encoder *en)
 {
-    struct slice text = {en->b->ptr + from, en->b->len - from};
+    size_t from = en->b->len;
 
-    if (text.ptr[0] == ',')
-        text = (struct slice){text.ptr + 1, text.len - 1};
-    memcpy(&k->step, s, sizeof *s); /* with its padding */
-    memcpy(&k->attempt, s->attempts, sizeof k->attempt);
-    k->text = arena_copy(en->kept->arena, text);
+    for (uint16_t i = 0; i < en->task->step_count; i++) {
+        struct kept_step *k = &en->kept->steps[i];
+        char key[8];
+        if (!k->text.ptr || k->group)
+            continue;
+        if (en->b->len == from)
+            buf_byte(en->b, '{'); /* not json_open: what stands before it is another document */
+        (void)snprintf(key, sizeof key, "%u", i); /* always fits */
+        json_key(en->b, key);
+        json_raw(en->b, k->text);
+        k->group = en->task->payload_count + 1;
+        if (en->b->len - from >= GROUP_MAX)
+            close_group(en, from);
+    }
+    close_group(en, from);
+}
+
+/* What an ended task has in its document stays there: it is not written again. */
+static bool is_over(const struct task *t)
+{
+    return task_state_is_end(t->state) || t->state == TASK_ERROR;
 }
 
 static void put_step(struct encoder *en, struct slice name, struct step *s, uint16_t i)
 {
-    struct encoded_step *k = en->kept ? &en->kept->steps[i] : NULL;
-    size_t from = en->b->len;
+    const struct kept_step *k = en->kept ? &en->kept->steps[i] : NULL;
 
-    if (k && is_as_kept(k, s)) {
+    if (k && k->group)
+        json_number(en->b, k->group);
+    else if (k && k->text.ptr)
         json_raw(en->b, k->text);
-        return;
-    }
-    write_step(en, name, s);
-    if (k && is_worth_keeping(s))
-        keep(en, k, s, from);
+    else
+        write_step(en, name, s);
 }
 
 static void put_content(struct buf *b, uint64_t content)
@@ -245,6 +266,7 @@ static void put_doc(struct encoder *en, const struct workflow *w)
     struct buf *b = en->b;
 
     buf_byte(b, '{'); /* not json_open: whatever stands before it is none of its array */
+    put_true(b, "grouped", en->kept && kept_has_group(en->kept)); /* first: see doc_is_grouped */
     put_value(en, "input", "input_payload", &t->input);
     put_value(en, "output", "output_payload", &t->output);
     put_note(b, &t->error);
@@ -264,15 +286,6 @@ static void put_doc(struct encoder *en, const struct workflow *w)
     json_close(b, '}');
 }
 
-struct encoded *encoded_new(const struct workflow *w, struct arena *a)
-{
-    struct encoded *kept =
-        arena_alloc(a, sizeof *kept + w->step_count * sizeof(struct encoded_step));
-
-    kept->arena = a;
-    return kept;
-}
-
 void task_encode(const struct workflow *w, struct task *t, struct arena *a, struct buf *doc,
                  struct task_row *ret)
 {
@@ -286,6 +299,10 @@ void task_encode_again(const struct workflow *w, struct task *t, struct encoded 
     size_t at = doc->len;
 
     ASSERT(task_valid(w, t));
+    if (kept)
+        keep_texts(&en, w);
+    if (kept && !is_over(t) && kept_size(kept) >= GROUP_MIN)
+        put_groups(&en);
     put_doc(&en, w);
     *ret = (struct task_row){
         .id = t->id,

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/fault.h"
+#include "store/codec.h"
 #include "store/memory_body.h"
 #include "store/memory_task.h"
 #include "store/row.h"
@@ -165,17 +166,33 @@ static int owner_order(const void *a, const void *b)
     return order ? order : (x->seq > y->seq) - (x->seq < y->seq);
 }
 
-static struct task_row row_out(const struct mem_task *t, struct arena *a, bool payloads)
+static bool is_one_of(const uint32_t *list, size_t count, uint32_t number)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i] == number)
+            return true;
+    return false;
+}
+
+enum with { WITH_NOTHING, WITH_GROUPS, WITH_PAYLOADS };
+
+static struct task_row row_out(const struct mem_task *t, struct arena *a, enum with with)
 {
     struct task_row row = row_copy(a, &t->row);
+    uint32_t *groups = NULL;
 
-    if (!payloads || t->payload_count == 0)
+    if (with == WITH_NOTHING || t->payload_count == 0)
+        return row;
+    size_t group_count = with == WITH_GROUPS ? doc_groups(row.doc, a, &groups) : 0;
+    row.groups_only = group_count > 0;
+    if (with == WITH_GROUPS && group_count == 0)
         return row;
     struct payload *list = arena_alloc(a, t->payload_count * sizeof *list);
     for (size_t i = 0; i < t->payload_count; i++)
-        list[i] = (struct payload){t->payloads[i].number, arena_copy(a, t->payloads[i].json)};
+        if (with == WITH_PAYLOADS || is_one_of(groups, group_count, t->payloads[i].number))
+            list[row.payload_count++] =
+                (struct payload){t->payloads[i].number, arena_copy(a, t->payloads[i].json)};
     row.payloads = list;
-    row.payload_count = t->payload_count;
     return row;
 }
 
@@ -216,7 +233,7 @@ static void claim_run(struct memory_store *s, struct claim *c, struct arena *a)
     c->row_count = taken;
     for (size_t i = 0; i < taken; i++) {
         task_take(found[i], c);
-        c->rows[i] = row_out(found[i], a, true);
+        c->rows[i] = row_out(found[i], a, WITH_PAYLOADS);
     }
     free(found);
 }
@@ -282,7 +299,7 @@ static enum err memory_get(struct store *base, struct slice id, struct arena *a,
     const struct mem_task *t = map_get(&s->by_id, id);
     if (!t)
         return error_set(e, ERR_NOT_FOUND, "there is no task %.*s", SLICE_ARG(id));
-    *ret = row_out(t, a, true);
+    *ret = row_out(t, a, WITH_PAYLOADS);
     return ERR_OK;
 }
 
@@ -296,14 +313,14 @@ static int wake_order(const void *a, const void *b)
     return (x->seq > y->seq) - (x->seq < y->seq);
 }
 
-static void page_fill(struct mem_task **found, size_t count, size_t limit, struct arena *a,
-                      struct row_page *ret)
+static void page_fill(struct mem_task **found, size_t count, size_t limit, bool groups,
+                      struct arena *a, struct row_page *ret)
 {
     *ret = (struct row_page){.count = count < limit ? count : limit, .more = count > limit};
     if (ret->count)
         ret->rows = arena_alloc(a, ret->count * sizeof *ret->rows);
     for (size_t i = 0; i < ret->count; i++)
-        ret->rows[i] = row_out(found[i], a, false);
+        ret->rows[i] = row_out(found[i], a, groups ? WITH_GROUPS : WITH_NOTHING);
 }
 
 static enum err memory_glance(struct store *base, const struct slice *ids, size_t count,
@@ -339,7 +356,7 @@ static enum err memory_overdue(struct store *base, int64_t now, int64_t after_wa
             found[count++] = s->tasks[i];
     }
     qsort(found, count, sizeof(struct mem_task *), wake_order);
-    page_fill(found, count, limit, a, ret);
+    page_fill(found, count, limit, true, a, ret);
     free(found);
     return ERR_OK;
 }
@@ -363,7 +380,7 @@ static enum err memory_list(struct store *base, const struct list_query *q, stru
         if (mem_list_wants(q, row))
             found[count++] = s->tasks[i];
     }
-    page_fill(found, count, q->limit, a, ret);
+    page_fill(found, count, q->limit, q->groups, a, ret);
     ret->scanned = looked;
     if (ret->more)
         ret->next_seq = found[q->limit ? q->limit - 1 : 0]->row.seq + !q->limit;
@@ -489,7 +506,7 @@ static enum err memory_requested(struct store *base, struct slice locked_by, int
         if (row->seq > after_seq && row->request.ptr && slice_eq(row->locked_by, locked_by))
             found[count++] = s->tasks[i];
     }
-    page_fill(found, count, limit, a, ret);
+    page_fill(found, count, limit, false, a, ret);
     free(found);
     return ERR_OK;
 }

@@ -39,7 +39,7 @@
 #include "store/store_time.h"
 
 enum {
-    PG_SCHEMA_VERSION = 5,
+    PG_SCHEMA_VERSION = 6,
     PG_SECRET_SIZE = 32,
     PG_PARAMS_MAX = 48,
     PG_HOSTS_MAX = 8,
@@ -97,6 +97,7 @@ enum pg_sql {
     PG_PROVE,
     PG_GET,
     PG_GLANCE,
+    PG_PAYLOADS,
     PG_OVERDUE,
     PG_REQUESTED,
     PG_SCAN,
@@ -344,6 +345,10 @@ enum err pg_lease(struct store *s, const struct lease_try *want, struct arena *a
 /* postgres_row.c */
 void pg_row_read(const PGresult *r, int row, struct arena *a, struct task_row *ret);
 void pg_rows_read(const PGresult *r, size_t limit, struct arena *a, struct row_page *ret);
+
+/* postgres_read.c: reads the groups of steps that the documents of these rows name. */
+enum err pg_groups_read(struct postgres_store *s, struct row_page *page, struct arena *a,
+                        struct error *e) MUST_USE;
 
 /* postgres_claim.c: two statements at most for each claim */
 size_t pg_claim_queries(struct postgres_store *s, const struct claim *c, struct arena *a,

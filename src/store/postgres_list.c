@@ -221,7 +221,7 @@ static enum err fill(struct listing *l, struct row_page *ret, struct error *e)
         ret->next_seq = limit ? l->seqs[limit - 1] : l->seqs[0] + 1;
     else if (l->floor > 0)
         ret->next_seq = l->floor;
-    return ERR_OK;
+    return l->query->groups ? pg_groups_read(l->store, ret, l->arena, e) : ERR_OK;
 }
 
 enum err pg_list(struct store *base, const struct list_query *lq, struct arena *a,

@@ -1,5 +1,7 @@
 #include "store/postgres_body.h"
 
+#include "store/codec.h"
+
 enum { MANY = 64 /* in one round trip */ };
 
 static enum err task_read(const PGresult *r, struct slice id, struct arena *a, struct task_row *ret,
@@ -88,6 +90,54 @@ enum err pg_glance(struct store *base, const struct slice *ids, size_t count, st
     return ERR_OK;
 }
 
+/* The payloads of one row, of which the first stands in that row of the result. */
+static void groups_take(const PGresult *r, int first, const uint32_t *numbers, size_t count,
+                        struct arena *a, struct task_row *row)
+{
+    struct payload *list = arena_alloc(a, count * sizeof *list);
+
+    row->payloads = list;
+    row->groups_only = true;
+    for (size_t i = 0; i < count; i++) {
+        struct slice json = result_text(r, first + (int)i, 0);
+        if (json.ptr)
+            list[row->payload_count++] = (struct payload){numbers[i], arena_copy(a, json)};
+    }
+}
+
+enum err pg_groups_read(struct postgres_store *s, struct row_page *page, struct arena *a,
+                        struct error *e)
+{
+    CLEANUP(arena_fini) struct arena own = {0};
+    uint32_t **numbers = arena_alloc(&own, (page->count + 1) * sizeof *numbers);
+    size_t *counts = arena_alloc(&own, (page->count + 1) * sizeof *counts);
+    struct array seqs = {0};
+    struct array all = {0};
+    struct query q;
+    int at = 0;
+
+    for (size_t i = 0; i < page->count; i++) {
+        counts[i] = doc_groups(page->rows[i].doc, &own, &numbers[i]);
+        for (size_t k = 0; k < counts[i]; k++, at++) {
+            array_number(&seqs, page->rows[i].seq);
+            array_number(&all, numbers[i][k]);
+        }
+    }
+    if (at == 0)
+        return ERR_OK;
+    query_of(&q, s, PG_PAYLOADS, &own);
+    param_array(&q, &seqs, ARRAY_NUMBERS);
+    param_array(&q, &all, ARRAY_NUMBERS);
+    CLEANUP(result_end) PGresult *r = pg_read(s, &q, e, "read groups of steps");
+    if (!r)
+        return e->code;
+    ASSERT(PQntuples(r) == at);
+    for (size_t i = page->count; i-- > 0;)
+        if (counts[i] > 0)
+            groups_take(r, at -= (int)counts[i], numbers[i], counts[i], a, &page->rows[i]);
+    return ERR_OK;
+}
+
 enum err pg_overdue(struct store *base, int64_t now, int64_t after_wake_at, int64_t after_seq,
                     size_t limit, struct arena *a, struct row_page *ret, struct error *e)
 {
@@ -104,7 +154,7 @@ enum err pg_overdue(struct store *base, int64_t now, int64_t after_wake_at, int6
     if (!r)
         return e->code;
     pg_rows_read(r, limit, a, ret);
-    return ERR_OK;
+    return pg_groups_read(s, ret, a, e);
 }
 
 enum err pg_requested(struct store *base, struct slice locked_by, int64_t after_seq, size_t limit,

@@ -315,6 +315,10 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_GET] = "SELECT " COLUMNS("t") PAYLOADS("t") " FROM ~task AS t WHERE t.id = $1",
         [PG_GLANCE] = "SELECT i.nth, t.revision, t.state FROM unnest($1::text[]) WITH ORDINALITY "
             "AS i(id, nth) JOIN ~task AS t ON t.id = i.id",
+        /* one by one by their key, whatever the planner believes of them */
+        [PG_PAYLOADS] = "SELECT (SELECT p.json FROM ~payload AS p WHERE p.task = w.task "
+            "AND p.number = w.number) FROM unnest($1::int8[], $2::int8[]) WITH ORDINALITY "
+            "AS w(task, number, nth) ORDER BY w.nth",
         [PG_OVERDUE] = "SELECT " COLUMNS("t") " FROM ~task AS t WHERE t.wake_at <= $1 "
             "AND (t.wake_at, t.seq) > ($2, $3) ORDER BY t.wake_at, t.seq LIMIT $4",
         [PG_REQUESTED] = "SELECT " COLUMNS("t") " FROM ~task AS t WHERE t.request IS NOT NULL "

@@ -47,7 +47,7 @@
 #define ASIDE_PREFIX "before-restore-" /* of the folders that keep what a restore replaced */
 
 enum {
-    SCHEMA_VERSION = 8,
+    SCHEMA_VERSION = 9,
     IDENTITY_VERSION = 3,        /* from which on the file knows which one it is */
     APPLICATION_ID = 0x496e7463, /* "Intc" */
     SECRET_SIZE = 32,
@@ -112,6 +112,7 @@ enum sql {
     SQL_GET,
     SQL_GLANCE,
     SQL_PAYLOADS,
+    SQL_PAYLOAD,
     SQL_OVERDUE,
     SQL_SCAN, /* what a listing looks at, newest first: by seq, state, workflow, tag */
     SQL_SCAN_STATE,
@@ -335,6 +336,7 @@ int db_commit(struct db *d, bool *ret_unknown) MUST_USE;
 void row_bind(sqlite3_stmt *q, const struct task_row *row, bool whole);
 int row_read(sqlite3_stmt *q, struct arena *a, struct task_row *ret) MUST_USE;
 int row_read_payloads(struct db *d, struct arena *a, struct task_row *row) MUST_USE;
+int row_read_groups(struct db *d, struct arena *a, struct task_row *row) MUST_USE;
 
 /* Rows in the making. */
 struct rows {

@@ -68,24 +68,28 @@ static bool bundle_takes(const struct bundle *b, const struct message *m)
            && slice_eq(b->first->target, m->target) && slice_eq(b->first->source, m->source);
 }
 
+/* Ids and names need no escape. */
 static void bundle_add(struct bundle *b, struct slice task, const struct message *m)
 {
     struct buf *t = &b->text;
 
     if (b->count++ == 0)
         b->first = m;
-    buf_str(t, t->len ? ",{\"task\":" : "[{\"task\":");
-    json_string(t, task);
-    buf_str(t, ",\"name\":");
-    json_string(t, m->name);
-    buf_str(t, ",\"at\":");
+    char *at = pen_begin(t, 40 + task.len + m->name.len);
+    *at++ = t->len ? ',' : '[';
+    at = PEN(at, "{\"task\":\"");
+    at = pen_slice(at, task);
+    at = PEN(at, "\",\"name\":\"");
+    at = pen_slice(at, m->name);
+    at = PEN(at, "\",\"at\":");
+    pen_end(t, at);
     buf_i64(t, m->created_at);
     if (m->data.ptr) {
         buf_str(t, ",\"sequence\":");
         buf_i64(t, (int64_t)m->sequence);
     }
     struct slice json = m->data.ptr ? m->data : m->body;
-    char *at = pen_begin(t, 10 + json.len);
+    at = pen_begin(t, 10 + json.len);
     at = m->data.ptr ? PEN(at, ",\"data\":") : PEN(at, ",\"body\":");
     at = pen_slice(at, json);
     at = PEN(at, "}");

@@ -12,9 +12,10 @@ enum { BYTES_MAX = 128 * 1024, FRAME_HEADER = 24 };
 struct gathered {
     sqlite3_io_methods methods; /* those of the file, but for six of them */
     const sqlite3_io_methods *real;
-    sqlite3_int64 at; /* where in the file ... */
-    int count;        /* ... so many bytes are to be written */
-    bool ends;        /* the next write is the page of a frame that commits */
+    sqlite3_int64 at;      /* where in the file ... */
+    int count;             /* ... so many bytes are to be written */
+    bool ends;             /* the next write is the page of a frame that commits */
+    sqlite3_int64 read_at; /* where the last call read, or -1 if it did not read */
     char bytes[BYTES_MAX];
 };
 
@@ -63,15 +64,17 @@ static int take(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 
 }
 
 /* A commit that is not synced (synchronous = NORMAL) is shown to other connections right after its
- * last page: so that is not kept back. */
+ * last write: so that is not kept back. It is the page of the commit's frame; or, if pages had left
+ * the memory before, the header of that frame, which SQLite has then read again to change it. */
 static int gather_write(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 at)
 {
     struct gathered *g = gathered_of(file);
-    bool ends = g->ends;
+    bool last = g->ends || at == g->read_at;
 
     g->ends = is_commit_header(bytes, count);
+    g->read_at = -1;
     int rc = take(file, bytes, count, at);
-    return rc == SQLITE_OK && ends ? flush(file) : rc;
+    return rc == SQLITE_OK && last ? flush(file) : rc;
 }
 
 static int gather_sync(sqlite3_file *file, int flags)
@@ -85,6 +88,7 @@ static int gather_read(sqlite3_file *file, void *bytes, int count, sqlite3_int64
 {
     int rc = flush(file);
 
+    gathered_of(file)->read_at = at;
     return rc == SQLITE_OK ? gathered_of(file)->real->xRead(file, bytes, count, at) : rc;
 }
 
@@ -102,7 +106,15 @@ static int gather_size(sqlite3_file *file, sqlite3_int64 *ret)
     return rc == SQLITE_OK ? gathered_of(file)->real->xFileSize(file, ret) : rc;
 }
 
-/* What was not synced belongs to no transaction that was committed. */
+static sqlite3_file *wal_of(sqlite3 *db)
+{
+    sqlite3_file *file = NULL;
+    int rc = sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
+
+    return rc == SQLITE_OK && file && file->pMethods ? file : NULL;
+}
+
+/* What is left belongs to no transaction that was committed. */
 static int gather_close(sqlite3_file *file)
 {
     struct gathered *g = gathered_of(file);
@@ -112,12 +124,21 @@ static int gather_close(sqlite3_file *file)
     return file->pMethods->xClose(file);
 }
 
+/* The lock to write is gone by now: where our pages were to lie, those of somebody else's commit
+ * may lie already. */
+static void forget(void *db)
+{
+    sqlite3_file *file = wal_of(db);
+
+    if (file && file->pMethods->xClose == gather_close)
+        gathered_of(file)->count = 0;
+}
+
 void gather_writes(sqlite3 *db)
 {
-    sqlite3_file *file = NULL;
+    sqlite3_file *file = wal_of(db);
 
-    int rc = sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
-    if (rc != SQLITE_OK || !file || !file->pMethods || file->pMethods->xClose == gather_close)
+    if (!file || file->pMethods->xClose == gather_close)
         return;
     struct gathered *g = malloc(sizeof *g);
     ASSERT(g);
@@ -126,6 +147,7 @@ void gather_writes(sqlite3 *db)
     g->at = 0;
     g->count = 0;
     g->ends = false;
+    g->read_at = -1;
     g->methods.xClose = gather_close;
     g->methods.xRead = gather_read;
     g->methods.xWrite = gather_write;
@@ -133,4 +155,5 @@ void gather_writes(sqlite3 *db)
     g->methods.xSync = gather_sync;
     g->methods.xFileSize = gather_size;
     file->pMethods = &g->methods;
+    (void)sqlite3_rollback_hook(db, forget, db);
 }

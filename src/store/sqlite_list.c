@@ -216,7 +216,10 @@ static int fill(struct db *d, struct found *f, struct arena *a, struct row_page 
         rc = query_step(q);
         if (rc != SQLITE_ROW)
             return rc == SQLITE_DONE ? SQLITE_CORRUPT : rc; /* nothing is deleted meanwhile */
-        rc = row_read(q, a, rows_add(&rows, a));
+        struct task_row *row = rows_add(&rows, a);
+        rc = row_read(q, a, row);
+        if (rc == SQLITE_OK && f->query->groups)
+            rc = row_read_groups(d, a, row);
         if (rc != SQLITE_OK)
             return rc;
     }

@@ -81,7 +81,10 @@ static int overdue(struct db *d, int64_t now, int64_t after_wake_at, int64_t aft
     bind_number(q, 2, after_wake_at);
     bind_number(q, 3, after_seq);
     bind_number(q, 4, (int64_t)limit + 1);
-    return rows_read(q, a, limit, ret);
+    rc = rows_read(q, a, limit, ret);
+    for (size_t i = 0; rc == SQLITE_OK && i < ret->count; i++)
+        rc = row_read_groups(d, a, &ret->rows[i]);
+    return rc;
 }
 
 enum err sqlite_overdue(struct store *base, int64_t now, int64_t after_wake_at, int64_t after_seq,

@@ -1,5 +1,7 @@
 #include "store/sqlite_body.h"
 
+#include "store/codec.h"
+
 /* `whole`: with the columns that never change after insertion, which no UPDATE names. */
 void row_bind(sqlite3_stmt *q, const struct task_row *row, bool whole)
 {
@@ -98,6 +100,42 @@ int row_read_payloads(struct db *d, struct arena *a, struct task_row *row)
     row->payloads = list;
     row->payload_count = count;
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int payload_read(struct db *d, struct arena *a, int64_t seq, uint32_t number,
+                        struct slice *ret)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+
+    int rc = db_query(d, SQL_PAYLOAD, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_number(q, 1, seq);
+    bind_number(q, 2, number);
+    rc = query_step(q);
+    *ret = rc == SQLITE_ROW ? text_of(q, a, 0) : SLICE_NONE;
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+int row_read_groups(struct db *d, struct arena *a, struct task_row *row)
+{
+    uint32_t *groups = NULL;
+    size_t count = doc_groups(row->doc, a, &groups);
+
+    if (count == 0)
+        return SQLITE_OK;
+    struct payload *list = arena_alloc(a, count * sizeof *list);
+    row->payloads = list;
+    row->groups_only = true;
+    for (size_t i = 0; i < count; i++) {
+        struct slice json;
+        int rc = payload_read(d, a, row->seq, groups[i], &json);
+        if (rc != SQLITE_OK)
+            return rc;
+        if (json.ptr)
+            list[row->payload_count++] = (struct payload){groups[i], json};
+    }
+    return SQLITE_OK;
 }
 
 struct task_row *rows_add(struct rows *r, struct arena *a)

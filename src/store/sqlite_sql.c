@@ -114,6 +114,7 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_GLANCE] = "SELECT revision, state FROM task WHERE id = ?1",
         [SQL_PAYLOADS] = "SELECT key & 1048575, json FROM payload "
             "WHERE key > ?1 * 1048576 AND key < (?1 + 1) * 1048576 ORDER BY key",
+        [SQL_PAYLOAD] = "SELECT json FROM payload WHERE key = ?1 * 1048576 + ?2",
         [SQL_OVERDUE] = "SELECT " COLUMNS " FROM task WHERE wake_at = ?2 AND wake_at <= ?1 "
             "AND seq > ?3 UNION ALL SELECT " COLUMNS " FROM task WHERE wake_at > ?2 "
             "AND wake_at <= ?1 ORDER BY wake_at, seq LIMIT ?4",

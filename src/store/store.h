@@ -103,11 +103,13 @@ struct store_ops {
     enum err (*glance)(struct store *s, const struct slice *ids, size_t count, struct arena *a,
                        struct glance *ret, struct error *e);
 
-    /* Rows with wake_at <= now, earliest first, from (after_wake_at, after_seq) on, exclusive. */
+    /* Rows with wake_at <= now, earliest first, from (after_wake_at, after_seq) on, exclusive, with
+     * their groups of steps. */
     enum err (*overdue)(struct store *s, int64_t now, int64_t after_wake_at, int64_t after_seq,
                         size_t limit, struct arena *a, struct row_page *ret, struct error *e);
 
-    /* Pages of a listing; docs are read, payloads are not. */
+    /* Pages of a listing; docs are read, payloads are not (groups of steps: if it asks for them).
+     */
     enum err (*list)(struct store *s, const struct list_query *q, struct arena *a,
                      struct row_page *ret, struct error *e);
 

@@ -28,6 +28,10 @@ static const char *const texts[] = {
         STEP("b", UNDO ",\"after\":[]") ","
         STEP("c", UNDO ",\"after\":[\"a\",\"b\"]") "]}",
     "{\"intact\":1,\"workflow\":\"w\",\"steps\":[" STEP("a", UNDO) "]}",
+    "{\"intact\":1,\"workflow\":\"w\",\"steps\":[" /* so many that groups are made */
+        STEP("a", UNDO) "," STEP("b", UNDO) "," STEP("c", UNDO) "," STEP("d", UNDO) ","
+        STEP("e", UNDO) "," STEP("f", UNDO) "," STEP("g", UNDO) "," STEP("h", UNDO) ","
+        STEP("i", UNDO) "," STEP("j", UNDO) "]}",
 };
 /* clang-format on */
 
@@ -35,7 +39,8 @@ static const struct workflow *workflow_of(uint8_t choice)
 {
     static struct definition *made[COUNT_OF(texts)];
     static struct mistakes m;
-    size_t i = choice % COUNT_OF(texts);
+    size_t last = COUNT_OF(texts) - 1;
+    size_t i = choice == 0xff ? last : choice % last;
 
     if (!made[i]) {
         enum err err = definition_parse(slice_of(texts[i]), DEFINITION_JSON, &made[i], &m, NULL);
@@ -60,7 +65,14 @@ static int64_t time_or_none(struct fuzz *f, bool some)
 
 static struct task_row row_of(struct fuzz *f)
 {
-    static const struct payload payloads[] = {{1, {"\"one\"", 5}}, {2, {"[2]", 3}}};
+#define GROUP                                                                               \
+    "{\"0\":{\"name\":\"a\",\"state\":\"completed\",\"attempt\":1,\"output\":1,"            \
+    "\"attempts\":[{\"attempt\":1,\"outcome\":\"completed\",\"effect\":\"happened\","       \
+    "\"started_at\":1,\"ended_at\":2,\"complete_by\":3}]},\"1\":{\"name\":\"b\",\"state\":" \
+    "\"waiting\"},\"2\":{\"name\":\"c\",\"state\":\"skipped\"}}"
+    static const struct payload payloads[] = {{1, {"\"one\"", 5}},
+                                              {2, {"[2]", 3}},
+                                              {3, {GROUP, sizeof GROUP - 1}}};
     uint8_t what = fuzz_byte(f);
     uint8_t has = fuzz_byte(f);
     struct task_row row = {
@@ -87,6 +99,19 @@ static struct task_row row_of(struct fuzz *f)
     return row;
 }
 
+static void add_payloads(struct task_row *row, const struct task_row *from, struct arena *a)
+{
+    struct payload *all =
+        arena_alloc(a, (from->payload_count + row->payload_count + 1) * sizeof *all);
+
+    for (size_t i = 0; i < from->payload_count; i++)
+        all[i] = from->payloads[i];
+    for (size_t i = 0; i < row->payload_count; i++)
+        all[from->payload_count + i] = row->payloads[i];
+    row->payloads = all;
+    row->payload_count += from->payload_count;
+}
+
 /* What was decoded says the same once it was encoded and decoded again. */
 static void check_round(const struct workflow *w, struct task *t, const struct task_row *from,
                         struct arena *a)
@@ -99,14 +124,7 @@ static void check_round(const struct workflow *w, struct task *t, const struct t
     struct error e = {0};
 
     task_encode(w, t, a, &once, &row);
-    struct payload *all =
-        arena_alloc(a, (from->payload_count + row.payload_count + 1) * sizeof *all);
-    for (size_t i = 0; i < from->payload_count; i++)
-        all[i] = from->payloads[i];
-    for (size_t i = 0; i < row.payload_count; i++)
-        all[from->payload_count + i] = row.payloads[i];
-    row.payloads = all;
-    row.payload_count += from->payload_count;
+    add_payloads(&row, from, a);
     enum err err = task_decode(w, &row, a, &again, &e);
     ASSERT(err == ERR_OK);
     task_encode(w, &again, a, &twice, &last);
@@ -114,6 +132,30 @@ static void check_round(const struct workflow *w, struct task *t, const struct t
     ASSERT(last.state == row.state);
     ASSERT(last.complete_by == row.complete_by);
     ASSERT(task_wake_at(&again) == task_wake_at(t));
+}
+
+/* The same, where steps of it lie in groups, or come to lie there. */
+static void check_kept_round(const struct workflow *w, const struct task_row *from, struct arena *a)
+{
+    CLEANUP(buf_fini) struct buf once = {0};
+    CLEANUP(buf_fini) struct buf twice = {0};
+    struct encoded *first = encoded_new(w, a);
+    struct encoded *second = encoded_new(w, a);
+    struct task t;
+    struct task again;
+    struct task_row row;
+    struct task_row last;
+    struct error e = {0};
+
+    enum err err = task_decode_kept(w, from, first, a, &t, &e);
+    ASSERT(err == ERR_OK);
+    task_encode_again(w, &t, first, a, &once, &row);
+    add_payloads(&row, from, a);
+    err = task_decode_kept(w, &row, second, a, &again, &e);
+    ASSERT(err == ERR_OK);
+    task_encode_again(w, &again, second, a, &twice, &last);
+    ASSERT(slice_eq(buf_view(&once), buf_view(&twice)));
+    ASSERT(last.payload_count == 0);
 }
 
 static void check_verdict(const struct workflow *w, const struct task *t, int64_t now)
@@ -214,6 +256,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     }
     ASSERT(task_valid(w, &t));
     check_round(w, &t, &row, &a);
+    check_kept_round(w, &row, &a);
     check_verdict(w, &t, t.submitted_at);
     check_verdict(w, &t, INT64_C(1) << 41);
     go_on(w, &t, &a, dice);

@@ -257,6 +257,17 @@ static void scan_over(struct supervisor *sv, bool ok)
         leave(sv);
 }
 
+/* Of a row that was read: what was read with it is stored already. */
+static struct change request_of(const struct task_row *row)
+{
+    struct change c = {.kind = CHANGE_REQUEST, .row = *row};
+
+    c.row.revision = row->revision + 1;
+    c.row.payloads = NULL;
+    c.row.payload_count = 0;
+    return c;
+}
+
 static bool judge(struct supervisor *sv, const struct task_row *row, struct change *ret)
 {
     CLEANUP(buf_fini) struct buf text = {0};
@@ -268,16 +279,14 @@ static bool judge(struct supervisor *sv, const struct task_row *row, struct chan
     if (!d || task_decode(&d->workflow, row, &sv->arena, &t, &e) != ERR_OK) {
         log_line(LOG_ERROR, "event=task_unreadable task=%.*s reason=\"%s\"", SLICE_ARG(row->id),
                  d ? e.text : "its workflow is not in the store");
-        *ret = (struct change){.kind = CHANGE_REQUEST, .row = *row};
-        ret->row.revision = row->revision + 1;
+        *ret = request_of(row);
         ret->row.wake_at = sv->scan_at + UNREADABLE_MS;
         return true;
     }
     overdue_judge(&d->workflow, &t, sv->scan_at, &sv->lost, &text, &v);
     if (!v.request && v.wake_at == row->wake_at)
         return false;
-    *ret = (struct change){.kind = CHANGE_REQUEST, .row = *row};
-    ret->row.revision = row->revision + 1;
+    *ret = request_of(row);
     ret->row.request = v.request ? arena_copy(&sv->arena, buf_view(&text)) : row->request;
     ret->row.wake_at = v.wake_at;
     /* A task that nobody owns stays where it waits, unless there is something to be done now. */

@@ -274,7 +274,7 @@ bool post_conclude(struct post *p, struct transfer *t, CURLcode code)
         o.code = NULL;
     }
     if (o.code)
-        end_first(p, p->left_count, DELIVERY_RETRY, 0, story.ptr);
+        end_first(p, p->left_count, o.was_sent ? DELIVERY_RETRY : DELIVERY_AWAY, 0, story.ptr);
     else
         take_answer(p, &o.answer, &story);
     return p->left_count == 0;

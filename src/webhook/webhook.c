@@ -212,7 +212,7 @@ static void send_list(struct channel *channel, struct delivery **list, size_t co
 
     address(p, w->config, &e);
     if (!p->target)
-        post_end_all(p, DELIVERY_RETRY, e.text); /* another configuration may take it again */
+        post_end_all(p, DELIVERY_AWAY, e.text); /* another configuration may take it again */
     lock(w);
     list_push(p->target ? &w->taken : &w->ended, &p->link);
     unlock(w);

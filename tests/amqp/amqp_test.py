@@ -313,6 +313,30 @@ class Amqp(unittest.TestCase):
                 self.assertEqual(message.address, f"/queue/{queue}")
         server.ended("o-1")
 
+    def test_what_is_too_large_for_the_broker(self):
+        """It is dead at once, and says why, while the others get there. It is not lost: when the broker takes it, it can be sent."""
+        server, queue, count = self.server(), f"reply.{self.n}", 30
+        server.put({"intact": 1, "workflow": "order", "inputs": {"text": {"type": "string", "required": True}}, "output": {"text": "${ .input.text }"},
+                    "steps": [{"name": "never", "if": "false", "agent": "payment", "action": "charge", "undo": "none", "complete_by": "1m"}]})
+        large = {f"o-{i}" for i in (3, 4, 11)}
+        self.broker.limit(3000)
+        self.addCleanup(self.broker.limit, kit.LARGEST)
+        for i in range(count):
+            server.submit("order", f"o-{i}", {"text": "x" * (4000 if f"o-{i}" in large else 4)}, reply_to=f"amqp:{queue}")
+        found = self.events(queue, "intact.task.processed", count - len(large))
+        self.assertEqual({e["subject"] for _, e in found if e["type"] == "intact.task.processed"}, {f"o-{i}" for i in range(count)} - large)
+        dead = eventually("they are dead", lambda: [
+            m for m in [server.call("GET", "/v1/outbox?state=dead")["messages"]] if {one["task"] for one in m} == large])[0]
+        for message in dead:
+            self.assertIn("larger than configured max size 3000", message["error"])
+
+        self.broker.limit(kit.LARGEST)
+        os.kill(server.child(), signal.SIGKILL)  # sessions keep the limit that they began with
+        server.call("POST", "/v1/outbox/retry", {"target": f"amqp:{queue}", "reason": "it takes them now"})
+        found = self.events(queue, "intact.task.processed", len(large))
+        self.assertLessEqual(large, {e["subject"] for _, e in found})
+        self.assertEqual({len(e["data"]["output"]["text"]) for _, e in found if e["subject"] in large and "output" in e["data"]}, {4000})
+
     # ---- what fails ----
 
     def flow(self, server, count, trouble, **more):
@@ -388,6 +412,49 @@ class Amqp(unittest.TestCase):
             wire.is_held = False
 
         self.flow(server, 100, trouble)
+
+    def test_a_broker_that_comes_and_goes_costs_no_tries(self):
+        """What found no connection, however often, waits for the connection and for nothing else."""
+        wire = kit.Wire(self.broker.port)
+        self.addCleanup(wire.close)
+        server = self.server(self.section(f"amqp://127.0.0.1:{wire.port}", submissions=[], agents=[]), one_step("nobody"))
+        queue = f"reply.{self.n}"
+
+        def submit(first, count):
+            for i in range(first, first + count):
+                server.call("POST", "/v1/tasks", {"workflow": "order", "id": f"o-{i}", "input": {"amount": i}, "reply_to": f"amqp:{queue}"})
+
+        def waiting():
+            return server.call("GET", "/v1/outbox?limit=500")["messages"]
+
+        def failed():
+            with server.open("/metrics", None, "GET", server.token) as reply:
+                lines = reply.read().decode().splitlines()
+            return int(next(x for x in lines if x.startswith("intact_messages_failed_total")).split()[1])
+
+        def cut_away():
+            wire.is_away = True
+            wire.cut()
+
+        submit(0, 1)
+        self.assertEqual(body_of(self.client.receive(queue))["subject"], "o-0")
+        cut_away()
+        submit(1, 50)
+        eventually("it was tried again and again", lambda: failed() >= 4)
+        for _ in range(3):
+            connected = server.read_log().count("event=amqp_connected")
+            wire.is_away = False
+            eventually("it is connected again", lambda c=connected: server.read_log().count("event=amqp_connected") > c)
+            cut_away()
+        submit(51, 10)
+        for message in waiting():
+            self.assertEqual((message["tries"], message.get("retry_at")), (0, None), message)
+        wire.is_away = False
+        seen = {}
+        while len(seen) < 60:
+            event = body_of(self.client.receive(queue))
+            seen[event["subject"]] = event
+        eventually("nothing waits", lambda: not waiting())
 
     def test_replies_wait_for_the_bridge(self):
         """The agent answers while nobody listens: the answer is in the queue, and counts when the bridge is back."""

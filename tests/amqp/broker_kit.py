@@ -22,6 +22,7 @@ from proton.utils import BlockingConnection  # noqa: E402
 
 RABBIT = "/usr/lib/rabbitmq/bin"
 PASSWORD = "not-for-everybody"
+LARGEST = 1 << 27  # what RabbitMQ 3 takes by default
 
 
 def install_rhea():
@@ -120,6 +121,10 @@ disk_free_limit.absolute = 1MB
     def control(self, *words):
         subprocess.run([f"{RABBIT}/rabbitmqctl", *words], env=self.environment, check=True, capture_output=True, timeout=PATIENCE_S)
 
+    def limit(self, size):
+        """Of a message's body, in the sessions that are begun from now on."""
+        self.control("eval", f"application:set_env(rabbit, max_message_size, {size}).")
+
     def close(self):
         self.keeper.stdin.close()
         self.keeper.wait()
@@ -208,10 +213,10 @@ class Durable:
 
 class Wire:
     """Between the bridge and the broker: `cut` breaks all connections, `is_held` lets nothing through while they look well,
-    `is_mute` nothing of what goes to the broker."""
+    `is_mute` nothing of what goes to the broker; while it `is_away` nobody gets a connection."""
 
     def __init__(self, port):
-        self.to, self.is_held, self.is_mute, self.pairs = port, False, False, []
+        self.to, self.is_held, self.is_mute, self.is_away, self.pairs = port, False, False, False, []
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -220,6 +225,9 @@ class Wire:
         while True:
             try:
                 near, _ = self.listener.accept()
+                if self.is_away:
+                    near.close()
+                    continue
                 far = socket.create_connection(("127.0.0.1", self.to))
             except OSError:
                 if self.listener.fileno() < 0:

@@ -11,6 +11,7 @@
 #include "schema_0004.h"
 #include "schema_0005.h"
 #include "schema_0006.h"
+#include "schema_0007.h"
 
 /* As version 1 of this program left it: its schema, and a row of most tables. */
 static void make_version_1(struct world *w)
@@ -44,7 +45,7 @@ static void a_store_of_version_1_is_brought_up_to_date(void **state)
     stop_store(w);
     make_version_1(w);
     start_store(w);
-    shell_says(path, "PRAGMA user_version", "8\n");
+    shell_says(path, "PRAGMA user_version", "9\n");
     shell_says(path, "SELECT count(*) FROM file WHERE inode > 0", "1\n");
     CHECK(w->s->ops->boot(w->s) == 7, "its starts are counted on");
     struct task_row row = fetch(w, "old");
@@ -84,7 +85,7 @@ static void a_store_of_version_6_lacks_as_much_as_one_of_5(void **state)
                        version, (uintmax_t)st.st_ino);
         shell_exec(path, text); /* it is no copy */
         start_store(w);
-        shell_says(path, "PRAGMA user_version", "8\n");
+        shell_says(path, "PRAGMA user_version", "9\n");
         CHECK(fetch(w, "old").revision == 3, "the task");
         shell_exec(path, "INSERT INTO submit (workflow, id) VALUES ('o', 'x')");
     }
@@ -151,13 +152,45 @@ static void a_store_of_version_3_gets_its_agents(void **state)
                    (uintmax_t)st.st_ino);
     shell_exec(path, text); /* it is no copy */
     start_store(w);
-    shell_says(path, "PRAGMA user_version", "8\n");
+    shell_says(path, "PRAGMA user_version", "9\n");
     must(w->s->ops->agent_put(w->s, &c, NULL, &w->e), "an agent");
     shell_says(path, "SELECT name, settings, breaker FROM agent", "bank|{}|NULL\n");
     CHECK(fetch(w, "old").revision == 3, "the task");
 }
 
 /* A power cut, a full disk or a kill in the middle leaves version 1, which the next start finds. */
+/* A file of the version before, whose documents have all steps. */
+static void steps_of_version_8_are_seen_as_before(void **state)
+{
+    struct world *w = *state;
+    const char *path = path_of(w, "intact.db");
+    struct stat st;
+    char text[100];
+
+    stop_store(w);
+    make_version_1(w);
+    shell_exec(path, schema_0002);
+    shell_exec(path, schema_0003);
+    shell_exec(path, schema_0004);
+    shell_exec(path, schema_0005);
+    shell_exec(path, schema_0006);
+    shell_exec(path, schema_0007);
+    shell_exec(path,
+               "UPDATE task SET doc = '{\"steps\":[{\"name\":\"a\",\"state\":\"completed\","
+               "\"output_payload\":1,\"attempts\":[{\"attempt\":1,\"outcome\":\"completed\"}]},"
+               "{\"name\":\"b\",\"state\":\"waiting\"}]}'");
+    CHECK(stat(path, &st) == 0, "%s", path);
+    (void)snprintf(text, sizeof text,
+                   "PRAGMA user_version = 8; INSERT INTO file (one, inode) VALUES (1, %ju)",
+                   (uintmax_t)st.st_ino);
+    shell_exec(path, text); /* it is no copy */
+    start_store(w);
+    shell_says(path, "PRAGMA user_version", "9\n");
+    shell_says(path, "SELECT task, position, name, state, output FROM task_step",
+               "old|0|a|completed|\"long\"\nold|1|b|waiting|NULL\n");
+    shell_says(path, "SELECT task, step, outcome FROM task_attempt", "old|a|completed\n");
+}
+
 static void a_migration_that_fails_leaves_the_old_version(void **state)
 {
     struct world *w = *state;
@@ -180,7 +213,7 @@ static void a_migration_that_fails_leaves_the_old_version(void **state)
         make_version_1(w);
     }
     start_store(w);
-    shell_says(path, "PRAGMA user_version", "8\n");
+    shell_says(path, "PRAGMA user_version", "9\n");
 }
 
 static void the_audit_is_only_added_to(void **state)
@@ -213,6 +246,7 @@ int main(void)
         ON_SQLITE(a_store_of_version_3_gets_its_agents),
         ON_SQLITE(a_store_of_version_6_lacks_as_much_as_one_of_5),
         ON_SQLITE(messages_of_version_7_are_still_there),
+        ON_SQLITE(steps_of_version_8_are_seen_as_before),
         ON_SQLITE(a_migration_that_fails_leaves_the_old_version),
         ON_SQLITE(the_audit_is_only_added_to),
     };

@@ -102,7 +102,7 @@ static void the_store_of_a_newer_version_is_refused(void **state)
     (void)sqlite3_close(db);
     refused(w, ERR_NEWER, "start the newer program");
     CHECK(file_bytes(w, path_of(w, "intact.db-wal")).len > 0, "the WAL is where it was");
-    shell_exec(path_of(w, "intact.db"), "PRAGMA user_version = 8");
+    shell_exec(path_of(w, "intact.db"), "PRAGMA user_version = 9");
     start_store(w);
     CHECK(exists(w, "x"), "nothing was lost");
 }
@@ -604,88 +604,6 @@ static void a_store_where_nothing_happens_writes_nothing(void **state)
     CHECK(slice_eq(before, after), "before:\n%safter:\n%s", before.ptr, after.ptr);
 }
 
-/* --- plans --- */
-
-static void plan_is(struct db *d, enum sql which, const char *want, bool scans)
-{
-    CLEANUP(buf_fini) struct buf sql = {0};
-    CLEANUP(buf_fini) struct buf plan = {0};
-    sqlite3_stmt *q = NULL;
-
-    buf_fmt(&sql, "EXPLAIN QUERY PLAN %s", sql_text(which));
-    CHECK(sqlite3_prepare_v2(d->handle, sql.ptr, -1, &q, NULL) == SQLITE_OK, "%s", sql.ptr);
-    while (sqlite3_step(q) == SQLITE_ROW)
-        buf_fmt(&plan, "%s\n", (const char *)sqlite3_column_text(q, 3));
-    (void)sqlite3_finalize(q);
-    CHECK(plan.ptr && strstr(plan.ptr, want), "statement %d:\n%s", (int)which, plan.ptr);
-    CHECK(!strstr(plan.ptr, "TEMP B-TREE"), "statement %d sorts:\n%s", (int)which, plan.ptr);
-    CHECK(scans || !strstr(plan.ptr, "SCAN"), "statement %d scans:\n%s", (int)which, plan.ptr);
-}
-
-/* Whatever the number of tasks stored, finished ones above all. */
-static void every_statement_goes_through_an_index(void **state)
-{
-    struct world *w = *state;
-    static const char by_id[] = "SEARCH task USING INDEX sqlite_autoindex_task_1 (id=?)";
-    static const char by_seq[] = "SEARCH task USING INTEGER PRIMARY KEY (rowid<?)";
-    static const char by_number[] = "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)";
-    static const char number_by_id[] =
-        "SEARCH task USING COVERING INDEX sqlite_autoindex_task_1 (id=?)";
-    static const struct {
-        enum sql which;
-        const char *plan;
-        bool scans;
-    } cases[] = {
-        {SQL_UPDATE, by_number, false},
-        {SQL_UPDATE_WAKE, by_number, false},
-        {SQL_UPDATE_MOVE, by_number, false},
-        {SQL_UPDATE_MOVE_WAKE, by_number, false},
-        {SQL_UPDATE, number_by_id, false},
-        {SQL_UPDATE_WAKE, number_by_id, false},
-        {SQL_UPDATE_MOVE, number_by_id, false},
-        {SQL_UPDATE_MOVE_WAKE, number_by_id, false},
-        {SQL_REQUEST, by_id, false},
-        {SQL_RELEASE, by_id, false},
-        {SQL_GET, by_id, false},
-        {SQL_PAYLOAD_INSERT, "SEARCH task USING COVERING INDEX sqlite_autoindex_task_1", false},
-        {SQL_TAG_INSERT, "SEARCH t USING INDEX sqlite_autoindex_task_1", true},
-        {SQL_CLAIM_WAITING,
-         "SEARCH task USING INDEX task_claim (waiting_for=? AND rank>? AND rank<?)", false},
-        {SQL_CLAIM_OWNED, "SEARCH task USING INDEX task_lock (locked_by>? AND locked_by<?)", false},
-        {SQL_TAKE, "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)", false},
-        {SQL_PAYLOADS, "SEARCH payload USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)", false},
-        {SQL_OVERDUE, "USING INDEX task_wake (wake_at=? AND rowid>?)", false},
-        {SQL_OVERDUE, "USING INDEX task_wake (wake_at>? AND wake_at<?)", false},
-        {SQL_SCAN, "SEARCH t USING INTEGER PRIMARY KEY (rowid<?)", false},
-        {SQL_SCAN_STATE, "SEARCH t USING INDEX task_state (state=? AND rowid<?)", false},
-        {SQL_SCAN_WORKFLOW, "SEARCH t USING INDEX task_workflow (workflow=? AND rowid<?)", false},
-        {SQL_SCAN_TAG, "SEARCH g USING PRIMARY KEY (key=? AND value=? AND task<?)", false},
-        {SQL_SCAN_TAG, "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)", false},
-        {SQL_HAS_TAG, "SEARCH tag USING PRIMARY KEY (key=? AND value=? AND task=?)", false},
-        {SQL_SEQ_BELOW, by_seq, false},
-        {SQL_ROW, "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)", false},
-        /* of messages, the first one */
-        {SQL_RETIRE_SCAN, "SEARCH task USING INTEGER PRIMARY KEY (rowid>?)", true},
-        {SQL_NEWEST, "SEARCH task", false},
-        {SQL_TAGS_DELETE, "SEARCH tag USING PRIMARY KEY (key=? AND value=? AND task=?)", true},
-        {SQL_PAYLOADS_DELETE, "SEARCH payload USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
-         false},
-        {SQL_TASK_DELETE, "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)", false},
-        {SQL_CENSUS, "SEARCH task USING COVERING INDEX task_state (state=?)", true},
-        {SQL_CENSUS, "SEARCH task USING COVERING INDEX task_wake (wake_at<?)", true},
-        {SQL_CENSUS_AGENT, "SEARCH task USING INDEX task_claim (waiting_for>?)", false},
-        {SQL_CENSUS_WAITING, "SEARCH task USING INDEX task_claim (waiting_for=?)", true},
-        {SQL_WORKFLOW_NEWEST, "(name=?)", false},
-        {SQL_WORKFLOW_GET, "(name=?)", false},
-        {SQL_TOKEN_DELETE, "(name=?)", false},
-        {SQL_AUDIT_LIST, "SEARCH audit USING INTEGER PRIMARY KEY (rowid<?)", false},
-        {SQL_AUDIT_TASK, "SEARCH audit USING INDEX audit_task (task=? AND rowid<?)", false},
-    };
-
-    for (size_t i = 0; i < COUNT_OF(cases); i++)
-        plan_is(&sqlite_store_of(w->s)->writer, cases[i].which, cases[i].plan, cases[i].scans);
-}
-
 /* --- people --- */
 
 static const struct workflow_step two_steps[] = {
@@ -837,7 +755,6 @@ int main(void)
         ON_SQLITE(another_writer_makes_it_busy_for_a_while),
         ON_SQLITE(the_wal_is_used_again_after_a_checkpoint),
         ON_SQLITE(a_store_where_nothing_happens_writes_nothing),
-        ON_SQLITE(every_statement_goes_through_an_index),
         ON_SQLITE(people_see_steps_and_attempts_in_a_plain_shell),
         ON_SQLITE(who_is_about_to_commit_is_waited_for),
         ON_SQLITE(every_time_of_a_view_is_exact),

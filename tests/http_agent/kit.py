@@ -223,8 +223,8 @@ class Server:
     def put(self, workflow):
         self.call("PUT", f"/v1/workflows/{workflow['workflow']}", workflow)
 
-    def submit(self, workflow, id_, input_):
-        self.call("POST", "/v1/tasks", {"workflow": workflow, "id": id_, "input": input_})
+    def submit(self, workflow, id_, input_, **more):
+        self.call("POST", "/v1/tasks", {"workflow": workflow, "id": id_, "input": input_} | more)
 
     def task(self, id_):
         return self.call("GET", f"/v1/tasks/{id_}")

@@ -33,6 +33,10 @@ SERVICES = {
 }
 
 
+class Away(Exception):
+    """A database that does not answer just now, perhaps since it is starting."""
+
+
 def ask_sqlite(path, questions):
     connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=60)
     connection.row_factory = sqlite3.Row
@@ -45,9 +49,11 @@ def ask_sqlite(path, questions):
 
 def ask_postgres(url, questions):
     told = ", ".join(f"'{name}', (SELECT coalesce(json_agg(q), '[]') FROM ({sql}) q)" for name, sql in questions.items())
-    out = subprocess.run(["psql", "--no-psqlrc", "-qAt", url, "-c", f"SELECT json_build_object({told})"], check=True,
-                         stdout=subprocess.PIPE, text=True, env=os.environ | {"PGOPTIONS": "-c search_path=public,intact"}).stdout
-    return json.loads(out)
+    done = subprocess.run(["psql", "--no-psqlrc", "-qAt", url, "-c", f"SELECT json_build_object({told})"], check=False,
+                          capture_output=True, text=True, env=os.environ | {"PGOPTIONS": "-c search_path=public,intact"})
+    if done.returncode:
+        raise Away(done.stderr)
+    return json.loads(done.stdout)
 
 
 def load(shop_db, services):

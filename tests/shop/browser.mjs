@@ -293,6 +293,7 @@ async function pictures(page, name) {
 test("payment fails: its breaker opens, the order waits, and goes on when payment is well again", async (t) => {
   const mischief = await consolePage(t);
   const page = await person(t);
+  await tabTo(mischief, "#kill-leader"); // past the switches, and each of them is seen
   await mode(mischief, "payment", "Failing");
   await choose(page, "Teapot");
   await checkout(page);

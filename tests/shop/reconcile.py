@@ -1,14 +1,19 @@
 #!/usr/bin/python3
 """Places orders in a shop of its own while services misbehave and processes are killed, then compares the books to the last unit.
 
-Usage: reconcile.py BUILD [--orders 1000] [--sqlite] [--seed N] [--keep] [--plant]
+Usage: reconcile.py BUILD [--orders 1000] [--sqlite] [--seed N] [--keep] [--plant] [--plan]
 
 People order by HTTP, as the page does, and press again until the shop has said yes; some press twice. Meanwhile a second
-pair of hands makes mischief on the console, all of it drawn from the seed. In the end all is well again, an operator
-retries what has stopped, and when every order has ended the books are made, see books.py.
+pair of hands makes mischief on the console. In the end all is well again, an operator retries what has stopped, and when every
+order has ended the books are made, see books.py.
+
+The seed fixes who orders what, and the plan of the mischief: what it does, in which order, for how long, and at which order's
+number (--plan shows it, and does nothing). It does not fix how far the orders before have come by then, who leads, or in
+which instruction a kill falls: a run with the same seed meets the same blows, and each of them at a moment of its own.
 """
 
 import argparse
+import collections
 import contextlib
 import os
 import random
@@ -19,10 +24,9 @@ import threading
 import time
 
 import books
+import mischief
 from shop_kit import AWAY, Shop, eventually
 
-BAD_MODES = ("slow", "failing", "hanging", "down")
-SERVICES = ("stock", "payment", "shipping")
 PRODUCTS = ("kettle", "teapot", "cup", "lamp", "chair", "clock")
 CUSTOMERS = 8
 
@@ -32,7 +36,7 @@ class Customers:
 
     def __init__(self, shop, count, seed):
         self.shop, self.count, self.seed = shop, count, seed
-        self.numbers, self.lock = iter(range(count)), threading.Lock()
+        self.lock, self.begun = threading.Lock(), 0
         self.accepted, self.wrong, self.pressed = [], [], 0
         self.threads = [threading.Thread(target=self.run, daemon=True) for _ in range(CUSTOMERS)]
         for thread in self.threads:
@@ -63,9 +67,10 @@ class Customers:
     def run(self):
         while True:
             with self.lock:
-                number = next(self.numbers, None)
-            if number is None:
-                return
+                number = self.begun
+                if number == self.count:
+                    return
+                self.begun += 1
             order = self.order(number)
             placed = self.press(order)
             if number % 5 == 4 and self.press(order) != placed:
@@ -74,39 +79,9 @@ class Customers:
                 self.accepted.append(placed)
             time.sleep(random.random())  # they have other things to do, too
 
-    def are_done(self):
-        return not any(thread.is_alive() for thread in self.threads)
-
-
-class Mischief:
-    """What it does is told as it does it, so that a failure can be understood."""
-
-    def __init__(self, shop, seed):
-        self.shop, self.draw = shop, random.Random(f"{seed}/mischief")
-        self.count = {"mode": 0, "kill": 0, "leader": 0}
-
-    def one(self):
-        kind = self.draw.choices(["mode", "kill", "leader"], [4, 5, 1])[0]
-        self.count[kind] += 1
-        if kind == "mode":
-            self.shop.mode(self.draw.choice(SERVICES), self.draw.choice((*BAD_MODES, "ok")))
-        elif kind == "leader":
-            self.shop.console("/api/kill-leader", {})
-        else:
-            name = self.draw.choice(self.shop.to_kill())
-            self.shop.console(f"/api/kill/{name}", {})
-        time.sleep(self.draw.uniform(0.1, 0.7))
-        if self.draw.random() < 0.7:  # else it stays away for longer
-            self.shop.start_all()
-
-    def until(self, is_over):
-        while not is_over():
-            self.one()
-
-    def end(self):
-        for service in SERVICES:
-            self.shop.mode(service, "ok")
-        self.shop.start_all()
+    def wait(self):
+        for thread in self.threads:
+            thread.join()
 
 
 def tell(words):
@@ -122,7 +97,10 @@ def operate(shop, accepted):
         for task in shop.stopped():
             retried.add(task)
             shop.operator("retry", task)
-        found = books.load(*shop.databases())
+        try:
+            found = books.load(*shop.databases())
+        except books.Away:
+            return False
         news = books.by_order(found["news"])
         last = {order: max(told, key=lambda n: n["sequence"])["event"] for order, told in news.items()}
         states = {row["id"]: row["state"] for row in found["tasks"]}
@@ -190,20 +168,26 @@ def main():
     options.add_argument("--seed", default=str(random.SystemRandom().randrange(1_000_000)))
     options.add_argument("--keep", action="store_true")
     options.add_argument("--plant", action="store_true")
+    options.add_argument("--plan", action="store_true")
     options = options.parse_args()
     if options.orders < 1:
         sys.exit("reconcile: --orders takes a number from 1")
     tell(f"seed {options.seed}: {options.orders} orders, {'SQLite' if options.sqlite else 'PostgreSQL'}")
+    plan = mischief.draw(options.seed, options.orders, options.sqlite)
+    if options.plan:
+        print(*plan, sep="\n")
+        return 0
     with Shop(options.build, options.sqlite, options.keep) as shop:
         for sku in PRODUCTS:  # of chairs there are too few
             shop.restock(sku, options.orders // 10 if sku == "chair" else options.orders)
         started = time.monotonic()
-        customers, mischief = Customers(shop, options.orders, options.seed), Mischief(shop, options.seed)
-        mischief.until(customers.are_done)
-        mischief.until(lambda: sum(mischief.count.values()) >= 25)
-        mischief.end()
+        customers = Customers(shop, options.orders, options.seed)
+        mischief.carry_out(shop, plan, lambda: customers.begun)
+        mischief.end(shop)
+        customers.wait()
+        count = collections.Counter(act.kind for act in plan)
         tell(f"{len(customers.accepted)} orders placed in {time.monotonic() - started:.0f} s, {customers.pressed} times pressed; "
-             f"{mischief.count['mode']} modes of services, {mischief.count['kill']} kills, {mischief.count['leader']} of the leader")
+             f"{count['mode']} modes of services, {count['kill']} kills, {count['leader']} of the leader")
         retried = operate(shop, customers.accepted)
         tell(f"all have ended after {time.monotonic() - started:.0f} s; the operator retried {len(retried)}")
         result = books.Books(books.load(*shop.databases()), customers.accepted)

@@ -180,9 +180,10 @@ class ServicesTest(unittest.TestCase):
         self.assertEqual(shop.sql("payment", "SELECT state FROM charge WHERE order_id = 'o-6'"), [("refunded",)])
 
         strange = [7, {"sku": "table", "quantity": 1}, None, {}, {"sku": "cup"}, {"sku": "cup", "quantity": "x"}, {"sku": "cup", "quantity": 0.5},
-                   {"sku": "cup", "quantity": -1}, {"sku": None, "quantity": 1}, {"quantity": 1}]
-        for i, item in enumerate(strange):
-            shop.server.submit("shop_order", f"odd-{i}", {"items": [item], "amount": 1, "card": CARD, "address": "-"})
+                   {"sku": "cup", "quantity": -1}, {"sku": None, "quantity": 1}, {"quantity": 1},
+                   {"sku": "cup", "quantity": True}, {"sku": "cup", "quantity": 2**63 - 1}]
+        for i, item in enumerate(strange):  # twice: some numbers cannot be added up
+            shop.server.submit("shop_order", f"odd-{i}", {"items": [item, item], "amount": 1, "card": CARD, "address": "-"})
         for i, item in enumerate(strange):
             self.assertEqual(self.ended(f"odd-{i}", "compensated")["error"]["code"], "bad_order", item)
         shop.books(self, [first, declined, short, fourth, limited, moon])
@@ -227,6 +228,8 @@ class ServicesTest(unittest.TestCase):
         self.assertEqual(call("POST", "/charges", charge % 1), (409, "cancelled: This order was cancelled."))
         self.assertEqual(call("POST", "/charges", charge % 2), (201, '{"receipt":2}'))
         self.assertEqual(call("POST", "/charges", charge % 2), (200, '{"receipt":2}'))
+        for other in (charge % 3, (charge % 2).replace("500", "501"), (charge % 2).replace("4242", "4243", 1)):
+            self.assertEqual(call("POST", "/charges", other), (422, "key_reused: This key stands for another charge."))
         self.assertEqual(call("DELETE", "/charges/o-2"), (200, '{"refunded":500}'))
         self.assertEqual(call("DELETE", "/charges/o-2"), (200, '{"refunded":500}'))
         self.assertEqual(call("POST", "/charges", charge % 2)[0], 409)
@@ -254,6 +257,22 @@ class ServicesTest(unittest.TestCase):
             return task if task["state"] == "processed" else None
 
         shop.books(self, [eventually("it goes on", goes_on)])
+
+    def test_refused_after_a_lost_request(self):
+        """What is sent again cannot say for certain that nothing happened. A refusal leads to the undo all the same: it is none of
+        the pivot."""
+        shop = self.shop
+        eventually("shipping calls for work", lambda: next(
+            (a for a in shop.server.call("GET", "/v1/agents")["agents"] if a["agent"] == "shipping" and a["parked_calls"]), None))
+        shop.processes["shipping"].send_signal(signal.SIGSTOP)  # it takes the request, and never looks at it
+        shop.order("o-1", address="Moon", lamp=1)
+        eventually("its request is lost", lambda: any(
+            s["agent"] == "shipping" and s["attempts"] for s in shop.server.task("o-1")["steps"]))
+        shop.kill("shipping")
+        shop.start("shipping")
+        task = self.ended("o-1", "compensated")
+        self.assertTrue(any(a.get("resent") for s in task["steps"] for a in s["attempts"]), task)
+        shop.books(self, [task])
 
     def test_kills(self):
         """All three are killed while they work, again and again."""

@@ -127,9 +127,6 @@ class Shop:
     def stopped(self):
         return [task["id"] for task in self.state()["errors"]]
 
-    def to_kill(self):
-        return sorted(p["name"] for p in self.state()["processes"] if p["name"] != "epmd")
-
     def start_all(self):
         for process in self.state()["processes"]:
             if process["state"] != "running":

@@ -326,6 +326,17 @@ class Tests:
         self.both(["poor-1", "poor-2"])
         self.assertIsNone(process.process.poll())
 
+    def test_c_what_intact_refuses_is_kept_and_leaves_no_order(self):
+        self.server.submit("shop_order", "odd-1", {k: order("x")[k] for k in ("items", "card", "address")} | {"amount": 1})
+        process = self.begin()
+        self.send(order("odd-1"))
+        self.send(order("odd-2"))
+        message = self.client.receive("shop.orders.refused")
+        self.assertEqual((body_of(message), message.id), (order("odd-1"), "odd-1"))
+        self.assertIn("is that of another task", message.subject)
+        process.says("odd-2 is placed")
+        self.assertEqual([o[0] for o in self.orders("odd-")], ["odd-2"])
+
     def test_d_usage(self):
         for broker in ("", "amqps://127.0.0.1", "amqp://", "amqp://user@127.0.0.1", "amqp://127.0.0.1:"):
             done = subprocess.run([SUBMISSION], env={"SHOP_DB": "/nowhere", "SHOP_AMQP": broker}, capture_output=True, text=True)
@@ -398,6 +409,17 @@ class Tests:
         self.database.start()
         self.both([f"base-{i}" for i in range(1, 6)])
         self.assertEqual(process.end(signal.SIGTERM), 0)
+
+    def test_h_a_table_is_away(self):
+        """The fault is the database's, and not the order's: it waits."""
+        process = self.begin()
+        self.send(order("table-1"))
+        process.says("table-1 is placed")
+        self.database.change("ALTER TABLE shop_order RENAME TO shop_order_away")
+        self.send(order("table-2"))
+        process.says("table-2 comes again")
+        self.database.change("ALTER TABLE shop_order_away RENAME TO shop_order")
+        self.both(["table-1", "table-2"])
 
     # ---- all of it ----
 

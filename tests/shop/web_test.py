@@ -16,6 +16,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 import psycopg2
@@ -221,6 +222,20 @@ class Tests:
         self.assertEqual(self.database.do("SELECT count(*) FROM shop_order"), [(0,)])
         self.assertEqual(self.web.ask(f"/api/orders/{first}")[1], {"order": first, "state": "handed_in", "news": []})
 
+    def test_a_key_that_was_ordered_with_another_address_or_card_is_told(self):
+        key = f"again-{self.kind.__name__}"
+        first = self.web.placed(order(key))
+        items = json.dumps(order("")["items"], sort_keys=True, separators=(",", ":"))
+        address = order("")["address"].replace("'", "''")
+        self.database.do("INSERT INTO shop_order (id, items, amount, card, address, placed_at)"
+                         f" VALUES ('{first}', '{items}', 7100, '4242', '{address}', '2026-01-31T10:00:00Z')")
+        for change in ({"address": "elsewhere"}, {"card": "4000000000000002"}, {"items": [{"sku": "cup", "quantity": 1}]}):
+            status, answer = self.web.post(order(key, **change))
+            self.assertEqual((status, "was ordered before" in answer["error"]), (409, True), answer)
+        self.assertEqual(self.web.placed(order(key)), first)
+        for _ in range(2):
+            self.assertEqual(self.client.receive("shop.orders").id, first)
+
     def test_what_is_no_order_is_refused_with_the_field(self):
         cases = [(order("key-12345", card="4242"), 422, "card"), (order("key-12345", card="4242x42424242"), 422, "card"),
                  (order("key-12345", card=4242424242424242), 422, "card"), (order("key-12345", card="4" * 20), 422, "card"),
@@ -266,6 +281,31 @@ class Tests:
         self.assertEqual(self.client.receive("shop.orders").id, first)
         while self.client.again(lambda: [self.client.receive_raw("shop.orders", 1)])[0]:
             self.client.accept("shop.orders")  # the one of which nobody knew
+
+    def test_an_order_that_is_too_large_for_the_broker_is_refused_and_others_are_taken(self):
+        """Whoever orders is told at once, and the others do not suffer, although the broker ends the session that they share."""
+        broker.limit(400)
+        self.addCleanup(broker.limit, kit.LARGEST)
+        self.web.kill()  # sessions keep the limit that they began with
+        self.web.start()
+        answers = {}
+
+        def press(number):
+            address = "1 Long Lane" + " and on" * (60 if number % 3 == 0 else 0)
+            answers[number] = eventually("there is an answer", lambda: (lambda a: a if a[0] != 503 else None)(
+                Web.post(self.web, order(f"large-{self.kind.__name__}-{number}", address=address))))
+
+        threads = [threading.Thread(target=press, args=(number,)) for number in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual({n: status for n, (status, _) in answers.items()}, {n: 413 if n % 3 == 0 else 202 for n in range(12)})
+        self.assertIn("was not placed", answers[0][1]["error"])
+        taken = {self.client.receive("shop.orders").id for _ in range(8)}
+        self.assertEqual(taken, {answer["order"] for status, answer in answers.values() if status == 202})
+        while self.client.again(lambda: [self.client.receive_raw("shop.orders", 1)])[0]:
+            self.client.accept("shop.orders")  # one that was sent twice
 
     def test_without_the_database_pages_say_so_and_go_on_when_it_is_back(self):
         id_ = "o-0000000000000000000d"
@@ -320,6 +360,20 @@ class Tests:
                 self.web.kill()
                 self.web.start()
         eventually("all of it came", lambda: len(self.web.events(id_)) == 40)
+
+
+class Usage(unittest.TestCase):
+    def test_what_is_wrong_is_said_at_the_start(self):
+        good = {"--pages": "/tmp", "--schema": f"{SHOP}/schema.sql"}
+        cases = [({"--port": "http"}, 2, "usage: shop-web"), ({"--port": "65536"}, 2, "usage: shop-web"), ({"--port": ""}, 2, "usage: shop-web"),
+                 ({"--colour": "red"}, 2, "usage: shop-web"), ({"--schema": "/nowhere.sql"}, 1, "/nowhere.sql: No such file or directory"),
+                 ({"--schema": "/dev/null"}, 1, "/dev/null: it is empty"), ({"--address": "nowhere"}, 1, "cannot listen at nowhere:0")]
+        for more, status, words in cases:
+            options = [word for option in (good | {"--port": "0"} | more).items() for word in option]
+            done = subprocess.run([WEB, *options], env=kit.ENVIRONMENT | {"SHOP_DB": "/nowhere", "SHOP_AMQP": "amqp://127.0.0.1:1"},
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertIn(words, done.stderr)
 
 
 class WithSqlite(Tests, unittest.TestCase):

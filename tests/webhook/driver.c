@@ -48,8 +48,10 @@ static void free_one(struct one *o)
 
 static void on_done(void *arg, struct delivery **list, size_t count)
 {
-    static const char *const ends[] = {
-        [DELIVERED] = "delivered", [DELIVERY_RETRY] = "retry", [DELIVERY_REFUSED] = "refused"};
+    static const char *const ends[] = {[DELIVERED] = "delivered",
+                                       [DELIVERY_RETRY] = "retry",
+                                       [DELIVERY_AWAY] = "away",
+                                       [DELIVERY_REFUSED] = "refused"};
     (void)arg;
 
     for (size_t i = 0; i < count; i++) {

@@ -2,9 +2,12 @@
 
 import json
 import os
+import re
 import subprocess
+import threading
 
 from keeper import Failed
+from watch import SERVICES
 
 MODES = ("ok", "slow", "failing", "hanging", "down")
 VERBS = ("retry", "skip", "supply", "undo", "close")
@@ -15,35 +18,39 @@ WORDS = {"ok": "is well again", "slow": "is slow: two seconds for each call", "f
 
 
 class Actions:
-    services = ("stock", "payment", "shipping")
-
     def __init__(self, place, keeper, watch, feed):
         self.place, self.keeper, self.watch, self.feed = place, keeper, watch, feed
+        self.lock = threading.Lock()
 
     def do(self, path, given):
         """`path` is /api/ACTION/...; what comes of it is a sentence."""
         words = path.removeprefix("/api/").split("/") if path.startswith("/api/") else []
         match words:
-            case ["mode", service]:
-                done = self.set_mode(service, given.get("mode"))
-            case ["kill", process]:
-                done = self.kill(process)
-            case ["start", process]:
-                done = self.start(process)
-            case ["kill-leader"]:
-                done = self.kill_leader()
-            case ["restock", sku]:
-                done = self.restock(sku, given.get("number"))
             case ["operator", verb, task] if verb in VERBS:
-                return self.operate(verb, task, given)
+                who, done = "operator", self.operate(verb, task, given)
             case ["alerts", alert, "acknowledge"]:
-                return self.acknowledge(alert, given)
+                who, done = "operator", self.acknowledge(alert, given)
             case _:
-                raise Failed("there is no such action")
-        self.feed.tell("mischief", done)
+                with self.lock:
+                    who, done = "mischief", self.make_mischief(words, given)
+        self.feed.tell(who, done)
         return done
 
-    # ---- Mischief ----
+    # ---- Mischief: one at a time. Whoever presses last has the last word ----
+
+    def make_mischief(self, words, given):
+        match words:
+            case ["mode", service]:
+                return self.set_mode(service, given.get("mode"))
+            case ["kill", process]:
+                return self.kill(process)
+            case ["start", process]:
+                return self.start(process)
+            case ["kill-leader"]:
+                return self.kill_leader()
+            case ["restock", sku]:
+                return self.restock(sku, given.get("number"))
+        raise Failed("there is no such action")
 
     def mode(self, service):
         try:
@@ -54,8 +61,8 @@ class Actions:
 
     def set_mode(self, service, mode):
         """The service reads the file before each call. It is replaced as a whole: nobody reads half of it."""
-        if service not in self.services or mode not in MODES:
-            raise Failed(f"services are {', '.join(self.services)}; modes are {', '.join(MODES)}")
+        if service not in SERVICES or mode not in MODES:
+            raise Failed(f"services are {', '.join(SERVICES)}; modes are {', '.join(MODES)}")
         was = self.mode(service)
         path = f"{self.place.work}/{service}/MODE"
         with open(path + ".new", "w", encoding="ascii") as f:
@@ -73,7 +80,7 @@ class Actions:
         return f"{name} was killed."
 
     def start(self, name):
-        if name in self.services and self.mode(name) == "down":
+        if name in SERVICES and self.mode(name) == "down":
             self.set_mode(name, "ok")
         self.keeper.start(name)
         return f"{name} was started."
@@ -85,9 +92,9 @@ class Actions:
         return self.kill(leader).replace(" was", ", which led, was")
 
     def restock(self, sku, number):
-        if not isinstance(number, int) or not 0 <= number <= 1_000_000 or not sku.isalnum():
+        if type(number) is not int or not 0 <= number <= 1_000_000:  # True would be one, too
             raise Failed("a number of goods is from 0 to 1000000")
-        done = subprocess.run([f"{self.place.programs}/shop-stock", self.place.service_database("stock"), "--restock", f"{sku}={number}"],
+        done = subprocess.run([f"{self.place.programs}/shop-stock", self.place.service_database("stock"), "--restock", f"{self.plain(sku)}={number}"],
                               capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
         if done.returncode:
             raise Failed((done.stderr or done.stdout).strip())
@@ -107,18 +114,14 @@ class Actions:
         if given.get("output"):
             try:
                 body["output"] = json.loads(given["output"])
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, RecursionError):
                 raise Failed('the output is no JSON; a text is written with quotes: "p-17"') from None
         self.ask(f"/v1/tasks/{self.plain(task)}/{verb}", body)
-        done = f"The operator {DID[verb].format(task)}: {body['reason']}"
-        self.feed.tell("operator", done)
-        return done
+        return f"The operator {DID[verb].format(task)}: {body['reason']}"
 
     def acknowledge(self, alert, given):
         self.ask(f"/v1/alerts/{self.plain(alert)}/acknowledge", {"reason": self.reason(given)})
-        done = f"The operator knows of {alert}: {given['reason']}"
-        self.feed.tell("operator", done)
-        return done
+        return f"The operator knows of {alert}: {given['reason']}"
 
     def reason(self, given):
         if not isinstance(given.get("reason"), str) or not given["reason"].strip():
@@ -126,6 +129,7 @@ class Actions:
         return given["reason"].strip()
 
     def plain(self, name):
-        if not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
+        """It becomes a part of a URL or of a command."""
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
             raise Failed("nothing is called so")
         return name

@@ -10,6 +10,7 @@ Whoever reaches the page may do all that. So it listens on this machine only, an
 import argparse
 import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -25,12 +26,20 @@ from keeper import Failed, Keeper
 from opening import open_shop
 from place import Place, is_free
 from postgres import programs as postgres_programs
-from watch import Feed, Watch
+from watch import SERVICES, Feed, Watch
 
 STATIC = os.path.join(os.path.dirname(os.path.realpath(__file__)), "static")
 PAGES = {"/": ("index.html", "text/html"), "/console.css": ("console.css", "text/css"), "/console.js": ("console.js", "text/javascript"),
          "/icon.svg": ("icon.svg", "image/svg+xml")}
 BODY_MAX = 1 << 20
+
+
+def read_json(body):
+    """None: it is none, or nests deeper than anybody means."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -62,21 +71,27 @@ class Handler(BaseHTTPRequestHandler):
         if not self.is_from_our_page():
             self.answer(403, {"error": "This is for the console's own page."})
             return
+        given = read_json(body)
+        if not isinstance(given, dict):
+            self.answer(400, {"error": "The body is no JSON object."})
+            return
+        self.answer(*self.act(given))
+
+    def act(self, given):
         try:
-            given = json.loads(body)
-            self.answer(200, {"done": self.console.actions.do(self.path, given if isinstance(given, dict) else {})})
-        except ValueError:
-            self.answer(400, {"error": "The body is no JSON."})
+            return 200, {"done": self.console.actions.do(self.path, given)}
         except Failed as error:
-            self.answer(422, {"error": str(error)})
+            return 422, {"error": str(error)}
         except Refused as error:
-            self.answer(409, {"error": str(error)})
+            return 409, {"error": str(error)}
         except Away as error:
-            self.answer(503, {"error": str(error)})
+            return 503, {"error": str(error)}
+        except OSError as error:
+            return 500, {"error": f"It cannot be done: {error}"}
 
     def body(self):
         length = self.headers["Content-Length"] or "0"
-        if not length.isdigit() or int(length) > BODY_MAX or self.headers["Transfer-Encoding"]:
+        if not re.fullmatch(r"[0-9]{1,9}", length) or int(length) > BODY_MAX or self.headers["Transfer-Encoding"]:
             self.close_connection = True
             self.answer(413, {"error": "The body is too long, or does not say how long it is."})
             return None
@@ -124,7 +139,7 @@ class Console:
         return self.watch.seen | {
             "shop": f"http://127.0.0.1:{self.place.ports['web']}/", "store": "SQLite" if self.place.sqlite else "PostgreSQL",
             "now": time.time(), "feed": self.feed.entries,
-            "services": [{"name": name, "mode": self.actions.mode(name)} for name in self.actions.services],
+            "services": [{"name": name, "mode": self.actions.mode(name)} for name in SERVICES],
             "processes": [{"name": name, "kind": kept.process.kind, "about": kept.process.about, "state": kept.state,
                            "pid": kept.child.pid if kept.state == "running" else None, "since": kept.since, "starts": kept.starts}
                           for name, kept in list(self.keeper.kept.items())]}

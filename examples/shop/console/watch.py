@@ -6,6 +6,7 @@ import time
 
 from intact_api import Away, Refused
 
+SERVICES = ("stock", "payment", "shipping")
 FEED_MAX = 200
 ERRORS_MAX = 20
 
@@ -50,7 +51,7 @@ class Watch:
         return {
             "nodes": nodes,
             "leader": next((node["node"] for node in nodes if node["leads"] and node["alive"]), None),
-            "agents": self.agents(stats, self.each_node("/v1/agents")),
+            "agents": [self.agent(name, stats) for name in SERVICES],
             "tasks": stats[0]["stored"] if stats else {},
             "errors": [self.record(task) for task in self.api.ask(f"/v1/tasks?state=error&closed=false&limit={ERRORS_MAX}")["tasks"]],
             "alerts": self.api.ask("/v1/alerts?limit=20")["alerts"],
@@ -67,20 +68,19 @@ class Watch:
                 pass
         return said
 
-    def agents(self, stats, said):
-        """Each node has counts and breakers of its own, which follow each other. What waits is in a node's work, or still in the store."""
-        found = {}
-        for name in ("stock", "payment", "shipping"):
-            figures = [agent for one in stats for agent in one["agents"] if agent["agent"] == name]
-            breakers = [agent["breaker"] for one in said for agent in one["agents"] if agent["agent"] == name]
-            stored = max((agent["waiting_tasks"] for agent in figures), default=0)
-            found[name] = {
-                "agent": name,
-                "connected": any(agent["connected"] for agent in figures),
-                "waiting": stored + sum(agent["waiting_steps"] for agent in figures),
-                "breaker": next((b for b in breakers if b["state"] != "closed"), breakers[0] if breakers else None),
-            }
-        return list(found.values())
+    def agent(self, name, stats):
+        """Each node has counts and breakers of its own, which follow each other. What waits is in a node's work, or still in the store.
+        `breaker` is None if its settings have none."""
+        figures = [agent for one in stats for agent in one["agents"] if agent["agent"] == name]
+        said = self.each_node(f"/v1/agents/{name}")
+        breakers = [one["breaker"] for one in said if ((one["settings"] or {}).get("breaker") or {}).get("enabled", True)]
+        stored = max((agent["waiting_tasks"] for agent in figures), default=0)
+        return {
+            "agent": name,
+            "connected": any(agent["connected"] for agent in figures),
+            "waiting": stored + sum(agent["waiting_steps"] for agent in figures),
+            "breaker": next((b for b in breakers if b["state"] != "closed"), breakers[0] if breakers else None),
+        }
 
     def record(self, task):
         """A task in error, with the step that it has stopped at and Intact's own words on it."""

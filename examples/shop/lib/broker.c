@@ -60,6 +60,7 @@ static void lost(struct queue *q, pn_condition_t *why)
     for (struct sending *s = q->sendings; s; s = s->next)
         s->tag = 0;
     pthread_mutex_unlock(&q->lock);
+    q->is_sending = false;
     q->receiver = NULL;
     q->is_open = q->is_paused = false;
     pn_proactor_set_timeout(q->proactor, (pn_millis_t)AGAIN_MS << q->failures);
@@ -67,8 +68,35 @@ static void lost(struct queue *q, pn_condition_t *why)
         q->failures++;
 }
 
+/* What was under way has come to its end. Who sent it may have gone meanwhile. */
+static void end_sending(struct queue *q, enum queue_sent end)
+{
+    pthread_mutex_lock(&q->lock);
+    for (struct sending *s = q->sendings; s; s = s->next) {
+        if (s->tag != q->last_tag || s->is_over)
+            continue;
+        s->is_over = true;
+        s->end = end;
+    }
+    pthread_cond_broadcast(&q->ended);
+    pthread_mutex_unlock(&q->lock);
+    q->is_sending = false;
+}
+
+/* The standard's word for it, and that of RabbitMQ 3, which ends the session. */
+static bool is_too_large(pn_condition_t *why)
+{
+    const char *name = pn_condition_get_name(why);
+
+    return name
+           && (strcmp(name, "amqp:link:message-size-exceeded") == 0
+               || strcmp(name, "amqp:precondition-failed") == 0);
+}
+
 static void refused(struct queue *q, pn_connection_t *c, pn_condition_t *why)
 {
+    if (q->is_sending && is_too_large(why))
+        end_sending(q, QUEUE_REFUSED);
     if (pn_condition_is_set(why))
         fprintf(stderr, "queue: the broker refuses %s: %s\n", q->name,
                 pn_condition_get_description(why));
@@ -101,10 +129,12 @@ static pn_link_t *sender_of(pn_connection_t *c, const char *queue)
     return attached(l, pn_link_target(l), queue);
 }
 
-static void send_what_waits(struct queue *q, pn_connection_t *c)
+/* One at a time: if the broker ends the session for what it was sent, it is known which one that
+ * was, and the others do not suffer. */
+static void send_next(struct queue *q, pn_connection_t *c)
 {
     pthread_mutex_lock(&q->lock);
-    for (struct sending *s = q->sendings; s; s = s->next) {
+    for (struct sending *s = q->sendings; s && !q->is_sending; s = s->next) {
         pn_link_t *l = s->tag == 0 && !s->is_over ? sender_of(c, s->queue) : NULL;
         if (!l || pn_link_credit(l) <= 0)
             continue;
@@ -112,28 +142,20 @@ static void send_what_waits(struct queue *q, pn_connection_t *c)
         pn_delivery(l, pn_dtag((const char *)&s->tag, sizeof(s->tag)));
         pn_link_send(l, s->bytes.start, s->bytes.size);
         pn_link_advance(l);
+        q->is_sending = true;
     }
     pthread_mutex_unlock(&q->lock);
 }
 
-/* The broker has said what became of it. Who sent it may have gone meanwhile. */
+/* The broker has said what became of it. */
 static void sent(struct queue *q, pn_delivery_t *d)
 {
-    uint64_t state = pn_delivery_remote_state(d), tag = 0;
+    uint64_t state = pn_delivery_remote_state(d);
 
-    memcpy(&tag, pn_delivery_tag(d).start, sizeof(tag));
     pn_delivery_settle(d);
-    pthread_mutex_lock(&q->lock);
-    for (struct sending *s = q->sendings; s; s = s->next) {
-        if (s->tag != tag)
-            continue;
-        s->is_over = true;
-        s->end = state == PN_ACCEPTED   ? QUEUE_ACCEPTED
-                 : state == PN_REJECTED ? QUEUE_REFUSED
-                                        : QUEUE_AWAY;
-    }
-    pthread_cond_broadcast(&q->ended);
-    pthread_mutex_unlock(&q->lock);
+    end_sending(q, state == PN_ACCEPTED   ? QUEUE_ACCEPTED
+                   : state == PN_REJECTED ? QUEUE_REFUSED
+                                          : QUEUE_AWAY);
 }
 
 /* ---- Receiving ---- */
@@ -199,7 +221,7 @@ static void turn(struct queue *q, pn_connection_t *c)
         pn_connection_close(c);
     } else if (q->is_open) {
         receive_if_wanted(q, c);
-        send_what_waits(q, c);
+        send_next(q, c);
         take(q, c);
     }
 }

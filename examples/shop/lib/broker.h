@@ -38,7 +38,7 @@ struct queue {
     bool is_closing;
     pn_connection_t *connection; /* NULL: there is none, the next one is made in a moment */
 
-    bool is_open, is_paused; /* the rest is the thread's, as all of Proton's objects are */
+    bool is_open, is_paused, is_sending; /* the rest is the thread's, as all of Proton's objects are */
     pn_link_t *receiver;
     unsigned failures;
     uint64_t last_tag;

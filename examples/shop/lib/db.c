@@ -63,21 +63,18 @@ static void rows_grow(struct db_rows *rows)
 
 /* ---- PostgreSQL ---- */
 
-/* Classes of SQLSTATE that speak of the moment and not of the statement: the connection, a
- * deadlock, resources, a server that shuts down, and so on. */
+/* Two classes of SQLSTATE speak of what was given: its values, and the constraints. All others are
+ * of the moment, or of a database that is not as it should be. */
 static enum db_result pg_fail(struct db *db, PGresult *result)
 {
     const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-    bool away = PQstatus(db->pg) != CONNECTION_OK || !state;
-    for (const char *const *c = (const char *const[]){"08", "40", "53", "55", "57", "58", NULL};
-         !away && *c; c++)
-        away = strncmp(state, *c, 2) == 0;
+    bool refused = state && (strncmp(state, "22", 2) == 0 || strncmp(state, "23", 2) == 0);
 
     fail(db, DB_OK, "%s", PQerrorMessage(db->pg));
     if (PQstatus(db->pg) != CONNECTION_OK)
         disconnect(db);
     PQclear(result);
-    return away ? DB_AWAY : DB_REFUSED;
+    return refused ? DB_REFUSED : DB_AWAY;
 }
 
 static enum db_result pg_script(struct db *db, const char *sql)
@@ -137,6 +134,18 @@ static enum db_result lite_fail(struct db *db)
     return DB_AWAY;
 }
 
+/* What was given is not to blame if the statement cannot even be prepared: a table is missing. */
+static enum db_result lite_fail_of(struct db *db, const char *sql)
+{
+    sqlite3_stmt *statement = NULL;
+    enum db_result result = lite_fail(db);
+    if (result == DB_REFUSED
+        && sqlite3_prepare_v2(db->lite, sql, -1, &statement, NULL) != SQLITE_OK)
+        result = DB_AWAY;
+    sqlite3_finalize(statement);
+    return result;
+}
+
 /* The server makes the file and looks after it. We wait for it, and for others that write. */
 static enum db_result lite_connect(struct db *db)
 {
@@ -154,7 +163,7 @@ static enum db_result lite_query(struct db *db, struct db_rows *rows, const char
 {
     sqlite3_stmt *statement = NULL;
     if (sqlite3_prepare_v2(db->lite, sql, -1, &statement, NULL) != SQLITE_OK)
-        return lite_fail(db);
+        return lite_fail_of(db, sql);
     for (int i = 0; i < count; i++) {
         char name[16]; /* to SQLite, $2 is a name and not a number */
         snprintf(name, sizeof(name), "$%d", i + 1);
@@ -171,7 +180,7 @@ static enum db_result lite_query(struct db *db, struct db_rows *rows, const char
             rows_set(rows, column, (const char *)sqlite3_column_text(statement, column));
     }
     sqlite3_finalize(statement);
-    return step == SQLITE_DONE ? DB_OK : lite_fail(db);
+    return step == SQLITE_DONE ? DB_OK : lite_fail_of(db, sql);
 }
 
 static enum db_result lite_script(struct db *db, const char *sql)

@@ -25,8 +25,9 @@
 
 enum db_result {
     DB_OK,
-    DB_AWAY,    /* cannot be reached, is busy, or gave way to somebody else: try again */
-    DB_REFUSED, /* will not do it, however often it is asked: a constraint, a value, the SQL */
+    DB_AWAY, /* cannot be reached, is busy, gave way to somebody else, lacks a table: try again */
+    DB_REFUSED, /* does not take what it was given, however often it is asked: a value, a constraint
+                 */
 };
 
 struct db;

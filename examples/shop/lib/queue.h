@@ -30,7 +30,7 @@ struct queue_message {
 
 enum queue_sent {
     QUEUE_ACCEPTED, /* the broker has it on disk: it is not lost any more */
-    QUEUE_REFUSED,  /* the broker does not take it */
+    QUEUE_REFUSED,  /* the broker does not take it: it is larger than it may be, for instance */
     QUEUE_AWAY,     /* not in time: nobody knows whether the broker has it */
 };
 

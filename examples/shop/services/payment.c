@@ -8,8 +8,8 @@
  *
  * What any service has to do so that each charge happens once, and none after its refund, is in
  * few lines below: both look for the order's row first and write it in the same transaction. The
- * same key is given the same answer again. A refund that finds no row leaves one behind, and the
- * charge is refused should it come later.
+ * same key is given the same answer again, and none for anything else. A refund that finds no row
+ * leaves one behind, and the charge is refused should it come later.
  *
  * An answer that is an error is one line: its code, and what people may read.
  */
@@ -54,10 +54,14 @@ static const char find_mistake[] =
     "  THEN '422 card_unknown: This is not the number of a card.' END";
 
 static const char find_charge[] =
-    "SELECT CASE WHEN state <> 'charged' THEN '409 cancelled: This order was cancelled.'"
+    "SELECT CASE WHEN key = :key AND (order_id, card, amount)"
+    "             <> (:body ->> '$.order', " CARD ", :body ->> '$.amount')"
+    "  THEN '422 key_reused: This key stands for another charge.'"
+    " WHEN state <> 'charged' THEN '409 cancelled: This order was cancelled.'"
     " WHEN key <> :key THEN '409 charged_before: This order was charged before.'"
     " ELSE '200 ' || json_object('receipt', id) END"
-    " FROM charge WHERE order_id = :body ->> '$.order'";
+    " FROM charge WHERE order_id = :body ->> '$.order' OR key = :key"
+    " ORDER BY order_id <> :body ->> '$.order'"; /* its own first */
 
 static const char find_refusal[] =
     "SELECT CASE"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The shipping service: an agent in Python. It sends parcels (ship) and writes to customers (notify).
+"""The shipping service: an agent in Python. It finds the way of a parcel (route), sends it (ship), and writes to customers (notify).
 
     PYTHONPATH=lib/python ./shipping.py shipping/shipping.db
 
@@ -68,13 +68,20 @@ def serve(request: intact.Request, effect: Callable[[sqlite3.Connection], Any]) 
         logging.info("shipping: %s %s: %s", request.task, request.action, said)
 
 
-@agent.action("ship")
-def ship(request: intact.Request) -> Any:
+@agent.action("route")
+def route(request: intact.Request) -> None:
+    """Looks at a map and nothing else: there is no effect that could happen twice, and no mischief."""
     address = request.input["address"].strip()
+    logging.info("shipping: %s route: %r", request.task, address)
     if not address:
         raise intact.StepError("no_address", "There is no address to send it to.", effect="none")
     if address.lower().endswith("moon"):
         raise intact.StepError("no_such_place", "We do not deliver to the Moon.", effect="none")
+
+
+@agent.action("ship")
+def ship(request: intact.Request) -> Any:
+    address = request.input["address"].strip()
 
     def send(transaction: sqlite3.Connection) -> Any:
         row = transaction.execute("INSERT INTO parcel(order_id, address, items) VALUES (?, ?, ?)",

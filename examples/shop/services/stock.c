@@ -43,9 +43,13 @@ static const char schema[] =
     "                FROM json_each(:input, '$.items') GROUP BY 1) "
 
 static const char find_mistake[] =
-    WANTED "SELECT 'an order is for one or more of what we have' WHERE NOT EXISTS (SELECT * FROM"
-           " wanted) OR EXISTS (SELECT * FROM wanted LEFT JOIN item USING (sku)"
-           " WHERE item.sku IS NULL OR typeof(quantity) <> 'integer' OR quantity < 1)";
+    "SELECT 'an order is for one or more of what we have' WHERE json_array_length(:input, "
+    "'$.items')"
+    " = 0 OR EXISTS (SELECT * FROM json_each(:input, '$.items')"
+    "                LEFT JOIN item ON sku = :input ->> (fullkey || '.sku')"
+    "                WHERE sku IS NULL"
+    "                OR json_type(:input, fullkey || '.quantity') IS NOT 'integer'"
+    "                OR :input ->> (fullkey || '.quantity') NOT BETWEEN 1 AND 1000000)";
 
 static const char find_shortage[] =
     WANTED "SELECT CASE on_shelf WHEN 0 THEN format('Sorry, the %s is sold out.', sku)"

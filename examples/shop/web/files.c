@@ -1,10 +1,28 @@
 #include "shop.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+char *file_read(const char *path)
+{
+    char *text = NULL;
+    size_t size = 0;
+    errno = 0;
+    FILE *in = fopen(path, "re");
+    if (!in || getdelim(&text, &size, '\0', in) < 0) {
+        fprintf(stderr, "shop-web: %s: %s\n", path, errno ? strerror(errno) : "it is empty");
+        free(text);
+        text = NULL;
+    }
+    if (in)
+        fclose(in);
+    return text;
+}
 
 static const char *type_of(const char *path)
 {

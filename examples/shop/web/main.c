@@ -99,7 +99,7 @@ static void on_end(void *closure, struct MHD_Connection *connection, void **stat
 static struct MHD_Daemon *listen_at(struct shop *shop, const char *address, int port)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    if (port < 0 || port > 65535 || inet_pton(AF_INET, address, &at.sin_addr) != 1)
+    if (inet_pton(AF_INET, address, &at.sin_addr) != 1)
         return NULL;
     unsigned flags = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL;
     return MHD_start_daemon(flags, 0, NULL, NULL, on_request, shop, MHD_OPTION_SOCK_ADDR, &at,
@@ -126,11 +126,15 @@ static int serve(struct shop *shop, const char *address, int port)
     shop->replies = queue_open(shop->broker, "shop-web-replies");
     if (!shop->orders || !shop->replies) {
         fprintf(stderr, "shop-web: SHOP_AMQP should be amqp://[USER:PASSWORD@]HOST[:PORT]\n");
-        return 1;
+        return 2;
     }
     struct MHD_Daemon *daemon = listen_at(shop, address, port);
     if (!daemon || !news_start(shop, &news)) {
         fprintf(stderr, "shop-web: cannot listen at %s:%d\n", address, port);
+        if (daemon)
+            MHD_stop_daemon(daemon);
+        queue_close(shop->replies);
+        queue_close(shop->orders);
         return 1;
     }
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT);
@@ -154,6 +158,14 @@ static int usage(void)
     return 2;
 }
 
+/* 0: any that is free. -1: it is no port. */
+static int port_of(const char *text)
+{
+    char *end = NULL;
+    long port = strtol(text, &end, 10);
+    return *text && !*end && port >= 0 && port <= 65535 ? (int)port : -1;
+}
+
 int main(int count, char **args)
 {
     static const struct option options[] = {{"pages", required_argument, NULL, 'p'},
@@ -163,26 +175,30 @@ int main(int count, char **args)
                                             {0}};
     struct shop shop = {.broker = getenv("SHOP_AMQP"), .db_lock = PTHREAD_MUTEX_INITIALIZER};
     const char *database = getenv("SHOP_DB");
-    const char *address = "127.0.0.1";
+    const char *address = "127.0.0.1", *schema = NULL;
     int port = 8080;
     for (int c; (c = getopt_long(count, args, "", options, NULL)) != -1;) {
         if (c == 'p')
             shop.pages = optarg;
         else if (c == 's')
-            shop.schema = optarg;
+            schema = optarg;
         else if (c == 'a')
             address = optarg;
         else if (c == 'n')
-            port = atoi(optarg);
+            port = port_of(optarg);
         else
             return usage();
     }
-    if (!shop.pages || !shop.schema || !database || !shop.broker || optind != count)
+    if (!shop.pages || !schema || port < 0 || !database || !shop.broker || optind != count)
         return usage();
+    shop.schema = file_read(schema);
+    if (!shop.schema)
+        return 1;
     shop.db = db_open(database);
     shop.news_db = db_open(database);
     int result = serve(&shop, address, port);
     db_close(shop.news_db);
     db_close(shop.db);
+    free(shop.schema);
     return result;
 }

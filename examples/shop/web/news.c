@@ -1,10 +1,8 @@
 #include "shop.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define CREDIT 20
@@ -71,32 +69,18 @@ static enum queue_verdict take(void *argument, const struct queue_message *m)
     return verdict;
 }
 
-static char *file_read(const char *path)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *in = fopen(path, "re");
-    if (!in || getdelim(&text, &size, '\0', in) < 0)
-        fprintf(stderr, "shop-web: %s: %s\n", path, strerror(errno));
-    if (in)
-        fclose(in);
-    return text;
-}
-
 /* The tables come first: the database may be there later than we are. */
 static void *run(void *argument)
 {
     struct shop *shop = argument;
-    char *schema = file_read(shop->schema);
     bool ready = false;
-    while (schema && !ready && !shop->stopping) {
-        ready = db_script(shop->news_db, schema) == DB_OK;
+    while (!ready && !shop->stopping) {
+        ready = db_script(shop->news_db, shop->schema) == DB_OK;
         if (!ready) {
             fprintf(stderr, "shop-web: the shop's tables: %s\n", db_error(shop->news_db));
             sleep(1);
         }
     }
-    free(schema);
     if (ready)
         queue_receive(shop->replies, "shop.replies", CREDIT, take, shop);
     return NULL;

@@ -56,6 +56,7 @@ struct order {
     const char *address;
     json_t *items;
     json_int_t amount;
+    enum queue_sent sent;
 };
 
 static bool no(struct wrong *ret, const char *field, const char *text)
@@ -144,7 +145,7 @@ static bool take_key(struct order *o, const json_t *key, struct wrong *ret)
     return true;
 }
 
-static enum queue_sent hand_in(struct shop *shop, const struct order *o)
+static bool hand_in(struct shop *shop, struct order *o)
 {
     char at[32];
     time_t now = time(NULL);
@@ -159,10 +160,27 @@ static enum queue_sent hand_in(struct shop *shop, const struct order *o)
                               .subject = "order",
                               .body = body,
                               .size = body ? strlen(body) : 0};
-    enum queue_sent sent = body ? queue_send(shop->orders, &m, 5000) : QUEUE_AWAY;
+    o->sent = body ? queue_send(shop->orders, &m, 5000) : QUEUE_AWAY;
     free(body);
     json_decref(order);
-    return sent;
+    return o->sent == QUEUE_ACCEPTED;
+}
+
+/* The same key with something else in it: whoever pressed first, got no answer, and then changed
+ * the address, is not to believe that this is where the parcel goes. */
+static enum db_result look_for_another(struct shop *shop, const struct order *o, bool *ret_is_there)
+{
+    struct db_rows *rows = NULL;
+    char *items = json_dumps(o->items, JSON_COMPACT | JSON_SORT_KEYS);
+    const char *sql = "SELECT 1 FROM shop_order WHERE id = $1"
+                      " AND (items <> $2 OR address <> $3 OR card <> $4)";
+    const char *card_end = o->card + strlen(o->card) - 4;
+    enum db_result result =
+        shop_query(shop, &rows, sql, DB_ARGS(o->id, items, o->address, card_end));
+    *ret_is_there = db_count(rows) == 1;
+    db_free(rows);
+    free(items);
+    return result;
 }
 
 /* Only our own pages place orders: others' cannot send JSON here without asking first (CORS), and
@@ -177,10 +195,22 @@ static bool is_ours(const struct request *r)
            && (!origin || (name && host && strcasecmp(name + 3, host) == 0));
 }
 
+static enum MHD_Result answer_not_taken(struct request *r, const struct order *o)
+{
+    if (o->sent == QUEUE_REFUSED)
+        return answer_error(r, MHD_HTTP_CONTENT_TOO_LARGE, NULL,
+                            "This order is larger than our queue takes, and was not placed. Please "
+                            "order less at a time, or give a shorter address.");
+    return answer_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
+                        "Your order could not be handed in just now. Please try again: it will be "
+                        "one order, however often you do.");
+}
+
 static enum MHD_Result order_take(struct request *r, json_t *body, const json_t *list)
 {
     struct order o = {0};
     struct wrong wrong = {0};
+    bool is_another = false;
     enum MHD_Result result;
 
     if (!take_key(&o, json_object_get(body, "key"), &wrong)
@@ -188,10 +218,14 @@ static enum MHD_Result order_take(struct request *r, json_t *body, const json_t 
         || !take_address(&o, json_object_get(body, "address"), &wrong)
         || !take_card(&o, json_object_get(body, "card"), &wrong))
         result = answer_error(r, MHD_HTTP_UNPROCESSABLE_CONTENT, wrong.field, wrong.text);
-    else if (hand_in(r->shop, &o) != QUEUE_ACCEPTED)
-        result = answer_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
-                              "Your order could not be handed in just now. Please try again: it "
-                              "will be one order, however often you do.");
+    else if (look_for_another(r->shop, &o, &is_another) != DB_OK)
+        result = answer_away(r);
+    else if (is_another)
+        result = answer_error(r, MHD_HTTP_CONFLICT, NULL,
+                              "This basket was ordered before, with another address or card, and "
+                              "that order goes on. For another one, please fill the basket anew.");
+    else if (!hand_in(r->shop, &o))
+        result = answer_not_taken(r, &o);
     else
         result = answer_json(r, MHD_HTTP_ACCEPTED, json_pack("{s:s}", "order", o.id));
     json_decref(o.items);

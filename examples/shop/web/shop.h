@@ -24,8 +24,8 @@
 #define BODY_MAX 16384
 
 struct shop {
-    const char *pages;  /* the folder of the pages */
-    const char *schema; /* the file that makes the shop's tables */
+    const char *pages; /* the folder of the pages */
+    char *schema;      /* SQL that makes the shop's tables */
     const char *broker;
     struct queue *orders;  /* for sending */
     struct queue *replies; /* for what comes in */
@@ -61,6 +61,7 @@ const char *request_header(const struct request *r, const char *name);
 /* ---- The others ---- */
 
 enum MHD_Result page_get(struct request *r);
+char *file_read(const char *path); /* to be freed; NULL: stderr says why not */
 
 enum MHD_Result products_get(struct request *r);
 enum MHD_Result order_post(struct request *r);

@@ -7,7 +7,8 @@
 #include "core/task.h"
 #include "store/rows/retire.h"
 
-/* A row of the payload table: a value too long for the task's document. Insert-only. */
+/* A row of the payload table: a value too long for the task's document, or a group of its steps.
+ * Insert-only. */
 struct payload {
     uint32_t number; /* from 1 within the task */
     struct slice json;
@@ -32,8 +33,11 @@ struct task_row {
     int64_t submitted_at, started_at, ended_at;
     int64_t paused_at, closed_at;     /* see struct task */
     struct slice reply_to, tags, doc; /* tags: JSON object or NONE */
-    const struct payload *payloads;   /* to insert with it; read by get and claims: all of them */
+    /* To insert with it; read by get and claims: all of them. Where it says so only the groups of
+     * steps are read (codec.h), which the document cannot be understood without. */
+    const struct payload *payloads;
     size_t payload_count;
+    bool groups_only;
 };
 
 enum claim_kind {
@@ -107,6 +111,7 @@ struct list_query {
     size_t tag_count;
     int64_t submitted_after, submitted_before; /* at or after, before; 0: any */
     enum list_wish paused, closed;
+    bool groups;        /* rows come with their groups of steps, to be decoded */
     int64_t before_seq; /* seq below this one; 0: from the newest */
     size_t limit;
     size_t scan_max;   /* rows that are looked at, at most, about; 0: a default. A page may so have

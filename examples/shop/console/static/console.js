@@ -13,7 +13,7 @@ const EXPECT = {
   ok: () => 'It does what it is asked.',
   slow: () => 'Each call takes two seconds. Orders take longer; that is all.',
   failing: (name) => name === 'shipping'
-    ? 'Shipping has no breaker here: an order tries a few times, then its goods are set free and the money goes back.'
+    ? 'An order tries a few times, then its goods are set free and the money goes back.'
     : 'After three tries that fail its breaker opens. Orders wait, at no cost; nothing is lost. Make it well, and all of them go on.',
   hanging: (name) => name === 'shipping'
     ? 'Nobody knows whether the parcel has left, so nothing is undone either: after some tries the order stops, and a person is called.'
@@ -127,7 +127,7 @@ function updateService(node, { name, mode }, state) {
   const agent = state.agents.find((one) => one.agent === name);
   const breaker = agent?.breaker;
   const kind = { closed: 'good', open: 'bad', 'half-open': 'wait' };
-  badge(node.querySelector('.breaker'), breaker ? `breaker ${breaker.state}` : '', kind[breaker?.state] ?? 'wait');
+  badge(node.querySelector('.breaker'), breaker ? `breaker ${breaker.state}` : agent ? 'no breaker' : '', kind[breaker?.state] ?? 'plain');
   const words = [];
   if (agent?.waiting) words.push(`${agent.waiting} ${agent.waiting === 1 ? 'order waits' : 'orders wait'} for it.`);
   if (breaker && breaker.state !== 'closed') {

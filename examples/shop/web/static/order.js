@@ -10,6 +10,7 @@ let products = new Map();
 const steps = [
   { name: "reserve", todo: "Set your goods aside", done: "Goods set aside", undone: "Goods put back" },
   { name: "charge", todo: "Charge your card", done: "Card charged", undone: "Money given back" },
+  { name: "route", todo: "Find the way to you", done: "Way to you found" },
   { name: "ship", todo: "Hand over the parcel", done: "Parcel handed over", undone: "Parcel called back" },
   { name: "notify", todo: "Write you a letter", done: "Letter sent to you", undone: "Letter withdrawn" },
 ];
@@ -83,7 +84,7 @@ function stepList(all, state) {
   let current = all.length > 0 && state === "processing";
   for (const each of steps) {
     let mark = outcome(all, each.name) || (back || state === "processed" ? "never" : current ? "now" : "later");
-    const isBack = mark === "done" && state === "compensating";
+    const isBack = mark === "done" && state === "compensating" && each.undone;
     if (isBack) mark = "now";
     if (mark !== "done" && mark !== "undone") current = false;
     rows.push(step(isBack ? each.done : each[mark] ?? each.todo, mark,

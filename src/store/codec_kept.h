@@ -1,0 +1,46 @@
+#ifndef STORE_CODEC_KEPT_H
+#define STORE_CODEC_KEPT_H
+
+/*
+ * What the codec keeps of the steps of a task that is written again and again: see struct encoded
+ * in codec.h. A step rests when nothing of it is going on: it has ended well, or was not touched
+ * yet. Of one that rests its text is kept, or the group that it lies in.
+ */
+
+#include "store/codec.h"
+
+enum {
+    /* So many bytes of steps that rest leave the document. Few of them are not worth a row. */
+    GROUP_MIN = 3072,
+    GROUP_MAX = 8192, /* one that is as long gets no more steps */
+};
+
+/* A step as it was when it was written, or read. */
+struct kept_step {
+    struct step step;
+    struct attempt *attempts; /* as they were; those of `step` may have changed since */
+    uint16_t attempt_cap;
+    struct slice text; /* what it was written as; NONE: it is not known */
+    uint32_t group;    /* number of the payload that has it; 0: it lies in the document */
+};
+
+struct encoded {
+    struct arena *arena;
+    uint16_t count;
+    struct kept_step steps[];
+};
+
+/* May it be written once, and copied from then on? It may well change later. */
+bool kept_is_worth(const struct step *s);
+
+/* Is what is kept of it true? Nothing is kept: false. */
+bool kept_is_as(const struct encoded *kept, uint16_t i, const struct step *s);
+
+void kept_forget(struct encoded *kept, uint16_t i);
+void kept_set(struct encoded *kept, uint16_t i, const struct step *s, struct slice text);
+void kept_set_group(struct encoded *kept, uint16_t i, const struct step *s, uint32_t group);
+
+bool kept_has_group(const struct encoded *kept); /* any of them lies in one */
+size_t kept_size(const struct encoded *kept);    /* bytes of those that do not */
+
+#endif
