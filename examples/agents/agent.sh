@@ -34,8 +34,22 @@ now() {
     echo $((10#$up))
 }
 
-# Makes a work call. The answer is in $answer; without one the status is not 0, and $pause is how many seconds the
-# server wants to be left alone. Usage: call BODY
+# What follows from an answer, a line each, all in one run of jq, which takes its time to start: the results that have no
+# outcome yet (what has one is with the server, whatever it is); the request, if there is one that is not answered
+# already; its token, the key of its step, its direction; and how many milliseconds it has from when the call was sent.
+# shellcheck disable=SC2016 # they are variables of jq
+news_of='
+if has("requests") and has("outcomes") then . else error end
+| [.outcomes[].token] as $settled
+| ($results[0] | map(select(.token as $token | $settled | index($token) | not))) as $left
+| .requests[0] as $request
+| $left,
+  if $request == null or any($left[]; .token == $request.token) then ""
+  else $request, $request.token, (if $request.direction == "undo" then $request.forward else $request end).idempotency_key,
+      $request.direction, .waited_ms + $request.time_left_ms end'
+
+# Makes a work call. What follows from the answer is in $news; without one the status is not 0, and $pause is how many
+# seconds the server wants to be left alone. Usage: call BODY
 call() {
     local settings='silent' status
     pause=0
@@ -51,7 +65,7 @@ call() {
     answer=${answer%$'\n'*}
     case $status in
     200)
-        jq -e 'has("requests") and has("outcomes")' <<<"$answer" >/dev/null 2>&1 && return 0
+        news=$(jq -ecr --slurpfile results <(echo "$results") "$news_of" <<<"$answer" 2>/dev/null) && return 0
         echo "agent.sh: $server answers what is not of Intact" >&2
         ;;
     401 | 403)
@@ -68,8 +82,6 @@ call() {
     return 1
 }
 
-field() { jq -r "$1" <<<"$request"; }
-
 # Leaves a mark for the key of the step: begun, done, undone or barred, with an output. Usage: mark WHAT [OUTPUT]
 mark() {
     printf '%s\n' "${2-}" >"$marks.new" && sync "$marks.new" && mv "$marks.new" "$marks.$1" && sync "$record"
@@ -80,7 +92,9 @@ fail() { # CODE MESSAGE RETRYABLE EFFECT
         '{error: {code: $code, message: $message, retryable: $retryable, effect: $effect}}'
 }
 
-succeed() { jq -c '{output: .}' <<<"${1:-null}"; }
+succeed() { echo "{\"output\":${1:-null}}"; } # it is JSON: jq wrote it
+
+one_value='if length == 1 then .[0] else error("the handler wrote more than one JSON value") end'
 
 # Runs the handler and prints the answer; nothing if the deadline passed. Usage: run_handler MARK
 run_handler() {
@@ -88,7 +102,7 @@ run_handler() {
     [ "$left" -gt 0 ] || return
     output=$(timeout -k 1 "$((left / 1000)).$(printf %03d $((left % 1000)))" "$handler" <<<"$request" 2>"$marks.err")
     status=$?
-    [ "$status" != 0 ] || output=$(jq -c . <<<"${output:-null}" 2>"$marks.err") || status=3
+    [ "$status" != 0 ] || output=$(jq -cs "$one_value" <<<"${output:-null}" 2>"$marks.err") || status=3
     case $status in
     0) mark "$1" "$output" && succeed "$output" ;;
     124 | 137) ;; # killed at the deadline: the server has given up too
@@ -101,12 +115,11 @@ run_handler() {
 # Answers $request by the marks of its step; prints nothing if nothing is to be said. The lock is also held by
 # the handler: one that outlives a killed agent.sh keeps the next one waiting.
 perform() {
-    local key wait_s
-    key=$(field 'if .direction == "undo" then .forward.idempotency_key else .idempotency_key end')
+    local wait_s
     marks=$record/${key//\//=}
     wait_s=$(((deadline - $(now)) / 1000))
     [ "$wait_s" -ge 0 ] && exec 9>"$marks.lock" && flock -w "$wait_s" 9 || return
-    if [ "$(field .direction)" = forward ]; then
+    if [ "$direction" = forward ]; then
         if [ -e "$marks.undone" ] && [ -e "$marks.done" ]; then # asked by a server restored from a backup
             fail undone "this step took effect and was undone" false none
         elif [ -e "$marks.barred" ]; then
@@ -127,28 +140,25 @@ perform() {
     fi
 }
 
+name=$(jq -n --arg instance "$instance" '$instance') || exit 1
 results='[]' failures=0
 until [ -n "$stopping" ] && [ "$results" = '[]' ]; do
     max=$([ -n "$stopping" ] && echo 0 || echo 1)
     sent=$(now)
-    if ! call "$(jq -c --arg instance "$instance" --argjson max "$max" --arg wait "${wait}s" \
-        '{instance: $instance, max: $max, wait: $wait, holding: [], results: .}' <<<"$results")"; then
+    if ! call "{\"instance\":$name,\"max\":$max,\"wait\":\"${wait}s\",\"holding\":[],\"results\":$results}"; then
         failures=$((failures + 1))
         [ -z "$stopping" ] || [ "$failures" -lt 10 ] || exit 1 # what was done is on record
         [ "$pause" -gt "$failures" ] || pause=$((failures < 10 ? failures : 10))
         sleep "$pause.$((RANDOM % 10))"
         continue
     fi
-    failures=0
-    # What has an outcome is with the server, whatever the outcome is.
-    results=$(jq -c --argjson settled "$(jq -c '[.outcomes[].token]' <<<"$answer")" \
-        'map(select(.token as $token | $settled | index($token) | not))' <<<"$results")
-    request=$(jq -c '.requests[0] // empty' <<<"$answer")
+    failures=0 request=
+    { read -r results && read -r request && read -r token && read -r key && read -r direction && read -r left; } <<<"$news"
     [ -n "$request" ] || continue
-    jq -e --arg token "$(field .token)" 'any(.token == $token) | not' <<<"$results" >/dev/null || continue # a repeat
-    # From when the call was sent: too early rather than too late, whatever the clocks say.
-    deadline=$((sent + $(jq '.waited_ms + .requests[0].time_left_ms' <<<"$answer")))
+    deadline=$((sent + left)) # from when the call was sent: too early rather than too late, whatever the clocks say
     result=$(perform)
-    [ -z "$result" ] || results=$(jq -c --arg token "$(field .token)" --slurpfile result <(echo "$result") \
-        '. + ($result | map(. + {token: $token}))' <<<"$results")
+    if [ -n "$result" ]; then
+        result="{\"token\":\"$token\",${result#\{}"
+        [ "$results" = '[]' ] && results="[$result]" || results="${results%]},$result]"
+    fi
 done

@@ -4,6 +4,7 @@
 Usage: cli_test.py ROOT INTACT DOCUMENT [TEST...]      DOCUMENT: the program intact-document
 """
 
+import functools
 import glob
 import json
 import os
@@ -667,13 +668,12 @@ VALUES = {  # for each kind of value, as --help names it: one that is right, and
 
 def verbs():
     found = []
-    for line in subprocess.run([INTACT, "complete", "--", ""], capture_output=True, text=True, check=True).stdout.splitlines():
+    for line in told("complete", "--", "").splitlines():
         word = line.split("\t")[0]
-        below = subprocess.run([INTACT, "complete", "--", word, ""], capture_output=True, text=True, check=True).stdout
         if "\t" in line:
             found.append([word])
         else:
-            found += [[word, b.split("\t")[0]] for b in below.splitlines()]
+            found += [[word, b.split("\t")[0]] for b in told("complete", "--", word, "").splitlines()]
     return found
 
 
@@ -688,8 +688,13 @@ def pipeline(line):
     return commands
 
 
+@functools.cache  # a process of each verb is enough
+def told(*words):
+    return subprocess.run([INTACT, *words], capture_output=True, text=True, check=True).stdout
+
+
 def help_of(verb):
-    return subprocess.run([INTACT, *verb, "--help"], capture_output=True, text=True, check=True).stdout
+    return told(*verb, "--help")
 
 
 class Described(WithServer):
@@ -699,9 +704,8 @@ class Described(WithServer):
             text = help_of(verb)
             self.assertIn("\nexamples:\n", text, verb)
             self.assertLessEqual(max(map(len, text.splitlines())), 100, verb)
-            asked = subprocess.run([INTACT, "help", *verb], capture_output=True, text=True, check=True).stdout
-            self.assertEqual(asked, text)
-            self.assertIn(" ".join(verb), subprocess.run([INTACT, "--help"], capture_output=True, text=True, check=True).stdout)
+            self.assertEqual(told("help", *verb), text)
+            self.assertIn(" ".join(verb), told("--help"))
 
     def test_every_flag_is_accepted_and_a_bad_value_is_refused_by_its_name(self):
         self.s.run("submit", "order", "--input", '{"sku": "s"}', "--id", "o-1")
