@@ -43,7 +43,6 @@ static struct scope scope_of(struct play *p)
 {
     return (struct scope){.definition = p->d,
                           .input = p->task.input.json,
-                          .task = SLICE("{}"),
                           .step_input = input_of,
                           .step_output = output_of,
                           .arg = &p->task};

@@ -79,8 +79,9 @@ void definition_write_inputs(const struct definition *d, struct buf *b);
 /* What expressions see. Values are JSON texts; a step without output has NONE. */
 struct scope {
     const struct definition *definition;
-    struct slice input;                              /* of the task */
-    struct slice task;                               /* {"id":..., "workflow":..., ...} */
+    struct slice input; /* of the task */
+    /* {"id":..., "workflow":..., ...}, asked for if somebody looks at it; NULL: it is {} */
+    struct slice (*task)(void *arg, struct arena *a);
     struct slice (*step_input)(void *arg, int step); /* NONE: null */
     struct slice (*step_output)(void *arg, int step);
     void *arg;

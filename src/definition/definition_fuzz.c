@@ -78,7 +78,6 @@ static void evaluate(const struct definition *d, struct slice given)
     struct scope s = {
         .definition = d,
         .input = input,
-        .task = SLICE("{\"id\":\"t\"}"),
         .step_input = some_value,
         .step_output = some_value,
         .arg = (void *)(uintptr_t)d,

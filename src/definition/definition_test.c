@@ -385,11 +385,15 @@ static struct slice world_output(void *arg, int step)
     return slice_of(w->output[step]);
 }
 
+static struct slice world_task(void *arg, struct arena *a)
+{
+    (void)arg;
+    return arena_copy(a, SLICE("{\"id\":\"o-17\",\"workflow\":\"order\"}"));
+}
+
 static struct scope scope_of(const struct definition *d, const char *input, struct world *w)
 {
-    return (struct scope){
-        d,           slice_of(input), SLICE("{\"id\":\"o-17\",\"workflow\":\"order\"}"),
-        world_input, world_output,    w};
+    return (struct scope){d, slice_of(input), world_task, world_input, world_output, w};
 }
 
 static void inputs_see_input_steps_and_task(void **state)
@@ -469,7 +473,7 @@ static void only_what_is_looked_at_is_asked_for(void **state)
         {"{\"a\":1}", 0},
         {"\"${ .input.x }\"", 0},
         {"\"${ .task.id }\"", 0},
-        {"\"${ .steps.a.output }\"", 2},
+        {"\"${ .steps.a.output }\"", 1},
         {"\"${ .steps.a.output } ${ .steps.a.input }\"", 2},
         {"\"${ .steps[\\\"b\\\"].output | .id }\"", 2},
         {"[\"${ .steps.a.output }\", \"${ .steps.b.output }\"]", 4},

@@ -92,7 +92,7 @@ static struct slice no_value(void *arg, int step)
 /* What expressions and defaults make of the same input. */
 static void evaluate(const struct definition *d, struct arena *a, struct buf *ret)
 {
-    struct scope s = {d, SLICE_NONE, SLICE("{}"), no_value, no_value, NULL};
+    struct scope s = {.definition = d, .step_input = no_value, .step_output = no_value};
     struct slice out = SLICE_NONE;
     struct error e = {0};
     bool yes = false;

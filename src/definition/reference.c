@@ -143,3 +143,10 @@ void references_collect(const struct expression *x, struct arena *a, struct refe
 
     collect(&c, x->root);
 }
+
+bool reference_is_output(const struct expression *x)
+{
+    const struct node *n = x->root;
+
+    return n->kind == NODE_FIELD && slice_is(n->name, "output") && is_step(n->a);
+}

@@ -34,4 +34,7 @@ struct references {
 /* Adds to *r what x refers to. The first ones of r->list are the newest. */
 void references_collect(const struct expression *x, struct arena *a, struct references *r);
 
+/* Is it .steps.NAME.output and nothing else? */
+bool reference_is_output(const struct expression *x);
+
 #endif

@@ -52,6 +52,13 @@ static void add_step(struct builder *b, struct json *steps, uint16_t i)
     add(steps, s->definition->workflow.steps[i].name, step);
 }
 
+static struct slice task_of(struct builder *b)
+{
+    const struct scope *s = b->scope;
+
+    return s->task ? s->task(s->arg, b->arena) : SLICE("{}");
+}
+
 static struct json *root_of(struct builder *b, const struct needs *n)
 {
     struct json *root = object_new(b);
@@ -62,7 +69,7 @@ static struct json *root_of(struct builder *b, const struct needs *n)
     for (uint16_t i = 0; !n->all_steps && i < n->count; i++)
         add_step(b, steps, n->steps[i]);
     if (n->task)
-        add(root, SLICE("task"), parse(b, b->scope->task, "task"));
+        add(root, SLICE("task"), parse(b, task_of(b), "task"));
     add(root, SLICE("steps"), steps);
     if (n->input)
         add(root, SLICE("input"), parse(b, b->scope->input, "input of the task"));
@@ -73,8 +80,14 @@ static enum err evaluate(const struct scope *s, struct template *t, struct arena
                          struct slice *ret, struct template_place *ret_place, struct error *e)
 {
     struct builder b = {s, a, e, false};
-    struct json *root = root_of(&b, template_needs(t));
+    const struct needs *n = template_needs(t);
 
+    if (template_is_output(t)) { /* the commonest of all: it is not read to be written again */
+        struct slice output = s->step_output(s->arg, n->steps[0]);
+        *ret = output.ptr ? output : SLICE("null");
+        return ERR_OK;
+    }
+    struct json *root = root_of(&b, n);
     *ret_place = (struct template_place){""};
     if (b.has_failed)
         return e->code;

@@ -292,6 +292,11 @@ struct needs *template_needs(struct template *t)
     return &t->needs;
 }
 
+bool template_is_output(const struct template *t)
+{
+    return t->kind == TEMPLATE_VALUE && t->needs.count == 1 && reference_is_output(t->expression);
+}
+
 struct first_fault {
     const char *base; /* offsets count from here */
     size_t *offset;

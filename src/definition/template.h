@@ -35,6 +35,9 @@ void template_add(struct template *object, struct arena *a, struct slice key,
 /* What all of its expressions need; for its owner to fill in and to read. */
 struct needs *template_needs(struct template *t);
 
+/* Is it "${ .steps.NAME.output }" and nothing else? The step is the one that it needs. */
+bool template_is_output(const struct template *t);
+
 /* As template_eval. After a failure *ret_place is the path of the string in the value (".a[2].b";
  * cut if it is long), and *e says the rest. */
 struct template_place {

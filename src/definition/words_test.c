@@ -35,7 +35,7 @@ static void words_are_never_cut_in_half_a_character(void **state)
         struct definition *d = NULL;
         CHECK(definition_parse(buf_view(&b), DEFINITION_JSON, &d, &mistakes, NULL) == ERR_OK, "%s",
               b.ptr);
-        struct scope s = {.definition = d, .input = SLICE("{}"), .task = SLICE("{}")};
+        struct scope s = {.definition = d, .input = SLICE("{}")};
         enum err err = i / 2 == 0 ? definition_step_input(&s, 0, &a, &ret, &e)
                                   : definition_condition(&s, 0, &a, &truth, &e);
         CHECK(err == ERR_INVALID, "%s", b.ptr);

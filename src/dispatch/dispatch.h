@@ -106,6 +106,7 @@ struct instance {
     struct agent *agent;
     struct link sent;    /* open attempts that it was given, the scheduler's elements */
     uint32_t open;       /* so many */
+    uint32_t stops;      /* of these so many are to be stopped */
     uint32_t parked;     /* its calls with places that are not answered yet */
     uint32_t calls;      /* all of its calls that are not answered yet */
     uint32_t places;     /* announced by its latest call that asked for work */

@@ -128,6 +128,8 @@ static void post_results(struct scheduler *s, struct work *w)
 /* Its last call had left when it was decided that it should stop. */
 static bool has_untold_stop(const struct instance *i)
 {
+    if (i->stops == 0)
+        return false;
     LIST_FOREACH (link, after, &i->sent) {
         const struct live_step *ls = CONTAINER_OF(link, struct live_step, sent);
         if (ls->stop && !ls->stop_told)
@@ -228,6 +230,12 @@ void call_poke_all(struct scheduler *s, struct live *l)
             call_poke(s, l->steps[i].instance);
 }
 
+void call_stop(struct live_step *ls)
+{
+    ls->instance->stops += !ls->stop;
+    ls->stop = true;
+}
+
 void call_tell_stop(struct scheduler *s, struct live *l)
 {
     for (uint16_t i = 0; i < l->task.step_count; i++) {
@@ -235,7 +243,7 @@ void call_tell_stop(struct scheduler *s, struct live *l)
         const struct attempt *a = step_open_attempt(&l->task.steps[i]);
         if (!a || a->direction == DIRECTION_UNDO || !ls->instance)
             continue;
-        ls->stop = true;
+        call_stop(ls);
         call_poke(s, ls->instance);
     }
 }
@@ -343,16 +351,11 @@ static void fill_request(struct scheduler *s, struct work *w, struct live_step *
 size_t call_stops(struct scheduler *s, const struct instance *i, struct arena *a,
                   struct slice **ret)
 {
-    size_t stops = 0;
     size_t count = 0;
 
-    LIST_FOREACH (link, after, &i->sent) {
-        const struct live_step *ls = CONTAINER_OF(link, struct live_step, sent);
-        stops += ls->stop;
-    }
-    if (stops == 0)
+    if (i->stops == 0)
         return 0;
-    *ret = arena_alloc(a, stops * sizeof **ret);
+    *ret = arena_alloc(a, i->stops * sizeof **ret);
     LIST_FOREACH (link, after, &i->sent) {
         struct live_step *ls = CONTAINER_OF(link, struct live_step, sent);
         if (!ls->stop)
@@ -406,6 +409,16 @@ static void keep_back_expired(struct scheduler *s, struct work *w)
     }
 }
 
+static void stops_are_told(const struct instance *i)
+{
+    if (i->stops == 0)
+        return;
+    LIST_FOREACH (link, after, &i->sent) {
+        struct live_step *ls = CONTAINER_OF(link, struct live_step, sent);
+        ls->stop_told |= ls->stop;
+    }
+}
+
 static void answer(struct scheduler *s, struct work *w)
 {
     heap_remove(&s->waits, &w->timer);
@@ -413,10 +426,8 @@ static void answer(struct scheduler *s, struct work *w)
     keep_back_expired(s, w);
     fill_answer(s, w);
     bool sent = !w->gone && s->outside.work_answer(s->outside.arg, w) && !w->failed;
-    LIST_FOREACH (link, after, &w->instance->sent) {
-        struct live_step *ls = CONTAINER_OF(link, struct live_step, sent);
-        ls->stop_told |= ls->stop && sent;
-    }
+    if (sent)
+        stops_are_told(w->instance);
     LIST_FOREACH (link, after, &w->assigned) {
         struct live_step *ls = CONTAINER_OF(link, struct live_step, assigned);
         unassign(w, ls);

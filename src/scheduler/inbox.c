@@ -323,7 +323,19 @@ static void ending_done(struct scheduler *s, struct command *c)
     c->result = c->ask->result;
     tell_result(s, c);
     c->ask->outcome = ERR_OK;
-    s->outside.ask_answer(s->outside.arg, c->ask);
+}
+
+/* Its answer may be a call of the system, and the store has nothing to do until the next batch is
+ * with it: so that comes first. */
+static void ask_done(struct scheduler *s, struct live *l, struct command *c)
+{
+    if (c->ask->kind == ASK_SUBMIT)
+        submit_done(l, c);
+    else if (c->ask->kind == ASK_END)
+        ending_done(s, c);
+    else
+        operator_done(l, c);
+    list_push(&s->answers, &c->link);
 }
 
 void command_done(struct scheduler *s, struct live *l, struct command *c)
@@ -333,17 +345,22 @@ void command_done(struct scheduler *s, struct live *l, struct command *c)
         result_done(s, c);
         break;
     case COMMAND_ASK:
-        if (c->ask->kind == ASK_SUBMIT)
-            submit_done(s, l, c);
-        else if (c->ask->kind == ASK_END)
-            ending_done(s, c);
-        else
-            operator_done(s, l, c);
-        break;
+        ask_done(s, l, c);
+        return;
     case COMMAND_EVENT:
         break;
     }
     command_free(c);
+}
+
+void inbox_answer(struct scheduler *s)
+{
+    for (struct link *first = NULL; (first = list_first(&s->answers));) {
+        struct command *c = CONTAINER_OF(first, struct command, link);
+        link_remove(first);
+        s->outside.ask_answer(s->outside.arg, c->ask);
+        command_free(c);
+    }
 }
 
 void inbox_applied_done(struct scheduler *s, struct live *l)

@@ -27,9 +27,10 @@ static struct slice scope_step_output(void *arg, int step)
     return step_known_output(&l->task.steps[step]);
 }
 
-static struct scope scope_of(struct live *l, struct arena *a)
+static struct slice scope_task(void *arg, struct arena *a)
 {
     CLEANUP(buf_fini) struct buf b = {0};
+    const struct live *l = arg;
 
     json_open(&b, '{');
     json_key(&b, "id");
@@ -41,10 +42,15 @@ static struct scope scope_of(struct live *l, struct arena *a)
     json_key(&b, "submitted_at");
     json_time(&b, l->task.submitted_at);
     json_close(&b, '}');
+    return arena_copy(a, buf_view(&b));
+}
+
+static struct scope scope_of(struct live *l)
+{
     return (struct scope){
         .definition = l->definition,
         .input = l->task.input.json,
-        .task = arena_copy(a, buf_view(&b)),
+        .task = scope_task,
         .step_input = scope_step_input,
         .step_output = scope_step_output,
         .arg = l,
@@ -64,7 +70,7 @@ bool input_of_step(struct scheduler *s, struct live *l, uint16_t step, struct va
         *ret = *known;
         return true;
     }
-    struct scope scope = scope_of(l, &a);
+    struct scope scope = scope_of(l);
     enum err err = undo ? definition_undo_input(&scope, step, &a, &json, e)
                         : definition_step_input(&scope, step, &a, &json, e);
     *ret = (struct value){.json = arena_copy(&l->arena, json)};
@@ -81,7 +87,7 @@ enum err input_condition(struct scheduler *s, struct live *l, uint16_t step, boo
     *ret = true;
     if (!l->definition->steps[step].condition)
         return ERR_OK;
-    struct scope scope = scope_of(l, &a);
+    struct scope scope = scope_of(l);
     enum err err = definition_condition(&scope, step, &a, ret, e);
     arena_fini(&a);
     return err;
@@ -98,7 +104,7 @@ void input_output(struct scheduler *s, struct live *l)
 
     if (!l->definition->output)
         return;
-    struct scope scope = scope_of(l, &a);
+    struct scope scope = scope_of(l);
     if (definition_output(&scope, &a, &json, &e) == ERR_OK) {
         l->task.output.json = arena_copy(&l->arena, json);
     } else {

@@ -87,8 +87,8 @@ struct live_step {
 };
 
 struct live {
-    struct slice id;          /* in `keys` */
-    struct arena arena, keys; /* of the loaded state / of the stub */
+    struct slice id;    /* `id_text` */
+    struct arena arena; /* of the loaded state */
     const struct definition *definition;
     struct task task;
     struct live_step *steps;
@@ -120,6 +120,7 @@ struct live {
         int64_t version, ended_at, until;
         enum task_state state;
     } gone;
+    char id_text[];
 };
 
 struct job;
@@ -138,6 +139,7 @@ struct scheduler {
     struct link puzzled;               /* of struct live, by load_link: their definitions ... */
     struct registry_wait definitions;  /* ... are being read */
     struct link answerable;            /* of struct work, by `turn`: closed and settled */
+    struct link answers;               /* of struct command: asks that are settled */
     struct link shut, unsaved;         /* of struct agent (breakers.c) */
     bool agents_stale, agents_known;   /* what is said of agents is to be read; was read once */
     uint64_t agents_generation;        /* up to which */
@@ -145,7 +147,9 @@ struct scheduler {
     struct heap naps;                  /* of struct live */
     struct heap silences;              /* of struct live_step: who may not be silent for ever */
     int64_t silences_seen_at;          /* when that was last looked at */
-    struct job *job;                   /* with the store; NULL: it is idle */
+    struct job *job;                   /* with the store; NULL: there is none */
+    bool second_waits;                 /* it has tasks that are to be claimed later */
+    struct job *second;                /* the same, behind it or left of it: changes alone */
     int64_t retry_at;                  /* after trouble, nothing is committed before */
     int64_t time_next_at;              /* when to claim what sleeps; 0: nothing does */
     int64_t sweep_at;
@@ -214,6 +218,7 @@ void inbox_fail(struct scheduler *s, struct live *l, struct link *commands, enum
                 const char *story);
 void inbox_applied_done(struct scheduler *s, struct live *l); /* all that was applied is durable */
 void command_done(struct scheduler *s, struct live *l, struct command *c); /* it is durable */
+void inbox_answer(struct scheduler *s);                                    /* asks that are done */
 
 /* operate.c: the operator's verbs */
 /* False: it cannot be decided; the answer stands in its ask. */
@@ -221,11 +226,11 @@ bool operator_event(struct live *l, struct command *c, struct event *ret);
 /* It was decided: if it was refused, why. */
 void operator_explain(struct scheduler *s, const struct live *l, struct command *c,
                       const struct event *e);
-void operator_done(struct scheduler *s, struct live *l, struct command *c);
+void operator_done(struct live *l, struct command *c);
 
 /* submit.c: new tasks */
 void submit_apply(struct scheduler *s, struct live *l, struct command *c);
-void submit_done(struct scheduler *s, struct live *l, struct command *c);
+void submit_done(const struct live *l, struct command *c);
 
 /* start.c: from ready to running */
 void start_refresh(struct scheduler *s,
@@ -307,6 +312,7 @@ void call_settle(struct scheduler *s, struct work *w,
                  uint32_t count); /* of its items are durable */
 void call_answer_ready(struct scheduler *s);
 void call_assign(struct scheduler *s, struct work *w, struct live_step *ls);
+void call_stop(struct live_step *ls); /* its agent is to be told to stop */
 void call_tell_stop(struct scheduler *s, struct live *l);
 void call_expire(struct scheduler *s, int64_t now);
 void call_close(struct scheduler *s, struct work *w);    /* answered as soon as it is settled */

@@ -9,10 +9,11 @@ struct live *live_find(struct scheduler *s, struct slice id)
 
 struct live *live_stub(struct scheduler *s, struct slice id)
 {
-    struct live *l = calloc(1, sizeof *l);
+    struct live *l = calloc(1, sizeof *l + id.len + 1);
 
     ASSERT(l);
-    l->id = arena_copy(&l->keys, id);
+    memcpy(l->id_text, id.ptr, id.len);
+    l->id = (struct slice){l->id_text, id.len};
     list_init(&l->inbox);
     list_init(&l->applied);
     list_init(&l->beats);
@@ -46,6 +47,8 @@ static void detach_instance(struct scheduler *s, struct live_step *ls)
     struct work *w = ls->pending ? ls->work : NULL;
 
     silence_end(s, ls);
+    if (ls->stop)
+        ls->instance->stops--;
     limits_close(ls);
     link_remove(&ls->assigned);
     if (ls->work) {
@@ -142,7 +145,6 @@ void live_drop(struct scheduler *s, struct live *l)
     limits_forget(l);
     (void)map_remove(&s->lives, l->id);
     s->stats.live--;
-    arena_fini(&l->keys);
     free(l);
 }
 
@@ -180,7 +182,8 @@ static void adopt_open_attempt(struct scheduler *s, struct live *l, uint16_t i)
     struct agent *agent = dispatch_agent(&s->dispatch, spec->agent);
     limits_open(s, ls, dispatch_lane(agent, spec->action), dispatch_instance(agent, a->instance));
     ls->delivered = true;
-    ls->stop = l->task.direction == DIRECTION_UNDO && a->direction == DIRECTION_FORWARD;
+    if (l->task.direction == DIRECTION_UNDO && a->direction == DIRECTION_FORWARD)
+        call_stop(ls);
     silence_begin_anew(s, ls);
     ls->tries = agent;
     ls->trial =

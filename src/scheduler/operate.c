@@ -231,7 +231,7 @@ void operator_explain(struct scheduler *s, const struct live *l, struct command 
     say_obstacle(a, l, e, a->refusal, at);
 }
 
-void operator_done(struct scheduler *s, struct live *l, struct command *c)
+void operator_done(struct live *l, struct command *c)
 {
     struct ask *a = c->ask;
 
@@ -247,5 +247,4 @@ void operator_done(struct scheduler *s, struct live *l, struct command *c)
     }
     if (c->answer == ANSWER_REFUSED && !a->story[0])
         say_state(a, &l->task); /* nobody was asked */
-    s->outside.ask_answer(s->outside.arg, a);
 }

@@ -5,7 +5,13 @@
 
 #include "scheduler/internal.h"
 
-enum { SWEEP_MS = 500, LEASE_MS = 3000, GRACE_MS = 10000, SCRATCH_KEPT = 65536 };
+enum {
+    SWEEP_MS = 500,
+    LEASE_MS = 3000,
+    GRACE_MS = 10000,
+    SCRATCH_KEPT = 65536,
+    SECOND_MIN = 256, /* the store takes about 2 ms for so many, ten times what a sync does */
+};
 
 int64_t scheduler_now(const struct scheduler *s)
 {
@@ -40,6 +46,7 @@ struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_q
     s->config = *c;
     s->config.live_max = c->live_max ? c->live_max : 50000;
     s->config.batch_max = c->batch_max ? c->batch_max : 1024;
+    s->config.second_min = c->second_min ? c->second_min : SECOND_MIN;
     s->config.lease_ms = c->lease_ms ? c->lease_ms : LEASE_MS;
     s->config.grace_ms = c->grace_ms ? c->grace_ms : GRACE_MS;
     s->store = store;
@@ -57,6 +64,7 @@ struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_q
     list_init(&s->lost);
     /* where others share the limits, how many they are is not known yet */
     dispatch_init(&s->dispatch, (struct share){.nodes = !c->shared}, scheduler_now(s));
+    list_init(&s->answers);
     list_init(&s->shut);
     list_init(&s->unsaved);
     s->agents_stale = true;
@@ -96,6 +104,7 @@ void scheduler_free(struct scheduler *s)
     if (!s)
         return;
     ASSERT(!scheduler_is_busy(s));
+    inbox_answer(s);
     drop_all_lives(s);
     drop_all_calls(s);
     link_remove(&s->definitions.link);
@@ -207,6 +216,8 @@ static int64_t next_turn(const struct scheduler *s)
     at = earlier(at, breakers_next(s));
     if (s->stats.waiting > 0)
         at = earlier(at, s->sweep_at);
+    if (!list_empty(&s->answers))
+        return scheduler_now(s);
     if (s->job)
         return at;                      /* its landing will be a turn */
     if (s->retry_at > scheduler_now(s)) /* until then the store is left alone */
@@ -235,6 +246,7 @@ int64_t scheduler_turn(struct scheduler *s)
     start_match(s);
     call_expire(s, now); /* after that: a call that does not wait takes what there is */
     (void)flush(s);
+    inbox_answer(s);
     call_answer_ready(s);
     process_inboxes(s); /* what was not sent is decided now, and committed next */
     scheduler_let_now_go(s);
@@ -257,7 +269,7 @@ void scheduler_drain(struct scheduler *s)
 
 bool scheduler_is_busy(const struct scheduler *s)
 {
-    return s->job != NULL || s->leaving;
+    return s->job || s->second || s->leaving;
 }
 
 void scheduler_leave(struct scheduler *s)
@@ -267,9 +279,9 @@ void scheduler_leave(struct scheduler *s)
 
 bool scheduler_is_drained(const struct scheduler *s)
 {
-    return s->draining && !s->job && list_empty(&s->dirty) && list_empty(&s->inboxes)
+    return s->draining && !s->job && !s->second && list_empty(&s->dirty) && list_empty(&s->inboxes)
            && list_empty(&s->loads) && list_empty(&s->puzzled) && list_empty(&s->answerable)
-           && !s->looking;
+           && list_empty(&s->answers) && !s->looking;
 }
 
 static size_t parked_calls(const struct scheduler *s)

@@ -84,7 +84,7 @@ void submit_apply(struct scheduler *s, struct live *l, struct command *c)
     }
 }
 
-void submit_done(struct scheduler *s, struct live *l, struct command *c)
+void submit_done(const struct live *l, struct command *c)
 {
     struct ask *a = c->ask;
 
@@ -97,5 +97,4 @@ void submit_done(struct scheduler *s, struct live *l, struct command *c)
                            : "task %.*s exists, and was submitted with other content",
                        SLICE_ARG(l->id));
     }
-    s->outside.ask_answer(s->outside.arg, a);
 }

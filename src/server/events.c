@@ -108,10 +108,13 @@ void event_put(struct events *ev, const char *name, const char *id, struct slice
 {
     struct buf *b = &ev->text;
 
-    buf_fmt(b, "event: %s\n", name);
-    if (id)
-        buf_fmt(b, "id: %s\n", id);
-    buf_str(b, "data: ");
+    buf_str(b, "event: ");
+    buf_str(b, name);
+    if (id) {
+        buf_str(b, "\nid: ");
+        buf_str(b, id);
+    }
+    buf_str(b, "\ndata: ");
     size_t from = b->len;
     buf_slice(b, data);
     for (size_t i = from; i < b->len; i++) /* between values; inside of texts they are escaped */
@@ -200,39 +203,47 @@ static bool is_recording(const struct events *ev)
     return ev->stats.listeners_all > 0 || server_steady(NULL) < ev->record_until;
 }
 
-static void render_happening(struct happening *h, const struct workflow *w, const struct task *t,
-                             struct slice node, int64_t now)
+static struct slice id_of(const struct happening *h)
 {
-    struct buf *b = &h->text;
+    return (struct slice){h->names.ptr, h->id_len};
+}
 
-    buf_clear(b);
+static struct slice workflow_of(const struct happening *h)
+{
+    return (struct slice){h->names.ptr + h->id_len, h->names.len - h->id_len};
+}
+
+static struct slice json_of(const struct events *ev, struct happening *h)
+{
+    struct buf *b = &h->json;
+
+    if (b->len > 0)
+        return buf_view(b);
     json_open(b, '{');
     json_key(b, "id");
-    json_string(b, t->id);
+    json_string(b, id_of(h));
     json_key(b, "workflow");
-    json_string(b, w->name);
+    json_string(b, workflow_of(h));
     json_key(b, "version");
-    json_number(b, w->version);
+    json_number(b, h->version);
     json_key(b, "revision");
-    json_number(b, (int64_t)t->revision);
+    json_number(b, (int64_t)h->revision);
     json_key(b, "state");
-    json_string(b, slice_of(task_state_text(t->state)));
+    json_string(b, slice_of(task_state_text(h->state)));
     json_key(b, "direction");
-    json_string(b, slice_of(direction_text(t->direction)));
+    json_string(b, slice_of(direction_text(h->direction)));
     json_key(b, "failure_count");
-    json_number(b, t->failure_count);
+    json_number(b, h->failure_count);
     json_key(b, "node");
-    json_string(b, node);
+    json_string(b, slice_of(ev->server->config.node));
     json_key(b, "at");
-    json_time(b, now);
+    json_time(b, h->at);
     json_key(b, "paused_at");
-    json_time(b, t->paused_at);
+    json_time(b, h->paused_at);
     json_key(b, "closed_at");
-    json_time(b, t->closed_at);
+    json_time(b, h->closed_at);
     json_close(b, '}');
-    h->json_len = b->len;
-    buf_slice(b, w->name);
-    h->state = t->state;
+    return buf_view(b);
 }
 
 static void record(struct events *ev, const struct workflow *w, const struct task *t)
@@ -241,8 +252,20 @@ static void record(struct events *ev, const struct workflow *w, const struct tas
         ev->ring = calloc(RING_MAX, sizeof *ev->ring);
         ASSERT(ev->ring);
     }
-    render_happening(&ev->ring[ev->next % RING_MAX], w, t, slice_of(ev->server->config.node),
-                     server_now(ev->server));
+    struct happening *h = &ev->ring[ev->next % RING_MAX];
+    buf_clear(&h->names);
+    buf_slice(&h->names, t->id);
+    buf_slice(&h->names, w->name);
+    buf_clear(&h->json);
+    h->id_len = t->id.len;
+    h->version = w->version;
+    h->at = server_now(ev->server);
+    h->paused_at = t->paused_at;
+    h->closed_at = t->closed_at;
+    h->revision = t->revision;
+    h->failure_count = t->failure_count;
+    h->state = t->state;
+    h->direction = t->direction;
     ev->next++;
     if (ev->next - ev->first > RING_MAX)
         ev->first = ev->next - RING_MAX;
@@ -263,10 +286,8 @@ void events_changed(struct events *ev, const struct workflow *w, const struct ta
 
 static bool is_wanted(const struct stream *st, const struct happening *h)
 {
-    struct slice workflow = {h->text.ptr + h->json_len, h->text.len - h->json_len};
-
     return (st->states == 0 || (st->states >> h->state & 1))
-           && (!st->wanted.ptr || slice_eq(st->wanted, workflow));
+           && (!st->wanted.ptr || slice_eq(st->wanted, workflow_of(h)));
 }
 
 static void put_id(char *ret, size_t size, const struct events *ev, uint64_t n)
@@ -298,11 +319,11 @@ static bool pump_more(struct stream *st)
         events++;
     }
     for (; next < ev->next && ev->text.len < STREAM_CHUNK_MAX; next++) {
-        const struct happening *h = &ev->ring[next % RING_MAX];
+        struct happening *h = &ev->ring[next % RING_MAX];
         if (!is_wanted(st, h))
             continue;
         put_id(id, sizeof id, ev, next);
-        event_put(ev, "task", id, (struct slice){h->text.ptr, h->json_len});
+        event_put(ev, "task", id, json_of(ev, h));
         events++;
     }
     if (ev->text.len > 0 && !stream_write(st, events))
@@ -440,8 +461,10 @@ void events_free(struct events *ev)
 {
     ASSERT(list_empty(&ev->all));
     ASSERT(ev->watches.len == 0);
-    for (size_t i = 0; ev->ring && i < RING_MAX; i++)
-        buf_fini(&ev->ring[i].text);
+    for (size_t i = 0; ev->ring && i < RING_MAX; i++) {
+        buf_fini(&ev->ring[i].names);
+        buf_fini(&ev->ring[i].json);
+    }
     free(ev->ring);
     buf_fini(&ev->text);
     map_fini(&ev->watches);

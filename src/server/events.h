@@ -44,11 +44,17 @@ struct stream {
     uint64_t after; /* the revision that it knows */
 };
 
-/* A change as listeners of all tasks are told of it. */
+/* A change as listeners of all tasks are told of it. Most want few of them, mostly ends: its JSON
+ * is written when somebody first wants it. */
 struct happening {
-    struct buf text; /* its JSON, then the workflow's name */
-    size_t json_len;
+    struct buf names; /* the task's id, then the workflow's name */
+    size_t id_len;
+    int64_t version, at, paused_at, closed_at;
+    uint64_t revision;
+    uint32_t failure_count;
     enum task_state state;
+    enum direction direction;
+    struct buf json; /* empty: not written yet */
 };
 
 struct events {
@@ -81,7 +87,7 @@ bool stream_is_full(const struct stream *st);
  * has gone we shall hear of that. */
 bool stream_write(struct stream *st, uint64_t events);
 
-/* "event: NAME", "id: ID" (NULL: none), "data: DATA" on one line, to ev->text. */
+/* "event: NAME", "id: ID" (NULL: none), "data: DATA", to ev->text. DATA is made to be one line. */
 void event_put(struct events *ev, const char *name, const char *id, struct slice data);
 
 void events_fall_behind(struct events *ev); /* somebody has to be told later */

@@ -57,6 +57,7 @@ struct server {
     struct link hungry;           /* of struct many: they have lines for the scheduler */
     size_t asks_open, asks_bytes; /* changes that were not answered, and what their requests hold */
     size_t reads_open;            /* with the store */
+    size_t lines_open;            /* of batches, with the scheduler */
     size_t lines_waiting;         /* of batches, for the ends of their tasks */
     size_t exchange_count;        /* open ones that the store works on */
     int64_t wall_minus_steady_ms; /* at the start: the anchor of all our times */

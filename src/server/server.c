@@ -566,7 +566,7 @@ static void assert_nothing_open(const struct server *sv)
 
     events_stats(sv, &st);
     ASSERT(sv->exchange_count == 0 && sv->reads_open == 0);
-    ASSERT(sv->asks_open == 0 && sv->asks_bytes == 0);
+    ASSERT(sv->asks_open == 0 && sv->asks_bytes == 0 && sv->lines_open == 0);
     ASSERT(st.listeners_all == 0 && st.listeners_task == 0);
     ASSERT(list_empty(&sv->hungry) && sv->waits.lists.len == 0 && sv->lines_waiting == 0);
 }

@@ -16,7 +16,8 @@
  */
 
 enum {
-    WINDOW = 2048,       /* lines of one request with the scheduler: a batch commits, one gathers */
+    WINDOW = 2048,     /* lines with the scheduler: a batch commits, one gathers, one is read ... */
+    WINDOW_MAX = 4096, /* ... of one request, and of all: each has a task in memory, some 8 KiB */
     LINES_AT_ONCE = 512, /* read in one go: others want to be heard as well */
     STATES_AT_ONCE = 256,
     LINES_WAITING_MAX = 500000, /* of all requests that wait for ends: some 100 bytes each */
@@ -359,6 +360,7 @@ static void line_answered(struct submission *s)
     struct many *m = l->many;
 
     m->open--;
+    m->x.server->lines_open--;
     line_done(m, s, &m->verdicts[l->index]);
     if (is_read(m))
         many_is_read(m);
@@ -410,12 +412,15 @@ static void take_line(struct many *m, struct slice text)
         return;
     }
     m->open++;
+    m->x.server->lines_open++;
     server_ask(m->x.server, &l->s.ask);
 }
 
 static bool may_take(const struct many *m)
 {
-    return m->open < WINDOW && asks_may_grow(m->x.server);
+    const struct server *sv = m->x.server;
+
+    return m->open < WINDOW && sv->lines_open < WINDOW_MAX && asks_may_grow(sv);
 }
 
 static void take_lines(struct many *m)
@@ -436,18 +441,25 @@ bool many_may_go_on(const struct server *sv)
     return false;
 }
 
-/* Each in its turn, so that a long body does not keep the others out. */
+/* Each in its turn, so that a long body does not keep the others out: who had lines taken goes
+ * behind those for whom there was no room. */
 void many_go_on(struct server *sv)
 {
+    struct link fed;
+
+    list_init(&fed);
     LIST_FOREACH (link, after, &sv->hungry) {
         struct many *m = CONTAINER_OF(link, struct many, link);
-        take_lines(m);
-        if (m->rest.len > 0)
+        if (m->rest.len > 0 && !may_take(m))
             continue;
+        take_lines(m);
         link_remove(link);
-        if (is_read(m))
+        if (m->rest.len > 0)
+            list_push(&fed, link);
+        else if (is_read(m))
             many_is_read(m);
     }
+    list_take_all(&sv->hungry, &fed);
 }
 
 /* The client has gone. */

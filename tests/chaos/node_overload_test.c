@@ -15,8 +15,10 @@
 enum {
     LARGE = 4000000,
     LARGE_MAX = 16, /* of 64 MiB */
-    BATCHES = 8,    /* whose windows are all that the server takes */
+    BATCHES = 8,
     BATCH_LINES = 2500,
+    LINES_MAX = 4096, /* of all batches, that the server takes */
+    ASKS_MAX = 16384, /* and with others */
     READS_MAX = 8192,
 };
 
@@ -144,39 +146,73 @@ static void large_bodies_are_taken_as_far_as_there_is_room(void **state)
     EXPECT(&r, 201);
 }
 
-static void batches_wait_and_others_are_told_when_there_are_too_many(void **state)
+static void send_batches(int fds[BATCHES])
 {
-    int fds[BATCHES];
     CLEANUP(buf_fini) struct buf b = {0};
-    REPLY r = {0};
-    (void)state;
 
-    stall();
     for (int k = 0; k < BATCHES; k++) {
         buf_clear(&b);
         for (int i = 0; i < BATCH_LINES; i++)
             buf_fmt(&b, "{\"workflow\":\"one\",\"id\":\"batch-%d-%d\"}\n", k, i);
         fds[k] = ask(&node, "POST", "/v1/tasks", "application/x-ndjson", buf_view(&b));
     }
-    int64_t until = steady_ms() + PATIENCE_MS;
-    int probes = 0;
-    do {
-        /* what is taken meanwhile, while batches are still being read, is not to be lost either */
-        char body[80];
-        (void)snprintf(body, sizeof body, "{\"workflow\": \"one\", \"id\": \"probe-%d\"}", probes);
-        int fd = ask(&node, "POST", "/v1/tasks", "application/json", slice_of(body));
-        int64_t soon = steady_ms() + 200;
-        while (steady_ms() < soon && !has_answer(fd))
+}
+
+/* With a disk that stalls, all of them are tasks to be inserted. */
+static int64_t tasks_in_memory(void)
+{
+    static const char name[] = "\nintact_tasks_in_memory ";
+    REPLY r = {0};
+
+    get(&node, &r, "/metrics");
+    EXPECT(&r, 200);
+    const char *text = strstr(r.body.ptr, name);
+    CHECK(text, "%.*s", SLICE_ARG(r.body));
+    return strtol(text + sizeof name - 1, NULL, 10);
+}
+
+static int ask_small(int number)
+{
+    char body[80];
+
+    (void)snprintf(body, sizeof body, "{\"workflow\": \"one\", \"id\": \"probe-%d\"}", number);
+    return ask(&node, "POST", "/v1/tasks", "application/json", slice_of(body));
+}
+
+/* Until one is told that there are too many; what was taken is not to be lost. */
+static int ask_until_refused(struct reply *ret)
+{
+    for (int i = 0; i < ASKS_MAX; i++) {
+        int fd = ask_small(i);
+        if (i % 256 == 0) /* so that those before it have been read */
+            get(&node, ret, "/healthz");
+        if (i > ASKS_MAX - LINES_MAX - 64)
             sleep_ms(2);
         if (has_answer(fd)) {
-            hear(fd, &r);
-        } else {
-            (void)close(fd);
-            probes++;
+            hear(fd, ret);
+            return i;
         }
-        CHECK(steady_ms() < until, "never refused");
-    } while (r.status == 0);
+        (void)close(fd);
+    }
+    CHECK(false, "never refused");
+    return 0;
+}
+
+static void batches_wait_and_leave_room_for_others(void **state)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+    int fds[BATCHES];
+    REPLY r = {0};
+    (void)state;
+
+    stall();
+    send_batches(fds);
+    while (tasks_in_memory() < LINES_MAX)
+        CHECK(steady_ms() < until, "%" PRId64 " tasks", tasks_in_memory());
+    CHECK(tasks_in_memory() < LINES_MAX + 100, "%" PRId64 " tasks", tasks_in_memory());
+    int taken = ask_until_refused(&r);
     expect_overloaded(&r);
+    CHECK(taken >= ASKS_MAX - LINES_MAX - 100, "%d were taken", taken);
     post(&node, &r, "/v1/tasks/batch-0-0/undo", "{\"reason\": \"test\"}");
     expect_overloaded(&r);
     get(&node, &r, "/healthz");
@@ -317,7 +353,7 @@ int main(int argc, char **argv)
     kit_program(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(large_bodies_are_taken_as_far_as_there_is_room),
-        cmocka_unit_test(batches_wait_and_others_are_told_when_there_are_too_many),
+        cmocka_unit_test(batches_wait_and_leave_room_for_others),
         cmocka_unit_test(readers_who_give_up_leave_no_more_than_so_much),
         cmocka_unit_test(other_readings_are_bounded_too),
         cmocka_unit_test(definitions_are_bounded_too),
