@@ -60,7 +60,6 @@
     X(SQL_REFUSED,        "submissions in SQL that were refused")                                 \
     X(SQL_VERB,           "retries and drops of such")                                            \
     X(OVERTAKEN,          "jobs of the store that were overtaken by urgent ones")                 \
-    X(SECOND,             "batches that were handed over while another was with the store")       \
     X(BEAT,               "heartbeats of current attempts")                                      \
     X(LATE_BEAT,          "heartbeats of attempts that were over")                               \
     X(FORGED_BEAT,        "forged heartbeats")                                                   \

@@ -212,16 +212,6 @@ static void count_spins(struct node *n, uint64_t deeds)
         broken("the loop comes to rest", "%d turns without any need", SPINS_MAX);
 }
 
-static void count_second(struct node *n)
-{
-    struct scheduler_stats stats;
-
-    scheduler_stats(n->scheduler, &stats);
-    if (stats.seconds > n->seconds)
-        covered(COVER_SECOND);
-    n->seconds = stats.seconds;
-}
-
 void node_turn(struct node *n)
 {
     if (!node_is_up(n))
@@ -230,7 +220,6 @@ void node_turn(struct node *n)
     int64_t ahead = node_now(n) - world.now;
     n->turn_at = 0;
     int64_t next = scheduler_turn(n->scheduler);
-    count_second(n);
     check_breakers(n); /* also of who has died: what it decided before that may be committed yet */
     if (n->dead)
         return;
@@ -315,7 +304,6 @@ static void node_boot(struct node *n)
 {
     uint32_t live_max = chance(150) ? 1 + below(6) : 0;
     uint32_t batch_max = chance(150) ? 1 + below(4) : 0;
-    uint32_t second_min = chance(600) ? 1 + below(2) : 0;
     struct scheduler_config config = {
         .node = text_of("n%u", n->name + 1),
         .boot = ++nodes.boots[n->name],
@@ -323,7 +311,6 @@ static void node_boot(struct node *n)
         .idle = !(nodes.roles[n->name] & NODE_SCHEDULER),
         .live_max = live_max,
         .batch_max = batch_max,
-        .second_min = second_min,
         .key_prefix = SLICE("sim:"),
     };
     const struct clock clock = {clock_now, n};
@@ -347,7 +334,7 @@ static void node_boot(struct node *n)
 
     n->boot = config.boot;
     n->narrow = config.live_max > 0;
-    n->short_batches = config.batch_max > 0 || config.second_min > 0;
+    n->short_batches = config.batch_max > 0;
     n->skew = skew();
     n->up_at = world.now;
     n->drift_ppm = nodes.shared && chance(300) ? between(-DRIFT_PPM, DRIFT_PPM) : 0;
@@ -379,10 +366,8 @@ static void node_boot(struct node *n)
     n->sleeps_until = n->deaf_until = 0;
     n->turn_at = 0;
     n->spins = 0;
-    n->seconds = 0;
     nodes_notice_dark(true);
-    trace("%s boots, live_max %zu, batch_max %zu, second_min %zu", n->me, config.live_max,
-          config.batch_max, config.second_min);
+    trace("%s boots, live_max %zu, batch_max %zu", n->me, config.live_max, config.batch_max);
     check_boot(n);
     node_turn(n);
 }

@@ -75,6 +75,8 @@ struct target {
     struct courier *outbox;
     struct map chains;
     struct link ready;   /* of struct chain */
+    struct link spares;  /* chains that are used again, by `ready` ... */
+    size_t spare_count;  /* ... so many */
     struct shelf *shelf; /* the open one; NULL: none is */
     size_t queued;       /* items that are neither under way nor settled */
     size_t batches;      /* under way */

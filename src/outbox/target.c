@@ -3,6 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum {
+    ID_USUAL = 48,     /* ids of tasks are not longer, mostly */
+    SPARES_MAX = 1024, /* chains, of each target */
+};
+
 /* A batch under way. */
 struct batch_out {
     struct link link; /* in the outbox's list */
@@ -14,15 +19,40 @@ struct batch_out {
 
 /* ---- chains ---- */
 
+/* There are as many as tasks, and most are gone after milliseconds: their memory is used again. */
+static struct chain *chain_memory(struct target *t, size_t id_len)
+{
+    struct link *spare = id_len <= ID_USUAL ? list_first(&t->spares) : NULL;
+
+    if (spare) {
+        link_remove(spare);
+        t->spare_count--;
+        return CONTAINER_OF(spare, struct chain, ready);
+    }
+    struct chain *c = malloc(sizeof *c + (id_len > ID_USUAL ? id_len : ID_USUAL));
+    ASSERT(c);
+    return c;
+}
+
+static void chain_free(struct chain *c)
+{
+    struct target *t = c->target;
+
+    if (c->task.len > ID_USUAL || t->spare_count == SPARES_MAX) {
+        free(c);
+        return;
+    }
+    t->spare_count++;
+    list_push_front(&t->spares, &c->ready);
+}
+
 /* There is none yet. */
 static struct chain *chain_new(struct target *t, struct slice task)
 {
-    struct chain *c = calloc(1, sizeof *c + task.len);
+    struct chain *c = chain_memory(t, task.len);
 
-    ASSERT(c);
     memcpy(c + 1, task.ptr, task.len);
-    c->task = (struct slice){(const char *)(c + 1), task.len};
-    c->target = t;
+    *c = (struct chain){.task = {(const char *)(c + 1), task.len}, .target = t};
     list_init(&c->ready);
     list_init(&c->items);
     map_put(&t->chains, c->task, c);
@@ -47,7 +77,7 @@ static void chain_let_go(struct chain *c)
         return;
     link_remove(&c->ready);
     (void)map_remove(&t->chains, c->task);
-    free(c);
+    chain_free(c);
 }
 
 static void chain_add(struct chain *c, struct item *it)
@@ -95,6 +125,7 @@ struct target *target_get(struct courier *o, struct slice name)
     t->name = (struct slice){(const char *)(t + 1), name.len};
     t->outbox = o;
     list_init(&t->ready);
+    list_init(&t->spares);
     list_init(&t->hungry);
     map_put(&o->targets, t->name, t);
     return t;
@@ -111,6 +142,8 @@ void target_free(struct target *t)
         free(c);
     }
     map_fini(&t->chains);
+    while (t->spare_count > 0)
+        free(chain_memory(t, 0));
     shelf_close(t);
     link_remove(&t->hungry);
     heap_remove(&t->outbox->timers, &t->timer);

@@ -168,26 +168,16 @@ static void job_free(struct job *j)
     arena_fini(&a);
 }
 
-static void take_back(struct scheduler *s, const struct job *j)
-{
-    if (j == s->second) {
-        s->second = NULL;
-        s->second_waits = false;
-        return;
-    }
-    ASSERT(j == s->job);
-    s->job = NULL;
-    s->job_took_ms = scheduler_now(s) - j->asked_at;
-}
-
 static void job_done(struct store_job *sj)
 {
     struct job *j = CONTAINER_OF(sj, struct job, store_job);
     struct scheduler *s = j->s;
     enum err err = j->err;
 
+    ASSERT(s->job == j);
     scheduler_hold_now(s);
-    take_back(s, j);
+    s->job = NULL;
+    s->job_took_ms = scheduler_now(s) - j->asked_at;
     if (err == ERR_OK)
         err = j->look_err     ? j->look_err
               : j->agents_err ? j->agents_err
@@ -530,56 +520,15 @@ static void gather_look(struct scheduler *s, struct job *j)
                                   .limit = LOOK_MAX};
 }
 
-static struct job *job_new(struct scheduler *s)
-{
-    struct arena a = {0};
-    struct job *j = arena_alloc(&a, sizeof *j);
-
-    j->arena = a;
-    j->s = s;
-    return j;
-}
-
-static void hand_over(struct scheduler *s, struct job *j, bool urgent)
-{
-    s->stats.batches++;
-    s->stats.changes += j->batch.change_count;
-    j->asked_at = scheduler_now(s);
-    j->store_job = (struct store_job){.run = job_run, .done = job_done, .urgent = urgent};
-    s->store->submit(s->store, &j->store_job);
-}
-
-/* Behind the job that is with the store, so that neither waits for the other: the store goes on at
- * once when it has done that, and meanwhile we land it. Few changes would rather wait, and be
- * synced together with others. Claims do: how much room there is, the job with the store will say.
- */
-static bool flush_second(struct scheduler *s)
-{
-    size_t min = s->config.second_min;
-
-    if (s->second || s->troubled || length_of(&s->dirty, min) < min)
-        return false;
-    struct job *j = job_new(s);
-    gather_changes(s, j);
-    if (j->batch.change_count == 0) {
-        job_free(j);
-        return false;
-    }
-    s->second = j;
-    for (size_t i = 0; i < j->batch.change_count; i++)
-        s->second_waits |= j->batch.changes[i].row.waiting_for.ptr != NULL;
-    s->stats.seconds++;
-    hand_over(s, j, false);
-    return true;
-}
-
 bool flush(struct scheduler *s)
 {
-    if (scheduler_now(s) < s->retry_at)
+    struct arena a = {0};
+
+    if (s->job || scheduler_now(s) < s->retry_at)
         return false;
-    if (s->job)
-        return flush_second(s);
-    struct job *j = job_new(s);
+    struct job *j = arena_alloc(&a, sizeof *j);
+    j->arena = a;
+    j->s = s;
     gather_changes(s, j);
     gather_claims(s, j);
     gather_loads(s, j);
@@ -598,7 +547,12 @@ bool flush(struct scheduler *s)
         job_free(j);
         return false;
     }
+    s->stats.batches++;
+    s->stats.changes += j->batch.change_count;
+    j->asked_at = scheduler_now(s);
+    j->store_job =
+        (struct store_job){.run = job_run, .done = job_done, .urgent = j->seizes || j->surveys};
     s->job = j;
-    hand_over(s, j, j->seizes || j->surveys);
+    s->store->submit(s->store, &j->store_job);
     return true;
 }

@@ -147,9 +147,7 @@ struct scheduler {
     struct heap naps;                  /* of struct live */
     struct heap silences;              /* of struct live_step: who may not be silent for ever */
     int64_t silences_seen_at;          /* when that was last looked at */
-    struct job *job;                   /* with the store; NULL: there is none */
-    bool second_waits;                 /* it has tasks that are to be claimed later */
-    struct job *second;                /* the same, behind it or left of it: changes alone */
+    struct job *job;                   /* with the store; NULL: it is idle */
     int64_t retry_at;                  /* after trouble, nothing is committed before */
     int64_t time_next_at;              /* when to claim what sleeps; 0: nothing does */
     int64_t sweep_at;

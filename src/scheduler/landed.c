@@ -279,12 +279,10 @@ void landed_claim(struct scheduler *s, const struct claim *c)
         s->reclaiming = c->more;
         break;
     case CLAIM_TIME:
-        s->time_next_at = c->more || s->second_waits ? scheduler_now(s) : c->next_rank;
+        s->time_next_at = c->more ? scheduler_now(s) : c->next_rank;
         break;
     case CLAIM_AGENT:
-        /* What is submitted or released from now on says so itself; what the batch behind this one
-         * has, said so before, and was not there yet. */
-        if (!c->more && !s->second_waits)
+        if (!c->more) /* what is submitted or released from now on says so itself */
             nothing_is_left(dispatch_agent(&s->dispatch, c->agent), c);
         break;
     }

@@ -5,13 +5,7 @@
 
 #include "scheduler/internal.h"
 
-enum {
-    SWEEP_MS = 500,
-    LEASE_MS = 3000,
-    GRACE_MS = 10000,
-    SCRATCH_KEPT = 65536,
-    SECOND_MIN = 256, /* the store takes about 2 ms for so many, ten times what a sync does */
-};
+enum { SWEEP_MS = 500, LEASE_MS = 3000, GRACE_MS = 10000, SCRATCH_KEPT = 65536 };
 
 int64_t scheduler_now(const struct scheduler *s)
 {
@@ -46,7 +40,6 @@ struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_q
     s->config = *c;
     s->config.live_max = c->live_max ? c->live_max : 50000;
     s->config.batch_max = c->batch_max ? c->batch_max : 1024;
-    s->config.second_min = c->second_min ? c->second_min : SECOND_MIN;
     s->config.lease_ms = c->lease_ms ? c->lease_ms : LEASE_MS;
     s->config.grace_ms = c->grace_ms ? c->grace_ms : GRACE_MS;
     s->store = store;
@@ -269,7 +262,7 @@ void scheduler_drain(struct scheduler *s)
 
 bool scheduler_is_busy(const struct scheduler *s)
 {
-    return s->job || s->second || s->leaving;
+    return s->job || s->leaving;
 }
 
 void scheduler_leave(struct scheduler *s)
@@ -279,7 +272,7 @@ void scheduler_leave(struct scheduler *s)
 
 bool scheduler_is_drained(const struct scheduler *s)
 {
-    return s->draining && !s->job && !s->second && list_empty(&s->dirty) && list_empty(&s->inboxes)
+    return s->draining && !s->job && list_empty(&s->dirty) && list_empty(&s->inboxes)
            && list_empty(&s->loads) && list_empty(&s->puzzled) && list_empty(&s->answerable)
            && list_empty(&s->answers) && !s->looking;
 }

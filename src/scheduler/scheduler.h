@@ -183,15 +183,14 @@ struct outside {
 struct scheduler_config {
     struct slice node; /* "n1" */
     uint64_t boot;
-    bool shared;       /* other nodes may work on the same store */
-    bool idle;         /* it says that this node lives (by its lease), and does nothing else */
-    int64_t lease_ms;  /* where it is shared: without a sign of life for so long, the others take
-                          over what this node owns; default 3 s. It is renewed after a third of it */
-    int64_t grace_ms;  /* after time in which nobody could be heard, no attempt ends by its silence
-                          before this is over; default 10 s */
-    size_t live_max;   /* tasks in memory beyond which nothing is claimed; default 50 000 */
-    size_t batch_max;  /* changes in one transaction; default 1 024 */
-    size_t second_min; /* changes that do not wait until a transaction is over; default 256 */
+    bool shared;      /* other nodes may work on the same store */
+    bool idle;        /* it says that this node lives (by its lease), and does nothing else */
+    int64_t lease_ms; /* where it is shared: without a sign of life for so long, the others take
+                         over what this node owns; default 3 s. It is renewed after a third of it */
+    int64_t grace_ms; /* after time in which nobody could be heard, no attempt ends by its silence
+                         before this is over; default 10 s */
+    size_t live_max;  /* tasks in memory beyond which nothing is claimed; default 50 000 */
+    size_t batch_max; /* changes in one transaction; default 1 024 */
     struct slice key_prefix; /* before idempotency keys; may be NONE */
     struct slice source;     /* of messages: "/intact/..." */
 };
@@ -255,7 +254,6 @@ struct scheduler_stats {
     size_t bulk_waiting; /* of those that wait: of tasks that were asked in bulk */
     int64_t others_at;   /* when a task that was not was last written; 0: never */
     uint64_t changes, batches, conflicts, claims, submitted, ended;
-    uint64_t seconds; /* batches that were handed over while another was with the store */
     uint64_t beats[BEAT_STATUS_COUNT];
     uint64_t attempts[2][ATTEMPT_ENDS]; /* that ended here, by direction and outcome */
     bool leased;   /* others know that this node lives; true where the store is not shared */

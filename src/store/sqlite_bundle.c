@@ -15,7 +15,11 @@
 #include "store/envelope.h"
 #include "json/json.h"
 
-enum { BUNDLE_COUNT = 128, BUNDLE_BYTES = 48 << 10 /* about */ };
+enum {
+    BUNDLE_COUNT = 128,
+    BUNDLE_BYTES = 48 << 10, /* about */
+    COUNT_MAX = 1 << 16,     /* no row ever had more */
+};
 
 /* ---- with changes ---- */
 
@@ -170,6 +174,8 @@ static int settled_read(struct db *d, int64_t from, int64_t count, struct arena 
     if (rc != SQLITE_OK)
         return rc;
     *ret_count = 0;
+    if (count < 0 || count > COUNT_MAX)
+        return SQLITE_CORRUPT;
     bind_number(q, 1, from);
     bind_number(q, 2, from + count - 1);
     while ((rc = query_step(q)) == SQLITE_ROW) {
