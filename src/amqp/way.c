@@ -224,6 +224,8 @@ void way_pump(struct way *l)
     while (may_send(l)) {
         struct sending *s = CONTAINER_OF(list_first(&l->waiting), struct sending, link);
         uint64_t max = pn_link_remote_max_message_size(l->pn);
+
+        ASSERT(s);
         if (max > 0 && s->size > max)
             refuse(l, s);
         else
