@@ -148,14 +148,17 @@ void way_take_sendings(struct way *l, struct link *ret)
     list_take_all(ret, &l->waiting);
 }
 
-/* The standard's word for it, and that of RabbitMQ 3, which ends the session. */
+/* The standard's word for it; and that of RabbitMQ 3, which ends the session, and has the same name
+ * for other things: only what it says tells them apart. */
 static bool says_too_large(pn_condition_t *why)
 {
     const char *name = why ? pn_condition_get_name(why) : NULL;
+    const char *said = why ? pn_condition_get_description(why) : NULL;
 
     return name
            && (strcmp(name, "amqp:link:message-size-exceeded") == 0
-               || strcmp(name, "amqp:precondition-failed") == 0);
+               || (strcmp(name, "amqp:precondition-failed") == 0 && said
+                   && strstr(said, "message size")));
 }
 
 void way_take_too_large(struct way *l, pn_condition_t *why, struct link *ret)
