@@ -5,8 +5,8 @@
 
 #include "cli/verb.h"
 
-/* The verb's name is the last part of the call's path. --step, --from, --input and --output are for
- * those that have them. */
+/* The verb's name is the last part of the call's path. --step, --from, --input, --output and
+ * --effect are for those that have them. */
 int operate(struct invocation *in);
 
 /* --input or --output: adds the member, JSON as it is given, or in a file (@FILE), or on standard

@@ -3,7 +3,8 @@
 #include "base/log.h"
 #include "json/json.h"
 
-/* The operator's hands: POST /v1/tasks/{id}/VERB {step?, from?, input?, output?, reason}. */
+/* The operator's hands: POST /v1/tasks/{id}/VERB {step?, from?, input?, output?, effect?,
+ * reason}. */
 struct operation {
     void (*answered)(struct ask *a); /* first: ask_answered finds it through ask.user */
     struct exchange x;
@@ -56,7 +57,7 @@ enum { REASON_MAX = 4096 }; /* it is stored with the task, and logged */
 enum member { MEMBER_NONE, MEMBER_MAY, MEMBER_MUST };
 
 static const struct takes {
-    enum member step, from, input, output;
+    enum member step, from, input, output, effect;
 } takes[] = {
     [ASK_RETRY] = {.step = MEMBER_MAY, .from = MEMBER_MAY},
     [ASK_SKIP] = {.step = MEMBER_MUST, .output = MEMBER_MAY},
@@ -66,6 +67,7 @@ static const struct takes {
     [ASK_RESUME] = {0},
     [ASK_CORRECT] = {.step = MEMBER_MAY, .input = MEMBER_MUST},
     [ASK_SUPPLY] = {.step = MEMBER_MUST, .output = MEMBER_MUST},
+    [ASK_RESOLVE] = {.step = MEMBER_MUST, .effect = MEMBER_MUST},
     [ASK_CLOSE] = {0},
     [ASK_REOPEN] = {0},
 };
@@ -153,10 +155,29 @@ static bool values_ok(struct http_request *r, const struct json *j, enum ask_kin
     return true;
 }
 
+/* Of one that took effect more is to be said than that. */
+static bool effect_ok(struct http_request *r, const struct json *j, enum ask_kind kind)
+{
+    if (takes[kind].effect == MEMBER_NONE) {
+        if (json_get(j, "effect"))
+            http_problem(r, 422, "bad-effect", "%s takes no effect; resolve does",
+                         ask_kind_text(kind));
+        return !json_get(j, "effect");
+    }
+    if (slice_is(json_get_text(j, "effect"), "none"))
+        return true;
+    http_problem(r, 422, "bad-effect",
+                 "say that the step did not take effect: {\"effect\": \"none\"}; for one that did "
+                 "there is supply, with its output");
+    return false;
+}
+
 static bool body_ok(struct http_request *r, const struct json *j, enum ask_kind kind)
 {
-    return members_ok(r, j, NAMES("step", "from", "input", "output", "reason"), "an operation")
-           && reason_ok(r, j) && steps_ok(r, j, kind) && values_ok(r, j, kind);
+    return members_ok(r, j, NAMES("step", "from", "input", "output", "effect", "reason"),
+                      "an operation")
+           && reason_ok(r, j) && steps_ok(r, j, kind) && values_ok(r, j, kind)
+           && effect_ok(r, j, kind);
 }
 
 void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind)

@@ -136,6 +136,7 @@ static void put_dropped(struct buf *b, const struct step *s)
     if (s->dropped_effect != EFFECT_NONE)
         put_word(b, "effect", effect_text(s->dropped_effect));
     put_number(b, "until", s->dropped_until);
+    put_number(b, "attempt", s->dropped_attempt);
     json_close(b, '}');
 }
 
@@ -172,6 +173,7 @@ static void write_step(struct encoder *en, struct slice name, struct step *s)
     put_raw(b, "resume", s->resume);
     put_generation(b, s->generation);
     put_true(b, "supplied", s->supplied);
+    put_number(b, "resolved", s->resolved);
     put_dropped(b, s);
     put_attempts(en, s);
     json_close(b, '}');
