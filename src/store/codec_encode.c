@@ -128,7 +128,8 @@ static void put_attempt(struct encoder *en, struct attempt *at)
 
 static void put_dropped(struct buf *b, const struct step *s)
 {
-    if (s->dropped_count == 0 && s->dropped_effect == EFFECT_NONE && s->dropped_until == 0)
+    if (s->dropped_count == 0 && s->dropped_effect == EFFECT_NONE && s->dropped_until == 0
+        && s->dropped_attempt == 0)
         return;
     json_key(b, "dropped");
     json_open(b, '{');
