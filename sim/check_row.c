@@ -46,8 +46,8 @@ static bool state_may(const struct turn *u)
                || (to == STEP_UNDOING && undo);
     case STEP_COMPLETED:
     case STEP_SKIPPED:
-        if (verbs
-            && (!undo || to == STEP_WAITING)) /* it starts anew, and may turn back with that */
+        /* It starts anew, and the task may turn back with that, for another one's failure. */
+        if (verbs && (!undo || to == STEP_WAITING || to == STEP_RUNNING))
             return u->before->state == STEP_SKIPPED || u->f->undo == UNDO_NONE;
         return undo
                && (to == STEP_UNDOING || (to == STEP_UNDONE && verbs)

@@ -223,6 +223,14 @@ void people_cut_off(const struct node *n)
 
 /* ---- operators ---- */
 
+static bool is_in_doubt(const struct subject *t)
+{
+    for (uint32_t i = 0; i < t->seen.step_count; i++)
+        if (seen_in_doubt(&t->seen.steps[i]))
+            return true;
+    return false;
+}
+
 /* The first in doubt; if none is, any. */
 static int doubtful_step(const struct subject *t)
 {
@@ -303,8 +311,11 @@ void people_alerted(struct slice id)
 {
     if (!chance(weather.operator_answers))
         return;
+    struct subject *t = subject_find(id);
     enum ask_kind kind = any_verb();
-    wants(subject_find(id), kind, spread(1, 60000));
+    if (is_in_doubt(t) && chance(400))
+        kind = ASK_RESOLVE;
+    wants(t, kind, spread(1, 60000));
 }
 
 /* ---- submitters ---- */
