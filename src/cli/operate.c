@@ -26,6 +26,17 @@ bool operate_value(const struct invocation *in, const char *flag, const char *va
     return true;
 }
 
+bool operate_effect_ok(const struct invocation *in)
+{
+    const char *effect = given(in, "effect");
+
+    if (effect && strcmp(effect, "none") == 0)
+        return true;
+    verb_misused(in, "say that the step did not take effect: --effect none; for one that did there "
+                     "is intact supply, with its output");
+    return false;
+}
+
 static const struct flag many_flags[] = {MANY_FLAGS, {0}};
 
 static const char *given_if_any(const struct invocation *in, const char *flag)
@@ -60,11 +71,6 @@ static bool render(const struct invocation *in, struct buf *b)
     return true;
 }
 
-static bool is_none(const char *effect)
-{
-    return effect && strcmp(effect, "none") == 0;
-}
-
 /* What the server would refuse is told at once, with how to say it. */
 static bool is_complete(const struct invocation *in)
 {
@@ -80,11 +86,8 @@ static bool is_complete(const struct invocation *in)
         verb_misused(in, "say what the step would have answered: --output JSON");
         return false;
     }
-    if (verb_has_flag(in->verb, "effect") && !is_none(given(in, "effect"))) {
-        verb_misused(in, "say that the step did not take effect: --effect none; for one that did "
-                         "there is intact supply, with its output");
+    if (verb_has_flag(in->verb, "effect") && !operate_effect_ok(in))
         return false;
-    }
     if (verb_has_flag(in->verb, "input") && !given(in, "input")) {
         verb_misused(in, "say the right input: --input JSON");
         return false;

@@ -13,6 +13,9 @@ int operate(struct invocation *in);
  * input (-). False: it has been said what is wrong. */
 bool operate_value(const struct invocation *in, const char *flag, const char *value, struct buf *b);
 
+/* --effect none, and nothing else; it has been said. */
+bool operate_effect_ok(const struct invocation *in);
+
 #define REASON_FLAG                                                                    \
     {                                                                                  \
         .name = "reason", .value = "TEXT", .help = "why: it stays on record; required" \

@@ -250,6 +250,8 @@ int operation_start(const struct invocation *in, const char *verb)
 
 static int run(struct invocation *in)
 {
+    if (given(in, "effect") && !operate_effect_ok(in))
+        return CLI_USAGE;
     return operation_start(in, in->words[0]);
 }
 
@@ -265,8 +267,8 @@ static const struct flag flags[] = {
      .value = "JSON",
      .help = "supply, skip: what the step answers; @FILE as well"},
     {.name = "effect",
-     .value = "none",
-     .help = "resolve: what the step did",
+     .value = "EFFECT",
+     .help = "resolve: none, that the step took no effect",
      .kind = WORD_HINTS,
      .choices = "none"},
     REASON_FLAG,

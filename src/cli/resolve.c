@@ -5,8 +5,8 @@
 static const struct flag flags[] = {
     {.name = "step", .value = "STEP", .help = "which one; required"},
     {.name = "effect",
-     .value = "none",
-     .help = "what it did: nothing; required",
+     .value = "EFFECT",
+     .help = "none: it took no effect; required",
      .kind = WORD_HINTS,
      .choices = "none"},
     REASON_FLAG,

@@ -57,7 +57,7 @@ enum { REASON_MAX = 4096 }; /* it is stored with the task, and logged */
 enum member { MEMBER_NONE, MEMBER_MAY, MEMBER_MUST };
 
 static const struct takes {
-    enum member step, from, input, output, effect;
+    enum member step, from, input, output;
 } takes[] = {
     [ASK_RETRY] = {.step = MEMBER_MAY, .from = MEMBER_MAY},
     [ASK_SKIP] = {.step = MEMBER_MUST, .output = MEMBER_MAY},
@@ -67,7 +67,7 @@ static const struct takes {
     [ASK_RESUME] = {0},
     [ASK_CORRECT] = {.step = MEMBER_MAY, .input = MEMBER_MUST},
     [ASK_SUPPLY] = {.step = MEMBER_MUST, .output = MEMBER_MUST},
-    [ASK_RESOLVE] = {.step = MEMBER_MUST, .effect = MEMBER_MUST},
+    [ASK_RESOLVE] = {.step = MEMBER_MUST},
     [ASK_CLOSE] = {0},
     [ASK_REOPEN] = {0},
 };
@@ -158,13 +158,7 @@ static bool values_ok(struct http_request *r, const struct json *j, enum ask_kin
 /* Of one that took effect more is to be said than that. */
 static bool effect_ok(struct http_request *r, const struct json *j, enum ask_kind kind)
 {
-    if (takes[kind].effect == MEMBER_NONE) {
-        if (json_get(j, "effect"))
-            http_problem(r, 422, "bad-effect", "%s takes no effect; resolve does",
-                         ask_kind_text(kind));
-        return !json_get(j, "effect");
-    }
-    if (slice_is(json_get_text(j, "effect"), "none"))
+    if (kind != ASK_RESOLVE || slice_is(json_get_text(j, "effect"), "none"))
         return true;
     http_problem(r, 422, "bad-effect",
                  "say that the step did not take effect: {\"effect\": \"none\"}; for one that did "
@@ -174,7 +168,9 @@ static bool effect_ok(struct http_request *r, const struct json *j, enum ask_kin
 
 static bool body_ok(struct http_request *r, const struct json *j, enum ask_kind kind)
 {
-    return members_ok(r, j, NAMES("step", "from", "input", "output", "effect", "reason"),
+    const char *effect = kind == ASK_RESOLVE ? "effect" : NULL;
+
+    return members_ok(r, j, NAMES("step", "from", "input", "output", "reason", effect),
                       "an operation")
            && reason_ok(r, j) && steps_ok(r, j, kind) && values_ok(r, j, kind)
            && effect_ok(r, j, kind);
