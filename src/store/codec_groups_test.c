@@ -157,6 +157,37 @@ static void a_step_that_changes_is_in_the_document_again(void **state)
     life_end(&l);
 }
 
+/* As `retry --from` the first step leaves it: what was done of them stays on record. */
+static void steps_that_start_anew_rest_until_they_do(void **state)
+{
+    static struct life l;
+    struct task back;
+    (void)state;
+
+    life_begin(&l, STEPS);
+    for (uint16_t i = 0; i < STEPS; i++) {
+        start(&l, i);
+        complete(&l, i);
+    }
+    life_write(&l);
+    for (uint16_t i = 0; i < STEPS; i++) {
+        l.steps[i].state = STEP_WAITING;
+        l.steps[i].output = (struct value){0};
+        l.steps[i].generation = 1;
+    }
+    life_write(&l);
+    CHECK(l.row.doc.len < GROUP_MIN, "they left: %zu", l.row.doc.len);
+    CHECK(reads(&l, &l.arena, &back) && back.steps[9].generation == 1
+              && back.steps[9].attempt_count == 1,
+          "as they are now");
+    size_t before = l.payload_count;
+    for (uint16_t i = 0; i < STEPS; i++)
+        l.attempts[i].generation = 1; /* asked for under the key that they have */
+    life_write(&l);
+    CHECK(l.payload_count == before, "what waits for another try does not rest");
+    life_end(&l);
+}
+
 static void what_is_over_or_short_stays_whole(void **state)
 {
     static struct life l;
@@ -271,6 +302,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_at_each_change_does_not_grow_with_the_steps),
         cmocka_unit_test(a_step_that_changes_is_in_the_document_again),
+        cmocka_unit_test(steps_that_start_anew_rest_until_they_do),
         cmocka_unit_test(what_is_over_or_short_stays_whole),
         cmocka_unit_test(groups_that_do_not_fit_are_corrupt),
         cmocka_unit_test(a_row_names_the_groups_that_it_needs),

@@ -11,7 +11,8 @@ struct encoded *encoded_new(const struct workflow *w, struct arena *a)
 }
 
 /* A listing looks for what stands somewhere into documents alone: neither what failed nor what
- * waits for another try ever leaves them. */
+ * waits for another try ever leaves them. One that a person has start anew has attempts, but none
+ * under the key that it has now. */
 bool kept_is_worth(const struct step *s)
 {
     switch (s->state) {
@@ -20,7 +21,7 @@ bool kept_is_worth(const struct step *s)
     case STEP_UNDONE:
         return true;
     case STEP_WAITING:
-        return s->attempt_count == 0 && s->failure_count == 0;
+        return s->failure_count == 0 && !step_was_tried(s);
     case STEP_RUNNING:
     case STEP_FAILED:
     case STEP_UNDOING:
