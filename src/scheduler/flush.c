@@ -249,9 +249,11 @@ static void set_wake_at(const struct live *l, struct change *c)
  */
 static void close_calls(struct live *l)
 {
-    for (uint16_t i = 0; i < l->task.step_count; i++)
-        if (l->steps[i].work && l->steps[i].pending)
-            dispatch_close(l->steps[i].work);
+    LIST_FOREACH (link, after, &l->astir) {
+        const struct live_step *ls = CONTAINER_OF(link, struct live_step, astir);
+        if (ls->work && ls->pending)
+            dispatch_close(ls->work);
+    }
     LIST_FOREACH (link, after, &l->applied) {
         struct command *c = CONTAINER_OF(link, struct command, link);
         if (c->kind == COMMAND_RESULT)

@@ -56,6 +56,7 @@ struct handed_over {
 
 /* The volatile side of a step. */
 struct live_step {
+    struct link astir;     /* in its task's list */
     struct heap_node want; /* in its lane's queue */
     struct lane *queue_of;
     bool bulk;        /* it counts among those in bulk that wait there */
@@ -92,6 +93,9 @@ struct live {
     const struct definition *definition;
     struct task task;
     struct live_step *steps;
+    /* Of them all that wait for a place, have an attempt, or had one since the last commit: few of
+     * a long task, which is not walked through at each of its changes. */
+    struct link astir;
     struct encoded *encoded; /* what its steps were written as; NULL for few of them */
     struct effects fx;       /* of what was decided since the last commit */
     struct link inbox, applied;
@@ -203,6 +207,7 @@ void live_drop(struct scheduler *s, struct live *l);   /* frees it; its inbox is
 void live_dirty(struct scheduler *s, struct live *l);
 bool live_is_ours(const struct scheduler *s, const struct live *l);
 bool live_any_open(const struct live *l);
+void live_stir(struct live_step *ls); /* something of it begins: it is among those astir */
 void live_detach_step(struct scheduler *s, struct live_step *ls); /* out of all lists */
 void live_goes_elsewhere(struct scheduler *s, struct live *l,
                          uint16_t step); /* no instance has it now */
