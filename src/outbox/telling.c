@@ -214,14 +214,15 @@ static void add(struct list *l, enum event_type type, int step)
                           .sequence = (l->now->revision << SEQUENCE_SHIFT) + l->count,
                           .created_at = l->now->now};
     buf_clear(b);
-    envelope_begin(b, m);
-    size_t begin = b->len;
-    write_data(b, l->now, type, step);
-    size_t len = b->len - begin;
-    buf_byte(b, '}');
-    m->body = arena_copy(l->arena, buf_view(b));
-    if (!m->trace.ptr) /* few have one: they are stored as they are */
-        m->data = (struct slice){m->body.ptr + begin, len};
+    if (m->trace.ptr) { /* few have one: they are stored as they are */
+        envelope_begin(b, m);
+        write_data(b, l->now, type, step);
+        buf_byte(b, '}');
+        m->body = arena_copy(l->arena, buf_view(b));
+    } else {
+        write_data(b, l->now, type, step);
+        m->data = arena_copy(l->arena, buf_view(b));
+    }
 }
 
 static bool has_ended(enum step_state s)
