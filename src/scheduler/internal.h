@@ -152,8 +152,9 @@ struct scheduler {
     struct heap silences;              /* of struct live_step: who may not be silent for ever */
     int64_t silences_seen_at;          /* when that was last looked at */
     struct job *job;                   /* with the store; NULL: it is idle */
-    int64_t retry_at;                  /* after trouble, nothing is committed before */
-    int64_t time_next_at;              /* when to claim what sleeps; 0: nothing does */
+    struct link untold;   /* of struct job: those that are back, but for what their messages say */
+    int64_t retry_at;     /* after trouble, nothing is committed before */
+    int64_t time_next_at; /* when to claim what sleeps; 0: nothing does */
     int64_t sweep_at;
     struct link lost; /* open attempts of tasks that others took from us, until they must be over */
     bool uncounted;   /* there may be open attempts of ours that are not counted yet */
@@ -336,7 +337,9 @@ void shared_leave(struct scheduler *s);
 int64_t shared_stale_at(const struct scheduler *s, const struct live *l); /* the same */
 
 /* flush.c: batches */
-bool flush(struct scheduler *s); /* hands a batch to the store, if there is one */
+bool flush(struct scheduler *s);        /* hands a batch to the store, if there is one */
+void flush_tell(struct scheduler *s);   /* of the messages that became durable */
+void flush_forget(struct scheduler *s); /* them: they are found in the store */
 
 /* landed.c: what became of a batch */
 struct change;
