@@ -84,6 +84,7 @@ static void start(struct life *l, uint16_t i)
                        .attempts = &l->attempts[i],
                        .attempt_count = 1,
                        .attempt_cap = 1};
+    encoded_look_at(l->kept, i);
 }
 
 static void complete(struct life *l, uint16_t i)
@@ -96,6 +97,7 @@ static void complete(struct life *l, uint16_t i)
     l->attempts[i].ended_at = 2;
     l->steps[i].state = STEP_COMPLETED;
     l->steps[i].output.json = (struct slice){output, sizeof output};
+    encoded_look_at(l->kept, i);
 }
 
 static bool reads(const struct life *l, struct arena *a, struct task *ret)
@@ -149,6 +151,7 @@ static void a_step_that_changes_is_in_the_document_again(void **state)
     CHECK(doc_is_grouped(l.row.doc) && l.row.doc.len < 500, "all of it left: %zu", l.row.doc.len);
     size_t before = l.payload_count;
     l.attempts[7].tries = 5;
+    encoded_look_at(l.kept, 7);
     life_write(&l);
     CHECK(l.payload_count == before, "one alone is not worth a group");
     CHECK(l.row.doc.len > OUTPUT && l.row.doc.len < 2 * OUTPUT, "it: %zu", l.row.doc.len);
