@@ -5,8 +5,11 @@ is behind one, status messages a second. And what processor time a thousand of e
 Usage: amqp.py INTACT [COUNT]
 """
 
+import contextlib
+import http.client
 import json
 import os
+import subprocess
 import sys
 import time
 from multiprocessing import Process
@@ -19,6 +22,7 @@ from proton.handlers import MessagingHandler  # noqa: E402
 from proton.reactor import Container  # noqa: E402
 
 INTACT = os.path.realpath(sys.argv[1])
+STALLS_S = 60  # nothing moves for so long: it never will
 COUNT = int(sys.argv[2]) if len(sys.argv) > 2 else 10000
 
 
@@ -81,6 +85,68 @@ def ticks(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def last_words(server):
+    return next((line.strip() for line in reversed(server.read_log().splitlines()) if line.strip()), "it said nothing")
+
+
+@contextlib.contextmanager
+def serving(server):
+    """Gone afterwards. If it fails meanwhile, whether as it starts or later, that is the end, and is said."""
+    try:
+        server.start()
+        yield
+    except (AssertionError, OSError, http.client.HTTPException) as e:
+        if server.process is None:
+            sys.exit(f"amqp.py: the server cannot be started: {e}")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            server.process.wait(5)  # it may be about to end
+        if server.process.poll() is None:
+            sys.exit(f"amqp.py: the server does not answer: {e}")
+        sys.exit(f"amqp.py: the server ended with {server.process.returncode}: {last_words(server)}")
+    finally:
+        server.kill()
+
+
+@contextlib.contextmanager
+def echoing(broker):
+    echo = Process(target=run, args=(Echo(broker, "echo"),), daemon=True)
+    echo.start()
+    try:
+        yield
+    finally:
+        echo.kill()
+        echo.join()
+
+
+def done_of(server, agent, reply):
+    """How many there are so far of what ends last."""
+    text = server.open("/metrics", None, "GET", server.token).read().decode()
+    values = {line.split()[0]: float(line.split()[1]) for line in text.splitlines() if not line.startswith("#")}
+
+    def total(name, label=""):
+        return sum(v for k, v in values.items() if k.startswith(name) and label in k)
+
+    if not agent:
+        return total("intact_tasks_submitted_total")
+    ended = total("intact_tasks_ended_total", "processed")
+    return min(ended, total("intact_messages_delivered_total") / 3) if reply else ended
+
+
+def wait_for_all(server, agent, reply):
+    done, moved_at = 0, time.monotonic()
+    while done < COUNT:
+        time.sleep(0.1)
+        now = done_of(server, agent, reply)
+        if now > done:
+            done, moved_at = now, time.monotonic()
+        elif time.monotonic() > moved_at + STALLS_S:
+            sys.exit(f"amqp.py: nothing moved for {STALLS_S} seconds, after {done:.0f} of {COUNT}: {last_words(server)}")
+
+
+def configure(server, **section):
+    with open(f"{server.folder}/intact.json", "w") as f:
+        json.dump({"intact_server": 1, "amqp": section}, f)
+
 
 def measure(broker, name, agent, reply):
     queue, n = f"orders-{name}", COUNT
@@ -90,48 +156,32 @@ def measure(broker, name, agent, reply):
     section = {"brokers": [{"name": "main", "url": f"amqp://127.0.0.1:{broker.port}", "user": "intact", "password": {"env": "BROKER_PASSWORD"},
                             "addresses": "/queue/{}"}],
                "agents": [{"agent": "echo", "queue": "echo", "places": 500}], "messages": {"allow": ["reply.*"]}}
-    config = f"{server.folder}/intact.json"
-    server.flags += ["--config", config]
-    with open(config, "w") as f:
-        json.dump({"intact_server": 1, "amqp": section}, f)
-    workflow = {"intact": 1, "workflow": "order", "steps": [{"name": "a", "agent": "echo" if agent else "nobody", "action": "b", "undo": "none"}]}
-    server.start()
-    server.put(workflow)
-    server.stop()
-    section["submissions"] = [{"queue": queue, "workflow": "order", "credit": 500}]
-    with open(config, "w") as f:
-        json.dump({"intact_server": 1, "amqp": section}, f)
-    echo = Process(target=run, args=(Echo(broker, "echo"),)) if agent else None
-    if echo:
-        echo.start()
-    begin = time.monotonic()
-    server.start()
-
-    def is_done():
-        text = server.open("/metrics", None, "GET", server.token).read().decode()
-        values = {line.split()[0]: float(line.split()[1]) for line in text.splitlines() if not line.startswith("#")}
-        if agent:
-            return sum(v for k, v in values.items() if k.startswith("intact_tasks_ended_total") and "processed" in k) >= n \
-                and (not reply or sum(v for k, v in values.items() if k.startswith("intact_messages_delivered_total")) >= 3 * n)
-        return sum(v for k, v in values.items() if k.startswith("intact_tasks_submitted_total")) >= n
-
-    while not is_done():
-        time.sleep(0.1)
-    took = time.monotonic() - begin
-    child = server.child()
-    print(f"{name}: {n / took:.0f}/s; processor time of 1000: server {ticks(server.process.pid) * 1000 / n:.2f} s, "
-          f"bridge {ticks(child) * 1000 / n:.2f} s", flush=True)
-    if echo:
-        echo.kill()
-        echo.join()
-    server.kill()
-    server.close()
+    server.flags += ["--config", f"{server.folder}/intact.json"]
+    configure(server, **section)
+    with contextlib.closing(server):
+        with serving(server):
+            server.put({"intact": 1, "workflow": "order",
+                        "steps": [{"name": "a", "agent": "echo" if agent else "nobody", "action": "b", "undo": "none"}]})
+            server.stop()
+        configure(server, **section, submissions=[{"queue": queue, "workflow": "order", "credit": 500}])
+        with echoing(broker) if agent else contextlib.nullcontext():
+            begin = time.monotonic()
+            with serving(server):
+                wait_for_all(server, agent, reply)
+                took = time.monotonic() - begin
+                print(f"{name}: {n / took:.0f}/s; processor time of 1000: server {ticks(server.process.pid) * 1000 / n:.2f} s, "
+                      f"bridge {ticks(server.child()) * 1000 / n:.2f} s", flush=True)
 
 
-broker = kit.Broker().start()
-try:
-    measure(broker, "submissions", False, False)
-    measure(broker, "steps", True, False)
-    measure(broker, "told", True, True)
-finally:
-    broker.close()
+def main():
+    broker = kit.Broker().start()
+    try:
+        measure(broker, "submissions", False, False)
+        measure(broker, "steps", True, False)
+        measure(broker, "told", True, True)
+    finally:
+        broker.close()
+
+
+if __name__ == "__main__":
+    main()

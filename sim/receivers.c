@@ -379,10 +379,13 @@ static void send(struct channel *c, struct delivery **list, size_t count, delive
                        .done = done,
                        .arg = arg,
                        .count = count};
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        CLEANUP(buf_fini) struct buf body = {0};
+        delivery_write(list[i], &body);
         p->parcels[i] = (struct parcel){.id = arena_copy(&world.arena, list[i]->id),
                                         .subject = arena_copy(&world.arena, list[i]->subject),
-                                        .body = arena_copy(&world.arena, list[i]->body)};
+                                        .body = arena_copy(&world.arena, buf_view(&body))};
+    }
     befall(p->way, p->to);
     if (p->to->down_until > world.now)
         covered(COVER_RECEIVER_DOWN);

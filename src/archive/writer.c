@@ -11,6 +11,7 @@
 #include <zstd.h>
 
 #include "base/fault.h"
+#include "base/fd.h"
 
 enum {
     LEVEL = 3,
@@ -130,23 +131,28 @@ static void name_file(struct archive_writer *w, int64_t now, int nth)
 static enum err begin_file(struct archive_writer *w, int64_t now, struct error *e)
 {
     int folder = -1;
+    int file = -1;
 
     enum err err = folder_open(w->folder, &folder, e);
     if (err != ERR_OK)
         return err;
     errno = EEXIST;
-    for (int i = 0; w->fd < 0 && errno == EEXIST && i < NAMES_TRIED; i++) {
+    for (int i = 0; file < 0 && errno == EEXIST && i < NAMES_TRIED; i++) {
         name_file(w, now, i);
-        w->fd =
+        file =
             fault() ? -1 : openat(folder, w->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     }
-    if (w->fd < 0)
+    if (file < 0) {
         err = failed(w->folder, "begin a file", e);
-    (void)close(folder);
+        (void)close(folder);
+        return err;
+    }
+    fd_move(file, folder); /* this is not the loop's thread */
+    w->fd = folder;
     w->size = 0;
     w->named = false;
     w->day = now / MS_PER_DAY;
-    return err;
+    return ERR_OK;
 }
 
 static bool is_over(const struct archive_writer *w, int64_t now)

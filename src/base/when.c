@@ -178,16 +178,15 @@ static char *put_digits(char *at, int64_t v, int width)
     return at + width;
 }
 
-void time_write(struct buf *b, int64_t at)
+enum { SECOND_LEN = 20 };
+
+/* Up to the point before the milliseconds. */
+static void put_second(char *p, int64_t at)
 {
     int64_t y = 0, m = 0, d = 0;
-    int64_t days = at / MS_PER_D;
     int64_t ms = at % MS_PER_D;
-    char text[24];
-    char *p = text;
 
-    ASSERT(at >= 0);
-    civil_from_days(days, &y, &m, &d);
+    civil_from_days(at / MS_PER_D, &y, &m, &d);
     p = put_digits(p, y, 4);
     *p++ = '-';
     p = put_digits(p, m, 2);
@@ -199,8 +198,26 @@ void time_write(struct buf *b, int64_t at)
     p = put_digits(p, ms / MS_PER_MIN % 60, 2);
     *p++ = ':';
     p = put_digits(p, ms / MS_PER_S % 60, 2);
-    *p++ = '.';
-    p = put_digits(p, ms % MS_PER_S, 3);
-    *p++ = 'Z';
-    buf_add(b, text, (size_t)(p - text));
+    *p = '.';
+}
+
+/* A task's times are written again and again, and most of them are of the last few seconds. */
+void time_write(struct buf *b, int64_t at)
+{
+    static _Thread_local struct {
+        int64_t second; /* plus 1; 0: none */
+        char text[SECOND_LEN];
+    } known[4], *k;
+    int64_t second = at / MS_PER_S;
+    char text[SECOND_LEN + 4];
+
+    ASSERT(at >= 0);
+    k = &known[second % (int64_t)COUNT_OF(known)];
+    if (k->second != second + 1) {
+        put_second(k->text, at);
+        k->second = second + 1;
+    }
+    memcpy(text, k->text, SECOND_LEN);
+    *put_digits(text + SECOND_LEN, at % MS_PER_S, 3) = 'Z';
+    buf_add(b, text, sizeof text);
 }

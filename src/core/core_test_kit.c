@@ -156,6 +156,15 @@ static void check_no_trace(struct kit *k, const struct kit *before, const struct
           "%s: settling twice differs", k->about);
 }
 
+static void check_others(const struct kit *k, const struct kit *before, const struct event *ev)
+{
+    for (int i = 0; i < k->t.step_count && !k->fx.any_step; i++)
+        CHECK(i == ev->step
+                  || (memcmp(&k->steps[i], &before->steps[i], sizeof k->steps[i]) == 0
+                      && memcmp(k->attempts[i], before->attempts[i], sizeof k->attempts[i]) == 0),
+              "%s: a step that is not the event's has changed", k->about);
+}
+
 enum answer kit_event(struct kit *k, const struct event *ev)
 {
     static struct kit before;
@@ -165,6 +174,7 @@ enum answer kit_event(struct kit *k, const struct event *ev)
     enum answer answer = decide(&k->g.w, &k->t, ev, k->now, &k->fx);
     if (!k->fx.changed)
         check_no_trace(k, &before, ev);
+    check_others(k, &before, ev);
     CHECK(k->fx.changed == (answer == ANSWER_ACCEPTED) || answer == ANSWER_LATE, "%s: %s", k->about,
           kit_answer_text(answer));
     bool ended = task_state_is_end(k->t.state) && !task_state_is_end(before.t.state);

@@ -87,6 +87,7 @@ struct effects {
     bool ended;        /* the task reached processed or compensated: evaluate its output first */
     bool alert;        /* a person is needed; task.error says why */
     bool changed;      /* the state differs from before (true also for a late result now kept) */
+    bool any_step;     /* any of its steps may differ; otherwise that of the event alone may */
 };
 
 /* Makes `event` happen to *t, or refuses it and leaves *t alone. Effects are added to *fx.

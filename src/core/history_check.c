@@ -361,6 +361,15 @@ static bool must_start(const struct node *was, const struct event *ev)
            && ev->attempt == w->steps[ev->step].count[w->back] + 1;
 }
 
+static void check_others(const struct node *is, const struct node *before, const struct event *ev)
+{
+    for (int i = 0; i < is->t.step_count; i++)
+        CHECK(i == ev->step
+                  || (memcmp(&is->steps[i], &before->steps[i], sizeof is->steps[i]) == 0
+                      && memcmp(is->attempts[i], before->attempts[i], sizeof is->attempts[i]) == 0),
+              "%s: a step that is not the event's has changed", history_story());
+}
+
 bool history_event(const struct node *was, struct node *is, const struct event *ev)
 {
     static struct node image; /* of *is before */
@@ -384,6 +393,8 @@ bool history_event(const struct node *was, struct node *is, const struct event *
     CHECK(answer == ANSWER_ACCEPTED || answer == ANSWER_LATE, "%s: changed", history_story());
     CHECK(memcmp(&image, is, sizeof image) != 0, "%s: accepted, but the same", history_story());
     CHECK(task_valid(&history.graph.w, &is->t), "%s: not valid", history_story());
+    if (!fx.any_step)
+        check_others(is, &image, ev);
     remember(is, was, ev, answer);
     world_check(&is->world, &is->t, is->now, history_story);
     check_change(was, is, ev, &fx);

@@ -127,9 +127,11 @@ static void settle_forward(struct deed *d)
 
     switch (t->stop) {
     case STOP_NONE:
+        if (anything_open(t))
+            return;
         if (all_ended(d->w, d->t))
             end_in(d, TASK_PROCESSED);
-        else if (!anything_open(t) && !task_may_go_forward(d->w, t))
+        else if (!task_may_go_forward(d->w, t))
             end_in(d, TASK_ERROR); /* one step was retried, another still stands failed */
         return;
     case STOP_HOLD:

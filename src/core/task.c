@@ -86,12 +86,18 @@ bool task_state_is_end(enum task_state s)
     return s == TASK_PROCESSED || s == TASK_COMPENSATED;
 }
 
-struct attempt *step_open_attempt(const struct step *s)
+static struct attempt *last_if_open(const struct step *s)
 {
     if (s->attempt_count == 0)
         return NULL;
     struct attempt *last = &s->attempts[s->attempt_count - 1];
     return last->outcome == OUTCOME_OPEN ? last : NULL;
+}
+
+/* Asked of each step of a long task, again and again: of most of them the state alone tells. */
+struct attempt *step_open_attempt(const struct step *s)
+{
+    return s->state == STEP_RUNNING || s->state == STEP_UNDOING ? last_if_open(s) : NULL;
 }
 
 bool step_is_open(const struct step *s)
@@ -235,7 +241,7 @@ static bool step_valid(const struct step *s)
 {
     if (s->state == STEP_WAITING && s->attempt_count == 0) /* most of a long task */
         return s->attempt == 0 && s->resolved == 0 && s->direction == DIRECTION_FORWARD;
-    const struct attempt *open = step_open_attempt(s);
+    const struct attempt *open = last_if_open(s);
 
     if (!attempts_valid(s) || (open && open->direction != s->direction))
         return false;
@@ -313,20 +319,26 @@ static bool columns_valid(const struct task *t)
            && t->closed_at >= 0;
 }
 
+bool task_step_valid(const struct workflow *w, const struct task *t, uint16_t i)
+{
+    const struct step *s = &t->steps[i];
+
+    if (!step_valid(s) || !predecessors_valid(w, t, i))
+        return false;
+    if (s->direction == DIRECTION_UNDO && t->direction == DIRECTION_FORWARD)
+        return false;
+    return !(t->direction == DIRECTION_UNDO && w->steps[i].undo_kind == UNDO_PIVOT
+             && (step_is_open(s) /* it would have held the turn */
+                 || (pivot_stands(s) && !step_is_gainsaid(s))));
+}
+
 bool task_valid(const struct workflow *w, const struct task *t)
 {
     if (t->step_count != w->step_count || !columns_valid(t))
         return false;
-    for (uint16_t i = 0; i < t->step_count; i++) {
-        const struct step *s = &t->steps[i];
-        if (!step_valid(s) || !predecessors_valid(w, t, i))
+    for (uint16_t i = 0; i < t->step_count; i++)
+        if (!task_step_valid(w, t, i))
             return false;
-        if (s->direction == DIRECTION_UNDO && t->direction == DIRECTION_FORWARD)
-            return false;
-        if (t->direction == DIRECTION_UNDO && w->steps[i].undo_kind == UNDO_PIVOT
-            && (step_is_open(s) || (pivot_stands(s) && !step_is_gainsaid(s))))
-            return false; /* it would have held the turn */
-    }
     if (task_state_is_end(t->state) || t->state == TASK_ERROR)
         return t->state == TASK_ERROR ? t->error.code.ptr != NULL : end_valid(w, t);
     return true;

@@ -263,4 +263,7 @@ int64_t step_doubt_until(const struct step *s);
  * a write, tested after a read. */
 bool task_valid(const struct workflow *w, const struct task *t);
 
+/* The same of one step alone, and of those right before it. */
+bool task_step_valid(const struct workflow *w, const struct task *t, uint16_t step);
+
 #endif

@@ -11,6 +11,7 @@
  */
 
 #include "base/base.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/list.h"
 
@@ -27,15 +28,32 @@ struct delivery {
     struct link link; /* the maker's, and the channel's while it has it */
     struct slice id;  /* stable over all tries: whoever gets it twice knows it by this */
     struct slice target, type, subject; /* target: as in reply_to; type: of the CloudEvent */
-    struct slice body;                  /* the CloudEvent, as JSON */
-    int64_t created_at;                 /* ms UTC */
-    uint32_t tries;                     /* made before this one */
+    /* The CloudEvent, as JSON. NONE: `write` appends it, called by the channel while it has the
+     * delivery, on any thread, each time with the same outcome. */
+    struct slice body;
+    void (*write)(const struct delivery *d, struct buf *ret);
+    size_t size;        /* of what `write` writes, at most */
+    int64_t created_at; /* ms UTC */
+    uint32_t tries;     /* made before this one */
     /* out: */
     enum delivery_end end;
     int64_t
         retry_after_ms; /* RETRY, AWAY: the receiver asked for so much patience; 0: it did not */
     char story[200];    /* RETRY, AWAY, REFUSED: one line */
 };
+
+static inline void delivery_write(const struct delivery *d, struct buf *ret)
+{
+    if (d->write)
+        d->write(d, ret);
+    else
+        buf_slice(ret, d->body);
+}
+
+static inline size_t delivery_size(const struct delivery *d)
+{
+    return d->write ? d->size : d->body.len;
+}
 
 struct channel_ops;
 

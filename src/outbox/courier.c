@@ -65,7 +65,7 @@ struct courier *courier_new(const struct courier_config *c, struct store_queue *
 
 static struct slice keep(char **at, struct slice s)
 {
-    struct slice kept = {*at, s.len};
+    struct slice kept = {s.ptr ? *at : NULL, s.len};
 
     if (s.len > 0)
         memcpy(*at, s.ptr, s.len);
@@ -139,13 +139,31 @@ static void shelf_return(struct courier *o, struct shelf *s)
     free(s);
 }
 
+/* On the channel's thread: the loop has more to do than it. */
+static void write_event(const struct delivery *d, struct buf *ret)
+{
+    const struct item *it = (const void *)d;
+    size_t name = d->subject.len + 1; /* the id is TASK/NAME */
+    const struct message m = {
+        .task = d->subject,
+        .name = {d->id.ptr + name, d->id.len - name},
+        .source = it->source,
+        .data = it->data,
+        .sequence = it->sequence,
+        .created_at = d->created_at,
+    };
+
+    envelope_write(ret, &m);
+}
+
 struct item *item_new(struct target *t, const struct message *m)
 {
     static const struct slice type = {"intact.task.", 12};
     struct courier *o = t->outbox;
     struct slice event = envelope_event(m->name);
-    struct item *it = shelf_take(t, sizeof *it + m->task.len + 1 + m->name.len + type.len
-                                        + event.len + m->target.len + m->body.len);
+    struct item *it =
+        shelf_take(t, sizeof *it + m->task.len + 1 + m->name.len + type.len + event.len
+                          + m->target.len + m->body.len + m->source.len + m->data.len);
     char *at = (char *)(it + 1);
 
     it->outbox = o;
@@ -161,7 +179,16 @@ struct item *item_new(struct target *t, const struct message *m)
     (void)keep(&at, event);
     it->d.type.len += event.len;
     it->d.target = keep(&at, m->target);
-    it->d.body = keep(&at, m->body);
+    if (m->body.ptr) {
+        it->d.body = keep(&at, m->body);
+    } else {
+        ASSERT(!m->trace.ptr);
+        it->source = keep(&at, m->source);
+        it->data = keep(&at, m->data);
+        it->sequence = m->sequence;
+        it->d.write = write_event;
+        it->d.size = envelope_size(m);
+    }
     it->d.created_at = m->created_at;
     it->d.tries = m->tries;
     o->item_count++;

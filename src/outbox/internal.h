@@ -62,6 +62,8 @@ struct item {
     struct chain *chain; /* NULL: it waits to be settled */
     struct link link;    /* in its chain, or in `settling` */
     int64_t seq, since;
+    struct slice source, data; /* of one whose body is made when it is sent */
+    uint64_t sequence;
     struct slice key; /* of by_seq: the bytes of `seq` */
     bool aside;       /* where the store has it */
     bool listed;      /* in by_seq: it might be read once more */

@@ -183,6 +183,7 @@ static void write_name(struct buf *b, const struct telling *now, enum event_type
 
 struct list {
     const struct telling *now;
+    struct slice task, target, trace; /* in `arena`, once there is a message */
     struct arena *arena;
     struct message *messages;
     size_t count, cap;
@@ -204,24 +205,30 @@ static void add(struct list *l, enum event_type type, int step)
             memcpy(more, l->messages, l->count * sizeof *more);
         l->messages = more;
     }
+    if (l->count == 0) {
+        l->task = arena_copy(l->arena, l->now->task->id);
+        l->target = arena_copy(l->arena, l->now->reply->to);
+        l->trace = arena_copy(l->arena, l->now->task->trace);
+    }
     write_name(b, l->now, type, step);
     struct message *m = &l->messages[l->count++];
-    *m = (struct message){.task = l->now->task->id,
+    *m = (struct message){.task = l->task,
                           .name = arena_copy(l->arena, buf_view(b)),
-                          .target = l->now->reply->to,
+                          .target = l->target,
                           .source = l->now->source,
-                          .trace = l->now->task->trace,
+                          .trace = l->trace,
                           .sequence = (l->now->revision << SEQUENCE_SHIFT) + l->count,
                           .created_at = l->now->now};
     buf_clear(b);
-    envelope_begin(b, m);
-    size_t begin = b->len;
-    write_data(b, l->now, type, step);
-    size_t len = b->len - begin;
-    buf_byte(b, '}');
-    m->body = arena_copy(l->arena, buf_view(b));
-    if (!m->trace.ptr) /* few have one: they are stored as they are */
-        m->data = (struct slice){m->body.ptr + begin, len};
+    if (m->trace.ptr) { /* few have one: they are stored as they are */
+        envelope_begin(b, m);
+        write_data(b, l->now, type, step);
+        buf_byte(b, '}');
+        m->body = arena_copy(l->arena, buf_view(b));
+    } else {
+        write_data(b, l->now, type, step);
+        m->data = arena_copy(l->arena, buf_view(b));
+    }
 }
 
 static bool has_ended(enum step_state s)

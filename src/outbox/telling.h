@@ -47,7 +47,7 @@ struct telling {
     int64_t now;
 };
 
-/* The messages, in their order; in `a`, with their texts, but for the target. NULL: none. `scratch`
+/* The messages, in their order; in `a`, with their texts, but for the source. NULL: none. `scratch`
  * is written over. */
 const struct message *messages_of(const struct told *before, const struct telling *now,
                                   struct buf *scratch, struct arena *a, size_t *ret_count);

@@ -6,6 +6,7 @@
 #include "base/prng.h"
 #include "base/test.h"
 #include "core/history_check.h"
+#include "store/envelope.h"
 
 /*
  * What is told of tasks, over thousands of histories of any workflows: some changes are stored one
@@ -66,9 +67,12 @@ static void check_message(const struct message *m, const struct telling *now)
     struct json *j = NULL;
     char id[200];
 
-    CHECK(json_parse(&a, m->body, &j, NULL) == ERR_OK, "%.*s", SLICE_ARG(m->body));
+    CLEANUP(buf_fini) struct buf body = {0};
+    envelope_write(&body, m);
+    CHECK(json_parse(&a, buf_view(&body), &j, NULL) == ERR_OK, "%s", body.ptr);
     (void)snprintf(id, sizeof id, "%.*s/%.*s", SLICE_ARG(m->task), SLICE_ARG(m->name));
-    CHECK(slice_is(member(j, "id"), id), "%s: %.*s", id, SLICE_ARG(m->body));
+    CHECK(slice_is(member(j, "id"), id), "%s: %s", id, body.ptr);
+    CHECK(body.len <= envelope_size(m), "%zu are more than %zu", body.len, envelope_size(m));
     struct slice sequence = member(j, "sequence");
     CHECK(sequence.len == 20 && memcmp(sequence.ptr, h.last, 20) > 0, "%s: %s, then %.*s",
           history_story(), h.last, SLICE_ARG(sequence));

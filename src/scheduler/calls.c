@@ -225,9 +225,11 @@ void call_poke(struct scheduler *s, struct instance *i)
 void call_poke_all(struct scheduler *s, struct live *l)
 {
     l->asked_for = false;
-    for (uint16_t i = 0; i < l->task.step_count; i++)
-        if (l->steps[i].instance && l->steps[i].delivered)
-            call_poke(s, l->steps[i].instance);
+    LIST_FOREACH (link, after, &l->astir) {
+        const struct live_step *ls = CONTAINER_OF(link, struct live_step, astir);
+        if (ls->instance && ls->delivered)
+            call_poke(s, ls->instance);
+    }
 }
 
 void call_stop(struct live_step *ls)
@@ -238,9 +240,9 @@ void call_stop(struct live_step *ls)
 
 void call_tell_stop(struct scheduler *s, struct live *l)
 {
-    for (uint16_t i = 0; i < l->task.step_count; i++) {
-        struct live_step *ls = &l->steps[i];
-        const struct attempt *a = step_open_attempt(&l->task.steps[i]);
+    LIST_FOREACH (link, after, &l->astir) {
+        struct live_step *ls = CONTAINER_OF(link, struct live_step, astir);
+        const struct attempt *a = step_open_attempt(&l->task.steps[ls->step]);
         if (!a || a->direction == DIRECTION_UNDO || !ls->instance)
             continue;
         call_stop(ls);

@@ -14,6 +14,7 @@ enum {
 /* One batch on its way: changes, then claims, in one transaction; then readings. */
 struct job {
     struct store_job store_job;
+    struct link untold; /* its messages are durable, and nobody was told of them */
     struct scheduler *s;
     struct arena arena;
     int64_t asked_at;
@@ -128,8 +129,15 @@ static int number_order(const void *a, const void *b)
     return (x->seq > y->seq) - (x->seq < y->seq);
 }
 
-/* Before those who own the texts go on. Also of those of a commit of unknown outcome: nobody else
- * may ever say that they are there. */
+static bool has_messages(const struct job *j)
+{
+    for (size_t i = 0; i < j->batch.change_count; i++)
+        if (j->batch.changes[i].message_count > 0)
+            return true;
+    return false;
+}
+
+/* Also of those of a commit of unknown outcome: nobody else may ever say that they are there. */
 static void tell_of_messages(const struct scheduler *s, struct job *j)
 {
     size_t most = 0;
@@ -137,8 +145,6 @@ static void tell_of_messages(const struct scheduler *s, struct job *j)
 
     for (size_t i = 0; i < j->batch.change_count; i++)
         most += j->batch.changes[i].message_count;
-    if (most == 0 || !s->outside.messages)
-        return;
     struct message *list = arena_alloc(&j->arena, most * sizeof *list);
     for (size_t i = 0; i < j->batch.change_count; i++) {
         const struct change *c = &j->batch.changes[i];
@@ -206,7 +212,6 @@ static void job_done(struct store_job *sj)
         && j->batch.change_count + j->batch.claim_count > 0)
         s->outside.committed(s->outside.arg, j->batch.change_count, sj->took_us);
     landed_trouble(s, err, j->batch.change_count + j->batch.claim_count > 0 || j->probe, &j->error);
-    tell_of_messages(s, j);
     for (size_t i = 0; i < j->batch.change_count; i++) {
         j->lives[i]->in_flight = false;
         if (j->err != ERR_OK)
@@ -224,7 +229,30 @@ static void job_done(struct store_job *sj)
     for (size_t i = 0; i < j->load_count; i++)
         landed_load(s, j->loaded[i], &j->loads[i]);
     scheduler_let_now_go(s);
-    job_free(j);
+    if (has_messages(j))
+        list_push(&s->untold, &j->untold);
+    else
+        job_free(j);
+}
+
+/* It takes long enough that the store gets its next work first. */
+void flush_tell(struct scheduler *s)
+{
+    for (struct link *first = NULL; (first = list_first(&s->untold));) {
+        struct job *j = CONTAINER_OF(first, struct job, untold);
+        link_remove(first);
+        if (s->outside.messages)
+            tell_of_messages(s, j);
+        job_free(j);
+    }
+}
+
+void flush_forget(struct scheduler *s)
+{
+    for (struct link *first = NULL; (first = list_first(&s->untold));) {
+        link_remove(first);
+        job_free(CONTAINER_OF(first, struct job, untold));
+    }
 }
 
 /* ---- gathering ---- */
@@ -249,9 +277,11 @@ static void set_wake_at(const struct live *l, struct change *c)
  */
 static void close_calls(struct live *l)
 {
-    for (uint16_t i = 0; i < l->task.step_count; i++)
-        if (l->steps[i].work && l->steps[i].pending)
-            dispatch_close(l->steps[i].work);
+    LIST_FOREACH (link, after, &l->astir) {
+        const struct live_step *ls = CONTAINER_OF(link, struct live_step, astir);
+        if (ls->work && ls->pending)
+            dispatch_close(ls->work);
+    }
     LIST_FOREACH (link, after, &l->applied) {
         struct command *c = CONTAINER_OF(link, struct command, link);
         if (c->kind == COMMAND_RESULT)

@@ -166,13 +166,13 @@ static void count_end(struct live *l, uint16_t step)
 /* An attempt that ended has no place any more. */
 static void clear_ended(struct scheduler *s, struct live *l)
 {
-    for (uint16_t i = 0; i < l->task.step_count; i++) {
-        struct live_step *ls = &l->steps[i];
-        if ((ls->instance || ls->elsewhere) && !step_is_open(&l->task.steps[i])) {
+    LIST_FOREACH (link, after, &l->astir) {
+        struct live_step *ls = CONTAINER_OF(link, struct live_step, astir);
+        if ((ls->instance || ls->elsewhere) && !step_is_open(&l->task.steps[ls->step])) {
             s->stats.open_attempts -= link_is_in(&ls->sent);
             live_detach_step(s, ls);
-            beats_forget(l, i);
-            count_end(l, i);
+            beats_forget(l, ls->step);
+            count_end(l, ls->step);
         }
     }
 }

@@ -56,6 +56,7 @@ struct handed_over {
 
 /* The volatile side of a step. */
 struct live_step {
+    struct link astir;     /* in its task's list */
     struct heap_node want; /* in its lane's queue */
     struct lane *queue_of;
     bool bulk;        /* it counts among those in bulk that wait there */
@@ -92,6 +93,9 @@ struct live {
     const struct definition *definition;
     struct task task;
     struct live_step *steps;
+    /* Of them all that wait for a place, have an attempt, or had one since the last commit: few of
+     * a long task, which is not walked through at each of its changes. */
+    struct link astir;
     struct encoded *encoded; /* what its steps were written as; NULL for few of them */
     struct effects fx;       /* of what was decided since the last commit */
     struct link inbox, applied;
@@ -148,8 +152,9 @@ struct scheduler {
     struct heap silences;              /* of struct live_step: who may not be silent for ever */
     int64_t silences_seen_at;          /* when that was last looked at */
     struct job *job;                   /* with the store; NULL: it is idle */
-    int64_t retry_at;                  /* after trouble, nothing is committed before */
-    int64_t time_next_at;              /* when to claim what sleeps; 0: nothing does */
+    struct link untold;   /* of struct job: those that are back, but for what their messages say */
+    int64_t retry_at;     /* after trouble, nothing is committed before */
+    int64_t time_next_at; /* when to claim what sleeps; 0: nothing does */
     int64_t sweep_at;
     struct link lost; /* open attempts of tasks that others took from us, until they must be over */
     bool uncounted;   /* there may be open attempts of ours that are not counted yet */
@@ -203,6 +208,7 @@ void live_drop(struct scheduler *s, struct live *l);   /* frees it; its inbox is
 void live_dirty(struct scheduler *s, struct live *l);
 bool live_is_ours(const struct scheduler *s, const struct live *l);
 bool live_any_open(const struct live *l);
+void live_stir(struct live_step *ls); /* something of it begins: it is among those astir */
 void live_detach_step(struct scheduler *s, struct live_step *ls); /* out of all lists */
 void live_goes_elsewhere(struct scheduler *s, struct live *l,
                          uint16_t step); /* no instance has it now */
@@ -331,7 +337,9 @@ void shared_leave(struct scheduler *s);
 int64_t shared_stale_at(const struct scheduler *s, const struct live *l); /* the same */
 
 /* flush.c: batches */
-bool flush(struct scheduler *s); /* hands a batch to the store, if there is one */
+bool flush(struct scheduler *s);        /* hands a batch to the store, if there is one */
+void flush_tell(struct scheduler *s);   /* of the messages that became durable */
+void flush_forget(struct scheduler *s); /* them: they are found in the store */
 
 /* landed.c: what became of a batch */
 struct change;

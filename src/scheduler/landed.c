@@ -21,13 +21,26 @@ void landed_trouble(struct scheduler *s, enum err err, bool committed, const str
 
 static void starts_are_durable(struct scheduler *s, struct live *l)
 {
-    for (uint16_t i = 0; i < l->task.step_count; i++) {
-        struct live_step *ls = &l->steps[i];
+    LIST_FOREACH (link, after, &l->astir) {
+        struct live_step *ls = CONTAINER_OF(link, struct live_step, astir);
         if (!ls->pending)
             continue;
         ls->pending = false;
         call_settle(s, ls->work, 1);
     }
+}
+
+/* All that it had to say is durable, and was said. */
+static bool rests(const struct live_step *ls)
+{
+    return !ls->queue_of && !ls->instance && !ls->elsewhere && ls->trial == 0;
+}
+
+static void let_those_rest_that_do(struct live *l)
+{
+    LIST_FOREACH (link, after, &l->astir)
+        if (rests(CONTAINER_OF(link, struct live_step, astir)))
+            link_remove(link);
 }
 
 /* What comes after a commit, or a reading: the commands that gathered meanwhile, or the next steps.
@@ -142,8 +155,8 @@ static void count_ends(struct scheduler *s, struct live *l)
         for (size_t o = 0; o < ATTEMPT_ENDS; o++)
             s->stats.attempts[d][o] += l->ended[d][o];
     memset(l->ended, 0, sizeof l->ended);
-    for (uint16_t i = 0; i < l->task.step_count; i++)
-        count_step_ends(s, l, i);
+    LIST_FOREACH (link, after, &l->astir)
+        count_step_ends(s, l, CONTAINER_OF(link, struct live_step, astir)->step);
 }
 
 static void landed_ok(struct scheduler *s, struct live *l, const struct change *c)
@@ -160,6 +173,7 @@ static void landed_ok(struct scheduler *s, struct live *l, const struct change *
     count_ends(s, l);
     inbox_applied_done(s, l);
     starts_are_durable(s, l);
+    let_those_rest_that_do(l);
     if (fx.stop_running)
         call_tell_stop(s, l);
     tell_end(s, l, fx);

@@ -60,9 +60,9 @@ static void counted_free(struct counted *c)
 
 void limits_keep(struct live *l)
 {
-    for (uint16_t i = 0; l->loaded && i < l->task.step_count; i++) {
-        const struct live_step *ls = &l->steps[i];
-        const struct attempt *a = step_open_attempt(&l->task.steps[i]);
+    LIST_FOREACH (link, after, &l->astir) {
+        const struct live_step *ls = CONTAINER_OF(link, struct live_step, astir);
+        const struct attempt *a = step_open_attempt(&l->task.steps[ls->step]);
         if (!ls->counted || !a || !ls->counted->agent->limited)
             continue;
         struct counted *c = malloc(sizeof *c + l->id.len);
@@ -70,7 +70,7 @@ void limits_keep(struct live *l)
         memcpy((char *)(c + 1), l->id.ptr, l->id.len);
         *c = (struct counted){.id = {(char *)(c + 1), l->id.len},
                               .lane = ls->counted,
-                              .step = i,
+                              .step = ls->step,
                               .direction = a->direction,
                               .attempt = a->number,
                               .complete_by = a->complete_by};

@@ -16,6 +16,7 @@ struct live *live_stub(struct scheduler *s, struct slice id)
     l->id = (struct slice){l->id_text, id.len};
     list_init(&l->inbox);
     list_init(&l->applied);
+    list_init(&l->astir);
     list_init(&l->beats);
     list_init(&l->counted);
     map_put(&s->lives, l->id, l);
@@ -35,10 +36,16 @@ bool live_is_ours(const struct scheduler *s, const struct live *l)
 
 bool live_any_open(const struct live *l)
 {
-    for (uint16_t i = 0; i < l->task.step_count; i++)
-        if (step_is_open(&l->task.steps[i]))
+    LIST_FOREACH (link, after, &l->astir)
+        if (step_is_open(&l->task.steps[CONTAINER_OF(link, struct live_step, astir)->step]))
             return true;
     return false;
+}
+
+void live_stir(struct live_step *ls)
+{
+    if (!link_is_in(&ls->astir))
+        list_push(&ls->live->astir, &ls->astir);
 }
 
 /* It is nothing to any instance from now on. */
@@ -89,14 +96,15 @@ void live_unload(struct scheduler *s, struct live *l)
 {
     if (!l->loaded)
         return;
-    for (uint16_t i = 0; i < l->task.step_count; i++) {
-        struct live_step *ls = &l->steps[i];
+    LIST_FOREACH (link, after, &l->astir) {
+        struct live_step *ls = CONTAINER_OF(link, struct live_step, astir);
         s->stats.open_attempts -= link_is_in(&ls->sent);
-        breakers_trial_over(l, i);
+        breakers_trial_over(l, ls->step);
         if (ls->counted)
             health_lost(&ls->instance->health);
         live_detach_step(s, ls);
     }
+    list_init(&l->astir);
     heap_remove(&s->naps, &l->nap);
     link_remove(&l->dirty_link);
     arena_fini(&l->arena);
@@ -160,6 +168,8 @@ enum answer live_decide(struct scheduler *s, struct live *l, const struct event 
 {
     enum answer answer = decide(&l->definition->workflow, &l->task, e, scheduler_now(s), &l->fx);
 
+    if (l->fx.any_step || e->step >= 0)
+        encoded_look_at(l->encoded, l->fx.any_step ? -1 : e->step);
     if (l->fx.changed)
         live_dirty(s, l);
     return answer;
@@ -174,6 +184,7 @@ static void adopt_open_attempt(struct scheduler *s, struct live *l, uint16_t i)
 
     if (!a)
         return;
+    live_stir(ls);
     ls->elsewhere = a->elsewhere;
     if (a->elsewhere)
         return; /* its instance is done with it */

@@ -58,6 +58,7 @@ struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_q
     /* where others share the limits, how many they are is not known yet */
     dispatch_init(&s->dispatch, (struct share){.nodes = !c->shared}, scheduler_now(s));
     list_init(&s->answers);
+    list_init(&s->untold);
     list_init(&s->shut);
     list_init(&s->unsaved);
     s->agents_stale = true;
@@ -100,6 +101,7 @@ void scheduler_free(struct scheduler *s)
     inbox_answer(s);
     drop_all_lives(s);
     drop_all_calls(s);
+    flush_forget(s);
     link_remove(&s->definitions.link);
     heap_fini(&s->waits);
     limits_forget_lost(s);
@@ -241,6 +243,7 @@ int64_t scheduler_turn(struct scheduler *s)
     (void)flush(s);
     inbox_answer(s);
     call_answer_ready(s);
+    flush_tell(s);
     process_inboxes(s); /* what was not sent is decided now, and committed next */
     scheduler_let_now_go(s);
     return next_turn(s);
@@ -274,7 +277,7 @@ bool scheduler_is_drained(const struct scheduler *s)
 {
     return s->draining && !s->job && list_empty(&s->dirty) && list_empty(&s->inboxes)
            && list_empty(&s->loads) && list_empty(&s->puzzled) && list_empty(&s->answerable)
-           && list_empty(&s->answers) && !s->looking;
+           && list_empty(&s->answers) && list_empty(&s->untold) && !s->looking;
 }
 
 static size_t parked_calls(const struct scheduler *s)

@@ -39,6 +39,7 @@ static int64_t step_rank(const struct live *l, uint16_t step)
 
 static void queue_step(struct scheduler *s, struct live_step *ls, struct lane *lane)
 {
+    live_stir(ls);
     ls->queue_of = lane;
     ls->bulk = ls->live->bulk_at != 0;
     lane_push(&s->dispatch, lane, &ls->want, step_rank(ls->live, ls->step));
@@ -88,8 +89,8 @@ static size_t ready_of(struct scheduler *s, struct live *l, struct ready **ret)
 
 void start_unqueue(struct scheduler *s, struct live *l)
 {
-    for (uint16_t i = 0; i < l->task.step_count; i++)
-        start_leave_queue(s, &l->steps[i]);
+    LIST_FOREACH (link, after, &l->astir)
+        start_leave_queue(s, CONTAINER_OF(link, struct live_step, astir));
     heap_remove(&s->naps, &l->nap);
 }
 
@@ -133,6 +134,40 @@ static bool conditions_change(struct scheduler *s, struct live *l)
     return false;
 }
 
+/* With nothing open: is none of what is ready to start here, and soon? */
+static bool is_for_others(struct scheduler *s, const struct live *l, const struct ready *ready,
+                          size_t count)
+{
+    int64_t now = scheduler_now(s);
+
+    if (l->task.paused_at != 0)
+        return true;
+    for (size_t i = 0; i < count; i++) {
+        const struct lane *lane = start_lane(s, l, ready[i].step);
+        if (s->draining)
+            continue;
+        if (ready[i].at > now ? ready[i].at - now <= NAP_MS
+                              : lane_is_served(lane, now) && !lane_is_too_long(lane, now))
+            return false;
+    }
+    return count > 0 || s->draining;
+}
+
+static bool may_be_released(const struct scheduler *s, const struct live *l)
+{
+    return live_is_ours(s, l) && !live_any_open(l) && !task_state_is_end(l->task.state);
+}
+
+bool start_should_release(struct scheduler *s, struct live *l)
+{
+    struct ready *ready = NULL;
+
+    if (!may_be_released(s, l))
+        return false;
+    size_t count = ready_of(s, l, &ready);
+    return is_for_others(s, l, ready, count);
+}
+
 void start_refresh(struct scheduler *s, struct live *l)
 {
     struct ready *ready = NULL;
@@ -163,7 +198,7 @@ void start_refresh(struct scheduler *s, struct live *l)
     }
     if (nap_until)
         heap_push(&s->naps, &l->nap, nap_until);
-    if (start_should_release(s, l))
+    if (may_be_released(s, l) && is_for_others(s, l, ready, count))
         live_dirty(s, l); /* the batch will see to it */
 }
 
@@ -204,7 +239,8 @@ static bool rests(struct scheduler *s, struct live *l)
         return false;
     if (s->looking)
         return false; /* what is not in memory then is taken for news */
-    for (uint16_t i = 0; i < l->task.step_count; i++) {
+    LIST_FOREACH (link, after, &l->astir) {
+        uint16_t i = CONTAINER_OF(link, struct live_step, astir)->step;
         const struct attempt *a = step_open_attempt(&l->task.steps[i]);
         if (a && !a->elsewhere)
             return false;
@@ -255,27 +291,6 @@ void start_wait_fields(struct scheduler *s, struct live *l)
     l->rank = due;
     if (s->time_next_at == 0 || due < s->time_next_at)
         s->time_next_at = due;
-}
-
-bool start_should_release(struct scheduler *s, struct live *l)
-{
-    struct ready *ready = NULL;
-    int64_t now = scheduler_now(s);
-
-    if (!live_is_ours(s, l) || live_any_open(l) || task_state_is_end(l->task.state))
-        return false;
-    if (l->task.paused_at != 0)
-        return true;
-    size_t count = ready_of(s, l, &ready);
-    for (size_t i = 0; i < count; i++) {
-        const struct lane *lane = start_lane(s, l, ready[i].step);
-        if (s->draining)
-            continue;
-        if (ready[i].at > now ? ready[i].at - now <= NAP_MS
-                              : lane_is_served(lane, now) && !lane_is_too_long(lane, now))
-            return false;
-    }
-    return count > 0 || s->draining;
 }
 
 static void grow_attempts(struct live *l, struct step *st)

@@ -117,7 +117,7 @@ static bool write_packet(struct buf *b, const struct delivery *d, uint64_t numbe
     json_string(b, d->subject);
     json_close(b, '}');
     buf_byte(b, '\n');
-    buf_slice(b, d->body);
+    delivery_write(d, b);
     return b->len <= HELPER_PACKET_MAX / 2;
 }
 

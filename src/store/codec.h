@@ -49,6 +49,10 @@ enum { STEPS_FEW = 8 };
 struct encoded;
 struct encoded *encoded_new(const struct workflow *w, struct arena *a);
 
+/* That step (-1: any) may have changed since it was written: whoever changes one says so. Of the
+ * others it is taken for granted, but for a sample, that they are as they were. NULL: nothing. */
+void encoded_look_at(struct encoded *kept, int step);
+
 /* The same as task_encode, by what `kept` has, which it adds to. NULL: nothing is kept, and the
  * document has all steps. */
 void task_encode_again(const struct workflow *w, struct task *t, struct encoded *kept,

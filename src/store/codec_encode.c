@@ -180,26 +180,53 @@ static void write_step(struct encoder *en, struct slice name, struct step *s)
     json_close(b, '}');
 }
 
-/* Each step that rests gets its text, unless it has that, or its group, already. It is written
- * behind the document that is to come. */
-static void keep_texts(struct encoder *en, const struct workflow *w)
+/* Gives a step that rests its text, unless it has that, or its group, already. It is written behind
+ * the document that is to come. */
+static void keep_text(struct encoder *en, const struct workflow *w, uint16_t i)
 {
+    struct step *s = &en->task->steps[i];
     size_t from = en->b->len;
 
-    for (uint16_t i = 0; i < w->step_count; i++) {
-        struct step *s = &en->task->steps[i];
-        if (kept_is_as(en->kept, i, s))
-            continue;
-        kept_forget(en->kept, i);
-        if (!kept_is_worth(s))
-            continue;
-        write_step(en, w->steps[i].name, s);
-        struct slice text = {en->b->ptr + from, en->b->len - from};
-        if (text.ptr[0] == ',')
-            text = (struct slice){text.ptr + 1, text.len - 1};
-        kept_set(en->kept, i, s, text);
-        en->b->len = from;
-    }
+    en->kept->texts[i].changed = false;
+    if (kept_is_as(en->kept, i, s))
+        return;
+    kept_forget(en->kept, i);
+    if (!kept_is_worth(s))
+        return;
+    write_step(en, w->steps[i].name, s);
+    struct slice text = {en->b->ptr + from, en->b->len - from};
+    if (text.ptr[0] == ',')
+        text = (struct slice){text.ptr + 1, text.len - 1};
+    kept_set(en->kept, i, s, text);
+    en->b->len = from;
+}
+
+/* What an ended task has in its document stays there: it is not written again. */
+static bool is_over(const struct task *t)
+{
+    return task_state_is_end(t->state) || t->state == TASK_ERROR;
+}
+
+/* To look at all steps each time is what a long task would cost. So that nobody forgets to say what
+ * he changed, all are looked at in one of so many revisions. */
+enum { LOOK_AT_ALL = 16 };
+
+static bool looks_at_all(const struct encoder *en)
+{
+    return !en->kept || en->task->revision % LOOK_AT_ALL == 0 || is_over(en->task);
+}
+
+static void keep_texts(struct encoder *en, const struct workflow *w)
+{
+    const struct encoded *kept = en->kept;
+    bool look = looks_at_all(en);
+
+    for (uint16_t i = 0; i < w->step_count; i++)
+        if (kept->texts[i].changed)
+            keep_text(en, w, i);
+        else
+            ASSERT(!look || (!kept->texts[i].text.ptr && !kept->texts[i].group)
+                   || kept_is_as(kept, i, &en->task->steps[i]));
 }
 
 /* Closes the group that was begun there: to the payload table. Its steps are those up to `end` that
@@ -219,7 +246,7 @@ static void put_groups(struct encoder *en)
     size_t from = en->b->len;
 
     for (uint16_t i = 0; i < en->task->step_count; i++) {
-        struct kept_step *k = &en->kept->steps[i];
+        struct kept_text *k = &en->kept->texts[i];
         char key[8];
         if (!k->text.ptr || k->group)
             continue;
@@ -235,15 +262,9 @@ static void put_groups(struct encoder *en)
     close_group(en, from);
 }
 
-/* What an ended task has in its document stays there: it is not written again. */
-static bool is_over(const struct task *t)
-{
-    return task_state_is_end(t->state) || t->state == TASK_ERROR;
-}
-
 static void put_step(struct encoder *en, struct slice name, struct step *s, uint16_t i)
 {
-    const struct kept_step *k = en->kept ? &en->kept->steps[i] : NULL;
+    const struct kept_text *k = en->kept ? &en->kept->texts[i] : NULL;
 
     if (k && k->group)
         json_number(en->b, k->group);
@@ -301,7 +322,7 @@ void task_encode_again(const struct workflow *w, struct task *t, struct encoded 
     struct encoder en = {.b = doc, .task = t, .arena = a, .kept = kept};
     size_t at = doc->len;
 
-    ASSERT(task_valid(w, t));
+    ASSERT(!looks_at_all(&en) || task_valid(w, t)); /* decide() has looked at what it changed */
     if (kept)
         keep_texts(&en, w);
     if (kept && !is_over(t) && kept_size(kept) >= GROUP_MIN)

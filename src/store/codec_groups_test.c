@@ -84,6 +84,7 @@ static void start(struct life *l, uint16_t i)
                        .attempts = &l->attempts[i],
                        .attempt_count = 1,
                        .attempt_cap = 1};
+    encoded_look_at(l->kept, i);
 }
 
 static void complete(struct life *l, uint16_t i)
@@ -96,6 +97,7 @@ static void complete(struct life *l, uint16_t i)
     l->attempts[i].ended_at = 2;
     l->steps[i].state = STEP_COMPLETED;
     l->steps[i].output.json = (struct slice){output, sizeof output};
+    encoded_look_at(l->kept, i);
 }
 
 static bool reads(const struct life *l, struct arena *a, struct task *ret)
@@ -149,11 +151,45 @@ static void a_step_that_changes_is_in_the_document_again(void **state)
     CHECK(doc_is_grouped(l.row.doc) && l.row.doc.len < 500, "all of it left: %zu", l.row.doc.len);
     size_t before = l.payload_count;
     l.attempts[7].tries = 5;
+    encoded_look_at(l.kept, 7);
     life_write(&l);
     CHECK(l.payload_count == before, "one alone is not worth a group");
     CHECK(l.row.doc.len > OUTPUT && l.row.doc.len < 2 * OUTPUT, "it: %zu", l.row.doc.len);
     CHECK(reads(&l, &l.arena, &back) && back.steps[7].attempts[0].tries == 5, "as it is now");
     CHECK(back.steps[8].attempts[0].tries == 0, "and its neighbour as it was");
+    life_end(&l);
+}
+
+/* As `retry --from` the first step leaves it: what was done of them stays on record. */
+static void steps_that_start_anew_rest_until_they_do(void **state)
+{
+    static struct life l;
+    struct task back;
+    (void)state;
+
+    life_begin(&l, STEPS);
+    for (uint16_t i = 0; i < STEPS; i++) {
+        start(&l, i);
+        complete(&l, i);
+    }
+    life_write(&l);
+    for (uint16_t i = 0; i < STEPS; i++) {
+        l.steps[i].state = STEP_WAITING;
+        l.steps[i].output = (struct value){0};
+        l.steps[i].generation = 1;
+    }
+    encoded_look_at(l.kept, -1);
+    life_write(&l);
+    CHECK(l.row.doc.len < GROUP_MIN, "they left: %zu", l.row.doc.len);
+    CHECK(reads(&l, &l.arena, &back) && back.steps[9].generation == 1
+              && back.steps[9].attempt_count == 1,
+          "as they are now");
+    size_t before = l.payload_count;
+    for (uint16_t i = 0; i < STEPS; i++)
+        l.attempts[i].generation = 1; /* asked for under the key that they have */
+    encoded_look_at(l.kept, -1);
+    life_write(&l);
+    CHECK(l.payload_count == before, "what waits for another try does not rest");
     life_end(&l);
 }
 
@@ -271,6 +307,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_at_each_change_does_not_grow_with_the_steps),
         cmocka_unit_test(a_step_that_changes_is_in_the_document_again),
+        cmocka_unit_test(steps_that_start_anew_rest_until_they_do),
         cmocka_unit_test(what_is_over_or_short_stays_whole),
         cmocka_unit_test(groups_that_do_not_fit_are_corrupt),
         cmocka_unit_test(a_row_names_the_groups_that_it_needs),

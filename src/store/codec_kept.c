@@ -7,11 +7,21 @@ struct encoded *encoded_new(const struct workflow *w, struct arena *a)
     struct encoded *kept = arena_alloc(a, sizeof *kept + w->step_count * sizeof *kept->steps);
     kept->arena = a;
     kept->count = w->step_count;
+    kept->texts = arena_alloc(a, w->step_count * sizeof *kept->texts);
+    encoded_look_at(kept, -1);
     return kept;
 }
 
+void encoded_look_at(struct encoded *kept, int step)
+{
+    for (uint16_t i = 0; kept && i < kept->count; i++)
+        if (step < 0 || i == step)
+            kept->texts[i].changed = true;
+}
+
 /* A listing looks for what stands somewhere into documents alone: neither what failed nor what
- * waits for another try ever leaves them. */
+ * waits for another try ever leaves them. One that a person has start anew has attempts, but none
+ * under the key that it has now. */
 bool kept_is_worth(const struct step *s)
 {
     switch (s->state) {
@@ -20,7 +30,7 @@ bool kept_is_worth(const struct step *s)
     case STEP_UNDONE:
         return true;
     case STEP_WAITING:
-        return s->attempt_count == 0 && s->failure_count == 0;
+        return s->failure_count == 0 && !step_was_tried(s);
     case STEP_RUNNING:
     case STEP_FAILED:
     case STEP_UNDOING:
@@ -36,7 +46,7 @@ bool kept_is_as(const struct encoded *kept, uint16_t i, const struct step *s)
 {
     const struct kept_step *k = &kept->steps[i];
 
-    if (!k->text.ptr && !k->group)
+    if (!kept->texts[i].text.ptr && !kept->texts[i].group)
         return false;
     return memcmp(&k->step, s, sizeof *s) == 0 /* NOLINT: see above */
            && (s->attempt_count == 0
@@ -45,12 +55,14 @@ bool kept_is_as(const struct encoded *kept, uint16_t i, const struct step *s)
 
 void kept_forget(struct encoded *kept, uint16_t i)
 {
-    kept->steps[i].text = SLICE_NONE;
-    kept->steps[i].group = 0;
+    kept->texts[i].text = SLICE_NONE;
+    kept->texts[i].group = 0;
 }
 
-static void copy_step(struct encoded *kept, struct kept_step *k, const struct step *s)
+static void copy_step(struct encoded *kept, uint16_t i, const struct step *s)
 {
+    struct kept_step *k = &kept->steps[i];
+
     if (s->attempt_count > k->attempt_cap) {
         k->attempt_cap = s->attempt_count;
         k->attempts = arena_alloc(kept->arena, s->attempt_count * sizeof *k->attempts);
@@ -62,27 +74,23 @@ static void copy_step(struct encoded *kept, struct kept_step *k, const struct st
 
 void kept_set(struct encoded *kept, uint16_t i, const struct step *s, struct slice text)
 {
-    struct kept_step *k = &kept->steps[i];
-
-    copy_step(kept, k, s);
-    k->text = arena_copy(kept->arena, text);
-    k->group = 0;
+    copy_step(kept, i, s);
+    kept->texts[i].text = arena_copy(kept->arena, text);
+    kept->texts[i].group = 0;
 }
 
 void kept_set_group(struct encoded *kept, uint16_t i, const struct step *s, uint32_t group)
 {
-    struct kept_step *k = &kept->steps[i];
-
     ASSERT(group > 0);
-    copy_step(kept, k, s);
-    k->text = SLICE_NONE;
-    k->group = group;
+    copy_step(kept, i, s);
+    kept->texts[i].text = SLICE_NONE;
+    kept->texts[i].group = group;
 }
 
 bool kept_has_group(const struct encoded *kept)
 {
     for (uint16_t i = 0; i < kept->count; i++)
-        if (kept->steps[i].group)
+        if (kept->texts[i].group)
             return true;
     return false;
 }
@@ -92,7 +100,7 @@ size_t kept_size(const struct encoded *kept)
     size_t size = 0;
 
     for (uint16_t i = 0; i < kept->count; i++)
-        if (!kept->steps[i].group)
-            size += kept->steps[i].text.len;
+        if (!kept->texts[i].group)
+            size += kept->texts[i].text.len;
     return size;
 }

@@ -16,18 +16,25 @@ enum {
     GROUP_MAX = 8192, /* one that is as long gets no more steps */
 };
 
+/* What is written in the place of a step. They lie close together: each change reads all of them.
+ */
+struct kept_text {
+    struct slice text; /* what it was written as; NONE: it is not known */
+    uint32_t group;    /* number of the payload that has it; 0: it lies in the document */
+    bool changed;      /* perhaps, since it was last looked at */
+};
+
 /* A step as it was when it was written, or read. */
 struct kept_step {
     struct step step;
     struct attempt *attempts; /* as they were; those of `step` may have changed since */
     uint16_t attempt_cap;
-    struct slice text; /* what it was written as; NONE: it is not known */
-    uint32_t group;    /* number of the payload that has it; 0: it lies in the document */
 };
 
 struct encoded {
     struct arena *arena;
     uint16_t count;
+    struct kept_text *texts;
     struct kept_step steps[];
 };
 

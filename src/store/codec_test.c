@@ -327,7 +327,8 @@ static void a_task_comes_back_as_it_was_written(void **state)
 }
 
 /* Any of what is written of a step. */
-static void change_a_step(const struct workflow *w, struct prng *p, struct arena *a, struct task *t)
+static uint16_t change_a_step(const struct workflow *w, struct prng *p, struct arena *a,
+                              struct task *t)
 {
     uint16_t i = (uint16_t)prng_below(p, w->step_count);
     struct step was = t->steps[i];
@@ -348,11 +349,12 @@ static void change_a_step(const struct workflow *w, struct prng *p, struct arena
         t->steps[i].output = random_value(p, a);
         break;
     }
-    if (task_valid(w, t))
-        return;
-    if (was.attempt_count > 0)
-        was.attempts[0] = first;
-    t->steps[i] = was;
+    if (!task_valid(w, t)) {
+        if (was.attempt_count > 0)
+            was.attempts[0] = first;
+        t->steps[i] = was;
+    }
+    return i;
 }
 
 /* All that was ever given to the payload table. */
@@ -416,7 +418,8 @@ static void a_task_that_is_written_again_and_again_comes_back_as_it_is(void **st
             task_encode(w, &t, &a, &anew, &second);
             CHECK(second.payload_count == 0, "values are stored once");
             if (n % 2)
-                change_a_step(w, &p, &a, &t);
+                encoded_look_at(kept, change_a_step(w, &p, &a, &t));
+            t.revision++;
         }
     }
     CHECK(grouped > 500 && whole > 500, "grouped %zu, whole %zu", grouped, whole);

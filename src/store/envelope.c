@@ -55,3 +55,24 @@ void envelope_begin(struct buf *b, const struct message *m)
     }
     buf_str(b, ",\"data\":");
 }
+
+void envelope_write(struct buf *b, const struct message *m)
+{
+    if (m->body.ptr) {
+        buf_slice(b, m->body);
+        return;
+    }
+    envelope_begin(b, m);
+    buf_slice(b, m->data);
+    buf_byte(b, '}');
+}
+
+size_t envelope_size(const struct message *m)
+{
+    enum { OF_ITSELF = 256, ESCAPED = 6 };
+
+    if (m->body.ptr)
+        return m->body.len;
+    return OF_ITSELF + 2 * (m->task.len + m->name.len) + ESCAPED * (m->source.len + m->trace.len)
+           + m->data.len;
+}

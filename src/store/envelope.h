@@ -13,6 +13,12 @@
  * only a brace is missing. */
 void envelope_begin(struct buf *b, const struct message *m);
 
+/* All of it: its body, or what is made of its data. */
+void envelope_write(struct buf *b, const struct message *m);
+
+/* Bytes of that, at most. */
+size_t envelope_size(const struct message *m);
+
 /* Of "12/progress/charge" what is between. */
 struct slice envelope_event(struct slice name);
 

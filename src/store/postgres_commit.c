@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "store/envelope.h"
 #include "store/row.h"
 
 /*
@@ -21,6 +22,8 @@ struct extras {
 
 static void extras_add(struct extras *x, const struct change *c, int64_t ord)
 {
+    CLEANUP(buf_fini) struct buf body = {0};
+
     for (size_t i = 0; i < c->row.payload_count; i++) {
         array_number(&x->p_ord, ord);
         array_number(&x->p_number, c->row.payloads[i].number);
@@ -42,7 +45,9 @@ static void extras_add(struct extras *x, const struct change *c, int64_t ord)
         array_number(&x->m_ord, ord);
         array_text(&x->m_name, m->name);
         array_text(&x->m_target, m->target);
-        array_text(&x->m_body, m->body);
+        buf_clear(&body);
+        envelope_write(&body, m);
+        array_text(&x->m_body, buf_view(&body));
         array_number(&x->m_at, m->created_at);
     }
 }
@@ -360,7 +365,8 @@ static bool is_storable(const struct change *c)
         if (!text_is_storable(row->payloads[i].json))
             return false;
     for (size_t i = 0; i < c->message_count; i++)
-        if (!text_is_storable(c->messages[i].target) || !text_is_storable(c->messages[i].body))
+        if (!text_is_storable(c->messages[i].target) || !text_is_storable(c->messages[i].body)
+            || !text_is_storable(c->messages[i].data) || !text_is_storable(c->messages[i].source))
             return false;
     for (size_t i = 0; i < c->audit_count; i++)
         if (!text_is_storable(c->audits[i].reason) || !text_is_storable(c->audits[i].step)

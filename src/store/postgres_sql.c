@@ -98,6 +98,12 @@
               "l JOIN u USING (ord)", "t.seq = l.seq")
 /* clang-format on */
 
+/* Of rows that are locked (c): was it not changed between the moment that the statement sees and
+ * the lock? A row that is locked is as it is by then, its payloads come as of that moment: what was
+ * added to them meanwhile would be missing. Whoever claims next finds it. A subquery, since a join
+ * may be done by reading all tasks. */
+#define UNCHANGED "WHERE c.revision = (SELECT o.revision FROM ~task AS o WHERE o.seq = c.seq)"
+
 /* Takes what `c` found, up to the limit; how much that was stands in the last column. */
 #define TAKE(state, started, limit)                                                           \
     "u AS (UPDATE ~task AS t SET revision = t.revision + 1, waiting_for = NULL, locked_by = " \
@@ -286,25 +292,25 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             AUDITS_INSERT(24, 25, 26, 27, 28, 29, 30, 31)
             MESSAGES_INSERT(32, 33, 34, 35, 36, "u") "SELECT d.ord, d.seq FROM d",
         [PG_CLAIM_WAITING] = "WITH c AS MATERIALIZED (SELECT c.seq, row_number() OVER "
-            "(ORDER BY c.rank, c.seq) AS place FROM (SELECT t.seq, t.rank FROM " CLAIMABLE "$3 "
-            "AND t.rank >= $6 AND t.rank <= $4 ORDER BY t.rank, t.seq LIMIT $5 "
-            "FOR UPDATE SKIP LOCKED) AS c), "
+            "(ORDER BY c.rank, c.seq) AS place FROM (SELECT t.seq, t.rank, t.revision FROM "
+            CLAIMABLE "$3 AND t.rank >= $6 AND t.rank <= $4 ORDER BY t.rank, t.seq LIMIT $5 "
+            "FOR UPDATE SKIP LOCKED) AS c " UNCHANGED "), "
             TAKE("CASE t.direction WHEN 'undo' THEN 'compensating' ELSE 'processing' END",
                  "coalesce(t.started_at, $2)", "$5"),
         [PG_CLAIM_NEXT] = "SELECT t.rank FROM " CLAIMABLE "$1 "
             "AND t.rank >= $2 AND t.rank <= $3 ORDER BY t.rank, t.seq LIMIT 1",
         [PG_CLAIM_BOOT] = "WITH c AS MATERIALIZED (SELECT c.seq, row_number() OVER "
-            "(ORDER BY c.locked_by, c.seq) AS place FROM (SELECT t.seq, t.locked_by FROM ~task AS t"
-            " WHERE t.locked_by > $2 AND t.locked_by < $3 AND t.locked_by <> $1 "
+            "(ORDER BY c.locked_by, c.seq) AS place FROM (SELECT t.seq, t.locked_by, t.revision "
+            "FROM ~task AS t WHERE t.locked_by > $2 AND t.locked_by < $3 AND t.locked_by <> $1 "
             "AND CASE WHEN substr(t.locked_by, $4::int) ~ '^[0-9]{1,18}$' "
             "THEN substr(t.locked_by, $4::int)::int8 < $5 ELSE true END "
-            "ORDER BY t.locked_by, t.seq LIMIT $6 + 1 FOR UPDATE SKIP LOCKED) AS c), "
+            "ORDER BY t.locked_by, t.seq LIMIT $6 + 1 FOR UPDATE SKIP LOCKED) AS c " UNCHANGED "), "
             TAKE("t.state", "t.started_at", "$6"),
         [PG_CLAIM_NODE] = "WITH RECURSIVE " GONE("$1")
             "c AS MATERIALIZED (SELECT c.seq, row_number() OVER (ORDER BY c.locked_by, c.seq) "
-            "AS place FROM (SELECT t.seq, t.locked_by FROM ~task AS t JOIN gone "
+            "AS place FROM (SELECT t.seq, t.locked_by, t.revision FROM ~task AS t JOIN gone "
             "ON t.locked_by = gone.owner ORDER BY t.locked_by, t.seq LIMIT $2 + 1 "
-            "FOR UPDATE OF t SKIP LOCKED) AS c), "
+            "FOR UPDATE OF t SKIP LOCKED) AS c " UNCHANGED "), "
             TAKE("t.state", "t.started_at", "$2"),
         [PG_PROBE] = "INSERT INTO ~meta (name, value) VALUES ('probe', $1) "
             "ON CONFLICT (name) DO UPDATE SET value = excluded.value",

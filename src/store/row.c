@@ -1,6 +1,7 @@
 #include "store/row.h"
 
 #include "base/buf.h"
+#include "store/envelope.h"
 #include "json/json.h"
 
 static size_t row_size(const struct task_row *row)
@@ -34,7 +35,8 @@ static bool audits_valid(const struct change *c)
 static bool messages_valid(const struct change *c)
 {
     for (size_t i = 0; i < c->message_count; i++)
-        if (!c->messages[i].name.ptr || !c->messages[i].target.ptr || !c->messages[i].body.ptr)
+        if (!c->messages[i].name.ptr || !c->messages[i].target.ptr
+            || (!c->messages[i].body.ptr && !c->messages[i].data.ptr))
             return false;
     return true;
 }
@@ -88,12 +90,15 @@ struct task_row row_copy(struct arena *a, const struct task_row *row)
 
 struct message message_copy(struct arena *a, const struct message *m)
 {
+    CLEANUP(buf_fini) struct buf body = {0};
     struct message copy = *m;
+
+    envelope_write(&body, m);
 
     copy.task = arena_copy(a, m->task);
     copy.name = arena_copy(a, m->name);
     copy.target = arena_copy(a, m->target);
-    copy.body = arena_copy(a, m->body);
+    copy.body = arena_copy(a, buf_view(&body));
     copy.data = copy.source = copy.trace = SLICE_NONE;
     copy.story = arena_copy(a, m->story);
     return copy;

@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "base/buf.h"
 #include "base/fault.h"
+#include "base/fd.h"
 #include "base/list.h"
 
 /*
@@ -368,23 +369,11 @@ pid_t guard_user(int shm_fd)
     return holder_of(shm_fd, USED_AT);
 }
 
-/* Not by F_DUPFD_CLOEXEC, which a thread sanitizer does not follow: if the number was a connection's
- * before, it takes the two for one. */
-static int duplicate(int fd)
-{
-    int ret = open("/dev/null", O_RDONLY | O_CLOEXEC);
-
-    if (ret < 0 || dup3(fd, ret, O_CLOEXEC) >= 0)
-        return ret;
-    (void)close(ret);
-    return -1;
-}
-
 int guard_dup(const char *path)
 {
     (void)pthread_mutex_lock(&mutex);
     const struct guard *g = find(path);
-    int fd = g && g->fd >= 0 ? duplicate(g->fd) : -1;
+    int fd = g && g->fd >= 0 ? fd_duplicate(g->fd) : -1;
     (void)pthread_mutex_unlock(&mutex);
     return fd;
 }

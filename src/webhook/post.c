@@ -95,20 +95,20 @@ static void limit_size(struct post *p)
     size_t count = 0;
 
     p->size = p->size < p->left_count ? p->size : p->left_count;
-    while (count < p->size && (count == 0 || bytes + p->left[count]->body.len <= BODY_MAX))
-        bytes += p->left[count++]->body.len;
+    while (count < p->size && (count == 0 || bytes + delivery_size(p->left[count]) <= BODY_MAX))
+        bytes += delivery_size(p->left[count++]);
     p->size = count;
 }
 
 static void add_body(const struct post *p, struct buf *b)
 {
     if (p->target->batch == 1) {
-        buf_slice(b, p->left[0]->body);
+        delivery_write(p->left[0], b);
         return;
     }
     for (size_t i = 0; i < p->size; i++) {
         buf_byte(b, i ? ',' : '[');
-        buf_slice(b, p->left[i]->body);
+        delivery_write(p->left[i], b);
     }
     buf_byte(b, ']');
 }

@@ -207,6 +207,18 @@ def of_this(folder):
     return found
 
 
+def a_server_that_fails_ends_the_bench_of_queues(folder):
+    """At its fourth start: by then an agent is at work."""
+    with open(f"{folder}/intact", "w") as f:
+        f.write(f"#!/bin/sh\necho >>{folder}/starts\n[ $(wc -l <{folder}/starts) -lt 4 ] && exec {BUILD}/src/cli/intact \"$@\"\n"
+                "echo 'no room on the disk' >&2\nexit 3\n")
+    os.chmod(f"{folder}/intact", 0o755)
+    done = subprocess.run(["/usr/bin/python3", "-B", f"{ROOT}/bench/amqp.py", f"{folder}/intact", "5"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S)
+    check(done.returncode == 1 and done.stdout.startswith("submissions: "), done.returncode, done.stdout)
+    check(done.stderr == "amqp.py: the server ended with 3: no room on the disk\n", done.stderr)
+
+
 def nothing_is_left_behind(folder, how, scenario):
     place = f"{folder}/{how.name}"
     os.mkdir(place)
@@ -231,6 +243,7 @@ with tempfile.TemporaryDirectory(prefix="intact-bench-test.") as work:
     mistakes_are_told(work)
     what_waits_is_counted()
     a_gap_is_looked_into()
+    a_server_that_fails_ends_the_bench_of_queues(work)
     every_kind_of_scenario_is_measured(work)
     the_floor_writes_what_the_server_writes(work)
     each_goal_is_told(work)

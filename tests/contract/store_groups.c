@@ -2,7 +2,9 @@
 
 #include "shell.h"
 
+#include <pthread.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include <libpq-fe.h>
 
@@ -188,6 +190,114 @@ static void plain_sql_sees_steps_wherever_they_lie(void **state)
     says(w, "SELECT count(*) FROM task_step", "3\n");
 }
 
+/* A statement of PostgreSQL sees one moment, but a row that it locks as it is by then. This stops
+ * one that is to claim between the two. */
+#define STOP                                                                                \
+    "CREATE FUNCTION stop() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN "                    \
+    "PERFORM pg_advisory_lock_shared(7), pg_advisory_unlock_shared(7); RETURN NULL; END'; " \
+    "CREATE TRIGGER stop BEFORE UPDATE ON task FOR EACH STATEMENT EXECUTE FUNCTION stop()"
+#define STOP_NO_MORE "DROP TRIGGER stop ON task; DROP FUNCTION stop"
+
+struct claimer {
+    pthread_t thread;
+    struct world *w;
+    struct claim claim;
+    enum err err;
+};
+
+static void *claimer_run(void *arg)
+{
+    struct claimer *c = arg;
+    struct batch b = {.claims = &c->claim, .claim_count = 1};
+
+    c->err = c->w->s->ops->commit(c->w->s, &b, &c->w->a, &c->w->e);
+    return NULL;
+}
+
+static void run_sql(PGconn *conn, const char *sql)
+{
+    PGresult *r = PQexec(conn, sql);
+
+    CHECK(PQresultStatus(r) == PGRES_COMMAND_OK || PQresultStatus(r) == PGRES_TUPLES_OK, "%s: %s",
+          sql, PQerrorMessage(conn));
+    PQclear(r);
+}
+
+static void wait_for_claimer(PGconn *conn)
+{
+    bool stands = false;
+
+    while (!stands) {
+        PGresult *r = PQexec(conn, "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' "
+                                   "AND NOT granted");
+        stands = PQntuples(r) > 0;
+        PQclear(r);
+        (void)usleep(1000);
+    }
+}
+
+/* Changes the task in the middle of the claim, and gives it a group. */
+static void claim_meanwhile(struct world *w, struct claimer *c, PGconn *conn)
+{
+    c->w = w;
+    run_sql(conn, "SELECT pg_advisory_lock(7)");
+    CHECK(pthread_create(&c->thread, NULL, claimer_run, c) == 0, "a thread");
+    wait_for_claimer(conn);
+    run_sql(conn, "BEGIN; UPDATE task SET revision = revision + 1, doc = '{\"grouped\":true,"
+                  "\"steps\":[1],\"payloads\":1}'; INSERT INTO payload (task, number, json) "
+                  "SELECT seq, 1, '{\"0\":{}}' FROM task; COMMIT");
+    run_sql(conn, "SELECT pg_advisory_unlock(7)");
+    CHECK(pthread_join(c->thread, NULL) == 0, "joined");
+    CHECK(c->err == ERR_OK, "%s", w->e.text);
+}
+
+static void who_claims_gets_all_that_the_document_names(struct world *w, struct claimer *c)
+{
+    char path[100];
+
+    postgres_do(w, STOP);
+    PGconn *conn = PQconnectdb(cluster_conninfo());
+    (void)snprintf(path, sizeof path, "SET search_path = %s", w->dir);
+    run_sql(conn, path);
+    claim_meanwhile(w, c, conn);
+    PQfinish(conn);
+    postgres_do(w, STOP_NO_MORE);
+    for (size_t i = 0; i < c->claim.row_count; i++)
+        CHECK(c->claim.rows[i].payload_count == 1, "its group came with it");
+}
+
+static void a_claim_is_of_one_moment(void **state)
+{
+    struct world *w = *state;
+    struct claimer c = {.claim = claim_of(w, CLAIM_AGENT, "a", 5, 1)};
+
+    must(insert_row(w, a_row("x")), "insert");
+    who_claims_gets_all_that_the_document_names(w, &c);
+    if (c.claim.row_count > 0)
+        return;
+    CHECK(c.claim.more, "it is still there to be claimed");
+    claim_commit(w, &c.claim);
+    CHECK(c.claim.row_count == 1 && c.claim.rows[0].payload_count == 1, "with its group");
+}
+
+/* Its owner was at work on it, a moment before it was given up. */
+static void a_task_is_taken_over_as_of_one_moment(void **state)
+{
+    struct world *w = *state;
+    struct claimer c = {.claim = claim_of(w, CLAIM_NODE, "", 5, 1)};
+    struct task_row row = a_row("x");
+
+    row.state = TASK_PROCESSING;
+    row.waiting_for = SLICE_NONE;
+    row.locked_by = SLICE("n2/1");
+    must(insert_row(w, row), "insert");
+    who_claims_gets_all_that_the_document_names(w, &c);
+    if (c.claim.row_count > 0)
+        return;
+    claim_commit(w, &c.claim);
+    CHECK(c.claim.row_count == 1 && c.claim.rows[0].payload_count == 1, "with its group");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +307,8 @@ int main(void)
         ON_ALL(a_stopped_task_tells_of_its_step),
         ON_SQLITE(plain_sql_sees_steps_wherever_they_lie),
         ON_POSTGRES(plain_sql_sees_steps_wherever_they_lie),
+        ON_POSTGRES(a_claim_is_of_one_moment),
+        ON_POSTGRES(a_task_is_taken_over_as_of_one_moment),
     };
     return cmocka_run_group_tests_name("store-groups", tests, NULL, NULL);
 }

@@ -134,6 +134,10 @@ void expect_problem(const struct reply *r, int status, const char *type);
 
 /* Stores a definition: the name is in it. Returns its version. */
 int64_t define(const struct node *n, const char *name, const char *rest);
+/* One of so many steps, "s0", "s1", ..., one after the other, of agent "ag", each with this
+ * besides. From more than eight on, steps that rest leave the document of its tasks, in groups. */
+void define_long(const struct node *n, const char *name, int steps, const char *each,
+                 const char *rest);
 void submit(const struct node *n, const char *workflow, const char *id);
 void wait_for_state(const struct node *n, const char *id, const char *state);
 void task_of(const struct node *n, struct reply *ret, const char *id);

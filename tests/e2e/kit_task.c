@@ -16,6 +16,19 @@ int64_t define(const struct node *n, const char *name, const char *rest)
     return int_at(&r, "version");
 }
 
+void define_long(const struct node *n, const char *name, int steps, const char *each,
+                 const char *rest)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    buf_fmt(&b, "%s\"steps\": [", rest);
+    for (int i = 0; i < steps; i++)
+        buf_fmt(&b, "%s{\"name\": \"s%d\", \"agent\": \"ag\", \"action\": \"x\", %s}",
+                i ? ", " : "", i, each);
+    buf_str(&b, "]");
+    (void)define(n, name, b.ptr);
+}
+
 void submit(const struct node *n, const char *workflow, const char *id)
 {
     REPLY r = {0};

@@ -315,6 +315,41 @@ static void what_is_archived_is_the_whole_record(void **state)
     node_stop(&node);
 }
 
+/* With its steps that left the document; and these go with it. */
+static void a_long_task_is_archived_as_a_whole(void **state)
+{
+    enum { STEPS = 20 };
+    CLEANUP(buf_fini) struct buf line = {0};
+    char output[400];
+    REPLY before = {0};
+    (void)state;
+
+    node_start(&node, FLAGS("--log", "info"));
+    define_long(&node, "long", STEPS, "\"undo\": \"none\"", "");
+    submit(&node, "long", "x");
+    (void)snprintf(output, sizeof output, "\"%0390d\"", 7);
+    for (int i = 0; i < STEPS; i++)
+        serve_step(&node, "ag", "i", output);
+    wait_for_state(&node, "x", "processed");
+    CHECK(sql_int(&node, "SELECT count(*) FROM payload") > 2, "it has groups");
+    get(&node, &before, "/v1/tasks/x");
+    node_stop(&node);
+    execute("UPDATE task SET ended_at = ended_at - 3456000000");
+    configure_archived("retention: [{keep: 30d}]\n");
+    start_configured();
+    define_long(&node, "other", 1, "\"undo\": \"none\"", "");
+    submit(&node, "other", "newest");
+    wait_until_gone("x");
+    CHECK(archive_has("x", &line) == 0, "it is in the archive");
+    const char *steps = strstr(line.ptr, "\"steps\":");
+    const char *were = strstr(before.body.ptr, "\"steps\":");
+    CHECK(steps && were, "%s", line.ptr);
+    CHECK(strcspn(steps, "\n") == strlen(were) && strncmp(steps, were, strlen(were)) == 0, "%s\n%s",
+          steps, were);
+    CHECK(sql_int(&node, "SELECT count(*) FROM payload") == 0, "the groups went with it");
+    node_stop(&node);
+}
+
 /* Killed again and again while it writes and deletes: what is not in the store is in the archive.
  */
 static void a_kill_loses_nothing(void **state)
@@ -552,6 +587,7 @@ int main(int argc, char **argv)
         TEST(the_id_of_a_deleted_task_is_not_free),
         TEST(ids_may_be_free_at_once),
         TEST(what_is_archived_is_the_whole_record),
+        TEST(a_long_task_is_archived_as_a_whole),
         TEST(a_kill_loses_nothing),
         TEST(a_full_archive_keeps_all_tasks),
         TEST(the_file_becomes_smaller_by_itself),

@@ -14,9 +14,8 @@ struct message {
     struct slice task; /* its id */
     struct slice name; /* which one of the task's: "12/processed" */
     struct slice target; /* as in reply_to */
-    struct slice body;   /* the CloudEvent, JSON */
-    /* Of one that is to be stored, what its body is made of besides: a store may keep these and
-     * make it again (store/envelope.h). NONE: it is stored as it is. Nobody reads them. */
+    struct slice body;   /* the CloudEvent, JSON. NONE: it is made of its data when it is wanted
+                            (store/envelope.h). All that are read from a store have it */
     struct slice data, source;
     struct slice trace; /* W3C traceparent, or NONE: then there is none */
     uint64_t sequence;

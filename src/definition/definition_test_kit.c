@@ -1,0 +1,97 @@
+#include "definition/definition_test_kit.h"
+
+#include "base/buf.h"
+
+const char order_text[] =
+    "{\n"
+    "  \"intact\": 1,\n"
+    "  \"workflow\": \"order\",\n"
+    "  \"complete_by\": \"2h\",\n"
+    "  \"on_failure\": \"undo\",\n"
+    "  \"inputs\": {\n"
+    "    \"sku\": {\"type\": \"string\", \"required\": true},\n"
+    "    \"quantity\": {\"type\": \"integer\", \"default\": 1}\n"
+    "  },\n"
+    "  \"steps\": [\n"
+    "    {\"name\": \"reserve\", \"agent\": \"inventory\", \"action\": \"reserve\",\n"
+    "     \"input\": {\"sku\": \"${ .input.sku }\", \"quantity\": \"${ .input.quantity }\"},\n"
+    "     \"complete_by\": \"30s\",\n"
+    "     \"retry\": {\"attempts\": 5, \"wait\": \"200ms\", \"factor\": 2, \"max_wait\": \"10s\",\n"
+    "               \"defer\": \"15m\", \"defers\": 2},\n"
+    "     \"undo\": {\"action\": \"release\",\n"
+    "              \"input\": {\"reservation\": \"${ .steps.reserve.output.id }\"}}},\n"
+    "    {\"name\": \"charge\", \"agent\": \"payment\", \"action\": \"charge\",\n"
+    "     \"if\": \".input.total > 0\", \"undo\": {\"action\": \"refund\"}},\n"
+    "    {\"name\": \"ship\", \"after\": [\"reserve\", \"charge\"], \"agent\": \"shipping\",\n"
+    "     \"action\": \"ship\", \"pivot\": true}\n"
+    "  ],\n"
+    "  \"output\": {\"parcel\": \"${ .steps.ship.output.id }\"}\n"
+    "}\n";
+
+struct definition *defined(const char *text)
+{
+    static struct mistakes m;
+    struct definition *d = NULL;
+    enum err err = definition_parse(slice_of(text), DEFINITION_JSON, &d, &m, NULL);
+
+    CHECK(err == ERR_OK, "%s: %u:%u %s: %s, expected %s", text, m.list[0].line, m.list[0].column,
+          m.list[0].path, m.list[0].found, m.list[0].expected);
+    return d;
+}
+
+struct definition *graph_of(const char *shape)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    bool inside = false;
+
+    buf_str(&b, "{\"intact\":1,\"workflow\":\"w\",\"steps\":[");
+    for (const char *p = shape; *p; p++) {
+        if (*p == ' ') {
+            buf_str(&b, inside ? "]}," : "},");
+            inside = false;
+        } else if (*p == '<') {
+            buf_str(&b, ",\"after\":[");
+            inside = true;
+        } else if (inside && *p != ',') {
+            buf_fmt(&b, "\"%c\"", *p);
+        } else if (inside) {
+            buf_byte(&b, ',');
+        } else {
+            buf_fmt(&b, "{\"name\":\"%c\",\"agent\":\"x\",\"action\":\"y\",\"undo\":\"none\"", *p);
+        }
+    }
+    buf_str(&b, inside ? "]}]}" : "}]}");
+    return defined(b.ptr);
+}
+
+bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+static struct slice world_input(void *arg, int step)
+{
+    struct world *w = arg;
+
+    w->asked++;
+    return slice_of(w->input[step]);
+}
+
+static struct slice world_output(void *arg, int step)
+{
+    struct world *w = arg;
+
+    w->asked++;
+    return slice_of(w->output[step]);
+}
+
+static struct slice world_task(void *arg, struct arena *a)
+{
+    (void)arg;
+    return arena_copy(a, SLICE("{\"id\":\"o-17\",\"workflow\":\"order\"}"));
+}
+
+struct scope scope_of(const struct definition *d, const char *input, struct world *w)
+{
+    return (struct scope){d, slice_of(input), world_task, world_input, world_output, w};
+}
