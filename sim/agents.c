@@ -125,7 +125,7 @@ static void gig_effect(void *arg, uint64_t n)
     if (g->dead)
         return;
     g->at_it = true;
-    if (!ledger_open(g->task, g->step, g->direction, g, &g->verdict)) {
+    if (!ledger_open(g->task, g->step, g->direction, g->attempt, g, &g->verdict)) {
         covered(COVER_TRANSACTION_WAITS);
         later(between(1, 20), gig_effect, g, n);
     } else if (weather.transactions && chance(weather.transactions)) {

@@ -46,8 +46,8 @@ static bool state_may(const struct turn *u)
                || (to == STEP_UNDOING && undo);
     case STEP_COMPLETED:
     case STEP_SKIPPED:
-        if (verbs
-            && (!undo || to == STEP_WAITING)) /* it starts anew, and may turn back with that */
+        /* It starts anew, and the task may turn back with that, for another one's failure. */
+        if (verbs && (!undo || to == STEP_WAITING || to == STEP_RUNNING))
             return u->before->state == STEP_SKIPPED || u->f->undo == UNDO_NONE;
         return undo
                && (to == STEP_UNDOING || (to == STEP_UNDONE && verbs)
@@ -309,6 +309,29 @@ static void check_wait(const struct turn *u, const struct seen_attempt *a)
     must(u, s->wait_until >= a->ended_at + wait / 2, "waits grow");
 }
 
+/* ---- what an operator said ---- */
+
+/* Only when nothing can come of it any more, of nothing else, and the truth. */
+static void check_resolved(const struct turn *u)
+{
+    const struct seen_step *s = u->after;
+
+    if (u->before->resolved > 0 && seen_in_doubt(s) && !seen_in_doubt(u->before))
+        covered(COVER_DOUBT_AGAIN);
+    if (s->resolved == u->before->resolved)
+        return;
+    must(u, s->resolved > u->before->resolved, "what was resolved stays so");
+    must(u, u->t->wanted[ASK_RESOLVE] > 0, "an operator resolved it");
+    must(u, seen_in_doubt(u->before) && s->resolved == u->before->attempt,
+         "what is resolved is what was in doubt");
+    must(u, latest_now() >= seen_doubt_until(u->before) + CLOCK_MARGIN_MS,
+         "nothing is resolved that may still take effect");
+    must(u, s->resolved <= u->t->ledger[u->i].barred, "an operator looked at what he resolves");
+    must(u, u->t->ledger[u->i].happened_at == 0, "what took effect is not resolved");
+    if (u->f->undo == UNDO_PIVOT)
+        covered(COVER_RESOLVED_PIVOT);
+}
+
 /* ---- the step as a whole ---- */
 
 static void cover_step(const struct turn *u)
@@ -353,6 +376,7 @@ static void check_step(struct subject *t, uint32_t i, const struct seen *old,
 
     check_attempts(&u);
     check_state(&u);
+    check_resolved(&u);
     cover_step(&u);
     if (new->steps[i].grouped && !old->steps[i].grouped)
         covered(COVER_GROUPED);

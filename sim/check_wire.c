@@ -383,6 +383,8 @@ static void cover_verb(const struct ask *a)
         covered(COVER_CORRECTED);
     if (a->kind == ASK_SUPPLY)
         covered(COVER_SUPPLIED);
+    if (a->kind == ASK_RESOLVE && a->outcome == ERR_OK)
+        covered(COVER_RESOLVED);
     if (a->kind == ASK_RETRY && a->from)
         covered(COVER_FROM);
     if (a->kind == ASK_CLOSE)

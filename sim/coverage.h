@@ -97,6 +97,11 @@
     X(PAUSE_OVER,         "pauses of tasks with a complete-by that went on")                      \
     X(CORRECTED,          "inputs corrected")                                                     \
     X(SUPPLIED,           "outputs supplied by hand")                                             \
+    X(RESOLVED,           "steps in doubt resolved")                                              \
+    X(RESOLVED_PIVOT,     "pivots in doubt resolved")                                             \
+    X(RESOLVED_WRONGLY,   "steps that an operator did not resolve: they took effect")             \
+    X(BARRED,             "requests that came after their step was resolved")                     \
+    X(DOUBT_AGAIN,        "steps in doubt again after they were resolved")                        \
     X(FROM,               "tasks that started anew from a step on")                               \
     X(TRACE,              "requests within the trace of a submitter")                             \
     X(ANOTHER_KEY,        "requests under another key")                                           \

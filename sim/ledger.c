@@ -4,11 +4,26 @@
 #include "sim/coverage.h"
 #include "sim/world.h"
 
-static enum ledger_verdict verdict_of(const struct ledger *l, enum direction d)
+bool ledger_bar(struct subject *t, uint32_t step, uint32_t number)
+{
+    struct ledger *l = &t->ledger[step];
+
+    if (l->happened_at != 0 || l->open)
+        return false;
+    if (number > l->barred)
+        l->barred = number;
+    return true;
+}
+
+static enum ledger_verdict verdict_of(const struct ledger *l, enum direction d, uint32_t number)
 {
     if (d == DIRECTION_FORWARD) {
         if (l->tombstone || l->undone_at)
             return LEDGER_UNDONE;
+        if (!l->happened_at && number <= l->barred) {
+            covered(COVER_BARRED);
+            return LEDGER_UNDONE;
+        }
         return l->happened_at ? LEDGER_REPEAT : LEDGER_DO;
     }
     if (l->undone_at)
@@ -16,15 +31,15 @@ static enum ledger_verdict verdict_of(const struct ledger *l, enum direction d)
     return l->happened_at ? LEDGER_DO : LEDGER_NOTHING;
 }
 
-bool ledger_open(struct subject *t, uint32_t step, enum direction d, const void *who,
-                 enum ledger_verdict *ret)
+bool ledger_open(struct subject *t, uint32_t step, enum direction d, uint32_t number,
+                 const void *who, enum ledger_verdict *ret)
 {
     struct ledger *l = &t->ledger[step];
 
     if (l->open && l->open != who)
         return false;
     l->open = who;
-    *ret = verdict_of(l, d);
+    *ret = verdict_of(l, d, number);
     return true;
 }
 
@@ -40,7 +55,7 @@ static void commit_forward(struct subject *t, uint32_t step, enum ledger_verdict
 {
     struct ledger *l = &t->ledger[step];
 
-    if (verdict == LEDGER_UNDONE) {
+    if (verdict == LEDGER_UNDONE && (l->tombstone || l->undone_at)) {
         covered(COVER_TOMBSTONE);
         trace("%s/s%u refused by its tombstone", t->id, step);
     }

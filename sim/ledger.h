@@ -7,6 +7,9 @@
  * record, an undo that finds nothing leaves a tombstone, and the tombstone refuses a forward
  * request that comes later.
  *
+ * Somebody who looks, and finds that nothing took effect, sees to it that it stays so: attempts
+ * that were made by then are refused, should they come later. Later attempts are not.
+ *
  * Record and effect are one transaction, which takes its time. Who opens one holds off all others
  * that are about the same step, at whichever instance, and is told at once what to do; it counts
  * when it is committed. It may be rolled back instead, above all if its process dies.
@@ -16,9 +19,13 @@
 
 enum ledger_verdict { LEDGER_DO, LEDGER_REPEAT, LEDGER_UNDONE, LEDGER_NOTHING };
 
-/* A transaction of `who`. False: another one is open, to be waited for. */
-bool ledger_open(struct subject *t, uint32_t step, enum direction d, const void *who,
-                 enum ledger_verdict *ret) MUST_USE;
+/* Did nothing take effect, and is nobody about to? Then no attempt up to that one will. */
+bool ledger_bar(struct subject *t, uint32_t step, uint32_t number) MUST_USE;
+
+/* A transaction of `who`, about the attempt of that number. False: another one is open, to be
+ * waited for. */
+bool ledger_open(struct subject *t, uint32_t step, enum direction d, uint32_t number,
+                 const void *who, enum ledger_verdict *ret) MUST_USE;
 
 /* It counts. */
 void ledger_commit(struct subject *t, uint32_t step, enum direction d, enum ledger_verdict verdict);

@@ -293,7 +293,7 @@ static void makes_up_their_mind(void *arg, uint64_t ignored)
 
     if (world.now >= s->deadline)
         return;
-    if (!ledger_open(s->task, s->step, s->direction, s, &verdict)) {
+    if (!ledger_open(s->task, s->step, s->direction, s->attempt, s, &verdict)) {
         later(BUSY_RECORD_MS, makes_up_their_mind, s, ignored);
         return;
     }

@@ -5,6 +5,7 @@
 
 #include "sim/check.h"
 #include "sim/coverage.h"
+#include "sim/ledger.h"
 #include "sim/receivers.h"
 #include "sim/sql.h"
 #include "sim/subject.h"
@@ -99,6 +100,8 @@ static struct ask ask_of(const struct wish *w, const struct node *n)
     a.from = w->from;
     if (w->step >= 0)
         a.step = text_of("s%d", w->step);
+    if (w->kind == ASK_RESOLVE) /* before another attempt could come and be in doubt */
+        a.not_after = store_now() + CLOCK_MARGIN_MS / 2;
     return a;
 }
 
@@ -106,8 +109,25 @@ static const char *const verbs[] = {
     [ASK_SUBMIT] = "submit", [ASK_RETRY] = "retry",     [ASK_SKIP] = "skip",
     [ASK_UNDO] = "undo",     [ASK_CANCEL] = "cancel",   [ASK_PAUSE] = "pause",
     [ASK_RESUME] = "resume", [ASK_CORRECT] = "correct", [ASK_SUPPLY] = "supply",
-    [ASK_CLOSE] = "close",   [ASK_REOPEN] = "reopen",
+    [ASK_CLOSE] = "close",   [ASK_REOPEN] = "reopen",   [ASK_RESOLVE] = "resolve",
 };
+
+/* Who says that a step took no effect has looked at what its service has, and sees to it that it
+ * stays so. While it is at work he waits; another attempt that comes then is none of what he means:
+ * see ask_of. */
+static bool looks(const struct wish *w)
+{
+    const struct seen_step *s = &w->task->seen.steps[w->step];
+
+    if (seen_open(s))
+        return false;
+    if (!seen_in_doubt(s) || s->direction == DIRECTION_UNDO)
+        return true; /* it will be refused, whatever is found */
+    if (ledger_bar(w->task, (uint32_t)w->step, s->attempt))
+        return true;
+    covered(COVER_RESOLVED_WRONGLY);
+    return false;
+}
 
 static void arrives(void *arg, uint64_t tries)
 {
@@ -122,6 +142,10 @@ static void arrives(void *arg, uint64_t tries)
     }
     if (!n || !node_hears(n) || (w->kind == ASK_SUBMIT && !node_knows(n, w->task->flow))) {
         later(between(1, 20), no_answer, w, tries);
+        return;
+    }
+    if (w->kind == ASK_RESOLVE && !looks(w)) {
+        settle(w);
         return;
     }
     struct asking *q = arena_alloc(&world.arena, sizeof *q);
@@ -199,11 +223,30 @@ void people_cut_off(const struct node *n)
 
 /* ---- operators ---- */
 
+static bool is_in_doubt(const struct subject *t)
+{
+    for (uint32_t i = 0; i < t->seen.step_count; i++)
+        if (seen_in_doubt(&t->seen.steps[i]))
+            return true;
+    return false;
+}
+
+/* The first in doubt; if none is, any. */
+static int doubtful_step(const struct subject *t)
+{
+    for (uint32_t i = 0; i < t->seen.step_count; i++)
+        if (seen_in_doubt(&t->seen.steps[i]))
+            return (int)i;
+    return (int)below(t->flow->step_count);
+}
+
 /* What goes with the rarer verbs. */
 static void handle(struct wish *w)
 {
     uint32_t steps = w->task->flow->step_count;
 
+    if (w->kind == ASK_RESOLVE)
+        w->step = doubtful_step(w->task);
     if (w->kind == ASK_SUPPLY || (w->kind == ASK_CORRECT && chance(700)))
         w->step = (int)below(steps);
     if (w->kind == ASK_SUPPLY)
@@ -227,14 +270,18 @@ static void wants(struct subject *t, enum ask_kind kind, int64_t delay)
     try_again(w, delay);
     if (kind == ASK_PAUSE)
         wants(t, ASK_RESUME, delay + spread(1, 120000));
+    if (kind != ASK_RESOLVE)
+        return;
+    enum ask_kind next = chance(500) ? ASK_UNDO : ASK_RETRY;
+    wants(t, next, delay + spread(1, 60000));
 }
 
 /* Retries and skips most; and all else that one can do. */
 static enum ask_kind any_verb(void)
 {
-    static const enum ask_kind others[] = {ASK_PAUSE,   ASK_PAUSE, ASK_RESUME,
-                                           ASK_CORRECT, ASK_RETRY, ASK_CORRECT,
-                                           ASK_SUPPLY,  ASK_CLOSE, ASK_REOPEN};
+    static const enum ask_kind others[] = {ASK_PAUSE,  ASK_PAUSE,   ASK_RESUME, ASK_CORRECT,
+                                           ASK_RETRY,  ASK_CORRECT, ASK_SUPPLY, ASK_CLOSE,
+                                           ASK_REOPEN, ASK_RESOLVE, ASK_RESOLVE};
 
     if (chance(400))
         return others[below(COUNT_OF(others))];
@@ -264,8 +311,11 @@ void people_alerted(struct slice id)
 {
     if (!chance(weather.operator_answers))
         return;
+    struct subject *t = subject_find(id);
     enum ask_kind kind = any_verb();
-    wants(subject_find(id), kind, spread(1, 60000));
+    if (is_in_doubt(t) && chance(400))
+        kind = ASK_RESOLVE;
+    wants(t, kind, spread(1, 60000));
 }
 
 /* ---- submitters ---- */

@@ -2,8 +2,8 @@
 #include "sim/scene.h"
 #include "sim/world.h"
 
-/* What a person does to a task: pauses it, corrects it, supplies what nobody told, starts it anew.
- */
+/* What a person does to a task: pauses it, corrects it, supplies what nobody told, says what did
+ * not happen, starts it anew. */
 
 static bool first_begun(void)
 {
@@ -115,6 +115,65 @@ static bool supplied(void)
     return the_step(0)->supplied;
 }
 
+/* ---- what did not happen ---- */
+
+static void resolves_the_second(void)
+{
+    people_want(the_task(), ASK_RESOLVE, 1, ANY_NODE);
+}
+
+static void resolves_the_first(void)
+{
+    people_want(the_task(), ASK_RESOLVE, 0, ANY_NODE);
+}
+
+static void wants_undo(void)
+{
+    people_want(the_task(), ASK_UNDO, -1, ANY_NODE);
+}
+
+static bool pivot_resolved(void)
+{
+    return the_step(1)->resolved == 2 && met(COVER_RESOLVED_PIVOT);
+}
+
+static bool first_resolved(void)
+{
+    return the_step(0)->resolved == 1;
+}
+
+static void crashes_and_wants_undo(void)
+{
+    node_crashes();
+    wants_undo();
+}
+
+static bool pivot_in_doubt_in_error(void)
+{
+    return in_error() && seen_in_doubt(the_step(1));
+}
+
+static bool in_doubt_again(void)
+{
+    return in_error() && the_step(0)->resolved == 1 && seen_in_doubt(the_step(0));
+}
+
+static bool undo_was_refused(void)
+{
+    return the_task()->refused[ASK_UNDO] > 0;
+}
+
+static void resolves_the_pivot_again(void)
+{
+    scene_must(!the_step(0)->supplied, "nobody said that it happened");
+    people_want(the_task(), ASK_RESOLVE, 0, ANY_NODE);
+}
+
+static bool both_resolved(void)
+{
+    return the_step(0)->resolved == 2;
+}
+
 static void starts_anew(void)
 {
     people_want_from(the_task(), 0);
@@ -189,6 +248,65 @@ const struct scene scenes_of_hands[] = {
                   {.what = "it counts as completed", .until = supplied}},
         .end = TASK_COMPENSATED,
         .fates = {{STEP_UNDONE, "T/C", UNDONE}, {STEP_FAILED, "F", NOTHING}},
+    },
+    {
+        .name = "resolved_pivot",
+        .sentence = "the first request of a pivot is lost, and the second refused: who looked says"
+                    " that it took no effect, the node crashes, and the task is undone",
+        .flow = {.step_count = 2,
+                 .steps = {{.undo = UNDO_CALL},
+                           {.undo = UNDO_PIVOT,
+                            .before = BIT(0),
+                            .complete_by_ms = 500,
+                            .retry = {.attempts = 2}}}},
+        .parts = {{.step = 1, .attempt = 1, .act = {SAYS_NOTHING, .takes = 300}},
+                  {.step = 1, .attempt = 2, .act = {SAYS_REFUSED, .takes = 50}}},
+        .beats =
+            {{.what = "it stopped in error", .until = pivot_in_doubt_in_error},
+             {.what = "nothing more can come of it", .after_ms = 2000, .then = resolves_the_second},
+             {.what = "it is resolved", .until = pivot_resolved, .then = crashes_and_wants_undo}},
+        .end = TASK_COMPENSATED,
+        .fates = {{STEP_UNDONE, "C/C", UNDONE}, {STEP_FAILED, "TF", NOTHING}},
+    },
+    {
+        .name = "resolved_and_corrected",
+        .sentence = "a step in doubt is resolved: it is not in doubt any more, gets another input"
+                    " and is asked under another key",
+        .flow = {.step_count = 1,
+                 .steps = {{.complete_by_ms = 500, .on_failure = ON_FAILURE_HOLD}}},
+        .parts = {{.attempt = 1, .act = {SAYS_NOTHING, .takes = 300}}},
+        .beats = {{.what = "it stopped in error", .until = in_error},
+                  {.what = "nothing more can come of it",
+                   .after_ms = 2000,
+                   .then = resolves_the_first},
+                  {.what = "it is resolved", .until = first_resolved, .then = corrects_the_first},
+                  {.what = "it was corrected", .until = corrected, .then = wants_retry},
+                  {.what = "it is asked again", .until = second_asked}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "TC", STANDS}},
+        .expect = it_has_another_key,
+    },
+    {
+        .name = "in_doubt_again",
+        .sentence = "a pivot that was resolved is lost once more: it is in doubt again, until it is"
+                    " resolved again",
+        .flow =
+            {.step_count = 1,
+             .steps = {{.undo = UNDO_PIVOT, .complete_by_ms = 500, .on_failure = ON_FAILURE_HOLD}}},
+        .parts = {{.act = {SAYS_NOTHING, .takes = 300}}},
+        .beats = {{.what = "it stopped in error", .until = in_error},
+                  {.what = "nothing more can come of it",
+                   .after_ms = 2000,
+                   .then = resolves_the_first},
+                  {.what = "it is resolved", .until = first_resolved, .then = wants_retry},
+                  {.what = "it is in doubt again", .until = in_doubt_again, .then = wants_undo},
+                  {.what = "it cannot be undone", .until = undo_was_refused},
+                  {.what = "nothing more can come of that",
+                   .after_ms = 2000,
+                   .then = resolves_the_pivot_again},
+                  {.what = "it is resolved again", .until = both_resolved, .then = wants_undo}},
+        .end = TASK_COMPENSATED,
+        .fates = {{STEP_FAILED, "TT", NOTHING}},
     },
     {
         .name = "anew_from_a_step",

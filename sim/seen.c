@@ -113,12 +113,14 @@ static void read_step(const struct task_row *row, struct arena *a, const struct 
         .attempt = (uint32_t)number_of(j, "attempt"),
         .wait_until = number_of(j, "wait_until"),
         .supplied = json_get_bool(j, "supplied", false),
+        .resolved = (uint32_t)number_of(j, "resolved"),
         .generation = (uint32_t)json_get_int(j, "key_generation", 1),
         .input = seen_hash(json_get_raw(j, "input")),
         .has_output = json_get(j, "output") || json_get(j, "output_payload"),
         .dropped_count = (uint32_t)number_of(dropped, "count"),
         .dropped_effect = effect_of(row, dropped),
         .dropped_until = number_of(dropped, "until"),
+        .dropped_attempt = (uint32_t)number_of(dropped, "attempt"),
         .resume = (uint32_t)number_of(resume, "attempt"),
     };
     if (!j)
@@ -205,13 +207,15 @@ bool seen_happened(const struct seen_step *s)
 bool seen_in_doubt(const struct seen_step *s)
 {
     enum { KEPT_FIRST = 5 };
-    bool merged = s->dropped_effect == EFFECT_UNKNOWN;
+    bool merged = s->dropped_effect == EFFECT_UNKNOWN && s->dropped_attempt > s->resolved;
     bool doubt = false;
 
     if (s->supplied)
         return false;
     for (uint32_t i = 0; i < s->attempt_count; i++) {
-        doubt |= (merged && i == KEPT_FIRST) || counts(&s->attempts[i], EFFECT_UNKNOWN);
+        doubt |=
+            (merged && i == KEPT_FIRST)
+            || (counts(&s->attempts[i], EFFECT_UNKNOWN) && s->attempts[i].number > s->resolved);
         if (counts(&s->attempts[i], EFFECT_HAPPENED))
             doubt = false;
     }

@@ -29,6 +29,7 @@ struct seen_step {
     int64_t wait_until, spared_at;
     bool has_output;
     bool supplied;       /* by hand */
+    uint32_t resolved;   /* none of the attempts up to this one took effect, says an operator */
     uint32_t generation; /* of its key */
     uint64_t input;      /* hash of the one on record; 0: none, or a long one */
     uint32_t resume;     /* the attempt that left something for the next one; 0: none did */
@@ -38,6 +39,7 @@ struct seen_step {
     uint32_t dropped_count;
     enum effect dropped_effect;
     int64_t dropped_until;
+    uint32_t dropped_attempt; /* the latest of them with unknown effect */
 };
 
 struct seen {

@@ -27,6 +27,7 @@ struct ledger {
     uint32_t effects, undos;        /* how often either was committed */
     bool undo_said;                 /* an undo was answered: done */
     uint32_t number;                /* in the output that was recorded */
+    uint32_t barred;   /* who looked sees to it that attempts up to this one do nothing more */
     uint32_t begun[2]; /* the latest attempt that somebody began to work on, by direction */
 };
 

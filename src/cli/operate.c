@@ -26,6 +26,17 @@ bool operate_value(const struct invocation *in, const char *flag, const char *va
     return true;
 }
 
+bool operate_effect_ok(const struct invocation *in)
+{
+    const char *effect = given(in, "effect");
+
+    if (effect && strcmp(effect, "none") == 0)
+        return true;
+    verb_misused(in, "say that the step did not take effect: --effect none; for one that did there "
+                     "is intact supply, with its output");
+    return false;
+}
+
 static const struct flag many_flags[] = {MANY_FLAGS, {0}};
 
 static const char *given_if_any(const struct invocation *in, const char *flag)
@@ -33,12 +44,12 @@ static const char *given_if_any(const struct invocation *in, const char *flag)
     return verb_has_flag(in->verb, flag) ? given(in, flag) : NULL;
 }
 
-static void add_step(struct buf *b, const char *flag, const char *step)
+static void add_text(struct buf *b, const char *flag, const char *text)
 {
-    if (!step)
+    if (!text)
         return;
     json_key(b, flag);
-    json_string(b, slice_of(step));
+    json_string(b, slice_of(text));
 }
 
 static bool render(const struct invocation *in, struct buf *b)
@@ -46,13 +57,14 @@ static bool render(const struct invocation *in, struct buf *b)
     static const char *const values[] = {"input", "output"};
 
     json_open(b, '{');
-    add_step(b, "step", given_if_any(in, "step"));
-    add_step(b, "from", given_if_any(in, "from"));
+    add_text(b, "step", given_if_any(in, "step"));
+    add_text(b, "from", given_if_any(in, "from"));
     for (size_t i = 0; i < COUNT_OF(values); i++) {
         const char *value = given_if_any(in, values[i]);
         if (value && !operate_value(in, values[i], value, b))
             return false;
     }
+    add_text(b, "effect", given_if_any(in, "effect"));
     json_key(b, "reason");
     json_string(b, slice_of(given(in, "reason")));
     json_close(b, '}');
@@ -64,7 +76,9 @@ static bool is_complete(const struct invocation *in)
 {
     const char *reason = given(in, "reason");
 
-    if (verb_has_flag(in->verb, "output") && !given(in, "step")) {
+    bool of_step = verb_has_flag(in->verb, "output") || verb_has_flag(in->verb, "effect");
+
+    if (of_step && !given(in, "step")) {
         verb_misused(in, "say which step: --step STEP");
         return false;
     }
@@ -72,6 +86,8 @@ static bool is_complete(const struct invocation *in)
         verb_misused(in, "say what the step would have answered: --output JSON");
         return false;
     }
+    if (verb_has_flag(in->verb, "effect") && !operate_effect_ok(in))
+        return false;
     if (verb_has_flag(in->verb, "input") && !given(in, "input")) {
         verb_misused(in, "say the right input: --input JSON");
         return false;

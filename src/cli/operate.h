@@ -5,13 +5,16 @@
 
 #include "cli/verb.h"
 
-/* The verb's name is the last part of the call's path. --step, --from, --input and --output are for
- * those that have them. */
+/* The verb's name is the last part of the call's path. --step, --from, --input, --output and
+ * --effect are for those that have them. */
 int operate(struct invocation *in);
 
 /* --input or --output: adds the member, JSON as it is given, or in a file (@FILE), or on standard
  * input (-). False: it has been said what is wrong. */
 bool operate_value(const struct invocation *in, const char *flag, const char *value, struct buf *b);
+
+/* --effect none, and nothing else; it has been said. */
+bool operate_effect_ok(const struct invocation *in);
 
 #define REASON_FLAG                                                                    \
     {                                                                                  \

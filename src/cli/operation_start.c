@@ -118,6 +118,7 @@ static bool put_arguments(const struct invocation *in, struct buf *b)
     json_open(b, '{');
     put_text(b, "step", given_if_any(in, "step"));
     put_text(b, "from", given_if_any(in, "from"));
+    put_text(b, "effect", given_if_any(in, "effect"));
     for (size_t i = 0; i < COUNT_OF(values); i++) {
         const char *value = given_if_any(in, values[i]);
         if (value && !operate_value(in, values[i], value, b))
@@ -249,6 +250,8 @@ int operation_start(const struct invocation *in, const char *verb)
 
 static int run(struct invocation *in)
 {
+    if (given(in, "effect") && !operate_effect_ok(in))
+        return CLI_USAGE;
     return operation_start(in, in->words[0]);
 }
 
@@ -263,6 +266,11 @@ static const struct flag flags[] = {
     {.name = "output",
      .value = "JSON",
      .help = "supply, skip: what the step answers; @FILE as well"},
+    {.name = "effect",
+     .value = "EFFECT",
+     .help = "resolve: none, that the step took no effect",
+     .kind = WORD_HINTS,
+     .choices = "none"},
     REASON_FLAG,
     OPERATION_FLAGS,
     {0},
@@ -278,7 +286,8 @@ const struct verb verb_operation_start = {
              "before it begins with more than 100 tasks.",
     .arguments = {{.name = "VERB",
                    .kind = WORD_CHOICE,
-                   .choices = "retry undo skip cancel pause resume supply correct close reopen"}},
+                   .choices = "retry undo skip cancel pause resume supply resolve correct close "
+                              "reopen"}},
     .flags = flags,
     .examples = {{"intact operation start retry --state error --error declined --dry-run "
                   "--reason 'the bank is back'",

@@ -112,6 +112,9 @@ static void put_more(struct view *v, const struct json *step)
         buf_str(&more, "; its result comes from elsewhere");
     if (json_get_bool(step, "supplied", false))
         buf_str(&more, "; its output was supplied by hand");
+    if (json_get(step, "resolved"))
+        buf_fmt(&more, "; an operator said that its attempts up to %.*s took no effect",
+                SLICE_ARG(json_get_raw(step, "resolved")));
     if (json_get(step, "key_generation"))
         buf_fmt(&more, "; its idempotency key ends in ~%.*s",
                 SLICE_ARG(json_get_raw(step, "key_generation")));

@@ -23,6 +23,7 @@ const struct verb *const verbs[] = {
     &verb_retry,
     &verb_correct,
     &verb_supply,
+    &verb_resolve,
     &verb_skip,
     &verb_undo,
     &verb_cancel,

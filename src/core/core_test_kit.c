@@ -254,7 +254,7 @@ static struct event event_of(const char *verb)
         {"hasty", EVENT_TIMEOUT},     {"silence", EVENT_SILENCE},   {"mute", EVENT_SILENCE},
         {"away", EVENT_ELSEWHERE},    {"pause", EVENT_PAUSE},       {"resume", EVENT_RESUME},
         {"correct", EVENT_CORRECT},   {"supply", EVENT_SUPPLY},     {"from", EVENT_RETRY_FROM},
-        {"close", EVENT_CLOSE},       {"reopen", EVENT_REOPEN},
+        {"resolve", EVENT_RESOLVE},   {"close", EVENT_CLOSE},       {"reopen", EVENT_REOPEN},
     };
     for (size_t i = 0; i < COUNT_OF(verbs); i++)
         if (strcmp(verb, verbs[i].verb) == 0) {

@@ -105,6 +105,8 @@ static void drop_attempt(struct step *s)
         s->dropped_effect = a->effect > s->dropped_effect ? a->effect : s->dropped_effect;
         if (a->effect == EFFECT_UNKNOWN || a->resent > 0)
             s->dropped_until = max_i64(s->dropped_until, a->complete_by);
+        if (a->effect == EFFECT_UNKNOWN && a->number > s->dropped_attempt)
+            s->dropped_attempt = a->number;
     }
     s->dropped_count++;
     s->attempt_count--;
@@ -256,9 +258,24 @@ static enum answer answer_to_ended(const struct attempt *a)
                                                                          : ANSWER_REPEATED;
 }
 
+/* A person had resolved it, and yet it took effect. Mostly that counts as any other effect. Where
+ * the task is past undoing it, or knows another key by now, a person has to see to it again. */
+static void gainsay(struct deed *d, const struct step *s, const struct attempt *a)
+{
+    enum undo_kind undo = d->w->steps[d->ev->step].undo_kind;
+    bool past =
+        d->t->direction == DIRECTION_UNDO
+        && (undo == UNDO_PIVOT || (d->t->state == TASK_COMPENSATED && s->state != STEP_UNDONE));
+
+    if (undo == UNDO_NONE || (!past && a->generation == s->generation))
+        return;
+    note(&d->t->error, "resolved", "what an operator had resolved took effect all the same");
+    d->fx->alert = true;
+}
+
 /* The answer to an attempt that is no longer the current one: kept with it, as the last word on
  * what it did; it changes no state. */
-static enum answer keep_late(struct deed *d, struct attempt *a)
+static enum answer keep_late(struct deed *d, const struct step *s, struct attempt *a)
 {
     if (a->outcome != OUTCOME_TIMED_OUT)
         return answer_to_ended(a);
@@ -269,6 +286,8 @@ static enum answer keep_late(struct deed *d, struct attempt *a)
         a->error = d->ev->error;
     else
         a->output = d->ev->output;
+    if (!d->ev->failed && a->direction == DIRECTION_FORWARD && a->number <= s->resolved)
+        gainsay(d, s, a);
     d->fx->changed = true;
     return ANSWER_LATE;
 }
@@ -280,7 +299,7 @@ static enum answer on_result(struct deed *d)
 
     if (!a) {
         a = step_find_attempt(s, d->ev->direction, d->ev->attempt);
-        return a ? keep_late(d, a) : ANSWER_UNKNOWN;
+        return a ? keep_late(d, s, a) : ANSWER_UNKNOWN;
     }
     a->tries = d->ev->tries;
     if (!d->ev->failed) {
@@ -462,6 +481,7 @@ static enum answer happen(struct deed *d)
     case EVENT_RESUME:
     case EVENT_CORRECT:
     case EVENT_SUPPLY:
+    case EVENT_RESOLVE:
     case EVENT_RETRY_FROM:
     case EVENT_CLOSE:
     case EVENT_REOPEN:
@@ -506,6 +526,7 @@ static bool may_change_any_step(const struct deed *d)
     case EVENT_RESUME:
     case EVENT_CORRECT:
     case EVENT_SUPPLY:
+    case EVENT_RESOLVE:
     case EVENT_RETRY_FROM:
     case EVENT_CLOSE:
     case EVENT_REOPEN:

@@ -43,6 +43,8 @@ enum event_kind {
     EVENT_RESUME,    /* the operator: it goes on, and has the time that it had */
     EVENT_CORRECT,   /* the operator: another `input`, for the step or (-1) for the task */
     EVENT_SUPPLY,    /* the operator: the step took effect, with that `output` */
+    EVENT_RESOLVE,   /* the operator: none of the step's attempts so far took effect; refused
+                      * before the last complete-by of those in doubt, and the clock margin */
     EVENT_RETRY_FROM, /* the operator: the step and all that comes after it start anew */
     EVENT_CLOSE,      /* the operator: it stopped in error, and is to stay so; `error` says why */
     EVENT_REOPEN,     /* the operator: no, somebody has to see to it */

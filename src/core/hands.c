@@ -189,6 +189,26 @@ static enum answer on_supply(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
+/* An effect that may still come is not to be resolved away; and a compensation that began is
+ * brought to its end, which is right whether there was an effect or not. */
+static enum answer on_resolve(struct deed *d)
+{
+    const struct workflow_step *ws = &d->w->steps[d->ev->step];
+    struct step *s = &d->t->steps[d->ev->step];
+    bool effect = ws->undo_kind != UNDO_NONE && step_has_effect(s);
+
+    if (task_state_is_end(d->t->state) || step_is_open(s) || s->direction == DIRECTION_UNDO)
+        return ANSWER_REFUSED;
+    if (!step_in_doubt(s))
+        return s->resolved != 0 && s->resolved == s->attempt && !step_has_effect(s)
+                   ? ANSWER_REPEATED
+                   : ANSWER_REFUSED;
+    if (effect || d->now < step_doubt_until(s) + CLOCK_MARGIN_MS)
+        return ANSWER_REFUSED;
+    s->resolved = s->attempt;
+    return ANSWER_ACCEPTED;
+}
+
 /* The step and all that comes after it, near and far. */
 static void mark_from(const struct workflow *w, uint16_t step, bool *ret)
 {
@@ -308,8 +328,9 @@ enum answer operator_acts(struct deed *d)
         [EVENT_RETRY] = on_retry,   [EVENT_SKIP] = on_skip,
         [EVENT_UNDO] = on_undo,     [EVENT_PAUSE] = on_pause,
         [EVENT_RESUME] = on_resume, [EVENT_CORRECT] = on_correct,
-        [EVENT_SUPPLY] = on_supply, [EVENT_RETRY_FROM] = on_retry_from,
-        [EVENT_CLOSE] = on_close,   [EVENT_REOPEN] = on_reopen,
+        [EVENT_SUPPLY] = on_supply, [EVENT_RESOLVE] = on_resolve,
+        [EVENT_CLOSE] = on_close,   [EVENT_RETRY_FROM] = on_retry_from,
+        [EVENT_REOPEN] = on_reopen,
     };
     bool closed = d->t->closed_at != 0;
 

@@ -1,7 +1,7 @@
 #include "core/core_test_kit.h"
 
-/* pause, resume, close, reopen, correct, supply and starting anew: the edges, and what is refused.
- */
+/* pause, resume, close, reopen, correct, supply, resolve and starting anew: the edges, and what is
+ * refused. */
 
 static void the_operator_pauses(void **state)
 {
@@ -117,6 +117,100 @@ static void the_operator_supplies(void **state)
     kit_run(cases, COUNT_OF(cases));
 }
 
+static void the_operator_resolves(void **state)
+{
+    static const struct kit_case cases[] = {
+        {"a pivot in doubt that was refused at last: the task can be undone", "a b2!<a",
+         "claim, start a, ok a, start b, lost b, wait 1s, start b, fail b, wait 11s, "
+         "undo = refused, resolve b, undo, claim, start a, ok a",
+         "compensated a:undone b:failed"},
+        {"or corrected, and tried again", "a!",
+         "claim, start a, doubt a, wait 11s, "
+         "correct a = refused, resolve a, correct a, retry, claim, start a, ok a",
+         "processed a:completed"},
+        {"what has nothing to undo is not compensated", "a# b<a",
+         "claim, start a, doubt a, wait 11s, resolve a, undo", "compensated a:failed b:waiting"},
+        {"also when it was skipped in doubt", "a# b<a",
+         "claim, start a, doubt a, skip a, wait 11s, resolve a, undo",
+         "compensated a:skipped b:waiting"},
+        {"a pivot that holds the undo lets it go on", "a b2!<a",
+         "claim, start a, ok a, start b, timeout b, undo, wait 1s, resolve b",
+         "compensating a:completed b:waiting"},
+        {"on the way back, if nothing was begun", "a2",
+         "claim, start a, timeout a, wait 1s, undo, resolve a", "compensated a:waiting"},
+        {"not once its compensation began", "a2",
+         "claim, start a, timeout a, wait 1s, undo, start a, resolve a = refused, again a, "
+         "resolve a = refused",
+         "compensating a:undoing"},
+        {"nor when that is done", "a2 b<a",
+         "claim, start a, timeout a, wait 1s, undo, pause, skip a, resolve a = refused",
+         "compensated a:undone b:waiting"},
+        {"not what is at work", "a2",
+         "claim, start a, lost a, wait 11s, start a, resolve a = refused", "processing a:running"},
+        {"not before its complete-by and the margin", "a#",
+         "claim, start a, doubt a, wait 10s, resolve a = refused, wait 1s, resolve a",
+         "error a:failed"},
+        {"not what failed without effect", "a#",
+         "claim, start a, fail a, wait 11s, resolve a = refused", "error a:failed"},
+        {"nor what completed", "a2 b<a",
+         "claim, start a, timeout a, wait 1s, start a, ok a, wait 11s, resolve a = refused",
+         "processing a:completed b:waiting"},
+        {"nor what never ran", "a", "claim, resolve a = refused", "processing a:waiting"},
+        {"nor what is known to have happened", "a3#",
+         "claim, start a, timeout a, wait 1s, start a, ok a f1 = late, timeout a, wait 1s, "
+         "resolve a = refused",
+         "processing a:waiting"},
+        {"twice is once", "a#",
+         "claim, start a, doubt a, wait 11s, resolve a, resolve a = repeated", "error a:failed"},
+        {"a new try that is lost is in doubt again", "a2!",
+         "claim, start a, timeout a, wait 1s, resolve a, start a, doubt a, undo = refused, "
+         "wait 11s, resolve a, undo",
+         "compensated a:failed"},
+        {"not what was closed", "a#",
+         "claim, start a, doubt a, wait 11s, close, resolve a = refused", "error a:failed"},
+        {"a step that is not there", "a", "resolve f = unknown", "pending a:waiting"},
+    };
+    (void)state;
+    kit_run(cases, COUNT_OF(cases));
+}
+
+/* It is a fact then, and counts as far as it can. */
+static void what_was_resolved_is_answered_after_all(void **state)
+{
+    static const struct kit_case cases[] = {
+        {"it is undone with the task", "a2",
+         "claim, start a, timeout a, wait 1s, resolve a, ok a f1 = late, undo, wait 11s, start a, "
+         "ok a",
+         "compensated a:undone"},
+        {"also if the task has turned back", "a b2<a",
+         "claim, start a, ok a, start b, timeout b, wait 1s, resolve b, undo, ok b f1 = late, "
+         "start a = refused, start b, ok b, start a, ok a",
+         "compensated a:undone b:undone"},
+        {"a pivot stands", "a2!#",
+         "claim, start a, timeout a, wait 1s, resolve a, ok a f1 = late, "
+         "undo, start a, fail a, undo = refused",
+         "error a:failed"},
+        {"a pivot past which the task is being undone: somebody has to see to it", "a b2!<a",
+         "claim, start a, ok a, start b, timeout b, wait 1s, resolve b, undo, "
+         "ok b f1 = late alert, start a, ok a",
+         "compensated a:undone b:waiting"},
+        {"so has he if the task is undone", "a2",
+         "claim, start a, timeout a, wait 1s, resolve a, undo, ok a f1 = late alert",
+         "compensated a:waiting"},
+        {"or its key is another by now", "a2",
+         "claim, start a, timeout a, wait 1s, resolve a, correct a, ok a f1 = late alert",
+         "processing a:waiting"},
+        {"nobody, if there was none", "a2",
+         "claim, start a, timeout a, wait 1s, resolve a, undo, fail a f1 = late",
+         "compensated a:waiting"},
+        {"nor of what has nothing to undo", "a2-",
+         "claim, start a, timeout a, wait 1s, resolve a, undo, ok a f1 = late",
+         "compensated a:waiting"},
+    };
+    (void)state;
+    kit_run(cases, COUNT_OF(cases));
+}
+
 static void the_operator_starts_anew(void **state)
 {
     static const struct kit_case cases[] = {
@@ -196,6 +290,34 @@ static void one_key_stands_for_one_request(void **state)
     assert_int_equal(k.steps[0].failure_count, 0);
 }
 
+static void try_often(const char *script, int times)
+{
+    for (int i = 0; i < times; i++)
+        kit_play(&k, script);
+}
+
+/* What was known before stays on record, of attempts that are merged as well. */
+static void resolving_rewrites_nothing(void **state)
+{
+    (void)state;
+
+    kit_make(&k, "resolve", "a#");
+    kit_play(&k, "claim");
+    try_often("start a, doubt a, wait 11s, retry", ATTEMPTS_KEPT + 1);
+    kit_play(&k, "resolve a");
+    assert_false(step_in_doubt(&k.steps[0]));
+    assert_int_equal(k.steps[0].resolved, ATTEMPTS_KEPT + 1);
+    assert_int_equal(k.attempts[0][0].effect, EFFECT_UNKNOWN);
+    assert_int_equal(k.steps[0].dropped_effect, EFFECT_UNKNOWN);
+    try_often("start a, fail a, wait 11s, retry", ATTEMPTS_KEPT);
+    assert_false(step_in_doubt(&k.steps[0])); /* all but the first of those resolved are merged */
+    kit_play(&k, "start a, doubt a, wait 11s, retry");
+    try_often("start a, fail a, wait 11s, retry", ATTEMPTS_KEPT);
+    assert_true(step_in_doubt(&k.steps[0])); /* the new one is merged, too */
+    kit_play(&k, "resolve a, undo");
+    kit_expect(&k, "compensated a:waiting");
+}
+
 static void closing_says_when_and_why(void **state)
 {
     (void)state;
@@ -216,10 +338,13 @@ int main(void)
         cmocka_unit_test(the_operator_closes),
         cmocka_unit_test(the_operator_corrects),
         cmocka_unit_test(the_operator_supplies),
+        cmocka_unit_test(the_operator_resolves),
+        cmocka_unit_test(what_was_resolved_is_answered_after_all),
         cmocka_unit_test(the_operator_starts_anew),
         cmocka_unit_test(clocks_move_by_the_length_of_a_pause),
         cmocka_unit_test(an_attempt_keeps_its_complete_by),
         cmocka_unit_test(one_key_stands_for_one_request),
+        cmocka_unit_test(resolving_rewrites_nothing),
         cmocka_unit_test(closing_says_when_and_why),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,6 +28,7 @@ static size_t tell_deed(char *to, size_t size, const struct deed *d)
         [EVENT_SILENCE] = "silence", [EVENT_HASTEN] = "hasten",    [EVENT_PAUSE] = "pause",
         [EVENT_RESUME] = "resume",   [EVENT_CORRECT] = "correct",  [EVENT_SUPPLY] = "supply",
         [EVENT_RETRY_FROM] = "from", [EVENT_CLOSE] = "close",      [EVENT_REOPEN] = "reopen",
+        [EVENT_RESOLVE] = "resolve",
     };
     _Static_assert(COUNT_OF(kinds) == EVENT_KINDS, "every kind has a name");
     const struct event *ev = &d->ev;
@@ -143,7 +144,7 @@ static void check_end(const struct node *is)
           history_story());
     for (uint16_t i = 0; i < w->step_count; i++) {
         const struct world_step *s = &w->steps[i];
-        bool effect = world_effect(s) || world_doubt(s);
+        bool effect = !world_gainsaid(s) && (world_effect(s) || world_doubt(s));
         bool undone = s->back && s->phase == PHASE_DONE;
         if (is->t.state == TASK_PROCESSED)
             CHECK(world_ended(w, i), "%s: step %u did not end", history_story(), i);
@@ -202,11 +203,14 @@ static void check_wake(const struct node *is)
 /* An agent's answer that no longer counts changes no step, and the task only by ending a doubt. */
 static void check_late(const struct node *was, const struct node *is)
 {
+    bool moved = was->t.paused_at != 0 && is->t.paused_at == 0; /* its end is the pause's as well */
+
     for (uint16_t i = 0; i < is->t.step_count; i++) {
         const struct step *a = &was->steps[i];
         const struct step *b = &is->steps[i];
         CHECK(a->state == b->state && a->attempt == b->attempt && a->direction == b->direction
-                  && a->failure_count == b->failure_count && a->wait_until == b->wait_until
+                  && a->failure_count == b->failure_count
+                  && (moved || a->wait_until == b->wait_until)
                   && slice_eq(a->output.json, b->output.json)
                   && slice_eq(a->error.code, b->error.code),
               "%s: step %u changed", history_story(), i);
@@ -309,6 +313,11 @@ static void check_answer(const struct node *was, const struct event *ev, enum an
     else if (is_of_attempt(ev->kind))
         CHECK(answer == world_answer(&was->world, ev, was->now), "%s: was %s", history_story(),
               kit_answer_text(answer));
+    if (ev->kind == EVENT_RESOLVE && was->steps[ev->step].dropped_count == 0)
+        CHECK((answer == ANSWER_ACCEPTED)
+                  == (!task_state_is_end(t->state) && !was->world.closed
+                      && world_resolvable(&was->world, (uint16_t)ev->step, was->now)),
+              "%s: was %s", history_story(), kit_answer_text(answer));
     if (ev->kind == EVENT_CLAIM)
         CHECK((answer == ANSWER_ACCEPTED) == (is_active(t) && !t->locked_by.ptr), "%s",
               history_story());
@@ -409,8 +418,11 @@ int64_t history_next_time(const struct node *n)
     const struct world *w = &n->world;
     int64_t next = 0;
 
+    for (uint16_t i = 0; i < w->step_count && n->left.hands > 0; i++)
+        if (!task_state_is_end(n->t.state) && world_doubt(&w->steps[i])) /* it may be resolved */
+            later_only(&next, world_doubt_until(&w->steps[i]) + CLOCK_MARGIN_MS, n->now);
     if (!is_active(&n->t))
-        return 0;
+        return next;
     if (w->paused_at) /* long enough for all that would wait no more if it were not */
         later_only(&next, w->paused_at + HISTORY_PAUSE_MS, n->now);
     for (uint16_t i = 0; i < w->step_count; i++) {

@@ -94,6 +94,7 @@ static void put_step(uint64_t *h, const struct node *n, uint16_t i)
     put(h, (uint64_t)s->failure_count << 16 | s->attempt_count);
     put(h, (uint64_t)w->phase << 8 | (uint64_t)w->back << 1 | (uint64_t)w->supplied);
     put(h, (uint64_t)s->generation << 32 | w->request);
+    put(h, s->resolved);
     put(h, (s->output.json.ptr ? 1u : 0u) | (s->error.code.ptr ? 2u : 0u) | (w->resume ? 4u : 0u));
     put_time(h, s->wait_until, n->now, 0);
     for (uint16_t k = 0; k < s->attempt_count; k++) {

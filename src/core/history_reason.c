@@ -298,7 +298,7 @@ static void check_operator(const struct node *n)
         {EVENT_RETRY, false},  {EVENT_SKIP, true},       {EVENT_UNDO, false},
         {EVENT_PAUSE, false},  {EVENT_RESUME, false},    {EVENT_CORRECT, false},
         {EVENT_SUPPLY, true},  {EVENT_RETRY_FROM, true}, {EVENT_CLOSE, false},
-        {EVENT_REOPEN, false},
+        {EVENT_REOPEN, false}, {EVENT_RESOLVE, true},
     };
 
     for (size_t v = 0; v < COUNT_OF(verbs); v++)

@@ -136,7 +136,8 @@ static void try_step(struct trial *x, uint16_t i)
 
 static void try_hands_of_step(struct trial *x, uint16_t i)
 {
-    static const enum event_kind verbs[] = {EVENT_CORRECT, EVENT_SUPPLY, EVENT_RETRY_FROM};
+    static const enum event_kind verbs[] = {EVENT_CORRECT, EVENT_SUPPLY, EVENT_RESOLVE,
+                                            EVENT_RETRY_FROM};
     struct event ev = history_event_at(EVENT_CORRECT, i, &x->was->steps[i]);
 
     ev.input.json = x->was->steps[i].input.json.ptr ? SLICE("22") : SLICE("2");
@@ -214,8 +215,8 @@ static void explore(const struct node *n)
 /* Budgets: late results, requests not sent, releases, the operator's acts, bad input or conditions,
  * requests sent again and complete-bys moved, failures in an outage (and its end, whenever it
  * comes), attempts that go elsewhere, and what else an operator does (pause and close, correct,
- * supply, start anew; to resume costs nothing). The second is for a long run, with HISTORY=full in
- * the environment. */
+ * supply, resolve, start anew; to resume costs nothing). The second is for a long run, with
+ * HISTORY=full in the environment. */
 /* clang-format off */
 static const struct history_case {
     const char *graph;
@@ -295,6 +296,9 @@ static const struct history_case {
     {"defers=1 a",              {0, 0, 0, 0, 0, 0, 0, 0, 1}, {1, 0, 0, 1, 0, 0, 1, 0, 2}},
     {"beat=4s a",               {0, 0, 0, 0, 0, 0, 0, 0, 1}, {1, 0, 0, 1, 0, 0, 0, 1, 2}},
     {"by=15s hold a",           {0, 0, 0, 0, 0, 0, 0, 0, 1}, {0, 0, 0, 0, 0, 0, 0, 0, 2}},
+    {"a2!#",                    {1, 0, 0, 1, 0, 0, 0, 0, 1}, {2, 0, 0, 1, 0, 0, 0, 0, 2}},
+    {"a b!<a",                  {1, 0, 0, 1, 0, 0, 0, 0, 1}, {2, 0, 0, 1, 0, 0, 0, 0, 2}},
+    {"a b2!#<a",                {0, 0, 0, 1, 0, 0, 0, 0, 1}, {1, 0, 0, 1, 0, 0, 0, 0, 1}},
 };
 /* clang-format on */
 

@@ -69,11 +69,19 @@ bool world_doubt(const struct world_step *s)
     for (uint32_t n = 0; n < s->count[0]; n++) {
         enum fate f = s->attempts[0][n].fate;
         if (f == FATE_SILENT || f == FATE_UNKNOWN)
-            doubt = true;
+            doubt |= n >= s->resolved;
         else if (f == FATE_DONE)
             doubt = false;
     }
     return doubt;
+}
+
+bool world_gainsaid(const struct world_step *s)
+{
+    for (uint32_t n = 0; n < s->resolved; n++)
+        if (s->attempts[0][n].fate == FATE_DONE && s->attempts[0][n].late)
+            return true;
+    return false;
 }
 
 int64_t world_doubt_until(const struct world_step *s)
@@ -162,6 +170,17 @@ bool world_startable(const struct world *w, uint16_t i, int64_t now)
         return false;
     return after_is_undone(w, i) && (doubt == 0 || now >= doubt + 1000)
            && (!s->back || now >= s->wait_until);
+}
+
+bool world_resolvable(const struct world *w, uint16_t i, int64_t now)
+{
+    const struct world_step *s = &w->steps[i];
+
+    if (world_open(s) || s->back || !world_doubt(s))
+        return false;
+    if (world_effect(s) && spec_of(w, i)->undo_kind != UNDO_NONE)
+        return false;
+    return now >= world_doubt_until(s) + 1000;
 }
 
 /* ---- events ---- */
@@ -451,6 +470,9 @@ void world_event(struct world *w, const struct event *ev, enum task_state state,
     case EVENT_SUPPLY:
         supplied(&w->steps[ev->step]);
         return;
+    case EVENT_RESOLVE:
+        w->steps[ev->step].resolved = w->steps[ev->step].count[0];
+        return;
     case EVENT_RETRY_FROM:
         begun_anew(w, (uint16_t)ev->step);
         return;
@@ -556,6 +578,7 @@ void world_check(const struct world *w, const struct task *t, int64_t now,
         const struct world_step *s = &w->steps[i];
         const struct step *c = &t->steps[i];
         CHECK(c->supplied == s->supplied, "%s: step %u: supplied", about(), i);
+        CHECK(c->resolved == s->resolved, "%s: step %u: resolved", about(), i);
         CHECK(c->state == state_of(s), "%s: step %u is %s, not %s", about(), i,
               step_state_text(c->state), step_state_text(state_of(s)));
         CHECK((c->direction == DIRECTION_UNDO) == s->back, "%s: step %u: direction", about(), i);

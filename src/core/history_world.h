@@ -50,9 +50,10 @@ struct world_step {
     uint32_t failures;
     uint32_t spared; /* failures that did not count, in that direction */
     int64_t wait_until;
-    bool resume;      /* an attempt in this direction left something for the next one */
-    bool supplied;    /* a person says that it took effect */
-    uint32_t request; /* raised whenever its next request may be another one */
+    bool resume;       /* an attempt in this direction left something for the next one */
+    bool supplied;     /* a person says that it took effect */
+    uint32_t resolved; /* of so many of its attempts a person says that they did not */
+    uint32_t request;  /* raised whenever its next request may be another one */
 };
 
 struct world {
@@ -76,11 +77,16 @@ void world_unpaused(struct world *w, int64_t now);
 
 /* What the world knows of a step. */
 bool world_effect(const struct world_step *s);
+bool world_gainsaid(
+    const struct world_step *s); /* one that was resolved took effect all the same */
 bool world_doubt(const struct world_step *s);
 int64_t world_doubt_until(const struct world_step *s);
 bool world_ended(const struct world *w, uint16_t i); /* its successors may start */
 bool world_open(const struct world_step *s);
 bool world_pivot_clear(const struct world_step *s); /* this pivot allows undo */
+
+/* May a person say that none of its attempts took effect? */
+bool world_resolvable(const struct world *w, uint16_t i, int64_t now);
 
 /* May the step be started, going by order and time alone? */
 bool world_startable(const struct world *w, uint16_t i, int64_t now);

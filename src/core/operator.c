@@ -5,6 +5,11 @@
  * decides; history_test.c compares the two in every state of every history.
  */
 
+int64_t operator_may_resolve_at(const struct step *s)
+{
+    return step_doubt_until(s) + CLOCK_MARGIN_MS;
+}
+
 static bool pivot_completed(const struct workflow *w, const struct task *t, uint16_t *ret)
 {
     for (uint16_t i = 0; i < t->step_count; i++)
@@ -97,6 +102,20 @@ static enum obstacle obstacle_to_correct(const struct workflow *w, const struct 
     return o == OBSTACLE_NONE && ended ? OBSTACLE_ENDED : o;
 }
 
+static enum obstacle obstacle_to_resolve(const struct workflow_step *ws, const struct step *s,
+                                         int64_t now)
+{
+    if (step_is_open(s))
+        return OBSTACLE_OPEN;
+    if (s->direction == DIRECTION_UNDO)
+        return s->state == STEP_UNDONE ? OBSTACLE_ENDED : OBSTACLE_UNDOING;
+    if (!step_in_doubt(s))
+        return OBSTACLE_KNOWN;
+    if (ws->undo_kind != UNDO_NONE && step_has_effect(s))
+        return OBSTACLE_EFFECT;
+    return now < operator_may_resolve_at(s) ? OBSTACLE_EARLY : OBSTACLE_NONE;
+}
+
 static bool comes_after(const struct workflow *w, uint16_t i, uint16_t step)
 {
     bool after[STEPS_MAX] = {0};
@@ -172,6 +191,8 @@ enum obstacle operator_obstacle(const struct workflow *w, const struct task *t,
         return obstacle_to_correct(w, t, step);
     if (verb == EVENT_RETRY_FROM)
         return obstacle_to_retry_from(w, t, (uint16_t)step, ret_step);
+    if (verb == EVENT_RESOLVE)
+        return obstacle_to_resolve(&w->steps[step], &t->steps[step], now);
     if (verb == EVENT_SUPPLY && goes_back(t))
         return OBSTACLE_BACK;
     ASSERT(verb == EVENT_SUPPLY || verb == EVENT_SKIP);
@@ -194,8 +215,9 @@ bool operator_may(const struct workflow *w, const struct task *t, enum event_kin
                   int64_t now)
 {
     uint16_t ignored = 0;
-    bool names_none =
-        step < 0 && (verb == EVENT_SKIP || verb == EVENT_SUPPLY || verb == EVENT_RETRY_FROM);
+    bool names_none = step < 0
+                      && (verb == EVENT_SKIP || verb == EVENT_SUPPLY || verb == EVENT_RESOLVE
+                          || verb == EVENT_RETRY_FROM);
 
     return !names_none && operator_obstacle(w, t, verb, step, now, &ignored) == OBSTACLE_NONE;
 }

@@ -178,17 +178,20 @@ void reasons_limit(struct reasons *r, size_t max);
 /* What an operator's verb is refused for. The words are made by whoever answers him. */
 enum obstacle {
     OBSTACLE_NONE,
-    OBSTACLE_STATE,  /* not in this state */
-    OBSTACLE_NEW,    /* nothing of what is to start anew has begun */
-    OBSTACLE_CLOSED, /* it was closed: it has to be reopened first */
-    OBSTACLE_OPEN,   /* an attempt of the step is at work */
-    OBSTACLE_DOUBT,  /* it is not known if the step took effect */
-    OBSTACLE_EFFECT, /* the step took effect, and that would have to be undone */
-    OBSTACLE_ENDED,  /* the step has ended */
-    OBSTACLE_BACK,   /* the task is being undone, or is about to be */
-    OBSTACLE_STANDS, /* it has stopped in error: it need not be paused */
-    OBSTACLE_HOLDS,  /* it is about to stop in error: then, perhaps */
-    OBSTACLE_PIVOT,  /* a pivot took effect, or may have */
+    OBSTACLE_STATE,   /* not in this state */
+    OBSTACLE_NEW,     /* nothing of what is to start anew has begun */
+    OBSTACLE_CLOSED,  /* it was closed: it has to be reopened first */
+    OBSTACLE_OPEN,    /* an attempt of the step is at work */
+    OBSTACLE_DOUBT,   /* it is not known if the step took effect */
+    OBSTACLE_EFFECT,  /* the step took effect, and that would have to be undone */
+    OBSTACLE_ENDED,   /* the step has ended */
+    OBSTACLE_BACK,    /* the task is being undone, or is about to be */
+    OBSTACLE_STANDS,  /* it has stopped in error: it need not be paused */
+    OBSTACLE_HOLDS,   /* it is about to stop in error: then, perhaps */
+    OBSTACLE_PIVOT,   /* a pivot took effect, or may have */
+    OBSTACLE_KNOWN,   /* the step is not in doubt: nothing is to be resolved */
+    OBSTACLE_EARLY,   /* what is in doubt of it may still take effect */
+    OBSTACLE_UNDOING, /* its compensation has begun: that is brought to its end */
 };
 
 /* Would decide() take this verb of the operator's, as it stands? `step` as in struct event. Of what
@@ -200,6 +203,10 @@ bool operator_may(const struct workflow *w, const struct task *t, enum event_kin
  * nothing. */
 enum obstacle operator_obstacle(const struct workflow *w, const struct task *t,
                                 enum event_kind verb, int step, int64_t now, uint16_t *ret_step);
+
+/* Of one in doubt: until when an effect may still come, so that nobody can say that there is none.
+ */
+int64_t operator_may_resolve_at(const struct step *s);
 
 /* Of the step and all that comes after it, those that took effect and would have to be undone: at
  * most step_count. How many there are. */

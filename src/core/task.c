@@ -113,22 +113,40 @@ struct attempt *step_find_attempt(const struct step *s, enum direction d, uint32
     return NULL;
 }
 
+/* Of documents that were written before anybody could resolve, the number is not known. */
+static bool dropped_in_doubt(const struct step *s)
+{
+    return s->dropped_effect == EFFECT_UNKNOWN
+           && (s->resolved == 0 || s->dropped_attempt > s->resolved);
+}
+
 bool step_in_doubt(const struct step *s)
 {
     if (s->supplied)
         return false; /* a person found out */
     for (uint16_t i = s->attempt_count; i-- > 0;) {
         const struct attempt *a = &s->attempts[i];
-        if (i < ATTEMPTS_HEAD && s->dropped_effect == EFFECT_UNKNOWN)
+        if (i < ATTEMPTS_HEAD && dropped_in_doubt(s))
             return true; /* those merged came after the first ones */
         if (a->direction == DIRECTION_UNDO || a->outcome == OUTCOME_OPEN)
             continue;
         if (a->effect == EFFECT_HAPPENED)
             return false; /* the same idempotency key: it settles those before it */
-        if (a->effect == EFFECT_UNKNOWN)
+        if (a->effect == EFFECT_UNKNOWN && a->number > s->resolved)
             return true;
     }
-    return s->dropped_effect == EFFECT_UNKNOWN;
+    return dropped_in_doubt(s);
+}
+
+bool step_is_gainsaid(const struct step *s)
+{
+    for (uint16_t i = 0; i < s->attempt_count; i++) {
+        const struct attempt *a = &s->attempts[i];
+        if (a->direction == DIRECTION_FORWARD && a->number <= s->resolved
+            && a->outcome == OUTCOME_LATE && a->effect == EFFECT_HAPPENED)
+            return true;
+    }
+    return false;
 }
 
 bool step_was_tried(const struct step *s)
@@ -214,13 +232,15 @@ static bool attempts_valid(const struct step *s)
     }
     if (d > s->direction)
         return false; /* its compensation has attempts, but never began */
+    if (s->direction == DIRECTION_FORWARD && s->resolved > s->attempt)
+        return false; /* nobody can say that of what is still to come */
     return s->attempt == (d == s->direction ? number : 0);
 }
 
 static bool step_valid(const struct step *s)
 {
     if (s->state == STEP_WAITING && s->attempt_count == 0) /* most of a long task */
-        return s->attempt == 0 && s->direction == DIRECTION_FORWARD;
+        return s->attempt == 0 && s->resolved == 0 && s->direction == DIRECTION_FORWARD;
     const struct attempt *open = last_if_open(s);
 
     if (!attempts_valid(s) || (open && open->direction != s->direction))
@@ -272,7 +292,7 @@ static bool end_valid(const struct workflow *w, const struct task *t)
             return false;
         if (t->state == TASK_PROCESSED && !step_has_ended(ws, s))
             return false;
-        if (t->state == TASK_COMPENSATED
+        if (t->state == TASK_COMPENSATED && !step_is_gainsaid(s)
             && (step_needs_undo(ws, s) || (ws->undo_kind == UNDO_PIVOT && pivot_stands(s))))
             return false;
     }
@@ -308,7 +328,8 @@ bool task_step_valid(const struct workflow *w, const struct task *t, uint16_t i)
     if (s->direction == DIRECTION_UNDO && t->direction == DIRECTION_FORWARD)
         return false;
     return !(t->direction == DIRECTION_UNDO && w->steps[i].undo_kind == UNDO_PIVOT
-             && (step_is_open(s) || pivot_stands(s))); /* it would have held the turn */
+             && (step_is_open(s) /* it would have held the turn */
+                 || (pivot_stands(s) && !step_is_gainsaid(s))));
 }
 
 bool task_valid(const struct workflow *w, const struct task *t)

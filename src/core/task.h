@@ -196,10 +196,14 @@ struct step {
     /* Which idempotency key its attempts have: 0: TASK/STEP, 1: TASK/STEP~2, 2: TASK/STEP~3. One
      * key stands for one request: who gives the step another input raises it. */
     uint32_t generation;
-    bool supplied;              /* a person says that it took effect, and with which output */
+    bool supplied; /* a person says that it took effect, and with which output */
+    /* Of the attempts up to this one, going forward, a person says that none took effect: what is
+     * unknown of them leaves no doubt. They keep what was known of them. 0: nobody said so. */
+    uint32_t resolved;
     uint32_t dropped_count;     /* attempts that are no longer kept ... */
     enum effect dropped_effect; /* ... what they may have done, going forward ... */
-    int64_t dropped_until;      /* ... and the latest complete-by of those in doubt */
+    int64_t dropped_until;      /* ... the latest complete-by of those in doubt ... */
+    uint32_t dropped_attempt;   /* ... and the number of the latest of unknown effect */
 };
 
 struct task {
@@ -239,11 +243,14 @@ bool step_is_open(const struct step *s);   /* has a current attempt */
 struct attempt *step_open_attempt(const struct step *s); /* NULL if there is none */
 struct attempt *step_find_attempt(const struct step *s, enum direction d, uint32_t number);
 
-/* Some forward attempt has unknown effect, and none completed. */
+/* Some forward attempt has unknown effect, none completed, and nobody resolved it. */
 bool step_in_doubt(const struct step *s);
 
 /* Going forward, it did something, or something happened late: certain, not in doubt. */
 bool step_has_effect(const struct step *s);
+
+/* One of its attempts was answered after a person had resolved it: it took effect all the same. */
+bool step_is_gainsaid(const struct step *s);
 
 /* Was it asked for under its present key? */
 bool step_was_tried(const struct step *s);

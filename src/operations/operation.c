@@ -28,7 +28,7 @@ bool operation_kind_parse(struct slice text, enum ask_kind *ret)
 {
     static const enum ask_kind kinds[] = {ASK_RETRY, ASK_UNDO,   ASK_SKIP,   ASK_CANCEL,
                                           ASK_PAUSE, ASK_RESUME, ASK_SUPPLY, ASK_CORRECT,
-                                          ASK_CLOSE, ASK_REOPEN};
+                                          ASK_CLOSE, ASK_REOPEN, ASK_RESOLVE};
 
     for (size_t i = 0; i < COUNT_OF(kinds); i++)
         if (slice_is(text, ask_kind_text(kinds[i]))) {
@@ -49,13 +49,11 @@ static enum err invalid(struct error *e, const char *what)
 enum need { NO, MAY, MUST };
 
 static const struct takes {
-    enum need step, from, input, output;
+    enum need step, from, input, output, effect;
 } takes[] = {
-    [ASK_RETRY] = {.step = MAY, .from = MAY},
-    [ASK_SKIP] = {.step = MUST, .output = MAY},
-    [ASK_SUPPLY] = {.step = MUST, .output = MUST},
-    [ASK_CORRECT] = {.step = MAY, .input = MUST},
-    [ASK_REOPEN] = {.step = NO},
+    [ASK_RETRY] = {.step = MAY, .from = MAY},       [ASK_SKIP] = {.step = MUST, .output = MAY},
+    [ASK_SUPPLY] = {.step = MUST, .output = MUST},  [ASK_CORRECT] = {.step = MAY, .input = MUST},
+    [ASK_RESOLVE] = {.step = MUST, .effect = MUST}, [ASK_REOPEN] = {.step = NO},
 };
 
 static enum err need(enum need n, bool given, const char *name, const char *verb, struct error *e)
@@ -79,6 +77,12 @@ static enum err check_arguments(const struct json *j, const struct operation *op
         err = need(t->input, op->input.ptr != NULL, "input", verb, e);
     if (err == ERR_OK)
         err = need(t->output, op->output.ptr != NULL, "output", verb, e);
+    if (err == ERR_OK)
+        err = need(t->effect, json_get(j, "effect") != NULL, "effect", verb, e);
+    if (err == ERR_OK && json_get(j, "effect") && !slice_is(json_get_text(j, "effect"), "none"))
+        return invalid(e,
+                       "arguments.effect: expected \"none\"; for steps that took effect there is "
+                       "supply, with their output");
     if (err == ERR_OK && json_get(j, "step") && json_get(j, "from"))
         return invalid(e, "arguments: say either step, to try that one again, or from, to start it "
                           "and all after it anew");
@@ -91,7 +95,8 @@ static enum err read_arguments(const struct json *j, struct operation *op, struc
         return invalid(e, "arguments: expected an object");
     for (const struct json *m = j ? j->child : NULL; m; m = m->next) {
         bool names = slice_is(m->key, "step") || slice_is(m->key, "from");
-        if (!names && !slice_is(m->key, "output") && !slice_is(m->key, "input"))
+        if (!names && !slice_is(m->key, "output") && !slice_is(m->key, "input")
+            && !slice_is(m->key, "effect"))
             return error_set(e, ERR_INVALID, "arguments: there is no \"%.*s\"", SLICE_ARG(m->key));
         if (names && m->type != JSON_STRING)
             return error_set(e, ERR_INVALID, "arguments.%.*s: expected the name of a step",
@@ -320,6 +325,9 @@ void operation_obstacle(struct buf *b, enum obstacle o, const struct task *t)
         [OBSTACLE_STANDS] = "it has stopped in error",
         [OBSTACLE_HOLDS] = "it is about to stop in error",
         [OBSTACLE_PIVOT] = "a pivot took effect, or may have",
+        [OBSTACLE_KNOWN] = "the step is not in doubt",
+        [OBSTACLE_EARLY] = "an attempt of the step may still take effect",
+        [OBSTACLE_UNDOING] = "the step is being undone",
     };
 
     if ((size_t)o < COUNT_OF(words) && words[o])

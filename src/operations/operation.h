@@ -68,7 +68,8 @@ struct operation {
 
 /* False: there is no such verb, or none that can be done to many. */
 bool operation_kind_parse(struct slice text, enum ask_kind *ret);
-#define OPERATION_VERBS "retry, undo, skip, cancel, pause, resume, supply, correct, close or reopen"
+#define OPERATION_VERBS \
+    "retry, undo, skip, cancel, pause, resume, supply, resolve, correct, close or reopen"
 
 /* What is said of a new one: verb, filter, arguments, reason, limit, rate. All of it is copied into
  * `a`, ids and times are left for the caller. ERR_INVALID: *e tells what is wrong. */

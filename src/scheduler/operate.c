@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "base/when.h"
 #include "core/reason.h"
 
 /* What each verb is called, and what it makes of the task's error. */
@@ -18,6 +19,7 @@ static const struct verb {
     [ASK_RESUME] = {"resume", "resumed_by_operator", EVENT_RESUME},
     [ASK_CORRECT] = {"correct", "corrected_by_operator", EVENT_CORRECT},
     [ASK_SUPPLY] = {"supply", "supplied_by_operator", EVENT_SUPPLY},
+    [ASK_RESOLVE] = {"resolve", "resolved_by_operator", EVENT_RESOLVE},
     [ASK_CLOSE] = {"close", "closed_by_operator", EVENT_CLOSE},
     [ASK_REOPEN] = {"reopen", "reopened_by_operator", EVENT_REOPEN},
     [ASK_END] = {"end", NULL, EVENT_RESULT},
@@ -81,6 +83,8 @@ static void describe(struct live *l, struct command *c, const struct event *e)
         c->detail = detail_of(l, t->input.json, e->input.json);
     if (e->kind == EVENT_CORRECT && known)
         c->detail = detail_of(l, t->steps[e->step].input.json, e->input.json);
+    if (e->kind == EVENT_RESOLVE)
+        c->detail = SLICE("{\"before\":\"unknown\",\"after\":\"none\"}");
     bool gives = e->kind == EVENT_SUPPLY || (e->kind == EVENT_SKIP && e->output.json.ptr);
     if (gives && known)
         c->detail = detail_of(l, t->steps[e->step].output.json, e->output.json);
@@ -145,6 +149,27 @@ static void say(struct ask *a, const char *what, struct slice step)
     (void)snprintf(a->story, sizeof a->story, "step \"%.*s\" %s", SLICE_ARG(step), what);
 }
 
+static void say_pivot(struct ask *a, const struct task *t, uint16_t at, struct slice step)
+{
+    if (step_in_doubt(&t->steps[at]) && !step_is_open(&t->steps[at]))
+        say(a,
+            "is a pivot, and may have taken effect: find out, then supply its output, or resolve "
+            "it if it did not",
+            step);
+    else
+        say(a, "is a pivot, and took effect, or may have: it cannot be undone", step);
+}
+
+static void say_early(struct ask *a, const struct step *s, struct slice step)
+{
+    CLEANUP(buf_fini) struct buf until = {0};
+
+    time_write(&until, operator_may_resolve_at(s));
+    (void)snprintf(a->story, sizeof a->story,
+                   "an attempt of step \"%.*s\" may still take effect, until %.*s: ask again then",
+                   SLICE_ARG(slice_cut(step, ASK_NAME_TOLD)), SLICE_ARG(buf_view(&until)));
+}
+
 /* All of `step` and what comes after it that took effect: they are named. */
 static void say_effects(struct ask *a, const struct live *l, int from)
 {
@@ -180,7 +205,10 @@ static void say_obstacle(struct ask *a, const struct live *l, const struct event
         say(a, "is at work; wait for it, or pause the task meanwhile", step);
         return;
     case OBSTACLE_DOUBT:
-        say(a, "is in doubt: find out, then supply its output, or retry it as it is", step);
+        say(a,
+            "is in doubt: find out, then supply its output, or resolve it if it did not take "
+            "effect; or retry it as it is",
+            step);
         return;
     case OBSTACLE_EFFECT:
         if (e->kind == EVENT_RETRY_FROM)
@@ -203,7 +231,19 @@ static void say_obstacle(struct ask *a, const struct live *l, const struct event
                        "task %.*s is about to stop in error; ask again then", SLICE_ARG(t->id));
         return;
     case OBSTACLE_PIVOT:
-        say(a, "is a pivot, and took effect, or may have: it cannot be undone", step);
+        say_pivot(a, t, at, step);
+        return;
+    case OBSTACLE_KNOWN:
+        say(a, "is not in doubt: there is nothing to resolve", step);
+        return;
+    case OBSTACLE_EARLY:
+        say_early(a, &t->steps[at], step);
+        return;
+    case OBSTACLE_UNDOING:
+        say(a,
+            "is being undone, which is brought to its end whether it took effect or not: retry "
+            "that, or skip it once it was undone by hand",
+            step);
         return;
     case OBSTACLE_NONE:
     case OBSTACLE_STATE:

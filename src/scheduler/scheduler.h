@@ -52,6 +52,7 @@ enum ask_kind {
     ASK_RESUME,
     ASK_CORRECT, /* another input: of `step`, or of the task */
     ASK_SUPPLY,  /* `step` counts as completed, with `output` */
+    ASK_RESOLVE, /* none of the attempts of `step` so far took effect */
     ASK_CLOSE,   /* of one that stopped in error: it is to stay so */
     ASK_REOPEN,
     ASK_END, /* by the token of an attempt, its result: from whoever has it */

@@ -38,6 +38,8 @@ static void commands(struct buf *b, const struct why *y, int step)
         command(b, y, "correct", step, " --input '{...}'");
     if (step >= 0 && may(y, EVENT_SUPPLY, step))
         command(b, y, "supply", step, " --output '{}'");
+    if (step >= 0 && may(y, EVENT_RESOLVE, step))
+        command(b, y, "resolve", step, " --effect none");
     if (step >= 0 && may(y, EVENT_SKIP, step))
         command(b, y, "skip", step, "");
     if (may(y, EVENT_UNDO, -1))
@@ -197,6 +199,36 @@ static void move_elsewhere(struct buf *b, const struct why *y, const struct reas
             odd ? " --" : "", SLICE_ARG(y->task->id));
 }
 
+/* Nobody can say so before what is in doubt has had all of its time. */
+static void tell_when_resolved(struct buf *b, const struct why *y, int step)
+{
+    const struct step *s = &y->task->steps[step];
+    int64_t at = operator_may_resolve_at(s);
+
+    if (!step_in_doubt(s) || at <= y->facts->now)
+        return;
+    buf_str(b, " That it took no effect can be said in ");
+    duration_tell(b, at - y->facts->now);
+    buf_str(b, " (resolve): until then it may.");
+}
+
+static void move_unclear(struct buf *b, const struct why *y, int step)
+{
+    buf_str(b,
+            "Find out. If it took effect, take it for done, with what it would have answered "
+            "(supply); if it did not, say so (resolve), and the task can be undone, or its input "
+            "corrected. Or try it again: its idempotency key is the same.");
+    tell_when_resolved(b, y, step);
+    if (may(y, EVENT_RETRY, step))
+        command(b, y, "retry", step, "");
+    if (may(y, EVENT_SUPPLY, step))
+        command(b, y, "supply", step, " --output '{}'");
+    if (may(y, EVENT_RESOLVE, step))
+        command(b, y, "resolve", step, " --effect none");
+    if (may(y, EVENT_CLOSE, -1))
+        command(b, y, "close", -1, "");
+}
+
 static void move_failed(struct buf *b, const struct why *y, const struct reason *r)
 {
     bool stopped = y->task->state == TASK_ERROR;
@@ -212,8 +244,7 @@ static void move_failed(struct buf *b, const struct why *y, const struct reason 
     else if (r->kind == REASON_UNDO_FAILED)
         buf_str(b, "Mend the cause and try again; or undo it by hand, and say so:");
     else if (r->kind == REASON_PIVOT_UNCLEAR)
-        buf_str(b, "Find out. Try it again (its idempotency key is the same), or, if it took "
-                   "effect, take it for done, with what it would have answered:");
+        move_unclear(b, y, r->step);
     else
         buf_str(b,
                 may(y, EVENT_UNDO, -1)
@@ -221,16 +252,8 @@ static void move_failed(struct buf *b, const struct why *y, const struct reason 
                       "leave it as it is, and close it:"
                     : "Mend the cause and try again, or go on without the step; or leave it as "
                       "it is, and close it:");
-    if (r->kind != REASON_PIVOT_UNCLEAR) {
+    if (r->kind != REASON_PIVOT_UNCLEAR)
         commands(b, y, r->step);
-        return;
-    }
-    if (may(y, EVENT_RETRY, r->step))
-        command(b, y, "retry", r->step, "");
-    if (may(y, EVENT_SUPPLY, r->step))
-        command(b, y, "supply", r->step, " --output '{}'");
-    if (may(y, EVENT_CLOSE, -1))
-        command(b, y, "close", -1, "");
 }
 
 static void move_paused(struct buf *b, const struct why *y, const struct reason *r)

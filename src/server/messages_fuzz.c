@@ -227,7 +227,7 @@ static void as_operation(struct slice body)
     struct http_message *m = message_of(SLICE("/v1/tasks/o-17/skip"), SLICE_NONE, body);
     static const enum ask_kind kinds[] = {ASK_UNDO,   ASK_SKIP,    ASK_RETRY,  ASK_CANCEL,
                                           ASK_PAUSE,  ASK_CORRECT, ASK_SUPPLY, ASK_CLOSE,
-                                          ASK_RESUME, ASK_REOPEN};
+                                          ASK_RESUME, ASK_REOPEN,  ASK_RESOLVE};
     enum ask_kind kind = kinds[body.len % COUNT_OF(kinds)];
     struct json *j = body_json(&m->request, &m->request.arena);
 
@@ -237,6 +237,7 @@ static void as_operation(struct slice body)
         ASSERT(kind != ASK_SKIP || json_get_text(j, "step").ptr);
         ASSERT(kind != ASK_SUPPLY || json_get(j, "output"));
         ASSERT(kind != ASK_CORRECT || json_get(j, "input"));
+        ASSERT((kind == ASK_RESOLVE) == slice_is(json_get_text(j, "effect"), "none"));
     }
     http_message_free(m);
 }

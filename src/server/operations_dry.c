@@ -41,7 +41,7 @@ static enum event_kind event_of(const struct operation *op)
         [ASK_RETRY] = EVENT_RETRY,   [ASK_SKIP] = EVENT_SKIP,       [ASK_UNDO] = EVENT_UNDO,
         [ASK_CANCEL] = EVENT_UNDO,   [ASK_PAUSE] = EVENT_PAUSE,     [ASK_RESUME] = EVENT_RESUME,
         [ASK_SUPPLY] = EVENT_SUPPLY, [ASK_CORRECT] = EVENT_CORRECT, [ASK_CLOSE] = EVENT_CLOSE,
-        [ASK_REOPEN] = EVENT_REOPEN,
+        [ASK_REOPEN] = EVENT_REOPEN, [ASK_RESOLVE] = EVENT_RESOLVE,
     };
 
     return op->from ? EVENT_RETRY_FROM : kinds[op->kind];

@@ -137,6 +137,8 @@ static void render_step(struct buf *b, const struct record *r, uint16_t step)
         json_key(b, "supplied");
         json_bool(b, true);
     }
+    if (s->resolved)
+        member_int(b, "resolved", s->resolved);
     json_key(b, "attempts");
     json_open(b, '[');
     for (uint16_t i = 0; i < s->attempt_count; i++)

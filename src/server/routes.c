@@ -51,6 +51,11 @@ static void task_supply(struct server *sv, struct http_request *r)
     task_operate(sv, r, ASK_SUPPLY);
 }
 
+static void task_resolve(struct server *sv, struct http_request *r)
+{
+    task_operate(sv, r, ASK_RESOLVE);
+}
+
 static void task_close(struct server *sv, struct http_request *r)
 {
     task_operate(sv, r, ASK_CLOSE);
@@ -78,6 +83,7 @@ static const struct route routes[] = {
     {"POST", "v1/tasks/*/resume", task_resume, ROLE_OPERATE},
     {"POST", "v1/tasks/*/correct", task_correct, ROLE_OPERATE},
     {"POST", "v1/tasks/*/supply", task_supply, ROLE_OPERATE},
+    {"POST", "v1/tasks/*/resolve", task_resolve, ROLE_OPERATE},
     {"POST", "v1/tasks/*/close", task_close, ROLE_OPERATE},
     {"POST", "v1/tasks/*/reopen", task_reopen, ROLE_OPERATE},
     {"POST", "v1/tasks/*/cancel", task_cancel, ROLE_SUBMIT | ROLE_OPERATE},

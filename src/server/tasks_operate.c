@@ -3,7 +3,8 @@
 #include "base/log.h"
 #include "json/json.h"
 
-/* The operator's hands: POST /v1/tasks/{id}/VERB {step?, from?, input?, output?, reason}. */
+/* The operator's hands: POST /v1/tasks/{id}/VERB {step?, from?, input?, output?, effect?,
+ * reason}. */
 struct operation {
     void (*answered)(struct ask *a); /* first: ask_answered finds it through ask.user */
     struct exchange x;
@@ -66,6 +67,7 @@ static const struct takes {
     [ASK_RESUME] = {0},
     [ASK_CORRECT] = {.step = MEMBER_MAY, .input = MEMBER_MUST},
     [ASK_SUPPLY] = {.step = MEMBER_MUST, .output = MEMBER_MUST},
+    [ASK_RESOLVE] = {.step = MEMBER_MUST},
     [ASK_CLOSE] = {0},
     [ASK_REOPEN] = {0},
 };
@@ -153,10 +155,25 @@ static bool values_ok(struct http_request *r, const struct json *j, enum ask_kin
     return true;
 }
 
+/* Of one that took effect more is to be said than that. */
+static bool effect_ok(struct http_request *r, const struct json *j, enum ask_kind kind)
+{
+    if (kind != ASK_RESOLVE || slice_is(json_get_text(j, "effect"), "none"))
+        return true;
+    http_problem(r, 422, "bad-effect",
+                 "say that the step did not take effect: {\"effect\": \"none\"}; for one that did "
+                 "there is supply, with its output");
+    return false;
+}
+
 static bool body_ok(struct http_request *r, const struct json *j, enum ask_kind kind)
 {
-    return members_ok(r, j, NAMES("step", "from", "input", "output", "reason"), "an operation")
-           && reason_ok(r, j) && steps_ok(r, j, kind) && values_ok(r, j, kind);
+    const char *effect = kind == ASK_RESOLVE ? "effect" : NULL;
+
+    return members_ok(r, j, NAMES("step", "from", "input", "output", "reason", effect),
+                      "an operation")
+           && reason_ok(r, j) && steps_ok(r, j, kind) && values_ok(r, j, kind)
+           && effect_ok(r, j, kind);
 }
 
 void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind)

@@ -8,8 +8,8 @@
  *   {"input":..., "output":..., "error":{"code","message"}, "stop":"undo", "content":"16 hex
  * digits", "deadline_passed":true, "undo_complete_by":ms, "payloads":n,
  *    "steps":[{"name","state","direction","attempt","failure_count","wait_until","in_doubt",
- *              "input","output","undo_input","error","resume",
- *              "dropped":{"count","effect","until"},
+ *              "input","output","undo_input","error","resume","key_generation","supplied",
+ *              "resolved","dropped":{"count","effect","until","attempt"},
  *              "attempts":[{"attempt","direction","outcome","effect","instance","started_at",
  *                           "ended_at","complete_by","resent","tries","elsewhere",
  *                           "output","error"}]}]}

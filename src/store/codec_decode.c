@@ -205,9 +205,11 @@ static void get_step(struct decoder *d, const struct json *j, struct slice name,
         .resume = json_get_raw(j, "resume"),
         .generation = get_generation(d, j),
         .supplied = get_bool(d, j, "supplied"),
+        .resolved = get_count(d, j, "resolved"),
         .dropped_count = get_count(d, dropped, "count"),
         .dropped_effect = get_effect(d, dropped),
         .dropped_until = get_time(d, dropped, "until"),
+        .dropped_attempt = get_count(d, dropped, "attempt"),
     };
     if (!step_state_parse(get_text(d, j, "state"), &s->state))
         found_bad(d, "state of a step");

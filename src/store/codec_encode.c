@@ -128,7 +128,8 @@ static void put_attempt(struct encoder *en, struct attempt *at)
 
 static void put_dropped(struct buf *b, const struct step *s)
 {
-    if (s->dropped_count == 0 && s->dropped_effect == EFFECT_NONE && s->dropped_until == 0)
+    if (s->dropped_count == 0 && s->dropped_effect == EFFECT_NONE && s->dropped_until == 0
+        && s->dropped_attempt == 0)
         return;
     json_key(b, "dropped");
     json_open(b, '{');
@@ -136,6 +137,7 @@ static void put_dropped(struct buf *b, const struct step *s)
     if (s->dropped_effect != EFFECT_NONE)
         put_word(b, "effect", effect_text(s->dropped_effect));
     put_number(b, "until", s->dropped_until);
+    put_number(b, "attempt", s->dropped_attempt);
     json_close(b, '}');
 }
 
@@ -172,6 +174,7 @@ static void write_step(struct encoder *en, struct slice name, struct step *s)
     put_raw(b, "resume", s->resume);
     put_generation(b, s->generation);
     put_true(b, "supplied", s->supplied);
+    put_number(b, "resolved", s->resolved);
     put_dropped(b, s);
     put_attempts(en, s);
     json_close(b, '}');

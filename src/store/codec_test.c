@@ -126,6 +126,9 @@ static struct step random_step(struct prng *p, struct arena *a)
         .dropped_count = prng_chance(p, 20) ? prng_below(p, 100) : 0,
         .dropped_effect = prng_chance(p, 20) ? EFFECT_UNKNOWN : EFFECT_NONE,
         .dropped_until = prng_chance(p, 20) ? random_time(p) : 0,
+        .dropped_attempt = prng_chance(p, 20) ? prng_below(p, 100) : 0,
+        .supplied = prng_chance(p, 50),
+        .resolved = prng_chance(p, 200) ? 1 + prng_below(p, 4) : 0,
     };
 
     random_attempts(p, a, &s, DIRECTION_FORWARD);
@@ -248,6 +251,9 @@ static void steps_equal(const struct step *x, const struct step *y)
     NUMBER(dropped_count);
     NUMBER(dropped_effect);
     NUMBER(dropped_until);
+    NUMBER(dropped_attempt);
+    NUMBER(supplied);
+    NUMBER(resolved);
     NUMBER(attempt_count);
     for (uint16_t i = 0; i < x->attempt_count; i++)
         attempts_equal(&x->attempts[i], &y->attempts[i]);
@@ -499,6 +505,57 @@ static enum err decode_text(const char *doc, struct error *e)
     return task_decode(&workflow, &row, &a, &t, e);
 }
 
+static struct step first_step_of(const char *first, struct arena *a)
+{
+    CLEANUP(buf_fini) struct buf doc = {0};
+    struct error e = {0};
+    struct task t;
+
+    buf_fmt(&doc,
+            "{\"steps\":[{\"name\":\"reserve\",\"state\":\"waiting\",%s},"
+            "{\"name\":\"charge\",\"state\":\"waiting\"},{\"name\":\"ship\",\"state\":"
+            "\"waiting\"},{\"name\":\"tell\",\"state\":\"waiting\"}]}",
+            first);
+    const struct task_row row = {.id = SLICE("x"),
+                                 .workflow = SLICE("order"),
+                                 .version = 3,
+                                 .revision = 1,
+                                 .submitted_at = 1,
+                                 .doc = buf_view(&doc)};
+    CHECK(task_decode(&workflow, &row, a, &t, &e) == ERR_OK, "%s", e.text);
+    return t.steps[0];
+}
+
+/* The attempt that a person resolved, and what there was before anybody could: attempts that were
+ * merged without a number. */
+static void who_resolved_what_is_read_back(void **state)
+{
+#define UNKNOWN                                                                     \
+    "\"attempt\":2,\"attempts\":[{\"attempt\":2,\"outcome\":\"failed\",\"effect\":" \
+    "\"unknown\",\"started_at\":1,\"ended_at\":2,\"complete_by\":3}]"
+    CLEANUP(arena_fini) struct arena a = {0};
+    static const struct {
+        const char *text;
+        bool doubt;
+    } docs[] = {
+        {UNKNOWN, true},
+        {UNKNOWN ",\"resolved\":1", true},
+        {UNKNOWN ",\"resolved\":2", false},
+        {UNKNOWN ",\"dropped\":{\"count\":1,\"effect\":\"unknown\",\"until\":3}", true},
+        {UNKNOWN ",\"dropped\":{\"count\":1,\"effect\":\"unknown\",\"until\":3},\"resolved\":2",
+         false},
+        {UNKNOWN ",\"dropped\":{\"count\":1,\"effect\":\"unknown\",\"attempt\":2},\"resolved\":1",
+         true},
+        {UNKNOWN ",\"dropped\":{\"count\":1,\"effect\":\"unknown\",\"attempt\":1},\"resolved\":2",
+         false},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(docs); i++) {
+        struct step s = first_step_of(docs[i].text, &a);
+        CHECK(step_in_doubt(&s) == docs[i].doubt, "%s", docs[i].text);
+    }
+}
+
 #define STEP(name)  "{\"name\":\"" name "\",\"state\":\"waiting\"}"
 #define REST        STEP("charge") "," STEP("ship") "," STEP("tell") "]"
 #define DOC(first)  "{\"steps\":[" first "," REST "}"
@@ -513,6 +570,7 @@ static void documents_that_do_not_fit_are_corrupt(void **state)
     };
     static const char *const bad[] = {
         NULL,
+        DOC(KNOWN("\"resolved\":1")), /* of no attempt */
         "",
         "{",
         "[]",
@@ -664,6 +722,7 @@ int main(void)
         cmocka_unit_test(a_task_that_is_written_again_and_again_comes_back_as_it_is),
         cmocka_unit_test(a_task_read_without_its_payloads_keeps_their_numbers),
         cmocka_unit_test(the_document_is_json_with_the_names_of_the_api),
+        cmocka_unit_test(who_resolved_what_is_read_back),
         cmocka_unit_test(documents_that_do_not_fit_are_corrupt),
         cmocka_unit_test(columns_out_of_range_are_corrupt),
         cmocka_unit_test(a_task_of_another_workflow_is_corrupt),

@@ -15,7 +15,7 @@
  * no more account. */
 #define WAITING(name) "{\"name\":\"" name "\",\"state\":\"waiting\"}"
 static const char doc[] = "{\"grouped\":true,\"steps\":[2,{\"name\":\"b\",\"state\":\"completed\","
-                          "\"output_payload\":1},2],\"payloads\":3}";
+                          "\"output_payload\":1,\"resolved\":3},2],\"payloads\":3}";
 #define GROUP                                                                            \
     "{\"0\":{\"name\":\"a\",\"state\":\"completed\",\"attempt\":1,\"output_payload\":1," \
     "\"attempts\":[{\"attempt\":1,\"outcome\":\"completed\",\"effect\":\"happened\","    \
@@ -185,6 +185,7 @@ static void plain_sql_sees_steps_wherever_they_lie(void **state)
     says(w, steps_sql, "a|0|completed|1|\"long\"\nb|1|completed|0|\"long\"\nc|2|waiting|0|NULL\n");
     says(w, attempts_sql, "a|1|completed|happened|i-1\n");
     says(w, "SELECT count(*) FROM step_document", "3\n");
+    says(w, "SELECT name, resolved FROM task_step ORDER BY position", "a|0\nb|3\nc|0\n");
     must(insert_row(w, a_row("y")), "one that has no steps at all");
     says(w, "SELECT count(*) FROM task_step", "3\n");
 }

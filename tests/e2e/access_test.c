@@ -107,6 +107,7 @@ static const struct {
     {"POST", "v1/tasks/*/resume", "/v1/tasks/x/resume", OPERATE | ADMIN},
     {"POST", "v1/tasks/*/correct", "/v1/tasks/x/correct", OPERATE | ADMIN},
     {"POST", "v1/tasks/*/supply", "/v1/tasks/x/supply", OPERATE | ADMIN},
+    {"POST", "v1/tasks/*/resolve", "/v1/tasks/x/resolve", OPERATE | ADMIN},
     {"POST", "v1/tasks/*/close", "/v1/tasks/x/close", OPERATE | ADMIN},
     {"POST", "v1/tasks/*/reopen", "/v1/tasks/x/reopen", OPERATE | ADMIN},
     {"POST", "v1/operations", "/v1/operations", OPERATE | ADMIN},

@@ -195,6 +195,9 @@ class Many(WithServer):
         for words, says in ((("pause", "o-1", "--all"), "--all is for many tasks"), (("pause",), "say which TASK"),
                             (("pause", "o-1", "--limit", "3"), "--limit is for many tasks"),
                             (("pause", "--workflow", "order"), "say which TASK"), (("supply", "--all"), "say which step"),
+                            (("resolve", "--all"), "say which step"), (("resolve", "--all", "--step", "a"), "--effect none"),
+                            (("resolve", "o-1", "--step", "a", "--effect", "happened"), "there is intact supply"),
+                            (("operation", "start", "resolve", "--step", "a", "--effect", "no"), "--effect none"),
                             (("pause", "--all", "--rate", "1/m"), "--rate is")):
             self.assertIn(says, self.s.run(*words, "--reason", "x", status=2).stderr)
         self.assertIn("say why", self.s.run("pause", "--all", status=2).stderr)

@@ -295,7 +295,7 @@ VALUES = {  # for each kind of value, as --help names it: one that is right, and
     "ACTION=LIMIT": ("charge=5", "charge"), "SWITCH": ("on", "maybe"),
     "EVENTS": ("all", None), "SOURCE": ("sql", None), "TARGET": ("amqp:x", None), "N/s": ("50/s", "fast"), "AGENT": ("stock", None), "CODE": ("sold_out", None),
     "ID,...": ("o-1", None), "yes|no": ("no", "perhaps"), "VERB": ("retry", None),
-    "ACTION": ("count", None), "SCENARIO": ("completes", "compleats"),
+    "EFFECT": ("none", "happened"), "ACTION": ("count", None), "SCENARIO": ("completes", "compleats"),
 }
 
 
@@ -350,14 +350,15 @@ class Described(WithServer):
         commands = self.s.path("commands.yaml", "intact_exec: 1\nagents: {a: {actions: {b: {command: [cat]}}}}\n")
         queues = self.s.path("queues.yaml", "intact_server: 1\namqp: {brokers: [{name: b, url: 'amqp://localhost'}]}\n")
         needs = {"skip": ["--step", "reserve", "--reason", "x"], "correct": ["--input", "1", "--reason", "x"],
-                 "supply": ["--step", "reserve", "--output", "1", "--reason", "x"], "token create": ["--role", "read"],
+                 "supply": ["--step", "reserve", "--output", "1", "--reason", "x"],
+                 "resolve": ["--step", "reserve", "--effect", "none", "--reason", "x"], "token create": ["--role", "read"],
                  "agent http": ["--config", services, "--check"], "agent exec": ["--config", commands, "--check"],
                  "agent amqp": ["--config", queues, "--check"],
                  "operation start": ["--workflow", "order", "--reason", "x"],
                  "agent set": ["--calls", "5"], "archive list": ["--folder", self.s.folder],
                  "agent check": ["true", "--action", "count", "--only", "completes"]}
         of_many = set(re.findall(r"^  (--[a-z-]+)", help_of(["operation", "start"]), re.M))
-        of_many -= {"--step", "--from", "--input", "--output", "--reason"}
+        of_many -= {"--step", "--from", "--input", "--output", "--effect", "--reason"}
         of_many -= set(re.findall(r"^  (--[a-z-]+)", help_of(["get"]), re.M))
         for verb in verbs():
             if verb[0] in ("serve", "top", "watch", "backup", "restore"):
@@ -380,7 +381,7 @@ class Described(WithServer):
                     words, more = ["pause"], ["--reason", "x"]
                 elif verb == ["operation", "start"]:
                     words = {"--step": ["skip"], "--output": ["supply", "--step", "reserve"], "--from": ["retry"],
-                             "--input": ["correct"]}.get(flag, ["pause"])
+                             "--input": ["correct"], "--effect": ["resolve", "--step", "reserve"]}.get(flag, ["pause"])
                     more = ["--workflow", "order", "--reason", "x"]
                 elif flag == "--state" and verb[1:] == ["list"]:
                     good = {"submission": "refused", "outbox": "dead", "alert": "open"}.get(verb[0], good)

@@ -65,6 +65,8 @@ static const struct call calls[] = {
     {"POST", "/v1/tasks/held/correct", "{\"reason\": \"why\", \"input\": 1}", true},
     {"POST", "/v1/tasks/held/supply", "{\"reason\": \"why\", \"step\": \"a\", \"output\": 1}",
      true},
+    {"POST", "/v1/tasks/held/resolve",
+     "{\"reason\": \"why\", \"step\": \"a\", \"effect\": \"none\"}", true},
     {"GET", "/v1/alerts", NULL, false},
     {"POST", "/v1/alerts/none/acknowledge", OPERATOR, false},
     {"POST", "/v1/alerts/test", NULL, false},
@@ -267,8 +269,8 @@ static void parameters_hide_nothing(void **state)
 
 static void reasons_have_their_limit(void **state)
 {
-    static const char *const verbs[] = {"retry",  "skip",    "undo",   "cancel", "pause",
-                                        "resume", "correct", "supply", "close",  "reopen"};
+    static const char *const verbs[] = {"retry",   "skip",   "undo",  "cancel", "pause",  "resume",
+                                        "correct", "supply", "close", "reopen", "resolve"};
     REPLY r = {0};
     (void)state;
 
@@ -301,12 +303,15 @@ static void verbs_take_what_is_theirs(void **state)
         {"reopen", "no-single-step", "no-input", "no-output", OPERATOR},
         {"correct", NULL, NULL, "no-output", "{\"reason\": \"r\", \"input\": 1}"},
         {"supply", NULL, "no-input", NULL, "{\"reason\": \"r\", \"step\": \"a\", \"output\": 1}"},
+        {"resolve", NULL, "no-input", NULL,
+         "{\"reason\": \"r\", \"step\": \"a\", \"effect\": \"none\"}"},
     };
     REPLY r = {0};
     (void)state;
 
     for (size_t i = 0; i < COUNT_OF(verbs); i++) {
-        bool a_step = strcmp(verbs[i].verb, "skip") == 0 || strcmp(verbs[i].verb, "supply") == 0;
+        bool a_step = strcmp(verbs[i].verb, "skip") == 0 || strcmp(verbs[i].verb, "supply") == 0
+                      || strcmp(verbs[i].verb, "resolve") == 0;
         const char *step = a_step ? "\"step\": \"a\", " : "";
         const char *output = strcmp(verbs[i].verb, "supply") == 0 ? ", \"output\": 1" : "";
         char path[60];
@@ -337,6 +342,18 @@ static void verbs_take_what_is_theirs(void **state)
     expect_problem(&r, 422, "no-step");
     post(&node, &r, "/v1/tasks/held/supply", "{\"reason\": \"r\", \"step\": \"a\"}");
     expect_problem(&r, 422, "no-output");
+    post(&node, &r, "/v1/tasks/held/resolve", "{\"reason\": \"r\", \"effect\": \"none\"}");
+    expect_problem(&r, 422, "no-step");
+    post(&node, &r, "/v1/tasks/held/resolve", "{\"reason\": \"r\", \"step\": \"a\"}");
+    expect_problem(&r, 422, "bad-effect");
+    post(&node, &r, "/v1/tasks/held/resolve",
+         "{\"reason\": \"r\", \"step\": \"a\", \"effect\": \"happened\"}");
+    expect_problem(&r, 422, "bad-effect");
+    post(&node, &r, "/v1/tasks/held/resolve",
+         "{\"reason\": \"r\", \"step\": \"a\", \"effect\": \"none\", \"output\": 1}");
+    expect_problem(&r, 422, "no-output");
+    post(&node, &r, "/v1/tasks/held/retry", "{\"reason\": \"r\", \"effect\": \"none\"}");
+    expect_problem(&r, 422, "unknown-member");
     post(&node, &r, "/v1/tasks/held/resume", "%s", OPERATOR);
     expect_problem(&r, 409, "conflict");
     post(&node, &r, "/v1/tasks/held/close", "%s", OPERATOR);
@@ -623,6 +640,8 @@ static void a_task_that_cannot_be_read_says_so(void **state)
         {"POST", "/v1/tasks/broken/correct", "{\"reason\": \"why\", \"input\": 1}", true},
         {"POST", "/v1/tasks/broken/supply", "{\"reason\": \"why\", \"step\": \"a\", \"output\": 1}",
          true},
+        {"POST", "/v1/tasks/broken/resolve",
+         "{\"reason\": \"why\", \"step\": \"a\", \"effect\": \"none\"}", true},
         {"POST", "/v1/tasks/broken/close", OPERATOR, true},
         {"POST", "/v1/tasks/broken/reopen", OPERATOR, true},
         {"POST", "/v1/attempts/broken~0~f1~AAAAAAAAAAAAAAAAAAAAAA", "{\"output\": 1}", true},

@@ -1,6 +1,7 @@
 /* The operator's hands: retry, skip and undo. */
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "kit.h"
 
@@ -360,6 +361,107 @@ static void what_is_in_doubt_keeps_its_input(void **state)
     wait_for_state(&node, "doubtful", "compensated");
 }
 
+static void lose_step(void)
+{
+    REPLY r = {0};
+
+    fetch(&node, &r, "ag", "i");
+    char *token = token_in(&r, 0);
+    hand_in(&node, "ag", "i", token,
+            "\"error\": {\"code\": \"lost\", \"retryable\": false, \"effect\": \"unknown\"}",
+            "accepted");
+    free(token);
+}
+
+#define NOTHING_HAPPENED(step) \
+    "{\"step\": \"" step "\", \"effect\": \"none\", \"reason\": \"no parcel has left\"}"
+
+/* As soon as it may: nothing comes of the attempt any more once its complete-by and the margin are
+ * over. */
+static void resolve(struct reply *r, const char *id)
+{
+    for (int i = 0; i < 600; i++) {
+        operate(r, id, "resolve", NOTHING_HAPPENED("b"));
+        if (r->status == 200)
+            return;
+        expect_problem(r, 409, "conflict");
+        expect_detail(r, "may still take effect, until ");
+        (void)usleep(50000);
+    }
+    CHECK(false, "%s", text_at(r, "detail"));
+}
+
+static void a_pivot_that_was_lost_and_refused_is_resolved(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    (void)define(&node, "ships",
+                 "\"steps\": [{\"name\": \"a\", \"agent\": \"ag\", \"action\": \"x\", "
+                 "\"undo\": {\"action\": \"unx\"}}, {\"name\": \"b\", \"agent\": \"ag\", "
+                 "\"action\": \"y\", \"pivot\": true, \"complete_by\": \"2s\"}]");
+    submit(&node, "ships", "lost");
+    serve_step(&node, "ag", "i", "1");
+    lose_step();
+    wait_for_state(&node, "lost", "error");
+    operate(&r, "lost", "retry", "{\"reason\": \"once more\"}");
+    fail_step("no-such-address");
+    wait_for_state(&node, "lost", "error");
+    operate(&r, "lost", "undo", "{\"reason\": \"x\"}");
+    expect_problem(&r, 409, "conflict");
+    expect_detail(&r, "is a pivot, and may have taken effect: find out");
+    resolve(&r, "lost");
+    EXPECT_TEXT(&r, "state", "error"); /* it says so, and nothing more */
+    EXPECT_INT(&r, "steps.1.resolved", 2);
+    EXPECT_RAW(&r, "steps.1.in_doubt", "false");
+    EXPECT_TEXT(&r, "steps.1.attempts.0.effect", "unknown"); /* as it was known */
+    EXPECT_TEXT(&r, "operations.1.verb", "resolve");
+    EXPECT_TEXT(&r, "operations.1.step", "b");
+    EXPECT_TEXT(&r, "operations.1.reason", "no parcel has left");
+    EXPECT_TEXT(&r, "operations.1.detail.before", "unknown");
+    EXPECT_TEXT(&r, "operations.1.detail.after", "none");
+    operate(&r, "lost", "resolve", NOTHING_HAPPENED("b"));
+    EXPECT(&r, 200); /* it is so already */
+    node_kill(&node);
+    node_start(&node, FLAGS("--scan-every", "100ms", "--drain", "200ms"));
+    operate(&r, "lost", "undo", "{\"reason\": \"not to be had\"}");
+    EXPECT(&r, 200);
+    fetch(&node, &r, "ag", "i");
+    EXPECT_TEXT(&r, "requests.0.action", "unx");
+    char *token = token_in(&r, 0);
+    hand_in(&node, "ag", "i", token, "\"output\": null", "accepted");
+    free(token);
+    wait_for_state(&node, "lost", "compensated");
+}
+
+static void what_is_not_in_doubt_is_not_resolved(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    submit(&node, "held", "certain");
+    operate(&r, "certain", "resolve", NOTHING_HAPPENED("a"));
+    expect_problem(&r, 409, "conflict");
+    expect_detail(&r, "step \"a\" is not in doubt: there is nothing to resolve");
+    fetch(&node, &r, "ag", "i");
+    char *token = token_in(&r, 0);
+    operate(&r, "certain", "resolve", NOTHING_HAPPENED("a"));
+    expect_problem(&r, 409, "conflict");
+    expect_detail(&r, "step \"a\" is at work");
+    hand_in(&node, "ag", "i", token, "\"output\": 1", "accepted");
+    free(token);
+    operate(&r, "certain", "resolve", NOTHING_HAPPENED("a"));
+    expect_problem(&r, 409, "conflict");
+    operate(&r, "certain", "resolve", NOTHING_HAPPENED("none"));
+    expect_problem(&r, 422, "bad-step");
+    lose_step();
+    wait_for_state(&node, "certain", "error");
+    operate(&r, "certain", "resolve", NOTHING_HAPPENED("b"));
+    expect_problem(&r, 409, "conflict"); /* it has 30 seconds */
+    expect_detail(&r, "an attempt of step \"b\" may still take effect, until ");
+    operate(&r, "certain", "cancel", "{\"reason\": \"over\"}");
+}
+
 static void it_starts_anew_from_a_step_on(void **state)
 {
     REPLY r = {0};
@@ -489,6 +591,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_completed_pivot_refuses_a_cancel),
         cmocka_unit_test(a_corrected_input_has_a_key_of_its_own),
         cmocka_unit_test(what_is_in_doubt_keeps_its_input),
+        cmocka_unit_test(a_pivot_that_was_lost_and_refused_is_resolved),
+        cmocka_unit_test(what_is_not_in_doubt_is_not_resolved),
         cmocka_unit_test(it_starts_anew_from_a_step_on),
         cmocka_unit_test(a_paused_task_waits_until_it_is_resumed),
         cmocka_unit_test(a_closed_task_is_left_alone),

@@ -216,6 +216,55 @@ static void what_is_refused_is_told_by_reason(void **state)
     free(id);
 }
 
+static void lose(const char *agent, const char *effect)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    REPLY r = {0};
+
+    fetch(&node, &r, agent, "i");
+    char *token = token_in(&r, 0);
+    buf_fmt(&b, "\"error\": {\"code\": \"lost\", \"retryable\": false, \"effect\": \"%s\"}",
+            effect);
+    hand_in(&node, agent, "i", token, b.ptr, "accepted");
+    free(token);
+}
+
+/* Once nothing can come of them any more. */
+static void many_in_doubt_are_resolved(void **state)
+{
+    (void)state;
+    const char *what = "\"verb\": \"resolve\", \"filter\": {\"workflow\": \"ships\"}, "
+                       "\"arguments\": {\"step\": \"ship\", \"effect\": \"none\"}";
+    int64_t until = steady_ms() + PATIENCE_MS;
+    int64_t possible = 0;
+    REPLY r = {0};
+
+    define(&node, "ships",
+           "\"steps\": [{\"name\": \"ship\", \"agent\": \"carrier\", \"action\": \"ship\", "
+           "\"pivot\": true, \"on_failure\": \"hold\", \"complete_by\": \"2s\"}]");
+    for (int i = 0; i < 3; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "q%d", i);
+        submit(&node, "ships", id);
+        lose("carrier", i < 2 ? "unknown" : "none");
+        wait_for_state(&node, id, "error");
+    }
+    while (possible < 2) {
+        REPLY dry = {0};
+        post(&node, &dry, "/v1/operations", "{\"reason\": \"x\", \"dry_run\": true, %s}", what);
+        EXPECT(&dry, 200);
+        possible = json_get_int(dry.json, "possible", 0);
+        CHECK(steady_ms() < until, "%.*s", SLICE_ARG(dry.body));
+        sleep_ms(20);
+    }
+    char *operation = begin(what);
+    wait_until_done(operation, &r);
+    EXPECT_INT(&r, "done", 2);
+    EXPECT_RAW(&r, "refused", "{\"the step is not in doubt\":1}");
+    done_to(operation, 2);
+    free(operation);
+}
+
 static void a_limit_holds(void **state)
 {
     (void)state;
@@ -324,6 +373,15 @@ static void what_is_asked_for_is_looked_at(void **state)
         {"{\"verb\": \"undo\", \"reason\": \"x\", \"filter\": {\"all\": true}, "
          "\"arguments\": {\"step\": \"charge\"}}",
          "step"},
+        {"{\"verb\": \"resolve\", \"reason\": \"x\", \"filter\": {\"all\": true}, "
+         "\"arguments\": {\"step\": \"charge\"}}",
+         "effect"},
+        {"{\"verb\": \"resolve\", \"reason\": \"x\", \"filter\": {\"all\": true}, "
+         "\"arguments\": {\"step\": \"charge\", \"effect\": \"happened\"}}",
+         "supply"},
+        {"{\"verb\": \"skip\", \"reason\": \"x\", \"filter\": {\"all\": true}, "
+         "\"arguments\": {\"step\": \"charge\", \"effect\": \"none\"}}",
+         "effect"},
     };
 
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
@@ -388,6 +446,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(new_work_does_not_wait_behind_all_of_it, start, node_end),
         cmocka_unit_test_setup_teardown(what_matches_is_done_and_counted, start, node_end),
         cmocka_unit_test_setup_teardown(what_is_refused_is_told_by_reason, start, node_end),
+        cmocka_unit_test_setup_teardown(many_in_doubt_are_resolved, start, node_end),
         cmocka_unit_test_setup_teardown(a_limit_holds, start, node_end),
         cmocka_unit_test_setup_teardown(it_stops_and_goes_on, start, node_end),
         cmocka_unit_test_setup_teardown(after_a_crash_each_task_is_counted_once, start, node_end),

@@ -500,6 +500,7 @@ static void a_pivot_decides(void **state)
     fail_step(&node, "pivot", "\"retryable\": false, \"effect\": \"unknown\"");
     ask_why(&node, &r, "pivot-1");
     EXPECT_FIRST(&r, "pivot-unclear");
+    CHECK(strstr(r.raw, "That it took no effect can be said in "), "%.*s", SLICE_ARG(r.body));
     paste(&node, command_of(&r, 0, "supply"));
     ask_why(&node, &r, "pivot-1");
     EXPECT_FIRST(&r, "processed");

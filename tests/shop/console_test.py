@@ -127,12 +127,12 @@ class ConsoleTest(unittest.TestCase):
                 ("/api/operator/retry/o-1", {}), ("/api/operator/retry/o-1", {"reason": " "}), ("/api/operator/retry/o-1", {"reason": 5}),
                 ("/api/operator/delete/o-1", good), ("/api/operator/retry/", good), ("/api/operator/retry/..", good), ("/api/operator/retry/o-1?x", good),
                 ("/api/operator/retry/o-1%2f", good), ("/api/operator/retry/%e9", good), ("/api/operator/supply/o-1", good | {"step": "ship", "output": "{"}),
-                ("/api/operator/supply/o-1", good | {"step": "ship", "output": 5}), ("/api/operator/supply/o-1", good | {"step": "ship", "output": "[" * 100_000}),
+                ("/api/operator/resolve/", good), ("/api/operator/supply/o-1", good | {"step": "ship", "output": 5}), ("/api/operator/supply/o-1", good | {"step": "ship", "output": "[" * 100_000}),
                 ("/api/alerts/../acknowledge", good), ("/api/alerts/a-1/acknowledge", {}), ("/api/", {}), ("/kill/stock", {}), ("/api/state", {})):
             status, said = self.post(path, given)
             self.assertEqual((status, list(said)), (422, ["error"]), (path, str(given)[:50], said))
             self.assertLess(len(said["error"]), 300)
-        for path, given in (("/api/operator/retry/o-nobody", good), ("/api/operator/skip/o-nobody", good | {"step": 5}), ("/api/alerts/a-nobody/acknowledge", good),
+        for path, given in (("/api/operator/retry/o-nobody", good), ("/api/operator/skip/o-nobody", good | {"step": 5}), ("/api/operator/resolve/o-nobody", good | {"step": "ship"}), ("/api/alerts/a-nobody/acknowledge", good),
                             ("/api/operator/retry/o-nobody", {"reason": "x" * 100_000})):
             status, said = self.post(path, given)  # Intact says so
             self.assertEqual((status, list(said)), (409, ["error"]), (path, said))

@@ -10,9 +10,9 @@ from keeper import Failed
 from watch import SERVICES
 
 MODES = ("ok", "slow", "failing", "hanging", "down")
-VERBS = ("retry", "skip", "supply", "undo", "close")
+VERBS = ("retry", "skip", "supply", "resolve", "undo", "close")
 DID = {"retry": "tries {} again", "skip": "leaves the step of {} out", "supply": "says what the step of {} has come to",
-       "undo": "has {} undone", "close": "leaves {} as it is"}
+       "resolve": "says that the step of {} did not take effect", "undo": "has {} undone", "close": "leaves {} as it is"}
 WORDS = {"ok": "is well again", "slow": "is slow: two seconds for each call", "failing": "fails each call",
          "hanging": "hangs: no call is answered", "down": "is down"}
 
@@ -116,6 +116,8 @@ class Actions:
                 body["output"] = json.loads(given["output"])
             except (TypeError, ValueError, RecursionError):
                 raise Failed('the output is no JSON; a text is written with quotes: "p-17"') from None
+        if verb == "resolve":
+            body["effect"] = "none"
         self.ask(f"/v1/tasks/{self.plain(task)}/{verb}", body)
         return f"The operator {DID[verb].format(task)}: {body['reason']}"
 

@@ -176,7 +176,7 @@ function makeError(task) {
     event.preventDefault();
     const verb = event.submitter?.value ?? 'retry';
     const body = { reason: form.elements.reason.value };
-    if (verb === 'skip' || verb === 'supply') body.step = step.value;
+    if (['skip', 'supply', 'resolve'].includes(verb)) body.step = step.value;
     if (verb === 'supply') body.output = form.elements.output.value;
     act(`operator/${verb}/${task.id}`, body);
   });
