@@ -138,6 +138,7 @@ static void apply(struct play *p, const struct event *e)
     enum answer answer = decide(&p->d->workflow, &p->task, e, SUBMITTED_AT, &fx);
 
     ASSERT(answer == ANSWER_ACCEPTED);
+    encoded_look_at(p->kept, fx.any_step ? -1 : e->step);
     happened(p);
 }
 
