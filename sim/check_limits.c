@@ -70,10 +70,13 @@ static uint32_t action_of(uint32_t step, enum direction d)
 static bool may_be_silent(const struct subject *t, uint32_t step, const struct seen_attempt *a)
 {
     const struct flow_step *f = &t->flow->steps[step];
-    const struct beaten *b = &t->beaten[step][a->direction];
+    const struct beaten *b = t->beaten[step][a->direction];
     int64_t ms = a->direction == DIRECTION_UNDO ? f->undo_heartbeat_ms : f->heartbeat_ms;
-    int64_t heard_at = b->attempt == a->number ? max_i64(b->when, a->started_at) : a->started_at;
+    int64_t heard_at = a->started_at;
 
+    for (uint32_t i = 0; i < COUNT_OF(t->beaten[step][a->direction]); i++)
+        if (b[i].attempt == a->number)
+            heard_at = max_i64(heard_at, b[i].when);
     return ms > 0 && latest_now() >= heard_at + ms;
 }
 

@@ -31,6 +31,7 @@ static bool state_may(const struct turn *u)
 {
     bool verbs = u->t->verbs;
     bool undo = u->new->direction == DIRECTION_UNDO;
+    bool anew = verbs && u->after->generation > u->before->generation;
     enum step_state to = u->after->state;
 
     if (to == u->before->state)
@@ -46,8 +47,8 @@ static bool state_may(const struct turn *u)
                || (to == STEP_UNDOING && undo);
     case STEP_COMPLETED:
     case STEP_SKIPPED:
-        /* It starts anew, and the task may turn back with that, for another one's failure. */
-        if (verbs && (!undo || to == STEP_WAITING || to == STEP_RUNNING))
+        /* It starts anew, under another key, and may have begun when the task turns back. */
+        if (anew && (!undo || to == STEP_WAITING || to == STEP_RUNNING || to == STEP_SKIPPED))
             return u->before->state == STEP_SKIPPED || u->f->undo == UNDO_NONE;
         return undo
                && (to == STEP_UNDOING || (to == STEP_UNDONE && verbs)

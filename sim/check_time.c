@@ -52,15 +52,15 @@ void check_silence(const struct subject *t, uint32_t step, const struct seen_att
     const struct flow_step *f = &t->flow->steps[step];
     bool undo = a->direction == DIRECTION_UNDO;
     int64_t ms = undo ? f->undo_heartbeat_ms : f->heartbeat_ms;
-    const struct beaten *b = &t->beaten[step][a->direction];
     const struct node *n = t->writer;
+    const struct beaten *b = &t->beaten[step][a->direction][n->slot];
     bool slept = n->sleeps_until - n->asleep_at > NOTICED_MS + 1000;
     int64_t away = max_i64(n->up_at, slept ? n->sleeps_until : 0);
     int64_t jump = nodes.shared || world.set_back || world.ahead ? JUMP_MS : 0;
     bool left = t->sent[step][a->direction] == a->number;
     int64_t began = max_i64(t->began_at[step], left ? t->sent_at[step][a->direction] : 0);
     int64_t ended = a->ended_at - (node_now(n) - world.now); /* it may be stored much later */
-    bool beaten = b->attempt == a->number && b->at == n && b->boot == n->boot;
+    bool beaten = b->attempt == a->number && b->boot == n->boot;
     int64_t heard = max_i64(began, beaten ? b->when - (node_now(n) - world.now) : 0);
     /* It was noticed before the node was suspended, and decided after. */
     bool before = slept && away == n->sleeps_until && heard + ms < n->asleep_at;

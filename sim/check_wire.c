@@ -84,9 +84,9 @@ static void check_forward_part(const struct subject *t, uint32_t step, const str
 static bool is_its_own(const struct node *n, const struct subject *t, uint32_t step,
                        const struct work_request *r)
 {
-    const struct beaten *b = &t->beaten[step][r->direction];
+    const struct beaten *b = &t->beaten[step][r->direction][n->slot];
 
-    return r->resume.ptr && b->left && b->attempt == r->attempt && b->at == n && b->boot == n->boot
+    return r->resume.ptr && b->left && b->attempt == r->attempt && b->boot == n->boot
            && slice_eq(r->resume, text_of("{\"of\":\"%s\",\"attempt\":%u}",
                                           direction_text(r->direction), r->attempt));
 }

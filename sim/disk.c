@@ -107,7 +107,7 @@ static void show(struct disk *d, struct slice id, uint64_t changes, bool told)
     enum task_state old = t->seen.revision ? t->seen.state : TASK_PENDING;
     check_row(d->node, &row, changes, told);
     operations_seen(t);
-    if (t->verbs)
+    if (t->verbs || t->cancel) /* an operation's cancel counts for its place in line, too */
         show_audit(t, old, &a);
 }
 

@@ -76,11 +76,10 @@ static void is_acknowledged(void *arg, uint64_t status)
 
 static void note_beat(const struct node *n, const struct gig *g, struct slice resume)
 {
-    struct beaten *b = &g->task->beaten[g->step][g->direction];
+    struct beaten *b = &g->task->beaten[g->step][g->direction][n->slot];
+    bool left = b->attempt == g->attempt && b->boot == n->boot && b->left;
 
-    bool left = b->attempt == g->attempt && b->at == n && b->boot == n->boot && b->left;
-
-    *b = (struct beaten){g->attempt, n, n->boot, node_now(n), left || resume.ptr};
+    *b = (struct beaten){g->attempt, n->boot, node_now(n), left || resume.ptr};
     covered(COVER_LONG_BEAT);
     if (resume.ptr)
         covered(COVER_RESUME_TOLD);

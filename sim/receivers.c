@@ -120,10 +120,13 @@ static void will_hear(struct to_tell *tt, enum happening what, const struct seen
     tt->list[tt->count++].to = new->revision;
 }
 
+/* A step that was skipped, or supplied, and starts anew in the same change has another key: the
+ * row says that it had begun, so whoever reads it takes that for told. */
 static bool has_begun(const struct seen *s)
 {
     for (uint32_t i = 0; i < s->step_count; i++)
-        if (s->steps[i].state != STEP_WAITING || s->steps[i].attempt_count > 0)
+        if (s->steps[i].state != STEP_WAITING || s->steps[i].attempt_count > 0
+            || s->steps[i].generation > 1)
             return true;
     return s->failure_count > 0;
 }

@@ -1,6 +1,7 @@
 #include "base/when.h"
 #include "sim/operations.h"
 #include "sim/scene.h"
+#include "sim/weather.h"
 #include "sim/world.h"
 
 /* Operations on many tasks, and what befalls those who work on them. */
@@ -123,6 +124,58 @@ static void only_its_own_are_counted(void)
     scene_must(o.matched == o.done + o.refused + o.gone, "what matched is counted");
 }
 
+/* ---- the store takes nothing of what is asked ---- */
+
+static void two_come(void)
+{
+    for (uint32_t i = 0; i < 2; i++)
+        people_want(&subjects.list[i], ASK_SUBMIT, -1, ANY_NODE);
+}
+
+static bool is_in_work(const struct seen *s)
+{
+    return s->state == TASK_PROCESSING;
+}
+
+static bool is_running(const struct seen *s)
+{
+    return s->revision > 0 && seen_open(&s->steps[0]);
+}
+
+/* One has the only place, the other is in memory behind it, for two seconds. */
+static bool both_are_in_work(void)
+{
+    return count_tasks(is_in_work) == 2 && count_tasks(is_running) == 1;
+}
+
+static void they_are_cancelled_in_vain(void)
+{
+    weather.store_refuses = 1000; /* the last change of a batch: they are asked one by one */
+    operation_wanted(ASK_CANCEL, 1U << TASK_PROCESSING, 1);
+}
+
+static void the_others_come(void)
+{
+    weather.store_refuses = 0;
+    for (uint32_t i = 2; i < subjects.count; i++)
+        people_want(&subjects.list[i], ASK_SUBMIT, -1, ANY_NODE);
+}
+
+static int64_t begin_of(uint32_t task)
+{
+    return subjects.list[task].seen.steps[0].attempts[0].started_at;
+}
+
+static void they_began_first(void)
+{
+    struct operation_told o = the_operation();
+
+    scene_must(o.matched == 2 && o.failed == 2, "nothing came of what was asked");
+    for (uint32_t i = 2; i < subjects.count; i++)
+        scene_must(begin_of(i) > begin_of(0) && begin_of(i) > begin_of(1),
+                   "who was asked in vain keeps his place in line");
+}
+
 /* A crash may lose the request of an attempt that had begun: it is silent then. */
 #define FAILED_ONCE                                                                       \
     .tasks = TASKS, .operations = true,                                                   \
@@ -190,6 +243,25 @@ const struct scene scenes_of_operations[] = {
                   {.what = "some were done", .until = some_were_done, .then = somebody_retries_all},
                   ENDS},
         .expect = only_its_own_are_counted,
+    },
+    {
+        .name = "operation_in_vain",
+        .sentence = "the store takes nothing of what an operation asks for: its tasks keep their"
+                    " place in line",
+        .tasks = TASKS,
+        .places = 1,
+        .operations = true,
+        .unasked = true,
+        .flow = {.step_count = 1, .steps = {{.complete_by_ms = MS_PER_MIN}}},
+        .parts = {{.act = {SAYS_DONE, .takes = 5 * MS_PER_S}}},
+        .beats = {{.what = "tasks come", .then = two_come},
+                  {.what = "both are in work",
+                   .until = both_are_in_work,
+                   .then = they_are_cancelled_in_vain},
+                  {.what = "the operation is over", .until = it_is_over, .then = the_others_come}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "C", STANDS}},
+        .expect = they_began_first,
     },
     {.name = NULL},
 };

@@ -44,10 +44,9 @@ struct said {
 /* The latest heartbeat that was accepted of an attempt that may not be silent. */
 struct beaten {
     uint32_t attempt;
-    const struct node *at;
-    uint64_t boot;
-    int64_t when; /* by its clock */
-    bool left;    /* it was told something for whoever goes on with it */
+    uint64_t boot; /* of the node that accepted it */
+    int64_t when;  /* by its clock */
+    bool left;     /* it was told something for whoever goes on with it */
 };
 
 /* The latest revision that a process told of. */
@@ -78,7 +77,9 @@ struct subject {
     bool skipped[FLOW_STEPS_MAX]; /* an operator wanted that step skipped */
     struct ledger ledger[FLOW_STEPS_MAX];
     struct said *said;
-    struct beaten beaten[FLOW_STEPS_MAX][2]; /* by direction */
+    /* By direction, and by the slots of nodes: one that has lost the task hears of an attempt of
+     * before, and that must not hide what its owner was told. */
+    struct beaten beaten[FLOW_STEPS_MAX][2][TOLD_MAX];
     struct seen seen;
     uint32_t sent[FLOW_STEPS_MAX][2]; /* the latest attempt that left the node, by direction */
     int64_t sent_at[FLOW_STEPS_MAX][2];

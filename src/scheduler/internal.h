@@ -111,7 +111,8 @@ struct live {
     uint16_t ended[2][ATTEMPT_ENDS]; /* attempts, since the last commit */
     struct slice waiting_for;
     int64_t rank;
-    int64_t bulk_at; /* it was asked in bulk then; 0: not, or it left the memory since */
+    int64_t bulk_at;     /* it was asked in bulk then; 0: not, or it left the memory since */
+    int64_t bulk_stored; /* the same, of what is durable: who was asked in vain keeps his place */
     bool loaded, fresh, in_flight, reload;
     int64_t submission; /* while it is fresh: the row that it comes from; 0: none */
     bool asked_for;   /* while it was in flight, an instance came that had lost an attempt of it */

@@ -167,6 +167,7 @@ static void landed_ok(struct scheduler *s, struct live *l, const struct change *
     l->row_wake_at = c->row.wake_at;
     l->row_seq = c->row.seq;
     l->fresh = false;
+    l->bulk_stored = l->bulk_at;
     l->fx = (struct effects){0};
     told_of(&l->task, &l->reply, &l->arena, &l->messages);
     tell_change(s, l);

@@ -115,6 +115,7 @@ void live_unload(struct scheduler *s, struct live *l)
     l->messages = (struct told){0};
     l->definition = NULL;
     l->fx = (struct effects){0};
+    l->bulk_at = l->bulk_stored;
     memset(l->ended, 0, sizeof l->ended);
     l->loaded = l->fresh = false;
 }
