@@ -316,6 +316,7 @@ static void check_answer(const struct node *was, const struct event *ev, enum an
     if (ev->kind == EVENT_RESOLVE && was->steps[ev->step].dropped_count == 0)
         CHECK((answer == ANSWER_ACCEPTED)
                   == (!task_state_is_end(t->state) && !was->world.closed
+                      && (ev->attempt == 0 || ev->attempt == was->steps[ev->step].attempt)
                       && world_resolvable(&was->world, (uint16_t)ev->step, was->now)),
               "%s: was %s", history_story(), kit_answer_text(answer));
     if (ev->kind == EVENT_CLAIM)
