@@ -322,6 +322,35 @@ static void resolving_rewrites_nothing(void **state)
     kit_expect(&k, "compensated a:waiting");
 }
 
+/* What an operator says holds of attempts that are merged as well, and so does what they say
+ * afterwards. */
+static void one_that_was_merged_is_answered_after_all(void **state)
+{
+    (void)state;
+
+    kit_make(&k, "merged", "a#");
+    kit_play(&k, "claim");
+    try_often("start a, doubt a, wait 11s, retry", ATTEMPTS_KEPT + 2);
+    kit_play(&k,
+             "ok a f6 = unknown, resolve a, ok a f6 = late, ok a f7 = late, ok a f99 = unknown");
+    assert_true(step_has_effect(&k.steps[0]));
+    kit_play(&k, "undo, start a, ok a");
+    kit_expect(&k, "compensated a:undone");
+
+    kit_make(&k, "merged, too late", "a#");
+    kit_play(&k, "claim");
+    try_often("start a, doubt a, wait 11s, retry", ATTEMPTS_KEPT + 1);
+    kit_play(&k, "resolve a, undo, ok a f6 = late alert, ok a f6 = late");
+    kit_expect(&k, "compensated a:waiting");
+
+    kit_make(&k, "merged, another key", "a#");
+    kit_play(&k, "claim");
+    try_often("start a, doubt a, wait 11s, retry", ATTEMPTS_KEPT + 1);
+    kit_play(&k, "resolve a, correct a, ok a f6 = late alert, ok a f6 = late");
+    kit_play(&k, "start a, fail a, wait 11s, undo");
+    kit_expect(&k, "compensating a:failed");
+}
+
 /* Who asks for many has looked at none of those that begin meanwhile. */
 static void what_began_since_somebody_looked_is_not_resolved(void **state)
 {
@@ -363,6 +392,7 @@ int main(void)
         cmocka_unit_test(an_attempt_keeps_its_complete_by),
         cmocka_unit_test(one_key_stands_for_one_request),
         cmocka_unit_test(resolving_rewrites_nothing),
+        cmocka_unit_test(one_that_was_merged_is_answered_after_all),
         cmocka_unit_test(what_began_since_somebody_looked_is_not_resolved),
         cmocka_unit_test(closing_says_when_and_why),
     };

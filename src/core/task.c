@@ -146,7 +146,7 @@ bool step_is_gainsaid(const struct step *s)
             && a->outcome == OUTCOME_LATE && a->effect == EFFECT_HAPPENED)
             return true;
     }
-    return false;
+    return s->resolved > 0 && s->dropped_effect == EFFECT_HAPPENED; /* perhaps it was one of them */
 }
 
 bool step_was_tried(const struct step *s)
