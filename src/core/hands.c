@@ -210,10 +210,10 @@ static enum answer on_resolve(struct deed *d)
     if (task_state_is_end(d->t->state) || step_is_open(s) || s->direction == DIRECTION_UNDO
         || !looked_at_all(d->ev, s))
         return ANSWER_REFUSED;
+    if (step_is_resolved(s))
+        return ANSWER_REPEATED;
     if (!step_in_doubt(s))
-        return s->resolved != 0 && s->resolved == s->attempt && !step_has_effect(s)
-                   ? ANSWER_REPEATED
-                   : ANSWER_REFUSED;
+        return ANSWER_REFUSED;
     if (effect || d->now < step_doubt_until(s) + CLOCK_MARGIN_MS)
         return ANSWER_REFUSED;
     s->resolved = s->attempt;

@@ -263,6 +263,14 @@ static void many_in_doubt_are_resolved(void **state)
     EXPECT_RAW(&r, "refused", "{\"the step is not in doubt\":1}");
     done_to(operation, 2);
     free(operation);
+    REPLY dry = {0}; /* once more: what a dry run says is what is found */
+    REPLY again = {0};
+    post(&node, &dry, "/v1/operations", "{\"reason\": \"x\", \"dry_run\": true, %s}", what);
+    EXPECT_RAW(&dry, "refused", "{\"the step is not in doubt\":1,\"it is so already\":2}");
+    operation = begin(what);
+    wait_until_done(operation, &again);
+    EXPECT_RAW(&again, "refused", "{\"the step is not in doubt\":1,\"it is so already\":2}");
+    free(operation);
 }
 
 /* Asks until nothing can come of it any more; it is never done, for it is not of the latest one. */
