@@ -100,7 +100,9 @@ static struct ask ask_of(const struct wish *w, const struct node *n)
     a.from = w->from;
     if (w->step >= 0)
         a.step = text_of("s%d", w->step);
-    if (w->kind == ASK_RESOLVE) /* before another attempt could come and be in doubt */
+    if (w->kind == ASK_RESOLVE) /* another one may come, and be in doubt */
+        a.attempt = w->task->seen.steps[w->step].attempt;
+    if (w->kind == ASK_RESOLVE && a.attempt == 0) /* there is none yet */
         a.not_after = store_now() + CLOCK_MARGIN_MS / 2;
     return a;
 }

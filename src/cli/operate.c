@@ -55,7 +55,10 @@ static void add_text(struct buf *b, const char *flag, const char *text)
 static bool render(const struct invocation *in, struct buf *b)
 {
     static const char *const values[] = {"input", "output"};
+    int64_t attempt = 0;
 
+    if (verb_has_flag(in->verb, "attempt") && !given_number(in, "attempt", 1, UINT32_MAX, &attempt))
+        return false;
     json_open(b, '{');
     add_text(b, "step", given_if_any(in, "step"));
     add_text(b, "from", given_if_any(in, "from"));
@@ -65,6 +68,10 @@ static bool render(const struct invocation *in, struct buf *b)
             return false;
     }
     add_text(b, "effect", given_if_any(in, "effect"));
+    if (attempt) {
+        json_key(b, "attempt");
+        json_number(b, attempt);
+    }
     json_key(b, "reason");
     json_string(b, slice_of(given(in, "reason")));
     json_close(b, '}');
@@ -131,6 +138,11 @@ static bool is_clear(const struct invocation *in)
             verb_misused(in, "--%s is for many tasks: say --all instead of a task", f->name);
             return false;
         }
+    if (in->word_count == 0 && given_if_any(in, "attempt")) {
+        verb_misused(in, "--attempt is of one task; of many, attempts that begin after the "
+                         "operation does are not meant");
+        return false;
+    }
     if (in->word_count == 0 && !given(in, "all")) {
         verb_misused(in, "say which TASK; or --all, and what the tasks have in common");
         return false;

@@ -9,6 +9,9 @@ static const struct flag flags[] = {
      .help = "none: it took no effect; required",
      .kind = WORD_HINTS,
      .choices = "none"},
+    {.name = "attempt",
+     .value = "N",
+     .help = "the latest that was looked at: refused if another one began since"},
     REASON_FLAG,
     MANY_FLAGS,
     {0},
@@ -21,11 +24,15 @@ const struct verb verb_resolve = {
         "Somebody looked, and found that no attempt of the step so far took effect. Then it is "
         "in doubt no more: the task can be undone, and the step is not compensated; it can be "
         "corrected, or tried again. It is refused while an attempt may still take effect: "
-        "until a second after its complete-by. The attempts keep what was known of them. (For "
-        "a step that did take effect there is supply, with its output.)",
+        "until a second after its complete-by. With --attempt it is refused as well if another "
+        "attempt has begun since somebody looked; of many tasks, if one began after the "
+        "operation did. The attempts keep what was known of them. (For a step that did take "
+        "effect there is supply, with its output.)",
     .arguments = {{.name = "TASK", .kind = WORD_TASK, .optional = true}},
     .flags = flags,
-    .examples = {{"intact resolve o-17 --step ship --effect none --reason 'no parcel has left'",
-                  "somebody asked the carrier"}},
+    .examples =
+        {{"intact resolve o-17 --step ship --effect none --attempt 2 --reason 'no parcel has "
+          "left'",
+          "somebody asked the carrier"}},
     .run = operate,
 };

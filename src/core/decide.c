@@ -260,14 +260,14 @@ static enum answer answer_to_ended(const struct attempt *a)
 
 /* A person had resolved it, and yet it took effect. Mostly that counts as any other effect. Where
  * the task is past undoing it, or knows another key by now, a person has to see to it again. */
-static void gainsay(struct deed *d, const struct step *s, const struct attempt *a)
+static void gainsay(struct deed *d, const struct step *s, uint32_t generation)
 {
     enum undo_kind undo = d->w->steps[d->ev->step].undo_kind;
     bool past =
         d->t->direction == DIRECTION_UNDO
         && (undo == UNDO_PIVOT || (d->t->state == TASK_COMPENSATED && s->state != STEP_UNDONE));
 
-    if (undo == UNDO_NONE || (!past && a->generation == s->generation))
+    if (undo == UNDO_NONE || (!past && generation == s->generation))
         return;
     note(&d->t->error, "resolved", "what an operator had resolved took effect all the same");
     d->fx->alert = true;
@@ -287,8 +287,25 @@ static enum answer keep_late(struct deed *d, const struct step *s, struct attemp
     else
         a->output = d->ev->output;
     if (!d->ev->failed && a->direction == DIRECTION_FORWARD && a->number <= s->resolved)
-        gainsay(d, s, a);
+        gainsay(d, s, a->generation);
     d->fx->changed = true;
+    return ANSWER_LATE;
+}
+
+/* The same for one that is merged. While those are in doubt it is enough that they are; but what a
+ * person has resolved nobody else would hear of. Which key it had is known if none came since. */
+static enum answer keep_merged(struct deed *d, struct step *s)
+{
+    const struct event *ev = d->ev;
+
+    if (s->dropped_count == 0 || s->dropped_effect == EFFECT_NONE || ev->failed || ev->attempt == 0
+        || ev->direction == DIRECTION_UNDO || ev->attempt > s->resolved)
+        return ANSWER_UNKNOWN;
+    if (s->dropped_effect != EFFECT_HAPPENED) {
+        s->dropped_effect = EFFECT_HAPPENED;
+        gainsay(d, s, s->attempts[ATTEMPTS_HEAD - 1].generation);
+        d->fx->changed = true;
+    }
     return ANSWER_LATE;
 }
 
@@ -299,7 +316,7 @@ static enum answer on_result(struct deed *d)
 
     if (!a) {
         a = step_find_attempt(s, d->ev->direction, d->ev->attempt);
-        return a ? keep_late(d, s, a) : ANSWER_UNKNOWN;
+        return a ? keep_late(d, s, a) : keep_merged(d, s);
     }
     a->tries = d->ev->tries;
     if (!d->ev->failed) {

@@ -44,7 +44,8 @@ enum event_kind {
     EVENT_CORRECT,   /* the operator: another `input`, for the step or (-1) for the task */
     EVENT_SUPPLY,    /* the operator: the step took effect, with that `output` */
     EVENT_RESOLVE,   /* the operator: none of the step's attempts so far took effect; refused
-                      * before the last complete-by of those in doubt, and the clock margin */
+                      * before the last complete-by of those in doubt, and the clock margin, and if
+                      * an attempt began since somebody looked */
     EVENT_RETRY_FROM, /* the operator: the step and all that comes after it start anew */
     EVENT_CLOSE,      /* the operator: it stopped in error, and is to stay so; `error` says why */
     EVENT_REOPEN,     /* the operator: no, somebody has to see to it */
@@ -57,7 +58,8 @@ struct event {
     int step;                 /* index; -1 for the whole task */
     enum direction direction; /* of the attempt; with the next two: START, NOT_SENT, SEND_AGAIN,
                                  RESULT, ELSEWHERE, TIMEOUT, SILENCE, HASTEN */
-    uint32_t attempt;         /* its number; START names the one it would be */
+    uint32_t attempt;         /* its number; START names the one it would be. RESOLVE: the latest
+                                 that was looked at; 0: it was not said */
     struct slice instance;
     struct value input, output;
     bool failed; /* RESULT: it is an error */
@@ -70,7 +72,8 @@ struct event {
                           * NONE: what is there stays */
     bool spared; /* RESULT with an error that is retryable, TIMEOUT, SILENCE: the service behind the
                     agent is known to be away, so this is no failure of the step */
-    int64_t until; /* EXTEND */
+    int64_t until; /* EXTEND; RESOLVE: of an attempt that began after it, nothing was known to whom
+                      asks. 0: it was not said */
 };
 
 enum answer {

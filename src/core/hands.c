@@ -189,6 +189,16 @@ static enum answer on_supply(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
+/* Who looked at the attempts so far says nothing of one that began since. */
+static bool looked_at_all(const struct event *ev, const struct step *s)
+{
+    const struct attempt *last = s->attempt_count ? &s->attempts[s->attempt_count - 1] : NULL;
+
+    if (ev->attempt != 0 && ev->attempt != s->attempt)
+        return false;
+    return ev->until == 0 || !last || last->started_at <= ev->until;
+}
+
 /* An effect that may still come is not to be resolved away; and a compensation that began is
  * brought to its end, which is right whether there was an effect or not. */
 static enum answer on_resolve(struct deed *d)
@@ -197,12 +207,13 @@ static enum answer on_resolve(struct deed *d)
     struct step *s = &d->t->steps[d->ev->step];
     bool effect = ws->undo_kind != UNDO_NONE && step_has_effect(s);
 
-    if (task_state_is_end(d->t->state) || step_is_open(s) || s->direction == DIRECTION_UNDO)
+    if (task_state_is_end(d->t->state) || step_is_open(s) || s->direction == DIRECTION_UNDO
+        || !looked_at_all(d->ev, s))
         return ANSWER_REFUSED;
+    if (step_is_resolved(s))
+        return ANSWER_REPEATED;
     if (!step_in_doubt(s))
-        return s->resolved != 0 && s->resolved == s->attempt && !step_has_effect(s)
-                   ? ANSWER_REPEATED
-                   : ANSWER_REFUSED;
+        return ANSWER_REFUSED;
     if (effect || d->now < step_doubt_until(s) + CLOCK_MARGIN_MS)
         return ANSWER_REFUSED;
     s->resolved = s->attempt;

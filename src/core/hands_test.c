@@ -166,6 +166,10 @@ static void the_operator_resolves(void **state)
          "claim, start a, timeout a, wait 1s, resolve a, start a, doubt a, undo = refused, "
          "wait 11s, resolve a, undo",
          "compensated a:failed"},
+        {"not by the word of who looked at another attempt", "a3#",
+         "claim, start a, timeout a, wait 1s, start a, timeout a, wait 1s, resolve a f1 = refused, "
+         "resolve a f3 = refused, resolve a f2, resolve a f1 = refused",
+         "processing a:waiting"},
         {"not what was closed", "a#",
          "claim, start a, doubt a, wait 11s, close, resolve a = refused", "error a:failed"},
         {"a step that is not there", "a", "resolve f = unknown", "pending a:waiting"},
@@ -318,6 +322,49 @@ static void resolving_rewrites_nothing(void **state)
     kit_expect(&k, "compensated a:waiting");
 }
 
+/* What an operator says holds of attempts that are merged as well, and so does what they say
+ * afterwards. */
+static void one_that_was_merged_is_answered_after_all(void **state)
+{
+    (void)state;
+
+    kit_make(&k, "merged", "a#");
+    kit_play(&k, "claim");
+    try_often("start a, doubt a, wait 11s, retry", ATTEMPTS_KEPT + 2);
+    kit_play(&k,
+             "ok a f6 = unknown, resolve a, ok a f6 = late, ok a f7 = late, ok a f99 = unknown");
+    assert_true(step_has_effect(&k.steps[0]));
+    kit_play(&k, "undo, start a, ok a");
+    kit_expect(&k, "compensated a:undone");
+
+    kit_make(&k, "merged, too late", "a#");
+    kit_play(&k, "claim");
+    try_often("start a, doubt a, wait 11s, retry", ATTEMPTS_KEPT + 1);
+    kit_play(&k, "resolve a, undo, ok a f6 = late alert, ok a f6 = late");
+    kit_expect(&k, "compensated a:waiting");
+
+    kit_make(&k, "merged, another key", "a#");
+    kit_play(&k, "claim");
+    try_often("start a, doubt a, wait 11s, retry", ATTEMPTS_KEPT + 1);
+    kit_play(&k, "resolve a, correct a, ok a f6 = late alert, ok a f6 = late");
+    kit_play(&k, "start a, fail a, wait 11s, undo");
+    kit_expect(&k, "compensating a:failed");
+}
+
+/* Who asks for many has looked at none of those that begin meanwhile. */
+static void what_began_since_somebody_looked_is_not_resolved(void **state)
+{
+    (void)state;
+
+    kit_make(&k, "since", "a#");
+    kit_play(&k, "claim, start a, doubt a, wait 11s");
+    struct event ev = {.kind = EVENT_RESOLVE, .step = 0, .until = k.now};
+    kit_play(&k, "wait 1s, retry, start a, doubt a, wait 11s");
+    assert_int_equal(kit_event(&k, &ev), ANSWER_REFUSED);
+    ev.until = k.attempts[0][1].started_at;
+    assert_int_equal(kit_event(&k, &ev), ANSWER_ACCEPTED);
+}
+
 static void closing_says_when_and_why(void **state)
 {
     (void)state;
@@ -345,6 +392,8 @@ int main(void)
         cmocka_unit_test(an_attempt_keeps_its_complete_by),
         cmocka_unit_test(one_key_stands_for_one_request),
         cmocka_unit_test(resolving_rewrites_nothing),
+        cmocka_unit_test(one_that_was_merged_is_answered_after_all),
+        cmocka_unit_test(what_began_since_somebody_looked_is_not_resolved),
         cmocka_unit_test(closing_says_when_and_why),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -299,14 +299,24 @@ static bool is_merged(const struct node *was, const struct event *ev)
     return is_of_attempt(ev->kind);
 }
 
+/* What it did would be known to nobody, since a person said that it did nothing. */
+static bool gainsays(const struct node *was, const struct event *ev)
+{
+    const struct step *s = &was->steps[ev->step];
+
+    return ev->kind == EVENT_RESULT && !ev->failed && ev->direction == DIRECTION_FORWARD
+           && ev->attempt <= s->resolved && s->dropped_effect != EFFECT_NONE;
+}
+
 static void check_answer(const struct node *was, const struct event *ev, enum answer answer)
 {
     const struct task *t = &was->t;
 
     if (is_merged(was, ev))
         CHECK(answer
-                  == (ev->kind == EVENT_RESULT || ev->kind == EVENT_ELSEWHERE ? ANSWER_UNKNOWN
-                                                                              : ANSWER_REFUSED),
+                  == (gainsays(was, ev)                                         ? ANSWER_LATE
+                      : ev->kind == EVENT_RESULT || ev->kind == EVENT_ELSEWHERE ? ANSWER_UNKNOWN
+                                                                                : ANSWER_REFUSED),
               "%s: was %s", history_story(), kit_answer_text(answer));
     else if (ev->kind == EVENT_HASTEN && !is_active(t))
         CHECK(answer == ANSWER_REFUSED, "%s: was %s", history_story(), kit_answer_text(answer));
@@ -316,6 +326,7 @@ static void check_answer(const struct node *was, const struct event *ev, enum an
     if (ev->kind == EVENT_RESOLVE && was->steps[ev->step].dropped_count == 0)
         CHECK((answer == ANSWER_ACCEPTED)
                   == (!task_state_is_end(t->state) && !was->world.closed
+                      && (ev->attempt == 0 || ev->attempt == was->steps[ev->step].attempt)
                       && world_resolvable(&was->world, (uint16_t)ev->step, was->now)),
               "%s: was %s", history_story(), kit_answer_text(answer));
     if (ev->kind == EVENT_CLAIM)

@@ -303,7 +303,7 @@ static void check_operator(const struct node *n)
 
     for (size_t v = 0; v < COUNT_OF(verbs); v++)
         for (int i = verbs[v].of_step ? 0 : -1; i < n->t.step_count; i++) {
-            struct event ev = history_event_at(verbs[v].verb, i, &n->steps[0]);
+            struct event ev = history_event_at(verbs[v].verb, i, &n->steps[i < 0 ? 0 : i]);
             ev.input.json = SLICE("3"); /* nobody said so before */
             bool taken = happens_at(n, &ev, n->now) == ANSWER_ACCEPTED;
             CHECK(operator_may(&history.graph.w, &n->t, verbs[v].verb, i, n->now) == taken,

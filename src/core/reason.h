@@ -192,6 +192,8 @@ enum obstacle {
     OBSTACLE_KNOWN,   /* the step is not in doubt: nothing is to be resolved */
     OBSTACLE_EARLY,   /* what is in doubt of it may still take effect */
     OBSTACLE_UNDOING, /* its compensation has begun: that is brought to its end */
+    OBSTACLE_NEWER,   /* an attempt began that nobody looked at; who knows what was looked at says
+                       * so, operator_obstacle() never does */
 };
 
 /* Would decide() take this verb of the operator's, as it stands? `step` as in struct event. Of what

@@ -138,6 +138,12 @@ bool step_in_doubt(const struct step *s)
     return dropped_in_doubt(s);
 }
 
+bool step_is_resolved(const struct step *s)
+{
+    return s->resolved != 0 && s->resolved == s->attempt && s->direction == DIRECTION_FORWARD
+           && !step_in_doubt(s) && !step_has_effect(s);
+}
+
 bool step_is_gainsaid(const struct step *s)
 {
     for (uint16_t i = 0; i < s->attempt_count; i++) {
@@ -146,7 +152,7 @@ bool step_is_gainsaid(const struct step *s)
             && a->outcome == OUTCOME_LATE && a->effect == EFFECT_HAPPENED)
             return true;
     }
-    return false;
+    return s->resolved > 0 && s->dropped_effect == EFFECT_HAPPENED; /* perhaps it was one of them */
 }
 
 bool step_was_tried(const struct step *s)

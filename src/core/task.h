@@ -249,6 +249,9 @@ bool step_in_doubt(const struct step *s);
 /* Going forward, it did something, or something happened late: certain, not in doubt. */
 bool step_has_effect(const struct step *s);
 
+/* Somebody resolved all of its attempts, and nothing says otherwise. */
+bool step_is_resolved(const struct step *s);
+
 /* One of its attempts was answered after a person had resolved it: it took effect all the same. */
 bool step_is_gainsaid(const struct step *s);
 

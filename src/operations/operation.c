@@ -328,6 +328,7 @@ void operation_obstacle(struct buf *b, enum obstacle o, const struct task *t)
         [OBSTACLE_KNOWN] = "the step is not in doubt",
         [OBSTACLE_EARLY] = "an attempt of the step may still take effect",
         [OBSTACLE_UNDOING] = "the step is being undone",
+        [OBSTACLE_NEWER] = "an attempt of the step began after the operation did",
     };
 
     if ((size_t)o < COUNT_OF(words) && words[o])

@@ -222,6 +222,7 @@ static void ask_one(struct slot *s, size_t i)
                           .id = s->op.page[i],
                           .step = s->op.step,
                           .from = s->op.from,
+                          .looked_at = s->op.started_at,
                           .input = s->op.input,
                           .output = s->op.output,
                           .bulk = true,

@@ -71,6 +71,15 @@ static struct slice detail_of(struct live *l, struct slice before, struct slice 
     return arena_copy(&l->arena, buf_view(&b));
 }
 
+/* And of which attempts it was said. */
+static struct slice detail_of_resolved(struct live *l, const struct step *s)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    buf_fmt(&b, "{\"before\":\"unknown\",\"after\":\"none\",\"attempt\":%" PRIu32 "}", s->attempt);
+    return arena_copy(&l->arena, buf_view(&b));
+}
+
 static void describe(struct live *l, struct command *c, const struct event *e)
 {
     const struct task *t = &l->task;
@@ -83,8 +92,8 @@ static void describe(struct live *l, struct command *c, const struct event *e)
         c->detail = detail_of(l, t->input.json, e->input.json);
     if (e->kind == EVENT_CORRECT && known)
         c->detail = detail_of(l, t->steps[e->step].input.json, e->input.json);
-    if (e->kind == EVENT_RESOLVE)
-        c->detail = SLICE("{\"before\":\"unknown\",\"after\":\"none\"}");
+    if (e->kind == EVENT_RESOLVE && known)
+        c->detail = detail_of_resolved(l, &t->steps[e->step]);
     bool gives = e->kind == EVENT_SUPPLY || (e->kind == EVENT_SKIP && e->output.json.ptr);
     if (gives && known)
         c->detail = detail_of(l, t->steps[e->step].output.json, e->output.json);
@@ -127,6 +136,8 @@ bool operator_event(struct live *l, struct command *c, struct event *ret)
     if (a->kind == ASK_CORRECT && e.step >= 0)
         e.input.json = arena_copy(&l->arena, a->input);
     e.output.json = arena_copy(&l->arena, a->output);
+    e.attempt = a->attempt;
+    e.until = a->looked_at;
     e.error.code = slice_of(verbs[a->kind].code);
     e.error.message = arena_copy(&l->arena, a->reason);
     describe(l, c, &e);
@@ -168,6 +179,14 @@ static void say_early(struct ask *a, const struct step *s, struct slice step)
     (void)snprintf(a->story, sizeof a->story,
                    "an attempt of step \"%.*s\" may still take effect, until %.*s: ask again then",
                    SLICE_ARG(slice_cut(step, ASK_NAME_TOLD)), SLICE_ARG(buf_view(&until)));
+}
+
+static void say_newer(struct ask *a, const struct step *s, struct slice step)
+{
+    (void)snprintf(a->story, sizeof a->story,
+                   "the latest attempt of step \"%.*s\" is number %" PRIu32
+                   ": look at that one as well, then ask again",
+                   SLICE_ARG(slice_cut(step, ASK_NAME_TOLD)), s->attempt);
 }
 
 /* All of `step` and what comes after it that took effect: they are named. */
@@ -245,6 +264,9 @@ static void say_obstacle(struct ask *a, const struct live *l, const struct event
             "that, or skip it once it was undone by hand",
             step);
         return;
+    case OBSTACLE_NEWER:
+        say_newer(a, &t->steps[at], step);
+        return;
     case OBSTACLE_NONE:
     case OBSTACLE_STATE:
         say_state(a, t);
@@ -267,7 +289,7 @@ void operator_explain(struct scheduler *s, const struct live *l, struct command 
     a->refusal = operator_obstacle(&l->definition->workflow, &l->task, e->kind, e->step,
                                    scheduler_now(s), &at);
     if (a->refusal == OBSTACLE_NONE)
-        a->refusal = OBSTACLE_STATE;
+        a->refusal = e->kind == EVENT_RESOLVE ? OBSTACLE_NEWER : OBSTACLE_STATE;
     say_obstacle(a, l, e, a->refusal, at);
 }
 

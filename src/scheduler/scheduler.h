@@ -80,6 +80,8 @@ struct ask {
     /* the operator's: */
     struct slice step; /* NONE: the whole task */
     bool from;         /* ASK_RETRY: `step` and all that comes after it start anew */
+    uint32_t attempt;  /* ASK_RESOLVE: the latest of `step` that was looked at; 0: it is not said */
+    int64_t looked_at; /* ASK_RESOLVE: no attempt that began after it was; 0: it is not said */
     struct slice output, reason;
     struct slice actor; /* who asks; goes into the audit with what is done. NONE: nobody is named */
     bool bulk;          /* the operator's: one of many. However old its task is, it waits for places

@@ -1,3 +1,5 @@
+#include <stdio.h>
+
 #include "base/when.h"
 #include "scheduler/why.h"
 
@@ -30,6 +32,16 @@ static void command(struct buf *b, const struct why *y, const char *verb, int st
         buf_fmt(b, " -- %.*s", SLICE_ARG(y->task->id));
 }
 
+/* Of the attempts so far, and no other one. */
+static void command_resolve(struct buf *b, const struct why *y, int step)
+{
+    char flags[48];
+
+    (void)snprintf(flags, sizeof flags, " --effect none --attempt %" PRIu32,
+                   y->task->steps[step].attempt);
+    command(b, y, "resolve", step, flags);
+}
+
 static void commands(struct buf *b, const struct why *y, int step)
 {
     if (may(y, EVENT_RETRY, step))
@@ -39,7 +51,7 @@ static void commands(struct buf *b, const struct why *y, int step)
     if (step >= 0 && may(y, EVENT_SUPPLY, step))
         command(b, y, "supply", step, " --output '{}'");
     if (step >= 0 && may(y, EVENT_RESOLVE, step))
-        command(b, y, "resolve", step, " --effect none");
+        command_resolve(b, y, step);
     if (step >= 0 && may(y, EVENT_SKIP, step))
         command(b, y, "skip", step, "");
     if (may(y, EVENT_UNDO, -1))
@@ -224,7 +236,7 @@ static void move_unclear(struct buf *b, const struct why *y, int step)
     if (may(y, EVENT_SUPPLY, step))
         command(b, y, "supply", step, " --output '{}'");
     if (may(y, EVENT_RESOLVE, step))
-        command(b, y, "resolve", step, " --effect none");
+        command_resolve(b, y, step);
     if (may(y, EVENT_CLOSE, -1))
         command(b, y, "close", -1, "");
 }

@@ -47,7 +47,7 @@ static enum event_kind event_of(const struct operation *op)
     return op->from ? EVENT_RETRY_FROM : kinds[op->kind];
 }
 
-static bool is_so_already(const struct operation *op, const struct task *t)
+static bool is_so_already(const struct operation *op, const struct task *t, int step)
 {
     bool error = t->state == TASK_ERROR;
     bool back = t->direction == DIRECTION_UNDO || t->stop == STOP_UNDO;
@@ -58,6 +58,8 @@ static bool is_so_already(const struct operation *op, const struct task *t)
         return !error && (t->paused_at != 0) == (op->kind == ASK_PAUSE);
     if (op->kind == ASK_CLOSE || op->kind == ASK_REOPEN)
         return error && (t->closed_at != 0) == (op->kind == ASK_CLOSE);
+    if (op->kind == ASK_RESOLVE)
+        return t->closed_at == 0 && step_is_resolved(&t->steps[step]);
     if (op->kind == ASK_UNDO || (op->kind == ASK_CANCEL && !error))
         return back && t->paused_at == 0 && t->closed_at == 0;
     return false;
@@ -74,7 +76,7 @@ static void refusal(struct buf *b, const struct dry_run *d, const struct workflo
 
     if (op->step.ptr && step < 0) {
         buf_fmt(b, "it has no step \"%.*s\"", SLICE_ARG(slice_cut(op->step, ASK_NAME_TOLD)));
-    } else if (is_so_already(op, t)) {
+    } else if (is_so_already(op, t, step)) {
         buf_str(b, "it is so already");
     } else if (stands || !operator_may(w, t, event_of(op), step, server_now(d->x.server))) {
         enum obstacle o =

@@ -4,7 +4,7 @@
 #include "json/json.h"
 
 /* The operator's hands: POST /v1/tasks/{id}/VERB {step?, from?, input?, output?, effect?,
- * reason}. */
+ * attempt?, reason}. */
 struct operation {
     void (*answered)(struct ask *a); /* first: ask_answered finds it through ask.user */
     struct exchange x;
@@ -166,14 +166,33 @@ static bool effect_ok(struct http_request *r, const struct json *j, enum ask_kin
     return false;
 }
 
+/* The latest that was looked at; 0: it is not said. */
+static int64_t attempt_in(const struct json *j)
+{
+    return json_get_int(j, "attempt", json_get(j, "attempt") ? -1 : 0);
+}
+
+static bool attempt_ok(struct http_request *r, const struct json *j)
+{
+    int64_t attempt = attempt_in(j);
+
+    if (!json_get(j, "attempt") || (attempt > 0 && attempt <= UINT32_MAX))
+        return true;
+    http_problem(r, 422, "bad-attempt",
+                 "attempt: expected the number of the latest attempt that was looked at");
+    return false;
+}
+
 static bool body_ok(struct http_request *r, const struct json *j, enum ask_kind kind)
 {
-    const char *effect = kind == ASK_RESOLVE ? "effect" : NULL;
+    bool resolves = kind == ASK_RESOLVE;
 
-    return members_ok(r, j, NAMES("step", "from", "input", "output", "reason", effect),
+    return members_ok(r, j,
+                      NAMES("step", "from", "input", "output", "reason", resolves ? "effect" : NULL,
+                            "attempt"),
                       "an operation")
            && reason_ok(r, j) && steps_ok(r, j, kind) && values_ok(r, j, kind)
-           && effect_ok(r, j, kind);
+           && effect_ok(r, j, kind) && attempt_ok(r, j);
 }
 
 void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind)
@@ -194,6 +213,7 @@ void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind)
         .id = arena_copy(&op->arena, http_segment(r, 2)),
         .step = arena_copy(&op->arena, json_get_text(j, from ? "from" : "step")),
         .from = from,
+        .attempt = (uint32_t)attempt_in(j),
         .input = arena_copy(&op->arena, json_get_raw(j, "input")),
         .output = arena_copy(&op->arena, json_get_raw(j, "output")),
         .reason = arena_copy(&op->arena, json_get_text(j, "reason")),

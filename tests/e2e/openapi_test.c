@@ -354,6 +354,15 @@ static void verbs_take_what_is_theirs(void **state)
     expect_problem(&r, 422, "no-output");
     post(&node, &r, "/v1/tasks/held/retry", "{\"reason\": \"r\", \"effect\": \"none\"}");
     expect_problem(&r, 422, "unknown-member");
+    post(&node, &r, "/v1/tasks/held/retry", "{\"reason\": \"r\", \"attempt\": 1}");
+    expect_problem(&r, 422, "unknown-member");
+    static const char *const attempts[] = {"0", "\"2\"", "4294967296", "null", "1.5"};
+    for (size_t i = 0; i < COUNT_OF(attempts); i++) {
+        post(&node, &r, "/v1/tasks/held/resolve",
+             "{\"reason\": \"r\", \"step\": \"a\", \"effect\": \"none\", \"attempt\": %s}",
+             attempts[i]);
+        expect_problem(&r, 422, "bad-attempt");
+    }
     post(&node, &r, "/v1/tasks/held/resume", "%s", OPERATOR);
     expect_problem(&r, 409, "conflict");
     post(&node, &r, "/v1/tasks/held/close", "%s", OPERATOR);

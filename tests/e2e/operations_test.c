@@ -263,6 +263,73 @@ static void many_in_doubt_are_resolved(void **state)
     EXPECT_RAW(&r, "refused", "{\"the step is not in doubt\":1}");
     done_to(operation, 2);
     free(operation);
+    REPLY dry = {0}; /* once more: what a dry run says is what is found */
+    REPLY again = {0};
+    post(&node, &dry, "/v1/operations", "{\"reason\": \"x\", \"dry_run\": true, %s}", what);
+    EXPECT_RAW(&dry, "refused", "{\"the step is not in doubt\":1,\"it is so already\":2}");
+    operation = begin(what);
+    wait_until_done(operation, &again);
+    EXPECT_RAW(&again, "refused", "{\"the step is not in doubt\":1,\"it is so already\":2}");
+    free(operation);
+}
+
+/* Asks until nothing can come of it any more; it is never done, for it is not of the latest one. */
+static void wait_until_over(const char *id)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+    char path[60];
+
+    (void)snprintf(path, sizeof path, "/v1/tasks/%s/resolve", id);
+    for (;;) {
+        REPLY r = {0};
+        post(&node, &r, path,
+             "{\"step\": \"ship\", \"effect\": \"none\", \"attempt\": 9, \"reason\": \"x\"}");
+        expect_problem(&r, 409, "conflict");
+        if (strstr(text_at(&r, "detail"), "the latest attempt of step"))
+            return;
+        CHECK(steady_ms() < until, "%.*s", SLICE_ARG(r.body));
+        sleep_ms(20);
+    }
+}
+
+/* Who asked for many of them has looked at no attempt that came since. */
+static void what_began_since_is_not_resolved(void **state)
+{
+    (void)state;
+    enum { TASKS = 8 };
+    REPLY r = {0};
+    REPLY done = {0};
+    char path[100];
+
+    define(&node, "late",
+           "\"steps\": [{\"name\": \"ship\", \"agent\": \"carrier\", \"action\": \"ship\", "
+           "\"pivot\": true, \"on_failure\": \"hold\", \"complete_by\": \"2s\"}]");
+    for (int i = 0; i < TASKS; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "w%d", i);
+        submit(&node, "late", id);
+        lose("carrier", "unknown");
+        wait_for_state(&node, id, "error");
+    }
+    wait_until_over("w7");
+    char *id = begin("\"verb\": \"resolve\", \"filter\": {\"workflow\": \"late\"}, "
+                     "\"arguments\": {\"step\": \"ship\", \"effect\": \"none\"}, "
+                     "\"rate\": \"2/s\""); /* the newest first */
+    (void)snprintf(path, sizeof path, "/v1/operations/%s/stop", id);
+    post(&node, &r, path, "{\"reason\": \"not now\"}");
+    EXPECT(&r, 200);
+    post(&node, &r, "/v1/tasks/w0/retry", "{\"reason\": \"once more\"}");
+    EXPECT(&r, 200);
+    lose("carrier", "unknown");
+    wait_for_state(&node, "w0", "error");
+    wait_until_over("w0");
+    (void)snprintf(path, sizeof path, "/v1/operations/%s/continue", id);
+    post(&node, &r, path, "{\"reason\": \"now\"}");
+    EXPECT(&r, 200);
+    wait_until_done(id, &done);
+    EXPECT_INT(&done, "done", TASKS - 1);
+    EXPECT_RAW(&done, "refused", "{\"an attempt of the step began after the operation did\":1}");
+    free(id);
 }
 
 static void a_limit_holds(void **state)
@@ -447,6 +514,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(what_matches_is_done_and_counted, start, node_end),
         cmocka_unit_test_setup_teardown(what_is_refused_is_told_by_reason, start, node_end),
         cmocka_unit_test_setup_teardown(many_in_doubt_are_resolved, start, node_end),
+        cmocka_unit_test_setup_teardown(what_began_since_is_not_resolved, start, node_end),
         cmocka_unit_test_setup_teardown(a_limit_holds, start, node_end),
         cmocka_unit_test_setup_teardown(it_stops_and_goes_on, start, node_end),
         cmocka_unit_test_setup_teardown(after_a_crash_each_task_is_counted_once, start, node_end),
