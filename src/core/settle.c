@@ -127,6 +127,8 @@ static void settle_forward(struct deed *d)
 
     switch (t->stop) {
     case STOP_NONE:
+        if (d->ev->step >= 0 && step_is_open(&t->steps[d->ev->step]))
+            return; /* it has just started, or goes on: the others need not be looked at */
         if (anything_open(t))
             return;
         if (all_ended(d->w, d->t))

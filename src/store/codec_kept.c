@@ -14,9 +14,16 @@ struct encoded *encoded_new(const struct workflow *w, struct arena *a)
 
 void encoded_look_at(struct encoded *kept, int step)
 {
-    for (uint16_t i = 0; kept && i < kept->count; i++)
-        if (step < 0 || i == step)
-            kept->texts[i].changed = true;
+    if (!kept)
+        return;
+    if (step >= kept->count)
+        return; /* an event may name one that there is not */
+    if (step >= 0) {
+        kept->texts[step].changed = true;
+        return;
+    }
+    for (uint16_t i = 0; i < kept->count; i++)
+        kept->texts[i].changed = true;
 }
 
 /* A listing looks for what stands somewhere into documents alone: neither what failed nor what
