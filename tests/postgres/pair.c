@@ -354,6 +354,19 @@ bool pair_load(struct pair *p, const char *dir)
     return ok;
 }
 
+void pair_tell(const struct pair *p)
+{
+    char command[2 * PAIR_TEXT];
+
+    (void)snprintf(
+        command, sizeof command,
+        "cd %s && ps axo pid,ppid,stat,lstart,args | grep '[p]ostgres'; tail -n 40 a.log b.log",
+        p->dir);
+    (void)fflush(NULL);
+    if (system(command) != 0)
+        fprintf(stderr, "there are no logs in %s\n", p->dir);
+}
+
 void pair_end(const struct pair *p)
 {
     for (int which = 0; which < 2; which++) {

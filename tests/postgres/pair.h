@@ -54,4 +54,7 @@ void pair_rejoin(const struct pair *p, int which);
 /* Ends both, whatever state they are in, and removes the folder. */
 void pair_end(const struct pair *p);
 
+/* The last that both servers said, for a test that failed. */
+void pair_tell(const struct pair *p);
+
 #endif
