@@ -521,8 +521,10 @@ static void wakes_up(void *arg, uint64_t boot)
 {
     const struct node *n = arg;
 
-    if (boot == n->boot && node_is_up(n))
-        nodes_notice_dark(false);
+    if (boot != n->boot || !node_is_up(n))
+        return;
+    nodes_notice_dark(false);
+    check_limits_changed(); /* what they are now it hears only now */
 }
 
 void node_suspend(struct node *n, int64_t ms)

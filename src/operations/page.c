@@ -124,7 +124,9 @@ void page_next_run(struct store_job *j, struct store *st)
 {
     struct slot *s = CONTAINER_OF(j, struct slot, job);
 
-    s->reload = false;
+    s->reload = slot_is_late(s);
+    if (s->reload)
+        return;
     s->err = read_next(st, s);
     if (s->err != ERR_OK)
         return;

@@ -262,11 +262,17 @@ static bool ask_some(struct slot *s)
 
 /* ---- jobs ---- */
 
+bool slot_is_late(const struct slot *s)
+{
+    return steady(s->runner) >= s->until;
+}
+
 static void submit(struct slot *s, void (*run)(struct store_job *j, struct store *st),
                    void (*done)(struct store_job *j))
 {
     s->job = (struct store_job){.run = run, .done = done};
     s->at_work = true;
+    s->until = s->runner->lead_until;
     s->err = ERR_OK;
     s->runner->background->submit(s->runner->background, &s->job);
 }

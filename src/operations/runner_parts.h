@@ -44,6 +44,7 @@ struct slot {
     struct page_task tasks[OPERATION_PAGE_MAX];
     size_t open; /* asks out */
     /* of the job: */
+    int64_t until;      /* steady: the lease as it was when the job was given away */
     struct arena fresh; /* of the next page */
     struct operation next;
     bool did[OPERATION_PAGE_MAX], fits[OPERATION_PAGE_MAX];
@@ -51,6 +52,10 @@ struct slot {
     struct error error;
     bool reload; /* out: somebody else has changed it otherwise than we know */
 };
+
+/* Has the lease run out while the job waited for the store? Another node may have asked the page
+ * meanwhile. On any thread. */
+bool slot_is_late(const struct slot *s);
 
 /* page.c, on the store's thread */
 void page_check_run(struct store_job *j, struct store *s);

@@ -571,6 +571,21 @@ static void assert_nothing_open(const struct server *sv)
     ASSERT(list_empty(&sv->hungry) && sv->waits.lists.len == 0 && sv->lines_waiting == 0);
 }
 
+/* Whoever asks once more gets what he asks for: it has ended in order, and its status says so. */
+static void close_signals(struct server *sv)
+{
+    sigset_t both;
+
+    (void)sigemptyset(&both);
+    (void)sigaddset(&both, SIGTERM);
+    (void)sigaddset(&both, SIGINT);
+    (void)pthread_sigmask(SIG_BLOCK, &both, NULL); /* else one may come before they are ignored */
+    close_handle((uv_handle_t *)&sv->sigterm, NULL);
+    close_handle((uv_handle_t *)&sv->sigint, NULL);
+    (void)signal(SIGTERM, SIG_IGN);
+    (void)signal(SIGINT, SIG_IGN);
+}
+
 /* First the clients are let go, which unties whatever waits for them; then the jobs that the store
  * has land; then nothing is left that could ask the scheduler. */
 static void take_down(struct server *sv)
@@ -604,8 +619,7 @@ static void take_down(struct server *sv)
     close_handle((uv_handle_t *)&sv->drain_timer, NULL);
     close_handle((uv_handle_t *)&sv->tokens_timer, NULL);
     close_handle((uv_handle_t *)&sv->watchdog, NULL);
-    close_handle((uv_handle_t *)&sv->sigterm, NULL);
-    close_handle((uv_handle_t *)&sv->sigint, NULL);
+    close_signals(sv);
     while (uv_run(&sv->loop, UV_RUN_DEFAULT) != 0)
         ;
     int rc = uv_loop_close(&sv->loop);

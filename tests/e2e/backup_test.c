@@ -129,14 +129,6 @@ static int ask_backup(void)
     return ask(&node, "POST", "/v1/backup", "application/json", SLICE("{}"));
 }
 
-#define WAIT_FOR(condition, what)                                           \
-    do {                                                                    \
-        for (int64_t until = steady_ms() + PATIENCE_MS; !(condition);) {    \
-            CHECK(steady_ms() < until, "waited for ever until %s", (what)); \
-            sleep_ms(2);                                                    \
-        }                                                                   \
-    } while (0)
-
 /* Somebody may be told that another one is at work yet, or about to end. */
 static void can_be_made_again(void)
 {

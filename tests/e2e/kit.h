@@ -171,4 +171,12 @@ int64_t sql_int(const struct node *n, const char *query);
 /* Mounts that vanish with this process. False: not allowed here. */
 bool own_mounts(void);
 
+#define WAIT_FOR(condition, what)                                           \
+    do {                                                                    \
+        for (int64_t until = steady_ms() + PATIENCE_MS; !(condition);) {    \
+            CHECK(steady_ms() < until, "waited for ever until %s", (what)); \
+            sleep_ms(2);                                                    \
+        }                                                                   \
+    } while (0)
+
 #endif

@@ -663,14 +663,13 @@ static void nodes_that_start_at_once_make_one_token(void **state)
         node_begin(a, FAST);
         node_begin(b, FAST);
         for (size_t k = 0; k < NODES; k++)
-            while (!node_log_has(&nodes[k], "event=started"))
-                sleep_ms(5);
+            WAIT_FOR(node_log_has(&nodes[k], "event=started"), "it runs");
         int files = has_token_file(a) + has_token_file(b);
         CHECK(files == 1, "%d files", files);
         struct node *has = has_token_file(a) ? a : b;
-        while (!node_log_has(has, "event=admin_token_made")
-               || !node_log_has(other_than(has), "event=admin_token_elsewhere"))
-            sleep_ms(5);
+        WAIT_FOR(node_log_has(has, "event=admin_token_made")
+                     && node_log_has(other_than(has), "event=admin_token_elsewhere"),
+                 "both say so");
         node_read_token(has);
         memcpy(other_than(has)->token, has->token, sizeof has->token);
         for (size_t k = 0; k < NODES; k++) {

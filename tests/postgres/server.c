@@ -23,8 +23,13 @@ static bool is_zombie(pid_t pid)
 
 bool server_is_gone(pid_t pid)
 {
-    return waitpid(pid, NULL, WNOHANG) == pid || (kill(pid, 0) != 0 && errno == ESRCH)
-           || is_zombie(pid);
+    if (waitpid(pid, NULL, WNOHANG) == pid || (kill(pid, 0) != 0 && errno == ESRCH))
+        return true;
+    if (!is_zombie(pid))
+        return false;
+    /* It may have died since: as long as nobody has waited for it, its lock files hold. */
+    (void)waitpid(pid, NULL, WNOHANG);
+    return true;
 }
 
 void server_signal_children(pid_t pid, int signal)
