@@ -12,7 +12,7 @@
 enum {
     /* So many bytes of steps that rest leave the document. Fewer are not worth a row; with more of
      * them most rows need a second page of SQLite. */
-    GROUP_MIN = 2048,
+    GROUP_MIN = 1536,
     GROUP_MAX = 8192, /* one that is as long gets no more steps */
 };
 
