@@ -514,6 +514,12 @@ class PlayedTest(unittest.TestCase):
         self.assertIn("output", self.server.answer_to(token))
         self.server.answer_to(self.server.ask("echo"))
 
+    def answer_to_either(self, other, token):
+        """One who is slow to take a result, on a busy machine, leaves it to the other."""
+        both = (self.server, other)
+        wait_for("a result", lambda: any(not one.results.empty() for one in both))
+        next(one for one in both if not one.results.empty()).answer_to(token)
+
     def test_the_same_request_from_both(self):
         other = self.two()
         self.start()
@@ -525,7 +531,7 @@ class PlayedTest(unittest.TestCase):
                 "idempotency_key": "t1/n2", "input": {"ms": 1000}, "time_left_ms": 600000})
             self.server.changed.notify_all()
         wait_for("it is sent again", lambda: not self.server.requests)
-        other.answer_to(token)
+        self.answer_to_either(other, token)
         self.server.answer_to(self.server.ask("echo"))
         other.answer_to(other.ask("echo"))
 
