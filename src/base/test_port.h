@@ -17,6 +17,7 @@ static inline int test_port(void)
 {
     FILE *f = fopen("/proc/sys/net/ipv4/ip_local_port_range", "r");
     enum { BLOCK = 64 }; /* of each process: another one may look at the same moment */
+    static unsigned serial;
     int lowest = 0;
 
     if (!f || fscanf(f, "%d", &lowest) != 1 || lowest <= 4096)
@@ -24,10 +25,9 @@ static inline int test_port(void)
     if (f)
         (void)fclose(f);
     for (int tries = 0; tries < 1000; tries++) {
-        unsigned dice = 0;
-        if (getrandom(&dice, sizeof dice, 0) != sizeof dice)
+        if (serial == 0 && getrandom(&serial, sizeof serial, 0) != sizeof serial)
             return 0;
-        int port = 2048 + getpid() % ((lowest - 2048) / BLOCK) * BLOCK + (int)(dice % BLOCK);
+        int port = 2048 + getpid() % ((lowest - 2048) / BLOCK) * BLOCK + (int)(serial++ % BLOCK);
         struct sockaddr_in to = {.sin_family = AF_INET,
                                  .sin_port = htons((uint16_t)port),
                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
