@@ -155,6 +155,12 @@ static void take_stream(struct flow *f, struct conn *c)
     ends_heard(f, c);
 }
 
+/* Nobody had asked anything on it for so long that the server closed it. */
+static bool was_idle(const struct conn *c)
+{
+    return !c->busy && !c->stream && c->in.len == 0;
+}
+
 static void take_in(struct flow *f, struct conn *c)
 {
     size_t size = c->stream ? STREAM_READ_SIZE : READ_SIZE;
@@ -164,6 +170,11 @@ static void take_in(struct flow *f, struct conn *c)
         ssize_t n = recv(c->fd, room, size, MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return;
+        if (n == 0 && was_idle(c)) {
+            (void)close(c->fd);
+            dial(f, c);
+            return;
+        }
         if (n <= 0)
             flow_fail("the server closed a connection");
         c->in.len += (size_t)n;
