@@ -21,6 +21,8 @@
 
 #include "reconcile_postgres.h"
 
+enum { PATIENCE_MS = 60000 };
+
 static const char tables[] =
     "CREATE TABLE task(id TEXT PRIMARY KEY, state TEXT, input TEXT);"
     "CREATE TABLE step(task TEXT, name TEXT, state TEXT, in_doubt INTEGER,"
@@ -304,6 +306,7 @@ int main(int argc, char **argv)
     if (sqlite3_open_v2(":memory:", &db,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI, NULL)
             == SQLITE_OK
+        && sqlite3_busy_timeout(db, PATIENCE_MS) == SQLITE_OK /* a log that is being recovered */
         && read_all(db, schema, argv + optind, argc - optind))
         status = reconcile(db, allow_open);
     (void)sqlite3_close(db);
