@@ -124,11 +124,12 @@ void page_next_run(struct store_job *j, struct store *st)
 {
     struct slot *s = CONTAINER_OF(j, struct slot, job);
 
-    s->reload = slot_is_late(s);
-    if (s->reload)
-        return;
+    s->reload = false;
     s->err = read_next(st, s);
     if (s->err != ERR_OK)
+        return;
+    s->reload = slot_is_late(s); /* as near to the writing as can be */
+    if (s->reload)
         return;
     if (s->next.page_count == 0 && s->next.seen_all)
         s->next.state = OPERATION_DONE;

@@ -171,6 +171,7 @@ int64_t sql_int(const struct node *n, const char *query);
 /* Mounts that vanish with this process. False: not allowed here. */
 bool own_mounts(void);
 
+/* Until it is so; a test in which it never is fails. */
 #define WAIT_FOR(condition, what)                                           \
     do {                                                                    \
         for (int64_t until = steady_ms() + PATIENCE_MS; !(condition);) {    \
