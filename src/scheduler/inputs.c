@@ -57,6 +57,17 @@ static struct scope scope_of(struct live *l)
     };
 }
 
+/* That it is the task's own input is told by where it lies: then it is neither kept nor written
+ * twice. */
+static struct value kept_value(struct live *l, struct slice json)
+{
+    const struct value *whole = &l->task.input;
+
+    if (json.ptr && json.ptr == whole->json.ptr && json.len == whole->json.len)
+        return *whole;
+    return (struct value){.json = arena_copy(&l->arena, json)};
+}
+
 bool input_of_step(struct scheduler *s, struct live *l, uint16_t step, struct value *ret,
                    struct error *e)
 {
@@ -73,7 +84,7 @@ bool input_of_step(struct scheduler *s, struct live *l, uint16_t step, struct va
     struct scope scope = scope_of(l);
     enum err err = undo ? definition_undo_input(&scope, step, &a, &json, e)
                         : definition_step_input(&scope, step, &a, &json, e);
-    *ret = (struct value){.json = arena_copy(&l->arena, json)};
+    *ret = kept_value(l, json);
     arena_fini(&a);
     return err == ERR_OK;
 }

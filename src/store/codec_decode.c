@@ -24,7 +24,8 @@ struct decoder {
     struct group *groups;
     size_t group_count, group_cap;
     uint32_t payload_count;
-    const char *bad; /* the first thing that was wrong; NULL: nothing yet */
+    struct value input; /* the task's */
+    const char *bad;    /* the first thing that was wrong; NULL: nothing yet */
 };
 
 static void found_bad(struct decoder *d, const char *what)
@@ -119,6 +120,22 @@ static struct value get_value(struct decoder *d, const struct json *j, const cha
     return v;
 }
 
+/* Of a step: also by the number of the task's own, or by that which says that it is that. */
+static struct value get_input(struct decoder *d, const struct json *j)
+{
+    const struct value *whole = &d->input;
+    const struct json *m = json_get(j, "input_payload");
+    int64_t number = 0;
+
+    if (!m || !json_int(m, &number))
+        return get_value(d, j, "input", "input_payload");
+    if (number == PAYLOAD_INPUT && !whole->json.ptr)
+        found_bad(d, "an input that its task does not have");
+    return number == PAYLOAD_INPUT || number == whole->payload
+               ? *whole
+               : get_value(d, j, "input", "input_payload");
+}
+
 static enum direction get_direction(struct decoder *d, const struct json *j)
 {
     struct slice word = get_text(d, j, "direction");
@@ -198,7 +215,7 @@ static void get_step(struct decoder *d, const struct json *j, struct slice name,
         .spared_count = get_count(d, j, "spared_count"),
         .spared_at = get_time(d, j, "spared_at"),
         .wait_until = get_time(d, j, "wait_until"),
-        .input = get_value(d, j, "input", "input_payload"),
+        .input = get_input(d, j),
         .output = get_value(d, j, "output", "output_payload"),
         .undo_input = get_value(d, j, "undo_input", "undo_input_payload"),
         .error = get_note(d, j),
@@ -334,7 +351,7 @@ static void get_doc(struct decoder *d, const struct json *j, const struct workfl
     if (j->type != JSON_OBJECT)
         found_bad(d, "type");
     t->payload_count = d->payload_count = get_count(d, j, "payloads");
-    t->input = get_value(d, j, "input", "input_payload");
+    t->input = d->input = get_value(d, j, "input", "input_payload");
     t->output = get_value(d, j, "output", "output_payload");
     t->error = get_note(d, j);
     if (stop.ptr && !stop_parse(stop, &t->stop))

@@ -29,10 +29,15 @@ static uint32_t payload_add(struct encoder *en, struct slice json)
     return number;
 }
 
-static void put_value(struct encoder *en, const char *key, const char *payload_key, struct value *v)
+static void number_if_long(struct encoder *en, struct value *v)
 {
     if (!v->payload && v->json.len > PAYLOAD_INLINE_MAX)
         v->payload = payload_add(en, v->json);
+}
+
+static void put_value(struct encoder *en, const char *key, const char *payload_key, struct value *v)
+{
+    number_if_long(en, v);
     if (v->payload) {
         json_key(en->b, payload_key);
         json_number(en->b, v->payload);
@@ -40,6 +45,30 @@ static void put_value(struct encoder *en, const char *key, const char *payload_k
         json_key(en->b, key);
         json_raw(en->b, v->json);
     }
+}
+
+/* Texts are not changed in their place: if they lie in one, they are the same. */
+static bool is_same_text(const struct value *a, const struct value *b)
+{
+    return a->json.ptr && a->json.ptr == b->json.ptr && a->json.len == b->json.len;
+}
+
+/* A step that has the task's own input, which is the one that it has if its definition says
+ * nothing, does not repeat it. By its number if it has one. The text of a step that is kept
+ * outlives a correction of the task's input, so there only a number may stand for it. */
+static void put_input(struct encoder *en, struct step *s)
+{
+    const struct value *whole = &en->task->input;
+    bool same = !s->input.payload && is_same_text(&s->input, whole);
+
+    if (same && !whole->payload && !en->kept) {
+        json_key(en->b, "input_payload");
+        json_number(en->b, PAYLOAD_INPUT);
+        return;
+    }
+    if (same)
+        s->input.payload = whole->payload;
+    put_value(en, "input", "input_payload", &s->input);
 }
 
 static void put_number(struct buf *b, const char *key, int64_t v)
@@ -167,7 +196,7 @@ static void write_step(struct encoder *en, struct slice name, struct step *s)
     put_number(b, "spared_at", s->spared_at);
     put_number(b, "wait_until", s->wait_until);
     put_true(b, "in_doubt", step_in_doubt(s)); /* for people; not read back */
-    put_value(en, "input", "input_payload", &s->input);
+    put_input(en, s);
     put_value(en, "output", "output_payload", &s->output);
     put_value(en, "undo_input", "undo_input_payload", &s->undo_input);
     put_note(b, &s->error);
@@ -213,7 +242,7 @@ enum { LOOK_AT_ALL = 16 };
 
 static bool looks_at_all(const struct encoder *en)
 {
-    return !en->kept || en->task->revision % LOOK_AT_ALL == 0 || is_over(en->task);
+    return en->task->revision % LOOK_AT_ALL == 0 || is_over(en->task);
 }
 
 static void keep_texts(struct encoder *en, const struct workflow *w)
@@ -323,6 +352,7 @@ void task_encode_again(const struct workflow *w, struct task *t, struct encoded 
     size_t at = doc->len;
 
     ASSERT(!looks_at_all(&en) || task_valid(w, t)); /* decide() has looked at what it changed */
+    number_if_long(&en, &t->input);                 /* before its steps, which may have the same */
     if (kept)
         keep_texts(&en, w);
     if (kept && !is_over(t) && kept_size(kept) >= GROUP_MIN)

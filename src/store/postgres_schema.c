@@ -10,6 +10,7 @@
 #include "schema_postgres_0004.h"
 #include "schema_postgres_0005.h"
 #include "schema_postgres_0006.h"
+#include "schema_postgres_0007.h"
 
 /*
  * The schema is made, and brought forward, in one transaction that begins by taking the row of its
@@ -25,7 +26,7 @@ enum { TRIES = 10, PAUSE_MS = 50, MIGRATION_MS = 15 * 60 * 1000 };
 static const char *const steps[PG_SCHEMA_VERSION] = {schema_postgres_0001, schema_postgres_0002,
                                                      schema_postgres_0003, "SELECT 1",
                                                      schema_postgres_0004, schema_postgres_0005,
-                                                     schema_postgres_0006};
+                                                     schema_postgres_0006, schema_postgres_0007};
 
 static const char first[] =
     "CREATE TABLE IF NOT EXISTS ~meta (name TEXT COLLATE \"C\" PRIMARY KEY, value BYTEA NOT NULL);"

@@ -128,6 +128,8 @@ static enum err connect_both(struct sqlite_store *s, bool first, struct error *e
         err = schema_secret(s, e);
     if (err == ERR_OK)
         err = folder_wal(s, e);
+    if (err == ERR_OK)
+        sqlite_watch_again(s);
     s->broken = err != ERR_OK;
     return err;
 }

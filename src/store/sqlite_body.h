@@ -47,7 +47,7 @@
 #define ASIDE_PREFIX "before-restore-" /* of the folders that keep what a restore replaced */
 
 enum {
-    SCHEMA_VERSION = 10,
+    SCHEMA_VERSION = 11,
     IDENTITY_VERSION = 3,        /* from which on the file knows which one it is */
     APPLICATION_ID = 0x496e7463, /* "Intc" */
     SECRET_SIZE = 32,
@@ -241,7 +241,7 @@ struct sqlite_store {
     unsigned char secret[SECRET_SIZE];
     struct copy copy;     /* the backup that is being made */
     int64_t message_seq;  /* of the last message; 0: not known yet */
-    int watch_fd;         /* tells of what is written in the folder; -1: not open */
+    int watch_fd;         /* tells of what is written to the WAL; -1: not open */
     int64_t busy_since;   /* steady: others keep us from writing since then; 0: they do not */
     int64_t waits_until;  /* steady: for them, at the call at hand */
     bool told_of_waiting; /* at the start, once */
@@ -454,6 +454,7 @@ enum err sqlite_submissions_list(struct store *s, const struct submission_query 
                                  struct submission_page *ret, struct error *e);
 enum err sqlite_submissions_verb(struct store *s, struct submission_verb *v, struct error *e);
 int sqlite_watch(struct store *s);
+void sqlite_watch_again(struct sqlite_store *s); /* the WAL may be another file now */
 /* One that waits; *ret_done: it was there. */
 int submission_delete(struct db *d, int64_t seq, bool *ret_done) MUST_USE;
 

@@ -269,8 +269,22 @@ enum err sqlite_submissions_verb(struct store *base, struct submission_verb *v, 
 
 /* ---- being told ---- */
 
-/* Of all that is written in the folder: the WAL may be made anew. What we write ourselves is told
- * as well; who looks finds out at once that it was nobody else. */
+/* Every transaction is written to the WAL, which stays as long as we have it open. What we write
+ * ourselves is told as well; who looks finds out at once that it was nobody else. Not of the whole
+ * folder, or each page that goes from the WAL to the file would be told of, too. */
+static bool watch_wal(const struct sqlite_store *s)
+{
+    const char *wal = sqlite3_filename_wal(sqlite3_db_filename(s->writer.handle, "main"));
+
+    return !outside_fails() && inotify_add_watch(s->watch_fd, wal, IN_MODIFY) >= 0;
+}
+
+void sqlite_watch_again(struct sqlite_store *s)
+{
+    if (s->watch_fd >= 0)
+        (void)watch_wal(s); /* it is only a hint */
+}
+
 int sqlite_watch(struct store *base)
 {
     struct sqlite_store *s = sqlite_store_of(base);
@@ -278,9 +292,7 @@ int sqlite_watch(struct store *base)
     if (s->watch_fd >= 0)
         return s->watch_fd;
     s->watch_fd = outside_fails() ? -1 : inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    if (s->watch_fd >= 0
-        && (outside_fails()
-            || inotify_add_watch(s->watch_fd, s->dir, IN_MODIFY | IN_CREATE | IN_MOVED_TO) < 0)) {
+    if (s->watch_fd >= 0 && !watch_wal(s)) {
         (void)close(s->watch_fd);
         s->watch_fd = -1;
     }

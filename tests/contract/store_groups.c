@@ -190,6 +190,18 @@ static void plain_sql_sees_steps_wherever_they_lie(void **state)
     says(w, "SELECT count(*) FROM task_step", "3\n");
 }
 
+static void plain_sql_sees_an_input_that_is_the_tasks(void **state)
+{
+    struct world *w = *state;
+    struct task_row row = a_row("z");
+
+    row.doc = SLICE("{\"input\":7,\"steps\":[{\"name\":\"a\",\"input_payload\":0},"
+                    "{\"name\":\"b\",\"input\":8},{\"name\":\"c\"}]}");
+    must(insert_row(w, row), "insert");
+    says(w, "SELECT name, coalesce(input, '\"none\"') FROM task_step ORDER BY position",
+         "a|7\nb|8\nc|\"none\"\n");
+}
+
 /* A statement of PostgreSQL sees one moment, but a row that it locks as it is by then. This stops
  * one that is to claim between the two. */
 #define STOP                                                                                \
@@ -306,7 +318,9 @@ int main(void)
         ON_ALL(listings_look_beyond_what_is_grouped),
         ON_ALL(a_stopped_task_tells_of_its_step),
         ON_SQLITE(plain_sql_sees_steps_wherever_they_lie),
+        ON_SQLITE(plain_sql_sees_an_input_that_is_the_tasks),
         ON_POSTGRES(plain_sql_sees_steps_wherever_they_lie),
+        ON_POSTGRES(plain_sql_sees_an_input_that_is_the_tasks),
         ON_POSTGRES(a_claim_is_of_one_moment),
         ON_POSTGRES(a_task_is_taken_over_as_of_one_moment),
     };

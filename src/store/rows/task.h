@@ -140,7 +140,8 @@ struct reading {
 #define SUBMITTED_SLACK_MS INT64_C(60000)
 
 enum {
-    PAYLOAD_INLINE_MAX = 2048,          /* longer values go to the payload table */
+    PAYLOAD_INLINE_MAX = 2048, /* longer values go to the payload table */
+    PAYLOAD_INPUT = 0, /* no number of one: the input of a step is the task's, which is not long */
     PAYLOAD_NUMBER_MAX = (1 << 20) - 1, /* within one task; beyond it a change is ERR_INVALID */
     ROW_SIZE_MAX = 64 << 20,            /* of a change with its payloads; beyond it ERR_TOO_BIG */
 };
