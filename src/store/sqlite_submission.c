@@ -274,9 +274,7 @@ enum err sqlite_submissions_verb(struct store *base, struct submission_verb *v, 
  * folder, or each page that goes from the WAL to the file would be told of, too. */
 static bool watch_wal(const struct sqlite_store *s)
 {
-    const char *wal = sqlite3_filename_wal(sqlite3_db_filename(s->writer.handle, "main"));
-
-    return !outside_fails() && inotify_add_watch(s->watch_fd, wal, IN_MODIFY) >= 0;
+    return !outside_fails() && inotify_add_watch(s->watch_fd, s->wal_path, IN_MODIFY) >= 0;
 }
 
 void sqlite_watch_again(struct sqlite_store *s)
@@ -292,7 +290,7 @@ int sqlite_watch(struct store *base)
     if (s->watch_fd >= 0)
         return s->watch_fd;
     s->watch_fd = outside_fails() ? -1 : inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    if (s->watch_fd >= 0 && !watch_wal(s)) {
+    if (s->watch_fd >= 0 && !watch_wal(s) && !s->broken) { /* else when it is opened again */
         (void)close(s->watch_fd);
         s->watch_fd = -1;
     }
