@@ -66,6 +66,12 @@ static inline bool slice_eq(struct slice a, struct slice b)
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
+/* The very same bytes, and not only equal ones. None is nothing's. */
+static inline bool slice_same(struct slice a, struct slice b)
+{
+    return a.ptr && a.ptr == b.ptr && a.len == b.len;
+}
+
 /* Bytewise, a shorter text before a longer one that begins with it: the order of SQLite's BINARY.
  */
 static inline int slice_order(struct slice a, struct slice b)

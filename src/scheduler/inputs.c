@@ -61,10 +61,8 @@ static struct scope scope_of(struct live *l)
  * twice. */
 static struct value kept_value(struct live *l, struct slice json)
 {
-    const struct value *whole = &l->task.input;
-
-    if (json.ptr && json.ptr == whole->json.ptr && json.len == whole->json.len)
-        return *whole;
+    if (slice_same(json, l->task.input.json))
+        return l->task.input;
     return (struct value){.json = arena_copy(&l->arena, json)};
 }
 

@@ -47,19 +47,14 @@ static void put_value(struct encoder *en, const char *key, const char *payload_k
     }
 }
 
-/* Texts are not changed in their place: if they lie in one, they are the same. */
-static bool is_same_text(const struct value *a, const struct value *b)
-{
-    return a->json.ptr && a->json.ptr == b->json.ptr && a->json.len == b->json.len;
-}
-
 /* A step that has the task's own input, which is the one that it has if its definition says
- * nothing, does not repeat it. By its number if it has one. The text of a step that is kept
+ * nothing, does not repeat it. Texts are not changed in their place: if both lie in one, they are
+ * the same. By its number if it has one. The text of a step that is kept
  * outlives a correction of the task's input, so there only a number may stand for it. */
 static void put_input(struct encoder *en, struct step *s)
 {
     const struct value *whole = &en->task->input;
-    bool same = !s->input.payload && is_same_text(&s->input, whole);
+    bool same = !s->input.payload && slice_same(s->input.json, whole->json);
 
     if (same && !whole->payload && !en->kept) {
         json_key(en->b, "input_payload");
