@@ -172,6 +172,22 @@ static enum err commit_without_one(struct disk *d, struct batch *b, struct arena
     return err;
 }
 
+/* It gets no more once it is long enough. (The supervisor's requests write no documents.) */
+static void check_length(const struct disk *d, const struct batch *b)
+{
+    size_t size = 0;
+
+    for (size_t i = 0; d->node->batch_bytes && i < b->change_count; i++) {
+        const struct task_row *row = &b->changes[i].row;
+        if (size >= d->node->batch_bytes)
+            broken("a batch has a length", "%s: %zu bytes, and more", d->node->me, size);
+        if (b->changes[i].kind != CHANGE_REQUEST)
+            size += row->doc.len;
+        for (size_t k = 0; k < row->payload_count; k++)
+            size += row->payloads[k].json.len;
+    }
+}
+
 static enum err commit(struct store *s, struct batch *b, struct arena *a, struct error *e)
 {
     struct disk *d = disk_of(s);
@@ -184,6 +200,7 @@ static enum err commit(struct store *s, struct batch *b, struct arena *a, struct
         if (b->claims[i].kind == CLAIM_NODE)
             b->claims[i].now = store_now(); /* leases are judged by its own clock */
     trace("%s commits: %zu changes, %zu claims", d->node->me, b->change_count, b->claim_count);
+    check_length(d, b);
     if (chance(weather.store_fails)) {
         trace("commit fails");
         return fails(d, b, chance(300) ? ERR_FULL : chance(500) ? ERR_BUSY : ERR_IO, e);

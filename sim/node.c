@@ -311,6 +311,7 @@ static void node_boot(struct node *n)
         .idle = !(nodes.roles[n->name] & NODE_SCHEDULER),
         .live_max = live_max,
         .batch_max = batch_max,
+        .batch_bytes = batch_max == 4 ? 1000 : 0,
         .key_prefix = SLICE("sim:"),
     };
     const struct clock clock = {clock_now, n};
@@ -334,6 +335,7 @@ static void node_boot(struct node *n)
 
     n->boot = config.boot;
     n->narrow = config.live_max > 0;
+    n->batch_bytes = config.batch_bytes;
     n->short_batches = config.batch_max > 0;
     n->skew = skew();
     n->up_at = world.now;

@@ -53,6 +53,7 @@ struct node {
     bool last;               /* it will not come back */
     bool narrow;             /* few tasks fit in its memory: the others have to wait */
     bool short_batches;      /* what was decided at once may be committed in any order */
+    size_t batch_bytes;      /* after which a batch gets no more; 0: as it is by default */
     struct store_time *time; /* what it knows of the store's clock, where that is shared */
     int64_t skew;            /* by which it is wrong about it for good */
     int64_t drift_ppm;       /* of its steady clock */

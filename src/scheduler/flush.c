@@ -391,15 +391,25 @@ static size_t length_of(const struct link *list, size_t max)
     return n;
 }
 
+static size_t size_of(const struct change *c)
+{
+    size_t size = c->row.doc.len;
+
+    for (size_t i = 0; i < c->row.payload_count; i++)
+        size += c->row.payloads[i].json.len;
+    return size;
+}
+
 static void gather_changes(struct scheduler *s, struct job *j)
 {
     size_t max = length_of(&s->dirty, s->config.batch_max);
+    size_t size = 0;
 
     if (max == 0)
         return;
     j->batch.changes = arena_alloc(&j->arena, max * sizeof *j->batch.changes);
     j->lives = arena_alloc(&j->arena, max * sizeof(struct live *));
-    while (j->batch.change_count < max && !list_empty(&s->dirty)) {
+    while (j->batch.change_count < max && size < s->config.batch_bytes && !list_empty(&s->dirty)) {
         struct live *l = CONTAINER_OF(list_first(&s->dirty), struct live, dirty_link);
         link_remove(&l->dirty_link);
         release_if_idle(s, l);
@@ -413,6 +423,7 @@ static void gather_changes(struct scheduler *s, struct job *j)
         if (l->bulk_at == 0)
             s->stats.others_at = scheduler_now(s);
         fill_change(s, j, l, &j->batch.changes[n]);
+        size += size_of(&j->batch.changes[n]);
         j->lives[n] = l;
         start_unqueue(s, l);
         close_calls(l);

@@ -186,14 +186,15 @@ struct outside {
 struct scheduler_config {
     struct slice node; /* "n1" */
     uint64_t boot;
-    bool shared;      /* other nodes may work on the same store */
-    bool idle;        /* it says that this node lives (by its lease), and does nothing else */
-    int64_t lease_ms; /* where it is shared: without a sign of life for so long, the others take
-                         over what this node owns; default 3 s. It is renewed after a third of it */
-    int64_t grace_ms; /* after time in which nobody could be heard, no attempt ends by its silence
-                         before this is over; default 10 s */
-    size_t live_max;  /* tasks in memory beyond which nothing is claimed; default 50 000 */
-    size_t batch_max; /* changes in one transaction; default 1 024 */
+    bool shared;        /* other nodes may work on the same store */
+    bool idle;          /* it says that this node lives (by its lease), and does nothing else */
+    int64_t lease_ms;   /* where it is shared: without a sign of life for so long, the others take
+                           over what this node owns; default 3 s. It is renewed after a third of it */
+    int64_t grace_ms;   /* after time in which nobody could be heard, no attempt ends by its silence
+                           before this is over; default 10 s */
+    size_t live_max;    /* tasks in memory beyond which nothing is claimed; default 50 000 */
+    size_t batch_max;   /* changes in one transaction; default 4 096 */
+    size_t batch_bytes; /* of documents and payloads, beyond which it gets no more; 16 MiB */
     struct slice key_prefix; /* before idempotency keys; may be NONE */
     struct slice source;     /* of messages: "/intact/..." */
 };

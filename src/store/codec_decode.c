@@ -428,6 +428,8 @@ enum err task_decode_kept(const struct workflow *w, const struct task_row *row,
                          d.bad);
     if (!task_valid(w, &t))
         return error_set(e, ERR_CORRUPT, "task %.*s breaks an invariant", SLICE_ARG(row->id));
+    if (kept)
+        kept_set_input(kept, &t.input);
     *ret = t;
     return ERR_OK;
 }

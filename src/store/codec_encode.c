@@ -49,14 +49,13 @@ static void put_value(struct encoder *en, const char *key, const char *payload_k
 
 /* A step that has the task's own input, which is the one that it has if its definition says
  * nothing, does not repeat it. Texts are not changed in their place: if both lie in one, they are
- * the same. By its number if it has one. The text of a step that is kept
- * outlives a correction of the task's input, so there only a number may stand for it. */
+ * the same. By its number if it has one. */
 static void put_input(struct encoder *en, struct step *s)
 {
     const struct value *whole = &en->task->input;
     bool same = !s->input.payload && slice_same(s->input.json, whole->json);
 
-    if (same && !whole->payload && !en->kept) {
+    if (same && !whole->payload) {
         json_key(en->b, "input_payload");
         json_number(en->b, PAYLOAD_INPUT);
         return;
@@ -242,9 +241,10 @@ static bool looks_at_all(const struct encoder *en)
 
 static void keep_texts(struct encoder *en, const struct workflow *w)
 {
-    const struct encoded *kept = en->kept;
+    struct encoded *kept = en->kept;
     bool look = looks_at_all(en);
 
+    kept_set_input(kept, &en->task->input);
     for (uint16_t i = 0; i < w->step_count; i++)
         if (kept->texts[i].changed)
             keep_text(en, w, i);

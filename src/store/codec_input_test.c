@@ -61,10 +61,82 @@ static void a_step_does_not_repeat_the_input_of_the_task(void **state)
     CHECK(has_text(text, "\"state\":\"waiting\",\"input\":{\"n\":1}}"), "%.*s", SLICE_ARG(text));
     CHECK(task_decode(workflow_of(STEPS), &row, &a, &back, &e) == ERR_OK, "%s", e.text);
     CHECK(slice_eq(back.steps[0].input.json, input.json), "as it was");
+}
 
-    t.step_count = LONG; /* whose steps may leave the document for good */
-    text = written_with(workflow_of(LONG), &t, &a, &doc, &row);
-    CHECK(has_text(text, "\"input\":{\"n\":1}}"), "%.*s", SLICE_ARG(text));
+/* The text of a step that rests is kept, and may lie in a group: both outlive the input that they
+ * speak of, in the one who wrote them as well as in one who reads and writes on. */
+static void what_rests_keeps_the_input_that_it_was_given(void **state)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf doc = {0};
+    static char output[400];
+    const struct workflow *w = workflow_of(LONG);
+    const struct value input = {SLICE("{\"n\":1}"), 0};
+    struct step s[LONG] = {0};
+    struct attempt attempts[LONG];
+    struct task t = {.id = SLICE("x"),
+                     .locked_by = SLICE("n1/1"),
+                     .revision = 1,
+                     .state = TASK_PROCESSING,
+                     .submitted_at = 1,
+                     .input = input,
+                     .steps = s,
+                     .step_count = LONG};
+    (void)state;
+
+    memset(output, '7', sizeof output);
+    for (uint16_t i = 0; i < LONG - 1; i++) {
+        attempts[i] = (struct attempt){.number = 1,
+                                       .outcome = OUTCOME_COMPLETED,
+                                       .effect = EFFECT_HAPPENED,
+                                       .started_at = 1,
+                                       .ended_at = 2,
+                                       .complete_by = 9};
+        s[i] = (struct step){.state = STEP_COMPLETED,
+                             .attempt = 1,
+                             .attempts = &attempts[i],
+                             .attempt_count = 1,
+                             .attempt_cap = 1,
+                             .input = input,
+                             .output = {{output, sizeof output}, 0}};
+    }
+    struct encoded *writer = encoded_new(w, &a);
+    struct encoded *reader = encoded_new(w, &a);
+    struct payload all[8] = {0};
+    struct error e = {0};
+    struct task_row row;
+    struct task back;
+
+    task_encode_again(w, &t, writer, &a, &doc, &row);
+    CHECK(doc_is_grouped(row.doc) && row.payload_count > 0, "%.*s", SLICE_ARG(row.doc));
+    size_t first = row.payload_count;
+    for (size_t i = 0; i < first; i++) {
+        all[i] = row.payloads[i];
+        CHECK(has_text(all[i].json, "\"input_payload\":0"), "a group says it, too");
+        CHECK(!has_text(all[i].json, "\"n\""), "and nothing else");
+    }
+    CHECK(task_decode_kept(w, &row, reader, &a, &back, &e) == ERR_OK, "%s", e.text);
+
+    struct task *const tasks[] = {&t, &back};
+    struct encoded *const kept[] = {writer, reader};
+    for (size_t i = 0; i < 2; i++) {
+        size_t count = first;
+        struct task after;
+        tasks[i]->input.json = SLICE("{\"n\":2}");
+        for (int again = 0; again < 2; again++) { /* and what is kept of it then is good, too */
+            buf_clear(&doc);
+            task_encode_again(w, tasks[i], kept[i], &a, &doc, &row);
+            for (size_t k = 0; k < row.payload_count; k++)
+                all[count++] = row.payloads[k];
+        }
+        row.payloads = all;
+        row.payload_count = count;
+        CHECK(task_decode(w, &row, &a, &after, &e) == ERR_OK, "%s", e.text);
+        CHECK(slice_is(after.input.json, "{\"n\":2}"), "corrected");
+        for (uint16_t k = 0; k < LONG - 1; k++)
+            CHECK(slice_is(after.steps[k].input.json, "{\"n\":1}"), "step %u of %zu: %.*s", k, i,
+                  SLICE_ARG(after.steps[k].input.json));
+    }
 }
 
 static void a_long_input_that_steps_share_is_stored_once(void **state)
@@ -102,6 +174,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_does_not_repeat_the_input_of_the_task),
+        cmocka_unit_test(what_rests_keeps_the_input_that_it_was_given),
         cmocka_unit_test(a_long_input_that_steps_share_is_stored_once),
     };
 

@@ -94,6 +94,16 @@ void kept_set_group(struct encoded *kept, uint16_t i, const struct step *s, uint
     kept->texts[i].group = group;
 }
 
+void kept_set_input(struct encoded *kept, const struct value *input)
+{
+    if (kept->input.ptr && !slice_same(kept->input, input->json))
+        for (uint16_t i = 0; i < kept->count; i++) {
+            kept_forget(kept, i);
+            kept->texts[i].changed = true;
+        }
+    kept->input = input->payload ? SLICE_NONE : input->json; /* a number is never another's */
+}
+
 bool kept_has_group(const struct encoded *kept)
 {
     for (uint16_t i = 0; i < kept->count; i++)

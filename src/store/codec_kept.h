@@ -33,6 +33,7 @@ struct kept_step {
 
 struct encoded {
     struct arena *arena;
+    struct slice input; /* of the task: what a text means that does not say its step's; or NONE */
     uint16_t count;
     struct kept_text *texts;
     struct kept_step steps[];
@@ -47,6 +48,10 @@ bool kept_is_as(const struct encoded *kept, uint16_t i, const struct step *s);
 void kept_forget(struct encoded *kept, uint16_t i);
 void kept_set(struct encoded *kept, uint16_t i, const struct step *s, struct slice text);
 void kept_set_group(struct encoded *kept, uint16_t i, const struct step *s, uint32_t group);
+
+/* The task has that one now. If it was corrected, all that stood for the one before is forgotten.
+ */
+void kept_set_input(struct encoded *kept, const struct value *input);
 
 bool kept_has_group(const struct encoded *kept); /* any of them lies in one */
 size_t kept_size(const struct encoded *kept);    /* bytes of those that do not */
