@@ -39,7 +39,7 @@ struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_q
     ASSERT(s);
     s->config = *c;
     s->config.live_max = c->live_max ? c->live_max : 50000;
-    s->config.batch_max = c->batch_max ? c->batch_max : 4096;
+    s->config.batch_max = c->batch_max ? c->batch_max : 2048;
     s->config.batch_bytes = c->batch_bytes ? c->batch_bytes : 16 << 20;
     s->config.lease_ms = c->lease_ms ? c->lease_ms : LEASE_MS;
     s->config.grace_ms = c->grace_ms ? c->grace_ms : GRACE_MS;

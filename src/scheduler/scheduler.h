@@ -193,7 +193,7 @@ struct scheduler_config {
     int64_t grace_ms;   /* after time in which nobody could be heard, no attempt ends by its silence
                            before this is over; default 10 s */
     size_t live_max;    /* tasks in memory beyond which nothing is claimed; default 50 000 */
-    size_t batch_max;   /* changes in one transaction; default 4 096 */
+    size_t batch_max;   /* changes in one transaction; default 2 048 */
     size_t batch_bytes; /* of documents and payloads, beyond which it gets no more; 16 MiB */
     struct slice key_prefix; /* before idempotency keys; may be NONE */
     struct slice source;     /* of messages: "/intact/..." */
