@@ -6,7 +6,7 @@ import { closedLoop, input } from "./load.mjs";
 import { ask, end, freePort, start, startWorker, until } from "./processes.mjs";
 
 export const modes = {
-    // Submitted in batches of 500, as whoever has many would; one in flight is submitted with a request that waits for its end.
+    // Submitted in batches of 250, as whoever has many would; one in flight is submitted with a request that waits for its end.
     calls: { places: 512, lines: 250, tasks: 50000 },
     // Each task submitted by a request of its own that waits for its end, by the same client in JavaScript that Restate has.
     "calls-singly": { places: 256, inFlight: 512, tasks: 20000 },
