@@ -89,6 +89,14 @@ class Server:
         with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
             return json.load(answer)
 
+    def answered(self, method, route):
+        """How many such requests have got the whole of a good answer."""
+        request = urllib.request.Request(self.url + "/metrics", headers={"Authorization": "Bearer " + self.token})
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+            text = answer.read().decode()
+        found = re.search(rf'^intact_http_requests_total\{{method="{method}",route="{route}",code="2xx"\}} (\d+)$', text, re.M)
+        return int(found[1]) if found else 0
+
     def count(self):
         ids, cursor = [], ""
         while True:
