@@ -350,8 +350,10 @@ void task_encode_again(const struct workflow *w, struct task *t, struct encoded 
     number_if_long(&en, &t->input);                 /* before its steps, which may have the same */
     if (kept)
         keep_texts(&en, w);
-    if (kept && !is_over(t) && kept_size(kept) >= GROUP_MIN)
+    if (kept && (kept->regroup || !is_over(t)) && kept_size(kept) >= GROUP_MIN)
         put_groups(&en);
+    if (kept)
+        kept->regroup = false;
     put_doc(&en, w);
     *ret = (struct task_row){
         .id = t->id,

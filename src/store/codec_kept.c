@@ -98,6 +98,7 @@ void kept_set_input(struct encoded *kept, const struct value *input)
 {
     if (kept->input.ptr && !slice_same(kept->input, input->json))
         for (uint16_t i = 0; i < kept->count; i++) {
+            kept->regroup |= kept->texts[i].group != 0;
             kept_forget(kept, i);
             kept->texts[i].changed = true;
         }

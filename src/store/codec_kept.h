@@ -34,6 +34,7 @@ struct kept_step {
 struct encoded {
     struct arena *arena;
     struct slice input; /* of the task: what a text means that does not say its step's; or NONE */
+    bool regroup;       /* what lay in groups has to be written into others */
     uint16_t count;
     struct kept_text *texts;
     struct kept_step steps[];
