@@ -73,7 +73,7 @@ intact workflow put greeting.json >/dev/null || fail "the workflow is not taken"
 intact submit greeting --input '{"name": "you"}' --id g-1 --wait 30s >/dev/null || fail "the task does not end well"
 intact get g-1 | grep -q '"hello"\|hello' || fail "no greeting"
 ok "a task ends whole through it"
-python3 -c 'import intact; print(intact.Client().get("g-1")["state"])' | grep -q processed || fail "python3-intact"
+python3 -c 'import intact_client; print(intact_client.Client().get("g-1")["state"])' | grep -q processed || fail "python3-intact-client"
 ok "the Python module finds the server"
 for file in sqlite postgresql mariadb; do
     [ -s "/usr/share/intact/barrier/$file.sql" ] || fail "no /usr/share/intact/barrier/$file.sql"

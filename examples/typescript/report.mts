@@ -4,7 +4,7 @@
 //     INTACT_SERVER=http://127.0.0.1:7420 PAGES=http://127.0.0.1:8000 node report.mjs report-1
 //
 // docs/typescript.md tells more.
-import { Again, Agent, StepError } from "intact";
+import { Again, Agent, StepError } from "intact-client";
 
 interface Input {
   pages: number;

@@ -17,13 +17,15 @@ def _told(name):
 
 
 def _sources():
-    return sorted(f"intact/{name}" for name in os.listdir(f"{HERE}/intact") if name.endswith(".py") or name == "py.typed")
+    names = os.listdir(f"{HERE}/intact_client")
+    return sorted(f"intact_client/{name}" for name in names if name.endswith(".py") or name == "py.typed")
 
 
 def _metadata():
     with open(f"{HERE}/README.md", encoding="utf-8") as f:
         text = f.read()
-    return (f"Metadata-Version: 2.1\nName: intact\nVersion: {_told('version')}\nSummary: {_told('description')}\n"
+    return (f"Metadata-Version: 2.1\nName: intact-client\nVersion: {_told('version')}\n"
+            f"Summary: {_told('description')}\n"
             f"License: MIT\nRequires-Python: {_told('requires-python')}\nClassifier: Typing :: Typed\n"
             f"Description-Content-Type: text/markdown\n\n{text}")
 
@@ -31,13 +33,13 @@ def _metadata():
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     """PEP 517."""
     version = _told("version")
-    info, name = f"intact-{version}.dist-info", f"intact-{version}-py3-none-any.whl"
+    info, name = f"intact_client-{version}.dist-info", f"intact_client-{version}-py3-none-any.whl"
     files = {}
     for path in _sources():
         with open(f"{HERE}/{path}", "rb") as f:
             files[path] = f.read()
     files[f"{info}/METADATA"] = _metadata().encode()
-    files[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: intact\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    files[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: intact-client\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     record = ""
     for path, text in files.items():
         digest = base64.urlsafe_b64encode(hashlib.sha256(text).digest()).rstrip(b"=").decode()
@@ -54,7 +56,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 
 def build_sdist(sdist_directory, config_settings=None):
     """PEP 517."""
-    base = f"intact-{_told('version')}"
+    base = f"intact_client-{_told('version')}"
     with tarfile.open(os.path.join(sdist_directory, f"{base}.tar.gz"), "w:gz", format=tarfile.PAX_FORMAT) as sdist:
         for path in ["pyproject.toml", "README.md", "wheel.py", *_sources()]:
             sdist.add(f"{HERE}/{path}", f"{base}/{path}")

@@ -8,13 +8,13 @@ trap 'rm -rf "$work"' EXIT
 export PYTHONDONTWRITEBYTECODE=1
 python3 "$root/lib/python/tests/test_units.py"
 if command -v mypy >/dev/null; then
-    (cd "$root/lib/python" && mypy --strict --python-version 3.9 --cache-dir "$work/mypy" intact)
+    (cd "$root/lib/python" && mypy --strict --python-version 3.9 --cache-dir "$work/mypy" intact_client)
 else
     echo "mypy is missing; tools/setup test installs it" >&2
     exit 1
 fi
 version=$(sed -n "s/^  version: '\(.*\)',/\1/p" "$root/meson.build")
-for place in "lib/python/pyproject.toml:version = \"$version\"" "lib/python/intact/__init__.py:__version__ = \"$version\"" \
+for place in "lib/python/pyproject.toml:version = \"$version\"" "lib/python/intact_client/__init__.py:__version__ = \"$version\"" \
     "lib/typescript/package.json:\"version\": \"$version\""; do
     grep -qF "${place#*:}" "$root/${place%%:*}" || {
         echo "${place%%:*} does not say that the version is $version" >&2
@@ -25,25 +25,25 @@ python3 -m venv "$work/venv"
 # Nothing is to be fetched: there is no index.
 "$work/venv/bin/pip" install --quiet --disable-pip-version-check --no-index "$root/lib/python"
 cd "$work"
-"$work/venv/bin/python" -c 'import intact, intact.barrier, intact.types; print(intact.__file__)' | grep -q "^$work/venv"
-"$work/venv/bin/pip" --disable-pip-version-check show --files intact | grep intact/py.typed >/dev/null
+"$work/venv/bin/python" -c 'import intact_client, intact_client.barrier, intact_client.types; print(intact_client.__file__)' | grep -q "^$work/venv"
+"$work/venv/bin/pip" --disable-pip-version-check show --files intact-client | grep intact_client/py.typed >/dev/null
 cat >user.py <<'PY'
-import intact
+import intact_client
 
-agent = intact.Agent("greeter")
+agent = intact_client.Agent("greeter")
 
 
 @agent.action("greet")
-def greet(request: intact.Request) -> str:
+def greet(request: intact_client.Request) -> str:
     return f"hello, {request.input}"
 
 
-submitted = intact.Client("http://127.0.0.1:1").submit("greeting", {"name": "you"})
+submitted = intact_client.Client("http://127.0.0.1:1").submit("greeting", {"name": "you"})
 reveal_type(submitted["version"])
 PY
 mypy --strict --python-executable "$work/venv/bin/python" --cache-dir "$work/mypy" user.py | tee "$work/types"
 grep -q 'builtins.int' "$work/types"
-[ ! -e "$root/lib/python/build" ] && [ ! -e "$root/lib/python/intact.egg-info" ] || {
+[ ! -e "$root/lib/python/build" ] && [ ! -e "$root/lib/python/intact_client.egg-info" ] || {
     echo "installing it left something in lib/python" >&2
     exit 1
 }

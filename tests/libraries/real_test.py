@@ -21,7 +21,7 @@ from kit import LIB, PATIENCE_S, ROOT, Kind, Place, definition, wait_for  # pyli
 sys.path.insert(0, LIB)
 sys.dont_write_bytecode = True
 warnings.simplefilter("ignore", ResourceWarning)
-import intact  # pylint: disable=wrong-import-position
+import intact_client  # pylint: disable=wrong-import-position
 
 KIND = Kind(sys.argv[1])
 COUNT = {"action": "count", "undo": {"action": "uncount"}}
@@ -122,7 +122,7 @@ class RealTest(unittest.TestCase):
 
     def test_thousands_of_tasks(self):
         url = self.place.serve()
-        client = intact.Client(url, token=self.place.token)
+        client = intact_client.Client(url, token=self.place.token)
         client.put_workflow(definition("sale", "conformance", SALE))
         agent = self.agent("one-1", url)
         found = client.submit_many(self.lines(3000))
@@ -137,7 +137,7 @@ class RealTest(unittest.TestCase):
 
     def test_whatever_is_killed(self):
         url = self.place.serve()
-        client = intact.Client(url, token=self.place.token, timeout=PATIENCE_S)
+        client = intact_client.Client(url, token=self.place.token, timeout=PATIENCE_S)
         client.put_workflow(definition("sale", "conformance", [{**s, "complete_by": "5s"} for s in SALE]))
         lossy = Lossy(int(url.rsplit(":", 1)[1]), self.seed)
         names = ["one-1", "two-1"] if KIND.has_shared_record else ["one-1"]
@@ -166,7 +166,7 @@ class RealTest(unittest.TestCase):
 
     def test_long_steps(self):
         url = self.place.serve()
-        client = intact.Client(url, token=self.place.token)
+        client = intact_client.Client(url, token=self.place.token)
         quick = {"attempts": 3, "wait": "10ms"}
         client.put_workflow(definition("long", "conformance", [
             {"name": "r", "action": "resume", "undo": "none", "retry": quick},
@@ -198,10 +198,10 @@ class RealTest(unittest.TestCase):
     def test_tls(self):
         cert, key = self.place.certificate()
         url = self.place.serve("n1", "--tls-cert", cert, "--tls-key", key)
-        client = intact.Client(url, token=self.place.token, ca=cert)
+        client = intact_client.Client(url, token=self.place.token, ca=cert)
         client.put_workflow(definition("one", "conformance", [{"name": "s", "action": "echo", "undo": "none"}]))
-        with self.assertRaisesRegex(intact.Unreachable, "CERTIFICATE_VERIFY_FAILED"):
-            intact.Client(url, token=self.place.token, timeout=0.2).get("x")
+        with self.assertRaisesRegex(intact_client.Unreachable, "CERTIFICATE_VERIFY_FAILED"):
+            intact_client.Client(url, token=self.place.token, timeout=0.2).get("x")
         distrustful = self.agent("two-1", url)  # it knows no authority that has signed this
         wait_for("it says why", lambda: "certificate" in distrustful.story().lower())
         self.agent("one-1", url, INTACT_CA=cert)
@@ -220,7 +220,7 @@ class RealTest(unittest.TestCase):
         self.place.psql("CREATE TABLE counter(n integer)")
         urls = [self.place.serve(name, "--store", where, "--node", name) for name in ("n1", "n2")]
         token = self.place.token
-        client = intact.Client(",".join(urls), token=token, timeout=PATIENCE_S)
+        client = intact_client.Client(",".join(urls), token=token, timeout=PATIENCE_S)
         client.put_workflow(definition("sale", "conformance", [{**s, "complete_by": "30s"} for s in SALE]))
         # The agents know one node, and find the other.
         for name, url in zip(("one-1", "two-1"), urls):

@@ -17,8 +17,8 @@ import sys
 import time
 from typing import Any, Callable
 
-import intact
-from intact.barrier import SqliteBarrier
+import intact_client
+from intact_client.barrier import SqliteBarrier
 
 SCHEMA = """PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
 CREATE TABLE IF NOT EXISTS parcel(
@@ -36,7 +36,7 @@ try:
     barrier = SqliteBarrier(db)
 except sqlite3.Error as e:
     sys.exit(f"{sys.argv[1]}: {e}")
-agent = intact.Agent("shipping", instance="shipping-1", places=8)
+agent = intact_client.Agent("shipping", instance="shipping-1", places=8)
 
 
 def mode() -> str:
@@ -47,17 +47,17 @@ def mode() -> str:
         return "ok"
 
 
-def serve(request: intact.Request, effect: Callable[[sqlite3.Connection], Any]) -> Any:
+def serve(request: intact_client.Request, effect: Callable[[sqlite3.Connection], Any]) -> Any:
     """What the file MODE says, by which the console makes mischief; then the effect, once."""
     said = "failed"
     try:
         while mode() == "hanging":
             if not request.pause(0.1):
-                raise intact.TooLate("nobody waits any more")
+                raise intact_client.TooLate("nobody waits any more")
         if mode() == "slow":
             time.sleep(2)
         if mode() == "failing":
-            raise intact.StepError("failing", "no parcels leave at the moment", retryable=True, effect="none")
+            raise intact_client.StepError("failing", "no parcels leave at the moment", retryable=True, effect="none")
         output = barrier.once(request, effect)
         said = json.dumps(output)
         return output
@@ -69,18 +69,18 @@ def serve(request: intact.Request, effect: Callable[[sqlite3.Connection], Any]) 
 
 
 @agent.action("route")
-def route(request: intact.Request) -> None:
+def route(request: intact_client.Request) -> None:
     """Looks at a map and nothing else: there is no effect that could happen twice, and no mischief."""
     address = request.input["address"].strip()
     logging.info("shipping: %s route: %r", request.task, address)
     if not address:
-        raise intact.StepError("no_address", "There is no address to send it to.", effect="none")
+        raise intact_client.StepError("no_address", "There is no address to send it to.", effect="none")
     if address.lower().endswith("moon"):
-        raise intact.StepError("no_such_place", "We do not deliver to the Moon.", effect="none")
+        raise intact_client.StepError("no_such_place", "We do not deliver to the Moon.", effect="none")
 
 
 @agent.action("ship")
-def ship(request: intact.Request) -> Any:
+def ship(request: intact_client.Request) -> Any:
     address = request.input["address"].strip()
 
     def send(transaction: sqlite3.Connection) -> Any:
@@ -92,7 +92,7 @@ def ship(request: intact.Request) -> Any:
 
 
 @agent.action("notify")
-def notify(request: intact.Request) -> Any:
+def notify(request: intact_client.Request) -> Any:
     letter = f"Your order {request.task} has left us as parcel {request.input['parcel']}."
 
     def write(transaction: sqlite3.Connection) -> Any:

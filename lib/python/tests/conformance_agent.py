@@ -10,12 +10,12 @@ import sys
 import threading
 import time
 
-import intact
-from intact.barrier import PostgresBarrier, SqliteBarrier
+import intact_client
+from intact_client.barrier import PostgresBarrier, SqliteBarrier
 
 NAME = os.environ.get("INTACT_AGENT", "conformance")
 logging.basicConfig(format="%(message)s", level=os.environ.get("LOG", "WARNING"))
-agent = intact.Agent(NAME, instance=os.environ.get("INTACT_INSTANCE", "python-1"),
+agent = intact_client.Agent(NAME, instance=os.environ.get("INTACT_INSTANCE", "python-1"),
                      places=int(os.environ.get("INTACT_PLACES", "4")), stop_wait=30)
 if os.environ.get("RECORD_POSTGRES"):
     import psycopg2
@@ -47,7 +47,7 @@ def fail(request):
     if not isinstance(told, dict):
         told = {}
     more = {"resume": told["resume"]} if "resume" in told else {}
-    raise intact.StepError(told.get("code", "failed"), told.get("message", ""), told.get("retryable", False),
+    raise intact_client.StepError(told.get("code", "failed"), told.get("message", ""), told.get("retryable", False),
                            told.get("effect"), told.get("retry_after"), **more)
 
 
@@ -90,7 +90,7 @@ def uncount(request):
 def judge(request):
     """Refuses what its input says is to be refused."""
     if request.input.get("refuse"):
-        raise intact.StepError("refused", "as it was to be", effect="none")
+        raise intact_client.StepError("refused", "as it was to be", effect="none")
     return {"tries": request.tries}
 
 
@@ -114,7 +114,7 @@ def nonsense(request):
     if request.input["kind"] == "thrown":
         raise Unspeakable
     if request.input["kind"] == "message":
-        raise intact.StepError("odd", ValueError("half a pair: \ud800, zero: \0"), retryable=True)
+        raise intact_client.StepError("odd", ValueError("half a pair: \ud800, zero: \0"), retryable=True)
     if request.input["kind"] == "beat":
         progress = {"done": 1}
         request.heartbeat(progress)
@@ -135,7 +135,7 @@ def retry(request):
             raise ConnectionError("the service is away")
         return {"tries": request.tries}
 
-    return request.call(service, intact.Retry(first=0.01, most=0.1, leave=1.0))
+    return request.call(service, intact_client.Retry(first=0.01, most=0.1, leave=1.0))
 
 
 @agent.action("elsewhere")
@@ -145,8 +145,8 @@ def elsewhere(request):
 
     def complete():
         try:
-            intact.Client().complete(request.token, {"elsewhere": True})
-        except intact.IntactError as e:
+            intact_client.Client().complete(request.token, {"elsewhere": True})
+        except intact_client.IntactError as e:
             logging.warning("elsewhere: %s", e)
 
     if isinstance(request.input, dict) and request.input.get("complete"):
@@ -157,7 +157,7 @@ def elsewhere(request):
 def resume(request):
     """Fails first, and goes on from there."""
     if request.resume is None:
-        raise intact.StepError("interrupted", "half of it is done", True, "none", resume={"at": 1})
+        raise intact_client.StepError("interrupted", "half of it is done", True, "none", resume={"at": 1})
     return request.resume
 
 

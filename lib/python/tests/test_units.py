@@ -12,11 +12,11 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.realpath(os.path.join(os.path.dirname(__file__), "..")))
-import intact  # pylint: disable=wrong-import-position
-from intact import _clock, _http  # pylint: disable=wrong-import-position
-from intact._discovery import Discovery  # pylint: disable=wrong-import-position
-from intact.barrier import SqliteBarrier  # pylint: disable=wrong-import-position
-from intact.request import Request, read_all  # pylint: disable=wrong-import-position
+import intact_client  # pylint: disable=wrong-import-position
+from intact_client import _clock, _http  # pylint: disable=wrong-import-position
+from intact_client._discovery import Discovery  # pylint: disable=wrong-import-position
+from intact_client.barrier import SqliteBarrier  # pylint: disable=wrong-import-position
+from intact_client.request import Request, read_all  # pylint: disable=wrong-import-position
 
 
 def request(left=600000, direction="forward", key="t/s", **more):
@@ -33,7 +33,7 @@ class RetryTest(unittest.TestCase):
     """How long to wait, or give up."""
 
     def test_waits_double_up_to_the_most_and_half_is_chance(self):
-        retry = intact.Retry(first=1, most=10)
+        retry = intact_client.Retry(first=1, most=10)
         for calls, longest in ((1, 1), (2, 2), (3, 4), (4, 8), (5, 10), (500, 10)):
             waits = [retry.wait(calls, 1000) for _ in range(200)]
             self.assertGreaterEqual(min(waits), longest / 2)
@@ -41,24 +41,25 @@ class RetryTest(unittest.TestCase):
             self.assertGreater(len(set(waits)), 1)
 
     def test_it_gives_up(self):
-        self.assertIsNone(intact.Retry(tries=3).wait(3, 1000))
-        self.assertIsNotNone(intact.Retry(tries=3).wait(2, 1000))
-        self.assertIsNone(intact.Retry(first=1, most=1).wait(1, 0.4))
-        self.assertIsNone(intact.Retry(first=1, most=1, leave=100).wait(1, 100.4))
-        self.assertIsNone(intact.Retry().wait(1, 5, after=5))
-        self.assertGreaterEqual(intact.Retry().wait(1, 50, after=5), 5)
+        self.assertIsNone(intact_client.Retry(tries=3).wait(3, 1000))
+        self.assertIsNotNone(intact_client.Retry(tries=3).wait(2, 1000))
+        self.assertIsNone(intact_client.Retry(first=1, most=1).wait(1, 0.4))
+        self.assertIsNone(intact_client.Retry(first=1, most=1, leave=100).wait(1, 100.4))
+        self.assertIsNone(intact_client.Retry().wait(1, 5, after=5))
+        self.assertGreaterEqual(intact_client.Retry().wait(1, 50, after=5), 5)
 
     def test_settings_that_make_no_sense(self):
         for bad in ({"first": 0}, {"first": 2, "most": 1}, {"tries": 0}):
             with self.assertRaises(ValueError):
-                intact.Retry(**bad)
+                intact_client.Retry(**bad)
 
 
 class CallTest(unittest.TestCase):
     """Request.call."""
 
     def test_it_counts_and_tells_what_it_was(self):
-        r, answers = request(), [OSError("away"), intact.Again("still working"), intact.StepError("busy", retryable=True), 7]
+        r, answers = request(), [OSError("away"), intact_client.Again("still working"),
+                                 intact_client.StepError("busy", retryable=True), 7]
 
         def service():
             answer = answers.pop(0)
@@ -66,11 +67,11 @@ class CallTest(unittest.TestCase):
                 raise answer
             return answer
 
-        self.assertEqual(r.call(service, intact.Retry(first=0.001, most=0.002)), 7)
+        self.assertEqual(r.call(service, intact_client.Retry(first=0.001, most=0.002)), 7)
         self.assertEqual(r.tries, 4)
 
     def test_what_is_not_to_be_called_again(self):
-        for error in (ValueError("mistake"), intact.StepError("declined")):
+        for error in (ValueError("mistake"), intact_client.StepError("declined")):
             r = request()
 
             def service(error=error):
@@ -88,16 +89,16 @@ class CallTest(unittest.TestCase):
             def service(status=status):
                 raise HTTPError("http://service/", status, "", {}, None)
             with self.assertRaises(HTTPError):
-                r.call(service, intact.Retry(first=0.001, most=0.001, tries=3))
+                r.call(service, intact_client.Retry(first=0.001, most=0.001, tries=3))
             self.assertEqual(r.tries, calls)
 
     def test_it_gives_up_with_the_last_failure(self):
         r = request()
 
         def service():
-            raise intact.Again("ask later", after=7200)
+            raise intact_client.Again("ask later", after=7200)
 
-        with self.assertRaises(intact.StepError) as caught:
+        with self.assertRaises(intact_client.StepError) as caught:
             r.call(service)
         self.assertEqual(caught.exception.told, {"code": "again", "message": "ask later", "retryable": True,
                                                  "effect": "unknown", "retry_after": "7200000ms"})
@@ -106,12 +107,12 @@ class CallTest(unittest.TestCase):
         r = request()
         threading.Timer(0.05, r._stop).start()
         self.assertFalse(r.pause(600))
-        with self.assertRaises(intact.StepError):
+        with self.assertRaises(intact_client.StepError):
             r.check()
 
     def test_what_is_over_is_not_called(self):
         r = request(left=0)
-        with self.assertRaises(intact.TooLate):
+        with self.assertRaises(intact_client.TooLate):
             r.call(lambda: self.fail("called"))
         self.assertEqual((r.tries, r.time_left()), (0, 0.0))
 
@@ -290,19 +291,19 @@ class HttpTest(unittest.TestCase):
             time.sleep(float(line.split(b"wait=")[1].split(b"ms")[0]) / 1000 if b"wait=" in line else 0)
             say(connection, b'{"id": "t", "state": "processing"}')
         servers = [self.serve(park), self.serve(park)]
-        client = intact.Client(",".join(s.url for s in servers), timeout=30)
+        client = intact_client.Client(",".join(s.url for s in servers), timeout=30)
         client._timeout = 2  # pylint: disable=protected-access
-        with self.assertRaises(intact.WaitTimeout):
+        with self.assertRaises(intact_client.WaitTimeout):
             client.wait("t", timeout=5)
         self.assertLessEqual(sum(s.calls for s in servers), 2)
 
     def test_what_has_no_id_is_submitted_once(self):
         server = self.serve(lambda connection, _: None)
-        client = intact.Client(server.url, timeout=0.5)
-        with self.assertRaises(intact.Unreachable):
+        client = intact_client.Client(server.url, timeout=0.5)
+        with self.assertRaises(intact_client.Unreachable):
             client.call("POST", "/v1/tasks", {"workflow": "w"})
         self.assertEqual(server.calls, 1)
-        with self.assertRaises(intact.Unreachable):
+        with self.assertRaises(intact_client.Unreachable):
             client.submit("w")
         self.assertGreater(server.calls, 2)
 
@@ -311,7 +312,7 @@ class AgentTest(unittest.TestCase):
     """The agent's own ends."""
 
     def test_coroutines_are_refused_at_once(self):
-        agent = intact.Agent("a", server="http://127.0.0.1:1")
+        agent = intact_client.Agent("a", server="http://127.0.0.1:1")
         with self.assertRaises(TypeError):
             @agent.action("a")
             async def handle(_):  # pylint: disable=unused-variable
@@ -320,8 +321,8 @@ class AgentTest(unittest.TestCase):
     def test_a_signal_at_any_moment_ends_it(self):
         program = """
 import signal, sys, threading
-import intact
-agent = intact.Agent("a", server="http://127.0.0.1:1", discovery=False)
+import intact_client
+agent = intact_client.Agent("a", server="http://127.0.0.1:1", discovery=False)
 agent.action("a")(print)
 at = int(sys.argv[1])
 count = 0
@@ -344,7 +345,7 @@ sys.exit(0 if ended else 1)
             self.assertEqual(done.returncode, 0, at)
 
     def test_a_system_without_threads_to_spare(self):
-        agent = intact.Agent("a", server="http://127.0.0.1:1", places=4)
+        agent = intact_client.Agent("a", server="http://127.0.0.1:1", places=4)
         done = threading.Barrier(1)
         agent.action("a")(lambda _: done.wait())
         begin, started = agent._thread, []  # pylint: disable=protected-access
@@ -356,9 +357,9 @@ sys.exit(0 if ended else 1)
             return begin(run, what, *args)
 
         agent._thread = thread  # pylint: disable=protected-access
-        node = intact.agent.Node("http://127.0.0.1:1", "a", None, {})
+        node = intact_client.agent.Node("http://127.0.0.1:1", "a", None, {})
         asked = [Request({**request().fields, "token": str(i)}, _clock.now_ms(), node) for i in range(4)]
-        with self.assertLogs("intact", "ERROR"):
+        with self.assertLogs("intact_client", "ERROR"):
             with agent._changed:  # pylint: disable=protected-access
                 agent._take(asked)  # pylint: disable=protected-access
             end = time.monotonic() + 120
@@ -375,18 +376,18 @@ class SettingsTest(unittest.TestCase):
         for bad in ({"places": 0}, {"places": 1001}, {"server": "localhost:7420"}, {"server": "http://x/path"},
                     {"server": ","}, {"ca": "/nowhere.pem"}, {"token": "a\nb"}, {"instance": "x" * 151}, {"wait": 0}):
             with self.assertRaises(ValueError, msg=bad):
-                intact.Agent("a", **bad)
+                intact_client.Agent("a", **bad)
         with self.assertRaises(ValueError):
-            intact.Agent("")
+            intact_client.Agent("")
         with self.assertRaises(ValueError):
-            intact.Agent("a").start()
-        agent = intact.Agent("a")
+            intact_client.Agent("a").start()
+        agent = intact_client.Agent("a")
         agent.action("x")(print)
         agent.undo("x")(print)
         with self.assertRaises(ValueError):
             agent.action("x")
         with self.assertRaises(ValueError):
-            intact.StepError("x", effect="some")
+            intact_client.StepError("x", effect="some")
 
     def test_servers(self):
         self.assertEqual(_http.servers("http://a:1/, https://b,http://a:1"), ["http://a:1", "https://b"])
@@ -415,13 +416,13 @@ class SqliteBarrierTest(unittest.TestCase):
         self.assertEqual(self.once(), {"n": 1})
         self.assertEqual(self.once(direction="undo"), {"n": 2})
         self.assertEqual(self.once(direction="undo"), {"n": 2})
-        with self.assertRaises(intact.StepError) as caught:
+        with self.assertRaises(intact_client.StepError) as caught:
             self.once()
         self.assertEqual((caught.exception.code, caught.exception.retryable, caught.exception.effect),
                          ("undone", False, "none"))
         self.assertIsNone(self.once(direction="undo", key="t2/s"))
         self.assertIsNone(self.once(direction="undo", key="t2/s"))
-        with self.assertRaises(intact.StepError):
+        with self.assertRaises(intact_client.StepError):
             self.once(key="t2/s")
         self.assertEqual(self.effects, 2)
 
@@ -432,20 +433,20 @@ class SqliteBarrierTest(unittest.TestCase):
 
         with self.assertRaises(KeyError):
             self.barrier.once(request(), broken)
-        with self.assertRaises(intact.StepError) as caught:
+        with self.assertRaises(intact_client.StepError) as caught:
             self.barrier.once(request(), lambda db: db.execute("SELECT * FROM some"))
         self.assertEqual((caught.exception.code, caught.exception.retryable, caught.exception.effect),
                          ("database", True, "none"))
-        with self.assertRaises(intact.StepError) as caught:
+        with self.assertRaises(intact_client.StepError) as caught:
             self.barrier.once(request(), lambda db: object())
         self.assertEqual(caught.exception.code, "bad_output")
         stopped = request()
-        with self.assertRaises(intact.StepError):
+        with self.assertRaises(intact_client.StepError):
             self.barrier.once(stopped, lambda db: stopped._stop())
         self.assertEqual(self.once(), {"n": 1})
 
     def test_an_effect_that_ends_the_transaction_is_told(self):
-        with self.assertRaises((RuntimeError, intact.StepError)):
+        with self.assertRaises((RuntimeError, intact_client.StepError)):
             self.barrier.once(request(), lambda db: db.execute("ROLLBACK") and None)
 
     def test_cleaning(self):
@@ -480,11 +481,11 @@ class ErrorsTest(unittest.TestCase):
     """Problem documents."""
 
     def test_what_it_says(self):
-        p = intact.Problem(422, {"type": "urn:intact:problem:bad-definition", "title": "no", "errors": [
+        p = intact_client.Problem(422, {"type": "urn:intact:problem:bad-definition", "title": "no", "errors": [
             {"line": 7, "path": "steps[0]", "found": "nothing", "expected": "a key"}]})
         self.assertEqual(p.kind, "bad-definition")
         self.assertEqual(str(p), "422 bad-definition: line 7: steps[0]: found nothing, expected a key")
-        told = intact.StepError("x", "m", True, "none", 1.5, {"at": 1}).told
+        told = intact_client.StepError("x", "m", True, "none", 1.5, {"at": 1}).told
         self.assertEqual(json.loads(json.dumps(told)), {"code": "x", "message": "m", "retryable": True, "effect": "none",
                                                         "retry_after": "1500ms", "resume": {"at": 1}})
 
@@ -517,13 +518,13 @@ class ClientTest(unittest.TestCase):
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.addCleanup(self.server.server_close)
         self.addCleanup(self.server.shutdown)
-        self.client = intact.Client(f"http://127.0.0.1:{self.server.server_port}")
+        self.client = intact_client.Client(f"http://127.0.0.1:{self.server.server_port}")
 
     def test_a_task_that_was_deleted_is_told_of_at_once(self):
         self.server.says = 410, {"type": "urn:intact:problem:task-deleted", "title": "Gone", "status": 410,
                                  "detail": "task x ended processed, and was deleted"}
         for ask in (self.client.get, self.client.wait):
-            with self.assertRaises(intact.Problem) as caught:
+            with self.assertRaises(intact_client.Problem) as caught:
                 ask("x")
             self.assertEqual((caught.exception.status, caught.exception.kind), (410, "task-deleted"))
             self.assertIn("ended processed", str(caught.exception))

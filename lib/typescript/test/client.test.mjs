@@ -1,7 +1,7 @@
 // The client against a real server, of which INTACT_SERVER and INTACT_TOKEN tell.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Agent, Client, Problem, Unreachable, WaitTimeout } from "intact";
+import { Agent, Client, Problem, Unreachable, WaitTimeout } from "intact-client";
 
 const client = new Client();
 const quiet = { info() {}, warn() {}, error() {} };

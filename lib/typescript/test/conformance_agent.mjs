@@ -2,7 +2,7 @@
 // say where; the record is the file of the first argument, `conformance.json` if there is none, or the PostgreSQL database
 // that RECORD_POSTGRES names (a socket's folder), by the module that PG_MODULE names.
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
-import { Agent, Client, IntactError, PostgresBarrier, StepError } from "intact";
+import { Agent, Client, IntactError, PostgresBarrier, StepError } from "intact-client";
 
 const path = process.argv[2] ?? "conformance.json";
 const quiet = { info() {}, warn: console.error, error: console.error };

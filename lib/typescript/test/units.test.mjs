@@ -5,10 +5,10 @@ import os from "node:os";
 import { createRequire, syncBuiltinESMExports } from "node:module";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { Agent, Again, Client, Problem, SqliteBarrier, StepError, TooLate, Unreachable, WaitTimeout, retryWait } from "intact";
+import { Agent, Again, Client, Problem, SqliteBarrier, StepError, TooLate, Unreachable, WaitTimeout, retryWait } from "intact-client";
 
 // Parts that the package does not give away.
-const part = (name) => import(pathToFileURL(`node_modules/intact/dist/${name}.js`).href);
+const part = (name) => import(pathToFileURL(`node_modules/intact-client/dist/${name}.js`).href);
 const { Discovery } = await part("discovery");
 const { innerOf, Request } = await part("request");
 const { nowMs } = await part("clock");

@@ -82,7 +82,7 @@ class Agent:
     discovery: ask for the other nodes, and work for all of them. False: only for the addresses given.
     wait: seconds that a call for work may be parked. stop_wait: seconds that a stopping agent tries to deliver its
         last answers if no server takes them.
-    logger: default: logging.getLogger("intact").
+    logger: default: logging.getLogger("intact_client").
 
     ValueError if a setting makes no sense. While the token is refused, answers are kept and tried again, slowly.
     """
@@ -101,7 +101,7 @@ class Agent:
         if len(self.instance.encode()) > INSTANCE_MAX:
             raise ValueError(f"instance is longer than {INSTANCE_MAX} bytes")
         self._wait, self._stop_wait = wait, stop_wait
-        self._log = logger or logging.getLogger("intact")
+        self._log = logger or logging.getLogger("intact_client")
         seeds = _http.servers(server)
         self._tls = _http.trust(seeds, ca)
         self._headers = _http.headers(token)

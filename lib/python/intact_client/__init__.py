@@ -1,7 +1,7 @@
 """Intact for Python: agents that take and undo effects, and clients that submit tasks.
 
-Standard library only. `Agent` is described in intact.agent, `Client` in intact.client, records by which effects happen
-once in intact.barrier.
+Standard library only. `Agent` is described in intact_client.agent, `Client` in intact_client.client, records by which
+effects happen once in intact_client.barrier.
 """
 
 from .agent import Agent, Handler
