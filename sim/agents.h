@@ -128,6 +128,8 @@ void agents_cut_off(const struct node *n); /* it is gone: so are all calls at it
 uint32_t wire_calls_of(const struct node *n, struct slice name); /* calls of that instance */
 /* Since when a call of that instance lies there that asks for work; 0: there is none. */
 int64_t wire_parked_since(const struct node *n, const char *name);
+/* Since when the longest of its calls that ask for work is parked there; 0: there is none. */
+int64_t wire_idle_since(const struct node *n, uint32_t service);
 uint32_t wire_parked(const struct node *n); /* calls at the node that ask for work */
 
 #endif

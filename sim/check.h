@@ -103,6 +103,7 @@ void check_timeout(const struct subject *t, uint32_t step, const struct seen_att
 void check_silence(const struct subject *t, uint32_t step, const struct seen_attempt *a);
 void check_result(const struct work_result *r); /* how it was answered */
 void check_deadline(const struct subject *t, const struct seen *old, const struct seen *new);
+void check_idle(void);    /* asked now and then: does anybody who has a place go without work? */
 void check_overdue(void); /* asked now and then in the second act */
 
 void check_changed(const struct node *n, const struct task *told);

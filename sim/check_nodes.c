@@ -140,11 +140,25 @@ static bool any_open(const struct seen *s)
     return false;
 }
 
+/* Does it wait for the agent and for others? */
+static bool is_among(struct slice agent, const char *waiting_for)
+{
+    const char *at = waiting_for;
+
+    while ((at = strchr(at, ','))) {
+        at++;
+        if (agent.len == strcspn(at, ",") && memcmp(agent.ptr, at, agent.len) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool waits_for_the_same(const struct claim *c, const struct seen *s)
 {
+    struct slice agent = c->kind == CLAIM_AGENT ? c->agent : SLICE("time");
+
     return s->state == TASK_PENDING && !s->locked
-           && (c->kind == CLAIM_AGENT ? slice_is(c->agent, s->waiting_for)
-                                      : strcmp(s->waiting_for, "time") == 0);
+           && (c->among ? is_among(agent, s->waiting_for) : slice_is(agent, s->waiting_for));
 }
 
 /* One level of priority is worth a minute. */
@@ -288,6 +302,8 @@ void check_claim(const struct claim *c)
         const struct subject *t = subject_find(c->rows[i].id);
         if (c->kind == CLAIM_NODE)
             covered(COVER_NODE_CLAIM);
+        if (c->among)
+            covered(COVER_CLAIM_AMONG);
         if ((c->kind == CLAIM_BOOT || c->kind == CLAIM_NODE) && any_open(&t->seen))
             covered(COVER_TAKE_OVER);
         if (c->kind == CLAIM_AGENT)

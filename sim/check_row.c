@@ -408,6 +408,8 @@ static void check_columns(const struct subject *t, const struct seen *new)
     bool owned = new->state == TASK_PROCESSING || new->state == TASK_COMPENSATING;
     bool back = new->direction == DIRECTION_UNDO;
 
+    if (new->waiting_for[0] == ',')
+        covered(COVER_WAITS_AMONG);
     must_be(t, new->locked == owned, "who is in work has an owner, and nobody else");
     must_be(t, new->state != TASK_PROCESSING || !back, "processing is forward");
     must_be(t, new->state != TASK_PROCESSED || !back, "processed is forward");

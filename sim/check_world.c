@@ -140,6 +140,7 @@ bool world_is_done(void)
 static void looks_around(void *arg, uint64_t n)
 {
     check_owned();
+    check_idle();
     if (world.calm) {
         people_look();
         check_overdue();

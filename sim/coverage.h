@@ -22,6 +22,9 @@
     X(REPLACED,           "processes that noticed that they were replaced")                       \
     X(BLACKOUT,           "blackouts of all nodes")                                               \
     X(WILD_CLOCKS,        "runs in which clocks disagree by more than a lease")                   \
+    X(LOOKED_IDLE,        "ready steps that nobody had begun for a while, in quiet times")        \
+    X(WAITS_AMONG,        "tasks released that several agents, or a time, could go on with")      \
+    X(CLAIM_AMONG,        "of them, those taken up for one of several")                           \
     X(SERVED,             "starts compared with all that wait for the same agent")                \
     X(HANDED_ON,          "leases given up by the leader")                                        \
     X(NEVER_BACK,         "nodes that never came back")                                           \

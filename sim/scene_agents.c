@@ -137,16 +137,45 @@ static void first_agent_dies(void)
     agents_die(0);
 }
 
-static bool waits_for_one_of_two(void)
+static bool waits_for_both(void)
 {
-    const char *agent = the_task()->seen.waiting_for;
+    return slice_is(SLICE(",a0,a1"), the_task()->seen.waiting_for);
+}
 
-    return slice_is(SLICE("a0"), agent) || slice_is(SLICE("a1"), agent);
+static bool second_is_done(void)
+{
+    return the_step(1)->state == STEP_COMPLETED && the_step(0)->state == STEP_WAITING;
 }
 
 static void second_agent_comes(void)
 {
     agents_come(1);
+}
+
+/* While the compensation of the other branch waits for an agent that is away. */
+static bool second_is_undone(void)
+{
+    return the_step(1)->state == STEP_UNDONE && the_step(0)->state == STEP_COMPLETED;
+}
+
+static bool last_begun(void)
+{
+    return begun(2, DIRECTION_FORWARD, 1);
+}
+
+static void node_crashes(void)
+{
+    node_crash(node_any(), "for the scene");
+}
+
+static void first_agent_leaves(void)
+{
+    agents_leave(0);
+}
+
+static bool waits_for_time_too(void)
+{
+    return slice_is(SLICE(",a0,time"), the_task()->seen.waiting_for);
 }
 
 static void first_agent_comes(void)
@@ -284,15 +313,70 @@ const struct scene scenes_of_agents[] = {
         .absent = BIT(0) | BIT(1),
         .flow = {.step_count = 3,
                  .steps = {{0}, {.service = 1}, {.before = BIT(0) | BIT(1), .service = 2}}},
-        .beats = {{.what = "it waits for one of them",
-                   .until = waits_for_one_of_two,
+        .beats = {{.what = "it waits for both",
+                   .until = waits_for_both,
                    .then = second_agent_comes},
-                  {.what = "the other comes", .after_ms = 8000, .then = first_agent_comes}},
+                  {.what = "it is served before the other comes",
+                   .until = second_is_done,
+                   .then = first_agent_comes}},
         .end = TASK_PROCESSED,
         .fates = {{STEP_COMPLETED, "C", STANDS},
                   {STEP_COMPLETED, "C", STANDS},
                   {STEP_COMPLETED, "C", STANDS}},
         .expect = nothing_failed,
+    },
+    {
+        .name = "two_agents_ready_after_a_crash",
+        .sentence = "a task waits for two agents, its node is started again, and one of them comes",
+        .absent = BIT(0) | BIT(1),
+        .flow = {.step_count = 3,
+                 .steps = {{0}, {.service = 1}, {.before = BIT(0) | BIT(1), .service = 2}}},
+        .beats = {{.what = "it waits for both", .until = waits_for_both, .then = node_crashes},
+                  {.what = "one comes", .after_ms = 8000, .then = second_agent_comes},
+                  {.what = "it is served before the other comes",
+                   .until = second_is_done,
+                   .then = first_agent_comes}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "C", STANDS},
+                  {STEP_COMPLETED, "C", STANDS},
+                  {STEP_COMPLETED, "C", STANDS}},
+    },
+    {
+        .name = "branch_undone_beside_absent",
+        .sentence = "a branch is undone while the agent of the other one's compensation is away",
+        .flow = {.step_count = 3,
+                 .steps = {{0},
+                           {.service = 1, .undo_service = 1},
+                           {.before = BIT(0) | BIT(1), .service = 2, .complete_by_ms = 60000}}},
+        .parts = {{.step = 2, .act = {SAYS_REFUSED, .takes = 3000}}},
+        .beats = {{.what = "the last step is at work",
+                   .until = last_begun,
+                   .then = first_agent_leaves},
+                  {.what = "the other branch is undone",
+                   .until = second_is_undone,
+                   .then = first_agent_comes}},
+        .end = TASK_COMPENSATED,
+        .fates = {{STEP_UNDONE, "C/C", UNDONE},
+                  {STEP_UNDONE, "C/C", UNDONE},
+                  {STEP_FAILED, "F", NOTHING}},
+    },
+    {
+        .name = "retry_beside_absent",
+        .sentence = "a step has its next try in time while the agent of another is away",
+        .absent = BIT(0),
+        .flow = {.step_count = 3,
+                 .steps = {{0},
+                           {.service = 1, .retry = {.attempts = 2, .wait_ms = 60000}},
+                           {.before = BIT(0) | BIT(1), .service = 2}}},
+        .parts = {{.step = 1, .attempt = 1, .act = {SAYS_AGAIN, .takes = 10}}},
+        .beats = {{.what = "it waits for a moment, too", .until = waits_for_time_too},
+                  {.what = "it was tried again",
+                   .until = second_is_done,
+                   .then = first_agent_comes}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "C", STANDS},
+                  {STEP_COMPLETED, "FC", STANDS},
+                  {STEP_COMPLETED, "C", STANDS}},
     },
     {
         .name = "repeated_result",

@@ -342,6 +342,18 @@ int64_t wire_parked_since(const struct node *n, const char *name)
     return since;
 }
 
+int64_t wire_idle_since(const struct node *n, uint32_t service)
+{
+    int64_t since = 0;
+
+    LIST_FOREACH (l, after, &visits) {
+        const struct visit *v = CONTAINER_OF(l, struct visit, link);
+        if (v->node == n && v->call->max > 0 && v->call->worker->service == service)
+            since = since ? min_i64(since, v->arrived_at) : v->arrived_at;
+    }
+    return since;
+}
+
 uint32_t wire_parked(const struct node *n)
 {
     uint32_t count = 0;

@@ -366,7 +366,7 @@ static enum answer on_bad_input(struct deed *d)
 {
     struct step *s = &d->t->steps[d->ev->step];
 
-    if (!step_is_ready(d->w, d->t, (uint16_t)d->ev->step, d->now))
+    if (!step_may_be_decided(d->w, d->t, (uint16_t)d->ev->step, d->now))
         return ANSWER_REFUSED;
     s->error = d->ev->error;
     if (d->t->direction == DIRECTION_UNDO)
@@ -386,7 +386,7 @@ static enum answer on_condition(struct deed *d)
     struct step *s = &d->t->steps[d->ev->step];
 
     if (d->t->direction == DIRECTION_UNDO || step_was_tried(s)
-        || !step_is_ready(d->w, d->t, (uint16_t)d->ev->step, d->now))
+        || !step_may_be_decided(d->w, d->t, (uint16_t)d->ev->step, d->now))
         return ANSWER_REFUSED;
     step_move(s, STEP_SKIPPED);
     return ANSWER_ACCEPTED;

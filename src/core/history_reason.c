@@ -264,7 +264,6 @@ static void check_reason(const struct node *n, const struct reasons *all, const 
     case REASON_TRIALS:
     case REASON_LIMIT:
     case REASON_HEALTH:
-    case REASON_OTHER_AGENT:
     case REASON_NOT_BEFORE:
     case REASON_NO_PLACE:
     case REASON_QUEUED:

@@ -117,11 +117,11 @@ size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, s
     return count;
 }
 
-bool step_is_ready(const struct workflow *w, const struct task *t, uint16_t i, int64_t now)
+bool step_may_be_decided(const struct workflow *w, const struct task *t, uint16_t i, int64_t now)
 {
     struct undo_order order;
 
-    if ((t->state != TASK_PROCESSING && t->state != TASK_COMPENSATING) || t->paused_at != 0)
+    if (task_state_is_end(t->state) || t->state == TASK_ERROR || t->paused_at != 0)
         return false;
     if (t->direction == DIRECTION_UNDO) {
         undo_order_make(w, t, &order);
@@ -131,6 +131,11 @@ bool step_is_ready(const struct workflow *w, const struct task *t, uint16_t i, i
         return false;
     }
     return ready_at(t, &t->steps[i]) <= now;
+}
+
+bool step_is_ready(const struct workflow *w, const struct task *t, uint16_t i, int64_t now)
+{
+    return t->state != TASK_PENDING && step_may_be_decided(w, t, i, now);
 }
 
 bool task_may_go_forward(const struct workflow *w, const struct task *t)

@@ -8,6 +8,9 @@
 /* May this step be started now? (If there is also time left for it: task_next_attempt.) */
 bool step_is_ready(const struct workflow *w, const struct task *t, uint16_t i, int64_t now);
 
+/* The same of its `if`, and of what it is asked for: these need no owner, nor anybody to do it. */
+bool step_may_be_decided(const struct workflow *w, const struct task *t, uint16_t i, int64_t now);
+
 /* Is there a step that starts now or later without anything else happening first? */
 bool task_may_go_forward(const struct workflow *w, const struct task *t);
 

@@ -390,20 +390,14 @@ static void find_sleeping(const struct search *x, uint16_t i, int64_t at)
 }
 
 /* What a ready step waits for, by what is known of its agent. */
-static enum reason_kind kind_of_ready(const struct facts *f, struct slice agent,
-                                      const struct agent_view *v)
+static enum reason_kind kind_of_ready(const struct facts *f, const struct agent_view *v)
 {
-    bool for_another = f->waiting_for.ptr && !f->live && !slice_is(f->waiting_for, "time")
-                       && !slice_eq(f->waiting_for, agent);
-
     if (!v->connected)
         return REASON_NO_AGENT;
     if (v->held == HELD_BY_BREAKER)
         return REASON_BREAKER;
     if (v->held == HELD_BY_TRIALS)
         return REASON_TRIALS;
-    if (for_another)
-        return REASON_OTHER_AGENT;
     if (v->held == HELD_BY_LIMIT)
         return REASON_LIMIT;
     if (f->full && !f->live)
@@ -425,7 +419,7 @@ static void find_ready(const struct search *x, uint16_t i, int64_t at)
     if (f->owner == OWNER_BEFORE_US || f->owner == OWNER_OTHER)
         return;
     f->agent(f->arg, i, agent, &v);
-    enum reason_kind kind = kind_of_ready(f, agent, &v);
+    enum reason_kind kind = kind_of_ready(f, &v);
     if (kind == REASON_STARTING && (f->draining || f->troubled))
         return;
     struct reason *r = add(x, kind, i);

@@ -39,7 +39,6 @@
     X(TRIALS, "breaker-trials", "a step is ready, and its agent's breaker lets a few others try") \
     X(LIMIT, "limit", "a step is ready, and a limit of its agent or action is reached")           \
     X(HEALTH, "health", "a step is ready, and only instances that do badly have free places")     \
-    X(OTHER_AGENT, "other-agent", "a step is ready, but its task waits for the agent of another") \
     X(IN_DOUBT, "in-doubt", "a compensation waits until nobody can be at work on the step")       \
     X(DEFERRED, "deferred", "a step is in an extended wait before its next try")                  \
     X(BETWEEN, "between-tries", "a step failed, and waits for its next try")                      \
@@ -136,12 +135,12 @@ struct intervention {
 struct facts {
     int64_t now;
     enum owner owner;
-    struct slice owner_name, waiting_for; /* as the row has them */
-    int64_t owner_lease_until;            /* of OWNER_OTHER; 0: not known */
-    struct slice owner_url;               /* the same: how it is reached; NONE: not known */
-    struct slice here, others;            /* where several nodes share the store: this one's name,
-                                             and "n2 (http://...), n3": those that live. NONE */
-    bool live;                            /* it is in this server's memory */
+    struct slice owner_name;   /* as the row has it */
+    int64_t owner_lease_until; /* of OWNER_OTHER; 0: not known */
+    struct slice owner_url;    /* the same: how it is reached; NONE: not known */
+    struct slice here, others; /* where several nodes share the store: this one's name,
+                                  and "n2 (http://...), n3": those that live. NONE */
+    bool live;                 /* it is in this server's memory */
     bool draining, full;
     bool troubled; /* the store is ... */
     int64_t troubled_since;

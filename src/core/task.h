@@ -18,9 +18,9 @@
 #define TASK_STATES(X)                                                                            \
     X(PENDING,      "pending",       TO(PROCESSING, "claimed")                                    \
                                      | TO(COMPENSATING, "claimed, or undo begins")                \
-                                     | TO(PROCESSED, "the operator skips or supplies the rest")   \
+                                     | TO(PROCESSED, "the rest is skipped, or supplied")          \
                                      | TO(COMPENSATED, "the operator skips what is left")         \
-                                     | TO(ERROR, "held: its complete-by passed while it waited")) \
+                                     | TO(ERROR, "held while it waited"))                         \
     X(PROCESSING,   "processing",    TO(PENDING, "released: nothing of it runs")                  \
                                      | TO(PROCESSED, "every step has ended")                      \
                                      | TO(COMPENSATING, "undo begins")                            \

@@ -127,7 +127,7 @@ struct agent *dispatch_agent(struct dispatch *d, struct slice name)
     a = calloc(1, sizeof *a);
     ASSERT(a);
     a->name = name_copy(name);
-    a->backlog = true; /* unknown: the store will tell */
+    a->backlog = BACKLOG_UNKNOWN;
     a->settings = settings_default();
     list_init(&a->calls);
     list_init(&a->leaving);

@@ -30,6 +30,19 @@
 /* An agent that has not been heard of for this long counts as not connected. */
 #define AGENT_ABSENT_MS INT64_C(2000)
 
+/* What the store may hold of tasks that wait for an agent. */
+struct backlog {
+    bool alone; /* such that wait for nobody else */
+    bool among; /* such that wait for others, too */
+};
+
+#define BACKLOG_UNKNOWN ((struct backlog){true, true}) /* the store will tell */
+
+static inline bool backlog_any(struct backlog b)
+{
+    return b.alone || b.among;
+}
+
 /* A failure after which another try waits for its time. */
 struct recent_failure;
 
@@ -47,16 +60,16 @@ struct agent {
     struct heap ready;   /* of struct lane, by its `turn`: the least rank of those with room */
     struct lane **lines; /* those with a limit of their own, by their line */
     size_t line_count;
-    size_t waiting;     /* steps in all its lanes */
-    size_t bulk;        /* of these, of tasks that were asked in bulk */
-    size_t loose;       /* of them, in lanes without a limit of their own */
-    struct link busy;   /* in dispatch.busy: something waits */
-    bool backlog;       /* the store may hold claimable tasks that wait for it */
-    bool stored;        /* it did hold some, when last heard of */
-    size_t claim_line;  /* where among its lines the next claims begin */
-    bool limited;       /* it, or one of its lanes, has a limit: it is not forgotten */
-    bool held;          /* by its limit, when that was last looked at */
-    struct limit limit; /* the whole one */
+    size_t waiting;         /* steps in all its lanes */
+    size_t bulk;            /* of these, of tasks that were asked in bulk */
+    size_t loose;           /* of them, in lanes without a limit of their own */
+    struct link busy;       /* in dispatch.busy: something waits */
+    struct backlog backlog; /* claimable tasks that wait for it */
+    bool stored;            /* it did hold some, when last heard of */
+    size_t claim_line;      /* where among its lines the next claims begin */
+    bool limited;           /* it, or one of its lanes, has a limit: it is not forgotten */
+    bool held;              /* by its limit, when that was last looked at */
+    struct limit limit;     /* the whole one */
     struct limiter limiter;
     struct heap_node wake; /* in dispatch.wakes: its limit, or a trial */
     struct ends ends;      /* of all its instances */
@@ -95,10 +108,10 @@ struct lane {
     bool held;             /* there is no room by its own limit; something will wake it */
     struct limit limit;    /* the whole one */
     struct limiter limiter;
-    struct heap_node wake; /* in dispatch.lane_wakes: when its rate has room again */
-    int64_t line;          /* ranks of its line begin here */
-    bool backlog, more;    /* the store may hold tasks of its line, and some between that and the
-                              next one: of actions that have no limit any more */
+    struct heap_node wake;        /* in dispatch.lane_wakes: when its rate has room again */
+    int64_t line;                 /* ranks of its line begin here */
+    struct backlog backlog, more; /* tasks of its line, and between that and the next one: of
+                                     actions that have no limit any more */
 };
 
 struct instance {

@@ -194,14 +194,14 @@ static void line_up(struct agent *a)
     ASSERT(a->lines);
     a->line_count = a->loose = a->claim_line = 0;
     for (size_t i = 0; (l = map_next(&a->lanes, &i));) {
-        l->backlog = l->more = true; /* unknown: the store will tell */
+        l->backlog = l->more = BACKLOG_UNKNOWN;
         if (l->limited)
             a->lines[a->line_count++] = l;
         else
             a->loose += l->queue.len;
     }
     qsort(a->lines, a->line_count, sizeof(struct lane *), line_order);
-    a->backlog = true;
+    a->backlog = BACKLOG_UNKNOWN;
     a->limited = a->line_count > 0 || is_a_limit(&a->limit);
 }
 

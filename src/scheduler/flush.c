@@ -6,6 +6,7 @@ enum {
     CLAIM_MAX = 512,
     LOAD_MAX = 512,
     CLAIMS_MAX = 64,
+    CLAIMS_OF_LINE = 4,
     LOOK_MAX = 256,
     POLL_MAX = 256,
     SAVES_MAX = 16
@@ -357,12 +358,11 @@ static void fill_change(struct scheduler *s, struct job *j, struct live *l, stru
     c->row.doc = arena_copy(&j->arena, buf_view(doc));
     c->row.revision = l->fresh ? 1 : l->task.revision + 1;
     c->row.seq = l->fresh ? 0 : l->row_seq;
-    l->waiting_for = SLICE_NONE;
-    l->rank = task_rank(&l->task);
+    c->drops_waits = !l->fresh && l->has_waits;
+    c->row.waiting_for = SLICE_NONE;
+    c->row.rank = task_rank(&l->task);
     if (l->task.state == TASK_PENDING && !l->task.locked_by.ptr && l->task.paused_at == 0)
-        start_wait_fields(s, l); /* one that is paused waits for nobody: no claim finds it */
-    c->row.waiting_for = arena_copy(&j->arena, l->waiting_for); /* the agent may be forgotten */
-    c->row.rank = l->rank;
+        start_wait_fields(s, l, &j->arena, &c->row); /* no claim finds one that is paused */
     set_wake_at(l, c);
     fill_audits(s, j, l, c);
     if (l->reply.to.ptr)
@@ -445,19 +445,37 @@ static struct claim *add_claim(struct scheduler *s, struct job *j, enum claim_ki
     return c;
 }
 
-/* Of the ranks from `from` up to `before`; 0: to the last. */
-static void claim_range(struct scheduler *s, struct job *j, const struct agent *a, size_t room,
-                        int64_t from, int64_t before)
+/* A part of the ranks in which tasks wait for an agent; `before` 0: to the last. */
+struct range {
+    int64_t from, before;
+};
+
+static void claim_range(struct scheduler *s, struct job *j, const struct agent *a, bool among,
+                        size_t room, struct range r)
 {
-    struct claim *c = room > 0 ? add_claim(s, j, CLAIM_AGENT) : NULL;
+    struct claim *c = add_claim(s, j, CLAIM_AGENT);
 
     if (!c)
         return;
     c->agent = arena_copy(&j->arena, a->name);
-    c->rank_from = from;
-    c->rank_before = before;
+    c->among = among;
+    c->rank_from = r.from;
+    c->rank_before = r.before;
     if (room < c->limit)
         c->limit = room;
+}
+
+/* Those that wait for it alone and those that wait for others, too, share the room. In the queue
+ * they stand by their ranks again. */
+static void claim_backlog(struct scheduler *s, struct job *j, const struct agent *a,
+                          struct backlog b, size_t room, struct range r)
+{
+    size_t part = b.alone && b.among ? (room + 1) / 2 : room;
+
+    if (room > 0 && b.alone)
+        claim_range(s, j, a, false, part, r);
+    if (room > 0 && b.among)
+        claim_range(s, j, a, true, part, r);
 }
 
 /* Two actions may happen to share a line: then what one has no room for, the other leaves alone. */
@@ -481,10 +499,10 @@ static void claim_for_line(struct scheduler *s, struct job *j, const struct agen
     int64_t end = l->line + (INT64_C(1) << LINE_SHIFT);
     int64_t next = nth + 1 < a->line_count ? a->lines[nth + 1]->line : 0;
 
-    if (l->backlog)
-        claim_range(s, j, a, room_of_line(a, nth, now), l->line, end);
-    if (l->more && (next == 0 || next > end))
-        claim_range(s, j, a, loose, end, next);
+    if (backlog_any(l->backlog))
+        claim_backlog(s, j, a, l->backlog, room_of_line(a, nth, now), (struct range){l->line, end});
+    if (next == 0 || next > end)
+        claim_backlog(s, j, a, l->more, loose, (struct range){end, next});
 }
 
 static void claim_for_agent(struct scheduler *s, struct job *j, struct agent *a)
@@ -495,12 +513,12 @@ static void claim_for_agent(struct scheduler *s, struct job *j, struct agent *a)
     size_t loose = connected ? lane_room(&plain, now) : 0;
     size_t first = a->claim_line;
 
-    if (a->backlog)
-        claim_range(s, j, a, loose, INT64_MIN, a->line_count ? a->lines[0]->line : 0);
+    claim_backlog(s, j, a, a->backlog, loose,
+                  (struct range){INT64_MIN, a->line_count ? a->lines[0]->line : 0});
     a->claim_line = 0;
     for (size_t i = 0; connected && i < a->line_count; i++) {
         size_t nth = (first + i) % a->line_count;
-        if (j->batch.claim_count + 2 > CLAIMS_MAX) {
+        if (j->batch.claim_count + CLAIMS_OF_LINE > CLAIMS_MAX) {
             a->claim_line = nth;
             return;
         }
@@ -522,6 +540,11 @@ static void gather_claims(struct scheduler *s, struct job *j)
         return;
     if (s->time_next_at != 0 && s->time_next_at <= scheduler_now(s))
         (void)add_claim(s, j, CLAIM_TIME);
+    if (s->among_next_at != 0 && s->among_next_at <= scheduler_now(s)) {
+        struct claim *c = add_claim(s, j, CLAIM_TIME);
+        if (c)
+            c->among = true;
+    }
     /* Begins where the last batch ended, if that had more agents to claim for than claims. */
     size_t i = s->claim_from;
     s->claim_from = 0;

@@ -109,8 +109,7 @@ struct live {
     int64_t row_wake_at;  /* what the row has */
     int64_t row_seq;      /* its number; 0: not known */
     uint16_t ended[2][ATTEMPT_ENDS]; /* attempts, since the last commit */
-    struct slice waiting_for;
-    int64_t rank;
+    bool has_waits;                  /* the row waits for several */
     int64_t bulk_at;     /* it was asked in bulk then; 0: not, or it left the memory since */
     int64_t bulk_stored; /* the same, of what is durable: who was asked in vain keeps his place */
     bool loaded, fresh, in_flight, reload;
@@ -153,9 +152,10 @@ struct scheduler {
     struct heap silences;              /* of struct live_step: who may not be silent for ever */
     int64_t silences_seen_at;          /* when that was last looked at */
     struct job *job;                   /* with the store; NULL: it is idle */
-    struct link untold;   /* of struct job: those that are back, but for what their messages say */
-    int64_t retry_at;     /* after trouble, nothing is committed before */
-    int64_t time_next_at; /* when to claim what sleeps; 0: nothing does */
+    struct link untold;    /* of struct job: those that are back, but for what their messages say */
+    int64_t retry_at;      /* after trouble, nothing is committed before */
+    int64_t time_next_at;  /* when to claim what sleeps; 0: nothing does */
+    int64_t among_next_at; /* the same of what waits for agents, too */
     int64_t sweep_at;
     struct link lost; /* open attempts of tasks that others took from us, until they must be over */
     bool uncounted;   /* there may be open attempts of ours that are not counted yet */
@@ -192,6 +192,12 @@ int64_t scheduler_now(const struct scheduler *s);
 void scheduler_hold_now(struct scheduler *s);
 void scheduler_let_now_go(struct scheduler *s);
 struct buf *scheduler_scratch(struct scheduler *s); /* empty */
+
+/* Of two moments; 0: never. */
+static inline int64_t earlier(int64_t a, int64_t b)
+{
+    return a == 0 || (b != 0 && b < a) ? b : a;
+}
 
 /* live.c: tasks in memory */
 struct live *live_find(struct scheduler *s, struct slice id);
@@ -245,11 +251,13 @@ void start_go_on(struct scheduler *s, struct live *l);
 void start_unqueue(struct scheduler *s, struct live *l); /* takes all of it out of the queues */
 void start_leave_queue(struct scheduler *s, struct live_step *ls); /* if it is in one */
 struct lane *start_lane(struct scheduler *s, const struct live *l, uint16_t step);
-void start_match(struct scheduler *s);                    /* gives wants to places */
-bool start_has_room(struct scheduler *s, struct live *l); /* may a submission be claimed? */
-/* Should the task go back to the store? Then its waiting_for and rank are set. */
-bool start_should_release(struct scheduler *s, struct live *l);
-void start_wait_fields(struct scheduler *s, struct live *l);
+void start_match(struct scheduler *s); /* gives wants to places */
+/* Decides the `if` of all steps whose turn it is: nobody is needed for that. */
+void start_conditions(struct scheduler *s, struct live *l);
+bool start_has_room(struct scheduler *s, struct live *l);       /* may a submission be claimed? */
+bool start_should_release(struct scheduler *s, struct live *l); /* back to the store? */
+/* Of a row without owner: for whom it waits, and where it stands among those that do. */
+void start_wait_fields(struct scheduler *s, struct live *l, struct arena *a, struct task_row *row);
 int64_t task_rank(const struct task *t);
 
 /* breakers.c */

@@ -166,6 +166,7 @@ static void landed_ok(struct scheduler *s, struct live *l, const struct change *
     l->task.revision = c->row.revision;
     l->row_wake_at = c->row.wake_at;
     l->row_seq = c->row.seq;
+    l->has_waits = c->row.wait_count > 0;
     l->fresh = false;
     l->bulk_stored = l->bulk_at;
     l->fx = (struct effects){0};
@@ -266,18 +267,23 @@ static void landed_row(struct scheduler *s, const struct task_row *row)
     go_on_from_row(s, l);
 }
 
+static void backlog_over(struct backlog *b, const struct claim *c)
+{
+    *(c->among ? &b->among : &b->alone) = false;
+}
+
 static void nothing_is_left(struct agent *a, const struct claim *c)
 {
     if (c->rank_from == INT64_MIN)
-        a->backlog = false;
-    a->stored = a->backlog;
+        backlog_over(&a->backlog, c);
+    a->stored = backlog_any(a->backlog);
     for (size_t i = 0; i < a->line_count; i++) {
         struct lane *l = a->lines[i];
         if (c->rank_from == l->line)
-            l->backlog = false;
+            backlog_over(&l->backlog, c);
         else if (c->rank_from == l->line + (INT64_C(1) << LINE_SHIFT))
-            l->more = false;
-        a->stored |= l->backlog || l->more;
+            backlog_over(&l->more, c);
+        a->stored |= backlog_any(l->backlog) || backlog_any(l->more);
     }
 }
 
@@ -294,7 +300,8 @@ void landed_claim(struct scheduler *s, const struct claim *c)
         s->reclaiming = c->more;
         break;
     case CLAIM_TIME:
-        s->time_next_at = c->more ? scheduler_now(s) : c->next_rank;
+        *(c->among ? &s->among_next_at : &s->time_next_at) =
+            c->more ? scheduler_now(s) : c->next_rank;
         break;
     case CLAIM_AGENT:
         if (!c->more) /* what is submitted or released from now on says so itself */

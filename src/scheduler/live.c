@@ -281,6 +281,7 @@ bool live_load(struct scheduler *s, struct live *l, const struct task_row *row, 
     told_of(&l->task, &l->reply, &l->arena, &l->messages);
     l->row_wake_at = row->wake_at;
     l->row_seq = row->seq;
+    l->has_waits = row_waits_for_several(row);
     l->asked_for = false; /* who is at work on it is poked below */
     l->steps = arena_alloc(&l->arena, l->task.step_count * sizeof *l->steps);
     for (uint16_t i = 0; i < l->task.step_count; i++) {

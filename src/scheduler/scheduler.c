@@ -65,7 +65,7 @@ struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_q
     s->agents_stale = true;
     s->definitions.told = live_definitions_read;
     s->taking_over = s->uncounted = true;
-    s->time_next_at = 1; /* unknown: ask at once */
+    s->time_next_at = s->among_next_at = 1; /* unknown: ask at once */
     return s;
 }
 
@@ -196,11 +196,6 @@ static void sweep(struct scheduler *s, int64_t now)
     dispatch_sweep(&s->dispatch, now);
 }
 
-static int64_t earlier(int64_t a, int64_t b) /* 0: never */
-{
-    return a == 0 || (b != 0 && b < a) ? b : a;
-}
-
 static int64_t next_turn(const struct scheduler *s)
 {
     const struct heap_node *wait = heap_min(&s->waits);
@@ -220,7 +215,7 @@ static int64_t next_turn(const struct scheduler *s)
         return earlier(at, s->retry_at);
     at = earlier(at, shared_next(s));
     if (!s->draining && s->stats.live < s->config.live_max && shared_may_claim(s))
-        at = earlier(at, s->time_next_at);
+        at = earlier(at, earlier(s->time_next_at, s->among_next_at));
     bool more = !list_empty(&s->dirty) || !list_empty(&s->loads) || !list_empty(&s->inboxes)
                 || !list_empty(&s->unsaved) || s->agents_stale || s->looking || s->troubled;
     return more ? scheduler_now(s) : at;

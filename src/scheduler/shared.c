@@ -119,12 +119,12 @@ static void gather_agents(struct scheduler *s, struct arena *a, struct survey *v
     struct agent *agent = NULL;
 
     for (size_t i = 0; (agent = map_next(&s->dispatch.agents, &i));) {
-        if (agent->backlog || !dispatch_is_connected(agent, now))
+        if ((agent->backlog.alone && agent->backlog.among) || !dispatch_is_connected(agent, now))
             continue;
         if (v->agent_count < AGENTS_MAX)
             names[v->agent_count++] = arena_copy(a, agent->name);
         else
-            agent->backlog = true;
+            agent->backlog = BACKLOG_UNKNOWN;
     }
     v->agents = names;
 }
@@ -150,20 +150,32 @@ bool shared_survey(struct scheduler *s, struct arena *a, bool along, struct surv
     return true;
 }
 
+/* In which of its lines, nobody has told. */
+static void tasks_wait(struct agent *a, bool alone, bool among)
+{
+    a->stored |= alone || among;
+    a->backlog.alone |= alone;
+    a->backlog.among |= among;
+    for (size_t k = 0; k < a->line_count; k++) {
+        struct lane *l = a->lines[k];
+        l->backlog.alone |= alone;
+        l->backlog.among |= among;
+        l->more.alone |= alone;
+        l->more.among |= among;
+    }
+}
+
 static void look_after(struct scheduler *s, const struct survey *v)
 {
     s->polling |= v->requested;
     s->reclaiming |= v->orphans;
     s->uncounted |= v->orphans;
-    if (v->due_at != 0 && (s->time_next_at == 0 || v->due_at < s->time_next_at))
-        s->time_next_at = v->due_at;
+    s->time_next_at = earlier(s->time_next_at, v->due_at);
+    s->among_next_at = earlier(s->among_next_at, v->among_due_at);
     for (size_t i = 0; i < v->agent_count; i++) {
         struct agent *a = map_get(&s->dispatch.agents, v->agents[i]);
-        if (!a || !v->waiting[i])
-            continue;
-        a->backlog = a->stored = true;
-        for (size_t k = 0; k < a->line_count; k++)
-            a->lines[k]->backlog = a->lines[k]->more = true;
+        if (a)
+            tasks_wait(a, v->waiting[i], v->among[i]);
     }
 }
 

@@ -134,6 +134,12 @@ static bool conditions_change(struct scheduler *s, struct live *l)
     return false;
 }
 
+void start_conditions(struct scheduler *s, struct live *l)
+{
+    while (conditions_change(s, l))
+        ;
+}
+
 /* With nothing open: is none of what is ready to start here, and soon? */
 static bool is_for_others(struct scheduler *s, const struct live *l, const struct ready *ready,
                           size_t count)
@@ -178,8 +184,7 @@ void start_refresh(struct scheduler *s, struct live *l)
     if (l->in_flight)
         return;
     start_unqueue(s, l);
-    while (conditions_change(s, l))
-        ;
+    start_conditions(s, l);
     if (!live_is_ours(s, l))
         return;
     size_t count = ready_of(s, l, &ready);
@@ -212,19 +217,11 @@ bool start_has_room(struct scheduler *s, struct live *l)
         return false;
     for (size_t i = 0; i < count; i++) {
         const struct lane *lane = start_lane(s, l, ready[i].step);
-        bool backlog = lane->limited ? lane->backlog : lane->agent->backlog;
-        if (ready[i].at <= now && !backlog && lane_room(lane, now) > 0)
+        struct backlog backlog = lane->limited ? lane->backlog : lane->agent->backlog;
+        if (ready[i].at <= now && !backlog_any(backlog) && lane_room(lane, now) > 0)
             return true;
     }
     return false;
-}
-
-/* To wait for: who can be reached, if any; with room, if any. */
-static bool is_better(const struct lane *l, const struct lane *than, int64_t now)
-{
-    if (lane_is_served(l, now) != lane_is_served(than, now))
-        return lane_is_served(l, now);
-    return lane_held_by(l, now) == HELD_BY_NO_LIMIT && lane_held_by(than, now) != HELD_BY_NO_LIMIT;
 }
 
 /* Is all that runs of it elsewhere, and nothing else near? Then it need not be in memory: it is
@@ -256,41 +253,98 @@ void start_go_on(struct scheduler *s, struct live *l)
         live_drop(s, l);
 }
 
-/* For a row without owner: whom it waits for, and since when. */
-void start_wait_fields(struct scheduler *s, struct live *l)
+/* ---- what a task waits for that nobody owns ---- */
+
+/* So many as there are: an agent once for each of its lines, and "time". */
+struct waits {
+    struct task_wait list[STEPS_MAX + 1];
+    struct lane *lanes[STEPS_MAX + 1]; /* NULL: "time" */
+    size_t count;
+};
+
+static bool is_same_line(const struct lane *a, const struct lane *b)
+{
+    return a && b && a->agent == b->agent && (a == b || (!a->limited && !b->limited));
+}
+
+static void add_wait(struct waits *w, struct lane *lane, struct slice agent, int64_t rank)
+{
+    for (size_t i = 0; i < w->count; i++)
+        if (w->lanes[i] == lane || is_same_line(w->lanes[i], lane)) {
+            w->list[i].rank = min_i64(w->list[i].rank, rank);
+            return;
+        }
+    w->lanes[w->count] = lane;
+    w->list[w->count++] = (struct task_wait){agent, rank};
+}
+
+static void find_waits(struct scheduler *s, struct live *l, struct waits *ret)
 {
     struct ready *ready = NULL;
     size_t count = ready_of(s, l, &ready);
     int64_t now = scheduler_now(s);
-    struct lane *waits_for = NULL;
-    int64_t rank = 0;
-    int64_t due = 0;
 
+    ret->count = 0;
     for (size_t i = 0; i < count; i++) {
         struct lane *lane = start_lane(s, l, ready[i].step);
         if (ready[i].at > now)
-            due = due ? min_i64(due, ready[i].at) : ready[i].at;
-        else if (!waits_for || is_better(lane, waits_for, now)) {
-            waits_for = lane;
-            rank = step_rank(l, ready[i].step);
-        }
-    }
-    if (waits_for) {
-        waits_for->agent->stored = true;
-        if (waits_for->limited)
-            waits_for->backlog = true;
+            add_wait(ret, NULL, SLICE("time"), ready[i].at);
         else
-            waits_for->agent->backlog = true;
-        l->waiting_for = waits_for->agent->name;
-        l->rank = lane_rank(waits_for, rank);
+            add_wait(ret, lane, lane->agent->name, lane_rank(lane, step_rank(l, ready[i].step)));
+    }
+    if (ret->count == 0) /* its deadline has passed: the supervisor's request is due */
+        add_wait(ret, NULL, SLICE("time"), now);
+}
+
+/* The store will hold it: who claims has to know. */
+static void note_backlog(struct scheduler *s, struct lane *lane, int64_t rank, bool among)
+{
+    struct backlog *b = NULL;
+
+    if (!lane) {
+        int64_t *next_at = among ? &s->among_next_at : &s->time_next_at;
+        *next_at = earlier(*next_at, rank);
         return;
     }
-    l->waiting_for = SLICE("time");
-    if (due == 0) /* its deadline has passed: the supervisor's request is due */
-        due = scheduler_now(s);
-    l->rank = due;
-    if (s->time_next_at == 0 || due < s->time_next_at)
-        s->time_next_at = due;
+    lane->agent->stored = true;
+    b = lane->limited ? &lane->backlog : &lane->agent->backlog;
+    *(among ? &b->among : &b->alone) = true;
+}
+
+/* Each name once, as long as there is room for it. */
+static struct slice names_of(struct scheduler *s, const struct waits *w, struct arena *a)
+{
+    struct buf *b = scheduler_scratch(s);
+
+    for (size_t i = 0; i < w->count; i++) {
+        const struct task_row so_far = {.waiting_for = buf_view(b)};
+        struct slice name = w->list[i].agent;
+        if ((i > 0 && row_waits_for(&so_far, name)) || b->len + 1 + name.len > WAITING_FOR_MAX)
+            continue;
+        buf_byte(b, ',');
+        buf_slice(b, name);
+    }
+    return arena_copy(a, buf_view(b));
+}
+
+void start_wait_fields(struct scheduler *s, struct live *l, struct arena *a, struct task_row *row)
+{
+    static struct waits w; /* one thread; too large for its stack */
+
+    find_waits(s, l, &w);
+    for (size_t i = 0; i < w.count; i++)
+        note_backlog(s, w.lanes[i], w.list[i].rank, w.count > 1);
+    if (w.count == 1) {
+        row->waiting_for = arena_copy(a, w.list[0].agent); /* the agent may be forgotten */
+        row->rank = w.list[0].rank;
+        return;
+    }
+    struct task_wait *waits = arena_alloc(a, w.count * sizeof *waits);
+    for (size_t i = 0; i < w.count; i++)
+        waits[i] = (struct task_wait){arena_copy(a, w.list[i].agent), w.list[i].rank};
+    row->waiting_for = names_of(s, &w, a);
+    row->waits = waits;
+    row->wait_count = w.count;
 }
 
 static void grow_attempts(struct live *l, struct step *st)

@@ -77,6 +77,7 @@ void submit_apply(struct scheduler *s, struct live *l, struct command *c)
     begin(s, l, a);
     live_dirty(s, l);
     c->answer = ANSWER_ACCEPTED;
+    start_conditions(s, l);
     if (start_has_room(s, l)) {
         const struct event claim = {.kind = EVENT_CLAIM, .step = -1, .instance = s->me};
         enum answer answer = live_decide(s, l, &claim);

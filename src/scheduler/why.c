@@ -61,7 +61,7 @@ static void look_at_queue(const struct witness *y, const struct agent *a, int st
 
     if (!ls || !ls->queue_of || ls->queue_of->agent != a) {
         ret->ahead = a->waiting;
-        ret->ahead_at_least = a->backlog;
+        ret->ahead_at_least = backlog_any(a->backlog);
         return;
     }
     const struct heap *queue = &ls->queue_of->queue; /* of the same action */
@@ -196,7 +196,6 @@ void scheduler_facts(const struct scheduler *s, const struct task *t, const stru
         .now = y->now,
         .owner = owner_of(s, row->locked_by),
         .owner_name = row->locked_by,
-        .waiting_for = row->waiting_for,
         .live = l != NULL,
         .draining = s->draining,
         .full = s->stats.live >= s->config.live_max,

@@ -144,11 +144,7 @@ static void move_sleeping(struct buf *b, const struct why *y, const struct reaso
 
 static void move_place(struct buf *b, const struct why *y, const struct reason *r)
 {
-    if (r->kind == REASON_OTHER_AGENT) {
-        buf_fmt(b, "Start an instance of agent %.*s: when it connects, the task is taken up.",
-                SLICE_ARG(y->facts->waiting_for));
-        return;
-    }
+    (void)y;
     buf_fmt(b,
             "It starts when %s. More instances of agent %.*s, or more places of each, make that "
             "sooner.",
@@ -357,20 +353,33 @@ void why_moves(struct buf *b, const struct why *y, const struct reason *r)
 {
     static void (*const move[REASON_KINDS])(struct buf *, const struct why *,
                                             const struct reason *) = {
-        [REASON_PIVOT_UNCLEAR] = move_failed, [REASON_UNDO_FAILED] = move_failed,
-        [REASON_PAUSED] = move_paused,        [REASON_CLOSED] = move_closed,
-        [REASON_FAILED] = move_failed,        [REASON_DEADLINE] = move_stopped,
-        [REASON_STOPPED] = move_stopped,      [REASON_DEADLINE_DUE] = move_deadline,
-        [REASON_ELSEWHERE] = move_elsewhere,  [REASON_OVERDUE] = move_open,
-        [REASON_HOLDING] = move_stop,         [REASON_PIVOT_HOLDS] = move_stop,
-        [REASON_NO_AGENT] = move_no_agent,    [REASON_OTHER_AGENT] = move_place,
-        [REASON_IN_DOUBT] = move_sleeping,    [REASON_DEFERRED] = move_sleeping,
-        [REASON_BETWEEN] = move_sleeping,     [REASON_NOT_BEFORE] = move_sleeping,
-        [REASON_NO_PLACE] = move_place,       [REASON_QUEUED] = move_place,
-        [REASON_GRACE] = move_open,           [REASON_STOPPING] = move_open,
-        [REASON_UNDOING] = move_open,         [REASON_RUNNING] = move_open,
-        [REASON_COMPLETE_BY] = move_deadline, [REASON_MORE] = move_more,
-        [REASON_BREAKER] = move_breaker,      [REASON_LIMIT] = move_limit,
+        [REASON_PIVOT_UNCLEAR] = move_failed,
+        [REASON_UNDO_FAILED] = move_failed,
+        [REASON_PAUSED] = move_paused,
+        [REASON_CLOSED] = move_closed,
+        [REASON_FAILED] = move_failed,
+        [REASON_DEADLINE] = move_stopped,
+        [REASON_STOPPED] = move_stopped,
+        [REASON_DEADLINE_DUE] = move_deadline,
+        [REASON_ELSEWHERE] = move_elsewhere,
+        [REASON_OVERDUE] = move_open,
+        [REASON_HOLDING] = move_stop,
+        [REASON_PIVOT_HOLDS] = move_stop,
+        [REASON_NO_AGENT] = move_no_agent,
+        [REASON_IN_DOUBT] = move_sleeping,
+        [REASON_DEFERRED] = move_sleeping,
+        [REASON_BETWEEN] = move_sleeping,
+        [REASON_NOT_BEFORE] = move_sleeping,
+        [REASON_NO_PLACE] = move_place,
+        [REASON_QUEUED] = move_place,
+        [REASON_GRACE] = move_open,
+        [REASON_STOPPING] = move_open,
+        [REASON_UNDOING] = move_open,
+        [REASON_RUNNING] = move_open,
+        [REASON_COMPLETE_BY] = move_deadline,
+        [REASON_MORE] = move_more,
+        [REASON_BREAKER] = move_breaker,
+        [REASON_LIMIT] = move_limit,
     };
     ASSERT(r->kind < REASON_KINDS && (fixed[r->kind] || move[r->kind]));
     if (fixed[r->kind])

@@ -65,7 +65,6 @@ static const struct example examples[] = {
      .held = HELD_BY_LIMIT, .held_why = {"action charge has 5 at a time", 29}}},
     {REASON_HEALTH, "a", "wait 1m", .agent = {.connected = true, .free = true,
      .held = HELD_BY_HEALTH}},
-    {REASON_OTHER_AGENT, "a b", "wait 1m", FREE, .facts = {.waiting_for = {"payment", 7}}},
     {REASON_IN_DOUBT, "a b<a", "claim, start a, ok a, start b, doubt b, wait 4s", FREE},
     {REASON_DEFERRED, "defers=3 a2",
      "claim, start a, again a, wait 1s, start a, again a, wait 10s", FREE},

@@ -248,12 +248,7 @@ static void say_ready(struct buf *b, const struct why *y, const struct reason *r
         return;
     }
     say_what(b, y, r, true);
-    if (r->kind == REASON_OTHER_AGENT) {
-        buf_fmt(b,
-                " is ready, and agent %.*s is connected, but the task as a whole waits for agent "
-                "%.*s.",
-                SLICE_ARG(r->agent), SLICE_ARG(y->facts->waiting_for));
-    } else if (r->kind == REASON_STARTING) {
+    if (r->kind == REASON_STARTING) {
         buf_fmt(b, " is ready, and agent %.*s has a place for it.", SLICE_ARG(r->agent));
     } else if (r->kind == REASON_FULL) {
         buf_str(b, " is ready, but the server holds as many tasks as it takes at a time.");
@@ -424,27 +419,26 @@ void why_text(struct buf *b, const struct why *y, const struct reason *r)
 {
     static void (*const say[REASON_KINDS])(struct buf *, const struct why *,
                                            const struct reason *) = {
-        [REASON_PROCESSED] = say_ended,     [REASON_COMPENSATED] = say_ended,
-        [REASON_CLOSED] = say_closed,       [REASON_PIVOT_UNCLEAR] = say_failed,
-        [REASON_UNDO_FAILED] = say_failed,  [REASON_FAILED] = say_failed,
-        [REASON_DEADLINE] = say_deadline,   [REASON_STOPPED] = say_stopped,
-        [REASON_PAUSED] = say_paused,       [REASON_STORE] = say_server,
-        [REASON_DRAINING] = say_server,     [REASON_OWNER_GONE] = say_owner,
-        [REASON_TAKING_OVER] = say_owner,   [REASON_ELSEWHERE] = say_owner,
-        [REASON_FULL] = say_ready,          [REASON_DEADLINE_DUE] = say_deadline,
-        [REASON_OVERDUE] = say_open,        [REASON_HOLDING] = say_stop,
-        [REASON_PIVOT_HOLDS] = say_stop,    [REASON_NO_AGENT] = say_ready,
-        [REASON_BREAKER] = say_ready,       [REASON_TRIALS] = say_ready,
-        [REASON_LIMIT] = say_ready,         [REASON_HEALTH] = say_ready,
-        [REASON_OTHER_AGENT] = say_ready,   [REASON_IN_DOUBT] = say_sleeping,
-        [REASON_DEFERRED] = say_sleeping,   [REASON_BETWEEN] = say_sleeping,
-        [REASON_NOT_BEFORE] = say_sleeping, [REASON_NO_PLACE] = say_ready,
-        [REASON_QUEUED] = say_ready,        [REASON_GRACE] = say_grace,
-        [REASON_STOPPING] = say_open,       [REASON_UNDOING] = say_open,
-        [REASON_RUNNING] = say_open,        [REASON_STARTING] = say_ready,
-        [REASON_UNDO_AFTER] = say_after,    [REASON_AFTER] = say_after,
-        [REASON_LATE] = say_deadline,       [REASON_COMPLETE_BY] = say_deadline,
-        [REASON_MORE] = say_more,
+        [REASON_PROCESSED] = say_ended,      [REASON_COMPENSATED] = say_ended,
+        [REASON_CLOSED] = say_closed,        [REASON_PIVOT_UNCLEAR] = say_failed,
+        [REASON_UNDO_FAILED] = say_failed,   [REASON_FAILED] = say_failed,
+        [REASON_DEADLINE] = say_deadline,    [REASON_STOPPED] = say_stopped,
+        [REASON_PAUSED] = say_paused,        [REASON_STORE] = say_server,
+        [REASON_DRAINING] = say_server,      [REASON_OWNER_GONE] = say_owner,
+        [REASON_TAKING_OVER] = say_owner,    [REASON_ELSEWHERE] = say_owner,
+        [REASON_FULL] = say_ready,           [REASON_DEADLINE_DUE] = say_deadline,
+        [REASON_OVERDUE] = say_open,         [REASON_HOLDING] = say_stop,
+        [REASON_PIVOT_HOLDS] = say_stop,     [REASON_NO_AGENT] = say_ready,
+        [REASON_BREAKER] = say_ready,        [REASON_TRIALS] = say_ready,
+        [REASON_LIMIT] = say_ready,          [REASON_HEALTH] = say_ready,
+        [REASON_IN_DOUBT] = say_sleeping,    [REASON_DEFERRED] = say_sleeping,
+        [REASON_BETWEEN] = say_sleeping,     [REASON_NOT_BEFORE] = say_sleeping,
+        [REASON_NO_PLACE] = say_ready,       [REASON_QUEUED] = say_ready,
+        [REASON_GRACE] = say_grace,          [REASON_STOPPING] = say_open,
+        [REASON_UNDOING] = say_open,         [REASON_RUNNING] = say_open,
+        [REASON_STARTING] = say_ready,       [REASON_UNDO_AFTER] = say_after,
+        [REASON_AFTER] = say_after,          [REASON_LATE] = say_deadline,
+        [REASON_COMPLETE_BY] = say_deadline, [REASON_MORE] = say_more,
     };
     ASSERT(r->kind < REASON_KINDS && say[r->kind]);
     say[r->kind](b, y, r);

@@ -146,7 +146,7 @@ void render_agent(struct buf *b, const struct agent *a, int64_t now)
     json_key(b, "waiting_steps");
     json_number(b, (int64_t)a->waiting);
     json_key(b, "held_by");
-    bool stored = a->stored || (a->backlog && a->breaker.state != BREAKER_CLOSED);
+    bool stored = a->stored || (backlog_any(a->backlog) && a->breaker.state != BREAKER_CLOSED);
     const char *held = agent_held_by(a, stored, now);
     json_string(b, held ? slice_of(held) : SLICE_NONE);
     render_limits(b, a);

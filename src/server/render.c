@@ -147,6 +147,14 @@ static void render_step(struct buf *b, const struct record *r, uint16_t step)
     json_close(b, '}');
 }
 
+/* The names, and commas between them. */
+static struct slice waiting_for(const struct task_row *row)
+{
+    struct slice names = row->waiting_for;
+
+    return row_waits_for_several(row) ? (struct slice){names.ptr + 1, names.len - 1} : names;
+}
+
 static void render_columns(struct buf *b, const struct task_row *row)
 {
     member(b, "id", row->id);
@@ -159,7 +167,7 @@ static void render_columns(struct buf *b, const struct task_row *row)
     member(b, "locked_by", row->locked_by);
     member_time(b, "complete_by", row->complete_by);
     member_time(b, "not_before", row->not_before);
-    member(b, "waiting_for", row->waiting_for);
+    member(b, "waiting_for", waiting_for(row));
     member_time(b, "submitted_at", row->submitted_at);
     member_time(b, "started_at", row->started_at);
     member_time(b, "ended_at", row->ended_at);

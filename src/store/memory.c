@@ -53,6 +53,7 @@ static enum err task_insert(struct memory_store *s, struct change *c)
     map_put(&s->by_id, t->id, t);
     task_set(t, &c->row);
     mem_payloads_add(t, &c->row);
+    mem_waits_set(t, &c->row, false);
     return ERR_OK;
 }
 
@@ -105,6 +106,8 @@ static enum err change_task(struct memory_store *s, struct change *c)
     else
         task_request(t, c);
     mem_payloads_add(t, &c->row);
+    if (c->kind == CHANGE_UPDATE || c->release)
+        mem_waits_set(t, &c->row, c->drops_waits);
     return ERR_OK;
 }
 
@@ -122,20 +125,48 @@ static enum err change_apply(struct memory_store *s, struct change *c)
 
 /* --- claims --- */
 
-static bool claim_wants(const struct memory_store *s, const struct claim *c,
-                        const struct task_row *row)
+static bool is_claimable(const struct task_row *row)
 {
+    return row->state == TASK_PENDING && !row->locked_by.ptr;
+}
+
+static bool in_range(const struct claim *c, int64_t rank)
+{
+    return (c->rank_from == 0 || rank >= c->rank_from)
+           && (c->rank_before == 0 || rank < c->rank_before);
+}
+
+/* By the waits: the least rank of those that the claim is about. */
+static bool waits_among(const struct claim *c, const struct mem_task *t, int64_t *ret_rank)
+{
+    struct slice agent = c->kind == CLAIM_TIME ? SLICE("time") : c->agent;
+    bool found = false;
+
+    for (size_t i = 0; i < t->wait_count && row_waits_for_several(&t->row); i++) {
+        const struct task_wait *w = &t->waits[i];
+        if (!slice_eq(w->agent, agent) || !in_range(c, w->rank))
+            continue;
+        *ret_rank = found ? min_i64(*ret_rank, w->rank) : w->rank;
+        found = true;
+    }
+    return found;
+}
+
+/* *ret_rank is its place among those that the claim is about. */
+static bool claim_wants(const struct memory_store *s, const struct claim *c,
+                        const struct mem_task *t, int64_t *ret_rank)
+{
+    const struct task_row *row = &t->row;
     struct slice node;
 
+    *ret_rank = row->rank;
+    if (c->among)
+        return is_claimable(row) && waits_among(c, t, ret_rank);
     switch (c->kind) {
     case CLAIM_AGENT:
-        return row->state == TASK_PENDING && !row->locked_by.ptr
-               && slice_eq(row->waiting_for, c->agent)
-               && (c->rank_from == 0 || row->rank >= c->rank_from)
-               && (c->rank_before == 0 || row->rank < c->rank_before);
+        return is_claimable(row) && slice_eq(row->waiting_for, c->agent) && in_range(c, row->rank);
     case CLAIM_TIME:
-        return row->state == TASK_PENDING && !row->locked_by.ptr
-               && slice_is(row->waiting_for, "time");
+        return is_claimable(row) && slice_is(row->waiting_for, "time");
     case CLAIM_NODE:
         return row->locked_by.ptr && !slice_eq(row->locked_by, c->locked_by)
                && !mem_owner_lives(&s->nodes, row->locked_by, c->now);
@@ -147,20 +178,26 @@ static bool claim_wants(const struct memory_store *s, const struct claim *c,
     UNREACHABLE();
 }
 
+/* A task that a claim is about, and its place among them. */
+struct found {
+    struct mem_task *task;
+    int64_t rank;
+};
+
 static int rank_order(const void *a, const void *b)
 {
-    const struct task_row *x = &(*(struct mem_task *const *)a)->row;
-    const struct task_row *y = &(*(struct mem_task *const *)b)->row;
+    const struct found *x = a;
+    const struct found *y = b;
 
     if (x->rank != y->rank)
         return x->rank < y->rank ? -1 : 1;
-    return (x->seq > y->seq) - (x->seq < y->seq);
+    return (x->task->row.seq > y->task->row.seq) - (x->task->row.seq < y->task->row.seq);
 }
 
 static int owner_order(const void *a, const void *b)
 {
-    const struct task_row *x = &(*(struct mem_task *const *)a)->row;
-    const struct task_row *y = &(*(struct mem_task *const *)b)->row;
+    const struct task_row *x = &((const struct found *)a)->task->row;
+    const struct task_row *y = &((const struct found *)b)->task->row;
     int order = slice_order(x->locked_by, y->locked_by);
 
     return order ? order : (x->seq > y->seq) - (x->seq < y->seq);
@@ -202,6 +239,8 @@ static void task_take(struct mem_task *t, const struct claim *c)
 
     row.revision++;
     row.locked_by = c->locked_by;
+    if (row_waits_for_several(&row))
+        mem_waits_set(t, &(struct task_row){0}, true);
     row.waiting_for = SLICE_NONE;
     if (c->kind == CLAIM_AGENT || c->kind == CLAIM_TIME) {
         row.state = row.direction == DIRECTION_UNDO ? TASK_COMPENSATING : TASK_PROCESSING;
@@ -212,28 +251,30 @@ static void task_take(struct mem_task *t, const struct claim *c)
 
 static void claim_run(struct memory_store *s, struct claim *c, struct arena *a)
 {
-    struct mem_task **found = grow(NULL, s->task_count + 1, sizeof(struct mem_task *));
+    struct found *found = grow(NULL, s->task_count + 1, sizeof *found);
     size_t count = 0;
     size_t taken = 0;
 
-    for (size_t i = 0; i < s->task_count; i++)
-        if (claim_wants(s, c, &s->tasks[i]->row))
-            found[count++] = s->tasks[i];
-    qsort(found, count, sizeof(struct mem_task *),
+    for (size_t i = 0; i < s->task_count; i++) {
+        ASSERT(row_waits_for_several(&s->tasks[i]->row) == (s->tasks[i]->wait_count > 0));
+        found[count].task = s->tasks[i];
+        count += claim_wants(s, c, s->tasks[i], &found[count].rank);
+    }
+    qsort(found, count, sizeof *found,
           c->kind == CLAIM_BOOT || c->kind == CLAIM_NODE ? owner_order : rank_order);
 
     while (taken < count && taken < c->limit
-           && (c->kind != CLAIM_TIME || found[taken]->row.rank <= c->now))
+           && (c->kind != CLAIM_TIME || found[taken].rank <= c->now))
         taken++;
     if (taken < count) {
-        c->more = c->kind != CLAIM_TIME || found[taken]->row.rank <= c->now;
-        c->next_rank = c->kind == CLAIM_TIME ? found[taken]->row.rank : 0;
+        c->more = c->kind != CLAIM_TIME || found[taken].rank <= c->now;
+        c->next_rank = c->kind == CLAIM_TIME ? found[taken].rank : 0;
     }
     c->rows = taken ? arena_alloc(a, taken * sizeof *c->rows) : NULL;
     c->row_count = taken;
     for (size_t i = 0; i < taken; i++) {
-        task_take(found[i], c);
-        c->rows[i] = row_out(found[i], a, WITH_PAYLOADS);
+        task_take(found[i].task, c);
+        c->rows[i] = row_out(found[i].task, a, WITH_PAYLOADS);
     }
     free(found);
 }
@@ -430,21 +471,31 @@ static enum err memory_lease(struct store *base, const struct lease_try *want, s
     return ERR_OK;
 }
 
-static void survey_task(struct memory_store *s, struct survey *v, const struct task_row *row)
+static void earlier_of(int64_t *at, bool is_there, int64_t other)
 {
-    bool sleeps =
-        row->state == TASK_PENDING && !row->locked_by.ptr && slice_is(row->waiting_for, "time");
-    const struct claim orphans = {.kind = CLAIM_NODE, .locked_by = v->owner, .now = v->now};
+    if (is_there && (*at == 0 || other < *at))
+        *at = other;
+}
 
-    if (row->wake_at && (!v->wake_at || row->wake_at < v->wake_at))
-        v->wake_at = row->wake_at;
-    if (sleeps && (!v->due_at || row->rank < v->due_at))
-        v->due_at = row->rank;
+static void survey_task(struct memory_store *s, struct survey *v, const struct mem_task *t)
+{
+    const struct task_row *row = &t->row;
+    const struct claim orphans = {.kind = CLAIM_NODE, .locked_by = v->owner, .now = v->now};
+    struct claim c = {.kind = CLAIM_TIME};
+    int64_t rank = 0;
+
+    earlier_of(&v->wake_at, row->wake_at != 0, row->wake_at);
+    earlier_of(&v->due_at, claim_wants(s, &c, t, &rank), row->rank);
+    c.among = true;
+    bool sleeps = claim_wants(s, &c, t, &rank);
+    earlier_of(&v->among_due_at, sleeps, rank);
     v->requested |= row->request.ptr && slice_eq(row->locked_by, v->owner);
-    v->orphans |= claim_wants(s, &orphans, row);
+    v->orphans |= claim_wants(s, &orphans, t, &rank);
     for (size_t i = 0; i < v->agent_count; i++) {
-        const struct claim c = {.kind = CLAIM_AGENT, .agent = v->agents[i]};
-        v->waiting[i] |= claim_wants(s, &c, row);
+        c = (struct claim){.kind = CLAIM_AGENT, .agent = v->agents[i]};
+        v->waiting[i] |= claim_wants(s, &c, t, &rank);
+        c.among = true;
+        v->among[i] |= claim_wants(s, &c, t, &rank);
     }
 }
 
@@ -464,13 +515,14 @@ static enum err memory_survey(struct store *base, struct survey *v, struct arena
     if (v->leads)
         v->lead = lease_try(s, &want, a);
     v->waiting = arena_alloc(a, (v->agent_count + 1) * sizeof *v->waiting);
+    v->among = arena_alloc(a, (v->agent_count + 1) * sizeof *v->among);
     mem_schedulers(&s->nodes, v);
     v->requested = v->orphans = false;
     v->messages = mem_outbox_any(&s->outbox);
     v->submissions = mem_submissions_wait(&s->submissions);
-    v->due_at = v->wake_at = 0;
+    v->due_at = v->among_due_at = v->wake_at = 0;
     for (size_t i = 0; i < s->task_count; i++)
-        survey_task(s, v, &s->tasks[i]->row);
+        survey_task(s, v, s->tasks[i]);
     return ERR_OK;
 }
 

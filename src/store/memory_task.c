@@ -12,7 +12,27 @@ void mem_task_free(struct mem_task *t)
     arena_fini(&t->life);
     arena_fini(&t->row_arena);
     free(t->payloads);
+    arena_fini(&t->wait_arena);
     free(t);
+}
+
+void mem_waits_set(struct mem_task *t, const struct task_row *row, bool drops)
+{
+    size_t count = drops ? row->wait_count : t->wait_count + row->wait_count;
+    struct arena fresh = {0};
+
+    if (!drops && row->wait_count == 0)
+        return;
+    struct task_wait *all = arena_alloc(&fresh, (count + 1) * sizeof *all);
+    size_t n = 0;
+    for (size_t i = 0; !drops && i < t->wait_count; i++)
+        all[n++] = (struct task_wait){arena_copy(&fresh, t->waits[i].agent), t->waits[i].rank};
+    for (size_t i = 0; i < row->wait_count; i++)
+        all[n++] = (struct task_wait){arena_copy(&fresh, row->waits[i].agent), row->waits[i].rank};
+    arena_fini(&t->wait_arena);
+    t->wait_arena = fresh;
+    t->waits = all;
+    t->wait_count = n;
 }
 
 bool mem_payloads_are_new(const struct mem_task *t, const struct task_row *row)

@@ -13,6 +13,9 @@ struct mem_task {
     struct task_row row;
     struct payload *payloads;
     size_t payload_count;
+    struct arena wait_arena; /* of the waits */
+    struct task_wait *waits;
+    size_t wait_count;
 };
 
 void mem_task_free(struct mem_task *t);
@@ -20,6 +23,9 @@ void mem_task_free(struct mem_task *t);
 /* What the payload table's key would refuse: false. */
 bool mem_payloads_are_new(const struct mem_task *t, const struct task_row *row);
 void mem_payloads_add(struct mem_task *t, const struct task_row *row);
+
+/* Those of a change that was made; `drops`: what was there goes. */
+void mem_waits_set(struct mem_task *t, const struct task_row *row, bool drops);
 
 /* Has the row all the tags that are asked for? */
 bool mem_list_wants(const struct list_query *q, const struct task_row *row);

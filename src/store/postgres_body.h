@@ -39,7 +39,7 @@
 #include "store/store_time.h"
 
 enum {
-    PG_SCHEMA_VERSION = 8,
+    PG_SCHEMA_VERSION = 9,
     PG_SECRET_SIZE = 32,
     PG_PARAMS_MAX = 48,
     PG_HOSTS_MAX = 8,
@@ -84,13 +84,19 @@ enum pg_sql {
     PG_FENCE,
     PG_INSERT,
     PG_INSERT_EXTRA,     /* with payloads, audits, or messages */
+    PG_INSERT_WAITS,     /* the same, and waits */
     PG_INSERT_SUBMITTED, /* with them, and some come from table submission */
     PG_UPDATE,
     PG_UPDATE_EXTRA,
     PG_UPDATE_LOCKED, /* which locks the rows first, in the order of their ids */
     PG_UPDATE_LOCKED_EXTRA,
+    PG_UPDATE_WAITS,
+    PG_UPDATE_LOCKED_WAITS,
     PG_CLAIM_WAITING,
     PG_CLAIM_NEXT,
+    PG_CLAIM_AMONG,
+    PG_CLAIM_AMONG_NEXT,
+    PG_WAITS_CLEAN,
     PG_CLAIM_BOOT,
     PG_CLAIM_NODE,
     PG_PROBE,
@@ -109,6 +115,7 @@ enum pg_sql {
     PG_ROWS,
     PG_CENSUS,
     PG_CENSUS_AGENTS,
+    PG_CENSUS_AMONG,
     PG_INSERT_CHECK,
     PG_RETIRE_LOOK,
     PG_RETIRE_LOOK_WORKFLOW,

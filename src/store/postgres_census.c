@@ -16,19 +16,30 @@ static void read_states(const PGresult *r, struct census *ret)
     ret->overdue_since = result_number(r, 0, overdue + 1);
 }
 
-static void read_agents(const PGresult *r, size_t most, struct arena *a, struct census *ret)
+static size_t read_agents(const PGresult *r, struct arena *a, struct census_agent **ret)
 {
     size_t count = (size_t)PQntuples(r);
 
-    ret->agents = arena_alloc(a, (count + 1) * sizeof *ret->agents);
-    ret->agent_count = count;
-    ret->agents_most = count ? (size_t)result_number(r, 0, 3) : most;
+    *ret = arena_alloc(a, (count + 1) * sizeof **ret);
     for (size_t i = 0; i < count; i++)
-        ret->agents[i] = (struct census_agent){
+        (*ret)[i] = (struct census_agent){
             .agent = arena_copy(a, result_text(r, (int)i, 0)),
             .first_submitted_at = result_number(r, (int)i, 1),
             .tasks = (uint64_t)result_number(r, (int)i, 2),
         };
+    return count;
+}
+
+/* Those that something waits for alone, and among several. */
+static void read_all_agents(const PGresult *alone, const PGresult *among, size_t most,
+                            struct arena *a, struct census *ret)
+{
+    struct census_agent *more = NULL;
+
+    ret->agent_count = read_agents(alone, a, &ret->agents);
+    ret->agents_most = ret->agent_count ? (size_t)result_number(alone, 0, 3) : most;
+    size_t count = read_agents(among, a, &more);
+    census_add(ret, more, count, a);
     census_take_sleeping(ret);
 }
 
@@ -37,8 +48,8 @@ enum err pg_census(struct store *base, int64_t now, size_t most, struct arena *a
 {
     CLEANUP(arena_fini) struct arena own = {0};
     struct postgres_store *s = postgres_store_of(base);
-    struct query q[3] = {{.sql = s->read_settings}}; /* the database gives up before we do */
-    PGresult *r[3] = {0};
+    struct query q[4] = {{.sql = s->read_settings}}; /* the database gives up before we do */
+    PGresult *r[4] = {0};
 
     *ret = (struct census){0};
     query_of(&q[1], s, PG_CENSUS, &own);
@@ -47,10 +58,13 @@ enum err pg_census(struct store *base, int64_t now, size_t most, struct arena *a
     query_of(&q[2], s, PG_CENSUS_AGENTS, &own);
     param_number(&q[2], (int64_t)most);
     param_number(&q[2], CENSUS_AGENTS);
+    query_of(&q[3], s, PG_CENSUS_AMONG, &own);
+    param_number(&q[3], (int64_t)most);
+    param_number(&q[3], CENSUS_AGENTS);
     struct pg_end o = pg_run(s, q, COUNT_OF(q), r, e, "count what is stored");
     if (o.err == ERR_OK) {
         read_states(r[1], ret);
-        read_agents(r[2], most, a, ret);
+        read_all_agents(r[2], r[3], most, a, ret);
     }
     results_clear(r, COUNT_OF(r));
     return o.err;

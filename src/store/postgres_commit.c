@@ -13,11 +13,12 @@
 
 enum { CLAIM_STATEMENTS_MAX = 2, ROLLBACKS_MAX = 6, CONTENDED_MS = 60000 };
 
-/* What goes with the changes: payloads, audits and messages. */
+/* What goes with the changes: payloads, audits, messages and waits. */
 struct extras {
     struct array p_ord, p_number, p_json;
     struct array a_ord, a_at, a_actor, a_verb, a_task, a_step, a_reason, a_detail;
     struct array m_ord, m_name, m_target, m_body, m_at;
+    struct array w_ord, w_agent, w_rank, w_dropped;
 };
 
 static void extras_add(struct extras *x, const struct change *c, int64_t ord)
@@ -50,6 +51,29 @@ static void extras_add(struct extras *x, const struct change *c, int64_t ord)
         array_text(&x->m_body, buf_view(&body));
         array_number(&x->m_at, m->created_at);
     }
+}
+
+static void waits_add(struct extras *x, const struct change *c, int64_t ord)
+{
+    if (c->drops_waits)
+        array_number(&x->w_dropped, ord);
+    for (size_t i = 0; i < c->row.wait_count; i++) {
+        array_number(&x->w_ord, ord);
+        array_text(&x->w_agent, c->row.waits[i].agent);
+        array_number(&x->w_rank, c->row.waits[i].rank);
+    }
+}
+
+static bool waits_any(const struct extras *x)
+{
+    return x->w_ord.count > 0 || x->w_dropped.count > 0;
+}
+
+static void waits_bind(struct extras *x, struct query *q)
+{
+    param_array(q, &x->w_ord, ARRAY_NUMBERS);
+    param_array(q, &x->w_agent, ARRAY_TEXTS);
+    param_array(q, &x->w_rank, ARRAY_NUMBERS);
 }
 
 static bool extras_any(const struct extras *x)
@@ -158,8 +182,10 @@ static struct query *plan_query(struct plan *p, enum pg_sql which)
     return q;
 }
 
-static enum pg_sql update_of(const struct plan *p, bool extra)
+static enum pg_sql update_of(const struct plan *p, bool extra, bool waits)
 {
+    if (waits)
+        return p->locks_first ? PG_UPDATE_LOCKED_WAITS : PG_UPDATE_WAITS;
     if (p->locks_first)
         return extra ? PG_UPDATE_LOCKED_EXTRA : PG_UPDATE_LOCKED;
     return extra ? PG_UPDATE_EXTRA : PG_UPDATE;
@@ -177,18 +203,24 @@ static void plan_updates(struct plan *p)
         columns_add(&k, c, (int64_t)i);
         array_text(&k.kind, slice_of(kind_text(c)));
         extras_add(&x, c, (int64_t)i);
+        waits_add(&x, c, (int64_t)i);
     }
     p->update_at = k.ord.count ? p->query_count : SIZE_MAX;
     if (!k.ord.count)
         return;
-    bool extra = extras_any(&x);
-    struct query *q = plan_query(p, update_of(p, extra));
+    bool waits = waits_any(&x);
+    bool extra = extras_any(&x) || waits;
+    struct query *q = plan_query(p, update_of(p, extra, waits));
     param_array(q, &k.ord, ARRAY_NUMBERS);
     param_array(q, &k.kind, ARRAY_TEXTS);
     param_array(q, &k.id, ARRAY_TEXTS);
     columns_bind(&k, q);
     if (extra)
         extras_bind(&x, q);
+    if (waits) {
+        waits_bind(&x, q);
+        param_array(q, &x.w_dropped, ARRAY_NUMBERS);
+    }
 }
 
 /* Against a task of that id that is deleted while it is inserted. */
@@ -234,13 +266,16 @@ static void plan_inserts(struct plan *p)
         array_text(&k.reply_to, c->row.reply_to);
         array_text(&k.tags, c->row.tags);
         extras_add(&x, c, (int64_t)i);
+        waits_add(&x, c, (int64_t)i);
     }
     p->insert_at = k.ord.count ? p->query_count : SIZE_MAX;
     if (!k.ord.count)
         return;
     bool submitted = ords.count > 0;
-    bool extra = extras_any(&x) || submitted;
+    bool waits = waits_any(&x);
+    bool extra = extras_any(&x) || submitted || waits;
     struct query *q = plan_query(p, submitted ? PG_INSERT_SUBMITTED
+                                    : waits   ? PG_INSERT_WAITS
                                     : extra   ? PG_INSERT_EXTRA
                                               : PG_INSERT);
     param_array(q, &k.ord, ARRAY_NUMBERS);
@@ -259,6 +294,8 @@ static void plan_inserts(struct plan *p)
         param_array(q, &submissions, ARRAY_NUMBERS);
         param_array(q, &ids, ARRAY_TEXTS);
     }
+    if (submitted || waits)
+        waits_bind(&x, q);
 }
 
 static void plan_fence(struct plan *p)
@@ -363,6 +400,9 @@ static bool is_storable(const struct change *c)
             return false;
     for (size_t i = 0; i < row->payload_count; i++)
         if (!text_is_storable(row->payloads[i].json))
+            return false;
+    for (size_t i = 0; i < row->wait_count; i++)
+        if (!text_is_storable(row->waits[i].agent))
             return false;
     for (size_t i = 0; i < c->message_count; i++)
         if (!text_is_storable(c->messages[i].target) || !text_is_storable(c->messages[i].body)

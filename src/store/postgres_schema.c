@@ -11,6 +11,7 @@
 #include "schema_postgres_0005.h"
 #include "schema_postgres_0006.h"
 #include "schema_postgres_0007.h"
+#include "schema_postgres_0008.h"
 
 /*
  * The schema is made, and brought forward, in one transaction that begins by taking the row of its
@@ -26,7 +27,8 @@ enum { TRIES = 10, PAUSE_MS = 50, MIGRATION_MS = 15 * 60 * 1000 };
 static const char *const steps[PG_SCHEMA_VERSION] = {schema_postgres_0001, schema_postgres_0002,
                                                      schema_postgres_0003, "SELECT 1",
                                                      schema_postgres_0004, schema_postgres_0005,
-                                                     schema_postgres_0006, schema_postgres_0007};
+                                                     schema_postgres_0006, schema_postgres_0007,
+                                                     schema_postgres_0008};
 
 static const char first[] =
     "CREATE TABLE IF NOT EXISTS ~meta (name TEXT COLLATE \"C\" PRIMARY KEY, value BYTEA NOT NULL);"
@@ -188,8 +190,8 @@ enum err pg_schema_check(struct postgres_store *s, struct error *e)
 enum err pg_schema_node(struct postgres_store *s, struct error *e)
 {
     CLEANUP(arena_fini) struct arena a = {0};
-    struct query q[3];
-    PGresult *r[3] = {0};
+    struct query q[4];
+    PGresult *r[4] = {0};
 
     if (getrandom(s->secret, sizeof s->secret, 0) != sizeof s->secret)
         return error_set(e, ERR_IO, "the system gives no random bytes");
@@ -202,6 +204,7 @@ enum err pg_schema_node(struct postgres_store *s, struct error *e)
     query_of(&q[1], s, PG_SECRET_GET, &a);
     query_of(&q[2], s, PG_BOOT, &a);
     param_text(&q[2], slice_of(s->node));
+    query_of(&q[3], s, PG_WAITS_CLEAN, &a);
     struct pg_end o = pg_transact(s, q, COUNT_OF(q), r, e, "begin");
     err = pg_end_err(&o, e);
     if (err == ERR_OK) {

@@ -1,5 +1,7 @@
 #include "store/postgres_body.h"
 
+#include "store/row.h"
+
 /* In the order of enum pg_column. */
 #define COLUMNS(t)                                                                               \
     t ".seq, " t ".id, " t ".workflow, " t ".version, " t ".submitted_at, " t ".reply_to, " t    \
@@ -29,6 +31,14 @@
     ".id, m.name, m.target, m.body, m.at FROM unnest($" #a "::int8[], $" #b "::text[], $" #c     \
     "::text[], $" #d "::text[], $" #e "::int8[]) WITH ORDINALITY AS m(ord, name, target, body, " \
     "at, nth) JOIN d USING (ord) JOIN " tasks " USING (ord) ORDER BY m.nth) "
+
+/* Of tasks that wait for several: what they wait for, and what they waited for before. */
+#define WAITS_INSERT(a, b, c)                                                                      \
+    ", v AS (INSERT INTO ~wait (agent, rank, task) SELECT v.agent, v.rank, d.seq FROM unnest($" #a \
+    "::int8[], $" #b "::text[], $" #c "::int8[]) AS v(ord, agent, rank) JOIN d USING (ord)) "
+#define WAITS_DELETE(a)                                                             \
+    ", y AS (DELETE FROM ~wait AS w WHERE w.task = ANY (ARRAY(SELECT d.seq FROM d " \
+    "WHERE d.ord = ANY ($" #a "::int8[])))) "
 
 /* A change that is no whole one ('q', 'r': a request, with or without release) keeps this column.
  */
@@ -105,10 +115,11 @@
 #define UNCHANGED "WHERE c.revision = (SELECT o.revision FROM ~task AS o WHERE o.seq = c.seq)"
 
 /* Takes what `c` found, up to the limit; how much that was stands in the last column. */
-#define TAKE(state, started, limit)                                                           \
-    "u AS (UPDATE ~task AS t SET revision = t.revision + 1, waiting_for = NULL, locked_by = " \
-    "$1, state = " state ", started_at = " started " FROM c WHERE t.seq = c.seq "             \
-    "AND c.place <= " limit " RETURNING " COLUMNS("t") ", c.place) SELECT " COLUMNS("u")      \
+#define TAKE(state, started, limit) TAKE_AND(state, started, limit, "")
+#define TAKE_AND(state, started, limit, more)                                                    \
+    "u AS (UPDATE ~task AS t SET revision = t.revision + 1, waiting_for = NULL, locked_by = "    \
+    "$1, state = " state ", started_at = " started " FROM c WHERE t.seq = c.seq "                \
+    "AND c.place <= " limit " RETURNING " COLUMNS("t") ", c.place) " more "SELECT " COLUMNS("u") \
         PAYLOADS("u") ", (SELECT count(*) FROM c) FROM u ORDER BY u.place"
 
 /* The database's clock. Leases go by it alone. */
@@ -147,6 +158,9 @@
 #define CLAIMABLE \
     "~task AS t WHERE t.state = 'pending' AND t.locked_by IS NULL AND t.waiting_for = "
 
+/* The same of one that waits for several. */
+#define AMONG "t.state = 'pending' AND t.locked_by IS NULL AND left(t.waiting_for, 1) = ',' "
+
 /* Where an index leads to the rows, no other way is left to the planner: a bound for each column,
  * and its order. With "column = value ORDER BY seq" it may walk over all tasks by seq and drop
  * those that are of another kind, which is cheap by its statistics and endless where they mislead.
@@ -178,6 +192,7 @@
     "AND ($12::int8 IS NULL OR c.ended_at < $12) "                                             \
     "AND ($13::text IS NULL OR c.doc::json -> 'error' ->> 'code' = $13) "                      \
     "AND ((cardinality($17::text[]) = 0 AND $14::text IS NULL) OR c.waiting_for = $14 "        \
+    "OR position(',' || $14 || ',' IN c.waiting_for || ',') > 0 "                              \
     "OR " STANDS ") "                                                                          \
     "AND ($19::int8 = 0 OR (c.paused_at IS NOT NULL) = ($19 = 1)) "                            \
     "AND ($20::int8 = 0 OR (c.closed_at IS NOT NULL) = ($20 = 1)) "                            \
@@ -277,10 +292,15 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_INSERT_EXTRA] = INSERT ", " PAYLOADS_INSERT(25, 26, 27)
             AUDITS_INSERT(28, 29, 30, 31, 32, 33, 34, 35)
             MESSAGES_INSERT(36, 37, 38, 39, 40, "n") "SELECT d.ord, d.seq FROM d",
+        [PG_INSERT_WAITS] = INSERT ", " PAYLOADS_INSERT(25, 26, 27)
+            AUDITS_INSERT(28, 29, 30, 31, 32, 33, 34, 35)
+            MESSAGES_INSERT(36, 37, 38, 39, 40, "n") WAITS_INSERT(41, 42, 43)
+            "SELECT d.ord, d.seq FROM d",
         [PG_INSERT_SUBMITTED] = INSERT_SUBMITTED ", " PAYLOADS_INSERT(25, 26, 27)
             AUDITS_INSERT(28, 29, 30, 31, 32, 33, 34, 35)
             MESSAGES_INSERT(36, 37, 38, 39, 40, "n") ", x AS (DELETE FROM ~submission AS s "
-            "USING w JOIN d USING (ord) WHERE s.seq = w.seq) SELECT d.ord, d.seq FROM d "
+            "USING w JOIN d USING (ord) WHERE s.seq = w.seq) " WAITS_INSERT(44, 45, 46)
+            "SELECT d.ord, d.seq FROM d "
             "UNION ALL SELECT gone.ord, 0 FROM gone WHERE NOT EXISTS (SELECT 1 FROM ~task AS t "
             "WHERE t.id = gone.id)",
         [PG_UPDATE] = UPDATE "SELECT d.ord, d.seq FROM d",
@@ -291,6 +311,12 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_UPDATE_EXTRA] = UPDATE ", " PAYLOADS_INSERT(21, 22, 23)
             AUDITS_INSERT(24, 25, 26, 27, 28, 29, 30, 31)
             MESSAGES_INSERT(32, 33, 34, 35, 36, "u") "SELECT d.ord, d.seq FROM d",
+        [PG_UPDATE_LOCKED_WAITS] = UPDATE_LOCKED ", " PAYLOADS_INSERT(21, 22, 23)
+            AUDITS_INSERT(24, 25, 26, 27, 28, 29, 30, 31) MESSAGES_INSERT(32, 33, 34, 35, 36, "u")
+            WAITS_INSERT(37, 38, 39) WAITS_DELETE(40) "SELECT d.ord, d.seq FROM d",
+        [PG_UPDATE_WAITS] = UPDATE ", " PAYLOADS_INSERT(21, 22, 23)
+            AUDITS_INSERT(24, 25, 26, 27, 28, 29, 30, 31) MESSAGES_INSERT(32, 33, 34, 35, 36, "u")
+            WAITS_INSERT(37, 38, 39) WAITS_DELETE(40) "SELECT d.ord, d.seq FROM d",
         [PG_CLAIM_WAITING] = "WITH c AS MATERIALIZED (SELECT c.seq, row_number() OVER "
             "(ORDER BY c.rank, c.seq) AS place FROM (SELECT t.seq, t.rank, t.revision FROM "
             CLAIMABLE "$3 AND t.rank >= $6 AND t.rank <= $4 ORDER BY t.rank, t.seq LIMIT $5 "
@@ -299,6 +325,23 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
                  "coalesce(t.started_at, $2)", "$5"),
         [PG_CLAIM_NEXT] = "SELECT t.rank FROM " CLAIMABLE "$1 "
             "AND t.rank >= $2 AND t.rank <= $3 ORDER BY t.rank, t.seq LIMIT 1",
+        /* A subquery that locks is run for each wait, in their order, until there are enough. */
+        [PG_CLAIM_AMONG] = "WITH c AS MATERIALIZED (SELECT c.seq, row_number() OVER "
+            "(ORDER BY c.rank, c.seq) AS place FROM (SELECT t.seq, w.rank, t.revision FROM "
+            "(SELECT w.rank, w.task FROM ~wait AS w WHERE w.agent = $3 AND w.rank >= $6 "
+            "AND w.rank <= $4 ORDER BY w.rank, w.task OFFSET 0) AS w CROSS JOIN LATERAL "
+            "(SELECT t.seq, t.revision FROM ~task AS t WHERE t.seq = w.task AND " AMONG
+            "FOR UPDATE SKIP LOCKED) AS t LIMIT $5) AS c " UNCHANGED "), "
+            TAKE_AND("CASE t.direction WHEN 'undo' THEN 'compensating' ELSE 'processing' END",
+                     "coalesce(t.started_at, $2)", "$5",
+                     ", x AS (DELETE FROM ~wait AS w WHERE w.task = ANY (ARRAY(SELECT u.seq "
+                     "FROM u))) "),
+        [PG_CLAIM_AMONG_NEXT] = "SELECT w.rank FROM ~wait AS w WHERE w.agent = $1 "
+            "AND w.rank >= $2 AND w.rank <= $3 AND EXISTS (SELECT 1 FROM ~task AS t "
+            "WHERE t.seq = w.task AND " AMONG ") ORDER BY w.rank, w.task LIMIT 1",
+        /* What a program of a version before left behind that knew of no waits. */
+        [PG_WAITS_CLEAN] = "DELETE FROM ~wait AS w WHERE NOT EXISTS (SELECT 1 FROM ~task AS t "
+            "WHERE t.seq = w.task AND " AMONG ")",
         [PG_CLAIM_BOOT] = "WITH c AS MATERIALIZED (SELECT c.seq, row_number() OVER "
             "(ORDER BY c.locked_by, c.seq) AS place FROM (SELECT t.seq, t.locked_by, t.revision "
             "FROM ~task AS t WHERE t.locked_by > $2 AND t.locked_by < $3 AND t.locked_by <> $1 "
@@ -353,7 +396,7 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         /* The agents that there are come from the index, one step for each; they share $1. */
         [PG_CENSUS_AGENTS] = "WITH RECURSIVE g(agent, at, place) AS ("
             "(SELECT t.waiting_for, t.submitted_at, 1 FROM " CLAIMABLE "t.waiting_for "
-            "ORDER BY t.waiting_for, t.rank, t.seq LIMIT 1) UNION ALL "
+            "AND t.waiting_for > '" CENSUS_BEFORE "' ORDER BY t.waiting_for, t.rank, t.seq LIMIT 1) UNION ALL "
             "SELECT n.waiting_for, n.submitted_at, g.place + 1 FROM g CROSS JOIN LATERAL ("
             "SELECT t.waiting_for, t.submitted_at FROM ~task AS t WHERE t.state = 'pending' "
             "AND t.locked_by IS NULL AND t.waiting_for > g.agent "
@@ -364,6 +407,17 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "~task AS t WHERE t.state = 'pending' AND t.locked_by IS NULL AND t.waiting_for >= "
             "g.agent AND t.waiting_for <= g.agent ORDER BY t.waiting_for, t.rank, t.seq")
             ", (SELECT most FROM s) FROM g ORDER BY g.agent",
+        [PG_CENSUS_AMONG] = "WITH RECURSIVE g(agent, task, place) AS ("
+            "(SELECT w.agent, w.task, 1 FROM ~wait AS w ORDER BY w.agent, w.rank, w.task LIMIT 1) "
+            "UNION ALL SELECT n.agent, n.task, g.place + 1 FROM g CROSS JOIN LATERAL ("
+            "SELECT w.agent, w.task FROM ~wait AS w WHERE w.agent > g.agent "
+            "ORDER BY w.agent, w.rank, w.task LIMIT 1) AS n WHERE g.place < $2), "
+            "s AS MATERIALIZED (SELECT greatest(1, ($1 + count(*) - 1) / greatest(1, count(*))) "
+            "AS most FROM g) SELECT g.agent, "
+            "(SELECT t.submitted_at FROM ~task AS t WHERE t.seq = g.task), "
+            COUNT_TO("(SELECT most FROM s)", "~wait AS w WHERE w.agent >= g.agent "
+            "AND w.agent <= g.agent ORDER BY w.agent, w.rank, w.task")
+            " FROM g ORDER BY g.agent",
         /* Two statements of one batch see different moments: a task that was deleted between them
          * is neither there nor, for the first, reserved. Then nothing of the batch is done. */
         [PG_INSERT_CHECK] = "SELECT 1 / (1 - least(1, count(*))) FROM unnest($1::text[], $2::int8[]) "
@@ -632,7 +686,10 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "WHERE EXISTS (SELECT 1 FROM " CLAIMABLE "w.agent OFFSET 0)), "
             SCHEDULERS("$2", "<>") ", " SCHEDULERS("$2", "<") ", "
             "EXISTS (SELECT 1 FROM (SELECT o.seq FROM ~outbox AS o ORDER BY o.seq LIMIT 1) AS o), "
-            "EXISTS (SELECT 1 FROM ~submission AS s WHERE s.refused_at IS NULL) "
+            "EXISTS (SELECT 1 FROM ~submission AS s WHERE s.refused_at IS NULL), "
+            "ARRAY(SELECT a.nth FROM unnest($4::text[]) WITH ORDINALITY AS a(agent, nth) "
+            "WHERE EXISTS (SELECT 1 FROM ~wait AS w WHERE w.agent = a.agent OFFSET 0)), "
+            "(SELECT w.rank FROM ~wait AS w WHERE w.agent = 'time' ORDER BY w.rank, w.task LIMIT 1) "
             "FROM x ORDER BY x.name",
         [PG_BOOT] = "INSERT INTO ~node AS n (name, boot) VALUES ($1, 1) "
             "ON CONFLICT (name) DO UPDATE SET boot = n.boot + 1 RETURNING boot, " CLOCK,

@@ -99,6 +99,11 @@ static void survey_read(const PGresult *r, struct survey *v, struct arena *a)
     v->waiting = arena_alloc(a, (v->agent_count + 1) * sizeof *v->waiting);
     for (size_t i = 0; i < count; i++)
         v->waiting[found[i] - 1] = true;
+    v->among = arena_alloc(a, (v->agent_count + 1) * sizeof *v->among);
+    count = result_numbers(r, 0, 17, a, &found);
+    for (size_t i = 0; i < count; i++)
+        v->among[found[i] - 1] = true;
+    v->among_due_at = result_number(r, 0, 18);
 }
 
 enum err pg_survey(struct store *base, struct survey *v, struct arena *a, struct error *e)

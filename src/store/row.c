@@ -14,6 +14,37 @@ static size_t row_size(const struct task_row *row)
     return size;
 }
 
+bool row_waits_for_several(const struct task_row *row)
+{
+    return row->waiting_for.len > 0 && row->waiting_for.ptr[0] == ',';
+}
+
+bool row_waits_for(const struct task_row *row, struct slice agent)
+{
+    struct slice rest = row->waiting_for;
+
+    if (!row_waits_for_several(row))
+        return rest.ptr && slice_eq(rest, agent);
+    while (rest.len > 0) {
+        struct slice name = {rest.ptr + 1, rest.len - 1};
+        const char *comma = name.len > 0 ? memchr(name.ptr, ',', name.len) : NULL;
+        if (comma)
+            name.len = (size_t)(comma - name.ptr);
+        if (slice_eq(name, agent))
+            return true;
+        rest = (struct slice){name.ptr + name.len, rest.len - 1 - name.len};
+    }
+    return false;
+}
+
+static bool waits_valid(const struct change *c)
+{
+    for (size_t i = 0; i < c->row.wait_count; i++)
+        if (!c->row.waits[i].agent.ptr)
+            return false;
+    return (c->row.wait_count > 0) == row_waits_for_several(&c->row);
+}
+
 static bool payloads_valid(const struct task_row *row)
 {
     for (size_t i = 0; i < row->payload_count; i++)
@@ -64,7 +95,7 @@ enum err row_check(const struct change *c)
         return ERR_INVALID;
     if (c->kind == CHANGE_REQUEST)
         return ERR_OK;
-    if (!row->doc.ptr)
+    if (!row->doc.ptr || !waits_valid(c))
         return ERR_INVALID;
     if (c->kind == CHANGE_INSERT && (!row->workflow.ptr || !tags_valid(row->tags)))
         return ERR_INVALID;
@@ -85,6 +116,8 @@ struct task_row row_copy(struct arena *a, const struct task_row *row)
     copy.doc = arena_copy(a, row->doc);
     copy.payloads = NULL;
     copy.payload_count = 0;
+    copy.waits = NULL;
+    copy.wait_count = 0;
     return copy;
 }
 
@@ -282,7 +315,7 @@ static bool stands_at_place(const struct list_query *q, const struct task_row *r
 bool list_doc_wanted(const struct list_query *q, const struct task_row *row)
 {
     CLEANUP(arena_fini) struct arena a = {0};
-    bool waits = q->agent.ptr && row->waiting_for.ptr && slice_eq(q->agent, row->waiting_for);
+    bool waits = q->agent.ptr && row_waits_for(row, q->agent);
     bool anywhere = q->place_count == 0 && !q->agent.ptr;
     struct json *doc = NULL;
 
@@ -364,6 +397,30 @@ uint64_t doc_content(struct slice doc)
     struct json *j = NULL;
 
     return json_parse(&a, doc, &j, NULL) == ERR_OK ? content_parse(json_get_text(j, "content")) : 0;
+}
+
+void census_add(struct census *c, const struct census_agent *list, size_t count, struct arena *a)
+{
+    struct census_agent *all = arena_alloc(a, (c->agent_count + count) * sizeof *all);
+    size_t n = 0;
+
+    for (size_t i = 0, k = 0; i < c->agent_count || k < count;) {
+        int order = i == c->agent_count ? 1
+                    : k == count        ? -1
+                                        : slice_order(c->agents[i].agent, list[k].agent);
+        all[n] = order <= 0 ? c->agents[i] : list[k];
+        if (order == 0) {
+            all[n].tasks =
+                (uint64_t)min_i64((int64_t)(all[n].tasks + list[k].tasks), (int64_t)c->agents_most);
+            all[n].first_submitted_at =
+                min_i64(all[n].first_submitted_at, list[k].first_submitted_at);
+        }
+        i += order <= 0;
+        k += order >= 0;
+        n++;
+    }
+    c->agents = all;
+    c->agent_count = n < CENSUS_AGENTS ? n : CENSUS_AGENTS;
 }
 
 void census_take_sleeping(struct census *c)

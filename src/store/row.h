@@ -42,6 +42,11 @@ bool retire_is_past(const struct retire_look *r, int64_t seq, int64_t submitted_
 uint64_t doc_content(struct slice doc);
 uint64_t content_parse(struct slice hex); /* 16 digits; 0: it is none */
 
+/* Behind what stands for several agents (struct task_row), before the name of any. */
+#define CENSUS_BEFORE        ",~"
+#define CENSUS_BEFORE_AGENTS SLICE(CENSUS_BEFORE)
+/* Adds what is counted apart; the list stays in the order of the names, and at its length. */
+void census_add(struct census *c, const struct census_agent *list, size_t count, struct arena *a);
 /* "time" is no agent: takes it out of the list. */
 void census_take_sleeping(struct census *c);
 struct operation_row operation_copy(struct arena *a, const struct operation_row *row);

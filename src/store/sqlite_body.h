@@ -47,7 +47,7 @@
 #define ASIDE_PREFIX "before-restore-" /* of the folders that keep what a restore replaced */
 
 enum {
-    SCHEMA_VERSION = 11,
+    SCHEMA_VERSION = 12,
     IDENTITY_VERSION = 3,        /* from which on the file knows which one it is */
     APPLICATION_ID = 0x496e7463, /* "Intc" */
     SECRET_SIZE = 32,
@@ -88,7 +88,8 @@ enum column {
     COL_DOC,
     COL_PAUSED_AT,
     COL_CLOSED_AT,
-    COL_FOUND_BY, /* of an UPDATE: its seq, or NULL */
+    COL_FOUND_BY,                 /* of an UPDATE: its seq, or NULL */
+    COL_WAIT_RANK = COL_FOUND_BY, /* of a result of SQL_CLAIM_AMONG */
 };
 
 enum sql {
@@ -107,6 +108,9 @@ enum sql {
     SQL_PAYLOAD_INSERT,
     SQL_TAG_INSERT,
     SQL_CLAIM_WAITING,
+    SQL_CLAIM_AMONG,
+    SQL_WAITS_INSERT,
+    SQL_WAITS_DELETE,
     SQL_CLAIM_OWNED,
     SQL_TAKE,
     SQL_GET,
@@ -135,6 +139,8 @@ enum sql {
     SQL_CENSUS, /* counts, and for each agent in turn what waits for it */
     SQL_CENSUS_AGENT,
     SQL_CENSUS_WAITING,
+    SQL_CENSUS_AGENT_AMONG,
+    SQL_CENSUS_AMONG,
     SQL_WORKFLOW_NEWEST,
     SQL_WORKFLOW_INSERT,
     SQL_WORKFLOW_GET,
@@ -350,6 +356,7 @@ int rows_read(sqlite3_stmt *q, struct arena *a, size_t limit, struct row_page *r
 /* sqlite_commit.c, sqlite_claim.c, sqlite_read.c, sqlite_workflow.c */
 enum err sqlite_commit(struct store *s, struct batch *b, struct arena *a, struct error *e);
 enum err sqlite_probe(struct store *s, struct error *e);
+int waits_delete(struct db *d, struct slice id) MUST_USE; /* of a task that waits for several */
 int sqlite_claim(struct sqlite_store *s, struct claim *c, struct arena *a) MUST_USE;
 enum err sqlite_glance(struct store *s, const struct slice *ids, size_t count, struct arena *a,
                        struct glance *ret, struct error *e);

@@ -25,11 +25,13 @@ static int count_states(struct db *d, int64_t now, size_t most, struct census *r
     return SQLITE_OK;
 }
 
-static int count_waiting(struct db *d, struct slice agent, size_t most, uint64_t *ret)
+/* Of those that wait for it alone, or (SQL_CENSUS_AMONG) for several. */
+static int count_waiting(struct db *d, enum sql which, struct slice agent, size_t most,
+                         uint64_t *ret)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
 
-    int rc = db_query(d, SQL_CENSUS_WAITING, &q);
+    int rc = db_query(d, which, &q);
     if (rc != SQLITE_OK)
         return rc;
     bind_text(q, 1, agent);
@@ -40,11 +42,12 @@ static int count_waiting(struct db *d, struct slice agent, size_t most, uint64_t
 }
 
 /* The next agent, by name, that something waits for. SQLITE_DONE: there is none. */
-static int next_agent(struct db *d, struct slice after, struct arena *a, struct census_agent *ret)
+static int next_agent(struct db *d, enum sql which, struct slice after, struct arena *a,
+                      struct census_agent *ret)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
 
-    int rc = db_query(d, SQL_CENSUS_AGENT, &q);
+    int rc = db_query(d, which, &q);
     if (rc != SQLITE_OK)
         return rc;
     bind_text(q, 1, after);
@@ -56,30 +59,49 @@ static int next_agent(struct db *d, struct slice after, struct arena *a, struct 
     return SQLITE_OK;
 }
 
-static int list_agents(struct db *d, struct arena *a, struct census *ret)
+static int list_agents(struct db *d, enum sql which, struct arena *a, struct census_agent *ret,
+                       size_t *ret_count)
 {
-    struct slice after = SLICE("");
+    struct slice after = CENSUS_BEFORE_AGENTS;
     int rc = SQLITE_OK;
 
-    ret->agents = arena_alloc(a, CENSUS_AGENTS * sizeof(*ret->agents));
-    while (rc == SQLITE_OK && ret->agent_count < CENSUS_AGENTS) {
-        struct census_agent *next = &ret->agents[ret->agent_count];
-        rc = next_agent(d, after, a, next);
+    *ret_count = 0;
+    while (rc == SQLITE_OK && *ret_count < CENSUS_AGENTS) {
+        struct census_agent *next = &ret[*ret_count];
+        rc = next_agent(d, which, after, a, next);
         after = next->agent;
-        ret->agent_count += rc == SQLITE_OK;
+        *ret_count += rc == SQLITE_OK;
     }
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* Those among several, beside those alone. */
+static int count_among(struct db *d, struct arena *a, struct census *ret)
+{
+    struct census_agent *list = arena_alloc(a, CENSUS_AGENTS * sizeof *list);
+    size_t count = 0;
+
+    int rc = list_agents(d, SQL_CENSUS_AGENT_AMONG, a, list, &count);
+    for (size_t i = 0; i < count && rc == SQLITE_OK; i++)
+        rc = count_waiting(d, SQL_CENSUS_AMONG, list[i].agent, ret->agents_most, &list[i].tasks);
+    if (rc == SQLITE_OK)
+        census_add(ret, list, count, a);
+    return rc;
 }
 
 /* Here each entry of the index costs a look at its row, so all agents together have `most`. */
 static int count_agents(struct db *d, size_t most, struct arena *a, struct census *ret)
 {
-    int rc = list_agents(d, a, ret);
+    ret->agents = arena_alloc(a, CENSUS_AGENTS * sizeof(*ret->agents));
+    int rc = list_agents(d, SQL_CENSUS_AGENT, a, ret->agents, &ret->agent_count);
 
     ret->agents_most =
         ret->agent_count > 0 ? (most + ret->agent_count - 1) / ret->agent_count : most;
     for (size_t i = 0; i < ret->agent_count && rc == SQLITE_OK; i++)
-        rc = count_waiting(d, ret->agents[i].agent, ret->agents_most, &ret->agents[i].tasks);
+        rc = count_waiting(d, SQL_CENSUS_WAITING, ret->agents[i].agent, ret->agents_most,
+                           &ret->agents[i].tasks);
+    if (rc == SQLITE_OK)
+        rc = count_among(d, a, ret);
     census_take_sleeping(ret);
     return rc;
 }

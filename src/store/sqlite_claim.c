@@ -2,13 +2,23 @@
 
 #include "store/row.h"
 
+static bool is_in(const struct rows *list, int64_t seq)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->rows[i].seq == seq)
+            return true;
+    return false;
+}
+
 /* Takes what `q` finds, up to the limit; the row after it is only looked at. */
 static int claim_read(struct claim *c, sqlite3_stmt *q, struct arena *a, struct rows *list)
 {
     int rc;
 
     while ((rc = query_step(q)) == SQLITE_ROW) {
-        int64_t rank = sqlite3_column_int64(q, COL_RANK);
+        int64_t rank = sqlite3_column_int64(q, c->among ? COL_WAIT_RANK : COL_RANK);
+        if (c->among && is_in(list, sqlite3_column_int64(q, COL_SEQ)))
+            continue; /* it has two waits in the range */
         bool due = c->kind != CLAIM_TIME || rank <= c->now;
         if (list->count == c->limit || !due) {
             c->more = due;
@@ -26,7 +36,7 @@ static int claim_waiting(struct db *d, struct claim *c, struct arena *a, struct 
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
 
-    int rc = db_query(d, SQL_CLAIM_WAITING, &q);
+    int rc = db_query(d, c->among ? SQL_CLAIM_AMONG : SQL_CLAIM_WAITING, &q);
     if (rc != SQLITE_OK)
         return rc;
     bind_text(q, 1, c->kind == CLAIM_TIME ? SLICE("time") : c->agent);
@@ -69,7 +79,10 @@ static int claim_boot(struct db *d, struct claim *c, struct arena *a, struct row
 static int take(struct db *d, const struct claim *c, struct arena *a, struct task_row *row)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
+    int rc = row_waits_for_several(row) ? waits_delete(d, row->id) : SQLITE_OK;
 
+    if (rc != SQLITE_OK)
+        return rc;
     row->revision++;
     row->locked_by = arena_copy(a, c->locked_by);
     row->waiting_for = SLICE_NONE;
@@ -77,7 +90,7 @@ static int take(struct db *d, const struct claim *c, struct arena *a, struct tas
         row->state = row->direction == DIRECTION_UNDO ? TASK_COMPENSATING : TASK_PROCESSING;
         row->started_at = row->started_at ? row->started_at : c->now;
     }
-    int rc = db_query(d, SQL_TAKE, &q);
+    rc = db_query(d, SQL_TAKE, &q);
     if (rc != SQLITE_OK)
         return rc;
     bind_number(q, 1, row->seq);

@@ -27,6 +27,34 @@ static int payloads_insert(struct db *d, const struct task_row *row)
     return SQLITE_OK;
 }
 
+int waits_delete(struct db *d, struct slice id)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+
+    int rc = db_query(d, SQL_WAITS_DELETE, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_text(q, 1, id);
+    return query_run(q);
+}
+
+static int waits_write(struct db *d, const struct change *c)
+{
+    int rc = c->drops_waits ? waits_delete(d, c->row.id) : SQLITE_OK;
+
+    for (size_t i = 0; rc == SQLITE_OK && i < c->row.wait_count; i++) {
+        CLEANUP(query_end) sqlite3_stmt *q = NULL;
+        rc = db_query(d, SQL_WAITS_INSERT, &q);
+        if (rc != SQLITE_OK)
+            return rc;
+        bind_text(q, 1, c->row.id);
+        bind_text(q, 2, c->row.waits[i].agent);
+        bind_number(q, 3, c->row.waits[i].rank);
+        rc = query_run(q);
+    }
+    return rc;
+}
+
 static int tags_insert(struct db *d, const struct task_row *row)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
@@ -146,6 +174,8 @@ static int change_run(struct db *d, struct change *c, bool *ret_done)
     if (rc == SQLITE_OK && *ret_done)
         rc = payloads_insert(d, &c->row);
     if (rc == SQLITE_OK && *ret_done)
+        rc = waits_write(d, c);
+    if (rc == SQLITE_OK && *ret_done)
         rc = audits_insert(d, c);
     return rc;
 }
@@ -162,8 +192,8 @@ static int run(struct db *d, enum sql which)
  * each page was before. */
 static bool has_parts(const struct change *c)
 {
-    return c->row.payload_count > 0 || c->audit_count > 0 || c->submission
-           || (c->kind == CHANGE_INSERT && c->row.tags.ptr);
+    return c->row.payload_count > 0 || c->audit_count > 0 || c->submission || c->drops_waits
+           || c->row.wait_count > 0 || (c->kind == CHANGE_INSERT && c->row.tags.ptr);
 }
 
 /* Fails only if the whole batch does; otherwise the outcome is set. */

@@ -3,8 +3,8 @@
 /* In the order of enum column, from COL_SEQ on. */
 #define COLUMNS                                                                              \
     "seq, id, workflow, version, submitted_at, reply_to, tags, revision, state, direction, " \
-    "priority, locked_by, complete_by, wake_at, not_before, waiting_for, rank, request, "    \
-    "failure_count, started_at, ended_at, doc, paused_at, closed_at"
+    "priority, locked_by, complete_by, wake_at, not_before, waiting_for, task.rank, "        \
+    "request, failure_count, started_at, ended_at, doc, paused_at, closed_at"
 
 /* A column that an index covers is named in a SET only if it moves: SQLite opens that index, and
  * mostly deletes and inserts its entry, whatever the value is. Where state, owner and all that
@@ -105,6 +105,13 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_CLAIM_WAITING] = "SELECT " COLUMNS " FROM task WHERE state = 'pending' "
             "AND locked_by IS NULL AND waiting_for = ?1 AND rank >= ?3 AND rank < ?4 "
             "ORDER BY rank, seq LIMIT ?2",
+        /* In the order of the waits: CROSS JOIN keeps the planner from another one. */
+        [SQL_CLAIM_AMONG] = "SELECT " COLUMNS ", w.rank FROM wait AS w "
+            "CROSS JOIN task ON seq = w.task WHERE w.agent = ?1 AND w.rank >= ?3 AND w.rank < ?4 "
+            "AND state = 'pending' AND locked_by IS NULL ORDER BY w.rank, w.task LIMIT ?2",
+        [SQL_WAITS_INSERT] = "INSERT OR IGNORE INTO wait (agent, rank, task) "
+            "SELECT ?2, ?3, seq FROM task WHERE id = ?1",
+        [SQL_WAITS_DELETE] = "DELETE FROM wait WHERE task = (SELECT seq FROM task WHERE id = ?1)",
         [SQL_CLAIM_OWNED] = "SELECT " COLUMNS " FROM task WHERE locked_by > ?1 "
             "AND locked_by < ?2 AND CAST(substr(locked_by, ?3) AS INTEGER) < ?4 "
             "ORDER BY locked_by, seq LIMIT ?5",
@@ -156,6 +163,9 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "AND locked_by IS NULL AND waiting_for > ?1 ORDER BY waiting_for, rank LIMIT 1",
         [SQL_CENSUS_WAITING] = "SELECT count(*) FROM (SELECT 1 FROM task WHERE state = 'pending' "
             "AND locked_by IS NULL AND waiting_for = ?1 LIMIT ?2)",
+        [SQL_CENSUS_AGENT_AMONG] = "SELECT w.agent, (SELECT submitted_at FROM task "
+            "WHERE seq = w.task) FROM wait AS w WHERE w.agent > ?1 ORDER BY w.agent, w.rank LIMIT 1",
+        [SQL_CENSUS_AMONG] = "SELECT count(*) FROM (SELECT 1 FROM wait WHERE agent = ?1 LIMIT ?2)",
         [SQL_WORKFLOW_NEWEST] = "SELECT version, text FROM workflow WHERE name = ?1 "
             "ORDER BY version DESC LIMIT 1",
         [SQL_WORKFLOW_INSERT] = "INSERT INTO workflow (name, version, text, created_at) "

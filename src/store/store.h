@@ -55,7 +55,9 @@ enum change_kind {
 
 struct change {
     enum change_kind kind;
-    bool release;    /* REQUEST */
+    bool release;     /* REQUEST */
+    bool drops_waits; /* UPDATE, REQUEST: the row that it changes waits for several; those waits are
+                         deleted. Then, and in an INSERT, row.waits are inserted */
     bool wake_moved; /* UPDATE: row.wake_at differs from what the row holds; if false the column (an
                         index) is left alone */
     struct task_row row;

@@ -292,6 +292,7 @@ static bool judge(struct supervisor *sv, const struct task_row *row, struct chan
     /* A task that nobody owns stays where it waits, unless there is something to be done now. */
     ret->release = v.release;
     if (v.release) {
+        ret->drops_waits = row_waits_for_several(row);
         ret->row.waiting_for = SLICE("time");
         ret->row.rank = sv->scan_at;
     }

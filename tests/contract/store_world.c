@@ -110,7 +110,8 @@ static void empty_schema(const char *schema)
     char sql[600];
 
     (void)snprintf(sql, sizeof sql,
-                   "SET search_path = %s; DELETE FROM task; DELETE FROM payload; DELETE FROM tag; "
+                   "SET search_path = %s; DELETE FROM task; DELETE FROM wait; DELETE FROM payload; "
+                   "DELETE FROM tag; "
                    "DELETE FROM reserved; "
                    "DELETE FROM workflow; DELETE FROM node; DELETE FROM lease; DELETE FROM token; "
                    "DELETE FROM agent; DELETE FROM alert; DELETE FROM audit; DELETE FROM outbox; "

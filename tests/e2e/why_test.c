@@ -219,7 +219,7 @@ static void all_places_are_taken(void **state)
     EXPECT_SAID(&r, 0, "text", " 2 other steps in the queue of agent busy");
 }
 
-static void the_task_waits_for_another_agent(void **state)
+static void a_branch_starts_while_the_agent_of_another_is_away(void **state)
 {
     REPLY r = {0};
     (void)state;
@@ -229,15 +229,16 @@ static void the_task_waits_for_another_agent(void **state)
                  "\"after\": [], " UNDONE "}, {\"name\": \"b\", \"agent\": \"two-b\", "
                  "\"action\": \"x\", \"after\": [], " UNDONE "}]");
     submit(&node, "two", "two-1");
-    post(&node, &r, "/v1/agents/two-b/work",
-         "{\"instance\": \"i\", \"max\": 1, \"wait\": \"1ms\"}");
+    ask_why(&node, &r, "two-1");
+    EXPECT_FIRST(&r, "no-agent");
+    EXPECT_TEXT(&r, "reasons.1.kind", "no-agent");
+    task_of(&node, &r, "two-1");
+    EXPECT_TEXT(&r, "waiting_for", "two-a,two-b");
+    serve_step(&node, "two-b", "i", "1");
     ask_why(&node, &r, "two-1");
     EXPECT_FIRST(&r, "no-agent");
     EXPECT_TEXT(&r, "reasons.0.agent", "two-a");
-    EXPECT_TEXT(&r, "reasons.1.kind", "other-agent");
-    EXPECT_TEXT(&r, "reasons.1.agent", "two-b");
-    serve_step(&node, "two-a", "i", "1"); /* as it says: now both are taken up */
-    serve_step(&node, "two-b", "i", "1");
+    serve_step(&node, "two-a", "i", "1");
     ask_why(&node, &r, "two-1");
     EXPECT_FIRST(&r, "processed");
 }
@@ -624,7 +625,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(nobody_is_there),
         cmocka_unit_test(it_begins_later),
         cmocka_unit_test(all_places_are_taken),
-        cmocka_unit_test(the_task_waits_for_another_agent),
+        cmocka_unit_test(a_branch_starts_while_the_agent_of_another_is_away),
         cmocka_unit_test(it_is_at_work),
         cmocka_unit_test(it_waits_for_its_next_try),
         cmocka_unit_test(a_step_failed),

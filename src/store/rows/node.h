@@ -82,12 +82,14 @@ struct survey {
     size_t agent_count;
 
     struct lease own, lead; /* out: as `lease` tells them; `lead` only if it was tried */
-    bool *waiting;          /* out: ... of each: are there tasks to be claimed? */
+    bool *waiting;          /* out: ... of each: are there tasks that wait for it alone? */
+    bool *among;            /* out: ... and such that wait for it among others? */
     bool requested;         /* out: some task of ours has a request */
     bool orphans;           /* out: there are tasks for CLAIM_NODE */
     bool messages;          /* out: there are some in the outbox that were not set aside */
     bool submissions;       /* out: some wait, of anybody's part */
     int64_t due_at;         /* out: when the first task that sleeps is due; 0: none does */
+    int64_t among_due_at;   /* out: the same of those that wait for agents, too */
     int64_t wake_at;        /* out: the least of all tasks; 0: there is none */
     /* out: nodes with the role NODE_SCHEDULER whose leases run, with this one; and how many of
      * them come before this one by name */

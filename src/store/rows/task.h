@@ -14,6 +14,12 @@ struct payload {
     struct slice json;
 };
 
+/* A row of the table `wait`: a task that waits for several is claimed by whichever comes first. */
+struct task_wait {
+    struct slice agent; /* or "time" */
+    int64_t rank;       /* as in struct task_row */
+};
+
 /* A row of the task table. Times are ms UTC, 0 is stored as NULL. */
 struct task_row {
     int64_t seq; /* order of insertion; given by the store. Of a change of a row that is there: 0,
@@ -26,9 +32,11 @@ struct task_row {
     int priority;
     struct slice locked_by; /* "node/boot"; NONE: unlocked */
     int64_t complete_by, wake_at, not_before;
-    struct slice waiting_for; /* agent without a place for it, or "time"; NONE while it is locked */
-    int64_t rank;             /* order of claims, least first; for "time" the moment it is due */
-    struct slice request;     /* of the supervisor, JSON; NONE */
+    /* The agent that has no place for it, or "time"; NONE while it is locked. A task that waits for
+     * several has all their names here, each behind a comma (",bank,time"), and `waits`. */
+    struct slice waiting_for;
+    int64_t rank;         /* order of claims, least first; for "time" the moment it is due */
+    struct slice request; /* of the supervisor, JSON; NONE */
     uint32_t failure_count;
     int64_t submitted_at, started_at, ended_at;
     int64_t paused_at, closed_at;     /* see struct task */
@@ -38,7 +46,17 @@ struct task_row {
     const struct payload *payloads;
     size_t payload_count;
     bool groups_only;
+    const struct task_wait *waits; /* to insert with it; never read */
+    size_t wait_count;
 };
+
+/* The names in `waiting_for` are cut off behind this many bytes: an index has to hold them. */
+enum { WAITING_FOR_MAX = 1000 };
+
+/* Does the row, as it is stored, have waits? */
+bool row_waits_for_several(const struct task_row *row);
+/* Is the agent (or "time") the one, or one of those, that it waits for? */
+bool row_waits_for(const struct task_row *row, struct slice agent);
 
 enum claim_kind {
     CLAIM_AGENT, /* pending, unlocked, waiting_for == agent; least rank first */
@@ -56,6 +74,8 @@ enum claim_kind {
 struct claim {
     enum claim_kind kind;
     struct slice agent;
+    bool among; /* CLAIM_AGENT, CLAIM_TIME: of the tasks that wait for several, by their waits;
+                   otherwise of those that wait for this alone */
     struct slice locked_by; /* "node/boot" of the claimer */
     int64_t now;
     int64_t rank_from, rank_before; /* CLAIM_AGENT: only of these ranks; before 0: to the last */

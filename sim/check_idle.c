@@ -1,0 +1,112 @@
+#include "sim/agents.h"
+#include "sim/check.h"
+#include "sim/coverage.h"
+#include "sim/outage.h"
+#include "sim/world.h"
+
+/*
+ * Nobody stays without work: where a step is ready, and an instance of its agent has had a free
+ * place at a node for a while, it starts, whatever other steps of its task wait for. Looked at in
+ * quiet times only, in which nothing but that may keep it: no limit, breaker, health or pause, no
+ * full memory, no clock that is wrong.
+ */
+
+/* An interval of the supervisor, one of the survey, and what a claim and its commit may take. */
+enum { IDLE_MS = 4000 };
+
+/* Has that moment passed, as everybody sees it? */
+static bool passed(int64_t at)
+{
+    return at + IDLE_MS <= store_now();
+}
+
+static bool is_ready_forward(const struct subject *t, uint32_t i)
+{
+    const struct seen_step *s = &t->seen.steps[i];
+    uint32_t past = seen_past(t->flow, &t->seen, i);
+
+    if (s->state != STEP_WAITING || t->seen.stop != STOP_NONE || !passed(t->seen.not_before))
+        return false;
+    for (uint32_t p = 0; p < t->seen.step_count; p++)
+        if (past & BIT(p) && !seen_passed(&t->flow->steps[p], &t->seen.steps[p]))
+            return false;
+    return true;
+}
+
+static bool is_ready_backward(const struct subject *t, uint32_t i)
+{
+    const struct flow_step *f = &t->flow->steps[i];
+    const struct seen_step *s = &t->seen.steps[i];
+
+    if (f->undo != UNDO_CALL || !seen_needs_undo(f, s) || t->seen.stop != STOP_NONE
+        || (s->direction == DIRECTION_UNDO && s->state == STEP_FAILED))
+        return false;
+    for (uint32_t q = 0; q < t->seen.step_count; q++)
+        if (f->future & BIT(q)
+            && (seen_open(&t->seen.steps[q])
+                || seen_needs_undo(&t->flow->steps[q], &t->seen.steps[q])))
+            return false;
+    return passed(seen_doubt_until(s) + MARGIN_MS);
+}
+
+static bool is_ready(const struct subject *t, uint32_t i)
+{
+    const struct seen *s = &t->seen;
+    bool back = s->direction == DIRECTION_UNDO;
+    int64_t by = back ? s->undo_complete_by : s->complete_by;
+
+    if (seen_open(&s->steps[i]) || (by != 0 && by <= store_now() + IDLE_MS)
+        || (s->steps[i].direction == s->direction && !passed(s->steps[i].wait_until)))
+        return false;
+    return back ? is_ready_backward(t, i) : is_ready_forward(t, i);
+}
+
+/* Nothing has befallen it, and nothing but a step keeps it. */
+static bool is_at_rest(const struct subject *t)
+{
+    const struct seen *s = &t->seen;
+
+    return s->revision != 0 && !seen_is_end(s) && s->paused_at == 0 && !s->requested
+           && t->changed_at + IDLE_MS <= world.now;
+}
+
+/* May the node start what its agent has a place for? */
+static bool may_start(struct node *n, const struct subject *t, struct slice agent)
+{
+    struct agent *a = map_get(&scheduler_dispatch(n->scheduler)->agents, agent);
+
+    return node_schedules(n) && node_knows(n, t->flow) && a && a->breaker.state == BREAKER_CLOSED
+           && agent_has_call(a, node_now(n)) && (!t->seen.locked || node_owns(n, t->seen.owner));
+}
+
+static void check_step(const struct subject *t, uint32_t i)
+{
+    const struct flow_step *f = &t->flow->steps[i];
+    uint32_t service = t->seen.direction == DIRECTION_UNDO ? f->undo_service : f->service;
+
+    NODES_FOREACH (n) {
+        int64_t since = wire_idle_since(n, service);
+        if (since == 0 || since + IDLE_MS > world.now || !may_start(n, t, text_of("a%u", service)))
+            continue;
+        describe(t);
+        broken("who has a place gets what is ready",
+               "%s/s%u: an instance of a%u waits at %s since "
+               "%" PRId64,
+               t->id, i, service, n->me, since);
+    }
+}
+
+void check_idle(void)
+{
+    if (!nodes_are_well() || nodes_quiet_since() + IDLE_MS > world.now || nodes.skew_max > 0
+        || world.set_back || nodes_are_narrow() || outage_limits())
+        return;
+    for (uint32_t i = 0; i < subjects.count; i++) {
+        const struct subject *t = &subjects.list[i];
+        for (uint32_t k = 0; is_at_rest(t) && k < t->seen.step_count; k++)
+            if (is_ready(t, k)) {
+                covered(COVER_LOOKED_IDLE);
+                check_step(t, k);
+            }
+    }
+}
