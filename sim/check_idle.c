@@ -23,7 +23,7 @@ static bool passed(int64_t at)
 static bool is_ready_forward(const struct subject *t, uint32_t i)
 {
     const struct seen_step *s = &t->seen.steps[i];
-    uint32_t past = seen_past(t->flow, &t->seen, i);
+    uint32_t past = t->flow->steps[i].past;
 
     if (s->state != STEP_WAITING || t->seen.stop != STOP_NONE || !passed(t->seen.not_before))
         return false;

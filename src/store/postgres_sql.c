@@ -328,17 +328,17 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         /* A subquery that locks is run for each wait, in their order, until there are enough. */
         [PG_CLAIM_AMONG] = "WITH c AS MATERIALIZED (SELECT c.seq, row_number() OVER "
             "(ORDER BY c.rank, c.seq) AS place FROM (SELECT t.seq, w.rank, t.revision FROM "
-            "(SELECT w.rank, w.task FROM ~wait AS w WHERE w.agent = $3 AND w.rank >= $6 "
-            "AND w.rank <= $4 ORDER BY w.rank, w.task OFFSET 0) AS w CROSS JOIN LATERAL "
+            "(SELECT w.rank, w.task FROM ~wait AS w WHERE w.agent >= $3 AND w.agent <= $3 "
+            "AND w.rank >= $6 AND w.rank <= $4 ORDER BY w.agent, w.rank, w.task OFFSET 0) AS w CROSS JOIN LATERAL "
             "(SELECT t.seq, t.revision FROM ~task AS t WHERE t.seq = w.task AND " AMONG
             "FOR UPDATE SKIP LOCKED) AS t LIMIT $5) AS c " UNCHANGED "), "
             TAKE_AND("CASE t.direction WHEN 'undo' THEN 'compensating' ELSE 'processing' END",
                      "coalesce(t.started_at, $2)", "$5",
                      ", x AS (DELETE FROM ~wait AS w WHERE w.task = ANY (ARRAY(SELECT u.seq "
                      "FROM u))) "),
-        [PG_CLAIM_AMONG_NEXT] = "SELECT w.rank FROM ~wait AS w WHERE w.agent = $1 "
-            "AND w.rank >= $2 AND w.rank <= $3 AND EXISTS (SELECT 1 FROM ~task AS t "
-            "WHERE t.seq = w.task AND " AMONG ") ORDER BY w.rank, w.task LIMIT 1",
+        [PG_CLAIM_AMONG_NEXT] = "SELECT w.rank FROM ~wait AS w WHERE w.agent >= $1 "
+            "AND w.agent <= $1 AND w.rank >= $2 AND w.rank <= $3 AND (SELECT true FROM ~task AS t "
+            "WHERE t.seq = w.task AND " AMONG ") ORDER BY w.agent, w.rank, w.task LIMIT 1",
         /* What a program of a version before left behind that knew of no waits. */
         [PG_WAITS_CLEAN] = "DELETE FROM ~wait AS w WHERE NOT EXISTS (SELECT 1 FROM ~task AS t "
             "WHERE t.seq = w.task AND " AMONG ")",
@@ -688,8 +688,10 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "EXISTS (SELECT 1 FROM (SELECT o.seq FROM ~outbox AS o ORDER BY o.seq LIMIT 1) AS o), "
             "EXISTS (SELECT 1 FROM ~submission AS s WHERE s.refused_at IS NULL), "
             "ARRAY(SELECT a.nth FROM unnest($4::text[]) WITH ORDINALITY AS a(agent, nth) "
-            "WHERE EXISTS (SELECT 1 FROM ~wait AS w WHERE w.agent = a.agent OFFSET 0)), "
-            "(SELECT w.rank FROM ~wait AS w WHERE w.agent = 'time' ORDER BY w.rank, w.task LIMIT 1) "
+            "WHERE EXISTS (SELECT 1 FROM ~wait AS w WHERE w.agent >= a.agent AND w.agent <= a.agent "
+            "ORDER BY w.agent, w.rank, w.task LIMIT 1)), "
+            "(SELECT w.rank FROM ~wait AS w WHERE w.agent >= 'time' AND w.agent <= 'time' "
+            "ORDER BY w.agent, w.rank, w.task LIMIT 1) "
             "FROM x ORDER BY x.name",
         [PG_BOOT] = "INSERT INTO ~node AS n (name, boot) VALUES ($1, 1) "
             "ON CONFLICT (name) DO UPDATE SET boot = n.boot + 1 RETURNING boot, " CLOCK,

@@ -13,7 +13,7 @@
 #include "store/postgres_body.h"
 #include "json/json.h"
 
-enum { FINISHED = 60000, RESERVED = 30000, RESERVED_DUE = 1000 };
+enum { FINISHED = 60000, RESERVED = 30000, RESERVED_DUE = 1000, SEVERAL = 5000 };
 
 /* What the plans that came since the last look have done. */
 struct seen {
@@ -40,7 +40,7 @@ static double number(const struct json *j, const char *key)
 static bool is_large(struct slice table)
 {
     return slice_is(table, "task") || slice_is(table, "payload") || slice_is(table, "tag")
-           || slice_is(table, "reserved");
+           || slice_is(table, "reserved") || slice_is(table, "wait");
 }
 
 static void look_at(struct seen *s, const struct json *plan)
@@ -129,7 +129,7 @@ static void look_at_reading(struct world *w)
     looked(w, "requested", 6);
     must(ops->census(w->s, 1000, 100, &w->a, &c, &w->e), w);
     CHECK(c.tasks[TASK_PENDING] == 100 && c.tasks[TASK_COMPENSATED] == 20, "census");
-    CHECK(c.overdue == 20 && c.agent_count == 1 && c.sleeping == 30, "census");
+    CHECK(c.overdue == 20 && c.agent_count == 3 && c.sleeping == 30, "census");
     looked(w, "census", 100);
 }
 
@@ -141,7 +141,7 @@ static void look_at_polling(struct world *w)
     static char ids[IDS][24];
     struct slice asked[IDS];
     struct glance glances[IDS];
-    const struct slice agents[] = {SLICE("agent-1"), SLICE("agent-2")};
+    const struct slice agents[] = {SLICE("agent-1"), SLICE("agent-2"), SLICE("agent-3")};
     struct survey v = {.lease = SLICE("node/n1"),
                        .owner = SLICE("n1/1"),
                        .leads = true,
@@ -165,6 +165,7 @@ static void look_at_polling(struct world *w)
         must(ops->survey(w->s, &v, &w->a, &w->e), w);
         CHECK(v.orphans && v.waiting[0] && !v.waiting[1] && v.wake_at == 900 && !v.requested,
               "survey");
+        CHECK(!v.among[0] && !v.among[1] && v.among[2], "survey of those that wait for several");
         looked(w, "survey", 20);
     }
     must(ops->generations(w->s, &known, &w->e), w);
@@ -286,6 +287,12 @@ static void look_at_claims(struct world *w)
     claim(w, "claim of an older boot", (struct claim){.kind = CLAIM_BOOT, .limit = 10}, 0, 20);
     claim(w, "claim of a node that is gone",
           (struct claim){.kind = CLAIM_NODE, .now = 5, .limit = 3}, 3, 60);
+    claim(
+        w, "claim for one of several",
+        (struct claim){.kind = CLAIM_AGENT, .agent = SLICE("agent-3"), .among = true, .limit = 10},
+        10, 60);
+    claim(w, "claim of those that sleep beside agents, of which there are none",
+          (struct claim){.kind = CLAIM_TIME, .among = true, .now = INT64_MAX, .limit = 2}, 0, 10);
 }
 
 /* Of a batch of ten: each row is looked up, locked and changed. */
@@ -397,6 +404,32 @@ static void reserve(const char *schema, bool analyze)
     PQfinish(conn);
 }
 
+/* Tasks that wait for two agents. */
+static void wait_for_several(const char *schema, bool analyze)
+{
+    PGconn *conn = PQconnectdb(cluster_conninfo());
+    char sql[800];
+
+    (void)
+        snprintf(sql, sizeof sql,
+                 "INSERT INTO %s.task (id, workflow, version, submitted_at, revision, state, "
+                 "direction, priority, waiting_for, rank, failure_count, doc) SELECT 'two-' || i, "
+                 "'order-1', 1, i, 9, 'pending', 'forward', 5, ',agent-3,agent-4', i, 0, "
+                 "'{\"steps\":[]}' FROM generate_series(1, %d) AS i",
+                 schema, SEVERAL);
+    run(conn, sql);
+    (void)snprintf(sql, sizeof sql,
+                   "INSERT INTO %s.wait (agent, rank, task) SELECT a.name, t.rank, t.seq FROM "
+                   "%s.task AS t, (VALUES ('agent-3'), ('agent-4')) AS a(name) "
+                   "WHERE t.waiting_for = ',agent-3,agent-4'",
+                   schema, schema);
+    run(conn, sql);
+    (void)snprintf(sql, sizeof sql, "ANALYZE %s.wait", schema);
+    if (analyze)
+        run(conn, sql);
+    PQfinish(conn);
+}
+
 /* A schema of its own, with or without statistics of the full tables. */
 static void furnish(const char *schema, bool analyze_empty, bool analyze_full)
 {
@@ -417,6 +450,7 @@ static void furnish(const char *schema, bool analyze_empty, bool analyze_full)
         PQfinish(conn);
     }
     many_make(cluster_conninfo(), schema, FINISHED, analyze_full);
+    wait_for_several(schema, analyze_full);
     reserve(schema, analyze_full);
 }
 
