@@ -16,8 +16,9 @@ static uint64_t seed_of(const struct task *t, int step, enum direction dir)
     return h ^ ((uint64_t)step << 32) ^ ((uint64_t)dir << 60);
 }
 
-/* The first failure decides how a task stops; it is the one that its error tells of. */
-static void stop_for_failure(struct deed *d, enum on_failure on_failure,
+/* The first failure decides how a task stops; it is the one that its error tells of. `step`: whose
+ * it is, or -1. */
+static void stop_for_failure(struct deed *d, enum on_failure on_failure, int step,
                              const struct fault_note *why)
 {
     if (d->t->direction == DIRECTION_UNDO || d->t->stop != STOP_NONE
@@ -25,6 +26,7 @@ static void stop_for_failure(struct deed *d, enum on_failure on_failure,
         return;
     d->t->stop = on_failure == ON_FAILURE_HOLD ? STOP_HOLD : STOP_UNDO;
     d->t->error = *why;
+    d->t->cause = (struct cause){*why, step};
 }
 
 static void fail_for_good(struct deed *d, struct step *s)
@@ -35,7 +37,7 @@ static void fail_for_good(struct deed *d, struct step *s)
     if (s->direction == DIRECTION_UNDO)
         d->t->error = s->error;
     else
-        stop_for_failure(d, ws->on_failure, &s->error);
+        stop_for_failure(d, ws->on_failure, d->ev->step, &s->error);
 }
 
 /* Who gave a step one try alone wants no other one, whatever the reason. */
@@ -414,7 +416,7 @@ static enum answer on_deadline(struct deed *d)
         d->fx->alert = true; /* it can only go forward: a person should know, once */
     } else {
         stop_for_failure(d, d->w->on_failure == ON_FAILURE_HOLD ? ON_FAILURE_HOLD : ON_FAILURE_UNDO,
-                         &why);
+                         -1, &why);
     }
     return ANSWER_ACCEPTED;
 }

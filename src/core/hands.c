@@ -21,6 +21,8 @@ static void go_on(struct deed *d)
     t->ended_at = 0;
     t->stop = STOP_NONE;
     t->error = (struct fault_note){0};
+    if (t->direction == DIRECTION_FORWARD)
+        t->cause = (struct cause){0};
     task_move(t, t->direction == DIRECTION_UNDO ? TASK_COMPENSATING : TASK_PROCESSING);
 }
 
@@ -118,6 +120,8 @@ static enum answer on_undo(struct deed *d)
         t->error = d->ev->error;
     if (!t->error.code.ptr)
         note(&t->error, "undo", "the operator asked for it");
+    if (!t->cause.error.code.ptr)
+        t->cause = (struct cause){t->error, -1};
     t->stop = STOP_UNDO;
     pause_over(d);
     if (t->state == TASK_ERROR) {

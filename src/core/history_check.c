@@ -221,6 +221,32 @@ static void check_late(const struct node *was, const struct node *is)
               "%s: a late result moved the task", history_story());
 }
 
+/* Whose failure a new cause tells of, going by the event alone. */
+static int expected_cause(const struct event *ev)
+{
+    return ev->kind == EVENT_UNDO || ev->kind == EVENT_DEADLINE ? -1 : ev->step;
+}
+
+/* The first failure: there is one exactly while the task stops, or goes back, and it stays. */
+static void check_cause(const struct node *was, const struct node *is, const struct event *ev)
+{
+    const struct cause *a = &was->t.cause;
+    const struct cause *b = &is->t.cause;
+    bool back = is->t.direction == DIRECTION_UNDO;
+    bool stopped = back || is->t.stop != STOP_NONE;
+
+    CHECK(!stopped || b->error.code.ptr, "%s: nobody knows why", history_story());
+    CHECK(stopped || is->t.state == TASK_ERROR || !b->error.code.ptr, "%s: it goes on",
+          history_story());
+    if (a->error.code.ptr && b->error.code.ptr && (back || was->t.stop != STOP_NONE))
+        CHECK(a->step == b->step && slice_eq(a->error.code, b->error.code),
+              "%s: another first failure", history_story());
+    else if (!a->error.code.ptr && b->error.code.ptr && !is->world.resumed)
+        CHECK(b->step == expected_cause(ev), "%s: the failure of step %d", history_story(),
+              b->step);
+    CHECK(is->t.state != TASK_COMPENSATED || is->t.error.code.ptr, "%s: no error", history_story());
+}
+
 static void check_change(const struct node *was, const struct node *is, const struct event *ev,
                          const struct effects *fx)
 {
@@ -228,6 +254,7 @@ static void check_change(const struct node *was, const struct node *is, const st
     bool erred = is->t.state == TASK_ERROR && was->t.state != TASK_ERROR;
 
     check_edges(was, is, ev);
+    check_cause(was, is, ev);
     CHECK(!task_state_is_end(was->t.state) || was->t.state == is->t.state, "%s", history_story());
     CHECK(was->t.direction == is->t.direction || was->t.direction == DIRECTION_FORWARD, "%s",
           history_story());

@@ -58,9 +58,13 @@ static void find_error(const struct deed *d)
 {
     struct task *t = d->t;
 
-    for (uint16_t i = 0; i < t->step_count && !t->error.code.ptr; i++)
-        if (t->steps[i].direction == t->direction && stands_failed(&d->w->steps[i], &t->steps[i]))
-            t->error = t->steps[i].error;
+    for (uint16_t i = 0; i < t->step_count && !t->error.code.ptr; i++) {
+        if (t->steps[i].direction != t->direction || !stands_failed(&d->w->steps[i], &t->steps[i]))
+            continue;
+        t->error = t->steps[i].error;
+        if (!t->cause.error.code.ptr)
+            t->cause = (struct cause){t->error, i};
+    }
 }
 
 static void end_in(struct deed *d, enum task_state end)
@@ -71,6 +75,8 @@ static void end_in(struct deed *d, enum task_state end)
     task_move(t, end);
     if (end == TASK_ERROR)
         find_error(d);
+    if (end == TASK_COMPENSATED && !t->error.code.ptr)
+        t->error = t->cause.error; /* somebody retried its undo, which took the error away */
     if (end == TASK_PROCESSED)
         t->error = (struct fault_note){0};
     t->ended_at = d->now;
@@ -153,6 +159,8 @@ static void settle_forward(struct deed *d)
         return;
     case PIVOTS_COMPLETED: /* undo is refused, the task goes forward, or stops in error */
         t->stop = any_stands_failed(d->w, d->t) ? STOP_HOLD : STOP_NONE;
+        if (t->stop == STOP_NONE)
+            t->cause = (struct cause){0};
         settle_forward(d);
         /* It goes on, although somebody wanted it undone: a person should know. */
         d->fx->alert |= t->state == TASK_PROCESSING && t->stop == STOP_NONE;

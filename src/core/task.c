@@ -288,6 +288,40 @@ static bool predecessors_valid(const struct workflow *w, const struct task *t, u
     return true;
 }
 
+/* ---- failures ---- */
+
+struct cause task_first_failure(const struct workflow *w, const struct task *t)
+{
+    if (t->cause.error.code.ptr || t->state != TASK_PROCESSED)
+        return t->cause;
+    for (uint16_t k = 0; k < w->step_count; k++)
+        if (t->steps[w->order[k]].state == STEP_FAILED)
+            return (struct cause){t->steps[w->order[k]].error, w->order[k]};
+    return t->cause;
+}
+
+/* What its compensation met overwrites the step's error; the attempts keep theirs. */
+struct fault_note step_forward_error(const struct step *s)
+{
+    if (s->direction == DIRECTION_FORWARD)
+        return s->error;
+    for (uint16_t i = s->attempt_count; i-- > 0 && !s->supplied;) {
+        const struct attempt *a = &s->attempts[i];
+        if (a->direction == DIRECTION_FORWARD && a->outcome != OUTCOME_NOT_SENT)
+            return a->error;
+    }
+    return (struct fault_note){0};
+}
+
+/* Is there a cause only of what stopped, or goes back, and is it one? */
+static bool cause_valid(const struct task *t)
+{
+    const struct cause *c = &t->cause;
+    bool stopped = t->direction == DIRECTION_UNDO || t->stop != STOP_NONE || t->state == TASK_ERROR;
+
+    return !c->error.code.ptr || (stopped && c->step >= -1 && c->step < t->step_count);
+}
+
 /* Invariant 5, both halves; and what an end means otherwise. */
 static bool end_valid(const struct workflow *w, const struct task *t)
 {
@@ -340,7 +374,7 @@ bool task_step_valid(const struct workflow *w, const struct task *t, uint16_t i)
 
 bool task_valid(const struct workflow *w, const struct task *t)
 {
-    if (t->step_count != w->step_count || !columns_valid(t))
+    if (t->step_count != w->step_count || !columns_valid(t) || !cause_valid(t))
         return false;
     for (uint16_t i = 0; i < t->step_count; i++)
         if (!task_step_valid(w, t, i))

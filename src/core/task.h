@@ -163,6 +163,12 @@ enum {
  * for them; what fails by itself again and again comes to an end all the same. */
 enum { SPARED_MAX = 200 };
 
+/* Why a task starts nothing more going forward, or goes back. */
+struct cause {
+    struct fault_note error; /* its code is NONE: there is no cause */
+    int step;                /* whose failure it was; -1: of none, but the task's as a whole */
+};
+
 struct attempt {
     uint32_t number; /* from 1, in its direction */
     enum direction direction;
@@ -231,6 +237,9 @@ struct task {
     uint64_t content;       /* hash of the submission, to tell "the same again" */
     struct value input, output;
     struct fault_note error; /* why it stopped */
+    /* The first failure. Later ones, also those of compensations, do not replace it. There is none
+     * while the task goes forward, and whoever has a stopped task go forward takes it away. */
+    struct cause cause;
     struct slice reply_to;
     struct slice tags;  /* JSON object, or NONE */
     struct slice trace; /* that it belongs to, a W3C traceparent; NONE: it came with none */
@@ -242,6 +251,14 @@ bool task_state_is_end(enum task_state s); /* processed or compensated: nothing 
 bool step_is_open(const struct step *s);   /* has a current attempt */
 struct attempt *step_open_attempt(const struct step *s); /* NULL if there is none */
 struct attempt *step_find_attempt(const struct step *s, enum direction d, uint32_t number);
+
+/* The first failure: the cause; of a processed task, which has none, that of the first step in the
+ * order of the graph whose failure was let pass. Its code is NONE: nothing failed. */
+struct cause task_first_failure(const struct workflow *w, const struct task *t);
+
+/* Why the step failed last, going forward, whatever became of its compensation. Its code is NONE:
+ * it completed, or nothing failed yet. */
+struct fault_note step_forward_error(const struct step *s);
 
 /* Some forward attempt has unknown effect, none completed, and nobody resolved it. */
 bool step_in_doubt(const struct step *s);

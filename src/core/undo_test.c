@@ -334,6 +334,104 @@ static void a_stuck_undo_tells_why(void **state)
     CHECK(slice_is(k.t.error.code, "deadline"), "the deadline");
 }
 
+static void expect_cause(const char *code, int step)
+{
+    const struct cause c = task_first_failure(&k.g.w, &k.t);
+
+    CHECK(slice_eq(c.error.code, slice_of(code)), "%s: %.*s", k.about, SLICE_ARG(c.error.code));
+    CHECK(!code || c.step == step, "%s: of step %d", k.about, c.step);
+}
+
+/* Whatever comes later, and whatever becomes of the task's error. */
+static void the_first_failure_stays(void **state)
+{
+    (void)state;
+    kit_make(&k, "a second failure", "a b<a c<a");
+    kit_play(&k, "claim, start a, ok a, start b, start c, fail b = stop");
+    expect_cause("broken", 1);
+    kit_play(&k, "doubt c, wait 11s, start c, fail c");
+    kit_expect(&k, "error a:completed b:failed c:failed");
+    expect_cause("broken", 1);
+    kit_play(&k, "retry");
+    CHECK(!k.t.error.code.ptr, "the undo's failure is mended");
+    expect_cause("broken", 1);
+    kit_play(&k, "claim, start c, ok c, start a, ok a");
+    kit_expect(&k, "compensated a:undone b:failed c:undone");
+    expect_cause("broken", 1);
+    CHECK(slice_is(k.t.error.code, "broken"), "why it is compensated");
+
+    kit_make(&k, "a deadline", "by=15s a b<a");
+    kit_play(&k, "claim, start a, ok a, deadline, start a, fail a");
+    expect_cause("deadline", -1);
+    kit_make(&k, "an operator", "a b<a");
+    kit_play(&k, "claim, start a, ok a, undo, start a, fail a");
+    expect_cause("operator", -1);
+    kit_make(&k, "an operator's undo of what stands failed", "a b#<a");
+    kit_play(&k, "claim, start a, ok a, start b, fail b, undo");
+    expect_cause("broken", 1);
+    kit_make(&k, "an input that cannot be evaluated", "a b<a");
+    kit_play(&k, "claim, start a, ok a, bad b");
+    expect_cause("expression", 1);
+}
+
+static void what_is_mended_is_no_failure(void **state)
+{
+    (void)state;
+    kit_make(&k, "retried", "a b#<a c<b");
+    kit_play(&k, "claim, start a, ok a, start b, fail b");
+    expect_cause("broken", 1);
+    kit_play(&k, "retry b");
+    expect_cause(NULL, 0);
+    kit_play(&k, "claim, start b, ok b, start c, fail c");
+    expect_cause("broken", 2);
+    kit_make(&k, "retried, but for one", "a# b#");
+    kit_play(&k, "claim, start a, start b, fail a, fail b");
+    expect_cause("broken", 0);
+    kit_play(&k, "retry a, claim, start a, ok a");
+    kit_expect(&k, "error a:completed b:failed");
+    expect_cause("broken", 1);
+    kit_make(&k, "a pivot that took effect", "a! b");
+    kit_play(&k, "claim, start a, start b, undo, ok a = alert");
+    expect_cause(NULL, 0);
+    kit_play(&k, "ok b");
+    kit_expect(&k, "processed a:completed b:completed");
+    expect_cause(NULL, 0);
+}
+
+/* Of the failures that were let pass, the first in the order of the graph, not in that of time. */
+static void a_processed_task_tells_what_was_let_pass(void **state)
+{
+    (void)state;
+    kit_make(&k, "two of them", "a b?<a c?<a d<bc");
+    kit_play(&k, "claim, start a, ok a, start b, start c, doubt c, fail b");
+    expect_cause(NULL, 0);
+    kit_play(&k, "start d, ok d");
+    kit_expect(&k, "processed a:completed b:failed c:failed d:completed");
+    expect_cause("broken", 1);
+    kit_make(&k, "one, and then one that counts", "a? b<a c<b");
+    kit_play(&k, "claim, start a, fail a, start b, ok b, start c, timeout c");
+    expect_cause("timeout", 2);
+}
+
+/* What its compensation met does not hide why the step failed. */
+static void a_step_keeps_why_it_failed(void **state)
+{
+    (void)state;
+    kit_make(&k, "undone", "a b<a");
+    kit_play(&k, "claim, start a, ok a, start b, timeout b");
+    CHECK(slice_is(step_forward_error(&k.steps[1]).code, "timeout"), "failed");
+    CHECK(!step_forward_error(&k.steps[0]).code.ptr, "completed");
+    kit_play(&k, "wait 11s, start b, fail b");
+    CHECK(slice_is(k.steps[1].error.code, "broken"), "the undo's");
+    CHECK(slice_is(step_forward_error(&k.steps[1]).code, "timeout"), "its undo failed");
+    kit_play(&k, "retry, claim, start b, ok b, start a, fail a");
+    CHECK(slice_is(step_forward_error(&k.steps[1]).code, "timeout"), "undone");
+    CHECK(!step_forward_error(&k.steps[0]).code.ptr, "completed, and its undo failed");
+    kit_make(&k, "supplied", "a# b");
+    kit_play(&k, "claim, start a, fail a, supply a, claim, start b, fail b, start a");
+    CHECK(!step_forward_error(&k.steps[0]).code.ptr, "somebody says that it completed");
+}
+
 /* Does some step among all (direct and indirect) successors of i need undo or run? By walking. */
 static bool blocked_by_walking(const struct kit *from, uint16_t i)
 {
@@ -380,6 +478,10 @@ int main(void)
         cmocka_unit_test(a_pivot_stands_in_the_way),
         cmocka_unit_test(an_undo_records_its_input_once),
         cmocka_unit_test(a_stuck_undo_tells_why),
+        cmocka_unit_test(the_first_failure_stays),
+        cmocka_unit_test(what_is_mended_is_no_failure),
+        cmocka_unit_test(a_processed_task_tells_what_was_let_pass),
+        cmocka_unit_test(a_step_keeps_why_it_failed),
         cmocka_unit_test(undo_order_agrees_with_walking_the_graph),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

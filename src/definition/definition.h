@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "config/mistakes.h"
 #include "config/source.h"
-#include "core/workflow.h"
+#include "core/task.h"
 #include "definition/expression.h"
 #include "json/json.h"
 
@@ -84,6 +84,9 @@ struct scope {
     struct slice (*task)(void *arg, struct arena *a);
     struct slice (*step_input)(void *arg, int step); /* NONE: null */
     struct slice (*step_output)(void *arg, int step);
+    enum step_state (*step_state)(void *arg, int step); /* NULL: its state is null */
+    /* Of its failure going forward; without a code, or NULL: null. */
+    struct fault_note (*step_error)(void *arg, int step);
     void *arg;
 };
 

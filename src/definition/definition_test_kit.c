@@ -85,13 +85,44 @@ static struct slice world_output(void *arg, int step)
     return slice_of(w->output[step]);
 }
 
+static enum step_state world_state(void *arg, int step)
+{
+    struct world *w = arg;
+
+    w->asked++;
+    return w->state[step];
+}
+
+static struct fault_note world_error(void *arg, int step)
+{
+    struct world *w = arg;
+
+    w->asked++;
+    if (!w->code[step])
+        return (struct fault_note){0};
+    return (struct fault_note){slice_of(w->code[step]), SLICE("it was said \"so\"")};
+}
+
 static struct slice world_task(void *arg, struct arena *a)
 {
-    (void)arg;
-    return arena_copy(a, SLICE("{\"id\":\"o-17\",\"workflow\":\"order\"}"));
+    CLEANUP(buf_fini) struct buf b = {0};
+    const struct world *w = arg;
+
+    buf_str(&b, "{\"id\":\"o-17\",\"workflow\":\"order\"");
+    if (w->error)
+        buf_fmt(&b, ",\"error\":%s", w->error);
+    buf_str(&b, "}");
+    return arena_copy(a, buf_view(&b));
 }
 
 struct scope scope_of(const struct definition *d, const char *input, struct world *w)
 {
-    return (struct scope){d, slice_of(input), world_task, world_input, world_output, w};
+    return (struct scope){.definition = d,
+                          .input = slice_of(input),
+                          .task = world_task,
+                          .step_input = world_input,
+                          .step_output = world_output,
+                          .step_state = world_state,
+                          .step_error = world_error,
+                          .arg = w};
 }

@@ -21,10 +21,14 @@ struct definition *defined(const char *text); /* it must be without mistakes */
 /* Steps of one letter each: "a", "b<a", "c<" (starts at once), "d<b,c". */
 struct definition *graph_of(const char *shape);
 
-/* What is known of a task: of each step what it was asked, and answered. */
+/* What is known of a task: of each step what it was asked, and answered; how it stands, and the
+ * code of its error. And the error of the task, as JSON. */
 struct world {
     const char *input[4], *output[4];
     int asked; /* how often somebody looked */
+    enum step_state state[4];
+    const char *code[4];
+    const char *error;
 };
 
 struct scope scope_of(const struct definition *d, const char *input, struct world *w);

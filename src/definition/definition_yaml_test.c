@@ -27,6 +27,7 @@ static const char order_yaml[] = "# An order\n"
                                  "inputs:\n"
                                  "  sku: {type: string, required: true}\n"
                                  "  quantity: {type: integer, default: 1}\n"
+                                 "  total: {type: number}\n"
                                  "  note:\n"
                                  "    type: any\n"
                                  "    default: [1.50, ~, 123456789012345678901234567890]\n"
@@ -65,7 +66,7 @@ static const char order_yaml[] = "# An order\n"
 static const char order_json[] =
     "{\"intact\":1,\"workflow\":\"order\",\"complete_by\":\"2h\",\"undo_complete_by\":\"1d\",\n"
     "\"inputs\":{\"sku\":{\"type\":\"string\",\"required\":true},"
-    "\"quantity\":{\"type\":\"integer\",\"default\":1},"
+    "\"quantity\":{\"type\":\"integer\",\"default\":1},\"total\":{\"type\":\"number\"},"
     "\"note\":{\"type\":\"any\",\"default\":[1.50,null,123456789012345678901234567890]}},\n"
     "\"steps\":[{\"name\":\"reserve\",\"agent\":\"inventory\",\"action\":\"reserve\",\n"
     "\"input\":{\"sku\":\"${ .input.sku }\",\"quantity\":\"${ .input.quantity }\","
@@ -321,11 +322,48 @@ static void what_is_hardly_meant_is_warned_of(void **state)
         {HEAD "steps:\n" OPEN("a") "  undo: none\n  if: 1 > 0\n",
          {"8:7 steps[0].if: \"1 > 0\"|a condition that depends on something"}},
         {HEAD "steps:\n" OPEN("a") "  undo: none\n  if: .inputs.a\n",
-         {"8:7 steps[0].if: .inputs, which is always null|.input, .steps or .task"}},
-        {HEAD "steps:\n" STEP("a") OPEN("b") "  undo: none\n  if: .steps.a.state == \"x\"\n",
-         {"9:15 steps[1].if: .state, which is always null|.input or .output of a step"}},
+         {"8:7 steps[0].if: .inputs, which is always null|did you mean .input?"}},
+        {HEAD "steps:\n" STEP("a") OPEN("b") "  undo: none\n  if: .steps.a.stat == \"x\"\n",
+         {"9:15 steps[1].if: .stat, which is always null|did you mean .state?"}},
         {HEAD "steps:\n" STEP("a") "output: {x: '${ .step.a }'}\n",
-         {"5:17 output: .step, which is always null|"}},
+         {"5:17 output: .step, which is always null|did you mean .steps?"}},
+        {HEAD "steps:\n" STEP("a") OPEN("b") "  undo: none\n  if: .steps.a.result\n",
+         {"9:15 steps[1].if: .result, which is always null|.input, .output, .state or .error of a "
+          "step"}},
+        {HEAD "steps:\n" STEP("a") OPEN("b") "  undo: none\n  if: .steps.a.state == \"skipped\"\n",
+         {NULL}},
+        {HEAD "steps:\n" STEP("a") OPEN(
+             "b") "  undo: none\n  input: ${ .steps.a.error.code } ${ .steps.a.error.reason }\n",
+         {"9:52 steps[1].input: .reason, which is always null|.code or .message of an error"}},
+        {HEAD "steps:\n" STEP("a") OPEN("b") "  undo: none\n  if: .steps.a.state.x\n",
+         {"9:21 steps[1].if: .x, which is never there|nothing behind a string"}},
+        {HEAD "steps:\n" OPEN("a") "  undo: none\n  input: ${ .task.idd }\n",
+         {"8:18 steps[0].input: .idd, which is always null|did you mean .id?"}},
+        {HEAD "steps:\n" OPEN("a") "  undo: none\n  input: ${ .task | {id, key} }\n",
+         {"8:26 steps[0].input: .key, which is always null|.id, .workflow, .version or "
+          ".submitted_at of the task"}},
+        {HEAD "steps:\n" OPEN("a") "  undo: none\n  input: ${ .task.error.code }\n",
+         {"8:18 steps[0].input: .error, which is always null|.task.error in the input of an undo"}},
+        {HEAD "steps:\n" OPEN("a") "  undo:\n    action: z\n    input: ${ .task.error.code } "
+                                   "${ .task.error.reason }\noutput: ${ .task.error.step }\n",
+         {"9:48 steps[0].undo.input: .reason, which is always null|.step, .code or .message of the "
+          "task's error"}},
+        {HEAD "inputs:\n  sku: {type: string}\n  lines: {type: array}\n  what: {type: object}\n"
+              "steps:\n" OPEN("a") "  undo: none\n  if: .input.lines[0].sku == .input.what.x\n"
+                                   "  input: ${ .input.skv }\n",
+         {"13:19 steps[0].input: .skv, which is always null|did you mean .sku?"}},
+        {HEAD "inputs:\n  sku: {type: string}\n  total: {type: number}\nsteps:\n" OPEN(
+             "a") "  undo: none\n  input: ${ .input | [.amount?, .sku.x, .sku.y?] }\n",
+         {"11:23 steps[0].input: .amount, which is always null|.sku or .total of the task's inputs",
+          "11:37 steps[0].input: .x, which is never there|nothing behind a string"}},
+        {HEAD "inputs: {}\nsteps:\n" OPEN("a") "  undo: none\n  input: ${ .input.sku }\n",
+         {"9:19 steps[0].input: .sku, which is always null|no name of the task's inputs"}},
+        {HEAD "steps:\n" OPEN("a") "  undo: none\n  input: ${ .input.sku.x.y }\n", {NULL}},
+        {HEAD
+         "steps:\n" OPEN("a") "  undo: none\n  input: ${ [.task | select(.id == \"a\") | .ix], "
+                              "(.input | map(.task.x)), has(.task.vers) }\n",
+         {"8:43 steps[0].input: .ix, which is always null|.id, .workflow",
+          "8:83 steps[0].input: .vers, which is always null|.id, .workflow"}},
         {HEAD "complete_by: 1m\nsteps:\n" OPEN("a") "  undo: none\n  complete_by: 2m\n",
          {"9:16 steps[0].complete_by: \"2m\"|no longer than the task's complete_by"}},
         {HEAD "complete_by: 1m\nsteps:\n" OPEN("a") "  undo: none\n  complete_by: 1m\n", {NULL}},

@@ -51,7 +51,7 @@ static void inputs_see_input_steps_and_task(void **state)
     for (size_t i = 0; i < COUNT_OF(in); i++) {
         CLEANUP(buf_fini) struct buf b = {0};
         CLEANUP(arena_fini) struct arena a = {0};
-        struct world w = {{"{\"k\":\"v\"}"}, {"{\"id\":\"r-1\"}"}, 0};
+        struct world w = {.input = {"{\"k\":\"v\"}"}, .output = {"{\"id\":\"r-1\"}"}};
         struct slice ret = SLICE_NONE;
         struct error e = {0};
         buf_fmt(&b,
@@ -73,6 +73,76 @@ static void inputs_see_input_steps_and_task(void **state)
     }
 }
 
+/* d comes after a, which failed and was let pass, b, which was skipped, and c. */
+static void the_fate_of_a_step_can_be_seen(void **state)
+{
+    static const struct {
+        const char *template, *result;
+    } in[] = {
+        {"\"${ .steps.a.state }\"", "\"failed\""},
+        {"\"${ .steps.a.error }\"",
+         "{\"code\":\"declined\",\"message\":\"it was said \\\"so\\\"\"}"},
+        {"\"${ .steps.a.error.code }\"", "\"declined\""},
+        {"\"${ .steps.a.error.code == \\\"declined\\\" }\"", "true"},
+        {"\"${ .steps.a.error.message | length }\"", "16"},
+        {"\"${ .steps.b.state == \\\"skipped\\\" }\"", "true"},
+        {"\"${ .steps.b.error }\"", "null"},
+        {"\"${ .steps.b.error.code }\"", "null"},
+        {"\"${ .steps | map(.state) | sort }\"",
+         "[\"completed\",\"failed\",\"skipped\",\"waiting\"]"},
+        {"\"${ .steps.c }\"",
+         "{\"input\":null,\"output\":7,\"state\":\"completed\",\"error\":null}"},
+        {"\"${ [.steps[(\\\"a\\\",\\\"b\\\",\\\"c\\\")] | select(.error) | .state] }\"",
+         "[\"failed\"]"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(in); i++) {
+        CLEANUP(buf_fini) struct buf b = {0};
+        CLEANUP(arena_fini) struct arena a = {0};
+        struct world w = {.output = {NULL, NULL, "7"},
+                          .state = {STEP_FAILED, STEP_SKIPPED, STEP_COMPLETED, STEP_WAITING},
+                          .code = {"declined"}};
+        struct slice ret = SLICE_NONE;
+        struct error e = {0};
+        buf_fmt(&b,
+                "{\"intact\":1,\"workflow\":\"w\",\"steps\":[" STEP("a", "") "," STEP(
+                    "b", "") "," STEP("c", "") ","
+                                               "{\"name\":\"d\",\"agent\":\"x\",\"action\":\"y\","
+                                               "\"undo\":\"none\",\"input\":%s}]}",
+                in[i].template);
+        struct definition *d = defined(b.ptr);
+        struct scope s = scope_of(d, "{}", &w);
+        CHECK(definition_step_input(&s, 3, &a, &ret, &e) == ERR_OK, "%s", e.text);
+        CHECK(slice_is(ret, in[i].result), "%s gives %.*s", in[i].template, SLICE_ARG(ret));
+        definition_free(d);
+    }
+}
+
+static void an_undo_and_the_output_see_why(void **state)
+{
+    static const char text[] =
+        "{\"intact\":1,\"workflow\":\"w\",\"steps\":[{\"name\":\"a\",\"agent\":\"x\","
+        "\"action\":\"y\",\"undo\":{\"action\":\"z\",\"input\":"
+        "\"${ .task.error.step }: ${ .task.error.message }\"}}],"
+        "\"output\":{\"code\":\"${ .task.error.code }\"}}";
+    struct definition *d = defined(text);
+    struct world w = {.error = "{\"step\":\"b\",\"code\":\"declined\",\"message\":\"no\"}"};
+    struct scope s = scope_of(d, "{}", &w);
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct slice ret = SLICE_NONE;
+    struct error e = {0};
+    (void)state;
+
+    CHECK(definition_undo_input(&s, 0, &a, &ret, &e) == ERR_OK, "%s", e.text);
+    CHECK(slice_is(ret, "\"b: no\""), "%.*s", SLICE_ARG(ret));
+    CHECK(definition_output(&s, &a, &ret, &e) == ERR_OK, "%s", e.text);
+    CHECK(slice_is(ret, "{\"code\":\"declined\"}"), "%.*s", SLICE_ARG(ret));
+    w.error = "null";
+    CHECK(definition_output(&s, &a, &ret, &e) == ERR_OK, "%s", e.text);
+    CHECK(slice_is(ret, "{\"code\":null}"), "%.*s", SLICE_ARG(ret));
+    definition_free(d);
+}
+
 static void only_what_is_looked_at_is_asked_for(void **state)
 {
     static const struct {
@@ -84,10 +154,15 @@ static void only_what_is_looked_at_is_asked_for(void **state)
         {"\"${ .task.id }\"", 0},
         {"\"${ .steps.a.output }\"", 1},
         {"\"${ .steps.a.output } ${ .steps.a.input }\"", 2},
-        {"\"${ .steps[\\\"b\\\"].output | .id }\"", 2},
-        {"[\"${ .steps.a.output }\", \"${ .steps.b.output }\"]", 4},
-        {"\"${ .steps }\"", 6},
-        {"\"${ . | length }\"", 6},
+        {"\"${ .steps[\\\"b\\\"].output | .id }\"", 1},
+        {"[\"${ .steps.a.output }\", \"${ .steps.b.output }\"]", 2},
+        {"\"${ .steps.a.state }${ .steps.a.state }\"", 1},
+        {"\"${ .steps.a.error.code }${ .steps.b.input }\"", 2},
+        {"\"${ .steps.a.stat }\"", 0},
+        {"\"${ .steps.a }\"", 4},
+        {"\"${ .steps.a }${ .steps.a.output }\"", 4},
+        {"\"${ .steps }\"", 12},
+        {"\"${ . | length }\"", 12},
     };
     (void)state;
     for (size_t i = 0; i < COUNT_OF(in); i++) {
@@ -113,9 +188,8 @@ static void only_what_is_looked_at_is_asked_for(void **state)
 static void the_order_example_evaluates(void **state)
 {
     struct definition *d = defined(order_text);
-    struct world w = {{"{\"sku\":\"A-1\",\"quantity\":2}"},
-                      {"{\"id\":\"r-1\"}", NULL, "{\"id\":\"p-9\"}"},
-                      0};
+    struct world w = {.input = {"{\"sku\":\"A-1\",\"quantity\":2}"},
+                      .output = {"{\"id\":\"r-1\"}", NULL, "{\"id\":\"p-9\"}"}};
     struct scope s = scope_of(d, "{\"sku\":\"A-1\",\"quantity\":2,\"total\":5}", &w);
     CLEANUP(arena_fini) struct arena a = {0};
     struct slice ret = SLICE_NONE;
@@ -256,6 +330,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(inputs_see_input_steps_and_task),
+        cmocka_unit_test(the_fate_of_a_step_can_be_seen),
+        cmocka_unit_test(an_undo_and_the_output_see_why),
         cmocka_unit_test(only_what_is_looked_at_is_asked_for),
         cmocka_unit_test(the_order_example_evaluates),
         cmocka_unit_test(a_result_stays_within_its_limits),

@@ -170,6 +170,10 @@ static void read_answer(struct reader *r, const struct json *j, const struct pat
         mistake_in(r, path, j, ".status, .headers and .body: it sees the answer, not the task");
     else
         d->output = j->raw;
+    const struct odd_name *odd =
+        d->output.ptr ? shape_odd_names(x, shape_of_answer(), r->arena) : NULL;
+    for (; odd; odd = odd->next)
+        shape_warn(r, path, reader_string_offset(r, j, odd->at), odd);
 }
 
 static void read_statuses(struct reader *r, const struct json *j, const struct path *path,

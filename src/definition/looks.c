@@ -9,7 +9,7 @@
 struct watcher {
     struct reader *reader;
     const struct path *path;
-    uint16_t *steps;
+    struct needed_step *steps;
     uint16_t count, cap;
 };
 
@@ -60,17 +60,19 @@ static void add_look(struct reader *r, const struct watcher *w, uint16_t to,
     memcpy(l->path, kept.ptr, kept.len);
 }
 
-static void remember_step(struct watcher *w, uint16_t step)
+static void remember_step(struct watcher *w, uint16_t step, uint8_t members)
 {
     for (uint16_t i = 0; i < w->count; i++)
-        if (w->steps[i] == step)
+        if (w->steps[i].step == step) {
+            w->steps[i].members |= members;
             return;
+        }
     if (w->count == w->cap) {
         w->cap = w->cap ? (uint16_t)(w->cap * 2) : 8;
         w->steps = realloc(w->steps, w->cap * sizeof *w->steps);
         ASSERT(w->steps);
     }
-    w->steps[w->count++] = step;
+    w->steps[w->count++] = (struct needed_step){step, members};
 }
 
 static void tell_reference(void *arg, const struct json *string, size_t at,
@@ -89,19 +91,16 @@ static void tell_reference(void *arg, const struct json *string, size_t at,
     if (reading_of(r)->sight == SEES_BEFORE
         || (reading_of(r)->sight == SEES_UNDO && ref->needs_output))
         add_look(r, w, (uint16_t)index, string, at);
-    remember_step(w, (uint16_t)index);
+    remember_step(w, (uint16_t)index, ref->members);
 }
 
 static void tell_odd(void *arg, const struct json *string, size_t at, const struct odd_name *odd)
 {
-    CLEANUP(buf_fini) struct buf found = {0};
     struct watcher *w = arg;
 
     if (!w->reader->warnings || w->reader->warnings->count == MISTAKES_MAX)
         return;
-    buf_fmt(&found, ".%.*s, which is always null", SLICE_ARG(slice_cut(odd->name, 60)));
-    warn_at(w->reader, w->path, reader_string_offset(w->reader, string, at), buf_view(&found),
-            odd->is_of_step ? ".input or .output of a step" : ".input, .steps or .task");
+    shape_warn(w->reader, w->path, reader_string_offset(w->reader, string, at), odd);
 }
 
 /* What was looked at, as the evaluation wants to know it. Frees the watcher's list. */
@@ -117,12 +116,13 @@ static struct needs needs_of(struct watcher *w, const struct references *refs)
     return n;
 }
 
-static void tell_all(struct watcher *w, const struct json *j, const struct references *refs)
+static void tell_all(struct watcher *w, const struct json *j, const struct references *refs,
+                     const struct odd_name *odd)
 {
     for (const struct reference *one = refs->list; one; one = one->next)
         tell_reference(w, j, one->at, one);
-    for (const struct odd_name *one = refs->odd; one; one = one->next)
-        tell_odd(w, j, one->at, one);
+    for (; odd; odd = odd->next)
+        tell_odd(w, j, odd->at, odd);
 }
 
 void read_condition(struct reader *r, const struct json *j, const struct path *path, void *target)
@@ -142,8 +142,9 @@ void read_condition(struct reader *r, const struct json *j, const struct path *p
         return;
     }
     references_collect(x, r->arena, &refs);
-    tell_all(&w, j, &refs);
-    if (!refs.input && !refs.task && !refs.steps && !refs.list && !refs.odd)
+    const struct odd_name *odd = shape_odd_names(x, shape_of_scope(r), r->arena);
+    tell_all(&w, j, &refs, odd);
+    if (!refs.input && !refs.task && !refs.steps && !refs.list && !odd)
         warn_at(r, path, j->at, j->raw, "a condition that depends on something");
     x->needs = needs_of(&w, &refs);
     x->text = j->text;
@@ -157,7 +158,8 @@ static struct template *read_watched(struct reader *r, const struct json *j,
                                      const struct path *path, template_reader *read)
 {
     struct watcher watcher = {.reader = r, .path = path};
-    struct template_watch w = {&watcher, tell_fault, tell_reference, tell_odd, {0}};
+    struct template_watch w = {&watcher, tell_fault,        tell_reference,
+                               tell_odd, shape_of_scope(r), {0}};
     struct template *t = read(j, r->arena, &w);
 
     *template_needs(t) = needs_of(&watcher, &w.refs);

@@ -66,12 +66,27 @@ struct node {
     const struct function *function;
 };
 
+/* What can be seen of a step, as bits. */
+enum step_member {
+    MEMBER_INPUT = 1,
+    MEMBER_OUTPUT = 2,
+    MEMBER_STATE = 4,
+    MEMBER_ERROR = 8,
+    MEMBERS_ALL = 15,
+};
+
+/* A step that is looked at, and which of its members. */
+struct needed_step {
+    uint16_t step; /* its index */
+    uint8_t members;
+};
+
 /* What of the root an expression or a template looks at; filled in by definition.c. */
 struct needs {
     bool input, task;
     bool all_steps;
     uint16_t count;
-    uint16_t *steps; /* indexes, each once */
+    struct needed_step *steps; /* each once */
 };
 
 struct expression {

@@ -14,6 +14,7 @@ enum sight {
     SEES_ALL,    /* the task's output: all steps have ended */
     SEES_BEFORE, /* a step: what ends before it starts */
     SEES_UNDO,   /* an undo: all, but the outcome of some may not be known */
+    SIGHTS,      /* how many there are */
 };
 
 /* An expression of a step looks at another step, or at itself. */
@@ -25,6 +26,8 @@ struct look {
     char path[80];
 };
 
+struct shape;
+
 /* The subject of the reader. */
 struct reading {
     struct definition *definition;
@@ -33,6 +36,7 @@ struct reading {
     uint16_t step_count;
     uint16_t step; /* which one is read now */
     enum sight sight;
+    const struct shape *scopes[SIGHTS]; /* by sight; NULL: not asked for yet */
     struct look *looks;
     size_t look_count, look_cap;
 };

@@ -13,26 +13,16 @@ static void everything(struct references *r)
     r->input = r->task = r->steps = true;
 }
 
-static void add_step(struct collector *c, const struct node *n, bool is_output)
+static void add_step(struct collector *c, const struct node *n, uint8_t members, bool is_output)
 {
     struct reference *r = arena_alloc(c->arena, sizeof *r);
 
     r->step = n->name;
     r->at = n->at;
+    r->members = members;
     r->needs_output = is_output && c->guards == 0;
     r->next = c->refs->list;
     c->refs->list = r;
-}
-
-static void add_odd(struct collector *c, const struct node *n, bool is_of_step)
-{
-    struct odd_name *o = arena_alloc(c->arena, sizeof *o);
-
-    o->name = n->name;
-    o->at = n->at;
-    o->is_of_step = is_of_step;
-    o->next = c->refs->odd;
-    c->refs->odd = o;
 }
 
 static bool is_root_field(const struct node *n)
@@ -46,31 +36,33 @@ static bool is_step(const struct node *n)
     return n->kind == NODE_FIELD && is_root_field(n->a) && slice_is(n->a->name, "steps");
 }
 
+static uint8_t member_of_step(struct slice name)
+{
+    return slice_is(name, "input")    ? MEMBER_INPUT
+           : slice_is(name, "output") ? MEMBER_OUTPUT
+           : slice_is(name, "state")  ? MEMBER_STATE
+           : slice_is(name, "error")  ? MEMBER_ERROR
+                                      : 0;
+}
+
 /* A field: .input, .task, .steps, .steps.NAME, .steps.NAME.output. False: of something else. */
 static bool collect_field(struct collector *c, const struct node *n)
 {
     if (is_root_field(n)) {
-        bool input = slice_is(n->name, "input");
-        bool task = slice_is(n->name, "task");
-        bool steps = slice_is(n->name, "steps");
-        c->refs->input |= input;
-        c->refs->task |= task;
-        c->refs->steps |= steps;
-        if (!input && !task && !steps)
-            add_odd(c, n, false);
+        c->refs->input |= slice_is(n->name, "input");
+        c->refs->task |= slice_is(n->name, "task");
+        c->refs->steps |= slice_is(n->name, "steps");
         return true;
     }
     if (is_step(n)) {
-        add_step(c, n, false);
+        add_step(c, n, MEMBERS_ALL, false);
         return true;
     }
     if (n->kind == NODE_FIELD && is_step(n->a)) {
-        bool is_output = slice_is(n->name, "output");
+        uint8_t member = member_of_step(n->name);
         c->guards += n->is_optional;
-        add_step(c, n->a, is_output);
+        add_step(c, n->a, member, member == MEMBER_OUTPUT);
         c->guards -= n->is_optional;
-        if (!is_output && !slice_is(n->name, "input"))
-            add_odd(c, n, true);
         return true;
     }
     return false;

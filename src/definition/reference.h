@@ -13,22 +13,14 @@ struct reference {
     struct slice step;
     size_t at;         /* of the name's node in the text of the expression */
     bool needs_output; /* its output, and nothing is said for the case that there is none */
+    uint8_t members;   /* enum step_member */
     struct reference *next;
-};
-
-/* A name that nothing has there: what it gives is null, always. */
-struct odd_name {
-    struct slice name;
-    size_t at;
-    bool is_of_step; /* .steps.a.NAME; otherwise .NAME */
-    struct odd_name *next;
 };
 
 struct references {
     bool input, task; /* of the task */
     bool steps;       /* all of them */
     struct reference *list;
-    struct odd_name *odd;
 };
 
 /* Adds to *r what x refers to. The first ones of r->list are the newest. */

@@ -42,13 +42,54 @@ static struct json *parse(struct builder *b, struct slice text, const char *what
     return object_new(b);
 }
 
-static void add_step(struct builder *b, struct json *steps, uint16_t i)
+/* NONE: null. */
+static struct json *text_new(struct builder *b, struct slice text)
+{
+    struct json *j = arena_alloc(b->arena, sizeof *j);
+
+    j->type = text.ptr ? JSON_STRING : JSON_NULL;
+    j->text = arena_copy(b->arena, text);
+    return j;
+}
+
+static struct json *error_new(struct builder *b, struct fault_note error)
+{
+    if (!error.code.ptr)
+        return text_new(b, SLICE_NONE);
+    struct json *j = object_new(b);
+    add(j, SLICE("message"), text_new(b, error.message));
+    add(j, SLICE("code"), text_new(b, error.code));
+    return j;
+}
+
+static struct json *state_of(struct builder *b, uint16_t i)
+{
+    const struct scope *s = b->scope;
+
+    return text_new(b, s->step_state ? slice_of(step_state_text(s->step_state(s->arg, i)))
+                                     : SLICE_NONE);
+}
+
+static struct json *error_of(struct builder *b, uint16_t i)
+{
+    const struct scope *s = b->scope;
+
+    return error_new(b, s->step_error ? s->step_error(s->arg, i) : (struct fault_note){0});
+}
+
+static void add_step(struct builder *b, struct json *steps, uint16_t i, uint8_t members)
 {
     const struct scope *s = b->scope;
     struct json *step = object_new(b);
 
-    add(step, SLICE("output"), parse(b, s->step_output(s->arg, i), "output of a step"));
-    add(step, SLICE("input"), parse(b, s->step_input(s->arg, i), "input of a step"));
+    if (members & MEMBER_ERROR)
+        add(step, SLICE("error"), error_of(b, i));
+    if (members & MEMBER_STATE)
+        add(step, SLICE("state"), state_of(b, i));
+    if (members & MEMBER_OUTPUT)
+        add(step, SLICE("output"), parse(b, s->step_output(s->arg, i), "output of a step"));
+    if (members & MEMBER_INPUT)
+        add(step, SLICE("input"), parse(b, s->step_input(s->arg, i), "input of a step"));
     add(steps, s->definition->workflow.steps[i].name, step);
 }
 
@@ -65,9 +106,9 @@ static struct json *root_of(struct builder *b, const struct needs *n)
     struct json *steps = object_new(b);
 
     for (uint16_t i = b->scope->definition->workflow.step_count; n->all_steps && i-- > 0;)
-        add_step(b, steps, i);
+        add_step(b, steps, i, MEMBERS_ALL);
     for (uint16_t i = 0; !n->all_steps && i < n->count; i++)
-        add_step(b, steps, n->steps[i]);
+        add_step(b, steps, n->steps[i].step, n->steps[i].members);
     if (n->task)
         add(root, SLICE("task"), parse(b, task_of(b), "task"));
     add(root, SLICE("steps"), steps);
@@ -83,7 +124,7 @@ static enum err evaluate(const struct scope *s, struct template *t, struct arena
     const struct needs *n = template_needs(t);
 
     if (template_is_output(t)) { /* the commonest of all: it is not read to be written again */
-        struct slice output = s->step_output(s->arg, n->steps[0]);
+        struct slice output = s->step_output(s->arg, n->steps[0].step);
         *ret = output.ptr ? output : SLICE("null");
         return ERR_OK;
     }

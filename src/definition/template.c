@@ -52,8 +52,9 @@ static void tell_references(struct reader *r, const struct json *string, size_t 
     w->refs.steps |= own.steps;
     for (const struct reference *one = own.list; one; one = one->next)
         w->reference(w->arg, string, at + one->at, one);
-    for (const struct odd_name *one = own.odd; one; one = one->next)
-        w->odd(w->arg, string, at + one->at, one);
+    const struct odd_name *odd = w->root ? shape_odd_names(x, w->root, r->arena) : NULL;
+    for (; odd; odd = odd->next)
+        w->odd(w->arg, string, at + odd->at, odd);
 }
 
 /* The expression whose "${" is at `at`; returns where its "}" ends. After a fault: the end of the
@@ -196,24 +197,26 @@ struct template *template_new_object(struct arena *a)
     return t;
 }
 
-static bool needs_step(const struct needs *n, uint16_t step)
+static void needs_add(struct needs *n, struct needed_step more)
 {
     for (uint16_t i = 0; i < n->count; i++)
-        if (n->steps[i] == step)
-            return true;
-    return false;
+        if (n->steps[i].step == more.step) {
+            n->steps[i].members |= more.members;
+            return;
+        }
+    n->steps[n->count++] = more;
 }
 
 static void needs_join(struct needs *n, struct arena *a, const struct needs *more)
 {
-    uint16_t *steps = arena_alloc(a, ((size_t)n->count + more->count + 1) * sizeof *steps);
+    struct needed_step *steps =
+        arena_alloc(a, ((size_t)n->count + more->count + 1) * sizeof *steps);
 
     if (n->count > 0)
         memcpy(steps, n->steps, n->count * sizeof *steps);
     n->steps = steps;
     for (uint16_t i = 0; i < more->count; i++)
-        if (!needs_step(n, more->steps[i]))
-            n->steps[n->count++] = more->steps[i];
+        needs_add(n, more->steps[i]);
     n->input |= more->input;
     n->task |= more->task;
     n->all_steps |= more->all_steps;
@@ -324,19 +327,11 @@ static void ignore_reference(void *arg, const struct json *string, size_t at,
     (void)ref;
 }
 
-static void ignore_odd(void *arg, const struct json *string, size_t at, const struct odd_name *odd)
-{
-    (void)arg;
-    (void)string;
-    (void)at;
-    (void)odd;
-}
-
 enum err template_compile(const struct json *value, struct arena *a, struct template **ret,
                           size_t *ret_offset, struct error *e) /* NOLINT: written through f */
 {
     struct first_fault f = {value->raw.ptr, ret_offset, e, false};
-    struct template_watch w = {&f, keep_first, ignore_reference, ignore_odd, {0}};
+    struct template_watch w = {.arg = &f, .fault = keep_first, .reference = ignore_reference};
     struct template *t = template_read(value, a, &w);
 
     if (f.any)

@@ -6,6 +6,7 @@
 
 #include "definition/expression.h"
 #include "definition/reference.h"
+#include "definition/shape.h"
 
 /* Places are those in the decoded text of a string. */
 struct template_watch {
@@ -13,7 +14,8 @@ struct template_watch {
     void (*fault)(void *arg, const struct json *string, size_t at, const char *what);
     void (*reference)(void *arg, const struct json *string, size_t at, const struct reference *ref);
     void (*odd)(void *arg, const struct json *string, size_t at, const struct odd_name *odd);
-    struct references refs; /* all of them together, but for their lists */
+    const struct shape *root; /* what they are evaluated on; NULL: nobody asks for odd names */
+    struct references refs;   /* all of them together, but for their list */
 };
 
 /* Always returns a template, which must not be used if there were faults. */

@@ -27,6 +27,50 @@ static struct slice scope_step_output(void *arg, int step)
     return step_known_output(&l->task.steps[step]);
 }
 
+static enum step_state scope_step_state(void *arg, int step)
+{
+    const struct live *l = arg;
+
+    return l->task.steps[step].state;
+}
+
+static struct fault_note scope_step_error(void *arg, int step)
+{
+    const struct live *l = arg;
+
+    return step_forward_error(&l->task.steps[step]);
+}
+
+static void put_text(struct buf *b, const char *key, struct slice text)
+{
+    json_key(b, key);
+    if (text.ptr)
+        json_string(b, text);
+    else
+        json_null(b);
+}
+
+/* Only what is evaluated when nothing goes forward any more has it: until then one could see now
+ * the failure of a step beside, now none. */
+static void put_first_failure(struct buf *b, const struct live *l)
+{
+    const struct workflow *w = &l->definition->workflow;
+    const struct cause c = task_first_failure(w, &l->task);
+
+    if (l->task.direction == DIRECTION_FORWARD && l->task.state != TASK_PROCESSED)
+        return;
+    json_key(b, "error");
+    if (!c.error.code.ptr) {
+        json_null(b);
+        return;
+    }
+    json_open(b, '{');
+    put_text(b, "step", c.step >= 0 ? w->steps[c.step].name : SLICE_NONE);
+    put_text(b, "code", c.error.code);
+    put_text(b, "message", c.error.message);
+    json_close(b, '}');
+}
+
 static struct slice scope_task(void *arg, struct arena *a)
 {
     CLEANUP(buf_fini) struct buf b = {0};
@@ -41,6 +85,7 @@ static struct slice scope_task(void *arg, struct arena *a)
     json_number(&b, l->definition->workflow.version);
     json_key(&b, "submitted_at");
     json_time(&b, l->task.submitted_at);
+    put_first_failure(&b, l);
     json_close(&b, '}');
     return arena_copy(a, buf_view(&b));
 }
@@ -53,6 +98,8 @@ static struct scope scope_of(struct live *l)
         .task = scope_task,
         .step_input = scope_step_input,
         .step_output = scope_step_output,
+        .step_state = scope_step_state,
+        .step_error = scope_step_error,
         .arg = l,
     };
 }

@@ -5,8 +5,9 @@
  * A task as a row, and back. The document holds, as JSON, what has no column of its own; names in
  * it are those of the API, so that plain SQL (views task_step, task_attempt) reads well:
  *
- *   {"input":..., "output":..., "error":{"code","message"}, "stop":"undo", "content":"16 hex
- * digits", "deadline_passed":true, "undo_complete_by":ms, "payloads":n,
+ *   {"input":..., "output":..., "error":{"code","message"}, "cause":{"step","code","message"},
+ *    "stop":"undo", "content":"16 hex digits", "deadline_passed":true, "undo_complete_by":ms,
+ *    "payloads":n,
  *    "steps":[{"name","state","direction","attempt","failure_count","wait_until","in_doubt",
  *              "input","output","undo_input","error","resume","key_generation","supplied",
  *              "resolved","dropped":{"count","effect","until","attempt"},

@@ -343,6 +343,22 @@ static uint64_t get_content(struct decoder *d, const struct json *j)
     return content;
 }
 
+/* A task that stopped, or turned back, under a version before has none: its error says most. */
+static struct cause get_cause(struct decoder *d, const struct json *j, const struct workflow *w,
+                              const struct task *t)
+{
+    const struct json *m = json_get(j, "cause");
+    struct slice step = get_text(d, m, "step");
+    bool stopped = t->direction == DIRECTION_UNDO || t->stop != STOP_NONE || t->state == TASK_ERROR;
+    struct cause c = {{get_text(d, m, "code"), get_text(d, m, "message")}, -1};
+
+    if (!m && stopped)
+        c.error = t->error;
+    if (step.ptr && (c.step = workflow_step_index(w, step)) < 0)
+        found_bad(d, "cause");
+    return c;
+}
+
 static void get_doc(struct decoder *d, const struct json *j, const struct workflow *w,
                     struct task *t)
 {
@@ -356,6 +372,7 @@ static void get_doc(struct decoder *d, const struct json *j, const struct workfl
     t->error = get_note(d, j);
     if (stop.ptr && !stop_parse(stop, &t->stop))
         found_bad(d, "stop");
+    t->cause = get_cause(d, j, w, t);
     t->content = get_content(d, j);
     t->deadline_passed = get_bool(d, j, "deadline_passed");
     t->undo_complete_by = get_time(d, j, "undo_complete_by");

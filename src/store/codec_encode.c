@@ -117,6 +117,20 @@ static void put_note(struct buf *b, const struct fault_note *n)
     json_close(b, '}');
 }
 
+/* By the name of its step: a position says nothing to people. */
+static void put_cause(struct buf *b, const struct workflow *w, const struct cause *c)
+{
+    if (!c->error.code.ptr)
+        return;
+    json_key(b, "cause");
+    json_open(b, '{');
+    if (c->step >= 0)
+        put_text(b, "step", w->steps[c->step].name);
+    put_text(b, "code", c->error.code);
+    put_text(b, "message", c->error.message);
+    json_close(b, '}');
+}
+
 /* As people count: the first key is 1, and goes without saying. */
 static void put_generation(struct buf *b, uint32_t generation)
 {
@@ -318,6 +332,7 @@ static void put_doc(struct encoder *en, const struct workflow *w)
     put_value(en, "input", "input_payload", &t->input);
     put_value(en, "output", "output_payload", &t->output);
     put_note(b, &t->error);
+    put_cause(b, w, &t->cause);
     if (t->stop != STOP_NONE)
         put_word(b, "stop", stop_text(t->stop));
     put_content(b, t->content);

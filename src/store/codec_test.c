@@ -195,6 +195,9 @@ static struct task random_task(const struct workflow *w, struct prng *p, struct 
             t.closed_at = random_time(p);
             t.closed_reason = random_text(p);
         }
+        if (t.direction == DIRECTION_UNDO || t.stop != STOP_NONE || t.state == TASK_ERROR)
+            t.cause = (struct cause){{SLICE("declined"), random_text(p)},
+                                     (int)prng_below(p, w->step_count + 1u) - 1};
         for (size_t i = 0; i < w->step_count; i++)
             t.steps[i] = valid_step(p, a, &w->steps[i], t.direction);
         if (task_valid(w, &t))
@@ -281,6 +284,9 @@ static void tasks_equal(const struct task *x, const struct task *y)
     VALUE(input);
     VALUE(output);
     NOTE(error);
+    NOTE(cause.error);
+    if (x->cause.error.code.ptr) /* names of the long workflow stand several times in it */
+        CHECK(x->cause.step < 0 ? y->cause.step < 0 : y->cause.step >= 0, "step of the cause");
     TEXT(reply_to);
     TEXT(tags);
     TEXT(trace);
@@ -602,6 +608,10 @@ static void documents_that_do_not_fit_are_corrupt(void **state)
         DOC(KNOWN("\"input_payload\":0")),
         "{\"payloads\":1,\"input_payload\":2,\"steps\":[" STEP("reserve") "," REST "}",
         "{\"stop\":\"now\",\"steps\":[" STEP("reserve") "," REST "}",
+        "{\"cause\":{\"code\":\"x\"},\"steps\":[" STEP("reserve") "," REST "}", /* goes on */
+        "{\"stop\":\"undo\",\"cause\":{\"step\":\"x\",\"code\":\"x\"},\"steps\":[" STEP(
+            "reserve") "," REST "}",
+        "{\"stop\":\"undo\",\"cause\":{\"code\":1},\"steps\":[" STEP("reserve") "," REST "}",
         "{\"content\":\"abc\",\"steps\":[" STEP("reserve") "," REST "}",
         "{\"content\":\"000000000000000G\",\"steps\":[" STEP("reserve") "," REST "}",
         "{\"deadline_passed\":1,\"steps\":[" STEP("reserve") "," REST "}",
@@ -614,6 +624,42 @@ static void documents_that_do_not_fit_are_corrupt(void **state)
         CHECK(decode_text(good[i], &e) == ERR_OK, "%s: %s", good[i], e.text);
     for (size_t i = 0; i < COUNT_OF(bad); i++)
         CHECK(decode_text(bad[i], &e) == ERR_CORRUPT, "%s", bad[i] ? bad[i] : "none");
+}
+
+/* The step by its name; and a task that stopped before causes were written down has its error. */
+static void the_first_failure_is_found_in_the_document(void **state)
+{
+    static const struct {
+        const char *doc, *code;
+        int step;
+    } docs[] = {
+        {"{\"error\":{\"code\":\"late\"},\"cause\":{\"step\":\"charge\",\"code\":\"declined\"},"
+         "\"stop\":\"undo\",\"steps\":[" STEP("reserve") "," REST "}",
+         "declined", 1},
+        {"{\"cause\":{\"code\":\"cancelled\"},\"stop\":\"undo\",\"steps\":[" STEP(
+             "reserve") "," REST "}",
+         "cancelled", -1},
+        {"{\"error\":{\"code\":\"declined\"},\"stop\":\"undo\",\"steps\":[" STEP("reserve") "," REST
+                                                                                            "}",
+         "declined", -1},
+        {"{\"error\":{\"code\":\"deadline\"},\"steps\":[" STEP("reserve") "," REST "}", NULL, 0},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(docs); i++) {
+        CLEANUP(arena_fini) struct arena a = {0};
+        const struct task_row row = {.id = SLICE("x"),
+                                     .workflow = SLICE("order"),
+                                     .version = 3,
+                                     .revision = 1,
+                                     .submitted_at = 1,
+                                     .doc = slice_of(docs[i].doc)};
+        struct task t;
+        struct error e = {0};
+        CHECK(task_decode(&workflow, &row, &a, &t, &e) == ERR_OK, "%s", e.text);
+        CHECK(slice_eq(t.cause.error.code, slice_of(docs[i].code)), "%s", docs[i].doc);
+        CHECK(!docs[i].code || t.cause.step == docs[i].step, "%s", docs[i].doc);
+    }
 }
 
 static void columns_out_of_range_are_corrupt(void **state)
@@ -724,6 +770,7 @@ int main(void)
         cmocka_unit_test(the_document_is_json_with_the_names_of_the_api),
         cmocka_unit_test(who_resolved_what_is_read_back),
         cmocka_unit_test(documents_that_do_not_fit_are_corrupt),
+        cmocka_unit_test(the_first_failure_is_found_in_the_document),
         cmocka_unit_test(columns_out_of_range_are_corrupt),
         cmocka_unit_test(a_task_of_another_workflow_is_corrupt),
         cmocka_unit_test(damaged_documents_never_crash),

@@ -1,0 +1,287 @@
+#include "definition/shape.h"
+
+#include "definition/function.h"
+#include "definition/reader.h"
+
+/* Which members the values have that expressions see, and which paths lead nowhere. */
+
+enum shape_kind {
+    SHAPE_ANY,    /* nothing is known */
+    SHAPE_PLAIN,  /* a value without members */
+    SHAPE_OBJECT, /* it has these members and no others */
+    SHAPE_STEPS,  /* each member is a step; a name that no step has is a mistake already */
+};
+
+struct shape_member {
+    struct slice name;
+    const struct shape *shape;
+};
+
+struct shape {
+    enum shape_kind kind;
+    const char *what; /* PLAIN: "a string"; OBJECT: " of the task" */
+    const struct shape_member *members;
+    size_t count;
+};
+
+/* ---- what we make ourselves ---- */
+
+#define NAME(text)             \
+    {                          \
+        text, sizeof(text) - 1 \
+    }
+
+static const struct shape any = {SHAPE_ANY, NULL, NULL, 0};
+static const struct shape a_string = {SHAPE_PLAIN, "a string", NULL, 0};
+static const struct shape a_number = {SHAPE_PLAIN, "a number", NULL, 0};
+static const struct shape a_boolean = {SHAPE_PLAIN, "a boolean", NULL, 0};
+static const struct shape an_array = {SHAPE_PLAIN, "an array", NULL, 0};
+
+static const struct shape_member error_members[] = {
+    {NAME("code"), &a_string},
+    {NAME("message"), &a_string},
+};
+static const struct shape error = {SHAPE_OBJECT, " of an error", error_members, 2};
+
+static const struct shape_member step_members[] = {
+    {NAME("input"), &any},
+    {NAME("output"), &any},
+    {NAME("state"), &a_string},
+    {NAME("error"), &error},
+};
+static const struct shape step = {SHAPE_OBJECT, " of a step", step_members, 4};
+static const struct shape steps = {SHAPE_STEPS, NULL, NULL, 0};
+
+static const struct shape_member failure_members[] = {
+    {NAME("step"), &a_string},
+    {NAME("code"), &a_string},
+    {NAME("message"), &a_string},
+};
+static const struct shape failure = {SHAPE_OBJECT, " of the task's error", failure_members, 3};
+
+static const struct shape_member task_members[] = {
+    {NAME("id"), &a_string},           {NAME("workflow"), &a_string}, {NAME("version"), &a_number},
+    {NAME("submitted_at"), &a_string}, {NAME("error"), &failure},
+};
+/* While it goes forward there is no error of the task, or there would be nothing to evaluate. */
+static const struct shape task_forward = {SHAPE_OBJECT, " of the task", task_members, 4};
+static const struct shape task = {SHAPE_OBJECT, " of the task", task_members, 5};
+
+static const struct shape_member answer_members[] = {
+    {NAME("status"), &a_number},
+    {NAME("headers"), &any},
+    {NAME("body"), &any},
+};
+static const struct shape answer = {SHAPE_OBJECT, " of the answer", answer_members, 3};
+
+const struct shape *shape_of_answer(void)
+{
+    return &answer;
+}
+
+/* ---- what the definition says ---- */
+
+static const struct shape *shape_of_rule(const struct input_rule *rule)
+{
+    switch (rule->type) {
+    case JSON_STRING:
+        return &a_string;
+    case JSON_NUMBER:
+        return &a_number;
+    case JSON_TRUE:
+    case JSON_FALSE:
+        return &a_boolean;
+    case JSON_ARRAY:
+        return &an_array;
+    case JSON_NULL: /* any value */
+    case JSON_OBJECT:
+        return &any;
+    }
+    UNREACHABLE();
+}
+
+static const struct shape *shape_of_input(const struct definition *d, struct arena *a)
+{
+    if (!d->has_inputs)
+        return &any;
+    struct shape_member *members = arena_alloc(a, (d->input_count + 1) * sizeof *members);
+    for (size_t i = 0; i < d->input_count; i++)
+        members[i] = (struct shape_member){d->inputs[i].name, shape_of_rule(&d->inputs[i])};
+    struct shape *input = arena_alloc(a, sizeof *input);
+    *input = (struct shape){SHAPE_OBJECT, " of the task's inputs", members, d->input_count};
+    return input;
+}
+
+const struct shape *shape_of_scope(struct reader *r)
+{
+    struct reading *reading = reading_of(r);
+    const struct shape **known = &reading->scopes[reading->sight];
+
+    if (*known)
+        return *known;
+    struct shape_member *members = arena_alloc(r->arena, 3 * sizeof *members);
+    members[0] =
+        (struct shape_member){SLICE("input"), shape_of_input(reading->definition, r->arena)};
+    members[1] = (struct shape_member){SLICE("steps"), &steps};
+    members[2] =
+        (struct shape_member){SLICE("task"), reading->sight == SEES_BEFORE ? &task_forward : &task};
+    struct shape *root = arena_alloc(r->arena, sizeof *root);
+    *root = (struct shape){SHAPE_OBJECT, "", members, 3};
+    *known = root;
+    return root;
+}
+
+/* ---- paths ---- */
+
+struct search {
+    struct arena *arena;
+    struct odd_name *odd;
+};
+
+static void add_odd(struct search *s, const struct node *n, const struct shape *of)
+{
+    struct odd_name *o = arena_alloc(s->arena, sizeof *o);
+
+    *o = (struct odd_name){n->name, n->at, of, s->odd};
+    s->odd = o;
+}
+
+static const struct shape *look(struct search *s, const struct node *n, const struct shape *base);
+
+static const struct shape *look_field(struct search *s, const struct node *n,
+                                      const struct shape *base)
+{
+    const struct shape *of = look(s, n->a, base);
+
+    if (of->kind == SHAPE_ANY)
+        return &any;
+    if (of->kind == SHAPE_STEPS)
+        return &step;
+    for (size_t i = 0; i < of->count; i++)
+        if (slice_eq(of->members[i].name, n->name))
+            return of->members[i].shape;
+    if (of->kind == SHAPE_OBJECT || !n->is_optional)
+        add_odd(s, n, of);
+    return &any;
+}
+
+/* Most functions evaluate their arguments on what they are given; the others, but for these, on
+ * members of it. */
+static bool is_given_the_same(const struct function *f)
+{
+    static const char *const streams[] = {"select", "isempty", "first", "last", "limit"};
+
+    for (size_t i = 0; i < COUNT_OF(streams); i++)
+        if (strcmp(f->name, streams[i]) == 0)
+            return true;
+    return f->of_values || f->generate;
+}
+
+static void look_list(struct search *s, const struct node *list, const struct shape *base)
+{
+    for (const struct node *one = list; one; one = one->next)
+        (void)look(s, one, base);
+}
+
+static const struct shape *look_call(struct search *s, const struct node *n,
+                                     const struct shape *base)
+{
+    look_list(s, n->list, is_given_the_same(n->function) ? base : &any);
+    return strcmp(n->function->name, "select") == 0 ? base : &any;
+}
+
+/* The shape of what `n` gives, evaluated on a value of the shape `base`. */
+static const struct shape *look(struct search *s, const struct node *n, const struct shape *base)
+{
+    if (!n)
+        return &any;
+    switch (n->kind) {
+    case NODE_IDENTITY:
+        return base;
+    case NODE_FIELD:
+        return look_field(s, n, base);
+    case NODE_PIPE:
+        return look(s, n->b, look(s, n->a, base));
+    case NODE_TRY:
+        return look(s, n->a, base);
+    case NODE_CALL:
+        return look_call(s, n, base);
+    case NODE_LITERAL:
+    case NODE_STRING:
+    case NODE_INDEX:
+    case NODE_SLICE:
+    case NODE_ITERATE:
+    case NODE_COMMA:
+    case NODE_ALTERNATIVE:
+    case NODE_AND:
+    case NODE_OR:
+    case NODE_BINARY:
+    case NODE_NEGATE:
+    case NODE_ARRAY:
+    case NODE_OBJECT:
+    case NODE_MEMBER:
+    case NODE_IF:
+        (void)look(s, n->a, base);
+        (void)look(s, n->b, base);
+        (void)look(s, n->c, base);
+        look_list(s, n->list, base);
+        return &any;
+    }
+    UNREACHABLE();
+}
+
+struct odd_name *shape_odd_names(const struct expression *x, const struct shape *root,
+                                 struct arena *a)
+{
+    struct search s = {a, NULL};
+
+    (void)look(&s, x->root, root);
+    return s.odd;
+}
+
+/* ---- in words ---- */
+
+static void list_members(struct buf *b, const struct shape *of)
+{
+    if (of->count == 0)
+        buf_str(b, "no name");
+    for (size_t i = 0; i < of->count; i++)
+        buf_fmt(b, "%s.%.*s",
+                i == 0               ? ""
+                : i + 1 == of->count ? " or "
+                                     : ", ",
+                SLICE_ARG(of->members[i].name));
+    buf_str(b, of->what);
+}
+
+static void expect(struct buf *b, const struct odd_name *odd)
+{
+    const struct shape *of = odd->of;
+
+    if (of->kind == SHAPE_PLAIN) {
+        buf_fmt(b, "nothing behind %s", of->what);
+        return;
+    }
+    if (of == &task_forward && slice_is(odd->name, "error")) {
+        buf_str(b, ".task.error in the input of an undo or in output: no step runs after it");
+        return;
+    }
+    for (size_t i = 0; i < of->count; i++)
+        if (name_is_near(odd->name, of->members[i].name)) {
+            buf_fmt(b, "did you mean .%.*s?", SLICE_ARG(of->members[i].name));
+            return;
+        }
+    list_members(b, of);
+}
+
+void shape_warn(struct reader *r, const struct path *path, size_t offset,
+                const struct odd_name *odd)
+{
+    CLEANUP(buf_fini) struct buf found = {0};
+    CLEANUP(buf_fini) struct buf expected = {0};
+
+    buf_fmt(&found, ".%.*s, which %s", SLICE_ARG(slice_cut(odd->name, 60)),
+            odd->of->kind == SHAPE_PLAIN ? "is never there" : "is always null");
+    expect(&expected, odd);
+    warn_at(r, path, offset, buf_view(&found), "%s", expected.ptr);
+}
