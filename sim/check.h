@@ -7,6 +7,7 @@
  * its code.
  *
  *   check_row.c    what a change may do to a row: revisions, states, attempts
+ *   check_cause.c  the first failure, and who is told of it
  *   check_start.c  when an attempt may begin: order, margins, waits, deadlines
  *   check_world.c  what may happen in the world, and what an end must mean
  *   check_wire.c   what may leave the node, and when
@@ -32,6 +33,9 @@ void check_conflict(const struct task_row *row); /* what was to be written */
 
 /* What the clock that is most ahead may say. */
 int64_t latest_now(void);
+
+void check_cause(const struct subject *t, const struct seen *old, const struct seen *new);
+void check_undo_input(struct subject *t, uint32_t step, struct slice input);
 
 /* After it was seen; `old`: as it was before. */
 void check_why(const struct node *n, struct subject *t, const struct task_row *row,

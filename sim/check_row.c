@@ -533,6 +533,7 @@ void check_row(const struct node *n, const struct task_row *row, uint64_t change
         check_first(t, &new);
     }
     check_columns(t, &new);
+    check_cause(t, &old, &new);
     check_deadline(t, &old, &new);
     for (uint32_t i = 0; i < new.step_count; i++) {
         check_step(t, i, &old, &new);

@@ -40,8 +40,10 @@ static void check_key(const struct node *n, struct subject *t, uint32_t step,
     uint64_t input = seen_hash(r->input);
 
     must(t, is_key(r->idempotency_key, t, step, a->generation, undo), "keys are stable", "key");
-    if (undo)
+    if (undo) {
+        check_undo_input(t, step, r->input);
         return;
+    }
     must(t, a->generation <= KEYS_MAX, "a step has not so many keys", "key");
     uint64_t *known = &t->keyed[step][a->generation - 1];
     must(t, *known == 0 || *known == input, "a key stands for one request", "input");

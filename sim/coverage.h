@@ -154,6 +154,7 @@
     X(CANCEL_REFUSED,     "cancels that came too late")                                           \
     X(SUBMIT_CONFLICT,    "submissions in conflict")                                              \
     X(ALERT_LOST,         "alerts that died with the node")                                       \
+    X(TOLD_WHY,           "undos that were told the first failure")                               \
     X(PROCESSED,          "tasks processed")                                                      \
     X(COMPENSATED,        "tasks compensated")                                                    \
     X(ERROR,              "tasks stopped in error")

@@ -248,6 +248,7 @@ static void put_undo(struct buf *b, struct flow_step *s, uint32_t i, bool fixed)
         json_key(b, "input");
         json_open(b, '{');
         put_text(b, "id", text_of("${ .steps.s%u.output.id }", i));
+        put_text(b, "why", SLICE("${ .task.error }"));
         if (roll < (weather.bad_expressions ? 7u : 2u)) {
             put_text(b, "bad", SLICE("${ .input.text.nothing }"));
             s->may_break = true;

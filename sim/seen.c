@@ -133,6 +133,16 @@ static void read_step(const struct task_row *row, struct arena *a, const struct 
     }
 }
 
+static struct seen_cause cause_of(const struct json *doc)
+{
+    const struct json *j = json_get(doc, "cause");
+    struct slice step = json_get_text(j, "step");
+
+    return (struct seen_cause){.step = step.ptr ? (int)flow_step_number(step) : -1,
+                               .code = seen_hash(json_get_text(j, "code")),
+                               .message = seen_hash(json_get_text(j, "message"))};
+}
+
 void seen_read(const struct task_row *row, const struct flow *f, struct seen *ret)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -157,6 +167,7 @@ void seen_read(const struct task_row *row, const struct flow *f, struct seen *re
         .undo_complete_by = number_of(doc, "undo_complete_by"),
         .deadline_passed = json_get_bool(doc, "deadline_passed", false),
         .has_error = json_get(doc, "error") != NULL,
+        .cause = cause_of(doc),
     };
     (void)snprintf(ret->owner, sizeof ret->owner, "%.*s", SLICE_ARG(row->locked_by));
     (void)snprintf(ret->waiting_for, sizeof ret->waiting_for, "%.*s", SLICE_ARG(row->waiting_for));

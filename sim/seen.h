@@ -42,6 +42,12 @@ struct seen_step {
     uint32_t dropped_attempt; /* the latest of them with unknown effect */
 };
 
+/* The first failure; hashes of its texts, 0: none. */
+struct seen_cause {
+    int step; /* -1: of none */
+    uint64_t code, message;
+};
+
 struct seen {
     uint64_t revision; /* 0: there is no such row */
     enum task_state state;
@@ -56,6 +62,7 @@ struct seen {
     uint64_t content;
     uint64_t trace; /* seen_trace of its document; 0: none */
     bool has_error;
+    struct seen_cause cause;
     struct seen_step steps[FLOW_STEPS_MAX];
     uint32_t step_count;
 };

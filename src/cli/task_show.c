@@ -57,6 +57,25 @@ static void put_error(struct view *v, const struct json *task)
     put_line(v, "error", LOOK_BAD, buf_view(&text));
 }
 
+/* Only where the error is another one: of an undo, say. */
+static void put_cause(struct view *v, const struct json *task)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+    const struct json *error = json_get(task, "error");
+    const struct json *cause = json_get(task, "cause");
+    struct slice step = json_get_text(cause, "step");
+
+    if (!cause || cause->type != JSON_OBJECT
+        || (slice_eq(json_get_text(cause, "code"), json_get_text(error, "code"))
+            && slice_eq(json_get_text(cause, "message"), json_get_text(error, "message"))))
+        return;
+    if (step.ptr)
+        buf_fmt(&text, "step %.*s: ", SLICE_ARG(step));
+    buf_fmt(&text, "%.*s: %.*s", SLICE_ARG(json_get_text(cause, "code")),
+            SLICE_ARG(json_get_text(cause, "message")));
+    put_line(v, "at first", LOOK_BAD, buf_view(&text));
+}
+
 static void put_head(struct view *v, const struct json *task)
 {
     CLEANUP(buf_fini) struct buf workflow = {0};
@@ -78,6 +97,7 @@ static void put_head(struct view *v, const struct json *task)
     put_value(v, "input", task, "input");
     put_value(v, "output", task, "output");
     put_error(v, task);
+    put_cause(v, task);
 }
 
 /* The tries of its attempts: "attempt 1: 3, undo 1: 2". */

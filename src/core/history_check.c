@@ -233,12 +233,11 @@ static void check_cause(const struct node *was, const struct node *is, const str
     const struct cause *a = &was->t.cause;
     const struct cause *b = &is->t.cause;
     bool back = is->t.direction == DIRECTION_UNDO;
-    bool stopped = back || is->t.stop != STOP_NONE;
+    bool stopped = back || is->t.stop != STOP_NONE || is->t.state == TASK_ERROR;
 
-    CHECK(!stopped || b->error.code.ptr, "%s: nobody knows why", history_story());
-    CHECK(stopped || is->t.state == TASK_ERROR || !b->error.code.ptr, "%s: it goes on",
-          history_story());
-    if (a->error.code.ptr && b->error.code.ptr && (back || was->t.stop != STOP_NONE))
+    CHECK(stopped == (b->error.code.ptr != NULL), "%s: why?", history_story());
+    if (a->error.code.ptr && b->error.code.ptr
+        && (back || was->t.stop != STOP_NONE || was->t.state == TASK_ERROR))
         CHECK(a->step == b->step && slice_eq(a->error.code, b->error.code),
               "%s: another first failure", history_story());
     else if (!a->error.code.ptr && b->error.code.ptr && !is->world.resumed)

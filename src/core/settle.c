@@ -58,12 +58,14 @@ static void find_error(const struct deed *d)
 {
     struct task *t = d->t;
 
-    for (uint16_t i = 0; i < t->step_count && !t->error.code.ptr; i++) {
-        if (t->steps[i].direction != t->direction || !stands_failed(&d->w->steps[i], &t->steps[i]))
+    for (uint16_t i = 0; i < t->step_count; i++) {
+        const struct step *s = &t->steps[i];
+        if (s->direction != t->direction || !stands_failed(&d->w->steps[i], s))
             continue;
-        t->error = t->steps[i].error;
+        if (!t->error.code.ptr)
+            t->error = s->error;
         if (!t->cause.error.code.ptr)
-            t->cause = (struct cause){t->error, i};
+            t->cause = (struct cause){s->error, i};
     }
 }
 

@@ -39,6 +39,21 @@ static void member_error(struct buf *b, const struct fault_note *n)
     json_close(b, '}');
 }
 
+/* The first failure: `error` may tell of a later one. */
+static void member_cause(struct buf *b, const struct workflow *w, const struct cause *c)
+{
+    json_key(b, "cause");
+    if (!c->error.code.ptr) {
+        json_null(b);
+        return;
+    }
+    json_open(b, '{');
+    member(b, "step", c->step >= 0 ? w->steps[c->step].name : SLICE_NONE);
+    member(b, "code", c->error.code);
+    member(b, "message", c->error.message);
+    json_close(b, '}');
+}
+
 /* Only of an open attempt, and only what came to this node since it has the task. */
 static void render_pulse(struct buf *b, const struct pulse *p)
 {
@@ -194,6 +209,7 @@ void render_task(struct buf *b, const struct scheduler *s, const struct workflow
     member_raw(b, "input", t->input.json);
     member_raw(b, "output", t->output.json);
     member_error(b, &t->error);
+    member_cause(b, w, &t->cause);
     member(b, "closed_reason", t->closed_reason);
     member(b, "traceparent", t->trace);
     json_key(b, "steps");

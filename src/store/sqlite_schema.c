@@ -15,12 +15,14 @@
 #include "schema_0009.h"
 #include "schema_0010.h"
 #include "schema_0011.h"
+#include "schema_0012.h"
 
 /* The n-th brings a file of version n - 1 to version n. Never change one that was released.
  * Version 6 was written by programs that had nothing new in it yet. */
 static const char *const migrations[] = {schema_0001, schema_0002, schema_0003, schema_0004,
                                          schema_0005, "SELECT 1",  schema_0006, schema_0007,
-                                         schema_0008, schema_0009, schema_0010, schema_0011};
+                                         schema_0008, schema_0009, schema_0010, schema_0011,
+                                         schema_0012};
 
 _Static_assert(COUNT_OF(migrations) == SCHEMA_VERSION, "every version has its migration");
 

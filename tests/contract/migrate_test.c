@@ -45,7 +45,7 @@ static void a_store_of_version_1_is_brought_up_to_date(void **state)
     stop_store(w);
     make_version_1(w);
     start_store(w);
-    shell_says(path, "PRAGMA user_version", "12\n");
+    shell_says(path, "PRAGMA user_version", "13\n");
     shell_says(path, "SELECT count(*) FROM file WHERE inode > 0", "1\n");
     CHECK(w->s->ops->boot(w->s) == 7, "its starts are counted on");
     struct task_row row = fetch(w, "old");
@@ -85,7 +85,7 @@ static void a_store_of_version_6_lacks_as_much_as_one_of_5(void **state)
                        version, (uintmax_t)st.st_ino);
         shell_exec(path, text); /* it is no copy */
         start_store(w);
-        shell_says(path, "PRAGMA user_version", "12\n");
+        shell_says(path, "PRAGMA user_version", "13\n");
         CHECK(fetch(w, "old").revision == 3, "the task");
         shell_exec(path, "INSERT INTO submit (workflow, id) VALUES ('o', 'x')");
     }
@@ -152,7 +152,7 @@ static void a_store_of_version_3_gets_its_agents(void **state)
                    (uintmax_t)st.st_ino);
     shell_exec(path, text); /* it is no copy */
     start_store(w);
-    shell_says(path, "PRAGMA user_version", "12\n");
+    shell_says(path, "PRAGMA user_version", "13\n");
     must(w->s->ops->agent_put(w->s, &c, NULL, &w->e), "an agent");
     shell_says(path, "SELECT name, settings, breaker FROM agent", "bank|{}|NULL\n");
     CHECK(fetch(w, "old").revision == 3, "the task");
@@ -185,7 +185,7 @@ static void steps_of_version_8_are_seen_as_before(void **state)
                    (uintmax_t)st.st_ino);
     shell_exec(path, text); /* it is no copy */
     start_store(w);
-    shell_says(path, "PRAGMA user_version", "12\n");
+    shell_says(path, "PRAGMA user_version", "13\n");
     shell_says(path, "SELECT task, position, name, state, output FROM task_step",
                "old|0|a|completed|\"long\"\nold|1|b|waiting|NULL\n");
     shell_says(path, "SELECT task, step, outcome FROM task_attempt", "old|a|completed\n");
@@ -213,7 +213,7 @@ static void a_migration_that_fails_leaves_the_old_version(void **state)
         make_version_1(w);
     }
     start_store(w);
-    shell_says(path, "PRAGMA user_version", "12\n");
+    shell_says(path, "PRAGMA user_version", "13\n");
 }
 
 static void the_audit_is_only_added_to(void **state)

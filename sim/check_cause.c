@@ -1,0 +1,74 @@
+#include "sim/check.h"
+#include "sim/coverage.h"
+#include "sim/world.h"
+
+/* Why a task stopped, or goes back: what its row keeps as the first failure, and what its undos are
+ * told of it. */
+
+static void must(const struct subject *t, bool ok, const char *rule)
+{
+    if (ok)
+        return;
+    describe(t);
+    broken(rule, "%s: of step %d", t->id, t->seen.cause.step);
+}
+
+static bool stops(const struct seen *s)
+{
+    return s->direction == DIRECTION_UNDO || s->stop != STOP_NONE || s->state == TASK_ERROR;
+}
+
+static bool same(const struct seen_cause *a, const struct seen_cause *b)
+{
+    return a->step == b->step && a->code == b->code && a->message == b->message;
+}
+
+/* It failed going forward; since then it may have been undone, or have begun to be. */
+static bool stands_failed(const struct seen *s, int step)
+{
+    enum step_state state = s->steps[step].state;
+
+    return state == STEP_FAILED || state == STEP_UNDOING || state == STEP_UNDONE;
+}
+
+void check_cause(const struct subject *t, const struct seen *old, const struct seen *new)
+{
+    const struct seen_cause *c = &new->cause;
+
+    must(t, !stops(new) || c->code, "a task that stops, or goes back, knows why");
+    must(t, stops(new) || !c->code, "a task that goes on has no failure");
+    if (old->direction == DIRECTION_UNDO)
+        must(t, same(&old->cause, c), "the first failure stays, whatever fails later");
+    if (stops(old) && stops(new) && !t->verbs)
+        must(t, same(&old->cause, c), "the first failure stays, whatever fails later");
+    if (c->code && !old->cause.code && c->step >= 0 && !t->verbs)
+        must(t, stands_failed(new, c->step), "the first failure is that of a step that failed");
+}
+
+static uint64_t text_hash(const struct json *j, const char *key)
+{
+    return seen_hash(json_get_text(j, key));
+}
+
+/* An undo is told the same at each try, whoever owns the task by then. */
+void check_undo_input(struct subject *t, uint32_t step, struct slice input)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct json *j = NULL;
+    uint64_t hash = seen_hash(input);
+
+    must(t, t->undone_as[step] == 0 || t->undone_as[step] == hash,
+         "a key stands for one request, also of an undo");
+    t->undone_as[step] = hash;
+    must(t, json_parse(&a, input, &j, NULL) == ERR_OK, "an input is JSON");
+    const struct json *why = json_get(j, "why");
+    if (!why)
+        return;
+    struct slice of = json_get_text(why, "step");
+    const struct seen_cause told = {.step = of.ptr ? (int)flow_step_number(of) : -1,
+                                    .code = text_hash(why, "code"),
+                                    .message = text_hash(why, "message")};
+    must(t, same(&told, &t->seen.cause), "an undo is told the first failure");
+    t->told_why[step] = told.step + 2;
+    covered(COVER_TOLD_WHY);
+}
