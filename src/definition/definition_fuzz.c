@@ -41,6 +41,20 @@ static struct slice some_value(void *arg, int step)
     return step % 2 ? SLICE("{\"id\":[1,\"\xc3\xa4\"]}") : SLICE_NONE;
 }
 
+static enum step_state some_state(void *arg, int step)
+{
+    (void)arg;
+    return step % 2 ? STEP_FAILED : STEP_SKIPPED;
+}
+
+static struct fault_note some_error(void *arg, int step)
+{
+    (void)arg;
+    if (step % 2)
+        return (struct fault_note){SLICE("declined"), step % 3 ? SLICE("no\n") : SLICE_NONE};
+    return (struct fault_note){0};
+}
+
 static void check_result(enum err err, struct slice json, const struct error *e)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -80,6 +94,8 @@ static void evaluate(const struct definition *d, struct slice given)
         .input = input,
         .step_input = some_value,
         .step_output = some_value,
+        .step_state = some_state,
+        .step_error = some_error,
         .arg = (void *)(uintptr_t)d,
     };
     for (int i = 0; i < d->workflow.step_count; i++)
@@ -91,11 +107,15 @@ static void evaluate(const struct definition *d, struct slice given)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
     struct mistakes *m = calloc(1, sizeof *m);
+    struct mistakes *warnings = calloc(1, sizeof *warnings);
     struct definition *d = NULL;
 
-    ASSERT(m);
-    if (definition_parse((struct slice){(const char *)bytes, len}, DEFINITION_JSON, &d, m, NULL)
-        == ERR_OK) {
+    ASSERT(m && warnings);
+    enum err err = definition_parse((struct slice){(const char *)bytes, len}, DEFINITION_JSON, &d,
+                                    m, warnings);
+    if (warnings->count > 0)
+        check_mistakes(warnings);
+    if (err == ERR_OK) {
         ASSERT(workflow_valid(&d->workflow));
         evaluate(d, SLICE("{\"sku\":\"s\",\"quantity\":2,\"total\":10.5,\"a\":[{}]}"));
         evaluate(d, SLICE("{}"));
@@ -104,6 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         check_mistakes(m);
     }
     definition_free(d);
+    free(warnings);
     free(m);
     return 0;
 }
