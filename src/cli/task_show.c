@@ -73,7 +73,7 @@ static void put_cause(struct view *v, const struct json *task)
         buf_fmt(&text, "step %.*s: ", SLICE_ARG(step));
     buf_fmt(&text, "%.*s: %.*s", SLICE_ARG(json_get_text(cause, "code")),
             SLICE_ARG(json_get_text(cause, "message")));
-    put_line(v, "at first", LOOK_BAD, buf_view(&text));
+    put_line(v, "cause", LOOK_BAD, buf_view(&text));
 }
 
 static void put_head(struct view *v, const struct json *task)
