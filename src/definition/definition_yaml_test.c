@@ -356,6 +356,10 @@ static void what_is_hardly_meant_is_warned_of(void **state)
              "a") "  undo: none\n  input: ${ .input | [.amount?, .sku.x, .sku.y?] }\n",
          {"11:23 steps[0].input: .amount, which is always null|.sku or .total of the task's inputs",
           "11:37 steps[0].input: .x, which is never there|nothing behind a string"}},
+        {HEAD "steps:\n" STEP("a")
+             OPEN("b") "  undo: none\n  input: ${ .steps | {a, c}, .b.stat }\n",
+         {"9:26 steps[1].input: .c, which is always null|the name of a step",
+          "9:32 steps[1].input: .stat, which is always null|did you mean .state?"}},
         {HEAD "inputs: {}\nsteps:\n" OPEN("a") "  undo: none\n  input: ${ .input.sku }\n",
          {"9:19 steps[0].input: .sku, which is always null|no name of the task's inputs"}},
         {HEAD "steps:\n" OPEN("a") "  undo: none\n  input: ${ .input.sku.x.y }\n", {NULL}},

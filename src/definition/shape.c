@@ -9,7 +9,7 @@ enum shape_kind {
     SHAPE_ANY,    /* nothing is known */
     SHAPE_PLAIN,  /* a value without members */
     SHAPE_OBJECT, /* it has these members and no others */
-    SHAPE_STEPS,  /* each member is a step; a name that no step has is a mistake already */
+    SHAPE_STEPS,  /* each member is a step, or its name is none of `names` */
 };
 
 struct shape_member {
@@ -22,6 +22,7 @@ struct shape {
     const char *what; /* PLAIN: "a string"; OBJECT: " of the task" */
     const struct shape_member *members;
     size_t count;
+    const struct map *names;
 };
 
 /* ---- what we make ourselves ---- */
@@ -31,17 +32,17 @@ struct shape {
         text, sizeof(text) - 1 \
     }
 
-static const struct shape any = {SHAPE_ANY, NULL, NULL, 0};
-static const struct shape a_string = {SHAPE_PLAIN, "a string", NULL, 0};
-static const struct shape a_number = {SHAPE_PLAIN, "a number", NULL, 0};
-static const struct shape a_boolean = {SHAPE_PLAIN, "a boolean", NULL, 0};
-static const struct shape an_array = {SHAPE_PLAIN, "an array", NULL, 0};
+static const struct shape any = {SHAPE_ANY, NULL, NULL, 0, NULL};
+static const struct shape a_string = {SHAPE_PLAIN, "a string", NULL, 0, NULL};
+static const struct shape a_number = {SHAPE_PLAIN, "a number", NULL, 0, NULL};
+static const struct shape a_boolean = {SHAPE_PLAIN, "a boolean", NULL, 0, NULL};
+static const struct shape an_array = {SHAPE_PLAIN, "an array", NULL, 0, NULL};
 
 static const struct shape_member error_members[] = {
     {NAME("code"), &a_string},
     {NAME("message"), &a_string},
 };
-static const struct shape error = {SHAPE_OBJECT, " of an error", error_members, 2};
+static const struct shape error = {SHAPE_OBJECT, " of an error", error_members, 2, NULL};
 
 static const struct shape_member step_members[] = {
     {NAME("input"), &any},
@@ -49,30 +50,30 @@ static const struct shape_member step_members[] = {
     {NAME("state"), &a_string},
     {NAME("error"), &error},
 };
-static const struct shape step = {SHAPE_OBJECT, " of a step", step_members, 4};
-static const struct shape steps = {SHAPE_STEPS, NULL, NULL, 0};
+static const struct shape step = {SHAPE_OBJECT, " of a step", step_members, 4, NULL};
 
 static const struct shape_member failure_members[] = {
     {NAME("step"), &a_string},
     {NAME("code"), &a_string},
     {NAME("message"), &a_string},
 };
-static const struct shape failure = {SHAPE_OBJECT, " of the task's error", failure_members, 3};
+static const struct shape failure = {SHAPE_OBJECT, " of the task's error", failure_members, 3,
+                                     NULL};
 
 static const struct shape_member task_members[] = {
     {NAME("id"), &a_string},           {NAME("workflow"), &a_string}, {NAME("version"), &a_number},
     {NAME("submitted_at"), &a_string}, {NAME("error"), &failure},
 };
 /* While it goes forward there is no error of the task, or there would be nothing to evaluate. */
-static const struct shape task_forward = {SHAPE_OBJECT, " of the task", task_members, 4};
-static const struct shape task = {SHAPE_OBJECT, " of the task", task_members, 5};
+static const struct shape task_forward = {SHAPE_OBJECT, " of the task", task_members, 4, NULL};
+static const struct shape task = {SHAPE_OBJECT, " of the task", task_members, 5, NULL};
 
 static const struct shape_member answer_members[] = {
     {NAME("status"), &a_number},
     {NAME("headers"), &any},
     {NAME("body"), &any},
 };
-static const struct shape answer = {SHAPE_OBJECT, " of the answer", answer_members, 3};
+static const struct shape answer = {SHAPE_OBJECT, " of the answer", answer_members, 3, NULL};
 
 const struct shape *shape_of_answer(void)
 {
@@ -108,8 +109,16 @@ static const struct shape *shape_of_input(const struct definition *d, struct are
     for (size_t i = 0; i < d->input_count; i++)
         members[i] = (struct shape_member){d->inputs[i].name, shape_of_rule(&d->inputs[i])};
     struct shape *input = arena_alloc(a, sizeof *input);
-    *input = (struct shape){SHAPE_OBJECT, " of the task's inputs", members, d->input_count};
+    *input = (struct shape){SHAPE_OBJECT, " of the task's inputs", members, d->input_count, NULL};
     return input;
+}
+
+static const struct shape *shape_of_steps(const struct reading *reading, struct arena *a)
+{
+    struct shape *all = arena_alloc(a, sizeof *all);
+
+    *all = (struct shape){.kind = SHAPE_STEPS, .names = &reading->names};
+    return reading->steps ? all : &any; /* they could not be read; that was told */
 }
 
 const struct shape *shape_of_scope(struct reader *r)
@@ -117,16 +126,16 @@ const struct shape *shape_of_scope(struct reader *r)
     struct reading *reading = reading_of(r);
     const struct shape **known = &reading->scopes[reading->sight];
 
-    if (*known)
+    if (*known || !r->warnings)
         return *known;
     struct shape_member *members = arena_alloc(r->arena, 3 * sizeof *members);
     members[0] =
         (struct shape_member){SLICE("input"), shape_of_input(reading->definition, r->arena)};
-    members[1] = (struct shape_member){SLICE("steps"), &steps};
+    members[1] = (struct shape_member){SLICE("steps"), shape_of_steps(reading, r->arena)};
     members[2] =
         (struct shape_member){SLICE("task"), reading->sight == SEES_BEFORE ? &task_forward : &task};
     struct shape *root = arena_alloc(r->arena, sizeof *root);
-    *root = (struct shape){SHAPE_OBJECT, "", members, 3};
+    *root = (struct shape){SHAPE_OBJECT, "", members, 3, NULL};
     *known = root;
     return root;
 }
@@ -155,8 +164,13 @@ static const struct shape *look_field(struct search *s, const struct node *n,
 
     if (of->kind == SHAPE_ANY)
         return &any;
-    if (of->kind == SHAPE_STEPS)
+    if (of->kind == SHAPE_STEPS) {
+        /* That .steps.NAME is no step is a mistake, which is told by whoever collects references.
+         */
+        if (n->a->kind == NODE_IDENTITY && !map_get(of->names, n->name))
+            add_odd(s, n, of);
         return &step;
+    }
     for (size_t i = 0; i < of->count; i++)
         if (slice_eq(of->members[i].name, n->name))
             return of->members[i].shape;
@@ -193,11 +207,11 @@ static const struct shape *look_call(struct search *s, const struct node *n,
 /* The shape of what `n` gives, evaluated on a value of the shape `base`. */
 static const struct shape *look(struct search *s, const struct node *n, const struct shape *base)
 {
-    if (!n)
-        return &any;
     switch (n->kind) {
     case NODE_IDENTITY:
         return base;
+    case NODE_LITERAL:
+        return &any;
     case NODE_FIELD:
         return look_field(s, n, base);
     case NODE_PIPE:
@@ -206,7 +220,6 @@ static const struct shape *look(struct search *s, const struct node *n, const st
         return look(s, n->a, base);
     case NODE_CALL:
         return look_call(s, n, base);
-    case NODE_LITERAL:
     case NODE_STRING:
     case NODE_INDEX:
     case NODE_SLICE:
@@ -221,9 +234,12 @@ static const struct shape *look(struct search *s, const struct node *n, const st
     case NODE_OBJECT:
     case NODE_MEMBER:
     case NODE_IF:
-        (void)look(s, n->a, base);
-        (void)look(s, n->b, base);
-        (void)look(s, n->c, base);
+        if (n->a)
+            (void)look(s, n->a, base);
+        if (n->b)
+            (void)look(s, n->b, base);
+        if (n->c)
+            (void)look(s, n->c, base);
         look_list(s, n->list, base);
         return &any;
     }
@@ -235,7 +251,8 @@ struct odd_name *shape_odd_names(const struct expression *x, const struct shape 
 {
     struct search s = {a, NULL};
 
-    (void)look(&s, x->root, root);
+    if (root)
+        (void)look(&s, x->root, root);
     return s.odd;
 }
 
@@ -260,6 +277,10 @@ static void expect(struct buf *b, const struct odd_name *odd)
 
     if (of->kind == SHAPE_PLAIN) {
         buf_fmt(b, "nothing behind %s", of->what);
+        return;
+    }
+    if (of->kind == SHAPE_STEPS) {
+        buf_str(b, "the name of a step");
         return;
     }
     if (of == &task_forward && slice_is(odd->name, "error")) {

@@ -21,7 +21,7 @@ struct odd_name {
 };
 
 /* Those of an expression that is evaluated on a value of that shape; the first one is the newest.
- */
+ * `root` NULL: nobody asks. */
 struct odd_name *shape_odd_names(const struct expression *x, const struct shape *root,
                                  struct arena *a);
 
@@ -29,7 +29,8 @@ struct odd_name *shape_odd_names(const struct expression *x, const struct shape 
 void shape_warn(struct reader *r, const struct path *path, size_t offset,
                 const struct odd_name *odd);
 
-/* What the expressions see that are read now: the scope of a task. Made once for each sight. */
+/* What the expressions see that are read now: the scope of a task. Made once for each sight; NULL
+ * if nobody wants warnings. */
 const struct shape *shape_of_scope(struct reader *r);
 
 /* What `output` of a request sees: the answer of a service. */

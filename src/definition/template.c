@@ -52,8 +52,7 @@ static void tell_references(struct reader *r, const struct json *string, size_t 
     w->refs.steps |= own.steps;
     for (const struct reference *one = own.list; one; one = one->next)
         w->reference(w->arg, string, at + one->at, one);
-    const struct odd_name *odd = w->root ? shape_odd_names(x, w->root, r->arena) : NULL;
-    for (; odd; odd = odd->next)
+    for (const struct odd_name *odd = shape_odd_names(x, w->root, r->arena); odd; odd = odd->next)
         w->odd(w->arg, string, at + odd->at, odd);
 }
 
