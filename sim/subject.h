@@ -73,7 +73,7 @@ struct subject {
         refused[ASK_KINDS]; /* verbs of operators */
     size_t audit_count;     /* entries of it in the audit */
     uint64_t keyed[FLOW_STEPS_MAX]
-                  [KEYS_MAX];     /* hash of what was asked under each key; 0: nothing */
+                  [KEYS_MAX];           /* hash of what was asked under each key; 0: nothing */
     uint64_t undone_as[FLOW_STEPS_MAX]; /* hash of what its undo was asked with; 0: it was not */
     int told_why[FLOW_STEPS_MAX]; /* its undo was told: 2 and the step that failed; 1: none of them
                                    * did; 0: nothing */
