@@ -97,6 +97,7 @@ static const struct route routes[] = {
     {"POST", "v1/operations/*/continue", operation_continue, ROLE_OPERATE},
     {"POST", "v1/submissions/refused", submissions_put_refused, ROLE_SUBMIT | ROLE_OPERATE},
     {"PUT", "v1/workflows/*", workflow_put, ROLE_OPERATE},
+    {"POST", "v1/workflows", workflow_put, ROLE_OPERATE},
     {"GET", "v1/workflows/*/versions/*", workflow_get, SEE},
     {"GET", "v1/workflows/*", workflow_get, SEE},
     {"GET", "v1/workflows", workflows_list, SEE},

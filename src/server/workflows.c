@@ -86,7 +86,7 @@ void validate_post(struct server *sv, struct http_request *r)
     free(warnings);
 }
 
-/* ---- PUT /v1/workflows/{name} ---- */
+/* ---- PUT /v1/workflows/{name}, POST /v1/workflows ---- */
 
 struct putter {
     struct exchange x;
@@ -188,8 +188,10 @@ static void begin_put(struct server *sv, struct http_request *r, struct definiti
     sv->store->submit(sv->store, &p->job);
 }
 
+/* A name in the path has to be that of the definition; without one the definition says it. */
 void workflow_put(struct server *sv, struct http_request *r)
 {
+    bool is_named = http_segment_count(r) > 2;
     struct slice name = http_segment(r, 2);
     struct mistakes *warnings = NULL;
 
@@ -198,7 +200,7 @@ void workflow_put(struct server *sv, struct http_request *r)
     warnings = calloc(1, sizeof *warnings);
     ASSERT(warnings);
     struct definition *d = definition_in(r, warnings);
-    if (d && slice_eq(name, d->workflow.name)) {
+    if (d && (!is_named || slice_eq(name, d->workflow.name))) {
         begin_put(sv, r, d, warnings);
         return;
     }

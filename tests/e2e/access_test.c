@@ -127,6 +127,7 @@ static const struct {
     {"GET", "v1/workflows/*/versions/*", "/v1/workflows/held/versions/1", SEERS},
     {"POST", "v1/validate", "/v1/validate", SEERS},
     {"PUT", "v1/workflows/*", "/v1/workflows/held", OPERATE | ADMIN},
+    {"POST", "v1/workflows", "/v1/workflows", OPERATE | ADMIN},
     {"POST", "v1/agents/*/work", "/v1/agents/ag/work", WORKERS},
     {"POST", "v1/agents/*/work", "/v1/agents/%61g/work", WORKERS},
     {"GET", "v1/nodes", "/v1/nodes", BEARERS},

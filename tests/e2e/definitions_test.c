@@ -145,6 +145,28 @@ static void mistakes_and_warnings_of_yaml_are_told(void **state)
     }
 }
 
+static void without_a_name_in_the_path_the_definition_says_it(void **state)
+{
+    static const char text[] = "intact: 1\nworkflow: \"called\" # by itself\nsteps:\n"
+                               "- {name: a, agent: c, action: x, undo: none}\n";
+    REPLY r = {0};
+    (void)state;
+
+    for (int i = 0; i < 2; i++) {
+        send_as(&node, &r, "POST", "/v1/workflows", "application/yaml", slice_of(text));
+        EXPECT(&r, i ? 200 : 201);
+        EXPECT_TEXT(&r, "name", "called");
+        EXPECT_INT(&r, "version", 1);
+    }
+    get(&node, &r, "/v1/workflows/called");
+    EXPECT_TEXT(&r, "text", text);
+    put_as(&r, "other", "application/yaml", text);
+    expect_problem(&r, 422, "other-name");
+    send_as(&node, &r, "POST", "/v1/workflows", "application/yaml", SLICE("intact: 1\n"));
+    expect_problem(&r, 422, "bad-definition");
+    EXPECT_TEXT(&r, "errors.1.path", "workflow");
+}
+
 #define VERSION(step)                                      \
     "intact: 1\nworkflow: changing\nsteps:\n"              \
     "- {name: first, agent: c, action: one, undo: none}\n" \
@@ -205,6 +227,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_definition_in_yaml_is_kept_as_it_was_written),
         cmocka_unit_test(yaml_that_looks_like_json_is_read_back_at_the_next_start),
         cmocka_unit_test(mistakes_and_warnings_of_yaml_are_told),
+        cmocka_unit_test(without_a_name_in_the_path_the_definition_says_it),
         cmocka_unit_test(a_task_keeps_the_version_it_began_with),
     };
     return cmocka_run_group_tests(tests, start, node_end);
