@@ -28,6 +28,8 @@ cd "$work"
 "$work/venv/bin/python" -c 'import intact_client, intact_client.barrier, intact_client.types; print(intact_client.__file__)' | grep -q "^$work/venv"
 "$work/venv/bin/pip" --disable-pip-version-check show --files intact-client | grep intact_client/py.typed >/dev/null
 cat >user.py <<'PY'
+from typing import Any, Dict, List, Literal, assert_type
+
 import intact_client
 
 agent = intact_client.Agent("greeter")
@@ -38,11 +40,31 @@ def greet(request: intact_client.Request) -> str:
     return f"hello, {request.input}"
 
 
-submitted = intact_client.Client("http://127.0.0.1:1").submit("greeting", {"name": "you"})
-reveal_type(submitted["version"])
+@agent.undo("forget")
+def forget(request: intact_client.Request) -> None:
+    assert_type(request.direction, Literal["forward", "undo"])
+    if request.forward is not None:
+        assert_type(request.forward["in_doubt"], bool)
+
+
+def test() -> None:
+    request = intact_client.Request.for_test({"name": "you"}, attempt=2)
+    request.stop()
+    assert_type(request.beats, List[Dict[str, Any]])
+    assert greet(request) == "hello, you"
+    forget(intact_client.Request.for_test(forward={"output": "hello, you"}))
+
+
+client = intact_client.Client("http://127.0.0.1:1")
+assert_type(client.submit("greeting", {"name": "you"})["version"], int)
+assert_type(client.get("x")["steps"][0]["attempts"][0]["effect"], Literal["none", "unknown", "happened"])
+assert_type(client.put_workflow("intact: 1")["name"], str)
+try:
+    client.wait("x", 1)
+except intact_client.WaitTimeout as timeout:
+    assert_type(timeout.task["closed_reason"], str | None)
 PY
-mypy --strict --python-executable "$work/venv/bin/python" --cache-dir "$work/mypy" user.py | tee "$work/types"
-grep -q 'builtins.int' "$work/types"
+mypy --strict --python-executable "$work/venv/bin/python" --cache-dir "$work/mypy" user.py
 [ ! -e "$root/lib/python/build" ] && [ ! -e "$root/lib/python/intact_client.egg-info" ] || {
     echo "installing it left something in lib/python" >&2
     exit 1

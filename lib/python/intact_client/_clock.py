@@ -15,3 +15,8 @@ def now_ms() -> int:
 def duration(seconds: float) -> str:
     """As the server reads durations, in whole milliseconds."""
     return f"{max(0, round(seconds * 1000))}ms"
+
+
+def rfc3339(seconds: float) -> str:
+    """Seconds since 1970 as the server writes times."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds * 1000) % 1000:03d}Z"

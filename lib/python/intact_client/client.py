@@ -12,7 +12,8 @@ from urllib.parse import quote, urlencode
 
 from . import _clock, _http
 from .errors import Busy, Problem, Unreachable, WaitTimeout
-from .types import Submission, Submitted, SubmittedLine, Task, TaskPage, TaskSummary, Workflow
+from .types import (ReplyTo, Submission, Submitted, SubmittedLine, Task, TaskPage, TaskSummary, Why, Workflow,
+                    WorkflowStored)
 
 __all__ = ["Client", "ENDED"]
 
@@ -70,13 +71,15 @@ class Client:
 
     def submit(self, workflow: str, input: Any = _NOT_GIVEN, *,  # pylint: disable=redefined-builtin
                id: Optional[str] = None, version: Optional[int] = None,  # pylint: disable=redefined-builtin
-               priority: Optional[int] = None, not_before: Optional[str] = None, reply_to: Optional[str] = None,
-               tags: Optional[Mapping[str, str]] = None, traceparent: Optional[str] = None) -> Submitted:
+               priority: Optional[int] = None, not_before: Optional[str] = None,
+               reply_to: Union[None, str, ReplyTo] = None, tags: Optional[Mapping[str, str]] = None,
+               paused: Optional[bool] = None, traceparent: Optional[str] = None) -> Submitted:
         """Submits a task; when this returns it is durable. Without `id` it is given one, so that nothing is submitted
-        twice by repetition. The same content again under the same id gives the task that exists. `traceparent` is the
-        W3C trace context that it belongs to."""
+        twice by repetition. The same content again under the same id gives the task that exists. `paused`: it waits until
+        somebody resumes it. `traceparent` is the W3C trace context that it belongs to."""
         told = {"workflow": workflow, "id": id or str(uuid.uuid4()), "version": version, "priority": priority,
-                "not_before": not_before, "reply_to": reply_to, "tags": tags, "traceparent": traceparent}
+                "not_before": not_before, "reply_to": reply_to, "tags": tags, "paused": paused,
+                "traceparent": traceparent}
         body = {name: value for name, value in told.items() if value is not None}
         if input is not _NOT_GIVEN:
             body["input"] = input
@@ -145,9 +148,9 @@ class Client:
                 return
             filters["cursor"] = page["next"]
 
-    def why(self, task_id: str) -> Dict[str, Any]:
+    def why(self, task_id: str) -> Why:
         """What the task waits for, and what would move it."""
-        return self.call("GET", _task(task_id, "why"))
+        return cast(Why, self.call("GET", _task(task_id, "why")))
 
     # ---- operating ----
 
@@ -171,19 +174,19 @@ class Client:
 
     # ---- workflows ----
 
-    def put_workflow(self, definition: Union[str, Mapping[str, Any]], name: Optional[str] = None) -> Workflow:
-        """Stores a definition: an object, or the text of one in JSON or YAML; the name of a text has to be given. The
-        version that it has."""
-        if not isinstance(definition, str):
-            name = name or str(definition.get("workflow", ""))
-            body, kind = _encode(definition), "application/json"
-        else:
+    def put_workflow(self, definition: Union[str, Mapping[str, Any]], name: Optional[str] = None) -> WorkflowStored:
+        """Stores a definition, an object or its text in JSON or YAML, under the name that it says itself. `name`: refuse it
+        if it is of another workflow."""
+        if isinstance(definition, str):
             body = definition.encode()
             kind = "application/json" if definition.lstrip().startswith("{") else "application/yaml"
-        if not name:
-            raise ValueError("put_workflow: name is missing")
-        answer = self._answer("PUT", f"/v1/workflows/{quote(name, safe='')}", body, kind, 0.0)
-        return cast(Workflow, self._json(answer))
+        else:
+            body, kind = _encode(definition), "application/json"
+        method, path = "POST", "/v1/workflows"
+        if name is not None:
+            method, path = "PUT", f"{path}/{quote(name, safe='')}"
+        # It may be repeated: the same content is the same version.
+        return cast(WorkflowStored, self._json(self._answer(method, path, body, kind, 0.0, True)))
 
     def get_workflow(self, name: str, version: Optional[int] = None) -> Workflow:
         """The newest version, or that one."""

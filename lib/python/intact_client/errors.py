@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Optional, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Union
 
 from ._clock import duration
+
+if TYPE_CHECKING:
+    from .types import Task
 
 __all__ = ["Busy", "IntactError", "Problem", "StepError", "TooLate", "Unreachable", "WaitTimeout"]
 
@@ -92,6 +95,6 @@ class Busy(Problem):
 class WaitTimeout(IntactError):
     """The task has not ended in time; `task` is its record."""
 
-    def __init__(self, task: Mapping[str, Any]) -> None:
-        super().__init__(f"task {task.get('id')} is {task.get('state')}")
-        self.task = dict(task)
+    def __init__(self, task: Task) -> None:
+        super().__init__(f"task {task['id']} is {task['state']}")
+        self.task = task

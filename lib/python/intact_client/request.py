@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Tuple, Type, TypeVar
+import time
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Tuple, Type, TypeVar, cast
 
 from . import _clock
 from .errors import StepError, TooLate
@@ -12,8 +13,9 @@ from .retry import Again, Retry
 
 if TYPE_CHECKING:
     from ._node import Node
+    from .types import Direction, Forward
 
-__all__ = ["Request"]
+__all__ = ["Request", "TestRequest"]
 
 PROGRESS_MAX, MESSAGE_MAX = 2048, 256
 BEAT_MS, AUTO_BEAT_MS = 250, 5000
@@ -51,7 +53,7 @@ class Request:
     token: names this attempt; who knows it may answer it from elsewhere (Client.complete). Keep it secret.
     task, step, attempt: what it is about, and which try. action, direction ("forward" or "undo"), input: what to do.
     idempotency_key: the same for all attempts of the step in this direction.
-    forward: of an undo: {"idempotency_key", "input", "output", "attempts", "in_doubt"} of the step to be undone.
+    forward: of an undo: {"idempotency_key", "input", "output", "attempts", "in_doubt"} of the step to be undone; else None.
     resume: what an earlier attempt left for the next one, or None.
     heartbeat_ms: beats have to be acknowledged at least so often; None: they need not.
     complete_by: the deadline as the server's clock has it. Go by time_left().
@@ -59,17 +61,17 @@ class Request:
     fields: the whole request, as it came.
     tries: how many calls to the service this attempt has made; shown in the record. `call` counts by itself.
 
-    All methods may be called by any thread.
+    All methods may be called by any thread. Agents make them; for tests of handlers there is `for_test`.
     """
 
     def __init__(self, fields: Mapping[str, Any], begin_ms: int, node: Node) -> None:
         self.fields: Dict[str, Any] = dict(fields)
         self.token, self.task, self.step = str(fields["token"]), str(fields["task"]), str(fields["step"])
-        self.action, self.direction = str(fields["action"]), str(fields["direction"])
+        self.action, self.direction = str(fields["action"]), cast("Direction", str(fields["direction"]))
         self.attempt = int(fields["attempt"])
         self.idempotency_key = str(fields["idempotency_key"])
         self.input: Any = fields.get("input")
-        self.forward: Optional[Dict[str, Any]] = fields.get("forward")
+        self.forward: Optional[Forward] = fields.get("forward")
         self.resume: Any = fields.get("resume")
         beat_within = fields.get("heartbeat_ms")
         self.heartbeat_ms: Optional[int] = None if beat_within is None else int(beat_within)
@@ -86,6 +88,35 @@ class Request:
         self._node, self._beat_node = node, node
         self._is_working = True
         self._wake_beats: Callable[[], None] = lambda: None
+
+    @staticmethod
+    def for_test(input: Any = None, *,  # pylint: disable=redefined-builtin
+                 forward: Optional[Mapping[str, Any]] = None, action: str = "test", task: str = "test",
+                 step: str = "test", attempt: int = 1, idempotency_key: Optional[str] = None, resume: Any = None,
+                 time_left: float = 60.0, heartbeat_ms: Optional[int] = None, traceparent: Optional[str] = None,
+                 token: str = "test") -> TestRequest:
+        """One that no server sent, to call a handler with in a unit test. With `forward`, of which any members may be left
+        out, it asks to undo. Values become what an agent gets of them: JSON. ValueError if one is none.
+
+            request = Request.for_test({"amount": 20})
+            assert charge(request) == {"receipt": 17}
+            refund(Request.for_test(forward={"input": {"amount": 20}, "output": {"receipt": 17}}))
+        """
+        key = f"{task}/{step}"
+        fields: Dict[str, Any] = {
+            "token": token, "task": task, "step": step, "action": action, "direction": "forward", "attempt": attempt,
+            "idempotency_key": key, "input": input, "time_left_ms": round(time_left * 1000),
+            "complete_by": _clock.rfc3339(time.time() + time_left)}
+        if forward is not None:
+            fields.update(direction="undo", idempotency_key=f"{key}/undo", forward={
+                "idempotency_key": key, "input": None, "output": None, "attempts": 1, "in_doubt": False, **forward})
+        given = {"idempotency_key": idempotency_key, "resume": resume, "heartbeat_ms": heartbeat_ms,
+                 "traceparent": traceparent}
+        fields.update((name, value) for name, value in given.items() if value is not None)
+        try:
+            return TestRequest(json.loads(encode(fields)))
+        except (TypeError, ValueError, RecursionError) as e:
+            raise ValueError(f"the request is no JSON: {e}") from e
 
     def __repr__(self) -> str:
         return f"<Request {self.idempotency_key} attempt {self.attempt}>"
@@ -246,6 +277,40 @@ class Request:
     def _stop(self) -> None:
         with self._lock:
             self._is_stopped = True
+            self._lock.notify_all()
+
+
+class TestRequest(Request):
+    """A request that no server sent, as Request.for_test makes it, and what its handler told.
+
+    beats: the heartbeats, as the server would get them. All are acknowledged.
+    """
+
+    __test__ = False  # pytest takes it for tests otherwise
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        super().__init__(fields, _clock.now_ms(), cast("Node", None))  # no agent has it
+        self.beats: List[Dict[str, Any]] = []
+        self._wake_beats = self._acknowledge
+
+    def _acknowledge(self) -> None:
+        now = _clock.now_ms()
+        self.beats.append(self._take_beat(now))
+        self._beat_was_taken(now)
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """The handler said that the result will come from elsewhere."""
+        return self._is_elsewhere
+
+    def stop(self) -> None:
+        """As if the server asked to stop: the task is going to be undone."""
+        self._stop()
+
+    def expire(self) -> None:
+        """As if the deadline had passed."""
+        with self._lock:
+            self._is_over = True
             self._lock.notify_all()
 
 

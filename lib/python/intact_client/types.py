@@ -1,8 +1,23 @@
-"""What the server answers, for type checkers. Members that come later are there at run time all the same."""
+"""What is sent and answered, for type checkers. Members that later servers add are there at run time all the same."""
 
-from typing import Any, Dict, List, Optional, TypedDict
+from typing import Any, Dict, List, Literal, Optional, TypedDict, Union
 
-__all__ = ["Attempt", "Step", "Submission", "Submitted", "SubmittedLine", "Task", "TaskPage", "TaskSummary", "Workflow"]
+__all__ = ["Attempt", "AuditEntry", "Direction", "Fault", "Forward", "Reason", "ReplyTo", "Step", "StepState",
+           "Submission", "Submitted", "SubmittedLine", "Task", "TaskPage", "TaskState", "TaskSummary", "Why", "Workflow",
+           "WorkflowStored"]
+
+# Members that need not be there stand in a class of their own, since NotRequired came with Python 3.11.
+
+TaskState = Literal["pending", "processing", "processed", "compensating", "compensated", "error"]
+StepState = Literal["waiting", "running", "completed", "failed", "skipped", "undoing", "undone"]
+Direction = Literal["forward", "undo"]
+
+
+class ReplyTo(TypedDict, total=False):
+    """Who is told what becomes of a task, and of which events: a list of their names, or "all"."""
+
+    to: str
+    events: Union[None, Literal["all"], List[str]]
 
 
 class _SubmissionRequired(TypedDict):
@@ -16,9 +31,10 @@ class Submission(_SubmissionRequired, total=False):
     version: int
     input: Any
     priority: int
-    not_before: str
-    reply_to: str
-    tags: Dict[str, str]
+    not_before: Optional[str]
+    reply_to: Union[None, str, ReplyTo]
+    tags: Optional[Dict[str, str]]
+    paused: bool
     traceparent: str
 
 
@@ -33,28 +49,39 @@ class Submitted(_SubmittedRequired, total=False):
     it."""
 
     deleted: bool
-    state: str
-    ended_at: Optional[str]
+    state: TaskState
+    ended_at: str
 
 
-class SubmittedLine(TypedDict, total=False):
-    """What became of one of many: `status` as of HTTP, 201, 200 or that of the `problem`."""
-
+class _SubmittedLineRequired(TypedDict):
     line: int
     status: int
     id: Optional[str]
-    state: Optional[str]
+
+
+class SubmittedLine(_SubmittedLineRequired, total=False):
+    """What became of one of many: `status` as of HTTP, 201, 200 or that of the `problem`."""
+
+    state: Optional[TaskState]
+    deleted: bool
     problem: Dict[str, Any]
 
 
-class TaskSummary(TypedDict, total=False):
-    """A task in a list."""
+class Fault(TypedDict):
+    """What went wrong."""
+
+    code: str
+    message: str
+
+
+class TaskSummary(TypedDict):
+    """A task in a list. Times are RFC 3339."""
 
     id: str
     workflow: str
     version: int
-    state: str
-    direction: str
+    state: TaskState
+    direction: Direction
     priority: int
     failure_count: int
     locked_by: Optional[str]
@@ -64,33 +91,40 @@ class TaskSummary(TypedDict, total=False):
     submitted_at: str
     started_at: Optional[str]
     ended_at: Optional[str]
+    paused_at: Optional[str]
+    closed_at: Optional[str]
     tags: Optional[Dict[str, str]]
 
 
-class Attempt(TypedDict, total=False):
-    """One hand-over of a step to an agent."""
-
+class _AttemptRequired(TypedDict):
     attempt: int
-    direction: str
+    direction: Direction
     instance: str
     started_at: str
     ended_at: Optional[str]
     complete_by: str
-    outcome: str
-    effect: str
+    outcome: Literal["open", "completed", "failed", "timed_out", "not_sent", "late"]
+    effect: Literal["none", "unknown", "happened"]
+
+
+class Attempt(_AttemptRequired, total=False):
+    """One hand-over of a step to an agent."""
+
+    spared: bool
+    resent: int
+    key_generation: int
     tries: int
+    elsewhere: bool
     output: Any
-    error: Optional[Dict[str, Any]]
+    error: Optional[Fault]
     heartbeat_at: Optional[str]
     progress: Any
     message: Optional[str]
 
 
-class Step(TypedDict, total=False):
-    """A step of a task."""
-
+class _StepRequired(TypedDict):
     name: str
-    state: str
+    state: StepState
     agent: str
     action: str
     failure_count: int
@@ -99,19 +133,41 @@ class Step(TypedDict, total=False):
     wait_until: Optional[str]
     input: Any
     output: Any
-    error: Optional[Dict[str, Any]]
-    resume: Any
+    error: Optional[Fault]
     attempts: List[Attempt]
 
 
-class Task(TaskSummary, total=False):
+class Step(_StepRequired, total=False):
+    """A step of a task. `resume`: what the latest attempt left for the next."""
+
+    resume: Any
+    key_generation: int
+    supplied: bool
+    resolved: int
+
+
+class AuditEntry(TypedDict):
+    """What somebody did."""
+
+    at: str
+    actor: str
+    verb: str
+    task: Optional[str]
+    step: Optional[str]
+    reason: Optional[str]
+    detail: Optional[Dict[str, Any]]
+
+
+class Task(TaskSummary):
     """The whole record of a task."""
 
     input: Any
     output: Any
-    error: Optional[Dict[str, Any]]
+    error: Optional[Fault]
+    traceparent: Optional[str]
+    closed_reason: Optional[str]
     steps: List[Step]
-    operations: List[Dict[str, Any]]
+    operations: List[AuditEntry]
 
 
 class TaskPage(TypedDict):
@@ -121,11 +177,59 @@ class TaskPage(TypedDict):
     next: Optional[str]
 
 
-class Workflow(TypedDict, total=False):
-    """A version of a workflow."""
+class Reason(TypedDict):
+    """One thing that a task waits for. `text`: what is so; `moves`: what would move it."""
+
+    kind: str
+    step: Optional[str]
+    agent: Optional[str]
+    since: Optional[str]
+    until: Optional[str]
+    text: str
+    moves: str
+
+
+class Why(TypedDict):
+    """Why a task is where it is; the most important reason first."""
+
+    task: str
+    state: TaskState
+    direction: Direction
+    summary: str
+    since: Optional[str]
+    reasons: List[Reason]
+    messages: List[Dict[str, Any]]
+    more_messages: bool
+    alerts: List[Dict[str, Any]]
+
+
+class _WorkflowRequired(TypedDict):
+    name: str
+    version: int
+    steps: int
+    format: Literal["json", "yaml"]
+
+
+class Workflow(_WorkflowRequired, total=False):
+    """A version of a workflow, with its definition as it was stored: JSON as `definition`, YAML as `text`."""
+
+    definition: Dict[str, Any]
+    text: str
+
+
+class WorkflowStored(TypedDict):
+    """The version that a stored definition has, and what is odd about it."""
 
     name: str
     version: int
-    definition: Dict[str, Any]
-    text: str
     warnings: List[Dict[str, Any]]
+
+
+class Forward(TypedDict):
+    """In a request to undo: the step that is to be undone. `output` is None if there was none, or if it is not known."""
+
+    idempotency_key: str
+    input: Any
+    output: Any
+    attempts: int
+    in_doubt: bool

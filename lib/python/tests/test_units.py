@@ -124,6 +124,56 @@ class CallTest(unittest.TestCase):
         self.assertTrue(r.is_over)
 
 
+class ForTestTest(unittest.TestCase):
+    """Request.for_test: what those see who test their handlers with it."""
+
+    def test_it_is_a_request_to_act(self):
+        r = intact_client.Request.for_test({"amount": (1, 2)}, action="charge", task="o-1", step="pay", attempt=3)
+        self.assertEqual((r.input, r.action, r.direction, r.attempt), ({"amount": [1, 2]}, "charge", "forward", 3))
+        self.assertEqual((r.idempotency_key, r.forward, r.forward_key, r.resume), ("o-1/pay", None, None, None))
+        self.assertTrue(50 < r.time_left() <= 60)
+        self.assertFalse(r.should_stop)
+        self.assertEqual(r.call(lambda: 7), 7)
+
+    def test_it_is_a_request_to_undo(self):
+        r = intact_client.Request.for_test(forward={"output": {"receipt": 17}}, task="o-1", step="pay")
+        self.assertEqual((r.direction, r.idempotency_key, r.forward_key), ("undo", "o-1/pay/undo", "o-1/pay"))
+        self.assertEqual(r.forward, {"idempotency_key": "o-1/pay", "input": None, "output": {"receipt": 17}, "attempts": 1,
+                                     "in_doubt": False})
+
+    def test_what_is_no_json_is_said(self):
+        for bad in ({"input": object()}, {"forward": {"output": float("nan")}}, {"resume": {1, 2}}):
+            with self.assertRaises(ValueError):
+                intact_client.Request.for_test(**bad)
+
+    def test_what_the_handler_told_can_be_looked_at(self):
+        r = intact_client.Request.for_test(heartbeat_ms=200)
+        r.heartbeat({"done": 1}, "copying", {"at": 1})
+        r.heartbeat({"done": 2})
+        self.assertEqual(r.beats, [{"progress": {"done": 1}, "message": "copying", "resume": {"at": 1}},
+                                   {"progress": {"done": 2}}])
+        self.assertFalse(r.is_elsewhere)
+        r.elsewhere()
+        self.assertTrue(r.is_elsewhere)
+
+    def test_it_can_be_stopped_and_expire(self):
+        for end, error in (("stop", intact_client.StepError), ("expire", intact_client.TooLate)):
+            r = intact_client.Request.for_test()
+            threading.Timer(0.05, getattr(r, end)).start()
+            self.assertFalse(r.pause(600))
+            self.assertTrue(r.should_stop)
+            with self.assertRaises(error):
+                r.check()
+        self.assertEqual(r.time_left(), 0.0)
+
+    def test_the_barrier_takes_it(self):
+        barrier = SqliteBarrier(sqlite3.connect(":memory:", isolation_level=None))
+        for forward in (None, {"output": 1}):
+            for _ in range(2):
+                r = intact_client.Request.for_test(forward=forward)
+                self.assertEqual(barrier.once(r, lambda db: "done"), "done")
+
+
 class BeatTest(unittest.TestCase):
     """Request.heartbeat."""
 
@@ -494,7 +544,9 @@ class Answers(http.server.BaseHTTPRequestHandler):
     """A server that always says the same."""
 
     def answer(self):
-        self.server.heard.append((self.command, self.path, self.rfile.read(int(self.headers.get("Content-Length") or 0))))
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.server.heard.append((self.command, self.path, body))
+        self.server.types.append(self.headers.get("Content-Type"))
         status, body = self.server.says
         text = json.dumps(body).encode()
         self.send_response(status)
@@ -503,7 +555,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text)
 
-    do_GET = do_POST = answer
+    do_GET = do_POST = do_PUT = answer
 
     def log_message(self, *_):  # pylint: disable=arguments-differ
         pass
@@ -514,7 +566,7 @@ class ClientTest(unittest.TestCase):
 
     def setUp(self):
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
-        self.server.heard = []
+        self.server.heard, self.server.types = [], []
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.addCleanup(self.server.server_close)
         self.addCleanup(self.server.shutdown)
@@ -532,6 +584,17 @@ class ClientTest(unittest.TestCase):
         self.server.says = 200, {"id": "x", "workflow": "w", "version": 1, "deleted": True, "state": "processed",
                                  "ended_at": "2026-01-31T10:00:00.000Z"}
         self.assertIs(self.client.submit("w", id="x")["deleted"], True)
+
+    def test_a_definition_is_stored_under_the_name_that_it_says(self):
+        self.server.says = 201, {"name": "w", "version": 1, "warnings": []}
+        yaml, text = "intact: 1\nworkflow: w\n", ' {"intact": 1, "workflow": "w"}'
+        for definition in (yaml, text, {"intact": 1, "workflow": "w"}):
+            self.assertEqual(self.client.put_workflow(definition)["version"], 1)
+        self.client.put_workflow(yaml, "a b")
+        self.assertEqual(self.server.heard, [
+            ("POST", "/v1/workflows", yaml.encode()), ("POST", "/v1/workflows", text.encode()),
+            ("POST", "/v1/workflows", b'{"intact":1,"workflow":"w"}'), ("PUT", "/v1/workflows/a%20b", yaml.encode())])
+        self.assertEqual(self.server.types, ["application/yaml", "application/json", "application/json", "application/yaml"])
 
     def test_a_trace_is_handed_on(self):
         self.server.says = 201, {"id": "x", "workflow": "w", "version": 1}

@@ -4,7 +4,7 @@ import { Discovery } from "./discovery.js";
 import { readable, StepError, TooLate } from "./errors.js";
 import { accessToken, certificates, servers, Wire } from "./http.js";
 import { asFailure, CallFailed, list, Node, readObject, type Json } from "./node.js";
-import { type Beat, innerOf, Request, stopped } from "./request.js";
+import { type Beat, innerOf, Request, stopped, type UndoRequest } from "./request.js";
 
 const PLACES_MAX = 1000;
 const HOLDING_MAX = 1000; // that the server reads
@@ -53,6 +53,9 @@ export interface AgentOptions {
 
 /** Returns the output, any JSON, or a promise of it; throws StepError to answer with an error. */
 export type Handler<I = unknown> = (request: Request<I>) => unknown;
+
+/** The same for an undo of a step whose input is of type `FI` and whose output is of type `FO`. `I`: of the undo's own input. */
+export type UndoHandler<FI = unknown, FO = unknown, I = unknown> = (request: UndoRequest<FI, FO, I>) => unknown;
 
 /** How an action is handled. */
 export interface HandlerOptions {
@@ -145,7 +148,11 @@ export class Agent {
   }
 
   /** The function undoes effects. It has to succeed if there is nothing to undo. */
-  undo<I = unknown>(name: string, handler: Handler<I>, options: HandlerOptions = {}): this {
+  undo<FI = unknown, FO = unknown, I = unknown>(
+    name: string,
+    handler: UndoHandler<FI, FO, I>,
+    options: HandlerOptions = {},
+  ): this {
     return this.#on(`undo ${name}`, handler as Handler, options);
   }
 
@@ -425,7 +432,7 @@ export class Agent {
   #read(answer: Json, sentMs: number): Request[] {
     try {
       const waited = Math.max(0, Math.min(Number(answer["waited_ms"] ?? 0) || 0, nowMs() - sentMs));
-      return list(answer["requests"]).map((fields) => new Request(fields as Json, sentMs + waited));
+      return list(answer["requests"]).map((fields) => Request.sent(fields as Json, sentMs + waited));
     } catch (e) {
       throw new CallFailed(200, `the answer has requests that cannot be read: ${String(e)}`);
     }

@@ -58,7 +58,7 @@ export class PostgresBarrier<C extends PostgresClient> {
    * database becomes a retryable StepError. The effect neither commits nor rolls back, and may be called again after a
    * rollback.
    */
-  async once(request: Request<never> | Request, effect: (db: C) => unknown): Promise<unknown> {
+  async once(request: Request, effect: (db: C) => unknown): Promise<unknown> {
     for (let calls = 1; ; calls++) {
       const state = { isCommitting: false };
       try {
@@ -76,7 +76,7 @@ export class PostgresBarrier<C extends PostgresClient> {
   }
 
   async #transaction(
-    request: Request<never> | Request,
+    request: Request,
     effect: (db: C) => unknown,
     state: { isCommitting: boolean },
   ): Promise<unknown> {
@@ -182,7 +182,7 @@ export class SqliteBarrier<D extends SqliteDatabase> {
   }
 
   /** As of PostgresBarrier; `effect` returns its output at once, and no promise. */
-  once(request: Request<never> | Request, effect: (db: D) => unknown): unknown {
+  once(request: Request, effect: (db: D) => unknown): unknown {
     const isUndo = request.direction === "undo";
     const key = isUndo ? request.forward?.idempotency_key : request.idempotencyKey;
     if (key === undefined) throw new StepError("bad_request", { message: "an undo without a forward key", effect: "none" });

@@ -2,7 +2,18 @@ import { randomUUID } from "node:crypto";
 import { duration, nowMs, sleep } from "./clock.js";
 import { Busy, Problem, Unreachable, WaitTimeout } from "./errors.js";
 import { accessToken, certificates, retryAfter, servers, Wire, type Answer } from "./http.js";
-import type { Submission, Submitted, SubmittedLine, Task, TaskPage, TaskState, TaskSummary, Workflow } from "./types.js";
+import type {
+  Submission,
+  Submitted,
+  SubmittedLine,
+  Task,
+  TaskPage,
+  TaskState,
+  TaskSummary,
+  Why,
+  Workflow,
+  WorkflowStored,
+} from "./types.js";
 
 /** States in which a task does not go on by itself. */
 export const ENDED: readonly TaskState[] = ["processed", "compensated", "error"];
@@ -121,8 +132,8 @@ export class Client {
     return found;
   }
 
-  /** The whole record of a task. */
-  get(id: string): Promise<Task> {
+  /** The whole record of a task. `I` and `O` are the types of its input and output, of which nothing is checked. */
+  get<I = unknown, O = unknown>(id: string): Promise<Task<I, O>> {
     return this.#json("GET", pathOf(id));
   }
 
@@ -130,16 +141,19 @@ export class Client {
    * The record once the task has ended (processed, compensated or error: look at `state`), through restarts of servers.
    * WaitTimeout after `timeoutMs`, Unreachable if then nobody answers.
    */
-  async wait(id: string, options: { timeoutMs?: number; signal?: AbortSignal } = {}): Promise<Task> {
+  async wait<I = unknown, O = unknown>(
+    id: string,
+    options: { timeoutMs?: number; signal?: AbortSignal } = {},
+  ): Promise<Task<I, O>> {
     const end = options.timeoutMs === undefined ? Infinity : nowMs() + options.timeoutMs;
     for (;;) {
       options.signal?.throwIfAborted();
       const waitMs = Math.max(0, Math.min(WAIT_MAX_MS, end - nowMs()));
       const query = waitMs > 0 ? `?wait=${duration(waitMs)}` : "";
       try {
-        const task = await this.#json<Task>("GET", pathOf(id) + query, { waitMs, signal: options.signal });
+        const task = await this.#json<Task<I, O>>("GET", pathOf(id) + query, { waitMs, signal: options.signal });
         if (ENDED.includes(task.state)) return task;
-        if (nowMs() >= end) throw new WaitTimeout(task, `task ${id} is ${task.state}`);
+        if (nowMs() >= end) throw new WaitTimeout(task);
       } catch (e) {
         options.signal?.throwIfAborted();
         if (!(e instanceof Busy || e instanceof Unreachable) || nowMs() >= end) throw e;
@@ -176,7 +190,7 @@ export class Client {
   }
 
   /** What the task waits for, and what would move it. */
-  why(id: string): Promise<Record<string, unknown>> {
+  why(id: string): Promise<Why> {
     return this.#json("GET", pathOf(id, "why"));
   }
 
@@ -204,14 +218,19 @@ export class Client {
 
   // ---- workflows ----
 
-  /** Stores a definition: an object, or the text of one in JSON or YAML; the name of a text has to be given. */
-  async putWorkflow(definition: string | Record<string, unknown>, name?: string): Promise<Workflow> {
-    const isText = typeof definition === "string";
-    const called = name ?? (isText ? undefined : definition["workflow"]);
-    if (typeof called !== "string" || called === "") throw new RangeError("putWorkflow: name is missing");
-    const text = isText ? definition : JSON.stringify(definition);
-    const contentType = text.trimStart().startsWith("{") ? "application/json" : "application/yaml";
-    return this.#json("PUT", `/v1/workflows/${encodeURIComponent(called)}`, { body: Buffer.from(text), contentType });
+  /**
+   * Stores a definition, an object or its text in JSON or YAML, under the name that it says itself. `name`: refuse it if it
+   * is of another workflow.
+   */
+  putWorkflow(definition: string | object, name?: string): Promise<WorkflowStored> {
+    const text = typeof definition === "string" ? definition : JSON.stringify(definition);
+    const options = {
+      body: Buffer.from(text),
+      contentType: text.trimStart().startsWith("{") ? "application/json" : "application/yaml",
+      isRepeatable: true, // the same content is the same version
+    };
+    if (name === undefined) return this.#json("POST", "/v1/workflows", options);
+    return this.#json("PUT", `/v1/workflows/${encodeURIComponent(name)}`, options);
   }
 
   /** The newest version, or that one. */

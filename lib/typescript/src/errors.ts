@@ -1,4 +1,5 @@
 import { duration } from "./clock.js";
+import type { Task } from "./types.js";
 
 /** A text that can be sent, of anything: of what a handler threw, say, which may have none. */
 export function readable(what: unknown): string {
@@ -134,12 +135,12 @@ export class Problem extends IntactError {
 export class Busy extends Problem {}
 
 /** The task has not ended in time. */
-export class WaitTimeout<T = unknown> extends IntactError {
+export class WaitTimeout extends IntactError {
   /** Its record. */
-  readonly task: T;
+  readonly task: Task;
 
-  constructor(task: T, message: string) {
-    super(message);
+  constructor(task: Task) {
+    super(`task ${task.id} is ${task.state}`);
     this.task = task;
   }
 }

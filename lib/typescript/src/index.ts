@@ -3,7 +3,14 @@
  *
  * @packageDocumentation
  */
-export { Agent, type AgentOptions, type Handler, type HandlerOptions, type Logger } from "./agent.js";
+export {
+  Agent,
+  type AgentOptions,
+  type Handler,
+  type HandlerOptions,
+  type Logger,
+  type UndoHandler,
+} from "./agent.js";
 export {
   PostgresBarrier,
   SqliteBarrier,
@@ -24,6 +31,13 @@ export {
   type Mistake,
   type StepErrorOptions,
 } from "./errors.js";
-export type { Beat, Forward, Request } from "./request.js";
+export {
+  Request,
+  type Beat,
+  type Forward,
+  type TestRequest,
+  type TestRequestOptions,
+  type UndoRequest,
+} from "./request.js";
 export { retryWait, type RetryOptions } from "./retry.js";
 export type * from "./types.js";

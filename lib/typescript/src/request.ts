@@ -7,12 +7,12 @@ const MESSAGE_MAX = 256;
 const BEAT_MS = 250;
 const AUTO_BEAT_MS = 5000;
 
-/** Of an undo: the step that is to be undone. */
-export interface Forward {
+/** Of an undo: the step that is to be undone. `I` and `O` are the types of its input and output. */
+export interface Forward<I = unknown, O = unknown> {
   idempotency_key: string;
-  input: unknown;
+  input: I;
   /** null: it is not known, or there was none. */
-  output: unknown;
+  output: O | null;
   attempts: number;
   in_doubt: boolean;
 }
@@ -54,11 +54,11 @@ export interface Inner {
   onBeat: () => void;
 }
 
-export const inner = new WeakMap<Request<never>, Inner>();
+const inner = new WeakMap<Request, Inner>();
 
 /** The agent's part of a request. */
 export function innerOf(request: Request): Inner {
-  return inner.get(request as Request<never>) as Inner;
+  return inner.get(request) as Inner;
 }
 
 function text(fields: Record<string, unknown>, name: string): string {
@@ -73,8 +73,32 @@ function whole(fields: Record<string, unknown>, name: string): number {
   return value as number;
 }
 
-/** One attempt of a step, handed to a handler. `I` is the type of its input, of which nothing is checked. */
-export class Request<I = unknown> {
+/** A request to undo a step whose input is of type `FI` and whose output is of type `FO`. `I`: of the undo's own input. */
+export type UndoRequest<FI = unknown, FO = unknown, I = unknown> = Request<I, Forward<FI, FO>>;
+
+/** What a request for a test says. What is left out has a value that fits. */
+export interface TestRequestOptions<I> {
+  /** Default: null. */
+  input?: I;
+  action?: string;
+  task?: string;
+  step?: string;
+  attempt?: number;
+  /** Default: TASK/STEP, of an undo TASK/STEP/undo. */
+  idempotencyKey?: string;
+  resume?: unknown;
+  /** Default: 60 000. */
+  timeLeftMs?: number;
+  heartbeatMs?: number;
+  traceparent?: string;
+  token?: string;
+}
+
+/**
+ * One attempt of a step, handed to a handler. Agents make them; for tests of handlers there is `Request.forTest`. `I` is
+ * the type of its input, `F` that of `forward`; nothing of them is checked.
+ */
+export class Request<I = unknown, F extends Forward | undefined = Forward | undefined> {
   /** Names this attempt; who knows it may answer it from elsewhere (Client.complete). Keep it secret. */
   readonly token: string;
   readonly task: string;
@@ -87,7 +111,7 @@ export class Request<I = unknown> {
   readonly idempotencyKey: string;
   readonly input: I;
   /** Of an undo: the step that is to be undone. */
-  readonly forward: Forward | undefined;
+  readonly forward: F;
   /** What an earlier attempt left for the next one; undefined: nothing. */
   readonly resume: unknown;
   /** Beats have to be acknowledged at least so often; undefined: they need not. */
@@ -108,8 +132,8 @@ export class Request<I = unknown> {
   #isOver = false;
   #alarm: NodeJS.Timeout | undefined;
 
-  /** Made by the agent. `beginMs`: from when on the time that is left counts, on our own clock. */
-  constructor(fields: Record<string, unknown>, beginMs: number) {
+  /** `beginMs`: from when on the time that is left counts, on our own clock. */
+  protected constructor(fields: Record<string, unknown>, beginMs: number) {
     this.fields = fields;
     this.token = text(fields, "token");
     this.task = text(fields, "task");
@@ -119,14 +143,14 @@ export class Request<I = unknown> {
     this.attempt = whole(fields, "attempt");
     this.idempotencyKey = text(fields, "idempotency_key");
     this.input = fields["input"] as I;
-    this.forward = (fields["forward"] ?? undefined) as Forward | undefined;
+    this.forward = (fields["forward"] ?? undefined) as F;
     this.resume = fields["resume"] ?? undefined;
     this.heartbeatMs = fields["heartbeat_ms"] === undefined ? undefined : whole(fields, "heartbeat_ms");
     this.completeBy = String(fields["complete_by"] ?? "");
     this.traceparent = typeof fields["traceparent"] === "string" ? fields["traceparent"] : undefined;
     const abort = new AbortController();
     this.signal = abort.signal;
-    inner.set(this as unknown as Request<never>, {
+    inner.set(this, {
       deadlineMs: beginMs + whole(fields, "time_left_ms"),
       acknowledgedMs: beginMs,
       isElsewhere: false,
@@ -140,7 +164,48 @@ export class Request<I = unknown> {
   }
 
   get #inner(): Inner {
-    return innerOf(this as Request);
+    return innerOf(this);
+  }
+
+  /** @internal */
+  static sent(fields: Record<string, unknown>, beginMs: number): Request {
+    return new Request(fields, beginMs);
+  }
+
+  /**
+   * One that no server sent, to call a handler with in a unit test. With `forward`, of which any members may be left out, it
+   * asks to undo. Values become what an agent gets of them: JSON.
+   *
+   * ```ts
+   * const request = Request.forTest({ input: { amount: 20 } });
+   * assert.deepEqual(await charge(request), { receipt: 17 });
+   * await refund(Request.forTest({ forward: { input: { amount: 20 }, output: { receipt: 17 } } }));
+   * ```
+   */
+  static forTest<FI = null, FO = never, I = null>(
+    options: TestRequestOptions<I> & { forward: Partial<Forward<FI, FO>> },
+  ): TestRequest<I, Forward<FI, FO>>;
+  static forTest<I = null>(options?: TestRequestOptions<I> & { forward?: undefined }): TestRequest<I, undefined>;
+  static forTest(options: TestRequestOptions<unknown> & { forward?: Partial<Forward> | undefined } = {}): TestRequest {
+    const { task = "test", step = "test", timeLeftMs = 60_000, forward } = options;
+    const key = `${task}/${step}`;
+    const fields = {
+      token: options.token ?? "test",
+      task,
+      step,
+      action: options.action ?? "test",
+      direction: forward ? "undo" : "forward",
+      attempt: options.attempt ?? 1,
+      idempotency_key: options.idempotencyKey ?? (forward ? `${key}/undo` : key),
+      input: options.input ?? null,
+      resume: options.resume,
+      complete_by: new Date(Date.now() + timeLeftMs).toISOString(),
+      time_left_ms: Math.round(timeLeftMs),
+      heartbeat_ms: options.heartbeatMs,
+      traceparent: options.traceparent,
+      forward: forward && { idempotency_key: key, input: null, output: null, attempts: 1, in_doubt: false, ...forward },
+    };
+    return new TestRequest(JSON.parse(JSON.stringify(fields)) as Record<string, unknown>);
   }
 
   #endsAtMs(): number {
@@ -278,6 +343,39 @@ export class Request<I = unknown> {
     }
     if (!mine.autoHeartbeat) return undefined;
     return mine.beatAtMs + (this.heartbeatMs === undefined ? AUTO_BEAT_MS : Math.min(AUTO_BEAT_MS, this.heartbeatMs / 3));
+  }
+}
+
+/** A request that no server sent, as `Request.forTest` makes it, and what its handler told. */
+export class TestRequest<I = unknown, F extends Forward | undefined = Forward | undefined> extends Request<I, F> {
+  /** The heartbeats, as the server would get them. All are acknowledged. */
+  readonly beats: Beat[] = [];
+
+  /** @internal */
+  constructor(fields: Record<string, unknown>) {
+    super(fields, nowMs());
+    const mine = innerOf(this);
+    mine.onBeat = () => {
+      if (mine.beat) this.beats.push(mine.beat);
+      mine.beat = undefined;
+      mine.beatAtMs = mine.acknowledgedMs = nowMs();
+    };
+  }
+
+  /** The handler said that the result will come from elsewhere. */
+  get isElsewhere(): boolean {
+    return innerOf(this).isElsewhere;
+  }
+
+  /** As if the server asked to stop: the task is going to be undone. `signal` aborts. */
+  stop(): void {
+    innerOf(this).abort.abort(stopped("unknown"));
+  }
+
+  /** As if the deadline had passed. `signal` aborts. */
+  expire(): void {
+    innerOf(this).deadlineMs = -Infinity;
+    void this.isOver;
   }
 }
 

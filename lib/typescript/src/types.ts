@@ -1,5 +1,16 @@
-/** A state of a task. The last three are ends: it does not go on by itself. */
-export type TaskState = "pending" | "processing" | "compensating" | "processed" | "compensated" | "error";
+/** A state of a task. "processed", "compensated" and "error" are ends: it does not go on by itself. */
+export type TaskState = "pending" | "processing" | "processed" | "compensating" | "compensated" | "error";
+
+/** A state of a step. */
+export type StepState = "waiting" | "running" | "completed" | "failed" | "skipped" | "undoing" | "undone";
+
+export type Direction = "forward" | "undo";
+
+/** Who is told what becomes of a task, and of which events. */
+export interface ReplyTo {
+  to: string;
+  events?: "all" | string[] | null;
+}
 
 /** A task to be. Give ids of your own: then it may be submitted twice, and is there once. */
 export interface Submission {
@@ -10,9 +21,11 @@ export interface Submission {
   /** 0 to 9, higher ones first; 5 if not given. */
   priority?: number;
   /** RFC 3339. */
-  not_before?: string;
-  reply_to?: string;
-  tags?: Record<string, string>;
+  not_before?: string | null;
+  reply_to?: string | ReplyTo | null;
+  tags?: Record<string, string> | null;
+  /** It waits until somebody resumes it. */
+  paused?: boolean;
   /** The W3C trace context that it belongs to. */
   traceparent?: string;
 }
@@ -25,7 +38,7 @@ export interface Submitted {
   /** It ended, and was deleted; the next two are what is left of it. */
   deleted?: boolean;
   state?: TaskState;
-  ended_at?: string | null;
+  ended_at?: string;
 }
 
 /** What became of one of many. */
@@ -35,6 +48,7 @@ export interface SubmittedLine {
   status: number;
   id: string | null;
   state?: TaskState | null;
+  deleted?: boolean;
   problem?: Record<string, unknown>;
 }
 
@@ -50,7 +64,7 @@ export interface TaskSummary {
   workflow: string;
   version: number;
   state: TaskState;
-  direction: "forward" | "undo";
+  direction: Direction;
   priority: number;
   failure_count: number;
   locked_by: string | null;
@@ -60,21 +74,31 @@ export interface TaskSummary {
   submitted_at: string;
   started_at: string | null;
   ended_at: string | null;
+  paused_at: string | null;
+  closed_at: string | null;
   tags: Record<string, string> | null;
 }
 
 /** One hand-over of a step to an agent. */
 export interface Attempt {
   attempt: number;
-  direction: "forward" | "undo";
+  direction: Direction;
   instance: string;
   started_at: string;
   ended_at: string | null;
   complete_by: string;
-  outcome: string;
-  effect: string;
+  outcome: "open" | "completed" | "failed" | "timed_out" | "not_sent" | "late";
+  effect: "none" | "unknown" | "happened";
+  /** It failed while the breaker of its agent was not closed; that does not count. */
+  spared?: boolean;
+  /** How often its request was sent again, because an answer got lost. */
+  resent?: number;
+  /** Which idempotency key of its step it had, from the second on. */
+  key_generation?: number;
   /** Calls to the service that it made. */
   tries?: number;
+  /** Its result comes by its token. */
+  elsewhere?: boolean;
   output?: unknown;
   error?: Fault | null;
   heartbeat_at?: string | null;
@@ -85,7 +109,7 @@ export interface Attempt {
 /** A step of a task. */
 export interface Step {
   name: string;
-  state: string;
+  state: StepState;
   agent: string;
   action: string;
   failure_count: number;
@@ -97,16 +121,37 @@ export interface Step {
   error: Fault | null;
   /** What the latest attempt left for the next. */
   resume?: unknown;
+  /** Which of its idempotency keys is the present one, from the second on. */
+  key_generation?: number;
+  /** A person supplied its output. */
+  supplied?: boolean;
+  /** Of the attempts up to this one a person said that none took effect. */
+  resolved?: number;
   attempts: Attempt[];
 }
 
-/** The whole record of a task. */
-export interface Task extends TaskSummary {
-  input: unknown;
-  output: unknown;
+/** What somebody did. */
+export interface AuditEntry {
+  at: string;
+  actor: string;
+  verb: string;
+  task: string | null;
+  step: string | null;
+  reason: string | null;
+  detail: Record<string, unknown> | null;
+}
+
+/** The whole record of a task. `I` and `O` are the types of its input and output, of which nothing is checked. */
+export interface Task<I = unknown, O = unknown> extends TaskSummary {
+  input: I;
+  /** null: it was not processed, or its workflow has no output. */
+  output: O | null;
   error: Fault | null;
+  traceparent: string | null;
+  closed_reason: string | null;
   steps: Step[];
-  operations: Record<string, unknown>[];
+  /** What people did to it; the last 100. */
+  operations: AuditEntry[];
 }
 
 /** A page of a list. */
@@ -116,11 +161,48 @@ export interface TaskPage {
   next: string | null;
 }
 
-/** A version of a workflow. */
+/** One thing that a task waits for. */
+export interface Reason {
+  /** A word for programs. */
+  kind: string;
+  step: string | null;
+  agent: string | null;
+  since: string | null;
+  until: string | null;
+  /** What is so. */
+  text: string;
+  /** What would move it. */
+  moves: string;
+}
+
+/** Why a task is where it is. */
+export interface Why {
+  task: string;
+  state: TaskState;
+  direction: Direction;
+  summary: string;
+  since: string | null;
+  /** The most important first. */
+  reasons: Reason[];
+  messages: Record<string, unknown>[];
+  more_messages: boolean;
+  alerts: Record<string, unknown>[];
+}
+
+/** A version of a workflow, with its definition as it was stored: JSON as `definition`, YAML as `text`. */
 export interface Workflow {
   name: string;
   version: number;
+  /** How many it has. */
+  steps: number;
+  format: "json" | "yaml";
   definition?: Record<string, unknown>;
   text?: string;
-  warnings?: Record<string, unknown>[];
+}
+
+/** The version that a stored definition has, and what is odd about it. */
+export interface WorkflowStored {
+  name: string;
+  version: number;
+  warnings: Record<string, unknown>[];
 }

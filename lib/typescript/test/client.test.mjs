@@ -17,6 +17,8 @@ test("a task from its definition to its end", async () => {
     output: "${ .steps.greet.output }",
   };
   assert.equal((await client.putWorkflow(definition)).version, 1);
+  assert.equal((await client.putWorkflow(JSON.stringify(definition))).version, 1);
+  assert.equal((await client.putWorkflow(JSON.stringify(definition), "hello")).version, 1);
   assert.equal((await client.getWorkflow("hello")).version, 1);
   assert.equal((await client.getWorkflow("hello", 1)).name, "hello");
 
@@ -46,6 +48,15 @@ test("a task from its definition to its end", async () => {
   for await (const task of client.listAll({ workflow: "hello", limit: 400 })) count += task.workflow === "hello" ? 1 : 0;
   assert.equal(count, 1500);
   assert.equal(await agent.stop() ?? (await agent.join()), true);
+});
+
+test("a definition is stored under the name that it says", async () => {
+  const yaml = "intact: 1\nworkflow: in-yaml\nsteps:\n  - {name: a, agent: b, action: c, undo: none}\n";
+  assert.deepEqual(await client.putWorkflow(yaml), { name: "in-yaml", version: 1, warnings: [] });
+  assert.deepEqual(await client.putWorkflow(yaml, "in-yaml"), { name: "in-yaml", version: 1, warnings: [] });
+  assert.equal((await client.getWorkflow("in-yaml")).text, yaml);
+  await assert.rejects(client.putWorkflow(yaml, "other"), (e) => e instanceof Problem && e.kind === "other-name");
+  await assert.rejects(client.putWorkflow("intact: 1\n"), (e) => e instanceof Problem && e.kind === "bad-definition");
 });
 
 test("operating", async () => {

@@ -5,18 +5,20 @@ import os from "node:os";
 import { createRequire, syncBuiltinESMExports } from "node:module";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { Agent, Again, Client, Problem, SqliteBarrier, StepError, TooLate, Unreachable, WaitTimeout, retryWait } from "intact-client";
+import {
+  Agent, Again, Client, Problem, Request, SqliteBarrier, StepError, TooLate, Unreachable, WaitTimeout, retryWait,
+} from "intact-client";
 
 // Parts that the package does not give away.
 const part = (name) => import(pathToFileURL(`node_modules/intact-client/dist/${name}.js`).href);
 const { Discovery } = await part("discovery");
-const { innerOf, Request } = await part("request");
+const { innerOf } = await part("request");
 const { nowMs } = await part("clock");
 const { isServer, servers } = await part("http");
 
 function request({ left = 600000, direction = "forward", key = "t/s", ...more } = {}) {
   const isUndo = direction === "undo";
-  return new Request(
+  return Request.sent(
     {
       token: "x", task: "t", step: "s", action: "a", direction, attempt: 1, input: null, time_left_ms: left,
       idempotency_key: isUndo ? `${key}/undo` : key,
@@ -85,6 +87,36 @@ test("a stop ends a pause", async () => {
   setTimeout(() => innerOf(r).abort.abort(new StepError("stopped")), 20);
   assert.equal(await r.pause(600_000), false);
   assert.throws(() => r.check(), StepError);
+});
+
+test("a request for a test asks to act, or to undo", () => {
+  const r = Request.forTest({ input: { at: new Date(0) }, action: "charge", task: "o-1", step: "pay", attempt: 3 });
+  assert.ok(r instanceof Request && !r.shouldStop && r.timeLeftMs > 50_000);
+  assert.deepEqual([r.input, r.action, r.direction, r.attempt], [{ at: "1970-01-01T00:00:00.000Z" }, "charge", "forward", 3]);
+  assert.deepEqual([r.idempotencyKey, r.forward, r.resume], ["o-1/pay", undefined, undefined]);
+  const u = Request.forTest({ forward: { output: { receipt: 17 } }, resume: { at: 1 }, idempotencyKey: "other" });
+  assert.deepEqual([u.direction, u.idempotencyKey, u.resume, u.input], ["undo", "other", { at: 1 }, null]);
+  assert.deepEqual(u.forward, { idempotency_key: "test/test", input: null, output: { receipt: 17 }, attempts: 1, in_doubt: false });
+  assert.throws(() => Request.forTest({ input: 7n }), TypeError);
+});
+
+test("what the handler of a request for a test told can be looked at", async () => {
+  const r = Request.forTest({ heartbeatMs: 5000 });
+  assert.equal(await r.call(() => 7), 7);
+  r.heartbeat({ done: 1 }, "copying", { at: 1 });
+  r.heartbeat({ done: 2 });
+  assert.deepEqual(r.beats, [{ progress: { done: 1 }, message: "copying", resume: { at: 1 } }, { progress: { done: 2 } }]);
+  assert.deepEqual([r.isElsewhere, r.elsewhere(), r.isElsewhere], [false, undefined, true]);
+});
+
+test("a request for a test can be stopped, and expire", async () => {
+  for (const [end, Kind] of [["stop", StepError], ["expire", TooLate]]) {
+    const r = Request.forTest();
+    setTimeout(() => r[end](), 20);
+    assert.equal(await r.pause(600_000), false);
+    assert.ok(r.shouldStop && r.signal.aborted && r.signal.reason instanceof Kind);
+    assert.throws(() => r.check(), Kind);
+  }
 });
 
 test("beats have limits, and the latest of each is sent", () => {
