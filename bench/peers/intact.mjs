@@ -16,7 +16,7 @@ export const modes = {
 
 async function startAgents({ dir, settings, source, build, url, env }) {
     if (settings.js) {
-        const library = `${source}/build/typescript/dist/index.js`;
+        const library = `${source}/build/typescript/dist/index.mjs`;
         return startWorker(dir, "./intact-worker.mjs", library, url, String(settings.places));
     }
     const child = start(dir, "agents", `${build}/bench/bench-agent`, [String(settings.places), "a", "b", "c"], env);

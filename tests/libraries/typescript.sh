@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # The TypeScript package: compiled strictly, packed, installed into a fresh folder, its own tests run there, with a real
-# server; its example is checked by the compiler as a user's program is. Usage: typescript.sh ROOT INTACT
+# server. Usage: typescript.sh ROOT INTACT [NODE]      NODE: 18, 20 or 22; the one in PATH if it is not given
 set -eu
 root=$1 intact=$(realpath "$2")
+node=node
+[ $# -lt 3 ] || node=$("$root/tests/libraries/nodes/get" "$3")
 work=$(mktemp -d)
 server=
 finish() {
@@ -18,12 +20,6 @@ unset INTACT_SERVER INTACT_TOKEN INTACT_CA NOTIFY_SOCKET WATCHDOG_USEC
 }
 "$root/lib/typescript/try" "$work/app" >/dev/null
 cd "$work/app"
-built=$root/build/typescript
-for example in "$root"/examples/typescript/*.mts; do
-    cp "$example" .
-    "$built/node_modules/.bin/tsc" --strict --noEmit --target es2022 --module nodenext --types node \
-        --typeRoots "$built/node_modules/@types" "${example##*/}"
-done
 # Not one of those that the kernel gives to outgoing connections.
 port=$((2048 + $$ % 20000))
 start_server() { # false: the port is taken
@@ -41,4 +37,5 @@ done
 export INTACT_SERVER=http://127.0.0.1:$port
 until INTACT_TOKEN=$(cat "$work/data/admin-token" 2>/dev/null) && [ -n "$INTACT_TOKEN" ]; do sleep 0.05; done
 export INTACT_TOKEN
-DRIVERS=$built node --test units.test.mjs client.test.mjs
+"$node" --version
+DRIVERS=$root/build/typescript "$node" --test units.test.mjs client.test.mjs require.test.cjs
