@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Looks after the documents: every relative link leads to a file, and to a heading of it; README.md leads to every
-document of docs/; and docs/http-api.md tells of the same types of problems as docs/openapi.yaml.
+document of docs/; docs/http-api.md tells of the same types of problems as docs/openapi.yaml; and nothing of the project is
+installed by its name alone, since no registry has it.
 
 Usage: links_test.py ROOT
 """
@@ -78,8 +79,18 @@ def check_problems():
         mistakes.append(f"docs/openapi.yaml: it lacks the problem {name}, of which http-api.md tells")
 
 
+def check_installs():
+    command = re.compile(r"\b(?:pip3?|pipx|uv|npm|yarn|pnpm|apt|apt-get) (?:install|i|add)\b([^`\n]*)")
+    for pattern in ("*.md", "docs/**/*.md", "examples/**/*.md", "lib/*/*.md"):
+        for path in glob.glob(f"{root}/{pattern}", recursive=True):
+            for what in " ".join(command.findall(read(path))).split():
+                if "intact" in what and "/" not in what:
+                    mistakes.append(f"{os.path.relpath(path, root)}: \"{what}\" is installed from a registry: say the file or folder")
+
+
 check_reached(glob.glob(f"{root}/docs/**/*.md", recursive=True))
 check_problems()
+check_installs()
 for mistake in mistakes:
     print(mistake, file=sys.stderr)
 sys.exit(1 if mistakes else 0)
