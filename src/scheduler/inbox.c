@@ -330,7 +330,7 @@ static void ending_done(struct scheduler *s, struct command *c)
 static void ask_done(struct scheduler *s, struct live *l, struct command *c)
 {
     if (c->ask->kind == ASK_SUBMIT)
-        submit_done(l, c);
+        submit_done(s, l, c);
     else if (c->ask->kind == ASK_END)
         ending_done(s, c);
     else

@@ -241,7 +241,7 @@ void operator_done(struct live *l, struct command *c);
 
 /* submit.c: new tasks */
 void submit_apply(struct scheduler *s, struct live *l, struct command *c);
-void submit_done(const struct live *l, struct command *c);
+void submit_done(struct scheduler *s, const struct live *l, struct command *c);
 
 /* start.c: from ready to running */
 void start_refresh(struct scheduler *s,

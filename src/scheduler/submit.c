@@ -37,7 +37,6 @@ static void begin(struct scheduler *s, struct live *l, const struct ask *a)
         list_init(&l->steps[i].assigned);
     }
     reply_read(t->reply_to, &l->arena, &l->reply);
-    s->stats.submitted++;
 }
 
 /* The id is that of a task that was deleted, and is not free yet. */
@@ -85,10 +84,11 @@ void submit_apply(struct scheduler *s, struct live *l, struct command *c)
     }
 }
 
-void submit_done(const struct live *l, struct command *c)
+void submit_done(struct scheduler *s, const struct live *l, struct command *c)
 {
     struct ask *a = c->ask;
 
+    s->stats.submitted += c->answer == ANSWER_ACCEPTED;
     if (c->answer == ANSWER_REFUSED) {
         a->outcome = ERR_CONFLICT;
         (void)snprintf(a->story, sizeof a->story,

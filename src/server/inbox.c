@@ -163,8 +163,10 @@ static void row_read(void *arg, struct intake_item *it)
 {
     struct inbox *ib = arg;
 
-    if (!columns_ok(ib->server, it))
+    if (!columns_ok(ib->server, it)) {
+        ib->server->metrics.tasks_refused++;
         return;
+    }
     struct row_ask *ra = arena_alloc(it->arena, sizeof *ra);
     *ra = (struct row_ask){.item = it};
     ra->s.answered = row_answered;

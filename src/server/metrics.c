@@ -119,10 +119,14 @@ static void histogram(struct buf *b, const char *name, const char *labels,
 
 /* ---- what there is ---- */
 
-static void put_scheduler(struct buf *b, const struct scheduler_stats *st)
+static void put_scheduler(struct buf *b, const struct metrics *m, const struct scheduler_stats *st)
 {
-    single(b, "intact_tasks_submitted_total", "counter", "Tasks taken in by this node.",
+    single(b, "intact_tasks_submitted_total", "counter", "New tasks accepted by this node.",
            st->submitted);
+    single(b, "intact_tasks_existed_total", "counter",
+           "Submissions of a task that existed already, with the same content.", m->tasks_existed);
+    single(b, "intact_tasks_refused_total", "counter",
+           "Submissions that were not valid, or whose id has another content.", m->tasks_refused);
     single(b, "intact_state_changes_total", "counter", "Rows of tasks written.", st->changes);
     single(b, "intact_batches_total", "counter", "Jobs handed to the store.", st->batches);
     single(b, "intact_conflicts_total", "counter", "Changes that met another revision.",
@@ -558,7 +562,7 @@ void metrics_get(struct server *sv, struct http_request *r)
     CLEANUP(buf_fini) struct buf b = {0};
 
     scheduler_stats(sv->scheduler, &st);
-    put_scheduler(&b, &st);
+    put_scheduler(&b, &sv->metrics, &st);
     put_submissions(&b, sv);
     put_ends(&b, &sv->metrics, &st);
     put_leases(&b, sv, st.leased);

@@ -28,6 +28,7 @@ struct metrics {
     struct histogram durations[ROUTES_MAX]; /* us */
     struct histogram commits;               /* us */
     struct histogram batches;               /* changes */
+    uint64_t tasks_existed, tasks_refused;  /* submissions that made no task */
     uint64_t tasks_ended[TASK_ERROR + 1];
     uint64_t troubles;
     uint64_t tasks_deleted, tasks_archived;

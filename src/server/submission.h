@@ -26,6 +26,10 @@ struct submission {
  * be called. False: it has its problem already. `text` has to live as long as the ask. */
 bool submission_read(struct server *sv, struct submission *s, struct slice text);
 
+/* The request's trace context, copied; NONE if there is none, or more than one: W3C Trace Context
+ * has such a request treated as one without. */
+struct slice submission_trace(const struct http_request *r, struct arena *a);
+
 /* Of a problem document, for an answer to a line. */
 void submission_problem(struct buf *b, int status, const char *type, struct slice detail);
 

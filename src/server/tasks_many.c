@@ -524,7 +524,7 @@ void many_post(struct server *sv, struct http_request *r, int64_t wait_ms)
         memcpy(m->body, r->body.ptr, m->bytes); /* it may outlive the client */
     m->rest = (struct slice){m->body, m->bytes};
     m->wait_ms = wait_ms;
-    m->trace = arena_copy(&m->arena, http_header(r, "traceparent"));
+    m->trace = submission_trace(r, &m->arena);
     m->wait_until = server_now(sv) + wait_ms;
     sv->asks_bytes += m->bytes;
     exchange_begin(&m->x, sv, r);

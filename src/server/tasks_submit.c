@@ -271,7 +271,7 @@ static bool read_tree(struct server *sv, struct submission *s, struct slice text
     return true;
 }
 
-bool submission_read(struct server *sv, struct submission *s, struct slice text)
+static bool read_submission(struct server *sv, struct submission *s, struct slice text)
 {
     struct slice input;
 
@@ -291,6 +291,21 @@ bool submission_read(struct server *sv, struct submission *s, struct slice text)
     return true;
 }
 
+bool submission_read(struct server *sv, struct submission *s, struct slice text)
+{
+    bool ok = read_submission(sv, s, text);
+
+    sv->metrics.tasks_refused += !ok;
+    return ok;
+}
+
+struct slice submission_trace(const struct http_request *r, struct arena *a)
+{
+    if (http_header_count(r, "traceparent") != 1)
+        return SLICE_NONE;
+    return arena_copy(a, http_header(r, "traceparent"));
+}
+
 /* ---- answering ---- */
 
 void submission_problem(struct buf *b, int status, const char *type, struct slice detail)
@@ -306,6 +321,13 @@ void submission_problem(struct buf *b, int status, const char *type, struct slic
     json_key(b, "detail");
     json_string(b, detail);
     json_close(b, '}');
+}
+
+static void count_submission(struct metrics *m, const struct ask *a)
+{
+    m->tasks_existed += a->outcome == ERR_OK && a->existed;
+    m->tasks_refused +=
+        a->outcome == ERR_CONFLICT || a->outcome == ERR_INVALID || a->outcome == ERR_TOO_BIG;
 }
 
 static void accepted(struct submission *s)
@@ -328,6 +350,7 @@ void ask_answered(void *arg, struct ask *a)
         (*answered)(a);
         return;
     }
+    count_submission(&sv->metrics, a);
     if (a->outcome == ERR_INVALID && a->only_if_exists)
         ; /* the problem stands as it was found */
     else if (a->outcome == ERR_OK)
@@ -460,7 +483,7 @@ static void single_post(struct server *sv, struct http_request *r, int64_t wait_
     one->bytes = r->body.len;
     sv->asks_bytes += one->bytes;
     one->body = arena_copy(&one->s.arena, r->body); /* it may outlive the client */
-    one->s.trace = arena_copy(&one->s.arena, http_header(r, "traceparent"));
+    one->s.trace = submission_trace(r, &one->s.arena);
     one->definitions.told = single_may_be_read;
     exchange_begin(&one->x, sv, r);
     if (!registry_read(&sv->workflows, &one->definitions)) {

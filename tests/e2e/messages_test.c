@@ -312,6 +312,50 @@ static void traces_are_found_where_they_are_said(void **state)
     EXPECT_RAW(&r, "traceparent", "null");
 }
 
+/* W3C Trace Context: a request with two of them is treated as one without. */
+static void two_trace_contexts_are_none(void **state)
+{
+    static const char one[] = "00-11111111111111111111111111111111-b7ad6b7169203331-01";
+    static const char two[] = "00-22222222222222222222222222222222-b7ad6b7169203331-00";
+    static const char said[] = "00-33333333333333333333333333333333-b7ad6b7169203331-00";
+    CLEANUP(buf_fini) struct buf head = {0};
+    CLEANUP(buf_fini) struct buf body = {0};
+    REPLY r = {0};
+    (void)state;
+
+    buf_fmt(&body,
+            "{\"workflow\": \"short\", \"id\": \"double-1\", \"paused\": true}\n"
+            "{\"workflow\": \"short\", \"id\": \"double-2\", \"paused\": true, "
+            "\"traceparent\": \"%s\"}\n",
+            said);
+    buf_fmt(&head,
+            "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
+            "Authorization: Bearer %s\r\nTraceparent: %s\r\ntraceparent: %s\r\n"
+            "Content-Length: %zu\r\n\r\n%s",
+            node.token, one, two, body.len, body.ptr);
+    int fd = dial(&node);
+    say(fd, buf_view(&head));
+    hear(fd, &r);
+    EXPECT(&r, 200);
+    task_of(&node, &r, "double-1");
+    EXPECT_RAW(&r, "traceparent", "null");
+    task_of(&node, &r, "double-2");
+    EXPECT_TEXT(&r, "traceparent", said);
+    fd = dial(&node);
+    body.len = head.len = 0;
+    buf_fmt(&body, "{\"workflow\": \"short\", \"id\": \"double-3\", \"paused\": true}");
+    buf_fmt(&head,
+            "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            "Authorization: Bearer %s\r\nTraceparent: %s\r\ntraceparent: %s\r\n"
+            "Content-Length: %zu\r\n\r\n%s",
+            node.token, one, one, body.len, body.ptr);
+    say(fd, buf_view(&head));
+    hear(fd, &r);
+    EXPECT(&r, 201);
+    task_of(&node, &r, "double-3");
+    EXPECT_RAW(&r, "traceparent", "null");
+}
+
 static void what_was_asked_for_is_told(void **state)
 {
     (void)state;
@@ -609,6 +653,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_task_is_told_of_from_its_beginning_to_its_end),
         cmocka_unit_test(a_trace_goes_through_all_of_it),
         cmocka_unit_test(traces_are_found_where_they_are_said),
+        cmocka_unit_test(two_trace_contexts_are_none),
         cmocka_unit_test(what_was_asked_for_is_told),
         cmocka_unit_test(what_no_target_takes_is_refused),
         cmocka_unit_test(a_target_that_is_down_gets_all_of_it_later),

@@ -225,6 +225,41 @@ static void metrics_count(void **state)
     assert_true(metric_of("http_requests_total") > 5);
 }
 
+/* The same again, another content under the same id, and what is no submission are no new tasks. */
+static void only_new_tasks_count_as_submitted(void **state)
+{
+    static const char task[] = "{\"workflow\": \"counted-once\", \"id\": \"counted-2\"}";
+    static const char other[] =
+        "{\"workflow\": \"counted-once\", \"id\": \"counted-2\", \"input\": 1}";
+    REPLY r = {0};
+    (void)state;
+
+    (void)define(&node, "counted-once", "\"steps\": [" STEP("a") "]");
+    int64_t submitted = metric_of("tasks_submitted_total");
+    int64_t existed = metric_of("tasks_existed_total");
+    int64_t refused = metric_of("tasks_refused_total");
+    post(&node, &r, "/v1/tasks", "%s", task);
+    EXPECT(&r, 201);
+    post(&node, &r, "/v1/tasks", "%s", task);
+    EXPECT(&r, 200);
+    post(&node, &r, "/v1/tasks", "%s", other);
+    EXPECT(&r, 409);
+    post(&node, &r, "/v1/tasks", "{\"workflow\": \"no-such\"}");
+    EXPECT(&r, 422);
+    assert_int_equal(metric_of("tasks_submitted_total"), submitted + 1);
+    assert_int_equal(metric_of("tasks_existed_total"), existed + 1);
+    assert_int_equal(metric_of("tasks_refused_total"), refused + 2);
+    serve_step(&node, "g", "g1", "1");
+    wait_for_state(&node, "counted-2", "processed");
+    post(&node, &r, "/v1/tasks", "%s", task); /* by now it is not in memory */
+    EXPECT(&r, 200);
+    post(&node, &r, "/v1/tasks", "%s", other);
+    EXPECT(&r, 409);
+    assert_int_equal(metric_of("tasks_submitted_total"), submitted + 1);
+    assert_int_equal(metric_of("tasks_existed_total"), existed + 2);
+    assert_int_equal(metric_of("tasks_refused_total"), refused + 3);
+}
+
 /* ---- routes ---- */
 
 static void a_path_that_is_none_is_404_and_a_wrong_method_405(void **state)
@@ -358,6 +393,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(workflows_are_listed_with_their_newest_version),
         cmocka_unit_test(health_nodes_agents_and_metrics_answer),
         cmocka_unit_test(metrics_count),
+        cmocka_unit_test(only_new_tasks_count_as_submitted),
         cmocka_unit_test(a_path_that_is_none_is_404_and_a_wrong_method_405),
         cmocka_unit_test(head_is_get_without_a_body),
         cmocka_unit_test(only_hosts_on_loopback_and_no_web_pages_are_served),
