@@ -23,6 +23,7 @@ struct watch {
     struct arena arena; /* of what is read */
     struct task_row row;
     struct audit_page operations;
+    struct reservation gone; /* of one that is not there */
     enum err err;
     struct error error;
     bool reading, touched;
@@ -159,7 +160,7 @@ static bool render(struct watch *w, struct buf *b)
 static void refuse(struct watch *w, struct http_request *r)
 {
     if (w->err == ERR_NOT_FOUND)
-        http_problem(r, 404, "no-such-task", "there is no task %.*s", SLICE_ARG(w->id));
+        answer_no_task(w->ev->server, r, w->id, &w->gone);
     else if (w->err == ERR_CORRUPT)
         http_problem(r, 500, "task-unreadable", "task %.*s cannot be read: %s", SLICE_ARG(w->id),
                      w->error.text);
@@ -188,7 +189,7 @@ static void read_run(struct store_job *j, struct store *store)
 {
     struct watch *w = CONTAINER_OF(j, struct watch, job);
 
-    w->err = task_read(store, w->id, &w->arena, &w->row, &w->operations, &w->error);
+    w->err = task_read(store, w->id, &w->arena, &w->row, &w->operations, &w->gone, &w->error);
 }
 
 static void is_read(struct watch *w)

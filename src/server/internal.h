@@ -132,11 +132,16 @@ void tasks_post(struct server *sv, struct http_request *r);
 void task_get(struct server *sv, struct http_request *r);
 /* All that its record shows; on the store thread. */
 enum err task_read(struct store *store, struct slice id, struct arena *a, struct task_row *ret,
-                   struct audit_page *ret_operations, struct error *e);
+                   struct audit_page *ret_operations, struct reservation *ret_gone,
+                   struct error *e);
 void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind);
 void ask_answered(void *arg, struct ask *a);
 void task_get_when_ended(struct server *sv, struct http_request *r, struct slice id,
                          int64_t wait_ms, int status);
+/* Of one that was not found: 410 if it was deleted, else 404. */
+void task_get_missing(struct server *sv, struct http_request *r, struct slice id);
+void answer_no_task(struct server *sv, struct http_request *r, struct slice id,
+                    const struct reservation *gone);
 
 /* tasks_why.c */
 void task_why_get(struct server *sv, struct http_request *r);

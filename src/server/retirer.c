@@ -258,8 +258,9 @@ static void read_run(struct store_job *j, struct store *store)
 
     for (; i < r->upto && (i == r->at || (bytes < READ_BYTES && uv_hrtime() < until)); i++) {
         struct retire_record *one = &r->records[i - r->at];
+        struct reservation gone; /* somebody else may have deleted it: it is left out */
         one->err = task_read(store, r->look.found[i].id, &r->arena, &one->row, &one->operations,
-                             &one->error);
+                             &gone, &one->error);
         bytes += one->err == ERR_OK ? one->row.doc.len : 0;
         for (size_t k = 0; one->err == ERR_OK && k < one->row.payload_count; k++)
             bytes += one->row.payloads[k].json.len;

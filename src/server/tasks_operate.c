@@ -24,9 +24,7 @@ static void log_operation(const struct ask *a)
 
 static void answer_refusal(struct http_request *r, const struct ask *a)
 {
-    if (a->outcome == ERR_NOT_FOUND)
-        http_problem(r, 404, "no-such-task", "there is no task %.*s", SLICE_ARG(a->id));
-    else if (a->outcome == ERR_INVALID)
+    if (a->outcome == ERR_INVALID)
         http_problem(r, 422, a->kind == ASK_CORRECT && !a->step.ptr ? "bad-input" : "bad-step",
                      "%s", a->story);
     else
@@ -45,6 +43,8 @@ static void operated(struct ask *a)
     if (r && http_is_alive(r)) {
         if (a->outcome == ERR_OK)
             task_get_when_ended(op->x.server, r, a->id, 0, 200);
+        else if (a->outcome == ERR_NOT_FOUND)
+            task_get_missing(op->x.server, r, a->id);
         else
             answer_refusal(r, a);
     }

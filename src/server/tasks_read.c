@@ -20,6 +20,7 @@ struct reader {
     int status;
     uv_timer_t timer; /* the end of the wait */
     bool timer_open, reading;
+    bool missing; /* it was not there a moment ago: only whether it was deleted is to be answered */
     struct task_row row;
     struct audit_page operations; /* newest first */
     struct reservation gone;      /* of one that is not there; until 0: there never was one */
@@ -55,14 +56,14 @@ static void reader_end(struct reader *rd)
 }
 
 /* It was deleted, and its id is still kept for it. */
-static void answer_gone(struct http_request *r, const struct reader *rd)
+static void answer_gone(struct http_request *r, struct slice id, const struct reservation *gone)
 {
     CLEANUP(buf_fini) struct buf detail = {0};
     CLEANUP(buf_fini) struct buf b = {0};
-    const char *state = task_state_text(rd->gone.state);
+    const char *state = task_state_text(gone->state);
 
-    buf_fmt(&detail, "task %.*s ended %s at ", SLICE_ARG(rd->id), state);
-    time_write(&detail, rd->gone.ended_at);
+    buf_fmt(&detail, "task %.*s ended %s at ", SLICE_ARG(id), state);
+    time_write(&detail, gone->ended_at);
     buf_str(&detail, ", and was deleted");
     json_open(&b, '{');
     json_key(&b, "type");
@@ -74,17 +75,26 @@ static void answer_gone(struct http_request *r, const struct reader *rd)
     json_key(&b, "detail");
     json_string(&b, buf_view(&detail));
     json_key(&b, "workflow");
-    json_string(&b, rd->gone.workflow);
+    json_string(&b, gone->workflow);
     json_key(&b, "version");
-    json_number(&b, rd->gone.version);
+    json_number(&b, gone->version);
     json_key(&b, "state");
     json_string(&b, slice_of(state));
     json_key(&b, "ended_at");
-    json_time(&b, rd->gone.ended_at);
+    json_time(&b, gone->ended_at);
     json_key(&b, "reserved_until");
-    json_time(&b, rd->gone.until);
+    json_time(&b, gone->until);
     json_close(&b, '}');
     http_answer(r, 410, "application/problem+json", buf_view(&b), NULL);
+}
+
+void answer_no_task(struct server *sv, struct http_request *r, struct slice id,
+                    const struct reservation *gone)
+{
+    if (gone->until > server_now(sv))
+        answer_gone(r, id, gone);
+    else
+        http_problem(r, 404, "no-such-task", "there is no task %.*s", SLICE_ARG(id));
 }
 
 static void answer_task(struct reader *rd)
@@ -96,12 +106,8 @@ static void answer_task(struct reader *rd)
     CLEANUP(buf_fini) struct buf b = {0};
 
     exchange_untie(&rd->x);
-    if (rd->err == ERR_NOT_FOUND && rd->gone.until > server_now(sv)) {
-        answer_gone(r, rd);
-        return;
-    }
-    if (rd->err == ERR_NOT_FOUND) {
-        http_problem(r, 404, "no-such-task", "there is no task %.*s", SLICE_ARG(rd->id));
+    if (rd->err == ERR_NOT_FOUND || (rd->err == ERR_OK && rd->missing)) {
+        answer_no_task(sv, r, rd->id, &rd->gone);
         return;
     }
     if (rd->err != ERR_OK) {
@@ -118,14 +124,30 @@ static void answer_task(struct reader *rd)
     answer_json(r, rd->status, &b, NULL);
 }
 
+/* Of an id that is not there: was it that of a task that was deleted? */
+static enum err read_gone(struct store *store, struct slice id, struct arena *a,
+                          struct reservation *ret, struct error *e)
+{
+    struct error unsaid = {0}; /* that there is none is no error to be told */
+    enum err err = store->ops->reserved(store, id, a, ret, &unsaid);
+
+    if (err == ERR_OK || err == ERR_NOT_FOUND)
+        return ERR_NOT_FOUND;
+    *e = unsaid;
+    return err;
+}
+
 enum err task_read(struct store *store, struct slice id, struct arena *a, struct task_row *ret,
-                   struct audit_page *ret_operations, struct error *e)
+                   struct audit_page *ret_operations, struct reservation *ret_gone, struct error *e)
 {
     const struct audit_query operations = {.task = id, .limit = OPERATIONS_MAX};
     enum err err = store->ops->get(store, id, a, ret, e);
 
+    *ret_gone = (struct reservation){0};
     if (err == ERR_OK)
         err = store->ops->audit_list(store, &operations, a, ret_operations, e);
+    else if (err == ERR_NOT_FOUND)
+        err = read_gone(store, id, a, ret_gone, e);
     return err;
 }
 
@@ -133,17 +155,8 @@ static void read_run(struct store_job *j, struct store *store)
 {
     struct reader *rd = CONTAINER_OF(j, struct reader, job);
 
-    struct error e = {0};
-
-    rd->gone.until = 0;
-    rd->err = task_read(store, rd->id, &rd->arena, &rd->row, &rd->operations, &rd->error);
-    if (rd->err != ERR_NOT_FOUND)
-        return;
-    enum err err = store->ops->reserved(store, rd->id, &rd->arena, &rd->gone, &e);
-    if (err == ERR_OK || err == ERR_NOT_FOUND)
-        return;
-    rd->err = err;
-    rd->error = e;
+    rd->err =
+        task_read(store, rd->id, &rd->arena, &rd->row, &rd->operations, &rd->gone, &rd->error);
 }
 
 static void begin_reading(struct reader *rd);
@@ -231,21 +244,36 @@ static void reader_told(struct waiter *w)
     begin_reading(CONTAINER_OF(w, struct reader, waiter));
 }
 
-void task_get_when_ended(struct server *sv, struct http_request *r, struct slice id,
-                         int64_t wait_ms, int status)
+static struct reader *reader_new(struct server *sv, struct http_request *r, struct slice id)
 {
     struct arena a = {0};
     struct reader *rd = arena_alloc(&a, sizeof *rd);
 
     rd->arena = a;
     rd->id = arena_copy(&rd->arena, id);
-    rd->status = status;
-    rd->wait_until = wait_ms > 0 ? server_now(sv) + wait_ms : 0;
     rd->waiter.told = reader_told;
     rd->definitions.told = definitions_read;
     exchange_begin(&rd->x, sv, r);
     rd->x.gone = reader_gone;
     sv->exchange_count++;
+    return rd;
+}
+
+void task_get_when_ended(struct server *sv, struct http_request *r, struct slice id,
+                         int64_t wait_ms, int status)
+{
+    struct reader *rd = reader_new(sv, r, id);
+
+    rd->status = status;
+    rd->wait_until = wait_ms > 0 ? server_now(sv) + wait_ms : 0;
+    begin_reading(rd);
+}
+
+void task_get_missing(struct server *sv, struct http_request *r, struct slice id)
+{
+    struct reader *rd = reader_new(sv, r, id);
+
+    rd->missing = true;
     begin_reading(rd);
 }
 

@@ -18,6 +18,7 @@ struct asker {
     struct slice id;
     struct task_row row;
     struct audit_page operations;
+    struct reservation gone; /* of one that is not there */
     struct why_told told;
     struct registry_wait definitions;
     struct node_row *nodes; /* that share the store */
@@ -175,7 +176,7 @@ static void answer(struct asker *k)
 
     exchange_untie(&k->x);
     if (k->err == ERR_NOT_FOUND) {
-        http_problem(r, 404, "no-such-task", "there is no task %.*s", SLICE_ARG(k->id));
+        answer_no_task(sv, r, k->id, &k->gone);
         return;
     }
     if (k->err != ERR_OK) {
@@ -202,7 +203,7 @@ static void read_run(struct store_job *j, struct store *store)
 {
     struct asker *k = CONTAINER_OF(j, struct asker, job);
 
-    k->err = task_read(store, k->id, &k->arena, &k->row, &k->operations, &k->error);
+    k->err = task_read(store, k->id, &k->arena, &k->row, &k->operations, &k->gone, &k->error);
     if (k->err == ERR_OK)
         k->err = why_told_read(store, &k->row, &k->arena, &k->told, &k->error);
     if (k->err == ERR_OK && store->ops->node_list)

@@ -214,6 +214,32 @@ static void by_hand_one_workflow_and_its_newest(void **state)
 
 /* ---- reserved ids ---- */
 
+/* Whatever is asked of it, it ended and was deleted: 410, and 404 once nothing is known of it. */
+static void expect_missing(const char *id, int status, const char *type)
+{
+    static const char *const verbs[] = {"retry",   "skip",   "undo",    "cancel", "pause", "resume",
+                                        "correct", "supply", "resolve", "close",  "reopen"};
+    static const char *const members[] = {
+        [1] = ", \"step\": \"a\"",
+        [6] = ", \"input\": 1",
+        [7] = ", \"step\": \"a\", \"output\": 1",
+        [8] = ", \"step\": \"a\", \"effect\": \"none\"",
+        [10] = NULL,
+    };
+    char path[80];
+    REPLY r = {0};
+
+    for (size_t i = 0; i < COUNT_OF(verbs); i++) {
+        (void)snprintf(path, sizeof path, "/v1/tasks/%s/%s", id, verbs[i]);
+        post(&node, &r, path, "{\"reason\": \"r\"%s}", members[i] ? members[i] : "");
+        expect_problem(&r, status, type);
+    }
+    get(&node, &r, "/v1/tasks/%s/why", id);
+    expect_problem(&r, status, type);
+    get(&node, &r, "/v1/tasks/%s/events", id);
+    expect_problem(&r, status, type);
+}
+
 static void the_id_of_a_deleted_task_is_not_free(void **state)
 {
     REPLY r = {0};
@@ -234,6 +260,7 @@ static void the_id_of_a_deleted_task_is_not_free(void **state)
     EXPECT_TEXT(&r, "workflow", "order");
     CHECK(time_at(&r, "ended_at") < now_ms() - INT64_C(39) * 86400000, "when it ended");
     CHECK(time_at(&r, "reserved_until") > now_ms() + INT64_C(89) * 86400000, "until when");
+    expect_missing("x", 410, "task-deleted");
     post(&node, &r, "/v1/tasks", "{\"workflow\": \"order\", \"id\": \"x\"}");
     EXPECT(&r, 200);
     EXPECT_RAW(&r, "deleted", "true");
@@ -254,6 +281,7 @@ static void the_id_of_a_deleted_task_is_not_free(void **state)
     execute("UPDATE reserved SET until = 1");
     node_start(&node, FLAGS("--log", "info"));
     CHECK(status_of("x") == 404, "that is over");
+    expect_missing("x", 404, "no-such-task");
     submit(&node, "order", "x");
     CHECK(status_of("x") == 200, "it is a new task");
     node_stop(&node);

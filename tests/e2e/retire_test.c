@@ -114,7 +114,7 @@ static void what_is_old_is_counted_and_deleted(void **state)
     hand_in(&node, "ag", "i", old, "\"output\": 1", "unknown");
     free(old);
     post(&node, &r, "/v1/tasks/stopped/retry", "{\"reason\": \"too late\"}");
-    expect_problem(&r, 404, "no-such-task");
+    expect_problem(&r, 410, "task-deleted");
     get(&node, &r, "/v1/tasks/never-there");
     expect_problem(&r, 404, "no-such-task");
 }
