@@ -2,7 +2,7 @@
 #include "cli/operation_start.h"
 #include "cli/verbs.h"
 
-static const struct flag flags[] = {REASON_FLAG, MANY_FLAGS, {0}};
+static const struct flag flags[] = {REASON_FLAG, WAIT_FLAG, MANY_FLAGS, {0}};
 
 const struct verb verb_cancel = {
     .name = "cancel",
@@ -12,5 +12,6 @@ const struct verb verb_cancel = {
     .arguments = {{.name = "TASK", .kind = WORD_TASK, .optional = true}},
     .flags = flags,
     .examples = {{"intact cancel o-17 --reason 'ordered twice'", "whatever it did is undone"}},
+    .exits = WAIT_EXITS,
     .run = operate,
 };

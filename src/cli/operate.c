@@ -111,21 +111,69 @@ static bool is_complete(const struct invocation *in)
     return true;
 }
 
-static int ask(const struct invocation *in, const struct buf *body)
+static void show(const struct invocation *in, const struct intact_client *c,
+                 const struct json *task)
+{
+    if (given(in, "json"))
+        client_print_body(c);
+    else
+        task_show(in, task);
+}
+
+/* What --wait is to see: the end of the direction in which the task goes once it was operated. A
+ * task turns back at most once, so one that goes back by now will end compensated. False: it has
+ * been said why not. */
+static bool find_goal(const struct invocation *in, struct intact_client *c, const char **ret_goal,
+                      int *ret_end)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    bool undoes = strcmp(in->verb->name, "undo") == 0 || strcmp(in->verb->name, "cancel") == 0;
+    enum intact_status status = undoes ? INTACT_OK : intact_client_get(c, in->words[0], 0);
+    const struct json *task = undoes || status != INTACT_OK ? NULL : client_answer(c, &a);
+
+    *ret_end = status == INTACT_OK ? CLI_NOT_WELL : client_complain(c, status);
+    if (!undoes && !task)
+        return false;
+    undoes = undoes || slice_is(json_get_text(task, "direction"), "undo");
+    *ret_goal = undoes ? "compensated" : "processed";
+    return true;
+}
+
+static int wait_for(const struct invocation *in, struct intact_client *c, const char *goal,
+                    int64_t wait_ms)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    enum intact_status status = intact_client_wait(c, in->words[0], wait_ms);
+
+    if (status != INTACT_OK && status != INTACT_TIMEOUT)
+        return client_complain(c, status);
+    const struct json *task = client_answer(c, &a);
+    if (!task)
+        return CLI_NOT_WELL;
+    show(in, c, task);
+    if (status == INTACT_TIMEOUT)
+        return verb_failed(in, CLI_NOT_WELL, "%s", intact_client_error(c));
+    return slice_is(json_get_text(task, "state"), goal) ? CLI_OK : CLI_NOT_WELL;
+}
+
+static int ask(const struct invocation *in, const struct buf *body, int64_t wait_ms)
 {
     CLEANUP(arena_fini) struct arena a = {0};
     CLEANUP(buf_fini) struct buf path = {0};
     struct intact_client *c = client_begin(in);
+    const struct json *answer = NULL;
+    const char *goal = NULL;
     int end = CLI_OK;
 
     buf_str(&path, "/v1/tasks/");
     client_escape(&path, slice_of(in->words[0]));
     buf_fmt(&path, "/%s", in->verb->name);
-    const struct json *answer = client_ask(c, "POST", path.ptr, body, &a, &end);
-    if (answer && given(in, "json"))
-        client_print_body(c);
+    if (wait_ms < 0 || find_goal(in, c, &goal, &end))
+        answer = client_ask(c, "POST", path.ptr, body, &a, &end);
+    if (answer && goal)
+        end = wait_for(in, c, goal, wait_ms);
     else if (answer)
-        task_show(in, answer);
+        show(in, c, answer);
     intact_client_free(c);
     return end;
 }
@@ -138,6 +186,11 @@ static bool is_clear(const struct invocation *in)
             verb_misused(in, "--%s is for many tasks: say --all instead of a task", f->name);
             return false;
         }
+    if (in->word_count == 0 && given_if_any(in, "wait")) {
+        verb_misused(in, "--wait is of one task; of many, it is waited until the operation is done "
+                         "(see --no-wait)");
+        return false;
+    }
     if (in->word_count == 0 && given_if_any(in, "attempt")) {
         verb_misused(in, "--attempt is of one task; of many, attempts that begin after the "
                          "operation does are not meant");
@@ -153,10 +206,13 @@ static bool is_clear(const struct invocation *in)
 int operate(struct invocation *in)
 {
     CLEANUP(buf_fini) struct buf body = {0};
+    int64_t wait_ms = -1;
 
     if (!is_clear(in) || !is_complete(in))
         return CLI_USAGE;
+    if (verb_has_flag(in->verb, "wait") && !given_duration(in, "wait", &wait_ms))
+        return CLI_USAGE;
     if (in->word_count == 0)
         return operation_start(in, in->verb->name);
-    return render(in, &body) ? ask(in, &body) : CLI_USAGE;
+    return render(in, &body) ? ask(in, &body, wait_ms) : CLI_USAGE;
 }

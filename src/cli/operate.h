@@ -21,4 +21,13 @@ bool operate_effect_ok(const struct invocation *in);
         .name = "reason", .value = "TEXT", .help = "why: it stays on record; required" \
     }
 
+/* Of a verb after which the task goes on. */
+#define WAIT_FLAG                                                                      \
+    {                                                                                  \
+        .name = "wait", .value = "TIME", .help = "until it has ended, at most so long" \
+    }
+#define WAIT_EXITS                                                                           \
+    "1 if the server refused what was asked; with --wait 1 if the task did not end, or not " \
+    "processed (compensated, if it goes back)"
+
 #endif

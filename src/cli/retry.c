@@ -6,6 +6,7 @@ static const struct flag flags[] = {
     {.name = "step", .value = "STEP", .help = "this one only", .initial = "all that failed"},
     {.name = "from", .value = "STEP", .help = "this one and all that come after it, anew"},
     REASON_FLAG,
+    WAIT_FLAG,
     MANY_FLAGS,
     {0},
 };
@@ -25,7 +26,10 @@ const struct verb verb_retry = {
                  {"intact retry o-17 --step charge --reason 'limit raised'", "one step of it"},
                  {"intact retry o-17 --from charge --reason 'the amount was corrected'",
                   "as if it came to that step for the first time"},
+                 {"intact retry o-17 --reason 'the card service is back' --wait 30s",
+                  "wait for its end, and say by the exit status whether it is a good one"},
                  {"intact retry --all --state error --error declined --reason 'the bank is back'",
                   "all that stopped with that error, see intact operation start --help"}},
+    .exits = WAIT_EXITS,
     .run = operate,
 };

@@ -6,6 +6,7 @@ static const struct flag flags[] = {
     {.name = "step", .value = "STEP", .help = "which one; required"},
     {.name = "output", .value = "JSON", .help = "what it would have answered", .initial = "null"},
     REASON_FLAG,
+    WAIT_FLAG,
     MANY_FLAGS,
     {0},
 };
@@ -22,5 +23,6 @@ const struct verb verb_skip = {
                   "done by hand, with what came out of it"},
                  {"intact skip o-17 --step notify --reason 'told by telephone'",
                   "not needed any more"}},
+    .exits = WAIT_EXITS,
     .run = operate,
 };

@@ -9,6 +9,7 @@ static const struct flag flags[] = {
      .help = "what it would have answered; @FILE reads it from a file, - from standard input; "
              "required"},
     REASON_FLAG,
+    WAIT_FLAG,
     MANY_FLAGS,
     {0},
 };
@@ -24,5 +25,6 @@ const struct verb verb_supply = {
     .examples = {{"intact supply o-17 --step charge --output '{\"id\": \"ch-17\"}' --reason 'found "
                   "it at the bank'",
                   "it is known what came out of it"}},
+    .exits = WAIT_EXITS,
     .run = operate,
 };

@@ -7,6 +7,7 @@
 
 #include "base/when.h"
 #include "cli/client.h"
+#include "cli/record.h"
 
 void table_begin(struct table *t, const struct invocation *in, const char *const *heads)
 {
@@ -51,14 +52,9 @@ void table_add_state(struct table *t, struct slice state)
 void table_add_task_state(struct table *t, const struct json *task)
 {
     CLEANUP(buf_fini) struct buf b = {0};
-    struct slice state = json_get_text(task, "state");
 
-    buf_slice(&b, state);
-    if (json_get_text(task, "paused_at").ptr)
-        buf_str(&b, ", paused");
-    if (json_get_text(task, "closed_at").ptr)
-        buf_str(&b, ", closed");
-    table_add_look(t, term_state_look(state), buf_view(&b));
+    record_state(&b, task);
+    table_add_look(t, term_state_look(json_get_text(task, "state")), buf_view(&b));
 }
 
 void table_add_time(struct table *t, struct slice rfc3339)

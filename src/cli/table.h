@@ -32,7 +32,7 @@ void table_begin(struct table *t, const struct invocation *in, const char *const
 void table_add(struct table *t, struct slice cell); /* NONE shows as "-" */
 void table_add_look(struct table *t, enum term_look look, struct slice cell);
 void table_add_state(struct table *t, struct slice state);
-/* Of a task's record or summary: "processing, paused". */
+/* Of a task's record or summary, see record_state. */
 void table_add_task_state(struct table *t, const struct json *task);
 void table_add_time(struct table *t, struct slice rfc3339); /* local, short */
 void table_add_number(struct table *t, int64_t n);

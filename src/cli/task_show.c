@@ -3,27 +3,52 @@
 #include <stdio.h>
 
 #include "base/when.h"
+#include "cli/record.h"
 #include "cli/table.h"
 
-enum { NAME_COLUMNS = 12 };
+enum { NAME_COLUMNS = 12, LINES_MAX = 20 };
 
 struct view {
     const struct invocation *in;
     struct table table; /* of the steps; its terminal and its clock serve for all */
     struct buf b;
+    struct slice task; /* its id */
 };
 
-static void put_line(struct view *v, const char *name, enum term_look look, struct slice value)
+/* A terminal is not filled with one value; what is read by a program is whole. */
+static struct line begin_line(struct view *v)
 {
     struct line l = line_begin(&v->table.term, &v->b);
 
+    l.width = v->table.term.live ? LINES_MAX * v->table.term.width : INT32_MAX / 2;
+    return l;
+}
+
+static void end_line(struct view *v, struct line *l, size_t size)
+{
+    CLEANUP(buf_fini) struct buf more = {0};
+    bool cut = l->cut;
+
+    line_end(l);
+    if (!cut)
+        return;
+    line_to(l, NAME_COLUMNS);
+    people_bytes(&more, (int64_t)size);
+    buf_fmt(&more, " in all, see intact get %.*s --json", SLICE_ARG(v->task));
+    line_text(l, LOOK_FAINT, buf_view(&more));
+    line_end(l);
+}
+
+static void put_line(struct view *v, const char *name, enum term_look look, struct slice value)
+{
+    struct line l = begin_line(v);
+
     if (value.len == 0)
         return;
-    l.width = INT32_MAX / 2; /* outputs are shown whole */
     line_text(&l, LOOK_PLAIN, slice_of(name));
     line_to(&l, NAME_COLUMNS);
     line_text(&l, look, value);
-    line_end(&l);
+    end_line(v, &l, value.len);
 }
 
 static void put_value(struct view *v, const char *name, const struct json *task, const char *key)
@@ -79,13 +104,14 @@ static void put_cause(struct view *v, const struct json *task)
 static void put_head(struct view *v, const struct json *task)
 {
     CLEANUP(buf_fini) struct buf workflow = {0};
-    struct slice state = json_get_text(task, "state");
+    CLEANUP(buf_fini) struct buf state = {0};
 
     buf_fmt(&workflow, "%.*s, version %.*s", SLICE_ARG(json_get_text(task, "workflow")),
             SLICE_ARG(json_get_raw(task, "version")));
     put_line(v, "task", LOOK_PLAIN, json_get_text(task, "id"));
     put_line(v, "workflow", LOOK_PLAIN, buf_view(&workflow));
-    put_line(v, "state", term_state_look(state), state);
+    record_state(&state, task);
+    put_line(v, "state", term_state_look(json_get_text(task, "state")), buf_view(&state));
     put_line(v, "waiting for", LOOK_PLAIN, json_get_text(task, "waiting_for"));
     put_time(v, "submitted", task, "submitted_at");
     put_time(v, "not before", task, "not_before");
@@ -144,24 +170,24 @@ static void put_more(struct view *v, const struct json *step)
         buf_fmt(&more, "; left for the next attempt: %.*s", SLICE_ARG(resume));
     if (more.len == 0)
         return;
-    struct line l = line_begin(&v->table.term, &v->b);
-    l.width = INT32_MAX / 2;
+    struct line l = begin_line(v);
     line_text(&l, LOOK_STRONG, json_get_text(step, "name"));
     line_text(&l, LOOK_PLAIN, SLICE(": "));
     line_text(&l, LOOK_PLAIN, (struct slice){more.ptr + 2, more.len - 2});
-    line_end(&l);
+    end_line(v, &l, more.len);
 }
 
 static void add_step(struct table *t, const struct json *step)
 {
-    const struct json *attempts = json_get(step, "attempts");
+    CLEANUP(buf_fini) struct buf attempts = {0};
     const struct json *error = json_get(step, "error");
 
+    record_attempts(&attempts, step);
     table_add(t, json_get_text(step, "name"));
     table_add_state(t, json_get_text(step, "state"));
     table_add(t, json_get_text(step, "agent"));
     table_add(t, json_get_text(step, "action"));
-    table_add_number(t, attempts ? attempts->count : 0);
+    table_add(t, attempts.len > 0 ? buf_view(&attempts) : SLICE("0"));
     table_add(t, json_get_raw(step, "failure_count"));
     table_add(t, json_get_bool(step, "in_doubt", false) ? SLICE("yes") : SLICE_NONE);
     table_add(t, json_get_text(error, "code"));
@@ -171,7 +197,7 @@ void task_show(const struct invocation *in, const struct json *task)
 {
     static const char *const heads[] = {"STEP",     "STATE",    "AGENT", "ACTION", "ATTEMPTS",
                                         "FAILURES", "IN DOUBT", "ERROR", NULL};
-    struct view v = {.in = in};
+    struct view v = {.in = in, .task = json_get_text(task, "id")};
     const struct json *steps = json_get(task, "steps");
 
     table_begin(&v.table, in, heads);

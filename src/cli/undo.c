@@ -2,7 +2,7 @@
 #include "cli/operation_start.h"
 #include "cli/verbs.h"
 
-static const struct flag flags[] = {REASON_FLAG, MANY_FLAGS, {0}};
+static const struct flag flags[] = {REASON_FLAG, WAIT_FLAG, MANY_FLAGS, {0}};
 
 const struct verb verb_undo = {
     .name = "undo",
@@ -12,5 +12,6 @@ const struct verb verb_undo = {
     .arguments = {{.name = "TASK", .kind = WORD_TASK, .optional = true}},
     .flags = flags,
     .examples = {{"intact undo o-17 --reason 'the customer withdrew'", "all it did is undone"}},
+    .exits = WAIT_EXITS,
     .run = operate,
 };

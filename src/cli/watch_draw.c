@@ -3,13 +3,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/record.h"
+
 /*
  *     o-17  order v3  processing  forward, for 12s
  *     complete by 10:47:07, 14m 48s left
  *
- *       STEP     STATE      AGENT     TRIES  10:32:07                            12s
- *     + reserve  completed  stock     1      ==
- *     > charge   running    payment   3        xx...xx.....>>>>>>>>>>>>>>>>>>>>>>>>>
+ *       STEP     STATE      AGENT     ATTEMPTS  10:32:07                         12s
+ *     + reserve  completed  stock     1         ==
+ *     > charge   running    payment   3           xx...xx.....>>>>>>>>>>>>>>>>>>>>>>
  *     . ship     waiting    shipping
  *
  *     charge: attempt 3 on payment-2 for 3.2s, 26s left; {"done":4,"of":10} asking the bank
@@ -19,7 +21,7 @@ enum {
     NAME_MAX_WIDTH = 24,
     STATE_WIDTH = 11,
     AGENT_MAX_WIDTH = 16,
-    TRIES_WIDTH = 5,
+    ATTEMPTS_WIDTH = 8,
     GAP = 2,
     BARS_MIN = 10,
     STEPS_LEAST = 3,
@@ -254,7 +256,7 @@ static struct columns columns_of(const struct watched *w, const struct term *t)
                         widest(t, steps, "agent", 5, AGENT_MAX_WIDTH), 0};
     int width = t->live ? t->width : 100;
 
-    c.bars = width - (2 + c.name + c.agent + STATE_WIDTH + TRIES_WIDTH + 4 * GAP) - 1;
+    c.bars = width - (2 + c.name + c.agent + STATE_WIDTH + ATTEMPTS_WIDTH + 4 * GAP) - 1;
     c.bars = c.bars < BARS_MIN ? 0 : c.bars > BARS_MAX ? BARS_MAX : c.bars;
     return c;
 }
@@ -268,7 +270,7 @@ static void draw_titles(const struct columns *c, const struct bars *s, int64_t n
     line_cell(l, LOOK_FAINT, SLICE("STEP"), c->name + GAP);
     line_cell(l, LOOK_FAINT, SLICE("STATE"), STATE_WIDTH + GAP);
     line_cell(l, LOOK_FAINT, SLICE("AGENT"), c->agent + GAP);
-    line_cell(l, LOOK_FAINT, SLICE("TRIES"), TRIES_WIDTH + GAP);
+    line_cell(l, LOOK_FAINT, SLICE("ATTEMPTS"), ATTEMPTS_WIDTH + GAP);
     if (c->bars > 0 && s->from > 0) {
         people_time(&from, s->from, now);
         people_duration(&took, s->until - s->from);
@@ -278,23 +280,13 @@ static void draw_titles(const struct columns *c, const struct bars *s, int64_t n
     line_end(l);
 }
 
-static unsigned count_back(const struct json *attempts)
-{
-    unsigned count = 0;
-
-    for (const struct json *a = attempts ? attempts->child : NULL; a; a = a->next)
-        count += slice_is(json_get_text(a, "direction"), "undo");
-    return count;
-}
-
 static void draw_step(const struct json *step, const struct columns *c, struct bars *s,
                       bool task_is_over, struct line *l)
 {
     struct slice state = json_get_text(step, "state");
     enum term_look look = term_state_look(state);
-    const struct json *attempts = json_get(step, "attempts");
+    CLEANUP(buf_fini) struct buf attempts = {0};
     char text[32];
-    unsigned back = count_back(attempts);
 
     line_cell(l, look, slice_of(state_sign(state, l->term->utf8)), 2);
     line_cell(l, LOOK_PLAIN, json_get_text(step, "name"), c->name);
@@ -304,10 +296,8 @@ static void draw_step(const struct json *step, const struct columns *c, struct b
     line_cell(l, look, slice_of(text), STATE_WIDTH + GAP);
     line_cell(l, LOOK_PLAIN, json_get_text(step, "agent"), c->agent);
     line_to(l, l->column + GAP);
-    text[0] = 0;
-    if (attempts && attempts->count > 0)
-        (void)snprintf(text, sizeof text, back ? "%u+%u" : "%u", attempts->count - back, back);
-    line_cell(l, LOOK_PLAIN, slice_of(text), TRIES_WIDTH + GAP);
+    record_attempts(&attempts, step);
+    line_cell(l, LOOK_PLAIN, buf_view(&attempts), ATTEMPTS_WIDTH + GAP);
     if (c->bars > 0 && s->from > 0)
         draw_bars(l, s, step, task_is_over);
     line_end(l);

@@ -55,6 +55,18 @@ class Shown(WithServer):
         whole = json.loads(self.s.run("get", "o-1", "--json").stdout)  # as it came
         self.assertEqual(whole["input"]["sku"], "fail" + evil)
 
+    def test_a_long_value_does_not_fill_a_terminal(self):
+        text = "".join(f"{i:05}." for i in range(10000))
+        self.s.run("submit", "order", "--input", "-", "--id", "long", input=json.dumps({"sku": text}))
+        shown = SGR.sub("", self.s.at_terminal("get", "long"))
+        [line] = [line for line in shown.splitlines() if line.startswith("input ")]
+        self.assertIn("00000.00001.", line)
+        self.assertLessEqual(len(line), 20 * 80)
+        self.assertIn("\n            59 KiB in all, see intact get long --json\n", shown)
+        self.assertIn(text, self.s.run("get", "long").stdout)  # what a program reads is whole
+        self.assertIn(text, self.s.at_terminal("get", "long", "--json"))
+        self.assertNotIn("in all", SGR.sub("", self.s.at_terminal("get", "long", env={"TERM": "dumb"})))
+
     def test_why_has_colours_by_what_they_mean(self):
         self.s.run("workflow", "put", self.s.path("held.yaml", WORKFLOW.replace("order", "held") + "on_failure: hold\n"))
         self.s.run("submit", "held", "--input", '{"sku": "fail"}', "--id", "-x")
