@@ -69,6 +69,7 @@ static void foretell(struct subject *t, const struct why *y)
         buf_clear(&words);
         why_moves(&words, y, r);
         must_be(words.len > 1, t, "a reason says what moves it", reason_word(r->kind));
+        must_be(!strstr(words.ptr, "/v1/"), t, "a reason names verbs", words.ptr);
         t->foretold_end |= reason_is_end(r->kind);
         if (r->kind == REASON_IN_DOUBT || r->kind == REASON_BETWEEN || r->kind == REASON_DEFERRED) {
             t->foretold[r->step] = r->until;

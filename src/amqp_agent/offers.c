@@ -134,7 +134,7 @@ static const char *read_offer(struct offer *o, struct arena *a, struct error *e)
         said = json_get(j, "data");
     }
     if (said->type != JSON_OBJECT)
-        return "the body is no object: a submission as of POST /v1/tasks was expected, or a "
+        return "the body is no object: expected a submission, or a "
                "CloudEvent whose data is one";
     if (!json_get(said, "id") && !first_of(m.id, event_id).ptr
         && !amqp_message_property(&m, "id").ptr)

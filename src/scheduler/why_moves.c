@@ -104,11 +104,10 @@ static void move_open(struct buf *b, const struct why *y, const struct reason *r
         look(b, y);
         buf_fmt(b, ", and gives the attempt up; then %s.", then(y, r));
     } else if (is_elsewhere(y, r)) {
-        buf_fmt(
-            b,
-            "Its result, from whoever has the token of the attempt (POST /v1/attempts/TOKEN). If "
-            "none comes by then, the attempt is given up, and %s.",
-            then(y, r));
+        buf_fmt(b,
+                "Its result, from whoever has the token of the attempt. If none comes by then, the "
+                "attempt is given up, and %s.",
+                then(y, r));
     } else if (r->complete_by) {
         buf_str(b, "The answer of its agent. If neither that nor a heartbeat comes by then, the "
                    "attempt is given up, and ");
@@ -157,11 +156,8 @@ static void move_no_agent(struct buf *b, const struct why *y, const struct reaso
     struct agent_view v = {0};
 
     y->facts->agent(y->facts->arg, r->step, r->agent, &v);
-    buf_fmt(b,
-            "Start an instance of agent %.*s: a program that calls POST /v1/agents/%.*s/work. The "
-            "step starts when it calls%s.",
-            SLICE_ARG(r->agent), SLICE_ARG(r->agent),
-            y->facts->here.ptr ? ", whichever node it calls" : "");
+    buf_fmt(b, "Start an instance of agent %.*s. The step starts when it asks for work%s.",
+            SLICE_ARG(r->agent), y->facts->here.ptr ? ", whichever node it calls" : "");
     if (!v.alike.ptr || !may(y, EVENT_UNDO, -1))
         return;
     buf_fmt(b,
@@ -200,7 +196,7 @@ static void move_elsewhere(struct buf *b, const struct why *y, const struct reas
     (void)r;
 
     if (!y->facts->owner_url.ptr) {
-        buf_str(b, "Ask that node. GET /v1/nodes names them.");
+        buf_str(b, "Ask that node. To find it:\nintact node list");
         return;
     }
     buf_fmt(b, "Ask that node:\nintact why --server %.*s%s %.*s", SLICE_ARG(y->facts->owner_url),
@@ -345,8 +341,10 @@ static void move_stop(struct buf *b, const struct why *y, const struct reason *r
 
 static void move_more(struct buf *b, const struct why *y, const struct reason *r)
 {
+    bool odd = y->task->id.len > 0 && y->task->id.ptr[0] == '-';
     (void)r;
-    buf_fmt(b, "GET /v1/tasks/%.*s shows all steps.", SLICE_ARG(y->task->id));
+
+    buf_fmt(b, "To see all steps:\nintact get%s %.*s", odd ? " --" : "", SLICE_ARG(y->task->id));
 }
 
 void why_moves(struct buf *b, const struct why *y, const struct reason *r)

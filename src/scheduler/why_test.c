@@ -249,6 +249,8 @@ static void write_example(struct buf *b, struct stage *g, const struct example *
     buf_str(b, "  \n> ");
     write_times(b, g, r);
     why_moves(&moves, &g->why, r);
+    CHECK(!strstr(moves.ptr, "/v1/"), "%s: a verb is named, not a route: %s", reason_word(e->kind),
+          moves.ptr);
     write_moves(b, buf_view(&moves));
 }
 
@@ -377,12 +379,11 @@ static void a_node_tells_that_it_is_not_the_only_one(void **state)
                                   "started. Agents of other nodes are not known here: b "
                                   "(http://10.0.0.2:7420), c.");
     why_moves(&moves, &g.why, &g.reasons.list[0]);
-    assert_string_equal(moves.ptr, "Start an instance of agent stock: a program that calls POST "
-                                   "/v1/agents/stock/work. The step starts when it calls, "
-                                   "whichever node it calls.");
+    assert_string_equal(moves.ptr, "Start an instance of agent stock. The step starts when it asks "
+                                   "for work, whichever node it calls.");
     stage_make(&g, &unreached);
     why_moves(&ask, &g.why, &g.reasons.list[0]);
-    assert_string_equal(ask.ptr, "Ask that node. GET /v1/nodes names them.");
+    assert_string_equal(ask.ptr, "Ask that node. To find it:\nintact node list");
 }
 
 /* An operator's act is where the wait began. */
@@ -479,9 +480,8 @@ static void what_is_elsewhere_is_ended_by_its_token(void **state)
     buf_clear(&words);
     why_moves(&words, &g.why, r);
     assert_string_equal(
-        words.ptr, "Its result, from whoever has the token of the attempt (POST "
-                   "/v1/attempts/TOKEN). If none comes by then, the attempt is given up, and it "
-                   "is tried again.");
+        words.ptr, "Its result, from whoever has the token of the attempt. If none comes by then, "
+                   "the attempt is given up, and it is tried again.");
 }
 
 /* Whatever an agent calls its error, it stays on one line and is not endless. */

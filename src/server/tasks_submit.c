@@ -185,9 +185,7 @@ static bool find_workflow(struct server *sv, struct submission *s, struct slice 
                 "there is no version %" PRId64 " of workflow \"%.*s\", the newest is %" PRId64, v,
                 SLICE_ARG(short_name), newest->workflow.version);
     else
-        problem(s, 422, "no-such-workflow",
-                "there is no workflow \"%.*s\"; store it with PUT /v1/workflows/%.*s",
-                SLICE_ARG(short_name), SLICE_ARG(short_name));
+        problem(s, 422, "no-such-workflow", "there is no workflow \"%.*s\"", SLICE_ARG(short_name));
     return false;
 }
 

@@ -152,7 +152,7 @@ class Shown(WithServer):
             (("list",), {"INTACT_TOKEN": "x"}, 1, "Give one with INTACT_TOKEN or --token-file; `intact token create`"),
             (("list",), {"INTACT_TOKEN": weak}, 1, "it takes the role read, operate or admin; whoever has the role admin "
              "makes such a token: intact token create NAME --role ROLE"),
-            (("submit", "ordr"), {}, 1, 'there is no workflow "ordr"; store it with PUT /v1/workflows/ordr; did you mean '
+            (("submit", "ordr"), {}, 1, 'there is no workflow "ordr"; did you mean '
              '"order"?'),
             (("submit", "other"), {}, 1, "; intact workflow list shows those that there are"),
             (("submit", "order", "--version", "9"), {}, 1, "the newest is 1; intact workflow list"),
