@@ -209,11 +209,38 @@ static void example_add(struct alert *al, struct slice id)
         return;
     text_copy(text, id);
     for (size_t i = 0; i < al->example_count; i++)
-        if (strcmp(al->examples[i], text) == 0)
+        if (strcmp(al->examples[i], text) == 0) {
+            al->seen_examples |= BIT(i);
             return;
+        }
     /* the first ones stay, but the last place is the latest's */
     size_t at = al->example_count < ALERT_EXAMPLES ? al->example_count++ : ALERT_EXAMPLES - 1;
     memcpy(al->examples[at], text, sizeof text);
+    al->seen_examples |= BIT(at);
+}
+
+/* What was seen of it is over: what comes now is told of by itself. */
+static void forget_words(struct alert *al)
+{
+    al->example_count = 0;
+    al->seen_examples = 0;
+    al->story[0] = 0;
+}
+
+/* Those of which a look at all met none are over, while others of the group go on. */
+static void drop_examples_unseen(struct alert *al)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < al->example_count; i++) {
+        if (!(al->seen_examples & BIT(i)))
+            continue;
+        if (kept != i)
+            memcpy(al->examples[kept], al->examples[i], sizeof al->examples[kept]);
+        kept++;
+    }
+    al->dirty |= kept != al->example_count;
+    al->example_count = kept;
 }
 
 /* ---- what is seen ---- */
@@ -222,6 +249,7 @@ static void example_add(struct alert *al, struct slice id)
 static void lights(struct alert *al, int64_t now)
 {
     if (al->over_since != 0) {
+        forget_words(al);
         al->over_since = 0;
         al->since = al->opened_at ? al->since : now;
         al->dirty = true;
@@ -275,6 +303,7 @@ void alerts_look_begin(struct alerts *a, uint32_t which)
             al->seen = false;
             al->seen_count = 0;
             al->seen_first_at = 0;
+            al->seen_examples = 0;
         }
 }
 
@@ -310,6 +339,7 @@ static void look_ends(struct alert *al, int64_t now)
         al->total += al->seen_count - al->count;
     al->count = al->seen_count;
     al->first_at = al->seen_first_at;
+    drop_examples_unseen(al);
 }
 
 void alerts_look_end(struct alerts *a, uint32_t which, int64_t now)

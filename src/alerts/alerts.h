@@ -128,6 +128,7 @@ struct alert {
     /* of the look that goes on */
     uint64_t seen_count;
     int64_t seen_first_at;
+    uint32_t seen_examples; /* BIT() of each of them that it met */
     bool seen;
 };
 

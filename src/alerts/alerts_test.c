@@ -406,6 +406,45 @@ static void fail_over(struct desk *d)
     load(d, rows, count);
 }
 
+/* Whoever is told looks for the task that failed, and not for one that was mended long ago. */
+static void it_names_what_is_wrong_now(void **state)
+{
+    struct desk d = desk_of(1);
+    struct sighting first = failure("charge", "declined", "t-1", 1);
+    struct sighting second = failure("charge", "declined", "t-2", 1);
+    struct sighting third = failure("charge", "declined", "t-3", 1);
+    (void)state;
+
+    first.story = SLICE("of the first");
+    desk_open(&d);
+    look(&d, &first, 1);
+    pass(&d, 10000);
+    look(&d, NULL, 0); /* it is mended, and not yet resolved: another one fails */
+    pass(&d, 10000);
+    alerts_add(d.a, &second, d.now);
+    pass(&d, 10000);
+    told(&d, 1, 0, 0);
+    CHECK(only(&d)->example_count == 1, "one task");
+    CHECK(strcmp(only(&d)->examples[0], "t-2") == 0, "%s", only(&d)->examples[0]);
+    CHECK(!only(&d)->story[0], "%s", only(&d)->story);
+    look(&d, (struct sighting[]){second, third}, 2);
+    CHECK(only(&d)->example_count == 2, "both");
+    look(&d, &third, 1); /* one of two is mended */
+    CHECK(only(&d)->example_count == 1 && strcmp(only(&d)->examples[0], "t-3") == 0, "the other");
+    look(&d, NULL, 0);
+    pass(&d, 30 * MS_PER_MIN);
+    told(&d, 1, 0, 1);
+    alerts_add(d.a, &first, d.now); /* it is open again */
+    pass(&d, 10000);
+    told(&d, 2, 0, 1);
+    CHECK(only(&d)->example_count == 1 && strcmp(only(&d)->examples[0], "t-1") == 0, "that one");
+    fail_over(&d);
+    pass(&d, 1000);
+    CHECK(only(&d)->example_count == 1 && strcmp(only(&d)->examples[0], "t-1") == 0,
+          "so does its row");
+    alerts_free(d.a);
+}
+
 static void a_restart_repeats_nothing_and_forgets_nothing(void **state)
 {
     struct desk d = desk_of(2);
@@ -618,6 +657,7 @@ int main(void)
         cmocka_unit_test(failures_of_a_thousand_kinds_are_bounded),
         cmocka_unit_test(it_is_repeated_until_somebody_knows),
         cmocka_unit_test(new_failures_after_a_quiet_hour_are_told_again),
+        cmocka_unit_test(it_names_what_is_wrong_now),
         cmocka_unit_test(a_short_one_is_not_told),
         cmocka_unit_test(what_comes_and_goes_is_told_seldom),
         cmocka_unit_test(a_sink_that_fails_is_told_later_and_holds_up_nobody),
