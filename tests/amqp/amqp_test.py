@@ -17,6 +17,7 @@ import uuid
 
 import broker_kit as kit
 from broker_kit import Agent, Client, body_of, eventually
+from proton import Endpoint
 
 INTACT = os.path.realpath(sys.argv.pop(1))
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -312,6 +313,28 @@ class Amqp(unittest.TestCase):
                 self.assertTrue(message.durable)
                 self.assertEqual(message.address, f"/queue/{queue}")
         server.ended("o-1")
+
+    def attach(self, queue, durable):
+        """What the broker says to a receiver of a connection of its own; "" if it has it."""
+        client, address = Client(self.broker), f"/queue/{queue}"
+        try:
+            blocking = client.open()
+            link = blocking.container.create_receiver(blocking.conn, address, options=kit.Durable(address) if durable else None)
+            blocking.wait(lambda: link.source.address and link.remote_source.address or link.session.state & Endpoint.REMOTE_CLOSED,
+                          timeout=kit.PATIENCE_S)
+            condition = link.session.remote_condition
+            blocking.timeout = 1  # the plugin may not say goodbye any more
+            return condition.description if condition else ""
+        finally:
+            client.close()
+
+    def test_a_receiver_says_that_its_queue_is_durable(self):
+        """RabbitMQ 3 makes a queue as whoever comes first has it, and refuses those who have it otherwise: docs/amqp.md."""
+        for first in (True, False):
+            queue = f"durability.{self.n}.{first}"
+            self.assertEqual(self.attach(queue, first), "")
+            self.assertEqual(self.attach(queue, first), "", "the same again")
+            self.assertRegex(self.attach(queue, not first), "PRECONDITION_FAILED.*durable")
 
     def test_what_is_too_large_for_the_broker(self):
         """It is dead at once, and says why, while the others get there. It is not lost: when the broker takes it, it can be sent."""
