@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "cli/build.h"
 #include "cli/help.h"
 #include "cli/verbs.h"
 #include "config/reader.h"
@@ -119,7 +120,7 @@ int cli_main(int argc, char **argv)
         return CLI_USAGE;
     }
     if (strcmp(argv[1], "--version") == 0) {
-        puts("intact " INTACT_VERSION);
+        printf("intact %s\n", build_version);
         return CLI_OK;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)

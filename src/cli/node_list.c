@@ -26,6 +26,17 @@ static void add_roles(struct table *t, const struct json *roles)
     table_add(t, b.len ? buf_view(&b) : SLICE_NONE);
 }
 
+static void add_version(struct table *t, const struct json *node)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    struct slice build = json_get_text(node, "build");
+
+    buf_slice(&b, json_get_text(node, "version"));
+    if (build.len > 0)
+        buf_fmt(&b, "+%.*s", SLICE_ARG(build));
+    table_add(t, buf_view(&b));
+}
+
 static void add(struct table *t, const struct json *node)
 {
     table_add(t, json_get_text(node, "node"));
@@ -34,7 +45,7 @@ static void add(struct table *t, const struct json *node)
     add_roles(t, json_get(node, "roles"));
     table_add(t, json_get_raw(node, "boot"));
     table_add_time(t, json_get_text(node, "started_at"));
-    table_add(t, json_get_text(node, "version"));
+    add_version(t, node);
 }
 
 static int run(struct invocation *in)
@@ -50,8 +61,8 @@ const struct verb verb_node_list = {
     .summary = "list the nodes: the servers that share the store",
     .about = "Lists the nodes of this installation: whether each is alive, leads (its supervisor "
              "does the supervising), is draining or gone; how it is reached; what it does; how "
-             "often and when it was started, and its version. Nodes that have been gone for more "
-             "than a day are left out.",
+             "often and when it was started, its version and, behind a plus, its build. Nodes that "
+             "have been gone for more than a day are left out.",
     .examples = {{"intact node list", "who is there, and which version runs?"},
                  {"intact node list --json | jq -r '.nodes[] | select(.leads).node'", "who leads"}},
     .run = run,

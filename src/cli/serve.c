@@ -1,4 +1,5 @@
 #include "cli/agent_program.h"
+#include "cli/build.h"
 #include "cli/serve_retention.h"
 #include "cli/serve_settings.h"
 #include "cli/verbs.h"
@@ -269,6 +270,7 @@ static struct server_config config_of(const struct options *o, struct store *sto
         .source = o->settings.messages.source,
         .give_up_ms = o->settings.messages.give_up_ms,
         .print_ready = true,
+        .version = build_version,
     };
 }
 

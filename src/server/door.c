@@ -292,7 +292,7 @@ enum err door_open(struct server *sv, struct error *e)
     log_line(LOG_INFO,
              "event=started node=%s roles=%s listen=%s port=%d tls=%s version=%s boot=%" PRIu64,
              sv->config.node, roles_text(sv->config.roles), sv->config.listen, http_port(sv->http),
-             http_is_secure(sv->http) ? "on" : "off", INTACT_VERSION,
+             http_is_secure(sv->http) ? "on" : "off", server_version(sv),
              sv->config.store->ops->boot(sv->config.store));
     if (sv->limits.http.connection_max < wanted)
         log_line(LOG_WARN, "event=few_descriptors connections=%zu wanted=%zu",

@@ -93,6 +93,7 @@ struct exchange {
     void (*gone)(struct exchange *x); /* may be NULL */
 };
 
+const char *server_version(const struct server *sv); /* with its build, if that is known */
 int64_t server_now(void *arg); /* the store's time; arg is the server */
 /* The store's time or this machine's, whichever is earlier: for what cannot be made good. One clock
  * that stands ahead makes nothing old. */

@@ -78,7 +78,7 @@ struct nodes *nodes_new(struct server *sv)
     n->own = (struct node_row){.name = slice_of(sv->config.node),
                                .boot = sv->config.store->ops->boot(sv->config.store),
                                .roles = sv->config.roles,
-                               .version = SLICE(INTACT_VERSION),
+                               .version = slice_of(server_version(sv)),
                                .started_at = server_now(sv), /* as others see it */
                                .alive = true};
     return n;
@@ -159,6 +159,18 @@ static void render_roles(struct buf *b, unsigned roles)
     json_close(b, ']');
 }
 
+/* As in a semantic version, what tells builds apart follows a plus. */
+static void render_version(struct buf *b, struct slice version)
+{
+    const char *plus = version.len > 0 ? memchr(version.ptr, '+', version.len) : NULL;
+    size_t len = plus ? (size_t)(plus - version.ptr) : version.len;
+
+    json_key(b, "version");
+    json_string(b, (struct slice){version.ptr, len});
+    json_key(b, "build");
+    json_string(b, plus ? (struct slice){plus + 1, version.len - len - 1} : SLICE_NONE);
+}
+
 static void render_node(struct buf *b, const struct node_row *row)
 {
     json_open(b, '{');
@@ -166,8 +178,7 @@ static void render_node(struct buf *b, const struct node_row *row)
     json_string(b, row->name);
     json_key(b, "boot");
     json_number(b, (int64_t)row->boot);
-    json_key(b, "version");
-    json_string(b, row->version);
+    render_version(b, row->version);
     json_key(b, "url");
     json_string(b, row->url);
     json_key(b, "roles");

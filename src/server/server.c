@@ -44,6 +44,11 @@ int64_t server_steady(void *arg)
     return clock_ms(CLOCK_BOOTTIME);
 }
 
+const char *server_version(const struct server *sv)
+{
+    return sv->config.version ? sv->config.version : INTACT_VERSION;
+}
+
 /* The store's time; where it has none, wall time as it was at the start, carried on by the clock
  * that never jumps: nothing expires because somebody set the clock. */
 int64_t server_now(void *arg)

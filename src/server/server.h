@@ -52,8 +52,10 @@ struct server_config {
     const struct webhook_config *webhooks; /* URLs that may be called; NULL: none */
     const char
         *source; /* of CloudEvents, such as "/shop"; NULL: "/intact/" and an id of the store */
-    int64_t give_up_ms; /* a message that cannot be delivered for so long is dead; 0: 3 days */
-    bool print_ready;   /* write the address to standard output once it is ready */
+    int64_t give_up_ms;  /* a message that cannot be delivered for so long is dead; 0: 3 days */
+    const char *version; /* "0.1.0+48f1708a0b1c", what follows the plus tells builds apart; NULL:
+                            the version alone */
+    bool print_ready;    /* write the address to standard output once it is ready */
 };
 
 /* Takes all file descriptors that the process may have. Before anything is opened. */

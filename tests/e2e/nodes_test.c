@@ -1,6 +1,7 @@
 /* Several nodes on one database: who does what, and what becomes of it when one of them goes. */
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@ enum { NODES = 2 };
 
 #define FAST FLAGS("--drain", "2m")
 
+static const char *intact; /* the program */
 static struct node nodes[NODES];
 static struct node *const a = &nodes[0];
 static struct node *const b = &nodes[1];
@@ -143,6 +145,32 @@ static void nodes_know_each_other(void **state)
     const struct node *leads = leader();
     wait_for_node(other_than(leads), leads->name, "leads", "true");
     wait_for_node(other_than(leads), other_than(leads)->name, "leads", "false");
+}
+
+/* "intact 0.1.0+48f1708a0b1c" of the program itself, as node a has it of itself. */
+static void builds_are_told_apart(void **state)
+{
+    char command[300];
+    char said[80] = "";
+    char told[200];
+    REPLY r = {0};
+    (void)state;
+
+    (void)snprintf(command, sizeof command, "%s --version", intact);
+    FILE *f = popen(command, "re");
+    CHECK(f && fgets(said, sizeof said, f) && pclose(f) == 0, "%s", command);
+    get(a, &r, "/v1/nodes");
+    bool has_build = *text_at(&r, "nodes.0.build");
+    (void)snprintf(told, sizeof told, "intact %s%s%s\n", text_at(&r, "nodes.0.version"),
+                   has_build ? "+" : "", text_at(&r, "nodes.0.build"));
+    CHECK(strcmp(said, told) == 0, "%s%s", said, told);
+    wait_for_node(b, "a", "alive", "true");
+    free(sql(a, "UPDATE node SET version = '0.1.0+0123456789ab-dirty' WHERE name = 'a'"));
+    wait_for_node(b, "a", "build", "\"0123456789ab-dirty\"");
+    wait_for_node(b, "a", "version", "\"0.1.0\"");
+    free(sql(a, "UPDATE node SET version = '0.0.9' WHERE name = 'a'"));
+    wait_for_node(b, "a", "build", "null"); /* one that does not say it yet */
+    wait_for_node(b, "a", "version", "\"0.0.9\"");
 }
 
 /* ---- one does what another began ---- */
@@ -770,6 +798,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(nodes_know_each_other, begin, end),
+        cmocka_unit_test_setup_teardown(builds_are_told_apart, begin, end),
         cmocka_unit_test_setup_teardown(any_node_takes_what_is_for_any_of_them, begin, end),
         cmocka_unit_test_setup_teardown(any_node_takes_what_comes_from_elsewhere, begin, end),
         cmocka_unit_test_setup_teardown(what_is_elsewhere_takes_nothing_of_a_limit, begin, end),
@@ -795,5 +824,6 @@ int main(int argc, char **argv)
     };
 
     kit_program(argc, argv);
+    intact = argv[1];
     return cmocka_run_group_tests_name("several nodes", tests, NULL, NULL);
 }

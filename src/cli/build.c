@@ -1,0 +1,6 @@
+#include "cli/build.h"
+
+#include "build_id.h"
+
+const char *const build_version =
+    sizeof BUILD_ID > 1 ? INTACT_VERSION "+" BUILD_ID : INTACT_VERSION;
