@@ -8,6 +8,7 @@
 #include "base/every.h"
 #include "base/heap.h"
 #include "base/list.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "base/prng.h"
 #include "base/when.h"
@@ -320,6 +321,20 @@ static void every_visits_each_combination_once(void **state)
     CHECK(met == 1 + 2 + 4 + 8, "met %u", met);
 }
 
+static void many_lines_of_one_kind_are_counted(void **state)
+{
+    struct log_burst b = {0};
+    uint64_t left_out = 0;
+    (void)state;
+
+    for (int i = 0; i < LOG_BURST; i++)
+        CHECK(log_burst_has_room(&b, 1000 + i, &left_out) && left_out == 0, "line %d", i);
+    for (int i = 0; i < 70; i++)
+        CHECK(!log_burst_has_room(&b, 60999, &left_out), "within a minute");
+    CHECK(log_burst_has_room(&b, 61000, &left_out) && left_out == 70, "how many were not logged");
+    CHECK(log_burst_has_room(&b, 61001, &left_out) && left_out == 0, "it is said once");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -333,6 +348,7 @@ int main(void)
         cmocka_unit_test(stories_are_never_cut_in_half_a_character),
         cmocka_unit_test(a_list_keeps_its_order),
         cmocka_unit_test(an_arena_aligns_and_copies),
+        cmocka_unit_test(many_lines_of_one_kind_are_counted),
         cmocka_unit_test(every_visits_each_combination_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

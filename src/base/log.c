@@ -73,3 +73,19 @@ void log_line(enum log_level level, const char *fmt, ...)
     tell_lost(&b, time_len);
     write_out(&b);
 }
+
+bool log_burst_has_room(struct log_burst *b, int64_t now_ms, uint64_t *ret_left_out)
+{
+    if (now_ms >= b->until) {
+        b->until = now_ms + 60000;
+        b->lines = 0;
+    }
+    if (b->lines == LOG_BURST) {
+        b->left_out++;
+        return false;
+    }
+    b->lines++;
+    *ret_left_out = b->left_out;
+    b->left_out = 0;
+    return true;
+}

@@ -17,4 +17,17 @@ enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_OFF };
 void log_level_set(enum log_level level); /* lines below it are dropped; default LOG_INFO */
 void log_line(enum log_level level, const char *fmt, ...) PRINTF(2, 3);
 
+enum { LOG_BURST = 10 };
+
+/* For lines of one kind of which many may come at once: LOG_BURST of them a minute are logged, the
+ * others counted. All zero at first; not thread-safe. */
+struct log_burst {
+    int64_t until; /* of the minute that goes on */
+    unsigned lines;
+    uint64_t left_out; /* since the last one that was logged */
+};
+
+/* May one more be logged? Then *ret_left_out is how many were not before it. */
+bool log_burst_has_room(struct log_burst *b, int64_t now_ms, uint64_t *ret_left_out);
+
 #endif

@@ -14,6 +14,7 @@
  * attempt is open), or nowhere.
  */
 
+#include "base/log.h"
 #include "outbox/telling.h"
 #include "scheduler/scheduler.h"
 #include "store/codec.h"
@@ -182,8 +183,9 @@ struct scheduler {
     int64_t poll_after_seq; /* ... from there on */
     bool reclaiming;        /* tasks of dead nodes may be left */
     struct scheduler_stats stats;
-    struct buf scratch; /* for texts that are copied as soon as they are written */
-    int64_t held_now;   /* what time it is for what is dealt with just now; 0: ask the clock */
+    struct log_burst unreadable; /* tasks of which it was logged */
+    struct buf scratch;          /* for texts that are copied as soon as they are written */
+    int64_t held_now; /* what time it is for what is dealt with just now; 0: ask the clock */
     char me_text[80];
 };
 

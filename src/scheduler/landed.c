@@ -232,9 +232,15 @@ void landed_change(struct scheduler *s, struct live *l, const struct change *c)
     }
 }
 
+/* There may be thousands: all tasks that a newer node has written while nodes are upgraded. */
 static void set_aside(struct scheduler *s, struct live *l, const char *story)
 {
-    log_line(LOG_ERROR, "event=task_unreadable task=%.*s reason=\"%s\"", SLICE_ARG(l->id), story);
+    uint64_t left_out = 0;
+
+    s->stats.unreadable++;
+    if (log_burst_has_room(&s->unreadable, scheduler_now(s), &left_out))
+        log_line(LOG_ERROR, "event=task_unreadable task=%.*s reason=\"%s\" left_out=%" PRIu64,
+                 SLICE_ARG(l->id), story, left_out);
     inbox_fail(s, l, &l->inbox, ERR_CORRUPT, story);
     live_drop(s, l);
 }

@@ -265,7 +265,9 @@ bool live_load(struct scheduler *s, struct live *l, const struct task_row *row, 
     ASSERT(!l->loaded);
     l->definition = registry_find(s->workflows, row->workflow, row->version);
     if (!l->definition) {
-        (void)error_set(e, ERR_CORRUPT, "workflow %.*s version %" PRId64 " is not in the store",
+        (void)error_set(e, ERR_CORRUPT,
+                        "workflow %.*s version %" PRId64
+                        " is not known to this program: it is not in the store, or of a newer one",
                         SLICE_ARG(row->workflow), row->version);
         return false;
     }

@@ -143,7 +143,7 @@ static bool render(struct watch *w, struct buf *b)
     struct task t;
 
     if (!d) {
-        w->err = error_set(&w->error, ERR_CORRUPT, "its workflow is not in the store");
+        w->err = error_set(&w->error, ERR_CORRUPT, "its workflow is not known to this program");
         return false;
     }
     w->err = task_decode(&d->workflow, &w->row, &w->arena, &t, &w->error);

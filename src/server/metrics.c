@@ -173,11 +173,14 @@ static void put_ends(struct buf *b, const struct metrics *m, const struct schedu
                 beat_status_text((enum beat_status)i), st->beats[i]);
 }
 
-static void put_leases(struct buf *b, const struct server *sv, bool leased)
+static void put_leases(struct buf *b, const struct server *sv, const struct scheduler_stats *st)
 {
     struct supervisor_stats su;
 
     supervisor_stats(sv->supervisor, &su);
+    single(b, "intact_tasks_unreadable_total", "counter",
+           "Rows of tasks that this node could not read, each time that it met one.",
+           st->unreadable + su.unreadable);
     single(b, "intact_supervisor_scans_total", "counter", "Scans for what is overdue.", su.scans);
     single(b, "intact_supervisor_overdue_total", "counter", "Overdue rows found by scans.",
            su.overdue);
@@ -186,7 +189,7 @@ static void put_leases(struct buf *b, const struct server *sv, bool leased)
     single(b, "intact_supervisor_leads", "gauge", "1 while the supervisor of this node leads.",
            su.leads);
     single(b, "intact_node_lease_held", "gauge", "1 while the others know that this node lives.",
-           leased);
+           st->leased);
 }
 
 static uint64_t held_seconds(const struct store *s)
@@ -565,7 +568,7 @@ void metrics_get(struct server *sv, struct http_request *r)
     put_scheduler(&b, &sv->metrics, &st);
     put_submissions(&b, sv);
     put_ends(&b, &sv->metrics, &st);
-    put_leases(&b, sv, st.leased);
+    put_leases(&b, sv, &st);
     put_store(&b, sv);
     put_requests(&b, &sv->metrics);
     put_agents(&b, scheduler_dispatch(sv->scheduler));

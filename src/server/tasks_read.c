@@ -117,7 +117,7 @@ static void answer_task(struct reader *rd)
     d = registry_find(&sv->workflows, rd->row.workflow, rd->row.version);
     if (!d || task_decode(&d->workflow, &rd->row, &rd->arena, &t, &rd->error) != ERR_OK) {
         http_problem(r, 500, "task-unreadable", "task %.*s cannot be read: %s", SLICE_ARG(rd->id),
-                     d ? rd->error.text : "its workflow is not in the store");
+                     d ? rd->error.text : "its workflow is not known to this program");
         return;
     }
     render_task(&b, sv->scheduler, &d->workflow, &t, &rd->row, &rd->operations);

@@ -186,7 +186,7 @@ static void answer(struct asker *k)
     const struct definition *d = registry_find(&sv->workflows, k->row.workflow, k->row.version);
     if (!d || task_decode(&d->workflow, &k->row, &k->arena, &t, &k->error) != ERR_OK) {
         http_problem(r, 500, "task-unreadable", "task %.*s cannot be read: %s", SLICE_ARG(k->id),
-                     d ? k->error.text : "its workflow is not in the store");
+                     d ? k->error.text : "its workflow is not known to this program");
         return;
     }
     gather(k, &d->workflow, &t, &facts);

@@ -49,8 +49,9 @@ struct supervisor {
     unsigned lost_count;           /* in a slow time: how often what was lost grew ... */
     int64_t slow_ms;               /* ... and the median of its gaps, or so */
     struct supervisor_stats stats;
-    uint64_t lead_epoch; /* of the lease, whoever has it */
-    int64_t lead_until;  /* by the steady clock: the store's may be behind ours */
+    struct log_burst unreadable; /* rows of which it was logged */
+    uint64_t lead_epoch;         /* of the lease, whoever has it */
+    int64_t lead_until;          /* by the steady clock: the store's may be behind ours */
     bool stopped;
 };
 
@@ -268,6 +269,16 @@ static struct change request_of(const struct task_row *row)
     return c;
 }
 
+static void tell_unreadable(struct supervisor *sv, const struct task_row *row, const char *story)
+{
+    uint64_t left_out = 0;
+
+    sv->stats.unreadable++;
+    if (log_burst_has_room(&sv->unreadable, sv->scan_at, &left_out))
+        log_line(LOG_ERROR, "event=task_unreadable task=%.*s reason=\"%s\" left_out=%" PRIu64,
+                 SLICE_ARG(row->id), story, left_out);
+}
+
 static bool judge(struct supervisor *sv, const struct task_row *row, struct change *ret)
 {
     CLEANUP(buf_fini) struct buf text = {0};
@@ -277,8 +288,7 @@ static bool judge(struct supervisor *sv, const struct task_row *row, struct chan
     struct error e = {0};
 
     if (!d || task_decode(&d->workflow, row, &sv->arena, &t, &e) != ERR_OK) {
-        log_line(LOG_ERROR, "event=task_unreadable task=%.*s reason=\"%s\"", SLICE_ARG(row->id),
-                 d ? e.text : "its workflow is not in the store");
+        tell_unreadable(sv, row, d ? e.text : "its workflow is not known to this program");
         *ret = request_of(row);
         ret->row.wake_at = sv->scan_at + UNREADABLE_MS;
         return true;

@@ -70,6 +70,7 @@ void supervisor_surveyed(struct supervisor *sv, const struct survey *v);
 
 struct supervisor_stats {
     uint64_t scans, overdue, requests, conflicts;
+    uint64_t unreadable; /* rows, each time that one was met */
     bool leads;
 };
 void supervisor_stats(const struct supervisor *sv, struct supervisor_stats *ret);

@@ -240,6 +240,59 @@ static void a_damaged_group_is_told_of_and_holds_up_nobody_else(void **state)
     CHECK(node_log_has(&node, "event=task_unreadable task=damaged"), "it is logged");
 }
 
+static int64_t metric(const char *name)
+{
+    REPLY r = {0};
+
+    get(&node, &r, "/metrics");
+    const char *line = memmem(r.body.ptr, r.body.len, name, strlen(name));
+    CHECK(line, "%s", name);
+    return strtoll(line + strlen(name), NULL, 10);
+}
+
+static int lines_of(const char *text)
+{
+    FILE *f = fopen(node.log, "re");
+    char line[2000];
+    int count = 0;
+
+    CHECK(f, "%s", node.log);
+    while (fgets(line, sizeof line, f))
+        count += strstr(line, text) != NULL;
+    (void)fclose(f);
+    return count;
+}
+
+/* A node that is not upgraded yet meets all that newer ones have written. */
+static void many_of_a_newer_form_do_not_fill_the_log(void **state)
+{
+    enum { TASKS = 300 };
+    static const char total[] = "\nintact_tasks_unreadable_total ";
+    char id[20];
+    REPLY r = {0};
+    (void)state;
+
+    (void)define(&node, "newer",
+                 "\"steps\": [{\"name\": \"a\", \"agent\": \"new\", \"action\": \"x\", "
+                 "\"undo\": \"none\"}]");
+    for (int i = 0; i < TASKS; i++) {
+        (void)snprintf(id, sizeof id, "newer-%d", i);
+        submit(&node, "newer", id);
+    }
+    node_kill(&node);
+    execute("UPDATE task SET doc = replace(doc, '\"waiting\"', '\"dreaming\"'), wake_at = 1 "
+            "WHERE workflow = 'newer'");
+    node_start(&node, SERVER);
+    submit(&node, "newer", "older");
+    fetch(&node, &r, "new", "i"); /* it goes on with what it can read */
+    CHECK(strstr(text_at(&r, "requests.0.task"), "older"), "%.*s", SLICE_ARG(r.body));
+    for (int64_t until = steady_ms() + PATIENCE_MS; metric(total) < 2 * TASKS; sleep_ms(20))
+        CHECK(steady_ms() < until, "%" PRId64 " are counted", metric(total));
+    CHECK(lines_of("event=task_unreadable") < TASKS / 2, "%d lines",
+          lines_of("event=task_unreadable"));
+    CHECK(lines_of("event=task_unreadable task=newer-") > 0, "some are named");
+}
+
 int main(int argc, char **argv)
 {
     kit_program(argc, argv);
@@ -250,6 +303,7 @@ int main(int argc, char **argv)
     };
     const struct CMUnitTest of_sqlite[] = {
         cmocka_unit_test(a_damaged_group_is_told_of_and_holds_up_nobody_else),
+        cmocka_unit_test(many_of_a_newer_form_do_not_fill_the_log),
     };
     int failed = cmocka_run_group_tests_name("groups", tests, start, node_end);
 
