@@ -260,6 +260,7 @@ static void check_reason(const struct node *n, const struct reasons *all, const 
     case REASON_ELSEWHERE:
     case REASON_FULL:
     case REASON_NO_AGENT:
+    case REASON_AGENT_AWAY:
     case REASON_BREAKER:
     case REASON_TRIALS:
     case REASON_LIMIT:

@@ -393,7 +393,7 @@ static void find_sleeping(const struct search *x, uint16_t i, int64_t at)
 static enum reason_kind kind_of_ready(const struct facts *f, const struct agent_view *v)
 {
     if (!v->connected)
-        return REASON_NO_AGENT;
+        return v->nodes.len > 0 ? REASON_AGENT_AWAY : REASON_NO_AGENT;
     if (v->held == HELD_BY_BREAKER)
         return REASON_BREAKER;
     if (v->held == HELD_BY_TRIALS)

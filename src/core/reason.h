@@ -39,6 +39,7 @@
     X(TRIALS, "breaker-trials", "a step is ready, and its agent's breaker lets a few others try") \
     X(LIMIT, "limit", "a step is ready, and a limit of its agent or action is reached")           \
     X(HEALTH, "health", "a step is ready, and only instances that do badly have free places")     \
+    X(AGENT_AWAY, "agent-elsewhere", "a step is ready, and its agent calls other nodes only")     \
     X(IN_DOUBT, "in-doubt", "a compensation waits until nobody can be at work on the step")       \
     X(DEFERRED, "deferred", "a step is in an extended wait before its next try")                  \
     X(BETWEEN, "between-tries", "a step failed, and waits for its next try")                      \
@@ -102,6 +103,9 @@ struct agent_view {
     bool ahead_at_least; /* ... or more: some wait in the store */
     int64_t seen_at;     /* when it was last heard of; 0: not since this server started */
     struct slice seen;   /* the instance that was heard of last, or NONE */
+    struct slice nodes;  /* others to which it is connected, if it is not to this one: "n2 (http://
+                            ...), n3"; or NONE */
+    struct slice url;    /* of one of them; or NONE */
     struct slice alike;  /* a connected agent whose name looks much the same, or NONE */
     struct slice who;    /* "i-1 (3), i-2 (1)": where the places are taken */
     enum {
@@ -135,12 +139,13 @@ struct intervention {
 struct facts {
     int64_t now;
     enum owner owner;
-    struct slice owner_name;   /* as the row has it */
-    int64_t owner_lease_until; /* of OWNER_OTHER; 0: not known */
-    struct slice owner_url;    /* the same: how it is reached; NONE: not known */
-    struct slice here, others; /* where several nodes share the store: this one's name,
-                                  and "n2 (http://...), n3": those that live. NONE */
-    bool live;                 /* it is in this server's memory */
+    struct slice owner_name;      /* as the row has it */
+    int64_t owner_lease_until;    /* of OWNER_OTHER; 0: not known */
+    struct slice owner_url;       /* the same: how it is reached; NONE: not known */
+    struct slice here;            /* where several nodes share the store: this one's name; NONE */
+    struct slice others, unknown; /* "n2 (http://...), n3": the others that live, of which it is
+                                     known which agents they have, and of which it is not. NONE */
+    bool live;                    /* it is in this server's memory */
     bool draining, full;
     bool troubled; /* the store is ... */
     int64_t troubled_since;

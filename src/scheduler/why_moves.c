@@ -190,17 +190,31 @@ static void move_limit(struct buf *b, const struct why *y, const struct reason *
             SLICE_ARG(r->agent));
 }
 
-static void move_elsewhere(struct buf *b, const struct why *y, const struct reason *r)
+static void ask_node(struct buf *b, const struct why *y, struct slice url)
 {
     bool odd = y->task->id.len > 0 && y->task->id.ptr[0] == '-';
-    (void)r;
 
-    if (!y->facts->owner_url.ptr) {
+    if (!url.ptr) {
         buf_str(b, "Ask that node. To find it:\nintact node list");
         return;
     }
-    buf_fmt(b, "Ask that node:\nintact why --server %.*s%s %.*s", SLICE_ARG(y->facts->owner_url),
-            odd ? " --" : "", SLICE_ARG(y->task->id));
+    buf_fmt(b, "Ask that node:\nintact why --server %.*s%s %.*s", SLICE_ARG(url), odd ? " --" : "",
+            SLICE_ARG(y->task->id));
+}
+
+static void move_elsewhere(struct buf *b, const struct why *y, const struct reason *r)
+{
+    (void)r;
+    ask_node(b, y, y->facts->owner_url);
+}
+
+static void move_agent_away(struct buf *b, const struct why *y, const struct reason *r)
+{
+    struct agent_view v = {0};
+
+    y->facts->agent(y->facts->arg, r->step, r->agent, &v);
+    buf_str(b, "Another node takes the task as soon as its agent has a place. ");
+    ask_node(b, y, v.url);
 }
 
 /* Nobody can say so before what is in doubt has had all of its time. */
@@ -351,33 +365,20 @@ void why_moves(struct buf *b, const struct why *y, const struct reason *r)
 {
     static void (*const move[REASON_KINDS])(struct buf *, const struct why *,
                                             const struct reason *) = {
-        [REASON_PIVOT_UNCLEAR] = move_failed,
-        [REASON_UNDO_FAILED] = move_failed,
-        [REASON_PAUSED] = move_paused,
-        [REASON_CLOSED] = move_closed,
-        [REASON_FAILED] = move_failed,
-        [REASON_DEADLINE] = move_stopped,
-        [REASON_STOPPED] = move_stopped,
-        [REASON_DEADLINE_DUE] = move_deadline,
-        [REASON_ELSEWHERE] = move_elsewhere,
-        [REASON_OVERDUE] = move_open,
-        [REASON_HOLDING] = move_stop,
-        [REASON_PIVOT_HOLDS] = move_stop,
-        [REASON_NO_AGENT] = move_no_agent,
-        [REASON_IN_DOUBT] = move_sleeping,
-        [REASON_DEFERRED] = move_sleeping,
-        [REASON_BETWEEN] = move_sleeping,
-        [REASON_NOT_BEFORE] = move_sleeping,
-        [REASON_NO_PLACE] = move_place,
-        [REASON_QUEUED] = move_place,
-        [REASON_GRACE] = move_open,
-        [REASON_STOPPING] = move_open,
-        [REASON_UNDOING] = move_open,
-        [REASON_RUNNING] = move_open,
-        [REASON_COMPLETE_BY] = move_deadline,
-        [REASON_MORE] = move_more,
-        [REASON_BREAKER] = move_breaker,
-        [REASON_LIMIT] = move_limit,
+        [REASON_PIVOT_UNCLEAR] = move_failed, [REASON_UNDO_FAILED] = move_failed,
+        [REASON_PAUSED] = move_paused,        [REASON_CLOSED] = move_closed,
+        [REASON_FAILED] = move_failed,        [REASON_DEADLINE] = move_stopped,
+        [REASON_STOPPED] = move_stopped,      [REASON_DEADLINE_DUE] = move_deadline,
+        [REASON_ELSEWHERE] = move_elsewhere,  [REASON_OVERDUE] = move_open,
+        [REASON_HOLDING] = move_stop,         [REASON_PIVOT_HOLDS] = move_stop,
+        [REASON_NO_AGENT] = move_no_agent,    [REASON_AGENT_AWAY] = move_agent_away,
+        [REASON_IN_DOUBT] = move_sleeping,    [REASON_DEFERRED] = move_sleeping,
+        [REASON_BETWEEN] = move_sleeping,     [REASON_NOT_BEFORE] = move_sleeping,
+        [REASON_NO_PLACE] = move_place,       [REASON_QUEUED] = move_place,
+        [REASON_GRACE] = move_open,           [REASON_STOPPING] = move_open,
+        [REASON_UNDOING] = move_open,         [REASON_RUNNING] = move_open,
+        [REASON_COMPLETE_BY] = move_deadline, [REASON_MORE] = move_more,
+        [REASON_BREAKER] = move_breaker,      [REASON_LIMIT] = move_limit,
     };
     ASSERT(r->kind < REASON_KINDS && (fixed[r->kind] || move[r->kind]));
     if (fixed[r->kind])

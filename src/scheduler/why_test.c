@@ -65,6 +65,8 @@ static const struct example examples[] = {
      .held = HELD_BY_LIMIT, .held_why = {"action charge has 5 at a time", 29}}},
     {REASON_HEALTH, "a", "wait 1m", .agent = {.connected = true, .free = true,
      .held = HELD_BY_HEALTH}},
+    {REASON_AGENT_AWAY, "a", "wait 1m", .agent = {.nodes = {"b (http://10.0.0.2:7420), c", 27},
+     .url = {"http://10.0.0.2:7420", 20}}, .facts = {.here = {"a", 1}}},
     {REASON_IN_DOUBT, "a b<a", "claim, start a, ok a, start b, doubt b, wait 4s", FREE},
     {REASON_DEFERRED, "defers=3 a2",
      "claim, start a, again a, wait 1s, start a, again a, wait 10s", FREE},
@@ -357,13 +359,14 @@ static void of_what_is_not_known_nothing_is_said(void **state)
     }
 }
 
-/* Of several nodes, each knows its own agents alone. */
+/* Of several nodes, each says which agents it has; older ones do not. */
 static void a_node_tells_that_it_is_not_the_only_one(void **state)
 {
     static struct stage g;
     static const struct example e = {REASON_NO_AGENT, "a", "wait 1m", ABSENT,
                                      .facts = {.here = {"a", 1},
-                                               .others = {"b (http://10.0.0.2:7420), c", 27}}};
+                                               .others = {"b (http://10.0.0.2:7420), c", 27},
+                                               .unknown = {"d", 1}}};
     static const struct example unreached = {REASON_ELSEWHERE, "a", "claim, wait 1m", FREE,
                                              .facts = {.owner = OWNER_OTHER,
                                                        .owner_name = {"n2/4", 4}}};
@@ -376,8 +379,9 @@ static void a_node_tells_that_it_is_not_the_only_one(void **state)
     why_text(&text, &g.why, &g.reasons.list[0]);
     assert_string_equal(text.ptr, "Step reserve is ready, and no instance of agent stock is "
                                   "connected to this node, a. None has called since this server "
-                                  "started. Agents of other nodes are not known here: b "
-                                  "(http://10.0.0.2:7420), c.");
+                                  "started. Nor is one connected to another node: b "
+                                  "(http://10.0.0.2:7420), c. Agents of these nodes are not known "
+                                  "here: d.");
     why_moves(&moves, &g.why, &g.reasons.list[0]);
     assert_string_equal(moves.ptr, "Start an instance of agent stock. The step starts when it asks "
                                    "for work, whichever node it calls.");

@@ -180,7 +180,10 @@ static void say_no_agent(struct buf *b, const struct why *y, const struct reason
         buf_fmt(b, " An agent %.*s is connected: is that the one that is meant?",
                 SLICE_ARG(v->alike));
     if (y->facts->others.len > 0)
-        buf_fmt(b, " Agents of other nodes are not known here: %.*s.", SLICE_ARG(y->facts->others));
+        buf_fmt(b, " Nor is one connected to another node: %.*s.", SLICE_ARG(y->facts->others));
+    if (y->facts->unknown.len > 0)
+        buf_fmt(b, " Agents of these nodes are not known here: %.*s.",
+                SLICE_ARG(y->facts->unknown));
 }
 
 static void say_places(struct buf *b, const struct agent_view *v)
@@ -248,7 +251,12 @@ static void say_ready(struct buf *b, const struct why *y, const struct reason *r
         return;
     }
     say_what(b, y, r, true);
-    if (r->kind == REASON_STARTING) {
+    if (r->kind == REASON_AGENT_AWAY) {
+        buf_fmt(b,
+                " is ready, and agent %.*s is connected to other nodes only: %.*s. Whether it has "
+                "a place is known there.",
+                SLICE_ARG(r->agent), SLICE_ARG(v.nodes));
+    } else if (r->kind == REASON_STARTING) {
         buf_fmt(b, " is ready, and agent %.*s has a place for it.", SLICE_ARG(r->agent));
     } else if (r->kind == REASON_FULL) {
         buf_str(b, " is ready, but the server holds as many tasks as it takes at a time.");
@@ -419,26 +427,27 @@ void why_text(struct buf *b, const struct why *y, const struct reason *r)
 {
     static void (*const say[REASON_KINDS])(struct buf *, const struct why *,
                                            const struct reason *) = {
-        [REASON_PROCESSED] = say_ended,      [REASON_COMPENSATED] = say_ended,
-        [REASON_CLOSED] = say_closed,        [REASON_PIVOT_UNCLEAR] = say_failed,
-        [REASON_UNDO_FAILED] = say_failed,   [REASON_FAILED] = say_failed,
-        [REASON_DEADLINE] = say_deadline,    [REASON_STOPPED] = say_stopped,
-        [REASON_PAUSED] = say_paused,        [REASON_STORE] = say_server,
-        [REASON_DRAINING] = say_server,      [REASON_OWNER_GONE] = say_owner,
-        [REASON_TAKING_OVER] = say_owner,    [REASON_ELSEWHERE] = say_owner,
-        [REASON_FULL] = say_ready,           [REASON_DEADLINE_DUE] = say_deadline,
-        [REASON_OVERDUE] = say_open,         [REASON_HOLDING] = say_stop,
-        [REASON_PIVOT_HOLDS] = say_stop,     [REASON_NO_AGENT] = say_ready,
-        [REASON_BREAKER] = say_ready,        [REASON_TRIALS] = say_ready,
-        [REASON_LIMIT] = say_ready,          [REASON_HEALTH] = say_ready,
-        [REASON_IN_DOUBT] = say_sleeping,    [REASON_DEFERRED] = say_sleeping,
-        [REASON_BETWEEN] = say_sleeping,     [REASON_NOT_BEFORE] = say_sleeping,
-        [REASON_NO_PLACE] = say_ready,       [REASON_QUEUED] = say_ready,
-        [REASON_GRACE] = say_grace,          [REASON_STOPPING] = say_open,
-        [REASON_UNDOING] = say_open,         [REASON_RUNNING] = say_open,
-        [REASON_STARTING] = say_ready,       [REASON_UNDO_AFTER] = say_after,
-        [REASON_AFTER] = say_after,          [REASON_LATE] = say_deadline,
-        [REASON_COMPLETE_BY] = say_deadline, [REASON_MORE] = say_more,
+        [REASON_PROCESSED] = say_ended,     [REASON_COMPENSATED] = say_ended,
+        [REASON_CLOSED] = say_closed,       [REASON_PIVOT_UNCLEAR] = say_failed,
+        [REASON_UNDO_FAILED] = say_failed,  [REASON_FAILED] = say_failed,
+        [REASON_DEADLINE] = say_deadline,   [REASON_STOPPED] = say_stopped,
+        [REASON_PAUSED] = say_paused,       [REASON_STORE] = say_server,
+        [REASON_DRAINING] = say_server,     [REASON_OWNER_GONE] = say_owner,
+        [REASON_TAKING_OVER] = say_owner,   [REASON_ELSEWHERE] = say_owner,
+        [REASON_FULL] = say_ready,          [REASON_DEADLINE_DUE] = say_deadline,
+        [REASON_OVERDUE] = say_open,        [REASON_HOLDING] = say_stop,
+        [REASON_PIVOT_HOLDS] = say_stop,    [REASON_NO_AGENT] = say_ready,
+        [REASON_BREAKER] = say_ready,       [REASON_TRIALS] = say_ready,
+        [REASON_LIMIT] = say_ready,         [REASON_HEALTH] = say_ready,
+        [REASON_AGENT_AWAY] = say_ready,    [REASON_IN_DOUBT] = say_sleeping,
+        [REASON_DEFERRED] = say_sleeping,   [REASON_BETWEEN] = say_sleeping,
+        [REASON_NOT_BEFORE] = say_sleeping, [REASON_NO_PLACE] = say_ready,
+        [REASON_QUEUED] = say_ready,        [REASON_GRACE] = say_grace,
+        [REASON_STOPPING] = say_open,       [REASON_UNDOING] = say_open,
+        [REASON_RUNNING] = say_open,        [REASON_STARTING] = say_ready,
+        [REASON_UNDO_AFTER] = say_after,    [REASON_AFTER] = say_after,
+        [REASON_LATE] = say_deadline,       [REASON_COMPLETE_BY] = say_deadline,
+        [REASON_MORE] = say_more,
     };
     ASSERT(r->kind < REASON_KINDS && say[r->kind]);
     say[r->kind](b, y, r);

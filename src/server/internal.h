@@ -94,7 +94,7 @@ struct exchange {
 };
 
 const char *server_version(const struct server *sv); /* with its build, if that is known */
-int64_t server_now(void *arg); /* the store's time; arg is the server */
+int64_t server_now(void *arg);                       /* the store's time; arg is the server */
 /* The store's time or this machine's, whichever is earlier: for what cannot be made good. One clock
  * that stands ahead makes nothing old. */
 int64_t server_now_at_least(struct server *sv);
@@ -341,6 +341,7 @@ void nodes_free(struct nodes *n);      /* nobody waits for the list any more */
 void nodes_listening(struct nodes *n); /* says so in the store, as soon as that takes it */
 void nodes_drain(struct nodes *n);     /* the same of the end that begins */
 void nodes_turn(struct nodes *n);      /* before each turn */
+void nodes_surveyed(struct nodes *n);  /* each second: agents may have come or gone */
 void nodes_get(struct server *sv, struct http_request *r);
 /* 503: this node is no scheduler, and which ones are. */
 void nodes_refuse(struct server *sv, struct http_request *r);

@@ -14,7 +14,13 @@
  * A node says in the store what it is when it listens, and when it begins to end.
  */
 
-enum { FRESH_MS = 1000, PUT_AGAIN_MS = 500, URL_SIZE = 300 };
+enum {
+    FRESH_MS = 1000,
+    PUT_AGAIN_MS = 500,
+    URL_SIZE = 300,
+    AGENTS_MAX = 1000,      /* that a node says it has */
+    AGENTS_AGAIN_MS = 5000, /* what comes and goes costs a statement so often */
+};
 
 struct nodes {
     struct server *server;
@@ -25,8 +31,11 @@ struct nodes {
     size_t count;
     int64_t read_at;     /* steady; 0: there is none yet */
     struct link waiting; /* of struct asker */
-    bool reading, putting, to_put;
-    int64_t put_at; /* steady: not before */
+    bool reading, putting, to_put, listens;
+    int64_t put_at;     /* steady: not before */
+    struct buf agents;  /* that are connected, as `own` says it */
+    uint64_t agents_of; /* tells other ones apart */
+    int64_t agents_at;  /* steady: when that was found */
 };
 
 /* A request that waits for the list. */
@@ -90,12 +99,62 @@ void nodes_free(struct nodes *n)
         return;
     ASSERT(list_empty(&n->waiting));
     arena_fini(&n->arena);
+    buf_fini(&n->agents);
     free(n);
+}
+
+/* In whatever order the agents are met. */
+static uint64_t hash_of_agents(const struct dispatch *d, int64_t now)
+{
+    const struct agent *a = NULL;
+    uint64_t hash = 0;
+
+    for (size_t i = 0; (a = map_next(&d->agents, &i));)
+        if (dispatch_is_connected(a, now))
+            hash += hash_bytes(a->name.ptr, a->name.len);
+    return hash;
+}
+
+static void list_agents(struct nodes *n, const struct dispatch *d, int64_t now)
+{
+    const struct agent *a = NULL;
+    size_t count = 0;
+
+    buf_clear(&n->agents);
+    json_open(&n->agents, '[');
+    for (size_t i = 0; count < AGENTS_MAX && (a = map_next(&d->agents, &i));)
+        if (dispatch_is_connected(a, now)) {
+            json_string(&n->agents, a->name);
+            count++;
+        }
+    json_close(&n->agents, ']');
+    n->own.agents = buf_view(&n->agents);
+}
+
+/* The others ask for it when they are asked why a task waits: it is written down when it changes,
+ * so it costs nothing while agents come and go seldom. */
+void nodes_surveyed(struct nodes *n)
+{
+    const struct dispatch *d = scheduler_dispatch(n->server->scheduler);
+    int64_t now = server_now(n->server);
+    int64_t steady = server_steady(NULL);
+
+    if (!n->listens || steady - n->agents_at < AGENTS_AGAIN_MS)
+        return;
+    uint64_t hash = hash_of_agents(d, now);
+    if (hash == n->agents_of)
+        return;
+    n->agents_of = hash;
+    n->agents_at = steady;
+    list_agents(n, d, now);
+    n->to_put = true;
 }
 
 void nodes_listening(struct nodes *n)
 {
     set_url(n);
+    list_agents(n, scheduler_dispatch(n->server->scheduler), server_now(n->server));
+    n->listens = true;
     n->to_put = n->server->config.store->shared;
 }
 
@@ -110,6 +169,7 @@ struct putter {
     struct store_job job;
     struct nodes *nodes;
     struct node_row row;
+    struct buf agents; /* of the row: those of the node may change meanwhile */
     enum err err;
 };
 
@@ -131,6 +191,7 @@ static void put_done(struct store_job *j)
     n->to_put |= p->err != ERR_OK && !p->row.draining;
     n->put_at = server_steady(NULL) + PUT_AGAIN_MS;
     n->server->exchange_count--;
+    buf_fini(&p->agents);
     free(p);
 }
 
@@ -141,6 +202,8 @@ void nodes_turn(struct nodes *n)
     struct putter *p = calloc(1, sizeof *p);
     ASSERT(p);
     *p = (struct putter){.job = {.run = put_run, .done = put_done}, .nodes = n, .row = n->own};
+    buf_slice(&p->agents, n->own.agents);
+    p->row.agents = buf_view(&p->agents);
     n->to_put = false;
     n->putting = true;
     n->server->exchange_count++;

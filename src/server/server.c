@@ -289,6 +289,7 @@ static void surveyed(void *arg, const struct survey *v)
     if (v->messages)
         telling_told(sv);
     inbox_surveyed(sv->inbox, v);
+    nodes_surveyed(sv->nodes);
 }
 
 static uint64_t scans(const struct server *sv)

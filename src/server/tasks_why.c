@@ -23,6 +23,8 @@ struct asker {
     struct registry_wait definitions;
     struct node_row *nodes; /* that share the store */
     size_t node_count;
+    struct json **agents; /* of each: what it says is connected to it; NULL: it does not say */
+    struct facts own;     /* as this node alone has them */
     int64_t now;
     enum err err;
     struct error error;
@@ -128,25 +130,85 @@ static void gather_owner(const struct asker *k, struct facts *f)
     }
 }
 
+static bool is_another(const struct asker *k, const struct node_row *n)
+{
+    return n->alive && !slice_eq(n->name, slice_of(k->x.server->config.node));
+}
+
+static void name_node(struct buf *b, const struct node_row *n)
+{
+    buf_fmt(b, "%s%.*s", b->len ? ", " : "", SLICE_ARG(n->name));
+    if (n->url.ptr)
+        buf_fmt(b, " (%.*s)", SLICE_ARG(n->url));
+}
+
+static bool has_agent(const struct json *agents, struct slice name)
+{
+    for (const struct json *j = agents ? agents->child : NULL; j; j = j->next)
+        if (slice_eq(j->text, name))
+            return true;
+    return false;
+}
+
+/* What this node knows; if the agent is not connected here, what the others say. */
+static void see_everywhere(void *arg, int step, struct slice name, struct agent_view *ret)
+{
+    struct asker *k = arg;
+    CLEANUP(buf_fini) struct buf who = {0};
+
+    k->own.agent(k->own.arg, step, name, ret);
+    for (size_t i = 0; i < k->node_count && !ret->connected; i++) {
+        const struct node_row *n = &k->nodes[i];
+        if (!is_another(k, n) || !has_agent(k->agents[i], name))
+            continue;
+        name_node(&who, n);
+        if (!ret->url.ptr)
+            ret->url = n->url;
+    }
+    if (who.len > 0)
+        ret->nodes = arena_copy(&k->arena, buf_view(&who));
+}
+
+static void see_attempt(void *arg, int step, const struct attempt *a, struct attempt_view *ret)
+{
+    const struct asker *k = arg;
+
+    k->own.attempt(k->own.arg, step, a, ret);
+}
+
+static struct json *agents_of(struct asker *k, const struct node_row *n)
+{
+    struct json *j = NULL;
+
+    if (!n->agents.ptr || json_parse(&k->arena, n->agents, &j, NULL) != ERR_OK)
+        return NULL;
+    return j->type == JSON_ARRAY ? j : NULL;
+}
+
 static void gather_nodes(struct asker *k, struct facts *f)
 {
-    struct slice here = slice_of(k->x.server->config.node);
     CLEANUP(buf_fini) struct buf others = {0};
+    CLEANUP(buf_fini) struct buf unknown = {0};
 
     if (k->node_count == 0)
         return;
     if (f->owner == OWNER_OTHER)
         gather_owner(k, f);
-    f->here = here;
+    f->here = slice_of(k->x.server->config.node);
+    k->agents = arena_alloc(&k->arena, k->node_count * sizeof(struct json *));
     for (size_t i = 0; i < k->node_count; i++) {
         const struct node_row *n = &k->nodes[i];
-        if (slice_eq(n->name, here) || !n->alive)
+        if (!is_another(k, n))
             continue;
-        buf_fmt(&others, "%s%.*s", others.len ? ", " : "", SLICE_ARG(n->name));
-        if (n->url.ptr)
-            buf_fmt(&others, " (%.*s)", SLICE_ARG(n->url));
+        k->agents[i] = agents_of(k, n);
+        name_node(k->agents[i] ? &others : &unknown, n);
     }
     f->others = arena_copy(&k->arena, buf_view(&others));
+    f->unknown = arena_copy(&k->arena, buf_view(&unknown));
+    k->own = *f;
+    f->agent = see_everywhere;
+    f->attempt = see_attempt;
+    f->arg = k;
 }
 
 static void gather(struct asker *k, const struct workflow *w, const struct task *t, struct facts *f)

@@ -125,6 +125,7 @@ static struct node_row row_in(struct arena *a, const struct node_row *row)
     copy.name = arena_copy(a, row->name);
     copy.url = arena_copy(a, row->url);
     copy.version = arena_copy(a, row->version);
+    copy.agents = arena_copy(a, row->agents);
     return copy;
 }
 

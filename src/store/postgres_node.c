@@ -16,6 +16,7 @@ enum err pg_node_put(struct store *base, const struct node_row *row, struct erro
     param_text(&q, row->version);
     param_number(&q, row->started_at);
     param_flag(&q, row->draining);
+    param_text(&q, row->agents);
     struct pg_end o = pg_run(s, &q, 1, &r, e, "say that this node is there");
     PQclear(r);
     return o.err;
@@ -36,6 +37,7 @@ static void node_read(const PGresult *r, int row, int64_t now, struct arena *a,
         .lease_until = result_number(r, row, 8),
         .alive = result_number(r, row, 8) > now,
         .leads = result_flag(r, row, 9),
+        .agents = arena_copy(a, result_text(r, row, 10)),
     };
 }
 

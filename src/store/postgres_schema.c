@@ -13,6 +13,7 @@
 #include "schema_postgres_0007.h"
 #include "schema_postgres_0008.h"
 #include "schema_postgres_0009.h"
+#include "schema_postgres_0010.h"
 
 /*
  * The schema is made, and brought forward, in one transaction that begins by taking the row of its
@@ -29,7 +30,8 @@ static const char *const steps[PG_SCHEMA_VERSION] = {schema_postgres_0001, schem
                                                      schema_postgres_0003, "SELECT 1",
                                                      schema_postgres_0004, schema_postgres_0005,
                                                      schema_postgres_0006, schema_postgres_0007,
-                                                     schema_postgres_0008, schema_postgres_0009};
+                                                     schema_postgres_0008, schema_postgres_0009,
+                                                     schema_postgres_0010};
 
 static const char first[] =
     "CREATE TABLE IF NOT EXISTS ~meta (name TEXT COLLATE \"C\" PRIMARY KEY, value BYTEA NOT NULL);"

@@ -437,6 +437,7 @@ static struct node_row node_of(struct world *w, uint64_t boot, int64_t started_a
                              .url = SLICE("http://one:1"),
                              .roles = NODE_SUPERVISOR,
                              .version = SLICE("1.2.3"),
+                             .agents = SLICE("[\"bank\"]"),
                              .started_at = started_at};
 }
 
@@ -462,6 +463,7 @@ static void nodes_are_listed_with_what_their_leases_tell(void **state)
     CHECK(nodes_at(w, t, &rows) == 1, "it says that it is there");
     CHECK(slice_is(rows[0].name, "n1") && rows[0].boot == 1, "who it is");
     CHECK(slice_is(rows[0].url, "http://one:1") && slice_is(rows[0].version, "1.2.3"), "its texts");
+    CHECK(slice_is(rows[0].agents, "[\"bank\"]"), "its agents");
     CHECK(rows[0].roles == NODE_SUPERVISOR && rows[0].started_at == t, "the rest of it");
     CHECK(!rows[0].lease_until && !rows[0].alive && !rows[0].leads && !rows[0].draining,
           "no lease");
@@ -474,9 +476,10 @@ static void nodes_are_listed_with_what_their_leases_tell(void **state)
     CHECK(nodes_at(w, led, &rows) == 1 && rows[0].alive && !rows[0].leads, "it led");
     CHECK(nodes_at(w, until, &rows) == 1 && !rows[0].alive, "it lived");
     row.draining = true;
-    row.url = SLICE_NONE;
+    row.url = row.agents = SLICE_NONE;
     must(w->s->ops->node_put(w->s, &row, &w->e), "put again");
     CHECK(nodes_at(w, until, &rows) == 1 && rows[0].draining && !rows[0].url.ptr, "as said last");
+    CHECK(!rows[0].agents.ptr, "it says nothing of its agents");
     CHECK(nodes_at(w, until - 1 + NODE_FORGOTTEN_MS, &rows) == 1, "still remembered");
     CHECK(nodes_at(w, until + NODE_FORGOTTEN_MS, &rows) == 0, "forgotten");
 }

@@ -355,8 +355,40 @@ static void a_node_without_the_agent_names_the_others(void **state)
     EXPECT_TEXT(&r, "reasons.0.kind", "no-agent");
     CHECK(strstr(text_at(&r, "reasons.0.text"), "to this node, b. None"), "%.*s",
           SLICE_ARG(r.body));
+    (void)snprintf(text, sizeof text, "connected to another node: a (http://127.0.0.1:%d).",
+                   a->port);
+    CHECK(strstr(text_at(&r, "reasons.0.text"), text), "%.*s", SLICE_ARG(r.body));
+    free(sql(a, "UPDATE node SET agents = NULL WHERE name = 'a'")); /* an older one */
+    get(b, &r, "/v1/tasks/missed-1/why");
     (void)snprintf(text, sizeof text, "not known here: a (http://127.0.0.1:%d).", a->port);
     CHECK(strstr(text_at(&r, "reasons.0.text"), text), "%.*s", SLICE_ARG(r.body));
+}
+
+/* One that calls a single node, which has no place for now: nobody looks for it elsewhere. */
+static void a_node_knows_the_agents_of_the_others(void **state)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+    char text[120];
+    REPLY r = {0};
+    (void)state;
+
+    (void)define(a, "single", "\"steps\": [" STEP("s", "single") "]");
+    submit(a, "single", "single-1");
+    do {
+        CHECK(steady_ms() < until, "%.*s", SLICE_ARG(r.body));
+        post(a, &r, "/v1/agents/single/work", "{\"instance\": \"i\", \"max\": 0}");
+        EXPECT(&r, 200);
+        sleep_ms(100);
+        get(b, &r, "/v1/tasks/single-1/why");
+        EXPECT(&r, 200);
+    } while (strcmp(text_at(&r, "reasons.0.kind"), "agent-elsewhere") != 0);
+    (void)snprintf(text, sizeof text, "connected to other nodes only: a (http://127.0.0.1:%d).",
+                   a->port);
+    CHECK(strstr(text_at(&r, "reasons.0.text"), text), "%.*s", SLICE_ARG(r.body));
+    (void)snprintf(text, sizeof text, "intact why --server http://127.0.0.1:%d single-1", a->port);
+    CHECK(strstr(text_at(&r, "reasons.0.moves"), text), "%.*s", SLICE_ARG(r.body));
+    get(a, &r, "/v1/tasks/single-1/why");
+    EXPECT_TEXT(&r, "reasons.0.kind", "no-place");
 }
 
 static void tokens_are_listed_alike_at_all_nodes(void **state)
@@ -475,6 +507,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(one_task_is_watched_at_a_node_that_does_not_work_on_it),
         cmocka_unit_test(a_stream_of_all_tasks_says_whose_it_is),
         cmocka_unit_test(a_node_without_the_agent_names_the_others),
+        cmocka_unit_test(a_node_knows_the_agents_of_the_others),
         cmocka_unit_test(tokens_are_listed_alike_at_all_nodes),
         cmocka_unit_test(a_task_at_work_at_one_node_is_seen_and_cancelled_at_the_other),
         cmocka_unit_test(while_the_database_is_away_nobody_is_told_anything_wrong),

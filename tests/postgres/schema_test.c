@@ -107,7 +107,7 @@ static void ten_nodes_make_one_schema(void **state)
             CHECK(waitpid(pids[i], &status, 0) == pids[i] && status == 0, "node %d: %d", i, status);
         }
         is("SELECT count(*) FROM intact_many.node", "10");
-        is("SELECT convert_from(value, 'UTF8') FROM intact_many.meta WHERE name = 'version'", "10");
+        is("SELECT convert_from(value, 'UTF8') FROM intact_many.meta WHERE name = 'version'", "11");
     }
 }
 
@@ -165,7 +165,7 @@ static void ten_nodes_bring_one_schema_forward(void **state)
         int status = -1;
         CHECK(waitpid(pids[i], &status, 0) == pids[i] && status == 0, "node %d: %d", i, status);
     }
-    is("SELECT convert_from(value, 'UTF8') FROM intact_older.meta WHERE name = 'version'", "10");
+    is("SELECT convert_from(value, 'UTF8') FROM intact_older.meta WHERE name = 'version'", "11");
     is("SELECT count(*) FROM intact_older.agent", "0");
     is("SELECT number FROM intact_older.generation WHERE name = 'token'", "7");
     is("SELECT boot FROM intact_older.node WHERE name = 'n100'", "1");
@@ -197,10 +197,10 @@ static void a_newer_schema_is_refused_and_left_alone(void **state)
 
     (void)state;
     opens_as("intact", "intact_newer");
-    sql("UPDATE intact_newer.meta SET value = '11' WHERE name = 'version'");
+    sql("UPDATE intact_newer.meta SET value = '12' WHERE name = 'version'");
     CHECK(open_as("intact", "intact_newer", &s) == ERR_NEWER, "%s", e.text);
-    CHECK(strstr(e.text, "\"intact_newer\"") && strstr(e.text, "version 11"), "%s", e.text);
-    is("SELECT convert_from(value, 'UTF8') FROM intact_newer.meta WHERE name = 'version'", "11");
+    CHECK(strstr(e.text, "\"intact_newer\"") && strstr(e.text, "version 12"), "%s", e.text);
+    is("SELECT convert_from(value, 'UTF8') FROM intact_newer.meta WHERE name = 'version'", "12");
     is("SELECT boot FROM intact_newer.node", "1");
 }
 

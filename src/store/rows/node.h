@@ -32,6 +32,7 @@ struct node_row {
     struct slice url; /* how clients reach it; NONE: it did not say */
     unsigned roles;   /* enum node_role */
     struct slice version;
+    struct slice agents; /* that are connected to it, a JSON array of names; NONE: it did not say */
     int64_t started_at;  /* 0: it has not written anything yet */
     bool draining;       /* it ends */
     int64_t lease_until; /* out: of NODE_LEASE; 0: it never had one */
