@@ -8,6 +8,7 @@
  *   postgres_query.c       a statement with its parameters; arrays in binary form
  *   postgres_hosts.c       where the database is
  *   postgres_connect.c     making the connection
+ *   postgres_primary.c     whether it is the primary that answers
  *   postgres_aside.c       connections that were given up
  *   postgres_connection.c  transactions in one round trip; errors
  *   postgres_durable.c     whether the database keeps what it acknowledges
@@ -44,6 +45,7 @@ enum {
     PG_PARAMS_MAX = 48,
     PG_HOSTS_MAX = 8,
     PG_ASIDE_MAX = 24,
+    PG_PROVEN_MAX = 64,
 };
 
 /* The columns of a task in every result that has rows of it. */
@@ -201,8 +203,11 @@ struct postgres_store {
         size_t host;
     } aside[PG_ASIDE_MAX]; /* given up without an answer */
     size_t aside_count;
-    PGconn *conn;            /* NULL: to be made again */
-    bool unproven;           /* what it shows may not be on the standby: a commit has to tell */
+    PGconn *conn;   /* NULL: to be made again */
+    bool unproven;  /* what it shows may not be on the standby: a commit has to tell */
+    bool is_pooled; /* there is a pooler in between */
+    int64_t proven[PG_PROVEN_MAX]; /* processes of the server from before the last proof; 0: none */
+    size_t proven_next;
     int64_t connect_at;      /* steady: not before */
     int64_t contended_until; /* steady: batches lock their rows before they change them */
     int64_t backoff_ms;
@@ -284,11 +289,22 @@ void pg_aside_free(struct postgres_store *s);
 /* postgres_connect.c. A connection that can be used, and `until` of what is done with it. */
 enum err connection_ready(struct postgres_store *s, struct error *e) MUST_USE;
 void connection_drop(struct postgres_store *s);
+/* Makes sure that all it shows is durable, by a commit of our own. False: the connection is gone.
+ */
+bool connection_prove(struct postgres_store *s, struct error *e);
 int64_t pg_steady_ms(void);
 /* What takes several round trips has wait_ms for all of them:
  *     CLEANUP(pg_call_end) struct postgres_store *call = pg_call_begin(s); */
 struct postgres_store *pg_call_begin(struct postgres_store *s);
 void pg_call_end(struct postgres_store **s);
+
+/* postgres_primary.c. At the begin of a connection; false: it is of no use, and is gone. */
+bool pg_primary_check(struct postgres_store *s, struct error *e);
+/* Comes with each read through a pooler, in the same transaction. False: what was read does not
+ * count, and the connection is gone. */
+const struct query *pg_primary_query(void);
+bool pg_primary_answered(struct postgres_store *s, const PGresult *r, struct error *e,
+                         const char *what);
 
 /* postgres_durable.c. False: the connection was lost. */
 bool pg_durable_check(struct postgres_store *s, struct error *e);

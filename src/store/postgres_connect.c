@@ -77,7 +77,7 @@ static const char *ours(const char *name, const char *given, const struct pg_hos
     if (strcmp(name, "port") == 0)
         return h->port;
     if (strcmp(name, "target_session_attrs") == 0)
-        return given && strcmp(given, "primary") == 0 ? given : "read-write";
+        return "any"; /* pg_primary_check asks */
     for (size_t i = 0; i < COUNT_OF(table); i++)
         if (strcmp(name, table[i].name) == 0 && (table[i].always || !given))
             return table[i].value;
@@ -106,19 +106,28 @@ static bool connect_within(PGconn *c, int64_t until, bool *ret_late)
     return true;
 }
 
-static void tell_refused(const struct postgres_store *s, bool late, struct buf *why)
+/* The one that is tried. */
+static void name_host(const struct postgres_store *s, struct buf *why)
 {
     const struct pg_host *h = &s->hosts[s->host_at];
     const char *name = h->host ? h->host : h->address;
+
+    buf_fmt(why, "%s%s%s", name ? name : "the default host", h->port ? " port " : "",
+            h->port ? h->port : "");
+}
+
+static void tell_refused(const struct postgres_store *s, bool late, struct buf *why)
+{
     struct slice text = pg_message_line(s->conn ? PQerrorMessage(s->conn) : "there is no memory");
 
     if (why->len > 0)
         buf_str(why, "; ");
-    if (late || text.len == 0)
-        buf_fmt(why, "%s%s%s does not answer", name ? name : "it", h->port ? " port " : "",
-                h->port ? h->port : "");
-    else
+    if (late || text.len == 0) {
+        name_host(s, why);
+        buf_str(why, " does not answer");
+    } else {
         buf_slice(why, text);
+    }
 }
 
 static bool connect_to(struct postgres_store *s, int64_t until, struct buf *why)
@@ -151,7 +160,7 @@ static bool connect_to(struct postgres_store *s, int64_t until, struct buf *why)
  * when it is acknowledged, so is all that was before it. And one that never is tells a primary of
  * yesterday, whose standby was promoted.
  */
-static bool prove(struct postgres_store *s, struct error *e)
+bool connection_prove(struct postgres_store *s, struct error *e)
 {
     CLEANUP(arena_fini) struct arena a = {0};
     CLEANUP(result_end) PGresult *r = NULL;
@@ -175,11 +184,12 @@ static bool prove(struct postgres_store *s, struct error *e)
     return !s->unproven;
 }
 
-static void also(struct buf *why, const char *text)
+static void also(const struct postgres_store *s, struct buf *why, const char *text)
 {
     if (why->len > 0)
         buf_str(why, "; ");
-    buf_str(why, text);
+    name_host(s, why);
+    buf_fmt(why, ": %s", text);
 }
 
 static bool connect_host(struct postgres_store *s, int64_t until, struct buf *why)
@@ -188,17 +198,18 @@ static bool connect_host(struct postgres_store *s, int64_t until, struct buf *wh
     int64_t of_the_call = s->until;
 
     if (!pg_aside_has_room(s)) {
-        also(why, "it takes connections, and acknowledges nothing; if it waits for a synchronous "
-                  "standby, see what became of that");
+        also(s, why,
+             "it takes connections, and acknowledges nothing; if it waits for a synchronous "
+             "standby, see what became of that");
         return false;
     }
     if (!connect_to(s, until, why))
         return false;
     s->until = until;
-    bool good = pg_durable_check(s, &e) && prove(s, &e);
+    bool good = pg_primary_check(s, &e) && pg_durable_check(s, &e) && connection_prove(s, &e);
     s->until = of_the_call;
     if (!good)
-        also(why, e.text);
+        also(s, why, e.text);
     return good;
 }
 
@@ -278,7 +289,7 @@ enum err connection_ready(struct postgres_store *s, struct error *e)
     s->until = s->call_until ? s->call_until : now + s->wait_ms;
     pg_aside_tidy(s);
     if (s->conn && PQstatus(s->conn) == CONNECTION_OK)
-        return !s->unproven || prove(s, e) ? ERR_OK : ERR_IO;
+        return !s->unproven || connection_prove(s, e) ? ERR_OK : ERR_IO;
     connection_drop(s);
     if (now < s->connect_at) { /* the next try follows soon; till then it is the same trouble */
         *e = s->refused;

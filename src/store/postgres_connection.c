@@ -222,9 +222,30 @@ static void roll_back(struct postgres_store *s)
     }
 }
 
+/* One more statement tells who answered. */
+static struct pg_end pooled_round_trip(struct postgres_store *s, const struct query *queries,
+                                       size_t count, PGresult **results, PGresult **ret_who,
+                                       struct error *e, const char *what)
+{
+    struct query *all = calloc(count + 1, sizeof *all);
+    PGresult **got = calloc(count + 1, sizeof(PGresult *));
+
+    ASSERT(all && got);
+    memcpy(all, queries, count * sizeof *all);
+    all[count] = *pg_primary_query();
+    struct pg_end o = pg_round_trip(s, all, count + 1, got, e, what);
+    o.failed_at = o.failed_at < count ? o.failed_at : count;
+    memcpy(results, got, count * sizeof(PGresult *));
+    *ret_who = got[count];
+    free(all);
+    free(got);
+    return o;
+}
+
 struct pg_end pg_run(struct postgres_store *s, const struct query *queries, size_t count,
                      PGresult **results, struct error *e, const char *what)
 {
+    CLEANUP(result_end) PGresult *who = NULL;
     struct pg_end o = {.err = connection_ready(s, e), .failed_at = count};
 
     for (size_t i = 0; i < count; i++)
@@ -232,10 +253,13 @@ struct pg_end pg_run(struct postgres_store *s, const struct query *queries, size
     if (o.err != ERR_OK)
         return o;
     s->warned = false;
-    o = pg_round_trip(s, queries, count, results, e, what);
+    o = s->is_pooled ? pooled_round_trip(s, queries, count, results, &who, e, what)
+                     : pg_round_trip(s, queries, count, results, e, what);
     s->unproven |= s->warned;
     if (o.err == ERR_OK && s->warned) /* a lease, say, that only the primary knows of */
         o.err = error_set(e, ERR_UNKNOWN, "cannot %s: the database warned", what);
+    if (o.err == ERR_OK && who && !pg_primary_answered(s, who, e, what))
+        o.err = ERR_IO;
     if (o.err != ERR_OK)
         roll_back(s);
     return o;

@@ -69,16 +69,11 @@ static void give_away(const char *path)
     CHECK(getuid() != 0 || (who && chown(path, who->pw_uid, who->pw_gid) == 0), "chown %s", path);
 }
 
-/* Starts it in the folder of both; what it says goes into the file NAME.log there. */
-static pid_t begin(const struct pair *p, int which, const char *program, const char *const *args)
+pid_t pair_begin(const struct pair *p, const char *log, const char *path, const char *const *args,
+                 int end)
 {
-    char path[128];
-    char log[8];
-    pid_t pid;
+    pid_t pid = fork();
 
-    find_program(program, path);
-    (void)snprintf(log, sizeof log, "%s.log", names[which]);
-    pid = fork();
     CHECK(pid >= 0, "fork");
     if (pid > 0)
         return pid;
@@ -86,7 +81,7 @@ static pid_t begin(const struct pair *p, int which, const char *program, const c
     if (p->outlives)
         (void)setsid();
     else
-        (void)prctl(PR_SET_PDEATHSIG, strcmp(program, "postgres") == 0 ? SERVER_END : SIGKILL);
+        (void)prctl(PR_SET_PDEATHSIG, end);
     if (!freopen("/dev/null", "r", stdin) || chdir(p->dir) != 0 || !freopen(log, "a", stdout)
         || dup2(1, 2) != 2)
         _exit(127);
@@ -94,6 +89,17 @@ static pid_t begin(const struct pair *p, int which, const char *program, const c
         (void)close(fd);
     execv(path, (char *const *)(uintptr_t)args); /* it changes none of them */
     _exit(127);
+}
+
+/* What it says goes into the file NAME.log. */
+static pid_t begin(const struct pair *p, int which, const char *program, const char *const *args)
+{
+    char path[128];
+    char log[8];
+
+    find_program(program, path);
+    (void)snprintf(log, sizeof log, "%s.log", names[which]);
+    return pair_begin(p, log, path, args, strcmp(program, "postgres") == 0 ? SERVER_END : SIGKILL);
 }
 
 static void run(const struct pair *p, int which, const char *program, const char *const *args)
@@ -256,7 +262,7 @@ void pair_start(const struct pair *p, int which)
     CHECK(false, "server %s does not answer; see %s/%s.log", names[which], p->dir, names[which]);
 }
 
-void pair_restart(const struct pair *p, int which, const char *mode)
+void pair_stop(const struct pair *p, int which, const char *mode)
 {
     const char *args[] = {"pg_ctl", "stop", "-D", names[which], "-m", mode, "-t", "180", NULL};
     pid_t pid = postmaster(p, which);
@@ -264,6 +270,11 @@ void pair_restart(const struct pair *p, int which, const char *mode)
     run(p, which, "pg_ctl", args);
     if (pid)
         wait_gone(pid, which);
+}
+
+void pair_restart(const struct pair *p, int which, const char *mode)
+{
+    pair_stop(p, which, mode);
     pair_start(p, which);
 }
 
@@ -328,13 +339,15 @@ void pair_make(struct pair *p, const char *dir)
     (void)snprintf(p->dir, sizeof p->dir, "%s", dir);
     CHECK((mkdir(dir, 0755) == 0 || errno == EEXIST) && chmod(dir, 0755) == 0, "mkdir %s", dir);
     give_away(dir);
-    p->ports[0] = test_port();
-    do
-        p->ports[1] = test_port();
-    while (p->ports[1] == p->ports[0]);
+    for (int which = 0; which < 2; which++) { /* each is another one than those before it */
+        p->ports[which] = test_port();
+        p->pool_ports[which] = test_port();
+    }
     (void)snprintf(path, sizeof path, "%s/ports", dir);
     FILE *f = fopen(path, "w");
-    CHECK(f && fprintf(f, "%d %d\n", p->ports[0], p->ports[1]) > 0 && fclose(f) == 0, "%s", path);
+    CHECK(f, "%s", path);
+    fprintf(f, "%d %d %d %d\n", p->ports[0], p->ports[1], p->pool_ports[0], p->pool_ports[1]);
+    CHECK(fclose(f) == 0, "%s", path);
     run(p, 0, "initdb", args);
     set_last(p, 0, "postgresql.conf", settings);
     pair_start(p, 0);
@@ -348,7 +361,10 @@ bool pair_load(struct pair *p, const char *dir)
     (void)snprintf(p->dir, sizeof p->dir, "%s", dir);
     (void)snprintf(path, sizeof path, "%s/ports", dir);
     FILE *f = fopen(path, "r");
-    bool ok = f && fscanf(f, "%d %d", &p->ports[0], &p->ports[1]) == 2;
+    bool ok = f
+              && fscanf(f, "%d %d %d %d", &p->ports[0], &p->ports[1], &p->pool_ports[0],
+                        &p->pool_ports[1])
+                     == 4;
     if (f)
         (void)fclose(f);
     return ok;
@@ -369,6 +385,7 @@ void pair_tell(const struct pair *p)
 
 void pair_end(const struct pair *p)
 {
+    pair_pool_end(p);
     for (int which = 0; which < 2; which++) {
         pid_t pid = postmaster(p, which);
         if (pid)

@@ -12,12 +12,14 @@
  */
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 enum { PAIR_TEXT = 320 };
 
 struct pair {
     char dir[96];
     int ports[2];
+    int pool_ports[2]; /* of the poolers before them, if they are started */
     bool outlives; /* what is started goes on after this process; else it dies with it */
 };
 
@@ -43,13 +45,27 @@ void pair_start(const struct pair *p, int which);
 void pair_kill(const struct pair *p, int which);
 /* SIGSTOP or SIGCONT. */
 void pair_signal(const struct pair *p, int which, int signal);
-/* Ends it as pg_ctl does ("fast", "immediate"), and starts it again. */
+/* Ends it as pg_ctl does ("fast", "immediate"); starts it again. */
+void pair_stop(const struct pair *p, int which, const char *mode);
 void pair_restart(const struct pair *p, int which, const char *mode);
 /* The standby becomes the primary, which waits for no standby: it has none yet. */
 void pair_promote(const struct pair *p, int which);
 /* Kills it if it runs, throws away what it had, and makes it the synchronous standby of the other
  * one: so no old primary ever comes back as one. */
 void pair_rejoin(const struct pair *p, int which);
+
+/* A PgBouncer before each of both: "session" or "transaction" says how it pools, all else is as
+ * docs/postgresql.md shows it. They know nothing of who is the primary, and stay as they are when
+ * the servers change. Returns when both listen. */
+void pair_pool(const struct pair *p, const char *mode);
+void pair_pool_end(const struct pair *p);
+/* What a client connects with: to both, through the poolers. */
+void pair_pool_conninfo(const struct pair *p, char ret[PAIR_TEXT]);
+
+/* Another program, by its whole path, in their folder and as their user. What it says goes to the
+ * file `log` there. `end` is the signal that it gets should this process end. */
+pid_t pair_begin(const struct pair *p, const char *log, const char *path, const char *const *args,
+                 int end);
 
 /* Ends both, whatever state they are in, and removes the folder. */
 void pair_end(const struct pair *p);

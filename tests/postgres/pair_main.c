@@ -3,9 +3,12 @@
  *
  *     intact-pair DIR make                    makes both: a is the primary, b its standby
  *     intact-pair DIR conninfo [a|b]          what to connect with: to the primary; to one of them
+ *     intact-pair DIR pool session|transaction    starts a PgBouncer before each, which pools so
+ *     intact-pair DIR conninfo pool           what to connect with through these
  *     intact-pair DIR kill|stop|cont a|b      SIGKILL, SIGSTOP, SIGCONT to all of its processes
  *     intact-pair DIR start a|b               starts it as what it was
  *     intact-pair DIR fast|immediate a|b      ends it so, and starts it again
+ *     intact-pair DIR end a|b                 ends it as an operator does ("fast")
  *     intact-pair DIR promote a|b             the standby becomes the primary
  *     intact-pair DIR rejoin a|b              it becomes the other one's standby, made anew
  *     intact-pair DIR end                     ends both and removes the folder
@@ -26,7 +29,7 @@ enum { LOOK_US = 200000 };
 static int usage(void)
 {
     fprintf(stderr, "usage: intact-pair DIR make|conninfo|kill|stop|cont|start|fast|immediate|"
-                    "promote|rejoin|end [a|b], or guard PID\n");
+                    "promote|rejoin|end [a|b], conninfo pool, pool MODE, or guard PID\n");
     return 2;
 }
 
@@ -38,6 +41,8 @@ static int to_one(const struct pair *p, const char *verb, int which)
         pair_signal(p, which, strcmp(verb, "stop") == 0 ? SIGSTOP : SIGCONT);
     else if (strcmp(verb, "start") == 0)
         pair_start(p, which);
+    else if (strcmp(verb, "end") == 0)
+        pair_stop(p, which, "fast");
     else if (strcmp(verb, "fast") == 0 || strcmp(verb, "immediate") == 0)
         pair_restart(p, which, verb);
     else if (strcmp(verb, "promote") == 0)
@@ -72,6 +77,21 @@ static int to_both(struct pair *p, const char *dir, const char *verb)
     return 0;
 }
 
+/* `conninfo pool`, `pool MODE` */
+static int with_poolers(struct pair *p, const char *dir, bool start, const char *mode)
+{
+    char conninfo[PAIR_TEXT];
+
+    if (!pair_load(p, dir))
+        return usage();
+    if (start)
+        pair_pool(p, mode);
+    pair_pool_conninfo(p, conninfo);
+    if (!start)
+        (void)puts(conninfo);
+    return 0;
+}
+
 /* Servers outlive who makes them; a script that is killed cannot end them any more. */
 static int guard(struct pair *p, const char *dir, pid_t pid)
 {
@@ -94,6 +114,8 @@ int main(int argc, char **argv)
         return to_both(&p, argv[1], argv[2]);
     if (strcmp(argv[2], "guard") == 0)
         return guard(&p, argv[1], (pid_t)strtol(argv[3], NULL, 10));
+    if (strcmp(argv[2], "pool") == 0 || strcmp(argv[3], "pool") == 0)
+        return with_poolers(&p, argv[1], strcmp(argv[2], "pool") == 0, argv[3]);
     int which = strcmp(argv[3], "b") == 0;
     if ((!which && strcmp(argv[3], "a") != 0) || !pair_load(&p, argv[1]))
         return usage();

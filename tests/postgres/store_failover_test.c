@@ -15,101 +15,17 @@
 #include <unistd.h>
 
 #include "pair.h"
-#include "store/postgres_body.h"
+#include "scene.h"
 
 enum { A, B, TRIES = 9000, PAUSE_US = 20000, WAIT_MS = 2000 };
 
 static struct pair both;
 static pid_t owner;
 
-struct scene {
-    struct store *s;
-    struct arena a;
-    struct error e;
-};
-
 static void end_both(void)
 {
     if (owner == getpid())
         pair_end(&both);
-}
-
-/* As a node that is started again until it runs. */
-static struct store *open_as(const char *conninfo, const char *node)
-{
-    const struct postgres_options o = {.conninfo = conninfo, .node = node, .wait_ms = WAIT_MS};
-    struct error e = {0};
-    struct store *s = NULL;
-    enum err err = ERR_IO;
-
-    for (unsigned i = 0; i < TRIES && err_is_transient(err); i++)
-        err = postgres_store_open(&o, &s, &e);
-    CHECK(err == ERR_OK, "%s", e.text);
-    return s;
-}
-
-static enum err insert_doc(struct scene *c, const char *id, struct slice doc)
-{
-    struct change one = {.kind = CHANGE_INSERT,
-                         .row = {.id = slice_of(id),
-                                 .workflow = SLICE("w"),
-                                 .version = 1,
-                                 .revision = 1,
-                                 .doc = doc}};
-    struct batch b = {.changes = &one, .change_count = 1};
-    enum err err = c->s->ops->commit(c->s, &b, &c->a, &c->e);
-
-    return err == ERR_OK ? one.outcome : err;
-}
-
-static enum err insert(struct scene *c, const char *id)
-{
-    return insert_doc(c, id, SLICE("{}"));
-}
-
-/* As large as fits into a row, as it is. */
-static enum err insert_large(struct scene *c, const char *id)
-{
-    char doc[1500];
-
-    memset(doc, 'x', sizeof doc);
-    memcpy(doc, "{\"x\":\"", 6);
-    memcpy(doc + sizeof doc - 2, "\"}", 2);
-    return insert_doc(c, id, (struct slice){doc, sizeof doc});
-}
-
-static enum err look(struct scene *c, const char *id)
-{
-    struct task_row row;
-
-    return c->s->ops->get(c->s, slice_of(id), &c->a, &row, &c->e);
-}
-
-/* As a node does: asks again until it knows. ERR_OK or ERR_NOT_FOUND. */
-static enum err look_until_known(struct scene *c, const char *id)
-{
-    for (unsigned i = 0; i < TRIES; i++) {
-        enum err err = look(c, id);
-        if (err == ERR_OK || err == ERR_NOT_FOUND)
-            return err;
-        CHECK(err_is_transient(err), "%s", c->e.text);
-        (void)usleep(PAUSE_US);
-    }
-    CHECK(false, "%s", c->e.text);
-    return ERR_IO;
-}
-
-/* Writes it, should it not be there, until that is acknowledged. */
-static void insert_until_done(struct scene *c, const char *id)
-{
-    for (unsigned i = 0; i < TRIES; i++) {
-        enum err err = insert(c, id);
-        if (err == ERR_OK || err == ERR_CONFLICT)
-            return;
-        CHECK(err_is_transient(err), "%s", c->e.text);
-        (void)usleep(PAUSE_US);
-    }
-    CHECK(false, "%s", c->e.text);
 }
 
 static void wait_until(int which, const char *sql, const char *answer)
@@ -130,13 +46,7 @@ static void begin(struct scene *c, const char *node)
     char conninfo[PAIR_TEXT];
 
     pair_conninfo(&both, conninfo);
-    *c = (struct scene){.s = open_as(conninfo, node)};
-}
-
-static void end(struct scene *c)
-{
-    c->s->ops->close(c->s);
-    arena_fini(&c->a);
+    scene_begin(c, conninfo, node, WAIT_MS);
 }
 
 /* From B leading, and A following, back to how it was. */
@@ -169,27 +79,27 @@ static void without_the_standby_nothing_is_acknowledged(void **state)
     (void)state;
     begin(&c, "away");
     pair_kill(&both, B);
-    CHECK(insert(&c, "away-1") == ERR_UNKNOWN, "%s", c.e.text);
+    CHECK(scene_insert(&c, "away-1") == ERR_UNKNOWN, "%s", c.e.text);
     CHECK(strstr(c.e.text, "standby"), "it says where to look: %s", c.e.text);
     for (unsigned i = 0; i < TRIES && !told; i++) {
-        enum err err = insert(&c, "away-2");
+        enum err err = scene_insert(&c, "away-2");
         told = strstr(why_not(&c), "acknowledges nothing");
         CHECK(err == ERR_UNKNOWN || err == ERR_IO, "%s", err_text(err));
-        CHECK(look(&c, "away-1") != ERR_OK, "it is not on the standby");
+        CHECK(scene_look(&c, "away-1") != ERR_OK, "it is not on the standby");
         CHECK(pair_ask(&both, A, CONNECTIONS, got) && atoi(got) <= 4, "%s connections", got);
         (void)usleep(PAUSE_US);
     }
     CHECK(told, "%s", why_not(&c));
     pair_start(&both, B);
-    insert_until_done(&c, "away-2");
-    CHECK(look_until_known(&c, "away-1") == ERR_OK, "what was unknown has happened");
+    scene_insert_until_done(&c, "away-2");
+    CHECK(scene_look_until_known(&c, "away-1") == ERR_OK, "what was unknown has happened");
     for (unsigned i = 0; i < TRIES && strcmp(got, "1") != 0; i++) { /* the others are ended */
-        CHECK(look_until_known(&c, "away-2") == ERR_OK, "%s", c.e.text);
+        CHECK(scene_look_until_known(&c, "away-2") == ERR_OK, "%s", c.e.text);
         (void)usleep(PAUSE_US);
         (void)pair_ask(&both, A, CONNECTIONS, got);
     }
     CHECK(strcmp(got, "1") == 0, "%s connections", got);
-    end(&c);
+    scene_end(&c);
 }
 
 /* ---- a wait that was cancelled ---- */
@@ -202,9 +112,9 @@ static int insert_elsewhere(struct scene *c, int told, int tell)
 
     if (write(tell, &byte, 1) != 1 || read(told, &byte, 1) != 1)
         return 1;
-    if (insert(c, "cancelled") != ERR_UNKNOWN)
+    if (scene_insert(c, "cancelled") != ERR_UNKNOWN)
         return 2;
-    return look(c, "cancelled") == ERR_OK ? 3 : 0;
+    return scene_look(c, "cancelled") == ERR_OK ? 3 : 0;
 }
 
 /* An operator, or a shutdown, cancels the wait for the standby: then the primary shows what the
@@ -235,13 +145,13 @@ static void what_the_standby_never_got_is_not_shown(void **state)
     wait_until(A, "SELECT count(*) FROM intact.task WHERE id = 'cancelled'", "1");
     CHECK(waitpid(pid, &status, 0) == pid && status == 0, "it was told: %d", status);
     pair_kill(&both, A);
-    end(&other); /* what it shares with that process is broken now */
+    scene_end(&other); /* what it shares with that process is broken now */
     pair_start(&both, B);
     pair_promote(&both, B);
     pair_rejoin(&both, A);
     begin(&c, "judge");
-    CHECK(look_until_known(&c, "cancelled") == ERR_NOT_FOUND, "the new primary never had it");
-    end(&c);
+    CHECK(scene_look_until_known(&c, "cancelled") == ERR_NOT_FOUND, "the new primary never had it");
+    scene_end(&c);
     make_a_lead_again();
 }
 
@@ -254,19 +164,19 @@ static void after_a_crash_only_what_is_on_both_is_shown(void **state)
 
     (void)state;
     begin(&c, "crash");
-    insert_until_done(&c, "crash-0");
+    scene_insert_until_done(&c, "crash-0");
     pair_kill(&both, B);
-    CHECK(insert(&c, "crash-1") == ERR_UNKNOWN, "%s", c.e.text);
+    CHECK(scene_insert(&c, "crash-1") == ERR_UNKNOWN, "%s", c.e.text);
     pair_kill(&both, A);
     pair_start(&both, A);
     CHECK(pair_ask(&both, A, "SELECT count(*) FROM intact.task WHERE id = 'crash-1'", got)
               && strcmp(got, "1") == 0,
           "the primary alone has it");
     for (unsigned i = 0; i < 3; i++)
-        CHECK(look(&c, "crash-1") != ERR_OK, "the standby does not have it");
+        CHECK(scene_look(&c, "crash-1") != ERR_OK, "the standby does not have it");
     pair_start(&both, B);
-    CHECK(look_until_known(&c, "crash-1") == ERR_OK, "now both have it");
-    end(&c);
+    CHECK(scene_look_until_known(&c, "crash-1") == ERR_OK, "now both have it");
+    scene_end(&c);
 }
 
 /* ---- fenced too late ---- */
@@ -281,30 +191,32 @@ static void a_primary_that_wakes_up_acknowledges_nothing(void **state)
 
     (void)state;
     begin(&c, "late");
-    insert_until_done(&c, "late-1");
+    scene_insert_until_done(&c, "late-1");
     pair_conninfo_of(&both, A, alone);
-    old = (struct scene){.s = open_as(alone, "old")};
+    scene_begin(&old, alone, "old", WAIT_MS);
     pair_signal(&both, A, SIGSTOP);
-    enum err err = insert(&c, "late-2");
+    enum err err = scene_insert(&c, "late-2");
     CHECK(err == ERR_UNKNOWN, "%s: %s", err_text(err), c.e.text);
     pair_promote(&both, B);
-    insert_until_done(&c, "late-3"); /* though the first host takes connections */
+    scene_insert_until_done(&c, "late-3"); /* though the first host takes connections */
     pair_signal(&both, A, SIGCONT);
     for (unsigned i = 0; i < 3; i++) {
-        err = insert(&old, "late-4");
+        err = scene_insert(&old, "late-4");
         CHECK(err != ERR_OK && err_is_transient(err), "%s: %s", err_text(err), old.e.text);
-        CHECK(i == 0 || look(&old, "late-3") != ERR_NOT_FOUND, "yesterday's primary is believed");
+        CHECK(i == 0 || scene_look(&old, "late-3") != ERR_NOT_FOUND,
+              "yesterday's primary is believed");
     }
-    end(&old);
-    end(&c);
+    scene_end(&old);
+    scene_end(&c);
     begin(&c, "late"); /* a node that starts now finds the right one, though both take it */
-    CHECK(look_until_known(&c, "late-1") == ERR_OK && look_until_known(&c, "late-3") == ERR_OK,
+    CHECK(scene_look_until_known(&c, "late-1") == ERR_OK
+              && scene_look_until_known(&c, "late-3") == ERR_OK,
           "what was acknowledged is there");
-    insert_until_done(&c, "late-5");
+    scene_insert_until_done(&c, "late-5");
     pair_rejoin(&both, A); /* fenced, at last */
-    CHECK(look_until_known(&c, "late-4") == ERR_NOT_FOUND, "it was acknowledged by nobody");
-    CHECK(look_until_known(&c, "late-5") == ERR_OK, "what was acknowledged is there");
-    end(&c);
+    CHECK(scene_look_until_known(&c, "late-4") == ERR_NOT_FOUND, "it was acknowledged by nobody");
+    CHECK(scene_look_until_known(&c, "late-5") == ERR_OK, "what was acknowledged is there");
+    scene_end(&c);
     make_a_lead_again();
 }
 
@@ -335,21 +247,22 @@ static void a_full_disk_is_said_and_goes_by(void **state)
     pair_do(&both, A, "ALTER SYSTEM SET synchronous_standby_names = ''");
     pair_do(&both, A, "SELECT pg_reload_conf()");
     pair_do(&both, A, command);
-    insert_until_done(&c, "full-0");
+    scene_insert_until_done(&c, "full-0");
     pair_do(&both, A, "ALTER TABLE intact.task SET TABLESPACE small");
     for (unsigned i = 0; i < 100000 && err != ERR_FULL; i++) {
         char id[24];
         (void)snprintf(id, sizeof id, "full-%u", i + 1);
-        err = insert_large(&c, id);
+        err = scene_insert_large(&c, id);
         CHECK(err == ERR_OK || err_is_transient(err) || err == ERR_FULL, "%s", c.e.text);
     }
     CHECK(err == ERR_FULL && strstr(c.e.text, "could not extend"), "%s", c.e.text);
-    CHECK(look(&c, "full-0") == ERR_OK, "what there is can be read: %s", c.e.text);
+    CHECK(scene_look(&c, "full-0") == ERR_OK, "what there is can be read: %s", c.e.text);
     pair_do(&both, A, "ALTER TABLE intact.task SET TABLESPACE pg_default");
-    insert_until_done(&c, "after");
-    CHECK(look_until_known(&c, "after") == ERR_OK && look_until_known(&c, "full-1") == ERR_OK,
+    scene_insert_until_done(&c, "after");
+    CHECK(scene_look_until_known(&c, "after") == ERR_OK
+              && scene_look_until_known(&c, "full-1") == ERR_OK,
           "all that was acknowledged is there");
-    end(&c);
+    scene_end(&c);
     pair_do(&both, A, "DROP TABLESPACE small");
     (void)snprintf(command, sizeof command, "umount -l %s", dir);
     CHECK(system(command) == 0, "%s", command);
@@ -379,20 +292,20 @@ static void without_a_connection_it_waits_for_one(void **state)
     o.node = "second";
     CHECK(postgres_store_open(&o, &second, &e) == ERR_IO, "there is one connection");
     CHECK(strstr(e.text, "too many connections"), "%s", e.text);
-    insert_until_done(&c, "few-1");
+    scene_insert_until_done(&c, "few-1");
     pair_do(&both, A, "ALTER ROLE few CONNECTION LIMIT 0");
     pair_do(&both, A,
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'few'");
-    enum err err = insert(&c, "few-2");
+    enum err err = scene_insert(&c, "few-2");
     for (unsigned i = 0; i < TRIES && !strstr(why_not(&c), "too many connections"); i++) {
         CHECK(err_is_transient(err), "%s", err_text(err));
         (void)usleep(PAUSE_US);
-        err = insert(&c, "few-2");
+        err = scene_insert(&c, "few-2");
     }
     CHECK(strstr(why_not(&c), "too many connections"), "%s", why_not(&c));
     pair_do(&both, A, "ALTER ROLE few CONNECTION LIMIT 1");
-    insert_until_done(&c, "few-2");
-    end(&c);
+    scene_insert_until_done(&c, "few-2");
+    scene_end(&c);
 }
 
 int main(void)
