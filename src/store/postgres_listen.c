@@ -20,10 +20,10 @@ enum { PAUSE_FIRST_MS = 500, PAUSE_MAX_MS = 30000, OPTIONS_MAX = 64 };
 
 struct pg_listener {
     pthread_t thread;
-    int heard, stop; /* of eventfd */
-    char channel[80];
-    char hosts[1024], addresses[1024], ports[256];
-    const char *names[OPTIONS_MAX], *values[OPTIONS_MAX];
+    const struct postgres_store *store; /* its options and hosts, which stay as they are */
+    int heard, stop;                    /* of eventfd */
+    int pause;
+    char sql[100];
 };
 
 static void wake(int fd)
@@ -63,83 +63,18 @@ static bool is_pooled(PGconn *c)
     return pooled;
 }
 
-/* True: it is to end. */
-static bool listen_on(struct pg_listener *l, PGconn *c)
-{
-    wake(l->heard); /* of what came before we listened */
-    while (PQstatus(c) == CONNECTION_OK) {
-        bool any = false;
-        if (wait_for(l, c, -1))
-            return true;
-        if (!PQconsumeInput(c))
-            return false;
-        for (PGnotify *n = NULL; (n = PQnotifies(c));) {
-            any = true;
-            PQfreemem(n);
-        }
-        if (any)
-            wake(l->heard);
-    }
-    return false;
-}
+/* ---- one host ---- */
 
-static void *body(void *arg)
-{
-    struct pg_listener *l = arg;
-    char sql[100];
-    int pause = PAUSE_FIRST_MS;
-    bool end = false;
-
-    (void)snprintf(sql, sizeof sql, "LISTEN \"%s\"", l->channel);
-    while (!end) {
-        PGconn *c = PQconnectdbParams(l->names, l->values, 0);
-        bool good = c && PQstatus(c) == CONNECTION_OK;
-        if (good && is_pooled(c)) {
-            log_line(LOG_INFO, "event=submissions_not_heard reason=\"there is a pooler in between; "
-                               "they are looked for once a second\"");
-            PQfinish(c);
-            return NULL;
-        }
-        if (good && run(c, sql)) {
-            pause = PAUSE_FIRST_MS;
-            end = listen_on(l, c);
-        }
-        PQfinish(c);
-        end = end || wait_for(l, NULL, pause);
-        pause = pause * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : pause * 2;
-    }
-    return NULL;
-}
-
-/* ---- where the database is ---- */
-
-static void join(char *to, size_t size, const struct postgres_store *s, int which)
-{
-    size_t len = 0;
-
-    for (size_t i = 0; i < s->host_count && len < size; i++) {
-        const struct pg_host *h = &s->hosts[i];
-        const char *v = which == 0 ? h->host : which == 1 ? h->address : h->port;
-        int n = snprintf(to + len, size - len, "%s%s", i ? "," : "", v ? v : "");
-        len += n > 0 ? (size_t)n : 0;
-    }
-}
-
-static bool any_of(const char *list)
-{
-    return strspn(list, ",") < strlen(list);
-}
-
-static const char *word(const struct pg_listener *l, const char *name, const char *given)
+static const char *word(const char *name, const char *given, const struct pg_host *h)
 {
     if (strcmp(name, "host") == 0)
-        return any_of(l->hosts) ? l->hosts : NULL;
+        return h->host;
     if (strcmp(name, "hostaddr") == 0)
-        return any_of(l->addresses) ? l->addresses : NULL;
+        return h->address;
     if (strcmp(name, "port") == 0)
-        return any_of(l->ports) ? l->ports : NULL;
+        return h->port;
     if (strcmp(name, "target_session_attrs") == 0)
-        return "read-write";
+        return "any"; /* a standby refuses LISTEN */
     if (given)
         return given;
     if (strcmp(name, "application_name") == 0)
@@ -151,21 +86,83 @@ static const char *word(const struct pg_listener *l, const char *name, const cha
     return NULL;
 }
 
-/* The words point into the store's options, which live as long as it. */
-static void words(struct pg_listener *l, const struct postgres_store *s)
+/* NULL: it was not reached. */
+static PGconn *connect_to(const struct postgres_store *s, const struct pg_host *h)
 {
+    const char *names[OPTIONS_MAX];
+    const char *values[OPTIONS_MAX];
     size_t count = 0;
 
-    join(l->hosts, sizeof l->hosts, s, 0);
-    join(l->addresses, sizeof l->addresses, s, 1);
-    join(l->ports, sizeof l->ports, s, 2);
     for (const PQconninfoOption *o = s->options; o->keyword; o++) {
-        const char *value = word(l, o->keyword, o->val);
+        const char *value = word(o->keyword, o->val, h);
         if (!value || count + 1 >= OPTIONS_MAX)
             continue;
-        l->names[count] = o->keyword;
-        l->values[count++] = value;
+        names[count] = o->keyword;
+        values[count++] = value;
     }
+    names[count] = NULL;
+    values[count] = NULL;
+    PGconn *c = PQconnectdbParams(names, values, 0);
+    if (c && PQstatus(c) == CONNECTION_OK)
+        return c;
+    PQfinish(c);
+    return NULL;
+}
+
+enum ending { LOST, ASKED_TO_STOP, POOLED };
+
+static enum ending listen_on(struct pg_listener *l, PGconn *c)
+{
+    if (is_pooled(c)) {
+        log_line(LOG_INFO, "event=submissions_not_heard reason=\"there is a pooler in between; "
+                           "they are looked for once a second\"");
+        return POOLED;
+    }
+    if (!run(c, l->sql))
+        return LOST;
+    l->pause = PAUSE_FIRST_MS;
+    wake(l->heard); /* of what came before we listened */
+    while (PQstatus(c) == CONNECTION_OK) {
+        bool any = false;
+        if (wait_for(l, c, -1))
+            return ASKED_TO_STOP;
+        if (!PQconsumeInput(c))
+            return LOST;
+        for (PGnotify *n = NULL; (n = PQnotifies(c));) {
+            any = true;
+            PQfreemem(n);
+        }
+        if (any)
+            wake(l->heard);
+    }
+    return LOST;
+}
+
+/* ---- all of them ---- */
+
+static enum ending listen_round(struct pg_listener *l)
+{
+    const struct postgres_store *s = l->store;
+    enum ending end = LOST;
+
+    for (size_t i = 0; i < s->host_count && end == LOST; i++) {
+        PGconn *c = connect_to(s, &s->hosts[i]);
+        if (c)
+            end = listen_on(l, c);
+        PQfinish(c);
+        if (end == LOST && wait_for(l, NULL, 0))
+            end = ASKED_TO_STOP;
+    }
+    return end;
+}
+
+static void *body(void *arg)
+{
+    struct pg_listener *l = arg;
+
+    while (listen_round(l) == LOST && !wait_for(l, NULL, l->pause))
+        l->pause = l->pause * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : l->pause * 2;
+    return NULL;
 }
 
 int pg_watch(struct store *base)
@@ -178,8 +175,9 @@ int pg_watch(struct store *base)
     ASSERT(l);
     l->heard = fault() ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     l->stop = fault() ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    (void)snprintf(l->channel, sizeof l->channel, "intact.%s", s->schema);
-    words(l, s);
+    l->store = s;
+    l->pause = PAUSE_FIRST_MS;
+    (void)snprintf(l->sql, sizeof l->sql, "LISTEN \"intact.%s\"", s->schema);
     if (l->heard >= 0 && l->stop >= 0 && !fault()
         && pthread_create(&l->thread, NULL, body, l) == 0) {
         s->listener = l;

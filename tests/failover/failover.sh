@@ -4,6 +4,7 @@
 # ended, the agents' ledgers must agree with it, and nobody may have led under another one's epoch.
 # Usage: failover.sh ROOT BUILD [ROUNDS] [SEED] [short] [TROUBLE...]
 # The kinds of trouble are the functions trouble_NAME in troubles.sh. The history of each round is printed.
+# With POOLING=transaction or POOLING=session a PgBouncer stands before each database, and nodes know these alone.
 set -eu
 root=$1
 build=$2
@@ -38,7 +39,7 @@ finish() {
     if [ -n "$good" ]; then
         rm -rf "$work"
     else
-        echo "failover: failed; again: tests/failover/failover.sh . $build $rounds $seed $size ${troubles[*]}" >&2
+        echo "failover: failed; again: ${POOLING:+POOLING=$POOLING }tests/failover/failover.sh . $build $rounds $seed $size ${troubles[*]}" >&2
         echo "failover: what is left of it: $work" >&2
     fi
 }
@@ -82,7 +83,7 @@ clock_of() { cat "$work/$1.clock" 2>/dev/null || true; }
 start_node() {
     [ -e "$work/$1.port" ] || free_port >"$work/$1.port"
     # shellcheck disable=SC2046,SC2086 # lists of words
-    keep "$1" env $(clock_of "$1") "$server_bin" serve --data "$work/$1.data" --node "$1" --store "$conninfo" \
+    keep "$1" env $(clock_of "$1") "$server_bin" serve --data "$work/$1.data" --node "$1" --store "$store" \
         --listen "127.0.0.1:$(cat "$work/$1.port")" $settings
 }
 
@@ -104,6 +105,8 @@ set_up() {
     (setsid "$pair" "$work/db" guard $$ </dev/null >/dev/null 2>&1 &)
     "$pair" "$work/db" make
     conninfo=$("$pair" "$work/db" conninfo)
+    store=$conninfo
+    [ -z "${POOLING:-}" ] || { "$pair" "$work/db" pool "$POOLING" && store=$("$pair" "$work/db" conninfo pool); }
     start_node n1
     wait_until "node n1 is ready" is_ready n1
     INTACT_TOKEN=$(cat "$work/n1.data/admin-token")

@@ -41,6 +41,13 @@ fail_over() {
     event "$standby is its synchronous standby"
 }
 
+# Both change places as an operator plans it.
+trouble_switch() {
+    event "primary $primary is ended"
+    database end "$primary"
+    fail_over
+}
+
 # The database is restarted as an operator does, or dies and comes back as what it was.
 trouble_restart() {
     local how

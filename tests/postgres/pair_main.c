@@ -3,7 +3,7 @@
  *
  *     intact-pair DIR make                    makes both: a is the primary, b its standby
  *     intact-pair DIR conninfo [a|b]          what to connect with: to the primary; to one of them
- *     intact-pair DIR pool session|transaction    starts a PgBouncer before each, which pools so
+ *     intact-pair DIR pool MODE               starts a PgBouncer before each: session, transaction
  *     intact-pair DIR conninfo pool           what to connect with through these
  *     intact-pair DIR kill|stop|cont a|b      SIGKILL, SIGSTOP, SIGCONT to all of its processes
  *     intact-pair DIR start a|b               starts it as what it was
@@ -77,18 +77,15 @@ static int to_both(struct pair *p, const char *dir, const char *verb)
     return 0;
 }
 
-/* `conninfo pool`, `pool MODE` */
-static int with_poolers(struct pair *p, const char *dir, bool start, const char *mode)
+static int conninfo_of(const struct pair *p, const char *of)
 {
     char conninfo[PAIR_TEXT];
 
-    if (!pair_load(p, dir))
-        return usage();
-    if (start)
-        pair_pool(p, mode);
-    pair_pool_conninfo(p, conninfo);
-    if (!start)
-        (void)puts(conninfo);
+    if (strcmp(of, "pool") == 0)
+        pair_pool_conninfo(p, conninfo);
+    else
+        pair_conninfo_of(p, strcmp(of, "b") == 0, conninfo);
+    (void)puts(conninfo);
     return 0;
 }
 
@@ -114,16 +111,15 @@ int main(int argc, char **argv)
         return to_both(&p, argv[1], argv[2]);
     if (strcmp(argv[2], "guard") == 0)
         return guard(&p, argv[1], (pid_t)strtol(argv[3], NULL, 10));
-    if (strcmp(argv[2], "pool") == 0 || strcmp(argv[3], "pool") == 0)
-        return with_poolers(&p, argv[1], strcmp(argv[2], "pool") == 0, argv[3]);
-    int which = strcmp(argv[3], "b") == 0;
-    if ((!which && strcmp(argv[3], "a") != 0) || !pair_load(&p, argv[1]))
+    if (!pair_load(&p, argv[1]))
         return usage();
-    if (strcmp(argv[2], "conninfo") == 0) {
-        char conninfo[PAIR_TEXT];
-        pair_conninfo_of(&p, which, conninfo);
-        (void)puts(conninfo);
+    if (strcmp(argv[2], "pool") == 0) {
+        pair_pool(&p, argv[3]);
         return 0;
     }
-    return to_one(&p, argv[2], which);
+    int which = strcmp(argv[3], "b") == 0;
+    bool is_one = which || strcmp(argv[3], "a") == 0;
+    if (strcmp(argv[2], "conninfo") == 0 && (is_one || strcmp(argv[3], "pool") == 0))
+        return conninfo_of(&p, argv[3]);
+    return is_one ? to_one(&p, argv[2], which) : usage();
 }

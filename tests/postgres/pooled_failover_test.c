@@ -103,11 +103,13 @@ static void a_standby_behind_the_same_connection_is_not_believed(void **state)
 {
     char direct[PAIR_TEXT];
     struct scene other;
-    struct scene c;
+    struct scene reader;
+    struct scene writer;
 
     (void)state;
-    begin(&c, "idle");
-    scene_insert_until_done(&c, "idle-1");
+    begin(&reader, "reader");
+    begin(&writer, "writer");
+    scene_insert_until_done(&reader, "idle-1");
     pair_stop(&both, leader, "fast");
     promote();
     pair_rejoin(&both, follower);
@@ -115,10 +117,11 @@ static void a_standby_behind_the_same_connection_is_not_believed(void **state)
     pair_conninfo_of(&both, leader, direct);
     scene_begin(&other, direct, "other", WAIT_MS);
     scene_insert_until_done(&other, "idle-2");
-    CHECK(is_stored(&c, "idle-2"), "a standby was asked, which does not have it yet");
-    go_on(&c, "idle-3", "a server that became a standby");
+    CHECK(is_stored(&reader, "idle-2"), "a standby was asked, which does not have it yet");
+    go_on(&writer, "idle-3", "a server that became a standby");
     scene_end(&other);
-    scene_end(&c);
+    scene_end(&writer);
+    scene_end(&reader);
     pair_do(&both, follower, "SELECT pg_wal_replay_resume()");
 }
 

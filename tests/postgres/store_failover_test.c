@@ -17,7 +17,7 @@
 #include "pair.h"
 #include "scene.h"
 
-enum { A, B, TRIES = 9000, PAUSE_US = 20000, WAIT_MS = 2000 };
+enum { A, B, TRIES = 9000, PAUSE_US = 20000, WAIT_MS = 2000, PATIENCE_MS = 180000 };
 
 static struct pair both;
 static pid_t owner;
@@ -220,6 +220,29 @@ static void a_primary_that_wakes_up_acknowledges_nothing(void **state)
     make_a_lead_again();
 }
 
+/* ---- submissions ---- */
+
+/* A standby tells nobody of them: the next host is listened to. */
+static void submissions_are_heard_of_though_a_standby_comes_first(void **state)
+{
+    char conninfo[PAIR_TEXT];
+    struct pollfd heard = {.events = POLLIN};
+    uint64_t times;
+    struct scene c;
+
+    (void)state;
+    (void)snprintf(conninfo, sizeof conninfo,
+                   "host=127.0.0.1,127.0.0.1 port=%d,%d user=intact dbname=postgres", both.ports[B],
+                   both.ports[A]);
+    scene_begin(&c, conninfo, "hears", WAIT_MS);
+    heard.fd = c.s->ops->watch(c.s);
+    CHECK(poll(&heard, 1, PATIENCE_MS) == 1, "it never listens");
+    CHECK(read(heard.fd, &times, sizeof times) == sizeof times, "it listens");
+    pair_do(&both, A, "NOTIFY \"intact.intact\"");
+    CHECK(poll(&heard, 1, PATIENCE_MS) == 1, "it does not hear of it");
+    scene_end(&c);
+}
+
 /* ---- no room, no connections ---- */
 
 /* Tables on a disk that is full: that is said, nothing is acknowledged, and it goes on as soon as
@@ -315,6 +338,7 @@ int main(void)
         cmocka_unit_test(what_the_standby_never_got_is_not_shown),
         cmocka_unit_test(after_a_crash_only_what_is_on_both_is_shown),
         cmocka_unit_test(a_primary_that_wakes_up_acknowledges_nothing),
+        cmocka_unit_test(submissions_are_heard_of_though_a_standby_comes_first),
         cmocka_unit_test(without_a_connection_it_waits_for_one),
         cmocka_unit_test(a_full_disk_is_said_and_goes_by),
     };
