@@ -74,15 +74,32 @@ static void explain_refusal(struct intact_reply *r, const char *server)
     buf_str(e, advice(r->status));
 }
 
+/* What to do about a call that got no answer. */
+static const char *remedy(CURLcode code)
+{
+    switch ((int)code) { /* of a hundred codes, these */
+    case CURLE_PEER_FAILED_VERIFICATION:
+        return "The server is there, and its certificate is not trusted, or is for another name. "
+               "--ca or INTACT_CA names a file of the certificates to trust; the address has to "
+               "have a name that the certificate is for.";
+    case CURLE_SSL_CACERT_BADFILE:
+        return "--ca or INTACT_CA has to name a file of certificates (PEM) that can be read.";
+    case CURLE_SSL_CONNECT_ERROR:
+        return "The server is there, and TLS does not come about. If it speaks plain HTTP, its "
+               "address begins with http://.";
+    default:
+        return "Is the server running? `intact serve` starts one; --server or INTACT_SERVER names "
+               "another.";
+    }
+}
+
 static enum intact_status conclude(struct intact_reply *r, const char *server, CURLcode code)
 {
     if (code != CURLE_OK) {
         r->status = 0;
         buf_clear(&r->body);
-        buf_fmt(&r->error,
-                "cannot reach %s: %s.\nIs the server running? `intact serve` starts one; --server "
-                "or INTACT_SERVER names another.",
-                server, r->why[0] ? r->why : curl_easy_strerror(code));
+        buf_fmt(&r->error, "cannot reach %s: %s.\n%s", server,
+                r->why[0] ? r->why : curl_easy_strerror(code), remedy(code));
         return INTACT_UNREACHABLE;
     }
     if (r->status >= 200 && r->status < 300)

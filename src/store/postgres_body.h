@@ -289,6 +289,8 @@ void pg_aside_free(struct postgres_store *s);
 /* postgres_connect.c. A connection that can be used, and `until` of what is done with it. */
 enum err connection_ready(struct postgres_store *s, struct error *e) MUST_USE;
 void connection_drop(struct postgres_store *s);
+/* Another one to the same host; NULL: it was not reached in time. To be ended by the caller. */
+PGconn *connection_beside(const struct postgres_store *s, int64_t until);
 /* Makes sure that all it shows is durable, by a commit of our own. False: the connection is gone.
  */
 bool connection_prove(struct postgres_store *s, struct error *e);
@@ -300,6 +302,8 @@ void pg_call_end(struct postgres_store **s);
 
 /* postgres_primary.c. At the begin of a connection; false: it is of no use, and is gone. */
 bool pg_primary_check(struct postgres_store *s, struct error *e);
+/* Asked of the same host on another connection, for a pooler that says nothing. */
+bool pg_primary_is_reached(const struct postgres_store *s);
 /* Comes with each read through a pooler, in the same transaction. False: what was read does not
  * count, and the connection is gone. */
 const struct query *pg_primary_query(void);
@@ -312,6 +316,7 @@ bool pg_durable_check(struct postgres_store *s, struct error *e);
 /* postgres_connection.c */
 struct slice pg_message_line(const char *text);
 bool pg_wait_socket(PGconn *c, short events, int64_t until);
+bool pg_await(PGconn *c, int64_t until); /* the next result is there; false: too late, or lost */
 void pg_settings_make(struct postgres_store *s);
 void pg_settings_durable(struct postgres_store *s, struct slice level); /* of synchronous_commit */
 /* Statements without parameters, outside of pipeline mode: the last one's result, or NULL. */

@@ -130,10 +130,10 @@ static void tell_refused(const struct postgres_store *s, bool late, struct buf *
     }
 }
 
-static bool connect_to(struct postgres_store *s, int64_t until, struct buf *why)
+/* To the host that is next. NULL: there is no memory; one that failed says why, or *ret_late. */
+static PGconn *dial(const struct postgres_store *s, int64_t until, bool *ret_late)
 {
     struct words w = {0};
-    bool late = false;
 
     for (const PQconninfoOption *o = s->options; o->keyword; o++) {
         const char *value = ours(o->keyword, o->val, &s->hosts[s->host_at]);
@@ -141,9 +141,30 @@ static bool connect_to(struct postgres_store *s, int64_t until, struct buf *why)
             word(&w, o->keyword, value);
     }
     word(&w, NULL, NULL);
-    s->conn = PQconnectStartParams(w.names, w.values, 0);
-    if (s->conn && PQstatus(s->conn) != CONNECTION_BAD && connect_within(s->conn, until, &late)
-        && PQsetnonblocking(s->conn, 1) == 0 && PQenterPipelineMode(s->conn)) {
+    PGconn *c = PQconnectStartParams(w.names, w.values, 0);
+    if (c && PQstatus(c) != CONNECTION_BAD)
+        (void)connect_within(c, until, ret_late); /* its status tells */
+    return c;
+}
+
+PGconn *connection_beside(const struct postgres_store *s, int64_t until)
+{
+    bool late = false;
+    PGconn *c = dial(s, until, &late);
+
+    if (c && PQstatus(c) == CONNECTION_OK)
+        return c;
+    PQfinish(c);
+    return NULL;
+}
+
+static bool connect_to(struct postgres_store *s, int64_t until, struct buf *why)
+{
+    bool late = false;
+
+    s->conn = dial(s, until, &late);
+    if (s->conn && PQstatus(s->conn) == CONNECTION_OK && PQsetnonblocking(s->conn, 1) == 0
+        && PQenterPipelineMode(s->conn)) {
         (void)PQsetNoticeReceiver(s->conn, heed, s);
         return true;
     }

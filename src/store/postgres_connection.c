@@ -13,6 +13,8 @@
  * became of it.
  */
 
+enum { SILENCE_MS = 2000 }; /* of a pooler, before it is asked once more */
+
 /* What libpq says is for people and ends with newlines, often several. */
 struct slice pg_message_line(const char *text)
 {
@@ -30,10 +32,15 @@ static enum err lost(struct postgres_store *s, struct error *e, const char *what
 }
 
 /* All was sent, and no answer came: what was asked for may yet be done. */
-static enum err unanswered(struct postgres_store *s, struct error *e, const char *what)
+static void put_aside(struct postgres_store *s)
 {
     pg_aside_put(s, s->conn);
     s->conn = NULL;
+}
+
+static enum err unanswered(struct postgres_store *s, struct error *e, const char *what)
+{
+    put_aside(s);
     return error_set(e, ERR_IO,
                      "cannot %s: the database did not answer within %" PRId64 " ms; if it waits "
                      "for a synchronous standby, see what became of that",
@@ -133,7 +140,7 @@ static bool send(PGconn *c, const struct query *queries, size_t count)
 }
 
 /* Until the next result is there: reads while it writes, for the server does the same. */
-static bool await(PGconn *c, int64_t until)
+bool pg_await(PGconn *c, int64_t until)
 {
     for (;;) {
         int unsent = PQflush(c);
@@ -159,17 +166,17 @@ static bool is_good(const PGresult *r)
 /* The result of one statement and the NULL behind it. False: the connection was lost. */
 static bool take_result(struct postgres_store *s, int64_t until, PGresult **ret)
 {
-    if (!await(s->conn, until))
+    if (!pg_await(s->conn, until))
         return false;
     *ret = PQgetResult(s->conn);
     if (!*ret)
         return false;
-    return await(s->conn, until) && !PQgetResult(s->conn);
+    return pg_await(s->conn, until) && !PQgetResult(s->conn);
 }
 
 static bool take_sync(struct postgres_store *s, int64_t until)
 {
-    if (!await(s->conn, until))
+    if (!pg_await(s->conn, until))
         return false;
     PGresult *r = PQgetResult(s->conn);
     bool ok = PQresultStatus(r) == PGRES_PIPELINE_SYNC;
@@ -189,6 +196,16 @@ static bool take_results(struct postgres_store *s, size_t count, PGresult **resu
     return take_sync(s, s->until);
 }
 
+/* For a while it has said nothing, and it does not lead to the primary any more. */
+static bool is_silent_pooler(const struct postgres_store *s)
+{
+    int64_t until = pg_steady_ms() + SILENCE_MS;
+
+    return s->is_pooled && until < s->until && !pg_await(s->conn, until)
+           && PQstatus(s->conn) == CONNECTION_OK && pg_steady_ms() >= until
+           && !pg_primary_is_reached(s);
+}
+
 struct pg_end pg_round_trip(struct postgres_store *s, const struct query *queries, size_t count,
                             PGresult **results, struct error *e, const char *what)
 {
@@ -197,6 +214,11 @@ struct pg_end pg_round_trip(struct postgres_store *s, const struct query *querie
     for (size_t i = 0; i < count; i++)
         results[i] = NULL;
     bool sent = !fault() && send(s->conn, queries, count);
+    if (sent && is_silent_pooler(s)) {
+        put_aside(s);
+        o.err = error_set(e, ERR_IO, "cannot %s: the pooler reaches no primary", what);
+        return o;
+    }
     if (!sent || !take_results(s, count, results, &o, e, what)) {
         if (o.err != ERR_OK) /* the server said why before it hung up */
             connection_drop(s);
@@ -369,7 +391,7 @@ PGresult *pg_script(struct postgres_store *s, const char *sql, int64_t wait_ms)
 
     if (fault() || !PQsendQuery(s->conn, sql))
         return NULL;
-    while (await(s->conn, until)) {
+    while (pg_await(s->conn, until)) {
         PGresult *r = PQgetResult(s->conn);
         if (!r)
             return last;

@@ -9,7 +9,12 @@
  * server behind it is restarted. So what is read through a pooler comes with the number of the
  * process that read it. One that was not seen before the last proof may belong to a server that
  * crashed since, and shows what its standby does not have: then there has to be another proof.
+ *
+ * A pooler that lost its server says nothing, and keeps what it is sent for the next one. A new
+ * connection is refused then.
  */
+
+enum { PROBE_MS = 2000 };
 
 enum column { IN_RECOVERY, READ_ONLY, PROCESS };
 
@@ -84,4 +89,18 @@ bool pg_primary_answered(struct postgres_store *s, const PGresult *r, struct err
         return false;
     add_proven(s, process);
     return true;
+}
+
+bool pg_primary_is_reached(const struct postgres_store *s)
+{
+    CLEANUP(result_end) PGresult *r = NULL;
+    struct error ignored;
+    int64_t until = pg_steady_ms() + PROBE_MS;
+    PGconn *c = connection_beside(s, until);
+
+    if (c && PQsendQueryParams(c, ask.sql, 0, NULL, NULL, NULL, NULL, 1) && pg_await(c, until))
+        r = PQgetResult(c);
+    bool reached = r && PQntuples(r) == 1 && judge(r, &ignored);
+    PQfinish(c);
+    return reached;
 }

@@ -14,6 +14,7 @@
 
 static struct node node;
 static char cert[96], key[96];
+static const char *program;
 
 PRINTF(1, 2) static int run(const char *fmt, ...)
 {
@@ -81,6 +82,34 @@ static void curl_is_served(void **state)
         "in clear it is told");
     get(&node, &r, "/healthz");
     expect_problem(&r, 400, "tls");
+}
+
+/* Who does not trust the server's certificate is told so, and not to look whether it runs. */
+static void a_certificate_that_is_not_trusted_is_told(void **state)
+{
+    static const struct {
+        const char *ca, *address, *told;
+    } cases[] = {
+        {NULL, "https://localhost", "INTACT_CA"},
+        {"/nowhere.pem", "https://localhost", "a file of certificates (PEM) that can be read"},
+        {cert, "https://elsewhere.localhost", "a name that the certificate is for"},
+        {cert, "https://localhost", NULL},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        CLEANUP(buf_fini) struct buf ca = {0};
+        if (cases[i].ca)
+            buf_fmt(&ca, "INTACT_CA=%s", cases[i].ca);
+        int status =
+            run("env -u INTACT_CA %s '%s' list --limit 1 --server %s:%d "
+                "--token-file %s/admin-token >%s/said 2>&1",
+                ca.ptr ? ca.ptr : "", program, cases[i].address, node.port, node.data, node.home);
+        CHECK(status == (cases[i].told ? 3 : 0), "case %zu: %d", i, status);
+        CHECK(run("grep -q 'Is the server running' %s/said", node.home) == 1, "case %zu", i);
+        CHECK(!cases[i].told || run("grep -qF '%s' %s/said", cases[i].told, node.home) == 0,
+              "case %zu", i);
+    }
 }
 
 /* What needs no access token needs the certificate all the same. */
@@ -367,8 +396,10 @@ static int stop_all(void **state)
 int main(int argc, char **argv)
 {
     kit_program(argc, argv);
+    program = argv[1];
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(curl_is_served),
+        cmocka_unit_test(a_certificate_that_is_not_trusted_is_told),
         cmocka_unit_test(results_come_from_elsewhere),
         cmocka_unit_test(openssl_is_served),
         cmocka_unit_test(every_third_case_ends_as_in_clear),

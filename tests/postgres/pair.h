@@ -20,7 +20,7 @@ struct pair {
     char dir[96];
     int ports[2];
     int pool_ports[2]; /* of the poolers before them, if they are started */
-    bool outlives; /* what is started goes on after this process; else it dies with it */
+    bool outlives;     /* what is started goes on after this process; else it dies with it */
 };
 
 /* Makes both in that folder, which is made should it be missing: "a" is the primary. Returns when
@@ -54,9 +54,9 @@ void pair_promote(const struct pair *p, int which);
  * one: so no old primary ever comes back as one. */
 void pair_rejoin(const struct pair *p, int which);
 
-/* A PgBouncer before each of both: "session" or "transaction" says how it pools, all else is as
- * docs/postgresql.md shows it. They know nothing of who is the primary, and stay as they are when
- * the servers change. Returns when both listen. */
+/* A PgBouncer before each of both: "session" or "transaction" says how it pools. They know nothing
+ * of who is the primary, stay as they are when the servers change, and what waits for a server
+ * waits for ever. Returns when both listen. */
 void pair_pool(const struct pair *p, const char *mode);
 void pair_pool_end(const struct pair *p);
 /* What a client connects with: to both, through the poolers. */

@@ -34,6 +34,7 @@ static void write_settings(const struct pair *p, int which, const char *mode)
             "[databases]\npostgres = host=127.0.0.1 port=%d dbname=postgres user=intact\n"
             "[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %d\nunix_socket_dir =\n"
             "auth_type = any\npool_mode = %s\ndefault_pool_size = 20\nserver_login_retry = 1\n"
+            "query_wait_timeout = 0\n"
             "pidfile = %s.pid\n",
             p->ports[which], p->pool_ports[which], mode, names[which]);
     CHECK(fclose(f) == 0 && chmod(path, 0644) == 0, "%s", path);
