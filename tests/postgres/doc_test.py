@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 
-from place import BIN, INTACT, PLACE, ROOT, USER, Node, begin, free_port, psql, start_database, wait_until
+from place import BIN, INTACT, PLACE, ROOT, RUNNING, USER, Node, begin, end_of, free_port, psql, start_database, wait_until
 
 
 def blocks():
@@ -102,6 +102,37 @@ def check_says(says):
     assert len(says) > 10
 
 
+def replicate(settings):
+    """A standby db2 beside the database, which waits for it as the settings of the page say."""
+    names = re.search(r"(?m)^synchronous_standby_names = (.*)$", settings).group(1)
+    copy = ["pg_basebackup", "-h", PLACE, "-U", "admin", "-D", f"{PLACE}/db2", "-R", "-c", "fast"]
+    psql("admin", f"ALTER SYSTEM SET synchronous_standby_names = {names}")
+    psql("admin", "SELECT pg_reload_conf()")
+    subprocess.run([f"{BIN}/{copy[0]}", *copy[1:]], check=True, user=USER, cwd=PLACE)
+    begin([f"{BIN}/postgres", "-D", f"{PLACE}/db2", "-c", "port=5433", "-c", "cluster_name=db2"], "db2.log", user=USER)
+    wait_until(lambda: psql("admin", "SELECT application_name FROM pg_stat_replication WHERE sync_state = 'sync'") == "db2", "the standby")
+
+
+def try_promotion(settings, cure, serve):
+    """The standby is promoted as it was copied: it waits for itself, and says so, until it is told not to."""
+    replicate(settings)
+    RUNNING[0].send_signal(end_of(RUNNING[0].args))
+    RUNNING[0].wait(600)
+    os.environ["PGPORT"] = "5433"
+    psql("admin", "SELECT pg_promote()")
+    names = psql("admin", "SHOW synchronous_standby_names")
+    assert "db2" in names, names
+    command = serve.replace("host=db1", f"host={PLACE}").replace("intact serve", f"{INTACT} serve --data {PLACE}/waits")
+    waits = subprocess.run(["bash", "-c", command], check=False, capture_output=True, text=True, cwd=PLACE)
+    assert waits.returncode == 1 and "if it waits for a synchronous standby" in waits.stderr, waits
+    for statement in cure.split("\n"):
+        psql("admin", statement)
+    node = Node(serve, PLACE)
+    node.has("first")
+    node.run_task("third")
+    node.end()
+
+
 def main():
     shown, says = blocks()
     check_says(says)
@@ -139,6 +170,8 @@ def main():
     node.run_task("second")
     try_rights()
     node.end()
+
+    try_promotion(of["conf: primary"][0], of["sql: standby"][0], serve)
     print(f"{len(shown)} blocks of docs/postgresql.md, and those of docs/nodes.md, do what they show")
 
 
