@@ -291,8 +291,7 @@ enum err connection_ready(struct postgres_store *s, struct error *e) MUST_USE;
 void connection_drop(struct postgres_store *s);
 /* Another one to the same host; NULL: it was not reached in time. To be ended by the caller. */
 PGconn *connection_beside(const struct postgres_store *s, int64_t until);
-/* Makes sure that all it shows is durable, by a commit of our own. False: the connection is gone.
- */
+/* By a commit of our own: all that it shows is durable. False: the connection is gone. */
 bool connection_prove(struct postgres_store *s, struct error *e);
 int64_t pg_steady_ms(void);
 /* What takes several round trips has wait_ms for all of them:
@@ -300,7 +299,7 @@ int64_t pg_steady_ms(void);
 struct postgres_store *pg_call_begin(struct postgres_store *s);
 void pg_call_end(struct postgres_store **s);
 
-/* postgres_primary.c. At the begin of a connection; false: it is of no use, and is gone. */
+/* postgres_primary.c. At the start of a connection; false: it is of no use, and is gone. */
 bool pg_primary_check(struct postgres_store *s, struct error *e);
 /* Asked of the same host on another connection, for a pooler that says nothing. */
 bool pg_primary_is_reached(const struct postgres_store *s);

@@ -199,11 +199,11 @@ static bool take_results(struct postgres_store *s, size_t count, PGresult **resu
 /* For a while it has said nothing, and it does not lead to the primary any more. */
 static bool is_silent_pooler(const struct postgres_store *s)
 {
+    if (!s->is_pooled)
+        return false;
     int64_t until = pg_steady_ms() + SILENCE_MS;
-
-    return s->is_pooled && until < s->until && !pg_await(s->conn, until)
-           && PQstatus(s->conn) == CONNECTION_OK && pg_steady_ms() >= until
-           && !pg_primary_is_reached(s);
+    return until < s->until && !pg_await(s->conn, until) && PQstatus(s->conn) == CONNECTION_OK
+           && pg_steady_ms() >= until && !pg_primary_is_reached(s);
 }
 
 struct pg_end pg_round_trip(struct postgres_store *s, const struct query *queries, size_t count,

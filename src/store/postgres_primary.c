@@ -96,6 +96,7 @@ bool pg_primary_is_reached(const struct postgres_store *s)
     CLEANUP(result_end) PGresult *r = NULL;
     struct error ignored;
     int64_t until = pg_steady_ms() + PROBE_MS;
+    until = until < s->until ? until : s->until;
     PGconn *c = connection_beside(s, until);
 
     if (c && PQsendQueryParams(c, ask.sql, 0, NULL, NULL, NULL, NULL, 1) && pg_await(c, until))
