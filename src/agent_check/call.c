@@ -189,8 +189,16 @@ static void check_same(struct call *c, const struct json *result, const struct a
                 SLICE_ARG(slice_cut(result->raw, SHOWN_MAX)));
 }
 
+/* It knows of the request: from now on its calls have to say so. */
+static void note_shown(const struct call *c, struct asked *a)
+{
+    if (!a->shown_at)
+        a->shown_at = c->came_at;
+}
+
 void call_note_result(struct call *c, const struct json *result, struct asked *a)
 {
+    note_shown(c, a);
     a->results++;
     a->after += a->settled_by && a->settled_by->ended_at && c->came_at > a->settled_by->ended_at;
     a->results_at = c->node;
@@ -233,14 +241,33 @@ static bool has_token(const struct json *list, const char *token, bool is_result
     return false;
 }
 
+/* Of a call that was begun after the agent had shown the request. Calls that say nothing of it
+ * count one after the other: what one of them says may have been written down before. */
+static void note_said(struct call *c, struct asked *a, bool is_said)
+{
+    if (!a->shown_at || c->came_at <= a->shown_at)
+        return;
+    if (is_said) {
+        a->confirmed++;
+        a->denied = 0;
+        a->denied_by = NULL;
+    } else if (!a->denied_by || (a->denied_by->ended_at && a->denied_by->ended_at <= c->came_at)) {
+        a->denied++;
+        a->denied_by = c;
+    }
+}
+
 /* It counts as gone when several calls do not have it, each begun after the one before was over:
  * one may have been on its way while the request came. */
 static void note_held(struct call *c, struct asked *a)
 {
     bool is_held = has_token(json_get(c->body, "holding"), a->token, false);
 
+    bool is_said = is_held || has_token(json_get(c->body, "results"), a->token, true);
+
+    note_said(c, a, is_said);
     a->freed = is_held && c->max >= c->stage->places ? a->freed + 1 : 0;
-    if (is_held || has_token(json_get(c->body, "results"), a->token, true)) {
+    if (is_said) {
         a->is_held = is_held;
         a->missed = 0;
         a->missed_by = NULL;
@@ -307,6 +334,7 @@ static void note_beat(struct call *c, const struct json *beat)
                SLICE_ARG(slice_cut(json_get_text(beat, "token"), 80)));
     if (!a || a->is_old)
         return;
+    note_shown(c, a);
     a->beats++;
     a->went_back |= done >= 0 && done < a->done;
     a->first_done = a->first_done < 0 ? done : a->first_done;

@@ -24,7 +24,10 @@ static const char *why_not(const struct check_settings *set, const struct check_
 {
     if (sc->level == CHECK_KNOWN && set->action)
         return "it is for agents with the known actions, and --action says that it has others";
-    if (sc->level == CHECK_UNDO && set->action && !set->undo)
+    if ((sc->level == CHECK_EFFECTS || sc->level == CHECK_EFFECTS_UNDO) && set->action
+        && !set->effects)
+        return "its effects cannot be counted (--effects)";
+    if ((sc->level == CHECK_UNDO || sc->level == CHECK_EFFECTS_UNDO) && set->action && !set->undo)
         return "no action that undoes is known (--undo)";
     if (sc->needs_process && !set->command)
         return "it is for a command: one that calls by itself can be neither started nor ended";

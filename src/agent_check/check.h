@@ -24,6 +24,9 @@ enum check_level {
     CHECK_ANY,   /* any agent, with one action and an input that completes */
     CHECK_UNDO,  /* the same, with an action that undoes it as well */
     CHECK_KNOWN, /* agents with the actions of docs/agent-check.md */
+    /* Agents whose effects can be counted: by a command, or by the known action count. */
+    CHECK_EFFECTS,
+    CHECK_EFFECTS_UNDO, /* the same, with an action that undoes it as well */
 };
 
 struct stage;
@@ -54,6 +57,9 @@ struct check_settings {
     const char *action; /* that completes with `input`; NULL: it has the known actions */
     const char *undo;   /* that undoes it; NULL: none is known */
     const char *input;  /* JSON */
+    /* A shell command that prints a whole number: each effect of `action` changes it by the same
+     * amount, and `undo` changes it back. NULL: the effects of `action` cannot be counted. */
+    const char *effects;
     /* Only these and not those, each a name out of the table; NULL behind them. */
     const char *const *only, *const *except;
     int64_t patience_ms; /* for one thing that must come */
@@ -83,7 +89,7 @@ enum err check_run(const struct check_settings *settings,
                    void (*told)(void *arg, const struct check_verdict *v), void *arg,
                    struct check_sum *ret, struct error *e) MUST_USE;
 
-/* "any", "undo", "known" */
+/* "any", "undo", "known", "effects" */
 const char *check_level_text(enum check_level level);
 
 /* A verdict as a line of text (several if it is wrong), a member of a JSON array, an element of a

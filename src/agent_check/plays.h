@@ -50,6 +50,15 @@ void play_count_anew(struct stage *s);
 void play_count_undo(struct stage *s);
 void play_many(struct stage *s);
 
+/* play_moments.c: kills and undos at many moments of a request, judged by a count of effects */
+void play_effect_killed(struct stage *s);
+void play_undo_races(struct stage *s);
+void play_undo_at_work(struct stage *s);
+
+/* play_holding.c: what calls say of requests that the agent has shown */
+void play_holding_answered(struct stage *s);
+void play_holding_at_work(struct stage *s);
+
 /* play_life.c: kills, ends, a server that goes */
 void play_killed(struct stage *s);
 void play_sigterm(struct stage *s);

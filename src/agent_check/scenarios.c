@@ -42,6 +42,8 @@ const struct check_scenario check_scenarios[] = {
      "it would hand it in for ever", "Results", CHECK_ANY, false, false, play_unknown_outcome},
     {"unreadable", "hands in an error for a result that is answered 422 alone, and the others as they are",
      "one bad output would keep back all others", "Results", CHECK_ANY, false, false, play_unreadable},
+    {"holding-answered", "says that it is holding what it has answered, until an answer has an outcome for it",
+     "the request would be sent again and again", "Lost requests", CHECK_ANY, false, false, play_holding_answered},
     {"retry-after", "hands results in no sooner than Retry-After says",
      "a server that is short of something would never recover", "When the server is away", CHECK_ANY, false, false, play_retry_after},
     {"retry-after-429", "asks for work no sooner than Retry-After says",
@@ -75,6 +77,10 @@ const struct check_scenario check_scenarios[] = {
      "a record that is in memory alone keeps nothing from being done twice", "Each effect once", CHECK_ANY, false, P, play_record_killed},
     {"undo-killed", "refuses after it was killed what was undone before",
      "an effect would come after its undo, and stay", "Each effect once", CHECK_UNDO, false, P, play_undo_killed},
+    {"effect-killed", "has each effect once, at whatever moment it was killed",
+     "an effect whose record is written apart from it would be there twice, or not at all", "Each effect once", CHECK_EFFECTS, false, P, play_effect_killed},
+    {"undo-races", "leaves no effect when an undo comes at whatever moment of its forward request",
+     "an effect would come after its undo, and stay", "Each effect once", CHECK_EFFECTS_UNDO, false, false, play_undo_races},
     {"sigterm", "hands in all results after SIGTERM, and ends",
      "each of its restarts would cost attempts", "Ending well", CHECK_ANY, false, P, play_sigterm},
     {"refused", "says so when its token is refused, and ends with another status than 0 or tries again later",
@@ -100,8 +106,12 @@ const struct check_scenario check_scenarios[] = {
      "it would take effect after it was given up", "Deadlines", CHECK_KNOWN, false, false, play_deadline_begun},
     {"deadline-slow", "says nothing once the deadline has passed",
      "somebody else may be at work on it", "Deadlines", CHECK_KNOWN, false, false, play_deadline_slow},
+    {"undo-at-work", "undoes a request that is still at work once that has ended, or keeps it from taking effect",
+     "an effect would come after its undo, and stay", "Each effect once", CHECK_KNOWN, false, false, play_undo_at_work},
     {"places", "asks for as many as it can begin at once, and begins them",
      "the time of requests would run while they wait in the agent", "Places", CHECK_KNOWN, false, false, play_places},
+    {"holding-at-work", "says that it is holding what it is at work on",
+     "the request would be sent again and again", "Lost requests", CHECK_KNOWN, false, false, play_holding_at_work},
     {"repeat-in-work", "goes on with what is in work when the request comes again",
      "it would be at work twice", "Lost requests", CHECK_KNOWN, false, false, play_repeat_in_work},
     {"beats", "sends the beats of a long request, with its progress",
@@ -156,6 +166,9 @@ const char *check_level_text(enum check_level level)
         return "undo";
     case CHECK_KNOWN:
         return "known";
+    case CHECK_EFFECTS:
+    case CHECK_EFFECTS_UNDO:
+        return "effects";
     }
     UNREACHABLE();
 }

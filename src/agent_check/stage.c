@@ -539,7 +539,7 @@ static void reset(struct stage *s, const struct check_scenario *scenario)
     s->is_old_clock = s->tells_delay = s->stops_in_beats = s->refuses_bearer = false;
     s->fault_count = s->stop_count = 0;
     s->park_ms = PARK_MS;
-    s->delay_ms = s->places = 0;
+    s->delay_ms = s->places = s->probes = 0;
     s->node_count = 1;
     s->serial_before = s->call_serial;
     s->instance[0] = 0; /* a rule looks at it within a scenario */

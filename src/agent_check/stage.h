@@ -78,7 +78,11 @@ struct asked {
     unsigned freed; /* calls that held it, and asked for as many as if nothing were in work */
     struct call *result_by;  /* the call that brought its last result */
     struct call *settled_by; /* the call that brought its result */
-    unsigned stale;          /* calls, one after the other's answer, that still held it then */
+    int64_t shown_at;        /* when the agent first showed that it has it; 0: not yet */
+    unsigned confirmed;      /* calls that fetched after that, and held it or handed it in */
+    unsigned denied;         /* the same, one after the other's answer, that did neither */
+    struct call *denied_by;
+    unsigned stale; /* calls, one after the other's answer, that still held it then */
     struct call *stale_by;
     unsigned after; /* results that came once the answer to that one was out */
     unsigned beats, beats_taken;
@@ -113,6 +117,7 @@ struct stage {
     struct node nodes[NODES_MAX];
     unsigned node_count; /* that the agent is told of */
     struct child child;
+    struct child counter; /* the command of --effects */
     char bearer[64];
     char agent[160];    /* "" until the first call, if the settings do not say */
     char instance[160]; /* the same */
@@ -143,6 +148,7 @@ struct stage {
     bool in_pieces;    /* answers come in chunks */
     bool is_ornate;    /* answers have members that nobody knows */
     bool is_old_clock; /* the server's clock is years behind */
+    int64_t probes;    /* effects that were taken to count the others */
     char stops[4][TOKEN_SIZE]; /* tokens that answers say are to be stopped */
     unsigned stop_count;
     bool stops_in_beats; /* only there */
@@ -225,6 +231,11 @@ bool stage_again(struct stage *s);                       /* starts the process a
 struct slice asked_output(const struct asked *a); /* raw; NONE if it is none */
 const struct json *asked_error(const struct asked *a);
 struct asked *stage_asked(struct stage *s, struct slice token); /* NULL: there is none */
+
+/* ---- effects, in effects.c ---- */
+
+/* How many effects there are, in units of the agent's own. False: decided. */
+bool stage_effects(struct stage *s, int64_t *ret);
 
 /* ---- nodes, in node.c ---- */
 

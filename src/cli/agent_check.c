@@ -114,6 +114,7 @@ static bool read_settings(const struct invocation *in, struct check_settings *se
     set->action = given(in, "action");
     set->undo = given(in, "undo");
     set->input = given(in, "input");
+    set->effects = given(in, "effects");
     set->only = only;
     set->except = except;
     set->verbose = given(in, "verbose") != NULL;
@@ -123,6 +124,10 @@ static bool read_settings(const struct invocation *in, struct check_settings *se
     }
     if (set->input && !set->action) {
         verb_misused(in, "--input needs --action, the action that it is for");
+        return false;
+    }
+    if (set->effects && !set->action) {
+        verb_misused(in, "--effects needs --action, the action whose effects it counts");
         return false;
     }
     if (!given_duration(in, "patience", &set->patience_ms)
@@ -188,7 +193,7 @@ static int list(const struct invocation *in)
         return CLI_OK;
     }
     for (size_t i = 0; i < check_scenario_count; i++)
-        printf("%-20s %-6s %s\n", check_scenarios[i].name,
+        printf("%-20s %-7s %s\n", check_scenarios[i].name,
                check_level_text(check_scenarios[i].level), check_scenarios[i].must);
     return CLI_OK;
 }
@@ -243,6 +248,10 @@ static const struct flag flags[] = {
     {"undo", "ACTION", "the action that undoes it", "what is about undo is skipped", WORD_ANY, NULL,
      0, false},
     {"input", "JSON", "the input of the action", "{}", WORD_ANY, NULL, 0, false},
+    {"effects", "COMMAND",
+     "prints a whole number, which each effect of the action changes by the same amount, and its "
+     "undo changes back",
+     "what counts effects is skipped", WORD_ANY, NULL, 0, false},
     {"only", "SCENARIO", "play this one; may be repeated", NULL, WORD_ANY, NULL, 0, true},
     {"except", "SCENARIO", "leave this one out; may be repeated", NULL, WORD_ANY, NULL, 0, true},
     {"patience", "TIME", "how long to wait for one thing that must come", "1m", WORD_ANY, NULL, 0,

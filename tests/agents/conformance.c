@@ -107,13 +107,19 @@ static int64_t count_by(sqlite3 *db, int by)
 
 static void count(struct intact_request *r, void *arg)
 {
+    CLEANUP(arena_fini) struct arena a = {0};
+    int64_t ms = json_get_int(input_of(r, &a), "ms", 0);
+    bool is_undo = intact_request_direction(r) == INTACT_UNDO;
     char output[OUTPUT_MAX];
 
     (void)arg;
     if (!intact_ledger_begin(ledger, r))
         return;
-    int64_t n =
-        count_by(intact_ledger_db(ledger), intact_request_direction(r) == INTACT_UNDO ? -1 : 1);
+    int64_t n = count_by(intact_ledger_db(ledger), is_undo ? -1 : 1);
+    if (ms > 0 && !is_undo) {
+        (void)intact_heartbeat(r, NULL, NULL);
+        (void)intact_request_sleep(r, ms);
+    }
     (void)snprintf(output, sizeof output, "{\"n\": %" PRId64 "}", n);
     if (n < 0) {
         intact_ledger_rollback(ledger);

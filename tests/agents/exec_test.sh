@@ -4,9 +4,9 @@ folder=$(mktemp -d "${TMPDIR:-/tmp}/intact-exec.XXXXXX")
 trap 'rm -rf "$folder"' EXIT
 cat >"$folder/print.sh" <<'END'
 #!/bin/sh
-mkdir -p printed
-jq -r .input.text >"printed/$INTACT_TASK" || exit 75
-echo "{\"file\": \"printed/$INTACT_TASK\"}"
+mkdir -p "$LETTERS"
+jq -r .input.text >"$LETTERS/$INTACT_TASK" || exit 75
+echo "{\"file\": \"$INTACT_TASK\"}"
 END
 chmod +x "$folder/print.sh"
 cat >"$folder/commands.yaml" <<END
@@ -20,4 +20,5 @@ agents:
       print:
         command: [$folder/print.sh]
 END
-"$1" "$2" --action print --input '{"text": "hello"}' -- "$2" agent exec --config "$folder/commands.yaml"
+"$1" "$2" --action print --input '{"text": "hello"}' \
+    --effects "mkdir -p \$LETTERS && ls \$LETTERS | wc -l" -- "$2" agent exec --config "$folder/commands.yaml"

@@ -1,6 +1,7 @@
 #!/bin/sh
 # `intact agent check` finds nothing wrong with an agent. Usage: right_test.sh INTACT WORD...
-# FOLDER, in a word or in LETTERS, stands for a folder that is new and is removed at the end.
+# FOLDER, at the beginning of a word, stands for a folder that is new and is removed at the end. $FOLDER is the same for the
+# command of --effects, and $LETTERS a folder in it.
 # A check mostly waits. So four go on at once, each with an agent of its own and a part of the scenarios; the rules are
 # judged in all of them.
 intact=$1
@@ -33,7 +34,7 @@ part() {
     done
     # shellcheck disable=SC2046 # a list of words
     set -- $(chosen "$number") "$@"
-    LETTERS=$own/letters PYTHONDONTWRITEBYTECODE=1 "$intact" agent check --patience 4m --junit "$own/junit.xml" "$@"
+    FOLDER=$own LETTERS=$own/letters PYTHONDONTWRITEBYTECODE=1 "$intact" agent check --patience 4m --junit "$own/junit.xml" "$@"
     status=$?
     python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$own/junit.xml" || status=1
     return $status

@@ -4,6 +4,7 @@
 Usage: wrong.py FOLDER [FAULT]      without a fault it is right; wrong_test.py says which scenario finds which fault
 """
 
+import contextlib
 import http.client
 import itertools
 import json
@@ -51,10 +52,22 @@ class Refused(Exception):
 
 class Record:
     def __init__(self):
-        self.lock = threading.Lock()
+        self.lock, self.alone = threading.Lock(), threading.Lock()
         self.db = sqlite3.connect(":memory:" if has("in-memory") else f"{FOLDER}/record.db", isolation_level=None, check_same_thread=False)
         self.db.executescript("PRAGMA synchronous = OFF; CREATE TABLE IF NOT EXISTS effect(key PRIMARY KEY, what, output);"
                               "CREATE TABLE IF NOT EXISTS counted(by); CREATE TABLE IF NOT EXISTS seen(token);")
+
+    # One transaction for the effect and its record, as it has to be.
+    @contextlib.contextmanager
+    def transaction(self):
+        with self.lock:
+            self.db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self.db.execute("ROLLBACK")
+                raise
+            self.db.execute("COMMIT")
 
     def find(self, key):
         row = self.db.execute("SELECT what, output FROM effect WHERE key = ?", (key,)).fetchone()
@@ -71,22 +84,48 @@ class Record:
         key, is_undo = request["task" if has("by-task") else "idempotency_key"], request["direction"] == "undo"
         if has("by-step"):
             key = key.replace("~2", "")
-        with self.lock:
-            what, output = self.find(key)
-            if what == "barred":
-                raise StepError("undone", effect="none")
-            if what and not is_undo and self.find(key + "/undo")[0] and not has("forward-again"):
-                raise StepError("undone", effect="none")
-            if what and not has("again") and not (is_undo and has("undo-twice")):
+        if has("effect-first", "record-first", "no-lock"):
+            return self.in_two_steps(request, key, is_undo)
+        with self.transaction():
+            return self.judge(request, key, is_undo)
+
+    def in_two_steps(self, request, key, is_undo):
+        """The effect in a transaction of its own. Between the two there is time for a kill, or for an undo."""
+        with contextlib.nullcontext() if has("no-lock") else self.alone:
+            with self.transaction():
+                if is_undo or self.find(key)[0] or self.find(key + "/undo")[0]:
+                    return self.judge(request, key, is_undo)
+                output = self.count(1) if has("effect-first") else None
+                if has("record-first"):
+                    output = {"n": self.db.execute("SELECT count(*) FROM counted").fetchone()[0] + 1}
+                    self.write(key, "done", output)
+            time.sleep(0.1)
+            request.hold()
+            with self.transaction():
+                if not has("effect-first"):
+                    output = self.count(1)
+                if not has("record-first"):
+                    self.write(key, "done", output)
                 return output
-            if is_undo and self.find(request["forward"]["idempotency_key"])[0] != "done":
-                if not has("no-tombstone"):
-                    self.write(request["forward"]["idempotency_key"], "barred", None)
-                self.write(key, "done", None if not has("undo-of-nothing") else "undone")
-                return None if not has("undo-of-nothing") else "undone"
-            output = self.count(-1 if is_undo else 1)
-            self.write(key, "done", output)
+
+    def judge(self, request, key, is_undo):
+        what, output = self.find(key)
+        if what == "barred":
+            raise StepError("undone", effect="none")
+        if what and not is_undo and self.find(key + "/undo")[0] and not has("forward-again"):
+            raise StepError("undone", effect="none")
+        if what and not has("again") and not (is_undo and has("undo-twice")):
             return output
+        if is_undo and self.find(request["forward"]["idempotency_key"])[0] != "done":
+            if not has("no-tombstone"):
+                self.write(request["forward"]["idempotency_key"], "barred", None)
+            self.write(key, "done", None if not has("undo-of-nothing") else "undone")
+            return None if not has("undo-of-nothing") else "undone"
+        output = self.count(-1 if is_undo else 1)
+        if not is_undo:
+            request.hold()
+        self.write(key, "done", output)
+        return output
 
 
 class Request(dict):
@@ -114,6 +153,15 @@ class Request(dict):
             if self.stopped:
                 raise StepError("stopped", retryable=True, effect="none")
             time.sleep(min(0.02, max(0.0, (end - now_ms()) / 1000)))
+
+
+    def hold(self):
+        """As the input of count says: it has begun, and waits until it is told to stop."""
+        ms = self["input"].get("ms") if isinstance(self["input"], dict) else None
+        if ms:
+            self.beat = {}
+            with contextlib.suppress(StepError):
+                self.sleep(ms)
 
 
 def echo(r):
@@ -256,6 +304,10 @@ class Agent:
                     self.changed.wait(0.1)
                     continue
                 holding = [t for t, r in self.held.items() if not (has("holds-by-node") and r.node != node)]
+                if has("nothing-held"):
+                    holding = []
+                elif has("no-answers-held", "no-work-held"):
+                    holding = [t for t in holding if (t in self.results) == has("no-work-held")]
             body = {"max": max(free, 1), **({} if has("circles") else {"wait": f"{WAIT_S}s"}), "holding": holding + self.kept}
             if has("no-holding"):
                 del body["holding"]

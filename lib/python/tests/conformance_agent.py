@@ -75,8 +75,15 @@ def _count(database, by):
 
 @agent.action("count")
 def count(request):
-    """An effect that is there once."""
-    return barrier.once(request, lambda database: _count(database, 1))
+    """An effect that is there once. With `ms` its transaction stays open for so long, or until it is told to stop."""
+    def effect(database):
+        output = _count(database, 1)
+        if isinstance(request.input, dict) and "ms" in request.input:
+            request.heartbeat({})
+            request.pause(request.input["ms"] / 1000)
+        return output
+
+    return barrier.once(request, effect)
 
 
 @agent.undo("count")

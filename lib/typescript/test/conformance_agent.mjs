@@ -25,7 +25,22 @@ function write() {
   renameSync(`${path}.new`, path);
 }
 
+// With `ms` it has taken effect, and is not written yet, for so long or until it is told to stop.
+async function hold(request) {
+  if (request.direction !== "forward" || !request.input?.ms) return;
+  request.heartbeat({});
+  await request.pause(request.input.ms);
+}
+
+// One after the other: what waits within one must not see, nor write, what another one has half done.
+let last = Promise.resolve();
 function once(request, by) {
+  const mine = last.then(() => onceAlone(request, by));
+  last = mine.catch(() => undefined);
+  return mine;
+}
+
+async function onceAlone(request, by) {
   const isUndo = request.direction === "undo";
   const key = isUndo ? request.forward.idempotency_key : request.idempotencyKey;
   const step = record.steps[key];
@@ -34,6 +49,7 @@ function once(request, by) {
   if (isUndo && step && step.outcome !== "done") return step.undoOutput;
   const doIt = !isUndo || step;
   if (doIt) record.n += by;
+  await hold(request);
   const output = doIt ? { n: record.n } : null;
   record.steps[key] = isUndo
     ? { outcome: step ? "undone" : "barred", undoOutput: output }
@@ -76,6 +92,7 @@ if (process.env.RECORD_POSTGRES) {
     barrier.once(request, async (db) => {
       const { rows } = await db.query("SELECT coalesce(sum(n), 0) AS n FROM counter");
       await db.query("INSERT INTO counter VALUES ($1)", [by]);
+      await hold(request);
       return { n: Number(rows[0].n) + by };
     });
 }
