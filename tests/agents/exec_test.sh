@@ -16,6 +16,7 @@ agents:
     instance: press-1
     places: 4
     directory: $folder
+    environment: {LETTERS: {from: LETTERS}}
     actions:
       print:
         command: [$folder/print.sh]

@@ -217,9 +217,23 @@ while True:
 """, "--only", "completes", patience="2m")
         self.assertIn("the agent sent more than 256 MiB", done.stdout)
 
+    def test_effects_that_cannot_be_counted(self):
+        """What is wrong is told of the command, and nothing of the agent."""
+        def look(command, said):
+            with tempfile.TemporaryDirectory(prefix="intact-odd-") as folder:
+                done = check("--only", "effect-killed", "--action", "count", "--effects", command, "--", sys.executable, WRONG, folder,
+                             patience="12s")
+            self.assertIn(said, done.stdout, command)
+
+        several(look, [("echo no database >&2; exit 3", 'ended with status 3, after "no database'), ("echo many", 'after "many'),
+                       ("echo 1 2", 'after "1 2'), ("true", 'after ""'), ("kill -9 $$", "killed by signal 9"), ("/nowhere", "status 127"),
+                       ("echo 5", "5 before an effect and after it"), ("sleep 1000", "a command of --effects that ends")])
+        self.assertEqual(left(), [])
+
     def test_command_lines(self):
         for words, said in (([], "is missing"), (["--only", "ech", "--", "x"], "did you mean echo"),
                             (["--undo", "x", "--", "x"], "--undo needs --action"), (["--input", "1", "--", "x"], "--input needs"),
+                            (["--effects", "true", "--", "x"], "--effects needs --action"),
                             (["--action", "a", "--input", "{", "--", "x"], "--input is no JSON"),
                             (["--patience", "soon", "--", "x"], "expected a duration"),
                             (["http://127.0.0.1:1", "x"], "one word too many"), (["https://127.0.0.1:1"], "http:// alone"),
@@ -242,7 +256,7 @@ while True:
         verdicts = {v["name"]: v["end"] for v in json.loads(done.stdout)["scenarios"]}
         self.assertEqual([n for n, end in verdicts.items() if end == "wrong"], [], done.stdout)
         self.assertEqual({n for n, end in verdicts.items() if end == "skipped"} - {"nodes-found", "nodes-holding", "nodes-same", "record-killed", "undo-killed",
-                         "nodes-gone"}, {"killed", "sigterm", "refused", "bearer"})
+                         "nodes-gone", "effect-killed"}, {"killed", "sigterm", "refused", "bearer"})
 
 
 if __name__ == "__main__":
