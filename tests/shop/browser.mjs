@@ -71,15 +71,15 @@ async function choose(page, name, count = 1) {
 // To the page of the order that came of it.
 async function checkout(page, { card = GOOD, address = "1 Long Lane\nWien" } = {}) {
   await page.getByRole("link", { name: /^Basket/ }).click();
-  await page.getByLabel("Address").fill(address);
-  await page.getByLabel("Number of your card").fill(card);
-  await page.getByRole("button", { name: /^Order and pay/ }).click();
+  await page.getByLabel("Delivery address").fill(address);
+  await page.getByLabel("Card number").fill(card);
+  await page.getByRole("button", { name: /^Place order and pay/ }).click();
   await page.waitForURL(/order\.html\?id=/);
   return new URL(page.url()).searchParams.get("id");
 }
 
-const comesTo = (page, head) => page.getByRole("heading", { level: 1, name: head, exact: true }).waitFor(); // "Being undone" is not "Undone"
-const steps = (page) => page.getByRole("region", { name: "How it gets on" }).getByRole("listitem").allInnerTexts();
+const comesTo = (page, head) => page.getByRole("heading", { level: 1, name: head, exact: true }).waitFor(); // "Being cancelled" is not "Cancelled"
+const steps = (page) => page.getByRole("region", { name: "Status" }).getByRole("listitem").allInnerTexts();
 const noScrolling = async (page, what) =>
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth), `${what} is not too wide`);
 
@@ -95,20 +95,22 @@ async function accessible(page, what) {
   assert.deepEqual(bare, [], `${what}: every field has a label`);
 }
 
-test("an order is placed, and followed until it is on its way", async (t) => {
+test("an order is placed, and followed until it is shipped", async (t) => {
   const page = await person(t);
   await choose(page, "Cup", 2);
   await page.getByRole("button", { name: "Add to basket: Teapot" }).click();
   const id = await checkout(page);
-  await comesTo(page, "On its way");
+  await comesTo(page, "Shipped");
   const told = await steps(page);
-  for (const words of ["Handed in", "Received", "Goods set aside", "Card charged", "Parcel handed over", "Letter sent"])
+  for (const words of ["Order placed", "Order received", "Items reserved", "Card charged", "Delivery address checked", "Parcel shipped", "Confirmation sent"])
     assert.ok(told.some((step) => step.includes(words)), `${words}: ${told}`);
-  assert.match(await page.getByRole("region", { name: "What you ordered" }).innerText(), /2 × Cup[^]*1 × Teapot[^]*€43\.00[^]*Long Lane/);
+  for (const step of told) assert.match(step, /\d\d:\d\d:\d\d/, "every step that is done has its time");
+  assert.match(await page.getByRole("status").first().innerText(), /parcel no\. \d+/);
+  assert.match(await page.getByRole("region", { name: "Your order" }).innerText(), /2 × Cup[^]*1 × Teapot[^]*Total[^]*€43\.00[^]*Long Lane/);
 
   await page.getByRole("link", { name: "My orders" }).click();
-  await page.getByRole("link", { name: /3 things, €43\.00/ }).click();
-  await comesTo(page, "On its way");
+  await page.getByRole("link", { name: /3 items, €43\.00/ }).click();
+  await comesTo(page, "Shipped");
   assert.equal(new URL(page.url()).searchParams.get("id"), id);
 });
 
@@ -116,10 +118,11 @@ test("a declined card: what was done is undone, and the reason is said", async (
   const page = await person(t);
   await choose(page, "Lamp");
   await checkout(page, { card: DECLINED });
-  await comesTo(page, "Undone");
+  await comesTo(page, "Cancelled");
   assert.match(await page.getByRole("status").first().innerText(), /declined/);
-  assert.match((await steps(page)).join("\n"), /Goods put back/);
-  await page.getByRole("button", { name: "Put it back into the basket" }).click();
+  assert.match(await page.getByRole("status").first().innerText(), /your card was not charged/);
+  assert.match((await steps(page)).join("\n"), /Items returned to stock\s+\d\d:\d\d:\d\d/);
+  await page.getByRole("button", { name: "Add these items to my basket again" }).click();
   await page.getByLabel("Lamp", { exact: true }).waitFor();
 });
 
@@ -127,7 +130,7 @@ test("more than there is: undone, with the reason", async (t) => {
   const page = await person(t);
   await choose(page, "Chair", 4); // of which there are three
   await checkout(page);
-  await comesTo(page, "Undone");
+  await comesTo(page, "Cancelled");
   assert.match(await page.getByRole("status").first().innerText(), /enough|left|sold out/i);
 });
 
@@ -135,9 +138,9 @@ test("a parcel that cannot leave: goods and money go back", async (t) => {
   const page = await person(t);
   await choose(page, "Clock");
   await checkout(page, { address: "Sea of Tranquility, Moon" });
-  await comesTo(page, "Undone");
-  assert.match(await page.getByRole("status").first().innerText(), /Moon/);
-  assert.match((await steps(page)).join("\n"), /Goods put back[^]*Money given back/);
+  await comesTo(page, "Cancelled");
+  assert.match(await page.getByRole("status").first().innerText(), /Moon[^]*your payment has been refunded/);
+  assert.match((await steps(page)).join("\n"), /Items returned to stock[^]*Payment refunded/);
 });
 
 test("pressed twice, and once more when the answer was lost: one order", async (t) => {
@@ -146,14 +149,14 @@ test("pressed twice, and once more when the answer was lost: one order", async (
   page.on("request", (request) => request.method() === "POST" && posted.push(request.postDataJSON()));
   await choose(page, "Kettle");
   await page.getByRole("link", { name: /^Basket/ }).click();
-  await page.getByLabel("Address").fill("2 Long Lane");
-  await page.getByLabel("Number of your card").fill(GOOD);
+  await page.getByLabel("Delivery address").fill("2 Long Lane");
+  await page.getByLabel("Card number").fill(GOOD);
   let lost; // the shop says yes, and the browser never hears it
   await page.route("**/api/orders", async (route) => {
     lost = await (await route.fetch()).json();
     await route.abort();
   }, { times: 1 });
-  const button = page.getByRole("button", { name: /^Order and pay/ });
+  const button = page.getByRole("button", { name: /^Place order and pay/ });
   await button.dblclick();
   await page.getByRole("alert").filter({ hasText: "basket is kept" }).waitFor();
   await button.click();
@@ -163,18 +166,18 @@ test("pressed twice, and once more when the answer was lost: one order", async (
   assert.equal(posted.length, 2, "a double click is one press");
   const again = await page.request.post(`${SHOP_URL}/api/orders`, { data: posted[0], headers: { Origin: new URL(SHOP_URL).origin } });
   assert.equal((await again.json()).order, id);
-  await comesTo(page, "On its way");
+  await comesTo(page, "Shipped");
 });
 
 test("what is missing or wrong is said at its field", async (t) => {
   const page = await person(t, { expected: [/status of 422/] });
   await choose(page, "Cup");
   await page.getByRole("link", { name: /^Basket/ }).click();
-  const button = page.getByRole("button", { name: /^Order and pay/ });
+  const button = page.getByRole("button", { name: /^Place order and pay/ });
   await button.click();
   await page.locator("#address[aria-invalid=true]:focus").waitFor();
-  await page.getByLabel("Address").fill("3 Long Lane");
-  await page.getByLabel("Number of your card").fill("my card");
+  await page.getByLabel("Delivery address").fill("3 Long Lane");
+  await page.getByLabel("Card number").fill("my card");
   await button.click();
   await page.locator("#card[aria-invalid=true]:focus").waitFor();
   assert.match(await page.locator("#card").evaluate((e) => document.getElementById(e.getAttribute("aria-describedby").split(" ")[0]).textContent), /digits/);
@@ -185,7 +188,7 @@ test("what people type is text, wherever it is shown", async (t) => {
   const address = `<img src=x onerror="document.title='caught'"> "quoted" & 'so' \\ on`;
   await choose(page, "Cup");
   await checkout(page, { address });
-  await comesTo(page, "On its way");
+  await comesTo(page, "Shipped");
   await page.getByText(`To: ${address}`).waitFor();
   assert.doesNotMatch(await page.title(), /caught/);
 });
@@ -228,8 +231,8 @@ test("the whole order by the keyboard alone", async (t) => {
   await tabTo(page, "#order");
   await page.keyboard.press("Enter");
   await page.waitForURL(/order\.html\?id=/);
-  await comesTo(page, "On its way");
-  assert.match(await page.getByRole("region", { name: "What you ordered" }).innerText(), /3 × Cup/);
+  await comesTo(page, "Shipped");
+  assert.match(await page.getByRole("region", { name: "Your order" }).innerText(), /3 × Cup/);
 });
 
 test("every page on a phone and on a desk, light and dark: pictures, no scrolling sideways, nothing that axe finds", async (t) => {
@@ -251,17 +254,17 @@ test("every page on a phone and on a desk, light and dark: pictures, no scrollin
       await page.getByLabel("Lamp", { exact: true }).waitFor();
       await look("basket");
       await checkout(page, { card: size === "phone" ? GOOD : DECLINED, address: `5 ${"Longest".repeat(12)} Lane` });
-      await comesTo(page, size === "phone" ? "On its way" : "Undone");
-      await page.getByText("What the shop was told").click();
+      await comesTo(page, size === "phone" ? "Shipped" : "Cancelled");
+      await page.getByText("Messages about this order").click();
       await look("order");
       await page.getByRole("link", { name: "My orders" }).click();
-      await page.getByRole("link", { name: /3 things/ }).first().waitFor();
+      await page.getByRole("link", { name: /3 items/ }).first().waitFor();
       await look("orders");
     }
   }
 });
 
-// ---- Mischief: the page of the console beside the shop ----
+// ---- The page of the console, on which the shop is broken ----
 
 async function consolePage(t, options) {
   const page = await person(t, options);
@@ -271,7 +274,7 @@ async function consolePage(t, options) {
 }
 
 async function mode(page, service, word) {
-  const button = page.getByRole("group", { name: `How ${service} is to be` }).getByRole("button", { name: word });
+  const button = page.getByRole("group", { name: `Mode of ${service}` }).getByRole("button", { name: word });
   await button.click();
   await eventually(`${service} is ${word}`, async () => (await button.getAttribute("aria-pressed")) === "true");
 }
@@ -297,12 +300,20 @@ test("payment fails: its breaker opens, the order waits, and goes on when paymen
   await mode(mischief, "payment", "Failing");
   await choose(page, "Teapot");
   await checkout(page);
-  await serviceCard(mischief, "payment").getByText("breaker open").waitFor();
-  await serviceCard(mischief, "payment").getByText(/order waits for it/).waitFor();
+  await serviceCard(mischief, "payment").getByText("circuit breaker open").waitFor();
+  await serviceCard(mischief, "payment").getByText(/order is waiting for it/).waitFor();
   await comesTo(page, "In progress");
-  await mode(mischief, "payment", "Well");
-  await comesTo(page, "On its way");
-  await serviceCard(mischief, "payment").getByText("breaker closed").waitFor();
+  await page.getByText(/^Payment is not responding at the moment \(waiting since \d\d:\d\d:\d\d\)/).waitFor();
+  const waiting = mischief.getByRole("region", { name: "Orders in progress" }).getByRole("listitem").filter({ hasText: new URL(page.url()).searchParams.get("id") });
+  await waiting.getByText(/the breaker of agent payment/).waitFor();
+  const processed = async () => Number(await mischief.getByRole("term").filter({ hasText: /^Processed$/ }).locator("xpath=../dd").innerText());
+  const before = await processed();
+  await mode(mischief, "payment", "Healthy");
+  await comesTo(page, "Shipped");
+  assert.equal(await page.getByText("is not responding").isVisible(), false);
+  await waiting.waitFor({ state: "detached" });
+  await eventually("one more is processed", async () => (await processed()) === before + 1);
+  await serviceCard(mischief, "payment").getByText("circuit breaker closed").waitFor();
 });
 
 test("shipping hangs: the order stops, an alert comes, and the operator's retry brings it to its end", async (t) => {
@@ -311,17 +322,31 @@ test("shipping hangs: the order stops, an alert comes, and the operator's retry 
   await mode(mischief, "shipping", "Hanging");
   await choose(page, "Cup");
   const id = await checkout(page);
-  await comesTo(page, "A person looks into it");
+  await comesTo(page, "Needs attention");
   const stopped = mischief.getByRole("article").filter({ has: mischief.getByRole("heading", { name: id }) });
   await stopped.waitFor();
   const alert = mischief.getByRole("region", { name: "Alerts" }).getByRole("listitem").filter({ hasText: "open" }).first();
   await alert.waitFor();
   await mischief.getByRole("log").getByText(/Opened/).first().waitFor(); // it was told, not only asked for
   await pictures(mischief, "console");
-  await mode(mischief, "shipping", "Well");
-  await stopped.getByLabel(/^Why/).fill("the van is back");
-  await stopped.getByRole("button", { name: "Retry" }).click();
-  await comesTo(page, "On its way");
+  await mode(mischief, "shipping", "Healthy");
+  // Each button says what it will do, for the step that is chosen; and each needs a reason, which nobody fills in for us.
+  for (const [name, what] of [["Retry the order", /again/], ["Mark ship as done", /did take effect/], ["Mark ship as not done", /did not take effect/],
+    ["Skip ship", /without step ship/], ["Cancel the order", /Undo/], ["Close the order", /Leave it/]])
+    assert.match(await stopped.getByRole("button", { name, exact: true }).locator("xpath=../following-sibling::dd[1]").innerText(), what);
+  await stopped.getByLabel("Step").selectOption("notify");
+  await stopped.getByRole("button", { name: "Skip notify" }).waitFor();
+  await stopped.getByLabel("Step").selectOption("ship");
+  assert.equal(await stopped.getByLabel(/^Reason/).inputValue(), "");
+  await stopped.getByRole("button", { name: "Retry the order" }).click();
+  assert.ok(await stopped.getByLabel(/^Reason/).evaluate((e) => e.matches(":focus:invalid")), "without a reason the field is asked for");
+  assert.equal(await alert.getByLabel("Reason").inputValue(), "");
+  await alert.getByLabel("Reason").fill("the carrier was called");
+  await alert.getByRole("button", { name: /^Acknowledge/ }).click();
+  await mischief.getByRole("log").getByText(/acknowledged .*: the carrier was called/).waitFor();
+  await stopped.getByLabel(/^Reason/).fill("the van is back");
+  await stopped.getByRole("button", { name: "Retry the order" }).click();
+  await comesTo(page, "Shipped");
   await stopped.waitFor({ state: "detached" });
 });
 
@@ -337,8 +362,11 @@ test("an agent, the leader and the shop itself are killed: the order comes to it
   await mischief.getByRole("button", { name: "Kill stock" }).click();
   await mischief.getByRole("button", { name: "Kill the leader" }).click();
   await mischief.getByRole("button", { name: "Kill web" }).click();
-  await page.getByRole("alert").filter({ hasText: "interrupted" }).waitFor();
+  await page.getByRole("alert").filter({ hasText: "connection to the shop was lost" }).waitFor();
+  await serviceCard(mischief, "stock").getByText(/^Not running/).waitFor();
+  assert.equal(await serviceCard(mischief, "stock").getByRole("button", { name: "Down" }).getAttribute("aria-pressed"), "true");
+  assert.equal(await serviceCard(mischief, "stock").getByText("Working normally").count(), 0);
   for (const name of killed) await mischief.getByRole("button", { name: `Start ${name}` }).click();
-  await mode(mischief, "stock", "Well");
-  await comesTo(page, "On its way");
+  await mode(mischief, "stock", "Healthy");
+  await comesTo(page, "Shipped");
 });

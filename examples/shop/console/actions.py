@@ -1,4 +1,4 @@
-"""What may be done on the page: mischief, and the operator's work. Everything is told in the feed."""
+"""What may be done on the page: breaking things, and the operator's work. Everything is told in the feed."""
 
 import json
 import os
@@ -11,9 +11,9 @@ from watch import SERVICES
 
 MODES = ("ok", "slow", "failing", "hanging", "down")
 VERBS = ("retry", "skip", "supply", "resolve", "undo", "close")
-DID = {"retry": "tries {} again", "skip": "leaves the step of {} out", "supply": "says what the step of {} has come to",
-       "resolve": "says that the step of {} did not take effect", "undo": "has {} undone", "close": "leaves {} as it is"}
-WORDS = {"ok": "is well again", "slow": "is slow: two seconds for each call", "failing": "fails each call",
+DID = {"retry": "retried {}", "skip": "skipped step {step} of {}", "supply": "marked step {step} of {} as done",
+       "resolve": "marked step {step} of {} as not done", "undo": "cancelled {}", "close": "closed {}"}
+WORDS = {"ok": "is healthy", "slow": "is slow: every call takes two seconds", "failing": "fails every call",
          "hanging": "hangs: no call is answered", "down": "is down"}
 
 
@@ -32,7 +32,7 @@ class Actions:
                 who, done = "operator", self.acknowledge(alert, given)
             case _:
                 with self.lock:
-                    who, done = "mischief", self.make_mischief(words, given)
+                    who, done = "console", self.make_mischief(words, given)
         self.feed.tell(who, done)
         return done
 
@@ -53,6 +53,13 @@ class Actions:
         raise Failed("there is no such action")
 
     def mode(self, service):
+        """What it does now. A process that was killed, or died, is down, whatever its file says; and one that runs is not."""
+        written = self.written_mode(service)
+        if not self.keeper.is_running(service):
+            return "down"
+        return written if written != "down" else "ok"
+
+    def written_mode(self, service):
         try:
             with open(f"{self.place.work}/{service}/MODE", encoding="ascii") as f:
                 return f.read().strip()
@@ -63,15 +70,15 @@ class Actions:
         """The service reads the file before each call. It is replaced as a whole: nobody reads half of it."""
         if service not in SERVICES or mode not in MODES:
             raise Failed(f"services are {', '.join(SERVICES)}; modes are {', '.join(MODES)}")
-        was = self.mode(service)
+        self.keeper.find(service)  # while the shop is starting there is none yet
         path = f"{self.place.work}/{service}/MODE"
         with open(path + ".new", "w", encoding="ascii") as f:
             f.write(mode + "\n")
         os.rename(path + ".new", path)
         if mode == "down":
             self.keeper.kill(service)
-        elif was == "down":
-            self.keeper.start(service)
+        else:
+            self.keeper.start(service)  # if it does not run
         return f"{service} {WORDS[mode]}."
 
     def kill(self, name):
@@ -80,7 +87,7 @@ class Actions:
         return f"{name} was killed."
 
     def start(self, name):
-        if name in SERVICES and self.mode(name) == "down":
+        if name in SERVICES and self.written_mode(name) == "down":
             self.set_mode(name, "ok")
         self.keeper.start(name)
         return f"{name} was started."
@@ -88,17 +95,17 @@ class Actions:
     def kill_leader(self):
         leader = self.watch.seen["leader"]
         if not leader:
-            raise Failed("nobody leads just now")
-        return self.kill(leader).replace(" was", ", which led, was")
+            raise Failed("there is no leader at the moment")
+        return self.kill(leader).replace(" was", ", the leader, was")
 
     def restock(self, sku, number):
         if type(number) is not int or not 0 <= number <= 1_000_000:  # True would be one, too
-            raise Failed("a number of goods is from 0 to 1000000")
+            raise Failed("a stock level is a whole number from 0 to 1000000")
         done = subprocess.run([f"{self.place.programs}/shop-stock", self.place.service_database("stock"), "--restock", f"{self.plain(sku)}={number}"],
                               capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
         if done.returncode:
             raise Failed((done.stderr or done.stdout).strip())
-        return f"{number} of {sku} are on the shelf."
+        return f"The stock level of {sku} is {number}."
 
     # ---- The operator ----
 
@@ -115,23 +122,23 @@ class Actions:
             try:
                 body["output"] = json.loads(given["output"])
             except (TypeError, ValueError, RecursionError):
-                raise Failed('the output is no JSON; a text is written with quotes: "p-17"') from None
+                raise Failed('the output is not JSON; a text is written in quotes: "p-17"') from None
         if verb == "resolve":
             body["effect"] = "none"
         self.ask(f"/v1/tasks/{self.plain(task)}/{verb}", body)
-        return f"The operator {DID[verb].format(task)}: {body['reason']}"
+        return f"The operator {DID[verb].format(task, step=body.get('step', ''))}: {body['reason']}"
 
     def acknowledge(self, alert, given):
         self.ask(f"/v1/alerts/{self.plain(alert)}/acknowledge", {"reason": self.reason(given)})
-        return f"The operator knows of {alert}: {given['reason']}"
+        return f"The operator acknowledged {alert}: {given['reason'].strip()}"
 
     def reason(self, given):
         if not isinstance(given.get("reason"), str) or not given["reason"].strip():
-            raise Failed("say why: it stays on record")
+            raise Failed("please give a reason: it is kept in the audit log")
         return given["reason"].strip()
 
     def plain(self, name):
         """It becomes a part of a URL or of a command."""
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-            raise Failed("nothing is called so")
+            raise Failed("there is nothing of that name")
         return name

@@ -74,7 +74,7 @@ def environment(place):
 
 def names(place):
     """Erlang's own register of names, which it would leave running behind us if it started it by itself."""
-    return Process("epmd", "broker", "what RabbitMQ is found by",
+    return Process("epmd", "broker", "the port mapper that RabbitMQ needs",
                    [shutil.which("epmd"), "-port", str(place.ports["epmd"]), "-address", "127.0.0.1"], environment(place))
 
 

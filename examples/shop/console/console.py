@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The console of mischief: starts the shop with all that it needs, and serves a page on which its parts are made slow, broken,
+"""The console: starts the shop with all that it needs, and serves a page on which its parts are made slow, broken,
 killed and started again, and Intact is watched while it copes.
 
     console.py --build BUILD [--work DIR] [--sqlite] [--port 8080] [--console-port 8081] [--respawn]
@@ -158,7 +158,7 @@ class Console:
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description="The shop, and a page on which to make mischief.")
+    parser = argparse.ArgumentParser(description="The shop, and a page on which to break it.")
     parser.add_argument("--build", required=True, help="folder of the build: build/release")
     parser.add_argument("--work", help="where everything lies; kept [a temporary folder, removed at the end]")
     parser.add_argument("--sqlite", action="store_true", help="no PostgreSQL: one server, and its SQLite file")
@@ -182,7 +182,7 @@ def run(given, work, ends):
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
         console.watch.api = open_shop(place, keeper, say)
-        feed.tell("keeper", "The shop is open.")
+        feed.tell("shop", "The shop is open.")
         if not given.sqlite:
             say(f"to look into its database: psql '{place.database_url('reader')}'")
         say(f"shop: http://127.0.0.1:{given.port}/\nconsole: http://127.0.0.1:{given.console_port}/")

@@ -47,6 +47,12 @@ class Keeper:
             raise Failed(f"there is no process {name}")
         return self.kept[name]
 
+    def is_running(self, name):
+        with self.lock:
+            if name in self.kept:
+                self.look_at(self.kept[name])
+            return name in self.kept and self.kept[name].state == "running"
+
     def start(self, name):
         with self.lock:
             kept, process = self.find(name), self.find(name).process
@@ -100,7 +106,7 @@ class Keeper:
         if kept.state == "running" and kept.child.poll() is not None:
             kept.status = kept.child.returncode
             kept.move("died")
-            self.tell("keeper", f"{kept.process.name} has ended by itself, with status {kept.status}: {self.last_words(kept.process.name)}")
+            self.tell("shop", f"{kept.process.name} ended by itself with status {kept.status}: {self.last_words(kept.process.name)}")
 
     def look(self):
         """Notices who has died. With `respawn`, what was not ended by us comes back."""
@@ -117,7 +123,7 @@ class Keeper:
         with open(self.log(name), "rb") as f:
             f.seek(max(0, os.path.getsize(self.log(name)) - 2000))
             lines = f.read().decode(errors="replace").strip().splitlines()
-        return lines[-1][:300] if lines else "it has said nothing"
+        return lines[-1][:300] if lines else "it wrote nothing"
 
     def wait_until(self, name, is_ready):
         """Until it is ready; a process that has ended will not be."""

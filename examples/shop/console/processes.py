@@ -55,14 +55,14 @@ def shop(place):
     """All that is started once Intact is there, in this order."""
     parts = {"SHOP_DB": place.shop_database(), "SHOP_AMQP": place.broker_url("shop")}
     return [
-        agent(place, "stock", "goods: an agent in C, with libintact", [f"{place.programs}/shop-stock"]),
-        Process("payment", "service", "cards: a plain HTTP service, called by Intact's HTTP agent",
+        agent(place, "stock", "the warehouse: an agent in C, with libintact", [f"{place.programs}/shop-stock"]),
+        Process("payment", "service", "card payments: a plain HTTP service, called by Intact's HTTP agent",
                 [f"{place.programs}/shop-payment", place.service_database("payment"), str(place.ports["payment"])],
                 {"PAYMENT_KEY": place.password("payment")}),
-        agent(place, "shipping", "parcels: an agent in Python", [sys.executable, f"{SHOP}/services/shipping.py"]),
+        agent(place, "shipping", "parcels and mail: an agent in Python", [sys.executable, f"{SHOP}/services/shipping.py"]),
         Process("web", "web", "the shop's pages",
                 [f"{place.programs}/shop-web", "--port", str(place.ports["web"]), "--pages", f"{SHOP}/web/static",
                  "--schema", f"{SHOP}/schema.sql"], parts),
-        Process("submission", "submission", "from the queue: the order's row and its task in one transaction",
+        Process("submission", "submission", "takes orders from the queue: writes each order and its task in one transaction",
                 [f"{place.programs}/shop-submission"], parts),
     ]

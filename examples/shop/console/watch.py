@@ -1,18 +1,24 @@
 """Looks at all of it once a second: what the page shows, and a line in the feed for what has changed."""
 
+import contextlib
+import datetime
 import itertools
+import sqlite3
 import threading
 import time
 
+import postgres
 from intact_api import Away, Refused
 
 SERVICES = ("stock", "payment", "shipping")
 FEED_MAX = 200
 ERRORS_MAX = 20
+WAITING_MAX = 5
+WAITING_AFTER_S = 3
 
 
 class Feed:
-    """What happened, newest last. Who: mischief, intact, operator, or keeper."""
+    """What happened, newest last. Who: console, intact, alert, operator, or shop."""
 
     def __init__(self):
         self.lock, self.numbers, self.entries = threading.Lock(), itertools.count(1), []
@@ -26,7 +32,8 @@ class Watch:
     def __init__(self, place, keeper, feed):
         self.place, self.keeper, self.feed = place, keeper, feed
         self.api = None  # until Intact is there
-        self.seen = {"nodes": [], "leader": None, "agents": [], "tasks": {}, "errors": [], "alerts": [], "trouble": "The shop is opening."}
+        self.seen = {"nodes": [], "leader": None, "agents": [], "tasks": {}, "errors": [], "alerts": [],
+                     "waiting": [], "trouble": "The shop is starting."}
         self.records = {}  # of tasks in error
         self.followed = set()  # those that were
 
@@ -37,7 +44,7 @@ class Watch:
             return
         try:
             now = self.ask()
-        except (Away, Refused) as error:
+        except (Away, Refused, RuntimeError, sqlite3.Error) as error:
             self.seen = self.seen | {"trouble": str(error)}
             return
         before, self.seen = self.seen, now
@@ -52,7 +59,8 @@ class Watch:
             "nodes": nodes,
             "leader": next((node["node"] for node in nodes if node["leads"] and node["alive"]), None),
             "agents": [self.agent(name, stats) for name in SERVICES],
-            "tasks": stats[0]["stored"] if stats else {},
+            "tasks": (stats[0]["stored"] if stats else {}) | {"processed": self.processed()},
+            "waiting": self.waiting(),
             "errors": [self.record(task) for task in self.api.ask(f"/v1/tasks?state=error&closed=false&limit={ERRORS_MAX}")["tasks"]],
             "alerts": self.api.ask("/v1/alerts?limit=20")["alerts"],
             "trouble": next((one["trouble"] for one in stats if one["trouble"]), None),
@@ -82,6 +90,25 @@ class Watch:
             "breaker": next((b for b in breakers if b["state"] != "closed"), breakers[0] if breakers else None),
         }
 
+    def processed(self):
+        """How many orders were processed: by the state store, since no node counts those that ended before its start."""
+        sql = "SELECT count(*) FROM task_view WHERE state = 'processed'"
+        if not self.place.sqlite:
+            return int(postgres.sql(self.place, "reader", "SET search_path = intact; " + sql))
+        with contextlib.closing(sqlite3.connect(f"file:{self.place.work}/node-n1/intact.db?mode=ro", uri=True)) as db:
+            return db.execute(sql).fetchone()[0]
+
+    def waiting(self):
+        """The oldest orders that are in progress for a while, and what each of them is waiting for."""
+        open_tasks = self.api.ask(f"/v1/tasks?state=pending,processing,compensating&limit={WAITING_MAX}")["tasks"]
+        found = []
+        for task in open_tasks:
+            submitted = datetime.datetime.fromisoformat(task["submitted_at"].replace("Z", "+00:00")).timestamp()
+            if time.time() - submitted > WAITING_AFTER_S:
+                why = self.api.ask(f"/v1/tasks/{task['id']}/why")
+                found.append({"id": task["id"], "submitted_at": task["submitted_at"], "why": why["reasons"][0]["text"]})
+        return found
+
     def record(self, task):
         """A task in error, with the step that it has stopped at and Intact's own words on it."""
         key = (task["id"], task["ended_at"], task["failure_count"])
@@ -96,11 +123,11 @@ class Watch:
 
     def tell_nodes(self, before, now):
         if now["leader"] and now["leader"] != before["leader"]:
-            self.feed.tell("intact", f"{now['leader']} leads: it looks for what is overdue.")
+            self.feed.tell("intact", f"{now['leader']} is the leader: it looks for what is overdue.")
         alive = {node["node"]: node["alive"] for node in before["nodes"]}
         for node in now["nodes"]:
             if alive.get(node["node"]) and not node["alive"]:
-                self.feed.tell("intact", f"{node['node']} is gone: its lease has run out, and others take over its tasks.")
+                self.feed.tell("intact", f"{node['node']} is gone: its lease has expired, and other nodes take over its tasks.")
             elif node["alive"] and alive.get(node["node"]) is False:
                 self.feed.tell("intact", f"{node['node']} is back.")
 
@@ -109,22 +136,22 @@ class Watch:
         for agent in now["agents"]:
             breaker, was = agent["breaker"] or {"state": "closed"}, states.get(agent["agent"], "closed")
             if breaker["state"] == "open" and was == "closed":
-                self.feed.tell("intact", f"The breaker of {agent['agent']} has opened: {breaker['reason']}. Work for it waits.")
+                self.feed.tell("intact", f"The circuit breaker of {agent['agent']} opened: {breaker['reason']}. Work for it waits.")
             elif breaker["state"] == "closed" and was != "closed":
-                self.feed.tell("intact", f"The breaker of {agent['agent']} has closed: {breaker['reason']}. What waited goes out.")
+                self.feed.tell("intact", f"The circuit breaker of {agent['agent']} closed: {breaker['reason']}. What was waiting continues.")
 
     def tell_errors(self, now):
         current = {task["id"] for task in now["errors"]}
         for task in now["errors"]:
             if task["id"] not in self.followed:
-                self.feed.tell("intact", f"{task['id']} has stopped and needs a person. {task['why']}")
+                self.feed.tell("intact", f"{task['id']} stopped and needs attention. {task['why']}")
         for gone in self.followed - current:
             try:
                 state = self.api.ask(f"/v1/tasks/{gone}")["state"]
             except (Away, Refused):
                 continue
             if state in ("processed", "compensated", "error"):
-                words = {"processed": "is processed", "compensated": "is undone", "error": "is closed"}
+                words = {"processed": "was processed", "compensated": "was cancelled", "error": "was closed"}
                 self.feed.tell("intact", f"{gone} {words[state]}.")
                 self.followed.discard(gone)
         self.followed |= current

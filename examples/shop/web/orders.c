@@ -14,7 +14,7 @@
 static enum MHD_Result answer_away(struct request *r)
 {
     return answer_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
-                        "The shop cannot reach its database just now. Please try again.");
+                        "The shop cannot reach its database at the moment. Please try again.");
 }
 
 /* ---- Products ---- */
@@ -80,7 +80,7 @@ static bool take_items(struct order *o, json_t *items, const json_t *list, struc
 {
     size_t count = json_array_size(items);
     if (count == 0 || count > KINDS_MAX)
-        return no(ret, "items", "An order has 1 to 20 different products.");
+        return no(ret, "items", "An order can have 1 to 20 different products.");
     o->items = json_array();
     for (size_t i = 0; i < count; i++) {
         const json_t *item = json_array_get(items, i);
@@ -88,13 +88,13 @@ static bool take_items(struct order *o, json_t *items, const json_t *list, struc
         json_int_t quantity = json_integer_value(json_object_get(item, "quantity"));
         json_int_t price = sku ? price_of(list, sku) : -1;
         if (price < 0)
-            return no(ret, "items", "One of the products is not in the shop any more.");
+            return no(ret, "items", "One of the products is no longer available.");
         if (quantity < 1 || quantity > QUANTITY_MAX)
-            return no(ret, "items", "Of each product 1 to 99 can be ordered.");
+            return no(ret, "items", "You can order 1 to 99 of each product.");
         for (size_t j = 0; j < i; j++)
             if (strcmp(json_string_value(json_object_get(json_array_get(o->items, j), "sku")), sku)
                 == 0)
-                return no(ret, "items", "A product is in the order twice.");
+                return no(ret, "items", "The order lists the same product twice.");
         o->amount += price * quantity;
         json_array_append_new(o->items, json_pack("{s:s, s:I}", "sku", sku, "quantity", quantity));
     }
@@ -110,22 +110,22 @@ static bool take_card(struct order *o, const json_t *card, struct wrong *ret)
         if (*c == ' ' || *c == '-')
             continue;
         if (!isdigit((unsigned char)*c) || digits >= sizeof(o->card) - 1)
-            return no(ret, "card", "A card's number has 12 to 19 digits, and nothing else.");
+            return no(ret, "card", "A card number has 12 to 19 digits and nothing else.");
         o->card[digits++] = *c;
     }
-    return digits >= 12 || no(ret, "card", "A card's number has 12 to 19 digits.");
+    return digits >= 12 || no(ret, "card", "A card number has 12 to 19 digits.");
 }
 
 static bool take_address(struct order *o, const json_t *address, struct wrong *ret)
 {
     o->address = json_string_value(address);
     if (!o->address || strspn(o->address, " \t\r\n") == strlen(o->address))
-        return no(ret, "address", "Please say where the parcel should go.");
+        return no(ret, "address", "Please enter a delivery address.");
     if (strlen(o->address) > 500)
         return no(ret, "address", "This address is too long: 500 bytes at most.");
     for (const char *c = o->address; *c; c++)
         if (iscntrl((unsigned char)*c) && *c != '\n' && *c != '\r' && *c != '\t')
-            return no(ret, "address", "There are signs in this address that cannot be printed.");
+            return no(ret, "address", "This address has characters that cannot be printed.");
     return true;
 }
 
@@ -145,12 +145,17 @@ static bool take_key(struct order *o, const json_t *key, struct wrong *ret)
     return true;
 }
 
+static void write_now(char to[32])
+{
+    time_t now = time(NULL);
+    struct tm utc;
+    strftime(to, 32, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+}
+
 static bool hand_in(struct shop *shop, struct order *o)
 {
     char at[32];
-    time_t now = time(NULL);
-    struct tm utc;
-    strftime(at, sizeof(at), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+    write_now(at);
     json_t *order =
         json_pack("{s:s, s:O, s:I, s:s, s:s, s:s}", "order", o->id, "items", o->items, "amount",
                   o->amount, "card", o->card, "address", o->address, "at", at);
@@ -199,11 +204,11 @@ static enum MHD_Result answer_not_taken(struct request *r, const struct order *o
 {
     if (o->sent == QUEUE_REFUSED)
         return answer_error(r, MHD_HTTP_CONTENT_TOO_LARGE, NULL,
-                            "This order is larger than our queue takes, and was not placed. Please "
-                            "order less at a time, or give a shorter address.");
+                            "This order is too large for our queue and was not placed. Please order "
+                            "less at a time, or give a shorter address.");
     return answer_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
-                        "Your order could not be handed in just now. Please try again: it will be "
-                        "one order, however often you do.");
+                        "Your order could not be placed at the moment. Please try again: however "
+                        "often you try, only one order is placed.");
 }
 
 static enum MHD_Result order_take(struct request *r, json_t *body, const json_t *list)
@@ -222,8 +227,9 @@ static enum MHD_Result order_take(struct request *r, json_t *body, const json_t 
         result = answer_away(r);
     else if (is_another)
         result = answer_error(r, MHD_HTTP_CONFLICT, NULL,
-                              "This basket was ordered before, with another address or card, and "
-                              "that order goes on. For another one, please fill the basket anew.");
+                              "This basket was already ordered, with a different address or card, "
+                              "and that order is under way. To place another order, please change "
+                              "the basket.");
     else if (!hand_in(r->shop, &o))
         result = answer_not_taken(r, &o);
     else
@@ -290,7 +296,12 @@ static json_t *order_json(struct shop *shop, const char *id)
 enum MHD_Result order_get(struct request *r, const char *id)
 {
     json_t *order = order_json(r->shop, id);
-    return order ? answer_json(r, MHD_HTTP_OK, order) : answer_away(r);
+    char now[32];
+    if (!order)
+        return answer_away(r);
+    write_now(now); /* so that the page can tell how long an order has been waiting */
+    json_object_set_new(order, "now", json_string(now));
+    return answer_json(r, MHD_HTTP_OK, order);
 }
 
 /* A browser asks for those that it knows: who has an order's id may see it. */

@@ -1,40 +1,59 @@
 // Asks once a second how everything is, and shows it. Elements stay when they are updated, so that whoever is on a button stays there.
 
 const MODES = {
-  ok: 'Well',
+  ok: 'Healthy',
   slow: 'Slow',
   failing: 'Failing',
   hanging: 'Hanging',
   down: 'Down',
 };
 
+// What each of their buttons does.
+const WILL = {
+  ok: (name) => `Make ${name} work normally`,
+  slow: (name) => `Make every call of ${name} take two seconds`,
+  failing: (name) => `Make every call of ${name} fail`,
+  hanging: (name) => `Make ${name} take calls and not answer them`,
+  down: (name) => `Kill ${name}; Healthy starts it again`,
+};
+
 // What to look for: by service and mode.
 const EXPECT = {
-  ok: () => 'It does what it is asked.',
-  slow: () => 'Each call takes two seconds. Orders take longer; that is all.',
+  ok: () => 'Working normally.',
+  slow: () => 'Every call takes two seconds. Orders take longer, and nothing else changes.',
   failing: (name) => name === 'shipping'
-    ? 'An order tries a few times, then its goods are set free and the money goes back.'
-    : 'After three tries that fail its breaker opens. Orders wait, at no cost; nothing is lost. Make it well, and all of them go on.',
+    ? 'The step is attempted a few times. Then the order is cancelled: its items are released and the payment is refunded.'
+    : 'After three failed attempts its circuit breaker opens. Orders wait, and their attempts are not used up. Make it healthy, and all of them continue.',
   hanging: (name) => name === 'shipping'
-    ? 'Nobody knows whether the parcel has left, so nothing is undone either: after some tries the order stops, and a person is called.'
-    : 'Each call takes its five seconds, in vain. What it did meanwhile is not done twice. After three calls its breaker opens.',
+    ? 'Nobody can tell whether the parcel was shipped, so nothing is undone either. After some attempts the order stops and needs attention.'
+    : 'Every call times out after five seconds. What it did in the meantime is not done twice. After three calls its circuit breaker opens.',
   down: (name) => name === 'payment'
-    ? 'Its port is closed: no call reaches it. After three tries its breaker opens, and orders wait.'
-    : 'Nobody calls for its work, so orders wait for it without a try; in a while an alert says so.',
+    ? 'Not running: its port is closed. After three failed attempts its circuit breaker opens, and orders wait.'
+    : 'Not running: nobody asks for its work. Orders wait for it, and their attempts are not used up. After a while there is an alert.',
 };
 const ABOUT = {
-  stock: 'Goods: an agent in C, with libintact',
-  payment: 'Cards: an HTTP service that knows nothing of Intact',
-  shipping: 'Parcels: an agent in Python',
+  stock: 'The warehouse: an agent in C, with libintact',
+  payment: 'Card payments: an HTTP service that knows nothing about Intact',
+  shipping: 'Parcels and mail: an agent in Python',
 };
-const STATES = { running: 'runs', killed: 'killed', stopped: 'stopped', died: 'died' };
+const STATES = { running: 'running', killed: 'killed', stopped: 'stopped', died: 'died' };
 const FIGURES = [
-  ['pending', 'wait'],
-  ['processing', 'in work'],
-  ['compensating', 'are undone now'],
-  ['compensated', 'undone'],
-  ['error', 'need a person'],
+  ['pending', 'Waiting'],
+  ['processing', 'In progress'],
+  ['processed', 'Processed'],
+  ['compensating', 'Being cancelled'],
+  ['compensated', 'Cancelled'],
+  ['error', 'Need attention'],
 ];
+// What the operator can do about an order that has stopped: the button, and what it will do.
+const CHOICES = {
+  retry: ['Retry the order', () => 'Attempt what has failed again, now.'],
+  supply: [(step) => `Mark ${step} as done`, (step) => `Step ${step} did take effect: record the output above, and continue.`],
+  resolve: [(step) => `Mark ${step} as not done`, (step) => `Step ${step} did not take effect: the order can be retried, or cancelled.`],
+  skip: [(step) => `Skip ${step}`, (step) => `Continue without step ${step}.`],
+  undo: ['Cancel the order', () => 'Undo all that was done.'],
+  close: ['Close the order', () => 'Leave it as it is. It is not listed here any more.'],
+};
 
 const $ = (id) => document.getElementById(id);
 
@@ -88,7 +107,7 @@ async function act(path, body = {}) {
       body: JSON.stringify(body),
     });
     const said = await answer.json();
-    tell(answer.ok ? said.done : `Not done: ${said.error}`);
+    tell(answer.ok ? said.done : `That did not work: ${said.error}`);
   } catch {
     tell('The console does not answer.');
   }
@@ -102,11 +121,12 @@ function makeService(service) {
   const { name } = service;
   text(node.querySelector('h3'), name);
   text(node.querySelector('.about'), ABOUT[name] ?? '');
-  node.querySelector('.modes').setAttribute('aria-label', `How ${name} is to be`);
+  node.querySelector('.modes').setAttribute('aria-label', `Mode of ${name}`);
   for (const [mode, word] of Object.entries(MODES)) {
     const button = document.createElement('button');
     button.type = 'button';
     button.value = mode;
+    button.title = WILL[mode](name);
     text(button, word);
     button.addEventListener('click', () => act(`mode/${name}`, { mode }));
     node.querySelector('.modes').append(button);
@@ -127,14 +147,14 @@ function updateService(node, { name, mode }, state) {
   const agent = state.agents.find((one) => one.agent === name);
   const breaker = agent?.breaker;
   const kind = { closed: 'good', open: 'bad', 'half-open': 'wait' };
-  badge(node.querySelector('.breaker'), breaker ? `breaker ${breaker.state}` : agent ? 'no breaker' : '', kind[breaker?.state] ?? 'plain');
+  badge(node.querySelector('.breaker'), breaker ? `circuit breaker ${breaker.state}` : agent ? 'no circuit breaker' : '', kind[breaker?.state] ?? 'plain');
   const words = [];
-  if (agent?.waiting) words.push(`${agent.waiting} ${agent.waiting === 1 ? 'order waits' : 'orders wait'} for it.`);
+  if (agent?.waiting) words.push(`${agent.waiting} ${agent.waiting === 1 ? 'order is' : 'orders are'} waiting for it.`);
   if (breaker && breaker.state !== 'closed') {
-    const opened = breaker.since ? `, since ${since(Date.parse(breaker.since) / 1000, state.now)}` : '';
-    words.push(`Breaker ${breaker.state}${opened}: ${breaker.reason}.`);
+    const opened = breaker.since ? ` for ${since(Date.parse(breaker.since) / 1000, state.now)}` : '';
+    words.push(`Circuit breaker ${breaker.state}${opened}: ${breaker.reason}.`);
   }
-  if (agent && !agent.connected) words.push('No agent calls for its work.');
+  if (agent && !agent.connected) words.push('No agent is connected.');
   text(node.querySelector('.waits'), words.join(' '));
 }
 
@@ -146,7 +166,7 @@ function makeProcess({ name, about }) {
   text(node.querySelector('.about'), about);
   for (const verb of ['kill', 'start']) {
     const button = node.querySelector(`.${verb}`);
-    button.setAttribute('aria-label', `${verb === 'kill' ? 'Kill' : 'Start'} ${name}`);
+    text(button, `${verb === 'kill' ? 'Kill' : 'Start'} ${name}`);
     button.addEventListener('click', () => act(`${verb}/${name}`));
   }
   return node;
@@ -154,7 +174,7 @@ function makeProcess({ name, about }) {
 
 function updateProcess(node, process, state) {
   const runs = process.state === 'running';
-  badge(node.querySelector('.badge'), runs ? `runs, pid ${process.pid}` : `${STATES[process.state]} ${since(process.since, state.now)} ago`, runs ? 'good' : 'bad');
+  badge(node.querySelector('.badge'), runs ? `running, pid ${process.pid}` : `${STATES[process.state]} ${since(process.since, state.now)} ago`, runs ? 'good' : 'bad');
   node.querySelector('.leads').hidden = state.leader !== process.name;
   // Whoever has just killed it goes on to start it: the focus stays at this place.
   const [kill, start] = [node.querySelector('.kill'), node.querySelector('.start')];
@@ -164,7 +184,38 @@ function updateProcess(node, process, state) {
   if (focused) (runs ? kill : start).focus();
 }
 
-// ---- Orders that need a person, and alerts ----
+// ---- Orders in progress ----
+
+function makeWaiting(order) {
+  const node = element('waiting-template');
+  text(node.querySelector('.name'), order.id);
+  return node;
+}
+
+function updateWaiting(node, order, state) {
+  badge(node.querySelector('.badge'), since(Date.parse(order.submitted_at) / 1000, state.now), 'wait');
+  text(node.querySelector('.about'), order.why);
+}
+
+// ---- Orders that need attention, and alerts ----
+
+function makeChoice(verb, form) {
+  const [name, what] = CHOICES[verb];
+  const button = document.createElement('button');
+  button.type = 'submit';
+  button.value = verb;
+  if (verb === 'retry') button.className = 'strong';
+  const [term, description] = [document.createElement('dt'), document.createElement('dd')];
+  term.append(button);
+  const say = () => {
+    const step = form.elements.step.value;
+    text(button, typeof name === 'string' ? name : name(step));
+    text(description, what(step));
+  };
+  form.elements.step.addEventListener('change', say);
+  say();
+  return [term, description];
+}
 
 function makeError(task) {
   const node = element('error-template');
@@ -172,6 +223,7 @@ function makeError(task) {
   const { step } = form.elements;
   for (const one of task.steps) step.add(new Option(`${one.name} (${one.state})`, one.name));
   if (task.step) step.value = task.step;
+  node.querySelector('.choices').append(...Object.keys(CHOICES).flatMap((verb) => makeChoice(verb, form)));
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     const verb = event.submitter?.value ?? 'retry';
@@ -190,9 +242,12 @@ function updateError(node, task) {
 
 function makeAlert(alert) {
   const node = element('alert-template');
-  const button = node.querySelector('button');
-  button.setAttribute('aria-label', `I know of: ${alert.summary}`);
-  button.addEventListener('click', () => act(`alerts/${alert.id}/acknowledge`, { reason: 'seen on the console' }));
+  const form = node.querySelector('form');
+  form.querySelector('button').setAttribute('aria-label', `Acknowledge: ${alert.summary}`);
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    act(`alerts/${alert.id}/acknowledge`, { reason: form.elements.reason.value });
+  });
   return node;
 }
 
@@ -200,7 +255,7 @@ function updateAlert(node, alert, state) {
   text(node.querySelector('.name'), alert.summary);
   badge(node.querySelector('.badge'), alert.state, { open: 'bad', acknowledged: 'wait', resolved: 'good' }[alert.state]);
   text(node.querySelector('.about'), `${since(Date.parse(alert.opened_at) / 1000, state.now)} ago. ${alert.story ?? ''}`);
-  node.querySelector('button').hidden = alert.state !== 'open';
+  node.querySelector('form').hidden = alert.state !== 'open';
 }
 
 // ---- All of it ----
@@ -211,7 +266,7 @@ function makeEntry(entry) {
   const time = document.createElement('time');
   const moment = new Date(entry.at * 1000);
   time.dateTime = moment.toISOString();
-  text(time, moment.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', second: '2-digit' }));
+  text(time, moment.toLocaleTimeString('en-GB'));
   const who = document.createElement('strong');
   text(who, entry.who);
   node.append(time, ' ', who, ' ', entry.text);
@@ -236,9 +291,11 @@ function update(state) {
   });
   show($('services'), state.services, (one) => one.name, makeService, (node, one) => updateService(node, one, state));
   show($('processes'), state.processes, (one) => one.name, makeProcess, (node, one) => updateProcess(node, one, state));
+  show($('waiting'), state.waiting, (one) => one.id, makeWaiting, (node, one) => updateWaiting(node, one, state));
   show($('errors'), state.errors, (one) => `${one.id} ${one.step}`, makeError, updateError);
   show($('alerts'), state.alerts.slice(0, 8), (one) => one.id, makeAlert, (node, one) => updateAlert(node, one, state));
   show($('feed'), state.feed.slice(-60).reverse(), (one) => String(one.id), makeEntry, () => {});
+  $('no-waiting').hidden = state.waiting.length > 0;
   $('no-errors').hidden = state.errors.length > 0;
   $('no-alerts').hidden = state.alerts.length > 0;
 }

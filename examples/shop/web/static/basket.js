@@ -7,14 +7,14 @@ const sum = () => basket.items().reduce((all, item) => all + (products.get(item.
 function change(sku, quantity) {
   basket.set(sku, quantity);
   const name = products.get(sku)?.name ?? sku;
-  say(find("told"), `${name}: ${Math.max(quantity, 0)}. Together ${money(sum())}.`);
+  say(find("told"), `${name}: ${Math.max(quantity, 0)}. Total ${money(sum())}.`);
   show();
   // What had the focus was made anew.
   (find(`quantity-${sku}`) ?? document.querySelector("#lines input") ?? find("main")).focus();
 }
 
 function line({ sku, quantity }) {
-  const product = products.get(sku) ?? { name: `${sku} (not in the shop any more)`, price: 0, picture: "icon.svg" };
+  const product = products.get(sku) ?? { name: `${sku} (no longer available)`, price: 0, picture: "icon.svg" };
   return make("li", { class: "line" },
     make("img", { src: `/${product.picture}`, alt: "", width: 80, height: 60 }),
     make("div", {},
@@ -31,7 +31,7 @@ function show() {
   find("full").hidden = items.length === 0;
   find("lines").replaceChildren(...items.map(line));
   say(find("total"), money(sum()));
-  say(find("order"), `Order and pay ${money(sum())}`);
+  say(find("order"), `Place order and pay ${money(sum())}`);
 }
 
 function wrong(field, text) {
@@ -58,7 +58,7 @@ async function order(event) {
   for (const field of ["address", "card"]) wrong(field, "");
   say(find("trouble"), "");
   button.setAttribute("aria-disabled", "true");
-  say(button, "Handing it in …");
+  say(button, "Placing your order …");
 
   const { key } = basket.read();
   const items = basket.items();
@@ -72,7 +72,7 @@ async function order(event) {
   } catch (error) {
     complain(error);
     button.removeAttribute("aria-disabled");
-    say(button, `Order and pay ${money(sum())}`);
+    say(button, `Place order and pay ${money(sum())}`);
   }
 }
 

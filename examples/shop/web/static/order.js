@@ -1,32 +1,36 @@
 // One order, live: what the shop is told of it comes as server-sent events.
-import { ask, basket, find, make, money, orders, say, time } from "./shop.js";
+import { ask, basket, clock, date, find, make, money, orders, say } from "./shop.js";
 
 const id = new URLSearchParams(location.search).get("id") ?? "";
 const news = new Map(); // by sequence: one that comes twice is there once
 let order = orders.get(id) ?? {};
 let products = new Map();
+let ahead = 0; // milliseconds by which the server's clock is ahead of ours
 
-// The steps of shop.yaml, as customers know them.
+// The steps of shop.yaml, as customers know them, and who does them.
 const steps = [
-  { name: "reserve", todo: "Set your goods aside", done: "Goods set aside", undone: "Goods put back" },
-  { name: "charge", todo: "Charge your card", done: "Card charged", undone: "Money given back" },
-  { name: "route", todo: "Find the way to you", done: "Way to you found" },
-  { name: "ship", todo: "Hand over the parcel", done: "Parcel handed over", undone: "Parcel called back" },
-  { name: "notify", todo: "Write you a letter", done: "Letter sent to you", undone: "Letter withdrawn" },
+  { name: "reserve", service: "The warehouse", todo: "Reserve your items", done: "Items reserved", undone: "Items returned to stock", back: "Return your items to stock" },
+  { name: "charge", service: "Payment", todo: "Charge your card", done: "Card charged", undone: "Payment refunded", back: "Refund your payment" },
+  { name: "route", service: "Shipping", todo: "Check the delivery address", done: "Delivery address checked" },
+  { name: "ship", service: "Shipping", todo: "Ship your parcel", done: "Parcel shipped" },
+  { name: "notify", service: "Shipping", todo: "Send you a confirmation", done: "Confirmation sent" },
 ];
+
+// When nothing has happened for so long, the page says what the order is waiting for.
+const WAITS_AFTER_S = 5;
 
 // What our services say in words for customers. All other errors are for people who run the shop.
 const forCustomers = ["out_of_stock", "card_declined", "card_unknown", "limit_exceeded", "no_address", "no_such_place"];
 
 const heads = {
-  handed_in: ["Handed in", "Your order is in our queue. It is safe there; we look at it in a moment."],
-  pending: ["Received", "We have it, and begin as soon as it is its turn."],
-  processing: ["In progress", "What does not work at once is tried again by itself."],
-  processed: ["On its way", "All is done, and your parcel has left."],
-  compensating: ["Being undone", "It cannot be done. What was done already is being undone."],
-  compensated: ["Undone", "Nothing will be sent, and you pay nothing."],
-  error: ["A person looks into it", "Something went wrong that we cannot mend by ourselves. You need not do anything."],
-  closed: ["Closed", "A person has closed this order."],
+  handed_in: ["Order placed", "Your order is safely in our queue. We will pick it up in a moment."],
+  pending: ["Order received", "We have your order and are about to start."],
+  processing: ["In progress", ""],
+  processed: ["Shipped", "Your parcel is on its way."],
+  compensating: ["Being cancelled", "We are undoing what was already done."],
+  compensated: ["Cancelled", "Nothing will be shipped, and your card was not charged."],
+  error: ["Needs attention", "We cannot complete this order automatically. Our staff are looking into it; you do not need to do anything."],
+  closed: ["Closed", "Our staff have closed this order."],
 };
 
 const list = () => [...news.values()].sort((a, b) => (a.sequence < b.sequence ? -1 : 1));
@@ -36,7 +40,7 @@ function reason(all) {
   if (!error) return "";
   // Of a plain HTTP service the message quotes the answer, which is a line of its own: "card_declined: The bank ...".
   const [, code, text] = /answered \d+: (\w+): (.*)$/.exec(error.message ?? "") ?? ["", error.code, error.message];
-  return forCustomers.includes(code) ? text : "A part of our shop was away for too long.";
+  return forCustomers.includes(code) ? text : "Part of our shop was unavailable for too long.";
 }
 
 function stateOf(all) {
@@ -52,21 +56,49 @@ function outcome(all, name) {
   return { completed: "done", skipped: "done", failed: "failed", undone: "undone" }[step.state] ?? "";
 }
 
+// The step that is at work, or is next, with what it does; going back, the last one that is to be undone.
+function current(all, state) {
+  if (state === "compensating") {
+    const step = steps.findLast((each) => each.undone && outcome(all, each.name) === "done");
+    return step && { ...step, todo: step.back };
+  }
+  if (!all.length || !["pending", "processing"].includes(state)) return undefined;
+  return steps.find((each) => !outcome(all, each.name));
+}
+
+// What is undone may never have been done: nobody knew whether a request had arrived.
+const wasCharged = (all) => all.some(({ told }) => told.step?.name === "charge" && told.step.state === "completed");
+
 function words(all, state) {
   const last = all.at(-1);
   const parcel = last?.told.output?.parcel;
-  if (last?.event === "paused") return "A person has paused it for now.";
-  if (last?.event === "needs_operator" && state !== "error") return `${heads[state][1]} A person sees to it, too.`;
-  if (state === "processed" && parcel) return `All is done. Your parcel is ${parcel}.`;
-  if (state === "closed" && last.told.closed_reason) return `A person has closed it: ${last.told.closed_reason}`;
+  if (last?.event === "paused") return "Our staff have paused this order.";
+  if (last?.event === "needs_operator" && state !== "error") return `${heads[state][1]} Our staff are looking into it, too.`.trim();
+  if (state === "processed" && parcel) return `Your parcel is on its way: parcel no. ${parcel}.`;
+  if (state === "compensated" && wasCharged(all))
+    return `${reason(all)} Nothing will be shipped, and your payment has been refunded.`.trim();
+  if (state === "closed" && last.told.closed_reason) return `Our staff have closed this order: ${last.told.closed_reason}`;
   if (state === "compensating" || state === "compensated" || state === "error") return `${reason(all)} ${heads[state][1]}`.trim();
-  const next = steps.find((each) => !outcome(all, each.name));
-  if (state === "processing" && next) return `Now: ${next.todo.toLowerCase()}. ${heads[state][1]}`;
-  return heads[state]?.[1] ?? "";
+  const step = current(all, state);
+  return step && state === "processing" ? `Next: ${step.todo.toLowerCase()}.` : heads[state]?.[1] ?? "";
+}
+
+// Since when nothing has happened, by the server's clock; NaN: not known.
+const quietSince = (all) => Date.parse(all.at(-1)?.at ?? order.placed_at ?? order.at);
+
+// What the order is waiting for, once it takes longer than usual.
+function waiting(all, state) {
+  const since = quietSince(all);
+  const isPaused = all.at(-1)?.event === "paused";
+  if (isPaused || !(Date.now() + ahead - since >= WAITS_AFTER_S * 1000)) return "";
+  const promise = "You do not need to do anything: your order continues as soon as it is back.";
+  if (state === "handed_in") return `We have not picked up your order yet (waiting since ${clock(since)}). It is safe in our queue. ${promise}`;
+  const step = current(all, state);
+  return step ? `${step.service} is not responding at the moment (waiting since ${clock(since)}). We keep trying. ${promise}` : "";
 }
 
 const marks = { done: "✓", now: "…", failed: "✕", undone: "↶", never: "–", later: "" };
-const spoken = { done: "done", now: "in progress", failed: "not possible", undone: "undone", never: "not needed any more", later: "later" };
+const spoken = { done: "done", now: "in progress", failed: "failed", undone: "undone", never: "not needed", later: "to do" };
 
 function step(words, mark, note) {
   return make("li", { class: mark, "aria-current": mark === "now" ? "step" : null },
@@ -74,21 +106,25 @@ function step(words, mark, note) {
     make("span", {}, words, make("span", { class: "quiet" }, ` ${note ?? spoken[mark]}`)));
 }
 
+// When a step came to where it is.
+const momentOf = (all, name) => all.findLast((item) => item.told.step?.name === name)?.at;
+
 function stepList(all, state) {
   const back = ["compensating", "compensated", "closed"].includes(state);
-  const when = (event) => all.find((item) => item.event === event)?.at;
+  const received = all.find((item) => item.event === "received")?.at;
+  const placed = order.placed_at ?? order.at;
+  const at = current(all, state);
   const rows = [
-    step("Handed in", "done", order.at || order.placed_at ? time(order.placed_at ?? order.at) : undefined),
-    step("Received", all.length ? "done" : "now", when("received") ? time(when("received")) : undefined),
+    step("Order placed", "done", placed ? date(placed) : undefined),
+    step("Order received", all.length ? "done" : "now", received ? clock(received) : undefined),
   ];
-  let current = all.length > 0 && state === "processing";
   for (const each of steps) {
-    let mark = outcome(all, each.name) || (back || state === "processed" ? "never" : current ? "now" : "later");
-    const isBack = mark === "done" && state === "compensating" && each.undone;
-    if (isBack) mark = "now";
-    if (mark !== "done" && mark !== "undone") current = false;
-    rows.push(step(isBack ? each.done : each[mark] ?? each.todo, mark,
-      isBack ? "being undone" : mark === "failed" && state === "error" ? "did not work" : undefined));
+    const isNow = at?.name === each.name;
+    const mark = isNow ? "now" : outcome(all, each.name) || (back || state === "processed" ? "never" : "later");
+    const since = outcome(all, each.name) && !isNow ? momentOf(all, each.name) : undefined;
+    const note = [mark === "failed" ? (state === "error" ? "needs attention" : spoken.failed) : undefined, since ? clock(since) : undefined].filter(Boolean).join(", ");
+    const isUncharged = each.name === "charge" && mark === "undone" && !wasCharged(all);
+    rows.push(step(isNow ? at.todo : isUncharged ? "Card not charged" : each[mark] ?? each.todo, mark, note || undefined));
   }
   return rows;
 }
@@ -113,12 +149,21 @@ function showOrder() {
   say(find("address"), order.address ? `To: ${order.address}` : "");
 }
 
+// Time alone makes an order wait.
+function showWait() {
+  const all = list();
+  const text = waiting(all, stateOf(all));
+  say(find("wait"), text);
+  find("wait").hidden = text === "";
+}
+
 function show() {
   const all = list();
   const state = stateOf(all);
   find("head").className = `head ${state}`;
   say(find("state"), heads[state]?.[0] ?? state);
   say(find("words"), words(all, state));
+  showWait();
   document.title = `${heads[state]?.[0] ?? state} - The Shop`;
   find("steps").replaceChildren(...stepList(all, state));
   const messages = find("messages");
@@ -135,13 +180,14 @@ function take(items) {
 async function load() {
   try {
     const answer = await ask(`/api/orders/${encodeURIComponent(id)}`);
+    ahead = Date.parse(answer.now) - Date.now();
     order = { ...order, ...answer };
     say(find("trouble"), "");
     take(answer.news);
     showOrder();
   } catch (error) {
     say(find("trouble"), error.message);
-    if (error.status === 404) say(find("state"), "No such order");
+    if (error.status === 404) say(find("state"), "Order not found");
     return error.status !== 404;
   }
   return true;
@@ -164,7 +210,7 @@ function follow() {
   });
   source.addEventListener("error", () => {
     find("live").hidden = true;
-    say(find("trouble"), "The connection to the shop is interrupted. This page goes on by itself.");
+    say(find("trouble"), "The connection to the shop was lost. Reconnecting …");
     if (source.readyState !== EventSource.CLOSED) return; // the browser tries again
     setTimeout(async () => (await load()) && follow(), 3000);
   });
@@ -172,12 +218,16 @@ function follow() {
 
 async function start() {
   say(find("id"), id);
-  if (!id) return say(find("trouble"), "Which order? See the list of your orders.");
+  if (!id) {
+    location.replace("/orders.html");
+    return;
+  }
   show();
   const answer = await ask("/api/products").catch(() => ({ products: [] }));
   products = new Map(answer.products.map((product) => [product.sku, product]));
   showOrder();
   if (await load()) follow();
+  setInterval(showWait, 1000);
 }
 
 find("again").addEventListener("click", () => {

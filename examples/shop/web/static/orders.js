@@ -9,7 +9,7 @@ function row(mine, known) {
   return make("li", {},
     make("a", { href: `/order.html?id=${encodeURIComponent(mine.order)}` },
       make("span", { class: "when" }, time(mine.at)),
-      make("span", { class: "quiet" }, `${count} ${count === 1 ? "thing" : "things"}, ${money(known?.amount ?? mine.amount)}`),
+      make("span", { class: "quiet" }, `${count} ${count === 1 ? "item" : "items"}, ${money(known?.amount ?? mine.amount)}`),
       make("span", { class: `state ${state}` }, stateWords[state] ?? state)));
 }
 

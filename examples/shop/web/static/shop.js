@@ -3,6 +3,10 @@
 export const money = (cents) =>
   new Intl.NumberFormat("en-IE", { style: "currency", currency: "EUR" }).format(cents / 100);
 
+export const date = (text) => new Date(text).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+
+export const clock = (text) => new Date(text).toLocaleTimeString("en-GB"); // to the second
+
 export const time = (text) => new Date(text).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
 
 export const find = (id) => document.getElementById(id);
@@ -86,15 +90,15 @@ export const orders = {
   },
 };
 
-// "compensated" is the word of the machinery: customers are told theirs.
+// What customers call the states of an order.
 export const stateWords = {
-  handed_in: "Handed in",
-  pending: "Received",
+  handed_in: "Order placed",
+  pending: "Order received",
   processing: "In progress",
-  processed: "Done",
-  compensating: "Being undone",
-  compensated: "Undone",
-  error: "Needs a person",
+  processed: "Shipped",
+  compensating: "Being cancelled",
+  compensated: "Cancelled",
+  error: "Needs attention",
   closed: "Closed",
 };
 
@@ -102,7 +106,7 @@ function showCount() {
   const element = find("basket-count");
   const count = basket.count();
   element.hidden = count === 0;
-  element.replaceChildren(String(count), make("span", { class: "hidden" }, count === 1 ? " thing" : " things"));
+  element.replaceChildren(String(count), make("span", { class: "hidden" }, count === 1 ? " item" : " items"));
 }
 
 showCount();
