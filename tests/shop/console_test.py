@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The console of mischief by HTTP: who may call it, what it says to nonsense, and what comes of many who press at the same time.
+"""The console by HTTP: who may call it, what it says to nonsense, and what comes of many who press at the same time.
 
 Usage: console_test.py BUILD [TEST...]
 """
@@ -145,6 +145,21 @@ class ConsoleTest(unittest.TestCase):
         for _ in range(2):
             self.assertEqual(self.post("/api/start/submission", {})[0], 200)
         self.assertEqual(self.process("submission")["starts"], 2)
+
+    def test_a_killed_service_is_down(self):
+        """However it was killed, and whatever mode it was left in; each way to start it brings it back."""
+        for mode in ("ok", "slow"):
+            self.assertEqual(self.post("/api/mode/payment", {"mode": mode})[0], 200)
+            self.assertEqual(self.post("/api/kill/payment", {})[0], 200)
+            self.assertEqual(self.mode("payment"), "down")
+            self.assertEqual(self.post("/api/start/payment", {})[0], 200)
+            self.assertEqual(self.mode("payment"), mode)
+        self.assertEqual(self.post("/api/kill/payment", {})[0], 200)
+        self.assertEqual(self.post("/api/mode/payment", {"mode": "ok"})[0], 200)
+        self.assertEqual((self.mode("payment"), self.process("payment")["state"]), ("ok", "running"))
+        self.assertEqual(self.post("/api/mode/payment", {"mode": "down"})[0], 200)
+        self.assertEqual(self.post("/api/start/payment", {})[0], 200)
+        self.assertEqual(self.mode("payment"), "ok")
 
     # ---- At the same time ----
 

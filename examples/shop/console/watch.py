@@ -44,7 +44,7 @@ class Watch:
             return
         try:
             now = self.ask()
-        except (Away, Refused, RuntimeError, sqlite3.Error) as error:
+        except (Away, Refused) as error:
             self.seen = self.seen | {"trouble": str(error)}
             return
         before, self.seen = self.seen, now
@@ -93,10 +93,13 @@ class Watch:
     def processed(self):
         """How many orders were processed: by the state store, since no node counts those that ended before its start."""
         sql = "SELECT count(*) FROM task_view WHERE state = 'processed'"
-        if not self.place.sqlite:
-            return int(postgres.sql(self.place, "reader", "SET search_path = intact; " + sql))
-        with contextlib.closing(sqlite3.connect(f"file:{self.place.work}/node-n1/intact.db?mode=ro", uri=True)) as db:
-            return db.execute(sql).fetchone()[0]
+        try:
+            if not self.place.sqlite:
+                return int(postgres.sql(self.place, "reader", "SET search_path = intact; " + sql))
+            with contextlib.closing(sqlite3.connect(f"file:{self.place.work}/node-n1/intact.db?mode=ro", uri=True)) as db:
+                return db.execute(sql).fetchone()[0]
+        except (RuntimeError, sqlite3.Error):
+            return None  # the database is away
 
     def waiting(self):
         """The oldest orders that are in progress for a while, and what each of them is waiting for."""
