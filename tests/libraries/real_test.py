@@ -9,6 +9,7 @@ import json
 import os
 import random
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -16,7 +17,7 @@ import unittest
 import warnings
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-from kit import LIB, PATIENCE_S, ROOT, Kind, Place, definition, wait_for  # pylint: disable=wrong-import-position
+from kit import INTACT, LIB, PATIENCE_S, ROOT, Kind, Place, definition, wait_for  # pylint: disable=wrong-import-position
 
 sys.path.insert(0, LIB)
 sys.dont_write_bytecode = True
@@ -30,6 +31,9 @@ SALE = [{"name": "a", **COUNT, "retry": PATIENT},
         {"name": "b", **COUNT, "retry": PATIENT},
         {"name": "c", "action": "judge", "undo": "none", "retry": PATIENT, "input": {"refuse": "${ .input.refuse }"}},
         {"name": "d", "action": "retry", "undo": "none", "retry": PATIENT, "input": {"fail": 1}}]
+
+EFFECTS = ("same-key", "undo", "undo-first", "forward-after-undo", "record-killed", "undo-killed", "effect-killed", "undo-races", "count-once",
+           "count-steps", "count-anew", "count-undo", "undo-at-work")
 
 
 class Lossy:
@@ -210,7 +214,8 @@ class RealTest(unittest.TestCase):
         for name in ("one-1", "two-1"):
             self.assertEqual(self.place.kept[name].retire(), 0)
 
-    def test_two_nodes_and_the_barrier_in_a_database(self):
+    def database(self):
+        """With the barrier in it, and the table of the agents' effects; and what the agents have to know."""
         where = self.place.database()
         if where is None:
             self.skipTest("there is no PostgreSQL server; tools/setup test installs it")
@@ -218,14 +223,26 @@ class RealTest(unittest.TestCase):
             self.skipTest("there is no psycopg2 for Python; tools/setup test installs it")
         self.assertEqual(self.place.psql(file=f"{ROOT}/lib/barrier/postgresql.sql").returncode, 0)
         self.place.psql("CREATE TABLE counter(n integer)")
+        return where, {"RECORD_POSTGRES": f"{self.place.folder}/pg", "PG_MODULE": f"{ROOT}/build/typescript/node_modules/pg/lib/index.js"}
+
+    def test_effects_checked_with_the_barrier_in_a_database(self):
+        """What `intact agent check` has on effects, for the barrier over PostgreSQL; the record in a file has all scenarios elsewhere."""
+        _, told = self.database()
+        only = [word for name in EFFECTS for word in ("--only", name)]
+        done = subprocess.run([INTACT, "agent", "check", "--patience", "4m", *only, "--", *KIND.command(self.record)], check=False,
+                              env={**os.environ, "PYTHONPATH": LIB, "PYTHONDONTWRITEBYTECODE": "1", **told}, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn(f"{len(EFFECTS)} ok, 0 wrong, 0 skipped", done.stdout)
+
+    def test_two_nodes_and_the_barrier_in_a_database(self):
+        where, told = self.database()
         urls = [self.place.serve(name, "--store", where, "--node", name) for name in ("n1", "n2")]
         token = self.place.token
         client = intact_client.Client(",".join(urls), token=token, timeout=PATIENCE_S)
         client.put_workflow(definition("sale", "conformance", [{**s, "complete_by": "30s"} for s in SALE]))
         # The agents know one node, and find the other.
         for name, url in zip(("one-1", "two-1"), urls):
-            self.agent(name, url, RECORD_POSTGRES=f"{self.place.folder}/pg",
-                       PG_MODULE=f"{ROOT}/build/typescript/node_modules/pg/lib/index.js")
+            self.agent(name, url, **told)
         found = client.submit_many(self.lines(400))
 
         def is_open():
