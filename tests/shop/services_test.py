@@ -166,14 +166,14 @@ class ServicesTest(unittest.TestCase):
 
         shop.order("o-3", clock=1, chair=4)
         short = self.ended("o-3", "compensated")
-        self.assertEqual((short["error"]["code"], short["error"]["message"]), ("out_of_stock", "Sorry, we have only 3 of the chair left."))
+        self.assertEqual((short["error"]["code"], short["error"]["message"]), ("out_of_stock", "Sorry, not enough in stock: chair (3 left)."))
         shop.restock("chair=30")
         shop.order("o-4", chair=4)
         fourth = self.ended("o-4", "processed")
 
         shop.order("o-5", chair=20)
         limited = self.ended("o-5", "compensated")
-        self.assertIn("limit_exceeded: The card is good for another 1567.00 EUR only.", limited["error"]["message"])
+        self.assertIn("limit_exceeded: Only 1567.00 EUR of the card limit is left.", limited["error"]["message"])
         shop.order("o-6", address="Sea of Tranquility\nMoon", cup=1)
         moon = self.ended("o-6", "compensated")
         self.assertEqual(moon["error"]["message"], "We do not deliver to the Moon.")

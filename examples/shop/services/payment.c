@@ -67,7 +67,7 @@ static const char find_refusal[] =
     "SELECT CASE"
     " WHEN card LIKE '%0002' THEN '402 card_declined: The bank declined the card.'"
     " WHEN charged + (:body ->> '$.amount') > credit"
-    "  THEN format('402 limit_exceeded: The card is good for another %d.%02d EUR only.',"
+    "  THEN format('402 limit_exceeded: Only %d.%02d EUR of the card limit is left.',"
     "              (credit - charged) / 100, (credit - charged) % 100)"
     " END FROM account WHERE card = " CARD;
 

@@ -93,7 +93,7 @@ def ship(request: intact_client.Request) -> Any:
 
 @agent.action("notify")
 def notify(request: intact_client.Request) -> Any:
-    letter = f"Your order {request.task} has left us as parcel {request.input['parcel']}."
+    letter = f"Your order {request.task} was shipped: parcel no. {request.input['parcel']}."
 
     def write(transaction: sqlite3.Connection) -> Any:
         transaction.execute("INSERT INTO outbox(order_id, address, letter) VALUES (?, ?, ?)",

@@ -53,7 +53,7 @@ static const char find_mistake[] =
 
 static const char find_shortage[] =
     WANTED "SELECT CASE on_shelf WHEN 0 THEN format('Sorry, the %s is sold out.', sku)"
-           " ELSE format('Sorry, we have only %d of the %s left.', on_shelf, sku) END"
+           " ELSE format('Sorry, not enough in stock: %s (%d left).', sku, on_shelf) END"
            " FROM wanted JOIN item USING (sku) WHERE quantity > on_shelf ORDER BY sku";
 
 struct action {
