@@ -454,6 +454,9 @@ bool stage_again(struct stage *s)
         a->missed = 0;
         a->missed_by = NULL;
         a->is_held = false;
+        a->shown_at = 0;
+        a->confirmed = a->denied = 0;
+        a->denied_by = NULL;
     }
     s->may_end = false;
     node_close(&s->nodes[0]);

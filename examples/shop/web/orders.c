@@ -204,8 +204,8 @@ static enum MHD_Result answer_not_taken(struct request *r, const struct order *o
 {
     if (o->sent == QUEUE_REFUSED)
         return answer_error(r, MHD_HTTP_CONTENT_TOO_LARGE, NULL,
-                            "This order is too large for our queue and was not placed. Please order "
-                            "less at a time, or give a shorter address.");
+                            "This order is too large for our queue and was not placed. Please "
+                            "order less at a time, or give a shorter address.");
     return answer_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
                         "Your order could not be placed at the moment. Please try again: however "
                         "often you try, only one order is placed.");
