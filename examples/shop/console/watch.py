@@ -1,7 +1,6 @@
 """Looks at all of it once a second: what the page shows, and a line in the feed for what has changed."""
 
 import contextlib
-import datetime
 import itertools
 import sqlite3
 import threading
@@ -13,8 +12,9 @@ from intact_api import Away, Refused
 SERVICES = ("stock", "payment", "shipping")
 FEED_MAX = 200
 ERRORS_MAX = 20
+STATES = ("pending", "processing", "processed", "compensating", "compensated", "error")
 WAITING_MAX = 5
-WAITING_AFTER_S = 3
+WAITING_AFTER_S = 4
 
 
 class Feed:
@@ -59,7 +59,7 @@ class Watch:
             "nodes": nodes,
             "leader": next((node["node"] for node in nodes if node["leads"] and node["alive"]), None),
             "agents": [self.agent(name, stats) for name in SERVICES],
-            "tasks": (stats[0]["stored"] if stats else {}) | {"processed": self.processed()},
+            "tasks": self.counts(),
             "waiting": self.waiting(),
             "errors": [self.record(task) for task in self.api.ask(f"/v1/tasks?state=error&closed=false&limit={ERRORS_MAX}")["tasks"]],
             "alerts": self.api.ask("/v1/alerts?limit=20")["alerts"],
@@ -90,26 +90,28 @@ class Watch:
             "breaker": next((b for b in breakers if b["state"] != "closed"), breakers[0] if breakers else None),
         }
 
-    def processed(self):
-        """How many orders were processed: by the state store, since no node counts those that ended before its start."""
-        sql = "SELECT count(*) FROM task_view WHERE state = 'processed'"
+    def counts(self):
+        """How many orders are in each state, all at one moment: the state store knows, also of those that have ended. Nothing: it is away."""
+        sql = "SELECT state, count(*) FROM task_view WHERE closed_at IS NULL GROUP BY state"
         try:
             if not self.place.sqlite:
-                return int(postgres.sql(self.place, "reader", "SET search_path = intact; " + sql))
-            with contextlib.closing(sqlite3.connect(f"file:{self.place.work}/node-n1/intact.db?mode=ro", uri=True)) as db:
-                return db.execute(sql).fetchone()[0]
+                rows = [line.split("|") for line in postgres.sql(self.place, "reader", "SET search_path = intact; " + sql).splitlines()]
+            else:
+                with contextlib.closing(sqlite3.connect(f"file:{self.place.work}/node-n1/intact.db?mode=ro", uri=True)) as db:
+                    rows = db.execute(sql).fetchall()
         except (RuntimeError, sqlite3.Error):
-            return None  # the database is away
+            return {}
+        return dict.fromkeys(STATES, 0) | {state: int(count) for state, count in rows}
 
     def waiting(self):
-        """The oldest orders that are in progress for a while, and what each of them is waiting for."""
-        open_tasks = self.api.ask(f"/v1/tasks?state=pending,processing,compensating&limit={WAITING_MAX}")["tasks"]
+        """The latest orders that are in progress for longer than usual, and what each of them is waiting for."""
+        before = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - WAITING_AFTER_S))
+        path = f"/v1/tasks?state=pending,processing,compensating&submitted_before={before}&limit={WAITING_MAX}"
         found = []
-        for task in open_tasks:
-            submitted = datetime.datetime.fromisoformat(task["submitted_at"].replace("Z", "+00:00")).timestamp()
-            if time.time() - submitted > WAITING_AFTER_S:
-                why = self.api.ask(f"/v1/tasks/{task['id']}/why")
-                found.append({"id": task["id"], "submitted_at": task["submitted_at"], "why": why["reasons"][0]["text"]})
+        for task in self.api.ask(path)["tasks"]:
+            why = self.api.ask(f"/v1/tasks/{task['id']}/why")
+            text = next((reason["text"] for reason in why["reasons"]), why["summary"])  # it may have ended by now
+            found.append({"id": task["id"], "submitted_at": task["submitted_at"], "why": text})
         return found
 
     def record(self, task):
