@@ -170,7 +170,7 @@ enum MHD_Result events_get(struct request *r, const char *id)
     if (!stream_add(s)) {
         stream_free(s);
         return answer_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
-                            "Too many pages are live just now. This one asks now and then.");
+                            "Too many live pages are open at the moment. Please reload this one.");
     }
     return answer(r, MHD_HTTP_OK,
                   MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, stream_read, s,

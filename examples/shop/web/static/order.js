@@ -25,7 +25,7 @@ const forCustomers = ["out_of_stock", "card_declined", "card_unknown", "limit_ex
 const heads = {
   handed_in: ["Order placed", "Your order is safely in our queue. We will pick it up in a moment."],
   pending: ["Order received", "We have your order and are about to start."],
-  processing: ["In progress", ""],
+  processing: ["In progress", "We are completing your order."],
   processed: ["Shipped", "Your parcel is on its way."],
   compensating: ["Being cancelled", "We are undoing what was already done."],
   compensated: ["Cancelled", "Nothing will be shipped, and your card was not charged."],
@@ -60,7 +60,9 @@ function outcome(all, name) {
 function current(all, state) {
   if (state === "compensating") {
     const step = steps.findLast((each) => each.undone && outcome(all, each.name) === "done");
-    return step && { ...step, todo: step.back };
+    // A step that failed may have to be undone first, if nobody knows whether it took effect. We are not told.
+    const isClear = !steps.some((each) => each.undone && outcome(all, each.name) === "failed");
+    return step && { ...step, todo: step.back, service: isClear ? step.service : "Part of our shop" };
   }
   if (!all.length || !["pending", "processing"].includes(state)) return undefined;
   return steps.find((each) => !outcome(all, each.name));
@@ -91,8 +93,9 @@ function waiting(all, state) {
   const since = quietSince(all);
   const isPaused = all.at(-1)?.event === "paused";
   if (isPaused || !(Date.now() + ahead - since >= WAITS_AFTER_S * 1000)) return "";
-  const promise = "You do not need to do anything: your order continues as soon as it is back.";
-  if (state === "handed_in") return `We have not picked up your order yet (waiting since ${clock(since)}). It is safe in our queue. ${promise}`;
+  const what = state === "compensating" ? "the cancellation" : "your order";
+  const promise = `You do not need to do anything: ${what} continues as soon as it is back.`;
+  if (state === "handed_in") return `We have not picked up your order yet (waiting since ${clock(since)}). It is safe in our queue, and you do not need to do anything.`;
   const step = current(all, state);
   return step ? `${step.service} is not responding at the moment (waiting since ${clock(since)}). We keep trying. ${promise}` : "";
 }
