@@ -300,7 +300,7 @@ test("payment fails: its breaker opens, the order waits, and goes on when paymen
   await mode(mischief, "payment", "Failing");
   await choose(page, "Teapot");
   await checkout(page);
-  await serviceCard(mischief, "payment").getByText("circuit breaker open").waitFor();
+  await serviceCard(mischief, "payment").getByText("circuit breaker open", { exact: true }).waitFor();
   await serviceCard(mischief, "payment").getByText(/order is waiting for it/).waitFor();
   await comesTo(page, "In progress");
   await page.getByText(/^Payment is not responding at the moment \(waiting since \d\d:\d\d:\d\d\)/).waitFor();
@@ -313,7 +313,7 @@ test("payment fails: its breaker opens, the order waits, and goes on when paymen
   assert.equal(await page.getByText("is not responding").isVisible(), false);
   await waiting.waitFor({ state: "detached" });
   await eventually("one more is processed", async () => (await processed()) === before + 1);
-  await serviceCard(mischief, "payment").getByText("circuit breaker closed").waitFor();
+  await serviceCard(mischief, "payment").getByText("circuit breaker closed", { exact: true }).waitFor();
 });
 
 test("shipping hangs: the order stops, an alert comes, and the operator's retry brings it to its end", async (t) => {
@@ -325,7 +325,8 @@ test("shipping hangs: the order stops, an alert comes, and the operator's retry 
   await comesTo(page, "Needs attention");
   const stopped = mischief.getByRole("article").filter({ has: mischief.getByRole("heading", { name: id }) });
   await stopped.waitFor();
-  const alert = mischief.getByRole("region", { name: "Alerts" }).getByRole("listitem").filter({ hasText: "open" }).first();
+  const alert = mischief.getByRole("region", { name: "Alerts" }).getByRole("listitem").filter({ hasText: "tasks stopped in error" })
+    .filter({ has: mischief.locator(".badge", { hasText: /^open$/ }) }).first();
   await alert.waitFor();
   await mischief.getByRole("log").getByText(/Opened/).first().waitFor(); // it was told, not only asked for
   await pictures(mischief, "console");
