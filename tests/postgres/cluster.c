@@ -3,8 +3,6 @@
 #include "base/test.h"
 
 #include <ftw.h>
-#include <grp.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +18,7 @@
 enum { TRIES = 3000, PAUSE_US = 20000 }; /* a minute: only a failing test waits so long */
 
 static struct {
-    char dir[64], conninfo[128], bin[64];
+    char dir[64], conninfo[128];
     pid_t pid, owner;
 } c;
 
@@ -42,49 +40,21 @@ static void stop(void)
         (void)nftw(c.dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* As the user of the packages' own server, or "nobody"; whoever is not root stays who he is. */
-static void become_unprivileged(void)
-{
-    const struct passwd *who = getpwnam("postgres");
-
-    if (!who)
-        who = getpwnam("nobody");
-    if (getuid() == 0
-        && (!who || setgroups(0, NULL) != 0 || setgid(who->pw_gid) != 0
-            || setuid(who->pw_uid) != 0))
-        _exit(126);
-}
-
 static pid_t run(const char *program, const char *const *args)
 {
-    char path[128];
-    pid_t pid = fork();
+    char path[SERVER_PATH];
 
+    server_program(program, path);
+    pid_t pid = fork();
     CHECK(pid >= 0, "fork");
     if (pid > 0)
         return pid;
-    become_unprivileged();
+    server_drop_root();
     (void)prctl(PR_SET_PDEATHSIG, strcmp(program, "postgres") == 0 ? SERVER_END : SIGKILL);
-    (void)snprintf(path, sizeof path, "%s%s%s", *program == '/' ? "" : c.bin,
-                   *program == '/' ? "" : "/", program);
     if (!freopen("/dev/null", "r", stdin) || chdir(c.dir) != 0 || !freopen("log", "a", stdout)
         || dup2(1, 2) != 2)
         _exit(127);
-    execv(path, (char *const *)(uintptr_t)args); /* it changes none of them */
-    _exit(127);
-}
-
-/* Debian has each version in a folder of its own. */
-static void find_programs(void)
-{
-    for (int version = 20; version >= 14; version--) {
-        char path[128];
-        (void)snprintf(c.bin, sizeof c.bin, "/usr/lib/postgresql/%d/bin", version);
-        (void)snprintf(path, sizeof path, "%s/initdb", c.bin);
-        if (access(path, X_OK) == 0)
-            return;
-    }
-    CHECK(false, "there is no PostgreSQL server; tools/setup test installs it");
+    server_exec(path, args);
 }
 
 static void make(void)
@@ -92,14 +62,11 @@ static void make(void)
     const char *args[] = {"initdb", "-D", "data", "-U",         "intact",    "-A",
                           "trust",  "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions",
                           NULL};
-    const struct passwd *who = getpwnam("postgres");
     int status = -1;
 
     (void)snprintf(c.dir, sizeof c.dir, "/tmp/intact-pg-XXXXXX");
     CHECK(mkdtemp(c.dir), "a folder for the database");
-    if (!who)
-        who = getpwnam("nobody");
-    CHECK(getuid() != 0 || (who && chown(c.dir, who->pw_uid, who->pw_gid) == 0), "its owner");
+    server_own(c.dir);
     pid_t pid = run("initdb", args);
     CHECK(waitpid(pid, &status, 0) == pid && status == 0, "initdb ended with %d; see %s/log",
           status, c.dir);
@@ -190,7 +157,6 @@ pid_t cluster_fork(void)
 const char *cluster_conninfo(void)
 {
     if (c.pid == 0) {
-        find_programs();
         c.owner = getpid();
         (void)atexit(stop);
         make();

@@ -4,12 +4,19 @@ set -eu
 pair=$1
 work=$(mktemp -d /tmp/intact-guard.XXXXXX)
 chmod 711 "$work"
-trap '"$pair" "$work/db" end; rm -rf "$work"' EXIT
+# What is left in the background would keep our output open, for which meson waits.
+finish() {
+    kill -KILL "$script" 2>/dev/null || true
+    [ ! -e "$work/db/ports" ] || "$pair" "$work/db" end || true
+    wait
+    rm -rf "$work"
+}
 
 gone() { ! [ -e "$work/db" ] && ! kill -0 "$server" 2>/dev/null; }
 
 sleep 1000 &
 script=$!
+trap finish EXIT
 "$pair" "$work/db" make
 server=$(head -n 1 "$work/db/a/postmaster.pid")
 "$pair" "$work/db" stop a
@@ -24,7 +31,4 @@ until gone; do
     }
     sleep 0.1
 done
-wait
-trap - EXIT
-rm -rf "$work"
 echo "nothing stays"

@@ -4,8 +4,6 @@
 
 #include <errno.h>
 #include <ftw.h>
-#include <grp.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,42 +31,6 @@ static const char settings[] = "\nlisten_addresses = '127.0.0.1'\n"
 
 /* ---- programs ---- */
 
-/* Debian has each version in a folder of its own. */
-static void find_program(const char *name, char ret[128])
-{
-    for (int version = 20; version >= 14; version--) {
-        (void)snprintf(ret, 128, "/usr/lib/postgresql/%d/bin/%s", version, name);
-        if (access(ret, X_OK) == 0)
-            return;
-    }
-    CHECK(false, "there is no %s of PostgreSQL; tools/setup test installs it", name);
-}
-
-static const struct passwd *unprivileged(void)
-{
-    const struct passwd *who = getpwnam("postgres");
-
-    return who ? who : getpwnam("nobody");
-}
-
-/* As the user of the packages' own server, or "nobody"; whoever is not root stays who he is. */
-static void become_unprivileged(void)
-{
-    const struct passwd *who = unprivileged();
-
-    if (getuid() == 0
-        && (!who || setgroups(0, NULL) != 0 || setgid(who->pw_gid) != 0
-            || setuid(who->pw_uid) != 0))
-        _exit(126);
-}
-
-static void give_away(const char *path)
-{
-    const struct passwd *who = unprivileged();
-
-    CHECK(getuid() != 0 || (who && chown(path, who->pw_uid, who->pw_gid) == 0), "chown %s", path);
-}
-
 pid_t pair_begin(const struct pair *p, const char *log, const char *path, const char *const *args,
                  int end)
 {
@@ -77,7 +39,7 @@ pid_t pair_begin(const struct pair *p, const char *log, const char *path, const 
     CHECK(pid >= 0, "fork");
     if (pid > 0)
         return pid;
-    become_unprivileged();
+    server_drop_root();
     if (p->outlives)
         (void)setsid();
     else
@@ -87,17 +49,16 @@ pid_t pair_begin(const struct pair *p, const char *log, const char *path, const 
         _exit(127);
     for (int fd = 3; fd < 64; fd++) /* nobody waits for the end of what we have open */
         (void)close(fd);
-    execv(path, (char *const *)(uintptr_t)args); /* it changes none of them */
-    _exit(127);
+    server_exec(path, args);
 }
 
 /* What it says goes into the file NAME.log. */
 static pid_t begin(const struct pair *p, int which, const char *program, const char *const *args)
 {
-    char path[128];
+    char path[SERVER_PATH];
     char log[8];
 
-    find_program(program, path);
+    server_program(program, path);
     (void)snprintf(log, sizeof log, "%s.log", names[which]);
     return pair_begin(p, log, path, args, strcmp(program, "postgres") == 0 ? SERVER_END : SIGKILL);
 }
@@ -292,7 +253,7 @@ static void set_last(const struct pair *p, int which, const char *file, const ch
     path_of(p, which, file, path);
     FILE *f = fopen(path, "a");
     CHECK(f && fputs(text, f) >= 0 && fclose(f) == 0, "cannot write %s", path);
-    give_away(path);
+    server_own(path);
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -338,7 +299,7 @@ void pair_make(struct pair *p, const char *dir)
 
     (void)snprintf(p->dir, sizeof p->dir, "%s", dir);
     CHECK((mkdir(dir, 0755) == 0 || errno == EEXIST) && chmod(dir, 0755) == 0, "mkdir %s", dir);
-    give_away(dir);
+    server_own(dir);
     for (int which = 0; which < 2; which++) { /* each is another one than those before it */
         p->ports[which] = test_port();
         p->pool_ports[which] = test_port();

@@ -1,11 +1,64 @@
 #include "server.h"
 
+#include "base/test.h"
+
 #include <errno.h>
+#include <grp.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { TRIES = 3000, PAUSE_US = 20000 }; /* a minute */
+
+/* Debian has each version in a folder of its own. */
+void server_program(const char *name, char ret[SERVER_PATH])
+{
+    if (*name == '/') {
+        (void)snprintf(ret, SERVER_PATH, "%s", name);
+        return;
+    }
+    for (int version = 20; version >= 14; version--) {
+        (void)snprintf(ret, SERVER_PATH, "/usr/lib/postgresql/%d/bin/%s", version, name);
+        if (access(ret, X_OK) == 0)
+            return;
+    }
+    CHECK(false, "there is no %s of PostgreSQL; tools/setup test installs it", name);
+}
+
+static const struct passwd *unprivileged(void)
+{
+    const struct passwd *who = getpwnam("postgres");
+
+    return who ? who : getpwnam("nobody");
+}
+
+void server_drop_root(void)
+{
+    const struct passwd *who = unprivileged();
+
+    if (getuid() == 0
+        && (!who || setgroups(0, NULL) != 0 || setgid(who->pw_gid) != 0
+            || setuid(who->pw_uid) != 0))
+        _exit(126);
+}
+
+void server_own(const char *path)
+{
+    const struct passwd *who = unprivileged();
+
+    CHECK(getuid() != 0 || (who && chown(path, who->pw_uid, who->pw_gid) == 0), "chown %s", path);
+}
+
+noreturn void server_exec(const char *path, const char *const *args)
+{
+    const char *own[SERVER_ARGS] = {path};
+
+    for (size_t i = 1; i < SERVER_ARGS - 1 && args[i]; i++)
+        own[i] = args[i];
+    (void)execv(path, (char *const *)(uintptr_t)own); /* it changes none of them */
+    _exit(127);
+}
 
 /* Dead, and nobody has asked for its status yet: whoever inherited it may not care. */
 static bool is_zombie(pid_t pid)
