@@ -112,6 +112,7 @@ enter_system() {
     fi
     wait "$pid" || status=$?
     [ -z "$network" ] || { kill "$network" && wait "$network"; } 2>/dev/null || true
+    # shellcheck disable=SC2034 # for who sources this
     left_behind=$(cat "$state/left" 2>/dev/null || true)
     rm -rf "$state"
     return "$status"
