@@ -22,7 +22,9 @@ count=$([ "$size" = short ] && echo 60 || echo 150)
 good=
 
 finish() {
+    touch "$work/over" # for submitters that still ask
     retire_all KILL
+    wait
     if [ -e "$work/mounted" ]; then
         [ -n "$good" ] || cp -r "$work/data" "$work/data.kept"
         umount -l "$work/data"
@@ -48,7 +50,10 @@ submit_orders() {
     rm -f "$1".part.*
     split -l "$2" "$1" "$1.part."
     for part in "$1".part.*; do
-        until "$program" submit --retry-for 1s -f "$part" >/dev/null 2>&1; do sleep 0.05; done
+        until "$program" submit --retry-for 1s -f "$part" >/dev/null 2>&1; do
+            [ ! -e "$work/over" ] || return 0
+            sleep 0.05
+        done
     done
 }
 
