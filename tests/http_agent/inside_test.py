@@ -443,8 +443,9 @@ class Inside(unittest.TestCase):
         port = kit.free_port()
         log = open(f"{self.folder}/nghttpd.log", "wb")
         self.addCleanup(log.close)
-        nghttpd = subprocess.Popen(["nghttpd", "-v", "-d", f"{self.folder}/www", str(port), f"{self.folder}/good.key", f"{self.folder}/good.pem"],
-                                   stdout=log, stderr=log)
+        # Its folder is not in the PATH of users.
+        nghttpd = subprocess.Popen(["/usr/sbin/nghttpd", "-v", "-d", f"{self.folder}/www", str(port),
+                                    f"{self.folder}/good.key", f"{self.folder}/good.pem"], stdout=log, stderr=log)
         self.addCleanup(nghttpd.wait)
         self.addCleanup(nghttpd.kill)
         config = {"intact_http": 1, "private": ["127.0.0.1"],
