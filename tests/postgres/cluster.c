@@ -136,6 +136,8 @@ pid_t cluster_run(const char *program, const char *const *args)
 
 void cluster_kill(void)
 {
+    CHECK(kill(c.pid, SIGSTOP) == 0, "stop the database"); /* it makes no new children */
+    server_signal_children(c.pid, SIGKILL);
     CHECK(kill(c.pid, SIGKILL) == 0 && waitpid(c.pid, NULL, 0) == c.pid, "kill the database");
 }
 

@@ -12,7 +12,7 @@
 /* Starts it at the first call; what a client connects with. Fails the test if it cannot. */
 const char *cluster_conninfo(void);
 
-/* Kills it with SIGKILL, and starts it again. */
+/* Kills all of its processes with SIGKILL; starts it again. */
 void cluster_kill(void);
 void cluster_start(void);
 /* With these besides, "ssl=on": up to 39 of them, then NULL. */

@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <libpq-fe.h>
+
 #include "cluster.h"
 #include "pair.h"
 #include "server.h"
@@ -164,6 +166,29 @@ static void nobody_else_is_killed(void **state)
     CHECK(kill(other, SIGKILL) == 0 && waitpid(other, &status, 0) == other, "kill it");
 }
 
+/* Its processes do not look for their postmaster while they are at work. */
+static void a_killed_server_does_nothing_more(void **state)
+{
+    PGconn *conn = PQconnectdb(cluster_conninfo());
+    PGresult *r;
+    (void)state;
+
+    CHECK(PQstatus(conn) == CONNECTION_OK, "%s", PQerrorMessage(conn));
+    r = PQexec(conn, "SELECT 1");
+    CHECK(PQresultStatus(r) == PGRES_TUPLES_OK, "%s", PQerrorMessage(conn));
+    PQclear(r);
+    CHECK(PQsendQuery(conn, "DO $$BEGIN FOR i IN 1..50000000 LOOP NULL; END LOOP; END$$")
+              && PQflush(conn) == 0,
+          "%s", PQerrorMessage(conn));
+    cluster_kill();
+    r = PQgetResult(conn);
+    CHECK(PQresultStatus(r) == PGRES_FATAL_ERROR, "it ended with %s",
+          PQresStatus(PQresultStatus(r)));
+    PQclear(r);
+    PQfinish(conn);
+    cluster_start();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +196,7 @@ int main(void)
         cmocka_unit_test(a_test_that_is_killed_leaves_no_server),
         cmocka_unit_test(servers_that_stand_still_end_too),
         cmocka_unit_test(nobody_else_is_killed),
+        cmocka_unit_test(a_killed_server_does_nothing_more),
     };
 
     return cmocka_run_group_tests_name("the tests' own servers", tests, NULL, NULL);
