@@ -81,6 +81,7 @@ void http_answer_head(struct buf *b, const struct http_answer *a)
     else if (a->says_1_0)
         buf_str(b, "\r\nConnection: keep-alive");
     buf_str(b, "\r\n");
+    buf_slice(b, a->always);
     if (a->headers)
         buf_str(b, a->headers);
     else if (a->status == 429 || a->status == 503)

@@ -9,6 +9,7 @@ struct http_answer {
     int status;
     const char *content_type; /* NULL: none */
     const char *headers;      /* extra lines, each with its CRLF, or NULL */
+    struct slice always;      /* lines that every answer of this server has; may be empty */
     uint64_t body_len;
     bool is_stream;  /* its length is not known: the next one tells where it ends */
     bool is_chunked; /* with a last chunk; else with the connection */

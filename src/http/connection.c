@@ -347,6 +347,7 @@ void http_connection_refuse(struct http_connection *c, const struct http_fault *
     buf_clear(head);
     http_answer_head(head, &(struct http_answer){.status = f->status,
                                                  .content_type = "application/problem+json",
+                                                 .always = c->server->always,
                                                  .body_len = body.len,
                                                  .closes = true});
     c->closes = true;

@@ -80,6 +80,7 @@ struct http_server {
     bool is_draining, is_closing;
     struct tls_keys *tls;  /* NULL: clients speak in clear */
     uint64_t tls_look_at;  /* when to look at its files again */
+    struct slice always;   /* lines in the head of every answer; the caller's */
     struct buf head;       /* of the answer being written */
     struct buf sealed;     /* the same with TLS */
     struct buf joined;     /* what is sealed together */

@@ -118,7 +118,7 @@ void http_server_defer(struct http_server *s, struct http_connection *c)
 /* --- accepting --- */
 
 /* Says why, if the kernel takes it at once, and hangs up. */
-static void turn_away(int fd)
+static void turn_away(const struct http_server *s, int fd)
 {
     CLEANUP(buf_fini) struct buf body = {0};
     CLEANUP(buf_fini) struct buf text = {0};
@@ -127,6 +127,7 @@ static void turn_away(int fd)
     http_answer_head(&text, &(struct http_answer){.status = 503,
                                                   .content_type = "application/problem+json",
                                                   .headers = "Retry-After: 1\r\n",
+                                                  .always = s->always,
                                                   .body_len = body.len,
                                                   .closes = true});
     buf_slice(&text, buf_view(&body));
@@ -168,7 +169,7 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
             continue;
         }
         if (fd >= 0) {
-            turn_away(fd);
+            turn_away(s, fd);
             continue;
         }
         if (errno == EAGAIN)
@@ -408,6 +409,11 @@ void http_close(struct http_server *s)
 
 /* --- answering --- */
 
+void http_say_always(struct http_server *s, struct slice lines)
+{
+    s->always = lines;
+}
+
 void http_answer(struct http_request *r, int status, const char *content_type, struct slice body,
                  const char *headers)
 {
@@ -427,6 +433,7 @@ void http_answer(struct http_request *r, int status, const char *content_type, s
     http_answer_head(&s->head, &(struct http_answer){.status = status,
                                                      .content_type = content_type,
                                                      .headers = headers,
+                                                     .always = s->always,
                                                      .body_len = body.len,
                                                      .closes = c->closes,
                                                      .says_1_0 = http_message_is_1_0(m)});

@@ -87,6 +87,10 @@ enum err http_listen(uv_loop_t *loop, const char *address, const struct http_lim
                      const struct http_handler *handler, struct http_server **ret,
                      struct error *e) MUST_USE;
 
+/* Lines ("Name: value\r\n") for the head of every answer from now on, refusals and streams among
+ * them. They stay the caller's, for as long as the server lives. */
+void http_say_always(struct http_server *s, struct slice lines);
+
 /* From the next connection on clients must speak TLS (see tls.h about the files). They are looked
  * at again when a client connects, at most every two seconds, so that a server in peace does
  * nothing for it. */

@@ -29,6 +29,7 @@ static void begin(struct http_request *r, struct http_answer *a)
     a->is_chunked = m->is_chunked;
     a->closes = c->closes;
     a->says_1_0 = http_message_is_1_0(m);
+    a->always = s->always;
     buf_clear(&s->head);
     http_answer_head(&s->head, a);
     if (has_body)

@@ -288,12 +288,14 @@ enum err door_open(struct server *sv, struct error *e)
         err = secure(sv, e);
     if (err != ERR_OK)
         return err;
+    http_say_always(sv->http, installation_header(sv));
     listen_to_hangup(sv);
     log_line(LOG_INFO,
-             "event=started node=%s roles=%s listen=%s port=%d tls=%s version=%s boot=%" PRIu64,
+             "event=started node=%s roles=%s listen=%s port=%d tls=%s version=%s boot=%" PRIu64
+             " installation=%s",
              sv->config.node, roles_text(sv->config.roles), sv->config.listen, http_port(sv->http),
              http_is_secure(sv->http) ? "on" : "off", server_version(sv),
-             sv->config.store->ops->boot(sv->config.store));
+             sv->config.store->ops->boot(sv->config.store), installation_id(sv));
     if (sv->limits.http.connection_max < wanted)
         log_line(LOG_WARN, "event=few_descriptors connections=%zu wanted=%zu",
                  sv->limits.http.connection_max, wanted);

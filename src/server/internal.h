@@ -32,6 +32,7 @@ struct server {
     uv_signal_t sigterm, sigint, sighup; /* the last one if its data is set */
     uv_timer_t drain_timer;
     uv_timer_t watchdog;
+    char installation[72]; /* the header line that says whose answers these are */
     struct server_limits limits;
     struct http_server *http;
     struct store_thread *thread;
@@ -127,6 +128,12 @@ void route_label(struct buf *b, unsigned route); /* method="GET",route="/v1/task
 bool route_recheck(struct server *sv, struct http_request *r);
 
 enum { TAGS_MAX = 32, TAG_VALUE_MAX = 256 };
+
+/* installation.c */
+const char *installation_id(const struct server *sv);
+struct slice installation_header(struct server *sv); /* a line for the head of every answer */
+/* True: the request is meant for another installation, and was answered. */
+bool installation_is_another(const struct server *sv, struct http_request *r);
 
 /* tasks_submit.c, tasks_read.c, tasks_operate.c */
 void tasks_post(struct server *sv, struct http_request *r);

@@ -267,6 +267,8 @@ static void answer_list(struct http_request *r, const struct nodes *n, const str
     json_open(&b, '{');
     json_key(&b, "self");
     json_string(&b, n->own.name);
+    json_key(&b, "installation");
+    json_string(&b, slice_of(installation_id(n->server)));
     json_key(&b, "nodes");
     json_open(&b, '[');
     for (size_t i = 0; i < count; i++)

@@ -325,6 +325,8 @@ void route(void *arg, struct http_request *r)
                      "named by --host, are refused");
         return;
     }
+    if (installation_is_another(sv, r))
+        return;
     const struct route *rt = route_of(r, &known);
     serve_known(sv, r, rt, known, false);
 }

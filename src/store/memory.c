@@ -626,6 +626,12 @@ static const unsigned char *memory_secret(struct store *base)
     return memory_store_of(base)->secret;
 }
 
+static const char *memory_installation(struct store *base)
+{
+    (void)base;
+    return "00000000-0000-4000-8000-000000000001"; /* the same in every replay */
+}
+
 static uint64_t memory_boot(struct store *base)
 {
     return memory_store_of(base)->boot;
@@ -705,6 +711,7 @@ static const struct store_ops ops = {
     .node_put = memory_node_put,
     .node_list = memory_node_list,
     .secret = memory_secret,
+    .installation = memory_installation,
     .boot = memory_boot,
     .used_until = memory_used_until,
 };

@@ -38,6 +38,11 @@ static const unsigned char *pg_secret(struct store *base)
     return postgres_store_of(base)->secret;
 }
 
+static const char *pg_installation(struct store *base)
+{
+    return postgres_store_of(base)->installation;
+}
+
 static uint64_t pg_boot(struct store *base)
 {
     return postgres_store_of(base)->boot;
@@ -100,6 +105,7 @@ static const struct store_ops ops = {
     .node_put = pg_node_put,
     .node_list = pg_node_list,
     .secret = pg_secret,
+    .installation = pg_installation,
     .boot = pg_boot,
     .used_until = pg_used_until,
     .now = pg_now,

@@ -36,6 +36,7 @@
 
 #include "base/buf.h"
 #include "base/prng.h"
+#include "base/uuid.h"
 #include "store/postgres.h"
 #include "store/store_time.h"
 
@@ -183,6 +184,8 @@ enum pg_sql {
     PG_NODE_LIST,
     PG_SECRET_MAKE,
     PG_SECRET_GET,
+    PG_INSTALLATION_MAKE,
+    PG_INSTALLATION_GET,
     PG_COUNT,
 };
 
@@ -223,6 +226,7 @@ struct postgres_store {
     char *sql[PG_COUNT];   /* with the schema's name in them */
     uint64_t boot;
     unsigned char secret[PG_SECRET_SIZE];
+    char installation[UUID_SIZE];
     struct store_time time;
     struct pg_listener *listener; /* postgres_listen.c; NULL: nobody wants to hear */
 };

@@ -193,10 +193,12 @@ enum err pg_schema_check(struct postgres_store *s, struct error *e)
 enum err pg_schema_node(struct postgres_store *s, struct error *e)
 {
     CLEANUP(arena_fini) struct arena a = {0};
-    struct query q[4];
-    PGresult *r[4] = {0};
+    struct query q[6];
+    PGresult *r[6] = {0};
+    unsigned char random[16];
 
-    if (getrandom(s->secret, sizeof s->secret, 0) != sizeof s->secret)
+    if (getrandom(s->secret, sizeof s->secret, 0) != sizeof s->secret
+        || getrandom(random, sizeof random, 0) != sizeof random)
         return error_set(e, ERR_IO, "the system gives no random bytes");
     enum err err = connection_ready(s, e);
     if (err != ERR_OK)
@@ -207,7 +209,14 @@ enum err pg_schema_node(struct postgres_store *s, struct error *e)
     query_of(&q[1], s, PG_SECRET_GET, &a);
     query_of(&q[2], s, PG_BOOT, &a);
     param_text(&q[2], slice_of(s->node));
-    query_of(&q[3], s, PG_WAITS_CLEAN, &a);
+    /* A schema from before there were such ids gets its own here. Of nodes that start at the same
+     * time one inserts it, and the others wait for its commit; nodes of an older version do not
+     * look at it. */
+    uuid_write(random, s->installation);
+    query_of(&q[3], s, PG_INSTALLATION_MAKE, &a);
+    param_bytes(&q[3], s->installation, UUID_SIZE - 1);
+    query_of(&q[4], s, PG_INSTALLATION_GET, &a);
+    query_of(&q[5], s, PG_WAITS_CLEAN, &a);
     struct pg_end o = pg_transact(s, q, COUNT_OF(q), r, e, "begin");
     err = pg_end_err(&o, e);
     if (err == ERR_OK) {
@@ -218,6 +227,8 @@ enum err pg_schema_node(struct postgres_store *s, struct error *e)
             memcpy(s->secret, secret.ptr, secret.len);
         else
             err = error_set(e, ERR_CORRUPT, "the secret in %smeta is damaged", s->prefix);
+        if (err == ERR_OK && !uuid_read(result_text(r[4], 0, 0), s->installation))
+            err = error_set(e, ERR_CORRUPT, "the installation in %smeta is no UUID", s->prefix);
     }
     results_clear(r, COUNT_OF(r));
     return err;

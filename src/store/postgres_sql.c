@@ -707,6 +707,9 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_SECRET_MAKE] = "INSERT INTO ~meta (name, value) VALUES ('secret', $1) "
             "ON CONFLICT (name) DO NOTHING",
         [PG_SECRET_GET] = "SELECT value FROM ~meta WHERE name = 'secret'",
+        [PG_INSTALLATION_MAKE] = "INSERT INTO ~meta (name, value) "
+            "VALUES ('installation', $1) ON CONFLICT (name) DO NOTHING",
+        [PG_INSTALLATION_GET] = "SELECT value FROM ~meta WHERE name = 'installation'",
     };
     /* clang-format on */
     _Static_assert(COUNT_OF(texts) == PG_COUNT, "every statement has a text");

@@ -127,6 +127,8 @@ static enum err connect_both(struct sqlite_store *s, bool first, struct error *e
     if (err == ERR_OK)
         err = schema_secret(s, e);
     if (err == ERR_OK)
+        err = schema_installation(s, e);
+    if (err == ERR_OK)
         err = folder_wal(s, e);
     if (err == ERR_OK)
         sqlite_watch_again(s);
@@ -254,6 +256,11 @@ static const unsigned char *sqlite_secret(struct store *base)
     return sqlite_store_of(base)->secret;
 }
 
+static const char *sqlite_installation(struct store *base)
+{
+    return sqlite_store_of(base)->installation;
+}
+
 static uint64_t sqlite_boot(struct store *base)
 {
     return sqlite_store_of(base)->boot;
@@ -339,6 +346,7 @@ static const struct store_ops ops = {
     .requested = sqlite_requested,
     .lease = sqlite_lease,
     .secret = sqlite_secret,
+    .installation = sqlite_installation,
     .boot = sqlite_boot,
     .used_until = sqlite_used_until,
     .syncs = sqlite_syncs,

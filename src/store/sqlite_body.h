@@ -39,6 +39,7 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
+#include "base/uuid.h"
 #include "store/sqlite.h"
 
 /* Files of the folder that are being made. */
@@ -245,6 +246,7 @@ struct sqlite_store {
     int64_t used_until;
     uint64_t boot;
     unsigned char secret[SECRET_SIZE];
+    char installation[UUID_SIZE];
     struct copy copy;     /* the backup that is being made */
     int64_t message_seq;  /* of the last message; 0: not known yet */
     int watch_fd;         /* tells of what is written to the WAL; -1: not open */
@@ -298,6 +300,8 @@ enum err identity_check(struct sqlite_store *s, struct error *e) MUST_USE; /* ER
 /* sqlite_schema.c: on the writer. `first`: a file without a schema may get one. */
 enum err schema_check(struct sqlite_store *s, bool first, struct error *e) MUST_USE;
 enum err schema_secret(struct sqlite_store *s, struct error *e) MUST_USE;
+/* Reads the id of this installation, and makes one where the store has none yet. */
+enum err schema_installation(struct sqlite_store *s, struct error *e) MUST_USE;
 enum err schema_boot(struct sqlite_store *s, struct error *e) MUST_USE;
 
 /* sqlite_db.c */

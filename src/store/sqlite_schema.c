@@ -119,6 +119,58 @@ enum err schema_secret(struct sqlite_store *s, struct error *e)
     return rc == SQLITE_ROW ? ERR_OK : store_failed(s, rc, e, "read its secret");
 }
 
+/* Stores from before there were such ids get theirs when they are opened. */
+static int installation_make(struct db *d)
+{
+    unsigned char random[16];
+    char id[UUID_SIZE];
+    sqlite3_stmt *q = NULL;
+
+    if (fault() || getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+        return SQLITE_IOERR;
+    uuid_write(random, id);
+    int rc = fault() ? SQLITE_IOERR
+                     : sqlite3_prepare_v2(d->handle,
+                                          "INSERT INTO meta (name, value) "
+                                          "VALUES ('installation', ?1)",
+                                          -1, &q, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_blob(q, 1, id, UUID_SIZE - 1, SQLITE_STATIC);
+    if (rc == SQLITE_OK)
+        rc = query_run(q);
+    (void)sqlite3_finalize(q);
+    return rc;
+}
+
+/* SQLITE_DONE: there is none. */
+static int installation_read(struct sqlite_store *s)
+{
+    sqlite3_stmt *q = NULL;
+
+    int rc = fault() ? SQLITE_IOERR
+                     : sqlite3_prepare_v2(s->writer.handle,
+                                          "SELECT value FROM meta WHERE name = 'installation'", -1,
+                                          &q, NULL);
+    if (rc == SQLITE_OK)
+        rc = query_step(q);
+    if (rc == SQLITE_ROW && !uuid_read(query_text(q, 0), s->installation))
+        rc = SQLITE_CORRUPT;
+    (void)sqlite3_finalize(q);
+    return rc;
+}
+
+enum err schema_installation(struct sqlite_store *s, struct error *e)
+{
+    int rc = installation_read(s);
+
+    if (rc == SQLITE_DONE) {
+        rc = installation_make(&s->writer);
+        if (rc == SQLITE_OK)
+            rc = installation_read(s);
+    }
+    return rc == SQLITE_ROW ? ERR_OK : store_failed(s, rc, e, "read the id of its installation");
+}
+
 enum err schema_boot(struct sqlite_store *s, struct error *e)
 {
     int64_t boot = 0;

@@ -271,6 +271,10 @@ struct store_ops {
     /* Some 32 secret random bytes, made at creation, the same for all nodes: the key of tokens. */
     const unsigned char *(*secret)(struct store *s);
 
+    /* The UUID of this installation, made with the store and the same for all of its nodes. A
+     * backup and what is restored from it have the same one. */
+    const char *(*installation)(struct store *s);
+
     /* The number of this start of this node: one more than at the last one. */
     uint64_t (*boot)(struct store *s);
 
