@@ -73,7 +73,8 @@ enum intact_log_level { INTACT_LOG_INFO = 1, INTACT_LOG_WARN, INTACT_LOG_ERROR }
 enum intact_agent_result {
     INTACT_AGENT_STOPPED = 0,     /* stopped, every answer is with the server */
     INTACT_AGENT_UNDELIVERED = 1, /* stopped, some answers could not be delivered */
-    INTACT_AGENT_FAILED = 2,      /* could not start; the log says why */
+    INTACT_AGENT_FAILED = 2,      /* could not start, or its servers belong to two installations;
+                                     the log says why */
 };
 
 /* Answers `r` (below) before it returns, or keeps it. Called on a thread of the library's pool, or,
@@ -124,6 +125,13 @@ INTACT_API void intact_agent_set_token(struct intact_agent *a, const char *token
 /* File of certificates (PEM) that an https:// server's must be signed by. Default: $INTACT_CA, then
  * those of the system. */
 INTACT_API void intact_agent_set_ca(struct intact_agent *a, const char *path);
+
+/* The id of the installation that is meant, a UUID. Default: $INTACT_INSTALLATION, then the one of
+ * the server that answers first; "any" is as if there were neither. A server of another
+ * installation gets no calls for work and no results; the log says so. If nothing is said, several
+ * servers are given, and they belong to two installations when the agent starts, it ends at once.
+ */
+INTACT_API void intact_agent_set_installation(struct intact_agent *a, const char *id);
 
 /* Unique among the agent's processes and the same after a restart, so that the server knows what
  * was lost. Default: HOST-PID (not the same). At most 150 bytes. */

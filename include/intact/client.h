@@ -24,6 +24,12 @@
  * answered last, and on to the next if that cannot be reached, hangs or answers 503: at once if the
  * call may be repeated (reading, and what has a name or id; a submission without an id is given
  * one), else only if the first has certainly not begun with it.
+ * Before its first call the client asks each of them (GET /healthz) to which installation it
+ * belongs.
+ *
+ * Installations: a client stays with the one that it was told of, else with the one that answered
+ * first. A server of another one does nothing for it; if no other server takes the call it ends
+ * INTACT_REFUSED, and the error names both.
  *
  * Repeating: submitting the same content under the same id again gives the task that exists, so
  * whoever gives ids of his own may repeat any call that ended INTACT_UNREACHABLE or INTACT_BUSY.
@@ -42,7 +48,8 @@ struct intact_client;
 
 enum intact_status {
     INTACT_OK,          /* 2xx */
-    INTACT_REFUSED,     /* the server said no: 4xx; intact_client_error says why */
+    INTACT_REFUSED,     /* the server said no: 4xx; intact_client_error says why. Or it belongs to
+                           another installation */
     INTACT_BUSY,        /* 429 or 5xx: the same call may succeed later */
     INTACT_TIMEOUT,     /* intact_client_wait: the task has not ended yet; body is its record */
     INTACT_UNREACHABLE, /* no answer: whether the call took effect is not known */
@@ -56,6 +63,13 @@ INTACT_API struct intact_client *intact_client_new(const char *server, const cha
 /* File of certificates (PEM) that an https:// server's must be signed by. Default: $INTACT_CA, then
  * those of the system. NULL leaves it at that. */
 INTACT_API void intact_client_set_ca(struct intact_client *c, const char *path);
+
+/* The id of the installation that is meant, a UUID. Default: $INTACT_INSTALLATION, then the one
+ * that answers first. "any" is as if there were neither. NULL: the default. Calls with what is no
+ * id are refused. Not while calls are at work. */
+INTACT_API void intact_client_set_installation(struct intact_client *c, const char *id);
+/* The one that the client works with; "" if that is not known yet. */
+INTACT_API const char *intact_client_installation(const struct intact_client *c);
 
 /* Asked once, when the server first answers 401 and no token was given: a token, which the call is
  * repeated with and the client keeps; from malloc, freed by the client. NULL: there is none. May

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "libintact/meet.h"
 #include "libintact/places.h"
 #include "libintact/pulse.h"
 #include "libintact/wire.h"
@@ -304,6 +305,7 @@ static void turn(struct intact_agent *a)
         tell_stops(a);
         collect(a);
         pulse_tick(a, wire_now_ms());
+        meet_tick(a, wire_now_ms());
         nodes_tick(a, wire_now_ms());
         if (a->peer_count > 1)
             share_results(a);
@@ -328,8 +330,14 @@ static const char *open_parts(struct intact_agent *a) /* NULL, or what does not 
         return "no more descriptors, or libcurl cannot be used";
     a->reactor.wake_fd = a->outbox->fd;
     a->headers = wire_headers(wire_token(a->options.token), "application/json");
+    installation_state(&a->installation, a->options.installation);
+    if (a->installation.mistake[0])
+        return a->installation.mistake;
+    if (a->headers && a->installation.id[0])
+        a->headers = wire_add_header(a->headers, a->installation.line);
     if (!a->headers || !nodes_open(a))
         return "libcurl or the servers' addresses";
+    meet_begin(a, wire_now_ms());
     if (!pool_open(&a->pool, a->options.inline_handlers ? 0 : a->options.concurrency))
         return "no more threads";
     return NULL;
@@ -412,6 +420,15 @@ static void end_agent(struct intact_agent *a)
     agent_log(a, undelivered ? LOG_WARN : LOG_INFO, "event=stopped undelivered=%zu", undelivered);
 }
 
+/* Nothing was asked for yet. */
+static void end_mixed(struct intact_agent *a)
+{
+    (void)close_parts(a);
+    a->outcome = INTACT_AGENT_FAILED;
+    agent_log(a, LOG_ERROR,
+              "event=stopped error=\"its servers belong to two installations: nothing was done\"");
+}
+
 void agent_break_off(struct intact_agent *a)
 {
     struct wire_held sigpipe;
@@ -447,6 +464,7 @@ int intact_agent_timeout_ms(struct intact_agent *a)
         wake = min_i64(wake, a->stop_by);
     wake = min_i64(wake, a->share_at);
     wake = min_i64(wake, nodes_wake_at(a));
+    wake = min_i64(wake, meet_wake_at(a));
     for (size_t i = 0; i < a->peer_count; i++)
         wake = min_i64(wake, peer_wake_at(a->peers[i], now));
     return (int)max_i64(0, wake - now);
@@ -460,7 +478,9 @@ bool intact_agent_drive(struct intact_agent *a)
         return false;
     a->driven = true;
     turn(a);
-    if (is_over(a, wire_now_ms()))
+    if (a->is_mixed)
+        end_mixed(a);
+    else if (is_over(a, wire_now_ms()))
         end_agent(a);
     release_sigpipe(a);
     a->driven = false;

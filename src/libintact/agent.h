@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "base/prng.h"
 #include "libintact/heartbeat.h"
+#include "libintact/installation.h"
 #include "libintact/nodes.h"
 #include "libintact/outbox.h"
 #include "libintact/peer.h"
@@ -30,7 +31,7 @@ struct agent_handler {
 
 struct agent_options {
     char *name, *instance;
-    char *server, *token, *ca; /* NULL: the default */
+    char *server, *token, *ca, *installation; /* NULL: the default */
     struct agent_handler *handlers;
     size_t handler_count;
     unsigned concurrency;
@@ -54,6 +55,10 @@ struct intact_agent {
     enum intact_agent_result outcome;
     struct reactor reactor;
     struct curl_slist *headers;
+    struct installation installation;
+    bool is_mixed; /* its servers belong to two installations: it ends */
+    int64_t
+        meet_until; /* no call for work before all servers have said where they belong; 0: over */
     struct pool pool;
     struct outbox *outbox;
     struct map held;     /* token -> request: in work, or its result not yet acknowledged */

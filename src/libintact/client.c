@@ -39,6 +39,7 @@ struct intact_client *intact_client_new(const char *server, const char *token)
     ok = client_open_servers(c, wire_server(server));
     c->token = copy_of(wire_token(token), &ok);
     c->ca = copy_of(wire_ca(NULL), &ok);
+    installation_state(&c->installation, NULL);
     if (!c->last.easy || !ok) {
         intact_client_free(c);
         return NULL;
@@ -54,6 +55,16 @@ void intact_client_set_ca(struct intact_client *c, const char *path)
         return;
     free(c->ca);
     c->ca = copy;
+}
+
+void intact_client_set_installation(struct intact_client *c, const char *id)
+{
+    installation_state(&c->installation, id);
+}
+
+const char *intact_client_installation(const struct intact_client *c)
+{
+    return c->installation.id;
 }
 
 void intact_client_set_find_token(struct intact_client *c, intact_token_finder *find, void *arg)
@@ -74,6 +85,8 @@ void intact_client_free(struct intact_client *c)
     reply_fini(&c->last);
     wire_release(&sigpipe);
     client_close_servers(c);
+    installation_fini(&c->installation);
+    buf_fini(&c->introduction.conflict);
     free(c->token);
     free(c->ca);
     free(c->door);
@@ -142,6 +155,9 @@ struct curl_slist *client_prepare(const struct intact_client *c, struct intact_r
                                   const struct question *q)
 {
     struct curl_slist *headers = wire_headers(c->token, q->type);
+
+    if (c->installation.id[0])
+        headers = wire_add_header(headers, c->installation.line);
 
     reply_clear(r);
     curl_easy_reset(r->easy); /* options only; the connection stays */
@@ -257,30 +273,46 @@ static CURLcode call_with_token(struct intact_client *c, const struct question *
     return code;
 }
 
-/* Each server is asked once. */
+/* Each server is asked once. One of another installation has done nothing. */
+static enum intact_status ask_servers(struct intact_client *c, struct question *q, bool may_repeat)
+{
+    CLEANUP(buf_fini) struct buf foreign = {0};
+    CURLcode code = CURLE_OK;
+    bool is_foreign = false;
+
+    for (size_t left = c->server_count; left > 0; left--) {
+        q->again = may_repeat && left > 1;
+        code = call_with_token(c, q);
+        is_foreign = client_is_foreign(c, c->server, &c->last, code, &foreign);
+        if (left == 1 || !client_moves_on(c, c->server_index, &c->last, code, may_repeat))
+            break;
+    }
+    enum intact_status status = reply_conclude(&c->last, c->server, code);
+    if (is_foreign || (foreign.len > 0 && status != INTACT_OK))
+        return client_refuse(&c->last, buf_view(&foreign));
+    if (status == INTACT_UNREACHABLE && c->server_count > 1)
+        buf_fmt(&c->last.error, "\nIt is the last of %zu servers: none could be reached.",
+                c->server_count);
+    return status;
+}
+
 static enum intact_status call(struct intact_client *c, const char *method, const char *path,
                                const char *type, const char *body, size_t size, int64_t wait_ms)
 {
     CLEANUP(buf_fini) struct buf named = {0};
     struct question q = {method, path, type, body, size, max_i64(wait_ms, 0), false};
-    bool may_repeat = client_may_repeat(method, path) && !c->take;
-    CURLcode code = CURLE_OK;
 
+    if (c->installation.mistake[0])
+        return client_refuse(&c->last, slice_of(c->installation.mistake));
+    if (introduction_is_needed(c))
+        introduction_run(c);
+    if (c->introduction.conflict.len > 0)
+        return client_refuse(&c->last, buf_view(&c->introduction.conflict));
     if (client_give_ids(c, &q, &named)) {
         q.body = named.ptr;
         q.size = named.len;
     }
-    for (size_t left = c->server_count; left > 0; left--) {
-        q.again = may_repeat && left > 1;
-        code = call_with_token(c, &q);
-        if (left == 1 || !client_moves_on(c, c->server_index, &c->last, code, may_repeat))
-            break;
-    }
-    enum intact_status status = reply_conclude(&c->last, c->server, code);
-    if (status == INTACT_UNREACHABLE && c->server_count > 1)
-        buf_fmt(&c->last.error, "\nIt is the last of %zu servers: none could be reached.",
-                c->server_count);
-    return status;
+    return ask_servers(c, &q, client_may_repeat(method, path) && !c->take);
 }
 
 enum intact_status intact_client_call(struct intact_client *c, const char *method, const char *path,

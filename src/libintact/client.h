@@ -4,14 +4,27 @@
 /* A client: its blocking calls (client.c), and those that it drives (client_start.c). */
 
 #include "base/list.h"
+#include "libintact/installation.h"
 #include "libintact/reply.h"
 #include "net/reactor.h"
+
+/* Before its first call a client of several servers asks each of them of which installation it is:
+ * so those of two are noticed while both are there, and no call can have begun at one before it is
+ * repeated at another. */
+struct introduction {
+    struct probe *probes; /* one for each server; NULL: none are under way */
+    size_t open;          /* of them, that have not ended */
+    bool is_over;         /* nothing is to be asked any more */
+    struct buf conflict;  /* two installations: what to say */
+};
 
 struct intact_client {
     char *servers; /* as they were given; cut at the commas */
     const char *server, **all;
     size_t server_count, server_index; /* `server` is all[server_index]: the one that is called */
     char *token, *ca;
+    struct installation installation;
+    struct introduction introduction;
     char *door; /* an abstract Unix socket in place of the server's address; NULL: none */
     intact_token_finder *find_token; /* NULL: not any more */
     intact_token_finder *finder;     /* that has looked for `token`; NULL: it was given */
@@ -54,6 +67,22 @@ struct curl_slist *client_prepare(const struct intact_client *c, struct intact_r
 
 bool client_open_servers(struct intact_client *c, const char *urls) MUST_USE;
 void client_close_servers(struct intact_client *c);
+
+/* ---- of which installation they are (client_introduce.c) ---- */
+
+bool introduction_is_needed(const struct intact_client *c);
+/* Asks all servers, by `multi`: those transfers have no CURLOPT_PRIVATE. False: out of memory. */
+bool introduction_begin(struct intact_client *c, CURLM *multi) MUST_USE;
+void introduction_ended(struct intact_client *c, CURLM *multi, CURL *easy, CURLcode code);
+void introduction_fini(struct intact_client *c, CURLM *multi); /* given up, or over */
+/* All of it, for a call that blocks. */
+void introduction_run(struct intact_client *c);
+
+/* The answer to a call comes from another installation: `story` says so, unless it says already. */
+bool client_is_foreign(struct intact_client *c, const char *server, const struct intact_reply *r,
+                       CURLcode code, struct buf *story);
+/* Whatever else became of a call that could not be done: it is refused, for that reason. */
+enum intact_status client_refuse(struct intact_reply *r, struct slice story);
 
 /* What may be done twice is done once by that: reading, and what has a name or an id. */
 bool client_may_repeat(const char *method, const char *path);

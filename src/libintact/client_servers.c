@@ -8,6 +8,8 @@
 #include "libintact/client.h"
 #include "json/json.h"
 
+enum { FOREIGN = 421 /* the status of a server that belongs to another installation */ };
+
 bool client_open_servers(struct intact_client *c, const char *urls)
 {
     char *rest = NULL;
@@ -72,8 +74,10 @@ static bool was_not_begun(const struct intact_reply *r)
 bool client_moves_on(struct intact_client *c, size_t index, const struct intact_reply *r,
                      CURLcode code, bool may_repeat)
 {
-    bool failed = code != CURLE_OK || r->status == 503;
-    bool is_safe = may_repeat || (code == CURLE_OK ? was_not_begun(r) : was_not_sent(code));
+    bool is_foreign = code == CURLE_OK && r->status == FOREIGN;
+    bool failed = code != CURLE_OK || r->status == 503 || is_foreign;
+    bool is_safe =
+        may_repeat || is_foreign || (code == CURLE_OK ? was_not_begun(r) : was_not_sent(code));
 
     /* The answer was too long, or somebody did not want it: another one's would be, too. */
     if (c->server_count < 2 || !failed || !is_safe || code == CURLE_WRITE_ERROR)

@@ -16,6 +16,8 @@ struct intact_call {
     int64_t wait_ms;
     bool is_started;
     bool had_token, may_repeat;
+    bool is_foreign;    /* the latest answer is that of a server of another installation */
+    struct buf foreign; /* a server of another installation was asked: what to say of it */
     size_t server_index, tries;
     struct curl_slist *headers;
     intact_client_done *done;
@@ -73,6 +75,7 @@ static void free_call(struct intact_call *x)
     buf_fini(&x->path);
     buf_fini(&x->type);
     buf_fini(&x->body);
+    buf_fini(&x->foreign);
     free(x);
 }
 
@@ -91,8 +94,10 @@ void client_start_fini(struct intact_client *c)
     LIST_FOREACH (l, after, &c->started) {
         give_up(c, CONTAINER_OF(l, struct intact_call, link));
     }
-    if (c->reactor.fd >= 0)
+    if (c->reactor.fd >= 0) {
+        introduction_fini(c, c->reactor.multi);
         reactor_close(&c->reactor);
+    }
     if (c->wake_fd >= 0)
         close(c->wake_fd);
     c->wake_fd = -1;
@@ -182,7 +187,7 @@ int intact_client_fd(struct intact_client *c)
 
 int intact_client_timeout_ms(const struct intact_client *c)
 {
-    if (!list_empty(&c->waiting) && c->started_count < c->connections)
+    if (!list_empty(&c->waiting) && c->started_count < c->connections && c->introduction.open == 0)
         return 0;
     if (c->reactor.fd < 0 || c->reactor.timer_at == INT64_MAX)
         return -1;
@@ -192,7 +197,8 @@ int intact_client_timeout_ms(const struct intact_client *c)
 /* See `fresh`. */
 static void forget_connections(struct intact_client *c)
 {
-    if (!c->fresh || c->started_count > 0 || !reactor_forget(&c->reactor))
+    if (!c->fresh || c->started_count > 0 || c->introduction.open > 0
+        || !reactor_forget(&c->reactor))
         return;
     keep_connections(c);
     c->fresh = false;
@@ -229,16 +235,44 @@ static void finish(struct intact_client *c, struct intact_call *x, CURLcode code
 {
     take_back(c, x);
     c->call_count--;
-    (void)reply_conclude(&x->reply, c->all[x->server_index], code);
+    enum intact_status status = reply_conclude(&x->reply, c->all[x->server_index], code);
+    if (x->is_foreign || (x->foreign.len > 0 && status != INTACT_OK))
+        (void)client_refuse(&x->reply, buf_view(&x->foreign));
     c->current = x;
     x->done(&x->reply, x->arg);
     c->current = NULL;
     free_call(x);
 }
 
+static void refuse_waiting(struct intact_client *c, struct slice story)
+{
+    while (!list_empty(&c->waiting)) {
+        struct intact_call *x = CONTAINER_OF(list_first(&c->waiting), struct intact_call, link);
+        buf_slice(&x->foreign, story);
+        finish(c, x, CURLE_ABORTED_BY_CALLBACK);
+    }
+}
+
+/* False: what waits has to wait, or has been refused. */
+static bool may_send(struct intact_client *c)
+{
+    if (c->installation.mistake[0]) {
+        refuse_waiting(c, slice_of(c->installation.mistake));
+    } else if (c->introduction.conflict.len > 0 && c->introduction.open == 0) {
+        refuse_waiting(c, buf_view(&c->introduction.conflict));
+        buf_clear(&c->introduction.conflict);
+    } else if (introduction_is_needed(c) && c->introduction.open == 0
+               && !introduction_begin(c, c->reactor.multi)) {
+        c->introduction.is_over = true;
+    }
+    return c->introduction.open == 0;
+}
+
 static void start_waiting(struct intact_client *c)
 {
     forget_connections(c);
+    if (list_empty(&c->waiting) || !may_send(c))
+        return;
     while (!list_empty(&c->waiting) && c->started_count < c->connections) {
         struct intact_call *x = CONTAINER_OF(list_first(&c->waiting), struct intact_call, link);
         link_remove(&x->link);
@@ -265,6 +299,7 @@ static bool is_repeated(struct intact_client *c, struct intact_call *x, CURLcode
 static void answered(struct intact_client *c, struct intact_call *x, CURLcode code)
 {
     (void)curl_easy_getinfo(x->reply.easy, CURLINFO_RESPONSE_CODE, &x->reply.status);
+    x->is_foreign = client_is_foreign(c, c->all[x->server_index], &x->reply, code, &x->foreign);
     if (is_repeated(c, x, code)) {
         take_back(c, x);
         list_push_front(&c->waiting, &x->link);
@@ -284,7 +319,10 @@ static void take_answers(struct intact_client *c)
             continue;
         CURLcode code = m->data.result; /* m dies when its handle is removed */
         (void)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &private); /* set by send_call */
-        answered(c, (struct intact_call *)(void *)private, code);
+        if (private)
+            answered(c, (struct intact_call *)(void *)private, code);
+        else
+            introduction_ended(c, c->reactor.multi, m->easy_handle, code);
     }
 }
 

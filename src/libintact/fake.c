@@ -47,12 +47,23 @@ static bool read_request(int fd, struct buf *b, size_t *ret_head, size_t *ret_bo
     }
 }
 
-static void note_authorization(struct fake *f, const char *head)
+/* The value of a header, cut at `size`; "" if there is none. `name` as in "\r\nname: ". */
+static void copy_header(const char *head, const char *name, char *ret, size_t size)
 {
-    const char *value = strcasestr(head, "\r\nauthorization: ");
-    size_t len = value ? strcspn(value + 17, "\r") : 0;
+    const char *value = strcasestr(head, name);
+    size_t len = value ? strcspn(value + strlen(name), "\r") : 0;
 
-    snprintf(f->authorization, sizeof(f->authorization), "%.*s", (int)len, value ? value + 17 : "");
+    snprintf(ret, size, "%.*s", (int)len, value ? value + strlen(name) : "");
+}
+
+static bool is_misdirected(struct fake *f, const char *head)
+{
+    char wanted[40];
+
+    copy_header(head, "\r\nintact-installation: ", wanted, sizeof(wanted));
+    bool is_ours = !f->installation[0] || !wanted[0] || strcmp(wanted, f->installation) == 0;
+    f->misdirected += !is_ours;
+    return !is_ours;
 }
 
 static bool send_all(int fd, const struct buf *b)
@@ -82,10 +93,15 @@ static bool serve_one(struct fake *f, int fd)
     if (version)
         *version = 0;
     pthread_mutex_lock(&f->lock);
-    note_authorization(f, in.ptr);
-    int status =
-        f->closing ? 0 : f->answer(f, line, (struct slice){in.ptr + head_len, body_len}, &body);
-    buf_fmt(&out, "HTTP/1.1 %d X\r\nContent-Length: %zu\r\n%s\r\n", status, body.len, f->header);
+    copy_header(in.ptr, "\r\nauthorization: ", f->authorization, sizeof(f->authorization));
+    int status = f->closing ? 0
+                 : is_misdirected(f, in.ptr)
+                     ? 421
+                     : f->answer(f, line, (struct slice){in.ptr + head_len, body_len}, &body);
+    buf_fmt(&out, "HTTP/1.1 %d X\r\nContent-Length: %zu\r\n%s", status, body.len, f->header);
+    if (f->installation[0])
+        buf_fmt(&out, "Intact-Installation: %s\r\n", f->installation);
+    buf_str(&out, "\r\n");
     pthread_mutex_unlock(&f->lock);
     buf_slice(&out, buf_view(&body));
     return status != 0 && send_all(fd, &out);

@@ -25,7 +25,12 @@ struct fake {
     pthread_t threads[FAKE_CONNECTIONS_MAX];
     int fds[FAKE_CONNECTIONS_MAX];
     size_t connection_count;
-    char header[80];        /* one more header line for each answer, with its CRLF */
+    char header[80]; /* one more header line for each answer, with its CRLF */
+    /* It belongs to that one, says so in each answer, and refuses with 421 what is meant for
+     * another.
+     * "": it says nothing. */
+    char installation[40];
+    unsigned misdirected;   /* calls that it refused for that */
     char authorization[80]; /* of the latest call */
 };
 

@@ -410,6 +410,10 @@ void nodes_answered(struct peer *p, const struct json *answer)
     int64_t now = wire_now_ms();
 
     p->answered = true;
+    if (!a->options.discovery) { /* it was asked only to which installation it belongs */
+        p->used = true;
+        return;
+    }
     if (!read_name(json_get_text(answer, "self"), self))
         self[0] = 0;
     bool is_list = read_list(p, answer, &fresh);
@@ -432,6 +436,14 @@ void nodes_answered(struct peer *p, const struct json *answer)
     if (a->nodes.refresh_at == INT64_MAX)
         schedule(a, now);
     judge(a);
+}
+
+void nodes_left(struct peer *p)
+{
+    p->answered = p->confirmed = p->farewell = false;
+    set_used(p, false);
+    judge(p->agent);
+    peer_put_off(p);
 }
 
 void nodes_lost(struct peer *p, bool unreachable)

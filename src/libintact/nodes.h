@@ -49,6 +49,8 @@ int64_t nodes_wake_at(const struct intact_agent *a);
 
 /* Whoever was asked has answered; NULL: with something else than a list. */
 void nodes_answered(struct peer *p, const struct json *answer);
+/* Another installation has answered there: nothing but the same question goes there, later. */
+void nodes_left(struct peer *p);
 /* A call failed. `unreachable`: without any answer. */
 void nodes_lost(struct peer *p, bool unreachable);
 

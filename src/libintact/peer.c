@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "libintact/agent.h"
+#include "libintact/meet.h"
 #include "libintact/nodes.h"
 #include "libintact/pulse.h"
 
@@ -90,7 +91,7 @@ static bool polls(const struct peer *p)
 
 static bool main_is_due(const struct peer *p, int64_t now)
 {
-    if (p->main.busy || !p->answered || lingers(p, now))
+    if (p->main.busy || !p->answered || p->agent->meet_until != 0 || lingers(p, now))
         return false;
     if (p->allowed > 0 || p->farewell || !list_empty(&p->ready))
         return true;
@@ -252,10 +253,11 @@ static bool is_refusal(long status)
     return status >= 400 && status < 500 && status != 408 && status != 429;
 }
 
-/* It is our token that is refused, and not what we say: that is kept until we are let in again. */
-static bool is_about_token(long status)
+/* It is our token that is refused, or the installation that we work with, and not what we say: that
+ * is kept until we are let in again. */
+static bool is_about_us(long status)
 {
-    return status == 401 || status == 403;
+    return status == 401 || status == 403 || status == 421;
 }
 
 static const char *refusal_text(long status)
@@ -311,7 +313,7 @@ static void fail_call(struct peer *p, struct call *c, long status, const char *w
         agent_log(p->agent, is_refusal(status) ? LOG_ERROR : LOG_WARN,
                   "event=call_failed server=%s status=%ld failures=%u error=\"%s\"", p->url, status,
                   p->failures, why);
-    if (is_refusal(status) && !is_about_token(status)) {
+    if (is_refusal(status) && !is_about_us(status)) {
         if (c->result_count > 0)
             p->result_max = 1;
         drop_if_hopeless(p, c);
@@ -441,8 +443,9 @@ static void beats_answered(struct peer *p, CURLcode code)
 
     call_end(&p->beat, p->agent->reactor.multi);
     p->beat.answer = NULL;
+    bool is_ours = meet_answered(p, &p->beat, code);
     (void)curl_easy_getinfo(p->beat.easy, CURLINFO_RESPONSE_CODE, &status); /* 0: no answer */
-    if (code == CURLE_OK && status == 200
+    if (code == CURLE_OK && is_ours && status == 200
         && json_parse(&d->arena, buf_view(&d->text), &answer, NULL) == ERR_OK)
         read_stops(p, json_get(answer, "stop"));
     else
@@ -461,8 +464,11 @@ static void ask_answered(struct peer *p, CURLcode code)
 
     call_end(c, p->agent->reactor.multi);
     c->answer = NULL;
+    bool is_ours = meet_answered(p, c, code);
     (void)curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status); /* 0: no answer */
-    if (code != CURLE_OK) {
+    if (!is_ours) {
+        nodes_left(p);
+    } else if (code != CURLE_OK) {
         fail_call(p, c, 0, c->why[0] ? c->why : curl_easy_strerror(code));
     } else {
         if (status == 200 && json_parse(&d->arena, buf_view(&d->text), &answer, NULL) != ERR_OK)
@@ -474,6 +480,13 @@ static void ask_answered(struct peer *p, CURLcode code)
     }
     call_drop_handle(c); /* it is not needed for seconds */
     delivery_unuse(d);
+}
+
+/* It belongs to another installation: what it says is not for us. Results are kept. */
+static void leave(struct peer *p, struct call *c)
+{
+    call_return_results(c, &p->ready);
+    nodes_left(p);
 }
 
 void peer_answered(struct peer *p, struct call *c, CURLcode code)
@@ -492,8 +505,11 @@ void peer_answered(struct peer *p, struct call *c, CURLcode code)
 
     call_end(c, p->agent->reactor.multi);
     c->answer = NULL;
+    bool is_ours = meet_answered(p, c, code);
     (void)curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status); /* 0 without an answer */
-    if (code != CURLE_OK)
+    if (!is_ours)
+        leave(p, c);
+    else if (code != CURLE_OK)
         fail_call(p, c, 0, c->why[0] ? c->why : curl_easy_strerror(code));
     else if (status != 200)
         fail_call(p, c, status, refusal_text(status));

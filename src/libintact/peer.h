@@ -48,6 +48,10 @@ struct peer {
     char other[NODE_NAME_SIZE]; /* a gate: as which node it had answered before */
     char name[NODE_NAME_SIZE];  /* not a seed: as which node it is listed */
 
+    /* meet.h: */
+    bool is_met;     /* a call has ended, whichever way */
+    bool is_foreign; /* it belongs to another installation */
+
     /* places.h: */
     size_t allowed;       /* places that it may be asked to fill */
     int64_t offered_at;   /* when it last had a call that asked for work */

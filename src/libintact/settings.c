@@ -97,6 +97,8 @@ void intact_agent_free(struct intact_agent *a)
     free(a->options.server);
     free(a->options.token);
     free(a->options.ca);
+    free(a->options.installation);
+    installation_fini(&a->installation);
     free(a->options.door);
     free(a);
 }
@@ -163,6 +165,12 @@ void intact_agent_set_ca(struct intact_agent *a, const char *path)
 {
     if (may_set(a, "ca"))
         replace(&a->options.ca, path);
+}
+
+void intact_agent_set_installation(struct intact_agent *a, const char *id)
+{
+    if (may_set(a, "installation"))
+        replace(&a->options.installation, id);
 }
 
 void intact_agent_set_instance(struct intact_agent *a, const char *instance)

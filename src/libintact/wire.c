@@ -66,13 +66,19 @@ bool wire_address(CURL *easy, const char *url, const char *ca)
     return ok;
 }
 
+struct curl_slist *wire_add_header(struct curl_slist *list, const char *line)
+{
+    struct curl_slist *longer = curl_slist_append(list, line);
+
+    return longer ? longer : list;
+}
+
 static struct curl_slist *with_header(struct curl_slist *list, const char *name, const char *value)
 {
     CLEANUP(buf_fini) struct buf line = {0};
 
     buf_fmt(&line, "%s:%s%s", name, value[0] ? " " : "", value);
-    struct curl_slist *longer = curl_slist_append(list, line.ptr);
-    return longer ? longer : list;
+    return wire_add_header(list, line.ptr);
 }
 
 struct curl_slist *wire_headers(const char *token, const char *type)

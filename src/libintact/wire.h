@@ -23,6 +23,8 @@ bool wire_is_loopback(const char *url, int *ret_port);
 /* Headers of a call, to be freed with curl_slist_free_all. `token` and `type` may be NULL. */
 struct curl_slist *wire_headers(const char *token, const char *type);
 
+struct curl_slist *wire_add_header(struct curl_slist *list, const char *line);
+
 /* Where a handle calls, and whom it trusts (`ca` may be NULL: a file of certificates, PEM). What is
  * on this machine is never asked for through a proxy: it would get our token. */
 bool wire_address(CURL *easy, const char *url, const char *ca) MUST_USE;

@@ -1,0 +1,78 @@
+/* Which installation a client or an agent works with, and that it stays with that one. */
+
+#include "libintact/installation.h"
+
+#include <stdlib.h>
+
+static void set_id(struct installation *i, const char *id)
+{
+    memcpy(i->id, id, UUID_SIZE);
+    (void)snprintf(i->line, sizeof i->line, INSTALLATION_HEADER ": %s", id); /* always fits */
+}
+
+void installation_state(struct installation *i, const char *id)
+{
+    const char *text = id && id[0] ? id : getenv(INSTALLATION_ENV);
+    char found[UUID_SIZE];
+
+    installation_fini(i);
+    *i = (struct installation){0};
+    if (!text || !text[0] || strcmp(text, "any") == 0)
+        return;
+    if (uuid_read(slice_of(text), found))
+        set_id(i, found);
+    else
+        (void)snprintf(i->mistake, sizeof i->mistake,
+                       "the installation is \"%.40s\", expected the id of one, a UUID, or \"any\"",
+                       text);
+}
+
+void installation_fini(struct installation *i)
+{
+    free(i->server);
+    i->server = NULL;
+}
+
+static void installation_learn(struct installation *i, const char *server, const char *id)
+{
+    i->server = strdup(server);
+    if (!i->server)
+        abort();
+    set_id(i, id);
+}
+
+bool installation_is_ours(struct installation *i, const char *server, CURL *easy,
+                          char ret[UUID_SIZE])
+{
+    struct curl_header *h = NULL;
+
+    if (curl_easy_header(easy, INSTALLATION_HEADER, 0, CURLH_HEADER, -1, &h) != CURLHE_OK
+        || !uuid_read(slice_of(h->value), ret))
+        return true;
+    if (i->id[0])
+        return strcmp(i->id, ret) == 0;
+    installation_learn(i, server, ret);
+    return true;
+}
+
+void installation_explain(struct buf *b, const struct installation *i, const char *server,
+                          const char *other)
+{
+    buf_fmt(b, "%s belongs to the installation %s", server, other);
+    if (!i->server)
+        buf_fmt(b, ", and %s is expected (--installation or INTACT_INSTALLATION)", i->id);
+    else if (strcmp(i->server, server) == 0)
+        buf_fmt(b, " now, and belonged to %s before; if it was replaced on purpose, %s", i->id,
+                i->is_remembered ? "say so with --installation, once" : "start this program again");
+    else
+        buf_fmt(b,
+                ", and %s, which answered before, to %s; name the servers of one installation "
+                "only, or say which one is meant (--installation or INTACT_INSTALLATION)",
+                i->server, i->id);
+}
+
+void installation_remember(struct installation *i, const char *id, const char *server)
+{
+    installation_learn(i, server, id);
+    i->is_remembered = true;
+}
