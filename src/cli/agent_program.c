@@ -1,6 +1,7 @@
 #include "cli/agent_program.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "cli/client.h"
 #include "cli/token_file.h"
@@ -21,6 +22,8 @@ int agent_program_run(const struct invocation *in, const struct agent_program *p
     if (!config)
         return CLI_NOT_WELL;
     given_log_level(in);
+    if (given(in, "installation")) /* all agents of this process take it from there */
+        (void)setenv("INTACT_INSTALLATION", given(in, "installation"), 1);
     int status = CLI_OK;
     if (given(in, "check"))
         printf("%s: no mistakes\n", file);

@@ -41,6 +41,10 @@ int agent_program_run(const struct invocation *in, const struct agent_program *p
          .help = "certificates that an https server's is signed by",                               \
          .initial = "INTACT_CA, then the system's",                                                \
          .kind = WORD_FILE},                                                                       \
+        {.name = "installation",                                                                   \
+         .value = "ID",                                                                            \
+         .help = "the one that the server has to belong to: its id, or any",                       \
+         .initial = "INTACT_INSTALLATION, then the one that answers first"},                       \
         {.name = "instance",                                                                       \
          .value = "NAME",                                                                          \
          .help = "of this process, unlike that of all others, and the same after a restart: then " \

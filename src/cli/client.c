@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "cli/advice.h"
+#include "cli/remembered.h"
 #include "cli/say.h"
 #include "cli/stream.h"
 #include "cli/token_file.h"
@@ -49,6 +50,20 @@ static char *find_token(void *arg, const struct intact_client *c)
     return token;
 }
 
+/* NULL: none is. */
+static const char *stated_installation(const struct invocation *in)
+{
+    struct installation i = {0};
+    const char *stated = given(in, "installation");
+
+    installation_state(&i, stated);
+    if (i.mistake[0]) {
+        fprintf(stderr, "intact: %s\n", i.mistake);
+        exit(CLI_USAGE);
+    }
+    return stated && stated[0] ? stated : getenv(INSTALLATION_ENV);
+}
+
 struct intact_client *client_begin(const struct invocation *in)
 {
     const char *file = given(in, "token-file");
@@ -64,6 +79,7 @@ struct intact_client *client_begin(const struct invocation *in)
         exit(CLI_UNREACHED);
     }
     intact_client_set_ca(c, given(in, "ca"));
+    remembered_use(c, stated_installation(in));
     intact_client_set_find_token(c, find_token, NULL);
     return c;
 }
@@ -81,7 +97,8 @@ struct live *client_begin_live(const struct invocation *in, const struct intact_
     /* A token that was found is for the server for which it was found, and no other. */
     const char *now = intact_client_server(c);
     const char *servers = token || !found_token ? wire_server(given(in, "server")) : now;
-    struct live *l = live_new(servers, now, token ? token : found_token, wire_ca(given(in, "ca")));
+    struct live *l = live_new(servers, now, token ? token : found_token, wire_ca(given(in, "ca")),
+                              intact_client_installation(c));
     if (!l) {
         fputs("intact: libcurl cannot be used\n", stderr);
         exit(CLI_UNREACHED);
@@ -107,6 +124,10 @@ const struct flag client_flag_list[] = {
      .help = "certificates that an https server's is signed by",
      .initial = "INTACT_CA, then the system's",
      .kind = WORD_FILE},
+    {.name = "installation",
+     .value = "ID",
+     .help = "the one that the server has to belong to: its id, or any",
+     .initial = "INTACT_INSTALLATION, then the one that answers first"},
     {.name = "json", .help = "the server's answer, as it came"},
     {.name = "color",
      .value = "WHEN",

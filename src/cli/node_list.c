@@ -1,3 +1,5 @@
+#include <stdio.h>
+
 #include "cli/table.h"
 #include "cli/verbs.h"
 
@@ -48,9 +50,17 @@ static void add(struct table *t, const struct json *node)
     add_version(t, node);
 }
 
+static void tail(const struct json *answer)
+{
+    struct slice id = json_get_text(answer, "installation");
+
+    if (id.len > 0) /* older servers do not say */
+        printf("installation %.*s\n", SLICE_ARG(id));
+}
+
 static int run(struct invocation *in)
 {
-    static const struct table_view view = {"/v1/nodes", "nodes", heads, add};
+    static const struct table_view view = {"/v1/nodes", "nodes", heads, add, tail};
 
     return table_show(in, &view);
 }
@@ -62,7 +72,8 @@ const struct verb verb_node_list = {
     .about = "Lists the nodes of this installation: whether each is alive, leads (its supervisor "
              "does the supervising), is draining or gone; how it is reached; what it does; how "
              "often and when it was started, its version and, behind a plus, its build. Nodes that "
-             "have been gone for more than a day are left out.",
+             "have been gone for more than a day are left out. Below them stands the id of the "
+             "installation.",
     .examples = {{"intact node list", "who is there, and which version runs?"},
                  {"intact node list --json | jq -r '.nodes[] | select(.leads).node'", "who leads"}},
     .run = run,

@@ -70,7 +70,8 @@ static int run(struct invocation *in)
     struct sqlite_restore r = {.dir = dir,
                                .fd = fd,
                                .name = fd == STDIN_FILENO ? "standard input" : name,
-                               .replace = given(in, "force") != NULL};
+                               .replace = given(in, "force") != NULL,
+                               .is_new = given(in, "new-installation") != NULL};
     enum err err = sqlite_folder_restore(&r, &e);
     if (fd != STDIN_FILENO)
         (void)close(fd); /* it was only read */
@@ -85,20 +86,26 @@ static int run(struct invocation *in)
 static const struct flag flags[] = {
     {.name = "data", .value = "DIR", .help = "folder to restore into", .kind = WORD_FOLDER},
     {.name = "force", .help = "if there is a store, move it into a folder inside of DIR"},
+    {.name = "new-installation",
+     .help = "the store goes on under an id of its own, beside the original"},
     {0},
 };
 
 const struct verb verb_restore = {
     .name = "restore",
     .summary = "make a state store out of a backup",
-    .about = "Puts what a backup holds into a folder that no server uses. The backup is checked as "
-             "a whole before anything else is touched, and an interrupted restore never leaves "
-             "half of one.\n\n"
-             "The store is then what it was when the backup was made. Stop the original for good "
-             "before a server starts on the restored one.",
+    .about =
+        "Puts what a backup holds into a folder that no server uses. The backup is checked as "
+        "a whole before anything else is touched, and an interrupted restore never leaves "
+        "half of one.\n\n"
+        "The store is then what it was when the backup was made. Stop the original for good "
+        "before a server starts on the restored one: it takes the original's place, and has the "
+        "same installation id. With --new-installation it gets another id, and clients and "
+        "agents of the original refuse it: for a copy to try things on.",
     .arguments = {{.name = "FILE", .kind = WORD_FILE}},
     .flags = flags,
     .examples = {{"intact restore /backups/intact-monday.db --data intact-data", "start again"},
+                 {"intact restore monday.db --data trial --new-installation", "a copy for trials"},
                  {"gunzip -c intact.db.gz | intact restore - --data intact-data",
                   "from a file that was made smaller"}},
     .exits = "1 if the backup is damaged, or the folder cannot be written",

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cli/term.h"
+#include "libintact/installation.h"
 #include "libintact/wire.h"
 #include "json/json.h"
 
@@ -33,6 +34,7 @@ struct live {
     struct buf server; /* the one that is asked */
     size_t at;         /* where in `servers` it begins */
     char *token, *ca;
+    struct installation installation;
     struct transfer gets[LIVE_GETS];
     bool news; /* something came during this live_wait */
     /* The stream: */
@@ -72,6 +74,8 @@ static bool transfer_open(struct live *l, struct transfer *t, const char *path)
     t->why[0] = 0;
     t->easy = curl_easy_init();
     t->headers = wire_headers(l->token, NULL);
+    if (l->installation.id[0])
+        t->headers = wire_add_header(t->headers, l->installation.line);
     buf_fmt(&url, "%s%s", l->server.ptr, path);
     bool ok = t->easy && wire_prepare(t->easy, &t->body, t->why)
               && wire_address(t->easy, url.ptr, l->ca)
@@ -115,10 +119,12 @@ static void ask_next(struct live *l)
     ask_at(l, l->servers[end] ? end + 1 : 0);
 }
 
-/* The server is not there, or says that it is not at work: another one may be. */
-static bool is_elsewhere(long status)
+/* The server is not there, says that it is not at work, or belongs to another installation (421):
+ * another one of several may do better. */
+static bool is_elsewhere(const struct live *l, long status)
 {
-    return status == 0 || status == 502 || status == 503 || status == 504;
+    return status == 0 || status == 502 || status == 503 || status == 504
+           || (status == 421 && strchr(l->servers, ','));
 }
 
 static void ask_first(struct live *l, const char *first)
@@ -238,7 +244,7 @@ static void stream_ended(struct live *l, CURLcode code)
         return;
     }
     explain(l, status, code);
-    if (status < 300 || status == 429 || is_elsewhere(status))
+    if (status < 300 || status == 429 || is_elsewhere(l, status))
         again_later(l);
     else
         l->state = LIVE_REFUSED;
@@ -304,7 +310,7 @@ static void get_ended(struct transfer *t, CURLcode code)
     if (a.status == 0)
         a.body = slice_of(t->why[0] ? t->why : curl_easy_strerror(code));
     /* Where there is a stream, that one looks for another server. */
-    if (is_elsewhere(a.status) && t->at == t->live->at && !t->live->path)
+    if (is_elsewhere(t->live, a.status) && t->at == t->live->at && !t->live->path)
         ask_next(t->live);
     transfer_close(t); /* the place is free again for what the answer leads to ... */
     struct buf body = t->body;
@@ -376,7 +382,8 @@ static char *copy_of(const char *text)
     return copy;
 }
 
-struct live *live_new(const char *servers, const char *first, const char *token, const char *ca)
+struct live *live_new(const char *servers, const char *first, const char *token, const char *ca,
+                      const char *installation)
 {
     struct live *l = wire_init() ? calloc(1, sizeof *l) : NULL;
 
@@ -387,6 +394,8 @@ struct live *live_new(const char *servers, const char *first, const char *token,
     ask_first(l, first);
     l->token = copy_of(token);
     l->ca = copy_of(ca);
+    if (installation[0])
+        installation_learn(&l->installation, first, installation);
     l->parser.retry_ms = -1;
     if (l->multi)
         return l;
@@ -414,5 +423,6 @@ void live_free(struct live *l)
     buf_fini(&l->server);
     free(l->token);
     free(l->ca);
+    installation_fini(&l->installation);
     free(l);
 }

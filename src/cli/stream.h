@@ -45,9 +45,10 @@ struct live;
 
 /* `servers`: one, or several with commas between: when a stream breaks, or without one an answer
  * stays away, the next one is asked. First the one that is named `first`. `token` and `ca` may be
- * NULL. NULL: libcurl cannot be used.
+ * NULL. `installation`: whose servers they have to be; "": any. NULL: libcurl cannot be used.
  */
-struct live *live_new(const char *servers, const char *first, const char *token, const char *ca);
+struct live *live_new(const char *servers, const char *first, const char *token, const char *ca,
+                      const char *installation);
 void live_free(struct live *l);
 const char *live_server(const struct live *l); /* that is asked now */
 

@@ -126,6 +126,8 @@ static void show(const struct invocation *in, const struct table_view *v, const 
     for (const struct json *j = rows ? rows->child : NULL; j; j = j->next)
         v->add(&t, j);
     table_print(&t);
+    if (v->tail)
+        v->tail(answer);
 }
 
 int table_show(const struct invocation *in, const struct table_view *v)

@@ -45,6 +45,7 @@ struct table_view {
     const char *path, *key;
     const char *const *heads;
     void (*add)(struct table *t, const struct json *row);
+    void (*tail)(const struct json *answer); /* what stands below the table; NULL: nothing */
 };
 int table_show(const struct invocation *in, const struct table_view *v);
 

@@ -18,7 +18,7 @@ static void add(struct table *t, const struct json *token)
 
 static int run(struct invocation *in)
 {
-    static const struct table_view view = {"/v1/tokens", "tokens", heads, add};
+    static const struct table_view view = {"/v1/tokens", "tokens", heads, add, NULL};
 
     return table_show(in, &view);
 }

@@ -12,7 +12,7 @@ static void add(struct table *t, const struct json *workflow)
 
 static int run(struct invocation *in)
 {
-    static const struct table_view view = {"/v1/workflows", "workflows", heads, add};
+    static const struct table_view view = {"/v1/workflows", "workflows", heads, add, NULL};
 
     return table_show(in, &view);
 }

@@ -171,6 +171,7 @@ void client_set_door(struct intact_client *c, const char *name)
 {
     c->door = strdup(name);
     ASSERT(c->door);
+    installation_state(&c->installation, "any"); /* whatever clients of this machine are told */
 }
 
 bool client_finds_token(struct intact_client *c, const struct intact_reply *r)
@@ -286,6 +287,10 @@ static enum intact_status ask_servers(struct intact_client *c, struct question *
         is_foreign = client_is_foreign(c, c->server, &c->last, code, &foreign);
         if (left == 1 || !client_moves_on(c, c->server_index, &c->last, code, may_repeat))
             break;
+    }
+    if (!is_foreign && c->installation.is_confirmed && c->confirmed) {
+        c->confirmed(c, c->server, c->installation.id);
+        c->confirmed = NULL;
     }
     enum intact_status status = reply_conclude(&c->last, c->server, code);
     if (is_foreign || (foreign.len > 0 && status != INTACT_OK))

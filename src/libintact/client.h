@@ -25,6 +25,9 @@ struct intact_client {
     char *token, *ca;
     struct installation installation;
     struct introduction introduction;
+    /* Called once, when a server has answered as the installation that the client works with; also
+     * for the first one of a list whose servers belong to two. NULL: nobody wants to know. */
+    void (*confirmed)(const struct intact_client *c, const char *server, const char *id);
     char *door; /* an abstract Unix socket in place of the server's address; NULL: none */
     intact_token_finder *find_token; /* NULL: not any more */
     intact_token_finder *finder;     /* that has looked for `token`; NULL: it was given */

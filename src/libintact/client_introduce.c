@@ -8,7 +8,8 @@ enum { PROBE_MS = 1000 /* a server that is silent for so long is not waited for 
 
 struct probe {
     const char *server;
-    CURL *easy; /* NULL: it has ended */
+    CURL *easy;         /* NULL: it has ended */
+    char id[UUID_SIZE]; /* of its installation; "": it did not say */
     struct curl_slist *headers;
     struct buf body;
     char why[CURL_ERROR_SIZE];
@@ -75,26 +76,41 @@ bool introduction_begin(struct intact_client *c, CURLM *multi)
     return true;
 }
 
+/* All that can be reached have answered. The first of them counts, in the order of the list. */
+static void compare(struct intact_client *c)
+{
+    struct introduction *n = &c->introduction;
+
+    for (size_t i = 0; i < c->server_count; i++) {
+        const struct probe *p = &n->probes[i];
+        if (p->id[0] && !c->installation.id[0])
+            installation_learn(&c->installation, p->server, p->id);
+        else if (strcmp(p->id, c->installation.id) != 0 && p->id[0] && n->conflict.len == 0)
+            installation_explain(&n->conflict, &c->installation, p->server, p->id);
+    }
+    n->is_over = n->conflict.len == 0;
+    if (n->is_over)
+        return;
+    if (c->confirmed)
+        c->confirmed(c, c->installation.server, c->installation.id);
+    installation_state(&c->installation, NULL); /* neither: the next call asks again */
+}
+
 void introduction_ended(struct intact_client *c, CURLM *multi, CURL *easy, CURLcode code)
 {
     struct introduction *n = &c->introduction;
-    char other[UUID_SIZE];
     struct probe *p = n->probes;
 
     while (p->easy != easy)
         p++;
-    bool is_ours =
-        code != CURLE_OK || installation_is_ours(&c->installation, p->server, easy, other);
-    if (!is_ours && n->conflict.len == 0)
-        installation_explain(&n->conflict, &c->installation, p->server, other);
+    if (code != CURLE_OK || !installation_heard(easy, p->id))
+        p->id[0] = 0;
     probe_fini(p, multi);
     n->open--;
-    if (n->open > 0)
-        return;
-    introduction_fini(c, multi);
-    n->is_over = n->conflict.len == 0;
-    if (!n->is_over)
-        installation_state(&c->installation, NULL); /* neither: the next call asks again */
+    if (n->open == 0) {
+        compare(c);
+        introduction_fini(c, multi);
+    }
 }
 
 void introduction_run(struct intact_client *c)

@@ -33,7 +33,7 @@ void installation_fini(struct installation *i)
     i->server = NULL;
 }
 
-static void installation_learn(struct installation *i, const char *server, const char *id)
+void installation_learn(struct installation *i, const char *server, const char *id)
 {
     i->server = strdup(server);
     if (!i->server)
@@ -41,18 +41,24 @@ static void installation_learn(struct installation *i, const char *server, const
     set_id(i, id);
 }
 
-bool installation_is_ours(struct installation *i, const char *server, CURL *easy,
-                          char ret[UUID_SIZE])
+bool installation_heard(CURL *easy, char ret[UUID_SIZE])
 {
     struct curl_header *h = NULL;
 
-    if (curl_easy_header(easy, INSTALLATION_HEADER, 0, CURLH_HEADER, -1, &h) != CURLHE_OK
-        || !uuid_read(slice_of(h->value), ret))
+    return curl_easy_header(easy, INSTALLATION_HEADER, 0, CURLH_HEADER, -1, &h) == CURLHE_OK
+           && uuid_read(slice_of(h->value), ret);
+}
+
+bool installation_is_ours(struct installation *i, const char *server, CURL *easy,
+                          char ret[UUID_SIZE])
+{
+    if (!installation_heard(easy, ret))
         return true;
-    if (i->id[0])
-        return strcmp(i->id, ret) == 0;
-    installation_learn(i, server, ret);
-    return true;
+    if (!i->id[0])
+        installation_learn(i, server, ret);
+    bool is_ours = strcmp(i->id, ret) == 0;
+    i->is_confirmed = i->is_confirmed || is_ours;
+    return is_ours;
 }
 
 void installation_explain(struct buf *b, const struct installation *i, const char *server,

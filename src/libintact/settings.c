@@ -251,5 +251,6 @@ void agent_set_door(struct intact_agent *a, const char *name)
     ASSERT(a->phase == AGENT_NEW);
     replace(&a->options.door, name);
     replace(&a->options.server, "http://localhost");
-    a->options.discovery = false; /* other nodes have agents of their own */
+    replace(&a->options.installation, "any"); /* whatever clients of this machine are told */
+    a->options.discovery = false;             /* other nodes have agents of their own */
 }

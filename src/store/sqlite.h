@@ -63,6 +63,7 @@ struct sqlite_restore {
     const char *dir;  /* made if it is missing */
     int fd;           /* the backup, read from where it stands */
     const char *name; /* as people call it */
+    bool is_new;      /* it goes on under an installation id of its own */
     bool replace;     /* a store that is there is moved into a new folder inside of DIR */
     char aside[64];   /* out: the name of that folder; "": there was nothing */
 };

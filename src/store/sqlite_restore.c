@@ -132,6 +132,8 @@ static enum err part_check(const struct sqlite_restore *r, const char *part, str
         err = offline_integrity(&d, r->name, e);
     if (err == ERR_OK) {
         rc = identity_renew(&d, part, version);
+        if (rc == SQLITE_OK && r->is_new) /* the first start makes another one */
+            rc = db_exec(&d, "DELETE FROM meta WHERE name = 'installation'");
         if (rc != SQLITE_OK)
             err = offline_failed(rc, r->name, "prepare its copy in the folder", e);
     }

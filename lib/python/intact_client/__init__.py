@@ -6,10 +6,10 @@ effects happen once in intact_client.barrier.
 
 from .agent import Agent, Handler
 from .client import Client
-from .errors import Busy, IntactError, Problem, StepError, TooLate, Unreachable, WaitTimeout
+from .errors import AnotherInstallation, Busy, IntactError, Problem, StepError, TooLate, Unreachable, WaitTimeout
 from .request import Request
 from .retry import Again, Retry
 
 __version__ = "0.1.0"
-__all__ = ["Again", "Agent", "Busy", "Client", "Handler", "IntactError", "Problem", "Request", "Retry", "StepError",
-           "TooLate", "Unreachable", "WaitTimeout", "__version__"]
+__all__ = ["Again", "Agent", "AnotherInstallation", "Busy", "Client", "Handler", "IntactError", "Problem", "Request", "Retry",
+           "StepError", "TooLate", "Unreachable", "WaitTimeout", "__version__"]

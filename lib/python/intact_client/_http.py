@@ -12,6 +12,8 @@ from email.message import Message
 from typing import Any, List, Mapping, NamedTuple, Optional
 from urllib.parse import urlsplit
 
+from ._installation import HEADER, MEET_WITHIN_S, Installation
+
 ANSWER_MAX = 256 * 1024 * 1024
 CONNECT_WITHIN_S = 10.0
 RETRY_AFTER_MAX_S = 60.0  # that we let a server put us off
@@ -129,12 +131,13 @@ class _Stream:
 class Connection:
     """For one thread at a time; break_off may be called by any."""
 
-    def __init__(self, url: str, tls: Optional[ssl.SSLContext], fixed: Mapping[str, str]) -> None:
+    def __init__(self, url: str, tls: Optional[ssl.SSLContext], fixed: Mapping[str, str],
+                 installation: Optional[Installation] = None) -> None:
         parts = urlsplit(url)
         self._host, self._port = parts.hostname or "", parts.port
         self._tls = tls if parts.scheme == "https" else None
         self._is_tls = parts.scheme == "https"
-        self._fixed = dict(fixed)
+        self._url, self._fixed, self._installation = url, dict(fixed), installation
         self._open: Optional[http.client.HTTPConnection] = None
         self._lock = threading.Lock()
         self._is_broken = False
@@ -142,7 +145,7 @@ class Connection:
     def call(self, method: str, path: str, body: Optional[bytes] = None, *, within: float,
              content_type: str = "application/json", is_repeatable: bool = True) -> Answer:
         """One of FAILURES if there is no whole answer within so many seconds. A connection that the server had
-        closed meanwhile does not count, if the call may be repeated."""
+        closed meanwhile does not count, if the call may be repeated. AnotherInstallation: the server belongs to it."""
         end = time.monotonic() + within
         kept = self._open is not None
         if kept and not is_repeatable:
@@ -166,7 +169,7 @@ class Connection:
     def _exchange(self, method: str, path: str, body: Optional[bytes], content_type: str, end: float) -> Answer:
         c = self._open or self._connect(end)
         self._limit(c, end)
-        fields = dict(self._fixed)
+        fields = {**self._fixed, **(self._installation.fields() if self._installation else {})}
         if body is not None:
             fields["Content-Type"] = content_type
         c.request(method, path, body, fields)
@@ -187,7 +190,18 @@ class Connection:
         response.close()  # read1 does not notice the end of a body whose length was told
         if response.will_close:
             self.close()
+        if self._installation:
+            self._installation.hear(self._url, response.headers.get(HEADER))
         return Answer(response.status, response.headers, b"".join(parts))
+
+    def whose(self) -> Optional[str]:
+        """The installation to which the server says that it belongs; for that alone, and closed behind it."""
+        try:
+            return self.call("GET", "/healthz", within=MEET_WITHIN_S).headers.get(HEADER)
+        except FAILURES:
+            return None
+        finally:
+            self.close()
 
     def _connect(self, end: float) -> http.client.HTTPConnection:
         within = max(0.001, min(CONNECT_WITHIN_S, end - time.monotonic()))

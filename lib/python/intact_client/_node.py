@@ -10,6 +10,8 @@ from urllib.parse import quote
 
 from . import _clock
 from ._http import FAILURES, Answer, Connection, read_json
+from ._installation import Installation
+from .errors import AnotherInstallation
 
 RETRY_MS, RETRY_MAX_MS = 100, 5000
 REFUSED_MS, REFUSED_MAX_MS = 2000, 30000
@@ -49,10 +51,12 @@ def read_object(answer: Answer) -> Dict[str, Any]:
 class Node:
     """All but its connections is guarded by the agent's lock."""
 
-    def __init__(self, url: str, agent: str, tls: Optional[ssl.SSLContext], headers: Mapping[str, str]) -> None:
+    def __init__(self, url: str, agent: str, tls: Optional[ssl.SSLContext], headers: Mapping[str, str],
+                 installation: Optional[Installation] = None) -> None:
         self.url = url
         self._paths = {what: f"/v1/agents/{quote(agent, safe='')}/{what}" for what in ("work", "heartbeats")}
-        self.fetching, self.delivering, self.beating = (Connection(url, tls, headers) for _ in range(3))
+        self.fetching, self.delivering, self.beating = (
+            Connection(url, tls, headers, installation) for _ in range(3))
         self.is_used = True
         self.failures = 0
         self.retry_at_ms = 0
@@ -71,6 +75,8 @@ class Node:
             answer = connection.call("POST", self._paths[what], body, within=within)
         except FAILURES as e:
             raise CallFailed(0, f"{type(e).__name__}: {e}") from e
+        except AnotherInstallation as e:
+            raise CallFailed(421, str(e)) from e
         return read_object(answer)
 
     def failed(self, e: CallFailed) -> bool:

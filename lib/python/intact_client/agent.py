@@ -15,8 +15,9 @@ from typing import Any, Callable, Deque, Dict, List, Mapping, NamedTuple, Option
 
 from . import _clock, _http
 from ._discovery import Discovery
+from ._installation import Installation
 from ._node import CallFailed, Node, read_object
-from .errors import StepError, TooLate, readable
+from .errors import AnotherInstallation, StepError, TooLate, readable
 from .request import Request, encode, read_all
 
 __all__ = ["Agent", "Handler"]
@@ -79,6 +80,9 @@ class Agent:
     server: the address of a node, or several with commas between. Default: $INTACT_SERVER.
     token: with the role agent:NAME. Default: $INTACT_TOKEN.
     ca: file of certificates (PEM) that an https:// server's must be signed by. Default: $INTACT_CA, then the system's.
+    installation: the id of the one that is meant. Default: $INTACT_INSTALLATION, then the one that answers first. Servers of
+        another one get neither calls for work nor results. If none is stated, and the addresses given belong to two when
+        it starts, it ends: run() and join() raise AnotherInstallation.
     discovery: ask for the other nodes, and work for all of them. False: only for the addresses given.
     wait: seconds that a call for work may be parked. stop_wait: seconds that a stopping agent tries to deliver its
         last answers if no server takes them.
@@ -89,7 +93,8 @@ class Agent:
 
     def __init__(self, name: str, *, instance: Optional[str] = None, places: int = 1, server: Optional[str] = None,
                  token: Optional[str] = None, ca: Optional[str] = None, discovery: bool = True, wait: float = 30.0,
-                 stop_wait: float = 10.0, logger: Optional[logging.Logger] = None) -> None:
+                 stop_wait: float = 10.0, logger: Optional[logging.Logger] = None,
+                 installation: Optional[str] = None) -> None:
         if not name:
             raise ValueError("an agent needs a name")
         if not 1 <= places <= PLACES_MAX:
@@ -107,6 +112,8 @@ class Agent:
         self._headers = _http.headers(token)
         self._discovery = Discovery(seeds) if discovery else None
         self._seeds = seeds
+        self._installation = Installation(installation)
+        self._failure: Optional[AnotherInstallation] = None  # it ended for that
         self._handlers: Dict[Tuple[str, str], _Handling] = {}
         self._changed = threading.Condition()  # guards all that follows
         self._queued = threading.Condition(self._changed._lock)  # type: ignore[attr-defined] # only workers wait for it
@@ -191,8 +198,6 @@ class Agent:
                 raise ValueError("an agent needs a handler: @agent.action(...)")
             self._is_started = True
             self._progress_ms = _clock.now_ms()
-            if self._discovery is None:
-                self._use(self._seeds)
             self._manager = self._thread(self._manage, "manage")
 
     def stop(self) -> None:
@@ -213,6 +218,8 @@ class Agent:
             return True
         while manager.is_alive():
             manager.join(0.2)  # so that signals are heard
+        if self._failure is not None:
+            raise self._failure
         with self._changed:
             return not self._results and not self._working
 
@@ -233,6 +240,7 @@ class Agent:
 
     def _manage(self) -> None:
         """Keeps the nodes, forgets what is over, and ends it all."""
+        self._meet()
         while True:
             with self._changed:
                 self._forget_over()
@@ -249,6 +257,19 @@ class Agent:
                     self._changed.wait(0.05 if self._is_stopping else max(0.01, min(0.5, (self._refresh_at_ms - now) / 1000)))
             if ask:
                 self._refresh()
+
+    def _meet(self) -> None:
+        """No call for work before all servers have said where they belong."""
+        try:
+            self._installation.meet(self._seeds, lambda url: _http.Connection(url, self._tls, {}).whose())
+        except AnotherInstallation as e:
+            self._log.error("%s: %s", self.name, e)
+            with self._changed:
+                self._failure = e
+                self._is_stopping = True
+        with self._changed:
+            if self._discovery is None and not self._is_stopping:
+                self._use(self._seeds)
 
     def _may_end(self) -> bool:
         if self._working == 0 and not self._results:
@@ -294,9 +315,13 @@ class Agent:
 
     def _ask(self, url: str) -> None:
         assert self._discovery is not None
-        connection = _http.Connection(url, self._tls, self._headers)
+        connection = _http.Connection(url, self._tls, self._headers, self._installation)
         try:
             answer = connection.call("GET", "/v1/nodes", within=ASK_WITHIN_S)
+        except AnotherInstallation as e:
+            self._tell_seldom(url, str(e))
+            self._discovery.lose(url)
+            return
         except _http.FAILURES as e:
             with self._changed:
                 known = self._nodes.get(url)
@@ -327,7 +352,7 @@ class Agent:
     def _use(self, urls: List[str]) -> None:
         for url in urls:
             if url not in self._nodes:
-                node = Node(url, self.name, self._tls, self._headers)
+                node = Node(url, self.name, self._tls, self._headers, self._installation)
                 self._nodes[url] = node
                 node.running = 3
                 node.threads = [self._thread(self._fetch, "fetch", node), self._thread(self._deliver, "deliver", node),

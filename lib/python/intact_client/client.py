@@ -11,7 +11,8 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 from urllib.parse import quote, urlencode
 
 from . import _clock, _http
-from .errors import Busy, Problem, Unreachable, WaitTimeout
+from ._installation import Installation
+from .errors import AnotherInstallation, Busy, Problem, Unreachable, WaitTimeout
 from .types import (ReplyTo, Submission, Submitted, SubmittedLine, Task, TaskPage, TaskSummary, Why, Workflow,
                     WorkflowStored)
 
@@ -38,14 +39,18 @@ class Client:
 
     server: an address, or those of several nodes with commas between: a call goes to the one that answered last, and on
         to the next. Default: $INTACT_SERVER. token: default: $INTACT_TOKEN. ca: as of Agent.
+    installation: the id of the one that is meant. Default: $INTACT_INSTALLATION, then the one that answers first. A
+        server of another one does nothing, and no other call is made to it.
     timeout: seconds for each call, repetitions among them. A call that may be repeated (reading, and what has a name or an
         id) is, while no server answers or they answer 503; any other only if it has certainly not begun.
 
-    Raises Problem if the server says no, Busy if it might say yes later, Unreachable if there is no answer.
+    Raises Problem if the server says no, Busy if it might say yes later, Unreachable if there is no answer,
+    AnotherInstallation if the servers that can be reached belong to another installation, or to two.
     """
 
     def __init__(self, server: Optional[str] = None, *, token: Optional[str] = None, ca: Optional[str] = None,
-                 timeout: float = 30.0) -> None:
+                 timeout: float = 30.0, installation: Optional[str] = None) -> None:
+        self._installation = Installation(installation)
         self._servers = _http.servers(server)
         self._tls = _http.trust(self._servers, ca)
         self._headers = _http.headers(token)
@@ -53,6 +58,11 @@ class Client:
         self._lock = threading.Lock()
         self._idle: List[Tuple[str, _http.Connection]] = []
         self._current = 0
+
+    @property
+    def installation(self) -> str:
+        """The id of the one that it works with; "" if that is not known yet."""
+        return self._installation.id
 
     def close(self) -> None:
         """Closes the connections that are kept open. The client may be used again."""
@@ -229,11 +239,13 @@ class Client:
         """2xx; anything else is raised."""
         if is_repeatable is None:
             is_repeatable = method in ("GET", "PUT", "DELETE") or path == "/v1/validate"
+        self._installation.meet(self._servers, lambda server: _http.Connection(server, self._tls, {}).whose())
         end = time.monotonic() + self._timeout + wait
         failures = 0
+        foreign: Optional[AnotherInstallation] = None
         while True:
             at = self._current % len(self._servers)
-            failure: Union[Problem, Unreachable]
+            failure: Union[Problem, Unreachable, AnotherInstallation]
             try:
                 return self._once(self._servers[at], method, path, body, kind, end, wait, is_repeatable)
             except Busy as e:
@@ -242,12 +254,17 @@ class Client:
                 may = e.status in (429, 503) and e.kind != "io" or is_repeatable and e.status in (502, 503, 504)
             except Problem:
                 raise
+            except AnotherInstallation as e:
+                failure = foreign = e
+                may = True  # nothing was done there
             except _http.FAILURES as e:
                 failure = Unreachable(f"{self._servers[at]}: {type(e).__name__}: {e}")
                 may = is_repeatable or isinstance(e, ConnectionRefusedError)
                 failure.__cause__ = e
             failures += 1
             self._current = at + 1
+            if foreign is not None and (failures >= len(self._servers) or not may):
+                raise foreign
             pause = 0.0 if failures < len(self._servers) else max(
                 getattr(failure, "retry_after", 0.0), min(5.0, 0.1 * 2.0 ** min(failures, 10)) * random.uniform(0.5, 1))
             if not may or time.monotonic() + pause >= end:
@@ -278,7 +295,7 @@ class Client:
                 if url == server:
                     del self._idle[i]
                     return connection
-        return _http.Connection(server, self._tls, self._headers)
+        return _http.Connection(server, self._tls, self._headers, self._installation)
 
     @staticmethod
     def _problem(answer: _http.Answer) -> Problem:

@@ -9,7 +9,7 @@ from ._clock import duration
 if TYPE_CHECKING:
     from .types import Task
 
-__all__ = ["Busy", "IntactError", "Problem", "StepError", "TooLate", "Unreachable", "WaitTimeout"]
+__all__ = ["AnotherInstallation", "Busy", "IntactError", "Problem", "StepError", "TooLate", "Unreachable", "WaitTimeout"]
 
 _NONE = object()
 
@@ -65,6 +65,26 @@ class TooLate(IntactError):
 
 class Unreachable(IntactError):
     """No server gave an answer. Whether the call took effect is not known."""
+
+
+class AnotherInstallation(IntactError):
+    """A server belongs to another installation than the one that is worked with. Nothing was done there. Trying again
+    does not help: the addresses are wrong, or the server was replaced.
+
+    server, found: where that was, and the installation there. expected: the other one; known_from: the server that had
+    answered as it, "" if it was stated.
+    """
+
+    def __init__(self, server: str, found: str, known_from: str, expected: str) -> None:
+        self.server, self.found, self.known_from, self.expected = server, found, known_from, expected
+        if not known_from:
+            rest = f", and {expected} is expected (installation, or INTACT_INSTALLATION)"
+        elif known_from == server:
+            rest = f" now, and belonged to {expected} before; if it was replaced on purpose, start this program again"
+        else:
+            rest = (f", and {known_from}, which answered before, to {expected}; name the servers of one installation only, "
+                    "or say which one is meant (installation, or INTACT_INSTALLATION)")
+        super().__init__(f"{server} belongs to the installation {found}{rest}")
 
 
 class Problem(IntactError):

@@ -1,8 +1,9 @@
 import { hostname } from "node:os";
 import { Changed, duration, nowMs } from "./clock.js";
 import { Discovery } from "./discovery.js";
-import { readable, StepError, TooLate } from "./errors.js";
+import { AnotherInstallation, readable, StepError, TooLate } from "./errors.js";
 import { accessToken, certificates, servers, Wire } from "./http.js";
+import { Installation } from "./installation.js";
 import { asFailure, CallFailed, list, Node, readObject, type Json } from "./node.js";
 import { type Beat, innerOf, Request, stopped, type UndoRequest } from "./request.js";
 
@@ -41,6 +42,12 @@ export interface AgentOptions {
   token?: string;
   /** File of certificates (PEM) that an https:// server's must be signed by. Default: $INTACT_CA, then those of Node. */
   ca?: string;
+  /**
+   * The id of the installation that is meant. Default: $INTACT_INSTALLATION, then the one that answers first. Servers of another
+   * one get neither calls for work nor results. If none is stated, and the addresses given belong to two when it starts, it ends:
+   * run() and join() reject with AnotherInstallation.
+   */
+  installation?: string;
   /** Ask for the other nodes, and work for all of them. Default: true. */
   discovery?: boolean;
   /** How long a call for work may be parked. Default: 30 000. */
@@ -102,6 +109,7 @@ export class Agent {
   readonly #seeds: string[];
   readonly #token: string;
   readonly #ca: Buffer | undefined;
+  readonly #installation: Installation;
   readonly #discovery: Discovery | undefined;
   readonly #handlers = new Map<string, Handling>();
   readonly #changed = new Changed();
@@ -137,6 +145,7 @@ export class Agent {
     this.#seeds = servers(options.server);
     this.#token = accessToken(options.token);
     this.#ca = certificates(options.ca);
+    this.#installation = new Installation(options.installation);
     this.#discovery = options.discovery === false ? undefined : new Discovery(this.#seeds);
   }
 
@@ -192,8 +201,8 @@ export class Agent {
     if (this.#ended) throw new RangeError("an agent is started once");
     if (this.#handlers.size === 0) throw new RangeError("an agent needs a handler: agent.action(...)");
     this.#progressMs = nowMs();
-    if (!this.#discovery) this.#use(this.#seeds);
     this.#ended = this.#manage();
+    this.#ended.catch(() => undefined); // it is for whoever joins
   }
 
   /** Asks it to end; as often as you like. */
@@ -215,6 +224,8 @@ export class Agent {
   // ---- nodes ----
 
   async #manage(): Promise<boolean> {
+    await this.#meet();
+    if (!this.#discovery && !this.#isStopping) this.#use(this.#seeds);
     for (;;) {
       this.#forgetOver();
       this.#forgetLeft();
@@ -226,6 +237,17 @@ export class Agent {
       } else {
         await this.#changed.wait(this.#isStopping ? 50 : Math.max(10, Math.min(500, this.#refreshAtMs - now)));
       }
+    }
+  }
+
+  /** No call for work before all servers have said where they belong. */
+  async #meet(): Promise<void> {
+    try {
+      await this.#installation.meet(this.#seeds, (url, withinMs) => new Wire(url, "", this.#ca).whose(withinMs));
+    } catch (e) {
+      this.#isStopping = this.#isEnded = true;
+      this.#log.error(`${this.name}: ${String(e)}`);
+      throw e;
     }
   }
 
@@ -268,13 +290,14 @@ export class Agent {
 
   async #ask(discovery: Discovery, url: string): Promise<void> {
     // Behind some addresses there are several nodes: another connection may show that.
-    const wire = new Wire(url, this.#token, this.#ca);
+    const wire = new Wire(url, this.#token, this.#ca, this.#installation);
     let found: Json | undefined;
     try {
       found = readObject(await wire.call("GET", "/v1/nodes", { withinMs: ASK_WITHIN_MS }));
     } catch (e) {
       const status = e instanceof CallFailed ? e.status : 0;
-      if ((status === 0 && !this.#nodes.has(url) && this.#seeds.includes(url)) || status === 401 || status === 403)
+      if (e instanceof AnotherInstallation) this.#tellSeldom(url, e.message);
+      else if ((status === 0 && !this.#nodes.has(url) && this.#seeds.includes(url)) || status === 401 || status === 403)
         this.#tellSeldom(url, String(e));
       if (status === 0) {
         discovery.lose(url);
@@ -296,7 +319,7 @@ export class Agent {
   #use(urls: readonly string[]): void {
     for (const url of urls) {
       if (this.#nodes.has(url)) continue;
-      const node = new Node(url, this.name, this.#token, this.#ca);
+      const node = new Node(url, this.name, this.#token, this.#ca, this.#installation);
       this.#nodes.set(url, node);
       this.#log.info(`${this.name}: works for ${url} as ${this.instance}`);
       for (const loop of [this.#fetch(node), this.#deliver(node), this.#sendBeats(node)])

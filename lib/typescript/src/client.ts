@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { duration, nowMs, sleep } from "./clock.js";
-import { Busy, Problem, Unreachable, WaitTimeout } from "./errors.js";
+import { AnotherInstallation, Busy, Problem, Unreachable, WaitTimeout } from "./errors.js";
 import { accessToken, certificates, retryAfter, servers, Wire, type Answer } from "./http.js";
+import { Installation } from "./installation.js";
 import type {
   Submission,
   Submitted,
@@ -33,6 +34,11 @@ export interface ClientOptions {
   token?: string;
   /** File of certificates (PEM) that an https:// server's must be signed by. Default: $INTACT_CA, then those of Node. */
   ca?: string;
+  /**
+   * The id of the installation that is meant. Default: $INTACT_INSTALLATION, then the one that answers first. A server of
+   * another one does nothing, and no other call is made to it.
+   */
+  installation?: string;
   /**
    * For each call, repetitions among them. A call that may be repeated (reading, and what has a name or an id) is, while no
    * server answers or they answer 503; any other only if it has certainly not begun. Default: 30 000.
@@ -69,18 +75,28 @@ function pathOf(id: string, verb = ""): string {
 
 /**
  * A client of an installation. Rejects with Problem if the server says no, Busy if it might say yes later, Unreachable if
- * there is no answer.
+ * there is no answer, AnotherInstallation if the servers that can be reached belong to another installation, or to two.
  */
 export class Client {
   readonly #wires: Wire[];
   readonly #timeoutMs: number;
+  readonly #installation: Installation;
+  readonly #meet: () => Promise<void>;
   #current = 0;
 
   constructor(options: ClientOptions = {}) {
     const token = accessToken(options.token);
     const ca = certificates(options.ca);
-    this.#wires = servers(options.server).map((url) => new Wire(url, token, ca));
+    const urls = servers(options.server);
+    const installation = (this.#installation = new Installation(options.installation));
+    this.#wires = urls.map((url) => new Wire(url, token, ca, installation));
+    this.#meet = () => installation.meet(urls, (url, withinMs) => new Wire(url, "", ca).whose(withinMs));
     this.#timeoutMs = options.timeoutMs ?? 30_000;
+  }
+
+  /** The id of the installation that it works with; undefined: not known yet. */
+  get installation(): string | undefined {
+    return this.#installation.id;
   }
 
   /** Closes the connections that are kept open. */
@@ -283,10 +299,12 @@ export class Client {
   async #answer(method: string, path: string, options: CallOptions): Promise<Answer> {
     const isRepeatable =
       options.isRepeatable ?? (["GET", "PUT", "DELETE"].includes(method) || path === "/v1/validate");
+    await this.#meet();
     const end = performance.now() + this.#timeoutMs + (options.waitMs ?? 0);
+    let foreign: AnotherInstallation | undefined;
     for (let failures = 1; ; failures++) {
       const wire = this.#wires[this.#current % this.#wires.length] as Wire;
-      let failure: Problem | Unreachable;
+      let failure: Problem | Unreachable | AnotherInstallation;
       let may: boolean;
       try {
         const left = end - performance.now();
@@ -299,10 +317,13 @@ export class Client {
         // 503 is said before anything is begun, but for "io".
         may = ([429, 503].includes(status) && kind !== "io") || (isRepeatable && [502, 503, 504].includes(status));
       } catch (e) {
-        failure = new Unreachable(`${wire.url}: ${String(e)}`, { cause: e });
-        may = isRepeatable || (e as { code?: string }).code === "ECONNREFUSED";
+        if (e instanceof AnotherInstallation) foreign = e;
+        failure = foreign ?? new Unreachable(`${wire.url}: ${String(e)}`, { cause: e });
+        // Nothing was done by one of another installation.
+        may = e instanceof AnotherInstallation || isRepeatable || (e as { code?: string }).code === "ECONNREFUSED";
       }
       this.#current++;
+      if (foreign && (failures >= this.#wires.length || !may)) throw foreign;
       const asked = failure instanceof Problem ? failure.retryAfter : 0;
       const pause =
         failures < this.#wires.length

@@ -86,6 +86,36 @@ export class Again extends IntactError {
 /** No server gave an answer. Whether the call took effect is not known. */
 export class Unreachable extends IntactError {}
 
+/**
+ * A server belongs to another installation than the one that is worked with. Nothing was done there. Trying again does not
+ * help: the addresses are wrong, or the server was replaced.
+ */
+export class AnotherInstallation extends IntactError {
+  /** Where that was. */
+  readonly server: string;
+  /** The installation there. */
+  readonly found: string;
+  /** The other one. */
+  readonly expected: string;
+  /** The server that had answered as it; undefined if it was stated. */
+  readonly knownFrom: string | undefined;
+
+  constructor(server: string, found: string, knownFrom: string | undefined, expected: string) {
+    const rest =
+      knownFrom === undefined
+        ? `, and ${expected} is expected (installation, or INTACT_INSTALLATION)`
+        : knownFrom === server
+          ? ` now, and belonged to ${expected} before; if it was replaced on purpose, start this program again`
+          : `, and ${knownFrom}, which answered before, to ${expected}; name the servers of one installation only, or say ` +
+            "which one is meant (installation, or INTACT_INSTALLATION)";
+    super(`${server} belongs to the installation ${found}${rest}`);
+    this.server = server;
+    this.found = found;
+    this.expected = expected;
+    this.knownFrom = knownFrom;
+  }
+}
+
 /** One mistake of a definition. */
 export interface Mistake {
   line: number;

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import * as http from "node:http";
 import * as https from "node:https";
+import type { Installation } from "./installation.js";
 
 const ANSWER_MAX = 256 * 1024 * 1024;
 const RETRY_AFTER_MAX_MS = 60_000;
@@ -78,17 +79,19 @@ export class Wire {
   readonly #token: string;
   readonly #ca: Buffer | undefined;
   readonly #agent: http.Agent;
+  readonly #installation: Installation | undefined;
 
-  constructor(url: string, token: string, ca: Buffer | undefined) {
+  constructor(url: string, token: string, ca: Buffer | undefined, installation?: Installation) {
     this.url = url;
     this.#isTls = url.startsWith("https:");
     this.#token = token;
     this.#ca = ca;
+    this.#installation = installation;
     this.#agent = this.#isTls ? new https.Agent({ keepAlive: true }) : new http.Agent({ keepAlive: true });
   }
 
   /**
-   * Rejects if there is no whole answer in time, or the signal aborts. A kept connection that the server had closed
+   * Rejects if there is no whole answer in time, the signal aborts, or the server belongs to another installation. A kept connection that the server had closed
    * meanwhile does not count, if the call may be repeated.
    */
   async call(method: string, path: string, options: CallOptions): Promise<Answer> {
@@ -112,6 +115,7 @@ export class Wire {
         ...(this.#isTls && this.#ca ? { ca: this.#ca } : {}),
         headers: {
           ...(this.#token ? { authorization: `Bearer ${this.#token}` } : {}),
+          ...this.#installation?.headers,
           ...(body ? { "content-type": options.contentType ?? "application/json", "content-length": body.length } : {}),
         },
       });
@@ -146,11 +150,26 @@ export class Wire {
             return;
           }
           settle();
+          try {
+            this.#installation?.hear(this.url, response.headers["intact-installation"]);
+          } catch (e) {
+            reject(e as Error);
+            return;
+          }
           resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(parts) });
         });
       });
       request.end(body);
     });
+  }
+
+  /** The installation to which the server says that it belongs; for that alone, and closed behind it. */
+  async whose(withinMs: number): Promise<unknown> {
+    try {
+      return (await this.call("GET", "/healthz", { withinMs })).headers["intact-installation"];
+    } finally {
+      this.close();
+    }
   }
 
   /** Closes what is kept open, and cuts off what is on. */

@@ -21,6 +21,7 @@ export {
 export { Client, ENDED, type ClientOptions, type ListOptions } from "./client.js";
 export {
   Again,
+  AnotherInstallation,
   Busy,
   IntactError,
   Problem,

@@ -1,5 +1,7 @@
 import { nowMs } from "./clock.js";
+import { AnotherInstallation } from "./errors.js";
 import { retryAfter, Wire, type Answer } from "./http.js";
+import type { Installation } from "./installation.js";
 
 const RETRY_MS = 100;
 const RETRY_MAX_MS = 5_000;
@@ -64,8 +66,9 @@ export class Node {
     private readonly agent: string,
     token: string,
     ca: Buffer | undefined,
+    installation: Installation,
   ) {
-    this.wire = new Wire(url, token, ca);
+    this.wire = new Wire(url, token, ca, installation);
   }
 
   async call(what: "work" | "heartbeats", body: string, withinMs: number): Promise<Json> {
@@ -77,7 +80,7 @@ export class Node {
         signal: this.abort.signal,
       });
     } catch (e) {
-      throw new CallFailed(0, String(e));
+      throw e instanceof AnotherInstallation ? new CallFailed(421, e.message) : new CallFailed(0, String(e));
     }
     return readObject(answer);
   }
