@@ -100,6 +100,7 @@ wait_for "n1 is ready" answers n1
 INTACT_TOKEN=$(cat "$work/data-n1/admin-token")
 for n in "${names[@]:1}"; do start "$n"; done
 for n in "${names[@]}"; do wait_for "$n is ready" answers "$n"; done
+export XDG_STATE_HOME=$work/state # where the command line remembers to which installation they belong
 INTACT_SERVER=$(for n in "${names[@]}"; do url_of "$n"; done | paste -sd,)
 "$server_bin" workflow put examples/order/order.yaml
 tell "six agents, two of each: stock, payment, shipping. They find all nodes, and work for each of"

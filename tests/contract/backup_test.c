@@ -1,5 +1,6 @@
 /* Backups, what becomes of them in another folder, and copies that are no backups. */
 
+#include "base/uuid.h"
 #include "shell.h"
 
 #include <errno.h>
@@ -280,8 +281,11 @@ static void what_is_restored_is_what_was_backed_up(void **state)
     CHECK(stat(path_of(w, "r/intact.db"), &st) == 0 && (st.st_mode & 0777) == 0600, "its mode");
     CHECK(!is_there(w, "r/restore.part") && !is_there(w, "r/intact.db-journal"), "nothing else");
 
+    char installation[UUID_SIZE];
+    memcpy(installation, w->s->ops->installation(w->s), UUID_SIZE);
     stop_store(w);
     CHECK(sqlite_store_open(path_of(w, "r"), &w->s, &w->e) == ERR_OK, "%s", w->e.text);
+    CHECK(strcmp(w->s->ops->installation(w->s), installation) == 0, "the same installation");
     CHECK(exists(w, "t49") && !exists(w, "later"), "as it was");
     CHECK(w->s->ops->boot(w->s) > boot + 1000, "no start of the original has this number");
 }
@@ -520,6 +524,7 @@ static void a_copied_folder_is_refused_until_it_is_adopted(void **state)
     struct world *w = *state;
     struct store *s = NULL;
     bool was_copy = true;
+    char installation[UUID_SIZE];
 
     insert_many(w, "t", 20);
     stop_store(w);
@@ -534,9 +539,11 @@ static void a_copied_folder_is_refused_until_it_is_adopted(void **state)
     CHECK(sqlite_store_adopt(copy, &was_copy, &w->e) == ERR_OK && was_copy, "%s", w->e.text);
     CHECK(sqlite_store_open(copy, &s, &w->e) == ERR_OK, "%s", w->e.text);
     CHECK(s->ops->boot(s) > 1000, "the original had no start of this number");
+    memcpy(installation, s->ops->installation(s), UUID_SIZE);
     s->ops->close(s);
     CHECK(sqlite_store_adopt(copy, &was_copy, &w->e) == ERR_OK && !was_copy, "it is the one now");
     start_store(w); /* so is the original */
+    CHECK(strcmp(w->s->ops->installation(w->s), installation) == 0, "it takes its place");
     CHECK(sqlite_store_adopt(w->dir, &was_copy, &w->e) == ERR_LOCKED, "in use");
     shell("rm -r", copy, "");
 }

@@ -1,5 +1,6 @@
 /* From one version of the schema to the next, and what the schema itself holds on to. */
 
+#include "base/uuid.h"
 #include "shell.h"
 
 #include <sys/stat.h>
@@ -48,6 +49,8 @@ static void a_store_of_version_1_is_brought_up_to_date(void **state)
     shell_says(path, "PRAGMA user_version", "13\n");
     shell_says(path, "SELECT count(*) FROM file WHERE inode > 0", "1\n");
     CHECK(w->s->ops->boot(w->s) == 7, "its starts are counted on");
+    char installation[UUID_SIZE];
+    CHECK(uuid_read(slice_of(w->s->ops->installation(w->s)), installation), "it has an id");
     struct task_row row = fetch(w, "old");
     CHECK(row.revision == 3 && row.failure_count == 2 && row.payload_count == 1, "the task");
     must(w->s->ops->token_put(w->s, &t, false, &done, &w->e), "a token");
@@ -61,6 +64,28 @@ static void a_store_of_version_1_is_brought_up_to_date(void **state)
     stop_store(w);
     start_store(w);
     CHECK(fetch(w, "old").revision == 4, "and again");
+    CHECK(strcmp(w->s->ops->installation(w->s), installation) == 0, "the same id");
+}
+
+/* From before there were such ids, and of the newest version all the same. */
+static void a_store_without_an_installation_gets_one(void **state)
+{
+    struct world *w = *state;
+    const char *path = path_of(w, "intact.db");
+    char made[UUID_SIZE];
+    char again[UUID_SIZE];
+
+    CHECK(uuid_read(slice_of(w->s->ops->installation(w->s)), made), "it has one");
+    stop_store(w);
+    shell_exec(path, "DELETE FROM meta WHERE name = 'installation'");
+    start_store(w);
+    CHECK(uuid_read(slice_of(w->s->ops->installation(w->s)), again), "it has one again");
+    CHECK(strcmp(made, again) != 0, "by chance");
+    stop_store(w);
+    shell_exec(path, "UPDATE meta SET value = x'00' WHERE name = 'installation'");
+    CHECK(sqlite_store_open(w->dir, &w->s, &w->e) == ERR_CORRUPT, "what is none is not replaced");
+    shell_exec(path, "DELETE FROM meta WHERE name = 'installation'");
+    start_store(w);
 }
 
 /* It says that it is of version 6, and has nothing that version 5 had not. */
@@ -244,6 +269,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ON_SQLITE(a_store_of_version_1_is_brought_up_to_date),
         ON_SQLITE(a_store_of_version_3_gets_its_agents),
+        ON_SQLITE(a_store_without_an_installation_gets_one),
         ON_SQLITE(a_store_of_version_6_lacks_as_much_as_one_of_5),
         ON_SQLITE(messages_of_version_7_are_still_there),
         ON_SQLITE(steps_of_version_8_are_seen_as_before),

@@ -3,6 +3,7 @@
  * against every body of it.
  */
 
+#include "base/uuid.h"
 #include "store_world.h"
 
 #include "base/buf.h"
@@ -420,11 +421,17 @@ static void every_start_has_its_number(void **state)
 {
     struct world *w = *state;
     unsigned char secret[32];
+    char installation[UUID_SIZE];
+    char same[UUID_SIZE];
 
+    CHECK(uuid_read(slice_of(w->s->ops->installation(w->s)), installation), "a UUID");
     memcpy(secret, w->s->ops->secret(w->s), sizeof secret);
     for (uint64_t boot = 1; boot < 5; boot++) {
         CHECK(w->s->ops->boot(w->s) == boot, "boot %" PRIu64, boot);
         CHECK(memcmp(secret, w->s->ops->secret(w->s), sizeof secret) == 0, "one secret for all");
+        CHECK(uuid_read(slice_of(w->s->ops->installation(w->s)), same)
+                  && strcmp(same, installation) == 0,
+              "one installation for all: %s, then %s", installation, same);
         world_restart(w);
     }
 }

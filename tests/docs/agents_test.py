@@ -50,7 +50,7 @@ def wait_for(what, condition, patience_s=PATIENCE_S):
 
 
 def clean_environment(**more):
-    names = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "http_proxy", "HTTP_PROXY")
+    names = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "INTACT_INSTALLATION", "http_proxy", "HTTP_PROXY")
     return {**{k: v for k, v in os.environ.items() if k not in names}, **more}
 
 

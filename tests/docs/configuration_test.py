@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 ROOT, INTACT = (os.path.realpath(p) for p in sys.argv[1:3])
-HIDDEN = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "INTACT_STORE", "NOTIFY_SOCKET", "WATCHDOG_USEC")
+HIDDEN = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "INTACT_INSTALLATION", "INTACT_STORE", "NOTIFY_SOCKET", "WATCHDOG_USEC")
 SECRET = "whsec_" + base64.b64encode(os.urandom(32)).decode()
 
 

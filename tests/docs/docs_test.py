@@ -160,7 +160,7 @@ class Place:
         self.database = None
         self.work = tempfile.mkdtemp(prefix="intact-docs.")
         os.mkdir(f"{self.work}/tmp")
-        hidden = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "http_proxy", "HTTP_PROXY", "NOTIFY_SOCKET",
+        hidden = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "INTACT_INSTALLATION", "http_proxy", "HTTP_PROXY", "NOTIFY_SOCKET",
                   "WATCHDOG_USEC")
         self.environment = {k: v for k, v in os.environ.items() if k not in hidden}
         self.environment.update(TMPDIR=f"{self.work}/tmp", LC_ALL="C.UTF-8")

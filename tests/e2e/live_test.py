@@ -27,8 +27,9 @@ import pyte
 
 INTACT = os.path.realpath(sys.argv.pop(1))
 PATIENCE_S = 240  # only a failing test waits so long
-HIDDEN = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "NO_COLOR", "http_proxy", "HTTP_PROXY")
-ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in HIDDEN} | {"TERM": "xterm", "LC_ALL": "C.UTF-8"}
+HIDDEN = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "INTACT_INSTALLATION", "NO_COLOR", "http_proxy", "HTTP_PROXY")
+ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in HIDDEN} | {
+    "TERM": "xterm", "LC_ALL": "C.UTF-8", "XDG_STATE_HOME": "/dev/null"}  # nothing is remembered of servers
 
 
 def free_port():

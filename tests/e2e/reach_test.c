@@ -397,6 +397,7 @@ static void the_command_line_asks_the_next_server(void **state)
 
     urls_from(0, urls);
     CHECK(setenv("INTACT_SERVER", urls, 1) == 0 && setenv("INTACT_TOKEN", a->token, 1) == 0, "env");
+    CHECK(setenv("XDG_STATE_HOME", a->home, 1) == 0, "where the command line remembers servers");
     node_kill(a);
     CHECK(run("submit reach --input 1 --id by-hand >/dev/null") == 0, "submit");
     CHECK(run("get by-hand --json | grep -q by-hand") == 0, "get");

@@ -19,7 +19,7 @@ import urllib.request
 
 INTACT = os.path.realpath(sys.argv.pop(1))
 PATIENCE_S = 240  # for what has to happen: only a failing test waits so long
-HIDDEN = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "http_proxy", "HTTP_PROXY")
+HIDDEN = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "INTACT_INSTALLATION", "http_proxy", "HTTP_PROXY")
 ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in HIDDEN}
 
 

@@ -16,7 +16,7 @@ import urllib.error
 import urllib.request
 
 PATIENCE_S = 180  # only a failing test waits so long
-HIDDEN = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "ALL_PROXY")
+HIDDEN = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "INTACT_INSTALLATION", "http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "ALL_PROXY")
 ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in HIDDEN} | {"LC_ALL": "C.UTF-8"}
 
 

@@ -19,7 +19,7 @@ PATIENCE_S = 240  # for what has to happen: only a failing test waits so long
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 INTACT = os.environ.get("INTACT_PROGRAM", f"{ROOT}/build/asan/src/cli/intact")
 LIB = f"{ROOT}/lib/python"
-HIDDEN = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "NOTIFY_SOCKET", "WATCHDOG_USEC")
+HIDDEN = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "INTACT_INSTALLATION", "NOTIFY_SOCKET", "WATCHDOG_USEC")
 
 for _name in HIDDEN:
     os.environ.pop(_name, None)
@@ -208,6 +208,13 @@ class Kind:
         if self.name == "typescript":
             return ["node", f"{self.home}/conformance_agent.mjs", record]
         return [self.python, f"{LIB}/tests/conformance_agent.py", record]
+
+    def client(self):
+        """The program that submits what it reads."""
+        here = os.path.dirname(os.path.realpath(__file__))
+        if self.name == "typescript":
+            return ["node", shutil.copy(f"{here}/client_lines.mjs", self.home)]
+        return [self.python, f"{here}/client_lines.py"]
 
     @property
     def has_shared_record(self):

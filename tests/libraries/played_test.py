@@ -29,13 +29,17 @@ if hasattr(sys, "set_int_max_str_digits"):
     sys.set_int_max_str_digits(0)  # the server that is played has no limit
 
 
+ID_A, ID_B = "aaaaaaaa-0000-4000-8000-00000000000a", "bbbbbbbb-0000-4000-8000-00000000000b"
+
+
 class Played(http.server.ThreadingHTTPServer):
     """A node that hands out what stands in `requests`; `judge` may spoil a call."""
 
     daemon_threads = True
 
-    def __init__(self, name="n1"):
-        super().__init__(("127.0.0.1", 0), Call)
+    def __init__(self, name="n1", port=0, installation=None):
+        super().__init__(("127.0.0.1", port), Call)
+        self.installation, self.misdirected, self.submitted = installation, 0, []
         self.name, self.url = name, f"http://127.0.0.1:{self.server_port}"
         self.requests, self.results, self.beats = [], queue.Queue(), queue.Queue()
         self.calls, self.serial, self.stop, self.nodes = [], 0, [], None
@@ -106,8 +110,26 @@ class Call(http.server.BaseHTTPRequestHandler):
     def log_message(self, *args):
         pass
 
+    def is_misdirected(self):
+        """It is meant for another installation, and was refused. Over a connection of a server that has gone it is cut."""
+        s = self.server
+        if s.is_down and s.installation:
+            self.cut()
+            return True
+        wanted = self.headers.get("Intact-Installation")
+        if not s.installation or wanted in (None, s.installation):
+            return False
+        s.misdirected += 1
+        self.say(421, {"type": "urn:intact:problem:another-installation"})
+        return True
+
     def do_GET(self):
         s = self.server
+        if self.is_misdirected():
+            return
+        if self.path == "/healthz" and not s.is_down:
+            self.say(200, {"status": "ok"})
+            return
         if s.is_down or s.nodes is None:
             self.say(404, {"title": "no"})
             return
@@ -119,6 +141,12 @@ class Call(http.server.BaseHTTPRequestHandler):
         s = self.server
         call = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         what = self.path.rsplit("/", 1)[1]
+        if self.is_misdirected():
+            return
+        if what == "tasks" and not s.is_down:
+            s.submitted.append(call["id"])
+            self.say(201, {"id": call["id"], "workflow": "w", "version": 1})
+            return
         with s.changed:
             s.calls.append((time.monotonic(), what, call))
         if s.is_down:
@@ -167,6 +195,8 @@ class Call(http.server.BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in more.items():
             self.send_header(name, value)
+        if self.server.installation:
+            self.send_header("Intact-Installation", self.server.installation)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -546,6 +576,109 @@ class PlayedTest(unittest.TestCase):
         wait_for("it is fetched", lambda: not other.requests)
         wait_for("none is parked", lambda: not self.server.parked)
         other.answer_to(token)
+
+    # ---- servers of another installation ----
+
+    def of(self, installation, name="n2", port=0):
+        """A server that belongs to it."""
+        server = Played(name, port, installation)
+        self.addCleanup(lambda: server.is_down or server.go())
+        return server
+
+    def names_both(self, story, one, other):
+        for server in (one, other):
+            self.assertIn(server.installation, story)
+            self.assertIn(server.url, story)
+
+    def test_an_agent_of_two_installations_ends(self):
+        one, other = self.of(ID_A, "n1"), self.of(ID_B)
+        self.start(f"{one.url},{other.url}")
+        story = self.agent.communicate(timeout=PATIENCE_S)[1]
+        self.assertNotEqual(self.agent.returncode, 0)
+        self.names_both(story, one, other)
+        self.assertEqual(one.calls + other.calls, [])
+
+    def test_results_stay_in_their_installation(self):
+        one, other = self.of(ID_A, "n1"), self.of(ID_B)
+        port = other.server_port
+        other.go()
+        self.start(f"{one.url},{other.url}")
+        token = one.ask("slow", {"ms": 2000})
+        wait_for("it is fetched", lambda: not one.requests)
+        one.go()
+        other = self.of(ID_B, port=port)
+        other.ask("echo")
+        wait_for("it is asked", lambda: other.misdirected > 1)
+        again = self.of(ID_A, "n1", one.server_port)
+        self.assertIn("output", again.answer_to(token))
+        _, story = self.end()
+        self.names_both(story, again, other)
+        self.assertEqual(other.calls, [])
+
+    def test_a_server_that_was_replaced_gets_nothing(self):
+        one = self.of(ID_A, "n1")
+        self.start(one.url)
+        token = one.ask("slow", {"ms": 500})
+        wait_for("it is fetched", lambda: not one.requests)
+        one.go()
+        other = self.of(ID_B, "n1", one.server_port)
+        wait_for("it is called", lambda: other.misdirected > 1)
+        other.go()
+        self.assertEqual(other.calls, [])
+        self.assertIn("output", self.of(ID_A, "n1", one.server_port).answer_to(token))
+        self.assertIn("start this program again", self.end()[1])
+
+    def test_an_agent_works_for_the_stated_installation(self):
+        one, other = self.of(ID_A, "n1"), self.of(ID_B)
+        one.ask("echo")
+        self.start(f"{one.url},{other.url}", INTACT_INSTALLATION=ID_B.upper())
+        other.answer_to(other.ask("echo"))
+        self.assertEqual(one.calls, [])
+
+    def client(self, *servers, **environment):
+        """Asks a client to submit a task; what it says of it."""
+        client = subprocess.Popen(KIND.client(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={
+            **os.environ, "INTACT_SERVER": ",".join(s.url for s in servers), "PYTHONPATH": LIB,
+            "PYTHONDONTWRITEBYTECODE": "1", **environment})
+        self.addCleanup(client.communicate)
+
+        def submit(task):
+            client.stdin.write(task + "\n")
+            client.stdin.flush()
+            return json.loads(client.stdout.readline())
+        return submit
+
+    def test_a_client_of_two_installations_submits_nothing(self):
+        one, other = self.of(ID_A, "n1"), self.of(ID_B)
+        submit = self.client(one, other)
+        for _ in range(2):
+            told = submit("t")
+            self.assertEqual(told["error"], "AnotherInstallation")
+            self.names_both(told["message"], one, other)
+        self.assertEqual(one.submitted + other.submitted, [])
+
+    def test_a_task_is_not_submitted_to_another_installation(self):
+        one, other, third = self.of(ID_A, "n1"), self.of(ID_B), self.of(ID_A, "n3")
+        for server in (other, third):
+            server.go()
+        submit = self.client(one, other, third)
+        self.assertEqual(submit("t"), {"id": "t", "installation": ID_A})
+        one.go()
+        other = self.of(ID_B, port=other.server_port)
+        told = submit("t")
+        self.assertEqual(told["error"], "AnotherInstallation")
+        self.names_both(told["message"], one, other)
+        third = self.of(ID_A, "n3", third.server_port)
+        self.assertEqual(submit("t")["id"], "t")  # by the one that belongs to it
+        self.assertEqual((other.submitted, third.submitted), ([], ["t"]))
+
+    def test_a_client_of_the_stated_installation(self):
+        one, other = self.of(ID_A, "n1"), self.of(ID_B)
+        submit = self.client(one, other, INTACT_INSTALLATION=ID_B)
+        self.assertEqual(submit("t"), {"id": "t", "installation": ID_B})
+        other.go()
+        self.assertIn(f"{ID_B} is expected", submit("t")["message"])
+        self.assertEqual(one.submitted, [])
 
     def test_a_beat_goes_to_the_node_that_knows(self):
         other = self.two()

@@ -7,6 +7,7 @@ from exchange import events_of, strict_json
 import yaml
 
 USUAL_FIELDS = {"content-type", "content-length", "connection", "transfer-encoding"}
+ALWAYS = "intact-installation"
 PROBLEM = "application/problem+json"
 
 
@@ -26,9 +27,17 @@ class Judge:
         wanted = "GET" if request and request.method == "HEAD" else request and request.method
         mine = [op for op in operations if op.method == wanted]
         self.note_types(answer)
+        found = self.of_always(answer)
         if mine:
-            return self.of_operation(mine[0], request, answer)
-        return self.of_nowhere(request, answer, operations)
+            return found + self.of_operation(mine[0], request, answer)
+        return found + self.of_nowhere(request, answer, operations)
+
+    def of_always(self, answer):
+        value = answer.get(ALWAYS)
+        if value is None:
+            return [f"there is no {ALWAYS}"]
+        node = self.document.follow(self.document.root["x-intact-always"])
+        return self.of_text(node["schema"], value, f"header field {ALWAYS}")
 
     def note_types(self, answer):
         for name in re.findall(rb'"urn:intact:problem:([a-z0-9-]*)"', answer.body):
@@ -134,7 +143,7 @@ class Judge:
         found = [
             f"the header field {name} is not documented at {op.name} {answer.status}"
             for name, _ in answer.fields
-            if name not in USUAL_FIELDS and name not in documented
+            if name not in USUAL_FIELDS and name != ALWAYS and name not in documented
         ]
         for name, node in documented.items():
             value = answer.get(name)

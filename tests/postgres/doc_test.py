@@ -25,6 +25,9 @@ def blocks():
     return found, says
 
 
+os.environ["XDG_STATE_HOME"] = "/dev/null"  # nothing is remembered of servers
+
+
 def try_nodes():
     """The nodes of docs/nodes.md: all are seen, and one that is killed is seen as gone, by the next one that is asked."""
     with open(f"{ROOT}/docs/nodes.md", encoding="utf-8") as f:

@@ -319,7 +319,7 @@ class Agent:
         try:
             answer = connection.call("GET", "/v1/nodes", within=ASK_WITHIN_S)
         except AnotherInstallation as e:
-            self._tell_seldom(url, str(e))
+            self._tell_seldom(url, str(e), "installation")
             self._discovery.lose(url)
             return
         except _http.FAILURES as e:
@@ -343,10 +343,11 @@ class Agent:
             self._log.warning("%s: %s is not used, since %r answers there", self.name, url,
                               self._discovery.strangers[url])
 
-    def _tell_seldom(self, url: str, story: str) -> None:
+    def _tell_seldom(self, url: str, story: str, kind: str = "") -> None:
+        """Each kind of story of an address once a minute."""
         now = _clock.now_ms()
-        if now >= self._told_ms.get(url, 0):
-            self._told_ms[url] = now + 60000
+        if now >= self._told_ms.get(url + kind, 0):
+            self._told_ms[url + kind] = now + 60000
             self._log.error("%s: %s: %s", self.name, url, story)
 
     def _use(self, urls: List[str]) -> None:

@@ -296,7 +296,7 @@ export class Agent {
       found = readObject(await wire.call("GET", "/v1/nodes", { withinMs: ASK_WITHIN_MS }));
     } catch (e) {
       const status = e instanceof CallFailed ? e.status : 0;
-      if (e instanceof AnotherInstallation) this.#tellSeldom(url, e.message);
+      if (e instanceof AnotherInstallation) this.#tellSeldom(url, e.message, "installation");
       else if ((status === 0 && !this.#nodes.has(url) && this.#seeds.includes(url)) || status === 401 || status === 403)
         this.#tellSeldom(url, String(e));
       if (status === 0) {
@@ -309,10 +309,11 @@ export class Agent {
     if (!discovery.hear(url, found)) this.#tellSeldom(url, "it is not used, since another node answers there");
   }
 
-  #tellSeldom(url: string, story: string): void {
+  /** Each kind of story of an address once a minute. */
+  #tellSeldom(url: string, story: string, kind = ""): void {
     const now = nowMs();
-    if (now < (this.#toldMs.get(url) ?? 0)) return;
-    this.#toldMs.set(url, now + 60_000);
+    if (now < (this.#toldMs.get(url + kind) ?? 0)) return;
+    this.#toldMs.set(url + kind, now + 60_000);
     this.#log.error(`${this.name}: ${url}: ${story}`);
   }
 

@@ -1,0 +1,14 @@
+"""A client that submits a task for each line of standard input, its id, and prints what became of it as JSON."""
+
+import json
+import sys
+
+import intact
+
+client = intact.Client(timeout=20)
+for line in sys.stdin:
+    try:
+        told = {"id": client.submit("w", {}, id=line.strip())["id"], "installation": client.installation}
+    except intact.IntactError as e:
+        told = {"error": type(e).__name__, "message": str(e)}
+    print(json.dumps(told), flush=True)
