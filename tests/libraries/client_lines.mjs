@@ -1,6 +1,6 @@
 // A client that submits a task for each line of standard input, its id, and prints what became of it as JSON.
 import { createInterface } from "node:readline";
-import { Client, IntactError } from "intact";
+import { Client, IntactError } from "intact-client";
 
 const client = new Client({ timeoutMs: 20_000 });
 for await (const line of createInterface({ input: process.stdin })) {

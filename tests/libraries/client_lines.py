@@ -3,12 +3,12 @@
 import json
 import sys
 
-import intact
+import intact_client
 
-client = intact.Client(timeout=20)
+client = intact_client.Client(timeout=20)
 for line in sys.stdin:
     try:
         told = {"id": client.submit("w", {}, id=line.strip())["id"], "installation": client.installation}
-    except intact.IntactError as e:
+    except intact_client.IntactError as e:
         told = {"error": type(e).__name__, "message": str(e)}
     print(json.dumps(told), flush=True)
