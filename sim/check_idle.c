@@ -70,12 +70,18 @@ static bool is_at_rest(const struct subject *t)
            && t->changed_at + IDLE_MS <= world.now;
 }
 
+/* Has its breaker let everybody through for a while? */
+static bool is_let_through(const struct node *n, const struct agent *a)
+{
+    return a->breaker.state == BREAKER_CLOSED && a->breaker.since + IDLE_MS <= node_now(n);
+}
+
 /* May the node start what its agent has a place for? */
 static bool may_start(struct node *n, const struct subject *t, struct slice agent)
 {
-    struct agent *a = map_get(&scheduler_dispatch(n->scheduler)->agents, agent);
+    const struct agent *a = map_get(&scheduler_dispatch(n->scheduler)->agents, agent);
 
-    return node_schedules(n) && node_knows(n, t->flow) && a && a->breaker.state == BREAKER_CLOSED
+    return node_schedules(n) && node_knows(n, t->flow) && a && is_let_through(n, a)
            && agent_has_call(a, node_now(n)) && (!t->seen.locked || node_owns(n, t->seen.owner));
 }
 

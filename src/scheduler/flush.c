@@ -465,17 +465,16 @@ static void claim_range(struct scheduler *s, struct job *j, const struct agent *
         c->limit = room;
 }
 
-/* Those that wait for it alone and those that wait for others, too, share the room. In the queue
- * they stand by their ranks again. */
+/* Those that wait for it alone, and those that wait for others, too: in its queue they stand by
+ * their ranks again. Together they may be twice as many as there is room for, which nobody lets go
+ * of (lane_excess). */
 static void claim_backlog(struct scheduler *s, struct job *j, const struct agent *a,
                           struct backlog b, size_t room, struct range r)
 {
-    size_t part = b.alone && b.among ? (room + 1) / 2 : room;
-
     if (room > 0 && b.alone)
-        claim_range(s, j, a, false, part, r);
+        claim_range(s, j, a, false, room, r);
     if (room > 0 && b.among)
-        claim_range(s, j, a, true, part, r);
+        claim_range(s, j, a, true, room, r);
 }
 
 /* Two actions may happen to share a line: then what one has no room for, the other leaves alone. */
