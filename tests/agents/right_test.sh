@@ -4,6 +4,7 @@
 # command of --effects, and $LETTERS a folder in it.
 # A check mostly waits. So four go on at once, each with an agent of its own and a part of the scenarios; the rules are
 # judged in all of them.
+export LC_ALL=C # ranges of letters
 intact=$1
 shift
 parts=4

@@ -465,7 +465,8 @@ print(json.dumps({"fds": sorted(f for f in fds if os.path.exists(f"/proc/self/fd
             self.assertEqual(task["state"], "processed", task["steps"])
             self.assertEqual(task["steps"][0]["output"]["input"], i)
         wait_for("no zombies", lambda: not children_of(self.agent.pid()))
-        self.assertLess(len(os.listdir(f"/proc/{self.agent.pid()}/fd")), 40)
+        if os.getuid() == 0:  # nobody else may look into a process that has secrets
+            self.assertLess(len(os.listdir(f"/proc/{self.agent.pid()}/fd")), 40)
 
     def test_memory_and_user_are_as_configured(self):
         actions = {"hungry": {"command": [sys.executable, "-c", "x = bytearray(3 << 30); print(1)"],

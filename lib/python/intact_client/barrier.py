@@ -18,7 +18,7 @@ import sqlite3
 import threading
 import time
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, NamedTuple, Optional, TypeVar
+from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, TypeVar
 
 from .errors import StepError
 from .request import Request
@@ -107,17 +107,21 @@ class SqliteBarrier:
                 else:
                     request.check()
                     output = effect(self.db)
-                    done = self.db.execute(_DONE_UNDO if is_undo else _DONE, {"key": key, "output": _encode(output)})
-                    if done.rowcount != 1:
+                    if self._change(_DONE_UNDO if is_undo else _DONE, {"key": key, "output": _encode(output)}) != 1:
                         raise RuntimeError("the effect has ended the transaction, or changed the barrier's record")
                     request.check()  # the last moment: what comes after it is there to stay
         return output if verdict.word == "do" else _answer(verdict)
 
+    def _change(self, sql: str, parameters: Mapping[str, Any]) -> int:
+        """How many rows were changed. In a Turkish locale sqlite3 does not take INSERT for a change: its rowcount is -1."""
+        self.db.execute(sql, parameters)
+        return int(self.db.execute("SELECT changes()").fetchone()[0])
+
     def _judge(self, key: str, is_undo: bool) -> _Verdict:
         parameters = {"key": key}
-        if self.db.execute(_UNDO if is_undo else _FORWARD, parameters).rowcount == 1:
+        if self._change(_UNDO if is_undo else _FORWARD, parameters) == 1:
             return _Verdict("nothing" if is_undo else "do", None)
-        if is_undo and self.db.execute(_UNDO_DONE, parameters).rowcount == 1:
+        if is_undo and self._change(_UNDO_DONE, parameters) == 1:
             return _Verdict("do", None)
         row = self.db.execute(_UNDO_AGAIN if is_undo else _FORWARD_AGAIN, parameters).fetchone()
         return _Verdict(row[0], row[1])
@@ -152,7 +156,7 @@ class SqliteBarrier:
         count, before = 0, int((time.time() - older_than) * 1000)
         while True:
             with self._lock:
-                some = self.db.execute(_CLEAN, {"before": before}).rowcount
+                some = self._change(_CLEAN, {"before": before})
             count += some
             if some == 0:
                 return count

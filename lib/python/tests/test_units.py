@@ -513,6 +513,22 @@ class SqliteBarrierTest(unittest.TestCase):
             thread.join()
         self.assertEqual(self.effects, 10)
 
+    def test_the_count_of_rows_is_not_that_of_the_cursor(self):
+        class Cursor(sqlite3.Cursor):
+            rowcount = -1  # as it is of each INSERT in a Turkish locale
+
+        class Connection(sqlite3.Connection):
+            def execute(self, *arguments):
+                return self.cursor(Cursor).execute(*arguments)
+
+        self.db = sqlite3.connect(":memory:", isolation_level=None, factory=Connection)
+        self.addCleanup(self.db.close)
+        self.barrier = SqliteBarrier(self.db)
+        self.assertEqual(self.once(), {"n": 1})
+        self.assertEqual(self.once(), {"n": 1})
+        self.assertEqual(self.once(direction="undo"), {"n": 2})
+        self.assertEqual(self.barrier.clean(-1), 1)
+
     def test_the_connection_has_to_leave_transactions_to_it(self):
         with self.assertRaises(ValueError):
             SqliteBarrier(sqlite3.connect(":memory:"))
