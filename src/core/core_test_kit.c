@@ -42,12 +42,19 @@ static void graph_step(struct graph *g, const char *word)
             s->undo_kind = UNDO_PIVOT;
         else if (*p == '-')
             s->undo_kind = UNDO_NONE;
+        else if (*p == '+')
+            s->on_undo = true;
         else if (*p == '#')
             s->on_failure = ON_FAILURE_HOLD;
         else if (*p == '?')
             s->on_failure = ON_FAILURE_CONTINUE;
         else if (*p != '<')
             graph_edge(g, (uint16_t)(*p - 'a'), i);
+    }
+    if (s->on_undo) {
+        s->undo_kind = UNDO_NONE;
+        if (s->on_failure == ON_FAILURE_UNDO)
+            s->on_failure = ON_FAILURE_HOLD;
     }
     g->order[g->w.step_count++] = i;
 }
@@ -66,6 +73,8 @@ static void graph_word(struct graph *g, const char *word)
         g->w.complete_by_ms = ms_of(word + 3);
     } else if (strncmp(word, "undo=", 5) == 0) {
         g->w.undo_complete_by_ms = ms_of(word + 5);
+    } else if (strncmp(word, "until=", 6) == 0) {
+        g->w.undo_until_ms = ms_of(word + 6);
     } else if (strncmp(word, "beat=", 5) == 0) {
         for (size_t i = 0; i < GRAPH_STEPS; i++)
             g->steps[i].call.heartbeat_ms = g->steps[i].undo.heartbeat_ms = ms_of(word + 5);
@@ -177,7 +186,7 @@ enum answer kit_event(struct kit *k, const struct event *ev)
     check_others(k, &before, ev);
     CHECK(k->fx.changed == (answer == ANSWER_ACCEPTED) || answer == ANSWER_LATE, "%s: %s", k->about,
           kit_answer_text(answer));
-    bool ended = task_state_is_end(k->t.state) && !task_state_is_end(before.t.state);
+    bool ended = task_state_is_end(k->t.state) && k->t.state != before.t.state;
     CHECK(k->fx.ended == ended, "%s: ended", k->about);
     CHECK(task_valid(&k->g.w, &k->t), "%s: valid", k->about);
     return answer;
@@ -255,6 +264,7 @@ static struct event event_of(const char *verb)
         {"away", EVENT_ELSEWHERE},    {"pause", EVENT_PAUSE},       {"resume", EVENT_RESUME},
         {"correct", EVENT_CORRECT},   {"supply", EVENT_SUPPLY},     {"from", EVENT_RETRY_FROM},
         {"resolve", EVENT_RESOLVE},   {"close", EVENT_CLOSE},       {"reopen", EVENT_REOPEN},
+        {"whim", EVENT_UNDO},
     };
     for (size_t i = 0; i < COUNT_OF(verbs); i++)
         if (strcmp(verb, verbs[i].verb) == 0) {
@@ -263,7 +273,7 @@ static struct event event_of(const char *verb)
                 ev = result_of(verb);
             if (ev.kind == EVENT_BAD_INPUT)
                 ev.error = (struct fault_note){SLICE("expression"), SLICE("no such field")};
-            if (ev.kind == EVENT_UNDO)
+            if (strcmp(verb, "undo") == 0)
                 ev.error = (struct fault_note){SLICE("operator"), SLICE("changed my mind")};
             if (ev.kind == EVENT_CLOSE)
                 ev.error = (struct fault_note){SLICE("operator"), SLICE("settled by telephone")};

@@ -21,8 +21,10 @@ enum { GRAPH_STEPS = 6 };
  *     2     attempts, in both directions (default 1)     !     a pivot
  *     #     on_failure: hold                             -     undo: none
  *     ?     on_failure: continue                         <ab   its predecessors
+ *     +     of on_undo (undo: none; on_failure: hold, if not continue)
  *
- * Words before the steps: by= and undo= (complete-by of the task and of its undo), defers=,
+ * Words before the steps: by= and undo= (complete-by of the task and of its undo), until= (for so
+ * long a processed task can be undone), defers=,
  * beat= (the longest silence of every attempt, in both directions), and hold or continue (the
  * workflow's own on_failure).
  */
@@ -64,7 +66,7 @@ enum answer kit_event(struct kit *k, const struct event *ev);
  *
  *     pause, resume, correct [a], supply a, from a (all from there on starts anew), close, reopen,
  *     resolve a (none of its attempts took effect)
- *     claim, release, retry [a], undo, skip a, start a, notsent a, resend a, cond a, bad a
+ *     claim, release, retry [a], undo, whim (undo without a reason), skip a, start a, notsent a, resend a, cond a, bad a
  *     ok a        a result; of the open attempt, or of the one named: f2 (second forward), u1
  *     fail a      an error: permanent, without effect        doubt a   ... with unknown effect
  *     again a     an error: retryable, without effect        lost a    ... with unknown effect

@@ -34,7 +34,7 @@ static void fail_for_good(struct deed *d, struct step *s)
     const struct workflow_step *ws = &d->w->steps[d->ev->step];
 
     step_move(s, STEP_FAILED);
-    if (s->direction == DIRECTION_UNDO)
+    if (s->direction == DIRECTION_UNDO || (ws->on_undo && stands_failed(ws, s)))
         d->t->error = s->error;
     else
         stop_for_failure(d, ws->on_failure, d->ev->step, &s->error);
@@ -126,7 +126,7 @@ static enum answer on_start(struct deed *d)
         return ANSWER_REFUSED;
     ASSERT(!step_needs_room(s));
     a.instance = d->ev->instance;
-    if (d->t->direction == DIRECTION_UNDO) {
+    if (a.direction == DIRECTION_UNDO) {
         begin_undo(s);
         if (!s->undo_input.json.ptr)
             s->undo_input = d->ev->input;
@@ -371,7 +371,7 @@ static enum answer on_bad_input(struct deed *d)
     if (!step_may_be_decided(d->w, d->t, (uint16_t)d->ev->step, d->now))
         return ANSWER_REFUSED;
     s->error = d->ev->error;
-    if (d->t->direction == DIRECTION_UNDO)
+    if (step_goes(d->w, d->t, (uint16_t)d->ev->step) == DIRECTION_UNDO)
         begin_undo(s);
     s->failure_count++;
     d->t->failure_count++;
@@ -387,7 +387,7 @@ static enum answer on_condition(struct deed *d)
 {
     struct step *s = &d->t->steps[d->ev->step];
 
-    if (d->t->direction == DIRECTION_UNDO || step_was_tried(s)
+    if (step_goes(d->w, d->t, (uint16_t)d->ev->step) == DIRECTION_UNDO || step_was_tried(s)
         || !step_may_be_decided(d->w, d->t, (uint16_t)d->ev->step, d->now))
         return ANSWER_REFUSED;
     step_move(s, STEP_SKIPPED);
@@ -455,7 +455,8 @@ static enum answer on_hasten(struct deed *d)
     struct step *s = &d->t->steps[d->ev->step];
 
     if (task_state_is_end(d->t->state) || d->t->state == TASK_ERROR || step_is_open(s)
-        || s->direction != d->ev->direction || d->t->direction != d->ev->direction
+        || s->direction != d->ev->direction
+        || step_goes(d->w, d->t, (uint16_t)d->ev->step) != d->ev->direction
         || s->attempt != d->ev->attempt || s->wait_until <= task_clock(d))
         return ANSWER_REFUSED;
     s->wait_until = 0;

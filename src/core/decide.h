@@ -36,7 +36,8 @@ enum event_kind {
     EVENT_RELEASE,   /* its owner lets go of it */
     EVENT_RETRY,     /* the operator: try the step (or all that failed) again, now */
     EVENT_SKIP,      /* the operator: go on without the step, with `output` if given */
-    EVENT_UNDO,      /* the operator: undo the task; `error` may say why */
+    EVENT_UNDO,      /* the operator: undo the task; `error` may say why. One that is processed is
+                      * undone if it does, no pivot stands, and its undo_until has not passed */
     EVENT_HASTEN,    /* the outage is over in which this attempt failed: what waits for another
                       * try since then waits no longer */
     EVENT_PAUSE,     /* the operator: nothing of it starts, its clocks stand still */
@@ -113,6 +114,19 @@ struct ready {
  * whose deadline (that of the task) has passed are not: they wait for EVENT_DEADLINE.
  */
 size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, struct ready *ret);
+
+/* In which direction the step is asked for, as its task goes: those of on_undo go forward while the
+ * task goes back. */
+static inline enum direction step_goes(const struct workflow *w, const struct task *t, uint16_t i)
+{
+    return w->steps[i].on_undo ? DIRECTION_FORWARD : t->direction;
+}
+
+/* When a processed task can be undone no more; 0: as long as it is kept. */
+static inline int64_t task_undo_until(const struct workflow *w, const struct task *t)
+{
+    return w->undo_until_ms ? t->ended_at + w->undo_until_ms : 0;
+}
 
 /* Is there something to compensate in this step? A compensation that began is brought to its end.
  */

@@ -42,7 +42,7 @@ static void a_task_goes_forward_in_the_order_of_its_graph(void **state)
          "processing a:waiting"},
         {"nothing follows the end", "a",
          "claim, start a, ok a, claim = refused, release = refused, start a = refused, "
-         "skip a = refused, retry = refused, undo = refused, deadline = refused",
+         "skip a = refused, retry = refused, whim = refused, deadline = refused",
          "processed a:completed"},
     };
     (void)state;

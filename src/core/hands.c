@@ -31,15 +31,15 @@ static bool retry_step(struct deed *d, uint16_t i)
 {
     struct step *s = &d->t->steps[i];
 
-    if (s->state == STEP_FAILED && d->t->state == TASK_ERROR && s->direction == d->t->direction
-        && !step_has_ended(&d->w->steps[i], s)) {
+    if (d->t->state == TASK_ERROR && step_stops_task(d->w, d->t, i)) {
         step_move(s, s->direction == DIRECTION_UNDO ? STEP_UNDOING : STEP_WAITING);
         s->failure_count = 0;
         s->spared_count = 0;
         s->wait_until = 0;
         return true;
     }
-    if (step_is_open(s) || s->direction != d->t->direction || s->wait_until <= task_clock(d))
+    if (step_is_open(s) || s->direction != step_goes(d->w, d->t, i)
+        || s->wait_until <= task_clock(d))
         return false;
     s->wait_until = 0;
     return true;
@@ -62,21 +62,20 @@ static enum answer on_retry(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
+/* The direction of the step that the event names. */
+static enum direction goes(const struct deed *d)
+{
+    return step_goes(d->w, d->t, (uint16_t)d->ev->step);
+}
+
 static bool may_skip(const struct deed *d, const struct step *s)
 {
     if (task_state_is_end(d->t->state) || step_is_open(s))
         return false;
-    if (d->t->direction == DIRECTION_UNDO)
+    if (goes(d) == DIRECTION_UNDO)
         return step_needs_undo(&d->w->steps[d->ev->step], s);
-    return (s->state == STEP_WAITING || s->state == STEP_FAILED) && d->t->stop != STOP_UNDO;
-}
-
-static bool any_stuck(const struct task *t)
-{
-    for (uint16_t i = 0; i < t->step_count; i++)
-        if (step_undo_is_stuck(&t->steps[i]))
-            return true;
-    return false;
+    return (s->state == STEP_WAITING || s->state == STEP_FAILED)
+           && (d->t->stop != STOP_UNDO || d->w->steps[d->ev->step].on_undo);
 }
 
 static enum answer on_skip(struct deed *d)
@@ -85,19 +84,35 @@ static enum answer on_skip(struct deed *d)
 
     if (!may_skip(d, s))
         return ANSWER_REFUSED;
-    if (d->t->direction == DIRECTION_UNDO) {
-        begin_undo(s);
-        s->wait_until = 0;
-        step_move(s, STEP_UNDONE);
-        if (!any_stuck(d->t))
-            go_on(d);
-        return ANSWER_ACCEPTED;
-    }
-    step_move(s, STEP_SKIPPED);
-    s->output = d->ev->output;
     s->wait_until = 0;
-    if (!any_stands_failed(d->w, d->t))
+    if (goes(d) == DIRECTION_UNDO) {
+        begin_undo(s);
+        step_move(s, STEP_UNDONE);
+    } else {
+        step_move(s, STEP_SKIPPED);
+        s->output = d->ev->output;
+    }
+    if (!any_step_stops_task(d->w, d->t))
         go_on(d);
+    return ANSWER_ACCEPTED;
+}
+
+/* What it achieved is taken back, and what it said of that with it. */
+static enum answer undo_processed(struct deed *d)
+{
+    struct task *t = d->t;
+    int64_t until = task_undo_until(d->w, t);
+
+    if (!d->ev->error.message.ptr || pivots_look(d->w, t) != PIVOTS_CLEAR
+        || (until != 0 && d->now >= until))
+        return ANSWER_REFUSED;
+    t->error = d->ev->error;
+    if (!t->error.code.ptr)
+        t->error.code = SLICE("undo");
+    t->cause = (struct cause){t->error, -1};
+    t->output = (struct value){0};
+    t->ended_at = 0;
+    turn_back(d);
     return ANSWER_ACCEPTED;
 }
 
@@ -105,6 +120,8 @@ static enum answer on_undo(struct deed *d)
 {
     struct task *t = d->t;
 
+    if (t->state == TASK_PROCESSED)
+        return undo_processed(d);
     if (task_state_is_end(t->state))
         return ANSWER_REFUSED;
     if (t->direction == DIRECTION_UNDO || t->stop == STOP_UNDO) {
@@ -156,13 +173,21 @@ static bool may_correct(const struct deed *d, uint16_t i)
     return s->state == STEP_WAITING || stands_failed(ws, s);
 }
 
+/* Of a compensation the input is made of what was done, and stays so. */
+static bool is_too_late_to_correct(const struct deed *d)
+{
+    bool on_undo = d->ev->step >= 0 && d->w->steps[d->ev->step].on_undo;
+
+    return !on_undo && (d->t->direction == DIRECTION_UNDO || d->t->stop == STOP_UNDO);
+}
+
 static enum answer on_correct(struct deed *d)
 {
     struct task *t = d->t;
     bool all = d->ev->step < 0;
     struct value *input = all ? &t->input : &t->steps[d->ev->step].input;
 
-    if (task_state_is_end(t->state) || t->direction == DIRECTION_UNDO || t->stop == STOP_UNDO)
+    if (task_state_is_end(t->state) || is_too_late_to_correct(d))
         return ANSWER_REFUSED;
     if (!all && !may_correct(d, (uint16_t)d->ev->step))
         return ANSWER_REFUSED;
@@ -178,7 +203,7 @@ static enum answer on_supply(struct deed *d)
 {
     struct step *s = &d->t->steps[d->ev->step];
 
-    if (d->t->direction == DIRECTION_UNDO || !may_skip(d, s))
+    if (goes(d) == DIRECTION_UNDO || !may_skip(d, s))
         return ANSWER_REFUSED;
     step_move(s, STEP_COMPLETED);
     s->supplied = true;
@@ -188,7 +213,7 @@ static enum answer on_supply(struct deed *d)
     s->error = (struct fault_note){0};
     s->resume = SLICE_NONE;
     s->wait_until = 0;
-    if (!any_stands_failed(d->w, d->t))
+    if (!any_step_stops_task(d->w, d->t))
         go_on(d);
     return ANSWER_ACCEPTED;
 }

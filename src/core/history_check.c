@@ -146,8 +146,11 @@ static void check_end(const struct node *is)
         const struct world_step *s = &w->steps[i];
         bool effect = !world_gainsaid(s) && (world_effect(s) || world_doubt(s));
         bool undone = s->back && s->phase == PHASE_DONE;
-        if (is->t.state == TASK_PROCESSED)
+        if (history.graph.steps[i].on_undo == (is->t.state == TASK_COMPENSATED))
             CHECK(world_ended(w, i), "%s: step %u did not end", history_story(), i);
+        else if (is->t.state == TASK_PROCESSED)
+            CHECK(s->phase == PHASE_IDLE || s->phase == PHASE_SKIPPED || s->supplied,
+                  "%s: step %u of on_undo", history_story(), i);
         else if (history.graph.steps[i].undo_kind == UNDO_CALL)
             CHECK(undone || (!effect && !s->back), "%s: step %u was not undone", history_story(),
                   i);
@@ -254,14 +257,18 @@ static void check_change(const struct node *was, const struct node *is, const st
 
     check_edges(was, is, ev);
     check_cause(was, is, ev);
-    CHECK(!task_state_is_end(was->t.state) || was->t.state == is->t.state, "%s", history_story());
+    bool turned = was->t.direction != is->t.direction;
+    CHECK(!task_state_is_end(was->t.state) || was->t.state == is->t.state
+              || (turned && was->t.state == TASK_PROCESSED && ev->kind == EVENT_UNDO),
+          "%s", history_story());
     CHECK(was->t.direction == is->t.direction || was->t.direction == DIRECTION_FORWARD, "%s",
           history_story());
-    if (was->t.direction != is->t.direction)
+    if (turned)
         check_turn(was, is, fx);
     if (ended)
         check_end(is);
-    CHECK(fx->ended == (ended && !task_state_is_end(was->t.state)), "%s: ended", history_story());
+    CHECK(fx->ended == (ended && (turned || !task_state_is_end(was->t.state))), "%s: ended",
+          history_story());
     if (erred)
         check_stop_in_error(is);
     CHECK(!erred || fx->alert, "%s: nobody is told", history_story());
@@ -374,14 +381,21 @@ static void check_answer(const struct node *was, const struct event *ev, enum an
         CHECK((answer == ANSWER_ACCEPTED) == (counts && is_active(t)), "%s: was %s",
               history_story(), kit_answer_text(answer));
     }
+    if (ev->kind == EVENT_UNDO && t->state == TASK_PROCESSED)
+        CHECK((answer == ANSWER_ACCEPTED)
+                  == (pivots_clear(&was->world)
+                      && (history.graph.w.undo_until_ms == 0
+                          || was->now < t->ended_at + history.graph.w.undo_until_ms)),
+              "%s: was %s", history_story(), kit_answer_text(answer));
     if (answer != ANSWER_ACCEPTED)
         return;
     if (ev->kind == EVENT_START || ev->kind == EVENT_CONDITION || ev->kind == EVENT_BAD_INPUT)
         check_start(was, ev);
     if (ev->kind == EVENT_SKIP)
         CHECK(!world_open(&was->world.steps[ev->step]), "%s: it runs", history_story());
-    CHECK(ev->kind == EVENT_RESULT || !task_state_is_end(t->state), "%s: after the end",
-          history_story());
+    CHECK(ev->kind == EVENT_RESULT || !task_state_is_end(t->state)
+              || (ev->kind == EVENT_UNDO && t->state == TASK_PROCESSED),
+          "%s: after the end", history_story());
 }
 
 /* A step that is next by order and time, in a task that wants it, can be started. */
@@ -390,12 +404,13 @@ static bool must_start(const struct node *was, const struct event *ev)
     const struct world *w = &was->world;
     int64_t at = w->due[w->back] ? 0 : w->deadline[w->back];
     bool owned = was->t.state == TASK_PROCESSING || was->t.state == TASK_COMPENSATING;
+    bool back = world_goes_back(w, (uint16_t)ev->step);
 
     if (was->steps[ev->step].dropped_count > 0)
         return false; /* it may wait for longer than the world knows it must */
     return owned && was->t.stop == STOP_NONE && world_startable(w, (uint16_t)ev->step, was->now)
-           && (at == 0 || was->now < at) && (ev->direction == DIRECTION_UNDO) == w->back
-           && ev->attempt == w->steps[ev->step].count[w->back] + 1;
+           && (at == 0 || was->now < at) && (ev->direction == DIRECTION_UNDO) == back
+           && ev->attempt == w->steps[ev->step].count[back] + 1;
 }
 
 static void check_others(const struct node *is, const struct node *before, const struct event *ev)
@@ -458,6 +473,8 @@ int64_t history_next_time(const struct node *n)
     for (uint16_t i = 0; i < w->step_count && n->left.hands > 0; i++)
         if (!task_state_is_end(n->t.state) && world_doubt(&w->steps[i])) /* it may be resolved */
             later_only(&next, world_doubt_until(&w->steps[i]) + CLOCK_MARGIN_MS, n->now);
+    if (n->t.state == TASK_PROCESSED && n->left.acts > 0) /* it may be undone no more */
+        later_only(&next, task_undo_until(&history.graph.w, &n->t), n->now);
     if (!is_active(&n->t))
         return next;
     if (w->paused_at) /* long enough for all that would wait no more if it were not */

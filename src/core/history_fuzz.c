@@ -10,6 +10,7 @@
 
 static void write_step(struct fuzz *f, char *text, size_t size, uint16_t i)
 {
+    static bool on_undo[GRAPH_STEPS]; /* of those before it */
     static const char kinds[] = {0, '!', '-', 0};
     static const char rules[] = {0, '#', '?', 0};
     size_t at = strlen(text);
@@ -17,15 +18,18 @@ static void write_step(struct fuzz *f, char *text, size_t size, uint16_t i)
     uint8_t before = i > 0 ? fuzz_byte(f) : 0;
     char kind = kinds[what % 4];
     char rule = rules[what / 4 % 4];
+    bool of_on_undo = before & 0x80;
+    const char *class = of_on_undo ? "+" : "";
 
-    at += (size_t)snprintf(text + at, size - at, " %c%u", 'a' + i, 1u + what / 16 % 9);
+    at += (size_t)snprintf(text + at, size - at, " %c%u%s", 'a' + i, 1u + what / 16 % 9, class);
     if (kind)
         text[at++] = kind;
     if (rule)
         text[at++] = rule;
+    on_undo[i] = of_on_undo;
     text[at++] = '<';
     for (uint16_t b = 0; b < i; b++)
-        if (before & BIT(b))
+        if (before & BIT(b) && on_undo[b] == of_on_undo)
             text[at++] = (char)('a' + b);
     text[at] = 0;
 }
@@ -42,6 +46,8 @@ static void write_graph(struct fuzz *f, char *text, size_t size)
         at += (size_t)snprintf(text + at, size - at, "by=%us ", 5u + lengths % 16 * 10);
     if (what & 0x20)
         at += (size_t)snprintf(text + at, size - at, "undo=%us ", 5u + lengths / 16 * 10);
+    if (what & 0x80)
+        at += (size_t)snprintf(text + at, size - at, "until=%us ", 5u + lengths % 16);
     if (what & 0x40)
         at += (size_t)snprintf(text + at, size - at, "hold ");
     (void)snprintf(text + at, size - at, "defers=%u", what & 0x80 ? 3u : 0u);
@@ -77,7 +83,7 @@ static struct event event_of(struct fuzz *f, const struct node *n)
         || (ev.kind == EVENT_CORRECT && how & 1) || (ev.kind == EVENT_RETRY && how & 1))
         ev.step = -1;
     if (ev.kind == EVENT_START) {
-        ev.direction = n->t.direction;
+        ev.direction = step_goes(&history.graph.w, &n->t, (uint16_t)step);
         ev.attempt = n->world.steps[step].count[ev.direction] + 1;
     }
     if (how & 0x80) { /* odd */

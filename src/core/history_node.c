@@ -122,6 +122,8 @@ uint64_t node_key(const struct node *n)
                 | (n->t.error.code.ptr ? 4u : 0u));
     put_time(&h, n->t.complete_by, n->now, 0);
     put_time(&h, n->t.undo_complete_by, n->now, 0);
+    if (n->t.state == TASK_PROCESSED)
+        put_time(&h, task_undo_until(&w->graph->w, &n->t), n->now, 0);
     put(&h, (uint64_t)w->back << 5 | (uint64_t)w->resumed << 4 | (uint64_t)w->asked << 3
                 | (uint64_t)w->due[0] << 2 | (uint64_t)w->due[1] << 1);
     put(&h, (uint64_t)w->wish << 16 | (uint64_t)w->closed << 8 | n->left.hands);

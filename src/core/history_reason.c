@@ -114,8 +114,10 @@ static void check_next(const struct node *n, const struct reason *r)
                || (back && image.steps[r->step].state == STEP_FAILED),
            r);
         return;
-    case NEXT_ON:
-        SO(!back && image.t.stop == n->t.stop && image.t.state != TASK_ERROR, r);
+    case NEXT_ON: /* in on_undo another step may stand failed, without which the task cannot end */
+        SO(back ? step_goes(&history.graph.w, &n->t, (uint16_t)r->step) == DIRECTION_FORWARD
+                : image.t.stop == n->t.stop && image.t.state != TASK_ERROR,
+           r);
         return;
     }
     UNREACHABLE();
@@ -217,8 +219,14 @@ static void check_reason(const struct node *n, const struct reasons *all, const 
             return;
         check_stopped(n, r);
         return;
-    case REASON_PIVOT_UNCLEAR:
     case REASON_FAILED:
+        if (n->t.state != TASK_ERROR) { /* others of on_undo go on meanwhile */
+            SO(n->t.direction == DIRECTION_UNDO && history.graph.steps[r->step].on_undo, r);
+            return;
+        }
+        check_stopped(n, r);
+        return;
+    case REASON_PIVOT_UNCLEAR:
     case REASON_DEADLINE:
     case REASON_STOPPED:
         check_stopped(n, r);

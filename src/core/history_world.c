@@ -8,6 +8,16 @@ void world_make(struct world *w, const struct graph *g)
     w->deadline[0] = g->w.complete_by_ms ? KIT_BEGIN + g->w.complete_by_ms : 0;
 }
 
+static bool of_on_undo(const struct world *w, uint16_t i)
+{
+    return w->graph->steps[i].on_undo;
+}
+
+bool world_goes_back(const struct world *w, uint16_t i)
+{
+    return w->back && !of_on_undo(w, i);
+}
+
 /* While the task is paused, it is for the task as late as when that began. */
 static int64_t clock_of(const struct world *w, int64_t now)
 {
@@ -157,6 +167,14 @@ static bool before_ended(const struct world *w, uint16_t i)
     return true;
 }
 
+static bool all_undone(const struct world *w)
+{
+    for (uint16_t i = 0; i < w->step_count; i++)
+        if (!of_on_undo(w, i) && (world_open(&w->steps[i]) || to_undo(w, i)))
+            return false;
+    return true;
+}
+
 bool world_startable(const struct world *w, uint16_t i, int64_t now)
 {
     const struct world_step *s = &w->steps[i];
@@ -164,7 +182,9 @@ bool world_startable(const struct world *w, uint16_t i, int64_t now)
 
     if (w->paused_at != 0)
         return false;
-    if (!w->back)
+    if (of_on_undo(w, i) && (!w->back || !all_undone(w)))
+        return false;
+    if (!world_goes_back(w, i))
         return s->phase == PHASE_IDLE && before_ended(w, i) && now >= s->wait_until;
     if (!to_undo(w, i) || world_open(s) || (s->back && s->phase != PHASE_IDLE))
         return false;
@@ -215,10 +235,11 @@ static bool is_silent(const struct world *w, const struct event *ev, const struc
 static bool waits_after(const struct world *w, const struct event *ev, int64_t now)
 {
     const struct world_step *s = &w->steps[ev->step];
+    bool back = world_goes_back(w, (uint16_t)ev->step);
 
-    return ev->attempt >= 1 && s->phase == PHASE_IDLE && s->back == w->back
-           && ev->direction == (w->back ? DIRECTION_UNDO : DIRECTION_FORWARD)
-           && ev->attempt == s->count[w->back] && s->wait_until > clock_of(w, now);
+    return ev->attempt >= 1 && s->phase == PHASE_IDLE && s->back == back
+           && ev->direction == (back ? DIRECTION_UNDO : DIRECTION_FORWARD)
+           && ev->attempt == s->count[back] && s->wait_until > clock_of(w, now);
 }
 
 enum answer world_answer(const struct world *w, const struct event *ev, int64_t now)
@@ -254,7 +275,7 @@ static void gave_up(struct world *w, uint16_t i)
     enum on_failure f = spec_of(w, i)->on_failure;
 
     s->phase = PHASE_GAVE_UP;
-    if (!s->back && w->wish == STOP_NONE && f != ON_FAILURE_CONTINUE)
+    if (!w->back && w->wish == STOP_NONE && f != ON_FAILURE_CONTINUE)
         w->wish = f == ON_FAILURE_HOLD ? STOP_HOLD : STOP_UNDO;
 }
 
@@ -300,17 +321,18 @@ static void started(struct world *w, const struct event *ev, int64_t now)
 {
     struct world_step *s = &w->steps[ev->step];
     const struct workflow_step *spec = spec_of(w, (uint16_t)ev->step);
+    bool back = world_goes_back(w, (uint16_t)ev->step);
 
-    if (w->back && !s->back) {
+    if (back && !s->back) {
         s->back = true;
         s->failures = s->spared = 0;
         s->resume = false;
     }
-    int64_t at = now + (w->back ? spec->undo : spec->call).complete_by_ms;
+    int64_t at = now + (back ? spec->undo : spec->call).complete_by_ms;
     int64_t cap = w->due[w->back] ? 0 : w->deadline[w->back];
     s->phase = PHASE_OPEN;
     s->wait_until = 0;
-    s->attempts[w->back][s->count[w->back]++] =
+    s->attempts[back][s->count[back]++] =
         (struct world_attempt){.complete_by = cap != 0 && cap < at ? cap : at,
                                .began = now,
                                .request = s->request};
@@ -324,12 +346,12 @@ static void retried(struct world *w, const struct event *ev, enum task_state sta
         struct world_step *s = &w->steps[i];
         if (ev->step >= 0 && ev->step != i)
             continue;
-        if (s->phase == PHASE_GAVE_UP && s->back == w->back && state == TASK_ERROR
-            && !world_ended(w, i)) {
+        bool fits = s->back == world_goes_back(w, i);
+        if (s->phase == PHASE_GAVE_UP && fits && state == TASK_ERROR && !world_ended(w, i)) {
             s->phase = PHASE_IDLE;
             s->failures = s->spared = 0;
         }
-        if (s->back == w->back)
+        if (fits)
             s->wait_until = 0;
     }
 }
@@ -392,13 +414,14 @@ static void given_up(struct world *w, const struct event *ev, int64_t now)
 static void skipped(struct world *w, const struct event *ev)
 {
     struct world_step *s = &w->steps[ev->step];
+    bool back = world_goes_back(w, (uint16_t)ev->step);
 
-    s->phase = w->back ? PHASE_DONE : PHASE_SKIPPED;
-    if (w->back && !s->back) {
+    s->phase = back ? PHASE_DONE : PHASE_SKIPPED;
+    if (back && !s->back) {
         s->failures = s->spared = 0;
         s->resume = false;
     }
-    s->back = w->back;
+    s->back = back;
     s->wait_until = 0;
 }
 
@@ -406,7 +429,7 @@ static void bad_input(struct world *w, const struct event *ev)
 {
     struct world_step *s = &w->steps[ev->step];
 
-    if (w->back && !s->back) {
+    if (world_goes_back(w, (uint16_t)ev->step) && !s->back) {
         s->back = true;
         s->failures = s->spared = 0;
         s->wait_until = 0;

@@ -75,6 +75,9 @@ void world_make(struct world *w, const struct graph *g);
 /* It is paused no more, if it was. */
 void world_unpaused(struct world *w, int64_t now);
 
+/* Is the step to be undone now, or would be? Those of on_undo never are. */
+bool world_goes_back(const struct world *w, uint16_t i);
+
 /* What the world knows of a step. */
 bool world_effect(const struct world_step *s);
 bool world_gainsaid(

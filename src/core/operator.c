@@ -20,6 +20,20 @@ static bool pivot_completed(const struct workflow *w, const struct task *t, uint
     return false;
 }
 
+/* Of a processed task nothing will tell any more whether a pivot took effect that is in doubt. */
+static enum obstacle obstacle_to_undo_processed(const struct workflow *w, const struct task *t,
+                                                int64_t now, uint16_t *ret)
+{
+    int64_t until = task_undo_until(w, t);
+
+    for (uint16_t i = 0; i < t->step_count; i++)
+        if (w->steps[i].undo_kind == UNDO_PIVOT && pivot_stands(&t->steps[i])) {
+            *ret = i;
+            return OBSTACLE_PIVOT;
+        }
+    return until != 0 && now >= until ? OBSTACLE_UNTIL : OBSTACLE_NONE;
+}
+
 static bool goes_back(const struct task *t)
 {
     return t->direction == DIRECTION_UNDO || t->stop == STOP_UNDO;
@@ -48,10 +62,11 @@ static bool may_retry(const struct workflow *w, const struct task *t, uint16_t i
     const struct step *s = &t->steps[i];
     int64_t clock = t->paused_at ? t->paused_at : now;
 
-    if (s->state == STEP_FAILED && t->state == TASK_ERROR && s->direction == t->direction
-        && !step_has_ended(&w->steps[i], s))
+    if (s->direction != step_goes(w, t, i))
+        return false;
+    if (s->state == STEP_FAILED && t->state == TASK_ERROR && !step_has_ended(&w->steps[i], s))
         return true;
-    return !step_is_open(s) && s->direction == t->direction && s->wait_until > clock;
+    return !step_is_open(s) && s->wait_until > clock;
 }
 
 static enum obstacle obstacle_to_retry(const struct workflow *w, const struct task *t, int step,
@@ -73,9 +88,9 @@ static enum obstacle obstacle_to_skip(const struct workflow *w, const struct tas
 
     if (step_is_open(s))
         return OBSTACLE_OPEN;
-    if (t->direction == DIRECTION_UNDO)
+    if (step_goes(w, t, i) == DIRECTION_UNDO)
         return step_needs_undo(&w->steps[i], s) ? OBSTACLE_NONE : OBSTACLE_ENDED;
-    if (t->stop == STOP_UNDO)
+    if (t->stop == STOP_UNDO && !w->steps[i].on_undo)
         return OBSTACLE_BACK;
     return s->state == STEP_WAITING || s->state == STEP_FAILED ? OBSTACLE_NONE : OBSTACLE_ENDED;
 }
@@ -91,7 +106,7 @@ static enum obstacle obstacle_to_new_key(const struct workflow_step *ws, const s
 
 static enum obstacle obstacle_to_correct(const struct workflow *w, const struct task *t, int step)
 {
-    if (goes_back(t))
+    if (goes_back(t) && (step < 0 || !w->steps[step].on_undo))
         return OBSTACLE_BACK;
     if (step < 0)
         return OBSTACLE_NONE;
@@ -173,6 +188,8 @@ enum obstacle operator_obstacle(const struct workflow *w, const struct task *t,
                                 enum event_kind verb, int step, int64_t now, uint16_t *ret_step)
 {
     ASSERT(step < t->step_count);
+    if (verb == EVENT_UNDO && t->state == TASK_PROCESSED)
+        return obstacle_to_undo_processed(w, t, now, ret_step);
     if (task_state_is_end(t->state))
         return OBSTACLE_STATE;
     if (verb == EVENT_CLOSE || verb == EVENT_REOPEN)
@@ -193,7 +210,7 @@ enum obstacle operator_obstacle(const struct workflow *w, const struct task *t,
         return obstacle_to_retry_from(w, t, (uint16_t)step, ret_step);
     if (verb == EVENT_RESOLVE)
         return obstacle_to_resolve(&w->steps[step], &t->steps[step], now);
-    if (verb == EVENT_SUPPLY && goes_back(t))
+    if (verb == EVENT_SUPPLY && goes_back(t) && !w->steps[step].on_undo)
         return OBSTACLE_BACK;
     ASSERT(verb == EVENT_SUPPLY || verb == EVENT_SKIP);
     return obstacle_to_skip(w, t, (uint16_t)step);

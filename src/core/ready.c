@@ -6,9 +6,9 @@
 static int64_t attempt_deadline(const struct workflow *w, const struct task *t, int step,
                                 int64_t now)
 {
-    bool undo = t->direction == DIRECTION_UNDO;
+    bool undo = step_goes(w, t, (uint16_t)step) == DIRECTION_UNDO;
     const struct call_spec *spec = undo ? &w->steps[step].undo : &w->steps[step].call;
-    int64_t cap = undo ? t->undo_complete_by : t->complete_by;
+    int64_t cap = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
     int64_t at = now + spec->complete_by_ms;
 
     return cap != 0 && !t->deadline_passed ? min_i64(at, cap) : at;
@@ -18,10 +18,11 @@ struct attempt task_next_attempt(const struct workflow *w, const struct task *t,
                                  int64_t now)
 {
     const struct step *s = &t->steps[step];
+    enum direction goes = step_goes(w, t, (uint16_t)step);
 
     return (struct attempt){
-        .number = s->direction == t->direction ? s->attempt + 1 : 1,
-        .direction = t->direction,
+        .number = s->direction == goes ? s->attempt + 1 : 1,
+        .direction = goes,
         .outcome = OUTCOME_OPEN,
         .effect = EFFECT_UNKNOWN,
         .started_at = now,
@@ -63,31 +64,52 @@ static bool predecessors_ended(const struct workflow *w, const struct task *t, u
     return !ahead || all_before_ended(w, t, i); /* what was started came after all before it */
 }
 
+bool on_undo_may_start(const struct workflow *w, const struct task *t, uint16_t i)
+{
+    return t->steps[i].state == STEP_WAITING && predecessors_ended(w, t, i);
+}
+
 /* While undo is wanted only a pivot in doubt goes on: another try is how it gets resolved. */
 static bool forward_is_ready(const struct workflow *w, const struct task *t, uint16_t i)
 {
     const struct step *s = &t->steps[i];
 
-    if (s->state != STEP_WAITING || !predecessors_ended(w, t, i))
+    if (s->state != STEP_WAITING || w->steps[i].on_undo || !predecessors_ended(w, t, i))
         return false;
     return t->stop == STOP_NONE
            || (t->stop == STOP_UNDO && w->steps[i].undo_kind == UNDO_PIVOT && pivot_stands(s));
 }
 
+/* What undo looks at: asked once for all steps. */
+struct way_back {
+    struct undo_order order;
+    bool settled; /* nothing is left to compensate */
+};
+
+static void way_back_make(const struct workflow *w, const struct task *t, struct way_back *ret)
+{
+    undo_order_make(w, t, &ret->order);
+    ret->settled = undo_is_settled(w, t);
+}
+
 static bool undo_is_ready(const struct workflow *w, const struct task *t, uint16_t i,
-                          const struct undo_order *order)
+                          const struct way_back *back)
 {
     const struct step *s = &t->steps[i];
 
-    return step_needs_undo(&w->steps[i], s) && !order->blocked[i] && !step_is_open(s)
+    if (w->steps[i].on_undo)
+        return back->settled && t->stop == STOP_NONE && on_undo_may_start(w, t, i);
+    return step_needs_undo(&w->steps[i], s) && !back->order.blocked[i] && !step_is_open(s)
            && !step_undo_is_stuck(s) && t->stop == STOP_NONE;
 }
 
-static int64_t ready_at(const struct task *t, const struct step *s)
+static int64_t ready_at(const struct workflow *w, const struct task *t, uint16_t i)
 {
-    int64_t at = s->direction == t->direction ? s->wait_until : 0;
+    const struct step *s = &t->steps[i];
+    enum direction goes = step_goes(w, t, i);
+    int64_t at = s->direction == goes ? s->wait_until : 0;
 
-    if (t->direction == DIRECTION_UNDO) {
+    if (goes == DIRECTION_UNDO) {
         int64_t doubt = step_doubt_until(s);
         at = max_i64(at, doubt ? doubt + CLOCK_MARGIN_MS : 0);
     }
@@ -96,41 +118,41 @@ static int64_t ready_at(const struct task *t, const struct step *s)
 
 size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, struct ready *ret)
 {
-    struct undo_order order;
+    struct way_back back;
     bool undo = t->direction == DIRECTION_UNDO;
     size_t count = 0;
 
     if (task_state_is_end(t->state) || t->state == TASK_ERROR || t->paused_at != 0)
         return 0;
     if (undo)
-        undo_order_make(w, t, &order);
+        way_back_make(w, t, &back);
     for (uint16_t k = 0; k < w->step_count; k++) {
         uint16_t i = w->order[k];
         if (!undo && t->steps[i].state != STEP_WAITING)
             continue; /* most of a long task, and this is asked at each of its changes */
-        if (undo ? !undo_is_ready(w, t, i, &order) : !forward_is_ready(w, t, i))
+        if (undo ? !undo_is_ready(w, t, i, &back) : !forward_is_ready(w, t, i))
             continue;
         if (attempt_deadline(w, t, i, now) <= now)
             continue;
-        ret[count++] = (struct ready){i, ready_at(t, &t->steps[i])};
+        ret[count++] = (struct ready){i, ready_at(w, t, i)};
     }
     return count;
 }
 
 bool step_may_be_decided(const struct workflow *w, const struct task *t, uint16_t i, int64_t now)
 {
-    struct undo_order order;
+    struct way_back back;
 
     if (task_state_is_end(t->state) || t->state == TASK_ERROR || t->paused_at != 0)
         return false;
     if (t->direction == DIRECTION_UNDO) {
-        undo_order_make(w, t, &order);
-        if (!undo_is_ready(w, t, i, &order))
+        way_back_make(w, t, &back);
+        if (!undo_is_ready(w, t, i, &back))
             return false;
     } else if (!forward_is_ready(w, t, i)) {
         return false;
     }
-    return ready_at(t, &t->steps[i]) <= now;
+    return ready_at(w, t, i) <= now;
 }
 
 bool step_is_ready(const struct workflow *w, const struct task *t, uint16_t i, int64_t now)

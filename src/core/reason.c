@@ -2,6 +2,7 @@
 
 #include "core/ready.h"
 #include "core/retry.h"
+#include "core/stand.h"
 
 const char *reason_word(enum reason_kind k)
 {
@@ -39,6 +40,8 @@ static struct reason *add(const struct search *x, enum reason_kind kind, int ste
     struct reason *r = &x->out->list[x->out->count++];
 
     *r = (struct reason){.kind = kind, .step = step, .direction = x->t->direction};
+    if (step >= 0)
+        r->direction = step_goes(x->w, x->t, (uint16_t)step);
     return r;
 }
 
@@ -53,18 +56,28 @@ static int64_t last_end(const struct step *s)
     return at;
 }
 
+static bool goes_back(const struct search *x, uint16_t i)
+{
+    return step_goes(x->w, x->t, i) == DIRECTION_UNDO;
+}
+
+static bool of_on_undo(const struct search *x, int step)
+{
+    return x->w->steps[step].on_undo;
+}
+
 /* The latest act that concerned the step, or one of those that it waited for. */
 static int64_t acted_at(const struct search *x, uint16_t i)
 {
     const struct workflow_step *ws = &x->w->steps[i];
-    bool undo = x->t->direction == DIRECTION_UNDO;
+    bool undo = goes_back(x, i);
     const uint16_t *others = undo ? ws->after : ws->before;
     uint16_t count = undo ? ws->after_count : ws->before_count;
     int64_t at = 0;
 
     for (size_t k = 0; k < x->f->act_count; k++) {
         const struct intervention *a = &x->f->acts[k];
-        bool concerns = a->step < 0 || a->step == i;
+        bool concerns = a->step < 0 || a->step == i || (ws->on_undo && !of_on_undo(x, a->step));
         for (uint16_t n = 0; n < count && !concerns; n++)
             concerns = a->step == others[n];
         if (concerns)
@@ -78,11 +91,13 @@ static int64_t ready_since(const struct search *x, uint16_t i, int64_t ready_at)
 {
     const struct workflow_step *ws = &x->w->steps[i];
     const struct task *t = x->t;
-    bool undo = t->direction == DIRECTION_UNDO;
+    bool undo = goes_back(x, i);
     const uint16_t *others = undo ? ws->after : ws->before;
     uint16_t count = undo ? ws->after_count : ws->before_count;
     int64_t at = max_i64(max_i64(t->submitted_at, undo ? 0 : t->not_before), ready_at);
 
+    for (uint16_t n = 0; ws->on_undo && n < t->step_count; n++) /* all that was to be compensated */
+        at = max_i64(at, of_on_undo(x, n) ? 0 : last_end(&t->steps[n]));
     for (uint16_t n = 0; n < count; n++)
         at = max_i64(at, last_end(&t->steps[others[n]]));
     at = max_i64(at, last_end(&t->steps[i]));
@@ -160,7 +175,7 @@ static enum reason_next next_of_silence(const struct search *x, uint16_t i)
     int64_t at = 0;
     bool again = retry_next(&spec_of(x, i, s->direction)->retry, &f, x->f->now, &at);
 
-    if (s->direction == DIRECTION_FORWARD && x->t->direction == DIRECTION_UNDO)
+    if (s->direction == DIRECTION_FORWARD && goes_back(x, i))
         return NEXT_UNDO;
     if (x->t->stop != STOP_NONE && !(is_pivot && x->t->stop == STOP_UNDO))
         return next_of_stop(x);
@@ -203,7 +218,7 @@ static enum reason_kind kind_of_failed(const struct search *x, uint16_t i)
     if (step_undo_is_stuck(s))
         return REASON_UNDO_FAILED;
     if (x->t->direction == DIRECTION_UNDO)
-        return REASON_KINDS;
+        return step_stops_task(x->w, x->t, i) ? REASON_FAILED : REASON_KINDS;
     if (ws->undo_kind == UNDO_PIVOT && pivot_stands(s) && given_up)
         return REASON_PIVOT_UNCLEAR;
     return s->state == STEP_FAILED && !step_has_ended(ws, s) ? REASON_FAILED : REASON_KINDS;
@@ -351,9 +366,9 @@ static void find_open(const struct search *x, uint16_t i)
     int64_t now = x->f->now;
     int64_t at = step_overdue_at(s, &x->f->lost);
     bool forward = a->direction == DIRECTION_FORWARD;
-    enum reason_kind kind = !forward                            ? REASON_UNDOING
-                            : x->t->direction == DIRECTION_UNDO ? REASON_STOPPING
-                                                                : REASON_RUNNING;
+    enum reason_kind kind = !forward          ? REASON_UNDOING
+                            : goes_back(x, i) ? REASON_STOPPING
+                                              : REASON_RUNNING;
 
     if (a->complete_by <= now)
         kind = at <= now ? REASON_OVERDUE : REASON_GRACE;
@@ -371,17 +386,18 @@ static void find_sleeping(const struct search *x, uint16_t i, int64_t at)
 {
     const struct task *t = x->t;
     const struct step *s = &t->steps[i];
-    bool undo = t->direction == DIRECTION_UNDO;
-    bool waits = s->direction == t->direction && s->wait_until > x->f->now;
+    enum direction goes = step_goes(x->w, t, i);
+    bool undo = goes == DIRECTION_UNDO;
+    bool waits = s->direction == goes && s->wait_until > x->f->now;
     enum reason_kind kind = REASON_NOT_BEFORE;
 
     if (undo && (!waits || s->wait_until < at))
         kind = REASON_IN_DOUBT;
     else if (waits && s->wait_until == at)
-        kind = s->failure_count < spec_of(x, i, t->direction)->retry.attempts ? REASON_BETWEEN
-                                                                              : REASON_DEFERRED;
+        kind = s->failure_count < spec_of(x, i, goes)->retry.attempts ? REASON_BETWEEN
+                                                                      : REASON_DEFERRED;
     struct reason *r = add(x, kind, i);
-    r->agent = spec_of(x, i, t->direction)->agent;
+    r->agent = spec_of(x, i, goes)->agent;
     r->until = at;
     r->since = kind == REASON_NOT_BEFORE ? t->submitted_at : last_end(s);
     int64_t cap = deadline_of(t);
@@ -412,7 +428,7 @@ static enum reason_kind kind_of_ready(const struct facts *f, const struct agent_
 static void find_ready(const struct search *x, uint16_t i, int64_t at)
 {
     const struct facts *f = x->f;
-    struct slice agent = spec_of(x, i, x->t->direction)->agent;
+    struct slice agent = spec_of(x, i, step_goes(x->w, x->t, i))->agent;
     struct agent_view v = {0};
 
     /* Of queues that are not ours we know nothing, and where nothing starts they say nothing. */
@@ -434,11 +450,11 @@ static void find_later(const struct search *x, uint16_t i)
 {
     const struct workflow_step *ws = &x->w->steps[i];
     const struct step *s = &x->t->steps[i];
-    bool undo = x->t->direction == DIRECTION_UNDO;
+    bool undo = goes_back(x, i);
 
-    if (x->t->stop != STOP_NONE)
+    if (x->t->stop != STOP_NONE || (ws->on_undo && x->t->direction == DIRECTION_FORWARD))
         return;
-    if (undo && step_undo_is_stuck(s)) {
+    if (x->t->direction == DIRECTION_UNDO && step_stops_task(x->w, x->t, i)) {
         find_failed(x, i);
         return;
     }
@@ -447,7 +463,7 @@ static void find_later(const struct search *x, uint16_t i)
     if (!undo && reason_waits_for(x->w, x->t, x->out, i, NULL, 0) == 0)
         return; /* its time has passed: that is told of the task */
     add(x, undo ? REASON_UNDO_AFTER : REASON_AFTER, i)->agent =
-        spec_of(x, i, x->t->direction)->agent;
+        spec_of(x, i, step_goes(x->w, x->t, i))->agent;
 }
 
 /* ---- all of it ---- */
@@ -574,13 +590,28 @@ static size_t waits_forward(const struct workflow *w, const struct task *t, uint
     return count > 0 ? count : waits_far(w, t, i, ret, max);
 }
 
+/* What tells of the undo comes after all of it. */
+static size_t waits_for_undo(const struct workflow *w, const struct task *t, uint16_t *ret,
+                             size_t max)
+{
+    size_t count = 0;
+
+    for (uint16_t i = 0; i < t->step_count; i++)
+        if (!w->steps[i].on_undo
+            && (step_is_open(&t->steps[i]) || step_needs_undo(&w->steps[i], &t->steps[i])))
+            list_one(i, ret, max, &count);
+    return count;
+}
+
 size_t reason_waits_for(const struct workflow *w, const struct task *t, const struct reasons *r,
                         uint16_t i, uint16_t *ret, size_t max)
 {
     const struct workflow_step *ws = &w->steps[i];
     size_t count = 0;
 
-    if (t->direction == DIRECTION_FORWARD)
+    if (ws->on_undo && !undo_is_settled(w, t))
+        return waits_for_undo(w, t, ret, max);
+    if (step_goes(w, t, i) == DIRECTION_FORWARD)
         return waits_forward(w, t, i, ret, max);
     for (uint16_t n = 0; n < ws->after_count; n++) {
         uint16_t b = ws->after[n];

@@ -196,6 +196,7 @@ enum obstacle {
     OBSTACLE_KNOWN,   /* the step is not in doubt: nothing is to be resolved */
     OBSTACLE_EARLY,   /* what is in doubt of it may still take effect */
     OBSTACLE_UNDOING, /* its compensation has begun: that is brought to its end */
+    OBSTACLE_UNTIL,   /* it was processed too long ago: its undo_until has passed */
     OBSTACLE_NEWER,   /* an attempt began that nobody looked at; who knows what was looked at says
                        * so, operator_obstacle() never does */
 };
@@ -220,8 +221,8 @@ size_t operator_effects(const struct workflow *w, const struct task *t, uint16_t
                         uint16_t *ret);
 
 /* The steps that step i waits for, which is not ready: those before it that have not ended or,
- * going back, those after it that are not settled. `r` is of the same state. Writes at most `max`
- * of them; how many there are. */
+ * going back, those after it that are not settled; of one of on_undo all that are not settled. `r`
+ * is of the same state. Writes at most `max` of them; how many there are. */
 size_t reason_waits_for(const struct workflow *w, const struct task *t, const struct reasons *r,
                         uint16_t i, uint16_t *ret, size_t max);
 

@@ -60,7 +60,7 @@ static void find_error(const struct deed *d)
 
     for (uint16_t i = 0; i < t->step_count; i++) {
         const struct step *s = &t->steps[i];
-        if (s->direction != t->direction || !stands_failed(&d->w->steps[i], s))
+        if (!step_stops_task(d->w, t, i))
             continue;
         if (!t->error.code.ptr)
             t->error = s->error;
@@ -88,24 +88,50 @@ static void end_in(struct deed *d, enum task_state end)
     d->fx->alert |= end == TASK_ERROR;
 }
 
-static void settle_undo(struct deed *d)
-{
-    struct task *t = d->t;
-    struct undo_order order;
-    bool left = false;
-    bool possible = false;
+/* What is left to be done of a task that goes back. */
+struct rest {
+    bool any;      /* there is something */
+    bool possible; /* and some of it may start, now or later */
+};
 
-    if (anything_open(t))
-        return;
+static struct rest compensations_left(const struct deed *d)
+{
+    const struct task *t = d->t;
+    struct undo_order order;
+    struct rest rest = {false, false};
+
     undo_order_make(d->w, t, &order);
     for (uint16_t i = 0; i < t->step_count; i++)
         if (step_needs_undo(&d->w->steps[i], &t->steps[i])) {
-            left = true;
-            possible |= !order.blocked[i] && !step_undo_is_stuck(&t->steps[i]);
+            rest.any = true;
+            rest.possible |= !order.blocked[i] && !step_undo_is_stuck(&t->steps[i]);
         }
-    if (!left)
+    return rest;
+}
+
+static struct rest on_undo_left(const struct deed *d)
+{
+    const struct task *t = d->t;
+    struct rest rest = {false, false};
+
+    for (uint16_t i = 0; i < t->step_count; i++)
+        if (d->w->steps[i].on_undo && !step_has_ended(&d->w->steps[i], &t->steps[i])) {
+            rest.any = true;
+            rest.possible |= on_undo_may_start(d->w, t, i);
+        }
+    return rest;
+}
+
+static void settle_undo(struct deed *d)
+{
+    if (anything_open(d->t))
+        return;
+    struct rest rest = compensations_left(d);
+    if (!rest.any)
+        rest = on_undo_left(d);
+    if (!rest.any)
         end_in(d, TASK_COMPENSATED);
-    else if (!possible || t->stop == STOP_HOLD)
+    else if (!rest.possible || d->t->stop == STOP_HOLD)
         end_in(d, TASK_ERROR);
 }
 
@@ -160,7 +186,7 @@ static void settle_forward(struct deed *d)
         settle_hold(d);
         return;
     case PIVOTS_COMPLETED: /* undo is refused, the task goes forward, or stops in error */
-        t->stop = any_stands_failed(d->w, d->t) ? STOP_HOLD : STOP_NONE;
+        t->stop = any_step_stops_task(d->w, d->t) ? STOP_HOLD : STOP_NONE;
         if (t->stop == STOP_NONE)
             t->cause = (struct cause){0};
         settle_forward(d);

@@ -13,7 +13,7 @@ bool anything_open(const struct task *t)
 bool all_ended(const struct workflow *w, const struct task *t)
 {
     for (uint16_t i = 0; i < t->step_count; i++)
-        if (!step_has_ended(&w->steps[i], &t->steps[i]))
+        if (!w->steps[i].on_undo && !step_has_ended(&w->steps[i], &t->steps[i]))
             return false;
     return true;
 }
@@ -23,10 +23,17 @@ bool stands_failed(const struct workflow_step *ws, const struct step *s)
     return s->state == STEP_FAILED && !step_has_ended(ws, s);
 }
 
-bool any_stands_failed(const struct workflow *w, const struct task *t)
+bool step_stops_task(const struct workflow *w, const struct task *t, uint16_t i)
+{
+    const struct step *s = &t->steps[i];
+
+    return s->direction == step_goes(w, t, i) && stands_failed(&w->steps[i], s);
+}
+
+bool any_step_stops_task(const struct workflow *w, const struct task *t)
 {
     for (uint16_t i = 0; i < t->step_count; i++)
-        if (stands_failed(&w->steps[i], &t->steps[i]))
+        if (step_stops_task(w, t, i))
             return true;
     return false;
 }

@@ -9,11 +9,15 @@
 #include "core/task.h"
 
 bool anything_open(const struct task *t); /* some step has a current attempt */
-bool all_ended(const struct workflow *w, const struct task *t);
+bool all_ended(const struct workflow *w, const struct task *t); /* but those of on_undo */
 
 /* A step whose failure stops the task: one that its `on_failure` does not let pass. */
 bool stands_failed(const struct workflow_step *ws, const struct step *s);
-bool any_stands_failed(const struct workflow *w, const struct task *t);
+
+/* The same, in the direction in which the task goes: what failed before it turned stops it no more.
+ */
+bool step_stops_task(const struct workflow *w, const struct task *t, uint16_t i);
+bool any_step_stops_task(const struct workflow *w, const struct task *t);
 
 bool any_pivot_completed(const struct workflow *w, const struct task *t);
 

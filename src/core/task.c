@@ -271,15 +271,31 @@ static bool step_valid(const struct step *s)
     return false;
 }
 
+/* What a step of on_undo comes after. */
+static bool compensations_valid(const struct workflow *w, const struct task *t)
+{
+    if (t->direction == DIRECTION_FORWARD)
+        return false;
+    for (uint16_t i = 0; i < t->step_count; i++) {
+        const struct step *s = &t->steps[i];
+        if (!w->steps[i].on_undo && !step_is_gainsaid(s)
+            && (step_is_open(s) || step_needs_undo(&w->steps[i], s)))
+            return false;
+    }
+    return true;
+}
+
 /* Invariant 4 for steps going forward, as far as the present state can show it. */
 static bool predecessors_valid(const struct workflow *w, const struct task *t, uint16_t i)
 {
     if (t->steps[i].state != STEP_RUNNING && t->steps[i].state != STEP_COMPLETED)
         return true;
-    if (t->direction == DIRECTION_UNDO)
-        return true; /* successors are being undone before it */
     if (t->steps[i].supplied)
         return true; /* by hand, and perhaps ahead of its time */
+    if (w->steps[i].on_undo && !compensations_valid(w, t))
+        return false;
+    if (t->direction == DIRECTION_UNDO && !w->steps[i].on_undo)
+        return true; /* successors are being undone before it */
     for (uint16_t k = 0; k < w->steps[i].before_count; k++) {
         uint16_t b = w->steps[i].before[k];
         if (!step_has_ended(&w->steps[b], &t->steps[b]))
@@ -322,7 +338,7 @@ static bool cause_valid(const struct task *t)
     return !c->error.code.ptr || (stopped && c->step >= -1 && c->step < t->step_count);
 }
 
-/* Invariant 5, both halves; and what an end means otherwise. */
+/* Invariant 5, all of it; and what an end means otherwise. */
 static bool end_valid(const struct workflow *w, const struct task *t)
 {
     for (uint16_t i = 0; i < t->step_count; i++) {
@@ -330,7 +346,7 @@ static bool end_valid(const struct workflow *w, const struct task *t)
         const struct step *s = &t->steps[i];
         if (step_is_open(s))
             return false;
-        if (t->state == TASK_PROCESSED && !step_has_ended(ws, s))
+        if (ws->on_undo == (t->state == TASK_COMPENSATED) && !step_has_ended(ws, s))
             return false;
         if (t->state == TASK_COMPENSATED && !step_is_gainsaid(s)
             && (step_needs_undo(ws, s) || (ws->undo_kind == UNDO_PIVOT && pivot_stands(s))))
@@ -365,7 +381,7 @@ bool task_step_valid(const struct workflow *w, const struct task *t, uint16_t i)
 
     if (!step_valid(s) || !predecessors_valid(w, t, i))
         return false;
-    if (s->direction == DIRECTION_UNDO && t->direction == DIRECTION_FORWARD)
+    if (s->direction == DIRECTION_UNDO && step_goes(w, t, i) == DIRECTION_FORWARD)
         return false;
     return !(t->direction == DIRECTION_UNDO && w->steps[i].undo_kind == UNDO_PIVOT
              && (step_is_open(s) /* it would have held the turn */

@@ -25,9 +25,9 @@
                                      | TO(PROCESSED, "every step has ended")                      \
                                      | TO(COMPENSATING, "undo begins")                            \
                                      | TO(ERROR, "held, or a pivot stays in doubt"))              \
-    X(PROCESSED,    "processed",     0)                                                           \
+    X(PROCESSED,    "processed",     TO(COMPENSATING, "the operator undoes it"))                  \
     X(COMPENSATING, "compensating",  TO(PENDING, "released: nothing of it runs")                  \
-                                     | TO(COMPENSATED, "nothing is left to undo")                 \
+                                     | TO(COMPENSATED, "nothing is left to undo, or to tell")     \
                                      | TO(ERROR, "an undo has no try, or no time, left"))         \
     X(COMPENSATED,  "compensated",   0)                                                           \
     X(ERROR,        "error",         TO(PROCESSING, "the operator retries, skips or supplies")    \
@@ -247,8 +247,9 @@ struct task {
     uint16_t step_count;
 };
 
-bool task_state_is_end(enum task_state s); /* processed or compensated: nothing follows */
-bool step_is_open(const struct step *s);   /* has a current attempt */
+/* Processed or compensated: nothing follows, but that an operator undoes what was processed. */
+bool task_state_is_end(enum task_state s);
+bool step_is_open(const struct step *s);                 /* has a current attempt */
 struct attempt *step_open_attempt(const struct step *s); /* NULL if there is none */
 struct attempt *step_find_attempt(const struct step *s, enum direction d, uint32_t number);
 

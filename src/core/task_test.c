@@ -34,20 +34,11 @@ WORDS_TEST(stop, stop, STOP_HOLD, "none", "undo", "hold")
 static void states_have_the_edges_of_the_design_and_no_others(void **state)
 {
     static const char *const task_edges[] = {
-        "pending processing",
-        "pending compensating",
-        "pending processed",
-        "pending compensated",
-        "pending error",
-        "processing pending",
-        "processing processed",
-        "processing compensating",
-        "processing error",
-        "compensating pending",
-        "compensating compensated",
-        "compensating error",
-        "error processing",
-        "error compensating",
+        "pending processing",     "pending compensating",    "pending processed",
+        "pending compensated",    "pending error",           "processing pending",
+        "processing processed",   "processing compensating", "processing error",
+        "processed compensating", "compensating pending",    "compensating compensated",
+        "compensating error",     "error processing",        "error compensating",
     };
     static const char *const step_edges[] = {
         "waiting running",   "waiting skipped",   "waiting failed",   "waiting undoing",
@@ -88,13 +79,14 @@ static void states_have_the_edges_of_the_design_and_no_others(void **state)
     }
 }
 
+/* But for what an operator takes back. */
 static void processed_and_compensated_are_the_ends(void **state)
 {
     (void)state;
     for (enum task_state s = TASK_PENDING; s <= TASK_ERROR; s++) {
         bool leaves = false;
         for (enum task_state to = TASK_PENDING; to <= TASK_ERROR; to++)
-            leaves |= task_state_can(s, to);
+            leaves |= task_state_can(s, to) && !(s == TASK_PROCESSED && to == TASK_COMPENSATING);
         CHECK(task_state_is_end(s) == !leaves, "%s", task_state_text(s));
     }
 }

@@ -20,6 +20,15 @@ bool step_needs_undo(const struct workflow_step *ws, const struct step *s)
     return s->direction == DIRECTION_UNDO || step_has_effect(s) || step_in_doubt(s);
 }
 
+bool undo_is_settled(const struct workflow *w, const struct task *t)
+{
+    for (uint16_t i = 0; i < t->step_count; i++)
+        if (!w->steps[i].on_undo
+            && (step_is_open(&t->steps[i]) || step_needs_undo(&w->steps[i], &t->steps[i])))
+            return false;
+    return true;
+}
+
 void undo_order_make(const struct workflow *w, const struct task *t, struct undo_order *ret)
 {
     for (uint16_t k = w->step_count; k-- > 0;) {

@@ -21,6 +21,9 @@ struct undo_order {
 
 void undo_order_make(const struct workflow *w, const struct task *t, struct undo_order *ret);
 
+/* Is every compensation settled, and nothing of them at work? The steps of on_undo come then. */
+bool undo_is_settled(const struct workflow *w, const struct task *t);
+
 /* Has the step's compensation failed for good? */
 static inline bool step_undo_is_stuck(const struct step *s)
 {

@@ -28,7 +28,7 @@ static bool edges_valid(const struct workflow *w, uint16_t i)
         if (s->before[k] >= w->step_count)
             return false;
         const struct workflow_step *b = &w->steps[s->before[k]];
-        if (!contains(b->after, b->after_count, i))
+        if (!contains(b->after, b->after_count, i) || b->on_undo != s->on_undo)
             return false;
     }
     for (uint16_t k = 0; k < s->after_count; k++) {
@@ -58,16 +58,22 @@ static bool order_valid(const struct workflow *w)
     return true;
 }
 
+/* Nothing undoes what tells of an undo, and nothing else is left to be done if it fails. */
+static bool on_undo_valid(const struct workflow_step *s)
+{
+    return !s->on_undo || (s->undo_kind == UNDO_NONE && s->on_failure != ON_FAILURE_UNDO);
+}
+
 bool workflow_valid(const struct workflow *w)
 {
     if (w->step_count == 0 || w->step_count > STEPS_MAX || w->name.len == 0 || w->complete_by_ms < 0
-        || w->undo_complete_by_ms < 0)
+        || w->undo_complete_by_ms < 0 || w->undo_until_ms < 0)
         return false;
     for (uint16_t i = 0; i < w->step_count; i++) {
         const struct workflow_step *s = &w->steps[i];
         if (s->name.len == 0 || !call_valid(&s->call) || !edges_valid(w, i))
             return false;
-        if (s->undo_kind == UNDO_CALL && !call_valid(&s->undo))
+        if ((s->undo_kind == UNDO_CALL && !call_valid(&s->undo)) || !on_undo_valid(s))
             return false;
     }
     return order_valid(w);

@@ -47,6 +47,9 @@ struct workflow_step {
     enum undo_kind undo_kind;
     struct call_spec undo; /* if undo_kind is UNDO_CALL */
     enum on_failure on_failure;
+    /* It runs only when the task goes back, after the last compensation; but as a step, not as a
+     * compensation: going forward, under a key of its own. It has no undo itself. */
+    bool on_undo;
     const uint16_t *before; /* its predecessors: they end before it starts */
     const uint16_t *after;  /* its successors */
     uint16_t before_count, after_count;
@@ -57,6 +60,8 @@ struct workflow {
     int64_t version;
     int64_t complete_by_ms;      /* of the whole task; 0: none */
     int64_t undo_complete_by_ms; /* of the whole undo; 0: none */
+    int64_t undo_until_ms;       /* after its end, for so long a processed task can be undone; 0: as
+                                    long as it is kept */
     enum on_failure on_failure;  /* when the task's complete-by passes */
     const struct workflow_step *steps;
     const uint16_t *order; /* all steps, each after its predecessors */

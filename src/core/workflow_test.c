@@ -108,6 +108,33 @@ static void order_against_the_edges(void)
     g.order[1] = 0;
 }
 
+static void negative_undo_until(void)
+{
+    g.w.undo_until_ms = -1;
+}
+static void on_undo_with_an_undo(void)
+{
+    g.steps[2] = (struct workflow_step){.name = g.steps[2].name,
+                                        .call = g.steps[2].call,
+                                        .undo = g.steps[2].undo,
+                                        .on_failure = ON_FAILURE_HOLD,
+                                        .on_undo = true};
+    g.steps[1].after_count = 0;
+}
+static void on_undo_that_undoes(void)
+{
+    on_undo_with_an_undo();
+    g.steps[2].undo_kind = UNDO_NONE;
+    CHECK(workflow_valid(&g.w), "without an undo");
+    g.steps[2].on_failure = ON_FAILURE_UNDO;
+}
+static void on_undo_after_a_step(void)
+{
+    g.steps[2].undo_kind = UNDO_NONE;
+    g.steps[2].on_failure = ON_FAILURE_HOLD;
+    g.steps[2].on_undo = true;
+}
+
 static void loop_of_two(void)
 {
     g.before[0][g.steps[0].before_count++] = 1;
@@ -157,6 +184,10 @@ static void each_mistake_makes_a_workflow_invalid(void **state)
         BAD(order_names_one_twice),
         BAD(order_names_nobody),
         BAD(order_against_the_edges),
+        BAD(negative_undo_until),
+        BAD(on_undo_with_an_undo),
+        BAD(on_undo_that_undoes),
+        BAD(on_undo_after_a_step),
         BAD(loop_of_two),
         BAD(loop_of_one),
     };

@@ -20,6 +20,11 @@ struct draft {
     bool is_pivot;
 };
 
+static bool is_of_on_undo(const struct reader *r)
+{
+    return reads_on_undo(r, reading_of(r)->step);
+}
+
 static void read_step_retry(struct reader *r, const struct json *j, const struct path *path,
                             void *target)
 {
@@ -71,7 +76,10 @@ static void read_step_on_failure(struct reader *r, const struct json *j, const s
     struct draft *d = target;
 
     d->on_failure = j;
-    read_on_failure(r, j, path, &d->step.on_failure);
+    if (is_of_on_undo(r) && j->type == JSON_STRING && slice_is(j->text, "undo"))
+        mistake_in(r, path, j, "hold or continue: the task is undone already");
+    else
+        read_on_failure(r, j, path, &d->step.on_failure);
 }
 
 static void read_pivot(struct reader *r, const struct json *j, const struct path *path,
@@ -166,6 +174,10 @@ static void read_undo(struct reader *r, const struct json *j, const struct path 
     d->undo = j;
     if (j->type == JSON_STRING && slice_is(j->text, "none"))
         return;
+    if (is_of_on_undo(r)) {
+        mistake_in(r, path, j, "none: what tells of an undo is not undone");
+        return;
+    }
     if (j->type != JSON_OBJECT) {
         mistake_in(r, path, j, "none, or an object with an action");
         return;
@@ -198,6 +210,13 @@ static void settle_undo(struct reader *r, const struct json *j, const struct pat
     struct path at_pivot = {path, SLICE("pivot"), 0};
     struct path at_undo = {path, SLICE("undo"), 0};
 
+    if (is_of_on_undo(r)) {
+        if (d->pivot)
+            mistake_in(r, &at_pivot, d->pivot, "undo: none: a step of on_undo is no pivot");
+        else if (!d->undo)
+            mistake_at(r, &at_undo, j->at, "nothing", "undo: none");
+        return;
+    }
     if (!d->undo && !d->is_pivot && !(d->pivot && d->pivot->type != JSON_FALSE))
         mistake_at(r, &at_undo, j->at, "nothing",
                    "undo: {action: ...}, undo: none, or pivot: true");
@@ -214,6 +233,7 @@ static void read_step(struct reader *r, const struct json *j, const struct path 
 {
     *d = (struct draft){0};
     d->step.undo_kind = UNDO_NONE;
+    d->step.on_undo = is_of_on_undo(r);
     d->step.call.complete_by_ms = d->step.undo.complete_by_ms = COMPLETE_BY_DEFAULT_MS;
     d->step.call.retry = d->step.undo.retry = retry_default;
     read_object(r, j, path, step_fields, COUNT_OF(step_fields), d);
@@ -258,22 +278,23 @@ static void check_heartbeat(struct reader *r, const struct json *j, const struct
 static void settle_step(struct reader *r, uint16_t i, struct draft *d)
 {
     const struct workflow *w = &reading_of(r)->definition->workflow;
-    struct path steps = {NULL, SLICE("steps"), 0};
-    struct path step = {&steps, SLICE_NONE, i};
+    bool on_undo = reads_on_undo(r, i);
+    int64_t limit_ms = on_undo ? w->undo_complete_by_ms : w->complete_by_ms;
+    const char *limit = on_undo ? "undo_complete_by" : "task's complete_by";
+    struct path steps;
+    struct path step = reader_step_path(r, i, &steps);
     struct path undo = {&step, SLICE("undo"), 0};
     struct path retry = {d->retry ? &step : &undo, SLICE("retry"), 0};
 
     if (!d->on_failure)
-        d->step.on_failure = w->on_failure;
+        d->step.on_failure = on_undo ? ON_FAILURE_HOLD : w->on_failure;
     if (d->retry)
-        check_schedule(r, d->retry, &retry, &d->step.call.retry, w->complete_by_ms,
-                       "task's complete_by");
+        check_schedule(r, d->retry, &retry, &d->step.call.retry, limit_ms, limit);
     retry.up = &undo;
     if (d->undo_retry)
         check_schedule(r, d->undo_retry, &retry, &d->step.undo.retry, w->undo_complete_by_ms,
                        "undo_complete_by");
-    check_deadline(r, d->complete_by, &step, d->step.call.complete_by_ms, w->complete_by_ms,
-                   "task's complete_by");
+    check_deadline(r, d->complete_by, &step, d->step.call.complete_by_ms, limit_ms, limit);
     check_deadline(r, d->undo_complete_by, &undo, d->step.undo.complete_by_ms,
                    w->undo_complete_by_ms, "undo_complete_by");
     check_heartbeat(r, d->heartbeat, &step, &d->step.call);
@@ -309,24 +330,52 @@ static bool check_steps(struct reader *r, const struct json *j, const struct pat
     return false;
 }
 
-static void read_steps(struct reader *r, const struct json *j)
+/* Whether there are steps to be read, and so many as there may be. */
+static bool learn_steps(struct reader *r, const struct json *steps, const struct json *on_undo)
 {
-    struct path steps = {NULL, SLICE("steps"), 0};
+    struct path at_steps = {NULL, SLICE("steps"), 0};
+    struct path at_on_undo = {NULL, SLICE("on_undo"), 0};
+    struct reading *g = reading_of(r);
 
-    if (!check_steps(r, j, &steps))
+    bool on_undo_ok = !on_undo || check_steps(r, on_undo, &at_on_undo);
+    if (!check_steps(r, steps, &at_steps) || !on_undo_ok)
+        return false;
+    size_t count = steps->count + (on_undo ? on_undo->count : 0);
+    if (count > STEPS_MAX) {
+        mistake_at(r, &at_on_undo, on_undo->at, "too many steps",
+                   "%d of them at most, with those of steps", STEPS_MAX);
+        return false;
+    }
+    g->steps = steps;
+    g->on_undo = on_undo;
+    g->main_count = (uint16_t)steps->count;
+    g->step_count = (uint16_t)count;
+    reader_learn_names(r);
+    return true;
+}
+
+static void read_list(struct reader *r, const struct json *list, struct draft *drafts)
+{
+    for (const struct json *m = list ? list->child : NULL; m; m = m->next) {
+        struct path up;
+        struct path at = reader_step_path(r, reading_of(r)->step, &up);
+        read_step(r, m, &at, &drafts[reading_of(r)->step]);
+        reading_of(r)->step++;
+    }
+}
+
+static void read_steps(struct reader *r, const struct json *list, const struct json *on_undo)
+{
+    if (!learn_steps(r, list, on_undo))
         return;
-    reader_learn_names(r, j);
-    reading_of(r)->step_count = (uint16_t)j->count;
     struct draft *drafts = calloc(reading_of(r)->step_count, sizeof *drafts);
     const struct json **after = calloc(reading_of(r)->step_count, sizeof(void *));
     struct workflow_step *kept = arena_alloc(r->arena, reading_of(r)->step_count * sizeof *kept);
     ASSERT(drafts && after);
     reading_of(r)->sight = SEES_BEFORE;
     reading_of(r)->step = 0;
-    for (const struct json *m = j->child; m; m = m->next, reading_of(r)->step++) {
-        struct path at = {&steps, SLICE_NONE, reading_of(r)->step};
-        read_step(r, m, &at, &drafts[reading_of(r)->step]);
-    }
+    read_list(r, list, drafts);
+    read_list(r, on_undo, drafts);
     reading_of(r)->sight = SEES_ALL;
     for (uint16_t i = 0; i < reading_of(r)->step_count; i++) {
         settle_step(r, i, &drafts[i]);
@@ -340,9 +389,9 @@ static void read_steps(struct reader *r, const struct json *j)
 
 struct top {
     struct definition *definition;
-    const struct json *inputs, *steps, *output;
+    const struct json *inputs, *steps, *on_undo, *output;
     struct slice name;
-    int64_t complete_by_ms, undo_complete_by_ms;
+    int64_t complete_by_ms, undo_complete_by_ms, undo_until_ms;
     enum on_failure on_failure;
 };
 
@@ -353,9 +402,11 @@ static void read_definition(struct reader *r, const struct json *root)
         {"workflow", read_name, offsetof(struct top, name), true},
         {"complete_by", read_length, offsetof(struct top, complete_by_ms), false},
         {"undo_complete_by", read_length, offsetof(struct top, undo_complete_by_ms), false},
+        {"undo_until", read_length, offsetof(struct top, undo_until_ms), false},
         {"on_failure", read_on_failure, offsetof(struct top, on_failure), false},
         {"inputs", read_node, offsetof(struct top, inputs), false},
         {"steps", read_node, offsetof(struct top, steps), true},
+        {"on_undo", read_node, offsetof(struct top, on_undo), false},
         {"output", read_node, offsetof(struct top, output), false},
     };
     struct top top = {.on_failure = ON_FAILURE_UNDO};
@@ -369,12 +420,13 @@ static void read_definition(struct reader *r, const struct json *root)
         .name = top.name,
         .complete_by_ms = top.complete_by_ms,
         .undo_complete_by_ms = top.undo_complete_by_ms,
+        .undo_until_ms = top.undo_until_ms,
         .on_failure = top.on_failure,
         .templates = d,
     };
     if (top.inputs)
         read_inputs(r, top.inputs, &at_inputs, d);
-    read_steps(r, top.steps);
+    read_steps(r, top.steps, top.on_undo);
     if (top.output)
         read_template(r, top.output, &at_output, &d->output);
 }

@@ -12,18 +12,9 @@ struct graph {
     uint16_t count;
 };
 
-static const struct json *step_node(const struct reader *r, uint16_t step)
-{
-    const struct json *j = reading_of(r)->steps->child;
-
-    while (step-- > 0)
-        j = j->next;
-    return j;
-}
-
 static struct slice name_of(const struct graph *g, uint16_t step)
 {
-    return json_get_text(step_node(g->reader, step), "name");
+    return json_get_text(reader_step(g->reader, step), "name");
 }
 
 static void unknown_step(struct reader *r, const struct path *path, const struct json *j)
@@ -54,14 +45,21 @@ static int read_predecessor(struct graph *g, uint16_t step, const struct json *j
         mistake_in(g->reader, path, j, "another step: no step comes after itself");
         return -1;
     }
+    if (reads_on_undo(g->reader, (uint16_t)index) != reads_on_undo(g->reader, step)) {
+        mistake_in(g->reader, path, j,
+                   reads_on_undo(g->reader, step)
+                       ? "a step of on_undo: these come after all compensations anyway"
+                       : "a step of steps: those of on_undo come after all others");
+        return -1;
+    }
     return index;
 }
 
 static void read_after(struct graph *g, uint16_t step, const struct json *j)
 {
     struct workflow_step *s = &g->steps[step];
-    struct path steps = {NULL, SLICE("steps"), 0};
-    struct path at_step = {&steps, SLICE_NONE, step};
+    struct path steps;
+    struct path at_step = reader_step_path(g->reader, step, &steps);
     struct path at_after = {&at_step, SLICE("after"), 0};
     struct path at = {&at_after, SLICE_NONE, 0};
     bool seen[STEPS_MAX] = {false};
@@ -92,7 +90,7 @@ static void follow_last(struct graph *g, uint16_t step)
 {
     uint16_t *before = arena_alloc(g->reader->arena, sizeof *before);
 
-    if (step == 0)
+    if (step == 0 || step == reading_of(g->reader)->main_count)
         return;
     *before = (uint16_t)(step - 1);
     g->steps[step].before = before;
@@ -130,9 +128,7 @@ static uint16_t blocked_by(const struct graph *g, const uint16_t *missing, uint1
 static void tell_cycle(struct graph *g, const uint16_t *missing, uint16_t step)
 {
     CLEANUP(buf_fini) struct buf names = {.max = 90};
-    struct path steps = {NULL, SLICE("steps"), 0};
-    struct path at_step = {&steps, SLICE_NONE, 0};
-    struct path at = {&at_step, SLICE("after"), 0};
+    struct path steps;
     uint16_t least;
 
     for (uint16_t i = 0; i < g->count; i++) /* long enough to be within the cycle */
@@ -146,9 +142,10 @@ static void tell_cycle(struct graph *g, const uint16_t *missing, uint16_t step)
         step = blocked_by(g, missing, step);
     } while (step != least);
     buf_slice(&names, name_of(g, step));
-    at_step.index = least;
-    const struct json *node = json_get(step_node(g->reader, least), "after");
-    node = node ? node : step_node(g->reader, least);
+    struct path at_step = reader_step_path(g->reader, least, &steps);
+    struct path at = {&at_step, SLICE("after"), 0};
+    const struct json *node = json_get(reader_step(g->reader, least), "after");
+    node = node ? node : reader_step(g->reader, least);
     mistake_at(g->reader, &at, node->at, names.ptr, "steps without a cycle");
 }
 

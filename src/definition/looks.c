@@ -38,6 +38,28 @@ static void unknown_step(struct watcher *w, const struct json *string, size_t at
         mistake_at(w->reader, w->path, offset, found, "the name of a step");
 }
 
+/* What it looks at has ended, but how may not be known: the steps of a task that goes back. */
+static bool sees_all_but_outcomes(const struct reader *r, uint16_t to)
+{
+    return reading_of(r)->sight == SEES_UNDO
+           || (reading_of(r)->sight == SEES_BEFORE && reads_on_undo(r, reading_of(r)->step)
+               && !reads_on_undo(r, to));
+}
+
+/* What is never evaluated in a task in which these have run, or before they have. */
+static bool looks_ahead(struct watcher *w, const struct json *string, size_t at, uint16_t to)
+{
+    struct reader *r = w->reader;
+    bool of_on_undo = reading_of(r)->sight == SEES_BEFORE && reads_on_undo(r, reading_of(r)->step);
+
+    if (!reads_on_undo(r, to) || of_on_undo)
+        return false;
+    mistake_at(r, w->path, reader_string_offset(r, string, at), "a step of on_undo",
+               "a step of steps: those of on_undo run after all others, and only when a task is "
+               "undone");
+    return true;
+}
+
 static void add_look(struct reader *r, const struct watcher *w, uint16_t to,
                      const struct json *string, size_t at)
 {
@@ -52,7 +74,7 @@ static void add_look(struct reader *r, const struct watcher *w, uint16_t to,
     struct look *l = &reading_of(r)->looks[reading_of(r)->look_count++];
     *l = (struct look){.from = reading_of(r)->step,
                        .to = to,
-                       .is_undo = reading_of(r)->sight == SEES_UNDO,
+                       .is_undo = sees_all_but_outcomes(r, to),
                        .string = string,
                        .at = at};
     path_write(&path, w->path);
@@ -88,8 +110,10 @@ static void tell_reference(void *arg, const struct json *string, size_t at,
         unknown_step(w, string, at, ref->step);
         return;
     }
-    if (reading_of(r)->sight == SEES_BEFORE
-        || (reading_of(r)->sight == SEES_UNDO && ref->needs_output))
+    if (looks_ahead(w, string, at, (uint16_t)index))
+        return;
+    if (sees_all_but_outcomes(r, (uint16_t)index) ? ref->needs_output
+                                                  : reading_of(r)->sight == SEES_BEFORE)
         add_look(r, w, (uint16_t)index, string, at);
     remember_step(w, (uint16_t)index, ref->members);
 }

@@ -27,19 +27,45 @@ void read_on_failure(struct reader *r, const struct json *j, const struct path *
     mistake_in(r, path, j, "undo, hold or continue");
 }
 
-void reader_learn_names(struct reader *r, const struct json *steps)
+/* The step after it, in the one list or the other. */
+static const struct json *next_step(const struct reader *r, uint16_t i, const struct json *step)
 {
-    uint16_t *indexes = arena_alloc(r->arena, (steps->count + 1u) * sizeof *indexes);
-    uint16_t i = 0;
+    return i + 1 == reading_of(r)->main_count && reading_of(r)->on_undo
+               ? reading_of(r)->on_undo->child
+               : step->next;
+}
 
-    ASSERT(steps->count <= STEPS_MAX);
-    reading_of(r)->steps = steps;
-    for (const struct json *s = steps->child; s; s = s->next, i++) {
+void reader_learn_names(struct reader *r)
+{
+    uint16_t count = reading_of(r)->step_count;
+    uint16_t *indexes = arena_alloc(r->arena, (count + 1u) * sizeof *indexes);
+    const struct json *s = reading_of(r)->steps->child;
+
+    ASSERT(count <= STEPS_MAX);
+    for (uint16_t i = 0; i < count; s = next_step(r, i, s), i++) {
         struct slice name = json_get_text(s, "name");
         indexes[i] = i;
         if (name.ptr && !map_get(&reading_of(r)->names, name))
             map_put(&reading_of(r)->names, name, &indexes[i]);
     }
+}
+
+const struct json *reader_step(const struct reader *r, uint16_t step)
+{
+    bool on_undo = reads_on_undo(r, step);
+    const struct json *j = (on_undo ? reading_of(r)->on_undo : reading_of(r)->steps)->child;
+
+    for (uint16_t n = on_undo ? reading_of(r)->main_count : 0; n < step; n++)
+        j = j->next;
+    return j;
+}
+
+struct path reader_step_path(const struct reader *r, uint16_t step, struct path *list)
+{
+    bool on_undo = reads_on_undo(r, step);
+
+    *list = (struct path){NULL, on_undo ? SLICE("on_undo") : SLICE("steps"), 0};
+    return (struct path){list, SLICE_NONE, on_undo ? step - reading_of(r)->main_count : step};
 }
 
 int reader_step_index(const struct reader *r, struct slice name)
@@ -51,8 +77,9 @@ int reader_step_index(const struct reader *r, struct slice name)
 
 struct slice reader_step_near(const struct reader *r, struct slice text)
 {
-    for (const struct json *s = reading_of(r)->steps ? reading_of(r)->steps->child : NULL; s;
-         s = s->next) {
+    const struct json *s = reading_of(r)->steps ? reading_of(r)->steps->child : NULL;
+
+    for (uint16_t i = 0; s; s = next_step(r, i, s), i++) {
         struct slice name = json_get_text(s, "name");
         if (name.ptr && name_is_near(text, name))
             return name;

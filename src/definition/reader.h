@@ -20,7 +20,7 @@ enum sight {
 /* An expression of a step looks at another step, or at itself. */
 struct look {
     uint16_t from, to;
-    bool is_undo;              /* at an output, and makes nothing of it that could be null */
+    bool is_undo; /* at an output, when all has ended, and makes nothing of it that could be null */
     const struct json *string; /* it is byte `at` of its text */
     size_t at;
     char path[80];
@@ -31,10 +31,11 @@ struct shape;
 /* The subject of the reader. */
 struct reading {
     struct definition *definition;
-    const struct json *steps; /* the array, for the names in it */
-    struct map names;         /* of them, to their indexes: uint16_t */
-    uint16_t step_count;
-    uint16_t step; /* which one is read now */
+    const struct json *steps, *on_undo; /* the arrays, for the names in them */
+    struct map names;                   /* of them, to their indexes: uint16_t */
+    uint16_t step_count;                /* of both; those of on_undo come last ... */
+    uint16_t main_count;                /* ... and before them so many */
+    uint16_t step;                      /* which one is read now */
     enum sight sight;
     const struct shape *scopes[SIGHTS]; /* by sight; NULL: not asked for yet */
     struct look *looks;
@@ -58,7 +59,18 @@ void read_template_parts(struct reader *r, const struct json *j, const struct pa
                          void *target);
 
 /* Takes the names of all steps, so that they can be referred to before they are read. */
-void reader_learn_names(struct reader *r, const struct json *steps);
+void reader_learn_names(struct reader *r);
+
+static inline bool reads_on_undo(const struct reader *r, uint16_t step)
+{
+    return step >= reading_of(r)->main_count;
+}
+
+/* The step as it is written. */
+const struct json *reader_step(const struct reader *r, uint16_t step);
+
+/* Where it is written: `list` has room for what stands before it. */
+struct path reader_step_path(const struct reader *r, uint16_t step, struct path *list);
 
 /* The index of the step of that name, as it is written in the text, or -1. */
 int reader_step_index(const struct reader *r, struct slice name);

@@ -27,6 +27,7 @@ static inline bool same_step(const struct workflow_step *a, const struct workflo
 {
     return slice_eq(a->name, b->name) && same_call(&a->call, &b->call)
            && a->on_failure == b->on_failure && a->undo_kind == b->undo_kind
+           && a->on_undo == b->on_undo
            && (a->undo_kind != UNDO_CALL || same_call(&a->undo, &b->undo))
            && same_indexes(a->before, a->before_count, b->before, b->before_count)
            && same_indexes(a->after, a->after_count, b->after, b->after_count);
@@ -35,8 +36,8 @@ static inline bool same_step(const struct workflow_step *a, const struct workflo
 static inline bool same_workflow(const struct workflow *a, const struct workflow *b)
 {
     if (!slice_eq(a->name, b->name) || a->complete_by_ms != b->complete_by_ms
-        || a->undo_complete_by_ms != b->undo_complete_by_ms || a->on_failure != b->on_failure
-        || a->step_count != b->step_count
+        || a->undo_complete_by_ms != b->undo_complete_by_ms || a->undo_until_ms != b->undo_until_ms
+        || a->on_failure != b->on_failure || a->step_count != b->step_count
         || memcmp(a->order, b->order, a->step_count * sizeof *a->order) != 0)
         return false;
     for (uint16_t i = 0; i < a->step_count; i++)

@@ -142,6 +142,19 @@ static struct slice step_name(const struct scope *s, int step)
     return s->definition->workflow.steps[step].name;
 }
 
+/* "steps[2]", "on_undo[0]" */
+static const char *place_of_step(const struct scope *s, int step, struct arena *a)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    const struct workflow *w = &s->definition->workflow;
+    int at = 0;
+
+    for (int i = 0; i < step; i++)
+        at += w->steps[i].on_undo == w->steps[step].on_undo;
+    buf_fmt(&b, "%s[%d]", w->steps[step].on_undo ? "on_undo" : "steps", at);
+    return arena_copy(a, buf_view(&b)).ptr;
+}
+
 enum err definition_step_input(const struct scope *s, int step, struct arena *a, struct slice *ret,
                                struct error *e)
 {
@@ -154,7 +167,7 @@ enum err definition_step_input(const struct scope *s, int step, struct arena *a,
         return ERR_OK;
     }
     if (evaluate(s, t, a, ret, &place, e) != ERR_OK)
-        return error_wrap(e, "steps[%d].input%s of step \"%.*s\"", step, place.path,
+        return error_wrap(e, "%s.input%s of step \"%.*s\"", place_of_step(s, step, a), place.path,
                           SLICE_ARG(name));
     return ERR_OK;
 }
@@ -197,8 +210,9 @@ enum err definition_condition(const struct scope *s, int step, struct arena *a, 
     }
     struct json *root = root_of(&b, &x->needs);
     if (b.has_failed || expression_eval(x, root, a, &j, e) != ERR_OK)
-        return error_wrap(e, "steps[%d].if of step \"%.*s\": %.*s%s", step, SLICE_ARG(name),
-                          SLICE_ARG(slice_cut(x->text, 80)), x->text.len > 80 ? "..." : "");
+        return error_wrap(e, "%s.if of step \"%.*s\": %.*s%s", place_of_step(s, step, a),
+                          SLICE_ARG(name), SLICE_ARG(slice_cut(x->text, 80)),
+                          x->text.len > 80 ? "..." : "");
     *ret = json_truth(j);
     return ERR_OK;
 }

@@ -2,6 +2,7 @@
 
 #include "base/pen.h"
 #include "base/when.h"
+#include "core/stand.h"
 #include "store/envelope.h"
 #include "json/text.h"
 
@@ -265,8 +266,8 @@ static bool is_at_work(const struct task *t)
     return !task_state_is_end(t->state) && t->state != TASK_ERROR;
 }
 
-/* A compensation failed for good while others go on: the task stops only when these are done, but
- * a person may see to it now. */
+/* A compensation, or a step of on_undo, failed for good while others go on: the task stops only
+ * when these are done, but a person may see to it now. */
 static void add_held(struct list *l, const struct told *before)
 {
     const struct task *t = l->now->task;
@@ -275,7 +276,7 @@ static void add_held(struct list *l, const struct told *before)
         || !wants(l->now->reply, EVENT_TYPE_NEEDS_OPERATOR))
         return;
     for (uint16_t i = 0; i < t->step_count; i++)
-        if (t->steps[i].direction == DIRECTION_UNDO && t->steps[i].state == STEP_FAILED
+        if (t->steps[i].state == STEP_FAILED && step_stops_task(l->now->workflow, t, i)
             && just_ended(l, before, i))
             add(l, EVENT_TYPE_NEEDS_OPERATOR, i);
 }

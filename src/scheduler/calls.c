@@ -243,7 +243,8 @@ void call_tell_stop(struct scheduler *s, struct live *l)
     LIST_FOREACH (link, after, &l->astir) {
         struct live_step *ls = CONTAINER_OF(link, struct live_step, astir);
         const struct attempt *a = step_open_attempt(&l->task.steps[ls->step]);
-        if (!a || a->direction == DIRECTION_UNDO || !ls->instance)
+        bool on_undo = l->definition->workflow.steps[ls->step].on_undo;
+        if (!a || a->direction == DIRECTION_UNDO || on_undo || !ls->instance)
             continue;
         call_stop(ls);
         call_poke(s, ls->instance);

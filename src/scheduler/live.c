@@ -194,7 +194,7 @@ static void adopt_open_attempt(struct scheduler *s, struct live *l, uint16_t i)
     struct agent *agent = dispatch_agent(&s->dispatch, spec->agent);
     limits_open(s, ls, dispatch_lane(agent, spec->action), dispatch_instance(agent, a->instance));
     ls->delivered = true;
-    if (l->task.direction == DIRECTION_UNDO && a->direction == DIRECTION_FORWARD)
+    if (a->direction != step_goes(&l->definition->workflow, &l->task, i))
         call_stop(ls);
     silence_begin_anew(s, ls);
     ls->tries = agent;

@@ -162,13 +162,27 @@ static void say(struct ask *a, const char *what, struct slice step)
 
 static void say_pivot(struct ask *a, const struct task *t, uint16_t at, struct slice step)
 {
-    if (step_in_doubt(&t->steps[at]) && !step_is_open(&t->steps[at]))
+    if (t->state == TASK_PROCESSED)
+        say(a, "is a pivot, and took effect, or may have: what is processed can not be undone then",
+            step);
+    else if (step_in_doubt(&t->steps[at]) && !step_is_open(&t->steps[at]))
         say(a,
             "is a pivot, and may have taken effect: find out, then supply its output, or resolve "
             "it if it did not",
             step);
     else
         say(a, "is a pivot, and took effect, or may have: it cannot be undone", step);
+}
+
+static void say_until(struct ask *a, const struct live *l)
+{
+    CLEANUP(buf_fini) struct buf until = {0};
+
+    time_write(&until, task_undo_until(&l->definition->workflow, &l->task));
+    (void)snprintf(a->story, sizeof a->story,
+                   "task %.*s is processed, and could be undone until %.*s (undo_until of its "
+                   "workflow)",
+                   SLICE_ARG(l->id), SLICE_ARG(buf_view(&until)));
 }
 
 static void say_early(struct ask *a, const struct step *s, struct slice step)
@@ -257,6 +271,9 @@ static void say_obstacle(struct ask *a, const struct live *l, const struct event
         return;
     case OBSTACLE_EARLY:
         say_early(a, &t->steps[at], step);
+        return;
+    case OBSTACLE_UNTIL:
+        say_until(a, l);
         return;
     case OBSTACLE_UNDOING:
         say(a,

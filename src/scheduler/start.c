@@ -9,9 +9,10 @@ int64_t task_rank(const struct task *t)
 
 static const struct call_spec *spec_of(const struct live *l, uint16_t step)
 {
-    const struct workflow_step *ws = &l->definition->workflow.steps[step];
+    const struct workflow *w = &l->definition->workflow;
+    bool undo = step_goes(w, &l->task, step) == DIRECTION_UNDO;
 
-    return l->task.direction == DIRECTION_UNDO ? &ws->undo : &ws->call;
+    return undo ? &w->steps[step].undo : &w->steps[step].call;
 }
 
 struct lane *start_lane(struct scheduler *s, const struct live *l, uint16_t step)
@@ -111,14 +112,15 @@ static bool conditions_change(struct scheduler *s, struct live *l)
 {
     struct ready *ready = NULL;
 
-    if (l->task.direction == DIRECTION_UNDO || !l->definition->has_conditions)
+    if (!l->definition->has_conditions)
         return false;
     size_t count = ready_of(s, l, &ready);
     for (size_t i = 0; i < count; i++) {
         uint16_t step = ready[i].step;
         struct error e = {0};
         bool holds = true;
-        if (ready[i].at > scheduler_now(s) || step_was_tried(&l->task.steps[step]))
+        bool undo = step_goes(&l->definition->workflow, &l->task, step) == DIRECTION_UNDO;
+        if (undo || ready[i].at > scheduler_now(s) || step_was_tried(&l->task.steps[step]))
             continue;
         if (input_condition(s, l, step, &holds, &e) != ERR_OK) {
             bad_input(s, l, step, &e);

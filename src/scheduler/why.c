@@ -109,7 +109,8 @@ static void look_at_limits(const struct witness *y, const struct agent *a, int s
 
     if (!ws || ret->held != HELD_BY_NOTHING)
         return;
-    const struct lane *l = map_get(&a->lanes, y->undo ? ws->undo.action : ws->call.action);
+    const struct lane *l =
+        map_get(&a->lanes, y->undo && !ws->on_undo ? ws->undo.action : ws->call.action);
     enum held_by by = l ? lane_held_by(l, y->now) : HELD_BY_NO_LIMIT;
     if (by == HELD_BY_ACTION)
         say_limit(&b, &l->limit, &l->limiter, l->action, "action");

@@ -73,7 +73,9 @@ static const char *then(const struct why *y, const struct reason *r)
         return y->task->direction == DIRECTION_UNDO ? "it is compensated, as one in doubt"
                                                     : "the task is undone";
     case NEXT_ERROR:
-        return undo ? "the task stops in error, on its way back" : "the task stops in error";
+        return undo || y->task->direction == DIRECTION_UNDO
+                   ? "the task stops in error, on its way back"
+                   : "the task stops in error";
     case NEXT_ON:
         return r->step >= 0 ? "the task goes on without it"
                             : "a person is told, and the task goes on";
@@ -255,7 +257,10 @@ static void move_failed(struct buf *b, const struct why *y, const struct reason 
         buf_str(b, "Nothing: the task was closed.");
         return;
     }
-    if (r->kind == REASON_UNDO_FAILED && !stopped)
+    if (r->kind == REASON_FAILED && !stopped)
+        buf_str(b, "The other steps of on_undo go on; then the task stops in error. To do without "
+                   "it:");
+    else if (r->kind == REASON_UNDO_FAILED && !stopped)
         buf_str(b,
                 "The other compensations go on; then the task stops in error. Once it was undone "
                 "by hand:");
@@ -272,6 +277,24 @@ static void move_failed(struct buf *b, const struct why *y, const struct reason 
                       "it is, and close it:");
     if (r->kind != REASON_PIVOT_UNCLEAR)
         commands(b, y, r->step);
+}
+
+/* What has ended well may have been wrong all the same. */
+static void move_processed(struct buf *b, const struct why *y, const struct reason *r)
+{
+    int64_t until = task_undo_until(y->workflow, y->task);
+    (void)r;
+
+    buf_str(b, "Nothing: it has ended.");
+    if (!may(y, EVENT_UNDO, -1))
+        return;
+    buf_str(b, " It can be undone");
+    if (until != 0) {
+        buf_str(b, " for another ");
+        duration_tell(b, until - y->facts->now);
+    }
+    buf_byte(b, ':');
+    command(b, y, "undo", -1, "");
 }
 
 static void move_paused(struct buf *b, const struct why *y, const struct reason *r)
@@ -308,7 +331,6 @@ static void move_stopped(struct buf *b, const struct why *y, const struct reason
 
 /* Where it is always the same. */
 static const char *const fixed[REASON_KINDS] = {
-    [REASON_PROCESSED] = "Nothing: it has ended.",
     [REASON_COMPENSATED] =
         "Nothing: it has ended. If it is wanted after all, submit it under another id.",
     [REASON_STORE] =
@@ -365,20 +387,35 @@ void why_moves(struct buf *b, const struct why *y, const struct reason *r)
 {
     static void (*const move[REASON_KINDS])(struct buf *, const struct why *,
                                             const struct reason *) = {
-        [REASON_PIVOT_UNCLEAR] = move_failed, [REASON_UNDO_FAILED] = move_failed,
-        [REASON_PAUSED] = move_paused,        [REASON_CLOSED] = move_closed,
-        [REASON_FAILED] = move_failed,        [REASON_DEADLINE] = move_stopped,
-        [REASON_STOPPED] = move_stopped,      [REASON_DEADLINE_DUE] = move_deadline,
-        [REASON_ELSEWHERE] = move_elsewhere,  [REASON_OVERDUE] = move_open,
-        [REASON_HOLDING] = move_stop,         [REASON_PIVOT_HOLDS] = move_stop,
-        [REASON_NO_AGENT] = move_no_agent,    [REASON_AGENT_AWAY] = move_agent_away,
-        [REASON_IN_DOUBT] = move_sleeping,    [REASON_DEFERRED] = move_sleeping,
-        [REASON_BETWEEN] = move_sleeping,     [REASON_NOT_BEFORE] = move_sleeping,
-        [REASON_NO_PLACE] = move_place,       [REASON_QUEUED] = move_place,
-        [REASON_GRACE] = move_open,           [REASON_STOPPING] = move_open,
-        [REASON_UNDOING] = move_open,         [REASON_RUNNING] = move_open,
-        [REASON_COMPLETE_BY] = move_deadline, [REASON_MORE] = move_more,
-        [REASON_BREAKER] = move_breaker,      [REASON_LIMIT] = move_limit,
+        [REASON_PROCESSED] = move_processed,
+        [REASON_PIVOT_UNCLEAR] = move_failed,
+        [REASON_UNDO_FAILED] = move_failed,
+        [REASON_PAUSED] = move_paused,
+        [REASON_CLOSED] = move_closed,
+        [REASON_FAILED] = move_failed,
+        [REASON_DEADLINE] = move_stopped,
+        [REASON_STOPPED] = move_stopped,
+        [REASON_DEADLINE_DUE] = move_deadline,
+        [REASON_ELSEWHERE] = move_elsewhere,
+        [REASON_OVERDUE] = move_open,
+        [REASON_HOLDING] = move_stop,
+        [REASON_PIVOT_HOLDS] = move_stop,
+        [REASON_NO_AGENT] = move_no_agent,
+        [REASON_AGENT_AWAY] = move_agent_away,
+        [REASON_IN_DOUBT] = move_sleeping,
+        [REASON_DEFERRED] = move_sleeping,
+        [REASON_BETWEEN] = move_sleeping,
+        [REASON_NOT_BEFORE] = move_sleeping,
+        [REASON_NO_PLACE] = move_place,
+        [REASON_QUEUED] = move_place,
+        [REASON_GRACE] = move_open,
+        [REASON_STOPPING] = move_open,
+        [REASON_UNDOING] = move_open,
+        [REASON_RUNNING] = move_open,
+        [REASON_COMPLETE_BY] = move_deadline,
+        [REASON_MORE] = move_more,
+        [REASON_BREAKER] = move_breaker,
+        [REASON_LIMIT] = move_limit,
     };
     ASSERT(r->kind < REASON_KINDS && (fixed[r->kind] || move[r->kind]));
     if (fixed[r->kind])

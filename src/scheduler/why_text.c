@@ -361,9 +361,12 @@ static void say_after(struct buf *b, const struct why *y, const struct reason *r
                                     COUNT_OF(others));
     size_t shown = count < COUNT_OF(others) ? count : COUNT_OF(others);
 
+    bool of_undo = y->workflow->steps[r->step].on_undo && !undo_is_settled(y->workflow, y->task);
     say_what(b, y, r, true);
-    buf_fmt(b, " comes after %sstep%s ", r->kind == REASON_AFTER ? "" : "what is left of ",
-            plural(count));
+    if (of_undo)
+        buf_str(b, " is of on_undo, and");
+    buf_fmt(b, " comes after %sstep%s ",
+            r->kind == REASON_AFTER && !of_undo ? "" : "what is left of ", plural(count));
     for (size_t i = 0; i < shown; i++)
         buf_fmt(b, "%s%.*s",
                 i == 0           ? ""
