@@ -177,14 +177,23 @@ static void put_more(struct view *v, const struct json *step)
     end_line(v, &l, more.len);
 }
 
-static void add_step(struct table *t, const struct json *step)
+/* What waits for an undo that may never come says so. */
+static struct slice shown_state(const struct json *step, bool back)
+{
+    struct slice state = json_get_text(step, "state");
+    bool idle = json_get_bool(step, "on_undo", false) && !back && slice_is(state, "waiting");
+
+    return idle ? SLICE("on undo") : state;
+}
+
+static void add_step(struct table *t, const struct json *step, bool back)
 {
     CLEANUP(buf_fini) struct buf attempts = {0};
     const struct json *error = json_get(step, "error");
 
     record_attempts(&attempts, step);
     table_add(t, json_get_text(step, "name"));
-    table_add_state(t, json_get_text(step, "state"));
+    table_add_state(t, shown_state(step, back));
     table_add(t, json_get_text(step, "agent"));
     table_add(t, json_get_text(step, "action"));
     table_add(t, attempts.len > 0 ? buf_view(&attempts) : SLICE("0"));
@@ -199,10 +208,11 @@ void task_show(const struct invocation *in, const struct json *task)
                                         "FAILURES", "IN DOUBT", "ERROR", NULL};
     struct view v = {.in = in, .task = json_get_text(task, "id")};
     const struct json *steps = json_get(task, "steps");
+    bool back = slice_is(json_get_text(task, "direction"), "undo");
 
     table_begin(&v.table, in, heads);
     for (const struct json *step = steps ? steps->child : NULL; step; step = step->next)
-        add_step(&v.table, step);
+        add_step(&v.table, step, back);
     put_head(&v, task);
     buf_byte(&v.b, '\n');
     (void)fwrite(v.b.ptr, 1, v.b.len, stdout);

@@ -81,6 +81,7 @@ enum { BARS_MAX = 1000 };
 
 struct bars {
     int64_t from, until;
+    bool back; /* their task goes back */
     int width;
     const char *signs[BARS_MAX];
     enum term_look looks[BARS_MAX];
@@ -280,10 +281,19 @@ static void draw_titles(const struct columns *c, const struct bars *s, int64_t n
     line_end(l);
 }
 
+/* What waits for an undo that may never come says so. */
+static struct slice shown_state(const struct json *step, bool back)
+{
+    struct slice state = json_get_text(step, "state");
+    bool idle = json_get_bool(step, "on_undo", false) && !back && slice_is(state, "waiting");
+
+    return idle ? SLICE("on undo") : state;
+}
+
 static void draw_step(const struct json *step, const struct columns *c, struct bars *s,
                       bool task_is_over, struct line *l)
 {
-    struct slice state = json_get_text(step, "state");
+    struct slice state = shown_state(step, s->back);
     enum term_look look = term_state_look(state);
     CLEANUP(buf_fini) struct buf attempts = {0};
     char text[32];
@@ -327,6 +337,7 @@ static void draw_steps(const struct watched *w, const struct watch_view *v, stru
         abort();
     *bars = (struct bars){.from = watched_time(w->task, "started_at"),
                           .until = ended ? ended : v->now,
+                          .back = slice_is(json_get_text(w->task, "direction"), "undo"),
                           .width = c.bars};
     if (v->term->live && !v->last && (int)room > v->term->height - LINES_AROUND)
         room = (uint32_t)max_i64(v->term->height - LINES_AROUND, STEPS_LEAST);

@@ -129,7 +129,9 @@ static void check_steps(const struct node *was, const struct node *is)
         bool ended = s->state == STEP_COMPLETED || s->state == STEP_FAILED
                      || s->state == STEP_SKIPPED || s->state == STEP_UNDONE;
         bool new = !h.any || s->state != was->steps[i].state;
-        bool undo = s->direction == DIRECTION_UNDO;
+        const struct workflow_step *ws = &history.graph.steps[i];
+        bool undo =
+            ws->on_undo ? ws->on_failure == ON_FAILURE_HOLD : s->direction == DIRECTION_UNDO;
         if (ended && s->state == STEP_FAILED && !new) { /* another time? the world knows */
             const struct world_step *w = &is->world.steps[i];
             const struct world_step *b = &was->world.steps[i];

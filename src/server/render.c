@@ -138,6 +138,10 @@ static void render_step(struct buf *b, const struct record *r, uint16_t step)
     member(b, "state", slice_of(step_state_text(s->state)));
     member(b, "agent", ws->call.agent);
     member(b, "action", ws->call.action);
+    if (ws->on_undo) {
+        json_key(b, "on_undo");
+        json_bool(b, true);
+    }
     member_int(b, "failure_count", s->failure_count);
     json_key(b, "in_doubt");
     json_bool(b, step_in_doubt(s));

@@ -148,7 +148,8 @@ def check_files():
 
 STEP = {"name": "a", "agent": "x", "action": "y", "input": 1, "undo": {"action": "z", "http": {"path": "/"}, "retry": {"attempts": 2}},
         "retry": {"attempts": 3, "wait": "1s", "defer": "1m", "defers": 1}}
-BASE = {"intact": 1, "workflow": "w", "inputs": {"i": {"type": "any"}}, "steps": [STEP]}
+BASE = {"intact": 1, "workflow": "w", "undo_until": "30d", "inputs": {"i": {"type": "any"}}, "steps": [STEP],
+        "on_undo": [{"name": "t", "agent": "x", "action": "y", "undo": "none", "on_failure": "continue"}]}
 GONE = object()
 # Where, and what is put there: each is a mistake that a schema can express.
 WRONG = [
@@ -177,6 +178,9 @@ WRONG = [
     ("steps.0.undo.http", {"path": "/", "headers": {"a": []}}), ("steps.0.undo.http", {"path": "/", "output": 1}),
     ("steps.0.undo.http", {"path": "/", "permanent": [99]}), ("steps.0.undo.http", {"path": "/", "completed": 404}),
     ("steps.0.undo.http", {"path": "/", "zzz": 404}),
+    ("undo_until", "0s"), ("undo_until", 30), ("on_undo", {}), ("on_undo", []), ("on_undo", [7]), ("on_undo.0.undo", GONE),
+    ("on_undo.0.undo", {"action": "z"}), ("on_undo.0.pivot", True), ("on_undo.0.pivot", False), ("on_undo.0.on_failure", "undo"),
+    ("on_undo.0.on_undo", []), ("on_undo.0.retry", 5), ("steps.0.on_undo", []),
     ("", []), ("", None), ("", "x"),
 ]
 

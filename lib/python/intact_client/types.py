@@ -127,6 +127,7 @@ class _StepRequired(TypedDict):
     state: StepState
     agent: str
     action: str
+    on_undo: bool
     failure_count: int
     in_doubt: bool
     complete_by: Optional[str]

@@ -112,6 +112,8 @@ export interface Step {
   state: StepState;
   agent: string;
   action: string;
+  /** It runs only when the task goes back, after the last compensation. */
+  on_undo?: true;
   failure_count: number;
   in_doubt: boolean;
   complete_by: string | null;
