@@ -24,7 +24,8 @@ static void check_entry(struct subject *t, const struct audit *a)
                    verbs[i]);
         bool of_many = operations_did(t, a);
         if (!slice_is(a->actor, "operator") || !slice_is(a->task, t->id)
-            || (!of_many && !slice_is(a->reason, "somebody wanted it")))
+            || (!of_many && a->reason.len > 0 && !slice_is(a->reason, "somebody wanted it"))
+            || (!of_many && a->reason.len == 0 && i != ASK_UNDO))
             broken("the audit says who, of what and why", "%s: %.*s %.*s", t->id,
                    SLICE_ARG(a->actor), SLICE_ARG(a->reason));
         return;

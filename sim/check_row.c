@@ -112,6 +112,8 @@ static void check_state(const struct turn *u)
          "what is left for the next try is of this direction");
     must(u, s->direction == DIRECTION_FORWARD || u->f->undo == UNDO_CALL,
          "only what has an undo is undone");
+    must(u, !u->f->on_undo || u->new->direction == DIRECTION_UNDO || s->attempt_count == 0,
+         "what runs on undo does not run before");
     if (s->state == STEP_UNDONE)
         must(u, has_completed(s, DIRECTION_UNDO) || u->t->skipped[u->i],
              "a step is undone by its agent or by hand");
@@ -441,6 +443,18 @@ static void check_final(const struct subject *t, const struct seen *old, const s
     }
 }
 
+/* Only what an operator asked for takes a processed task back. That no pivot stands, and when it
+ * was decided, is seen to elsewhere. */
+static bool is_undone_after_all(const struct subject *t, const struct seen *old,
+                                const struct seen *new)
+{
+    if (old->state != TASK_PROCESSED || new->direction != DIRECTION_UNDO)
+        return false;
+    covered(COVER_UNDO_PROCESSED);
+    must_be(t, t->wanted[ASK_UNDO] > 0, "a processed task goes back only if an operator says so");
+    return true;
+}
+
 static void check_first(const struct subject *t, const struct seen *new)
 {
     const struct flow *f = t->flow;
@@ -521,7 +535,8 @@ void check_row(const struct node *n, const struct task_row *row, uint64_t change
         check_tell(n, t);
     trace_row(n, t, &new);
     must_be(t, new.revision == old.revision + changes, "a change raises the revision by one");
-    if (seen_is_end(&old) && (!t->verbs || old.state != TASK_ERROR))
+    if (seen_is_end(&old) && (!t->verbs || old.state != TASK_ERROR)
+        && !is_undone_after_all(t, &old, &new))
         check_final(t, &old, &new);
     must_be(t, old.direction == DIRECTION_FORWARD || new.direction == DIRECTION_UNDO,
             "a task turns back at most once");

@@ -48,6 +48,25 @@ static void check_forward(const struct begin *b)
              "a task that stops starts nothing but a pivot in doubt");
 }
 
+/* After all compensations, in the order of its own graph. */
+static void check_on_undo(const struct begin *b)
+{
+    const struct flow *flow = b->t->flow;
+
+    covered(COVER_ON_UNDO);
+    must(b, b->new->direction == DIRECTION_UNDO, "what runs on undo runs on the way back");
+    for (uint32_t p = 0; p < flow->step_count; p++)
+        if (flow->steps[p].on_undo ? (b->f->past & BIT(p)) != 0 : true)
+            must(b,
+                 flow->steps[p].on_undo
+                     ? seen_passed(&flow->steps[p], &b->new->steps[p])
+                     : !seen_open(&b->new->steps[p])
+                           && !seen_needs_undo(&flow->steps[p], &b->new->steps[p]),
+                 "what runs on undo comes after the last compensation, and in its order");
+    must(b, b->old->stop == STOP_NONE || b->new->stop != b->old->stop || b->t->verbs,
+         "a task that stops starts nothing");
+}
+
 static void check_backward(const struct begin *b)
 {
     const struct seen_step *s = &b->new->steps[b->i];
@@ -79,7 +98,8 @@ static int64_t complete_by_of(const struct begin *b)
 {
     bool undo = b->a->direction == DIRECTION_UNDO;
     int64_t at = b->a->started_at + (undo ? b->f->undo_complete_by_ms : b->f->complete_by_ms);
-    int64_t cap = undo ? b->new->undo_complete_by : b->new->complete_by;
+    bool back = undo || b->f->on_undo;
+    int64_t cap = back ? b->new->undo_complete_by : b->new->complete_by;
 
     return cap != 0 && cap < at ? cap : at;
 }
@@ -113,7 +133,9 @@ void check_start(const struct subject *t, uint32_t step, const struct seen *old,
     check_breaker_start(t, step, a);
     check_limit_start(t, step, a);
     check_health_start(t, step, a);
-    if (a->direction == DIRECTION_FORWARD)
+    if (b.f->on_undo)
+        check_on_undo(&b);
+    else if (a->direction == DIRECTION_FORWARD)
         check_forward(&b);
     else
         check_backward(&b);

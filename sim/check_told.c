@@ -161,7 +161,8 @@ static void check_beat_stop(const struct node *n, const struct heartbeats *call,
     covered(COVER_BEAT_STOP);
     must(t, a && slice_is(call->instance_name, a->instance),
          "what is to be stopped was asked of that instance", "stop");
-    must(t, k.direction == DIRECTION_FORWARD, "no compensation is stopped", "stop");
+    must(t, k.direction == DIRECTION_FORWARD && !t->flow->steps[k.step].on_undo,
+         "no compensation is stopped, nor what comes after", "stop");
     must(t, !a->elsewhere || !knows_row(n, t), "what is elsewhere is not told to stop", "stop");
     must(t, t->seen.direction == DIRECTION_UNDO || t->seen.stop == STOP_UNDO,
          "only what is to be undone is stopped", "stop");

@@ -39,7 +39,9 @@ static uint32_t late_answers(const struct seen_step *s)
  * back waits for other things. */
 static void check_foretold(const struct subject *t, const struct seen *old, const struct seen *new)
 {
-    must_be(!t->foretold_end || new->state == old->state, t, "what has ended stays so", "it moved");
+    bool undone = old->state == TASK_PROCESSED && new->direction == DIRECTION_UNDO;
+    must_be(!t->foretold_end || new->state == old->state || undone, t, "what has ended stays so",
+            "it moved");
     for (uint32_t i = 0; i < new->step_count && !t->verbs &&new->direction == t->foretold_way;
          i++) {
         const struct seen_attempt *was = seen_open(&old->steps[i]);
@@ -93,6 +95,7 @@ void check_why(const struct node *n, struct subject *t, const struct task_row *r
 
     check_foretold(t, old, &t->seen);
     memset(t->foretold, 0, sizeof t->foretold);
+    t->foretold_end = false;
     t->foretold_way = row->direction;
     enum err err = task_decode(w, row, &a, &task, &e);
     must_be(err == ERR_OK, t, "what was stored can be read", e.text);

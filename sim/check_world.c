@@ -22,6 +22,16 @@ static void must(const struct subject *t, uint32_t step, bool ok, const char *ru
 
 /* ---- effects ---- */
 
+/* Who is told that all was undone finds it so. */
+static void check_told_of_undo(const struct subject *t, uint32_t step)
+{
+    must(t, step, t->seen.direction == DIRECTION_UNDO, "nothing is told of an undo before it");
+    for (uint32_t p = 0; p < t->flow->step_count; p++)
+        if (t->flow->steps[p].undo == UNDO_CALL)
+            must(t, p, !ledger_stands(&t->ledger[p]) || seen_undone_by_hand(&t->seen.steps[p]),
+                 "what is told to be undone is undone");
+}
+
 /* Before a forward effect takes place: its step was asked for, its predecessors are done and stand.
  */
 void check_effect(const struct subject *t, uint32_t step)
@@ -31,6 +41,8 @@ void check_effect(const struct subject *t, uint32_t step)
     must(t, step, seen_asked(&t->seen.steps[step]), "nothing happens that is not on record");
     must(t, step, t->ledger[step].effects == 0, "an effect takes place once");
     must(t, step, !t->ledger[step].undo_said, "nothing takes effect after its undo");
+    if (f->on_undo)
+        check_told_of_undo(t, step);
     if (f->undo == UNDO_NONE || seen_undone_by_hand(&t->seen.steps[step]))
         return; /* nobody waits for it any more */
     uint32_t past = seen_past(t->flow, &t->seen, step);
@@ -111,7 +123,13 @@ void check_end_of(const struct subject *t)
         const struct flow_step *f = &t->flow->steps[i];
         const struct seen_step *s = &t->seen.steps[i];
         const struct ledger *l = &t->ledger[i];
-        if (t->seen.state == TASK_PROCESSED) {
+        if (f->on_undo && t->seen.state == TASK_PROCESSED) {
+            must(t, i, l->happened_at == 0, "processed: nothing was told of an undo");
+        } else if (f->on_undo) {
+            must(t, i, seen_passed(f, s), "compensated: what runs on undo has ended");
+            must(t, i, s->state != STEP_COMPLETED || s->supplied || ledger_stands(l),
+                 "compensated: what was told was told");
+        } else if (t->seen.state == TASK_PROCESSED) {
             must(t, i, seen_passed(f, s), "processed: every step has ended");
             must(t, i, s->state != STEP_COMPLETED || s->supplied || ledger_stands(l),
                  "processed: every step took effect");

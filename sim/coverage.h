@@ -155,6 +155,8 @@
     X(SUBMIT_CONFLICT,    "submissions in conflict")                                              \
     X(ALERT_LOST,         "alerts that died with the node")                                       \
     X(TOLD_WHY,           "undos that were told the first failure")                               \
+    X(ON_UNDO,            "attempts of steps that run on undo")                                   \
+    X(UNDO_PROCESSED,     "processed tasks that were undone")                                     \
     X(PROCESSED,          "tasks processed")                                                      \
     X(COMPENSATED,        "tasks compensated")                                                    \
     X(ERROR,              "tasks stopped in error")

@@ -127,6 +127,50 @@ static uint32_t draw_step_count(void)
     return own % 8 == 0 ? count + FLOW_STEPS_MAX - FLOW_STEPS_FEW : count;
 }
 
+/* One run in six: so much does not come from the run's source. With this number none of the seeds
+ * is among them that were kept before there was such a thing. */
+bool flows_go_back(void)
+{
+    return (hash_bytes(&world.seed, sizeof world.seed) ^ 0xffb2) % 6 == 0;
+}
+
+static void draw_step_of_on_undo(struct flow *f, struct prng *own, bool first)
+{
+    uint32_t i = f->step_count++;
+    struct flow_step *s = &f->steps[i];
+
+    *s = (struct flow_step){
+        .on_undo = true,
+        .service = prng_below(own, SERVICES_MAX),
+        .undo = UNDO_NONE,
+        .on_failure = prng_chance(own, 30) ? ON_FAILURE_CONTINUE : ON_FAILURE_HOLD,
+        .before = !first && prng_chance(own, 60) ? BIT(i - 1) : 0,
+        .complete_by_ms = 100 + prng_below(own, 20000),
+        .undo_complete_by_ms = MS_PER_S,
+        .retry = {.attempts = 1 + prng_below(own, 5), .wait_ms = 1 + prng_below(own, 2000)},
+        .may_break = prng_chance(own, 20), /* it has a condition */
+    };
+    s->retry.max_wait_ms = s->retry.wait_ms;
+    s->undo_retry = s->retry;
+    if (f->undo_complete_by_ms)
+        f->undo_complete_by_ms = max_i64(f->undo_complete_by_ms, waits_of(&s->retry) + 1);
+    close_graph(f, i);
+}
+
+/* In other runs what is processed stays so. */
+static void draw_way_back(struct flow *f, uint32_t number)
+{
+    struct prng own = {.state = world.seed ^ (UINT64_C(0x6f6e5f756e646f00) + number)};
+    uint32_t count = prng_below(&own, 4);
+
+    f->undo_until_ms = 1;
+    if (!flows_go_back())
+        return;
+    f->undo_until_ms = prng_chance(&own, 50) ? 0 : 1000 + prng_below(&own, 100000);
+    for (uint32_t i = 0; i < count && f->step_count < FLOW_STEPS_MAX; i++)
+        draw_step_of_on_undo(f, &own, i == 0);
+}
+
 static void draw(struct flow *f, uint32_t number)
 {
     bool graph = chance(weather.bad_expressions || weather.pivots ? 900 : 500);
@@ -143,6 +187,7 @@ static void draw(struct flow *f, uint32_t number)
     if (weather.pivots)
         draw_failing_branches(f, pivot);
     fit_deadlines(f);
+    draw_way_back(f, number);
 }
 
 /* ---- as JSON ---- */
@@ -265,7 +310,7 @@ static const char *on_failure_text(enum on_failure o)
 
 static void put_after(struct buf *b, const struct flow_step *s, uint32_t i)
 {
-    if (s->before == (i == 0 ? 0 : BIT(i - 1)))
+    if (!s->on_undo && s->before == (i == 0 ? 0 : BIT(i - 1)))
         return; /* that is what is meant if nothing is said */
     json_key(b, "after");
     json_open(b, '[');
@@ -289,12 +334,30 @@ static void put_step(struct buf *b, struct flow *f, uint32_t i)
     put_text(b, "on_failure", slice_of(on_failure_text(s->on_failure)));
     put_retry(b, &s->retry);
     put_after(b, s, i);
-    if (!f->fixed) {
+    if (s->on_undo && s->may_break && !f->fixed)
+        put_text(b, "if", SLICE(".input.flag"));
+    if (!f->fixed && !s->on_undo) {
         put_condition(b, s);
         put_input(b, s);
     }
     put_undo(b, s, i, f->fixed);
     json_close(b, '}');
+}
+
+static void put_steps(struct buf *b, struct flow *f, bool on_undo)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < f->step_count; i++)
+        any |= f->steps[i].on_undo == on_undo;
+    if (!any)
+        return;
+    json_key(b, on_undo ? "on_undo" : "steps");
+    json_open(b, '[');
+    for (uint32_t i = 0; i < f->step_count; i++)
+        if (f->steps[i].on_undo == on_undo)
+            put_step(b, f, i);
+    json_close(b, ']');
 }
 
 static struct slice write(struct flow *f)
@@ -310,11 +373,10 @@ static struct slice write(struct flow *f)
         put_duration(&b, "complete_by", f->complete_by_ms);
     if (f->undo_complete_by_ms)
         put_duration(&b, "undo_complete_by", f->undo_complete_by_ms);
-    json_key(&b, "steps");
-    json_open(&b, '[');
-    for (uint32_t i = 0; i < f->step_count; i++)
-        put_step(&b, f, i);
-    json_close(&b, ']');
+    if (f->undo_until_ms)
+        put_duration(&b, "undo_until", f->undo_until_ms);
+    put_steps(&b, f, false);
+    put_steps(&b, f, true);
     put_text(&b, "output", SLICE("${ .steps.s0.output }"));
     json_close(&b, '}');
     return arena_copy(&world.arena, buf_view(&b));

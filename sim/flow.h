@@ -25,6 +25,7 @@ struct flow_step {
     int64_t complete_by_ms, undo_complete_by_ms;
     int64_t heartbeat_ms, undo_heartbeat_ms; /* the longest silence; 0: any */
     struct flow_retry retry, undo_retry;
+    bool on_undo;   /* it runs when the task goes back, after all that is undone */
     bool may_break; /* one of its expressions may fail, or skip it */
 };
 
@@ -34,6 +35,7 @@ struct flow {
     uint32_t step_count;
     enum on_failure on_failure;
     int64_t complete_by_ms, undo_complete_by_ms; /* 0: none */
+    int64_t undo_until_ms;                       /* 0: as long as a task is kept */
     bool fixed;                                  /* made for a scene: nothing of it is drawn */
     const struct definition *definition; /* as the checkers know it; each node has its own */
     struct slice text;
@@ -42,6 +44,9 @@ struct flow {
 
 /* Draws `count` of them into flows[], parsed and registered. */
 void flows_draw(struct flow *flows, uint32_t count, struct registry *r);
+
+/* Is this a run in which workflows have steps that run on undo, and processed tasks are undone? */
+bool flows_go_back(void);
 
 /* Has it so many steps, and outputs so long, that some of them leave the documents of its tasks? */
 bool flow_is_long(const struct flow *f);

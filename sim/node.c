@@ -83,6 +83,8 @@ static void on_task_ended(void *arg, struct slice id, enum task_state state)
 
     if (!n->dead)
         check_ended(n, id, state);
+    if (!n->dead)
+        people_hear_of_end(id, state);
 }
 
 static void on_task_changed(void *arg, const struct workflow *w, const struct task *t)

@@ -93,7 +93,9 @@ static struct ask ask_of(const struct wish *w, const struct node *n)
                 text_of("00-%016" PRIx64 "00000000000000aa-00000000000000bb-01", subject_trace(t));
         return a;
     }
-    a.reason = SLICE("somebody wanted it");
+    /* Where what is processed stays so, nobody says why: see draw_way_back. */
+    if (w->kind != ASK_UNDO || flows_go_back() || w->task->flow->fixed)
+        a.reason = SLICE("somebody wanted it");
     a.actor = SLICE("operator");
     a.output = w->output;
     a.input = w->input;
@@ -174,7 +176,8 @@ static void wish_tried(void *arg, uint64_t tries)
 
     if (w->settled || tries != w->tries)
         return;
-    if (world.calm && w->kind == ASK_PAUSE) {
+    bool endless = w->kind == ASK_PAUSE || (w->kind == ASK_UNDO && flows_go_back());
+    if (world.calm && endless) {
         settle(w); /* or it would never end */
         return;
     }
@@ -318,6 +321,17 @@ void people_alerted(struct slice id)
     if (is_in_doubt(t) && chance(400))
         kind = ASK_RESOLVE;
     wants(t, kind, spread(1, 60000));
+}
+
+/* What was processed may have been wrong all the same. */
+void people_hear_of_end(struct slice id, enum task_state state)
+{
+    struct subject *t = subject_find(id);
+
+    if (state != TASK_PROCESSED || world.calm || t->flow->fixed || !flows_go_back())
+        return;
+    if (chance(600))
+        wants(t, ASK_UNDO, spread(1, 120000));
 }
 
 /* ---- submitters ---- */

@@ -27,6 +27,7 @@ void people_look(void);
 
 void people_answered(const struct node *n, struct ask *a); /* outside's ask_answer */
 void people_alerted(struct slice id);
+void people_hear_of_end(struct slice id, enum task_state state);
 bool people_are_content(void);             /* nobody is about to submit anything */
 void people_cut_off(const struct node *n); /* it is gone: nobody answers what was asked of it */
 

@@ -342,7 +342,7 @@ static const struct scene *const lists[] = {scenes_of_doubt,      scenes_of_agen
                                             scenes_of_breakers,   scenes_of_routing,
                                             scenes_of_hands,      scenes_of_sql,
                                             scenes_of_operations, scenes_of_groups,
-                                            scenes_of_causes};
+                                            scenes_of_causes,     scenes_of_undo};
 
 int scenes_print(void)
 {

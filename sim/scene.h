@@ -66,7 +66,7 @@ struct scene {
 /* The lists, each ended by a scene without a name. */
 extern const struct scene scenes_of_doubt[], scenes_of_agents[], scenes_of_nodes[],
     scenes_of_long[], scenes_of_breakers[], scenes_of_routing[], scenes_of_hands[], scenes_of_sql[],
-    scenes_of_operations[], scenes_of_groups[], scenes_of_causes[];
+    scenes_of_operations[], scenes_of_groups[], scenes_of_causes[], scenes_of_undo[];
 
 /* For beats and expectations. */
 void store_workflow(void);

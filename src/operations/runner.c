@@ -226,6 +226,7 @@ static void ask_one(struct slot *s, size_t i)
                           .input = s->op.input,
                           .output = s->op.output,
                           .bulk = true,
+                          .if_open = !(s->op.filter.query.states & 1U << TASK_PROCESSED),
                           .not_after = r->outside.now(r->outside.arg) + r->lead_until - steady(r),
                           .reason = operation_audit_reason(&s->op, &s->page),
                           .actor = s->op.actor};

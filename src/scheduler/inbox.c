@@ -219,6 +219,11 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
     }
     if (c->kind == COMMAND_ASK && c->ask->kind == ASK_CANCEL && cancel_is_settled(l, &c->answer))
         return;
+    if (c->kind == COMMAND_ASK && c->ask->if_open && task_state_is_end(l->task.state)) {
+        c->ask->refusal = OBSTACLE_STATE;
+        c->answer = ANSWER_REFUSED;
+        return;
+    }
     struct event e;
     c->answer = ANSWER_UNKNOWN;
     if (!event_of(s, l, c, &e))

@@ -86,6 +86,7 @@ struct ask {
     struct slice actor; /* who asks; goes into the audit with what is done. NONE: nobody is named */
     bool bulk;          /* the operator's: one of many. However old its task is, it waits for places
                            as if it were submitted now, with one level of priority less */
+    bool if_open;       /* the same: nothing is done to a task that has ended meanwhile */
     int64_t not_after;  /* of the operator's: by the store's time; what was not decided by then is
                            not  done (ERR_BUSY). 0: whenever */
     bool expired;       /* that has come about */
