@@ -49,15 +49,30 @@ static bool is_ready_backward(const struct subject *t, uint32_t i)
     return passed(seen_doubt_until(s) + MARGIN_MS);
 }
 
+static bool is_ready_on_undo(const struct subject *t, uint32_t i)
+{
+    if (t->seen.direction == DIRECTION_FORWARD || !is_ready_forward(t, i))
+        return false;
+    for (uint32_t q = 0; q < t->seen.step_count; q++)
+        if (!t->flow->steps[q].on_undo
+            && (seen_open(&t->seen.steps[q])
+                || seen_needs_undo(&t->flow->steps[q], &t->seen.steps[q])))
+            return false;
+    return true;
+}
+
 static bool is_ready(const struct subject *t, uint32_t i)
 {
     const struct seen *s = &t->seen;
     bool back = s->direction == DIRECTION_UNDO;
     int64_t by = back ? s->undo_complete_by : s->complete_by;
 
+    bool on_undo = t->flow->steps[i].on_undo;
     if (seen_open(&s->steps[i]) || (by != 0 && by <= store_now() + IDLE_MS)
-        || (s->steps[i].direction == s->direction && !passed(s->steps[i].wait_until)))
+        || ((on_undo || s->steps[i].direction == s->direction) && !passed(s->steps[i].wait_until)))
         return false;
+    if (on_undo)
+        return is_ready_on_undo(t, i);
     return back ? is_ready_backward(t, i) : is_ready_forward(t, i);
 }
 
@@ -88,7 +103,8 @@ static bool may_start(struct node *n, const struct subject *t, struct slice agen
 static void check_step(const struct subject *t, uint32_t i)
 {
     const struct flow_step *f = &t->flow->steps[i];
-    uint32_t service = t->seen.direction == DIRECTION_UNDO ? f->undo_service : f->service;
+    bool undo = t->seen.direction == DIRECTION_UNDO && !f->on_undo;
+    uint32_t service = undo ? f->undo_service : f->service;
 
     NODES_FOREACH (n) {
         int64_t since = wire_idle_since(n, service);

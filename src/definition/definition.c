@@ -375,6 +375,7 @@ static void read_steps(struct reader *r, const struct json *list, const struct j
     reading_of(r)->sight = SEES_BEFORE;
     reading_of(r)->step = 0;
     read_list(r, list, drafts);
+    reading_of(r)->sight = SEES_ON_UNDO;
     read_list(r, on_undo, drafts);
     reading_of(r)->sight = SEES_ALL;
     for (uint16_t i = 0; i < reading_of(r)->step_count; i++) {

@@ -41,18 +41,17 @@ static void unknown_step(struct watcher *w, const struct json *string, size_t at
 /* What it looks at has ended, but how may not be known: the steps of a task that goes back. */
 static bool sees_all_but_outcomes(const struct reader *r, uint16_t to)
 {
-    return reading_of(r)->sight == SEES_UNDO
-           || (reading_of(r)->sight == SEES_BEFORE && reads_on_undo(r, reading_of(r)->step)
-               && !reads_on_undo(r, to));
+    enum sight sight = reading_of(r)->sight;
+
+    return sight == SEES_UNDO || (sight == SEES_ON_UNDO && !reads_on_undo(r, to));
 }
 
-/* What is never evaluated in a task in which these have run, or before they have. */
+/* At what is never evaluated in a task in which that has run, or not before it has. */
 static bool looks_ahead(struct watcher *w, const struct json *string, size_t at, uint16_t to)
 {
     struct reader *r = w->reader;
-    bool of_on_undo = reading_of(r)->sight == SEES_BEFORE && reads_on_undo(r, reading_of(r)->step);
 
-    if (!reads_on_undo(r, to) || of_on_undo)
+    if (!reads_on_undo(r, to) || reading_of(r)->sight == SEES_ON_UNDO)
         return false;
     mistake_at(r, w->path, reader_string_offset(r, string, at), "a step of on_undo",
                "a step of steps: those of on_undo run after all others, and only when a task is "
@@ -113,7 +112,7 @@ static void tell_reference(void *arg, const struct json *string, size_t at,
     if (looks_ahead(w, string, at, (uint16_t)index))
         return;
     if (sees_all_but_outcomes(r, (uint16_t)index) ? ref->needs_output
-                                                  : reading_of(r)->sight == SEES_BEFORE)
+                                                  : reading_of(r)->sight != SEES_ALL)
         add_look(r, w, (uint16_t)index, string, at);
     remember_step(w, (uint16_t)index, ref->members);
 }

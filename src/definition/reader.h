@@ -11,10 +11,11 @@
 
 /* What the expressions that are read now may look at. */
 enum sight {
-    SEES_ALL,    /* the task's output: all steps have ended */
-    SEES_BEFORE, /* a step: what ends before it starts */
-    SEES_UNDO,   /* an undo: all, but the outcome of some may not be known */
-    SIGHTS,      /* how many there are */
+    SEES_ALL,     /* the task's output: all steps have ended */
+    SEES_BEFORE,  /* a step: what ends before it starts */
+    SEES_UNDO,    /* an undo: all, but the outcome of some may not be known */
+    SEES_ON_UNDO, /* a step of on_undo: the same of all others, and those of on_undo before it */
+    SIGHTS,       /* how many there are */
 };
 
 /* An expression of a step looks at another step, or at itself. */
