@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, List, Literal, Optional, TypedDict, Union
 
-__all__ = ["Attempt", "AuditEntry", "Direction", "Fault", "Forward", "Reason", "ReplyTo", "Step", "StepState",
+__all__ = ["Attempt", "AuditEntry", "Cause", "Direction", "Fault", "Forward", "Reason", "ReplyTo", "Step", "StepState",
            "Submission", "Submitted", "SubmittedLine", "Task", "TaskPage", "TaskState", "TaskSummary", "Why", "Workflow",
            "WorkflowStored"]
 
@@ -72,6 +72,14 @@ class Fault(TypedDict):
 
     code: str
     message: str
+
+
+class Cause(TypedDict):
+    """The first failure of a task; `step` is None if it was that of no step."""
+
+    step: Optional[str]
+    code: str
+    message: Optional[str]
 
 
 class TaskSummary(TypedDict):
@@ -165,6 +173,7 @@ class Task(TaskSummary):
     input: Any
     output: Any
     error: Optional[Fault]
+    cause: Optional[Cause]
     traceparent: Optional[str]
     closed_reason: Optional[str]
     steps: List[Step]

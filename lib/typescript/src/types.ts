@@ -58,6 +58,14 @@ export interface Fault {
   message: string;
 }
 
+/** The first failure of a task. */
+export interface Cause {
+  /** null: it was that of no step. */
+  step: string | null;
+  code: string;
+  message: string | null;
+}
+
 /** A task in a list. Times are RFC 3339. */
 export interface TaskSummary {
   id: string;
@@ -149,6 +157,8 @@ export interface Task<I = unknown, O = unknown> extends TaskSummary {
   /** null: it was not processed, or its workflow has no output. */
   output: O | null;
   error: Fault | null;
+  /** Why it started nothing more going forward, or goes back; null while it goes forward. */
+  cause: Cause | null;
   traceparent: string | null;
   closed_reason: string | null;
   steps: Step[];
