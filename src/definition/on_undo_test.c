@@ -122,7 +122,7 @@ static void what_fails_is_told_by_its_place(void **state)
         defined(BACK("[" STEP("t", ",\"if\":\".input.go\"") "," STEP(
             "u", ",\"input\":{\"id\":\"${ .input.go.x }\",\"was\":\"${ .steps.a.output.id // null "
                  "}\"}") "]"));
-    struct world w = {{"{}", NULL}, {"{\"id\":7}", NULL}, 0};
+    struct world w = {.input = {"{}"}, .output = {"{\"id\":7}"}};
     struct scope s = scope_of(d, "{\"go\":1}", &w);
     CLEANUP(arena_fini) struct arena a = {0};
     struct slice ret = SLICE_NONE;
