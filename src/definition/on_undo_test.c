@@ -8,12 +8,18 @@
 
 static void they_are_steps_of_their_own(void **state)
 {
-    struct definition *d = defined(
+    static const char text[] =
         "{\"intact\":1,\"workflow\":\"w\",\"on_failure\":\"continue\",\"undo_until\":\"30d\","
-        "\"steps\":[" STEP("a", "") "," STEP("b", "") "],\"on_undo\":[" STEP("c", "") "," STEP(
-            "d",
-            ",\"after\":[],\"on_failure\":\"continue\"") "," STEP("e",
-                                                                  ",\"after\":[\"c\",\"d\"]") "]}");
+        "\"steps\":["
+        "{\"name\":\"a\",\"agent\":\"x\",\"action\":\"y\",\"undo\":\"none\"},"
+        "{\"name\":\"b\",\"agent\":\"x\",\"action\":\"y\",\"undo\":\"none\"}],"
+        "\"on_undo\":["
+        "{\"name\":\"c\",\"agent\":\"x\",\"action\":\"y\",\"undo\":\"none\"},"
+        "{\"name\":\"d\",\"agent\":\"x\",\"action\":\"y\",\"undo\":\"none\",\"after\":[],"
+        "\"on_failure\":\"continue\"},"
+        "{\"name\":\"e\",\"agent\":\"x\",\"action\":\"y\",\"undo\":\"none\","
+        "\"after\":[\"c\",\"d\"]}]}";
+    struct definition *d = defined(text);
     const struct workflow *w = &d->workflow;
     (void)state;
 
@@ -114,14 +120,15 @@ static void they_may_look_at_all_others(void **state)
     CHECK(w.list[0].line == 3 && begins(w.list[0].found, "output of step \"a\""), "%s",
           w.list[0].found);
     CHECK(warnings_of(BACK("[" STEP("t", ",\"complete_by\":\"1m\"") "]"), &w) == 0, "no limit");
+    CHECK(warnings_of(BACK("[" STEP("t", ",\"input\":\"${ .task.error.code }\"") "]"), &w) == 0,
+          "why it goes back");
 }
 
 static void what_fails_is_told_by_its_place(void **state)
 {
-    struct definition *d =
-        defined(BACK("[" STEP("t", ",\"if\":\".input.go\"") "," STEP(
-            "u", ",\"input\":{\"id\":\"${ .input.go.x }\",\"was\":\"${ .steps.a.output.id // null "
-                 "}\"}") "]"));
+    struct definition *d = defined(BACK("[" STEP("t", ",\"if\":\".input.go\"") "," STEP(
+        "u", ",\"input\":{\"id\":\"${ .input.go.x }\",\"was\":\"${ .steps.a.output.id // null "
+             "}\"}") "]"));
     struct world w = {.input = {"{}"}, .output = {"{\"id\":7}"}};
     struct scope s = scope_of(d, "{\"go\":1}", &w);
     CLEANUP(arena_fini) struct arena a = {0};

@@ -7,48 +7,38 @@
 
 static struct node node;
 
-#define STEP(name, more) \
-    "{\"name\": \"" name "\", \"agent\": \"ag\", \"action\": \"" name "\"" more "}"
+static const char trip[] =
+    "\"undo_until\": \"1d\","
+    "\"steps\": ["
+    "{\"name\": \"flight\", \"agent\": \"ag\", \"action\": \"flight\","
+    " \"undo\": {\"action\": \"unflight\"}},"
+    "{\"name\": \"car\", \"agent\": \"ag\", \"action\": \"car\","
+    " \"undo\": {\"action\": \"uncar\"}}],"
+    "\"on_undo\": ["
+    "{\"name\": \"tell\", \"agent\": \"ag\", \"action\": \"tell\", \"undo\": \"none\","
+    " \"input\": {\"flight\": \"${ .steps.flight.output // null }\","
+    " \"why\": \"${ .task.error }\"}},"
+    "{\"name\": \"mail\", \"agent\": \"ag\", \"action\": \"mail\", \"undo\": \"none\","
+    " \"if\": \".input.mail == true\", \"on_failure\": \"continue\"}],"
+    "\"output\": \"${ .steps.car.output }\"";
+
+static const char paid[] =
+    "\"steps\": ["
+    "{\"name\": \"reserve\", \"agent\": \"ag\", \"action\": \"reserve\","
+    " \"undo\": {\"action\": \"release\"}},"
+    "{\"name\": \"charge\", \"agent\": \"ag\", \"action\": \"charge\", \"pivot\": true}]";
+
+static const char soon[] = "\"undo_until\": \"1ms\","
+                           "\"steps\": ["
+                           "{\"name\": \"reserve\", \"agent\": \"ag\", \"action\": \"reserve\","
+                           " \"undo\": {\"action\": \"release\"}}]";
 
 static int start(void **state)
 {
     *state = node_open(&node, FLAGS("--scan-every", "100ms", "--drain", "200ms"));
-    (void)
-        define(
-            &node, "trip",
-            "\"undo_until\": \"1d\", \"steps\": [" STEP("flight", ", \"undo\": {\"action\": "
-                                                                  "\"unflight\"}") "," STEP(
-                "car",
-                ", \"undo\": {\"action\": \"uncar\"}, \"retry\": {\"attempts\": 1}") "],"
-                                                                                     "\"on_undo\": "
-                                                                                     "[" STEP(
-                                                                                         "tell",
-                                                                                         ", "
-                                                                                         "\"undo\":"
-                                                                                         " \"none\""
-                                                                                         ", "
-                                                                                         "\"retry\""
-                                                                                         ": "
-                                                                                         "{\"attemp"
-                                                                                         "ts\": 1},"
-                                                                                         "\"input\""
-                                                                                         ": "
-                                                                                         "{\"flight"
-                                                                                         "\": \"${ "
-                                                                                         ".steps."
-                                                                                         "flight."
-                                                                                         "output "
-                                                                                         "// null "
-                                                                                         "}\"}") "," STEP("mail",
-                                                                                                          ", \"undo\": \"none\", \"on_failure\": \"continue\","
-                                                                                                          "\"if\": \".input.mail == true\", \"retry\": {\"attempts\": 1}") "],"
-                                                                                                                                                                           "\"output\": \"${ .steps.car.output }\"");
-    (void)define(&node, "paid",
-                 "\"steps\": [" STEP("reserve", ", \"undo\": {\"action\": \"release\"}") "," STEP(
-                     "charge", ", \"pivot\": true") "]");
-    (void)define(&node, "soon",
-                 "\"undo_until\": \"1ms\", \"steps\": [" STEP(
-                     "reserve", ", \"undo\": {\"action\": \"release\"}") "]");
+    (void)define(&node, "trip", trip);
+    (void)define(&node, "paid", paid);
+    (void)define(&node, "soon", soon);
     return 0;
 }
 
@@ -106,6 +96,8 @@ static void both_sides_are_told_after_the_last_compensation(void **state)
     EXPECT_TEXT(&r, "steps.2.state", "running");
     EXPECT_RAW(&r, "steps.2.on_undo", "true");
     EXPECT_INT(&r, "steps.2.input.flight.no", 7);
+    EXPECT_TEXT(&r, "steps.2.input.why.code", "full");
+    EXPECT_TEXT(&r, "steps.2.input.why.step", "car");
     hand_in(&node, "ag", "i", token, GOOD, "accepted");
     free(token);
     wait_for_state(&node, "t-1", "compensated");
@@ -167,6 +159,9 @@ static void a_processed_task_is_undone_with_a_reason(void **state)
     answer("unflight", "undo", "t-3/flight/undo", "\"output\": null");
     answer("tell", "forward", "t-3/tell", GOOD);
     wait_for_state(&node, "t-3", "compensated");
+    task_of(&node, &r, "t-3");
+    EXPECT_TEXT(&r, "steps.2.input.why.code", "undone_by_operator");
+    EXPECT_TEXT(&r, "steps.2.input.why.message", "the wrong customer");
     operate(&r, "t-3", "undo", "{\"reason\": \"once more\"}");
     expect_problem(&r, 409, "conflict");
     post(&node, &r, "/v1/tasks", "{\"workflow\": \"trip\", \"id\": \"t-3\"}");
