@@ -238,7 +238,13 @@ static void check_cause(const struct node *was, const struct node *is, const str
     bool back = is->t.direction == DIRECTION_UNDO;
     bool stopped = back || is->t.stop != STOP_NONE || is->t.state == TASK_ERROR;
 
+    /* Somebody had it go forward, and another step keeps it from that: it stopped anew at once. */
+    bool anew = !back && was->t.state == TASK_ERROR
+                && (ev->kind == EVENT_RETRY || ev->kind == EVENT_RETRY_FROM);
+
     CHECK(stopped == (b->error.code.ptr != NULL), "%s: why?", history_story());
+    if (anew)
+        return;
     if (a->error.code.ptr && b->error.code.ptr
         && (back || was->t.stop != STOP_NONE || was->t.state == TASK_ERROR))
         CHECK(a->step == b->step && slice_eq(a->error.code, b->error.code),
