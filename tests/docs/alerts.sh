@@ -2,6 +2,7 @@
 # The alerts that we offer: does Prometheus take them, do they come when they should, are all of them tested, is what
 # they look at among the metrics, and does docs/operations.md say of each what to do? Usage: alerts.sh ROOT
 set -eu
+export LC_ALL=C # ranges of letters
 root=$1
 promtool=$("$root/tools/promtool")
 work=$(mktemp -d)

@@ -48,7 +48,7 @@ def read(path):
     try:
         with open(path, encoding="utf-8", errors="replace") as f:
             return f.read()
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # of a process that ends while it is read
         return ""
 
 
