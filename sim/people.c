@@ -176,7 +176,8 @@ static void wish_tried(void *arg, uint64_t tries)
 
     if (w->settled || tries != w->tries)
         return;
-    bool endless = w->kind == ASK_PAUSE || (w->kind == ASK_UNDO && flows_go_back());
+    bool endless = w->kind == ASK_PAUSE
+                   || (w->kind == ASK_UNDO && flows_go_back() && !w->task->flow->fixed);
     if (world.calm && endless) {
         settle(w); /* or it would never end */
         return;

@@ -155,7 +155,7 @@ static void second_agent_comes(void)
 /* While the compensation of the other branch waits for an agent that is away. */
 static bool second_is_undone(void)
 {
-    return the_step(1)->state == STEP_UNDONE && the_step(0)->state == STEP_COMPLETED;
+    return the_step(1)->state == STEP_UNDONE && the_step(0)->state != STEP_UNDONE;
 }
 
 static bool last_begun(void)
@@ -356,7 +356,7 @@ const struct scene scenes_of_agents[] = {
                    .until = second_is_undone,
                    .then = first_agent_comes}},
         .end = TASK_COMPENSATED,
-        .fates = {{STEP_UNDONE, "C/C", UNDONE},
+        .fates = {{STEP_UNDONE, "C/N*C", UNDONE},
                   {STEP_UNDONE, "C/C", UNDONE},
                   {STEP_FAILED, "F", NOTHING}},
     },

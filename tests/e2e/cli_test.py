@@ -386,6 +386,7 @@ class Described(WithServer):
                 if verb == ["retire"]:  # one of two, and not both
                     more = [] if flag in ("--older-than", "--ended-before") else ["--older-than", "365d"]
                     more += ["--workflow", "order"] if flag == "--keep-last" else []
+                good = "any" if flag == "--installation" else good
                 beside = {"--events": ["--reply-to", "amqp:x"]}.get(flag, [])
                 if many:
                     words, beside = [], ["--all"]
