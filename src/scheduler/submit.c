@@ -77,7 +77,9 @@ void submit_apply(struct scheduler *s, struct live *l, struct command *c)
     live_dirty(s, l);
     c->answer = ANSWER_ACCEPTED;
     start_conditions(s, l);
-    if (start_has_room(s, l)) {
+    /* One that has turned back has steps of on_undo left: it needs an owner to be found at all. If
+     * their agents are away, the batch lets go of it. */
+    if (l->task.state == TASK_COMPENSATING || start_has_room(s, l)) {
         const struct event claim = {.kind = EVENT_CLAIM, .step = -1, .instance = s->me};
         enum answer answer = live_decide(s, l, &claim);
         ASSERT(answer == ANSWER_ACCEPTED);

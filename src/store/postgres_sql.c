@@ -339,9 +339,12 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_CLAIM_AMONG_NEXT] = "SELECT w.rank FROM ~wait AS w WHERE w.agent >= $1 "
             "AND w.agent <= $1 AND w.rank >= $2 AND w.rank <= $3 AND (SELECT true FROM ~task AS t "
             "WHERE t.seq = w.task AND " AMONG ") ORDER BY w.agent, w.rank, w.task LIMIT 1",
-        /* What a program of a version before left behind that knew of no waits. */
-        [PG_WAITS_CLEAN] = "DELETE FROM ~wait AS w WHERE NOT EXISTS (SELECT 1 FROM ~task AS t "
-            "WHERE t.seq = w.task AND " AMONG ")",
+        /* What a program of a version before left behind that knew of no waits. Not all of it at
+         * once, since a node cannot start before it is done. */
+        [PG_WAITS_CLEAN] = "DELETE FROM ~wait AS w USING (SELECT o.agent, o.rank, o.task "
+            "FROM (SELECT o.agent, o.rank, o.task FROM ~wait AS o ORDER BY o.task LIMIT 10000) AS o "
+            "WHERE (SELECT true FROM ~task AS t WHERE t.seq = o.task AND " AMONG ") IS NULL) AS s "
+            "WHERE w.agent = s.agent AND w.rank = s.rank AND w.task = s.task",
         [PG_CLAIM_BOOT] = "WITH c AS MATERIALIZED (SELECT c.seq, row_number() OVER "
             "(ORDER BY c.locked_by, c.seq) AS place FROM (SELECT t.seq, t.locked_by, t.revision "
             "FROM ~task AS t WHERE t.locked_by > $2 AND t.locked_by < $3 AND t.locked_by <> $1 "

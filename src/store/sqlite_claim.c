@@ -13,9 +13,11 @@ static bool is_in(const struct rows *list, int64_t seq)
 /* Takes what `q` finds, up to the limit; the row after it is only looked at. */
 static int claim_read(struct claim *c, sqlite3_stmt *q, struct arena *a, struct rows *list)
 {
+    size_t seen = 0; /* waits: what the statement is limited to, and a task may have two of them */
     int rc;
 
     while ((rc = query_step(q)) == SQLITE_ROW) {
+        seen++;
         int64_t rank = sqlite3_column_int64(q, c->among ? COL_WAIT_RANK : COL_RANK);
         if (c->among && is_in(list, sqlite3_column_int64(q, COL_SEQ)))
             continue; /* it has two waits in the range */
@@ -29,6 +31,7 @@ static int claim_read(struct claim *c, sqlite3_stmt *q, struct arena *a, struct 
         if (rc != SQLITE_OK)
             return rc;
     }
+    c->more |= rc == SQLITE_DONE && c->among && seen > c->limit;
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 

@@ -114,6 +114,22 @@ static void a_range_of_ranks_is_kept_to(void **state)
     none_is_left(w);
 }
 
+/* A limit counts tasks, however many waits they have. */
+static void two_waits_of_a_task_hide_no_other(void **state)
+{
+    const struct task_wait waits[] = {{SLICE("a"), 5}, {SLICE("a"), 15}, {SLICE("b"), 7}};
+    const struct task_wait others[] = {{SLICE("a"), 20}, {SLICE("b"), 20}};
+    struct world *w = *state;
+
+    must(insert_row(w, a_waiting_row("x", ",a,b", waits, COUNT_OF(waits))), "insert");
+    must(insert_row(w, a_waiting_row("y", ",a,b", others, COUNT_OF(others))), "insert");
+    struct claim c = among(w, CLAIM_AGENT, "a", 1, 777);
+    claimed(&c, (const char *const[]){"x"}, 1, true);
+    c = among(w, CLAIM_AGENT, "a", 1, 777);
+    claimed(&c, (const char *const[]){"y"}, 1, false);
+    none_is_left(w);
+}
+
 static void a_change_forgets_what_was_waited_for(void **state)
 {
     const struct task_wait waits[] = {{SLICE("b"), 1}, {SLICE("c"), 1}};
@@ -205,9 +221,22 @@ static void a_change_that_is_not_made_leaves_the_waits_alone(void **state)
     none_is_left(w);
 }
 
+static struct survey survey_of(struct world *w)
+{
+    static const struct slice agents[] = {{"none", 4}, {"b", 1}, {"a", 1}};
+    struct survey v = {.lease = SLICE("node/n1"),
+                       .owner = SLICE("n1/1"),
+                       .now = 100,
+                       .length_ms = 1000,
+                       .agents = agents,
+                       .agent_count = COUNT_OF(agents)};
+
+    must(w->s->ops->survey(w->s, &v, &w->a, &w->e), "survey");
+    return v;
+}
+
 static void a_survey_tells_of_those_that_wait_for_several(void **state)
 {
-    const struct slice agents[] = {SLICE("none"), SLICE("b"), SLICE("a")};
     struct world *w = *state;
 
     if (!w->s->shared)
@@ -215,13 +244,7 @@ static void a_survey_tells_of_those_that_wait_for_several(void **state)
     insert_waiting(w, "x", 10, 900);
     insert_ranked(w, "for-a", "a", 7);
     insert_ranked(w, "sleeps", "time", 950);
-    struct survey v = {.lease = SLICE("node/n1"),
-                       .owner = SLICE("n1/1"),
-                       .now = 100,
-                       .length_ms = 1000,
-                       .agents = agents,
-                       .agent_count = COUNT_OF(agents)};
-    must(w->s->ops->survey(w->s, &v, &w->a, &w->e), "survey");
+    struct survey v = survey_of(w);
     CHECK(!v.among[0] && v.among[1] && v.among[2], "who is waited for among others");
     CHECK(!v.waiting[0] && !v.waiting[1] && v.waiting[2], "who is waited for alone");
     CHECK(v.due_at == 950 && v.among_due_at == 900, "%" PRId64 " %" PRId64, v.due_at,
@@ -258,10 +281,16 @@ static void what_another_program_left_behind_is_nobodys(void **state)
     if (!w->postgres)
         return;
     insert_waiting(w, "x", 10, 900);
-    postgres_do(w, "UPDATE task SET revision = revision + 1, waiting_for = NULL, paused_at = 1");
-    none_is_left(w);
+    insert_waiting(w, "y", 10, 900);
+    postgres_do(w, "UPDATE task SET revision = revision + 1, waiting_for = NULL, paused_at = 1 "
+                   "WHERE id = 'x'");
+    struct claim c = among(w, CLAIM_AGENT, "a", 9, 777);
+    claimed(&c, (const char *const[]){"y"}, 1, false);
+    struct survey v = survey_of(w);
+    CHECK(v.among[1] && v.among_due_at == 900, "it is there");
     world_restart(w);
-    none_is_left(w);
+    v = survey_of(w);
+    CHECK(!v.among[1] && !v.among[2] && v.among_due_at == 0, "it was cleared away");
 }
 
 int main(void)
@@ -270,6 +299,7 @@ int main(void)
         ON_ALL(each_of_several_finds_the_task),
         ON_ALL(a_claim_forgets_what_was_waited_for),
         ON_ALL(a_range_of_ranks_is_kept_to),
+        ON_ALL(two_waits_of_a_task_hide_no_other),
         ON_ALL(a_change_forgets_what_was_waited_for),
         ON_ALL(one_set_of_waits_replaces_another),
         ON_ALL(what_the_supervisor_releases_waits_for_nobody_else),

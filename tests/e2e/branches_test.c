@@ -162,6 +162,27 @@ static void a_first_condition_that_fails_is_told_at_once(void **state)
     EXPECT_TEXT(&r, "error.code", "expression");
 }
 
+/* It goes back before anybody has begun it, and what runs on undo waits for its agent. */
+static void what_runs_on_undo_is_waited_for_all_the_same(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    (void)define(&node, "tells",
+                 "\"steps\": [{\"name\": \"a\", \"agent\": \"gone\", \"action\": \"do\", \"if\": "
+                 "\".input.n + 1 > 0\", \"undo\": \"none\"}], \"on_undo\": [{\"name\": \"z\", "
+                 "\"agent\": \"tells-z\", \"action\": \"tell\", \"undo\": \"none\"}]");
+    post(&node, &r, "/v1/tasks",
+         "{\"workflow\": \"tells\", \"id\": \"z-1\", \"input\": {\"n\": \"x\"}}");
+    EXPECT(&r, 201);
+    task_of(&node, &r, "z-1");
+    EXPECT_TEXT(&r, "state", "pending");
+    EXPECT_TEXT(&r, "direction", "undo");
+    EXPECT_TEXT(&r, "waiting_for", "tells-z");
+    serve_step(&node, "tells-z", "i", "1");
+    wait_for_state(&node, "z-1", "compensated");
+}
+
 static void a_task_that_begins_later_decides_then(void **state)
 {
     REPLY r = {0};
@@ -189,6 +210,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(an_operator_can_stop_and_go_on),
         cmocka_unit_test(a_first_step_that_is_not_wanted_needs_nobody),
         cmocka_unit_test(a_first_condition_that_fails_is_told_at_once),
+        cmocka_unit_test(what_runs_on_undo_is_waited_for_all_the_same),
         cmocka_unit_test(a_task_that_begins_later_decides_then),
     };
     return cmocka_run_group_tests(tests, start, node_end);

@@ -11,12 +11,12 @@ CREATE TABLE wait (
 ) WITHOUT ROWID;
 CREATE INDEX wait_task ON wait (task);
 
--- What waits for one of several agents by now is looked at anew. Steps can be ready at the same
--- time only where a definition says `after`.
+-- What waits for one of several agents by now, or for that of a step that is not wanted, is looked
+-- at anew. Steps can be ready at the same time only where a definition says `after`.
 UPDATE task SET waiting_for = 'time', rank = submitted_at
 WHERE state = 'pending' AND locked_by IS NULL AND waiting_for IS NOT NULL AND waiting_for <> 'time'
     AND EXISTS (SELECT 1 FROM workflow AS w WHERE w.name = task.workflow
-        AND w.version = task.version AND instr(w.text, 'after') > 0);
+        AND w.version = task.version AND (instr(w.text, 'after') > 0 OR instr(w.text, 'if') > 0));
 
 -- waiting_for: several with commas between them.
 DROP VIEW task_view;

@@ -11,12 +11,12 @@ CREATE TABLE ~wait (
 CREATE INDEX wait_claim ON ~wait (agent, rank, task);
 CREATE INDEX wait_task ON ~wait (task);
 
--- What waits for one of several agents by now is looked at anew. Steps can be ready at the same
--- time only where a definition says `after`.
+-- What waits for one of several agents by now, or for that of a step that is not wanted, is looked
+-- at anew. Steps can be ready at the same time only where a definition says `after`.
 UPDATE ~task AS t SET waiting_for = 'time', rank = t.submitted_at
 WHERE t.state = 'pending' AND t.locked_by IS NULL AND t.waiting_for <> 'time'
     AND EXISTS (SELECT 1 FROM ~workflow AS w WHERE w.name = t.workflow
-        AND w.version = t.version AND position('after' IN w.text) > 0);
+        AND w.version = t.version AND (position('after' IN w.text) > 0 OR position('if' IN w.text) > 0));
 
 -- waiting_for: several with commas between them.
 CREATE OR REPLACE VIEW ~task_view AS
