@@ -8,6 +8,12 @@
  * idempotency key would come to stand for two requests; operator.c says so beforehand.
  */
 
+/* What runs on undo alone says nothing of how a task goes forward. */
+static bool concerns_its_way(const struct deed *d)
+{
+    return !d->w->steps[d->ev->step].on_undo || d->t->direction == DIRECTION_UNDO;
+}
+
 /* Of one that had stopped in error. */
 static void go_on(struct deed *d)
 {
@@ -92,7 +98,7 @@ static enum answer on_skip(struct deed *d)
         step_move(s, STEP_SKIPPED);
         s->output = d->ev->output;
     }
-    if (!any_step_stops_task(d->w, d->t))
+    if (concerns_its_way(d) && !any_step_stops_task(d->w, d->t))
         go_on(d);
     return ANSWER_ACCEPTED;
 }
@@ -112,6 +118,7 @@ static enum answer undo_processed(struct deed *d)
     t->cause = (struct cause){t->error, -1};
     t->output = (struct value){0};
     t->ended_at = 0;
+    d->fx->ended = false; /* if it ended since the last commit */
     turn_back(d);
     return ANSWER_ACCEPTED;
 }
@@ -213,7 +220,7 @@ static enum answer on_supply(struct deed *d)
     s->error = (struct fault_note){0};
     s->resume = SLICE_NONE;
     s->wait_until = 0;
-    if (!any_step_stops_task(d->w, d->t))
+    if (concerns_its_way(d) && !any_step_stops_task(d->w, d->t))
         go_on(d);
     return ANSWER_ACCEPTED;
 }
@@ -305,7 +312,8 @@ static enum answer on_retry_from(struct deed *d)
     for (uint16_t i = 0; i < t->step_count; i++)
         if (marked[i] && !is_new(&t->steps[i]))
             start_anew(&t->steps[i]);
-    go_on(d);
+    if (concerns_its_way(d))
+        go_on(d);
     return ANSWER_ACCEPTED;
 }
 

@@ -93,7 +93,7 @@ static void compare(struct intact_client *c)
         return;
     if (c->confirmed)
         c->confirmed(c, c->installation.server, c->installation.id);
-    installation_state(&c->installation, NULL); /* neither: the next call asks again */
+    installation_state(&c->installation, "any"); /* neither: the next call asks again */
 }
 
 void introduction_ended(struct intact_client *c, CURLM *multi, CURL *easy, CURLcode code)
@@ -119,6 +119,8 @@ void introduction_run(struct intact_client *c)
     struct wire_held sigpipe;
     int left = 0;
 
+    if (c->introduction.probes) /* of calls that were started: this one asks instead of them */
+        introduction_fini(c, c->reactor.multi);
     wire_hold(&sigpipe, SIGPIPE);
     if (multi && introduction_begin(c, multi))
         while (c->introduction.open > 0) {

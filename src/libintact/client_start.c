@@ -244,11 +244,25 @@ static void finish(struct intact_client *c, struct intact_call *x, CURLcode code
     free_call(x);
 }
 
-static void refuse_waiting(struct intact_client *c, struct slice story)
+static size_t count_waiting(const struct intact_client *c)
 {
-    while (!list_empty(&c->waiting)) {
+    size_t count = 0;
+
+    LIST_FOREACH (link, after, &c->waiting)
+        count++;
+    return count;
+}
+
+/* Those that are there now: the function that a call ends with may start others, and may make a
+ * call that changes what `told` lies in. */
+static void refuse_waiting(struct intact_client *c, struct slice told)
+{
+    CLEANUP(buf_fini) struct buf story = {0};
+
+    buf_slice(&story, told);
+    for (size_t left = count_waiting(c); left > 0 && !list_empty(&c->waiting); left--) {
         struct intact_call *x = CONTAINER_OF(list_first(&c->waiting), struct intact_call, link);
-        buf_slice(&x->foreign, story);
+        buf_slice(&x->foreign, buf_view(&story));
         finish(c, x, CURLE_ABORTED_BY_CALLBACK);
     }
 }
@@ -258,9 +272,13 @@ static bool may_send(struct intact_client *c)
 {
     if (c->installation.mistake[0]) {
         refuse_waiting(c, slice_of(c->installation.mistake));
+        return false;
     } else if (c->introduction.conflict.len > 0 && c->introduction.open == 0) {
-        refuse_waiting(c, buf_view(&c->introduction.conflict));
-        buf_clear(&c->introduction.conflict);
+        struct buf conflict = c->introduction.conflict;
+        c->introduction.conflict = (struct buf){0};
+        refuse_waiting(c, buf_view(&conflict));
+        buf_fini(&conflict);
+        return false;
     } else if (introduction_is_needed(c) && c->introduction.open == 0
                && !introduction_begin(c, c->reactor.multi)) {
         c->introduction.is_over = true;

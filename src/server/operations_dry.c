@@ -71,7 +71,8 @@ static void refusal(struct buf *b, const struct dry_run *d, const struct workflo
 {
     const struct operation *op = &d->op;
     int step = op->step.ptr ? workflow_step_index(w, op->step) : -1;
-    bool stands = op->kind == ASK_CANCEL && t->state == TASK_ERROR; /* for a person, not for him */
+    bool stands = op->kind == ASK_CANCEL /* for a person, not for who submitted it */
+                  && (t->state == TASK_ERROR || t->state == TASK_PROCESSED);
     uint16_t at = 0;
 
     if (op->step.ptr && step < 0) {

@@ -54,10 +54,10 @@ class Installation:
             return
         with ThreadPoolExecutor(len(servers)) as pool:
             said: List[Tuple[str, Optional[str]]] = list(zip(servers, pool.map(ask, servers)))
-        try:
-            for server, told in said:
-                self.hear(server, told)
-        except AnotherInstallation:
-            self.id = self._server = ""  # neither
-            raise
+        found = [(server, _read(told)) for server, told in said if _read(told)]
+        for server, other in found:
+            if other != found[0][1]:
+                raise AnotherInstallation(server, other, *found[0])
+        if found:
+            self.hear(*found[0])  # only now: other threads go by it at once
         self._has_met = True
