@@ -347,7 +347,7 @@ static void on_a_small_disk(struct world *w)
 
     start_store(w);
     make_ballast(ballast, 1 << 20);
-    make_ballast(rest, 64 << 10);
+    make_ballast(rest, 256 << 10);
     unsigned first = fill(w, "first");
     (void)sqlite_store_maintain(w->s, true); /* has no room either */
     unsigned second = fill(w, "second");     /* what a checkpoint makes room for, if it could */

@@ -50,8 +50,8 @@ static void conninfo(char *ret, size_t size)
     (void)snprintf(ret, size, "%s options='-c log_statement=all'", cluster_conninfo());
 }
 
-/* All rows but leases, by where they lie and who wrote or locked them: any change of one is seen,
- * and at once. To be freed. */
+/* All rows but leases and those of nodes, which say who is connected, by where they lie and who
+ * wrote or locked them: any change of one is seen, and at once. To be freed. */
 static char *all_rows(void)
 {
     PGconn *conn = PQconnectdb(cluster_conninfo());
@@ -59,7 +59,7 @@ static char *all_rows(void)
         conn,
         "SELECT string_agg(tablename || query_to_xml('SELECT ctid::text, xmin::text, "
         "xmax::text FROM quiet.' || tablename, true, false, '')::text, '' ORDER BY tablename) "
-        "FROM pg_tables WHERE schemaname = 'quiet' AND tablename <> 'lease'");
+        "FROM pg_tables WHERE schemaname = 'quiet' AND tablename NOT IN ('lease', 'node')");
 
     CHECK(PQntuples(r) == 1, "%s", PQerrorMessage(conn));
     char *rows = strdup(PQgetvalue(r, 0, 0));
