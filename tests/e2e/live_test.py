@@ -45,8 +45,13 @@ def free_port():
 
 
 class Server:
-    def __init__(self):
+    def __init__(self, copy_of=None):
         self.dir = tempfile.mkdtemp(prefix="intact-live.")
+        if copy_of:  # of the same installation
+            copy = f"{self.dir}/copy.db"
+            for words in (["backup", copy], ["restore", copy, "--data", f"{self.dir}/data"]):
+                subprocess.run([INTACT, *words], env={**ENVIRONMENT, "INTACT_SERVER": copy_of.url}, check=True,
+                               stdout=subprocess.DEVNULL)
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.start()
@@ -476,7 +481,7 @@ class Live(unittest.TestCase):
         self.assertEqual(stats["stored"]["counted_to"], 10000)
 
     def test_top_asks_the_next_server_when_its_own_is_gone(self):
-        other = Server()
+        other = Server(copy_of=self.server)
         self.addCleanup(other.end)
         both = {"INTACT_SERVER": f"{self.server.url},{other.url}"}
         p = Program([INTACT, "top", "--every", "100ms"], self.server, columns=140, environment=both)

@@ -249,7 +249,17 @@ static void definitions_come_in_yaml_by_any_of_its_names(void **state)
                     "intact: 1\nworkflow: yaml\nsteps:\n  - {name: a, agent: ag, action: x, undo: "
                     "none}\n"));
         EXPECT(&r, i == 0 ? 201 : 200);
+        send_as(&node, &r, "POST", "/v1/workflows", names[i],
+                SLICE(
+                    "intact: 1\nworkflow: yaml\nsteps:\n  - {name: a, agent: ag, action: x, undo: "
+                    "none}\n"));
+        EXPECT(&r, 200);
     }
+    send_as(
+        &node, &r, "POST", "/v1/workflows", "application/json",
+        SLICE("{\"intact\": 1, \"workflow\": \"as-json\", \"steps\": [{\"name\": \"a\", \"agent\": "
+              "\"ag\", \"action\": \"x\", \"undo\": \"none\"}]}"));
+    EXPECT(&r, 201);
 }
 
 /* What cannot be read must not count as left out. */

@@ -135,7 +135,6 @@ class _StepRequired(TypedDict):
     state: StepState
     agent: str
     action: str
-    on_undo: bool
     failure_count: int
     in_doubt: bool
     complete_by: Optional[str]
@@ -149,6 +148,7 @@ class _StepRequired(TypedDict):
 class Step(_StepRequired, total=False):
     """A step of a task. `resume`: what the latest attempt left for the next."""
 
+    on_undo: bool
     resume: Any
     key_generation: int
     supplied: bool
