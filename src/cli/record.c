@@ -1,3 +1,4 @@
+/* How the state and the attempts of a task are shown, alike by all verbs. */
 #include "cli/record.h"
 
 void record_state(struct buf *b, const struct json *task)

@@ -1,9 +1,8 @@
+/* Which members the values have that expressions see, and which paths lead nowhere. */
 #include "definition/shape.h"
 
 #include "definition/function.h"
 #include "definition/reader.h"
-
-/* Which members the values have that expressions see, and which paths lead nowhere. */
 
 enum shape_kind {
     SHAPE_ANY,    /* nothing is known */
