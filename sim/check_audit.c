@@ -14,7 +14,7 @@ static const char *const verbs[] = {
     [ASK_REOPEN] = "reopen",   [ASK_RESOLVE] = "resolve",
 };
 
-static void check_entry(struct subject *t, const struct audit *a)
+static void check_entry(struct subject *t, const struct audit *a, enum task_state old)
 {
     for (size_t i = 0; i < COUNT_OF(verbs); i++) {
         if (!verbs[i] || !slice_is(a->verb, verbs[i]))
@@ -22,7 +22,7 @@ static void check_entry(struct subject *t, const struct audit *a)
         if (++t->audited[i] > t->wanted[i])
             broken("nobody is said to have done what he did not ask for", "%s: %s", t->id,
                    verbs[i]);
-        bool of_many = operations_did(t, a);
+        bool of_many = operations_did(t, a, old);
         if (!slice_is(a->actor, "operator") || !slice_is(a->task, t->id)
             || (!of_many && a->reason.len > 0 && !slice_is(a->reason, "somebody wanted it"))
             || (!of_many && a->reason.len == 0 && i != ASK_UNDO))
@@ -43,7 +43,7 @@ void check_audit(struct subject *t, const struct audit_page *all, enum task_stat
         broken("who resumes a stopped task is written down", "%s is %s", t->id,
                task_state_text(new));
     for (size_t i = all->count - t->audit_count; i-- > 0;) /* the newest come first */
-        check_entry(t, &all->entries[i]);
+        check_entry(t, &all->entries[i], old);
     t->audit_count = all->count;
 }
 

@@ -350,7 +350,7 @@ struct runner *operations_runner(struct node *n)
 
 /* ---- rules ---- */
 
-bool operations_did(const struct subject *t, const struct audit *a)
+bool operations_did(const struct subject *t, const struct audit *a, enum task_state old)
 {
     struct wanted *w = find_in(a->reason);
     uint32_t i = number_of(t);
@@ -359,6 +359,9 @@ bool operations_did(const struct subject *t, const struct audit *a)
         return false;
     if (!w->recorded[i])
         broken("an operation does what it wrote down before", "%s to %s", w->id, t->id);
+    if (old == TASK_PROCESSED && !(w->states & 1U << TASK_PROCESSED))
+        broken("an operation on open tasks does nothing to one that has ended", "%s to %s", w->id,
+               t->id);
     subjects.list[i].bulk_at = max_i64(subjects.list[i].bulk_at, a->at);
     if (++w->done_to[i] > 1 && !nodes.shared)
         broken("an operation does it once to each task", "%s to %s", w->id, t->id);

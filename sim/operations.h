@@ -23,7 +23,7 @@ void operations_answered(struct node *n, struct ask *a);
 
 void operations_seen(const struct subject *t); /* its row has changed */
 /* Is it an entry of an operation? Then it is one that was allowed. */
-bool operations_did(const struct subject *t, const struct audit *a);
+bool operations_did(const struct subject *t, const struct audit *a, enum task_state old);
 void check_operation(const struct operation_row *row); /* it is durable */
 void check_operations_end(void);
 
