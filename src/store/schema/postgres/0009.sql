@@ -2,6 +2,7 @@
 -- program of the version before would drop it, and evaluate .task.error to null: by the number of
 -- this version it is kept out. To change it: write the next file, never this one.
 
+-- waiting_for: several with commas between them.
 -- cause_step: whose failure it was; NULL: of none, but the task's as a whole, or there was none.
 CREATE OR REPLACE VIEW ~task_view AS
 SELECT t.id, t.workflow, t.version, t.revision, t.state, t.direction, t.priority, t.locked_by,
