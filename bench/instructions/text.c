@@ -144,17 +144,16 @@ static void document_encode(const struct workload *w, long rounds)
     flow_free(f);
 }
 
-/* clang-format off */
 const struct workload workloads_text[] = {
-    {"definition-yaml",      "a definition of 20 steps, read and checked", 20, definition, NULL, 20, "yaml"},
-    {"definition-json",      "the same in JSON",                           20, definition, NULL, 20, "json"},
-    {"expressions-compile",  "6 expressions compiled",                    300, compile, NULL, 0, NULL},
-    {"expressions-evaluate", "6 expressions evaluated",                   300, evaluate, NULL, 0, NULL},
-    {"document-read",        "the document of 3 steps as a tree",         300, document_read, NULL, 3, NULL},
-    {"document-decode-3",    "a row of 3 steps as a task",                300, document_decode, NULL, 3, NULL},
-    {"document-decode-40",   "a row of 40 steps as a task",                30, document_decode, NULL, 40, NULL},
-    {"document-encode-3",    "a task of 3 steps as a row",                300, document_encode, NULL, 3, NULL},
-    {"document-encode-40",   "a task of 40 steps as a row",                30, document_encode, NULL, 40, NULL},
+    {"definition-yaml", "a definition of 20 steps, read and checked", 20, definition, NULL, 20,
+     "yaml"},
+    {"definition-json", "the same in JSON", 20, definition, NULL, 20, "json"},
+    {"expressions-compile", "6 expressions compiled", 300, compile, NULL, 0, NULL},
+    {"expressions-evaluate", "6 expressions evaluated", 300, evaluate, NULL, 0, NULL},
+    {"document-read", "the document of 3 steps as a tree", 300, document_read, NULL, 3, NULL},
+    {"document-decode-3", "a row of 3 steps as a task", 300, document_decode, NULL, 3, NULL},
+    {"document-decode-40", "a row of 40 steps as a task", 30, document_decode, NULL, 40, NULL},
+    {"document-encode-3", "a task of 3 steps as a row", 300, document_encode, NULL, 3, NULL},
+    {"document-encode-40", "a task of 40 steps as a row", 30, document_encode, NULL, 40, NULL},
     {0},
 };
-/* clang-format on */

@@ -1,6 +1,9 @@
 #include "base/test.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -290,6 +293,11 @@ static void a_list_keeps_its_order(void **state)
         link_remove(l);
     }
     CHECK(n == 4 && list_empty(&head) && !list_first(&head), "all seen");
+    list_push(&head, &items[2].link);
+    list_push(&head, &items[3].link);
+    CHECK(list_pop(&head) == &items[2].link && !link_is_in(&items[2].link), "the first is out");
+    CHECK(list_pop(&head) == &items[3].link && list_empty(&head), "and the last");
+    CHECK(!list_pop(&head), "there is no other");
 }
 
 static void an_arena_aligns_and_copies(void **state)
@@ -321,6 +329,70 @@ static void every_visits_each_combination_once(void **state)
     CHECK(met == 1 + 2 + 4 + 8, "met %u", met);
 }
 
+static void words_of_others_cannot_pass_for_fields(void **state)
+{
+    static const struct {
+        const char *word, *written;
+    } cases[] = {
+        {"declined", "declined"},
+        {"amqp:orders/eu-1_x.y", "amqp:orders/eu-1_x.y"},
+        {"", "\"\""},
+        {"a by=admin", "\"a by=admin\""},
+        {"x\" reason=\"fine", "\"x\\\" reason=\\\"fine\""},
+        {"back\\", "\"back\\\\\""},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        CLEANUP(buf_fini) struct buf b = {0};
+        log_word(&b, slice_of(cases[i].word));
+        CHECK(strcmp(b.ptr, cases[i].written) == 0, "%s", b.ptr);
+    }
+}
+
+/* What one line of the log becomes. */
+static void logged(const char *text, char *ret, size_t size)
+{
+    int pipe_ends[2];
+    int err = dup(STDERR_FILENO);
+
+    CHECK(err >= 0 && pipe(pipe_ends) == 0, "a pipe");
+    CHECK(dup2(pipe_ends[1], STDERR_FILENO) >= 0, "in its place");
+    log_line(LOG_ERROR, "%s", text);
+    CHECK(dup2(err, STDERR_FILENO) >= 0, "as it was");
+    ssize_t n = read(pipe_ends[0], ret, size - 1);
+    CHECK(n > 0, "there is a line");
+    ret[n] = 0;
+    (void)close(err);
+    (void)close(pipe_ends[0]);
+    (void)close(pipe_ends[1]);
+}
+
+static void a_line_gives_no_orders_to_a_terminal(void **state)
+{
+    static const struct {
+        const char *text, *written;
+    } cases[] = {
+        {"a\nb\x1b[2Jc\x7f", "a b [2Jc "},
+        {"\xc2\x9bJ \xc2\x85x", "  J   x"}, /* CSI and NEL, as UTF-8 */
+        {"\x9b"
+         "2J",
+         " 2J"}, /* and as one byte */
+        {"gr\xc3\xbc\xc3\x9f \xe2\x82\xac", "gr\xc3\xbc\xc3\x9f \xe2\x82\xac"},
+        {"\xf0\x9f\x9a\x80\x9b", "\xf0\x9f\x9a\x80 "},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char line[200] = "";
+        char wanted[200];
+        logged(cases[i].text, line, sizeof line);
+        (void)snprintf(wanted, sizeof wanted, " error %s\n", cases[i].written);
+        const char *at = strstr(line, " error ");
+        CHECK(at && strcmp(at, wanted) == 0, "%zu: %s", i, line);
+    }
+}
+
 static void many_lines_of_one_kind_are_counted(void **state)
 {
     struct log_burst b = {0};
@@ -348,6 +420,8 @@ int main(void)
         cmocka_unit_test(stories_are_never_cut_in_half_a_character),
         cmocka_unit_test(a_list_keeps_its_order),
         cmocka_unit_test(an_arena_aligns_and_copies),
+        cmocka_unit_test(words_of_others_cannot_pass_for_fields),
+        cmocka_unit_test(a_line_gives_no_orders_to_a_terminal),
         cmocka_unit_test(many_lines_of_one_kind_are_counted),
         cmocka_unit_test(every_visits_each_combination_once),
     };

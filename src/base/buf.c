@@ -18,18 +18,26 @@ void buf_clear(struct buf *b)
         b->ptr[0] = 0;
 }
 
+void buf_end(struct buf *b)
+{
+    b->overflow = true;
+    b->cap = b->len; /* so that buf_room calls buf_grow each time */
+}
+
 char *buf_grow(struct buf *b, size_t len)
 {
     size_t max = b->max ? b->max : SIZE_MAX / 4;
 
     if (b->overflow || len > max - b->len) {
-        b->overflow = true;
+        buf_end(b);
         return NULL;
     }
     if (b->len + len + 1 > b->cap) {
         size_t cap = b->cap ? b->cap : 128;
         while (cap < b->len + len + 1)
             cap *= 2;
+        if (cap > max + 1)
+            cap = max + 1; /* so that buf_room need not look at it */
         b->ptr = realloc(b->ptr, cap);
         if (!b->ptr)
             out_of_memory(cap);

@@ -21,6 +21,7 @@ struct buf {
 
 void buf_fini(struct buf *b);  /* frees; the buf is empty and usable again */
 void buf_clear(struct buf *b); /* keeps the memory */
+void buf_end(struct buf *b);   /* as if more had been appended than fits */
 void buf_str(struct buf *b, const char *s);
 void buf_i64(struct buf *b, int64_t v);
 void buf_fmt(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
@@ -31,7 +32,7 @@ char *buf_grow(struct buf *b, size_t len); /* what buf_room does when there is n
  * what is written is written in small pieces. */
 static inline char *buf_room(struct buf *b, size_t len)
 {
-    if (b->max == 0 && b->cap - b->len > len)
+    if (b->cap - b->len > len)
         return b->ptr + b->len;
     return buf_grow(b, len);
 }

@@ -56,7 +56,8 @@ static void a_number_that_was_a_connections_is_no_race(void **state)
 
     CHECK(mkdtemp(folder), "%s", folder);
     int known = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    CHECK(known >= 0 && pthread_create(&thread, NULL, loop, NULL) == 0, "begun");
+    CHECK(known >= 0, "%s", folder);
+    CHECK(pthread_create(&thread, NULL, loop, NULL) == 0, "begun");
     wait_for(1);
     int made = openat(known, "f", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     CHECK(made > known, "a number that a connection had");

@@ -55,6 +55,19 @@ static inline struct link *list_first(struct link *head) /* NULL if empty */
     return list_empty(head) ? NULL : head->next; /* NOLINT: it takes what left the list for freed */
 }
 
+/* Takes the first one out; NULL if there is none. */
+static inline struct link *list_pop(struct link *head)
+{
+    struct link *l = list_first(head);
+
+    if (!l)
+        return NULL;
+    head->next = l->next;
+    l->next->prev = head;
+    list_init(l);
+    return l;
+}
+
 /* Moves all of `from` behind what is in `to`. */
 static inline void list_take_all(struct link *to, struct link *from)
 {

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -46,6 +47,52 @@ static void tell_lost(const struct buf *line, size_t time_len)
     write_out(&b);
 }
 
+/* One line, and no orders to a terminal: neither those of one byte nor U+0080 to U+009F, which are
+ * orders, too, nor bytes that are no character and might be taken for one of these. */
+static void clean(char *text)
+{
+    size_t follow = 0; /* bytes that belong to the character before */
+
+    for (unsigned char *p = (unsigned char *)text; *p; p++) {
+        bool follows = (*p & 0xc0) == 0x80;
+        bool is_order = *p < ' ' || *p == 0x7f || (follows && follow == 0);
+        if (*p == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f) {
+            *p = ' ';
+            is_order = true;
+            p++;
+        }
+        if (is_order)
+            *p = ' ';
+        if (follows)
+            follow -= follow > 0;
+        else
+            follow = *p >= 0xf0 ? 3 : *p >= 0xe0 ? 2 : *p >= 0xc2 ? 1 : 0;
+    }
+}
+
+void log_word(struct buf *b, struct slice s)
+{
+    bool plain = s.len > 0;
+
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.ptr[i];
+        plain = plain
+                && ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
+                    || (c && strchr("._:/+-", c)));
+    }
+    if (plain) {
+        buf_slice(b, s);
+        return;
+    }
+    buf_byte(b, '"');
+    for (size_t i = 0; i < s.len; i++) {
+        if (s.ptr[i] == '"' || s.ptr[i] == '\\')
+            buf_byte(b, '\\');
+        buf_byte(b, s.ptr[i] ? s.ptr[i] : ' ');
+    }
+    buf_byte(b, '"');
+}
+
 void log_line(enum log_level level, const char *fmt, ...)
 {
     static const char *const names[] = {"debug", "info", "warn", "error"};
@@ -62,9 +109,7 @@ void log_line(enum log_level level, const char *fmt, ...)
     va_start(ap, fmt);
     (void)vsnprintf(text, sizeof text, fmt, ap); /* longer lines are cut */
     va_end(ap);
-    for (char *p = text; *p; p++)
-        if ((unsigned char)*p < ' ' || *p == 0x7f) /* one line, and no orders to a terminal */
-            *p = ' ';
+    clean(text);
     buf_fmt(&b, " %s %s\n", names[level], text);
     if (!is_taken()) {
         (void)atomic_fetch_add(&lost, 1);

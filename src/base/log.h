@@ -10,12 +10,16 @@
  * gives up logs, once. Thread-safe: one write(2) a line.
  */
 
-#include "base/base.h"
+#include "base/buf.h"
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_OFF };
 
 void log_level_set(enum log_level level); /* lines below it are dropped; default LOG_INFO */
 void log_line(enum log_level level, const char *fmt, ...) PRINTF(2, 3);
+
+/* A value that somebody else chose: as it is if it is one word, else in quotes, so that it cannot
+ * pass for further fields of the line. */
+void log_word(struct buf *b, struct slice s);
 
 enum { LOG_BURST = 10 };
 

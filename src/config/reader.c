@@ -119,6 +119,8 @@ static void unknown_key(struct reader *r, const struct json *member, const struc
     CLEANUP(buf_fini) struct buf known = {0};
     char found[100];
 
+    if (r->mistakes->count == MISTAKES_MAX)
+        return; /* what is not kept need not be explained, however many there are */
     (void)snprintf(found, sizeof found, "key \"%.*s\"", SLICE_ARG(slice_cut(member->key, 80)));
     for (size_t i = 0; i < r->reserved_count; i++)
         if (slice_is(member->key, r->reserved[i].name)) {

@@ -84,6 +84,8 @@ static void tell_twice(struct reader *r, const struct json *object, const struct
         char found[100];
         uint32_t line = 0;
         uint32_t column = 0;
+        if (r->mistakes->count == MISTAKES_MAX)
+            return;
         while (first != again && !slice_eq(first->key, again->key))
             first = first->next;
         if (first == again)
@@ -93,8 +95,6 @@ static void tell_twice(struct reader *r, const struct json *object, const struct
                        SLICE_ARG(slice_cut(again->key, 80)));
         mistake_at(r, &at, again->key_at, found, "each key once; it stands in line %u already",
                    line);
-        if (r->mistakes->count == MISTAKES_MAX)
-            return;
     }
 }
 

@@ -9,33 +9,69 @@
 #include "definition/operator.h"
 #include "definition/value.h"
 
+struct machine machine_begin(struct arena *a, const struct budget *budget)
+{
+    struct machine m = {.arena = a,
+                        .bytes_left = EXPRESSION_BYTES_MAX,
+                        .parts_left = (size_t)EXPRESSION_STEPS_MAX * PARTS_PER_STEP,
+                        .is_late = budget->steps < EXPRESSION_STEPS_MAX,
+                        .is_fat = budget->bytes < EXPRESSION_BYTES_MAX};
+
+    if (m.is_late)
+        m.parts_left = (size_t)budget->steps * PARTS_PER_STEP;
+    if (m.is_fat)
+        m.bytes_left = budget->bytes;
+    return m;
+}
+
+void machine_end(const struct machine *m, struct budget *budget)
+{
+    size_t steps = m->is_late ? budget->steps : EXPRESSION_STEPS_MAX;
+    size_t bytes = m->is_fat ? budget->bytes : EXPRESSION_BYTES_MAX;
+
+    budget->steps -= (uint32_t)(steps - m->parts_left / PARTS_PER_STEP);
+    budget->bytes -= bytes - m->bytes_left;
+}
+
+static void say(struct machine *m, const char *fmt, va_list ap)
+{
+    text_format(m->what, sizeof m->what, fmt, ap);
+    m->has_at = false;
+}
+
 enum flow machine_fail(struct machine *m, const char *fmt, ...)
 {
     va_list ap;
 
-    if (m->is_fatal) /* the first story is the true one */
+    if (m->is_fatal || m->is_caught) /* the first story is the true one */
         return FLOW_FAIL;
     va_start(ap, fmt);
-    text_format(m->what, sizeof m->what, fmt, ap);
+    say(m, fmt, ap);
     va_end(ap);
-    m->has_at = false;
     return FLOW_FAIL;
 }
 
-bool machine_spend(struct machine *m, size_t steps)
+enum flow machine_fail_for_good(struct machine *m, const char *fmt, ...)
 {
+    va_list ap;
+
     if (m->is_fatal)
-        return false;
-    if (steps <= m->steps_left) {
-        m->steps_left -= (uint32_t)steps;
-        return true;
-    }
-    if (m->is_late)
-        (void)machine_fail(m, "all expressions here together take more than %d steps",
-                           TEMPLATE_STEPS_MAX);
-    else
-        (void)machine_fail(m, "the expression takes more than %d steps", EXPRESSION_STEPS_MAX);
+        return FLOW_FAIL;
+    va_start(ap, fmt);
+    say(m, fmt, ap);
+    va_end(ap);
     m->is_fatal = true;
+    return FLOW_FAIL;
+}
+
+bool machine_is_spent(struct machine *m)
+{
+    if (m->is_late)
+        (void)machine_fail_for_good(m, "all expressions here together take more than %d steps",
+                                    TEMPLATE_STEPS_MAX);
+    else
+        (void)machine_fail_for_good(m, "the expression takes more than %d steps",
+                                    EXPRESSION_STEPS_MAX);
     return false;
 }
 
@@ -48,11 +84,11 @@ bool machine_claim(struct machine *m, size_t bytes)
         return true;
     }
     if (m->is_fat)
-        (void)machine_fail(m, "all expressions here together make more than %d bytes",
-                           TEMPLATE_BYTES_MAX);
+        (void)machine_fail_for_good(m, "all expressions here together make more than %d bytes",
+                                    TEMPLATE_BYTES_MAX);
     else
-        (void)machine_fail(m, "the expression makes more than %d bytes", EXPRESSION_BYTES_MAX);
-    m->is_fatal = true;
+        (void)machine_fail_for_good(m, "the expression makes more than %d bytes",
+                                    EXPRESSION_BYTES_MAX);
     return false;
 }
 
@@ -89,7 +125,7 @@ static const struct json *get_element(struct machine *m, const struct json *of,
     bool is_whole = n.is_int || (floor(n.d) == n.d && fabs(n.d) < 1e15); /* 1.0 is 1 */
     int64_t i = n.is_int || !is_whole ? n.i : (int64_t)n.d;
     i += i < 0 ? (int64_t)of->count : 0;
-    if (!is_whole || i < 0 || i >= (int64_t)of->count || !machine_spend(m, (size_t)i / 8))
+    if (!is_whole || i < 0 || i >= (int64_t)of->count || !machine_pay(m, (size_t)i))
         return m->is_fatal ? NULL : &value_null;
     const struct json *j = of->child;
     while (i-- > 0)
@@ -164,6 +200,22 @@ static enum flow pass(struct machine *m, const struct node *n, const struct json
     return out->fn(m, out, value);
 }
 
+/* What fails between the two, with a question mark at n, is caught. catch_begin returns what
+ * catch_end takes. */
+static bool catch_begin(struct machine *m, const struct node *n)
+{
+    bool outer = m->is_caught;
+
+    m->is_caught |= n->is_optional;
+    return outer;
+}
+
+static const struct json *catch_end(struct machine *m, bool outer, const struct json *value)
+{
+    m->is_caught = outer;
+    return value;
+}
+
 /* Hands on what a path gives; with a question mark its own failure is nothing. */
 static enum flow pass_path(struct machine *m, const struct node *n, const struct json *value,
                            struct sink *out)
@@ -193,14 +245,20 @@ static enum flow field_then(struct machine *m, struct sink *self, const struct j
 {
     const struct then *t = THEN(self);
 
-    return pass_path(m, t->node, get_member(m, v, t->node->name), t->out);
+    bool outer = catch_begin(m, t->node);
+    const struct json *member = get_member(m, v, t->node->name);
+
+    return pass_path(m, t->node, catch_end(m, outer, member), t->out);
 }
 
 static enum flow index_of_then(struct machine *m, struct sink *self, const struct json *v)
 {
     const struct then *t = THEN(self);
 
-    return pass_path(m, t->node, get_index(m, v, t->first), t->out);
+    bool outer = catch_begin(m, t->node);
+    const struct json *member = get_index(m, v, t->first);
+
+    return pass_path(m, t->node, catch_end(m, outer, member), t->out);
 }
 
 static enum flow index_then(struct machine *m, struct sink *self, const struct json *v)
@@ -216,7 +274,8 @@ static enum flow iterate_then(struct machine *m, struct sink *self, const struct
     const struct then *t = THEN(self);
 
     if (v->type != JSON_ARRAY && v->type != JSON_OBJECT) {
-        (void)machine_fail(m, "cannot iterate over %s", value_story(v).text);
+        if (!t->node->is_optional && !m->is_caught)
+            (void)machine_fail(m, "cannot iterate over %s", value_story(m, v).text);
         return pass_path(m, t->node, NULL, t->out);
     }
     for (const struct json *j = v->child; j; j = j->next) {
@@ -233,7 +292,10 @@ static enum flow slice_of_then(struct machine *m, struct sink *self, const struc
 {
     const struct then *t = THEN(self);
 
-    return pass_path(m, t->node, operator_slice(m, v, t->first, t->second), t->out);
+    bool outer = catch_begin(m, t->node);
+    const struct json *slice = operator_slice(m, v, t->first, t->second);
+
+    return pass_path(m, t->node, catch_end(m, outer, slice), t->out);
 }
 
 static enum flow slice_to_then(struct machine *m, struct sink *self, const struct json *v)
@@ -289,13 +351,18 @@ struct trial {
     struct sink sink;
     struct sink *out;
     bool failed_behind;
+    bool is_caught_behind;
 };
 
 static enum flow try_then(struct machine *m, struct sink *self, const struct json *v)
 {
     struct trial *t = CONTAINER_OF(self, struct trial, sink);
-    enum flow flow = t->out->fn(m, t->out, v);
 
+    if (!machine_pay(m, 1))
+        return FLOW_FAIL;
+    m->is_caught = t->is_caught_behind;
+    enum flow flow = t->out->fn(m, t->out, v);
+    m->is_caught = true;
     t->failed_behind |= flow == FLOW_FAIL;
     return flow;
 }
@@ -303,9 +370,11 @@ static enum flow try_then(struct machine *m, struct sink *self, const struct jso
 static enum flow try_eval(struct machine *m, const struct node *n, const struct json *in,
                           struct sink *out)
 {
-    struct trial t = {{try_then}, out, false};
-    enum flow flow = node_eval(m, n->a, in, &t.sink);
+    struct trial t = {{try_then}, out, false, m->is_caught};
 
+    m->is_caught = true;
+    enum flow flow = node_eval(m, n->a, in, &t.sink);
+    m->is_caught = t.is_caught_behind;
     if (flow == FLOW_FAIL && !t.failed_behind && !m->is_fatal)
         return FLOW_ON;
     return flow;
@@ -321,6 +390,8 @@ static enum flow alternative_then(struct machine *m, struct sink *self, const st
 {
     struct alternative *t = CONTAINER_OF(self, struct alternative, sink);
 
+    if (!machine_pay(m, 1))
+        return FLOW_FAIL;
     if (!json_truth(v))
         return FLOW_ON;
     t->any = true;
@@ -385,7 +456,7 @@ static enum flow negate_then(struct machine *m, struct sink *self, const struct 
 
     if (v->type == JSON_NUMBER)
         return pass(m, t->node, number_negate(m, v), t->out);
-    (void)machine_fail(m, "%s cannot be negated", value_story(v).text);
+    (void)machine_fail(m, "%s cannot be negated", value_story(m, v).text);
     return failed_at(m, t->node);
 }
 
@@ -463,7 +534,7 @@ static enum flow member_value_then(struct machine *m, struct sink *self, const s
     struct choice c = *CONTAINER_OF(self, struct choice, sink);
 
     if (c.key->type != JSON_STRING) {
-        (void)machine_fail(m, "cannot use %s as object key", value_story(c.key).text);
+        (void)machine_fail(m, "cannot use %s as object key", value_story(m, c.key).text);
         return failed_at(m, c.member);
     }
     c.value = v;
@@ -495,7 +566,7 @@ static enum flow member_eval(struct machine *m, const struct choice *before,
 struct part {
     struct sink sink;
     const struct node *string;
-    uint32_t index;
+    const struct node *node;
     const struct json *in;
     const struct part *after; /* the part behind this one */
     struct slice text;
@@ -503,7 +574,7 @@ struct part {
 };
 
 static enum flow part_eval(struct machine *m, const struct part *after, const struct node *string,
-                           uint32_t count, const struct json *in, struct sink *out);
+                           const struct node *node, const struct json *in, struct sink *out);
 
 static enum flow part_then(struct machine *m, struct sink *self, const struct json *v)
 {
@@ -513,7 +584,7 @@ static enum flow part_then(struct machine *m, struct sink *self, const struct js
     if (!text)
         return failed_at(m, p.string);
     p.text = text->text;
-    return part_eval(m, &p, p.string, p.index, p.in, p.out);
+    return part_eval(m, &p, p.string, p.node->before, p.in, p.out);
 }
 
 static enum flow string_done(struct machine *m, const struct part *first, const struct node *n,
@@ -522,6 +593,8 @@ static enum flow string_done(struct machine *m, const struct part *first, const 
     size_t len = 0;
     size_t at = 0;
 
+    if (!machine_pay(m, n->list_count))
+        return failed_at(m, n);
     for (const struct part *p = first; p; p = p->after)
         len += p->text.len;
     char *ptr = value_bytes(m, len);
@@ -534,18 +607,25 @@ static enum flow string_done(struct machine *m, const struct part *first, const 
     return pass(m, n, value_text(m, (struct slice){ptr, len}), out);
 }
 
-/* `count` parts are still to be taken. */
+/* `node` and what stands before it are still to be taken. */
 static enum flow part_eval(struct machine *m, const struct part *after, const struct node *string,
-                           uint32_t count, const struct json *in, struct sink *out)
+                           const struct node *node, const struct json *in, struct sink *out)
 {
-    struct part p = {{part_then}, string, count - 1, in, after, SLICE_NONE, out};
-    const struct node *n = string->list;
+    struct part p = {{part_then}, string, node, in, after, SLICE_NONE, out};
 
-    if (count == 0)
+    if (!node)
         return string_done(m, after, string, out);
-    for (uint32_t i = 0; i + 1 < count; i++)
-        n = n->next;
-    return node_eval(m, n, in, &p.sink);
+    return node_eval(m, node, in, &p.sink);
+}
+
+static enum flow string_eval(struct machine *m, const struct node *n, const struct json *in,
+                             struct sink *out)
+{
+    const struct node *last = n->list;
+
+    while (last->next)
+        last = last->next;
+    return part_eval(m, NULL, n, last, in, out);
 }
 
 /* ---- calls ---- */
@@ -635,7 +715,7 @@ enum flow node_eval(struct machine *m, const struct node *n, const struct json *
     case NODE_ITERATE:
         return path_eval(m, n, in, out);
     case NODE_STRING:
-        return part_eval(m, NULL, n, n->list_count, in, out);
+        return string_eval(m, n, in, out);
     case NODE_TRY:
         return try_eval(m, n, in, out);
     case NODE_PIPE:

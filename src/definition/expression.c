@@ -38,17 +38,20 @@ static enum flow take(struct machine *m, struct sink *self, const struct json *v
 }
 
 /* The same value with its text, which what an expression made has not. */
-static enum err with_raw(const struct json *j, struct arena *a, const struct json **ret,
+static enum err with_raw(struct machine *m, const struct json *j, const struct json **ret,
                          struct error *e)
 {
     CLEANUP(buf_fini) struct buf b = {.max = EXPRESSION_BYTES_MAX};
+    bool is_written = value_write_paid(m, &b, j);
 
-    if (!value_write(&b, j))
+    if (m->is_fatal)
+        return error_set(e, ERR_INVALID, "%s", m->what);
+    if (!is_written)
         return error_set(e, b.overflow ? ERR_TOO_BIG : ERR_INVALID, "the result is %s",
                          b.overflow ? "too big" : "nested too deeply");
-    struct json *copy = arena_alloc(a, sizeof *copy);
+    struct json *copy = arena_alloc(m->arena, sizeof *copy);
     *copy = *j;
-    copy->raw = arena_copy(a, buf_view(&b));
+    copy->raw = arena_copy(m->arena, buf_view(&b));
     *ret = copy;
     return ERR_OK;
 }
@@ -68,30 +71,17 @@ static enum err one_value(const struct machine *m, const struct taker *t, enum f
 enum err machine_run(const struct expression *x, const struct json *root, struct arena *a,
                      struct budget *budget, const struct json **ret, struct error *e)
 {
-    struct machine m = {.arena = a,
-                        .bytes_left = EXPRESSION_BYTES_MAX,
-                        .steps_left = EXPRESSION_STEPS_MAX,
-                        .is_late = budget->steps < EXPRESSION_STEPS_MAX,
-                        .is_fat = budget->bytes < EXPRESSION_BYTES_MAX};
-
-    if (m.is_late)
-        m.steps_left = budget->steps;
-    if (m.is_fat)
-        m.bytes_left = budget->bytes;
-    uint32_t steps = m.steps_left;
-    size_t bytes = m.bytes_left;
+    struct machine m = machine_begin(a, budget);
     struct taker t = {{take}, NULL, false};
     enum flow flow = node_eval(&m, x->root, root, &t.sink);
-
-    budget->steps -= steps - m.steps_left;
-    budget->bytes -= bytes - m.bytes_left;
     enum err err = one_value(&m, &t, flow, e);
-    if (err != ERR_OK)
-        return err;
-    if (!t.value->raw.ptr)
-        return with_raw(t.value, a, ret, e);
-    *ret = t.value;
-    return ERR_OK;
+
+    if (err == ERR_OK && !t.value->raw.ptr)
+        err = with_raw(&m, t.value, ret, e);
+    else if (err == ERR_OK)
+        *ret = t.value;
+    machine_end(&m, budget);
+    return err;
 }
 
 enum err expression_eval(const struct expression *x, const struct json *root, struct arena *a,

@@ -1,5 +1,7 @@
 #include "base/test.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -300,6 +302,74 @@ static void every_example_of_the_manual_is_true(void **state)
     CHECK(examples >= 170, "%zu examples", examples);
 }
 
+/* A number as somebody writes it: with few digits or many, large or small. */
+static void random_decimal(struct prng *p, char *to, size_t size)
+{
+    double v = 0;
+    uint64_t bits = prng_next(p);
+
+    if (prng_chance(p, 60)) {
+        uint64_t limit = (uint64_t)pow(10, 1 + prng_below(p, 17));
+        (void)snprintf(to, size, "%s%.*f", prng_chance(p, 20) ? "-" : "", 1 + (int)prng_below(p, 9),
+                       (double)(bits % limit) / pow(10, prng_below(p, 16)));
+        return;
+    }
+    memcpy(&v, &bits, sizeof v);
+    if (!isfinite(v))
+        v = 1e300;
+    if (prng_chance(p, 50))
+        v = ldexp(frexp(v, &(int){0}), (int)prng_below(p, 120) - 60);
+    (void)snprintf(to, size, "%.*e", (int)prng_below(p, 17), v);
+}
+
+/* Digits of a number as it is written, without zeros in front and at the end. */
+static size_t digits_in(const char *text)
+{
+    size_t count = 0;
+    size_t zeros = 0;
+
+    for (; *text && *text != 'e'; text++) {
+        if (*text < '0' || *text > '9' || (*text == '0' && count == 0))
+            continue;
+        zeros = *text == '0' ? zeros + 1 : 0;
+        count++;
+    }
+    return count - zeros;
+}
+
+/* Few digits are read and found without strtod and printf; they would give the same. */
+static void a_double_is_read_and_written_to_its_last_digit(void **state)
+{
+    struct prng p = {21};
+    size_t tried = 0;
+    (void)state;
+    for (int i = 0; i < 20000; i++) {
+        CLEANUP(arena_fini) struct arena a = {0};
+        char text[80];
+        char shortest[40];
+        const struct json *j = NULL;
+        struct error e = {0};
+        random_decimal(&p, text, sizeof text);
+        if (evaluate(&a, ". * 1.0", text, &j, &e) != ERR_OK) {
+            CHECK(digits_in(text) > 15 || strchr(text, 'e'), "%s: %s", text, e.text);
+            continue;
+        }
+        tried++;
+        double v = strtod(text, NULL);
+        int precision = 0;
+        do
+            (void)snprintf(shortest, sizeof shortest, "%.*e", precision, v);
+        while (strtod(shortest, NULL) != v && ++precision < 17);
+        const char *got = arena_copy(&a, j->raw).ptr;
+        CHECK(strtod(got, NULL) == v, "%s became %s", text, got);
+        /* below, and beyond 2^53, jq has more digits than are needed */
+        bool is_usual = fabs(v) >= 2.3e-308 && fabs(v) < 9e15;
+        CHECK(!is_usual || digits_in(got) == digits_in(shortest), "%s became %s, not %s", text, got,
+              shortest);
+    }
+    CHECK(tried > 10000, "%zu", tried);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -308,6 +378,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_is_no_expression_is_refused_at_its_column),
         cmocka_unit_test(a_failure_names_its_column),
         cmocka_unit_test(jq_says_the_same),
+        cmocka_unit_test(a_double_is_read_and_written_to_its_last_digit),
         cmocka_unit_test(no_bytes_break_it),
         cmocka_unit_test(every_example_of_the_manual_is_true),
     };

@@ -4,27 +4,31 @@
 
 const struct json *function_refuse(struct machine *m, const struct json *in, const char *what)
 {
-    (void)machine_fail(m, "%s %s", value_story(in).text, what);
+    (void)machine_fail(m, "%s %s", value_story(m, in).text, what);
     return NULL;
 }
 
 bool function_check_iterable(struct machine *m, const struct json *in)
 {
     if (!value_is_container(in))
-        (void)machine_fail(m, "cannot iterate over %s", value_story(in).text);
+        (void)machine_fail(m, "cannot iterate over %s", value_story(m, in).text);
     return value_is_container(in) && machine_spend(m, in->count);
 }
 
-#define VALUE(text, count, fn)    {text, count, function_##fn, NULL, NULL},
-#define GENERATE(text, count, fn) {text, count, NULL, function_##fn, NULL},
-#define STREAM(text, count, fn)   {text, count, NULL, NULL, function_##fn},
+#define NAME(text)             \
+    {                          \
+        text, sizeof(text) - 1 \
+    }
+#define VALUE(text, count, fn)    {NAME(text), count, function_##fn, NULL, NULL},
+#define GENERATE(text, count, fn) {NAME(text), count, NULL, function_##fn, NULL},
+#define STREAM(text, count, fn)   {NAME(text), count, NULL, NULL, function_##fn},
 static const struct function functions[] = {FUNCTION_LIST(VALUE, GENERATE, STREAM)};
 
 const struct function *function_find(struct slice name, uint32_t arg_count, bool *ret_known)
 {
     *ret_known = false;
     for (size_t i = 0; i < COUNT_OF(functions); i++) {
-        if (!slice_is(name, functions[i].name))
+        if (!slice_eq(name, functions[i].name))
             continue;
         *ret_known = true;
         if (functions[i].arg_count == arg_count)

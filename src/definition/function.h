@@ -9,7 +9,7 @@
 enum { FUNCTION_ARGS_MAX = 3 };
 
 struct function {
-    const char *name;
+    struct slice name;
     uint32_t arg_count;
     /* One of the three, see function_list.h. of_values: NULL after a failure. */
     const struct json *(*of_values)(struct machine *m, const struct json *in,

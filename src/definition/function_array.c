@@ -91,7 +91,7 @@ static const struct json *member_at(struct machine *m, const struct json *in, bo
 
     if (in->type != JSON_ARRAY && in->type != JSON_NULL)
         return function_refuse(m, in, "is not an array");
-    if (!machine_spend(m, is_last ? in->count / 8 : 0))
+    if (!machine_pay(m, is_last ? in->count : 0))
         return NULL;
     while (is_last && j && j->next)
         j = j->next;

@@ -203,6 +203,8 @@ static enum flow limit_then(struct machine *m, struct sink *self, const struct j
 {
     struct counter *t = CONTAINER_OF(self, struct counter, sink);
 
+    if (!machine_pay(m, 1))
+        return FLOW_FAIL;
     if (--t->left > 0)
         return t->out->fn(m, t->out, v);
     t->last = v;
@@ -217,7 +219,7 @@ static enum flow limit_count_then(struct machine *m, struct sink *self, const st
     struct number n;
 
     if (v->type != JSON_NUMBER) {
-        (void)machine_fail(m, "limit: %s is not a number", value_story(v).text);
+        (void)machine_fail(m, "limit: %s is not a number", value_story(m, v).text);
         return FLOW_FAIL;
     }
     if (!number_of(m, v, &n))
@@ -282,7 +284,7 @@ GENERATE_FUNCTION(range)
     for (uint32_t i = 0; i < count; i++) {
         if (args[i]->type != JSON_NUMBER)
             return machine_fail(m, "range bounds must be numeric, not %s",
-                                value_story(args[i]).text);
+                                value_story(m, args[i]).text);
         if (!number_of(m, args[i], &first[i]))
             return FLOW_FAIL;
         are_ints &= first[i].is_int;

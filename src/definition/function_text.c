@@ -7,7 +7,7 @@ static const struct json *with_case(struct machine *m, const struct json *in, ch
 {
     if (in->type != JSON_STRING)
         return function_refuse(m, in, "is not a string");
-    char *ptr = machine_spend(m, in->text.len / 64) ? value_bytes(m, in->text.len) : NULL;
+    char *ptr = machine_pay(m, text_parts(in->text.len)) ? value_bytes(m, in->text.len) : NULL;
     if (!ptr)
         return NULL;
     for (size_t i = 0; i < in->text.len; i++) {
@@ -56,15 +56,16 @@ VALUE_FUNCTION(join)
         return NULL;
     if (in->count > 0 && args[0]->type != JSON_STRING && args[0]->type != JSON_NULL)
         return function_refuse(m, args[0], "cannot join strings");
-    for (const struct json *j = in->child; j; j = j->next) {
+    const struct json *j = in->child;
+    for (; j && !b.overflow; j = j->next) {
         const struct json *piece = join_piece(m, j);
-        if (!piece || !machine_spend(m, (piece->text.len + args[0]->text.len) / 64))
+        if (!piece || !machine_pay(m, text_parts(piece->text.len + args[0]->text.len)))
             return NULL;
         if (j != in->child)
             buf_slice(&b, args[0]->text);
         buf_slice(&b, piece->text);
     }
-    if (b.overflow && !machine_claim(m, (size_t)EXPRESSION_BYTES_MAX + 1))
+    if (b.overflow && !machine_claim(m, (size_t)EXPRESSION_BYTES_MAX + 1)) /* it never fits */
         return NULL;
     return value_text_copy(m, buf_view(&b));
 }
@@ -84,7 +85,7 @@ static const struct json *ends(struct machine *m, const struct json *in, const s
         (void)machine_fail(m, "%s() requires string inputs", at_end ? "endswith" : "startswith");
         return NULL;
     }
-    if (!machine_spend(m, part->text.len / 64))
+    if (!machine_pay(m, text_parts(part->text.len)))
         return NULL;
     return value_bool(is_end(in->text, part->text, at_end));
 }
@@ -103,11 +104,12 @@ VALUE_FUNCTION(endswith)
 static const struct json *without_end(struct machine *m, const struct json *in,
                                       const struct json *part, bool at_end)
 {
-    if (in->type != JSON_STRING || part->type != JSON_STRING
-        || !is_end(in->text, part->text, at_end))
+    if (in->type != JSON_STRING || part->type != JSON_STRING)
         return in;
-    if (!machine_spend(m, in->text.len / 64))
+    if (!machine_pay(m, text_parts(part->text.len)))
         return NULL;
+    if (!is_end(in->text, part->text, at_end))
+        return in;
     size_t len = in->text.len - part->text.len;
     return value_text_copy(m, (struct slice){in->text.ptr + (at_end ? 0 : part->text.len), len});
 }
@@ -124,7 +126,8 @@ VALUE_FUNCTION(rtrimstr)
 
 /* ---- where something stands in something else ---- */
 
-/* Positions are characters; as in jq 1.6 a place counts once. */
+/* Positions are characters; as in jq 1.6 a place counts once. The text is gone through once, what
+ * is sought is looked at anew behind each place. */
 static const struct json *indices_of_text(struct machine *m, struct slice text, struct slice part)
 {
     struct builder b = builder_begin(m, JSON_ARRAY);
@@ -132,13 +135,13 @@ static const struct json *indices_of_text(struct machine *m, struct slice text, 
 
     if (part.len == 0)
         return b.container;
-    for (const char *at = NULL; machine_spend(m, 1 + part.len / 64);) {
-        at = memmem(text.ptr, text.len, part.ptr, part.len);
-        size_t skipped = at ? (size_t)(at - text.ptr) : text.len;
-        if (!machine_spend(m, skipped / 64))
-            return NULL;
+    if (!machine_pay(m, search_parts(text, part.len)))
+        return NULL;
+    while (machine_pay(m, PARTS_PER_STEP + text_parts(part.len))) {
+        const char *at = memmem(text.ptr, text.len, part.ptr, part.len);
         if (!at)
             return b.container;
+        size_t skipped = (size_t)(at - text.ptr);
         characters += text_length((struct slice){text.ptr, skipped});
         if (!builder_add_int(&b, characters))
             return NULL;

@@ -15,8 +15,8 @@ VALUE_FUNCTION(length)
     case JSON_NUMBER:
         return in->text.ptr[0] == '-' ? number_negate(m, in) : in;
     case JSON_STRING:
-        return machine_spend(m, in->text.len / 64) ? number_int(m, (int64_t)text_length(in->text))
-                                                   : NULL;
+        return machine_pay(m, in->text.len / 32) ? number_int(m, (int64_t)text_length(in->text))
+                                                 : NULL;
     case JSON_ARRAY:
     case JSON_OBJECT:
         return number_int(m, in->count);
@@ -83,14 +83,27 @@ VALUE_FUNCTION(tojson)
     return value_to_json(m, in);
 }
 
-/* What the tree of a text may take at most: a node for each value, and its strings once more. */
-static size_t tree_size_max(struct slice text)
+/* How many values the text may have at most. */
+static size_t values_max(struct slice text)
 {
-    size_t nodes = 2;
+    size_t count = 2;
 
     for (size_t i = 0; i < text.len; i++)
-        nodes += text.ptr[i] == ',' || text.ptr[i] == '[' || text.ptr[i] == '{';
-    return nodes * (sizeof(struct json) + 32) + 2 * text.len;
+        count += text.ptr[i] == ',' || text.ptr[i] == '[' || text.ptr[i] == '{';
+    return count;
+}
+
+/* What the parser takes before it has read anything, and to say what is wrong. */
+enum { PARSER_STEPS = 16 };
+
+/* Pays for the tree of the text: a node for each value, and its strings once more. */
+static bool pay_tree(struct machine *m, struct slice text)
+{
+    if (!machine_spend(m, PARSER_STEPS + text.len / 16))
+        return false;
+    size_t values = values_max(text);
+    return machine_pay(m, 4 * values)
+           && machine_claim(m, values * (sizeof(struct json) + 32) + 2 * text.len);
 }
 
 VALUE_FUNCTION(fromjson)
@@ -101,11 +114,11 @@ VALUE_FUNCTION(fromjson)
     (void)args;
     if (in->type != JSON_STRING)
         return function_refuse(m, in, "cannot be parsed as JSON");
-    if (!machine_spend(m, 8 + in->text.len / 16) || !machine_claim(m, tree_size_max(in->text)))
+    if (!pay_tree(m, in->text))
         return NULL;
     if (json_parse_within(m->arena, in->text, EXPRESSION_DEPTH_MAX, &j, &fault) == ERR_OK)
         return j;
-    (void)machine_fail(m, "%s cannot be parsed as JSON: %s", value_story(in).text, fault.what);
+    (void)machine_fail(m, "%s cannot be parsed as JSON: %s", value_story(m, in).text, fault.what);
     return NULL;
 }
 
@@ -119,10 +132,11 @@ VALUE_FUNCTION(tonumber)
         return in;
     if (in->type != JSON_STRING)
         return function_refuse(m, in, "cannot be parsed as a number");
-    if (!machine_claim(m, 1024) || !machine_spend(m, 1 + in->text.len / 64))
+    if (in->text.len > 1000)
+        return function_refuse(m, in, "cannot be parsed as a number");
+    if (!machine_claim(m, 1024) || !machine_spend(m, 1 + in->text.len / 16))
         return NULL;
-    if (in->text.len > 1000 || json_parse(m->arena, in->text, &j, NULL) != ERR_OK
-        || j->type != JSON_NUMBER)
+    if (json_parse(m->arena, in->text, &j, NULL) != ERR_OK || j->type != JSON_NUMBER)
         return function_refuse(m, in, "cannot be parsed as a number");
     return j;
 }
@@ -168,37 +182,43 @@ VALUE_FUNCTION(to_entries)
     if (!value_is_container(in))
         return function_refuse(m, in, "has no keys");
     for (const struct json *j = in->child; j; j = j->next, i++) {
+        if (!machine_spend(m, 1))
+            return NULL;
         struct builder entry = builder_begin(m, JSON_OBJECT);
         const struct json *key = in->type == JSON_OBJECT ? value_text(m, j->key) : number_int(m, i);
-        if (!machine_spend(m, 1) || !key || !builder_set_new(&entry, SLICE("key"), key)
+        if (!key || !builder_set_new(&entry, SLICE("key"), key)
             || !builder_set_new(&entry, SLICE("value"), j) || !builder_add(&b, entry.container))
             return NULL;
     }
     return b.container;
 }
 
-static const struct json *entry_key(const struct json *entry)
+/* The first of the names that the entry has, with a true value if that is asked for; &value_null:
+ * there is none. NULL: failed. */
+static const struct json *entry_member(struct machine *m, const struct json *entry,
+                                       const struct slice *names, size_t count, bool is_true)
 {
-    static const char *const names[] = {"key", "k", "name", "Name", "K", "Key"};
-
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        const struct json *j = json_get(entry, names[i]);
-        if (j && json_truth(j))
+    for (size_t i = 0; i < count; i++) {
+        const struct json *j = value_get(m, entry, names[i]);
+        if (!j || (j != &value_null && (!is_true || json_truth(j))))
             return j;
     }
     return &value_null;
 }
 
-static const struct json *entry_value(const struct json *entry)
+static const struct json *entry_key(struct machine *m, const struct json *entry)
 {
-    static const char *const names[] = {"value", "v", "Value"};
+    static const struct slice names[] = {{"key", 3},  {"k", 1}, {"name", 4},
+                                         {"Name", 4}, {"K", 1}, {"Key", 3}};
 
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        const struct json *j = json_get(entry, names[i]);
-        if (j)
-            return j;
-    }
-    return &value_null;
+    return entry_member(m, entry, names, COUNT_OF(names), true);
+}
+
+static const struct json *entry_value(struct machine *m, const struct json *entry)
+{
+    static const struct slice names[] = {{"value", 5}, {"v", 1}, {"Value", 5}};
+
+    return entry_member(m, entry, names, COUNT_OF(names), false);
 }
 
 VALUE_FUNCTION(from_entries)
@@ -211,10 +231,13 @@ VALUE_FUNCTION(from_entries)
     for (const struct json *j = in->child; j; j = j->next) {
         if (j->type != JSON_OBJECT)
             return function_refuse(m, j, "is not an entry with key and value");
-        const struct json *key = entry_key(j);
+        const struct json *key = machine_spend(m, 1) ? entry_key(m, j) : NULL;
+        if (!key)
+            return NULL;
         if (key->type != JSON_STRING)
             return function_refuse(m, key, "cannot be used as object key");
-        if (!builder_set(&b, key->text, entry_value(j)))
+        const struct json *value = entry_value(m, j);
+        if (!value || !builder_set(&b, key->text, value))
             return NULL;
     }
     return b.container;
@@ -290,12 +313,13 @@ static bool contains_all(struct machine *m, const struct json *a, const struct j
 
 static bool contains_value(struct machine *m, const struct json *a, const struct json *b)
 {
-    if (a->type != b->type || !machine_spend(m, 1 + a->text.len / 64))
+    if (!machine_pay(m, a->type == b->type ? PARTS_PER_STEP : 1) || a->type != b->type)
         return false;
     if (value_is_container(a))
         return contains_all(m, a, b);
     if (a->type == JSON_STRING)
-        return memmem(a->text.ptr, a->text.len, b->text.ptr, b->text.len) != NULL;
+        return machine_pay(m, search_parts(a->text, b->text.len) + text_parts(b->text.len))
+               && memmem(a->text.ptr, a->text.len, b->text.ptr, b->text.len) != NULL;
     return value_compare(m, a, b) == 0;
 }
 
@@ -304,7 +328,7 @@ static const struct json *check_contains(struct machine *m, const struct json *a
 {
     if (a->type != b->type) {
         (void)machine_fail(m, "%s and %s cannot have their containment checked",
-                           value_story(a).text, value_story(b).text);
+                           value_story(m, a).text, value_story(m, b).text);
         return NULL;
     }
     bool found = contains_value(m, a, b);

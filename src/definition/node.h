@@ -63,6 +63,7 @@ struct node {
     struct node *a, *b, *c;
     struct node *list; /* first one */
     struct node *next; /* in the list of the parent */
+    struct node *before;
     const struct function *function;
 };
 

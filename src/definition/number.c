@@ -1,9 +1,40 @@
 #include "definition/number.h"
 
 #include <float.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+/* Integers below this are exact as doubles, and so are these powers of ten: what is made of one by
+ * dividing it by another is the double that is nearest, as strtod would find it. */
+static const double whole_max = 1e15;
+static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9, 1e10,
+                              1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20};
+
+/* A decimal with few digits and no exponent; false: it is none. */
+static bool few_digits_read(struct slice text, double *ret)
+{
+    size_t at = text.len > 0 && text.ptr[0] == '-';
+    size_t point = text.len;
+    int64_t v = 0;
+
+    if (text.len > 17)
+        return false;
+    for (size_t i = at; i < text.len; i++) {
+        if (text.ptr[i] == '.')
+            point = i;
+        else if (text.ptr[i] < '0' || text.ptr[i] > '9')
+            return false;
+        else
+            v = v * 10 + (text.ptr[i] - '0');
+    }
+    if ((double)v >= whole_max || point == text.len)
+        return false;
+    double d = (double)v / tens[text.len - point - 1];
+    *ret = at ? -d : d;
+    return true;
+}
 
 /* The text is not terminated: it may lie in a larger one. */
 static double text_double(struct slice text)
@@ -65,15 +96,31 @@ static bool refuse(struct machine *m, const struct json *j, const char *why)
     return false;
 }
 
+/* Reading a decimal takes as long as so many parts of steps do otherwise. */
+enum { FEW_DIGITS_PARTS = 2, DOUBLE_READ_PARTS = 16 };
+
+/* The double of a text that is no integer. */
+static bool read_double(struct machine *m, struct slice text, double *ret)
+{
+    if (!machine_pay(m, FEW_DIGITS_PARTS))
+        return false;
+    if (few_digits_read(text, ret))
+        return true;
+    if (!machine_pay(m, DOUBLE_READ_PARTS + text.len / 2))
+        return false;
+    *ret = text_double(text);
+    return true;
+}
+
 bool number_of(struct machine *m, const struct json *j, struct number *ret)
 {
     struct number n = {0};
 
     ASSERT(j->type == JSON_NUMBER);
-    if (!machine_spend(m, j->text.len / 64))
-        return false;
     n.is_int = json_int(j, &n.i);
-    n.d = n.is_int ? (double)n.i : text_double(j->text);
+    n.d = (double)n.i;
+    if (!n.is_int && !read_double(m, j->text, &n.d))
+        return false;
     if ((!n.is_int && is_whole(j->text)) || !isfinite(n.d))
         return refuse(m, j, "is too large");
     if (!n.is_int && j->text.len > DIGITS_MAX && digits_of(j->text) > DIGITS_MAX)
@@ -127,29 +174,72 @@ bool builder_add_int(struct builder *b, size_t v)
     return j && builder_add(b, j);
 }
 
-/* Finding the digits of a number takes as long as so many steps do otherwise. */
-enum { DOUBLE_STEPS = 4 };
+/* Finding the digits of a number takes as long as so many parts of steps do otherwise: if they are
+ * few; with some precision; and if the number is so large or small that its power of two has many
+ * digits. */
+enum { FEW_PARTS = 16, DIGITS_PARTS = 48, DIGITS_PARTS_FAR = 96 };
 
-/* The shortest digits that read back as v, without zeros at the end; returns their count, and where
- * the point stands, counted from the first digit. */
-static int shortest_digits(double v, char digits[24], int *ret_point)
+static size_t digits_parts(double v)
+{
+    return v > 1e-30 && v < 1e30 ? DIGITS_PARTS : DIGITS_PARTS_FAR;
+}
+
+static bool may_have_few_digits(double v)
+{
+    return v >= 1e-5 && v < whole_max;
+}
+
+/* The digits of a number of that kind that has no more than fifteen, with zeros at the end; 0: it
+ * has more. The first power of ten that will do has the fewest. */
+static int few_digits(double v, char digits[24], int *ret_point)
+{
+    for (size_t k = 0; k < COUNT_OF(tens) && v * tens[k] < whole_max; k++) {
+        int64_t whole = (int64_t)(v * tens[k] + 0.5);
+        if ((double)whole / tens[k] != v)
+            continue;
+        int len = snprintf(digits, 24, "%" PRId64, whole);
+        *ret_point = len - (int)k;
+        return len;
+    }
+    return 0;
+}
+
+/* With the precision that they take, of seventeen at most. 0: failed. */
+static int many_digits(struct machine *m, double v, char digits[24], int *ret_point)
 {
     char text[40];
     int len = 0;
     /* Fifteen digits are always enough for a number that has fewer (zeros at its end are cut),
      * unless it is so small that it has fewer bits than others. */
-    int precision = v < DBL_MIN ? 1 : DBL_DIG;
+    int precision = v < DBL_MIN ? 1 : may_have_few_digits(v) ? DBL_DIG + 1 : DBL_DIG;
 
-    do
+    do {
+        if (!machine_pay(m, digits_parts(v)))
+            return 0;
         (void)snprintf(text, sizeof text, "%.*e", precision - 1, v);
-    while (strtod(text, NULL) != v && ++precision <= 17);
+    } while (strtod(text, NULL) != v && ++precision <= 17);
     const char *e = strchr(text, 'e');
     for (const char *p = text; p < e; p++)
         if (*p >= '0' && *p <= '9')
             digits[len++] = *p;
+    *ret_point = (int)strtol(e + 1, NULL, 10) + 1;
+    return len;
+}
+
+/* The shortest digits that read back as v, without zeros at the end; returns their count, and where
+ * the point stands, counted from the first digit. 0: failed. */
+static int shortest_digits(struct machine *m, double v, char digits[24], int *ret_point)
+{
+    int len = 0;
+
+    if (!machine_pay(m, FEW_PARTS))
+        return 0;
+    if (may_have_few_digits(v))
+        len = few_digits(v, digits, ret_point);
+    if (len == 0)
+        len = many_digits(m, v, digits, ret_point);
     while (len > 1 && digits[len - 1] == '0')
         len--;
-    *ret_point = (int)strtol(e + 1, NULL, 10) + 1;
     return len;
 }
 
@@ -166,9 +256,9 @@ const struct json *number_double(struct machine *m, double v)
     }
     if (v == 0)
         return number_text(m, "0", 1);
-    if (!machine_spend(m, DOUBLE_STEPS))
+    int count = shortest_digits(m, fabs(v), digits, &point);
+    if (count == 0)
         return NULL;
-    int count = shortest_digits(fabs(v), digits, &point);
     if (v < 0)
         buf_byte(&b, '-');
     if (point <= -4 || point > count + 15) {
@@ -397,11 +487,10 @@ static int decimal_compare(struct machine *m, struct slice a, struct slice b)
     struct decimal x;
     struct decimal y;
 
-    if (!machine_spend(m, (a.len + b.len) / 64))
+    if (!machine_pay(m, (a.len + b.len) / 2))
         return 0;
     if (!decimal_of(a, &x) || !decimal_of(b, &y)) {
-        (void)machine_fail(m, "a number with such an exponent cannot be compared");
-        m->is_fatal = true;
+        (void)machine_fail_for_good(m, "a number with such an exponent cannot be compared");
         return 0;
     }
     if (sign_of(&x) != sign_of(&y))

@@ -4,18 +4,40 @@
 
 #include "definition/number.h"
 
+/* Of eight bytes, how many begin a character. */
+static size_t characters_of_eight(const char *ptr)
+{
+    const uint64_t low = UINT64_C(0x0101010101010101);
+    uint64_t v;
+
+    memcpy(&v, ptr, sizeof v);
+    uint64_t inside = (v >> 7) & ~(v >> 6) & low; /* 10xxxxxx */
+    return 8 - (size_t)((inside * low) >> 56);
+}
+
 size_t text_length(struct slice text)
 {
     size_t n = 0;
+    size_t i = 0;
 
-    for (size_t i = 0; i < text.len; i++)
+    for (; i + 8 <= text.len; i += 8)
+        n += characters_of_eight(text.ptr + i);
+    for (; i < text.len; i++)
         n += ((unsigned char)text.ptr[i] & 0xc0) != 0x80;
     return n;
 }
 
 size_t text_prefix(struct slice text, size_t characters)
 {
-    for (size_t i = 0; i < text.len; i++) {
+    size_t i = 0;
+
+    for (; i + 8 <= text.len; i += 8) {
+        size_t n = characters_of_eight(text.ptr + i);
+        if (n > characters)
+            break;
+        characters -= n;
+    }
+    for (; i < text.len; i++) {
         if (((unsigned char)text.ptr[i] & 0xc0) == 0x80)
             continue;
         if (characters-- == 0)
@@ -27,7 +49,8 @@ size_t text_prefix(struct slice text, size_t characters)
 static const struct json *refuse(struct machine *m, const char *what, const struct json *a,
                                  const struct json *b)
 {
-    (void)machine_fail(m, "%s and %s cannot be %s", value_story(a).text, value_story(b).text, what);
+    (void)machine_fail(m, "%s and %s cannot be %s", value_story(m, a).text, value_story(m, b).text,
+                       what);
     return NULL;
 }
 
@@ -67,9 +90,11 @@ const struct json *operator_merge(struct machine *m, const struct json *a, const
         if (!machine_spend(m, 1) || !builder_set_new(&r, j->key, j))
             return NULL;
     for (const struct json *j = b->child; j; j = j->next) {
-        const struct json *old = deep && r.container ? value_get(m, r.container, j->key) : NULL;
+        if (!r.container || !machine_spend(m, 1))
+            return NULL;
+        const struct json *old = deep ? value_get(m, r.container, j->key) : NULL;
         const struct json *v = merged(m, old, j, deep);
-        if (!machine_spend(m, 1) || !v || !builder_set(&r, j->key, v))
+        if (!v || !builder_set(&r, j->key, v))
             return NULL;
     }
     return r.container;
@@ -131,9 +156,11 @@ static const struct json *repeat(struct machine *m, struct slice text, const str
     char *ptr = value_bytes(m, count * text.len);
     if (!ptr)
         return NULL;
-    for (size_t i = 0; i < count; i++)
-        memcpy(ptr + i * text.len, text.ptr, text.len);
-    return value_text(m, (struct slice){ptr, count * text.len});
+    size_t len = count * text.len;
+    memcpy(ptr, text.ptr, text.len);
+    for (size_t done = text.len; done < len; done *= 2) /* what there is once more */
+        memcpy(ptr + done, ptr, done < len - done ? done : len - done);
+    return value_text(m, (struct slice){ptr, len});
 }
 
 static const struct json *multiply(struct machine *m, const struct json *a, const struct json *b)
@@ -170,12 +197,16 @@ const struct json *operator_split(struct machine *m, struct slice text, struct s
     struct builder r = builder_begin(m, JSON_ARRAY);
     bool more = text.len > 0;
 
+    if (!machine_pay(m, search_parts(text, separator.len)))
+        return NULL;
     while (more) {
         size_t end = text.len;
         size_t next = text.len;
+        if (!machine_pay(m, PARTS_PER_STEP + text_parts(separator.len)))
+            return NULL;
         more = separator_find(text, separator, &end, &next);
         const struct json *piece = value_text_copy(m, (struct slice){text.ptr, end});
-        if (!piece || !machine_spend(m, 1 + end / 64) || !builder_add(&r, piece))
+        if (!piece || !builder_add(&r, piece))
             return NULL;
         text = (struct slice){text.ptr + next, text.len - next};
     }
@@ -285,7 +316,7 @@ const struct json *operator_slice(struct machine *m, const struct json *of, cons
         (void)machine_fail(m, "cannot take a slice of %s", value_kind(of));
         return NULL;
     }
-    if (!machine_spend(m, of->text.len / 64))
+    if (!machine_pay(m, text_parts(of->text.len)))
         return NULL;
     size_t len = of->type == JSON_ARRAY ? of->count : text_length(of->text);
     if (!slice_position(m, from, len, false, &start) || !slice_position(m, to, len, true, &end))
@@ -316,8 +347,9 @@ const struct json *operator_indices(struct machine *m, const struct json *in,
     size_t i = 0;
 
     for (const struct json *j = in->child; j && count > 0; j = j->next, i++) {
-        bool found = is_run(m, j, part, count);
-        if (!machine_spend(m, 1) || (found && !builder_add_int(&b, i)))
+        if (!machine_spend(m, 1))
+            return NULL;
+        if (is_run(m, j, part, count) && !builder_add_int(&b, i))
             return NULL;
     }
     return b.container;

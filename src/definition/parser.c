@@ -170,11 +170,15 @@ static struct node *node_of(struct parser *p, enum node_kind kind, size_t at, st
 static void list_add(struct parser *p, struct node *n, struct node *child)
 {
     struct node **end = &n->list;
+    struct node *before = NULL;
 
-    while (*end)
-        end = &(*end)->next;
+    while (*end) {
+        before = *end;
+        end = &before->next;
+    }
     ASSERT(!child->next);
     *end = child;
+    child->before = before;
     n->list_count++;
     deepen(p, n, child);
 }

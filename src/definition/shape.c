@@ -154,7 +154,17 @@ static void add_odd(struct search *s, const struct node *n, const struct shape *
     s->odd = o;
 }
 
-static const struct shape *look(struct search *s, const struct node *n, const struct shape *base);
+static const struct shape *look_into(struct search *s, const struct node *n,
+                                     const struct shape *base);
+
+/* The shape of what `n` gives, evaluated on a value of the shape `base`. */
+static inline const struct shape *look(struct search *s, const struct node *n,
+                                       const struct shape *base)
+{
+    if (n->kind == NODE_IDENTITY || base->kind == SHAPE_ANY)
+        return base;
+    return n->kind == NODE_LITERAL ? &any : look_into(s, n, base);
+}
 
 static const struct shape *look_field(struct search *s, const struct node *n,
                                       const struct shape *base)
@@ -162,7 +172,7 @@ static const struct shape *look_field(struct search *s, const struct node *n,
     const struct shape *of = look(s, n->a, base);
 
     if (of->kind == SHAPE_ANY)
-        return &any;
+        return of;
     if (of->kind == SHAPE_STEPS) {
         /* That .steps.NAME is no step is a mistake, which is told by whoever collects references.
          */
@@ -184,10 +194,12 @@ static bool is_given_the_same(const struct function *f)
 {
     static const char *const streams[] = {"select", "isempty", "first", "last", "limit"};
 
+    if (f->of_values || f->generate)
+        return true;
     for (size_t i = 0; i < COUNT_OF(streams); i++)
-        if (strcmp(f->name, streams[i]) == 0)
+        if (slice_is(f->name, streams[i]))
             return true;
-    return f->of_values || f->generate;
+    return false;
 }
 
 static void look_list(struct search *s, const struct node *list, const struct shape *base)
@@ -200,17 +212,16 @@ static const struct shape *look_call(struct search *s, const struct node *n,
                                      const struct shape *base)
 {
     look_list(s, n->list, is_given_the_same(n->function) ? base : &any);
-    return strcmp(n->function->name, "select") == 0 ? base : &any;
+    return slice_is(n->function->name, "select") ? base : &any;
 }
 
-/* The shape of what `n` gives, evaluated on a value of the shape `base`. */
-static const struct shape *look(struct search *s, const struct node *n, const struct shape *base)
+static const struct shape *look_into(struct search *s, const struct node *n,
+                                     const struct shape *base)
 {
     switch (n->kind) {
     case NODE_IDENTITY:
-        return base;
     case NODE_LITERAL:
-        return &any;
+        UNREACHABLE(); /* look */
     case NODE_FIELD:
         return look_field(s, n, base);
     case NODE_PIPE:

@@ -357,12 +357,20 @@ struct writer {
     struct error *error;
 };
 
-static uint32_t nesting(const struct json *j)
+/* What is made of results is paid for as they are, within the same budget. */
+static enum err machine_done(struct writer *w, const struct machine *m)
+{
+    machine_end(m, &w->budget);
+    return m->is_fatal ? error_set(w->error, ERR_INVALID, "%s", m->what) : ERR_OK;
+}
+
+/* How deep a value nests; m may have failed. */
+static uint32_t nesting(struct machine *m, const struct json *j)
 {
     uint32_t deepest = 0;
 
-    for (const struct json *m = j->child; m; m = m->next) {
-        uint32_t depth = nesting(m);
+    for (const struct json *c = j->child; c && machine_pay(m, 1); c = c->next) {
+        uint32_t depth = nesting(m, c);
         deepest = depth > deepest ? depth : deepest;
     }
     return deepest + (j->type == JSON_ARRAY || j->type == JSON_OBJECT);
@@ -434,6 +442,17 @@ static enum err check_length(struct writer *w)
                      EXPRESSION_BYTES_MAX);
 }
 
+static enum err check_nesting(struct writer *w, const struct json *j, uint32_t depth)
+{
+    struct machine m = machine_begin(w->arena, &w->budget);
+    uint32_t levels = nesting(&m, j);
+    enum err err = machine_done(w, &m);
+
+    if (err == ERR_OK && depth + levels > EXPRESSION_DEPTH_MAX)
+        err = error_set(w->error, ERR_INVALID, "the result is nested too deeply");
+    return err;
+}
+
 static enum err write_value(struct writer *w, const struct template *t, uint32_t depth)
 {
     const struct json *j = NULL;
@@ -441,8 +460,8 @@ static enum err write_value(struct writer *w, const struct template *t, uint32_t
 
     if (err != ERR_OK)
         return err;
-    if (depth + nesting(j) > EXPRESSION_DEPTH_MAX) {
-        err = error_set(w->error, ERR_INVALID, "the result is nested too deeply");
+    err = check_nesting(w, j, depth);
+    if (err != ERR_OK) {
         name_expression(w->error, t->text);
         return err;
     }
@@ -450,17 +469,29 @@ static enum err write_value(struct writer *w, const struct template *t, uint32_t
     return check_length(w);
 }
 
-static void add_text(struct buf *b, const struct json *j)
+static enum err add_text(struct writer *w, struct buf *b, const struct json *j)
 {
     CLEANUP(buf_fini) struct buf text = {.max = EXPRESSION_BYTES_MAX};
+    struct machine m = machine_begin(w->arena, &w->budget);
 
     if (j->type == JSON_STRING) {
         buf_slice(b, j->text);
-        return;
+        return ERR_OK;
     }
-    (void)value_write(&text, j); /* its depth was checked */
-    b->overflow |= text.overflow;
+    (void)value_write_paid(&m, &text, j); /* its depth was checked */
+    if (text.overflow)
+        buf_end(b);
     buf_slice(b, buf_view(&text));
+    return machine_done(w, &m);
+}
+
+static enum err write_text(struct writer *w, struct slice text)
+{
+    struct machine m = machine_begin(w->arena, &w->budget);
+
+    if (value_pay_text(&m, text))
+        json_string(&w->out, text);
+    return machine_done(w, &m);
 }
 
 static enum err write_string(struct writer *w, const struct template *t)
@@ -477,13 +508,16 @@ static enum err write_string(struct writer *w, const struct template *t)
         enum err err = value_of(w, part, &j);
         if (err != ERR_OK)
             return err;
-        add_text(&text, j);
-        w->out.overflow |= text.overflow;
+        err = add_text(w, &text, j);
         if (text.overflow)
-            return check_length(w);
+            buf_end(&w->out);
+        if (err == ERR_OK)
+            err = check_length(w);
+        if (err != ERR_OK)
+            return err;
     }
-    json_string(&w->out, buf_view(&text));
-    return check_length(w);
+    enum err err = write_text(w, buf_view(&text));
+    return err == ERR_OK ? check_length(w) : err;
 }
 
 static enum err write_template(struct writer *w, const struct template *t, const struct place *p,

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "definition/number.h"
+#include "json/text.h"
 
 const struct json value_null = {.type = JSON_NULL, .raw = {"null", 4}};
 const struct json value_true = {.type = JSON_TRUE, .raw = {"true", 4}};
@@ -91,15 +92,17 @@ bool builder_set_new(struct builder *b, struct slice key, const struct json *mem
     return j != NULL;
 }
 
-/* What it takes to compare a key with so many others: long ones may differ only at their ends. */
-static size_t look_steps(size_t count, struct slice key)
+/* What it takes to compare a key with another one: long ones may differ only at their ends. */
+static size_t look_parts(struct slice key)
 {
-    return count * (1 + key.len / 64) / 8;
+    return 1 + key.len / 64;
 }
 
 bool builder_set(struct builder *b, struct slice key, const struct json *member)
 {
-    if (!b->container || !machine_spend(b->machine, look_steps(b->container->count, key))) {
+    size_t each = look_parts(key);
+
+    if (!b->container || !machine_pay(b->machine, 2 + b->container->count * each)) {
         b->container = NULL;
         return false;
     }
@@ -115,24 +118,32 @@ bool builder_set(struct builder *b, struct slice key, const struct json *member)
     return builder_set_new(b, key, member);
 }
 
+/* The first few are part of the step that looks. */
+enum { LOOKED_AT_ONCE = 8 };
+
 const struct json *value_get(struct machine *m, const struct json *object, struct slice key)
 {
     uint32_t looked = 0;
 
     ASSERT(object->type == JSON_OBJECT);
-    for (const struct json *j = object->child; j; j = j->next, looked++)
+    if (key.len >= 64 && !machine_pay(m, LOOKED_AT_ONCE * (key.len / 64)))
+        return NULL;
+    for (const struct json *j = object->child; j; j = j->next) {
+        if (++looked > LOOKED_AT_ONCE && !machine_pay(m, look_parts(key)))
+            return NULL;
         if (slice_eq(j->key, key))
-            return machine_spend(m, look_steps(looked, key)) ? j : NULL;
-    return machine_spend(m, look_steps(looked, key)) ? &value_null : NULL;
+            return j;
+    }
+    return &value_null;
 }
 
 static int text_compare(struct machine *m, struct slice a, struct slice b)
 {
     size_t len = a.len < b.len ? a.len : b.len;
-    int order = len ? memcmp(a.ptr, b.ptr, len) : 0;
 
-    if (!machine_spend(m, len / 64))
+    if (!machine_pay(m, text_parts(len)))
         return 0;
+    int order = len ? memcmp(a.ptr, b.ptr, len) : 0;
     return order ? order : (a.len > b.len) - (a.len < b.len);
 }
 
@@ -140,7 +151,7 @@ typedef int order_fn(struct machine *m, const struct json *a, const struct json 
 
 static int key_order(struct machine *m, const struct json *a, const struct json *b)
 {
-    return text_compare(m, a->key, b->key);
+    return machine_pay(m, 1) ? text_compare(m, a->key, b->key) : 0;
 }
 
 /* A merge sort: stable, and with no bad cases. */
@@ -234,10 +245,10 @@ static int object_compare(struct machine *m, const struct json *a, const struct 
 
 int value_compare(struct machine *m, const struct json *a, const struct json *b)
 {
+    if (!machine_pay(m, a->type == b->type ? PARTS_PER_STEP : 1))
+        return 0;
     if (a->type != b->type) /* the order of the enum is jq's */
         return a->type < b->type ? -1 : 1;
-    if (!machine_spend(m, 1))
-        return 0;
     switch (a->type) {
     case JSON_NULL:
     case JSON_FALSE:
@@ -255,54 +266,98 @@ int value_compare(struct machine *m, const struct json *a, const struct json *b)
     UNREACHABLE();
 }
 
-static bool write_at(struct buf *b, const struct json *j, uint32_t depth)
-{
-    bool is_container = j->type == JSON_ARRAY || j->type == JSON_OBJECT;
+/* What it takes to write a value, and the name of a member, besides their texts; and a character
+ * that has to be escaped. */
+enum { VALUE_PARTS = 4, KEY_PARTS = 3, ESCAPE_PARTS = 2 };
 
-    if (depth + is_container > EXPRESSION_DEPTH_MAX || b->overflow)
+/* Where values are written to, and who pays; NULL: nobody. */
+struct value_writer {
+    struct machine *machine;
+    struct buf *buf;
+};
+
+/* A string has to be looked through before one knows what it takes to write it. */
+bool value_pay_text(struct machine *m, struct slice text)
+{
+    return machine_pay(m, text_parts(text.len))
+           && machine_pay(m, ESCAPE_PARTS * text_escapes(text));
+}
+
+static bool pay_text(const struct value_writer *w, struct slice text)
+{
+    return !w->machine || value_pay_text(w->machine, text);
+}
+
+static bool pay_key(const struct value_writer *w, struct slice key)
+{
+    return !w->machine || (machine_pay(w->machine, KEY_PARTS) && value_pay_text(w->machine, key));
+}
+
+static bool write_at(const struct value_writer *w, const struct json *j, uint32_t depth);
+
+static bool write_members(const struct value_writer *w, const struct json *j, uint32_t depth)
+{
+    bool is_object = j->type == JSON_OBJECT;
+
+    json_open(w->buf, is_object ? '{' : '[');
+    for (const struct json *m = j->child; m; m = m->next) {
+        if (is_object && !pay_key(w, m->key))
+            return false;
+        if (is_object)
+            json_key_slice(w->buf, m->key);
+        if (!write_at(w, m, depth + 1))
+            return false;
+    }
+    json_close(w->buf, is_object ? '}' : ']');
+    return true;
+}
+
+static bool write_at(const struct value_writer *w, const struct json *j, uint32_t depth)
+{
+    bool is_container = value_is_container(j);
+
+    if (depth + is_container > EXPRESSION_DEPTH_MAX || w->buf->overflow)
+        return false;
+    if (w->machine && !machine_pay(w->machine, VALUE_PARTS))
         return false;
     switch (j->type) {
     case JSON_NULL:
     case JSON_FALSE:
     case JSON_TRUE:
-        json_raw(b, j->raw);
+        json_raw(w->buf, j->raw);
         return true;
     case JSON_NUMBER:
-        json_raw(b, j->text);
+        if (w->machine && !machine_pay(w->machine, text_parts(j->text.len)))
+            return false;
+        json_raw(w->buf, j->text);
         return true;
     case JSON_STRING:
-        json_string(b, j->text);
+        if (!pay_text(w, j->text))
+            return false;
+        json_string(w->buf, j->text);
         return true;
     case JSON_ARRAY:
-        json_open(b, '[');
-        for (const struct json *m = j->child; m; m = m->next)
-            if (!write_at(b, m, depth + 1))
-                return false;
-        json_close(b, ']');
-        return true;
     case JSON_OBJECT:
-        json_open(b, '{');
-        for (const struct json *m = j->child; m; m = m->next) {
-            json_key_slice(b, m->key);
-            if (!write_at(b, m, depth + 1))
-                return false;
-        }
-        json_close(b, '}');
-        return true;
+        return write_members(w, j, depth);
     }
     UNREACHABLE();
 }
 
 bool value_write(struct buf *b, const struct json *j)
 {
-    return write_at(b, j, 0) && !b->overflow;
+    return write_at(&(struct value_writer){NULL, b}, j, 0) && !b->overflow;
+}
+
+bool value_write_paid(struct machine *m, struct buf *b, const struct json *j)
+{
+    return write_at(&(struct value_writer){m, b}, j, 0) && !b->overflow;
 }
 
 const struct json *value_to_json(struct machine *m, const struct json *j)
 {
     CLEANUP(buf_fini) struct buf b = {.max = m->bytes_left + 1};
 
-    if (!value_write(&b, j) || !machine_spend(m, b.len / 64)) {
+    if (!value_write_paid(m, &b, j)) {
         (void)machine_fail(m, "the text of %s is too long or nested too deeply",
                            json_type_text(j->type));
         return NULL;
@@ -331,11 +386,13 @@ const char *value_kind(const struct json *j)
     return kinds[j->type];
 }
 
-struct value_story value_story(const struct json *j)
+struct value_story value_story(const struct machine *m, const struct json *j)
 {
     CLEANUP(buf_fini) struct buf b = {.max = 40};
     struct value_story s;
 
+    if (m->is_fatal || m->is_caught)
+        return (struct value_story){""};
     if (j->type == JSON_NULL)
         return (struct value_story){"null"};
     bool is_whole = value_write(&b, j);

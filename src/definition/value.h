@@ -53,18 +53,21 @@ int value_compare(struct machine *m, const struct json *a, const struct json *b)
 const struct json **value_members(struct machine *m, const struct json *container, bool by_key);
 bool value_sort(struct machine *m, const struct json **values, size_t count);
 
-/* Compact text as jq writes it; false: deeper than the limit or longer than b->max. */
+/* Compact text as jq writes it; false: deeper than the limit or longer than b->max, behind which
+ * nothing is looked at. */
 bool value_write(struct buf *b, const struct json *j);
+bool value_pay_text(struct machine *m, struct slice text); /* to write it as a string */
+bool value_write_paid(struct machine *m, struct buf *b, const struct json *j); /* or m failed */
 const struct json *value_to_json(struct machine *m, const struct json *j);
 const struct json *value_to_text(struct machine *m,
                                  const struct json *j); /* strings stay as they are */
 
 const char *value_kind(const struct json *j); /* "string", "number", ... */
 
-/* "string (\"abc\")" for messages, cut. */
+/* "string (\"abc\")" for messages, cut; nothing if nobody will read it. */
 struct value_story {
     char text[60];
 };
-struct value_story value_story(const struct json *j);
+struct value_story value_story(const struct machine *m, const struct json *j);
 
 #endif

@@ -24,7 +24,9 @@ struct parser {
     struct json *root;
     struct slice key;
     uint32_t key_at;
+    size_t total_max; /* of the arena; 0: any */
     bool keeps_twice;
+    bool is_too_big;
     bool has_fault;
     struct json_fault fault;
 };
@@ -63,6 +65,15 @@ static size_t token_start(const struct parser *p)
     return at;
 }
 
+/* Looked at behind each value, so one value more than fits is taken. */
+static int still_fits(struct parser *p)
+{
+    if (p->total_max == 0 || p->arena->total <= p->total_max)
+        return 1;
+    p->is_too_big = true;
+    return refuse(p, p->at, "more values than there is memory for");
+}
+
 /* Makes the node of a value and hangs it into the tree; `size` more bytes lie behind the node. */
 static struct json *hang(struct parser *p, enum json_type type, size_t start, size_t end,
                          size_t size)
@@ -95,7 +106,7 @@ static int take_word(struct parser *p, enum json_type type, size_t len)
     size_t end = token_end(p);
 
     (void)hang(p, type, end - len, end, 0);
-    return 1;
+    return still_fits(p);
 }
 
 static int take_null(void *arg)
@@ -116,7 +127,7 @@ static int take_number(void *arg, const char *ptr, size_t len)
 
     (void)ptr; /* may be YAJL's copy */
     j->text = j->raw;
-    return 1;
+    return still_fits(p);
 }
 
 /* Checks what YAJL does not; `start` is where the opening quote stands. */
@@ -149,7 +160,7 @@ static int take_string(void *arg, const unsigned char *ptr, size_t len)
     char *text = (char *)(j + 1);
     memcpy(text, ptr, len);
     j->text = (struct slice){text, len};
-    return 1;
+    return still_fits(p);
 }
 
 static int take_key(void *arg, const unsigned char *ptr, size_t len)
@@ -177,7 +188,7 @@ static int open_container(struct parser *p, enum json_type type)
         return refuse(p, end - 1, "nested deeper than %u levels", p->depth_max);
     struct json *j = hang(p, type, end - 1, end, 0);
     p->levels[p->depth++] = (struct level){j, &j->child};
-    return 1;
+    return still_fits(p);
 }
 
 static struct json *close_container(struct parser *p)
@@ -390,7 +401,7 @@ static enum err parse(struct parser *p, struct json **ret, struct json_fault *fa
         json_position(p->text, p->fault.offset, &p->fault.line, &p->fault.column);
         if (fault)
             *fault = p->fault;
-        return ERR_PARSE;
+        return p->is_too_big ? ERR_TOO_BIG : ERR_PARSE;
     }
     *ret = p->root;
     return ERR_OK;
@@ -405,6 +416,17 @@ enum err json_parse_within(struct arena *a, struct slice text, uint32_t depth_ma
                            struct json **ret, struct json_fault *fault)
 {
     struct parser p = {.arena = a, .text = text.ptr ? text : SLICE(""), .depth_max = depth_max};
+
+    return parse(&p, ret, fault);
+}
+
+enum err json_parse_bounded(struct arena *a, struct slice text, uint32_t depth_max, size_t size_max,
+                            struct json **ret, struct json_fault *fault)
+{
+    struct parser p = {.arena = a,
+                       .text = text.ptr ? text : SLICE(""),
+                       .depth_max = depth_max,
+                       .total_max = a->total + size_max};
 
     return parse(&p, ret, fault);
 }
@@ -424,13 +446,13 @@ void json_position(struct slice text, size_t offset, uint32_t *ret_line, uint32_
 {
     uint32_t line = 1;
     size_t start = 0;
+    const char *at = NULL;
 
     ASSERT(offset <= text.len);
-    for (size_t i = 0; i < offset; i++)
-        if (text.ptr[i] == '\n') {
-            line++;
-            start = i + 1;
-        }
+    while (start < offset && (at = memchr(text.ptr + start, '\n', offset - start))) {
+        line++;
+        start = (size_t)(at - text.ptr) + 1;
+    }
     *ret_line = line;
     *ret_column = (uint32_t)(offset - start + 1);
 }

@@ -57,8 +57,12 @@ enum err json_parse(struct arena *a, struct slice text, struct json **ret,
 enum err json_parse_within(struct arena *a, struct slice text, uint32_t depth_max,
                            struct json **ret, struct json_fault *fault) MUST_USE;
 
-/* The same, but members whose name stood there before are kept beside the first: for a caller that
- * tells of all of them. */
+/* The same for a tree that may take only so much memory: ERR_TOO_BIG beyond it, with *fault. */
+enum err json_parse_bounded(struct arena *a, struct slice text, uint32_t depth_max, size_t size_max,
+                            struct json **ret, struct json_fault *fault) MUST_USE;
+
+/* The same as json_parse_within, but members whose name stood there before are kept beside the
+ * first: for a caller that tells of all of them. */
 enum err json_parse_twice(struct arena *a, struct slice text, uint32_t depth_max, struct json **ret,
                           struct json_fault *fault) MUST_USE;
 
@@ -87,7 +91,8 @@ uint64_t json_hash(const struct json *j);
  *     json_open(b, '{');  json_key(b, "id");  json_string(b, id);  json_close(b, '}');
  *
  * json_key takes names of ours that need no escaping. The comma rule looks at the last byte
- * written, so these functions can be mixed with buf_* as long as whole values are added.
+ * written, so these functions can be mixed with buf_* as long as whole values are added. Of a
+ * string or number that is longer than the buffer may become, the characters that fit are written.
  */
 void json_open(struct buf *b, char bracket);
 void json_close(struct buf *b, char bracket);

@@ -509,6 +509,50 @@ static void what_is_written_reads_back_the_same(void **state)
     }
 }
 
+/* Of what is longer than the buffer may become, the characters that fit, and nothing behind. */
+static void a_bounded_writer_writes_what_fits(void **state)
+{
+    static const struct {
+        const char *text, *written;
+        bool overflow;
+    } in[] = {
+        {"123456", "\"123456\"", false},      {"1234567", "\"1234567", true},
+        {"123456789", "\"1234567", true},     {"1\"3", "\"1\\\"3\"", false},
+        {"123\"5678", "\"123\\\"56", true},   {"123456\"8", "\"123456", true},
+        {"123456\xc3\xa9", "\"123456", true}, {"", "\"\"", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(in); i++) {
+        CLEANUP(buf_fini) struct buf b = {.max = 8};
+        json_string(&b, slice_of(in[i].text));
+        CHECK(b.overflow == in[i].overflow, "%s", in[i].text);
+        CHECK(slice_is(buf_view(&b), in[i].written), "%s: %s", in[i].text, b.ptr);
+        json_open(&b, '{');
+        CHECK(b.len <= 8, "%s: %s", in[i].text, b.ptr);
+        CHECK(!in[i].overflow || slice_is(buf_view(&b), in[i].written), "nothing behind it");
+    }
+    CLEANUP(buf_fini) struct buf b = {.max = 4};
+    json_raw(&b, SLICE("123456"));
+    CHECK(b.overflow && slice_is(buf_view(&b), "1234"), "%s", b.ptr);
+}
+
+static void what_has_to_be_escaped_is_counted(void **state)
+{
+    struct prng p = {12};
+    (void)state;
+    for (int i = 0; i < 2000; i++) {
+        CLEANUP(buf_fini) struct buf text = {0};
+        size_t count = 0;
+        for (uint64_t n = prng_below(&p, 70); n > 0; n--) {
+            static const char some[] = "ab\"\\\n\t /\x7f\xc3";
+            char c = some[prng_below(&p, sizeof some - 1)];
+            count += c == '"' || c == '\\' || c == '\n' || c == '\t';
+            buf_byte(&text, c);
+        }
+        CHECK(text_escapes(buf_view(&text)) == count, "%zu", count);
+    }
+}
+
 /* An allocation of exactly its size, so that the sanitizer sees every byte read beyond it. */
 static bool parses(const char *ptr, size_t len)
 {
@@ -552,6 +596,29 @@ static void no_prefix_and_no_flipped_byte_breaks_the_parser(void **state)
     CHECK(met > len && met < len * 256, "%zu still parse", met);
 }
 
+/* As much as it may take, and one chunk; not what the text would make of it. */
+static void a_tree_may_be_bounded(void **state)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(arena_fini) struct arena all = {0};
+    CLEANUP(buf_fini) struct buf b = {0};
+    struct json_fault fault = {0};
+    struct json *j = NULL;
+    (void)state;
+
+    buf_byte(&b, '[');
+    for (int i = 0; i < 100000; i++)
+        buf_str(&b, "0,");
+    buf_str(&b, "0]");
+    CHECK(json_parse_bounded(&a, buf_view(&b), 8, 1 << 20, &j, &fault) == ERR_TOO_BIG, "%s",
+          fault.what);
+    CHECK(a.total <= (1 << 20) + 70000, "%zu bytes", a.total);
+    CHECK(strstr(fault.what, "more values") && !j, "%s", fault.what);
+    CHECK(json_parse_bounded(&all, buf_view(&b), 8, 16 << 20, &j, &fault) == ERR_OK, "%s",
+          fault.what);
+    CHECK(j->count == 100001, "%u", j->count);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -567,9 +634,12 @@ int main(void)
         cmocka_unit_test(numbers_are_whole_only_if_they_fit),
         cmocka_unit_test(members_are_read_by_name),
         cmocka_unit_test(equal_values_have_equal_hashes),
+        cmocka_unit_test(a_tree_may_be_bounded),
         cmocka_unit_test(a_writer_sets_its_commas_by_itself),
         cmocka_unit_test(a_writer_that_overflows_says_so),
         cmocka_unit_test(what_is_written_reads_back_the_same),
+        cmocka_unit_test(a_bounded_writer_writes_what_fits),
+        cmocka_unit_test(what_has_to_be_escaped_is_counted),
         cmocka_unit_test(no_prefix_and_no_flipped_byte_breaks_the_parser),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -83,18 +83,72 @@ static void escape(struct buf *b, char c)
     }
 }
 
-static void quoted(struct buf *b, struct slice s)
+/* Nothing in it needs an escape, as in most texts. */
+static void quoted_plain(struct buf *b, struct slice s)
 {
+    char *at = buf_room(b, s.len + 2); /* and a NUL */
+
+    if (!at)
+        return;
+    at[0] = '"';
+    memcpy(at + 1, s.ptr, s.len);
+    at[s.len + 1] = '"';
+    at[s.len + 2] = 0;
+    b->len += s.len + 2;
+}
+
+/* Of a text that is too long for the buffer, the characters that fit. */
+static void add_what_fits(struct buf *b, struct slice s)
+{
+    if (!b->max) {
+        buf_slice(b, s);
+        return;
+    }
+    size_t room = b->max - b->len;
+    buf_slice(b, slice_cut(s, room));
+    if (room < s.len)
+        buf_end(b);
+}
+
+/* In a buffer with a maximum: what does not fit is not looked at either. */
+static void quoted_within(struct buf *b, struct slice s)
+{
+    struct slice fit = slice_cut(s, b->max - b->len);
     size_t at = 0;
 
     buf_byte(b, '"');
+    while (at < fit.len && !b->overflow) {
+        size_t run = text_plain_run(fit.ptr + at, fit.len - at);
+        add_what_fits(b, (struct slice){fit.ptr + at, run});
+        at += run;
+        if (at < fit.len)
+            escape(b, fit.ptr[at++]);
+    }
+    if (fit.len < s.len)
+        buf_end(b);
+    buf_byte(b, '"');
+}
+
+static void quoted(struct buf *b, struct slice s)
+{
+    if (b->max && s.len + 2 > b->max - b->len) {
+        quoted_within(b, s);
+        return;
+    }
+    size_t run = text_plain_run(s.ptr, s.len);
+    size_t at = 0;
+    if (run == s.len) {
+        quoted_plain(b, s);
+        return;
+    }
+    buf_byte(b, '"');
     for (;;) {
-        size_t run = text_plain_run(s.ptr + at, s.len - at);
         buf_add(b, s.ptr + at, run);
         at += run;
         if (at == s.len)
             break;
         escape(b, s.ptr[at++]);
+        run = text_plain_run(s.ptr + at, s.len - at);
     }
     buf_byte(b, '"');
 }
@@ -133,7 +187,7 @@ void json_raw(struct buf *b, struct slice json)
     }
     ASSERT(json.len > 0);
     comma(b);
-    buf_slice(b, trimmed(json));
+    add_what_fits(b, trimmed(json));
 }
 
 void json_number(struct buf *b, int64_t v)

@@ -158,28 +158,48 @@ static bool is_special(char c)
 /* The compilers make a few instructions of the processor of it, whichever it has. */
 typedef unsigned char sixteen __attribute__((vector_size(16)));
 
-static bool any_special(sixteen s)
+/* Of each byte all bits if it is special, otherwise none. */
+static void find_special(sixteen s, uint64_t found[2])
 {
-    sixteen found = (sixteen)(s < 0x20) | (sixteen)(s == '"') | (sixteen)(s == '\\');
-    uint64_t halves[2];
+    sixteen all = (sixteen)(s < 0x20) | (sixteen)(s == '"') | (sixteen)(s == '\\');
 
-    memcpy(halves, &found, sizeof halves);
-    return (halves[0] | halves[1]) != 0;
+    memcpy(found, &all, sizeof all);
 }
 
 size_t text_plain_run(const char *ptr, size_t len)
 {
     size_t i = 0;
+    uint64_t found[2];
     sixteen s;
 
     for (; i + sizeof s <= len; i += sizeof s) {
         memcpy(&s, ptr + i, sizeof s);
-        if (any_special(s))
+        find_special(s, found);
+        if (found[0] | found[1])
             break;
     }
     while (i < len && !is_special(ptr[i]))
         i++;
     return i;
+}
+
+size_t text_escapes(struct slice text)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    size_t count = 0;
+    size_t i = 0;
+    uint64_t found[2];
+    sixteen s;
+
+    for (; i + sizeof s <= text.len; i += sizeof s) {
+        memcpy(&s, text.ptr + i, sizeof s);
+        find_special(s, found);
+        uint64_t pairs = (found[0] & ones) + (found[1] & ones); /* a sum of 16 fits a byte */
+        count += (pairs * ones) >> 56;
+    }
+    for (; i < text.len; i++)
+        count += is_special(text.ptr[i]);
+    return count;
 }
 
 size_t text_line_end(struct slice text, size_t at)

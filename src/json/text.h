@@ -20,6 +20,9 @@ size_t text_unescape(struct slice s, char *to);
  * control character. */
 size_t text_plain_run(const char *ptr, size_t len);
 
+/* How many characters of it may not stand in a string as they are. */
+size_t text_escapes(struct slice s);
+
 /* Where the line ends that the place is in. */
 size_t text_line_end(struct slice text, size_t at);
 

@@ -1,0 +1,167 @@
+#include "base/fuzz.h"
+
+#include <stdio.h>
+
+#include "definition/effort.h"
+#include "definition/function_list.h"
+#include "definition/node.h"
+
+/*
+ * The bytes choose an expression, which is evaluated again and again, on texts and arrays that are
+ * large, until its budget is spent: no step may cost more than MACHINE_WORK_MAX (effort.h). An
+ * input that makes a step dearer than all before is kept, as if it had met new code: so the search
+ * goes towards the dearest one.
+ */
+
+/* libFuzzer takes each counter here that is set for the first time for something new. */
+static uint8_t rates[MACHINE_WORK_MAX + 1] __attribute__((section("__libfuzzer_extra_counters")));
+
+struct writer {
+    struct fuzz *bytes;
+    struct buf *out;
+    int depth;
+};
+
+static const struct {
+    const char *name;
+    uint32_t args;
+} functions[] = {
+#define ANY(name, count, fn) {name, count},
+    FUNCTION_LIST(ANY, ANY, ANY)
+#undef ANY
+};
+
+static const char *const inputs[] = {".quotes",  ".plain",   ".accents", ".controls", ".json",
+                                     ".many",    ".nulls",   ".texts",   ".mixed",    ".decimals",
+                                     ".lists",   ".objects", ".entries", ".object",   ".digits",
+                                     ".decimal", ".far",     ".tiny",    ".long",     ".n",
+                                     ".deep",    "."};
+
+static const char *const literals[] = {"1",
+                                       "0",
+                                       "-1",
+                                       "0.1",
+                                       "1e300",
+                                       "1e-310",
+                                       "\"\"",
+                                       "\"a\"",
+                                       "\"baa\"",
+                                       "\"name99999\"",
+                                       "null",
+                                       "[]",
+                                       "[1]",
+                                       "{}",
+                                       "{a:1}",
+                                       "\"\\\"\" * 9999",
+                                       "\"a\" * 99999",
+                                       "99999"};
+
+static const char *const operators[] = {"+", "-",  "*",   "/",  "%", "==",
+                                        "<", "//", "and", "or", ",", "|"};
+
+#define PICK(w, list) (list)[fuzz_byte((w)->bytes) % COUNT_OF(list)]
+
+static void expression(struct writer *w);
+
+static void in_two(struct writer *w, const char *before, const char *between, const char *after)
+{
+    buf_str(w->out, before);
+    expression(w);
+    buf_str(w->out, between);
+    expression(w);
+    buf_str(w->out, after);
+}
+
+static void in_one(struct writer *w, const char *before, const char *after)
+{
+    buf_str(w->out, before);
+    expression(w);
+    buf_str(w->out, after);
+}
+
+static void call(struct writer *w)
+{
+    size_t i = fuzz_byte(w->bytes) % COUNT_OF(functions);
+
+    buf_str(w->out, functions[i].name);
+    for (uint32_t k = 0; k < functions[i].args; k++)
+        in_one(w, k ? ";" : "(", k + 1 < functions[i].args ? "" : ")");
+}
+
+static void operation(struct writer *w)
+{
+    buf_byte(w->out, '(');
+    expression(w);
+    buf_fmt(w->out, " %s ", PICK(w, operators));
+    expression(w);
+    buf_byte(w->out, ')');
+}
+
+/* Something that is no longer than its bytes; behind their end everything is a `.`. */
+static void expression(struct writer *w)
+{
+    if (w->depth > 12 || w->bytes->left == 0) {
+        buf_byte(w->out, '.');
+        return;
+    }
+    w->depth++;
+    switch (fuzz_byte(w->bytes) % 13) {
+    case 0:
+    case 1:
+    case 2:
+        call(w);
+        break;
+    case 3:
+    case 4:
+        operation(w);
+        break;
+    case 5:
+        buf_str(w->out, PICK(w, inputs));
+        break;
+    case 6:
+        buf_str(w->out, PICK(w, literals));
+        break;
+    case 7:
+        in_one(w, "(", ")?");
+        break;
+    case 8:
+        in_one(w, "[", "]");
+        break;
+    case 9:
+        buf_str(w->out, ".[]");
+        break;
+    case 10:
+        in_two(w, "{(", "): ", "}");
+        break;
+    case 11:
+        in_two(w, "\"\\(", ")\\(", ")\"");
+        break;
+    default:
+        in_two(w, ".[", ":", "]");
+    }
+    w->depth--;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+{
+    static struct arena kept; /* the document is the same each time */
+    static const struct json *document;
+    CLEANUP(buf_fini) struct buf text = {0};
+    struct fuzz f = {bytes, len};
+    struct writer w = {&f, &text, 0};
+    struct effort effort;
+
+    if (!document)
+        document = effort_document(&kept);
+    buf_fmt(&text, "[%s | select(range(1000000000) >= 0) | (", PICK(&w, inputs));
+    expression(&w);
+    buf_str(&text, ")? | empty]");
+    if (!effort_take(text.ptr, document, &effort))
+        return 0; /* too long, or nested too deeply */
+    size_t rate = effort_rate(&effort);
+    if (rate > MACHINE_WORK_MAX)
+        (void)fprintf(stderr, "%zu blocks for each step: %s\n", rate, text.ptr);
+    ASSERT(rate <= MACHINE_WORK_MAX);
+    rates[rate] = 1;
+    return 0;
+}
