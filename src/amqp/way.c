@@ -28,7 +28,8 @@ struct way *way_new(struct broker *b, struct slice queue, bool is_receiver)
     memcpy(name, queue.ptr, queue.len);
     name[queue.len] = 0;
     l->broker = b;
-    l->queue = (struct slice){name, queue.len};
+    l->queue.ptr = name;
+    l->queue.len = queue.len;
     l->is_receiver = is_receiver;
     l->partial.max = AMQP_MESSAGE_MAX;
     list_init(&l->waiting);
@@ -273,7 +274,8 @@ static void take_bytes(struct way *l, pn_delivery_t *d)
 
     while (pending > 0) {
         char *room = l->is_too_large ? NULL : buf_room(&l->partial, pending);
-        ssize_t n = pn_link_recv(l->pn, room ? room : rest, room ? pending : sizeof rest);
+        ssize_t n =
+            room ? pn_link_recv(l->pn, room, pending) : pn_link_recv(l->pn, rest, sizeof rest);
         if (n <= 0)
             return;
         if (room)

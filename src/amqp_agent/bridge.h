@@ -23,6 +23,7 @@
 #include "amqp_agent/run.h"
 #include "base/map.h"
 #include "base/prng.h"
+#include "confine/caller.h"
 #include "http_agent/inside.h"
 #include "json/json.h"
 
@@ -92,6 +93,7 @@ struct bridge {
     const struct amqp_config *config;
     const struct amqp_agent_options *options;
     struct inside inside;
+    struct caller caller;    /* of a child: what it may still do */
     struct broker **brokers; /* in the order of the configuration */
     size_t broker_count;
     struct intact_client *client;

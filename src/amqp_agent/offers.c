@@ -116,7 +116,6 @@ static const char *read_offer(struct offer *o, struct arena *a, struct error *e)
     struct amqp_message m;
     struct json *j = NULL;
     struct json_fault fault;
-    struct slice event_id = SLICE_NONE;
 
     if (o->arrival->is_too_large)
         return "the message is larger than 4 MiB";
@@ -128,7 +127,7 @@ static const char *read_offer(struct offer *o, struct arena *a, struct error *e)
         return e->text;
     }
     const struct json *said = j;
-    event_id = cloudevents_id(&m);
+    struct slice event_id = cloudevents_id(&m);
     if (json_get(j, "specversion") && json_get(j, "data")) { /* a CloudEvent, structured */
         event_id = json_get_text(j, "id");
         said = json_get(j, "data");
@@ -183,13 +182,21 @@ static void write_refusal(struct offer *o)
     json_close(b, '}');
 }
 
+static void log_refusal(enum log_level level, const char *what, const struct offer *o,
+                        const char *why)
+{
+    CLEANUP(buf_fini) struct buf reason = {0};
+
+    log_word(&reason, slice_of(why)); /* it may quote what somebody sent */
+    log_line(level, "%s queue=%.*s reason=%s", what, SLICE_ARG(o->queue->queue), reason.ptr);
+}
+
 static void refuse(struct offer *o, const char *why)
 {
     struct slice reason = slice_cut(slice_of(why), sizeof o->reason - 1);
 
     (void)snprintf(o->reason, sizeof o->reason, "%.*s", SLICE_ARG(reason));
-    log_line(LOG_WARN, "event=amqp_submission_refused queue=%.*s reason=\"%s\"",
-             SLICE_ARG(o->queue->queue), o->reason);
+    log_refusal(LOG_WARN, "event=amqp_submission_refused", o, o->reason);
     if (o->queue->poison == AMQP_REJECT) {
         offer_end(o, SETTLE_REJECT, o->reason);
         return;
@@ -221,8 +228,7 @@ static void refusal_refused(struct offer *o, const char *why)
         start(o);
         return;
     }
-    log_line(LOG_ERROR, "event=amqp_submission_rejected queue=%.*s reason=\"%s\"",
-             SLICE_ARG(o->queue->queue), why);
+    log_refusal(LOG_ERROR, "event=amqp_submission_rejected", o, why);
     offer_end(o, SETTLE_REJECT, o->reason);
 }
 

@@ -38,7 +38,9 @@ static void on_answer(const struct intact_reply *r, void *arg)
     if (intact_reply_status(r) == INTACT_OK) {
         stray_end(s, SETTLE_ACCEPT, NULL);
     } else if (bridge_is_refused(r)) {
-        log_line(LOG_WARN, "event=amqp_reply_rejected reason=\"%s\"", intact_reply_error(r));
+        CLEANUP(buf_fini) struct buf reason = {0};
+        log_word(&reason, slice_of(intact_reply_error(r)));
+        log_line(LOG_WARN, "event=amqp_reply_rejected reason=%s", reason.ptr);
         stray_end(s, SETTLE_REJECT, intact_reply_error(r));
     } else {
         again(s);

@@ -11,6 +11,7 @@
 
 #include "amqp_agent/bridge.h"
 #include "base/log.h"
+#include "confine/hidden.h"
 #include "libintact/client.h"
 
 enum {
@@ -172,6 +173,21 @@ static bool open_client(struct bridge *b)
     return intact_client_fd(b->client) >= 0;
 }
 
+/* As a child of a server: see the HTTP agent. */
+static void confine(struct bridge *b)
+{
+    if (b->inside.channel < 0)
+        return;
+    caller_begin(&b->caller);
+    for (const struct broker_config *c = b->config->brokers; c; c = c->next) {
+        caller_reads(&b->caller, c->password_file);
+        caller_reads(&b->caller, c->ca);
+        caller_reads(&b->caller, c->cert);
+        caller_reads(&b->caller, c->key);
+    }
+    caller_enter(&b->caller);
+}
+
 static bool open_all(struct bridge *b)
 {
     list_init(&b->queues);
@@ -206,6 +222,7 @@ static void close_all(struct bridge *b)
     map_fini(&b->by_token);
     map_fini(&b->by_name);
     free(b->brokers);
+    caller_end(&b->caller);
 }
 
 /* ---- turns ---- */
@@ -313,8 +330,8 @@ static void run(struct bridge *b)
         turn(b);
         wait_for_events(b, list);
         has_server = listen_to_server(b);
-        if (signals.stops)
-            stop(b);
+        if (signals.stops || caller_is_outdated(&b->caller, amqp_now_ms()))
+            stop(b); /* outdated: the server starts another one */
     }
     free(list);
 }
@@ -324,6 +341,8 @@ int amqp_agent_run(const struct amqp_config *c, const struct amqp_agent_options 
     struct bridge b = {.config = c, .options = o, .inside = inside_find(INSIDE_VARIABLE_AMQP)};
     int status = 2;
 
+    process_hide();
+    confine(&b);
     if (take_signals(b.inside.channel >= 0) && open_all(&b)) {
         run(&b);
         status = 0;

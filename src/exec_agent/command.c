@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "exec_agent/bounds.h"
 #include "exec_agent/surroundings.h"
 #include "json/json.h"
 
@@ -104,18 +105,25 @@ struct command *command_start(const struct exec_agent_config *agent,
                              .groups = what->user.groups,
                              .group_count = (size_t)what->user.group_count,
                              .memory = what->memory,
+                             .no_new_privileges = what->no_new_privileges,
+                             .ruleset = -1,
                              .files = *files};
 
     set_times(c);
-    if (!surroundings_make(c, &o, why, why_size)) {
+    bool ok = surroundings_make(c, &o, why, why_size);
+    if (ok && what->is_confined)
+        o.ruleset = bounds_open(what, o.program, why, why_size);
+    if (!ok || (what->is_confined && o.ruleset < 0)) {
         command_free(c);
         return NULL;
     }
-    bool ok = open_pipes(c, theirs);
+    ok = open_pipes(c, theirs);
     memcpy(o.ends, theirs, sizeof theirs);
     c->keeper = ok ? keeper_start(&o) : -1;
     int err = errno;
     close_theirs(theirs);
+    if (o.ruleset >= 0)
+        (void)close(o.ruleset);
     if (c->keeper > 0)
         return c;
     (void)snprintf(why, why_size, "no process could be started: %s", strerror(err));
@@ -171,6 +179,7 @@ static void add_tail(struct command *c, const char *bytes, size_t size)
     buf_add(b, bytes, size);
     if (b->len <= (size_t)2 * COMMAND_TAIL_MAX)
         return;
+    c->tail_is_cut = true;
     memmove(b->ptr, b->ptr + b->len - COMMAND_TAIL_MAX, COMMAND_TAIL_MAX);
     b->len = COMMAND_TAIL_MAX;
     b->ptr[b->len] = 0;
@@ -187,8 +196,8 @@ static void tell_progress(struct command *c)
     struct slice line = buf_view(&c->line);
 
     if (json_parse(&a, line, &j, NULL) == ERR_OK && j->type == JSON_OBJECT) {
-        buf_slice(&progress, json_get_raw(j, "progress"));
-        buf_slice(&resume, json_get_raw(j, "resume"));
+        surroundings_clean_json(c, json_get_raw(j, "progress"), &progress);
+        surroundings_clean_json(c, json_get_raw(j, "resume"), &resume);
         surroundings_clean(c, json_get_text(j, "message"), &message);
     } else {
         surroundings_clean(c, line, &message);

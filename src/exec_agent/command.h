@@ -44,6 +44,7 @@ struct command {
     size_t written;
     struct buf output, tail, line;
     bool line_is_too_long;
+    bool tail_is_cut;      /* something was dropped before it */
     struct slice *secrets; /* what must not be told */
     size_t secret_count;
     int64_t started_at, term_at, kill_at; /* CLOCK_BOOTTIME; INT64_MAX: it was done */

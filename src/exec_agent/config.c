@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "confine/landlock.h"
+
 enum { PLACES_MAX = 1000, INSTANCE_MAX = 150, GROUPS_MAX = 1000 };
 
 static const char *copy_text(struct reader *r, struct slice s)
@@ -135,6 +137,57 @@ static void read_user(struct reader *r, const struct json *j, const struct path 
     memcpy(u->groups, groups, (size_t)count * sizeof *u->groups);
 }
 
+/* ---- what it may not do ---- */
+
+static void read_paths(struct reader *r, const struct json *j, const struct path *path,
+                       void *target)
+{
+    struct exec_paths *p = target;
+
+    if (j->type != JSON_ARRAY || j->count > EXEC_PATHS_MAX) {
+        mistake_in(r, path, j, "a list of at most %d absolute paths", EXEC_PATHS_MAX);
+        return;
+    }
+    p->list = arena_alloc(r->arena, (j->count + 1u) * sizeof *p->list);
+    p->count = 0;
+    for (const struct json *m = j->child; m; m = m->next) {
+        struct path at = {path, SLICE_NONE, p->count};
+        const char **one = &p->list[p->count++];
+        read_absolute(r, m, &at, one);
+        if (*one && access(*one, F_OK) != 0)
+            warn_at(r, &at, m->at, m->raw, "a file or folder that is there");
+    }
+}
+
+/* All of it takes the place of what was said further outside. */
+static void read_confine(struct reader *r, const struct json *j, const struct path *path,
+                         void *target)
+{
+    static const struct field fields[] = {
+        {"read", read_paths, offsetof(struct exec_command, readable), false},
+        {"write", read_paths, offsetof(struct exec_command, writable), false},
+    };
+    struct exec_command *c = target;
+
+    c->readable = c->writable = (struct exec_paths){0};
+    c->is_confined = true;
+    read_object(r, j, path, fields, COUNT_OF(fields), c);
+    if (landlock_version() == 0)
+        warn_at(r, path, j->at, j->raw,
+                "a kernel with Landlock: without it the command is not run");
+}
+
+/* A confined process could otherwise have a program with more rights do what it may not. */
+static void check_privileges(struct reader *r, const struct json *j, const struct path *path,
+                             const struct exec_command *c)
+{
+    const struct json *said = json_get(j, "no_new_privileges");
+
+    if (c->is_confined && !c->no_new_privileges)
+        mistake_at(r, path, said ? said->at : j->at, "confine and no_new_privileges: false",
+                   "one of them: who is confined gets no new privileges");
+}
+
 /* ---- environment ---- */
 
 static bool is_variable_name(struct slice s)
@@ -257,7 +310,10 @@ struct action_read {
     {"user",        read_user,        (at) + offsetof(struct exec_command, user), false},      \
     {"limits",      read_limits,      (at), false},                                   \
     {"output",      read_output,      (at) + offsetof(struct exec_command, output), false},    \
-    {"heartbeats",  read_heartbeats,  (at) + offsetof(struct exec_command, beats), false}
+    {"heartbeats",  read_heartbeats,  (at) + offsetof(struct exec_command, beats), false},     \
+    {"confine",     read_confine,     (at), false},                                            \
+    {"no_new_privileges", read_bool,                                                           \
+     (at) + offsetof(struct exec_command, no_new_privileges), false}
 /* clang-format on */
 
 static void read_undo(struct reader *r, const struct json *j, const struct path *path,
@@ -269,6 +325,7 @@ static void read_undo(struct reader *r, const struct json *j, const struct path 
     };
 
     read_object(r, j, path, fields, COUNT_OF(fields), c);
+    check_privileges(r, j, path, c);
 }
 
 static void read_one_action(struct reader *r, const struct json *j, const struct path *path,
@@ -282,6 +339,8 @@ static void read_one_action(struct reader *r, const struct json *j, const struct
     struct action_read read = {.command = *above};
 
     read_object(r, j, path, fields, COUNT_OF(fields), &read);
+    if (read.command.argv)
+        check_privileges(r, j, path, &read.command);
     a->forward = a->undo = read.command;
     a->undo.argv = NULL;
     if (read.undo) {
@@ -327,7 +386,10 @@ static void read_one_agent(struct reader *r, const struct json *j, const struct 
     };
     struct agent_read read = {
         .agent = *a,
-        .common = {.directory = "/", .output_max = EXEC_OUTPUT_MAX, .grace_ms = 5000},
+        .common = {.directory = "/",
+                   .output_max = EXEC_OUTPUT_MAX,
+                   .grace_ms = 5000,
+                   .no_new_privileges = true},
     };
     struct path at = {path, SLICE("actions"), 0};
 

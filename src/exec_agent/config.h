@@ -35,7 +35,17 @@ struct exec_user {
     int group_count;
 };
 
-enum { EXEC_OUTPUT_MAX = 512 << 10, EXEC_VARIABLES_MAX = 100, EXEC_ARGUMENTS_MAX = 1000 };
+struct exec_paths {
+    const char **list;
+    size_t count;
+};
+
+enum {
+    EXEC_OUTPUT_MAX = 512 << 10,
+    EXEC_VARIABLES_MAX = 100,
+    EXEC_ARGUMENTS_MAX = 1000,
+    EXEC_PATHS_MAX = 100,
+};
 
 struct exec_command {
     char **argv; /* ends with NULL; NULL: there is none */
@@ -48,7 +58,10 @@ struct exec_command {
     int64_t time_ms;    /* 0: the attempt's */
     int64_t grace_ms;   /* from SIGTERM to SIGKILL, at most */
     enum exec_output output;
-    bool beats; /* by itself, with its progress; else the agent does for it */
+    bool beats;             /* by itself, with its progress; else the agent does for it */
+    bool no_new_privileges; /* neither by sudo nor by any other set-user-id program */
+    bool is_confined;       /* to the files that follow, and what every program needs */
+    struct exec_paths readable, writable;
 };
 
 struct exec_action {

@@ -13,7 +13,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ABOVE = 16, FAILED_TO_RUN = 127, CHILDREN_READ_MAX = 256 };
+#include "confine/landlock.h"
+
+enum {
+    ABOVE = 16,
+    RULESET = KEEPER_ENDS, /* where the ruleset is, if there is one */
+    FAILED_TO_RUN = 127,
+    CHILDREN_READ_MAX = 256,
+};
 
 /* ---- the command ---- */
 
@@ -44,6 +51,14 @@ static void set_user(const struct keeper_order *o)
         give_up("user");
 }
 
+static void set_bounds(const struct keeper_order *o)
+{
+    if (o->no_new_privileges && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        give_up("privileges");
+    if (o->ruleset >= 0 && !landlock_enter(RULESET))
+        give_up("confine");
+}
+
 static void reset_signals(void)
 {
     const struct sigaction usual = {.sa_handler = SIG_DFL};
@@ -65,6 +80,7 @@ static _Noreturn void become_command(const struct keeper_order *o, pid_t keeper)
         give_up("keeper");
     if (chdir(o->directory) != 0)
         give_up("directory");
+    set_bounds(o);
     reset_signals();
     (void)execve(o->program, o->argv, o->envp);
     give_up("program");
@@ -204,19 +220,21 @@ static void watch(struct keeping *k)
     }
 }
 
-/* The ends become 0 to 5, and nothing else stays open. */
-static bool place_ends(const int ends[KEEPER_ENDS])
+/* The ends become 0 to 5, the ruleset 6, and nothing else stays open. */
+static bool place_ends(const struct keeper_order *o)
 {
-    int safe[KEEPER_ENDS];
+    int safe[KEEPER_ENDS + 1];
+    int count = o->ruleset >= 0 ? KEEPER_ENDS + 1 : KEEPER_ENDS;
     bool ok = true;
 
-    for (int i = 0; i < KEEPER_ENDS; i++) {
-        safe[i] = fcntl(ends[i], F_DUPFD, ABOVE);
+    for (int i = 0; i < count; i++) {
+        safe[i] = fcntl(i == RULESET ? o->ruleset : o->ends[i], F_DUPFD, ABOVE);
         ok &= safe[i] >= 0;
     }
-    for (int i = 0; i < KEEPER_ENDS && ok; i++)
+    for (int i = 0; i < count && ok; i++)
         ok = dup2(safe[i], i) == i;
-    ok &= close_range(KEEPER_ENDS, ~0u, 0) == 0;
+    ok &= close_range((unsigned)count, ~0u, 0) == 0;
+    ok &= count == KEEPER_ENDS || fcntl(RULESET, F_SETFD, FD_CLOEXEC) == 0;
     ok &= fcntl(KEEPER_CONTROL, F_SETFD, FD_CLOEXEC) == 0;
     ok &= fcntl(KEEPER_STATUS, F_SETFD, FD_CLOEXEC) == 0;
     return ok;
@@ -227,7 +245,7 @@ static _Noreturn void keep(const struct keeper_order *o)
     struct keeping k = {0};
     sigset_t child;
 
-    if (!place_ends(o->ends))
+    if (!place_ends(o))
         _exit(FAILED_TO_RUN);
     (void)prctl(PR_SET_NAME, "intact-keeper"); /* for people */
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -41,7 +41,9 @@ struct keeper_order {
     gid_t gid;
     const gid_t *groups;
     size_t group_count;
-    int64_t memory;      /* 0: no limit */
+    int64_t memory; /* 0: no limit */
+    bool no_new_privileges;
+    int ruleset;         /* of confine/landlock.h; -1: none */
     struct rlimit files; /* of descriptors, as the agent had it from the start */
     int ends[KEEPER_ENDS];
 };

@@ -44,7 +44,7 @@ static void add_tail(const struct command *c, struct buf *message)
 {
     CLEANUP(buf_fini) struct buf clean = {0};
 
-    surroundings_clean(c, buf_view(&c->tail), &clean);
+    surroundings_clean_tail(c, &clean);
     struct slice s = buf_view(&clean);
     while (s.len > 0 && s.ptr[s.len - 1] == ' ')
         s.len--;
@@ -132,7 +132,7 @@ static void listen_to(const struct command *c, struct verdict *v)
                    | (slice_is(effect, "none") ? INTACT_EFFECT_NONE : INTACT_EFFECT_UNKNOWN);
     if (!duration_parse(json_get_text(e, "retry_after"), &v->after_ms))
         v->after_ms = 0;
-    buf_slice(&v->resume, resume);
+    surroundings_clean_json(c, resume, &v->resume);
 }
 
 static void judge_interruption(const struct command *c, struct verdict *v)

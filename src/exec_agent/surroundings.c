@@ -256,14 +256,35 @@ bool surroundings_make(struct command *c, struct keeper_order *o, char *why, /* 
 
 /* ---- what may be told ---- */
 
-static void cover(char *at, size_t len, struct slice secret)
+/* What stands for it does not say how long it is. */
+static void cover(struct buf *b, struct slice secret)
 {
-    char *found = memmem(at, len, secret.ptr, secret.len);
+    static const char instead[] = "***";
+    size_t from = 0;
 
-    while (found) {
-        memset(found, '*', secret.len);
-        size_t rest = len - (size_t)(found - at) - secret.len;
-        found = memmem(found + secret.len, rest, secret.ptr, secret.len);
+    while (from < b->len) {
+        const char *found = memmem(b->ptr + from, b->len - from, secret.ptr, secret.len);
+        if (!found)
+            return;
+        size_t at = (size_t)(found - b->ptr);
+        memmove(b->ptr + at + 3, b->ptr + at + secret.len, b->len - at - secret.len);
+        memcpy(b->ptr + at, instead, 3);
+        b->len = b->len - secret.len + 3;
+        from = at + 3;
+    }
+}
+
+/* Of a text whose beginning was dropped: the rest of a secret that began there. */
+static void cover_begun(struct buf *b, struct slice secret)
+{
+    for (size_t skip = 1; skip + SECRET_MIN <= secret.len; skip++) {
+        size_t left = secret.len - skip;
+        if (left > b->len || memcmp(b->ptr, secret.ptr + skip, left) != 0)
+            continue;
+        memset(b->ptr, '*', 3);
+        memmove(b->ptr + 3, b->ptr + left, b->len - left);
+        b->len = b->len - left + 3;
+        return;
     }
 }
 
@@ -287,8 +308,8 @@ void surroundings_clean(const struct command *c, struct slice text, struct buf *
     struct buf copy = {0};
 
     buf_slice(&copy, text);
-    for (size_t i = 0; copy.len > 0 && i < c->secret_count; i++)
-        cover(copy.ptr, copy.len, c->secrets[i]);
+    for (size_t i = 0; i < c->secret_count; i++)
+        cover(&copy, c->secrets[i]);
     blank_controls(copy.ptr, copy.len);
     for (struct slice rest = buf_view(&copy); rest.len > 0;) {
         size_t good = text_utf8_end(rest);
@@ -299,4 +320,55 @@ void surroundings_clean(const struct command *c, struct slice text, struct buf *
         rest = (struct slice){rest.ptr + good + 1, rest.len - good - 1};
     }
     buf_fini(&copy);
+}
+
+void surroundings_clean_tail(const struct command *c, struct buf *ret)
+{
+    CLEANUP(buf_fini) struct buf copy = {0};
+
+    buf_slice(&copy, buf_view(&c->tail));
+    for (size_t i = 0; c->tail_is_cut && i < c->secret_count; i++)
+        cover_begun(&copy, c->secrets[i]);
+    surroundings_clean(c, buf_view(&copy), ret);
+}
+
+/* A string of sound JSON, with its quotes; how it is escaped does not matter. */
+static void write_clean(const struct command *c, struct slice literal, struct buf *ret)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf text = {0};
+    struct json *j = NULL;
+
+    if (json_parse(&a, literal, &j, NULL) != ERR_OK)
+        return;
+    buf_slice(&text, j->text);
+    for (size_t i = 0; i < c->secret_count; i++)
+        cover(&text, c->secrets[i]);
+    if (slice_eq(buf_view(&text), j->text))
+        buf_slice(ret, literal);
+    else
+        json_string(ret, buf_view(&text));
+}
+
+static size_t literal_len(struct slice json)
+{
+    size_t len = 1;
+
+    while (len < json.len && json.ptr[len] != '"')
+        len += json.ptr[len] == '\\' ? 2 : 1;
+    return len < json.len ? len + 1 : json.len;
+}
+
+void surroundings_clean_json(const struct command *c, struct slice json, struct buf *ret)
+{
+    while (json.len > 0) {
+        size_t len = 1;
+        if (json.ptr[0] == '"') {
+            len = literal_len(json);
+            write_clean(c, (struct slice){json.ptr, len}, ret);
+        } else {
+            buf_byte(ret, json.ptr[0]);
+        }
+        json = (struct slice){json.ptr + len, json.len - len};
+    }
 }

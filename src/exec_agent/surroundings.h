@@ -12,4 +12,10 @@ bool surroundings_make(struct command *c, struct keeper_order *o, char *why, siz
 /* Text as it may be told: without the secrets, control characters, and what is not UTF-8. */
 void surroundings_clean(const struct command *c, struct slice text, struct buf *ret);
 
+/* The same of the end of standard error. */
+void surroundings_clean_tail(const struct command *c, struct buf *ret);
+
+/* Sound JSON without the secrets in its strings. */
+void surroundings_clean_json(const struct command *c, struct slice json, struct buf *ret);
+
 #endif

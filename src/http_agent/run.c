@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "confine/caller.h"
+#include "confine/hidden.h"
 #include "http_agent/inside.h"
 #include "http_agent/service.h"
 #include "libintact/agent.h"
@@ -34,6 +36,7 @@ struct http_agent {
     size_t count;
     int fd; /* epoll */
     struct inside inside;
+    struct caller caller; /* of a child: what it may still do */
     bool is_stopping;
 };
 
@@ -113,6 +116,23 @@ static void reload(struct http_agent *h)
 
 /* ---- setting up ---- */
 
+/* A child of a server is its user, to whom all that the server keeps belongs, and it reads what
+ * strangers answer. Who runs the agent by itself has other means. */
+static void confine(struct http_agent *h)
+{
+    if (h->inside.channel < 0)
+        return;
+    caller_begin(&h->caller);
+    for (const struct secret *s = h->config->secrets; s; s = s->next)
+        caller_reads(&h->caller, s->place.file);
+    for (const struct service_config *c = h->config->services; c; c = c->next) {
+        caller_reads(&h->caller, c->net.ca);
+        caller_reads(&h->caller, c->net.cert);
+        caller_reads(&h->caller, c->net.key);
+    }
+    caller_enter(&h->caller);
+}
+
 static bool watch(struct http_agent *h, struct source *s)
 {
     struct epoll_event e = {.events = EPOLLIN, .data.ptr = s};
@@ -190,6 +210,7 @@ static void close_all(struct http_agent *h)
     free(h->wake_at);
     free(h->is_ready);
     secrets_free(h->secrets);
+    caller_end(&h->caller);
 }
 
 /* ---- turns ---- */
@@ -199,6 +220,10 @@ static void notice_signals(struct http_agent *h)
     uint64_t ignored;
 
     (void)!read(signals.fd, &ignored, sizeof ignored); /* empty is fine */
+    if (!signals.stops && caller_is_outdated(&h->caller, wire_now_ms())) {
+        signals.stops = 1; /* the server starts another one, which may read what is there now */
+        intact_agent_stop();
+    }
     if (signals.hangups) {
         signals.hangups = 0;
         reload(h);
@@ -283,6 +308,8 @@ int http_agent_run(const struct http_config *c, const struct http_agent_options 
         return 2;
     }
     take_files();
+    process_hide();
+    confine(&h);
     if (!take_signals(h.inside.channel >= 0) || !open_all(&h, o)) {
         log_line(LOG_ERROR, "event=start_failed reason=\"no more descriptors, or libcurl cannot be "
                             "used\"");

@@ -96,6 +96,16 @@ class Amqp(unittest.TestCase):
     def count(self, server):
         return len(server.call("GET", "/v1/tasks?limit=500")["tasks"])
 
+    def test_the_bridge_is_confined(self):
+        server = self.server()
+        self.submit({"id": "o-1", "input": {"amount": 20}})
+        self.agent()
+        server.ended("o-1")
+        with open(f"/proc/{server.child()}/status") as f:
+            status = dict(line.split(":", 1) for line in f)
+        self.assertEqual((status["NoNewPrivs"].strip(), status["Seccomp"].strip()), ("1", "2"))
+        self.assertNotIn("event=not_confined what=calls", server.read_log())
+
     # ---- submissions ----
 
     def test_a_message_becomes_a_task_and_its_work_a_message(self):
@@ -519,6 +529,7 @@ class Amqp(unittest.TestCase):
         self.addCleanup(wire.close)
         section["brokers"][0]["url"] = f"amqp://127.0.0.1:{wire.port}"
         server = self.server(section)
+        eventually("it is connected", lambda: "event=amqp_connected" in server.read_log())
         server.process.send_signal(signal.SIGSTOP)
         try:
             for i in range(20):

@@ -5,9 +5,11 @@ nothing of them outlives their time, the agent, or themselves.
 Usage: exec_test.py INTACT [TEST...]
 """
 
+import ctypes
 import json
 import os
 import pwd
+import shutil
 import signal
 import socket
 import subprocess
@@ -271,19 +273,30 @@ print(json.dumps({"fds": sorted(f for f in fds if os.path.exists(f"/proc/self/fd
         secret = self.dir + "/secret"
         with open(secret, "w", encoding="utf-8") as f:
             f.write("first-line-0815\nsecond-line-4711\n")
+        long = self.dir + "/long"
+        with open(long, "w", encoding="utf-8") as f:
+            f.write("6" + "7" * 20000)
         cut = shell("""printf '{"error": {"code": "c-%s", "message": "%490s%s"}}' "${KEY%?????????????????}" x "$KEY" | tr '\\n' ' '; exit 75""")
         self.start({"moan": shell(r"""printf 'dropped %9000s\n' x >&2; printf 'bad\033[31m \200\302\233 key %s\n' "$KEY" >&2
                                       exit 75""") | {"environment": {"KEY": {"file": secret}}},
+                    "left": shell(r"""k=$(printf %s "$KEY" | head -1); cat > /dev/null
+                                      printf '{"error": {"retryable": false, "resume": {"at": "a%s \\u0022q", "n": 815}}}' "$k"; exit 75""")
+                    | {"environment": {"KEY": {"file": secret}}},
+                    "long": shell("""printf %s "$LONG" >&2; exit 75""") | {"environment": {"LONG": {"file": long}}},
                     "cut": cut | {"environment": {"KEY": {"file": secret}}}})
         error = self.server.wait(self.submit("cut", on_failure="hold"), "error")["steps"][0]["error"]
-        self.assertEqual(error["code"], "c-" + "*" * 15)
+        self.assertEqual(error["code"], "c-***")
         self.assertNotIn("first", error["message"])
         self.assertIn("x***", error["message"])
         message = self.server.wait(self.submit("moan", on_failure="hold"), "error")["steps"][0]["error"]["message"]
         self.assertIn("the command ended with status 75: ...", message)
-        self.assertRegex(message, r"bad \[31m \?   key \*{15} \*{16}$")
+        self.assertRegex(message, r"bad \[31m \?   key \*{3} \*{3}$")
         self.assertNotIn("0815", message + read(self.dir + "/agent.log") + read(self.dir + "/server.log"))
         self.assertLess(len(message), 600)
+        step = self.server.wait(self.submit("left", on_failure="hold"), "error")["steps"][0]
+        self.assertEqual(step["resume"], {"at": "a*** \"q", "n": 815})
+        message = self.server.wait(self.submit("long", on_failure="hold"), "error")["steps"][0]["error"]["message"]
+        self.assertEqual(message, "the command ended with status 75: ***")
         os.remove(secret)
         error = self.server.wait(self.submit("moan", on_failure="hold"), "error")["steps"][0]["error"]
         self.assertEqual(error["code"], "cannot_run")
@@ -353,8 +366,14 @@ print(json.dumps({"fds": sorted(f for f in fds if os.path.exists(f"/proc/self/fd
         self.start({"polite": shell("trap 'echo \"{\\\"error\\\": {\\\"code\\\": \\\"half\\\"}}\"; exit 69' TERM; "
                                     "while :; do sleep 0.05; done") | {"limits": {"time": "300ms", "grace": "5m"}},
                     "rude": {"command": ["sleep", "100000"], "limits": {"time": "300ms", "grace": "0s"}}})
-        step = self.server.wait(self.submit("polite", on_failure="hold"), "error")["steps"][0]
-        self.assertEqual((step["error"]["code"], step["in_doubt"]), ("half", False))
+
+        def says_half():
+            step = self.server.wait(self.submit("polite", on_failure="hold"), "error")["steps"][0]
+            # A shell that did not come so far as to set its trap is ended like any other command.
+            self.assertIn((step["error"]["code"], step["in_doubt"]), (("half", False), ("out_of_time", True)))
+            return step["error"]["code"] == "half"
+
+        wait_for("it says what it left", says_half)
         step = self.server.wait(self.submit("rude", on_failure="hold"), "error")["steps"][0]
         self.assertEqual((step["error"]["code"], step["in_doubt"]), ("out_of_time", True))
 
@@ -481,6 +500,71 @@ print(json.dumps({"fds": sorted(f for f in fds if os.path.exists(f"/proc/self/fd
             groups = " ".join(str(g) for g in os.getgrouplist("nobody", nobody.pw_gid))
             self.assertEqual(self.run_one("who")["output"], f"{nobody.pw_uid}\n{groups}\n{nobody.pw_dir} nobody")
 
+    def test_a_command_gets_no_new_privileges(self):
+        status = {"command": ["sed", "-n", "s/^NoNewPrivs:\\s*//p", "/proc/self/status"], "output": "text"}
+        actions = {"usual": status, "sudo": status | {"no_new_privileges": False},
+                   "back": {"command": ["false"], "no_new_privileges": False, "undo": status | {"no_new_privileges": True}}}
+        program = self.dir + "/id"  # a set-user-id one of root's
+        if os.geteuid() == 0:
+            shutil.copy("/usr/bin/id", program)
+            os.chmod(program, 0o4755)
+            who = {"command": [program, "-u"], "user": "nobody", "output": "text"}
+            actions |= {"who": who, "who_sudo": who | {"no_new_privileges": False}}
+        self.start(actions)
+        self.assertEqual(self.run_one("usual")["output"], "1")
+        already = read("/proc/self/status").split("NoNewPrivs:\t")[1][0]
+        self.assertEqual(self.run_one("sudo")["output"], already)
+        if os.geteuid() == 0:
+            nobody = str(pwd.getpwnam("nobody").pw_uid)
+            self.assertEqual(self.run_one("who")["output"], nobody)
+            obeyed = already == "0" and not os.statvfs(self.dir).f_flag & os.ST_NOSUID
+            self.assertEqual(self.run_one("who_sudo")["output"], "0" if obeyed else nobody)
+
+    def test_a_confined_command_has_its_files_alone(self):
+        for name in ("open", "closed", "work"):
+            os.mkdir(f"{self.dir}/{name}")
+        for name in ("open", "closed"):
+            with open(f"{self.dir}/{name}/file", "w", encoding="utf-8") as f:
+                f.write(name + "\n")
+        confine = {"read": [self.dir + "/open"], "write": [self.dir + "/work"]}
+        tries = (f"cd {self.dir}\n"
+                 "cat open/file\n"
+                 "echo made > work/file && mv work/file work/moved && cat work/moved\n"
+                 "cat closed/file || echo no\n"
+                 "(echo x > open/file) || echo no\n"
+                 "(: > open/new) || echo no\n"
+                 "rm closed/file || echo no\n"
+                 "cat /etc/passwd || echo no\n"
+                 "id -u > /dev/null && echo end\n")
+        self.start({"walled": shell(tries) | {"confine": confine, "output": "text"},
+                    "inner": shell(f"cat {self.dir}/closed/file") | {"confine": {"read": [self.dir + "/closed"]}, "output": "text"},
+                    "free": shell(f"cat {self.dir}/closed/file") | {"output": "text"},
+                    "gone": shell("true") | {"confine": {"read": [self.dir + "/missing"]}},
+                    "script": {"command": [self.dir + "/open/run"], "output": "text", "confine": {}}})
+        with open(self.dir + "/open/run", "w", encoding="utf-8") as f:
+            f.write(f"#!/bin/sh\necho runs; cat {self.dir}/open/file || echo no\n")
+        os.chmod(self.dir + "/open/run", 0o755)
+        if not self.has_landlock():
+            step = self.server.wait(self.submit("walled", on_failure="hold"), "error")["steps"][0]
+            self.assertEqual((step["error"]["code"], step["in_doubt"]), ("cannot_run", False))
+            self.assertIn("Landlock", step["error"]["message"])
+            self.skipTest("this kernel has no Landlock")
+        self.assertEqual(self.run_one("walled")["output"], "open\nmade\nno\nno\nno\nno\nno\nend")
+        self.assertEqual(self.run_one("inner")["output"], "closed")
+        self.assertEqual(self.run_one("free")["output"], "closed")
+        self.assertEqual(self.run_one("script")["output"], "runs\nno")
+        self.assertEqual(read(self.dir + "/open/file"), "open\n")
+        step = self.server.wait(self.submit("gone", on_failure="hold"), "error")["steps"][0]
+        self.assertEqual((step["error"]["code"], step["in_doubt"]), ("cannot_run", False))
+        self.assertIn(f"confine: {self.dir}/missing: No such file", step["error"]["message"])
+        # A path that comes later is taken then.
+        os.mkdir(self.dir + "/missing")
+        self.assertEqual(self.run_one("gone")["state"], "completed")
+
+    def has_landlock(self):
+        version = ctypes.CDLL(None, use_errno=True).syscall(444, None, 0, 1)
+        return version > 0
+
     def test_what_is_not_in_the_list_is_not_run(self):
         self.start({"undo_only": {"undo": {"command": ["true"]}}, "forward_only": {"command": ["false"]}})
         for action in ("sh", "undo_only", "../sh", "forward_only/undo"):
@@ -494,7 +578,10 @@ print(json.dumps({"fds": sorted(f for f in fds if os.path.exists(f"/proc/self/fd
             f.write("intact_exec: 2\nagents:\n  Tools: {}\n  tools:\n    places: 0\n    actions:\n"
                     "      a: {comand: [x]}\n      b: {command: ls -l}\n      c: {command: [bin/ls]}\n"
                     "      d: {command: [ls, 3], user: nobodyatall, limits: {memory: 3MB, output: 1GiB}, directory: tmp}\n"
-                    "      e: {command: [ls], environment: {INTACT_X: '1', Y: 1, Z: {file: rel}, 'a b': x}, output: xml}\n")
+                    "      e: {command: [ls], environment: {INTACT_X: '1', Y: 1, Z: {file: rel}, 'a b': x}, output: xml}\n"
+                    "      f: {command: [ls], confine: {read: tmp, write: [rel, /no/such], run: []}, no_new_privileges: 1}\n"
+                    "      g: {command: [ls], confine: {read: [/tmp]}, no_new_privileges: false}\n"
+                    "      h: {command: [ls], confine: true}\n")
         done = subprocess.run([INTACT, "agent", "exec", "--config", config, "--check"], env=ENVIRONMENT, capture_output=True,
                               text=True, timeout=PATIENCE_S, check=False)
         self.assertEqual(done.returncode, 1)
@@ -502,7 +589,10 @@ print(json.dumps({"fds": sorted(f for f in fds if os.path.exists(f"/proc/self/fd
                     "5:13: error: agents.tools.places: found 0", 'did you mean "command"?', "no shell reads it",
                     "an absolute path, or a name to be found in PATH", "a text, in quotes", "the name of a user",
                     "found \"3MB\"", "at most 512KiB", "directory", "not INTACT_ at its beginning", "{from: NAME}",
-                    "Z.file", "json, text or none"]
+                    "Z.file", "json, text or none", "a list of at most 100 absolute paths", "f.confine.write[0]: found \"rel\"",
+                    "f.confine.run: ", "f.no_new_privileges: found 1",
+                    "actions.g: found confine and no_new_privileges: false, expected one of them",
+                    "h.confine: found true"]
         for text in expected:
             self.assertIn(text, done.stderr)
         self.assertEqual(len([l for l in done.stderr.splitlines() if "a b" in l]), 1)

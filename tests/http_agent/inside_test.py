@@ -4,6 +4,7 @@
 Usage: inside_test.py INTACT [TEST...]
 """
 
+import itertools
 import json
 import os
 import signal
@@ -192,6 +193,70 @@ class Inside(unittest.TestCase):
                 self.assertNotIn("-key-", f.read())
         server.stop()
         self.assertNotIn("-key-", server.read_log())
+
+    def test_the_child_is_confined(self):
+        service = self.service()
+        os.mkdir(f"{self.folder}/keys")
+        path, elsewhere = f"{self.folder}/keys/key", f"{self.folder}/elsewhere"
+        for name, text in ((path, "first-key-0815"), (elsewhere, "other-key-4711")):
+            with open(name, "w") as f:
+                f.write(text)
+        config = config_of(service, headers={"X-Key": "${ secret.key }"}) | {"secrets": {"key": {"file": path}}}
+        config["services"]["payment"]["url"] = f"http://localhost:{service.port}"  # a name, to be looked up by a thread
+        server = self.server(config, "--open").start()
+        server.put(one_step("buy", "payment"))
+        server.submit("buy", "o-1", {"case": "good"})
+        server.ended("o-1")
+        with open(f"/proc/{server.child()}/status") as f:
+            status = dict(line.split(":", 1) for line in f)
+        self.assertEqual((status["NoNewPrivs"].strip(), status["Seccomp"].strip()), ("1", "2"))
+        # Its file is replaced by a new one, which it reads; by links to others, which it does not, whoever it is.
+        with open(path + ".new", "w") as f:
+            f.write("fresh-key-1234")
+        os.rename(path + ".new", path)
+        server.process.send_signal(signal.SIGHUP)
+        eventually("it is read", lambda: server.read_log().count("event=secrets_loaded") == 1)
+        if "event=not_confined what=files" in server.read_log():
+            self.skipTest("this kernel has no Landlock")
+        for n, target in enumerate(("/etc/shadow", elsewhere, f"{server.folder}/data/intact.db"), 1):
+            os.symlink(target, path + ".new")
+            os.rename(path + ".new", path)
+            server.process.send_signal(signal.SIGHUP)
+            eventually(f"{target} is refused", lambda n=n: server.read_log().count("event=secret_refused") == n)
+        refused = [line for line in server.read_log().splitlines() if "event=secret_refused" in line]
+        self.assertTrue(all("Permission denied" in line for line in refused), refused)
+        server.submit("buy", "o-2", {"case": "good"})
+        server.ended("o-2")
+        self.assertEqual(service.of_key("o-2/call")[0]["headers"]["x-key"], "fresh-key-1234")
+        server.stop()
+        self.assertNotIn("not_confined", server.read_log())
+
+    def test_a_replaced_file_outside_of_its_folders_brings_a_new_child(self):
+        service = self.service()
+        key = os.path.basename(self.folder) + ".key"  # a relative path
+        self.addCleanup(lambda: os.path.exists(key) and os.unlink(key))
+        with open(key, "w") as f:
+            f.write("first-key-0815")
+        config = config_of(service, headers={"X-Key": "${ secret.key }"}) | {"secrets": {"key": {"file": key}}}
+        server = self.server(config, "--open").start()
+        server.put(one_step("buy", "payment"))
+        server.submit("buy", "o-1", {"case": "good"})
+        server.ended("o-1")
+        child = server.child()
+        with open(key + ".new", "w") as f:
+            f.write("second-key-4711")
+        os.rename(key + ".new", key)
+        numbers = itertools.count()
+
+        def is_another():
+            server.submit("buy", f"n-{next(numbers)}", {"case": "good"})  # what wakes it up
+            return server.child() not in (None, child)
+        eventually("a new one takes its place", is_another)
+        self.assertIn("event=confinement_outdated", server.read_log())
+        server.submit("buy", "o-2", {"case": "good"})
+        server.ended("o-2")
+        self.assertEqual(service.of_key("o-2/call")[0]["headers"]["x-key"], "second-key-4711")
+        server.stop()
 
     def test_mistakes_are_told_before_anything_starts(self):
         pipe = f"{self.folder}/pipe"

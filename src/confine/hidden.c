@@ -1,0 +1,19 @@
+/* What others of the same user may see of a process. */
+
+#include "confine/hidden.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+void process_hide(void)
+{
+    const struct rlimit none = {0, 0};
+    const char *wanted = getenv("INTACT_DUMPABLE");
+
+    if (wanted && strcmp(wanted, "1") == 0)
+        return;
+    (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* cannot fail */
+    (void)setrlimit(RLIMIT_CORE, &none);      /* less is always allowed */
+}

@@ -1,0 +1,98 @@
+/* Landlock by its system calls: glibc has no functions for them. */
+
+#include "confine/landlock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/landlock.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Headers are older than kernels. */
+#ifndef LANDLOCK_ACCESS_FS_REFER
+    #define LANDLOCK_ACCESS_FS_REFER (1ULL << 13)
+#endif
+#ifndef LANDLOCK_ACCESS_FS_TRUNCATE
+    #define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14)
+#endif
+#ifndef LANDLOCK_ACCESS_FS_IOCTL_DEV
+    #define LANDLOCK_ACCESS_FS_IOCTL_DEV (1ULL << 15)
+#endif
+
+static const uint64_t reading = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
+static const uint64_t of_files = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE
+                                 | LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_TRUNCATE
+                                 | LANDLOCK_ACCESS_FS_IOCTL_DEV;
+
+int landlock_version(void)
+{
+    long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+
+    return version > 0 ? (int)version : 0;
+}
+
+/* What this kernel can refuse: each version brought more. */
+static uint64_t known_rights(int version)
+{
+    uint64_t all = LANDLOCK_ACCESS_FS_REFER - 1;
+
+    if (version >= 2)
+        all |= LANDLOCK_ACCESS_FS_REFER;
+    if (version >= 3)
+        all |= LANDLOCK_ACCESS_FS_TRUNCATE;
+    if (version >= 5)
+        all |= LANDLOCK_ACCESS_FS_IOCTL_DEV;
+    return all;
+}
+
+int landlock_open(void)
+{
+    int version = landlock_version();
+    const struct landlock_ruleset_attr all = {.handled_access_fs = known_rights(version)};
+
+    if (version == 0) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    return (int)syscall(SYS_landlock_create_ruleset, &all, sizeof all, 0);
+}
+
+static uint64_t rights_of(unsigned rights)
+{
+    uint64_t all = 0;
+
+    if (rights & LANDLOCK_READ)
+        all |= reading;
+    if (rights & LANDLOCK_RUN)
+        all |= LANDLOCK_ACCESS_FS_EXECUTE;
+    if (rights & LANDLOCK_WRITE)
+        all |= known_rights(landlock_version())
+               & ~(reading | LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_IOCTL_DEV);
+    return all;
+}
+
+bool landlock_allow(int ruleset, const char *path, unsigned rights)
+{
+    struct landlock_path_beneath_attr rule = {.allowed_access = rights_of(rights)};
+    struct stat st;
+
+    rule.parent_fd = open(path, O_PATH | O_CLOEXEC);
+    if (rule.parent_fd < 0)
+        return false;
+    bool ok = fstat(rule.parent_fd, &st) == 0;
+    if (ok && !S_ISDIR(st.st_mode))
+        rule.allowed_access &= of_files; /* the kernel refuses the others */
+    ok = ok && syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0;
+    int err = errno;
+    (void)close(rule.parent_fd);
+    errno = err;
+    return ok;
+}
+
+bool landlock_enter(int ruleset)
+{
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+           && syscall(SYS_landlock_restrict_self, ruleset, 0) == 0;
+}
