@@ -7,7 +7,7 @@
  *
  *   {"input":..., "output":..., "error":{"code","message"}, "cause":{"step","code","message"},
  *    "stop":"undo", "content":"16 hex digits", "deadline_passed":true, "undo_complete_by":ms,
- *    "payloads":n,
+ *    "payloads":n, "traceparent":"...", "owner":"name of a token",
  *    "steps":[{"name","state","direction","attempt","failure_count","wait_until","in_doubt",
  *              "input","output","undo_input","error","resume","key_generation","supplied",
  *              "resolved","dropped":{"count","effect","until","attempt"},
@@ -74,6 +74,9 @@ enum err task_decode(const struct workflow *w, const struct task_row *row, struc
 enum err task_decode_kept(const struct workflow *w, const struct task_row *row,
                           struct encoded *kept, struct arena *a, struct task *ret,
                           struct error *e) MUST_USE;
+
+/* The owner that a document names, as in struct task, without the rest of it: in `a`. */
+struct slice doc_owner(struct slice doc, struct arena *a);
 
 /* Has it steps in groups? */
 bool doc_is_grouped(struct slice doc);

@@ -378,6 +378,7 @@ static void get_doc(struct decoder *d, const struct json *j, const struct workfl
     t->undo_complete_by = get_time(d, j, "undo_complete_by");
     t->closed_reason = get_text(d, j, "closed_reason");
     t->trace = get_text(d, j, "traceparent");
+    t->owner = get_text(d, j, "owner");
     get_steps(d, j, w, t);
 }
 
@@ -449,6 +450,15 @@ enum err task_decode_kept(const struct workflow *w, const struct task_row *row,
         kept_set_input(kept, &t.input);
     *ret = t;
     return ERR_OK;
+}
+
+struct slice doc_owner(struct slice doc, struct arena *a)
+{
+    struct json *j = NULL;
+
+    if (!doc.ptr || json_parse(a, arena_copy(a, doc), &j, NULL) != ERR_OK)
+        return SLICE_NONE;
+    return json_get_text(j, "owner");
 }
 
 bool doc_is_grouped(struct slice doc)

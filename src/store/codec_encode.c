@@ -340,6 +340,7 @@ static void put_doc(struct encoder *en, const struct workflow *w)
     put_number(b, "undo_complete_by", t->undo_complete_by);
     put_text(b, "closed_reason", t->closed_reason);
     put_text(b, "traceparent", t->trace);
+    put_text(b, "owner", t->owner);
     json_key(b, "steps");
     json_open(b, '[');
     for (uint16_t i = 0; i < t->step_count; i++)

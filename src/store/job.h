@@ -19,6 +19,7 @@ struct store_job {
     void (*done)(struct store_job *j);
     bool urgent;       /* a lease hangs on it */
     unsigned patience; /* of one in the background; for its thread */
+    void *line;        /* of a reading that waits for its turn; for its thread */
     int64_t took_us;   /* out: how long `run` took; 0 where nobody measures it */
 };
 

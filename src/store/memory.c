@@ -117,6 +117,8 @@ static enum err change_apply(struct memory_store *s, struct change *c)
 
     for (size_t i = 0; err == ERR_OK && i < c->audit_count; i++)
         mem_audit_add(&s->access, &c->audits[i]);
+    if (err == ERR_OK && c->drops_overruns)
+        mem_overrun_delete(&s->overruns, c->row.id);
     c->first_message = s->outbox.last_seq + 1;
     for (size_t i = 0; err == ERR_OK && i < c->message_count; i++)
         mem_outbox_add(&s->outbox, c->row.id, &c->messages[i]);
@@ -520,6 +522,7 @@ static enum err memory_survey(struct store *base, struct survey *v, struct arena
     v->requested = v->orphans = false;
     v->messages = mem_outbox_any(&s->outbox);
     v->submissions = mem_submissions_wait(&s->submissions);
+    v->overruns = s->overruns.count > 0;
     v->due_at = v->among_due_at = v->wake_at = 0;
     for (size_t i = 0; i < s->task_count; i++)
         survey_task(s, v, s->tasks[i]);
@@ -652,6 +655,7 @@ static void memory_close(struct store *base)
     mem_reserved_fini(&s->reserved);
     mem_submissions_fini(&s->submissions);
     mem_operations_fini(&s->operations);
+    mem_overruns_fini(&s->overruns);
     map_fini(&s->by_id);
     free(s->tasks);
     free(s);
@@ -688,11 +692,14 @@ static const struct store_ops ops = {
     .submissions_verb = memory_submissions_verb,
     .generations = memory_generations,
     .token_put = memory_token_put,
+    .token_change = memory_token_change,
     .token_delete = memory_token_delete,
     .token_list = memory_token_list,
     .audit_list = memory_audit_list,
     .agent_put = memory_agent_put,
     .agent_since = memory_agent_since,
+    .overrun_count = memory_overrun_count,
+    .overrun_list = memory_overrun_list,
     .outbox_read = memory_outbox_read,
     .outbox_settle = memory_outbox_settle,
     .outbox_targets = memory_outbox_targets,

@@ -20,6 +20,7 @@ static struct token_row token_copy(struct arena *a, const struct token_row *t)
 
     copy.name = arena_copy(a, t->name);
     copy.roles = arena_copy(a, t->roles);
+    copy.limits = arena_copy(a, t->limits);
     return copy;
 }
 
@@ -39,6 +40,15 @@ bool mem_token_exists(const struct mem_access *m, struct slice name)
     for (size_t i = 0; i < m->token_count; i++)
         if (slice_eq(m->tokens[i].row.name, name))
             return true;
+    return false;
+}
+
+bool mem_token_is(const struct mem_access *m, struct slice name,
+                  const unsigned char hash[TOKEN_HASH_SIZE])
+{
+    for (size_t i = 0; i < m->token_count; i++)
+        if (slice_eq(m->tokens[i].row.name, name))
+            return memcmp(m->tokens[i].row.hash, hash, TOKEN_HASH_SIZE) == 0;
     return false;
 }
 

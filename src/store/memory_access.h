@@ -24,6 +24,8 @@ void mem_access_fini(struct mem_access *m);
 bool mem_token_fits(const struct mem_access *m, const struct token_row *t, bool replace);
 void mem_token_put(struct mem_access *m, const struct token_row *t); /* replaces */
 bool mem_token_exists(const struct mem_access *m, struct slice name);
+bool mem_token_is(const struct mem_access *m, struct slice name,
+                  const unsigned char hash[TOKEN_HASH_SIZE]);
 bool mem_token_is_last_admin(const struct mem_access *m, struct slice name, int64_t now);
 void mem_token_delete(struct mem_access *m, struct slice name);
 void mem_token_list(const struct mem_access *m, struct arena *a, struct token_row **ret,

@@ -12,6 +12,7 @@
 #include "store/memory_node.h"
 #include "store/memory_operation.h"
 #include "store/memory_outbox.h"
+#include "store/memory_overrun.h"
 #include "store/memory_retire.h"
 #include "store/memory_submission.h"
 #include "store/memory_workflow.h"
@@ -27,6 +28,7 @@ struct memory_store {
     struct mem_nodes nodes;
     struct mem_agents agents;
     struct mem_operations operations;
+    struct mem_overruns overruns;
     struct mem_outbox outbox;
     struct mem_alerts alerts;
     struct mem_reserved reserved;
@@ -70,7 +72,7 @@ enum err memory_submissions_verb(struct store *s, struct submission_verb *v, str
  * it is asked before the first change. */
 enum err memory_batch_refused(struct memory_store *s, const struct batch *b, struct error *e);
 
-/* memory_stored.c: operations on workflows, tokens, agents */
+/* memory_stored.c: operations on workflows, tokens, agents, overruns */
 enum err memory_workflow_put(struct store *base, struct slice name, struct slice text, int64_t now,
                              const struct audit *audit, int64_t *ret_version, bool *ret_new,
                              struct error *e);
@@ -83,6 +85,9 @@ enum err memory_workflow_since(struct store *base, uint64_t after, struct arena 
                                uint64_t *ret_generation, struct error *e);
 enum err memory_token_put(struct store *base, const struct token_row *t, bool replace,
                           const struct audit *audit, struct error *e);
+enum err memory_token_change(struct store *base, const struct token_row *t,
+                             const unsigned char was[TOKEN_HASH_SIZE], const struct audit *audit,
+                             struct error *e);
 enum err memory_token_delete(struct store *base, struct slice name, int64_t now,
                              const struct audit *audit, struct error *e);
 enum err memory_token_list(struct store *base, struct arena *a, struct token_row **ret,
@@ -95,14 +100,17 @@ enum err memory_agent_since(struct store *base, uint64_t after, struct arena *a,
                             struct agent_row **ret, size_t *ret_count, uint64_t *ret_generation,
                             struct error *e);
 
+enum err memory_overrun_count(struct store *base, const struct overrun_count *c, struct error *e);
+enum err memory_overrun_list(struct store *base, struct arena *a, struct overrun **ret,
+                             size_t *ret_count, struct error *e);
+
 /* memory_told.c: operations on messages, alerts, operations */
 enum err memory_outbox_read(struct store *base, struct outbox_read *r, struct arena *a,
                             struct error *e);
 enum err memory_outbox_settle(struct store *base, const struct settlement *list, size_t count,
                               const struct fence *fence, struct error *e);
-enum err memory_outbox_targets(struct store *base, bool dead, struct slice after, size_t limit,
-                               size_t most, struct arena *a, struct outbox_target **ret,
-                               size_t *ret_count, struct error *e);
+enum err memory_outbox_targets(struct store *base, const struct target_query *q, struct arena *a,
+                               struct outbox_target **ret, size_t *ret_count, struct error *e);
 enum err memory_outbox_list(struct store *base, const struct outbox_query *q, struct arena *a,
                             struct message_page *ret, struct error *e);
 enum err memory_outbox_do(struct store *base, struct outbox_verb *v, struct error *e);

@@ -137,15 +137,16 @@ static struct outbox_target *target_of(struct outbox_target *list, size_t count,
     return NULL;
 }
 
-void mem_outbox_targets(const struct mem_outbox *m, bool dead, struct slice after, size_t limit,
-                        size_t most, struct arena *a, struct outbox_target **ret, size_t *ret_count)
+void mem_outbox_targets(const struct mem_outbox *m, const struct target_query *q, struct arena *a,
+                        struct outbox_target **ret, size_t *ret_count)
 {
     struct outbox_target *list = arena_alloc(a, (m->count + 1) * sizeof *list);
     size_t count = 0;
 
     for (size_t i = 0; i < m->count; i++) {
         const struct message *row = &m->list[i].row;
-        if (!row->aside || row->dead != dead || (after.ptr && slice_order(row->target, after) <= 0))
+        if (!row->aside || row->dead != q->dead
+            || (q->after.ptr && slice_order(row->target, q->after) <= 0))
             continue;
         struct outbox_target *t = target_of(list, count, row->target);
         if (!t) {
@@ -154,11 +155,11 @@ void mem_outbox_targets(const struct mem_outbox *m, bool dead, struct slice afte
                                         .oldest_at = row->created_at,
                                         .story = arena_copy(a, row->story)};
         }
-        t->count += t->count < most;
+        t->count += t->count < q->most;
     }
     qsort(list, count, sizeof *list, target_order);
     *ret = list;
-    *ret_count = count < limit ? count : limit;
+    *ret_count = count < q->limit ? count : q->limit;
 }
 
 static bool list_has(const struct outbox_query *q, const struct message *row)

@@ -25,9 +25,8 @@ int64_t mem_outbox_fresh_at(const struct mem_outbox *m); /* the oldest of these;
 bool mem_outbox_waits(const struct mem_outbox *m, struct slice task);
 void mem_outbox_read(const struct mem_outbox *m, struct outbox_read *r, struct arena *a);
 void mem_outbox_settle(struct mem_outbox *m, const struct settlement *list, size_t count);
-void mem_outbox_targets(const struct mem_outbox *m, bool dead, struct slice after, size_t limit,
-                        size_t most, struct arena *a, struct outbox_target **ret,
-                        size_t *ret_count);
+void mem_outbox_targets(const struct mem_outbox *m, const struct target_query *q, struct arena *a,
+                        struct outbox_target **ret, size_t *ret_count);
 void mem_outbox_list(const struct mem_outbox *m, const struct outbox_query *q, struct arena *a,
                      struct message_page *ret);
 void mem_outbox_do(struct mem_outbox *m, struct outbox_verb *v);

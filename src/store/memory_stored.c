@@ -91,6 +91,21 @@ enum err memory_token_put(struct store *base, const struct token_row *t, bool re
     return mem_committed(e);
 }
 
+enum err memory_token_change(struct store *base, const struct token_row *t,
+                             const unsigned char was[TOKEN_HASH_SIZE], const struct audit *audit,
+                             struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+
+    if (fault())
+        return mem_fails(e);
+    if (!mem_token_is(&s->access, t->name, was))
+        return error_set(e, ERR_NOT_FOUND, "there is no such token \"%.*s\"", SLICE_ARG(t->name));
+    mem_token_put(&s->access, t);
+    mem_audit_add(&s->access, audit);
+    return mem_committed(e);
+}
+
 enum err memory_token_delete(struct store *base, struct slice name, int64_t now,
                              const struct audit *audit, struct error *e)
 {
@@ -147,5 +162,35 @@ enum err memory_agent_since(struct store *base, uint64_t after, struct arena *a,
         return mem_fails(e);
     mem_agent_since(&memory_store_of(base)->agents, after, a, ret, ret_count);
     *ret_generation = memory_store_of(base)->agents.generation;
+    return ERR_OK;
+}
+
+/* Could it go on? */
+static bool task_is_open(void *arg, struct slice task)
+{
+    const struct memory_store *s = arg;
+    const struct mem_task *t = map_get(&s->by_id, task);
+
+    return t && !task_state_is_end(t->row.state);
+}
+
+enum err memory_overrun_count(struct store *base, const struct overrun_count *c, struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+
+    if (fault())
+        return mem_fails(e);
+    mem_overrun_count(&s->overruns, c);
+    if (c->by > 0)
+        mem_overrun_sweep(&s->overruns, c->at - OVERRUN_KEPT_MS, task_is_open, s);
+    return mem_committed(e);
+}
+
+enum err memory_overrun_list(struct store *base, struct arena *a, struct overrun **ret,
+                             size_t *ret_count, struct error *e)
+{
+    if (fault())
+        return mem_fails(e);
+    mem_overrun_list(&memory_store_of(base)->overruns, a, ret, ret_count);
     return ERR_OK;
 }

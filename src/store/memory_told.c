@@ -30,13 +30,12 @@ enum err memory_outbox_settle(struct store *base, const struct settlement *list,
     return mem_committed(e);
 }
 
-enum err memory_outbox_targets(struct store *base, bool dead, struct slice after, size_t limit,
-                               size_t most, struct arena *a, struct outbox_target **ret,
-                               size_t *ret_count, struct error *e)
+enum err memory_outbox_targets(struct store *base, const struct target_query *q, struct arena *a,
+                               struct outbox_target **ret, size_t *ret_count, struct error *e)
 {
     if (fault())
         return mem_fails(e);
-    mem_outbox_targets(&memory_store_of(base)->outbox, dead, after, limit, most, a, ret, ret_count);
+    mem_outbox_targets(&memory_store_of(base)->outbox, q, a, ret, ret_count);
     return ERR_OK;
 }
 

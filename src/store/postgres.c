@@ -57,6 +57,7 @@ static int64_t pg_used_until(struct store *base)
 
 static const struct store_ops ops = {
     .close = pg_close,
+    .reading = pg_reading_new,
     .commit = pg_commit,
     .probe = pg_probe,
     .get = pg_get,
@@ -82,11 +83,14 @@ static const struct store_ops ops = {
     .watch = pg_watch,
     .generations = pg_generations,
     .token_put = pg_token_put,
+    .token_change = pg_token_change,
     .token_delete = pg_token_delete,
     .token_list = pg_token_list,
     .audit_list = pg_audit_list,
     .agent_put = pg_agent_put,
     .agent_since = pg_agent_since,
+    .overrun_count = pg_overrun_count,
+    .overrun_list = pg_overrun_list,
     .outbox_read = pg_outbox_read,
     .outbox_settle = pg_outbox_settle,
     .outbox_targets = pg_outbox_targets,

@@ -13,6 +13,7 @@ void pg_bind_audit(struct query *q, const struct audit *a)
     param_text(q, a->task);
     param_text(q, a->step);
     param_text(q, a->reason);
+    param_text(q, a->address);
 }
 
 static void delete_query(struct query *q, struct postgres_store *s, struct slice name, int64_t now,
@@ -23,6 +24,22 @@ static void delete_query(struct query *q, struct postgres_store *s, struct slice
     pg_bind_audit(q, audit);
     param_flag(q, anyway);
     param_number(q, now);
+}
+
+static void bind_token(struct query *q, const struct token_row *t, const struct audit *audit)
+{
+    bool rotated = t->previous_until != 0;
+
+    param_text(q, t->name);
+    param_bytes(q, t->hash, sizeof t->hash);
+    param_text(q, t->roles);
+    param_flag(q, t->admin);
+    param_number(q, t->created_at);
+    param_time(q, t->expires_at);
+    param_bytes(q, rotated ? t->previous_hash : NULL, rotated ? sizeof t->previous_hash : 0);
+    param_time(q, t->previous_until);
+    param_text(q, t->limits);
+    pg_bind_audit(q, audit);
 }
 
 enum err pg_token_put(struct store *base, const struct token_row *t, bool replace,
@@ -38,18 +55,33 @@ enum err pg_token_put(struct store *base, const struct token_row *t, bool replac
     if (replace)
         delete_query(&q[count++], s, t->name, 0, true, NULL, &a);
     query_of(&q[count], s, PG_TOKEN_PUT, &a);
-    param_text(&q[count], t->name);
-    param_bytes(&q[count], t->hash, sizeof t->hash);
-    param_text(&q[count], t->roles);
-    param_flag(&q[count], t->admin);
-    param_number(&q[count], t->created_at);
-    param_time(&q[count], t->expires_at);
-    pg_bind_audit(&q[count++], audit);
+    bind_token(&q[count++], t, audit);
     struct pg_end o = pg_transact(s, q, count, r, e, "store a token");
     results_clear(r, count);
     if (o.err == ERR_CONFLICT)
         return error_set(e, ERR_CONFLICT, "there is a token \"%.*s\"", SLICE_ARG(t->name));
     return pg_end_err(&o, e);
+}
+
+enum err pg_token_change(struct store *base, const struct token_row *t,
+                         const unsigned char was[TOKEN_HASH_SIZE], const struct audit *audit,
+                         struct error *e)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct postgres_store *s = postgres_store_of(base);
+    struct query q[2];
+    PGresult *r[2] = {0};
+
+    query_of(&q[0], s, PG_TOKEN_LOCK, &a);
+    query_of(&q[1], s, PG_TOKEN_CHANGE, &a);
+    bind_token(&q[1], t, audit);
+    param_bytes(&q[1], was, TOKEN_HASH_SIZE);
+    struct pg_end o = pg_transact(s, q, COUNT_OF(q), r, e, "change a token");
+    enum err err = pg_end_err(&o, e);
+    if (err == ERR_OK && result_number(r[1], 0, 0) == 0)
+        err = error_set(e, ERR_NOT_FOUND, "there is no such token \"%.*s\"", SLICE_ARG(t->name));
+    results_clear(r, COUNT_OF(r));
+    return err;
 }
 
 enum err pg_token_delete(struct store *base, struct slice name, int64_t now,
@@ -86,9 +118,15 @@ static void token_read(const PGresult *r, int row, struct arena *a, struct token
         .admin = result_flag(r, row, 3),
         .created_at = result_number(r, row, 4),
         .expires_at = result_number(r, row, 5),
+        .limits = arena_copy(a, result_text(r, row, 8)),
     };
     if (hash.len == TOKEN_HASH_SIZE)
         memcpy(ret->hash, hash.ptr, TOKEN_HASH_SIZE);
+    struct slice previous = result_text(r, row, 6);
+    if (previous.len == TOKEN_HASH_SIZE) {
+        memcpy(ret->previous_hash, previous.ptr, TOKEN_HASH_SIZE);
+        ret->previous_until = result_number(r, row, 7);
+    }
 }
 
 enum err pg_token_list(struct store *base, struct arena *a, struct token_row **ret,
@@ -133,7 +171,7 @@ enum err pg_audit_list(struct store *base, const struct audit_query *aq, struct 
         const struct audit one = {result_number(r, i, 1), result_text(r, i, 2),
                                   result_text(r, i, 3),   result_text(r, i, 4),
                                   result_text(r, i, 5),   result_text(r, i, 6),
-                                  result_text(r, i, 7)};
+                                  result_text(r, i, 7),   result_text(r, i, 8)};
         ret->seqs[i] = result_number(r, i, 0);
         ret->entries[i] = audit_copy(a, &one);
     }

@@ -8,7 +8,7 @@
  * only so many.
  */
 
-enum { ASIDE_OF_A_HOST_MAX = 3 };
+enum { ASIDE_OF_A_HOST_MAX = 3, ASIDE_OF_READING_MAX = 1 };
 
 /* Has it answered all that it was asked, or will it never? */
 static bool is_through(PGconn *c)
@@ -48,7 +48,7 @@ bool pg_aside_has_room(struct postgres_store *s)
     pg_aside_tidy(s);
     for (size_t i = 0; i < s->aside_count; i++)
         count += s->aside[i].host == s->host_at;
-    return count < ASIDE_OF_A_HOST_MAX;
+    return count < (s->of ? ASIDE_OF_READING_MAX : ASIDE_OF_A_HOST_MAX);
 }
 
 void pg_aside_put(struct postgres_store *s, PGconn *c)

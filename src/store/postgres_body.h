@@ -18,11 +18,13 @@
  *   postgres_claim.c       its claims
  *   postgres_read.c        get, overdue, requested
  *   postgres_list.c        listings
+ *   postgres_reading.c     a second way to the store, for a thread that only reads
  *   postgres_census.c      counts
  *   postgres_retire.c      deletes what ended long ago
  *   postgres_workflow.c    definitions
  *   postgres_access.c      tokens, and the audit
  *   postgres_agent.c       what is said of agents
+ *   postgres_overrun.c     evaluations that took far too long
  *   postgres_listen.c      hears of it
  *   postgres_submission.c  what applications put in
  *   postgres_operation.c   what is done to many tasks
@@ -33,6 +35,7 @@
 
 #include <libpq-fe.h>
 #include <poll.h>
+#include <stdatomic.h>
 
 #include "base/buf.h"
 #include "base/prng.h"
@@ -41,7 +44,7 @@
 #include "store/store_time.h"
 
 enum {
-    PG_SCHEMA_VERSION = 11,
+    PG_SCHEMA_VERSION = 14,
     PG_SECRET_SIZE = 32,
     PG_PARAMS_MAX = 48,
     PG_HOSTS_MAX = 8,
@@ -143,6 +146,7 @@ enum pg_sql {
     PG_GENERATIONS,
     PG_TOKEN_LOCK,
     PG_TOKEN_PUT,
+    PG_TOKEN_CHANGE,
     PG_TOKEN_DELETE,
     PG_TOKEN_LAST_ADMIN,
     PG_TOKEN_LIST,
@@ -156,6 +160,12 @@ enum pg_sql {
     PG_AGENT_LOCK,
     PG_AGENT_PUT,
     PG_AGENT_SINCE,
+    PG_OVERRUN_RAISE,
+    PG_OVERRUN_LOWER,
+    PG_OVERRUN_SWEEP,
+    PG_OVERRUN_CLEAN,
+    PG_OVERRUN_DELETE,
+    PG_OVERRUN_LIST,
     PG_OUTBOX_READ,
     PG_OUTBOX_READ_TARGET,
     PG_OUTBOX_DELETE,
@@ -229,6 +239,11 @@ struct postgres_store {
     char installation[UUID_SIZE];
     struct store_time time;
     struct pg_listener *listener; /* postgres_listen.c; NULL: nobody wants to hear */
+    /* postgres_reading.c: each time that its connection becomes, or may be, of no use, and each
+     * time that it has another; and where that leads. */
+    atomic_uint turns, turned_to;
+    struct postgres_store *of; /* of one that only reads: whose database it is; NULL: it is none */
+    unsigned turns_seen;       /* of `of` */
 };
 
 static inline struct postgres_store *postgres_store_of(struct store *s)
@@ -282,6 +297,12 @@ bool result_flag(const PGresult *r, int row, int column);
 /* postgres_hosts.c */
 enum err pg_hosts_read(struct postgres_store *s, const char *conninfo, struct error *e) MUST_USE;
 void pg_hosts_free(struct postgres_store *s);
+
+/* postgres_reading.c */
+struct store *pg_reading_new(struct store *s);
+/* What was relied on so far does not hold any more: the one that reads has to look again. */
+void pg_turn(struct postgres_store *s);
+void pg_follow(struct postgres_store *s); /* of one that reads: before each call */
 
 /* postgres_aside.c. The connection is given up; it may still be at work on the server. */
 void pg_aside_put(struct postgres_store *s, PGconn *c);
@@ -434,6 +455,9 @@ enum err pg_submissions_list(struct store *s, const struct submission_query *q, 
 enum err pg_submissions_verb(struct store *s, struct submission_verb *v, struct error *e);
 enum err pg_token_put(struct store *s, const struct token_row *t, bool replace,
                       const struct audit *audit, struct error *e);
+enum err pg_token_change(struct store *s, const struct token_row *t,
+                         const unsigned char was[TOKEN_HASH_SIZE], const struct audit *audit,
+                         struct error *e);
 enum err pg_token_delete(struct store *s, struct slice name, int64_t now, const struct audit *audit,
                          struct error *e);
 enum err pg_token_list(struct store *s, struct arena *a, struct token_row **ret, size_t *ret_count,
@@ -447,12 +471,14 @@ enum err pg_agent_put(struct store *s, const struct agent_change *c, const struc
                       struct error *e);
 enum err pg_agent_since(struct store *s, uint64_t after, struct arena *a, struct agent_row **ret,
                         size_t *ret_count, uint64_t *ret_generation, struct error *e);
+enum err pg_overrun_count(struct store *s, const struct overrun_count *c, struct error *e);
+enum err pg_overrun_list(struct store *s, struct arena *a, struct overrun **ret, size_t *ret_count,
+                         struct error *e);
 enum err pg_outbox_read(struct store *s, struct outbox_read *r, struct arena *a, struct error *e);
 enum err pg_outbox_settle(struct store *s, const struct settlement *list, size_t count,
                           const struct fence *fence, struct error *e);
-enum err pg_outbox_targets(struct store *s, bool dead, struct slice after, size_t limit,
-                           size_t most, struct arena *a, struct outbox_target **ret,
-                           size_t *ret_count, struct error *e);
+enum err pg_outbox_targets(struct store *s, const struct target_query *q, struct arena *a,
+                           struct outbox_target **ret, size_t *ret_count, struct error *e);
 enum err pg_outbox_list(struct store *s, const struct outbox_query *q, struct arena *a,
                         struct message_page *ret, struct error *e);
 enum err pg_outbox_do(struct store *s, struct outbox_verb *v, struct error *e);

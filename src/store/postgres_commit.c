@@ -16,7 +16,7 @@ enum { CLAIM_STATEMENTS_MAX = 2, ROLLBACKS_MAX = 6, CONTENDED_MS = 60000 };
 /* What goes with the changes: payloads, audits, messages and waits. */
 struct extras {
     struct array p_ord, p_number, p_json;
-    struct array a_ord, a_at, a_actor, a_verb, a_task, a_step, a_reason, a_detail;
+    struct array a_ord, a_at, a_actor, a_verb, a_task, a_step, a_reason, a_detail, a_address;
     struct array m_ord, m_name, m_target, m_body, m_at;
     struct array w_ord, w_agent, w_rank, w_dropped;
 };
@@ -40,6 +40,7 @@ static void extras_add(struct extras *x, const struct change *c, int64_t ord)
         array_text(&x->a_step, a->step);
         array_text(&x->a_reason, a->reason);
         array_text(&x->a_detail, a->detail);
+        array_text(&x->a_address, a->address);
     }
     for (size_t i = 0; i < c->message_count; i++) {
         const struct message *m = &c->messages[i];
@@ -94,6 +95,7 @@ static void extras_bind(struct extras *x, struct query *q)
     param_array(q, &x->a_step, ARRAY_TEXTS);
     param_array(q, &x->a_reason, ARRAY_TEXTS);
     param_array(q, &x->a_detail, ARRAY_TEXTS);
+    param_array(q, &x->a_address, ARRAY_TEXTS);
     param_array(q, &x->m_ord, ARRAY_NUMBERS);
     param_array(q, &x->m_name, ARRAY_TEXTS);
     param_array(q, &x->m_target, ARRAY_TEXTS);
@@ -298,6 +300,25 @@ static void plan_inserts(struct plan *p)
         waits_bind(&x, q);
 }
 
+static void plan_overruns(struct plan *p)
+{
+    struct array ids = {0};
+    struct array revisions = {0};
+
+    for (size_t i = 0; i < p->batch->change_count; i++) {
+        const struct change *c = &p->batch->changes[i];
+        if (!p->wanted[i] || !c->drops_overruns)
+            continue;
+        array_text(&ids, c->row.id);
+        array_number(&revisions, (int64_t)c->row.revision);
+    }
+    if (!ids.count)
+        return;
+    struct query *q = plan_query(p, PG_OVERRUN_DELETE);
+    param_array(q, &ids, ARRAY_TEXTS);
+    param_array(q, &revisions, ARRAY_NUMBERS);
+}
+
 static void plan_fence(struct plan *p)
 {
     const struct fence *f = p->batch->fence;
@@ -353,7 +374,7 @@ static void take_outcomes(struct plan *p)
 
 static size_t plan_size(const struct batch *b)
 {
-    return 5 + b->claim_count * CLAIM_STATEMENTS_MAX;
+    return 6 + b->claim_count * CLAIM_STATEMENTS_MAX;
 }
 
 static enum err fence_failed(const struct plan *p, const struct pg_end *o, struct error *e)
@@ -376,6 +397,7 @@ static enum err run_at_once(struct plan *p, struct pg_end *ret, struct error *e)
     plan_fence(p);
     plan_updates(p);
     plan_inserts(p);
+    plan_overruns(p);
     plan_claims(p);
     *ret = (p->batch->change_count ? pg_transact : pg_transact_brief)(p->store, p->queries,
                                                                       p->query_count, p->results, e,
@@ -410,7 +432,7 @@ static bool is_storable(const struct change *c)
             return false;
     for (size_t i = 0; i < c->audit_count; i++)
         if (!text_is_storable(c->audits[i].reason) || !text_is_storable(c->audits[i].step)
-            || !text_is_storable(c->audits[i].detail))
+            || !text_is_storable(c->audits[i].detail) || !text_is_storable(c->audits[i].address))
             return false;
     return true;
 }

@@ -24,6 +24,8 @@ int64_t pg_steady_ms(void)
 
 void connection_drop(struct postgres_store *s)
 {
+    if (s->conn)
+        pg_turn(s);
     PQfinish(s->conn);
     s->conn = NULL;
 }
@@ -37,6 +39,7 @@ static void heed(void *arg, const PGresult *r)
 
     if (severity && strcmp(severity, "WARNING") == 0) {
         s->warned = true;
+        pg_turn(s);
         log_line(LOG_WARN, "event=database_warns text=\"%.*s\"", SLICE_ARG(text));
     }
 }
@@ -56,8 +59,9 @@ static void word(struct words *w, const char *name, const char *value)
 }
 
 /* What is said for an option of which nothing was said, or whatever was said. */
-static const char *ours(const char *name, const char *given, const struct pg_host *h)
+static const char *ours(const struct postgres_store *s, const char *name, const char *given)
 {
+    const struct pg_host *h = &s->hosts[s->host_at];
     /* clang-format off */
     static const struct {
         const char *name, *value;
@@ -78,6 +82,8 @@ static const char *ours(const char *name, const char *given, const struct pg_hos
         return h->port;
     if (strcmp(name, "target_session_attrs") == 0)
         return "any"; /* pg_primary_check asks */
+    if (s->of && !given && strcmp(name, "application_name") == 0)
+        return "intact reads";
     for (size_t i = 0; i < COUNT_OF(table); i++)
         if (strcmp(name, table[i].name) == 0 && (table[i].always || !given))
             return table[i].value;
@@ -136,7 +142,7 @@ static PGconn *dial(const struct postgres_store *s, int64_t until, bool *ret_lat
     struct words w = {0};
 
     for (const PQconninfoOption *o = s->options; o->keyword; o++) {
-        const char *value = ours(o->keyword, o->val, &s->hosts[s->host_at]);
+        const char *value = ours(s, o->keyword, o->val);
         if (value)
             word(&w, o->keyword, value);
     }
@@ -195,7 +201,8 @@ bool connection_prove(struct postgres_store *s, struct error *e)
     s->warned = false;
     int64_t sent_at = store_time_steady();
     struct pg_end o = pg_round_trip(s, &q, 1, &r, e, "use the database");
-    if (o.err == ERR_OK && PQntuples(r) == 1) /* it may be another server's clock from now on */
+    /* It may be another server's clock from now on. */
+    if (o.err == ERR_OK && PQntuples(r) == 1 && !s->of)
         pg_time_heard(s, sent_at, result_number(r, 0, 0));
     if (o.err == ERR_OK && s->warned)
         o.err = error_set(e, ERR_IO, "cannot use the database: it warned at a commit");
@@ -227,7 +234,8 @@ static bool connect_host(struct postgres_store *s, int64_t until, struct buf *wh
     if (!connect_to(s, until, why))
         return false;
     s->until = until;
-    bool good = pg_primary_check(s, &e) && pg_durable_check(s, &e) && connection_prove(s, &e);
+    bool good =
+        pg_primary_check(s, &e) && (s->of || pg_durable_check(s, &e)) && connection_prove(s, &e);
     s->until = of_the_call;
     if (!good)
         also(s, why, e.text);
@@ -266,7 +274,8 @@ static void tell_unreachable(struct postgres_store *s, struct slice why, struct 
         return;
     }
     if (strcmp(before.text, s->unreachable.text) != 0)
-        log_line(LOG_WARN, "event=database_unreachable reason=\"%s\"", s->unreachable.text);
+        log_line(LOG_WARN, "event=database_unreachable reason=\"%s\"%s", s->unreachable.text,
+                 s->of ? " for=reading" : "");
     error_set(e, ERR_IO, "cannot connect to the database; why stands in this node's log");
 }
 
@@ -288,7 +297,9 @@ static bool connect_any(struct postgres_store *s, struct error *e)
         return false;
     }
     s->unreachable.text[0] = 0;
-    if (s->host_at != before)
+    atomic_store(&s->turned_to, (unsigned)s->host_at);
+    pg_turn(s);
+    if (s->host_at != before && !s->of)
         log_line(LOG_INFO, "event=database_host host=%s port=%s", PQhost(s->conn), PQport(s->conn));
     return true;
 }
@@ -309,6 +320,8 @@ enum err connection_ready(struct postgres_store *s, struct error *e)
 
     s->until = s->call_until ? s->call_until : now + s->wait_ms;
     pg_aside_tidy(s);
+    if (s->of)
+        pg_follow(s);
     if (s->conn && PQstatus(s->conn) == CONNECTION_OK)
         return !s->unproven || connection_prove(s, e) ? ERR_OK : ERR_IO;
     connection_drop(s);

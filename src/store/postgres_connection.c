@@ -36,6 +36,7 @@ static void put_aside(struct postgres_store *s)
 {
     pg_aside_put(s, s->conn);
     s->conn = NULL;
+    pg_turn(s);
 }
 
 static enum err unanswered(struct postgres_store *s, struct error *e, const char *what)
@@ -291,6 +292,8 @@ PGresult *pg_read(struct postgres_store *s, const struct query *q, struct error 
                   const char *what)
 {
     PGresult *r = NULL;
+    if (s->of)
+        return pg_read_long(s, q, e, what);
     struct pg_end o = pg_run(s, q, 1, &r, e, what);
 
     if (o.err == ERR_OK)

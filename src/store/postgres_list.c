@@ -46,6 +46,15 @@ static void bind_tags(struct query *q, const struct list_query *lq)
     param_array(q, &values, ARRAY_TEXTS);
 }
 
+static void bind_within(struct query *q, const struct list_query *lq)
+{
+    struct array names = {0};
+
+    for (size_t i = 0; i < lq->within_count; i++)
+        array_text(&names, lq->within[i]);
+    param_array(q, &names, ARRAY_TEXTS);
+}
+
 static void bind_rest(struct query *q, const struct list_query *lq)
 {
     struct array workflows = {0};
@@ -96,6 +105,7 @@ static PGresult *scan_run(const struct listing *l, const struct scan *c, struct 
     bind_rest(&q, lq);
     param_number(&q, lq->paused);
     param_number(&q, lq->closed);
+    bind_within(&q, lq);
     return pg_read_long(l->store, &q, e, "list tasks");
 }
 

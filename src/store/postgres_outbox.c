@@ -73,19 +73,18 @@ enum err pg_outbox_read(struct store *base, struct outbox_read *r, struct arena 
     return ERR_OK;
 }
 
-enum err pg_outbox_targets(struct store *base, bool dead, struct slice after, size_t limit,
-                           size_t most, struct arena *a, struct outbox_target **ret,
-                           size_t *ret_count, struct error *e)
+enum err pg_outbox_targets(struct store *base, const struct target_query *want, struct arena *a,
+                           struct outbox_target **ret, size_t *ret_count, struct error *e)
 {
     CLEANUP(arena_fini) struct arena own = {0};
     struct postgres_store *s = postgres_store_of(base);
     struct query q;
 
     query_of(&q, s, PG_OUTBOX_TARGETS, &own);
-    param_text(&q, slice_of(state_text(dead)));
-    param_text(&q, after.ptr ? after : SLICE(""));
-    param_number(&q, (int64_t)limit);
-    param_number(&q, (int64_t)most);
+    param_text(&q, slice_of(state_text(want->dead)));
+    param_text(&q, want->after.ptr ? want->after : SLICE(""));
+    param_number(&q, (int64_t)want->limit);
+    param_number(&q, (int64_t)want->most);
     CLEANUP(result_end) PGresult *r = pg_read(s, &q, e, "read the targets of messages");
     if (!r)
         return e->code;

@@ -73,6 +73,7 @@ static void bind_audit(struct query *q, const struct audit *a)
     param_text(q, a->task);
     param_text(q, a->step);
     param_text(q, a->reason);
+    param_text(q, a->address);
 }
 
 static void bind(struct query *q, const struct retire *r)

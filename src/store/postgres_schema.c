@@ -14,6 +14,9 @@
 #include "schema_postgres_0008.h"
 #include "schema_postgres_0009.h"
 #include "schema_postgres_0010.h"
+#include "schema_postgres_0011.h"
+#include "schema_postgres_0012.h"
+#include "schema_postgres_0013.h"
 
 /*
  * The schema is made, and brought forward, in one transaction that begins by taking the row of its
@@ -31,7 +34,8 @@ static const char *const steps[PG_SCHEMA_VERSION] = {schema_postgres_0001, schem
                                                      schema_postgres_0004, schema_postgres_0005,
                                                      schema_postgres_0006, schema_postgres_0007,
                                                      schema_postgres_0008, schema_postgres_0009,
-                                                     schema_postgres_0010};
+                                                     schema_postgres_0010, schema_postgres_0011,
+                                                     schema_postgres_0012, schema_postgres_0013};
 
 static const char first[] =
     "CREATE TABLE IF NOT EXISTS ~meta (name TEXT COLLATE \"C\" PRIMARY KEY, value BYTEA NOT NULL);"

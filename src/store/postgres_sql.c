@@ -19,13 +19,13 @@
     "p AS (INSERT INTO ~payload (task, number, json) SELECT d.seq, p.number, p.json " \
     "FROM unnest($" #a "::int8[], $" #b "::int8[], $" #c "::text[]) "                 \
     "AS p(ord, number, json) JOIN d USING (ord)), "
-#define AUDITS_INSERT(a, b, c, d, e, f, g, h)                                            \
-    "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, detail) "            \
-    "SELECT a.at, a.actor, a.verb, a.task, a.step, a.reason, a.detail FROM unnest($" #a  \
-    "::int8[], $" #b "::int8[], $" #c "::text[], $" #d "::text[], $" #e "::text[], $" #f \
-    "::text[], $" #g "::text[], $" #h "::text[]) WITH ORDINALITY "                       \
-    "AS a(ord, at, actor, verb, task, step, reason, detail, nth) "                       \
-    "JOIN d USING (ord) ORDER BY a.nth) "
+#define AUDITS_INSERT(a, b, c, d, e, f, g, h, i)                                           \
+    "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, detail, address) "     \
+    "SELECT a.at, a.actor, a.verb, a.task, a.step, a.reason, a.detail, a.address "         \
+    "FROM unnest($" #a "::int8[], $" #b "::int8[], $" #c "::text[], $" #d "::text[], $" #e \
+    "::text[], $" #f "::text[], $" #g "::text[], $" #h "::text[], $" #i                    \
+    "::text[]) WITH ORDINALITY AS a(ord, at, actor, verb, task, step, reason, detail, "    \
+    "address, nth) JOIN d USING (ord) ORDER BY a.nth) "
 #define MESSAGES_INSERT(a, b, c, d, e, tasks)                                                    \
     ", o AS (INSERT INTO ~outbox (task, name, target, body, created_at) SELECT " tasks           \
     ".id, m.name, m.target, m.body, m.at FROM unnest($" #a "::int8[], $" #b "::text[], $" #c     \
@@ -53,8 +53,9 @@
     "$1::int8[], $2::text[], $3::text[], $4::int8[], $5::int8[], $6::text[], $7::text[], " \
     "$8::int8[], $9::text[], $10::text[], $11::int8[], $12::text[], $13::int8[], " \
     "$14::int8[], $15::int8[], $16::text[], $17::int8[], $18::text[], $19::int8[], " \
-    "$20::int8[], $21::int8[], $22::text[], $23::int8[], $24::int8[]) AS n(ord, id, workflow, version, submitted_at, " \
-    "reply_to, tags, revision, state, direction, priority, locked_by, complete_by, wake_at, " \
+    "$20::int8[], $21::int8[], $22::text[], $23::int8[], $24::int8[]) " \
+    "AS n(ord, id, workflow, version, submitted_at, reply_to, tags, revision, state, " \
+    "direction, priority, locked_by, complete_by, wake_at, " \
     "not_before, waiting_for, rank, request, failure_count, started_at, ended_at, doc, " \
     "paused_at, closed_at)" where "), " \
     "i AS (INSERT INTO ~task (seq, id, workflow, version, submitted_at, reply_to, tags, " \
@@ -70,11 +71,12 @@
     "d.seq FROM d JOIN n USING (seq) CROSS JOIN LATERAL json_each_text(n.tags::json) AS j " \
     "ON CONFLICT DO NOTHING) "
 
-/* Those that come out of table submission are inserted only if their row waits there, and it goes if
- * they were. $41 to $43: the ord of each, its row, its id. */
+/* Those that come out of table submission are inserted only if their row waits there, and it goes
+ * if they were. $42 to $44: the ord of each, its row, its id. */
 #define INSERT_SUBMITTED \
-    INSERT_OF("w AS MATERIALIZED (SELECT * FROM unnest($41::int8[], $42::int8[], $43::text[]) AS w(ord, seq, id)), " \
-    "k AS MATERIALIZED (SELECT s.seq FROM ~submission AS s WHERE s.seq = ANY ($42::int8[]) " \
+    INSERT_OF("w AS MATERIALIZED (SELECT * FROM unnest($42::int8[], $43::int8[], $44::text[]) " \
+    "AS w(ord, seq, id)), " \
+    "k AS MATERIALIZED (SELECT s.seq FROM ~submission AS s WHERE s.seq = ANY ($43::int8[]) " \
     "AND s.refused_at IS NULL ORDER BY s.seq FOR UPDATE), " \
     "gone AS MATERIALIZED (SELECT w.ord, w.id FROM w WHERE NOT EXISTS (SELECT 1 FROM k " \
     "WHERE k.seq = w.seq)), ", \
@@ -87,8 +89,9 @@
     "WITH u AS MATERIALIZED (SELECT * FROM unnest($1::int8[], $2::text[], " \
     "$3::text[], $4::int8[], $5::text[], $6::text[], $7::int8[], $8::text[], $9::int8[], " \
     "$10::int8[], $11::int8[], $12::text[], $13::int8[], $14::text[], $15::int8[], " \
-    "$16::int8[], $17::int8[], $18::text[], $19::int8[], $20::int8[]) AS u(ord, kind, id, revision, state, direction, " \
-    "priority, locked_by, complete_by, wake_at, not_before, waiting_for, rank, request, " \
+    "$16::int8[], $17::int8[], $18::text[], $19::int8[], $20::int8[]) " \
+    "AS u(ord, kind, id, revision, state, direction, priority, locked_by, complete_by, " \
+    "wake_at, not_before, waiting_for, rank, request, " \
     "failure_count, started_at, ended_at, doc, paused_at, closed_at) ORDER BY u.id), " lock \
     "d AS (UPDATE ~task AS t SET revision = u.revision, request = u.request, " \
     "state = CASE u.kind WHEN 'q' THEN t.state WHEN 'r' THEN 'pending' ELSE u.state END, " \
@@ -196,6 +199,9 @@
     "OR " STANDS ") "                                                                          \
     "AND ($19::int8 = 0 OR (c.paused_at IS NOT NULL) = ($19 = 1)) "                            \
     "AND ($20::int8 = 0 OR (c.closed_at IS NOT NULL) = ($20 = 1)) "                            \
+    "AND (cardinality($21::text[]) = 0 OR EXISTS (SELECT 1 FROM unnest($21::text[]) AS p(n) "  \
+    "WHERE CASE WHEN right(p.n, 1) = '*' THEN starts_with(c.workflow, left(p.n, -1)) "         \
+    "ELSE c.workflow = p.n END)) "                                                             \
     "AND NOT EXISTS (SELECT 1 FROM unnest($7::text[], $8::text[]) AS w(key, value) WHERE NOT " \
     "EXISTS (SELECT 1 FROM ~tag AS g WHERE g.key = w.key AND g.value = w.value "               \
     "AND g.task = c.seq)) ORDER BY c.seq DESC LIMIT $9) "                                      \
@@ -222,9 +228,9 @@
     "SELECT seq, id, revision, open, state, verb, actor, reason, started_at, ended_at, doc " \
     "FROM ~operation WHERE "
 #define OPERATION_PAGE " ORDER BY seq DESC LIMIT $2"
-#define OPERATION_AUDIT                                                        \
-    "x AS (INSERT INTO ~audit (at, actor, verb, task, step, reason) "          \
-    "SELECT $11, $12, $13, $14, $15, $16 FROM o WHERE $12::text IS NOT NULL) " \
+#define OPERATION_AUDIT                                                             \
+    "x AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "      \
+    "SELECT $11, $12, $13, $14, $15, $16, $17 FROM o WHERE $12::text IS NOT NULL) " \
     "SELECT count(*) FROM o"
 
 /* See struct generations. */
@@ -268,9 +274,10 @@
     "WITH m AS MATERIALIZED (SELECT seq FROM ~submission WHERE refused_at IS NOT NULL "   \
     "AND ($1::int8 = 0 OR seq = $1) AND ($2::text IS NULL OR source = $2) AND seq <= $3 " \
     "ORDER BY seq LIMIT $4 FOR UPDATE), "
-#define SUBMISSIONS_DONE                                                                         \
-    "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason) SELECT $5, $6, $7, $8, $9, " \
-    "$10 WHERE $6::text IS NOT NULL AND EXISTS (SELECT 1 FROM d)) SELECT count(*) FROM d"
+#define SUBMISSIONS_DONE                                                                        \
+    "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "                  \
+    "SELECT $5, $6, $7, $8, $9, $10, $11 WHERE $6::text IS NOT NULL AND EXISTS (SELECT 1 FROM " \
+    "d)) SELECT count(*) FROM d"
 
 /* Is it the last admin's? No other one's would be good at that time. */
 #define LAST_ADMIN(now)                                                                    \
@@ -290,33 +297,35 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "FOR SHARE) SELECT 1 / count(*) FROM l",
         [PG_INSERT] = INSERT "SELECT d.ord, d.seq FROM d",
         [PG_INSERT_EXTRA] = INSERT ", " PAYLOADS_INSERT(25, 26, 27)
-            AUDITS_INSERT(28, 29, 30, 31, 32, 33, 34, 35)
-            MESSAGES_INSERT(36, 37, 38, 39, 40, "n") "SELECT d.ord, d.seq FROM d",
+            AUDITS_INSERT(28, 29, 30, 31, 32, 33, 34, 35, 36)
+            MESSAGES_INSERT(37, 38, 39, 40, 41, "n") "SELECT d.ord, d.seq FROM d",
         [PG_INSERT_WAITS] = INSERT ", " PAYLOADS_INSERT(25, 26, 27)
-            AUDITS_INSERT(28, 29, 30, 31, 32, 33, 34, 35)
-            MESSAGES_INSERT(36, 37, 38, 39, 40, "n") WAITS_INSERT(41, 42, 43)
+            AUDITS_INSERT(28, 29, 30, 31, 32, 33, 34, 35, 36)
+            MESSAGES_INSERT(37, 38, 39, 40, 41, "n") WAITS_INSERT(42, 43, 44)
             "SELECT d.ord, d.seq FROM d",
         [PG_INSERT_SUBMITTED] = INSERT_SUBMITTED ", " PAYLOADS_INSERT(25, 26, 27)
-            AUDITS_INSERT(28, 29, 30, 31, 32, 33, 34, 35)
-            MESSAGES_INSERT(36, 37, 38, 39, 40, "n") ", x AS (DELETE FROM ~submission AS s "
-            "USING w JOIN d USING (ord) WHERE s.seq = w.seq) " WAITS_INSERT(44, 45, 46)
+            AUDITS_INSERT(28, 29, 30, 31, 32, 33, 34, 35, 36)
+            MESSAGES_INSERT(37, 38, 39, 40, 41, "n") ", x AS (DELETE FROM ~submission AS s "
+            "USING w JOIN d USING (ord) WHERE s.seq = w.seq) " WAITS_INSERT(45, 46, 47)
             "SELECT d.ord, d.seq FROM d "
             "UNION ALL SELECT gone.ord, 0 FROM gone WHERE NOT EXISTS (SELECT 1 FROM ~task AS t "
             "WHERE t.id = gone.id)",
         [PG_UPDATE] = UPDATE "SELECT d.ord, d.seq FROM d",
         [PG_UPDATE_LOCKED] = UPDATE_LOCKED "SELECT d.ord, d.seq FROM d",
         [PG_UPDATE_LOCKED_EXTRA] = UPDATE_LOCKED ", " PAYLOADS_INSERT(21, 22, 23)
-            AUDITS_INSERT(24, 25, 26, 27, 28, 29, 30, 31)
-            MESSAGES_INSERT(32, 33, 34, 35, 36, "u") "SELECT d.ord, d.seq FROM d",
+            AUDITS_INSERT(24, 25, 26, 27, 28, 29, 30, 31, 32)
+            MESSAGES_INSERT(33, 34, 35, 36, 37, "u") "SELECT d.ord, d.seq FROM d",
         [PG_UPDATE_EXTRA] = UPDATE ", " PAYLOADS_INSERT(21, 22, 23)
-            AUDITS_INSERT(24, 25, 26, 27, 28, 29, 30, 31)
-            MESSAGES_INSERT(32, 33, 34, 35, 36, "u") "SELECT d.ord, d.seq FROM d",
+            AUDITS_INSERT(24, 25, 26, 27, 28, 29, 30, 31, 32)
+            MESSAGES_INSERT(33, 34, 35, 36, 37, "u") "SELECT d.ord, d.seq FROM d",
         [PG_UPDATE_LOCKED_WAITS] = UPDATE_LOCKED ", " PAYLOADS_INSERT(21, 22, 23)
-            AUDITS_INSERT(24, 25, 26, 27, 28, 29, 30, 31) MESSAGES_INSERT(32, 33, 34, 35, 36, "u")
-            WAITS_INSERT(37, 38, 39) WAITS_DELETE(40) "SELECT d.ord, d.seq FROM d",
+            AUDITS_INSERT(24, 25, 26, 27, 28, 29, 30, 31, 32)
+            MESSAGES_INSERT(33, 34, 35, 36, 37, "u")
+            WAITS_INSERT(38, 39, 40) WAITS_DELETE(41) "SELECT d.ord, d.seq FROM d",
         [PG_UPDATE_WAITS] = UPDATE ", " PAYLOADS_INSERT(21, 22, 23)
-            AUDITS_INSERT(24, 25, 26, 27, 28, 29, 30, 31) MESSAGES_INSERT(32, 33, 34, 35, 36, "u")
-            WAITS_INSERT(37, 38, 39) WAITS_DELETE(40) "SELECT d.ord, d.seq FROM d",
+            AUDITS_INSERT(24, 25, 26, 27, 28, 29, 30, 31, 32)
+            MESSAGES_INSERT(33, 34, 35, 36, 37, "u")
+            WAITS_INSERT(38, 39, 40) WAITS_DELETE(41) "SELECT d.ord, d.seq FROM d",
         [PG_CLAIM_WAITING] = "WITH c AS MATERIALIZED (SELECT c.seq, row_number() OVER "
             "(ORDER BY c.rank, c.seq) AS place FROM (SELECT t.seq, t.rank, t.revision FROM "
             CLAIMABLE "$3 AND t.rank >= $6 AND t.rank <= $4 ORDER BY t.rank, t.seq LIMIT $5 "
@@ -329,8 +338,9 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_CLAIM_AMONG] = "WITH c AS MATERIALIZED (SELECT c.seq, row_number() OVER "
             "(ORDER BY c.rank, c.seq) AS place FROM (SELECT t.seq, w.rank, t.revision FROM "
             "(SELECT w.rank, w.task FROM ~wait AS w WHERE w.agent >= $3 AND w.agent <= $3 "
-            "AND w.rank >= $6 AND w.rank <= $4 ORDER BY w.agent, w.rank, w.task OFFSET 0) AS w CROSS JOIN LATERAL "
-            "(SELECT t.seq, t.revision FROM ~task AS t WHERE t.seq = w.task AND " AMONG
+            "AND w.rank >= $6 AND w.rank <= $4 ORDER BY w.agent, w.rank, w.task OFFSET 0) AS w "
+            "CROSS JOIN LATERAL (SELECT t.seq, t.revision FROM ~task AS t "
+            "WHERE t.seq = w.task AND " AMONG
             "FOR UPDATE SKIP LOCKED) AS t LIMIT $5) AS c " UNCHANGED "), "
             TAKE_AND("CASE t.direction WHEN 'undo' THEN 'compensating' ELSE 'processing' END",
                      "coalesce(t.started_at, $2)", "$5",
@@ -342,8 +352,9 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         /* What a program of a version before left behind that knew of no waits. Not all of it at
          * once, since a node cannot start before it is done. */
         [PG_WAITS_CLEAN] = "DELETE FROM ~wait AS w USING (SELECT o.agent, o.rank, o.task "
-            "FROM (SELECT o.agent, o.rank, o.task FROM ~wait AS o ORDER BY o.task LIMIT 10000) AS o "
-            "WHERE (SELECT true FROM ~task AS t WHERE t.seq = o.task AND " AMONG ") IS NULL) AS s "
+            "FROM (SELECT o.agent, o.rank, o.task FROM ~wait AS o ORDER BY o.task LIMIT 10000) "
+            "AS o WHERE (SELECT true FROM ~task AS t WHERE t.seq = o.task AND " AMONG ") "
+            "IS NULL) AS s "
             "WHERE w.agent = s.agent AND w.rank = s.rank AND w.task = s.task",
         [PG_CLAIM_BOOT] = "WITH c AS MATERIALIZED (SELECT c.seq, row_number() OVER "
             "(ORDER BY c.locked_by, c.seq) AS place FROM (SELECT t.seq, t.locked_by, t.revision "
@@ -399,7 +410,8 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         /* The agents that there are come from the index, one step for each; they share $1. */
         [PG_CENSUS_AGENTS] = "WITH RECURSIVE g(agent, at, place) AS ("
             "(SELECT t.waiting_for, t.submitted_at, 1 FROM " CLAIMABLE "t.waiting_for "
-            "AND t.waiting_for > '" CENSUS_BEFORE "' ORDER BY t.waiting_for, t.rank, t.seq LIMIT 1) UNION ALL "
+            "AND t.waiting_for > '" CENSUS_BEFORE "' "
+            "ORDER BY t.waiting_for, t.rank, t.seq LIMIT 1) UNION ALL "
             "SELECT n.waiting_for, n.submitted_at, g.place + 1 FROM g CROSS JOIN LATERAL ("
             "SELECT t.waiting_for, t.submitted_at FROM ~task AS t WHERE t.state = 'pending' "
             "AND t.locked_by IS NULL AND t.waiting_for > g.agent "
@@ -423,8 +435,9 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             " FROM g ORDER BY g.agent",
         /* Two statements of one batch see different moments: a task that was deleted between them
          * is neither there nor, for the first, reserved. Then nothing of the batch is done. */
-        [PG_INSERT_CHECK] = "SELECT 1 / (1 - least(1, count(*))) FROM unnest($1::text[], $2::int8[]) "
-            "AS n(id, at) WHERE (SELECT r.until FROM ~reserved AS r WHERE r.id = n.id) > n.at "
+        [PG_INSERT_CHECK] = "SELECT 1 / (1 - least(1, count(*))) "
+            "FROM unnest($1::text[], $2::int8[]) AS n(id, at) "
+            "WHERE (SELECT r.until FROM ~reserved AS r WHERE r.id = n.id) > n.at "
             "AND (SELECT t.submitted_at FROM ~task AS t WHERE t.id = n.id) = n.at",
         [PG_RETIRE_LOOK] = RETIRE_LOOK "WHERE t.seq > $1 ORDER BY t.seq LIMIT $2",
         [PG_RETIRE_LOOK_WORKFLOW] = RETIRE_LOOK "WHERE (t.workflow, t.seq) > ($3, $1) "
@@ -456,13 +469,14 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "ended_at = excluded.ended_at, until = excluded.until), "
             "d AS (DELETE FROM ~task AS t WHERE t.seq = ANY (ARRAY(SELECT l.seq FROM l)) "
             "RETURNING t.seq), "
-            "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason) "
-            "SELECT $4, $5, $6, $7, $8, $9 WHERE $5::text IS NOT NULL AND EXISTS "
+            "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "
+            "SELECT $4, $5, $6, $7, $8, $9, $10 WHERE $5::text IS NOT NULL AND EXISTS "
             "(SELECT 1 FROM d)) SELECT d.seq FROM d ORDER BY d.seq",
         [PG_RESERVED] = "SELECT content, workflow, version, state, ended_at, until FROM ~reserved "
             "WHERE id = $1",
-        [PG_RESERVED_SWEEP] = "DELETE FROM ~reserved WHERE id = ANY (ARRAY(SELECT id FROM ~reserved "
-            "WHERE until <= $1 ORDER BY until LIMIT $2)) RETURNING 1",
+        [PG_RESERVED_SWEEP] = "DELETE FROM ~reserved "
+            "WHERE id = ANY (ARRAY(SELECT id FROM ~reserved WHERE until <= $1 "
+            "ORDER BY until LIMIT $2)) RETURNING 1",
         /* One at a time: both wait for the row of the generation, whose numbers so are seen in
          * their order. */
         [PG_WORKFLOW_LOCK] = GENERATION_RAISE("workflow"),
@@ -472,8 +486,8 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "SELECT $1, coalesce((SELECT version FROM o), 0) + 1, $2, $3, "
             GENERATION("workflow") " "
             "WHERE NOT EXISTS (SELECT 1 FROM o WHERE o.text = $2) RETURNING version), "
-            "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason) "
-            "SELECT $4, $5, $6, $7, $8, $1 || ', version ' || n.version FROM n "
+            "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "
+            "SELECT $4, $5, $6, $7, $8, $1 || ', version ' || n.version, $9 FROM n "
             "WHERE $5::text IS NOT NULL) "
             "SELECT coalesce((SELECT version FROM n), (SELECT version FROM o)), "
             "EXISTS (SELECT 1 FROM n)",
@@ -501,8 +515,8 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_SUBMISSION_PUT] = "INSERT INTO ~submission (submitted_at, refused_at, source, id, "
             "workflow, version, priority, not_before, reply_to, tags, input, reason, key) "
             "SELECT * FROM unnest($1::int8[], $2::int8[], $3::text[], $4::text[], $5::text[], "
-            "$6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], "
-            "$13::text[]) ON CONFLICT (source, key) WHERE key IS NOT NULL DO NOTHING",
+            "$6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], "
+            "$12::text[], $13::text[]) ON CONFLICT (source, key) WHERE key IS NOT NULL DO NOTHING",
         [PG_SUBMISSION_REFUSED] = SUBMISSION "WHERE refused_at IS NOT NULL" SUBMISSION_PAGE,
         [PG_SUBMISSION_REFUSED_BRIEF] = "SELECT seq, NULL, NULL, source, NULL, NULL, NULL, NULL, "
             "NULL, NULL, NULL, NULL, NULL FROM ~submission WHERE refused_at IS NOT NULL"
@@ -522,20 +536,30 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_GENERATIONS] = "SELECT " GENERATIONS,
         [PG_TOKEN_LOCK] = GENERATION_RAISE("token"),
         [PG_TOKEN_PUT] = "WITH t AS (INSERT INTO ~token (name, hash, roles, admin, created_at, "
-            "expires_at) VALUES ($1, $2, $3, $4, $5, $6) RETURNING name) "
-            "INSERT INTO ~audit (at, actor, verb, task, step, reason) "
-            "SELECT $7, $8, $9, $10, $11, $12 FROM t WHERE $8::text IS NOT NULL",
-        [PG_TOKEN_DELETE] = "WITH t AS (DELETE FROM ~token WHERE name = $1 AND ($8 OR NOT EXISTS ("
-            LAST_ADMIN("$9") ")) RETURNING name), "
-            "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason) "
-            "SELECT $2, $3, $4, $5, $6, $7 FROM t WHERE $3::text IS NOT NULL) "
+            "expires_at, previous_hash, previous_until, limits) "
+            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING name) "
+            "INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "
+            "SELECT $10, $11, $12, $13, $14, $15, $16 FROM t WHERE $11::text IS NOT NULL",
+        [PG_TOKEN_CHANGE] = "WITH t AS (UPDATE ~token SET hash = $2, roles = $3, admin = $4, "
+            "created_at = $5, expires_at = $6, previous_hash = $7, previous_until = $8, "
+            "limits = $9 "
+            "WHERE name = $1 AND hash = $17 RETURNING name), "
+            "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "
+            "SELECT $10, $11, $12, $13, $14, $15, $16 FROM t WHERE $11::text IS NOT NULL) "
+            "SELECT count(*) FROM t",
+        [PG_TOKEN_DELETE] = "WITH t AS (DELETE FROM ~token WHERE name = $1 AND ($9 OR NOT EXISTS ("
+            LAST_ADMIN("$10") ")) RETURNING name), "
+            "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "
+            "SELECT $2, $3, $4, $5, $6, $7, $8 FROM t WHERE $3::text IS NOT NULL) "
             "SELECT count(*) FROM t",
         [PG_TOKEN_LAST_ADMIN] = LAST_ADMIN("$2"),
-        [PG_TOKEN_LIST] = "SELECT name, hash, roles, admin, created_at, expires_at FROM ~token "
-            "ORDER BY name",
-        [PG_AUDIT_LIST] = "SELECT seq, at, actor, verb, task, step, reason, detail FROM ~audit "
+        [PG_TOKEN_LIST] = "SELECT name, hash, roles, admin, created_at, expires_at, "
+            "previous_hash, previous_until, limits FROM ~token ORDER BY name",
+        [PG_AUDIT_LIST] = "SELECT seq, at, actor, verb, task, step, reason, detail, "
+            "address FROM ~audit "
             "WHERE seq < $1 ORDER BY seq DESC LIMIT $2",
-        [PG_AUDIT_TASK] = "SELECT seq, at, actor, verb, task, step, reason, detail FROM ~audit "
+        [PG_AUDIT_TASK] = "SELECT seq, at, actor, verb, task, step, reason, detail, "
+            "address FROM ~audit "
             "WHERE (task, seq) < ($3, $1) AND task >= $3 ORDER BY task DESC, seq DESC LIMIT $2",
         [PG_OPERATION_PUT] = "WITH o AS (INSERT INTO ~operation (id, revision, open, state, verb, "
             "actor, reason, started_at, ended_at, doc) SELECT $1::text, $2::int8, $3::bool, "
@@ -556,16 +580,30 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "generation = EXCLUDED.generation "
             "WHERE NOT $4 OR CASE WHEN $2 THEN a.breaker ELSE a.settings END "
             "IS NOT DISTINCT FROM $5::text RETURNING 1), "
-            "x AS (INSERT INTO ~audit (at, actor, verb, task, step, reason) "
-            "SELECT $6, $7, $8, $9, $10, $11 FROM t WHERE $7::text IS NOT NULL) "
+            "x AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "
+            "SELECT $6, $7, $8, $9, $10, $11, $12 FROM t WHERE $7::text IS NOT NULL) "
             "SELECT count(*) FROM t",
         [PG_AGENT_SINCE] = "SELECT g.number, a.name, a.settings, a.breaker FROM ~generation AS g "
             "LEFT JOIN ~agent AS a ON a.generation > $1 WHERE g.name = 'agent' ORDER BY a.name",
+        [PG_OVERRUN_RAISE] = "INSERT INTO ~overrun AS o (task, times, at) VALUES ($1, 1, $2) "
+            "ON CONFLICT (task) DO UPDATE SET times = o.times + 1, at = EXCLUDED.at",
+        [PG_OVERRUN_LOWER] = "UPDATE ~overrun SET times = times - 1 WHERE task = $1",
+        [PG_OVERRUN_SWEEP] = "DELETE FROM ~overrun AS o WHERE o.at < $1 AND NOT EXISTS "
+            "(SELECT 1 FROM ~task AS t WHERE t.id = o.task "
+            "AND t.state NOT IN ('processed', 'compensated'))",
+        [PG_OVERRUN_CLEAN] = "DELETE FROM ~overrun WHERE times <= 0",
+        /* of those changes that were done */
+        [PG_OVERRUN_DELETE] = "DELETE FROM ~overrun AS o "
+            "USING unnest($1::text[], $2::int8[]) AS c(id, revision) "
+            "JOIN ~task AS t ON t.id = c.id AND t.revision = c.revision WHERE o.task = c.id",
+        [PG_OVERRUN_LIST] = "SELECT o.task, o.times, o.at FROM ~overrun AS o "
+            "ORDER BY o.at DESC, o.task LIMIT $1",
         /* Numbers do not become visible in their order: what is older than the newest that was read
          * is what the reader has, or news. */
         [PG_OUTBOX_READ] = "(SELECT " FRESH_COLUMNS " FROM ~outbox AS o WHERE o.seq > $1 "
-            "AND " LEADS("$4", "$5") "ORDER BY o.seq LIMIT $2) UNION ALL (SELECT " FRESH_COLUMNS " FROM ~outbox AS o "
-            "WHERE o.seq <= $1 AND " LEADS("$4", "$5") "AND o.seq NOT IN (SELECT unnest($3::int8[])) "
+            "AND " LEADS("$4", "$5") "ORDER BY o.seq LIMIT $2) UNION ALL "
+            "(SELECT " FRESH_COLUMNS " FROM ~outbox AS o WHERE o.seq <= $1 "
+            "AND " LEADS("$4", "$5") "AND o.seq NOT IN (SELECT unnest($3::int8[])) "
             "ORDER BY o.seq LIMIT $2) ORDER BY 1 LIMIT $2",
         [PG_OUTBOX_READ_TARGET] = ASIDE_COLUMNS "WHERE (o.state, o.target, o.seq) > "
             "('waiting', $3, $1) AND (o.state, o.target) <= ('waiting', $3) AND " LEADS("$4", "$5")
@@ -609,13 +647,13 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_OUTBOX_REVIVE] = "WITH t AS (UPDATE ~outbox_aside SET since = "
             "CASE state WHEN 'dead' THEN $2 ELSE since END, state = 'waiting', retry_at = NULL "
             "WHERE seq = ANY ($1::int8[]) RETURNING 1), "
-            "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason) "
-            "SELECT $3, $4, $5, $6, $7, $8 WHERE $4::text IS NOT NULL AND EXISTS "
+            "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "
+            "SELECT $3, $4, $5, $6, $7, $8, $9 WHERE $4::text IS NOT NULL AND EXISTS "
             "(SELECT 1 FROM t)) SELECT count(*) FROM t",
         [PG_OUTBOX_DROP] = "WITH t AS (DELETE FROM ~outbox_aside WHERE seq = ANY ($1::int8[]) "
             "AND state = 'dead' AND $2::int8 IS NOT NULL RETURNING 1), "
-            "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason) "
-            "SELECT $3, $4, $5, $6, $7, $8 WHERE $4::text IS NOT NULL AND EXISTS "
+            "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "
+            "SELECT $3, $4, $5, $6, $7, $8, $9 WHERE $4::text IS NOT NULL AND EXISTS "
             "(SELECT 1 FROM t)) SELECT count(*) FROM t",
         [PG_OUTBOX_CENSUS] = "SELECT " COUNT_TO("$1", "~outbox AS o ORDER BY o.seq") ", "
             COUNT_TO("$1", "~outbox_aside AS o WHERE o.state >= 'waiting' "
@@ -651,8 +689,8 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "n AS (UPDATE ~alert AS a SET acknowledged_at = $2, acknowledged_by = $3, "
             "acknowledged_why = $7 FROM o WHERE a.seq = o.seq AND o.resolved_at IS NULL "
             "AND o.acknowledged_at IS NULL RETURNING 1), "
-            "w AS (INSERT INTO ~audit (at, actor, verb, task, step, reason) "
-            "SELECT $2, $3, $4, $5, $6, $7 FROM n) "
+            "w AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "
+            "SELECT $2, $3, $4, $5, $6, $7, $8 FROM n) "
             "SELECT (SELECT count(*) FROM o), "
             "(SELECT count(*) FROM o WHERE o.resolved_at IS NOT NULL)",
         /* Somebody else's that runs is only read. Otherwise the row is taken; if that had to wait
@@ -691,10 +729,12 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "EXISTS (SELECT 1 FROM (SELECT o.seq FROM ~outbox AS o ORDER BY o.seq LIMIT 1) AS o), "
             "EXISTS (SELECT 1 FROM ~submission AS s WHERE s.refused_at IS NULL), "
             "ARRAY(SELECT a.nth FROM unnest($4::text[]) WITH ORDINALITY AS a(agent, nth) "
-            "WHERE EXISTS (SELECT 1 FROM ~wait AS w WHERE w.agent >= a.agent AND w.agent <= a.agent "
+            "WHERE EXISTS (SELECT 1 FROM ~wait AS w "
+            "WHERE w.agent >= a.agent AND w.agent <= a.agent "
             "ORDER BY w.agent, w.rank, w.task LIMIT 1)), "
             "(SELECT w.rank FROM ~wait AS w WHERE w.agent >= 'time' AND w.agent <= 'time' "
-            "ORDER BY w.agent, w.rank, w.task LIMIT 1) "
+            "ORDER BY w.agent, w.rank, w.task LIMIT 1), "
+            "EXISTS (SELECT 1 FROM ~overrun) "
             "FROM x ORDER BY x.name",
         [PG_BOOT] = "INSERT INTO ~node AS n (name, boot) VALUES ($1, 1) "
             "ON CONFLICT (name) DO UPDATE SET boot = n.boot + 1 RETURNING boot, " CLOCK,

@@ -10,6 +10,7 @@ static void bind_audit(struct query *q, const struct audit *a)
     param_text(q, a->verb);
     param_text(q, a->task);
     param_text(q, a->step);
+    param_text(q, a->address);
 }
 
 enum err pg_workflow_put(struct store *base, struct slice name, struct slice text, int64_t now,

@@ -216,6 +216,7 @@ struct audit audit_copy(struct arena *a, const struct audit *audit)
         .step = arena_copy(a, audit->step),
         .reason = arena_copy(a, audit->reason),
         .detail = arena_copy(a, audit->detail),
+        .address = arena_copy(a, audit->address),
     };
 }
 
@@ -260,11 +261,29 @@ static bool is_between(int64_t at, int64_t from, int64_t before)
     return (from == 0 || at >= from) && (before == 0 || (at != 0 && at < before));
 }
 
+bool name_is_like(struct slice name, struct slice pattern)
+{
+    if (pattern.len == 0 || pattern.ptr[pattern.len - 1] != '*')
+        return slice_eq(name, pattern);
+    size_t len = pattern.len - 1;
+    return name.len >= len && memcmp(name.ptr, pattern.ptr, len) == 0;
+}
+
+bool name_is_within(struct slice name, const struct slice *patterns, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (name_is_like(name, patterns[i]))
+            return true;
+    return false;
+}
+
 bool list_wants(const struct list_query *q, const struct task_row *row)
 {
     if (q->states != 0 && !(q->states & 1U << row->state))
         return false;
     if (q->workflow.ptr && !slice_eq(row->workflow, q->workflow))
+        return false;
+    if (q->within && !name_is_within(row->workflow, q->within, q->within_count))
         return false;
     if (q->version != 0 && row->version != q->version)
         return false;

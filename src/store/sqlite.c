@@ -98,6 +98,8 @@ static enum err connect_writer(struct sqlite_store *s, bool first, struct error 
     if (rc != SQLITE_OK)
         return store_failed(s, rc, e, "open the file");
     others_wait_for(s);
+    /* no statement of ours has a reason to write to the schema or its pages directly */
+    (void)sqlite3_db_config(s->writer.handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     /* until it is known to be ours, closing it changes nothing */
     (void)sqlite3_db_config(s->writer.handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     enum err err = schema_check(s, first, e);
@@ -133,6 +135,8 @@ static enum err connect_both(struct sqlite_store *s, bool first, struct error *e
     if (err == ERR_OK)
         sqlite_watch_again(s);
     s->broken = err != ERR_OK;
+    if (err == ERR_OK)
+        reading_resume(s);
     return err;
 }
 
@@ -168,10 +172,14 @@ static enum err wal_in_place(struct sqlite_store *s, struct error *e)
 {
     enum place place = s->wal.ino ? folder_place(s, s->wal_path, &s->wal, e) : PLACE_KEPT;
 
-    if (place == PLACE_LOST)
-        return wal_rescue(s, e);
     if (place == PLACE_KEPT && s->wal.ino && !others_share_index(s))
+        place = PLACE_LOST;
+    if (place == PLACE_LOST) {
+        reading_halt(s); /* its snapshot would be in the way */
         return wal_rescue(s, e);
+    }
+    if (place == PLACE_KEPT && s->wal.ino && !s->broken)
+        reading_resume(s); /* it may have come back */
     return place == PLACE_KEPT ? ERR_OK : e->code;
 }
 
@@ -196,6 +204,7 @@ enum err store_ready(struct sqlite_store *s, struct error *e)
         return err;
     backup_lose(s);
     others_before_close(s);
+    reading_halt(s);
     db_close(&s->reader);
     db_close(&s->writer);
     s->wal = (struct file_id){0};
@@ -279,6 +288,8 @@ static int64_t sqlite_used_until(struct store *base)
 
 void sqlite_store_free(struct sqlite_store *s)
 {
+    ASSERT(!s->reading);
+    (void)pthread_mutex_destroy(&s->reading_lock);
     sqlite_backup_end(&s->base);
     db_close(&s->reader);
     db_close(&s->writer); /* the last one: checkpoints and removes the WAL */
@@ -303,6 +314,7 @@ static void sqlite_close(struct store *base)
 
 static const struct store_ops ops = {
     .close = sqlite_close,
+    .reading = sqlite_reading_new,
     .commit = sqlite_commit,
     .probe = sqlite_probe,
     .get = sqlite_get,
@@ -326,11 +338,14 @@ static const struct store_ops ops = {
     .submissions_verb = sqlite_submissions_verb,
     .watch = sqlite_watch,
     .token_put = sqlite_token_put,
+    .token_change = sqlite_token_change,
     .token_delete = sqlite_token_delete,
     .token_list = sqlite_token_list,
     .audit_list = sqlite_audit_list,
     .agent_put = sqlite_agent_put,
     .agent_since = sqlite_agent_since,
+    .overrun_count = sqlite_overrun_count,
+    .overrun_list = sqlite_overrun_list,
     .outbox_read = sqlite_outbox_read,
     .outbox_settle = sqlite_outbox_settle,
     .outbox_targets = sqlite_outbox_targets,
@@ -365,7 +380,8 @@ struct sqlite_store *sqlite_store_new(const char *dir)
                                .file_fd = -1,
                                .copy.fd = -1,
                                .watch_fd = -1,
-                               .lost_shm_fd = -1};
+                               .lost_shm_fd = -1,
+                               .reading_lock = PTHREAD_MUTEX_INITIALIZER};
     s->dir = strdup(dir);
     ASSERT(s->dir);
     int len = asprintf(&s->path, "%s/intact.db", dir);
@@ -397,7 +413,7 @@ enum err sqlite_store_open(const char *dir, struct store **ret, struct error *e)
 }
 
 /* PASSIVE: waits for nobody. What a reader still needs is left for another time. */
-static void checkpoint(struct sqlite_store *s)
+static void checkpoint_now(struct sqlite_store *s)
 {
     int frames = 0;
     int done = 0;
@@ -417,6 +433,19 @@ static void checkpoint(struct sqlite_store *s)
         s->checkpoint_at = s->wal_frames + CHECKPOINT_FRAMES;
         s->quiet_at = sqlite_steady_ms() + QUIET_MS;
     }
+}
+
+/* Who reads without a pause always has a snapshot, and the WAL would grow for as long: when it is
+ * long he is asked for a pause, and that is waited for by coming again. */
+static void checkpoint(struct sqlite_store *s)
+{
+    bool is_long = s->wal_frames >= s->checkpoint_at;
+    bool paused = reading_pause(s, is_long);
+
+    if (paused || !is_long || s->wal_frames >= s->checkpoint_at + CHECKPOINT_FRAMES)
+        checkpoint_now(s);
+    if (paused)
+        reading_go_on(s);
 }
 
 static void mark_time(struct sqlite_store *s)

@@ -18,10 +18,32 @@ int audit_insert(struct db *d, const struct audit *audit)
     bind_text(q, 5, audit->step);
     bind_text(q, 6, audit->reason);
     bind_text(q, 7, audit->detail);
+    bind_text(q, 8, audit->address);
     return query_run(q);
 }
 
 /* ---- tokens ---- */
+
+static void bind_hash(sqlite3_stmt *q, int at, const unsigned char hash[TOKEN_HASH_SIZE])
+{
+    int rc = sqlite3_bind_blob(q, at, hash, TOKEN_HASH_SIZE, SQLITE_STATIC);
+
+    ASSERT(rc == SQLITE_OK); /* as in bind_text */
+}
+
+static void bind_token(sqlite3_stmt *q, const struct token_row *t)
+{
+    bind_text(q, 1, t->name);
+    bind_hash(q, 2, t->hash);
+    bind_text(q, 3, t->roles);
+    bind_number(q, 4, t->admin);
+    bind_number(q, 5, t->created_at);
+    bind_time(q, 6, t->expires_at);
+    if (t->previous_until != 0)
+        bind_hash(q, 7, t->previous_hash);
+    bind_time(q, 8, t->previous_until);
+    bind_text(q, 9, t->limits);
+}
 
 static int token_insert(struct db *d, const struct token_row *t)
 {
@@ -30,14 +52,23 @@ static int token_insert(struct db *d, const struct token_row *t)
     int rc = db_query(d, SQL_TOKEN_INSERT, &q);
     if (rc != SQLITE_OK)
         return rc;
-    bind_text(q, 1, t->name);
-    rc = sqlite3_bind_blob(q, 2, t->hash, sizeof t->hash, SQLITE_STATIC);
-    ASSERT(rc == SQLITE_OK); /* as in bind_text */
-    bind_text(q, 3, t->roles);
-    bind_number(q, 4, t->admin);
-    bind_number(q, 5, t->created_at);
-    bind_time(q, 6, t->expires_at);
+    bind_token(q, t);
     return query_run(q);
+}
+
+static int token_update(struct db *d, const struct token_row *t,
+                        const unsigned char was[TOKEN_HASH_SIZE], bool *ret_found)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+
+    int rc = db_query(d, SQL_TOKEN_CHANGE, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_token(q, t);
+    bind_hash(q, 10, was);
+    rc = query_run(q);
+    *ret_found = rc == SQLITE_OK && sqlite3_changes(d->handle) == 1;
+    return rc;
 }
 
 static int token_remove(struct db *d, struct slice name, bool *ret_found)
@@ -112,6 +143,38 @@ enum err sqlite_token_put(struct store *base, const struct token_row *t, bool re
     return transaction_end(s, rc, unknown, e, "store a token");
 }
 
+static int change(struct db *d, const struct token_row *t, const unsigned char was[TOKEN_HASH_SIZE],
+                  const struct audit *audit, bool *ret_found, bool *ret_unknown)
+{
+    int rc = db_exec(d, "BEGIN IMMEDIATE");
+
+    if (rc == SQLITE_OK)
+        rc = token_update(d, t, was, ret_found);
+    if (rc != SQLITE_OK || !*ret_found)
+        return rc;
+    rc = audit_insert(d, audit);
+    return rc == SQLITE_OK ? db_commit(d, ret_unknown) : rc;
+}
+
+enum err sqlite_token_change(struct store *base, const struct token_row *t,
+                             const unsigned char was[TOKEN_HASH_SIZE], const struct audit *audit,
+                             struct error *e)
+{
+    struct sqlite_store *s = sqlite_store_of(base);
+    bool unknown = false;
+    bool found = false;
+
+    enum err err = store_ready_to_write(s, e);
+    if (err != ERR_OK)
+        return err;
+    int rc = change(&s->writer, t, was, audit, &found, &unknown);
+    if (rc == SQLITE_OK && !found) {
+        db_rollback(&s->writer);
+        return error_set(e, ERR_NOT_FOUND, "there is no such token \"%.*s\"", SLICE_ARG(t->name));
+    }
+    return transaction_end(s, rc, unknown, e, "change a token");
+}
+
 struct removal {
     struct slice name;
     int64_t now;
@@ -163,9 +226,14 @@ static void token_read(sqlite3_stmt *q, struct arena *a, struct token_row *ret)
         .admin = sqlite3_column_int64(q, 3) == 1,
         .created_at = sqlite3_column_int64(q, 4),
         .expires_at = sqlite3_column_int64(q, 5), /* 0 where it is NULL */
+        .limits = arena_copy(a, query_text(q, 8)),
     };
     if (sqlite3_column_bytes(q, 1) == TOKEN_HASH_SIZE)
         memcpy(ret->hash, sqlite3_column_blob(q, 1), TOKEN_HASH_SIZE);
+    if (sqlite3_column_bytes(q, 6) == TOKEN_HASH_SIZE) {
+        memcpy(ret->previous_hash, sqlite3_column_blob(q, 6), TOKEN_HASH_SIZE);
+        ret->previous_until = sqlite3_column_int64(q, 7);
+    }
 }
 
 static int tokens_read(struct db *d, struct arena *a, struct token_row **ret, size_t *ret_count)
@@ -227,9 +295,9 @@ static int audit_read(struct db *d, const struct audit_query *aq, struct arena *
         p->more = p->count == aq->limit;
         if (p->more)
             return SQLITE_OK;
-        const struct audit one = {
-            sqlite3_column_int64(q, 1), query_text(q, 2), query_text(q, 3), query_text(q, 4),
-            query_text(q, 5),           query_text(q, 6), query_text(q, 7)};
+        const struct audit one = {sqlite3_column_int64(q, 1), query_text(q, 2), query_text(q, 3),
+                                  query_text(q, 4),           query_text(q, 5), query_text(q, 6),
+                                  query_text(q, 7),           query_text(q, 8)};
         p->seqs[p->count] = sqlite3_column_int64(q, 0);
         p->entries[p->count++] = audit_copy(a, &one);
     }

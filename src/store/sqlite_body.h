@@ -17,13 +17,16 @@
  *   sqlite_row.c      rows bound and read
  *   sqlite_commit.c   a batch
  *   sqlite_claim.c    its claims
- *   sqlite_read.c     get, overdue, list
+ *   sqlite_read.c     get, overdue
+ *   sqlite_list.c     listings
+ *   sqlite_reading.c  a second way to the store, for a thread that only reads
  *   sqlite_census.c   counts
  *   sqlite_retire.c   deletes what ended long ago
  *   sqlite_shrink.c   gives room back
  *   sqlite_workflow.c definitions
  *   sqlite_access.c   tokens, and the audit
  *   sqlite_agent.c    what is said of agents
+ *   sqlite_overrun.c  evaluations that took far too long
  *   sqlite_outbox.c   messages
  *   sqlite_bundle.c   those that were not set aside, as they are stored
  *   sqlite_alert.c    what a person is told of
@@ -35,7 +38,9 @@
  *   sqlite.c          open, close, maintain, the table of operations
  */
 
+#include <pthread.h>
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 
 #include "base/buf.h"
@@ -48,7 +53,7 @@
 #define ASIDE_PREFIX "before-restore-" /* of the folders that keep what a restore replaced */
 
 enum {
-    SCHEMA_VERSION = 13,
+    SCHEMA_VERSION = 16,
     IDENTITY_VERSION = 3,        /* from which on the file knows which one it is */
     APPLICATION_ID = 0x496e7463, /* "Intc" */
     SECRET_SIZE = 32,
@@ -147,6 +152,7 @@ enum sql {
     SQL_WORKFLOW_GET,
     SQL_WORKFLOW_LIST,
     SQL_TOKEN_INSERT,
+    SQL_TOKEN_CHANGE,
     SQL_TOKEN_DELETE,
     SQL_TOKEN_LAST_ADMIN,
     SQL_TOKEN_LIST,
@@ -155,6 +161,12 @@ enum sql {
     SQL_AUDIT_TASK,
     SQL_AGENT_PUT,
     SQL_AGENT_LIST,
+    SQL_OVERRUN_RAISE,
+    SQL_OVERRUN_LOWER,
+    SQL_OVERRUN_SWEEP,
+    SQL_OVERRUN_CLEAN,
+    SQL_OVERRUN_DELETE,
+    SQL_OVERRUN_LIST,
     SQL_OUTBOX_INSERT, /* messages; those set aside are in a table of their own */
     SQL_OUTBOX_LAST,
     SQL_OUTBOX_READ,
@@ -236,13 +248,13 @@ struct sqlite_store {
     int lock_fd;
     int file_fd; /* of intact.db, with a lock of our own; closed after SQLite's */
     struct db writer, reader;
-    bool broken;       /* open both connections again before the next use */
-    int wal_frames;    /* in the WAL and not known to be in the file */
-    int checkpoint_at; /* so many are worth the next try */
-    int64_t quiet_at;  /* steady: from then on any number is, if nothing is written until then */
-    bool wrote;        /* since the last look whether the time is to be marked */
-    int64_t now;       /* the server's, as last heard; 0: not yet */
-    int64_t marked_at; /* what the lock file says of it */
+    atomic_bool broken; /* open both connections again before the next use */
+    int wal_frames;     /* in the WAL and not known to be in the file */
+    int checkpoint_at;  /* so many are worth the next try */
+    int64_t quiet_at;   /* steady: from then on any number is, if nothing is written until then */
+    bool wrote;         /* since the last look whether the time is to be marked */
+    int64_t now;        /* the server's, as last heard; 0: not yet */
+    int64_t marked_at;  /* what the lock file says of it */
     int64_t used_until;
     uint64_t boot;
     unsigned char secret[SECRET_SIZE];
@@ -256,6 +268,9 @@ struct sqlite_store {
     bool lost_wal;        /* the connections are to be closed because its companions were lost */
     int lost_shm_fd;      /* of the -shm that others may still have open; -1: none */
     int64_t data_version; /* as the writer last saw it: it moves when others commit */
+    /* Who reads on another thread; NULL: nobody. It comes and goes while our own thread works. */
+    pthread_mutex_t reading_lock;
+    struct sqlite_reading *reading; /* under the lock */
 };
 
 static inline struct sqlite_store *sqlite_store_of(struct store *s)
@@ -300,6 +315,7 @@ enum err identity_check(struct sqlite_store *s, struct error *e) MUST_USE; /* ER
 /* sqlite_schema.c: on the writer. `first`: a file without a schema may get one. */
 enum err schema_check(struct sqlite_store *s, bool first, struct error *e) MUST_USE;
 enum err schema_secret(struct sqlite_store *s, struct error *e) MUST_USE;
+int schema_secret_make(struct db *d) MUST_USE; /* replaces the one that is there */
 /* Reads the id of this installation, and makes one where the store has none yet. */
 enum err schema_installation(struct sqlite_store *s, struct error *e) MUST_USE;
 enum err schema_boot(struct sqlite_store *s, struct error *e) MUST_USE;
@@ -368,6 +384,15 @@ enum err sqlite_get(struct store *s, struct slice id, struct arena *a, struct ta
                     struct error *e);
 enum err sqlite_overdue(struct store *s, int64_t now, int64_t after_wake_at, int64_t after_seq,
                         size_t limit, struct arena *a, struct row_page *ret, struct error *e);
+/* sqlite_reading.c */
+struct store *sqlite_reading_new(struct store *s);
+/* False: a call of it is at work; if it is asked for, there will be a pause after that. True: none
+ * begins until it may go on. */
+bool reading_pause(struct sqlite_store *of, bool ask) MUST_USE;
+void reading_go_on(struct sqlite_store *of);
+/* The call at work is broken off and the connection closed; none is made until it may resume. */
+void reading_halt(struct sqlite_store *of);
+void reading_resume(struct sqlite_store *of);
 /* sqlite_list.c */
 enum err sqlite_list(struct store *s, const struct list_query *q, struct arena *a,
                      struct row_page *ret, struct error *e);
@@ -401,6 +426,9 @@ enum err sqlite_shrink(struct store *s, struct shrink *k, struct error *e);
 int audit_insert(struct db *d, const struct audit *audit) MUST_USE; /* NULL: nothing */
 enum err sqlite_token_put(struct store *s, const struct token_row *t, bool replace,
                           const struct audit *audit, struct error *e);
+enum err sqlite_token_change(struct store *s, const struct token_row *t,
+                             const unsigned char was[TOKEN_HASH_SIZE], const struct audit *audit,
+                             struct error *e);
 enum err sqlite_token_delete(struct store *s, struct slice name, int64_t now,
                              const struct audit *audit, struct error *e);
 enum err sqlite_token_list(struct store *s, struct arena *a, struct token_row **ret,
@@ -410,6 +438,12 @@ enum err sqlite_audit_list(struct store *s, const struct audit_query *q, struct 
 /* The end of a transaction of `rc`: its outcome and story. */
 enum err transaction_end(struct sqlite_store *s, int rc, bool unknown, struct error *e,
                          const char *what);
+
+/* sqlite_overrun.c */
+int overrun_delete(struct db *d, struct slice task); /* in the transaction that there is */
+enum err sqlite_overrun_count(struct store *s, const struct overrun_count *c, struct error *e);
+enum err sqlite_overrun_list(struct store *s, struct arena *a, struct overrun **ret,
+                             size_t *ret_count, struct error *e);
 
 /* sqlite_agent.c */
 enum err sqlite_agent_put(struct store *s, const struct agent_change *c, const struct audit *audit,
@@ -436,9 +470,8 @@ enum err sqlite_outbox_read(struct store *s, struct outbox_read *r, struct arena
                             struct error *e);
 enum err sqlite_outbox_settle(struct store *s, const struct settlement *list, size_t count,
                               const struct fence *fence, struct error *e);
-enum err sqlite_outbox_targets(struct store *s, bool dead, struct slice after, size_t limit,
-                               size_t most, struct arena *a, struct outbox_target **ret,
-                               size_t *ret_count, struct error *e);
+enum err sqlite_outbox_targets(struct store *s, const struct target_query *q, struct arena *a,
+                               struct outbox_target **ret, size_t *ret_count, struct error *e);
 enum err sqlite_outbox_list(struct store *s, const struct outbox_query *q, struct arena *a,
                             struct message_page *ret, struct error *e);
 enum err sqlite_outbox_do(struct store *s, struct outbox_verb *v, struct error *e);

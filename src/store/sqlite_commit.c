@@ -175,6 +175,8 @@ static int change_run(struct db *d, struct change *c, bool *ret_done)
         rc = payloads_insert(d, &c->row);
     if (rc == SQLITE_OK && *ret_done)
         rc = waits_write(d, c);
+    if (rc == SQLITE_OK && *ret_done && c->drops_overruns)
+        rc = overrun_delete(d, c->row.id);
     if (rc == SQLITE_OK && *ret_done)
         rc = audits_insert(d, c);
     return rc;
@@ -193,7 +195,8 @@ static int run(struct db *d, enum sql which)
 static bool has_parts(const struct change *c)
 {
     return c->row.payload_count > 0 || c->audit_count > 0 || c->submission || c->drops_waits
-           || c->row.wait_count > 0 || (c->kind == CHANGE_INSERT && c->row.tags.ptr);
+           || c->drops_overruns || c->row.wait_count > 0
+           || (c->kind == CHANGE_INSERT && c->row.tags.ptr);
 }
 
 /* Fails only if the whole batch does; otherwise the outcome is set. */

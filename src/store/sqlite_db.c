@@ -19,7 +19,10 @@ int db_open(struct db *d, const char *path, int flags)
         int code = errno;
         db_close(d);
         errno = code;
+        return rc;
     }
+    /* Views and triggers that somebody put into the file may only use functions without effects. */
+    (void)sqlite3_db_config(d->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     return rc;
 }
 
@@ -287,6 +290,9 @@ enum err store_failed(struct sqlite_store *s, int rc, struct error *e, const cha
     const char *why = code ? strerrordesc_np(code) : NULL;
 
     ASSERT(err != ERR_OK);
+    if (rc == SQLITE_INTERRUPT)
+        return error_set(e, ERR_BUSY, "state store %s: cannot %s: it was broken off; try again",
+                         s->path, what);
     if (err != ERR_FULL && err != ERR_BUSY && err != ERR_INVALID && err != ERR_TOO_BIG)
         s->broken = true;
     if (is_quota(err, code))

@@ -25,10 +25,10 @@ enum { WRITE_BYTE = 0, CHECKPOINT_BYTE = 1, BYTES_AT = 120, USED_AT = 128 };
 struct guard {
     struct link link;
     char *path;
-    size_t maps;                /* connections that have its -shm open */
-    int fd;                     /* of the -shm; -1: not open */
-    bool kept;                  /* the byte is ours */
-    struct guarded *checkpoint; /* which of our connections checkpoints, or recovers */
+    size_t maps;                        /* connections that have its -shm open */
+    int fd;                             /* of the -shm; -1: not open. Set once, under the mutex */
+    bool kept;                          /* the byte is ours; looked at by who checkpoints */
+    struct guarded *_Atomic checkpoint; /* which of our connections does, or recovers; NULL: none */
 };
 
 /* What we know of an open database. It lies behind the file of the VFS below, whose functions are
@@ -62,10 +62,12 @@ static void guard_open(struct guard *g)
 {
     CLEANUP(buf_fini) struct buf path = {0};
 
-    if (g->fd >= 0)
-        return;
-    buf_fmt(&path, "%s-shm", g->path);
-    g->fd = fault() ? -1 : open(path.ptr, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    (void)pthread_mutex_lock(&mutex);
+    if (g->fd < 0) {
+        buf_fmt(&path, "%s-shm", g->path);
+        g->fd = fault() ? -1 : open(path.ptr, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    }
+    (void)pthread_mutex_unlock(&mutex);
 }
 
 /* A lock of the open file: it is in the way of SQLite's own, of other processes and of this one,
@@ -151,16 +153,17 @@ static int lock_checkpoint(sqlite3_file *file)
 
     if (f->holds)
         return SQLITE_OK;
-    if (g->checkpoint || !guard_keep(g))
+    struct guarded *nobody = NULL;
+    if (!atomic_compare_exchange_strong(&g->checkpoint, &nobody, f))
         return SQLITE_BUSY;
-    if (!f->writes) {
-        int rc = real_lock(file, WRITE_BYTE, 1, SQLITE_SHM_LOCK | SQLITE_SHM_EXCLUSIVE);
-        if (rc != SQLITE_OK)
-            return rc;
-        f->writes_for_it = true;
+    int rc = guard_keep(g) ? SQLITE_OK : SQLITE_BUSY;
+    if (rc == SQLITE_OK && !f->writes) {
+        rc = real_lock(file, WRITE_BYTE, 1, SQLITE_SHM_LOCK | SQLITE_SHM_EXCLUSIVE);
+        f->writes_for_it = rc == SQLITE_OK;
     }
-    g->checkpoint = f;
-    return SQLITE_OK;
+    if (rc != SQLITE_OK)
+        g->checkpoint = NULL;
+    return rc;
 }
 
 static void unlock_checkpoint(sqlite3_file *file)
@@ -169,10 +172,10 @@ static void unlock_checkpoint(sqlite3_file *file)
 
     if (f->guard->checkpoint != f || f->holds)
         return;
-    f->guard->checkpoint = NULL;
     if (f->writes_for_it && !f->writes)
         (void)real_lock(file, WRITE_BYTE, 1, SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE);
     f->writes_for_it = false;
+    f->guard->checkpoint = NULL;
 }
 
 /* The lock for checkpoints and `count` - 1 behind it: who recovers takes them all. */

@@ -260,9 +260,8 @@ static int target_count(struct db *d, bool dead, size_t most, struct outbox_targ
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-enum err sqlite_outbox_targets(struct store *base, bool dead, struct slice after, size_t limit,
-                               size_t most, struct arena *a, struct outbox_target **ret,
-                               size_t *ret_count, struct error *e)
+enum err sqlite_outbox_targets(struct store *base, const struct target_query *q, struct arena *a,
+                               struct outbox_target **ret, size_t *ret_count, struct error *e)
 {
     struct sqlite_store *s = sqlite_store_of(base);
     struct db *d = &s->reader;
@@ -272,15 +271,15 @@ enum err sqlite_outbox_targets(struct store *base, bool dead, struct slice after
     enum err err = store_ready(s, e);
     if (err != ERR_OK)
         return err;
-    struct outbox_target *list = arena_alloc(a, (limit + 1) * sizeof *list);
+    struct outbox_target *list = arena_alloc(a, (q->limit + 1) * sizeof *list);
     size_t count = 0;
-    after = after.ptr ? after : SLICE("");
-    while (rc == SQLITE_OK && found && count < limit) {
-        rc = target_next(d, dead, after, a, &list[count], &found);
+    struct slice after = q->after.ptr ? q->after : SLICE("");
+    while (rc == SQLITE_OK && found && count < q->limit) {
+        rc = target_next(d, q->dead, after, a, &list[count], &found);
         if (rc != SQLITE_OK || !found)
             break;
         after = list[count].target;
-        rc = target_count(d, dead, most, &list[count++]);
+        rc = target_count(d, q->dead, q->most, &list[count++]);
     }
     if (rc != SQLITE_OK)
         return store_failed(s, rc, e, "read the targets of messages");

@@ -116,6 +116,15 @@ static enum err part_write(const struct sqlite_restore *r, const char *part, str
     return err;
 }
 
+/* The first start makes another id. With the old key the copy would take results of attempts that
+ * the original has handed out, from agents that do not send an id. */
+static int installation_renew(struct db *d)
+{
+    int rc = db_exec(d, "DELETE FROM meta WHERE name = 'installation'");
+
+    return rc == SQLITE_OK ? schema_secret_make(d) : rc;
+}
+
 /* Checks it as it stands on the disk, and makes it a store of its own. */
 static enum err part_check(const struct sqlite_restore *r, const char *part, struct error *e)
 {
@@ -132,8 +141,8 @@ static enum err part_check(const struct sqlite_restore *r, const char *part, str
         err = offline_integrity(&d, r->name, e);
     if (err == ERR_OK) {
         rc = identity_renew(&d, part, version);
-        if (rc == SQLITE_OK && r->is_new) /* the first start makes another one */
-            rc = db_exec(&d, "DELETE FROM meta WHERE name = 'installation'");
+        if (rc == SQLITE_OK && r->is_new)
+            rc = installation_renew(&d);
         if (rc != SQLITE_OK)
             err = offline_failed(rc, r->name, "prepare its copy in the folder", e);
     }

@@ -16,17 +16,20 @@
 #include "schema_0010.h"
 #include "schema_0011.h"
 #include "schema_0012.h"
+#include "schema_0013.h"
+#include "schema_0014.h"
+#include "schema_0015.h"
 
 /* The n-th brings a file of version n - 1 to version n. Never change one that was released.
  * Version 6 was written by programs that had nothing new in it yet. */
 static const char *const migrations[] = {schema_0001, schema_0002, schema_0003, schema_0004,
                                          schema_0005, "SELECT 1",  schema_0006, schema_0007,
                                          schema_0008, schema_0009, schema_0010, schema_0011,
-                                         schema_0012};
+                                         schema_0012, schema_0013, schema_0014, schema_0015};
 
 _Static_assert(COUNT_OF(migrations) == SCHEMA_VERSION, "every version has its migration");
 
-static int secret_make(struct db *d)
+int schema_secret_make(struct db *d)
 {
     unsigned char secret[SECRET_SIZE];
     sqlite3_stmt *q = NULL;
@@ -35,7 +38,8 @@ static int secret_make(struct db *d)
         return SQLITE_IOERR;
     int rc = fault() ? SQLITE_IOERR
                      : sqlite3_prepare_v2(d->handle,
-                                          "INSERT INTO meta (name, value) VALUES ('secret', ?1)",
+                                          "INSERT INTO meta (name, value) VALUES ('secret', ?1) "
+                                          "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
                                           -1, &q, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_bind_blob(q, 1, secret, sizeof secret, SQLITE_STATIC);
@@ -58,7 +62,7 @@ static int migrate_all(struct sqlite_store *s, int64_t version)
     for (; rc == SQLITE_OK && version < SCHEMA_VERSION; version++)
         rc = db_exec(d, migrations[version]);
     if (rc == SQLITE_OK && fresh)
-        rc = secret_make(d);
+        rc = schema_secret_make(d);
     if (rc == SQLITE_OK && !known)
         rc = identity_write(d, s->path);
     (void)snprintf(text, sizeof text, "PRAGMA application_id = %d; PRAGMA user_version = %d",

@@ -30,7 +30,9 @@
 #define SCAN                                                                     \
     "SELECT t.seq, t.state, t.workflow, t.submitted_at, t.version, t.ended_at, " \
     "iif(?4, t.waiting_for, NULL), iif(?4, t.doc, NULL), t.paused_at, t.closed_at "
-#define AUDIT "SELECT seq, at, actor, verb, task, step, reason, detail FROM audit WHERE seq < ?1"
+#define AUDIT                                                                      \
+    "SELECT seq, at, actor, verb, task, step, reason, detail, address FROM audit " \
+    "WHERE seq < ?1"
 #define OPERATION                                                                            \
     "SELECT seq, id, revision, open, state, verb, actor, reason, started_at, ended_at, doc " \
     "FROM operation WHERE "
@@ -164,16 +166,18 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_CENSUS_WAITING] = "SELECT count(*) FROM (SELECT 1 FROM task WHERE state = 'pending' "
             "AND locked_by IS NULL AND waiting_for = ?1 LIMIT ?2)",
         [SQL_CENSUS_AGENT_AMONG] = "SELECT w.agent, (SELECT submitted_at FROM task "
-            "WHERE seq = w.task) FROM wait AS w WHERE w.agent > ?1 ORDER BY w.agent, w.rank LIMIT 1",
+            "WHERE seq = w.task) FROM wait AS w WHERE w.agent > ?1 "
+            "ORDER BY w.agent, w.rank LIMIT 1",
         [SQL_CENSUS_AMONG] = "SELECT count(*) FROM (SELECT 1 FROM wait WHERE agent = ?1 LIMIT ?2)",
         [SQL_WORKFLOW_NEWEST] = "SELECT version, text FROM workflow WHERE name = ?1 "
             "ORDER BY version DESC LIMIT 1",
         [SQL_WORKFLOW_INSERT] = "INSERT INTO workflow (name, version, text, created_at) "
             "VALUES (?1, ?2, ?3, ?4)",
-        [SQL_WORKFLOW_GET] = "SELECT name, version, text, created_at, inputs IS NOT NULL FROM workflow "
-            "WHERE name = ?1 AND (?2 = 0 OR version = ?2) ORDER BY version DESC LIMIT 1",
-        [SQL_WORKFLOW_DESCRIBE] = "UPDATE workflow SET inputs = ?3 WHERE name = ?1 AND version = ?2 "
-            "AND inputs IS NULL",
+        [SQL_WORKFLOW_GET] = "SELECT name, version, text, created_at, inputs IS NOT NULL "
+            "FROM workflow WHERE name = ?1 AND (?2 = 0 OR version = ?2) "
+            "ORDER BY version DESC LIMIT 1",
+        [SQL_WORKFLOW_DESCRIBE] = "UPDATE workflow SET inputs = ?3 "
+            "WHERE name = ?1 AND version = ?2 AND inputs IS NULL",
         [SQL_SUBMISSION_TAKE] = SUBMISSION "WHERE refused_at IS NULL ORDER BY seq LIMIT ?1",
         [SQL_SUBMISSION_COUNT] = "SELECT count(*) FROM (SELECT 1 FROM submission "
             "WHERE refused_at IS NOT NULL LIMIT ?1)",
@@ -194,26 +198,29 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             SUBMISSIONS_MEANT,
         [SQL_SUBMISSION_DROP] = "DELETE FROM submission WHERE " SUBMISSIONS_MEANT,
         [SQL_DATA_VERSION] = "PRAGMA data_version",
-        [SQL_WORKFLOW_LIST] = "SELECT name, version, text, created_at, inputs IS NOT NULL FROM workflow "
-            "ORDER BY name, version",
-        [SQL_TOKEN_INSERT] = "INSERT INTO token (name, hash, roles, admin, created_at, expires_at) "
-            "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        [SQL_WORKFLOW_LIST] = "SELECT name, version, text, created_at, inputs IS NOT NULL "
+            "FROM workflow ORDER BY name, version",
+        [SQL_TOKEN_INSERT] = "INSERT INTO token (name, hash, roles, admin, created_at, expires_at, "
+            "previous_hash, previous_until, limits) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        [SQL_TOKEN_CHANGE] = "UPDATE token SET hash = ?2, roles = ?3, admin = ?4, created_at = ?5, "
+            "expires_at = ?6, previous_hash = ?7, previous_until = ?8, limits = ?9 "
+            "WHERE name = ?1 AND hash = ?10",
         [SQL_TOKEN_DELETE] = "DELETE FROM token WHERE name = ?1",
         [SQL_TOKEN_LAST_ADMIN] = "SELECT 1 FROM token WHERE name = ?1 AND admin = 1 "
             "AND NOT EXISTS (SELECT 1 FROM token WHERE name <> ?1 AND admin = 1 "
             "AND (expires_at IS NULL OR expires_at > ?2))",
-        [SQL_TOKEN_LIST] = "SELECT name, hash, roles, admin, created_at, expires_at FROM token "
-            "ORDER BY name",
-        [SQL_AUDIT_INSERT] = "INSERT INTO audit (at, actor, verb, task, step, reason, detail) "
-            "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        [SQL_TOKEN_LIST] = "SELECT name, hash, roles, admin, created_at, expires_at, "
+            "previous_hash, previous_until, limits FROM token ORDER BY name",
+        [SQL_AUDIT_INSERT] = "INSERT INTO audit (at, actor, verb, task, step, reason, detail, "
+            "address) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         [SQL_AUDIT_LIST] = AUDIT PAGE,
         [SQL_AUDIT_TASK] = AUDIT " AND task = ?3" PAGE,
         [SQL_AGENT_PUT] = "INSERT INTO agent AS a (name, settings, breaker) "
             "VALUES (?1, iif(?2, NULL, ?3), iif(?2, ?3, NULL)) ON CONFLICT (name) DO UPDATE SET "
             "settings = iif(?2, a.settings, ?3), breaker = iif(?2, ?3, a.breaker) "
             "WHERE NOT ?4 OR iif(?2, a.breaker, a.settings) IS ?5",
-        [SQL_OUTBOX_INSERT] = "INSERT INTO outbox (seq, count, target, source, created_at, messages) "
-            "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        [SQL_OUTBOX_INSERT] = "INSERT INTO outbox "
+            "(seq, count, target, source, created_at, messages) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         [SQL_OUTBOX_LAST] = "SELECT max("
             "coalesce((SELECT seq + count - 1 FROM outbox ORDER BY seq DESC LIMIT 1), 0), "
             "coalesce((SELECT max(seq) FROM outbox_settled), 0), "
@@ -224,7 +231,8 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_OUTBOX_READ_TARGET] = ASIDE "seq > ?1 AND state = 'waiting' AND target = ?3" OLDEST,
         [SQL_OUTBOX_DELETE] = "DELETE FROM outbox WHERE seq >= ?1 AND seq <= ?2 "
             "AND seq + count - 1 <= ?2",
-        [SQL_OUTBOX_HOLDS] = "SELECT seq, count FROM outbox WHERE seq <= ?1 ORDER BY seq DESC LIMIT 1",
+        [SQL_OUTBOX_HOLDS] = "SELECT seq, count FROM outbox WHERE seq <= ?1 "
+            "ORDER BY seq DESC LIMIT 1",
         [SQL_OUTBOX_SETTLE] = "INSERT OR IGNORE INTO outbox_settled (seq) VALUES (?1)",
         [SQL_OUTBOX_SETTLED] = "SELECT seq FROM outbox_settled WHERE seq >= ?1 AND seq <= ?2 "
             "ORDER BY seq",
@@ -263,6 +271,15 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_OPERATION_OPEN] = OPERATION "seq < ?1 AND open" PAGE,
         [SQL_OPERATION_GET] = OPERATION "seq < ?1 AND id = ?3" PAGE,
         [SQL_AGENT_LIST] = "SELECT name, settings, breaker FROM agent ORDER BY name",
+        [SQL_OVERRUN_RAISE] = "INSERT INTO overrun AS o (task, times, at) VALUES (?1, 1, ?2) "
+            "ON CONFLICT (task) DO UPDATE SET times = o.times + 1, at = excluded.at",
+        [SQL_OVERRUN_LOWER] = "UPDATE overrun SET times = times - 1 WHERE task = ?1",
+        [SQL_OVERRUN_SWEEP] = "DELETE FROM overrun WHERE at < ?1 AND NOT EXISTS "
+            "(SELECT 1 FROM task AS t WHERE t.id = overrun.task "
+            "AND t.state NOT IN ('processed', 'compensated'))",
+        [SQL_OVERRUN_CLEAN] = "DELETE FROM overrun WHERE times <= 0",
+        [SQL_OVERRUN_DELETE] = "DELETE FROM overrun WHERE task = ?1",
+        [SQL_OVERRUN_LIST] = "SELECT task, times, at FROM overrun ORDER BY at DESC, task LIMIT ?1",
         [SQL_STOPPED] = "SELECT t.seq, t.ended_at, t.id, t.workflow, t.direction = 'undo', "
             "t.doc ->> '$.error.code', t.doc ->> '$.error.message', "
             "(SELECT s.value ->> '$.name' FROM json_each(t.doc, '$.steps') AS s "

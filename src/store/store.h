@@ -4,7 +4,7 @@
 /*
  * The state store: durable home of tasks and workflows. This is the whole interface, and all that
  * a body (sqlite.c, memory.c) implements. It is synchronous; in the server it is called on the
- * store thread alone, in the simulation by the one thread that there is.
+ * store thread alone, but for `reading`, in the simulation by the one thread that there is.
  *
  * Fencing: every change of a task names the revision on which it was decided, and raises it by
  * one. A change whose revision is not that of the row does nothing and ends ERR_CONFLICT. Leases
@@ -36,6 +36,7 @@
 #include "store/rows/message.h"
 #include "store/rows/node.h"
 #include "store/rows/operation.h"
+#include "store/rows/overrun.h"
 #include "store/rows/retire.h"
 #include "store/rows/stopped.h"
 #include "store/rows/submission.h"
@@ -58,6 +59,7 @@ struct change {
     bool release;     /* REQUEST */
     bool drops_waits; /* UPDATE, REQUEST: the row that it changes waits for several; those waits are
                          deleted. Then, and in an INSERT, row.waits are inserted */
+    bool drops_overruns; /* UPDATE: what was counted of it in `overrun` is deleted */
     bool wake_moved; /* UPDATE: row.wake_at differs from what the row holds; if false the column (an
                         index) is left alone */
     struct task_row row;
@@ -83,6 +85,17 @@ struct batch {
 
 struct store_ops {
     void (*close)(struct store *s);
+
+    /* A second way to the store, for one other thread, which only reads: it sees all that was
+     * committed before a call began, and neither waits for the store's own thread nor keeps that
+     * waiting. Of what is in this table it has close, is_usable, get, reserved, list, census,
+     * audit_list, submissions_list, outbox_targets, outbox_list, alert_list, operation_list and
+     * node_list (the last one where the store has it). It is closed before the store, and made when
+     * nobody else is at work on that. NULL: there is none. */
+    struct store *(*reading)(struct store *s);
+    /* Of such a one. False: only the store itself can do something about it now, so it is the one
+     * to be asked. */
+    bool (*is_usable)(struct store *s);
 
     /* ERR_OK if the transaction was committed (look at each outcome); otherwise the outcome of
      * all of its changes, and *e tells the story. Claims then have no rows. */
@@ -189,6 +202,11 @@ struct store_ops {
     /* Stores a token. ERR_CONFLICT if the name is taken (unless `replace`), or the hash. */
     enum err (*token_put)(struct store *s, const struct token_row *t, bool replace,
                           const struct audit *audit, struct error *e);
+    /* Stores a token in the place of the one of its name, if that has this hash. ERR_NOT_FOUND:
+     * there is none with both. */
+    enum err (*token_change)(struct store *s, const struct token_row *t,
+                             const unsigned char was[TOKEN_HASH_SIZE], const struct audit *audit,
+                             struct error *e);
     /* Deletes one. ERR_NOT_FOUND; ERR_CONFLICT if no other admin's token would be good at `now`. */
     enum err (*token_delete)(struct store *s, struct slice name, int64_t now,
                              const struct audit *audit, struct error *e);
@@ -206,6 +224,13 @@ struct store_ops {
                             struct agent_row **ret, size_t *ret_count, uint64_t *ret_generation,
                             struct error *e);
 
+    /* Counts an evaluation that takes too long, durably, whether or not its task is there yet;
+     * OVERRUN_KEPT_MS says what else goes then. */
+    enum err (*overrun_count)(struct store *s, const struct overrun_count *c, struct error *e);
+    /* Of all tasks, the latest first, at most OVERRUNS_MAX: mostly none. */
+    enum err (*overrun_list)(struct store *s, struct arena *a, struct overrun **ret,
+                             size_t *ret_count, struct error *e);
+
     /* Messages. Reading is by the number of what is asked for, however much is stored. */
     enum err (*outbox_read)(struct store *s, struct outbox_read *r, struct arena *a,
                             struct error *e);
@@ -213,10 +238,8 @@ struct store_ops {
      * What was done before is done again without harm. The list is in the order of seq. */
     enum err (*outbox_settle)(struct store *s, const struct settlement *list, size_t count,
                               const struct fence *fence, struct error *e);
-    /* Of whom there are some set aside that wait, or that are dead: by name, after that one. */
-    enum err (*outbox_targets)(struct store *s, bool dead, struct slice after, size_t limit,
-                               size_t most, struct arena *a, struct outbox_target **ret,
-                               size_t *ret_count, struct error *e);
+    enum err (*outbox_targets)(struct store *s, const struct target_query *q, struct arena *a,
+                               struct outbox_target **ret, size_t *ret_count, struct error *e);
     enum err (*outbox_list)(struct store *s, const struct outbox_query *q, struct arena *a,
                             struct message_page *ret, struct error *e);
     enum err (*outbox_do)(struct store *s, struct outbox_verb *v, struct error *e);

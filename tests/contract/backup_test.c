@@ -6,8 +6,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <grp.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -615,6 +617,65 @@ static void an_adoption_that_fails_changes_nothing(void **state)
     start_store(w);
 }
 
+/* ---- who may write a store that is there ---- */
+
+enum { NOBODY = 65534 };
+
+/* One who is neither the server's user nor root, with the group that was let in, or another one. */
+static int submits(struct world *w, gid_t group)
+{
+    int status = -1;
+    pid_t child = fork();
+
+    if (child == 0) {
+        sqlite3 *db = NULL;
+        if (setgroups(0, NULL) != 0 || setgid(group) != 0 || setuid(NOBODY) != 0
+            || sqlite3_open(path_of(w, "intact.db"), &db) != SQLITE_OK)
+            _exit(1);
+        (void)sqlite3_busy_timeout(db, 60000);
+        _exit(sqlite3_exec(db, "INSERT INTO submit (workflow, id, input) VALUES ('w', 'g', '{}')",
+                           NULL, NULL, NULL)
+                      == SQLITE_OK
+                  ? 0
+                  : 1);
+    }
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status), "ended");
+    return WEXITSTATUS(status);
+}
+
+/* Whoever may write the file is an admin: so nobody but its owner, until he lets a group in. */
+static void a_group_may_be_let_in_and_nobody_else_is(void **state)
+{
+    enum { GROUP = 54321 };
+    struct world *w = *state;
+    static const char *const names[] = {"intact.db", "intact.db-wal", "intact.db-shm"};
+    struct stat st;
+
+    if (geteuid() != 0) {
+        (void)fprintf(stderr, "not root: cannot become somebody else\n");
+        skip();
+    }
+    must(insert_row(w, a_row("x")), "insert");
+    CHECK(submits(w, GROUP) == 1, "before it is let in");
+    stop_store(w);
+    CHECK(chown(w->dir, 0, GROUP) == 0 && chmod(w->dir, 02770) == 0, "the folder");
+    CHECK(chown(path_of(w, "intact.db"), 0, GROUP) == 0
+              && chmod(path_of(w, "intact.db"), 0660) == 0,
+          "the file");
+    mode_t old = umask(077); /* as the server has it */
+    start_store(w);
+    must(insert_row(w, a_row("y")), "insert");
+    (void)umask(old);
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        CHECK(stat(path_of(w, names[i]), &st) == 0, "%s", names[i]);
+        CHECK((st.st_mode & 0777) == 0660 && st.st_gid == GROUP, "%s has mode %o, group %u",
+              names[i], st.st_mode & 0777, (unsigned)st.st_gid);
+    }
+    CHECK(stat(path_of(w, "lock"), &st) == 0 && (st.st_mode & 0777) == 0600, "the lock");
+    CHECK(submits(w, GROUP) == 0, "a member of the group");
+    CHECK(submits(w, GROUP + 1) == 1, "somebody else");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -631,6 +692,7 @@ int main(void)
         ON_SQLITE(a_restore_that_fails_leaves_the_old_store_or_none),
         ON_SQLITE(a_restore_that_is_run_again_moves_the_old_store_once),
         ON_SQLITE(what_root_restores_belongs_to_the_folders_owner),
+        ON_SQLITE(a_group_may_be_let_in_and_nobody_else_is),
         ON_SQLITE(a_folder_is_backed_up_without_a_server),
         ON_SQLITE(a_copied_folder_is_refused_until_it_is_adopted),
         ON_SQLITE(a_folder_that_moved_is_no_copy),

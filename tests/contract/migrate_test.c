@@ -13,6 +13,7 @@
 #include "schema_0005.h"
 #include "schema_0006.h"
 #include "schema_0007.h"
+#include "store/sqlite_body.h"
 
 /* As version 1 of this program left it: its schema, and a row of most tables. */
 static void make_version_1(struct world *w)
@@ -36,6 +37,14 @@ static void make_version_1(struct world *w)
                "PRAGMA journal_mode = WAL");
 }
 
+static void is_up_to_date(const char *path)
+{
+    char version[16];
+
+    (void)snprintf(version, sizeof version, "%d\n", SCHEMA_VERSION);
+    shell_says(path, "PRAGMA user_version", version);
+}
+
 static void a_store_of_version_1_is_brought_up_to_date(void **state)
 {
     struct world *w = *state;
@@ -46,7 +55,7 @@ static void a_store_of_version_1_is_brought_up_to_date(void **state)
     stop_store(w);
     make_version_1(w);
     start_store(w);
-    shell_says(path, "PRAGMA user_version", "13\n");
+    is_up_to_date(path);
     shell_says(path, "SELECT count(*) FROM file WHERE inode > 0", "1\n");
     CHECK(w->s->ops->boot(w->s) == 7, "its starts are counted on");
     char installation[UUID_SIZE];
@@ -110,7 +119,7 @@ static void a_store_of_version_6_lacks_as_much_as_one_of_5(void **state)
                        version, (uintmax_t)st.st_ino);
         shell_exec(path, text); /* it is no copy */
         start_store(w);
-        shell_says(path, "PRAGMA user_version", "13\n");
+        is_up_to_date(path);
         CHECK(fetch(w, "old").revision == 3, "the task");
         shell_exec(path, "INSERT INTO submit (workflow, id) VALUES ('o', 'x')");
     }
@@ -177,7 +186,7 @@ static void a_store_of_version_3_gets_its_agents(void **state)
                    (uintmax_t)st.st_ino);
     shell_exec(path, text); /* it is no copy */
     start_store(w);
-    shell_says(path, "PRAGMA user_version", "13\n");
+    is_up_to_date(path);
     must(w->s->ops->agent_put(w->s, &c, NULL, &w->e), "an agent");
     shell_says(path, "SELECT name, settings, breaker FROM agent", "bank|{}|NULL\n");
     CHECK(fetch(w, "old").revision == 3, "the task");
@@ -210,7 +219,7 @@ static void steps_of_version_8_are_seen_as_before(void **state)
                    (uintmax_t)st.st_ino);
     shell_exec(path, text); /* it is no copy */
     start_store(w);
-    shell_says(path, "PRAGMA user_version", "13\n");
+    is_up_to_date(path);
     shell_says(path, "SELECT task, position, name, state, output FROM task_step",
                "old|0|a|completed|\"long\"\nold|1|b|waiting|NULL\n");
     shell_says(path, "SELECT task, step, outcome FROM task_attempt", "old|a|completed\n");
@@ -238,7 +247,7 @@ static void a_migration_that_fails_leaves_the_old_version(void **state)
         make_version_1(w);
     }
     start_store(w);
-    shell_says(path, "PRAGMA user_version", "13\n");
+    is_up_to_date(path);
 }
 
 static void the_audit_is_only_added_to(void **state)
@@ -248,7 +257,8 @@ static void the_audit_is_only_added_to(void **state)
     const struct audit done = {.at = 1769853600123,
                                .actor = SLICE("ann"),
                                .verb = SLICE("retry"),
-                               .task = SLICE("x")};
+                               .task = SLICE("x"),
+                               .address = SLICE("192.0.2.7")};
     static const char *const tries[] = {"DELETE FROM audit", "UPDATE audit SET actor = 'bob'"};
 
     must(put_change(w, (struct change){.kind = CHANGE_INSERT,
@@ -260,8 +270,8 @@ static void the_audit_is_only_added_to(void **state)
     for (size_t i = 0; i < COUNT_OF(tries); i++)
         CHECK(sqlite3_exec(db, tries[i], NULL, NULL, NULL) == SQLITE_CONSTRAINT, "%s", tries[i]);
     (void)sqlite3_close(db);
-    shell_says(path, "SELECT at, actor, verb, task, step, reason FROM audit_view",
-               "2026-01-31T10:00:00.123Z|ann|retry|x|NULL|NULL\n");
+    shell_says(path, "SELECT at, actor, verb, task, step, reason, address FROM audit_view",
+               "2026-01-31T10:00:00.123Z|ann|retry|x|NULL|NULL|192.0.2.7\n");
 }
 
 int main(void)

@@ -102,7 +102,9 @@ static void the_store_of_a_newer_version_is_refused(void **state)
     (void)sqlite3_close(db);
     refused(w, ERR_NEWER, "start the newer program");
     CHECK(file_bytes(w, path_of(w, "intact.db-wal")).len > 0, "the WAL is where it was");
-    shell_exec(path_of(w, "intact.db"), "PRAGMA user_version = 12");
+    char text[40];
+    (void)snprintf(text, sizeof text, "PRAGMA user_version = %d", SCHEMA_VERSION);
+    shell_exec(path_of(w, "intact.db"), text);
     start_store(w);
     CHECK(exists(w, "x"), "nothing was lost");
 }

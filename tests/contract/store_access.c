@@ -12,7 +12,8 @@ static struct audit an_audit(const char *verb, const char *reason)
     return (struct audit){.at = 1769853600123,
                           .actor = SLICE("ann"),
                           .verb = slice_of(verb),
-                          .reason = slice_of(reason)};
+                          .reason = slice_of(reason),
+                          .address = SLICE("192.0.2.7 for 203.0.113.9")};
 }
 
 static struct token_row a_token(const char *name, unsigned char hash, bool admin)
@@ -67,6 +68,8 @@ static void audit_is(struct world *w, struct audit_query q, const char *want, bo
         buf_fmt(&b, "%.*s %.*s %.*s/%.*s %s%.*s\n", SLICE_ARG(a->actor), SLICE_ARG(a->verb),
                 SLICE_ARG(a->task), SLICE_ARG(a->step), a->reason.ptr ? "" : "-",
                 SLICE_ARG(a->reason));
+        CHECK(slice_is(a->address, "192.0.2.7 for 203.0.113.9"), "address %.*s",
+              SLICE_ARG(a->address));
         CHECK(i == 0 || p.seqs[i] < p.seqs[i - 1], "newest first");
     }
     CHECK(slice_is(buf_view(&b), want), "the audit is\n%s", b.ptr ? b.ptr : "empty");
@@ -103,6 +106,36 @@ static void tokens_are_kept_by_name_and_hash(void **state)
              "ann token.create / -\nann token.delete / b\nann token.create / -\n"
              "ann token.create / -\nann token.create / -\nann token.create / -\n",
              false);
+}
+
+/* A change is made to the token that its maker has seen, and to no other of the name. */
+static void a_token_is_changed_by_who_has_seen_it(void **state)
+{
+    struct world *w = *state;
+    struct token_row t = a_token("a", 1, false);
+    const struct audit audit = an_audit("token.rotate", "a");
+    unsigned char was[TOKEN_HASH_SIZE];
+    struct token_row *rows = NULL;
+    size_t count = 0;
+
+    must(put_token(w, t, false), "a");
+    memcpy(was, t.hash, sizeof was);
+    memset(t.hash, 7, sizeof t.hash);
+    memset(t.previous_hash, 1, sizeof t.previous_hash);
+    t.previous_until = 5000;
+    t.expires_at = 9000;
+    t.limits = SLICE("{\"calls\":5}");
+    must(w->s->ops->token_change(w->s, &t, was, &audit, &w->e), "changed");
+    CHECK(w->s->ops->token_change(w->s, &t, was, &audit, &w->e) == ERR_NOT_FOUND, "seen too early");
+    t.name = SLICE("b");
+    CHECK(w->s->ops->token_change(w->s, &t, t.hash, &audit, &w->e) == ERR_NOT_FOUND, "no such one");
+    world_restart(w);
+    tokens_are(w, "a 77 [\"submit\",\"agent:*\"] 0 1001 9000\n");
+    must(w->s->ops->token_list(w->s, &w->a, &rows, &count, &w->e), "list");
+    CHECK(memcmp(rows[0].previous_hash, was, sizeof was) == 0 && rows[0].previous_until == 5000,
+          "the text before");
+    CHECK(slice_is(rows[0].limits, "{\"calls\":5}"), "%.*s", SLICE_ARG(rows[0].limits));
+    audit_is(w, all, "ann token.rotate / a\nann token.create / -\n", false);
 }
 
 static void the_last_admin_stays(void **state)
@@ -316,6 +349,7 @@ int main(void)
         ON_ALL(what_is_said_of_agents_is_kept),
         ON_ALL(a_breaker_is_written_by_who_knows_it),
         ON_ALL(tokens_are_kept_by_name_and_hash),
+        ON_ALL(a_token_is_changed_by_who_has_seen_it),
         ON_ALL(the_last_admin_stays),
         ON_ALL(what_people_did_is_stored_with_its_change),
         ON_ALL(a_payload_that_is_refused_leaves_no_audit),

@@ -1,6 +1,4 @@
-/*
- * What a state store promises, held against every body of it. Each test names one promise.
- */
+/* What a state store promises, held against every body of it. Each test names one promise. */
 
 #include "store_world.h"
 
@@ -24,7 +22,9 @@ static struct task_row full_row(const char *id)
     row.request = SLICE("{\"retry\":\"x\"}");
     row.failure_count = UINT32_MAX;
     row.submitted_at = 15;
-    row.started_at = 16, row.paused_at = 17, row.closed_at = 18;
+    row.started_at = 16;
+    row.paused_at = 17;
+    row.closed_at = 18;
     row.ended_at = INT64_C(253402300799999);
     row.reply_to = SLICE("http://localhost/x");
     row.tags = SLICE("{\"k\":\"v\",\"n\":1,\"b\":true,\"z\":null}");

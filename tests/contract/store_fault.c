@@ -81,6 +81,8 @@ static void furnish(struct world *w)
     must(w->s->ops->token_put(w->s, &t, false, NULL, &w->e), "token");
     const struct agent_change c = {.name = SLICE("bank"), .text = SLICE("{}")};
     must(w->s->ops->agent_put(w->s, &c, NULL, &w->e), "agent");
+    const struct overrun_count oc = {.task = SLICE("old"), .by = 1, .at = 5};
+    must(w->s->ops->overrun_count(w->s, &oc, &w->e), "overrun");
     const struct alert_row al = {
         .id = SLICE("a-0"), .key = SLICE("k0"), .doc = SLICE("{}"), .opened_at = 5, .live = true};
     must(w->s->ops->alert_put(w->s, &al, &w->e), "alert");
@@ -108,6 +110,10 @@ static void tell_access(struct world *w, struct buf *b)
     for (size_t i = 0; i < count; i++)
         buf_fmt(b, "%.*s %.*s %.*s\n", SLICE_ARG(agents[i].name), SLICE_ARG(agents[i].settings),
                 SLICE_ARG(agents[i].breaker));
+    struct overrun *overruns;
+    must(w->s->ops->overrun_list(w->s, &w->a, &overruns, &count, &w->e), w->e.text);
+    for (size_t i = 0; i < count; i++)
+        buf_fmt(b, "%.*s %d\n", SLICE_ARG(overruns[i].task), (int)overruns[i].times);
     must(w->s->ops->alert_list(w->s, &aq, &w->a, &alerts, &w->e), w->e.text);
     for (size_t i = 0; i < alerts.count; i++)
         buf_fmt(b, "%.*s %.*s %d %d\n", SLICE_ARG(alerts.rows[i].id), SLICE_ARG(alerts.rows[i].doc),
@@ -412,6 +418,22 @@ static enum err op_token_replace(struct world *w)
     return w->s->ops->token_put(w->s, &t, true, &an_audit, &w->e);
 }
 
+/* Once and no more: what it was is there until it is changed. */
+static enum err op_token_change(struct world *w)
+{
+    struct token_row t = {.name = SLICE("admin"),
+                          .roles = SLICE("[\"admin\"]"),
+                          .admin = true,
+                          .hash = {4},
+                          .previous_hash = {0},
+                          .previous_until = 5};
+    unsigned char was[TOKEN_HASH_SIZE] = {0};
+
+    enum err err = w->s->ops->token_change(w->s, &t, was, &an_audit, &w->e);
+    memcpy(was, t.hash, sizeof was);
+    return err == ERR_NOT_FOUND ? w->s->ops->token_change(w->s, &t, was, &an_audit, &w->e) : err;
+}
+
 static enum err op_token_delete(struct world *w)
 {
     struct token_row t = {.name = SLICE("other"),
@@ -447,6 +469,30 @@ static enum err op_agent_put(struct world *w)
                                    .text = SLICE("{\"state\":\"open\"}")};
 
     return w->s->ops->agent_put(w->s, &c, &an_audit, &w->e);
+}
+
+static enum err op_overrun_count(struct world *w)
+{
+    const struct overrun_count c = {.task = SLICE("old"), .by = 1, .at = 7};
+
+    return w->s->ops->overrun_count(w->s, &c, &w->e);
+}
+
+static enum err op_overrun_back(struct world *w)
+{
+    const struct overrun_count c = {.task = SLICE("old"), .by = -1, .at = 7};
+
+    return w->s->ops->overrun_count(w->s, &c, &w->e);
+}
+
+static enum err op_overrun_list(struct world *w)
+{
+    struct overrun *list = NULL;
+    size_t count = 77;
+    enum err err = w->s->ops->overrun_list(w->s, &w->a, &list, &count, &w->e);
+
+    CHECK(err == ERR_OK ? count == 1 : count == 77, "out-parameters are left alone");
+    return err;
 }
 
 static enum err op_alert_put(struct world *w)
@@ -644,12 +690,16 @@ static void no_failure_leaves_anything_half_done(int (*setup)(void **))
         {op_workflow_list, "workflow_list"},
         {op_workflow_since, "workflow_since"},
         {op_token_put, "token_put"},
+        {op_token_change, "token_change"},
         {op_token_replace, "token_put in another's place"},
         {op_token_delete, "token_delete"},
         {op_token_list, "token_list"},
         {op_audit_list, "audit_list"},
         {op_agent_put, "agent_put"},
         {op_agent_since, "agent_since"},
+        {op_overrun_count, "overrun_count"},
+        {op_overrun_back, "overrun_back"},
+        {op_overrun_list, "overrun_list"},
         {op_alert_put, "alert_put"},
         {op_alert_over, "alert_put of what is over"},
         {op_alert_acknowledge, "alert_acknowledge"},

@@ -319,9 +319,9 @@ static void targets_are(struct world *w, bool dead, const char *want)
     CLEANUP(buf_fini) struct buf b = {0};
     struct outbox_target *list = NULL;
     size_t count = 0;
+    struct target_query q = {.dead = dead, .limit = LIMIT, .most = 2};
 
-    must(w->s->ops->outbox_targets(w->s, dead, SLICE_NONE, LIMIT, 2, &w->a, &list, &count, &w->e),
-         "targets");
+    must(w->s->ops->outbox_targets(w->s, &q, &w->a, &list, &count, &w->e), "targets");
     for (size_t i = 0; i < count; i++)
         buf_fmt(&b, "%.*s %" PRIu64 " %" PRId64 " %.*s;", SLICE_ARG(list[i].target), list[i].count,
                 list[i].oldest_at, SLICE_ARG(list[i].story));
@@ -329,8 +329,9 @@ static void targets_are(struct world *w, bool dead, const char *want)
           b.ptr ? b.ptr : "none");
     if (count < 2)
         return;
-    must(w->s->ops->outbox_targets(w->s, dead, list[0].target, 1, 2, &w->a, &list, &count, &w->e),
-         "the next target");
+    q.after = list[0].target;
+    q.limit = 1;
+    must(w->s->ops->outbox_targets(w->s, &q, &w->a, &list, &count, &w->e), "the next target");
     CHECK(count == 1, "the one after the first");
 }
 

@@ -116,6 +116,7 @@ static void empty_schema(const char *schema)
                    "DELETE FROM workflow; DELETE FROM node; DELETE FROM lease; DELETE FROM token; "
                    "DELETE FROM agent; DELETE FROM alert; DELETE FROM audit; DELETE FROM outbox; "
                    "DELETE FROM outbox_aside; DELETE FROM submission; DELETE FROM operation; "
+                   "DELETE FROM overrun; "
                    "DELETE FROM meta WHERE name <> 'version'; "
                    "SELECT setval('task_seq', 1, false) + setval('audit_seq_seq', 1, false)",
                    schema);

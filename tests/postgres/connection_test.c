@@ -305,7 +305,7 @@ static void what_is_not_answered_ends_and_may_be_done_later(void **state)
 static void what_was_done_and_not_heard_of_is_unknown(void **state)
 {
     enum err outcome;
-    struct store *s = opened(proxy_conninfo(), 400);
+    struct store *s = opened(proxy_conninfo(), 3000);
 
     (void)state;
     insert(s);

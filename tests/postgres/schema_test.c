@@ -71,6 +71,18 @@ static void is(const char *query, const char *expected)
     free(value);
 }
 
+static void version_is(const char *schema, int version)
+{
+    char query[100];
+    char expected[16];
+
+    (void)snprintf(query, sizeof query,
+                   "SELECT convert_from(value, 'UTF8') FROM %s.meta WHERE name = 'version'",
+                   schema);
+    (void)snprintf(expected, sizeof expected, "%d", version);
+    is(query, expected);
+}
+
 /* ---- many at once ---- */
 
 static pid_t start_node(const char *user, const char *schema, int number)
@@ -107,7 +119,7 @@ static void ten_nodes_make_one_schema(void **state)
             CHECK(waitpid(pids[i], &status, 0) == pids[i] && status == 0, "node %d: %d", i, status);
         }
         is("SELECT count(*) FROM intact_many.node", "10");
-        is("SELECT convert_from(value, 'UTF8') FROM intact_many.meta WHERE name = 'version'", "11");
+        version_is("intact_many", PG_SCHEMA_VERSION);
     }
 }
 
@@ -165,7 +177,7 @@ static void ten_nodes_bring_one_schema_forward(void **state)
         int status = -1;
         CHECK(waitpid(pids[i], &status, 0) == pids[i] && status == 0, "node %d: %d", i, status);
     }
-    is("SELECT convert_from(value, 'UTF8') FROM intact_older.meta WHERE name = 'version'", "11");
+    version_is("intact_older", PG_SCHEMA_VERSION);
     is("SELECT count(*) FROM intact_older.agent", "0");
     is("SELECT number FROM intact_older.generation WHERE name = 'token'", "7");
     is("SELECT boot FROM intact_older.node WHERE name = 'n100'", "1");
@@ -197,10 +209,15 @@ static void a_newer_schema_is_refused_and_left_alone(void **state)
 
     (void)state;
     opens_as("intact", "intact_newer");
-    sql("UPDATE intact_newer.meta SET value = '12' WHERE name = 'version'");
+    char text[100];
+    (void)snprintf(text, sizeof text,
+                   "UPDATE intact_newer.meta SET value = '%d' WHERE name = 'version'",
+                   PG_SCHEMA_VERSION + 1);
+    sql(text);
+    (void)snprintf(text, sizeof text, "this one knows %d", PG_SCHEMA_VERSION);
     CHECK(open_as("intact", "intact_newer", &s) == ERR_NEWER, "%s", e.text);
-    CHECK(strstr(e.text, "\"intact_newer\"") && strstr(e.text, "version 12"), "%s", e.text);
-    is("SELECT convert_from(value, 'UTF8') FROM intact_newer.meta WHERE name = 'version'", "12");
+    CHECK(strstr(e.text, "\"intact_newer\"") && strstr(e.text, text), "%s", e.text);
+    version_is("intact_newer", PG_SCHEMA_VERSION + 1);
     is("SELECT boot FROM intact_newer.node", "1");
 }
 
@@ -216,6 +233,75 @@ static void a_role_without_rights_is_told_what_to_do(void **state)
     opens_as("intact", "intact_theirs");
     CHECK(open_as("nobody_here", "intact_theirs", &s) == ERR_IO, "nor this");
     CHECK(strstr(e.text, "permission denied"), "%s", e.text);
+}
+
+/* ---- who may submit and not read ---- */
+
+/* What the role is told; to be freed. */
+static char *refusal(PGconn *conn, const char *code, const char *text)
+{
+    PGresult *r = PQexec(conn, text);
+    const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
+
+    CHECK(state && strcmp(state, code) == 0, "%s: %s", text, PQresultErrorMessage(r));
+    char *verbose = PQresultVerboseErrorMessage(r, PQERRORS_VERBOSE, PQSHOW_CONTEXT_ALWAYS);
+    CHECK(verbose && !strstr(verbose, "4929") && !strstr(verbose, "another one"), "%s", verbose);
+    char *told = strdup(PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY));
+    PQfreemem(verbose);
+    PQclear(r);
+    return told;
+}
+
+static void is_refused_as(PGconn *conn, const char *first, const char *text)
+{
+    char *told = refusal(conn, "23505", text);
+
+    CHECK(strcmp(told, first) == 0, "%s: %s, and not %s", text, told, first);
+    free(told);
+}
+
+static void a_role_that_only_submits_learns_nothing_of_other_tasks(void **state)
+{
+    char conninfo[160];
+
+    (void)state;
+    opens_as("intact", "intact_mute");
+    sql("INSERT INTO intact_mute.workflow (name, version, text, created_at, inputs, generation) "
+        "VALUES "
+        "('order', 1, 'x', 1, '[{\"name\":\"card\",\"type\":\"string\",\"required\":false},"
+        "{\"name\":\"total\",\"type\":\"number\",\"required\":false}]', 1), "
+        "('another one', 1, 'x', 1, 'null', 2)");
+    sql("INSERT INTO intact_mute.task (id, workflow, version, revision, state, direction, "
+        "priority, rank, failure_count, doc) SELECT n.id, n.workflow, 1, 1, 'processing', "
+        "'forward', 5, 1, 0, '{\"input\":' || n.input || ',\"steps\":[]}' FROM (VALUES "
+        "('a', 'order', '{\"card\":\"4929\",\"total\":7}'), "
+        "('b', 'another one', '{\"card\":\"4929\"}'), "
+        "('odd', 'order', '{\"card\":\"4929\\u0000\"}')) AS n(id, workflow, input)");
+    sql("CREATE ROLE mute LOGIN; GRANT USAGE ON SCHEMA intact_mute TO mute; "
+        "GRANT INSERT ON intact_mute.submit TO mute; "
+        "GRANT EXECUTE ON FUNCTION intact_mute.submit TO mute");
+    (void)snprintf(conninfo, sizeof conninfo, "host=%s user=mute dbname=postgres", cluster_dir());
+    PGconn *conn = PQconnectdb(conninfo);
+    char *first = refusal(conn, "23505",
+                          "INSERT INTO intact_mute.submit (workflow, id, input, on_error) VALUES "
+                          "('order', 'a', '{\"card\":\"x\",\"total\":7}', 'raise')");
+    CHECK(strstr(first, "submit: id \"a\" is that of another task"), "%s", first);
+    is_refused_as(conn, first,
+                  "SELECT intact_mute.submit(workflow => 'order', id => 'a', input => "
+                  "'{\"card\":\"4929\",\"total\":8}', on_error => 'raise')");
+    char *other = refusal(conn, "23505",
+                          "SELECT intact_mute.submit(workflow => 'order', id => 'b', input => "
+                          "'{\"card\":\"x\"}', on_error => 'raise')");
+    CHECK(strcmp(first + strlen("submit: id \"a\""), other + strlen("submit: id \"b\"")) == 0, "%s",
+          other);
+    free(first);
+    free(other);
+    PQclear(PQexec(conn, "SELECT intact_mute.submit(workflow => 'order', id => 'odd', input => "
+                         "'{\"card\":\"x\"}', on_error => 'raise')"));
+    is("SELECT count(*) FROM intact_mute.submission WHERE id = 'odd'", "1"); /* the server's */
+    free(refusal(conn, "42501", "SELECT doc FROM intact_mute.task"));
+    free(refusal(conn, "42501", "SELECT input FROM intact_mute.submission"));
+    PQfinish(conn);
 }
 
 /* ---- what is not durable ---- */
@@ -387,6 +473,7 @@ int main(void)
         cmocka_unit_test(a_schema_brought_forward_is_as_a_new_one),
         cmocka_unit_test(a_newer_schema_is_refused_and_left_alone),
         cmocka_unit_test(a_role_without_rights_is_told_what_to_do),
+        cmocka_unit_test(a_role_that_only_submits_learns_nothing_of_other_tasks),
         cmocka_unit_test(what_is_not_durable_is_said),
         cmocka_unit_test(a_standby_that_is_not_synchronous_is_said),
         cmocka_unit_test(changes_ask_to_be_durable),

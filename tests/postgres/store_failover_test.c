@@ -220,6 +220,31 @@ static void a_primary_that_wakes_up_acknowledges_nothing(void **state)
     make_a_lead_again();
 }
 
+/* What was just acknowledged is read, though the second connection still has the old primary, which
+ * answers. */
+static void who_only_reads_asks_where_changes_go(void **state)
+{
+    struct scene c;
+    struct scene reading = {0};
+
+    (void)state;
+    begin(&c, "reads");
+    scene_insert_until_done(&c, "reads-1");
+    reading.s = c.s->ops->reading(c.s);
+    CHECK(scene_look_until_known(&reading, "reads-1") == ERR_OK, "%s", reading.e.text);
+    pair_signal(&both, A, SIGSTOP);
+    enum err err = scene_insert(&c, "reads-2");
+    CHECK(err == ERR_UNKNOWN, "%s: %s", err_text(err), c.e.text);
+    pair_promote(&both, B);
+    scene_insert_until_done(&c, "reads-3");
+    pair_signal(&both, A, SIGCONT);
+    CHECK(scene_look_until_known(&reading, "reads-3") == ERR_OK, "yesterday's primary is believed");
+    scene_end(&reading);
+    scene_end(&c);
+    pair_rejoin(&both, A);
+    make_a_lead_again();
+}
+
 /* ---- submissions ---- */
 
 /* A standby tells nobody of them: the next host is listened to. */
@@ -338,6 +363,7 @@ int main(void)
         cmocka_unit_test(what_the_standby_never_got_is_not_shown),
         cmocka_unit_test(after_a_crash_only_what_is_on_both_is_shown),
         cmocka_unit_test(a_primary_that_wakes_up_acknowledges_nothing),
+        cmocka_unit_test(who_only_reads_asks_where_changes_go),
         cmocka_unit_test(submissions_are_heard_of_though_a_standby_comes_first),
         cmocka_unit_test(without_a_connection_it_waits_for_one),
         cmocka_unit_test(a_full_disk_is_said_and_goes_by),

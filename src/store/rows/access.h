@@ -13,7 +13,10 @@ struct token_row {
     unsigned char hash[TOKEN_HASH_SIZE]; /* SHA-256 of the text */
     struct slice roles;             /* a JSON array of texts; the store does not look into it */
     bool admin;                     /* whether "admin" is one of them */
-    int64_t created_at, expires_at; /* expires_at 0: never */
+    int64_t created_at, expires_at; /* created_at: of its text. expires_at 0: never */
+    unsigned char previous_hash[TOKEN_HASH_SIZE]; /* of the text that a rotation replaced ... */
+    int64_t previous_until; /* ... which is good until then; 0: there is none */
+    struct slice limits;    /* a JSON object, into which the store does not look; NONE: none */
 };
 
 /* What was said of an agent: JSON, into which the store does not look. NONE: nothing. */

@@ -13,6 +13,7 @@ struct audit {
     struct slice task, step, reason; /* NONE: does not apply, or was not said */
     struct slice detail; /* JSON: what was replaced, and by what, in short; NONE: nothing was. It is
                           * kept of changes of tasks only */
+    struct slice address; /* of who called, and ' for ' whom, as a proxy says; NONE: nobody did */
 };
 
 struct audit_query {

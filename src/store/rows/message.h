@@ -67,6 +67,14 @@ struct outbox_target {
     struct slice story; /* of its last try, or NONE */
 };
 
+/* The targets with messages that were set aside, in the order of their names. */
+struct target_query {
+    bool dead;          /* those with dead messages instead of those with waiting ones */
+    struct slice after; /* NONE: from the first */
+    size_t limit;
+    size_t most; /* messages that are counted of each */
+};
+
 /* A listing, the oldest first. */
 struct outbox_query {
     bool waiting, dead;        /* which of them; not both */

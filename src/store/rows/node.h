@@ -89,6 +89,7 @@ struct survey {
     bool orphans;           /* out: there are tasks for CLAIM_NODE */
     bool messages;          /* out: there are some in the outbox that were not set aside */
     bool submissions;       /* out: some wait, of anybody's part */
+    bool overruns;          /* out: evaluations were counted that took too long */
     int64_t due_at;         /* out: when the first task that sleeps is due; 0: none does */
     int64_t among_due_at;   /* out: the same of those that wait for agents, too */
     int64_t wake_at;        /* out: the least of all tasks; 0: there is none */

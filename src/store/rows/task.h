@@ -117,8 +117,11 @@ struct list_place {
 struct list_query {
     uint32_t states;       /* of (1 << enum task_state); 0: any */
     struct slice workflow; /* NONE: any */
-    int64_t version;       /* 0: any */
-    struct slice error;    /* code of the task's error; NONE: any, or no error */
+    /* Of one of these workflows; "shop-*": of all whose names begin so. NULL: any */
+    const struct slice *within;
+    size_t within_count;
+    int64_t version;    /* 0: any */
+    struct slice error; /* code of the task's error; NONE: any, or no error */
     /* It stands at one of these steps, or waits for a place at that agent. None, and NONE: wherever
      * it stands. */
     const struct list_place *places;
@@ -138,6 +141,10 @@ struct list_query {
                           less than `limit` rows, none even, with more to come */
     int64_t budget_us; /* how long that may take, about; 0: a default. The same goes for it */
 };
+
+/* Is that the name, or, with "*" at its end, what the name begins with? */
+bool name_is_like(struct slice name, struct slice pattern);
+bool name_is_within(struct slice name, const struct slice *patterns, size_t count);
 
 /* What became of a task, in short. */
 struct glance {
