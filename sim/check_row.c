@@ -482,6 +482,8 @@ static void cover_task(const struct subject *t, const struct seen *old, const st
     if (new->state != TASK_ERROR)
         return;
     covered(COVER_ERROR);
+    if (new->cause.code == seen_hash(SLICE("overrun")))
+        covered(COVER_OVERRAN);
     for (uint32_t i = 0; i < new->step_count; i++)
         if (t->flow->steps[i].undo == UNDO_PIVOT && new->direction == DIRECTION_FORWARD) {
             if (new->steps[i].state == STEP_COMPLETED)

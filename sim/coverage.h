@@ -16,6 +16,8 @@
     X(MESSAGE_TWICE,      "messages that were taken, and whose answers were lost")                \
     X(MESSAGE_OF_HANDS,   "messages of pauses, and of tasks that were closed")                    \
     X(CRASH,              "crashes of the node")                                                  \
+    X(OVERRUN,            "evaluations without end")                                              \
+    X(OVERRAN,            "tasks stopped because of that")                                        \
     X(DRAIN,              "drains that came to their end")                                        \
     X(SUSPEND,            "suspensions")                                                          \
     X(USURP,              "nodes started again while their old process lived")                    \

@@ -413,6 +413,14 @@ static enum err agent_since(struct store *s, uint64_t after, struct arena *a,
     return inner->ops->agent_since(inner, after, a, ret, ret_count, ret_generation, e);
 }
 
+static enum err overrun_list(struct store *s, struct arena *a, struct overrun **ret,
+                             size_t *ret_count, struct error *e)
+{
+    if (read_fails(disk_of(s), e))
+        return ERR_IO;
+    return inner->ops->overrun_list(inner, a, ret, ret_count, e);
+}
+
 static enum err operation_put(struct store *s, const struct operation_row *row,
                               const struct audit *audit, struct error *e)
 {
@@ -455,13 +463,12 @@ static enum err outbox_read(struct store *s, struct outbox_read *r, struct arena
     return read_fails(disk_of(s), e) ? ERR_IO : inner->ops->outbox_read(inner, r, a, e);
 }
 
-static enum err outbox_targets(struct store *s, bool dead, struct slice after, size_t limit,
-                               size_t most, struct arena *a, struct outbox_target **ret,
-                               size_t *ret_count, struct error *e)
+static enum err outbox_targets(struct store *s, const struct target_query *q, struct arena *a,
+                               struct outbox_target **ret, size_t *ret_count, struct error *e)
 {
     if (read_fails(disk_of(s), e))
         return ERR_IO;
-    return inner->ops->outbox_targets(inner, dead, after, limit, most, a, ret, ret_count, e);
+    return inner->ops->outbox_targets(inner, q, a, ret, ret_count, e);
 }
 
 static enum err outbox_settle(struct store *s, const struct settlement *list, size_t count,
@@ -572,6 +579,7 @@ static const struct store_ops ops = {.commit = commit,
                                      .survey = survey,
                                      .agent_put = agent_put,
                                      .agent_since = agent_since,
+                                     .overrun_list = overrun_list,
                                      .audit_list = audit_list,
                                      .operation_put = operation_put,
                                      .operation_list = operation_list,
@@ -702,7 +710,7 @@ void disk_begin(struct disk *d, struct node *n)
 
 void disk_crash(struct disk *d)
 {
-    bool reaches = chance(500);
+    bool reaches = chance(500) && !d->stuck;
 
     d->life++;
     while (!list_empty(&d->waiting) || !list_empty(&d->ran)) {
@@ -725,7 +733,7 @@ void disk_crash(struct disk *d)
 void disk_boot(struct disk *d)
 {
     ASSERT(disk_is_idle(d));
-    d->dead = false;
+    d->dead = d->stuck = false;
     d->scheduled = false;
     d->done_at = 0;
     d->cut_until = 0;

@@ -22,6 +22,7 @@ struct disk {
     struct node *node;
     struct link waiting, ran; /* of struct store_job, by its link */
     bool scheduled;           /* the next run is an occurrence */
+    bool stuck;               /* its node never came to hand over what comes now */
     bool dead;                /* the node has crashed: nothing is stored any more */
     uint64_t life;            /* occurrences of an earlier one are void */
     uint64_t runs, dones;     /* how many jobs ran, and of how many the node heard */

@@ -241,7 +241,8 @@ static void put_condition(struct buf *b, struct flow_step *s)
         return;
     s->may_break = true;
     uint32_t roll = below(10);
-    if (roll < 5 || known < 0)
+    bool plain = known < 0 && !flows_go_back(); /* else it may turn back as it is submitted */
+    if (roll < 5 || plain || (known < 0 && roll < 9))
         put_text(b, "if", SLICE(".input.flag"));
     else if (roll < 9)
         put_text(b, "if", text_of(".steps.s%d.output.n > 30", known));

@@ -15,6 +15,7 @@
 #include "sim/node.h"
 #include "sim/operations.h"
 #include "sim/outage.h"
+#include "sim/overruns.h"
 #include "sim/people.h"
 #include "sim/receivers.h"
 #include "sim/retire.h"
@@ -81,6 +82,7 @@ static uint64_t run(uint64_t seed, const struct options *o, bool heartbeats)
     agents_begin(SERVICES_MAX);
     illness_begin();
     outage_begin();
+    overruns_begin();
     operations_begin(first_act);
     nodes_boot();
     storm_begin();
@@ -95,6 +97,7 @@ static uint64_t run(uint64_t seed, const struct options *o, bool heartbeats)
     check_world_end();
     check_bell();
     check_nothing_lost();
+    overruns_check_end();
     uint64_t digest = world.digest;
     trace("the end");
     nodes_end();

@@ -10,6 +10,7 @@
 #include "sim/coverage.h"
 #include "sim/long.h"
 #include "sim/operations.h"
+#include "sim/overruns.h"
 #include "sim/people.h"
 #include "sim/receivers.h"
 #include "sim/sql.h"
@@ -85,6 +86,11 @@ static void on_task_ended(void *arg, struct slice id, enum task_state state)
         check_ended(n, id, state);
     if (!n->dead)
         people_hear_of_end(id, state);
+}
+
+static void on_evaluates(void *arg, struct slice task, bool begins)
+{
+    overruns_evaluates(arg, task, begins);
 }
 
 static void on_task_changed(void *arg, const struct workflow *w, const struct task *t)
@@ -322,6 +328,7 @@ static void node_boot(struct node *n)
                                     .ask_answer = on_ask_answer,
                                     .task_ended = on_task_ended,
                                     .task_changed = on_task_changed,
+                                    .evaluates = on_evaluates,
                                     .generations = on_generations,
                                     .messages = on_messages,
                                     .alert = on_alert,
@@ -335,6 +342,12 @@ static void node_boot(struct node *n)
                                                .generations = on_generations,
                                                .failed = on_scan_failed};
 
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct overrun *overruns = NULL;
+    struct error e = {0};
+    enum err err = inner->ops->overrun_list(inner, &a, &overruns, &config.overrun_count, &e);
+    ASSERT(err == ERR_OK);
+    config.overruns = overruns;
     n->boot = config.boot;
     n->narrow = config.live_max > 0;
     n->batch_bytes = config.batch_bytes;

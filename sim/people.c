@@ -22,9 +22,10 @@ struct wish {
     bool other;   /* a submission under an id that is somebody else's */
     bool settled; /* it was answered, or given up */
     uint32_t tries, patience;
-    int step;  /* of an operator's; -1: the whole task */
-    bool from; /* a retry: from that step on */
-    int at;    /* the node that is asked, by its name; ANY_NODE */
+    int step;     /* of an operator's; -1: the whole task */
+    bool from;    /* a retry: from that step on */
+    bool if_open; /* as an operation on tasks in work asks for it */
+    int at;       /* the node that is asked, by its name; ANY_NODE */
     struct slice output, input;
 };
 
@@ -100,6 +101,7 @@ static struct ask ask_of(const struct wish *w, const struct node *n)
     a.output = w->output;
     a.input = w->input;
     a.from = w->from;
+    a.if_open = w->if_open;
     if (w->step >= 0)
         a.step = text_of("s%d", w->step);
     if (w->kind == ASK_RESOLVE) /* another one may come, and be in doubt */
@@ -176,8 +178,8 @@ static void wish_tried(void *arg, uint64_t tries)
 
     if (w->settled || tries != w->tries)
         return;
-    bool endless = w->kind == ASK_PAUSE
-                   || (w->kind == ASK_UNDO && flows_go_back() && !w->task->flow->fixed);
+    bool endless =
+        w->kind == ASK_PAUSE || (w->kind == ASK_UNDO && flows_go_back() && !w->task->flow->fixed);
     if (world.calm && endless) {
         settle(w); /* or it would never end */
         return;
@@ -417,6 +419,19 @@ void people_want_from(struct subject *t, int step)
                        .kind = ASK_RETRY,
                        .step = step,
                        .from = true,
+                       .at = ANY_NODE,
+                       .patience = FOREVER};
+    try_again(w, 0);
+}
+
+void people_want_undo_of_work(struct subject *t)
+{
+    struct wish *w = arena_alloc(&world.arena, sizeof *w);
+
+    *w = (struct wish){.task = t,
+                       .kind = ASK_UNDO,
+                       .step = -1,
+                       .if_open = true,
                        .at = ANY_NODE,
                        .patience = FOREVER};
     try_again(w, 0);

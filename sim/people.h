@@ -21,6 +21,8 @@ void people_begin_scene(uint32_t tasks, const struct flow *f);
 void people_want(struct subject *t, enum ask_kind kind, int step, int at);
 /* The same: that it starts anew from that step on. */
 void people_want_from(struct subject *t, int step);
+/* The same: undo, if it has not ended meanwhile. */
+void people_want_undo_of_work(struct subject *t);
 
 /* Once a second, when all is calm. */
 void people_look(void);

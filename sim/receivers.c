@@ -405,7 +405,7 @@ struct channel *receivers_channel(struct node *n)
     static const struct channel_ops ops = {takes, batch_max, send, close_way};
     struct way *w = arena_alloc(&world.arena, sizeof *w);
 
-    *w = (struct way){.channel = {&ops}, .node = n};
+    *w = (struct way){.channel = {.ops = &ops}, .node = n};
     return &w->channel;
 }
 

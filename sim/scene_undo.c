@@ -14,6 +14,11 @@ static void wants_undo(void)
     people_want(the_task(), ASK_UNDO, -1, ANY_NODE);
 }
 
+static void wants_undo_of_work(void)
+{
+    people_want_undo_of_work(the_task());
+}
+
 static void wants_retry(void)
 {
     people_want(the_task(), ASK_RETRY, -1, ANY_NODE);
@@ -149,6 +154,17 @@ const struct scene scenes_of_undo[] = {
                   {STEP_UNDONE, "C/C", UNDONE},
                   {STEP_COMPLETED, "C", STANDS}},
         .expect = one_way_back,
+    },
+    {
+        .name = "undo_of_work_that_ended",
+        .sentence = "who wants the tasks in work undone does not mean one that was processed"
+                    " meanwhile",
+        .flow = {.step_count = 1, .steps = {{.undo = UNDO_CALL}}},
+        .beats = {{.what = "it is processed", .until = processed, .then = wants_undo_of_work},
+                  {.what = "it was refused", .until = undo_was_refused}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "C", STANDS}},
+        .expect = nothing_was_undone,
     },
     {
         .name = "undo_too_late",

@@ -129,8 +129,8 @@ void alert_render(const struct alert *al, struct buf *b)
 /* Names of labels are ours: those of a row are among these, or it is none of ours. */
 static const char *label_name(struct slice name)
 {
-    static const char *const names[] = {"workflow", "step",   "code",  "agent", "operation",
-                                        "node",     "target", "group", "source"};
+    static const char *const names[] = {"workflow", "step",   "code",  "agent",  "operation",
+                                        "node",     "target", "group", "source", "token"};
 
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (slice_is(name, names[i]))

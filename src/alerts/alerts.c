@@ -149,7 +149,8 @@ struct alert *alert_new(struct alerts *a, const struct alert *like)
     char *text = malloc(key.len + 1);
     ASSERT(text);
     memcpy(text, key.ptr, key.len + 1);
-    al->key = (struct slice){text, key.len};
+    al->key.ptr = text;
+    al->key.len = key.len;
     map_put(&a->by_key, al->key, al);
     return al;
 }

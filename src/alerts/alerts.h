@@ -46,6 +46,7 @@
     X(SUBMISSION_REFUSED,  "submission_refused",  0,     "submissions were refused")            \
     X(OPERATION_FAILED,    "operation_failed",    0,     "an operation on many tasks failed")   \
     X(RETENTION_TROUBLE,   "retention_trouble",   0,     "what is to be deleted stays")         \
+    X(TOKEN_EXPIRES,       "token_expires",       0,     "a token is about to expire")          \
     X(TEST,                "test",                0,     "a test, nothing is wrong")
 /* clang-format on */
 

@@ -264,7 +264,7 @@ static struct event event_of(const char *verb)
         {"away", EVENT_ELSEWHERE},    {"pause", EVENT_PAUSE},       {"resume", EVENT_RESUME},
         {"correct", EVENT_CORRECT},   {"supply", EVENT_SUPPLY},     {"from", EVENT_RETRY_FROM},
         {"resolve", EVENT_RESOLVE},   {"close", EVENT_CLOSE},       {"reopen", EVENT_REOPEN},
-        {"whim", EVENT_UNDO},
+        {"whim", EVENT_UNDO},         {"overrun", EVENT_OVERRUN},
     };
     for (size_t i = 0; i < COUNT_OF(verbs); i++)
         if (strcmp(verb, verbs[i].verb) == 0) {

@@ -66,7 +66,8 @@ enum answer kit_event(struct kit *k, const struct event *ev);
  *
  *     pause, resume, correct [a], supply a, from a (all from there on starts anew), close, reopen,
  *     resolve a (none of its attempts took effect)
- *     claim, release, retry [a], undo, whim (undo without a reason), skip a, start a, notsent a, resend a, cond a, bad a
+ *     claim, release, retry [a], undo, whim (undo without a reason), skip a, start a, notsent a,
+ *     resend a, cond a, bad a
  *     ok a        a result; of the open attempt, or of the one named: f2 (second forward), u1
  *     fail a      an error: permanent, without effect        doubt a   ... with unknown effect
  *     again a     an error: retryable, without effect        lost a    ... with unknown effect

@@ -421,6 +421,22 @@ static enum answer on_deadline(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
+/* Whatever is evaluated next may end the next node: neither going on nor turning back is safe, so a
+ * person has to see to it. */
+static enum answer on_overrun(struct deed *d)
+{
+    struct task *t = d->t;
+
+    if (task_state_is_end(t->state) || t->state == TASK_ERROR || t->stop == STOP_HOLD
+        || t->paused_at != 0)
+        return ANSWER_REFUSED;
+    note(&t->error, "overrun", "evaluating its expressions took too much processor time, twice");
+    if (!t->cause.error.code.ptr)
+        t->cause = (struct cause){t->error, -1};
+    t->stop = STOP_HOLD;
+    return ANSWER_ACCEPTED;
+}
+
 /* ---- owners ---- */
 
 static enum answer on_claim(struct deed *d)
@@ -506,6 +522,8 @@ static enum answer happen(struct deed *d)
     case EVENT_CLOSE:
     case EVENT_REOPEN:
         return operator_acts(d);
+    case EVENT_OVERRUN:
+        return on_overrun(d);
     }
     UNREACHABLE();
 }
@@ -514,7 +532,7 @@ static bool names_a_step(enum event_kind k)
 {
     return k != EVENT_DEADLINE && k != EVENT_EXTEND && k != EVENT_CLAIM && k != EVENT_RELEASE
            && k != EVENT_RETRY && k != EVENT_UNDO && k != EVENT_PAUSE && k != EVENT_RESUME
-           && k != EVENT_CORRECT && k != EVENT_CLOSE && k != EVENT_REOPEN;
+           && k != EVENT_CORRECT && k != EVENT_CLOSE && k != EVENT_REOPEN && k != EVENT_OVERRUN;
 }
 
 /* The operator's deeds may change any step. An end is the end of a pause, too, which moves the
@@ -550,6 +568,7 @@ static bool may_change_any_step(const struct deed *d)
     case EVENT_RETRY_FROM:
     case EVENT_CLOSE:
     case EVENT_REOPEN:
+    case EVENT_OVERRUN:
         return true;
     }
     UNREACHABLE();

@@ -50,9 +50,11 @@ enum event_kind {
     EVENT_RETRY_FROM, /* the operator: the step and all that comes after it start anew */
     EVENT_CLOSE,      /* the operator: it stopped in error, and is to stay so; `error` says why */
     EVENT_REOPEN,     /* the operator: no, somebody has to see to it */
+    EVENT_OVERRUN,    /* nodes had to end because its evaluations took too long: it stops in error,
+                       * whatever its workflow says; refused while it is paused */
 };
 
-enum { EVENT_KINDS = EVENT_REOPEN + 1 };
+enum { EVENT_KINDS = EVENT_OVERRUN + 1 };
 
 struct event {
     enum event_kind kind;

@@ -49,6 +49,39 @@ static void a_task_goes_forward_in_the_order_of_its_graph(void **state)
     kit_run(cases, COUNT_OF(cases));
 }
 
+static void a_task_whose_evaluations_overran_stops_in_error(void **state)
+{
+    static const struct kit_case cases[] = {
+        {"at once if nothing of it is at work", "a", "claim, overrun = alert", "error a:waiting"},
+        {"also before it was claimed", "a", "overrun = alert", "error a:waiting"},
+        {"whatever the workflow says of failures", "a? b<a", "claim, overrun = alert",
+         "error a:waiting b:waiting"},
+        {"what is at work comes to its end first", "a b",
+         "claim, start a, overrun, start b = refused, ok a = alert", "error a:completed b:waiting"},
+        {"it is not undone, although it was about to be", "a b! c<ab",
+         "claim, start a, ok a, start b, undo, overrun, lost b = alert",
+         "error a:completed b:failed c:waiting"},
+        {"nor is its undo gone on with", "a b<a",
+         "claim, start a, ok a, undo, overrun = alert, start a = refused",
+         "error a:completed b:waiting"},
+        {"once is enough", "a",
+         "claim, start a, overrun, overrun = refused, ok a = alert, "
+         "overrun = refused",
+         "error a:completed"},
+        {"one that is paused evaluates nothing", "a", "claim, pause, overrun = refused",
+         "processing a:waiting"},
+        {"somebody may have it go on", "a", "claim, overrun = alert, retry, claim, start a, ok a",
+         "processed a:completed"},
+        {"or have it undone", "a b<a",
+         "claim, start a, ok a, overrun = alert, undo, claim, start a, ok a",
+         "compensated a:undone b:waiting"},
+        {"what has ended has", "a", "claim, start a, ok a, overrun = refused",
+         "processed a:completed"},
+    };
+    (void)state;
+    kit_run(cases, COUNT_OF(cases));
+}
+
 static void an_attempt_may_not_be_silent_for_too_long(void **state)
 {
     static const struct kit_case cases[] = {
@@ -512,6 +545,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_task_goes_forward_in_the_order_of_its_graph),
+        cmocka_unit_test(a_task_whose_evaluations_overran_stops_in_error),
         cmocka_unit_test(an_attempt_may_not_be_silent_for_too_long),
         cmocka_unit_test(an_attempt_may_go_elsewhere),
         cmocka_unit_test(a_task_is_claimed_and_released),

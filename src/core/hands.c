@@ -295,7 +295,7 @@ static void start_anew(struct step *s)
 static enum answer on_retry_from(struct deed *d)
 {
     struct task *t = d->t;
-    bool marked[STEPS_MAX];
+    bool marked[STEPS_MAX] = {false};
     bool any = false;
 
     if (task_state_is_end(t->state) || t->direction == DIRECTION_UNDO || t->stop != STOP_NONE)

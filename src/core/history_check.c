@@ -28,7 +28,7 @@ static size_t tell_deed(char *to, size_t size, const struct deed *d)
         [EVENT_SILENCE] = "silence", [EVENT_HASTEN] = "hasten",    [EVENT_PAUSE] = "pause",
         [EVENT_RESUME] = "resume",   [EVENT_CORRECT] = "correct",  [EVENT_SUPPLY] = "supply",
         [EVENT_RETRY_FROM] = "from", [EVENT_CLOSE] = "close",      [EVENT_REOPEN] = "reopen",
-        [EVENT_RESOLVE] = "resolve",
+        [EVENT_RESOLVE] = "resolve", [EVENT_OVERRUN] = "overrun",
     };
     _Static_assert(COUNT_OF(kinds) == EVENT_KINDS, "every kind has a name");
     const struct event *ev = &d->ev;
@@ -227,7 +227,9 @@ static void check_late(const struct node *was, const struct node *is)
 /* Whose failure a new cause tells of, going by the event alone. */
 static int expected_cause(const struct event *ev)
 {
-    return ev->kind == EVENT_UNDO || ev->kind == EVENT_DEADLINE ? -1 : ev->step;
+    return ev->kind == EVENT_UNDO || ev->kind == EVENT_DEADLINE || ev->kind == EVENT_OVERRUN
+               ? -1
+               : ev->step;
 }
 
 /* The first failure: there is one exactly while the task stops, or goes back, and it stays. */
@@ -380,6 +382,11 @@ static void check_answer(const struct node *was, const struct event *ev, enum an
                    && was->world.paused_at == 0;
         CHECK((answer == ANSWER_ACCEPTED) == (due && is_active(t)), "%s: was %s", history_story(),
               kit_answer_text(answer));
+    }
+    if (ev->kind == EVENT_OVERRUN) {
+        CHECK((answer == ANSWER_ACCEPTED)
+                  == (is_active(t) && t->stop != STOP_HOLD && was->world.paused_at == 0),
+              "%s: was %s", history_story(), kit_answer_text(answer));
     }
     if (ev->kind == EVENT_EXTEND) {
         int64_t at = was->world.deadline[was->world.back];

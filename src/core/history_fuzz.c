@@ -79,7 +79,7 @@ static struct event event_of(struct fuzz *f, const struct node *n)
         ev.kind = kind % 2 ? EVENT_START : EVENT_RESULT;
     if (ev.kind == EVENT_CLAIM || ev.kind == EVENT_RELEASE || ev.kind == EVENT_DEADLINE
         || ev.kind == EVENT_UNDO || ev.kind == EVENT_PAUSE || ev.kind == EVENT_RESUME
-        || ev.kind == EVENT_CLOSE || ev.kind == EVENT_REOPEN
+        || ev.kind == EVENT_CLOSE || ev.kind == EVENT_REOPEN || ev.kind == EVENT_OVERRUN
         || (ev.kind == EVENT_CORRECT && how & 1) || (ev.kind == EVENT_RETRY && how & 1))
         ev.step = -1;
     if (ev.kind == EVENT_START) {

@@ -150,7 +150,7 @@ static void try_hands_of_step(struct trial *x, uint16_t i)
 
 static void try_hands(struct trial *x)
 {
-    static const enum event_kind verbs[] = {EVENT_PAUSE, EVENT_CLOSE, EVENT_CORRECT};
+    static const enum event_kind verbs[] = {EVENT_PAUSE, EVENT_CLOSE, EVENT_CORRECT, EVENT_OVERRUN};
     struct event ev = history_event_at(EVENT_RESUME, -1, &x->was->steps[0]);
 
     trial(x, &ev);

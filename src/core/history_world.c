@@ -474,6 +474,9 @@ void world_event(struct world *w, const struct event *ev, enum task_state state,
     case EVENT_CLAIM:
     case EVENT_RELEASE:
         return;
+    case EVENT_OVERRUN:
+        w->wish = STOP_HOLD;
+        return;
     case EVENT_RETRY:
         retried(w, ev, state);
         return;

@@ -80,26 +80,14 @@ static bool forward_is_ready(const struct workflow *w, const struct task *t, uin
            || (t->stop == STOP_UNDO && w->steps[i].undo_kind == UNDO_PIVOT && pivot_stands(s));
 }
 
-/* What undo looks at: asked once for all steps. */
-struct way_back {
-    struct undo_order order;
-    bool settled; /* nothing is left to compensate */
-};
-
-static void way_back_make(const struct workflow *w, const struct task *t, struct way_back *ret)
-{
-    undo_order_make(w, t, &ret->order);
-    ret->settled = undo_is_settled(w, t);
-}
-
 static bool undo_is_ready(const struct workflow *w, const struct task *t, uint16_t i,
-                          const struct way_back *back)
+                          const struct undo_order *order)
 {
     const struct step *s = &t->steps[i];
 
     if (w->steps[i].on_undo)
-        return back->settled && t->stop == STOP_NONE && on_undo_may_start(w, t, i);
-    return step_needs_undo(&w->steps[i], s) && !back->order.blocked[i] && !step_is_open(s)
+        return t->stop == STOP_NONE && on_undo_may_start(w, t, i) && undo_is_settled(w, t);
+    return step_needs_undo(&w->steps[i], s) && !order->blocked[i] && !step_is_open(s)
            && !step_undo_is_stuck(s) && t->stop == STOP_NONE;
 }
 
@@ -118,19 +106,19 @@ static int64_t ready_at(const struct workflow *w, const struct task *t, uint16_t
 
 size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, struct ready *ret)
 {
-    struct way_back back;
+    struct undo_order order;
     bool undo = t->direction == DIRECTION_UNDO;
     size_t count = 0;
 
     if (task_state_is_end(t->state) || t->state == TASK_ERROR || t->paused_at != 0)
         return 0;
     if (undo)
-        way_back_make(w, t, &back);
+        undo_order_make(w, t, &order);
     for (uint16_t k = 0; k < w->step_count; k++) {
         uint16_t i = w->order[k];
         if (!undo && t->steps[i].state != STEP_WAITING)
             continue; /* most of a long task, and this is asked at each of its changes */
-        if (undo ? !undo_is_ready(w, t, i, &back) : !forward_is_ready(w, t, i))
+        if (undo ? !undo_is_ready(w, t, i, &order) : !forward_is_ready(w, t, i))
             continue;
         if (attempt_deadline(w, t, i, now) <= now)
             continue;
@@ -141,13 +129,13 @@ size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, s
 
 bool step_may_be_decided(const struct workflow *w, const struct task *t, uint16_t i, int64_t now)
 {
-    struct way_back back;
+    struct undo_order order;
 
     if (task_state_is_end(t->state) || t->state == TASK_ERROR || t->paused_at != 0)
         return false;
     if (t->direction == DIRECTION_UNDO) {
-        way_back_make(w, t, &back);
-        if (!undo_is_ready(w, t, i, &back))
+        undo_order_make(w, t, &order);
+        if (!undo_is_ready(w, t, i, &order))
             return false;
     } else if (!forward_is_ready(w, t, i)) {
         return false;

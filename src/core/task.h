@@ -242,6 +242,7 @@ struct task {
     struct cause cause;
     struct slice reply_to;
     struct slice tags;  /* JSON object, or NONE */
+    struct slice owner; /* the token that it was submitted with, by name; NONE: none */
     struct slice trace; /* that it belongs to, a W3C traceparent; NONE: it came with none */
     struct step *steps;
     uint16_t step_count;

@@ -4,7 +4,9 @@
 
 enum {
     FORGOTTEN_MS = 600000,
-    SWEEP_MAX = 64, /* forgotten at a time: the rest has time until the next sweep */
+    FORGOTTEN_SOON_MS = 30000, /* while there are very many names */
+    NAMES_MAX = 10000,         /* if nothing else is said */
+    SWEEP_MAX = 64,            /* forgotten at a time: the rest has time until the next sweep */
 };
 
 struct work *work_new(void)
@@ -103,7 +105,10 @@ static void agent_free(struct dispatch *d, struct agent *a)
 
 void dispatch_init(struct dispatch *d, struct share share, int64_t now)
 {
-    *d = (struct dispatch){.share = share, .since = now};
+    *d = (struct dispatch){.share = share,
+                           .since = now,
+                           .instances_max = NAMES_MAX,
+                           .agents_max = NAMES_MAX};
     list_init(&d->busy);
 }
 
@@ -172,9 +177,24 @@ static void announces(struct instance *i, uint32_t places)
     i->places = places;
 }
 
+enum dispatch_room dispatch_room(const struct dispatch *d, struct slice agent,
+                                 struct slice instance)
+{
+    const struct agent *a = map_get(&d->agents, agent);
+
+    if (!a && d->agents.len >= d->agents_max)
+        return NO_ROOM_FOR_AGENT;
+    if (a && map_get(&a->instances, instance))
+        return ROOM_FOR_IT;
+    if ((a && a->instances.len >= d->instances_max) || d->instances_about >= 4 * d->instances_max)
+        return NO_ROOM_FOR_INSTANCE;
+    return ROOM_FOR_IT;
+}
+
 void dispatch_park(struct dispatch *d, struct work *w, int64_t now)
 {
     w->agent = dispatch_agent(d, w->agent_name);
+    d->instances_about += !map_get(&w->agent->instances, w->instance_name);
     w->instance = dispatch_instance(w->agent, w->instance_name);
     w->arrived_at = now;
     if (w->instance->calls++ == 0 && w->instance->open == 0)
@@ -258,15 +278,22 @@ static void sweep_lanes(struct dispatch *d, struct agent *a)
     }
 }
 
-static void sweep_agent(struct agent *a, int64_t now)
+static bool is_crowded(const struct dispatch *d, const struct agent *a)
 {
+    return a->instances.len > d->instances_max / 2 || d->instances_about > 2 * d->instances_max
+           || d->agents.len > d->agents_max / 2;
+}
+
+static void sweep_agent(const struct dispatch *d, struct agent *a, int64_t now)
+{
+    int64_t old = is_crowded(d, a) ? FORGOTTEN_SOON_MS : FORGOTTEN_MS;
     struct instance *forgotten[SWEEP_MAX];
     struct instance *i = NULL;
     size_t count = 0;
 
     for (size_t k = 0; count < SWEEP_MAX && (i = map_next(&a->instances, &k));)
         if (i->calls == 0 && list_empty(&i->sent)
-            && now - max_i64(i->seen_at, i->heartbeat_at) > FORGOTTEN_MS)
+            && now - max_i64(i->seen_at, i->heartbeat_at) > old)
             forgotten[count++] = i;
     for (size_t n = 0; n < count; n++) {
         (void)map_remove(&a->instances, forgotten[n]->name);
@@ -274,10 +301,12 @@ static void sweep_agent(struct agent *a, int64_t now)
     }
 }
 
-static bool is_of_no_use(const struct agent *a, int64_t now)
+static bool is_of_no_use(const struct dispatch *d, const struct agent *a, int64_t now)
 {
+    int64_t old = is_crowded(d, a) ? FORGOTTEN_SOON_MS : FORGOTTEN_MS;
+
     return a->instances.len == 0 && a->waiting == 0 && a->parked == 0 && !a->limited
-           && a->limiter.open == 0 && now - a->seen_at > FORGOTTEN_MS && !a->settings_text.ptr
+           && a->limiter.open == 0 && now - a->seen_at > old && !a->settings_text.ptr
            && !a->breaker_text.ptr && !link_is_in(&a->shut) && !link_is_in(&a->unsaved);
 }
 
@@ -285,14 +314,17 @@ void dispatch_sweep(struct dispatch *d, int64_t now)
 {
     struct agent *forgotten[SWEEP_MAX];
     struct agent *a = NULL;
+    size_t instances = 0;
     size_t count = 0;
 
     for (size_t i = 0; (a = map_next(&d->agents, &i));) {
-        sweep_agent(a, now);
+        sweep_agent(d, a, now);
+        instances += a->instances.len;
         sweep_lanes(d, a);
-        if (count < SWEEP_MAX && is_of_no_use(a, now))
+        if (count < SWEEP_MAX && is_of_no_use(d, a, now))
             forgotten[count++] = a;
     }
+    d->instances_about = instances;
     for (size_t n = 0; n < count; n++) {
         (void)map_remove(&d->agents, forgotten[n]->name);
         agent_free(d, forgotten[n]);

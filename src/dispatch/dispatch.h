@@ -134,11 +134,13 @@ struct instance {
 
 struct dispatch {
     struct map agents;
-    struct link busy;       /* of struct agent: something waits for them */
-    struct heap lane_wakes; /* of struct lane */
-    struct heap wakes;      /* of struct agent */
-    struct share share;     /* this node's part of all limits */
-    int64_t since;          /* when it began to count */
+    struct link busy;                 /* of struct agent: something waits for them */
+    struct heap lane_wakes;           /* of struct lane */
+    struct heap wakes;                /* of struct agent */
+    struct share share;               /* this node's part of all limits */
+    int64_t since;                    /* when it began to count */
+    size_t instances_max, agents_max; /* names that calls may bring: of one agent, of agents */
+    size_t instances_about; /* of all agents, as of the last sweep, and those that came since */
 };
 
 /* Before anything else. A store that is not shared has one node, {1, 0}. */
@@ -146,6 +148,13 @@ void dispatch_init(struct dispatch *d, struct share share, int64_t now);
 void dispatch_fini(struct dispatch *d);
 struct agent *dispatch_agent(struct dispatch *d, struct slice name);    /* made if there is none */
 struct instance *dispatch_instance(struct agent *a, struct slice name); /* the same */
+
+/* Names come from outside, and each takes memory until it is forgotten. Those that are known always
+ * have room. Of all agents together there may be four times as many as of one. Those that steps
+ * name are not counted against a call, but with them. */
+enum dispatch_room { ROOM_FOR_IT, NO_ROOM_FOR_INSTANCE, NO_ROOM_FOR_AGENT };
+enum dispatch_room dispatch_room(const struct dispatch *d, struct slice agent,
+                                 struct slice instance);
 
 /* A call arrives: it counts as sign of life, and its room as places. */
 void dispatch_park(struct dispatch *d, struct work *w, int64_t now);
@@ -165,9 +174,9 @@ bool instance_is_connected(const struct instance *i, int64_t now);
  * open for as long as who is away counts as connected. */
 bool dispatch_may_start(const struct agent *a, int64_t now);
 
-/* Forgets instances without open attempts that were not heard of for 10 minutes, and agents that
- * have none left, that nothing waits for, and of which nothing was said. Agents must not be pointed
- * to from elsewhere then. */
+/* Forgets instances without open attempts that were not heard of for 10 minutes (for 30 seconds, if
+ * half of the names are taken), and agents that have none left, that nothing waits for, and of
+ * which nothing was said. Agents must not be pointed to from elsewhere then. */
 void dispatch_sweep(struct dispatch *d, int64_t now);
 
 /* ---- lanes.c ---- */

@@ -453,9 +453,59 @@ static void places_are_counted_right(void **state)
     dispatch_fini(&d);
 }
 
+/* A call that asks for nothing: it leaves the name of its instance behind. */
+static void call_as(struct dispatch *d, const char *agent, const char *name, int64_t now)
+{
+    struct work w = {.agent_name = slice_of(agent), .instance_name = slice_of(name)};
+
+    list_init(&w.turn);
+    dispatch_park(d, &w, now);
+    dispatch_unpark(&w, now);
+}
+
+static void names_are_bounded_and_forgotten(void **state)
+{
+    enum { MANY = 100, HOUR = 3600000 };
+    const char *const agents[] = {"b", "c", "d", "e"};
+    struct dispatch d;
+    char name[20];
+    int64_t now = HOUR;
+    (void)state;
+
+    dispatch_init(&d, (struct share){1, 0}, now);
+    d.instances_max = MANY;
+    d.agents_max = 6;
+    for (int i = 0; i < MANY; i++) {
+        (void)snprintf(name, sizeof name, "i-%d", i);
+        CHECK(dispatch_room(&d, SLICE("a"), slice_of(name)) == ROOM_FOR_IT, "%s", name);
+        call_as(&d, "a", name, now);
+    }
+    CHECK(dispatch_room(&d, SLICE("a"), SLICE("new")) == NO_ROOM_FOR_INSTANCE, "one too many");
+    CHECK(dispatch_room(&d, SLICE("a"), SLICE("i-7")) == ROOM_FOR_IT, "known ones go on");
+    CHECK(dispatch_room(&d, SLICE("b"), SLICE("new")) == ROOM_FOR_IT, "so do other agents");
+    for (size_t k = 0; k < COUNT_OF(agents); k++)
+        for (int i = 0; i < MANY && k < 3; i++) {
+            (void)snprintf(name, sizeof name, "i-%d", i);
+            call_as(&d, agents[k], name, now);
+        }
+    CHECK(dispatch_room(&d, SLICE("e"), SLICE("new")) == NO_ROOM_FOR_INSTANCE, "of all agents");
+    (void)dispatch_agent(&d, SLICE("e"));
+    (void)dispatch_agent(&d, SLICE("f"));
+    CHECK(dispatch_room(&d, SLICE("g"), SLICE("i")) == NO_ROOM_FOR_AGENT, "of agents");
+    now += 31000; /* who is away for so long is forgotten now, and not in ten minutes */
+    for (int i = 0; i < 3; i++)
+        dispatch_sweep(&d, now);
+    CHECK(dispatch_room(&d, SLICE("a"), SLICE("new")) == ROOM_FOR_IT, "there is room again");
+    CHECK(d.instances_about < 2 * MANY, "%zu are left", d.instances_about);
+    call_as(&d, "few", "i", now);
+    dispatch_sweep(&d, now + 31000);
+    dispatch_fini(&d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_bounded_and_forgotten),
         cmocka_unit_test(a_rate_is_exact_over_any_time),
         cmocka_unit_test(parts_of_a_limit_make_up_the_whole),
         cmocka_unit_test(a_limit_that_changes_keeps_what_is_known),

@@ -5,7 +5,7 @@
 #include <openssl/params.h>
 #include <stdlib.h>
 
-enum { MAC_BYTES = 16, MAC_CHARS = 22 };
+enum { MAC_BYTES = 16, MAC_CHARS = 22, TAG_CHARS = 8 };
 
 /* The context is kept with its key: setting up HMAC anew costs more than computing it. */
 struct token_key {
@@ -39,17 +39,19 @@ void token_key_free(struct token_key *k)
     free(k);
 }
 
-static void mac_of(struct token_key *k, struct slice fields, struct slice agent,
+static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/* Over both and a '~' between them. */
+static void mac_of(struct token_key *k, struct slice first, struct slice second,
                    char ret[MAC_CHARS])
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     unsigned char mac[EVP_MAX_MD_SIZE];
     size_t len = 0;
 
     int ok = EVP_MAC_init(k->ctx, NULL, 0, NULL)
-             && EVP_MAC_update(k->ctx, (const unsigned char *)fields.ptr, fields.len)
+             && EVP_MAC_update(k->ctx, (const unsigned char *)first.ptr, first.len)
              && EVP_MAC_update(k->ctx, (const unsigned char *)"~", 1)
-             && EVP_MAC_update(k->ctx, (const unsigned char *)agent.ptr, agent.len)
+             && EVP_MAC_update(k->ctx, (const unsigned char *)second.ptr, second.len)
              && EVP_MAC_final(k->ctx, mac, &len, sizeof mac);
     ASSERT(ok);
     ASSERT(len >= MAC_BYTES);
@@ -57,22 +59,44 @@ static void mac_of(struct token_key *k, struct slice fields, struct slice agent,
     for (int i = 0; i < MAC_CHARS; i++) { /* base64url, without padding */
         int bit = i * 6;
         uint32_t two = ((uint32_t)mac[bit / 8] << 8) | mac[bit / 8 + 1];
-        ret[i] = digits[(two >> (10 - bit % 8)) & 63];
+        ret[i] = alphabet[(two >> (10 - bit % 8)) & 63];
     }
+}
+
+/* FNV-1a, 48 bits of it: the same in every version, since tokens outlive them. */
+static void tag_of(struct slice agent, char ret[TAG_CHARS])
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+    for (size_t i = 0; i < agent.len; i++)
+        h = (h ^ (unsigned char)agent.ptr[i]) * UINT64_C(0x100000001b3);
+    h ^= h >> 48;
+    for (int i = 0; i < TAG_CHARS; i++, h >>= 6)
+        ret[i] = alphabet[h & 63];
+}
+
+/* `tagged` ends with a '~' and the tag. A MAC without a tag ends with a name, which has no '~'. */
+static void tagged_mac(struct token_key *k, struct slice tagged, char ret[MAC_CHARS])
+{
+    mac_of(k, tagged, SLICE(""), ret);
 }
 
 void token_write(struct token_key *k, const struct token *t, struct slice agent, struct buf *b)
 {
     size_t from = b->len;
     char mac[MAC_CHARS];
+    char tag[TAG_CHARS];
 
     buf_slice(b, t->task);
     buf_byte(b, '~');
     buf_i64(b, t->step);
     buf_str(b, t->direction == DIRECTION_UNDO ? "~u" : "~f");
     buf_i64(b, t->attempt);
-    mac_of(k, (struct slice){b->ptr + from, b->len - from}, agent, mac);
     buf_byte(b, '~');
+    tag_of(agent, tag);
+    buf_add(b, tag, sizeof tag);
+    tagged_mac(k, (struct slice){b->ptr + from, b->len - from}, mac);
+    buf_byte(b, '.');
     buf_add(b, mac, sizeof mac);
 }
 
@@ -101,15 +125,24 @@ static bool char_before(struct slice text, size_t *at, char c)
     return true;
 }
 
+/* Where the '.' before the MAC of a tagged token stands; 0: it has no tag. */
+static size_t dot_of(struct slice text)
+{
+    size_t at = text.len - MAC_CHARS - 1;
+
+    return text.len > MAC_CHARS + TAG_CHARS + 2 && text.ptr[at] == '.' ? at : 0;
+}
+
 /* Read from its end: an id has no '~' in it, but nobody has to rely on that. */
 bool token_parse(struct slice text, struct token *ret)
 {
     uint32_t attempt = 0;
     uint32_t step = 0;
 
-    if (!text.ptr || text.len > TOKEN_MAX || text.len < MAC_CHARS)
+    if (!text.ptr || text.len > TOKEN_MAX || text.len < MAC_CHARS + 1)
         return false;
-    size_t at = text.len - MAC_CHARS;
+    size_t dot = dot_of(text);
+    size_t at = dot > 0 ? dot - TAG_CHARS : text.len - MAC_CHARS;
     if (!char_before(text, &at, '~') || !number_before(text, &at, UINT32_MAX, &attempt))
         return false;
     bool undo = char_before(text, &at, 'u');
@@ -124,14 +157,40 @@ bool token_parse(struct slice text, struct token *ret)
     return true;
 }
 
-bool token_check(struct token_key *k, struct slice text, struct slice agent, struct token *ret)
+static bool mac_fits(const char mac[MAC_CHARS], struct slice text)
+{
+    return CRYPTO_memcmp(mac, text.ptr + text.len - MAC_CHARS, MAC_CHARS) == 0;
+}
+
+enum token_worth token_judge(struct token_key *k, struct slice text, struct token *ret)
 {
     char mac[MAC_CHARS];
 
     if (!token_parse(text, ret))
+        return TOKEN_FORGED;
+    size_t dot = dot_of(text);
+    if (dot == 0)
+        return TOKEN_UNTAGGED;
+    tagged_mac(k, (struct slice){text.ptr, dot}, mac);
+    return mac_fits(mac, text) ? TOKEN_OURS : TOKEN_FORGED;
+}
+
+bool token_check(struct token_key *k, struct slice text, struct slice agent, struct token *ret)
+{
+    char mac[MAC_CHARS];
+    char tag[TAG_CHARS];
+
+    switch (token_judge(k, text, ret)) {
+    case TOKEN_FORGED:
         return false;
-    mac_of(k, (struct slice){text.ptr, text.len - MAC_CHARS - 1}, agent, mac);
-    return CRYPTO_memcmp(mac, text.ptr + text.len - MAC_CHARS, MAC_CHARS) == 0;
+    case TOKEN_OURS:
+        tag_of(agent, tag);
+        return memcmp(tag, text.ptr + dot_of(text) - TAG_CHARS, TAG_CHARS) == 0;
+    case TOKEN_UNTAGGED:
+        mac_of(k, (struct slice){text.ptr, text.len - MAC_CHARS - 1}, agent, mac);
+        return mac_fits(mac, text);
+    }
+    UNREACHABLE();
 }
 
 bool token_same(struct slice a, struct slice b)

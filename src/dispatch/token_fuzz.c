@@ -17,7 +17,10 @@ static void any_text(struct token_key *k, struct slice text)
         return;
     ASSERT(t.task.len > 0);
     ASSERT(t.step < STEPS_MAX);
-    if (!token_check(k, text, SLICE("agent"), &t))
+    bool ok = token_check(k, text, SLICE("agent"), &t);
+    enum token_worth worth = token_judge(k, text, &t);
+    ASSERT(!ok || worth != TOKEN_FORGED);
+    if (!ok || worth != TOKEN_OURS)
         return;
     token_write(k, &t, SLICE("agent"), &again);
     ASSERT(slice_eq(text, buf_view(&again)));

@@ -29,6 +29,46 @@ static void a_token_is_believed_only_unchanged_and_from_its_agent(void **state)
     token_key_free(k);
 }
 
+/* The MAC of its own fields tells a token of ours from any other, without its agent. */
+static void a_token_is_judged_by_itself(void **state)
+{
+    struct token_key *k = token_key_new(secret);
+    struct token t = {slice_of("o-17"), 3, DIRECTION_FORWARD, 2};
+    struct token back;
+    CLEANUP(buf_fini) struct buf b = {0};
+    (void)state;
+
+    token_write(k, &t, slice_of("payment"), &b);
+    CHECK(token_judge(k, buf_view(&b), &back) == TOKEN_OURS, "%s", b.ptr);
+    CHECK(slice_is(back.task, "o-17") && back.step == 3 && back.attempt == 2, "fields");
+    for (size_t i = 0; i < b.len; i++)
+        for (int bit = 0; bit < 8; bit++) {
+            b.ptr[i] = (char)(b.ptr[i] ^ (1 << bit));
+            CHECK(token_judge(k, buf_view(&b), &back) == TOKEN_FORGED, "byte %zu", i);
+            b.ptr[i] = (char)(b.ptr[i] ^ (1 << bit));
+        }
+    CHECK(token_judge(k, SLICE_NONE, &back) == TOKEN_FORGED, "none");
+    CHECK(token_judge(k, SLICE("."), &back) == TOKEN_FORGED, "short");
+    token_key_free(k);
+}
+
+/* As version 0.1.0 wrote it before tokens had tags. */
+static void a_token_of_an_earlier_version_stays_good(void **state)
+{
+    const struct slice old = SLICE("o-17~999~u4294967295~zyF8-O_84Z1sBUe5j2ZMcA");
+    struct token_key *k = token_key_new(secret);
+    struct token back;
+    (void)state;
+
+    CHECK(token_judge(k, old, &back) == TOKEN_UNTAGGED, "its MAC needs the agent");
+    CHECK(token_check(k, old, slice_of("payment"), &back), "its own");
+    CHECK(slice_is(back.task, "o-17") && back.step == 999 && back.direction == DIRECTION_UNDO
+              && back.attempt == UINT32_MAX,
+          "fields");
+    CHECK(!token_check(k, old, slice_of("stock"), &back), "another agent's");
+    token_key_free(k);
+}
+
 static void tokens_survive_with_the_secret_and_die_with_it(void **state)
 {
     struct token_key *k = token_key_new(secret);
@@ -55,6 +95,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_token_is_believed_only_unchanged_and_from_its_agent),
+        cmocka_unit_test(a_token_is_judged_by_itself),
+        cmocka_unit_test(a_token_of_an_earlier_version_stays_good),
         cmocka_unit_test(tokens_survive_with_the_secret_and_die_with_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,10 +65,10 @@ struct courier *courier_new(const struct courier_config *c, struct store_queue *
 
 static struct slice keep(char **at, struct slice s)
 {
-    struct slice kept = {s.ptr ? *at : NULL, s.len};
-
-    if (s.len > 0)
-        memcpy(*at, s.ptr, s.len);
+    if (!s.ptr)
+        return SLICE_NONE;
+    struct slice kept = {*at, s.len};
+    memcpy(*at, s.ptr, s.len);
     *at += s.len;
     return kept;
 }
@@ -268,10 +268,8 @@ void item_settle(struct item *it, enum settle_kind kind, int64_t retry_at, const
 static void forget_all(struct courier *o)
 {
     target_orphan_all(o);
-    for (struct link *first = NULL; (first = list_first(&o->settling));) {
-        link_remove(first);
+    for (struct link *first = NULL; (first = list_pop(&o->settling));)
         item_free(CONTAINER_OF(first, struct item, link));
-    }
     o->settling_count = o->delivered_count = 0;
     o->settle_at = 0;
     void **all = map_sorted(&o->targets);
@@ -435,10 +433,11 @@ static void settle(struct courier *o, int64_t now)
 static void read_run(struct store_job *sj, struct store *store)
 {
     struct read_job *j = CONTAINER_OF(sj, struct read_job, job);
+    struct target_query q = {.after = j->after, .limit = TARGETS_PAGE, .most = 1};
 
     if (j->kind == READ_TARGETS)
-        j->err = store->ops->outbox_targets(store, false, j->after, TARGETS_PAGE, 1, &j->arena,
-                                            &j->targets, &j->target_count, &j->error);
+        j->err = store->ops->outbox_targets(store, &q, &j->arena, &j->targets, &j->target_count,
+                                            &j->error);
     else
         j->err = store->ops->outbox_read(store, &j->read, &j->arena, &j->error);
 }
@@ -546,7 +545,7 @@ static void fill_known(const struct courier *o, struct read_job *j)
 
 static bool has_room(const struct courier *o)
 {
-    return o->item_count < o->config.items_max * 2 && o->bytes < BYTES_MAX * 2;
+    return o->item_count < o->config.items_max * 2 && o->bytes < (size_t)BYTES_MAX * 2;
 }
 
 static bool fill_reading(struct courier *o, struct read_job *j, int64_t now)

@@ -3,7 +3,7 @@
 enum { TARGET_MAX = 2048 };
 
 static const char *const texts[] = {
-#define X(name, text, told) [EVENT_TYPE_##name] = text,
+#define X(name, text, told) [EVENT_TYPE_##name] = (text),
     EVENTS(X)
 #undef X
 };

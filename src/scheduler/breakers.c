@@ -89,13 +89,14 @@ static void hasten(struct scheduler *s, struct agent *a, size_t max)
 static void tell(const struct agent *a, int64_t now)
 {
     const struct breaker *b = &a->breaker;
+    CLEANUP(buf_fini) struct buf reason = {0};
 
+    log_word(&reason, slice_of(b->reason));
     switch (b->state) {
     case BREAKER_OPEN:
-        log_line(LOG_WARN,
-                 "event=breaker_open agent=%.*s by_hand=%s wait_ms=%" PRId64 " reason=\"%s\"",
+        log_line(LOG_WARN, "event=breaker_open agent=%.*s by_hand=%s wait_ms=%" PRId64 " reason=%s",
                  SLICE_ARG(a->name), b->by_hand ? "yes" : "no",
-                 b->until ? max_i64(b->until - now, 0) : 0, b->reason);
+                 b->until ? max_i64(b->until - now, 0) : 0, reason.ptr);
         return;
     case BREAKER_HALF_OPEN:
         log_line(LOG_INFO, "event=breaker_half_open agent=%.*s trials=%" PRIu32, SLICE_ARG(a->name),
@@ -103,8 +104,8 @@ static void tell(const struct agent *a, int64_t now)
         return;
     case BREAKER_CLOSED:
     case BREAKER_STATE_COUNT:
-        log_line(LOG_INFO, "event=breaker_closed agent=%.*s reason=\"%s\"", SLICE_ARG(a->name),
-                 b->reason);
+        log_line(LOG_INFO, "event=breaker_closed agent=%.*s reason=%s", SLICE_ARG(a->name),
+                 reason.ptr);
         return;
     }
     UNREACHABLE();

@@ -148,6 +148,18 @@ static void call_home(struct scheduler *s, const struct work *w)
     }
 }
 
+void scheduler_bound_names(struct scheduler *s, size_t instances, size_t agents)
+{
+    s->dispatch.instances_max = instances;
+    s->dispatch.agents_max = agents;
+}
+
+enum dispatch_room scheduler_room(const struct scheduler *s, struct slice agent,
+                                  struct slice instance)
+{
+    return dispatch_room(&s->dispatch, agent, instance);
+}
+
 void scheduler_work(struct scheduler *s, struct work *w)
 {
     int64_t now = scheduler_now(s);

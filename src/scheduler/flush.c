@@ -43,6 +43,10 @@ struct job {
     struct agent_row *agents;
     size_t agent_count;
     enum err agents_err;
+    bool reads_overruns, has_overruns;
+    struct overrun *overruns;
+    size_t overrun_count;
+    enum err overruns_err;
     bool probe; /* nothing is to be done, but does the store work again? */
     enum err err;
     struct error error;
@@ -96,6 +100,28 @@ static void save_all(struct store *store, struct job *j)
     }
 }
 
+/* Was anything taken over from a node that may have ended for it? */
+static bool takes_over(const struct job *j)
+{
+    for (size_t i = 0; j->s->config.shared && i < j->batch.claim_count; i++) {
+        const struct claim *c = &j->batch.claims[i];
+        if ((c->kind == CLAIM_NODE || c->kind == CLAIM_BOOT) && c->row_count > 0)
+            return true;
+    }
+    return false;
+}
+
+static void read_overruns(struct store *store, struct job *j)
+{
+    bool surveyed = j->surveys && j->survey_err == ERR_OK;
+
+    j->reads_overruns |= j->err == ERR_OK && takes_over(j);
+    j->reads_overruns |= surveyed && (j->survey.overruns || j->has_overruns);
+    if (j->reads_overruns)
+        j->overruns_err =
+            store->ops->overrun_list(store, &j->arena, &j->overruns, &j->overrun_count, &j->error);
+}
+
 static void job_run(struct store_job *sj, struct store *store)
 {
     struct job *j = CONTAINER_OF(sj, struct job, store_job);
@@ -108,6 +134,7 @@ static void job_run(struct store_job *sj, struct store *store)
         j->err = store->ops->commit(store, &j->batch, &j->arena, &j->error);
     else if (j->probe)
         j->err = store->ops->probe(store, &j->error);
+    read_overruns(store, j);
     load_all(store, j);
     save_all(store, j);
     if (j->reads_agents)
@@ -186,11 +213,12 @@ static void job_done(struct store_job *sj)
     s->job = NULL;
     s->job_took_ms = scheduler_now(s) - j->asked_at;
     if (err == ERR_OK)
-        err = j->look_err     ? j->look_err
-              : j->agents_err ? j->agents_err
-              : j->poll_err   ? j->poll_err
-              : j->survey_err ? j->survey_err
-                              : j->lease_err;
+        err = j->look_err       ? j->look_err
+              : j->agents_err   ? j->agents_err
+              : j->overruns_err ? j->overruns_err
+              : j->poll_err     ? j->poll_err
+              : j->survey_err   ? j->survey_err
+                                : j->lease_err;
     for (size_t i = 0; i < j->save_count && err == ERR_OK; i++)
         if (err_is_transient(j->save_errs[i]))
             err = j->save_errs[i];
@@ -207,6 +235,10 @@ static void job_done(struct store_job *sj)
         s->survey_at = 0; /* as soon as the store is asked again */
     for (size_t i = 0; i < j->save_count; i++)
         breakers_saved(s, &j->saves[i], j->save_errs[i]);
+    if (j->reads_overruns)
+        s->overruns_stale = j->overruns_err != ERR_OK;
+    if (j->reads_overruns && j->overruns_err == ERR_OK)
+        overruns_read(s, j->overruns, j->overrun_count);
     if (j->reads_agents && j->agents_err == ERR_OK)
         breakers_read(s, j->agents, j->agent_count, j->agents_generation);
     if (j->err == ERR_OK && s->outside.committed
@@ -219,13 +251,15 @@ static void job_done(struct store_job *sj)
             j->batch.changes[i].outcome = j->err;
         landed_change(s, j->lives[i], &j->batch.changes[i]);
     }
-    for (size_t i = 0; i < j->batch.claim_count && j->err == ERR_OK; i++)
+    /* What ended another node may be among them: they are read when that is known. */
+    bool known = j->err == ERR_OK && (j->overruns_err == ERR_OK || !takes_over(j));
+    for (size_t i = 0; i < j->batch.claim_count && known; i++)
         landed_claim(s, &j->batch.claims[i]);
     if (j->looks && j->look_err == ERR_OK)
         landed_look(s, &j->looked);
     if (j->polls && j->poll_err == ERR_OK)
         shared_polled(s, &j->polled);
-    if (j->batch.claim_count > 0 && j->err == ERR_UNKNOWN)
+    if (j->batch.claim_count > 0 && (j->err == ERR_UNKNOWN || (j->err == ERR_OK && !known)))
         landed_claims_unknown(s);
     for (size_t i = 0; i < j->load_count; i++)
         landed_load(s, j->loaded[i], &j->loads[i]);
@@ -326,7 +360,8 @@ static void fill_audits(struct scheduler *s, struct job *j, const struct live *l
                                                   .task = l->id,
                                                   .step = a->step,
                                                   .reason = a->reason,
-                                                  .detail = arena_copy(&j->arena, cmd->detail)};
+                                                  .detail = arena_copy(&j->arena, cmd->detail),
+                                                  .address = a->address};
     }
 }
 
@@ -358,6 +393,7 @@ static void fill_change(struct scheduler *s, struct job *j, struct live *l, stru
     c->row.doc = arena_copy(&j->arena, buf_view(doc));
     c->row.revision = l->fresh ? 1 : l->task.revision + 1;
     c->row.seq = l->fresh ? 0 : l->row_seq;
+    c->drops_overruns = overruns_are_over(s, l);
     c->drops_waits = !l->fresh && l->has_waits;
     c->row.waiting_for = SLICE_NONE;
     c->row.rank = task_rank(&l->task);
@@ -500,7 +536,7 @@ static void claim_for_line(struct scheduler *s, struct job *j, const struct agen
 
     if (backlog_any(l->backlog))
         claim_backlog(s, j, a, l->backlog, room_of_line(a, nth, now), (struct range){l->line, end});
-    if (next == 0 || next > end)
+    if (backlog_any(l->more) && (next == 0 || next > end))
         claim_backlog(s, j, a, l->more, loose, (struct range){end, next});
 }
 
@@ -512,8 +548,9 @@ static void claim_for_agent(struct scheduler *s, struct job *j, struct agent *a)
     size_t loose = connected ? lane_room(&plain, now) : 0;
     size_t first = a->claim_line;
 
-    claim_backlog(s, j, a, a->backlog, loose,
-                  (struct range){INT64_MIN, a->line_count ? a->lines[0]->line : 0});
+    if (backlog_any(a->backlog))
+        claim_backlog(s, j, a, a->backlog, loose,
+                      (struct range){INT64_MIN, a->line_count ? a->lines[0]->line : 0});
     a->claim_line = 0;
     for (size_t i = 0; connected && i < a->line_count; i++) {
         size_t nth = (first + i) % a->line_count;
@@ -603,8 +640,10 @@ bool flush(struct scheduler *s)
     j->save_count = breakers_to_save(s, &j->arena, j->saves, SAVES_MAX);
     j->reads_agents = s->agents_stale;
     j->agents_after = s->agents_generation;
-    bool any = j->seizes || j->polls || j->looks || j->probe || j->reads_agents || j->save_count
-               || j->batch.change_count + j->batch.claim_count + j->load_count > 0;
+    j->reads_overruns = s->overruns_stale;
+    j->has_overruns = s->overruns.len > 0;
+    bool any = j->seizes || j->polls || j->looks || j->probe || j->reads_agents || j->reads_overruns
+               || j->save_count || j->batch.change_count + j->batch.claim_count + j->load_count > 0;
     j->surveys = shared_survey(s, &j->arena, any, &j->survey);
     if (!any && !j->surveys) {
         job_free(j);

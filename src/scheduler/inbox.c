@@ -10,7 +10,8 @@ void inbox_post(struct scheduler *s, struct slice id, struct command *c)
     if (!l) {
         l = live_stub(s, id);
         bool submission = c->kind == COMMAND_ASK && c->ask->kind == ASK_SUBMIT;
-        if (!submission || c->ask->only_if_exists) /* others first try to be the first */
+        /* Others first try to be the first. */
+        if (!submission || c->ask->only_if_exists || overruns_too_often(s, id))
             list_push(&s->loads, &l->load_link);
     }
     c->overtook = l->in_flight;
@@ -206,6 +207,13 @@ static bool is_expired(const struct scheduler *s, const struct command *c)
     return c->kind == COMMAND_ASK && c->ask->not_after && scheduler_now(s) > c->ask->not_after;
 }
 
+/* A token that may act on its own tasks alone does nothing to one without an owner either. */
+static bool is_not_own(const struct live *l, const struct command *c)
+{
+    return c->kind == COMMAND_ASK && c->ask->own_only
+           && !(l->task.owner.ptr && slice_eq(l->task.owner, c->ask->owner));
+}
+
 static void apply(struct scheduler *s, struct live *l, struct command *c)
 {
     if (c->kind == COMMAND_ASK && c->ask->kind == ASK_SUBMIT) {
@@ -217,6 +225,11 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
         c->answer = ANSWER_REFUSED;
         return;
     }
+    if (is_not_own(l, c)) {
+        c->ask->not_own = true;
+        c->answer = ANSWER_REFUSED;
+        return;
+    }
     if (c->kind == COMMAND_ASK && c->ask->kind == ASK_CANCEL && cancel_is_settled(l, &c->answer))
         return;
     if (c->kind == COMMAND_ASK && c->ask->if_open && task_state_is_end(l->task.state)) {
@@ -225,6 +238,7 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
         return;
     }
     struct event e;
+    (void)overruns_hold(s, l);
     c->answer = ANSWER_UNKNOWN;
     if (!event_of(s, l, c, &e))
         return;

@@ -104,6 +104,12 @@ static struct scope scope_of(struct live *l)
     };
 }
 
+static void evaluates(const struct scheduler *s, const struct live *l, bool begins)
+{
+    if (s->outside.evaluates)
+        s->outside.evaluates(s->outside.arg, l->id, begins);
+}
+
 /* That it is the task's own input is told by where it lies: then it is neither kept nor written
  * twice. */
 static struct value kept_value(struct live *l, struct slice json)
@@ -120,15 +126,16 @@ bool input_of_step(struct scheduler *s, struct live *l, uint16_t step, struct va
     const struct value *known = undo ? &l->task.steps[step].undo_input : &l->task.steps[step].input;
     struct arena a = {0};
     struct slice json = SLICE_NONE;
-    (void)s;
 
     if (known->json.ptr) { /* evaluated once, and recorded */
         *ret = *known;
         return true;
     }
     struct scope scope = scope_of(l);
+    evaluates(s, l, true);
     enum err err = undo ? definition_undo_input(&scope, step, &a, &json, e)
                         : definition_step_input(&scope, step, &a, &json, e);
+    evaluates(s, l, false);
     *ret = kept_value(l, json);
     arena_fini(&a);
     return err == ERR_OK;
@@ -138,15 +145,38 @@ enum err input_condition(struct scheduler *s, struct live *l, uint16_t step, boo
                          struct error *e)
 {
     struct arena a = {0};
-    (void)s;
 
     *ret = true;
     if (!l->definition->steps[step].condition)
         return ERR_OK;
     struct scope scope = scope_of(l);
+    evaluates(s, l, true);
     enum err err = definition_condition(&scope, step, &a, ret, e);
+    evaluates(s, l, false);
     arena_fini(&a);
     return err;
+}
+
+/* False: *ret tells why it has none. */
+static bool output_of(struct scheduler *s, struct live *l, struct arena *a, struct slice *ret,
+                      struct fault_note *ret_why)
+{
+    struct error e = {0};
+    struct scope scope = scope_of(l);
+
+    if (overruns_too_often(s, l->id)) {
+        *ret_why = (struct fault_note){
+            SLICE("overrun"),
+            SLICE("evaluating its expressions took too much processor time, twice")};
+        return false;
+    }
+    evaluates(s, l, true);
+    enum err err = definition_output(&scope, a, ret, &e);
+    evaluates(s, l, false);
+    if (err != ERR_OK)
+        *ret_why =
+            (struct fault_note){SLICE("expression"), arena_copy(&l->arena, slice_of(e.text))};
+    return err == ERR_OK;
 }
 
 /* A processed task stays processed even if its output cannot be evaluated: every step took effect.
@@ -154,18 +184,11 @@ enum err input_condition(struct scheduler *s, struct live *l, uint16_t step, boo
 void input_output(struct scheduler *s, struct live *l)
 {
     struct arena a = {0};
-    struct error e = {0};
     struct slice json = SLICE_NONE;
-    (void)s;
 
     if (!l->definition->output)
         return;
-    struct scope scope = scope_of(l);
-    if (definition_output(&scope, &a, &json, &e) == ERR_OK) {
+    if (output_of(s, l, &a, &json, &l->task.error))
         l->task.output.json = arena_copy(&l->arena, json);
-    } else {
-        l->task.error.code = SLICE("expression");
-        l->task.error.message = arena_copy(&l->arena, slice_of(e.text));
-    }
     arena_fini(&a);
 }

@@ -173,6 +173,7 @@ static void ask_all(struct intake *in)
         it->settles = it->problem.ptr != NULL;
         if (it->settles)
             continue;
+        ASSERT(it->ask);
         it->ask->submission = it->row->seq;
         in->open++;
         in->config.ask(in->config.arg, it);

@@ -114,6 +114,7 @@ struct live {
     int64_t bulk_at;     /* it was asked in bulk then; 0: not, or it left the memory since */
     int64_t bulk_stored; /* the same, of what is durable: who was asked in vain keeps his place */
     bool loaded, fresh, in_flight, reload;
+    bool erred;         /* what is durable says that it stopped in error */
     int64_t submission; /* while it is fresh: the row that it comes from; 0: none */
     bool asked_for;   /* while it was in flight, an instance came that had lost an attempt of it */
     bool unsure;      /* the outcome of its last commit is unknown */
@@ -158,6 +159,8 @@ struct scheduler {
     int64_t time_next_at;  /* when to claim what sleeps; 0: nothing does */
     int64_t among_next_at; /* the same of what waits for agents, too */
     int64_t sweep_at;
+    struct map overruns; /* overruns.c */
+    bool overruns_stale; /* they could not be read */
     struct link lost; /* open attempts of tasks that others took from us, until they must be over */
     bool uncounted;   /* there may be open attempts of ours that are not counted yet */
     size_t claim_from; /* where in the map of agents the next batch begins to claim */
@@ -289,6 +292,16 @@ enum err input_condition(struct scheduler *s, struct live *l, uint16_t step, boo
                          struct error *e);
 void input_output(struct scheduler *s, struct live *l); /* of the processed task */
 struct slice step_known_output(const struct step *s);
+
+/* overruns.c: tasks whose evaluations took far too long */
+void overruns_read(struct scheduler *s, const struct overrun *list, size_t count); /* all */
+void overruns_free(struct scheduler *s);
+bool overruns_too_often(const struct scheduler *s, struct slice id); /* it is evaluated no more */
+/* Stops the task if it is one of these. True: nothing of it may be evaluated until the change that
+ * it has is durable. */
+bool overruns_hold(struct scheduler *s, struct live *l);
+bool overruns_are_over(const struct scheduler *s, const struct live *l); /* with this change */
+void overruns_forget(struct scheduler *s, struct slice id);
 
 /* limits.c: what is at work, counted where the limits are */
 void limits_open(struct scheduler *s, struct live_step *ls, struct lane *lane,

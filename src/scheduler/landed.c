@@ -168,6 +168,9 @@ static void landed_ok(struct scheduler *s, struct live *l, const struct change *
     l->row_seq = c->row.seq;
     l->has_waits = c->row.wait_count > 0;
     l->fresh = false;
+    l->erred = l->task.state == TASK_ERROR;
+    if (c->drops_overruns)
+        overruns_forget(s, l->id);
     l->bulk_stored = l->bulk_at;
     l->fx = (struct effects){0};
     told_of(&l->task, &l->reply, &l->arena, &l->messages);

@@ -117,7 +117,7 @@ void live_unload(struct scheduler *s, struct live *l)
     l->fx = (struct effects){0};
     l->bulk_at = l->bulk_stored;
     memset(l->ended, 0, sizeof l->ended);
-    l->loaded = l->fresh = false;
+    l->loaded = l->fresh = l->erred = false;
 }
 
 /* What was decided on a state that is no longer true will be decided again, before what came later.
@@ -281,6 +281,7 @@ bool live_load(struct scheduler *s, struct live *l, const struct task_row *row, 
     l->loaded = true;
     reply_read(l->task.reply_to, &l->arena, &l->reply);
     told_of(&l->task, &l->reply, &l->arena, &l->messages);
+    l->erred = l->task.state == TASK_ERROR;
     l->row_wake_at = row->wake_at;
     l->row_seq = row->seq;
     l->has_waits = row_waits_for_several(row);

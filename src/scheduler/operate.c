@@ -324,6 +324,11 @@ void operator_done(struct live *l, struct command *c)
         a->outcome = ERR_BUSY;
         (void)snprintf(a->story, sizeof a->story, "it was not decided in time");
     }
+    if (a->not_own) {
+        a->not_own_of = l->definition->workflow.name;
+        a->outcome = ERR_NOT_FOUND;
+        (void)snprintf(a->story, sizeof a->story, "there is no such task");
+    }
     if (c->answer == ANSWER_REFUSED && !a->story[0])
         say_state(a, &l->task); /* nobody was asked */
 }

@@ -64,6 +64,8 @@ struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_q
     list_init(&s->unsaved);
     s->agents_stale = true;
     s->definitions.told = live_definitions_read;
+    overruns_read(s, c->overruns, c->overrun_count);
+    s->config.overruns = NULL;
     s->taking_over = s->uncounted = true;
     s->time_next_at = s->among_next_at = 1; /* unknown: ask at once */
     return s;
@@ -109,6 +111,7 @@ void scheduler_free(struct scheduler *s)
     heap_fini(&s->naps);
     heap_fini(&s->silences);
     map_fini(&s->lives);
+    overruns_free(s);
     dispatch_fini(&s->dispatch);
     buf_fini(&s->scratch);
     free(s);
@@ -217,7 +220,8 @@ static int64_t next_turn(const struct scheduler *s)
     if (!s->draining && s->stats.live < s->config.live_max && shared_may_claim(s))
         at = earlier(at, earlier(s->time_next_at, s->among_next_at));
     bool more = !list_empty(&s->dirty) || !list_empty(&s->loads) || !list_empty(&s->inboxes)
-                || !list_empty(&s->unsaved) || s->agents_stale || s->looking || s->troubled;
+                || !list_empty(&s->unsaved) || s->agents_stale || s->overruns_stale || s->looking
+                || s->troubled;
     return more ? scheduler_now(s) : at;
 }
 

@@ -76,6 +76,10 @@ struct ask {
     int64_t not_before;
     bool paused; /* from its submission on, until somebody resumes it */
     uint64_t content;
+    /* Who asks: the task of an ASK_SUBMIT becomes theirs. NONE: nobody's. Also ASK_CANCEL. */
+    struct slice owner;
+    bool own_only;      /* a task of somebody else is left alone: ERR_CONFLICT (ASK_SUBMIT),
+                           ERR_NOT_FOUND (ASK_CANCEL) */
     int64_t submission; /* seq of the row that it comes from: deleted with the task's insertion */
     /* the operator's: */
     struct slice step; /* NONE: the whole task */
@@ -84,12 +88,16 @@ struct ask {
     int64_t looked_at; /* ASK_RESOLVE: no attempt that began after it was; 0: it is not said */
     struct slice output, reason;
     struct slice actor; /* who asks; goes into the audit with what is done. NONE: nobody is named */
-    bool bulk;          /* the operator's: one of many. However old its task is, it waits for places
-                           as if it were submitted now, with one level of priority less */
-    bool if_open;       /* the same: nothing is done to a task that has ended meanwhile */
-    int64_t not_after;  /* of the operator's: by the store's time; what was not decided by then is
-                           not  done (ERR_BUSY). 0: whenever */
-    bool expired;       /* that has come about */
+    struct slice address; /* from where; the same */
+    bool bulk;         /* the operator's: one of many. However old its task is, it waits for places
+                          as if it were submitted now, with one level of priority less */
+    bool if_open;      /* the same: nothing is done to a task that has ended meanwhile */
+    int64_t not_after; /* of the operator's: by the store's time; what was not decided by then is
+                          not  done (ERR_BUSY). 0: whenever */
+    bool expired;      /* that has come about */
+    bool not_own;      /* out: the task is somebody else's; see own_only */
+    struct slice not_own_of; /* ... and of this workflow; for `answered` alone */
+    bool overran;            /* out: ASK_SUBMIT: deciding its conditions took far too long, twice */
     struct work_result *result; /* ASK_END: with the token; outcome ERR_OK: its status tells */
     /* The answer: ERR_OK; ERR_CONFLICT: other content, or not in this state; ERR_NOT_FOUND: no such
      * task; ERR_INVALID: it has no such step; or the store's trouble. */
@@ -178,6 +186,9 @@ struct outside {
     void (*surveyed)(void *arg, const struct survey *v);
     /* What other nodes may have stored, as of the latest renewal of this node's lease. */
     void (*generations)(void *arg, const struct generations *g);
+    /* An evaluation of the task's expressions begins, or has come to its end. NULL: nobody is to
+     * be told. */
+    void (*evaluates)(void *arg, struct slice task, bool begins);
     /* A person is needed. */
     void (*alert)(void *arg, const struct task *t);
     /* The store failed (error is set) or works again (NULL). Told once for each change. */
@@ -190,14 +201,16 @@ struct scheduler_config {
     bool shared;        /* other nodes may work on the same store */
     bool idle;          /* it says that this node lives (by its lease), and does nothing else */
     int64_t lease_ms;   /* where it is shared: without a sign of life for so long, the others take
-                           over what this node owns; default 3 s. It is renewed after a third of it */
+                           over what this node owns; default 3 s. Renewed after a third of it */
     int64_t grace_ms;   /* after time in which nobody could be heard, no attempt ends by its silence
                            before this is over; default 10 s */
     size_t live_max;    /* tasks in memory beyond which nothing is claimed; default 50 000 */
     size_t batch_max;   /* changes in one transaction; default 2 048 */
     size_t batch_bytes; /* of documents and payloads, beyond which it gets no more; 16 MiB */
-    struct slice key_prefix; /* before idempotency keys; may be NONE */
-    struct slice source;     /* of messages: "/intact/..." */
+    struct slice key_prefix;        /* before idempotency keys; may be NONE */
+    struct slice source;            /* of messages: "/intact/..." */
+    const struct overrun *overruns; /* what the store has of them, for the call */
+    size_t overrun_count;
 };
 
 struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_queue *store,
@@ -211,6 +224,11 @@ void scheduler_free(struct scheduler *s);
  * nothing is due by itself). */
 int64_t scheduler_turn(struct scheduler *s);
 
+/* How many names of agents, and of the instances of one, calls may bring. */
+void scheduler_bound_names(struct scheduler *s, size_t instances, size_t agents);
+/* Is it known, or is there room for one more? */
+enum dispatch_room scheduler_room(const struct scheduler *s, struct slice agent,
+                                  struct slice instance);
 void scheduler_work(struct scheduler *s, struct work *w);      /* takes w */
 void scheduler_work_gone(struct scheduler *s, struct work *w); /* its client has gone */
 void scheduler_ask(struct scheduler *s, struct ask *a);

@@ -186,6 +186,8 @@ void start_refresh(struct scheduler *s, struct live *l)
     if (l->in_flight)
         return;
     start_unqueue(s, l);
+    if (overruns_hold(s, l))
+        return;
     start_conditions(s, l);
     if (!live_is_ours(s, l))
         return;
@@ -371,6 +373,10 @@ static bool start_step(struct scheduler *s, struct live_step *ls, struct lane *l
     struct error e = {0};
     struct event start = {.kind = EVENT_START, .step = ls->step};
 
+    if (overruns_too_often(s, l->id)) { /* by now */
+        start_refresh(s, l);
+        return false;
+    }
     if (!input_of_step(s, l, ls->step, &start.input, &e)) {
         bad_input(s, l, ls->step, &e);
         start_refresh(s, l);

@@ -24,6 +24,7 @@ static void begin(struct scheduler *s, struct live *l, const struct ask *a)
         .reply_to = arena_copy(&l->arena, a->reply_to),
         .tags = arena_copy(&l->arena, a->tags),
         .trace = arena_copy(&l->arena, a->trace),
+        .owner = arena_copy(&l->arena, a->owner),
         .step_count = w->step_count,
     };
     if (w->complete_by_ms)
@@ -51,6 +52,13 @@ static void submit_again(struct live *l, struct command *c)
     c->answer = l->gone.content == a->content ? ANSWER_REPEATED : ANSWER_REFUSED;
 }
 
+/* A task without an owner is not another's: a submission of before there were owners, or in SQL,
+ * is repeated by whoever has all of its content. */
+static bool is_of_another(const struct live *l, const struct ask *a)
+{
+    return a->own_only && l->task.owner.ptr && !slice_eq(l->task.owner, a->owner);
+}
+
 /* The first with that id makes the task; who comes later gets the same one, or a conflict. */
 void submit_apply(struct scheduler *s, struct live *l, struct command *c)
 {
@@ -61,7 +69,8 @@ void submit_apply(struct scheduler *s, struct live *l, struct command *c)
     a->version = a->definition->workflow.version;
     if (l->loaded) {
         a->version = l->definition->workflow.version;
-        c->answer = l->task.content == a->content ? ANSWER_REPEATED : ANSWER_REFUSED;
+        a->not_own = is_of_another(l, a);
+        c->answer = l->task.content == a->content && !a->not_own ? ANSWER_REPEATED : ANSWER_REFUSED;
         return;
     }
     if (l->gone.until > scheduler_now(s)) {
@@ -71,6 +80,11 @@ void submit_apply(struct scheduler *s, struct live *l, struct command *c)
     if (a->only_if_exists) {
         a->outcome = ERR_INVALID;
         c->answer = ANSWER_UNKNOWN;
+        return;
+    }
+    if (overruns_too_often(s, l->id)) {
+        a->overran = true;
+        c->answer = ANSWER_REFUSED;
         return;
     }
     begin(s, l, a);
@@ -94,7 +108,12 @@ void submit_done(struct scheduler *s, const struct live *l, struct command *c)
     if (c->answer == ANSWER_REFUSED) {
         a->outcome = ERR_CONFLICT;
         (void)snprintf(a->story, sizeof a->story,
-                       a->deleted
+                       a->overran
+                           ? "task %.*s was not taken: deciding its conditions took too much "
+                             "processor time, and ended the server, twice; submit other "
+                             "input under another id"
+                       : a->not_own ? "task %.*s exists, and was submitted with another token"
+                       : a->deleted
                            ? "task %.*s existed, and was submitted with other content; it was "
                              "deleted, but its id is not free yet"
                            : "task %.*s exists, and was submitted with other content",

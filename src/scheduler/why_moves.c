@@ -324,6 +324,9 @@ static void move_stopped(struct buf *b, const struct why *y, const struct reason
         buf_str(b, "Nothing: the task was closed.");
         return;
     }
+    if (slice_is(y->task->error.code, "overrun"))
+        buf_str(b, "If it goes on as it is, it may end two more servers: correct its input before, "
+                   "or do without the step. ");
     buf_str(b, may(y, EVENT_UNDO, -1) ? "Let it go on, or undo it; or close it:"
                                       : "Let it go on, or close it:");
     commands(b, y, -1);

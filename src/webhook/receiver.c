@@ -153,7 +153,9 @@ static void start_waiting(struct receiver *r)
 
     while (r->in_flight < IN_FLIGHT_MAX && (l = list_first(&r->ready))) {
         struct host *h = CONTAINER_OF(l, struct host, link);
-        struct post *p = CONTAINER_OF(list_first(&h->waiting), struct post, link);
+        struct link *first = list_first(&h->waiting);
+        ASSERT(first); /* r->ready has only hosts with posts that wait */
+        struct post *p = CONTAINER_OF(first, struct post, link);
         link_remove(&h->link); /* the next one has its turn first */
         link_remove(&p->link);
         bool more = !list_empty(&h->waiting);

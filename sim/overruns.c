@@ -1,0 +1,94 @@
+/* Evaluations that never end, and how often they may. */
+#include "sim/overruns.h"
+
+#include "base/map.h"
+#include "sim/check.h"
+#include "sim/coverage.h"
+#include "sim/weather.h"
+#include "sim/world.h"
+
+enum {
+    TIMES_MAX = 2,
+    RUNS_ONE_IN = 3,
+    TASKS_ONE_IN = 4,
+    COUNTED = 700, /* permille; of the others nothing is known afterwards */
+};
+
+static bool any; /* in this run */
+
+/* Drawn from what is there, not from the run's chances: runs without it are what they were. */
+void overruns_begin(void)
+{
+    any = hash_bytes(&world.seed, sizeof world.seed) % RUNS_ONE_IN == 0;
+}
+
+static bool is_endless(struct slice task)
+{
+    const struct subject *t = any && !world.calm ? subject_find(task) : NULL;
+
+    /* While it is submitted nothing of it is stored: see tests/e2e/overrun_test.c. */
+    return t && t->seen.revision > 0
+           && (hash_bytes(task.ptr, task.len) ^ world.seed) % TASKS_ONE_IN == 0;
+}
+
+static int64_t times_of(struct slice task)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct overrun *list = NULL;
+    size_t count = 0;
+    struct error e = {0};
+
+    enum err err = inner->ops->overrun_list(inner, &a, &list, &count, &e);
+    ASSERT(err == ERR_OK);
+    for (size_t i = 0; i < count; i++)
+        if (slice_eq(list[i].task, task))
+            return list[i].times;
+    return 0;
+}
+
+/* Another node may evaluate it at the same moment, or before it has looked around: one that takes
+ * it over has. */
+static void check_times(struct slice task)
+{
+    int64_t most = nodes.shared ? TIMES_MAX + nodes.names - 1 : TIMES_MAX;
+
+    if (times_of(task) >= most)
+        broken("a task whose evaluations ended two nodes is not evaluated again", "%.*s",
+               SLICE_ARG(task));
+}
+
+void overruns_evaluates(struct node *n, struct slice task, bool begins)
+{
+    const struct overrun_count c = {.task = task, .by = 1, .at = store_now()};
+    struct error e = {0};
+
+    if (!begins || n->dead || !is_endless(task))
+        return;
+    check_times(task);
+    bool counted = chance(COUNTED) && !store_is_away() && n->disk.cut_until <= world.now;
+    trace("%s evaluates %.*s without end%s", n->me, SLICE_ARG(task), counted ? ", counted" : "");
+    if (counted) {
+        enum err err = inner->ops->overrun_count(inner, &c, &e);
+        ASSERT(err == ERR_OK);
+    }
+    covered(COVER_OVERRUN);
+    n->disk.stuck = true;
+    node_crash(n, "for want of an end");
+}
+
+void overruns_check_end(void)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct overrun *list = NULL;
+    size_t count = 0;
+    struct error e = {0};
+
+    enum err err = inner->ops->overrun_list(inner, &a, &list, &count, &e);
+    ASSERT(err == ERR_OK);
+    for (size_t i = 0; i < count && !nodes.shared; i++) {
+        const struct subject *t = subject_find(list[i].task);
+        /* Who submits it again has its conditions decided before it is found to be there. */
+        if (t && !t->deleted && task_state_is_end(t->seen.state) && list[i].at < t->seen.ended_at)
+            broken("what was counted of a task goes with it", "%s", t->id);
+    }
+}
