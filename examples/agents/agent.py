@@ -5,7 +5,8 @@
 
 Copy it and put your own actions in place of those at the end. It needs Python 3.9 on Linux and nothing
 else. docs/agents.md tells what it does and why. INTACT_TOKEN is sent if it is set; INTACT_CA names a
-file of certificates to trust besides those of the system, for https.
+file of certificates to trust besides those of the system, for https. It works for the installation whose id is
+in INTACT_INSTALLATION, otherwise for the first one that answers, and ends when it meets another one.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 WAIT_S = 10  # how long a call for work is parked; a stopping agent waits for the end of it
 BEAT_S = 5  # requests that take longer than this get heartbeats
+INSTALLATION = "Intact-Installation"
 LAST_TRY_S = 10  # how long a stopping agent tries to deliver what nobody takes
 
 
@@ -158,6 +160,8 @@ class Agent:
         self.headers = {"Content-Type": "application/json"}
         if os.environ.get("INTACT_TOKEN"):
             self.headers["Authorization"] = "Bearer " + os.environ["INTACT_TOKEN"]
+        if os.environ.get("INTACT_INSTALLATION", "any") not in ("", "any"):
+            self.headers[INSTALLATION] = os.environ["INTACT_INSTALLATION"]
         trust = ssl.create_default_context()
         if os.environ.get("INTACT_CA"):
             trust.load_verify_locations(os.environ["INTACT_CA"])
@@ -194,6 +198,12 @@ class Agent:
         try:
             with self.opener.open(request, timeout=WAIT_S + 20) as answer:
                 text = answer.read().decode()
+            told = answer.headers[INSTALLATION]
+            wanted = self.headers.setdefault(INSTALLATION, told) if told else None
+            if answer.status == 421 or (told and told.lower() != wanted.lower()):
+                self.give_up(f"{self.url} is of the installation {told}, and this agent works for "
+                             f"{self.headers.get(INSTALLATION)}: use the right address, or start it again: {text}")
+                return None
             if answer.status == 200:
                 return json.loads(text)
             story = f"{answer.status} {text}"

@@ -12,7 +12,8 @@
 #
 # A handler that is killed half-way is asked again, with the same .idempotency_key: it has to see to it that its
 # effect is there once, as letters.sh does by the name of a file. INTACT_SERVER and INTACT_TOKEN as for all
-# clients; INTACT_CA is a file of certificates to trust, for https.
+# clients; INTACT_CA is a file of certificates to trust, for https. It works for the installation whose id is in
+# INTACT_INSTALLATION, otherwise for the first one that answers, and ends when it meets another one.
 set -u
 if [ $# != 4 ]; then
     echo "usage: agent.sh AGENT INSTANCE RECORD HANDLER" >&2
@@ -20,6 +21,7 @@ if [ $# != 4 ]; then
 fi
 agent=$1 instance=$2 record=$3 handler=$4
 server=${INTACT_SERVER:-http://127.0.0.1:7420}
+installation=${INTACT_INSTALLATION:-any} # "any": that of the first answer
 wait=10 # seconds that a call for work is parked; a stopping agent waits for the end of it
 mkdir -p "$record" || exit 1
 
@@ -51,18 +53,22 @@ if has("requests") and has("outcomes") then . else error end
 # Makes a work call. What follows from the answer is in $news; without one the status is not 0, and $pause is how many
 # seconds the server wants to be left alone. Usage: call BODY
 call() {
-    local settings='silent' status
+    local settings='silent' status told after
     pause=0
     [ -z "${INTACT_TOKEN:-}" ] || settings+=$'\n'"header = \"Authorization: Bearer $INTACT_TOKEN\""
     [ -z "${INTACT_CA:-}" ] || settings+=$'\n'"cacert = \"$INTACT_CA\""
-    if ! answer=$(curl -K <(echo "$settings") -m $((wait + 20)) -w '\n%{http_code} %header{retry-after}' \
+    [ "$installation" = any ] || settings+=$'\n'"header = \"Intact-Installation: $installation\""
+    if ! answer=$(curl -K <(echo "$settings") -m $((wait + 20)) \
+        -w '\n%{http_code}|%header{intact-installation}|%header{retry-after}' \
         --data-binary @- -H 'Content-Type: application/json' "$server/v1/agents/$agent/work" <<<"$1"); then
-        answer=$'\n'"000 " # not reached, or cut off in the middle
+        answer=$'\n'"000||" # not reached, or cut off in the middle
     fi
-    status=${answer##*$'\n'}
-    [[ ${status#* } =~ ^[0-9]{1,4}$ ]] && pause=${status#* }
-    status=${status%% *}
+    IFS='|' read -r status told after <<<"${answer##*$'\n'}"
+    [[ $after =~ ^[0-9]{1,4}$ ]] && pause=$after
     answer=${answer%$'\n'*}
+    [[ $told =~ ^[0-9A-Fa-f-]{36}$ ]] || told= # an older server, or a proxy, says nothing
+    [ "$installation" != any ] || installation=${told:-any}
+    [ -z "$told" ] || [ "${told,,}" = "${installation,,}" ] || status=421
     case $status in
     200)
         news=$(jq -ecr --slurpfile results <(echo "$results") "$news_of" <<<"$answer" 2>/dev/null) && return 0
@@ -70,6 +76,11 @@ call() {
         ;;
     401 | 403)
         echo "agent.sh: the server refuses INTACT_TOKEN: $answer" >&2
+        exit 1
+        ;;
+    421)
+        echo "agent.sh: $server is of the installation $told, and this agent works for $installation:" \
+            "use the right address, or start it again" >&2
         exit 1
         ;;
     000) echo "agent.sh: $server is not reached" >&2 ;;

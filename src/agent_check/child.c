@@ -48,7 +48,8 @@ static bool is_named_by(const char *entry, char *const *variables)
     return false;
 }
 
-/* Ours with the given ones; the array is the caller's to free. */
+/* Ours with the given ones, and without those that are given as ""; the array is the caller's to
+ * free. */
 static char **environment_with(char *const *variables)
 {
     static char *nothing[] = {NULL};
@@ -68,7 +69,8 @@ static char **environment_with(char *const *variables)
         if (!is_named_by(ours[i], variables))
             all[n++] = ours[i];
     for (size_t i = 0; i < more; i++)
-        all[n++] = variables[i];
+        if (strchr(variables[i], '=')[1])
+            all[n++] = variables[i];
     return all;
 }
 

@@ -26,7 +26,8 @@ struct child {
 /* Children that lose their parent become ours, so that they can be found. Once for a process. */
 void child_adopt(void);
 
-/* Starts it with these variables ("NAME=VALUE") besides our own. *c is zeroed but for `verbose`. */
+/* Starts it with these variables ("NAME=VALUE"; "NAME=" takes one away) besides our own. *c is
+ * zeroed but for `verbose`. */
 enum err child_start(struct child *c, char **command, char *const *variables,
                      struct error *e) MUST_USE;
 

@@ -7,6 +7,8 @@
 #include "base/test_port.h"
 #include "base/when.h"
 
+#define INSTALLATION_HEADER "Intact-Installation"
+
 enum { DECADE_MS_FACTOR = 3653 };
 
 /* ---- what is said ---- */
@@ -430,6 +432,8 @@ static struct call *begin_call(struct node *n, struct http_request *r, enum call
                        .http = r,
                        .kind = kind,
                        .number = ++s->call_serial,
+                       .is_named = http_header(r, INSTALLATION_HEADER).ptr != NULL,
+                       .is_at_other = strcmp(s->installation, INSTALLATION_OTHER) == 0,
                        .came_at = stage_now()};
     r->user = c;
     list_push(&s->calls, &c->link);
@@ -542,10 +546,32 @@ static void on_post(struct node *n, struct http_request *r)
         on_beats(begin_call(n, r, CALL_BEATS));
 }
 
+/* Refused before anything is done, as a server does. */
+static bool is_misdirected(struct stage *s, struct http_request *r)
+{
+    struct slice wanted = http_header(r, INSTALLATION_HEADER);
+
+    if (!wanted.ptr || http_slice_is_like(wanted, s->installation))
+        return false;
+    s->call_serial++;
+    s->misdirected++;
+    if (strcmp(s->installation, INSTALLATION_OWN) == 0)
+        stage_breach(s, "form", INSTALLATION_HEADER " as the answers say it, or none",
+                     "a call to %.*s with %.*s", SLICE_ARG(slice_cut(r->path, 200)),
+                     SLICE_ARG(slice_cut(wanted, 100)));
+    http_problem(r, 421, "another-installation",
+                 "the request is for the installation %.*s, and this server is a node of the "
+                 "installation %s; use the addresses of one installation only",
+                 SLICE_ARG(slice_cut(wanted, 64)), s->installation);
+    return true;
+}
+
 static void on_request(void *arg, struct http_request *r)
 {
     struct node *n = arg;
 
+    if (is_misdirected(n->stage, r))
+        return;
     if (slice_is(r->path, "/healthz") || slice_is(r->path, "/readyz")) {
         http_answer(r, 200, "application/json", SLICE("{}"), NULL);
         return;
@@ -598,6 +624,9 @@ enum err node_open(struct node *n, struct error *e)
         http_listen(&n->stage->loop, listen ? listen : address, NULL, &handler, &n->http, e);
     if (err != ERR_OK)
         return err;
+    (void)snprintf(n->stage->installation_line, sizeof n->stage->installation_line, "%s: %s\r\n",
+                   INSTALLATION_HEADER, n->stage->installation);
+    http_say_always(n->http, slice_of(n->stage->installation_line));
     n->port = http_port(n->http);
     (void)snprintf(n->url, sizeof n->url, "http://127.0.0.1:%d", n->port);
     return ERR_OK;

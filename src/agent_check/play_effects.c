@@ -51,9 +51,9 @@ void play_record_killed(struct stage *s)
 
     if (!a || !stage_again(s))
         return;
-    struct asked *again = output_of(s, &(struct ask){.again = a});
-    if (again)
-        (void)is_same(s, a, again);
+    struct asked *twice = output_of(s, &(struct ask){.again = a});
+    if (twice)
+        (void)is_same(s, a, twice);
 }
 
 /* And so does that of what must not be done any more. */

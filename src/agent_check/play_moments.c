@@ -191,7 +191,7 @@ void play_effect_killed(struct stage *s)
     if (!time_batch(s, &t, count))
         return;
     for (int i = 0; i < KILLS; i++)
-        if (!kill_at(s, &t, count, t.takes_us * (2 * i + 1) / (2 * KILLS)))
+        if (!kill_at(s, &t, count, t.takes_us * (2L * i + 1) / (2L * KILLS)))
             return;
     if (!s->settings->action)
         kill_in_handler(s, &t);
@@ -236,9 +236,9 @@ static bool race(struct stage *s, struct tally *t, int64_t us)
     stage_wake(s);
     if (!stage_given(s, forward) || !pass(s, us))
         return false;
-    struct asked *undo = stage_ask(s, &(struct ask){.undo = forward});
+    struct asked *undoing = stage_ask(s, &(struct ask){.undo = forward});
     stage_wake(s);
-    return stage_result(s, forward) && undo_until_done(s, undo, &is_undone)
+    return stage_result(s, forward) && undo_until_done(s, undoing, &is_undone)
            && judge_undone(s, t, forward, is_undone);
 }
 
@@ -276,12 +276,12 @@ void play_undo_at_work(struct stage *s)
     struct asked *forward = stage_ask(s, &(struct ask){.action = "count", .input = hold});
     if (!stage_until(s, is_at_work, forward, "a heartbeat of the action count with \"ms\""))
         return;
-    struct asked *undo = stage_ask(s, &(struct ask){.undo = forward, .action = "count"});
+    struct asked *undoing = stage_ask(s, &(struct ask){.undo = forward, .action = "count"});
     stage_wake(s);
-    struct wait w = {undo, stage_now() + AT_WORK_MS};
+    struct wait w = {undoing, stage_now() + AT_WORK_MS};
     if (!stage_until(s, is_home, &w, "an agent that goes on"))
         return;
     stage_dismiss(s, forward);
-    if (!s->is_decided && undo_until_done(s, undo, &is_undone))
+    if (!s->is_decided && undo_until_done(s, undoing, &is_undone))
         (void)judge_undone(s, &t, forward, is_undone);
 }

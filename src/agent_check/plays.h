@@ -81,6 +81,9 @@ void play_beat_deadline(struct stage *s);
 void play_beat_acknowledged(struct stage *s);
 void play_repeat_in_work(struct stage *s);
 
+/* play_installation.c */
+void play_another_installation(struct stage *s);
+
 /* play_nodes.c */
 void play_nodes_found(struct stage *s);
 void play_nodes_holding(struct stage *s);

@@ -85,6 +85,8 @@ const struct check_scenario check_scenarios[] = {
      "each of its restarts would cost attempts", "Ending well", CHECK_ANY, false, P, play_sigterm},
     {"refused", "says so when its token is refused, and ends with another status than 0 or tries again later",
      "nobody would know why nothing happens", "When the server is away", CHECK_ANY, false, P, play_refused},
+    {"another-installation", "names the installation of the first answer in each call, and neither works for another one at that address nor is silent about it",
+     "a task could be begun in one installation and ended in another", "One installation", CHECK_ANY, false, P, play_another_installation},
     {"many", "does fifty requests, whatever its places",
      "some would get lost between its calls", "Places", CHECK_ANY, false, false, play_many},
     {"nodes-found", "works for the nodes that it is told of, and answers where it was asked",

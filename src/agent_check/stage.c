@@ -422,7 +422,8 @@ static bool start(struct stage *s)
     char token[96];
     char proxy[] = "no_proxy=*"; /* we are on this machine */
     char upper[] = "NO_PROXY=*";
-    char *const variables[] = {server, token, proxy, upper, NULL};
+    char installation[] = "INTACT_INSTALLATION="; /* it is not the one that we play */
+    char *const variables[] = {server, token, proxy, upper, installation, NULL};
     struct error e = {0};
 
     if (!s->settings->command)
@@ -439,8 +440,6 @@ static bool start(struct stage *s)
  * for the next one's, nor anything be given to them. So the node goes away and comes back. */
 bool stage_again(struct stage *s)
 {
-    struct error e = {0};
-
     if (s->is_decided)
         return false;
     child_kill(&s->child);
@@ -459,12 +458,19 @@ bool stage_again(struct stage *s)
         a->denied_by = NULL;
     }
     s->may_end = false;
+    return stage_replace(s, s->installation) && start(s);
+}
+
+bool stage_replace(struct stage *s, const char *installation)
+{
+    struct error e = {0};
+
     node_close(&s->nodes[0]);
-    if (node_open(&s->nodes[0], &e) != ERR_OK) {
-        stage_skip(s, "the port was taken meanwhile: %s", e.text);
-        return false;
-    }
-    return start(s);
+    s->installation = installation;
+    if (node_open(&s->nodes[0], &e) == ERR_OK)
+        return true;
+    stage_skip(s, "the port was taken meanwhile: %s", e.text);
+    return false;
 }
 
 /* ---- before and after ---- */
@@ -496,7 +502,7 @@ static void watch_signals(struct stage *s)
 
 enum err stage_init(struct stage *s, const struct check_settings *settings, struct error *e)
 {
-    *s = (struct stage){.settings = settings, .node_count = 1};
+    *s = (struct stage){.settings = settings, .node_count = 1, .installation = INSTALLATION_OWN};
     name_run(s);
     list_init(&s->calls);
     list_init(&s->asked);
@@ -544,6 +550,8 @@ static void reset(struct stage *s, const struct check_scenario *scenario)
     s->park_ms = PARK_MS;
     s->delay_ms = s->places = s->probes = 0;
     s->node_count = 1;
+    s->installation = INSTALLATION_OWN;
+    s->misdirected = 0;
     s->serial_before = s->call_serial;
     s->instance[0] = 0; /* a rule looks at it within a scenario */
 }

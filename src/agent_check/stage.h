@@ -20,6 +20,11 @@
 #include "http/http.h"
 #include "json/json.h"
 
+/* Whose the nodes are. Always the same, so that an agent that calls by itself can be checked again;
+ * and another one, of which some scenario makes the node a member. */
+#define INSTALLATION_OWN   "c4ec4000-0000-4000-8000-000000000001"
+#define INSTALLATION_OTHER "c4ec4000-0000-4000-8000-000000000002"
+
 enum { NODES_MAX = 2, FAULTS_MAX = 16, TOKEN_SIZE = 48, KEY_SIZE = 96, HOUR_MS = 3600000 };
 
 struct node {
@@ -45,9 +50,11 @@ struct call {
     int64_t ended_at; /* 0: it is open */
     int64_t wait_ms;
     int64_t max;
-    bool is_faulted; /* it was answered as a fault says */
-    bool was_left;   /* the client went before it was answered */
-    bool fetches;    /* max > 0 */
+    bool is_faulted;  /* it was answered as a fault says */
+    bool was_left;    /* the client went before it was answered */
+    bool fetches;     /* max > 0 */
+    bool is_named;    /* it says for which installation it is meant */
+    bool is_at_other; /* the node was one of INSTALLATION_OTHER */
     const struct json *body;
 };
 
@@ -153,6 +160,9 @@ struct stage {
     unsigned stop_count;
     bool stops_in_beats; /* only there */
     bool refuses_bearer;
+    const char *installation; /* of the nodes */
+    char installation_line[80];
+    unsigned misdirected; /* requests that named another one, and were refused */
 
     /* Of the run: what broke a rule, by the scenario of that rule. */
     struct {
@@ -227,6 +237,8 @@ void stage_dismiss(struct stage *s, struct asked *a);
 bool stage_dropped(struct stage *s, struct asked *a); /* the agent neither holds it nor says so */
 bool stage_ended(struct stage *s, const char *expected); /* the process */
 bool stage_again(struct stage *s);                       /* starts the process anew after a kill */
+/* The first node goes, and one of that installation comes in its place. */
+bool stage_replace(struct stage *s, const char *installation);
 
 struct slice asked_output(const struct asked *a); /* raw; NONE if it is none */
 const struct json *asked_error(const struct asked *a);

@@ -200,6 +200,7 @@ class Agent:
         self.nodes, self.threads, self.working = [], [], 0
         self.queue, self.kept, self.stuck = queue.Queue(), [], set()
         self.stopping = False
+        self.installation = None
         self.record = Record()
         self.known = {"token", "task", "step", "action", "direction", "attempt", "idempotency_key", "input", "complete_by",
                       "time_left_ms", "traceparent", "forward", "heartbeat_ms", "resume"}
@@ -216,8 +217,12 @@ class Agent:
             headers = {"Content-Type": "text/plain" if has("other-type") else "application/json"}
             if not has("no-bearer"):
                 headers["Authorization"] = "Bearer " + TOKEN
+            if self.installation and not (has("half-named") and "results" in (body or {})):
+                headers["Intact-Installation"] = self.installation
             connection.request(method, path, json.dumps(body) if body is not None else None, headers)
             answer = connection.getresponse()
+            if not has("unnamed") and (not self.installation or has("goes-over")):
+                self.installation = answer.headers["Intact-Installation"]
             return answer, answer.read()
         finally:
             connection.close()
@@ -234,6 +239,8 @@ class Agent:
                 raise Refused
             if answer.status in (401, 403):
                 self.refuse()
+            if answer.status == 421:
+                self.meet_other(answer.headers["Intact-Installation"])
             if answer.status == 200:
                 return self.understand(text)
             if answer.status == 500 and has("drops-500") or answer.status == 503 and has("drops-503"):
@@ -267,6 +274,17 @@ class Agent:
         if not has("quiet-refused"):
             print("the token is refused", file=sys.stderr, flush=True)
         os._exit(1)
+
+    def meet_other(self, other):
+        """It keeps its results, and calls again in a while; the right one may come back."""
+        if has("ends-well-other"):
+            os._exit(0)
+        if has("drops-421"):
+            with self.changed:
+                self.results.clear()
+                self.held.clear()
+        if not has("quiet-other"):
+            print(f"this is the installation {other}, and not {self.installation}", file=sys.stderr, flush=True)
 
     def settle(self, node, body, answer):
         told = {o["token"]: o.get("status", "accepted") for o in answer["outcomes"]}
